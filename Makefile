@@ -163,21 +163,21 @@ test-deploy: ## test the files in deploy/: manifests, chart, alerts, dashboard, 
 	cd tools && $(GO) vet ./... && $(GO) test -count=1 ./...
 
 test-prometheus: ## test that a real Prometheus server scrapes the daemon, and the parts of examples/compose.yaml; needs `prometheus` (a Debian package)
-	cd test/deploy && $(GO) test -count=1 -tags prometheus -run '^Test(Prometheus|ComposeExampleRuns)$$' -v .
+	cd test/deploy && $(GO) test -count=1 -tags prometheus -run '^Test(Prometheus|ComposeExample_Runs)$$' -v .
 
 test-container: ## run the image's root file system, read-only and as the image's user, without a container runtime; needs root
 	cd test/deploy && $(GO) test -count=1 -tags container -run '^TestContainer$$' -v .
 
 test-requests: TIME := 5m
 test-requests: ## test that the daemon's memory and CPU use in an ordinary pod is within the requests of manifests and chart (5 minutes)
-	cd test/deploy && TIME=$(TIME) $(GO) test -count=1 -timeout 20m -tags requests -run '^TestRequestsAreEnough$$' -v .
+	cd test/deploy && TIME=$(TIME) $(GO) test -count=1 -timeout 20m -tags requests -run '^TestRequests_AreEnough$$' -v .
 
 test-page: ## test the daemon's page under load in Chromium, which must be installed (or set CHROMIUM)
 	cd test/page && $(GO) test -count=1 -tags browser ./...
 
 test-web: ## test the built daemon with OpenTelemetry's published browser SDK in Chromium; installs it into bin/ with npm (1 minute)
 	sh test/page/web/install.sh $(CURDIR)/bin/web
-	cd test/page && WEB_DIR=$(CURDIR)/bin/web $(GO) test -count=1 -tags browser,languages -v -run '^TestSDKInABrowser$$' .
+	cd test/page && WEB_DIR=$(CURDIR)/bin/web $(GO) test -count=1 -tags browser,languages -v -run '^TestSDK_InBrowser$$' .
 
 screenshots: ## take screenshots of the page in each theme, into bin/screenshots
 	@mkdir -p bin/screenshots

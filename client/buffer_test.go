@@ -63,7 +63,7 @@ func cuts(b *buffer) (at []int) {
 
 // For a write that ends at any position, the messages before it and those that are resent contain every
 // span exactly once.
-func TestHandOver(t *testing.T) {
+func TestBuffer_ResentAfterPartialWrite(t *testing.T) {
 	whole := filledBuffer(t)
 	want := &fakeDaemon{counts: map[string]tally{}}
 	replay(t, want, whole.bytes())
@@ -122,7 +122,7 @@ func TestHandOver_SecondPartialWrite(t *testing.T) {
 }
 
 // A refused batch leaves a shard unchanged.
-func TestUndo(t *testing.T) {
+func TestShard_RefusedBatchChangesNothing(t *testing.T) {
 	p := newPool(3)
 	s := &shard{pool: p, gate: new(gate)}
 	s.put(sampleBatch(10))

@@ -164,7 +164,7 @@ func (c *Client) Flush(ctx context.Context) error {
 	case err := <-f.answer:
 		return err
 	case <-ctx.Done():
-		return fmt.Errorf("flush spans: wait for the daemon's answer: %w", ctx.Err())
+		return fmt.Errorf("flush spans: wait for the daemon's response: %w", ctx.Err())
 	}
 }
 
@@ -274,7 +274,7 @@ func (c *Client) notCounted() [reasons]uint64 {
 
 var (
 	errClosed       = errors.New("the client is closed")
-	errDisconnected = errors.New("the connection ended before the daemon answered: flush again")
+	errDisconnected = errors.New("the connection ended before the daemon responded; flush again")
 )
 
 // flush is a call of Flush that waits for the daemon's response.

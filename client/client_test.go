@@ -43,8 +43,8 @@ func sum(counts map[string]uint64) (total uint64) {
 	return total
 }
 
-// checkBooks checks that the numbers in Stats of an idle client balance and agree with its buffers.
-func checkBooks(t testing.TB, c *Client, offered uint64) {
+// checkAccounting checks that the numbers in Stats of an idle client balance and agree with its buffers.
+func checkAccounting(t testing.TB, c *Client, offered uint64) {
 	t.Helper()
 	s := c.Stats()
 	if s.Published+sum(s.Refused) != offered {
@@ -144,7 +144,7 @@ func TestPublish_ArrivesUnchanged(t *testing.T) {
 	}
 	mustClose(t, c)
 	d.stop()
-	checkBooks(t, c, uint64(offered))
+	checkAccounting(t, c, uint64(offered))
 	if got := c.Stats().Sent; got != uint64(offered) || d.spans != got {
 		t.Errorf("%d spans offered, %d sent, %d arrived", offered, got, d.spans)
 	}
@@ -222,7 +222,7 @@ func TestPublish_RefusesInvalid(t *testing.T) {
 		if c.Publish(uniqueBatch(100, 4000)) {
 			t.Error("accepted more than all buffers hold")
 		}
-		checkBooks(t, c, 100)
+		checkAccounting(t, c, 100)
 		if got := c.Stats().Refused[ReasonTooLarge]; got != 100 {
 			t.Errorf("%d are counted too large", got)
 		}
@@ -237,7 +237,7 @@ func TestPublish_RefusesInvalid(t *testing.T) {
 			offered += 50
 			c.Publish(uniqueBatch(50, 100))
 		}
-		checkBooks(t, c, offered)
+		checkAccounting(t, c, offered)
 		s := c.Stats()
 		if s.Refused[ReasonBufferFull] == 0 || s.Buffered == 0 ||
 			sum(s.Refused) != s.Refused[ReasonBufferFull] {
@@ -249,7 +249,7 @@ func TestPublish_RefusesInvalid(t *testing.T) {
 				break
 			}
 		}
-		checkBooks(t, c, offered)
+		checkAccounting(t, c, offered)
 	})
 	t.Run("every shard locked", func(t *testing.T) {
 		c := open(t, Config{Socket: nobody})
@@ -269,11 +269,11 @@ func TestPublish_RefusesInvalid(t *testing.T) {
 		if !c.Publish(nil) {
 			t.Error("an empty batch is refused")
 		}
-		checkBooks(t, c, 0)
+		checkAccounting(t, c, 0)
 	})
 }
 
-func TestFacts(t *testing.T) {
+func TestSnapshot_NormalizesFields(t *testing.T) {
 	for _, tc := range []struct{ weight, want float64 }{
 		{0, 1},
 		{1, 1},

@@ -79,17 +79,17 @@ func (c Config) complete() (Config, error) {
 func (c *Config) check() error {
 	switch {
 	case len(c.Socket) > maxSocketPath:
-		return fmt.Errorf("the socket's path has %d bytes, an address has room for %d: choose a shorter one",
+		return fmt.Errorf("Socket has %d bytes; choose a path of at most %d",
 			len(c.Socket), maxSocketPath)
 	case !isPoolSize(c.BufferBytes):
-		return fmt.Errorf("BufferBytes is %d: choose %d to %d, or 0 for %d",
+		return fmt.Errorf("BufferBytes is %d; choose %d to %d, or 0 for the default of %d",
 			c.BufferBytes, minBuffers*bufferBytes, int64(maxBufferBytes), defaultBufferBytes)
 	case !isPoolSize(c.MaxKept) && c.MaxKept != KeepNothing:
-		return fmt.Errorf("MaxKept is %d: choose %d to %d, 0 for %d, or KeepNothing",
+		return fmt.Errorf("MaxKept is %d; choose %d to %d, 0 for the default of %d, or KeepNothing",
 			c.MaxKept, minBuffers*bufferBytes, int64(maxBufferBytes), defaultMaxKept)
 	case min(c.MaxAge, c.MaxBackoff, c.MaxAway) < 0:
-		return fmt.Errorf("MaxAge, MaxBackoff and MaxAway are %s, %s and %s: choose positive ones, or 0 "+
-			"for the default", c.MaxAge, c.MaxBackoff, c.MaxAway)
+		return fmt.Errorf("MaxAge, MaxBackoff and MaxAway are %s, %s and %s; choose positive durations, or 0 "+
+			"for the defaults", c.MaxAge, c.MaxBackoff, c.MaxAway)
 	}
 	return nil
 }

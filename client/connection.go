@@ -122,14 +122,14 @@ func (conn *connection) greet(hello *wire.Hello) error {
 	case err != nil:
 		return err
 	case welcome.Version != wire.Version:
-		return fmt.Errorf("the daemon speaks version %d of the protocol, this client %d: "+
-			"upgrade the older", welcome.Version, wire.Version)
+		return fmt.Errorf("the daemon supports version %d of the protocol, this client version %d; upgrade the "+
+			"older one", welcome.Version, wire.Version)
 	case welcome.MaxKeys < maxKeys:
-		return fmt.Errorf("the daemon takes %d keys per connection, a buffer of this client "+
-			"defines up to %d: upgrade the daemon", welcome.MaxKeys, maxKeys)
+		return fmt.Errorf("the daemon accepts %d keys per connection, this client defines up to %d; upgrade the "+
+			"daemon", welcome.MaxKeys, maxKeys)
 	case welcome.MaxKeyBytes != 0 && welcome.MaxKeyBytes < maxKeyCost:
-		return fmt.Errorf("the daemon has room for keys that cost %d a connection, those "+
-			"of a buffer of this client may cost %d: raise its --max-key-bytes", welcome.MaxKeyBytes,
+		return fmt.Errorf("the daemon accepts %d bytes of keys per connection, this client needs up to %d; "+
+			"raise --max-key-bytes of the daemon", welcome.MaxKeyBytes,
 			maxKeyCost)
 	}
 	conn.welcome = welcome
@@ -144,7 +144,7 @@ func (conn *connection) next() (wire.Type, []byte, error) {
 	}
 	length := wire.FrameLength(header[:])
 	if length > wire.DefaultMaxFrame {
-		return 0, nil, fmt.Errorf("a message of %d bytes, where a daemon sends at most %d", length,
+		return 0, nil, fmt.Errorf("the daemon sent a message of %d bytes; the maximum is %d", length,
 			wire.DefaultMaxFrame)
 	}
 	message := make([]byte, length)
@@ -252,7 +252,7 @@ func (conn *connection) handle(c *Client, t wire.Type, body []byte) error {
 	case wire.TypeBye:
 		return decodeBye(body)
 	}
-	return fmt.Errorf("the daemon sent %s, which it may not", t)
+	return fmt.Errorf("the daemon sent an unexpected %s", t)
 }
 
 // handleFlush passes the response to the caller of Flush. A successful flush does not settle spans: a destination that is

@@ -49,7 +49,7 @@ func TestHammer(t *testing.T) {
 	flushThrough(t, c)
 	mustClose(t, c)
 	d.stop()
-	checkBooks(t, c, offered.Load())
+	checkAccounting(t, c, offered.Load())
 	s := c.Stats()
 	if d.spans != s.Sent {
 		t.Errorf("daemons counted %d spans, sent are %d", d.spans, s.Sent)
@@ -187,7 +187,7 @@ func publishNumbered(t *testing.T, c *Client) (stop func() (accepted map[uint64]
 
 // Spans that a killed daemon has not read are lost, the numbers in Stats balance, and no span is counted
 // twice.
-func TestKilledDaemon(t *testing.T) {
+func TestClient_DaemonKilled(t *testing.T) {
 	d := newFakeDaemon(t).start()
 	c := open(t, Config{Socket: d.socket, MaxAge: time.Millisecond, MaxBackoff: time.Millisecond})
 	offered := uint64(0)
@@ -202,7 +202,7 @@ func TestKilledDaemon(t *testing.T) {
 	flushThrough(t, c)
 	mustClose(t, c)
 	d.stop()
-	checkBooks(t, c, offered)
+	checkAccounting(t, c, offered)
 	if d.spans > c.Stats().Sent {
 		t.Errorf("daemons counted %d spans, sent are only %d", d.spans, c.Stats().Sent)
 	}

@@ -478,7 +478,7 @@ func TestReplay_ResponsesOfNextDaemon(t *testing.T) {
 				}
 			})
 			mustClose(t, c)
-			checkBooks(t, c, 90)
+			checkAccounting(t, c, 90)
 		})
 	}
 }
@@ -593,7 +593,7 @@ func closing(t *testing.T, maxKept int) (d *fakeDaemon, c *Client, log *syncBuff
 		if err := c.Close(ctx); err != nil {
 			t.Errorf("closed with %v", err)
 		}
-		checkBooks(t, c, 70)
+		checkAccounting(t, c, 70)
 	}
 }
 

@@ -112,7 +112,7 @@ func TestFeatures_AgentStopsAccepting(t *testing.T) {
 	}
 	mustClose(t, c)
 	d.stop()
-	checkBooks(t, c, 12)
+	checkAccounting(t, c, 12)
 	if d.spans != 3 {
 		t.Errorf("%d spans came", d.spans)
 	}
@@ -142,12 +142,12 @@ func TestDisconnected_LossReportedOnce(t *testing.T) {
 			t.Errorf("the daemon heard of %v, lost are %v", d.lost, before.Refused)
 		}
 	})
-	checkBooks(t, c, offered)
+	checkAccounting(t, c, offered)
 }
 
 // A daemon is unavailable for too long, becomes available, and unavailable again. Spans that are refused
 // meanwhile are counted and reported to it.
-func TestDisconnected(t *testing.T) {
+func TestClient_Disconnected(t *testing.T) {
 	d := newFakeDaemon(t)
 	c := open(t, Config{
 		Socket: d.socket, MaxAge: time.Millisecond, MaxAway: time.Millisecond,
@@ -166,7 +166,7 @@ func TestDisconnected(t *testing.T) {
 				t.Error("accepted while the daemon is away")
 			}
 		}
-		checkBooks(t, c, offered)
+		checkAccounting(t, c, offered)
 		if got := c.Stats().Refused; got[ReasonDisconnected] != before+33 ||
 			sum(got) != got[ReasonDisconnected] {
 			t.Errorf("refused are %v, of which %d were before", got, before)
@@ -176,7 +176,7 @@ func TestDisconnected(t *testing.T) {
 		if err := c.Flush(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		checkBooks(t, c, offered)
+		checkAccounting(t, c, offered)
 		s := c.Stats()
 		d.see(func() {
 			if d.lost[ReasonDisconnected] != s.Refused[ReasonDisconnected] || d.spans != s.Published {
@@ -203,7 +203,7 @@ func TestDisconnected(t *testing.T) {
 	if publish() || c.Stats().Refused[ReasonClosed] != 3 {
 		t.Errorf("after close: %v", c.Stats().Refused)
 	}
-	checkBooks(t, c, offered)
+	checkAccounting(t, c, offered)
 }
 
 // The message is logged once per period in which the daemon is unavailable.
@@ -241,7 +241,7 @@ func TestClose(t *testing.T) {
 	if c.Publish(sampleBatch(2)) {
 		t.Error("accepted after close")
 	}
-	checkBooks(t, c, 11)
+	checkAccounting(t, c, 11)
 	d.stop()
 	if d.spans != 9 || d.byes != 1 || c.Stats().Refused[ReasonClosed] != 2 {
 		t.Errorf("%d spans, %d byes, refused %v", d.spans, d.byes, c.Stats().Refused)
@@ -257,7 +257,7 @@ func TestClose_WithoutDaemon(t *testing.T) {
 	if err := c.Close(t.Context()); err == nil {
 		t.Error("no error, though 5 spans are lost")
 	}
-	checkBooks(t, c, 5)
+	checkAccounting(t, c, 5)
 	if got := c.Stats().Lost[ReasonClosed]; got != 5 {
 		t.Errorf("%d are counted as lost", got)
 	}
@@ -279,7 +279,7 @@ func TestClose_ContextEnds(t *testing.T) {
 	if err := c.Close(ctx); err == nil {
 		t.Error("no error, though spans are lost")
 	}
-	checkBooks(t, c, offered)
+	checkAccounting(t, c, offered)
 	s := c.Stats()
 	if s.Lost[ReasonClosed] == 0 {
 		t.Error("nothing is lost, though the daemon does not read")
@@ -301,7 +301,7 @@ func TestClose_Unconfirmed(t *testing.T) {
 	d.each(func(f *fakeConn) { f.reading.Lock() })
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	if err := c.Close(ctx); err == nil || !strings.Contains(err.Error(), "close its end") {
+	if err := c.Close(ctx); err == nil || !strings.Contains(err.Error(), "to close the connection") {
 		t.Errorf("closed with %v", err)
 	}
 	d.each(func(f *fakeConn) { f.reading.Unlock() })
@@ -356,14 +356,14 @@ func TestBye_EndsBlockedWrite(t *testing.T) {
 	blocked.reading.Unlock()
 	mustClose(t, c)
 	d.stop()
-	checkBooks(t, c, offered)
+	checkAccounting(t, c, offered)
 	if d.spans != c.Stats().Sent {
 		t.Errorf("the daemon counted %d spans, sent are %d", d.spans, c.Stats().Sent)
 	}
 }
 
 // Whatever a daemon sends instead of a welcome, the client reconnects and loses no spans.
-func TestGreetings(t *testing.T) {
+func TestClient_InvalidGreetings(t *testing.T) {
 	welcome := wire.Welcome{
 		Version: wire.Version, MaxFrame: wire.MinMaxFrame, MaxBatch: wire.MinMaxBatch,
 		MaxKeys: 1024,
@@ -489,7 +489,7 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-func TestGate(t *testing.T) {
+func TestGate_ClosedReason(t *testing.T) {
 	var g gate
 	check := func(want reason) {
 		t.Helper()

@@ -363,7 +363,7 @@ func (s *sender) finish() {
 	case spans > 0:
 		s.client.closeErr = fmt.Errorf("close client: %d spans could not be sent and are lost", spans)
 	case s.closeErr != nil:
-		s.client.closeErr = fmt.Errorf("close client: wait for the daemon to close its end: %w", s.closeErr)
+		s.client.closeErr = fmt.Errorf("close client: wait for the daemon to close the connection: %w", s.closeErr)
 	}
 }
 

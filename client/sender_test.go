@@ -10,7 +10,7 @@ import (
 
 // Spans that are published at random times are sent together, at most MaxAge after the first of them, and before the end
 // of their interval, except those that are published after the last write of an interval.
-func TestSchedule(t *testing.T) {
+func TestSender_Schedule(t *testing.T) {
 	dice := rand.New(rand.NewPCG(21, 5))
 	for range 300 {
 		interval := []time.Duration{0, time.Second, 3 * time.Second, 10 * time.Second}[dice.IntN(4)]
@@ -78,7 +78,7 @@ func TestSender_SendsBeforeIntervalEnds(t *testing.T) {
 		eventually(t, "what was published is sent", func() bool { return d.spansSeen() == n+1 })
 	}
 	mustClose(t, c)
-	checkBooks(t, c, 2)
+	checkAccounting(t, c, 2)
 }
 
 func TestSender_SendsFullBuffersAndFlushes(t *testing.T) {

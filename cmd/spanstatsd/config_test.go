@@ -217,7 +217,7 @@ func TestMemory_AdviceWorks(t *testing.T) {
 
 // neededMemory matches an error that contains the total memory of all limits.
 var neededMemory = regexp.MustCompile(
-	`^spanstatsd: check memory: the limits may come to ([0-9]+) MiB and .*\n$`)
+	`^spanstatsd: check memory: the daemon may need ([0-9]+) MiB, and .*\n$`)
 
 // adviceAt returns the flags that config --check recommends lowering at a memory limit, and the
 // total memory of all limits. It fails if there is another error.

@@ -77,7 +77,7 @@ func (d *daemonFlags) source(timeout time.Duration) (*statusSource, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		// the address is not quoted, because it may contain a password
-		return nil, commandline.Mistake("parse --url: it is not http://host:port or https://host:port")
+		return nil, commandline.Mistake("parse --url: not an HTTP URL; give http://host:port or https://host:port")
 	}
 	var secure tls.Config
 	if d.caFile != "" {
@@ -146,7 +146,7 @@ func (s *statusSource) get(ctx context.Context) ([]byte, *status.Status, error) 
 	case decoded.Schema == 0:
 		return nil, nil, unreachable(isSpanstatsd, "%s responded with something other than a status", s.url)
 	case decoded.Schema != status.StatusSchema:
-		return nil, nil, refused("use the program of the daemon's version",
+		return nil, nil, refused("use spanstatsd of the same version as the daemon",
 			"the status of the daemon has schema %d, and this program reads schema %d", decoded.Schema, status.StatusSchema)
 	case err != nil:
 		return nil, nil, unreachable(isSpanstatsd, "%s responded with an invalid status: %w", s.url, err)

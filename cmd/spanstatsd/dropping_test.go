@@ -46,7 +46,7 @@ func TestDropUnsampled_Values(t *testing.T) {
 		}
 	}
 	if says := refusal(t, []string{"config", "--check", "--drop-unsampled=maybe"}); !strings.Contains(says,
-		`"maybe" is none of auto, on, off`) {
+		`"maybe" is not one of auto, on, off`) {
 		t.Errorf("it says %s", says)
 	}
 }

@@ -109,7 +109,7 @@ func TestTracerVariables_Invalid(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"--apm-labels=both": `"both" is none of agent, tracer`, "--apm-socket=/a " +
+		"--apm-labels=both": `"both" is not one of agent, tracer`, "--apm-socket=/a " +
 			"--apm-additional-tags=a:b": `"a:b" is not a tag name`,
 	} {
 		if says := refusal(t, append([]string{"config", "--check"},

@@ -135,8 +135,8 @@ func (o *limitOptions) completeBudgets(c *daemon.Config, s *settings) (mistakes 
 		label, isLabel := span.ParseLabel(name)
 		limit, err := strconv.Atoi(number)
 		if !isLabel || err != nil {
-			mistakes = errors.Join(mistakes, fmt.Errorf("parse --cardinality-limit: %q is not field=N with a "+
-				"field of %s", given, strings.Join(span.LabelNames(), ", ")))
+			mistakes = errors.Join(mistakes, fmt.Errorf("parse --cardinality-limit: %q is not field=N; the "+
+				"fields are %s", given, strings.Join(span.LabelNames(), ", ")))
 			continue
 		}
 		c.Aggregate.Budgets[label], isGiven[label] = limit, true

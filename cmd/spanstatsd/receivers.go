@@ -122,7 +122,7 @@ func (o *receiverOptions) group(c *daemon.Config) commandline.Group {
 func (o *receiverOptions) complete(c *daemon.Config, s *settings) (mistakes error) {
 	for _, uid := range o.allowedUIDs {
 		if uint64(uid) > math.MaxUint32 {
-			mistakes = fmt.Errorf("parse --allow-uid: %d is not a user's number", uid)
+			mistakes = fmt.Errorf("parse --allow-uid: %d is not a user ID; give numbers up to 4294967295", uid)
 		}
 		c.Ingest.AllowUIDs = append(c.Ingest.AllowUIDs, uint32(uid))
 	}
@@ -167,8 +167,8 @@ func (o *receiverOptions) completeOTLP(c *otlp.Config) error {
 		}
 	}
 	if o.otlpMark != "" && badForward == nil && !c.Forward.IsSet() {
-		badMark = errors.New("parse --otlp-mark: there is no --otlp-forward, so that nothing is forwarded; give " +
-			"it, or leave --otlp-mark out")
+		badMark = errors.New("parse --otlp-mark: nothing is forwarded without --otlp-forward; set it, or remove " +
+			"--otlp-mark")
 	}
 	marksByDefault := o.otlpMark == "" && c.Semantics == otlp.SemanticsDatadog
 	c.Marks = c.Forward.IsSet() && (o.otlpMark == markAttribute || marksByDefault)
@@ -219,7 +219,8 @@ func (o *receiverOptions) completeTags(c *daemon.Config, s *settings) (mistakes 
 func limitTag(c *daemon.Config, flag, name, budget string) error {
 	limit, err := strconv.Atoi(budget)
 	if name == "" || err != nil {
-		return fmt.Errorf("parse --%s: %q is not a tag and its number of values; give them as tenant.id=200", flag,
+		return fmt.Errorf("parse --%s: %q is not a tag with a maximum number of values; give both, such as "+
+			"tenant.id=200", flag,
 			name+"="+budget)
 	}
 	c.Aggregate.LimitTag(name, limit)

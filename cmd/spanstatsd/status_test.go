@@ -59,8 +59,8 @@ func TestStatus_OtherServer(t *testing.T) {
 	}
 }
 
-// TestLocalDaemon: the address for connecting is derived from the listen address.
-func TestLocalDaemon(t *testing.T) {
+// TestStatus_LocalDaemonAddress: the address for connecting is derived from the listen address.
+func TestStatus_LocalDaemonAddress(t *testing.T) {
 	for listens, want := range map[string]string{
 		"": "127.0.0.1:9126", ":80": "127.0.0.1:80", "0.0.0.0:7": "127.0.0.1:7", "[::]:7": "127.0.0.1:7",
 		"10.0.0.1:7": "10.0.0.1:7",
@@ -96,9 +96,9 @@ func TestStatus_HostileResponse(t *testing.T) {
 	}
 }
 
-// TestWatch: --watch continues until it is interrupted, even if the daemon is unreachable for a
+// TestStatus_Watch: --watch continues until it is interrupted, even if the daemon is unreachable for a
 // moment.
-func TestWatch(t *testing.T) {
+func TestStatus_Watch(t *testing.T) {
 	var looks atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		n := looks.Add(1)
@@ -109,7 +109,7 @@ func TestWatch(t *testing.T) {
 		status := status.Status{
 			Schema: status.StatusSchema, Process: status.Process{Started: time.Unix(1, 0)}, At: time.Unix(int64(100+n), 0),
 		}
-		status.Books.Received = uint64(1000 * n)
+		status.Accounting.Received = uint64(1000 * n)
 		_ = json.NewEncoder(w).Encode(status)
 	}))
 	defer server.Close()

@@ -85,7 +85,7 @@ func waitFor(ctx context.Context, source *statusSource, condition func(*status.S
 // checkReady returns an error unless the daemon is ready.
 func checkReady(s *status.Status) error {
 	if !s.Ready {
-		return errors.New("it does not accept tracers")
+		return errors.New("the daemon is not ready")
 	}
 	return nil
 }
@@ -102,9 +102,9 @@ func checkIdle(s *status.Status) error {
 	}
 	switch {
 	case connected > 0:
-		return fmt.Errorf("tracers are connected: %d", connected)
+		return fmt.Errorf("connections are still open: %d", connected)
 	case s.Receivers["apm"] != nil && s.At.Sub(s.Receivers["apm"].LastResponse) < quiet:
-		return fmt.Errorf("a tracer was here less than %s ago", quiet)
+		return fmt.Errorf("a client sent a request less than %s ago", quiet)
 	}
 	return nil
 }

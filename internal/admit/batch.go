@@ -75,9 +75,9 @@ func (b *batch) collapse(labels registry.LabelSet) {
 
 // Reasons why Merge refuses groups, in addition to the errors of aggregate.
 var (
-	ErrStopping       = errors.New("merge groups: the daemon stops")
+	ErrStopping       = errors.New("merge groups: the daemon is stopping")
 	ErrNotWanted      = errors.New("merge groups: the agent does not accept statistics")
-	ErrTooManyOrigins = errors.New("merge groups: the interval has no room for one more origin")
+	ErrTooManyOrigins = errors.New("merge groups: the maximum number of origins is reached")
 )
 
 // Merge adds groups of spans that a tracer has already aggregated: all of them or none. The spans
@@ -109,11 +109,11 @@ func (p *Publisher) Merge(
 	if !p.join(cycle) {
 		return ErrTooManyOrigins
 	}
-	books, spans, ignored := &p.shared.books, uint64(0), uint64(0)
+	totals, spans, ignored := &p.shared.totals, uint64(0), uint64(0)
 	notIgnored := groups[:0]
 	for _, g := range groups {
 		if p.finder.normalize(&g.Key) {
-			books.normalised.Add(1)
+			totals.normalised.Add(1)
 		}
 		if p.shared.config.Ignore.Key(&g.Key) {
 			ignored += g.Spans
@@ -123,7 +123,7 @@ func (p *Publisher) Merge(
 		notIgnored = append(notIgnored, g)
 	}
 	commit(spans)
-	entry := books.begin(spans+ignored, DropBug)
+	entry := totals.begin(spans+ignored, DropBug)
 	entry.ignored = ignored
 	defer entry.end()
 	for i := range notIgnored {
@@ -132,7 +132,7 @@ func (p *Publisher) Merge(
 		entry.published += g.Spans
 		for f := range span.WholeKey + 1 {
 			if lost.Has(span.Label(f)) {
-				books.collapsed[f].Add(g.Spans)
+				totals.collapsed[f].Add(g.Spans)
 			}
 		}
 	}

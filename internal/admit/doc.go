@@ -19,7 +19,7 @@
 // of the aggregator's cycle, so a batch never spans two cycles. The batches of one request are
 // admitted together or not at all. A retry in the same cycle reuses the resolved keys.
 //
-// # The books balance, even after a panic
+// # The totals balance, even after a panic
 //
 // A function that admits spans begins an entry with their number, and defers the entry's end. Spans
 // that are not published by then count as dropped for the entry's reason. Until the outcome is
@@ -35,7 +35,7 @@
 // # Concurrency
 //
 // A Publisher belongs to one goroutine at a time. It takes no lock except the registry's, for the
-// first two uses of a key in an interval. The state that all publishers share is atomic: the books,
+// first two uses of a key in an interval. The state that all publishers share is atomic: the totals,
 // the memory for keys and the number of publishers.
 //
 // # Limits

@@ -185,7 +185,7 @@ func (f *finder) define(number uint32, raw []byte) error {
 		}
 	}
 	f.keys.disown(number)
-	f.shared.books.unnumbered.Add(1)
+	f.shared.totals.unnumbered.Add(1)
 	return nil
 }
 
@@ -204,15 +204,15 @@ func (m *misses) count(changed bool) {
 	}
 }
 
-// countMisses adds the misses of a batch to the accounting and resets them.
+// countMisses adds the misses of a batch to the totals and resets them.
 func (f *finder) countMisses() {
 	if f.misses == (misses{}) {
 		return
 	}
-	books := &f.shared.books
-	books.decoded.Add(f.misses.decoded)
-	books.uncached.Add(f.misses.uncached)
-	books.normalised.Add(f.misses.normalised)
+	totals := &f.shared.totals
+	totals.decoded.Add(f.misses.decoded)
+	totals.uncached.Add(f.misses.uncached)
+	totals.normalised.Add(f.misses.normalised)
 	f.misses = misses{}
 	f.key.Clear() // so that it does not retain the message's buffer
 }

@@ -112,7 +112,7 @@ func batchOf(n int) *span.Batch {
 	return list
 }
 
-// finish counts all published spans and verifies that the books balance.
+// finish counts all published spans and verifies that the accounting balances.
 func (h *harness) finish(publishers ...*Publisher) {
 	h.t.Helper()
 	h.aggregator.Start()
@@ -128,9 +128,9 @@ func (h *harness) stop(publishers ...*Publisher) {
 		h.aggregator.Stop()
 		stats, counted := h.Stats(), h.aggregator.Stats()
 		if aggregated := counted.Aggregated(); stats.Received != aggregated+stats.DroppedTotal() ||
-			aggregated != h.sealed || counted.Held != 0 {
+			aggregated != h.sealed || counted.Pending != 0 {
 			h.t.Errorf("books: received %d = aggregated %d + dropped %v; sealed %d, held %d",
-				stats.Received, aggregated, stats.Dropped, h.sealed, counted.Held)
+				stats.Received, aggregated, stats.Dropped, h.sealed, counted.Pending)
 		}
 	})
 }

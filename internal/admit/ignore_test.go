@@ -104,7 +104,7 @@ func TestReceiver_MayMarkASpanAsIgnored(t *testing.T) {
 	}
 }
 
-// TestAccounting_SharedOrigin: each counted span of a shared origin is in the books once.
+// TestAccounting_SharedOrigin: each counted span of a shared origin is counted once.
 func TestAccounting_SharedOrigin(t *testing.T) {
 	for origins, want := range map[int]uint64{1: 3, 0: 5} { // without room for more origins, all spans share one
 		h := newHarness(t, func(_ *Config, a *aggregate.Config) { a.MaxOrigins = 1 })

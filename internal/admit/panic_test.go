@@ -61,7 +61,7 @@ func TestPanic_BeforeCommit(t *testing.T) {
 	}
 }
 
-// TestPanic_AfterCommit: after commit, all spans are in the books; those that a panic keeps from
+// TestPanic_AfterCommit: after commit, all spans are counted; those that a panic keeps from
 // the rings count as DropBug.
 func TestPanic_AfterCommit(t *testing.T) {
 	h := newHarness(t, nil)

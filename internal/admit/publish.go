@@ -23,7 +23,7 @@ func (p *Publisher) Publish(body []byte) error {
 		walker.Next(&p.snapshot.Snapshot)
 		return walker.Err() //nolint:wrapcheck // the decoder's error is complete
 	}
-	entry := p.shared.books.begin(spans, DropBug)
+	entry := p.shared.totals.begin(spans, DropBug)
 	defer entry.end()
 	defer p.finish(p.shared.config.MaxBatch)
 	reason := DropBatchTooLarge
@@ -80,7 +80,7 @@ func (p *Publisher) try(from source, entry *entry) (DropReason, error) {
 
 // Refuse counts spans as DropRefused that arrived on a connection after the message that ended it.
 func (s *Publishers) Refuse(spans uint64) {
-	entry := s.books.begin(spans, DropRefused)
+	entry := s.totals.begin(spans, DropRefused)
 	entry.end()
 }
 
@@ -245,13 +245,13 @@ func (p *Publisher) publish(entry *entry) {
 	}
 	entry.ignored += uint64(b.ignored)
 	if b.hasCollapsed {
-		p.shared.books.collapse(&b.collapsed)
+		p.shared.totals.collapse(&b.collapsed)
 	}
 	if p.isShared {
 		b.shared = len(b.slots) - b.ignored
 	}
 	if b.shared > 0 {
-		p.shared.books.common.Add(uint64(b.shared))
+		p.shared.totals.common.Add(uint64(b.shared))
 	}
 }
 
@@ -330,7 +330,7 @@ func (s *Publishers) PublishTogether(commit func(), parts ...BatchPart) (reason 
 		commit()
 		return 0, true
 	}
-	entry := s.books.begin(spans, DropLeftToAgent)
+	entry := s.totals.begin(spans, DropLeftToAgent)
 	defer entry.end()
 	noAgent := parts[0].Publisher.last
 	if noAgent {

@@ -69,10 +69,10 @@ func (c *Config) Check() (err error) {
 }
 
 // Publishers is the state that all publishers share: the limits, the memory for keys and the
-// accounting.
+// totals.
 type Publishers struct {
 	config    Config
-	books     books
+	totals    totals
 	keyMemory keyMemory
 	open      atomic.Int64 // number of open publishers
 	unwanted  atomic.Bool
@@ -117,7 +117,7 @@ func (s *Publishers) isStopped() bool {
 }
 
 // Stats returns the outcomes of the spans of all publishers.
-func (s *Publishers) Stats() Stats { return s.books.stats() }
+func (s *Publishers) Stats() Stats { return s.totals.stats() }
 
 // isAlone reports whether only one publisher is open, so that the rings are not shared.
 func (s *Publishers) isAlone() bool { return s.open.Load() == 1 }

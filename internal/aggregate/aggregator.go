@@ -192,14 +192,14 @@ func DefaultConfig() Config {
 func (c *Config) Check() (err error) {
 	if c.RebalanceInterval != 0 &&
 		(c.RebalanceInterval < routing.MinInterval || c.RebalanceInterval > time.Hour) {
-		err = errors.Join(err, fmt.Errorf("BUG: the interval of levelling, %s, is neither 0 nor between %s "+
-			"and 1h", c.RebalanceInterval, routing.MinInterval))
+		err = errors.Join(err, fmt.Errorf("BUG: the rebalancing interval %s is neither 0 nor between %s and "+
+			"1h", c.RebalanceInterval, routing.MinInterval))
 	}
 	if c.Deliver == nil {
-		err = errors.Join(err, errors.New("BUG: no one to deliver sealed cycles to"))
+		err = errors.Join(err, errors.New("BUG: Deliver is nil"))
 	}
 	if c.Grid == nil {
-		err = errors.Join(err, errors.New("BUG: no grid to count durations in"))
+		err = errors.Join(err, errors.New("BUG: Grid is nil"))
 	}
 	return errors.Join(err,
 		check.Number("drainers", c.Drainers, 1, 1024),
@@ -278,14 +278,14 @@ func (r *flushRequests) take() *flushRequest {
 }
 
 // ErrStopped is returned by requests after the last cycle.
-var ErrStopped = errors.New("the daemon is stopping: the last report is on its way")
+var ErrStopped = errors.New("the daemon is stopping, and has already begun its last export")
 
 // Stats is a snapshot of the aggregator's counters.
 type Stats struct {
 	Drainers    []DrainerStats
 	Ages        Ages
 	Merged      uint64            // spans of groups that tracers have counted
-	Held        uint64            // snapshots in tables that are not sealed
+	Pending     uint64            // snapshots in tables that are not sealed
 	Origins     int               // in the current interval
 	Aggregates  int               // keys in the current interval
 	Masked      map[string]uint64 // keys with a mask instead of a label, by label
@@ -336,7 +336,7 @@ func (a *Aggregator) Stats() Stats {
 	}
 	for _, c := range a.cycles.memory {
 		if c.merged != nil {
-			s.Held += c.merged.held.Load()
+			s.Pending += c.merged.pending.Load()
 		}
 	}
 	s.Merged = a.merged.Load()
@@ -350,7 +350,7 @@ func (a *Aggregator) Stats() Stats {
 		s.Partitions.Slots += ring.Slots
 		s.Partitions.SlotsUsed += ring.Used
 		s.Ages.add(&d.ages)
-		s.Held += d.tables[0].held.Load() + d.tables[1].held.Load()
+		s.Pending += d.tables[0].pending.Load() + d.tables[1].pending.Load()
 	}
 	if a.cycles.current.Load() != closedCycle {
 		s.Origins, s.Aggregates = a.intervals.Size()

@@ -14,9 +14,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// TestTableBytes fills a table with every key in every bucket, failed too, and
+// TestTable_Bytes fills a table with every key in every bucket, failed too, and
 // holds what it took against what the configuration promises.
-func TestTableBytes(t *testing.T) {
+func TestTable_Bytes(t *testing.T) {
 	config := DefaultConfig()
 	config.Drainers, config.MaxAggregates, config.MaxOrigins = 1, 700, 20
 	table := newTestTable(config.MaxKeys())

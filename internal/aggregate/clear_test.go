@@ -64,7 +64,7 @@ func TestClear(t *testing.T) {
 	if cleared.Load() == 0 {
 		t.Error("no clear gave up anything")
 	}
-	if stats := a.Stats(); stats.Held != 0 || stats.Aggregated() != publishers*each {
-		t.Errorf("held %d, aggregated %d", stats.Held, stats.Aggregated())
+	if stats := a.Stats(); stats.Pending != 0 || stats.Aggregated() != publishers*each {
+		t.Errorf("held %d, aggregated %d", stats.Pending, stats.Aggregated())
 	}
 }

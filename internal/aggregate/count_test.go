@@ -101,8 +101,8 @@ func differ(got, want *Table) string {
 			}
 		}
 	}
-	if got.held.Load() != held {
-		return fmt.Sprintf("%d spans are held, and %d stand in the rows", got.held.Load(), held)
+	if got.pending.Load() != held {
+		return fmt.Sprintf("%d spans are held, and %d stand in the rows", got.pending.Load(), held)
 	}
 	return ""
 }

@@ -55,7 +55,7 @@ func (d *drainer) count(slots []Slot) {
 	}
 	for i, n := range taken {
 		if n > 0 { // a table that takes no slot may be sealed, and must not be written
-			d.tables[i].held.Store(d.tables[i].held.Load() + n)
+			d.tables[i].pending.Store(d.tables[i].pending.Load() + n)
 		}
 	}
 	d.aggregated.Store(d.aggregated.Load() + taken[0] + taken[1])
@@ -74,7 +74,7 @@ func (d *drainer) count(slots []Slot) {
 func (d *drainer) signal(s ring.Signal) {
 	if s.Kind == ring.Clear {
 		table := d.tables[s.Arg&1]
-		d.cleared = table.held.Load()
+		d.cleared = table.pending.Load()
 		table.Reset()
 	}
 	if s.Kind != ring.Stop { // after which Consume returns

@@ -11,7 +11,7 @@ import (
 // ParseDrainers returns the number of drainers by a policy: fixed:4, cpu:1 for one per core, or cpu+1:0.25 for
 // one and a quarter of the cores. The cores are those that the container may use.
 func ParseDrainers(policy string) (int, error) {
-	invalid := fmt.Errorf("%q is none of cpu:1, cpu+1:0.25 and fixed:4", policy)
+	invalid := fmt.Errorf("%q is not a number of drainers; give one such as cpu:1, cpu+1:0.25 or fixed:4", policy)
 	kind, number, _ := strings.Cut(policy, ":")
 	if kind == "fixed" {
 		n, err := strconv.Atoi(number)

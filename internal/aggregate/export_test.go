@@ -2,13 +2,13 @@ package aggregate
 
 import "math/rand/v2"
 
-// Reroute gives partitions other owners at random, spreads some, and now and then
+// Reroute gives partitions other owners at random, splits some, and now and then
 // makes more of them. The balancer must not be at work.
 func (a *Aggregator) Reroute(rnd *rand.Rand) {
 	now := a.balancer.Routing()
 	next := now.Next(anyOwners(rnd, now.Partitions(), a.Drainers()))
 	if rnd.IntN(4) == 0 && next.Partitions() < 128 {
-		next = next.Split(2 * next.Partitions())
+		next = next.Subdivide(2 * next.Partitions())
 	}
 	a.balancer.Install(next)
 }

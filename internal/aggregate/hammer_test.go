@@ -264,9 +264,9 @@ func (c *chain) end() {
 	defer cancel()
 	c.flusher.Close(ctx)
 	counts, sent := c.Stats(), c.flusher.Destinations()[0].Stats()
-	if counts.Aggregated() != c.sent || counts.Held != 0 || sent.Flushed != c.sent || sent.Held != 0 {
+	if counts.Aggregated() != c.sent || counts.Pending != 0 || sent.Flushed != c.sent || sent.Pending != 0 {
 		c.t.Errorf("books: sent %d, aggregated %d, held %d and %d, flushed %d", c.sent, counts.Aggregated(),
-			counts.Held, sent.Held, sent.Flushed)
+			counts.Pending, sent.Pending, sent.Flushed)
 	}
 	got := reference{}
 	slices.SortFunc(c.payloads, func(a, b *payload.Payload) int { return int(a.Sequence) - int(b.Sequence) })
@@ -302,7 +302,7 @@ func (c *chain) end() {
 	}
 }
 
-// TestHammer moves, spreads and cuts partitions without a pause while several
+// TestHammer moves, splits and subdivides partitions without a pause while several
 // publishers send and cycle after cycle is sealed and flushed. Every payload that
 // reaches the agent is the reference model's, to the bin, and the books balance.
 func TestHammer(t *testing.T) {

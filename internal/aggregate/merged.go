@@ -28,8 +28,8 @@ type Merged struct {
 	bins     int
 	chunks   int // of memory, reserved
 
-	held  atomic.Uint64  // spans in the rows, for the accounting
-	spans *atomic.Uint64 // total of all cycles
+	pending atomic.Uint64  // spans in the rows, for the accounting
+	spans   *atomic.Uint64 // total of all cycles
 }
 
 type mergedKey struct {
@@ -102,7 +102,7 @@ func (r *mergedRow) errorDuration(mapping sketch.Mapping) float64 {
 func (m *Merged) clear() (spans uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	spans = m.held.Load()
+	spans = m.pending.Load()
 	m.reset()
 	return spans
 }
@@ -112,7 +112,7 @@ func (m *Merged) reset() {
 	m.indexes, m.rows, m.mappings = map[mergedKey]int{}, nil, m.mappings[:1]
 	m.memory.Release(m.chunks)
 	m.bins, m.chunks = 0, 0
-	m.held.Store(0)
+	m.pending.Store(0)
 }
 
 // Limits for the buckets of tracers that can be merged without changing the agent's result.
@@ -169,9 +169,9 @@ type Group struct {
 
 // Why groups are not merged.
 var (
-	ErrOtherTime    = errors.New("merge groups: their time is none that can be kept exactly")
-	ErrMappings     = errors.New("merge groups: the cycle holds sketches of too many mappings already")
-	ErrNoMergedRoom = errors.New("merge groups: the cycle has no room for them")
+	ErrOtherTime    = errors.New("merge groups: their bucket width is not supported")
+	ErrMappings     = errors.New("merge groups: too many different sketch mappings in this interval")
+	ErrNoMergedRoom = errors.New("merge groups: the maximum number of aggregates is reached")
 )
 
 // GroupWriter has exclusive access to the groups of the cycle that a publisher is inside.
@@ -231,7 +231,7 @@ func (m GroupWriter) Add(origin registry.OriginID, g *Group) registry.LabelSet {
 	row := m.row(mergedKey{admission.ID, sketch.MappingID(mapping), bucket})
 	m.bins += row.ok.add(&g.OK) + row.errors.add(&g.Errors)
 	row.Add(&g.Counts)
-	m.held.Add(g.Spans)
+	m.pending.Add(g.Spans)
 	m.spans.Add(g.Spans)
 	return admission.Collapsed
 }

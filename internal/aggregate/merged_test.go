@@ -129,10 +129,10 @@ func someBins(rnd *rand.Rand, mapping sketch.Mapping) (b sketch.Bins) {
 	return b
 }
 
-// TestMergedModel adds random groups of random mappings, several at a time, all or
+// TestMerged_Model adds random groups of random mappings, several at a time, all or
 // none: every row has what a map of maps has, whatever memory there is, and nothing
 // collapses.
-func TestMergedModel(t *testing.T) {
+func TestMerged_Model(t *testing.T) {
 	refused := 0
 	for seed := range uint64(60) {
 		rnd := rand.New(rand.NewPCG(seed, 2))
@@ -182,9 +182,9 @@ func TestMergedModel(t *testing.T) {
 		if got := contents(s); !reflect.DeepEqual(got, want) {
 			t.Fatalf("seed %d: %d rows, want %d, or others", seed, len(got), len(want))
 		}
-		if s.Spans() != spans || c.merged.held.Load() != spans || c.merged.spans.Load() != spans {
+		if s.Spans() != spans || c.merged.pending.Load() != spans || c.merged.spans.Load() != spans {
 			t.Errorf("seed %d: %d spans in rows, %d held, %d in all, want %d", seed, s.Spans(),
-				c.merged.held.Load(), c.merged.spans.Load(), spans)
+				c.merged.pending.Load(), c.merged.spans.Load(), spans)
 		}
 		if taken := c.merged.memory.Taken(); taken > c.merged.maxChunks*sketch.ChunkBytes {
 			t.Errorf("seed %d: took %d bytes", seed, taken)
@@ -335,9 +335,9 @@ func TestMergedRows_AreBounded(t *testing.T) {
 	}
 }
 
-// TestMergedBytes fills a cycle with as many rows as it may have, each with other bins, until its bins find no more
+// TestMerged_Bytes fills a cycle with as many rows as it may have, each with other bins, until its bins find no more
 // room either: their share of the memory for sketches. A clear gives it all back.
-func TestMergedBytes(t *testing.T) {
+func TestMerged_Bytes(t *testing.T) {
 	config := testConfig(func(s *Sealed) { s.Release() })
 	config.Merge, config.MaxAggregates, config.SketchBytes = true, 100, 32<<20
 	memory := sketch.NewMemory(config.SketchBytes, config.Grid)
@@ -451,8 +451,8 @@ func TestMerge(t *testing.T) {
 		t.Errorf("%d spans of %d: %d sealed with %d hits and %d in bins, %d cleared", got, sent.Load(),
 			sealed.Load(), hits.Load(), binned.Load(), cleared.Load())
 	}
-	if s := a.Stats(); s.Aggregated() != sent.Load() || s.Held != 0 {
-		t.Errorf("%d of %d spans aggregated, %d held", s.Aggregated(), sent.Load(), s.Held)
+	if s := a.Stats(); s.Aggregated() != sent.Load() || s.Pending != 0 {
+		t.Errorf("%d of %d spans aggregated, %d held", s.Aggregated(), sent.Load(), s.Pending)
 	}
 }
 

@@ -315,8 +315,8 @@ func runModel(t *testing.T, rnd *rand.Rand, met *[span.WholeKey + 1]int) {
 		t.Errorf("the test met %d intervals and %d reports", len(intervals), reports)
 	}
 	stats := a.Stats()
-	if stats.Aggregated() != sent || stats.Held != 0 {
-		t.Errorf("aggregated %d held %d, want %d and 0", stats.Aggregated(), stats.Held, sent)
+	if stats.Aggregated() != sent || stats.Pending != 0 {
+		t.Errorf("aggregated %d held %d, want %d and 0", stats.Aggregated(), stats.Pending, sent)
 	}
 	var gotLate, gotEarly uint64
 	for _, d := range stats.Drainers {
@@ -380,9 +380,9 @@ func TestBoundary_UnderLoad(t *testing.T) {
 		case <-ended:
 			a.Stop()
 			if stats := a.Stats(); sealed != publishers*each || stats.Aggregated() != publishers*each ||
-				stats.Held != 0 {
+				stats.Pending != 0 {
 				t.Fatalf("sealed %d, aggregated %d, held %d; %d were published", sealed, stats.Aggregated(),
-					stats.Held, publishers*each)
+					stats.Pending, publishers*each)
 			}
 			return
 		default:

@@ -121,10 +121,10 @@ func (s *sealer) seal(number uint64, request *flushRequest) {
 	}
 	sealed.Delivery.onDoubt = func(isInDoubt bool) { a.config.Running.SetInDoubt(number, isInDoubt) }
 	for _, table := range c.tables {
-		table.held.Store(0) // from now on the exporters account for the snapshots
+		table.pending.Store(0) // from now on the exporters account for the snapshots
 	}
 	if c.merged != nil {
-		c.merged.held.Store(0)
+		c.merged.pending.Store(0)
 	}
 	s.unresolved = append(slices.DeleteFunc(s.unresolved, (*Delivery).isResolved), sealed.Delivery)
 	a.sealed.Inc()
@@ -276,7 +276,7 @@ func (d *Delivery) Resolve(err error) {
 	d.Answer(err)
 }
 
-// Answer ends Wait with the given outcome. Spans can still be held and delivered afterwards, until
+// Answer ends Wait with the given outcome. Spans can still be pending and delivered afterwards, until
 // Settle.
 func (d *Delivery) Answer(err error) {
 	d.err = err

@@ -16,9 +16,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// TestDay runs the cycles for 24 hours of an injected clock: 8640 seals, each
+// TestSealer_24Hours runs the cycles for 24 hours of an injected clock: 8640 seals, each
 // at a multiple of ten seconds, and nothing that grows.
-func TestDay(t *testing.T) {
+func TestSealer_24Hours(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seals, spans := 0, uint64(0)
 		var keys int

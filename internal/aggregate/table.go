@@ -23,7 +23,7 @@ type Table struct {
 	errors []errorPart  // in the order of the rows' first errors
 	pages  sketch.Arena // of all stores
 
-	held atomic.Uint64 // snapshots in the rows, for the accounting; one writer
+	pending atomic.Uint64 // snapshots in the rows, for the accounting; one writer
 }
 
 // row is one key in one bucket. It has no pointers.
@@ -102,7 +102,7 @@ func (t *Table) Reset() {
 	t.rows, t.errors = t.rows[:0], t.errors[:0]
 	clear(t.index)
 	t.pages.Reset()
-	t.held.Store(0)
+	t.pending.Store(0)
 }
 
 // Counts are the counts of a key, except for the distribution of durations.

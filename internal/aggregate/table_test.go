@@ -80,8 +80,8 @@ func fillTable(table *Table, now time.Time) {
 	}
 }
 
-// TestTableReuse fills and resets: no row may remember another.
-func TestTableReuse(t *testing.T) {
+// TestTable_Reuse fills and resets: no row may remember another.
+func TestTable_Reuse(t *testing.T) {
 	table := newTestTable(100)
 	now := time.Unix(1000, 0)
 	fillTable(table, now)

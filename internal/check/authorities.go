@@ -14,7 +14,7 @@ func Authorities(setting, file string) (*x509.CertPool, error) {
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("read %s: %s holds no certificate in PEM", setting, file)
+		return nil, fmt.Errorf("read %s: %s contains no PEM certificate", setting, file)
 	}
 	return pool, nil
 }

@@ -71,8 +71,8 @@ func (p *program) run(args ...string) (string, error) {
 // TestMistake_NamesWhereItWasMade: an invalid value names its flag or its variable.
 func TestMistake_NamesWhereItWasMade(t *testing.T) {
 	for _, c := range []struct{ flag, value, says string }{
-		{"word", "three", `"three" is none of one, two`},
-		{"bytes", "12x", `"12x" is no size: write a number of bytes, or a whole one with KiB, MiB or GiB, as 64MiB`},
+		{"word", "three", `"three" is not one of one, two`},
+		{"bytes", "12x", `"12x" is not a size; give a whole number of bytes, or of KiB, MiB or GiB, such as 64MiB`},
 		{"number", "many", "invalid syntax"},
 		{"period", "12", "missing unit in duration"},
 		{"on", "perhaps", "invalid syntax"},

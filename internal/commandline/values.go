@@ -60,7 +60,7 @@ func Choice[T ~string](target *T, initial T, choices ...T) pflag.Value {
 			word = alias
 		}
 		if !slices.Contains(words, word) && word != string(initial) {
-			return fmt.Errorf("%q is none of %s", given, strings.Join(words, ", "))
+			return fmt.Errorf("%q is not one of %s", given, strings.Join(words, ", "))
 		}
 		*target = T(word)
 		return nil

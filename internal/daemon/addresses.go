@@ -55,7 +55,7 @@ func (c *Config) checkAddresses() (err error) {
 	for i, a := range all {
 		for _, b := range all[:i] {
 			if a.equals(b) {
-				err = errors.Join(err, fmt.Errorf("check %s: %s is that of --%s too; give each its own%s",
+				err = errors.Join(err, fmt.Errorf("check %s: %s is also the address of --%s; give each its own%s",
 					a.flag, a.name, b.flag, a.hint()))
 			}
 		}
@@ -79,7 +79,8 @@ func addressOf(exporter string) address {
 // hint returns an explanation for an address that may come from an environment variable.
 func (a address) hint() string {
 	if a.flag == metricsFlag {
-		return ". OTEL_EXPORTER_OTLP_ENDPOINT of the daemon is where its metrics go, not where SDKs reach it"
+		return ". The daemon sends its metrics to OTEL_EXPORTER_OTLP_ENDPOINT; the variable is not the address " +
+			"for SDKs"
 	}
 	return ""
 }

@@ -62,8 +62,8 @@ func (c *Config) checkDestinations() (err error) {
 		return nil
 	}
 	if len(c.exporters()) == 0 {
-		err = errors.New("check agent-url: it is off, and there is no other destination, so that " +
-			"statistics would go nowhere; give the agent's URL, or --prometheus")
+		err = errors.New("check agent-url: it is off, and there is no other destination for statistics; give " +
+			"the agent's URL, or --prometheus")
 	}
 	if c.APM.Enabled() {
 		err = errors.Join(err, errors.New("check agent-url: it is off, and --apm-socket and --apm-addr "+
@@ -74,7 +74,7 @@ func (c *Config) checkDestinations() (err error) {
 
 func (c *Config) checkGrace() error {
 	if c.ShutdownGrace <= 0 {
-		return errors.New("check shutdown-grace: it is not positive; give the last report some time, such " +
+		return errors.New("check shutdown-grace: it is not positive; give the last export some time, such " +
 			"as 5s")
 	}
 	return nil
@@ -82,7 +82,8 @@ func (c *Config) checkGrace() error {
 
 func (c *Config) checkRings() error {
 	if c.Aggregate.RingSlots < wire.MinMaxBatch {
-		return fmt.Errorf("check ring-slots: %d do not hold a batch of %d, which any tracer may send",
+		return fmt.Errorf("check ring-slots: %d is less than %d, the size of a batch that every client may "+
+			"send; raise it",
 			c.Aggregate.RingSlots, wire.MinMaxBatch)
 	}
 	return nil

@@ -182,7 +182,7 @@ func (c *Config) checkDescriptors() error {
 	if isLimitUnknown || hasOverflowed || uint64(need) <= limit {
 		return nil
 	}
-	return fmt.Errorf("check descriptors: the connections that are allowed may need %d with what "+
-		"deliveries and probes need, and the process may open %d; raise the limit (ulimit -n, LimitNOFILE) "+
-		"or lower --%s", need, limit, strings.Join(c.connectionLimits(), " or --"))
+	return fmt.Errorf("check file descriptors: connections, deliveries and probes may need %d, and the process "+
+		"may open %d; raise the limit (ulimit -n, LimitNOFILE) or lower "+
+		"--%s", need, limit, strings.Join(c.connectionLimits(), " or --"))
 }

@@ -48,8 +48,8 @@ type receiverStatus interface {
 	Unreachable() error
 }
 
-// Books returns the accounting of all spans so far.
-func (d *Daemon) Books() status.Books { return d.sources.Books() }
+// Accounting returns the accounting of all spans so far.
+func (d *Daemon) Accounting() status.Accounting { return d.sources.Accounting() }
 
 // Status returns the content of /status.
 func (d *Daemon) Status() status.Status { return d.statusServer.Status() }

@@ -73,9 +73,9 @@ func liveADay(t *testing.T, seed uint64, path string) {
 	flusher.Close(ending)
 	admitted, all := publishers.Stats(), aggregator.Stats()
 	if sum := offered[0] + offered[1] + offered[2]; admitted.Received != sum ||
-		admitted.Received != all.Aggregated()+admitted.DroppedTotal() || all.Held != 0 {
+		admitted.Received != all.Aggregated()+admitted.DroppedTotal() || all.Pending != 0 {
 		t.Errorf("%d were offered: received %d, aggregated %d, dropped %v, held %d", sum, admitted.Received,
-			all.Aggregated(), admitted.Dropped, all.Held)
+			all.Aggregated(), admitted.Dropped, all.Pending)
 	}
 	for i, d := range flusher.Destinations() {
 		destinations[i].check(t, d.Stats(), all.Aggregated())
@@ -215,10 +215,10 @@ func (m *moody) check(t *testing.T, books export.Stats, aggregated uint64) {
 	for _, spans := range books.Unsent {
 		unsent += spans
 	}
-	if books.Flushed != m.counted || books.Held != 0 || books.Flushed+unsent != aggregated {
+	if books.Flushed != m.counted || books.Pending != 0 || books.Flushed+unsent != aggregated {
 		t.Errorf("%s counted %d; of %d its books say flushed %d, unsent %v, held %d", m.name, m.counted,
 			aggregated,
-			books.Flushed, books.Unsent, books.Held)
+			books.Flushed, books.Unsent, books.Pending)
 	}
 	if ambiguous := books.Unsent[export.Ambiguous]; m.silent > ambiguous {
 		t.Errorf("%s counted %d without a word, and its books say that %d are ambiguous", m.name, m.silent,

@@ -13,7 +13,7 @@ import (
 func TestConfig_WithoutDestination(t *testing.T) {
 	config := usable(t)
 	config.Agent.URL = agent.URL{}
-	if err := config.Check(); err == nil || !strings.Contains(err.Error(), "statistics would go nowhere") {
+	if err := config.Check(); err == nil || !strings.Contains(err.Error(), "there is no other destination") {
 		t.Errorf("without any: %v", err)
 	}
 	if _, err := New(config); err == nil {

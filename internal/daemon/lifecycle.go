@@ -47,14 +47,14 @@ func (d *Daemon) Settled() <-chan struct{} { return d.settled }
 
 // Stop stops all components in the order of the data flow, within the grace period, and returns the
 // accounting.
-func (d *Daemon) Stop() status.Books {
+func (d *Daemon) Stop() status.Accounting {
 	ctx, cancel := context.WithTimeout(context.Background(), d.config.ShutdownGrace)
 	defer cancel()
 	d.statusServer.SetReady(false)
-	before := d.sources.Books()
+	before := d.sources.Accounting()
 	unsentBefore := map[string]uint64{}
 	for _, other := range d.sources.Others() {
-		unsentBefore[other.Name] = other.Books.Unsent
+		unsentBefore[other.Name] = other.Accounting.Unsent
 	}
 	close(d.stopping)
 	d.background.Wait()
@@ -69,19 +69,19 @@ func (d *Daemon) Stop() status.Books {
 	d.aggregator.Stop()
 	d.flusher.Close(ctx)
 	d.ingest.Close()
-	books := d.sources.Books()
-	lost := books.Unsent - before.Unsent + books.DroppedTotal() - before.DroppedTotal()
-	d.config.Log.Log(ctx, stopLevel(lost), "stopped", "lost", lost, "received", books.Received, "aggregated", books.Aggregated,
-		"dropped", books.DroppedTotal(), "flushed", books.Flushed, "unsent", books.Unsent,
-		"pending", books.Held, "before_discovery", books.BeforeFound, "balanced", books.Balanced)
-	if !books.Balanced {
+	accounting := d.sources.Accounting()
+	lost := accounting.Unsent - before.Unsent + accounting.DroppedTotal() - before.DroppedTotal()
+	d.config.Log.Log(ctx, stopLevel(lost), "stopped", "lost", lost, "received", accounting.Received, "aggregated", accounting.Aggregated,
+		"dropped", accounting.DroppedTotal(), "flushed", accounting.Flushed, "unsent", accounting.Unsent,
+		"pending", accounting.Pending, "before_discovery", accounting.BeforeDiscovery, "balanced", accounting.Balanced)
+	if !accounting.Balanced {
 		d.config.Log.Error("the accounting does not balance, which is a bug; please report it with the line above")
 	}
 	for _, other := range d.sources.Others() {
-		lost := other.Books.Unsent - unsentBefore[other.Name]
+		lost := other.Accounting.Unsent - unsentBefore[other.Name]
 		d.config.Log.Log(ctx, stopLevel(lost), "stopped: additional destination", "destination", other.Name, "lost", lost,
-			"flushed", other.Books.Flushed, "unsent", other.Books.Unsent, "pending", other.Books.Held,
-			"before_discovery", other.Books.BeforeFound)
+			"flushed", other.Accounting.Flushed, "unsent", other.Accounting.Unsent, "pending", other.Accounting.Pending,
+			"before_discovery", other.Accounting.BeforeDiscovery)
 	}
 	if err := d.recoveryFile.Remove(); err != nil {
 		d.config.Log.Warn("can't remove the recovery file, so the next daemon will report a crash", "error", err)
@@ -92,7 +92,7 @@ func (d *Daemon) Stop() status.Books {
 	}
 	d.statusServer.Close(ctx)
 	d.config.Supervisor.Close()
-	return books
+	return accounting
 }
 
 // stopLevel returns the log level of a stop that dropped or did not deliver a number of spans.
@@ -106,9 +106,9 @@ func stopLevel(lost uint64) slog.Level {
 // statusLine returns the accounting as one line for the service manager, and an error if a restart
 // would help.
 func (d *Daemon) statusLine() (string, error) {
-	b := d.sources.Books()
+	b := d.sources.Accounting()
 	return fmt.Sprintf("%d spans received, %d dropped; %d flushed, %d unsent, %d pending",
-		b.Received, b.DroppedTotal(), b.Flushed, b.Unsent, b.Held), d.statusServer.Alive()
+		b.Received, b.DroppedTotal(), b.Flushed, b.Unsent, b.Pending), d.statusServer.Alive()
 }
 
 // drainHTTP waits for the HTTP requests in flight, of all receivers at the same time.

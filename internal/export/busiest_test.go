@@ -114,8 +114,8 @@ func sum(counts []uint64) (total uint64) {
 	return total
 }
 
-// TestLargest compares the choice with sorting.
-func TestLargest(t *testing.T) {
+// TestBusiest_Largest compares the choice with sorting.
+func TestBusiest_Largest(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	for range 500 {
 		counts := make([]uint64, random.IntN(60))

@@ -136,7 +136,7 @@ func TestTotals_NewerReplaceOlder(t *testing.T) {
 			time.Sleep(10 * time.Second)
 			synctest.Wait()
 			if s := balanced(t, f, uint64(7*(cycle+1))); s.QueuePayloads > 7 ||
-				s.Held != uint64(7*(cycle+1)) {
+				s.Pending != uint64(7*(cycle+1)) {
 				t.Fatalf("after %d cycles %+v", cycle+1, s)
 			}
 		}
@@ -163,7 +163,7 @@ func TestTotals_RefusedSpansComeWithNext(t *testing.T) {
 		first, second := testcycle.Spans(5), testcycle.Spans(3)
 		f.Accept(first)
 		synctest.Wait()
-		if s := balanced(t, f, 5); s.Held != 5 || s.Payloads[ResultRejected] != 1 {
+		if s := balanced(t, f, 5); s.Pending != 5 || s.Payloads[ResultRejected] != 1 {
 			t.Errorf("%+v", s)
 		}
 		if err, _ := resolution(first.Delivery); !errors.Is(err, refused) {
@@ -254,7 +254,7 @@ func TestTotals_ClientsWaitForRetryAgeAtMost(t *testing.T) {
 		if err, _ := resolution(first.Delivery); !errors.Is(err, errNotYet) {
 			t.Errorf("delivery %v", err)
 		}
-		if s := f.Stats(); s.Unsent[Expired] != 0 || s.Held == 0 {
+		if s := f.Stats(); s.Unsent[Expired] != 0 || s.Pending == 0 {
 			t.Errorf("%+v", s)
 		}
 	})
@@ -343,7 +343,7 @@ func TestTotals_UndeliveredAtShutdownAreLost(t *testing.T) {
 		f.Accept(first)
 		f.Accept(testcycle.Spans(3))
 		f.Close(t.Context())
-		if s := balanced(t, f, 8); s.Unsent[Shutdown] != 8 || s.Held != 0 {
+		if s := balanced(t, f, 8); s.Unsent[Shutdown] != 8 || s.Pending != 0 {
 			t.Errorf("%+v", s)
 		}
 		if err, resolved := resolution(first.Delivery); err == nil || !resolved {
@@ -449,7 +449,7 @@ func TestAccounting_Totals(t *testing.T) {
 			for _, n := range slices.Collect(maps.Values(sums.reader)) {
 				all += n
 			}
-			if all != accepted || s.Held != 0 || !leavesOut && s.Flushed != accepted {
+			if all != accepted || s.Pending != 0 || !leavesOut && s.Flushed != accepted {
 				t.Errorf("seed %d: at the end %+v of %d", seed, s, accepted)
 			}
 			for _, reason := range []Reason{Ambiguous, Expired, QueueFull, Shutdown, Unencodable, NotWanted} {

@@ -156,7 +156,7 @@ func TestPayload_HangingDelaysNoOther(t *testing.T) {
 		}}, nil)
 		f.Accept(testcycle.Origins(100))
 		synctest.Wait()
-		if s := balanced(t, f, 100); s.Flushed != 99 || s.Held != 1 {
+		if s := balanced(t, f, 100); s.Flushed != 99 || s.Pending != 1 {
 			t.Errorf("stats %+v", s)
 		}
 	})

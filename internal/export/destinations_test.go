@@ -82,7 +82,7 @@ func TestDestinations_DelayNoOther(t *testing.T) {
 		time.Sleep(2 * DefaultRetryAge)
 		synctest.Wait()
 		for i, want := range []Reason{Expired, "", Rejected, NotWanted, Expired} {
-			if s := balanced(t, all[i], accepted); s.Held != 0 || s.Flushed != 0 || want != "" &&
+			if s := balanced(t, all[i], accepted); s.Pending != 0 || s.Flushed != 0 || want != "" &&
 				s.Unsent[want] != accepted {
 				t.Errorf("%s: stats %+v", all[i].Name(), s)
 			}
@@ -165,7 +165,7 @@ func TestAccounting_EachDestination(t *testing.T) {
 		f.Close(t.Context())
 		for i, d := range f.Destinations() {
 			s := balanced(t, d, accepted)
-			if s.Held != 0 || s.Flushed != moods[i].taken || s.Flushed == 0 || s.Flushed == accepted {
+			if s.Pending != 0 || s.Flushed != moods[i].taken || s.Flushed == 0 || s.Flushed == accepted {
 				t.Errorf("%s took %d spans, stats %+v", d.Name(), moods[i].taken, s)
 			}
 			for p, times := range moods[i].bodies {
@@ -201,7 +201,7 @@ func TestQueue_BoundedPerDestination(t *testing.T) {
 		}
 		for _, d := range []Destination{dead, hanging} {
 			if s := balanced(t, d, 12000); s.Unsent[QueueFull] < 10000 ||
-				s.Unsent[QueueFull]+s.Held != 12000 {
+				s.Unsent[QueueFull]+s.Pending != 12000 {
 				t.Errorf("%s: stats %+v", d.Name(), s)
 			}
 		}

@@ -21,10 +21,10 @@
 //
 // # Accounting
 //
-// Each accepted span is held by each destination until its payload has an outcome there; then it is
+// Each accepted span is pending at each destination until its payload has an outcome there; then it is
 // flushed, or unsent with exactly one Reason. Payloads of deltas are accounted one by one, running totals
 // per cycle (see snapshot). Scraped statistics count as flushed when they are published. Spans sealed
-// before an auto-discovered destination is found are counted separately, and not held for it.
+// before an auto-discovered destination is found are counted separately, and not pending for it.
 //
 // cycleState tracks when clients that wait for a cycle are answered, when its spans are settled, and
 // whether it is in doubt for the next daemon should this one be killed.

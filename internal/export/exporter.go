@@ -41,7 +41,7 @@ type Exporter struct {
 	Wants func() (statistics bool, payloadBytes int)
 
 	// Discovered reports whether an auto-discovered destination has been found. Until then no spans are
-	// held for it. It never becomes false again. It is nil for configured destinations.
+	// pending for it. It never becomes false again. It is nil for configured destinations.
 	Discovered func() bool
 
 	// Watch probes the destination while no payloads are sent. It runs until its context ends. It is

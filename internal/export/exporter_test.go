@@ -112,7 +112,7 @@ func always(a Attempt) func(context.Context, *Payload) Attempt {
 
 var (
 	errDown     = errors.New("connection refused")
-	errNoAnswer = errors.New("no answer to a request that was written whole")
+	errNoAnswer = errors.New("no response to a request that was sent completely")
 	down        = always(Attempt{Outcome: OutcomeNotYet, Silent: true, Err: errDown})
 )
 
@@ -154,12 +154,12 @@ func resolution(d *aggregate.Delivery) (err error, resolved bool) {
 func balanced(t *testing.T, d interface{ Stats() Stats }, accepted uint64) Stats {
 	t.Helper()
 	s := d.Stats()
-	sum := s.Flushed + s.Held + s.BeforeFound
+	sum := s.Flushed + s.Pending + s.BeforeDiscovery
 	for _, n := range s.Unsent {
 		sum += n
 	}
 	if sum != accepted {
-		t.Errorf("%d flushed, %d held, unsent %v: %d in all, want %d", s.Flushed, s.Held, s.Unsent, sum,
+		t.Errorf("%d flushed, %d held, unsent %v: %d in all, want %d", s.Flushed, s.Pending, s.Unsent, sum,
 			accepted)
 	}
 	return s

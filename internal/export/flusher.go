@@ -299,7 +299,7 @@ func (c Config) withDefaults() (Config, error) {
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	var err error
 	if c.RetryBytes < c.MaxPayloadBytes {
-		err = fmt.Errorf("check retry-bytes: %s does not hold one payload; give at least %s",
+		err = fmt.Errorf("check retry-bytes: %s is less than one payload; give at least %s",
 			memory.SizeText(c.RetryBytes), memory.SizeText(c.MaxPayloadBytes))
 	}
 	if c.RetryAge < 0 || c.Timeout < 0 {

@@ -52,7 +52,7 @@ func TestCycle_EmptySendsNothing(t *testing.T) {
 	})
 }
 
-func TestFinalOutcomes(t *testing.T) {
+func TestPayload_FinalOutcomes(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer Attempt
 		reason Reason
@@ -156,7 +156,7 @@ func TestPayload_Expires(t *testing.T) {
 		}
 		synctest.Wait()
 		s := balanced(t, f, 7)
-		if s.Unsent[Expired] != 3 || s.Held != 4 || s.Payloads[ResultGivenUp] != 1 {
+		if s.Unsent[Expired] != 3 || s.Pending != 4 || s.Payloads[ResultGivenUp] != 1 {
 			t.Errorf("stats %+v", s)
 		}
 		if strings.Count(log.String(), "dropping payloads") != 1 {
@@ -179,7 +179,7 @@ func TestQueue_FullEvictsOldest(t *testing.T) {
 			synctest.Wait()
 		}
 		s := balanced(t, f, 12)
-		if s.QueueBytes > 1000 || s.Unsent[QueueFull] != 12-s.Held || s.Held == 0 {
+		if s.QueueBytes > 1000 || s.Unsent[QueueFull] != 12-s.Pending || s.Pending == 0 {
 			t.Errorf("stats %+v", s)
 		}
 		for i, d := range deliveries {
@@ -204,7 +204,7 @@ func TestPayload_FailingLetsOthersPass(t *testing.T) {
 		}
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
-		if s := balanced(t, f, 5); s.Flushed != 4 || s.Held != 1 {
+		if s := balanced(t, f, 5); s.Flushed != 4 || s.Pending != 1 {
 			t.Errorf("stats %+v", s)
 		}
 	})

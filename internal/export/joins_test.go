@@ -77,8 +77,8 @@ func TestJoin_LateDestinationGetsLaterCycles(t *testing.T) {
 				if d.Name() == "good" {
 					want = [...]uint64{spans, 0, before + after + cleared - spans}
 				}
-				if got := [...]uint64{s.Flushed, s.BeforeFound, s.Unsent[NotWanted]}; got != want ||
-					s.Held != 0 {
+				if got := [...]uint64{s.Flushed, s.BeforeDiscovery, s.Unsent[NotWanted]}; got != want ||
+					s.Pending != 0 {
 					t.Errorf("%s: flushed, before, cleared are %d, want %d; %+v", d.Name(), got, want, s)
 				}
 			}

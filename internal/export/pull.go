@@ -56,7 +56,7 @@ func (d *pullDestination) accept(c *Cycle) {
 
 // join implements Destination.
 func (d *pullDestination) join(cleared, spans uint64) (participates bool) {
-	d.stats.hold(cleared + spans)
+	d.stats.addPending(cleared + spans)
 	d.stats.unsent(NotWanted, cleared)
 	return spans > 0
 }

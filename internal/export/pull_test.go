@@ -41,7 +41,7 @@ func TestPull_ScrapeSettlesCycle(t *testing.T) {
 		sealed, first := watched(testcycle.Spans(1))
 		f.Accept(sealed)
 		says(t, "it is published", first, "")
-		if st := balanced(t, f.Destinations()[0], 1); st.Flushed != 0 || st.Held != 1 || st.OldestAge != 0 {
+		if st := balanced(t, f.Destinations()[0], 1); st.Flushed != 0 || st.Pending != 1 || st.OldestAge != 0 {
 			t.Errorf("%+v", st)
 		}
 		if err, resolved := resolution(sealed.Delivery); err != nil || !resolved {
@@ -123,7 +123,7 @@ func TestPull_NotScrapedWithinRetryAge(t *testing.T) {
 			t.Errorf("%d cycles are tracked", n)
 		}
 		spans := uint64(100 + maxUnscraped)
-		if st := balanced(t, f.Destinations()[0], spans); st.Held != spans {
+		if st := balanced(t, f.Destinations()[0], spans); st.Pending != spans {
 			t.Errorf("not scraped: %+v", st)
 		}
 		s.Begin(100 + maxUnscraped)(true)

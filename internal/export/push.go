@@ -69,14 +69,13 @@ func (d *pushDestination) start() {
 var (
 	errClosed      = errors.New("the daemon is shutting down")
 	errNotWanted   = errors.New("the destination does not accept statistics")
-	errUnencodable = errors.New("some groups fit in no payload; raise the payload limit")
-	errNotYet      = errors.New("the destination does not have its spans yet; " +
-		"they are held, and are in each payload that follows")
-	errTooMany = errors.New("too many cycles wait for the destination")
+	errUnencodable = errors.New("some series exceed the maximum payload size")
+	errNotYet      = errors.New("the destination has not accepted the spans yet; the next payloads include them")
+	errTooMany     = errors.New("too many exports are waiting for the destination")
 )
 
 // accept implements Destination. It encodes a cycle and queues its payloads, and does not wait for
-// the destination. Before, join has counted the spans of the cycle as held.
+// the destination. Before, join has counted the spans of the cycle as pending.
 func (d *pushDestination) accept(c *Cycle) {
 	flush := d.stats.beginFlush(c)
 	if reason, err := d.refusal(); err != nil {
@@ -203,7 +202,7 @@ func (d *pushDestination) recordAccepted(p *Payload, rejected uint64) {
 	p.cycle.resolve(err)
 }
 
-// recordLost records the outcome of abandoned payloads. The spans of running totals stay held,
+// recordLost records the outcome of abandoned payloads. The spans of running totals stay pending,
 // because the next snapshot contains them again. Cycles of payloads abandoned at shutdown are not
 // settled, so that the next daemon counts their spans as lost if this one is killed before it has
 // reported the loss.
@@ -274,10 +273,10 @@ func (d *pushDestination) payloadError(reason Reason, p *Payload) error {
 // join implements Destination.
 func (d *pushDestination) join(cleared, spans uint64) (participates bool) {
 	if d.exporter.Discovered != nil && !d.exporter.Discovered() {
-		d.stats.change(func(s *Stats) { s.BeforeFound += cleared + spans })
+		d.stats.change(func(s *Stats) { s.BeforeDiscovery += cleared + spans })
 		return false
 	}
-	d.stats.hold(cleared + spans)
+	d.stats.addPending(cleared + spans)
 	d.stats.unsent(NotWanted, cleared)
 	return spans > 0 || d.exporter.Cumulative && d.acceptCtx.Err() == nil
 }

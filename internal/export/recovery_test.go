@@ -218,7 +218,7 @@ func TestDoubt_TotalsRetriedAfterNoResponse(t *testing.T) {
 		f.Accept(sealed)
 		s.answers(t, "s0", unknown)
 		says(t, "it may have arrived", told, "doubtful")
-		if st := balanced(t, f, 1); st.Held != 1 || st.Payloads[ResultRetried] != 1 {
+		if st := balanced(t, f, 1); st.Pending != 1 || st.Payloads[ResultRetried] != 1 {
 			t.Errorf("%+v", st)
 		}
 		time.Sleep(time.Minute)

@@ -157,7 +157,7 @@ func (d *pushDestination) handleResult(del delivery, a Attempt) {
 		a.Outcome = OutcomeNotYet // a running total can safely be sent twice
 	}
 	waiting, _ := d.queue.size()
-	d.log.logAttempt(a, waiting, d.stats.read().Held)
+	d.log.logAttempt(a, waiting, d.stats.read().Pending)
 	d.link.recordAttempt(a)
 	p.tries++
 	p.lastErr = a.Err

@@ -61,15 +61,15 @@ func (r Reason) result() Result {
 }
 
 // Stats is a consistent snapshot of a destination's counters: each accepted span is in exactly one
-// of Flushed, Unsent, Held and BeforeFound.
+// of Flushed, Unsent, Pending and BeforeDiscovery.
 type Stats struct {
 	Flushed  uint64            // spans in payloads that the destination accepted, or that it scraped
 	Unsent   map[Reason]uint64 // spans that will never be delivered
-	Held     uint64            // spans in payloads without an outcome
+	Pending  uint64            // spans in payloads without an outcome
 	Payloads map[Result]uint64
 
-	IsDiscovering bool   // auto-discovered, and not found yet
-	BeforeFound   uint64 // spans sealed before it was found, which are neither sent nor lost
+	IsDiscovering   bool   // auto-discovered, and not found yet
+	BeforeDiscovery uint64 // spans sealed before it was found, which are neither sent nor lost
 
 	QueuePayloads int // waiting payloads, without those in flight
 	QueueBytes    int
@@ -190,22 +190,22 @@ func (r *statsRecorder) change(edit func(*Stats)) {
 	edit(&r.stats)
 }
 
-// hold adds spans that are not delivered yet.
-func (r *statsRecorder) hold(spans uint64) { r.change(func(s *Stats) { s.Held += spans }) }
+// addPending adds spans that are not delivered yet.
+func (r *statsRecorder) addPending(spans uint64) { r.change(func(s *Stats) { s.Pending += spans }) }
 
-// unsent moves held spans to those that will never be delivered.
+// unsent moves pending spans to those that will never be delivered.
 func (r *statsRecorder) unsent(reason Reason, spans uint64) {
 	r.change(func(s *Stats) {
-		s.Held -= spans
+		s.Pending -= spans
 		s.Unsent[reason] += spans
 	})
 }
 
-// delivered moves held spans to the delivered ones, except for those that the destination rejected.
+// delivered moves pending spans to the delivered ones, except for those that the destination rejected.
 func (r *statsRecorder) delivered(spans, rejected uint64) {
 	rejected = min(rejected, spans)
 	r.change(func(s *Stats) {
-		s.Held -= spans
+		s.Pending -= spans
 		s.Flushed += spans - rejected
 		s.Unsent[Rejected] += rejected
 	})

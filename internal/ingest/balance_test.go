@@ -31,18 +31,18 @@ func skewedFrame(hot string, turn int) (frame []byte, has map[string]uint64) {
 	return frame, has
 }
 
-// isSpread reports whether, in the last cycle of the balancer, the busiest partition had most of
-// the traffic and was spread, and the drainers had equal loads.
-func isSpread(s routing.Stats) bool {
+// isSplit reports whether, in the last cycle of the balancer, the busiest partition had most of
+// the traffic and was split, and the drainers had equal loads.
+func isSplit(s routing.Stats) bool {
 	return s.LoadRatio < 1.25 && len(s.Busiest) > 0 && s.Busiest[0].Share > 0.5 &&
 		len(s.Busiest[0].Owners) == 2
 }
 
-// TestHotKey_IsSpread sends skewed traffic faster than the drainers count, until the balancer has
-// spread the hot key and the drainers have equal loads. Then another key becomes hot. No span is
+// TestHotKey_IsSplit sends skewed traffic faster than the drainers count, until the balancer has
+// split the hot key and the drainers have equal loads. Then another key becomes hot. No span is
 // lost or counted under another key. The balancer runs after a number of spans, independent of
 // time.
-func TestHotKey_IsSpread(t *testing.T) {
+func TestHotKey_IsSplit(t *testing.T) {
 	looks := make(chan time.Time)
 	h := start(t, func(c *configs, a *aggregate.Config) {
 		c.Block = true
@@ -84,9 +84,9 @@ func TestHotKey_IsSpread(t *testing.T) {
 		hot.Store(next)
 		look() // look at the previous cycle and the next one
 		s := look()
-		for most := 10; !isSpread(s); s = look() {
+		for most := 10; !isSplit(s); s = look() {
 			if most--; most == 0 {
-				t.Fatalf("%s is not spread: %+v", next, s)
+				t.Fatalf("%s is not split: %+v", next, s)
 			}
 		}
 	}

@@ -63,17 +63,17 @@ func TestFrames_LargeBufferIsReleased(t *testing.T) {
 	all := ample()
 	large := raw(make([]byte, 2*baseBuffer)...)
 	f := framesOf(bytes.Join([][]byte{large, raw(1), large[:len(large)-1]}, nil), 1<<20, all)
-	if _, err := f.next(); err != nil || all.pool.Held() == 0 {
-		t.Fatalf("a large frame took %d bytes: %v", all.pool.Held(), err)
+	if _, err := f.next(); err != nil || all.pool.Used() == 0 {
+		t.Fatalf("a large frame took %d bytes: %v", all.pool.Used(), err)
 	}
-	if _, err := f.next(); err != nil || all.pool.Held() != 0 {
-		t.Errorf("%d bytes are taken behind a large frame: %v", all.pool.Held(), err)
+	if _, err := f.next(); err != nil || all.pool.Used() != 0 {
+		t.Errorf("%d bytes are taken behind a large frame: %v", all.pool.Used(), err)
 	}
-	if _, err := f.next(); FaultOf(err) != FaultHalfFrame || all.pool.Held() == 0 {
-		t.Fatalf("half a large frame took %d bytes: %v", all.pool.Held(), err)
+	if _, err := f.next(); FaultOf(err) != FaultHalfFrame || all.pool.Used() == 0 {
+		t.Fatalf("half a large frame took %d bytes: %v", all.pool.Used(), err)
 	}
-	if f.releaseLarge(); all.pool.Held() != 0 {
-		t.Errorf("%d bytes are taken by a connection that ended", all.pool.Held())
+	if f.releaseLarge(); all.pool.Used() != 0 {
+		t.Errorf("%d bytes are taken by a connection that ended", all.pool.Used())
 	}
 }
 

@@ -47,11 +47,12 @@ type conn struct {
 // connect.
 func (c *conn) authenticate() (err error) {
 	if c.peer, err = c.credentials(c.socket); err != nil {
-		return faultf(FaultNotAllowed, "identify tracer: %w", err)
+		return faultf(FaultNotAllowed, "authenticate client: %w", err)
 	}
 	allowed := c.config.AllowUIDs
 	if len(allowed) > 0 && !slices.Contains(allowed, c.peer.UID) {
-		return faultf(FaultNotAllowed, "identify tracer: user %d is not one of --allow-uid", c.peer.UID)
+		return faultf(FaultNotAllowed, "authenticate client: user %d is not allowed; add it to "+
+			"--allow-uid", c.peer.UID)
 	}
 	return nil
 }
@@ -146,7 +147,7 @@ const (
 
 // errEarlierPending ends a connection whose client must ask again later. It is not a fault of the client.
 var errEarlierPending = errors.New("handle hello: the daemon of the earlier connection is still shutting down; " +
-	"ask again later")
+	"retry later")
 
 // awaitEarlier returns the outcomes of the spans of an earlier connection. While the daemon of that connection
 // is shutting down, they are not known yet. If it takes too long, the client must ask again later.
@@ -170,7 +171,7 @@ func readHello(f *frameReader) (hello *wire.Hello, message []byte, err error) {
 	message, err = f.first(helloTimeout)
 	if err != nil {
 		if FaultOf(err) == FaultTooSlow {
-			return nil, nil, faultf(FaultNoHello, "read hello: none within %s", helloTimeout)
+			return nil, nil, faultf(FaultNoHello, "read hello: no message within %s", helloTimeout)
 		}
 		return nil, nil, err
 	}
@@ -187,7 +188,7 @@ func readHello(f *frameReader) (hello *wire.Hello, message []byte, err error) {
 		return nil, message, &fault{FaultBadMessage, err}
 	}
 	if decoded.Version != wire.Version {
-		return nil, message, faultf(FaultVersion, "read hello: version %d is not spoken here, %d is",
+		return nil, message, faultf(FaultVersion, "read hello: protocol version %d is not supported; use version %d",
 			decoded.Version, wire.Version)
 	}
 	return &decoded, message, nil
@@ -221,7 +222,7 @@ func (c *conn) handleMessage(message []byte) (isBye bool, err error) {
 		_, err = wire.DecodeBye(body)
 		return true, badMessage(err)
 	default:
-		return false, faultf(FaultBadMessage, "handle message: a tracer does not send %s here", kind)
+		return false, faultf(FaultBadMessage, "handle message: unexpected %s", kind)
 	}
 }
 
@@ -234,7 +235,8 @@ func (c *conn) defineKeys(body []byte) error {
 	maxKeys := c.config.Admit.MaxKeys()
 	for number, key, ok := definitions.Next(); ok; number, key, ok = definitions.Next() {
 		if int64(number) >= int64(maxKeys) {
-			return faultf(FaultBadMessage, "define key: number %d is not below the %d of the welcome", number,
+			return faultf(FaultBadMessage, "define key: number %d is not below %d, the maximum in the welcome "+
+				"message", number,
 				maxKeys)
 		}
 		if err := c.publisher.Define(number, key); err != nil {
@@ -317,7 +319,8 @@ func (c *conn) writeLocked(frame []byte) error {
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		c.counters.faults[FaultTooSlow].Add(1)
-		c.log.logClosed(FaultTooSlow, fmt.Errorf("write to tracer: it does not read: %w", err), c.logAttributes())
+		c.log.logClosed(FaultTooSlow, fmt.Errorf("write to client: the client does not read: "+
+			"%w", err), c.logAttributes())
 		// The client can't send any more data. Data that it has already sent is still read.
 		_ = c.socket.CloseRead()
 		_ = c.socket.CloseWrite()

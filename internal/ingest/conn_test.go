@@ -41,9 +41,9 @@ func TestSpans_AreCounted(t *testing.T) {
 	}
 }
 
-// TestFaults sends invalid messages. It expects a bye with the reason, a counter, that earlier
+// TestConn_Faults sends invalid messages. It expects a bye with the reason, a counter, that earlier
 // frames are counted, and that other clients are not affected.
-func TestFaults(t *testing.T) {
+func TestConn_Faults(t *testing.T) {
 	long := make([]byte, 0, 4)
 	long = append(long, 0x7f, 0xff, 0xff, 0xff)
 	for _, test := range []struct {
@@ -188,7 +188,7 @@ func TestConnection_OverLimit(t *testing.T) {
 	h.connect("3") // fails the test unless welcomed
 }
 
-func TestDrops(t *testing.T) {
+func TestConn_Drops(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		change   func(*configs, *aggregate.Config)
@@ -214,9 +214,9 @@ func TestDrops(t *testing.T) {
 	}
 }
 
-// TestRingFull fills one of several rings while nothing is drained. A batch that does not fit must
+// TestRing_FullDropsWholeBatch fills one of several rings while nothing is drained. A batch that does not fit must
 // be dropped completely.
-func TestRingFull(t *testing.T) {
+func TestRing_FullDropsWholeBatch(t *testing.T) {
 	h := newHarness(t, func(c *configs, a *aggregate.Config) { a.Drainers, a.RingSlots = 4, 256 })
 	h.Start()
 	c := h.connect("shop")
@@ -244,8 +244,8 @@ func TestRingFull(t *testing.T) {
 	}
 }
 
-// TestBlock checks that a full ring blocks the client if the server is configured to.
-func TestBlock(t *testing.T) {
+// TestRing_FullBlocksClient checks that a full ring blocks the client if the server is configured to.
+func TestRing_FullBlocksClient(t *testing.T) {
 	h := newHarness(t, func(c *configs, a *aggregate.Config) { c.Block, a.RingSlots = true, 256 })
 	h.Start()
 	c := h.connect("shop")

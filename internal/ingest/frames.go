@@ -59,10 +59,11 @@ func (f *frameReader) next() ([]byte, error) {
 		if f.buffered() >= wire.HeaderLen {
 			length := int64(wire.FrameLength(f.buf[f.start:f.end]))
 			if length == 0 {
-				return nil, faultf(FaultBadFrame, "read frame: a frame of no bytes")
+				return nil, faultf(FaultBadFrame, "read frame: the frame is empty")
 			}
 			if length > int64(f.max) {
-				return nil, faultf(FaultTooLarge, "read frame: %d bytes announced, %d allowed", length, f.max)
+				return nil, faultf(FaultTooLarge, "read frame: its length of %d bytes exceeds the maximum of "+
+					"%d", length, f.max)
 			}
 			need += int(length)
 			if f.buffered() >= need {
@@ -118,7 +119,8 @@ func (f *frameReader) handleReadError(err error, isPartial bool) error {
 		return faultf(FaultTooSlow, "read frame: not complete within %s", f.timeout)
 	}
 	if isPartial && !errors.Is(err, net.ErrClosed) {
-		return faultf(FaultHalfFrame, "read frame: the tracer left after %d bytes of it", f.buffered())
+		return faultf(FaultHalfFrame, "read frame: the client closed the connection after %d bytes of the "+
+			"frame", f.buffered())
 	}
 	return io.EOF // also for a reset, which between two frames loses no data
 }
@@ -155,8 +157,8 @@ func (f *frameReader) makeRoom(need int) error {
 	if f.start == 0 {
 		waitStart := time.Now()
 		if f.large = f.buffers.acquire(need, f.max+wire.HeaderLen, f.timeout); f.large == nil {
-			return faultf(FaultNoSpace, "read frame: no room for its %d bytes among the buffers of others; "+
-				"keep frames under %d bytes", need, baseBuffer)
+			return faultf(FaultNoSpace, "read frame: all buffers for frames of %d bytes are in use; send frames "+
+				"below %d bytes", need, baseBuffer)
 		}
 		target = f.large.Bytes()
 		target = target[:min(len(target), need+baseBuffer)] // bytes after the frame must fit base, see shrink

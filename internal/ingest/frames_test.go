@@ -182,9 +182,9 @@ func TestFrames_LargeWaitForSpace(t *testing.T) {
 				if s.waits.Load() != 1 {
 					t.Errorf("%d frames waited", s.waits.Load())
 				}
-				before := s.pool.Held()
+				before := s.pool.Used()
 				f.releaseLarge()
-				if took := before - s.pool.Held(); err == nil && took < int64(len(large)) ||
+				if took := before - s.pool.Used(); err == nil && took < int64(len(large)) ||
 					err != nil && took != 0 {
 					t.Errorf("%d bytes were given back", took)
 				}
@@ -241,7 +241,7 @@ func TestFrames_SmallNeedNoSpace(t *testing.T) {
 		healthy.send(spans(100, key("healthy")))
 	}
 	healthy.settle()
-	eventually.True(t, "the hogs are cut off", func() bool { return h.buffers.pool.Held() == 0 })
+	eventually.True(t, "the hogs are cut off", func() bool { return h.buffers.pool.Used() == 0 })
 	h.stop()
 	if got := h.rows["healthy"]; got != 10_000 {
 		t.Errorf("the healthy tracer was counted %d of 10000", got)
@@ -272,7 +272,7 @@ func TestFrames_ReleaseLargeBuffers(t *testing.T) {
 		}
 	}
 	f.releaseLarge()
-	if held := own.pool.Held(); held != 0 {
+	if held := own.pool.Used(); held != 0 {
 		t.Errorf("%d bytes are held after the end of the connection", held)
 	}
 }

@@ -138,9 +138,9 @@ func (h *harness) stop() {
 		h.Close()
 		in, agg := h.Stats(), h.aggregator.Stats()
 		if in.Received != agg.Aggregated()+in.DroppedTotal() || agg.Aggregated() != h.sealed ||
-			agg.Held != 0 {
+			agg.Pending != 0 {
 			h.t.Errorf("books: received %d = aggregated %d + dropped %v; sealed %d, held %d",
-				in.Received, agg.Aggregated(), in.Dropped, h.sealed, agg.Held)
+				in.Received, agg.Aggregated(), in.Dropped, h.sealed, agg.Pending)
 		}
 	})
 }

@@ -157,11 +157,11 @@ func (s *Server) register(c *conn) error {
 	most, process := s.config.MaxConnections, c.peer.PID
 	switch {
 	case len(s.conns) >= most:
-		return faultf(FaultTooManyConnections, "accept connection: there are %d already; raise "+
-			"--max-connections", most)
+		return faultf(FaultTooManyConnections, "accept connection: the maximum of %d connections is reached; "+
+			"raise --max-connections", most)
 	case process != 0 && s.ofProcess[process] >= max(1, most/2):
-		return faultf(FaultTooManyConnections, "accept connection: process %d has %d already, half of "+
-			"--max-connections", process, s.ofProcess[process])
+		return faultf(FaultTooManyConnections, "accept connection: process %d has %d connections, half of the "+
+			"maximum; raise --max-connections", process, s.ofProcess[process])
 	}
 	s.conns[c] = struct{}{}
 	s.ofProcess[process]++

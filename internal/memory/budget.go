@@ -61,7 +61,7 @@ func (b Budget) Check(limit Limit, chosen []string, canBeLower func(flag string)
 	} else {
 		advice = "lower " + advice + "or allow more"
 	}
-	return fmt.Errorf("the limits may come to %s and %s allows %s; %s", Text(b.Total), limit.Source,
+	return fmt.Errorf("the daemon may need %s, and %s allows %s; %s", Text(b.Total), limit.Source,
 		Text(limit.Bytes), advice)
 }
 

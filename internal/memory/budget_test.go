@@ -28,7 +28,7 @@ func TestBudget(t *testing.T) {
 		t.Error(err)
 	}
 	err := b.Check(memory.Limit{Bytes: 100 << 20, Source: "the cgroup"}, nil, every)
-	const want = "the limits may come to 113 MiB and the cgroup allows 100 MiB; lower " +
+	const want = "the daemon may need 113 MiB, and the cgroup allows 100 MiB; lower " +
 		"--max-connections (connections of 64 MiB), --max-key-bytes-total (keys of 32 MiB), --ring-slots " +
 		"(rings of 1.0 MiB), or allow more"
 	if err == nil || err.Error() != want {

@@ -12,7 +12,7 @@ type Pool struct {
 	maxSpares int
 
 	mu     sync.Mutex
-	held   int64    // bytes of buffers in use
+	used   int64    // bytes of buffers in use
 	spare  [][]byte // released buffers, for reuse
 	spared int64    // bytes of spare
 }
@@ -23,11 +23,11 @@ const maxSpare = 1 << 20
 // NewPool returns a pool of up to limit bytes that keeps up to spares released buffers for reuse.
 func NewPool(limit int64, spares int) *Pool { return &Pool{limit: limit, maxSpares: spares} }
 
-// Held returns the bytes of all buffers in use.
-func (p *Pool) Held() int64 {
+// Used returns the bytes of all buffers in use.
+func (p *Pool) Used() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.held
+	return p.used
 }
 
 // Buffer is a byte slice whose length counts against the limit of a Pool. It is not safe for concurrent use.
@@ -56,7 +56,7 @@ func (p *Pool) Insist(size int) *Buffer {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.held += int64(size)
+	p.used += int64(size)
 	return &Buffer{p, make([]byte, size)}
 }
 
@@ -84,9 +84,9 @@ func (b *Buffer) Release() {
 	p, size := b.pool, int64(len(b.bytes))
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.held -= size
+	p.used -= size
 	isReusable := size > 0 && size <= maxSpare
-	if isReusable && len(p.spare) < p.maxSpares && p.held+p.spared+size <= p.limit {
+	if isReusable && len(p.spare) < p.maxSpares && p.used+p.spared+size <= p.limit {
 		p.spare, p.spared = append(p.spare, b.bytes), p.spared+size
 	}
 	b.bytes = nil
@@ -103,13 +103,13 @@ func (p *Pool) DropSpares() {
 func (p *Pool) reserve(size int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.held+size > p.limit {
+	if p.used+size > p.limit {
 		return false
 	}
-	for p.held+p.spared+size > p.limit {
+	for p.used+p.spared+size > p.limit {
 		p.removeSpare(len(p.spare) - 1)
 	}
-	p.held += size
+	p.used += size
 	return true
 }
 
@@ -129,7 +129,7 @@ func (p *Pool) takeSpare(size int) []byte {
 		return nil
 	}
 	spare := p.removeSpare(best)
-	p.held += int64(len(spare))
+	p.used += int64(len(spare))
 	return spare
 }
 

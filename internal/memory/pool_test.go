@@ -55,9 +55,9 @@ func TestPool_ChargesExactBytes(t *testing.T) {
 		for _, spare := range pool.spare {
 			spared += int64(len(spare))
 		}
-		if pool.Held() != sum || pool.spared != spared || sum+spared > limit || len(pool.spare) > 4 {
+		if pool.Used() != sum || pool.spared != spared || sum+spared > limit || len(pool.spare) > 4 {
 			t.Fatalf("step %d: %d bytes are held and %d charged, %d spared and %d charged", step, sum,
-				pool.Held(), spared, pool.spared)
+				pool.Used(), spared, pool.spared)
 		}
 	}
 	if overLimit == 0 || reused == 0 {
@@ -67,8 +67,8 @@ func TestPool_ChargesExactBytes(t *testing.T) {
 		b.Release()
 	}
 	pool.DropSpares()
-	if pool.Held() != 0 || pool.spared != 0 || pool.spare != nil {
-		t.Errorf("%d bytes are held by nobody, %d spared", pool.Held(), pool.spared)
+	if pool.Used() != 0 || pool.spared != 0 || pool.spare != nil {
+		t.Errorf("%d bytes are held by nobody, %d spared", pool.Used(), pool.spared)
 	}
 }
 
@@ -82,12 +82,12 @@ func fill(b *Buffer, value byte) {
 func TestPool_InsistCountsAgainstLimit(t *testing.T) {
 	pool := NewPool(100, 0)
 	first, last := pool.Take(80), pool.Insist(80)
-	if first == nil || last == nil || pool.Held() != 160 || pool.Take(1) != nil {
-		t.Fatalf("%d bytes are held", pool.Held())
+	if first == nil || last == nil || pool.Used() != 160 || pool.Take(1) != nil {
+		t.Fatalf("%d bytes are held", pool.Used())
 	}
 	last.Release()
-	if pool.Take(20) == nil || pool.Take(1) != nil || pool.Held() != 100 {
-		t.Errorf("%d bytes are held", pool.Held())
+	if pool.Take(20) == nil || pool.Take(1) != nil || pool.Used() != 100 {
+		t.Errorf("%d bytes are held", pool.Used())
 	}
 }
 
@@ -106,8 +106,8 @@ func TestPool_IsShared(t *testing.T) {
 		})
 	}
 	sharing.Wait()
-	if pool.Held() != 0 {
-		t.Errorf("%d bytes are held by nobody", pool.Held())
+	if pool.Used() != 0 {
+		t.Errorf("%d bytes are held by nobody", pool.Used())
 	}
 }
 
@@ -116,7 +116,7 @@ func TestPool_SpareWithinLimit(t *testing.T) {
 	pool := NewPool(100, 1)
 	pool.Take(80)
 	pool.Insist(80).Release()
-	if pool.Held()+pool.spared > 100 {
-		t.Errorf("%d bytes are held and %d kept of 100", pool.Held(), pool.spared)
+	if pool.Used()+pool.spared > 100 {
+		t.Errorf("%d bytes are held and %d kept of 100", pool.Used(), pool.spared)
 	}
 }

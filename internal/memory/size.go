@@ -26,8 +26,8 @@ func ParseSize(text string) (bytes int, err error) {
 	}
 	n, err := strconv.Atoi(number)
 	if err != nil || n > math.MaxInt/unit || n < math.MinInt/unit {
-		return 0, fmt.Errorf("%q is no size: write a number of bytes, or a whole one with KiB, MiB or GiB, "+
-			"as 64MiB", text)
+		return 0, fmt.Errorf("%q is not a size; give a whole number of bytes, or of KiB, MiB or GiB, such as "+
+			"64MiB", text)
 	}
 	return n * unit, nil
 }

@@ -59,7 +59,7 @@ func Create(c Config) (*File, error) {
 	dir, prefix := filepath.Dir(f.before.prefix), filepath.Base(f.before.prefix)
 	file, err := os.CreateTemp(dir, fmt.Sprintf("%s%d-*%s", prefix, os.Getpid(), unfinished))
 	if err != nil {
-		return nil, fmt.Errorf("create recovery file: %w; check that the directory of --socket may be written", err)
+		return nil, fmt.Errorf("create recovery file: %w; check that the directory of --socket is writable", err)
 	}
 	f.file = file
 	f.name = strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file.Name()), prefix), unfinished)

@@ -191,7 +191,7 @@ func (c *contents) read(file io.ReaderAt, size int64) error {
 func (c *contents) check(size int64) error {
 	if c.magic != magic || c.records > mostRecords || size != int64(Bytes(int(c.records))) ||
 		stage(c.named) > allNamed {
-		return errors.New("check recovery file: it has another layout or length")
+		return errors.New("check recovery file: its layout or length is not that of this version")
 	}
 	isPossible := func(spans [receivers]uint64) bool {
 		for _, n := range spans {

@@ -201,7 +201,7 @@ func TestTags_CollapsedAreASet(t *testing.T) {
 	}
 }
 
-func TestOrigins(t *testing.T) {
+func TestRegistry_Origins(t *testing.T) {
 	r, first := one(t, func(c *registry.Config) { c.MaxOrigins = 2 })
 	if same, ok := r.AdmitOrigin(span.Origin{Service: "shop", RuntimeID: "other process"}); !ok ||
 		same != first {

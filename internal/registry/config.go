@@ -121,7 +121,7 @@ func (m Masking) String() string { return maskings[m] }
 func (m *Masking) Set(name string) error {
 	at := slices.Index(maskings[:], name)
 	if at < 0 {
-		return fmt.Errorf("parse mask-names: %q is none of over-budget, always and never", name)
+		return fmt.Errorf("parse mask-names: %q is not one of over-budget, always and never", name)
 	}
 	*m = Masking(at)
 	return nil

@@ -70,9 +70,9 @@ func insist(r *Ring[item], n int) Claim[item] {
 	}
 }
 
-// TestProducers publishes 400,000 items from eight producers, in single slots and in runs, and 200
+// TestRing_ConcurrentProducers publishes 400,000 items from eight producers, in single slots and in runs, and 200
 // batches of 16 each, with fewer, as many and more schedulers than cores.
-func TestProducers(t *testing.T) {
+func TestRing_ConcurrentProducers(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for _, processors := range []int{1, 2, 16} {
 		for _, shape := range []struct{ producers, each, run, slots int }{

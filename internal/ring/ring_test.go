@@ -42,9 +42,9 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// TestAllocations expects that publish and consume allocate nothing. Both run on one goroutine
+// TestRing_Allocations expects that publish and consume allocate nothing. Both run on one goroutine
 // here, so the test consumes by itself.
-func TestAllocations(t *testing.T) {
+func TestRing_Allocations(t *testing.T) {
 	r, err := New[[14]uint64](256)
 	if err != nil {
 		t.Fatal(err)
@@ -75,8 +75,8 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// TestStats follows one ring through a few turns.
-func TestStats(t *testing.T) {
+// TestRing_Stats follows one ring through a few turns.
+func TestRing_Stats(t *testing.T) {
 	r, err := New[uint64](8)
 	if err != nil {
 		t.Fatal(err)

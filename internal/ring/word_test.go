@@ -2,9 +2,9 @@ package ring
 
 import "testing"
 
-// TestWords expects that a word contains length and skip of its run, and distinguishes its position
+// TestWord_Fields expects that a word contains length and skip of its run, and distinguishes its position
 // from all others with the same index.
-func TestWords(t *testing.T) {
+func TestWord_Fields(t *testing.T) {
 	for _, shift := range []uint{0, 1, 3, 13, 24} {
 		size := uint64(1) << shift
 		for _, lap := range []uint64{1, 2, 3, 1 << 20, 1<<(63-shift) - 1} {

@@ -5,7 +5,7 @@ package routing
 import "testing"
 
 // TestAllocations_Route: a batch that is routed and offered sets nothing aside,
-// spread or not.
+// split or not.
 func TestAllocations_Route(t *testing.T) {
 	b := newTestBalancer(4, 16)
 	owners := make([][]uint16, 16)

@@ -52,7 +52,7 @@ func NewBalancer(config Config) *Balancer {
 		config: config, grow: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
 	}
 	b.Install(newRouting(partitionsFor(config.Drainers, 0), config.Drainers))
-	none := keep(1, "no look at the loads yet")
+	none := keep(1, "no interval has ended yet")
 	b.published.addPlan(&none)
 	b.published.LastChange = b.published.LastPlan
 	b.publish(make([]uint64, b.Routing().Partitions()), b.Routing())
@@ -74,7 +74,7 @@ func (b *Balancer) Stats() Stats {
 	s := *b.stats.Load()
 	routing := b.Routing()
 	s.Policy = policy
-	s.Partitions, s.Epoch, s.Spread = routing.Partitions(), routing.epoch, len(routing.spreadOwners)
+	s.Partitions, s.Epoch, s.Split = routing.Partitions(), routing.epoch, len(routing.splitOwners)
 	s.Drainers = slices.Clone(s.Drainers)
 	return s
 }
@@ -136,7 +136,7 @@ func (b *Balancer) growTo(aggregates int) {
 	if partitions <= now.Partitions() {
 		return
 	}
-	b.Install(now.Split(partitions))
+	b.Install(now.Subdivide(partitions))
 }
 
 // rebalance reads the demand since the last call, and changes the routing if this makes the loads of
@@ -180,7 +180,7 @@ type Stats struct {
 	Policy     string          `json:"policy"` // how the number of partitions is chosen
 	Partitions int             `json:"partitions"`
 	Epoch      uint64          `json:"epoch"` // of the routing; increases with each change
-	Spread     int             `json:"split"`
+	Split      int             `json:"split"`
 	LoadRatio  float64         `json:"load_ratio"` // load of the busiest drainer over that of the idlest; 1 if even
 	SlotsUsed  int             `json:"slots_used"` // of all rings
 	Slots      int             `json:"slots"`
@@ -188,12 +188,12 @@ type Stats struct {
 	Busiest    []PartitionLoad `json:"busiest"`
 
 	// Since the start.
-	Moves   uint64 `json:"moves"`  // partitions that got another owner
-	Spreads uint64 `json:"splits"` // partitions that got more owners
-	Gathers uint64 `json:"merges"` // spread partitions that got one owner again
+	Moves  uint64 `json:"moves"`  // partitions that got another owner
+	Splits uint64 `json:"splits"` // partitions that got more owners
+	Merges uint64 `json:"merges"` // split partitions that got one owner again
 
 	LastPlan   PlanStats `json:"last_plan"`   // plan of the last interval
-	LastChange PlanStats `json:"last_change"` // last plan that moved, spread or gathered a partition
+	LastChange PlanStats `json:"last_change"` // last plan that moved, split or merged a partition
 }
 
 // DrainerLoad is the load of one drainer.
@@ -210,15 +210,15 @@ type PartitionLoad struct {
 	Partition int      `json:"partition"`
 	Offered   uint64   `json:"offered"`
 	Share     float64  `json:"share"`
-	Owners    []uint16 `json:"owners"` // drainers; several if it is spread
+	Owners    []uint16 `json:"owners"` // drainers; several if it is split
 }
 
 // addPlan adds the result of a plan.
 func (s *Stats) addPlan(p *Plan) {
 	s.LoadRatio = p.Before
 	s.Moves += uint64(p.Moves)
-	s.Spreads += uint64(p.Spreads)
-	s.Gathers += uint64(p.Gathers)
+	s.Splits += uint64(p.Splits)
+	s.Merges += uint64(p.Merges)
 	s.LastPlan = p.PlanStats
 	s.LastPlan.At = time.Now()
 	if p.owners != nil {

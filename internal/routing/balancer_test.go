@@ -32,7 +32,7 @@ func noisy(rnd *rand.Rand, loads []uint64) []uint64 {
 }
 
 // TestBalancer_IgnoresNoise: once the drainers are even, traffic that varies by a tenth changes the routing at most
-// once in twenty intervals, for a spread partition at the limit of having cooled, or twice if so few partitions have
+// once in twenty intervals, for a split partition at the limit of having cooled, or twice if so few partitions have
 // load that each of them counts.
 func TestBalancer_IgnoresNoise(t *testing.T) {
 	forEachShape(t, 40, func(t *testing.T, rnd *rand.Rand, loads []uint64, drainers int) {
@@ -59,9 +59,9 @@ func TestBalancer_IgnoresNoise(t *testing.T) {
 	})
 }
 
-// TestBalancer_SpreadsAndGathers: a partition that takes most of the load is spread, and goes back to one owner
+// TestBalancer_SplitsAndMerges: a partition that takes most of the load is split, and goes back to one owner
 // when it has cooled.
-func TestBalancer_SpreadsAndGathers(t *testing.T) {
+func TestBalancer_SplitsAndMerges(t *testing.T) {
 	b := newTestBalancer(4, 64)
 	cold := slices.Repeat([]uint64{1000}, 64)
 	hot := slices.Clone(cold)
@@ -70,16 +70,16 @@ func TestBalancer_SpreadsAndGathers(t *testing.T) {
 		b.ask(hot)
 		b.rebalance()
 		s := b.Stats()
-		if !b.Routing().isSpread(17) || s.Spread != 1 || s.Spreads == 0 || s.LastPlan.After >= rebalanceAt {
-			t.Fatalf("not spread: %+v", s)
+		if !b.Routing().isSplit(17) || s.Split != 1 || s.Splits == 0 || s.LastPlan.After >= rebalanceAt {
+			t.Fatalf("not split: %+v", s)
 		}
 		for range 2 { // the first interval moves the other partitions back
 			b.ask(cold)
 			b.rebalance()
 		}
-		if s := b.Stats(); b.Routing().isSpread(17) || s.Spread != 0 || s.Gathers == 0 ||
+		if s := b.Stats(); b.Routing().isSplit(17) || s.Split != 0 || s.Merges == 0 ||
 			s.LastPlan.After >= rebalanceAt {
-			t.Errorf("not gathered: %+v", s)
+			t.Errorf("not merged: %+v", s)
 		}
 		checkWhole(t, b.Routing())
 	}
@@ -134,7 +134,7 @@ func TestBalancer_SwitchedOff(t *testing.T) {
 	loads[9] = 1_000_000
 	b.ask(loads)
 	b.rebalance()
-	if s := b.Stats(); s.Partitions != 64 || s.Moves+s.Spreads != 0 ||
+	if s := b.Stats(); s.Partitions != 64 || s.Moves+s.Splits != 0 ||
 		!strings.Contains(s.LastPlan.Why, "switched off") {
 		t.Errorf("%+v", s)
 	}
@@ -196,9 +196,9 @@ func TestGrowth_AfterRebalance(t *testing.T) {
 	}
 }
 
-// TestSpread_IsEven: the spans of a spread partition go to all who share it, much
+// TestSplit_IsEven: the spans of a split partition go to all who share it, much
 // the same number to each, and those of a batch all to one.
-func TestSpread_IsEven(t *testing.T) {
+func TestSplit_IsEven(t *testing.T) {
 	r := newRouting(4, 4)
 	owners := [][]uint16{{0}, {3, 1, 2}, {2}, {3}}
 	b := newTestBalancer(4, 4)
@@ -262,15 +262,15 @@ func TestDemand_IsSampled(t *testing.T) {
 	}
 }
 
-// TestBalancer_GathersThousands: the partition of a hot key was split into thousands of partitions, which are all
-// spread, and the key has cooled.
-func TestBalancer_GathersThousands(t *testing.T) {
+// TestBalancer_MergesThousands: the partition of a hot key was divided into thousands of partitions, which are all
+// split, and the key has cooled.
+func TestBalancer_MergesThousands(t *testing.T) {
 	const partitions, drainers = MaxPartitions, 2
 	b := newTestBalancer(drainers, 1)
-	b.Install(newRouting(1, drainers).Next([][]uint16{{0, 1}}).Split(partitions))
+	b.Install(newRouting(1, drainers).Next([][]uint16{{0, 1}}).Subdivide(partitions))
 	b.ask(slices.Repeat([]uint64{10}, partitions))
 	b.rebalance()
-	if s := b.Stats(); s.Spread != 0 || s.Gathers != partitions || s.LastPlan.After > balanced {
+	if s := b.Stats(); s.Split != 0 || s.Merges != partitions || s.LastPlan.After > balanced {
 		t.Errorf("%+v", s)
 	}
 }

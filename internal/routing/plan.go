@@ -16,10 +16,10 @@ const (
 	// worthwhile is the largest ratio of the load ratios after and before a plan. A plan that gains less would
 	// move partitions in every interval for little.
 	worthwhile = 0.93
-	// cooled is the part of a drainer's fair load below which a spread partition is gathered.
+	// cooled is the part of a drainer's fair load below which a split partition is merged.
 	cooled = 0.5
-	// maxSpreads limits how many partitions a plan spreads over all drainers, per drainer.
-	maxSpreads = 4
+	// maxSplits limits how many partitions a plan splits over all drainers, per drainer.
+	maxSplits = 4
 )
 
 // Reasons of a plan.
@@ -28,7 +28,7 @@ const (
 	whyBalanced = "balanced"
 	whyNoBetter = "uneven, and no assignment is better"
 	whyUneven   = "uneven: rebalanced"
-	whyGathered = "cooled: merged"
+	whyMerged   = "cooled: merged"
 )
 
 // Plan is a new assignment of partitions to drainers.
@@ -39,13 +39,13 @@ type Plan struct {
 
 // PlanStats describes a plan and its reason.
 type PlanStats struct {
-	At      time.Time `json:"at"`
-	Before  float64   `json:"load_ratio_before"` // load of the busiest drainer over that of the idlest
-	After   float64   `json:"load_ratio_after"`  // as planned
-	Moves   int       `json:"moves"`             // partitions that change their owners
-	Spreads int       `json:"splits"`            // partitions that get more owners
-	Gathers int       `json:"merges"`            // spread partitions that go back to one owner
-	Why     string    `json:"reason"`            // also if nothing changes
+	At     time.Time `json:"at"`
+	Before float64   `json:"load_ratio_before"` // load of the busiest drainer over that of the idlest
+	After  float64   `json:"load_ratio_after"`  // as planned
+	Moves  int       `json:"moves"`             // partitions that change their owners
+	Splits int       `json:"splits"`            // partitions that get more owners
+	Merges int       `json:"merges"`            // split partitions that go back to one owner
+	Why    string    `json:"reason"`            // also if nothing changes
 }
 
 // keep returns the plan that changes nothing.
@@ -56,11 +56,11 @@ func keep(ratio float64, why string) Plan {
 // plan returns the plan for the next routing, given the current one and the load of each partition in the last
 // interval. It depends on nothing else, so tests can state its properties.
 //
-// If the drainers are even, it only gathers partitions. Otherwise it improves the assignment in three steps:
+// If the drainers are even, it only merges partitions. Otherwise it improves the assignment in three steps:
 //
-//  1. Spread each partition whose load exceeds the fair load of a drainer, over just enough drainers.
+//  1. Split each partition whose load exceeds the fair load of a drainer, over just enough drainers.
 //  2. Move whole partitions from the busiest drainer to the idlest.
-//  3. While the drainers are uneven, because too few partitions have load: spread the heaviest partition over
+//  3. While the drainers are uneven, because too few partitions have load: split the heaviest partition over
 //     all drainers, and repeat step 2.
 func plan(loads []uint64, r *Routing) Plan {
 	now := newAssignment(loads, r)
@@ -69,21 +69,21 @@ func plan(loads []uint64, r *Routing) Plan {
 		return keep(ratio, whyNoLoad)
 	}
 	if isEven := ratio < rebalanceAt; isEven {
-		return gather(now, r)
+		return merge(now, r)
 	}
 	next := now.clone()
 	for p, load := range loads {
 		if float64(load) > fair {
-			next.spreadOver(int(math.Ceil(float64(load)/fair)), p)
+			next.splitOver(int(math.Ceil(float64(load)/fair)), p)
 		}
 	}
 	next.move()
-	for range maxSpreads * r.drainers {
+	for range maxSplits * r.drainers {
 		heaviest := next.heaviest()
 		if next.ratio() <= balanced || heaviest < 0 {
 			break
 		}
-		next.spreadOver(r.drainers, heaviest)
+		next.splitOver(r.drainers, heaviest)
 		next.move()
 	}
 	isWorthwhile := next.ratio() <= worthwhile*ratio
@@ -93,22 +93,22 @@ func plan(loads []uint64, r *Routing) Plan {
 	return next.plan(r, ratio, whyUneven)
 }
 
-// gather plans to gather each spread partition that has cooled: its least busy owner becomes the only one. If
+// merge plans to merge each split partition that has cooled: its least busy owner becomes the only one. If
 // the drainers would be uneven then, the plan changes nothing.
-func gather(now *assignment, r *Routing) Plan {
+func merge(now *assignment, r *Routing) Plan {
 	ratio, cooledLoad := now.ratio(), cooled*now.fair()
 	next := now.clone()
 	for p, load := range now.loads {
-		isSpread, hasCooled := len(now.owners[p]) > 1, float64(load) < cooledLoad
-		if isSpread && hasCooled {
+		isSplit, hasCooled := len(now.owners[p]) > 1, float64(load) < cooledLoad
+		if isSplit && hasCooled {
 			next.assign(p, slices.MinFunc(now.owners[p], func(a, b uint16) int {
 				return cmp.Compare(next.drained[a], next.drained[b])
 			}))
 		}
 	}
 	next.move()
-	p := next.plan(r, ratio, whyGathered)
-	if p.Gathers == 0 || p.After > balanced {
+	p := next.plan(r, ratio, whyMerged)
+	if p.Merges == 0 || p.After > balanced {
 		return keep(ratio, whyBalanced)
 	}
 	return p
@@ -142,9 +142,9 @@ func (a *assignment) plan(r *Routing, ratio float64, why string) Plan {
 		switch {
 		case sameOwners(before, owners):
 		case len(owners) > len(before):
-			p.Spreads++
+			p.Splits++
 		case len(owners) < len(before):
-			p.Gathers++
+			p.Merges++
 		default:
 			p.Moves++
 		}
@@ -204,8 +204,8 @@ func (a *assignment) heaviest() int {
 	return heaviest
 }
 
-// spreadOver adds the idlest drainers to the owners of a partition, until it has at least n owners.
-func (a *assignment) spreadOver(n, partition int) {
+// splitOver adds the idlest drainers to the owners of a partition, until it has at least n owners.
+func (a *assignment) splitOver(n, partition int) {
 	owners := slices.Clone(a.owners[partition])
 	for len(owners) < min(n, len(a.drained)) {
 		owners = append(owners, a.idlest(owners...))
@@ -215,7 +215,7 @@ func (a *assignment) spreadOver(n, partition int) {
 
 // move moves one partition at a time from the busiest drainer to the idlest, until their loads are balanced or no
 // move helps. It selects the partition whose load is nearest to half of the gap between the two drainers, because
-// that makes their loads most equal. Spread partitions are not moved.
+// that makes their loads most equal. Split partitions are not moved.
 func (a *assignment) move() {
 	whole := make([][]int, len(a.drained)) // by drainer, the partitions with load that it alone owns
 	for p, owners := range a.owners {

@@ -45,7 +45,7 @@ func loadsOf(rnd *rand.Rand, partitions int, shape func(*rand.Rand, int) uint64)
 }
 
 // anyRouting is one as it may be after a long life: owners at random, some
-// partitions spread.
+// partitions split.
 func anyRouting(rnd *rand.Rand, partitions, drainers int) *Routing {
 	r := newRouting(partitions, drainers)
 	owners := make([][]uint16, partitions)
@@ -104,7 +104,7 @@ func TestPlan_Properties(t *testing.T) {
 		routing := after(before, p)
 		checkWhole(t, routing)
 		was, is := newAssignment(loads, before), newAssignment(loads, routing)
-		if p.Gathers == 0 && (is.ratio() > was.ratio()+1e-9 || is.most() > was.most()+1e-6) {
+		if p.Merges == 0 && (is.ratio() > was.ratio()+1e-9 || is.most() > was.most()+1e-6) {
 			t.Fatalf("worse: ratio %.3f -> %.3f, most %.0f -> %.0f", was.ratio(), is.ratio(), was.most(),
 				is.most())
 		}
@@ -114,7 +114,7 @@ func TestPlan_Properties(t *testing.T) {
 		loaded, changed := 0, 0
 		for partition, load := range loads {
 			same := sameOwners(before.Owners(partition), routing.Owners(partition))
-			if load == 0 && !same && !before.isSpread(partition) {
+			if load == 0 && !same && !before.isSplit(partition) {
 				t.Fatalf("partition %d has no load and went from %v to %v", partition,
 					before.Owners(partition), routing.Owners(partition))
 			}
@@ -125,11 +125,11 @@ func TestPlan_Properties(t *testing.T) {
 				changed++
 			}
 		}
-		if changed-p.Gathers > loaded || changed != p.Moves+p.Spreads+p.Gathers {
-			t.Fatalf("%d of %d partitions with load changed; the plan says %d moves, %d spreads, %d gathers",
-				changed, loaded, p.Moves, p.Spreads, p.Gathers)
+		if changed-p.Merges > loaded || changed != p.Moves+p.Splits+p.Merges {
+			t.Fatalf("%d of %d partitions with load changed; the plan says %d moves, %d splits, %d merges",
+				changed, loaded, p.Moves, p.Splits, p.Merges)
 		}
-		if was.ratio() < rebalanceAt && p.owners != nil && p.Gathers == 0 {
+		if was.ratio() < rebalanceAt && p.owners != nil && p.Merges == 0 {
 			t.Fatalf("acted at %.3f", was.ratio())
 		}
 		for rounds := 1; p.owners != nil; rounds++ {
@@ -142,7 +142,7 @@ func TestPlan_Properties(t *testing.T) {
 }
 
 // TestPlan_EvensLoads: from a dealt routing, wherever traffic can be cut finely enough,
-// the drainers end up even, and a partition above a fair share is spread.
+// the drainers end up even, and a partition above a fair share is split.
 func TestPlan_EvensLoads(t *testing.T) {
 	forEachShape(t, 200, func(t *testing.T, _ *rand.Rand, loads []uint64, drainers int) {
 		if len(loads) < 2*drainers {
@@ -156,8 +156,8 @@ func TestPlan_EvensLoads(t *testing.T) {
 			t.Fatalf("%d drainers, ratio %.3f -> %.3f, because %s", drainers, p.Before, layout.ratio(), p.Why)
 		}
 		for partition, load := range loads {
-			if float64(load) > layout.fair()*rebalanceAt && !routing.isSpread(partition) {
-				t.Fatalf("partition %d has %d, a fair share is %.0f, and it is not spread", partition, load,
+			if float64(load) > layout.fair()*rebalanceAt && !routing.isSplit(partition) {
+				t.Fatalf("partition %d has %d, a fair share is %.0f, and it is not split", partition, load,
 					layout.fair())
 			}
 		}
@@ -220,7 +220,7 @@ func TestPlan_IsNearTheBest(t *testing.T) {
 		}
 		optimum := best(loads, drainers)
 		r := anyRouting(rnd, len(loads), drainers)
-		for p := range loads { // nothing is spread
+		for p := range loads { // nothing is split
 			r.owner[p] = r.Owners(p)[0]
 		}
 		if planned := newAssignment(loads, after(r, plan(loads, r))); planned.most() > optimum*4/3 {
@@ -229,32 +229,32 @@ func TestPlan_IsNearTheBest(t *testing.T) {
 	}
 }
 
-// TestPlan_GathersCooledPartition: a spread partition that has cooled goes back to one owner.
-func TestPlan_GathersCooledPartition(t *testing.T) {
+// TestPlan_MergesCooledPartition: a split partition that has cooled goes back to one owner.
+func TestPlan_MergesCooledPartition(t *testing.T) {
 	loads := slices.Repeat([]uint64{10_000}, 16)
 	loads[3] = 500_000
 	r := newRouting(16, 2)
 	r = after(r, plan(loads, r))
-	if !r.isSpread(3) {
-		t.Fatalf("not spread: %v", r.Owners(3))
+	if !r.isSplit(3) {
+		t.Fatalf("not split: %v", r.Owners(3))
 	}
 	if p := plan(loads, r); p.owners != nil {
-		t.Errorf("gathered while it is hot: %+v", p)
+		t.Errorf("merged while it is hot: %+v", p)
 	}
 	loads[3] = 12_000
 	cooler := plan(loads, r)
-	if gathered := after(r, cooler); gathered.isSpread(3) || cooler.Gathers != 1 || cooler.After > balanced ||
-		len(gathered.spreadOwners) != 0 {
-		t.Errorf("not gathered: %+v", cooler)
+	if merged := after(r, cooler); merged.isSplit(3) || cooler.Merges != 1 || cooler.After > balanced ||
+		len(merged.splitOwners) != 0 {
+		t.Errorf("not merged: %+v", cooler)
 	}
 	few := []uint64{90_000, 90_000, 90_000, 0}
 	r = newRouting(4, 2)
 	r = after(r, plan(few, r))
-	if len(r.spreadOwners) != 1 {
+	if len(r.splitOwners) != 1 {
 		t.Fatalf("three heavy partitions on two drainers: %v", r.owner)
 	}
 	if p := plan(few, r); p.owners != nil {
-		t.Errorf("gathered, which leaves the drainers uneven: %+v", p)
+		t.Errorf("merged, which leaves the drainers uneven: %+v", p)
 	}
 }
 
@@ -263,7 +263,7 @@ func TestGrowth_KeepsOwners(t *testing.T) {
 	for seed := range uint64(100) {
 		rnd := rand.New(rand.NewPCG(seed, 9))
 		coarse := anyRouting(rnd, 4<<rnd.IntN(5), 1+rnd.IntN(4))
-		fine := coarse.Split(coarse.Partitions() << rnd.IntN(4))
+		fine := coarse.Subdivide(coarse.Partitions() << rnd.IntN(4))
 		checkWhole(t, fine)
 		for range 200 {
 			hash := rnd.Uint32()
@@ -310,9 +310,9 @@ func TestCapacity_MatchesPartitions(t *testing.T) {
 	}
 }
 
-// TestSpread_NoWiderThanNeeded: a hot partition goes to as many drainers as bring
+// TestSplit_NoWiderThanNeeded: a hot partition goes to as many drainers as bring
 // each one's part of it below a fair share, and not to all.
-func TestSpread_NoWiderThanNeeded(t *testing.T) {
+func TestSplit_NoWiderThanNeeded(t *testing.T) {
 	const drainers = 8
 	for hot := 2; hot < drainers; hot++ {
 		loads := slices.Repeat([]uint64{1000}, 256)

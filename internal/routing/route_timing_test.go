@@ -8,7 +8,7 @@ import (
 
 // BenchmarkRoute is what routing a batch of 64 costs a span: a bare look into a
 // table, as it was before anything was balanced, and a Route, which notes demand
-// too, with nothing spread and with everything that can be.
+// too, with nothing split and with everything that can be.
 func BenchmarkRoute(b *testing.B) {
 	const batch = 64
 	hashes := make([]uint32, 1<<12)
@@ -19,11 +19,11 @@ func BenchmarkRoute(b *testing.B) {
 	for _, partitions := range []int{128, 2048} {
 		balancer := newTestBalancer(4, partitions)
 		dealt := balancer.Routing()
-		spread := make([][]uint16, partitions)
-		for p := range spread {
-			spread[p] = dealt.Owners(p)
+		split := make([][]uint16, partitions)
+		for p := range split {
+			split[p] = dealt.Owners(p)
 			if p < 3 {
-				spread[p] = []uint16{0, 1, 2, 3}
+				split[p] = []uint16{0, 1, 2, 3}
 			}
 		}
 		var counts [4]int
@@ -38,7 +38,7 @@ func BenchmarkRoute(b *testing.B) {
 		for _, r := range []struct {
 			name string
 			*Routing
-		}{{"whole", dealt}, {"spread", dealt.Next(spread)}} {
+		}{{"whole", dealt}, {"split", dealt.Next(split)}} {
 			balancer.Install(r.Routing)
 			b.Run(fmt.Sprintf("%d/%s", partitions, r.name), func(b *testing.B) {
 				route := balancer.NewRoute()

@@ -1,10 +1,10 @@
 // Package routing assigns parts of the key space to drainers. It knows no keys, tables, cycles or rings.
 //
 // The key space is divided into partitions by the low bits of a key's hash. A Routing maps each partition to
-// its owners, which are drainers. Most partitions have one owner. A spread partition has several, one of which
+// its owners, which are drainers. Most partitions have one owner. A split partition has several, one of which
 // is selected at random for each batch. Publishers read the Routing through a Route. The Balancer counts the
 // spans of each partition (demand), plans an assignment in which the drainers have even loads (plan, a pure
-// function), and makes it the current Routing. To spread a partition is to give it more owners; to gather it
+// function), and makes it the current Routing. To split a partition is to give it more owners; to merge it
 // is to give it back to one owner.
 //
 // # Why a change needs no coordination
@@ -39,10 +39,10 @@ type Routing struct {
 	drainers int
 	mask     uint32 // hash & mask is the partition
 
-	// owner contains, by partition, the owner if there is only one. For a spread partition it contains
-	// drainers+i, where spreadOwners[i] contains the owners.
-	owner        []uint16
-	spreadOwners [][]uint16
+	// owner contains, by partition, the owner if there is only one. For a split partition it contains
+	// drainers+i, where splitOwners[i] contains the owners.
+	owner       []uint16
+	splitOwners [][]uint16
 }
 
 // newRouting assigns partitions to drainers in round-robin order.
@@ -57,11 +57,11 @@ func newRouting(partitions, drainers int) *Routing {
 	return r
 }
 
-// drainer returns the drainer for spans with a hash. If the partition is spread, batch, a random
+// drainer returns the drainer for spans with a hash. If the partition is split, batch, a random
 // number, selects one of its owners.
 func (r *Routing) drainer(hash, batch uint32) int {
 	partition := int(hash & r.mask)
-	if !r.isSpread(partition) {
+	if !r.isSplit(partition) {
 		return int(r.owner[partition])
 	}
 	owners := r.Owners(partition)
@@ -71,21 +71,21 @@ func (r *Routing) drainer(hash, batch uint32) int {
 // Partitions returns the number of partitions.
 func (r *Routing) Partitions() int { return len(r.owner) }
 
-// Owners returns the drainers of a partition: one, or several if it is spread. The caller must not
+// Owners returns the drainers of a partition: one, or several if it is split. The caller must not
 // modify the result.
 func (r *Routing) Owners(partition int) []uint16 {
-	if r.isSpread(partition) {
-		return r.spreadOwners[int(r.owner[partition])-r.drainers]
+	if r.isSplit(partition) {
+		return r.splitOwners[int(r.owner[partition])-r.drainers]
 	}
 	return r.owner[partition : partition+1]
 }
 
-// isSpread reports whether a partition has several owners.
-func (r *Routing) isSpread(partition int) bool { return int(r.owner[partition]) >= r.drainers }
+// isSplit reports whether a partition has several owners.
+func (r *Routing) isSplit(partition int) bool { return int(r.owner[partition]) >= r.drainers }
 
-// Split returns a routing with more partitions. The parts of a split partition have the same owners
+// Subdivide returns a routing with more partitions. The parts of a divided partition have the same owners
 // as the whole, so no key changes its drainer.
-func (r *Routing) Split(partitions int) *Routing {
+func (r *Routing) Subdivide(partitions int) *Routing {
 	owners := make([][]uint16, partitions)
 	for p := range owners {
 		owners[p] = r.Owners(p & int(r.mask))
@@ -102,8 +102,8 @@ func (r *Routing) Next(owners [][]uint16) *Routing {
 			next.owner[p] = drainers[0]
 			continue
 		}
-		next.owner[p] = uint16(next.drainers + len(next.spreadOwners))
-		next.spreadOwners = append(next.spreadOwners, slices.Clone(drainers))
+		next.owner[p] = uint16(next.drainers + len(next.splitOwners))
+		next.splitOwners = append(next.splitOwners, slices.Clone(drainers))
 	}
 	return next
 }
@@ -170,7 +170,7 @@ func (d *demand) since(seen *[MaxPartitions]uint64, partitions int) []uint64 {
 type Route struct {
 	balancer *Balancer
 	routing  *Routing // of this batch
-	batch    uint32   // random number that selects an owner of spread partitions
+	batch    uint32   // random number that selects an owner of split partitions
 	random   *rand.Rand
 	skip     int // spans until the next sample
 }
@@ -182,7 +182,7 @@ func (b *Balancer) NewRoute() *Route {
 	return r
 }
 
-// Begin loads the current routing for one batch. Owners of spread partitions are selected at
+// Begin loads the current routing for one batch. Owners of split partitions are selected at
 // random, not in turn, because a client that alternates between long and short batches would make
 // turns uneven.
 func (r *Route) Begin() {

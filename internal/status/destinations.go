@@ -19,16 +19,16 @@ type Delivery struct {
 
 // DestinationStatus is the state of one destination.
 type DestinationStatus struct {
-	Name        string         `json:"name"`
-	URL         string         `json:"url"`
-	State       export.State   `json:"state"`
-	Reachable   bool           `json:"reachable"`
-	IsAccepting bool           `json:"accepting"`
-	Books       DeliveryBooks  `json:"accounting"`
-	Retry       Retry          `json:"retry"`
-	Flushes     []export.Flush `json:"flushes"`
-	Scraped     *Scraped       `json:"scraped,omitempty"` // only for a scraped destination
-	Clock       *Clock         `json:"clock,omitempty"`   // only if a response to a payload contained a time
+	Name        string             `json:"name"`
+	URL         string             `json:"url"`
+	State       export.State       `json:"state"`
+	Reachable   bool               `json:"reachable"`
+	IsAccepting bool               `json:"accepting"`
+	Accounting  DeliveryAccounting `json:"accounting"`
+	Retry       Retry              `json:"retry"`
+	Flushes     []export.Flush     `json:"flushes"`
+	Scraped     *Scraped           `json:"scraped,omitempty"` // only for a scraped destination
+	Clock       *Clock             `json:"clock,omitempty"`   // only if a response to a payload contained a time
 }
 
 // Clock is the difference between a destination's clock and the daemon's, and the time at which it
@@ -62,7 +62,7 @@ func (s *snapshot) destinations() (all []DestinationStatus) {
 		d := &s.out[i]
 		all = append(all, DestinationStatus{
 			Name: d.Name(), URL: d.URL(), State: d.State(), Reachable: d.Reachable, IsAccepting: d.IsAccepting,
-			Books: s.deliveryBooks(i),
+			Accounting: s.deliveryAccounting(i),
 			Retry: Retry{
 				Payloads: d.QueuePayloads, Bytes: d.QueueBytes, MaxBytes: d.QueueMaxBytes,
 				OldestSeconds: d.OldestAge.Seconds(), MaxSeconds: d.MaxAge.Seconds(),
@@ -73,7 +73,7 @@ func (s *snapshot) destinations() (all []DestinationStatus) {
 	return all
 }
 
-// Others returns all destinations except the first, whose accounting is part of Books.
+// Others returns all destinations except the first, whose accounting is part of Accounting.
 func (s *Sources) Others() []DestinationStatus {
 	now := s.snapshot()
 	return now.destinations()[1:]

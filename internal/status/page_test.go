@@ -88,8 +88,8 @@ func TestPage_AdviceForEachReason(t *testing.T) {
 	}
 	status := startServer(t, Config{}).Status()
 	for kind, by := range map[string]map[string]uint64{
-		"dropped": status.Books.Dropped,
-		"unsent":  status.Books.UnsentBy,
+		"dropped": status.Accounting.Dropped,
+		"unsent":  status.Accounting.UnsentBy,
 	} {
 		section := regexp.MustCompile(`(?ms)^  ` + kind + `: \{\n(.*?)^  \}`).FindSubmatch(text)
 		if section == nil {

@@ -33,7 +33,7 @@ func (p *probes) SetReady(ready bool) {
 func (p *probes) Alive() error {
 	last := p.sources.Aggregate.Stats().LastSeal
 	if sinceSeal := time.Since(last); sinceSeal > missedSeals*p.interval {
-		return fmt.Errorf("no cycle was sealed for %s", sinceSeal.Round(time.Second))
+		return fmt.Errorf("aggregation is stuck: no interval has ended for %s", sinceSeal.Round(time.Second))
 	}
 	return nil
 }

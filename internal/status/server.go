@@ -79,8 +79,7 @@ func New(config Config) (*Server, error) {
 		config.LostToKills = (*recovery.File)(nil).Losses
 	}
 	if err := web.Validate(config.WebConfigFile); err != nil {
-		return nil, fmt.Errorf("read web config file: %w; fix the file of --web-config-file, or leave the "+
-			"flag out", err)
+		return nil, fmt.Errorf("read web config file: %w; fix the file of --web-config-file, or remove the flag", err)
 	}
 	flag := "http-addr"
 	if config.OnlySpans {

@@ -41,7 +41,7 @@ type Process struct {
 
 // Spans is the accounting of spans, with related counters.
 type Spans struct {
-	Books         Books             `json:"accounting"`
+	Accounting    Accounting        `json:"accounting"`
 	Collapsed     map[string]uint64 `json:"collapsed"`
 	Late          uint64            `json:"late"`
 	Early         uint64            `json:"early"`
@@ -68,7 +68,7 @@ func readStatus(c *Config, p *probes, started time.Time) Status {
 			Ready: p.ready.Load(), NotReady: p.notReady(), Crashed: c.Died(),
 		},
 		Spans: Spans{
-			Books: s.books(), Collapsed: s.admitted.Collapsed, Late: s.late, Early: s.early,
+			Accounting: s.accounting(), Collapsed: s.admitted.Collapsed, Late: s.late, Early: s.early,
 			ClientLost: s.in.ClientLost, LostToCrashes: c.LostToKills(),
 		},
 		Interval: interval(c, &s), Senders: senders(c, &s), Delivery: delivery(c, &s),

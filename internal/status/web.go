@@ -76,7 +76,7 @@ func (l *guardedListener) startProbeServer() {
 	config.GetCertificate = lastGood(config.GetCertificate)
 	config.NextProtos = nil
 	unusable := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		http.Error(w, "the file of --web-config-file can't be used any more; the daemon's log says why",
+		http.Error(w, "the file of --web-config-file is invalid; see the daemon's log",
 			http.StatusInternalServerError)
 	})
 	l.probeConns = make(chan net.Conn)
@@ -201,8 +201,8 @@ func (h hosts) has(host string) bool {
 func (h hosts) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !h.has(r.Host) {
-			http.Error(w, "this daemon does not answer to that name: use its address, or give the name to "+
-				"its --http-hosts", http.StatusMisdirectedRequest)
+			http.Error(w, "this host name is not allowed; use the daemon's IP address, or add the name to its "+
+				"--http-hosts", http.StatusMisdirectedRequest)
 			return
 		}
 		next.ServeHTTP(w, r)

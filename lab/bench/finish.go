@@ -35,10 +35,10 @@ func (r *run) finish(after *reading, cost *costs) error {
 
 func (r *run) addCounts(report *Report, after *reading) {
 	grown := after.metrics.since(r.before.metrics)
-	report.Books = booksSince(&after.books, &r.before.books)
+	report.Accounting = accountingSince(&after.books, &r.before.books)
 	report.Dropped = grown.by("spanstatsd_spans_dropped_total")
 	report.Collapsed = grown.by("spanstatsd_spans_collapsed_total")
-	report.SpansAccepted = report.Books.Aggregated
+	report.SpansAccepted = report.Accounting.Aggregated
 	report.SpansAcceptedPerSecond = float64(report.SpansAccepted) / report.Seconds
 	report.SpansAttemptedPerSecond = float64(report.SpansAttempted) / report.Seconds
 	ages := newLatencies()

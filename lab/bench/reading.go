@@ -21,7 +21,7 @@ type reading struct {
 	at      time.Time
 	cpu     measure.CPU
 	metrics metrics
-	books   status.Books
+	books   status.Accounting
 }
 
 // read takes a reading of the daemon. It also works after a signal has ended the load.

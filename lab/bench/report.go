@@ -19,14 +19,14 @@ type Report struct {
 
 	Costs
 
-	PublishToTable    Times   `json:"publish_to_table"`
-	Publish           Times   `json:"publish"`
-	Flushes           uint64  `json:"flushes"`
-	FlushMean         float64 `json:"flush_mean_seconds"`
-	FlushAnswer       float64 `json:"flush_answer_seconds"`
-	Books             Books   `json:"books"`
-	AgentHits         *uint64 `json:"agent_hits"`
-	HitsEqualAccepted *bool   `json:"hits_equal_accepted"`
+	PublishToTable    Times      `json:"publish_to_table"`
+	Publish           Times      `json:"publish"`
+	Flushes           uint64     `json:"flushes"`
+	FlushMean         float64    `json:"flush_mean_seconds"`
+	FlushAnswer       float64    `json:"flush_answer_seconds"`
+	Accounting        Accounting `json:"books"`
+	AgentHits         *uint64    `json:"agent_hits"`
+	HitsEqualAccepted *bool      `json:"hits_equal_accepted"`
 
 	Traces *TracesReport `json:"traces"`
 
@@ -48,30 +48,30 @@ type Costs struct {
 	DaemonCores      float64 `json:"daemon_cores"`
 }
 
-// Books is the daemon's accounting of this run.
-type Books struct {
+// Accounting is the daemon's accounting of this run.
+type Accounting struct {
 	Received   uint64 `json:"received"`
 	Aggregated uint64 `json:"aggregated"`
 	Dropped    uint64 `json:"dropped"`
 	Flushed    uint64 `json:"flushed"`
 	Unsent     uint64 `json:"unsent"`
-	Held       uint64 `json:"held"`
+	Pending    uint64 `json:"held"`
 	Balanced   bool   `json:"balanced"`
 }
 
-// booksSince returns the difference of two readings of the daemon's accounting. Held is not a
+// accountingSince returns the difference of two readings of the daemon's accounting. Pending is not a
 // difference: it is the current value.
-func booksSince(now, before *status.Books) Books {
-	return Books{
+func accountingSince(now, before *status.Accounting) Accounting {
+	return Accounting{
 		Received: now.Received - before.Received, Aggregated: now.Aggregated - before.Aggregated,
 		Dropped: now.DroppedTotal() - before.DroppedTotal(), Flushed: now.Flushed - before.Flushed,
-		Unsent: now.Unsent - before.Unsent, Held: now.Held, Balanced: now.Balanced,
+		Unsent: now.Unsent - before.Unsent, Pending: now.Pending, Balanced: now.Balanced,
 	}
 }
 
 // Holds reports whether all spans are accounted for.
 func (r *Report) Holds() bool {
-	return r.Books.Balanced && len(r.Faults) == 0 && (r.HitsEqualAccepted == nil || *r.HitsEqualAccepted) &&
+	return r.Accounting.Balanced && len(r.Faults) == 0 && (r.HitsEqualAccepted == nil || *r.HitsEqualAccepted) &&
 		(r.Traces == nil || r.Traces.AllAccounted)
 }
 

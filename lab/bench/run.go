@@ -94,7 +94,7 @@ func (r *run) runSpans(ctx context.Context) (report *Report, err error) {
 // costs. With a warm-up the costs end before that flush, because the measured time already
 // contains its share of flushes.
 func (r *run) drain(handed uint64) error {
-	if err := r.target.awaitBooks(r.before.books.Received + handed); err != nil {
+	if err := r.target.awaitAccounting(r.before.books.Received + handed); err != nil {
 		r.report.fault(err)
 	}
 	r.report.Seconds = time.Since(r.before.at).Seconds()

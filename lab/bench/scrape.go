@@ -102,11 +102,11 @@ func (m metrics) histogram(name string) (buckets []bucket) {
 	return buckets
 }
 
-func books(base string) (status.Books, error) {
+func books(base string) (status.Accounting, error) {
 	var s status.Status
 	text, err := ask(context.Background(), limit, base, "/status")
 	if err == nil {
 		err = json.Unmarshal(text, &s)
 	}
-	return s.Books, err
+	return s.Accounting, err
 }

@@ -134,9 +134,9 @@ func follow(logs io.Reader, warnings io.Writer, listening chan<- string) {
 // atRest is how long the accounting must be unchanged to be considered final.
 const atRest = 30 * time.Second
 
-// awaitBooks waits until the accounting balances with the given number of received spans. If
+// awaitAccounting waits until the accounting balances with the given number of received spans. If
 // the daemon lost some, it returns when the accounting has been unchanged for atRest.
-func (t *target) awaitBooks(received uint64) error {
+func (t *target) awaitAccounting(received uint64) error {
 	var moved uint64
 	for since := time.Now(); ; time.Sleep(2 * time.Millisecond) {
 		has, err := books(t.http)

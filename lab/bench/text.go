@@ -10,7 +10,7 @@ import (
 func (r *Report) costs() []fact {
 	return []fact{
 		{"accepted/s", thousands(r.SpansAcceptedPerSecond)},
-		{"dropped", thousands(float64(r.Books.Dropped))},
+		{"dropped", thousands(float64(r.Accounting.Dropped))},
 		{"daemon CPU ns", whole(r.DaemonCPU)},
 		{"in the kernel", whole(r.DaemonSystemCPU)},
 		{"tracer CPU ns", whole(r.TracerCPU)},
@@ -71,10 +71,10 @@ func (r *Report) WriteText(w io.Writer) {
 		happened("dropped ", r.Dropped, 1), happened("collapsed ", r.Collapsed, 1)) {
 		facts = append(facts, fact{"spans", what})
 	}
-	b := &r.Books
+	b := &r.Accounting
 	facts = append(facts, fact{"books", fmt.Sprintf("received %d = aggregated %d + dropped %d; aggregated "+
 		"= flushed %d + unsent %d + held %d; balanced: %v",
-		b.Received, b.Aggregated, b.Dropped, b.Flushed, b.Unsent, b.Held, b.Balanced)})
+		b.Received, b.Aggregated, b.Dropped, b.Flushed, b.Unsent, b.Pending, b.Balanced)})
 	if r.AgentHits != nil {
 		facts = append(facts, fact{"agent", fmt.Sprintf("%d hits, equal to accepted: %v", *r.AgentHits,
 			*r.HitsEqualAccepted)})

@@ -155,7 +155,7 @@ func (t *tracesRun) turn(ctx context.Context, c *Config, loadIndex int, isMeasur
 	sending := time.Since(before.at)
 	if loadIndex == counted {
 		arrived = t.target.agent.Totals().Counted.Requests - arrived
-		if err := t.target.awaitBooks(before.books.Received +
+		if err := t.target.awaitAccounting(before.books.Received +
 			arrived*uint64(t.recording.counted)); err != nil {
 			t.report.fault(err)
 		}

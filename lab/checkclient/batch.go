@@ -33,8 +33,8 @@ func (s *session) define(e *event, message, body []byte) *ending {
 		}
 		s.sums.definitions++
 		if int64(number) >= int64(s.admit.MaxKeys) {
-			return badMessage(message, at, fmt.Errorf("define key: number %d is not below the %d of the "+
-				"welcome", number, s.admit.MaxKeys))
+			return badMessage(message, at, fmt.Errorf("define key: number %d is not below %d, the maximum in "+
+				"the welcome message", number, s.admit.MaxKeys))
 		}
 		part := &entry{facts: []any{"number", number}}
 		if s.keys.define(number, raw) {

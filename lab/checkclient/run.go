@@ -98,7 +98,7 @@ func (s *session) unread(err error) *ending {
 		return nil
 	case errors.Is(err, io.EOF):
 		return &ending{err: ingest.NewFault(ingest.FaultNoHello,
-			errors.New("read hello: the tracer left before it said anything"))}
+			errors.New("read hello: the client closed the connection before its hello"))}
 	default:
 		s.sums.messages++
 		return &ending{err, s.in.Partial(), 0}
@@ -177,7 +177,7 @@ func (s *session) handle(message []byte) (left bool, ended *ending) {
 		left = true // the daemon parses nothing after this
 		_, err = wire.DecodeBye(body)
 	default:
-		err = fmt.Errorf("handle message: a tracer does not send %s here", kind)
+		err = fmt.Errorf("handle message: unexpected %s", kind)
 	}
 	if err != nil {
 		return false, malformed(message, err)

@@ -79,7 +79,7 @@ var wrongClients = []struct {
 	},
 	{
 		name: "half a frame", frames: [][]byte{hello(), batch(webKey())[:20]},
-		says: []string{`reason "half_frame", message 2`, "the tracer left after 20 bytes of it"},
+		says: []string{`reason "half_frame", message 2`, "the client closed the connection after 20 bytes"},
 	},
 	{
 		name: "spans before hello", frames: [][]byte{batch(webKey())},
@@ -91,16 +91,16 @@ var wrongClients = []struct {
 	},
 	{
 		name: "another version", frames: [][]byte{helloOf(wire.Hello{Version: 2})},
-		says: []string{`reason "version"`, "version 2 is not spoken here, 1 is", `type "bye"`},
+		says: []string{`reason "version"`, "protocol version 2 is not supported; use version 1", `type "bye"`},
 	},
 	{
 		name: "two hellos", frames: [][]byte{hello(), hello()},
-		says: []string{`reason "bad_message", message 2, byte 0`, "a tracer does not send hello here"},
+		says: []string{`reason "bad_message", message 2, byte 0`, "handle message: unexpected hello"},
 	},
 	{
 		name:   "a message of the daemon's",
 		frames: [][]byte{hello(), wire.AppendFeatures(nil, &wire.Announcement{})},
-		says:   []string{"a tracer does not send features here"},
+		says:   []string{"handle message: unexpected features"},
 	},
 	{
 		name: "unknown type", frames: [][]byte{hello(), framed(0x92, 9, 0x90)},
@@ -248,7 +248,7 @@ var wrongClients = []struct {
 	},
 	{
 		name: "a number beyond max_keys", frames: [][]byte{hello(), define(8192, webKey())},
-		says: []string{"number 8192 is not below the 8192 of the welcome"},
+		says: []string{"number 8192 is not below 8192, the maximum in the welcome message"},
 	},
 	{
 		name: "a batch beyond max_batch", frames: [][]byte{hello(), batchOf(1025, webKey())},

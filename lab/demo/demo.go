@@ -30,7 +30,7 @@ type Config struct {
 // Outcome is the last object of a demo's output: the daemon's accounting, the totals that the
 // tracers sent, and the totals that the destination counted.
 type Outcome struct {
-	status.Books
+	status.Accounting
 	Tracers     Sent     `json:"tracers"`
 	Destination string   `json:"destination"`
 	Agent       Sent     `json:"agent"` // counted by the destination, which need not be an agent
@@ -141,17 +141,17 @@ func (d *demo) show() {
 
 // write writes the report on the payloads since the last report.
 func (d *demo) write(arrived report) {
-	shown, books, at := arrived.table(), d.daemon.Books(), time.Now()
+	shown, books, at := arrived.table(), d.daemon.Accounting(), time.Now()
 	if len(shown.lines) == 0 {
 		return
 	}
 	d.flushes++
 	if d.config.JSON {
 		d.encode(struct {
-			Flush int          `json:"flush"`
-			At    time.Time    `json:"at"`
-			Rows  any          `json:"rows"`
-			Books status.Books `json:"books"`
+			Flush      int               `json:"flush"`
+			At         time.Time         `json:"at"`
+			Rows       any               `json:"rows"`
+			Accounting status.Accounting `json:"books"`
 		}{d.flushes, at, shown.rows, books})
 		return
 	}
@@ -196,10 +196,10 @@ func (d *demo) finish(showing *sync.WaitGroup) error {
 	return nil
 }
 
-func (d *demo) outcome(books status.Books) Outcome {
+func (d *demo) outcome(books status.Accounting) Outcome {
 	counted, problems := d.destination.counted(d.shop.sent)
 	o := Outcome{
-		Books: books, Tracers: d.shop.sent, Destination: d.config.Destination, Agent: counted,
+		Accounting: books, Tracers: d.shop.sent, Destination: d.config.Destination, Agent: counted,
 		Faults: append(d.faults, problems...),
 	}
 	o.Equal = o.Tracers == o.Agent && o.Flushed == o.Tracers.Spans

@@ -105,7 +105,7 @@ func exactly(t *testing.T, what string, got, want any) {
 	}
 }
 
-func TestFixedKeys(t *testing.T) {
+func TestWorkload_FixedKeys(t *testing.T) {
 	const spans = 1 << 16 // multiple of every number of keys below
 	for _, test := range []struct {
 		name string
@@ -140,7 +140,7 @@ func ordinarySpans(t *testing.T, s *sample) {
 	exactly(t, "top-level spans", s.topLevel, s.kinds["server"])
 }
 
-func TestSkewed(t *testing.T) {
+func TestWorkload_Skewed(t *testing.T) {
 	const spans = 90_000
 	s := take(t, Skewed, spans)
 	exactly(t, "keys", len(s.keys), 100)
@@ -156,7 +156,7 @@ func TestSkewed(t *testing.T) {
 	ordinarySpans(t, s)
 }
 
-func TestAdversarial(t *testing.T) {
+func TestWorkload_Adversarial(t *testing.T) {
 	const spans = 1 << 16
 	s := take(t, Adversarial, spans)
 	for what, distinct := range map[string]map[string]int{
@@ -176,8 +176,8 @@ func TestAdversarial(t *testing.T) {
 	}
 }
 
-// TestOneUniqueLabel: one label is new with every span, and the others are constant.
-func TestOneUniqueLabel(t *testing.T) {
+// TestWorkload_OneUniqueLabel: one label is new with every span, and the others are constant.
+func TestWorkload_OneUniqueLabel(t *testing.T) {
 	const spans = 1 << 12
 	for name, distinct := range map[string][2]int{UniqueResource: {spans, 1}, UniquePeer: {1, spans}} {
 		s := take(t, name, spans)
@@ -187,7 +187,7 @@ func TestOneUniqueLabel(t *testing.T) {
 	}
 }
 
-func TestNumberOfKeys(t *testing.T) {
+func TestWorkload_KeyCount(t *testing.T) {
 	for _, n := range []int{1, 10, 1000, 100_000} {
 		g := NewKeys(n, 1)
 		batch, distinct := make([]Snapshot, n), map[string]bool{}
@@ -211,7 +211,7 @@ func TestAdversarial_LabelsAreNotReused(t *testing.T) {
 	exactly(t, "service after it", batch[0].Key.Service, "service-000100000003")
 }
 
-func TestSeeds(t *testing.T) {
+func TestWorkload_Seeds(t *testing.T) {
 	for _, name := range Names() {
 		first, same, other := first64(t, name, 1), first64(t, name, 1), first64(t, name, 2)
 		if !reflect.DeepEqual(first, same) {
@@ -237,7 +237,7 @@ func first64(t *testing.T, name string, seed uint64) []Snapshot {
 	return batch
 }
 
-func TestUnknownName(t *testing.T) {
+func TestWorkload_UnknownName(t *testing.T) {
 	if _, err := New("steady", 1); err == nil {
 		t.Error("a workload that does not exist was made")
 	}

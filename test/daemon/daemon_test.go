@@ -128,7 +128,7 @@ func batch(n int, resource string) []client.Snapshot {
 func (p *pair) stop() {
 	p.t.Helper()
 	books := p.Stop()
-	if !books.Balanced || books.Held != 0 {
+	if !books.Balanced || books.Pending != 0 {
 		p.t.Errorf("the books do not balance: %+v", books)
 	}
 	totals := p.agent.Totals()
@@ -148,7 +148,7 @@ func TestAccounting_BalancesAfterFlush(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := uint64(100 * (i + 1))
-		if b := p.Books(); !b.Balanced || b.Received != want || b.Flushed != want || b.Held != 0 {
+		if b := p.Accounting(); !b.Balanced || b.Received != want || b.Flushed != want || b.Pending != 0 {
 			t.Errorf("after %d spans: %+v", want, b)
 		}
 	}
@@ -169,7 +169,7 @@ func TestFlush_Concurrent(t *testing.T) {
 		})
 	}
 	flushing.Wait()
-	if b := p.Books(); b.Flushed != 60 {
+	if b := p.Accounting(); b.Flushed != 60 {
 		t.Errorf("after all answers: %+v", b)
 	}
 	p.stop()
@@ -196,7 +196,7 @@ func TestAgent_Recovers(t *testing.T) {
 	if err := c.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if b := p.Books(); b.Flushed != 500 || !b.Balanced {
+	if b := p.Accounting(); b.Flushed != 500 || !b.Balanced {
 		t.Errorf("the books of an agent that came back: %+v", b)
 	}
 	p.stop()
@@ -245,16 +245,16 @@ func TestDowngrade_DropsAggregates(t *testing.T) {
 	go func() { flushed <- c.Flush(t.Context()) }()
 	eventually.True(t, "the report seals", func() bool { return p.Status().Cycle.Sealed > 0 })
 	c.Publish(batch(500, "after it"))
-	eventually.True(t, "all is aggregated", func() bool { return p.Books().Aggregated == 600 })
+	eventually.True(t, "all is aggregated", func() bool { return p.Accounting().Aggregated == 600 })
 	close(counted)
 	if err := <-flushed; err == nil {
 		t.Error("a report that the agent refused was called delivered")
 	}
-	eventually.True(t, "nothing is held", func() bool { b := p.Books(); return b.Held == 0 && b.Balanced })
+	eventually.True(t, "nothing is held", func() bool { b := p.Accounting(); return b.Pending == 0 && b.Balanced })
 	if seals := p.Status().Cycle.Sealed; seals != 1 {
 		t.Errorf("%d seals; the clear was not needed", seals)
 	}
-	if b := p.Books(); b.Unsent != 600 {
+	if b := p.Accounting(); b.Unsent != 600 {
 		t.Errorf("the books after a downgrade: %+v", b)
 	}
 	p.stop()
@@ -286,7 +286,7 @@ func TestOrigins_ManyUnderLoad(t *testing.T) {
 		})
 	}
 	publishing.Wait()
-	books := p.Books()
+	books := p.Accounting()
 	if books.Received != published.Load() || books.DroppedTotal() != 0 {
 		t.Errorf("received %d of %d, dropped %v", books.Received, published.Load(), books.Dropped)
 	}

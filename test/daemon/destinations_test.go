@@ -75,14 +75,14 @@ func TestDestinations_EachHasEverySpan(t *testing.T) {
 		state           export.State
 	}{{"agent", 100, 0, export.StateAccepting}, {"good", 100, 0, export.StateAccepting}, {"refusing", 0, 100, export.StateRejecting}} {
 		d := &status.Destinations[i]
-		if d.Name != want.name || d.Books.Flushed != want.flushed || d.Books.Unsent != want.unsent ||
-			d.Books.UnsentBy["rejected"] != want.unsent || d.Books.Held != 0 || d.State != want.state ||
+		if d.Name != want.name || d.Accounting.Flushed != want.flushed || d.Accounting.Unsent != want.unsent ||
+			d.Accounting.UnsentBy["rejected"] != want.unsent || d.Accounting.Pending != 0 || d.State != want.state ||
 			len(d.Flushes) != 1 {
 			t.Errorf("destination %d: %+v, want %+v", i, d, want)
 		}
 	}
-	if !status.Books.Balanced || status.Agent.State != export.StateAccepting {
-		t.Errorf("books %+v, agent %+v", status.Books, status.Agent)
+	if !status.Accounting.Balanced || status.Agent.State != export.StateAccepting {
+		t.Errorf("books %+v, agent %+v", status.Accounting, status.Agent)
 	}
 	answer, err := http.Get("http://" + p.HTTPAddr() + "/metrics")
 	if err != nil {
@@ -123,9 +123,9 @@ func TestDestinations_WithoutAgent(t *testing.T) {
 		t.Error(err)
 	}
 	status := p.Status()
-	if good.taken() != 100 || status.Books.Flushed != 100 || status.Agent.State != "off" ||
+	if good.taken() != 100 || status.Accounting.Flushed != 100 || status.Agent.State != "off" ||
 		len(status.Destinations) != 1 {
-		t.Errorf("the good one has %d spans; %+v, agent %+v", good.taken(), status.Books, status.Agent)
+		t.Errorf("the good one has %d spans; %+v, agent %+v", good.taken(), status.Accounting, status.Agent)
 	}
 	if books := p.Stop(); !books.Balanced || p.agent.Totals().Payloads != 0 {
 		t.Errorf("books %+v", books)
@@ -147,10 +147,10 @@ func TestDestinations_AgentWithoutEndpoint(t *testing.T) {
 			t.Error("the agent has it")
 		}
 	}
-	if agent := p.Status().Destinations[0]; agent.Books.UnsentBy[string(export.NotWanted)] != 300 {
-		t.Errorf("the agent's books %+v", agent.Books)
+	if agent := p.Status().Destinations[0]; agent.Accounting.UnsentBy[string(export.NotWanted)] != 300 {
+		t.Errorf("the agent's books %+v", agent.Accounting)
 	}
-	if books := p.Books(); good.taken() != 300 || books.DroppedTotal() != 0 {
+	if books := p.Accounting(); good.taken() != 300 || books.DroppedTotal() != 0 {
 		t.Errorf("the good one has %d of 300 spans; books %+v", good.taken(), books)
 	}
 	p.stop()

@@ -182,8 +182,8 @@ func (p *pair) expect(f fault) {
 	if f.reason != "" {
 		lost = phase
 	}
-	unsent := p.Status().Destinations[0].Books.UnsentBy[string(f.reason)]
-	if !books.Balanced || books.Held != 0 || books.Flushed != 3*phase-lost || books.Unsent != lost ||
+	unsent := p.Status().Destinations[0].Accounting.UnsentBy[string(f.reason)]
+	if !books.Balanced || books.Pending != 0 || books.Flushed != 3*phase-lost || books.Unsent != lost ||
 		unsent != lost {
 		p.t.Errorf("the books are %+v, with %d unsent as %q", books, unsent, f.reason)
 	}

@@ -99,7 +99,7 @@ func TestReceivers_IgnoreSameSpans(t *testing.T) {
 		start/1000))
 	p.stop()
 
-	books := p.Daemon.Books()
+	books := p.Daemon.Accounting()
 	if books.Received != 12 || books.Dropped["ignored"] != 8 || books.Flushed != 4 || !books.Balanced {
 		t.Errorf("%+v", books)
 	}

@@ -45,8 +45,8 @@ func TestAgentDiscovery_DeliversOnceFound(t *testing.T) {
 		all := d.Status().Destinations
 		return all[len(all)-1]
 	}
-	if at, books := agentOf(), d.Books(); at.Name != "agent" || at.State != export.StateDiscovering ||
-		at.Books.Held != 0 || at.Books.BeforeFound != 300 || !books.Balanced || books.Flushed != 300 ||
+	if at, books := agentOf(), d.Accounting(); at.Name != "agent" || at.State != export.StateDiscovering ||
+		at.Accounting.Pending != 0 || at.Accounting.BeforeDiscovery != 300 || !books.Balanced || books.Flushed != 300 ||
 		d.Status().Agent.State != export.StateDiscovering {
 		t.Errorf("before: %+v, %+v", at, books)
 	}
@@ -66,13 +66,13 @@ func TestAgentDiscovery_DeliversOnceFound(t *testing.T) {
 	if err := c.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if at := agentOf(); at.Books.Flushed != 50 || at.Books.BeforeFound != 300 || agent.Totals().Hits != 50 {
+	if at := agentOf(); at.Accounting.Flushed != 50 || at.Accounting.BeforeDiscovery != 300 || agent.Totals().Hits != 50 {
 		t.Errorf("found: %+v, and it has %d spans", at, agent.Totals().Hits)
 	}
 	agent.Close()
 	c.Publish(batch(7, "gone"))
 	eventually.True(t, "what follows waits for an agent that has gone", func() bool {
-		return agentOf().Books.HeldInPayloads == 7 && agentOf().State == export.StateUnreachable
+		return agentOf().Accounting.PendingInPayloads == 7 && agentOf().State == export.StateUnreachable
 	})
 	if agent, err = standin.Start(standin.Config{
 		Network: "unix",
@@ -82,15 +82,15 @@ func TestAgentDiscovery_DeliversOnceFound(t *testing.T) {
 	}
 	defer agent.Close()
 	eventually.True(t, "an agent that is back has what waited", func() bool {
-		return agentOf().Books.Flushed == 57
+		return agentOf().Accounting.Flushed == 57
 	})
-	if books := p.Stop(); !books.Balanced || books.Held != 0 || agent.Totals().Hits != 7 ||
+	if books := p.Stop(); !books.Balanced || books.Pending != 0 || agent.Totals().Hits != 7 ||
 		other.spans != 357 {
 		t.Errorf("at the end: %+v, the agent has %d, the other %d", books, agent.Totals().Hits, other.spans)
 	}
 	for said, times := range map[string]int{
 		`msg="exporting statistics" other=memory://other auto_discovery="agent at unix://`: 1, "found an agent": 1,
-		"does not answer": 0,
+		"the agent does not respond": 0,
 	} {
 		if strings.Count(log.String(), said) != times {
 			t.Errorf("the log does not say %q %d times:\n%s", said, times, log.String())

@@ -54,7 +54,7 @@ func TestOTLP_SpansReachAgent(t *testing.T) {
 		t.Errorf("the status has %+v", got)
 	}
 	p.stop()
-	books := p.Daemon.Books()
+	books := p.Daemon.Accounting()
 	if counted := p.Status().Receivers["otlp"].Requests; books.Received != 20*counted["counted"] || !books.Balanced ||
 		books.Flushed != books.Received || counted["counted"]+counted["duplicate"] != 10 {
 		t.Errorf("books %+v, requests %v", books, counted)

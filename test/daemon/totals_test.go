@@ -56,7 +56,7 @@ func TestCumulative_ReachesCollector(t *testing.T) {
 	if got.Spans != 450 || got.Calls != 450 || got.ProblemCount != 0 {
 		t.Errorf("%+v", got)
 	}
-	if books := p.Status().Destinations[1].Books; books.Flushed != 450 || books.Held != 0 {
+	if books := p.Status().Destinations[1].Accounting; books.Flushed != 450 || books.Pending != 0 {
 		t.Errorf("%+v", books)
 	}
 	p.stop()

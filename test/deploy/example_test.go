@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-// TestComposeExampleRuns runs the example's containers as plain processes: the same commands, variables
+// TestComposeExample_Runs runs the example's containers as plain processes: the same commands, variables
 // and files, except for addresses and directories that only containers have. Prometheus must have a
 // rate for each route of the shop and return data for every query of the dashboard.
-func TestComposeExampleRuns(t *testing.T) {
+func TestComposeExample_Runs(t *testing.T) {
 	c := loadExample(t)
 	dir, err := os.MkdirTemp("", "ex")
 	if err != nil {

@@ -24,11 +24,11 @@ import (
 	shapes "github.com/spanstatsd/spanstatsd/lab/workload"
 )
 
-// TestRequestsAreEnough measures a daemon in an ordinary pod: all receivers enabled, 500 spans per
+// TestRequests_AreEnough measures a daemon in an ordinary pod: all receivers enabled, 500 spans per
 // second from a client and 500 in an SDK's requests, with an agent and a Prometheus. The maximum and
 // the 99th percentile over the seconds of its memory and processor usage must be within the requests of
 // the manifests and the chart.
-func TestRequestsAreEnough(t *testing.T) {
+func TestRequests_AreEnough(t *testing.T) {
 	length, err := time.ParseDuration(os.Getenv("TIME"))
 	if err != nil {
 		t.Fatalf("TIME says how long to measure: %v", err)

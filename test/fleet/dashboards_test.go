@@ -30,11 +30,11 @@ type published struct {
 	Lacks string // queried data that the daemon does not have
 }
 
-// TestScrapedDashboards checks that common dashboards show data in their dialect: this repository's
+// TestScraped_Dashboards checks that common dashboards show data in their dialect: this repository's
 // dashboard with native histograms and with classic ones, the queries of published dashboards
 // (testdata/published.json), and each dashboard in the directory DASHBOARDS, unchanged except for its
 // variables.
-func TestScrapedDashboards(t *testing.T) {
+func TestScraped_Dashboards(t *testing.T) {
 	var all []published
 	text, err := os.ReadFile("testdata/published.json")
 	if err != nil {

@@ -83,10 +83,10 @@ func (b *backend) take(r *http.Request) error {
 	return nil
 }
 
-// TestScrapedExemplars checks that every exemplar scraped by Prometheus refers to a span in the trace
+// TestScraped_Exemplars checks that every exemplar scraped by Prometheus refers to a span in the trace
 // backend, with the series of the exemplar and with the duration that is the exemplar's value. It tests
 // the text format, with exemplars on buckets, and the protobuf format.
-func TestScrapedExemplars(t *testing.T) {
+func TestScraped_Exemplars(t *testing.T) {
 	for _, s := range scrapes {
 		t.Run(s.name, func(t *testing.T) {
 			b, otlp := startBackend(t), freeAddress(t)

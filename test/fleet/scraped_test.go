@@ -62,11 +62,11 @@ func (s scrape) startScraping(t *testing.T, address string, args ...string) *pro
 	return startConfigured(t, file, args...)
 }
 
-// TestScrapedSpans lets a real Prometheus scrape a daemon and then its successor at the same address.
+// TestScraped_Spans lets a real Prometheus scrape a daemon and then its successor at the same address.
 // Prometheus must have every span of both in its bucket, with both kinds of histograms and in both
 // dialects. increase over both lifetimes must return all spans, since the restart is an ordinary
 // counter reset.
-func TestScrapedSpans(t *testing.T) {
+func TestScraped_Spans(t *testing.T) {
 	for _, n := range []names{spanmetrics, tempo} {
 		for _, s := range scrapes {
 			t.Run(n.dialect+", "+s.name, func(t *testing.T) {

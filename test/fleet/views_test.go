@@ -96,9 +96,9 @@ func (a *ask) want(d *daemon, second float64) map[string]float64 {
 	return want
 }
 
-// TestScrapedOrSentViews checks that each view of testdata/views.json shows the published spans if the
+// TestScraped_OrSentViews checks that each view of testdata/views.json shows the published spans if the
 // daemon has exactly the flags that docs/dashboards.md names for the view.
-func TestScrapedOrSentViews(t *testing.T) {
+func TestScraped_OrSentViews(t *testing.T) {
 	var views []view
 	text, err := os.ReadFile("testdata/views.json")
 	if err != nil {

@@ -66,12 +66,12 @@ func (d *daemon) isEmpty() error {
 			int64(s.Connections.Live), int64(s.Receivers["apm"].Connections.Live), int64(s.Receivers["otlp"].Connections.Live),
 			s.Receivers["apm"].BufferedBytes, s.Receivers["otlp"].BufferedBytes,
 		}
-		if slices.Max(held) == 0 && s.Books.Balanced && s.Books.InTransit == 0 {
+		if slices.Max(held) == 0 && s.Accounting.Balanced && s.Accounting.InTransit == 0 {
 			return nil
 		}
 		if time.Now().After(deadline) {
 			return fmt.Errorf("%s: a minute after everybody left it holds connections and bytes %v, and "+
-				"has the books %+v", d.name, held, s.Books)
+				"has the books %+v", d.name, held, s.Accounting)
 		}
 	}
 }

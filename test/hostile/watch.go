@@ -55,7 +55,7 @@ func (d *daemon) look(past func(format string, args ...any)) {
 	var s *status.Status
 	var err error
 	for try := range balances {
-		if s, err = d.status(); err == nil && s.Books.Balanced {
+		if s, err = d.status(); err == nil && s.Accounting.Balanced {
 			break
 		}
 		if now, isSeen := d.pid(); now != pid || !isSeen {
@@ -67,12 +67,12 @@ func (d *daemon) look(past func(format string, args ...any)) {
 			return
 		}
 	}
-	if !s.Books.Balanced {
-		past("%s: books are not balanced in %d looks: %+v", d.name, balances, s.Books)
+	if !s.Accounting.Balanced {
+		past("%s: books are not balanced in %d looks: %+v", d.name, balances, s.Accounting)
 	}
-	givenUp := s.Books.Unsent - s.Books.UnsentBy["ambiguous"]
+	givenUp := s.Accounting.Unsent - s.Accounting.UnsentBy["ambiguous"]
 	if givenUp > d.givenUp {
-		past("%s: spans were given up: %v", d.name, s.Books.UnsentBy)
+		past("%s: spans were given up: %v", d.name, s.Accounting.UnsentBy)
 	}
 	d.givenUp = givenUp
 	for _, bounded := range bounds(s) {
@@ -106,7 +106,7 @@ func bounds(s *status.Status) (all []bound) {
 		add("slots of a ring", int64(drainer.Ring.Used), int64(drainer.Ring.Slots))
 		slots += int64(drainer.Ring.Slots)
 	}
-	add("spans in transit", s.Books.InTransit, slots)
+	add("spans in transit", s.Accounting.InTransit, slots)
 	if apm := s.Receivers["apm"]; apm != nil {
 		of("connections of tracers", apm.Connections)
 		add("bytes of traces", apm.BufferedBytes, setting(s, "apm-max-body-bytes"))

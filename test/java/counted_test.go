@@ -35,7 +35,7 @@ func TestExtension_CountsEverySpan(t *testing.T) {
 		if got := ours.hits(func(k key) bool { return strings.HasPrefix(k.resource, "spin ") }); got != spun {
 			t.Errorf("%d spans are counted that the application made itself, want %d", got, spun)
 		}
-		if b := status.Books; b.DroppedTotal() != 0 || sum(status.ClientLost) != 0 {
+		if b := status.Accounting; b.DroppedTotal() != 0 || sum(status.ClientLost) != 0 {
 			t.Errorf("books %+v, lost %v", b, status.ClientLost)
 		}
 		behind.holdsTheShare(t, ours.hits(isRequest))

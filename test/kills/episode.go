@@ -118,15 +118,15 @@ func (e *episode) end(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("look whether the daemon is empty: %w", err)
 		}
-		held := s.Books.InTransit
+		held := s.Accounting.InTransit
 		for _, d := range s.Destinations {
-			held += int64(d.Books.Held)
+			held += int64(d.Accounting.Pending)
 		}
-		if held == 0 && s.Books.Balanced {
+		if held == 0 && s.Accounting.Balanced {
 			break
 		}
 		if time.Now().After(deadline) || ctx.Err() != nil {
-			return fmt.Errorf("a minute after everybody left the daemon has the books %+v", s.Books)
+			return fmt.Errorf("a minute after everybody left the daemon has the books %+v", s.Accounting)
 		}
 	}
 	for _, d := range e.destinations {

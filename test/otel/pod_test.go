@@ -19,7 +19,7 @@ type pod struct {
 	service string
 	url     string // application URL
 	daemon  *daemon
-	books   status.Books // accounting of the stopped daemon
+	books   status.Accounting // accounting of the stopped daemon
 	sdks    *sdkmetrics.Sums
 	stop    func(*testing.T) (wrote string)
 }
@@ -62,7 +62,7 @@ func (l language) start(t *testing.T, d *daemon, service, protocol string, more 
 			t.Errorf("the application ended with %v: %s", err, rest)
 		}
 		status := d.status(t)
-		p.books, p.sdks = status.Books, status.SDKs
+		p.books, p.sdks = status.Accounting, status.SDKs
 		d.stop()
 		return rest
 	}

@@ -192,8 +192,8 @@ func TestSDK_EverySpanIsCounted(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := d.status(t)
-			if s.Books.Received != 2*traces || s.Books.DroppedTotal() != 0 {
-				t.Errorf("books %+v, requests %v", s.Books, s.Receivers["otlp"].Requests)
+			if s.Accounting.Received != 2*traces || s.Accounting.DroppedTotal() != 0 {
+				t.Errorf("books %+v, requests %v", s.Accounting, s.Receivers["otlp"].Requests)
 			}
 			d.stop()
 			got := map[string]int{}
@@ -280,8 +280,8 @@ func TestSampling_ForwardsShare(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if s := d.status(t); s.Books.Received != 2*traces {
-		t.Errorf("books %+v", s.Books)
+	if s := d.status(t); s.Accounting.Received != 2*traces {
+		t.Errorf("books %+v", s.Accounting)
 	}
 	d.stop()
 	behind.mu.Lock()
@@ -334,8 +334,8 @@ func TestSDK_Retries(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := d.status(t)
-	if s.Books.Received != 200 || s.Books.DroppedTotal() != 0 || s.Receivers["otlp"].Requests["duplicate"] != 2 ||
+	if s.Accounting.Received != 200 || s.Accounting.DroppedTotal() != 0 || s.Receivers["otlp"].Requests["duplicate"] != 2 ||
 		s.Receivers["otlp"].Forwarded["retryable"] != 2 {
-		t.Errorf("books %+v, %+v", s.Books, s.Receivers["otlp"])
+		t.Errorf("books %+v, %+v", s.Accounting, s.Receivers["otlp"])
 	}
 }

@@ -111,10 +111,10 @@ func (b *browser) resolved(expression string) (result string) {
 	return result
 }
 
-// TestSDKInABrowser checks that every ended span of a page's SDK is counted once, even if the upstream
+// TestSDK_InBrowser checks that every ended span of a page's SDK is counted once, even if the upstream
 // is overloaded at first; that a script can read a refusal and its retry time; and that the browser
 // blocks a page whose origin is not allowed.
-func TestSDKInABrowser(t *testing.T) {
+func TestSDK_InBrowser(t *testing.T) {
 	var came atomic.Int64
 	behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
@@ -139,9 +139,9 @@ func TestSDKInABrowser(t *testing.T) {
 			t.Errorf("%s: %s", protocol, said)
 		}
 	}
-	if s := d.status(t); s.Books.Received != 2*spans || s.Books.DroppedTotal() != 0 ||
+	if s := d.status(t); s.Accounting.Received != 2*spans || s.Accounting.DroppedTotal() != 0 ||
 		s.Receivers["otlp"].Requests["duplicate"] != 2 || s.Receivers["otlp"].Forwarded["retryable"] != 2 {
-		t.Errorf("of %d spans: books %+v, OTLP %+v", 2*spans, s.Books, s.Receivers["otlp"])
+		t.Errorf("of %d spans: books %+v, OTLP %+v", 2*spans, s.Accounting, s.Receivers["otlp"])
 	}
 	b.takeComplaints() // of the two overload responses
 	for _, c := range []struct{ path, media, body, want string }{
@@ -170,7 +170,7 @@ func TestSDKInABrowser(t *testing.T) {
 	}
 	after := d.status(t)
 	if after.Receivers["otlp"].Requests["refused"] != before.Receivers["otlp"].Requests["refused"]+1 ||
-		after.Books.Received != before.Books.Received ||
+		after.Accounting.Received != before.Accounting.Received ||
 		after.Receivers["otlp"].Requests["counted"] != before.Receivers["otlp"].Requests["counted"] {
 		t.Errorf("behind it: %+v, before %+v", after.Receivers["otlp"], before.Receivers["otlp"])
 	}

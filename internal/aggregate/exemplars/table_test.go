@@ -96,7 +96,7 @@ func TestSeal_CycleWithoutSpans(t *testing.T) {
 	}
 }
 
-func TestNilTable(t *testing.T) {
+func TestTable_Nil(t *testing.T) {
 	table := exemplars.New(0)
 	if table != nil || table.Bytes() != 0 || table.Seal(1).Of(1, false).Span != 0 ||
 		table.Counts() != (exemplars.Counts{}) {

@@ -88,9 +88,9 @@ func CheckBounds(bounds []float64) error {
 		case !(bound > 0):
 			return fmt.Errorf("check bounds: %v is not positive; give seconds, such as 0.25", bound)
 		case math.IsInf(bound, 1):
-			return fmt.Errorf("check bounds: %v has its bucket without being named; leave it out", bound)
+			return fmt.Errorf("check bounds: the bucket up to %v always exists; remove this bound", bound)
 		case i > 0 && bound <= bounds[i-1]:
-			return fmt.Errorf("check bounds: %v does not come after %v; give them in rising order", bound,
+			return fmt.Errorf("check bounds: %v is not greater than %v; give bounds in increasing order", bound,
 				bounds[i-1])
 		}
 	}

@@ -277,9 +277,9 @@ func TestBounds_Invalid(t *testing.T) {
 		{[]float64{0, 1}, "not positive"},
 		{[]float64{-1}, "not positive"},
 		{[]float64{1, math.NaN()}, "not positive"},
-		{[]float64{1, math.Inf(1)}, "leave it out"},
-		{[]float64{1, 2, 2}, "2 does not come after 2"},
-		{[]float64{1, .5}, "0.5 does not come after 1"},
+		{[]float64{1, math.Inf(1)}, "remove this bound"},
+		{[]float64{1, 2, 2}, "2 is not greater than 2"},
+		{[]float64{1, .5}, "0.5 is not greater than 1"},
 		{make([]float64, MaxBounds+1), "at most 64"},
 	} {
 		if _, err := GridWith(c.bounds); err == nil || !strings.Contains(err.Error(), c.says) {

@@ -66,11 +66,11 @@ func (f Form) validate(u *url.URL) (to URL, mistake string) {
 	n, portErr := strconv.ParseUint(port, 10, 16)
 	switch {
 	case u.User != nil:
-		return to, "a user and a password have no meaning here" + f.User
+		return to, "a user and a password are not supported" + f.User
 	case u.Fragment != "":
-		return to, "a fragment has no meaning here"
+		return to, "a fragment is not supported"
 	case u.RawQuery != "" && !(f.IsWeb && isKnown):
-		return to, "a query has no meaning here"
+		return to, "a query is not supported"
 	case u.Scheme == "unix" && (u.Host != "" || !strings.HasPrefix(u.Path, "/") || u.Path == "/"):
 		return to, "the path of a socket must be absolute"
 	case u.Scheme == "unix" && len(u.Path) > maxSocketPath:
@@ -84,7 +84,7 @@ func (f Form) validate(u *url.URL) (to URL, mistake string) {
 	case portErr != nil || n == 0:
 		return to, "port " + port + " is not between 1 and 65535"
 	case !f.IsWeb && (!f.IsBase || scheme.IsGRPC) && strings.TrimSuffix(u.Path, "/") != "":
-		return to, "a path has no meaning here"
+		return to, "a path is not supported"
 	}
 	to = URL{Network: "tcp", Address: u.Host}
 	if scheme.Port != "" {

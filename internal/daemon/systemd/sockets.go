@@ -23,8 +23,8 @@ func TakeSockets() (s Sockets, err error) {
 	for _, file := range activation.Files(true) {
 		listener, fileErr := net.FileListener(file) // duplicates the file descriptor
 		if fileErr != nil {
-			err = errors.Join(err, fmt.Errorf("take socket %s of the service manager: %w; give "+
-				"ListenStream= and nothing else", file.Name(), fileErr))
+			err = errors.Join(err, fmt.Errorf("use socket %s of the service manager: %w; configure it with "+
+				"ListenStream=", file.Name(), fileErr))
 		} else {
 			s.inherited = append(s.inherited, listener)
 		}
@@ -71,9 +71,9 @@ func (s *Sockets) take(matches func(net.Addr) bool) net.Listener {
 func (s *Sockets) CheckTaken() (err error) {
 	for _, listener := range s.inherited {
 		if listener != nil {
-			err = errors.Join(err, fmt.Errorf("take sockets of the service manager: no flag names %s; give "+
-				"the same in ListenStream= and in --socket, or --apm-socket, --apm-addr, --otlp-socket, "+
-				"--otlp-addr", listener.Addr()))
+			err = errors.Join(err, fmt.Errorf("use sockets of the service manager: no flag has the address %s; "+
+				"give the address in ListenStream= also to --socket, --apm-socket, --apm-addr, --otlp-socket, "+
+				"--otlp-addr, --zipkin-socket or --zipkin-addr", listener.Addr()))
 		}
 	}
 	return err

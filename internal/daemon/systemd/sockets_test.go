@@ -44,7 +44,7 @@ func TestSockets_FoundByAddress(t *testing.T) {
 	if got := s.Unix(filepath.Join(dir, "s")); got != nil {
 		t.Errorf("%s is given twice", got.Addr())
 	}
-	if err := s.CheckTaken(); err == nil || strings.Count(err.Error(), "no flag names") != 2 {
+	if err := s.CheckTaken(); err == nil || strings.Count(err.Error(), "no flag has the address") != 2 {
 		t.Errorf("two are left: %v", err)
 	}
 	_, port, _ := net.SplitHostPort(tcp.Addr().String())

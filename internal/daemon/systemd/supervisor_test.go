@@ -67,11 +67,11 @@ func TestWatchdog_OnlyWhileHealthy(t *testing.T) {
 		}
 		next()
 		expect(t, "after half the interval", to.take(), "WATCHDOG=1\nSTATUS=12 spans")
-		illness.Store("no cycle was sealed\nWATCHDOG=1")
+		illness.Store("no interval has ended\nWATCHDOG=1")
 		next()
 		next()
 		expect(t, "while unwell", to.take(),
-			"STATUS=no cycle was sealed WATCHDOG=1\n--\nSTATUS=no cycle was sealed WATCHDOG=1")
+			"STATUS=no interval has ended WATCHDOG=1\n--\nSTATUS=no interval has ended WATCHDOG=1")
 		if lines := strings.Count(log.String(), "skipped a watchdog"); lines != 1 {
 			t.Errorf("%d lines were logged about the illness:\n%s", lines, log)
 		}

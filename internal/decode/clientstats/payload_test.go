@@ -110,7 +110,7 @@ func statsOf(t testing.TB, change func(payload, bucket, group object)) []byte {
 	return body
 }
 
-func TestGroups(t *testing.T) {
+func TestPayload_Groups(t *testing.T) {
 	var p clientstats.Payload
 	err := p.Read(statsOf(t, nil),
 		span.Origin{Lang: "go", TracerVersion: "2", ObfuscationVersion: "1", ContainerID: "c1"})

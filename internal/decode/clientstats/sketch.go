@@ -13,9 +13,9 @@ import (
 
 // Errors of Payload.Read.
 var (
-	ErrUnparsable   = errors.New("read statistics: the body is not what the endpoint takes")
-	ErrIncompatible = errors.New("read statistics: they can't be added up exactly")
-	ErrMapping      = errors.New("read statistics: a sketch has a mapping that the agent does not know")
+	ErrUnparsable   = errors.New("read statistics: the body is not in the format of the endpoint")
+	ErrIncompatible = errors.New("read statistics: they can't be merged exactly")
+	ErrMapping      = errors.New("read statistics: a sketch has a mapping that the agent does not support")
 )
 
 // maxSketchBytes is the maximum length of a sketch, which bounds the memory that the protobuf library

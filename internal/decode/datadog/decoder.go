@@ -183,7 +183,7 @@ func (f Format) hasInlineStrings() bool { return f == FormatV04 || f == FormatV0
 
 // ErrUnparsable is the error for payloads that are not valid in their format, or that contain values
 // for which the agent's result can't be predicted.
-var ErrUnparsable = errors.New("read traces: the body is not what its endpoint takes")
+var ErrUnparsable = errors.New("read traces: the body is not in the format of its endpoint")
 
 // Labels of the tags that describe a trace, its process, or the kind of a span.
 const (

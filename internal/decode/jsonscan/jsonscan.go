@@ -16,7 +16,7 @@ import (
 )
 
 // ErrSyntax is the error for input that is not valid JSON.
-var ErrSyntax = errors.New("this is no JSON, or its end is missing")
+var ErrSyntax = errors.New("invalid or truncated JSON")
 
 // Scanner reads the JSON in Body, from position Pos. Strings and numbers that it returns are slices of
 // Body.

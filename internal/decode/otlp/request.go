@@ -37,8 +37,8 @@ import (
 )
 
 // ErrUnparsable is the error for requests that can't be decoded.
-var ErrUnparsable = errors.New("read spans: the body is no ExportTraceServiceRequest of OTLP in protobuf: " +
-	"check what the sender writes, or that no proxy changes it")
+var ErrUnparsable = errors.New("read spans: the body is not an ExportTraceServiceRequest in protobuf; check the " +
+	"sender, and any proxy that changes the body")
 
 // StatsComputed is the resource attribute that marks spans as already counted by the client.
 const StatsComputed = "_dd.stats_computed"

@@ -35,8 +35,8 @@ const MaxDepth = 72
 func ProtobufBytes(jsonLen int) int { return jsonLen + jsonLen>>14 }
 
 var (
-	errType     = errors.New("a value is not what its name says: see the JSON encoding of OTLP")
-	errTrailing = errors.New("something follows the request")
+	errType     = errors.New("a value has the wrong type for its field; see the JSON encoding of OTLP")
+	errTrailing = errors.New("unexpected data after the request")
 )
 
 // FromJSON appends the protobuf of a JSON request to dst. If it returns an error, dst is unchanged.

@@ -26,7 +26,7 @@ const (
 var ErrNilElement = errors.New("a nil element, on which the agent panics")
 
 // ErrLossy is the error of a Visitor for payloads that can't be represented completely.
-var ErrLossy = errors.New("there is no place for it")
+var ErrLossy = errors.New("it can't be represented")
 
 // Decode decodes a payload by the agent's rules: each field must have its type, but integers may have
 // any width. Unknown fields are skipped, and bytes after the payload are ignored.
@@ -197,7 +197,7 @@ func (d *decoder) decodeStruct(dst reflect.Value) error {
 // checkLength returns an error if an array or a map exceeds the agent's limit.
 func checkLength(n int, err error) (int, error) {
 	if err == nil && n > maxElements {
-		err = fmt.Errorf("%d elements, at most %d are read", n, maxElements)
+		err = fmt.Errorf("%d elements exceed the maximum of %d", n, maxElements)
 	}
 	return n, err
 }

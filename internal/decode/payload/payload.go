@@ -172,7 +172,8 @@ func decodeSketch(encoded []byte) (*ddsketch.DDSketch, error) {
 		return nil, fmt.Errorf("decode sketch: %w", err)
 	}
 	if !s.IndexMapping.Equals(NewSketch().IndexMapping) {
-		return nil, fmt.Errorf("decode sketch: mapping %v is not the agent's, logarithmic to 1 %%",
+		return nil, fmt.Errorf("decode sketch: mapping %v is not the agent's, which is logarithmic with 1 %% "+
+			"accuracy",
 			message.Mapping)
 	}
 	return s, nil

@@ -175,9 +175,9 @@ func TestTimes_AreClamped(t *testing.T) {
 	}
 }
 
-// TestBounds checks that requests that exceed the limits of the table are rejected in both
+// TestDecoder_Bounds checks that requests that exceed the limits of the table are rejected in both
 // encodings.
-func TestBounds(t *testing.T) {
+func TestDecoder_Bounds(t *testing.T) {
 	one, other := reported{low: 1, id: 1, duration: 1, service: "a"}, reported{
 		low: 1, id: 1, duration: 1,
 		service: "b",

@@ -25,8 +25,8 @@ import (
 )
 
 // ErrUnparsable is the error for a body that is not a list of spans.
-var ErrUnparsable = errors.New("read spans: the body is no list of spans of Zipkin's API v2: check what the " +
-	"sender writes, and that its Content-Type says so where that is protobuf")
+var ErrUnparsable = errors.New("read spans: the body is not a list of spans of Zipkin's API v2; check the " +
+	"sender, and that its Content-Type matches the body")
 
 // Decoder decodes request bodies. Its zero value is ready to use.
 type Decoder struct {

@@ -11,7 +11,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-var errValue = errors.New("a value is not what its name says, or something follows the list")
+var errValue = errors.New("a value has the wrong type for its field, or data follows the list")
 
 // JSON decodes a JSON array of spans into r. The names are those of the attributes to keep.
 func (d *Decoder) JSON(r *otlp.Request, body []byte, spanNames, resourceNames *spantable.Names) error {

@@ -88,7 +88,8 @@ func (c *httpClient) info(ctx context.Context) (info, error) {
 	case a.Err != nil:
 		return info{}, fmt.Errorf("read agent info: %w", a.Err)
 	case len(a.Body) > maxInfoBytes:
-		return info{}, errors.New("read agent info: more than 1 MiB; is this an agent?")
+		return info{}, errors.New("read agent info: the response exceeds 1 MiB; check that --agent-url is the " +
+			"URL of a Datadog agent")
 	}
 	return parseInfo(a.Body)
 }

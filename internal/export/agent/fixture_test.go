@@ -131,12 +131,12 @@ func resolution(d *aggregate.Delivery) (err error, resolved bool) {
 func balanced(t *testing.T, r running, accepted uint64) export.Stats {
 	t.Helper()
 	s := r.Stats()
-	sum := s.Flushed + s.Held + s.BeforeFound
+	sum := s.Flushed + s.Pending + s.BeforeDiscovery
 	for _, n := range s.Unsent {
 		sum += n
 	}
 	if sum != accepted {
-		t.Errorf("%d flushed, %d held, unsent %v: %d in all, want %d", s.Flushed, s.Held, s.Unsent, sum,
+		t.Errorf("%d flushed, %d held, unsent %v: %d in all, want %d", s.Flushed, s.Pending, s.Unsent, sum,
 			accepted)
 	}
 	return s

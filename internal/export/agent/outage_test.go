@@ -77,7 +77,7 @@ func TestAgent_UnavailableForThreeMinutes(t *testing.T) {
 		s := balanced(t, f, cycles*spans)
 		lost := s.Unsent[export.Expired]
 		// The retry age is twelve cycles, and the daemon notices the agent within one.
-		if lost < (gone-12)*spans || lost > (gone-10)*spans || s.Held != 0 ||
+		if lost < (gone-12)*spans || lost > (gone-10)*spans || s.Pending != 0 ||
 			s.Flushed != cycles*spans-lost || s.Payloads[export.ResultGivenUp] != lost/spans {
 			t.Errorf("stats %+v", s)
 		}

@@ -74,7 +74,7 @@ func TestDiscovery_LogsNothingUntilFound(t *testing.T) {
 				t.Errorf("delivery %v, resolved %t", err, resolved)
 			}
 			s := balanced(t, f, uint64(3*(minute+1)))
-			if s.BeforeFound == 0 || s.Held+s.Flushed > 0 || s.State() != export.StateDiscovering || f.Describe().Discovered() {
+			if s.BeforeDiscovery == 0 || s.Pending+s.Flushed > 0 || s.State() != export.StateDiscovering || f.Describe().Discovered() {
 				t.Errorf("stats %+v", s)
 			}
 			if minute == 5 {
@@ -94,7 +94,7 @@ func TestDiscovery_LogsNothingUntilFound(t *testing.T) {
 		synctest.Wait()
 		f.Accept(testcycle.Spans(5))
 		synctest.Wait()
-		if s := balanced(t, f, 35); s.Flushed != 5 || s.BeforeFound != 30 || s.State() != export.StateAccepting {
+		if s := balanced(t, f, 35); s.Flushed != 5 || s.BeforeDiscovery != 30 || s.State() != export.StateAccepting {
 			t.Errorf("stats %+v", s)
 		}
 		if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "found an agent") {
@@ -105,7 +105,7 @@ func TestDiscovery_LogsNothingUntilFound(t *testing.T) {
 		agent.mu.Unlock()
 		f.Accept(testcycle.Spans(2))
 		synctest.Wait()
-		if s := balanced(t, f, 37); s.Held != 2 || s.State() != export.StateUnreachable {
+		if s := balanced(t, f, 37); s.Pending != 2 || s.State() != export.StateUnreachable {
 			t.Errorf("gone again: stats %+v", s)
 		}
 	})
@@ -122,7 +122,7 @@ func TestPayload_RetriedUntilItArrives(t *testing.T) {
 		if _, resolved := resolution(sealed.Delivery); resolved {
 			t.Error("the delivery was resolved before the outcome")
 		}
-		if s := balanced(t, f, 3); s.Held != 3 || s.Reachable || s.QueuePayloads != 1 || s.QueueBytes == 0 {
+		if s := balanced(t, f, 3); s.Pending != 3 || s.Reachable || s.QueuePayloads != 1 || s.QueueBytes == 0 {
 			t.Errorf("stats %+v", s)
 		}
 		agent.comesBack()

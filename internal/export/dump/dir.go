@@ -32,7 +32,7 @@ func Check(path string) error {
 	switch {
 	case err != nil:
 	case !info.IsDir():
-		err = fmt.Errorf("%s is no directory", path)
+		err = fmt.Errorf("%s is not a directory", path)
 	default:
 		err = unix.Access(path, unix.W_OK|unix.X_OK)
 	}
@@ -61,7 +61,7 @@ func (d *Dir) Keep(r *Refusal) (file string, err error) {
 	name := fmt.Sprintf("%s%s-%d%s", prefix, r.Time.UTC().Format("20060102T150405.000"), os.Getpid(), suffix)
 	file = filepath.Join(d.path, name)
 	if err := write(file, r.encode()); err != nil {
-		return "", fmt.Errorf("keep refused payload: %w", err)
+		return "", fmt.Errorf("save rejected payload: %w", err)
 	}
 	d.files++
 	return file, nil

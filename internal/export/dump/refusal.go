@@ -68,7 +68,7 @@ func message(b *bytes.Buffer, start string, header http.Header, body []byte) {
 func Read(from io.Reader) (*Refusal, error) {
 	in := bufio.NewReader(io.LimitReader(from, maxFile))
 	if start, _ := in.Peek(len("POST " + target)); string(start) != "POST "+target {
-		return nil, fmt.Errorf("read dump: it does not begin with %q; is it one of --debug-dir?",
+		return nil, fmt.Errorf("read dump: the file does not begin with %q; give a file from --debug-dir",
 			"POST "+target)
 	}
 	request, err := http.ReadRequest(in)
@@ -84,12 +84,12 @@ func Read(from io.Reader) (*Refusal, error) {
 	}
 	answer, err := http.ReadResponse(in, request)
 	if err != nil {
-		return nil, fmt.Errorf("read dump: the answer: %w", err)
+		return nil, fmt.Errorf("read dump: the response: %w", err)
 	}
 	defer answer.Body.Close()
 	said, err := io.ReadAll(answer.Body)
 	if err != nil {
-		return nil, fmt.Errorf("read dump: the answer: %w", err)
+		return nil, fmt.Errorf("read dump: the response: %w", err)
 	}
 	r.Status, r.Answer, r.Message = answer.Status, answer.Header, string(said)
 	r.Answer.Del("Content-Length")

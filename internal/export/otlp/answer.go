@@ -24,12 +24,12 @@ var answers = post.Answers{
 	http.StatusServiceUnavailable: {Outcome: export.OutcomeNotYet},
 	http.StatusGatewayTimeout:     {Outcome: export.OutcomeNotYet},
 
-	http.StatusUnauthorized: refused(" (set OTEL_EXPORTER_OTLP_HEADERS)"),
-	http.StatusForbidden:    refused(" (see OTEL_EXPORTER_OTLP_HEADERS)"),
+	http.StatusUnauthorized: refused(" (set credentials in OTEL_EXPORTER_OTLP_HEADERS)"),
+	http.StatusForbidden:    refused(" (check the credentials in OTEL_EXPORTER_OTLP_HEADERS)"),
 	http.StatusNotFound: refused(" (most have /v1/metrics; Prometheus has /api/v1/otlp/v1/metrics" +
 		", with --web.enable-otlp-receiver)"),
-	http.StatusRequestEntityTooLarge: refused(" (raise what the receiver takes)"),
-	http.StatusUnsupportedMediaType:  refused(" (it takes no http/protobuf, or no gzip)"),
+	http.StatusRequestEntityTooLarge: refused(" (raise the receiver's maximum request size)"),
+	http.StatusUnsupportedMediaType:  refused(" (the receiver does not support http/protobuf, or gzip)"),
 }
 
 func refused(advice string) post.Meaning {
@@ -42,7 +42,7 @@ var noMetrics = []byte{fieldResourceMetrics<<3 | 2, 0}
 // hint returns a common mistake that may be the reason why there is no response.
 func hint(e endpoint.URL) string {
 	if strings.HasSuffix(e.Address, ":4317") {
-		return " (4317 is the port of gRPC; http/protobuf has 4318)"
+		return " (4317 is the gRPC port; the daemon sends http/protobuf, whose port is 4318)"
 	}
 	return ""
 }
@@ -56,7 +56,7 @@ func readSuccess(a *post.Answer, p *export.Payload, isCompressed bool) {
 			post.Quoted(partial.Message))
 		a.Rejected = maxRejectedSpans(p, partial.Rejected, isCompressed)
 	case partial.Message != "":
-		a.Err = fmt.Errorf("receiver took a payload, and said%s", post.Quoted(partial.Message))
+		a.Err = fmt.Errorf("receiver accepted a payload with a warning%s", post.Quoted(partial.Message))
 	}
 }
 

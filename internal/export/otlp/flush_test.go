@@ -49,7 +49,7 @@ func TestDestination_RecoveredGetsQueued(t *testing.T) {
 	f.Accept(testcycle.Spans(7))
 	f.Accept(testcycle.Spans(5))
 	eventually.True(t, "a try has failed", func() bool { return d.Stats().Payloads[export.ResultRetried] > 0 })
-	if s := d.Stats(); s.Held != 12 || s.Flushed != 0 || s.Reachable {
+	if s := d.Stats(); s.Pending != 12 || s.Flushed != 0 || s.Reachable {
 		t.Errorf("while nobody is there %+v", s)
 	}
 	r := newReceiver(t, nil)
@@ -60,7 +60,7 @@ func TestDestination_RecoveredGetsQueued(t *testing.T) {
 	}
 	r.Start()
 	eventually.True(t, "what waited was delivered", func() bool { return d.Stats().Flushed == 12 })
-	if s := d.Stats(); s.Held != 0 || !s.Reachable || !s.IsAccepting {
+	if s := d.Stats(); s.Pending != 0 || !s.Reachable || !s.IsAccepting {
 		t.Errorf("afterwards %+v", s)
 	}
 	payloads, _ := r.got()
@@ -85,7 +85,7 @@ func TestAccounting_RejectedPoints(t *testing.T) {
 		}
 	}
 	f.Accept(c.Seal())
-	eventually.True(t, "the payload has its outcome", func() bool { return d.Stats().Held == 0 })
+	eventually.True(t, "the payload has its outcome", func() bool { return d.Stats().Pending == 0 })
 	if s := d.Stats(); s.Flushed != 4 || s.Unsent[export.Rejected] != 9 {
 		t.Errorf("%d flushed and %v unsent, want 4 and 9", s.Flushed, s.Unsent)
 	}
@@ -96,7 +96,7 @@ func TestAccounting_NoResponseIsAmbiguous(t *testing.T) {
 	r := started(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	f, d := wholeFlush(t, exporterTo(t, r.URL, nil))
 	f.Accept(testcycle.Spans(7))
-	eventually.True(t, "the payload has its outcome", func() bool { return d.Stats().Held == 0 })
+	eventually.True(t, "the payload has its outcome", func() bool { return d.Stats().Pending == 0 })
 	if s := d.Stats(); s.Unsent[export.Ambiguous] != 7 || s.Flushed != 0 {
 		t.Errorf("%+v", s)
 	}

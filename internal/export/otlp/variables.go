@@ -228,12 +228,12 @@ func parseHeaders(_, text string) (h Headers, err error) {
 		value, unescaped := url.PathUnescape(strings.TrimSpace(escaped))
 		switch {
 		case !isPair || !isToken(name):
-			err = errors.Join(err, fmt.Errorf("parse headers: number %d is not name=value", i+1))
+			err = errors.Join(err, fmt.Errorf("parse headers: entry %d is not name=value", i+1))
 		case slices.Contains(ownHeaders, name):
 			err = errors.Join(err, fmt.Errorf("parse headers: %s is set by the daemon", name))
 		case unescaped != nil || !isHeaderText(value):
 			err = errors.Join(err, fmt.Errorf("parse headers: the value of %s is not valid in a header; "+
-				"escape it as in a URL, a space is %%20", name))
+				"percent-encode it, for example a space as %%20", name))
 		default:
 			all.Set(name, value)
 		}

@@ -44,8 +44,8 @@ func ParseDimensions(text string) (d Dimensions, err error) {
 			hasBudget && (err != nil || limit < 1) || isExcluded && (hasBudget || name == AllDimensions)
 		switch {
 		case isInvalid:
-			return Dimensions{}, fmt.Errorf("parse dimensions %q: %q is not an attribute's name, -name or "+
-				"name=N; give all, none, or names with commas as http.route,tenant.id=200 or all,-peer.service",
+			return Dimensions{}, fmt.Errorf("parse dimensions %q: %q is not an attribute name, -name or name=N; "+
+				"give all, none, or a comma-separated list such as http.route,tenant.id=200 or all,-peer.service",
 				text, entry)
 		case isExcluded:
 			d.excluded = append(d.excluded, name)
@@ -70,12 +70,12 @@ func (d *Dimensions) checkExclusions(text string) error {
 	for _, name := range d.excluded {
 		switch {
 		case !d.all:
-			return fmt.Errorf("parse dimensions %q: -%s leaves an attribute out of all, which is not there; "+
-				"give all,-%[2]s, or the names that are wanted", text, name)
+			return fmt.Errorf("parse dimensions %q: -%s removes an attribute from all, which is not in the "+
+				"list; give all,-%[2]s, or the names to add", text, name)
 		case slices.Contains(always, name):
-			return fmt.Errorf("parse dimensions %q: each series has %s; leave out -%[2]s", text, name)
+			return fmt.Errorf("parse dimensions %q: each series has %s; remove -%[2]s", text, name)
 		case slices.Contains(d.names, name):
-			return fmt.Errorf("parse dimensions %q: %s is named and left out; give one of both", text, name)
+			return fmt.Errorf("parse dimensions %q: %s is both added and removed; give only one of them", text, name)
 		}
 	}
 	return nil

@@ -39,7 +39,7 @@ func ParseHistogram(text string) (h Histogram, err error) {
 	case text == Exponential:
 		return h, nil
 	case kind != Explicit && kind != ExplicitMillis:
-		return h, fmt.Errorf("%q is none of %s, %s, %s", text, Exponential, Explicit, ExplicitMillis)
+		return h, fmt.Errorf("%q is not one of %s, %s, %s", text, Exponential, Explicit, ExplicitMillis)
 	case !hasBounds:
 		bounds = ConnectorBounds
 	}
@@ -56,8 +56,8 @@ func ParseBounds(text string) (bounds []float64, err error) {
 	for word := range strings.SplitSeq(text, ",") {
 		bound, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
 		if err != nil {
-			return nil, fmt.Errorf("%q is not a number of seconds; give connector, sdk, or seconds with "+
-				"commas as 0.01,0.1,1", word)
+			return nil, fmt.Errorf("%q is not a number of seconds; give connector, sdk, or comma-separated "+
+				"seconds such as 0.01,0.1,1", word)
 		}
 		bounds = append(bounds, bound)
 	}

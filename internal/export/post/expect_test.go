@@ -90,7 +90,7 @@ func TestExpect_UnreadIsNotAmbiguous(t *testing.T) {
 		eventually.True(t, "the first to expire", func() bool { return d.Stats().Unsent[export.Expired] > 0 })
 		s.becomes(takes)
 		f.Accept(testcycle.Origins(40))
-		eventually.True(t, "all to have an outcome", func() bool { return d.Stats().Held == 0 })
+		eventually.True(t, "all to have an outcome", func() bool { return d.Stats().Pending == 0 })
 		f.Close(t.Context())
 		if s := d.Stats(); s.Unsent[export.Ambiguous] != 0 || s.Unsent[export.Expired]+s.Flushed != 80 ||
 			s.Flushed < 40 {

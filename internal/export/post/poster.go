@@ -122,9 +122,9 @@ func (c *Config) transport(continueTimeout time.Duration) *http.Transport {
 
 var (
 	// errNotAsked is the reason why a body was withdrawn.
-	errNotAsked = errors.New("it does not ask for the body")
+	errNotAsked = errors.New("the server did not request the body")
 	// errNoAnswer is the reason for an unknown outcome.
-	errNoAnswer = errors.New("no answer to a request that was written whole")
+	errNoAnswer = errors.New("no response to a request that was sent completely")
 )
 
 // Post makes one attempt to deliver a body. If the destination does not accept the body in the

@@ -279,7 +279,7 @@ func TestAccounting_FlushedWhenScraped(t *testing.T) {
 		spans += sealed.Spans()
 		f.Accept(sealed)
 	}
-	if s := d.Stats(); s.Held != spans || s.Flushed != 0 {
+	if s := d.Stats(); s.Pending != spans || s.Flushed != 0 {
 		t.Errorf("before a scrape: %+v", s)
 	}
 	x.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, Path, nil))
@@ -290,7 +290,7 @@ func TestAccounting_FlushedWhenScraped(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	f.Close(ctx)
-	if s := d.Stats(); s.Flushed != spans || s.Unsent[export.Shutdown] != 2 || s.Held != 0 || s.Totals.Series != 1 {
+	if s := d.Stats(); s.Flushed != spans || s.Unsent[export.Shutdown] != 2 || s.Pending != 0 || s.Totals.Series != 1 {
 		t.Errorf("after the shutdown: %+v", s)
 	}
 	eventually.True(t, "no goroutine is left", func() bool { return runtime.NumGoroutine() <= before })

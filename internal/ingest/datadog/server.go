@@ -125,7 +125,8 @@ func (s *Server) loadFeatures() <-chan struct{} {
 // noteFailed counts and logs a request without a response of the agent.
 func (s *Server) noteFailed(err error) {
 	s.counters.failed.Add(1)
-	s.Log.Write(slog.LevelWarn, "the agent did not answer a tracer's request, whose connection is closed",
+	s.Log.Write(slog.LevelWarn, "the agent did not respond to a tracer's request, so the tracer's connection is "+
+		"closed",
 		"error", err)
 }
 

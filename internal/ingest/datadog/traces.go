@@ -71,8 +71,8 @@ func (s *Server) refuseUnreadable(
 	switch {
 	case hasNoRoom && !isOverLimit && r.MayBeRetry():
 		r.Result = tooLarge
-		s.Log.Write(slog.LevelWarn, "there is no memory for a request that may be a retry, so its connection is "+
-			"closed; raise --apm-max-body-bytes, or look whether the agent is slow")
+		s.Log.Write(slog.LevelWarn, "no memory for a request that may be a retry, so its connection is closed; "+
+			"raise --apm-max-body-bytes, or check whether the agent is slow")
 		return receiver.CloseConnection
 	case hasNoRoom:
 		r.Result = tooLarge
@@ -84,7 +84,7 @@ func (s *Server) refuseUnreadable(
 	r.Result = incomplete
 	return func(w http.ResponseWriter) error {
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			http.Error(w, "timeout", http.StatusRequestTimeout)
+			http.Error(w, "the request did not arrive completely in time", http.StatusRequestTimeout)
 		} else {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 		}

@@ -151,19 +151,18 @@ func (c *call) readHead() (refusal *reply) {
 	isKnown := c.readCompression()
 	switch {
 	case !found:
-		return refused(http.StatusNotFound, "there is no such path here; OTLP has /v1/traces, /v1/metrics "+
-			"and /v1/logs")
+		return refused(http.StatusNotFound, "unknown path; send OTLP to /v1/traces, /v1/metrics or /v1/logs")
 	case c.HTTP.Method != http.MethodPost:
-		return refused(http.StatusMethodNotAllowed, "only POST is taken here")
+		return refused(http.StatusMethodNotAllowed, "only POST is supported")
 	case isWrongType:
-		return refused(http.StatusUnsupportedMediaType, "the content type is none of this path: /v1/... "+
-			"takes application/x-protobuf and application/json, a gRPC method application/grpc")
+		return refused(http.StatusUnsupportedMediaType, "unsupported Content-Type; /v1/... accepts "+
+			"application/x-protobuf and application/json, a gRPC method application/grpc")
 	case c.hasNoLength():
 		return refuse(ResultRefused, otlpanswer.InvalidArgument, "an HTTP/1.0 request must declare its length")
 	case isGRPC && c.HTTP.ProtoMajor != 2:
 		return refused(http.StatusHTTPVersionNotSupported, "gRPC needs HTTP/2")
 	case !isKnown:
-		return refused(http.StatusUnsupportedMediaType, "this compression is not known here; take none, or "+
+		return refused(http.StatusUnsupportedMediaType, "unsupported compression; use none, or "+
 			bodies.Compressions+", over gRPC "+grpcCompressions)
 	}
 	return nil
@@ -191,7 +190,8 @@ func (c *call) readCompression() (isKnown bool) {
 // error, or that has an invalid gRPC prefix.
 func (c *call) unframe(readErr error) (refusal *reply) {
 	if readErr != nil {
-		return c.server.refuseUnreadable(fmt.Errorf("the request is not whole: %w", readErr), ResultIncomplete)
+		return c.server.refuseUnreadable(fmt.Errorf("read request: the body is incomplete: "+
+			"%w", readErr), ResultIncomplete)
 	}
 	c.message = c.Body.Bytes
 	if c.encoding != inGRPC {
@@ -203,7 +203,7 @@ func (c *call) unframe(readErr error) (refusal *reply) {
 		return refuse(ResultUnread, otlpanswer.InvalidArgument, err.Error())
 	case isCompressed && c.compression == bodies.Plain:
 		return refuse(ResultUnread, otlpanswer.Internal,
-			"the message is compressed, and grpc-encoding does not say how")
+			"the message is compressed, but grpc-encoding names no compression")
 	}
 	if c.message = message; !isCompressed {
 		c.compression = bodies.Plain
@@ -217,12 +217,12 @@ func (s *Server) refuseUnreadable(err error, result Result) (refusal *reply) {
 	switch {
 	case errors.Is(err, bodies.ErrTooLarge):
 		return refuse(ResultTooLarge, otlpanswer.ResourceExhausted, fmt.Sprintf(
-			"the request has more than the %d bytes that one may have; have the SDK export less at a time, "+
-				"or raise --otlp-max-body", s.config.MaxBody))
+			"the request has more than the maximum of %d bytes; configure smaller batches in the SDK, or raise "+
+				"--otlp-max-body", s.config.MaxBody))
 	case errors.Is(err, bodies.ErrNoRoom):
-		return later(ResultBusy, "there is currently no room for this request")
+		return later(ResultBusy, "all memory for requests is in use; retry later, or raise --otlp-max-body-bytes")
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		refusal = refuse(result, otlpanswer.DeadlineExceeded, "the request did not come to its end in time")
+		refusal = refuse(result, otlpanswer.DeadlineExceeded, "the request did not arrive completely in time")
 		refusal.http = http.StatusRequestTimeout
 		return refusal
 	}

@@ -51,8 +51,7 @@ func (c *Config) Check() error {
 	err := c.Config.Check("otlp")
 	if c.Keep != nil && !c.Forward.IsSet() {
 		err = errors.Join(err, errors.New("check otlp-keep: "+
-			"there is no --otlp-forward, so that no trace is forwarded; "+
-			"give it, or leave --otlp-keep out"))
+			"nothing is forwarded without --otlp-forward; set it, or remove --otlp-keep"))
 	}
 	if need := c.LeastBodyBytes(); c.Keep != nil && c.MaxBodyBytes < need {
 		err = errors.Join(err, fmt.Errorf("check otlp-max-body-bytes: %s is less than the %s that one "+

@@ -24,9 +24,9 @@ func ParseOrigins(list []string) (o Origins, err error) {
 	for _, text := range list {
 		text = strings.TrimSpace(text)
 		if text != anyOrigin && !isPattern(text) {
-			err = errors.Join(err, fmt.Errorf("parse --otlp-cors-origin: %.100q is no origin: give "+
-				"https://shop.example as the address of a page begins, with * as a whole label of its host, "+
-				"or * for every page", text))
+			err = errors.Join(err, fmt.Errorf("parse --otlp-cors-origin: %.100q is not an origin; give a scheme "+
+				"and a host such as https://shop.example, with * for a whole label of the host, or only * for "+
+				"every origin", text))
 			continue
 		}
 		o = append(o, strings.ToLower(text))
@@ -114,8 +114,8 @@ func (c *call) answerPreflight() receiver.Response {
 	asked := c.Header().Get("Access-Control-Request-Headers")
 	c.encoding = inJSON
 	if !c.server.config.Origins.has(c.origin) || len(asked) > maxAsked {
-		return c.refuse(refuse(ResultRefused, otlpanswer.PermissionDenied, "pages of this origin may not "+
-			"send here, or not so many fields; name it in the daemon's --otlp-cors-origin"))
+		return c.refuse(refuse(ResultRefused, otlpanswer.PermissionDenied, "the origin is not allowed, or the "+
+			"list of requested headers is too long; add the origin to --otlp-cors-origin of the daemon"))
 	}
 	c.Result = int(ResultOther)
 	return func(w http.ResponseWriter) error {

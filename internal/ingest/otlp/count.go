@@ -32,7 +32,7 @@ func (c *call) Count(readErr error) receiver.Response {
 	case signalTraces:
 		if panicked := s.Contain(func() { result, refusal = s.count(c) }); panicked {
 			c.sampled = sampled{}
-			refusal = refuse(ResultBug, otlpanswer.Internal, "a defect of spanstatsd; its log says more")
+			refusal = refuse(ResultBug, otlpanswer.Internal, "internal error; see the log of spanstatsd")
 			refusal.http = http.StatusInternalServerError
 		}
 		if refusal != nil {
@@ -77,7 +77,7 @@ func (c *call) discard(readErr error) receiver.Response {
 	}
 	if d := &s.discarded[c.signal]; d.Add(1) == 1 {
 		s.config.Log.Info(signals[c.signal].name+" are accepted and discarded, because there is no --otlp-forward; "+
-			"switch that exporter of the SDK off to save work, or give the daemon --otlp-forward",
+			"disable that exporter in the SDK, or set --otlp-forward",
 			c.senderAttributes()...)
 	}
 	c.Result = int(ResultOther)
@@ -156,12 +156,13 @@ func (s *Server) toProtobuf(c *call, w *worker) (message []byte, refusal *reply)
 func notAdmitted(reason admit.DropReason) (Result, *reply) {
 	switch {
 	case reason.IsPassing():
-		return 0, later(ResultNoRoom, "there is currently no room to count these spans: "+reason.String())
+		return 0, later(ResultNoRoom, "the daemon can't count these spans at the moment; retry later: "+
+			""+reason.String())
 	case reason == admit.DropNotWanted:
 		return ResultNotWanted, nil
 	case reason == admit.DropBatchTooLarge:
-		return 0, refuse(ResultTooMany, otlpanswer.ResourceExhausted, "the request has more spans than the "+
-			"rings have slots: have the SDK export less at a time, or raise --ring-slots")
+		return 0, refuse(ResultTooMany, otlpanswer.ResourceExhausted, "the request has more spans than "+
+			"--ring-slots; configure smaller batches in the SDK, or raise it")
 	}
 	panic(fmt.Sprint("BUG: a batch that was made here is ", reason))
 }

@@ -55,8 +55,8 @@ func (c *call) encode() bool {
 // refuseUnforwardable refuses a call in an encoding that the upstream does not support.
 func (c *call) refuseUnforwardable() receiver.Response {
 	c.server.forwards.Note(receiver.OutcomeIncompatible, "")
-	return c.respond(refused(http.StatusUnsupportedMediaType, signals[c.signal].name+" in JSON or in a block "+
-		"of snappy can't be forwarded over gRPC; let the SDK send protobuf, or gzip"))
+	return c.respond(refused(http.StatusUnsupportedMediaType, signals[c.signal].name+" in JSON or with snappy "+
+		"block compression can't be forwarded over gRPC; let the SDK send protobuf, and gzip or no compression"))
 }
 
 // Outbound returns the request with the encoded message in the upstream's protocol, OTLP/HTTP or OTLP/gRPC.
@@ -117,7 +117,7 @@ func (c *call) Translate(response *http.Response, err error) receiver.Response {
 		outcome = receiver.OutcomeAccepted
 	case !a.IsRetryable():
 		outcome = receiver.OutcomeRefused
-		c.server.Log.Write(slog.LevelWarn, "the destination of OTLP refused a request; its sender drops it",
+		c.server.Log.Write(slog.LevelWarn, "the --otlp-forward destination rejected a request; the sender drops it",
 			"signal", signals[c.signal].name, "answer", a.Message)
 	}
 	c.server.forwards.Note(outcome, a.Message)
@@ -134,12 +134,13 @@ func (c *call) refuseUnanswered(err error) receiver.Response {
 	}
 	advice := s.config.Forward.Advise(err)
 	s.forwards.Note(receiver.OutcomeUnreachable, advice.Error())
-	s.Log.Write(slog.LevelWarn, "the destination of OTLP did not answer; its senders are asked to retry",
+	s.Log.Write(slog.LevelWarn, "the --otlp-forward destination did not respond; the senders are asked to retry",
 		"error", advice)
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
-		return c.respond(refuse(0, otlpanswer.DeadlineExceeded, "the destination did not answer in time"))
+		return c.respond(refuse(0, otlpanswer.DeadlineExceeded, "forward request: the destination did not "+
+			"respond in time"))
 	}
-	return c.respond(later(0, "the destination does not answer"))
+	return c.respond(later(0, "forward request: the destination does not respond"))
 }
 
 // field returns the value of a field in the trailer or the header of a response, or "".
@@ -159,7 +160,7 @@ func (c *call) replyFromHTTP(response *http.Response, body []byte, isTruncated b
 	isPage := a.Code == otlpanswer.OK && strings.HasPrefix(media, mediaPage)
 	if isPage {
 		a.Code = otlpanswer.Unknown
-		a.Message = "the destination answered with a page, not with OTLP: check --otlp-forward"
+		a.Message = "forward request: the destination responded with a web page; check --otlp-forward"
 	}
 	if isTruncated {
 		return a
@@ -192,7 +193,7 @@ func statusFromHTTP(response *http.Response) (s otlpanswer.Status) {
 	if s.Code = otlpanswer.CodeOf(response.StatusCode); s.Code == otlpanswer.OK {
 		return s
 	}
-	s.Message = "the destination answered " + strconv.Itoa(response.StatusCode) + " " +
+	s.Message = "forward request: the destination responded with " + strconv.Itoa(response.StatusCode) + " " +
 		http.StatusText(response.StatusCode)
 	if s.Code == otlpanswer.ResourceExhausted || s.IsRetryable() {
 		s.Retry = otlpanswer.RetryAfter(response.Header.Get("Retry-After"), time.Now())
@@ -207,7 +208,7 @@ func replyFromGRPC(response *http.Response, body []byte, sdk encoding) *reply {
 	if err != nil || n > uint64(otlpanswer.Unauthenticated) { // not a gRPC response
 		a := &reply{Status: statusFromHTTP(response)}
 		if a.Code == otlpanswer.OK {
-			a.Code, a.Message = otlpanswer.Unknown, "the destination answered without a status of gRPC"
+			a.Code, a.Message = otlpanswer.Unknown, "forward request: the destination responded without a gRPC status"
 		}
 		return a
 	}

@@ -22,9 +22,9 @@ import (
 const prefixLen = 5
 
 var (
-	errPrefix = errors.New("read message: it has no prefix of 5 bytes")
-	errFlag   = errors.New("read message: its first byte is neither 0 nor 1")
-	errLength = errors.New("read message: its length is not what its prefix says, or there are several")
+	errPrefix = errors.New("read gRPC message: the prefix of 5 bytes is missing")
+	errFlag   = errors.New("read gRPC message: the compressed flag is neither 0 nor 1")
+	errLength = errors.New("read gRPC message: the length differs from the one in the prefix")
 )
 
 // unframe returns the message in the body of a unary gRPC call.
@@ -163,7 +163,8 @@ func (c check) Count(readErr error) receiver.Response {
 	c.Result = int(ResultOther)
 	switch {
 	case !hasService(checkedService(c.message)):
-		return c.respond(refuse(ResultOther, otlpanswer.NotFound, "there is no such service here"))
+		return c.respond(refuse(ResultOther, otlpanswer.NotFound, "unknown gRPC method; send OTLP to Export of "+
+			"the trace, metrics or logs service"))
 	case c.server.IsStopping():
 		return c.respond(&reply{message: []byte(notServing)})
 	}

@@ -38,8 +38,8 @@ func (s *Server) selectSpans(c *call, w *worker) (selection sampling.Selection, 
 	case selection.IsUnchanged || s.isEmpty(selection):
 		return selection, nil
 	case c.Size()+selection.Size > s.config.MaxBodyBytes:
-		return selection, refuse(ResultTooLarge, otlpanswer.ResourceExhausted, "there is no room for the sampled "+
-			"part of the request in addition to the request; let the SDK export less at a time, or raise --otlp-max-body-bytes")
+		return selection, refuse(ResultTooLarge, otlpanswer.ResourceExhausted, "the request and its sampled "+
+			"part together exceed --otlp-max-body-bytes; configure smaller batches in the SDK, or raise it")
 	}
 	if c.sampled.reserved = s.Bodies.Take(selection.Size); c.sampled.reserved == nil {
 		return selection, s.refuseUnreadable(bodies.ErrNoRoom, ResultBusy)

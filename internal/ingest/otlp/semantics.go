@@ -112,7 +112,7 @@ func (r *agentReader) read(message []byte, isCounted bool) (Result, error) {
 	}
 	if err := r.counter.CountIngested(&r.traces, policy); err != nil {
 		return ResultUnread, fmt.Errorf("count spans by the agent's rules: "+
-			"the request holds what only the agent can judge, such as a time before 1970: %w", err)
+			"the request has values that only the agent can interpret, such as a time before 1970: %w", err)
 	}
 	return ResultCounted, nil
 }

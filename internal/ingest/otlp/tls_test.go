@@ -72,16 +72,16 @@ func TestTLS_Upstream(t *testing.T) {
 		"unknown authority": {advice: "--otlp-forward-ca"},
 		"another name": {
 			trust: true, host: "localhost",
-			advice: "name it in --otlp-forward as its certificate does",
+			advice: "use a host name of its certificate in --otlp-forward",
 		},
-		"no TLS": {isPlain: true, advice: "it speaks no TLS there"},
+		"no TLS": {isPlain: true, advice: "the server does not use TLS on this port"},
 		"wants a certificate": {trust: true, change: func(c *tls.Config) {
 			c.ClientAuth, c.MaxVersion = tls.RequireAnyClientCert, tls.VersionTLS12
-		}, advice: "look at its log"},
+		}, advice: "see its log"},
 		"only old TLS": {trust: true, change: func(c *tls.Config) {
 			c.MaxVersion = tls.VersionTLS11
-		}, advice: "look at its log"},
-		"is not there any more": {trust: true, host: "127.0.0.1:1", advice: "look whether it runs"},
+		}, advice: "see its log"},
+		"is not there any more": {trust: true, host: "127.0.0.1:1", advice: "check that the server is running"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, isGRPC := range []bool{false, true} {
@@ -136,7 +136,7 @@ func TestTLS_UnusableAuthorityIsNamed(t *testing.T) {
 		{"http://h", "/ca", "speaks TLS"},
 		{"grpc://h", "/ca", "speaks TLS"},
 		{"https://h", "/no/such/file", "read otlp-forward-ca"},
-		{"grpcs://h", empty, "no certificate in PEM"},
+		{"grpcs://h", empty, "no PEM certificate"},
 	} {
 		d, err := ParseCollector(c.url)
 		if err != nil {

@@ -121,9 +121,9 @@ func (s *Server) logRejected(process int32) {
 	if process != 0 {
 		from = strconv.Itoa(int(process))
 	}
-	s.Log.Write(slog.LevelWarn, "a connection is refused, because all connections are in use, or half of them by "+
-		"its process; find the process that holds them, or raise --"+s.setup.FlagPrefix+"-max-connections",
-		"brings", s.setup.Data, "connections", s.config.MaxConnections, "process", from)
+	s.Log.Write(slog.LevelWarn, "connection rejected, because all connections are in use, or half of them by "+
+		"its process; find the process with these connections, or raise --"+s.setup.FlagPrefix+"-max-connections",
+		"protocol", s.setup.Data, "connections", s.config.MaxConnections, "process", from)
 }
 
 // Abandon closes the listeners of a server that was not started.

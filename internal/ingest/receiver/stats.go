@@ -32,7 +32,7 @@ func (s *Server) Stats() Stats {
 	return Stats{
 		Bytes: s.ParsedBytes.Load(), Origins: s.publishers.Count(),
 		Waited: s.dialing.waited.Load(), Waiting: int(s.dialing.waiting.Load()),
-		Connections: open, LastHeard: lastActive, Refused: s.limiter.Rejected(), BufferedBytes: s.Bodies.Held(),
+		Connections: open, LastHeard: lastActive, Refused: s.limiter.Rejected(), BufferedBytes: s.Bodies.Used(),
 		Serving: s.inFlight.Load(), DedupEvicted: s.publishers.counted.Evicted(),
 	}
 }
@@ -162,6 +162,6 @@ func (l *RequestLog) Write(level slog.Level, message string, fields ...any) {
 
 // bug logs a recovered panic and the stack.
 func (l *RequestLog) bug(recovered any) {
-	l.Write(slog.LevelError, "counting traces failed, and they are not counted; please report this",
+	l.Write(slog.LevelError, "internal error while counting traces; they are not counted; please report this bug",
 		"panic", fmt.Sprint(recovered), "stack", string(debug.Stack()))
 }

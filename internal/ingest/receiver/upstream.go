@@ -207,7 +207,7 @@ func CopyResponse(upstream *http.Response) Response {
 }
 
 // ErrLongResponse is the error of a response body over the limit.
-var ErrLongResponse = errors.New("read response: its body is too long")
+var ErrLongResponse = errors.New("read response: the body is too long")
 
 // ReadResponse reads the body of a response. For a body of more than maxBytes it returns ErrLongResponse. It discards the
 // rest of such a body, so that the trailers of the response can be read, unless the rest is much longer than the limit.

@@ -22,8 +22,8 @@ func lockSocket(path string) (*os.File, error) {
 	name := path + ".lock"
 	fd, err := unix.Open(name, unix.O_CREAT|unix.O_RDWR|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("open lock %s: %w; check that the directory may be written, and that this "+
-			"file is not another user's", name, err)
+		return nil, fmt.Errorf("open lock %s: %w; check that the directory is writable, and that no other user "+
+			"owns the file", name, err)
 	}
 	file := os.NewFile(uintptr(fd), name)
 	if err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB); err != nil {
@@ -45,13 +45,14 @@ func (s *Config) create() (*net.UnixListener, error) {
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: s.Path, Net: "unix"})
 	unix.Umask(previous)
 	if err != nil {
-		return nil, fmt.Errorf("listen on socket: %w; check that the directory may be written", err)
+		return nil, fmt.Errorf("listen on socket: %w; check that the directory is writable", err)
 	}
 	listener.SetUnlinkOnClose(false) // the path may then be another daemon's socket
 	if s.Owner != nil {
 		if err := os.Lchown(s.Path, s.Owner.UID, s.Owner.GID); err != nil {
 			listener.Close()
-			return nil, fmt.Errorf("set socket owner: %w; leave --socket-owner out to keep the daemon's", err)
+			return nil, fmt.Errorf("set socket owner: %w; remove --socket-owner to keep the daemon's user and "+
+				"group", err)
 		}
 	}
 	return listener, nil
@@ -65,10 +66,10 @@ func removeStale(path string) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("look at socket: %w", err)
+		return fmt.Errorf("check socket: %w", err)
 	}
 	if info.Mode().Type() != fs.ModeSocket {
-		return fmt.Errorf("listen on socket: %s is there and is no socket; remove it or choose another "+
+		return fmt.Errorf("listen on socket: %s exists and is not a socket; remove it or choose another "+
 			"--socket", path)
 	}
 	conn, err := net.DialTimeout("unix", path, probeTimeout)
@@ -85,6 +86,6 @@ func removeStale(path string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	default:
-		return fmt.Errorf("look at socket: %w; remove %s if no daemon uses it", err, path)
+		return fmt.Errorf("check socket: %w; remove %s if no daemon uses it", err, path)
 	}
 }

@@ -37,8 +37,7 @@ func (s *Config) Check(flag string) error {
 		return fmt.Errorf("check %s: the path is empty; give one with --%s", flag, flag)
 	}
 	if len(s.Path) > maxSocketPath {
-		return fmt.Errorf("check %s: the path has %d bytes and a socket's may have %d; choose a shorter "+
-			"--%s: %s",
+		return fmt.Errorf("check %s: the path has %d bytes, and the maximum is %d; choose a shorter --%s than %s",
 			flag, len(s.Path), maxSocketPath, flag, s.Path)
 	}
 	return nil
@@ -53,7 +52,7 @@ func (s *Config) PrepareDirectory() error {
 	dir := filepath.Dir(s.Path)
 	if s.Private {
 		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-			return fmt.Errorf("make socket directory: %w; choose another with --socket", err)
+			return fmt.Errorf("create socket directory: %w; choose another --socket", err)
 		}
 		if err := socketpath.CheckOwn(dir); err != nil {
 			return fmt.Errorf("listen on socket: %w; remove it, or choose another --socket", err)
@@ -61,12 +60,12 @@ func (s *Config) PrepareDirectory() error {
 	}
 	if s.DirectoryMode != 0 {
 		if err := os.Mkdir(dir, s.DirectoryMode); err != nil && !errors.Is(err, fs.ErrExist) {
-			return fmt.Errorf("make socket directory: %w; make its parent or choose another --socket", err)
+			return fmt.Errorf("create socket directory: %w; create its parent or choose another --socket", err)
 		}
 	}
 	info, err := os.Stat(dir)
 	if err != nil {
-		return fmt.Errorf("listen on socket: %w; create the directory, or have spanstatsd prepare make it",
+		return fmt.Errorf("listen on socket: %w; create the directory, for example with spanstatsd prepare",
 			err)
 	}
 	if !info.IsDir() {
@@ -74,12 +73,12 @@ func (s *Config) PrepareDirectory() error {
 	}
 	if s.DirectoryMode != 0 && info.Mode().Perm() != s.DirectoryMode {
 		if err := os.Chmod(dir, s.DirectoryMode); err != nil {
-			return fmt.Errorf("set directory mode: %w; leave --directory-mode out to take it as it is", err)
+			return fmt.Errorf("set directory mode: %w; remove --directory-mode to keep its current mode", err)
 		}
 	}
 	if s.DirectoryOwner != nil {
 		if err := os.Chown(dir, s.DirectoryOwner.UID, s.DirectoryOwner.GID); err != nil {
-			return fmt.Errorf("set directory owner: %w; leave --directory-owner out to take it as it is", err)
+			return fmt.Errorf("set directory owner: %w; remove --directory-owner to keep its current owner", err)
 		}
 	}
 	return nil
@@ -104,7 +103,7 @@ func ParseOwner(text string) (*Owner, error) {
 	uid, userErr := strconv.ParseUint(user, 10, 31)
 	gid, groupErr := strconv.ParseUint(group, 10, 31)
 	if userErr != nil || groupErr != nil {
-		return nil, fmt.Errorf("%q is not UID:GID, two numbers", text)
+		return nil, fmt.Errorf("%q is not UID:GID; give two numbers, such as 1000:1000", text)
 	}
 	return &Owner{UID: int(uid), GID: int(gid)}, nil
 }

@@ -30,7 +30,7 @@ func TestListen(t *testing.T) {
 				t.Fatal(err)
 			}
 			return filepath.Join(dir, "s")
-		}, "is no socket"},
+		}, "is not a socket"},
 		{"a link to a stale socket", func(t *testing.T, dir string) string {
 			l := listenAt(t, filepath.Join(dir, "target"))
 			l.SetUnlinkOnClose(false)
@@ -39,7 +39,7 @@ func TestListen(t *testing.T) {
 				t.Fatal(err)
 			}
 			return filepath.Join(dir, "s")
-		}, "is no socket"},
+		}, "is not a socket"},
 		{
 			"no directory", func(_ *testing.T,
 				dir string,

@@ -59,8 +59,7 @@ func Listen(config Config) (*Listener, error) {
 func listenInherited(config Config) (*Listener, error) {
 	file, err := os.Lstat(config.Path)
 	if err != nil {
-		return nil, fmt.Errorf("look at the socket that was given: %w; restart the service manager's "+
-			"socket unit", err)
+		return nil, fmt.Errorf("check the inherited socket: %w; restart the service manager's socket unit", err)
 	}
 	config.Inherited.SetUnlinkOnClose(false)
 	return &Listener{config: config, sockets: []*net.UnixListener{config.Inherited}, file: file}, nil
@@ -75,7 +74,7 @@ func (l *Listener) bind() error {
 	file, err := os.Lstat(l.config.Path)
 	if err != nil {
 		socket.Close()
-		return fmt.Errorf("look at socket: %w; look for what removes the files of its directory", err)
+		return fmt.Errorf("check socket: %w; find the process that removes files in its directory", err)
 	}
 	l.sockets, l.file = append(l.sockets, socket), file
 	return nil
@@ -196,8 +195,8 @@ func (l *Listener) restore() (restored bool, err error) {
 		return false, nil
 	}
 	if l.isInherited() {
-		return false, fmt.Errorf("look at the socket that was given: %s is gone; restart the service manager's socket "+
-			"unit", l.config.Path)
+		return false, fmt.Errorf("check the inherited socket: %s was removed; restart the service manager's "+
+			"socket unit", l.config.Path)
 	}
 	if err := l.config.PrepareDirectory(); err != nil {
 		return false, err

@@ -66,10 +66,10 @@ func ForClients() []string {
 func CheckOwn(dir string) error {
 	info, err := os.Lstat(dir)
 	if err != nil {
-		return fmt.Errorf("look at directory: %w", err)
+		return fmt.Errorf("check directory: %w", err)
 	}
 	if !info.IsDir() || info.Mode().Perm()&0o077 != 0 || !isOwnedByUser(info) {
-		return fmt.Errorf("%s is not a directory of this user's alone", dir)
+		return fmt.Errorf("%s is not a directory that only this user can access", dir)
 	}
 	return nil
 }

@@ -43,12 +43,12 @@ func (s *Server) classify(request *receiver.BufferedRequest) (receiver.Exchange,
 	switch {
 	case request.HTTP.URL.Path != path:
 		return nil, r.refuse(resultRefused, http.StatusNotFound,
-			"there is no such path here: spans are taken by Zipkin's API v2, POST "+path+"; v1 is not")
+			"unknown path; send spans to Zipkin's API v2, POST "+path+"; v1 is not supported")
 	case request.HTTP.Method != http.MethodPost:
-		return nil, r.refuse(resultRefused, http.StatusMethodNotAllowed, "only POST is taken here")
+		return nil, r.refuse(resultRefused, http.StatusMethodNotAllowed, "only POST is supported")
 	case !isKnown:
 		return nil, r.refuse(resultRefused, http.StatusUnsupportedMediaType,
-			"this compression is not known here; take none, or "+bodies.Compressions)
+			"unsupported compression; use none, or "+bodies.Compressions)
 	case mediaType != mediaJSON && mediaType != mediaProtobuf:
 		return nil, r.refuse(resultRefused, http.StatusUnsupportedMediaType,
 			"the Content-Type must be "+mediaJSON+" or "+mediaProtobuf)
@@ -64,7 +64,7 @@ func (r *report) Count(readErr error) receiver.Response {
 	}
 	var refusal receiver.Response
 	if panicked := r.server.Contain(func() { refusal = r.count() }); panicked {
-		refusal = r.refuse(resultBug, http.StatusInternalServerError, "a defect of spanstatsd: see its log")
+		refusal = r.refuse(resultBug, http.StatusInternalServerError, "internal error; see the log of spanstatsd")
 	}
 	switch {
 	case r.server.config.Forward.IsSet() && r.Result != resultTooLarge:
@@ -107,14 +107,14 @@ func (r *report) count() (refusal receiver.Response) {
 		r.Result = resultNotWanted
 	case reason == admit.DropBatchTooLarge:
 		return r.refuse(resultTooMany, http.StatusRequestEntityTooLarge, "the request has more spans than "+
-			"the rings have slots: have fewer reported at a time, or raise --ring-slots")
+			"--ring-slots; configure smaller batches in the reporter, or raise it")
 	default:
 		// Admission does not count these spans as dropped, because most senders retry. Zipkin reporters do not.
 		for _, batch := range w.counter.Batches {
 			s.config.Admit.Refuse(uint64(len(batch.Snapshots)))
 		}
 		return r.refuse(resultNoRoom, http.StatusServiceUnavailable,
-			"there is currently no room to count these spans: "+reason.String())
+			"the daemon can't count these spans at the moment: "+reason.String())
 	}
 	return nil
 }
@@ -139,12 +139,13 @@ func (r *report) refuseUnreadable(err error, result int) receiver.Response {
 	switch {
 	case errors.Is(err, bodies.ErrTooLarge):
 		return r.refuse(resultTooLarge, http.StatusRequestEntityTooLarge, fmt.Sprintf("the request has more "+
-			"than the %d bytes that one may have: have fewer spans reported at a time, or raise "+
+			"than the maximum of %d bytes; configure smaller batches in the reporter, or raise "+
 			"--zipkin-max-body", r.server.config.MaxBody))
 	case errors.Is(err, bodies.ErrNoRoom):
-		return r.refuse(resultBusy, http.StatusServiceUnavailable, "there is currently no room for this request")
+		return r.refuse(resultBusy, http.StatusServiceUnavailable, "all memory for requests is in use; raise "+
+			"--zipkin-max-body-bytes if this persists")
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return r.refuse(result, http.StatusRequestTimeout, "the request did not come to its end in time")
+		return r.refuse(result, http.StatusRequestTimeout, "the request did not arrive completely in time")
 	}
 	return r.refuse(result, http.StatusBadRequest, err.Error())
 }
@@ -205,7 +206,7 @@ func (r *report) Translate(response *http.Response, err error) receiver.Response
 	} else {
 		answer := fmt.Sprintf("%d %s: %.200q", response.StatusCode, http.StatusText(response.StatusCode), body)
 		s.forwards.Note(outcome, answer)
-		s.Log.Write(slog.LevelWarn, "the destination of Zipkin did not take a request", "answer", answer)
+		s.Log.Write(slog.LevelWarn, "the --zipkin-forward destination rejected a request", "answer", answer)
 	}
 	return respond(response.StatusCode, string(body), response.Header.Get("Content-Type"))
 }
@@ -220,9 +221,10 @@ func (r *report) refuseUnanswered(err error) receiver.Response {
 	}
 	advice := s.config.Forward.Advise(err)
 	s.forwards.Note(receiver.OutcomeUnreachable, advice.Error())
-	s.Log.Write(slog.LevelWarn, "the destination of Zipkin did not answer", "error", advice)
+	s.Log.Write(slog.LevelWarn, "the --zipkin-forward destination did not respond", "error", advice)
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
-		return respond(http.StatusGatewayTimeout, "the destination did not answer in time", "text/plain")
+		return respond(http.StatusGatewayTimeout, "forward request: the destination did not respond in "+
+			"time", "text/plain")
 	}
-	return respond(http.StatusServiceUnavailable, "the destination does not answer", "text/plain")
+	return respond(http.StatusServiceUnavailable, "forward request: the destination does not respond", "text/plain")
 }

@@ -115,13 +115,13 @@ func TestRefusal_InvalidRequests(t *testing.T) {
 			415, mediaProtobuf, "refused",
 		},
 		{"POST", path, reported("shop", 9, 1), []string{"Content-Type", ""}, 415, "Content-Type", "refused"},
-		{"POST", path, []byte("{}"), nil, 400, "no list of spans", "unparsable"},
+		{"POST", path, []byte("{}"), nil, 400, "not a list of spans", "unparsable"},
 		{"POST", path, []byte("no gzip"), []string{"Content-Encoding", "gzip"}, 400, "not valid gzip", "unparsable"},
 		{"POST", path, inProtobuf(), nil, 400, "Content-Type", "unparsable"},
 		{
 			"POST", path, reported("shop", 1, 1),
 			[]string{"Content-Type", protobuf},
-			400, "no list of spans",
+			400, "not a list of spans",
 			"unparsable",
 		},
 		{"POST", path, make([]byte, 1<<20+1), nil, 413, "--zipkin-max-body", "too_large"},
@@ -279,7 +279,7 @@ func TestUpstream_Unavailable(t *testing.T) {
 	for _, to := range []*destined{gone, breaks} {
 		h := newHarness(t, forwardTo(t, to.URL))
 		if a := h.post(reported("shop", 1, 1)); a.status != http.StatusServiceUnavailable ||
-			!strings.Contains(a.body, "does not answer") {
+			!strings.Contains(a.body, "does not respond") {
 			t.Errorf("answered %+v", a)
 		}
 		if got := h.Status(); got.Forwarded["unreachable"] != 1 || got.Refusal == nil || got.Refusal.Answered {

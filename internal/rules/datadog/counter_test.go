@@ -53,9 +53,9 @@ func TestIgnore_Resources(t *testing.T) {
 	}
 }
 
-// TestCut: exactly the unsampled traces are cut out of a body, and the rest is a body of the same
+// TestCounter_CutsUnsampledTraces: exactly the unsampled traces are cut out of a body, and the rest is a body of the same
 // format.
-func TestCut(t *testing.T) {
+func TestCounter_CutsUnsampledTraces(t *testing.T) {
 	for _, f := range examples {
 		for _, traces := range []int{1, 2, 15, 16, 40} {
 			c, w, body := datadog.NewCounter(), policyOf(t), f.body(t, traces)

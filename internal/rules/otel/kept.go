@@ -34,8 +34,8 @@ func ParseResource(text string) (names []string, err error) {
 		case "identifying":
 			names = append(names, Identifying...)
 		case "", "none":
-			return nil, fmt.Errorf("parse attributes %q: %q is not an attribute's name; "+
-				"give none, or names with commas as identifying,cloud.region", text, name)
+			return nil, fmt.Errorf("parse attributes %q: %q is not an attribute name; give none, or a "+
+				"comma-separated list such as identifying,cloud.region", text, name)
 		default:
 			names = append(names, name)
 		}
@@ -60,7 +60,7 @@ func checkKept(names []string) (err error) {
 	}
 	if len(names) > MaxKept {
 		err = errors.Join(err, fmt.Errorf(
-			"%s: there are %d attributes, at most %d; leave out the rest", flag, len(names), MaxKept))
+			"%s: %d attributes exceed the maximum of %d; remove some", flag, len(names), MaxKept))
 	}
 	return err
 }

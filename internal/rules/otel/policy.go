@@ -54,8 +54,8 @@ func (l *Labels) Check() (err error) {
 		}
 	}
 	if own > MaxAttributes {
-		err = errors.Join(err, fmt.Errorf("check otlp-dimensions and prometheus-dimensions: there are %d "+
-			"attributes of your own, at most %d; leave out the rest", own, MaxAttributes))
+		err = errors.Join(err, fmt.Errorf("check otlp-dimensions and prometheus-dimensions: %d attributes "+
+			"besides the predefined ones exceed the maximum of %d; remove some", own, MaxAttributes))
 	}
 	return errors.Join(err, checkKept(l.Resource))
 }

@@ -39,8 +39,8 @@ func newVocabulary(wanted *spantable.Names) (*vocabulary, error) {
 		}
 	}
 	if len(names) > spantable.MaxLabels {
-		return nil, fmt.Errorf("translate spans for the agent: tags need %d attributes, "+
-			"at most %d can be read: ask for fewer tags", len(names), spantable.MaxLabels)
+		return nil, fmt.Errorf("translate spans for the agent: the tags need %d attributes, and the maximum is "+
+			"%d; configure fewer tags", len(names), spantable.MaxLabels)
 	}
 	v := &vocabulary{}
 	find := func(tag string) spantable.Label {

@@ -29,8 +29,8 @@ func Parse(texts []string) (*List, error) {
 		}
 	}
 	if len(l.rules) > MaxRules {
-		return nil, fmt.Errorf("parse --ignore: there are %d rules, at most %d; "+
-			"put several into one pattern, as resource=~^GET /(healthz|readyz)$", len(l.rules), MaxRules)
+		return nil, fmt.Errorf("parse --ignore: %d rules exceed the maximum of %d; combine several in one "+
+			"pattern, such as resource=~^GET /(healthz|readyz)$", len(l.rules), MaxRules)
 	}
 	if len(l.rules) == 0 {
 		return nil, nil

@@ -30,8 +30,8 @@ type rule struct {
 func parse(text string) (r rule, err error) {
 	field, value, found := strings.Cut(text, "=")
 	if !found || value == "" || len(text) > MaxBytes {
-		return r, fmt.Errorf("parse --ignore: %.100q is not field=value or field=~pattern in %d bytes; "+
-			"fields are %s, and attribute.NAME", text, MaxBytes, fields())
+		return r, fmt.Errorf("parse --ignore: %.100q is not field=value or field=~pattern of at most %d bytes; "+
+			"the fields are %s, and attribute.NAME", text, MaxBytes, fields())
 	}
 	name, isAttribute := strings.CutPrefix(field, attributePrefix)
 	var isKnown bool
@@ -41,13 +41,13 @@ func parse(text string) (r rule, err error) {
 	case isAttribute && name != "":
 		r.attribute = name
 	case isAttribute || !isKnown || isList:
-		return r, fmt.Errorf("parse --ignore: %q is no field; give one of %s, or attribute.NAME", field,
+		return r, fmt.Errorf("parse --ignore: %q is not a field; give one of %s, or attribute.NAME", field,
 			fields())
 	}
 	r.value = value
 	if pattern, isPattern := strings.CutPrefix(value, "~"); isPattern {
 		if r.pattern, err = regexp.Compile(pattern); err != nil {
-			return r, fmt.Errorf("parse --ignore %s: %w; a pattern is written as RE2 has it", field, err)
+			return r, fmt.Errorf("parse --ignore %s: %w; patterns have the RE2 syntax", field, err)
 		}
 	}
 	return r, nil

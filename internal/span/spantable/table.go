@@ -28,8 +28,8 @@ import (
 )
 
 // ErrTooMuch is the error of a body that exceeds the limits of its table.
-var ErrTooMuch = errors.New("read spans: the body has more spans, tags or texts than its length allows: " +
-	"let the sender make smaller requests")
+var ErrTooMuch = errors.New("read spans: the body has too many spans, tags or strings for its length; configure " +
+	"smaller batches in the sender")
 
 // Table contains the spans of one body.
 type Table struct {

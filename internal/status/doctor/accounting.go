@@ -13,16 +13,16 @@ func sum(counts map[string]uint64) (total uint64) {
 // accounting checks how many spans were received, and what happened to them. It computes the balance from the counts.
 func (f *Findings) accounting(s *status.Status) {
 	const subject = "accounting"
-	b := &s.Books
+	b := &s.Accounting
 	f.balance(subject, s, b.Received, b.Aggregated+sum(b.Dropped),
 		"%d spans received = %d counted + %d dropped (%d of them ignored by --ignore)",
 		b.Received, b.Aggregated, sum(b.Dropped), b.Dropped["ignored"])
 	for i := range s.Destinations {
-		d := &s.Destinations[i].Books
+		d := &s.Destinations[i].Accounting
 		unsent := sum(d.UnsentBy)
-		f.balance(subject, s, b.Aggregated, d.Flushed+unsent+d.Held+d.BeforeFound,
+		f.balance(subject, s, b.Aggregated, d.Flushed+unsent+d.Pending+d.BeforeDiscovery,
 			"of %d counted spans, the destination %s accepted %d; %d could not be sent, and %d are pending",
-			b.Aggregated, s.Destinations[i].Name, d.Flushed, unsent, d.Held)
+			b.Aggregated, s.Destinations[i].Name, d.Flushed, unsent, d.Pending)
 	}
 	f.reasons(Wrong, subject, b.Dropped, droppedFixes, "%d received spans were dropped: %s")
 	if n := b.Dropped["left_to_agent"]; n > 0 {

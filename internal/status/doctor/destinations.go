@@ -30,7 +30,7 @@ func (f *Findings) destinations(s *status.Status) {
 		} else {
 			f.scraped(subject, s, d)
 		}
-		f.reasons(Wrong, subject, d.Books.UnsentBy, unsentFixes, "%d counted spans could not be sent: %s")
+		f.reasons(Wrong, subject, d.Accounting.UnsentBy, unsentFixes, "%d counted spans could not be sent: %s")
 		if d.Retry.MaxBytes > 0 && d.Retry.Bytes > d.Retry.MaxBytes/2 {
 			f.add(Wrong, subject, "make the destination accept payloads, or raise --retry-bytes",
 				"%d payloads are queued and use more than half of --retry-bytes, the oldest for %.0f s",

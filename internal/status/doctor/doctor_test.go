@@ -23,7 +23,7 @@ func healthy() *status.Status {
 		Version: version, Started: at.Add(-time.Hour), UptimeSeconds: 3600,
 		Ready: true,
 	}
-	s.Books = status.Books{
+	s.Accounting = status.Accounting{
 		Received: 9, Aggregated: 7, AdjustedCount: 7, Balanced: true,
 		Dropped: map[string]uint64{"ignored": 2},
 	}
@@ -43,15 +43,15 @@ func healthy() *status.Status {
 	s.SDKs = &sdkmetrics.Sums{Started: 7, Sampled: 7, Exported: 7}
 	s.Destinations = []status.DestinationStatus{
 		{
-			Name:  "agent",
-			URL:   "http://agent:8126",
-			State: export.StateAccepting,
-			Retry: status.Retry{Bytes: 1, MaxBytes: 100},
-			Books: status.DeliveryBooks{Flushed: 7}, Clock: &status.Clock{AheadSeconds: 1},
+			Name:       "agent",
+			URL:        "http://agent:8126",
+			State:      export.StateAccepting,
+			Retry:      status.Retry{Bytes: 1, MaxBytes: 100},
+			Accounting: status.DeliveryAccounting{Flushed: 7}, Clock: &status.Clock{AheadSeconds: 1},
 		},
 		{
 			Name: "prometheus", URL: "/metrics/spans", Scraped: &status.Scraped{Last: at.Add(-9 * time.Second)},
-			Books: status.DeliveryBooks{Held: 7},
+			Accounting: status.DeliveryAccounting{Pending: 7},
 		},
 	}
 	s.Memory = status.Memory{
@@ -155,10 +155,10 @@ func TestLook_EachFinding(t *testing.T) {
 			s.Destinations[0].State = export.StateDiscovering
 		}},
 		{doctor.Wrong, "destination agent: 8 counted spans could not be sent: expired", func(s *status.Status) {
-			d := &s.Destinations[0].Books
+			d := &s.Destinations[0].Accounting
 			d.Flushed, d.Unsent, d.UnsentBy = 0, 8, map[string]uint64{"expired": 8}
-			s.Books.Received, s.Books.Aggregated, s.Books.AdjustedCount = 10, 8, 8
-			s.Destinations[1].Books.Held = 8
+			s.Accounting.Received, s.Accounting.Aggregated, s.Accounting.AdjustedCount = 10, 8, 8
+			s.Destinations[1].Accounting.Pending = 8
 		}},
 		{doctor.Wrong, "destination agent: 5 payloads are queued", func(s *status.Status) {
 			s.Destinations[0].Retry = status.Retry{Payloads: 5, Bytes: 51, MaxBytes: 100}
@@ -179,25 +179,25 @@ func TestLook_EachFinding(t *testing.T) {
 			s.Destinations = nil
 		}},
 		{doctor.Wrong, "accounting: the accounting does not balance: 10 spans received", func(s *status.Status) {
-			s.Books.Received++
+			s.Accounting.Received++
 		}},
 		{doctor.Wrong, "accounting: the accounting does not balance: of 7 counted spans", func(s *status.Status) {
-			s.Destinations[1].Books.Held--
+			s.Destinations[1].Accounting.Pending--
 		}},
 		{doctor.Notice, "accounting: 12 spans received = 7 counted + 2 dropped", func(s *status.Status) {
-			s.Books.Received, s.Partitions.Slots = 12, 64
+			s.Accounting.Received, s.Partitions.Slots = 12, 64
 		}},
 		{doctor.Notice, "sampling: 7 counted spans stand for about 140", func(s *status.Status) {
-			s.Books.AdjustedCount = 140
+			s.Accounting.AdjustedCount = 140
 		}},
 		{doctor.Wrong, "accounting: 3 received spans were dropped: ring_full", func(s *status.Status) {
-			s.Books.Dropped["ring_full"], s.Books.Received = 3, 12
+			s.Accounting.Dropped["ring_full"], s.Accounting.Received = 3, 12
 		}},
 		{doctor.Wrong, "accounting: 3 spans were lost in native clients, as they report: buffer_full", func(s *status.Status) {
 			s.ClientLost = map[string]uint64{"buffer_full": 3}
 		}},
 		{doctor.Notice, "accounting: 3 received spans were forwarded without being counted", func(s *status.Status) {
-			s.Books.Dropped["left_to_agent"], s.Books.Received = 3, 12
+			s.Accounting.Dropped["left_to_agent"], s.Accounting.Received = 3, 12
 		}},
 		{
 			doctor.Notice, "receiver apm: 6 requests were not counted here, but left to the agent: unparsable",
@@ -302,7 +302,7 @@ func TestArrived_Verdicts(t *testing.T) {
 		{1, true, 5, -6 * time.Second, doctor.Wrong, "prometheus: the clock of Prometheus differs by -6 s"},
 	} {
 		s, f := healthy(), doctor.Findings{}
-		s.Destinations[1].Books.Flushed = c.flushed
+		s.Destinations[1].Accounting.Flushed = c.flushed
 		f.Arrived(s, doctor.Arrival{Has: c.has, Calls: c.calls, At: s.At.Add(c.ahead)})
 		if !has(f, c.verdict, c.says) {
 			t.Errorf("it does not say %q, but %+v", c.says, f)
@@ -315,7 +315,7 @@ func TestArrived_Verdicts(t *testing.T) {
 func TestArrived_OtherNames(t *testing.T) {
 	s, f := healthy(), doctor.Findings{}
 	s.Destinations = append(s.Destinations[:1],
-		status.DestinationStatus{Name: "otlp", Books: status.DeliveryBooks{Flushed: 9}})
+		status.DestinationStatus{Name: "otlp", Accounting: status.DeliveryAccounting{Flushed: 9}})
 	s.Config = append(s.Config, status.Setting{Name: "otlp-dialect", Value: "datadog"})
 	if f.Arrived(s, doctor.Arrival{}); f.Wrong() > 0 {
 		t.Errorf("%+v", f)

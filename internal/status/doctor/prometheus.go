@@ -73,7 +73,7 @@ func (f *Findings) Arrived(s *status.Status, a Arrival) {
 	for i := range s.Destinations {
 		d := &s.Destinations[i]
 		if d.Scraped != nil || d.Name == "otlp" && setting(s, "otlp-dialect") == "spanmetrics" {
-			flushed = max(flushed, d.Books.Flushed)
+			flushed = max(flushed, d.Accounting.Flushed)
 		}
 	}
 	switch {

@@ -99,10 +99,10 @@ func (f *Findings) sdks(s *status.Status) {
 		f.add(Wrong, subject, "read the log of the application, and the findings about the upstream of otlp",
 			"SDKs report %d spans that their exporter failed to deliver", sdks.Failed)
 	}
-	if s.Books.Received < sdks.Exported && countsAll(s) {
+	if s.Accounting.Received < sdks.Exported && countsAll(s) {
 		f.add(Notice, subject, "check OTEL_EXPORTER_OTLP_TRACES_ENDPOINT of each process, and whether a process has a "+
 			"second exporter", "SDKs report %d exported spans, but only %d were received here", sdks.Exported,
-			s.Books.Received)
+			s.Accounting.Received)
 	}
 }
 
@@ -114,7 +114,7 @@ const countEverySpan = "to count every span, set OTEL_TRACES_SAMPLER=parentbased
 // and an SDK can report it in metrics. Otherwise the daemon can't know.
 func (f *Findings) sampling(s *status.Status) {
 	const subject = "sampling"
-	b, sdks, before := &s.Books, s.SDKs, len(*f)
+	b, sdks, before := &s.Accounting, s.SDKs, len(*f)
 	if b.AdjustedCount > b.Aggregated {
 		f.add(Notice, subject, countEverySpan, "%d counted spans stand for about %d, by the sampling rate that they contain: "+
 			"samplers discarded the others before the daemon", b.Aggregated, b.AdjustedCount)

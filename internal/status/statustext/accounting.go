@@ -9,7 +9,7 @@ import (
 
 // accounting writes the accounting as a tree with rates, and the spans that clients have lost.
 func (t *statusText) accounting() {
-	b, note := &t.now.Books, "spans since the start"
+	b, note := &t.now.Accounting, "spans since the start"
 	if len(t.now.Destinations) > 1 {
 		note += "; flushed, pending and unsent at the first destination"
 	}
@@ -22,14 +22,14 @@ func (t *statusText) accounting() {
 		t.line("  %s%-*s %16s  %10s  %s", t.dim(branch), 16-utf8.RuneCountInString(branch), name, count(n),
 			rate, note)
 	}
-	row("", "received", b.Received, func(s *status.Status) uint64 { return s.Books.Received }, t.transit(b))
-	row("├ ", "aggregated", b.Aggregated, func(s *status.Status) uint64 { return s.Books.Aggregated }, "")
-	row("│ ├ ", "flushed", b.Flushed, func(s *status.Status) uint64 { return s.Books.Flushed }, "")
-	row("│ ├ ", "pending", b.Held, func(s *status.Status) uint64 { return s.Books.Held },
-		t.dim(fmt.Sprintf("%s in tables, %s in payloads", count(b.HeldInTables), count(b.HeldInPayloads))))
-	row("│ └ ", "unsent", b.Unsent, func(s *status.Status) uint64 { return s.Books.Unsent },
+	row("", "received", b.Received, func(s *status.Status) uint64 { return s.Accounting.Received }, t.transit(b))
+	row("├ ", "aggregated", b.Aggregated, func(s *status.Status) uint64 { return s.Accounting.Aggregated }, "")
+	row("│ ├ ", "flushed", b.Flushed, func(s *status.Status) uint64 { return s.Accounting.Flushed }, "")
+	row("│ ├ ", "pending", b.Pending, func(s *status.Status) uint64 { return s.Accounting.Pending },
+		t.dim(fmt.Sprintf("%s in tables, %s in payloads", count(b.PendingInTables), count(b.PendingInPayloads))))
+	row("│ └ ", "unsent", b.Unsent, func(s *status.Status) uint64 { return s.Accounting.Unsent },
 		t.warn(nonZeroCounts(b.UnsentBy)))
-	row("└ ", "dropped", b.DroppedTotal(), func(s *status.Status) uint64 { return s.Books.DroppedTotal() },
+	row("└ ", "dropped", b.DroppedTotal(), func(s *status.Status) uint64 { return s.Accounting.DroppedTotal() },
 		t.warn(nonZeroCounts(b.Dropped)))
 	t.extra("lost in clients", t.now.ClientLost)
 }
@@ -40,7 +40,7 @@ const seeDoctor = " Run `spanstatsd doctor` for the cause and a fix."
 // summary returns the most important message. It does not report an imbalance: a single snapshot can't tell an imbalance
 // caused by moving spans from one caused by a bug.
 func (t *statusText) summary() string {
-	b, trouble, upstreamTrouble := &t.now.Books, t.trouble(), t.upstreamTrouble()
+	b, trouble, upstreamTrouble := &t.now.Accounting, t.trouble(), t.upstreamTrouble()
 	switch lost := b.Lost() + t.mostUnsent(); {
 	case b.Received == 0:
 		return t.dim("No span was received yet.")
@@ -59,7 +59,7 @@ func (t *statusText) summary() string {
 // sampled returns a sentence about spans that samplers discarded before the daemon, as far as received spans or the
 // metrics of SDKs report it, or "".
 func (t *statusText) sampled() string {
-	b, sdks := &t.now.Books, t.now.SDKs
+	b, sdks := &t.now.Accounting, t.now.SDKs
 	switch {
 	case b.AdjustedCount > b.Aggregated:
 		return t.warn(fmt.Sprintf("The %s counted spans stand for about %s: samplers discarded the others before the "+
@@ -72,7 +72,7 @@ func (t *statusText) sampled() string {
 }
 
 // transit describes how many spans are in the rings.
-func (t *statusText) transit(b *status.Books) string {
+func (t *statusText) transit(b *status.Accounting) string {
 	if b.InTransit <= 0 {
 		return ""
 	}

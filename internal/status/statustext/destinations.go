@@ -23,12 +23,12 @@ func (t *statusText) destinations() {
 		state, well := t.destinationState(d)
 		t.state("Destination "+sanitize.Text(d.Name), where, state, well)
 		if i > 0 && d.State != export.StateDiscovering {
-			t.line("  %s flushed, %s pending, %s unsent  %s", count(d.Books.Flushed), count(d.Books.Held),
-				count(d.Books.Unsent), t.warn(nonZeroCounts(d.Books.UnsentBy)))
+			t.line("  %s flushed, %s pending, %s unsent  %s", count(d.Accounting.Flushed), count(d.Accounting.Pending),
+				count(d.Accounting.Unsent), t.warn(nonZeroCounts(d.Accounting.UnsentBy)))
 		}
-		if d.Books.BeforeFound > 0 {
+		if d.Accounting.BeforeDiscovery > 0 {
 			t.line("  %s spans were counted before it was discovered, and only for the other destinations",
-				count(d.Books.BeforeFound))
+				count(d.Accounting.BeforeDiscovery))
 		}
 		t.queue(&d.Retry)
 	}
@@ -116,9 +116,9 @@ func (t *statusText) trouble() string {
 // mostUnsent returns the largest number of unsent spans of a destination, because a span that is
 // unsent at two destinations is one span.
 func (t *statusText) mostUnsent() uint64 {
-	most := t.now.Books.Unsent
+	most := t.now.Accounting.Unsent
 	for i := range t.now.Destinations {
-		most = max(most, t.now.Destinations[i].Books.Unsent)
+		most = max(most, t.now.Destinations[i].Accounting.Unsent)
 	}
 	return most
 }

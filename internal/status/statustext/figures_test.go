@@ -13,10 +13,10 @@ func TestRates(t *testing.T) {
 		return &status.Status{
 			At:      time.Unix(second, 0),
 			Process: status.Process{Started: started},
-			Spans:   status.Spans{Books: status.Books{Received: received}},
+			Spans:   status.Spans{Accounting: status.Accounting{Received: received}},
 		}
 	}
-	received := func(s *status.Status) uint64 { return s.Books.Received }
+	received := func(s *status.Status) uint64 { return s.Accounting.Received }
 	first := at(200, 1000, started)
 	if rate, known := rateSince(first, at(204, 3000, started), received); !known || rate != 500 {
 		t.Errorf("%v, %t", rate, known)
@@ -50,7 +50,7 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-func TestPaint(t *testing.T) {
+func TestText_Paint(t *testing.T) {
 	if got := paint(true).good("x"); got != "\x1b[32mx\x1b[0m" {
 		t.Errorf("%q", got)
 	}

@@ -19,7 +19,7 @@ func TestRender_LastScrape(t *testing.T) {
 	} {
 		text := statustext.Render(&status.Status{
 			At:    now,
-			Spans: status.Spans{Books: status.Books{Received: 7, Aggregated: 7, Balanced: true}},
+			Spans: status.Spans{Accounting: status.Accounting{Received: 7, Aggregated: 7, Balanced: true}},
 			Delivery: status.Delivery{
 				Agent: status.Agent{State: status.AgentOff},
 				Destinations: []status.DestinationStatus{{

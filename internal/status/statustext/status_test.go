@@ -25,8 +25,8 @@ func TestRender_EscapesControlCharacters(t *testing.T) {
 		Schema: status.StatusSchema, At: now,
 		Process: status.Process{Started: now.Add(-time.Hour), Version: hostile, NotReady: hostile},
 		Spans: status.Spans{
-			Books:     status.Books{Received: 3, Dropped: map[string]uint64{hostile: 3}},
-			Collapsed: map[string]uint64{hostile: 1},
+			Accounting: status.Accounting{Received: 3, Dropped: map[string]uint64{hostile: 3}},
+			Collapsed:  map[string]uint64{hostile: 1},
 		},
 		Delivery: status.Delivery{
 			Agent:        status.Agent{URL: hostile, Version: hostile},
@@ -79,9 +79,9 @@ func TestRender_AgentState(t *testing.T) {
 		"Every received span is accounted for":                      {Reachable: true, Stats: true, State: export.StateAccepting},
 	} {
 		text := statustext.Render(&status.Status{
-			Spans: status.Spans{Books: status.Books{
+			Spans: status.Spans{Accounting: status.Accounting{
 				Received: 7, Aggregated: 7, Balanced: true,
-				DeliveryBooks: status.DeliveryBooks{Held: 7, HeldInPayloads: 7},
+				DeliveryAccounting: status.DeliveryAccounting{Pending: 7, PendingInPayloads: 7},
 			}},
 			Delivery: status.Delivery{Agent: agent, Destinations: []status.DestinationStatus{{
 				Name: "agent", State: agent.State,
@@ -103,19 +103,19 @@ func TestRender_AgentState(t *testing.T) {
 // and that no agent is mentioned if there is none.
 func TestRender_EachDestination(t *testing.T) {
 	answer := status.Status{
-		Spans: status.Spans{Books: status.Books{
-			Received:      7,
-			Aggregated:    7,
-			Balanced:      true,
-			DeliveryBooks: status.DeliveryBooks{Flushed: 7},
+		Spans: status.Spans{Accounting: status.Accounting{
+			Received:           7,
+			Aggregated:         7,
+			Balanced:           true,
+			DeliveryAccounting: status.DeliveryAccounting{Flushed: 7},
 		}},
 		Delivery: status.Delivery{
 			Agent: status.Agent{URL: "unix:///agent", Reachable: true, Stats: true, State: export.StateAccepting},
 			Destinations: []status.DestinationStatus{
-				{Name: "agent", State: export.StateAccepting, Books: status.DeliveryBooks{Flushed: 7}},
+				{Name: "agent", State: export.StateAccepting, Accounting: status.DeliveryAccounting{Flushed: 7}},
 				{
 					Name: "otlp", URL: "http://collector:4318", State: export.StateUnreachable,
-					Books: status.DeliveryBooks{Held: 7, HeldInPayloads: 7},
+					Accounting: status.DeliveryAccounting{Pending: 7, PendingInPayloads: 7},
 					Retry: status.Retry{
 						Payloads:      1,
 						Bytes:         100,
@@ -138,7 +138,7 @@ func TestRender_EachDestination(t *testing.T) {
 		}
 	}
 	answer.Agent, answer.Destinations = status.Agent{State: status.AgentOff}, answer.Destinations[1:]
-	lost := &answer.Books
+	lost := &answer.Accounting
 	lost.Flushed, lost.Unsent, lost.UnsentBy = 0, 7, map[string]uint64{"expired": 7}
 	if text = statustext.Render(&answer, nil, false); strings.Contains(strings.ToLower(text), "agent") ||
 		!strings.Contains(text, "7 of 7 received spans are lost.") || !strings.Contains(text, "expired 7") {
@@ -150,14 +150,14 @@ func TestRender_EachDestination(t *testing.T) {
 // destination.
 func TestRender_AgentNotDiscovered(t *testing.T) {
 	text := statustext.Render(&status.Status{
-		Spans: status.Spans{Books: status.Books{
-			Received: 7, Aggregated: 7, Balanced: true, DeliveryBooks: status.DeliveryBooks{Flushed: 7},
+		Spans: status.Spans{Accounting: status.Accounting{
+			Received: 7, Aggregated: 7, Balanced: true, DeliveryAccounting: status.DeliveryAccounting{Flushed: 7},
 		}},
 		Delivery: status.Delivery{
 			Agent: status.Agent{URL: "http://127.0.0.1:8126", Stats: true, State: export.StateDiscovering},
 			Destinations: []status.DestinationStatus{
-				{Name: "prometheus", State: export.StateAccepting, Books: status.DeliveryBooks{Flushed: 7}},
-				{Name: "agent", State: export.StateDiscovering, Books: status.DeliveryBooks{BeforeFound: 7}},
+				{Name: "prometheus", State: export.StateAccepting, Accounting: status.DeliveryAccounting{Flushed: 7}},
+				{Name: "agent", State: export.StateDiscovering, Accounting: status.DeliveryAccounting{BeforeDiscovery: 7}},
 			},
 		},
 	}, nil, false)
@@ -180,7 +180,7 @@ func TestRender_UpstreamState(t *testing.T) {
 		export.StateUnreachable: "No received span is lost, but there is a problem: the upstream of OTLP does not respond.",
 	} {
 		text := statustext.Render(&status.Status{
-			Spans: status.Spans{Books: status.Books{Received: 7, Balanced: true}},
+			Spans: status.Spans{Accounting: status.Accounting{Received: 7, Balanced: true}},
 			Senders: status.Senders{Receivers: map[string]*status.Receiver{"apm": {}, "otlp": {
 				Data:      "OTLP",
 				Forwarded: map[string]uint64{"accepted": 2, "refused": 5, "client_gone": 0},
@@ -218,7 +218,7 @@ func TestRender_CrashedPredecessors(t *testing.T) {
 		text := statustext.Render(
 			&status.Status{
 				Process: status.Process{Crashed: crashed},
-				Spans:   status.Spans{Books: status.Books{Received: 7, Balanced: true}, LostToCrashes: lost},
+				Spans:   status.Spans{Accounting: status.Accounting{Received: 7, Balanced: true}, LostToCrashes: lost},
 			},
 			nil,
 			false,
@@ -234,14 +234,14 @@ func TestRender_CrashedPredecessors(t *testing.T) {
 func TestRender_Sampling(t *testing.T) {
 	for want, change := range map[string]func(*status.Status){
 		"none is lost.\nThe 39 counted spans stand for about 780: samplers discarded the others before the daemon.\n": func(s *status.Status) {
-			s.Books.AdjustedCount = 780
+			s.Accounting.AdjustedCount = 780
 		},
 		"none is lost.\nSDKs report that they sampled 39 of 871 started spans. The others are not counted here.\n": func(s *status.Status) {
 			s.SDKs = &sdkmetrics.Sums{Started: 871, Sampled: 39}
 		},
 		"Every received span is accounted for, and none is lost.\n\n": func(*status.Status) {},
 	} {
-		s := &status.Status{Spans: status.Spans{Books: status.Books{
+		s := &status.Status{Spans: status.Spans{Accounting: status.Accounting{
 			Received: 39, Aggregated: 39, AdjustedCount: 39, Balanced: true,
 		}}}
 		change(s)
@@ -253,7 +253,7 @@ func TestRender_Sampling(t *testing.T) {
 
 // TestRender_IgnoredSpansAreNotLost covers dropped spans that are not losses.
 func TestRender_IgnoredSpansAreNotLost(t *testing.T) {
-	s := &status.Status{Spans: status.Spans{Books: status.Books{
+	s := &status.Status{Spans: status.Spans{Accounting: status.Accounting{
 		Received: 9, Aggregated: 4, Balanced: true, Dropped: map[string]uint64{"ignored": 3, "left_to_agent": 2},
 	}}}
 	if text := statustext.Render(s, nil, false); !strings.Contains(text, "none is lost") {

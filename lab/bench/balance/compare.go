@@ -76,8 +76,8 @@ func compare(out io.Writer, o options, l load, drainers int) error {
 	stats := balanced.engine.balancer.Stats()
 	static.engine.stop()
 	balanced.engine.stop()
-	fmt.Fprintf(out, "%d partitions, %d moves, %d spreads, %d gathers\n", stats.Partitions, stats.Moves,
-		stats.Spreads, stats.Gathers)
+	fmt.Fprintf(out, "%d partitions, %d moves, %d splits, %d merges\n", stats.Partitions, stats.Moves,
+		stats.Splits, stats.Merges)
 	fmt.Fprintf(out, "with a core for each drainer, by the busiest one's share: %+.0f%%\n",
 		percent(busiest(static.all)/busiest(balanced.all)))
 	fmt.Fprintf(out, "balanced vs static: %+.0f%%, load ratio %.2f -> %.2f\n", percent(median(gains)),

@@ -55,9 +55,9 @@ func aFloodAllocatesNothing(t *testing.T, shape string) {
 	}
 	p.Close()
 	timed.aggregator.Stop()
-	if stats := timed.aggregator.Stats(); stats.Aggregated() != timed.taken() || stats.Held != 0 {
+	if stats := timed.aggregator.Stats(); stats.Aggregated() != timed.taken() || stats.Pending != 0 {
 		t.Errorf("%d spans were taken, %d counted and %d are held", timed.taken(), stats.Aggregated(),
-			stats.Held)
+			stats.Pending)
 	}
 }
 

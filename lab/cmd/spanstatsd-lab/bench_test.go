@@ -65,15 +65,15 @@ func addNames(names map[string]bool, prefix string, object map[string]any) {
 // checkReport checks the properties that the reports of all workloads share.
 func checkReport(t *testing.T, r *bench.Report, wanted uint64) {
 	t.Helper()
-	b := &r.Books
+	b := &r.Accounting
 	var dropped uint64
 	for _, spans := range r.Dropped {
 		dropped += spans
 	}
 	switch {
-	case !b.Balanced || b.Received != b.Aggregated+b.Dropped || b.Aggregated != b.Flushed+b.Unsent+b.Held:
+	case !b.Balanced || b.Received != b.Aggregated+b.Dropped || b.Aggregated != b.Flushed+b.Unsent+b.Pending:
 		t.Errorf("the books do not balance: %+v", *b)
-	case b.Dropped != dropped || r.SpansAccepted != b.Aggregated || b.Held != 0:
+	case b.Dropped != dropped || r.SpansAccepted != b.Aggregated || b.Pending != 0:
 		t.Errorf("the figures contradict the books %+v: %d dropped, %d accepted", *b, dropped,
 			r.SpansAccepted)
 	case r.AgentHits == nil || *r.AgentHits != r.SpansAccepted || !*r.HitsEqualAccepted:
@@ -202,7 +202,7 @@ func TestBench_Traces(t *testing.T) {
 				t.Errorf("%d hits and %d left to the agent, of %d requests with %d spans to count",
 					*r.AgentHits, traces.LeftToAgent, requests, traces.CountedPerRequest)
 			}
-			switch b := r.Books; {
+			switch b := r.Accounting; {
 			case name == "left" && (b.Received != 0 || traces.LeftToAgent == 0):
 				t.Errorf("of requests that are too large %d spans were received, %d left to the agent",
 					b.Received, traces.LeftToAgent)
@@ -253,8 +253,8 @@ func TestBench_RunningDaemon(t *testing.T) {
 	if report.AgentHits != nil || report.HitsEqualAccepted != nil {
 		t.Error("there is a figure of an agent that is not ours")
 	}
-	if report.Books.Received != 10000 || report.SpansAccepted != 10000 {
-		t.Errorf("the daemon received %d and accepted %d spans of 10000", report.Books.Received,
+	if report.Accounting.Received != 10000 || report.SpansAccepted != 10000 {
+		t.Errorf("the daemon received %d and accepted %d spans of 10000", report.Accounting.Received,
 			report.SpansAccepted)
 	}
 	again, _ := measured(t, "--spans=100", "--batch=10", "--daemon="+at, "--socket="+socket)

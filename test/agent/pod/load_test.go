@@ -47,7 +47,7 @@ func TestLoad_SendsEachRequestOnce(t *testing.T) {
 	}
 }
 
-func TestShare(t *testing.T) {
+func TestLoad_Share(t *testing.T) {
 	w := window{}
 	if w.share(0.99) != 0 {
 		t.Error("nothing has a latency")

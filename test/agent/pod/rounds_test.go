@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestOrder checks that each side has each position equally often, and follows the same side at most
+// TestRounds_Order checks that each side has each position equally often, and follows the same side at most
 // half of the time.
-func TestOrder(t *testing.T) {
+func TestRounds_Order(t *testing.T) {
 	for sides := 1; sides <= 5; sides++ {
 		var places, follows [5][5]int
 		for round := range 2 * sides {

@@ -44,7 +44,7 @@ func startDaemon(t testing.TB, agent string, edit func(*datadog.Config)) *runnin
 }
 
 // stop stops the daemon and returns its accounting and its trace request counters.
-func (d *runningDaemon) stop(t *testing.T) (status.Books, counters) {
+func (d *runningDaemon) stop(t *testing.T) (status.Accounting, counters) {
 	t.Helper()
 	c := d.counters(t)
 	return d.Stop(), c

@@ -70,7 +70,7 @@ func compareLabels(t *testing.T, s setting, sameBins bool, run func(*pair, setti
 }
 
 // end stops everything and returns the daemon's accounting.
-func (p *pair) end(t *testing.T) status.Books {
+func (p *pair) end(t *testing.T) status.Accounting {
 	t.Helper()
 	p.fork.wait()
 	books, counters := p.daemon.stop(t)

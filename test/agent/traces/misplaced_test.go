@@ -29,10 +29,10 @@ func (p *fakePayload) sayAllButTypes() {
 	}
 }
 
-// TestMisplacedEmptyString uses v0.5 bodies in which only spans without a type refer to the empty
+// TestEmptyString_Misplaced uses v0.5 bodies in which only spans without a type refer to the empty
 // string, at any position in the string table. They must be counted like in the agent, which counts
 // more spans than with the empty string in the first position.
-func TestMisplacedEmptyString(t *testing.T) {
+func TestEmptyString_Misplaced(t *testing.T) {
 	o := makeOracle()
 	policy := agentPolicy(t, o.conf)
 	now := time.Now()

@@ -67,9 +67,9 @@ func repeatedSpan(rnd *rand.Rand, now time.Time) []byte {
 	return append(msgp.AppendMapHeader(nil, n), written...)
 }
 
-// TestRepeatedFields checks that the value of a repeated field is the one that counts for the agent, or
+// TestFields_Repeated checks that the value of a repeated field is the one that counts for the agent, or
 // that the body is left to the agent.
-func TestRepeatedFields(t *testing.T) {
+func TestFields_Repeated(t *testing.T) {
 	o := makeOracle()
 	policy := agentPolicy(t, o.conf)
 	now := time.Now()

@@ -40,9 +40,9 @@ func (p *proxied) say(bytes string, isAll bool) string {
 	return string(answer)
 }
 
-// TestOddRequests checks that unusual requests are counted exactly once, by the daemon or by the agent,
+// TestRequest_Unusual checks that unusual requests are counted exactly once, by the daemon or by the agent,
 // and get a response.
-func TestOddRequests(t *testing.T) {
+func TestRequest_Unusual(t *testing.T) {
 	body := string(trace())
 	request := func(method, path, header, body string) string {
 		return fmt.Sprintf("%s %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/msgpack\r\nContent-Length: %d\r\n%s\r\n%s", method, path, len(body), header, body)
@@ -175,9 +175,9 @@ func rudeAgent(t *testing.T, good *fakeAgent, rude func(net.Conn, *bufio.Reader)
 	return socket, met
 }
 
-// TestRudeAgents checks that, whatever an agent does to a request, the tracer gets a response or a
+// TestAgent_Misbehaving checks that, whatever an agent does to a request, the tracer gets a response or a
 // closed connection, the memory of the body is released, and a retry is not counted again.
-func TestRudeAgents(t *testing.T) {
+func TestAgent_Misbehaving(t *testing.T) {
 	small, large := trace(), padded(t, 3<<20) // larger than any socket buffer
 	answer := func(text string) func(net.Conn, *bufio.Reader) {
 		return func(conn net.Conn, from *bufio.Reader) {

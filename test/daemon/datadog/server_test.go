@@ -106,7 +106,7 @@ type proxied struct {
 	agent  *fakeAgent
 	client *http.Client
 	socket string
-	stop   func() status.Books
+	stop   func() status.Accounting
 }
 
 func start(t *testing.T, agent *fakeAgent, change func(*daemon.Config)) *proxied {
@@ -137,7 +137,7 @@ func prepare(t *testing.T, agent *fakeAgent, change func(*daemon.Config)) *proxi
 		return new(net.Dialer).DialContext(ctx, "unix", p.socket)
 	}}
 	p.client = &http.Client{Transport: transport}
-	p.stop = sync.OnceValue(func() status.Books {
+	p.stop = sync.OnceValue(func() status.Accounting {
 		transport.CloseIdleConnections()
 		books := d.Stop()
 		if !books.Balanced {
@@ -207,9 +207,9 @@ func (p *proxied) only(path string) request {
 
 const mark = "Datadog-Client-Computed-Stats"
 
-// TestCountedAndForwarded checks that the body is forwarded unchanged and marked, that the response is
+// TestRequest_CountedAndForwarded checks that the body is forwarded unchanged and marked, that the response is
 // returned unchanged, and that the span is in a payload for that tracer.
-func TestCountedAndForwarded(t *testing.T) {
+func TestRequest_CountedAndForwarded(t *testing.T) {
 	agent := startAgent(t)
 	agent.answer = func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Datadog-Rates-Payload-Version", "v7")
@@ -393,9 +393,9 @@ func (p *proxied) learned() {
 	p.t.Fatal("the daemon does not learn what the agent wants")
 }
 
-// TestAgentUnavailable: a tracer sees the same as without the daemon. Its spans are counted, and not again
+// TestAgent_Unavailable: a tracer sees the same as without the daemon. Its spans are counted, and not again
 // when it retries.
-func TestAgentUnavailable(t *testing.T) {
+func TestAgent_Unavailable(t *testing.T) {
 	agent := startAgent(t)
 	p := start(t, agent, nil)
 	agent.Close()
@@ -505,9 +505,9 @@ func TestAgentUnavailable_Permanently(t *testing.T) {
 	}
 }
 
-// TestFullRing checks that a request that exceeds the capacity of the ring is left to the agent
+// TestRequest_ExceedsRing checks that a request that exceeds the capacity of the ring is left to the agent
 // completely.
-func TestFullRing(t *testing.T) {
+func TestRequest_ExceedsRing(t *testing.T) {
 	agent := startAgent(t)
 	p := start(t, agent, func(c *daemon.Config) { c.Aggregate.RingSlots, c.Admit.MaxBatch = 256, 256 })
 	one := trace()
@@ -524,10 +524,10 @@ func TestFullRing(t *testing.T) {
 	}
 }
 
-// TestDropUnsampled checks that a trace rejected by sampling is counted and not forwarded, unless it
+// TestTrace_UnsampledNotForwarded checks that a trace rejected by sampling is counted and not forwarded, unless it
 // contains an error. That is the default if the agent supports it, and the number of dropped traces is
 // reported to the agent.
-func TestDropUnsampled(t *testing.T) {
+func TestTrace_UnsampledNotForwarded(t *testing.T) {
 	traces := func(priorities ...float64) []byte {
 		var all []any
 		for i, priority := range priorities {

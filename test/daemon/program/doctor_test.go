@@ -160,11 +160,11 @@ func everyReasonHasAFix(t *testing.T, at string) {
 			s := read()
 			before := doctor.Look(s, s.Version).Wrong()
 			counts(s)[reason]++
-			s.Books.Received += sum(s.Books.Dropped) - sum(read().Books.Dropped)
-			if more := sum(s.Destinations[0].Books.UnsentBy) - sum(read().Destinations[0].Books.UnsentBy); more > 0 {
-				s.Books.Received, s.Books.Aggregated = s.Books.Received+more, s.Books.Aggregated+more
+			s.Accounting.Received += sum(s.Accounting.Dropped) - sum(read().Accounting.Dropped)
+			if more := sum(s.Destinations[0].Accounting.UnsentBy) - sum(read().Destinations[0].Accounting.UnsentBy); more > 0 {
+				s.Accounting.Received, s.Accounting.Aggregated = s.Accounting.Received+more, s.Accounting.Aggregated+more
 				for i := range s.Destinations[1:] {
-					s.Destinations[i+1].Books.Held += more
+					s.Destinations[i+1].Accounting.Pending += more
 				}
 			}
 			isRight := false
@@ -177,8 +177,8 @@ func everyReasonHasAFix(t *testing.T, at string) {
 			}
 		}
 	}
-	try("dropped", func(s *status.Status) map[string]uint64 { return s.Books.Dropped })
-	try("unsent", func(s *status.Status) map[string]uint64 { return s.Destinations[0].Books.UnsentBy })
+	try("dropped", func(s *status.Status) map[string]uint64 { return s.Accounting.Dropped })
+	try("unsent", func(s *status.Status) map[string]uint64 { return s.Destinations[0].Accounting.UnsentBy })
 	try("closed", func(s *status.Status) map[string]uint64 { return s.Connections.Faults })
 	try("requests", func(s *status.Status) map[string]uint64 { return s.Receivers["otlp"].Requests })
 	right = right[:1]

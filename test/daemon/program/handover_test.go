@@ -200,7 +200,7 @@ func TestSocketActivation_UnknownSocketIsRejected(t *testing.T) {
 	cmd.Args = append([]string{"sh", "-c", `LISTEN_PID=$$ exec "$0" "$@"`, cmd.Path}, cmd.Args[1:]...)
 	cmd.Path = "/bin/sh"
 	out, err := cmd.CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "no flag names "+filepath.Join(dir, "other")) {
+	if err == nil || !strings.Contains(string(out), "no flag has the address "+filepath.Join(dir, "other")) {
 		t.Errorf("%v: %s", err, out)
 	}
 }

@@ -144,7 +144,7 @@ func floodReceivers(t *testing.T, confine confinement, limit, spans int, args []
 	release()
 	peak := peakResident(t, daemon.Process.Pid)
 	t.Logf("%s: %d MiB stated, at most %d MiB live, %d MiB resident; %d spans", source, stated>>20, most>>20, peak>>20,
-		filled.Books.Received)
+		filled.Accounting.Received)
 	if filled.Collapsed["whole_key"] == 0 {
 		t.Errorf("the table of aggregates was never full: %v", filled.Collapsed)
 	}

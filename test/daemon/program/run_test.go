@@ -249,8 +249,8 @@ func TestStop_WithoutAgent(t *testing.T) {
 	}
 }
 
-// TestSecondSignal interrupts a shutdown that waits for a hanging agent.
-func TestSecondSignal(t *testing.T) {
+// TestStop_SecondSignal interrupts a shutdown that waits for a hanging agent.
+func TestStop_SecondSignal(t *testing.T) {
 	dir := sockets(t)
 	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
 	socket := filepath.Join(dir, "s")
@@ -329,8 +329,8 @@ func TestSecondSignal_NothingLeft(t *testing.T) {
 	}
 }
 
-// TestTakeOver checks that a second daemon refuses a socket in use and replaces a stale one.
-func TestTakeOver(t *testing.T) {
+// TestSocket_InUseOrStale checks that a second daemon refuses a socket in use and replaces a stale one.
+func TestSocket_InUseOrStale(t *testing.T) {
 	dir := sockets(t)
 	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
 	socket := filepath.Join(dir, "s")

@@ -43,7 +43,7 @@ func TestStatus(t *testing.T) {
 	out, err := program(t, "status", "--url", url, "--json").Output()
 	var answer status.Status
 	if err != nil || json.Unmarshal(out, &answer) != nil || answer.Schema != status.StatusSchema ||
-		answer.Books.Flushed != 1 || len(answer.Clients) != 1 {
+		answer.Accounting.Flushed != 1 || len(answer.Clients) != 1 {
 		t.Errorf("--json: %v, %s", err, out)
 	}
 	origins := map[string]string{}

@@ -37,7 +37,7 @@ func TestWait(t *testing.T) {
 	for atMost := 300 * time.Millisecond; ; atMost *= 2 {
 		out, err := program(t, "wait", "idle", "--url", "http://"+addr, "--at-most",
 			atMost.String()).CombinedOutput()
-		if err != nil && strings.Contains(string(out), "tracers are connected: 1; raise --at-most") {
+		if err != nil && strings.Contains(string(out), "connections are still open: 1; raise --at-most") {
 			break
 		}
 		if err == nil || atMost > time.Minute { // a shorter wait can end before the first check

@@ -43,9 +43,9 @@ const (
 
 var (
 	// ErrNoRoom is the error of a body that does not fit into the free memory. The Body has the part that was read.
-	ErrNoRoom = errors.New("read body: no room")
+	ErrNoRoom = errors.New("read body: all memory for bodies is in use")
 	// ErrTooLarge is the error of a body over the limit for one body. It is a kind of ErrNoRoom.
-	ErrTooLarge = fmt.Errorf("%w for one that is so long", ErrNoRoom)
+	ErrTooLarge = fmt.Errorf("%w, or the body is larger than the maximum", ErrNoRoom)
 )
 
 // Read reads a body to its end. length is the Content-Length, or -1 if it is unknown. senderBytes has the bytes of all
@@ -73,8 +73,8 @@ func (p *Pool) Take(size int) *Body {
 	return &Body{buffer: buffer, Bytes: buffer.Bytes()[:0]}
 }
 
-// Held returns the bytes of all bodies in use.
-func (p *Pool) Held() int64 { return p.memory.Held() }
+// Used returns the bytes of all bodies in use.
+func (p *Pool) Used() int64 { return p.memory.Used() }
 
 // DropSpares frees the buffers that are kept for reuse.
 func (p *Pool) DropSpares() { p.memory.DropSpares() }

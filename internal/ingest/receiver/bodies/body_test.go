@@ -13,7 +13,7 @@ import (
 func TestBody_ContentLengthReservesNoMemory(t *testing.T) {
 	b := NewPool(25<<20, 64<<20)
 	from := io.MultiReader(bytes.NewReader(make([]byte, 100)), readerFunc(func([]byte) (int, error) {
-		if used := b.Held(); used > 2*FirstBuffer {
+		if used := b.Used(); used > 2*FirstBuffer {
 			t.Errorf("%d bytes are taken for 100 that came", used)
 		}
 		return 0, errors.New("the tracer is gone")
@@ -23,7 +23,7 @@ func TestBody_ContentLengthReservesNoMemory(t *testing.T) {
 		t.Error("a body that broke off was read")
 	}
 	held.Release()
-	if used := b.Held(); used != 0 {
+	if used := b.Used(); used != 0 {
 		t.Errorf("%d bytes are still taken", used)
 	}
 }
@@ -58,7 +58,7 @@ func TestBody_IsReadWhole(t *testing.T) {
 			head.Close()
 			head.Close() // http.Transport can close it twice
 			held.Release()
-			if used := b.Held(); used != 0 {
+			if used := b.Used(); used != 0 {
 				t.Fatalf("%d bytes, announced as %d: %d are still taken", size, length, used)
 			}
 		}
@@ -91,7 +91,7 @@ func TestMemory_HalfPerSender(t *testing.T) {
 		body.Release()
 	}
 	if err := read(&one); err != nil || one.Load() != FirstBuffer || other.Load() != 0 ||
-		b.Held() != FirstBuffer {
-		t.Errorf("%v; they have %d and %d of %d bytes", err, one.Load(), other.Load(), b.Held())
+		b.Used() != FirstBuffer {
+		t.Errorf("%v; they have %d and %d of %d bytes", err, one.Load(), other.Load(), b.Used())
 	}
 }

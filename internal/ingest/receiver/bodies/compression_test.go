@@ -94,8 +94,8 @@ func TestDecompress_AllCompressions(t *testing.T) {
 			}
 		}
 	}
-	if pool.Held() != 0 {
-		t.Errorf("%d bytes are held", pool.Held())
+	if pool.Used() != 0 {
+		t.Errorf("%d bytes are held", pool.Used())
 	}
 }
 
@@ -129,8 +129,8 @@ func TestDecompress_Truncated(t *testing.T) {
 			}
 		}
 	}
-	if pool.Held() != 0 {
-		t.Errorf("%d bytes are held", pool.Held())
+	if pool.Used() != 0 {
+		t.Errorf("%d bytes are held", pool.Used())
 	}
 }
 
@@ -177,14 +177,14 @@ func TestMemoryLimit_DecompressionBomb(t *testing.T) {
 				var inflater bodies.Decompressor
 				took := allocated(func() {
 					plain, err := inflater.Decompress(packed, with, &pool)
-					if !errors.Is(err, bodies.ErrTooLarge) || pool.Held() > most+most/3 {
-						t.Errorf("%s in %s: %v, with %d bytes of the pool", name, with, err, pool.Held())
+					if !errors.Is(err, bodies.ErrTooLarge) || pool.Used() > most+most/3 {
+						t.Errorf("%s in %s: %v, with %d bytes of the pool", name, with, err, pool.Used())
 					}
 					plain.Release()
 				})
-				if bound := uint64(bodies.DecompressorBytes + 6*most); took > bound || pool.Held() != 0 {
+				if bound := uint64(bodies.DecompressorBytes + 6*most); took > bound || pool.Used() != 0 {
 					t.Errorf("%s in %s took %d bytes, more than %d; %d are held", name, with, took, bound,
-						pool.Held())
+						pool.Used())
 				}
 			}
 		}
@@ -262,8 +262,8 @@ func TestDecompress_HeaderReservesNoMemory(t *testing.T) {
 			}
 			plain.Release()
 		})
-		if most := uint64(bodies.DecompressorBytes + 4*maxBody); took > most || pool.Held() != 0 {
-			t.Errorf("%s of %x took %d bytes, and %d are held", h.with, h.message, took, pool.Held())
+		if most := uint64(bodies.DecompressorBytes + 4*maxBody); took > most || pool.Used() != 0 {
+			t.Errorf("%s of %x took %d bytes, and %d are held", h.with, h.message, took, pool.Used())
 		}
 	}
 }
@@ -287,8 +287,8 @@ func FuzzInflate(f *testing.F) {
 		if errors.Is(err, bodies.ErrNoRoom) && !errors.Is(err, bodies.ErrTooLarge) {
 			t.Error(err)
 		}
-		if plain.Release(); pool.Held() != 0 {
-			t.Errorf("%d bytes are held", pool.Held())
+		if plain.Release(); pool.Used() != 0 {
+			t.Errorf("%d bytes are held", pool.Used())
 		}
 	})
 }

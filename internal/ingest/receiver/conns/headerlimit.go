@@ -13,7 +13,7 @@ const (
 	MaxHeaderLines = 128
 )
 
-var errManyLines = errors.New("read header: it has more lines than any tracer sends")
+var errManyLines = errors.New("read header: too many lines")
 
 // http2Preface is the beginning of an HTTP/2 connection. The header lines of HTTP/2 are not counted.
 const http2Preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"

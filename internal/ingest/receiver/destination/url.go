@@ -49,8 +49,7 @@ func (p *Protocol) Parse(text string) (URL, error) {
 // TrustIn makes the authorities in a file verify the upstream's certificate.
 func (p *Protocol) TrustIn(to *URL, file string) (err error) {
 	if !to.scheme.IsTLS {
-		return fmt.Errorf("check %[1]s-ca: there is no destination that speaks TLS; give one in --%[1]s, "+
-			"or leave --%[1]s-ca out", p.Flag)
+		return fmt.Errorf("check %[1]s-ca: --%[1]s is not a URL with TLS; give one, or remove --%[1]s-ca", p.Flag)
 	}
 	to.authorities, err = check.Authorities(p.Flag+"-ca", file)
 	return err //nolint:wrapcheck // it says what to do
@@ -96,17 +95,17 @@ func (u *URL) Advise(err error) error {
 	advice := ""
 	switch {
 	case errors.As(err, &unknown):
-		advice = "give the certificate of its authority with --" + u.protocol.Flag + "-ca"
+		advice = "give the certificate of its CA in --" + u.protocol.Flag + "-ca"
 	case errors.As(err, &misnamed):
-		advice = "name it in --" + u.protocol.Flag + " as its certificate does"
+		advice = "use a host name of its certificate in --" + u.protocol.Flag
 	case errors.As(err, &invalid):
-		advice = "have its certificate renewed, or look at the clock"
+		advice = "renew its certificate, or check the clock"
 	case errors.As(err, &noTLS), errors.Is(err, http.ErrSchemeMismatch):
-		advice = "it speaks no TLS there: give a URL without in --" + u.protocol.Flag + ", or its port for TLS"
+		advice = "the server does not use TLS on this port; change the scheme or the port in --" + u.protocol.Flag
 	case errors.As(err, &op) && op.Op == "remote error": // an alert of the peer, in crypto/tls
-		advice = "look at its log: it ended TLS. A certificate of its clients, if it asks, is not shown"
+		advice = "the server ended the TLS handshake; see its log. spanstatsd sends no client certificate"
 	case errors.As(err, &op) && op.Op == "dial":
-		advice = "look whether it runs, and listens where --" + u.protocol.Flag + " says"
+		advice = "check that the server is running, and that --" + u.protocol.Flag + " is its address"
 	default:
 		return err
 	}

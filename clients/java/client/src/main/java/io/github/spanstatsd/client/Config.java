@@ -48,22 +48,22 @@ public final class Config {
     private void check() {
         int pathBytes = orDefault(socket, "").getBytes(StandardCharsets.UTF_8).length;
         if (pathBytes > MOST_PATH_BYTES) {
-            throw new IllegalArgumentException("the socket's path has " + pathBytes + " bytes, an address has room for "
-                    + MOST_PATH_BYTES + ": choose a shorter one");
+            throw new IllegalArgumentException("socket has " + pathBytes + " bytes; choose a path of at most "
+                    + MOST_PATH_BYTES);
         }
         if (bufferBytes < 2 * Buffer.BYTES || bufferBytes > 1 << 30) {
-            throw new IllegalArgumentException("bufferBytes is " + bufferBytes + ": choose " + 2 * Buffer.BYTES + " to " + (1 << 30));
+            throw new IllegalArgumentException("bufferBytes is " + bufferBytes + "; choose " + 2 * Buffer.BYTES + " to " + (1 << 30));
         }
         if (maxKept < 0 || maxKept > 1 << 30) {
-            throw new IllegalArgumentException("maxKept is " + maxKept + ": choose 0 to " + (1 << 30));
+            throw new IllegalArgumentException("maxKept is " + maxKept + "; choose 0 to " + (1 << 30));
         }
         if (maxKeys < 0 || maxKeys > 1 << 16) {
-            throw new IllegalArgumentException("maxKeys is " + maxKeys + ": choose 0 to " + (1 << 16));
+            throw new IllegalArgumentException("maxKeys is " + maxKeys + "; choose 0 to " + (1 << 16));
         }
         for (Duration d : new Duration[] {maxAge, maxBackoff, maxAway}) {
             if (d.compareTo(Duration.ofMillis(1)) < 0 || d.compareTo(Duration.ofDays(1)) > 0) {
                 throw new IllegalArgumentException("maxAge, maxBackoff and maxAway are " + maxAge + ", " + maxBackoff + " and "
-                        + maxAway + ": choose from a millisecond to a day");
+                        + maxAway + "; choose from a millisecond to a day");
             }
         }
     }

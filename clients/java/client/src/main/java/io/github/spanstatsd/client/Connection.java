@@ -187,14 +187,14 @@ final class Connection {
     private void handle(Unpack message) throws IOException {
         int type = message.type();
         if (welcome == null ? type != 2 && type != 8 : type != 3 && type != 7 && type != 8) {
-            throw Ending.of("the daemon sent message " + type + ", which it may not");
+            throw Ending.of("the daemon sent an unexpected message of type " + type);
         }
         switch (type) {
             case 2:
                 Welcome greeting = Welcome.read(message);
                 if (greeting.version != VERSION) {
-                    throw Ending.of("the daemon speaks version " + greeting.version + " of the protocol, this client " + VERSION
-                            + ": upgrade the older");
+                    throw Ending.of("the daemon supports version " + greeting.version + " of the protocol, this client version "
+                            + VERSION + "; upgrade the older one");
                 }
                 welcome = greeting;
                 take(greeting.features);
@@ -259,7 +259,7 @@ final class Connection {
             ending = Ending.of(e.getMessage());
         }
         if (ending == null) {
-            ending = Ending.of("the daemon does not say bye");
+            ending = Ending.of("the daemon did not end the connection in time");
         }
     }
 
@@ -269,7 +269,7 @@ final class Connection {
         selector.selectNow(); // makes the selector release the channel
         for (CompletableFuture<Void> flush : asked.values()) {
             flush.completeExceptionally(
-                    new FlushException("flush spans: the connection ended before the daemon answered: flush again"));
+                    new FlushException("flush spans: the connection ended before the daemon responded; flush again"));
         }
     }
 

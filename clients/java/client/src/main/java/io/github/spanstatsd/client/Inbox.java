@@ -49,7 +49,7 @@ final class Inbox {
         }
         long length = ByteBuffer.wrap(bytes, from, LENGTH).getInt() & 0xffffffffL;
         if (length > LONGEST || length == 0) {
-            throw Unpack.malformed("one of " + length + " bytes, where a daemon sends at most " + LONGEST);
+            throw Unpack.malformed(length + " bytes; the maximum is " + LONGEST);
         }
         if (to - from - LENGTH < length) {
             return null;

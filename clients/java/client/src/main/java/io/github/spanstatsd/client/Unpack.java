@@ -90,7 +90,7 @@ final class Unpack {
         }
         long number = unsigned();
         if (Long.compareUnsigned(number, most) > 0) {
-            throw malformed("a number beyond " + Long.toUnsignedString(most));
+            throw malformed("a number above " + Long.toUnsignedString(most));
         }
         return number;
     }
@@ -228,7 +228,7 @@ final class Unpack {
             case 0xd9: case 0xda: case 0xdb:
                 return wide(1 << lead - 0xd9);
             default:
-                throw malformed("a byte that stands for nothing");
+                throw malformed("invalid byte");
         }
     }
 
@@ -247,7 +247,7 @@ final class Unpack {
 
     private int take(long length) throws IOException {
         if (length > end - at || length < 0) {
-            throw malformed("it ends too early");
+            throw malformed("unexpected end");
         }
         int from = at;
         at += (int) length;

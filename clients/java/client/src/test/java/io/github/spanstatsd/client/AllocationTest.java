@@ -30,7 +30,7 @@ class AllocationTest {
     }
 
     @Test
-    void publishingAllocatesNothing() throws Exception {
+    void publish_allocatesNothing() throws Exception {
         try (FakeDaemon d = new FakeDaemon().start()) {
             SpanstatsClient c = Samples.open(d, b -> b.bufferBytes(64 << 20));
             Samples.eventually("it is connected", () -> c.stats().connected());
@@ -82,7 +82,7 @@ class AllocationTest {
      * messages.
      */
     @Test
-    void keepingAllocatesNothing() throws Exception {
+    void keptSpans_allocateNothing() throws Exception {
         try (FakeDaemon d = new FakeDaemon()) {
             d.settles = d.remembers = true;
             d.start();
@@ -106,7 +106,7 @@ class AllocationTest {
 
     /** Keys without a number are written in full, without allocation. */
     @Test
-    void wholeKeysAllocateNothing() throws Exception {
+    void unnumberedKeys_allocateNothing() throws Exception {
         try (FakeDaemon d = new FakeDaemon().start()) {
             SpanstatsClient c = Samples.open(d, b -> b.bufferBytes(64 << 20).maxKeys(0));
             Labels[] labels = new Labels[200];

@@ -37,7 +37,7 @@ class BufferTest {
 
     /** Written snapshots of any shape are decoded to the same values. */
     @Test
-    void saysWhatItWasTold() {
+    void snapshots_decodeToSameValues() {
         for (int round = 0; round < 50; round++) {
             Counts model = new Counts();
             Counts got = new Counts();
@@ -51,7 +51,7 @@ class BufferTest {
 
     /** Invalid weights are replaced by the nearest weight that the daemon accepts. */
     @Test
-    void bendsWeights() {
+    void invalidWeight_isReplacedByNearestValid() {
         double[][] cases = {{0, 1}, {-3, 1}, {Double.NaN, 1}, {Double.POSITIVE_INFINITY, 1L << 32}, {Double.NEGATIVE_INFINITY, 1},
                 {1e12, 1L << 32}, {0.25, 0.25}, {Double.MIN_VALUE, Double.MIN_VALUE}};
         for (double[] c : cases) {
@@ -75,7 +75,7 @@ class BufferTest {
      * contain every span once.
      */
     @Test
-    void isHandedOverByWholeMessages() {
+    void cut_atAnyOffset_deliversEachSpanOnce() {
         Counts model = new Counts();
         Buffer whole = filled(model, 700);
         byte[] bytes = copy(whole.bytes()).array();
@@ -106,7 +106,7 @@ class BufferTest {
 
     /** The rest of a cut buffer can be cut again. */
     @Test
-    void isCutAgain() {
+    void cut_restCanBeCutAgain() {
         Counts model = new Counts();
         Counts got = new Counts();
         Buffer buffer = filled(model, 700);
@@ -121,7 +121,7 @@ class BufferTest {
     }
 
     @Test
-    void buffersHaveOneOwner() throws Exception {
+    void pool_buffersHaveOneOwner() throws Exception {
         Pool pool = new Pool(5 * Buffer.BYTES, 0);
         int[] owners = new int[5];
         List<String> wrong = java.util.Collections.synchronizedList(new ArrayList<>());
@@ -149,7 +149,7 @@ class BufferTest {
      * the same buffer is on top again (ABA).
      */
     @Test
-    void aHeadThatCameBackIsAnother() {
+    void pool_detectsReusedHead() {
         long head = Pool.changed(7, 3);
         assertEquals(3, (int) head);
         assertTrue(Pool.changed(head, 3) != head);
@@ -159,7 +159,7 @@ class BufferTest {
      * Memory for kept spans is allocated when needed, and does not take buffers from unsent spans.
      */
     @Test
-    void memoryForWhatIsKeptIsBounded() {
+    void pool_memoryForKeptSpansIsBounded() {
         Pool pool = new Pool(2 * Buffer.BYTES, 3 * Buffer.BYTES + 5);
         int kept = 0;
         for (; pool.ensureSpare(kept + 1); kept++) assertTrue(pool.take(null) != null);
@@ -171,7 +171,7 @@ class BufferTest {
     }
 
     @Test
-    void sealedComeInOrder() {
+    void sealedBuffers_keepOrder() {
         Pool pool = new Pool(4 * Buffer.BYTES, 0);
         List<Buffer> sealed = new ArrayList<>();
         for (int i = 0; i < 3; i++) pool.seal(pool.take(null));

@@ -24,7 +24,7 @@ class ClientTest {
      * objects and encoded keys.
      */
     @Test
-    void arrivesAsPublished() throws Exception {
+    void publish_spansArriveUnchanged() throws Exception {
         for (int mostKeys : new int[] {4096, 40, 0}) {
             try (FakeDaemon d = new FakeDaemon().start()) {
                 d.maxKeys = 8192;
@@ -68,7 +68,7 @@ class ClientTest {
 
     /** Unique keys are not learned, and recurring keys among them are. */
     @Test
-    void aFloodLeavesRoom() throws Exception {
+    void uniqueKeys_areNotLearned() throws Exception {
         try (FakeDaemon d = new FakeDaemon().start()) {
             SpanstatsClient c = Samples.open(d, b -> b.bufferBytes(64 << 20));
             for (int i = 0; i < 50_000; i++) {
@@ -84,7 +84,7 @@ class ClientTest {
     }
 
     @Test
-    void refusesWhatHasNoRoom() throws Exception {
+    void publish_withFullBuffer_isRefused() throws Exception {
         try (FakeDaemon d = new FakeDaemon()) {
             SpanstatsClient c = Samples.open(d, b -> b.bufferBytes(4 * Buffer.BYTES));
             int offered = 0;
@@ -102,7 +102,7 @@ class ClientTest {
 
     /** Spans refused without a daemon are reported to the next daemon, once. */
     @Test
-    void reportsWhatWasLostWhileAway() throws Exception {
+    void refusedSpans_areReportedToNextDaemon() throws Exception {
         try (FakeDaemon d = new FakeDaemon()) {
             SpanstatsClient c = Samples.open(d, b -> b.bufferBytes(2 * Buffer.BYTES));
             int offered = 0;
@@ -118,7 +118,7 @@ class ClientTest {
     }
 
     @Test
-    void flushes() throws Exception {
+    void flush_completesWithReply() throws Exception {
         try (FakeDaemon d = new FakeDaemon().start()) {
             SpanstatsClient c = Samples.open(d, b -> {});
             for (int n = 1; n <= 3; n++) {
@@ -156,7 +156,7 @@ class ClientTest {
      * ones fail immediately.
      */
     @Test
-    void flushesThatWaitForADaemonAreBounded() throws Exception {
+    void flush_withoutDaemon_isBounded() throws Exception {
         try (FakeDaemon d = new FakeDaemon()) {
             SpanstatsClient c = Samples.open(d, b -> {});
             for (int i = 0; i < 3 * Flushes.MOST; i++) {
@@ -179,7 +179,7 @@ class ClientTest {
      * it.
      */
     @Test
-    void waitsForItsOrigin() throws Exception {
+    void origin_availableLater() throws Exception {
         try (FakeDaemon d = new FakeDaemon().start()) {
             CompletableFuture<Origin> origin = new CompletableFuture<>();
             SpanstatsClient c = Samples.open(d, b -> b.origin(origin));
@@ -216,7 +216,7 @@ class ClientTest {
 
     /** An agent stops accepting statistics, and starts again. */
     @Test
-    void goesByWhatIsWanted() throws Exception {
+    void statistics_notWanted() throws Exception {
         try (FakeDaemon d = new FakeDaemon().start()) {
             SpanstatsClient c = Samples.open(d, b -> {});
             assertTrue(c.features().stats() && c.features().peerTags().isEmpty());
@@ -247,7 +247,7 @@ class ClientTest {
 
     /** Changing a tag list after the call has no effect. */
     @Test
-    void listsOfTagsMayBeUsedAgain() throws Exception {
+    void tagList_canBeReused() throws Exception {
         try (FakeDaemon d = new FakeDaemon().start()) {
             SpanstatsClient c = Samples.open(d, b -> {});
             Tags tags = new Tags();
@@ -272,7 +272,7 @@ class ClientTest {
     }
 
     @Test
-    void refusesAConfigThatCannotWork() {
+    void invalidConfig_isRejected() {
         Config.Builder[] builders = {
             Config.builder().socket("/" + "x".repeat(107)), Config.builder().bufferBytes(100_000), Config.builder().bufferBytes(-1),
             Config.builder().maxKept(-1), Config.builder().maxKept(Integer.MAX_VALUE), Config.builder().maxKeys(-1), Config.builder().maxKeys(1 << 20), Config.builder().maxAge(Duration.ofSeconds(-1)),

@@ -19,7 +19,7 @@ class CutTest extends Keeping {
      * the test tries increasing amounts.
      */
     @Test
-    void whatWasCutIsSentOnce() throws Exception {
+    void cutBuffer_isSentOnce() throws Exception {
         for (int before = 0; before < 20; before++) {
             next = 0;
             cut(before, before % 2 == 0);
@@ -85,7 +85,7 @@ class CutTest extends Keeping {
 
     /** The same without a following daemon: each span is counted exactly once. */
     @Test
-    void whatWasCutIsInTheBooks() throws Exception {
+    void cutBuffer_withoutNextDaemon_isCountedOnce() throws Exception {
         for (int before = 0; before < 10; before++) {
             next = 0;
             try (FakeDaemon d = daemon()) {

@@ -65,7 +65,7 @@ class DaemonTest {
 
     /** check-client finds nothing malformed, dropped, or in another than the canonical form. */
     @Test
-    void isWellByTheDaemonsOwnReading() throws Exception {
+    void checkClient_findsNothing() throws Exception {
         Path output = directory.resolve("check.txt");
         Process check = startProgram(output, PROGRAM + "-lab", "check-client", "--connections", "1", "--json", "--quiet", "--socket", socket.toString());
         SpanstatsClient c = open(Duration.ofMillis(1));
@@ -90,7 +90,7 @@ class DaemonTest {
 
     /** The daemon is shut down gracefully several times under load: every sent span is counted. */
     @Test
-    void daemonsThatStopCountAllThatWasSent() throws Exception {
+    void gracefulShutdown_countsEverySentSpan() throws Exception {
         try (Daemon daemon = new Daemon()) {
             daemon.start();
             SpanstatsClient c = open(Duration.ofMillis(1));
@@ -124,7 +124,7 @@ class DaemonTest {
      * not handed over are sent to that.
      */
     @Test
-    void whatAKilledDaemonTookIsTold() throws Exception {
+    void killedDaemon_lossesAreReportedToNext() throws Exception {
         try (Daemon daemon = new Daemon()) {
             daemon.start();
             SpanstatsClient c = open(Duration.ofMillis(1));

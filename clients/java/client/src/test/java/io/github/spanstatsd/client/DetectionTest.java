@@ -13,7 +13,7 @@ class DetectionTest {
     private static final String ID = "0123456789abcdef".repeat(4);
 
     @Test
-    void goesByTheVariables() {
+    void environmentVariables_areUsed() {
         Map<String, String> otel = Map.of("OTEL_SERVICE_NAME", "named", "OTEL_RESOURCE_ATTRIBUTES",
                 "service.name=other, service.version=2 ,deployment.environment=staging,=x,y,host.name=h");
         Map<String, String> fields = Detection.of(otel).build().fields();
@@ -37,7 +37,7 @@ class DetectionTest {
     }
 
     @Test
-    void findsTheContainer() throws Exception {
+    void containerId_isFound() throws Exception {
         Path proc = Files.createTempDirectory("proc");
         assertEquals("", Detection.containerId(proc));
         String[][] cgroups = {

@@ -36,7 +36,7 @@ class ExitTest {
     }
 
     @Test
-    void theLastSpansAreSent() throws Exception {
+    void exit_sendsLastSpans() throws Exception {
         try (FakeDaemon d = new FakeDaemon().start()) {
             assertEquals(0, run(d.socket.toString(), "end of main"));
             assertEquals(77, d.spans());

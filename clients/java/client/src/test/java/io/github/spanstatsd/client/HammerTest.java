@@ -84,7 +84,7 @@ class HammerTest {
      * counter.
      */
     @Test
-    void daemonsThatStopAndPause() throws Exception {
+    void load_withDaemonsThatStopAndPause() throws Exception {
         try (FakeDaemon d = new FakeDaemon().start()) {
             SpanstatsClient c = Samples.open(d, b -> b.bufferBytes(8 * Buffer.BYTES).maxAge(Duration.ofMillis(1)).maxAway(Duration.ofMillis(2)));
             Load load = new Load(c, false);
@@ -125,7 +125,7 @@ class HammerTest {
      * span is counted twice.
      */
     @Test
-    void daemonsThatAreKilled() throws Exception {
+    void load_withKilledDaemons() throws Exception {
         try (FakeDaemon d = new FakeDaemon().start()) {
             SpanstatsClient c = Samples.open(d, b -> b.maxAge(Duration.ofMillis(1)));
             Load load = new Load(c, false);
@@ -148,7 +148,7 @@ class HammerTest {
      * and the next one receives the rest.
      */
     @Test
-    void daemonsThatAreKilledAndAsked() throws Exception {
+    void load_withKilledDaemonsAndReplay() throws Exception {
         try (FakeDaemon d = new FakeDaemon()) {
             d.settles = d.remembers = true;
             d.start();
@@ -175,7 +175,7 @@ class HammerTest {
      * sent by number or in full.
      */
     @Test
-    void tablesThatGrow() throws Exception {
+    void load_withGrowingTables() throws Exception {
         try (FakeDaemon d = new FakeDaemon()) {
             d.maxKeys = 8192;
             d.maxKeyBytes = 8 << 20;

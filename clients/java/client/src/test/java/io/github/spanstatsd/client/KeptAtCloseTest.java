@@ -20,7 +20,7 @@ class KeptAtCloseTest extends Keeping {
      * accept the spans.
      */
     @Test
-    void closeWaitsUntilAllIsSettled() throws Exception {
+    void close_waitsForSettlement() throws Exception {
         for (boolean isTaken : new boolean[] {true, false}) {
             try (FakeDaemon d = daemon()) {
                 next = 0;
@@ -50,7 +50,7 @@ class KeptAtCloseTest extends Keeping {
 
     /** If the daemon never replies, close ends gracefully within its timeout. */
     @Test
-    void closeSaysWhatItCouldNotSeeSettled() throws Exception {
+    void close_withoutReply_reportsUnsettledSpans() throws Exception {
         try (FakeDaemon d = daemon()) {
             List<String> heard = Collections.synchronizedList(new ArrayList<>());
             SpanstatsClient c = open(d, b -> b.listener((event, message) -> heard.add(event + " " + message)));
@@ -70,7 +70,7 @@ class KeptAtCloseTest extends Keeping {
      * spans, although the client is closing.
      */
     @Test
-    void closeWaitsForTheNextDaemon() throws Exception {
+    void close_afterCrash_resendsToNextDaemon() throws Exception {
         try (FakeDaemon d = daemon()) {
             SpanstatsClient c = open(d, b -> {});
             handOver(d, c, 10);
@@ -97,7 +97,7 @@ class KeptAtCloseTest extends Keeping {
      * No daemon follows: close ends after its timeout, and reports the number of unsettled spans.
      */
     @Test
-    void closeWithoutTheNextDaemon() throws Exception {
+    void close_withoutNextDaemon_endsAfterTimeout() throws Exception {
         try (FakeDaemon d = daemon()) {
             SpanstatsClient c = open(d, b -> {});
             handOver(d, c, 10);

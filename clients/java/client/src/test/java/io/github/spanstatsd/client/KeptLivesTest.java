@@ -31,7 +31,7 @@ class KeptLivesTest {
     private long offered;
 
     @Test
-    void everySpanIsDeliveredOnceOrInABook() throws Exception {
+    void restarts_everySpanIsDeliveredOnceOrCounted() throws Exception {
         for (long seed : SEEDS) {
             published.clear();
             delivered.clear();

@@ -16,7 +16,7 @@ import org.junit.jupiter.api.Test;
 /** The handling of spans that were handed over, for each row of the protocol's table. */
 class KeptTest extends Keeping {
     @Test
-    void whatIsSettledIsNotAskedAbout() throws Exception {
+    void settledSpans_areNotAskedAbout() throws Exception {
         try (FakeDaemon d = daemon()) {
             SpanstatsClient c = open(d, b -> {});
             handOver(d, c, 10, 20);
@@ -50,7 +50,7 @@ class KeptTest extends Keeping {
     }
 
     @Test
-    void whoSaidByeAndIsGoneHasDeliveredAll() throws Exception {
+    void daemonExitsAfterBye_spansAreDelivered() throws Exception {
         try (FakeDaemon d = daemon()) {
             List<String> heard = Collections.synchronizedList(new ArrayList<>());
             SpanstatsClient c = open(d, b -> b.listener((event, message) -> heard.add(event.toString())));
@@ -72,7 +72,7 @@ class KeptTest extends Keeping {
 
     /** A daemon is killed after its bye, before it has delivered its spans. */
     @Test
-    void whoSaidByeMayBeKilledYet() throws Exception {
+    void daemonKilledAfterBye_spansAreAskedAbout() throws Exception {
         try (FakeDaemon d = daemon()) {
             SpanstatsClient c = open(d, b -> {});
             handOver(d, c, 10);
@@ -93,7 +93,7 @@ class KeptTest extends Keeping {
      * reported. Waiting spans are sent after replayed ones.
      */
     @Test
-    void theNextDaemonSaysWhatBecameOfThem() throws Exception {
+    void nextDaemon_reportsOutcomes() throws Exception {
         try (FakeDaemon d = daemon()) {
             List<String> heard = Collections.synchronizedList(new ArrayList<>());
             SpanstatsClient c = open(d, b -> b.listener((event, message) -> heard.add(event + " " + message)));
@@ -129,7 +129,7 @@ class KeptTest extends Keeping {
      * question is not repeated.
      */
     @Test
-    void asksUntilOneAnswers() throws Exception {
+    void question_isRepeatedUntilReply() throws Exception {
         try (FakeDaemon d = daemon()) {
             SpanstatsClient c = open(d, b -> {});
             handOver(d, c, 10);
@@ -156,7 +156,7 @@ class KeptTest extends Keeping {
 
     /** The daemon does not know the connection: replaying could count spans twice. */
     @Test
-    void nothingIsHandedOverAgainWhereNobodyKnows() throws Exception {
+    void unknownConnection_nothingIsResent() throws Exception {
         try (FakeDaemon d = daemon()) {
             SpanstatsClient c = open(d, b -> {});
             handOver(d, c, 10, 20);
@@ -180,7 +180,7 @@ class KeptTest extends Keeping {
      * them crashes.
      */
     @Test
-    void keepsNoMoreThanItMay() throws Exception {
+    void keptSpans_areBounded() throws Exception {
         for (int buffers : new int[] {0, 1, 3}) {
             try (FakeDaemon d = daemon()) {
                 next = 0;

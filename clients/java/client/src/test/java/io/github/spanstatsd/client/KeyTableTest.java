@@ -44,7 +44,7 @@ class KeyTableTest {
      * unknown key is not found.
      */
     @Test
-    void isAMap() throws Exception {
+    void numbers_matchMap() throws Exception {
         KeyTable table = table(3000);
         Map<String, Integer> model = new HashMap<>();
         Random r = new Random(4);
@@ -65,7 +65,7 @@ class KeyTableTest {
 
     /** Keys with equal hashes are distinguished. */
     @Test
-    void keysWithOneHashAreTwo() throws Exception {
+    void equalHashes_areDistinguished() throws Exception {
         assertEquals("Aa".hashCode(), "BB".hashCode());
         KeyTable table = table(100);
         EncodedKey one = key("Aa");
@@ -83,7 +83,7 @@ class KeyTableTest {
      * For labels chosen to have equal hashes, only a few keys are learned, and lookups stay fast.
      */
     @Test
-    void gathersFewKeysOfOneHash() throws Exception {
+    void equalHashes_fewKeysAreLearned() throws Exception {
         KeyTable table = table(4096);
         int learned = 0;
         for (int i = 0; i < 1024; i++) {
@@ -97,7 +97,7 @@ class KeyTableTest {
 
     /** Changes each label in turn, and expects another key. */
     @Test
-    void everyLabelTells() throws Exception {
+    void changedLabel_isAnotherKey() throws Exception {
         List<Consumer<Labels>> changes = new ArrayList<>();
         changes.add(l -> l.service("shopx"));
         changes.add(l -> l.operation("x"));
@@ -147,7 +147,7 @@ class KeyTableTest {
      * caller's strings.
      */
     @Test
-    void keepsNothingOfTheCaller() {
+    void callersLabels_areCopied() {
         String label = fresh("a label that nobody else has " + System.nanoTime());
         String copy = Key.copy(label);
         assertEquals(label, copy);
@@ -164,7 +164,7 @@ class KeyTableTest {
 
     /** The table obeys the daemon's limits, also if the next daemon's are lower. */
     @Test
-    void staysWithinItsLimits() throws Exception {
+    void limitsOfDaemon_areObeyed() throws Exception {
         KeyTable table = new KeyTable(4096);
         fill(table, 4096, 10);
         assertTrue(table.count() > 50 && table.count() <= 65536 / 2 / KeyTable.costOf(10), "before a daemon has said what it takes: " + table.count());
@@ -196,7 +196,7 @@ class KeyTableTest {
 
     /** Unique keys are not learned, however many there are; recurring keys are. */
     @Test
-    void learnsAtSecondSight() throws Exception {
+    void key_isLearnedAtSecondUse() throws Exception {
         KeyTable table = table(4096);
         int again = 0;
         for (int i = 1; i <= 100_000; i++) again += table.wasSeenBefore(i * 0x9e3779b1) ? 1 : 0;
@@ -206,7 +206,7 @@ class KeyTableTest {
 
     /** The number of slots for hashes grows with their number, and no hash is lost in that. */
     @Test
-    void notesAsManyAsCome() throws Exception {
+    void notedHashes_grow() throws Exception {
         KeyTable table = table(4096);
         for (int hash = 1; hash < 4096; hash++) assertFalse(table.wasSeenBefore(hash));
         for (int hash = 1; hash < 4096; hash++) assertTrue(table.wasSeenBefore(hash), "hash " + hash);
@@ -216,7 +216,7 @@ class KeyTableTest {
 
     /** Memory is allocated as needed, not in advance. */
     @Test
-    void beginsSmall() throws Exception {
+    void memory_isAllocatedAsNeeded() throws Exception {
         ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
         KeyTable[] tables = new KeyTable[10];
         long least = Long.MAX_VALUE;
@@ -233,7 +233,7 @@ class KeyTableTest {
      * grows.
      */
     @Test
-    void isReadWhileItGrows() throws Exception {
+    void lookup_whileTableGrows() throws Exception {
         List<EncodedKey> keys = new ArrayList<>();
         for (int i = 0; i < 4096; i++) keys.add(key("r" + i));
         for (int round = 0; round < 10; round++) {
@@ -274,7 +274,7 @@ class KeyTableTest {
 
     /** Many threads learn the same keys: each key gets one number. */
     @Test
-    void isOneForAllThreads() throws Exception {
+    void learn_byManyThreads_givesOneNumber() throws Exception {
         KeyTable table = table(2000);
         List<EncodedKey> keys = new ArrayList<>();
         for (int i = 0; i < 1000; i++) keys.add(key("r" + i));

@@ -21,7 +21,7 @@ class KeyWriterTest {
 
     /** Labels of any shape are encoded to the same bytes as by a simple encoder. */
     @Test
-    void isWhatAPlainEncoderWrites() {
+    void encode_equalsSimpleEncoder() {
         Random r = new Random(1);
         for (int i = 0; i < 3000; i++) {
             Samples.Span s = Samples.random(r);
@@ -34,7 +34,7 @@ class KeyWriterTest {
      * longest prefix of complete characters.
      */
     @Test
-    void cutsBetweenCharacters() {
+    void truncate_keepsCompleteCharacters() {
         Random r = new Random(2);
         for (int i = 0; i < 2000; i++) {
             String text = text(r, r.nextInt(40));
@@ -60,7 +60,7 @@ class KeyWriterTest {
      */
     @Test
     @SuppressWarnings("unchecked")
-    void cutsToWhatTheDaemonLooksAt() {
+    void truncate_exceedsDaemonsLimit() {
         String huge = "x".repeat(1 << 20);
         Labels l = new Labels().service(huge).operation(huge).resource(huge).type(huge).kind(huge).traceRoot(TraceRoot.TRUE)
                 .httpStatus(Integer.MAX_VALUE).httpMethod(huge).httpEndpoint(huge).grpcStatus(huge).serviceSource(huge).synthetics(true);
@@ -87,7 +87,7 @@ class KeyWriterTest {
      * The bound is used to check the free space before a key is written, so it must not be too low.
      */
     @Test
-    void staysWithinItsBound() {
+    void size_staysWithinBound() {
         Random r = new Random(3);
         for (int i = 0; i < 500; i++) {
             Labels l = new Labels().service(text(r, r.nextInt(120))).operation(text(r, r.nextInt(120))).resource(text(r, r.nextInt(300)))

@@ -25,7 +25,7 @@ class LifeTest {
      * are counted, and reported when it is back.
      */
     @Test
-    void refusesWhileADaemonIsAwayForLong() throws Exception {
+    void publish_whileDaemonIsUnreachable_isRefused() throws Exception {
         try (FakeDaemon d = new FakeDaemon()) {
             SpanstatsClient c = Samples.open(d, b -> b.maxAge(Duration.ofMillis(1)).maxAway(Duration.ofMillis(1)));
             long[] offered = {0};
@@ -62,7 +62,7 @@ class LifeTest {
     }
 
     @Test
-    void closes() throws Exception {
+    void close_endsConnection() throws Exception {
         try (FakeDaemon d = new FakeDaemon().start()) {
             long threads = threads();
             SpanstatsClient c = Samples.open(d, b -> b.name("named"));
@@ -87,7 +87,7 @@ class LifeTest {
      * selector still waits.
      */
     @Test
-    void anInterruptDoesNotStay() throws Exception {
+    void clientThread_isNotLeftInterrupted() throws Exception {
         try (FakeDaemon d = new FakeDaemon().start()) {
             CompletableFuture<Thread> interrupted = new CompletableFuture<>();
             SpanstatsClient c = Samples.open(d, b -> b.listener((event, message) -> {
@@ -113,7 +113,7 @@ class LifeTest {
 
     /** Close does not wait for a missing daemon. Without spans to send, nothing was lost. */
     @Test
-    void closesWithoutADaemon() throws Exception {
+    void close_withoutDaemon_doesNotWait() throws Exception {
         try (FakeDaemon d = new FakeDaemon()) {
             assertTrue(Samples.open(d, b -> {}).close(Duration.ofHours(1)));
             SpanstatsClient c = Samples.open(d, b -> {});
@@ -129,7 +129,7 @@ class LifeTest {
      * counts as sent.
      */
     @Test
-    void givesUpWhenTheTimeIsOver() throws Exception {
+    void close_whenDaemonDoesNotRead_timesOut() throws Exception {
         try (FakeDaemon d = new FakeDaemon().start()) {
             SpanstatsClient c = Samples.open(d, b -> b.bufferBytes(8 << 20));
             Samples.eventually("it is connected", () -> c.stats().connected());
@@ -149,7 +149,7 @@ class LifeTest {
 
     /** A thread that is interrupted in close stops waiting, and stays interrupted. */
     @Test
-    void givesUpWhenInterrupted() throws Exception {
+    void close_whenInterrupted_returns() throws Exception {
         try (FakeDaemon d = new FakeDaemon().start()) {
             SpanstatsClient c = Samples.open(d, b -> b.bufferBytes(8 << 20));
             Samples.eventually("it is connected", () -> c.stats().connected());
@@ -167,7 +167,7 @@ class LifeTest {
      * daemon.
      */
     @Test
-    void reportsWhatADaemonTookWithIt() throws Exception {
+    void crash_unsettledSpansAreReported() throws Exception {
         for (int settled : new int[] {0, 30, 70}) {
             assertEquals(70 - settled, unconfirmed(true, settled, false));
         }
@@ -211,7 +211,7 @@ class LifeTest {
      * counted as too large, and new spans are sent.
      */
     @Test
-    void goesByTheLimitsOfTheNextDaemon() throws Exception {
+    void nextDaemon_withLowerLimits() throws Exception {
         try (FakeDaemon d = new FakeDaemon()) {
             d.maxKeys = 8192;
             d.maxKeyBytes = 7 << 20;
@@ -250,7 +250,7 @@ class LifeTest {
      * A reply to hello is not a welcome: the client reports the reason, retries, and loses nothing.
      */
     @Test
-    void outlivesBadGreetings() throws Exception {
+    void invalidWelcome_isRetried() throws Exception {
         byte[][] greetings = {
             Msgpack.frame(8, Map.of("reason", "version", "versions", List.of(2, 3))).array(),
             Msgpack.frame(2, Map.of("version", 2, "max_frame", 65536, "max_batch", 256)).array(),
@@ -282,7 +282,7 @@ class LifeTest {
      * pending, and the client retries.
      */
     @Test
-    void waitsForAFullAcceptQueue() throws Exception {
+    void connect_withFullAcceptQueue_isRetried() throws Exception {
         try (FakeDaemon d = new FakeDaemon()) {
             List<SocketChannel> others = new ArrayList<>();
             try (ServerSocketChannel full = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {
@@ -315,7 +315,7 @@ class LifeTest {
      * After the last span was sent, the client is not armed, and the next span starts the timer.
      */
     @Test
-    void isStillWhileIdle() throws Exception {
+    void idleClient_isNotArmed() throws Exception {
         try (FakeDaemon d = new FakeDaemon().start()) {
             SpanstatsClient c = Samples.open(d, b -> b.maxAge(Duration.ofMillis(1)));
             for (int n = 1; n <= 20; n++) {
@@ -329,7 +329,7 @@ class LifeTest {
 
     /** Even if spans may wait longer, they are sent before the daemon's interval ends. */
     @Test
-    void sendsBeforeTheIntervalEnds() throws Exception {
+    void spans_areSentBeforeIntervalEnds() throws Exception {
         try (FakeDaemon d = new FakeDaemon()) {
             d.interval = 1_000_000_000L;
             d.start();
@@ -341,7 +341,7 @@ class LifeTest {
     }
 
     @Test
-    void saysWhoItIs() throws Exception {
+    void hello_hasOrigin() throws Exception {
         try (FakeDaemon d = new FakeDaemon().start()) {
             SpanstatsClient c = Samples.open(d, b -> b.origin(Origin.detected().service("shop").env(null).build()));
             c.flush().get();

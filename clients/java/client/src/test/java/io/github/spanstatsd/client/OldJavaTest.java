@@ -39,7 +39,7 @@ class OldJavaTest {
     }
 
     @Test
-    void refusesClearly() throws Exception {
+    void oldJava_isRefusedWithMessage() throws Exception {
         Class<?> config = new Java11().loadClass("io.github.spanstatsd.client.Config");
         Object builder = config.getMethod("builder").invoke(null);
         Object built = builder.getClass().getMethod("build").invoke(builder);
@@ -51,7 +51,7 @@ class OldJavaTest {
 
     /** Java 11 can load every class except those for later releases. */
     @Test
-    void isBytecodeOfJava11() throws Exception {
+    void classes_areBytecodeOfJava11() throws Exception {
         int classes = 0;
         try (JarFile jar = new JarFile(JAR)) {
             for (Enumeration<JarEntry> entries = jar.entries(); entries.hasMoreElements();) {

@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 class OutcomesTest {
     /** The example from the protocol's vectors. */
     @Test
-    void goesByThePairs() {
+    void pairs_asInVectors() {
         Outcomes outcomes = new Outcomes(List.of(50L, 0L, 80L, 1L, 480L, 2L), 20);
         assertFalse(outcomes.countReplayable(0, 20));
         assertFalse(outcomes.countReplayable(20, 50));
@@ -29,7 +29,7 @@ class OutcomesTest {
 
     /** Settlement reported by the crashed daemon is final, whatever the next one reports. */
     @Test
-    void whatWasSettledStays() {
+    void settled_isFinal() {
         Outcomes outcomes = new Outcomes(List.of(10L, 0L), 20);
         assertFalse(outcomes.countReplayable(10, 20));
         assertTrue(outcomes.countReplayable(20, 30));
@@ -38,7 +38,7 @@ class OutcomesTest {
     }
 
     @Test
-    void nothingIsAgainWhereNothingIsKnown() {
+    void unknownConnection_resendsNothing() {
         Outcomes outcomes = new Outcomes(List.of(), 5);
         assertFalse(outcomes.countReplayable(0, 5));
         assertFalse(outcomes.countReplayable(5, 9));
@@ -49,7 +49,7 @@ class OutcomesTest {
 
     /** An outcome of a later protocol version, and an invalid pair. */
     @Test
-    void whatIsNotKnownIsAgain() {
+    void unknownOutcome_isReplayable() {
         Outcomes outcomes = new Outcomes(List.of(10L, 7L, 20L), 0);
         assertTrue(outcomes.countReplayable(0, 10));
         assertTrue(outcomes.countReplayable(10, 20));
@@ -57,7 +57,7 @@ class OutcomesTest {
 
     /** Compares buffers that were merged and filtered with lists of spans. */
     @Test
-    void buffersAreSifted() {
+    void filter_mergesBuffers() {
         for (int seed = 1; seed <= 200; seed++) {
             Random r = new Random(seed);
             List<List<Long>> messages = new ArrayList<>(); // end times of their spans
@@ -92,7 +92,7 @@ class OutcomesTest {
 
     /** A partially handed-over buffer keeps the rest, whatever the outcome of the first part. */
     @Test
-    void whatWasNotHandedOverStays() {
+    void filter_keepsUnsentRest() {
         for (boolean isKnown : new boolean[] {true, false}) {
             List<List<Long>> messages = new ArrayList<>();
             Buffer buffer = filled(messages, 600, 0);
@@ -107,7 +107,7 @@ class OutcomesTest {
 
     /** Numbers of two tables refer to different keys. */
     @Test
-    void onlyBuffersOfOneTableAreCopiedTogether() {
+    void filter_mergesBuffersOfOneTableOnly() {
         Buffer one = filled(new ArrayList<>(), 5, 0);
         Buffer other = filled(new ArrayList<>(), 5, 0);
         for (Buffer buffer : List.of(one, other)) buffer.handOver(buffer.bytes().remaining());

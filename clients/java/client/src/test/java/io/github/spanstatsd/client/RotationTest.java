@@ -11,7 +11,7 @@ class RotationTest {
     private static final int KEYS = 4096;
 
     @Test
-    void everyKeyIsMetAgain() {
+    void rotatingKeys_areAllLearned() {
         KeyTable table = new KeyTable(KEYS);
         Set<Integer> waiting = new HashSet<>();
         for (int i = 1; i <= KEYS; i++) {

@@ -17,7 +17,7 @@ class ScheduleTest {
      * after the interval's last send.
      */
     @Test
-    void sendsInTime() {
+    void delay_staysWithinLimits() {
         Random r = new Random(6);
         for (int round = 0; round < 300; round++) {
             long interval = new long[] {0, SECOND, 3 * SECOND, 10 * SECOND}[r.nextInt(4)];
@@ -37,7 +37,7 @@ class ScheduleTest {
 
     /** Invalid intervals are ignored, and leads differ between tracers. */
     @Test
-    void goesByADaemon() {
+    void interval_isTheDaemons() {
         for (long interval : new long[] {0, 1, SECOND - 1, 3600 * SECOND + 1, Long.MAX_VALUE, -1}) {
             assertEquals(60 * SECOND, new Schedule(60 * SECOND, interval).delay(1_700_000_000 * SECOND));
         }
@@ -52,7 +52,7 @@ class ScheduleTest {
     }
 
     @Test
-    void pausesGrow() {
+    void backoff_grows() {
         Backoff b = new Backoff(5 * SECOND);
         long before = 0;
         for (int i = 0; i < 40; i++) {

@@ -17,7 +17,7 @@ class SocketPathsTest {
      * are not.
      */
     @Test
-    void onlyDirectoriesOfTheUsersOwnAreTried(@TempDir Path base) throws Exception {
+    void directories_onlyPrivateOnesAreUsed(@TempDir Path base) throws Exception {
         Object user = Files.getAttribute(Path.of("/proc/self"), "unix:uid");
         Path runtime = Files.createDirectory(base.resolve("run")), temporary = Files.createDirectory(base.resolve("tmp"));
         Map<String, String> environment = Map.of("XDG_RUNTIME_DIR", runtime.toString(), "TMPDIR", temporary.toString());

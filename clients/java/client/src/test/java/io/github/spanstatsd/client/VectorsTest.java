@@ -47,7 +47,7 @@ class VectorsTest {
 
     /** For each type of client message: the canonical vectors, byte for byte. */
     @Test
-    void writesCanonicalBytes() {
+    void clientMessages_areCanonical() {
         ByteBuffer b = ByteBuffer.allocate(Messages.BYTES);
         int written = 0;
         for (JsonObject v : VECTORS) {
@@ -115,7 +115,7 @@ class VectorsTest {
      * Each canonical batch, byte for byte, except those with values that this library never sends.
      */
     @Test
-    void writesCanonicalBatches() {
+    void batches_areCanonical() {
         Buffer buffer = new Buffer(0, ByteBuffer.allocateDirect(Buffer.BYTES));
         int written = 0;
         for (JsonObject v : VECTORS) {
@@ -160,7 +160,7 @@ class VectorsTest {
     }
 
     @Test
-    void writesCanonicalDefinitions() {
+    void definitions_areCanonical() {
         JsonObject v = VECTORS.stream().filter(vector -> string(vector, "name").equals("define")).findFirst().orElseThrow();
         JsonObject key = v.getAsJsonObject("meaning").getAsJsonArray("definitions").get(0).getAsJsonObject().getAsJsonObject("key");
         EncodedKey encoded = EncodedKey.of(labels(key));
@@ -210,7 +210,7 @@ class VectorsTest {
 
     /** The daemon's messages are parsed to their expected values. */
     @Test
-    void readsADaemon() throws IOException {
+    void daemonMessages_areParsed() throws IOException {
         int read = 0;
         for (JsonObject v : VECTORS) {
             if (!v.has("type") || !v.get("meaning").isJsonObject()) continue;
@@ -273,7 +273,7 @@ class VectorsTest {
 
     /** Invalid messages are rejected, and so is every proper prefix of a valid message. */
     @Test
-    void refusesWhatIsMalformed() {
+    void malformedMessages_areRejected() {
         int refused = 0;
         for (JsonObject v : VECTORS) {
             byte[] frame = frame(v);
@@ -294,7 +294,7 @@ class VectorsTest {
 
     /** A decoder parses or rejects any bytes: each byte of each vector is changed. */
     @Test
-    void survivesChangedBytes() {
+    void changedBytes_areParsedOrRejected() {
         for (JsonObject v : VECTORS) {
             byte[] frame = frame(v);
             for (int i = 4; i < Math.min(frame.length, 400); i++) {
@@ -311,9 +311,9 @@ class VectorsTest {
         }
     }
 
-    /** A string that is too long for Java is accepted. */
+    /** Bytes that are not UTF-8 are replaced. */
     @Test
-    void readsTextThatIsNotUtf8() throws IOException {
+    void invalidUtf8_isReplaced() throws IOException {
         byte[] body = new String("\u0092\u0008\u0081\u00a6reason\u00a2\u00ff\u00fe").getBytes(StandardCharsets.ISO_8859_1);
         Unpack in = new Unpack(body, 0, body.length);
         assertEquals(8, in.type());

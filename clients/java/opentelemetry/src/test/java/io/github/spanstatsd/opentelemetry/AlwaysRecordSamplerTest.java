@@ -58,7 +58,7 @@ class AlwaysRecordSamplerTest {
     }
 
     @Test
-    void whatIsDroppedIsRecordedAndKeepsWhatElseWasSaid() {
+    void droppedSpan_isRecordedWithAttributes() {
         SamplingResult result = ask(AlwaysRecordSampler.of(new Fixed(SamplingDecision.DROP)));
         assertEquals(SamplingDecision.RECORD_ONLY, result.getDecision());
         assertSame(ATTRIBUTES, result.getAttributes());
@@ -66,7 +66,7 @@ class AlwaysRecordSamplerTest {
     }
 
     @Test
-    void allElseIsAsTheSamplerSays() {
+    void otherDecisions_areUnchanged() {
         for (SamplingDecision decision : new SamplingDecision[] {SamplingDecision.RECORD_AND_SAMPLE, SamplingDecision.RECORD_ONLY}) {
             Fixed sampler = new Fixed(decision);
             assertSame(sampler, ask(AlwaysRecordSampler.of(sampler)));
@@ -75,12 +75,12 @@ class AlwaysRecordSamplerTest {
     }
 
     @Test
-    void nothingIsMadeForASpanThatIsDropped() {
+    void droppedSpan_allocatesNothing() {
         assertSame(SamplingResult.recordOnly(), ask(AlwaysRecordSampler.of(Sampler.alwaysOff())));
     }
 
     @Test
-    void itIsNotWrappedTwice() {
+    void wrap_twice_hasNoEffect() {
         Sampler once = AlwaysRecordSampler.of(Sampler.alwaysOff());
         assertSame(once, AlwaysRecordSampler.of(once));
         assertEquals("AlwaysRecord{AlwaysOffSampler}", once.getDescription());

@@ -34,7 +34,7 @@ class ConnectionLogTest {
     }
 
     @Test
-    void aDaemonThatIsAwayIsOneLineAndItsComingAnother() {
+    void unreachableDaemon_isLoggedOnce() {
         log.heard(Event.AWAY, "nobody there");
         log.heard(Event.AWAY, "nobody there");
         log.heard(Event.FAILED, "nobody there");
@@ -49,7 +49,7 @@ class ConnectionLogTest {
      * Other events are logged whether the daemon is reachable or not, and do not change that state.
      */
     @Test
-    void whatBecameOfSpansIsALine() {
+    void outcomes_areLogged() {
         log.heard(Event.DIED, "gone");
         log.heard(Event.CONNECTED, "there");
         log.heard(Event.RECOVERED, "it knows");
@@ -60,7 +60,7 @@ class ConnectionLogTest {
     }
 
     @Test
-    void aDaemonThatIsThereIsNoLine() {
+    void reachableDaemon_isNotLogged() {
         log.heard(Event.CONNECTED, "there");
         assertEquals(List.of(), said);
         log.end();

@@ -9,7 +9,7 @@ class JoinedNamesTest {
     private final JoinedNames names = new JoinedNames();
 
     @Test
-    void aNameIsMadeOnce() {
+    void name_isCreatedOnce() {
         String name = names.join("PostgreSQL", ".query");
         assertEquals("postgresql.query", name);
         assertSame(name, names.join(new String("PostgreSQL"), ".query"));
@@ -17,7 +17,7 @@ class JoinedNamesTest {
 
     /** Results are correct for any number of names, and for names that share a slot. */
     @Test
-    void manyNamesAreTheirOwn() {
+    void manyNames_areCorrect() {
         for (int round = 0; round < 2; round++) {
             for (int i = 0; i < 5000; i++) {
                 assertEquals("system " + i + ".query", names.join("System " + i, ".query"));
@@ -31,7 +31,7 @@ class JoinedNamesTest {
     }
 
     @Test
-    void onlyLettersOfAsciiBecomeSmall() {
+    void lowerCase_onlyAsciiLetters() {
         assertEquals("Äbc İ.query", names.join("ÄBC İ", ".query"));
         String longest = "X".repeat(500);
         assertEquals(longest.toLowerCase() + ".query", names.join(longest, ".query"));

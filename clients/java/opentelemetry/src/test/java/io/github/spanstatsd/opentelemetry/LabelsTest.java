@@ -20,7 +20,7 @@ class LabelsTest {
      * over OTLP.
      */
     @Test
-    void everySpanHasTheLabelsThatTheDaemonGivesIt() throws IOException {
+    void labels_equalThoseOfDaemon() throws IOException {
         String file = Files.readString(Path.of(System.getProperty("spanstatsd.labels")));
         MadeSpan[] vectors = new Gson().fromJson(file, MadeSpan[].class);
         assertTrue(vectors.length > 100, "there are " + vectors.length + " vectors");

@@ -45,7 +45,7 @@ class MarkingExporterTest {
     }
 
     @Test
-    void whatIsExportedSaysThatItIsCounted() {
+    void exportedSpans_areMarkedAsCounted() {
         Kept kept = new Kept();
         SdkTracerProvider provider = SdkTracerProvider.builder()
                 .setResource(RESOURCE)
@@ -69,7 +69,7 @@ class MarkingExporterTest {
 
     /** The cached resource does not replace another one. */
     @Test
-    void eachResourceIsMarkedAsItself() {
+    void resource_isMarkedAsItself() {
         Kept kept = new Kept();
         MarkingExporter exporter = new MarkingExporter(kept);
         String[] services = {"a", "a", "b", "a", "b", "b"};

@@ -17,7 +17,7 @@ class OriginsTest {
     }
 
     @Test
-    void aResourceSaysWhoSends() {
+    void origin_isFromResource() {
         Resource resource = resource(
                 "service.name", "shop", "service.version", "1.4", "service.instance.id", "6ad3", "deployment.environment.name", "prod",
                 "deployment.environment", "old", "host.name", "h", "container.id", "8f1d", "telemetry.sdk.language", "java",
@@ -33,7 +33,7 @@ class OriginsTest {
     }
 
     @Test
-    void whatItDoesNotSayIsLeftOut() {
+    void origin_missingAttributesAreEmpty() {
         assertEquals(Map.of("service", "unknown_service", "tracer_version", "otlp-"), Shown.origin(Origins.of(Resource.empty())));
         assertEquals("old", Shown.origin(Origins.of(resource("deployment.environment", "old"))).get("env"));
         assertEquals("old", Shown.origin(Origins.of(resource("deployment.environment.name", "", "deployment.environment", "old"))).get("env"));

@@ -11,7 +11,7 @@ import org.junit.jupiter.api.Test;
 
 class SpanReadersTest {
     @Test
-    void eachReaderIsTakenOnceAndThenOneIsMade() {
+    void take_createsReaderIfAllAreInUse() {
         SpanReaders readers = new SpanReaders("shop");
         Set<Integer> places = new HashSet<>();
         int place = readers.take();

@@ -16,7 +16,7 @@ import org.junit.jupiter.api.Test;
 class SpanstatsExtensionTest {
     /** An SDK finds the extension by itself, and records every span. */
     @Test
-    void anSdkThatConfiguresItselfFindsIt() {
+    void autoconfiguredSdk_findsExtension() {
         Map<String, String> settings = Map.of(
                 "otel.traces.exporter", "none", "otel.metrics.exporter", "none", "otel.logs.exporter", "none",
                 "otel.traces.sampler", "traceidratio", "otel.traces.sampler.arg", "0.01");
@@ -65,14 +65,14 @@ class SpanstatsExtensionTest {
      * counted.
      */
     @Test
-    void withoutAClientNothingIsMarked() throws Exception {
+    void withoutClient_nothingIsMarked() throws Exception {
         assertEquals("a=b,Datadog-Client-Computed-Stats=yes", headers("-Dsome=thing"));
         assertEquals("null", headers("-XX:MaxDirectMemorySize=1m"));
     }
 
     /** Exported traces are marked as counted, in addition to the configured headers. */
     @Test
-    void theExporterMarksWhatItSends() {
+    void exporter_marksSpans() {
         assertEquals("Datadog-Client-Computed-Stats=yes", marked(Map.of()));
         assertEquals("a=b,Datadog-Client-Computed-Stats=yes", marked(Map.of("otel.exporter.otlp.headers", "a=b")));
         assertEquals(
@@ -89,7 +89,7 @@ class SpanstatsExtensionTest {
      * not support multi-release jars.
      */
     @Test
-    void theJarForTheAgentHoldsAll() throws Exception {
+    void agentJar_containsAllClasses() throws Exception {
         try (ZipFile jar = new ZipFile(System.getProperty("spanstatsd.extension"))) {
             List<String> names = jar.stream().map(entry -> entry.getName()).filter(name -> name.endsWith(".class")).toList();
             assertEquals(names.size(), names.stream().distinct().count(), names.toString());

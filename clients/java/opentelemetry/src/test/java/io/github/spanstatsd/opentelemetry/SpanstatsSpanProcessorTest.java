@@ -55,7 +55,7 @@ class SpanstatsSpanProcessorTest {
     }
 
     @Test
-    void everySpanIsPublishedThoughNoneIsSampled() {
+    void unsampledSpans_arePublished() {
         SpanstatsSpanProcessor processor = processor();
         try (SdkTracerProvider provider = provider(processor)) {
             Tracer tracer = provider.get("test");
@@ -69,7 +69,7 @@ class SpanstatsSpanProcessorTest {
 
     /** After shutdown spans are refused and counted as refused, and nothing fails. */
     @Test
-    void behindItsEndNothingIsPublished() {
+    void afterShutdown_nothingIsPublished() {
         SpanstatsSpanProcessor processor = processor();
         SdkTracerProvider provider = provider(processor);
         Tracer tracer = provider.get("test");
@@ -86,7 +86,7 @@ class SpanstatsSpanProcessorTest {
      * readers.
      */
     @Test
-    void manyThreadsPublish() throws InterruptedException {
+    void publish_byManyThreads() throws InterruptedException {
         SpanstatsSpanProcessor processor = processor();
         try (SdkTracerProvider provider = provider(processor)) {
             Tracer tracer = provider.get("test");
@@ -112,7 +112,7 @@ class SpanstatsSpanProcessorTest {
      * use.
      */
     @Test
-    void nothingRefersToASpanThatEnded() throws InterruptedException {
+    void endedSpan_canBeCollected() throws InterruptedException {
         SpanstatsSpanProcessor processor = processor();
         try (SdkTracerProvider provider = provider(processor)) {
             WeakReference<Object> span = ended(provider.get("test"));
@@ -155,7 +155,7 @@ class SpanstatsSpanProcessorTest {
      * its status.
      */
     @Test
-    void noGarbageIsMadeBesideTheSdks() {
+    void publish_allocatesNothing() {
         long idle;
         long ours;
         try (SdkTracerProvider provider = provider(new Idle())) {

@@ -160,11 +160,11 @@ func TestAccounting_RunningTotals(t *testing.T) {
 			check := func() export.Stats {
 				synctest.Wait()
 				s := f.Destinations()[0].Stats()
-				sum := s.Flushed + s.Held
+				sum := s.Flushed + s.Pending
 				for _, n := range s.Unsent {
 					sum += n
 				}
-				if sum != accepted || s.Flushed > r.told() || !few && sum != s.Flushed+s.Held {
+				if sum != accepted || s.Flushed > r.told() || !few && sum != s.Flushed+s.Pending {
 					t.Fatalf("seed %d: %+v of %d, and the receiver has %d", seed, s, accepted, r.told())
 				}
 				return s
@@ -187,7 +187,7 @@ func TestAccounting_RunningTotals(t *testing.T) {
 			time.Sleep(time.Minute)
 			check()
 			f.Close(t.Context())
-			if s := f.Destinations()[0].Stats(); s.Held != 0 || s.Flushed > r.told() || !few &&
+			if s := f.Destinations()[0].Stats(); s.Pending != 0 || s.Flushed > r.told() || !few &&
 				s.Flushed != r.told() {
 				t.Errorf("seed %d: at the end %+v, the receiver has %d", seed, s, r.told())
 			} else {
@@ -236,7 +236,7 @@ func TestRunningTotals_LongCopyStarvesNoSeries(t *testing.T) {
 		if r.told() != series {
 			t.Errorf("the receiver has %d of %d spans", r.told(), series)
 		}
-		if s := d.Stats(); s.Flushed == 0 || s.Flushed+s.Held != series {
+		if s := d.Stats(); s.Flushed == 0 || s.Flushed+s.Pending != series {
 			t.Errorf("%+v", s)
 		}
 		f.Close(t.Context())
@@ -302,7 +302,7 @@ func TestRunningTotals_RejectedPoints(t *testing.T) {
 	answer = partialBody(1, "too old")
 	mu.Unlock()
 	f.Accept(cycle(map[string]int{"many": 2, "four": 4, "nine": 9}))
-	eventually.True(t, "the second has its outcome", func() bool { return d.Stats().Held == 0 })
+	eventually.True(t, "the second has its outcome", func() bool { return d.Stats().Pending == 0 })
 	if s := d.Stats(); s.Flushed != 1006 || s.Unsent[export.Rejected] != 9 {
 		t.Errorf("%d flushed and %v unsent, want 1006 and 9", s.Flushed, s.Unsent)
 	}

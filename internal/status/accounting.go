@@ -72,15 +72,15 @@ func (s *Sources) snapshot() (now snapshot) {
 	return now
 }
 
-// Books is the accounting of all received spans. Each number is counted where the event happens and
+// Accounting is the accounting of all received spans. Each number is counted where the event happens and
 // not computed from others, so that an imbalance reveals a bug. Only InTransit and Balanced are
 // computed.
-type Books struct {
-	Received      uint64            `json:"received"`
-	Aggregated    uint64            `json:"aggregated"`
-	Dropped       map[string]uint64 `json:"dropped"`
-	DeliveryBooks                   // accounting of the first destination
-	HeldInTables  uint64            `json:"pending_in_tables"`
+type Accounting struct {
+	Received           uint64            `json:"received"`
+	Aggregated         uint64            `json:"aggregated"`
+	Dropped            map[string]uint64 `json:"dropped"`
+	DeliveryAccounting                   // accounting of the first destination
+	PendingInTables    uint64            `json:"pending_in_tables"`
 	// InTransit is the number of spans that are neither aggregated nor dropped yet, because they are in
 	// rings, or moved while this was read.
 	InTransit int64 `json:"in_transit"`
@@ -89,48 +89,48 @@ type Books struct {
 	Balanced      bool   `json:"balanced"` // whether the accounting balances, at every destination
 }
 
-// DeliveryBooks is the accounting of all aggregated spans at one destination.
-type DeliveryBooks struct {
-	Flushed        uint64            `json:"flushed"`
-	Unsent         uint64            `json:"unsent"`
-	UnsentBy       map[string]uint64 `json:"unsent_by_reason"`
-	Held           uint64            `json:"pending"`
-	HeldInPayloads uint64            `json:"pending_in_payloads"`
-	// BeforeFound is the number of spans counted before an auto-discovered destination was found.
-	BeforeFound uint64 `json:"before_discovery"`
+// DeliveryAccounting is the accounting of all aggregated spans at one destination.
+type DeliveryAccounting struct {
+	Flushed           uint64            `json:"flushed"`
+	Unsent            uint64            `json:"unsent"`
+	UnsentBy          map[string]uint64 `json:"unsent_by_reason"`
+	Pending           uint64            `json:"pending"`
+	PendingInPayloads uint64            `json:"pending_in_payloads"`
+	// BeforeDiscovery is the number of spans counted before an auto-discovered destination was found.
+	BeforeDiscovery uint64 `json:"before_discovery"`
 }
 
-// Books returns the accounting. Spans that move between components while it is read make it
+// Accounting returns the accounting. Spans that move between components while it is read make it
 // inexact; otherwise it balances exactly.
-func (s *Sources) Books() Books {
+func (s *Sources) Accounting() Accounting {
 	now := s.snapshot()
-	return now.books()
+	return now.accounting()
 }
 
-// books computes the accounting. It is balanced if nothing is in transit, and each destination
+// accounting computes the accounting. It is balanced if nothing is in transit, and each destination
 // accounts for all aggregated spans.
-func (s *snapshot) books() Books {
-	b := Books{
+func (s *snapshot) accounting() Accounting {
+	b := Accounting{
 		Received: s.admitted.Received, Aggregated: s.agg.Aggregated(), Dropped: s.admitted.Dropped,
-		DeliveryBooks: s.deliveryBooks(0), HeldInTables: s.agg.Held,
+		DeliveryAccounting: s.deliveryAccounting(0), PendingInTables: s.agg.Pending,
 		AdjustedCount: s.agg.AdjustedCount(),
 	}
 	b.InTransit = int64(b.Received - b.Aggregated - b.DroppedTotal())
 	b.Balanced = b.InTransit == 0
 	for i := range s.out {
-		d := s.deliveryBooks(i)
-		b.Balanced = b.Balanced && b.Aggregated == d.Flushed+d.Unsent+d.Held+d.BeforeFound
+		d := s.deliveryAccounting(i)
+		b.Balanced = b.Balanced && b.Aggregated == d.Flushed+d.Unsent+d.Pending+d.BeforeDiscovery
 	}
 	return b
 }
 
-// deliveryBooks returns the accounting of one destination.
-func (s *snapshot) deliveryBooks(i int) DeliveryBooks {
+// deliveryAccounting returns the accounting of one destination.
+func (s *snapshot) deliveryAccounting(i int) DeliveryAccounting {
 	out := &s.out[i]
-	b := DeliveryBooks{
+	b := DeliveryAccounting{
 		Flushed: out.Flushed, UnsentBy: make(map[string]uint64, len(out.Unsent)),
-		Held: s.agg.Held + out.Held, HeldInPayloads: out.Held,
-		BeforeFound: out.BeforeFound,
+		Pending: s.agg.Pending + out.Pending, PendingInPayloads: out.Pending,
+		BeforeDiscovery: out.BeforeDiscovery,
 	}
 	for reason, spans := range out.Unsent {
 		b.UnsentBy[string(reason)] = spans
@@ -140,7 +140,7 @@ func (s *snapshot) deliveryBooks(i int) DeliveryBooks {
 }
 
 // DroppedTotal returns the sum over all reasons.
-func (b *Books) DroppedTotal() (total uint64) {
+func (b *Accounting) DroppedTotal() (total uint64) {
 	for _, spans := range b.Dropped {
 		total += spans
 	}
@@ -149,6 +149,6 @@ func (b *Books) DroppedTotal() (total uint64) {
 
 // Lost returns the sum over all reasons that are losses. Spans that a rule of --ignore excludes, and spans that are left
 // to the agent to count, are not lost.
-func (b *Books) Lost() uint64 {
+func (b *Accounting) Lost() uint64 {
 	return b.DroppedTotal() - b.Dropped[ignored] - b.Dropped[leftToAgent]
 }

@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// books is the accounting of the spans of all publishers. Each publisher updates it at most once
+// totals counts the spans of all publishers by outcome. Each publisher updates it at most once
 // per batch.
-type books struct {
+type totals struct {
 	_          cpu.CacheLinePad
 	received   atomic.Uint64
 	_          cpu.CacheLinePad
@@ -23,9 +23,9 @@ type books struct {
 }
 
 // entry accounts for the spans of one batch, or of several that are admitted together. Its creator
-// must defer end, so that the books balance even after a panic.
+// must defer end, so that the totals balance even after a panic.
 type entry struct {
-	books     *books
+	totals    *totals
 	spans     uint64
 	published uint64     // number of spans that are published
 	ignored   uint64     // number of spans that a rule ignores
@@ -34,20 +34,20 @@ type entry struct {
 
 // begin returns an entry for the given number of spans. Those that are not published or ignored
 // before its end are dropped for reason.
-func (b *books) begin(spans uint64, reason DropReason) entry {
-	return entry{books: b, spans: spans, reason: reason}
+func (t *totals) begin(spans uint64, reason DropReason) entry {
+	return entry{totals: t, spans: spans, reason: reason}
 }
 
 // end counts the spans as received, and the unpublished ones as dropped. It updates received last,
 // so that received never includes a batch whose drops are not counted yet.
 func (e *entry) end() {
 	if dropped := e.spans - e.published - e.ignored; dropped > 0 {
-		e.books.dropped[e.reason].Add(dropped)
+		e.totals.dropped[e.reason].Add(dropped)
 	}
 	if e.ignored > 0 {
-		e.books.dropped[DropIgnored].Add(e.ignored)
+		e.totals.dropped[DropIgnored].Add(e.ignored)
 	}
-	e.books.received.Add(e.spans)
+	e.totals.received.Add(e.spans)
 }
 
 // refuse sets the drop reason of spans that were not admitted. If the reason is passing, the entry
@@ -60,10 +60,10 @@ func (e *entry) refuse(reason DropReason) {
 }
 
 // collapse adds the number of spans that lost each label.
-func (b *books) collapse(spans *[span.WholeKey + 1]uint64) {
+func (t *totals) collapse(spans *[span.WholeKey + 1]uint64) {
 	for f, n := range spans {
 		if n != 0 {
-			b.collapsed[f].Add(n)
+			t.collapsed[f].Add(n)
 		}
 	}
 }
@@ -71,7 +71,7 @@ func (b *books) collapse(spans *[span.WholeKey + 1]uint64) {
 // fieldOrigin is the key in Stats.Collapsed for spans whose origin did not fit in the interval.
 const fieldOrigin = "origin"
 
-// Stats is a copy of the books. Dropped contains every reason, also those at 0.
+// Stats is a copy of the totals. Dropped contains every reason, also those at 0.
 type Stats struct {
 	Received       uint64
 	Dropped        map[string]uint64 // spans by drop reason
@@ -90,23 +90,23 @@ func (s *Stats) DroppedTotal() (total uint64) {
 	return total
 }
 
-// stats returns a copy of the books without locking. It reads received last, so that the outcomes
+// stats returns a copy of the totals without locking. It reads received last, so that the outcomes
 // exceed received at most by batches whose end is running.
-func (b *books) stats() Stats {
+func (t *totals) stats() Stats {
 	stats := Stats{
-		KeysDecoded: b.decoded.Load(), KeysUncached: b.uncached.Load(),
-		KeysUnnumbered: b.unnumbered.Load(), KeysNormalised: b.normalised.Load(),
+		KeysDecoded: t.decoded.Load(), KeysUncached: t.uncached.Load(),
+		KeysUnnumbered: t.unnumbered.Load(), KeysNormalised: t.normalised.Load(),
 		Dropped:   make(map[string]uint64, drops),
 		Collapsed: make(map[string]uint64, span.WholeKey+2),
 	}
 	for d := admitted + 1; int(d) < drops; d++ {
-		stats.Dropped[d.String()] = b.dropped[d].Load()
+		stats.Dropped[d.String()] = t.dropped[d].Load()
 	}
 	for f := range span.WholeKey + 1 {
-		stats.Collapsed[span.Label(f).String()] = b.collapsed[f].Load()
+		stats.Collapsed[span.Label(f).String()] = t.collapsed[f].Load()
 	}
-	stats.Collapsed[fieldOrigin] = b.common.Load()
-	stats.Received = b.received.Load()
+	stats.Collapsed[fieldOrigin] = t.common.Load()
+	stats.Received = t.received.Load()
 	return stats
 }
 
