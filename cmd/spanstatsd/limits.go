@@ -40,7 +40,6 @@ func (o *limitOptions) names(c *daemon.Config) commandline.Group {
 		"spans that are not counted, as field=value or field=~regexp, such as resource=GET /healthz, "+
 			"span.kind=internal, service=~^test- or attribute.url.path=~^/static/; repeatable (default: "+
 			"none)")
-	f.Lookup("ignore").DefValue = ""
 	f.Var(commandline.Size(&agg.LabelBytes), "label-bytes",
 		"memory for the labels of an interval; further keys are counted in their origin's overflow "+
 			"aggregate")

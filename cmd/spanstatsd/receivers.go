@@ -99,7 +99,6 @@ func (o *receiverOptions) group(c *daemon.Config) commandline.Group {
 	f.StringSliceVar(&o.corsOrigins, "otlp-cors-origin", nil,
 		"origin of web pages that may send OTLP: https://shop.example, with * for one label of the "+
 			"host, or * for all; repeatable (default: none)")
-	f.Lookup("otlp-cors-origin").DefValue = ""
 	f.DurationVar(&sdk.Buffer, "otlp-buffer", sdk.Buffer,
 		"how long an OTLP request waits for an unreachable --otlp-forward; 0 to fail immediately")
 	f.Var(commandline.Text(&zip.Addr, "host:port"), "zipkin-addr",
