@@ -2,13 +2,13 @@ package otlp
 
 import (
 	"bytes"
-	"compress/gzip"
 	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
 
+	"github.com/klauspost/compress/gzip"
 	"github.com/spanstatsd/spanstatsd/internal/check/endpoint"
 	"github.com/spanstatsd/spanstatsd/internal/export"
 	"github.com/spanstatsd/spanstatsd/internal/export/post"

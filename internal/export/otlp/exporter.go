@@ -2,13 +2,13 @@ package otlp
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"time"
 
+	"github.com/klauspost/compress/gzip"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate/exemplars"
 	"github.com/spanstatsd/spanstatsd/internal/export"
 	"github.com/spanstatsd/spanstatsd/internal/export/points"

@@ -3,12 +3,12 @@ package prometheus
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"io"
 	"net/http"
 	"strconv"
 	"strings"
 
+	"github.com/klauspost/compress/gzip"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"google.golang.org/protobuf/encoding/protowire"

@@ -2,8 +2,8 @@ package otlp
 
 import (
 	"bytes"
-	"compress/gzip"
 
+	"github.com/klauspost/compress/gzip"
 	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver/bodies"
 	"github.com/spanstatsd/spanstatsd/internal/sampling"
 	"github.com/spanstatsd/spanstatsd/internal/wire/otlpanswer"
