@@ -65,7 +65,7 @@ var wrongClients = []struct {
 	says   []string
 	well   bool
 }{
-	{name: "nothing", says: []string{"reason \"no_hello\"", "left before it said anything"}},
+	{name: "nothing", says: []string{"reason \"no_hello\"", "closed the connection before its hello"}},
 	{
 		name: "empty frame", frames: [][]byte{hello(), {0, 0, 0, 0}},
 		says: []string{`reason "bad_frame", message 2, byte 0, hex "[00] 00 00 00"`},
