@@ -47,7 +47,7 @@ func TestConfigCheck_EachErrorOnce(t *testing.T) {
 		"check max-key-bytes: 4KiB", "check max-key-bytes-total: 2KiB", "check max-connections: 0",
 		"check sketch-bytes: 1 ",
 		"check retry-bytes: 100KiB", "check retry-age and", "port 99999 is not between",
-		"check http-addr: address 99999: invalid port", "check apm-socket: /s is that of --socket",
+		"check http-addr: address 99999: invalid port", "check apm-socket: /s is also the address of --socket",
 		"check apm-addr: address 9999: missing port",
 		"check apm-max-body: 1 ", "check apm-max-connections: 0", "check apm-buffer: 2m0s", "check debug-dir",
 		"check web-config-file",
@@ -73,13 +73,13 @@ func TestValues_InvalidAreRejected(t *testing.T) {
 	for _, c := range []struct{ args, says string }{
 		{"--apm-addr 9999", "apm-addr"},
 		{"--socket=", "give one with --socket"},
-		{"--socket=/run/a --apm-socket=/run/../run/a", "that of --socket"},
+		{"--socket=/run/a --apm-socket=/run/../run/a", "the address of --socket"},
 		{"--http-addr=:99999", "http-addr"},
 		{"--http-addr=", "http-addr"},
 		{"--apm-addr=127.0.0.1:99999", "apm-addr"},
 		{"--agent-url=http://agent:99999", "99999"},
 		{"--debug-dir=/no/such/directory", "debug-dir"},
-		{"--debug-dir=/etc/passwd", "no directory"},
+		{"--debug-dir=/etc/passwd", "not a directory"},
 		{"--sketch-bytes=16MB", "as 64MiB"},
 	} {
 		for _, command := range []string{"config --check ", "run "} {

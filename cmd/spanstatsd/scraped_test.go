@@ -50,11 +50,11 @@ func TestPrometheus_OnWithoutDestination(t *testing.T) {
 // anything starts.
 func TestPrometheus_InvalidFlags(t *testing.T) {
 	for given, says := range map[string]string{
-		"--prometheus=maybe": "none of on, off", "--prometheus-buckets=1,x": "not a number of seconds",
-		"--prometheus-buckets=2,1": "rising", "--prometheus-dimensions=a=b": "parse dimensions",
-		"--prometheus-addr=nowhere": "check prometheus-addr", "--prometheus-dialect=datadog": "none of",
-		"--prometheus-addr=:9126": "check prometheus-addr", "--prometheus-histograms=some": "none of",
-		"--agent-url=off --prometheus=off": "nowhere",
+		"--prometheus=maybe": "not one of on, off", "--prometheus-buckets=1,x": "not a number of seconds",
+		"--prometheus-buckets=2,1": "increasing", "--prometheus-dimensions=a=b": "parse dimensions",
+		"--prometheus-addr=nowhere": "check prometheus-addr", "--prometheus-dialect=datadog": "not one of",
+		"--prometheus-addr=:9126": "check prometheus-addr", "--prometheus-histograms=some": "not one of",
+		"--agent-url=off --prometheus=off": "no other destination",
 	} {
 		out, err := program(t,
 			append([]string{"config", "--check"}, strings.Fields(given)...)...).CombinedOutput()

@@ -20,17 +20,17 @@ func TestAddresses_UsedTwice(t *testing.T) {
 	}{
 		{"/a", "/b", ":1", "127.0.0.1:2", "http://127.0.0.1:8126", ""},
 		{"/a", "", ":0", "127.0.0.1:0", "http://127.0.0.1:8126", ""},
-		{"/a", "/a", ":1", "", "http://127.0.0.1:8126", "apm-socket: /a is that of --socket"},
-		{"/d/../a", "/a", ":1", "", "http://127.0.0.1:8126", "that of --socket"},
-		{"/a", "", ":1", "127.0.0.1:1", "http://127.0.0.1:8126", "apm-addr: 127.0.0.1:1 is that of " +
-			"--http-addr"},
-		{"/a", "", "10.0.0.1:1", "0.0.0.0:1", "http://127.0.0.1:8126", "that of --http-addr"},
+		{"/a", "/a", ":1", "", "http://127.0.0.1:8126", "apm-socket: /a is also the address of --socket"},
+		{"/d/../a", "/a", ":1", "", "http://127.0.0.1:8126", "the address of --socket"},
+		{"/a", "", ":1", "127.0.0.1:1", "http://127.0.0.1:8126", "apm-addr: 127.0.0.1:1 is also the " +
+			"address of --http-addr"},
+		{"/a", "", "10.0.0.1:1", "0.0.0.0:1", "http://127.0.0.1:8126", "the address of --http-addr"},
 		{"/a", "", "10.0.0.1:1", "127.0.0.1:1", "http://10.0.0.2:1", ""},
-		{"/a", "", "localhost:1", "127.0.0.1:1", "http://agent:1", "that of --http-addr"},
-		{"/a", "/b", ":1", "", "unix:///b", "agent-url: /b is that of --apm-socket"},
-		{"/a", "/b", ":1", "", "unix:///a", "that of --socket"},
-		{"/a", "", ":1", "127.0.0.1:8126", "http://127.0.0.1:8126", "that of --apm-addr"},
-		{"/a", "", ":8126", "", "http://localhost:8126", "that of --http-addr"},
+		{"/a", "", "localhost:1", "127.0.0.1:1", "http://agent:1", "the address of --http-addr"},
+		{"/a", "/b", ":1", "", "unix:///b", "agent-url: /b is also the address of --apm-socket"},
+		{"/a", "/b", ":1", "", "unix:///a", "the address of --socket"},
+		{"/a", "", ":1", "127.0.0.1:8126", "http://127.0.0.1:8126", "the address of --apm-addr"},
+		{"/a", "", ":8126", "", "http://localhost:8126", "the address of --http-addr"},
 		{"/a", "", ":8126", "", "http://10.0.0.2:8126", ""}, // another machine, such as the node of a pod
 	} {
 		config := daemon.DefaultConfig()

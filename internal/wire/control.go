@@ -110,10 +110,10 @@ func AppendHello(dst []byte, m *Hello) []byte { return appendControl(dst, TypeHe
 func DecodeHello(body []byte) (Hello, error) {
 	m, err := readControl[Hello](TypeHello, body)
 	if err == nil && m.Version == 0 {
-		return Hello{}, malformed("decode hello", len(body), "it names no version, the first is %d", Version)
+		return Hello{}, malformed("decode hello", len(body), "the version is missing; the first version is %d", Version)
 	}
 	if len(m.Earlier) > MaxToken {
-		return Hello{}, malformed("decode hello", len(body), "expected an earlier of at most %d bytes, found %d",
+		return Hello{}, malformed("decode hello", len(body), "expected an earlier token of at most %d bytes, found %d",
 			MaxToken, len(m.Earlier))
 	}
 	return m, err

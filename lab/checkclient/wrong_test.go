@@ -65,7 +65,7 @@ var wrongClients = []struct {
 	says   []string
 	well   bool
 }{
-	{name: "nothing", says: []string{"reason \"no_hello\"", "left before it said anything"}},
+	{name: "nothing", says: []string{"reason \"no_hello\"", "closed the connection before its hello"}},
 	{
 		name: "empty frame", frames: [][]byte{hello(), {0, 0, 0, 0}},
 		says: []string{`reason "bad_frame", message 2, byte 0, hex "[00] 00 00 00"`},
@@ -87,7 +87,7 @@ var wrongClients = []struct {
 	},
 	{
 		name: "no version", frames: [][]byte{framed(0x92, 1, 0x80)},
-		says: []string{`reason "bad_message", message 1, byte 2, hex "92 01 [80]`, "it names no version"},
+		says: []string{`reason "bad_message", message 1, byte 2, hex "92 01 [80]`, "the version is missing"},
 	},
 	{
 		name: "another version", frames: [][]byte{helloOf(wire.Hello{Version: 2})},
@@ -161,7 +161,7 @@ var wrongClients = []struct {
 	{
 		name:   "an earlier of 65 bytes",
 		frames: [][]byte{helloOf(wire.Hello{Version: wire.Version, Earlier: strings.Repeat("a", 65)})},
-		says:   []string{`reason "bad_message", message 1`, "expected an earlier of at most 64 bytes, found 65"},
+		says:   []string{`reason "bad_message", message 1`, "expected an earlier token of at most 64 bytes, found 65"},
 	},
 	{
 		name:   "spans behind a bye",

@@ -133,8 +133,8 @@ func TestTLS_UnusableAuthorityIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ url, file, says string }{
-		{"http://h", "/ca", "speaks TLS"},
-		{"grpc://h", "/ca", "speaks TLS"},
+		{"http://h", "/ca", "not a URL with TLS"},
+		{"grpc://h", "/ca", "not a URL with TLS"},
 		{"https://h", "/no/such/file", "read otlp-forward-ca"},
 		{"grpcs://h", empty, "no PEM certificate"},
 	} {
@@ -166,7 +166,7 @@ func TestLog_UpstreamRefusal(t *testing.T) {
 			t.Errorf("answered %+v", a)
 		}
 	}
-	if !log.has("no such key") || strings.Count(log.text.String(), "refused a request") != 1 {
+	if !log.has("no such key") || strings.Count(log.text.String(), "rejected a request") != 1 {
 		t.Errorf("the log has %q", log.text.String())
 	}
 }

@@ -95,7 +95,7 @@ func TestConnection_RejectionIsLogged(t *testing.T) {
 			}
 		}
 		process := fmt.Sprintf("process=%d", os.Getpid())
-		if said := log.String(); strings.Count(said, "refused") != 1 || !strings.Contains(said, process) {
+		if said := log.String(); strings.Count(said, "connection rejected") != 1 || !strings.Contains(said, process) {
 			s.t.Errorf("the log has %q", said)
 		}
 	})

@@ -123,7 +123,7 @@ func (s *Server) logRejected(process int32) {
 	}
 	s.Log.Write(slog.LevelWarn, "connection rejected, because all connections are in use, or half of them by "+
 		"its process; find the process with these connections, or raise --"+s.setup.FlagPrefix+"-max-connections",
-		"protocol", s.setup.Data, "connections", s.config.MaxConnections, "process", from)
+		"data", s.setup.Data, "connections", s.config.MaxConnections, "process", from)
 }
 
 // Abandon closes the listeners of a server that was not started.
