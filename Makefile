@@ -77,8 +77,8 @@ TO ?= agent
 demo: ## show the spans of a small web shop on their way to a mock agent, or with TO=prometheus to a scraper, for 25 seconds
 	cd lab && $(GO) run ./cmd/spanstatsd-lab demo --destination '$(TO)' --for 25s
 
-# Modules tested by make test: the daemon's, the lab's, and the tests of the complete daemon.
-TESTED := . lab test/daemon
+# Modules tested by make test: the daemon's, the span processor's, the lab's, and the tests of the complete daemon.
+TESTED := . clients/otel-go lab test/daemon
 
 test: ## test every change: each test of the daemon and of the lab once (10 minutes without a build cache, on two cores)
 	@$(if $(RACE),,echo "NOT RUN: the race detector, which needs a C compiler" >&2)
@@ -183,6 +183,9 @@ screenshots: ## take screenshots of the page in each theme, into bin/screenshots
 	@mkdir -p bin/screenshots
 	cd test/page && SCREENSHOTS=$(CURDIR)/bin/screenshots $(GO) test -count=1 -tags browser -run Fits ./...
 
+test-clients: ## test span processors in applications with published instrumentations, whose SDKs sample one trace in a hundred, while the daemon is stopped and killed (1 minute)
+	cd test/clients && $(GO) test -count=1 -v ./...
+
 test-fuzz:
 	@GO=$(GO) FUZZ=$(FUZZ) sh .ci/fuzz
 
@@ -281,6 +284,9 @@ bench-pod-others: pod-programs ## the Python and Go part: five configurations (1
 
 bench-java: build ## compare the cost of publishing a span in a Java process with OpenTelemetry's own histogram, with JMH; QUICK=1 (4 minutes)
 	@QUICK=$(QUICK) sh clients/java/bench/run.sh $(CURDIR)/bin/spanstatsd
+
+bench-clients: ## measure the CPU time of a span in the application: recorded, counted by the span processor, exported over OTLP, in turns (1 minute)
+	cd test/clients && $(GO) run ./cost
 
 bench-sketch: ## compare our sketches with the library's: bins of 100 million durations, memory, time; in both grids
 	$(GO) test -v -run BinTable_ ./internal/aggregate/sketch -durations 100000000

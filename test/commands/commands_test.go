@@ -47,7 +47,9 @@ func (r *reader) do(b *block, isUsed map[string]bool) {
 	case "promql":
 		r.ask(b)
 	case "go":
-		r.compile(b)
+		if !strings.Contains(b.text(), "NewSpanProcessor") { // test/clients compiles and runs this one
+			r.compile(b)
+		}
 	case "text": // a picture
 	default:
 		r.t.Errorf("%s: nobody here reads %q; say what it is for, or give it a fence of text", b, b.language)

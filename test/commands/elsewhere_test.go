@@ -32,6 +32,10 @@ var elsewhere = []exception{
 		"needs a cluster and a registry; make test-kubernetes does both, as they are written, in its own",
 		nil,
 	},
+	{
+		`^go get github.com/spanstatsd/spanstatsd/clients/otel-go$`,
+		"needs a release; test/release runs it with one of its own", nil,
+	},
 	{`^(systemctl restart spanstatsd|kubectl (rollout|exec|port-forward) )`, "needs systemd or a cluster", nil},
 }
 

@@ -26,30 +26,71 @@ func TestGoInstall_OfTheLatestVersion(t *testing.T) {
 	}
 	self := module.Version{Path: "github.com/spanstatsd/spanstatsd", Version: "v0.2.0"}
 	proxy := t.TempDir()
-	writeVersion(t, proxy, root, self)
+	writeVersion(t, proxy, root, ".", self)
 
 	home := t.TempDir()
-	cmd := exec.Command("go", "install", self.Path+"/cmd/spanstatsd@latest")
-	cmd.Dir = home
-	// A module cache of its own, because the shared one would keep this v0.2.0 for later runs.
-	cmd.Env = append(os.Environ(),
-		"GOPROXY=file://"+proxy+",file://"+filepath.Join(goEnv(t, "GOMODCACHE"), "cache", "download"),
-		"GOMODCACHE="+filepath.Join(home, "modules"), "GOBIN="+filepath.Join(home, "bin"),
-		"GOFLAGS=-modcacherw -trimpath", "GONOSUMDB=*", "GOSUMDB=off", "GOPRIVATE=", "GONOPROXY=", "GOWORK=off",
-	)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("go install: %v\n%s", err, out)
-	}
+	goCommand(t, proxy, home, "install", self.Path+"/cmd/spanstatsd@latest")
 	out, err := exec.Command(filepath.Join(home, "bin", "spanstatsd"), "version").CombinedOutput()
 	if err != nil || !strings.HasPrefix(string(out), "spanstatsd v0.2.0 go") {
 		t.Errorf("spanstatsd version: %v, %q; want the version of the module", err, out)
 	}
 }
 
-// writeVersion adds a version to a module proxy in files. Like the go command, modzip.Create leaves out
-// symbolic links and nested modules.
-func writeVersion(t *testing.T, proxy, root string, v module.Version) {
+// TestGoGet_SpanProcessor adds the span processor to a program as its author does, from a module proxy that has both
+// modules as v0.2.0.
+func TestGoGet_SpanProcessor(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(root, ".git")); err != nil {
+		t.Skip("NOT RUN: go get of the span processor, because this is not a Git work tree")
+	}
+	const processor = "clients/otel-go"
+	self := module.Version{Path: "github.com/spanstatsd/spanstatsd", Version: "v0.2.0"}
+	nested := module.Version{Path: self.Path + "/" + processor, Version: self.Version}
+	proxy, home := t.TempDir(), t.TempDir()
+	writeVersion(t, proxy, root, ".", self)
+	writeVersion(t, proxy, root, processor, nested)
+	download := exec.Command("go", "mod", "download")
+	download.Dir = filepath.Join(root, processor)
+	if out, err := download.CombinedOutput(); err != nil {
+		t.Fatalf("go mod download: %v\n%s", err, out)
+	}
+	program := []byte("package main\n\nimport spanstatsd \"" + nested.Path + "\"\n\n" +
+		"func main() { _, _ = spanstatsd.NewSpanProcessor(spanstatsd.Config{}) }\n")
+	if err := os.WriteFile(filepath.Join(home, "main.go"), program, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	goCommand(t, proxy, home, "mod", "init", "example.com/shop")
+	goCommand(t, proxy, home, "get", nested.Path)
+	goCommand(t, proxy, home, "build", "-o", filepath.Join(home, "shop"), ".")
+	if out, err := exec.Command(filepath.Join(home, "shop")).CombinedOutput(); err != nil {
+		t.Errorf("run the program: %v\n%s", err, out)
+	}
+}
+
+// goCommand runs the go command outside of this repository, with a module proxy of files. The module cache is another
+// one, because the shared one would keep this v0.2.0 for later runs.
+func goCommand(t *testing.T, proxy, home string, args ...string) {
 	t.Helper()
+	cmd := exec.Command("go", args...)
+	cmd.Dir = home
+	cmd.Env = append(os.Environ(),
+		"GOPROXY=file://"+proxy+",file://"+filepath.Join(goEnv(t, "GOMODCACHE"), "cache", "download"),
+		"GOMODCACHE="+filepath.Join(home, "modules"), "GOBIN="+filepath.Join(home, "bin"),
+		"GOFLAGS=-modcacherw -trimpath", "GONOSUMDB=*", "GOSUMDB=off", "GOPRIVATE=", "GONOPROXY=", "GOWORK=off",
+	)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+// writeVersion adds a version of the module in a directory of the repository to a module proxy in files. Like the go
+// command, modzip.Create leaves out symbolic links and nested modules.
+func writeVersion(t *testing.T, proxy, repository, directory string, v module.Version) {
+	t.Helper()
+	root := filepath.Join(repository, directory)
 	tracked, err := exec.Command("git", "-C", root, "ls-files", "-z").Output()
 	if err != nil {
 		t.Fatalf("git ls-files: %v", err)

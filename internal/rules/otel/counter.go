@@ -108,12 +108,8 @@ func (c *Counter) countResource(res *otlp.Resource, place rules.Place) {
 	for i := first; i < last; i++ {
 		s := &r.Spans[i]
 		end := int64(min(s.Start+s.Duration, math.MaxInt64))
-		snapshot := span.Snapshot{Duration: s.Duration, End: end, Weight: 1, Span: uint32(i), Flags: flags}
-		if s.Status == spantable.StatusError {
-			snapshot.Flags |= span.Error
-		}
-		if s.Parent == 0 || s.Kind == spantable.KindServer || s.Kind == spantable.KindConsumer {
-			snapshot.Flags |= span.TopLevel
+		snapshot := span.Snapshot{
+			Duration: s.Duration, End: end, Weight: 1, Span: uint32(i), Flags: flags | flagsOf(s),
 		}
 		if state := r.Extras[i].State; state.Len > 0 {
 			snapshot.Weight = min(c.states.Read(r.Bytes(state)).Weight(), wire.MaxWeight)
@@ -132,6 +128,32 @@ func (c *Counter) countResource(res *otlp.Resource, place rules.Place) {
 			return
 		}
 	}
+}
+
+// flagsOf returns whether a span has failed, and whether it is the entry span of its service.
+func flagsOf(s *spantable.Span) (flags span.Flags) {
+	if s.Status == spantable.StatusError {
+		flags |= span.Error
+	}
+	if s.Parent == 0 || s.Kind == spantable.KindServer || s.Kind == spantable.KindConsumer {
+		flags |= span.TopLevel
+	}
+	return flags
+}
+
+// ReadSpan decodes a body with a single span of the given service, and returns the fingerprint and the flags of the
+// span. Label(0) then returns its key. Clients that count their own spans use it instead of Count, because it
+// allocates nothing for a body.
+func (c *Counter) ReadSpan(body []byte, service string, policy *Policy) (fingerprint []byte, flags span.Flags, err error) {
+	c.keys.policy = policy
+	r := &c.keys.request
+	if err := r.Decode(body, policy.names, policy.resourceNames); err != nil {
+		return nil, 0, err //nolint:wrapcheck // the decoder's error is complete
+	}
+	res, s := &r.Resources[0], &r.Spans[0]
+	first, last := ownTags(r, res, c.keys.policy.names.Len())
+	c.resources = append(c.resources[:0], resource{service: service, first: first, last: last})
+	return c.keys.fingerprintOf(s, service, first, last), flagsOf(s), r.Err()
 }
 
 // Label returns the key of span number of the last body, see span.Labeller.

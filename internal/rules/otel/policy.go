@@ -123,3 +123,8 @@ func (p *Policy) hasTag(kind spantable.Kind, l spantable.Label) bool {
 	}
 	return !peerLabels.Has(l) || slices.Contains(p.onEveryKind, l)
 }
+
+// Reads reports whether the labels of a span can depend on its attribute with this name.
+func (p *Policy) Reads(attribute string) bool {
+	return p.names.Find([]byte(attribute)) != spantable.Other
+}

@@ -1,0 +1,105 @@
+package spanstatsd
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/spanstatsd/spanstatsd/client"
+	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+// Config configures a SpanProcessor.
+type Config struct {
+	// Resource is the resource of the tracer provider. It determines the service, and the other labels that all
+	// spans of the process share. If it is nil, resource.Default is used, as by the provider.
+	Resource *resource.Resource
+	// Client configures the connection to the daemon. The zero value is sufficient. Its Origin is derived from
+	// Resource, unless it has a service.
+	Client client.Config
+	// MeterProvider receives the metric spanstatsd.client.spans, which counts the ended spans that are published,
+	// refused and lost. It is optional.
+	MeterProvider metric.MeterProvider
+}
+
+// SpanProcessor counts each span that ends. It implements the SDK's interface of the same name.
+type SpanProcessor struct {
+	client  *client.Client
+	keys    *keyCache
+	readers sync.Pool // of *reader
+	metrics metric.Registration
+}
+
+var _ sdktrace.SpanProcessor = (*SpanProcessor)(nil)
+
+// policy contains the label rules of the daemon, with the resource attributes that distinguish processes.
+var policy = otel.NewPolicy(otel.Labels{Resource: otel.Identifying})
+
+// NewSpanProcessor returns a processor that publishes to the daemon. It returns immediately, and connects in the
+// background. An error means that the configuration is invalid.
+func NewSpanProcessor(config Config) (*SpanProcessor, error) {
+	if config.Resource == nil {
+		config.Resource = resource.Default()
+	}
+	origin := originOf(encodeResource(config.Resource))
+	if config.Client.Origin.Service == "" {
+		config.Client.Origin = origin
+	}
+	opened, err := client.Open(config.Client)
+	if err != nil {
+		return nil, fmt.Errorf("create span processor: %w", err)
+	}
+	p := &SpanProcessor{client: opened, keys: newKeyCache()}
+	p.readers.New = func() any { return newReader(origin.Service, config.Resource) }
+	if config.MeterProvider != nil {
+		if p.metrics, err = p.observe(config.MeterProvider); err != nil {
+			_ = opened.Close(context.Background()) // nothing has been published
+			return nil, fmt.Errorf("create span processor: register its metrics: %w", err)
+		}
+	}
+	return p, nil
+}
+
+// OnStart does nothing.
+func (*SpanProcessor) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
+
+// OnEnd counts a span. It never waits.
+func (p *SpanProcessor) OnEnd(s sdktrace.ReadOnlySpan) {
+	r := p.readers.Get().(*reader)
+	defer p.readers.Put(r)
+	fingerprint, flags := r.read(s)
+	key := p.keys.get(fingerprint)
+	if key == nil {
+		key = client.EncodeKey(*r.label())
+		p.keys.add(fingerprint, key)
+	}
+	r.batch[0] = client.Snapshot{
+		Encoded: key, Duration: s.EndTime().Sub(s.StartTime()), End: s.EndTime(),
+		Error: flags&span.Error != 0, TopLevel: flags&span.TopLevel != 0,
+	}
+	p.client.Publish(r.batch[:])
+}
+
+// ForceFlush sends all spans that have ended, and requests that the daemon exports its statistics now. It returns when
+// every destination of the daemon has accepted them. While the daemon is unavailable, it waits until ctx is done.
+func (p *SpanProcessor) ForceFlush(ctx context.Context) error {
+	return p.client.Flush(ctx) //nolint:wrapcheck // the error is complete
+}
+
+// Shutdown sends all spans that have ended, and waits a few seconds at most until the daemon reports that they are
+// settled. Spans that end later are refused. It returns an error if spans were lost.
+func (p *SpanProcessor) Shutdown(ctx context.Context) error {
+	err := p.client.Close(ctx)
+	if p.metrics != nil {
+		_ = p.metrics.Unregister() // fails only for a registration of another provider
+	}
+	return err //nolint:wrapcheck // the error is complete
+}
+
+// Stats returns the numbers of spans by their fate. They balance at any moment, see client.Stats.
+func (p *SpanProcessor) Stats() client.Stats { return p.client.Stats() }
