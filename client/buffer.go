@@ -134,15 +134,16 @@ func (b *buffer) spansIn(n int) (spans int) {
 	return spans
 }
 
-// retain removes all spans messages for which keep returns false, and definitions that no remaining message needs. keep
-// is called for each spans message in order, with the number of its spans.
+// retain removes the messages with spans for which keep returns false. A message that defines keys remains if a message
+// with spans that follows it remains. keep is called for each message with spans, with their number.
 func (b *buffer) retain(keep func(spans int) bool) {
-	var definitions []byte // last define message, if it has not been copied yet
+	var definitions []byte // last message that defines keys, unless it was copied already
 	end := b.head
 	b.spans = 0
 	for message, spans := range b.messages() {
+		definesKeys := spans == 0
 		switch {
-		case spans == 0:
+		case definesKeys:
 			definitions = message
 		case keep(spans):
 			end += copy(b.memory[end:], definitions)

@@ -227,18 +227,18 @@ func (s *sender) awaitEnd(conn *connection) {
 // serve sends spans until the connection ends, or the client is closed and has sent bye. isOver is true in the latter
 // case.
 func (s *sender) serve(conn *connection) (isOver bool) {
-	err := s.sendAll(conn)
+	err := s.sendAllBuffers(conn)
 	for err == nil {
 		select {
 		case <-conn.gone:
 			return false
 		case <-s.client.wake:
-			err = s.sendFull(conn)
+			err = s.sendFullBuffers(conn)
 		case <-s.due.C:
-			err = s.sendAll(conn)
+			err = s.sendAllBuffers(conn)
 		case f := <-s.client.flushes:
 			s.flushes = append(s.flushes, f)
-			err = s.sendAll(conn)
+			err = s.sendAllBuffers(conn)
 		case <-s.client.closing:
 			return s.bye(conn)
 		}
@@ -246,8 +246,8 @@ func (s *sender) serve(conn *connection) (isOver bool) {
 	return false
 }
 
-// sendFull sends the full buffers, and starts the timer for the others.
-func (s *sender) sendFull(conn *connection) error {
+// sendFullBuffers sends the full buffers, and starts the timer for the others.
+func (s *sender) sendFullBuffers(conn *connection) error {
 	if s.client.armed.Load() && !s.isDue {
 		s.isDue = true
 		s.due.Reset(s.schedule.wait(time.Now()))
@@ -256,9 +256,9 @@ func (s *sender) sendFull(conn *connection) error {
 	return s.write(conn)
 }
 
-// sendAll sends all published spans, including those in buffers that are not full, then the report of lost spans and the
-// flush requests.
-func (s *sender) sendAll(conn *connection) error {
+// sendAllBuffers sends all published spans, including those in buffers that are not full. Then it sends the report of
+// lost spans and the requests of flushes.
+func (s *sender) sendAllBuffers(conn *connection) error {
 	s.due.Stop()
 	s.isDue = false
 	s.sealAll()
@@ -290,7 +290,7 @@ const unsettledByeTimeout = time.Second
 // bye sends everything that is left and a bye, and waits until the daemon has closed the connection. It returns false if
 // the connection fails, so that the rest can be sent on another one.
 func (s *sender) bye(conn *connection) (isOver bool) {
-	if s.sendAll(conn) != nil {
+	if s.sendAllBuffers(conn) != nil {
 		return false
 	}
 	isSettled, err := s.awaitSettled(conn)

@@ -251,8 +251,8 @@ func (s *shard) sealFilled() (sealed bool) {
 	return sealed
 }
 
-// undo removes a batch that does not fit. first and before are the buffer and its state before the batch.
-// The other buffers become free. undo returns true if it has sealed first.
+// undo removes a batch that does not fit. The batch began in the buffer first, at the position before, and may have
+// continued in further buffers, which undo frees. In that case undo seals first, and returns true.
 func (s *shard) undo(first *buffer, before mark) (sealed bool) {
 	hasMoved := s.buffer != first
 	if hasMoved {

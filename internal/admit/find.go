@@ -96,7 +96,7 @@ func (f *finder) findNew(cycle *aggregate.Cycle, s *snapshot, hash uint64) (*res
 	}
 	f.misses.count(changed)
 	f.uncached = f.resolved(admission)
-	if len(s.Key) == 0 || !admission.Whole() && !admission.Recurs {
+	if len(s.Key) == 0 || !admission.IsUnchanged() && !admission.AllRecur {
 		return &f.uncached, nil
 	}
 	index := f.keys.add(s.Key, hash, keyCached)
@@ -105,7 +105,7 @@ func (f *finder) findNew(cycle *aggregate.Cycle, s *snapshot, hash uint64) (*res
 		return &f.uncached, nil
 	}
 	known := &f.keys.known[index]
-	if known.resolved = f.uncached; !admission.Whole() {
+	if known.resolved = f.uncached; !admission.IsUnchanged() {
 		known.used = known.used.second()
 	}
 	return &known.resolved, nil

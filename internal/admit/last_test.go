@@ -23,11 +23,11 @@ func TestLastPublisher_DropReasons(t *testing.T) {
 			t.Errorf("batch %d was refused as %s", counted, reason)
 		}
 	}
-	h.SetWanted(false)
+	h.SetStatsWanted(false)
 	if reason, ok := h.offer(p, body(5)); ok || reason != DropNotWanted {
 		t.Errorf("what nobody wants was answered with %s", reason)
 	}
-	h.SetWanted(true)
+	h.SetStatsWanted(true)
 	h.Stop()
 	if reason, ok := h.offer(p, body(6)); ok || reason != DropShutdown {
 		t.Errorf("at a stop it was answered with %s", reason)

@@ -99,9 +99,9 @@ func (s *Publishers) MaxKeys() int { return s.config.MaxKeys }
 // MaxKeyBytes returns the memory limit for the numbered keys of one publisher, see wire.KeyCost.
 func (s *Publishers) MaxKeyBytes() int { return s.config.MaxNumberedBytes() }
 
-// SetWanted sets whether the agent accepts statistics. While it does not, every batch is dropped as
+// SetStatsWanted sets whether the agent accepts statistics. While it does not, every batch is dropped as
 // DropNotWanted.
-func (s *Publishers) SetWanted(wanted bool) { s.unwanted.Store(!wanted) }
+func (s *Publishers) SetStatsWanted(wanted bool) { s.unwanted.Store(!wanted) }
 
 // Stop drops all later batches as DropShutdown and ends every wait for a free ring. It must be
 // called only once.

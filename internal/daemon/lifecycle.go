@@ -14,7 +14,7 @@ import (
 func (d *Daemon) Start() {
 	d.aggregator.Start()
 	features, _ := d.wantedFeatures()
-	d.admit.SetWanted(features.Stats)
+	d.admit.SetStatsWanted(features.Stats)
 	d.ingest.Start()
 	for _, server := range d.receivers {
 		server.Start()

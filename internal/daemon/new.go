@@ -209,7 +209,7 @@ func (d *Daemon) followFeatures() {
 	wanted := true
 	for {
 		features, changed := d.wantedFeatures()
-		d.admit.SetWanted(features.Stats)
+		d.admit.SetStatsWanted(features.Stats)
 		if wanted && !features.Stats {
 			d.aggregator.Clear()
 		}

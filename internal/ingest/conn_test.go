@@ -201,7 +201,7 @@ func TestConn_Drops(t *testing.T) {
 	} {
 		h := newHarness(t, test.change)
 		h.features = test.features
-		h.admit.SetWanted(test.features.Stats)
+		h.admit.SetStatsWanted(test.features.Stats)
 		h.aggregator.Start()
 		h.Start()
 		c := h.connect("shop")

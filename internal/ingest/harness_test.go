@@ -85,7 +85,7 @@ func newHarness(t testing.TB, change func(*configs, *aggregate.Config)) *harness
 	if h.admit, err = admit.New(config.admitting); err != nil {
 		t.Fatal(err)
 	}
-	h.admit.SetWanted(h.features.Stats)
+	h.admit.SetStatsWanted(h.features.Stats)
 	config.Admit = h.admit
 	if h.Server, err = New(config.Config); err != nil {
 		t.Fatal(err)
@@ -165,7 +165,7 @@ func (h *harness) dropped() uint64 {
 func (h *harness) setFeatures(f wire.Features) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.admit.SetWanted(f.Stats)
+	h.admit.SetStatsWanted(f.Stats)
 	h.features = f
 	close(h.changed)
 	h.changed = make(chan struct{})

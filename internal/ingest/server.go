@@ -246,9 +246,8 @@ func (s *Server) connections() []*conn {
 var byeShutdown = wire.Bye{Reason: "shutdown", Detail: "the daemon stops; what it took is counted"}
 
 // Drain stops the server after it has read all data that clients have written so far. It accepts clients
-// in the accept queue and refuses later ones. Closing the read side of a Unix socket separates data
-// exactly: earlier writes can still be read, and later writes fail, so the client knows that the daemon
-// has not received them.
+// in the accept queue and refuses later ones. It closes the read side of each Unix socket: data that a client has written
+// before can still be read, and later writes fail, so the client knows that the daemon has not received them.
 //
 // When ctx is done, Drain counts the spans that are still unread as dropped. It still reads them, but
 // does not wait for anything else, and returns an error.

@@ -34,8 +34,8 @@ func (c *counters) countLost(reason string, spans uint64) {
 // it.
 const maxLost = 1 << 53
 
-// addLost adds spans, a number that a client has sent, to a counter. If the sum exceeds maxLost, the
-// counter restarts, as after a restart of the daemon: if it stopped at the maximum, it would hide all
+// addLost adds a number of lost spans, which a client has reported, to a counter. If the sum exceeds maxLost, the counter
+// restarts at the added number, as Prometheus expects of counters: a counter that stays at its maximum would hide all
 // later losses.
 func addLost(counter *atomic.Uint64, spans uint64) {
 	for {

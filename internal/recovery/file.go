@@ -36,7 +36,7 @@ type File struct {
 	file   *os.File
 	mapped []byte // the file in memory, for store; nil if it can't be written
 	name   string // identifies the file among those of its socket; begins with the process ID
-	before predecessors
+	predecessors predecessors
 
 	isUnwritable atomic.Bool // a write has failed, so the next daemon gets no information
 	stopping     atomic.Bool // see SetStopping
@@ -52,11 +52,11 @@ type File struct {
 // reports and removes the oldest files. A file that can't be written is not an error, but is logged.
 func Create(c Config) (*File, error) {
 	f := &File{log: c.Log, inUse: make([]bool, c.Connections)}
-	f.before = predecessors{
+	f.predecessors = predecessors{
 		prefix: prefixOf(c.Path), log: c.Log, flushLog: c.FlushLog, warned: map[string]bool{},
 	}
-	f.before.makeRoom()
-	dir, prefix := filepath.Dir(f.before.prefix), filepath.Base(f.before.prefix)
+	f.predecessors.makeRoom()
+	dir, prefix := filepath.Dir(f.predecessors.prefix), filepath.Base(f.predecessors.prefix)
 	file, err := os.CreateTemp(dir, fmt.Sprintf("%s%d-*%s", prefix, os.Getpid(), unfinished))
 	if err != nil {
 		return nil, fmt.Errorf("create recovery file: %w; check that the directory of --socket is writable", err)
@@ -72,10 +72,10 @@ func Create(c Config) (*File, error) {
 	h := header{magic: magic, records: uint64(c.Connections), began: uint64(time.Now().UnixNano())}
 	f.write(0, appendWords(nil, h.words()...))
 	// The name is final only now, so that no other daemon takes an empty file for that of a killed one.
-	if err := os.Rename(file.Name(), f.before.prefix+f.name); err != nil {
+	if err := os.Rename(file.Name(), f.predecessors.prefix+f.name); err != nil {
 		return nil, errors.Join(fmt.Errorf("rename recovery file: %w", err), os.Remove(file.Name()), file.Close())
 	}
-	f.before.own = f.name
+	f.predecessors.own = f.name
 	return f, nil
 }
 
@@ -161,22 +161,22 @@ func (f *File) fail(err error) {
 
 // ReportCrashes logs and counts the daemons that were killed before this one, unless an earlier daemon has
 // reported them.
-func (f *File) ReportCrashes() { f.before.report() }
+func (f *File) ReportCrashes() { f.predecessors.report() }
 
 // FollowPredecessors runs until stop is closed. It records in the files of predecessors that their losses were
 // reported, and reports further ones: daemons that are killed while they shut down next to this one, and
 // clients that do not return.
-func (f *File) FollowPredecessors(stop <-chan struct{}) { f.before.follow(stop) }
+func (f *File) FollowPredecessors(stop <-chan struct{}) { f.predecessors.follow(stop) }
 
 // Crashes returns the number of crashed daemons that this one has reported.
-func (f *File) Crashes() int { return f.before.crashes() }
+func (f *File) Crashes() int { return f.predecessors.crashes() }
 
 // Losses returns the spans lost by the crashes that this daemon has reported. The numbers never decrease.
 func (f *File) Losses() Losses {
 	if f == nil {
 		return new(predecessors).losses()
 	}
-	return f.before.losses()
+	return f.predecessors.losses()
 }
 
 // Earlier returns the outcomes of the spans of a connection to an earlier daemon, given the
@@ -196,7 +196,7 @@ func (f *File) Earlier(token string) (outcomes []uint64, isPending bool) {
 		// The connection was to this daemon, which has counted all its spans.
 		return wire.AppendOutcome(nil, math.MaxInt64, wire.Settled), false
 	}
-	return f.before.earlier(name, id)
+	return f.predecessors.earlier(name, id)
 }
 
 // SetStopping records that the daemon is shutting down and will close connections itself. Their
@@ -207,11 +207,11 @@ func (f *File) SetStopping() { f.stopping.Store(true) }
 // Remove removes the file after everything was delivered, and leaves the files of predecessors to the next
 // daemon. It is not an error if the file is gone already.
 func (f *File) Remove() error {
-	removed := os.Remove(f.before.prefix + f.name)
+	removed := os.Remove(f.predecessors.prefix + f.name)
 	if errors.Is(removed, fs.ErrNotExist) {
 		removed = nil
 	}
-	f.before.release()
+	f.predecessors.release()
 	return errors.Join(removed, f.file.Close())
 }
 

@@ -205,7 +205,7 @@ func TestLosses_CountedOnce(t *testing.T) {
 			t.Error(says)
 		}
 		want(Loss{20, 20}, 0)
-		next.before.note()
+		next.predecessors.note()
 		later := start(t, path, 0)
 		if all := later.Losses(); all.Awaited != 0 || all.Receivers["apm"] != (Loss{}) {
 			t.Errorf("another daemon counts them again: %+v", all)
@@ -391,7 +391,7 @@ func TestFile_RemovedAfterReport(t *testing.T) {
 			t.Error("the newest is not known, or the oldest is")
 		}
 		time.Sleep(keptFor + time.Second)
-		last.before.note()
+		last.predecessors.note()
 		if files := filesOf(t, path); len(files) != 1 {
 			t.Errorf("%q are left, want that of the daemon", files)
 		}
@@ -684,7 +684,7 @@ func TestDirectory_IsBounded(t *testing.T) {
 			measure()
 		}
 		if i%3 > 1 {
-			f.before.note()
+			f.predecessors.note()
 		}
 		kill(t, f)
 	}
@@ -738,7 +738,7 @@ func TestDirectory_OfThousandsOfFiles(t *testing.T) {
 	if got := next.Losses().Receivers["apm"].Lost; got != 3*files || next.Crashes() != files {
 		t.Errorf("%d daemons lost %d spans", next.Crashes(), got)
 	}
-	if left := filesOf(t, path); len(left) != mostKept+1 || len(next.before.known) != mostKept {
-		t.Errorf("%d files are left, %d are open", len(left), len(next.before.known))
+	if left := filesOf(t, path); len(left) != mostKept+1 || len(next.predecessors.known) != mostKept {
+		t.Errorf("%d files are left, %d are open", len(left), len(next.predecessors.known))
 	}
 }

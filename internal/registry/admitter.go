@@ -59,7 +59,7 @@ func (a *admitter) admit(id OriginID, key *span.Key) Admission {
 	class := a.classOf(identity)
 	source, ok := a.rowBudget.find(a.origin, class)
 	if !ok {
-		return a.overflow(identity)
+		return a.countInOverflowRow(identity)
 	}
 	labelBytes := a.commit()
 	a.rowBudget.take(a.origin, source, labelBytes+rowBytes(a.words))
@@ -81,10 +81,10 @@ func (a *admitter) begin(id OriginID) {
 // filter.
 func (a *admitter) admitted(id KeyID) Admission {
 	a.admission.ID, a.admission.Hash = id, partitionOf(a.rows.list[id].identity)
-	if !a.admission.Whole() {
+	if !a.admission.IsUnchanged() {
 		a.rejected = append(a.rejected, a.rawIdentity())
 	}
-	a.admission.Recurs = a.filter.add(a.rejected)
+	a.admission.AllRecur = a.filter.add(a.rejected)
 	for _, l := range maskedLabels {
 		if a.admission.Masked.Has(l) {
 			a.masked[l]++
@@ -97,11 +97,12 @@ func (a *admitter) admitted(id KeyID) Admission {
 // the same in every interval.
 func partitionOf(identity uint64) uint32 { return uint32(identity>>32 ^ identity) }
 
-// overflow returns the admission of a key that gets no row. It adds the key and those of its labels
-// that have no row to the filter, and counts each pending label as lost.
-func (a *admitter) overflow(identity uint64) Admission {
+// countInOverflowRow returns the admission of a key that gets no row: its spans are counted in the overflow row of
+// its origin, without labels. It adds the key, and each of its labels that has no row of its budget, to the filter
+// of values without a row. It counts each label that is new in this interval as lost.
+func (a *admitter) countInOverflowRow(identity uint64) Admission {
 	a.rejected = append(a.rejected, identity)
-	if !a.admission.Whole() {
+	if !a.admission.IsUnchanged() {
 		a.rejected = append(a.rejected, a.rawIdentity())
 	}
 	for i := range a.pending {
@@ -111,7 +112,7 @@ func (a *admitter) overflow(identity uint64) Admission {
 		}
 	}
 	admission := a.unlabelled(a.id)
-	admission.Recurs = a.filter.add(a.rejected)
+	admission.AllRecur = a.filter.add(a.rejected)
 	return admission
 }
 
@@ -275,13 +276,15 @@ func (a *admitter) classOf(identity uint64) class {
 	return classNew
 }
 
-// newHistory returns the initial history of a label or a whole key of the given class. The history
-// begins when the label or key gets its row.
+// newHistory returns the history of a label, or of a whole key, that gets its row now. If it recurs in this
+// interval, it has its class in the next one from this history: stable if it also recurred in the previous interval,
+// recent otherwise.
 func (a *admitter) newHistory(class class) history {
-	switch {
-	case a.origin.isNew: // classSeen means here that the current interval has used it before
+	if a.origin.isNew {
+		// There was no previous interval. classOf returned classSeen if this interval has used the value before.
 		return history{nextClass: classRecent, recurred: class == classSeen}
-	case class == classNew:
+	}
+	if class == classNew {
 		return history{nextClass: classRecent}
 	}
 	return history{nextClass: classStable}
@@ -411,8 +414,8 @@ func (a *admitter) rowIdentity() uint64 {
 		hash = mix(hash, a.identityOf(id))
 	}
 	sum := uint64(0)
-	for words := a.words[wordTags:]; len(words) > 0; words = words[1+words[0]:] {
-		for _, id := range words[1 : 1+words[0]] {
+	for tags := range tagLists(a.words) {
+		for _, id := range tags {
 			sum += mix(0, a.identityOf(id))
 		}
 	}

@@ -27,21 +27,20 @@ func newFilter(bytes int) *filter {
 	return &filter{newBloom(bytes), newBloom(bytes / 2), newBloom(bytes / 2)}
 }
 
-// add adds the values of one key, and reports whether all of them had been used before in this
-// interval.
-func (f *filter) add(identities []uint64) (recur bool) {
-	recur = true
+// add adds the values of one key, and reports whether each of them had been added before in this interval.
+func (f *filter) add(identities []uint64) (allRecur bool) {
+	allRecur = true
 	for _, identity := range identities {
 		if f.usedOnce.has(identity) {
 			f.recurred.add(identity)
 		} else {
-			recur = false
+			allRecur = false
 		}
 	}
 	for _, identity := range identities {
 		f.usedOnce.add(identity)
 	}
-	return recur
+	return allRecur
 }
 
 // next prepares the filter for the next interval.

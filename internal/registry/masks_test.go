@@ -29,7 +29,7 @@ func TestMasks_Flood(t *testing.T) {
 				case value:
 					own++
 				case "GET /orders/{uuid}":
-					if masked++; a.Masked != set(l) || a.Collapsed != 0 || a.Whole() {
+					if masked++; a.Masked != set(l) || a.Collapsed != 0 || a.IsUnchanged() {
 						t.Fatalf("%s is said to be %+v", value, a)
 					}
 					keys++
@@ -69,7 +69,7 @@ func TestMasks_Modes(t *testing.T) {
 			}
 			a := r.Admit(origin, &key)
 			if got := rowOf(r, a); got.Resource != want || got.HTTPEndpoint != want || got.Type != value ||
-				got.Service != value || a.Whole() != (want == value) {
+				got.Service != value || a.IsUnchanged() != (want == value) {
 				t.Errorf("%s: it became %+v, %+v", mode, got, a)
 			}
 		}

@@ -51,18 +51,18 @@ func (o *origin) identityOf(name labelName) uint64 {
 	return maphash.String(seed, name.text) ^ (o.identity+uint64(name.scope.kind))*hashMultiplier
 }
 
-// newOriginTable returns the table of a new interval. It reserves slots for the origins of the last
-// two intervals.
+// newOriginTable returns the table of a new interval. Origins that were present in each of the last two intervals
+// (stable ones) have a slot reserved.
 func newOriginTable(limit int, p *previous) originTable {
-	kept := 0
+	stable := 0
 	for _, o := range p.origins {
 		if o.isStable {
-			kept++
+			stable++
 		}
 	}
 	return originTable{
-		limit: limit, kept: kept,
-		slots: newBudget(threeQuarters(limit), keptRows{stable: kept}),
+		limit: limit, kept: stable,
+		slots: newBudget(threeQuarters(limit), keptRows{stable: stable}),
 		ids:   map[span.Origin]OriginID{}, perProcess: map[int32]int{}, common: noOrigin,
 	}
 }

@@ -368,7 +368,7 @@ func TestNameThatWasAMask_IsAName(t *testing.T) {
 				r.Admit(origin, resource(fmt.Sprint("GET /users/", 100*interval+i)))
 			}
 			for range 2 {
-				if a := r.Admit(origin, resource("GET /users/{id}")); !a.Whole() {
+				if a := r.Admit(origin, resource("GET /users/{id}")); !a.IsUnchanged() {
 					t.Fatalf("interval %d: %+v", interval, a)
 				}
 			}
@@ -378,7 +378,7 @@ func TestNameThatWasAMask_IsAName(t *testing.T) {
 				r.Admit(origin, resource(fmt.Sprint("other ", i)))
 			}
 		}
-		if a := r.Admit(origin, resource("GET /users/{id}")); !a.Whole() {
+		if a := r.Admit(origin, resource("GET /users/{id}")); !a.IsUnchanged() {
 			t.Errorf("interval %d: the name is %+v", interval, a)
 		}
 		f.intervals.Begin()
@@ -404,7 +404,7 @@ func TestTagKey_RecursWithItsTags(t *testing.T) {
 			r.Admit(origin, tagged(fmt.Sprint("other ", i)))
 		}
 		for range 2 {
-			if a := r.Admit(origin, tagged("honest")); !a.Whole() {
+			if a := r.Admit(origin, tagged("honest")); !a.IsUnchanged() {
 				t.Errorf("interval %d: the key has lost %b", interval, a.Collapsed)
 			}
 		}

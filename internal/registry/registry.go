@@ -19,13 +19,13 @@ type KeyEntry struct {
 type Admission struct {
 	ID        KeyID
 	Hash      uint32   // determines the key's partition; the same in every interval
-	Collapsed LabelSet // labels lost to budgets; span.WholeKey if all were
-	Masked    LabelSet // labels replaced by a mask
-	Recurs    bool     // all of the key's values without a row were used before in this interval
+	Collapsed LabelSet // labels whose values were replaced by tracer_blocked_value; span.WholeKey if all were
+	Masked    LabelSet // labels whose values were replaced by a mask
+	AllRecur  bool     // each value that got no row of its budget has now come at least twice in this interval
 }
 
-// Whole reports whether the key has all of its labels as the client sent them.
-func (a *Admission) Whole() bool { return a.Collapsed|a.Masked == 0 }
+// IsUnchanged reports whether the key has all of its labels as the client sent them.
+func (a *Admission) IsUnchanged() bool { return a.Collapsed|a.Masked == 0 }
 
 // LabelSet is a set of labels, which can include span.WholeKey.
 type LabelSet uint16

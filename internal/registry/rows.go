@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"iter"
 	"slices"
 	"strconv"
 	"unsafe"
@@ -86,10 +87,8 @@ func (t *labelTable) keyOf(words []uint32) (k span.Key) {
 	for l := range span.FirstList {
 		*k.Text(l) = t.list[words[wordTexts+int(l)]].text
 	}
-	lists := words[wordTags:]
-	for l := span.FirstList; l < span.EndOfLists; l++ {
-		ids := lists[1 : 1+lists[0]]
-		lists = lists[1+len(ids):]
+	l := span.FirstList
+	for ids := range tagLists(words) {
 		tags := make([]string, 0, len(ids))
 		for _, id := range ids {
 			tags = append(tags, t.list[id].text)
@@ -98,8 +97,22 @@ func (t *labelTable) keyOf(words []uint32) (k span.Key) {
 		if len(tags) > 0 {
 			*k.Tags(l) = tags
 		}
+		l++
 	}
 	return k
+}
+
+// tagLists iterates over the lists of tags of an encoded key.
+func tagLists(words []uint32) iter.Seq[[]uint32] {
+	return func(yield func(ids []uint32) bool) {
+		for lists := words[wordTags:]; len(lists) > 0; {
+			length := int(lists[0])
+			if !yield(lists[1 : 1+length]) {
+				return
+			}
+			lists = lists[1+length:]
+		}
+	}
 }
 
 // rowBytes returns the memory of a row and its key, without the texts of its labels. It includes
@@ -140,8 +153,8 @@ type rowBudget struct {
 	origins int   // origins of this interval, and those that keep rows of the previous one
 }
 
-// newRowBudget returns the budget of a new interval, given the rows and bytes kept from the
-// previous one.
+// newRowBudget returns the budget of a new interval. Keys that recurred in the previous interval keep their rows and
+// bytes, and the origins of these keys take part in the new interval from its start.
 func newRowBudget(total usage, prev *previous) rowBudget {
 	b := rowBudget{
 		total: total,
@@ -149,7 +162,7 @@ func newRowBudget(total usage, prev *previous) rowBudget {
 		bytes: newBudget(total.bytes, prev.bytes),
 	}
 	for _, o := range prev.origins {
-		if o.kept.rows > 0 {
+		if keepsRows := o.kept.rows > 0; keepsRows {
 			b.origins++
 		}
 	}
@@ -169,8 +182,8 @@ type rowSource struct {
 	fromReserve bool
 }
 
-// find returns the source of a row for a key of the given class: the shared budgets, or otherwise
-// the reserve. It reports false if the origin can take a row from neither.
+// find returns the source of a row for a key of the given class: the budgets that all origins share or, if they are
+// used up, the reserve. It reports false if the origin can take a row from neither.
 func (b *rowBudget) find(o *origin, class class) (source rowSource, ok bool) {
 	rows, hasRows := b.rows.findFree(class)
 	bytes, hasBytes := b.bytes.findFree(class)

@@ -31,13 +31,13 @@ type Signal struct {
 // pendingSignal is a signal that was sent but not delivered.
 type pendingSignal struct {
 	Signal
-	bar uint64 // the signal is delivered when the consumer has reached this position
+	position uint64 // the signal is delivered when the consumer has reached this position
 }
 
 // mailbox contains the pending signals in the order in which they were sent. A lock is fast enough,
 // because there are only a few signals per second.
 type mailbox struct {
-	first atomic.Uint64 // lowest bar in box, compared with the consumer's position
+	first atomic.Uint64 // lowest position in box, compared with the consumer's position
 	mu    sync.Mutex
 	box   []pendingSignal
 }
@@ -53,8 +53,8 @@ func (m *mailbox) init() {
 // due reports whether take returns a signal. at is the position of the consumer.
 func (m *mailbox) due(at uint64) bool { return at >= m.first.Load() }
 
-// put adds a signal, and reports false if the box is full. It reads the tail under the lock, so
-// that the bars of the box are in ascending order.
+// put adds a signal, and reports false if the box is full. The signal is due when the consumer reaches the present tail
+// of the ring, and Clear is due at once. The tail is read under the lock, so that the positions in the box ascend.
 func (m *mailbox) put(signal Signal, tail *atomic.Uint64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -63,27 +63,27 @@ func (m *mailbox) put(signal Signal, tail *atomic.Uint64) bool {
 	}
 	entry := pendingSignal{Signal: signal}
 	if signal.Kind != Clear {
-		entry.bar = tail.Load()
+		entry.position = tail.Load()
 	}
 	m.box = append(m.box, entry)
-	m.first.Store(min(m.first.Load(), entry.bar))
+	m.first.Store(min(m.first.Load(), entry.position))
 	return true
 }
 
-// take removes and returns the signal to deliver next: the first one with the lowest bar. It reports
-// false if the consumer has not reached this bar. at is the position of the consumer.
+// take removes and returns the signal to deliver next: the first one with the lowest position. It reports
+// false if the consumer has not reached this position. at is the position of the consumer.
 func (m *mailbox) take(at uint64) (Signal, bool) {
 	if !m.due(at) {
 		return Signal{}, false
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	lowest := slices.IndexFunc(m.box, func(s pendingSignal) bool { return s.bar == m.first.Load() })
+	lowest := slices.IndexFunc(m.box, func(s pendingSignal) bool { return s.position == m.first.Load() })
 	signal := m.box[lowest].Signal
 	m.box = slices.Delete(m.box, lowest, lowest+1)
 	first := uint64(never)
 	for _, entry := range m.box {
-		first = min(first, entry.bar)
+		first = min(first, entry.position)
 	}
 	m.first.Store(first)
 	return signal, true

@@ -39,7 +39,7 @@ func TestCountedHeader_Values(t *testing.T) {
 			for _, value := range c.values {
 				r.Header.Add(c.name, value)
 			}
-			if result, leaves := s.isLeftToAgent(format, r.Header); leaves != c.says || leaves &&
+			if result, leaves := s.resultIfUncounted(format, r.Header); leaves != c.says || leaves &&
 				result != ResultByTracer {
 				t.Errorf("%s: %s: %q: left %v, %v", path, c.name, c.values, leaves, result)
 			}

@@ -80,7 +80,7 @@ func (s *Server) classify(r *receiver.BufferedRequest) (receiver.Exchange, recei
 	switch {
 	case isTraces && (r.HTTP.Method == http.MethodPut || r.HTTP.Method == http.MethodPost):
 		t := &traceRequest{BufferedRequest: r, server: s, format: format, drops: s.drops.Load()}
-		t.result, t.isUncounted = s.isLeftToAgent(format, r.Header())
+		t.result, t.isUncounted = s.resultIfUncounted(format, r.Header())
 		return t, nil
 	case r.HTTP.URL.Path == statsPath && s.merges.Load():
 		return &statsRequest{BufferedRequest: r, server: s}, nil

@@ -78,8 +78,8 @@ func (b *stallingBody) Read(p []byte) (int, error) {
 	return n, err //nolint:wrapcheck // the transport asks what it is
 }
 
-// streamRest forwards a request after a part of its body was read. The memory of that part is released when it
-// is forwarded.
+// streamRest forwards a request whose body was read in part: first head, the part that was read, and then the rest from
+// the connection. The memory of head is released at the end.
 func (s *Server) streamRest(w http.ResponseWriter, r *http.Request, head *bodies.Body) {
 	headReader := head.NewReader()
 	defer headReader.Close()

@@ -27,9 +27,9 @@ type traceRequest struct {
 	sampled     []byte // body without unsampled traces; nil if the whole body is forwarded
 }
 
-// isLeftToAgent reports whether a request must not be counted, because of its header or because the agent accepts no
-// statistics, and the result for such a request.
-func (s *Server) isLeftToAgent(format decode.Format, h http.Header) (Result, bool) {
+// resultIfUncounted returns the result of a request that must not be counted, because of its header or because the
+// agent accepts no statistics. It reports false if the request must be counted.
+func (s *Server) resultIfUncounted(format decode.Format, h http.Header) (result Result, isUncounted bool) {
 	switch {
 	case receiver.IsTrue(h.Get(headerComputedStats)):
 		return ResultByTracer, true

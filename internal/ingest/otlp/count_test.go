@@ -36,14 +36,14 @@ func TestRequest_TooLargeForRingsIsRefused(t *testing.T) {
 		if a := post(t, client, many); a.status != want || a.header.Get("Retry-After") != "" {
 			t.Errorf("forwarding %v: too many were answered %d", isForwarding, a.status)
 		}
-		h.admit.SetWanted(false)
+		h.admit.SetStatsWanted(false)
 		if a := post(t, client, few); a.status != http.StatusOK {
 			t.Errorf("forwarding %v: what nobody wants was answered %d", isForwarding, a.status)
 		}
 		if got := to.last(); isForwarding != (got.path != "") || got.header.Get(headerComputedStats) != "" {
 			t.Errorf("forwarding %v: %s got %v", isForwarding, got.path, got.header)
 		}
-		h.admit.SetWanted(true)
+		h.admit.SetStatsWanted(true)
 		if a := send(t, client, http.MethodPost, "/v1/traces", strings.NewReader(string(few)), "Content-Type",
 			mediaProtobuf, headerComputedStats, "true"); a.status != http.StatusOK {
 			t.Errorf("forwarding %v: what is counted already was answered %d", isForwarding, a.status)

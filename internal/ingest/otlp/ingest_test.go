@@ -231,7 +231,7 @@ func TestMarker_OnCountedRequests(t *testing.T) {
 		says("JSON", true)
 		post(t, client, []byte("nonsense"))
 		says("nonsense", false)
-		h.admit.SetWanted(false)
+		h.admit.SetStatsWanted(false)
 		if a := post(t, client, exported("shop", 30, 5, 1)); a.status != http.StatusOK {
 			t.Errorf("answered %+v", a)
 		}

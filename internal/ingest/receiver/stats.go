@@ -58,8 +58,8 @@ func (s *Server) Status(results []string, forwards *ForwardStats) (status Status
 	return status
 }
 
-// Results returns the number of requests for each of the given results. names are the results in Setup.Results from the
-// index first. All numbers are 0 for a nil Server.
+// Results returns the number of requests by result. The first of the names is the result with the index first in
+// Setup.Results, and the others follow it there. All numbers are 0 for a nil Server.
 func (s *Server) Results(names []string, first int) map[string]uint64 {
 	all := make(map[string]uint64, len(names))
 	for i, name := range names {

@@ -151,11 +151,11 @@ func TestRefusal_ExplainsUncountable(t *testing.T) {
 		!strings.Contains(a.body, "--ring-slots") {
 		t.Errorf("more spans than slots are answered %+v", a)
 	}
-	h.admit.SetWanted(false)
+	h.admit.SetStatsWanted(false)
 	if a := h.post(reported("shop", 2, 1)); a.status != http.StatusAccepted {
 		t.Errorf("what nobody wants is answered %+v", a)
 	}
-	h.admit.SetWanted(true)
+	h.admit.SetStatsWanted(true)
 	policy := h.policy
 	h.policy = nil
 	if a := h.post(reported("shop", 3, 1)); a.status != http.StatusInternalServerError {
