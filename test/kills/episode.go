@@ -178,7 +178,8 @@ func (e *episode) judge(say say) (v verdict) {
 		v.add(a.own(say))
 	}
 	for name := range e.destinations {
-		gaveUp := e.daemon.gaveUp // reported without the clients that sent the spans
+		// Both are reported without the clients that sent the spans.
+		gaveUp := e.daemon.gaveUp + counted[name].collapsed()
 		for _, a := range books {
 			one := a.judge(name, counted[name], e.lossOf(a), gaveUp, say)
 			gaveUp -= min(gaveUp, one.gaveUp)
