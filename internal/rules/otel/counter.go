@@ -28,6 +28,7 @@ type resource struct {
 	batch       int    // number of the batch; negative if the resource has no spans
 	service     string // service of the origin
 	first, last uint32 // range of resource tags that can be labels of spans
+	isGo        bool   // the spans are from Go's SDK
 }
 
 // NewCounter returns a counter.
@@ -103,7 +104,8 @@ func (c *Counter) countResource(res *otlp.Resource, place rules.Place) {
 		flags = span.SharedOrigin
 	}
 	firstTag, lastTag := ownTags(r, res, c.keys.policy.names.Len())
-	c.resources = append(c.resources, resource{batch, service, firstTag, lastTag})
+	c.keys.isGo = isGo(r, res)
+	c.resources = append(c.resources, resource{batch, service, firstTag, lastTag, c.keys.isGo})
 	first, last := r.SpansOf(res)
 	for i := first; i < last; i++ {
 		s := &r.Spans[i]
@@ -118,11 +120,18 @@ func (c *Counter) countResource(res *otlp.Resource, place rules.Place) {
 		if state := r.Extras[i].State; state.Len > 0 {
 			snapshot.Weight = min(c.states.Read(r.Bytes(state)).Weight(), wire.MaxWeight)
 		}
+		if c.keys.policy.readsSpans {
+			c.keys.selectSpan(s, firstTag, lastTag)
+		}
 		var fingerprint []byte
-		if c.keys.isIgnored(s, firstTag, lastTag) {
+		if c.keys.isIgnored() {
 			snapshot.Flags |= span.Ignored
 		} else {
-			fingerprint = c.keys.fingerprintOf(s, service, firstTag, lastTag)
+			name := c.keys.nameOf(s)
+			if name.isRenamed {
+				snapshot.Flags |= span.Renamed
+			}
+			fingerprint = c.keys.fingerprintOf(s, name, service, firstTag, lastTag)
 		}
 		c.batches.Add(batch, fingerprint, snapshot)
 		if c.batches.FingerprintBytes() > r.Limits.DerivedBytes {
@@ -139,12 +148,13 @@ func (c *Counter) Label(number uint32) *span.Key {
 	r := &c.keys.request
 	res := &c.resources[r.Extras[number].Resource]
 	s := &r.Spans[number]
+	c.keys.isGo = res.isGo
 	c.keys.selectSpan(s, res.first, res.last)
 	return c.keys.label(s, res.service)
 }
 
 // ownTags returns the range of resource tags that an operator named as labels of spans: those with
-// a label from ownLabels to spanLabels, the number of labels that spans can have. It sorts the tags
+// a label from nameLabels to spanLabels, the number of labels that spans can have. It sorts the tags
 // of the resource by label, and removes all except the first tag of a label, because each span may
 // have to search all of them.
 func ownTags(r *otlp.Request, res *otlp.Resource, spanLabels int) (first, last uint32) {
@@ -157,7 +167,7 @@ func ownTags(r *otlp.Request, res *otlp.Resource, spanLabels int) (first, last u
 		n, _ := slices.BinarySearchFunc(tags, label, byLabel)
 		return res.FirstTag + uint32(n)
 	}
-	return indexOf(int(ownLabels)), indexOf(spanLabels)
+	return indexOf(int(nameLabels)), indexOf(spanLabels)
 }
 
 // Request returns the last body, decoded.

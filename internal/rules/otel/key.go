@@ -1,6 +1,7 @@
 package otel
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/spanstatsd/spanstatsd/internal/rules"
@@ -15,7 +16,10 @@ type keys struct {
 	fingerprint rules.Fingerprint
 	policy      *Policy
 	key         span.Key
-	name        []byte // operation of key
+	operation   []byte // operation of key
+	named       []byte // name of a span that was renamed
+	route       string // route in the name of the span, see nameOf
+	isGo        bool   // the spans are from Go's SDK
 }
 
 // selectSpan selects a span for reading its attributes. Attributes that it does not have are read
@@ -27,9 +31,9 @@ func (k *keys) selectSpan(s *spantable.Span, first, last uint32) {
 	k.scratch = k.scratch[:0]
 }
 
-// fingerprintOf returns the fingerprint of a span. Its attributes are its own and the tags first to
-// last of its resource; service is the service of its origin.
-func (k *keys) fingerprintOf(s *spantable.Span, service string, first, last uint32) []byte {
+// fingerprintOf returns the fingerprint of a span with a name. Its attributes are its own and the
+// tags first to last of its resource; service is the service of its origin.
+func (k *keys) fingerprintOf(s *spantable.Span, name spanName, service string, first, last uint32) []byte {
 	table, f := &k.request.Table, &k.fingerprint
 	facts := uint32(s.Kind)
 	if s.Parent == 0 {
@@ -38,9 +42,12 @@ func (k *keys) fingerprintOf(s *spantable.Span, service string, first, last uint
 	if s.Status == spantable.StatusOK {
 		facts |= 1 << 9
 	}
+	if name.route != "" {
+		facts |= 1 << 10 // the name contains the route
+	}
 	f.Reset(k.policy.id, facts)
 	f.AppendText(service)
-	f.AppendText(table.String(s.Name))
+	f.AppendText(name.text)
 	inKey := &k.policy.inKey[s.Kind]
 	for _, tags := range [...][]spantable.Tag{table.Tags[s.First:s.Last], table.Tags[first:last]} {
 		for i := range tags {
@@ -53,13 +60,8 @@ func (k *keys) fingerprintOf(s *spantable.Span, service string, first, last uint
 	return f.Bytes()
 }
 
-// isIgnored reports whether an ignore rule matches an attribute of the span or of its resource. It
-// selects the span if there are such rules.
-func (k *keys) isIgnored(s *spantable.Span, first, last uint32) bool {
-	if len(k.policy.ignorable) == 0 {
-		return false
-	}
-	k.selectSpan(s, first, last)
+// isIgnored reports whether an ignore rule matches an attribute of the selected span.
+func (k *keys) isIgnored() bool {
 	return slices.ContainsFunc(k.policy.ignorable, func(l spantable.Label) bool {
 		return k.policy.ignore.Attribute(k.policy.names.Name(l), k.text(l))
 	})
@@ -68,14 +70,15 @@ func (k *keys) isIgnored(s *spantable.Span, first, last uint32) bool {
 // label makes the key of the selected span. The key is valid until the next call, and its texts
 // until the next body.
 func (k *keys) label(s *spantable.Span, service string) *span.Key {
-	k.name = work.AppendOperation(k.name[:0], k, s.Kind)
+	name := k.nameOf(s)
+	k.operation = work.AppendOperation(k.operation[:0], k, s.Kind)
 	key := &k.key
 	peers, additional := key.PeerTags[:0], key.AdditionalTags[:0]
 	*key = span.Key{
-		Service: service, Operation: spantable.View(k.name), Resource: k.request.String(s.Name),
+		Service: service, Operation: spantable.View(k.operation), Resource: name.text,
 		Type: work.Type(k, s.Kind), Kind: s.Kind.String(), TraceRoot: span.TraceRootFalse,
 		HTTPStatus: k.httpStatus(), GRPCStatus: k.grpcStatus(),
-		HTTPMethod: k.text(labelHTTPMethod, labelOldHTTPMethod), HTTPEndpoint: k.text(labelHTTPRoute),
+		HTTPMethod: k.text(labelHTTPMethod, labelOldHTTPMethod), HTTPEndpoint: cmp.Or(k.text(labelHTTPRoute), name.route),
 	}
 	if s.Parent == 0 {
 		key.TraceRoot = span.TraceRootTrue
