@@ -120,18 +120,14 @@ func (c *Counter) countResource(res *otlp.Resource, place rules.Place) {
 		if state := r.Extras[i].State; state.Len > 0 {
 			snapshot.Weight = min(c.states.Read(r.Bytes(state)).Weight(), wire.MaxWeight)
 		}
-		if c.keys.policy.readsSpans {
-			c.keys.selectSpan(s, firstTag, lastTag)
-		}
 		var fingerprint []byte
-		if c.keys.isIgnored() {
+		if c.keys.isIgnored(s, firstTag, lastTag) {
 			snapshot.Flags |= span.Ignored
 		} else {
-			name := c.keys.nameOf(s)
-			if name.isRenamed {
+			var isRenamed bool
+			if fingerprint, isRenamed = c.keys.fingerprintOf(s, service, firstTag, lastTag); isRenamed {
 				snapshot.Flags |= span.Renamed
 			}
-			fingerprint = c.keys.fingerprintOf(s, name, service, firstTag, lastTag)
 		}
 		c.batches.Add(batch, fingerprint, snapshot)
 		if c.batches.FingerprintBytes() > r.Limits.DerivedBytes {
@@ -149,8 +145,7 @@ func (c *Counter) Label(number uint32) *span.Key {
 	res := &c.resources[r.Extras[number].Resource]
 	s := &r.Spans[number]
 	c.keys.isGo = res.isGo
-	c.keys.selectSpan(s, res.first, res.last)
-	return c.keys.label(s, res.service)
+	return c.keys.label(s, res.service, res.first, res.last)
 }
 
 // ownTags returns the range of resource tags that an operator named as labels of spans: those with
@@ -203,6 +198,7 @@ func (c *Counter) Counted(yield func(Counted) bool) {
 func (c *Counter) Release() {
 	c.states.Forget()
 	c.keys.key.Clear()
+	c.keys.forgetName()
 	c.batches.Release()
 	c.origins.Reset()
 	clear(c.resources) // so that they do not retain the names of services

@@ -16,10 +16,11 @@ type keys struct {
 	fingerprint rules.Fingerprint
 	policy      *Policy
 	key         span.Key
-	operation   []byte // operation of key
-	named       []byte // name of a span that was renamed
-	route       string // route in the name of the span, see nameOf
-	isGo        bool   // the spans are from Go's SDK
+	operation   []byte                    // operation of key
+	name        []byte                    // name of a span that was renamed
+	http        [httpParts]*spantable.Tag // tags of the HTTP span that is being named; nil without one
+	route       string                    // route in the name of the span, see nameOf
+	isGo        bool                      // the spans are from Go's SDK
 }
 
 // selectSpan selects a span for reading its attributes. Attributes that it does not have are read
@@ -31,9 +32,13 @@ func (k *keys) selectSpan(s *spantable.Span, first, last uint32) {
 	k.scratch = k.scratch[:0]
 }
 
-// fingerprintOf returns the fingerprint of a span with a name. Its attributes are its own and the
-// tags first to last of its resource; service is the service of its origin.
-func (k *keys) fingerprintOf(s *spantable.Span, name spanName, service string, first, last uint32) []byte {
+// selectOwn selects the tags of a span only.
+func (k *keys) selectOwn(s *spantable.Span) { k.selectSpan(s, 0, 0) }
+
+// fingerprintOf returns the fingerprint of a span, and reports whether the span is counted under another
+// name than its own. Its attributes are its own and the tags first to last of its resource; service is the
+// service of its origin.
+func (k *keys) fingerprintOf(s *spantable.Span, service string, first, last uint32) (fingerprint []byte, isRenamed bool) {
 	table, f := &k.request.Table, &k.fingerprint
 	facts := uint32(s.Kind)
 	if s.Parent == 0 {
@@ -42,12 +47,8 @@ func (k *keys) fingerprintOf(s *spantable.Span, name spanName, service string, f
 	if s.Status == spantable.StatusOK {
 		facts |= 1 << 9
 	}
-	if name.route != "" {
-		facts |= 1 << 10 // the name contains the route
-	}
 	f.Reset(k.policy.id, facts)
 	f.AppendText(service)
-	f.AppendText(name.text)
 	inKey := &k.policy.inKey[s.Kind]
 	for _, tags := range [...][]spantable.Tag{table.Tags[s.First:s.Last], table.Tags[first:last]} {
 		for i := range tags {
@@ -56,12 +57,22 @@ func (k *keys) fingerprintOf(s *spantable.Span, name spanName, service string, f
 			}
 		}
 	}
+	name := k.nameOf(s)
+	f.AppendText(name.text)
+	if name.route != "" {
+		f.AppendText(name.route)
+	}
 	table.Charge(f.Size())
-	return f.Bytes()
+	return f.Bytes(), name.isRenamed
 }
 
-// isIgnored reports whether an ignore rule matches an attribute of the selected span.
-func (k *keys) isIgnored() bool {
+// isIgnored reports whether an ignore rule matches an attribute of the span or of its resource. It
+// selects the span if there are such rules.
+func (k *keys) isIgnored(s *spantable.Span, first, last uint32) bool {
+	if len(k.policy.ignorable) == 0 {
+		return false
+	}
+	k.selectSpan(s, first, last)
 	return slices.ContainsFunc(k.policy.ignorable, func(l spantable.Label) bool {
 		return k.policy.ignore.Attribute(k.policy.names.Name(l), k.text(l))
 	})
@@ -69,8 +80,9 @@ func (k *keys) isIgnored() bool {
 
 // label makes the key of the selected span. The key is valid until the next call, and its texts
 // until the next body.
-func (k *keys) label(s *spantable.Span, service string) *span.Key {
+func (k *keys) label(s *spantable.Span, service string, first, last uint32) *span.Key {
 	name := k.nameOf(s)
+	k.selectSpan(s, first, last)
 	k.operation = work.AppendOperation(k.operation[:0], k, s.Kind)
 	key := &k.key
 	peers, additional := key.PeerTags[:0], key.AdditionalTags[:0]

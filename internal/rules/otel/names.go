@@ -1,6 +1,8 @@
 package otel
 
 import (
+	"math"
+	"net/http"
 	"strings"
 
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
@@ -10,40 +12,46 @@ import (
 // implements.
 const Conventions = "1.44.0"
 
-// nameRules is the table of span names. The first rule that applies to a span decides its name; if
-// no rule applies, the span keeps its name. docs/semantics.md explains the rules, and the extension
+// nameRules is the table of span names. The first rule that applies to a span decides its name. If
+// there is none, the span keeps its name. docs/semantics.md explains the rules, and the extension
 // for the Java agent has the same ones in SpanNames.java.
 var nameRules = [...]nameRule{
 	// {mcp.method.name} {tool or prompt}
-	{anyKind, spantable.LabelsOf(labelMCPMethod), (*keys).mcpName},
+	{anyKind, []spantable.Label{labelMCPMethod}, (*keys).mcpName},
 	// {gen_ai.operation.name} {model, or tool, agent, workflow or data source}
-	{anyKind, spantable.LabelsOf(labelGenAIOperation), (*keys).genAIName},
+	{anyKind, []spantable.Label{labelGenAIOperation}, (*keys).genAIName},
 	// {messaging.operation.name} {destination template, name, or server address}
 	{
-		anyKind, spantable.LabelsOf(labelMessagingOperation, labelMessagingOperationType, labelOldMessagingOperation),
+		anyKind, []spantable.Label{labelMessagingOperation, labelMessagingOperationType, labelOldMessagingOperation},
 		(*keys).messagingName,
 	},
 	// {rpc.method}, which is {rpc.service}/{rpc.method} with the older attributes, and
 	// {rpc.service}.{rpc.method} for AWS
-	{anyKind, spantable.LabelsOf(labelRPCMethod), (*keys).rpcName},
+	{anyKind, []spantable.Label{labelRPCMethod}, (*keys).rpcName},
 	// {db.query.summary}, otherwise {db.operation.name} {collection, procedure, namespace, or server address}
 	{
-		notServer, spantable.LabelsOf(labelDBSystem, labelOldDBSystem, labelDBOperation, labelOldDBOperation, labelDBSummary),
+		notServer, []spantable.Label{labelDBSystem, labelOldDBSystem, labelDBOperation, labelOldDBOperation, labelDBSummary},
 		(*keys).databaseName,
 	},
 	// {http.request.method} {http.route}
-	{spantable.KindsOf(spantable.KindServer), httpMethodLabels, (*keys).httpServerName},
+	{
+		spantable.KindsOf(spantable.KindServer), []spantable.Label{labelHTTPMethod, labelOldHTTPMethod},
+		(*keys).httpServerName,
+	},
 	// {http.request.method} {url.template}
-	{spantable.KindsOf(spantable.KindClient), httpMethodLabels, (*keys).httpClientName},
+	{
+		spantable.KindsOf(spantable.KindClient), []spantable.Label{labelHTTPMethod, labelOldHTTPMethod},
+		(*keys).httpClientName,
+	},
 }
 
 // nameRule is the convention for the names of spans that describe one kind of work.
 type nameRule struct {
-	kinds spantable.KindSet  // kinds of spans that the rule applies to
-	has   spantable.LabelSet // attributes of which a span has at least one if the rule applies
-	// name returns the name of the selected span. The result is empty if the span keeps its name,
-	// because no attribute describes the work better.
-	name func(k *keys, sent string) nameParts
+	kinds spantable.KindSet // kinds of spans that the rule applies to
+	has   []spantable.Label // attributes of which a span has at least one if the rule applies
+	// name returns the name of a span that was sent with another one. The result is empty if the span
+	// keeps its name, because no attribute describes the work better.
+	name func(k *keys, s *spantable.Span, sent string) nameParts
 }
 
 const (
@@ -51,7 +59,54 @@ const (
 	notServer = anyKind &^ (1 << spantable.KindServer)
 )
 
-var httpMethodLabels = spantable.LabelsOf(labelHTTPMethod, labelOldHTTPMethod)
+// noRule is the number of the rule for spans that keep their names. It is larger than that of any other
+// rule, which is its index in nameRules.
+const noRule = uint8(math.MaxUint8)
+
+// nameReader defines what the tags of spans mean for their names, by kind and label.
+type nameReader [spantable.Kinds][spantable.MaxLabels]struct {
+	rule uint8    // number of the first rule that applies to spans with the tag
+	http httpPart // part of HTTP names that the tag is
+}
+
+// httpPart is an attribute of an HTTP span. httpTarget is the route for a server, and the template for a
+// client.
+type httpPart uint8
+
+const (
+	noPart httpPart = iota
+	httpMethod
+	oldHTTPMethod
+	httpTarget
+	httpPath
+	httpParts // number of parts
+)
+
+// newNameReader returns a nameReader, or nil if spans keep their names.
+func newNameReader(keepsNames bool) *nameReader {
+	if keepsNames {
+		return nil
+	}
+	reader := &nameReader{}
+	for kind := range reader {
+		tags := &reader[kind]
+		for l := range tags {
+			tags[l].rule = noRule
+		}
+		for i := len(nameRules) - 1; i >= 0; i-- {
+			if nameRules[i].kinds.Has(spantable.Kind(kind)) {
+				for _, l := range nameRules[i].has {
+					tags[l].rule = uint8(i)
+				}
+			}
+		}
+		tags[labelHTTPMethod].http, tags[labelOldHTTPMethod].http = httpMethod, oldHTTPMethod
+		tags[labelURLPath].http = httpPath
+	}
+	reader[spantable.KindServer][labelHTTPRoute].http = httpTarget
+	reader[spantable.KindClient][labelURLTemplate].http = httpTarget
+	return reader
+}
 
 // spanName is the name under which a span is counted.
 type spanName struct {
@@ -61,42 +116,58 @@ type spanName struct {
 	isRenamed bool
 }
 
-// nameOf returns the name of the selected span. It is valid until the next call.
+// nameOf returns the name of a span. It is valid until the next call.
 func (k *keys) nameOf(s *spantable.Span) spanName {
 	sent := k.request.String(s.Name)
-	if k.policy.keepsNames {
+	if k.policy.nameReader == nil {
 		return spanName{text: sent}
 	}
-	k.route = ""
-	for i := range nameRules {
-		r := &nameRules[i]
-		if !r.kinds.Has(s.Kind) || !k.selected.Set.Overlaps(&r.has) {
-			continue
+	rule, tags, reader := noRule, k.request.TagsOf(s), &k.policy.nameReader[s.Kind]
+	k.forgetName()
+	for i := len(tags) - 1; i >= 0; i-- { // of several tags with a label the first one counts
+		tag := &reader[tags[i].Label]
+		rule = min(rule, tag.rule)
+		if tag.http != noPart {
+			k.http[tag.http] = &tags[i]
 		}
-		parts := r.name(k, sent)
-		if parts[0] == "" || parts.equal(sent) {
-			break
-		}
-		k.named = append(append(append(k.named[:0], parts[0]...), parts[1]...), parts[2]...)
-		return spanName{spantable.View(k.named), k.route, true}
 	}
-	return spanName{text: sent, route: k.route}
+	if rule == noRule {
+		return spanName{text: sent}
+	}
+	parts := nameRules[rule].name(k, s, sent)
+	if parts.first == "" || parts.equal(sent) {
+		return spanName{text: sent, route: k.route}
+	}
+	k.name = append(append(append(k.name[:0], parts.first...), parts.separator...), parts.last...)
+	return spanName{spantable.View(k.name), k.route, true}
 }
 
-// nameParts is a name in three parts, the second of which separates the others. Most spans have the
-// right name, and comparing the parts with it is cheaper than joining them.
-type nameParts [3]string
+// forgetName drops the references to the last body.
+func (k *keys) forgetName() { k.http, k.route = [httpParts]*spantable.Tag{}, "" }
+
+// httpText returns a part of the HTTP span that is being named, or "".
+func (k *keys) httpText(p httpPart) string {
+	if t := k.http[p]; t != nil {
+		return k.textOfTag(t)
+	}
+	return ""
+}
+
+// nameParts is a name in three parts. Most spans have the right name, and comparing the parts with it is
+// cheaper than joining them.
+type nameParts struct{ first, separator, last string }
 
 // equal reports whether the joined parts are the name.
-func (p *nameParts) equal(name string) bool {
-	first, second := len(p[0]), len(p[0])+len(p[1])
-	return len(name) == second+len(p[2]) && name[:first] == p[0] && name[first:second] == p[1] && name[second:] == p[2]
+func (p nameParts) equal(name string) bool {
+	first, second := len(p.first), len(p.first)+len(p.separator)
+	return len(name) == second+len(p.last) &&
+		name[:first] == p.first && name[first:second] == p.separator && name[second:] == p.last
 }
 
 // withTarget returns the name of an operation and its target. Either can be empty.
 func withTarget(operation, target string) nameParts {
 	if operation == "" || target == "" {
-		return nameParts{operation}
+		return nameParts{first: operation}
 	}
 	return nameParts{operation, " ", target}
 }
@@ -108,44 +179,49 @@ const (
 	unknownMethod = "_OTHER"
 )
 
-// httpMethods are the HTTP methods that the conventions know. Callers of a server can send any other
-// text, so it is not part of a name.
-var httpMethods = [...]string{"GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "CONNECT", "TRACE", "QUERY"}
+// httpMethods are the HTTP methods that the conventions know.
+var httpMethods = []string{"GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "CONNECT", "TRACE", "QUERY"}
 
-// httpMethod returns the method of the selected span as it is in names: HTTP if it is unknown.
+// httpMethod returns the method of an HTTP span as it is in names. It is HTTP for a method that the
+// conventions do not know, because callers of a server can send any text.
 func (k *keys) httpMethod() string {
-	sent := k.text(labelHTTPMethod, labelOldHTTPMethod)
+	part := httpMethod
+	if k.http[httpMethod] == nil {
+		part = oldHTTPMethod
+	}
+	sent := k.httpText(part)
 	if sent == "" {
 		return ""
 	}
 	for _, known := range httpMethods {
-		if sent == known || equalFold(sent, known) {
+		if equalFold(sent, known) {
 			return known
 		}
 	}
 	return "HTTP"
 }
 
-func (k *keys) httpServerName(sent string) nameParts {
-	method, route := k.httpMethod(), k.text(labelHTTPRoute)
+func (k *keys) httpServerName(s *spantable.Span, sent string) nameParts {
+	method, route := k.httpMethod(), k.httpText(httpTarget)
 	if route == "" {
-		k.route = k.routeIn(sent, method, true)
-		route = k.route
+		route = k.routeIn(s, sent, method)
+		k.route = route
 	}
 	return withTarget(method, route)
 }
 
-func (k *keys) httpClientName(sent string) nameParts {
-	method, template := k.httpMethod(), k.text(labelURLTemplate)
+func (k *keys) httpClientName(s *spantable.Span, sent string) nameParts {
+	method, template := k.httpMethod(), k.httpText(httpTarget)
 	if template == "" {
-		template = k.routeIn(sent, method, false)
+		template = k.routeIn(s, sent, method)
 	}
 	return withTarget(method, template)
 }
 
-func (k *keys) databaseName(sent string) nameParts {
+func (k *keys) databaseName(s *spantable.Span, sent string) nameParts {
+	k.selectOwn(s)
 	if summary := k.text(labelDBSummary); summary != "" {
-		return nameParts{summary}
+		return nameParts{first: summary}
 	}
 	operation := k.text(labelDBOperation, labelOldDBOperation)
 	if operation == "" && !k.isStatement(sent) {
@@ -165,9 +241,9 @@ func (k *keys) databaseName(sent string) nameParts {
 	case operation != "":
 		return withTarget(operation, target)
 	case target != "":
-		return nameParts{target}
+		return nameParts{first: target}
 	}
-	return nameParts{system}
+	return nameParts{first: system}
 }
 
 // isStatement reports whether a name is the statement that the selected span executes.
@@ -175,27 +251,29 @@ func (k *keys) isStatement(name string) bool {
 	return strings.Contains(name, " ") && name == k.text(labelDBQuery, labelOldDBStatement)
 }
 
-func (k *keys) rpcName(string) nameParts {
+func (k *keys) rpcName(s *spantable.Span, _ string) nameParts {
+	k.selectOwn(s)
 	method, service := k.text(labelRPCMethod), k.text(labelRPCService)
 	system := k.text(labelRPCSystem, labelOldRPCSystem)
 	switch {
 	case method == unknownMethod:
-		return nameParts{system}
+		return nameParts{first: system}
 	case method == "" || service == "" || strings.Contains(method, "/"):
-		return nameParts{method}
+		return nameParts{first: method}
 	case system == awsAPI:
 		return nameParts{service, ".", method}
 	}
 	return nameParts{service, "/", method}
 }
 
-func (k *keys) messagingName(string) nameParts {
+func (k *keys) messagingName(s *spantable.Span, _ string) nameParts {
+	k.selectOwn(s)
 	operation := k.firstText(labelMessagingOperation, labelOldMessagingOperation, labelMessagingOperationType)
 	if template := k.text(labelMessagingTemplate); template != "" {
 		return withTarget(operation, template)
 	}
 	if k.isTrue(labelMessagingTemporary) || k.isTrue(labelOldMessagingTemporary) || k.isTrue(labelMessagingAnonymous) {
-		return nameParts{operation}
+		return nameParts{first: operation}
 	}
 	destination := k.text(labelMessagingDestination, labelOldMessagingDestination)
 	if destination == "" {
@@ -204,7 +282,8 @@ func (k *keys) messagingName(string) nameParts {
 	return withTarget(operation, destination)
 }
 
-func (k *keys) genAIName(string) nameParts {
+func (k *keys) genAIName(s *spantable.Span, _ string) nameParts {
+	k.selectOwn(s)
 	operation, target := k.text(labelGenAIOperation), labelGenAIModel
 	switch operation {
 	case "execute_tool":
@@ -219,7 +298,8 @@ func (k *keys) genAIName(string) nameParts {
 	return withTarget(operation, k.text(target))
 }
 
-func (k *keys) mcpName(string) nameParts {
+func (k *keys) mcpName(s *spantable.Span, _ string) nameParts {
+	k.selectOwn(s)
 	return withTarget(k.text(labelMCPMethod), k.firstText(labelGenAITool, labelGenAIPrompt))
 }
 
@@ -253,29 +333,46 @@ func (k *keys) serverAndPort() string {
 // routeIn returns the route that the name of an HTTP span contains after its method, or "". Go's
 // otelhttp and Zipkin's instrumentations write it there, and have no attribute for it.
 //
-// Others write the path of the request there, which is not a route. A text with a placeholder is a
-// route unless it is the path. A text without placeholders is a route only in the spans of servers
-// that write no paths: if it equals the path of the request, that is then a route without
-// placeholders. Because a name can be set by the application as well, such a path must not contain
-// an identifier, and it must have been found.
-func (k *keys) routeIn(name, method string, isServer bool) string {
+// Others write the path of the request there. So a text with a placeholder is a route unless it is the path.
+// A text without placeholders is a route only in server spans of these two, where it can equal the path:
+// GET /health. But applications can set names too, so that path must exist and contain no identifier.
+func (k *keys) routeIn(s *spantable.Span, name, method string) string {
 	route := pathIn(name, method)
-	if route == "" || strings.ContainsAny(route, "? ") {
+	hasPlaceholder := false
+	for i := range len(route) {
+		switch route[i] {
+		case '{', '<', '[', '(', ':', '*':
+			hasPlaceholder = true
+		case '?', ' ':
+			return ""
+		}
+	}
+	if route == "" {
 		return ""
 	}
-	path, isZipkin := k.urlPath()
+	path, isZipkin := k.httpText(httpPath), false
+	if path == "" {
+		k.selectOwn(s)
+		path, isZipkin = k.otherPath()
+	}
 	isPath := path != "" && endsIn(path, route)
 	switch {
-	case strings.ContainsAny(route, "{<[(:*"):
+	case hasPlaceholder:
 		if isPath {
 			return ""
 		}
-	case !isServer || !k.isGo && !isZipkin:
+	case s.Kind != spantable.KindServer || !k.isGo && !isZipkin:
 		return ""
-	case isPath && (k.httpStatus() == 404 || hasIdentifier(route)):
+	case isPath && (hasIdentifier(route) || k.isNotFound(s)):
 		return ""
 	}
 	return route
+}
+
+// isNotFound reports whether a server has no such path.
+func (k *keys) isNotFound(s *spantable.Span) bool {
+	k.selectOwn(s)
+	return k.httpStatus() == http.StatusNotFound
 }
 
 // pathIn returns the part of a name from its first slash if the part before is empty or names the
@@ -296,12 +393,9 @@ func pathIn(name, method string) string {
 	return name[at:]
 }
 
-// urlPath returns the path of an HTTP request, or "". isZipkin reports whether it is from the tag
-// that Zipkin's instrumentations have for it.
-func (k *keys) urlPath() (path string, isZipkin bool) {
-	if path = k.text(labelURLPath); path != "" {
-		return path, false
-	}
+// otherPath returns the path of the selected HTTP span, which has no url.path, or "". isZipkin reports
+// whether it is from the tag that Zipkin's instrumentations have for it.
+func (k *keys) otherPath() (path string, isZipkin bool) {
 	if path = k.text(labelZipkinPath); path != "" {
 		return path, true
 	}

@@ -430,7 +430,7 @@ func TestNames_ConventionalOnesAreKept(t *testing.T) {
 		"", "GET", "get", "BREW", "_OTHER", "/", "/a/{b}", "/a/7", "/a", "/a%2F7?x", "http://x/a/7", "redis", "aws-api", "select",
 		"a.B/c", "a", "execute_tool", "invoke_agent", "invoke_workflow", "retrieval", "SELECT a", "true",
 	}
-	for range 20_000 {
+	for range 5_000 {
 		s := otlptest.Span{
 			Name: strings.TrimSpace(texts[rnd.IntN(len(texts))] + " " + texts[rnd.IntN(len(texts))]), Kind: spantable.Kind(rnd.IntN(6)),
 		}

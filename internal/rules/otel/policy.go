@@ -23,8 +23,7 @@ type Policy struct {
 	ignore        *ignore.List
 	ignorable     []spantable.Label // attributes that the rules of ignore match
 	keep          []keptAttribute   // resource attributes that the origin keeps, sorted by name
-	keepsNames    bool              // the names of spans are not replaced by the conventions' ones
-	readsSpans    bool              // counting a span depends on its attributes, not only on its fingerprint
+	nameReader    *nameReader       // nil if spans keep their names
 }
 
 // Labels configures the labels of spans.
@@ -88,7 +87,7 @@ func NewPolicy(l Labels) *Policy {
 		return spantable.Label(i)
 	}
 	p := &Policy{
-		id: rules.NewPolicyID(), tags: slices.Clone(tagLabels[:]), ignore: l.Ignore, keepsNames: l.KeepNames,
+		id: rules.NewPolicyID(), tags: slices.Clone(tagLabels[:]), ignore: l.Ignore, nameReader: newNameReader(l.KeepNames),
 	}
 	for _, name := range l.Attributes {
 		label := labelOf(name)
@@ -102,7 +101,6 @@ func NewPolicy(l Labels) *Policy {
 	for _, name := range l.Ignore.Attributes() {
 		p.ignorable = append(p.ignorable, labelOf(name))
 	}
-	p.readsSpans = len(p.ignorable) > 0 || !p.keepsNames
 	for kind := range spantable.Kinds {
 		p.inKey[kind] = p.labelsInKey(kind)
 	}

@@ -154,11 +154,6 @@ func (s *LabelSet) Remove(l Label) { s[l>>6] &^= 1 << (l & 63) }
 // Has reports whether a label is in the set.
 func (s *LabelSet) Has(l Label) bool { return s[l>>6]&(1<<(l&63)) != 0 }
 
-// Overlaps reports whether two sets have a label in common.
-func (s *LabelSet) Overlaps(other *LabelSet) bool {
-	return s[0]&other[0]|s[1]&other[1]|s[2]&other[2]|s[3]&other[3] != 0
-}
-
 // Kind is the kind of a span. The values from KindInternal to KindConsumer are those of OTLP.
 type Kind uint8
 
