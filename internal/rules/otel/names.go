@@ -22,7 +22,8 @@ var nameRules = [...]nameRule{
 	{anyKind, []spantable.Label{labelGenAIOperation}, (*keys).genAIName},
 	// {messaging.operation.name} {destination template, name, or server address}
 	{
-		anyKind, []spantable.Label{labelMessagingOperation, labelMessagingOperationType, labelOldMessagingOperation},
+		anyKind,
+		[]spantable.Label{labelMessagingOperation, labelMessagingOperationType, labelOldMessagingOperation},
 		(*keys).messagingName,
 	},
 	// {rpc.method}, which is {rpc.service}/{rpc.method} with the older attributes, and
@@ -30,17 +31,20 @@ var nameRules = [...]nameRule{
 	{anyKind, []spantable.Label{labelRPCMethod}, (*keys).rpcName},
 	// {db.query.summary}, otherwise {db.operation.name} {collection, procedure, namespace, or server address}
 	{
-		notServer, []spantable.Label{labelDBSystem, labelOldDBSystem, labelDBOperation, labelOldDBOperation, labelDBSummary},
+		notServer,
+		[]spantable.Label{labelDBSystem, labelOldDBSystem, labelDBOperation, labelOldDBOperation, labelDBSummary},
 		(*keys).databaseName,
 	},
 	// {http.request.method} {http.route}
 	{
-		spantable.KindsOf(spantable.KindServer), []spantable.Label{labelHTTPMethod, labelOldHTTPMethod},
+		spantable.KindsOf(spantable.KindServer),
+		[]spantable.Label{labelHTTPMethod, labelOldHTTPMethod},
 		(*keys).httpServerName,
 	},
 	// {http.request.method} {url.template}
 	{
-		spantable.KindsOf(spantable.KindClient), []spantable.Label{labelHTTPMethod, labelOldHTTPMethod},
+		spantable.KindsOf(spantable.KindClient),
+		[]spantable.Label{labelHTTPMethod, labelOldHTTPMethod},
 		(*keys).httpClientName,
 	},
 }
