@@ -14,9 +14,10 @@ const maxText = 8 << 10
 
 // spanEncoder encodes spans as OTLP trace requests, with only the fields that the daemon's rules read.
 type spanEncoder struct {
-	resource []byte // encoded Resource message
-	span     []byte // memory for the Span message
-	request  []byte // memory for the request
+	resource []byte                      // encoded Resource message
+	isRead   func(attribute string) bool // whether the rules read an attribute of a span
+	span     []byte                      // memory for the Span message
+	request  []byte                      // memory for the request
 }
 
 // encode returns a request with one span. It is valid until the next call.
@@ -29,7 +30,7 @@ func (e *spanEncoder) encode(s sdktrace.ReadOnlySpan) []byte {
 	b = protolite.AppendVarint(b, 6, uint64(s.SpanKind()))
 	b = protolite.AppendFixed64(b, 7, uint64(s.StartTime().UnixNano()))
 	b = protolite.AppendFixed64(b, 8, uint64(s.EndTime().UnixNano()))
-	b = appendAttributes(b, 9, s.Attributes(), policy.Reads)
+	b = appendAttributes(b, 9, s.Attributes(), e.isRead)
 	b = appendStatus(b, s.Status().Code)
 	e.span = b
 	return e.wrap(b)

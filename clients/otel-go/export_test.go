@@ -13,7 +13,11 @@ func OriginOf(res *resource.Resource) client.Origin { return originOf(encodeReso
 
 // KeyOf returns the labels of a span, whether it is an error, and whether it is a top-level span.
 func KeyOf(s sdktrace.ReadOnlySpan) (key client.Key, isError, isTopLevel bool) {
-	r := newReader(OriginOf(s.Resource()).Service, s.Resource())
+	policy, err := policyFromEnv()
+	if err != nil {
+		panic(err)
+	}
+	r := newReader(policy, OriginOf(s.Resource()).Service, s.Resource())
 	_, flags := r.read(s)
 	return *r.label(), flags&span.Error != 0, flags&span.TopLevel != 0
 }

@@ -25,22 +25,46 @@ type vector struct {
 	Name, Service, Span, Kind, Status string
 	IsRoot                            bool `json:"root"`
 	Attributes                        [][3]string
-	Key                               string // hex
+	Labels                            labels
+	LabelsAsSent                      *labels `json:"labels_as_sent"` // if they differ
+	Key                               string  // hex
 	Flags                             int
+}
+
+// labels are the labels of a vector that depend on the rule for names.
+type labels struct {
+	Resource string
+	Endpoint string `json:"http_endpoint"`
+}
+
+// TestLabels_NamesAsSent checks that SPANSTATSD_SPAN_NAMES=as-sent counts spans under the names that they have.
+func TestLabels_NamesAsSent(t *testing.T) {
+	t.Setenv("SPANSTATSD_SPAN_NAMES", "as-sent")
+	different := 0
+	for _, v := range readVectors(t) {
+		want := v.Labels
+		if v.LabelsAsSent != nil {
+			want = *v.LabelsAsSent
+			different++
+		}
+		key, _, _ := spanstatsd.KeyOf(v.end(t))
+		if key.Resource != want.Resource || key.HTTPEndpoint != want.Endpoint {
+			t.Errorf("%s: %q, %q, want %+v", v.Name, key.Resource, key.HTTPEndpoint, want)
+		}
+	}
+	if different < 20 {
+		t.Errorf("only %d vectors have other names by convention", different)
+	}
+	t.Setenv("SPANSTATSD_SPAN_NAMES", "short")
+	if _, err := spanstatsd.NewSpanProcessor(spanstatsd.Config{}); err == nil || !strings.Contains(err.Error(), `"short"`) {
+		t.Errorf("an unknown rule for names: %v", err)
+	}
 }
 
 // TestLabels_EqualTheDaemons checks that each span of the shared vectors gets the labels that the daemon counts it
 // under if it is received over OTLP.
 func TestLabels_EqualTheDaemons(t *testing.T) {
-	content, err := os.ReadFile("../../internal/rules/otel/testdata/labels.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var vectors []vector
-	if err := json.Unmarshal(content, &vectors); err != nil || len(vectors) < 300 {
-		t.Fatalf("%d vectors, %v", len(vectors), err)
-	}
-	for _, v := range vectors {
+	for _, v := range readVectors(t) {
 		key, isError, isTopLevel := spanstatsd.KeyOf(v.end(t))
 		if got := hex.EncodeToString(wire.AppendKey(nil, &key)); got != v.Key {
 			t.Errorf("%s: %+v is not the key of the daemon, %s", v.Name, key, v.Key)
@@ -49,6 +73,18 @@ func TestLabels_EqualTheDaemons(t *testing.T) {
 			t.Errorf("%s: error %v, top level %v, flags of the daemon %d", v.Name, isError, isTopLevel, v.Flags)
 		}
 	}
+}
+
+func readVectors(t *testing.T) (vectors []vector) {
+	t.Helper()
+	content, err := os.ReadFile("../../internal/rules/otel/testdata/labels.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(content, &vectors); err != nil || len(vectors) < 300 {
+		t.Fatalf("%d vectors, %v", len(vectors), err)
+	}
+	return vectors
 }
 
 // end returns the span of the vector, ended. The SDK keeps the last value of a repeated attribute and the daemon the

@@ -3,6 +3,7 @@ package spanstatsd
 import (
 	"context"
 	"fmt"
+	"os"
 	"sync"
 
 	"go.opentelemetry.io/otel/metric"
@@ -37,14 +38,34 @@ type SpanProcessor struct {
 
 var _ sdktrace.SpanProcessor = (*SpanProcessor)(nil)
 
-// policy contains the label rules of the daemon, with the resource attributes that distinguish processes.
-var policy = otel.NewPolicy(otel.Labels{Resource: otel.Identifying})
+// The label rules of the daemon, with the resource attributes that distinguish processes.
+var (
+	namesByConvention = otel.NewPolicy(otel.Labels{Resource: otel.Identifying})
+	namesAsSent       = otel.NewPolicy(otel.Labels{Resource: otel.Identifying, KeepNames: true})
+)
+
+// policyFromEnv returns the rules that the environment variable SPANSTATSD_SPAN_NAMES selects, which the daemon reads,
+// too.
+func policyFromEnv() (*otel.Policy, error) {
+	switch names := os.Getenv("SPANSTATSD_SPAN_NAMES"); names {
+	case "", "convention":
+		return namesByConvention, nil
+	case "as-sent":
+		return namesAsSent, nil
+	default:
+		return nil, fmt.Errorf("read SPANSTATSD_SPAN_NAMES: %q is not a rule for names; set convention or as-sent", names)
+	}
+}
 
 // NewSpanProcessor returns a processor that publishes to the daemon. It returns immediately, and connects in the
 // background. An error means that the configuration is invalid.
 func NewSpanProcessor(config Config) (*SpanProcessor, error) {
 	if config.Resource == nil {
 		config.Resource = resource.Default()
+	}
+	policy, err := policyFromEnv()
+	if err != nil {
+		return nil, fmt.Errorf("create span processor: %w", err)
 	}
 	origin := originOf(encodeResource(config.Resource))
 	if config.Client.Origin.Service == "" {
@@ -55,7 +76,7 @@ func NewSpanProcessor(config Config) (*SpanProcessor, error) {
 		return nil, fmt.Errorf("create span processor: %w", err)
 	}
 	p := &SpanProcessor{client: opened, keys: newKeyCache()}
-	p.readers.New = func() any { return newReader(origin.Service, config.Resource) }
+	p.readers.New = func() any { return newReader(policy, origin.Service, config.Resource) }
 	if config.MeterProvider != nil {
 		if p.metrics, err = p.observe(config.MeterProvider); err != nil {
 			_ = opened.Close(context.Background()) // nothing has been published

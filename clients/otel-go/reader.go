@@ -11,6 +11,7 @@ import (
 
 // reader applies the daemon's label rules to one span at a time.
 type reader struct {
+	policy  *otel.Policy
 	service string
 	encoder spanEncoder
 	counter *otel.Counter
@@ -18,15 +19,18 @@ type reader struct {
 }
 
 // newReader returns a reader for spans of a process with the given service and resource.
-func newReader(service string, res *resource.Resource) *reader {
-	return &reader{service: service, encoder: spanEncoder{resource: encodeForSpans(res)}, counter: otel.NewCounter()}
+func newReader(policy *otel.Policy, service string, res *resource.Resource) *reader {
+	return &reader{
+		policy: policy, service: service, counter: otel.NewCounter(),
+		encoder: spanEncoder{resource: encodeForSpans(res), isRead: policy.Reads},
+	}
 }
 
 // read returns the fingerprint of a span: spans with equal fingerprints have equal labels. It is valid until the next
 // call, and empty if the labels are too long to remember. The flags are those of the span: error and
 // top-level.
 func (r *reader) read(s sdktrace.ReadOnlySpan) (fingerprint []byte, flags span.Flags) {
-	fingerprint, flags, err := r.counter.ReadSpan(r.encoder.encode(s), r.service, policy)
+	fingerprint, flags, err := r.counter.ReadSpan(r.encoder.encode(s), r.service, r.policy)
 	if err != nil {
 		panic("BUG: the daemon's rules reject a span: " + err.Error())
 	}
@@ -40,7 +44,7 @@ func (r *reader) label() *client.Key { return r.counter.Label(0) }
 func originOf(encoded []byte) (origin client.Origin) {
 	counter := otel.NewCounter()
 	encoder := spanEncoder{resource: encoded}
-	if err := counter.Count(encoder.wrap(nil), policy); err != nil {
+	if err := counter.Count(encoder.wrap(nil), namesByConvention); err != nil {
 		panic("BUG: the daemon's rules reject a resource: " + err.Error())
 	}
 	for origin = range counter.Batches {

@@ -29,17 +29,21 @@ type receiverOptions struct {
 	otlpCA        string
 	otlpKeep      string
 	otlpMark      string
+	spanNames     string
 	corsOrigins   []string
 	zipkinForward string
 	zipkinCA      string
 }
 
-// Values of --apm-labels and --otlp-mark.
+// Values of --apm-labels, --otlp-mark and --span-names.
 const (
 	labelsOfAgent  = "agent"
 	labelsOfTracer = "tracer"
 	markHeader     = "header"
 	markAttribute  = "attribute"
+
+	namesByConvention = "convention"
+	namesAsSent       = "as-sent"
 )
 
 // group declares the flags. It stores the values of some of them directly in c.
@@ -91,6 +95,9 @@ func (o *receiverOptions) group(c *daemon.Config) commandline.Group {
 	f.Var(commandline.Choice(&sdk.Semantics, sdk.Semantics, otlp.SemanticsOTel, otlp.SemanticsDatadog), "otlp-semantics",
 		"rules for counting OTLP spans: otel for OpenTelemetry's semantic conventions, datadog for "+
 			"the Datadog agent's OTLP ingest")
+	f.Var(commandline.Choice(&o.spanNames, namesByConvention, namesByConvention, namesAsSent), "span-names",
+		"names of OTLP and Zipkin spans: convention to derive them from attributes by "+
+			"OpenTelemetry's semantic conventions, or as-sent")
 	f.Var(commandline.Choice(&o.otlpMark, "", markHeader, markAttribute), "otlp-mark",
 		"how forwarded OTLP requests are marked as counted: header, or attribute for a resource "+
 			"attribute as well (default: header, with --otlp-semantics=datadog attribute)")
@@ -129,6 +136,8 @@ func (o *receiverOptions) complete(c *daemon.Config, s *settings) (mistakes erro
 	if !s.isSet("socket") && os.Getenv("LISTEN_FDS") == "" {
 		c.Ingest.Socket.Path, c.Ingest.Socket.Private = socketpath.ForDaemon()
 	}
+	c.OTLP.Labels.KeepNames = o.spanNames == namesAsSent
+	c.Zipkin.Labels.KeepNames = c.OTLP.Labels.KeepNames
 	if c.APM.DropUnsampled == datadog.DropAuto {
 		s.of("drop-unsampled").Effective = "on where the agent says client_drop_p0s"
 	}

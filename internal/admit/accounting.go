@@ -16,6 +16,7 @@ type totals struct {
 	dropped    [drops]atomic.Uint64
 	collapsed  [span.WholeKey + 1]atomic.Uint64
 	common     atomic.Uint64 // spans counted in an origin that is not their own
+	renamed    atomic.Uint64 // spans counted under a name that is not their own
 	decoded    atomic.Uint64 // keys that were decoded
 	uncached   atomic.Uint64 // decoded keys that did not fit in the key table
 	unnumbered atomic.Uint64 // key definitions that did not fit in the key table
@@ -76,6 +77,7 @@ type Stats struct {
 	Received       uint64
 	Dropped        map[string]uint64 // spans by drop reason
 	Collapsed      map[string]uint64 // spans by lost label
+	Renamed        uint64            // spans counted under a name by convention
 	KeysDecoded    uint64
 	KeysUncached   uint64
 	KeysUnnumbered uint64
@@ -94,6 +96,7 @@ func (s *Stats) DroppedTotal() (total uint64) {
 // exceed received at most by batches whose end is running.
 func (t *totals) stats() Stats {
 	stats := Stats{
+		Renamed:     t.renamed.Load(),
 		KeysDecoded: t.decoded.Load(), KeysUncached: t.uncached.Load(),
 		KeysUnnumbered: t.unnumbered.Load(), KeysNormalised: t.normalised.Load(),
 		Dropped:   make(map[string]uint64, drops),

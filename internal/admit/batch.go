@@ -22,6 +22,7 @@ type batch struct {
 	cycle        uint64                    // cycle in which the batch was resolved
 	ignored      int                       // number of ignored spans
 	shared       int                       // number of counted spans that are marked as span.SharedOrigin
+	renamed      int                       // number of counted spans that are marked as span.Renamed
 	collapsed    [span.WholeKey + 1]uint64 // number of spans that lost each label
 	hasCollapsed bool
 }
@@ -40,7 +41,7 @@ func (b *batch) reset(n int) {
 	}
 	b.slots, b.hashes, b.drainers = b.slots[:n], b.hashes[:n], b.drainers[:n]
 	clear(b.runs)
-	b.ignored, b.shared = 0, 0
+	b.ignored, b.shared, b.renamed = 0, 0, 0
 	if b.hasCollapsed {
 		b.collapsed, b.hasCollapsed = [span.WholeKey + 1]uint64{}, false
 	}

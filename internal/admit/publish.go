@@ -163,6 +163,9 @@ func (p *Publisher) resolve(cycle *aggregate.Cycle, from *source) error {
 		if s.Flags&span.SharedOrigin != 0 {
 			b.shared++
 		}
+		if s.Flags&span.Renamed != 0 {
+			b.renamed++
+		}
 		drainer := p.route.Drainer(key.hash)
 		b.hashes[i-b.ignored], b.drainers[i] = key.hash, uint16(drainer)
 		b.runs[drainer].slots++
@@ -252,6 +255,9 @@ func (p *Publisher) publish(entry *entry) {
 	}
 	if b.shared > 0 {
 		p.shared.totals.common.Add(uint64(b.shared))
+	}
+	if b.renamed > 0 {
+		p.shared.totals.renamed.Add(uint64(b.renamed))
 	}
 }
 

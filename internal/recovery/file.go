@@ -32,10 +32,10 @@ type Config struct {
 // File is the recovery file of this daemon. All methods can be called on a nil File, which records
 // nothing.
 type File struct {
-	log    *slog.Logger
-	file   *os.File
-	mapped []byte // the file in memory, for store; nil if it can't be written
-	name   string // identifies the file among those of its socket; begins with the process ID
+	log          *slog.Logger
+	file         *os.File
+	mapped       []byte // the file in memory, for store; nil if it can't be written
+	name         string // identifies the file among those of its socket; begins with the process ID
 	predecessors predecessors
 
 	isUnwritable atomic.Bool // a write has failed, so the next daemon gets no information

@@ -35,9 +35,10 @@ func (f *Fingerprint) Reset(policy PolicyID, facts uint32) {
 	f.appendNumber(uint64(policy)<<32 | uint64(facts))
 }
 
-// AppendText appends a text, preceded by its length.
+// AppendText appends a text, preceded by its length. It is distinct from every tag, because no tag has
+// the label 0.
 func (f *Fingerprint) AppendText(text string) {
-	f.appendNumber(uint64(len(text)))
+	f.appendNumber(uint64(len(text)) << 16)
 	f.appendBytes(text)
 }
 

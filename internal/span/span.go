@@ -80,6 +80,9 @@ const (
 	// KnownFlags is the set of flags that the native protocol can transmit.
 	KnownFlags = Error | TopLevel
 
+	// Renamed marks a span that is counted under another name than its own, which the conventions for
+	// names define. It is used within the daemon only.
+	Renamed Flags = 1 << 5
 	// SharedOrigin marks a span that is counted under a less specific origin than its own, because its
 	// request contains too many origins. It is used within the daemon only.
 	SharedOrigin Flags = 1 << 6

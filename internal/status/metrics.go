@@ -21,6 +21,8 @@ var metrics = []metric{
 	counters("spans_collapsed_total",
 		"Spans counted with a label replaced because its budget is exhausted, by field.",
 		"field", func(s *scrape) map[string]uint64 { return s.admitted.Collapsed }),
+	counter("spans_renamed_total", "Spans counted under a name by OpenTelemetry's conventions instead of the sent one.",
+		func(s *scrape) uint64 { return s.admitted.Renamed }),
 	counter("spans_late_total", "Spans that ended before the window, counted in its oldest bucket.",
 		func(s *scrape) uint64 { return s.late }),
 	counter("spans_early_total", "Spans that end in the future, counted in the current bucket.",

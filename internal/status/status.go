@@ -43,6 +43,7 @@ type Process struct {
 type Spans struct {
 	Accounting    Accounting        `json:"accounting"`
 	Collapsed     map[string]uint64 `json:"collapsed"`
+	Renamed       uint64            `json:"renamed"` // counted under a name by convention
 	Late          uint64            `json:"late"`
 	Early         uint64            `json:"early"`
 	ClientLost    map[string]uint64 `json:"client_lost"`
@@ -68,7 +69,7 @@ func readStatus(c *Config, p *probes, started time.Time) Status {
 			Ready: p.ready.Load(), NotReady: p.notReady(), Crashed: c.Died(),
 		},
 		Spans: Spans{
-			Accounting: s.accounting(), Collapsed: s.admitted.Collapsed, Late: s.late, Early: s.early,
+			Accounting: s.accounting(), Collapsed: s.admitted.Collapsed, Renamed: s.admitted.Renamed, Late: s.late, Early: s.early,
 			ClientLost: s.in.ClientLost, LostToCrashes: c.LostToKills(),
 		},
 		Interval: interval(c, &s), Senders: senders(c, &s), Delivery: delivery(c, &s),

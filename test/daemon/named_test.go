@@ -24,6 +24,9 @@ var (
 		messaging.operation rpc.system.name rpc.system rpc.service rpc.method peer.service server.address
 		net.peer.name net.host.name faas.invoked_provider faas.invoked_name faas.trigger
 		graphql.operation.type network.protocol.name`)
+	// partsOfNames are attributes that only the names of spans depend on, unless they are dimensions.
+	partsOfNames = strings.Fields(`url.template url.path http.path server.port db.stored_procedure.name
+		db.query.text messaging.destination.template gen_ai.request.model`)
 	datadogNames = strings.Fields(`env version container_id container_name cloud_provider region zone
 		kube_cluster_name kube_namespace pod_name kube_deployment kube_container_name http.client_ip
 		http.version http.server_name http.useragent aws.s3.bucket_name aws.operation aws.service db.type
@@ -37,7 +40,7 @@ var (
 // TestDimensions_EachAcceptedNameHasItsValue sends one attribute of a span or resource that the
 // operator has configured as a dimension. Prometheus must scrape it under its name.
 func TestDimensions_EachAcceptedNameHasItsValue(t *testing.T) {
-	cases := [][2][]string{{spanNames, nil}}
+	cases := [][2][]string{{spanNames, nil}, {partsOfNames, nil}, {nil, partsOfNames}}
 	for names := range slices.Chunk(datadogNames, 8) {
 		cases = append(cases, [2][]string{names, nil})
 	}
@@ -66,6 +69,7 @@ func checkDimensions(t *testing.T, all string, ofSpans, ofResources []string) {
 	p := startPair(t, func(c *daemon.Config) {
 		at = takesOTLP(c)
 		c.OTLP.Labels.Attributes, c.OTLP.Labels.Resource = names, []string{"service.instance.id"}
+		c.OTLP.Labels.KeepNames = slices.Contains(names, "db.operation.name") // the name says which attribute is sent
 		if err := c.OTLP.Labels.Check(); err != nil {
 			t.Fatal(err)
 		}

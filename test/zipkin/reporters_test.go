@@ -130,8 +130,8 @@ func start(t *testing.T) *daemon {
 func TestReporters(t *testing.T) {
 	const requests = 300
 	want := counts{
-		"front client get cart [peer.service:cart]": {requests, 0},
-		"cart server get /cart/{id} []":             {requests, requests / 10},
+		"front client GET [peer.service:cart]": {requests, 0},
+		"cart server GET /cart/{id} []":        {requests, requests / 10},
 	}
 	for name, command := range map[string][]string{
 		"Brave":     {"java", "-cp", reporters + "/java/classes:" + reporters + "/java/jars/*", "Report"},

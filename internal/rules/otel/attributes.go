@@ -29,11 +29,15 @@ func (a *attributes) tag(labels ...spantable.Label) *spantable.Tag {
 // text returns the value of the first of the labels that the selected span has, of any type, as
 // text.
 func (a *attributes) text(labels ...spantable.Label) string {
-	t := a.tag(labels...)
-	switch {
-	case t == nil:
-		return ""
-	case t.Value == spantable.IsText:
+	if t := a.tag(labels...); t != nil {
+		return a.textOfTag(t)
+	}
+	return ""
+}
+
+// textOfTag returns the value of a tag as text.
+func (a *attributes) textOfTag(t *spantable.Tag) string {
+	if t.Value == spantable.IsText {
 		return a.request.String(t.Text())
 	}
 	start := len(a.scratch)

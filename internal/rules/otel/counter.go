@@ -28,6 +28,7 @@ type resource struct {
 	batch       int    // number of the batch; negative if the resource has no spans
 	service     string // service of the origin
 	first, last uint32 // range of resource tags that can be labels of spans
+	isGo        bool   // the spans are from Go's SDK
 }
 
 // NewCounter returns a counter.
@@ -103,7 +104,8 @@ func (c *Counter) countResource(res *otlp.Resource, place rules.Place) {
 		flags = span.SharedOrigin
 	}
 	firstTag, lastTag := ownTags(r, res, c.keys.policy.names.Len())
-	c.resources = append(c.resources, resource{batch, service, firstTag, lastTag})
+	c.keys.isGo = isGo(r, res)
+	c.resources = append(c.resources, resource{batch, service, firstTag, lastTag, c.keys.isGo})
 	first, last := r.SpansOf(res)
 	for i := first; i < last; i++ {
 		s := &r.Spans[i]
@@ -118,7 +120,10 @@ func (c *Counter) countResource(res *otlp.Resource, place rules.Place) {
 		if c.keys.isIgnored(s, firstTag, lastTag) {
 			snapshot.Flags |= span.Ignored
 		} else {
-			fingerprint = c.keys.fingerprintOf(s, service, firstTag, lastTag)
+			var isRenamed bool
+			if fingerprint, isRenamed = c.keys.fingerprintOf(s, service, firstTag, lastTag); isRenamed {
+				snapshot.Flags |= span.Renamed
+			}
 		}
 		c.batches.Add(batch, fingerprint, snapshot)
 		if c.batches.FingerprintBytes() > r.Limits.DerivedBytes {
@@ -152,8 +157,10 @@ func (c *Counter) ReadSpan(body []byte, service string, policy *Policy) (fingerp
 	}
 	res, s := &r.Resources[0], &r.Spans[0]
 	first, last := ownTags(r, res, c.keys.policy.names.Len())
-	c.resources = append(c.resources[:0], resource{service: service, first: first, last: last})
-	return c.keys.fingerprintOf(s, service, first, last), flagsOf(s), r.Err()
+	c.keys.isGo = isGo(r, res)
+	c.resources = append(c.resources[:0], resource{service: service, first: first, last: last, isGo: c.keys.isGo})
+	fingerprint, _ = c.keys.fingerprintOf(s, service, first, last)
+	return fingerprint, flagsOf(s), r.Err()
 }
 
 // Label returns the key of span number of the last body, see span.Labeller.
@@ -161,12 +168,12 @@ func (c *Counter) Label(number uint32) *span.Key {
 	r := &c.keys.request
 	res := &c.resources[r.Extras[number].Resource]
 	s := &r.Spans[number]
-	c.keys.selectSpan(s, res.first, res.last)
-	return c.keys.label(s, res.service)
+	c.keys.isGo = res.isGo
+	return c.keys.label(s, res.service, res.first, res.last)
 }
 
 // ownTags returns the range of resource tags that an operator named as labels of spans: those with
-// a label from ownLabels to spanLabels, the number of labels that spans can have. It sorts the tags
+// a label from nameLabels to spanLabels, the number of labels that spans can have. It sorts the tags
 // of the resource by label, and removes all except the first tag of a label, because each span may
 // have to search all of them.
 func ownTags(r *otlp.Request, res *otlp.Resource, spanLabels int) (first, last uint32) {
@@ -179,7 +186,7 @@ func ownTags(r *otlp.Request, res *otlp.Resource, spanLabels int) (first, last u
 		n, _ := slices.BinarySearchFunc(tags, label, byLabel)
 		return res.FirstTag + uint32(n)
 	}
-	return indexOf(int(ownLabels)), indexOf(spanLabels)
+	return indexOf(int(nameLabels)), indexOf(spanLabels)
 }
 
 // Request returns the last body, decoded.
@@ -215,6 +222,7 @@ func (c *Counter) Counted(yield func(Counted) bool) {
 func (c *Counter) Release() {
 	c.states.Forget()
 	c.keys.key.Clear()
+	c.keys.forgetName()
 	c.batches.Release()
 	c.origins.Reset()
 	clear(c.resources) // so that they do not retain the names of services

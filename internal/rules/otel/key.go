@@ -1,6 +1,7 @@
 package otel
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/spanstatsd/spanstatsd/internal/rules"
@@ -15,7 +16,11 @@ type keys struct {
 	fingerprint rules.Fingerprint
 	policy      *Policy
 	key         span.Key
-	name        []byte // operation of key
+	operation   []byte                    // operation of key
+	name        []byte                    // name of a span that was renamed
+	http        [httpParts]*spantable.Tag // tags of the HTTP span that is being named; nil without one
+	route       string                    // route in the name of the span, see nameOf
+	isGo        bool                      // the spans are from Go's SDK
 }
 
 // selectSpan selects a span for reading its attributes. Attributes that it does not have are read
@@ -27,9 +32,13 @@ func (k *keys) selectSpan(s *spantable.Span, first, last uint32) {
 	k.scratch = k.scratch[:0]
 }
 
-// fingerprintOf returns the fingerprint of a span. Its attributes are its own and the tags first to
-// last of its resource; service is the service of its origin.
-func (k *keys) fingerprintOf(s *spantable.Span, service string, first, last uint32) []byte {
+// selectOwn selects the tags of a span only.
+func (k *keys) selectOwn(s *spantable.Span) { k.selectSpan(s, 0, 0) }
+
+// fingerprintOf returns the fingerprint of a span, and reports whether the span is counted under another
+// name than its own. Its attributes are its own and the tags first to last of its resource; service is the
+// service of its origin.
+func (k *keys) fingerprintOf(s *spantable.Span, service string, first, last uint32) (fingerprint []byte, isRenamed bool) {
 	table, f := &k.request.Table, &k.fingerprint
 	facts := uint32(s.Kind)
 	if s.Parent == 0 {
@@ -40,7 +49,6 @@ func (k *keys) fingerprintOf(s *spantable.Span, service string, first, last uint
 	}
 	f.Reset(k.policy.id, facts)
 	f.AppendText(service)
-	f.AppendText(table.String(s.Name))
 	inKey := &k.policy.inKey[s.Kind]
 	for _, tags := range [...][]spantable.Tag{table.Tags[s.First:s.Last], table.Tags[first:last]} {
 		for i := range tags {
@@ -49,8 +57,13 @@ func (k *keys) fingerprintOf(s *spantable.Span, service string, first, last uint
 			}
 		}
 	}
+	name := k.nameOf(s)
+	f.AppendText(name.text)
+	if name.route != "" {
+		f.AppendText(name.route)
+	}
 	table.Charge(f.Size())
-	return f.Bytes()
+	return f.Bytes(), name.isRenamed
 }
 
 // isIgnored reports whether an ignore rule matches an attribute of the span or of its resource. It
@@ -67,15 +80,17 @@ func (k *keys) isIgnored(s *spantable.Span, first, last uint32) bool {
 
 // label makes the key of the selected span. The key is valid until the next call, and its texts
 // until the next body.
-func (k *keys) label(s *spantable.Span, service string) *span.Key {
-	k.name = work.AppendOperation(k.name[:0], k, s.Kind)
+func (k *keys) label(s *spantable.Span, service string, first, last uint32) *span.Key {
+	name := k.nameOf(s)
+	k.selectSpan(s, first, last)
+	k.operation = work.AppendOperation(k.operation[:0], k, s.Kind)
 	key := &k.key
 	peers, additional := key.PeerTags[:0], key.AdditionalTags[:0]
 	*key = span.Key{
-		Service: service, Operation: spantable.View(k.name), Resource: k.request.String(s.Name),
+		Service: service, Operation: spantable.View(k.operation), Resource: name.text,
 		Type: work.Type(k, s.Kind), Kind: s.Kind.String(), TraceRoot: span.TraceRootFalse,
 		HTTPStatus: k.httpStatus(), GRPCStatus: k.grpcStatus(),
-		HTTPMethod: k.text(labelHTTPMethod, labelOldHTTPMethod), HTTPEndpoint: k.text(labelHTTPRoute),
+		HTTPMethod: k.text(labelHTTPMethod, labelOldHTTPMethod), HTTPEndpoint: cmp.Or(k.text(labelHTTPRoute), name.route),
 	}
 	if s.Parent == 0 {
 		key.TraceRoot = span.TraceRootTrue

@@ -13,7 +13,7 @@ import (
 )
 
 // TestKey_ByConvention has a span for each convention, with the current and the older
-// attributes.
+// attributes. Their names are in TestNames_ByConvention.
 func TestKey_ByConvention(t *testing.T) {
 	for name, test := range map[string]struct {
 		span otlptest.Span
@@ -244,7 +244,7 @@ func TestKey_ByConvention(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := only(t, test.span, standard()).key
+			got := only(t, test.span, otel.NewPolicy(otel.Labels{KeepNames: true})).key
 			test.want.Service, test.want.Resource = "shop", test.span.Name
 			if got.PeerTags = append([]string(nil), got.PeerTags...); !reflect.DeepEqual(got, test.want) {
 				t.Errorf("%+v, want\n%+v", got, test.want)

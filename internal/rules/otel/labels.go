@@ -120,7 +120,8 @@ var workAttributes = [work.Attributes][]spantable.Label{
 	work.Protocol: {labelProtocol},
 }
 
-// Attributes of a resource that an origin is made of.
+// Attributes of a resource that an origin is made of, followed by the attributes of a span that only its
+// name is made of. The latter are labels from nameLabels to ownLabels.
 const (
 	labelService = iota + fixedLabels
 	labelServiceVersion
@@ -134,10 +135,38 @@ const (
 	labelRuntimeName
 	labelRuntimeVersion
 	labelCommit
+	labelURLTemplate
+	labelURLPath
+	labelZipkinPath
+	labelOldHTTPTarget
+	labelURLFull
+	labelOldHTTPURL
+	labelServerPort
+	labelOldPeerPort
+	labelDBSummary
+	labelDBProcedure
+	labelMongoDBCollection
+	labelCassandraTable
+	labelDBQuery
+	labelOldDBStatement
+	labelMessagingTemplate
+	labelMessagingTemporary
+	labelOldMessagingTemporary
+	labelMessagingAnonymous
+	labelMCPMethod
+	labelGenAIOperation
+	labelGenAIModel
+	labelGenAITool
+	labelGenAIAgent
+	labelGenAIWorkflow
+	labelGenAIDataSource
+	labelGenAIPrompt
 	ownLabels // first label of attributes that an operator named
+
+	nameLabels = labelURLTemplate
 )
 
-// resourceNames contains the names of the attributes above.
+// resourceNames contains the names of the attributes of a resource.
 var resourceNames = [ownLabels]string{
 	labelService: "service.name", labelServiceVersion: "service.version",
 	labelInstance:    "service.instance.id",
@@ -146,4 +175,22 @@ var resourceNames = [ownLabels]string{
 	labelLanguage: "telemetry.sdk.language", labelSDKVersion: "telemetry.sdk.version",
 	labelRuntimeName: "process.runtime.name", labelRuntimeVersion: "process.runtime.version",
 	labelCommit: "vcs.ref.head.revision",
+}
+
+// nameAttributes contains the names of the attributes that only names are made of.
+var nameAttributes = [ownLabels]string{
+	labelURLTemplate: "url.template", labelURLPath: "url.path", labelZipkinPath: "http.path",
+	labelOldHTTPTarget: "http.target", labelURLFull: "url.full", labelOldHTTPURL: "http.url",
+	labelServerPort: "server.port", labelOldPeerPort: "net.peer.port",
+	labelDBSummary: "db.query.summary", labelDBProcedure: "db.stored_procedure.name",
+	labelMongoDBCollection: "db.mongodb.collection", labelCassandraTable: "db.cassandra.table",
+	labelDBQuery: "db.query.text", labelOldDBStatement: "db.statement",
+	labelMessagingTemplate:  "messaging.destination.template",
+	labelMessagingTemporary: "messaging.destination.temporary", labelOldMessagingTemporary: "messaging.temp_destination",
+	labelMessagingAnonymous: "messaging.destination.anonymous",
+	labelMCPMethod:          "mcp.method.name",
+	labelGenAIOperation:     "gen_ai.operation.name", labelGenAIModel: "gen_ai.request.model",
+	labelGenAITool: "gen_ai.tool.name", labelGenAIAgent: "gen_ai.agent.name",
+	labelGenAIWorkflow: "gen_ai.workflow.name", labelGenAIDataSource: "gen_ai.data_source.id",
+	labelGenAIPrompt: "gen_ai.prompt.name",
 }

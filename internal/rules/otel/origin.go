@@ -13,6 +13,16 @@ import (
 // unknownService is OpenTelemetry's name for a service without a name.
 const unknownService = "unknown_service"
 
+// isGo reports whether a resource describes a process with Go's SDK.
+func isGo(r *otlp.Request, res *otlp.Resource) bool {
+	for i := res.FirstTag; i < res.LastTag; i++ {
+		if t := &r.Tags[i]; t.Label == labelLanguage {
+			return t.Value == spantable.IsText && r.String(t.Text()) == "go"
+		}
+	}
+	return false
+}
+
 // origin returns the origin that a resource describes, including the attributes in keep. The result
 // does not retain the request. The SDK version is formatted like the agent formats it.
 func origin(r *otlp.Request, res *otlp.Resource, keep []keptAttribute) span.Origin {

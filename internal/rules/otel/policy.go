@@ -23,6 +23,7 @@ type Policy struct {
 	ignore        *ignore.List
 	ignorable     []spantable.Label // attributes that the rules of ignore match
 	keep          []keptAttribute   // resource attributes that the origin keeps, sorted by name
+	nameReader    *nameReader       // nil if spans keep their names
 }
 
 // Labels configures the labels of spans.
@@ -36,6 +37,9 @@ type Labels struct {
 	// Resource contains the names of resource attributes that become part of the origin, in
 	// addition to its fields.
 	Resource []string
+	// KeepNames counts spans under the names that they were sent with, instead of those that the
+	// conventions define (see nameRules).
+	KeepNames bool
 }
 
 // MaxAttributes is the maximum of Labels.Attributes that are not labels by convention.
@@ -64,18 +68,27 @@ func (l *Labels) Check() (err error) {
 func NewPolicy(l Labels) *Policy {
 	names, inResource := make([]string, ownLabels), slices.Clone(resourceNames[:])
 	copy(names, attributeNames[:])
+	if !l.KeepNames {
+		copy(names[nameLabels:], nameAttributes[nameLabels:])
+	}
 	labelOf := func(name string) spantable.Label { // adds the name if it has no label yet
-		if i := slices.Index(names, name); i >= 0 {
+		i := slices.Index(names, name)
+		if 0 <= i && i < int(fixedLabels) {
 			return spantable.Label(i)
 		}
-		names = append(names, name)
-		if slices.Contains(inResource, name) {
-			name = "" // part of the origin already
+		if i < 0 {
+			i = len(names)
+			names, inResource = append(names, name), append(inResource, "")
 		}
-		inResource = append(inResource, name)
-		return spantable.Label(len(names) - 1)
+		isOfOrigin := slices.Contains(inResource, name)
+		if !isOfOrigin {
+			inResource[i] = name
+		}
+		return spantable.Label(i)
 	}
-	p := &Policy{id: rules.NewPolicyID(), tags: slices.Clone(tagLabels[:]), ignore: l.Ignore}
+	p := &Policy{
+		id: rules.NewPolicyID(), tags: slices.Clone(tagLabels[:]), ignore: l.Ignore, nameReader: newNameReader(l.KeepNames),
+	}
 	for _, name := range l.Attributes {
 		label := labelOf(name)
 		if peerLabels.Has(label) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"reflect"
 	"strconv"
 	"testing"
 
@@ -34,8 +35,10 @@ type vector struct {
 	// Name, type, and value as text. If a name is repeated, the first one counts.
 	Attributes [][3]string    `json:"attributes"`
 	Labels     map[string]any `json:"labels"`
-	Key        string         `json:"key"` // bytes of the labels, in hex
-	Flags      span.Flags     `json:"flags"`
+	// LabelsAsSent are the labels with --span-names=as-sent, unless they are the same.
+	LabelsAsSent map[string]any `json:"labels_as_sent,omitempty"`
+	Key          string         `json:"key"` // bytes of Labels, in hex
+	Flags        span.Flags     `json:"flags"`
 }
 
 // labelsOf returns the labels that are set, by their names in docs/protocol.md.
@@ -72,11 +75,12 @@ var statusNames = [...]string{"unset", otlptest.OK: "ok", otlptest.Error: "error
 // vectorOf counts a span and returns its vector.
 func vectorOf(t *testing.T, name, service string, s otlptest.Span) vector {
 	t.Helper()
-	got := countedOf(t, otel.NewCounter(),
-		otlptest.Request(otlptest.Resource{
-			Attributes: []otlptest.Attribute{{"service.name", service}},
-			Scopes:     [][]otlptest.Span{{s}},
-		}), standard())[0]
+	body := otlptest.Request(otlptest.Resource{
+		Attributes: []otlptest.Attribute{{"service.name", service}},
+		Scopes:     [][]otlptest.Span{{s}},
+	})
+	got := countedOf(t, otel.NewCounter(), body, standard())[0]
+	asSent := countedOf(t, otel.NewCounter(), body, otel.NewPolicy(otel.Labels{KeepNames: true}))[0]
 	v := vector{
 		Name:       name,
 		Service:    service,
@@ -84,12 +88,15 @@ func vectorOf(t *testing.T, name, service string, s otlptest.Span) vector {
 		Kind:       got.key.Kind,
 		IsRoot:     s.Parent == 0,
 		Status:     statusNames[s.Code],
-		Attributes: [][3]string{}, Key: hex.EncodeToString(got.bytes), Flags: got.Flags,
+		Attributes: [][3]string{}, Key: hex.EncodeToString(got.bytes), Flags: got.Flags & span.KnownFlags,
 	}
 	for _, a := range s.Attributes {
 		v.Attributes = append(v.Attributes, written(a))
 	}
 	v.Labels = labelsOf(&got.key)
+	if v.LabelsAsSent = labelsOf(&asSent.key); reflect.DeepEqual(v.Labels, v.LabelsAsSent) {
+		v.LabelsAsSent = nil
+	}
 	return v
 }
 
@@ -594,6 +601,10 @@ func TestLabelsFile_MatchesKeys(t *testing.T) {
 	var all []vector
 	for _, made := range vectorSpans {
 		all = append(all, vectorOf(t, made.name, "shop", made.span))
+	}
+	for _, sent := range sentSpans {
+		all = append(all, vectorOf(t, "name of "+sent.sender, "shop",
+			otlptest.Span{Name: sent.name, Kind: sent.kind, Attributes: sent.attributes}))
 	}
 	for _, system := range []string{
 		"h2", "oracle.db", "mongodb", "opensearch", "memcached", "elasticsearch",

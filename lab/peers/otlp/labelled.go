@@ -31,16 +31,33 @@ const (
 	turnSpans = 512
 )
 
-// compareLabels prints the cost of configured labels, as the median of paired turns.
+// newReadingAsSent parses without deriving names of spans.
+func newReadingAsSent() (func(message []byte) (batches, error), error) {
+	return readingOf(otel.Labels{KeepNames: true})
+}
+
+// compareNames prints the cost of names by convention.
+func compareNames(out io.Writer, requests []*recorded.Request) error {
+	fmt.Fprintln(out, "| request | CPU ns a span, to the rings, names as sent | by convention | times |\n"+
+		"| --- | --- | --- | --- |")
+	return comparePairs(out, requests, reading{"otel, as sent", true, newReadingAsSent}, reading{"otel", true, newOTelReading})
+}
+
+// compareLabels prints the cost of configured labels.
 func compareLabels(out io.Writer, requests []*recorded.Request) error {
 	fmt.Fprintln(out, "| request | CPU ns a span, to the rings | with labels of one's own | times |\n"+
 		"| --- | --- | --- | --- |")
+	return comparePairs(out, requests, reading{"otel", true, newOTelReading}, reading{"otel, labelled", true, newLabelledReading})
+}
+
+// comparePairs prints the cost of two readings, as the median of paired turns.
+func comparePairs(out io.Writer, requests []*recorded.Request, first, second reading) error {
 	for _, r := range requests {
-		plain, err := newOurs(reading{"otel", true, newOTelReading})
+		plain, err := newOurs(first)
 		if err != nil {
 			return err
 		}
-		labelled, err := newOurs(reading{"otel, labelled", true, newLabelledReading})
+		labelled, err := newOurs(second)
 		if err != nil {
 			return err
 		}

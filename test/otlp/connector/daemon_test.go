@@ -64,7 +64,7 @@ func startDaemon(t *testing.T, args ...string) *daemon {
 	d.command = exec.Command(program, append([]string{
 		"run", "--socket", filepath.Join(t.TempDir(), "s"), "--agent-url",
 		"off", "--http-addr", "127.0.0.1:0",
-		"--otlp-addr", "127.0.0.1:0", "--otlp-metrics-endpoint", receiver.URL + "/v1/metrics",
+		"--otlp-addr", "127.0.0.1:0", "--otlp-metrics-endpoint", receiver.URL + "/v1/metrics", "--span-names", "as-sent",
 		"--otlp-instance-id", "none",
 		"--mask-names=never", "--max-aggregates", "65536", "--shutdown-grace",
 		"60s", "--log-format", "json",

@@ -34,8 +34,8 @@ var dimensions = []string{
 	"db.collection.name", "messaging.system", "messaging.destination.name", "peer.service", "server.address",
 }
 
-// named is a policy with these dimensions for every span kind, as in the connector.
-var named = otel.NewPolicy(otel.Labels{Attributes: dimensions})
+// named is a policy with these dimensions for every span kind and names as sent, as in the connector.
+var named = otel.NewPolicy(otel.Labels{Attributes: dimensions, KeepNames: true})
 
 // exporter returns the daemon's exporter with the same dimensions.
 func exporter(t *testing.T) *otlp.Exporter {

@@ -39,9 +39,37 @@ enum Attribute {
     FAAS_NAME("faas.invoked_name"),
     FAAS_TRIGGER("faas.trigger"),
     GRAPHQL_TYPE("graphql.operation.type"),
-    PROTOCOL("network.protocol.name");
+    PROTOCOL("network.protocol.name"),
 
-    /** Number of attributes. */
+    // The following attributes are only part of names.
+    URL_TEMPLATE("url.template"),
+    URL_PATH("url.path"),
+    ZIPKIN_PATH("http.path"),
+    OLD_HTTP_TARGET("http.target"),
+    URL_FULL("url.full"),
+    OLD_HTTP_URL("http.url"),
+    SERVER_PORT("server.port"),
+    OLD_PEER_PORT("net.peer.port"),
+    DB_SUMMARY("db.query.summary"),
+    DB_PROCEDURE("db.stored_procedure.name"),
+    MONGODB_COLLECTION("db.mongodb.collection"),
+    CASSANDRA_TABLE("db.cassandra.table"),
+    DB_QUERY("db.query.text"),
+    OLD_DB_STATEMENT("db.statement"),
+    MESSAGING_TEMPLATE("messaging.destination.template"),
+    MESSAGING_TEMPORARY("messaging.destination.temporary"),
+    OLD_MESSAGING_TEMPORARY("messaging.temp_destination"),
+    MESSAGING_ANONYMOUS("messaging.destination.anonymous"),
+    MCP_METHOD("mcp.method.name"),
+    GEN_AI_OPERATION("gen_ai.operation.name"),
+    GEN_AI_MODEL("gen_ai.request.model"),
+    GEN_AI_TOOL("gen_ai.tool.name"),
+    GEN_AI_AGENT("gen_ai.agent.name"),
+    GEN_AI_WORKFLOW("gen_ai.workflow.name"),
+    GEN_AI_DATA_SOURCE("gen_ai.data_source.id"),
+    GEN_AI_PROMPT("gen_ai.prompt.name");
+
+    /** Number of attributes, at most 64. */
     static final int COUNT = values().length;
 
     /** Result of {@link #numberOf} for any other name. */
@@ -80,8 +108,8 @@ enum Attribute {
 
     /** Returns the older name of the same attribute, or null. */
     Attribute older() {
-        Attribute next = this == PROTOCOL ? this : ALL[ordinal() + 1];
-        return next.isOlder ? next : null;
+        Attribute next = ordinal() + 1 < COUNT ? ALL[ordinal() + 1] : this;
+        return next != this && next.isOlder ? next : null;
     }
 
     String attributeName() {

@@ -12,6 +12,12 @@ final class JoinedNames {
     private static final int LONGEST = 100;
 
     private final Entry[] entries = new Entry[PLACES];
+    private final boolean isLower;
+
+    /** Creates a cache. If isLower, ASCII letters of names are in lower case. */
+    JoinedNames(boolean isLower) {
+        this.isLower = isLower;
+    }
 
     private static final class Entry {
         private final String first;
@@ -25,19 +31,23 @@ final class JoinedNames {
         }
     }
 
-    /** Joins both strings, with ASCII letters in lower case. */
+    /** Joins both strings. */
     String join(String first, String second) {
         if (first.length() > LONGEST || second.length() > LONGEST) {
-            return lower(first.concat(second));
+            return make(first, second);
         }
         int hash = 31 * first.hashCode() + second.hashCode();
         int place = (hash ^ hash >>> 16) & PLACES - 1;
         Entry entry = entries[place];
         if (entry == null || !entry.first.equals(first) || !entry.second.equals(second)) {
-            entry = new Entry(first, second, lower(first.concat(second)));
+            entry = new Entry(first, second, make(first, second));
             entries[place] = entry;
         }
         return entry.name;
+    }
+
+    private String make(String first, String second) {
+        return isLower ? lower(first.concat(second)) : first.concat(second);
     }
 
     private static String lower(String text) {

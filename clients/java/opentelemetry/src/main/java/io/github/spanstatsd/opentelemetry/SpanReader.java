@@ -26,27 +26,31 @@ final class SpanReader {
     private final String service;
     private final Work work;
     private final SpanValues values = new SpanValues();
+    private final SpanNames names;
     private final Labels labels = new Labels();
 
-    /** Creates a reader for spans of a service. */
-    SpanReader(String service, Work work) {
+    /** Creates a reader for spans of a service, whose derived names are cached in joined. */
+    SpanReader(String service, Work work, JoinedNames joined, boolean keepsNames) {
         this.service = service;
         this.work = work;
+        names = new SpanNames(values, joined, keepsNames);
     }
 
     /** Derives a span's labels. The result is valid until {@link #clear}. */
     Labels read(SpanData span) {
         values.read(span.getAttributes());
         SpanKind kind = span.getKind();
+        String name = names.name(span.getName(), kind);
+        String route = values.text(Attribute.HTTP_ROUTE);
         labels.service(service)
                 .operation(work.operation(values, kind))
-                .resource(span.getName())
+                .resource(name)
                 .type(Work.type(values, kind))
                 .kind(name(kind))
                 .traceRoot(isRoot(span) ? TraceRoot.TRUE : TraceRoot.FALSE)
                 .httpStatus(Statuses.http(values))
                 .httpMethod(values.text(Attribute.HTTP_METHOD, Attribute.OLD_HTTP_METHOD))
-                .httpEndpoint(values.text(Attribute.HTTP_ROUTE))
+                .httpEndpoint(route.isEmpty() ? names.route() : route)
                 .grpcStatus(Statuses.grpc(values));
         for (Attribute tag : TAGS) {
             String value = tagged(tag, kind);
@@ -63,6 +67,7 @@ final class SpanReader {
     /** Removes all references to the span. */
     void clear() {
         values.clear();
+        names.clear();
         labels.clear();
     }
 

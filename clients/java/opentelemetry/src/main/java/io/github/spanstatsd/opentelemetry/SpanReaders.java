@@ -14,12 +14,15 @@ final class SpanReaders {
     private static final int MOST = 64;
 
     private final String service;
+    private final boolean keepsNames;
     private final Work work = new Work();
+    private final JoinedNames joined = new JoinedNames(false);
     private final SpanReader[] readers;
     private final AtomicIntegerArray taken;
 
-    SpanReaders(String service) {
+    SpanReaders(String service, boolean keepsNames) {
         this.service = service;
+        this.keepsNames = keepsNames;
         int places = Math.min(MOST, 2 * Integer.highestOneBit(2 * Runtime.getRuntime().availableProcessors() - 1));
         readers = new SpanReader[places];
         taken = new AtomicIntegerArray(places * STRIDE);
@@ -40,10 +43,14 @@ final class SpanReaders {
     /** Returns the reader of a taken slot, and creates it at its first use. */
     SpanReader at(int place) {
         if (place < 0) {
-            return new SpanReader(service, work);
+            return newReader();
         }
         SpanReader reader = readers[place];
-        return reader != null ? reader : (readers[place] = new SpanReader(service, work));
+        return reader != null ? reader : (readers[place] = newReader());
+    }
+
+    private SpanReader newReader() {
+        return new SpanReader(service, work, joined, keepsNames);
     }
 
     /** Returns a slot. Its reader has no reference to a span. */

@@ -35,13 +35,16 @@ public final class SpanstatsSpanProcessor implements SpanProcessor {
 
     private final SpanstatsClient client;
     private final CompletableFuture<Origin> origin;
-    private volatile SpanReaders readers = new SpanReaders("");
+    private final boolean keepsNames;
+    private volatile SpanReaders readers;
     private final ConnectionLog log;
     private final AtomicBoolean isClosing = new AtomicBoolean();
     private final AtomicBoolean isBroken = new AtomicBoolean();
     private final CompletableResultCode closed = new CompletableResultCode();
 
-    private SpanstatsSpanProcessor(SpanstatsClient client, CompletableFuture<Origin> origin, ConnectionLog log) {
+    private SpanstatsSpanProcessor(SpanstatsClient client, CompletableFuture<Origin> origin, ConnectionLog log, boolean keepsNames) {
+        this.keepsNames = keepsNames;
+        readers = new SpanReaders("", keepsNames);
         this.client = client;
         this.origin = origin;
         this.log = log;
@@ -52,23 +55,26 @@ public final class SpanstatsSpanProcessor implements SpanProcessor {
      * origin of the spans.
      */
     static SpanstatsSpanProcessor open(Config.Builder config) {
+        boolean keepsNames = SpanNames.areKept(System.getenv(SpanNames.VARIABLE));
         ConnectionLog log = new ConnectionLog(LOG);
         CompletableFuture<Origin> origin = new CompletableFuture<>();
         SpanstatsClient client = SpanstatsClient.open(config.origin(origin).listener(log).shutdownHook(false).build());
-        return new SpanstatsSpanProcessor(client, origin, log);
+        return new SpanstatsSpanProcessor(client, origin, log, keepsNames);
     }
 
     /** Starts counting for a provider with the given resource. */
     SpanstatsSpanProcessor begin(Resource resource) {
-        readers = new SpanReaders(Origins.service(resource));
+        readers = new SpanReaders(Origins.service(resource), keepsNames);
         origin.complete(Origins.of(resource));
         return this;
     }
 
     /**
      * Creates a processor for a provider with the given resource, which determines the origin. The
-     * environment variable SPANSTATSD_SOCKET sets the socket. It does not wait for a daemon.
+     * environment variable SPANSTATSD_SOCKET sets the socket, SPANSTATSD_SPAN_NAMES the names of
+     * spans. It does not wait for a daemon.
      *
+     * @throws IllegalArgumentException if a variable has an invalid value
      * @throws UnsupportedOperationException before Java 16, which has no Unix sockets
      */
     public static SpanstatsSpanProcessor create(Resource resource) {

@@ -22,7 +22,7 @@ final class Work {
     private static final Set<String> OWN =
             Set.of("cassandra", "redis", "memcached", "mongodb", "elasticsearch", "opensearch");
 
-    private final JoinedNames names = new JoinedNames();
+    private final JoinedNames names = new JoinedNames(true);
 
     /** Returns the operation. */
     String operation(SpanValues values, SpanKind kind) {

@@ -8,8 +8,8 @@
  *
  * A client, which has the connection and the buffers, and a few readers. A reader processes each
  * ended span: {@code SpanValues} collects the attributes from which labels are derived, {@code
- * Work} and {@code Statuses} derive operation, type and status, and the result is published
- * immediately. The labels are the same as those that the daemon derives from the span over OTLP.
+ * SpanNames}, {@code Work} and {@code Statuses} derive name, operation, type and status, and the
+ * result is published immediately. The labels are the same as those that the daemon derives from the span over OTLP.
  * The two implementations share no code; the vectors in internal/rules/otel/testdata verify that
  * they agree. So change both together.
  *
@@ -21,9 +21,9 @@
  *
  * <h2>Limits</h2>
  *
- * Those of the client; two readers per processor, at most 64; and 256 operation names. After the
+ * Those of the client; two readers per processor, at most 64; 256 operation names, and 256 span names. After the
  * call no reference to a span or its strings is kept, except the strings from which a cached
- * operation name was joined.
+ * name was joined.
  *
  * <h2>What is counted</h2>
  *

@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import org.junit.jupiter.api.Test;
 
 class JoinedNamesTest {
-    private final JoinedNames names = new JoinedNames();
+    private final JoinedNames names = new JoinedNames(true);
 
     @Test
     void name_isCreatedOnce() {
@@ -28,6 +28,11 @@ class JoinedNamesTest {
         assertEquals("ab", names.join("", "ab"));
         assertEquals("aa.bb", names.join("Aa", ".bb")); // "Aa" and "BB" have the same hash
         assertEquals("bb.bb", names.join("BB", ".bb"));
+    }
+
+    @Test
+    void join_keepsCaseIfConfigured() {
+        assertEquals("GET /Users", new JoinedNames(false).join("GET ", "/Users"));
     }
 
     @Test

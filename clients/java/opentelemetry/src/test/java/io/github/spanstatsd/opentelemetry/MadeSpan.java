@@ -1,5 +1,6 @@
 package io.github.spanstatsd.opentelemetry;
 
+import com.google.gson.annotations.SerializedName;
 import io.opentelemetry.api.common.AttributeKey;
 import io.opentelemetry.api.common.Attributes;
 import io.opentelemetry.api.trace.SpanContext;
@@ -26,6 +27,10 @@ final class MadeSpan {
     String status;
     List<String[]> attributes;
     Map<String, Object> labels;
+
+    @SerializedName("labels_as_sent")
+    Map<String, Object> labelsAsSent; // null if they are the same
+
     int flags;
 
     SpanData data() {

@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Test;
 class SpanReadersTest {
     @Test
     void take_createsReaderIfAllAreInUse() {
-        SpanReaders readers = new SpanReaders("shop");
+        SpanReaders readers = new SpanReaders("shop", false);
         Set<Integer> places = new HashSet<>();
         int place = readers.take();
         for (; place >= 0; place = readers.take()) {
