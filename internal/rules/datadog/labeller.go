@@ -140,7 +140,7 @@ func (r *labeller) isIgnored() bool {
 	return slices.ContainsFunc(r.policy.labels.ignorable, func(l label) bool {
 		t := r.tag(l)
 		return t != nil && t.Value != spantable.IsNested &&
-			r.policy.ignored.Attribute(r.policy.labels.names[l], r.formatted(l))
+			r.policy.ignored.MatchesAttribute(r.policy.labels.names[l], r.formatted(l))
 	})
 }
 

@@ -65,7 +65,7 @@ func newLabels(peerTags []string, more Labels) (*labels, bool) {
 		}
 		l.peers = append(l.peers, peer)
 	}
-	for _, name := range more.Ignore.Attributes() {
+	for _, name := range more.Ignore.AttributeNames() {
 		tag, ok := l.number(name)
 		if !ok {
 			return nil, false
