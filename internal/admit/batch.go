@@ -116,7 +116,7 @@ func (p *Publisher) Merge(
 		if p.finder.normalize(&g.Key) {
 			totals.normalised.Add(1)
 		}
-		if p.shared.config.Ignore.Key(&g.Key) {
+		if p.shared.config.Ignore.MatchesKey(&g.Key) {
 			ignored += g.Spans
 			continue
 		}

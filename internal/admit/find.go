@@ -141,7 +141,7 @@ func (f *finder) admit(
 		return a, false, err //nolint:wrapcheck // the decoder's error is complete
 	}
 	changed = f.normalize(key)
-	if f.shared.config.Ignore.Key(key) {
+	if f.shared.config.Ignore.MatchesKey(key) {
 		return registry.Admission{ID: ignoredKey}, changed, nil
 	}
 	return cycle.Admit(f.originID, key), changed, nil

@@ -37,18 +37,22 @@ type batch struct {
 	service []byte // copy of the origin's service, because the caller may reuse the memory of its string
 }
 
-// Reset starts a body. The labeller makes the keys of its spans.
+// Reset removes all batches, and keeps their memory for the spans of the next body. The labeller
+// makes the keys of those spans.
 func (b *Batches) Reset(labeller span.Labeller) {
 	for i := range b.all {
 		b.all[i].Batch = span.Batch{Snapshots: b.all[i].Snapshots}
 		b.all[i].origin = Origin{}
 	}
-	b.all, b.fingerprints, b.labeller = b.all[:0], b.fingerprints[:0], labeller
+	b.all = b.all[:0]
+	b.fingerprints = b.fingerprints[:0]
+	b.labeller = labeller
 }
 
-// Of returns the number of the batch of an origin. It adds the batch if there is none. It reports
-// false if there are too many; the common origin always gets a batch.
-func (b *Batches) Of(origin Origin) (number int, ok bool) {
+// FindOrAdd returns the number of the batch of an origin, and adds the batch if it does not exist
+// yet. It returns false if there are already MaxOrigins batches. This limit does not apply to the
+// common origin, under which the spans of all further origins are counted.
+func (b *Batches) FindOrAdd(origin Origin) (number int, ok bool) {
 	for i := range b.all {
 		if b.all[i].origin == origin {
 			return i, true
@@ -59,18 +63,18 @@ func (b *Batches) Of(origin Origin) (number int, ok bool) {
 		return 0, false
 	}
 	if number < cap(b.all) {
-		b.all = b.all[:number+1]
+		b.all = b.all[:number+1] // reuse the memory of a batch of an earlier body
 	} else {
 		b.all = append(b.all, batch{})
 	}
 	added := &b.all[number]
 	added.service = append(added.service[:0], origin.Service...)
-	added.origin = Origin{origin.Number, spantable.View(added.service)}
+	added.origin = Origin{Number: origin.Number, Service: spantable.View(added.service)}
 	added.Snapshots = added.Snapshots[:0]
 	return number, true
 }
 
-// Add appends a snapshot to the batch with this number, with a copy of its fingerprint.
+// Add appends a snapshot to the batch with the given number, and copies its fingerprint.
 func (b *Batches) Add(number int, fingerprint []byte, s span.Snapshot) {
 	s.Fingerprint = uint32(len(b.fingerprints))
 	b.fingerprints = append(b.fingerprints, fingerprint...)
@@ -88,7 +92,8 @@ func (b *Batches) Len(number int) int { return len(b.all[number].Snapshots) }
 // Count returns the number of batches.
 func (b *Batches) Count() int { return len(b.all) }
 
-// All visits the batches in the order of their numbers. They are valid until the next Reset.
+// All iterates over the batches and their origins in the order of the batch numbers. Origins and
+// batches are valid until the next Reset.
 func (b *Batches) All(yield func(Origin, *span.Batch) bool) {
 	for i := range b.all {
 		batch := &b.all[i]
@@ -102,7 +107,7 @@ func (b *Batches) All(yield func(Origin, *span.Batch) bool) {
 // keptBytes is the limit on memory that is kept for the next body.
 const keptBytes = 4 << 20
 
-// Release drops the batches of the last body, and frees the memory if it exceeds keptBytes.
+// Release removes all batches, and frees their memory if it is larger than keptBytes.
 func (b *Batches) Release() {
 	bytes := cap(b.fingerprints)
 	for _, batch := range b.all[:cap(b.all)] {

@@ -42,7 +42,8 @@ func (f *Fingerprint) AppendText(text string) {
 	f.appendBytes(text)
 }
 
-// AppendTag appends the label and the value of a tag.
+// AppendTag appends a tag: its label, the type of its value, and the value. The length of a text
+// precedes the text.
 func (f *Fingerprint) AppendTag(t *spantable.Table, tag *spantable.Tag) {
 	header := uint64(tag.Label) | uint64(tag.Value)<<8
 	if !tag.HasText() {
@@ -55,19 +56,24 @@ func (f *Fingerprint) AppendTag(t *spantable.Table, tag *spantable.Tag) {
 	f.appendBytes(text)
 }
 
-// appendNumber appends n if it fits, and adds its length to size in any case.
+// appendNumber appends the eight bytes of n. If they don't fit, it only adds their length to size.
 func (f *Fingerprint) appendNumber(n uint64) {
-	if f.size += 8; f.size <= MaxFingerprint {
-		binary.LittleEndian.PutUint64(f.bytes[f.length:], n)
-		f.length += 8
+	const numberBytes = 8
+	f.size += numberBytes
+	if f.size > MaxFingerprint {
+		return
 	}
+	binary.LittleEndian.PutUint64(f.bytes[f.length:], n)
+	f.length += numberBytes
 }
 
-// appendBytes appends text if it fits, and adds its length to size in any case.
+// appendBytes appends the bytes of text. If they don't fit, it only adds their length to size.
 func (f *Fingerprint) appendBytes(text string) {
-	if f.size += len(text); f.size <= MaxFingerprint {
-		f.length += copy(f.bytes[f.length:], text)
+	f.size += len(text)
+	if f.size > MaxFingerprint {
+		return
 	}
+	f.length += copy(f.bytes[f.length:], text)
 }
 
 // Size returns the total length of all parts.

@@ -12,7 +12,7 @@ const Common = MaxOrigins
 
 // Place is the origin under which the spans of a sender are counted.
 type Place struct {
-	Number   uint8 // see Origins.Of
+	Number   uint8 // argument of Origins.Get
 	IsShared bool  // the origin is less specific than the sender, because there were too many senders
 }
 
@@ -22,25 +22,31 @@ type Place struct {
 type Origins struct {
 	list   []span.Origin // index is the origin's number; excludes the common origin
 	common span.Origin
-	spilt  bool // the common origin is in use
+	// hasCommon is set if the common origin is in use.
+	hasCommon bool
 }
 
-// Place appends the place of each sender to places. It may iterate over senders up to three times.
-func (o *Origins) Place(places []Place, senders iter.Seq[span.Origin]) []Place {
+// AssignOrigins chooses the origin under which the spans of each sender are counted. It appends one
+// Place for each sender to places. If there are more than MaxOrigins different senders, some of
+// them share an origin. AssignOrigins can iterate over senders up to three times.
+func (o *Origins) AssignOrigins(places []Place, senders iter.Seq[span.Origin]) []Place {
 	o.Reset()
-	if placed, ok := o.place(places, senders, MaxOrigins); ok {
-		return placed
+	assigned, isAnyShared := o.assign(places, senders, MaxOrigins)
+	if !isAnyShared {
+		return assigned
 	}
-	// At most half of the origins are for services, so that senders of a body with many services
-	// can still have an origin of their own.
-	services := o.services(senders)
+	// Keep one origin for each service, but at most half of all origins, so that some senders still
+	// get an origin of their own.
+	services := o.countServices(senders)
+	maxOwned := max(MaxOrigins-services, MaxOrigins/2)
 	o.Reset()
-	placed, _ := o.place(places, senders, max(MaxOrigins-services, MaxOrigins/2))
-	return placed
+	assigned, _ = o.assign(places, senders, maxOwned)
+	return assigned
 }
 
-// services returns the number of different services of the senders, at most MaxOrigins.
-func (o *Origins) services(senders iter.Seq[span.Origin]) int {
+// countServices returns the number of different services of the senders, at most MaxOrigins. It
+// changes the list of origins, so the caller must call Reset afterwards.
+func (o *Origins) countServices(senders iter.Seq[span.Origin]) int {
 	o.Reset()
 	for sender := range senders {
 		service := sender.ServiceOnly()
@@ -51,31 +57,32 @@ func (o *Origins) services(senders iter.Seq[span.Origin]) int {
 	return len(o.list)
 }
 
-// place appends the place of each sender to places. The first limit different senders get an origin
-// of their own, the others share one. With a limit of MaxOrigins nothing can be shared: it reports
-// false if that is too few.
-func (o *Origins) place(places []Place, senders iter.Seq[span.Origin], limit int) (placed []Place, ok bool) {
-	placed = places
+// assign appends one Place for each sender to places. The first maxOwned different senders get an
+// origin of their own. Each further sender shares the origin of its service or the common origin,
+// and isAnyShared is then true.
+func (o *Origins) assign(places []Place, senders iter.Seq[span.Origin], maxOwned int) (assigned []Place, isAnyShared bool) {
+	assigned = places
 	owned := 0
 	for sender := range senders {
 		number := slices.Index(o.list, sender)
+		isNew := number < 0
 		switch {
-		case number >= 0:
-		case owned < limit:
-			owned++
+		case isNew && owned < maxOwned:
 			number = o.add(sender)
-		case limit == MaxOrigins:
-			return places, false
-		default:
-			number = o.share(sender)
+			owned++
+		case isNew:
+			number = o.findShared(sender)
+			isAnyShared = true
 		}
-		placed = append(placed, Place{uint8(number), o.Of(number) != sender})
+		assigned = append(assigned, Place{Number: uint8(number), IsShared: o.Get(number) != sender})
 	}
-	return placed, true
+	return assigned, isAnyShared
 }
 
-// share returns the number of the origin of the sender's service, or Common if there are too many.
-func (o *Origins) share(sender span.Origin) int {
+// findShared returns the number of the origin that all processes of the sender's service share. It
+// adds the origin if it does not exist yet. If there are already MaxOrigins origins, it returns
+// Common.
+func (o *Origins) findShared(sender span.Origin) int {
 	service := sender.ServiceOnly()
 	if number := slices.Index(o.list, service); number >= 0 {
 		return number
@@ -83,7 +90,7 @@ func (o *Origins) share(sender span.Origin) int {
 	if len(o.list) < MaxOrigins {
 		return o.add(service)
 	}
-	return o.Spill(service)
+	return o.MergeIntoCommon(service)
 }
 
 // add appends an origin and returns its number.
@@ -92,20 +99,21 @@ func (o *Origins) add(origin span.Origin) int {
 	return len(o.list) - 1
 }
 
-// Spill merges an origin into the common origin, and returns Common. The common origin names no
-// service, so that its spans keep theirs.
-func (o *Origins) Spill(origin span.Origin) int {
-	origin = origin.ServiceOnly()
-	origin.Service = ""
-	if o.spilt {
-		origin = o.common.Common(origin)
+// MergeIntoCommon reduces the common origin to the fields that it has in common with origin, and
+// returns its number, Common. The common origin has no service, because it stands for several.
+func (o *Origins) MergeIntoCommon(origin span.Origin) int {
+	merged := origin.ServiceOnly()
+	merged.Service = ""
+	if o.hasCommon {
+		merged = o.common.Common(merged)
 	}
-	o.common, o.spilt = origin, true
+	o.common = merged
+	o.hasCommon = true
 	return Common
 }
 
-// Of returns the origin with this number. The result stays valid.
-func (o *Origins) Of(number int) span.Origin {
+// Get returns the origin with the given number. The result remains valid after Reset.
+func (o *Origins) Get(number int) span.Origin {
 	if number == Common {
 		return o.common
 	}
@@ -115,5 +123,7 @@ func (o *Origins) Of(number int) span.Origin {
 // Reset removes all origins.
 func (o *Origins) Reset() {
 	clear(o.list)
-	o.list, o.common, o.spilt = o.list[:0], span.Origin{}, false
+	o.list = o.list[:0]
+	o.common = span.Origin{}
+	o.hasCommon = false
 }

@@ -12,47 +12,46 @@ const (
 	maxTagBytes = 2 * maxTagRunes
 )
 
-// AppendTagValue appends text normalized like the agent normalizes a tag value: letters in lower
-// case, digits and ./:- unchanged, and one underscore for each sequence of other characters between
-// them.
+// AppendTagValue normalizes text like the agent normalizes a tag value, and appends the result to
+// dst. It converts letters to lower case, keeps digits and "./:-", and replaces each run of other
+// characters by one underscore, except at the end.
 func AppendTagValue(dst []byte, text string) []byte {
-	runes, gap := 0, false
-	for offset := 0; offset < len(text); {
+	needsUnderscore := false
+	runes := 0
+	for offset := 0; offset < min(len(text), maxTagBytes) && runes < maxTagRunes; runes++ {
 		r, width := utf8.DecodeRuneInString(text[offset:])
 		offset += width
-		if low := unicode.ToLower(r); unicode.IsUpper(r) && utf8.RuneLen(low) == width {
-			r = low
+		if lower := unicode.ToLower(r); unicode.IsUpper(r) && utf8.RuneLen(lower) == width {
+			r = lower
 		}
-		isError := r == utf8.RuneError && width == 1
-		isKept := unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("./-:", r)
-		if runes++; isKept && !isError {
-			if gap {
-				dst = append(dst, '_')
-			}
-			dst, gap = utf8.AppendRune(dst, r), false
-		} else {
-			gap = true
+		isInvalidUTF8 := r == utf8.RuneError && width == 1
+		isAllowed := unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("./-:", r)
+		if !isAllowed || isInvalidUTF8 {
+			needsUnderscore = true
+			continue
 		}
-		if offset >= maxTagBytes || runes >= maxTagRunes {
-			break
+		if needsUnderscore {
+			dst = append(dst, '_')
+			needsUnderscore = false
 		}
+		dst = utf8.AppendRune(dst, r)
 	}
-	return dst // a gap at the end adds no underscore
+	return dst
 }
 
-// IsTagValue reports whether AppendTagValue would not change text. It is fast, but may report false
-// for a text with letters beyond ASCII that would not change either.
+// IsTagValue reports whether text is a normalized tag value in ASCII, which AppendTagValue would
+// not change. It returns false for every text with a non-ASCII letter.
 func IsTagValue(text []byte) bool {
-	gap := false
+	endsWithUnderscore := false
 	for _, b := range text {
 		switch {
 		case 'a' <= b && b <= 'z', '-' <= b && b <= ':': // '-' to ':' are also dot, slash and digits
-			gap = false
-		case b == '_' && !gap:
-			gap = true
+			endsWithUnderscore = false
+		case b == '_' && !endsWithUnderscore:
+			endsWithUnderscore = true
 		default:
 			return false
 		}
 	}
-	return !gap && len(text) <= maxTagRunes
+	return !endsWithUnderscore && len(text) <= maxTagRunes
 }

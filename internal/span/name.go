@@ -25,11 +25,11 @@ var byteClasses = func() (classes [256]uint8) {
 	for c := range classes {
 		switch c := byte(c); {
 		case c >= 'a' && c <= 'z':
-			classes[c] = letter | inOperation | inService
+			classes[c] = letter | alphanumeric | inService
 		case c >= 'A' && c <= 'Z':
-			classes[c] = letter | inOperation
+			classes[c] = letter | alphanumeric
 		case c >= '0' && c <= '9':
-			classes[c] = inOperation | inService
+			classes[c] = alphanumeric | inService
 		case c == '.':
 			classes[c] = separator | inService
 		case c == '_':
@@ -42,32 +42,40 @@ var byteClasses = func() (classes [256]uint8) {
 }()
 
 const (
-	inService   = 1 << iota // allowed anywhere in the name of a service
-	letter                  // ASCII letter
-	inOperation             // allowed in the name of an operation, except that the first byte must be a letter
-	separator               // allowed in the name of an operation, but not after '_'
+	inService    = 1 << iota // allowed anywhere in the name of a service
+	letter                   // ASCII letter
+	alphanumeric             // ASCII letter or digit
+	separator                // allowed in the name of an operation, but not after '_'
 )
 
-// isOperationName reports whether name is a valid name of an operation, which operationName would not change.
+// isOperationName reports whether name is a valid operation name, which operationName would not change.
 func isOperationName(name string) bool {
-	return name != "" && len(name) <= MaxOperation && byteClasses[name[0]]&letter != 0 && name[len(name)-1] != '_' &&
-		hasOperationBytes(name)
+	if name == "" || len(name) > MaxOperation {
+		return false
+	}
+	beginsWithLetter := byteClasses[name[0]]&letter != 0
+	endsWithUnderscore := name[len(name)-1] == '_'
+	return beginsWithLetter && !endsWithUnderscore && hasOperationBytes(name)
 }
 
-// hasOperationBytes reports whether all bytes of name after the first are allowed in the name of an operation. It
-// accepts "._" because the agent rewrites this sequence only together with other invalid bytes.
+// hasOperationBytes reports whether all bytes of name after the first are allowed in an operation name: ASCII
+// letters, digits, dots, and single underscores. Like the agent, it accepts an underscore after a dot.
 func hasOperationBytes(name string) bool {
 	for i := 1; i < len(name); i++ {
 		class := byteClasses[name[i]]
-		if class&inOperation == 0 && (class&separator == 0 || name[i-1] == '_') {
+		if class&alphanumeric != 0 {
+			continue
+		}
+		isSeparator := class&separator != 0
+		if !isSeparator || name[i-1] == '_' {
 			return false
 		}
 	}
 	return true
 }
 
-// operationName normalizes the name of an operation: it begins with a letter and contains only ASCII letters,
-// digits, '_' and '.'. The second parameter is unused; it makes operationName a labelRules.normalize.
+// operationName normalizes the name of an operation. The result begins with a letter and contains only ASCII letters,
+// digits, '_' and '.'. If name contains no letter, the result is "unnamed_operation". The second parameter is unused.
 func operationName(name, _ string) string {
 	name = Text(name, MaxOperation)
 	for name != "" && byteClasses[name[0]]&letter == 0 {
@@ -82,17 +90,20 @@ func operationName(name, _ string) string {
 	return strings.TrimSuffix(name, "_")
 }
 
-// rewriteOperation replaces each run of bytes that are not allowed by one '_', or removes it next to a '.'.
+// rewriteOperation replaces each run of invalid bytes and underscores by one underscore, and removes the run if it
+// is next to a dot: "a--b" becomes "a_b", and "a-.b" becomes "a.b". The first byte of name must be a letter.
 func rewriteOperation(name string) string {
 	result := make([]byte, 0, len(name))
-	last := byte('.') // last byte of result
+	last := byte(0) // last byte of result
 	for i := range len(name) {
 		c := name[i]
 		switch {
-		case byteClasses[c]&inOperation != 0, c == '.' && last != '_':
+		case byteClasses[c]&alphanumeric != 0:
 			result = append(result, c)
-		case c == '.':
+		case c == '.' && last == '_':
 			result[len(result)-1] = '.'
+		case c == '.':
+			result = append(result, '.')
 		case last != '.' && last != '_':
 			result = append(result, '_')
 		}
@@ -101,9 +112,9 @@ func rewriteOperation(name string) string {
 	return string(result)
 }
 
-// ServiceName normalizes the name of a service like the Datadog agent: it is in lower case and contains only letters,
-// digits, ':', '.', '/' and '-'. Each run of other characters is replaced by one '_', or removed at the end. If nothing
-// is left, the result is a default name that contains lang, the language of the tracer.
+// ServiceName normalizes the name of a service like the Datadog agent. It converts letters to lower case, keeps digits
+// and ":./-", and replaces each run of other characters by one underscore, except at the end. If name has no valid
+// character, the result is a default name that contains lang, the language of the tracer.
 func ServiceName(name, lang string) string {
 	if IsServiceName(name) {
 		return name
@@ -118,7 +129,8 @@ func ServiceName(name, lang string) string {
 			continue
 		}
 		if needsSeparator {
-			result, needsSeparator = append(result, '_'), false
+			result = append(result, '_')
+			needsSeparator = false
 		}
 		result = utf8.AppendRune(result, r)
 	}
@@ -128,8 +140,8 @@ func ServiceName(name, lang string) string {
 	return string(result)
 }
 
-// IsServiceName reports whether name is a valid ASCII name of a service, which ServiceName would not change. It
-// returns false for all names with other characters, including valid ones.
+// IsServiceName reports whether name is a normalized service name in ASCII, which ServiceName would not change. It
+// returns false for every name with a non-ASCII character.
 func IsServiceName(name string) bool {
 	if name == "" || len(name) > MaxService {
 		return false
@@ -142,8 +154,8 @@ func IsServiceName(name string) bool {
 	return true
 }
 
-// PeerName normalizes the name of a called service for a peer tag. It is like ServiceName, but returns ""
-// if name contains no valid character.
+// PeerName normalizes the name of a called service for a peer tag. It returns "" if name has no character that is
+// valid in the name of a service.
 func PeerName(name string) string {
 	name = Text(name, MaxService)
 	if strings.IndexFunc(name, isTagRune) < 0 {

@@ -6,10 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// Normalize converts the key to the form that the statistics contain: valid UTF-8, no label over its
-// maximum length, names of service and operation as the Datadog agent writes them, the operation in place
-// of a missing resource, and sorted tags. Keys that differ only in the order of tags become equal. lang is
-// the tracer's language; it is part of the name of a service that has none.
+// Normalize normalizes all labels of the key and sorts its tags. Labels become valid UTF-8 of limited length, service
+// and operation get the form that the Datadog agent writes, and a missing resource becomes the operation. A missing
+// service gets a default name that contains lang, the language of the tracer.
 //
 // Normalize reports whether it changed any label, apart from the order of tags. It is idempotent.
 func (k *Key) Normalize(lang string) (changed bool) {
@@ -23,36 +22,51 @@ func (k *Key) Normalize(lang string) (changed bool) {
 // NormalizeLabels is like Normalize, but does not sort the tags.
 func (k *Key) NormalizeLabels(lang string) (changed bool) {
 	for l := range FirstList {
-		if value := k.Text(l); !l.IsNormal(*value) {
-			normal := l.normalizeText(*value, lang)
-			changed = changed || normal != *value
-			*value = normal
+		text := k.Text(l)
+		if l.IsNormal(*text) {
+			continue
 		}
+		normalized := l.normalizeText(*text, lang)
+		changed = changed || normalized != *text
+		*text = normalized
 	}
 	for l := FirstList; l < EndOfLists; l++ {
-		tags := k.Tags(l)
-		if most := labels[l].maxTags; len(*tags) > most {
-			*tags, changed = (*tags)[:most], true
-		}
-		for i, tag := range *tags {
-			if !l.IsNormal(tag) {
-				(*tags)[i] = l.Tag(tag)
-				changed = changed || (*tags)[i] != tag
-			}
+		if k.normalizeTags(l) {
+			changed = true
 		}
 	}
 	if k.TraceRoot > TraceRootFalse {
-		k.TraceRoot, changed = TraceRootNotSet, true
+		k.TraceRoot = TraceRootNotSet
+		changed = true
 	}
 	if k.Resource == "" {
-		k.Resource, changed = k.Operation, true
+		k.Resource = k.Operation
+		changed = true
 	}
 	return changed
 }
 
-// IsNormal reports whether text, the value of the label or one tag of a list, is certainly in normalized
-// form. For some normalized texts it returns false, because checking them would cost as much as
-// normalizing.
+// normalizeTags shortens a list of tags to its maximum number and normalizes each tag. It reports whether it changed
+// anything.
+func (k *Key) normalizeTags(l Label) (changed bool) {
+	tags := k.Tags(l)
+	if maxTags := labels[l].maxTags; len(*tags) > maxTags {
+		*tags = (*tags)[:maxTags]
+		changed = true
+	}
+	for i, tag := range *tags {
+		if l.IsNormal(tag) {
+			continue
+		}
+		normalized := l.NormalizeTag(tag)
+		changed = changed || normalized != tag
+		(*tags)[i] = normalized
+	}
+	return changed
+}
+
+// IsNormal reports whether text, the value of a text label or one tag of a list, is normalized. It can return false
+// for a normalized service name with non-ASCII letters, because a check would cost as much as normalizing it.
 func (l Label) IsNormal(text string) bool {
 	spec := &labels[l]
 	switch {
@@ -71,9 +85,9 @@ func (l Label) normalizeText(value, lang string) string {
 	return truncate(value, labels[l].maxBytes)
 }
 
-// Tag returns a tag of a list in normalized form. If only the value of an additional tag is too long, Blocked
-// replaces it; every other tag that is too long is truncated.
-func (l Label) Tag(tag string) string {
+// NormalizeTag returns tag, an element of a list, as valid UTF-8 of limited length. If the value of an additional tag
+// is too long, the constant Blocked replaces the value. Other tags that are too long are truncated.
+func (l Label) NormalizeTag(tag string) string {
 	spec := &labels[l]
 	if !spec.blocksLongValues {
 		return truncate(tag, spec.maxBytes)
@@ -90,8 +104,7 @@ func (l Label) Tag(tag string) string {
 }
 
 // Text returns s as valid UTF-8 of at most limit bytes. It truncates s at a rune boundary, and replaces each run of
-// invalid bytes with U+FFFD. It does not read much more than limit bytes, so that a very long label costs no more
-// than a long one.
+// invalid bytes with U+FFFD. If the result differs from s, it shares no memory with s.
 func Text(s string, limit int) string {
 	if isText(s, limit) {
 		return s

@@ -28,15 +28,14 @@ type Origin struct {
 	Attributes string `wire:"-"`
 }
 
-// Common returns an origin that stands for both o and other: fields with equal values are kept. Differing values of
-// Env, Version and Service become Blocked, because statistics are grouped by them. Other differing fields become
-// empty, because a host or a container must be a real one or none.
+// Common returns an origin with the fields that are equal in o and other. Differing values of Env, Version and Service
+// become Blocked, because statistics are grouped by them. Other differing fields become empty.
 func (o Origin) Common(other Origin) Origin {
-	common := func(a, b, otherwise string) string {
+	common := func(a, b, fallback string) string {
 		if a == b {
 			return a
 		}
-		return otherwise
+		return fallback
 	}
 	return Origin{
 		Env:                common(o.Env, other.Env, Blocked),
@@ -75,8 +74,8 @@ func (o Origin) WithoutInstance() Origin {
 	return o
 }
 
-// ServiceOnly returns an origin with only the fields that all spans of a service share, whichever process or version
-// sent them.
+// ServiceOnly returns the origin with only its service, environment and language. They are the same for all processes
+// and versions of a service. An origin that is an OpenTelemetry SDK remains one.
 func (o Origin) ServiceOnly() Origin {
 	service := Origin{Service: o.Service, Env: o.Env, Lang: o.Lang}
 	if _, isOTLP := o.OTLP(); isOTLP {
@@ -87,8 +86,8 @@ func (o Origin) ServiceOnly() Origin {
 
 // Normalize truncates every field of the origin to its maximum length and makes it valid UTF-8.
 func (o *Origin) Normalize() {
-	for _, s := range o.shortFields() {
-		*s = Text(*s, MaxOriginField)
+	for _, field := range o.shortFields() {
+		*field = Text(*field, MaxOriginField)
 	}
 	o.ProcessTags = Text(o.ProcessTags, MaxProcessTags)
 	o.Attributes = Text(o.Attributes, MaxAttributes)
@@ -96,10 +95,11 @@ func (o *Origin) Normalize() {
 
 // Clone returns a copy of the origin that shares no memory with it.
 func (o Origin) Clone() Origin {
-	for _, s := range o.shortFields() {
-		*s = strings.Clone(*s)
+	for _, field := range o.shortFields() {
+		*field = strings.Clone(*field)
 	}
-	o.ProcessTags, o.Attributes = strings.Clone(o.ProcessTags), strings.Clone(o.Attributes)
+	o.ProcessTags = strings.Clone(o.ProcessTags)
+	o.Attributes = strings.Clone(o.Attributes)
 	return o
 }
 
@@ -115,15 +115,18 @@ func (o *Origin) shortFields() [14]*string {
 // attributeEnd terminates the name and the value of each attribute in Origin.Attributes.
 const attributeEnd = "\x00"
 
-// AppendAttribute appends an attribute to text, an encoded list of attributes as in Origin.Attributes. The
-// encoding is a string so that origins can be compared with ==. An empty value is not appended, nor is an
-// attribute that would make the list longer than MaxAttributes.
-func AppendAttribute(text []byte, name, value string) []byte {
+// AppendAttribute appends an attribute to list, which is encoded like Origin.Attributes: a NUL byte follows each name
+// and each value. A value that contains a NUL byte is cut there. AppendAttribute returns list unchanged if the value
+// is empty, or if the list would be longer than MaxAttributes.
+func AppendAttribute(list []byte, name, value string) []byte {
 	value, _, _ = strings.Cut(value, attributeEnd)
-	if value == "" || len(text)+len(name)+len(value)+2*len(attributeEnd) > MaxAttributes {
-		return text
+	if value == "" || len(list)+len(name)+len(value)+2*len(attributeEnd) > MaxAttributes {
+		return list
 	}
-	return append(append(append(append(text, name...), attributeEnd...), value...), attributeEnd...)
+	list = append(list, name...)
+	list = append(list, attributeEnd...)
+	list = append(list, value...)
+	return append(list, attributeEnd...)
 }
 
 // EachAttribute iterates over the names and values of the origin's attributes.
@@ -142,8 +145,8 @@ func (o *Origin) EachAttribute() iter.Seq2[string, string] {
 
 // Attribute returns the value of an attribute, or "" if the origin does not have it.
 func (o *Origin) Attribute(name string) string {
-	for known, value := range o.EachAttribute() {
-		if known == name {
+	for candidate, value := range o.EachAttribute() {
+		if candidate == name {
 			return value
 		}
 	}
@@ -161,6 +164,6 @@ const (
 
 // OTLP reports whether the origin is a process with an OpenTelemetry SDK, and returns the version of the
 // SDK.
-func (o *Origin) OTLP() (version string, is bool) {
+func (o *Origin) OTLP() (version string, isOTLP bool) {
 	return strings.CutPrefix(o.TracerVersion, OTLPVersion)
 }

@@ -28,7 +28,7 @@ func TestTags_TooLongAdditionalIsBlocked(t *testing.T) {
 		{LabelAdditionalTag, "tier:" + strings.Repeat("\xff", 1) + x(199), "tier:tracer_blocked_value"},
 		{LabelPeerTag, "tier:" + x(200), "tier:" + x(195)},
 	} {
-		if got := c.of.Tag(c.tag); got != c.becomes || c.of.Tag(got) != got {
+		if got := c.of.NormalizeTag(c.tag); got != c.becomes || c.of.NormalizeTag(got) != got {
 			t.Errorf("%s %.30q of %d bytes becomes %.30q of %d, want %.30q", c.of, c.tag, len(c.tag), got,
 				len(got), c.becomes)
 		}

@@ -67,7 +67,7 @@ func (s *session) readTags(dst *entry, l span.Label, tags []string, kept int) {
 		}
 		name, _, hasValue := strings.Cut(tag, ":")
 		s.noteSuspiciousTag(dst, l, tags[:i], name, hasValue)
-		s.change(dst, l, l.String()+" "+head(name), tag, l.Tag(tag))
+		s.change(dst, l, l.String()+" "+head(name), tag, l.NormalizeTag(tag))
 	}
 	if kept > 0 {
 		dst.add(l.String()+"s", list)

@@ -40,8 +40,9 @@ type Payload struct {
 	firstGroup int          // index of the first group in the current bucket
 }
 
-// Read reads a body. fromHeaders is the origin according to the request headers; fields in the body
-// take precedence over it.
+// Read reads a body and replaces the content of p. fromHeaders is the origin according to the request
+// headers; fields of the body take precedence. If Read returns an error, the statistics cannot be merged
+// exactly, and the caller must forward the body to the agent.
 func (p *Payload) Read(body []byte, fromHeaders span.Origin) error {
 	p.reset()
 	p.limits = limitsOf(len(body))
@@ -63,8 +64,9 @@ func (p *Payload) Read(body []byte, fromHeaders span.Origin) error {
 	return nil
 }
 
-// mergeOrigin returns the origin according to the request headers and the payload. It ignores the same
-// fields of the payload as the agent: the sequence number, the container ID, and tags from DD_TAGS.
+// mergeOrigin returns the origin of a payload. It is fromHeaders, the origin according to the request
+// headers, with the fields that the payload contains. Like the agent, it ignores the sequence number, the
+// container ID and the tags of the payload.
 func mergeOrigin(fromHeaders span.Origin, decoded *payload.Payload) span.Origin {
 	o := fromHeaders
 	o.Host, o.Env, o.Version, o.Service = decoded.Hostname, decoded.Env, decoded.Version, decoded.Service
@@ -73,7 +75,7 @@ func mergeOrigin(fromHeaders span.Origin, decoded *payload.Payload) span.Origin 
 	return o
 }
 
-// addGroup adds a group if its counts can be merged exactly.
+// addGroup adds a group to the payload. It returns ErrIncompatible if the group cannot be merged exactly.
 func (p *Payload) addGroup(decoded *payload.Group) error {
 	if len(p.Groups) == p.limits.groups || !isMergeable(decoded) {
 		return ErrIncompatible
@@ -82,19 +84,24 @@ func (p *Payload) addGroup(decoded *payload.Group) error {
 		Spans: decoded.Hits, Hits: float64(decoded.Hits), Errors: float64(decoded.Errors),
 		TopLevel: float64(decoded.TopLevelHits), Duration: float64(decoded.Duration),
 	}}
-	var err error
-	if g.Mapping, err = p.readSketch(&g.OK, decoded.OkSummary); err != nil {
+	mapping, err := p.readSketch(&g.OK, decoded.OkSummary)
+	if err != nil {
 		return err
 	}
-	mapping, err := p.readSketch(&g.Errors, decoded.ErrorSummary)
-	if err == nil && g.Mapping != mapping {
-		err = ErrIncompatible
+	errorMapping, err := p.readSketch(&g.Errors, decoded.ErrorSummary)
+	if err != nil {
+		return err
 	}
+	if errorMapping != mapping {
+		return ErrIncompatible
+	}
+	g.Mapping = mapping
 	p.Groups = append(p.Groups, g)
-	return err
+	return nil
 }
 
-// readSketch reads one of the two sketches of a group, and returns its mapping.
+// readSketch decodes a sketch of a group into dst, and returns the mapping between its bins and
+// durations. It returns ErrIncompatible if the payload has too many bins.
 func (p *Payload) readSketch(dst *sketch.Bins, encoded []byte) (sketch.Mapping, error) {
 	first := len(p.bins)
 	r := sketchReader{bins: p.bins}
@@ -107,16 +114,20 @@ func (p *Payload) readSketch(dst *sketch.Bins, encoded []byte) (sketch.Mapping, 
 	return r.mapping, err
 }
 
-// endBucket is called after the groups of a bucket have been added.
+// endBucket sets the start time of the groups that were added since the last bucket ended. It returns
+// ErrIncompatible if the bucket cannot be represented, for example because its width differs from that
+// of the previous bucket.
 func (p *Payload) endBucket(b *payload.Bucket) error {
+	const maxStart = 1<<62 - 1
 	hasOtherWidth := p.buckets > 0 && b.Duration != p.Width
-	if b.AgentTimeShift != 0 || b.Start >= 1<<62 || hasOtherWidth {
+	if b.AgentTimeShift != 0 || b.Start > maxStart || hasOtherWidth {
 		return ErrIncompatible
 	}
 	p.buckets++
 	p.Width = b.Duration
-	for i := range p.Groups[p.firstGroup:] {
-		p.Groups[p.firstGroup+i].Bucket = int64(b.Start)
+	groupsOfBucket := p.Groups[p.firstGroup:]
+	for i := range groupsOfBucket {
+		groupsOfBucket[i].Bucket = int64(b.Start)
 	}
 	p.firstGroup = len(p.Groups)
 	return nil
@@ -125,12 +136,13 @@ func (p *Payload) endBucket(b *payload.Bucket) error {
 // maxDuration is the maximum integer up to which a float64 is exact.
 const maxDuration = 1 << 53
 
-// isMergeable reports whether the counts of a group are in the range that can be added exactly, and
-// whether all its fields can be represented. DBType can't, because only the agent's obfuscator uses it.
+// isMergeable reports whether the group can be merged with other statistics without loss: its counts can
+// be added exactly, and it has no fields that the daemon does not support.
 func isMergeable(g *payload.Group) bool {
-	return g.Hits > 0 && max(g.Hits, g.Errors, g.TopLevelHits) <= maxHits && g.Duration <= maxDuration &&
-		g.IsTraceRoot >= 0 && g.IsTraceRoot <= int32(span.TraceRootFalse) &&
-		g.DBType == "" && len(g.SpanDerivedPrimaryTags) == 0
+	hasExactCounts := g.Hits > 0 && max(g.Hits, g.Errors, g.TopLevelHits) <= maxHits && g.Duration <= maxDuration
+	hasValidTraceRoot := g.IsTraceRoot >= 0 && g.IsTraceRoot <= int32(span.TraceRootFalse)
+	hasUnsupportedFields := g.DBType != "" || len(g.SpanDerivedPrimaryTags) > 0
+	return hasExactCounts && hasValidTraceRoot && !hasUnsupportedFields
 }
 
 func keyOf(g *payload.Group) span.Key {
@@ -148,10 +160,11 @@ func (p *Payload) reset() {
 	*p = Payload{Groups: p.Groups[:0], bins: p.bins[:0]}
 }
 
-// Next returns the Payload for the next body. It is p itself, unless p has the memory of an unusually
-// large body.
+// Next returns an empty Payload for the next body. It returns p itself, so that its memory is reused,
+// unless an unusually large body has made p large.
 func (p *Payload) Next() *Payload {
-	if cap(p.bins) > maxBins/8 || cap(p.Groups) > maxGroups/4 {
+	isLarge := cap(p.bins) > maxBins/8 || cap(p.Groups) > maxGroups/4
+	if isLarge {
 		return &Payload{}
 	}
 	p.reset()
@@ -180,9 +193,11 @@ func limitsOf(bodyLen int) limits {
 
 // Bytes returns the maximum memory of a Payload for bodies of bodyLen bytes.
 func Bytes(bodyLen int) int {
-	const overhead = 1.5 // a growing slice adds a quarter, and is copied from the previous one
+	const growthFactor = 1.5  // a growing slice adds a quarter, and is copied from the previous one
+	const tagGrowthFactor = 2 // short slices double when they grow
 	l := limitsOf(bodyLen)
-	groups, bins := l.groups*int(unsafe.Sizeof(aggregate.Group{})), l.bins*int(unsafe.Sizeof(sketch.Bin{}))
-	tags := 2 * l.tags * int(unsafe.Sizeof("")) // short slices double when they grow
-	return int(overhead*float64(groups+bins)) + tags
+	groupBytes := l.groups * int(unsafe.Sizeof(aggregate.Group{}))
+	binBytes := l.bins * int(unsafe.Sizeof(sketch.Bin{}))
+	tagBytes := l.tags * int(unsafe.Sizeof(""))
+	return int(growthFactor*float64(groupBytes+binBytes)) + tagGrowthFactor*tagBytes
 }

@@ -34,10 +34,14 @@ type sketchReader struct {
 	bins        []sketch.Bin
 }
 
-// read decodes a sketch. Like the agent, it uses the sketches-go library.
+// read decodes a sketch, with the library that the agent uses. It returns ErrIncompatible if the sketch
+// cannot be merged exactly, and ErrMapping if the agent does not support its mapping.
 func (r *sketchReader) read(encoded []byte) error {
 	var message sketchpb.DDSketch
-	if len(encoded) > maxSketchBytes || proto.Unmarshal(encoded, &message) != nil || hasUnknownFields(&message) {
+	if len(encoded) > maxSketchBytes {
+		return ErrIncompatible
+	}
+	if proto.Unmarshal(encoded, &message) != nil || hasUnknownFields(&message) {
 		return ErrIncompatible
 	}
 	if err := r.readMapping(message.Mapping); err != nil {
@@ -56,21 +60,23 @@ func (r *sketchReader) read(encoded []byte) error {
 	return nil
 }
 
-// readMapping sets the mapping and its range of bins. It returns ErrMapping for a mapping that the agent
-// does not accept, or if m is nil.
-func (r *sketchReader) readMapping(m *sketchpb.IndexMapping) (err error) {
-	r.mapping = sketch.Mapping{}
-	if m != nil {
-		r.mapping = sketch.Mapping{Gamma: m.Gamma, Offset: m.IndexOffset, Interpolation: int32(m.Interpolation)}
+// readMapping stores a mapping and the range of its valid bin indexes. It returns ErrMapping if the agent
+// does not support the mapping, or if m is nil.
+func (r *sketchReader) readMapping(m *sketchpb.IndexMapping) error {
+	r.mapping = sketch.Mapping{
+		Gamma: m.GetGamma(), Offset: m.GetIndexOffset(), Interpolation: int32(m.GetInterpolation()),
 	}
-	if r.first, r.last, err = r.mapping.Range(); err != nil {
+	first, last, err := r.mapping.Range()
+	if err != nil {
 		return ErrMapping
 	}
+	r.first = first
+	r.last = last
 	return nil
 }
 
-// hasUnknownFields reports whether a sketch has fields that the library does not know, which merging
-// would lose.
+// hasUnknownFields reports whether a sketch has fields that the library does not know. Merging the sketch
+// would lose them.
 func hasUnknownFields(s *sketchpb.DDSketch) bool {
 	for _, m := range []proto.Message{s, s.Mapping, s.PositiveValues, s.NegativeValues} {
 		if len(m.ProtoReflect().GetUnknown()) > 0 {
@@ -80,7 +86,7 @@ func hasUnknownFields(s *sketchpb.DDSketch) bool {
 	return false
 }
 
-// appendBins appends all bins of a store. It returns false if a bin is invalid.
+// appendBins appends the bins of a store that are not empty. It returns false if a bin is invalid.
 func (r *sketchReader) appendBins(store *sketchpb.Store) bool {
 	for i, count := range store.GetContiguousBinCounts() {
 		if !r.appendBin(int64(store.ContiguousBinIndexOffset)+int64(i), count) {
@@ -98,9 +104,12 @@ func (r *sketchReader) appendBins(store *sketchpb.Store) bool {
 // appendBin appends a bin unless it is empty. It returns false if the count is not an integer or the
 // index is out of range.
 func (r *sketchReader) appendBin(index int64, count float64) bool {
-	spans, ok := toInteger(count)
-	if !ok || spans == 0 {
-		return ok
+	spans, isInteger := toInteger(count)
+	if !isInteger {
+		return false
+	}
+	if spans == 0 {
+		return true
 	}
 	if index < r.first || index > r.last {
 		return false

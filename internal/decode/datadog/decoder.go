@@ -66,14 +66,18 @@ type TraceList struct {
 
 func (d *Decoder) reset(format Format, body []byte, names *spantable.Names, t *spantable.Table) {
 	t.Reset(body, limitsOf(len(body)))
-	d.Reader, d.body, d.format, d.names, d.table = msgpack.NewReader(body), body, format, names, t
+	d.Reader = msgpack.NewReader(body)
+	d.body, d.format, d.names, d.table = body, format, names, t
 	d.strings.reset()
-	d.list, d.payloadTags, d.sender, d.trace = TraceList{}, processTags{}, spantable.Sender{}, traceTags{}
+	d.list = TraceList{}
+	d.payloadTags = processTags{}
+	d.sender = spantable.Sender{}
+	d.trace = traceTags{}
 }
 
-// Decode decodes a payload into t, which is valid until body is modified. names are the names of the
-// tags to keep, and must begin with TraceTags. If Decode returns an error, the payload can still be
-// forwarded to the agent, which decides whether it is valid.
+// Decode decodes a payload into t, which is valid until body is modified. It keeps only the tags in
+// names, which must begin with TraceTags. If Decode returns an error, the payload can still be valid
+// for the agent, so the caller should forward it.
 func (d *Decoder) Decode(format Format, body []byte, names *spantable.Names, t *spantable.Table) error {
 	d.reset(format, body, names, t)
 	switch format {
@@ -100,7 +104,8 @@ func (d *Decoder) readTraceCount() int {
 	return count
 }
 
-// beginTrace returns the group of a trace that starts at the current position.
+// beginTrace returns a new group for the trace that starts at the current position. endTrace adds the
+// group to the table.
 func (d *Decoder) beginTrace() spantable.Group {
 	d.trace = traceTags{}
 	return spantable.Group{First: uint32(len(d.table.Spans)), At: uint32(d.At())}
@@ -114,26 +119,30 @@ func (d *Decoder) beginSpan(kind spantable.Kind) *spantable.Span {
 	return s
 }
 
-// endTrace completes the group of a trace with the tags of its spans, and appends it to the table.
+// endTrace sets the fields of a group that tags of its spans contain, and appends the group to the
+// table. The trace must end at the current position.
 func (d *Decoder) endTrace(g spantable.Group) {
 	t := &d.trace
 	replaceNonEmpty(&g.Origin, t.origin)
 	if t.hasPriority {
-		g.Priority, g.HasPriority = t.priority, true
+		g.Priority = t.priority
+		g.HasPriority = true
 	}
-	if !g.IsHighRead { // v1 chunks contain the whole trace ID
+	hasCompleteID := g.IsHighRead // as in v1
+	if !hasCompleteID {
 		g.TraceLow = t.idLow
 	}
-	g.End, g.Strings = uint32(d.At()), uint32(len(d.strings.texts))
+	g.End = uint32(d.At())
+	g.Strings = uint32(len(d.strings.texts))
 	d.table.AddGroup(g)
 	d.checkLimits()
 }
 
-// endPayload adds the sender of a payload in a format before v1, in which tags of spans describe it.
+// endPayload adds the sender of a payload to the table. In the formats before v1, tags of spans
+// contain the environment, version, host and commit of the sender.
 func (d *Decoder) endPayload() {
-	s := &d.sender
-	s.Env, s.Version, s.Host = d.payloadTags.env, d.payloadTags.version, d.payloadTags.host
-	s.Commit = d.payloadTags.commit
+	s, tags := &d.sender, &d.payloadTags
+	s.Env, s.Version, s.Host, s.Commit = tags.env, tags.version, tags.host, tags.commit
 	d.table.Senders = append(d.table.Senders, *s)
 }
 
@@ -156,8 +165,8 @@ func (d *Decoder) Strings() []spantable.Text { return d.strings.texts }
 // maxRetainedStrings is the largest string table that is reused for the next payload.
 const maxRetainedStrings = 1 << 16
 
-// Release drops the references to the last payload and its table. It frees memory that only unusually
-// large payloads need.
+// Release drops the references to the last payload and its table. If the payload contained unusually
+// many strings, Release also frees their memory.
 func (d *Decoder) Release() {
 	d.Reader, d.body, d.table = msgpack.Reader{}, nil, nil
 	if cap(d.strings.texts) > maxRetainedStrings {

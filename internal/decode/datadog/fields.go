@@ -71,21 +71,25 @@ var encodedNames = func() (all [fieldTableSize]spantable.Fingerprint) {
 	return all
 }()
 
-// readSpanMap reads a span that is a map with names as keys, as in v0.4 and v0.7.
+// readSpanMap reads a span that is a map with names as keys, as in v0.4 and v0.7. It first compares
+// each name with the predicted one, which followed the same field in the previous span.
 func (d *Decoder) readSpanMap() {
 	s := d.beginSpan(spantable.KindInternal)
-	f := fieldOther
-	n, pos := d.Map(), d.At()
-	for body := d.body; n > 0 && !d.Failed(); n-- {
+	body, f := d.body, fieldOther
+	fields := d.Map()
+	pos := d.At()
+	for ; fields > 0 && !d.Failed(); fields-- {
 		predicted := &d.nextField[f%fieldTableSize]
 		f = *predicted
 		name := &encodedNames[f%fieldTableSize]
-		if pos >= 8 && pos <= len(body)-16 && spantable.FingerprintAt(body, pos, name.Len()) == *name {
+		canReadFingerprint := pos >= 8 && pos <= len(body)-16
+		if canReadFingerprint && spantable.FingerprintAt(body, pos, name.Len()) == *name {
 			pos += name.Len()
 		} else {
 			d.Seek(pos)
 			f = field(fieldTable.Find(bytesOf(body, d.readKey())))
-			*predicted, pos = f, d.At()
+			*predicted = f
+			pos = d.At()
 		}
 		pos = d.readField(s, f, pos)
 	}
@@ -93,7 +97,8 @@ func (d *Decoder) readSpanMap() {
 	d.trace.applyRootPriority(s.Parent)
 }
 
-// readKey reads the key of a map field: a string or binary, but not nil.
+// readKey reads the key of an element of a map. Like the agent, it accepts a string or binary, but
+// not nil.
 func (d *Decoder) readKey() spantable.Text {
 	if d.Lead() == msgpack.Nil {
 		d.Fail()
@@ -134,8 +139,8 @@ func (d *Decoder) readField(s *spantable.Span, f field, pos int) (next int) {
 	return next
 }
 
-// readRareField reads fields that have elements, occur rarely, or are unknown. The caller has already
-// read the links and events of v1 spans.
+// readRareField reads the value of a field that is a list or a map, that occurs rarely, or that is
+// unknown. It must not be called for the links and events of v1 spans.
 func (d *Decoder) readRareField(s *spantable.Span, f field) {
 	switch {
 	case f == fieldMeta:
@@ -160,13 +165,14 @@ func (d *Decoder) readRareField(s *spantable.Span, f field) {
 	}
 }
 
-// skipMapOrNil skips a span link or a span event.
+// skipMapOrNil skips a map or nil. Any other value is an error.
 func (d *Decoder) skipMapOrNil() {
 	if d.IsNil() {
 		return
 	}
-	for n := 2 * d.Map(); n > 0 && !d.Failed(); n-- {
-		d.Skip()
+	for n := d.Map(); n > 0 && !d.Failed(); n-- {
+		d.Skip() // key
+		d.Skip() // value
 	}
 }
 
@@ -178,15 +184,17 @@ func kindFromNumber(n uint64) spantable.Kind {
 	return spantable.KindUnknown
 }
 
-// readTagCount reads the number of tags in the map of field f. If a name occurs in several maps of a
-// span, the tag that is read last wins, as in the agent. In v0.7, however, the agent always uses the
-// order meta, metrics, meta_struct, so spans with another order of these fields are rejected.
+// readTagCount reads the number of tags in f, one of the maps meta, metrics and meta_struct. In v0.7 it
+// rejects a span with another order of these maps: if several contain the same name, the agent uses
+// the last map in this order, and the decoder the one that it reads last.
 func (d *Decoder) readTagCount(f field) int {
-	if d.format == FormatV07 && f <= d.lastTags {
+	isInOrder := f > d.lastTags
+	if d.format == FormatV07 && !isInOrder {
 		d.Fail()
 	}
 	d.lastTags = f
-	if d.format != FormatV05 && f != fieldMetaStruct && d.IsNil() {
+	acceptsNil := d.format != FormatV05 && f != fieldMetaStruct
+	if acceptsNil && d.IsNil() {
 		return 0
 	}
 	return d.Map()

@@ -27,10 +27,12 @@ type stringTable struct {
 const initialSlots = 256
 
 func (s *stringTable) reset() {
-	s.texts, s.labels, s.hasMisplacedEmpty = s.texts[:0], s.labels[:0], false
+	s.texts = s.texts[:0]
+	s.labels = s.labels[:0]
+	s.hasMisplacedEmpty = false
 }
 
-// resetSlots empties the hash table. Only formats that find strings by their bytes need it.
+// resetSlots empties the hash table, which only the v1 format uses.
 func (s *stringTable) resetSlots() {
 	if s.slots == nil {
 		s.seed, s.slots = maphash.MakeSeed(), make([]uint32, initialSlots)
@@ -43,7 +45,8 @@ func (s *stringTable) findSlot(body, text []byte) *uint32 {
 	mask := uint64(len(s.slots) - 1)
 	for i := maphash.Bytes(s.seed, text) & mask; ; i = (i + 1) & mask {
 		slot := &s.slots[i]
-		if *slot == 0 || bytes.Equal(bytesOf(body, s.texts[*slot-1]), text) {
+		isFree := *slot == 0
+		if isFree || bytes.Equal(bytesOf(body, s.texts[*slot-1]), text) {
 			return slot
 		}
 	}
@@ -59,7 +62,8 @@ func (s *stringTable) growSlots(body []byte) {
 
 func bytesOf(body []byte, t spantable.Text) []byte { return msgpack.Text(t).Bytes(body) }
 
-// addString appends a string to the string table. It stops the decoder if the table is full.
+// addString appends a string and its label to the string table. If the payload has too many strings,
+// it fails the table and stops the decoder.
 func (d *Decoder) addString(t spantable.Text, label spantable.Label) {
 	s := &d.strings
 	if len(s.texts) >= d.table.Limits.Strings {
@@ -73,7 +77,8 @@ func (d *Decoder) addString(t spantable.Text, label spantable.Label) {
 // internString returns the index of a string in the string table. It adds the string if it is new.
 func (d *Decoder) internString(t spantable.Text) (index int, isNew bool) {
 	s, text := &d.strings, bytesOf(d.body, t)
-	if 2*(len(s.texts)+1) > len(s.slots) {
+	isHalfFull := 2*(len(s.texts)+1) > len(s.slots)
+	if isHalfFull {
 		s.growSlots(d.body)
 	}
 	slot := s.findSlot(d.body, text)
@@ -81,14 +86,15 @@ func (d *Decoder) internString(t spantable.Text) (index int, isNew bool) {
 		return int(*slot - 1), false
 	}
 	index = len(s.texts)
-	if d.addString(t, d.names.Find(text)); !d.Failed() {
+	d.addString(t, d.names.Find(text))
+	if !d.Failed() {
 		*slot = uint32(index + 1)
 	}
 	return index, true
 }
 
-// readStringIndex reads the index of a string. A v1 payload can contain the string itself instead,
-// which then gets an index.
+// readStringIndex reads the index of a string in the string table. If a v1 payload contains the string
+// itself instead, readStringIndex adds the string to the table and returns its index.
 func (d *Decoder) readStringIndex() (index int) {
 	if d.format == FormatV1 && msgpack.IsStr(d.Lead()) {
 		if text := d.Str(); !d.Failed() {

@@ -12,7 +12,8 @@ import (
 // parsing a long list of hosts takes many times its length in memory.
 const maxTagText = 16 << 10
 
-// readTags reads n tags with values of the given kind into span s, and keeps those that have a label.
+// readTags reads n tags, whose values have the given type, and adds those that have a label to span s.
+// The last tags of the table must be those of s.
 func (d *Decoder) readTags(s *spantable.Span, n int, kind spantable.Value) {
 	t := d.table
 	first, pos := len(t.Tags), d.At()
@@ -35,18 +36,21 @@ func (d *Decoder) readTags(s *spantable.Span, n int, kind spantable.Value) {
 		}
 	}
 	d.Seek(pos)
-	if s.Last = uint32(len(t.Tags)); !d.Failed() {
+	s.Last = uint32(len(t.Tags))
+	if !d.Failed() {
 		d.applyTags(s, t.Tags[first:])
 	}
 }
 
-// applyTags counts the text of new tags towards the limit of the table. In formats before v1, it also sets
-// the fields of the span and of its trace that are encoded as tags.
+// applyTags adds the length of texts in new tags of a span to the total of the table, which is limited.
+// In formats before v1, it also sets the fields of the span and its trace that are encoded as tags.
 func (d *Decoder) applyTags(s *spantable.Span, tags []spantable.Tag) {
 	for i := range tags {
 		tag := &tags[i]
 		if tag.HasText() {
-			if d.table.Charge(tag.Text().Len); tag.Text().Len > maxTagText {
+			length := tag.Text().Len
+			d.table.Charge(length)
+			if length > maxTagText {
 				d.Fail()
 			}
 		}
@@ -86,13 +90,14 @@ func kindFromName(name []byte) spantable.Kind {
 // bytes are left, no other length has to be checked.
 const maxCommonTag = 1 + 31 + 2 + 255
 
-// readCommonInlineTags reads up to n tags from pos, and stops at the first one that is not in the most
-// common encoding. It returns the number of tags left and the position of the next one. It stores every
-// tag, and then advances only if the tag has a label: the CPU can't predict a branch on that.
-func (d *Decoder) readCommonInlineTags(kind spantable.Value, n, pos int) (left, next int) {
+// readCommonInlineTags reads up to n tags, starting at pos. It stops at the first tag that is not in the
+// most common encoding, and returns the number of unread tags and the position of the next one. It
+// stores every tag, but increments the count only if the tag has a label, so that it needs no branch
+// on the label, which the CPU could not predict.
+func (d *Decoder) readCommonInlineTags(kind spantable.Value, n, pos int) (unread, next int) {
 	body, names := d.body, d.names
-	tags, kept := d.table.Tags[:cap(d.table.Tags)], len(d.table.Tags)
-	for ; n > 0 && kept < len(tags) && pos <= len(body)-maxCommonTag; n-- {
+	tags, stored := d.table.Tags[:cap(d.table.Tags)], len(d.table.Tags)
+	for ; n > 0 && stored < len(tags) && pos <= len(body)-maxCommonTag; n-- {
 		encoded := (*[maxCommonTag]byte)(body[pos:])
 		nameLen := int(encoded[0] - msgpack.FixStr)
 		if nameLen > 31 {
@@ -116,20 +121,21 @@ func (d *Decoder) readCommonInlineTags(kind spantable.Value, n, pos int) (left, 
 		if end == 0 {
 			break
 		}
-		tags[kept] = spantable.Tag{Label: label, Value: kind, Bits: bits}
-		kept += label.OneIfUsed()
+		tags[stored] = spantable.Tag{Label: label, Value: kind, Bits: bits}
+		stored += label.OneIfUsed()
 		pos = end
 	}
-	d.table.Tags = tags[:kept]
+	d.table.Tags = tags[:stored]
 	return n, pos
 }
 
-// readCommonIndexedTags does the same as readCommonInlineTags for formats that refer to strings by
-// index.
-func (d *Decoder) readCommonIndexedTags(kind spantable.Value, n, pos int) (left, next int) {
+// readCommonIndexedTags reads up to n tags, starting at pos, in a format that refers to strings by
+// index. It stops at the first tag that is not in the most common encoding, and returns the number of
+// unread tags and the position of the next one.
+func (d *Decoder) readCommonIndexedTags(kind spantable.Value, n, pos int) (unread, next int) {
 	body, labels, texts := d.body, d.strings.labels, d.strings.texts
-	tags, kept := d.table.Tags[:cap(d.table.Tags)], len(d.table.Tags)
-	for ; n > 0 && kept < len(tags); n-- {
+	tags, stored := d.table.Tags[:cap(d.table.Tags)], len(d.table.Tags)
+	for ; n > 0 && stored < len(tags); n-- {
 		name, next := msgpack.CommonUint(body, pos)
 		if next == 0 || name >= uint64(len(labels)) {
 			break
@@ -139,10 +145,12 @@ func (d *Decoder) readCommonIndexedTags(kind spantable.Value, n, pos int) (left,
 			tagKind, next = readCommonType(body, next)
 		}
 		if tagKind == spantable.IsText {
-			if bits, next = msgpack.CommonUint(body, next); bits >= uint64(len(texts)) {
+			var index uint64
+			index, next = msgpack.CommonUint(body, next)
+			if index >= uint64(len(texts)) {
 				break
 			}
-			bits = spantable.TextBits(texts[bits])
+			bits = spantable.TextBits(texts[index])
 		} else if tagKind == spantable.IsNumber {
 			bits, next = msgpack.CommonNumber(body, next)
 		} else {
@@ -151,17 +159,19 @@ func (d *Decoder) readCommonIndexedTags(kind spantable.Value, n, pos int) (left,
 		if next == 0 {
 			break
 		}
-		tags[kept] = spantable.Tag{Label: labels[name], Value: tagKind, Bits: bits}
-		kept += labels[name].OneIfUsed()
+		tags[stored] = spantable.Tag{Label: labels[name], Value: tagKind, Bits: bits}
+		stored += labels[name].OneIfUsed()
 		pos = next
 	}
-	d.table.Tags = tags[:kept]
+	d.table.Tags = tags[:stored]
 	return n, pos
 }
 
-// readAnyTag reads a tag in any encoding, and keeps it if it has a label.
+// readAnyTag reads a tag in any encoding, whose value has the given type. It adds the tag to the table
+// if it has a label.
 func (d *Decoder) readAnyTag(kind spantable.Value) {
-	label, t := d.readLabel(), spantable.Tag{Value: kind}
+	label := d.readLabel()
+	t := spantable.Tag{Value: kind}
 	switch kind {
 	case spantable.IsText:
 		t.Bits = spantable.TextBits(d.readAnyText())
@@ -172,7 +182,8 @@ func (d *Decoder) readAnyTag(kind spantable.Value) {
 	default:
 		t = d.readTypedValue(0)
 	}
-	if t.Label = label; label != spantable.Other {
+	t.Label = label
+	if label != spantable.Other {
 		d.table.Tags = append(d.table.Tags, t)
 	}
 }
@@ -180,7 +191,7 @@ func (d *Decoder) readAnyTag(kind spantable.Value) {
 // processTags are the tags of spans that describe their process, and the origin of their trace.
 type processTags struct{ env, version, host, commit, origin spantable.Text }
 
-// override replaces each text by the one in other, unless that is empty.
+// override replaces each field of p by the same field of other, unless that is empty.
 func (p *processTags) override(other *processTags) {
 	replaceNonEmpty(&p.env, other.env)
 	replaceNonEmpty(&p.version, other.version)
@@ -203,10 +214,11 @@ type traceTags struct {
 	priority     int32
 	hasPriority  bool
 	rootPriority int32
-	seenRoot     bool
+	hasRoot      bool // a root span with a priority has been read
 }
 
-// setText stores the value of a tag with a text. The last tag of a trace counts, even if it is empty.
+// setText stores the text of a tag if the tag describes the trace or its process. It replaces the text
+// of an earlier tag with the same label, even by an empty text.
 func (t *traceTags) setText(tag *spantable.Tag) {
 	switch tag.Label {
 	case LabelEnv:
@@ -229,12 +241,15 @@ func (t *traceTags) setPriority(tag *spantable.Tag) {
 	}
 }
 
-// applyRootPriority makes the priority of a root span take precedence over that of later spans. It is
-// called after each span with the span's parent ID.
+// applyRootPriority gives the sampling priority of a root span precedence over that of later spans.
+// The decoder calls it after each span of the trace, with the parent ID of the span.
 func (t *traceTags) applyRootPriority(parentID uint64) {
-	if parentID == 0 && t.hasPriority {
-		t.rootPriority, t.seenRoot = t.priority, true
-	} else if t.seenRoot {
+	isRoot := parentID == 0
+	switch {
+	case isRoot && t.hasPriority:
+		t.rootPriority = t.priority
+		t.hasRoot = true
+	case t.hasRoot:
 		t.priority = t.rootPriority
 	}
 }

@@ -21,11 +21,10 @@ func (d v05) readPayload() {
 	d.endPayload()
 }
 
-// readDictionary reads the strings of the payload, and looks up the label of each string once
-// instead of once per span. It fails if a name with a label occurs twice: the agent compares names
-// by index, so it would treat the two as different tags. The empty string is normally the first
-// one. If it is at another index, it gets labelMisplacedEmpty, and checkEmptyStrings checks each
-// span that refers to it. A second empty string fails.
+// readDictionary reads the strings of the payload and assigns a label to each. It rejects the payload
+// if the name of a tag with a label occurs twice, because the agent would treat the two as different
+// tags. An empty string that is not the first string gets labelMisplacedEmpty, since not all versions
+// of the agent read it in the same way.
 func (d v05) readDictionary() {
 	var seen spantable.LabelSet
 	for n := d.Array(); n > 0 && !d.Failed(); n-- {
@@ -36,11 +35,13 @@ func (d v05) readDictionary() {
 		}
 		seen.Add(label)
 		isFirst := len(d.strings.texts) == 0
-		if text.Len == 0 && !isFirst {
+		isMisplacedEmpty := text.Len == 0 && !isFirst
+		if isMisplacedEmpty {
 			if d.strings.hasMisplacedEmpty || d.strings.texts[0].Len == 0 {
 				d.Fail() // a second empty string
 			}
-			d.strings.hasMisplacedEmpty, label = true, labelMisplacedEmpty
+			d.strings.hasMisplacedEmpty = true
+			label = labelMisplacedEmpty
 		}
 		d.addString(text, label)
 	}
@@ -62,11 +63,10 @@ func (d v05) readSpan() {
 	}
 }
 
-// checkEmptyStrings rejects a span that uses the empty string of a dictionary in which it is not the
-// first string. dd-trace-java writes such dictionaries if a span has no type. Recent agents move the
-// empty string to the front, and then read the previous first string wherever a span refers to the
-// empty one; older agents read the empty string. So only values that don't affect statistics may be empty:
-// tags without a label, and the type of a span that the rules ignore.
+// checkEmptyStrings rejects the payload if s refers to an empty string that is not the first string of
+// the dictionary, as dd-trace-java writes it if a span has no type. Older agents read such a string as
+// empty, and recent ones as the first string of the dictionary. Only tags without a label and the type
+// of a span that is not counted may refer to it.
 func (d v05) checkEmptyStrings(s *spantable.Span) {
 	usesEmpty := s.Service.Len == 0 || s.Name.Len == 0 || s.Resource.Len == 0
 	for _, t := range d.table.TagsOf(s) {

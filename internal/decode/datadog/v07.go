@@ -70,13 +70,15 @@ func (d v07) readChunks() {
 	d.list.End = d.At()
 }
 
-// readChunk reads a trace, or a part of one. A chunk without spans adds no group.
+// readChunk reads a chunk, which contains all or some spans of a trace, and adds a group for it to the
+// table. It adds no group if the chunk has no spans.
 func (d v07) readChunk() {
 	g := d.beginTrace()
 	for n := d.Map(); n > 0 && !d.Failed(); n-- {
 		switch string(bytesOf(d.body, d.readKey())) {
 		case "priority":
-			g.Priority, g.HasPriority = d.readPriority(), true
+			g.Priority = d.readPriority()
+			g.HasPriority = true
 		case "origin":
 			g.Origin = spantable.Text(d.Str())
 		case "tags":
@@ -99,19 +101,20 @@ func (d v07) readChunk() {
 
 // skipStringMap skips a map in which all keys and values must be strings.
 func (d v07) skipStringMap() {
-	for n := 2 * d.Map(); n > 0 && !d.Failed(); n-- {
-		d.Str()
+	for n := d.Map(); n > 0 && !d.Failed(); n-- {
+		d.Str() // key
+		d.Str() // value
 	}
 }
 
-// readSpan reads a span. If several spans of a chunk have a tag that describes the process, the first
-// one takes precedence; in v0.4, the last one does.
+// readSpan reads a span, or nil instead of a span. If several spans of a chunk have a tag that describes
+// their process, such as the environment, the first one counts. In v0.4, the last one counts.
 func (d v07) readSpan() {
 	if d.IsNil() {
 		return
 	}
-	earlier := d.trace.processTags
+	earlierTags := d.trace.processTags
 	d.trace.processTags = processTags{}
 	d.readSpanMap()
-	d.trace.override(&earlier)
+	d.trace.override(&earlierTags)
 }

@@ -44,35 +44,42 @@ func (d v1) readPayload() {
 	d.table.Senders = append(d.table.Senders, *s)
 }
 
-// readStrings reads a list of strings that get the first indexes. They must be different.
+// readStrings reads the list of strings at the start of a payload and adds them to the string table. It
+// rejects the payload if two of them are equal.
 func (d v1) readStrings() {
 	for n := d.Array(); n > 0 && !d.Failed(); n-- {
-		if s := d.Str(); s.Len > 0 && !d.Failed() {
-			if _, isNew := d.internString(spantable.Text(s)); !isNew {
-				d.Fail()
-			}
+		text := d.Str()
+		if text.Len == 0 || d.Failed() {
+			continue
+		}
+		if _, isNew := d.internString(spantable.Text(text)); !isNew {
+			d.Fail()
 		}
 	}
 }
 
-// readPayloadAttributes reads the attributes of the payload. The commit and the process tags must be
-// strings.
+// readPayloadAttributes reads the attributes of the payload, and keeps the Git commit and the process
+// tags. It rejects the payload if one of these is not a string.
 func (d v1) readPayloadAttributes() {
 	for _, t := range d.readAttributes() {
-		switch {
-		case t.Label != LabelCommit && t.Label != LabelProcessTags:
-		case t.Value != spantable.IsText:
-			d.Fail()
-		case t.Label == LabelCommit:
-			d.sender.Commit = t.Text()
-		default:
-			d.sender.ProcessTags, d.sender.HasProcessTags = t.Text(), true
+		if t.Label != LabelCommit && t.Label != LabelProcessTags {
+			continue
 		}
+		if t.Value != spantable.IsText {
+			d.Fail()
+			return
+		}
+		if t.Label == LabelCommit {
+			d.sender.Commit = t.Text()
+			continue
+		}
+		d.sender.ProcessTags = t.Text()
+		d.sender.HasProcessTags = true
 	}
 }
 
-// readAttributes reads attributes that don't belong to a span. The result is valid until the next tag
-// is read.
+// readAttributes reads attributes of a payload, chunk, link or event, and returns those with a label. It
+// does not add them to a span. The result is valid until the next tag is read.
 func (d v1) readAttributes() []spantable.Tag {
 	first := len(d.table.Tags)
 	d.readTags(&spantable.Span{}, d.readArrayOf(3), typedValue)
@@ -151,8 +158,8 @@ func (d v1) readSpan() {
 	d.Seek(pos)
 }
 
-// discardLinks reads the links of a span and discards them. It must decode them nevertheless, because
-// they can contain strings that later values refer to by index.
+// discardLinks reads the links of a span and discards them. It must decode them, because they can
+// contain strings that later values refer to by index.
 func (d v1) discardLinks() {
 	for n := d.Array(); n > 0 && !d.Failed(); n-- {
 		for n := d.Map(); n > 0 && !d.Failed(); n-- {
@@ -174,8 +181,8 @@ func (d v1) discardLinks() {
 	}
 }
 
-// discardEvents reads the events of a span and discards them. It must decode them for the same reason as
-// discardLinks.
+// discardEvents reads the events of a span and discards them. It must decode them, because they can
+// contain strings that later values refer to by index.
 func (d v1) discardEvents() {
 	for n := d.Array(); n > 0 && !d.Failed(); n-- {
 		for n := d.Map(); n > 0 && !d.Failed(); n-- {

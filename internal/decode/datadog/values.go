@@ -11,45 +11,53 @@ import (
 // next value. They first try the most common encoding of that value, without msgpack.Reader, so that
 // the caller's loop can keep pos in a register.
 
-// readText reads a string of a span.
+// readText reads the string at pos, or the index of a string, depending on the format. It returns the
+// string and the position after it.
 func (d *Decoder) readText(pos int) (t spantable.Text, next int) {
 	if d.format.hasInlineStrings() {
-		if t, next := msgpack.CommonStr(d.body, pos); next != 0 {
-			return spantable.Text(t), next
+		text, next := msgpack.CommonStr(d.body, pos)
+		if next != 0 {
+			return spantable.Text(text), next
 		}
-	} else if i, next := msgpack.CommonUint(d.body, pos); next != 0 && i < uint64(len(d.strings.texts)) {
-		return d.strings.texts[i], next
+	} else {
+		index, next := msgpack.CommonUint(d.body, pos)
+		if next != 0 && index < uint64(len(d.strings.texts)) {
+			return d.strings.texts[index], next
+		}
 	}
 	d.Seek(pos)
 	return d.readAnyText(), d.At()
 }
 
-// readAnyText reads a string in any encoding, inline or by index.
+// readAnyText reads a string at the current position in any encoding, or the index of a string,
+// depending on the format. It returns an empty text if the decoder has failed.
 func (d *Decoder) readAnyText() spantable.Text {
 	if d.format.hasInlineStrings() {
 		return d.readInlineText()
 	}
-	if i := d.readStringIndex(); !d.Failed() {
-		return d.strings.texts[i]
+	index := d.readStringIndex()
+	if d.Failed() {
+		return spantable.Text{}
 	}
-	return spantable.Text{}
+	return d.strings.texts[index]
 }
 
-// readLabel reads the name of a tag, inline or by index, and returns its label.
+// readLabel reads the name of a tag, or the index of the name, and returns the label of the tag.
 func (d *Decoder) readLabel() spantable.Label {
 	if d.format.hasInlineStrings() {
 		return d.names.Find(bytesOf(d.body, d.readInlineText()))
 	}
-	if i := d.readStringIndex(); !d.Failed() {
-		return d.strings.labels[i]
+	index := d.readStringIndex()
+	if d.Failed() {
+		return spantable.Other
 	}
-	return spantable.Other
+	return d.strings.labels[index]
 }
 
-// readInlineText reads a string. Like the agent, it also accepts binary, and nil as an empty string.
+// readInlineText reads a string. Like the agent, it also accepts binary data, and nil as an empty string.
 func (d *Decoder) readInlineText() spantable.Text {
-	switch lead := d.Lead(); {
-	case msgpack.IsStr(lead):
+	switch {
+	case msgpack.IsStr(d.Lead()):
 		return spantable.Text(d.Str())
 	case d.IsNil():
 		return spantable.Text{}
@@ -57,7 +65,8 @@ func (d *Decoder) readInlineText() spantable.Text {
 	return spantable.Text(d.Bin())
 }
 
-// readID reads a trace or span ID. Before v1, an ID may also be a signed integer or nil.
+// readID reads the trace or span ID at pos, and returns the ID and the position after it. In formats
+// before v1, an ID can also be a signed integer, or nil, which stands for 0.
 func (d *Decoder) readID(pos int) (id uint64, next int) {
 	if id, next = msgpack.CommonInt(d.body, pos); next != 0 {
 		return id, next
@@ -71,7 +80,7 @@ func (d *Decoder) readID(pos int) (id uint64, next int) {
 	return id, d.At()
 }
 
-// readNanoseconds reads a start time or a duration.
+// readNanoseconds reads the start time or the duration at pos, and returns it and the position after it.
 func (d *Decoder) readNanoseconds(pos int) (ns uint64, next int) {
 	if ns, next = msgpack.CommonInt(d.body, pos); next != 0 && ns <= math.MaxInt64 {
 		return ns, next
@@ -85,8 +94,9 @@ func (d *Decoder) readNanoseconds(pos int) (ns uint64, next int) {
 	return ns, d.At()
 }
 
-// readStatus reads the error field of a span: a boolean in v1, an integer before. It rejects negative
-// integers, because their meaning depends on the format and no tracer writes them.
+// readStatus reads the error field of a span at pos, a boolean in v1 and an integer in older formats. It
+// returns the status and the position after the field. It rejects negative integers, because their
+// meaning depends on the format and no tracer writes them.
 func (d *Decoder) readStatus(pos int) (s spantable.Status, next int) {
 	if d.format == FormatV1 {
 		d.Seek(pos)
@@ -98,9 +108,11 @@ func (d *Decoder) readStatus(pos int) (s spantable.Status, next int) {
 	code, next := msgpack.CommonInt(d.body, pos)
 	if next == 0 || code > math.MaxInt32 {
 		d.Seek(pos)
-		code, next = uint64(d.readInt64()), d.At()
+		code = uint64(d.readInt64())
+		next = d.At()
 	}
-	if code > math.MaxInt32 { // includes negative integers in two's complement
+	isInvalid := code > math.MaxInt32 // includes negative integers in two's complement
+	if isInvalid {
 		d.Fail()
 	}
 	if code != 0 {
@@ -109,8 +121,8 @@ func (d *Decoder) readStatus(pos int) (s spantable.Status, next int) {
 	return s, next
 }
 
-// readFloatBits reads a float64 or an integer and returns its value as the bits of a float64. The
-// value of nil is 0.
+// readFloatBits reads a float64 or an integer, and returns its value as the bits of a float64. It reads
+// nil as 0.
 func (d *Decoder) readFloatBits() uint64 {
 	switch {
 	case d.Lead() == msgpack.Float64:
@@ -129,7 +141,7 @@ func (d *Decoder) readUint64() uint64 { return d.Uint(math.MaxUint64) }
 
 func (d *Decoder) readUint32() uint64 { return d.Uint(math.MaxUint32) }
 
-// readInt64 reads a signed integer. The value of nil is 0.
+// readInt64 reads a signed integer. It reads nil as 0.
 func (d *Decoder) readInt64() int64 {
 	if d.IsNil() {
 		return 0
@@ -137,13 +149,13 @@ func (d *Decoder) readInt64() int64 {
 	return d.Int()
 }
 
-// readPriority reads a sampling priority.
+// readPriority reads a sampling priority. It rejects a number that is not a 32-bit integer.
 func (d *Decoder) readPriority() int32 {
-	v := d.readInt64()
-	if v < math.MinInt32 || v > math.MaxInt32 {
+	priority := d.readInt64()
+	if priority < math.MinInt32 || priority > math.MaxInt32 {
 		d.Fail()
 	}
-	return int32(v)
+	return int32(priority)
 }
 
 // Types of v1 attributes.
@@ -160,7 +172,8 @@ const (
 // typedValue stands for the type of v1 attributes, whose values begin with their own type.
 const typedValue = spantable.IsNothing
 
-// readCommonType reads the type of a v1 attribute if it is a string or a float64. Otherwise, next is 0.
+// readCommonType reads the type of the v1 attribute at body[pos]. It returns the type and the position
+// of the value. If the attribute is neither a string nor a float64, it returns 0 as the position.
 func readCommonType(body []byte, pos int) (kind spantable.Value, next int) {
 	switch {
 	case pos > len(body)-2:
@@ -173,8 +186,8 @@ func readCommonType(body []byte, pos int) (kind spantable.Value, next int) {
 	return typedValue, 0
 }
 
-// readTypedValue reads the type and the value of a v1 attribute. depth is the number of lists and maps
-// that contain it.
+// readTypedValue reads the type and the value of a v1 attribute, and returns them as a tag without a
+// label. It only skips the elements of lists and maps. depth is the number of enclosing lists and maps.
 func (d *Decoder) readTypedValue(depth int) (t spantable.Tag) {
 	if depth > msgpack.MaxDepth {
 		d.Fail()
@@ -184,7 +197,8 @@ func (d *Decoder) readTypedValue(depth int) (t spantable.Tag) {
 	case v1String:
 		t.Value, t.Bits = spantable.IsText, spantable.TextBits(d.readAnyText())
 	case v1Bool:
-		if t.Value = spantable.IsBool; d.Bool() {
+		t.Value = spantable.IsBool
+		if d.Bool() {
 			t.Bits = 1
 		}
 	case v1Float:
@@ -210,21 +224,23 @@ func (d *Decoder) readTypedValue(depth int) (t spantable.Tag) {
 	return t
 }
 
-// readArrayOf reads the header of an array whose elements form groups of size elements each. It
-// returns the number of groups.
+// readArrayOf reads the header of an array that consists of tuples of size elements, and returns the
+// number of tuples. It rejects an array that ends within a tuple.
 func (d *Decoder) readArrayOf(size int) int {
-	n := d.Array()
-	if n%size != 0 {
+	elements := d.Array()
+	if elements%size != 0 {
 		d.Fail()
 	}
-	return n / size
+	return elements / size
 }
 
-// skipV1Value skips a value of an unknown field in a v1 payload. It must still decode the value,
-// because it can contain strings that later values refer to by index. depth limits the nesting.
-func (d *Decoder) skipV1Value(depth int) {
+// skipV1Value skips the value of an unknown field in a v1 payload. It adds the strings in the value to
+// the string table, because later values can refer to them by index. It rejects values in which arrays
+// and maps are nested more than maxDepth levels deep.
+func (d *Decoder) skipV1Value(maxDepth int) {
+	lead := d.Lead()
 	elements := 0
-	switch lead := d.Lead(); {
+	switch {
 	case msgpack.IsStr(lead):
 		d.readStringIndex()
 	case msgpack.IsArray(lead):
@@ -234,10 +250,10 @@ func (d *Decoder) skipV1Value(depth int) {
 	default:
 		d.Skip()
 	}
-	if elements > 0 && depth == 0 {
+	if elements > 0 && maxDepth == 0 {
 		d.Fail()
 	}
 	for ; elements > 0 && !d.Failed(); elements-- {
-		d.skipV1Value(depth - 1)
+		d.skipV1Value(maxDepth - 1)
 	}
 }

@@ -37,20 +37,21 @@ func (s *Scanner) Peek() byte {
 	return 0
 }
 
-// EachElement reads an object or an array, whose opening bracket is the next byte. It calls readElement to
-// read each element: a value, or a name and a value. closer is the closing bracket.
+// EachElement reads an array or object, whose opening bracket is the next byte and whose closing bracket
+// is closer. It calls readElement for each element, which must read the value, or in an object the name
+// and the value. EachElement stops at the first error.
 func (s *Scanner) EachElement(closer byte, readElement func() error) error {
 	s.Pos++
 	for isFirst := true; ; isFirst = false {
 		c := s.Peek()
-		switch {
-		case c == closer:
+		if c == closer {
 			s.Pos++
 			return nil
-		case isFirst:
-		case c != ',':
-			return ErrSyntax
-		default:
+		}
+		if !isFirst {
+			if c != ',' {
+				return ErrSyntax
+			}
 			s.Pos++
 		}
 		// After a trailing comma, readElement finds the closing bracket and returns an error.
@@ -78,16 +79,16 @@ func (s *Scanner) ReadNumber() ([]byte, error) {
 	return s.Body[begin:s.Pos], nil
 }
 
-// accept reads the next byte if it is one of chars, and reports whether it is.
+// accept reads the next byte if it is one of chars. It returns false if it has read nothing.
 func (s *Scanner) accept(chars string) bool {
-	if s.Pos < len(s.Body) && strings.IndexByte(chars, s.Body[s.Pos]) >= 0 {
-		s.Pos++
-		return true
+	if s.Pos == len(s.Body) || strings.IndexByte(chars, s.Body[s.Pos]) < 0 {
+		return false
 	}
-	return false
+	s.Pos++
+	return true
 }
 
-// acceptDigits reads decimal digits, and reports whether there is at least one.
+// acceptDigits reads consecutive decimal digits. It returns false if the next byte is not a digit.
 func (s *Scanner) acceptDigits() bool {
 	begin := s.Pos
 	for s.Pos < len(s.Body) && '0' <= s.Body[s.Pos] && s.Body[s.Pos] <= '9' {
@@ -105,8 +106,9 @@ func (s *Scanner) ReadLiteral(literal string) error {
 	return nil
 }
 
-// ParseInteger parses a signed or unsigned 64-bit integer, and returns a negative one in two's
-// complement. It accepts fractions and exponents if the value is an integer, such as 1.0 and 1e3.
+// ParseInteger parses a signed or unsigned 64-bit integer, and returns a negative integer in two's
+// complement. It also accepts integers with a fraction or an exponent, such as 1.0 and 1e3. ok is false
+// if text is not an integer.
 func ParseInteger(text []byte) (n uint64, ok bool) {
 	if n, err := strconv.ParseInt(string(text), 10, 64); err == nil {
 		return uint64(n), true
@@ -121,8 +123,9 @@ func ParseInteger(text []byte) (n uint64, ok bool) {
 	return uint64(int64(f)), true
 }
 
-// SkipValue skips a value with any level of nesting. It uses the memory after the content of buf as a
-// stack of closing brackets, and returns buf with its original content, but perhaps larger capacity.
+// SkipValue skips a value, which may contain arrays and objects of any nesting depth. It stores one byte
+// per level after the end of buf, and returns buf with its original content, but possibly with a larger
+// capacity. Reusing buf avoids allocations.
 func (s *Scanner) SkipValue(buf []byte) ([]byte, error) {
 	bottom := len(buf)
 	for {
@@ -142,9 +145,10 @@ func (s *Scanner) SkipValue(buf []byte) ([]byte, error) {
 	}
 }
 
-// skipToNextValue skips the bytes between two values: closing brackets, which it removes from the stack
-// stack[bottom:], a comma, and the name of the next value in an object. isFirst is true after an opening
-// bracket, where no comma is allowed. The stack is empty after the last closing bracket.
+// skipToNextValue skips the bytes between two values: closing brackets, a comma, and the name of the next
+// value in an object. stack[bottom:] contains the closing brackets that are still missing, and
+// skipToNextValue removes those that it skips. isFirst is true after an opening bracket, where a comma
+// is an error.
 func (s *Scanner) skipToNextValue(stack []byte, bottom int, isFirst bool) ([]byte, error) {
 	for len(stack) > bottom {
 		top := len(stack) - 1
@@ -201,17 +205,19 @@ var isPlainByte = func() (is [256]bool) {
 	return is
 }()
 
-// ReadString reads a string.
+// ReadString reads a string with its quotes. It checks escape sequences, but does not replace them.
 func (s *Scanner) ReadString() (String, error) {
 	if s.Peek() != '"' {
 		return String{}, ErrSyntax
 	}
-	start, b, isPlain := s.Pos+1, s.Body[s.Pos+1:], true
+	start := s.Pos + 1
+	b := s.Body[start:]
+	isPlain := true
 	for i := 0; i < len(b); i++ {
 		switch c := b[i]; {
 		case isPlainByte[c]:
 		case c == '"':
-			s.Pos += i + 2
+			s.Pos = start + i + 1
 			return String{b[:i], start, isPlain}, nil
 		case c == '\\':
 			length := escapeLen(b[i:])
@@ -268,27 +274,29 @@ func parseUnicodeEscape(b []byte) rune {
 	return rune(unit)
 }
 
-// AppendTo appends the value of the string. It replaces unpaired surrogates and invalid UTF-8 by
-// U+FFFD.
+// AppendTo appends the value of the string to dst. It decodes escape sequences, and replaces unpaired
+// surrogates and invalid UTF-8 by U+FFFD.
 func (t String) AppendTo(dst []byte) []byte {
 	if t.IsPlain {
 		return append(dst, t.Raw...)
 	}
-	for b := t.Raw; len(b) > 0; {
-		var r rune
+	unread := t.Raw
+	for len(unread) > 0 {
+		var char rune
 		var length int
-		if b[0] == '\\' {
-			r, length = decodeEscape(b)
+		if unread[0] == '\\' {
+			char, length = decodeEscape(unread)
 		} else {
-			r, length = utf8.DecodeRune(b)
+			char, length = utf8.DecodeRune(unread)
 		}
-		dst, b = utf8.AppendRune(dst, r), b[length:]
+		dst = utf8.AppendRune(dst, char)
+		unread = unread[length:]
 	}
 	return dst
 }
 
-// decodeEscape returns the character and the length of the escape sequence at the start of b. A
-// surrogate pair consists of two sequences.
+// decodeEscape decodes the valid escape sequence at the start of b, and returns the character and the
+// length of the sequence. Two sequences that form a surrogate pair count as one.
 func decodeEscape(b []byte) (r rune, length int) {
 	switch b[1] {
 	case 'b':

@@ -20,14 +20,13 @@ func textBetween(begin, end int) spantable.Text {
 	return spantable.Text{At: uint32(begin), Len: uint32(end - begin)}
 }
 
-// readCommonAttributes reads attributes with the given tag from pos. It stops at the first one that is
-// not in the most common encoding, and returns its position. In that encoding, the key precedes the
-// value, the whole attribute has less than 128 bytes, and the value is a string, a number or a boolean.
-// The function stores every attribute, and then advances only if it has a label: the CPU can't predict
-// a branch on that.
+// readCommonAttributes reads consecutive fields of a message that have the given tag and contain an
+// attribute, starting at b[pos]. It stops at the first one that is not in the most common encoding, and
+// returns its position. In that encoding, the key precedes the value, the attribute has less than 128
+// bytes, and the value is a string, a number or a boolean.
 func (r *Request) readCommonAttributes(b []byte, pos int, tag byte, names *spantable.Names) (next int) {
-	tags, kept := r.Tags[:cap(r.Tags)], len(r.Tags)
-	for kept < len(tags) && len(b)-pos >= minCommonAttribute && b[pos] == tag {
+	tags, stored := r.Tags[:cap(r.Tags)], len(r.Tags)
+	for stored < len(tags) && len(b)-pos >= minCommonAttribute && b[pos] == tag {
 		size := int(b[pos+1])
 		if size >= 0x80 || size > len(b)-pos-2 || size < minCommonAttribute-2 {
 			break
@@ -52,23 +51,26 @@ func (r *Request) readCommonAttributes(b []byte, pos int, tag byte, names *spant
 		if !isSure {
 			t.Label = names.Find(key)
 		}
-		tags[kept] = t
-		kept += t.Label.OneIfUsed()
+		// Store every tag, but increment the count only if the tag has a label. The CPU could not
+		// predict a branch on the label.
+		tags[stored] = t
+		stored += t.Label.OneIfUsed()
 		pos += 2 + size
 	}
-	r.Tags = tags[:kept]
+	r.Tags = tags[:stored]
 	return pos
 }
 
-// readCommonValue reads an AnyValue message of at least two bytes. end is the offset in the request
-// body at which the message ends. ok is false if the value is not in the most common encoding: one
-// field, with a length below 128 bytes. The field of a text is a tag, a length and the text.
-func readCommonValue(b []byte, end int) (t spantable.Tag, ok bool) {
-	const textHeader = 2 // tag and length, one byte each
+// readCommonValue reads the AnyValue message in b, which has at least two bytes, and returns a tag with
+// its value. bodyEnd is the position in the request body at which the message ends. ok is false if
+// readCommonValue cannot read the value, because it has several fields or is a list, for example.
+func readCommonValue(b []byte, bodyEnd int) (t spantable.Tag, ok bool) {
+	const headerLen = 2 // tag and length of a text, one byte each
 	switch uint32(b[0]) {
 	case valueText:
-		text := textBetween(end-len(b)+textHeader, end)
-		return textTag(text), int(b[1]) == len(b)-textHeader
+		textLen := len(b) - headerLen
+		text := textBetween(bodyEnd-textLen, bodyEnd)
+		return textTag(text), int(b[1]) == textLen
 	case valueInt:
 		v, next := readVarint(b, 1)
 		return spantable.Tag{Value: spantable.IsInteger, Bits: v}, next == len(b)
@@ -89,10 +91,11 @@ func TextTag(label spantable.Label, t spantable.Text) spantable.Tag {
 	return spantable.Tag{Label: label, Value: spantable.IsText, Bits: spantable.TextBits(t)}
 }
 
-// readAttribute reads the KeyValue message in b[pos:] in any encoding, and keeps the attribute if it has
-// a label.
+// readAttribute reads the KeyValue message in b[pos:] in any encoding. It adds the attribute to r.Tags
+// if names has a label for it.
 func (r *Request) readAttribute(b []byte, pos int, names *spantable.Names) {
-	t, key := spantable.Tag{}, []byte(nil)
+	var t spantable.Tag
+	var key []byte
 	for pos < len(b) {
 		f, next := readField(b, pos)
 		isValid := next != 0
@@ -109,16 +112,19 @@ func (r *Request) readAttribute(b []byte, pos int, names *spantable.Names) {
 		}
 		pos = next
 	}
-	if t.Label = names.Find(key); t.Label == spantable.Other {
+	t.Label = names.Find(key)
+	if t.Label == spantable.Other {
 		return
 	}
-	if r.Tags = append(r.Tags, t); len(r.Tags) > r.Limits.Tags {
+	r.Tags = append(r.Tags, t)
+	if len(r.Tags) > r.Limits.Tags {
 		r.Fail(spantable.ErrTooMuch)
 	}
 }
 
-// readValue reads the AnyValue message in b[pos:] into t. It only validates lists and ignores bytes,
-// because no rule reads them. If the message has several values, the last one counts.
+// readValue reads the AnyValue message in b[pos:] into t. It returns false if the message is invalid. If
+// the message has several values, the last one counts. Lists, maps and bytes become a tag of type
+// IsNested without a value, because no rule reads them.
 func readValue(t *spantable.Tag, b []byte, pos int) (isValid bool) {
 	for pos < len(b) {
 		f, next := readField(b, pos)
@@ -150,8 +156,9 @@ func readValue(t *spantable.Tag, b []byte, pos int) (isValid bool) {
 // noField is a tag that no field has.
 const noField = 0
 
-// readAttributes reads the attributes of a message, which are its fields with the tag attributeTag. It also
-// validates its fields with the tag entityTag.
+// readAttributes reads the attributes of a Resource or InstrumentationScope message. They are the fields
+// with the tag attributeTag. It only validates the fields with the tag entityTag. names contains the
+// attributes to keep.
 func (r *Request) readAttributes(message spantable.Text, attributeTag, entityTag uint32, names *spantable.Names) {
 	b := r.Body[:message.At+message.Len]
 	for pos := int(message.At); pos < len(b) && r.Err() == nil; {
@@ -168,7 +175,7 @@ func (r *Request) readAttributes(message spantable.Text, attributeTag, entityTag
 	}
 }
 
-// AppendValue appends the value of an attribute as text. It appends nothing for bytes and lists.
+// AppendValue appends the value of an attribute as text. It appends nothing for bytes, lists and maps.
 func (r *Request) AppendValue(dst []byte, t *spantable.Tag) []byte {
 	switch t.Value {
 	case spantable.IsText:
@@ -186,12 +193,15 @@ func (r *Request) AppendValue(dst []byte, t *spantable.Tag) []byte {
 // appendNumber appends a number as text in the format that OpenTelemetry specifies for attributes,
 // which is that of JSON.
 func appendNumber(dst []byte, n float64) []byte {
-	if abs := math.Abs(n); abs == 0 || abs >= 1e-6 && abs < 1e21 || math.IsNaN(n) || math.IsInf(n, 0) {
+	abs := math.Abs(n)
+	hasNoExponent := abs == 0 || abs >= 1e-6 && abs < 1e21
+	if hasNoExponent || math.IsNaN(n) || math.IsInf(n, 0) {
 		return strconv.AppendFloat(dst, n, 'f', -1, 64)
 	}
 	dst = strconv.AppendFloat(dst, n, 'e', -1, 64)
-	if end := len(dst); string(dst[end-4:end-1]) == "e-0" {
-		dst = append(dst[:end-2], dst[end-1]) // remove the leading zero of the exponent
+	end := len(dst)
+	if string(dst[end-4:end-1]) == "e-0" {
+		dst = append(dst[:end-2], dst[end-1]) // JSON has e-7 where Go has e-07
 	}
 	return dst
 }

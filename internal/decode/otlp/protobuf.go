@@ -28,11 +28,15 @@ type field struct {
 // number returns the field number in a tag.
 func number(tag uint32) uint32 { return tag >> 3 }
 
-// readField reads the field at b[pos:] of a message that ends at the end of b. It returns the position
-// of the next field, or 0 if the field is invalid. It has a fast path for fields with a tag of one byte
-// and a value of eight bytes, or a value or length of one byte, which nearly all fields have.
+// readField reads the field at b[pos:] of a message that ends at the end of b. It returns the field and
+// the position of the next one, or 0 as the position if the field is invalid. It has a fast path for
+// nearly all fields: those with a tag of one byte, and a fixed64 value or a varint of one byte.
 func readField(b []byte, pos int) (f field, next int) {
-	if len(b)-pos < 2 || b[pos] < 1<<3 || b[pos] >= 0x80 {
+	if len(b)-pos < 2 {
+		return readAnyField(b, pos)
+	}
+	const minTag, maxTag = 1 << 3, 1<<7 - 1 // of one byte
+	if b[pos] < minTag || b[pos] > maxTag {
 		return readAnyField(b, pos)
 	}
 	valueOrLength := int(b[pos+1])
@@ -51,9 +55,11 @@ func readField(b []byte, pos int) (f field, next int) {
 	return readAnyField(b, pos)
 }
 
-// readAnyField is readField for all encodings, including groups.
+// readAnyField reads the field at b[pos:] in any encoding, and skips a group as if it were a field. It
+// returns the field and the position of the next one, or 0 as the position if the field is invalid.
 func readAnyField(b []byte, pos int) (f field, next int) {
-	if f.tag, pos = readTag(b, pos); pos == 0 {
+	f.tag, pos = readTag(b, pos)
+	if pos == 0 {
 		return f, 0
 	}
 	switch f.tag & 7 {
@@ -87,11 +93,11 @@ func readTag(b []byte, pos int) (tag uint32, next int) {
 	return uint32(v), next
 }
 
-// skipGroup skips the content of a group with the given field number, up to and including its end tag.
-// It returns 0 if the group is invalid. It does not compare the numbers of start and end tags of groups
-// that are nested deeper than MaxDepth.
+// skipGroup skips the content and the end tag of a group with the given field number, and returns the
+// position after them. It returns 0 if the group is invalid. The field number in each end tag must be
+// that of the start tag, which is not checked for groups that are nested deeper than MaxDepth.
 func skipGroup(b []byte, pos int, fieldNumber uint32) (end int) {
-	open := [MaxDepth]uint32{fieldNumber}
+	openGroups := [MaxDepth]uint32{fieldNumber} // field numbers of the enclosing groups
 	for depth := 1; depth > 0; {
 		tag, next := readTag(b, pos)
 		switch {
@@ -99,15 +105,17 @@ func skipGroup(b []byte, pos int, fieldNumber uint32) (end int) {
 			return 0
 		case tag&7 == asGroup:
 			if depth < MaxDepth {
-				open[depth] = number(tag)
+				openGroups[depth] = number(tag)
 			}
 			depth++
 		case tag&7 == endGroup:
-			if depth--; depth < MaxDepth && open[depth] != number(tag) {
+			depth--
+			if depth < MaxDepth && openGroups[depth] != number(tag) {
 				return 0
 			}
 		default:
-			if _, next = readField(b, pos); next == 0 {
+			_, next = readField(b, pos)
+			if next == 0 {
 				return 0
 			}
 		}
@@ -165,8 +173,9 @@ var submessages = [messageCount][maxSubmessageNumber]message{
 	messageLink:      {4: messageKeyValue},
 }
 
-// isValidMessage reports whether b[pos:] is a valid encoding of message type m, including the messages
-// that it contains. It keeps the enclosing messages on a stack of its own, so that it needs no recursion.
+// isValidMessage reports whether b[pos:] is a valid message of type m, including the messages that it
+// contains down to MaxDepth levels. It keeps the enclosing messages on a stack instead of calling itself
+// recursively.
 func isValidMessage(b []byte, pos int, m message) bool {
 	var parents [MaxDepth]struct {
 		end     int
@@ -206,8 +215,8 @@ type Field struct {
 	Start, End int    // range of a text or a message
 }
 
-// EachField calls fn for each field of the message in b[pos:] until fn returns false. It returns false
-// in that case, and if the message is invalid.
+// EachField calls fn for each field of the message in b[pos:]. It stops and returns false if fn returns
+// false, or if the message is invalid.
 func EachField(b []byte, pos int, fn func(Field) bool) bool {
 	for pos < len(b) {
 		f, next := readField(b, pos)

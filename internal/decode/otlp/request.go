@@ -87,10 +87,11 @@ type Scope struct {
 	TagBytes          int    // length of the message that contains the attributes
 }
 
-// Release drops the reference to the request body. It frees memory that only unusually large requests
-// need, and reports whether there was any.
+// Release drops the reference to the request body. If the request was unusually large, Release also
+// frees its memory and returns true.
 func (r *Request) Release() (wasLarge bool) {
-	if wasLarge = r.Table.Release(); wasLarge {
+	wasLarge = r.Table.Release()
+	if wasLarge {
 		*r = Request{}
 	}
 	return wasLarge
@@ -102,7 +103,7 @@ func (r *Request) HasSpans(resource *Resource) bool {
 	return first < last
 }
 
-// SpansOf returns the range of spans of a resource, which excludes last.
+// SpansOf returns the range r.Spans[first:last] of the spans of a resource.
 func (r *Request) SpansOf(resource *Resource) (first, last int) {
 	if resource.First == resource.Last {
 		return 0, 0
@@ -110,8 +111,8 @@ func (r *Request) SpansOf(resource *Resource) (first, last int) {
 	return r.Scopes[resource.First].First, r.Scopes[resource.Last-1].Last
 }
 
-// Decode decodes a request body. The result is valid until body is modified. The names are those of the
-// attributes to keep.
+// Decode decodes a request body. The result is valid until body is modified. Decode keeps only the
+// attributes of spans in spanNames, and the attributes of resources in resourceNames.
 func (r *Request) Decode(body []byte, spanNames, resourceNames *spantable.Names) error {
 	r.Begin(body)
 	r.spanNames, r.resourceNames = spanNames, resourceNames
@@ -250,27 +251,39 @@ func (r *Request) readSpan(extra SpanExtra) {
 	if endTime > s.Start {
 		s.Duration = endTime - s.Start
 	}
-	if s.Last = uint32(len(r.Tags)); len(r.Tags) > r.Limits.Tags {
+	s.Last = uint32(len(r.Tags))
+	if len(r.Tags) > r.Limits.Tags {
 		r.Fail(spantable.ErrTooMuch)
 	}
 	r.Extras = append(r.Extras, extra)
 }
 
-// readTraceID reads a trace ID of 16 bytes, or an empty one. It returns false for other lengths.
-func readTraceID(extra *SpanExtra, id []byte) bool {
-	extra.TraceHigh, extra.TraceLow = 0, 0
-	if len(id) == 16 {
-		extra.TraceHigh, extra.TraceLow = binary.BigEndian.Uint64(id), binary.BigEndian.Uint64(id[8:])
+// readTraceID sets the trace ID in extra to id. It returns false if id is neither 16 bytes long nor
+// empty. An empty ID is 0.
+func readTraceID(extra *SpanExtra, id []byte) (isValid bool) {
+	switch len(id) {
+	case 16:
+		extra.TraceHigh = binary.BigEndian.Uint64(id[:8])
+		extra.TraceLow = binary.BigEndian.Uint64(id[8:])
+		return true
+	case 0:
+		extra.TraceHigh = 0
+		extra.TraceLow = 0
+		return true
 	}
-	return len(id) == 16 || len(id) == 0
+	return false
 }
 
-// readSpanID reads a span ID of eight bytes, or an empty one. It returns false for other lengths.
-func readSpanID(id []byte) (uint64, bool) {
-	if len(id) == 8 {
+// readSpanID converts a span ID to a number. It returns false if id is neither eight bytes long nor
+// empty. An empty ID is 0.
+func readSpanID(id []byte) (n uint64, isValid bool) {
+	switch len(id) {
+	case 8:
 		return binary.BigEndian.Uint64(id), true
+	case 0:
+		return 0, true
 	}
-	return 0, len(id) == 0
+	return 0, false
 }
 
 // kindFromNumber returns the span kind with the given number in OTLP. Like a protobuf decoder, it
@@ -282,9 +295,9 @@ func kindFromNumber(n uint64) spantable.Kind {
 	return spantable.KindUnspecified
 }
 
-// readStatus reads the code of the Status message in b[pos:]. It returns false if the message is
-// invalid.
-func readStatus(status *spantable.Status, b []byte, pos int) bool {
+// readStatus reads the code of the Status message in b[pos:] into status. It returns false if the message
+// is invalid.
+func readStatus(status *spantable.Status, b []byte, pos int) (isValid bool) {
 	for pos < len(b) {
 		f, next := readField(b, pos)
 		if next == 0 {
@@ -307,7 +320,8 @@ func (r *Request) Begin(body []byte) {
 	r.Extras, r.Resources, r.Scopes = r.Extras[:0], r.Resources[:0], r.Scopes[:0]
 }
 
-// AddResource appends a resource with one scope. Spans that are added later belong to them.
+// AddResource appends a resource with the given attributes and one scope. The spans that are added before
+// the next call of AddResource belong to this resource. It fails r if there are too many resources.
 func (r *Request) AddResource(attributes []spantable.Tag) {
 	if len(r.Resources) >= maxParts(len(r.Body)) {
 		r.Fail(spantable.ErrTooMuch)
@@ -323,7 +337,8 @@ func (r *Request) AddResource(attributes []spantable.Tag) {
 	r.Scopes = append(r.Scopes, Scope{Part: Part{First: len(r.Extras), Last: len(r.Extras)}})
 }
 
-// AddExtra appends the extra fields of the next span, and assigns the span to the last resource.
+// AddExtra appends extra, the additional fields of the span that was added last, and assigns the span to
+// the resource that was added last.
 func (r *Request) AddExtra(extra SpanExtra) {
 	extra.Resource, extra.Scope = uint32(len(r.Resources)-1), uint32(len(r.Scopes)-1)
 	r.Extras = append(r.Extras, extra)

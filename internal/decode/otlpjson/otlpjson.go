@@ -14,6 +14,7 @@ package otlpjson
 
 import (
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -67,8 +68,8 @@ func (c *converter) convertRequest() error {
 	return nil
 }
 
-// convertMessage converts a JSON object, whose opening bracket is the next byte, to a message with the
-// given fields.
+// convertMessage reads a JSON object, whose opening bracket is the next byte, and writes it as a protobuf
+// message with the given fields. It skips other names. depth is the number of enclosing messages.
 func (c *converter) convertMessage(fields messageFields, depth int) error {
 	return c.EachElement('}', func() error {
 		name, err := c.ReadName()
@@ -83,22 +84,23 @@ func (c *converter) convertMessage(fields messageFields, depth int) error {
 	})
 }
 
-// convertField converts the value of a field: a single value, a list of them, or null.
+// convertField reads the value of a field, a list of values, or null, and writes each value. depth is the
+// number of enclosing messages.
 func (c *converter) convertField(f *field, depth int) error {
 	switch c.Peek() {
 	case 'n':
 		return c.ReadLiteral("null")
 	case '[':
-	default:
-		return c.convertValue(f, depth)
+		canBeRepeated := f.encoding == asMessage || f.encoding == asString
+		if !canBeRepeated {
+			return errType
+		}
+		return c.EachElement(']', func() error { return c.convertValue(f, depth) })
 	}
-	if f.encoding != asMessage && f.encoding != asString {
-		return errType // other types are never repeated in OTLP
-	}
-	return c.EachElement(']', func() error { return c.convertValue(f, depth) })
+	return c.convertValue(f, depth)
 }
 
-// convertValue converts one value of a field, and writes the tag of the field before it.
+// convertValue reads one value of a field, and writes the tag of the field and the value.
 func (c *converter) convertValue(f *field, depth int) error {
 	switch f.encoding {
 	case asBool:
@@ -112,7 +114,8 @@ func (c *converter) convertValue(f *field, depth int) error {
 	}
 }
 
-// convertSubmessage converts an object in a field. Below MaxDepth, it writes an empty message.
+// convertSubmessage reads a JSON object, and writes it as the message in the field f. It writes an empty
+// message if the object is nested more than MaxDepth levels deep.
 func (c *converter) convertSubmessage(f *field, depth int) error {
 	if c.Peek() != '{' {
 		return errType
@@ -130,7 +133,8 @@ func (c *converter) convertSubmessage(f *field, depth int) error {
 	return nil
 }
 
-// convertString converts a string, or bytes that are a hexadecimal or base64 string in JSON.
+// convertString reads a JSON string, and writes it as a string or as bytes. JSON contains bytes as a
+// hexadecimal or base64 string, depending on the field.
 func (c *converter) convertString(f *field) error {
 	if c.Peek() != '"' {
 		return errType
@@ -198,13 +202,16 @@ func (c *converter) convertNumber(f *field) error {
 	return nil
 }
 
-// readNumberText reads a number, or a string that contains one.
+// readNumberText reads a number, or a string that contains one, and returns its text.
 func (c *converter) readNumberText() ([]byte, error) {
-	switch b := c.Peek(); {
-	case b == '"':
+	firstByte := c.Peek()
+	isString := firstByte == '"'
+	isNumber := firstByte == '-' || '0' <= firstByte && firstByte <= '9'
+	switch {
+	case isString:
 		text, err := c.ReadString()
 		return c.unescape(text), err
-	case b == '-' || '0' <= b && b <= '9':
+	case isNumber:
 		return c.ReadNumber()
 	}
 	return nil, errType
@@ -216,8 +223,8 @@ func parseDouble(text []byte) (bits uint64, ok bool) {
 	return math.Float64bits(n), err == nil
 }
 
-// unescape returns the value of a string. If it contains escapes, the value is stored after c.out and is
-// valid until the next write.
+// unescape returns the value of a JSON string. If the string contains escape sequences, unescape stores
+// the value in the free capacity of c.out, where it is valid until the next write.
 func (c *converter) unescape(text jsonscan.String) []byte {
 	if text.IsPlain {
 		return text.Raw
@@ -232,22 +239,23 @@ func (c *converter) writeTag(f *field, wireType protowire.Type) {
 	c.out = protowire.AppendTag(c.out, f.number, wireType)
 }
 
-// beginLengthPrefixed writes the tag of a field with a length prefix, and reserves one byte for the
-// length, which is not known yet. It returns the start of the content.
+// beginLengthPrefixed writes the tag of a string, bytes or message field, and reserves one byte for the
+// length of its content. It returns the position at which the content starts. After the content, the
+// caller must call endLengthPrefixed.
 func (c *converter) beginLengthPrefixed(f *field) (start int) {
 	c.writeTag(f, protowire.BytesType)
 	c.out = append(c.out, 0)
 	return len(c.out)
 }
 
-// endLengthPrefixed writes the length of a field. If the length needs more than one byte, it moves the
-// content, so content moves at most once for each of the MaxDepth messages that contain it.
+// endLengthPrefixed writes the length of a field whose content begins at start and ends at the end of
+// c.out. If the length needs more than the reserved byte, endLengthPrefixed moves the content.
 func (c *converter) endLengthPrefixed(start int) {
-	var buf [10]byte
+	var buf [binary.MaxVarintLen64]byte
 	length := protowire.AppendVarint(buf[:0], uint64(len(c.out)-start))
 	c.out[start-1] = length[0]
-	if rest := length[1:]; len(rest) > 0 {
-		c.out = slices.Insert(c.out, start, rest...)
+	if len(length) > 1 {
+		c.out = slices.Insert(c.out, start, length[1:]...)
 	}
 }
 
@@ -278,8 +286,7 @@ type field struct {
 // messageFields are the fields of a message.
 type messageFields []field
 
-// find returns the field with the given name, or nil. Messages have few fields, so a linear search is
-// fast.
+// find returns the field with the given name, or nil if the message has no such field.
 func (fields messageFields) find(name []byte) *field {
 	for i := range fields {
 		if string(name) == fields[i].name {

@@ -7,8 +7,8 @@ import (
 	"github.com/DataDog/sketches-go/ddsketch"
 )
 
-// aggregationKey returns a string that is equal for groups of a bucket that the agent merges. It does
-// not include the type and the order of tags, because the agent ignores them when it compares groups.
+// aggregationKey returns a string that is equal for two groups of a bucket if the agent merges them. Like
+// the agent, it ignores the type and the order of tags.
 func (g *Group) aggregationKey() string {
 	labels := []string{
 		g.Service, g.Name, g.Resource, g.SpanKind, g.GRPCStatusCode, g.HTTPMethod, g.HTTPEndpoint,
@@ -23,9 +23,9 @@ func (g *Group) aggregationKey() string {
 // reportFunc reports a problem of a payload. Its parameters are those of fmt.Sprintf.
 type reportFunc = func(format string, args ...any)
 
-// Check reports the parts of a payload that the agent would accept but show wrongly. It calls visit for
-// each group, with its sketches. weighted is true if spans can represent several hits because of
-// sampling; then the counts of a group can differ from those of its sketches.
+// Check calls report for each part of the payload that the agent would accept but show wrongly. It calls
+// visit for each group, with its sketches. weighted must be true if a span can count as several hits
+// because of sampling. Then Check does not compare the hits of a group with its sketches.
 func (p *Payload) Check(weighted bool, report reportFunc, visit func(*Group, ...*ddsketch.DDSketch)) {
 	for i := range p.Stats {
 		p.Stats[i].check(report)
@@ -37,7 +37,8 @@ func (p *Payload) Check(weighted bool, report reportFunc, visit func(*Group, ...
 	}
 }
 
-// check reports problems of the bucket itself, and groups that the agent would merge.
+// check calls report for each problem of the bucket, such as an invalid start time, and for each group
+// that the agent would merge with an earlier one.
 func (b *Bucket) check(report reportFunc) {
 	if b.Duration == 0 {
 		report("a bucket of no duration")
@@ -61,7 +62,8 @@ func (g *Group) describe() string {
 	return fmt.Sprintf("service %q, name %q, resource %q, type %q", g.Service, g.Name, g.Resource, g.Type)
 }
 
-// check reports problems of the group, and returns its sketches. Sketches that can't be decoded are nil.
+// check calls reportProblem for each problem of the group, and returns the sketches of its successful and
+// of its failed spans. A sketch that cannot be decoded is nil.
 func (g *Group) check(weighted bool, reportProblem reportFunc) (ok, errs *ddsketch.DDSketch) {
 	report := func(format string, args ...any) {
 		reportProblem("%s: %s", g.describe(), fmt.Sprintf(format, args...))
@@ -76,13 +78,13 @@ func (g *Group) check(weighted bool, reportProblem reportFunc) (ok, errs *ddsket
 	if !weighted && (g.Errors > g.Hits || g.TopLevelHits > g.Hits) {
 		report("%d errors and %d top-level hits of %d hits", g.Errors, g.TopLevelHits, g.Hits)
 	}
-	ok, err := decodeSketch(g.OkSummary)
-	if err != nil {
-		report("ok summary: %v", err)
+	ok, okErr := decodeSketch(g.OkSummary)
+	if okErr != nil {
+		report("ok summary: %v", okErr)
 	}
-	errs, err = decodeSketch(g.ErrorSummary)
-	if err != nil {
-		report("error summary: %v", err)
+	errs, errsErr := decodeSketch(g.ErrorSummary)
+	if errsErr != nil {
+		report("error summary: %v", errsErr)
 	}
 	if ok != nil && errs != nil && !weighted {
 		g.compareCounts(ok, errs, report)
@@ -90,12 +92,15 @@ func (g *Group) check(weighted bool, reportProblem reportFunc) (ok, errs *ddsket
 	return ok, errs
 }
 
-// compareCounts reports if the sketches don't contain as many spans as the group counts.
+// compareCounts calls report if the sketches of the group contain more or fewer spans than its hits and
+// errors.
 func (g *Group) compareCounts(ok, errs *ddsketch.DDSketch, report reportFunc) {
-	if spans := ok.GetCount() + errs.GetCount(); spans != float64(g.Hits) {
+	failed := errs.GetCount()
+	spans := ok.GetCount() + failed
+	if spans != float64(g.Hits) {
 		report("%d hits, but its sketches count %v", g.Hits, spans)
 	}
-	if failed := errs.GetCount(); failed != float64(g.Errors) {
+	if failed != float64(g.Errors) {
 		report("%d errors, but its error sketch counts %v", g.Errors, failed)
 	}
 }

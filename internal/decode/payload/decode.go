@@ -28,8 +28,8 @@ var ErrNilElement = errors.New("a nil element, on which the agent panics")
 // ErrLossy is the error of a Visitor for payloads that can't be represented completely.
 var ErrLossy = errors.New("it can't be represented")
 
-// Decode decodes a payload by the agent's rules: each field must have its type, but integers may have
-// any width. Unknown fields are skipped, and bytes after the payload are ignored.
+// Decode decodes a payload as the agent does. Each field must have the expected type, but integers may
+// have any width. Decode skips unknown fields, and ignores bytes after the payload.
 func Decode(body []byte) (*Payload, error) {
 	p := &Payload{}
 	if err := newDecoder(body).decodeValue(reflect.ValueOf(p).Elem()); err != nil {
@@ -45,9 +45,9 @@ type decoder struct {
 	body   []byte
 	reader *bytes.Reader // unread part of body
 
-	// visit is called for each element of a list, and returns whether to keep the element in the list. If
+	// visit is called for each element of a list, and returns whether to add the element to the list. If
 	// it is set, strings are slices of body, and unknown fields are an error. It is nil for Decode.
-	visit func(element any) (keep bool, err error)
+	visit func(element any) (isAdded bool, err error)
 }
 
 func newDecoder(body []byte) *decoder {
@@ -55,14 +55,15 @@ func newDecoder(body []byte) *decoder {
 	return &decoder{Decoder: msgpack.NewDecoder(r), body: body, reader: r}
 }
 
-// decodeValue decodes a value into dst, a field of a payload. The first byte of the value must match
-// the type of dst.
+// decodeValue decodes a value into dst, a field of a payload. It returns an error if the type of the
+// value, which its first byte determines, is not that of dst.
 func (d *decoder) decodeValue(dst reflect.Value) error {
 	lead, err := d.PeekCode()
 	if err != nil {
 		return err
 	}
-	kind, isBytes := dst.Kind(), dst.Type() == reflect.TypeFor[[]byte]()
+	kind := dst.Kind()
+	isBytes := dst.Type() == reflect.TypeFor[[]byte]()
 	switch {
 	case kind == reflect.String && msgpcode.IsString(lead):
 		text, err := d.decodeBytes()
@@ -98,8 +99,8 @@ func isArray(lead byte) bool {
 	return msgpcode.IsFixedArray(lead) || lead == msgpcode.Array16 || lead == msgpcode.Array32
 }
 
-// decodeBytes decodes a string or binary. For a Visitor, the result is a slice of the body; otherwise, it
-// is a copy.
+// decodeBytes decodes a string or binary data. The result is a copy, except that a decoder with a visit
+// function returns a slice of the body.
 func (d *decoder) decodeBytes() ([]byte, error) {
 	n, err := d.DecodeBytesLen()
 	if err == nil && n > d.reader.Len() {
@@ -109,7 +110,8 @@ func (d *decoder) decodeBytes() ([]byte, error) {
 		return nil, err
 	}
 	start := len(d.body) - d.reader.Len()
-	b := d.body[start : start+n : start+n]
+	end := start + n
+	b := d.body[start:end:end]
 	if d.visit == nil {
 		b = bytes.Clone(b)
 	}
@@ -117,23 +119,27 @@ func (d *decoder) decodeBytes() ([]byte, error) {
 	return b, err
 }
 
-// decodeInteger decodes an integer of any width, and returns an error if dst can't represent it.
+// decodeInteger decodes an integer of any width into dst. lead is the first byte of its encoding. It
+// returns an error if dst cannot represent the integer.
 func (d *decoder) decodeInteger(dst reflect.Value, lead byte) error {
 	n, err := d.DecodeUint64() // two's complement for negative integers
+	if err != nil {
+		return err
+	}
 	isNegative := int64(n) < 0 && lead != msgpcode.Uint64
+	fitsInt64 := isNegative || n <= math.MaxInt64
 	switch {
-	case err != nil:
 	case dst.CanUint() && !isNegative && !dst.OverflowUint(n):
 		dst.SetUint(n)
-	case dst.CanInt() && (isNegative || n <= math.MaxInt64) && !dst.OverflowInt(int64(n)):
+	case dst.CanInt() && fitsInt64 && !dst.OverflowInt(int64(n)):
 		dst.SetInt(int64(n))
 	default:
-		err = fmt.Errorf("the integer %d where %s is expected", int64(n), dst.Type())
+		return fmt.Errorf("the integer %d where %s is expected", int64(n), dst.Type())
 	}
-	return err
+	return nil
 }
 
-// decodeSlice decodes an array. Buckets and groups in it can't be nil.
+// decodeSlice decodes an array into dst, and replaces the previous content of dst.
 func (d *decoder) decodeSlice(dst reflect.Value) error {
 	n, err := checkLength(d.DecodeArrayLen())
 	if err != nil {
@@ -148,17 +154,21 @@ func (d *decoder) decodeSlice(dst reflect.Value) error {
 	return nil
 }
 
-// decodeElement decodes an element of an array and appends it to slice, unless d.visit discards it.
+// decodeElement decodes an element of an array, and calls d.visit with it. It appends the element to
+// slice, unless d.visit returns false. It returns ErrNilElement for a nil bucket or group.
 func (d *decoder) decodeElement(slice reflect.Value) error {
 	element := reflect.New(slice.Type().Elem()).Elem()
-	if lead, _ := d.PeekCode(); lead == msgpcode.Nil && element.Kind() == reflect.Struct {
+	lead, _ := d.PeekCode() // decodeValue returns the error
+	isStruct := element.Kind() == reflect.Struct
+	if isStruct && lead == msgpcode.Nil {
 		return ErrNilElement
 	}
 	if err := d.decodeValue(element); err != nil {
 		return err
 	}
 	if d.visit != nil {
-		if keep, err := d.visit(element.Addr().Interface()); err != nil || !keep {
+		isAdded, err := d.visit(element.Addr().Interface())
+		if err != nil || !isAdded {
 			return err
 		}
 	}
@@ -166,14 +176,15 @@ func (d *decoder) decodeElement(slice reflect.Value) error {
 	return nil
 }
 
-// decodeStruct decodes a map whose keys are the names of fields, in any order.
+// decodeStruct decodes a map, whose keys are names of fields in any order, into dst. It skips unknown
+// fields. A decoder with a visit function returns ErrLossy for them instead.
 func (d *decoder) decodeStruct(dst reflect.Value) error {
 	n, err := checkLength(d.DecodeMapLen())
 	if err != nil {
 		return err
 	}
 	var name string
-	fields := fields[dst.Type()]
+	fields := fieldsByType[dst.Type()]
 	for range n {
 		if err := d.decodeValue(reflect.ValueOf(&name).Elem()); err != nil {
 			return err
@@ -202,8 +213,8 @@ func checkLength(n int, err error) (int, error) {
 	return n, err
 }
 
-// fields maps the keys of each type in a payload to the indexes of its fields.
-var fields = map[reflect.Type]map[string][]int{
+// fieldsByType maps the keys of each type in a payload to the indexes of its fields.
+var fieldsByType = map[reflect.Type]map[string][]int{
 	reflect.TypeFor[Payload](): fieldsOf[Payload](),
 	reflect.TypeFor[Bucket]():  fieldsOf[Bucket](),
 	reflect.TypeFor[Group]():   fieldsOf[Group](),
@@ -219,22 +230,23 @@ func fieldsOf[T any]() map[string][]int {
 	return byKey
 }
 
-// skip skips a value of any type. It replaces the library's Skip for arrays and maps, because that does
-// not limit the recursion.
+// skip skips a value of any type. Unlike the method Skip of the library, it limits the recursion: it
+// returns an error if arrays and maps are nested more than depth levels deep.
 func (d *decoder) skip(depth int) error {
 	lead, err := d.PeekCode()
 	if err != nil {
 		return err
 	}
+	if depth == 0 {
+		return errors.New("values are nested too deeply")
+	}
 	values := 0
 	switch {
-	case depth == 0:
-		return errors.New("values are nested too deeply")
 	case isArray(lead):
 		values, err = d.DecodeArrayLen()
 	case isMap(lead):
 		values, err = d.DecodeMapLen()
-		values *= 2
+		values *= 2 // keys and values
 	default:
 		return d.Skip()
 	}

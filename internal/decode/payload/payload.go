@@ -71,18 +71,22 @@ type Visitor struct {
 	Bucket  func(*Bucket) error // called for each bucket after its groups, without the groups
 }
 
-// Decode decodes a payload and returns it without its buckets. Its strings are slices of the body. It
-// stops at the first error of v.Group or v.Bucket, and returns an error that wraps it.
+// Decode decodes a payload, calls v.Group for each group and v.Bucket for each bucket, and returns the
+// payload without buckets. The strings in it are slices of the body. If a function returns an error,
+// Decode stops and returns an error that wraps it.
 func (v Visitor) Decode(body []byte) (*Payload, error) {
-	p, d, tags := &Payload{}, newDecoder(body), 0
-	d.visit = func(element any) (keep bool, err error) {
+	p := &Payload{}
+	d := newDecoder(body)
+	tags := 0
+	d.visit = func(element any) (isAdded bool, err error) {
 		switch e := element.(type) {
 		case *Group:
 			return false, v.Group(e)
 		case *Bucket:
 			return false, v.Bucket(e)
 		}
-		if tags++; tags > v.MaxTags {
+		tags++ // all other lists contain tags
+		if tags > v.MaxTags {
 			return false, fmt.Errorf("more than %d tags: %w", v.MaxTags, ErrLossy)
 		}
 		return true, nil
@@ -99,7 +103,7 @@ type Latency struct {
 	Min, P50, P99, Max float64 // nanoseconds, with the sketch's relative error of at most 1 %
 }
 
-// Latencies summarizes the two sketches of a group.
+// Latencies summarizes the durations of the successful spans and of the failed spans of a group.
 func (g *Group) Latencies() (ok, failed Latency, err error) {
 	if ok, err = latency(g.OkSummary); err != nil {
 		return ok, failed, fmt.Errorf("ok summary: %w", err)
@@ -110,7 +114,7 @@ func (g *Group) Latencies() (ok, failed Latency, err error) {
 	return ok, failed, nil
 }
 
-// latency summarizes an encoded sketch.
+// latency decodes a sketch and summarizes its durations. The result is zero if the sketch is empty.
 func latency(summary []byte) (l Latency, err error) {
 	sketch, err := decodeSketch(summary)
 	if err != nil || sketch.GetCount() == 0 {
@@ -129,7 +133,8 @@ func latency(summary []byte) (l Latency, err error) {
 // MaxProblems is the maximum number of problems that Problems returns.
 const MaxProblems = 100
 
-// Problems describes the parts of a payload that the agent would accept, but show wrongly or not at all.
+// Problems returns a description of each part of the payload that the agent would accept, but show
+// wrongly or not at all.
 func (p *Payload) Problems() (problems []string) {
 	report := func(format string, args ...any) {
 		if len(problems) < MaxProblems {
@@ -155,7 +160,8 @@ func NewSketch() *ddsketch.DDSketch {
 	return s
 }
 
-// decodeSketch decodes a sketch with the agent's library. A missing sketch is empty.
+// decodeSketch decodes a sketch with the library that the agent uses. It returns an empty sketch if
+// encoded is empty, and an error if the agent cannot merge the sketch with its own.
 func decodeSketch(encoded []byte) (*ddsketch.DDSketch, error) {
 	if len(encoded) == 0 {
 		return NewSketch(), nil

@@ -56,10 +56,11 @@ func (d *Decoder) beginSpan() {
 	d.isError, d.isShared, d.isFinished = false, false, false
 }
 
-// endSpan completes the current span and adds it to the table, if it is finished. It returns an error
-// if the span has no ID or no trace ID, or if the table is full.
+// endSpan adds the current span to the table, or discards it if it is not finished. It returns an error
+// if the span has no ID or no trace ID, or if the request has too many spans or tags.
 func (d *Decoder) endSpan() error {
-	if d.span.ID == 0 || d.extra.TraceHigh|d.extra.TraceLow == 0 {
+	hasTraceID := d.extra.TraceHigh != 0 || d.extra.TraceLow != 0
+	if d.span.ID == 0 || !hasTraceID {
 		return ErrUnparsable
 	}
 	if !d.isFinished {
@@ -71,7 +72,8 @@ func (d *Decoder) endSpan() error {
 	return d.table.Err() //nolint:wrapcheck // contains the fix
 }
 
-// completeSpan sets the fields of the current span that depend on several fields in the report.
+// completeSpan sets the fields of the current span that depend on several fields of the Zipkin span, and
+// adds the attributes peer.service and service.name.
 func (d *Decoder) completeSpan() {
 	s := &d.span
 	// Zipkin requires reporters to round up to a microsecond, but Brave reports 0.
@@ -91,11 +93,12 @@ func (d *Decoder) completeSpan() {
 	s.Last = uint32(len(d.table.Tags))
 }
 
-// addSpan adds the current span to the table. It adds a new resource unless the previous span has the
-// same one.
+// addSpan adds the current span to the table. It also adds a resource, unless that of the previous span
+// has the same attributes.
 func (d *Decoder) addSpan() {
 	t := d.table
-	if *t.AddSpan(d.span.Kind) = d.span; len(t.Tags) > t.Limits.Tags {
+	*t.AddSpan(d.span.Kind) = d.span
+	if len(t.Tags) > t.Limits.Tags {
 		t.Fail(spantable.ErrTooMuch)
 	}
 	if !d.hasLastResource() {
@@ -106,14 +109,16 @@ func (d *Decoder) addSpan() {
 	}
 }
 
-// hasLastResource reports whether the current span has the resource that was added last.
+// hasLastResource reports whether the attributes of the resource of the current span equal those of the
+// resource that was added last.
 func (d *Decoder) hasLastResource() bool {
 	t := d.table
 	if len(t.Resources) == 0 {
 		return false
 	}
 	last := &t.Resources[len(t.Resources)-1]
-	return slices.EqualFunc(t.Tags[last.FirstTag:last.LastTag], d.resourceTags, func(a, b spantable.Tag) bool {
+	lastTags := t.Tags[last.FirstTag:last.LastTag]
+	return slices.EqualFunc(lastTags, d.resourceTags, func(a, b spantable.Tag) bool {
 		return a.Label == b.Label && bytes.Equal(t.Bytes(a.Text()), t.Bytes(b.Text()))
 	})
 }
@@ -124,8 +129,9 @@ var statuses = map[string]spantable.Status{
 	"ERROR": spantable.StatusError, "STATUS_CODE_ERROR": spantable.StatusError,
 }
 
-// applyTag adds a tag to the current span and to its resource, depending on the name. Some names also
-// set fields of the span.
+// applyTag adds a tag of the Zipkin span to the attributes of the current span and of its resource, if
+// they are attributes to keep. The tags error, otel.status_code and w3c.tracestate also set fields of
+// the span.
 func (d *Decoder) applyTag(name []byte, value spantable.Text) {
 	switch string(name) {
 	case "error":
@@ -139,25 +145,28 @@ func (d *Decoder) applyTag(name []byte, value spantable.Text) {
 	d.resourceTags = setTag(d.resourceTags, 0, d.resourceNames.Find(name), value)
 }
 
-// setTag sets the tag with the given label in tags[first:], or appends it. It ignores empty values,
-// and the label Other, which stands for all names that no rule uses.
+// setTag replaces the tag with the given label in tags[first:], or appends a tag if there is none with
+// this label. It returns tags unchanged if value is empty, or if label is Other, the label of all names
+// that no rule uses.
 func setTag(tags []spantable.Tag, first uint32, label spantable.Label, value spantable.Text) []spantable.Tag {
 	if label == spantable.Other || value.Len == 0 {
 		return tags
 	}
-	for i := range tags[first:] {
-		if tag := &tags[int(first)+i]; tag.Label == label {
-			*tag = otlp.TextTag(label, value)
+	tag := otlp.TextTag(label, value)
+	for i := int(first); i < len(tags); i++ {
+		if tags[i].Label == label {
+			tags[i] = tag
 			return tags
 		}
 	}
-	return append(tags, otlp.TextTag(label, value))
+	return append(tags, tag)
 }
 
-// nanoseconds converts microseconds. It returns 0 for negative values in two's complement, and the
-// maximum for values that are too large.
+// nanoseconds converts microseconds to nanoseconds. It returns 0 if micros is a negative number in two's
+// complement, and limits the result to the maximum of an int64.
 func nanoseconds(micros uint64) uint64 {
-	if int64(micros) < 0 {
+	isNegative := int64(micros) < 0
+	if isNegative {
 		return 0
 	}
 	return min(micros, math.MaxInt64/1000) * 1000

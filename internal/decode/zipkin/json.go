@@ -13,7 +13,8 @@ import (
 
 var errValue = errors.New("a value has the wrong type for its field, or data follows the list")
 
-// JSON decodes a JSON array of spans into r. The names are those of the attributes to keep.
+// JSON decodes a JSON array of spans into r. It keeps only the attributes of spans in spanNames, and the
+// attributes of resources in resourceNames.
 func (d *Decoder) JSON(r *otlp.Request, body []byte, spanNames, resourceNames *spantable.Names) error {
 	d.begin(r, body, spanNames, resourceNames)
 	err := d.readElements('[', ']', func() error {
@@ -23,7 +24,9 @@ func (d *Decoder) JSON(r *otlp.Request, body []byte, spanNames, resourceNames *s
 		}
 		return d.endSpan()
 	})
-	if d.Peek(); err == nil && d.Pos < len(body) {
+	d.Peek() // skip white space
+	hasTrailingData := d.Pos < len(body)
+	if err == nil && hasTrailingData {
 		err = errValue
 	}
 	if err != nil {
@@ -32,7 +35,8 @@ func (d *Decoder) JSON(r *otlp.Request, body []byte, spanNames, resourceNames *s
 	return r.Err() //nolint:wrapcheck // contains the fix
 }
 
-// readElements reads an array or an object, and calls readElement to read each of its elements.
+// readElements reads an array or an object with the given brackets, and calls readElement to read each
+// of its elements. It returns an error if the next value is not such an array or object.
 func (d *Decoder) readElements(opener, closer byte, readElement func() error) error {
 	if d.Peek() != opener {
 		return errValue
@@ -40,7 +44,8 @@ func (d *Decoder) readElements(opener, closer byte, readElement func() error) er
 	return d.EachElement(closer, readElement) //nolint:wrapcheck // JSON wraps it
 }
 
-// readObject reads an object, and calls readValue to read the value of each member that is not null.
+// readObject reads an object. For each member, it reads the name, and calls readValue with it to read the
+// value. It skips members whose value is null.
 func (d *Decoder) readObject(readValue func(name []byte) error) error {
 	return d.readElements('{', '}', func() error {
 		name, err := d.ReadName()
@@ -54,7 +59,8 @@ func (d *Decoder) readObject(readValue func(name []byte) error) error {
 	})
 }
 
-// readSpanField reads the value of a field of the current span.
+// readSpanField reads the value of the field with the given name into the current span. It skips the
+// values of unknown fields.
 func (d *Decoder) readSpanField(name []byte) (err error) {
 	s := &d.span
 	switch string(name) {
@@ -92,7 +98,7 @@ func (d *Decoder) readSpanField(name []byte) (err error) {
 	return err
 }
 
-// readEndpoint reads the service name of an endpoint.
+// readEndpoint reads an endpoint object, and stores the service name in service if there is one.
 func (d *Decoder) readEndpoint(service *spantable.Text) error {
 	return d.readObject(func(name []byte) (err error) {
 		if string(name) == "serviceName" {
@@ -108,7 +114,7 @@ func (d *Decoder) skip() (err error) {
 	return err //nolint:wrapcheck // JSON wraps it
 }
 
-// readText reads a string, or a number as its text.
+// readText reads a string or a number, and returns its text.
 func (d *Decoder) readText() (spantable.Text, error) {
 	if d.Peek() == '"' {
 		text, err := d.ReadString()
@@ -119,7 +125,8 @@ func (d *Decoder) readText() (spantable.Text, error) {
 	return spantable.Text{At: start, Len: uint32(len(number))}, err //nolint:wrapcheck // JSON wraps it
 }
 
-// store returns the position of a string: in the body, or in table.Derived if it has escapes.
+// store returns the value of a JSON string as a text of the table. If the string has escape sequences,
+// store appends its value to table.Derived.
 func (d *Decoder) store(s jsonscan.String) spantable.Text {
 	if s.IsPlain {
 		return spantable.Text{At: uint32(s.Start), Len: uint32(len(s.Raw))}
@@ -129,15 +136,17 @@ func (d *Decoder) store(s jsonscan.String) spantable.Text {
 	return d.table.DerivedSince(start)
 }
 
-// readID reads an ID of at most maxDigits hexadecimal digits.
+// readID reads an ID of at most maxDigits hexadecimal digits, and returns its upper and its lower 64 bits.
 func (d *Decoder) readID(maxDigits int) (high, low uint64, err error) {
+	const lowDigits = 16
 	text, err := d.readText()
 	digits := d.table.Bytes(text)
 	if err != nil || len(digits) > maxDigits {
 		return 0, 0, errors.Join(err, errValue)
 	}
-	highDigits := max(0, len(digits)-16)
-	if low, err = strconv.ParseUint(string(digits[highDigits:]), 16, 64); err == nil && highDigits > 0 {
+	highDigits := max(0, len(digits)-lowDigits)
+	low, err = strconv.ParseUint(string(digits[highDigits:]), 16, 64)
+	if err == nil && highDigits > 0 {
 		high, err = strconv.ParseUint(string(digits[:highDigits]), 16, 64)
 	}
 	return high, low, err //nolint:wrapcheck // contains the invalid ID
@@ -153,11 +162,12 @@ func (d *Decoder) readMicroseconds() (uint64, error) {
 	return nanoseconds(micros), err
 }
 
-// readKind reads the name of a span kind.
+// readKind reads the name of a span kind. It returns an error if there is no such kind.
 func (d *Decoder) readKind() (spantable.Kind, error) {
 	name, err := d.readText()
 	i := slices.Index(kindNames[:], d.table.String(name))
-	if i < 1 {
+	isKnown := i > 0 // the first name is empty
+	if !isKnown {
 		return spantable.KindInternal, errors.Join(err, errValue)
 	}
 	return kinds[i], nil

@@ -34,7 +34,8 @@ const (
 	spanShared         = 13<<3 | asVarint
 )
 
-// Protobuf decodes a ListOfSpans message into r. The names are those of the attributes to keep.
+// Protobuf decodes a ListOfSpans message into r. It keeps only the attributes of spans in spanNames, and
+// the attributes of resources in resourceNames.
 func (d *Decoder) Protobuf(r *otlp.Request, body []byte, spanNames, resourceNames *spantable.Names) error {
 	d.begin(r, body, spanNames, resourceNames)
 	isValid := otlp.EachField(body, 0, func(f otlp.Field) bool {
@@ -50,10 +51,11 @@ func (d *Decoder) Protobuf(r *otlp.Request, body []byte, spanNames, resourceName
 	return r.Err() //nolint:wrapcheck // contains the fix
 }
 
-// applySpanField sets a field of the current span. It returns false if the value of the field is
-// invalid.
+// applySpanField stores the value of a field in the current span. It returns false if the value is
+// invalid. It ignores unknown fields.
 func (d *Decoder) applySpanField(f otlp.Field) (isValid bool) {
-	s, text := &d.span, spantable.Text{At: uint32(f.Start), Len: uint32(f.End - f.Start)}
+	s := &d.span
+	text := spantable.Text{At: uint32(f.Start), Len: uint32(f.End - f.Start)}
 	isValid = true
 	switch f.Tag {
 	case spanTraceID:
@@ -87,8 +89,9 @@ func (d *Decoder) applySpanField(f otlp.Field) (isValid bool) {
 	return isValid
 }
 
-// firstTwoTexts returns the fields 1 and 2 of the message in a field: the key and the value of a tag, or
-// the service name and the IP address of an endpoint.
+// firstTwoTexts returns the texts with the field numbers 1 and 2 of a message. They are the key and the
+// value of a tag, or the service name and the IP address of an endpoint. It returns false if the message
+// is invalid.
 func (d *Decoder) firstTwoTexts(message otlp.Field) (first, second spantable.Text, isValid bool) {
 	isValid = otlp.EachField(d.Body[:message.End], message.Start, func(f otlp.Field) bool {
 		text := spantable.Text{At: uint32(f.Start), Len: uint32(f.End - f.Start)}
@@ -103,10 +106,16 @@ func (d *Decoder) firstTwoTexts(message otlp.Field) (first, second spantable.Tex
 	return first, second, isValid
 }
 
-// parseID parses a big-endian ID of at most 16 bytes. It returns false if the ID is longer.
+// parseID parses an ID of at most 16 bytes in big-endian order, and returns its upper and its lower 64
+// bits. It returns false if the ID is longer.
 func parseID(id []byte) (high, low uint64, ok bool) {
-	for _, b := range id[:min(len(id), 16)] {
-		high, low = high<<8|low>>56, low<<8|uint64(b)
+	const maxLength = 16
+	if len(id) > maxLength {
+		return 0, 0, false
 	}
-	return high, low, len(id) <= 16
+	for _, b := range id {
+		high = high<<8 | low>>56
+		low = low<<8 | uint64(b)
+	}
+	return high, low, true
 }

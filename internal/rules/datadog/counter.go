@@ -29,16 +29,16 @@ type Counter struct {
 	senders []rules.Place // place of each sender of an OTLP request
 
 	// State of the current body.
-	counts spantable.KindSet // kinds of spans that are always counted
-	marked bool              // the tracer marked top-level spans itself
-	kept   []Kept
+	countedKinds     spantable.KindSet // kinds of spans that are always counted
+	hasTopLevelMarks bool              // the tracer marked top-level spans itself
+	keptSpans        []Kept
 
 	// State of the current trace.
-	batch  int        // number of its batch
-	shared span.Flags // span.SharedOrigin or 0
-	weight float64    // weight of each span
-	keeps  bool       // counted spans are added to kept
-	group  int        // number of the trace in the table
+	batchNumber int        // number of its batch
+	originFlags span.Flags // span.SharedOrigin or 0
+	weight      float64    // weight of each span
+	recordsKept bool       // counted spans are added to keptSpans
+	groupIndex  int        // number of the trace in the table
 }
 
 // Kept is a counted span of a trace that sampling certainly keeps: the trace will be in the backend
@@ -57,15 +57,15 @@ const MaxBaseServices = rules.MaxOrigins
 // NewCounter returns a counter.
 func NewCounter() *Counter { return &Counter{Now: time.Now} }
 
-// Count decodes a body and counts its spans. lang is the language in the request's header. topLevel
-// reports whether the tracer marked top-level spans itself. On an error no span is counted, and the
-// body must be left to the agent.
-func (c *Counter) Count(format decode.Format, body []byte, lang string, topLevel bool, policy *Policy) error {
+// Count decodes a body and counts its spans. lang is the language of the tracer according to the
+// request's headers. hasTopLevelMarks is true if the tracer has marked top-level spans itself. If
+// Count returns an error, no span is counted, and the agent must count the body instead.
+func (c *Counter) Count(format decode.Format, body []byte, lang string, hasTopLevelMarks bool, policy *Policy) error {
 	from := fromTags
 	if format == decode.FormatV1 {
 		from = fromFields
 	}
-	c.begin(&c.decoded, from, lang, topLevel, policy)
+	c.begin(&c.decoded, from, lang, hasTopLevelMarks, policy)
 	if err := c.decoder.Decode(format, body, policy.Names(), c.table); err != nil {
 		return err //nolint:wrapcheck // the decoder's error is complete
 	}
@@ -76,26 +76,34 @@ func (c *Counter) Count(format decode.Format, body []byte, lang string, topLevel
 // Each group is a trace. CountIngested changes the table.
 func (c *Counter) CountIngested(t *spantable.Table, policy *Policy) error {
 	c.begin(t, fromOTLP, "", false, policy)
-	c.senders = c.origins.Place(c.senders, c.eachSender)
+	c.senders = c.origins.AssignOrigins(c.senders, c.eachSenderOrigin)
 	return c.countTraces()
 }
 
-// begin resets the counter for a body.
-func (c *Counter) begin(t *spantable.Table, from source, lang string, topLevel bool, policy *Policy) {
-	c.table, c.source, c.policy, c.id = t, from, policy, ofAgent
+// begin resets the counter for a body and selects the rules that apply to it: those of the agent,
+// or those of the tracer for lang if the policy asks for them.
+func (c *Counter) begin(t *spantable.Table, from source, lang string, hasTopLevelMarks bool, policy *Policy) {
+	c.table = t
+	c.source = from
+	c.policy = policy
+	c.rulebookID = agentRules
 	if policy.ofTracer {
-		c.id = rulebookOf(lang)
+		c.rulebookID = rulebookOf(lang)
 	}
-	c.book, c.own = &rulebooks[c.id], &policy.labels.byBook[c.id]
-	c.counts = policy.kinds & c.book.counts
-	c.marked = topLevel || !c.book.normalizing // tracers' rules use only the marks
+	c.rulebook = &rulebooks[c.rulebookID]
+	c.bookLabels = &policy.labels.byRulebook[c.rulebookID]
+	c.countedKinds = policy.countedKinds & c.rulebook.counts
+	c.hasTopLevelMarks = hasTopLevelMarks || !c.rulebook.followsAgent // tracers' rules use only the marks
 	c.services.reset(lang)
 	c.batches.Reset(c)
 	c.origins.Reset()
-	c.kept, c.made, c.senders = c.kept[:0], c.made[:0], c.senders[:0]
+	c.keptSpans = c.keptSpans[:0]
+	c.scratch = c.scratch[:0]
+	c.senders = c.senders[:0]
 }
 
-// countTraces counts all traces of the table, until one fails.
+// countTraces counts the spans of all traces in the table. It stops at the first error, for which
+// the agent must count the body instead.
 func (c *Counter) countTraces() error {
 	for i := range c.table.Groups {
 		if c.table.Err() != nil {
@@ -106,8 +114,8 @@ func (c *Counter) countTraces() error {
 	return c.table.Err() //nolint:wrapcheck // the decoder's error is complete
 }
 
-// Batches iterates over the base services of the last body and their batches. They are valid until
-// the next body.
+// Batches iterates over the batches of the last body. Each contains the counted spans of one base
+// service, the configured service of a process. A batch is valid until the next body.
 func (c *Counter) Batches(yield func(baseService string, batch *span.Batch) bool) {
 	for origin, batch := range c.batches.All {
 		if !yield(origin.Service, batch) {
@@ -116,12 +124,13 @@ func (c *Counter) Batches(yield func(baseService string, batch *span.Batch) bool
 	}
 }
 
-// IngestedBatches iterates over the origins of the last table of CountIngested and their batches.
-// The origins stay valid; the batches are valid until the next body.
+// IngestedBatches iterates over the batches that the last call of CountIngested has filled, and
+// their origins. A batch is valid until the next body; its origin remains valid.
 func (c *Counter) IngestedBatches(yield func(origin span.Origin, batch *span.Batch) bool) {
 	for from, batch := range c.batches.All {
-		origin := c.origins.Of(from.Number)
-		if origin.Service = from.Service; !yield(origin, batch) {
+		origin := c.origins.Get(from.Number)
+		origin.Service = from.Service
+		if !yield(origin, batch) {
 			return
 		}
 	}
@@ -130,37 +139,44 @@ func (c *Counter) IngestedBatches(yield func(origin span.Origin, batch *span.Bat
 // Decoded returns the table of the last body and its decoder.
 func (c *Counter) Decoded() (*spantable.Table, *decode.Decoder) { return &c.decoded, &c.decoder }
 
-// Release drops the last body, and frees the memory that only a very large body needs.
+// Release drops all references to the last body. If the body was very large, Release also frees the
+// memory that the counter would otherwise keep for the next body.
 func (c *Counter) Release() {
 	c.decoder.Release()
-	if c.decoded.Release() || cap(c.made) > keptText || cap(c.kept)*keptBytes > keptText {
-		c.links, c.made, c.kept = nil, nil, nil
+	wasLarge := c.decoded.Release()
+	if wasLarge || cap(c.scratch) > keptText || cap(c.keptSpans)*keptBytes > keptText {
+		c.links = nil
+		c.scratch = nil
+		c.keptSpans = nil
 	}
 	c.batches.Release()
 	c.key.Clear()
 	clear(c.links[:cap(c.links)])
 	c.origins.Reset()
-	c.table, c.kept = &c.decoded, c.kept[:0]
+	c.table = &c.decoded
+	c.keptSpans = c.keptSpans[:0]
 }
 
-// countTrace counts the spans of trace number of the table. It counts none of them if the agent
-// would drop the trace.
-func (c *Counter) countTrace(number int) {
-	g := &c.table.Groups[number]
+// countTrace counts the spans of the trace with the given index in the table. It counts none of
+// them if the agent would drop the trace.
+func (c *Counter) countTrace(index int) {
+	g := &c.table.Groups[index]
 	spans := c.table.SpansOf(g)
-	if len(spans) == 0 || !c.normalize(spans) {
+	if len(spans) == 0 || !c.normalizeSpans(spans) {
 		return
 	}
-	if !c.marked {
-		c.relate(spans)
+	if !c.hasTopLevelMarks {
+		c.findParents(spans)
 	}
-	root := c.root(spans)
-	if c.book.honorsIgnored && c.ignored(root) {
+	root := c.findRoot(spans)
+	if c.rulebook.honorsIgnoredResources && c.isIgnoredTrace(root) {
 		return
 	}
-	c.readRoot(root, g)
-	isSynthetic := c.book.isSynthetic(c.table.String(g.Origin))
-	c.group, c.keeps = number, c.policy.traceIDs && g.HasPriority && g.Priority > 0 && g.TraceLow != 0
+	c.applyRoot(root, g)
+	isSynthetic := c.rulebook.isSynthetic(c.table.String(g.Origin))
+	isKept := g.HasPriority && g.Priority > 0
+	c.groupIndex = index
+	c.recordsKept = c.policy.traceIDs && isKept && g.TraceLow != 0
 	for i := range spans {
 		if c.table.Err() != nil {
 			return // the agent counts the body
@@ -168,14 +184,17 @@ func (c *Counter) countTrace(number int) {
 		s := &spans[i]
 		c.Select(c.table, s.First, s.Last)
 		s.IsSynthetic = isSynthetic
-		if !c.book.normalizing {
-			c.readOwn(s)
+		if !c.rulebook.followsAgent {
+			c.readTracerTags(s)
 		}
-		if topLevel := c.isTopLevel(i); c.eligible(s, topLevel) {
-			c.add(g.First+uint32(i), topLevel)
-			if c.keeps {
-				c.keep(int(g.First) + i)
-			}
+		isTopLevel := c.isTopLevel(i)
+		if !c.isCounted(s, isTopLevel) {
+			continue
+		}
+		tableIndex := int(g.First) + i
+		c.addSnapshot(uint32(tableIndex), isTopLevel)
+		if c.recordsKept {
+			c.recordKept(tableIndex)
 		}
 	}
 }
@@ -183,9 +202,10 @@ func (c *Counter) countTrace(number int) {
 // year2000 is the earliest start of a span that the agent accepts.
 const year2000 = 946684800e9
 
-// normalize normalizes the spans of a trace like the agent. It reports false if the trace is
-// dropped because a span has no ID, and fails the table if only the agent can read a span.
-func (c *Counter) normalize(spans []spantable.Span) bool {
+// normalizeSpans corrects the IDs, start times and durations of the spans of a trace like the agent.
+// It returns false if the trace is not counted because a span has no ID or an invalid start time.
+// An invalid start time also fails the table, so that the agent counts the body.
+func (c *Counter) normalizeSpans(spans []spantable.Span) bool {
 	for i := range spans {
 		s := &spans[i]
 		if s.ID == 0 {
@@ -211,23 +231,25 @@ func (c *Counter) normalize(spans []spantable.Span) bool {
 	return true
 }
 
-// readRoot sets the state of the current trace that depends on its root: weight, batch and shared.
-func (c *Counter) readRoot(root *spantable.Span, g *spantable.Group) {
+// applyRoot reads the sample rate and the base service from the root span of a trace. They determine
+// the weight of the trace's spans and the batch to which the spans are added.
+func (c *Counter) applyRoot(root *spantable.Span, g *spantable.Group) {
 	c.Select(c.table, root.First, root.Last)
-	if c.weight = 1; c.book.weighs {
-		c.weight = agent.WeightOf(c.number(labelSampleRate))
+	c.weight = 1
+	if c.rulebook.usesSampleRate {
+		c.weight = agent.WeightOf(c.numberValue(labelSampleRate))
 	}
 	if !wire.ValidWeight(c.weight) {
 		c.table.Fail(decode.ErrUnparsable)
 		c.weight = 1
 	}
-	c.findBatch(g, c.mainService(root))
+	c.selectBatch(g, c.mainService(root))
 }
 
-// findBatch sets the batch of the current trace by its sender and base service. If a tracer's body
-// has too many base services, it fails the table, so that the body is left to the agent. An OTLP
-// request may have no agent upstream, so its trace is counted in the common origin instead.
-func (c *Counter) findBatch(g *spantable.Group, baseService string) {
+// selectBatch selects the batch to which the spans of the current trace are added: that of its sender
+// and base service. If there are too many batches, the spans of an OTLP request are counted under
+// the common origin. For a tracer's body, selectBatch fails the table, so that the agent counts it.
+func (c *Counter) selectBatch(g *spantable.Group, baseService string) {
 	var place rules.Place
 	if len(c.senders) > 0 {
 		place = c.senders[g.Sender]
@@ -236,135 +258,154 @@ func (c *Counter) findBatch(g *spantable.Group, baseService string) {
 	if origin.Number == rules.Common {
 		origin.Service = ""
 	}
-	batch, ok := c.batches.Of(origin)
-	if !ok && c.source != fromOTLP {
-		c.table.Fail(spantable.ErrTooMuch)
-	} else if !ok {
-		origin = rules.Origin{Number: c.origins.Spill(c.origins.Of(origin.Number))}
-		batch, _ = c.batches.Of(origin)
+	number, hasBatch := c.batches.FindOrAdd(origin)
+	switch {
+	case hasBatch:
+	case c.source == fromOTLP:
+		common := c.origins.MergeIntoCommon(c.origins.Get(origin.Number))
+		number, _ = c.batches.FindOrAdd(rules.Origin{Number: common})
 		place.IsShared = true
+	default:
+		c.table.Fail(spantable.ErrTooMuch)
 	}
-	c.batch, c.shared = batch, 0
+	c.batchNumber = number
+	c.originFlags = 0
 	if place.IsShared {
-		c.shared = span.SharedOrigin
+		c.originFlags = span.SharedOrigin
 	}
 }
 
-// root returns the root of a trace. Nearly always that is the last span without a parent. Otherwise
-// relate is needed to find it.
-func (c *Counter) root(spans []spantable.Span) *spantable.Span {
+// findRoot returns the root of a trace: the last span without a parent. If every span has a parent,
+// it returns the span that the agent would choose.
+func (c *Counter) findRoot(spans []spantable.Span) *spantable.Span {
 	for i := len(spans) - 1; i >= 0; i-- {
 		if spans[i].Parent == 0 {
 			return &spans[i]
 		}
 	}
-	if c.marked {
-		c.relate(spans)
+	if c.hasTopLevelMarks {
+		c.findParents(spans)
 	}
 	return &spans[c.spans.Root()]
 }
 
-// relate fills c.spans with the parent of each span. Services are read only if they are needed to
-// find top-level spans.
-func (c *Counter) relate(spans []spantable.Span) {
+// findParents finds the parent of each span of a trace, and stores the result in c.spans. It reads
+// the services of the spans only if top-level spans must be found.
+func (c *Counter) findParents(spans []spantable.Span) {
 	c.links = c.links[:0]
 	for i := range spans {
 		s := &spans[i]
 		link := agent.Link{Span: s.ID, Parent: s.Parent}
-		if !c.marked && c.table.Err() == nil {
-			link.Service = c.services.service(c.text(s.Service))
+		if !c.hasTopLevelMarks && c.table.Err() == nil {
+			link.Service = c.services.normalize(c.validText(s.Service))
 		}
 		c.links = append(c.links, link)
 	}
 	c.spans.Reset(c.links)
 }
 
-// isTopLevel reports whether span i of the current trace is top-level. The span must be selected.
-func (c *Counter) isTopLevel(i int) bool {
-	return !c.marked && c.spans.IsTopLevel(i) || c.isOne(labelTopLevel) || c.isOne(labelTracerTopLevel)
+// isTopLevel reports whether the current span, which has the given index in its trace, is top-level.
+func (c *Counter) isTopLevel(index int) bool {
+	if !c.hasTopLevelMarks && c.spans.IsTopLevel(index) {
+		return true
+	}
+	return c.isOne(labelTopLevel) || c.isOne(labelTracerTopLevel)
 }
 
-// eligible reports whether the selected span is counted, see agent.Eligible. It reads tags like the
-// agent's receiver.
-func (c *Counter) eligible(s *spantable.Span, topLevel bool) bool {
-	isRelevant := topLevel || c.counts.Has(s.Kind) || c.isOne(labelMeasured)
-	if !isRelevant || c.book.nonzeroOnly && s.Duration == 0 {
+// isCounted reports whether s, the current span, is counted. It must be a top-level span, have a
+// span kind for which the policy counts all spans, or be marked as measured. A span that the
+// tracer sent before it was finished is never counted.
+func (c *Counter) isCounted(s *spantable.Span, isTopLevel bool) bool {
+	isRelevant := isTopLevel || c.countedKinds.Has(s.Kind) || c.isOne(labelMeasured)
+	if !isRelevant {
 		return false
 	}
-	version, ok := c.number(labelPartialVersion)
-	isPartial := ok && version >= 0
-	return !isPartial
+	if c.rulebook.nonzeroOnly && s.Duration == 0 {
+		return false
+	}
+	version, ok := c.numberValue(labelPartialVersion)
+	isUnfinished := ok && version >= 0
+	return !isUnfinished
 }
 
-// ignored reports whether the agent ignores the trace because of its root's resource.
-func (c *Counter) ignored(root *spantable.Span) bool {
-	if len(c.policy.ignore) == 0 {
+// isIgnoredTrace reports whether the agent ignores a trace because of the resource of its root. If
+// the root has no resource, the agent uses its operation instead.
+func (c *Counter) isIgnoredTrace(root *spantable.Span) bool {
+	if len(c.policy.ignoredResources) == 0 {
 		return false
 	}
-	resource := c.text(root.Resource)
+	resource := c.validText(root.Resource)
 	if len(resource) == 0 {
-		k := span.Key{Operation: c.clone(root.Name)}
-		k.Normalize("")
+		k := span.Key{Operation: c.cloneText(root.Name)}
+		k.Normalize("") // copies the normalized operation to the resource
 		resource = []byte(k.Resource)
 	}
-	return c.policy.ignores(resource)
+	return c.policy.ignoresResource(resource)
 }
 
-// add appends a snapshot of the selected span, whose index in the table is number, to the batch of
-// its trace.
-func (c *Counter) add(number uint32, topLevel bool) {
-	s := &c.table.Spans[number]
+// addSnapshot adds the current span to the batch of its trace. index is the index of the span in the
+// table. addSnapshot fails the table if only the agent can count the span.
+func (c *Counter) addSnapshot(index uint32, isTopLevel bool) {
+	s := &c.table.Spans[index]
 	if s.HasUnknownType {
 		c.table.Fail(decode.ErrUnparsable)
 		return
 	}
-	c.made = c.made[:0]
-	flags := c.shared
+	c.scratch = c.scratch[:0]
+	flags := c.originFlags
 	if s.Status == spantable.StatusError {
 		flags |= span.Error
 	}
-	if topLevel {
+	if isTopLevel {
 		flags |= span.TopLevel
 	}
 	var fingerprint []byte
-	if c.isIgnored() {
+	if c.matchesIgnoreRule() {
 		flags |= span.Ignored
-	} else if fingerprint = c.fingerprintOf(s); len(fingerprint) == 0 {
-		c.label(s) // fails the table now if only the agent can read a tag
+	} else {
+		fingerprint = c.makeFingerprint(s)
+		if len(fingerprint) == 0 {
+			c.makeKey(s) // fails the table now if only the agent can read a tag
+		}
 	}
-	c.batches.Add(c.batch, fingerprint, span.Snapshot{
-		Duration: s.Duration, End: int64(s.Start + s.Duration), Weight: c.weight, Span: number, Flags: flags,
+	c.batches.Add(c.batchNumber, fingerprint, span.Snapshot{
+		Duration: s.Duration, End: int64(s.Start + s.Duration), Weight: c.weight, Span: index, Flags: flags,
 	})
 	if c.batches.FingerprintBytes() > c.table.Limits.DerivedBytes {
 		c.table.Fail(spantable.ErrTooMuch)
 	}
 }
 
-// Label returns the key of span number of the last body, see span.Labeller.
-func (c *Counter) Label(number uint32) *span.Key {
-	s := &c.table.Spans[number]
-	c.made = c.made[:0]
+// Label returns the key of the span with the given index in the table of the last body. The key is
+// valid until the next call. Label implements span.Labeller.
+func (c *Counter) Label(index uint32) *span.Key {
+	s := &c.table.Spans[index]
+	c.scratch = c.scratch[:0]
 	c.Select(c.table, s.First, s.Last)
-	return c.label(s)
+	return c.makeKey(s)
 }
 
-// keep adds the last counted span to kept. span is its index in the table.
-func (c *Counter) keep(span int) {
-	c.kept = append(c.kept, Kept{
-		Batch: int32(c.batch), At: int32(c.batches.Len(c.batch) - 1),
-		span: int32(span), group: int32(c.group),
+// recordKept records that sampling keeps the trace of the span that was added to a batch last. index
+// is the index of the span in the table.
+func (c *Counter) recordKept(index int) {
+	lastOfBatch := c.batches.Len(c.batchNumber) - 1
+	c.keptSpans = append(c.keptSpans, Kept{
+		Batch: int32(c.batchNumber), At: int32(lastOfBatch),
+		span: int32(index), group: int32(c.groupIndex),
 	})
 }
 
-// Kept returns the spans of the last body that sampling keeps, if the policy asks for trace IDs.
-// The result is valid until the next body. IDs must be called before the body is modified.
-func (c *Counter) Kept() []Kept { return c.kept }
+// Kept returns the counted spans of the last body whose traces sampling keeps. It returns nothing
+// unless the policy asks for trace IDs. The result is valid until the next body.
+func (c *Counter) Kept() []Kept { return c.keptSpans }
 
-// IDs returns the IDs of a span and its trace. traceHigh is 0 if the tracer did not send it.
+// IDs returns the IDs of a span and its trace. traceHigh is 0 if the tracer did not send the upper
+// half of the trace ID. The caller must not have modified the body.
 func (c *Counter) IDs(k Kept) (traceHigh, traceLow, span uint64) {
 	g := &c.table.Groups[k.group]
 	if !g.IsHighRead {
-		g.TraceHigh, g.IsHighRead = c.traceHigh(g), true
+		g.TraceHigh = c.readTraceHigh(g)
+		g.IsHighRead = true
 	}
 	return g.TraceHigh, g.TraceLow, c.table.Spans[k.span].ID
 }
@@ -373,14 +414,16 @@ func (c *Counter) IDs(k Kept) (traceHigh, traceLow, span uint64) {
 // ID in v0.4 to v0.7.
 const highDigits = 16
 
-// traceHigh returns the upper half of a trace ID, from the first span that has a valid tag for it.
-func (c *Counter) traceHigh(g *spantable.Group) uint64 {
-	for i := range c.table.SpansOf(g) {
-		tags := c.table.TagsOf(&c.table.SpansOf(g)[i])
+// readTraceHigh returns the upper half of a trace ID, which is a tag of one of its spans. It reads
+// the first valid tag, and returns 0 if there is none.
+func (c *Counter) readTraceHigh(g *spantable.Group) uint64 {
+	spans := c.table.SpansOf(g)
+	for i := range spans {
+		tags := c.table.TagsOf(&spans[i])
 		for j := range tags {
 			tag := &tags[j]
-			isText := tag.Value == spantable.IsText && tag.Text().Len == highDigits
-			if tag.Label != decode.LabelTraceHigh || !isText {
+			hasValidLength := tag.Value == spantable.IsText && tag.Text().Len == highDigits
+			if tag.Label != decode.LabelTraceHigh || !hasValidLength {
 				continue
 			}
 			if high, err := strconv.ParseUint(c.table.String(tag.Text()), 16, 64); err == nil {
@@ -402,14 +445,14 @@ const (
 // snapshot.
 const countingBytes = int(unsafe.Sizeof(agent.Link{})) + 8 + rules.SnapshotBytes
 
-// CounterBytes returns the maximum memory of a counter for bodies of the given length. traceIDs
-// reports whether the policy asks for trace IDs.
-func CounterBytes(body int, traceIDs bool) int {
+// CounterBytes returns the maximum memory of a counter for bodies of bodyLen bytes. traceIDs is true
+// if the policy asks for trace IDs.
+func CounterBytes(bodyLen int, traceIDs bool) int {
 	perSpan := countingBytes
 	if traceIDs {
 		perSpan += keptBytes
 	}
-	return decode.Bytes(body, perSpan) + anyCounter
+	return decode.Bytes(bodyLen, perSpan) + anyCounter
 }
 
 // IngestedBytes is the memory of CountIngested per span, in addition to the table. AnyCounter is

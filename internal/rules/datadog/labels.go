@@ -17,37 +17,37 @@ import (
 
 // labels numbers the tags that the rules of a policy ask for. It is immutable.
 type labels struct {
-	names     []string // name of each label
-	peers     []label  // peer tags, sorted by name
-	byBook    [rulebookCount]bookLabels
-	table     *spantable.Names // names for the decoder
-	ignorable []label          // tags that the rules of Labels.Ignore match
+	names        []string // name of each label
+	peers        []label  // peer tags, sorted by name
+	byRulebook   [rulebookCount]rulebookLabels
+	table        *spantable.Names // names for the decoder
+	ignoreLabels []label          // tags that the rules of Labels.Ignore match
 }
 
-// bookLabels contains the labels of one rulebook.
-type bookLabels struct {
-	inKey      [spantable.Kinds]spantable.LabelSet // for each kind of spans, the tags that affect the key
+// rulebookLabels contains the labels of one rulebook.
+type rulebookLabels struct {
+	keyLabels  [spantable.Kinds]spantable.LabelSet // for each kind of spans, the tags that affect the key
 	endpoints  []label                             // tags of the HTTP endpoint; nil if keys have no HTTP method and endpoint
 	additional []label
 	aliases    []labelAlias
 }
 
-// labelAlias is an alias, see rulebook, by label.
+// labelAlias is an alias of a rulebook, with labels instead of names.
 type labelAlias struct {
-	second, first label
-	kinds         spantable.KindSet
+	name, sentAs label
+	kinds        spantable.KindSet
 }
 
-// newLabels returns the labels for the fixed tags, the agent's peer tags, and the tags of the
-// tracers' rules. It reports false if they are too many, or if the agent asks for a peer tag that
-// it no longer keeps in a span's tags.
-func newLabels(peerTags []string, more Labels) (*labels, bool) {
+// newLabels assigns labels to the tags that all rules read, to the peer tags that the agent asks
+// for, and to the tags in config. It returns false if there are too many tags, or if a peer tag is
+// one that the agent does not read from the tags of spans.
+func newLabels(peerTags []string, config Labels) (*labels, bool) {
 	l := &labels{names: slices.Clone(fixedTags[:])}
 	copy(l.names, decode.TraceTags[:])
-	if !more.OfTracer {
+	if !config.OfTracer {
 		clear(l.names[labelHTTPMethod : labelHTTPRoute+1]) // the agent's rules read no HTTP tags
 	}
-	if !more.TraceIDs {
+	if !config.TraceIDs {
 		l.names[decode.LabelTraceHigh] = ""
 	}
 	peerTags = slices.Clone(peerTags)
@@ -59,34 +59,35 @@ func newLabels(peerTags []string, more Labels) (*labels, bool) {
 		case agent.TagKind, "env", "version", "component":
 			return nil, false
 		}
-		peer, ok := l.number(name)
+		peer, ok := l.labelOf(name)
 		if !ok {
 			return nil, false
 		}
 		l.peers = append(l.peers, peer)
 	}
-	for _, name := range more.Ignore.Attributes() {
-		tag, ok := l.number(name)
+	for _, name := range config.Ignore.AttributeNames() {
+		tag, ok := l.labelOf(name)
 		if !ok {
 			return nil, false
 		}
-		l.ignorable = append(l.ignorable, tag)
+		l.ignoreLabels = append(l.ignoreLabels, tag)
 	}
-	for id := range l.byBook {
-		if ok := id == int(ofAgent) || !more.OfTracer || l.addTracers(rulebookID(id), more); !ok {
+	for id := range rulebookCount {
+		isTracers := id != agentRules
+		if isTracers && config.OfTracer && !l.addTracerLabels(id, config) {
 			return nil, false
 		}
-		for k := range l.byBook[id].inKey {
-			l.byBook[id].inKey[k] = l.keyOf(rulebookID(id), spantable.Kind(k))
+		for k := range spantable.Kinds {
+			l.byRulebook[id].keyLabels[k] = l.labelsInKey(id, k)
 		}
 	}
 	l.table = spantable.NewNames(l.names)
 	return l, true
 }
 
-// number returns the label of a tag. A tag without a label gets the next one. It reports false if
-// there are too many.
-func (l *labels) number(name string) (tag label, ok bool) {
+// labelOf returns the label of the tag with the given name, and assigns one if the tag has none yet.
+// It returns false if all labels are used.
+func (l *labels) labelOf(name string) (tag label, ok bool) {
 	if i := slices.Index(l.names, name); i > int(spantable.Other) {
 		return label(i), true
 	}
@@ -97,52 +98,55 @@ func (l *labels) number(name string) (tag label, ok bool) {
 	return label(len(l.names) - 1), true
 }
 
-// addTracers adds the labels that a rulebook has in addition to the agent's. It reports false if
-// there are too many.
-func (l *labels) addTracers(id rulebookID, more Labels) bool {
-	book, own := &rulebooks[id], &l.byBook[id]
-	if !book.needsRenaming || more.RenamesResources {
-		own.endpoints = book.endpoints
+// addTracerLabels assigns labels to the tags that the rules of a tracer read in addition to those of
+// the agent. It returns false if all labels are used.
+func (l *labels) addTracerLabels(id rulebookID, config Labels) bool {
+	book, bookLabels := &rulebooks[id], &l.byRulebook[id]
+	if !book.needsRenaming || config.RenamesResources {
+		bookLabels.endpoints = book.endpoints
 	}
-	names := slices.Clone(more.AdditionalTags)
+	names := slices.Clone(config.AdditionalTags)
 	if book.sortsTags {
 		slices.Sort(names)
 	}
 	for _, name := range names[:min(book.additional, len(names))] {
-		tag, ok := l.number(name)
+		tag, ok := l.labelOf(name)
 		if !ok {
 			return false
 		}
-		own.additional = append(own.additional, tag)
+		bookLabels.additional = append(bookLabels.additional, tag)
 	}
 	for _, a := range book.peers.aliases {
-		second := slices.Index(l.names, a.second)
-		if second < 0 {
-			continue // no rule asks for the tag
+		tag := slices.Index(l.names, a.name)
+		if tag < 0 {
+			continue // no rule reads the tag
 		}
-		first, ok := l.number(a.first)
+		sentAs, ok := l.labelOf(a.sentAs)
 		if !ok {
 			return false
 		}
-		own.aliases = append(own.aliases, labelAlias{label(second), first, a.kinds})
+		bookLabels.aliases = append(bookLabels.aliases, labelAlias{label(tag), sentAs, a.kinds})
 	}
 	return true
 }
 
-// keyOf returns the labels of the tags that affect the key of a span of kind k by a rulebook.
-func (l *labels) keyOf(id rulebookID, k spantable.Kind) spantable.LabelSet {
-	book, own := &rulebooks[id], &l.byBook[id]
+// labelsInKey returns the labels of all tags that can affect the key of a span of kind k, if the
+// rules with the given ID apply.
+func (l *labels) labelsInKey(id rulebookID, k spantable.Kind) spantable.LabelSet {
+	book, bookLabels := &rulebooks[id], &l.byRulebook[id]
 	all := []label{
 		labelHTTPStatus, labelOTelHTTPStatus, labelRPCSystemName, labelRPCSystem, labelServiceSource,
 	}
-	all = append(append(append(all, book.status.grpc...), own.additional...), own.endpoints...)
-	if own.endpoints != nil {
+	all = append(all, book.status.grpc...)
+	all = append(all, bookLabels.additional...)
+	if bookLabels.endpoints != nil {
+		all = append(all, bookLabels.endpoints...)
 		all = append(all, labelHTTPMethod)
 	}
-	for _, a := range own.aliases {
-		all = append(all, a.first)
+	for _, a := range bookLabels.aliases {
+		all = append(all, a.sentAs)
 	}
-	if !book.normalizing {
+	if !book.followsAgent {
 		all = append(all, decode.LabelKind)
 	}
 	if book.peers.kinds.Has(k) {
@@ -213,7 +217,7 @@ type Labels struct {
 	TraceIDs bool
 }
 
-// Check validates l. The error names everything that is invalid.
+// Check returns an error that names all invalid additional tags, or nil if all are valid.
 func (l *Labels) Check() (err error) {
 	for _, name := range l.AdditionalTags {
 		if name == "" || len(name) > span.MaxLabel || strings.Contains(name, ":") {
@@ -226,23 +230,30 @@ func (l *Labels) Check() (err error) {
 
 // Policy defines which spans are counted, and under which labels.
 type Policy struct {
-	id       rules.PolicyID
-	labels   *labels
-	ignored  *ignore.List      // rules for spans that are not counted because of their tags
-	kinds    spantable.KindSet // kinds of spans that are always counted
-	ignore   []*regexp.Regexp  // a trace is not counted if its root's resource matches
-	ofTracer bool
-	traceIDs bool // Counter.Kept is enabled
+	id               rules.PolicyID
+	labels           *labels
+	ignoreRules      *ignore.List      // rules for spans that are not counted because of their tags
+	countedKinds     spantable.KindSet // kinds of spans that are always counted
+	ignoredResources []*regexp.Regexp  // a trace is not counted if its root's resource matches
+	ofTracer         bool
+	traceIDs         bool // Counter.Kept is enabled
 }
 
-// NewPolicy returns the policy for the features of an agent. It reports false if the agent asks for
-// a feature that only the agent implements; traces must then be left to the agent.
-func NewPolicy(peerTags, spanKinds, ignoreResources []string, more Labels) (*Policy, bool) {
-	l, ok := newLabels(peerTags, more)
-	p := &Policy{id: rules.NewPolicyID(), labels: l, ignored: more.Ignore, ofTracer: more.OfTracer, traceIDs: more.TraceIDs}
+// NewPolicy returns the policy for an agent that asks for the given peer tags and span kinds, and
+// ignores traces by the given regular expressions for resources. It returns false if the daemon
+// cannot count spans as the agent does, so that the agent must count them.
+func NewPolicy(peerTags, spanKinds, ignoreResources []string, config Labels) (p *Policy, ok bool) {
+	l, ok := newLabels(peerTags, config)
+	if !ok {
+		return nil, false
+	}
+	p = &Policy{
+		id: rules.NewPolicyID(), labels: l, ignoreRules: config.Ignore,
+		ofTracer: config.OfTracer, traceIDs: config.TraceIDs,
+	}
 	for k := range spantable.Kinds {
 		if k != spantable.KindOther && slices.Contains(spanKinds, k.String()) {
-			p.kinds |= spantable.KindsOf(k)
+			p.countedKinds |= spantable.KindsOf(k)
 		}
 	}
 	for _, text := range ignoreResources {
@@ -250,9 +261,9 @@ func NewPolicy(peerTags, spanKinds, ignoreResources []string, more Labels) (*Pol
 		if err != nil {
 			return nil, false
 		}
-		p.ignore = append(p.ignore, r)
+		p.ignoredResources = append(p.ignoredResources, r)
 	}
-	return p, ok
+	return p, true
 }
 
 // Tags returns the names of all tags that rules ask for. Other tags do not affect how a span is
@@ -265,6 +276,6 @@ func (p *Policy) Tags() []string {
 func (p *Policy) Names() *spantable.Names { return p.labels.table }
 
 // ignores reports whether the agent ignores a trace because of its root's resource.
-func (p *Policy) ignores(resource []byte) bool {
-	return slices.ContainsFunc(p.ignore, func(r *regexp.Regexp) bool { return r.Match(resource) })
+func (p *Policy) ignoresResource(resource []byte) bool {
+	return slices.ContainsFunc(p.ignoredResources, func(r *regexp.Regexp) bool { return r.Match(resource) })
 }

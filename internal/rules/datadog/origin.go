@@ -9,69 +9,74 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// Origin returns the origin of the last body. headers is the origin in the request's headers; the
-// fields that distinguish the agent's statistics payloads are replaced by those of the trace
-// payload. The base service is not set, because it differs between batches.
+// Origin returns the origin of the last body. It takes the environment, version, host, commit and
+// process tags from the body, and all other fields from headers unless the body has them too. It
+// does not set the service, because each batch has its own.
 func (c *Counter) Origin(headers span.Origin) span.Origin {
-	s, o := &c.table.Senders[0], headers
-	o.Env, o.Version, o.Host = c.env(s.Env), c.clone(s.Version), c.clone(s.Host)
-	o.GitCommitSHA = c.clone(s.Commit)
+	s := &c.table.Senders[0]
+	o := headers
+	o.Env, o.Version, o.Host = c.env(s.Env), c.cloneText(s.Version), c.cloneText(s.Host)
+	o.GitCommitSHA = c.cloneText(s.Commit)
 	o.ProcessTags = c.processTags(headers.ProcessTags)
-	if format := c.decoder.Format(); format == decode.FormatV07 || format == decode.FormatV1 {
-		o.Lang = c.clone(s.Lang)
+	format := c.decoder.Format()
+	bodyDescribesTracer := format == decode.FormatV07 || format == decode.FormatV1
+	if bodyDescribesTracer {
+		o.Lang = c.cloneText(s.Lang)
 		if s.LangVersion.Len > 0 {
-			o.LangVersion = c.clone(s.LangVersion)
+			o.LangVersion = c.cloneText(s.LangVersion)
 		}
 		if s.TracerVersion.Len > 0 {
-			o.TracerVersion = c.clone(s.TracerVersion)
+			o.TracerVersion = c.cloneText(s.TracerVersion)
 		}
 		if s.Container.Len > 0 {
-			o.ContainerID, o.EntityID = c.clone(s.Container), ""
+			o.ContainerID = c.cloneText(s.Container)
+			o.EntityID = ""
 		}
 	}
-	if c.book.statsLang != "" {
-		o.Lang = c.book.statsLang
+	if c.rulebook.statsLang != "" {
+		o.Lang = c.rulebook.statsLang
 	}
 	return o
 }
 
-// env returns the environment of a sender. If its normalized form is empty, env returns an empty
-// string, because the agent then uses its own environment: it normalizes the environment of traces
-// before it tests whether it is empty.
+// env returns a copy of an environment, or an empty string if it has no character that is valid in
+// a tag value. The agent replaces such an environment by its own, as it does with an empty one.
 func (c *Counter) env(text spantable.Text) string {
-	env := c.clone(text)
+	env := c.cloneText(text)
 	if !rules.IsTagValue([]byte(env)) && len(rules.AppendTagValue(nil, env)) == 0 {
 		return ""
 	}
 	return env
 }
 
-// processTags returns the process tags of the payload, otherwise those of its first span, otherwise
-// those of the request's headers.
+// processTags returns the process tags of the body. If the body itself has none, it returns those
+// of the first span, and otherwise header, those of the request's headers.
 func (c *Counter) processTags(header string) string {
 	if s := &c.table.Senders[0]; s.HasProcessTags {
-		return c.clone(s.ProcessTags)
+		return c.cloneText(s.ProcessTags)
 	}
 	if len(c.table.Spans) > 0 {
 		for _, t := range c.table.TagsOf(&c.table.Spans[0]) {
 			if t.Label == decode.LabelProcessTags && t.Value == spantable.IsText {
-				return c.clone(t.Text())
+				return c.cloneText(t.Text())
 			}
 		}
 	}
 	return header
 }
 
-// eachSender iterates over the origins of the senders of an OTLP request. The origins stay valid.
-func (c *Counter) eachSender(yield func(span.Origin) bool) {
+// eachSenderOrigin iterates over the origins of the senders of an OTLP request. The origins are
+// copies, which remain valid after the request.
+func (c *Counter) eachSenderOrigin(yield func(span.Origin) bool) {
 	for i := range c.table.Senders {
 		s := &c.table.Senders[i]
 		o := span.Origin{
-			Env: c.env(s.Env), Version: c.clone(s.Version), Host: c.clone(s.Host),
-			Lang: c.clone(s.Lang), TracerVersion: c.clone(s.TracerVersion),
-			ContainerID: c.clone(s.Container), GitCommitSHA: c.clone(s.Commit),
+			Env: c.env(s.Env), Version: c.cloneText(s.Version), Host: c.cloneText(s.Host),
+			Lang: c.cloneText(s.Lang), TracerVersion: c.cloneText(s.TracerVersion),
+			ContainerID: c.cloneText(s.Container), GitCommitSHA: c.cloneText(s.Commit),
 		}
-		if o.Normalize(); !yield(o) {
+		o.Normalize()
+		if !yield(o) {
 			return
 		}
 	}
@@ -80,38 +85,40 @@ func (c *Counter) eachSender(yield func(span.Origin) bool) {
 // serviceNames caches normalized service names, so that normalizing a name again allocates nothing.
 type serviceNames struct {
 	lang  string
-	known map[string]string // normalized name by name
+	cache map[string]string // normalized names by name
 }
 
 // maxNames is the maximum number of cached names. Further names are normalized at each use.
 const maxNames = 1024
 
-// reset prepares for a body of the given language. It clears the cache if the language changes,
-// because the default name of a service contains the language.
+// reset sets the language of the tracer that sent the next body. It clears the cache if the
+// language changes, because the default name of a service contains the language.
 func (n *serviceNames) reset(lang string) {
-	if n.known == nil || n.lang != lang {
-		n.lang, n.known = lang, map[string]string{}
+	if n.cache == nil || n.lang != lang {
+		n.lang = lang
+		n.cache = map[string]string{}
 	}
 }
 
-// service returns the service name as the agent normalizes it. The result is valid as long as raw.
-func (n *serviceNames) service(raw []byte) string {
-	if span.IsServiceName(spantable.View(raw)) {
-		return spantable.View(raw)
+// normalize returns the name of a service as the agent normalizes it. The result is valid as long
+// as name, because it can share its memory.
+func (n *serviceNames) normalize(name []byte) string {
+	if span.IsServiceName(spantable.View(name)) {
+		return spantable.View(name)
 	}
-	if name, ok := n.known[string(raw)]; ok {
-		return name
+	if normalized, isCached := n.cache[string(name)]; isCached {
+		return normalized
 	}
-	name := span.ServiceName(spantable.View(raw), n.lang)
-	if len(n.known) < maxNames && len(raw) <= span.MaxOriginField {
-		name = strings.Clone(name) // name may be a part of raw
-		n.known[string(raw)] = name
+	normalized := span.ServiceName(spantable.View(name), n.lang)
+	if len(n.cache) < maxNames && len(name) <= span.MaxOriginField {
+		normalized = strings.Clone(normalized)
+		n.cache[string(name)] = normalized
 	}
-	return name
+	return normalized
 }
 
-// peer returns the name of a peer's or a base service as the agent normalizes it.
-func (n *serviceNames) peer(raw []byte) string {
+// normalizePeer returns the name of a peer service or base service as the agent normalizes it.
+func (n *serviceNames) normalizePeer(raw []byte) string {
 	if len(raw) == 0 || span.IsServiceName(spantable.View(raw)) {
 		return spantable.View(raw)
 	}

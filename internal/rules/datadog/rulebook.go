@@ -19,16 +19,16 @@ type rulebook struct {
 
 // counting defines which spans count, in addition to top-level and measured ones.
 type counting struct {
-	counts        spantable.KindSet        // kinds that count if the agent asks for them
-	nonzeroOnly   bool                     // spans with a duration of 0 do not count
-	honorsIgnored bool                     // traces that the agent ignores because of the root's resource do not count
-	weighs        bool                     // the sample rate of the trace determines the weight
-	isSynthetic   func(origin string) bool // reports whether an origin is a synthetic test
+	counts                 spantable.KindSet        // kinds that count if the agent asks for them
+	nonzeroOnly            bool                     // spans with a duration of 0 do not count
+	honorsIgnoredResources bool                     // traces that the agent ignores because of the root's resource do not count
+	usesSampleRate         bool                     // the sample rate of the trace determines the weight
+	isSynthetic            func(origin string) bool // reports whether an origin is a synthetic test
 }
 
 // labelling defines the labels of counted spans.
 type labelling struct {
-	normalizing    bool    // the agent's rules: labels are read after the normalization in its receiver
+	followsAgent   bool    // the agent's rules: labels are read after the normalization in its receiver
 	foldsKind      bool    // the case of a span kind is ignored
 	omitsTraceRoot bool    // keys do not show whether a span is the root of its trace
 	noMainService  bool    // payloads do not contain the service of the process
@@ -49,11 +49,10 @@ type peerRules struct {
 	aliases    []alias           // peer and additional tags that are sent under another name
 }
 
-// alias is a tag that a tracer knows under the name second, but sends under the name first, on
-// spans of some kinds.
+// alias is a tag that a tracer sends under another name, on spans of some kinds.
 type alias struct {
-	second, first string
-	kinds         spantable.KindSet
+	name, sentAs string
+	kinds        spantable.KindSet
 }
 
 // statusRules defines which tags the status of a call is read from.
@@ -70,11 +69,11 @@ type statusRules struct {
 type rulebookID uint8
 
 const (
-	ofAgent rulebookID = iota
-	ofGo
-	ofPython
-	ofNode
-	ofJava
+	agentRules rulebookID = iota
+	goRules
+	pythonRules
+	nodeRules
+	javaRules
 	rulebookCount
 )
 
@@ -97,24 +96,24 @@ func isSyntheticsOnly(origin string) bool { return origin == "synthetics" }
 
 // rulebooks contains all rulebooks, by ID.
 var rulebooks = [rulebookCount]rulebook{
-	ofAgent: {
+	agentRules: {
 		counting: counting{
-			counts: everyKind, honorsIgnored: true, weighs: true, isSynthetic: agent.Synthetics,
+			counts: everyKind, honorsIgnoredResources: true, usesSampleRate: true, isSynthetic: agent.Synthetics,
 		},
-		labelling: labelling{normalizing: true},
+		labelling: labelling{followsAgent: true},
 		peers:     peerRules{kinds: peerKinds, base: internal},
 		status:    statusRules{grpc: grpcLabels, otel: true},
 	},
-	ofGo: {
+	goRules: {
 		lang:      "go",
-		counting:  counting{counts: everyKind, honorsIgnored: true, isSynthetic: agent.Synthetics},
+		counting:  counting{counts: everyKind, honorsIgnoredResources: true, isSynthetic: agent.Synthetics},
 		labelling: labelling{foldsKind: true, endpoints: []label{labelHTTPEndpoint}, additional: 6},
 		peers:     peerRules{kinds: peerKinds, base: internal | unknown, textOnly: true},
 		status:    statusRules{grpc: grpcLabels, otel: true},
 	},
-	ofPython: {
+	pythonRules: {
 		lang:     "python",
-		counting: counting{counts: everyKind, honorsIgnored: true, isSynthetic: agent.Synthetics},
+		counting: counting{counts: everyKind, honorsIgnoredResources: true, isSynthetic: agent.Synthetics},
 		labelling: labelling{
 			foldsKind: true, endpoints: []label{labelHTTPEndpoint, labelHTTPRoute}, emptyEndpoint: true,
 			additional: 4, sortsTags: true,
@@ -122,7 +121,7 @@ var rulebooks = [rulebookCount]rulebook{
 		peers:  peerRules{kinds: peerKinds, base: everyKind &^ peerKinds, baseAlways: true, textOnly: true},
 		status: statusRules{grpc: grpcLabels[:4], textFirst: true, digitsOnly: true},
 	},
-	ofNode: {
+	nodeRules: {
 		lang: "nodejs", statsLang: "javascript",
 		counting: counting{isSynthetic: isSyntheticsOnly},
 		labelling: labelling{
@@ -133,7 +132,7 @@ var rulebooks = [rulebookCount]rulebook{
 			anySystem: true,
 		},
 	},
-	ofJava: {
+	javaRules: {
 		lang:     "java",
 		counting: counting{counts: everyKind, nonzeroOnly: true, isSynthetic: isSyntheticsOnly},
 		labelling: labelling{
@@ -148,13 +147,13 @@ var rulebooks = [rulebookCount]rulebook{
 	},
 }
 
-// rulebookOf returns the rulebook of the tracer for a language. For an unknown language it is the
-// agent's.
+// rulebookOf returns the ID of the rules that the tracer for a language uses. It returns agentRules
+// if the language is unknown.
 func rulebookOf(lang string) rulebookID {
-	for id := ofAgent + 1; id < rulebookCount; id++ {
+	for id := agentRules + 1; id < rulebookCount; id++ {
 		if rulebooks[id].lang == lang {
 			return id
 		}
 	}
-	return ofAgent
+	return agentRules
 }

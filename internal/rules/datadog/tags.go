@@ -10,98 +10,107 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// tags reads the tags of the selected span by the rules of a rulebook.
+// tags reads the tags of the current span by the rules of a rulebook.
 type tags struct {
 	spantable.Selected
-	table *spantable.Table
-	book  *rulebook
-	made  []byte // texts that differ from the body, or are not in it
+	table    *spantable.Table
+	rulebook *rulebook
+	scratch  []byte // texts that differ from the body, or are not in it
 }
 
-// tag returns a tag of the selected span, or nil.
-func (r *tags) tag(l label) *spantable.Tag { return r.Tag(r.table, l) }
+// findTag returns a tag of the current span, or nil.
+func (r *tags) findTag(l label) *spantable.Tag { return r.Tag(r.table, l) }
 
-// text returns a text as valid UTF-8. Like the agent, it replaces invalid bytes.
-func (r *tags) text(t spantable.Text) []byte {
+// validText returns the bytes of a text as valid UTF-8. Like the agent, it replaces each invalid byte
+// by U+FFFD. The result is valid until the next span, and must not be modified.
+func (r *tags) validText(t spantable.Text) []byte {
 	raw := r.table.Bytes(t)
 	r.table.Charge(t.Len)
 	if utf8.Valid(raw) {
 		return raw
 	}
-	start := len(r.made)
+	start := len(r.scratch)
 	for _, char := range spantable.View(raw) {
-		r.made = utf8.AppendRune(r.made, char)
+		r.scratch = utf8.AppendRune(r.scratch, char)
 	}
-	if len(r.made) > r.table.Limits.DerivedBytes {
+	if len(r.scratch) > r.table.Limits.DerivedBytes {
 		r.table.Fail(spantable.ErrTooMuch)
 	}
-	return r.made[start:]
+	return r.scratch[start:]
 }
 
-// clone returns a copy of a text.
-func (r *tags) clone(t spantable.Text) string { return string(r.text(t)) }
+// cloneText returns a copy of a text as valid UTF-8.
+func (r *tags) cloneText(t spantable.Text) string { return string(r.validText(t)) }
 
-// view returns a text that is valid until the next body.
-func (r *tags) view(t spantable.Text) string { return spantable.View(r.text(t)) }
+// viewText returns a text as valid UTF-8. The result is valid until the next span.
+func (r *tags) viewText(t spantable.Text) string { return spantable.View(r.validText(t)) }
 
-// plain returns the value of a tag that is text, otherwise an empty string.
-func (r *tags) plain(l label) string {
-	if t := r.tag(l); t != nil && t.Value == spantable.IsText {
-		return r.view(t.Text())
+// textValue returns the value of a tag of the current span. It returns an empty string if there is no
+// such tag, or if the value is not a text.
+func (r *tags) textValue(l label) string {
+	if t := r.findTag(l); t != nil && t.Value == spantable.IsText {
+		return r.viewText(t.Text())
 	}
 	return ""
 }
 
-// formatted returns the value of a tag as text. It formats other types like the agent.
-func (r *tags) formatted(l label) string {
-	t := r.tag(l)
+// formatValue returns the value of a tag of the current span as text. It formats numbers and booleans
+// like the agent, and fails the table if the value is a list or a map. It returns an empty string if
+// there is no such tag.
+func (r *tags) formatValue(l label) string {
+	t := r.findTag(l)
 	if t == nil {
 		return ""
 	}
-	start := len(r.made)
+	start := len(r.scratch)
 	switch t.Value {
 	case spantable.IsText:
-		return r.view(t.Text())
+		return r.viewText(t.Text())
 	case spantable.IsNumber:
-		r.made = strconv.AppendFloat(r.made, math.Float64frombits(t.Bits), 'f', -1, 64)
+		r.scratch = strconv.AppendFloat(r.scratch, math.Float64frombits(t.Bits), 'f', -1, 64)
 	case spantable.IsInteger:
-		r.made = strconv.AppendInt(r.made, int64(t.Bits), 10)
+		r.scratch = strconv.AppendInt(r.scratch, int64(t.Bits), 10)
 	case spantable.IsBool:
-		r.made = strconv.AppendBool(r.made, t.Bits == 1)
+		r.scratch = strconv.AppendBool(r.scratch, t.Bits == 1)
 	case spantable.IsBytes:
 		return r.table.String(t.Text())
 	default:
 		r.table.Fail(decode.ErrUnparsable) // only the agent can convert a nested value
 	}
-	return spantable.View(r.made[start:])
+	return spantable.View(r.scratch[start:])
 }
 
-// number returns the value of a tag as a number. By the agent's rules, text is parsed.
-func (r *tags) number(l label) (float64, bool) {
-	t := r.tag(l)
+// numberValue returns the value of a tag of the current span as a number. By the agent's rules, it
+// parses a text. ok is false if there is no such tag, or if the value is not a number.
+func (r *tags) numberValue(l label) (n float64, ok bool) {
+	t := r.findTag(l)
 	switch {
 	case t == nil:
 		return 0, false
 	case t.Value != spantable.IsText:
 		return t.Float()
-	case !r.book.normalizing:
+	case !r.rulebook.followsAgent:
 		return 0, false
 	}
-	if s := r.table.Bytes(t.Text()); len(s) > 0 && s[0] <= '9' || len(s) > 2 { // "1", "-1", ".5", "inf"
-		f, err := strconv.ParseFloat(spantable.View(s), 64)
-		return f, err == nil
+	text := r.table.String(t.Text())
+	beginsLikeNumber := len(text) > 0 && text[0] <= '9' // a digit, a sign or a point
+	canBeInfinity := len(text) > len("in")
+	if !beginsLikeNumber && !canBeInfinity {
+		return 0, false // without the allocation of an error
 	}
-	return 0, false
+	n, err := strconv.ParseFloat(text, 64)
+	return n, err == nil
 }
 
 // isOne reports whether the value of a tag is 1.
 func (r *tags) isOne(l label) bool {
-	n, ok := r.number(l)
+	n, ok := r.numberValue(l)
 	return ok && n == 1
 }
 
-// integer returns the value of a tag as an integer. Like the agent, it does not parse text.
-func integer(t *spantable.Tag) (int64, bool) {
+// integerValue returns the value of a tag as an integer. ok is false if the value is not an integer,
+// or a number without a fraction. Like the agent, integerValue does not parse texts.
+func integerValue(t *spantable.Tag) (n int64, ok bool) {
 	switch t.Value {
 	case spantable.IsInteger:
 		return int64(t.Bits), true
@@ -111,9 +120,11 @@ func integer(t *spantable.Tag) (int64, bool) {
 	return 0, false
 }
 
-// joined returns a tag as name:value.
-func (r *tags) joined(name, value string) string {
-	start := len(r.made)
-	r.made = append(append(append(r.made, name...), ':'), value...)
-	return spantable.View(r.made[start:])
+// joinTag returns name:value. The result is valid until the next span.
+func (r *tags) joinTag(name, value string) string {
+	start := len(r.scratch)
+	r.scratch = append(r.scratch, name...)
+	r.scratch = append(r.scratch, ':')
+	r.scratch = append(r.scratch, value...)
+	return spantable.View(r.scratch[start:])
 }

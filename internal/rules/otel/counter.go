@@ -60,7 +60,7 @@ func (c *Counter) CountBy(decode Decode, body []byte, policy *Policy) error {
 	if err := decode(r, body, policy.names, policy.resourceNames); err != nil {
 		return err //nolint:wrapcheck // the decoder's error is complete
 	}
-	c.places = c.origins.Place(c.places[:0], c.senders)
+	c.places = c.origins.AssignOrigins(c.places[:0], c.senders)
 	placed := 0
 	for i := range r.Resources {
 		res := &r.Resources[i]
@@ -94,8 +94,8 @@ func (c *Counter) senders(yield func(span.Origin) bool) {
 func (c *Counter) countResource(res *otlp.Resource, place rules.Place) {
 	r := &c.keys.request
 	number := int(place.Number)
-	batch, _ := c.batches.Of(rules.Origin{Number: number})
-	service := c.origins.Of(number).Service
+	batch, _ := c.batches.FindOrAdd(rules.Origin{Number: number})
+	service := c.origins.Get(number).Service
 	if number == rules.Common {
 		service = origin(r, res, nil).Service
 	}
@@ -196,7 +196,7 @@ func (c *Counter) Request() *otlp.Request { return &c.keys.request }
 // next Count.
 func (c *Counter) Batches(yield func(span.Origin, *span.Batch) bool) {
 	for id, batch := range c.batches.All {
-		if !yield(c.origins.Of(id.Number), batch) {
+		if !yield(c.origins.Get(id.Number), batch) {
 			return
 		}
 	}

@@ -74,7 +74,7 @@ func (k *keys) isIgnored(s *spantable.Span, first, last uint32) bool {
 	}
 	k.selectSpan(s, first, last)
 	return slices.ContainsFunc(k.policy.ignorable, func(l spantable.Label) bool {
-		return k.policy.ignore.Attribute(k.policy.names.Name(l), k.text(l))
+		return k.policy.ignore.MatchesAttribute(k.policy.names.Name(l), k.text(l))
 	})
 }
 

@@ -98,7 +98,7 @@ func NewPolicy(l Labels) *Policy {
 			p.tags = append(p.tags, label)
 		}
 	}
-	for _, name := range l.Ignore.Attributes() {
+	for _, name := range l.Ignore.AttributeNames() {
 		p.ignorable = append(p.ignorable, labelOf(name))
 	}
 	for kind := range spantable.Kinds {

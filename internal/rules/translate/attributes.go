@@ -11,42 +11,46 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// spanAttributes reads the attributes of the selected span and its resource as texts and numbers.
+// spanAttributes reads the attributes of the current span and its resource as texts and numbers.
 type spanAttributes struct {
-	request       *otlp.Request
-	to            *spantable.Table   // new table; it shares the request's body, so texts of the request are valid in it
-	span          spantable.Selected // attributes of the selected span
-	resourceAttrs spantable.Selected // attributes of its resource
-	either        spantable.LabelSet // labels that the span or the resource has
-	scratch       []byte             // temporary texts of Value
+	request        *otlp.Request
+	output         *spantable.Table   // new table; it shares the request's body, so texts of the request are valid in it
+	span           spantable.Selected // attributes of the current span
+	resourceAttrs  spantable.Selected // attributes of its resource
+	spanOrResource spantable.LabelSet // labels that the span or the resource has
+	scratch        []byte             // temporary texts of Value
 }
 
-// selectResource selects a resource, and no span.
+// selectResource makes r the current resource, whose attributes the other methods read. There is no
+// current span until the next call of selectSpan.
 func (a *spanAttributes) selectResource(r *otlp.Resource) {
 	a.resourceAttrs.Set = spantable.LabelSet{}
 	a.resourceAttrs.AddMissing(&a.request.Table, r.FirstTag, r.LastTag)
-	a.span.Set, a.either = spantable.LabelSet{}, a.resourceAttrs.Set
+	a.span.Set, a.spanOrResource = spantable.LabelSet{}, a.resourceAttrs.Set
 }
 
-// selectSpan selects a span of the selected resource.
+// selectSpan makes s the current span, whose attributes the other methods read. It must belong to the
+// current resource.
 func (a *spanAttributes) selectSpan(s *spantable.Span) {
-	a.span.Set, a.scratch = spantable.LabelSet{}, a.scratch[:0]
+	a.span.Set = spantable.LabelSet{}
+	a.scratch = a.scratch[:0]
 	a.span.AddMissing(&a.request.Table, s.First, s.Last)
-	for i := range a.either {
-		a.either[i] = a.span.Set[i] | a.resourceAttrs.Set[i]
+	for i := range a.spanOrResource {
+		a.spanOrResource[i] = a.span.Set[i] | a.resourceAttrs.Set[i]
 	}
 }
 
-// text returns the text of an attribute of the span, or of its resource if the span has none. Empty
-// texts and values of other types are ignored.
-func (a *spanAttributes) text(l spantable.Label) spantable.Text {
-	if !a.either.Has(l) {
+// textOf returns the text of an attribute of the current span. If the span has no such text, or an
+// empty one, it returns that of the resource. Values of other types are ignored.
+func (a *spanAttributes) textOf(l spantable.Label) spantable.Text {
+	if !a.spanOrResource.Has(l) {
 		return spantable.Text{}
 	}
 	return a.findText(l)
 }
 
-// findText is the part of text that is not inlined.
+// findText does the same as textOf. It is a separate function so that the compiler can inline textOf,
+// which returns early for most attributes.
 func (a *spanAttributes) findText(l spantable.Label) spantable.Text {
 	for _, s := range [...]*spantable.Selected{&a.span, &a.resourceAttrs} {
 		if t := s.Tag(&a.request.Table, l); t != nil && t.Value == spantable.IsText && t.Text().Len > 0 {
@@ -56,17 +60,18 @@ func (a *spanAttributes) findText(l spantable.Label) spantable.Text {
 	return spantable.Text{}
 }
 
-// first returns the text of l, or of fallback if l has none, see text.
-func (a *spanAttributes) first(l, fallback spantable.Label) spantable.Text {
-	if text := a.text(l); text.Len > 0 {
+// textOfEither returns the text of the attribute l of the current span or its resource. If there is
+// none, it returns the text of the attribute fallback.
+func (a *spanAttributes) textOfEither(l, fallback spantable.Label) spantable.Text {
+	if text := a.textOf(l); text.Len > 0 {
 		return text
 	}
-	return a.text(fallback)
+	return a.textOf(fallback)
 }
 
-// integer returns the integer of an attribute of the span, or of its resource if the span has none.
-// Values of other types are ignored.
-func (a *spanAttributes) integer(l spantable.Label) (int64, bool) {
+// integerOf returns the integer value of an attribute of the current span. If the span has no such
+// integer, it returns that of the resource. ok is false if neither has one.
+func (a *spanAttributes) integerOf(l spantable.Label) (n int64, ok bool) {
 	for _, s := range [...]*spantable.Selected{&a.span, &a.resourceAttrs} {
 		if t := s.Tag(&a.request.Table, l); t != nil && t.Value == spantable.IsInteger {
 			return int64(t.Bits), true
@@ -75,20 +80,22 @@ func (a *spanAttributes) integer(l spantable.Label) (int64, bool) {
 	return 0, false
 }
 
-// resourceTag returns an attribute of the resource, of any type, normalized as a tag value.
-func (a *spanAttributes) resourceTag(l spantable.Label) spantable.Text {
+// resourceTagValue returns the value of an attribute of the current resource, normalized as a tag
+// value. The value may have any type. The result is empty if there is no such attribute.
+func (a *spanAttributes) resourceTagValue(l spantable.Label) spantable.Text {
 	t := a.resourceAttrs.Tag(&a.request.Table, l)
 	if t == nil {
 		return spantable.Text{}
 	}
-	return a.normal(a.asText(t))
+	return a.normalizeTagValue(a.formatValue(t))
 }
 
-// Value implements work.Span. It returns the text of an attribute, normalized as a tag value. The
-// HTTP method is not normalized, because package work only tests whether it is empty. The result is
-// valid until the next span.
+// Value returns the text of an attribute of the current span, normalized as a tag value. It does not
+// normalize the HTTP method, because callers only test whether it is empty. The result is valid
+// until the next span. Value implements work.Span.
 func (a *spanAttributes) Value(attribute work.Attribute) string {
-	text := a.to.Bytes(a.first(workAttributes[attribute][0], workAttributes[attribute][1]))
+	names := workAttributes[attribute]
+	text := a.output.Bytes(a.textOfEither(names.current, names.deprecated))
 	if attribute == work.HTTPMethod || rules.IsTagValue(text) {
 		return spantable.View(text)
 	}
@@ -97,75 +104,78 @@ func (a *spanAttributes) Value(attribute work.Attribute) string {
 	return spantable.View(a.scratch[start:])
 }
 
-// asText returns the value of an attribute, of any type, as text.
-func (a *spanAttributes) asText(t *spantable.Tag) spantable.Text {
+// formatValue returns the value of an attribute as text. It formats numbers and booleans.
+func (a *spanAttributes) formatValue(t *spantable.Tag) spantable.Text {
 	if t.Value == spantable.IsText {
 		return t.Text()
 	}
-	start := len(a.to.Derived)
-	a.to.Derived = a.request.AppendValue(a.to.Derived, t)
-	return a.to.DerivedSince(start)
+	start := len(a.output.Derived)
+	a.output.Derived = a.request.AppendValue(a.output.Derived, t)
+	return a.output.DerivedSince(start)
 }
 
-// normal returns text normalized as a tag value.
-func (a *spanAttributes) normal(text spantable.Text) spantable.Text {
-	if rules.IsTagValue(a.to.Bytes(text)) {
+// normalizeTagValue returns text as the agent normalizes the value of a tag. The result is a text in
+// the output.
+func (a *spanAttributes) normalizeTagValue(text spantable.Text) spantable.Text {
+	if rules.IsTagValue(a.output.Bytes(text)) {
 		return text
 	}
-	start := len(a.to.Derived)
-	a.to.Derived = rules.AppendTagValue(a.to.Derived, a.to.String(text))
-	return a.to.DerivedSince(start)
+	start := len(a.output.Derived)
+	a.output.Derived = rules.AppendTagValue(a.output.Derived, a.output.String(text))
+	return a.output.DerivedSince(start)
 }
 
 // join returns the concatenation of parts.
 func (a *spanAttributes) join(parts ...string) spantable.Text {
-	start := len(a.to.Derived)
+	start := len(a.output.Derived)
 	for _, part := range parts {
-		a.to.Derived = append(a.to.Derived, part...)
+		a.output.Derived = append(a.output.Derived, part...)
 	}
-	return a.to.DerivedSince(start)
+	return a.output.DerivedSince(start)
 }
 
-// decimal returns n as decimal text.
-func (a *spanAttributes) decimal(n int64) spantable.Text {
-	start := len(a.to.Derived)
-	a.to.Derived = strconv.AppendInt(a.to.Derived, n, 10)
-	return a.to.DerivedSince(start)
+// formatInteger returns n as decimal text.
+func (a *spanAttributes) formatInteger(n int64) spantable.Text {
+	start := len(a.output.Derived)
+	a.output.Derived = strconv.AppendInt(a.output.Derived, n, 10)
+	return a.output.DerivedSince(start)
 }
 
-// naming derives the names of the selected span.
+// naming derives the names of the current span.
 type naming struct{ spanAttributes }
 
-// names sets the resource, service, name and type of the selected span. Before that, s.Name must be
-// the name of the OTLP span.
-func (n *naming) names(s *spantable.Span) {
+// setNames sets the resource, service, name and type of s, the Datadog span that the current span
+// becomes. The caller must have set s.Name to the name of the OTLP span.
+func (n *naming) setNames(s *spantable.Span) {
 	s.Resource = n.resource(s)
 	s.Service = n.service()
 	s.Name = n.operation(s.Kind)
 	s.Type = n.workType(s.Kind)
 }
 
-// service returns the service, or the ingest's default.
+// service returns the service name of the current span, or the default that the agent uses.
 func (n *naming) service() spantable.Text {
-	if service := n.text(attrService); service.Len > 0 {
+	if service := n.textOf(attrService); service.Len > 0 {
 		return service
 	}
 	return n.join("otlpresourcenoservicename")
 }
 
-// operation returns the operation name: an explicit one, or the one that package work derives.
+// operation returns the operation of the current span: the value of its attribute operation.name, or
+// otherwise an operation that is derived from other attributes, such as http.server.request.
 func (n *naming) operation(kind spantable.Kind) spantable.Text {
-	if name := n.normal(n.text(attrOperation)); name.Len > 0 {
+	if name := n.normalizeTagValue(n.textOf(attrOperation)); name.Len > 0 {
 		return name
 	}
-	start := len(n.to.Derived)
-	n.to.Derived = work.AppendOperation(n.to.Derived, n, kind)
-	return n.to.DerivedSince(start)
+	start := len(n.output.Derived)
+	n.output.Derived = work.AppendOperation(n.output.Derived, n, kind)
+	return n.output.DerivedSince(start)
 }
 
-// workType returns the span type: an explicit one, or the one that package work derives.
+// workType returns the type of the current span: the value of its attribute span.type, or otherwise a
+// type that is derived from other attributes, such as web or sql.
 func (n *naming) workType(kind spantable.Kind) spantable.Text {
-	if name := n.text(attrType); name.Len > 0 {
+	if name := n.textOf(attrType); name.Len > 0 {
 		return name
 	}
 	return n.join(work.Type(n, kind))
@@ -174,64 +184,65 @@ func (n *naming) workType(kind spantable.Kind) spantable.Text {
 // maxResource is the length in bytes to which the ingest cuts a resource.
 const maxResource = 5000
 
-// resource returns the resource name, cut to maxResource.
+// resource returns the resource name of the current span, truncated to maxResource bytes.
 func (n *naming) resource(s *spantable.Span) spantable.Text {
 	name := n.fullResource(s)
 	name.Len = min(name.Len, maxResource)
 	return name
 }
 
-// fullResource returns the resource name: an explicit one, or the description of a request, message, call,
-// query or statement. Otherwise it is the name of the OTLP span.
+// fullResource returns the resource name of the current span: the value of its attribute
+// resource.name, or otherwise a description of its HTTP request, message, remote procedure call,
+// GraphQL query or SQL statement. If it has none of them, the result is s.Name.
 func (n *naming) fullResource(s *spantable.Span) spantable.Text {
-	if name := n.text(attrResource); name.Len > 0 {
+	if name := n.textOf(attrResource); name.Len > 0 {
 		return name
 	}
-	if method := n.first(attrHTTPMethod, attrOldHTTPMethod); method.Len > 0 {
-		if n.to.String(method) == "_OTHER" {
+	if method := n.textOfEither(attrHTTPMethod, attrOldHTTPMethod); method.Len > 0 {
+		if n.output.String(method) == "_OTHER" {
 			method = n.join("HTTP")
 		}
 		switch s.Kind {
 		case spantable.KindClient:
-			return n.joinNonEmpty(method, n.text(attrTemplate))
+			return n.joinNonEmpty(method, n.textOf(attrTemplate))
 		case spantable.KindServer:
-			return n.joinNonEmpty(method, n.text(attrRoute))
+			return n.joinNonEmpty(method, n.textOf(attrRoute))
 		}
 		return method
 	}
-	if operation := n.text(attrMessagingOperation); operation.Len > 0 {
-		return n.joinNonEmpty(operation, n.first(attrDestination, attrDestinationName))
+	if operation := n.textOf(attrMessagingOperation); operation.Len > 0 {
+		return n.joinNonEmpty(operation, n.textOfEither(attrDestination, attrDestinationName))
 	}
-	if method := n.text(attrRPCMethod); method.Len > 0 {
-		return n.joinNonEmpty(method, n.text(attrRPCService))
+	if method := n.textOf(attrRPCMethod); method.Len > 0 {
+		return n.joinNonEmpty(method, n.textOf(attrRPCService))
 	}
-	if query := n.text(attrGraphQLType); query.Len > 0 {
-		return n.joinNonEmpty(query, n.text(attrGraphQLName))
+	if query := n.textOf(attrGraphQLType); query.Len > 0 {
+		return n.joinNonEmpty(query, n.textOf(attrGraphQLName))
 	}
-	if n.first(attrDBSystem, attrOldDBSystem).Len > 0 {
-		if statement := n.first(attrStatement, attrQuery); statement.Len > 0 {
+	if n.textOfEither(attrDBSystem, attrOldDBSystem).Len > 0 {
+		if statement := n.textOfEither(attrStatement, attrQuery); statement.Len > 0 {
 			return statement
 		}
 	}
 	return s.Name
 }
 
-// joinNonEmpty returns text, followed by a space and suffix unless suffix is empty.
+// joinNonEmpty returns text, a space and suffix. It returns only text if suffix is empty.
 func (n *naming) joinNonEmpty(text, suffix spantable.Text) spantable.Text {
 	if suffix.Len == 0 {
 		return text
 	}
-	return n.join(n.to.String(text), " ", n.to.String(suffix))
+	return n.join(n.output.String(text), " ", n.output.String(suffix))
 }
 
-// sender returns the sender that the selected resource describes.
+// sender returns the process that the current resource describes.
 func (a *spanAttributes) sender() spantable.Sender {
 	return spantable.Sender{
-		Lang:          a.resourceTag(attrLanguage),
-		TracerVersion: a.join(span.OTLPVersion, a.to.String(a.resourceTag(attrSDKVersion))),
-		Container:     a.normal(a.text(attrContainer)),
+		Lang:          a.resourceTagValue(attrLanguage),
+		TracerVersion: a.join(span.OTLPVersion, a.output.String(a.resourceTagValue(attrSDKVersion))),
+		Container:     a.normalizeTagValue(a.textOf(attrContainer)),
 		Host:          a.host(),
-		Env:           a.normal(a.first(attrEnvironment, attrOldEnvironment)),
+		Env:           a.normalizeTagValue(a.textOfEither(attrEnvironment, attrOldEnvironment)),
 	}
 }
 
@@ -242,63 +253,68 @@ var hostless = map[string]bool{
 	"azure_container_apps": true, "azure.container_apps": true,
 }
 
-// local contains names that do not identify a host.
-var local = map[string]bool{
+// isLocalhost contains names that do not identify a host.
+var isLocalhost = map[string]bool{
 	"0.0.0.0": true, "127.0.0.1": true, "localhost": true, "localhost.localdomain": true,
 	"localhost6.localdomain6": true, "ip6-localhost": true,
 }
 
-// host returns the host name of the selected resource, as the ingest determines it. It is empty if
-// the agent uses its own host name.
+// host returns the host name of the current resource. It is empty if the resource has none that
+// identifies a host; then the agent uses its own host name.
 func (a *spanAttributes) host() spantable.Text {
-	if name := a.hostAttribute(); !local[a.to.String(name)] {
-		return name
+	name := a.hostAttribute()
+	if isLocalhost[a.output.String(name)] {
+		return spantable.Text{}
+	}
+	return name
+}
+
+// hostAttribute returns the host name from the attributes of the current resource. The order in which
+// it reads them is that of the agent.
+func (a *spanAttributes) hostAttribute() spantable.Text {
+	valueOf := func(l spantable.Label) string { return a.output.String(a.textOf(l)) }
+	has := a.resourceAttrs.Set.Has
+	provider := valueOf(attrCloud)
+	switch {
+	case hostless[valueOf(attrPlatform)]:
+		return spantable.Text{}
+	case has(attrHost):
+		return a.formatValue(a.resourceAttrs.Tag(&a.request.Table, attrHost)) // of any type
+	case has(attrDatadogHost):
+		return a.textOf(attrDatadogHost)
+	case valueOf(attrLaunchType) == "fargate":
+		return spantable.Text{}
+	case provider == "aws":
+		return a.firstOfResource(attrHostID)
+	case provider == "gcp":
+		return a.hostOfGCP()
+	case provider == "azure" || !has(attrNode):
+		return a.firstOfResource(attrHostID, attrHostName)
+	case has(attrCluster):
+		return a.join(valueOf(attrNode), "-", valueOf(attrCluster))
+	}
+	return a.textOf(attrNode)
+}
+
+// firstOfResource returns the text of the first of the given attributes that the current resource has.
+func (a *spanAttributes) firstOfResource(labels ...spantable.Label) spantable.Text {
+	for _, l := range labels {
+		if a.resourceAttrs.Set.Has(l) {
+			return a.textOf(l)
+		}
 	}
 	return spantable.Text{}
 }
 
-// hostAttribute returns the host name from the attributes of the selected resource, in the order of the
-// ingest.
-func (a *spanAttributes) hostAttribute() spantable.Text {
-	str := func(l spantable.Label) string { return a.to.String(a.text(l)) }
-	first := func(labels ...spantable.Label) spantable.Text {
-		for _, l := range labels {
-			if a.resourceAttrs.Set.Has(l) {
-				return a.text(l)
-			}
-		}
-		return spantable.Text{}
-	}
-	switch provider := str(attrCloud); {
-	case hostless[str(attrPlatform)]:
-		return spantable.Text{}
-	case a.resourceAttrs.Set.Has(attrHost):
-		return a.asText(a.resourceAttrs.Tag(&a.request.Table, attrHost)) // of any type
-	case a.resourceAttrs.Set.Has(attrDatadogHost):
-		return a.text(attrDatadogHost)
-	case str(attrLaunchType) == "fargate":
-		return spantable.Text{}
-	case provider == "aws":
-		return first(attrHostID)
-	case provider == "gcp":
-		return a.hostOfGCP()
-	case provider == "azure" || !a.resourceAttrs.Set.Has(attrNode):
-		return first(attrHostID, attrHostName)
-	case a.resourceAttrs.Set.Has(attrCluster):
-		return a.join(str(attrNode), "-", str(attrCluster))
-	}
-	return a.text(attrNode)
-}
-
-// hostOfGCP returns the host name of a GCP resource: the name of the machine, without its domain,
-// and the project.
+// hostOfGCP returns the host name of a resource in Google Cloud: the name of the machine without its
+// domain, a dot, and the project. It is empty if the resource does not have both attributes.
 func (a *spanAttributes) hostOfGCP() spantable.Text {
 	if !a.resourceAttrs.Set.Has(attrHostName) || !a.resourceAttrs.Set.Has(attrAccount) {
 		return spantable.Text{}
 	}
-	name := a.to.String(a.text(attrHostName))
+	name := a.output.String(a.textOf(attrHostName))
 	if strings.Count(name, ".") >= 3 {
 		name, _, _ = strings.Cut(name, ".")
 	}
-	return a.join(name, ".", a.to.String(a.text(attrAccount)))
+	return a.join(name, ".", a.output.String(a.textOf(attrAccount)))
 }

@@ -14,60 +14,65 @@ import (
 type spanBuilder struct {
 	*vocabulary
 	naming
-	tags collected // tags of the span that is being built
+	tags collectedTags // tags of the span that is being built
 	// Tags that the current resource and scope add to each of their spans; each label occurs once.
 	resourceTags, scopeTags []spantable.Tag
 	resourceFacts           traceFacts // environment and version of the current resource
 }
 
-// readResource sets resourceTags and resourceFacts from the attributes of the selected resource. If
-// several attributes become one tag, the first non-empty one counts.
-func (t *spanBuilder) readResource(tags []spantable.Tag) {
+// readResource converts attributes, those of the current resource, to the tags that every span of the
+// resource gets, and stores them in resourceTags. If several attributes become the same tag, the
+// first one that is not empty counts. It also reads the environment and the version.
+func (t *spanBuilder) readResource(attributes []spantable.Tag) {
 	t.tags.reset()
-	t.collect(tags, false)
+	t.collect(attributes, false)
 	t.resourceTags = t.tags.appendTexts(t.resourceTags[:0])
 	t.resourceFacts = traceFacts{
-		version: t.normal(t.text(attrVersion)), env: t.normal(t.first(attrEnvironment, attrOldEnvironment)),
+		version: t.normalizeTagValue(t.textOf(attrVersion)), env: t.normalizeTagValue(t.textOfEither(attrEnvironment, attrOldEnvironment)),
 	}
 }
 
-// readScope sets scopeTags from the attributes of a scope. The agent adds these tags to each span
-// of the scope, and they replace tags of the span with the same name. If an attribute occurs
+// readScope converts the attributes of a scope to the tags that every span of the scope gets, and
+// stores them in scopeTags. They replace tags of the span with the same name. If an attribute occurs
 // several times, the last one counts.
-func (t *spanBuilder) readScope(tags []spantable.Tag) {
+func (t *spanBuilder) readScope(attributes []spantable.Tag) {
 	t.tags.reset()
-	for i := range tags {
-		if l := t.plain[tags[i].Label]; t.isRead(&tags[i], l) {
-			t.tags.replaceText(l, t.asText(&tags[i]))
+	for i := range attributes {
+		attribute := &attributes[i]
+		l := t.scopeTargets[attribute.Label]
+		if t.isWanted(attribute, l) {
+			t.tags.replaceText(l, t.formatValue(attribute))
 		}
 	}
 	t.scopeTags = t.tags.appendTexts(t.scopeTags[:0])
 }
 
-// fill builds the span built from the OTLP span from. The resource and scope of the span must have
-// been read. state is the span's tracestate.
-func (t *spanBuilder) fill(built, from *spantable.Span, state []byte) {
-	built.ID, built.Parent, built.Start, built.Duration = from.ID, from.Parent, from.Start, from.Duration
-	built.Name, built.Kind = from.Name, from.Kind
-	if from.Status == spantable.StatusError {
-		built.Status = spantable.StatusError
+// build fills dst with the Datadog span that the OTLP span src becomes. state is the tracestate of the
+// span. The caller must have read the attributes of the resource and the scope of the span.
+func (t *spanBuilder) build(dst, src *spantable.Span, state []byte) {
+	dst.ID, dst.Parent = src.ID, src.Parent
+	dst.Start, dst.Duration = src.Start, src.Duration
+	dst.Name, dst.Kind = src.Name, src.Kind
+	if src.Status == spantable.StatusError {
+		dst.Status = spantable.StatusError
 	}
-	t.selectSpan(from)
-	t.names(built)
-	// If a tag has several sources, the first non-empty one counts: values that the ingest derives,
-	// the span's attributes, then the resource's. The scope's attributes replace all of them.
+	t.selectSpan(src)
+	t.setNames(dst)
+	// If a tag has several sources, the first one that is not empty counts: values that the agent
+	// derives, attributes of the span, then attributes of the resource. Attributes of the scope
+	// replace all of them.
 	t.tags.reset()
-	t.derive(state)
-	t.collect(t.request.TagsOf(from), true)
+	t.collectDerived(state)
+	t.collect(t.request.TagsOf(src), true)
 	facts := t.resourceFacts
 	if t.span.Set.Has(attrVersion) {
-		facts.version = t.normal(t.text(attrVersion))
+		facts.version = t.normalizeTagValue(t.textOf(attrVersion))
 	}
 	if t.span.Set.Has(attrEnvironment) || t.span.Set.Has(attrOldEnvironment) {
-		facts.env = t.normal(t.first(attrEnvironment, attrOldEnvironment))
+		facts.env = t.normalizeTagValue(t.textOfEither(attrEnvironment, attrOldEnvironment))
 	}
-	t.tags.makeText(t.version, facts.version)
-	t.tags.makeText(t.env, facts.env)
+	t.tags.setDerivedText(t.version, facts.version)
+	t.tags.setDerivedText(t.env, facts.env)
 	for i := range t.resourceTags {
 		t.tags.setText(t.resourceTags[i].Label, t.resourceTags[i].Text())
 	}
@@ -75,57 +80,60 @@ func (t *spanBuilder) fill(built, from *spantable.Span, state []byte) {
 		l, text := t.scopeTags[i].Label, t.scopeTags[i].Text()
 		t.tags.replaceText(l, text)
 		if l == t.kind {
-			built.Kind = kindNamed(t.to.String(text))
+			dst.Kind = kindNamed(t.output.String(text))
 		}
 	}
-	t.tags.makeText(t.dbName, t.text(attrNamespace))
-	t.tags.appendTo(t.to, built, &t.rules)
+	t.tags.setDerivedText(t.dbName, t.textOf(attrNamespace))
+	t.tags.appendTo(t.output, dst, &t.rules)
 }
 
-// collect collects the tags that attributes of a span or a resource become. hasNumbers reports
-// whether numbers stay numbers, as for a span; otherwise they become text.
-func (t *spanBuilder) collect(tags []spantable.Tag, hasNumbers bool) {
-	for i := range tags {
-		tag := &tags[i]
-		l := t.targets[tag.Label]
-		if !t.isRead(tag, l) {
+// collect collects the tags that the attributes of a span or a resource become. If keepsNumbers is
+// false, it converts numbers to text, as the agent does for attributes of a resource.
+func (t *spanBuilder) collect(attributes []spantable.Tag, keepsNumbers bool) {
+	for i := range attributes {
+		attribute := &attributes[i]
+		l := t.targets[attribute.Label]
+		if !t.isWanted(attribute, l) {
 			continue
 		}
-		n, isNumber := tag.Float()
-		if isNumber && tag.Value != spantable.IsBool && hasNumbers {
+		isNumber := attribute.Value == spantable.IsNumber || attribute.Value == spantable.IsInteger
+		if isNumber && keepsNumbers {
+			n, _ := attribute.Float()
 			t.tags.setNumber(l, n)
 		} else {
-			t.tags.setText(l, t.asText(tag))
+			t.tags.setText(l, t.formatValue(attribute))
 		}
 	}
 }
 
-// isRead reports whether a rule asks for target, the tag that an attribute becomes. If the
-// attribute is a list or a map, it fails the table instead, since only the agent can convert those
-// to a tag.
-func (t *spanBuilder) isRead(tag *spantable.Tag, target spantable.Label) bool {
-	if target != spantable.Other && tag.Value == spantable.IsNested {
-		t.to.Fail(otlp.ErrUnparsable)
+// isWanted reports whether a rule reads target, the tag that an attribute becomes. If the attribute
+// is a list or a map, isWanted fails the output and returns false, because only the agent can convert
+// such a value to a tag.
+func (t *spanBuilder) isWanted(attribute *spantable.Tag, target spantable.Label) bool {
+	if target == spantable.Other {
 		return false
 	}
-	return target != spantable.Other
+	if attribute.Value == spantable.IsNested {
+		t.output.Fail(otlp.ErrUnparsable)
+		return false
+	}
+	return true
 }
 
-// derive collects the tags that the ingest derives: HTTP and gRPC status, whether the span is
-// measured, and the sample rate. state is the span's tracestate.
-func (t *spanBuilder) derive(state []byte) {
+// collectDerived collects the tags that the agent derives from several attributes or from state, the
+// tracestate of the span: HTTP and gRPC status, whether the span is measured, and the sample rate.
+func (t *spanBuilder) collectDerived(state []byte) {
 	if code, ok := t.httpCode(); ok && code >= 0 {
 		t.tags.setNumber(t.httpStatus, float64(code))
 	}
-	t.tags.makeText(t.grpcStatus, t.grpcCode())
-	if n, ok := t.integer(attrMeasured); ok && n == 1 {
+	t.tags.setDerivedText(t.grpcStatus, t.grpcCode())
+	if n, ok := t.integerOf(attrMeasured); ok && n == 1 {
 		t.tags.setNumber(t.measured, 1)
 	}
 	tag := t.span.Tag(&t.request.Table, attrSampleRate)
-	if tag != nil && tag.Value != spantable.IsBool {
-		if n, ok := tag.Float(); ok {
-			t.tags.setNumber(t.rate, n)
-		}
+	if tag != nil && (tag.Value == spantable.IsNumber || tag.Value == spantable.IsInteger) {
+		rate, _ := tag.Float()
+		t.tags.setNumber(t.rate, rate)
 	}
 	if len(state) > 0 {
 		parsed := tracestate.Read(state)
@@ -135,43 +143,52 @@ func (t *spanBuilder) derive(state []byte) {
 	}
 }
 
-// httpCode returns the HTTP response status of the selected span.
+// httpCode returns the HTTP response status of the current span, from the older or the current
+// attribute. ok is false if neither is an integer, or a text that contains one.
 func (t *spanBuilder) httpCode() (code int64, ok bool) {
 	for _, l := range [...]spantable.Label{attrHTTPStatus, attrNewHTTPStatus} {
-		if !t.either.Has(l) {
+		if !t.spanOrResource.Has(l) {
 			continue
 		}
-		if code, ok = t.integer(l); ok {
+		if code, ok = t.integerOf(l); ok {
 			return code, true
 		}
-		if code, ok = rules.ParseStatus(t.to.String(t.text(l))); ok {
+		if code, ok = rules.ParseStatus(t.output.String(t.textOf(l))); ok {
 			return code, true
 		}
 	}
 	return 0, false
 }
 
-// grpcCode returns the gRPC status of the selected span, as it was sent.
+// grpcCode returns the gRPC status of the current span as text: a number, or a name as it was sent.
+// The result is empty if the span has none.
 func (t *spanBuilder) grpcCode() spantable.Text {
-	str := func(l spantable.Label) string { return t.to.String(t.text(l)) }
 	for l := attrGRPCStatus; l <= attrRPCStatus; l++ {
-		if !t.either.Has(l) {
+		if !t.spanOrResource.Has(l) {
 			continue
 		}
-		if l == attrRPCStatus && !rules.CallsGRPC(str(attrRPCSystemName), str(attrRPCSystem)) {
-			break
+		if l == attrRPCStatus && !t.callsGRPC() {
+			break // the status of another RPC system
 		}
-		if text := t.text(l); text.Len > 0 {
+		if text := t.textOf(l); text.Len > 0 {
 			return text
 		}
-		if n, ok := t.integer(l); ok {
-			return t.decimal(n)
+		if n, ok := t.integerOf(l); ok {
+			return t.formatInteger(n)
 		}
 	}
 	return spantable.Text{}
 }
 
-// kindNamed returns the span kind with this name. As for the agent, an unknown name is internal.
+// callsGRPC reports whether the RPC system of the current span is gRPC.
+func (t *spanBuilder) callsGRPC() bool {
+	name := t.output.String(t.textOf(attrRPCSystemName))
+	deprecatedName := t.output.String(t.textOf(attrRPCSystem))
+	return rules.CallsGRPC(name, deprecatedName)
+}
+
+// kindNamed returns the span kind with the given name. Like the agent, it returns KindInternal for an
+// unknown name.
 func kindNamed(name string) spantable.Kind {
 	for _, k := range [...]spantable.Kind{
 		spantable.KindServer, spantable.KindClient, spantable.KindProducer, spantable.KindConsumer,
@@ -184,9 +201,9 @@ func kindNamed(name string) spantable.Kind {
 	return spantable.KindInternal
 }
 
-// collected is the tags of one span that rules ask for, by label. A tag may have both a text and a
+// collectedTags is the tags of one span that rules ask for, by label. A tag may have both a text and a
 // number.
-type collected struct {
+type collectedTags struct {
 	values [spantable.MaxLabels]value
 	used   []spantable.Label // labels that have a value
 }
@@ -197,19 +214,19 @@ type value struct {
 	number    float64
 	hasText   bool // text is set, though it may be empty
 	hasNumber bool
-	isUsed    bool // the label is in collected.used
+	isUsed    bool // the label is in collectedTags.used
 }
 
 // reset removes all collected tags.
-func (c *collected) reset() {
+func (c *collectedTags) reset() {
 	for _, l := range c.used {
 		c.values[l] = value{}
 	}
 	c.used = c.used[:0]
 }
 
-// use returns the value of a tag for setting it.
-func (c *collected) use(l spantable.Label) *value {
+// valueOf returns a pointer to the value of a tag, so that the caller can set it.
+func (c *collectedTags) valueOf(l spantable.Label) *value {
 	v := &c.values[l]
 	if !v.isUsed {
 		v.isUsed = true
@@ -218,40 +235,44 @@ func (c *collected) use(l spantable.Label) *value {
 	return v
 }
 
-// setText sets the text of a tag, unless it has one that is not empty.
-func (c *collected) setText(l spantable.Label, text spantable.Text) {
-	v := c.use(l)
-	if v.hasText = true; v.text.Len == 0 {
+// setText sets the text of a tag, unless the tag already has a text that is not empty.
+func (c *collectedTags) setText(l spantable.Label, text spantable.Text) {
+	v := c.valueOf(l)
+	v.hasText = true
+	if v.text.Len == 0 {
 		v.text = text
 	}
 }
 
-// replaceText sets the text of a tag, even if it has one.
-func (c *collected) replaceText(l spantable.Label, text spantable.Text) {
-	v := c.use(l)
+// replaceText sets the text of a tag, and replaces the text that it may already have.
+func (c *collectedTags) replaceText(l spantable.Label, text spantable.Text) {
+	v := c.valueOf(l)
 	v.text, v.hasText = text, true
 }
 
-// makeText sets a text that the ingest derives, unless the tag already has a text, text is empty,
-// or no rule asks for the tag.
-func (c *collected) makeText(l spantable.Label, text spantable.Text) {
+// setDerivedText sets the text of a tag to a text that the agent derives. It does nothing if the tag
+// already has a text, if text is empty, or if no rule reads the tag.
+func (c *collectedTags) setDerivedText(l spantable.Label, text spantable.Text) {
 	if l != spantable.Other && !c.values[l].hasText && text.Len > 0 {
 		c.setText(l, text)
 	}
 }
 
-// setNumber sets the number of a tag, unless it has one or no rule asks for the tag.
-func (c *collected) setNumber(l spantable.Label, n float64) {
+// setNumber sets the number of a tag. It does nothing if the tag already has a number, or if no rule
+// reads the tag.
+func (c *collectedTags) setNumber(l spantable.Label, n float64) {
 	if l == spantable.Other {
 		return
 	}
-	if v := c.use(l); !v.hasNumber {
-		v.number, v.hasNumber = n, true
+	v := c.valueOf(l)
+	if !v.hasNumber {
+		v.number = n
+		v.hasNumber = true
 	}
 }
 
-// appendTexts appends a tag with the text of each collected label, even if the text is empty.
-func (c *collected) appendTexts(dst []spantable.Tag) []spantable.Tag {
+// appendTexts appends a tag with the text of each collected tag. The text may be empty.
+func (c *collectedTags) appendTexts(dst []spantable.Tag) []spantable.Tag {
 	for _, l := range c.used {
 		text := spantable.TextBits(c.values[l].text)
 		dst = append(dst, spantable.Tag{Label: l, Value: spantable.IsText, Bits: text})
@@ -259,28 +280,30 @@ func (c *collected) appendTexts(dst []spantable.Tag) []spantable.Tag {
 	return dst
 }
 
-// appendTo appends the collected tags to the table to, as the tags of s. The rule of each label
-// decides between the text and the number.
-func (c *collected) appendTo(to *spantable.Table, s *spantable.Span, ruleOf *[spantable.MaxLabels]numberRule) {
-	s.First = uint32(len(to.Tags))
+// appendTo appends the collected tags to output as the tags of s. rules contains, for each label, the
+// rule that decides between the text and the number of a tag.
+func (c *collectedTags) appendTo(output *spantable.Table, s *spantable.Span, rules *[spantable.MaxLabels]numberRule) {
+	s.First = uint32(len(output.Tags))
 	for _, l := range c.used {
-		v := &c.values[l]
-		tag := spantable.Tag{Label: l, Value: spantable.IsText, Bits: spantable.TextBits(v.text)}
-		if v.hasNumber && ruleOf[l].takesNumber(v) {
-			tag.Value, tag.Bits = spantable.IsNumber, math.Float64bits(v.number)
-		} else if v.text.Len == 0 || ruleOf[l] == numberAlone || ruleOf[l] == noTag {
-			continue
+		v, rule := &c.values[l], rules[l]
+		acceptsText := rule != numberAlone && rule != noTag
+		switch {
+		case v.hasNumber && rule.prefersNumber(v):
+			number := math.Float64bits(v.number)
+			output.Tags = append(output.Tags, spantable.Tag{Label: l, Value: spantable.IsNumber, Bits: number})
+		case v.text.Len > 0 && acceptsText:
+			text := spantable.TextBits(v.text)
+			output.Tags = append(output.Tags, spantable.Tag{Label: l, Value: spantable.IsText, Bits: text})
 		}
-		to.Tags = append(to.Tags, tag)
 	}
-	s.Last = uint32(len(to.Tags))
-	if len(to.Tags) > to.Limits.Tags {
-		to.Fail(spantable.ErrTooMuch)
+	s.Last = uint32(len(output.Tags))
+	if len(output.Tags) > output.Limits.Tags {
+		output.Fail(spantable.ErrTooMuch)
 	}
 }
 
-// takesNumber reports whether the number of a tag counts instead of its text.
-func (r numberRule) takesNumber(v *value) bool {
+// prefersNumber reports whether the number of a tag counts instead of its text. v must have a number.
+func (r numberRule) prefersNumber(v *value) bool {
 	switch r {
 	case numberAlone:
 		return true

@@ -53,21 +53,23 @@ func New(wanted *spantable.Names) (*Translator, error) {
 // of its spans, so the new table can have more tags than the request.
 const tagBytes = 2
 
-// Bytes returns the maximum memory of a Translator, its request of length body and the new table.
-// perSpan is added for each span.
-func Bytes(body, perSpan int) int {
-	return otlp.Bytes(body, perSpan+traceBytes) + spantable.LimitsOf(body, tagBytes).Bytes(0)
+// Bytes returns the maximum memory of a Translator, a request of bodyLen bytes and the table that is
+// made from it, if the caller stores another perSpan bytes for each span.
+func Bytes(bodyLen, perSpan int) int {
+	return otlp.Bytes(bodyLen, perSpan+traceBytes) + spantable.LimitsOf(bodyLen, tagBytes).Bytes(0)
 }
 
 // Names returns the names of the attributes that are read from spans and from resources.
 func (t *Translator) Names() (ofSpans, ofResources *spantable.Names) { return t.ofSpans, t.ofResources }
 
-// Translate fills the table to from a request. isCounted reports whether the spans of the request were
-// counted before; a resource can override it. On an error the table is empty, and the request has
-// failed with the same error.
-func (t *Translator) Translate(r *otlp.Request, isCounted bool, to *spantable.Table) error {
-	t.request, t.to, t.counted = r, to, 0
-	to.Reset(r.Body, spantable.LimitsOf(len(r.Body), tagBytes))
+// Translate fills output with the Datadog spans that the spans of a request become. If isCounted is
+// true, the client has already counted them, and they are left out unless their resource says
+// otherwise. If Translate returns an error, output is empty, and r has failed with the same error.
+func (t *Translator) Translate(r *otlp.Request, isCounted bool, output *spantable.Table) error {
+	t.request = r
+	t.output = output
+	t.counted = 0
+	output.Reset(r.Body, spantable.LimitsOf(len(r.Body), tagBytes))
 	for i := range r.Resources {
 		resource := &r.Resources[i]
 		t.selectResource(resource)
@@ -78,8 +80,8 @@ func (t *Translator) Translate(r *otlp.Request, isCounted bool, to *spantable.Ta
 			continue
 		}
 		t.addResource(resource)
-		if err := to.Err(); err != nil {
-			to.Reset(nil, to.Limits)
+		if err := output.Err(); err != nil {
+			output.Reset(nil, output.Limits)
 			r.Fail(err)
 			return err
 		}
@@ -91,23 +93,23 @@ func (t *Translator) Translate(r *otlp.Request, isCounted bool, to *spantable.Ta
 // before.
 func (t *Translator) Counted() int { return t.counted }
 
-// isCounted reports whether the spans of the selected resource were counted before. As in the
-// agent's receiver, the resource's attribute takes precedence over byRequest, the mark of the
-// request.
-func (t *Translator) isCounted(byRequest bool) bool {
+// isCounted reports whether the client has already counted the spans of the current resource. The
+// resource states it in an attribute. Without the attribute, the result is that of the complete
+// request, isRequestCounted.
+func (t *Translator) isCounted(isRequestCounted bool) bool {
 	if !t.resourceAttrs.Set.Has(attrComputed) {
-		return byRequest
+		return isRequestCounted
 	}
-	value := t.to.String(t.resourceTag(attrComputed))
+	value := t.output.String(t.resourceTagValue(attrComputed))
 	return value != "" && value != "false"
 }
 
 // keptByDefault is the sampling priority of every trace. OTLP does not carry a priority.
 const keptByDefault = 1
 
-// addResource adds the traces of the selected resource to the table, and a sender for the resource.
+// addResource adds the traces of the current resource to the table, and a sender for the resource.
 func (t *Translator) addResource(resource *otlp.Resource) {
-	r, to := t.request, t.to
+	r := t.request
 	first, last := r.SpansOf(resource)
 	if first == last {
 		return
@@ -116,47 +118,58 @@ func (t *Translator) addResource(resource *otlp.Resource) {
 	t.readResource(r.Tags[resource.FirstTag:resource.LastTag])
 	spans, groups := t.addTraces(r.Extras[first:last])
 	for i := resource.First; i < resource.Last; i++ {
-		scope := &r.Scopes[i]
-		if scope.First < scope.Last {
-			t.readScope(r.Tags[scope.FirstTag:scope.LastTag])
-		}
-		for j := scope.First; j < scope.Last && to.Err() == nil; j++ {
-			index, extra := j-first, &r.Extras[j]
-			trace := t.traces.numberOf[index]
-			t.fill(&spans[t.traces.position[index]], &r.Spans[j], r.Bytes(extra.State))
-			groups[trace].TraceLow = extra.TraceLow
-			t.traces.facts[trace].addMissing(traceFacts{
-				t.tags.values[t.env].text, t.tags.values[t.version].text,
-				t.tags.values[t.commit].text, t.tags.values[t.origin].text,
-			})
-		}
+		t.buildSpans(&r.Scopes[i], first, spans, groups)
 	}
 	var senderFacts traceFacts
 	for i, facts := range t.traces.facts {
 		groups[i].Origin = facts.origin
-		facts.addMissing(senderFacts)
+		facts.setMissing(senderFacts) // the last trace with a fact takes precedence
 		senderFacts = facts
 	}
-	sender.Version, sender.Commit = senderFacts.version, senderFacts.commit
+	sender.Version = senderFacts.version
+	sender.Commit = senderFacts.commit
 	if sender.Env.Len == 0 {
 		sender.Env = senderFacts.env
 	}
-	to.Senders = append(to.Senders, sender)
+	t.output.Senders = append(t.output.Senders, sender)
 }
 
-// addTraces adds a group to the table for each trace of the given spans, and empty spans for them.
-// It returns the added spans and groups.
+// buildSpans translates the spans of a scope. first is the index in the request of the first span of
+// the resource. spans and groups are those of the resource in the output.
+func (t *Translator) buildSpans(scope *otlp.Scope, first int, spans []spantable.Span, groups []spantable.Group) {
+	r := t.request
+	if scope.First < scope.Last {
+		t.readScope(r.Tags[scope.FirstTag:scope.LastTag])
+	}
+	for i := scope.First; i < scope.Last && t.output.Err() == nil; i++ {
+		extra := &r.Extras[i]
+		position := t.traces.position[i-first]
+		trace := t.traces.numberOf[i-first]
+		t.build(&spans[position], &r.Spans[i], r.Bytes(extra.State))
+		groups[trace].TraceLow = extra.TraceLow
+		t.traces.facts[trace].setMissing(traceFacts{
+			env:     t.tags.values[t.env].text,
+			version: t.tags.values[t.version].text,
+			commit:  t.tags.values[t.commit].text,
+			origin:  t.tags.values[t.origin].text,
+		})
+	}
+}
+
+// addTraces groups the given spans of a request by trace. For each trace, it adds a group with as many
+// empty spans to the output. It returns all spans and groups that it has added.
 func (t *Translator) addTraces(extras []otlp.SpanExtra) ([]spantable.Span, []spantable.Group) {
 	t.traces.group(extras)
-	to, begin := t.to, uint32(0)
-	spans, groups := len(to.Spans), len(to.Groups)
+	output := t.output
+	firstSpan, firstGroup := len(output.Spans), len(output.Groups)
+	begin := uint32(0)
 	for _, end := range t.traces.ends {
-		g := spantable.Group{First: uint32(len(to.Spans)), Priority: keptByDefault, HasPriority: true}
-		to.Spans = append(to.Spans, make([]spantable.Span, end-begin)...) // as many as the request has
-		to.AddGroup(g)
+		g := spantable.Group{First: uint32(len(output.Spans)), Priority: keptByDefault, HasPriority: true}
+		output.Spans = append(output.Spans, make([]spantable.Span, end-begin)...) // as many as the request has
+		output.AddGroup(g)
 		begin = end
 	}
-	return to.Spans[spans:], to.Groups[groups:]
+	return output.Spans[firstSpan:], output.Groups[firstGroup:]
 }
 
 // traces groups the spans of one resource by trace. Datadog identifies a trace by the lower half of
@@ -172,29 +185,33 @@ type traces struct {
 // traceBytes is the memory per span of traces.
 const traceBytes = spantable.TraceNumberBytes + 2*(3*4+int(unsafe.Sizeof(traceFacts{})))
 
-// group assigns numbers to the traces of spans, and positions to the spans. It is a counting sort:
-// it counts the spans of each trace, and places each span after the end of the previous trace.
+// group numbers the traces of spans, and calculates the position of each span if the spans are
+// ordered by the number of their trace. It uses a counting sort: it counts the spans of each trace,
+// and then places each span at the next free position of its trace.
 func (t *traces) group(spans []otlp.SpanExtra) {
 	t.numbers.Reset(len(spans))
-	t.numberOf, t.position = t.numberOf[:0], t.position[:0]
+	t.numberOf = t.numberOf[:0]
+	t.position = t.position[:0]
 	for i := range spans {
 		t.numberOf = append(t.numberOf, uint32(t.numbers.NumberOf(0, spans[i].TraceLow)))
 	}
-	count := t.numbers.Len()
-	t.ends = slices.Grow(t.ends[:0], count+1)[:count+1]
+	traceCount := t.numbers.Len()
+	// First, ends[n+1] is the number of spans of trace n. Then ends[n] is the start of trace n, and
+	// finally its end.
+	t.ends = slices.Grow(t.ends[:0], traceCount+1)[:traceCount+1]
 	clear(t.ends)
 	for _, number := range t.numberOf {
 		t.ends[number+1]++
 	}
-	for i := range count {
+	for i := range traceCount {
 		t.ends[i+1] += t.ends[i]
 	}
 	for _, number := range t.numberOf {
 		t.position = append(t.position, t.ends[number])
 		t.ends[number]++
 	}
-	t.ends = t.ends[:count]
-	t.facts = slices.Grow(t.facts[:0], count)[:count]
+	t.ends = t.ends[:traceCount]
+	t.facts = slices.Grow(t.facts[:0], traceCount)[:traceCount]
 	clear(t.facts)
 }
 
@@ -202,15 +219,15 @@ func (t *traces) group(spans []otlp.SpanExtra) {
 // the first span with the attribute counts; for a sender, the last trace with it.
 type traceFacts struct{ env, version, commit, origin spantable.Text }
 
-// addMissing sets the empty fields from more.
-func (f *traceFacts) addMissing(more traceFacts) {
-	add := func(field *spantable.Text, text spantable.Text) {
+// setMissing sets each field of f that is empty to the same field of other.
+func (f *traceFacts) setMissing(other traceFacts) {
+	setIfEmpty := func(field *spantable.Text, text spantable.Text) {
 		if field.Len == 0 {
 			*field = text
 		}
 	}
-	add(&f.env, more.env)
-	add(&f.version, more.version)
-	add(&f.commit, more.commit)
-	add(&f.origin, more.origin)
+	setIfEmpty(&f.env, other.env)
+	setIfEmpty(&f.version, other.version)
+	setIfEmpty(&f.commit, other.commit)
+	setIfEmpty(&f.origin, other.origin)
 }

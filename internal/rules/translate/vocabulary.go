@@ -15,10 +15,10 @@ import (
 type vocabulary struct {
 	ofSpans, ofResources *spantable.Names
 	// Indexed by the label of an attribute: the label of the tag that the attribute becomes.
-	// targets is for attributes of a span or a resource, plain for attributes of a scope, which
-	// keep their names.
-	targets, plain [spantable.MaxLabels]spantable.Label
-	rules          [spantable.MaxLabels]numberRule // indexed by the label of a tag
+	// targets is for attributes of a span or a resource, scopeTargets for attributes of a scope,
+	// which keep their names.
+	targets, scopeTargets [spantable.MaxLabels]spantable.Label
+	rules                 [spantable.MaxLabels]numberRule // indexed by the label of a tag
 
 	// Labels of tags that the ingest generates, or that belong to the trace.
 	kind, httpStatus, grpcStatus, measured, rate, version, env, dbName, origin, commit spantable.Label
@@ -54,8 +54,9 @@ func newVocabulary(wanted *spantable.Names) (*vocabulary, error) {
 	}
 	ofSpans := slices.Clone(names)
 	for l, name := range names {
-		v.targets[l], v.plain[l] = find(tagOf(name)), find(name)
-		isTag := v.targets[l] != spantable.Other || v.plain[l] != spantable.Other
+		v.targets[l] = find(tagOf(name))
+		v.scopeTargets[l] = find(name)
+		isTag := v.targets[l] != spantable.Other || v.scopeTargets[l] != spantable.Other
 		isResourceOnly := attrComputed <= spantable.Label(l) && spantable.Label(l) < attrCount
 		if isResourceOnly && !isTag {
 			ofSpans[l] = ""
@@ -123,13 +124,13 @@ var numberRules = func() map[string]numberRule {
 	return all
 }()
 
-// tagOf returns the tag that an attribute becomes, or an empty string if it sets a field of the
-// span instead.
+// tagOf returns the name of the tag that an attribute becomes. It returns an empty string for an
+// attribute that sets a field of the span instead, such as service.name.
 func tagOf(attribute string) string {
-	if tag, known := httpTags[attribute]; known {
+	if tag, isRenamed := httpTags[attribute]; isRenamed {
 		return tag
 	}
-	if header, ok := strings.CutPrefix(attribute, "http.request.header."); ok {
+	if header, isHeader := strings.CutPrefix(attribute, "http.request.header."); isHeader {
 		return "http.request.headers." + header
 	}
 	switch attribute {
@@ -139,20 +140,20 @@ func tagOf(attribute string) string {
 	return attribute
 }
 
-// sourcesOf returns the attributes that become a tag.
-func sourcesOf(tag string) (all []string) {
+// sourcesOf returns the names of all attributes that become the tag with the given name.
+func sourcesOf(tag string) (attributes []string) {
 	if tagOf(tag) == tag {
-		all = append(all, tag)
+		attributes = append(attributes, tag)
 	}
-	if header, ok := strings.CutPrefix(tag, "http.request.headers."); ok {
-		all = append(all, "http.request.header."+header)
+	if header, isHeader := strings.CutPrefix(tag, "http.request.headers."); isHeader {
+		attributes = append(attributes, "http.request.header."+header)
 	}
 	for attribute, target := range httpTags {
 		if target == tag && attribute != tag {
-			all = append(all, attribute)
+			attributes = append(attributes, attribute)
 		}
 	}
-	return all
+	return attributes
 }
 
 // Attributes that the agent's ingest reads from a span or its resource. attrComputed and later ones
@@ -246,12 +247,18 @@ var attrNames = [attrCount]string{
 	attrHostID:  "host.id", attrHostName: "host.name", attrAccount: "cloud.account.id",
 }
 
-// workAttributes contains, for each attribute of package work, the current and the older
-// OpenTelemetry attribute.
-var workAttributes = [work.Attributes][2]spantable.Label{
-	work.HTTPMethod: {attrHTTPMethod, attrOldHTTPMethod}, work.DBSystem: {attrDBSystem, attrOldDBSystem},
-	work.MessagingSystem: {attrMessaging}, work.MessagingOperation: {attrMessagingOperation},
-	work.RPCSystem: {attrRPCSystem}, work.RPCService: {attrRPCService}, work.FaaSProvider: {attrProvider},
-	work.FaaSName: {attrInvoked}, work.FaaSTrigger: {attrTrigger}, work.GraphQLType: {attrGraphQLType},
-	work.Protocol: {attrProtocol},
+// workAttributes contains, for each attribute of package work, the current OpenTelemetry attribute and
+// the deprecated one, if there is one.
+var workAttributes = [work.Attributes]struct{ current, deprecated spantable.Label }{
+	work.HTTPMethod:         {attrHTTPMethod, attrOldHTTPMethod},
+	work.DBSystem:           {attrDBSystem, attrOldDBSystem},
+	work.MessagingSystem:    {current: attrMessaging},
+	work.MessagingOperation: {current: attrMessagingOperation},
+	work.RPCSystem:          {current: attrRPCSystem},
+	work.RPCService:         {current: attrRPCService},
+	work.FaaSProvider:       {current: attrProvider},
+	work.FaaSName:           {current: attrInvoked},
+	work.FaaSTrigger:        {current: attrTrigger},
+	work.GraphQLType:        {current: attrGraphQLType},
+	work.Protocol:           {current: attrProtocol},
 }

@@ -53,17 +53,20 @@ func AppendOperation(dst []byte, s Span, kind spantable.Kind) []byte {
 	if messaging.Has(kind) {
 		system, operation := s.Value(MessagingSystem), s.Value(MessagingOperation)
 		if system != "" && operation != "" {
-			return appendLower(append(appendLower(dst, system), '.'), operation)
+			dst = append(appendLower(dst, system), '.')
+			return appendLower(dst, operation)
 		}
 	}
 	if isRequest {
 		if system := s.Value(RPCSystem); system != "" {
-			return appendCall(dst, s, system, isServer)
+			return appendRPC(dst, s, system, isServer)
 		}
 	}
 	if isClient {
 		if provider, name := s.Value(FaaSProvider), s.Value(FaaSName); provider != "" && name != "" {
-			return append(appendLower(append(appendLower(dst, provider), '.'), name), ".invoke"...)
+			dst = append(appendLower(dst, provider), '.')
+			dst = appendLower(dst, name)
+			return append(dst, ".invoke"...)
 		}
 	}
 	if isServer {
@@ -84,18 +87,23 @@ func AppendOperation(dst []byte, s Span, kind spantable.Kind) []byte {
 	return append(dst, "Internal"...)
 }
 
-// appendCall appends the operation of a remote procedure call.
-func appendCall(dst []byte, s Span, system string, isServer bool) []byte {
+// appendRPC appends the operation of a remote procedure call, such as grpc.server.request. system is
+// the RPC system of the span.
+func appendRPC(dst []byte, s Span, system string, isServer bool) []byte {
 	if system != "aws-api" || isServer {
 		return appendRequest(dst, system, isServer)
 	}
-	if service := s.Value(RPCService); service != "" {
-		return append(appendLower(append(dst, "aws."...), service), ".request"...)
+	service := s.Value(RPCService)
+	if service == "" {
+		return append(dst, "aws.client.request"...)
 	}
-	return append(dst, "aws.client.request"...)
+	dst = append(dst, "aws."...)
+	dst = appendLower(dst, service)
+	return append(dst, ".request"...)
 }
 
-// appendRequest appends the operation of a request over protocol, which may be empty.
+// appendRequest appends the operation of a request, such as http.server.request, or server.request
+// if protocol is empty.
 func appendRequest(dst []byte, protocol string, isServer bool) []byte {
 	if protocol != "" {
 		dst = append(appendLower(dst, protocol), '.')
@@ -118,7 +126,7 @@ func appendLower(dst []byte, text string) []byte {
 	return dst
 }
 
-// Type returns the type of a span.
+// Type returns the type of a span, such as web or sql.
 func Type(s Span, kind spantable.Kind) string {
 	switch kind {
 	case spantable.KindServer:

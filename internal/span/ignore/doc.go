@@ -4,7 +4,7 @@
 //
 // The registry checks a key when it sees the key for the first time in an interval (package admit), so the
 // check costs nothing for known keys. Not all attributes are part of the key. For rules about other attributes,
-// the receiver evaluates List.Attribute while it builds the key, and marks the span with span.Ignored.
+// the receiver evaluates List.MatchesAttribute while it builds the key, and marks the span with span.Ignored.
 //
 // Concurrency: a List does not change after Parse has returned it.
 //

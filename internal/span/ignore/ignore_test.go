@@ -42,14 +42,14 @@ func TestRule_ComparesItsField(t *testing.T) {
 		"attribute.peer.service=a:b": true, "attribute.tenant.id=~^ac": true, "attribute.tenant=acme": false,
 		"attribute.url.path=~.": false, "resource=~^$": false,
 	} {
-		if got := list(t, rule).Key(full); got != isFull {
+		if got := list(t, rule).MatchesKey(full); got != isFull {
 			t.Errorf("%s of a key with all labels: %t", rule, got)
 		}
-		if list(t, rule).Key(bare) {
+		if list(t, rule).MatchesKey(bare) {
 			t.Errorf("%s is about a key without that label", rule)
 		}
 	}
-	if (*ignore.List)(nil).Key(full) || (*ignore.List)(nil).Attribute("a", "b") {
+	if (*ignore.List)(nil).MatchesKey(full) || (*ignore.List)(nil).MatchesAttribute("a", "b") {
 		t.Error("no rules ignore something")
 	}
 }
@@ -59,15 +59,15 @@ func TestRule_OneMatchIsEnough(t *testing.T) {
 	l := list(t, "resource=a\n\nresource=b", "attribute.url.path=~^/x", "attribute.url.path=/y",
 		"attribute.z=1")
 	for resource, want := range map[string]bool{"a": true, "b": true, "c": false} {
-		if l.Key(&span.Key{Resource: resource}) != want {
+		if l.MatchesKey(&span.Key{Resource: resource}) != want {
 			t.Errorf("%s: not %t", resource, want)
 		}
 	}
-	if got := strings.Join(l.Attributes(), " "); got != "url.path z" {
+	if got := strings.Join(l.AttributeNames(), " "); got != "url.path z" {
 		t.Errorf("it asks for %s", got)
 	}
 	for value, want := range map[string]bool{"/x/1": true, "/y": true, "/y/1": false, "": false} {
-		if l.Attribute("url.path", value) != want {
+		if l.MatchesAttribute("url.path", value) != want {
 			t.Errorf("url.path %q: not %t", value, want)
 		}
 	}
@@ -111,7 +111,7 @@ func TestAttribute_IsMatchedUpToMaxValue(t *testing.T) {
 		{"attribute.a=~^x+$", full[1:] + "é", true},
 		{"attribute.a=~^x+$", full[3:] + "\U0001F600", true},
 	} {
-		if got := list(t, one.rule).Attribute("a", one.value); got != one.want {
+		if got := list(t, one.rule).MatchesAttribute("a", one.value); got != one.want {
 			t.Errorf("%.20s of %d bytes: %t", one.rule, len(one.value), got)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 // List is a list of rules. A span is ignored if any of them matches. A nil List ignores nothing.
 type List struct{ rules []rule }
 
-// Parse parses texts with one rule per line, and skips empty lines. It returns the first error, or a nil
-// List if there are no rules.
+// Parse parses texts that contain one rule per line, such as resource=GET /healthz. It skips empty lines. It returns
+// a nil List if there are no rules, and an error if a rule is invalid or if there are too many.
 func Parse(texts []string) (*List, error) {
 	l := &List{}
 	for _, text := range texts {
@@ -21,7 +21,7 @@ func Parse(texts []string) (*List, error) {
 			if strings.TrimSpace(line) == "" {
 				continue
 			}
-			r, err := parse(line)
+			r, err := parseRule(line)
 			if err != nil {
 				return nil, err
 			}
@@ -38,21 +38,22 @@ func Parse(texts []string) (*List, error) {
 	return l, nil
 }
 
-// Key reports whether spans with this key are ignored. The key must be normalized.
-func (l *List) Key(k *span.Key) bool {
+// MatchesKey reports whether spans with this key are ignored. The key must be normalized.
+func (l *List) MatchesKey(k *span.Key) bool {
 	if l == nil {
 		return false
 	}
 	return slices.ContainsFunc(l.rules, func(r rule) bool { return r.matchesKey(k) })
 }
 
-// matchesKey reports whether the key has a label or a tag that the rule matches. Attributes that are not labels can
-// be in the key as peer tags or additional tags.
+// matchesKey reports whether the rule matches a label of the key. A rule about an attribute that is not a label
+// matches a peer tag or an additional tag with the name of the attribute.
 func (r *rule) matchesKey(k *span.Key) bool {
+	isTextLabel := r.label < span.FirstList
 	switch {
 	case r.label == span.LabelHTTPStatus:
 		return k.HTTPStatus != 0 && r.matches(strconv.FormatUint(uint64(k.HTTPStatus), 10))
-	case r.label < span.FirstList:
+	case isTextLabel:
 		return r.matches(*k.Text(r.label))
 	}
 	matchesTag := func(tag string) bool {
@@ -62,8 +63,8 @@ func (r *rule) matchesKey(k *span.Key) bool {
 	return slices.ContainsFunc(k.PeerTags, matchesTag) || slices.ContainsFunc(k.AdditionalTags, matchesTag)
 }
 
-// Attributes returns the names of all attributes that rules refer to, without duplicates.
-func (l *List) Attributes() (names []string) {
+// AttributeNames returns the names of all attributes that rules refer to, without duplicates.
+func (l *List) AttributeNames() (names []string) {
 	if l == nil {
 		return nil
 	}
@@ -75,9 +76,9 @@ func (l *List) Attributes() (names []string) {
 	return names
 }
 
-// Attribute reports whether spans with this attribute are ignored. It reads only the first MaxValue bytes
-// of the value. A rule without a pattern never matches a longer value, because its own value is shorter.
-func (l *List) Attribute(name, value string) bool {
+// MatchesAttribute reports whether spans with this attribute are ignored. It reads only the first MaxValue bytes of the
+// value. The value in a rule is always shorter than that.
+func (l *List) MatchesAttribute(name, value string) bool {
 	if l == nil {
 		return false
 	}

@@ -26,23 +26,16 @@ type rule struct {
 	pattern   *regexp.Regexp // nil if the value must be equal
 }
 
-// parse parses a rule: field=value, or field=~pattern.
-func parse(text string) (r rule, err error) {
+// parseRule parses a rule: field=value, or field=~pattern. The field is the name of a label, or attribute.NAME.
+func parseRule(text string) (r rule, err error) {
 	field, value, found := strings.Cut(text, "=")
 	if !found || value == "" || len(text) > MaxBytes {
 		return r, fmt.Errorf("parse --ignore: %.100q is not field=value or field=~pattern of at most %d bytes; "+
-			"the fields are %s, and attribute.NAME", text, MaxBytes, fields())
+			"the fields are %s, and attribute.NAME", text, MaxBytes, validFields())
 	}
-	name, isAttribute := strings.CutPrefix(field, attributePrefix)
-	var isKnown bool
-	r.label, isKnown = labelOf(name, isAttribute)
-	isList := r.label >= span.FirstList && r.label < span.EndOfLists
-	switch {
-	case isAttribute && name != "":
-		r.attribute = name
-	case isAttribute || !isKnown || isList:
+	if !r.parseField(field) {
 		return r, fmt.Errorf("parse --ignore: %q is not a field; give one of %s, or attribute.NAME", field,
-			fields())
+			validFields())
 	}
 	r.value = value
 	if pattern, isPattern := strings.CutPrefix(value, "~"); isPattern {
@@ -53,8 +46,26 @@ func parse(text string) (r rule, err error) {
 	return r, nil
 }
 
-// matches reports whether the label or attribute of the rule may have this value. No rule matches an empty
-// value, which means that the label or attribute is absent.
+// parseField sets the label or the attribute that the rule is about. It returns false if field is not a valid field.
+// Labels that are lists of tags are not valid, because a rule can name their tags as attributes.
+func (r *rule) parseField(field string) (isValid bool) {
+	if name, isAttribute := strings.CutPrefix(field, attributePrefix); isAttribute {
+		r.attribute = name
+		r.label = labelOfAttribute(name)
+		return name != ""
+	}
+	if field == "span.kind" {
+		r.label = span.LabelKind
+		return true
+	}
+	label, isKnown := span.ParseLabel(field)
+	r.label = label
+	isList := label >= span.FirstList && label < span.EndOfLists
+	return isKnown && !isList
+}
+
+// matches reports whether the rule matches a label or an attribute with this value. No rule matches an empty value,
+// because an absent label has an empty value.
 func (r *rule) matches(value string) bool {
 	switch {
 	case value == "":
@@ -73,20 +84,16 @@ var labelsOf = map[string]span.Label{
 	"rpc.grpc.status_code": span.LabelGRPCStatus, "span.kind": span.LabelKind,
 }
 
-// labelOf returns the label with the given name, and whether there is one. If isAttribute is set, name is the name of
-// an attribute; if the attribute is not a label, labelOf returns span.WholeKey.
-func labelOf(name string, isAttribute bool) (l span.Label, isKnown bool) {
-	if !isAttribute && name != "span.kind" {
-		return span.ParseLabel(name)
+// labelOfAttribute returns the label that contains the value of an attribute. It returns span.WholeKey if no label does.
+func labelOfAttribute(name string) span.Label {
+	if label, isLabel := labelsOf[name]; isLabel {
+		return label
 	}
-	if l, isKnown = labelsOf[name]; isKnown {
-		return l, true
-	}
-	return span.WholeKey, false
+	return span.WholeKey
 }
 
-// fields lists the names of the labels that rules can use, for error messages.
-func fields() string {
+// validFields returns the names of the labels that rules can use, separated by commas, for error messages.
+func validFields() string {
 	var names []string
 	for l := range span.WholeKey {
 		switch {

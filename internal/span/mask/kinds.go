@@ -27,26 +27,26 @@ var placeholders = [kinds]string{
 
 // hasPlaceholder reports whether text contains a placeholder.
 func hasPlaceholder(text string) bool {
-	for {
-		at := strings.IndexByte(text, '{')
-		if at < 0 {
-			return false
+	for i := range len(text) {
+		if text[i] != '{' {
+			continue
 		}
-		text = text[at:]
-		for _, p := range placeholders[number:] {
-			if strings.HasPrefix(text, p) {
+		for _, placeholder := range placeholders[number:] {
+			if strings.HasPrefix(text[i:], placeholder) {
 				return true
 			}
 		}
-		text = text[1:]
 	}
+	return false
 }
 
-// segmentKind returns the kind of a segment that is an identifier as a whole: an address, a time, or a signed token.
+// segmentKind returns the kind of identifier that the complete text is: an e-mail or network address, a date, or a
+// JSON Web Token. If the text is none of them, it returns noIdentifier.
 func segmentKind(text string) kind {
+	isTooShort := len(text) < len("a@b.c")
 	isJWT := strings.HasPrefix(text, "eyJ") && len(text) > 40 && strings.Count(text, ".") == 2
 	switch {
-	case len(text) < len("a@b.c"):
+	case isTooShort:
 		return noIdentifier
 	case isEmail(text):
 		return email
@@ -62,7 +62,7 @@ func segmentKind(text string) kind {
 	return noIdentifier
 }
 
-// isEmail reports whether text is an e-mail address, with the @ as it is or URL-encoded.
+// isEmail reports whether text is an e-mail address. The @ may be URL-encoded as %40.
 func isEmail(text string) bool {
 	name, host, found := strings.Cut(text, "@")
 	if !found {
@@ -71,95 +71,122 @@ func isEmail(text string) bool {
 	if !found || name == "" || strings.IndexByte(host, '@') >= 0 || isImageScale(host) {
 		return false
 	}
-	dot := strings.LastIndexByte(host, '.')
-	return dot > 0 && len(host)-dot > 2 && isLetter(host[dot+1])
+	lastDot := strings.LastIndexByte(host, '.')
+	if lastDot <= 0 {
+		return false
+	}
+	topLevelDomain := host[lastDot+1:]
+	return len(topLevelDomain) >= 2 && isLetter(topLevelDomain[0])
 }
 
 // isImageScale reports whether the text after an @ is the scale of an image, as in logo@2x.png.
 func isImageScale(text string) bool {
-	digits := runLength(text, 0, isDigit)
-	if digits > 0 && digits+1 < len(text) && text[digits] == '.' {
-		digits += 1 + runLength(text, digits+1, isDigit)
-	}
-	rest := text[digits:]
-	return digits > 0 && len(rest) > 1 && rest[0] == 'x' && !isLetter(rest[1]) && !isDigit(rest[1])
-}
-
-// isIPv4 reports whether text, which is not empty, is an IPv4 address with or without a port.
-func isIPv4(text string) bool {
-	if !isDigit(text[0]) || len(text) > len("255.255.255.255:65535") {
+	numberEnd := runLength(text, 0, isDigit)
+	if numberEnd == 0 {
 		return false
 	}
-	numbers, digits := 1, 0 // numbers, and digits of the current number; the fifth number is the port
-	for i := range len(text) {
-		switch c := text[i]; {
-		case isDigit(c) && digits < 3 || isDigit(c) && numbers == 5:
-			digits++
-		case digits > 0 && (c == '.' && numbers < 4 || c == ':' && numbers == 4):
-			numbers++
-			digits = 0
-		default:
-			return false
-		}
+	hasFraction := numberEnd+1 < len(text) && text[numberEnd] == '.'
+	if hasFraction {
+		numberEnd += len(".") + runLength(text, numberEnd+1, isDigit)
 	}
-	return numbers >= 4 && digits > 0
+	suffix := text[numberEnd:]
+	return len(suffix) > 1 && suffix[0] == 'x' && !isLetter(suffix[1]) && !isDigit(suffix[1])
 }
 
-// isIPv6 reports whether text is an IPv6 address: eight groups of hexadecimal digits, or fewer with one "::". Names
-// like Db::Add have no identifierBytes and are never passed to it.
+// isIPv4 reports whether text is an IPv4 address with or without a port.
+func isIPv4(text string) bool {
+	if text == "" || !isDigit(text[0]) || len(text) > len("255.255.255.255:65535") {
+		return false
+	}
+	address, port, hasPort := strings.Cut(text, ":")
+	if hasPort && !isDecimal(port) {
+		return false
+	}
+	octets := 0
+	for octet := range strings.SplitSeq(address, ".") {
+		if !isDecimal(octet) || len(octet) > len("255") {
+			return false
+		}
+		octets++
+	}
+	return octets == 4
+}
+
+// isDecimal reports whether text consists of one or more decimal digits.
+func isDecimal(text string) bool { return text != "" && runLength(text, 0, isDigit) == len(text) }
+
+// isIPv6 reports whether text is an IPv6 address: eight groups of hexadecimal digits, or fewer with one "::". It also
+// accepts a name like Db::Add, so the caller must exclude texts without a digit.
 func isIPv6(text string) bool {
 	if len(text) > len("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff") {
 		return false
 	}
-	colons, digits := 0, 0 // colons, and digits of the current group
+	colons := 0
+	groupDigits := 0 // digits of the current group
 	for i := range len(text) {
 		switch c := text[i]; {
-		case isHex(c) && digits < 4:
-			digits++
+		case isHex(c) && groupDigits < 4:
+			groupDigits++
 		case c == ':':
 			colons++
-			digits = 0
+			groupDigits = 0
 		default:
 			return false
 		}
 	}
-	return colons == 7 || colons >= 2 && colons < 7 && strings.Count(text, "::") == 1
+	isComplete := colons == 7
+	isAbbreviated := colons >= 2 && colons < 7 && strings.Count(text, "::") == 1
+	return isComplete || isAbbreviated
 }
 
 // isDate reports whether text is a date with or without a time: 2024-05-17, 2024-05-17T10:00Z.
 func isDate(text string) bool {
 	const layout = "0000-00-00"
-	day, clock := text, ""
-	if len(text) > len(layout) {
-		day, clock = text[:len(layout)], text[len(layout):]
-	}
-	if len(day) < len(layout) || len(text) > 40 || clock != "" && clock[0]|0x20 != 't' {
+	const maxLength = 40
+	if len(text) < len(layout) || len(text) > maxLength {
 		return false
 	}
-	for i := range len(day) {
-		isDash := layout[i] == '-'
-		if isDash != (day[i] == '-') || !isDash && !isDigit(day[i]) {
-			return false
-		}
-	}
-	for i := 1; i < len(clock); i++ {
-		if !isDigit(clock[i]) && strings.IndexByte(":.-+Zz%", clock[i]) < 0 {
-			return false
-		}
+	day, time := text[:len(layout)], text[len(layout):]
+	if !hasLayout(day, layout, isDigit) || !isTimeSuffix(time) {
+		return false
 	}
 	isPlausible := day[5] <= '1' && day[8] <= '3' // first digits of month and day
 	return isPlausible
 }
 
-const uuidLength = len("00000000-0000-0000-0000-000000000000")
-
-func isUUID(text string) bool {
-	if len(text) != uuidLength {
+// isTimeSuffix reports whether text can follow a date: it is empty, or a time with or without a zone, like T10:00Z.
+func isTimeSuffix(text string) bool {
+	if text == "" {
+		return true
+	}
+	if text[0] != 'T' && text[0] != 't' {
 		return false
 	}
-	for i := range uuidLength {
-		isDash := i == 8 || i == 13 || i == 18 || i == 23
-		if isDash != (text[i] == '-') || !isDash && !isHex(text[i]) {
+	for i := 1; i < len(text); i++ {
+		if !isDigit(text[i]) && strings.IndexByte(":.-+Zz%", text[i]) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+const (
+	uuidLayout = "00000000-0000-0000-0000-000000000000"
+	uuidLength = len(uuidLayout)
+)
+
+func isUUID(text string) bool { return hasLayout(text, uuidLayout, isHex) }
+
+// hasLayout reports whether text has the same length as layout, has dashes where layout has dashes, and has only bytes
+// for which isDigit returns true elsewhere.
+func hasLayout(text, layout string, isDigit func(byte) bool) bool {
+	if len(text) != len(layout) {
+		return false
+	}
+	for i := range len(layout) {
+		isDash := text[i] == '-'
+		mustBeDash := layout[i] == '-'
+		if isDash != mustBeDash || !isDash && !isDigit(text[i]) {
 			return false
 		}
 	}

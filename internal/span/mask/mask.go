@@ -93,16 +93,19 @@ type masker struct {
 	isPath bool // text contains a slash
 }
 
-// replace appends the text before text[from:to], and the placeholder of k instead of text[from:to].
+// replace replaces text[from:to] by the placeholder of k. It first appends the text between the previous placeholder
+// and from.
 func (m *masker) replace(from, to int, k kind) {
-	m.dst = append(append(m.dst, m.text[m.copied:from]...), placeholders[k]...)
+	m.dst = append(m.dst, m.text[m.copied:from]...)
+	m.dst = append(m.dst, placeholders[k]...)
 	m.copied = to
 }
 
-// maskText masks the whole text.
+// maskText masks the identifiers in all segments of the text, and the values of the URL query.
 func (m *masker) maskText() {
 	for from := 0; from < len(m.text); {
-		if m.isPath && from > 0 && m.text[from-1] == '?' {
+		isQuery := m.isPath && from > 0 && m.text[from-1] == '?'
+		if isQuery {
 			m.maskQuery(from)
 			return
 		}
@@ -120,10 +123,12 @@ var querySeparators = byteSet("&# ")
 func (m *masker) maskQuery(from int) {
 	for from < len(m.text) {
 		to := indexAny(m.text, from, &querySeparators)
-		if name, value, found := strings.Cut(m.text[from:to], "="); found && value != "" {
-			m.replace(from+len(name)+1, to, queryValue)
+		name, value, _ := strings.Cut(m.text[from:to], "=")
+		if value != "" {
+			m.replace(from+len(name)+len("="), to, queryValue)
 		}
-		if to < len(m.text) && m.text[to] != '&' {
+		endsQuery := to < len(m.text) && m.text[to] != '&'
+		if endsQuery {
 			return
 		}
 		from = to + 1
@@ -164,17 +169,18 @@ func (m *masker) maskPart(from, to int) {
 		m.replace(from, to, ipv4)
 		return
 	}
-	if m.isPath && strings.IndexByte(part, '.') >= 0 {
-		to = from + maskableLength(part)
+	isFileName := m.isPath && strings.IndexByte(part, '.') >= 0
+	if isFileName {
+		to = from + maskableLength(part) // keep the file extension
 	}
-	from += typePrefixLength(m.text[from:to])
-	rest := m.text[from:to]
-	if k := identifierKind(rest); k != noIdentifier {
+	from += typePrefixLength(m.text[from:to]) // keep a prefix like cus_
+	candidate := m.text[from:to]
+	if k := identifierKind(candidate); k != noIdentifier {
 		m.replace(from, to, k)
 		return
 	}
 	hasTypePrefix := from > 0 && m.text[from-1] == '_'
-	if hasTypePrefix && isScrambled(rest) {
+	if hasTypePrefix && isScrambled(candidate) {
 		m.replace(from, to, token)
 		return
 	}
@@ -182,34 +188,38 @@ func (m *masker) maskPart(from, to int) {
 }
 
 // typePrefixLength returns the length of the prefix that states the type of an identifier, like "cus_" in
-// cus_NffrFeUfNV2Hib and "cs_test_" in cs_test_a1B2. It consists of up to two short lower-case words.
+// cus_NffrFeUfNV2Hib and "cs_test_" in cs_test_a1B2. A prefix consists of up to two short lower-case words. If there
+// is none, the result is 0.
 func typePrefixLength(text string) (length int) {
-	for range 2 {
-		end := indexAny(text, length, &wordSeparators)
-		isShortWord := end > length && end-length <= 8 && runLength(text, length, isLower) == end-length
-		if end == len(text) || text[end] != '_' || !isShortWord {
+	const maxWords, maxWordLength = 2, 8
+	for range maxWords {
+		wordEnd := length + runLength(text, length, isLower)
+		wordLength := wordEnd - length
+		isBeforeUnderscore := wordEnd < len(text) && text[wordEnd] == '_'
+		if wordLength == 0 || wordLength > maxWordLength || !isBeforeUnderscore {
 			break
 		}
-		length = end + 1
+		length = wordEnd + 1
 	}
 	return length
 }
 
-// maskableLength returns the length of the prefix of a dotted name in a path that may contain identifiers. It is the
-// whole name if it ends in a long identifier. It is the name without its file extension if the rest is an identifier
-// or begins with a long one. Otherwise, it is 0: other file names with an identifier, like main.3f2a9c1b.js, are
-// those of static files.
+// maskableLength returns the length of the part of a file name that may be masked. It is the complete name if the
+// last part is a long identifier, and the name without its extension if that is an identifier or begins with a long
+// one. Otherwise it is 0, because a name like main.3f2a9c1b.js is that of a static file.
 func maskableLength(name string) int {
-	if last := name[strings.LastIndexByte(name, '.')+1:]; len(last) >= 12 && identifierKind(last) != noIdentifier {
+	const longIdentifier = 12
+	lastPart := name[strings.LastIndexByte(name, '.')+1:]
+	if len(lastPart) >= longIdentifier && identifierKind(lastPart) != noIdentifier {
 		return len(name)
 	}
 	stem, extension, _ := strings.Cut(name, ".")
 	if !isExtension(extension) {
 		return 0
 	}
-	first := stem[:indexAny(stem, 0, &wordSeparators)]
-	k, _ := wordKind(first)
-	isLong := k == hexadecimal || k == number && len(first) >= 6 || k == token && len(first) >= 10
+	firstWord := stem[:indexAny(stem, 0, &wordSeparators)]
+	k, _ := wordKind(firstWord)
+	isLong := k == hexadecimal || k == number && len(firstWord) >= 6 || k == token && len(firstWord) >= 10
 	if isLong || identifierKind(stem) != noIdentifier {
 		return len(stem)
 	}
@@ -239,12 +249,14 @@ func (m *masker) maskWords(from, to int) {
 			continue
 		}
 		wordEnd := indexAny(m.text[:to], from, &wordSeparators)
-		k, nameLength := wordKind(m.text[from:wordEnd])
-		if k == noIdentifier && isAfterIdentifier && wordEnd == to && isPodSuffix(m.text[from:wordEnd]) {
-			k = token
+		word := m.text[from:wordEnd]
+		k, nameLength := wordKind(word)
+		isLastWord := wordEnd == to
+		if k == noIdentifier && isAfterIdentifier && isLastWord && isPodSuffix(word) {
+			k = token // the random end of a pod name, like x7k2p in shop-6c8d9f7b54-x7k2p
 		}
 		isAfterIdentifier = k != noIdentifier
-		if isAfterIdentifier {
+		if k != noIdentifier {
 			m.replace(from+nameLength, wordEnd, k)
 		}
 		from = wordEnd

@@ -2,13 +2,15 @@ package mask
 
 import "strings"
 
-// requiredKeyword returns the keyword that text must contain if it is an SQL statement, or "" if its first word is
-// not an SQL verb. It returns "" for HTTP requests as well, because DELETE is also an HTTP method.
+// requiredKeyword returns the keyword that text must contain to be an SQL statement, such as " from " if its first word
+// is SELECT. It returns "" if the first word is not an SQL verb, or if text is an HTTP request like DELETE /users.
 func requiredKeyword(text string) string {
 	text = withoutComment(text)
 	letters := runLength(text, 0, isLetter)
 	verb, rest := text[:letters], text[letters:]
-	if isPath := strings.HasPrefix(rest, " /") && !strings.HasPrefix(rest, " /*"); isPath {
+	isComment := strings.HasPrefix(rest, " /*")
+	isPath := strings.HasPrefix(rest, " /") && !isComment
+	if isPath {
 		return ""
 	}
 	for i := range statements {
@@ -29,8 +31,8 @@ var statements = []struct{ verb, keyword string }{
 	{"merge", " into "},
 }
 
-// hasKeyword reports whether text contains a keyword, in any case, between white space. The keyword is given in lower
-// case, with a space before and after it.
+// hasKeyword reports whether text contains a keyword between white space, in upper or lower case. The argument keyword
+// has a space at each end, like " from ".
 func hasKeyword(text, keyword string) bool {
 	word := keyword[1 : len(keyword)-1]
 	for from := 0; from+len(keyword) <= len(text); from++ {
@@ -51,11 +53,9 @@ func withoutComment(text string) string {
 	return text[skipSpaces(text, 0):]
 }
 
-// appendStatement appends a statement in which a question mark replaces each literal and the text of each comment.
-// One question mark replaces a list of literals, because otherwise IN lists of different lengths would make different
-// statements. It appends nothing and returns false if there are no literals, if the keyword occurs only in literals,
-// or if quotes are unbalanced in a text with a backslash: some databases treat \' as an escaped quote and others do
-// not, so the end of the literal is unknown.
+// appendStatement appends an SQL statement to dst, with a question mark instead of each literal, list of literals and
+// comment text. It returns dst and false if there are no literals, or if the keyword occurs only in literals. It does
+// the same if quotes are unbalanced in a text with a backslash, because not all databases treat \' as an escaped quote.
 func appendStatement(dst []byte, text, keyword string) (masked []byte, ok bool) {
 	masked = dst
 	l := lexer{text: text}
@@ -64,10 +64,12 @@ func appendStatement(dst []byte, text, keyword string) (masked []byte, ok bool) 
 	for at := 0; at < len(text); {
 		end, isLiteral := l.next(at)
 		if isLiteral {
-			masked = append(append(masked, text[copied:at]...), '?')
+			masked = append(masked, text[copied:at]...)
+			masked = append(masked, '?')
 			isStatement = isStatement || hasKeyword(text[copied:at], keyword)
-			end += runLength(text, end, isDigit) // after a question mark, digits would look like its number
-			hasLiteral, copied = true, end
+			end += runLength(text, end, isDigit) // digits after a question mark would look like a numbered parameter
+			hasLiteral = true
+			copied = end
 		}
 		at = end
 	}
@@ -88,8 +90,8 @@ type lexer struct {
 	hasOpenQuote bool   // a quote is not closed
 }
 
-// next returns the end of the token that starts at text[at]. isLiteral reports whether the token is a literal, a list
-// of literals, or the text of a comment.
+// next returns the end of the token that starts at text[at]. isLiteral is true if a question mark should replace the
+// token: a literal, a list of literals, or the text of a comment.
 func (l *lexer) next(at int) (end int, isLiteral bool) {
 	if l.commentEnd != "" {
 		end = indexFrom(l.text, at, l.commentEnd)
@@ -117,13 +119,14 @@ func (l *lexer) next(at int) (end int, isLiteral bool) {
 	switch l.text[at:min(at+2, len(l.text))] {
 	case "/*":
 		l.commentEnd = "*/"
+		return at + 2, false
 	case "--":
 		l.commentEnd = "\n"
+		return at + 2, false
 	case "*/":
-	default:
-		return at + 1, false
+		return at + 2, false
 	}
-	return at + 2, false
+	return at + 1, false
 }
 
 // literalEnd returns the end of the literal that starts at text[at]: a number, a string or a question mark. If there
@@ -145,48 +148,67 @@ func (l *lexer) literalEnd(at int) int {
 	return at
 }
 
-// listsEnd returns the end of the last of several consecutive lists of literals in parentheses, as in
-// (1, 2), (3, 4). from is after the first opening parenthesis, and the end is before the last closing one. If the
-// first list does not consist of literals only, listsEnd returns from.
+// listsEnd returns the end of consecutive lists of literals in parentheses, as in (1, 2), (3, 4). from is the position
+// after the first opening parenthesis, and the result is the position of the last closing one. If the first list does
+// not consist of literals only, listsEnd returns from.
 func (l *lexer) listsEnd(from int) int {
 	end := l.listEnd(from)
-	for last := end; last > from; {
-		end = last
-		at := skipSpaces(l.text, last)
-		for _, c := range []byte("),(") {
-			if at == len(l.text) || l.text[at] != c {
-				return end
-			}
-			at = skipSpaces(l.text, at+1)
-		}
-		if last = l.listEnd(at); last == at {
+	if end == from {
+		return from
+	}
+	for {
+		start, isFound := l.nextListStart(end)
+		if !isFound {
 			return end
 		}
+		nextEnd := l.listEnd(start)
+		if nextEnd == start {
+			return end
+		}
+		end = nextEnd
 	}
-	return end
 }
 
-// listEnd returns the end of a list of literals that is followed by a closing parenthesis. If there is none, it
-// returns from.
+// nextListStart skips a closing parenthesis, a comma and an opening parenthesis, with white space between them. It
+// returns the position after them, and false if text[end:] does not begin like that.
+func (l *lexer) nextListStart(end int) (start int, isFound bool) {
+	at := skipSpaces(l.text, end)
+	for _, c := range []byte("),(") {
+		if at == len(l.text) || l.text[at] != c {
+			return end, false
+		}
+		at = skipSpaces(l.text, at+1)
+	}
+	return at, true
+}
+
+// listEnd returns the end of a list of literals that starts at text[from] and is followed by a closing parenthesis. If
+// there is no such list, it returns from.
 func (l *lexer) listEnd(from int) int {
-	for at := skipSpaces(l.text, from); ; {
-		end := l.literalEnd(at)
-		if end == at {
+	at := from
+	for {
+		start := skipSpaces(l.text, at)
+		end := l.literalEnd(start)
+		if end == start {
 			return from
 		}
-		next := skipSpaces(l.text, end)
-		switch {
-		case next < len(l.text) && l.text[next] == ')':
+		at = skipSpaces(l.text, end)
+		if at == len(l.text) {
+			return from
+		}
+		switch l.text[at] {
+		case ')':
 			return end
-		case next == len(l.text) || l.text[next] != ',':
+		case ',':
+			at++
+		default:
 			return from
 		}
-		at = skipSpaces(l.text, next+1)
 	}
 }
 
-// quoteEnd returns the end of the quoted text that starts at text[at]. A quote within it is doubled, or escaped by a
-// backslash.
+// quoteEnd returns the end of the quoted text that starts with the quote at text[at]. A quote within it is doubled, or
+// escaped by a backslash. If the closing quote is missing, quoteEnd sets hasOpenQuote and returns len(text).
 func (l *lexer) quoteEnd(at int) int {
 	if isEscapeClause(l.text, at) {
 		return at + len(backslashLiteral)
@@ -210,14 +232,15 @@ func (l *lexer) quoteEnd(at int) int {
 // backslashLiteral is the literal of the clause LIKE 'x' ESCAPE '\', in which the backslash escapes nothing.
 const backslashLiteral = `'\'`
 
-// isEscapeClause reports whether text[at:] starts with the literal of an ESCAPE clause that consists of a backslash.
+// isEscapeClause reports whether text[at:] starts with the literal '\' and follows the keyword ESCAPE.
 func isEscapeClause(text string, at int) bool {
 	const keyword = "escape"
 	if !strings.HasPrefix(text[at:], backslashLiteral) {
 		return false
 	}
-	before := strings.TrimRight(text[:at], " \t\r\n")
-	return len(before) >= len(keyword) && strings.EqualFold(before[len(before)-len(keyword):], keyword)
+	preceding := strings.TrimRight(text[:at], " \t\r\n")
+	keywordStart := len(preceding) - len(keyword)
+	return keywordStart >= 0 && strings.EqualFold(preceding[keywordStart:], keyword)
 }
 
 // skipSpaces returns the index of the first byte that is not white space, starting at text[at].
@@ -238,46 +261,56 @@ func digitsEnd(text string, from int) int {
 // start of a name, like the table name 2024_orders, it returns from.
 func numberEnd(text string, from int) int {
 	end := digitsEnd(text, from)
-	hasBasePrefix := end == from+1 && end < len(text) && text[from] == '0' && strings.IndexByte("xXbBoO", text[end]) >= 0
+	isZero := text[from:end] == "0"
+	hasBasePrefix := isZero && end < len(text) && strings.IndexByte("xXbBoO", text[end]) >= 0
 	if hasBasePrefix {
 		end++
 		end += runLength(text, end, isHex)
 	}
 	end = exponentEnd(text, end)
-	end += min(2, runLength(text, end, isLetter)) // a unit of up to two letters
-	if end < len(text) && isNameByte(text[end]) {
+	const maxUnitLength = 2 // of a unit like ms
+	end += min(maxUnitLength, runLength(text, end, isLetter))
+	isName := end < len(text) && isNameByte(text[end])
+	if isName {
 		return from
 	}
 	return end
 }
 
-// exponentEnd returns the end of the exponent of a number that starts at text[at]. If there is none, it returns at.
+// exponentEnd returns the end of the exponent of a number, like e-3, that starts at text[at]. If there is none, it
+// returns at.
 func exponentEnd(text string, at int) int {
-	if at == len(text) || text[at]|0x20 != 'e' {
+	if at == len(text) || text[at] != 'e' && text[at] != 'E' {
 		return at
 	}
-	digits := at + 1
-	if digits < len(text) && (text[digits] == '-' || text[digits] == '+') {
-		digits++
+	digitsStart := at + 1
+	if digitsStart < len(text) && (text[digitsStart] == '-' || text[digitsStart] == '+') {
+		digitsStart++
 	}
-	if n := runLength(text, digits, isDigit); n > 0 {
-		return digits + n
+	digits := runLength(text, digitsStart, isDigit)
+	if digits == 0 {
+		return at
 	}
-	return at
+	return digitsStart + digits
 }
 
-// dollarQuoteEnd returns the end of $$text$$ or $tag$text$tag$ at text[at]. If there is none, it returns at. A
-// parameter like $1 is not a literal, and a dollar sign within a name, like Oracle's DR$I$K, is not a quote.
+// dollarQuoteEnd returns the end of a literal like $$text$$ or $tag$text$tag$ that starts at text[at]. If there is
+// none, it returns at. A parameter like $1 is not a literal, nor is a part of a name like Oracle's DR$I$K.
 func dollarQuoteEnd(text string, at int) int {
-	if at > 0 && (isNameByte(text[at-1]) || text[at-1] == '$' || text[at-1] == '?') {
-		return at
+	if at > 0 {
+		previous := text[at-1]
+		isWithinName := isNameByte(previous) || previous == '$' || previous == '?'
+		if isWithinName {
+			return at
+		}
 	}
 	tagEnd := nameEnd(text, at+1)
 	if tagEnd == len(text) || text[tagEnd] != '$' || isDigit(text[at+1]) {
 		return at
 	}
 	quote := text[at : tagEnd+1]
-	return min(indexFrom(text, tagEnd+1, quote)+len(quote), len(text))
+	closingQuote := indexFrom(text, tagEnd+1, quote)
+	return min(closingQuote+len(quote), len(text))
 }
 
 // indexFrom returns the index of the first occurrence of substr in text[from:], relative to text, or len(text).

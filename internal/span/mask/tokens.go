@@ -2,7 +2,8 @@ package mask
 
 import "strings"
 
-// identifierKind returns the kind of a text that is an identifier as a whole, which may include dashes.
+// identifierKind returns the kind of identifier that the complete text is, such as a number or a UUID. If the text is
+// not an identifier, or only a part of it is one, the result is noIdentifier.
 func identifierKind(text string) kind {
 	if isUUID(text) {
 		return uuid
@@ -25,13 +26,13 @@ func isBase64URL(text string) bool {
 	s := statsOf(text)
 	hasAllClasses := s.digits > 0 && s.uppers > 1 && s.lowers > 1
 	hasFewDashes := s.dashes > 0 && s.dashes*10 <= len(text)
-	changesOften := s.changes*5 >= 2*len(text)
+	changesOften := s.changesOften(len(text))
 	return s.others == 0 && hasAllClasses && hasFewDashes && changesOften && !isWords(text)
 }
 
-// wordKind returns the kind of a word. Only a text of letters and digits can be an identifier; any
-// other text is noIdentifier. If only the end of the word is the identifier, nameLength is the
-// number of letters before it, such as 1 for R123456789.
+// wordKind returns the kind of identifier in a word, or noIdentifier. Only a word of ASCII letters and digits can be
+// an identifier. In a word like R123456789, only the number is the identifier, and nameLength is the number of letters
+// before it.
 func wordKind(text string) (k kind, nameLength int) {
 	if !hasDigit(text) {
 		return noIdentifier, 0
@@ -112,45 +113,50 @@ func (s *stats) addPair(a, b byte) {
 // isHex reports whether a text of this length is a hexadecimal number, like a hash, rather than a word followed by
 // a number.
 func (s *stats) isHex(length int) bool {
-	if s.digits+s.hexLetters < length || s.uppers > 0 && s.lowers > 0 {
+	hasOtherBytes := s.digits+s.hexLetters < length
+	hasMixedCase := s.uppers > 0 && s.lowers > 0
+	if hasOtherBytes || hasMixedCase {
 		return false
 	}
-	return length >= 16 || length >= 6 && s.boundaries >= 2 && s.digits >= 2
+	isLong := length >= 16
+	isMixed := length >= 6 && s.boundaries >= 2 && s.digits >= 2
+	return isLong || isMixed
 }
 
-// isToken reports whether letters and digits of a text of this length are mixed as in random text.
+// isToken reports whether a text of this length mixes letters and digits as random text does.
 func (s *stats) isToken(length int) bool {
-	switch {
-	case length >= 20 && s.digits > 1 && s.boundaries > 1:
-		return true
-	case length >= 8 && s.uppers > 0 && s.lowers > 0 && s.changes*5 >= 2*length:
-		return true
-	case length >= 8 && s.lowers == 0 && s.boundaries > 1:
-		return true
-	}
-	return length >= 6 && s.digits > 1 && s.boundaries >= 3
+	isLongMix := length >= 20 && s.digits > 1 && s.boundaries > 1
+	isMixOfCases := length >= 8 && s.uppers > 0 && s.lowers > 0 && s.changesOften(length)
+	isMixOfCapitals := length >= 8 && s.lowers == 0 && s.boundaries > 1
+	isShortMix := length >= 6 && s.digits > 1 && s.boundaries >= 3
+	return isLongMix || isMixOfCases || isMixOfCapitals || isShortMix
 }
+
+// changesOften reports whether at least 40 % of the bytes of a text of this length differ in class from their
+// predecessor, as in random text.
+func (s *stats) changesOften(length int) bool { return s.changes*5 >= 2*length }
 
 // isVersion reports whether text is a version like v2beta1.
 func isVersion(text string) bool { return text[0]|0x20 == 'v' && isDigit(text[1]) && len(text) < 10 }
 
-// isWords reports whether text consists of words, some of which end in a short number, as in the names that
-// programmers write: GetUserV2, createOAuth2ClientV1, UTF8ToUTF16, i18nToL10n. Words begin with a capital letter or
-// after a dash. Most letters of words without a number must be in words with a vowel, which is rare in random text.
+// isWords reports whether text consists of words and short numbers, like the names createOAuth2ClientV1, UTF8ToUTF16
+// and i18nToL10n. A word begins with a capital letter, or after a dash. To exclude random text, it requires that most
+// letters of words without a number are in words with a vowel.
 func isWords(text string) bool {
-	withVowel, withoutVowel := 0, 0 // letters in words without a number
+	lettersWithVowel, lettersWithoutVowel := 0, 0 // numbers of letters in words with and without a vowel
 	var previous word
 	for at := 0; at < len(text); {
 		w := wordAt(text, at)
-		if !w.mayFollow(previous) {
+		if !w.canFollow(previous) {
 			return false
 		}
-		switch {
-		case w.digits > 0 || w.lowers == 0:
-		case hasVowel(w.letters):
-			withVowel += len(w.letters)
-		default:
-			withoutVowel += len(w.letters)
+		isAcronymOrNumbered := w.digits > 0 || w.lowers == 0
+		if !isAcronymOrNumbered {
+			if hasVowel(w.letters) {
+				lettersWithVowel += len(w.letters)
+			} else {
+				lettersWithoutVowel += len(w.letters)
+			}
 		}
 		previous = w
 		at += len(w.letters) + w.digits
@@ -159,7 +165,7 @@ func isWords(text string) bool {
 			previous = word{}
 		}
 	}
-	return withVowel > 0 && withVowel >= withoutVowel
+	return lettersWithVowel > 0 && lettersWithVowel >= lettersWithoutVowel
 }
 
 // word is a run of capital letters, then lower-case letters, then digits. Each run may be empty.
@@ -180,9 +186,9 @@ func wordAt(text string, from int) word {
 	return word{text[from:lettersEnd], capitals, lowers, digits, isLast}
 }
 
-// mayFollow reports whether w is a plausible word after previous, which is empty at the start of the text and after
-// a separator.
-func (w *word) mayFollow(previous word) bool {
+// canFollow reports whether w is plausible after the word previous in a name that a programmer has written, rather than
+// in random text. At the start of the text and after a separator, previous is the zero value.
+func (w *word) canFollow(previous word) bool {
 	length := len(w.letters)
 	isAfterNumber := previous.digits > 0
 	isAfterLetterAndNumber := isAfterNumber && len(previous.letters) == 1 // like i18 and B2
@@ -214,7 +220,9 @@ func continuesNumber(letters string) bool {
 // IPv, URLs, XMLTo.
 func isAcronym(letters string) bool {
 	secondToLast, last := letters[len(letters)-2], letters[len(letters)-1]
-	return letters == "IPv" || isUpper(secondToLast) && last == 's' || secondToLast == 'T' && last == 'o'
+	isPlural := isUpper(secondToLast) && last == 's'
+	endsInTo := secondToLast == 'T' && last == 'o'
+	return letters == "IPv" || isPlural || endsInTo
 }
 
 func hasVowel(text string) bool { return strings.ContainsAny(text, "aeiouyAEIOUY") }
@@ -228,23 +236,24 @@ func runLength(text string, from int, isInClass func(byte) bool) int {
 	return to - from
 }
 
-// isScrambled reports whether text is at least ten letters that change between upper and lower case more often than
-// in names made of several words.
+// isScrambled reports whether text consists of at least ten letters that change between upper and lower case more
+// often than in a name like getUserAccount.
 func isScrambled(text string) bool {
 	s := statsOf(text)
-	return len(text) >= 10 && s.uppers+s.lowers == len(text) && s.upperPairs > 0 &&
-		s.changes >= 4 && s.changes*3 >= len(text)
+	isOnlyLetters := s.uppers+s.lowers == len(text)
+	changesCaseOften := s.changes >= 4 && s.changes*3 >= len(text)
+	return len(text) >= 10 && isOnlyLetters && s.upperPairs > 0 && changesCaseOften
 }
 
-// isPodSuffix reports whether text is a random suffix that Kubernetes appends to the names of pods.
+// isPodSuffix reports whether text can be the random suffix that Kubernetes appends to the names of pods, like x7k2p.
 func isPodSuffix(text string) bool {
-	if len(text) != 5 {
+	const length = 5
+	const alphabet = "bcdfghjklmnpqrstvwxz2456789" // as in k8s.io/apimachinery/pkg/util/rand
+	if len(text) != length {
 		return false
 	}
-	for i := range len(text) {
-		c := text[i]
-		isVowel := strings.IndexByte("aeiouy", c) >= 0
-		if !isLower(c) && !isDigit(c) || isVowel || c == '0' || c == '1' || c == '3' {
+	for i := range length {
+		if strings.IndexByte(alphabet, text[i]) < 0 {
 			return false
 		}
 	}

@@ -36,32 +36,32 @@ type Fingerprint struct {
 	length      int
 }
 
-// FingerprintAt returns the fingerprint of the n bytes that start at body[at]. It reads eight bytes from the start
-// of the name and eight bytes up to its end, so body must contain both ranges.
-func FingerprintAt(body []byte, at, n int) Fingerprint {
-	unused := 64 - 8*min(n, endLen) // bits that are not part of the name
-	first := binary.LittleEndian.Uint64(body[at:]) << unused >> unused
-	last := binary.LittleEndian.Uint64(body[at+n-endLen:]) >> unused
-	return Fingerprint{first, last, n}
+// FingerprintAt returns the fingerprint of the name with the given length that starts at body[start]. It reads eight
+// bytes from the start of the name and eight bytes up to its end, so body must contain both ranges.
+func FingerprintAt(body []byte, start, length int) Fingerprint {
+	unusedBits := 64 - 8*min(length, endLen) // bits that are not part of the name
+	first := binary.LittleEndian.Uint64(body[start:]) << unusedBits >> unusedBits
+	last := binary.LittleEndian.Uint64(body[start+length-endLen:]) >> unusedBits
+	return Fingerprint{first, last, length}
 }
 
 // Len returns the length of the name.
 func (e *Fingerprint) Len() int { return e.length }
 
-// FingerprintOf is like FingerprintAt, but reads no byte outside of the name.
+// FingerprintOf returns the fingerprint of a name.
 func FingerprintOf[T string | []byte](name T) Fingerprint {
-	n := len(name)
-	if n >= endLen {
-		var ends [2 * endLen]byte
-		copy(ends[:endLen], name)
-		copy(ends[endLen:], name[n-endLen:])
-		return Fingerprint{binary.LittleEndian.Uint64(ends[:]), binary.LittleEndian.Uint64(ends[endLen:]), n}
+	length := len(name)
+	if length >= endLen {
+		var first, last [endLen]byte
+		copy(first[:], name)
+		copy(last[:], name[length-endLen:])
+		return Fingerprint{binary.LittleEndian.Uint64(first[:]), binary.LittleEndian.Uint64(last[:]), length}
 	}
-	all := uint64(0)
-	for i := range n {
-		all |= uint64(name[i]) << (8 * i)
+	wholeName := uint64(0)
+	for i := range length {
+		wholeName |= uint64(name[i]) << (8 * i)
 	}
-	return Fingerprint{all, all, n}
+	return Fingerprint{wholeName, wholeName, length}
 }
 
 // slot returns the slot of the hash table for names with this fingerprint.
@@ -70,8 +70,8 @@ func (f Fingerprint) slot() uint64 {
 	return mixed * 0x9e3779b97f4a7c15 >> (64 - slotBits)
 }
 
-// NewNames returns the table for names, whose index is their label. It ignores names[0], because label 0 is Other,
-// and empty names. There must be at most MaxLabels names.
+// NewNames returns a table in which the label of each name is its index in names. It ignores empty names, and
+// names[0], because label 0 is Other. There must be at most MaxLabels names.
 func NewNames(names []string) *Names {
 	t := &Names{names: names}
 	for l := 1; l < len(names); l++ {
@@ -79,10 +79,12 @@ func NewNames(names []string) *Names {
 		if name == "" {
 			continue
 		}
-		e := nameEntry{fingerprint: FingerprintOf(name)}
-		slot := &t.slots[e.fingerprint.slot()]
-		e.next, e.isAmbiguous = *slot, *slot != Other || len(name) > 2*endLen
-		t.entries[l], *slot = e, Label(l)
+		fingerprint := FingerprintOf(name)
+		slot := &t.slots[fingerprint.slot()]
+		sharesSlot := *slot != Other
+		isLongerThanFingerprint := len(name) > 2*endLen
+		t.entries[l] = nameEntry{fingerprint, *slot, sharesSlot || isLongerThanFingerprint}
+		*slot = Label(l)
 	}
 	return t
 }
@@ -102,17 +104,18 @@ func (t *Names) Find(name []byte) Label {
 	return l
 }
 
-// FindFingerprint returns the label of the name with this fingerprint, or Other. If isSure is false, the result may
-// be wrong, and the caller must call Find with the whole name.
-func (t *Names) FindFingerprint(f Fingerprint) (l Label, isSure bool) {
-	found := uint(t.slots[f.slot()])
-	candidate := &t.entries[found]
-	known := &candidate.fingerprint
+// FindFingerprint returns the label of the name with this fingerprint, or Other. If isSure is false, the result can
+// be wrong, and the caller must call Find with the complete name.
+func (t *Names) FindFingerprint(f Fingerprint) (label Label, isSure bool) {
+	index := uint(t.slots[f.slot()])
+	entry := &t.entries[index]
+	expected := &entry.fingerprint
 	// One condition on the combined differences compiles to a conditional move rather than to branches.
-	if (known.first^f.first)|(known.last^f.last)|uint64(known.length^f.length) != 0 {
-		found = 0
+	difference := (expected.first ^ f.first) | (expected.last ^ f.last) | uint64(expected.length^f.length)
+	if difference != 0 {
+		index = uint(Other)
 	}
-	return Label(found), !candidate.isAmbiguous
+	return Label(index), !entry.isAmbiguous
 }
 
 // Label identifies the name of a tag that a rule uses. Names assigns labels.
@@ -125,8 +128,8 @@ const Other Label = 0
 // Datadog agent can configure.
 const MaxLabels = 256
 
-// OneIfUsed returns 0 for Other and 1 for every other label. Decoders store each tag and then add this
-// number to the count of stored tags, which overwrites unused tags without an unpredictable branch.
+// OneIfUsed returns 0 for Other and 1 for every other label. A decoder that adds this number to its count of stored
+// tags needs no branch on the label, which the CPU could not predict.
 func (l Label) OneIfUsed() int {
 	if l != Other {
 		return 1

@@ -59,15 +59,15 @@ const (
 	keptDerived = 4 << 20
 )
 
-// Release removes the reference to the body. If a very large body has made the table large, Release also
-// frees the table's memory and returns true.
+// Release drops the reference to the body. If the table has grown very large, Release also frees its memory and
+// returns true.
 func (t *Table) Release() (wasLarge bool) {
-	if cap(t.Tags) > keptTags || cap(t.Derived) > keptDerived {
+	wasLarge = cap(t.Tags) > keptTags || cap(t.Derived) > keptDerived
+	if wasLarge {
 		*t = Table{}
-		return true
 	}
 	t.Body = nil
-	return false
+	return wasLarge
 }
 
 // Fail sets the reason why the body is not counted. Only the first reason is kept.
@@ -85,16 +85,17 @@ func (t *Table) Err() error { return t.err }
 // labels.
 const maxCharged = 32 << 20
 
-// Charge adds to the bytes of text that have been read for the body, and fails the table if they exceed the
-// limit.
+// Charge adds a number of bytes of text that a rule reads to the total of the body. If the total exceeds the limit,
+// Charge fails the table with ErrTooMuch.
 func (t *Table) Charge(bytes uint32) {
-	if t.charged += int(bytes); t.charged > maxCharged {
+	t.charged += int(bytes)
+	if t.charged > maxCharged {
 		t.Fail(ErrTooMuch)
 	}
 }
 
-// AddSpan appends a span without tags and returns it, so that the caller can fill it. The pointer is valid
-// until the next call of AddSpan.
+// AddSpan appends a span without tags and returns a pointer to it, which is valid until the next call of AddSpan. It
+// fails the table if the body has too many spans.
 func (t *Table) AddSpan(kind Kind) *Span {
 	if len(t.Spans) >= t.Limits.Spans {
 		t.Fail(ErrTooMuch)
@@ -104,14 +105,16 @@ func (t *Table) AddSpan(kind Kind) *Span {
 	return &t.Spans[len(t.Spans)-1]
 }
 
-// AddGroup appends a group of the spans from g.First to the last one of the table. Its sender is
-// the next one to be appended to t.Senders. Limits.Spans is also the limit on the number of groups.
+// AddGroup appends a group that consists of the spans from g.First to the end of the table. The caller must append the
+// sender of the group to t.Senders after the group. AddGroup fails the table if the body has too many groups.
 func (t *Table) AddGroup(g Group) {
-	if len(t.Groups) >= t.Limits.Spans {
+	maxGroups := t.Limits.Spans
+	if len(t.Groups) >= maxGroups {
 		t.Fail(ErrTooMuch)
 		return
 	}
-	g.Last, g.Sender = uint32(len(t.Spans)), uint32(len(t.Senders))
+	g.Last = uint32(len(t.Spans))
+	g.Sender = uint32(len(t.Senders))
 	t.Groups = append(t.Groups, g)
 }
 
@@ -121,7 +124,7 @@ func (t *Table) TagsOf(s *Span) []Tag { return t.Tags[s.First:s.Last] }
 // SpansOf returns the spans of a group.
 func (t *Table) SpansOf(g *Group) []Span { return t.Spans[g.First:g.Last] }
 
-// DerivedSince returns the text that was appended to Derived since its length was start.
+// DerivedSince returns the text Derived[start:]. It fails the table if Derived exceeds its limit.
 func (t *Table) DerivedSince(start int) Text {
 	if len(t.Derived) > t.Limits.DerivedBytes {
 		t.Fail(ErrTooMuch)
@@ -131,11 +134,12 @@ func (t *Table) DerivedSince(start int) Text {
 
 // Bytes returns the bytes of a text. They are valid until the next Reset.
 func (t *Table) Bytes(text Text) []byte {
-	source, at := t.Body, text.At
-	if at&inDerived != 0 {
-		source, at = t.Derived, at&^inDerived
+	source, start := t.Body, text.At
+	if text.At&inDerived != 0 {
+		source, start = t.Derived, text.At&^inDerived
 	}
-	return source[at : at+text.Len : at+text.Len]
+	end := start + text.Len
+	return source[start:end:end]
 }
 
 // String returns a text as a string that shares the memory of Bytes.
@@ -222,7 +226,8 @@ func (t *Tag) Text() Text { return BitsText(t.Bits) }
 // HasText reports whether the value is a text or bytes.
 func (t *Tag) HasText() bool { return t.Value == IsText || t.Value == IsBytes }
 
-// Float returns the value as a float64. ok is false if the value is not a number, an integer or a bool.
+// Float returns the value as a float64; true is 1 and false is 0. ok is false if the value is not a number, an integer
+// or a bool.
 func (t *Tag) Float() (v float64, ok bool) {
 	switch t.Value {
 	case IsNumber:
@@ -268,17 +273,19 @@ const (
 	maxDerived = 12 << 20
 )
 
-// LimitsOf returns the limits for a body of the given length, in a format in which nearly every tag has at
-// least tagBytes bytes.
-func LimitsOf(body, tagBytes int) Limits {
+// LimitsOf returns the limits for a body of bodyLen bytes. It allows one tag for every tagBytes bytes of the body. Each
+// limit has a constant part, so that a small body is never rejected.
+func LimitsOf(bodyLen, tagBytes int) Limits {
 	return Limits{
-		Spans: MaxSpans(body), Tags: min(maxTags, 1<<12+body/tagBytes),
-		Strings: min(maxStrings, 1<<12+body/16), DerivedBytes: min(maxDerived, 1<<18+4*body),
+		Spans:        MaxSpans(bodyLen),
+		Tags:         min(maxTags, 1<<12+bodyLen/tagBytes),
+		Strings:      min(maxStrings, 1<<12+bodyLen/16),
+		DerivedBytes: min(maxDerived, 1<<18+4*bodyLen),
 	}
 }
 
-// MaxSpans returns the maximum number of spans in a body of the given length.
-func MaxSpans(body int) int { return min(maxSpans, 1<<12+body/48) }
+// MaxSpans returns the maximum number of spans in a body of bodyLen bytes.
+func MaxSpans(bodyLen int) int { return min(maxSpans, 1<<12+bodyLen/48) }
 
 // GrowthFactor is the maximum memory of a slice that append has grown, as a multiple of the size of its
 // elements. It includes the unused capacity, up to a quarter, and the previous array, which is freed later.
@@ -286,8 +293,9 @@ const GrowthFactor = 1.5
 
 // Bytes returns the maximum memory of a table within these limits, plus perSpan bytes for each span.
 func (l Limits) Bytes(perSpan int) int {
-	each := int(unsafe.Sizeof(Span{})+unsafe.Sizeof(Group{})) + perSpan
-	return int(GrowthFactor * float64(l.Spans*each+l.Tags*int(unsafe.Sizeof(Tag{}))+l.DerivedBytes))
+	spanBytes := int(unsafe.Sizeof(Span{})+unsafe.Sizeof(Group{})) + perSpan
+	tagBytes := int(unsafe.Sizeof(Tag{}))
+	return int(GrowthFactor * float64(l.Spans*spanBytes+l.Tags*tagBytes+l.DerivedBytes))
 }
 
 // Selected finds the tags of one span by label.
@@ -296,8 +304,8 @@ type Selected struct {
 	at  [MaxLabels]uint32 // by label in Set: index of the tag in Table.Tags
 }
 
-// Select selects the tags t.Tags[first:last] and no others. If several have the same label, it selects the last one,
-// as in Datadog's formats.
+// Select replaces the selection by the tags in t.Tags[first:last]. If several have the same label, it selects the last
+// one, as in Datadog's formats.
 func (s *Selected) Select(t *Table, first, last uint32) {
 	s.Set = LabelSet{}
 	for i := first; i < last; i++ {
@@ -307,7 +315,7 @@ func (s *Selected) Select(t *Table, first, last uint32) {
 	}
 }
 
-// AddMissing selects the tags of t.Tags[first:last] whose label is not selected yet. If several have the
+// AddMissing adds to the selection the tags in t.Tags[first:last] whose label is not selected yet. If several have the
 // same label, it selects the first one, as in OTLP.
 func (s *Selected) AddMissing(t *Table, first, last uint32) {
 	for i := first; i < last; i++ {

@@ -38,14 +38,16 @@ func (t *TraceNumbers) Len() int { return len(t.ids) }
 
 // NumberOf returns the number of the trace with this ID, and adds the trace if it is new.
 func (t *TraceNumbers) NumberOf(high, low uint64) int {
-	id, mask := traceID{high, low}, uint64(len(t.slots)-1)
-	for at := id.hash() & mask; ; at = (at + 1) & mask {
-		number := int(t.slots[at]) - 1
-		if number < 0 {
+	id := traceID{high, low}
+	mask := uint64(len(t.slots) - 1)
+	for slot := id.hash() & mask; ; slot = (slot + 1) & mask {
+		isFree := t.slots[slot] == 0
+		if isFree {
 			t.ids = append(t.ids, id)
-			t.slots[at] = int32(len(t.ids))
+			t.slots[slot] = int32(len(t.ids))
 			return len(t.ids) - 1
 		}
+		number := int(t.slots[slot]) - 1
 		if t.ids[number] == id {
 			return number
 		}
