@@ -44,6 +44,7 @@ func TestGo_EqualsOTLP(t *testing.T) {
 	)
 	shop := newShop(t, provider)
 	shop.request(600)
+	oracle.await(shop.spans)
 	if err := provider.Shutdown(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -81,6 +82,7 @@ func TestGo_SampledAcrossRestarts(t *testing.T) {
 		p.start()
 		shop.request(500)
 	}
+	oracle.await(shop.spans)
 	if err := processor.ForceFlush(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -153,7 +155,16 @@ func (o *oracle) OnEnd(s sdktrace.ReadOnlySpan) {
 	}
 }
 
+// await waits until a number of spans have ended. The span of a server ends after its client has the response.
+func (o *oracle) await(spans int64) {
+	for deadline := time.Now().Add(10 * time.Second); o.total() < spans && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
+}
+
 func (o *oracle) total() (n int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	for _, spans := range o.ended {
 		n += spans
 	}
