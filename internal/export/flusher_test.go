@@ -311,7 +311,7 @@ func TestUnencodable_IsCounted(t *testing.T) {
 			t.Errorf("stats %+v", s)
 		}
 		if err, _ := resolution(sealed.Delivery); !errors.Is(err, errUnencodable) ||
-			!strings.Contains(log.String(), "no payload") {
+			!strings.Contains(log.String(), "can't be sent and are lost") {
 			t.Errorf("delivery %v, log:\n%s", err, log)
 		}
 	})

@@ -75,11 +75,11 @@ func TestResponse_Outcomes(t *testing.T) {
 		},
 		"nobody's key": {
 			status: 401, want: export.OutcomeRefused,
-			said: "set OTEL_EXPORTER_OTLP_HEADERS",
+			said: "set credentials in OTEL_EXPORTER_OTLP_HEADERS",
 		},
 		"the wrong key": {
 			status: 403, want: export.OutcomeRefused,
-			said: "see OTEL_EXPORTER_OTLP_HEADERS",
+			said: "check the credentials in OTEL_EXPORTER_OTLP_HEADERS",
 		},
 		"no such path":               {status: 404, want: export.OutcomeRefused, said: "/v1/metrics"},
 		"a time-out of the receiver": {status: 408, want: export.OutcomeRefused, said: "408"},

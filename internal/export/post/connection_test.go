@@ -54,7 +54,7 @@ func TestConnection_EndDecidesRetry(t *testing.T) {
 				if got.Outcome != test.want || !got.Silent {
 					t.Errorf("%+v, want export.Outcome %d", got, test.want)
 				}
-				if strings.Contains(got.Err.Error(), "written whole") != (test.want == export.OutcomeUnknown) {
+				if strings.Contains(got.Err.Error(), "sent completely") != (test.want == export.OutcomeUnknown) {
 					t.Errorf("error %v", got.Err)
 				}
 			})
