@@ -22,10 +22,10 @@ const (
 
 	// All latency curves have the same axis, so that they can be compared: from 1 µs to 100 s, with six
 	// columns per decade. The outer columns include everything beyond.
-	curveDecades    = 8
-	columnsADecade  = 6
-	curveColumns    = curveDecades * columnsADecade
-	curveFirstNanos = 1e3
+	curveDecades     = 8
+	columnsPerDecade = 6
+	curveColumns     = curveDecades * columnsPerDecade
+	curveFirstNanos  = 1e3
 )
 
 // Busiest contains the aggregates with the most spans of the last sealed cycle that had spans.
@@ -89,8 +89,8 @@ type busiestReader struct {
 // bin is a non-empty bin of a sketch, with the duration that represents it.
 type bin struct{ seconds, count float64 }
 
-// busiest returns the busiest aggregates and origins of a sealed cycle.
-func (l *busiestReader) busiest(sealed *aggregate.Sealed, rows []Row) *Busiest {
+// findBusiest returns the aggregates and the origins with the most spans in a sealed cycle.
+func (r *busiestReader) findBusiest(sealed *aggregate.Sealed, rows []Row) *Busiest {
 	b := &Busiest{
 		Cycle: sealed.Cycle, Start: sealed.Start, End: sealed.End,
 		Rows: []BusyKey{}, Origins: []BusyOrigin{},
@@ -100,18 +100,20 @@ func (l *busiestReader) busiest(sealed *aggregate.Sealed, rows []Row) *Busiest {
 	for i := range rows {
 		spansByKey[rows[i].KeyID()] += rows[i].Spans
 	}
-	spansByOrigin, keysByOrigin := make([]uint64, len(sealed.Origins)), make([]int, len(sealed.Origins))
+	spansByOrigin := make([]uint64, len(sealed.Origins))
+	keysByOrigin := make([]int, len(sealed.Origins))
 	for id, spans := range spansByKey {
-		if spans > 0 {
-			origin := sealed.Keys[id].Origin
-			spansByOrigin[origin] += spans
-			keysByOrigin[origin]++
-			b.Spans += spans
-			b.Aggregates++
+		if spans == 0 {
+			continue
 		}
+		origin := sealed.Keys[id].Origin
+		spansByOrigin[origin] += spans
+		keysByOrigin[origin]++
+		b.Spans += spans
+		b.Aggregates++
 	}
-	b.Rows = l.keys(sealed, rows, largest(spansByKey, busiestAggregates))
-	for _, id := range largest(spansByOrigin, busiestOrigins) {
+	b.Rows = r.describeKeys(sealed, rows, indexesOfLargest(spansByKey, busiestAggregates))
+	for _, id := range indexesOfLargest(spansByOrigin, busiestOrigins) {
 		o := &sealed.Origins[id]
 		b.Origins = append(b.Origins, BusyOrigin{
 			Service: o.Service, Env: o.Env, Version: o.Version, Lang: o.Lang, Host: o.Host,
@@ -121,8 +123,8 @@ func (l *busiestReader) busiest(sealed *aggregate.Sealed, rows []Row) *Busiest {
 	return b
 }
 
-// keys returns the counts and latencies of the chosen keys.
-func (l *busiestReader) keys(sealed *aggregate.Sealed, rows []Row, chosen []int) []BusyKey {
+// describeKeys returns the counts and latencies of the chosen keys, which are indexes of sealed.Keys.
+func (r *busiestReader) describeKeys(sealed *aggregate.Sealed, rows []Row, chosen []int) []BusyKey {
 	rowsByKey := make(map[registry.KeyID][]*Row, len(chosen))
 	for _, id := range chosen {
 		rowsByKey[registry.KeyID(id)] = nil
@@ -133,103 +135,116 @@ func (l *busiestReader) keys(sealed *aggregate.Sealed, rows []Row, chosen []int)
 			rowsByKey[id] = append(keyRows, &rows[i])
 		}
 	}
-	l.mappings = l.mappings[:0]
+	r.mappings = r.mappings[:0]
 	for _, m := range sealed.Mappings() {
-		index, err := m.Library()
+		libraryMapping, err := m.Library()
 		if err != nil {
 			panic("BUG: a sketch with an invalid mapping was merged: " + err.Error())
 		}
-		l.mappings = append(l.mappings, index)
+		r.mappings = append(r.mappings, libraryMapping)
 	}
 	keys := make([]BusyKey, 0, len(chosen))
 	for _, id := range chosen {
 		entry := &sealed.Keys[id]
 		o, k := &sealed.Origins[entry.Origin], &entry.Key
-		row := BusyKey{
+		busy := BusyKey{
 			OriginService: o.Service, OriginEnv: o.Env,
 			Service: k.Service, Operation: k.Operation, Resource: span.Text(k.Resource, busiestLabel),
-			Type: k.Type, Kind: k.Kind, HTTPStatus: k.HTTPStatus, Latency: []uint64{},
+			Type: k.Type, Kind: k.Kind, HTTPStatus: k.HTTPStatus,
 		}
-		l.read(&row, rowsByKey[registry.KeyID(id)])
-		keys = append(keys, row)
+		r.addCounts(&busy, rowsByKey[registry.KeyID(id)])
+		keys = append(keys, busy)
 	}
 	return keys
 }
 
-// largest returns the indices of the n largest counts that are not 0, the largest first.
-func largest(counts []uint64, n int) (places []int) {
-	for place, count := range counts {
+// indexesOfLargest returns the indexes of the n largest counts in descending order of the counts.
+// Counts of 0 are omitted.
+func indexesOfLargest(counts []uint64, n int) (indexes []int) {
+	for i, count := range counts {
 		if count > 0 {
-			places = append(places, place)
+			indexes = append(indexes, i)
 		}
 	}
-	slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(counts[b], counts[a]) })
-	return places[:min(n, len(places))]
+	slices.SortStableFunc(indexes, func(a, b int) int { return cmp.Compare(counts[b], counts[a]) })
+	return indexes[:min(n, len(indexes))]
 }
 
-// read sets the counts and latencies of a key from its rows.
-func (l *busiestReader) read(k *BusyKey, rows []*Row) {
-	l.all, l.failed = l.all[:0], l.failed[:0]
-	for _, r := range rows {
-		k.Hits += r.Hits
-		k.Errors += r.Errors
-		r.ReadOK(&l.sketch)
-		r.ReadErrors(&l.sketch)
-		r.ReadErrors(&l.errors)
-		l.all = l.moveBins(l.all, &l.sketch, r.Mapping())
-		l.failed = l.moveBins(l.failed, &l.errors, r.Mapping())
+// addCounts adds the counts of a key's rows to k, and sets its percentiles and latency curves.
+func (r *busiestReader) addCounts(k *BusyKey, rows []*Row) {
+	r.all, r.failed = r.all[:0], r.failed[:0]
+	for _, row := range rows {
+		k.Hits += row.Hits
+		k.Errors += row.Errors
+		row.ReadOK(&r.sketch)
+		row.ReadErrors(&r.sketch)
+		row.ReadErrors(&r.errors)
+		r.all = r.moveBins(r.all, &r.sketch, row.Mapping())
+		r.failed = r.moveBins(r.failed, &r.errors, row.Mapping())
 	}
-	bins := l.all
-	slices.SortFunc(bins, func(a, b bin) int { return cmp.Compare(a.seconds, b.seconds) })
-	curve(l.failed, &k.ErrorLatency)
-	curve(bins, &k.Latency)
+	slices.SortFunc(r.all, func(a, b bin) int { return cmp.Compare(a.seconds, b.seconds) })
+	k.P50 = percentile(r.all, .5)
+	k.P95 = percentile(r.all, .95)
+	k.P99 = percentile(r.all, .99)
+	k.Latency = latencyCurve(r.all)
+	if len(r.failed) > 0 {
+		k.ErrorLatency = latencyCurve(r.failed)
+	}
+}
+
+// percentile returns the duration in seconds below which the given fraction of the spans is. bins are
+// sorted by duration. The rank is defined as in Datadog's sketch library, so that Datadog shows the
+// same value.
+func percentile(bins []bin, fraction float64) float64 {
 	total := 0.0
 	for _, b := range bins {
 		total += b.count
 	}
-	// The rank is defined as in the sketch library, so that Datadog shows the same value.
-	percentile := func(quantile float64) float64 {
-		rank, cumulative := quantile*(total-1), 0.0
-		for _, b := range bins {
-			if cumulative += b.count; cumulative > rank {
-				return b.seconds
-			}
+	rank := fraction * (total - 1)
+	cumulative := 0.0
+	for _, b := range bins {
+		cumulative += b.count
+		if cumulative > rank {
+			return b.seconds
 		}
-		return 0
 	}
-	k.P50, k.P95, k.P99 = percentile(.5), percentile(.95), percentile(.99)
+	return 0
 }
 
-// moveBins appends the bins of a sketch, lowest first, and empties the sketch.
-func (l *busiestReader) moveBins(bins []bin, s *sketch.Sketch, mapping sketch.MappingID) []bin {
+// moveBins appends the non-empty bins of a sketch to bins, lowest first, and then empties the sketch.
+func (r *busiestReader) moveBins(bins []bin, s *sketch.Sketch, mapping sketch.MappingID) []bin {
 	if zeros := s.Zeros(); zeros > 0 {
 		bins = append(bins, bin{0, zeros})
 	}
-	l.runs = s.AppendRuns(l.runs[:0], mapping)
-	for _, run := range l.runs {
+	r.runs = s.AppendRuns(r.runs[:0], mapping)
+	for _, run := range r.runs {
 		for i, count := range s.Counts(run) {
-			bins = append(bins, bin{l.mappings[mapping].Value(int(run.First)+i) / 1e9, float64(count)})
+			nanoseconds := r.mappings[mapping].Value(int(run.First) + i)
+			bins = append(bins, bin{nanoseconds / 1e9, float64(count)})
 		}
 	}
 	s.Reset()
 	return bins
 }
 
-// curve adds bins to the columns of a curve, which stays nil if there are no bins.
-func curve(bins []bin, columns *[]uint64) {
+// latencyCurve returns the number of spans in each column of a latency curve, for example the number
+// of spans of 10 to 15 ms. It returns an empty list if there are no bins.
+func latencyCurve(bins []bin) []uint64 {
 	if len(bins) == 0 {
-		return
+		return []uint64{}
 	}
-	*columns = make([]uint64, curveColumns)
+	columns := make([]uint64, curveColumns)
 	for _, b := range bins {
-		(*columns)[column(b.seconds*1e9)] += uint64(b.count)
+		columns[curveColumn(b.seconds*1e9)] += uint64(b.count)
 	}
+	return columns
 }
 
-// column returns the column of a duration.
-func column(nanoseconds float64) int {
+// curveColumn returns the column of a duration in a latency curve.
+func curveColumn(nanoseconds float64) int {
 	if nanoseconds <= curveFirstNanos {
 		return 0
 	}
-	return int(min(math.Log10(nanoseconds/curveFirstNanos)*columnsADecade, curveColumns-1))
+	column := math.Log10(nanoseconds/curveFirstNanos) * columnsPerDecade
+	return int(min(column, curveColumns-1))
 }

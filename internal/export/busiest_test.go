@@ -127,7 +127,7 @@ func TestBusiest_Largest(t *testing.T) {
 		}
 		slices.SortStableFunc(all, func(a, b int) int { return cmp.Compare(counts[b], counts[a]) })
 		want := all[:min(len(all), 7)]
-		if got := largest(counts, 7); !slices.Equal(got, want) {
+		if got := indexesOfLargest(counts, 7); !slices.Equal(got, want) {
 			t.Fatalf("largest of %v: %v, want %v", counts, got, want)
 		}
 	}
@@ -138,7 +138,7 @@ func TestColumn_StaysWithinCurve(t *testing.T) {
 	for ns, want := range map[float64]int{
 		0: 0, 1: 0, 1e3: 0, 1e3 + 1: 0, 1e4: 6, 1e9: 36, 1e11: 47, math.MaxFloat64: 47, math.Inf(1): 47,
 	} {
-		if got := column(ns); got != want {
+		if got := curveColumn(ns); got != want {
 			t.Errorf("column(%v) = %d, want %d", ns, got, want)
 		}
 	}
@@ -173,12 +173,12 @@ func BenchmarkBusiest(b *testing.B) {
 	rows := m.Merge(sealed)
 	b.ReportAllocs()
 	for b.Loop() {
-		l.busiest(sealed, rows)
+		l.findBusiest(sealed, rows)
 	}
 }
 
 // busiestOf merges a cycle and looks at it.
 func busiestOf(sealed *aggregate.Sealed) *Busiest {
 	var m Merger
-	return new(busiestReader).busiest(sealed, m.Merge(sealed))
+	return new(busiestReader).findBusiest(sealed, m.Merge(sealed))
 }

@@ -11,9 +11,9 @@ import (
 // cycleState tracks the state of one sealed cycle at all destinations. It has three independent
 // parts:
 //
-//	clients    unanswered > 0 ──── last response ─> answered, with the first error
+//	clients    unansweredParts > 0 ─ last response ─> answered, with the first error
 //
-//	spans      unsettled > 0 ──── last outcome ───> settled; final
+//	spans      unsettledParts > 0 ── last outcome ───> settled; final
 //
 //	recovery   clear ──── beginSend ───> in doubt ──── endSend, maybe delivered ───> in doubt, final
 //	             ^                          |
@@ -23,31 +23,31 @@ import (
 // a destination has, or may have, some of its spans. After a crash, the next daemon counts the spans
 // of a cycle again unless the cycle is in doubt or settled.
 //
-// The outcome of a cycle has several parts: one per payload of deltas, and one per destination of
-// running totals or scrapes. Each part counts as one in unanswered and in unsettled. Clients can be
+// A cycle has several parts: one per payload of deltas, and one per destination of running totals
+// or scrapes. Each part counts as one in unansweredParts and in unsettledParts. Clients can be
 // answered before the cycle is settled: they do not wait for spans that a later payload will
 // contain.
 type cycleState struct {
 	delivery *aggregate.Delivery
 
-	mu             sync.Mutex
-	unanswered     int   // parts whose result waiting clients do not have
-	unsettled      int   // parts with spans that have no outcome
-	inFlight       int   // payloads and scrapes in flight that contain spans of the cycle
-	maybeDelivered bool  // a destination has, or may have, some spans of the cycle
-	err            error // first error, for waiting clients
+	mu              sync.Mutex
+	unansweredParts int   // parts whose result waiting clients do not have
+	unsettledParts  int   // parts with spans that have no outcome
+	inFlight        int   // payloads and scrapes in flight that contain spans of the cycle
+	maybeDelivered  bool  // a destination has, or may have, some spans of the cycle
+	err             error // first error, for waiting clients
 }
 
-// add adds one part to unanswered and unsettled.
-func (c *cycleState) add() {
+// addPart adds one part, without a result yet.
+func (c *cycleState) addPart() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.unanswered++
-	c.unsettled++
+	c.unansweredParts++
+	c.unsettledParts++
 }
 
-// fail records an error for waiting clients: a destination will not get the whole cycle.
-func (c *cycleState) fail(err error) {
+// recordError records the first error that is not nil. Clients that wait for the cycle get it.
+func (c *cycleState) recordError(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err == nil {
@@ -55,31 +55,34 @@ func (c *cycleState) fail(err error) {
 	}
 }
 
-// resolve ends one part, both for its spans and for waiting clients. It settles the spans first:
-// a client learns that they are settled before it learns that its flush has succeeded.
-func (c *cycleState) resolve(err error) {
-	c.settle()
-	c.notifyClients(err)
+// resolvePart settles one part of the cycle, and then reports its result to waiting clients, in this
+// order: when a client learns that its flush has succeeded, the spans must be settled. err is nil if
+// the part was delivered.
+func (c *cycleState) resolvePart(err error) {
+	c.settlePart()
+	c.answerPart(err)
 }
 
-// notifyClients removes one part from unanswered. err is the result of the part, nil if delivered.
-// After the last part, waiting clients get the first error.
-func (c *cycleState) notifyClients(err error) {
-	c.fail(err)
+// answerPart records the result of one part of the cycle: nil if it was delivered, and otherwise the
+// error. After the last part, it passes the first error of all parts to the waiting clients.
+func (c *cycleState) answerPart(err error) {
+	c.recordError(err)
 	c.mu.Lock()
-	c.unanswered--
-	isLast, first := c.unanswered == 0, c.err
+	c.unansweredParts--
+	isLast := c.unansweredParts == 0
+	firstErr := c.err
 	c.mu.Unlock()
 	if isLast {
-		c.delivery.Answer(first)
+		c.delivery.Answer(firstErr)
 	}
 }
 
-// settle removes one part from unsettled: all spans of the part have their outcome.
-func (c *cycleState) settle() {
+// settlePart records that all spans of one part of the cycle were delivered or lost. After the last
+// part, it settles the cycle.
+func (c *cycleState) settlePart() {
 	c.mu.Lock()
-	c.unsettled--
-	isLast := c.unsettled == 0
+	c.unsettledParts--
+	isLast := c.unsettledParts == 0
 	c.mu.Unlock()
 	if isLast {
 		c.delivery.Settle()
@@ -93,21 +96,25 @@ func (c *cycleState) beginSend() { c.updateSend(1, false) }
 // is true unless it certainly did not arrive.
 func (c *cycleState) endSend(maybeDelivered bool) { c.updateSend(-1, maybeDelivered) }
 
-// updateSend updates inFlight and maybeDelivered. If this changes isInDoubt, it calls SetInDoubt,
-// except after settlement. It does so under the lock, so that calls are in the order of changes and
-// none follows Settle.
-func (c *cycleState) updateSend(inFlight int, maybeDelivered bool) {
+// updateSend adds change to the number of sends in flight, and records whether a send that has ended
+// may have been delivered. If the cycle is now in doubt and was not before, or the reverse, it calls
+// Delivery.SetInDoubt. It calls SetInDoubt while it holds the lock, because the calls must be in the
+// order of the changes, and none may follow the settlement of the cycle.
+func (c *cycleState) updateSend(change int, maybeDelivered bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	before := c.isInDoubt()
-	c.inFlight += inFlight
-	c.maybeDelivered = c.maybeDelivered || maybeDelivered
-	after, isSettled := c.isInDoubt(), c.unsettled == 0
-	if after != before && !isSettled {
-		c.delivery.SetInDoubt(after)
+	wasInDoubt := c.isInDoubt()
+	c.inFlight += change
+	if maybeDelivered {
+		c.maybeDelivered = true
+	}
+	isSettled := c.unsettledParts == 0
+	if c.isInDoubt() != wasInDoubt && !isSettled {
+		c.delivery.SetInDoubt(c.isInDoubt())
 	}
 }
 
+// isInDoubt reports whether a destination may have spans of the cycle. The caller holds the lock.
 func (c *cycleState) isInDoubt() bool { return c.inFlight > 0 || c.maybeDelivered }
 
 // openCycle is a cycle with spans that have no outcome yet at one destination.
@@ -117,23 +124,24 @@ type openCycle struct {
 	number     uint64    // number of the first snapshot that contains the spans
 	spans      uint64    // spans without an outcome
 	born       time.Time // when the cycle was sealed
-	isNotified bool      // notifyClients was called
+	isAnswered bool      // answer was called
 	isSettled  bool      // settle was called
 }
 
-// settle settles the cycle at the destination, once.
+// settle settles the part of the cycle for this destination. Further calls do nothing.
 func (c *openCycle) settle() {
 	if !c.isSettled {
 		c.isSettled = true
-		c.state.settle()
+		c.state.settlePart()
 	}
 }
 
-// notifyClients notifies waiting clients of the destination's result, once.
-func (c *openCycle) notifyClients(err error) {
-	if !c.isNotified {
-		c.isNotified = true
-		c.state.notifyClients(err)
+// answer reports the result of this destination to the clients that wait for the cycle: nil if it
+// has all spans. Further calls do nothing.
+func (c *openCycle) answer(err error) {
+	if !c.isAnswered {
+		c.isAnswered = true
+		c.state.answerPart(err)
 	}
 }
 
@@ -146,51 +154,52 @@ type openCycles struct {
 	all []openCycle // oldest first
 }
 
-// add adds a cycle.
+// add adds a cycle that is newer than all others.
 func (o *openCycles) add(c openCycle) {
-	c.state.add()
+	c.state.addPart()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.all = append(o.all, c)
 }
 
-// removeUpTo removes and returns the cycles whose spans a snapshot contains. The caller settles
-// them.
+// removeUpTo removes the open cycles whose spans are in the snapshot with the given number, and
+// returns them. The caller must settle them.
 func (o *openCycles) removeUpTo(number uint64) []openCycle {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	n := o.countUpTo(number)
-	removed := slices.Clone(o.all[:n])
-	o.all = slices.Delete(o.all, 0, n)
+	count := o.countUpTo(number)
+	removed := slices.Clone(o.all[:count])
+	o.all = slices.Delete(o.all, 0, count)
 	return removed
 }
 
-// keepMissing handles a snapshot that was delivered except for at most missing spans. The cycles
-// whose spans the snapshot contains stay open, together with at most missing spans, which are
-// assigned to the oldest cycles first. keepMissing returns the number of delivered spans.
-func (o *openCycles) keepMissing(number, missing uint64) (delivered uint64) {
+// subtractDelivered records that the snapshot with the given number was delivered, except for at
+// most missing spans. It subtracts the delivered spans from the open cycles that the snapshot
+// contains, and returns their number. The missing spans are assumed to belong to the oldest cycles.
+func (o *openCycles) subtractDelivered(number, missing uint64) (delivered uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for i := range o.countUpTo(number) {
 		c := &o.all[i]
-		kept := min(missing, c.spans)
-		delivered += c.spans - kept
-		missing -= kept
-		c.spans = kept
+		missingInCycle := min(missing, c.spans)
+		delivered += c.spans - missingInCycle
+		missing -= missingInCycle
+		c.spans = missingInCycle
 	}
 	return delivered
 }
 
-// countUpTo returns the number of cycles whose spans a snapshot contains. The caller holds the
-// lock.
-func (o *openCycles) countUpTo(number uint64) (n int) {
-	for n < len(o.all) && o.all[n].number <= number {
-		n++
+// countUpTo returns the number of open cycles whose spans are in the snapshot with the given number.
+// They are the first ones of o.all. The caller holds the lock.
+func (o *openCycles) countUpTo(number uint64) (count int) {
+	for count < len(o.all) && o.all[count].number <= number {
+		count++
 	}
-	return n
+	return count
 }
 
-// statesUpTo returns the states of the cycles whose spans a snapshot contains.
+// statesUpTo returns the states of the open cycles whose spans are in the snapshot with the given
+// number.
 func (o *openCycles) statesUpTo(number uint64) (states []*cycleState) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -200,55 +209,60 @@ func (o *openCycles) statesUpTo(number uint64) (states []*cycleState) {
 	return states
 }
 
-// notifyUpTo passes an error to the clients that wait for a cycle whose spans a snapshot contains.
-func (o *openCycles) notifyUpTo(number uint64, err error) {
+// answerUpTo passes an error to the clients that wait for an open cycle whose spans are in the
+// snapshot with the given number.
+func (o *openCycles) answerUpTo(number uint64, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for i := range o.countUpTo(number) {
-		o.all[i].notifyClients(err)
+		o.all[i].answer(err)
 	}
 }
 
-// notifyOlder passes an error to the clients that wait for a cycle sealed before the given time.
-func (o *openCycles) notifyOlder(before time.Time, err error) {
+// answerOlderThan passes an error to the clients that wait for an open cycle sealed at the given time
+// or earlier.
+func (o *openCycles) answerOlderThan(t time.Time, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for i := range o.all {
-		if !o.all[i].born.After(before) {
-			o.all[i].notifyClients(err)
+		if isOlder := !o.all[i].born.After(t); isOlder {
+			o.all[i].answer(err)
 		}
 	}
 }
 
-// mergeOldest moves the spans of the oldest cycle to the next one, and removes the oldest cycle,
-// until at most limit cycles are left. It returns the removed cycles. The caller settles them.
+// mergeOldest limits the number of open cycles. While there are more than limit, it moves the spans
+// of the oldest cycle to the second oldest, and removes the oldest. It returns the removed cycles,
+// which the caller must settle.
 func (o *openCycles) mergeOldest(limit int) (removed []openCycle) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for len(o.all) > limit {
 		oldest, next := o.all[0], &o.all[1]
-		next.first, next.spans = oldest.first, next.spans+oldest.spans
+		next.first = oldest.first
+		next.spans += oldest.spans
 		removed = append(removed, oldest)
 		o.all = slices.Delete(o.all, 0, 1)
 	}
 	return removed
 }
 
-// subtractLost subtracts spans that no later snapshot contains from the cycles up to number. It
-// subtracts at most the given number of spans, and returns how many it subtracted. It can be fewer,
-// because some of them may have been delivered after the encoder counted them.
-func (o *openCycles) subtractLost(spans, number uint64) (lost uint64) {
+// subtractLost subtracts lost spans, which no snapshot will contain, from the open cycles in the
+// snapshot with the given number. It returns the number of subtracted spans. This is less than lost
+// if the cycles have fewer spans, because the others were delivered in the meantime.
+func (o *openCycles) subtractLost(number, lost uint64) (subtracted uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for i := range o.countUpTo(number) {
-		fromCycle := min(spans-lost, o.all[i].spans)
-		o.all[i].spans -= fromCycle
-		lost += fromCycle
+		lostInCycle := min(lost-subtracted, o.all[i].spans)
+		o.all[i].spans -= lostInCycle
+		subtracted += lostInCycle
 	}
-	return lost
+	return subtracted
 }
 
-// settleUpTo settles the cycles up to the given one. They stay open.
+// settleUpTo settles the open cycles whose spans are in the snapshot with the given number. It does
+// not remove them, so their spans can still be delivered.
 func (o *openCycles) settleUpTo(number uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -257,26 +271,27 @@ func (o *openCycles) settleUpTo(number uint64) {
 	}
 }
 
-// any reports whether a cycle is open.
-func (o *openCycles) any() bool {
+// hasAny reports whether any cycle is open.
+func (o *openCycles) hasAny() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return len(o.all) > 0
 }
 
-// firstUnsettled returns the number of the first cycle with spans that have no outcome, or last if
-// there is none.
-func (o *openCycles) firstUnsettled(last uint64) uint64 {
+// firstOpen returns the number of the first cycle whose spans are not all delivered or lost. It
+// returns fallback if there is no such cycle.
+func (o *openCycles) firstOpen(fallback uint64) uint64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.all) == 0 {
-		return last
+		return fallback
 	}
 	return o.all[0].first
 }
 
-// oldest returns the time at which the oldest open cycle was sealed, and false if no cycle is open.
-func (o *openCycles) oldest() (born time.Time, any bool) {
+// oldest returns the time at which the oldest open cycle was sealed. It returns false if no cycle is
+// open.
+func (o *openCycles) oldest() (born time.Time, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.all) == 0 {
@@ -313,15 +328,18 @@ type payloadOutcome struct {
 	rejected    uint64   // spans of an accepted payload that the destination rejected
 }
 
-// end removes one from pending, with the outcome of a payload, and reports whether none is left.
-func (s *snapshot) end(o payloadOutcome) (isLast bool) {
+// recordOutcome records the outcome of one payload. It returns true if all payloads of the snapshot
+// now have an outcome.
+func (s *snapshot) recordOutcome(o payloadOutcome) (isLast bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pending--
-	s.isMissing = s.isMissing || o.isMissing
-	s.rejected += o.rejected
+	if o.isMissing {
+		s.isMissing = true
+	}
 	for _, spans := range o.undelivered {
 		s.missing += spans
 	}
+	s.rejected += o.rejected
 	return s.pending == 0
 }

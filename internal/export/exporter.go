@@ -145,7 +145,8 @@ type Clock struct {
 	At    time.Time     // when the response was read; zero if no response contained a time
 }
 
-// ClockOf parses the Date header of a response that was read at now.
+// ClockOf compares the Date header of a response that was read at now with our clock. It returns the
+// zero Clock if date is not a valid time.
 func ClockOf(date string, now time.Time) Clock {
 	at, err := http.ParseTime(date)
 	if err != nil {

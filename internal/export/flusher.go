@@ -28,8 +28,9 @@ type Destination interface {
 	Stats() Stats
 	Flushes() []Flush // the most recent ones, newest first
 
-	// join adds the spans of a sealed cycle to the stats, and reports whether to call accept for it.
-	join(cleared, spans uint64) (takesPart bool)
+	// join counts the spans of a sealed cycle as pending, and reports whether to call accept with the
+	// cycle. cleared is the number of spans that were discarded because no destination wanted them.
+	join(cleared, spans uint64) (participates bool)
 	accept(c *Cycle)
 
 	// Shutdown calls these in order: close stops the acceptance of cycles, end waits until nothing is
@@ -59,13 +60,13 @@ func New(cfg Config, exporters ...Exporter) (*Flusher, error) {
 		return nil, err
 	}
 	f := &Flusher{durations: newHistogram(.0001, .0005, .001, .005, .01, .05, .1, .5, 1)}
-	f.busiest.Store(f.busiestReader.busiest(&aggregate.Sealed{}, nil))
-	for _, x := range exporters {
-		if x.Pull != nil {
-			f.destinations = append(f.destinations, newPull(cfg, x))
+	f.busiest.Store(f.busiestReader.findBusiest(&aggregate.Sealed{}, nil)) // until the first cycle
+	for _, exporter := range exporters {
+		if exporter.Pull != nil {
+			f.destinations = append(f.destinations, newPull(cfg, exporter))
 			continue
 		}
-		d := newPush(cfg, x)
+		d := newPush(cfg, exporter)
 		d.start()
 		f.destinations = append(f.destinations, d)
 	}
@@ -77,7 +78,9 @@ func New(cfg Config, exporters ...Exporter) (*Flusher, error) {
 func (f *Flusher) Accept(sealed *aggregate.Sealed) {
 	f.accepting.Lock()
 	defer f.accepting.Unlock()
-	began, spans, delivery := time.Now(), sealed.Spans(), sealed.Delivery
+	began := time.Now()
+	spans := sealed.Spans()
+	delivery := sealed.Delivery
 	var participants []Destination
 	for _, d := range f.destinations {
 		if d.join(sealed.Cleared, spans) {
@@ -92,9 +95,9 @@ func (f *Flusher) Accept(sealed *aggregate.Sealed) {
 	c := &Cycle{
 		Sealed: sealed, Rows: f.merger.Merge(sealed), spans: spans, state: &cycleState{delivery: delivery},
 	}
-	c.state.add() // resolved below, so that the cycle is not settled before all payloads are encoded
+	c.state.addPart() // resolved below, so that the cycle is not settled before all payloads are encoded
 	if spans > 0 {
-		f.busiest.Store(f.busiestReader.busiest(sealed, c.Rows))
+		f.busiest.Store(f.busiestReader.findBusiest(sealed, c.Rows))
 	}
 	c.merging = time.Since(began)
 	for _, d := range participants {
@@ -105,23 +108,23 @@ func (f *Flusher) Accept(sealed *aggregate.Sealed) {
 	f.measuring.Lock()
 	f.durations.observe(time.Since(began).Seconds())
 	f.measuring.Unlock()
-	c.state.resolve(nil)
+	c.state.resolvePart(nil)
 }
 
-// Close sends queued payloads, each once and without pauses, until ctx ends. The spans of the
-// others are unsent, with the reason Shutdown. Close returns when every payload has its outcome and
-// no goroutine is running.
+// Close shuts all destinations down. It tries to send each queued payload once more, until ctx ends.
+// The spans of payloads that are not delivered are then unsent, with the reason Shutdown. When Close
+// returns, every payload has its outcome and no goroutine is running.
 func (f *Flusher) Close(ctx context.Context) {
 	f.accepting.Lock()
 	for _, d := range f.destinations {
 		d.close()
 	}
 	f.accepting.Unlock()
-	var ending sync.WaitGroup
+	var wg sync.WaitGroup
 	for _, d := range f.destinations {
-		ending.Go(func() { d.end(ctx) })
+		wg.Go(func() { d.end(ctx) })
 	}
-	ending.Wait()
+	wg.Wait()
 	f.accepting.Lock()
 	defer f.accepting.Unlock()
 	for _, d := range f.destinations {
@@ -196,17 +199,23 @@ type part struct {
 	key    *span.Key
 }
 
-// compareParts defines the order of rows: by origin, then bucket, mapping and type, because a
-// change of any of these begins a new payload or a bucket in one. Equal parts belong to one row.
+// compareParts compares two parts by origin, bucket, mapping, type and key. It returns 0 if both
+// belong to the same row. The type precedes the key because payloads for the Datadog agent have one
+// bucket per type, so rows with the same type must be adjacent.
 func compareParts(a, b part) int {
-	order := cmp.Or(
-		cmp.Compare(a.origin, b.origin),
-		cmp.Compare(a.Bucket, b.Bucket), cmp.Compare(a.Mapping, b.Mapping),
-	)
-	if order != 0 {
-		return order
+	if a.origin != b.origin {
+		return cmp.Compare(a.origin, b.origin)
 	}
-	return cmp.Or(strings.Compare(a.key.Type, b.key.Type), cmp.Compare(a.Key, b.Key))
+	if a.Bucket != b.Bucket {
+		return cmp.Compare(a.Bucket, b.Bucket)
+	}
+	if a.Mapping != b.Mapping {
+		return cmp.Compare(a.Mapping, b.Mapping)
+	}
+	if a.key.Type != b.key.Type {
+		return strings.Compare(a.key.Type, b.key.Type)
+	}
+	return cmp.Compare(a.Key, b.Key)
 }
 
 // Merger merges the aggregates of a sealed cycle into rows. It only reads the tables: counts are
@@ -220,49 +229,52 @@ type Merger struct {
 // Merge returns one row per key, bucket and mapping of the sealed cycle, sorted by origin, bucket,
 // mapping, type and key. The rows are valid until Forget.
 func (m *Merger) Merge(sealed *aggregate.Sealed) []Row {
-	for counted := range sealed.Parts {
-		entry := &sealed.Keys[counted.Key]
-		m.parts = append(m.parts, part{Part: counted, origin: entry.Origin, key: &entry.Key})
+	for p := range sealed.Parts {
+		entry := &sealed.Keys[p.Key]
+		m.parts = append(m.parts, part{Part: p, origin: entry.Origin, key: &entry.Key})
 	}
 	slices.SortFunc(m.parts, compareParts)
-	for first := 0; first < len(m.parts); {
-		last := first + 1
-		for last < len(m.parts) && compareParts(m.parts[first], m.parts[last]) == 0 {
-			last++
+	rest := m.parts
+	for len(rest) > 0 {
+		n := 1
+		for n < len(rest) && compareParts(rest[0], rest[n]) == 0 {
+			n++
 		}
-		row := Row{parts: m.parts[first:last]}
+		row := Row{parts: rest[:n]}
 		for i := range row.parts {
 			counts := row.parts[i].Counts()
 			row.Add(&counts)
 		}
 		m.rows = append(m.rows, row)
-		first = last
+		rest = rest[n:]
 	}
 	return m.rows
 }
 
-// Forget removes all references to the cycle, which is about to be released, and keeps the memory.
+// Forget removes all references to the last merged cycle, so that the cycle can be released. It keeps
+// the memory for the next one.
 func (m *Merger) Forget() {
 	clear(m.parts)
 	clear(m.rows)
 	m.parts, m.rows = m.parts[:0], m.rows[:0]
 }
 
-// RoundRandomly rounds a weighted count, for destinations that require integers. It rounds up with
-// a probability equal to the fraction, so that the mean over many payloads is exact. A count above
-// limit becomes limit.
-func RoundRandomly(f float64, limit uint64) uint64 {
+// RoundRandomly rounds a count to an integer between 0 and limit. It rounds up with a probability
+// equal to the fraction (2.3 becomes 3 in three of ten cases), so that the mean of many rounded counts
+// is exact.
+func RoundRandomly(count float64, limit uint64) uint64 {
 	switch {
-	case !(f > 0): // also NaN
+	case !(count > 0): // also NaN
 		return 0
-	case f >= float64(limit):
+	case count >= float64(limit):
 		return limit
 	}
-	n := uint64(f)
-	if fraction := f - float64(n); fraction > 0 && rand.Float64() < fraction {
-		n++
+	rounded := uint64(count)
+	fraction := count - float64(rounded)
+	if rand.Float64() < fraction {
+		rounded++
 	}
-	return n
+	return rounded
 }
 
 // Config configures a Flusher. Zero fields have defaults. The limits apply to each destination.
@@ -290,7 +302,8 @@ const (
 	maxWaiting = 4096
 )
 
-// withDefaults sets defaults and checks the values.
+// withDefaults returns a copy of the configuration in which fields that were zero have their defaults.
+// The error describes each invalid value.
 func (c Config) withDefaults() (Config, error) {
 	c.MaxPayloadBytes = cmp.Or(c.MaxPayloadBytes, DefaultMaxPayloadBytes)
 	c.RetryBytes = cmp.Or(c.RetryBytes, DefaultRetryBytes)

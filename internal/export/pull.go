@@ -19,34 +19,39 @@ type pullDestination struct {
 
 func newPull(cfg Config, x Exporter) *pullDestination {
 	d := &pullDestination{exporter: x, cfg: cfg, stats: newStatsRecorder(), scrapes: x.Pull.Scrapes}
-	d.scrapes.onScraped = func(spans uint64) { d.stats.delivered(spans, 0) }
+	d.scrapes.onScraped = func(spans uint64) { d.stats.recordDelivered(spans, 0) }
 	d.scrapes.settled = make(chan struct{}, 1)
 	return d
 }
 
-// accept implements Destination. It publishes a cycle, after it has added the cycle to Scrapes:
-// a scrape can contain the cycle as soon as it is published.
+// accept implements Destination. It publishes a cycle. Before, it adds the cycle to d.scrapes,
+// because a scrape can contain the cycle as soon as it is published.
 func (d *pullDestination) accept(c *Cycle) {
 	flush := d.stats.beginFlush(c)
 	if d.isClosed.Load() {
-		d.stats.unsent(Shutdown, c.spans)
+		d.stats.recordUnsent(Shutdown, c.spans)
 		d.stats.changeFlush(flush, func(f *Flush) {
-			f.Outcomes[Shutdown.result()], f.LastError = 1, errClosed.Error()
+			f.Outcomes[Shutdown.result()] = 1
+			f.LastError = errClosed.Error()
 		})
-		c.state.fail(errClosed)
+		c.state.recordError(errClosed)
 		return
 	}
 	began := time.Now()
-	cycle := *c
-	cycle.Number, cycle.FirstUnsettled = c.Cycle, d.scrapes.open.firstUnsettled(c.Cycle)
-	d.scrapes.publish(c, d.cfg.RetryAge)
+	cycle := *c // the other destinations have other numbers
+	cycle.Number = c.Cycle
+	cycle.FirstUnsettled = d.scrapes.open.firstOpen(c.Cycle)
+	d.scrapes.add(c, d.cfg.RetryAge)
 	encoded := d.exporter.Pull.Publish(&cycle)
 	took := c.merging + time.Since(began)
-	lost := d.scrapes.open.subtractLost(encoded.Unencodable, c.Cycle)
-	recordUnencoded(d.cfg.Log, d.stats, &d.exporter, c, lost)
+	lost := d.scrapes.open.subtractLost(c.Cycle, encoded.Unencodable)
+	recordUnencodable(d.cfg.Log, d.stats, &d.exporter, c, lost)
 	d.stats.changeFlush(flush, func(f *Flush) {
-		f.Unencodable, f.EncodeSeconds = encoded.Unencodable, took.Seconds()
-		f.Payloads, f.Outcomes[ResultAccepted], f.SettleSeconds = 1, 1, time.Since(f.Sealed).Seconds()
+		f.Unencodable = encoded.Unencodable
+		f.EncodeSeconds = took.Seconds()
+		f.Payloads = 1
+		f.Outcomes[ResultAccepted] = 1
+		f.SettleSeconds = time.Since(f.Sealed).Seconds()
 	})
 	d.stats.change(func(s *Stats) {
 		s.Totals = encoded.Totals
@@ -57,17 +62,18 @@ func (d *pullDestination) accept(c *Cycle) {
 // join implements Destination.
 func (d *pullDestination) join(cleared, spans uint64) (participates bool) {
 	d.stats.addPending(cleared + spans)
-	d.stats.unsent(NotWanted, cleared)
+	d.stats.recordUnsent(NotWanted, cleared)
 	return spans > 0
 }
 
 // close implements Destination.
 func (d *pullDestination) close() { d.isClosed.Store(true) }
 
-// end implements Destination. It waits until a scrape contains the last cycle, unless nothing has
-// ever scraped.
+// end implements Destination. It waits until complete scrapes contain all published cycles, or until
+// ctx ends. If there has never been a complete scrape, it does not wait, because none is to be
+// expected.
 func (d *pullDestination) end(ctx context.Context) {
-	for d.scrapes.scraped.Load() > 0 && d.scrapes.open.any() {
+	for d.scrapes.scrapedBelow.Load() > 0 && d.scrapes.open.hasAny() {
 		select {
 		case <-d.scrapes.settled:
 		case <-ctx.Done():
@@ -76,13 +82,16 @@ func (d *pullDestination) end(ctx context.Context) {
 	}
 }
 
-// settle implements Destination. The spans that no complete scrape contains are lost.
+// settle implements Destination. It settles all published cycles. Spans in a complete scrape count as
+// delivered, and all others as unsent.
 func (d *pullDestination) settle() {
-	if n := d.scrapes.scraped.Load(); n > 0 {
-		d.scrapes.settle(n - 1)
+	if scrapedBelow := d.scrapes.scrapedBelow.Load(); scrapedBelow > 0 {
+		lastScraped := scrapedBelow - 1
+		d.scrapes.settle(lastScraped)
 	}
-	for _, c := range d.scrapes.open.removeUpTo(math.MaxUint64) {
-		d.stats.unsent(Shutdown, c.spans)
+	unscraped := d.scrapes.open.removeUpTo(math.MaxUint64)
+	for _, c := range unscraped {
+		d.stats.recordUnsent(Shutdown, c.spans)
 		c.settle()
 	}
 }
@@ -122,29 +131,32 @@ const (
 // stay pending until they are scraped. The exporter of a pull destination owns it; the zero value is
 // ready to use. It is safe for concurrent use.
 type Scrapes struct {
-	open      openCycles         // the totals after each cycle are a snapshot with the cycle's number
-	onScraped func(spans uint64) // counts the spans of settled cycles; set by newPull
-	settled   chan struct{}      // holds a token after cycles were settled
-	scraped   atomic.Uint64      // cycles below this number are in a complete scrape; 0 before the first
+	open         openCycles         // the totals after each cycle are a snapshot with the cycle's number
+	onScraped    func(spans uint64) // counts the spans of settled cycles; set by newPull
+	settled      chan struct{}      // holds a token after cycles were settled
+	scrapedBelow atomic.Uint64      // cycles below this number are in a complete scrape; 0 before the first
 }
 
-// publish adds a cycle that is about to be published, and notifies the clients that wait for it. They
-// do not wait for a scrape.
-func (s *Scrapes) publish(c *Cycle, retryAge time.Duration) {
-	s.open.add(openCycle{state: c.state, first: c.Cycle, number: c.Cycle, spans: c.spans, isNotified: true})
-	c.state.notifyClients(nil)
-	for _, removed := range s.open.mergeOldest(maxUnscraped) {
-		removed.settle()
+// add adds a cycle that is about to be published. Clients that wait for the cycle get their answer
+// immediately, because they do not wait for a scrape. After retryAge the cycle is settled, even if it
+// was not scraped.
+func (s *Scrapes) add(c *Cycle, retryAge time.Duration) {
+	added := openCycle{state: c.state, first: c.Cycle, number: c.Cycle, spans: c.spans, isAnswered: true}
+	s.open.add(added)
+	c.state.answerPart(nil)
+	for _, merged := range s.open.mergeOldest(maxUnscraped) {
+		merged.settle()
 	}
 	time.AfterFunc(retryAge, func() { s.open.settleUpTo(c.Cycle) })
 }
 
-// FirstUnscraped returns the number of the first cycle that no complete scrape contains.
-func (s *Scrapes) FirstUnscraped() uint64 { return s.open.firstUnsettled(math.MaxUint64) }
+// FirstUnscraped returns the number of the first cycle that no complete scrape contains. It returns
+// math.MaxUint64 if there is no such cycle.
+func (s *Scrapes) FirstUnscraped() uint64 { return s.open.firstOpen(math.MaxUint64) }
 
-// Begin records that a scrape is about to be written. The scraped totals contain the spans of all
-// cycles up to cycle. The handler of the scrape must call end once, after its last write. isComplete
-// reports whether all writes succeeded.
+// Begin records that a response to a scrape is about to be written. The response contains the spans
+// of all cycles up to the given one. After the last write, the caller must call end once, and report
+// whether all writes have succeeded.
 func (s *Scrapes) Begin(cycle uint64) (end func(isComplete bool)) {
 	states := s.open.statesUpTo(cycle)
 	for _, c := range states {
@@ -155,14 +167,23 @@ func (s *Scrapes) Begin(cycle uint64) (end func(isComplete bool)) {
 			c.endSend(isComplete)
 		}
 		if isComplete {
-			for n := s.scraped.Load(); n <= cycle && !s.scraped.CompareAndSwap(n, cycle+1); n = s.scraped.Load() {
-			}
+			raise(&s.scrapedBelow, cycle+1)
 			time.AfterFunc(tailTime, func() { s.settle(cycle) })
 		}
 	}
 }
 
-// settle settles the open cycles up to the given one, which a complete scrape contains.
+// raise sets a to value, unless a is greater already.
+func raise(a *atomic.Uint64, value uint64) {
+	for {
+		current := a.Load()
+		if current >= value || a.CompareAndSwap(current, value) {
+			return
+		}
+	}
+}
+
+// settle settles the open cycles up to the given one, and counts their spans as delivered.
 func (s *Scrapes) settle(cycle uint64) {
 	for _, c := range s.open.removeUpTo(cycle) {
 		s.onScraped(c.spans)

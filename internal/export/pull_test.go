@@ -65,7 +65,7 @@ func TestPull_ScrapeSettlesCycle(t *testing.T) {
 		s.Begin(2)(true)
 		time.Sleep(tailTime)
 		says(t, "it was read", second, "doubtful clear doubtful settled")
-		if st := balanced(t, f.Destinations()[0], 2); st.Flushed != 2 || s.open.any() {
+		if st := balanced(t, f.Destinations()[0], 2); st.Flushed != 2 || s.open.hasAny() {
 			t.Errorf("after both scrapes: %+v", st)
 		}
 	})

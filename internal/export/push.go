@@ -59,7 +59,7 @@ func newPush(cfg Config, x Exporter) *pushDestination {
 
 // start starts the sender, and Exporter.Watch. They run until end.
 func (d *pushDestination) start() {
-	d.running.Go(d.send)
+	d.running.Go(d.runSender)
 	if d.exporter.Watch != nil {
 		d.running.Go(func() { d.exporter.Watch(d.acceptCtx, d.link) })
 	}
@@ -78,19 +78,22 @@ var (
 // the destination. Before, join has counted the spans of the cycle as pending.
 func (d *pushDestination) accept(c *Cycle) {
 	flush := d.stats.beginFlush(c)
-	if reason, err := d.refusal(); err != nil {
-		d.stats.unsent(reason, c.spans)
-		d.stats.changeFlush(flush, func(f *Flush) { f.Outcomes[reason.result()], f.LastError = 1, err.Error() })
-		c.state.fail(d.wrapError(err))
+	if reason, err := d.checkAccepting(); err != nil {
+		d.stats.recordUnsent(reason, c.spans)
+		d.stats.changeFlush(flush, func(f *Flush) {
+			f.Outcomes[reason.result()] = 1
+			f.LastError = err.Error()
+		})
+		c.state.recordError(d.wrapError(err))
 		return
 	}
 	began := time.Now()
-	cycle := *c
+	cycle := *c // other destinations have other limits and numbers
 	cycle.Limit = d.payloadLimit()
 	var snap *snapshot
 	if d.exporter.Cumulative {
 		snap = d.beginSnapshot(&cycle, began)
-		defer d.endPayload(snap, payloadOutcome{}) // pending includes one until all payloads are encoded
+		defer d.recordSnapshotOutcome(snap, payloadOutcome{}) // pending includes one until all payloads are encoded
 	}
 	encoded := d.exporter.Push.Encode(&cycle, func(p *Payload) {
 		p.born, p.cycle, p.snapshot, p.flush = began, c.state, snap, flush
@@ -98,52 +101,56 @@ func (d *pushDestination) accept(c *Cycle) {
 	})
 	took := c.merging + time.Since(began)
 	d.stats.changeFlush(flush, func(f *Flush) {
-		f.Unencodable, f.EncodeSeconds = encoded.Unencodable, took.Seconds()
+		f.Unencodable = encoded.Unencodable
+		f.EncodeSeconds = took.Seconds()
 	})
 	d.stats.change(func(s *Stats) { s.Totals = encoded.Totals })
 	lost := encoded.Unencodable
 	if snap != nil { // spans of a running total can belong to any open cycle
-		lost = d.open.subtractLost(lost, snap.number)
+		lost = d.open.subtractLost(snap.number, lost)
 	}
-	recordUnencoded(d.cfg.Log, d.stats, &d.exporter, c, lost)
+	recordUnencodable(d.cfg.Log, d.stats, &d.exporter, c, lost)
 }
 
-// beginSnapshot begins a snapshot of the running totals and makes the cycle an open one. It removes
-// the payloads of earlier snapshots from the queue, because the new payloads contain the same
-// totals.
+// beginSnapshot begins a snapshot of the running totals after a cycle. It sets the numbers of the
+// cycle and adds the cycle to the open cycles. It removes the payloads of earlier snapshots from the
+// queue, because the new payloads will contain the same totals.
 func (d *pushDestination) beginSnapshot(c *Cycle, now time.Time) *snapshot {
 	snap := &snapshot{number: d.snapshots.Add(1), pending: 1}
-	d.open.notifyOlder(now.Add(-d.cfg.RetryAge), errNotYet)
-	c.Number, c.FirstUnsettled = snap.number, d.open.firstUnsettled(snap.number)
+	d.open.answerOlderThan(now.Add(-d.cfg.RetryAge), errNotYet)
+	c.Number = snap.number
+	c.FirstUnsettled = d.open.firstOpen(snap.number)
 	if c.spans > 0 {
 		d.open.add(openCycle{state: c.state, first: snap.number, number: snap.number, spans: c.spans, born: now})
 	}
-	for _, removed := range d.open.mergeOldest(maxWaiting) {
-		removed.notifyClients(errTooMany)
-		removed.state.settle()
+	for _, merged := range d.open.mergeOldest(maxWaiting) {
+		merged.answer(errTooMany)
+		merged.settle()
 	}
 	d.recordReplaced(d.queue.drain()...)
 	return snap
 }
 
-// recordUnencoded records the spans of Encoded.Unencodable as unsent, logs them, and reports the
-// loss to the clients that wait for the cycle.
-func recordUnencoded(log *slog.Logger, stats *statsRecorder, x *Exporter, c *Cycle, spans uint64) {
+// recordUnencodable records that the given number of spans could not be encoded, so they are lost. It
+// counts them as unsent, logs an error, and reports it to the clients that wait for the cycle. It
+// does nothing if spans is 0.
+func recordUnencodable(log *slog.Logger, stats *statsRecorder, x *Exporter, c *Cycle, spans uint64) {
 	if spans == 0 {
 		return
 	}
-	stats.unsent(Unencodable, spans)
+	stats.recordUnsent(Unencodable, spans)
 	log.Error("statistics can't be sent and are lost",
 		"destination", x.Name, "spans", spans, "error", errUnencodable)
-	c.state.fail(fmt.Errorf("send to %s: %w", x.Name, errUnencodable))
+	c.state.recordError(fmt.Errorf("send to %s: %w", x.Name, errUnencodable))
 }
 
-// refusal returns an error, and its reason, if the destination accepts no cycles at present.
-func (d *pushDestination) refusal() (Reason, error) {
-	if d.acceptCtx.Err() != nil {
+// checkAccepting returns an error if the destination does not accept cycles at present, and the
+// reason under which the spans of a cycle are then counted as unsent.
+func (d *pushDestination) checkAccepting() (Reason, error) {
+	if isClosed := d.acceptCtx.Err() != nil; isClosed {
 		return Shutdown, errClosed
 	}
-	if wanted, _ := d.wants(); !wanted {
+	if wantsStatistics, _ := d.wants(); !wantsStatistics {
 		return NotWanted, errNotWanted
 	}
 	return "", nil
@@ -157,111 +164,114 @@ func (d *pushDestination) wants() (statistics bool, payloadBytes int) {
 	return d.exporter.Wants()
 }
 
-// payloadLimit returns the maximum length of a payload: the smaller one of Config.MaxPayloadBytes
-// and the limit that the destination reports. A reported limit counts as at least MinPayloadBytes,
-// which is enough for one group.
+// payloadLimit returns the maximum length of a payload: Config.MaxPayloadBytes, or the limit that the
+// destination reports if that is smaller. The limit is at least MinPayloadBytes, because the counts
+// of one key, which cannot be split, may need that much.
 func (d *pushDestination) payloadLimit() int {
-	if _, limit := d.wants(); limit > 0 {
-		return min(d.cfg.MaxPayloadBytes, max(limit, MinPayloadBytes))
+	_, reportedLimit := d.wants()
+	if reportedLimit == 0 {
+		return d.cfg.MaxPayloadBytes
 	}
-	return d.cfg.MaxPayloadBytes
+	return min(d.cfg.MaxPayloadBytes, max(reportedLimit, MinPayloadBytes))
 }
 
 func (d *pushDestination) wrapError(err error) error {
 	return fmt.Errorf("send to %s: %w", d.exporter.Name, err)
 }
 
-// enqueue assigns a sequence number to a new payload and queues it.
+// enqueue assigns a sequence number to a new payload and queues it. If the queue exceeds its limits,
+// payloads are evicted, and enqueue records them as lost.
 func (d *pushDestination) enqueue(p *Payload) {
 	if p.snapshot != nil {
 		p.snapshot.add()
 	} else {
-		p.cycle.add()
+		p.cycle.addPart()
 	}
 	p.sequence = d.sequence
 	d.sequence++
-	d.stats.addPayload(p)
-	d.recordLost(QueueFull, d.queue.put(p)...)
+	d.stats.recordPayload(p)
+	evicted := d.queue.put(p)
+	d.recordLost(QueueFull, evicted...)
 	notify(d.queued)
 }
 
-// recordAccepted records the outcome of an accepted payload. rejected is the number of its spans that
-// the destination rejected nevertheless.
-func (d *pushDestination) recordAccepted(p *Payload, rejected uint64) {
-	d.stats.endPayload(p, ResultAccepted)
+// recordAccepted records that the destination has accepted a payload. rejectedSpans is the number of
+// spans in the payload that the destination rejected nevertheless.
+func (d *pushDestination) recordAccepted(p *Payload, rejectedSpans uint64) {
+	d.stats.recordResult(p, ResultAccepted)
 	var err error
-	if rejected > 0 {
+	if rejectedSpans > 0 {
 		err = d.payloadError(Rejected, p)
 	}
-	if p.snapshot != nil { // running totals: endPayload accounts for the spans, per snapshot
-		d.notifyClients(p.snapshot, err)
-		d.endPayload(p.snapshot, payloadOutcome{rejected: rejected})
+	if isRunningTotal := p.snapshot != nil; isRunningTotal {
+		if err != nil {
+			d.open.answerUpTo(p.snapshot.number, err)
+		}
+		d.recordSnapshotOutcome(p.snapshot, payloadOutcome{rejected: rejectedSpans})
 		return
 	}
-	d.stats.delivered(p.Spans, rejected) // deltas: each payload accounts for its own spans
-	p.cycle.resolve(err)
+	d.stats.recordDelivered(p.Spans, rejectedSpans)
+	p.cycle.resolvePart(err)
 }
 
-// recordLost records the outcome of abandoned payloads. The spans of running totals stay pending,
-// because the next snapshot contains them again. Cycles of payloads abandoned at shutdown are not
-// settled, so that the next daemon counts their spans as lost if this one is killed before it has
-// reported the loss.
+// recordLost records that payloads will not be delivered. Spans in payloads of deltas are lost. Spans
+// in running totals stay pending, because the next snapshot contains them again. It does not settle
+// cycles whose payloads are abandoned at shutdown: if this daemon is killed before it has reported
+// the loss, the next daemon reports it.
 func (d *pushDestination) recordLost(reason Reason, payloads ...*Payload) {
 	for _, p := range payloads {
-		d.stats.endPayload(p, reason.result())
+		d.stats.recordResult(p, reason.result())
 		err := d.payloadError(reason, p)
-		if p.snapshot != nil {
-			d.notifyClients(p.snapshot, err)
-			d.endPayload(p.snapshot, payloadOutcome{isMissing: true, undelivered: p.Undelivered})
+		if isRunningTotal := p.snapshot != nil; isRunningTotal {
+			d.open.answerUpTo(p.snapshot.number, err)
+			d.recordSnapshotOutcome(p.snapshot, payloadOutcome{isMissing: true, undelivered: p.Undelivered})
 			continue
 		}
-		d.stats.unsent(reason, p.Spans)
+		d.stats.recordUnsent(reason, p.Spans)
 		d.log.logLost(reason, p)
-		p.cycle.notifyClients(err)
+		p.cycle.answerPart(err)
 		if reason != Shutdown {
-			p.cycle.settle()
+			p.cycle.settlePart()
 		}
 	}
 }
 
-// recordReplaced records the outcome of payloads that a newer snapshot replaces.
+// recordReplaced records that payloads of running totals are not sent, because a newer snapshot
+// contains their spans again.
 func (d *pushDestination) recordReplaced(payloads ...*Payload) {
 	for _, p := range payloads {
-		d.stats.endPayload(p, ResultSuperseded)
-		d.endPayload(p.snapshot, payloadOutcome{isMissing: true, undelivered: p.Undelivered})
+		d.stats.recordResult(p, ResultSuperseded)
+		d.recordSnapshotOutcome(p.snapshot, payloadOutcome{isMissing: true, undelivered: p.Undelivered})
 	}
 }
 
-// notifyClients passes an error, if it is not nil, to the clients that wait for a cycle whose spans
-// the snapshot contains.
-func (d *pushDestination) notifyClients(s *snapshot, err error) {
-	if err != nil {
-		d.open.notifyUpTo(s.number, err)
-	}
-}
-
-// endPayload records the outcome of one payload of a snapshot. After the last one, it settles the
-// open cycles up to the snapshot, or keeps them open if a payload is missing.
-func (d *pushDestination) endPayload(s *snapshot, o payloadOutcome) {
-	if isLast := s.end(o); !isLast {
+// recordSnapshotOutcome records the outcome of one payload of a snapshot. When all payloads have an
+// outcome, it counts the delivered spans. It settles the cycles in the snapshot if all payloads were
+// accepted. Otherwise the cycles stay open, because the next snapshot contains their spans again.
+func (d *pushDestination) recordSnapshotOutcome(s *snapshot, o payloadOutcome) {
+	isLast := s.recordOutcome(o)
+	if !isLast {
 		return
 	}
 	if s.isMissing {
-		d.stats.delivered(d.open.keepMissing(s.number, s.missing), s.rejected)
+		deliveredSpans := d.open.subtractDelivered(s.number, s.missing)
+		d.stats.recordDelivered(deliveredSpans, s.rejected)
 		return
 	}
-	cycles, spans := d.open.removeUpTo(s.number), uint64(0)
+	cycles := d.open.removeUpTo(s.number)
+	deliveredSpans := uint64(0)
 	for i := range cycles {
-		spans += cycles[i].spans
+		deliveredSpans += cycles[i].spans
 	}
-	d.stats.delivered(spans, s.rejected)
+	d.stats.recordDelivered(deliveredSpans, s.rejected)
 	for i := range cycles {
-		cycles[i].state.settle()
-		cycles[i].notifyClients(nil)
+		cycles[i].settle()
+		cycles[i].answer(nil)
 	}
 }
 
-// payloadError returns the error for clients that wait for a payload with the given outcome.
+// payloadError returns the error for clients that wait for a payload. reason is why the payload, or
+// a part of it, was not delivered.
 func (d *pushDestination) payloadError(reason Reason, p *Payload) error {
 	if p.lastErr == nil {
 		return fmt.Errorf("send payload to %s: %s before the first try", d.exporter.Name, reason)
@@ -270,36 +280,45 @@ func (d *pushDestination) payloadError(reason Reason, p *Payload) error {
 		d.exporter.Name, reason, p.tries, p.lastErr)
 }
 
-// join implements Destination.
+// join implements Destination. A destination of running totals also accepts cycles without spans,
+// until it is closed.
 func (d *pushDestination) join(cleared, spans uint64) (participates bool) {
-	if d.exporter.Discovered != nil && !d.exporter.Discovered() {
+	if d.isDiscovering() {
 		d.stats.change(func(s *Stats) { s.BeforeDiscovery += cleared + spans })
 		return false
 	}
 	d.stats.addPending(cleared + spans)
-	d.stats.unsent(NotWanted, cleared)
-	return spans > 0 || d.exporter.Cumulative && d.acceptCtx.Err() == nil
+	d.stats.recordUnsent(NotWanted, cleared)
+	isClosed := d.acceptCtx.Err() != nil
+	acceptsEmptyCycles := d.exporter.Cumulative && !isClosed
+	return spans > 0 || acceptsEmptyCycles
+}
+
+// isDiscovering reports whether the destination is auto-discovered and has not been found yet.
+func (d *pushDestination) isDiscovering() bool {
+	return d.exporter.Discovered != nil && !d.exporter.Discovered()
 }
 
 // close implements Destination.
 func (d *pushDestination) close() { d.stopAccepting() }
 
-// end implements Destination. It waits until the sender has tried to send each queued payload once, and all goroutines have
-// returned. When ctx ends, it aborts sending.
+// end implements Destination. It waits until the sender has tried to send each queued payload once,
+// and all goroutines have returned. When ctx ends, it aborts sending.
 func (d *pushDestination) end(ctx context.Context) {
-	cancelAbort := context.AfterFunc(ctx, d.abort)
-	defer cancelAbort()
+	stopAbort := context.AfterFunc(ctx, d.abort)
+	defer stopAbort()
 	d.running.Wait()
 	d.abort()
 }
 
-// settle implements Destination. It abandons the undelivered spans of running totals. (Payloads of
-// deltas have their outcomes already.)
+// settle implements Destination. It counts the undelivered spans of running totals as unsent. (All
+// payloads of deltas have their outcomes already.)
 func (d *pushDestination) settle() {
-	for _, c := range d.open.removeUpTo(math.MaxUint64) {
-		d.stats.unsent(Shutdown, c.spans)
-		c.notifyClients(d.wrapError(errClosed))
-		c.state.settle()
+	unsettled := d.open.removeUpTo(math.MaxUint64)
+	for _, c := range unsettled {
+		d.stats.recordUnsent(Shutdown, c.spans)
+		c.answer(d.wrapError(errClosed))
+		c.settle()
 	}
 }
 
@@ -313,17 +332,18 @@ func (d *pushDestination) URL() string { return d.exporter.URL }
 func (d *pushDestination) Stats() Stats {
 	s := d.stats.read()
 	s.QueuePayloads, s.QueueBytes = d.queue.size()
-	s.QueueMaxBytes, s.MaxAge = d.cfg.RetryBytes, d.cfg.RetryAge
-	if born, any := d.queue.oldest(); any {
+	s.QueueMaxBytes = d.cfg.RetryBytes
+	s.MaxAge = d.cfg.RetryAge
+	if born, ok := d.queue.oldest(); ok {
 		s.OldestAge = time.Since(born)
 	}
-	if born, any := d.open.oldest(); any {
+	if born, ok := d.open.oldest(); ok {
 		s.OldestAge = max(s.OldestAge, time.Since(born))
 	}
-	s.IsDiscovering = d.exporter.Discovered != nil && !d.exporter.Discovered()
-	wanted, _ := d.wants()
+	s.IsDiscovering = d.isDiscovering()
 	s.Reachable = d.link.isReachable.Load()
-	s.IsAccepting = wanted && !d.link.isRefusing.Load()
+	wantsStatistics, _ := d.wants()
+	s.IsAccepting = wantsStatistics && !d.link.isRefusing.Load()
 	return s
 }
 

@@ -32,32 +32,37 @@ type queue struct {
 	inFlight []*Payload
 }
 
-// put adds a payload, and evicts the oldest payloads if limits are exceeded. It returns the evicted
-// payloads, which can include the new one.
+// put adds a new payload, or one that is to be retried. If the queue then exceeds its limits, put
+// evicts the oldest payloads and returns them. They can include p.
 func (q *queue) put(p *Payload) (evicted []*Payload) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	at, _ := slices.BinarySearchFunc(q.waiting, p.sequence, func(w *Payload, sequence uint64) int {
+	index, _ := slices.BinarySearchFunc(q.waiting, p.sequence, func(w *Payload, sequence uint64) int {
 		return cmp.Compare(w.sequence, sequence)
 	})
-	q.waiting = slices.Insert(q.waiting, at, p)
+	q.waiting = slices.Insert(q.waiting, index, p)
 	q.bytes += len(p.Body)
-	evict, bytes := 0, q.bytes
-	for bytes > q.maxBytes || len(q.waiting)-evict > maxWaiting {
-		bytes -= len(q.waiting[evict].Body)
-		evict++
+	evictedCount := 0
+	remainingBytes := q.bytes
+	for remainingBytes > q.maxBytes || len(q.waiting)-evictedCount > maxWaiting {
+		remainingBytes -= len(q.waiting[evictedCount].Body)
+		evictedCount++
 	}
-	return q.remove(0, evict)
+	return q.remove(0, evictedCount)
 }
 
-// take moves a payload from waiting to inFlight, and returns it. It returns nil if no payload can be
-// sent now. See nextIndex for the order.
+// take returns the payload to send next, and moves it from the waiting payloads to those in flight.
+// It returns nil if no payload can be sent now.
 func (q *queue) take() *Payload {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	i := q.nextIndex()
-	// A smaller payload must not overtake a large one that does not fit, which could wait forever.
-	if i < 0 || len(q.waiting[i].Body) > q.bytesAvailable() {
+	if i < 0 {
+		return nil
+	}
+	// If the payload is too large now, none is sent: if smaller payloads overtook it, it could wait
+	// forever.
+	if len(q.waiting[i].Body) > q.bytesAvailable() {
 		return nil
 	}
 	p := q.remove(i, i+1)[0]
@@ -65,11 +70,10 @@ func (q *queue) take() *Payload {
 	return p
 }
 
-// nextIndex returns the index of the waiting payload to send next, or -1. If the queue is inOrder,
-// this is the oldest payload, when none is in flight. Otherwise it is the payload with the fewest
-// attempts, so that a payload which always fails does not delay all others, and the oldest of these.
-// An origin has at most one payload in flight, so that its payloads arrive in order. The caller
-// holds the lock.
+// nextIndex returns the index of the waiting payload to send next, or -1 if none can be sent now.
+// Payloads with the fewest attempts come first, so that one which always fails does not delay the
+// others. An origin has at most one payload in flight, so that its payloads arrive in order. If
+// q.inOrder is true, all payloads are sent one at a time, oldest first. The caller holds the lock.
 func (q *queue) nextIndex() int {
 	if q.inOrder {
 		if len(q.waiting) == 0 || len(q.inFlight) > 0 {
@@ -92,13 +96,13 @@ func (q *queue) isOriginInFlight(o span.Origin) bool {
 	return slices.ContainsFunc(q.inFlight, func(p *Payload) bool { return p.Origin == o })
 }
 
-// bytesAvailable returns the maximum length of a payload that can be sent now, or -1 if none can. A
-// payload that is alone in flight may have any length. The caller holds the lock.
+// bytesAvailable returns the maximum length of a payload that can be sent now. It returns -1 if no
+// payload can be sent, and no limit if no payload is in flight. The caller holds the lock.
 func (q *queue) bytesAvailable() int {
-	switch len(q.inFlight) {
-	case 0:
+	if len(q.inFlight) == 0 {
 		return math.MaxInt
-	case maxDeliveries:
+	}
+	if len(q.inFlight) >= maxDeliveries {
 		return -1
 	}
 	available := q.maxInFlight
@@ -115,15 +119,16 @@ func (q *queue) endDelivery(p *Payload) {
 	q.inFlight = slices.DeleteFunc(q.inFlight, func(sent *Payload) bool { return sent == p })
 }
 
-// expire removes and returns the waiting payloads that were created before the given time.
-func (q *queue) expire(before time.Time) []*Payload {
+// expire removes the waiting payloads that were created at the given time or earlier, and returns
+// them.
+func (q *queue) expire(t time.Time) []*Payload {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	n := 0
-	for n < len(q.waiting) && !q.waiting[n].born.After(before) {
-		n++
+	expiredCount := 0
+	for expiredCount < len(q.waiting) && !q.waiting[expiredCount].born.After(t) {
+		expiredCount++
 	}
-	return q.remove(0, n)
+	return q.remove(0, expiredCount)
 }
 
 // drain removes and returns all waiting payloads.
@@ -133,9 +138,9 @@ func (q *queue) drain() []*Payload {
 	return q.remove(0, len(q.waiting))
 }
 
-// oldestWaiting returns the creation time of the oldest waiting payload, and false if no payload is
-// waiting.
-func (q *queue) oldestWaiting() (time.Time, bool) {
+// oldestWaiting returns the creation time of the oldest waiting payload. It returns false if no
+// payload is waiting.
+func (q *queue) oldestWaiting() (born time.Time, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.waiting) == 0 {
@@ -144,17 +149,20 @@ func (q *queue) oldestWaiting() (time.Time, bool) {
 	return q.waiting[0].born, true
 }
 
-// oldest returns the creation time of the oldest payload, waiting or in flight, and false if the
-// queue contains no payload.
-func (q *queue) oldest() (born time.Time, any bool) {
+// oldest returns the creation time of the oldest payload, waiting or in flight. It returns false if
+// the queue contains no payload.
+func (q *queue) oldest() (born time.Time, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for i, p := range slices.Concat(q.inFlight, q.waiting[:min(1, len(q.waiting))]) {
-		if i == 0 || p.born.Before(born) {
-			born = p.born
+	if len(q.waiting) > 0 {
+		born, ok = q.waiting[0].born, true
+	}
+	for _, p := range q.inFlight {
+		if !ok || p.born.Before(born) {
+			born, ok = p.born, true
 		}
 	}
-	return born, len(q.inFlight)+len(q.waiting) > 0
+	return born, ok
 }
 
 // size returns the number of waiting payloads, and their bytes.

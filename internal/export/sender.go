@@ -19,8 +19,8 @@ type finishedDelivery struct {
 	Attempt
 }
 
-// phase is the state of a sender. send determines it once per iteration, because all decisions of
-// an iteration, and the events that it waits for, must refer to the same phase.
+// phase is the state of a sender. runSender determines it once per iteration, because all decisions
+// of an iteration, and the events that it waits for, must refer to the same phase.
 type phase int
 
 const (
@@ -29,39 +29,41 @@ const (
 	aborted                // nothing is sent any more
 )
 
-// phase returns the current phase.
-func (d *pushDestination) phase() phase {
-	switch {
-	case d.sendCtx.Err() != nil:
+// currentPhase returns the phase that the shutdown of the destination has reached.
+func (d *pushDestination) currentPhase() phase {
+	if isAborted := d.sendCtx.Err() != nil; isAborted {
 		return aborted
-	case d.acceptCtx.Err() != nil:
+	}
+	if isClosed := d.acceptCtx.Err() != nil; isClosed {
 		return draining
 	}
 	return accepting
 }
 
-// send runs the sender until all payloads have an outcome. The sender makes all decisions. Each
-// delivery runs in a goroutine of its own, which makes one request and returns the result to the
-// sender.
-func (d *pushDestination) send() {
+// runSender sends queued payloads until the destination is closed and all payloads have an outcome.
+// Each delivery runs in its own goroutine, which makes one request and returns the result. All
+// decisions, such as whether to retry, are made here, in the sender goroutine.
+func (d *pushDestination) runSender() {
 	for {
-		now, phase := time.Now(), d.phase()
+		now, phase := time.Now(), d.currentPhase()
 		d.startDeliveries(now, phase)
 		if d.isFinished(phase) {
 			break
 		}
-		d.wait(now, phase)
+		d.handleNextEvent(now, phase)
 	}
-	d.recordLost(Shutdown, d.queue.drain()...)
+	unsent := d.queue.drain()
+	d.recordLost(Shutdown, unsent...)
 }
 
-// startDeliveries abandons expired payloads, then starts as many deliveries as limits and backoff
-// permit. While draining, no payload expires, because each one is sent once more.
+// startDeliveries starts as many deliveries as limits and backoff permit. Before, it abandons expired
+// payloads. While draining, no payload expires, because each one is sent once more.
 func (d *pushDestination) startDeliveries(now time.Time, current phase) {
 	if current == accepting {
-		d.recordLost(Expired, d.queue.expire(now.Add(-d.cfg.RetryAge))...)
+		expired := d.queue.expire(now.Add(-d.cfg.RetryAge))
+		d.recordLost(Expired, expired...)
 	}
-	for d.mayStart(now, current) {
+	for d.canStartDelivery(now, current) {
 		p := d.queue.take()
 		if p == nil {
 			return
@@ -77,17 +79,20 @@ func (d *pushDestination) startDeliveries(now time.Time, current phase) {
 	}
 }
 
-// mayStart reports whether another delivery can start now. While draining there are no pauses. After
-// a failure, only one delivery at a time can start, until one succeeds.
-func (d *pushDestination) mayStart(now time.Time, current phase) bool {
+// canStartDelivery reports whether another delivery can start now. While cycles are accepted, none
+// starts during a pause, and after a failure only one at a time until one succeeds. While draining,
+// deliveries always start, and after an abort they never do.
+func (d *pushDestination) canStartDelivery(now time.Time, current phase) bool {
 	switch current {
 	case aborted:
 		return false
 	case draining:
 		return true
 	}
-	hasFailed, isIdle := d.backoff.failures > 0, d.queue.deliveries() == 0
-	return d.backoff.hasEnded(now) && (!hasFailed || isIdle)
+	isPaused := !d.backoff.hasEnded(now)
+	hasFailed := d.backoff.failures > 0
+	isDelivering := d.queue.deliveries() > 0
+	return !isPaused && !(hasFailed && isDelivering)
 }
 
 // deliver makes one attempt to deliver a payload, and passes the result to the sender.
@@ -97,8 +102,8 @@ func (d *pushDestination) deliver(del delivery) {
 	d.finished <- finishedDelivery{del, d.exporter.Push.Deliver(ctx, del.payload)}
 }
 
-// isFinished reports whether the sender can end: the destination is closed, no payload is in flight,
-// and either none is waiting or sending was aborted.
+// isFinished reports whether the sender can end. It can if the destination is closed, no payload is
+// in flight, and no payload will be sent any more.
 func (d *pushDestination) isFinished(current phase) bool {
 	if current == accepting || d.queue.deliveries() > 0 {
 		return false
@@ -107,46 +112,51 @@ func (d *pushDestination) isFinished(current phase) bool {
 	return !isWaiting || current == aborted
 }
 
-// wait waits for the next event: a result, a new payload, the end of the pause, the expiry of a
-// payload, or the end of the phase. If Exporter.Watch reports that a silent destination answers
-// again, the pause ends, because queued payloads may be about to expire.
-func (d *pushDestination) wait(now time.Time, current phase) {
-	var due <-chan time.Time     // nil unless accepting: there are neither pauses nor expiry
-	var phaseEnd <-chan struct{} // nil after an abort: it is the last phase
+// handleNextEvent blocks until the sender has something to do: a delivery has finished, a payload was
+// queued, a pause has ended, a payload has expired, or the phase has ended. It handles the result of
+// a finished delivery. It ends the pause if the destination has recovered, because queued payloads
+// may be about to expire.
+func (d *pushDestination) handleNextEvent(now time.Time, current phase) {
+	// A nil channel never receives: pauses and expiry matter only while cycles are accepted, and the
+	// phase after an abort does not end.
+	var timer <-chan time.Time
+	var phaseEnd <-chan struct{}
 	switch current {
 	case accepting:
-		due, phaseEnd = d.due(now), d.acceptCtx.Done()
+		timer = d.newTimer(now)
+		phaseEnd = d.acceptCtx.Done()
 	case draining:
 		phaseEnd = d.sendCtx.Done()
 	}
 	select {
-	case a := <-d.finished:
-		d.queue.endDelivery(a.payload)
-		d.handleResult(a.delivery, a.Attempt)
-	case <-due:
+	case f := <-d.finished:
+		d.queue.endDelivery(f.payload)
+		d.handleResult(f.delivery, f.Attempt)
+	case <-timer:
 	case <-d.queued:
-	case <-d.link.returned:
+	case <-d.link.recovered:
 		d.backoff.end()
 	case <-phaseEnd:
 	}
 }
 
-// due returns a channel that receives when the pause ends or the oldest waiting payload expires,
-// whichever is first. It returns nil if no payload is waiting.
-func (d *pushDestination) due(now time.Time) <-chan time.Time {
+// newTimer returns a channel that receives when the oldest waiting payload expires, or earlier when
+// the current pause ends. It returns nil if no payload is waiting.
+func (d *pushDestination) newTimer(now time.Time) <-chan time.Time {
 	born, isWaiting := d.queue.oldestWaiting()
 	if !isWaiting {
 		return nil
 	}
-	wait := born.Add(d.cfg.RetryAge).Sub(now)
-	if !d.backoff.hasEnded(now) {
-		wait = min(wait, d.backoff.until.Sub(now))
+	expiry := born.Add(d.cfg.RetryAge)
+	delay := expiry.Sub(now)
+	if isPaused := !d.backoff.hasEnded(now); isPaused {
+		delay = min(delay, d.backoff.until.Sub(now))
 	}
-	return time.After(wait)
+	return time.After(delay)
 }
 
-// handleResult records the result of an attempt. Then the payload has its outcome, or is queued for a
-// retry.
+// handleResult records the result of a finished delivery. Then the payload either has its final
+// outcome or is queued for a retry.
 func (d *pushDestination) handleResult(del delivery, a Attempt) {
 	p := del.payload
 	maybeDelivered := a.Outcome == OutcomeAccepted || a.Outcome == OutcomeUnknown
@@ -164,7 +174,7 @@ func (d *pushDestination) handleResult(del delivery, a Attempt) {
 	d.stats.recordAttempt(p, a)
 	switch a.Outcome {
 	case OutcomeAccepted:
-		d.backoff.succeeded(del.pauses)
+		d.backoff.recordSuccess(del.pauses)
 		d.recordAccepted(p, a.Rejected)
 	case OutcomeNotYet:
 		d.retry(del, a.After)
@@ -177,23 +187,28 @@ func (d *pushDestination) handleResult(del delivery, a Attempt) {
 	}
 }
 
-// retry queues an undelivered payload again, unless a newer snapshot has replaced it. After close
-// there are no retries. after is the delay that the destination requested.
-func (d *pushDestination) retry(del delivery, after time.Duration) {
+// retry begins a pause after a failed delivery, and queues the payload again. The pause is at least
+// requestedDelay. A payload that a newer snapshot has replaced is not queued again. After the
+// destination was closed there are no retries, so the payload is lost.
+func (d *pushDestination) retry(del delivery, requestedDelay time.Duration) {
 	p := del.payload
-	isReplaced := p.snapshot != nil && p.snapshot.number < d.snapshots.Load()
+	d.backoff.recordFailure(time.Now(), requestedDelay, del.pauses)
 	isClosed := d.acceptCtx.Err() != nil
-	if isClosed && !isReplaced {
-		d.recordLost(Shutdown, p)
-		return
-	}
-	d.backoff.failed(time.Now(), after, del.pauses)
-	if isReplaced {
+	switch {
+	case d.isReplaced(p):
 		d.recordReplaced(p)
-		return
+	case isClosed:
+		d.recordLost(Shutdown, p)
+	default:
+		d.stats.change(func(s *Stats) { s.Payloads[ResultRetried]++ })
+		evicted := d.queue.put(p)
+		d.recordLost(QueueFull, evicted...)
 	}
-	d.stats.change(func(s *Stats) { s.Payloads[ResultRetried]++ })
-	d.recordLost(QueueFull, d.queue.put(p)...)
+}
+
+// isReplaced reports whether a newer snapshot of the running totals contains the spans of a payload.
+func (d *pushDestination) isReplaced(p *Payload) bool {
+	return p.snapshot != nil && p.snapshot.number < d.snapshots.Load()
 }
 
 const (
@@ -207,9 +222,8 @@ const (
 // backoff determines the pause after failed deliveries. There is one backoff per destination, not
 // per payload: if one payload can't be delivered, the next can't be either.
 //
-// When the destination becomes unavailable, all deliveries in flight fail. They count as one
-// failure: the first of them begins a pause, and the others are those that started before it. They
-// only extend the pause, if the destination requests a longer delay.
+// When the destination becomes unavailable, all deliveries in flight fail. They count as one failure:
+// the first one begins a pause. The others have started before the pause, so they can only extend it.
 type backoff struct {
 	until    time.Time // end of the pause
 	failures int       // consecutive failures
@@ -219,14 +233,15 @@ type backoff struct {
 // hasEnded reports whether the pause has ended.
 func (b *backoff) hasEnded(now time.Time) bool { return !now.Before(b.until) }
 
-// failed begins a pause after a failed delivery. pausesAtStart is the number of pauses when the
-// delivery started. The pause doubles with each consecutive failure, up to longestPause. Up to half
-// of it is subtracted at random, so that many daemons do not return to one destination
-// simultaneously. The pause is at least the delay that the destination requested.
-func (b *backoff) failed(now time.Time, requested time.Duration, pausesAtStart int) {
-	if isCounted := pausesAtStart != b.pauses; isCounted { // as the failure that began the pause
-		if until := now.Add(requested); until.After(b.until) && requested > 0 {
-			b.until = until
+// recordFailure begins a pause after a failed delivery. The pause doubles with each consecutive
+// failure, minus a random part, so that many daemons do not retry at the same time. It is at least
+// requestedDelay. pausesAtStart is the value of b.pauses when the delivery started: if a pause has
+// begun since, the failure is not counted again, and can only extend the pause to requestedDelay.
+func (b *backoff) recordFailure(now time.Time, requestedDelay time.Duration, pausesAtStart int) {
+	earliestRetry := now.Add(requestedDelay)
+	if isPauseBegun := pausesAtStart != b.pauses; isPauseBegun {
+		if requestedDelay > 0 && earliestRetry.After(b.until) {
+			b.until = earliestRetry
 		}
 		return
 	}
@@ -236,13 +251,13 @@ func (b *backoff) failed(now time.Time, requested time.Duration, pausesAtStart i
 	}
 	b.failures++
 	b.pauses++
-	pause -= time.Duration(rand.Int64N(int64(pause / 2)))
-	b.until = now.Add(max(pause, requested))
+	jitter := time.Duration(rand.Int64N(int64(pause / 2)))
+	b.until = now.Add(max(pause-jitter, requestedDelay))
 }
 
-// succeeded ends the pause after a successful delivery. It does nothing if the delivery started
+// recordSuccess ends the pause after a successful delivery. It does nothing if the delivery started
 // before the pause, because then a later attempt has failed.
-func (b *backoff) succeeded(pausesAtStart int) {
+func (b *backoff) recordSuccess(pausesAtStart int) {
 	if pausesAtStart == b.pauses {
 		b.end()
 	}

@@ -25,7 +25,7 @@ func TestSender_EventBeforeWait(t *testing.T) {
 				}
 				s := newPush(cfg, (&scripted{}).describe())
 				c.end(s)
-				s.wait(time.Now(), c.in)
+				s.handleNextEvent(time.Now(), c.in)
 			})
 		})
 	}

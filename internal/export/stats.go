@@ -47,7 +47,7 @@ var Results = []Result{
 	ResultSuperseded,
 }
 
-// result returns the final result of a payload whose spans are unsent for the reason.
+// result returns the result under which a payload is counted if its spans are unsent for the reason.
 func (r Reason) result() Result {
 	switch r {
 	case Rejected:
@@ -167,8 +167,8 @@ type statsRecorder struct {
 	history []*Flush // oldest first
 }
 
-// newStatsRecorder returns a recorder in which all reasons and results are present, with counts of
-// 0.
+// newStatsRecorder returns an empty recorder. All reasons and results are present with a count of 0,
+// so that their metrics exist from the start.
 func newStatsRecorder() *statsRecorder {
 	r := &statsRecorder{stats: Stats{
 		Unsent:       map[Reason]uint64{},
@@ -193,16 +193,17 @@ func (r *statsRecorder) change(edit func(*Stats)) {
 // addPending adds spans that are not delivered yet.
 func (r *statsRecorder) addPending(spans uint64) { r.change(func(s *Stats) { s.Pending += spans }) }
 
-// unsent moves pending spans to those that will never be delivered.
-func (r *statsRecorder) unsent(reason Reason, spans uint64) {
+// recordUnsent moves pending spans to those that will never be delivered, for the given reason.
+func (r *statsRecorder) recordUnsent(reason Reason, spans uint64) {
 	r.change(func(s *Stats) {
 		s.Pending -= spans
 		s.Unsent[reason] += spans
 	})
 }
 
-// delivered moves pending spans to the delivered ones, except for those that the destination rejected.
-func (r *statsRecorder) delivered(spans, rejected uint64) {
+// recordDelivered moves pending spans to the flushed ones. Those that the destination rejected, at
+// most all of them, are counted as unsent instead.
+func (r *statsRecorder) recordDelivered(spans, rejected uint64) {
 	rejected = min(rejected, spans)
 	r.change(func(s *Stats) {
 		s.Pending -= spans
@@ -211,8 +212,8 @@ func (r *statsRecorder) delivered(spans, rejected uint64) {
 	})
 }
 
-// beginFlush adds a history entry for a sealed cycle, and removes the oldest entry if there are too
-// many.
+// beginFlush adds an entry for a sealed cycle to the history of the last keptFlushes cycles, and
+// returns it.
 func (r *statsRecorder) beginFlush(c *Cycle) *Flush {
 	f := &Flush{Cycle: c.Cycle, Start: c.Start, Sealed: c.End, Spans: c.spans, Outcomes: map[Result]int{}}
 	r.mu.Lock()
@@ -224,14 +225,15 @@ func (r *statsRecorder) beginFlush(c *Cycle) *Flush {
 	return f
 }
 
+// changeFlush changes an entry of the history with edit, under the lock.
 func (r *statsRecorder) changeFlush(f *Flush, edit func(*Flush)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	edit(f)
 }
 
-// addPayload records a new payload.
-func (r *statsRecorder) addPayload(p *Payload) {
+// recordPayload counts a new payload, also in the history entry of its cycle.
+func (r *statsRecorder) recordPayload(p *Payload) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stats.PayloadBytes.observe(float64(len(p.Body)))
@@ -240,7 +242,9 @@ func (r *statsRecorder) addPayload(p *Payload) {
 	p.flush.Bytes += len(p.Body)
 }
 
-// recordAttempt records an attempt to deliver a payload.
+// recordAttempt counts an attempt to deliver a payload in the history entry of its cycle. It records
+// the attempt's error, if any, and the difference to the destination's clock, if the response had a
+// time.
 func (r *statsRecorder) recordAttempt(p *Payload, a Attempt) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -253,8 +257,8 @@ func (r *statsRecorder) recordAttempt(p *Payload, a Attempt) {
 	}
 }
 
-// endPayload records the final result of a payload.
-func (r *statsRecorder) endPayload(p *Payload, result Result) {
+// recordResult counts the final result of a payload, also in the history entry of its cycle.
+func (r *statsRecorder) recordResult(p *Payload, result Result) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stats.Payloads[result]++
@@ -279,9 +283,9 @@ func (r *statsRecorder) flushes() []Flush {
 	defer r.mu.Unlock()
 	flushes := make([]Flush, 0, len(r.history))
 	for _, f := range slices.Backward(r.history) {
-		seen := *f
-		seen.Outcomes = maps.Clone(f.Outcomes)
-		flushes = append(flushes, seen)
+		entry := *f
+		entry.Outcomes = maps.Clone(f.Outcomes)
+		flushes = append(flushes, entry)
 	}
 	return flushes
 }
@@ -292,12 +296,12 @@ type Link struct {
 	isReachable atomic.Bool // the last request was answered
 	isRefusing  atomic.Bool // the last payload was not accepted
 
-	lost     chan struct{} // holds a token after a payload was not answered
-	returned chan struct{} // holds a token after the destination has recovered
+	lost      chan struct{} // holds a token after a payload was not answered
+	recovered chan struct{} // holds a token after the destination has recovered
 }
 
 func newLink() *Link {
-	return &Link{lost: make(chan struct{}, 1), returned: make(chan struct{}, 1)}
+	return &Link{lost: make(chan struct{}, 1), recovered: make(chan struct{}, 1)}
 }
 
 // SetReachable records that the destination answered a probe, even if with an error.
@@ -311,25 +315,27 @@ func (l *Link) SetSilent() { l.isReachable.Store(false) }
 func (l *Link) SetRecovered() {
 	l.isReachable.Store(true)
 	l.isRefusing.Store(false)
-	notify(l.returned)
+	notify(l.recovered)
 }
 
-// Lost returns a channel that receives when a payload was not answered although the previous
-// request was.
+// Lost returns a channel that receives when the destination stops responding: the previous request
+// was answered, but the last payload was not.
 func (l *Link) Lost() <-chan struct{} { return l.lost }
 
-// recordAttempt records whether an attempt was answered and accepted. OutcomeNotWanted does not
-// count as a refusal, because Exporter.Wants reports it.
+// recordAttempt records whether the destination has answered and accepted a payload. If the
+// destination has become unreachable, recordAttempt notifies the receiver of Lost.
 func (l *Link) recordAttempt(a Attempt) {
-	if a.Outcome != OutcomeNotWanted {
+	if a.Outcome != OutcomeNotWanted { // Exporter.Wants reports that nothing is wanted
 		l.isRefusing.Store(a.Outcome != OutcomeAccepted)
 	}
-	if wasAnswering := l.isReachable.Swap(!a.Silent); wasAnswering && a.Silent {
+	isReachable := !a.Silent
+	wasReachable := l.isReachable.Swap(isReachable)
+	if wasReachable && !isReachable {
 		notify(l.lost)
 	}
 }
 
-// notify leaves a token in c, unless one is there already.
+// notify puts a token into a channel with a capacity of one. It does nothing if the channel is full.
 func notify(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -367,8 +373,9 @@ func newOutcomeLog(log *slog.Logger, x Exporter) *outcomeLog {
 	}
 }
 
-// logAttempt logs the result of an attempt, if it differs from the last one. queued is the number
-// of queued payloads, and pending the number of pending spans.
+// logAttempt logs the outcome of an attempt if it differs from the previous one, and each warning of
+// an accepted payload. queued is the number of waiting payloads, and pending the number of spans that
+// are not delivered yet.
 func (l *outcomeLog) logAttempt(a Attempt, queued int, pending uint64) {
 	kind := outcomeKind{a.Outcome, a.Silent, a.Rejected > 0}
 	if kind == (outcomeKind{}) && a.Err != nil {
@@ -405,10 +412,14 @@ func (l *outcomeLog) logAttempt(a Attempt, queued int, pending uint64) {
 	}
 }
 
-// logLost logs the first abandoned payload since the last success. The attempts that failed may
-// have been logged long before.
+// logLost logs that a payload was dropped after it could not be delivered in time. It logs only the
+// first such payload since the last success.
 func (l *outcomeLog) logLost(reason Reason, p *Payload) {
-	if reason.result() == ResultGivenUp && !l.isLosing.Swap(true) {
+	if reason.result() != ResultGivenUp {
+		return
+	}
+	wasLosing := l.isLosing.Swap(true)
+	if !wasLosing {
 		l.log.Warn("dropping payloads until the "+l.name+" accepts them again",
 			"reason", string(reason), "spans", p.Spans, "tries", p.tries, "error", p.lastErr)
 	}

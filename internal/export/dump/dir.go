@@ -26,21 +26,25 @@ type Dir struct {
 	files int
 }
 
-// Check returns an error unless path is a writable directory.
+// Check returns an error that advises the operator, unless path is a writable directory.
 func Check(path string) error {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-	case !info.IsDir():
-		err = fmt.Errorf("%s is not a directory", path)
-	default:
-		err = unix.Access(path, unix.W_OK|unix.X_OK)
-	}
-	if err != nil {
+	if err := checkWritableDir(path); err != nil {
 		return fmt.Errorf("check debug-dir: %w; give --debug-dir a directory that exists and that the "+
 			"daemon's user may write to", err)
 	}
 	return nil
+}
+
+// checkWritableDir returns an error unless path is a directory in which this process can create files.
+func checkWritableDir(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("%s is not a directory", path)
+	}
+	return unix.Access(path, unix.W_OK|unix.X_OK)
 }
 
 // Open checks that path is a writable directory, and returns it.
@@ -51,31 +55,34 @@ func Open(path string) (*Dir, error) {
 	return &Dir{path: path}, nil
 }
 
-// Keep writes a refusal to a file and returns its name. It returns "" if the last dump was less
-// than Pause ago, or MaxFiles have been written.
+// Keep writes a refused payload to a new file and returns the name of the file. It writes nothing and
+// returns "" if the previous attempt was less than Pause ago, or if MaxFiles have been written.
 func (d *Dir) Keep(r *Refusal) (file string, err error) {
-	if d.files >= MaxFiles || !d.last.IsZero() && r.Time.Sub(d.last) < Pause {
+	isTooSoon := !d.last.IsZero() && r.Time.Sub(d.last) < Pause
+	if isTooSoon || d.files >= MaxFiles {
 		return "", nil
 	}
-	d.last = r.Time // also limits attempts to write to a full disk
+	d.last = r.Time // even if the write fails, so that a full disk does not cause many attempts
 	name := fmt.Sprintf("%s%s-%d%s", prefix, r.Time.UTC().Format("20060102T150405.000"), os.Getpid(), suffix)
 	file = filepath.Join(d.path, name)
-	if err := write(file, r.encode()); err != nil {
+	if err := writeNewFile(file, r.encode()); err != nil {
 		return "", fmt.Errorf("save rejected payload: %w", err)
 	}
 	d.files++
 	return file, nil
 }
 
-// write creates a file, and removes it if it can't be written completely.
-func write(file string, encoded []byte) error {
-	to, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+// writeNewFile creates a file with the given content. It fails if the file exists. If the content
+// can't be written completely, it removes the file.
+func writeNewFile(path string, content []byte) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = to.Write(encoded)
-	if err = errors.Join(err, to.Close()); err != nil {
-		return errors.Join(err, os.Remove(file))
+	_, writeErr := file.Write(content)
+	closeErr := file.Close()
+	if err := errors.Join(writeErr, closeErr); err != nil {
+		return errors.Join(err, os.Remove(path))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,7 +16,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status/sanitize"
 )
 
-// Print writes a refusal as text. No text of the agent or of a payload can act on a terminal.
+// Print writes a refused payload and the agent's response as text. It escapes control characters, so
+// that the printed text cannot control a terminal.
 func (r *Refusal) Print(to io.Writer) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "refused  %s by %s\n", r.Time.UTC().Format("2006-01-02 15:04:05.000 MST"), r.Agent)
@@ -42,7 +44,7 @@ func printHeaders(b *bytes.Buffer, header http.Header) {
 
 func printPayload(b *bytes.Buffer, p *payload.Payload) {
 	b.WriteString("origin  ")
-	printFacts(
+	printFields(
 		b, "host", p.Hostname, "env", p.Env, "version", p.Version, "service", p.Service, "lang", p.Lang,
 		"tracer", p.TracerVersion, "runtime", p.RuntimeID, "commit", p.GitCommitSha, "process", p.ProcessTags,
 	)
@@ -61,8 +63,8 @@ func printPayload(b *bytes.Buffer, p *payload.Payload) {
 }
 
 func printGroup(b *bytes.Buffer, g *payload.Group) {
-	fmt.Fprintf(b, "\n  %s  %s  %s\n   ", label(g.Service), label(g.Name), label(g.Resource))
-	printFacts(
+	fmt.Fprintf(b, "\n  %s  %s  %s\n   ", quoteIfNeeded(g.Service), quoteIfNeeded(g.Name), quoteIfNeeded(g.Resource))
+	printFields(
 		b, "type", g.Type, "kind", g.SpanKind, "status", strings.TrimLeft(fmt.Sprint(g.HTTPStatusCode), "0"),
 		"grpc", g.GRPCStatusCode, "method", g.HTTPMethod, "endpoint", g.HTTPEndpoint, "source", g.ServiceSource,
 		"root", [...]string{"", "yes", "no"}[max(0, g.IsTraceRoot)%3],
@@ -90,21 +92,27 @@ func printLatency(b *bytes.Buffer, name string, l payload.Latency, size int) {
 	b.WriteByte('\n')
 }
 
-// printFacts prints pairs of a name and a value, without those whose value is empty.
-func printFacts(b *bytes.Buffer, pairs ...string) {
-	for pair := range slices.Chunk(pairs, 2) {
-		switch name, value := pair[0], pair[1]; {
+// printFields prints alternating names and values as name=value. It omits empty values, and quotes
+// those with spaces or characters that are not printable.
+func printFields(b *bytes.Buffer, namesAndValues ...string) {
+	for pair := range slices.Chunk(namesAndValues, 2) {
+		name, value := pair[0], pair[1]
+		switch {
+		case value == "":
 		case strings.Contains(value, " "):
 			fmt.Fprintf(b, " %s=%q", name, value)
-		case value != "":
-			fmt.Fprintf(b, " %s=%s", name, label(value))
+		default:
+			fmt.Fprintf(b, " %s=%s", name, quoteIfNeeded(value))
 		}
 	}
 }
 
-// label is a text from a payload, quoted if it is empty or has a character that can't be printed.
-func label(text string) string {
-	if quoted := fmt.Sprintf("%q", text); text == "" || quoted != `"`+text+`"` {
+// quoteIfNeeded returns a text in quotes if it is empty or contains a character that must be escaped.
+// Otherwise it returns the text unchanged.
+func quoteIfNeeded(text string) string {
+	quoted := strconv.Quote(text)
+	hasEscapes := quoted != `"`+text+`"`
+	if text == "" || hasEscapes {
 		return quoted
 	}
 	return text

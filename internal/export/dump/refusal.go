@@ -38,24 +38,26 @@ const target = "/v0.6/stats"
 // maxFile is more than the length of a payload of 25 MiB with both headers.
 const maxFile = 32 << 20
 
-// encode returns the request and the response as HTTP messages.
+// encode returns the content of a dump file: the request and the response as HTTP/1.1 messages. The
+// time, the URL of the agent and the number of spans are additional headers of the request.
 func (r *Refusal) encode() []byte {
 	var b bytes.Buffer
-	sent := r.Sent.Clone()
-	if sent == nil {
-		sent = http.Header{}
+	header := r.Sent.Clone()
+	if header == nil {
+		header = http.Header{}
 	}
-	sent.Set(timeHeader, r.Time.UTC().Format(time.RFC3339Nano))
-	sent.Set(agentHeader, r.Agent)
-	sent.Set(spansHeader, strconv.FormatUint(r.Spans, 10))
-	message(&b, "POST "+target+" HTTP/1.1\r\nHost: localhost\r\n", sent, r.Body)
-	message(&b, "HTTP/1.1 "+r.Status+"\r\n", r.Answer, []byte(r.Message))
+	header.Set(timeHeader, r.Time.UTC().Format(time.RFC3339Nano))
+	header.Set(agentHeader, r.Agent)
+	header.Set(spansHeader, strconv.FormatUint(r.Spans, 10))
+	writeMessage(&b, "POST "+target+" HTTP/1.1\r\nHost: localhost\r\n", header, r.Body)
+	writeMessage(&b, "HTTP/1.1 "+r.Status+"\r\n", r.Answer, []byte(r.Message))
 	return b.Bytes()
 }
 
-// message writes one HTTP message. Its Content-Length is that of the body, regardless of header.
-func message(b *bytes.Buffer, start string, header http.Header, body []byte) {
-	b.WriteString(start)
+// writeMessage writes one HTTP message, which begins with the given lines. It replaces the headers
+// that describe how the body is sent by a Content-Length.
+func writeMessage(b *bytes.Buffer, firstLines string, header http.Header, body []byte) {
+	b.WriteString(firstLines)
 	_ = header.WriteSubset(b, map[string]bool{
 		"Content-Length": true, "Transfer-Encoding": true,
 		"Connection": true,
@@ -64,12 +66,13 @@ func message(b *bytes.Buffer, start string, header http.Header, body []byte) {
 	b.Write(body)
 }
 
-// Read parses a file written by Dir.Keep.
+// Read parses a file that Dir.Keep has written.
 func Read(from io.Reader) (*Refusal, error) {
+	const prefix = "POST " + target
 	in := bufio.NewReader(io.LimitReader(from, maxFile))
-	if start, _ := in.Peek(len("POST " + target)); string(start) != "POST "+target {
+	if start, _ := in.Peek(len(prefix)); string(start) != prefix {
 		return nil, fmt.Errorf("read dump: the file does not begin with %q; give a file from --debug-dir",
-			"POST "+target)
+			prefix)
 	}
 	request, err := http.ReadRequest(in)
 	if err != nil {
@@ -79,29 +82,34 @@ func Read(from io.Reader) (*Refusal, error) {
 	if r.Body, err = io.ReadAll(request.Body); err != nil {
 		return nil, fmt.Errorf("read dump: the payload: %w", err)
 	}
-	if err := r.readFacts(); err != nil {
+	if err := r.moveAddedHeaders(); err != nil {
 		return nil, fmt.Errorf("read dump: %w", err)
 	}
-	answer, err := http.ReadResponse(in, request)
+	response, err := http.ReadResponse(in, request)
 	if err != nil {
 		return nil, fmt.Errorf("read dump: the response: %w", err)
 	}
-	defer answer.Body.Close()
-	said, err := io.ReadAll(answer.Body)
+	defer response.Body.Close()
+	message, err := io.ReadAll(response.Body)
 	if err != nil {
 		return nil, fmt.Errorf("read dump: the response: %w", err)
 	}
-	r.Status, r.Answer, r.Message = answer.Status, answer.Header, string(said)
+	r.Status = response.Status
+	r.Answer = response.Header
 	r.Answer.Del("Content-Length")
+	r.Message = string(message)
 	return r, nil
 }
 
-// readFacts reads the headers that encode has added, and removes them.
-func (r *Refusal) readFacts() (err error) {
-	if r.Time, err = time.Parse(time.RFC3339Nano, r.Sent.Get(timeHeader)); err != nil {
+// moveAddedHeaders sets r.Time and r.Spans from the request headers that encode has added, and removes
+// the added headers from r.Sent, so that those of the original request are left.
+func (r *Refusal) moveAddedHeaders() (err error) {
+	r.Time, err = time.Parse(time.RFC3339Nano, r.Sent.Get(timeHeader))
+	if err != nil {
 		return err
 	}
-	if r.Spans, err = strconv.ParseUint(r.Sent.Get(spansHeader), 10, 64); err != nil {
+	r.Spans, err = strconv.ParseUint(r.Sent.Get(spansHeader), 10, 64)
+	if err != nil {
 		return err
 	}
 	for name := range r.Sent {

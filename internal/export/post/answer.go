@@ -28,13 +28,15 @@ type Meaning struct {
 	Advice  string // appended to the error, for operators
 }
 
-// of returns the meaning of a status code: that of the code itself, otherwise that of its first
-// digit.
-func (a Answers) of(status int) Meaning {
-	for _, key := range [...]int{status, status / 100} {
-		if meaning, ok := a[key]; ok {
-			return meaning
-		}
+// meaningOf returns the entry for a status code such as 503. If there is none, it returns the entry for
+// the first digit of the code, and otherwise the meaning "refused".
+func (a Answers) meaningOf(status int) Meaning {
+	if meaning, ok := a[status]; ok {
+		return meaning
+	}
+	firstDigit := status / 100
+	if meaning, ok := a[firstDigit]; ok {
+		return meaning
 	}
 	return Meaning{Outcome: export.OutcomeRefused}
 }
@@ -55,25 +57,18 @@ func failed(outcome export.Outcome, err error) Answer {
 	return Answer{Attempt: export.Attempt{Outcome: outcome, Silent: true, Err: err}}
 }
 
-// read reads a response, with at most limit bytes of its body, and interprets its status code. name
+// read reads a response and interprets its status code. It reads at most limit bytes of the body. name
 // is the name of the destination in errors.
 func (a Answers) read(name string, resp *http.Response, limit int64, now time.Time) Answer {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, limit))
 	answer := Answer{Code: resp.StatusCode, Status: resp.Status, Header: resp.Header, Body: body}
 	answer.Clock = export.ClockOf(resp.Header.Get("Date"), now)
-	if answer.Code >= 200 && answer.Code < 300 {
+	if isSuccess := answer.Code/100 == 2; isSuccess {
 		return answer
 	}
-	message, retryDelay := "", time.Duration(0)
-	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "application/x-protobuf" {
-		status := otlpanswer.ReadStatus(body)
-		message, retryDelay = status.Message, status.Retry
-	} else if utf8.Valid(body) {
-		message = string(body)
-	}
-	message = strings.TrimSpace(message)
+	message, retryDelay := readError(resp.Header, body)
 	answer.Message = message[:min(len(message), maxMessage)]
-	meaning := a.of(answer.Code)
+	meaning := a.meaningOf(answer.Code)
 	answer.Outcome = meaning.Outcome
 	answer.Err = fmt.Errorf("%s answered %s%s%s", name, answer.Status, Quoted(answer.Message), meaning.Advice)
 	if answer.Outcome == export.OutcomeNotYet {
@@ -82,10 +77,26 @@ func (a Answers) read(name string, resp *http.Response, limit int64, now time.Ti
 	return answer
 }
 
-// Quoted formats a message of a destination for an error: after a colon, quoted and truncated. It
-// returns "" if there is no message.
+// readError returns the error message in the body of a response, and the requested delay before a
+// retry. The body is a google.rpc.Status if the response is in protobuf. Otherwise it is the message,
+// or "" if it is not valid UTF-8, and contains no delay.
+func readError(header http.Header, body []byte) (message string, retryDelay time.Duration) {
+	mediaType, _, _ := mime.ParseMediaType(header.Get("Content-Type"))
+	if mediaType == "application/x-protobuf" {
+		status := otlpanswer.ReadStatus(body)
+		return strings.TrimSpace(status.Message), status.Retry
+	}
+	if !utf8.Valid(body) {
+		return "", 0
+	}
+	return strings.TrimSpace(string(body)), 0
+}
+
+// Quoted formats a message of a destination so that it can be appended to an error: a colon and the
+// message in quotes, truncated to maxMessage bytes. It returns "" if the message is empty.
 func Quoted(message string) string {
-	if message = strings.TrimSpace(message); message == "" {
+	message = strings.TrimSpace(message)
+	if message == "" {
 		return ""
 	}
 	return fmt.Sprintf(": %q", message[:min(len(message), maxMessage)])

@@ -28,12 +28,12 @@ const (
 // errWithdrawn is returned to net/http if it reads a body that was withdrawn.
 var errWithdrawn = errors.New("the body was withdrawn")
 
-// trace returns a context for the request with this body. With it, net/http reports the connection,
-// and that the destination has requested the body.
+// trace returns a context for the request with this body. When net/http sends the request, the context
+// causes it to record the connection in b, and whether the destination has requested the body.
 func (b *body) trace(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(info httptrace.GotConnInfo) {
-			c := watchedConnOf(info.Conn)
+			c := unwrapConn(info.Conn)
 			c.body.Store(b)
 			b.conn.Store(c)
 		},
@@ -47,17 +47,17 @@ func (b *body) withdraw() bool { return b.state.CompareAndSwap(unread, withdrawn
 // hasConnection reports whether the request got a connection.
 func (b *body) hasConnection() bool { return b.conn.Load() != nil }
 
-// sentCompletely reports whether the kernel can have accepted every byte of the request. If it returns false, the
-// destination certainly lacks the end of the body. It returns true as well for a failure between two TLS records or
-// HTTP/2 frames with the end of a body: such a body is not retried, so that it is never counted twice.
-func (b *body) sentCompletely() bool {
+// mayHaveArrived reports whether the destination may have received the whole request. If it returns
+// false, the destination certainly lacks the end of the body, so the request can be retried.
+func (b *body) mayHaveArrived() bool {
 	c := b.conn.Load()
 	return c != nil && b.read.Load() && !c.failed.Load()
 }
 
-// Read implements io.Reader. It fails if the body was withdrawn.
+// Read implements io.Reader. It fails if the body was withdrawn. After the first call, the body cannot
+// be withdrawn any more.
 func (b *body) Read(p []byte) (int, error) {
-	b.state.CompareAndSwap(unread, beingRead) // fails after the first read, and after withdraw
+	b.state.CompareAndSwap(unread, beingRead)
 	if b.state.Load() == withdrawn {
 		return 0, errWithdrawn
 	}
@@ -71,9 +71,11 @@ func (b *body) Read(p []byte) (int, error) {
 // Close implements io.ReadCloser.
 func (b *body) Close() error { return nil }
 
-// watchedConn is the connection of one request. It records whether a write failed that can contain a part of the
-// request. A write after the last one that can is of no importance: over TLS, closing a connection that the destination
-// has reset fails to write the alert close_notify, and HTTP/2 writes control frames at any time.
+// watchedConn is the connection of one request. It records whether a write failed that may have
+// contained a part of the request. Later writes do not matter: closing a TLS connection that the
+// destination has reset fails to write the alert close_notify, and HTTP/2 writes control frames at any
+// time. A failure between two TLS records or HTTP/2 frames with the end of a body can go unnoticed.
+// Then the request counts as sent and is not retried, so that it is never counted twice.
 type watchedConn struct {
 	net.Conn
 	body   atomic.Pointer[body]
@@ -81,28 +83,31 @@ type watchedConn struct {
 	failed atomic.Bool // a write failed before sent was true
 }
 
+// Write implements net.Conn. It records whether the end of the request was written, or a write failed
+// before that.
 func (c *watchedConn) Write(p []byte) (int, error) {
 	b := c.body.Load()
-	isRead := b != nil && b.read.Load()
+	isBodyRead := b != nil && b.read.Load() // before the write: then p follows the last byte read, or contains it
 	n, err := c.Conn.Write(p)
-	switch {
-	case err == nil && isRead:
-		c.sent.Store(true)
-	case err != nil && !c.sent.Load():
+	if err == nil {
+		if isBodyRead {
+			c.sent.Store(true)
+		}
+	} else if !c.sent.Load() {
 		c.failed.Store(true)
 	}
 	return n, err
 }
 
-// watchedConnOf returns the watchedConn inside a connection, which TLS can wrap. It panics if the
-// connection contains no watchedConn, because then body could not determine whether the request has arrived.
-func watchedConnOf(c net.Conn) *watchedConn {
+// unwrapConn returns the watchedConn that c is or wraps. A TLS connection wraps one, for example. It
+// panics if there is none, because each connection of a Poster is dialed as a watchedConn.
+func unwrapConn(c net.Conn) *watchedConn {
 	for {
-		switch wrapper := c.(type) {
+		switch conn := c.(type) {
 		case *watchedConn:
-			return wrapper
+			return conn
 		case interface{ NetConn() net.Conn }:
-			c = wrapper.NetConn()
+			c = conn.NetConn()
 		default:
 			panic("BUG: a request has a connection that is not watched")
 		}

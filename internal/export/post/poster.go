@@ -127,28 +127,37 @@ var (
 	errNoAnswer = errors.New("no response to a request that was sent completely")
 )
 
-// Post makes one attempt to deliver a body. If the destination does not accept the body in the
-// current mode, which means that it has certainly not arrived, Post tries once more in the new mode.
+// Post makes one attempt to deliver a body. If the destination does not accept bodies in the current
+// mode, for example because it does not support Expect, the body has certainly not arrived. Then Post
+// sends the body once more, in the mode that the destination supports.
 func (p *Poster) Post(ctx context.Context, header http.Header, bytes []byte) Answer {
-	for isRetry := false; ; isRetry = true {
-		mode, err := p.waitForMode(ctx)
-		if err != nil {
-			return failed(export.OutcomeNotYet, err)
-		}
-		a := p.send(ctx, header, bytes, mode)
-		wasWithdrawn := errors.Is(a.Err, errNotAsked)
-		wasExpectRejected := a.Code == http.StatusExpectationFailed && mode != unasked
-		hasNewMode := wasWithdrawn || wasExpectRejected
-		if !hasNewMode || isRetry {
-			return a
-		}
+	answer, isModeUnsupported := p.postOnce(ctx, header, bytes)
+	if isModeUnsupported {
+		answer, _ = p.postOnce(ctx, header, bytes)
 	}
+	return answer
 }
 
-// waitForMode returns the mode in which to send a body, after a probe if one is needed. Concurrent
-// requests share the result of one probe.
+// postOnce sends a body in the current mode. It returns true if the destination did not accept the
+// body in this mode. The mode has then changed, and another request can succeed.
+func (p *Poster) postOnce(
+	ctx context.Context, header http.Header, bytes []byte,
+) (answer Answer, isModeUnsupported bool) {
+	mode, err := p.waitForMode(ctx)
+	if err != nil {
+		return failed(export.OutcomeNotYet, err), false
+	}
+	answer = p.send(ctx, header, bytes, mode)
+	wasWithdrawn := errors.Is(answer.Err, errNotAsked)
+	wasExpectRejected := answer.Code == http.StatusExpectationFailed && mode != unasked
+	return answer, wasWithdrawn || wasExpectRejected
+}
+
+// waitForMode returns the mode in which to send a body. If the mode is probeFirst, it probes the
+// destination, or waits for the probe of a concurrent call. It returns an error if the probe fails or
+// ctx ends.
 func (p *Poster) waitForMode(ctx context.Context) (expectMode, error) {
-	if mode := expectMode(p.mode.Load()); mode != probeFirst {
+	if mode := p.currentMode(); mode != probeFirst {
 		return mode, nil
 	}
 	select {
@@ -157,28 +166,33 @@ func (p *Poster) waitForMode(ctx context.Context) (expectMode, error) {
 	case <-ctx.Done():
 		return probeFirst, p.noResponse("probe", errNotAsked)
 	}
-	var err error
-	if isStillNeeded := expectMode(p.mode.Load()) == probeFirst; isStillNeeded {
-		err = p.Probe(ctx)
+	if mode := p.currentMode(); mode != probeFirst { // a concurrent call has probed
+		return mode, nil
 	}
-	return expectMode(p.mode.Load()), err
+	err := p.Probe(ctx)
+	return p.currentMode(), err
 }
+
+// currentMode returns the mode that all requests share.
+func (p *Poster) currentMode() expectMode { return expectMode(p.mode.Load()) }
 
 // changeMode changes the mode from the one that the caller's request used. If another request has
 // changed the mode since, it does nothing.
 func (p *Poster) changeMode(from, to expectMode) { p.mode.CompareAndSwap(int32(from), int32(to)) }
 
-// send makes one request with a body, and changes the mode according to the result. Unless the mode
-// is unasked, it withdraws the body if the destination does not request it in time.
+// send makes one request with a body, and changes the mode according to the result. Unless the mode is
+// unasked, the request has the header Expect: 100-continue, and send withdraws the body if the
+// destination does not request it in time.
 func (p *Poster) send(ctx context.Context, header http.Header, bytes []byte, mode expectMode) Answer {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	req, body, err := p.newPost(ctx, header, bytes, mode != unasked)
+	expectsContinue := mode != unasked
+	req, body, err := p.newPost(ctx, header, bytes, expectsContinue)
 	if err != nil {
 		return Answer{Attempt: export.Attempt{Outcome: export.OutcomeRefused, Err: err}}
 	}
-	if mode != unasked {
-		timer := time.AfterFunc(p.requestTimeout(ctx), func() {
+	if expectsContinue {
+		timer := time.AfterFunc(p.continueTimeout(ctx), func() {
 			if body.withdraw() {
 				cancel()
 			}
@@ -189,41 +203,50 @@ func (p *Poster) send(ctx context.Context, header http.Header, bytes []byte, mod
 	if body.requested.Load() {
 		p.hasAsked.Store(true)
 	}
-	if err == nil {
-		defer resp.Body.Close()
-		a := p.cfg.Answers.read(p.cfg.Name, resp, maxRead, time.Now())
-		a.Sent = req.Header
-		if a.Code == http.StatusExpectationFailed && mode != unasked {
-			a.Outcome = export.OutcomeNotYet
-			p.changeMode(mode, unasked)
-		}
-		return a
+	if err != nil {
+		return p.answerWithoutResponse(body, err, mode)
 	}
-	if body.hasConnection() {
+	defer resp.Body.Close()
+	a := p.cfg.Answers.read(p.cfg.Name, resp, maxRead, time.Now())
+	a.Sent = req.Header
+	if expectsContinue && a.Code == http.StatusExpectationFailed {
+		a.Outcome = export.OutcomeNotYet
+		p.changeMode(mode, unasked)
+	}
+	return a
+}
+
+// answerWithoutResponse returns the result of a request that failed with err before a response. The
+// outcome is unknown if the destination may have received the whole body. If there was a connection,
+// the next request is preceded by a probe.
+func (p *Poster) answerWithoutResponse(b *body, err error, mode expectMode) Answer {
+	if b.hasConnection() {
 		p.changeMode(mode, probeFirst)
 	}
-	switch {
-	case body.state.Load() == withdrawn:
-		err = errNotAsked
-	case body.sentCompletely():
+	if wasWithdrawn := b.state.Load() == withdrawn; wasWithdrawn {
+		return failed(export.OutcomeNotYet, p.noResponse("send payload to", errNotAsked))
+	}
+	if b.mayHaveArrived() {
 		return failed(export.OutcomeUnknown, fmt.Errorf("%w: %w", errNoAnswer, err))
 	}
 	return failed(export.OutcomeNotYet, p.noResponse("send payload to", err))
 }
 
-// requestTimeout returns the time that the destination has to request a body: half of the time until
-// the deadline of ctx. The other half is left for the response; a body requested later would probably
-// be counted, but not answered in time. A destination that has never requested any body may not
-// support Expect, and gets only Config.ContinueTimeout.
-func (p *Poster) requestTimeout(ctx context.Context) time.Duration {
-	if end, ok := ctx.Deadline(); ok && p.hasAsked.Load() {
-		return time.Until(end) / 2
+// continueTimeout returns how long the destination can take to request a body with status 100. It is
+// half of the time until the deadline of ctx: the other half is left for the response. It is
+// Config.ContinueTimeout for a destination that has never requested a body, because some servers never
+// do.
+func (p *Poster) continueTimeout(ctx context.Context) time.Duration {
+	deadline, hasDeadline := ctx.Deadline()
+	if hasDeadline && p.hasAsked.Load() {
+		return time.Until(deadline) / 2
 	}
 	return p.cfg.ContinueTimeout
 }
 
-// Probe sends a body without statistics, to find out how the destination accepts bodies. It returns
-// an error if there is no response.
+// Probe sends a body without statistics, to find out whether the destination requests bodies that are
+// announced with Expect: 100-continue, and sets the mode accordingly. It returns an error if there is
+// no response.
 func (p *Poster) Probe(ctx context.Context) error {
 	req, body, err := p.newPost(ctx, nil, p.cfg.EmptyBody, true)
 	if err != nil {
@@ -243,9 +266,10 @@ func (p *Poster) Probe(ctx context.Context) error {
 	return nil
 }
 
-// Get requests a resource of the destination, and reads at most limit bytes of it.
+// Get sends a GET request for a path below Config.Endpoint. It reads at most limit bytes of the
+// response body.
 func (p *Poster) Get(ctx context.Context, path string, limit int64) Answer {
-	req, err := p.request(ctx, http.MethodGet, path)
+	req, err := p.newRequest(ctx, http.MethodGet, path)
 	if err != nil {
 		return failed(export.OutcomeRefused, err)
 	}
@@ -257,29 +281,33 @@ func (p *Poster) Get(ctx context.Context, path string, limit int64) Answer {
 	return p.cfg.Answers.read(p.cfg.Name, resp, limit, time.Now())
 }
 
-// newPost creates a request with a body. expectContinue adds the header Expect: 100-continue.
+// newPost creates a POST request and its body. If expectsContinue is true, the request has the header
+// Expect: 100-continue.
 func (p *Poster) newPost(
-	ctx context.Context, header http.Header, bytes []byte, expectContinue bool,
-) (req *http.Request, sent *body, err error) {
-	sent = &body{}
-	if req, err = p.request(sent.trace(ctx), http.MethodPost, p.cfg.Path); err != nil {
+	ctx context.Context, header http.Header, bytes []byte, expectsContinue bool,
+) (*http.Request, *body, error) {
+	b := &body{}
+	req, err := p.newRequest(b.trace(ctx), http.MethodPost, p.cfg.Path)
+	if err != nil {
 		return nil, nil, err
 	}
-	// NewRequest would set GetBody, with which net/http could send the body twice.
-	sent.bytes.Reset(bytes)
-	req.Body, req.ContentLength = sent, int64(len(bytes))
+	// http.NewRequest would set GetBody, with which net/http could send the body twice.
+	b.bytes.Reset(bytes)
+	req.Body = b
+	req.ContentLength = int64(len(bytes))
 	for name, values := range header {
 		req.Header[name] = values
 	}
 	req.Header.Set("Content-Type", p.cfg.ContentType)
-	if expectContinue {
+	if expectsContinue {
 		req.Header.Set("Expect", "100-continue")
 	}
-	return req, sent, nil
+	return req, b, nil
 }
 
-// request creates a request with the configured headers and no body.
-func (p *Poster) request(ctx context.Context, method, path string) (*http.Request, error) {
+// newRequest creates a request without a body for a path below Config.Endpoint, with the configured
+// headers.
+func (p *Poster) newRequest(ctx context.Context, method, path string) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, method, p.cfg.Endpoint.Below(path).Target(), nil)
 	if err != nil {
 		return nil, fmt.Errorf("make request: %w", err)
@@ -288,7 +316,7 @@ func (p *Poster) request(ctx context.Context, method, path string) (*http.Reques
 	for name, values := range p.cfg.Header {
 		req.Header[name] = values
 	}
-	if host := req.Header.Get("Host"); host != "" {
+	if host := req.Header.Get("Host"); host != "" { // net/http ignores it in Header
 		req.Host = host
 		req.Header.Del("Host")
 	}

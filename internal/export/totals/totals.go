@@ -89,17 +89,23 @@ func (t *Totals) Counts() Counts {
 	return counts
 }
 
-// Begin begins a cycle with the given window, in nanoseconds since the Unix epoch. Cycle numbers
-// ascend, and windows must not overlap. All spans of cycles before firstUnsettled are delivered or
-// lost. Begin ends series that are idle, unless they have undelivered spans.
+// Begin begins the cycle with the given number. start and end are its window, in nanoseconds since the
+// Unix epoch. Numbers must ascend, and windows must not overlap. The spans of cycles before
+// firstUnsettled are all delivered or lost. Begin removes the series that had no spans for
+// Limits.Idle, unless they have undelivered spans.
 func (t *Totals) Begin(cycle, firstUnsettled uint64, start, end int64) {
-	t.cycle, t.firstUnsettled, t.windowStart, t.windowEnd = cycle, firstUnsettled, start, end
+	t.cycle, t.firstUnsettled = cycle, firstUnsettled
+	t.windowStart, t.windowEnd = start, end
 	for {
-		oldest := t.oldest()
-		if oldest == nil || start-oldest.end < int64(t.limits.Idle) || t.Undelivered(oldest) > 0 {
+		s := t.leastRecent()
+		if s == nil {
 			return
 		}
-		t.end(oldest)
+		isIdle := start-s.end >= int64(t.limits.Idle)
+		if !isIdle || t.Undelivered(s) > 0 {
+			return
+		}
+		t.remove(s)
 	}
 }
 
@@ -113,18 +119,18 @@ type Counted struct {
 }
 
 // Add adds the counts of a cycle to the series with the given resource and attributes, and returns
-// the series. If the series is new and the limits do not permit it, Add uses an overflow series
-// instead. Add retains none of its arguments.
+// the series. If the series is new and would exceed the limits, Add uses an overflow series instead.
+// Add retains none of its arguments.
 func (t *Totals) Add(resource, attributes []byte, counted Counted) *Series {
 	s := t.find(resource, attributes)
 	if s == nil && t.makeRoom(resource, attributes) {
-		s = t.newSeries(resource, attributes)
+		s = t.addSeries(resource, attributes)
 	}
 	if s == nil {
 		t.counts.Overflowed += counted.Spans
-		s = t.overflowOf(resource)
+		s = t.overflowSeries(resource)
 	}
-	if t.Undelivered(s) == 0 { // record this before s.cycle changes
+	if t.Undelivered(s) == 0 { // Undelivered uses s.cycle, which changes below
 		s.settled = s.Spans
 	}
 	s.Spans += counted.Spans
@@ -146,21 +152,23 @@ func (t *Totals) IsCounted(s *Series) bool { return s.cycle == t.cycle }
 // valid until the next call.
 func (t *Totals) Resources() []*Resource { return t.resources }
 
-// overflowOf returns the overflow series of a resource. If the limits do not permit another overflow
-// series, it returns the one of the common resource, for which Limits always reserves memory.
-func (t *Totals) overflowOf(resource []byte) *Series {
-	overflow := []byte(t.overflow)
-	s := t.find(resource, overflow)
-	isLong := len(resource)+len(overflow) > t.limits.ResourceBytes
-	if s == nil && (t.overflows >= t.limits.Resources || isLong) {
+// overflowSeries returns the overflow series of a resource, and adds it if there is none. If the limits
+// do not permit another overflow series, it does the same for the common resource, whose overflow
+// series the limits always permit.
+func (t *Totals) overflowSeries(resource []byte) *Series {
+	attributes := []byte(t.overflow)
+	if s := t.find(resource, attributes); s != nil {
+		return s
+	}
+	isTooLong := len(resource)+len(attributes) > t.limits.ResourceBytes
+	if isTooLong || t.overflows >= t.limits.Resources {
 		resource = []byte(t.common)
-		s = t.find(resource, overflow)
+		if s := t.find(resource, attributes); s != nil {
+			return s
+		}
 	}
-	if s == nil {
-		s = t.newSeries(resource, overflow)
-		t.overflows++
-	}
-	return s
+	t.overflows++
+	return t.addSeries(resource, attributes)
 }
 
 // Undelivered returns the number of spans of a series that are neither delivered nor lost.
@@ -178,6 +186,7 @@ func (t *Totals) Abandon(s *Series) (lost uint64) {
 	return lost
 }
 
+// find returns the series with the given resource and attributes, or nil.
 func (t *Totals) find(resource, attributes []byte) *Series {
 	if r := t.byEncoded[string(resource)]; r != nil {
 		return r.byAttributes[string(attributes)]
@@ -185,36 +194,39 @@ func (t *Totals) find(resource, attributes []byte) *Series {
 	return nil
 }
 
-// oldest returns the least recently counted series, or nil.
-func (t *Totals) oldest() *Series {
+// leastRecent returns the least recently counted series, or nil if there are no series.
+func (t *Totals) leastRecent() *Series {
 	if last := t.recent.Back(); last != nil {
 		return last.Value.(*Series)
 	}
 	return nil
 }
 
-// makeRoom evicts the least recently counted series until there is room for another one. It does
-// not evict series counted in this cycle, or with undelivered spans, and reports false if that would
-// be necessary.
+// makeRoom evicts the least recently counted series until the limits permit a new series with the
+// given resource and attributes. It returns false if this would require the eviction of a series that
+// was counted in the current cycle or has undelivered spans.
 func (t *Totals) makeRoom(resource, attributes []byte) bool {
-	for {
-		bytes := t.bytes + len(attributes)
-		if t.byEncoded[string(resource)] == nil {
-			bytes += len(resource)
-		}
-		if t.recent.Len() < t.limits.Series && bytes <= t.limits.Bytes {
-			return true
-		}
-		oldest := t.oldest()
-		if oldest == nil || oldest.cycle == t.cycle || t.Undelivered(oldest) > 0 {
+	for !t.hasRoom(resource, attributes) {
+		s := t.leastRecent()
+		if s == nil || t.IsCounted(s) || t.Undelivered(s) > 0 {
 			return false
 		}
-		t.end(oldest)
+		t.remove(s)
 	}
+	return true
 }
 
-// newSeries adds a series, and its resource if necessary. The caller has checked the limits.
-func (t *Totals) newSeries(resource, attributes []byte) *Series {
+// hasRoom reports whether the limits permit a new series with the given resource and attributes.
+func (t *Totals) hasRoom(resource, attributes []byte) bool {
+	bytes := t.bytes + len(attributes)
+	if isNewResource := t.byEncoded[string(resource)] == nil; isNewResource {
+		bytes += len(resource)
+	}
+	return t.recent.Len() < t.limits.Series && bytes <= t.limits.Bytes
+}
+
+// addSeries adds a series, and its resource if that is new. It does not check the limits.
+func (t *Totals) addSeries(resource, attributes []byte) *Series {
 	r := t.byEncoded[string(resource)]
 	if r == nil {
 		r = &Resource{Encoded: string(resource), index: len(t.resources), byAttributes: map[string]*Series{}}
@@ -233,11 +245,11 @@ func (t *Totals) newSeries(resource, attributes []byte) *Series {
 	return s
 }
 
-// end removes a series, and its resource if the resource has no other series. Lists are unordered,
-// so the last element takes the place of the removed one.
-func (t *Totals) end(s *Series) {
+// remove removes a series, and its resource if the resource has no other series. The last series of
+// the resource, whose list is unordered, moves to the index of the removed one.
+func (t *Totals) remove(s *Series) {
 	t.counts.Ended++
-	if s.Attributes == t.overflow {
+	if isOverflow := s.Attributes == t.overflow; isOverflow {
 		t.overflows--
 	}
 	t.recent.Remove(s.recent)
@@ -245,16 +257,26 @@ func (t *Totals) end(s *Series) {
 	r := s.resource
 	delete(r.byAttributes, s.Attributes)
 	last := len(r.Series) - 1
-	r.Series[last].index = s.index
-	r.Series[s.index], r.Series[last] = r.Series[last], nil
-	if r.Series = r.Series[:last]; last > 0 {
-		return
+	moved := r.Series[last]
+	r.Series[s.index] = moved
+	moved.index = s.index
+	r.Series[last] = nil
+	r.Series = r.Series[:last]
+	if len(r.Series) == 0 {
+		t.removeResource(r)
 	}
+}
+
+// removeResource removes a resource without series. The last resource of the list, which is
+// unordered, moves to the index of the removed one.
+func (t *Totals) removeResource(r *Resource) {
 	t.bytes -= len(r.Encoded)
 	delete(t.byEncoded, r.Encoded)
-	last = len(t.resources) - 1
-	t.resources[last].index = r.index
-	t.resources[r.index], t.resources[last] = t.resources[last], nil
+	last := len(t.resources) - 1
+	moved := t.resources[last]
+	t.resources[r.index] = moved
+	moved.index = r.index
+	t.resources[last] = nil
 	t.resources = t.resources[:last]
 }
 
