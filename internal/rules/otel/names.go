@@ -3,6 +3,7 @@ package otel
 import (
 	"math"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
@@ -66,6 +67,9 @@ const (
 // noRule is the number of the rule for spans that keep their names. It is larger than that of any other
 // rule, which is its index in nameRules.
 const noRule = uint8(math.MaxUint8)
+
+// httpRules is the number of the first rule for HTTP. All rules after it are for HTTP as well.
+const httpRules = uint8(len(nameRules) - 2)
 
 // nameReader defines what the tags of spans mean for their names, by kind and label.
 type nameReader [spantable.Kinds][spantable.MaxLabels]struct {
@@ -135,7 +139,7 @@ func (k *keys) nameOf(s *spantable.Span) spanName {
 			k.http[tag.http] = &tags[i]
 		}
 	}
-	if rule == noRule {
+	if rule == noRule || rule >= httpRules && k.isHTTPName(sent) {
 		return spanName{text: sent}
 	}
 	parts := nameRules[rule].name(k, s, sent)
@@ -183,22 +187,40 @@ const (
 	unknownMethod = "_OTHER"
 )
 
+// isHTTPName reports whether a name consists of the method and the target of an HTTP span. It saves most of
+// the time for names, because most of them do.
+func (k *keys) isHTTPName(name string) bool {
+	method, target := k.httpText(k.httpMethodPart()), k.httpText(httpTarget)
+	n := len(method)
+	switch {
+	case !slices.Contains(httpMethods, method):
+		return false
+	case target == "":
+		return name == method
+	}
+	return len(name) == n+1+len(target) && name[n] == ' ' && name[:n] == method && name[n+1:] == target
+}
+
 // httpMethods are the HTTP methods that the conventions know.
 var httpMethods = []string{"GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "CONNECT", "TRACE", "QUERY"}
+
+// httpMethodPart returns the part that the method of an HTTP span is.
+func (k *keys) httpMethodPart() httpPart {
+	if k.http[httpMethod] == nil {
+		return oldHTTPMethod
+	}
+	return httpMethod
+}
 
 // httpMethod returns the method of an HTTP span as it is in names. It is HTTP for a method that the
 // conventions do not know, because callers of a server can send any text.
 func (k *keys) httpMethod() string {
-	part := httpMethod
-	if k.http[httpMethod] == nil {
-		part = oldHTTPMethod
-	}
-	sent := k.httpText(part)
+	sent := k.httpText(k.httpMethodPart())
 	if sent == "" {
 		return ""
 	}
 	for _, known := range httpMethods {
-		if equalFold(sent, known) {
+		if sent == known || equalFold(sent, known) {
 			return known
 		}
 	}
