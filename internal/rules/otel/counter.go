@@ -222,7 +222,7 @@ func (c *Counter) Counted(yield func(Counted) bool) {
 func (c *Counter) Release() {
 	c.states.Forget()
 	c.keys.key.Clear()
-	c.keys.forgetName()
+	c.keys.route = ""
 	c.batches.Release()
 	c.origins.Reset()
 	clear(c.resources) // so that they do not retain the names of services

@@ -16,11 +16,11 @@ type keys struct {
 	fingerprint rules.Fingerprint
 	policy      *Policy
 	key         span.Key
-	operation   []byte                    // operation of key
-	name        []byte                    // name of a span that was renamed
-	http        [httpParts]*spantable.Tag // tags of the HTTP span that is being named; nil without one
-	route       string                    // route in the name of the span, see nameOf
-	isGo        bool                      // the spans are from Go's SDK
+	operation   []byte            // operation of key
+	name        []byte            // name of a span that was renamed
+	http        [httpParts]uint32 // tags of the HTTP span that is being named: 1 plus the index, or 0
+	route       string            // route in the name of the span, see nameOf
+	isGo        bool              // the spans are from Go's SDK
 }
 
 // selectSpan selects a span for reading its attributes. Attributes that it does not have are read

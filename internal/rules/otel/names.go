@@ -3,6 +3,7 @@ package otel
 import (
 	"math"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
@@ -67,6 +68,9 @@ const (
 // rule, which is its index in nameRules.
 const noRule = uint8(math.MaxUint8)
 
+// httpRules is the number of the first rule for HTTP. All rules after it are for HTTP as well.
+const httpRules = uint8(len(nameRules) - 2)
+
 // nameReader defines what the tags of spans mean for their names, by kind and label.
 type nameReader [spantable.Kinds][spantable.MaxLabels]struct {
 	rule uint8    // number of the first rule that applies to spans with the tag
@@ -127,15 +131,13 @@ func (k *keys) nameOf(s *spantable.Span) spanName {
 		return spanName{text: sent}
 	}
 	rule, tags, reader := noRule, k.request.TagsOf(s), &k.policy.nameReader[s.Kind]
-	k.forgetName()
+	k.http, k.route = [httpParts]uint32{}, ""
 	for i := len(tags) - 1; i >= 0; i-- { // of several tags with a label the first one counts
 		tag := &reader[tags[i].Label]
 		rule = min(rule, tag.rule)
-		if tag.http != noPart {
-			k.http[tag.http] = &tags[i]
-		}
+		k.http[tag.http] = s.First + uint32(i) + 1 // without a branch on the label, which is unpredictable
 	}
-	if rule == noRule {
+	if rule == noRule || rule >= httpRules && k.isHTTPName(sent) {
 		return spanName{text: sent}
 	}
 	parts := nameRules[rule].name(k, s, sent)
@@ -146,13 +148,10 @@ func (k *keys) nameOf(s *spantable.Span) spanName {
 	return spanName{spantable.View(k.name), k.route, true}
 }
 
-// forgetName drops the references to the last body.
-func (k *keys) forgetName() { k.http, k.route = [httpParts]*spantable.Tag{}, "" }
-
 // httpText returns a part of the HTTP span that is being named, or "".
 func (k *keys) httpText(p httpPart) string {
-	if t := k.http[p]; t != nil {
-		return k.textOfTag(t)
+	if i := k.http[p]; i != 0 {
+		return k.textOfTag(&k.request.Tags[i-1])
 	}
 	return ""
 }
@@ -183,22 +182,40 @@ const (
 	unknownMethod = "_OTHER"
 )
 
+// isHTTPName reports whether a name consists of the method and the target of an HTTP span. It saves most of
+// the time for names, because most of them do.
+func (k *keys) isHTTPName(name string) bool {
+	method, target := k.httpText(k.httpMethodPart()), k.httpText(httpTarget)
+	n := len(method)
+	switch {
+	case !slices.Contains(httpMethods, method):
+		return false
+	case target == "":
+		return name == method
+	}
+	return len(name) == n+1+len(target) && name[n] == ' ' && name[:n] == method && name[n+1:] == target
+}
+
 // httpMethods are the HTTP methods that the conventions know.
 var httpMethods = []string{"GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "CONNECT", "TRACE", "QUERY"}
+
+// httpMethodPart returns the part that the method of an HTTP span is.
+func (k *keys) httpMethodPart() httpPart {
+	if k.http[httpMethod] == 0 {
+		return oldHTTPMethod
+	}
+	return httpMethod
+}
 
 // httpMethod returns the method of an HTTP span as it is in names. It is HTTP for a method that the
 // conventions do not know, because callers of a server can send any text.
 func (k *keys) httpMethod() string {
-	part := httpMethod
-	if k.http[httpMethod] == nil {
-		part = oldHTTPMethod
-	}
-	sent := k.httpText(part)
+	sent := k.httpText(k.httpMethodPart())
 	if sent == "" {
 		return ""
 	}
 	for _, known := range httpMethods {
-		if equalFold(sent, known) {
+		if sent == known || equalFold(sent, known) {
 			return known
 		}
 	}
@@ -341,17 +358,11 @@ func (k *keys) serverAndPort() string {
 // A text without placeholders is a route only in server spans of these two, where it can equal the path:
 // GET /health. But applications can set names too, so that path must exist and contain no identifier.
 func (k *keys) routeIn(s *spantable.Span, name, method string) string {
-	route := pathIn(name, method)
-	hasPlaceholder := false
+	route, meaning := pathIn(name, method), uint8(0)
 	for i := range len(route) {
-		switch route[i] {
-		case '{', '<', '[', '(', ':', '*':
-			hasPlaceholder = true
-		case '?', ' ':
-			return ""
-		}
+		meaning |= inRoutes[route[i]]
 	}
-	if route == "" {
+	if route == "" || meaning&notInRoute != 0 {
 		return ""
 	}
 	path, isZipkin := k.httpText(httpPath), false
@@ -361,7 +372,7 @@ func (k *keys) routeIn(s *spantable.Span, name, method string) string {
 	}
 	isPath := path != "" && endsIn(path, route)
 	switch {
-	case hasPlaceholder:
+	case meaning&inPlaceholder != 0:
 		if isPath {
 			return ""
 		}
@@ -373,6 +384,18 @@ func (k *keys) routeIn(s *spantable.Span, name, method string) string {
 	return route
 }
 
+// Meanings of a byte in a text that may be a route.
+const (
+	inPlaceholder uint8 = 1 << iota
+	notInRoute
+)
+
+// inRoutes contains the meanings of all bytes.
+var inRoutes = [256]uint8{
+	'{': inPlaceholder, '<': inPlaceholder, '[': inPlaceholder, '(': inPlaceholder, ':': inPlaceholder,
+	'*': inPlaceholder, '?': notInRoute, ' ': notInRoute,
+}
+
 // isNotFound reports whether a server has no such path.
 func (k *keys) isNotFound(s *spantable.Span) bool {
 	k.selectOwn(s)
@@ -382,6 +405,9 @@ func (k *keys) isNotFound(s *spantable.Span) bool {
 // pathIn returns the part of a name from its first slash if the part before is empty or names the
 // method, as in "GET /users", "HTTP GET /users" and "/users".
 func pathIn(name, method string) string {
+	if rest, found := strings.CutPrefix(name, method); found && strings.HasPrefix(rest, " /") {
+		return rest[1:]
+	}
 	at := strings.IndexByte(name, '/')
 	if at < 0 {
 		return ""

@@ -3,6 +3,7 @@ package otel_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 
@@ -490,5 +491,16 @@ func TestNames_NoAllocations(t *testing.T) {
 	count()
 	if many := testing.AllocsPerRun(100, count); many > few {
 		t.Errorf("%v allocations for %d spans, %v for twice as many", few, len(spans), many)
+	}
+}
+
+// TestNames_DocumentedVersion: the documentation names the version of the conventions.
+func TestNames_DocumentedVersion(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/semantics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(page), "version "+otel.Conventions) {
+		t.Errorf("docs/semantics.md does not name version %s", otel.Conventions)
 	}
 }
