@@ -32,17 +32,17 @@ type Config struct {
 // File is the recovery file of this daemon. All methods can be called on a nil File, which records
 // nothing.
 type File struct {
-	log    *slog.Logger
-	file   *os.File
-	mapped []byte // the file in memory, for store; nil if it can't be written
-	name   string // identifies the file among those of its socket; begins with the process ID
-	before predecessors
+	log          *slog.Logger
+	file         *os.File
+	mapped       []byte // the file in memory, for store; nil if it can't be written
+	name         string // identifies the file among those of its socket; begins with the process ID
+	predecessors predecessors
 
 	isUnwritable atomic.Bool // a write has failed, so the next daemon gets no information
 	stopping     atomic.Bool // see SetStopping
 
 	mu     sync.Mutex // guards the rest
-	cycles [mostCycles]cycle
+	cycles [maxCycles]cycle
 	older  [receivers]uint64
 	inUse  []bool // by record
 	ids    uint64 // last assigned ID
@@ -52,11 +52,11 @@ type File struct {
 // reports and removes the oldest files. A file that can't be written is not an error, but is logged.
 func Create(c Config) (*File, error) {
 	f := &File{log: c.Log, inUse: make([]bool, c.Connections)}
-	f.before = predecessors{
+	f.predecessors = predecessors{
 		prefix: prefixOf(c.Path), log: c.Log, flushLog: c.FlushLog, warned: map[string]bool{},
 	}
-	f.before.makeRoom()
-	dir, prefix := filepath.Dir(f.before.prefix), filepath.Base(f.before.prefix)
+	f.predecessors.makeRoom()
+	dir, prefix := filepath.Dir(f.predecessors.prefix), filepath.Base(f.predecessors.prefix)
 	file, err := os.CreateTemp(dir, fmt.Sprintf("%s%d-*%s", prefix, os.Getpid(), unfinished))
 	if err != nil {
 		return nil, fmt.Errorf("create recovery file: %w; check that the directory of --socket is writable", err)
@@ -72,10 +72,10 @@ func Create(c Config) (*File, error) {
 	h := header{magic: magic, records: uint64(c.Connections), began: uint64(time.Now().UnixNano())}
 	f.write(0, appendWords(nil, h.words()...))
 	// The name is final only now, so that no other daemon takes an empty file for that of a killed one.
-	if err := os.Rename(file.Name(), f.before.prefix+f.name); err != nil {
+	if err := os.Rename(file.Name(), f.predecessors.prefix+f.name); err != nil {
 		return nil, errors.Join(fmt.Errorf("rename recovery file: %w", err), os.Remove(file.Name()), file.Close())
 	}
-	f.before.own = f.name
+	f.predecessors.own = f.name
 	return f, nil
 }
 
@@ -161,22 +161,22 @@ func (f *File) fail(err error) {
 
 // ReportCrashes logs and counts the daemons that were killed before this one, unless an earlier daemon has
 // reported them.
-func (f *File) ReportCrashes() { f.before.report() }
+func (f *File) ReportCrashes() { f.predecessors.report() }
 
 // FollowPredecessors runs until stop is closed. It records in the files of predecessors that their losses were
 // reported, and reports further ones: daemons that are killed while they shut down next to this one, and
 // clients that do not return.
-func (f *File) FollowPredecessors(stop <-chan struct{}) { f.before.follow(stop) }
+func (f *File) FollowPredecessors(stop <-chan struct{}) { f.predecessors.follow(stop) }
 
 // Crashes returns the number of crashed daemons that this one has reported.
-func (f *File) Crashes() int { return f.before.crashes() }
+func (f *File) Crashes() int { return f.predecessors.crashes() }
 
 // Losses returns the spans lost by the crashes that this daemon has reported. The numbers never decrease.
 func (f *File) Losses() Losses {
 	if f == nil {
 		return new(predecessors).losses()
 	}
-	return f.before.losses()
+	return f.predecessors.losses()
 }
 
 // Earlier returns the outcomes of the spans of a connection to an earlier daemon, given the
@@ -196,7 +196,7 @@ func (f *File) Earlier(token string) (outcomes []uint64, isPending bool) {
 		// The connection was to this daemon, which has counted all its spans.
 		return wire.AppendOutcome(nil, math.MaxInt64, wire.Settled), false
 	}
-	return f.before.earlier(name, id)
+	return f.predecessors.outcomesOf(name, id)
 }
 
 // SetStopping records that the daemon is shutting down and will close connections itself. Their
@@ -207,11 +207,11 @@ func (f *File) SetStopping() { f.stopping.Store(true) }
 // Remove removes the file after everything was delivered, and leaves the files of predecessors to the next
 // daemon. It is not an error if the file is gone already.
 func (f *File) Remove() error {
-	removed := os.Remove(f.before.prefix + f.name)
+	removed := os.Remove(f.predecessors.prefix + f.name)
 	if errors.Is(removed, fs.ErrNotExist) {
 		removed = nil
 	}
-	f.before.release()
+	f.predecessors.release()
 	return errors.Join(removed, f.file.Close())
 }
 
@@ -242,40 +242,40 @@ func (f *File) Begin(number uint64) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	c := &f.cycles[number%mostCycles]
+	c := &f.cycles[number%maxCycles]
 	if isOldUnsettled := stateIn(c.state) != settled; isOldUnsettled && c.spans != [receivers]uint64{} {
 		for receiver, spans := range c.spans {
 			f.older[receiver] += spans
 		}
-		f.write(olderAt, appendWords(nil, f.older[:]...))
+		f.write(olderOffset, appendWords(nil, f.older[:]...))
 	}
-	*c = cycle{state: wordOf(number, open)}
-	f.write(cycleAt(number%mostCycles), appendWords(nil, append([]uint64{c.state}, c.spans[:]...)...))
+	*c = cycle{state: packState(number, open)}
+	f.write(cycleOffset(number%maxCycles), appendWords(nil, append([]uint64{c.state}, c.spans[:]...)...))
 }
 
 // SetInDoubt records whether a destination may have some spans of the cycle with the given number.
 // Calls for one cycle must not be concurrent.
 func (f *File) SetInDoubt(number uint64, isInDoubt bool) {
 	if isInDoubt {
-		f.set(number, inDoubt)
+		f.setState(number, inDoubt)
 	} else {
-		f.set(number, open)
+		f.setState(number, open)
 	}
 }
 
 // Settle records that a cycle is settled. Clients must not be notified before.
-func (f *File) Settle(number uint64) { f.set(number, settled) }
+func (f *File) Settle(number uint64) { f.setState(number, settled) }
 
-// set sets the state of a cycle, unless a later cycle has reused its slot.
-func (f *File) set(number uint64, to cycleState) {
+// setState sets the state of a cycle, unless a later cycle has reused its slot.
+func (f *File) setState(number uint64, to cycleState) {
 	if f == nil {
 		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if c := &f.cycles[number%mostCycles]; numberIn(c.state) == number {
-		c.state = wordOf(number, to)
-		f.write(cycleAt(number%mostCycles), appendWords(nil, c.state))
+	if c := &f.cycles[number%maxCycles]; numberIn(c.state) == number {
+		c.state = packState(number, to)
+		f.write(cycleOffset(number%maxCycles), appendWords(nil, c.state))
 	}
 }
 
@@ -288,8 +288,8 @@ func (f *File) Count(number uint64, receiver Receiver, spans uint64) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if c := &f.cycles[number%mostCycles]; numberIn(c.state) == number {
+	if c := &f.cycles[number%maxCycles]; numberIn(c.state) == number {
 		c.spans[receiver] += spans
-		f.write(cycleAt(number%mostCycles)+int64(1+receiver)*wordBytes, appendWords(nil, c.spans[receiver]))
+		f.write(cycleOffset(number%maxCycles)+int64(1+receiver)*wordBytes, appendWords(nil, c.spans[receiver]))
 	}
 }

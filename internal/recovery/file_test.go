@@ -16,7 +16,7 @@ import (
 func start(t *testing.T, path string, wantDied int) *File {
 	t.Helper()
 	f := reports(t, path, wantDied)
-	f.before.note()
+	f.predecessors.recordReports()
 	return f
 }
 
@@ -44,14 +44,14 @@ func create(t *testing.T, path string) *File {
 // kill releases a daemon's locks, as the kernel does.
 func kill(t *testing.T, f *File) {
 	t.Helper()
-	f.before.release()
+	f.predecessors.release()
 	if err := f.file.Close(); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // pathOf returns the path of a daemon's file.
-func pathOf(f *File) string { return f.before.prefix + f.name }
+func pathOf(f *File) string { return f.predecessors.prefix + f.name }
 
 // If a daemon is killed before it has reported crashes, the next one reports these and its own.
 func TestCrash_UnreportedIsLeftToNext(t *testing.T) {
