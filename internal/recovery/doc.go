@@ -31,7 +31,7 @@
 //
 // # Limits
 //
-// mostCycles cycles, one record per permitted connection, and the files of mostKept crashed daemons
+// maxCycles cycles, one record per permitted connection, and the files of maxKeptFiles crashed daemons
 // (DirectoryBytes). Files of crashed daemons are read piece by piece. The disk space of a file is allocated at
 // the start.
 package recovery

@@ -42,7 +42,7 @@ type File struct {
 	stopping     atomic.Bool // see SetStopping
 
 	mu     sync.Mutex // guards the rest
-	cycles [mostCycles]cycle
+	cycles [maxCycles]cycle
 	older  [receivers]uint64
 	inUse  []bool // by record
 	ids    uint64 // last assigned ID
@@ -196,7 +196,7 @@ func (f *File) Earlier(token string) (outcomes []uint64, isPending bool) {
 		// The connection was to this daemon, which has counted all its spans.
 		return wire.AppendOutcome(nil, math.MaxInt64, wire.Settled), false
 	}
-	return f.predecessors.earlier(name, id)
+	return f.predecessors.outcomesOf(name, id)
 }
 
 // SetStopping records that the daemon is shutting down and will close connections itself. Their
@@ -242,40 +242,40 @@ func (f *File) Begin(number uint64) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	c := &f.cycles[number%mostCycles]
+	c := &f.cycles[number%maxCycles]
 	if isOldUnsettled := stateIn(c.state) != settled; isOldUnsettled && c.spans != [receivers]uint64{} {
 		for receiver, spans := range c.spans {
 			f.older[receiver] += spans
 		}
-		f.write(olderAt, appendWords(nil, f.older[:]...))
+		f.write(olderOffset, appendWords(nil, f.older[:]...))
 	}
-	*c = cycle{state: wordOf(number, open)}
-	f.write(cycleAt(number%mostCycles), appendWords(nil, append([]uint64{c.state}, c.spans[:]...)...))
+	*c = cycle{state: packState(number, open)}
+	f.write(cycleOffset(number%maxCycles), appendWords(nil, append([]uint64{c.state}, c.spans[:]...)...))
 }
 
 // SetInDoubt records whether a destination may have some spans of the cycle with the given number.
 // Calls for one cycle must not be concurrent.
 func (f *File) SetInDoubt(number uint64, isInDoubt bool) {
 	if isInDoubt {
-		f.set(number, inDoubt)
+		f.setState(number, inDoubt)
 	} else {
-		f.set(number, open)
+		f.setState(number, open)
 	}
 }
 
 // Settle records that a cycle is settled. Clients must not be notified before.
-func (f *File) Settle(number uint64) { f.set(number, settled) }
+func (f *File) Settle(number uint64) { f.setState(number, settled) }
 
-// set sets the state of a cycle, unless a later cycle has reused its slot.
-func (f *File) set(number uint64, to cycleState) {
+// setState sets the state of a cycle, unless a later cycle has reused its slot.
+func (f *File) setState(number uint64, to cycleState) {
 	if f == nil {
 		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if c := &f.cycles[number%mostCycles]; numberIn(c.state) == number {
-		c.state = wordOf(number, to)
-		f.write(cycleAt(number%mostCycles), appendWords(nil, c.state))
+	if c := &f.cycles[number%maxCycles]; numberIn(c.state) == number {
+		c.state = packState(number, to)
+		f.write(cycleOffset(number%maxCycles), appendWords(nil, c.state))
 	}
 }
 
@@ -288,8 +288,8 @@ func (f *File) Count(number uint64, receiver Receiver, spans uint64) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if c := &f.cycles[number%mostCycles]; numberIn(c.state) == number {
+	if c := &f.cycles[number%maxCycles]; numberIn(c.state) == number {
 		c.spans[receiver] += spans
-		f.write(cycleAt(number%mostCycles)+int64(1+receiver)*wordBytes, appendWords(nil, c.spans[receiver]))
+		f.write(cycleOffset(number%maxCycles)+int64(1+receiver)*wordBytes, appendWords(nil, c.spans[receiver]))
 	}
 }

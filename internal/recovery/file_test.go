@@ -16,7 +16,7 @@ import (
 func start(t *testing.T, path string, wantDied int) *File {
 	t.Helper()
 	f := reports(t, path, wantDied)
-	f.predecessors.note()
+	f.predecessors.recordReports()
 	return f
 }
 

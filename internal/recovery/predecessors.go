@@ -20,47 +20,47 @@ import (
 )
 
 const (
-	// A client that reconnects within keptFor can still ask about the outcomes of its spans, unless more
-	// than mostKept daemons have crashed since.
-	keptFor  = 10 * time.Minute
-	mostKept = 8
+	// A client that reconnects within keepFor can still ask about the outcomes of its spans, unless more
+	// than maxKeptFiles daemons have crashed since.
+	keepFor      = 10 * time.Minute
+	maxKeptFiles = 8
 
-	// mostAtOnce is the maximum number of files that a pass over the directory takes.
-	mostAtOnce = 16
+	// maxFilesPerScan is the maximum number of files that a pass over the directory takes.
+	maxFilesPerScan = 16
 
-	// comesBack is how long a daemon waits for the clients of a crashed one to reconnect. Clients try
+	// reconnectTimeout is how long a daemon waits for the clients of a crashed one to reconnect. Clients try
 	// every few seconds. After this time the spans of a client that has not reconnected count as lost.
-	comesBack = time.Minute
+	reconnectTimeout = time.Minute
 
-	// lookEvery is the time between two passes while there is something to wait for.
-	lookEvery = time.Second
+	// scanInterval is the time between two passes while there is something to wait for.
+	scanInterval = time.Second
 )
 
 // stage says which losses of a predecessor have been reported.
 type stage uint64
 
 const (
-	nothingNamed stage = iota
-	crashNamed         // the crash, and the spans that only the daemon had
-	allNamed           // spans of clients that have not returned, too
+	nothingReported stage = iota
+	crashReported         // the crash, and the spans that only the daemon had
+	allReported           // spans of clients that have not returned, too
 )
 
 // predecessor is a daemon that was killed. This daemon has the lock on its file, so it alone reports the losses.
 type predecessor struct {
-	name       string
-	file       *os.File
-	size       int64
-	contents   error // why the contents are unknown; nil if they are known
-	began      uint64
-	records    int             // number of records in use
-	lost       [receivers]Loss // spans that only the daemon had
-	clients    Loss            // unsettled spans of clients that have not returned
-	awaitedTil time.Time
-	isSurplus  bool      // there are too many files
-	isStuck    bool      // the file can't be removed
-	reported   stage     // by this daemon or an earlier one
-	written    stage     // part of reported that is in the file
-	firstNamed time.Time // when an earlier daemon reported the crash
+	name          string
+	file          *os.File
+	size          int64
+	readErr       error // why the contents are unknown; nil if they are known
+	began         uint64
+	records       int             // number of records in use
+	lost          [receivers]Loss // spans that only the daemon had
+	clients       Loss            // unsettled spans of clients that have not returned
+	awaitUntil    time.Time
+	isSurplus     bool      // there are too many files
+	isStuck       bool      // the file can't be removed
+	reported      stage     // by this daemon or an earlier one
+	written       stage     // part of reported that is in the file
+	firstReported time.Time // when an earlier daemon reported the crash
 }
 
 // predecessors are the daemons of a socket that were killed.
@@ -70,41 +70,41 @@ type predecessors struct {
 	log      *slog.Logger
 	flushLog func()
 
-	mu       sync.Mutex // guards the rest, and the files
-	known    []*predecessor
-	warned   map[string]bool // paths that can't be opened
-	isLocked bool            // a file is locked: its daemon may be killed while it shuts down
-	total    [receivers]Loss
-	died     int
-	unknown  int
+	mu         sync.Mutex // guards the rest, and the files
+	crashed    []*predecessor
+	warned     map[string]bool // paths that can't be opened
+	isLocked   bool            // a file is locked: its daemon may be killed while it shuts down
+	total      [receivers]Loss
+	crashCount int
+	unknown    int
 }
 
-// makeRoom removes the files of daemons that were killed, until at most mostKept are left.
+// makeRoom removes the files of daemons that were killed, until at most maxKeptFiles are left.
 func (p *predecessors) makeRoom() {
 	for isMore := true; isMore; {
-		isMore = p.look()
-		p.reportIf(func(d *predecessor) bool { return d.isSurplus })
-		isMore = p.note() > 0 && isMore
+		isMore = p.lockCrashed()
+		p.reportMatching(func(d *predecessor) bool { return d.isSurplus })
+		isMore = p.recordReports() > 0 && isMore
 	}
 }
 
 // report looks for crashed predecessors, and reports them.
 func (p *predecessors) report() {
 	for isMore := true; isMore; {
-		isMore = p.look()
-		p.reportIf(func(*predecessor) bool { return true })
-		isMore = isMore && p.note() > 0
+		isMore = p.lockCrashed()
+		p.reportMatching(func(*predecessor) bool { return true })
+		isMore = isMore && p.recordReports() > 0
 	}
 }
 
-// follow notes which losses were reported, and reports the others, until stop is closed. Then it looks once more.
+// follow reports the losses of crashed daemons until stop is closed. Then it scans the directory once more.
 func (p *predecessors) follow(stop <-chan struct{}) {
-	defer p.note()
+	defer p.recordReports()
 	for isStopping := false; !isStopping; {
-		p.note()
+		p.recordReports()
 		var again <-chan time.Time
-		if p.mustLookAgain() {
-			again = time.After(lookEvery)
+		if p.mustRescan() {
+			again = time.After(scanInterval)
 		}
 		select {
 		case <-again:
@@ -115,14 +115,15 @@ func (p *predecessors) follow(stop <-chan struct{}) {
 	}
 }
 
-func (p *predecessors) mustLookAgain() bool {
+func (p *predecessors) mustRescan() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.isLocked || len(p.known) > 0
+	return p.isLocked || len(p.crashed) > 0
 }
 
-// look takes the files of daemons that were killed. It reports whether there are more.
-func (p *predecessors) look() (isMore bool) {
+// lockCrashed locks and reads the recovery files of crashed daemons, about maxFilesPerScan per call. It returns
+// true if there may be more files.
+func (p *predecessors) lockCrashed() (isMore bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	dir, err := os.Open(filepath.Dir(p.prefix))
@@ -133,43 +134,43 @@ func (p *predecessors) look() (isMore bool) {
 	defer dir.Close()
 	p.isLocked = false
 	for taken := 0; ; {
-		entries, err := dir.ReadDir(mostAtOnce)
+		entries, err := dir.ReadDir(maxFilesPerScan)
 		for _, entry := range entries {
 			path := filepath.Join(filepath.Dir(p.prefix), entry.Name())
 			name, isOurs := strings.CutPrefix(path, p.prefix)
-			if !isOurs || name == p.own || p.find(name) != nil || !entry.Type().IsRegular() || isJunk(path, entry) {
+			if !isOurs || name == p.own || p.findByName(name) != nil || !entry.Type().IsRegular() || removeDisposable(path, entry) {
 				continue
 			}
-			d, isLocked := p.take(name)
+			d, isLocked := p.lockFile(name)
 			if p.isLocked = p.isLocked || isLocked; d != nil {
 				taken++
 			}
 		}
-		if taken >= mostAtOnce || err != nil {
-			p.limit()
-			return taken >= mostAtOnce
+		if taken >= maxFilesPerScan || err != nil {
+			p.markSurplus()
+			return taken >= maxFilesPerScan
 		}
 	}
 }
 
 // warnOnce logs an error once per path, because the directory is read repeatedly.
 func (p *predecessors) warnOnce(path string, err error) {
-	if !p.warned[path] && len(p.warned) < mostAtOnce {
+	if !p.warned[path] && len(p.warned) < maxFilesPerScan {
 		p.warned[path] = true
 		p.log.Warn("can't read the recovery file of a previous daemon, so its losses are unknown", "error", err)
 	}
 }
 
-// hasNothing reports whether a file has nothing to report, by its name: an earlier version had reported it, or
+// isDisposable reports whether a file has nothing to report, by its name: an earlier version had reported it, or
 // its daemon was killed while it created it.
-func hasNothing(name string) bool {
+func isDisposable(name string) bool {
 	return strings.HasSuffix(name, ".read") || strings.HasSuffix(name, unfinished)
 }
 
-// isJunk reports whether a file has nothing to report. It removes the file, unless its daemon may be about to
+// removeDisposable reports whether a file has nothing to report. It removes the file, unless its daemon may be about to
 // start.
-func isJunk(path string, entry os.DirEntry) bool {
-	if !hasNothing(path) {
+func removeDisposable(path string, entry os.DirEntry) bool {
+	if !isDisposable(path) {
 		return false
 	}
 	isNew := strings.HasSuffix(path, unfinished)
@@ -179,8 +180,8 @@ func isJunk(path string, entry os.DirEntry) bool {
 	return true
 }
 
-func (p *predecessors) find(name string) *predecessor {
-	for _, d := range p.known {
+func (p *predecessors) findByName(name string) *predecessor {
+	for _, d := range p.crashed {
 		if d.name == name {
 			return d
 		}
@@ -188,8 +189,9 @@ func (p *predecessors) find(name string) *predecessor {
 	return nil
 }
 
-// take locks and reads a file. It returns nil if there is no such file any more, or if its daemon is running.
-func (p *predecessors) take(name string) (d *predecessor, isLocked bool) {
+// lockFile locks and reads the recovery file of a crashed daemon. It returns nil if the file can't be opened or no
+// longer exists. It returns nil with isLocked set if the daemon of the file is still running.
+func (p *predecessors) lockFile(name string) (d *predecessor, isLocked bool) {
 	path := p.prefix + name
 	fd, err := unix.Open(path, unix.O_RDWR|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -211,10 +213,10 @@ func (p *predecessors) take(name string) (d *predecessor, isLocked bool) {
 	}
 	d = &predecessor{name: name, file: file, size: info.Size()}
 	if err := d.read(); err != nil {
-		d = &predecessor{name: name, file: file, contents: err}
+		d = &predecessor{name: name, file: file, readErr: err}
 	}
-	d.awaitedTil = time.Now().Add(comesBack)
-	p.known = append(p.known, d)
+	d.awaitUntil = time.Now().Add(reconnectTimeout)
+	p.crashed = append(p.crashed, d)
 	return d, false
 }
 
@@ -224,13 +226,13 @@ func (d *predecessor) read() error {
 	if err := c.read(d.file, d.size); err != nil {
 		return err
 	}
-	d.began, d.written, d.reported = c.began, stage(c.named), stage(c.named)
-	if c.found > 0 {
-		d.firstNamed = time.Unix(0, int64(c.found))
+	d.began, d.written, d.reported = c.began, stage(c.reported), stage(c.reported)
+	if c.reportedAt > 0 {
+		d.firstReported = time.Unix(0, int64(c.reportedAt))
 	}
 	err := c.eachRecord(d.file, func(_ int, r *record) error {
 		d.records++
-		if r.isBack == 0 {
+		if r.isReconnected == 0 {
 			d.clients.add(c.lossOf(r))
 		}
 		return nil
@@ -247,44 +249,45 @@ func (d *predecessor) read() error {
 	return nil
 }
 
-// limit marks the files that exceed mostKept: first those without connections, then the oldest.
-func (p *predecessors) limit() {
-	slices.SortStableFunc(p.known, func(a, b *predecessor) int {
+// markSurplus marks all but maxKeptFiles files as surplus. It prefers to keep files with connections, then newer
+// files.
+func (p *predecessors) markSurplus() {
+	slices.SortStableFunc(p.crashed, func(a, b *predecessor) int {
 		return cmp.Or(-cmp.Compare(min(a.records, 1), min(b.records, 1)), -cmp.Compare(a.began, b.began))
 	})
-	for i, d := range p.known {
-		d.isSurplus = i >= mostKept
+	for i, d := range p.crashed {
+		d.isSurplus = i >= maxKeptFiles
 	}
 }
 
-// reportIf logs and counts losses that are not reported yet, of the predecessors that match.
-func (p *predecessors) reportIf(matches func(*predecessor) bool) {
+// reportMatching logs and counts losses that are not reported yet, of the predecessors that match.
+func (p *predecessors) reportMatching(matches func(*predecessor) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, d := range p.known {
+	for _, d := range p.crashed {
 		if !matches(d) {
 			continue
 		}
-		isOver := d.clients == Loss{} || d.isSurplus || time.Now().After(d.awaitedTil)
-		if d.reported == nothingNamed {
-			d.reported = crashNamed
-			p.reportCrash(d, isOver)
+		isFinal := d.clients == Loss{} || d.isSurplus || time.Now().After(d.awaitUntil)
+		if d.reported == nothingReported {
+			d.reported = crashReported
+			p.reportCrash(d, isFinal)
 		}
-		if d.reported == crashNamed && isOver {
-			d.reported = allNamed
+		if d.reported == crashReported && isFinal {
+			d.reported = allReported
 			p.reportClients(d)
 		}
 	}
 }
 
 // reportCrash reports the crash of a daemon, and the spans that only it had.
-func (p *predecessors) reportCrash(d *predecessor, isOver bool) {
-	p.died++
+func (p *predecessors) reportCrash(d *predecessor, isFinal bool) {
+	p.crashCount++
 	attributes := []any{"daemons", 1, "names", []string{d.name}}
-	if d.contents != nil {
+	if d.readErr != nil {
 		p.unknown++
-		attributes = append(attributes, "unreadable_files", 1, "error", d.contents)
-	} else if !isOver {
+		attributes = append(attributes, "unreadable_files", 1, "error", d.readErr)
+	} else if !isFinal {
 		attributes = append(attributes, "awaiting_replay", d.clients.Lost+d.clients.Ambiguous)
 	}
 	for receiver, loss := range d.lost {
@@ -312,30 +315,30 @@ func appendLoss(attributes []any, receiver Receiver, loss Loss) []any {
 	return append(attributes, receiver.String()+"_lost", loss.Lost, receiver.String()+"_ambiguous", loss.Ambiguous)
 }
 
-// note writes into the files which losses were reported, after they are in the log, so that no later daemon reports it again.
-// It removes the files that no client can ask about, and returns their number.
-func (p *predecessors) note() (removed int) {
+// recordReports writes into each recovery file which of its losses have been reported, so that no later daemon
+// reports them again. It first flushes the log. It removes the files that no client can ask about, and returns their number.
+func (p *predecessors) recordReports() (removed int) {
 	p.mu.Lock()
-	isNoted := !slices.ContainsFunc(p.known, func(d *predecessor) bool { return d.reported > d.written })
+	isNoted := !slices.ContainsFunc(p.crashed, func(d *predecessor) bool { return d.reported > d.written })
 	p.mu.Unlock()
 	if !isNoted && p.flushLog != nil {
 		p.flushLog()
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.known = slices.DeleteFunc(p.known, func(d *predecessor) (isForgotten bool) {
+	p.crashed = slices.DeleteFunc(p.crashed, func(d *predecessor) (isForgotten bool) {
 		if d.reported > d.written {
-			if d.firstNamed.IsZero() {
-				d.firstNamed = time.Now()
+			if d.firstReported.IsZero() {
+				d.firstReported = time.Now()
 			}
-			d.write(namedAt, uint64(d.reported), uint64(d.firstNamed.UnixNano()))
+			d.write(reportedOffset, uint64(d.reported), uint64(d.firstReported.UnixNano()))
 			d.written = d.reported
 		}
-		isOld := d.isSurplus || time.Since(d.firstNamed) > keptFor
+		isOld := d.isSurplus || time.Since(d.firstReported) > keepFor
 		if d.file == nil {
 			return isOld && !d.isStuck
 		}
-		if d.written < allNamed || !isOld && d.contents == nil && d.records > 0 {
+		if d.written < allReported || !isOld && d.readErr == nil && d.records > 0 {
 			return false
 		}
 		err := os.Remove(p.prefix + d.name)
@@ -345,14 +348,14 @@ func (p *predecessors) note() (removed int) {
 			return false
 		}
 		removed++
-		return isOld || d.contents == nil // otherwise this daemon still answers the clients of the unknown one
+		return isOld || d.readErr == nil // otherwise this daemon still answers the clients of the unknown one
 	})
 	return removed
 }
 
 // write writes words of the file. An error is ignored: the next daemon then reports the losses again.
 func (d *predecessor) write(at int64, words ...uint64) {
-	if d.file != nil && d.contents == nil {
+	if d.file != nil && d.readErr == nil {
 		_, _ = d.file.WriteAt(appendWords(nil, words...), at)
 		stored()
 	}
@@ -369,33 +372,33 @@ func (d *predecessor) close() {
 func (p *predecessors) release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, d := range p.known {
+	for _, d := range p.crashed {
 		d.close()
 	}
-	p.known = nil
+	p.crashed = nil
 }
 
 func (p *predecessors) crashes() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.died
+	return p.crashCount
 }
 
-// earlier returns the outcomes of a connection's spans, in the encoding of wire.Outcomes. name is the
-// name of the crashed daemon, and id the ID of the connection's record. earlier returns nil if it
+// outcomesOf returns the outcomes of a connection's spans, in the encoding of wire.Outcomes. name is the
+// name of the crashed daemon, and id the ID of the connection's record. outcomesOf returns nil if it
 // does not know them. If the file of the daemon is invalid, all spans are in doubt. If the client returns too
 // late, its spans are counted as lost, and therefore settled.
-func (p *predecessors) earlier(name string, id uint64) (outcomes []uint64, isPending bool) {
+func (p *predecessors) outcomesOf(name string, id uint64) (outcomes []uint64, isPending bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	d := p.find(name)
-	if d == nil && !hasNothing(name) && !strings.ContainsRune(name, filepath.Separator) {
-		d, isPending = p.take(name)
+	d := p.findByName(name)
+	if d == nil && !isDisposable(name) && !strings.ContainsRune(name, filepath.Separator) {
+		d, isPending = p.lockFile(name)
 	}
 	switch {
 	case d == nil:
 		return nil, isPending
-	case d.contents != nil:
+	case d.readErr != nil:
 		return wire.AppendOutcome(wire.AppendOutcome(nil, 0, wire.Settled), math.MaxInt64, wire.Doubtful), false
 	}
 	var c contents
@@ -405,13 +408,13 @@ func (p *predecessors) earlier(name string, id uint64) (outcomes []uint64, isPen
 			if r.id != id {
 				return nil
 			}
-			if r.isBack == 0 && d.reported == allNamed {
+			if r.isReconnected == 0 && d.reported == allReported {
 				outcomes = wire.AppendOutcome(nil, r.received, wire.Settled)
 				return io.EOF
 			}
-			if r.isBack == 0 {
+			if r.isReconnected == 0 {
 				d.clients.subtract(c.lossOf(r))
-				d.write(recordAt(slot)+isBackAt, 1)
+				d.write(recordOffset(slot)+isReconnectedOffset, 1)
 			}
 			outcomes = c.outcomes(r)
 			return io.EOF
@@ -427,10 +430,10 @@ func (p *predecessors) earlier(name string, id uint64) (outcomes []uint64, isPen
 func (c *contents) outcomes(r *record) []uint64 {
 	end := r.settled
 	list := wire.AppendOutcome(nil, end, wire.Settled)
-	for m := range r.ranges {
+	for m := range r.unsettledRanges {
 		if m.upTo > end {
 			end = m.upTo
-			list = wire.AppendOutcome(list, end, outcomeOf[c.combined(m.first, m.last)])
+			list = wire.AppendOutcome(list, end, outcomeOf[c.commonState(m.first, m.last)])
 		}
 	}
 	return list
@@ -442,9 +445,9 @@ var outcomeOf = [...]wire.Outcome{open: wire.Resend, inDoubt: wire.Doubtful, set
 // lossOf returns the unsettled spans of a record, for the case that its client does not return.
 func (c *contents) lossOf(r *record) (loss Loss) {
 	end := r.settled
-	for m := range r.ranges {
+	for m := range r.unsettledRanges {
 		if m.upTo > end {
-			loss.add(lossIn(c.combined(m.first, m.last), m.upTo-end))
+			loss.add(lossIn(c.commonState(m.first, m.last), m.upTo-end))
 			end = m.upTo
 		}
 	}
@@ -482,8 +485,8 @@ func (p *predecessors) losses() Losses {
 	for receiver, loss := range p.total {
 		all.Receivers[Receiver(receiver).String()] = loss
 	}
-	for _, d := range p.known {
-		if d.reported < allNamed {
+	for _, d := range p.crashed {
+		if d.reported < allReported {
 			all.Awaited += d.clients.Lost + d.clients.Ambiguous
 		}
 	}

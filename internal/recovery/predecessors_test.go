@@ -197,7 +197,7 @@ func TestLosses_CountedOnce(t *testing.T) {
 			t.Error(says)
 		}
 		want(Loss{10, 10}, 20)
-		time.Sleep(comesBack + lookEvery)
+		time.Sleep(reconnectTimeout + scanInterval)
 		next.ReportCrashes()
 		want(Loss{20, 20}, 0)
 		// too late: the spans count as lost, so the client must not send them again
@@ -205,7 +205,7 @@ func TestLosses_CountedOnce(t *testing.T) {
 			t.Error(says)
 		}
 		want(Loss{20, 20}, 0)
-		next.predecessors.note()
+		next.predecessors.recordReports()
 		later := start(t, path, 0)
 		if all := later.Losses(); all.Awaited != 0 || all.Receivers["apm"] != (Loss{}) {
 			t.Errorf("another daemon counts them again: %+v", all)
@@ -234,7 +234,7 @@ func TestFile_UnreadableCountsAsCrash(t *testing.T) {
 			return overwrite(name, headerBytes, strings.Repeat("\xff\xff\xff\xff\xff\xff\xff\xff", 1000))
 		},
 		"garbage in its records": func(name string) error {
-			return overwrite(name, recordsAt, strings.Repeat("\xff", recordBytes))
+			return overwrite(name, recordsOffset, strings.Repeat("\xff", recordBytes))
 		},
 		"of many records": func(name string) error {
 			return overwrite(name, 8, "\xff\xff\xff\xff\xff\xff\xff\x7f")
@@ -286,14 +286,14 @@ func FuzzDamagedFile(f *testing.F) {
 		copy(words, appendWords(nil, magic, 2))
 		for slot := range 2 {
 			r := record{
-				id: 1, received: 9, settled: 2, current: 3, count: 1, marks: [marks]mark{{first: 1, last: 1, upTo: 5}},
+				id: 1, received: 9, settled: 2, current: 3, count: 1, ranges: [rangesPerRecord]spanRange{{first: 1, last: 1, upTo: 5}},
 			}
-			copy(words[recordAt(slot):], r.appendTo(nil))
+			copy(words[recordOffset(slot):], r.appendTo(nil))
 		}
 		for range min(damages, 1000) {
 			at := wordBytes * rnd.IntN(len(words)/wordBytes)
 			if rnd.IntN(2) == 0 {
-				at = int(recordAt(0)) + at%(2*recordBytes)
+				at = int(recordOffset(0)) + at%(2*recordBytes)
 			}
 			binary.NativeEndian.PutUint64(words[at:], rnd.Uint64()>>rnd.IntN(64))
 		}
@@ -318,7 +318,7 @@ func FuzzDamagedFile(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		const most = 2 * mostCycles * mostSpans
+		const most = 2 * maxCycles * maxSpans
 		for _, loss := range append(d.lost[:], d.clients) {
 			if loss.Lost > most || loss.Ambiguous > most {
 				t.Fatalf("lost %+v", loss)
@@ -375,14 +375,14 @@ func TestFile_RemovedAfterReport(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "s")
 		var tokens []string
-		for i := range mostKept + 3 {
+		for i := range maxKeptFiles + 3 {
 			f := start(t, path, min(i, 1))
 			tokens = append(tokens, NewSettlementTracker(f).Token())
 			kill(t, f)
 			time.Sleep(time.Second)
 		}
 		last := start(t, path, 1)
-		if files := filesOf(t, path); len(files) != mostKept+1 {
+		if files := filesOf(t, path); len(files) != maxKeptFiles+1 {
 			t.Errorf("%q are kept", files)
 		}
 		newest, _ := last.Earlier(tokens[len(tokens)-1])
@@ -390,8 +390,8 @@ func TestFile_RemovedAfterReport(t *testing.T) {
 		if newest == nil || oldest != nil {
 			t.Error("the newest is not known, or the oldest is")
 		}
-		time.Sleep(keptFor + time.Second)
-		last.predecessors.note()
+		time.Sleep(keepFor + time.Second)
+		last.predecessors.recordReports()
 		if files := filesOf(t, path); len(files) != 1 {
 			t.Errorf("%q are left, want that of the daemon", files)
 		}
@@ -445,7 +445,7 @@ func TestLosses_CycleWhoseSlotIsReused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	f := start(t, path, 0)
 	s := NewSettlementTracker(f)
-	for cycle := range uint64(mostCycles + 2) {
+	for cycle := range uint64(maxCycles + 2) {
 		f.Begin(cycle)
 		f.Count(cycle, OTLP, 1+cycle)
 		if s.EnterCycle(cycle); cycle == 0 {
@@ -552,7 +552,7 @@ func TestPredecessor_KilledBesideSuccessor(t *testing.T) {
 		if says := said(next, s.Token()); says != "[0 0 7 2]" {
 			t.Errorf("after it was killed: %s", says)
 		}
-		time.Sleep(2 * lookEvery)
+		time.Sleep(2 * scanInterval)
 		if all := next.Losses(); next.Crashes() != 1 || all.Receivers["zipkin"] != (Loss{Lost: 5}) || all.Awaited != 0 {
 			t.Errorf("%d crashes, lost %+v", next.Crashes(), all)
 		}
@@ -599,7 +599,7 @@ func TestPredecessor_StopsBesideSuccessor(t *testing.T) {
 // Each daemon of a crash loop lives for less than the time in which clients return, some for less than a
 // second. Every lost span is reported once: by a daemon that lives long enough, or when there are too many files.
 func TestCrashLoop_ReportsEachSpanOnce(t *testing.T) {
-	for name, lives := range map[string]int{"a few": 4, "many": 3 * mostKept} {
+	for name, lives := range map[string]int{"a few": 4, "many": 3 * maxKeptFiles} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				path := filepath.Join(t.TempDir(), "s")
@@ -621,7 +621,7 @@ func TestCrashLoop_ReportsEachSpanOnce(t *testing.T) {
 					f = start(t, path, 1)
 				}
 				follow(t, f)
-				time.Sleep(comesBack + 2*lookEvery)
+				time.Sleep(reconnectTimeout + 2*scanInterval)
 				count(f)
 				if want := uint64(lives); socket != 7*want || otlp != 5*want || f.Losses().Awaited != 0 {
 					t.Errorf("%d spans of clients and %d of OTLP are reported, want %d and %d", socket, otlp, 7*want,
@@ -650,7 +650,7 @@ func TestCrashLoop_ClientThatReturned(t *testing.T) {
 		third := start(t, path, 1)
 		defer func() { _ = third.Remove() }()
 		follow(t, third)
-		time.Sleep(comesBack + 2*lookEvery)
+		time.Sleep(reconnectTimeout + 2*scanInterval)
 		if all := third.Losses(); all.Sum() != (Loss{}) {
 			t.Errorf("lost %+v", all)
 		}
@@ -684,7 +684,7 @@ func TestDirectory_IsBounded(t *testing.T) {
 			measure()
 		}
 		if i%3 > 1 {
-			f.predecessors.note()
+			f.predecessors.recordReports()
 		}
 		kill(t, f)
 	}
@@ -702,7 +702,7 @@ func TestDirectory_KeepsClients(t *testing.T) {
 	s.EnterCycle(0)
 	s.Receive(7)
 	kill(t, f)
-	for range 3 * mostKept {
+	for range 3 * maxKeptFiles {
 		starting := create(t, path)
 		starting.ReportCrashes()
 		kill(t, starting) // before it notes anything
@@ -738,7 +738,7 @@ func TestDirectory_OfThousandsOfFiles(t *testing.T) {
 	if got := next.Losses().Receivers["apm"].Lost; got != 3*files || next.Crashes() != files {
 		t.Errorf("%d daemons lost %d spans", next.Crashes(), got)
 	}
-	if left := filesOf(t, path); len(left) != mostKept+1 || len(next.predecessors.known) != mostKept {
-		t.Errorf("%d files are left, %d are open", len(left), len(next.predecessors.known))
+	if left := filesOf(t, path); len(left) != maxKeptFiles+1 || len(next.predecessors.crashed) != maxKeptFiles {
+		t.Errorf("%d files are left, %d are open", len(left), len(next.predecessors.crashed))
 	}
 }

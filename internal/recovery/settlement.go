@@ -15,22 +15,22 @@ type SettlementTracker struct {
 	slot int   // of the record
 	id   uint64
 
-	received atomic.Uint64 // number of received spans
-	current  atomic.Uint64 // last cycle that the publisher was in, plus one; 0 before the first
+	received  atomic.Uint64 // number of received spans
+	nextCycle atomic.Uint64 // last cycle that the publisher was in, plus one; 0 before the first
 
-	mu       sync.Mutex // guards the rest, and writing the record
-	settled  uint64     // number of settled spans
-	open     []mark     // unsettled spans of earlier cycles, oldest first
-	isClosed bool
+	mu         sync.Mutex  // guards the rest, and writing the record
+	settled    uint64      // number of settled spans
+	openRanges []spanRange // unsettled spans of earlier cycles, oldest first
+	isClosed   bool
 }
 
-// mostOpen is the maximum number of unsettled cycles that the tracker of a connection tells apart, enough for
+// maxOpenRanges is the maximum number of unsettled cycles that the tracker of a connection tells apart, enough for
 // the default retry age. If more are unsettled, the last range covers the others. Trackers without a record
 // have as many ranges as records.
-const mostOpen = 64
+const maxOpenRanges = 64
 
 // TrackerBytes is the maximum memory of a tracker beyond its own size.
-const TrackerBytes = mostOpen * int(unsafe.Sizeof(mark{}))
+const TrackerBytes = maxOpenRanges * int(unsafe.Sizeof(spanRange{}))
 
 // NewSettlementTracker returns the tracker of a new publisher. It is recorded in f for the next
 // daemon, unless f is nil or full.
@@ -53,18 +53,19 @@ func NewSettlementTracker(f *File) *SettlementTracker {
 	return s
 }
 
-// save writes the record. Its last mark covers all ranges for which the record has no mark of their own.
+// save writes the record to the file. If there are more ranges than fit, the last range of the record covers all
+// remaining ones.
 func (s *SettlementTracker) save() {
 	if s.file == nil {
 		return
 	}
-	r := record{id: s.id, received: s.received.Load(), settled: s.settled, current: s.current.Load()}
-	r.count = uint64(copy(r.marks[:], s.open))
-	if last := len(s.open) - 1; last >= marks {
-		r.marks[marks-1].last, r.marks[marks-1].upTo = s.open[last].last, s.open[last].upTo
+	r := record{id: s.id, received: s.received.Load(), settled: s.settled, current: s.nextCycle.Load()}
+	r.count = uint64(copy(r.ranges[:], s.openRanges))
+	if last := len(s.openRanges) - 1; last >= rangesPerRecord {
+		r.ranges[rangesPerRecord-1].last, r.ranges[rangesPerRecord-1].upTo = s.openRanges[last].last, s.openRanges[last].upTo
 	}
 	var encoded [recordBytes]byte
-	s.file.write(recordAt(s.slot), r.appendTo(encoded[:0]))
+	s.file.write(recordOffset(s.slot), r.appendTo(encoded[:0]))
 }
 
 // Token returns an identifier by which the next daemon finds the connection, or "" if it is not
@@ -77,32 +78,32 @@ func (s *SettlementTracker) Token() string {
 }
 
 // Cycle returns the last cycle that the publisher was in.
-func (s *SettlementTracker) Cycle() uint64 { return s.current.Load() - 1 }
+func (s *SettlementTracker) Cycle() uint64 { return s.nextCycle.Load() - 1 }
 
 // EnterCycle records that the publisher is in a cycle. If the publisher was in another cycle before, the spans
 // that it received there get a range. If all ranges are in use, the last one is extended by that cycle.
 func (s *SettlementTracker) EnterCycle(cycle uint64) {
-	ended := s.current.Load()
+	ended := s.nextCycle.Load()
 	if ended == cycle+1 {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if received := s.received.Load(); received > s.lastUpTo() {
-		if isFull := len(s.open) == mostOpen || s.file == nil && len(s.open) == marks; !isFull {
-			s.open = append(s.open, mark{first: ended - 1})
+		if isFull := len(s.openRanges) == maxOpenRanges || s.file == nil && len(s.openRanges) == rangesPerRecord; !isFull {
+			s.openRanges = append(s.openRanges, spanRange{first: ended - 1})
 		}
-		last := &s.open[len(s.open)-1]
+		last := &s.openRanges[len(s.openRanges)-1]
 		last.last, last.upTo = ended-1, received
 	}
-	s.current.Store(cycle + 1)
+	s.nextCycle.Store(cycle + 1)
 	s.save()
 }
 
 // lastUpTo returns the number of spans in settled and open ranges. The others are in the current cycle.
 func (s *SettlementTracker) lastUpTo() uint64 {
-	if n := len(s.open); n > 0 {
-		return s.open[n-1].upTo
+	if n := len(s.openRanges); n > 0 {
+		return s.openRanges[n-1].upTo
 	}
 	return s.settled
 }
@@ -116,7 +117,7 @@ func (s *SettlementTracker) Receive(spans uint64) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.file.store(recordAt(s.slot)+receivedAt, s.received.Add(spans))
+	s.file.store(recordOffset(s.slot)+receivedOffset, s.received.Add(spans))
 }
 
 // Received returns the number of spans that the publisher has received. Any goroutine can call it.
@@ -131,12 +132,12 @@ func (s *SettlementTracker) SettledUpTo(cycle uint64) uint64 {
 		return s.settled
 	}
 	before, n := s.settled, 0
-	for n < len(s.open) && s.open[n].last < cycle {
-		s.settled = s.open[n].upTo
+	for n < len(s.openRanges) && s.openRanges[n].last < cycle {
+		s.settled = s.openRanges[n].upTo
 		n++
 	}
-	s.open = append(s.open[:0], s.open[n:]...)
-	if s.current.Load() <= cycle {
+	s.openRanges = append(s.openRanges[:0], s.openRanges[n:]...)
+	if s.nextCycle.Load() <= cycle {
 		s.settled = s.received.Load()
 	}
 	if s.settled != before {
@@ -156,21 +157,21 @@ func (s *SettlementTracker) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	counted := s.settled
-	for _, m := range s.open {
+	for _, m := range s.openRanges {
 		s.file.Count(m.last, Socket, m.upTo-counted)
 		counted = m.upTo
 	}
-	if current := s.current.Load(); current > 0 {
+	if current := s.nextCycle.Load(); current > 0 {
 		s.file.Count(current-1, Socket, s.received.Load()-counted)
 	}
 	s.file.free(s.slot)
-	s.isClosed, s.open, s.file = true, nil, nil
+	s.isClosed, s.openRanges, s.file = true, nil, nil
 }
 
 // free makes a record available to another connection.
 func (f *File) free(slot int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.write(recordAt(slot), make([]byte, wordBytes))
+	f.write(recordOffset(slot), make([]byte, wordBytes))
 	f.inUse[slot] = false
 }

@@ -37,7 +37,7 @@ func TestSettled_NeverMoreThanOutcomes(t *testing.T) {
 				t.Fatalf("%d of %d spans are settled, after %d, where %d have had their outcome", now, given,
 					settled, most)
 			}
-			if longest = max(longest, cycle-through); longest < marks && now != most {
+			if longest = max(longest, cycle-through); longest < rangesPerRecord && now != most {
 				t.Fatalf("%d spans are settled, where %d have had their outcome in all but %d cycles", now,
 					most,
 					cycle-through)
