@@ -97,7 +97,7 @@ type malformedError struct {
 func (e *malformedError) Error() string { return e.message + ": " + ErrMalformed.Error() }
 func (e *malformedError) Unwrap() error { return ErrMalformed }
 
-// Left returns the number of bytes between the malformed byte and the end of the message or key. It
+// Left returns the number of bytes from the position of the error to the end of the message or key. It
 // returns false if err was not returned by a function of this package that decodes messages.
 func Left(err error) (left int, ok bool) {
 	var e *malformedError
