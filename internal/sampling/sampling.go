@@ -162,9 +162,9 @@ func decideSpan(state *tracestate.State, low, threshold uint64) decision {
 	return dropped
 }
 
-// tally counts the kept and the dropped spans and traces. A trace with at least one forwarded span counts as
-// kept.
-func (s *Sample) tally() (kept, sampledOut Tally) {
+// countKept counts the forwarded and the dropped spans and traces. A trace with at least one forwarded
+// span counts as kept.
+func (s *Sample) countKept() (kept, sampledOut Tally) {
 	for _, d := range s.decisions {
 		if d == dropped {
 			sampledOut.Spans++
@@ -175,7 +175,8 @@ func (s *Sample) tally() (kept, sampledOut Tally) {
 			kept.Traces++
 		}
 	}
-	kept.Spans, sampledOut.Traces = len(s.decisions)-sampledOut.Spans, len(s.traces.all)-kept.Traces
+	kept.Spans = len(s.decisions) - sampledOut.Spans
+	sampledOut.Traces = len(s.traces.all) - kept.Traces
 	return kept, sampledOut
 }
 
@@ -244,7 +245,7 @@ func (s *Sample) Select(r *otlp.Request, policy *Policy, marks bool) (selection 
 	if policy != nil {
 		s.threshold = tracestate.ThresholdOf(policy.Share)
 		selection.IsUnchanged = s.decide(policy)
-		selection.Sampled, selection.SampledOut = s.tally()
+		selection.Sampled, selection.SampledOut = s.countKept()
 	}
 	s.resources = s.resources[:0]
 	for i := range r.Resources {
