@@ -124,20 +124,24 @@ func readSnapshot(r *msgpack.Reader, body []byte, s *Snapshot) (expected string)
 	if isNegative {
 		duration = 0 // the client's clock was set back during the span
 	}
-	if s.Duration = duration; r.Failed() {
+	s.Duration = duration
+	if r.Failed() {
 		return "an integer as the duration"
 	}
-	if s.End = r.Int(); r.Failed() {
+	s.End = r.Int()
+	if r.Failed() {
 		return "an integer that fits in 64 signed bits as the end"
 	}
-	if s.Flags = span.Flags(r.Uint(uint64(span.KnownFlags))); r.Failed() {
+	s.Flags = span.Flags(r.Uint(uint64(span.KnownFlags)))
+	if r.Failed() {
 		return "flags with no bits but 0 and 1"
 	}
 	s.Weight = 1
-	if count == 5 {
-		before := *r
-		if s.Weight = r.Number(); !ValidWeight(s.Weight) {
-			*r = before // fail at the weight, not after it
+	if hasWeight := count == 5; hasWeight {
+		readerAtWeight := *r
+		s.Weight = r.Number()
+		if !ValidWeight(s.Weight) {
+			*r = readerAtWeight // fail at the weight, not after it
 			r.Fail()
 		}
 	}

@@ -97,9 +97,8 @@ type malformedError struct {
 func (e *malformedError) Error() string { return e.message + ": " + ErrMalformed.Error() }
 func (e *malformedError) Unwrap() error { return ErrMalformed }
 
-// Left returns the position of a decoding error, counted from the end: the number of bytes from the
-// error to the end of the message or key. ok is false if err is not an error of a decoder or a
-// walker.
+// Left returns how many bytes of the message or key follow the position of a decoding error. It returns
+// false if err is not an error of this package.
 func Left(err error) (left int, ok bool) {
 	var e *malformedError
 	if !errors.As(err, &e) {
