@@ -155,13 +155,15 @@ func (b *buffer) retain(keep func(spans int) bool) {
 	b.end = end
 }
 
-// join appends the messages of another sealed buffer. It returns false if there is no space.
+// join appends the messages of another sealed buffer. It returns false, and appends nothing, if they do not
+// fit.
 func (b *buffer) join(other *buffer) bool {
 	if len(b.memory)-b.end < len(other.bytes()) {
 		return false
 	}
 	b.end += copy(b.memory[b.end:], other.bytes())
-	b.spans, b.upTo = b.spans+other.spans, other.upTo
+	b.spans += other.spans
+	b.upTo = other.upTo
 	return true
 }
 
@@ -263,7 +265,8 @@ func (s *stack) pop(buffers []buffer) *buffer {
 	}
 }
 
-// changed returns the next value of stack.head, with a new top.
+// changed returns the value of stack.head after one more change, with a new top buffer.
 func changed(head uint64, top uint32) uint64 {
-	return (head>>32+1)<<32 | uint64(top)
+	changes := head>>32 + 1
+	return changes<<32 | uint64(top)
 }

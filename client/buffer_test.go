@@ -19,7 +19,7 @@ func filledBuffer(t *testing.T) *buffer {
 		for i := range batch {
 			batch[i].Key.HTTPStatus = r.Uint32N(30)
 		}
-		if why, _ := s.put(batch); why != none {
+		if why, _ := s.encodeBatch(batch); why != none {
 			t.Fatalf("refused: %s", reasonNames[why])
 		}
 	}
@@ -125,10 +125,10 @@ func TestHandOver_SecondPartialWrite(t *testing.T) {
 func TestShard_RefusedBatchChangesNothing(t *testing.T) {
 	p := newPool(3)
 	s := &shard{pool: p, gate: new(gate)}
-	s.put(sampleBatch(10))
+	s.encodeBatch(sampleBatch(10))
 	other := []*buffer{p.take()} // a buffer of another shard
 	huge := sampleBatch(9000)
-	if why, _ := s.put(huge); why != bufferFull {
+	if why, _ := s.encodeBatch(huge); why != bufferFull {
 		t.Fatalf("refused as %s", reasonNames[why])
 	}
 	p.give(other[0])

@@ -302,8 +302,8 @@ func (e *byeError) Error() string {
 	return s
 }
 
-// settle notes that the first spans of the connection, of this number, are settled. It is called by the
-// reader, and by the sender after the reader has ended.
+// settle records that the first spans of the connection are settled. spans is their number. A number below
+// an earlier one has no effect. The reader calls settle, and after the reader has ended, the sender.
 func (conn *connection) settle(spans uint64) {
 	conn.settled.Store(max(conn.settled.Load(), spans))
 }

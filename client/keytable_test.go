@@ -130,7 +130,7 @@ func TestEncodedKey_DefinedInEachBuffer(t *testing.T) {
 	for what, batch := range map[string][]Snapshot{"by its labels": byLabels, "encoded": encoded} {
 		s := shardOf(t)
 		for range 2 {
-			if why, _ := s.put(batch); why != none || s.buffer.keys != 1 {
+			if why, _ := s.encodeBatch(batch); why != none || s.buffer.keys != 1 {
 				t.Errorf("a buffer with one key, published %s, defines %d", what, s.buffer.keys)
 			}
 			s.seal()
@@ -157,7 +157,7 @@ func bytesOf(t *testing.T, batch []Snapshot) []byte {
 	s := &c.shards[0]
 	s.lock()
 	defer s.mu.Unlock()
-	if why, _ := s.put(batch); why != none || s.buffer == nil {
+	if why, _ := s.encodeBatch(batch); why != none || s.buffer == nil {
 		t.Fatal("the batch was refused")
 	}
 	return append(bytes.Clone(s.buffer.definitions), s.buffer.frames...)

@@ -171,8 +171,8 @@ func TestLabelTable_SameMessagesWithout(t *testing.T) {
 				}
 				batch[i].Key = k
 			}
-			one, _ := quick.put(batch)
-			other, _ := slow.put(batch)
+			one, _ := quick.encodeBatch(batch)
+			other, _ := slow.encodeBatch(batch)
 			if one != other {
 				t.Fatal("only one of the two took the batch")
 			}
@@ -208,7 +208,7 @@ func sealedBytes(s *shard) (all []byte) {
 func TestLabelTable_KeepsNoOldStrings(t *testing.T) {
 	isEmpty := func(s *shard) bool { return s.labels.known == [maxKnownKeys]keyLabels{} }
 	s := shardOf(t)
-	s.put(sampleBatch(40))
+	s.encodeBatch(sampleBatch(40))
 	if s.labels.used != 32 {
 		t.Errorf("%d of 32 keys are known", s.labels.used)
 	}
@@ -217,23 +217,23 @@ func TestLabelTable_KeepsNoOldStrings(t *testing.T) {
 		t.Error("labels are kept of a sealed buffer")
 	}
 	s = shardOf(t)
-	s.put(uniqueBatch(2, maxKeyBytes))
+	s.encodeBatch(uniqueBatch(2, maxKeyBytes))
 	if !isEmpty(s) || s.buffer.keys != 2 {
 		t.Error("labels are kept that were cut")
 	}
 	p := newPool(3)
 	s = &shard{pool: p, gate: new(gate)}
-	if why, _ := s.put(sampleBatch(20_000)); why == none || s.labels.found == 0 {
+	if why, _ := s.encodeBatch(sampleBatch(20_000)); why == none || s.labels.found == 0 {
 		t.Fatal("accepted more than all buffers hold, or knew no key of it")
 	}
 	if !isEmpty(s) {
 		t.Error("labels are kept of a batch that was taken back")
 	}
-	if why, _ := s.put(uniqueBatch(5000, 100)); why == none {
+	if why, _ := s.encodeBatch(uniqueBatch(5000, 100)); why == none {
 		t.Fatal("accepted more than all buffers hold")
 	}
 	// None of them may be used as a number in the next buffer.
-	s.put(uniqueBatch(3, 100))
+	s.encodeBatch(uniqueBatch(3, 100))
 	got := &fakeDaemon{counts: map[string]tally{}}
 	replay(t, got, sealedBytes(s))
 	if got.spans != 3 || len(got.counts) != 3 {
@@ -245,24 +245,24 @@ func TestLabelTable_KeepsNoOldStrings(t *testing.T) {
 func TestLabelTable_PausesWhenFewKeysMatch(t *testing.T) {
 	s := shardOf(t)
 	fill := func(batch []Snapshot) {
-		s.put(batch)
+		s.encodeBatch(batch)
 		s.seal()
 	}
 	fill(uniqueBatch(200, 30))
 	for range skippedBuffers {
-		s.put(sampleBatch(200))
+		s.encodeBatch(sampleBatch(200))
 		if s.labels.used != 0 || s.labels.found != 0 {
 			t.Fatal("it does not rest")
 		}
 		s.seal()
 	}
-	s.put(sampleBatch(200))
+	s.encodeBatch(sampleBatch(200))
 	if s.labels.found < 100 { // 168, except those that overwrite each other
 		t.Errorf("only %d of 200 were found after the rest", s.labels.found)
 	}
 	s.seal()
 	fill(sampleBatch(32))
-	if s.put(sampleBatch(1)); s.labels.skip != skippedBuffers {
+	if s.encodeBatch(sampleBatch(1)); s.labels.skip != skippedBuffers {
 		t.Errorf("a buffer of misses is followed by %d of rest", s.labels.skip)
 	}
 }

@@ -161,11 +161,11 @@ func (s *sender) connect() *connection {
 // earlierPending is the reason of the daemon's bye if it does not know the outcome of earlier spans yet.
 const earlierPending = "earlier_pending"
 
-// pause waits before the next attempt to connect, at most until the client begins to close, or if it does already,
-// until it is aborted.
-func (s *sender) pause(isLast bool) {
+// pause waits before the next attempt to connect. The wait ends early when Close is called. If isClosing, Close
+// was called already, and the wait ends early when the context of Close is done.
+func (s *sender) pause(isClosing bool) {
 	end := (<-chan struct{})(s.client.closing)
-	if isLast {
+	if isClosing {
 		end = s.client.aborted.Done()
 	}
 	select {
@@ -224,8 +224,8 @@ func (s *sender) awaitEnd(conn *connection) {
 	}
 }
 
-// serve sends spans until the connection ends, or the client is closed and has sent bye. isOver is true in the latter
-// case.
+// serve sends spans until the connection ends or the client is closed. It returns true if the client is closed and has
+// sent its last message (bye), so that no further connection is needed.
 func (s *sender) serve(conn *connection) (isOver bool) {
 	err := s.sendAllBuffers(conn)
 	for err == nil {

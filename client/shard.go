@@ -47,15 +47,16 @@ func (s *shard) lock() {
 
 // publish adds the batch to the buffer, or counts it as refused. sealed reports whether there are new sealed buffers.
 func (s *shard) publish(batch []Snapshot) (accepted, sealed bool) {
-	r, sealed := s.put(batch)
+	r, sealed := s.encodeBatch(batch)
 	if r != none {
 		s.refused.add(r, len(batch))
 	}
 	return r == none, sealed
 }
 
-// put encodes the whole batch, or nothing and returns the reason.
-func (s *shard) put(batch []Snapshot) (r reason, sealed bool) {
+// encodeBatch encodes the whole batch and returns none, or encodes nothing and returns the reason. sealed
+// reports whether there are new sealed buffers.
+func (s *shard) encodeBatch(batch []Snapshot) (r reason, sealed bool) {
 	// The gate is read with the lock held, so after the sender has closed the gate and sealed the shard, no more
 	// snapshots are added.
 	if r := s.gate.closedReason(); r != none {
@@ -112,7 +113,7 @@ func (s *shard) fill(batch []Snapshot) (taken int) {
 	return taken
 }
 
-// encode appends one snapshot, and returns false if it does not fit.
+// encode appends one snapshot to the buffer. It returns false, and appends nothing, if there is no space.
 func (s *shard) encode(snapshot *Snapshot) bool {
 	if !s.buffer.fits(snapshotRoom) {
 		return false
@@ -226,7 +227,8 @@ func (s *shard) nextBuffer() (r reason) {
 		s.filled = s.buffer
 		s.chain++
 	}
-	s.buffer, s.noRoom = next, 0
+	s.buffer = next
+	s.noRoom = 0
 	clear(s.keys[:])
 	clear(s.known[:])
 	s.labels.reset()

@@ -53,10 +53,11 @@ func ParseStatus(text string) (int64, bool) {
 	return 0, false
 }
 
-// WholeNumber converts a float64 to an integer. It returns false if n is not one.
+// WholeNumber converts a float64 to an integer. It returns false if n is not a whole number.
 func WholeNumber(n float64) (int64, bool) {
-	whole := int64(n)
-	return whole, float64(whole) == n && !math.IsInf(n, 0)
+	integer := int64(n)
+	isWhole := float64(integer) == n && !math.IsInf(n, 0)
+	return integer, isWhole
 }
 
 // ValidHTTPStatus reports whether text is a valid value of TagHTTPStatus for the agent's receiver, which

@@ -2,6 +2,7 @@ package sampling
 
 import (
 	"bytes"
+	"iter"
 
 	"github.com/spanstatsd/spanstatsd/internal/decode/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/wire/protolite"
@@ -23,177 +24,215 @@ const (
 	fieldTraceState    protolite.Number = 3 // field of a span
 )
 
-// fieldSize returns the length of a field that contains a message of the given size: its tag, its
-// length and the message. It is 0 for droppedSize.
-func fieldSize(size int) int {
-	if size == droppedSize {
+// fieldSize returns the encoded length of a protobuf field that contains a message: tag, length and message.
+// It returns 0 if messageSize is droppedSize.
+func fieldSize(messageSize int) int {
+	if messageSize == droppedSize {
 		return 0
 	}
-	return protolite.Size(size)
+	return protolite.Size(messageSize)
 }
 
-// measure computes the new length of each message, from scopes to resources, and returns the new
-// length of the body. Each length starts from the old one, and changes by the difference of each
-// inner field. A message that had no spans before is kept.
-func (s *Sample) measure() (size int) {
-	r := s.request
+// computeSizes computes the lengths that the scopes and the resources of the request have after dropped spans
+// are removed. It stores them in s.scopes and s.resources, and returns the new length of the request.
+func (s *Sample) computeSizes() (requestSize int) {
 	s.scopes = s.scopes[:0]
-	for i := range r.Scopes {
-		scope := &r.Scopes[i]
-		scopeSize, isKept := scope.End-scope.Body, scope.First == scope.Last
-		for span := scope.First; span < scope.Last; span++ {
-			oldField := int(r.Extras[span].End - r.Extras[span].At)
-			newField := s.spanFieldSize(span)
-			scopeSize += newField - oldField
-			isKept = isKept || newField > 0
-		}
-		s.scopes = append(s.scopes, sizeIf(isKept, scopeSize))
+	for i := range s.request.Scopes {
+		s.scopes = append(s.scopes, s.scopeSize(&s.request.Scopes[i]))
 	}
-	size = len(r.Body)
-	for i := range r.Resources {
-		resource, result := &r.Resources[i], &s.resources[i]
-		resourceSize, isKept := resource.End-resource.Body, resource.First == resource.Last
-		for scope := resource.First; scope < resource.Last; scope++ {
-			oldField := r.Scopes[scope].End - r.Scopes[scope].At
-			resourceSize += fieldSize(s.scopes[scope]) - oldField
-			isKept = isKept || s.scopes[scope] != droppedSize
-		}
-		if result.isMarked {
-			resourceSize += fieldSize(result.markedSize) - attributesBytes(resource)
-		}
-		result.size = sizeIf(isKept, resourceSize)
-		oldField := resource.End - resource.At
-		size += fieldSize(result.size) - oldField
+	requestSize = len(s.request.Body)
+	for i := range s.request.Resources {
+		resource, result := &s.request.Resources[i], &s.resources[i]
+		result.size = s.resourceSize(resource, result)
+		oldFieldSize := resource.End - resource.At
+		requestSize += fieldSize(result.size) - oldFieldSize
 	}
-	return size
+	return requestSize
 }
 
-// sizeIf returns size if isKept is true, otherwise droppedSize.
-func sizeIf(isKept bool, size int) int {
-	if isKept {
+// scopeSize returns the length of a ScopeSpans message after its dropped spans are removed. It returns
+// droppedSize if all spans are dropped. A message that never had spans is not changed.
+func (s *Sample) scopeSize(scope *otlp.Scope) int {
+	size := scope.End - scope.Body
+	isEmpty := scope.First == scope.Last
+	hasForwarded := false
+	for span := scope.First; span < scope.Last; span++ {
+		oldFieldSize := int(s.request.Extras[span].End - s.request.Extras[span].At)
+		size += s.spanFieldSize(span) - oldFieldSize
+		if s.decisions[span] != dropped {
+			hasForwarded = true
+		}
+	}
+	if isEmpty || hasForwarded {
 		return size
 	}
 	return droppedSize
 }
 
-// attributesBytes returns the length of the field that contains a resource's attributes, or 0 if
-// there is no such field.
-func attributesBytes(resource *otlp.Resource) int {
-	if resource.MessageField == 0 {
-		return 0
+// resourceSize returns the length of a ResourceSpans message after its dropped scopes are removed, and after
+// its attributes are replaced if result.isMarked. It returns droppedSize if all scopes are dropped. A message
+// that never had scopes is not dropped.
+func (s *Sample) resourceSize(resource *otlp.Resource, result *resourceResult) int {
+	size := resource.End - resource.Body
+	isEmpty := resource.First == resource.Last
+	hasForwarded := false
+	for scope := resource.First; scope < resource.Last; scope++ {
+		oldFieldSize := s.request.Scopes[scope].End - s.request.Scopes[scope].At
+		size += fieldSize(s.scopes[scope]) - oldFieldSize
+		if s.scopes[scope] != droppedSize {
+			hasForwarded = true
+		}
 	}
-	return int(resource.Message.At+resource.Message.Len) - resource.MessageField
+	if result.isMarked {
+		size += fieldSize(result.markedSize) - attributesFieldSize(resource)
+	}
+	if isEmpty || hasForwarded {
+		return size
+	}
+	return droppedSize
 }
 
-// spanFieldSize returns the new length of a span's field, or 0 if the span is dropped.
+// attributesFieldSize returns the length of the field that contains a resource's attributes, or 0 if the
+// resource has no such field.
+func attributesFieldSize(resource *otlp.Resource) int {
+	hasField := resource.MessageField != 0
+	if !hasField {
+		return 0
+	}
+	fieldEnd := int(resource.Message.At + resource.Message.Len)
+	return fieldEnd - resource.MessageField
+}
+
+// spanFieldSize returns the encoded length of a span in the forwarded request, including tag and length of
+// its field. It returns 0 if the span is dropped.
 func (s *Sample) spanFieldSize(span int) int {
 	extra := &s.request.Extras[span]
 	switch s.decisions[span] {
 	case dropped:
 		return 0
 	case raised:
-		return fieldSize(s.raisedSize(extra))
+		return fieldSize(s.sizeWithThreshold(extra))
 	}
 	return int(extra.End - extra.At)
 }
 
-// raisedSize returns the length of a span's message after its threshold is raised.
-func (s *Sample) raisedSize(extra *otlp.SpanExtra) int {
+// sizeWithThreshold returns the length of a span's message after its tracestate is replaced by one with the
+// threshold s.threshold.
+func (s *Sample) sizeWithThreshold(extra *otlp.SpanExtra) int {
+	messageSize := int(extra.End - extra.Body)
 	begin, end := stateField(extra)
-	return int(extra.End-extra.Body) - int(end-begin) + fieldSize(len(s.raisedState(extra)))
+	oldFieldSize := int(end - begin)
+	newFieldSize := fieldSize(len(s.stateWithThreshold(extra)))
+	return messageSize - oldFieldSize + newFieldSize
 }
 
-// raisedState returns a span's tracestate with the raised threshold. It is valid until the next
-// call.
-func (s *Sample) raisedState(extra *otlp.SpanExtra) []byte {
+// stateWithThreshold returns a span's tracestate with the threshold s.threshold. The result is valid until
+// the next call.
+func (s *Sample) stateWithThreshold(extra *otlp.SpanExtra) []byte {
 	text := s.request.Bytes(extra.State)
-	s.raised = s.states.Read(text).AppendWith(s.raised[:0], text, s.threshold)
-	return s.raised
+	state := s.states.Read(text)
+	s.newState = state.AppendWith(s.newState[:0], text, s.threshold)
+	return s.newState
 }
 
-// stateField returns the start and end offsets of a span's tracestate field. A span without the
-// field gets one at its end, so both are the end of the span.
+// stateField returns the start and the end of a span's tracestate field in the request. If the span has no
+// such field, it returns the end of the span twice: an empty range at which a field can be inserted.
 func stateField(extra *otlp.SpanExtra) (begin, end uint32) {
-	if extra.StateField == 0 {
+	hasField := extra.StateField != 0
+	if !hasField {
 		return extra.End, extra.End
 	}
 	return extra.StateField, extra.State.At + extra.State.Len
 }
 
-// AppendSelected appends the forwarded part of the request. It must not be called if
-// Selection.IsUnchanged is set.
+// AppendSelected appends the forwarded part of the request to dst. The caller must use the request itself
+// instead if Selection.IsUnchanged is set.
 func (s *Sample) AppendSelected(dst []byte) []byte {
-	r, copied := s.request, 0 // copied is the offset up to which the body is processed
-	for i := range r.Resources {
-		resource := &r.Resources[i]
-		dst = append(dst, r.Body[copied:resource.At]...)
-		dst, copied = s.appendResource(dst, resource, &s.resources[i]), resource.End
+	body := s.request.Body
+	from := 0 // start of the bytes that are neither copied nor dropped
+	for i := range s.request.Resources {
+		resource := &s.request.Resources[i]
+		dst = append(dst, body[from:resource.At]...)
+		dst = s.appendResource(dst, resource, &s.resources[i])
+		from = resource.End
 	}
-	return append(dst, r.Body[copied:]...)
+	return append(dst, body[from:]...)
 }
 
-// appendResource appends a resource with its forwarded scopes. If the resource is marked, its
-// attributes are replaced by marked ones, or added at the start if it has none.
+// appendResource appends a ResourceSpans field with its forwarded scopes, or nothing if all are dropped. If
+// result.isMarked, the attribute otlp.StatsComputed is added to the resource.
 func (s *Sample) appendResource(dst []byte, resource *otlp.Resource, result *resourceResult) []byte {
 	if result.size == droppedSize {
 		return dst
 	}
-	r := s.request
 	dst = protolite.AppendHead(dst, fieldResourceSpans, result.size)
-	if result.isMarked && resource.MessageField == 0 {
+	hasAttributes := resource.MessageField != 0
+	if result.isMarked && !hasAttributes {
 		dst = s.appendAttributes(dst, resource, result)
-	}
-	// appendAround appends the bytes between scopes, with the attributes marked if they are among them.
-	appendAround := func(from, to int) {
-		if result.isMarked && from <= resource.MessageField && resource.MessageField < to {
-			dst = s.appendAttributes(append(dst, r.Body[from:resource.MessageField]...), resource, result)
-			from = resource.MessageField + attributesBytes(resource)
-		}
-		dst = append(dst, r.Body[from:to]...)
 	}
 	from := resource.Body
 	for i := resource.First; i < resource.Last; i++ {
-		appendAround(from, r.Scopes[i].At)
-		dst, from = s.appendScope(dst, i), r.Scopes[i].End
+		scope := &s.request.Scopes[i]
+		dst = s.appendBetweenScopes(dst, from, scope.At, resource, result)
+		dst = s.appendScope(dst, i)
+		from = scope.End
 	}
-	appendAround(from, resource.End)
-	return dst
+	return s.appendBetweenScopes(dst, from, resource.End, resource, result)
 }
 
-// appendAttributes appends the field with the attributes of a marked resource.
+// appendBetweenScopes appends the bytes of a resource in a range without scopes. If the range contains the
+// attributes of the resource, and result.isMarked, it adds the attribute otlp.StatsComputed to them.
+func (s *Sample) appendBetweenScopes(
+	dst []byte, from, to int, resource *otlp.Resource, result *resourceResult,
+) []byte {
+	body := s.request.Body
+	begin := resource.MessageField
+	hasAttributes := from <= begin && begin < to
+	if !hasAttributes || !result.isMarked {
+		return append(dst, body[from:to]...)
+	}
+	end := begin + attributesFieldSize(resource)
+	dst = append(dst, body[from:begin]...)
+	dst = s.appendAttributes(dst, resource, result)
+	return append(dst, body[end:to]...)
+}
+
+// appendAttributes appends the field with a resource's attributes, including the attribute otlp.StatsComputed.
 func (s *Sample) appendAttributes(dst []byte, resource *otlp.Resource, result *resourceResult) []byte {
-	return appendMarked(protolite.AppendHead(dst, fieldResource, result.markedSize), s.request.Bytes(resource.Message))
+	dst = protolite.AppendHead(dst, fieldResource, result.markedSize)
+	return appendMarked(dst, s.request.Bytes(resource.Message))
 }
 
-// appendScope appends a scope with its forwarded spans.
-func (s *Sample) appendScope(dst []byte, scope int) []byte {
-	if s.scopes[scope] == droppedSize {
+// appendScope appends a ScopeSpans field with its forwarded spans, or nothing if all are dropped. number is
+// the index of the scope in the request.
+func (s *Sample) appendScope(dst []byte, number int) []byte {
+	if s.scopes[number] == droppedSize {
 		return dst
 	}
-	r, bounds := s.request, &s.request.Scopes[scope]
-	dst = protolite.AppendHead(dst, fieldScopeSpans, s.scopes[scope])
-	from := bounds.Body
-	for span := bounds.First; span < bounds.Last; span++ {
+	body, scope := s.request.Body, &s.request.Scopes[number]
+	dst = protolite.AppendHead(dst, fieldScopeSpans, s.scopes[number])
+	from := scope.Body // start of the bytes that are neither copied nor dropped
+	for span := scope.First; span < scope.Last; span++ {
 		if s.decisions[span] == forwarded {
-			continue // copied with the bytes around it
+			continue // copied together with the bytes around it
 		}
-		extra := &r.Extras[span]
-		dst, from = append(dst, r.Body[from:extra.At]...), int(extra.End)
+		extra := &s.request.Extras[span]
+		dst = append(dst, body[from:extra.At]...)
 		if s.decisions[span] == raised {
-			dst = s.appendRaised(dst, extra)
+			dst = s.appendWithThreshold(dst, extra)
 		}
+		from = int(extra.End)
 	}
-	return append(dst, r.Body[from:bounds.End]...)
+	return append(dst, body[from:scope.End]...)
 }
 
-// appendRaised appends a span with the raised threshold.
-func (s *Sample) appendRaised(dst []byte, extra *otlp.SpanExtra) []byte {
+// appendWithThreshold appends a span whose tracestate is replaced by one with the threshold s.threshold.
+func (s *Sample) appendWithThreshold(dst []byte, extra *otlp.SpanExtra) []byte {
 	body := s.request.Body
 	begin, end := stateField(extra)
-	dst = protolite.AppendHead(dst, fieldSpans, s.raisedSize(extra))
+	dst = protolite.AppendHead(dst, fieldSpans, s.sizeWithThreshold(extra))
 	dst = append(dst, body[extra.Body:begin]...)
-	state := s.raisedState(extra)
-	dst = append(protolite.AppendHead(dst, fieldTraceState, len(state)), state...)
+	dst = protolite.AppendBytes(dst, fieldTraceState, s.stateWithThreshold(extra))
 	return append(dst, body[end:extra.End]...)
 }
 
@@ -217,53 +256,60 @@ var mark = func() []byte {
 	return protolite.AppendBytes(nil, fieldAttributes, pair)
 }()
 
-// eachField calls visit for each field of a resource message. isMark reports whether the field is
-// the mark, with any value. The decoder must have validated the message.
-func eachField(resource []byte, visit func(field []byte, isMark bool)) {
-	for len(resource) > 0 {
-		number, wireType, size := protowire.ConsumeField(resource)
-		isMark := false
-		if number == fieldAttributes && wireType == protowire.BytesType {
-			_, _, tagSize := protowire.ConsumeTag(resource)
-			pair, _ := protowire.ConsumeBytes(resource[tagSize:])
-			isMark = string(keyOf(pair)) == otlp.StatsComputed
+// resourceFields iterates over the encoded fields of a resource message. isMark reports whether a field is
+// the attribute otlp.StatsComputed, with any value. The message must be valid protobuf.
+func resourceFields(resource []byte) iter.Seq2[[]byte, bool] {
+	return func(yield func(field []byte, isMark bool) bool) {
+		for len(resource) > 0 {
+			number, wireType, size := protowire.ConsumeField(resource)
+			isMark := false
+			if number == fieldAttributes && wireType == protowire.BytesType {
+				_, _, tagSize := protowire.ConsumeTag(resource)
+				attribute, _ := protowire.ConsumeBytes(resource[tagSize:])
+				isMark = string(attributeKey(attribute)) == otlp.StatsComputed
+			}
+			if !yield(resource[:size], isMark) {
+				return
+			}
+			resource = resource[size:]
 		}
-		visit(resource[:size], isMark)
-		resource = resource[size:]
 	}
 }
 
-// keyOf returns the key of a resource attribute, an encoded KeyValue message.
-func keyOf(pair []byte) (key []byte) {
-	for f := range protolite.Fields(pair) {
-		if f.Number == fieldKey && f.Bytes != nil {
-			key = f.Bytes
+// attributeKey returns the key of a resource attribute, which is an encoded KeyValue message. If the message
+// contains several keys, the last one is valid, as in all of protobuf.
+func attributeKey(attribute []byte) (key []byte) {
+	for field := range protolite.Fields(attribute) {
+		if field.Number == fieldKey && field.Bytes != nil {
+			key = field.Bytes
 		}
 	}
 	return key
 }
 
-// markedSize returns the length of a resource message after the mark is set. isChanged is false if
-// the message contains the mark already, exactly once and with the value true.
+// markedSize returns the length of a resource message after the attribute otlp.StatsComputed is set to true.
+// isChanged is false if the message contains the attribute already, exactly once and with the value true.
 func markedSize(resource []byte) (size int, isChanged bool) {
 	size = len(resource) + len(mark)
 	marks, isTrue := 0, false
-	eachField(resource, func(field []byte, isMark bool) {
+	for field, isMark := range resourceFields(resource) {
 		if isMark {
 			marks++
 			size -= len(field)
 			isTrue = bytes.Equal(field, mark)
 		}
-	})
-	return size, marks != 1 || !isTrue
+	}
+	isAlreadyMarked := marks == 1 && isTrue
+	return size, !isAlreadyMarked
 }
 
-// appendMarked appends a resource message with the mark set exactly once.
+// appendMarked appends a resource message in which the attribute otlp.StatsComputed is set to true. Earlier
+// occurrences of the attribute are removed.
 func appendMarked(dst, resource []byte) []byte {
-	eachField(resource, func(field []byte, isMark bool) {
+	for field, isMark := range resourceFields(resource) {
 		if !isMark {
 			dst = append(dst, field...)
 		}
-	})
+	}
 	return append(dst, mark...)
 }

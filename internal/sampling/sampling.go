@@ -55,7 +55,7 @@ type Sample struct {
 	decisions []decision       // one per span
 	scopes    []int            // new length of each scope's message; droppedSize if it is dropped
 	resources []resourceResult // one per resource
-	raised    []byte           // scratch for a tracestate with another threshold
+	newState  []byte           // buffer for a tracestate with the configured threshold
 }
 
 // decision is the decision about a span.
@@ -93,12 +93,14 @@ type resourceResult struct {
 	markedSize int  // new length of its attributes, if marked
 }
 
-// Bytes returns the maximum memory of a Sample for bodies of the given length. A body has at most
-// as many resources, and as many scopes, as spans.
-func Bytes(body int) int {
-	const parts = int(unsafe.Sizeof(resourceResult{}) + unsafe.Sizeof(0))
-	const perSpan = spantable.TraceNumberBytes + traceBytes + decisionBytes + parts
-	return int(spantable.GrowthFactor * float64(spantable.MaxSpans(body)*perSpan))
+// Bytes returns the maximum memory in bytes of a Sample for requests of the given length. It assumes that
+// each span is in a resource, a scope and a trace of its own.
+func Bytes(requestBytes int) int {
+	const resourceBytes = int(unsafe.Sizeof(resourceResult{}))
+	const scopeBytes = int(unsafe.Sizeof(0)) // element of Sample.scopes
+	const spanBytes = spantable.TraceNumberBytes + traceBytes + decisionBytes + resourceBytes + scopeBytes
+	maxSpans := spantable.MaxSpans(requestBytes)
+	return int(spantable.GrowthFactor * float64(maxSpans*spanBytes))
 }
 
 // IsSelected reports whether a span is forwarded. If Select made no decisions, all spans are.
@@ -112,44 +114,61 @@ func (s *Sample) Release() {
 	s.states.Forget()
 }
 
-// get returns the trace with an ID. It is valid until the next call.
-func (t *traces) get(high, low uint64) *trace {
-	number := t.numbers.NumberOf(high, low)
-	if number == len(t.all) {
+// traceOf returns the trace of a span, and adds it if the span is the first one of its trace. The pointer is
+// valid until the next call.
+func (t *traces) traceOf(extra *otlp.SpanExtra) *trace {
+	number := t.numbers.NumberOf(extra.TraceHigh, extra.TraceLow)
+	isNew := number == len(t.all)
+	if isNew {
 		t.all = append(t.all, trace{})
 	}
 	return &t.all[number]
 }
 
-// decide sets the decision for each span, in two passes: the first finds the traces with errors and
-// slow roots, the second decides. It reports whether all spans are forwarded unchanged.
-func (s *Sample) decide(policy *Policy) (isUnchanged bool) {
-	r := s.request
-	s.traces.numbers.Reset(len(r.Spans))
+// findWantedTraces sets isWanted for each trace of the request that has an error or a slow root, if the
+// policy forwards such traces.
+func (s *Sample) findWantedTraces(policy *Policy) {
+	s.traces.numbers.Reset(len(s.request.Spans))
 	s.traces.all = s.traces.all[:0]
-	for i := range r.Spans {
-		span, extra := &r.Spans[i], &r.Extras[i]
-		t := s.traces.get(extra.TraceHigh, extra.TraceLow)
-		isSlow := policy.Slow > 0 && span.Parent == 0 && span.Duration >= uint64(policy.Slow)
-		t.isWanted = t.isWanted || isSlow || policy.Errors && span.Status == spantable.StatusError
-	}
-	isUnchanged = true
-	for i := range r.Spans {
-		extra := &r.Extras[i]
-		t := s.traces.get(extra.TraceHigh, extra.TraceLow)
-		if !t.isWanted && s.threshold > 0 {
-			s.decisions[i] = decideSpan(s.states.Read(r.Bytes(extra.State)), extra.TraceLow, s.threshold)
+	for i := range s.request.Spans {
+		span := &s.request.Spans[i]
+		isRoot := span.Parent == 0
+		isSlow := policy.Slow > 0 && span.Duration >= uint64(policy.Slow)
+		isError := span.Status == spantable.StatusError
+		t := s.traces.traceOf(&s.request.Extras[i])
+		if isRoot && isSlow || isError && policy.Errors {
+			t.isWanted = true
 		}
-		isUnchanged = isUnchanged && s.decisions[i] == forwarded
-		t.isKept = t.isKept || s.decisions[i] != dropped
+	}
+}
+
+// decideSpans stores a decision for each span of the request. All spans of a trace with isWanted are
+// forwarded. decideSpans returns true if every span of the request is forwarded unchanged.
+func (s *Sample) decideSpans() (isUnchanged bool) {
+	isUnchanged = true
+	for i := range s.request.Spans {
+		extra := &s.request.Extras[i]
+		t := s.traces.traceOf(extra)
+		result := forwarded
+		if !t.isWanted && s.threshold > 0 {
+			state := s.states.Read(s.request.Bytes(extra.State))
+			result = decideSpan(state, extra.TraceLow, s.threshold)
+		}
+		s.decisions[i] = result
+		if result != forwarded {
+			isUnchanged = false
+		}
+		if result != dropped {
+			t.isKept = true
+		}
 	}
 	return isUnchanged
 }
 
-// decideSpan returns the decision for a span of a trace without errors. low is the lower half of
-// the trace ID.
-func decideSpan(state *tracestate.State, low, threshold uint64) decision {
-	randomness := low & (tracestate.Never - 1)
+// decideSpan samples a span according to its tracestate. If the tracestate contains no randomness, the
+// randomness is the lowest 56 bits of the trace ID. traceIDLow is the lower half of the trace ID.
+func decideSpan(state *tracestate.State, traceIDLow, threshold uint64) decision {
+	randomness := traceIDLow & (tracestate.Never - 1)
 	if state.HasRandomness {
 		randomness = state.Randomness
 	}
@@ -162,22 +181,24 @@ func decideSpan(state *tracestate.State, low, threshold uint64) decision {
 	return dropped
 }
 
-// countKept counts the forwarded and the dropped spans and traces. A trace with at least one forwarded
-// span counts as kept.
-func (s *Sample) countKept() (kept, sampledOut Tally) {
-	for _, d := range s.decisions {
-		if d == dropped {
+// countDecisions returns how many spans and traces of the request are forwarded, and how many are dropped. A
+// trace counts as forwarded if at least one of its spans is.
+func (s *Sample) countDecisions() (sampled, sampledOut Tally) {
+	for _, result := range s.decisions {
+		if result == dropped {
 			sampledOut.Spans++
+		} else {
+			sampled.Spans++
 		}
 	}
-	for i := range s.traces.all {
-		if s.traces.all[i].isKept {
-			kept.Traces++
+	for _, t := range s.traces.all {
+		if t.isKept {
+			sampled.Traces++
+		} else {
+			sampledOut.Traces++
 		}
 	}
-	kept.Spans = len(s.decisions) - sampledOut.Spans
-	sampledOut.Traces = len(s.traces.all) - kept.Traces
-	return kept, sampledOut
+	return sampled, sampledOut
 }
 
 // Policy determines which traces are forwarded.
@@ -187,27 +208,33 @@ type Policy struct {
 	Slow   time.Duration // also traces whose root takes at least this long; 0 disables this
 }
 
-// ParsePolicy parses a share of traces, and optional additional conditions, as in
-// 0.05,errors,slow:500ms.
-func ParsePolicy(text string) (k Policy, err error) {
-	words := strings.Split(text, ",")
-	if k.Share, err = strconv.ParseFloat(words[0], 64); err != nil || !(k.Share >= 0 && k.Share <= 1) {
-		return k, fmt.Errorf("parse otlp-keep: %q does not begin with a share of traces, from 0 to 1; give "+
+// ParsePolicy parses a policy such as "0.05,errors,slow:500ms": the fraction of all traces to forward, then
+// optional conditions for traces that are always forwarded.
+func ParsePolicy(text string) (Policy, error) {
+	share, conditions, _ := strings.Cut(text, ",")
+	fraction, err := strconv.ParseFloat(share, 64)
+	isFraction := err == nil && fraction >= 0 && fraction <= 1 // false for NaN
+	if !isFraction {
+		return Policy{}, fmt.Errorf("parse otlp-keep: %q does not begin with a share of traces, from 0 to 1; give "+
 			"0.05, or 0.05,errors,slow:500ms", text)
 	}
-	for _, word := range words[1:] {
-		duration, isSlow := strings.CutPrefix(word, "slow:")
-		if isSlow {
-			k.Slow, err = time.ParseDuration(duration)
-		}
-		switch {
-		case word == "errors":
-			k.Errors = true
-		case !isSlow || err != nil || k.Slow <= 0:
-			return k, fmt.Errorf("parse otlp-keep: %q is neither errors nor slow:500ms", word)
-		}
+	policy := Policy{Share: fraction}
+	if len(share) == len(text) {
+		return policy, nil
 	}
-	return k, nil
+	for condition := range strings.SplitSeq(conditions, ",") {
+		if condition == "errors" {
+			policy.Errors = true
+			continue
+		}
+		duration, isSlow := strings.CutPrefix(condition, "slow:")
+		slow, err := time.ParseDuration(duration)
+		if !isSlow || err != nil || slow <= 0 {
+			return Policy{}, fmt.Errorf("parse otlp-keep: %q is neither errors nor slow:500ms", condition)
+		}
+		policy.Slow = slow
+	}
+	return policy, nil
 }
 
 // Tally is a number of traces and of their spans.
@@ -228,10 +255,9 @@ func SelectionBytes(body int) int { return body + spantable.MaxSpans(body)*raise
 // tracestate field, the tracestate, and longer lengths of the enclosing messages.
 const raisedBytes = 2 + tracestate.GrowthBytes + 6
 
-// Select decides which part of a request is forwarded: all of it if policy is nil, or if the
-// request could not be parsed. If marks is true, it adds to each resource with spans the attribute
-// that tells the receiver that the spans have been counted, except if the client had counted them
-// itself.
+// Select decides which spans of a request are forwarded. It selects the whole request if policy is nil, or if
+// the request could not be parsed. If marks is true, each forwarded resource gets the attribute
+// otlp.StatsComputed, so that the receiver does not count its spans again.
 func (s *Sample) Select(r *otlp.Request, policy *Policy, marks bool) (selection Selection) {
 	s.request, s.threshold, s.decisions = r, 0, s.decisions[:0]
 	selection.IsUnchanged = true
@@ -244,20 +270,34 @@ func (s *Sample) Select(r *otlp.Request, policy *Policy, marks bool) (selection 
 	}
 	if policy != nil {
 		s.threshold = tracestate.ThresholdOf(policy.Share)
-		selection.IsUnchanged = s.decide(policy)
-		selection.Sampled, selection.SampledOut = s.countKept()
+		s.findWantedTraces(policy)
+		selection.IsUnchanged = s.decideSpans()
+		selection.Sampled, selection.SampledOut = s.countDecisions()
 	}
-	s.resources = s.resources[:0]
-	for i := range r.Resources {
-		resource, result := &r.Resources[i], resourceResult{}
-		if marks && !resource.IsCounted && r.HasSpans(resource) {
-			result.markedSize, result.isMarked = markedSize(r.Bytes(resource.Message))
-		}
-		s.resources = append(s.resources, result)
-		selection.IsUnchanged = selection.IsUnchanged && !result.isMarked
+	if hasMarks := s.selectMarks(marks); hasMarks {
+		selection.IsUnchanged = false
 	}
 	if !selection.IsUnchanged {
-		selection.Size = s.measure()
+		selection.Size = s.computeSizes()
 	}
 	return selection
+}
+
+// selectMarks decides for each resource whether the attribute otlp.StatsComputed is added. It is not added
+// if marks is false, if the resource has no spans, or if the client has counted the spans itself. selectMarks
+// returns true if any resource gets the attribute.
+func (s *Sample) selectMarks(marks bool) (hasMarks bool) {
+	s.resources = s.resources[:0]
+	for i := range s.request.Resources {
+		resource := &s.request.Resources[i]
+		var result resourceResult
+		if marks && !resource.IsCounted && s.request.HasSpans(resource) {
+			result.markedSize, result.isMarked = markedSize(s.request.Bytes(resource.Message))
+		}
+		s.resources = append(s.resources, result)
+		if result.isMarked {
+			hasMarks = true
+		}
+	}
+	return hasMarks
 }

@@ -55,9 +55,12 @@ func appendFields(dst []byte, message reflect.Value) []byte {
 	var names []string
 	var values []reflect.Value
 	for field, value := range controlFields(message) {
-		if name, omitZero := fieldName(field); !omitZero || !value.IsZero() {
-			names, values = append(names, name), append(values, value)
+		name, omitZero := fieldName(field)
+		if omitZero && value.IsZero() {
+			continue
 		}
+		names = append(names, name)
+		values = append(values, value)
 	}
 	dst = appendMap(dst, len(names))
 	for i, name := range names {
@@ -227,8 +230,8 @@ func (r *controlReader) readInto(field reflect.Value) {
 	}
 }
 
-// value reads a value by calling read. It returns the zero value if the next value is nil, or if
-// read fails; then it sets the error of r, which names the expected kind of value.
+// value returns the result of read, or the zero value if the next value is nil. If read fails, value returns
+// the zero value and sets r.err to an error that states the expected kind of value.
 func value[V any](r *controlReader, read func() V, expected string) (v V) {
 	if r.IsNil() {
 		return v

@@ -121,7 +121,7 @@ func ReadKey(k *span.Key, raw []byte) error {
 	return r.key(k, raw)
 }
 
-// key decodes a whole key.
+// key decodes the encoded key raw into k. If it returns an error, k is empty.
 func (r *keyReader) key(k *span.Key, raw []byte) error {
 	*r = keyReader{Reader: msgpack.NewReader(raw), raw: raw}
 	r.count = r.Array()
@@ -318,8 +318,8 @@ func (w *DefineWalker) Err() error { return w.err }
 // Left returns the number of bytes that have not been read.
 func (w *DefineWalker) Left() int { return len(w.rest) }
 
-// Next returns the next definition: a number, and the encoded key that it stands for. The key
-// shares the memory of the message. ok is false at the end of the message, or after an error, which
+// Next returns the next definition: a number, and the encoded key that clients send the number for. The key
+// shares the memory of the message. Next returns false at the end of the message, or after an error, which
 // Err returns.
 func (w *DefineWalker) Next() (number uint32, key []byte, ok bool) {
 	if w.left == 0 {

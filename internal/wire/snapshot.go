@@ -124,20 +124,24 @@ func readSnapshot(r *msgpack.Reader, body []byte, s *Snapshot) (expected string)
 	if isNegative {
 		duration = 0 // the client's clock was set back during the span
 	}
-	if s.Duration = duration; r.Failed() {
+	s.Duration = duration
+	if r.Failed() {
 		return "an integer as the duration"
 	}
-	if s.End = r.Int(); r.Failed() {
+	s.End = r.Int()
+	if r.Failed() {
 		return "an integer that fits in 64 signed bits as the end"
 	}
-	if s.Flags = span.Flags(r.Uint(uint64(span.KnownFlags))); r.Failed() {
+	s.Flags = span.Flags(r.Uint(uint64(span.KnownFlags)))
+	if r.Failed() {
 		return "flags with no bits but 0 and 1"
 	}
 	s.Weight = 1
-	if count == 5 {
-		before := *r
-		if s.Weight = r.Number(); !ValidWeight(s.Weight) {
-			*r = before // fail at the weight, not after it
+	if hasWeight := count == 5; hasWeight {
+		readerAtWeight := *r
+		s.Weight = r.Number()
+		if !ValidWeight(s.Weight) {
+			*r = readerAtWeight // fail at the weight, not after it
 			r.Fail()
 		}
 	}
@@ -159,9 +163,9 @@ func WalkSpans(body []byte) (SpansWalker, error) {
 	return SpansWalker{body: rest, left: count, count: count}, err
 }
 
-// CountSpans returns the number of snapshots in a spans message according to its header. head is the start of the
-// body, and more the number of bytes that follow. If so many snapshots do not fit, CountSpans returns 0.
-func CountSpans(head []byte, more int) uint64 {
+// CountSpans returns the number of snapshots that the array header of a spans message states. head is the start of the
+// body, and following the number of bytes after head. CountSpans returns 0 if the body is too short for that number.
+func CountSpans(head []byte, following int) uint64 {
 	count := 0
 	switch {
 	case len(head) >= 1 && head[0]&0xf0 == msgpack.FixArray:
@@ -171,7 +175,8 @@ func CountSpans(head []byte, more int) uint64 {
 	case len(head) >= 5 && head[0] == msgpack.Array32:
 		count = int(binary.BigEndian.Uint32(head[1:]))
 	}
-	if count > (len(head)+more)/minSnapshotLen {
+	bodyLen := len(head) + following
+	if count > bodyLen/minSnapshotLen {
 		return 0
 	}
 	return uint64(count)

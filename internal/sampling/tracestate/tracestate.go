@@ -36,18 +36,20 @@ func Read(text []byte) (s State) {
 	return s
 }
 
-// readMembers parses the members of a tracestate. It returns false if the list violates W3C's
-// syntax or contains two OpenTelemetry entries. An invalid OpenTelemetry entry is ignored.
+// readMembers parses the comma-separated members of a tracestate, such as "ot=th:8,vendor=value". It returns
+// false if the list violates W3C's syntax, or contains two OpenTelemetry entries (key "ot"). An OpenTelemetry
+// entry with an invalid value is ignored.
 func (s *State) readMembers(text []byte) bool {
 	members, hasEntry := 0, false
-	for more := len(text) > 0; more; {
-		var member []byte
-		member, text, more = bytes.Cut(text, []byte{','})
-		if member = bytes.Trim(member, " \t"); len(member) == 0 {
+	for member := range bytes.SplitSeq(text, []byte{','}) {
+		member = bytes.Trim(member, " \t")
+		if len(member) == 0 {
 			continue
 		}
+		members++
 		key, value, isPair := bytes.Cut(member, []byte{'='})
-		if members++; !isPair || members > maxMembers || !isKey(key) || !isValue(value) {
+		isValid := isPair && isKey(key) && isValue(value)
+		if !isValid || members > maxMembers {
 			return false
 		}
 		if string(key) != "ot" {
@@ -56,36 +58,39 @@ func (s *State) readMembers(text []byte) bool {
 		if hasEntry {
 			return false
 		}
-		if hasEntry = true; !s.readEntry(value) {
+		hasEntry = true
+		if !s.readEntry(value) {
 			*s = State{}
 		}
 	}
 	return true
 }
 
-// readEntry parses OpenTelemetry's entry: pairs of key and value, separated by semicolons.
-func (s *State) readEntry(value []byte) bool {
-	s.entry = value
-	for more := true; more; {
-		var pair []byte
-		pair, value, more = bytes.Cut(value, []byte{';'})
-		key, val, isPair := bytes.Cut(pair, []byte{':'})
-		if !isPair || !isSubkey(key) || !isSubvalue(val) {
+// readEntry parses the value of OpenTelemetry's entry, such as "th:8;rv:0123456789abcd". It returns false if
+// the value is invalid; then some fields of s may be set nevertheless.
+func (s *State) readEntry(entry []byte) bool {
+	s.entry = entry
+	for pair := range bytes.SplitSeq(entry, []byte{';'}) {
+		key, value, isPair := bytes.Cut(pair, []byte{':'})
+		if !isPair || !isSubkey(key) || !isSubvalue(value) {
 			return false
 		}
 		switch string(key) {
 		case "th":
-			v, err := strconv.ParseUint(string(val), 16, 64)
-			if err != nil || len(val) > digits || s.HasThreshold {
+			number, err := strconv.ParseUint(string(value), 16, 64)
+			if err != nil || len(value) > digits || s.HasThreshold {
 				return false
 			}
-			s.Threshold, s.HasThreshold = v<<(4*(digits-len(val))), true
+			omittedBits := 4 * (digits - len(value)) // trailing zeros are omitted
+			s.Threshold = number << omittedBits
+			s.HasThreshold = true
 		case "rv":
-			v, err := strconv.ParseUint(string(val), 16, 64)
-			if err != nil || len(val) != digits || s.HasRandomness {
+			number, err := strconv.ParseUint(string(value), 16, 64)
+			if err != nil || len(value) != digits || s.HasRandomness {
 				return false
 			}
-			s.Randomness, s.HasRandomness = v, true
+			s.Randomness = number
+			s.HasRandomness = true
 		}
 	}
 	return true
@@ -108,51 +113,70 @@ func (s *State) HasAtLeast(threshold uint64) bool {
 // sampled.
 func (s *State) isInconsistent() bool { return s.HasRandomness && s.Randomness < s.Threshold }
 
-// Rate returns the sampling rate as the agent interprets it: from the threshold, regardless of the
-// randomness, or from p in OpenTelemetry's entry, which older samplers write and which means 2^-p.
+// Rate returns the sampling rate as the Datadog agent computes it. It is 1-threshold/2^56 if the tracestate
+// has a threshold. Otherwise it is 2^-p for a pair "p:1" of OpenTelemetry's entry, as written by older
+// samplers. ok is false if the tracestate has neither, or if p is invalid.
 func (s *State) Rate() (rate float64, ok bool) {
 	if s.HasThreshold {
 		return float64(Never-s.Threshold) / Never, true
 	}
-	for value, more := s.entry, s.entry != nil; more; {
-		var pair []byte
-		pair, value, more = bytes.Cut(value, []byte{';'})
-		if power, ok := bytes.CutPrefix(pair, []byte("p:")); ok {
-			p, err := strconv.ParseUint(string(power), 10, 64)
-			return math.Ldexp(1, -int(p)), err == nil && p < notKept
+	for pair := range bytes.SplitSeq(s.entry, []byte{';'}) {
+		exponent, isPower := bytes.CutPrefix(pair, []byte("p:"))
+		if !isPower {
+			continue
 		}
+		p, err := strconv.ParseUint(string(exponent), 10, 64)
+		if err != nil || p >= notSampled {
+			return 0, false
+		}
+		return math.Ldexp(1, -int(p)), true
 	}
 	return 0, false
 }
 
-// notKept is the value of p for a span that was not sampled.
-const notKept = 63
+// notSampled is the value of p for a span that was not sampled.
+const notSampled = 63
 
-// AppendWith appends the tracestate in text with another threshold. As W3C requires, the modified
-// entry is first, and entries that no longer fit are removed from the end.
+// AppendWith appends a tracestate with another threshold. text is the tracestate from which s was read. As
+// W3C requires, the modified entry is the first one, and members that do not fit are removed from the end.
 func (s *State) AppendWith(dst, text []byte, threshold uint64) []byte {
 	start := len(dst)
 	dst = append(dst, "ot="...)
-	for value, more := s.entry, s.entry != nil; more; {
-		var pair []byte
-		pair, value, more = bytes.Cut(value, []byte{';'})
-		isFull := len(dst)-start-len("ot=")+len(pair)+len(";th:")+digits > maxValue
-		if !isFull && !bytes.HasPrefix(pair, []byte("th:")) {
-			dst = append(append(dst, pair...), ';')
-		}
+	dst = s.appendOtherPairs(dst)
+	dst = append(dst, "th:"...)
+	dst = appendThreshold(dst, threshold)
+	if s.IsMalformed {
+		return dst
 	}
-	dst = appendThreshold(append(dst, "th:"...), threshold)
 	members := 1
-	for more := !s.IsMalformed; more; {
-		var member []byte
-		member, text, more = bytes.Cut(text, []byte{','})
-		if member = bytes.Trim(member, " \t"); len(member) == 0 || bytes.HasPrefix(member, []byte("ot=")) {
+	for member := range bytes.SplitSeq(text, []byte{','}) {
+		member = bytes.Trim(member, " \t")
+		if len(member) == 0 || bytes.HasPrefix(member, []byte("ot=")) {
 			continue
 		}
-		if members++; members > maxMembers || len(dst)-start+1+len(member) > maxBytes {
+		members++
+		size := len(dst) - start + len(",") + len(member)
+		if members > maxMembers || size > maxBytes {
 			break
 		}
-		dst = append(append(dst, ','), member...)
+		dst = append(dst, ',')
+		dst = append(dst, member...)
+	}
+	return dst
+}
+
+// appendOtherPairs appends the pairs of OpenTelemetry's entry other than the threshold, each followed by a
+// semicolon. It omits pairs that leave no space for a threshold.
+func (s *State) appendOtherPairs(dst []byte) []byte {
+	const maxPairBytes = maxValue - len("th:") - digits
+	start := len(dst)
+	for pair := range bytes.SplitSeq(s.entry, []byte{';'}) {
+		size := len(dst) - start + len(pair) + len(";")
+		if len(pair) == 0 || size > maxPairBytes || bytes.HasPrefix(pair, []byte("th:")) {
+			continue
+		}
+		dst = append(dst, pair...)
+		dst = append(dst, ';')
 	}
 	return dst
 }
@@ -164,14 +188,16 @@ const (
 	maxValue   = 256
 )
 
-// isKey reports whether a key is valid according to W3C: a name, or tenant@system.
+// isKey reports whether a tracestate key is valid according to W3C: a name like "vendor", or a tenant and a
+// system like "tenant@vendor".
 func isKey(key []byte) bool {
 	tenant, system, hasSystem := bytes.Cut(key, []byte{'@'})
 	if !hasSystem {
 		return isName(key, 256)
 	}
 	isTenant := len(tenant) > 0 && len(tenant) <= 241 && !isSpecial(tenant[0]) && areAll(tenant, isKeyChar)
-	return isTenant && isName(system, 14)
+	isSystem := isName(system, 14)
+	return isTenant && isSystem
 }
 
 // isName reports whether name is valid as a key, or as the system part of a key, with at most limit bytes.
@@ -204,10 +230,10 @@ func isSpecial(c byte) bool { return c == '_' || c == '-' || c == '*' || c == '/
 
 func isKeyChar(c byte) bool { return isLower(c) || isDigit(c) || isSpecial(c) }
 
-// areAll reports whether all bytes satisfy a condition.
-func areAll(text []byte, cond func(byte) bool) bool {
+// areAll reports whether all bytes of text satisfy a condition.
+func areAll(text []byte, condition func(byte) bool) bool {
 	for _, c := range text {
-		if !cond(c) {
+		if !condition(c) {
 			return false
 		}
 	}
@@ -220,10 +246,13 @@ type Memo struct {
 	state State
 }
 
-// Read parses a tracestate. The result is valid as long as text is.
+// Read parses a tracestate, unless it equals the one of the previous call. The result is valid until the next
+// call, and as long as text is not modified.
 func (m *Memo) Read(text []byte) *State {
-	if m.text == nil || !bytes.Equal(m.text, text) {
-		m.text, m.state = text, Read(text)
+	isCached := m.text != nil && bytes.Equal(m.text, text)
+	if !isCached {
+		m.text = text
+		m.state = Read(text)
 	}
 	return &m.state
 }
@@ -250,8 +279,8 @@ const precision = 4
 // ThresholdOf returns the threshold that samples the given share of all traces.
 func ThresholdOf(share float64) uint64 { return thresholdOf(share, precision) }
 
-// thresholdOf returns the threshold of a share, rounded to a number of significant hexadecimal
-// digits.
+// thresholdOf returns the threshold that samples the given share of all traces. It is rounded to precision
+// hexadecimal digits after its leading digits f, which a small share has.
 func thresholdOf(share float64, precision int) uint64 {
 	switch {
 	case share >= 1:
@@ -259,20 +288,25 @@ func thresholdOf(share float64, precision int) uint64 {
 	case share < 1.0/Never:
 		return Never
 	}
-	_, exponent := math.Frexp(share)
-	precision = min(precision-exponent/4, digits)
 	threshold := Never - uint64(math.Round(share*Never))
-	if cut := 4 * (digits - precision); cut > 0 {
-		threshold = (threshold + 1<<(cut-1)) >> cut << cut
+	_, exponent := math.Frexp(share)
+	leadingDigits := -exponent / 4
+	roundedDigits := digits - leadingDigits - precision
+	if roundedDigits <= 0 {
+		return threshold
 	}
-	return threshold
+	unit := uint64(1) << (4 * roundedDigits)
+	return (threshold + unit/2) / unit * unit
 }
 
-// appendThreshold appends a threshold, which is less than Never, without trailing zeros.
+// appendThreshold appends a threshold in hexadecimal, without trailing zeros. The threshold must be less than
+// Never.
 func appendThreshold(dst []byte, threshold uint64) []byte {
-	for rest := threshold << (64 - randomBits); ; {
-		dst = append(dst, "0123456789abcdef"[rest>>60])
-		if rest <<= 4; rest == 0 {
+	remaining := threshold << (64 - randomBits) // the highest four bits are the next digit
+	for {
+		dst = append(dst, "0123456789abcdef"[remaining>>60])
+		remaining <<= 4
+		if remaining == 0 {
 			return dst
 		}
 	}

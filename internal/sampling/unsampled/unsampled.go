@@ -21,18 +21,28 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 )
 
-// Cut removes the unsampled traces from the body that t was decoded from, in place. It returns the
-// remaining body, and the number of traces and spans removed.
-func Cut(t *spantable.Table, d *decode.Decoder) (rest []byte, traces, spans int) {
-	body, list := t.Body, d.TraceList()
+// Cut removes the traces that the tracer's sampling has rejected from a request body, in place. t is the
+// result of decoding the body with d. Cut returns the remaining body, and the numbers of removed traces and
+// of their spans.
+func Cut(t *spantable.Table, d *decode.Decoder) (remaining []byte, traces, spans int) {
+	list := d.TraceList()
+	hasList := list.End != 0
 	unsampled := func(g spantable.Group) bool { return isUnsampled(t, &g) }
-	if list.End == 0 || !slices.ContainsFunc(t.Groups, unsampled) {
-		return body, 0, 0
+	if !hasList || !slices.ContainsFunc(t.Groups, unsampled) {
+		return t.Body, 0, 0
 	}
-	if list.FieldCount > 0 {
+	if isV1 := list.FieldCount > 0; isV1 {
 		return cutV1(t, list, d.Strings())
 	}
-	length := list.First
+	return cutList(t, list)
+}
+
+// cutList removes the unsampled traces from a body in a format in which traces do not refer to each other. It
+// moves the remaining traces together, in place. It also removes traces without spans, because t.Groups does
+// not contain them.
+func cutList(t *spantable.Table, list decode.TraceList) (remaining []byte, traces, spans int) {
+	body := t.Body
+	length := list.First // of the remaining body so far
 	for i := range t.Groups {
 		g := &t.Groups[i]
 		if isUnsampled(t, g) {
@@ -42,7 +52,6 @@ func Cut(t *spantable.Table, d *decode.Decoder) (rest []byte, traces, spans int)
 		}
 		length += copy(body[length:], body[g.At:g.End])
 	}
-	// Empty chunks are not in t.Groups, so they have been removed as well.
 	setCount(body[list.Header:list.First], len(t.Groups)-traces)
 	length += copy(body[length:], body[list.End:])
 	return body[:length], traces, spans
@@ -52,31 +61,43 @@ func Cut(t *spantable.Table, d *decode.Decoder) (rest []byte, traces, spans int)
 // makes the decision then.
 const noPriority = math.MinInt8
 
-// isUnsampled reports whether a tracer's sampling has rejected a trace, and the trace contains no
-// error, no individually sampled span and no event.
-func isUnsampled(t *spantable.Table, g *spantable.Group) bool {
-	if !g.HasPriority || g.Priority > 0 || g.Priority == noPriority || g.First == g.Last {
+// isUnsampled reports whether a trace can be removed: the tracer's sampling has rejected it, and no span of
+// it has to reach the agent for another reason.
+func isUnsampled(t *spantable.Table, trace *spantable.Group) bool {
+	hasPriority := trace.HasPriority && trace.Priority != noPriority
+	isRejected := hasPriority && trace.Priority <= 0
+	spans := t.SpansOf(trace)
+	if !isRejected || len(spans) == 0 {
 		return false
 	}
-	for i := range t.SpansOf(g) {
-		s := &t.SpansOf(g)[i]
-		if s.Status == spantable.StatusError {
+	for i := range spans {
+		if mustForward(t, &spans[i]) {
 			return false
-		}
-		for _, tag := range t.TagsOf(s) {
-			if tag.Label == decode.LabelSpanSampling || tag.Label == decode.LabelEventRate {
-				return false
-			}
 		}
 	}
 	return true
 }
 
-// setCount replaces the count in the header of an array by a smaller one.
+// mustForward reports whether the agent keeps a span although its trace was rejected by sampling: the span
+// has an error, was sampled individually, or is an event.
+func mustForward(t *spantable.Table, s *spantable.Span) bool {
+	if s.Status == spantable.StatusError {
+		return true
+	}
+	for _, tag := range t.TagsOf(s) {
+		if tag.Label == decode.LabelSpanSampling || tag.Label == decode.LabelEventRate {
+			return true
+		}
+	}
+	return false
+}
+
+// setCount writes the number of elements to the header of a msgpack array. The header keeps its length of 1,
+// 3 or 5 bytes, so count must not be larger than the previous number.
 func setCount(header []byte, count int) {
 	switch len(header) {
 	case 1:
-		header[0] = 0x90 | byte(count)
+		header[0] = msgpack.FixArray | byte(count)
 	case 3:
 		binary.BigEndian.PutUint16(header[1:], uint16(count))
 	default:
@@ -93,77 +114,100 @@ func setCount(header []byte, count int) {
 // maxAhead limits the bytes of strings moved to the start. A request normally has much fewer.
 const maxAhead = 128 << 10
 
-// cutV1 is Cut for a v1 body. It removes nothing if the body would become longer.
-func cutV1(t *spantable.Table, list decode.TraceList, texts []spantable.Text) (rest []byte, traces, spans int) {
-	body := t.Body
-	saved := 0                           // bytes of removed traces
-	numbered := 0                        // how many strings must keep their numbers
-	remainsAfter := list.End < len(body) // anything after the current trace remains
+// cutV1 removes the unsampled traces from a v1 body, in place. It removes nothing if the strings that must be
+// moved to the start are longer than the removed traces, or longer than maxAhead.
+func cutV1(t *spantable.Table, list decode.TraceList, texts []spantable.Text) (remaining []byte, traces, spans int) {
+	removed := countRemovedV1(t, list)
+	start := t.Body[:list.FieldsStart]
+	if removed.strings > 0 {
+		const emptyString = 1 // has number 0 in every body, so it is not listed
+		start = encodeStart(t, list.FieldCount, texts[emptyString:removed.strings])
+	}
+	isTooLong := start == nil
+	isLonger := len(start) >= list.FieldsStart+removed.bytes
+	if isTooLong || isLonger {
+		return t.Body, 0, 0
+	}
+	return writeV1(t, list, start, len(t.Groups)-removed.traces), removed.traces, removed.spans
+}
+
+// removedV1 describes the unsampled traces of a v1 body.
+type removedV1 struct {
+	traces, spans int
+	bytes         int // encoded length of the traces
+	strings       int // number of strings up to the end of the last trace that is not at the end of the body
+}
+
+// countRemovedV1 adds up the unsampled traces of a v1 body.
+func countRemovedV1(t *spantable.Table, list decode.TraceList) (removed removedV1) {
+	hasSuccessor := list.End < len(t.Body) // bytes after the current trace remain in the body
 	for i := len(t.Groups) - 1; i >= 0; i-- {
 		g := &t.Groups[i]
 		if !isUnsampled(t, g) {
-			remainsAfter = true
+			hasSuccessor = true
 			continue
 		}
-		traces++
-		spans += len(t.SpansOf(g))
-		saved += int(g.End - g.At)
-		if remainsAfter {
-			numbered = max(numbered, int(g.Strings)) // number of strings up to the end of the trace
+		removed.traces++
+		removed.spans += len(t.SpansOf(g))
+		removed.bytes += int(g.End - g.At)
+		if hasSuccessor {
+			removed.strings = max(removed.strings, int(g.Strings)) // strings up to the end of this trace
 		}
 	}
-	ahead := body[:list.FieldsStart]
-	if numbered > 0 {
-		ahead = stringsAhead(t, list.FieldCount, texts[1:numbered])
-	}
-	if ahead == nil || len(ahead) >= list.FieldsStart+saved {
-		return body, 0, 0
-	}
-	// Write the new body backwards at the end of the old one, from its last part to the strings.
-	start := len(body)
+	return removed
+}
+
+// writeV1 writes a v1 body that begins with start and contains only the sampled traces, whose number is
+// traceCount. It writes from the last part to the first, at the end of the old body, so that no part
+// overwrites one that is still to be copied.
+func writeV1(t *spantable.Table, list decode.TraceList, start []byte, traceCount int) []byte {
+	body := t.Body
+	setCount(body[list.Header:list.First], traceCount)
+	at := len(body)
 	prepend := func(part []byte) {
-		start -= len(part)
-		copy(body[start:], part)
+		at -= len(part)
+		copy(body[at:], part)
 	}
 	prepend(body[list.End:])
 	for i := len(t.Groups) - 1; i >= 0; i-- {
-		if g := &t.Groups[i]; !isUnsampled(t, g) {
+		g := &t.Groups[i]
+		if !isUnsampled(t, g) {
 			prepend(body[g.At:g.End])
 		}
 	}
-	setCount(body[list.Header:list.First], len(t.Groups)-traces)
 	prepend(body[list.FieldsStart:list.First])
-	prepend(ahead)
-	return body[start:], traces, spans
+	prepend(start)
+	return body[at:]
 }
 
-// stringsAhead returns the start of a body with the given number of fields and a list of strings,
-// except for the empty string, which has number 0 in every body. It returns nil if the strings are
-// too long.
-func stringsAhead(t *spantable.Table, fields int, texts []spantable.Text) []byte {
-	const header = 5 // bytes of the header of a map, a list or a long string
-	size := 3 * header
-	for _, s := range texts {
-		size += header + int(s.Len)
+// encodeStart returns the start of a v1 body: the header of its map, for a list of strings and the given
+// number of other fields, and the list of strings. It returns nil if the strings are longer than maxAhead.
+func encodeStart(t *spantable.Table, otherFields int, texts []spantable.Text) []byte {
+	const maxHeader = 5 // bytes of the longest header of a map, a list or a string
+	maxBytes := 3 * maxHeader
+	for _, text := range texts {
+		maxBytes += maxHeader + int(text.Len)
 	}
-	if size > maxAhead {
+	if maxBytes > maxAhead {
 		return nil
 	}
-	dst := append32(t.Derived[:0], msgpack.Map32, fields+1)     // the body
-	dst = append32(append(dst, 1), msgpack.Array32, len(texts)) // field 1, the list of strings
-	for _, s := range texts {
-		if s.Len < 32 {
-			dst = append(dst, msgpack.FixStr|byte(s.Len))
+	const stringsField = 1
+	start := append32(t.Derived[:0], msgpack.Map32, otherFields+1)
+	start = append(start, stringsField)
+	start = append32(start, msgpack.Array32, len(texts))
+	for _, text := range texts {
+		if text.Len < 32 {
+			start = append(start, msgpack.FixStr|byte(text.Len))
 		} else {
-			dst = append32(dst, msgpack.Str32, int(s.Len))
+			start = append32(start, msgpack.Str32, int(text.Len))
 		}
-		dst = append(dst, t.Bytes(s)...)
+		start = append(start, t.Bytes(text)...)
 	}
-	t.Derived = dst
-	return dst
+	t.Derived = start
+	return start
 }
 
-// append32 appends a msgpack header with a 32-bit length.
+// append32 appends a msgpack header: its lead byte and a 32-bit length.
 func append32(dst []byte, lead byte, length int) []byte {
 	return binary.BigEndian.AppendUint32(append(dst, lead), uint32(length))
 }
