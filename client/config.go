@@ -79,7 +79,7 @@ func (c Config) complete() (Config, error) {
 func (c *Config) check() error {
 	switch {
 	case len(c.Socket) > maxSocketPath:
-		return fmt.Errorf("Socket has %d bytes; choose a path of at most %d",
+		return fmt.Errorf("the path in Socket has %d bytes; choose a path of at most %d",
 			len(c.Socket), maxSocketPath)
 	case !isPoolSize(c.BufferBytes):
 		return fmt.Errorf("BufferBytes is %d; choose %d to %d, or 0 for the default of %d",
