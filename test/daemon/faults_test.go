@@ -149,7 +149,8 @@ func (p *pair) tryReport(service string, resources int) error {
 			return fmt.Errorf("not published: %+v", c.Stats())
 		}
 	}
-	ctx, cancel := context.WithTimeout(p.t.Context(), time.Minute)
+	// Longer than Flush.Timeout: on a busy machine, the proxy can close a connection that it has not accepted yet.
+	ctx, cancel := context.WithTimeout(p.t.Context(), 3*time.Minute)
 	defer cancel()
 	return c.Flush(ctx)
 }
