@@ -63,7 +63,7 @@ func (c *keyCache) add(fingerprint []byte, key *client.EncodedKey) {
 	s.add(fingerprint, key)
 }
 
-// add stores a key in the recent generation. If there is no room, that generation becomes the previous one.
+// add stores a key in the recent generation. A full generation becomes the previous one.
 func (s *cacheShard) add(fingerprint []byte, key *client.EncodedKey) {
 	size := len(fingerprint) + entryBytes
 	if s.recent == nil || s.bytes+size > maxShardBytes {

@@ -87,7 +87,7 @@ func TestKeyNumber_Maximum(t *testing.T) {
 	if _, err := c.Write(define(most, key("r"))); err != nil {
 		t.Fatal(err)
 	}
-	if reason := c.farewell(); reason != FaultBadMessage.String() {
+	if reason := c.byeReason(); reason != FaultBadMessage.String() {
 		t.Errorf("closed with %q", reason)
 	}
 }

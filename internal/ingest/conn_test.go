@@ -121,7 +121,7 @@ func TestConn_Faults(t *testing.T) {
 			if test.leave {
 				want = ""
 			}
-			if got := c.farewell(); got != want {
+			if got := c.byeReason(); got != want {
 				t.Errorf("closed with %q, want %q", got, want)
 			}
 			healthy.send(spans(3, key("after")))
@@ -162,7 +162,7 @@ func TestConnection_SlowFrameIsCutOff(t *testing.T) {
 	h := start(t, func(c *configs, _ *aggregate.Config) { c.ReadTimeout = 30 * time.Millisecond })
 	silent, slow := h.connect("silent"), h.connect("slow")
 	slow.send(spans(1, key("r"))[:9])
-	if reason := slow.farewell(); reason != "too_slow" {
+	if reason := slow.byeReason(); reason != "too_slow" {
 		t.Errorf("a frame that never ends was closed with %q", reason)
 	}
 	time.Sleep(100 * time.Millisecond)
@@ -179,7 +179,7 @@ func TestConnection_OverLimit(t *testing.T) {
 	h.run(h.strangers)
 	first := h.connect("1")
 	h.connect("2")
-	if reason := h.dial().farewell(); reason != "too_many_connections" {
+	if reason := h.dial().byeReason(); reason != "too_many_connections" {
 		t.Errorf("the third was closed with %q", reason)
 	}
 	first.settle()
@@ -424,7 +424,7 @@ func TestPanic_EndsOneConnection(t *testing.T) {
 	})
 	healthy, c := h.connect("healthy"), h.dial()
 	c.send(hello("broken"))
-	if reason := c.farewell(); reason != "bug" {
+	if reason := c.byeReason(); reason != "bug" {
 		t.Errorf("closed with %q", reason)
 	}
 	healthy.send(spans(2, key("r")))

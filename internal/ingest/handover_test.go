@@ -137,7 +137,7 @@ func TestAccounting_SpansAfterInvalidMessage(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			if got := c.farewell(); got != test.reason.String() {
+			if got := c.byeReason(); got != test.reason.String() {
 				t.Errorf("closed with %q", got)
 			}
 			h.stop()

@@ -230,9 +230,9 @@ func (c *tracer) read() (wire.Type, []byte) {
 	return kind, body
 }
 
-// farewell reads to the end of the stream and returns the reason of the bye, or "" if there is
+// byeReason reads to the end of the stream and returns the reason of the bye, or "" if there is
 // none.
-func (c *tracer) farewell() string {
+func (c *tracer) byeReason() string {
 	c.t.Helper()
 	reason := ""
 	for {

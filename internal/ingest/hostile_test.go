@@ -33,19 +33,19 @@ func TestHostile(t *testing.T) {
 				c := h.connect("liar")
 				c.send([]byte{length, 0xff, 0xff, 0xff})
 				c.CloseWrite()
-				c.farewell()
+				c.byeReason()
 			}
 			c := h.connect("short")
 			frame := spans(5, key("r"))
 			frame[3] -= 10 // length shorter than the content
 			c.send(frame)
-			c.farewell()
+			c.byeReason()
 		}},
 		{"keys of no bytes", func(h *harness) {
 			for n := range 20 {
 				c := h.connect("empty")
 				c.send(spans(1+n, nil))
-				if reason := c.farewell(); reason != FaultBadMessage.String() {
+				if reason := c.byeReason(); reason != FaultBadMessage.String() {
 					h.t.Errorf("keys of no bytes are closed with %q", reason)
 				}
 			}
@@ -58,7 +58,7 @@ func TestHostile(t *testing.T) {
 				}
 				c := h.connect("bomber")
 				c.send(raw(append(bomb, 0xc0)...))
-				c.farewell()
+				c.byeReason()
 			}
 			deep := []byte{0x93}
 			for range 30_000 {
@@ -66,13 +66,13 @@ func TestHostile(t *testing.T) {
 			}
 			c := h.connect("bomber")
 			c.send(spans(1, deep))
-			c.farewell()
+			c.byeReason()
 		}},
 		{"arrays of four billion", func(h *harness) {
 			for _, kind := range []byte{4, 5} {
 				c := h.connect("claimer")
 				c.send(raw(0x92, kind, 0xdd, 0xff, 0xff, 0xff, 0xff, 0x94))
-				c.farewell()
+				c.byeReason()
 			}
 			for _, claim := range [][]byte{
 				{0xdd, 0xff, 0xff, 0xff, 0xff},       // a key of four billion labels
@@ -82,12 +82,12 @@ func TestHostile(t *testing.T) {
 			} {
 				c := h.connect("claimer")
 				c.send(spans(1, claim))
-				c.farewell()
+				c.byeReason()
 			}
 			for _, kind := range []byte{1, 6, 7, 8} {
 				c := h.connect("claimer")
 				c.send(raw(0x92, kind, 0xdf, 0xff, 0xff, 0xff, 0xff, 0xa0))
-				c.farewell()
+				c.byeReason()
 			}
 		}},
 		{"a byte at a time", func(h *harness) {

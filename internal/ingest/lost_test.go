@@ -13,7 +13,7 @@ func TestLost_ImplausibleNumbers(t *testing.T) {
 	mad := h.connect("mad")
 	mad.send(wire.AppendLost(nil, wire.Lost{"closed": wire.MaxLostSpans + 1}))
 	mad.CloseWrite()
-	if reason := mad.farewell(); reason != FaultBadMessage.String() {
+	if reason := mad.byeReason(); reason != FaultBadMessage.String() {
 		t.Errorf("a loss beyond all reason was answered with %q", reason)
 	}
 	c := h.connect("shop")

@@ -39,7 +39,7 @@ func shareKeyMemory(t *testing.T, tracers int) {
 			wire.EndDefine(defined, 0, perRound)
 			for _, frame := range [][]byte{defined, numbered(batch...)} {
 				if _, err := c.Write(frame); err != nil {
-					t.Fatalf("tracer %d of %d was ended in round %d as %s", i, tracers, round, c.farewell())
+					t.Fatalf("tracer %d of %d was ended in round %d as %s", i, tracers, round, c.byeReason())
 				}
 			}
 			sent += uint64(len(batch))

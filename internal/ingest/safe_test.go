@@ -34,7 +34,7 @@ func TestAllowedUsers(t *testing.T) {
 			h.connect("shop").settle()
 			continue
 		}
-		if reason := h.dial().farewell(); reason != test.reason {
+		if reason := h.dial().byeReason(); reason != test.reason {
 			t.Errorf("allowed %v: closed with %q", test.allow, reason)
 		}
 		if stats := h.Stats(); stats.Faults["not_allowed"] != 1 || stats.Received != 0 {

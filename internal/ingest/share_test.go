@@ -91,14 +91,14 @@ func TestConnection_HalfPerProcess(t *testing.T) {
 	for range 4 {
 		greedy = append(greedy, h.connect("greedy"))
 	}
-	if reason := h.dial().farewell(); reason != FaultTooManyConnections.String() {
+	if reason := h.dial().byeReason(); reason != FaultTooManyConnections.String() {
 		t.Errorf("one more of the same process is closed with %q", reason)
 	}
 	process.Store(0)
 	for range 4 {
 		h.connect("unknown") // fails the test unless welcomed
 	}
-	if reason := h.dial().farewell(); reason != FaultTooManyConnections.String() {
+	if reason := h.dial().byeReason(); reason != FaultTooManyConnections.String() {
 		t.Errorf("one more than there may be is closed with %q", reason)
 	}
 	process.Store(1)
