@@ -22,17 +22,17 @@ import (
 // memory.
 type admitter struct {
 	*tables
-	id            OriginID
-	origin        *origin
-	words         []uint32       // encoded key, see wordOrigin
-	anyBlocked    [lists]bool    // by list of tags, whether it contains a collapsed tag
-	pending       []pendingLabel // labels of the key that are new in this interval
-	rawIdentities []uint64       // identities of the key's labels as the client sent them
-	rejected      []uint64       // identities of the key and its labels, as far as they got no row
-	admission     Admission      // result so far
-	scratch       []byte         // texts built for the key; overwritten by the next one
-	tagKeys       []*tagKey      // memory for pending tag keys, reused by the next key
-	newTagKeys    int            // number of tagKeys in use
+	id             OriginID
+	origin         *origin
+	words          []uint32       // encoded key, see wordOrigin
+	anyBlocked     [lists]bool    // by list of tags, whether it contains a collapsed tag
+	pending        []pendingLabel // labels of the key that are new in this interval
+	sentIdentities []uint64       // identities of the key's labels as the client sent them
+	rejected       []uint64       // identities of the key and its labels, as far as they got no row
+	admission      Admission      // result so far
+	scratch        []byte         // texts built for the key; overwritten by the next one
+	tagKeys        []*tagKey      // memory for pending tag keys, reused by the next key
+	newTagKeys     int            // number of tagKeys in use
 }
 
 // pendingLabel is a label of the current key that is new in this interval. If the key is admitted,
@@ -46,44 +46,52 @@ type pendingLabel struct {
 // takesRow reports whether the label takes a row of a budget.
 func (p *pendingLabel) takesRow() bool { return p.budget != nil }
 
-// admit returns the admission of a key to its own row. A key without a row gets one if the budgets
-// permit it. Otherwise the key is counted in the overflow row of its origin.
+// admit returns the ID of the row that counts a key. A key that is new in this interval gets a row of
+// its own if the budgets allow one more. Otherwise its spans are counted in the overflow row of its
+// origin, without labels.
 func (a *admitter) admit(id OriginID, key *span.Key) Admission {
-	a.begin(id)
+	a.reset(id)
 	a.resolveLabels(key)
 	identity := a.rowIdentity()
-	if row, ok := a.rows.find(a.words, identity); ok { // then all labels of the key have IDs, and none is pending
+	if row, isKnown := a.rows.find(a.words, identity); isKnown {
 		a.rows.list[row].recurred = true
-		return a.admitted(row)
+		return a.countInRow(row)
 	}
 	class := a.classOf(identity)
-	source, ok := a.rowBudget.find(a.origin, class)
-	if !ok {
+	source, hasFreeRow := a.rowBudget.find(a.origin, class)
+	if !hasFreeRow {
 		return a.countInOverflowRow(identity)
 	}
-	labelBytes := a.commit()
+	labelBytes := a.addPendingLabels()
 	a.rowBudget.take(a.origin, source, labelBytes+rowBytes(a.words))
 	history := a.newHistory(class)
 	if source.fromReserve {
 		history.nextClass = classStable // the row is kept, so an origin can grow up to its fair share
 	}
-	return a.admitted(a.rows.add(a.words, identity, history, KeyEntry{id, a.labels.keyOf(a.words)}))
+	row := a.rows.add(a.words, identity, history, KeyEntry{id, a.labels.keyOf(a.words)})
+	return a.countInRow(row)
 }
 
-// begin resets the admitter for a key of the given origin.
-func (a *admitter) begin(id OriginID) {
-	a.id, a.origin = id, &a.origins.list[id]
-	a.words, a.pending, a.rejected, a.scratch = a.words[:0], a.pending[:0], a.rejected[:0], a.scratch[:0]
-	a.rawIdentities, a.newTagKeys, a.anyBlocked, a.admission = a.rawIdentities[:0], 0, [lists]bool{}, Admission{}
+// reset prepares the admitter for a key of the given origin.
+func (a *admitter) reset(id OriginID) {
+	a.id = id
+	a.origin = &a.origins.list[id]
+	a.words = a.words[:0]
+	a.anyBlocked = [lists]bool{}
+	a.pending = a.pending[:0]
+	a.sentIdentities = a.sentIdentities[:0]
+	a.rejected = a.rejected[:0]
+	a.admission = Admission{}
+	a.scratch = a.scratch[:0]
+	a.newTagKeys = 0
 }
 
-// admitted returns the admission of a key that has a row. It adds the labels that got no row to the
-// filter.
-func (a *admitter) admitted(id KeyID) Admission {
-	a.admission.ID, a.admission.Hash = id, partitionOf(a.rows.list[id].identity)
-	if !a.admission.IsUnchanged() {
-		a.rejected = append(a.rejected, a.rawIdentity())
-	}
+// countInRow returns the admission of the current key to the given row. The filter remembers each
+// label whose value was replaced, so that the value can get a row in the next interval.
+func (a *admitter) countInRow(row KeyID) Admission {
+	a.admission.ID = row
+	a.admission.Hash = partitionHash(a.rows.list[row].identity)
+	a.rejectKeyAsSent()
 	a.admission.AllRecur = a.filter.add(a.rejected)
 	for _, l := range maskedLabels {
 		if a.admission.Masked.Has(l) {
@@ -93,54 +101,51 @@ func (a *admitter) admitted(id KeyID) Admission {
 	return a.admission
 }
 
-// partitionOf returns the hash that decides the partition of a row. Like the row's identity, it is
-// the same in every interval.
-func partitionOf(identity uint64) uint32 { return uint32(identity>>32 ^ identity) }
+// rejectKeyAsSent adds the key with the labels that the client sent to a.rejected, unless the key
+// still has all of them.
+func (a *admitter) rejectKeyAsSent() {
+	if !a.admission.IsUnchanged() {
+		a.rejected = append(a.rejected, a.identityAsSent())
+	}
+}
 
-// countInOverflowRow returns the admission of a key that gets no row: its spans are counted in the overflow row of
-// its origin, without labels. It adds the key, and each of its labels that has no row of its budget, to the filter
-// of values without a row. It counts each label that is new in this interval as lost.
+// partitionHash returns the hash that decides the partition of a row. Like the row's identity, it is
+// the same in every interval.
+func partitionHash(identity uint64) uint32 { return uint32(identity>>32 ^ identity) }
+
+// countInOverflowRow returns the admission of a key that gets no row: its spans are counted in the
+// overflow row of its origin. The labels that are new in this interval are counted as lost. The filter
+// remembers the key and all its labels without a row, so that they can get rows in the next interval.
 func (a *admitter) countInOverflowRow(identity uint64) Admission {
 	a.rejected = append(a.rejected, identity)
-	if !a.admission.IsUnchanged() {
-		a.rejected = append(a.rejected, a.rawIdentity())
-	}
+	a.rejectKeyAsSent()
 	for i := range a.pending {
-		if p := &a.pending[i]; p.takesRow() {
-			a.rejected = append(a.rejected, p.identity)
-			*a.lostCounter(&p.label)++
+		newLabel := &a.pending[i]
+		if newLabel.takesRow() {
+			a.rejected = append(a.rejected, newLabel.identity)
+			*a.lostCounter(&newLabel.label)++
 		}
 	}
-	admission := a.unlabelled(a.id)
+	admission := a.overflowRow(a.id)
 	admission.AllRecur = a.filter.add(a.rejected)
 	return admission
 }
 
-// lostCounter returns the counter of keys that have lost the given label.
+// lostCounter returns the counter of keys that lost a label of the same kind. Tags have a counter per
+// tag key.
 func (a *admitter) lostCounter(l *label) *uint64 {
 	if l.isTag() {
-		return &a.tagsOf(l.tagKey).lost
+		return &a.tagKeyOf(l.tagKey).lost
 	}
 	return &a.lost[l.scope.kind]
 }
 
-// resolveLabels encodes a key and resolves each of its labels.
+// resolveLabels encodes a key as a list of numbers, in a.words. Each label is encoded as an ID, and
+// each list of tags as its length and the IDs of its tags.
 func (a *admitter) resolveLabels(k *span.Key) {
-	status := absentID
-	if k.HTTPStatus != 0 { // resolved like a text: clients can send any number, so it needs a budget
-		from := len(a.scratch)
-		a.scratch = strconv.AppendUint(a.scratch, uint64(k.HTTPStatus), 10)
-		status = a.resolveText(span.LabelHTTPStatus, stringOf(a.scratch[from:]))
-	} else {
-		a.rawIdentities = append(a.rawIdentities, uint64(absentID))
-	}
-	a.words = append(a.words, uint32(a.id), status, uint32(k.Facts()))
+	a.words = append(a.words, uint32(a.id), a.resolveStatus(k.HTTPStatus), uint32(k.Facts()))
 	for l := range span.FirstList {
-		if text := *k.Text(l); text != "" {
-			a.words = append(a.words, a.resolveText(l, text))
-		} else {
-			a.words, a.rawIdentities = append(a.words, absentID), append(a.rawIdentities, uint64(absentID))
-		}
+		a.words = append(a.words, a.resolveText(l, *k.Text(l)))
 	}
 	for list := span.FirstList; list < span.EndOfLists; list++ {
 		tags := *k.Tags(list)
@@ -152,78 +157,111 @@ func (a *admitter) resolveLabels(k *span.Key) {
 	a.words = orderTags(a.words, &a.anyBlocked)
 }
 
-// resolveText returns the ID of the text of a label. Depending on the configuration, it replaces
-// the text by its mask always, or only if the text gets no row. A text that is lost becomes
-// blockedID. A lost HTTP status becomes absentID, because no number means blocked.
-func (a *admitter) resolveText(l span.Label, text string) labelID {
-	if text == span.Blocked { // collapsed by the client, which has budgets as well
-		a.rawIdentities = append(a.rawIdentities, uint64(blockedID))
-		return blockedID
+// resolveStatus returns the ID of an HTTP status. Clients can send any number, so a status has a
+// budget like a text. A status that gets no row becomes absentID, because no number means blocked.
+func (a *admitter) resolveStatus(status uint32) labelID {
+	if status == 0 {
+		return a.resolveText(span.LabelHTTPStatus, "")
 	}
-	unmasked, masking := a.newLabel(int32(l), text), a.config.Masking
-	a.rawIdentities = append(a.rawIdentities, unmasked.identity)
-	preferred := unmasked
-	if masking == MaskAlways && isMaskable(l) {
-		if mask, ok := a.mask(l, text); ok {
-			a.rejected = append(a.rejected, unmasked.identity)
-			a.admission.Masked |= setOf(l)
-			preferred = a.newLabel(int32(l), mask)
-		}
-	}
-	budget := &a.origin.budgets[l]
-	if id, ok := a.idOf(budget, preferred); ok {
-		return id
-	}
-	if masking == MaskOverBudget && isMaskable(l) {
-		if mask, ok := a.mask(l, text); ok {
-			masked := a.newLabel(int32(l), mask)
-			masked.isMask = true
-			if id, ok := a.idOf(budget, masked); ok {
-				a.admission.Masked |= setOf(l)
-				return id
-			}
-		}
-	}
-	a.countLost(l, &a.lost[l])
-	if l == span.LabelHTTPStatus {
+	from := len(a.scratch)
+	a.scratch = strconv.AppendUint(a.scratch, uint64(status), 10)
+	id := a.resolveText(span.LabelHTTPStatus, stringOf(a.scratch[from:]))
+	if id == blockedID {
 		return absentID
 	}
-	return blockedID
+	return id
+}
+
+// resolveText returns the ID of the text of a label, or of the mask that replaces it. It returns
+// absentID if the text is empty, and blockedID if the budget of the label is used up.
+func (a *admitter) resolveText(l span.Label, text string) labelID {
+	switch text {
+	case "":
+		a.sentIdentities = append(a.sentIdentities, uint64(absentID))
+		return absentID
+	case span.Blocked: // collapsed by the client, which has budgets as well
+		a.sentIdentities = append(a.sentIdentities, uint64(blockedID))
+		return blockedID
+	}
+	sent := a.newLabel(int32(l), text)
+	a.sentIdentities = append(a.sentIdentities, sent.identity)
+	id, ok := a.idOfTextOrMask(l, sent)
+	if !ok {
+		a.countLost(l, &a.lost[l])
+		return blockedID
+	}
+	return id
+}
+
+// idOfTextOrMask returns the ID of a label as the client sent it, or that of its mask: the text with
+// its variable parts replaced, such as "GET /users/{id}". Config.Masking decides when the mask
+// replaces the text. It returns false if the budget of the label is used up.
+func (a *admitter) idOfTextOrMask(l span.Label, sent label) (id labelID, ok bool) {
+	budget := &a.origin.budgets[l]
+	if a.config.Masking == MaskAlways {
+		masked, hasMask := a.maskOf(l, sent.text)
+		if !hasMask {
+			return a.idOf(budget, sent)
+		}
+		a.rejected = append(a.rejected, sent.identity)
+		a.admission.Masked |= setOf(l)
+		return a.idOf(budget, masked)
+	}
+	id, ok = a.idOf(budget, sent)
+	if ok || a.config.Masking == MaskNever {
+		return id, ok
+	}
+	masked, hasMask := a.maskOf(l, sent.text)
+	if !hasMask {
+		return absentID, false
+	}
+	masked.isMask = true
+	id, ok = a.idOf(budget, masked)
+	if ok {
+		a.admission.Masked |= setOf(l)
+	}
+	return id, ok
 }
 
 // maxMaskBytes is the maximum length of a mask that is longer than its text.
 const maxMaskBytes = 100
 
-// mask returns the mask of a text. It reports false if the text has no mask, or if the mask is too
-// long for the label or for a status page: a mask can be longer than its text.
-func (a *admitter) mask(l span.Label, text string) (name string, ok bool) {
+// maskOf returns a label whose text is the mask of the given text. It returns false if labels of this
+// kind are never masked, if the text has no variable part, or if the mask is too long.
+func (a *admitter) maskOf(l span.Label, text string) (masked label, ok bool) {
+	if !isMaskable(l) {
+		return label{}, false
+	}
 	from := len(a.scratch)
 	a.scratch, ok = mask.Append(a.scratch, text)
-	name = stringOf(a.scratch[from:])
-	return name, ok && len(name) <= min(l.MaxBytes(), max(len(text), maxMaskBytes))
+	name := stringOf(a.scratch[from:])
+	maxBytes := min(l.MaxBytes(), max(len(text), maxMaskBytes))
+	if !ok || len(name) > maxBytes {
+		return label{}, false
+	}
+	return a.newLabel(int32(l), name), true
 }
 
-// newLabel returns a label of the current origin, without an ID.
+// newLabel returns a label of the current origin. The label has no ID yet.
 func (a *admitter) newLabel(kind int32, text string) label {
 	name := labelName{scope{a.id, kind}, text}
 	return label{labelName: name, identity: a.origin.identityOf(name)}
 }
 
-// idOf returns the ID of a label, given the budget of its values. A label that is new in this
-// interval becomes pending if the budget has a free row, and its ID is the pending one. Otherwise
-// idOf adds the label to a.rejected and reports false.
+// idOf returns the ID of a label. A label that is new in this interval needs a free row of the given
+// budget, and is appended to a.pending. If no row is free, idOf appends the identity of the label to
+// a.rejected and returns false.
 func (a *admitter) idOf(budget *budget, l label) (id labelID, ok bool) {
-	if id, ok = a.findAndMark(&l); ok {
-		isMask := id < pendingID && a.labels.list[id].isMask
-		if isMask && !l.isMask { // a client sends as a name the text that was only a mask before
-			a.labels.list[id].isMask = false
-			budget.masks--
+	id, isKnown := a.findAndMarkRecurring(&l)
+	if isKnown {
+		if !l.isMask {
+			a.markAsName(budget, id)
 		}
 		return id, true
 	}
 	class := a.classOf(l.identity)
-	share, ok := budget.find(class, l.isMask, a.pendingIn)
-	if !ok {
+	share, hasFreeRow := budget.find(class, l.isMask, a.pendingIn)
+	if !hasFreeRow {
 		a.rejected = append(a.rejected, l.identity)
 		return absentID, false
 	}
@@ -232,24 +270,37 @@ func (a *admitter) idOf(budget *budget, l label) (id labelID, ok bool) {
 	return a.lastPendingID(), true
 }
 
+// markAsName records that a client sent the text of a label itself. If the text was only the mask of
+// other texts before, its row no longer counts as one of a mask.
+func (a *admitter) markAsName(budget *budget, id labelID) {
+	isPending := id >= pendingID
+	if isPending || !a.labels.list[id].isMask {
+		return
+	}
+	a.labels.list[id].isMask = false
+	budget.masks--
+}
+
 // lastPendingID returns the ID of the last pending label.
 func (a *admitter) lastPendingID() labelID { return pendingID + labelID(len(a.pending)-1) }
 
-// pendingIn returns the number of pending labels that take a row of the given share of a budget.
-func (a *admitter) pendingIn(b *budget, share class) (n int) {
+// pendingIn returns the number of new labels of the current key that will take a row of the given
+// share of a budget.
+func (a *admitter) pendingIn(b *budget, share class) int {
+	rows := 0
 	for i := range a.pending {
 		if a.pending[i].budget == b && a.pending[i].share == share {
-			n++
+			rows++
 		}
 	}
-	return n
+	return rows
 }
 
-// findAndMark returns the ID of a label that was used before in this interval, and marks the label
-// as recurring. If the key contains the same new label twice, the second use finds the pending
-// label of the first. A pending label is not marked, because both uses belong to one key.
-func (a *admitter) findAndMark(l *label) (id labelID, ok bool) {
-	if id, ok = a.labels.find(l.labelName, l.identity); ok {
+// findAndMarkRecurring returns the ID of a label that was used before in this interval or in the
+// current key, and false if there is none. A label that an earlier key used is marked as recurring.
+func (a *admitter) findAndMarkRecurring(l *label) (id labelID, ok bool) {
+	id, ok = a.labels.find(l.labelName, l.identity)
+	if ok {
 		a.labels.list[id].recurred = true
 		return id, true
 	}
@@ -262,10 +313,11 @@ func (a *admitter) findAndMark(l *label) (id labelID, ok bool) {
 }
 
 // classOf returns the class of a label or of a whole key, given its identity. The class depends on
-// the previous interval. For an origin that is new, no previous interval exists, so a repeated use
-// in the current interval counts instead.
+// the previous interval. An origin that is new has no previous interval: there a second use in the
+// current interval counts instead.
 func (a *admitter) classOf(identity uint64) class {
-	if class, hadRow := a.previous.classes[identity]; hadRow {
+	class, isKnown := a.previous.classes[identity]
+	if isKnown {
 		return class
 	}
 	recurredBefore := a.filter.recurredBefore.has(identity)
@@ -276,12 +328,11 @@ func (a *admitter) classOf(identity uint64) class {
 	return classNew
 }
 
-// newHistory returns the history of a label, or of a whole key, that gets its row now. If it recurs in this
-// interval, it has its class in the next one from this history: stable if it also recurred in the previous interval,
-// recent otherwise.
+// newHistory returns the initial history of a label, or of a whole key, that gets a row. Its class in
+// the next interval is stable if it also recurred in the previous interval, and recent otherwise.
 func (a *admitter) newHistory(class class) history {
 	if a.origin.isNew {
-		// There was no previous interval. classOf returned classSeen if this interval has used the value before.
+		// The origin has no previous interval: classSeen means a use in the current one.
 		return history{nextClass: classRecent, recurred: class == classSeen}
 	}
 	if class == classNew {
@@ -296,108 +347,118 @@ func (a *admitter) countLost(l span.Label, counter *uint64) {
 	*counter++
 }
 
-// resolveTag returns the ID of a tag. Each tag key has its own budget of tags. A tag that exceeds
-// it loses its value; a tag whose key exceeds MaxTagKeys is lost with its key.
+// resolveTag returns the ID of a tag "key:value". If the budget for values of the tag key is used up,
+// the tag becomes "key:tracer_blocked_value". If the budget for tag keys is used up, the whole tag
+// becomes "tracer_blocked_value".
 func (a *admitter) resolveTag(list span.Label, tag string) labelID {
 	if tag == span.Blocked {
-		a.rawIdentities = append(a.rawIdentities, uint64(blockedID))
-		return a.markBlocked(list, blockedID)
+		a.sentIdentities = append(a.sentIdentities, uint64(blockedID))
+		a.markBlocked(list)
+		return blockedID
 	}
 	label := a.newLabel(int32(list), tag)
-	a.rawIdentities = append(a.rawIdentities, label.identity)
+	a.sentIdentities = append(a.sentIdentities, label.identity)
 	keyText, value, _ := strings.Cut(tag, ":")
-	keyID, ok := a.resolveTagKey(list, keyText)
-	if !ok {
+	keyID, hasKey := a.resolveTagKey(list, keyText)
+	if !hasKey {
 		a.countLost(list, &a.lost[list])
-		return a.markBlocked(list, blockedID)
+		a.markBlocked(list)
+		return blockedID
 	}
 	if value != span.Blocked {
 		label.tagKey = keyID
-		tags := a.tagsOf(keyID)
-		if id, ok := a.idOf(&tags.budget, label); ok {
+		key := a.tagKeyOf(keyID)
+		if id, ok := a.idOf(&key.budget, label); ok {
 			return id
 		}
-		a.countLost(list, &tags.lost)
+		a.countLost(list, &key.lost)
 	}
+	a.markBlocked(list)
 	return a.resolveBlockedTag(list, keyID, keyText)
 }
 
-// resolveTagKey returns the ID of a tag key, which can be pending. A pending tag key gets a budget
-// for its tags.
-func (a *admitter) resolveTagKey(list span.Label, text string) (labelID, bool) {
-	kind, before := tagKeyKind(list), len(a.pending)
-	id, ok := a.idOf(&a.origin.budgets[kind], a.newLabel(kind, text))
-	if isNew := len(a.pending) > before; isNew {
-		key := &a.pending[before]
-		if a.newTagKeys == len(a.tagKeys) {
-			a.tagKeys = append(a.tagKeys, new(tagKey))
-		}
-		key.tags = a.tagKeys[a.newTagKeys]
-		a.newTagKeys++
+// resolveTagKey returns the ID of a tag key. A tag key that is new in this interval gets a budget for
+// its values. It returns false if the budget for tag keys is used up.
+func (a *admitter) resolveTagKey(list span.Label, text string) (id labelID, ok bool) {
+	kind := tagKeyKind(list)
+	pendingBefore := len(a.pending)
+	id, ok = a.idOf(&a.origin.budgets[kind], a.newLabel(kind, text))
+	isNew := len(a.pending) > pendingBefore
+	if isNew {
+		key := &a.pending[pendingBefore]
 		limit := a.config.tagBudget(list, text)
 		kept := a.previous.tagKeys[key.identity]
+		key.tags = a.unusedTagKey()
 		*key.tags = tagKey{budget: newBudget(limit, kept), limit: limit}
 	}
 	return id, ok
 }
 
-// tagsOf returns the budget for the tags with a tag key.
-func (a *admitter) tagsOf(key labelID) *tagKey {
-	if key >= pendingID {
-		return a.pending[key-pendingID].tags
+// unusedTagKey returns memory for the budget of a new tag key. Later keys reuse the memory.
+func (a *admitter) unusedTagKey() *tagKey {
+	if a.newTagKeys == len(a.tagKeys) {
+		a.tagKeys = append(a.tagKeys, new(tagKey))
 	}
-	return a.labels.list[key].tags
+	unused := a.tagKeys[a.newTagKeys]
+	a.newTagKeys++
+	return unused
 }
 
-// resolveBlockedTag returns the ID of a tag with span.Blocked as its value. It takes no row of a
-// budget.
-func (a *admitter) resolveBlockedTag(list span.Label, key labelID, text string) labelID {
+// tagKeyOf returns the budget for the values of a tag key, given the ID of the tag key.
+func (a *admitter) tagKeyOf(id labelID) *tagKey {
+	if id >= pendingID {
+		return a.pending[id-pendingID].tags
+	}
+	return a.labels.list[id].tags
+}
+
+// resolveBlockedTag returns the ID of the tag "key:tracer_blocked_value", which needs no row of a
+// budget. keyID and keyText are the ID and the text of its tag key.
+func (a *admitter) resolveBlockedTag(list span.Label, keyID labelID, keyText string) labelID {
 	from := len(a.scratch)
-	a.scratch = append(append(append(a.scratch, text...), ':'), span.Blocked...)
+	a.scratch = append(a.scratch, keyText...)
+	a.scratch = append(a.scratch, ':')
+	a.scratch = append(a.scratch, span.Blocked...)
 	blocked := a.newLabel(int32(list), stringOf(a.scratch[from:]))
-	id, ok := a.findAndMark(&blocked)
-	if !ok {
-		blocked.tagKey, blocked.isBlocked = key, true
-		a.pending = append(a.pending, pendingLabel{label: blocked})
-		id = a.lastPendingID()
+	id, isKnown := a.findAndMarkRecurring(&blocked)
+	if isKnown {
+		return id
 	}
-	return a.markBlocked(list, id)
+	blocked.tagKey = keyID
+	blocked.isBlocked = true
+	a.pending = append(a.pending, pendingLabel{label: blocked})
+	return a.lastPendingID()
 }
 
-// markBlocked records that a list of tags contains a collapsed tag, whether it was collapsed here or
-// in the client. It returns into, the label that replaces the tag.
-func (a *admitter) markBlocked(list span.Label, into labelID) labelID {
-	a.anyBlocked[list-span.FirstList] = true
-	return into
-}
+// markBlocked records that a list of tags contains a collapsed tag. The daemon or the client can have
+// collapsed it.
+func (a *admitter) markBlocked(list span.Label) { a.anyBlocked[list-span.FirstList] = true }
 
-// commit assigns IDs to the pending labels, takes the rows of their budgets, and returns the memory
-// of the labels. IDs are assigned in the order of pending, so sorted tags stay sorted.
-func (a *admitter) commit() (bytes int) {
-	next := labelID(len(a.labels.list))
+// addPendingLabels gives each new label of the key its final ID, and takes the rows of the budgets. It
+// returns the memory of the new labels. The final IDs are in the same order as the IDs in a.words, so
+// sorted tags stay sorted.
+func (a *admitter) addPendingLabels() (bytes int) {
+	firstNewID := labelID(len(a.labels.list))
 	finalID := func(id labelID) labelID {
 		if id < pendingID {
 			return id
 		}
-		return next + id - pendingID
+		return firstNewID + (id - pendingID)
 	}
 	for i := range a.pending {
-		p := &a.pending[i]
-		l := p.label
-		l.text, l.tagKey = strings.Clone(l.text), finalID(l.tagKey)
-		if l.tags != nil {
-			tags := *l.tags
-			l.tags = &tags
+		pending := &a.pending[i]
+		added := pending.label
+		added.text = strings.Clone(added.text)
+		added.tagKey = finalID(added.tagKey)
+		if added.tags != nil {
+			tags := *added.tags
+			added.tags = &tags
 		}
-		if p.takesRow() {
-			budget := p.budget
-			if l.isTag() { // its tag key, committed before, has a copy of the pending budget
-				budget = &a.labels.list[l.tagKey].tags.budget
-			}
-			budget.take(p.share, l.isMask)
+		if pending.takesRow() {
+			a.finalBudget(pending.budget, &added).take(pending.share, added.isMask)
 		}
-		a.labels.add(l)
-		bytes += labelBytes(&l)
+		a.labels.add(added)
+		bytes += labelBytes(&added)
 	}
 	for i, id := range a.words {
 		a.words[i] = finalID(id)
@@ -405,45 +466,56 @@ func (a *admitter) commit() (bytes int) {
 	return bytes
 }
 
-// rowIdentity returns a hash of the resolved key that is the same in every interval. It hashes the
-// identities of labels, since label IDs differ between intervals. The order of tags depends on the
-// IDs, so the hashes of tags are added.
+// finalBudget returns the budget that a new label takes its row from. The budget of a tag belongs to
+// its tag key. If the tag key is new as well, addPendingLabels has copied its budget already.
+func (a *admitter) finalBudget(b *budget, added *label) *budget {
+	if added.isTag() {
+		return &a.labels.list[added.tagKey].tags.budget
+	}
+	return b
+}
+
+// rowIdentity returns a hash of the current key that is the same in every interval. It hashes the
+// identities of the labels, because their IDs differ between intervals. The hashes of tags are added
+// up, because their order depends on their IDs.
 func (a *admitter) rowIdentity() uint64 {
 	hash := mix(a.origin.identity^uint64(a.words[wordFacts]), a.identityOf(a.words[wordStatus]))
 	for _, id := range a.words[wordTexts:wordTags] {
 		hash = mix(hash, a.identityOf(id))
 	}
-	sum := uint64(0)
+	sumOfTags := uint64(0)
 	for tags := range tagLists(a.words) {
 		for _, id := range tags {
-			sum += mix(0, a.identityOf(id))
+			sumOfTags += mix(0, a.identityOf(id))
 		}
 	}
-	return mix(hash, sum)
+	return mix(hash, sumOfTags)
 }
 
-// rawIdentity returns the rowIdentity that the key would have if each of its labels had a row.
-func (a *admitter) rawIdentity() uint64 {
+// identityAsSent returns the hash that rowIdentity would return if no label had been replaced.
+func (a *admitter) identityAsSent() uint64 {
 	const texts = 1 + int(span.FirstList) // the status and the texts
-	hash, sum := a.origin.identity^uint64(a.words[wordFacts]), uint64(0)
-	for _, identity := range a.rawIdentities[:texts] {
+	hash := a.origin.identity ^ uint64(a.words[wordFacts])
+	for _, identity := range a.sentIdentities[:texts] {
 		hash = mix(hash, identity)
 	}
-	for _, identity := range a.rawIdentities[texts:] {
-		sum += mix(0, identity)
+	sumOfTags := uint64(0)
+	for _, identity := range a.sentIdentities[texts:] {
+		sumOfTags += mix(0, identity)
 	}
-	return mix(hash, sum)
+	return mix(hash, sumOfTags)
 }
 
-// identityOf returns the identity of a label, given its ID or the ID of a pending label.
+// identityOf returns the identity of a label, given its ID. The label can be one of a.pending.
 func (a *admitter) identityOf(id labelID) uint64 {
 	switch {
 	case id < firstID:
 		return uint64(id)
 	case id < pendingID:
 		return a.labels.list[id].identity
+	default:
+		return a.pending[id-pendingID].identity
 	}
-	return a.pending[id-pendingID].identity
 }
 
 // stringOf converts bytes to a string without copying them.

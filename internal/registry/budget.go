@@ -85,34 +85,37 @@ func (r *keptRows) add(class class, n int) {
 func maxKept(limit int) int { return limit - (limit+15)/16 }
 
 // newBudget divides a limit into shares, none of them for masks. kept is the number of values that
-// keep their rows.
+// recurred in the previous interval and keep their rows. The comment of budget describes the shares.
 func newBudget(limit int, kept keptRows) (b budget) {
-	kept.stable = min(kept.stable, maxKept(limit))
-	remaining := limit - kept.stable
+	sixteenth := limit - maxKept(limit)
+	stable := min(kept.stable, maxKept(limit))
+	remaining := limit - stable
 	half := (remaining + 1) / 2
-	b.shares[classStable].limit = kept.stable
+	recent := min(kept.recent, max(0, half-sixteenth))
+	b.shares[classStable].limit = stable
 	b.shares[classSeen].limit = remaining - half
-	b.shares[classRecent].limit = min(kept.recent, max(0, half-(limit+15)/16))
-	b.shares[classNew].limit = half - b.shares[classRecent].limit
+	b.shares[classRecent].limit = recent
+	b.shares[classNew].limit = half - recent
 	return b
 }
 
-// reserveForMasks permits masks to take rows of a budget with the given limit. It moves an eighth
-// of the rows of classNew to classMask.
+// reserveForMasks permits masks to take up to a quarter of the rows. It sets aside rows that only masks
+// can take: an eighth of those that any value could take before.
 func (b *budget) reserveForMasks(limit int) {
 	b.maxMasks = limit / 4
-	b.shares[classMask].limit = min((b.shares[classNew].limit+7)/8, b.maxMasks)
-	b.shares[classNew].limit -= b.shares[classMask].limit
+	anyValue := &b.shares[classNew]
+	reserved := min((anyValue.limit+7)/8, b.maxMasks)
+	b.shares[classMask].limit = reserved
+	anyValue.limit -= reserved
 }
 
 // notMask is the isMask argument for a value that is not a mask.
 const notMask = false
 
-// find returns the share from which a value can take a row, and false if no share has a free row
-// for it. It tries the share of the value's own class first, then those of later classes. pending
-// returns the number of rows of a share that pending labels of the same key take, if the key is
-// admitted.
-func (b *budget) find(own class, isMask bool, pending func(*budget, class) int) (share class, ok bool) {
+// find returns the share from which a value can take a row: the share of its own class or, if that is
+// used up, of the first later class with a free row. It returns false if there is none. pendingIn
+// returns the number of rows of a share that other labels of the same key are about to take.
+func (b *budget) find(own class, isMask bool, pendingIn func(*budget, class) int) (share class, ok bool) {
 	last := classNew
 	if isMask {
 		if b.masks >= b.maxMasks {
@@ -122,7 +125,7 @@ func (b *budget) find(own class, isMask bool, pending func(*budget, class) int) 
 	}
 	for class := own; class <= last; class++ {
 		s := &b.shares[class]
-		if s.hasFree() && s.taken+pending(b, class) < s.limit {
+		if s.hasFree() && s.taken+pendingIn(b, class) < s.limit {
 			return class, true
 		}
 	}

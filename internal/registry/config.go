@@ -61,7 +61,8 @@ func (c *Config) Check() error {
 	return err
 }
 
-// LimitTag sets the budget for tags with a tag key. If it is set twice, the larger limit applies.
+// LimitTag sets the maximum number of distinct values for a tag key. If LimitTag is called twice for a
+// key, the larger limit applies.
 func (c *Config) LimitTag(key string, limit int) {
 	if c.TagBudgets == nil {
 		c.TagBudgets = map[string]int{}
@@ -69,22 +70,24 @@ func (c *Config) LimitTag(key string, limit int) {
 	c.TagBudgets[key] = max(c.TagBudgets[key], limit)
 }
 
-// tagBudget returns the budget for tags of a list with a tag key.
+// tagBudget returns the maximum number of distinct values for a tag key in a list of tags.
 func (c *Config) tagBudget(list span.Label, key string) int {
-	if limit, named := c.TagBudgets[key]; named {
+	limit, isNamed := c.TagBudgets[key]
+	if isNamed {
 		return limit
 	}
 	return c.Budgets[list]
 }
 
-// originBytes estimates the memory of an origin without its keys: its longest fields, its overflow
-// row, its budgets, and its record in the next interval.
+// originBytes returns an upper estimate of the memory of an origin without its keys: its fields, its
+// overflow row, its budgets, and its record in the next interval.
 func (c *Config) originBytes() int {
-	longest := 14*span.MaxOriginField + span.MaxProcessTags + 1<<10
+	const fields, overflowRow = 14 * span.MaxOriginField, 1 << 10
+	texts := fields + span.MaxProcessTags
 	if c.Attributes {
-		longest += span.MaxAttributes
+		texts += span.MaxAttributes
 	}
-	return longest + int(unsafe.Sizeof(origin{})+unsafe.Sizeof(previousOrigin{}))
+	return texts + overflowRow + int(unsafe.Sizeof(origin{})+unsafe.Sizeof(previousOrigin{}))
 }
 
 // MaxKeys returns the maximum number of keys per interval, including the reserve of rowBudget and
@@ -117,13 +120,13 @@ var maskings = [...]string{MaskOverBudget: "over-budget", MaskAlways: "always", 
 // String returns the name used on the command line.
 func (m Masking) String() string { return maskings[m] }
 
-// Set implements pflag.Value.
+// Set sets m to the mode with the given name. It implements pflag.Value.
 func (m *Masking) Set(name string) error {
-	at := slices.Index(maskings[:], name)
-	if at < 0 {
+	mode := slices.Index(maskings[:], name)
+	if mode < 0 {
 		return fmt.Errorf("parse mask-names: %q is not one of over-budget, always and never", name)
 	}
-	*m = Masking(at)
+	*m = Masking(mode)
 	return nil
 }
 

@@ -13,8 +13,8 @@ const (
 	mostFilterBytes  = 2 << 20
 )
 
-// filterBytes returns the size of the Bloom filter for values used once: a power of two that
-// depends on the memory for labels. The other two are half as large.
+// filterBytes returns the size of the Bloom filter for values used once, given the memory for labels.
+// It is the largest power of two that is at most a quarter of that memory, within fixed limits.
 func filterBytes(labelBytes int) int {
 	bytes := leastFilterBytes
 	for bytes < mostFilterBytes && 2*bytes <= labelBytes/4 {
@@ -27,7 +27,8 @@ func newFilter(bytes int) *filter {
 	return &filter{newBloom(bytes), newBloom(bytes / 2), newBloom(bytes / 2)}
 }
 
-// add adds the values of one key, and reports whether each of them had been added before in this interval.
+// add adds the values of one key, given their hashes. It reports whether each value had been added
+// before in this interval.
 func (f *filter) add(identities []uint64) (allRecur bool) {
 	allRecur = true
 	for _, identity := range identities {
@@ -43,7 +44,8 @@ func (f *filter) add(identities []uint64) (allRecur bool) {
 	return allRecur
 }
 
-// next prepares the filter for the next interval.
+// next prepares the filter for the next interval: the values that recurred become those that recurred
+// in the previous interval.
 func (f *filter) next() {
 	f.recurredBefore, f.recurred = f.recurred, f.recurredBefore
 	clear(f.usedOnce.words)
@@ -57,6 +59,7 @@ type bloom struct {
 	count int // number of words, a power of two
 }
 
+// newBloom returns an empty Bloom filter of the given size, a power of two.
 func newBloom(bytes int) bloom { return bloom{count: bytes / 8} }
 
 // at returns the word of a value, and its bits in the word.

@@ -87,21 +87,29 @@ func newLabelTable() labelTable {
 	return labelTable{list: []label{{}, blocked}, ids: map[uint64]labelID{}}
 }
 
-// find returns the ID of a label. It compares names, because two labels can have the same identity.
-func (t *labelTable) find(name labelName, identity uint64) (id labelID, ok bool) {
-	for id, ok = t.ids[identity]; ok && t.list[id].labelName != name; id, ok = t.ids[identity] {
+// find returns the ID of a label, or false if the label has no ID. identity is the hash of the label.
+// Two labels can have the same hash: the second one is stored under the next free number.
+func (t *labelTable) find(name labelName, identity uint64) (labelID, bool) {
+	for {
+		id, ok := t.ids[identity]
+		if !ok {
+			return absentID, false
+		}
+		if t.list[id].labelName == name {
+			return id, true
+		}
 		identity++
 	}
-	return id, ok
 }
 
-// add assigns an ID to a label that find did not return.
+// add assigns the next ID to a label that has none. If another label has the same hash, the ID is
+// stored under the next free number.
 func (t *labelTable) add(l label) {
-	at := l.identity
-	for t.ids[at] != absentID {
-		at++
+	slot := l.identity
+	for t.ids[slot] != absentID {
+		slot++
 	}
-	t.ids[at] = labelID(len(t.list))
+	t.ids[slot] = labelID(len(t.list))
 	t.list = append(t.list, l)
 }
 

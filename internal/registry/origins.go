@@ -51,8 +51,8 @@ func (o *origin) identityOf(name labelName) uint64 {
 	return maphash.String(seed, name.text) ^ (o.identity+uint64(name.scope.kind))*hashMultiplier
 }
 
-// newOriginTable returns the table of a new interval. Origins that were present in each of the last two intervals
-// (stable ones) have a slot reserved.
+// newOriginTable returns an empty table for a new interval. An origin that was present in each of the
+// last two intervals is stable, and has a slot reserved.
 func newOriginTable(limit int, p *previous) originTable {
 	stable := 0
 	for _, o := range p.origins {
@@ -69,8 +69,8 @@ func newOriginTable(limit int, p *previous) originTable {
 
 func threeQuarters(n int) int { return n - n/4 }
 
-// takeSlot takes a slot for an origin, and reports whether one was free. A stable origin always has
-// a slot.
+// takeSlot takes a slot for a new origin, and reports whether one was free. A quarter of the slots is
+// only for services: origins without resource attributes.
 func (t *originTable) takeSlot(o span.Origin, class class) bool {
 	if class == classStable {
 		return true // t.kept includes its slot
@@ -79,22 +79,25 @@ func (t *originTable) takeSlot(o span.Origin, class class) bool {
 		return false
 	}
 	isService := o.Attributes == ""
-	share, hasShare := t.slots.findFree(class)
-	switch {
-	case isService && t.services < t.limit/4:
+	if isService && t.services < t.limit/4 {
 		t.services++
-	case hasShare:
-		t.slots.take(share, notMask)
-	case isService: // all shares are used up, but not all slots: a service can have any of them
-	default:
+		t.others++
+		return true
+	}
+	share, hasShare := t.slots.findFree(class)
+	if !hasShare && !isService {
 		return false
 	}
-	t.others++
+	if hasShare {
+		t.slots.take(share, notMask)
+	}
+	t.others++ // a service can have any free slot, even without a share
 	return true
 }
 
-// mayAddFor reports whether a process may add an origin. All origins of a process may take half of
-// the slots; those with resource attributes may take three quarters of that half.
+// mayAddFor reports whether a process may add an origin. One process may add at most half of all
+// origins, so that it cannot displace other processes. At most three quarters of that half can be
+// origins with resource attributes.
 func (t *originTable) mayAddFor(process int32, o span.Origin) bool {
 	limit := max(1, t.limit/2)
 	if o.Attributes != "" {
@@ -104,70 +107,71 @@ func (t *originTable) mayAddFor(process int32, o span.Origin) bool {
 }
 
 // admitOrigin returns the ID of an origin, and adds the origin if it is new in this interval. It
-// reports false if the origin is new and gets no slot: because none is free, or because the process
-// that sent it has reached its limit. process is 0 if unknown, and then has no limit.
+// returns false if no slot is free, or if the process that sent the origin has reached its limit. A
+// process has no limit if its number is 0, which means unknown.
 func (t *tables) admitOrigin(o span.Origin, process int32) (OriginID, bool) {
-	if id, isKnown := t.origins.ids[o]; isKnown {
+	id, isKnown := t.origins.ids[o]
+	if isKnown {
 		return id, true
 	}
 	identity := maphash.Comparable(seed, o)
 	isOverLimit := process != 0 && !t.origins.mayAddFor(process, o)
-	isAdmitted := !isOverLimit && t.origins.takeSlot(o, t.classOfOrigin(identity))
-	if !isAdmitted {
-		// One use makes an origin classSeen in the next interval. (A label needs two.)
-		t.filter.recurred.add(identity)
+	if isOverLimit || !t.origins.takeSlot(o, t.classOfOrigin(identity)) {
+		t.filter.recurred.add(identity) // in the next interval, the origin precedes unknown ones
 		return 0, false
 	}
 	if process != 0 {
 		t.origins.perProcess[process]++
 	}
-	id := t.addOrigin(o, identity)
+	id = t.addOrigin(o, identity)
 	t.origins.ids[o] = id
 	return id, true
 }
 
-// classOfOrigin returns the class of an origin. An origin recurs if it is seen in two successive
-// intervals.
+// classOfOrigin returns the class of an origin that is new in this interval: classStable if it was
+// present in each of the last two intervals, and classSeen if it was seen in the previous one.
 func (t *tables) classOfOrigin(identity uint64) class {
-	switch o := t.previous.origins[identity]; {
-	case o != nil && o.isStable:
+	record := t.previous.origins[identity]
+	if record != nil && record.isStable {
 		return classStable
-	case o != nil, t.filter.recurredBefore.has(identity):
+	}
+	if record != nil || t.filter.recurredBefore.has(identity) {
 		return classSeen
 	}
 	return classNew
 }
 
-// joinCommon adds an origin to the common origin, and returns the ID of the common origin. The
-// common origin has only the fields that are equal in all of its members. The exporter of a sealed
-// cycle can still be reading names, so joinCommon replaces the slice instead of changing it.
+// joinCommon returns the ID of the common origin, which counts the spans of all origins without a
+// slot. The common origin has only those fields that are equal in all these origins. Exporters can be
+// reading names without the lock, so joinCommon replaces the slice instead of changing it.
 func (t *tables) joinCommon(o span.Origin) OriginID {
 	table := &t.origins
 	if table.common == noOrigin {
 		table.common = t.addOrigin(o, commonIdentity)
 		return table.common
 	}
-	if common := table.names[table.common]; common != o {
+	current := table.names[table.common]
+	if current != o {
 		table.names = slices.Clone(table.names)
-		table.names[table.common] = common.Common(o)
+		table.names[table.common] = current.Common(o)
 	}
 	return table.common
 }
 
-// addOrigin assigns an ID to an origin and creates its budgets.
+// addOrigin assigns the next ID to an origin and creates its budgets. Values that recurred in the
+// previous interval keep their rows.
 func (t *tables) addOrigin(name span.Origin, identity uint64) OriginID {
-	record := t.previous.origins[identity]
-	added := origin{identity: identity, isNew: record == nil}
-	if record == nil {
+	record, wasPresent := t.previous.origins[identity]
+	if !wasPresent {
 		record = &previousOrigin{}
 	}
+	added := origin{identity: identity, isNew: !wasPresent}
 	for kind := range int32(kinds) {
 		limit := t.limitOf(kind)
-		b := newBudget(limit, record.labels[kind])
+		added.budgets[kind] = newBudget(limit, record.labels[kind])
 		if t.config.Masking == MaskOverBudget && isMaskable(span.Label(kind)) {
-			b.reserveForMasks(limit)
+			added.budgets[kind].reserveForMasks(limit)
 		}
-		added.budgets[kind] = b
 	}
 	t.origins.names = append(t.origins.names, name)
 	t.origins.list = append(t.origins.list, added)
@@ -175,9 +179,11 @@ func (t *tables) addOrigin(name span.Origin, identity uint64) OriginID {
 	return OriginID(len(t.origins.list) - 1)
 }
 
-// limitOf returns the budget of a kind of scope.
+// limitOf returns the maximum number of distinct values of one label, or of tag keys in one list of
+// tags. kind is defined in scope.
 func (t *tables) limitOf(kind int32) int {
-	if kind >= int32(span.LabelCount) {
+	isTagKeys := kind >= int32(span.LabelCount)
+	if isTagKeys {
 		return MaxTagKeys
 	}
 	return t.config.Budgets[kind]

@@ -25,100 +25,123 @@ type previousOrigin struct {
 	kept     usage           // part of recurred that keeps its rows
 }
 
-// snapshot returns the state that the next interval uses. Keys admitted later, by batches that are
-// still in this interval, are not part of it.
+// snapshot returns the part of the interval's state that the next interval uses. Batches that are
+// still in this interval can admit more keys later, which are not part of it.
 func (t *tables) snapshot() *previous {
 	prev := &previous{
 		classes: make(map[uint64]class, len(t.labels.list)+len(t.rows.list)),
-		origins: make(map[uint64]*previousOrigin, len(t.origins.list)), tagKeys: map[uint64]keptRows{},
+		origins: make(map[uint64]*previousOrigin, len(t.origins.list)),
+		tagKeys: map[uint64]keptRows{},
 	}
 	for i := range t.origins.list {
 		o := &t.origins.list[i]
-		prev.origins[o.identity] = &previousOrigin{isStable: !o.isNew && o.identity != commonIdentity}
+		isStable := !o.isNew && o.identity != commonIdentity
+		prev.origins[o.identity] = &previousOrigin{isStable: isStable}
 	}
-	for _, class := range [...]class{classStable, classRecent} { // stable values first, as not all may fit
-		for i := range t.labels.list {
-			l := &t.labels.list[i]
-			if l.recurred && !l.isBlocked && l.nextClass == class {
-				prev.addLabel(t, l, class)
-			}
-		}
-	}
+	prev.addLabels(t, classStable) // first, because not all labels may fit
+	prev.addLabels(t, classRecent)
 	prev.addRows(t)
 	return prev
 }
 
-// addLabel adds a label that recurred. The label keeps its row unless the rows for recurring
-// values, or the rows for masks, are used up.
-func (p *previous) addLabel(t *tables, l *label, class class) {
-	o, kind := p.origins[t.origins.list[l.scope.origin].identity], l.scope.kind
-	p.classes[l.identity] = classSeen // unless it keeps its row
-	kept, limit, tagKey := o.labels[kind], t.limitOf(kind), uint64(0)
+// addLabels adds the labels that recurred and have the given class in the next interval.
+func (p *previous) addLabels(t *tables, class class) {
+	for i := range t.labels.list {
+		l := &t.labels.list[i]
+		if l.recurred && !l.isBlocked && l.nextClass == class {
+			p.addLabel(t, l)
+		}
+	}
+}
+
+// addLabel adds a label that recurred. The label keeps its row in the next interval, unless the rows
+// that its budget can keep are used up.
+func (p *previous) addLabel(t *tables, l *label) {
+	o := p.origins[t.origins.list[l.scope.origin].identity]
+	kind := l.scope.kind
+	kept, limit := o.labels[kind], t.limitOf(kind)
+	var tagKeyIdentity uint64
 	if l.isTag() {
-		key := &t.labels.list[l.tagKey]
-		tagKey = key.identity
-		kept, limit = p.tagKeys[tagKey], key.tags.limit
+		tagKey := &t.labels.list[l.tagKey]
+		tagKeyIdentity = tagKey.identity
+		kept, limit = p.tagKeys[tagKeyIdentity], tagKey.tags.limit
 	}
 	isFull := kept.total() >= maxKept(limit)
-	if isFull || l.isMask && o.masks[kind] >= limit/4 {
+	isExcessMask := l.isMask && o.masks[kind] >= limit/4
+	if isFull || isExcessMask {
+		p.classes[l.identity] = classSeen
 		return
 	}
-	p.classes[l.identity] = class
-	kept.add(class, 1)
+	p.classes[l.identity] = l.nextClass
+	kept.add(l.nextClass, 1)
 	if l.isTag() {
-		p.tagKeys[tagKey] = kept
+		p.tagKeys[tagKeyIdentity] = kept
 	} else {
 		o.labels[kind] = kept
 	}
 	if l.isMask {
 		o.masks[kind]++
 	}
-	p.bytes.add(class, labelBytes(l))
-	o.recurred.bytes += labelBytes(l)
-	o.kept.bytes += labelBytes(l)
+	bytes := labelBytes(l)
+	p.bytes.add(l.nextClass, bytes)
+	o.recurred.bytes += bytes
+	o.kept.bytes += bytes
 }
 
-// addRows adds the keys that recurred. If the next interval cannot keep all their rows, no origin
-// keeps more than an equal share, except for rows that other origins leave unused (max-min
-// fairness).
+// addRows adds the keys that recurred. If the next interval cannot keep the rows of all of them, each
+// origin keeps at most an equal share, and rows that some origins do not need are shared by the rest.
 func (p *previous) addRows(t *tables) {
-	originOf := func(row *row) *previousOrigin {
-		return p.origins[t.origins.list[row.words[wordOrigin]].identity]
-	}
 	for i := range t.rows.list {
-		if row := &t.rows.list[i]; row.recurred {
-			originOf(row).recurred.add(rowBytes(row.words))
+		row := &t.rows.list[i]
+		if row.recurred {
+			p.originOf(t, row).recurred.add(rowBytes(row.words))
 		}
 	}
-	var rows, bytes []int
-	for _, o := range p.origins {
-		rows, bytes = append(rows, o.recurred.rows), append(bytes, o.recurred.bytes)
-	}
-	limitPerOrigin := usage{
-		rows:  fairLevel(rows, maxKept(t.config.MaxAggregates)),
-		bytes: fairLevel(bytes, maxKept(t.config.LabelBytes)),
-	}
+	limitPerOrigin := p.limitPerOrigin(t.config)
 	for _, class := range [...]class{classStable, classRecent} {
 		for i := range t.rows.list {
 			row := &t.rows.list[i]
-			if !row.recurred || row.nextClass != class {
-				continue
+			if row.recurred && row.nextClass == class {
+				p.addRow(row, p.originOf(t, row), limitPerOrigin)
 			}
-			o := originOf(row)
-			if !o.kept.isBelow(limitPerOrigin) {
-				p.classes[row.identity] = classSeen
-				continue
-			}
-			p.classes[row.identity] = class
-			o.kept.add(rowBytes(row.words))
-			p.rows.add(class, 1)
-			p.bytes.add(class, rowBytes(row.words))
 		}
 	}
 }
 
-// fairLevel returns the largest value to which each amount can be capped so that the sum of the
-// capped amounts is at most limit.
+// addRow adds a key that recurred. The key keeps its row if its origin keeps less than the limit.
+func (p *previous) addRow(row *row, o *previousOrigin, limit usage) {
+	if !o.kept.isBelow(limit) {
+		p.classes[row.identity] = classSeen
+		return
+	}
+	bytes := rowBytes(row.words)
+	p.classes[row.identity] = row.nextClass
+	o.kept.add(bytes)
+	p.rows.add(row.nextClass, 1)
+	p.bytes.add(row.nextClass, bytes)
+}
+
+// originOf returns the record of the origin of a row.
+func (p *previous) originOf(t *tables, row *row) *previousOrigin {
+	return p.origins[t.origins.list[row.words[wordOrigin]].identity]
+}
+
+// limitPerOrigin returns the most rows and bytes that one origin can keep in the next interval.
+func (p *previous) limitPerOrigin(config *Config) usage {
+	var rows, bytes []int // of the keys that recurred, by origin
+	for _, o := range p.origins {
+		rows = append(rows, o.recurred.rows)
+		bytes = append(bytes, o.recurred.bytes)
+	}
+	return usage{
+		rows:  fairLevel(rows, maxKept(config.MaxAggregates)),
+		bytes: fairLevel(bytes, maxKept(config.LabelBytes)),
+	}
+}
+
+// fairLevel returns the largest cap for the given amounts with which their sum is at most limit
+// (max-min fairness). For example, the cap of 1, 5 and 9 with the limit 9 is 4: 1+4+4. If the sum is
+// within the limit without a cap, it returns math.MaxInt.
 func fairLevel(amounts []int, limit int) int {
 	slices.Sort(amounts)
 	for i, amount := range amounts {

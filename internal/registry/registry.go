@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/spanstatsd/spanstatsd/internal/span"
@@ -57,6 +58,8 @@ type tables struct {
 	masked    *[span.LabelCount]uint64 // keys with a masked label, in all intervals
 }
 
+// newRegistry returns a registry whose first interval has no previous one. config, filter and masked
+// must be set in empty.
 func newRegistry(mu *sync.Mutex, empty tables) *Registry {
 	r := &Registry{mu: mu, tables: empty}
 	r.admitter.tables = &r.tables
@@ -64,42 +67,48 @@ func newRegistry(mu *sync.Mutex, empty tables) *Registry {
 	return r
 }
 
-// begin clears the tables for a new interval.
+// begin clears the tables for a new interval, given the state of the previous one.
 func (t *tables) begin(p *previous) {
-	t.previous, t.lost = p, [kinds]uint64{}
+	t.previous = p
+	t.lost = [kinds]uint64{}
 	t.origins = newOriginTable(t.config.MaxOrigins, p)
-	t.labels, t.rows = newLabelTable(), newRowTable()
+	t.labels = newLabelTable()
+	t.rows = newRowTable()
 	t.rowBudget = newRowBudget(t.config.all(), p)
 }
 
-// AdmitOrigin returns the ID of an origin. It reports false if the interval has no slot for another
-// origin.
+// AdmitOrigin returns the ID of an origin. It returns false if the origin is new and the interval
+// already has the maximum number of origins.
 func (r *Registry) AdmitOrigin(o span.Origin) (OriginID, bool) {
+	const unlimitedProcess = 0
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.tables.admitOrigin(r.conflated(o), 0)
+	return r.tables.admitOrigin(r.conflated(o), unlimitedProcess)
 }
 
-// JoinOrigin returns the ID of an origin of a process; process is 0 if unknown. If the interval has
-// no slot for another origin, or the process already has half of the slots, the ID is shared: it is
-// the ID of the origin's service or, if the service has no slot either, of the common origin.
+// JoinOrigin returns the ID of an origin of a process; process is 0 if unknown. If the origin exceeds
+// the maximum number of origins, of the interval or of the process, it shares the ID of its service.
+// If the service exceeds it as well, it shares the ID of the common origin.
 func (r *Registry) JoinOrigin(o span.Origin, process int32) (id OriginID, isShared bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	o = r.conflated(o)
-	if id, ok := r.tables.admitOrigin(o, process); ok {
+	id, ok := r.tables.admitOrigin(o, process)
+	if ok {
 		return id, false
 	}
-	if service := o.WithoutInstance(); service != o {
-		if id, ok := r.tables.admitOrigin(service, process); ok {
+	service := o.WithoutInstance()
+	if service != o {
+		id, ok = r.tables.admitOrigin(service, process)
+		if ok {
 			return id, true
 		}
 	}
 	return r.tables.joinCommon(o), true
 }
 
-// conflated returns o without its runtime ID, if origins that differ only in that are configured to
-// be one.
+// conflated returns o without its runtime ID if Config.ConflateRuntimes is set. Otherwise it returns o
+// unchanged.
 func (r *Registry) conflated(o span.Origin) span.Origin {
 	if r.tables.config.ConflateRuntimes {
 		return o.WithoutRuntimeID()
@@ -107,31 +116,31 @@ func (r *Registry) conflated(o span.Origin) span.Origin {
 	return o
 }
 
-// Admit charges a normalized key to the budgets of its origin, and returns the ID of the key with
-// the labels that it keeps. It neither retains nor changes the key. A publisher admits a key at its
-// first two uses in an interval. After that, neither the admission changes nor the history of the
-// key.
+// Admit returns the ID of a normalized key, with the labels that the budgets of its origin allow. It
+// neither retains nor changes the key. A publisher calls Admit for the first two uses of a key in an
+// interval. Further calls for the key would return the same.
 func (r *Registry) Admit(origin OriginID, key *span.Key) Admission {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	admission := r.admitter.admit(origin, key)
-	clear(r.admitter.pending) // release the message that the labels are parts of
+	clear(r.admitter.pending) // the labels refer to the memory of a message
 	return admission
 }
 
-// AdmitUnlabelled returns the admission of spans whose key is unknown. They share the overflow row
-// of their origin with the keys that get no row.
+// AdmitUnlabelled returns the ID under which spans with an unknown key are counted. It is the ID of
+// the overflow row of their origin, which also counts the keys that get no row of their own.
 func (r *Registry) AdmitUnlabelled(origin OriginID) Admission {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.tables.unlabelled(origin)
+	return r.tables.overflowRow(origin)
 }
 
-// unlabelled returns the admission to the overflow row of an origin. It counts the hits, errors and
-// durations of all keys that lost all labels.
-func (t *tables) unlabelled(id OriginID) Admission {
+// overflowRow returns the admission to the overflow row of an origin. The row counts the spans of all
+// keys that lost all labels. It is added to the table of rows at its first use.
+func (t *tables) overflowRow(id OriginID) Admission {
 	o := &t.origins.list[id]
-	if o.overflow.Collapsed == 0 { // the origin has no overflow row yet
+	hasRow := o.overflow.Collapsed != 0
+	if !hasRow {
 		row := t.rows.addUnlabelled(KeyEntry{Origin: id, Key: overflowKey})
 		o.overflow = Admission{ID: row, Hash: uint32(o.identity), Collapsed: setOf(span.WholeKey)}
 	}
@@ -157,13 +166,12 @@ func (r *Registry) Size() (origins, keys int) {
 	return len(r.tables.origins.ids), len(r.tables.rows.entries)
 }
 
-// Contents returns the current origins and keys. The returned entries do not change until the
-// interval ends.
+// Contents returns the origins by OriginID and the keys by KeyID, as far as the interval has assigned
+// IDs. The caller may read both slices without a lock, but must not change them.
 func (r *Registry) Contents() ([]span.Origin, []KeyEntry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	names, entries := r.tables.origins.names, r.tables.rows.entries
-	return names[:len(names):len(names)], entries[:len(entries):len(entries)]
+	return slices.Clip(r.tables.origins.names), slices.Clip(r.tables.rows.entries)
 }
 
 // Intervals owns the registries: one per interval, two in alternation. A flush request seals a
@@ -184,26 +192,26 @@ type Intervals struct {
 	masked     [span.LabelCount]uint64 // keys with a masked label
 }
 
-// NewIntervals begins the first interval.
+// NewIntervals returns Intervals whose first interval has begun.
 func NewIntervals(config *Config) *Intervals {
-	i := &Intervals{collapses: collapses{}}
-	i.filter = newFilter(filterBytes(config.LabelBytes))
+	i := &Intervals{collapses: collapses{}, filter: newFilter(filterBytes(config.LabelBytes))}
 	for n := range i.registries {
 		i.registries[n] = newRegistry(&i.mu, tables{config: config, filter: i.filter, masked: &i.masked})
 	}
 	return i
 }
 
-// Begin begins a new interval, with the registry of the interval before the last. The new interval
-// gets a snapshot of the last one. Only the sealer calls Begin.
+// Begin begins a new interval. It clears the registry of the interval before the last and uses it
+// again. Keys that recurred in the last interval keep their rows in the new one. Only the sealer calls
+// Begin.
 func (i *Intervals) Begin() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	previous := i.Registry().tables.snapshot()
 	i.filter.next()
 	i.number++
-	reused := &i.Registry().tables // of the interval before the last
-	i.collapses.take(reused)
+	reused := &i.Registry().tables
+	i.collapses.moveFrom(reused)
 	reused.begin(previous)
 }
 
@@ -221,8 +229,8 @@ func (i *Intervals) Size() (origins, keys int) {
 	return current.Size()
 }
 
-// Masked returns the number of keys counted with a mask, by label. It contains every label that can
-// be masked, also if its number is 0.
+// Masked returns the number of keys counted with a mask, by the name of the masked label. A label that
+// was never masked has the number 0.
 func (i *Intervals) Masked() map[string]uint64 {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -233,16 +241,16 @@ func (i *Intervals) Masked() map[string]uint64 {
 	return masked
 }
 
-// MostCollapsed returns the label that most keys have lost a value of since the last call, and the
-// number of these keys. The label is a label's name, or a list's name and a tag key. If keys is 0,
-// no key lost a label.
+// MostCollapsed returns the label that the most keys have lost since the last call, and the number of
+// these keys. For a tag, the label is the name of its list and its tag key. If no key lost a label,
+// keys is 0.
 func (i *Intervals) MostCollapsed() (label string, keys uint64) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for _, r := range i.registries {
-		i.collapses.take(&r.tables)
+		i.collapses.moveFrom(&r.tables)
 	}
-	return i.collapses.most()
+	return i.collapses.takeMost()
 }
 
 // collapses counts the keys that lost a label, by name, over all intervals. A label is lost if it
@@ -254,43 +262,54 @@ type collapses map[string]uint64 // by name of the label, or name of the list an
 // maxCollapses limits the number of names, because clients choose them.
 const maxCollapses = 256
 
-// take moves the counts of an interval into c.
-func (c collapses) take(t *tables) {
-	for kind := range t.lost {
-		l := span.Label(kind)
-		if kind >= span.LabelCount { // of the tag keys of a list
-			l = span.FirstList + span.Label(kind-span.LabelCount)
-		}
-		c.add(l.String(), l.String(), t.lost[kind])
+// moveFrom adds the counts of an interval to c, and resets them in the interval.
+func (c collapses) moveFrom(t *tables) {
+	for kind, keys := range t.lost {
+		name := labelOfKind(kind).String()
+		c.add(name, name, keys)
 	}
 	t.lost = [kinds]uint64{}
 	for i := range t.labels.list {
-		if l := &t.labels.list[i]; l.tags != nil && l.tags.lost > 0 {
-			list := span.FirstList + span.Label(l.scope.kind-int32(span.LabelCount))
-			c.add(list.String()+" "+l.text, list.String(), l.tags.lost)
+		l := &t.labels.list[i]
+		isTagKey := l.tags != nil
+		if isTagKey {
+			list := labelOfKind(int(l.scope.kind)).String()
+			c.add(list+" "+l.text, list, l.tags.lost)
 			l.tags.lost = 0
 		}
 	}
 }
 
-// add adds keys to the count of name, or to that of fallback if there are too many names already.
+// labelOfKind returns the label of a kind of scope. For the tag keys of a list it returns the list.
+func labelOfKind(kind int) span.Label {
+	if kind >= span.LabelCount {
+		return span.FirstList + span.Label(kind-span.LabelCount)
+	}
+	return span.Label(kind)
+}
+
+// add adds keys to the count of name. If there are maxCollapses names already, it adds them to the
+// count of fallback instead.
 func (c collapses) add(name, fallback string, keys uint64) {
 	if keys == 0 {
 		return
 	}
-	if _, known := c[name]; !known && len(c) >= maxCollapses {
+	_, isKnown := c[name]
+	if !isKnown && len(c) >= maxCollapses {
 		name = fallback
 	}
 	c[name] += keys
 }
 
-// most returns the name with the most keys, and resets all counts.
-func (c collapses) most() (name string, keys uint64) {
-	for n, k := range c {
-		if k > keys || k == keys && n < name {
-			name, keys = n, k
+// takeMost returns the name with the highest count, and resets all counts. Of several such names, it
+// returns the first in alphabetical order.
+func (c collapses) takeMost() (most string, keys uint64) {
+	for name, count := range c {
+		isFirstOfEqual := count == keys && name < most
+		if count > keys || isFirstOfEqual {
+			most, keys = name, count
 		}
 	}
 	clear(c)
-	return name, keys
+	return most, keys
 }

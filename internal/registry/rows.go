@@ -34,52 +34,66 @@ type row struct {
 
 func newRowTable() rowTable { return rowTable{ids: map[uint64]KeyID{}} }
 
-// find returns the ID of a key. It compares encodings, because two keys can have the same identity.
-func (t *rowTable) find(words []uint32, identity uint64) (id KeyID, ok bool) {
-	for id, ok = t.ids[identity]; ok && !slices.Equal(t.list[id].words, words); id, ok = t.ids[identity] {
+// find returns the ID of an encoded key, or false if the key has no ID. identity is the hash of the
+// key. Two keys can have the same hash: the second one is stored under the next free number.
+func (t *rowTable) find(words []uint32, identity uint64) (KeyID, bool) {
+	for {
+		id, ok := t.ids[identity]
+		if !ok {
+			return 0, false
+		}
+		if slices.Equal(t.list[id].words, words) {
+			return id, true
+		}
 		identity++
 	}
-	return id, ok
 }
 
-// add assigns an ID to a key that find did not return.
+// add assigns an ID to a key that has none, and returns the ID. identity is the hash of the key. If
+// another key has the same hash, the ID is stored under the next free number.
 func (t *rowTable) add(words []uint32, identity uint64, history history, entry KeyEntry) KeyID {
 	id := t.addUnlabelled(entry)
 	t.list[id] = row{words: slices.Clone(words), identity: identity, history: history}
-	for _, isTaken := t.ids[identity]; isTaken; _, isTaken = t.ids[identity] {
-		identity++
+	slot := identity
+	for t.hasID(slot) {
+		slot++
 	}
-	t.ids[identity] = id
+	t.ids[slot] = id
 	return id
+}
+
+func (t *rowTable) hasID(slot uint64) bool {
+	_, ok := t.ids[slot]
+	return ok
 }
 
 // addUnlabelled assigns an ID to a row that find never returns.
 func (t *rowTable) addUnlabelled(entry KeyEntry) KeyID {
-	t.list, t.entries = append(t.list, row{}), append(t.entries, entry)
+	t.list = append(t.list, row{})
+	t.entries = append(t.entries, entry)
 	return KeyID(len(t.list) - 1)
 }
 
-// orderTags sorts the tags of each list of an encoded key in place, and returns the encoding. In a
-// list with collapsed tags, it removes duplicates: tags with the same tag key collapse into the same
-// label, which must occur once, however many tags collapsed.
+// orderTags sorts the IDs in each list of tags of an encoded key, and returns the encoding. Several
+// tags with one tag key can collapse into the same tag, which must occur only once. So orderTags
+// removes duplicates from the lists for which anyBlocked is true. It overwrites words.
 func orderTags(words []uint32, anyBlocked *[lists]bool) []uint32 {
-	from, to := wordTags, wordTags // offsets of the list that is read and of its new position
-	for list := range lists {
-		count := int(words[from])
-		ids := words[from+1 : from+1+count]
-		from += 1 + count
+	ordered := words[:wordTags]
+	list := 0
+	for ids := range tagLists(words) {
 		slices.Sort(ids)
 		if anyBlocked[list] {
 			ids = slices.Compact(ids)
 		}
-		words[to] = uint32(len(ids))
-		to += 1 + copy(words[to+1:], ids)
+		ordered = append(ordered, uint32(len(ids)))
+		ordered = append(ordered, ids...)
+		list++
 	}
-	return words[:to]
+	return ordered
 }
 
-// keyOf decodes a key. Its texts are those of the label table, so the key does not refer to the
-// message that it came from.
+// keyOf returns the key with the given encoding. The texts of the key are those of the label table, so
+// that the key does not retain the memory of a message.
 func (t *labelTable) keyOf(words []uint32) (k span.Key) {
 	status, _ := strconv.ParseUint(t.list[words[wordStatus]].text, 10, 32) // 0 if absent
 	k.HTTPStatus = uint32(status)
@@ -87,30 +101,39 @@ func (t *labelTable) keyOf(words []uint32) (k span.Key) {
 	for l := range span.FirstList {
 		*k.Text(l) = t.list[words[wordTexts+int(l)]].text
 	}
-	l := span.FirstList
+	list := span.FirstList
 	for ids := range tagLists(words) {
-		tags := make([]string, 0, len(ids))
-		for _, id := range ids {
-			tags = append(tags, t.list[id].text)
-		}
-		slices.Sort(tags)
-		if len(tags) > 0 {
-			*k.Tags(l) = tags
-		}
-		l++
+		*k.Tags(list) = t.sortedTexts(ids)
+		list++
 	}
 	return k
 }
 
-// tagLists iterates over the lists of tags of an encoded key.
+// sortedTexts returns the texts of labels in alphabetical order, or nil if there are none.
+func (t *labelTable) sortedTexts(ids []labelID) []string {
+	if len(ids) == 0 {
+		return nil
+	}
+	texts := make([]string, 0, len(ids))
+	for _, id := range ids {
+		texts = append(texts, t.list[id].text)
+	}
+	slices.Sort(texts)
+	return texts
+}
+
+// tagLists iterates over the lists of tags of an encoded key. In the encoding, each list is preceded by
+// its length.
 func tagLists(words []uint32) iter.Seq[[]uint32] {
 	return func(yield func(ids []uint32) bool) {
-		for lists := words[wordTags:]; len(lists) > 0; {
-			length := int(lists[0])
-			if !yield(lists[1 : 1+length]) {
+		rest := words[wordTags:]
+		for len(rest) > 0 {
+			length := int(rest[0])
+			ids := rest[1 : 1+length]
+			rest = rest[1+length:]
+			if !yield(ids) {
 				return
 			}
-			lists = lists[1+length:]
 		}
 	}
 }
@@ -153,8 +176,8 @@ type rowBudget struct {
 	origins int   // origins of this interval, and those that keep rows of the previous one
 }
 
-// newRowBudget returns the budget of a new interval. Keys that recurred in the previous interval keep their rows and
-// bytes, and the origins of these keys take part in the new interval from its start.
+// newRowBudget returns the budget of a new interval. Rows of keys that recurred in the previous
+// interval are reserved. The origins of these keys count as present from the start.
 func newRowBudget(total usage, prev *previous) rowBudget {
 	b := rowBudget{
 		total: total,
@@ -162,7 +185,8 @@ func newRowBudget(total usage, prev *previous) rowBudget {
 		bytes: newBudget(total.bytes, prev.bytes),
 	}
 	for _, o := range prev.origins {
-		if keepsRows := o.kept.rows > 0; keepsRows {
+		keepsRows := o.kept.rows > 0
+		if keepsRows {
 			b.origins++
 		}
 	}
@@ -182,28 +206,34 @@ type rowSource struct {
 	fromReserve bool
 }
 
-// find returns the source of a row for a key of the given class: the budgets that all origins share or, if they are
-// used up, the reserve. It reports false if the origin can take a row from neither.
+// find returns where a new row of an origin can be taken from: the budgets that all origins share or,
+// if they are used up, the reserve. It returns false if the origin can have no more rows.
 func (b *rowBudget) find(o *origin, class class) (source rowSource, ok bool) {
 	rows, hasRows := b.rows.findFree(class)
 	bytes, hasBytes := b.bytes.findFree(class)
 	if hasRows && hasBytes {
 		return rowSource{rows: rows, bytes: bytes}, true
 	}
-	return rowSource{fromReserve: true}, b.mayUseReserve(o)
+	if b.mayUseReserve(o) {
+		return rowSource{fromReserve: true}, true
+	}
+	return rowSource{}, false
 }
 
-// mayUseReserve reports whether an origin can take a row from the reserve. A single origin cannot,
-// because no other origin takes its rows.
+// mayUseReserve reports whether an origin can take a row from the reserve: other origins exist, this
+// one has fewer rows than an equal share of the total, and the reserve is not used up. An origin takes
+// at most a quarter of its equal share from the reserve.
 func (b *rowBudget) mayUseReserve(o *origin) bool {
-	fairShare := b.total.dividedBy(b.origins)
-	isBelowFairShare := o.rows.isBelow(fairShare) && o.extra.isBelow(fairShare.dividedBy(4))
+	hasOtherOrigins := b.origins > 1
+	equalShare := b.total.dividedBy(b.origins)
+	isBelowShare := o.rows.isBelow(equalShare)
+	isBelowExtra := o.extra.isBelow(equalShare.dividedBy(4))
 	hasReserve := b.reserve.isBelow(b.total.dividedBy(4))
-	return b.origins > 1 && isBelowFairShare && hasReserve
+	return hasOtherOrigins && isBelowShare && isBelowExtra && hasReserve
 }
 
-// take takes a row of an origin from the source that find returned. A row can take more bytes than
-// its share has left, because find only requires that some are left.
+// take charges a new row of an origin, and the memory of its key and labels, to the given source. The
+// last row of a share can exceed the limit of bytes.
 func (b *rowBudget) take(o *origin, source rowSource, bytes int) {
 	o.rows.add(bytes)
 	if source.fromReserve {
