@@ -41,10 +41,10 @@ func CheckSlots(slots int) error {
 	return nil
 }
 
-// segments returns n slots that begin at a position. If they wrap around at the end of the ring, b
-// contains the slots from the start of the ring.
-func (r *Ring[T]) segments(at, n uint64) (a, b []T) {
-	start := at & r.mask
+// segments returns n slots, the first of which is at the given position. If they wrap around at the
+// end of the ring, second contains the slots from the start of the ring. Otherwise it is nil.
+func (r *Ring[T]) segments(position, n uint64) (first, second []T) {
+	start := position & r.mask
 	end := start + n
 	if end <= r.size {
 		return r.slots[start:end], nil
@@ -77,24 +77,25 @@ func (r *Ring[T]) Send(signal Signal) bool {
 // A batch that claims from several rings can keep its claims in a reused slice, and abandon all of
 // them in one deferred call. Abandon does nothing for the zero Claim.
 type Claim[T any] struct {
-	ring *Ring[T] // nil after the end of the run
-	at   uint64
-	n    uint64
+	ring  *Ring[T] // nil after the end of the run
+	start uint64   // position of the first slot
+	n     uint64   // number of slots
 }
 
-// Claim claims a run of n adjacent slots, or none. n must be at least 1.
+// Claim claims n adjacent slots for the caller, or none. n must be at least 1. If the Result is
+// Claimed, the caller fills the slots and must end the claim with Publish or Skip.
 func (r *Ring[T]) Claim(n int) (Claim[T], Result) {
 	if n < 1 {
 		panic("BUG: a ring was asked for a run of no slots")
 	}
-	at, result := r.claim(uint64(n))
+	start, result := r.claim(uint64(n))
 	if result != Claimed {
 		return Claim[T]{}, result
 	}
-	return Claim[T]{ring: r, at: at, n: uint64(n)}, Claimed
+	return Claim[T]{ring: r, start: start, n: uint64(n)}, Claimed
 }
 
-// Len returns the number of slots, or 0 after the run has ended.
+// Len returns the number of claimed slots. It returns 0 after Publish, Skip or Abandon.
 func (c *Claim[T]) Len() int {
 	if c.ring == nil {
 		return 0
@@ -102,30 +103,30 @@ func (c *Claim[T]) Len() int {
 	return int(c.n)
 }
 
-// End returns the position after the last slot of the run. The run has been consumed and freed when
-// Drained returns at least this.
-func (c *Claim[T]) End() uint64 { return c.at + c.n }
+// End returns the position after the last claimed slot. The consumer has freed all claimed slots when
+// Ring.Drained returns at least this position.
+func (c *Claim[T]) End() uint64 { return c.start + c.n }
 
-// Slot returns the i-th slot of the run. It contains data of an earlier lap.
+// Slot returns the i-th claimed slot. Until the caller overwrites the slot, it contains old data.
 func (c *Claim[T]) Slot(i int) *T {
 	if uint64(i) >= c.n {
 		panic("BUG: a slot was asked for beyond the end of its run")
 	}
-	return &c.ring.slots[(c.at+uint64(i))&c.ring.mask]
+	return &c.ring.slots[(c.start+uint64(i))&c.ring.mask]
 }
 
-// Segments returns the slots in order. The second slice is empty unless the run wraps around.
-func (c *Claim[T]) Segments() (a, b []T) { return c.ring.segments(c.at, c.n) }
+// Segments returns the claimed slots in order. The second slice is empty unless the slots wrap around
+// at the end of the ring.
+func (c *Claim[T]) Segments() (first, second []T) { return c.ring.segments(c.start, c.n) }
 
-// Publish passes the run to the consumer.
+// Publish passes the claimed slots to the consumer, and ends the claim.
 func (c *Claim[T]) Publish() { c.end(false) }
 
-// Skip returns the run unread: the consumer passes over it.
+// Skip ends the claim. The consumer frees the claimed slots without reading them.
 func (c *Claim[T]) Skip() { c.end(true) }
 
-// Abandon skips a run that was neither published nor skipped, because another claim of the same
-// batch failed or because of a panic, and counts its slots as abandoned. It does nothing after
-// Publish or Skip, and does not recover the panic.
+// Abandon does nothing after Publish or Skip. Otherwise it ends the claim like Skip, and counts the
+// slots as abandoned. A deferred call ends a claim that a panic has interrupted.
 func (c *Claim[T]) Abandon() {
 	if c.ring == nil {
 		return
@@ -134,116 +135,121 @@ func (c *Claim[T]) Abandon() {
 	c.end(true)
 }
 
-// end publishes the run and clears the claim. A second call would publish slots of another producer,
-// so it panics.
+// end ends the claim: it publishes the claimed slots, to be read or to be skipped by the consumer. A
+// second call would publish slots of another producer, so it panics.
 func (c *Claim[T]) end(skip bool) {
 	r := c.ring
 	if r == nil {
 		panic("BUG: a claimed run was published or skipped twice")
 	}
 	c.ring = nil
-	r.publish(c.at, c.n, skip)
+	r.publish(c.start, c.n, skip)
 }
 
-// publish marks a claimed run as published, and wakes the consumer if necessary.
-func (s *sequence) publish(at, n uint64, skip bool) {
-	s.words[at&s.mask].Store(uint64(wordOf(at, n, skip, s.shift)))
+// publish marks n claimed slots as published, the first of which is at position start. It wakes the
+// consumer if necessary.
+func (s *sequence) publish(start, n uint64, skip bool) {
+	s.words[start&s.mask].Store(uint64(wordOf(start, n, skip, s.shift)))
 	s.wakeAfterPublish()
 }
 
-// Consume runs the consumer on the caller's goroutine. Only one can run at a time. It returns after
-// it has delivered Stop. Slots published later stay in the ring for another Consume.
+// Consume passes published slots to onSlots in order, and signals to onSignal, until it has passed on a
+// Stop signal. A ring has one consumer at a time. Slots published after Stop stay in the ring.
 //
-// onSlots is called with published slots in order, as slices of the ring. They are freed after it
-// returns, so it must not retain them. Slots are freed after at most limit slots, or after one run
-// if that is longer. onSignal is called with pending signals in between.
-//
-// If a callback panics, the panic propagates, and the slots concerned are not freed.
+// onSlots must not retain the slots: they are returned to the producers after at most limit slots, or
+// after one claim if that is longer. If a callback panics, the panic propagates, and the slots that the
+// callback got are not returned.
 func (r *Ring[T]) Consume(limit int, onSlots func([]T), onSignal func(Signal)) {
 	if limit < 1 {
 		panic("BUG: a ring's consumer was given no room for a turn")
 	}
-	if !r.consuming.CompareAndSwap(false, true) {
+	isFirst := r.consuming.CompareAndSwap(false, true)
+	if !isFirst {
 		panic("BUG: a ring was given a second consumer")
 	}
 	defer r.consuming.Store(false)
 	idle := newIdlePolicy()
 	defer idle.timer.Stop()
-	at := r.head.Load()
+	position := r.head.Load()
 	for {
-		signal, signalled := r.take(at)
-		if signalled {
+		signal, hasSignal := r.take(position)
+		if hasSignal {
 			onSignal(signal)
 			if signal.Kind == Stop {
 				return
 			}
 		}
-		next := r.consumeRuns(at, uint64(limit), onSlots)
-		if next != at || signalled {
+		next := r.consumeRuns(position, uint64(limit), onSlots)
+		if next != position || hasSignal {
 			idle.work()
 		} else {
-			r.await(at, idle)
+			r.await(position, idle)
 		}
-		at = next
+		position = next
 	}
 }
 
-// consumeRuns passes the published runs that begin at a position to onSlots, then frees their slots
-// with one store. It stops before the run that would exceed limit slots, unless that is the first one.
-// It returns the position after the consumed runs.
+// consumeRuns passes published slots to onSlots, then frees them with one store. It begins at the given
+// position, stops after at most limit slots, and returns the position where it stopped. Slots that were
+// published together are never separated, so it can exceed limit for the first of them.
 func (r *Ring[T]) consumeRuns(from, limit uint64, onSlots func([]T)) uint64 {
-	start, at, skipped := from, from, uint64(0)
+	position := from
+	unread := from // position of the first slot that onSlots has not got yet
+	skipped := uint64(0)
 	for {
-		w, published := r.read(at)
-		if !published {
+		w, isPublished := r.read(position)
+		if !isPublished {
 			break
 		}
-		n := w.length(r.mask)
-		if isOverLimit, isFirst := at+n-from > limit, at == from; isOverLimit && !isFirst {
+		end := position + w.length(r.mask)
+		isFirst := position == from
+		if end-from > limit && !isFirst {
 			break
 		}
 		if w.skipped() {
-			r.deliver(start, at, onSlots)
-			start = at + n
-			skipped += n
+			r.deliver(unread, position, onSlots)
+			skipped += end - position
+			unread = end
 		}
-		at += n
+		position = end
 	}
-	r.deliver(start, at, onSlots)
-	if at != from {
-		r.free(from, at, skipped)
+	r.deliver(unread, position, onSlots)
+	if position != from {
+		r.free(from, position, skipped)
 	}
-	return at
+	return position
 }
 
-// deliver passes the slots between two positions to onSlots, in two parts if they wrap around.
+// deliver passes the slots from position start up to position end to onSlots. It calls onSlots twice
+// if the slots wrap around at the end of the ring, and not at all if there are none.
 func (r *Ring[T]) deliver(start, end uint64, onSlots func([]T)) {
 	if start == end {
 		return
 	}
-	a, b := r.segments(start, end-start)
-	onSlots(a)
-	if len(b) > 0 {
-		onSlots(b)
+	first, second := r.segments(start, end-start)
+	onSlots(first)
+	if len(second) > 0 {
+		onSlots(second)
 	}
 }
 
-// free returns positions to the producers, and updates the counters. Just before that, the ring is
-// fullest. A consumer that has read everything knows how full; only if more is published, the tail
-// is read.
-func (s *sequence) free(from, to, skipped uint64) {
-	used := to - from
-	if _, more := s.read(to); more {
-		used = min(s.tail.Load()-from, s.size)
+// free returns the slots from position start up to position end to the producers, and updates the
+// counters. The ring is fullest just before that. If the slot at end is not published, the slots
+// that are freed were all of the used ones; otherwise free reads the end of the claimed slots.
+func (s *sequence) free(start, end, skipped uint64) {
+	used := end - start
+	_, hasMore := s.read(end)
+	if hasMore {
+		used = min(s.tail.Load()-start, s.size)
 	}
 	if used > s.highWater.Load() {
 		s.highWater.Store(used)
 	}
-	s.published.Store(s.published.Load() + to - from - skipped)
+	s.published.Store(s.published.Load() + end - start - skipped)
 	if skipped != 0 {
 		s.skipped.Store(s.skipped.Load() + skipped)
 	}
-	s.head.Store(to)
+	s.head.Store(end)
 }
 
 const (
@@ -255,14 +261,15 @@ const (
 	apart = 2 * line
 )
 
-// aligned returns n zeroed elements that start at a cache line. E has no pointers, so they can be
-// stored in memory allocated as bytes, which the garbage collector does not scan.
+// aligned returns n zeroed elements, the first of which is at the start of a cache line. E must not
+// contain pointers: the memory is allocated as bytes, which the garbage collector does not scan.
 func aligned[E any](n int) []E {
 	var zero E
-	raw := make([]byte, uintptr(n)*unsafe.Sizeof(zero)+line)
-	base := unsafe.Pointer(unsafe.SliceData(raw))
-	offset := -uintptr(base) & (line - 1)
-	return unsafe.Slice((*E)(unsafe.Add(base, offset)), n)
+	size := uintptr(n) * unsafe.Sizeof(zero)
+	raw := make([]byte, size+line)
+	start := unsafe.Pointer(unsafe.SliceData(raw))
+	padding := -uintptr(start) & (line - 1) // bytes up to the next cache line
+	return unsafe.Slice((*E)(unsafe.Add(start, padding)), n)
 }
 
 // checkFlat returns an error if the size of a slot type is 0, or if the type contains pointers.
@@ -273,7 +280,8 @@ func checkFlat(t reflect.Type) error {
 	return checkField(t, t.String())
 }
 
-// checkField checks a type recursively. path is the name of the field for errors.
+// checkField returns an error if a type contains a pointer, such as in a slice, a map or a string.
+// path is the name of the field in the error.
 func checkField(t reflect.Type, path string) error {
 	switch t.Kind() {
 	case reflect.Bool,

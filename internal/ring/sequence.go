@@ -62,7 +62,8 @@ type counters struct {
 	wakes     atomic.Uint64
 }
 
-// init initializes an empty sequence of 1<<shift positions.
+// init initializes an empty sequence of 1<<shift positions. It begins with the second lap, because
+// zeroed memory looks like the first one.
 func (s *sequence) init(shift uint) {
 	s.shift = shift
 	s.size = 1 << shift
@@ -88,8 +89,9 @@ const (
 	Contended
 )
 
-// claim takes n positions exclusively, or none.
-func (s *sequence) claim(n uint64) (uint64, Result) {
+// claim reserves n positions for the caller, and returns the first of them. The Result is Full if
+// there is no room for all of them.
+func (s *sequence) claim(n uint64) (start uint64, result Result) {
 	if n > s.size {
 		return 0, Full
 	}
@@ -105,12 +107,12 @@ func (s *sequence) claim(n uint64) (uint64, Result) {
 	return 0, Contended
 }
 
-// fits reports whether the ring has room for a run that ends at a position. It first compares with
-// freed, the cached copy of head. freed is never greater than head, so a run that fits according to
-// freed does fit. Otherwise fits reads head, which costs a cache line, and updates freed.
+// fits reports whether the slots before the position end fit in the ring together with those that are
+// in use. To avoid reading the consumer's cache line, it first compares with freed, a possibly
+// outdated copy of head. An outdated copy is too low, never too high.
 //
-// The differences are signed, because the caller's tail can be so old that head has passed it. Then
-// the caller's compare-and-swap fails.
+// The differences are signed, because head can have passed a position that the caller read earlier.
+// Then the caller's compare-and-swap fails.
 func (s *sequence) fits(end uint64) bool {
 	freed := s.freed.Load()
 	if int64(end-freed) <= int64(s.size) {
@@ -140,9 +142,11 @@ func (s *sequence) read(at uint64) (word, bool) {
 // years. Words are never cleared. Positions start in lap 1, so zeroed memory contains no published run.
 type word uint64
 
-// wordOf returns the word of a run of n slots at a position, in a ring with 1<<shift slots.
-func wordOf(at, n uint64, skip bool, shift uint) word {
-	w := word(at>>shift<<shift | (n - 1))
+// wordOf returns the word of n published slots that begin at the given position. shift is the
+// logarithm of the ring's size to base 2.
+func wordOf(position, n uint64, skip bool, shift uint) word {
+	lap := position >> shift
+	w := word(lap<<shift | (n - 1))
 	w <<= 1
 	if skip {
 		w |= 1

@@ -50,41 +50,43 @@ func (m *mailbox) init() {
 	m.first.Store(never)
 }
 
-// due reports whether take returns a signal. at is the position of the consumer.
-func (m *mailbox) due(at uint64) bool { return at >= m.first.Load() }
+// due reports whether a signal is to be delivered to a consumer at the given position.
+func (m *mailbox) due(consumer uint64) bool { return consumer >= m.first.Load() }
 
-// put adds a signal, and reports false if the box is full. The signal is due when the consumer reaches the present tail
-// of the ring, and Clear is due at once. The tail is read under the lock, so that the positions in the box ascend.
+// put adds a signal, and reports false if the box is full. Clear is delivered immediately. Other
+// signals are delivered when the consumer reaches the current tail, the end of the claimed slots. The
+// tail is read under the lock, so that later signals never have a lower position.
 func (m *mailbox) put(signal Signal, tail *atomic.Uint64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.box) == signalDepth {
 		return false
 	}
-	entry := pendingSignal{Signal: signal}
+	pending := pendingSignal{Signal: signal}
 	if signal.Kind != Clear {
-		entry.position = tail.Load()
+		pending.position = tail.Load()
 	}
-	m.box = append(m.box, entry)
-	m.first.Store(min(m.first.Load(), entry.position))
+	m.box = append(m.box, pending)
+	m.first.Store(min(m.first.Load(), pending.position))
 	return true
 }
 
-// take removes and returns the signal to deliver next: the first one with the lowest position. It reports
-// false if the consumer has not reached this position. at is the position of the consumer.
-func (m *mailbox) take(at uint64) (Signal, bool) {
-	if !m.due(at) {
+// take removes and returns the pending signal with the lowest position; of several, the one that was
+// sent first. It returns false if the consumer, which is at the given position, has not reached it.
+func (m *mailbox) take(consumer uint64) (Signal, bool) {
+	if !m.due(consumer) {
 		return Signal{}, false
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	lowest := slices.IndexFunc(m.box, func(s pendingSignal) bool { return s.position == m.first.Load() })
-	signal := m.box[lowest].Signal
-	m.box = slices.Delete(m.box, lowest, lowest+1)
-	first := uint64(never)
-	for _, entry := range m.box {
-		first = min(first, entry.position)
+	lowest := m.first.Load()
+	index := slices.IndexFunc(m.box, func(s pendingSignal) bool { return s.position == lowest })
+	signal := m.box[index].Signal
+	m.box = slices.Delete(m.box, index, index+1)
+	next := uint64(never)
+	for _, pending := range m.box {
+		next = min(next, pending.position)
 	}
-	m.first.Store(first)
+	m.first.Store(next)
 	return signal, true
 }

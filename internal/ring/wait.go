@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// wakeAfterPublish wakes the consumer if it is parked, or if it is napping and the backlog is large.
+// wakeAfterPublish wakes the consumer after slots were published. During a nap it wakes the consumer
+// only if the backlog is large, because the nap ends soon.
 func (s *sequence) wakeAfterPublish() {
 	switch s.parked.Load() {
 	case awake:
@@ -18,32 +19,34 @@ func (s *sequence) wakeAfterPublish() {
 	}
 }
 
-// hasLargeBacklog reports whether the backlog is large enough to wake the consumer from a nap. at is
-// the position of the consumer.
-func (s *sequence) hasLargeBacklog(at uint64) bool { return s.tail.Load()-at >= s.size/backlogPart }
-
-// hasWork reports whether the consumer has a published run or a signal. at is the position of the
-// consumer.
-func (s *sequence) hasWork(at uint64) bool {
-	_, published := s.read(at)
-	return published || s.due(at)
+// hasLargeBacklog reports whether so many slots are claimed that a consumer at the given position is
+// woken from a nap.
+func (s *sequence) hasLargeBacklog(position uint64) bool {
+	return s.tail.Load()-position >= s.size/backlogPart
 }
 
-// await puts the consumer to sleep until it may have work, or until a nap ends. at is the position of
-// the consumer. It sets parked before it checks for work once more. So a producer either sees
-// parked, or has published before the check.
-func (s *sequence) await(at uint64, idle *idlePolicy) {
-	state, mustStayAwake, nap := uint32(parked), s.hasWork, idle.mayNap()
-	if nap {
+// hasWork reports whether a published slot or a signal is ready for a consumer at the given position.
+func (s *sequence) hasWork(position uint64) bool {
+	_, isPublished := s.read(position)
+	return isPublished || s.due(position)
+}
+
+// await puts the consumer to sleep until there is work, or until the end of a nap. position is that of
+// the consumer. await announces the sleep before it checks for work once more: so a producer that
+// publishes later sees that it must wake the consumer.
+func (s *sequence) await(position uint64, idle *idlePolicy) {
+	isNap := idle.mayNap()
+	state, mustStayAwake := uint32(parked), s.hasWork
+	if isNap {
 		state, mustStayAwake = napping, s.hasUrgentWork
 	}
 	s.parked.Store(state)
-	if mustStayAwake(at) {
+	if mustStayAwake(position) {
 		s.unpark()
 		return
 	}
 	s.parks.Add(1)
-	idle.begin(nap)
+	idle.begin(isNap)
 	select {
 	case <-s.token:
 		s.wakes.Add(1)
@@ -55,8 +58,9 @@ func (s *sequence) await(at uint64, idle *idlePolicy) {
 
 // hasUrgentWork reports whether the consumer has work that would wake it from a nap: a signal, or a
 // large backlog that begins with a published run.
-func (s *sequence) hasUrgentWork(at uint64) bool {
-	return s.due(at) || s.hasLargeBacklog(at) && s.hasWork(at)
+func (s *sequence) hasUrgentWork(position uint64) bool {
+	hasLargeBacklog := s.hasLargeBacklog(position) && s.hasWork(position)
+	return s.due(position) || hasLargeBacklog
 }
 
 // napTime is the length of a nap. Only a wake ends a park.
@@ -90,20 +94,22 @@ func (i *idlePolicy) work() { i.worked = true }
 // mayNap reports whether the next sleep is a nap.
 func (i *idlePolicy) mayNap() bool { return i.worked && i.skip == 0 }
 
-// begin records that a sleep begins, and starts the timer if it is a nap.
-func (i *idlePolicy) begin(nap bool) {
-	switch {
-	case i.napped && i.worked: // the last nap was useful
+// begin records that a sleep begins, and starts the timer if it is a nap. If no work arrived during
+// the last nap, more of the following naps are skipped each time.
+func (i *idlePolicy) begin(isNap bool) {
+	if i.napped && i.worked {
 		i.skip, i.backoff = 0, 1
-	case i.napped: // the last nap was useless
-		i.skip, i.backoff = i.backoff, min(2*i.backoff+1, maxSkippedNaps)
+	} else if i.napped {
+		i.skip = i.backoff
+		i.backoff = min(2*i.backoff+1, maxSkippedNaps)
 	}
-	if nap {
+	if isNap {
 		i.timer.Reset(napTime)
 	} else if i.worked && i.skip > 0 {
 		i.skip--
 	}
-	i.napped, i.worked = nap, false
+	i.napped = isNap
+	i.worked = false
 }
 
 // parking lets the consumer sleep until it is woken. The consumer sets parked before its last check
@@ -126,22 +132,25 @@ const backlogPart = 4
 
 func (p *parking) init() { p.token = make(chan struct{}, 1) }
 
-// wake ends the sleep of the consumer, if it is asleep. The caller must have stored the work before.
-// The send does not block: the token of an earlier sleep was received before parked was set again.
+// wake ends the sleep of the consumer, if it is asleep. The caller must have published the slots or
+// the signal before. If several producers call wake at once, only one of them sends a token. The send
+// does not block, because the token of an earlier sleep has been received.
 func (p *parking) wake() {
 	state := p.parked.Load()
 	if state == awake {
 		return
 	}
-	if isFirst := p.parked.CompareAndSwap(state, awake); isFirst { // no other goroutine ends this sleep
+	endedSleep := p.parked.CompareAndSwap(state, awake)
+	if endedSleep {
 		p.token <- struct{}{}
 	}
 }
 
-// unpark ends the sleep from the consumer's side. If a producer has ended it already, unpark receives
-// the producer's token, so that the token does not end a later sleep.
+// unpark ends the sleep from the consumer's side. If a producer has ended the sleep already, unpark
+// receives the producer's token, so that the token does not end a later sleep.
 func (p *parking) unpark() {
-	if wasWoken := p.parked.Swap(awake) == awake; wasWoken {
+	wasWoken := p.parked.Swap(awake) == awake
+	if wasWoken {
 		<-p.token
 	}
 }
