@@ -39,10 +39,11 @@ func (t *totals) begin(spans uint64, reason DropReason) entry {
 	return entry{totals: t, spans: spans, reason: reason}
 }
 
-// end counts the spans as received, and the unpublished ones as dropped. It updates received last,
-// so that received never includes a batch whose drops are not counted yet.
+// end counts the spans as received, and those that were not published as dropped. It updates received
+// last, so that received spans are never more than published and dropped ones.
 func (e *entry) end() {
-	if dropped := e.spans - e.published - e.ignored; dropped > 0 {
+	dropped := e.spans - e.published - e.ignored
+	if dropped > 0 {
 		e.totals.dropped[e.reason].Add(dropped)
 	}
 	if e.ignored > 0 {
@@ -60,11 +61,11 @@ func (e *entry) refuse(reason DropReason) {
 	}
 }
 
-// collapse adds the number of spans that lost each label.
-func (t *totals) collapse(spans *[span.WholeKey + 1]uint64) {
-	for f, n := range spans {
+// addCollapsed adds the number of spans that lost a label, given by label.
+func (t *totals) addCollapsed(spans *[span.WholeKey + 1]uint64) {
+	for label, n := range spans {
 		if n != 0 {
-			t.collapsed[f].Add(n)
+			t.collapsed[label].Add(n)
 		}
 	}
 }

@@ -34,16 +34,22 @@ type run struct {
 	claim  ring.Claim[aggregate.Slot]
 }
 
-// reset empties the batch and resizes it for n spans.
+// reset empties the batch and resizes it for n spans. The old contents of slots, hashes and drainers
+// remain: the caller overwrites them.
 func (b *batch) reset(n int) {
 	if cap(b.slots) < n {
-		b.slots, b.hashes, b.drainers = make([]aggregate.Slot, n), make([]uint32, n), make([]uint16, n)
+		b.slots = make([]aggregate.Slot, n)
+		b.hashes = make([]uint32, n)
+		b.drainers = make([]uint16, n)
 	}
-	b.slots, b.hashes, b.drainers = b.slots[:n], b.hashes[:n], b.drainers[:n]
+	b.slots = b.slots[:n]
+	b.hashes = b.hashes[:n]
+	b.drainers = b.drainers[:n]
 	clear(b.runs)
 	b.ignored, b.shared, b.renamed = 0, 0, 0
 	if b.hasCollapsed {
-		b.collapsed, b.hasCollapsed = [span.WholeKey + 1]uint64{}, false
+		b.collapsed = [span.WholeKey + 1]uint64{}
+		b.hasCollapsed = false
 	}
 }
 
@@ -53,9 +59,10 @@ func (b *batch) isResolvedIn(cycle uint64) bool { return b.isResolved && b.cycle
 // noDrainer marks an ignored span in batch.drainers. It is larger than any drainer's number.
 const noDrainer = math.MaxUint16
 
-// ignore excludes the span at index i from publishing.
+// ignore excludes the span at index i of the batch from publishing.
 func (b *batch) ignore(i int) {
-	b.slots[i], b.drainers[i] = aggregate.Slot{Key: ignoredKey}, noDrainer
+	b.slots[i] = aggregate.Slot{Key: ignoredKey}
+	b.drainers[i] = noDrainer
 	b.ignored++
 }
 
@@ -66,10 +73,10 @@ func (b *batch) trim(limit int) {
 	}
 }
 
-// collapse counts a span whose key lost the given labels.
-func (b *batch) collapse(labels registry.LabelSet) {
+// countCollapsed counts a span whose key lost the given labels.
+func (b *batch) countCollapsed(labels registry.LabelSet) {
 	b.hasCollapsed = true
-	for ; labels != 0; labels &= labels - 1 {
+	for ; labels != 0; labels &= labels - 1 { // removes the lowest label of the set
 		b.collapsed[bits.TrailingZeros16(uint16(labels))]++
 	}
 }

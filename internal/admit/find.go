@@ -87,16 +87,19 @@ func (f *finder) find(cycle *aggregate.Cycle, s *snapshot) (*resolved, error) {
 	return &known.resolved, nil
 }
 
-// findNew admits a key that is not in the table. It adds the key to the table if the key has a
-// fingerprint and there is room.
+// findNew admits a key that is not in the key table, and adds it to the table if there is room. It does
+// not add a key without a fingerprint. Nor does it add a key whose labels were replaced, until all the
+// replaced values have come twice: a high-cardinality burst must not fill the table.
 func (f *finder) findNew(cycle *aggregate.Cycle, s *snapshot, hash uint64) (*resolved, error) {
-	admission, changed, err := f.admit(cycle, s, s.Key)
+	admission, wasNormalized, err := f.admit(cycle, s, s.Key)
 	if err != nil {
 		return nil, err
 	}
-	f.misses.count(changed)
+	f.misses.count(wasNormalized)
 	f.uncached = f.resolved(admission)
-	if len(s.Key) == 0 || !admission.IsUnchanged() && !admission.AllRecur {
+	isUnchanged := admission.IsUnchanged()
+	mayCache := len(s.Key) > 0 && (isUnchanged || admission.AllRecur)
+	if !mayCache {
 		return &f.uncached, nil
 	}
 	index := f.keys.add(s.Key, hash, keyCached)
@@ -105,46 +108,49 @@ func (f *finder) findNew(cycle *aggregate.Cycle, s *snapshot, hash uint64) (*res
 		return &f.uncached, nil
 	}
 	known := &f.keys.known[index]
-	if known.resolved = f.uncached; !admission.IsUnchanged() {
+	known.resolved = f.uncached
+	if !isUnchanged {
 		known.used = known.used.second()
 	}
 	return &known.resolved, nil
 }
 
-// admitKnown admits a key of the table at its first and at its second use in an interval.
+// admitKnown admits a key of the key table. find calls it for the first and for the second use of the
+// key in an interval, so that the registry knows that the key recurs.
 func (f *finder) admitKnown(cycle *aggregate.Cycle, s *snapshot, known *knownKey) error {
-	neverUsed, isSecond := known.used == 0, known.used.isIn(f.interval)
-	admission, changed, err := f.admit(cycle, s, known.cacheKey)
+	isFirstEver := known.used == 0
+	isSecondUse := known.used.isIn(f.interval)
+	admission, wasNormalized, err := f.admit(cycle, s, known.cacheKey)
 	if err != nil {
 		return err
 	}
-	if known.resolved = f.resolved(admission); isSecond {
+	known.resolved = f.resolved(admission)
+	if isSecondUse {
 		known.used = known.used.second()
 	}
-	if neverUsed {
-		f.misses.count(changed)
+	if isFirstEver {
+		f.misses.count(wasNormalized)
 	}
 	return nil
 }
 
-// admit makes the key of a snapshot, normalizes it and admits it to the registry, which charges it
-// to the budgets of its origin. A key that a rule ignores is not admitted. native is the key in the
-// native protocol; it is not used if the snapshot has a labeller. changed reports whether a label
-// was normalized.
+// admit decodes the key of a snapshot, normalizes it and admits it to the registry, unless a rule
+// ignores the key. native is the encoded key of the native protocol; snapshots with a labeller do not
+// use it. wasNormalized reports whether a label was changed.
 func (f *finder) admit(
 	cycle *aggregate.Cycle, s *snapshot, native []byte,
-) (a registry.Admission, changed bool, err error) {
+) (a registry.Admission, wasNormalized bool, err error) {
 	key := &f.key
 	if s.labeller != nil {
 		key = s.labeller.Label(s.span)
 	} else if err = wire.ReadKey(key, native); err != nil {
 		return a, false, err //nolint:wrapcheck // the decoder's error is complete
 	}
-	changed = f.normalize(key)
+	wasNormalized = f.normalize(key)
 	if f.shared.config.Ignore.MatchesKey(key) {
-		return registry.Admission{ID: ignoredKey}, changed, nil
+		return registry.Admission{ID: ignoredKey}, wasNormalized, nil
 	}
-	return cycle.Admit(f.originID, key), changed, nil
+	return cycle.Admit(f.originID, key), wasNormalized, nil
 }
 
 // resolved returns the table's entry for a key that was admitted in the current interval.
@@ -152,39 +158,40 @@ func (f *finder) resolved(a registry.Admission) resolved {
 	return resolved{useIn(f.interval), a.ID, a.Hash, a.Collapsed}
 }
 
-// normalize changes the labels of a key to those that the statistics show, and reports whether it
-// changed any.
+// normalize changes the labels of a key to valid ones of limited length, and reports whether it changed
+// any.
 func (f *finder) normalize(k *span.Key) (changed bool) {
 	changed = k.NormalizeLabels(f.lang)
-	if limit := f.shared.config.MaxResource; len(k.Resource) > limit {
-		k.Resource, changed = span.Shorten(k.Resource, limit), true
+	limit := f.shared.config.MaxResource
+	if len(k.Resource) > limit {
+		k.Resource = span.Shorten(k.Resource, limit)
+		changed = true
 	}
 	return changed
 }
 
-// define assigns a number below MaxKeys to a key. If the table is full, define sweeps keys that
-// have no number; if that does not free enough memory, the number becomes unlabelled. Defining a
-// key does not admit it, so it is not charged to any budget. The error says how the key is
-// malformed.
-func (f *finder) define(number uint32, raw []byte) error {
-	index, hash := f.keys.find(raw)
+// define assigns a number below MaxKeys to an encoded key. If there is no memory for the key, spans
+// with the number are counted without labels. Defining a key does not admit it to the registry. The
+// error says how the encoding is malformed.
+func (f *finder) define(number uint32, encoded []byte) error {
+	index, hash := f.keys.find(encoded)
 	if index == none {
 		defer f.key.Clear() // so that it does not retain the message's buffer
-		if err := wire.ReadKey(&f.key, raw); err != nil {
+		if err := wire.ReadKey(&f.key, encoded); err != nil {
 			return err //nolint:wrapcheck // the decoder's error is complete
 		}
 	}
-	if f.keys.assign(number, raw, index, hash) {
+	if f.keys.assign(number, encoded, index, hash) {
 		return nil
 	}
 	if f.keys.worthSweeping() {
-		f.keys.sweep(f.interval + 1)
-		index, hash = f.keys.find(raw)
-		if f.keys.assign(number, raw, index, hash) {
+		f.keys.sweep(f.interval + 1) // removes all keys without a number
+		index, hash = f.keys.find(encoded)
+		if f.keys.assign(number, encoded, index, hash) {
 			return nil
 		}
 	}
-	f.keys.disown(number)
+	f.keys.markUnlabelled(number)
 	f.shared.totals.unnumbered.Add(1)
 	return nil
 }

@@ -51,16 +51,19 @@ type knownKey struct {
 // cost returns the memory that a known key is charged for, see costOf.
 func (k *knownKey) cost() int { return costOf(cap(k.cacheKey)) }
 
-// keyCapacity returns the capacity that is allocated for the bytes of a key. It is rounded up to a
-// multiple of keyUnit, so that replace can reuse it for a key of similar length.
+// keyCapacity returns the number of bytes allocated for a key. It is the length of the key, rounded up,
+// so that the memory can be reused for a key of similar length.
 func keyCapacity(cacheKey []byte) int { return (len(cacheKey) + keyUnit - 1) / keyUnit * keyUnit }
 
 const keyUnit = 32
 
-// costOf returns the memory of a known key with the given capacity. It includes a quarter of a knownKey for
-// the spare capacity of keyTable.known, and the four slots per key of a table that was just enlarged.
-func costOf(capacity int) int {
-	return capacity + int(unsafe.Sizeof(knownKey{}))*5/4 + 4*int(unsafe.Sizeof(keySlot{}))
+// costOf returns the memory of a known key that has the given number of bytes allocated. The list of
+// known keys can have a quarter of spare capacity. A hash table that was just enlarged has four slots
+// per key.
+func costOf(keyBytes int) int {
+	listBytes := int(unsafe.Sizeof(knownKey{})) * 5 / 4
+	slotBytes := 4 * int(unsafe.Sizeof(keySlot{}))
+	return keyBytes + listBytes + slotBytes
 }
 
 // keySlot is a slot of the hash table.
@@ -111,35 +114,38 @@ const numberBytes = 4
 // counted without labels: the client has sent the key, and is not asked to send it again.
 const unlabelled = math.MaxUint32
 
-// find returns the index of the known key with these bytes, or none, and the hash of the bytes.
+// find returns the index of a known key, given its bytes, and the hash of the bytes. If the key is
+// unknown, the index is none.
 func (k *keyTable) find(cacheKey []byte) (index int, hash uint64) {
 	hash = maphash.Bytes(k.seed, cacheKey)
 	tag := uint32(hash >> 32)
 	mask := uint32(len(k.slots) - 1)
 	for i := uint32(hash) & mask; k.slots[i].key != 0; i = (i + 1) & mask {
-		if k.slots[i].tag == tag && bytes.Equal(k.known[k.slots[i].key-1].cacheKey, cacheKey) {
-			return int(k.slots[i].key - 1), hash
+		slot := &k.slots[i]
+		if slot.tag == tag && bytes.Equal(k.known[slot.key-1].cacheKey, cacheKey) {
+			return int(slot.key - 1), hash
 		}
 	}
 	return none, hash
 }
 
-// predict returns the index of the key that followed the last key the previous time, if its bytes
-// equal cacheKey; otherwise none. Spans repeat in the order in which the application creates them,
-// so most keys need neither a hash nor a probe.
+// predict returns the index of the key that followed the last key the previous time. If that is not
+// the given key, it returns none. Applications create spans in recurring order, so most keys are found
+// by this single comparison instead of a hash lookup.
 func (k *keyTable) predict(cacheKey []byte) int {
 	if uint(k.last) >= uint(len(k.known)) {
 		return none
 	}
-	next := k.known[k.last].successor
-	if uint(next) >= uint(len(k.known)) || !bytes.Equal(k.known[next].cacheKey, cacheKey) {
+	successor := k.known[k.last].successor
+	if uint(successor) >= uint(len(k.known)) || !bytes.Equal(k.known[successor].cacheKey, cacheKey) {
 		return none
 	}
-	k.last = next
-	return int(next)
+	k.last = successor
+	return int(successor)
 }
 
-// train records for predict that a key followed the last one.
+// train records that the key with the given index followed the last key, so that predict finds it the
+// next time.
 func (k *keyTable) train(index int) {
 	if uint(k.last) < uint(len(k.known)) {
 		k.known[k.last].successor = uint32(index)
@@ -147,24 +153,29 @@ func (k *keyTable) train(index int) {
 	k.last = uint32(index)
 }
 
-// add adds a key that find did not find. It returns the key's index, or none if there is no room.
+// add adds an unknown key and returns its index. hash is the hash of its bytes. If the table has no
+// memory for the key, add returns none.
 func (k *keyTable) add(cacheKey []byte, hash uint64, use keyUse) int {
-	if len(k.known) >= 2*k.maxKeys || !k.charge(costOf(keyCapacity(cacheKey)), use) {
+	capacity := keyCapacity(cacheKey)
+	if len(k.known) >= 2*k.maxKeys || !k.charge(costOf(capacity), use) {
 		k.full = true
 		return none
 	}
-	if 2*(len(k.known)+1) > len(k.slots) {
+	index := len(k.known)
+	if 2*(index+1) > len(k.slots) { // at most half of the slots are used
 		k.rehash(2 * len(k.slots))
 	}
-	if n := len(k.known); n == cap(k.known) {
-		k.known = append(make([]knownKey, 0, max(leastKeys, n+n/4)), k.known...)
+	if index == cap(k.known) {
+		k.known = append(make([]knownKey, 0, max(leastKeys, index+index/4)), k.known...)
 	}
-	k.known = append(k.known, knownKey{cacheKey: append(make([]byte, 0, keyCapacity(cacheKey)), cacheKey...), hash: hash})
-	k.insert(len(k.known) - 1)
-	return len(k.known) - 1
+	copied := append(make([]byte, 0, capacity), cacheKey...)
+	k.known = append(k.known, knownKey{cacheKey: copied, hash: hash})
+	k.insert(index)
+	return index
 }
 
-// charge charges cost bytes to the publisher, and reports whether the limits allow it.
+// charge charges cost bytes to the publisher. It reports false, and charges nothing, if that exceeds
+// the limit of the publisher or of all publishers.
 func (k *keyTable) charge(cost int, use keyUse) bool {
 	return k.share.held+cost <= k.maxBytes && k.share.charge(cost, use)
 }
@@ -176,41 +187,49 @@ func (k *keyTable) release() {
 	k.share.shrink(0)
 }
 
-// sweep removes all keys except the numbered ones and those that were used in the interval since or
-// later. It does nothing unless a key or number did not fit since the last sweep.
+// sweep removes the keys that have no number and were last used before the given interval. It does
+// nothing if every new key has fit into the table since the last sweep.
 func (k *keyTable) sweep(since uint64) {
 	if !k.full {
 		return
 	}
 	k.full = false
-	newIndex := make([]uint32, len(k.known)) // for each old index, new index plus one; 0 if removed
+	newIndex := make([]uint32, len(k.known)) // by old index: the new index plus one; 0 if removed
 	count := uint32(0)
 	bytes := numberBytes * len(k.numbers)
 	for i := range k.known {
-		if known := &k.known[i]; known.pins > 0 || known.used >= useIn(since) {
+		known := &k.known[i]
+		isNumbered := known.pins > 0
+		if isNumbered || known.used >= useIn(since) {
 			count++
 			newIndex[i] = count
 			bytes += known.cost()
 		}
 	}
-	kept := make([]knownKey, 0, max(leastKeys, count))
+	k.moveKeys(newIndex, int(count))
+	k.share.shrink(bytes)
+	slots := 2 * leastKeys
+	for slots < 2*len(k.known) {
+		slots *= 2
+	}
+	k.rehash(slots)
+}
+
+// moveKeys removes known keys. newIndex contains, by old index, the new index plus one, or 0 if the
+// key is removed. count is the number of keys that remain.
+func (k *keyTable) moveKeys(newIndex []uint32, count int) {
+	remaining := make([]knownKey, 0, max(leastKeys, count))
 	for i, index := range newIndex {
 		if index != 0 {
-			kept = append(kept, k.known[i])
+			remaining = append(remaining, k.known[i])
 		}
 	}
-	k.known = kept
-	k.share.shrink(bytes)
+	k.known = remaining
 	for number, old := range k.numbers {
 		if old != 0 && old != unlabelled {
 			k.numbers[number] = newIndex[old-1]
 		}
 	}
-	slots := 2 * leastKeys
-	for slots < 2*len(kept) {
-		slots *= 2
-	}
-	k.rehash(slots)
 }
 
 // rehash replaces the hash table by one with the given number of slots, a power of two.
@@ -221,7 +240,7 @@ func (k *keyTable) rehash(slots int) {
 	}
 }
 
-// insert adds the known key with this index to the hash table.
+// insert adds the known key with the given index to the hash table.
 func (k *keyTable) insert(index int) {
 	hash := k.known[index].hash
 	mask := uint32(len(k.slots) - 1)
@@ -240,8 +259,8 @@ func (k *keyTable) numbered(number uint32) int {
 	return int(k.numbers[number]) - 1
 }
 
-// isUnlabelled reports whether a number is defined but its key did not fit. If the list of numbers
-// itself did not fit, that is assumed for all numbers beyond the list.
+// isUnlabelled reports whether a client has defined a number for whose key there was no memory. Without
+// memory for the list of numbers, this is assumed for every number beyond the end of the list.
 func (k *keyTable) isUnlabelled(number uint32) bool {
 	if uint64(number) >= uint64(len(k.numbers)) {
 		return k.cutShort
@@ -249,8 +268,9 @@ func (k *keyTable) isUnlabelled(number uint32) bool {
 	return k.numbers[number] == unlabelled
 }
 
-// disown makes a number unlabelled.
-func (k *keyTable) disown(number uint32) {
+// markUnlabelled records that there was no memory for the key that a number was defined for. Spans with
+// the number are counted without labels.
+func (k *keyTable) markUnlabelled(number uint32) {
 	if !k.growTo(number) {
 		k.cutShort = true
 		return
@@ -259,14 +279,15 @@ func (k *keyTable) disown(number uint32) {
 	k.numbers[number] = unlabelled
 }
 
-// assign assigns a number to a key. index and hash are the result of find for cacheKey; if index is
-// none, the key is added. It reports false if there is no room.
+// assign assigns a number to a key. index and hash are the result of find for the key; if index is
+// none, assign adds the key. It reports false if there is no memory for the key or the number.
 func (k *keyTable) assign(number uint32, cacheKey []byte, index int, hash uint64) bool {
 	if index == none {
 		if k.replace(number, cacheKey, hash) {
 			return true
 		}
-		if index = k.add(cacheKey, hash, keyNumbered); index == none {
+		index = k.add(cacheKey, hash, keyNumbered)
+		if index == none {
 			return false
 		}
 	}
@@ -277,23 +298,27 @@ func (k *keyTable) assign(number uint32, cacheKey []byte, index int, hash uint64
 	return true
 }
 
-// replace assigns a number to an unknown key by overwriting the key that the number is assigned to.
-// It reports false if the number is not assigned, if another number is assigned to the old key too,
-// or if the new key does not fit in the capacity of the old one. So a tracer that redefines a
-// number for each of its spans takes no more memory.
+// replace assigns a number to an unknown key. It overwrites the key that the number was assigned to, so
+// a tracer that redefines a number for each of its spans takes no more memory. It reports false if the
+// number is not assigned, if the old key has another number too, or if the new key is too long.
 func (k *keyTable) replace(number uint32, cacheKey []byte, hash uint64) bool {
 	index := k.numbered(number)
-	if index == none || k.known[index].pins > 1 || len(cacheKey) > cap(k.known[index].cacheKey) {
+	if index == none {
+		return false
+	}
+	replaced := &k.known[index]
+	if replaced.pins > 1 || len(cacheKey) > cap(replaced.cacheKey) {
 		return false
 	}
 	k.remove(index)
-	k.known[index] = knownKey{cacheKey: append(k.known[index].cacheKey[:0], cacheKey...), hash: hash, pins: 1}
+	copied := append(replaced.cacheKey[:0], cacheKey...)
+	*replaced = knownKey{cacheKey: copied, hash: hash, pins: 1}
 	k.insert(index)
 	return true
 }
 
-// remove removes a key from the hash table. It moves later keys of the same probe sequence into the
-// gap, so that find still reaches them.
+// remove removes a key from the hash table. Keys that were inserted behind it, because their own slot
+// was taken, are moved into the hole, so that find still reaches them.
 func (k *keyTable) remove(index int) {
 	mask := uint32(len(k.slots) - 1)
 	hole := uint32(k.known[index].hash) & mask
@@ -301,8 +326,9 @@ func (k *keyTable) remove(index int) {
 		hole = (hole + 1) & mask
 	}
 	for i := (hole + 1) & mask; k.slots[i].key != 0; i = (i + 1) & mask {
-		home := uint32(k.known[k.slots[i].key-1].hash) & mask
-		if (i-home)&mask >= (i-hole)&mask { // home is at or before hole
+		firstSlot := uint32(k.known[k.slots[i].key-1].hash) & mask // where find begins
+		findPassesHole := (i-firstSlot)&mask >= (i-hole)&mask
+		if findPassesHole {
 			k.slots[hole] = k.slots[i]
 			hole = i
 		}
@@ -310,53 +336,63 @@ func (k *keyTable) remove(index int) {
 	k.slots[hole] = keySlot{}
 }
 
-// growTo extends the list of numbers so that it contains number, and reports whether that fits. If
-// an extension failed before, it is unknown which of the new numbers were defined in the meantime,
-// so all of them become unlabelled.
+// growTo extends the list of numbers so that it contains the given number. It reports false if there is
+// no memory. If there was none before, the client may have defined some of the new numbers in the
+// meantime, so all of them become unlabelled.
 func (k *keyTable) growTo(number uint32) bool {
-	have := len(k.numbers)
-	if int64(number) < int64(have) {
+	length := len(k.numbers)
+	if int64(number) < int64(length) {
 		return true
 	}
-	want := max(int(number)+1, min(max(leastKeys, 2*have), k.maxKeys))
-	cost := numberBytes * (want - have)
+	newLength := max(int(number)+1, min(max(leastKeys, 2*length), k.maxKeys))
+	cost := numberBytes * (newLength - length)
 	if !k.charge(cost, keyNumbered) {
 		k.full = true
 		return false
 	}
 	k.pinned += cost
-	k.numbers = append(make([]uint32, 0, want), k.numbers...)[:want]
-	for i := have; k.cutShort && i < want; i++ {
-		k.numbers[i] = unlabelled
+	k.numbers = append(make([]uint32, 0, newLength), k.numbers...)[:newLength]
+	if k.cutShort {
+		for i := length; i < newLength; i++ {
+			k.numbers[i] = unlabelled
+		}
 	}
 	return true
 }
 
-// pin assigns a number within the list of numbers to a known key.
+// pin assigns a number to a known key. The list of numbers must contain the number. A key with a number
+// is never removed.
 func (k *keyTable) pin(number uint32, index int) {
-	if known := &k.known[index]; known.pins == 0 {
+	known := &k.known[index]
+	if known.pins == 0 {
 		k.pinned += known.cost()
 	}
-	k.known[index].pins++
+	known.pins++
 	k.unpin(number)
 	k.numbers[number] = uint32(index) + 1
 }
 
-// unpin removes the assignment of a number, if it has one.
+// unpin removes the assignment of a number to a key, if there is one. A key without a number can be
+// removed.
 func (k *keyTable) unpin(number uint32) {
-	if index := k.numbered(number); index != none {
-		known := &k.known[index]
-		if known.pins--; known.pins == 0 {
-			k.pinned -= known.cost()
-		}
+	index := k.numbered(number)
+	if index == none {
+		return
+	}
+	known := &k.known[index]
+	known.pins--
+	if known.pins == 0 {
+		k.pinned -= known.cost()
 	}
 }
 
-// worthSweeping reports whether removing all keys without a number would free at least an eighth of
-// the table. Otherwise a sweep is not worth its cost, which is linear in the size of the table: a
-// tracer could cause a sweep with each key that it defines.
+// worthSweeping reports whether removing all keys without a number would free at least an eighth of the
+// table. Without this condition, a tracer could cause a sweep, which reads the whole table, with each
+// key that it defines.
 func (k *keyTable) worthSweeping() bool {
-	return k.pinned < k.maxBytes-k.maxBytes/8 && k.share.held-k.pinned > k.share.held/8
+	hasRoomForOthers := k.pinned < k.maxBytes-k.maxBytes/8
+	removable := k.share.held - k.pinned
+	return hasRoomForOthers && removable > k.share.held/8
 }
 
 // keyMemory is the memory that the key tables of all publishers may use together. Half of it is
@@ -395,23 +431,23 @@ type keyShare struct {
 // charge charges cost more bytes to the publisher: first to its own share, then to the common
 // memory. It reports false, and charges nothing, if the common memory is used up.
 func (s *keyShare) charge(cost int, use keyUse) bool {
-	more := s.commonPart(s.held+cost) - s.commonPart(s.held)
+	commonBytes := s.commonPart(s.held+cost) - s.commonPart(s.held)
 	limit := s.memory.common
 	if use == keyCached {
-		limit -= limit / 4
+		limit -= limit / 4 // the last quarter is reserved for keys with a number
 	}
-	if more > 0 && s.memory.taken.Add(more) > limit {
-		s.memory.taken.Add(-more)
+	if commonBytes > 0 && s.memory.taken.Add(commonBytes) > limit {
+		s.memory.taken.Add(-commonBytes)
 		return false
 	}
 	s.held += cost
 	return true
 }
 
-// shrink reduces the bytes that are charged to the publisher.
-func (s *keyShare) shrink(to int) {
-	s.memory.taken.Add(s.commonPart(to) - s.commonPart(s.held))
-	s.held = to
+// shrink reduces the memory that is charged to the publisher to the given number of bytes.
+func (s *keyShare) shrink(bytes int) {
+	s.memory.taken.Add(s.commonPart(bytes) - s.commonPart(s.held))
+	s.held = bytes
 }
 
 // commonPart returns how many of the given bytes exceed the publisher's own share.

@@ -272,7 +272,7 @@ func TestKeyTable_DefinedWithoutRoom(t *testing.T) {
 	if k.defined(100, "meanwhile") {
 		t.Fatal("there is room")
 	}
-	k.disown(100)
+	k.markUnlabelled(100)
 	other.shrink(0)
 	if !k.defined(200, "afterwards") || !k.isUnlabelled(100) || k.numbered(100) != none {
 		t.Error("a number that was defined is not, or there is no room")

@@ -11,8 +11,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// Publish admits or drops the complete batch of a spans message, and accounts for it. While a ring
-// is full, it retries as long as Config allows. The error says how the body is malformed.
+// Publish admits the whole batch of a spans message, or drops it. While a ring is full, it retries as
+// long as Config allows. Publish counts the spans as received, and dropped ones by reason. The error
+// says how the message is malformed.
 func (p *Publisher) Publish(body []byte) error {
 	walker, err := wire.WalkSpans(body)
 	if err != nil {
@@ -20,14 +21,15 @@ func (p *Publisher) Publish(body []byte) error {
 	}
 	spans := uint64(walker.Len())
 	if spans == 0 {
-		walker.Next(&p.snapshot.Snapshot)
-		return walker.Err() //nolint:wrapcheck // the decoder's error is complete
+		walker.Next(&p.snapshot.Snapshot) // finds bytes after the end
+		return walker.Err()               //nolint:wrapcheck // the decoder's error is complete
 	}
 	entry := p.shared.totals.begin(spans, DropBug)
 	defer entry.end()
-	defer p.finish(p.shared.config.MaxBatch)
+	maxBatch := p.shared.config.MaxBatch
+	defer p.finish(maxBatch)
 	reason := DropBatchTooLarge
-	for retry := walker.Len() <= p.shared.config.MaxBatch; retry; {
+	for retry := walker.Len() <= maxBatch; retry; {
 		reason, err = p.try(source{walker: walker}, &entry)
 		reason, retry = p.waitForRoom(reason)
 	}
@@ -42,14 +44,15 @@ func (p *Publisher) Publish(body []byte) error {
 // roomPause is the delay between two attempts to publish a batch while a ring is full.
 const roomPause = 200 * time.Microsecond
 
-// waitForRoom decides whether to retry a batch after try returned reason. If reason is temporary
-// and the publisher may wait longer, it waits for roomPause and returns retry. Otherwise it returns
-// the final reason.
+// waitForRoom decides whether a batch that was not admitted is retried, given the reason. If a retry
+// can succeed and the publisher may wait longer, waitForRoom pauses and returns true. Otherwise it
+// returns false and the final reason.
 func (p *Publisher) waitForRoom(reason DropReason) (final DropReason, retry bool) {
 	if !reason.isTransient() {
 		return reason, false
 	}
-	if !p.shared.config.Block && !p.wait.has(time.Now(), p.shared.config.WaitBudget) {
+	mayWait := p.shared.config.Block || p.wait.refill(time.Now(), p.shared.config.WaitBudget)
+	if !mayWait {
 		// Only the drainers free ring slots. Without this call, a burst that only drops would keep
 		// the CPU from them for up to ten milliseconds.
 		runtime.Gosched()
@@ -84,15 +87,14 @@ func (s *Publishers) Refuse(spans uint64) {
 	entry.end()
 }
 
-// reserve enters the cycle, resolves the keys of the batch and claims ring slots for it. The caller
-// must call leave afterwards, whatever reserve returns, and may call fill and publish before that
-// only if reserve returned admitted. A retry in the same cycle reuses the resolved keys, so that it
-// does not make the keys look like recurring ones.
+// reserve resolves the keys of a batch in the current cycle, and claims ring slots for its spans. It
+// returns admitted if it has claimed all of them, or else the reason why the spans are dropped. The
+// caller must call leave afterwards in any case.
 func (p *Publisher) reserve(from source) (DropReason, error) {
-	switch {
-	case p.shared.isStopped():
+	if p.shared.isStopped() {
 		return DropShutdown, nil
-	case p.shared.unwanted.Load():
+	}
+	if p.shared.unwanted.Load() {
 		return DropNotWanted, nil
 	}
 	cycle := p.guard.Enter()
@@ -102,7 +104,7 @@ func (p *Publisher) reserve(from source) (DropReason, error) {
 	if !p.join(cycle) {
 		return DropLeftToAgent, nil
 	}
-	if !p.batch.isResolvedIn(cycle.Number()) {
+	if !p.batch.isResolvedIn(cycle.Number()) { // a retry must not count as another use of the keys
 		err := p.resolve(cycle, &from)
 		p.finder.countMisses()
 		if err != nil {
@@ -110,16 +112,17 @@ func (p *Publisher) reserve(from source) (DropReason, error) {
 		}
 	}
 	for drainer := range p.batch.runs {
-		if reason := p.claim(drainer); reason != admitted {
+		reason := p.claim(drainer)
+		if reason != admitted {
 			return reason, nil
 		}
 	}
 	return admitted, nil
 }
 
-// join prepares the publisher for the given cycle. In a new interval it admits the origin and
-// starts the finder's interval. It reports false if the interval has no room for the origin and the
-// agent can count the spans instead.
+// join prepares the publisher for the given cycle. If a new interval has begun, it admits the origin of
+// the publisher to the interval. It reports false if the interval has no slot for the origin, and an
+// agent will count the spans instead.
 func (p *Publisher) join(cycle *aggregate.Cycle) bool {
 	p.settling.EnterCycle(cycle.Number())
 	interval := cycle.Interval() + 1
@@ -133,8 +136,9 @@ func (p *Publisher) join(cycle *aggregate.Cycle) bool {
 	return ok
 }
 
-// joinOrigin admits the publisher's origin to the interval of cycle. A connection, whose spans the agent
-// cannot count, gets the common origin if there is no room for its own.
+// joinOrigin returns the ID of the publisher's origin in the interval of the cycle. If the interval has
+// no slot for the origin, it reports false. But if no agent counts the spans instead, it returns the ID
+// of an origin that is shared with others.
 func (p *Publisher) joinOrigin(cycle *aggregate.Cycle) (id registry.OriginID, ok bool) {
 	if !p.last {
 		return cycle.AdmitOrigin(p.origin)
@@ -158,7 +162,7 @@ func (p *Publisher) resolve(cycle *aggregate.Cycle, from *source) error {
 			continue
 		}
 		if key.collapsed != 0 {
-			b.collapse(key.collapsed)
+			b.countCollapsed(key.collapsed)
 		}
 		if s.Flags&span.SharedOrigin != 0 {
 			b.shared++
@@ -185,28 +189,29 @@ func (p *Publisher) resolve(cycle *aggregate.Cycle, from *source) error {
 // the same time.
 const claimTries = 8
 
-// claim claims ring slots for the run of the given drainer, if the publisher's share of the ring
-// allows it. If it fails, leave abandons the claims on the other rings.
+// claim claims the ring slots for those spans of the batch that go to the given drainer. It returns
+// admitted, or the reason why the batch is dropped. Claims on other rings stay open until leave.
 func (p *Publisher) claim(drainer int) DropReason {
-	run, aggregator := &p.batch.runs[drainer], p.shared.config.Aggregator
-	n := run.slots
-	switch {
-	case n == 0:
+	run := &p.batch.runs[drainer]
+	aggregator := p.shared.config.Aggregator
+	if run.slots == 0 {
 		return admitted
-	case n > aggregator.RingSlots():
+	}
+	if run.slots > aggregator.RingSlots() {
 		return DropBatchTooLarge
 	}
-	r := aggregator.Ring(drainer)
-	if alone := p.shared.isAlone(); !p.shares[drainer].allows(r, n, alone) {
-		if alone {
+	spanRing := aggregator.Ring(drainer)
+	isAlone := p.shared.isAlone()
+	if !p.shares[drainer].allows(spanRing, run.slots, isAlone) {
+		if isAlone {
 			return DropRingFull // the free slots are kept for the next publisher
 		}
 		return DropOverShare
 	}
-	claim, result := r.Claim(n)
+	claim, result := spanRing.Claim(run.slots)
 	for tries := 1; result == ring.Contended && tries < claimTries; tries++ {
 		runtime.Gosched()
-		claim, result = r.Claim(n)
+		claim, result = spanRing.Claim(run.slots)
 	}
 	switch result {
 	case ring.Full:
@@ -218,56 +223,61 @@ func (p *Publisher) claim(drainer int) DropReason {
 	return admitted
 }
 
-// fill copies the slots to the ring slots that reserve claimed, and adds them to the ring shares.
+// fill copies the spans of the batch to the claimed ring slots, and charges the slots to the
+// publisher's shares of the rings.
 func (p *Publisher) fill() {
 	b := &p.batch
 	for i, drainer := range b.drainers {
 		if drainer == noDrainer {
 			continue
 		}
-		r := &b.runs[drainer]
-		*r.claim.Slot(r.filled) = b.slots[i]
-		r.filled++
+		run := &b.runs[drainer]
+		*run.claim.Slot(run.filled) = b.slots[i]
+		run.filled++
 	}
+	ringSlots := p.shared.config.Aggregator.RingSlots()
 	for drainer := range b.runs {
-		if claim := &b.runs[drainer].claim; claim.Len() > 0 {
-			p.shares[drainer].add(claim.End(), claim.Len(), p.shared.config.Aggregator.RingSlots())
+		claim := &b.runs[drainer].claim
+		if claim.Len() > 0 {
+			p.shares[drainer].add(claim.End(), claim.Len(), ringSlots)
 		}
 	}
 }
 
-// publish makes the slots that fill copied visible to the drainers, and counts them in entry.
+// publish passes the filled ring slots to the drainers. It counts the spans in entry and in the totals.
 func (p *Publisher) publish(entry *entry) {
 	b := &p.batch
 	for i := range b.runs {
-		if claim := &b.runs[i].claim; claim.Len() > 0 {
-			slots := claim.Len()
+		claim := &b.runs[i].claim
+		slots := claim.Len()
+		if slots > 0 {
 			claim.Publish()
 			entry.published += uint64(slots)
 		}
 	}
 	entry.ignored += uint64(b.ignored)
+	totals := &p.shared.totals
 	if b.hasCollapsed {
-		p.shared.totals.collapse(&b.collapsed)
+		totals.addCollapsed(&b.collapsed)
 	}
 	if p.isShared {
 		b.shared = len(b.slots) - b.ignored
 	}
 	if b.shared > 0 {
-		p.shared.totals.common.Add(uint64(b.shared))
+		totals.common.Add(uint64(b.shared))
 	}
 	if b.renamed > 0 {
-		p.shared.totals.renamed.Add(uint64(b.renamed))
+		totals.renamed.Add(uint64(b.renamed))
 	}
 }
 
-// leave leaves the cycle. It abandons claims that were not published, because another ring was full
-// or because of a panic, so that the drainers skip them instead of waiting for them.
+// leave leaves the current cycle, and releases the message. Claims that were not published are
+// abandoned: the drainers would wait for them forever.
 func (p *Publisher) leave() {
 	for i := range p.batch.runs {
 		p.batch.runs[i].claim.Abandon()
 	}
-	p.snapshot = snapshot{} // or it would keep the message's buffer
+	p.snapshot = snapshot{} // it refers to the message
 	p.guard.Exit()
 }
 

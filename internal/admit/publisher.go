@@ -160,28 +160,39 @@ const (
 	shareOfFreeAlone = 7
 )
 
-// allows reports whether the publisher may claim n more slots of r. It first removes the marks that
-// are drained. alone reports whether no other publisher is open.
-func (s *ringShare) allows(r *ring.Ring[aggregate.Slot], n int, alone bool) bool {
-	for drained := r.Drained(); s.count > 0 && s.marks[s.first].end <= drained; s.count-- {
-		s.held -= s.marks[s.first].slots
-		s.first = (s.first + 1) % shareMarks
-	}
+// allows reports whether the publisher may claim n more slots of a ring. While other publishers are
+// open, it may hold as many slots as it leaves free. If it is alone, it may hold seven times as many.
+// A publisher that holds no slots may always claim free ones.
+func (s *ringShare) allows(r *ring.Ring[aggregate.Slot], n int, isAlone bool) bool {
+	s.removeDrained(r.Drained())
 	heldPerFree := shareOfFree
-	if alone {
+	if isAlone {
 		heldPerFree = shareOfFreeAlone
 	}
 	return s.held == 0 || s.held+n <= heldPerFree*(r.Free()-n)
 }
 
-// add adds n slots that are about to be published, and end at ring position end, to the marks.
+// removeDrained removes the marks of slots that the drainer has freed. drained is the ring position up
+// to which it has freed slots.
+func (s *ringShare) removeDrained(drained uint64) {
+	for s.count > 0 && s.marks[s.first].end <= drained {
+		s.held -= s.marks[s.first].slots
+		s.first = (s.first + 1) % shareMarks
+		s.count--
+	}
+}
+
+// add records that the publisher holds n more slots of a ring, until the drainer has passed the ring
+// position end. If there are many marks already, add extends the last one instead of adding another.
 // ringSize is the number of slots of the ring.
 func (s *ringShare) add(end uint64, n, ringSize int) {
 	s.held += n
 	if s.count > exactMarks {
 		last := &s.marks[(s.first+s.count-1)%shareMarks]
-		if last.slots < ringSize/markPart || s.count == shareMarks {
-			last.end, last.slots = end, last.slots+n
+		isSmall := last.slots < ringSize/markPart
+		if isSmall || s.count == shareMarks {
+			last.end = end
+			last.slots += n
 			return
 		}
 	}
@@ -202,14 +213,15 @@ type waitBudget struct {
 // budgetRefill is how much longer it takes to refill the budget than to spend it.
 const budgetRefill = 10
 
-// has refills the budget up to limit, and reports whether any of it is left.
-func (w *waitBudget) has(now time.Time, limit time.Duration) bool {
+// refill adds a tenth of the time since the last call, up to limit. It reports whether the publisher
+// may wait.
+func (w *waitBudget) refill(now time.Time, limit time.Duration) bool {
 	w.left = min(w.left+now.Sub(w.last)/budgetRefill, limit)
 	w.last = now
 	return w.left > 0
 }
 
-// spend subtracts the time since the last call of has.
+// spend subtracts the time since refill was called: the publisher has waited.
 func (w *waitBudget) spend(now time.Time) {
 	w.left -= now.Sub(w.last)
 	w.last = now

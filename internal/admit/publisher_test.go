@@ -241,7 +241,7 @@ func TestWaitBudget_RefillsSlowly(t *testing.T) {
 	now := time.Unix(1000, 0)
 	var w waitBudget
 	wait := func(d time.Duration) (waited time.Duration) {
-		for waited < d && w.has(now, most) {
+		for waited < d && w.refill(now, most) {
 			now = now.Add(time.Millisecond)
 			waited += time.Millisecond
 			w.spend(now)
@@ -261,7 +261,7 @@ func TestWaitBudget_RefillsSlowly(t *testing.T) {
 			t.Errorf("%s after the last wait it waits for %s, want %s", step.rest, got, step.want)
 		}
 	}
-	if w.has(now, 0) {
+	if w.refill(now, 0) {
 		t.Error("there is some where there may be none")
 	}
 }
