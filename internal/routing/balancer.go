@@ -46,16 +46,18 @@ type Balancer struct {
 	published Stats                 // statistics, published after each interval
 }
 
-// NewBalancer returns a balancer with an initial routing. Start runs it.
+// NewBalancer returns a balancer whose routing assigns about the same number of partitions to each
+// drainer. Start runs the balancer.
 func NewBalancer(config Config) *Balancer {
 	b := &Balancer{
 		config: config, grow: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
 	}
 	b.Install(newRouting(partitionsFor(config.Drainers, 0), config.Drainers))
-	none := keep(1, "no interval has ended yet")
-	b.published.addPlan(&none)
+	noPlan := keep(1, "no interval has ended yet")
+	b.published.addPlan(&noPlan)
 	b.published.LastChange = b.published.LastPlan
-	b.publish(make([]uint64, b.Routing().Partitions()), b.Routing())
+	noLoads := make([]uint64, b.Routing().Partitions())
+	b.publish(noLoads, b.Routing())
 	return b
 }
 
@@ -109,47 +111,51 @@ func (b *Balancer) run() {
 	}
 }
 
-// SetLive sets the number of aggregates in the current interval, and requests more partitions if
-// necessary. It is called for each admission, and usually costs one comparison.
+// SetLive is called with the number of aggregates in the current interval whenever it increases. If the
+// routing has too few partitions for them, SetLive requests more from the balancer.
 func (b *Balancer) SetLive(aggregates int) {
 	live := int64(aggregates)
-	for peak := b.peak.Load(); live > peak; peak = b.peak.Load() {
-		if b.peak.CompareAndSwap(peak, live) {
-			break
-		}
-	}
+	b.raisePeak(live)
 	if live <= b.capacity.Load() {
 		return
 	}
 	select {
 	case b.grow <- struct{}{}:
-	default: // there is a token already; its receiver reads the peak
+	default: // a request is pending; the balancer reads the peak when it handles the request
 	}
 }
 
-// growTo increases the number of partitions, if the given number of aggregates requires more. This
-// moves no key, but lets the next plan move smaller parts of the key space. The number of partitions
-// never decreases, because superfluous ones cost nothing.
+// raisePeak sets the peak to live if that is higher.
+func (b *Balancer) raisePeak(live int64) {
+	for {
+		peak := b.peak.Load()
+		if live <= peak || b.peak.CompareAndSwap(peak, live) {
+			return
+		}
+	}
+}
+
+// growTo increases the number of partitions if the given number of aggregates needs more. Every key
+// stays with its drainer. The number of partitions never decreases, because unused ones cost nothing.
 func (b *Balancer) growTo(aggregates int) {
-	now := b.Routing()
+	current := b.Routing()
 	partitions := partitionsFor(b.config.Drainers, aggregates)
-	if partitions <= now.Partitions() {
-		return
+	if partitions > current.Partitions() {
+		b.Install(current.Subdivide(partitions))
 	}
-	b.Install(now.Subdivide(partitions))
 }
 
-// rebalance reads the demand since the last call, and changes the routing if this makes the loads of
-// the drainers more even.
+// rebalance reads the load of each partition since the last call. If another assignment of partitions
+// to drainers makes the loads of the drainers more even, rebalance installs it.
 func (b *Balancer) rebalance() {
-	now := b.Routing()
-	loads := b.demand.since(&b.seen, now.Partitions())
-	plan := b.decide(loads, now)
+	current := b.Routing()
+	loads := b.demand.since(&b.seen, current.Partitions())
+	plan := b.decide(loads, current)
 	if plan.owners != nil {
-		b.Install(now.Next(plan.owners))
+		b.Install(current.Next(plan.owners))
 	}
 	b.published.addPlan(&plan)
-	b.publish(loads, now)
+	b.publish(loads, current)
 }
 
 // publish publishes the statistics of an interval.
@@ -159,16 +165,17 @@ func (b *Balancer) publish(loads []uint64, r *Routing) {
 	b.stats.Store(&shown)
 }
 
-// decide returns the plan for the loads of one interval.
-func (b *Balancer) decide(loads []uint64, now *Routing) Plan {
-	assigned := newAssignment(loads, now)
-	switch {
-	case assigned.fair() < minSamples:
+// decide returns the plan for the next interval, given the loads of the last one. The plan changes
+// nothing if there were too few spans, or if rebalancing is switched off.
+func (b *Balancer) decide(loads []uint64, current *Routing) Plan {
+	assigned := newAssignment(loads, current)
+	if assigned.fair() < minSamples {
 		return keep(assigned.ratio(), whyNoLoad)
-	case b.config.Interval == 0:
+	}
+	if b.config.Interval == 0 {
 		return keep(assigned.ratio(), "rebalancing is switched off")
 	}
-	return plan(loads, now)
+	return plan(loads, current)
 }
 
 // busiestShown is the number of partitions in the statistics.
@@ -213,7 +220,8 @@ type PartitionLoad struct {
 	Owners    []uint16 `json:"owners"` // drainers; several if it is split
 }
 
-// addPlan adds the result of a plan.
+// addPlan adds a plan to the statistics: its moves, splits and merges to the totals, and the plan itself
+// as the last one.
 func (s *Stats) addPlan(p *Plan) {
 	s.LoadRatio = p.Before
 	s.Moves += uint64(p.Moves)
@@ -221,33 +229,42 @@ func (s *Stats) addPlan(p *Plan) {
 	s.Merges += uint64(p.Merges)
 	s.LastPlan = p.PlanStats
 	s.LastPlan.At = time.Now()
-	if p.owners != nil {
+	changesOwners := p.owners != nil
+	if changesOwners {
 		s.LastChange = s.LastPlan
 	}
 }
 
-// setLoads sets the loads of an interval, during which r was the routing.
+// setLoads sets the loads of the drainers and of the busiest partitions. loads contains the number of
+// samples per partition in an interval, during which r was the routing.
 func (s *Stats) setLoads(loads []uint64, r *Routing) {
 	assigned := newAssignment(loads, r)
 	total := max(1, assigned.fair()*float64(r.drainers))
 	s.Drainers = make([]DrainerLoad, r.drainers)
 	for drainer, load := range assigned.drained {
-		s.Drainers[drainer].Offered, s.Drainers[drainer].Share = uint64(load*sampleEvery), load/total
+		s.Drainers[drainer].Offered = uint64(load * sampleEvery)
+		s.Drainers[drainer].Share = load / total
 	}
-	s.Busiest = []PartitionLoad{}
+	var partitions []PartitionLoad
 	for p, load := range loads {
 		for _, drainer := range assigned.owners[p] {
 			s.Drainers[drainer].Partitions++
 		}
 		if load > 0 {
-			s.Busiest = append(s.Busiest, PartitionLoad{
-				p, load * sampleEvery, float64(load) / total,
-				assigned.owners[p],
+			partitions = append(partitions, PartitionLoad{
+				Partition: p, Offered: load * sampleEvery, Share: float64(load) / total,
+				Owners: assigned.owners[p],
 			})
 		}
 	}
-	slices.SortStableFunc(s.Busiest, func(a, b PartitionLoad) int {
+	s.Busiest = busiest(partitions)
+}
+
+// busiest returns the partitions with the highest loads, at most busiestShown. The result is not nil.
+func busiest(partitions []PartitionLoad) []PartitionLoad {
+	slices.SortStableFunc(partitions, func(a, b PartitionLoad) int {
 		return cmp.Compare(b.Offered, a.Offered)
 	})
-	s.Busiest = slices.Clone(s.Busiest[:min(busiestShown, len(s.Busiest))])
+	shown := min(busiestShown, len(partitions))
+	return append([]PartitionLoad{}, partitions[:shown]...)
 }

@@ -63,15 +63,15 @@ func keep(ratio float64, why string) Plan {
 //  3. While the drainers are uneven, because too few partitions have load: split the heaviest partition over
 //     all drainers, and repeat step 2.
 func plan(loads []uint64, r *Routing) Plan {
-	now := newAssignment(loads, r)
-	fair, ratio := now.fair(), now.ratio()
+	current := newAssignment(loads, r)
+	fair, ratio := current.fair(), current.ratio()
 	if fair == 0 {
 		return keep(ratio, whyNoLoad)
 	}
 	if isEven := ratio < rebalanceAt; isEven {
-		return merge(now, r)
+		return merge(current, r)
 	}
-	next := now.clone()
+	next := current.clone()
 	for p, load := range loads {
 		if float64(load) > fair {
 			next.splitOver(int(math.Ceil(float64(load)/fair)), p)
@@ -87,31 +87,34 @@ func plan(loads []uint64, r *Routing) Plan {
 		next.move()
 	}
 	isWorthwhile := next.ratio() <= worthwhile*ratio
-	if !isWorthwhile || next.most() > now.most() {
+	if !isWorthwhile || next.most() > current.most() {
 		return keep(ratio, whyNoBetter)
 	}
 	return next.plan(r, ratio, whyUneven)
 }
 
-// merge plans to merge each split partition that has cooled: its least busy owner becomes the only one. If
-// the drainers would be uneven then, the plan changes nothing.
-func merge(now *assignment, r *Routing) Plan {
-	ratio, cooledLoad := now.ratio(), cooled*now.fair()
-	next := now.clone()
-	for p, load := range now.loads {
-		isSplit, hasCooled := len(now.owners[p]) > 1, float64(load) < cooledLoad
-		if isSplit && hasCooled {
-			next.assign(p, slices.MinFunc(now.owners[p], func(a, b uint16) int {
+// merge returns a plan that gives each split partition with little load to a single drainer: the least
+// busy of its owners. If the loads of the drainers would be uneven then, the plan changes nothing.
+func merge(current *assignment, r *Routing) Plan {
+	ratio := current.ratio()
+	littleLoad := cooled * current.fair()
+	next := current.clone()
+	for p, load := range current.loads {
+		owners := current.owners[p]
+		isSplit := len(owners) > 1
+		if isSplit && float64(load) < littleLoad {
+			leastBusy := slices.MinFunc(owners, func(a, b uint16) int {
 				return cmp.Compare(next.drained[a], next.drained[b])
-			}))
+			})
+			next.assign(p, leastBusy)
 		}
 	}
 	next.move()
-	p := next.plan(r, ratio, whyMerged)
-	if p.Merges == 0 || p.After > balanced {
+	merged := next.plan(r, ratio, whyMerged)
+	if merged.Merges == 0 || merged.After > balanced {
 		return keep(ratio, whyBalanced)
 	}
-	return p
+	return merged
 }
 
 // assignment is an assignment under construction: the owners of each partition and the resulting loads.
@@ -133,17 +136,19 @@ func (a *assignment) clone() *assignment {
 	return &assignment{loads: a.loads, owners: slices.Clone(a.owners), drained: slices.Clone(a.drained)}
 }
 
-// plan returns the plan that changes the owners of r to those of the assignment. ratio is the load ratio of r.
+// plan returns the plan that gives the partitions the owners of the assignment. r is the current
+// routing, and ratio is its load ratio. why is the reason that the status shows.
 func (a *assignment) plan(r *Routing, ratio float64, why string) Plan {
 	p := keep(ratio, why)
-	p.After, p.owners = a.ratio(), a.owners
+	p.After = a.ratio()
+	p.owners = a.owners
 	for partition, owners := range a.owners {
-		before := r.Owners(partition)
+		current := r.Owners(partition)
 		switch {
-		case sameOwners(before, owners):
-		case len(owners) > len(before):
+		case sameOwners(current, owners):
+		case len(owners) > len(current):
 			p.Splits++
-		case len(owners) < len(before):
+		case len(owners) < len(current):
 			p.Merges++
 		default:
 			p.Moves++
@@ -155,7 +160,7 @@ func (a *assignment) plan(r *Routing, ratio float64, why string) Plan {
 // share returns the load that a partition causes for each of its owners: its load, divided by their number.
 func (a *assignment) share(p int) float64 { return float64(a.loads[p]) / float64(len(a.owners[p])) }
 
-// assign replaces the owners of a partition.
+// assign gives a partition to other owners, and updates the loads of the drainers concerned.
 func (a *assignment) assign(p int, owners ...uint16) {
 	for _, drainer := range a.owners[p] {
 		a.drained[drainer] -= a.share(p)
@@ -182,45 +187,49 @@ func (a *assignment) most() float64 { return slices.Max(a.drained) }
 // single sample, to keep the ratio finite.
 func (a *assignment) ratio() float64 { return max(1, a.most()/max(1, slices.Min(a.drained))) }
 
-// idlest returns the drainer with the least load, other than the given ones.
-func (a *assignment) idlest(except ...uint16) uint16 {
-	least, idlest := math.Inf(1), 0
+// idlest returns the drainer with the lowest load, except for the excluded drainers.
+func (a *assignment) idlest(excluded ...uint16) uint16 {
+	idlest, lowestLoad := 0, math.Inf(1)
 	for drainer, load := range a.drained {
-		if load < least && !slices.Contains(except, uint16(drainer)) {
-			least, idlest = load, drainer
+		if load < lowestLoad && !slices.Contains(excluded, uint16(drainer)) {
+			idlest, lowestLoad = drainer, load
 		}
 	}
 	return uint16(idlest)
 }
 
-// heaviest returns the partition with the largest share, of those that not all drainers own, or -1.
+// heaviest returns the partition that causes the highest load per owner. It ignores partitions that all
+// drainers own already, and returns -1 if no other partition has load.
 func (a *assignment) heaviest() int {
-	heaviest, most := -1, 0.0
+	heaviest, highestShare := -1, 0.0
 	for p := range a.loads {
-		if share := a.share(p); share > most && len(a.owners[p]) < len(a.drained) {
-			heaviest, most = p, share
+		share := a.share(p)
+		canSplit := len(a.owners[p]) < len(a.drained)
+		if canSplit && share > highestShare {
+			heaviest, highestShare = p, share
 		}
 	}
 	return heaviest
 }
 
-// splitOver adds the idlest drainers to the owners of a partition, until it has at least n owners.
+// splitOver adds the idlest drainers to the owners of a partition, until it has n owners or all drainers
+// own it. It never removes an owner.
 func (a *assignment) splitOver(n, partition int) {
+	wanted := min(n, len(a.drained))
 	owners := slices.Clone(a.owners[partition])
-	for len(owners) < min(n, len(a.drained)) {
+	for len(owners) < wanted {
 		owners = append(owners, a.idlest(owners...))
 	}
 	a.assign(partition, owners...)
 }
 
-// move moves one partition at a time from the busiest drainer to the idlest, until their loads are balanced or no
-// move helps. It selects the partition whose load is nearest to half of the gap between the two drainers, because
-// that makes their loads most equal. Split partitions are not moved.
+// move moves partitions from the busiest drainer to the idlest, one at a time, until the loads of the
+// drainers are balanced or no move makes them more even. It does not move split partitions.
 func (a *assignment) move() {
-	whole := make([][]int, len(a.drained)) // by drainer, the partitions with load that it alone owns
+	movable := make([][]int, len(a.drained)) // by drainer: partitions with load that it alone owns
 	for p, owners := range a.owners {
 		if len(owners) == 1 && a.loads[p] > 0 {
-			whole[owners[0]] = append(whole[owners[0]], p)
+			movable[owners[0]] = append(movable[owners[0]], p)
 		}
 	}
 	for range a.loads {
@@ -229,20 +238,28 @@ func (a *assignment) move() {
 		}
 		busiest, idlest := slices.Index(a.drained, a.most()), a.idlest()
 		gap := a.drained[busiest] - a.drained[idlest]
-		best, bestDistance := -1, gap/2
-		for i, p := range whole[busiest] {
-			if distance := math.Abs(float64(a.loads[p]) - gap/2); distance < bestDistance {
-				best, bestDistance = i, distance
-			}
-		}
-		if best < 0 {
+		index := a.nearestLoad(movable[busiest], gap/2)
+		if index < 0 {
 			return
 		}
-		p := whole[busiest][best]
-		whole[busiest] = slices.Delete(whole[busiest], best, best+1)
-		whole[idlest] = append(whole[idlest], p)
+		p := movable[busiest][index]
+		movable[busiest] = slices.Delete(movable[busiest], index, index+1)
+		movable[idlest] = append(movable[idlest], p)
 		a.assign(p, idlest)
 	}
+}
+
+// nearestLoad returns the index of the partition whose load is nearest to wanted. It returns -1 if every
+// load is 0 or at least twice as high as wanted.
+func (a *assignment) nearestLoad(partitions []int, wanted float64) int {
+	nearest, shortestDistance := -1, wanted
+	for i, p := range partitions {
+		distance := math.Abs(float64(a.loads[p]) - wanted)
+		if distance < shortestDistance {
+			nearest, shortestDistance = i, distance
+		}
+	}
+	return nearest
 }
 
 // sameOwners reports whether two sets of owners are equal.

@@ -45,7 +45,8 @@ type Routing struct {
 	splitOwners [][]uint16
 }
 
-// newRouting assigns partitions to drainers in round-robin order.
+// newRouting returns the first routing: it assigns the partitions to the drainers in turn. The number
+// of partitions must be a power of two.
 func newRouting(partitions, drainers int) *Routing {
 	r := &Routing{
 		epoch: 1, mask: uint32(partitions - 1), drainers: drainers,
@@ -57,25 +58,26 @@ func newRouting(partitions, drainers int) *Routing {
 	return r
 }
 
-// drainer returns the drainer for spans with a hash. If the partition is split, batch, a random
-// number, selects one of its owners.
-func (r *Routing) drainer(hash, batch uint32) int {
+// drainer returns the drainer that counts spans, given the hash of their key. If several drainers own
+// the partition of the key, random selects one of them.
+func (r *Routing) drainer(hash, random uint32) int {
 	partition := int(hash & r.mask)
 	if !r.isSplit(partition) {
 		return int(r.owner[partition])
 	}
 	owners := r.Owners(partition)
-	return int(owners[batch%uint32(len(owners))])
+	return int(owners[random%uint32(len(owners))])
 }
 
 // Partitions returns the number of partitions.
 func (r *Routing) Partitions() int { return len(r.owner) }
 
-// Owners returns the drainers of a partition: one, or several if it is split. The caller must not
-// modify the result.
+// Owners returns the drainers that own a partition: one, or several if the partition is split. The
+// caller must not modify the result.
 func (r *Routing) Owners(partition int) []uint16 {
 	if r.isSplit(partition) {
-		return r.splitOwners[int(r.owner[partition])-r.drainers]
+		index := int(r.owner[partition]) - r.drainers
+		return r.splitOwners[index]
 	}
 	return r.owner[partition : partition+1]
 }
@@ -83,26 +85,29 @@ func (r *Routing) Owners(partition int) []uint16 {
 // isSplit reports whether a partition has several owners.
 func (r *Routing) isSplit(partition int) bool { return int(r.owner[partition]) >= r.drainers }
 
-// Subdivide returns a routing with more partitions. The parts of a divided partition have the same owners
-// as the whole, so no key changes its drainer.
+// Subdivide returns a routing with more partitions, a power of two. Each partition is divided into
+// equal parts that have the same owners, so every key stays with its drainer.
 func (r *Routing) Subdivide(partitions int) *Routing {
 	owners := make([][]uint16, partitions)
 	for p := range owners {
-		owners[p] = r.Owners(p & int(r.mask))
+		undivided := p & int(r.mask)
+		owners[p] = r.Owners(undivided)
 	}
 	return r.Next(owners)
 }
 
-// Next returns the routing that follows, with the given owners by partition.
+// Next returns the next routing. owners contains the drainers that own each partition.
 func (r *Routing) Next(owners [][]uint16) *Routing {
 	next := newRouting(len(owners), r.drainers)
 	next.epoch = r.epoch + 1
-	for p, drainers := range owners {
-		if len(drainers) == 1 {
-			next.owner[p] = drainers[0]
+	for partition, drainers := range owners {
+		isSplit := len(drainers) > 1
+		if !isSplit {
+			next.owner[partition] = drainers[0]
 			continue
 		}
-		next.owner[p] = uint16(next.drainers + len(next.splitOwners))
+		index := len(next.splitOwners)
+		next.owner[partition] = uint16(next.drainers + index)
 		next.splitOwners = append(next.splitOwners, slices.Clone(drainers))
 	}
 	return next
@@ -115,18 +120,19 @@ const MaxPartitions = 4096
 // policy describes in the status how the number of partitions is chosen.
 const policy = "adaptive"
 
-// partitionsFor returns the number of partitions for a number of live aggregates: one per
-// aggregate, rounded up to a power of two, so that a mask computes the partition of a key.
+// partitionsFor returns the number of partitions for a number of aggregates: about one per aggregate,
+// and at least one per drainer. It is a power of two, so that a mask computes the partition of a key.
 func partitionsFor(drainers, aggregates int) int {
+	wanted := min(max(drainers, aggregates), MaxPartitions)
 	partitions := 1
-	for partitions < min(max(drainers, aggregates), MaxPartitions) {
+	for partitions < wanted {
 		partitions *= 2
 	}
 	return partitions
 }
 
-// capacityOf returns the largest number of aggregates for which the given number of partitions is
-// enough.
+// capacityOf returns the largest number of aggregates that needs no more than the given number of
+// partitions.
 func capacityOf(partitions int) int {
 	if partitions >= MaxPartitions {
 		return math.MaxInt
@@ -148,14 +154,14 @@ type demand struct {
 
 func (d *demand) add(hash uint32) { d.counts[hash&(MaxPartitions-1)].Add(1) }
 
-// since returns the number of samples since the last call, by partition. seen contains the counts at
+// since returns the number of samples since the last call, by partition. counted contains the counts at
 // the last call, and is updated.
-func (d *demand) since(seen *[MaxPartitions]uint64, partitions int) []uint64 {
+func (d *demand) since(counted *[MaxPartitions]uint64, partitions int) []uint64 {
 	loads := make([]uint64, partitions)
 	for i := range d.counts {
-		now := d.counts[i].Load()
-		loads[i&(partitions-1)] += now - seen[i]
-		seen[i] = now
+		count := d.counts[i].Load()
+		loads[i&(partitions-1)] += count - counted[i]
+		counted[i] = count
 	}
 	return loads
 }
@@ -193,11 +199,12 @@ func (r *Route) Begin() {
 // Drainer returns the drainer for spans with a hash.
 func (r *Route) Drainer(hash uint32) int { return r.routing.drainer(hash, r.batch) }
 
-// Offered adds a sample of a batch's spans to the demand. hashes contains the hash of each span's
-// key, including spans that were dropped.
+// Offered adds a sample of a batch's spans to the demand, from which the balancer computes the loads of
+// the drainers. hashes contains the hash of each span's key, including spans that were dropped.
 func (r *Route) Offered(hashes []uint32) {
-	for ; r.skip < len(hashes); r.skip += 1 + r.gap() {
+	for r.skip < len(hashes) {
 		r.balancer.demand.add(hashes[r.skip])
+		r.skip += 1 + r.gap()
 	}
 	r.skip -= len(hashes)
 }
