@@ -35,8 +35,8 @@ type Aggregator struct {
 	lastSeal  *uatomic.Time
 }
 
-// New allocates all memory whose size depends only on the configuration, and begins the first
-// cycle. Snapshots published before Start stay in the rings until then.
+// New returns an Aggregator whose first cycle has begun. It allocates all memory whose size depends only
+// on the configuration. Snapshots that are published before Start wait in the rings.
 func New(config Config) (*Aggregator, error) {
 	if err := config.Check(); err != nil {
 		return nil, err
@@ -48,28 +48,17 @@ func New(config Config) (*Aggregator, error) {
 	a.balancer = routing.NewBalancer(routing.Config{
 		Drainers: config.Drainers, Interval: config.RebalanceInterval, Ticks: config.RebalanceTicks,
 	})
-	a.cycles.exited, a.cycles.guards = make(chan struct{}, 1), map[*Guard]struct{}{}
+	a.cycles.exited = make(chan struct{}, 1)
+	a.cycles.guards = map[*Guard]struct{}{}
 	for i := range a.cycles.memory {
-		c := &Cycle{width: config.BucketWidth, setLive: a.balancer.SetLive, released: make(chan struct{}, 1)}
-		for range config.Drainers {
-			c.tables = append(c.tables, NewTable(config.MaxKeys(), config.BucketWidth, a.sketches))
-		}
-		if config.Merge {
-			c.merged = newMerged(&config, a.sketches, &a.merged)
-		}
-		a.cycles.memory[i] = c
+		a.cycles.memory[i] = a.newCycle()
 	}
 	for i := range config.Drainers {
-		slots, err := ring.New[Slot](config.RingSlots)
+		d, err := a.newDrainer(i)
 		if err != nil {
-			return nil, fmt.Errorf("make ring: %w", err)
+			return nil, err
 		}
-		a.drainers = append(a.drainers, &drainer{
-			ring:    slots,
-			tables:  [2]*Table{a.cycles.memory[0].tables[i], a.cycles.memory[1].tables[i]},
-			handled: make(chan struct{}, 1),
-			done:    make(chan struct{}),
-		})
+		a.drainers = append(a.drainers, d)
 	}
 	a.sealer = sealer{
 		aggregator: a, requests: newFlushRequests(), clears: make(chan struct{}),
@@ -78,8 +67,35 @@ func New(config Config) (*Aggregator, error) {
 	a.intervals = registry.NewIntervals(&a.config.Config)
 	a.cycles.memory[0].begin(0, time.Now(), a.intervals)
 	a.config.Running.Begin(0)
-	a.cycles.memory[1].released <- struct{}{}
+	a.cycles.memory[1].released <- struct{}{} // cycle 1 can begin
 	return a, nil
+}
+
+// newCycle returns the memory of a cycle that has not begun.
+func (a *Aggregator) newCycle() *Cycle {
+	c := &Cycle{width: a.config.BucketWidth, setLive: a.balancer.SetLive, released: make(chan struct{}, 1)}
+	for range a.config.Drainers {
+		c.tables = append(c.tables, NewTable(a.config.MaxKeys(), a.config.BucketWidth, a.sketches))
+	}
+	if a.config.Merge {
+		c.merged = newMerged(&a.config, a.sketches, &a.merged)
+	}
+	return c
+}
+
+// newDrainer returns the drainer with the given number, and its ring. It counts in its own table of each
+// cycle.
+func (a *Aggregator) newDrainer(number int) (*drainer, error) {
+	slots, err := ring.New[Slot](a.config.RingSlots)
+	if err != nil {
+		return nil, fmt.Errorf("make ring: %w", err)
+	}
+	return &drainer{
+		ring:    slots,
+		tables:  [2]*Table{a.cycles.memory[0].tables[number], a.cycles.memory[1].tables[number]},
+		handled: make(chan struct{}, 1),
+		done:    make(chan struct{}),
+	}, nil
 }
 
 // Start starts the drainers, the sealer and the balancer, each in a goroutine of its own.
@@ -92,8 +108,8 @@ func (a *Aggregator) Start() {
 	a.balancer.Start()
 }
 
-// Stop seals and delivers the last cycle, and ends all goroutines. Batches that are being published
-// are completed first. After Stop, Guard.Enter returns nil.
+// Stop seals and delivers the last cycle, and ends all goroutines. It waits for batches that are being
+// published. After Stop, nothing can be published.
 func (a *Aggregator) Stop() {
 	a.balancer.Stop()
 	close(a.sealer.stop)
@@ -107,23 +123,24 @@ func (a *Aggregator) NewGuard() *Guard { return a.cycles.newGuard() }
 // abandoned, and a channel that is closed when this number increases.
 func (a *Aggregator) Settled() (through uint64, changed <-chan struct{}) { return a.settled.settled() }
 
-// RequestFlush requests that the current cycle be sealed early. It returns the deliveries that
-// cover everything published before the call and not yet delivered. Requests at about the same time
-// share one seal.
+// RequestFlush seals the current cycle early. It returns the deliveries of all spans that were published
+// before the call and are not delivered yet. It waits for the seal, but not for the deliveries. Requests
+// at about the same time share one seal.
 func (a *Aggregator) RequestFlush(ctx context.Context) (Deliveries, error) {
-	request := a.sealer.requests.ask()
+	request := a.sealer.requests.request()
 	select {
 	case <-request.sealed:
+		return request.deliveries, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-a.sealer.done:
-		select {
-		case <-request.sealed: // by the last seal
-		default:
-			return nil, ErrStopped
-		}
 	}
-	return request.deliveries, nil
+	select {
+	case <-request.sealed: // by the last seal, before the sealer ended
+		return request.deliveries, nil
+	default:
+		return nil, ErrStopped
+	}
 }
 
 // MostCollapsed returns the label that was lost by most keys since the last call, and the number of
@@ -145,10 +162,9 @@ func (a *Aggregator) RingSlots() int { return a.config.RingSlots }
 // Ring returns the ring of a drainer.
 func (a *Aggregator) Ring(drainer int) *ring.Ring[Slot] { return a.drainers[drainer].ring }
 
-// Clear discards everything that the current cycle has counted so far, for when no destination
-// wants statistics. It reports the number of discarded snapshots in Sealed.Cleared. A snapshot
-// published at the same time counts either as before or as after the clear. Clear returns
-// immediately if the aggregator has been stopped.
+// Clear discards everything that the current cycle has counted so far. It is used while no destination
+// accepts statistics. The number of discarded snapshots is delivered as Sealed.Cleared. After Stop, Clear
+// does nothing.
 func (a *Aggregator) Clear() {
 	select {
 	case a.sealer.clears <- struct{}{}:
@@ -190,8 +206,9 @@ func DefaultConfig() Config {
 
 // Check returns an error for each invalid value.
 func (c *Config) Check() (err error) {
-	if c.RebalanceInterval != 0 &&
-		(c.RebalanceInterval < routing.MinInterval || c.RebalanceInterval > time.Hour) {
+	isDisabled := c.RebalanceInterval == 0
+	isValid := c.RebalanceInterval >= routing.MinInterval && c.RebalanceInterval <= time.Hour
+	if !isDisabled && !isValid {
 		err = errors.Join(err, fmt.Errorf("BUG: the rebalancing interval %s is neither 0 nor between %s and "+
 			"1h", c.RebalanceInterval, routing.MinInterval))
 	}
@@ -246,16 +263,18 @@ type flushRequest struct {
 
 func newFlushRequests() flushRequests { return flushRequests{wake: make(chan struct{}, 1)} }
 
-// ask returns the request that the next seal answers, and creates it if necessary.
-func (r *flushRequests) ask() *flushRequest {
+// request returns the request that the next seal will complete. It creates the request and wakes the
+// sealer if no other client has done so since the last seal.
+func (r *flushRequests) request() *flushRequest {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.next == nil {
-		r.next = &flushRequest{sealed: make(chan struct{})}
-		select {
-		case r.wake <- struct{}{}:
-		default: // a token is there already
-		}
+	if r.next != nil {
+		return r.next
+	}
+	r.next = &flushRequest{sealed: make(chan struct{})}
+	select {
+	case r.wake <- struct{}{}:
+	default: // a token is there already
 	}
 	return r.next
 }
@@ -267,8 +286,9 @@ func (r *flushRequests) isPending() bool {
 	return r.next != nil
 }
 
-// take removes and returns the current request, or nil. The sealer calls it before it makes the next
-// cycle current: a client that requests a flush later may have published in the next cycle.
+// take removes and returns the current request, or returns nil if there is none. The sealer must call it
+// before the next cycle begins: a client that requests a flush after that may have published in the next
+// cycle, which is not sealed yet.
 func (r *flushRequests) take() *flushRequest {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -313,14 +333,15 @@ func (s *Stats) Aggregated() (total uint64) {
 	return total
 }
 
-// AdjustedCount returns the number of spans that the aggregated ones represent: the sum of their weights. It differs from
-// Aggregated if samplers discarded spans before the daemon, and the received ones contain their sampling rate.
+// AdjustedCount returns the number of spans that the aggregated ones represent: the sum of their weights.
+// A span that a sampler kept with the probability 1/n has the weight n.
 func (s *Stats) AdjustedCount() uint64 {
 	excess := 0.0
 	for i := range s.Drainers {
 		excess += s.Drainers[i].Excess
 	}
-	return uint64(math.Round(max(float64(s.Aggregated())+excess, 0)))
+	adjusted := float64(s.Aggregated()) + excess
+	return uint64(math.Round(max(adjusted, 0)))
 }
 
 // Stats reads all counters, without locking the goroutines that write them.

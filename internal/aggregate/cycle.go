@@ -51,9 +51,9 @@ func (c *Cycle) JoinOrigin(o span.Origin, process int32) (id registry.OriginID, 
 	return c.registry.JoinOrigin(o, process)
 }
 
-// Admit charges a key to the budgets of its origin and returns its ID in this interval. It does not
-// retain the key, whose labels can point into a buffer. Publishers admit a key at its first two
-// uses in an interval, so that the registry knows which keys recur.
+// Admit returns the ID of a key in this interval, with the labels that the budgets of its origin allow.
+// It does not retain the key. A publisher calls Admit for the first two uses of a key in an interval, so
+// that the registry knows which keys recur.
 func (c *Cycle) Admit(origin registry.OriginID, key *span.Key) registry.Admission {
 	admission := c.registry.Admit(origin, key)
 	c.setLive(int(admission.ID) + 1) // IDs are dense
@@ -67,11 +67,14 @@ func (c *Cycle) AdmitUnlabelled(origin registry.OriginID) registry.Admission {
 	return admission
 }
 
-// begin initializes a cycle in the memory of a released one.
+// begin starts a cycle with the given number. The memory of an earlier cycle is used for it, which must
+// have been released.
 func (c *Cycle) begin(number uint64, now time.Time, intervals *registry.Intervals) {
-	c.number, c.started = number, now
+	c.number = number
+	c.started = now
 	c.window = NewWindow(number, now, c.width)
-	c.interval, c.registry = intervals.Number(), intervals.Registry()
+	c.interval = intervals.Number()
+	c.registry = intervals.Registry()
 	for _, table := range c.tables {
 		table.Begin(now)
 	}
@@ -134,8 +137,8 @@ func (g *Guard) Close() {
 	delete(g.cycles.guards, g)
 }
 
-// Enter returns the current cycle, which is not sealed before Exit. It returns nil after the last
-// cycle was sealed; then nothing can be published any more.
+// Enter returns the current cycle, which is not sealed until Exit. It returns nil if the last cycle has
+// been sealed: nothing can be published any more.
 func (g *Guard) Enter() *Cycle {
 	for {
 		number := g.cycles.current.Load()
@@ -148,8 +151,9 @@ func (g *Guard) Enter() *Cycle {
 	}
 }
 
-// enter marks a cycle as entered, then checks that it is still current. If it is not, the sealer
-// may have missed the mark, or may be waiting for its removal.
+// enter prevents a cycle from being sealed, and reports true. It reports false, and prevents nothing, if
+// the cycle is no longer current. It checks this after it has set inside: the sealer makes the next cycle
+// current before it reads inside, so at least one of them sees the other's write.
 func (g *Guard) enter(number uint64) bool {
 	g.inside.Store(number + 1)
 	if g.cycles.current.Load() == number {
@@ -159,7 +163,7 @@ func (g *Guard) enter(number uint64) bool {
 	return false
 }
 
-// Exit leaves the entered cycle, in which everything has been published.
+// Exit permits the sealer to seal the entered cycle. The caller must have published everything.
 func (g *Guard) Exit() {
 	g.inside.Store(0)
 	if g.cycles.waiting.Load() {
@@ -170,15 +174,15 @@ func (g *Guard) Exit() {
 	}
 }
 
-// awaitExits waits until no guard is inside the given cycle. The caller has made another cycle
-// current, so that no guard can enter this one again.
+// awaitExits waits until no publisher is inside the given cycle. The caller must have made another cycle
+// current, so that no publisher enters the given one again.
 func (c *cycles) awaitExits(number uint64) {
 	c.waiting.Store(true)
 	defer c.waiting.Store(false)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for g := range c.guards {
-		for g.inside.Load() == number+1 {
+	for guard := range c.guards {
+		for guard.inside.Load() == number+1 {
 			<-c.exited
 		}
 	}
@@ -212,43 +216,48 @@ type Window struct {
 	now      int64  // nanoseconds since the Unix epoch; 0 until the clock is read
 }
 
-// NewWindow returns the window of a cycle.
+// NewWindow returns the window of the cycle with the given number and start. width is the width of a
+// bucket.
 func NewWindow(number uint64, started time.Time, width time.Duration) Window {
+	ownStart := oldestBucket(started, int64(width)) + int64(width)
 	return Window{
-		ownStart: oldestBucket(started, int64(width)) + int64(width), width: uint64(width),
+		ownStart: ownStart, width: uint64(width),
 		own: Place{cycle: uint8(number & 1), bucket: ownBucket},
 	}
 }
 
-// Place returns the bucket in which a span with the given end time is counted.
+// Place returns the bucket in which a span is counted that ended at the given time, in nanoseconds since
+// the Unix epoch.
 func (w *Window) Place(end int64) Place {
-	if isInOwn := uint64(end-w.ownStart) < w.width; isInOwn {
+	sinceStart := uint64(end - w.ownStart) // wraps around to a high number if end is before the start
+	if sinceStart < w.width {
 		return w.own
 	}
 	return w.placeOutsideOwn(end)
 }
 
-// placeOutsideOwn returns the bucket of a span that did not end in the cycle's own bucket. Spans that
-// ended before the window are late, and are counted in the previous bucket. Spans that end in the
-// future are early, and are counted in the bucket of the current time.
+// placeOutsideOwn returns the bucket of a span that did not end in the bucket in which the cycle began.
+// Spans that ended before the window are late, and are counted in the previous bucket. Spans that end in
+// the future are early, and are counted in the bucket of the current time.
 func (w *Window) placeOutsideOwn(end int64) Place {
 	width := int64(w.width)
 	windowStart := w.ownStart - width
-	switch {
-	case end < windowStart:
+	if end < windowStart {
 		return Place{cycle: w.own.cycle, bucket: previousBucket, clamp: late}
-	case end < w.ownStart:
+	}
+	if end < w.ownStart {
 		return Place{cycle: w.own.cycle, bucket: previousBucket}
 	}
 	if w.now == 0 {
 		w.now = time.Now().UnixNano()
 	}
-	// The wall clock may have been set back to a time before the own bucket. That is the nearest bucket then.
-	now := max(w.now, w.ownStart)
-	bucket, currentBucket := (end-windowStart)/width, (now-windowStart)/width
+	now := max(w.now, w.ownStart) // the clock can have been set back since the cycle began
+	bucket := (end - windowStart) / width
+	currentBucket := (now - windowStart) / width
 	clamp := unclamped
 	if bucket > currentBucket {
-		bucket, clamp = currentBucket, early
+		bucket = currentBucket
+		clamp = early
 	}
 	return Place{cycle: w.own.cycle, bucket: uint8(min(bucket, nextBucket)), clamp: clamp}
 }

@@ -68,16 +68,16 @@ func (d *drainer) count(slots []Slot) {
 	}
 }
 
-// signal handles a signal of the sealer. ring.Report and ring.Stop arrive after all slots that were
-// claimed before the signal was sent, so after a report the table of the sealed cycle is complete.
-// ring.Clear arrives immediately: slots that are still in the ring are counted in the empty table.
-func (d *drainer) signal(s ring.Signal) {
-	if s.Kind == ring.Clear {
-		table := d.tables[s.Arg&1]
+// signal handles a signal of the sealer. Report arrives after all slots that were claimed before it was
+// sent, so the table of the ended cycle is complete. Clear arrives immediately, and empties the table of
+// the cycle in signal.Arg; slots that are still in the ring are counted after that.
+func (d *drainer) signal(signal ring.Signal) {
+	if signal.Kind == ring.Clear {
+		table := d.tables[signal.Arg&1]
 		d.cleared = table.pending.Load()
 		table.Reset()
 	}
-	if s.Kind != ring.Stop { // after which Consume returns
+	if signal.Kind != ring.Stop { // the sealer waits for done instead
 		d.handled <- struct{}{}
 	}
 }
@@ -107,10 +107,11 @@ type ages struct {
 	skip    int // slots before the next sample; used only by the drainer
 }
 
-// sample records the age of every ageEvery-th slot.
+// sample records the age of every ageEvery-th slot. slots are the next slots of the ring.
 func (a *ages) sample(slots []Slot) {
-	for ; a.skip < len(slots); a.skip += ageEvery {
+	for a.skip < len(slots) {
 		a.observe(ageAt(time.Now().UnixNano(), slots[a.skip].End))
+		a.skip += ageEvery
 	}
 	a.skip -= len(slots)
 }

@@ -25,4 +25,4 @@ func anyOwners(rnd *rand.Rand, partitions, drainers int) [][]uint16 {
 }
 
 // Seal waits for the seal that a report gets.
-func (a *Aggregator) Seal() { <-a.sealer.requests.ask().sealed }
+func (a *Aggregator) Seal() { <-a.sealer.requests.request().sealed }

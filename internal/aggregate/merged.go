@@ -62,8 +62,8 @@ func newMerged(config *Config, memory *sketch.Memory, spans *atomic.Uint64) *Mer
 	}
 }
 
-// reserve reserves memory for the given total numbers of rows and bins, including the existing ones,
-// and reports whether it is available.
+// reserve reserves memory so that there is enough for the given total numbers of rows and bins, including
+// the existing ones. It reports false, and reserves nothing, if that exceeds the limit.
 func (m *Merged) reserve(rows, bins int) bool {
 	bytes := rows*mergedRowBytes + bins*mergedBinBytes
 	chunks := (bytes + sketch.ChunkBytes - 1) / sketch.ChunkBytes // rounded up
@@ -89,8 +89,8 @@ func (m *Merged) row(key mergedKey) *mergedRow {
 	return &m.rows[index]
 }
 
-// errorDuration returns the part of the row's Duration that spans with an error took. Tracers send
-// only the total, so it is estimated from the bins, unless all spans are errors.
+// errorDuration returns the total duration of the spans with an error, which is a part of the row's
+// Duration. Tracers do not send it, so it is estimated from the bins, unless all spans are errors.
 func (r *mergedRow) errorDuration(mapping sketch.Mapping) float64 {
 	if r.Errors >= r.Hits {
 		return r.Duration
@@ -107,9 +107,11 @@ func (m *Merged) clear() (spans uint64) {
 	return spans
 }
 
-// reset releases all memory.
+// reset discards all groups and releases their memory.
 func (m *Merged) reset() {
-	m.indexes, m.rows, m.mappings = map[mergedKey]int{}, nil, m.mappings[:1]
+	m.indexes = map[mergedKey]int{}
+	m.rows = nil
+	m.mappings = m.mappings[:1] // the own one
 	m.memory.Release(m.chunks)
 	m.bins, m.chunks = 0, 0
 	m.pending.Store(0)
@@ -145,17 +147,17 @@ func (m *mergedBuckets) begin(now time.Time) {
 	m.oldest = now.UnixNano() - now.UnixNano()%m.width - mergedBackBuckets*m.width
 }
 
-// bucketOf returns the bucket in which a tracer's bucket is counted, given its start. It reports
-// false if the bucket can't be merged.
+// bucketOf returns the start of the bucket in which the spans of a tracer's bucket are counted. start is
+// the start of the tracer's bucket. It reports false if the bucket is in the future or too old.
 func (m *mergedBuckets) bucketOf(start, now int64) (bucket int64, ok bool) {
-	switch {
-	case start > now:
+	if start > now {
 		return 0, false
-	case start%m.width == 0:
-		return start, start >= m.oldest
-	default:
-		return start - start%agentSlot, now-start <= mergedMaxAge
 	}
+	isAligned := start%m.width == 0
+	if isAligned {
+		return start, start >= m.oldest
+	}
+	return start - start%agentSlot, now-start <= mergedMaxAge
 }
 
 // Group is the statistics that a tracer has counted for one key in one bucket.

@@ -387,7 +387,7 @@ func TestBoundary_UnderLoad(t *testing.T) {
 			return
 		default:
 			a.Stats() // as a scrape would, at any moment
-			a.sealer.requests.ask()
+			a.sealer.requests.request()
 		}
 	}
 }

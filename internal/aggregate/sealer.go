@@ -77,56 +77,49 @@ func (s *sealer) run() {
 	}
 }
 
-// timeUntilSeal returns the time until the next seal.
+// timeUntilSeal returns the time until the end of the interval or, if a flush is requested, until it is
+// permitted.
 func (s *sealer) timeUntilSeal() time.Duration {
-	wait := time.Until(s.boundary)
+	untilBoundary := time.Until(s.boundary)
 	if s.mayFlush() {
-		wait = min(wait, time.Until(s.lastFlush.Add(minFlushSpacing)))
+		untilFlush := time.Until(s.lastFlush.Add(minFlushSpacing))
+		return min(untilBoundary, untilFlush)
 	}
-	return wait
+	return untilBoundary
 }
 
 // mayFlush reports whether a requested flush is pending, and is within the limit of the interval.
 func (s *sealer) mayFlush() bool { return s.flushes < maxFlushes && s.requests.isPending() }
 
-// nextCycle makes the next cycle current, and returns the number of the cycle that has ended. If
-// isBoundary is true, the interval ends as well, and nextCycle begins the next one.
+// nextCycle begins the next cycle, and returns the number of the ended one, which can be sealed. If
+// isBoundary is true, it begins a new interval as well. It waits until the exporters have released the
+// cycle before the ended one, whose memory the next cycle uses.
 func (a *Aggregator) nextCycle(isBoundary bool) (ended uint64) {
 	ended = a.cycles.current.Load()
-	next := a.cycles.at(ended + 1)
-	<-next.released // wait until the exporters have read the previous cycle in this memory
+	number := ended + 1
+	next := a.cycles.at(number)
+	<-next.released
 	if isBoundary {
 		a.intervals.Begin()
 	}
-	next.begin(ended+1, time.Now(), a.intervals)
-	a.config.Running.Begin(ended + 1)
-	a.cycles.current.Store(ended + 1)
+	next.begin(number, time.Now(), a.intervals)
+	a.config.Running.Begin(number)
+	a.cycles.current.Store(number)
 	return ended
 }
 
-// seal delivers a cycle that is no longer current, after the drainers have counted all its snapshots.
-// If request is not nil, it gets all deliveries without an outcome: the one of this cycle, and those
-// of earlier cycles.
+// seal delivers a cycle that is no longer current. It first waits until the publishers have left the
+// cycle and the drainers have counted all of its snapshots. If request is not nil, seal completes it with
+// the deliveries of this and earlier cycles that have no outcome yet.
 func (s *sealer) seal(number uint64, request *flushRequest) {
 	a := s.aggregator
 	a.cycles.awaitExits(number)
 	a.signal(ring.Signal{Kind: ring.Report, Arg: number})
 	c := a.cycles.at(number)
-	origins, keys := c.registry.Contents()
-	sealed := NewSealed(number, c.started, time.Now(), c.width, origins, keys, c.tables...)
-	sealed.merged, sealed.release = c.merged, c.release
-	sealed.Delivery.onSettled = func() {
-		a.config.Running.Settle(number)
-		a.settled.add(number)
-	}
-	sealed.Delivery.onDoubt = func(isInDoubt bool) { a.config.Running.SetInDoubt(number, isInDoubt) }
-	for _, table := range c.tables {
-		table.pending.Store(0) // from now on the exporters account for the snapshots
-	}
-	if c.merged != nil {
-		c.merged.pending.Store(0)
-	}
-	s.unresolved = append(slices.DeleteFunc(s.unresolved, (*Delivery).isResolved), sealed.Delivery)
+	sealed := a.sealedCycle(c)
+	c.clearPending() // from now on the exporters account for the snapshots
+	s.unresolved = slices.DeleteFunc(s.unresolved, (*Delivery).isResolved)
+	s.unresolved = append(s.unresolved, sealed.Delivery)
 	a.sealed.Inc()
 	a.lastSeal.Store(time.Now())
 	a.config.Deliver(sealed)
@@ -136,8 +129,35 @@ func (s *sealer) seal(number uint64, request *flushRequest) {
 	}
 }
 
-// clear discards the counts of the current cycle, which continues with the same keys. It delivers a
-// Sealed without rows, from which the exporters account for the number of discarded snapshots.
+// sealedCycle returns the contents of a cycle for the exporters. The recovery file records the outcome of
+// their delivery.
+func (a *Aggregator) sealedCycle(c *Cycle) *Sealed {
+	number := c.number
+	origins, keys := c.registry.Contents()
+	sealed := NewSealed(number, c.started, time.Now(), c.width, origins, keys, c.tables...)
+	sealed.merged = c.merged
+	sealed.release = c.release
+	sealed.Delivery = NewWatchedDelivery(
+		func(isInDoubt bool) { a.config.Running.SetInDoubt(number, isInDoubt) },
+		func() {
+			a.config.Running.Settle(number)
+			a.settled.add(number)
+		})
+	return sealed
+}
+
+// clearPending resets the numbers of snapshots that Stats counts as pending.
+func (c *Cycle) clearPending() {
+	for _, table := range c.tables {
+		table.pending.Store(0)
+	}
+	if c.merged != nil {
+		c.merged.pending.Store(0)
+	}
+}
+
+// clear discards the counts of the current cycle, but not its keys. It delivers the number of discarded
+// snapshots, for which the exporters account.
 func (a *Aggregator) clear() {
 	number := a.cycles.current.Load()
 	a.signal(ring.Signal{Kind: ring.Clear, Arg: number})
@@ -145,7 +165,8 @@ func (a *Aggregator) clear() {
 	for _, d := range a.drainers {
 		discarded += d.cleared
 	}
-	if merged := a.cycles.at(number).merged; merged != nil {
+	merged := a.cycles.at(number).merged
+	if merged != nil {
 		discarded += merged.clear()
 	}
 	now := time.Now()
@@ -243,12 +264,17 @@ func (s *Sealed) Spans() (spans uint64) {
 	return spans
 }
 
-// Release returns the tables for reuse. Nothing of Sealed may be used afterwards, except Delivery.
+// Release returns the tables to the aggregator, which reuses them for a later cycle. After Release, only
+// Delivery may be used.
 func (s *Sealed) Release() {
 	if s.release != nil {
 		s.release()
 	}
-	s.release, s.Origins, s.Keys, s.tables, s.merged = nil, nil, nil, nil, nil
+	s.release = nil
+	s.Origins = nil
+	s.Keys = nil
+	s.tables = nil
+	s.merged = nil
 }
 
 // Delivery is the future outcome of one sealed cycle. The exporters set it. Clients that requested a
@@ -328,7 +354,8 @@ type Deliveries []*Delivery
 // ends first.
 func (r Deliveries) Wait(ctx context.Context) (first error) {
 	for _, d := range r {
-		if err := d.Wait(ctx); first == nil {
+		err := d.Wait(ctx)
+		if first == nil {
 			first = err
 		}
 	}
@@ -347,20 +374,26 @@ func newSettledCycles() settledCycles {
 	return settledCycles{ahead: map[uint64]struct{}{}, changed: make(chan struct{})}
 }
 
-// add records that a cycle is settled.
+// add records that a cycle is settled. If all earlier cycles are settled as well, it closes the channel
+// that settled returned.
 func (o *settledCycles) add(cycle uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.ahead[cycle] = struct{}{}
-	before := o.through
-	for _, isSettled := o.ahead[o.through]; isSettled; _, isSettled = o.ahead[o.through] {
+	if cycle != o.through {
+		return // an earlier cycle is not settled
+	}
+	for o.isAhead(o.through) {
 		delete(o.ahead, o.through)
 		o.through++
 	}
-	if o.through != before {
-		close(o.changed)
-		o.changed = make(chan struct{})
-	}
+	close(o.changed)
+	o.changed = make(chan struct{})
+}
+
+func (o *settledCycles) isAhead(cycle uint64) bool {
+	_, isSettled := o.ahead[cycle]
+	return isSettled
 }
 
 // settled returns the first cycle that is not settled, and a channel that is closed when this

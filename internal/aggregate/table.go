@@ -76,7 +76,7 @@ func (t *Table) Add(s *Slot) {
 	store.Add(&t.pages, s.Duration)
 }
 
-// errorsOf returns the part of a row for spans with an error, and creates it if necessary.
+// errorsOf returns the counts of a row's spans with an error, and creates them for the first such span.
 func (t *Table) errorsOf(r *row) *errorPart {
 	if r.errors == 0 {
 		t.errors = extend(t.errors, errorPart{}, len(t.index))
@@ -85,11 +85,12 @@ func (t *Table) errorsOf(r *row) *errorPart {
 	return &t.errors[r.errors-1]
 }
 
-// extend appends an element. Like append it doubles the capacity when that is used up, but not
-// beyond limit, so that TableBytes is exact.
+// extend appends an element to a slice. It doubles the capacity when that is used up, like append, but
+// the capacity never exceeds limit.
 func extend[T any](s []T, element T, limit int) []T {
 	if len(s) == cap(s) {
-		s = append(make([]T, 0, min(max(64, 2*cap(s)), limit)), s...)
+		newCapacity := min(max(64, 2*cap(s)), limit)
+		s = append(make([]T, 0, newCapacity), s...)
 	}
 	return append(s, element)
 }
@@ -191,43 +192,48 @@ func (p *Part) Counts() Counts {
 	return p.merged.rows[p.row].Counts
 }
 
-// ReadOK adds the durations of spans without an error to a sum. If the sum is a sketch.Sketch, it must
-// be empty or have the mapping of the row, because bins of different mappings cannot be added.
+// ReadOK adds the durations of the row's spans without an error to a sum. A sum of type sketch.Sketch
+// must be empty, or contain only rows with the same Mapping.
 func (p *Part) ReadOK(to sketch.Sum) {
-	if t := p.table; t != nil {
-		t.rows[p.row].ok.Read(&t.pages, to)
-	} else {
+	if p.table == nil {
 		p.merged.rows[p.row].ok.read(to, p.merged.mappings[p.Mapping])
+		return
 	}
+	p.table.rows[p.row].ok.Read(&p.table.pages, to)
 }
 
-// ReadErrors adds the durations of spans with an error to a sum, like ReadOK.
+// ReadErrors adds the durations of the row's spans with an error to a sum. A sum of type sketch.Sketch
+// must be empty, or contain only rows with the same Mapping.
 func (p *Part) ReadErrors(to sketch.Sum) {
 	if p.table == nil {
 		p.merged.rows[p.row].errors.read(to, p.merged.mappings[p.Mapping])
 		return
 	}
-	if e := p.table.errorPartOf(p.row); e != nil {
-		e.durations.Read(&p.table.pages, to)
+	part := p.table.errorPartOf(p.row)
+	if part != nil {
+		part.durations.Read(&p.table.pages, to)
 	}
 }
 
-// ErrorDuration returns the part of Counts.Duration that spans with an error took. For merged groups
-// it is an estimate, because tracers send only the total.
+// ErrorDuration returns the total duration of the row's spans with an error, in nanoseconds. For groups
+// that a tracer has counted it is an estimate, because the tracer sends only the total of all spans.
 func (p *Part) ErrorDuration() float64 {
 	if p.table == nil {
 		return p.merged.rows[p.row].errorDuration(p.merged.mappings[p.Mapping])
 	}
-	if e := p.table.errorPartOf(p.row); e != nil {
-		return e.duration
+	part := p.table.errorPartOf(p.row)
+	if part == nil {
+		return 0
 	}
-	return 0
+	return part.duration
 }
 
-// errorPartOf returns the part of a row for spans with an error, or nil if the row has no errors.
+// errorPartOf returns the counts of a row's spans with an error, or nil if there are no such spans. at is
+// the index of the row.
 func (t *Table) errorPartOf(at int32) *errorPart {
-	if errors := t.rows[at].errors; errors != 0 {
-		return &t.errors[errors-1]
+	index := t.rows[at].errors // plus one
+	if index == 0 {
+		return nil
 	}
-	return nil
+	return &t.errors[index-1]
 }

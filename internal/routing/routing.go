@@ -76,8 +76,7 @@ func (r *Routing) Partitions() int { return len(r.owner) }
 // caller must not modify the result.
 func (r *Routing) Owners(partition int) []uint16 {
 	if r.isSplit(partition) {
-		index := int(r.owner[partition]) - r.drainers
-		return r.splitOwners[index]
+		return r.splitOwners[int(r.owner[partition])-r.drainers]
 	}
 	return r.owner[partition : partition+1]
 }
