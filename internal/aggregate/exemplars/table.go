@@ -48,34 +48,38 @@ func New(limit int) *Table {
 	return t
 }
 
-// Offer makes each span the exemplar of its key and outcome, unless that has a slower one.
+// Offer makes each span the exemplar of its key and outcome, unless there is a slower one already. It
+// counts the spans that do not fit.
 func (t *Table) Offer(spans iter.Seq[Span]) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for s := range spans {
-		r := t.at(s.Cycle).row(nameOf(s.Key, s.IsError))
-		switch {
-		case r == nil:
+		row := t.cycleOf(s.Cycle).rowOf(exemplarKey(s.Key, s.IsError))
+		if row == nil {
 			t.counts.NoRoom++
-		case r.Span == 0 || s.Duration > r.Duration:
+			continue
+		}
+		isFirst := row.Span == 0
+		if isFirst || s.Duration > row.Duration {
+			row.Exemplar = s.Exemplar
 			t.counts.Taken++
-			r.Exemplar = s.Exemplar
 		}
 	}
 }
 
-// at returns the cycle with the given number. It first clears memory that an earlier cycle has
-// used.
-func (t *Table) at(number uint64) *cycle {
+// cycleOf returns the exemplars of the cycle with the given number. If the memory still contains those of
+// an earlier cycle, cycleOf clears it.
+func (t *Table) cycleOf(number uint64) *cycle {
 	c := &t.cycles[number&1]
 	if c.number != number+1 {
-		c.number, c.rows = number+1, c.rows[:0]
+		c.number = number + 1
+		c.rows = c.rows[:0]
 		clear(c.heads)
 	}
 	return c
 }
 
-// Seal returns the exemplars of a cycle to which no more spans are offered. The result is valid
+// Seal returns the exemplars of a cycle. No more spans of the cycle may be offered. The result is valid
 // until the cycle is released.
 func (t *Table) Seal(number uint64) Sealed {
 	if t == nil {
@@ -83,10 +87,12 @@ func (t *Table) Seal(number uint64) Sealed {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if c := &t.cycles[number&1]; c.number == number+1 {
-		return Sealed{c}
+	c := &t.cycles[number&1]
+	hasExemplars := c.number == number+1
+	if !hasExemplars {
+		return Sealed{}
 	}
-	return Sealed{}
+	return Sealed{c}
 }
 
 // Counts count the spans that were offered since New, except those that were not slower.
@@ -110,14 +116,16 @@ func (t *Table) Counts() Counts {
 	return t.counts
 }
 
-// Bytes returns the size of a table's memory.
+// Bytes returns the size of the table's memory.
 func (t *Table) Bytes() (bytes int64) {
 	if t == nil {
 		return 0
 	}
 	for i := range t.cycles {
-		bytes += int64(cap(t.cycles[i].rows))*int64(unsafe.Sizeof(row{})) +
-			int64(len(t.cycles[i].heads))*int64(unsafe.Sizeof(int32(0)))
+		c := &t.cycles[i]
+		rowBytes := cap(c.rows) * int(unsafe.Sizeof(row{}))
+		headBytes := len(c.heads) * int(unsafe.Sizeof(int32(0)))
+		bytes += int64(rowBytes + headBytes)
 	}
 	return bytes
 }
@@ -126,45 +134,57 @@ func (t *Table) Bytes() (bytes int64) {
 type cycle struct {
 	number uint64 // plus one; 0 before the first
 	rows   []row
-	heads  []int32 // of lists of rows by the low bits of their names: index plus one
+	heads  []int32 // of lists of rows by the low bits of their keys: index plus one
 }
 
 // row is the exemplar of one key and outcome.
 type row struct {
-	Exemplar // none while its Span is 0
-	name     uint64
-	next     int32 // index of the next row in the list, plus one
+	Exemplar        // none while its Span is 0
+	key      uint64 // see exemplarKey
+	next     int32  // index of the next row in the list, plus one
 }
 
 // heads returns the number of lists in a cycle. Key numbers are dense, so a list has one or two rows.
 func heads(limit int) int { return 1 << bits.Len(uint(limit-1)) }
 
-// nameOf returns a number that identifies a key and outcome.
-func nameOf(key uint32, isError bool) uint64 {
-	name := uint64(key) << 1
+// exemplarKey returns a number that identifies a key together with an outcome.
+func exemplarKey(key uint32, isError bool) uint64 {
+	identity := uint64(key) << 1
 	if isError {
-		name++
+		identity++
 	}
-	return name
+	return identity
 }
 
-// find returns the row of a name, or nil.
-func (c *cycle) find(name uint64) *row {
-	for at := c.heads[name&uint64(len(c.heads)-1)]; at > 0; at = c.rows[at-1].next {
-		if c.rows[at-1].name == name {
-			return &c.rows[at-1]
+// find returns the row with the given result of exemplarKey, or nil if there is none.
+func (c *cycle) find(key uint64) *row {
+	next := *c.headOf(key)
+	for next > 0 {
+		row := &c.rows[next-1]
+		if row.key == key {
+			return row
 		}
+		next = row.next
 	}
 	return nil
 }
 
-// row returns the row of a name, and adds it if necessary. It returns nil if the table is full.
-func (c *cycle) row(name uint64) *row {
-	if r := c.find(name); r != nil || len(c.rows) == cap(c.rows) {
-		return r
+// headOf returns the start of the list of rows that contains the given key.
+func (c *cycle) headOf(key uint64) *int32 { return &c.heads[key&uint64(len(c.heads)-1)] }
+
+// rowOf returns the row with the given result of exemplarKey, and adds it if necessary. It returns nil if
+// there is no memory for another row.
+func (c *cycle) rowOf(key uint64) *row {
+	known := c.find(key)
+	if known != nil {
+		return known
 	}
-	head := &c.heads[name&uint64(len(c.heads)-1)]
-	c.rows = append(c.rows, row{name: name, next: *head})
+	isFull := len(c.rows) == cap(c.rows)
+	if isFull {
+		return nil
+	}
+	head := c.headOf(key)
+	c.rows = append(c.rows, row{key: key, next: *head})
 	*head = int32(len(c.rows)) // index of the new row plus one
 	return &c.rows[len(c.rows)-1]
 }
@@ -172,13 +192,15 @@ func (c *cycle) row(name uint64) *row {
 // Sealed is the exemplars of a sealed cycle. The zero Sealed has none.
 type Sealed struct{ cycle *cycle }
 
-// Of returns the exemplar of the spans that were counted under a key with one outcome. Its Span is
-// 0 if no span was chosen.
+// Of returns the exemplar of the spans with the given key and outcome. If there is none, the result is
+// zero, and so is its Span.
 func (s Sealed) Of(key uint32, isError bool) Exemplar {
-	if s.cycle != nil {
-		if r := s.cycle.find(nameOf(key, isError)); r != nil {
-			return r.Exemplar
-		}
+	if s.cycle == nil {
+		return Exemplar{}
 	}
-	return Exemplar{}
+	row := s.cycle.find(exemplarKey(key, isError))
+	if row == nil {
+		return Exemplar{}
+	}
+	return row.Exemplar
 }

@@ -52,7 +52,7 @@ func (c *Classic) AddBins(m Mapping, bins []Bin) {
 	}
 }
 
-// addCells implements Sum.
+// addCells adds the counts of neighboring cells of a grid, the first of which is first.
 func (c *Classic) addCells(g *Grid, first uint, counters []uint32) {
 	if c.grid != g {
 		c.mapCells(g)
@@ -62,15 +62,15 @@ func (c *Classic) addCells(g *Grid, first uint, counters []uint32) {
 	}
 }
 
-// mapCells determines the bucket of each cell of a grid, which is that of the cell's longest
-// durations.
+// mapCells determines in which bucket each cell of a grid is counted: the bucket of the longest durations
+// in the cell. A cell without durations is counted like the next lower cell that has some.
 func (c *Classic) mapCells(g *Grid) {
 	c.grid = g
 	clear(c.buckets[:])
-	for step := range steps {
+	for step := range steps { // in ascending order, so the longest duration of a cell is the last
 		c.buckets[g.cells[step]] = uint8(boundOf(c.bounds, stepValue(step)))
 	}
-	for cell := 1; cell < len(c.buckets); cell++ { // cells without durations are like the next lower one
+	for cell := 1; cell < len(c.buckets); cell++ {
 		c.buckets[cell] = max(c.buckets[cell], c.buckets[cell-1])
 	}
 }

@@ -67,25 +67,28 @@ func GridWith(bounds []float64) (*Grid, error) {
 	return newGrid(bounds), nil
 }
 
-// newGrid assigns a cell to each truncated duration, in ascending order. A new cell begins wherever
-// the bin, the bucket or the classic bucket changes. Each page begins with the cell of its first
+// newGrid returns a grid in which a new cell begins wherever the agent's bin, the bucket of a Histogram
+// or the bucket between the given bounds changes. Each page of cells begins with the cell of its first
 // bin.
 func newGrid(bounds []float64) *Grid {
 	g, maxCells := &Grid{}, commonCells
-	cell, before := 0, 0
+	cell, lastClassic := 0, 0
 	for step := range steps {
 		value := stepValue(step)
 		bin, bucket := uint16(logarithmic.Index(value)), int16(bucketOf(value))
 		classic := boundOf(bounds, value)
-		if first := int(bin) / pageBins * pageCells; cell < first {
-			for ; cell < first; cell++ { // the rest of the previous page contains no durations
+		pageStart := int(bin) / pageBins * pageCells
+		isChanged := bin != g.bins[cell] || bucket != g.buckets[cell] || classic != lastClassic
+		if cell < pageStart {
+			for ; cell < pageStart; cell++ { // the rest of the previous page contains no durations
 				g.bins[cell+1], g.buckets[cell+1] = g.bins[cell], g.buckets[cell]
 			}
-		} else if step > 0 && (bin != g.bins[cell] || bucket != g.buckets[cell] || classic != before) {
+		} else if step > 0 && isChanged {
 			cell++
 		}
 		g.cells[step], g.bins[cell], g.buckets[cell] = uint16(cell), bin, bucket
-		before, maxCells = classic, max(maxCells, cell%pageCells+1)
+		lastClassic = classic
+		maxCells = max(maxCells, cell%pageCells+1)
 	}
 	g.perPage = 1 << bits.Len(uint(maxCells-1)) // a power of two, so that pages fill a chunk
 	return g

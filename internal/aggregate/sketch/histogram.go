@@ -37,7 +37,7 @@ func (h *Histogram) AddBins(m Mapping, bins []Bin) {
 	}
 }
 
-// addCells implements Sum.
+// addCells adds the counts of neighboring cells of a grid, the first of which is first.
 func (h *Histogram) addCells(g *Grid, first uint, counters []uint32) {
 	for i, spans := range counters {
 		if spans > 0 {
@@ -46,30 +46,34 @@ func (h *Histogram) addCells(g *Grid, first uint, counters []uint32) {
 	}
 }
 
-// add adds spans to a bucket, and extends the range in use.
+// add counts spans in the bucket with the given index at MaxScale.
 func (h *Histogram) add(bucket int, spans uint64) {
 	if spans == 0 {
 		return
 	}
 	at := bucket - lowestBucket
 	h.counts[at] += spans
-	if h.end == 0 {
-		h.first = at
+	isFirst := h.end == 0
+	if isFirst {
+		h.first, h.end = at, at+1
+		return
 	}
-	h.first, h.end = min(h.first, at), max(h.end, at+1)
+	h.first = min(h.first, at)
+	h.end = max(h.end, at+1)
 }
 
-// Buckets returns the histogram with at most limit buckets (at least two), at the finest scale at
-// which that is possible. Counts of the result is valid until the next call.
+// Buckets returns the counts in at most limit buckets, at the finest scale at which that is possible.
+// limit is at least two. The slice in the result is valid until the next call.
 func (h *Histogram) Buckets(limit int) Buckets {
 	b := Buckets{Scale: MaxScale, Zeros: h.zeros, Spans: h.zeros, Counts: h.lowered[:0]}
 	if h.end == 0 {
 		return b
 	}
-	all := bucketRange{MaxScale, h.first + lowestBucket, h.end - 1 + lowestBucket}
-	all.fit(limit)
-	b.Scale, b.Offset = int32(all.scale), int32(all.lowest)
-	b.Counts = append(b.Counts, make([]uint64, all.length())...)
+	inUse := bucketRange{MaxScale, h.first + lowestBucket, h.end - 1 + lowestBucket}
+	inUse.fit(limit)
+	b.Scale = int32(inUse.scale)
+	b.Offset = int32(inUse.lowest)
+	b.Counts = append(b.Counts, make([]uint64, inUse.length())...)
 	b.addCounts(h.counts[h.first:h.end], MaxScale, h.first+lowestBucket)
 	for _, spans := range b.Counts {
 		b.Spans += spans
@@ -92,20 +96,20 @@ type Buckets struct {
 	Spans  uint64   // total
 }
 
-// Add adds other, and lowers the scale until there are at most limit buckets. It is exact: adding
-// up histograms gives the same result as one histogram of all durations.
+// Add adds the counts of other, and lowers the scale until there are at most limit buckets. The result is
+// the same as that of counting all durations in one histogram.
 func (b *Buckets) Add(other *Buckets, limit int) {
 	b.Zeros += other.Zeros
 	b.Spans += other.Spans
 	if len(other.Counts) == 0 {
 		return
 	}
-	both := b.bucketRange().union(other.bucketRange())
-	both.fit(limit)
-	if both != b.bucketRange() {
+	needed := b.bucketRange().union(other.bucketRange())
+	needed.fit(limit)
+	if needed != b.bucketRange() {
 		sum := Buckets{
-			Scale: int32(both.scale), Offset: int32(both.lowest),
-			Counts: make([]uint64, both.length()),
+			Scale: int32(needed.scale), Offset: int32(needed.lowest),
+			Counts: make([]uint64, needed.length()),
 		}
 		sum.addCounts(b.Counts, int(b.Scale), int(b.Offset))
 		b.Scale, b.Offset, b.Counts = sum.Scale, sum.Offset, sum.Counts
@@ -139,10 +143,15 @@ func (s *bucketRange) fit(limit int) {
 	}
 }
 
-func (s *bucketRange) halve() { s.scale, s.lowest, s.highest = s.scale-1, s.lowest>>1, s.highest>>1 }
+// halve merges pairs of neighboring buckets.
+func (s *bucketRange) halve() {
+	s.scale--
+	s.lowest >>= 1
+	s.highest >>= 1
+}
 
-// union returns the smallest range that contains both, at the lower of their scales. other is not
-// empty.
+// union returns the smallest range that contains s and other, at the lower of their two scales. other
+// must not be empty.
 func (s bucketRange) union(other bucketRange) bucketRange {
 	if s.length() <= 0 {
 		return other

@@ -32,9 +32,8 @@ const MaxMappings = 8
 // worstAccuracy is a relative accuracy that the agent rejects.
 const worstAccuracy = 0.5
 
-// Library returns the library's implementation of the mapping. It returns an error if the agent
-// could not read the mapping, or could not convert it to its own where necessary, because the agent
-// would then lose the sketch.
+// Library returns the implementation of the mapping in the sketches-go library. It returns an error for
+// parameters with which the agent could not read the sketch, or not convert it to its own mapping.
 func (m Mapping) Library() (mapping.IndexMapping, error) {
 	index, err := mapping.FromProto(&sketchpb.IndexMapping{
 		Gamma: m.Gamma, IndexOffset: m.Offset,
@@ -44,7 +43,9 @@ func (m Mapping) Library() (mapping.IndexMapping, error) {
 		return nil, fmt.Errorf("read mapping: %w", err)
 	}
 	least, most, accuracy := index.MinIndexableValue(), index.MaxIndexableValue(), index.RelativeAccuracy()
-	if !(least > 0 && most > least && most <= math.MaxFloat64 && accuracy > 0 && accuracy < worstAccuracy) {
+	hasRange := least > 0 && most > least && most <= math.MaxFloat64 // false for NaN, too
+	isAccurate := accuracy > 0 && accuracy < worstAccuracy
+	if !hasRange || !isAccurate {
 		return nil, fmt.Errorf("read mapping: gamma %v with offset %v maps no durations", m.Gamma, m.Offset)
 	}
 	return index, nil
@@ -72,10 +73,9 @@ func (l *lastMapping) indexesOf(m Mapping) mapping.IndexMapping {
 	return l.indexes
 }
 
-// Range returns the lowest and the highest bin that can be merged. Each bin in between represents
-// some possible duration, up to the longest one, 2^64 ns. In the agent's mapping the highest bin is
-// 18 years, so no merged bin collapses. A mapping that is finer than usual is limited to the bins
-// of a Sketch. Range returns the error of Library.
+// Range returns the lowest and the highest bin that the daemon accepts from a tracer. Bins in between
+// represent durations up to 2^64 ns. In the agent's mapping the highest bin is 18 years, so that no
+// accepted bin is ever collapsed. It returns an error if the mapping is invalid.
 func (m Mapping) Range() (first, last int64, err error) {
 	if m == OwnMapping {
 		return 0, maxBins - 1, nil

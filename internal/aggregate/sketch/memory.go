@@ -45,13 +45,14 @@ func (m *Memory) taken() int { return m.made - len(m.free) + m.reserved }
 // no memory for that bin.
 func (m *Memory) Coarsened() uint64 { return m.coarsened.Load() }
 
-// take returns a chunk, or nil if the limit is reached. The chunk is not cleared.
+// take returns a chunk of memory, or nil if the limit is reached. The chunk can contain old counts.
 func (m *Memory) take() chunk {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if n := len(m.free); n > 0 {
-		c := m.free[n-1]
-		m.free = m.free[:n-1]
+	last := len(m.free) - 1
+	if last >= 0 {
+		c := m.free[last]
+		m.free = m.free[:last]
 		return c
 	}
 	if m.made+m.reserved >= m.limit {
@@ -67,8 +68,8 @@ func (m *Memory) putBack(chunks []chunk) {
 	m.free = append(m.free, chunks...)
 }
 
-// Reserve charges chunks for a caller that keeps bins in a data structure of its own. If there is
-// not enough memory, it reports false and reserves nothing.
+// Reserve reduces the memory for stores by a number of chunks, for a caller that keeps bins in a data
+// structure of its own. If so much memory is not free, it reports false and reserves nothing.
 func (m *Memory) Reserve(chunks int) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -76,10 +77,12 @@ func (m *Memory) Reserve(chunks int) bool {
 		return false
 	}
 	m.reserved += chunks
-	if excess := m.made + m.reserved - m.limit; excess > 0 { // free chunks that must be deallocated
-		kept := len(m.free) - excess
-		clear(m.free[kept:])
-		m.free, m.made = m.free[:kept], m.made-excess
+	excess := m.made + m.reserved - m.limit
+	if excess > 0 { // free chunks must be left to the garbage collector
+		remaining := len(m.free) - excess
+		clear(m.free[remaining:])
+		m.free = m.free[:remaining]
+		m.made -= excess
 	}
 	return true
 }
@@ -117,7 +120,8 @@ func (a *Arena) page(index uint32) []uint32 {
 	return a.chunks[index/chunkCounters][first : first+a.grid.perPage]
 }
 
-// newPage returns the index of an empty page, or 0 if there is no memory.
+// newPage returns the index of a page whose counters are 0, or returns 0 if there is no memory. Index 0
+// is never that of a page.
 func (a *Arena) newPage() uint32 {
 	if int(a.next/chunkCounters) == len(a.chunks) {
 		c := a.memory.take()

@@ -55,7 +55,7 @@ type Run struct{ First, End int32 }
 // Len returns the number of bins.
 func (r Run) Len() int { return int(r.End - r.First) }
 
-// Reset empties the sketch. Its cost is proportional to its content.
+// Reset empties the sketch. It clears only those parts that have been used.
 func (s *Sketch) Reset() {
 	for i, used := range s.used[:s.words] {
 		if used != 0 {
@@ -85,7 +85,7 @@ func (s *Sketch) AddBins(_ Mapping, bins []Bin) {
 	}
 }
 
-// addCells implements Sum.
+// addCells adds the counts of neighboring cells of a grid, the first of which is first.
 func (s *Sketch) addCells(g *Grid, first uint, counters []uint32) {
 	for i, spans := range counters {
 		if spans > 0 {
@@ -100,8 +100,8 @@ func (s *Sketch) Zeros() float64 { return float64(s.zeros) }
 // Counts returns the number of spans in each bin of a run. It is valid until the sketch changes.
 func (s *Sketch) Counts(r Run) []uint64 { return s.counts[r.First:r.End] }
 
-// AppendRuns appends the runs of bins in use, lowest first. In the agent's mapping, it first
-// collapses the bins below the 2048 highest.
+// AppendRuns appends the runs of neighboring bins that have counts, lowest first, and returns the
+// extended slice. In the agent's mapping, it first collapses all bins below the 2048 highest ones.
 func (s *Sketch) AppendRuns(to []Run, mapping MappingID) []Run {
 	if mapping == 0 {
 		s.collapse()
@@ -112,30 +112,37 @@ func (s *Sketch) AppendRuns(to []Run, mapping MappingID) []Run {
 			first := bits.TrailingZeros64(used)
 			length := bits.TrailingZeros64(^(used >> first))
 			used &^= (1<<length - 1) << first
-			run := Run{int32(64*i + first), int32(64*i + first + length)}
-			if n := len(to); n > start && to[n-1].End == run.First { // continues the run of the last word
-				to[n-1].End = run.End
-			} else {
-				to = append(to, run)
-			}
+			run := Run{First: int32(64*i + first), End: int32(64*i + first + length)}
+			to = appendRun(to, start, run)
 		}
 	}
 	return to
 }
 
-// collapse moves the counts below the 2048 highest bins into the lowest of them.
+// appendRun appends a run. If it continues the last run, it extends that instead. The runs before start
+// belong to another sketch.
+func appendRun(to []Run, start int, run Run) []Run {
+	last := len(to) - 1
+	if last >= start && to[last].End == run.First {
+		to[last].End = run.End
+		return to
+	}
+	return append(to, run)
+}
+
+// collapse adds the counts of all bins below the 2048 highest ones to the lowest of these.
 func (s *Sketch) collapse() {
 	lowest := uint(max(0, s.highest()-maxBins+1))
-	below := uint64(0)
+	collapsed := uint64(0)
 	for bin := range lowest {
-		below += s.counts[bin]
+		collapsed += s.counts[bin]
 		s.counts[bin] = 0
 		s.used[bin/64] &^= 1 << (bin % 64)
 	}
-	s.AddBin(lowest, below)
+	s.AddBin(lowest, collapsed)
 }
 
-// highest returns the highest bin in use, or -1.
+// highest returns the highest bin that has a count, or -1 if there is none.
 func (s *Sketch) highest() int {
 	for i := s.words - 1; i >= 0; i-- {
 		if s.used[i] != 0 {

@@ -28,7 +28,7 @@ const (
 
 const listCells = 2 * allPages
 
-// Add counts one span with the given duration. Like the agent's sketches it is unweighted.
+// Add counts one span with the given duration.
 func (s *Store) Add(a *Arena, nanoseconds uint64) {
 	if nanoseconds == 0 {
 		s.zeros++
@@ -36,7 +36,8 @@ func (s *Store) Add(a *Arena, nanoseconds uint64) {
 	}
 	cell := a.grid.cellOf(nanoseconds)
 	if s.form == paged {
-		if index := s.words[cell/pageCells]; index != 0 {
+		index := s.words[cell/pageCells]
+		if index != 0 {
 			*a.counter(index, cell)++
 			return
 		}
@@ -44,51 +45,72 @@ func (s *Store) Add(a *Arena, nanoseconds uint64) {
 	s.addCell(a, cell)
 }
 
-// addCell counts a span in the given cell, in any form of the store. A list that is full is
-// converted to pages.
+// addCell counts a span in the given cell, in whatever form the store has. If the list of cells is full,
+// addCell replaces it by pages of counters.
 func (s *Store) addCell(a *Arena, cell uint) {
-	switch {
-	case s.form == inline:
+	switch s.form {
+	case inline:
 		s.addInline(a, cell)
-	case s.form == paged && s.words[cell/pageCells] != 0:
-		*a.counter(s.words[cell/pageCells], cell)++
-	case s.form == paged:
-		s.addPage(a, cell)
-	case s.entries < listCells:
+	case paged:
+		index := s.words[cell/pageCells]
+		if index == 0 {
+			s.addPage(a, cell)
+			return
+		}
+		*a.counter(index, cell)++
+	case listed:
+		if s.entries == listCells {
+			s.convertToPages(a)
+			s.addCell(a, cell)
+			return
+		}
 		s.words[s.entries/2] |= uint32(cell) << (s.entries % 2 * 16)
 		s.entries++
-	default:
-		list := *s
-		*s = Store{zeros: s.zeros, form: paged}
-		for i := range uint(listCells) {
-			s.addCell(a, list.entry(i))
-		}
-		s.addCell(a, cell)
+	}
+}
+
+// convertToPages replaces the full list of cells by pages of counters.
+func (s *Store) convertToPages(a *Arena) {
+	list := *s
+	*s = Store{zeros: s.zeros, form: paged}
+	for i := range uint(listCells) {
+		s.addCell(a, list.entry(i))
 	}
 }
 
 func (s *Store) entry(i uint) uint { return uint(uint16(s.words[i/2] >> (i % 2 * 16))) }
 
-// addPage counts a span in a cell that has no page. It allocates one. If there is no memory, it
-// reuses the lowest page for higher cells, or counts the span in the floor.
+// addPage counts a span in a cell whose page does not exist, and allocates the page. Without memory, it
+// takes the page of the lowest cells, if these are lower. Otherwise it counts the span in the floor, the
+// lowest cell that the store keeps. A store without any page stores counters instead.
 func (s *Store) addPage(a *Arena, cell uint) {
-	page, lowest, rank := int(cell/pageCells), s.lowestPage(), a.grid.rank(cell)
-	switch {
-	case rank < uint(s.floor):
-	case s.newPage(a, page):
+	page := int(cell / pageCells)
+	rank := a.grid.rank(cell)
+	if rank < uint(s.floor) {
+		s.addToFloor(a)
+		return
+	}
+	if s.newPage(a, page) {
 		*a.counter(s.words[page], cell)++
 		return
+	}
+	lowest := s.lowestPage()
+	switch {
 	case lowest < 0:
-		s.form, s.floor = inline, uint16(max(int(rank)-(allPages-1), 0))
+		s.form = inline
+		s.floor = uint16(max(int(rank)-(allPages-1), 0))
 		s.addInline(a, cell)
-		return
 	case lowest < page:
 		s.replaceLowestPage(a, lowest, page)
 		s.addCell(a, cell)
-		return
 	default:
 		s.floor = uint16(uint(lowest) * a.grid.perPage)
+		s.addToFloor(a)
 	}
+}
+
+// addToFloor counts a span whose cell is below the floor, the lowest cell that the store keeps.
+func (s *Store) addToFloor(a *Arena) {
 	s.addCell(a, a.grid.cellAt(uint(s.floor)))
 	a.memory.coarsened.Add(1)
 }
@@ -108,30 +130,33 @@ func (s *Store) lowestPage() int {
 	return -1
 }
 
-// replaceLowestPage reuses the lowest page for higher cells. It moves the page's counts to the
-// floor, which becomes the first cell of the next lowest page.
+// replaceLowestPage uses the memory of the lowest page for the cells of another page. The spans of the
+// lowest page are counted in the first cell of the page that is the lowest one afterwards.
 func (s *Store) replaceLowestPage(a *Arena, lowest, page int) {
 	index := s.words[lowest]
 	spans := sum(a.page(index))
 	clear(a.page(index))
-	s.words[lowest], s.words[page] = 0, index
-	lowest = s.lowestPage()
-	s.floor = uint16(uint(lowest) * a.grid.perPage)
-	a.page(s.words[lowest])[0] += spans
+	s.words[lowest] = 0
+	s.words[page] = index
+	newLowest := s.lowestPage()
+	s.floor = uint16(uint(newLowest) * a.grid.perPage)
+	a.page(s.words[newLowest])[0] += spans
 	a.memory.coarsened.Add(uint64(spans))
 }
 
-// addInline counts a span in the inline form. A cell above the counters raises the floor.
+// addInline counts a span in a store without pages, which has counters only for the cells from the floor
+// on. For a cell above these, it raises the floor, and adds the counts below the new floor to the floor.
 func (s *Store) addInline(a *Arena, cell uint) {
 	rank := a.grid.rank(cell)
-	if above := int(rank) - int(s.floor) - (allPages - 1); above > 0 {
-		cut := min(above, allPages)
-		below := sum(s.words[:cut])
-		copy(s.words[:], s.words[cut:])
-		clear(s.words[allPages-cut:])
-		s.words[0] += below
-		s.floor += uint16(above)
-		a.memory.coarsened.Add(uint64(below))
+	highest := int(s.floor) + allPages - 1 // rank of the last counter
+	if excess := int(rank) - highest; excess > 0 {
+		removed := min(excess, allPages)
+		spans := sum(s.words[:removed])
+		copy(s.words[:], s.words[removed:])
+		clear(s.words[allPages-removed:])
+		s.words[0] += spans
+		s.floor += uint16(excess)
+		a.memory.coarsened.Add(uint64(spans))
 	}
 	if rank < uint(s.floor) {
 		rank = uint(s.floor)
@@ -157,7 +182,7 @@ type Sum interface {
 
 var oneSpan = []uint32{1}
 
-// Read adds the durations of the store to a sum.
+// Read adds the counts of the store to a sum.
 func (s *Store) Read(a *Arena, to Sum) {
 	to.AddZeros(uint64(s.zeros))
 	switch s.form {
@@ -168,12 +193,14 @@ func (s *Store) Read(a *Arena, to Sum) {
 	case paged:
 		for page, index := range s.words {
 			if index != 0 {
-				to.addCells(a.grid, uint(page*pageCells), a.page(index))
+				firstCell := uint(page * pageCells)
+				to.addCells(a.grid, firstCell, a.page(index))
 			}
 		}
 	case inline:
 		for i := range s.words {
-			to.addCells(a.grid, a.grid.cellAt(uint(s.floor)+uint(i)), s.words[i:i+1])
+			cell := a.grid.cellAt(uint(s.floor) + uint(i))
+			to.addCells(a.grid, cell, s.words[i:i+1])
 		}
 	}
 }
