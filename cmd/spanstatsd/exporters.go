@@ -38,6 +38,10 @@ type exporterOptions struct {
 	prometheusBounds     []float64
 	prometheusDialect    points.Dialect
 	prometheusDimensions string
+
+	serviceGraph      bool
+	serviceGraphEdges int
+	serviceGraphNames map[string]string
 }
 
 const (
@@ -48,6 +52,9 @@ const (
 	// values of --prometheus-histograms
 	onlyNative  = "native"
 	onlyClassic = "classic"
+
+	defaultEdges = 200
+	maxEdges     = 10_000
 )
 
 // group declares the flags. It stores the values of some of them directly in c.
@@ -109,6 +116,13 @@ func (o *exporterOptions) group(c *daemon.Config) commandline.Group {
 		"optional labels for Prometheus, as attribute names: all, none, or a list such as "+
 			"http.route,peer.service or all,-peer.service; up to eight can be any span or resource "+
 			"attribute, with an optional budget: tenant.id=200")
+	f.BoolVar(&o.serviceGraph, "service-graph", false,
+		"also serve traces_service_graph_* metrics for Prometheus: which service calls which, from client spans")
+	f.IntVar(&o.serviceGraphEdges, "service-graph-edges", defaultEdges,
+		"maximum number of edges of the service graph; requests of further ones are counted in one overflow edge")
+	f.Var(commandline.Parsed(&o.serviceGraphNames, "", "host=name", points.ParseNodeNames), "service-graph-names",
+		"names of nodes in the service graph for host names and addresses, such as "+
+			"10.0.0.7=payments,*.rds.amazonaws.com=orders-db")
 	return g
 }
 
@@ -150,6 +164,9 @@ func (o *exporterOptions) complete(c *daemon.Config, s *settings) error {
 	}
 	if hasPrometheus {
 		badPrometheus = o.addPrometheus(c)
+	}
+	if o.serviceGraph && !hasPrometheus {
+		badPrometheus = errors.New("check --service-graph: Prometheus is not a destination; add --prometheus")
 	}
 	c.Zipkin.Labels.Attributes, c.Zipkin.Labels.Resource = c.OTLP.Labels.Attributes, c.OTLP.Labels.Resource
 	c.Aggregate.Attributes = len(c.OTLP.Labels.Resource) > 0 && (c.OTLP.Enabled() || c.Zipkin.Enabled())
@@ -247,6 +264,10 @@ func (o *exporterOptions) addPrometheus(c *daemon.Config) error {
 	if o.prometheusAddr != "" {
 		config.URL = "http://" + o.prometheusAddr + prometheus.Path
 		err = errors.Join(err, check.Address("prometheus-addr", o.prometheusAddr))
+	}
+	if o.serviceGraph {
+		config.Graph, config.MaxEdges = &points.ServiceGraph{Names: o.serviceGraphNames}, o.serviceGraphEdges
+		err = errors.Join(err, check.Number("service-graph-edges", o.serviceGraphEdges, 1, maxEdges))
 	}
 	c.Prometheus, c.PrometheusAddr = prometheus.New(config), o.prometheusAddr
 	nameDimensions(c, &config.Dimensions)

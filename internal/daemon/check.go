@@ -193,10 +193,16 @@ func scrapedMemory(c *Config) []memory.Part {
 	if c.Prometheus == nil {
 		return nil
 	}
-	return []memory.Part{{
-		Name: "series for Prometheus", Bytes: int64(c.Prometheus.Memory(c.totals(c.Prometheus.Describe()))),
-		Flag: maxAggregates,
+	limits := c.totals(c.Prometheus.Describe())
+	parts := []memory.Part{{
+		Name: "series for Prometheus", Bytes: int64(c.Prometheus.Memory(limits)), Flag: maxAggregates,
 	}}
+	if graph := c.Prometheus.GraphMemory(limits); graph > 0 {
+		parts = append(parts, memory.Part{
+			Name: "edges of the service graph", Bytes: int64(graph), Flag: "service-graph-edges",
+		})
+	}
+	return parts
 }
 
 // admitConfig returns the configuration of publishers. A batch must fit in a ring, a connection can

@@ -96,6 +96,9 @@ type TotalsStats struct {
 	Series     int    // current number
 	Ended      uint64 // series that ended
 	Overflowed uint64 // spans counted in an overflow series
+
+	Edges           int    // current number of edges of the service graph
+	EdgesOverflowed uint64 // spans counted in the overflow edge
 }
 
 // Payload is one encoded request.

@@ -242,6 +242,13 @@ func (a *attributes) resource(o *span.Origin, service string) {
 	a.texts("datadog.process_tags", processTags(o.ProcessTags))
 }
 
+// overflow writes the attributes of overflow series, as in the OpenTelemetry SDKs, and the daemon's
+// instance ID, which all series have.
+func (a *attributes) overflow(instance string) {
+	a.text(instanceName, instance)
+	a.flag("otel.metric.overflow", true)
+}
+
 // resourceAttributes iterates over the resource attributes of an origin, except its service. If a
 // name occurs twice, the first takes precedence.
 func resourceAttributes(o *span.Origin) iter.Seq2[string, string] {

@@ -17,12 +17,16 @@ type Config struct {
 	// Labels selects the format of Prometheus: attributes are labels, metrics are named by its rules, and
 	// a resource consists only of its service.
 	Labels bool
+	Graph  *ServiceGraph // series are the edges of this graph instead of spans; optional, only with Labels
 	Bounds []float64 // bounds of classic buckets; optional
 }
 
 // dialect returns the configured dialect.
 func (c *Config) dialect() dialect {
-	if c.Dialect == Datadog {
+	switch {
+	case c.Graph != nil:
+		return c.Graph
+	case c.Dialect == Datadog:
 		return datadog{c.Instance}
 	}
 	return &spanmetrics{dimensions: c.Dimensions, instance: c.Instance, names: c.metrics()}
@@ -75,6 +79,12 @@ type dialect interface {
 	// metric for calls.
 	metrics() (calls, durations string)
 
+	// includes reports whether the spans of a key belong to a series.
+	includes(key *span.Key) bool
+
+	// resource writes the attributes of a series' resource.
+	resource(to *attributes, origin *span.Origin, service string)
+
 	// key writes the attributes that all spans of a key have, except those that outcome writes. It reports
 	// whether spans without an error have the status OK.
 	key(to *attributes, origin *span.Origin, key *span.Key) (isOK bool)
@@ -82,8 +92,9 @@ type dialect interface {
 	// outcome writes the attributes that differ between spans of a key.
 	outcome(to *attributes, o outcome)
 
-	// instanceID returns the daemon's instance ID, or "" if it is not an attribute.
-	instanceID() string
+	// overflow writes the attributes of overflow series, which count spans that exceed the limit on
+	// series.
+	overflow(to *attributes)
 }
 
 // outcome distinguishes spans of one key.
@@ -101,7 +112,11 @@ type datadog struct {
 
 func (datadog) metrics() (calls, durations string) { return "", "traces.span.sdk.metrics.duration" }
 
-func (d datadog) instanceID() string { return d.instance }
+func (datadog) includes(*span.Key) bool { return true }
+
+func (datadog) resource(to *attributes, o *span.Origin, service string) { to.resource(o, service) }
+
+func (d datadog) overflow(to *attributes) { to.overflow(d.instance) }
 
 // key implements dialect. All fields of the key are attributes.
 func (datadog) key(to *attributes, _ *span.Origin, k *span.Key) (isOK bool) {
@@ -155,7 +170,11 @@ type spanmetrics struct {
 
 func (d *spanmetrics) metrics() (calls, durations string) { return d.names[0], d.names[1] }
 
-func (d *spanmetrics) instanceID() string { return d.instance }
+func (*spanmetrics) includes(*span.Key) bool { return true }
+
+func (*spanmetrics) resource(to *attributes, o *span.Origin, service string) { to.resource(o, service) }
+
+func (d *spanmetrics) overflow(to *attributes) { to.overflow(d.instance) }
 
 // key implements dialect. It writes the four attributes that every series has, then the dimensions:
 // first those of the span, then those of the resource.

@@ -6,14 +6,11 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/export/totals"
 )
 
-// overflowAttributes returns the attributes of overflow series, which count spans that exceed the
-// limit on series, as in the OpenTelemetry SDKs. They include the daemon's instance ID, like all
-// series.
+// overflowAttributes returns the attributes of overflow series.
 func overflowAttributes(g *grouper) []byte {
 	list := attributes{format: g.buffer.format}
 	list.begin()
-	list.text(instanceName, g.dialect.instanceID())
-	list.flag("otel.metric.overflow", true)
+	g.dialect.overflow(&list)
 	return list.bytes
 }
 
@@ -54,7 +51,7 @@ func (a *Running) AddUp(c *export.Cycle, start, end int64) (lost uint64) {
 		a.reader.VisitPoints(sealed, rows, g, &total, func(p *Point) {
 			spans := min(p.Durations.Spans, remaining)
 			last = a.Add(resource, p.Attributes, totals.Counted{
-				Spans: spans, Calls: p.Calls, Seconds: p.Seconds, Buckets: &p.Durations, Classic: p.Classic,
+				Spans: spans, Calls: p.Calls, Errors: p.Errors, Seconds: p.Seconds, Buckets: &p.Durations, Classic: p.Classic,
 			})
 			remaining -= spans
 			if p.Exemplar.Span != 0 {

@@ -60,13 +60,17 @@ func (g *grouper) Group(sealed *aggregate.Sealed, rows []export.Row) []Group {
 	g.groups, g.next, g.resources = g.groups[:0], g.next[:0], g.resources[:0]
 	clear(g.resourceIndexes)
 	clear(g.groupIndexes)
-	resource := int32(-1)
+	resource, resourceOrigin := int32(-1), (*span.Origin)(nil)
 	for i := range rows {
 		r := &rows[i]
+		if !g.dialect.includes(r.Key()) {
+			g.next = append(g.next, -1)
+			continue
+		}
 		origin := &sealed.Origins[r.Origin()]
 		name := serviceName(origin, r.Key())
-		if i == 0 || rows[i-1].Origin() != r.Origin() || origin.Service == "" {
-			resource = g.resource(origin, name)
+		if resourceOrigin != origin || origin.Service == "" {
+			resource, resourceOrigin = g.resource(origin, name), origin
 		}
 		g.add(int32(i), g.series(resource, origin, r.Key()))
 	}
@@ -80,7 +84,7 @@ func (g *grouper) Resource(group Group) string { return g.resources[group.Resour
 // resource returns the index of a resource. Origins with the same attributes share one.
 func (g *grouper) resource(o *span.Origin, service string) int32 {
 	g.buffer.bytes = g.buffer.bytes[:0]
-	g.buffer.resource(o, service)
+	g.dialect.resource(&g.buffer, o, service)
 	index, known := g.resourceIndexes[string(g.buffer.bytes)]
 	if !known {
 		index = int32(len(g.resources))
@@ -122,6 +126,7 @@ func (g *grouper) add(row int32, s series) {
 type Point struct {
 	Attributes []byte // encoded
 	Calls      uint64
+	Errors     uint64 // part of Calls with an error
 	Seconds    float64
 	Durations  sketch.Buckets
 	Classic    []uint64           // spans by classic bucket; nil without bounds
@@ -210,6 +215,9 @@ func (r *Reader) VisitPoints(
 			p.Classic = r.classic.Counts()
 		}
 		if p.count(&r.histogram, hits, duration) {
+			if isError {
+				p.Errors = p.Calls
+			}
 			r.list.bytes = r.list.bytes[:keyLength]
 			r.list.begin()
 			r.dialect.outcome(&r.list, outcome{isError, isOK, isTopLevel})

@@ -11,6 +11,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/export"
 	"github.com/spanstatsd/spanstatsd/internal/export/points"
 	"github.com/spanstatsd/spanstatsd/internal/export/totals"
+	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
 // Path is where the exporter is scraped.
@@ -24,6 +25,9 @@ type Config struct {
 	NoNative   bool             // disables native buckets, which text formats never contain
 	Bounds     []float64        // bounds of classic buckets; optional
 	Exemplars  *exemplars.Table // nil disables them
+
+	Graph    *points.ServiceGraph // nil disables the service graph
+	MaxEdges int                  // maximum number of edges of the graph
 }
 
 const (
@@ -37,6 +41,7 @@ type Exporter struct {
 	limits  totals.Limits
 	reader  *points.Reader
 	keeper  *totalsKeeper
+	edges   *totalsKeeper              // edges of the service graph; nil without one
 	last    atomic.Pointer[generation] // nil before the first cycle
 	tracked export.Scrapes
 	turns   turns
@@ -47,6 +52,7 @@ type Exporter struct {
 type generation struct {
 	cycle  uint64
 	series []*record
+	edges  []*record // edges of the service graph
 }
 
 // New returns an exporter.
@@ -63,16 +69,45 @@ func New(c Config) *Exporter {
 }
 
 // LimitTotals sets the limits for series. It is called before the first cycle.
-func (x *Exporter) LimitTotals(l totals.Limits) { x.limits, x.keeper = l, newTotalsKeeper(x.reader, l) }
+func (x *Exporter) LimitTotals(l totals.Limits) {
+	x.limits, x.keeper = l, newTotalsKeeper(x.reader, l)
+	if c := &x.config; c.Graph != nil {
+		reader := points.NewReader(points.Config{Graph: c.Graph, Labels: true, Bounds: c.Bounds})
+		x.edges = newTotalsKeeper(reader, edgeLimits(l, c.MaxEdges))
+	}
+}
 
-// Memory returns the maximum memory of an exporter with the given limits: totals, the last
-// generation, and another generation for each scrape.
+// edgeBytes is the maximum length of an edge's labels: two nodes, and the rest.
+const edgeBytes = 2*span.MaxLabel + 64
+
+// edgeLimits returns the limits for the edges of a service graph. l are the limits for series.
+func edgeLimits(l totals.Limits, maxEdges int) totals.Limits {
+	return totals.Limits{
+		Series: maxEdges, Bytes: maxEdges * edgeBytes, Idle: l.Idle, Buckets: l.Buckets, Classic: l.Classic,
+		Resources: 1, ResourceBytes: edgeBytes,
+	}
+}
+
+// Memory returns the maximum memory of an exporter with the given limits.
 func (*Exporter) Memory(l totals.Limits) int {
+	return seriesMemory(l) + maxScrapes*scrapeBytes + export.ScrapesBytes
+}
+
+// GraphMemory returns the maximum memory of the service graph. l are the limits for series.
+func (x *Exporter) GraphMemory(l totals.Limits) int {
+	if x.config.Graph == nil {
+		return 0
+	}
+	return seriesMemory(edgeLimits(l, x.config.MaxEdges))
+}
+
+// seriesMemory returns the maximum memory of series with the given limits: totals, the last
+// generation, and another generation for each scrape.
+func seriesMemory(l totals.Limits) int {
 	series := l.Series + l.Resources + 1
 	each := recordBytes + (l.Buckets+l.Classic+1)*elementBytes
 	generation := series*each + l.Bytes + (l.Resources+1)*l.ResourceBytes
-	return l.Memory() + series*elementBytes + (1+maxScrapes)*generation + maxScrapes*scrapeBytes +
-		export.ScrapesBytes
+	return l.Memory() + series*elementBytes + (1+maxScrapes)*generation
 }
 
 // Describe returns the destination for package export.
@@ -85,13 +120,19 @@ func (x *Exporter) Describe() export.Exporter {
 
 // Publish adds a cycle to the totals and publishes a new generation of them.
 func (x *Exporter) Publish(c *export.Cycle) export.Encoded {
-	series, lost := x.keeper.count(c, x.config.Exemplars.Seal(c.Cycle))
-	x.last.Store(&generation{c.Number, series})
-	n := x.keeper.counts
-	return export.Encoded{
-		Unencodable: lost,
-		Totals:      export.TotalsStats{Series: n.Series, Ended: n.Ended, Overflowed: n.Overflowed},
+	slow := x.config.Exemplars.Seal(c.Cycle)
+	next := &generation{cycle: c.Number}
+	var lost uint64
+	next.series, lost = x.keeper.count(c, slow)
+	stats := export.TotalsStats{
+		Series: x.keeper.counts.Series, Ended: x.keeper.counts.Ended, Overflowed: x.keeper.counts.Overflowed,
 	}
+	if x.edges != nil {
+		next.edges, _ = x.edges.count(c, slow) // the keeper reports the spans that are lost
+		stats.Edges, stats.EdgesOverflowed = x.edges.counts.Series, x.edges.counts.Overflowed
+	}
+	x.last.Store(next)
+	return export.Encoded{Unencodable: lost, Totals: stats}
 }
 
 // ServeHTTP answers a scrape with the last generation. It aborts the connection if the response
@@ -104,12 +145,13 @@ func (x *Exporter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer t.end()
 	// If the connection does not support deadlines, the server's timeouts apply.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
-	var series []*record
+	var series, edges []*record
 	end := func(bool) {} // before the first cycle there is nothing to scrape
 	if last := x.last.Load(); last != nil {
-		series, end = last.series, x.tracked.Begin(last.cycle)
+		series, edges, end = last.series, last.edges, x.tracked.Begin(last.cycle)
 	}
-	err := t.buffers.writeResponse(t, r, x.recent(series, time.Now().UnixNano()))
+	now := time.Now().UnixNano()
+	err := t.buffers.writeResponse(t, r, x.recent(series, now), x.recent(edges, now))
 	end(err == nil && r.Method != http.MethodHead) // a response to HEAD contains no series
 	if err != nil {
 		panic(http.ErrAbortHandler)

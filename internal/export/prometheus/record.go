@@ -23,6 +23,7 @@ type record struct {
 	cycle      uint64 // last cycle in which it was counted
 	start, end int64  // start and end of the counted period
 	calls      float64
+	errors     float64 // part of calls with an error
 	spans      uint64 // number of spans with a duration
 	seconds    float64
 	scale      int32
@@ -41,7 +42,7 @@ type record struct {
 func (r *record) next(s *totals.Series, cycle uint64, end int64, e exemplars.Exemplar) *record {
 	b := &s.Buckets
 	next := &record{
-		labels: r.labels, cycle: cycle, start: s.Start, end: end, calls: float64(s.Calls), spans: b.Spans,
+		labels: r.labels, cycle: cycle, start: s.Start, end: end, calls: float64(s.Calls), errors: float64(s.Errors), spans: b.Spans,
 		seconds: s.Seconds, scale: b.Scale, offset: b.Offset + 1, length: uint32(len(b.Counts)),
 		zeros: b.Zeros, deltas: make([]int64, len(b.Counts)), cumulative: make([]uint64, len(s.Classic)),
 		exemplar: e,
@@ -98,6 +99,14 @@ func newMessage(bounds []float64, isNative bool) *message {
 func (m *message) calls(r *record) *dto.Metric {
 	m.begin(r)
 	m.counter.Value = &r.calls
+	m.metric.Counter = &m.counter
+	return &m.metric
+}
+
+// errors sets the message to the counter of a series' errors.
+func (m *message) errors(r *record) *dto.Metric {
+	m.begin(r)
+	m.counter.Value = &r.errors
 	m.metric.Counter = &m.counter
 	return &m.metric
 }

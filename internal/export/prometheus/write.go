@@ -26,22 +26,40 @@ const scrapeBytes = 1280 << 10
 // scrape contains the buffers for one scrape at a time.
 type scrape struct {
 	families []*family
+	graph    []*family // of the edges of the service graph
 	packer   *gzip.Writer // nil until it is needed
 }
 
-// newScrape returns the buffers for a scrape, with the families for calls and durations.
+// newScrape returns the buffers for a scrape. calls and durations are the metrics of spans.
 func newScrape(m *message, calls, durations string) *scrape {
-	return &scrape{families: []*family{{dto.MetricFamily{
-		Name: &calls, Type: dto.MetricType_COUNTER.Enum(), Help: proto.String("Spans that were counted."),
-	}, m.calls}, {dto.MetricFamily{
-		Name: &durations, Type: dto.MetricType_HISTOGRAM.Enum(),
-		Help: proto.String("Durations of spans in seconds."),
-	}, m.durations}}}
+	counter := func(name, help string, toMetric func(*record) *dto.Metric) *family {
+		return &family{dto.MetricFamily{Name: &name, Type: dto.MetricType_COUNTER.Enum(), Help: &help}, toMetric}
+	}
+	histogram := func(name, help string) *family {
+		return &family{dto.MetricFamily{Name: &name, Type: dto.MetricType_HISTOGRAM.Enum(), Help: &help}, m.durations}
+	}
+	return &scrape{
+		families: []*family{
+			counter(calls, "Spans that were counted.", m.calls),
+			histogram(durations, "Durations of spans in seconds."),
+		},
+		graph: []*family{
+			counter("traces_service_graph_request_total", "Requests between two nodes of the service graph.", m.calls),
+			counter("traces_service_graph_request_failed_total",
+				"Requests between two nodes of the service graph that failed.", m.errors),
+			histogram("traces_service_graph_request_client_seconds",
+				"Durations of requests between two nodes of the service graph, as measured by the client, or by the "+
+					"server if the client has no spans."),
+			histogram("traces_service_graph_request_server_seconds",
+				"The same durations as traces_service_graph_request_client_seconds, under the name that Grafana's "+
+					"service graph queries."),
+		},
+	}
 }
 
-// writeResponse writes series in the negotiated format. An error means that the client has
-// disconnected.
-func (s *scrape) writeResponse(w http.ResponseWriter, r *http.Request, series []*record) error {
+// writeResponse writes series and the edges of the service graph in the negotiated format. An error
+// means that the client has disconnected.
+func (s *scrape) writeResponse(w http.ResponseWriter, r *http.Request, series, edges []*record) error {
 	format, header := expfmt.NegotiateAccept(r.Header, formats...), w.Header()
 	out := bufio.NewWriterSize(w, 32<<10)
 	header.Set("Content-Type", string(format))
@@ -55,11 +73,8 @@ func (s *scrape) writeResponse(w http.ResponseWriter, r *http.Request, series []
 		s.packer.Reset(w)
 		out.Reset(s.packer)
 	}
-	for _, f := range s.families {
-		if len(series) > 0 {
-			f.write(out, format, series)
-		}
-	}
+	writeFamilies(out, format, s.families, series)
+	writeFamilies(out, format, s.graph, edges)
 	if format.FormatType() == expfmt.TypeOpenMetrics {
 		_, _ = expfmt.FinalizeOpenMetrics(out)
 	}
@@ -71,6 +86,16 @@ func (s *scrape) writeResponse(w http.ResponseWriter, r *http.Request, series []
 		err = http.NewResponseController(w).Flush()
 	}
 	return err //nolint:wrapcheck // not shown to anyone
+}
+
+// writeFamilies writes the metrics of series, if there are any series.
+func writeFamilies(out *bufio.Writer, format expfmt.Format, families []*family, series []*record) {
+	if len(series) == 0 {
+		return
+	}
+	for _, f := range families {
+		f.write(out, format, series)
+	}
 }
 
 // acceptsGzip reports whether a client accepts responses in gzip: Accept-Encoding names it, with a

@@ -27,6 +27,7 @@ type Series struct {
 	Start      int64  // start of the first window in which it was counted
 	Spans      uint64 // unit of the accounting
 	Calls      uint64
+	Errors     uint64 // part of Calls with an error
 	Seconds    float64
 	Buckets    sketch.Buckets
 	Classic    []uint64 // by classic bucket
@@ -113,6 +114,7 @@ func (t *Totals) Begin(cycle, firstUnsettled uint64, start, end int64) {
 type Counted struct {
 	Spans   uint64 // unit of the accounting
 	Calls   uint64
+	Errors  uint64 // part of Calls with an error
 	Seconds float64
 	Buckets *sketch.Buckets
 	Classic []uint64 // not cumulative; Limits.Classic elements
@@ -135,6 +137,7 @@ func (t *Totals) Add(resource, attributes []byte, counted Counted) *Series {
 	}
 	s.Spans += counted.Spans
 	s.Calls += counted.Calls
+	s.Errors += counted.Errors
 	s.Seconds += counted.Seconds
 	s.Buckets.Add(counted.Buckets, t.limits.Buckets)
 	for bucket, spans := range counted.Classic {

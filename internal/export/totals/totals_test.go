@@ -191,7 +191,7 @@ func TestTotals_AgainstModel(t *testing.T) {
 				var h sketch.Histogram
 				h.AddBins(sketch.OwnMapping, bins)
 				b := h.Buckets(limits.Buckets)
-				counted := Counted{rnd.Uint64N(9), rnd.Uint64N(10), float64(rnd.IntN(1000)), &b, nil}
+				counted := Counted{rnd.Uint64N(9), rnd.Uint64N(10), rnd.Uint64N(3), float64(rnd.IntN(1000)), &b, nil}
 				for range limits.Classic {
 					counted.Classic = append(counted.Classic, rnd.Uint64N(5))
 				}
@@ -246,7 +246,7 @@ func TestTotals_RetainNoArgument(t *testing.T) {
 	totals.Begin(1, 1, 1, 2)
 	resource, attributes, counts, classic := []byte("r"), []byte("a"), []uint64{7}, []uint64{3, 4}
 	totals.Add(resource, attributes,
-		Counted{7, 1, 1, &sketch.Buckets{Scale: 5, Counts: counts, Spans: 7}, classic})
+		Counted{7, 1, 0, 1, &sketch.Buckets{Scale: 5, Counts: counts, Spans: 7}, classic})
 	resource[0], attributes[0], counts[0], classic[0] = 'x', 'x', 100, 100
 	want := map[string]seen{"r a": {
 		1, 1, 1, 7,
@@ -268,7 +268,7 @@ func TestTotals_SeriesStaysInItsCycle(t *testing.T) {
 	for cycle, attributes := range [][]string{{"a", "b", "c", "d"}, {"c"}, {"a", "c"}} {
 		totals.Begin(uint64(cycle), uint64(cycle), int64(cycle), int64(cycle)+1)
 		for _, a := range attributes {
-			totals.Add([]byte("r"), []byte(a), Counted{1, 1, 1, none, nil})
+			totals.Add([]byte("r"), []byte(a), Counted{1, 1, 0, 1, none, nil})
 		}
 		var names []string
 		for name := range totals.all() {
@@ -287,7 +287,7 @@ func TestTotals_SeriesEndsAtIdleLimit(t *testing.T) {
 	totals := New(Limits{Series: 2, Bytes: 100, Idle: time.Hour, Buckets: 160}, []byte(overflow),
 		[]byte(common))
 	totals.Begin(1, 1, 0, 10)
-	totals.Add([]byte("r"), []byte("a"), Counted{1, 1, 1, &sketch.Buckets{}, nil})
+	totals.Add([]byte("r"), []byte("a"), Counted{1, 1, 0, 1, &sketch.Buckets{}, nil})
 	for i, step := range []struct {
 		start int64
 		there int
@@ -305,7 +305,7 @@ func TestTotals_UndeliveredSeriesStay(t *testing.T) {
 		Series: 2, Bytes: 100, Idle: time.Hour, Buckets: 160, Resources: 1, ResourceBytes: 100,
 	}, []byte(overflow), []byte(common))
 	add := func(attributes string) {
-		totals.Add([]byte("r"), []byte(attributes), Counted{1, 1, 1, &sketch.Buckets{}, nil})
+		totals.Add([]byte("r"), []byte(attributes), Counted{1, 1, 0, 1, &sketch.Buckets{}, nil})
 	}
 	expect := func(when, want string) {
 		t.Helper()

@@ -1,0 +1,251 @@
+package daemon_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"github.com/spanstatsd/spanstatsd/internal/daemon"
+	"github.com/spanstatsd/spanstatsd/internal/export/points"
+	"github.com/spanstatsd/spanstatsd/internal/export/prometheus"
+)
+
+// call is a connection of the test's services. A client's span has the attributes, and so has a consumer's.
+type call struct {
+	client, server string // nodes
+	kind           int    // of the span of the edge: 2 server, 3 client, 4 producer, 5 consumer
+	connection     string
+	attributes     []string // names and values
+	serves         bool     // the server has a span of its own, which must not be counted
+}
+
+// topology consists of twelve services that use HTTP, gRPC, SQL, Redis and Kafka.
+var topology = []call{
+	{client: "user", server: "frontend", kind: 2, connection: "virtual_node"},
+	{client: "user", server: "admin", kind: 2, connection: "virtual_node"},
+	{client: "frontend", server: "cart", kind: 3, serves: true, attributes: []string{
+		"http.request.method", "GET", "server.address", "cart.shop.svc.cluster.local:8080",
+	}},
+	{client: "frontend", server: "catalog", kind: 3, serves: true, attributes: []string{
+		"rpc.system.name", "grpc", "rpc.service", "shop.Catalog", "rpc.method", "List", "server.address", "catalog",
+	}},
+	{client: "frontend", server: "checkout", kind: 3, serves: true, attributes: []string{
+		"http.request.method", "POST", "server.address", "10.0.0.9", "peer.service", "checkout",
+	}},
+	{client: "admin", server: "catalog", kind: 3, serves: true, attributes: []string{
+		"rpc.system", "grpc", "rpc.service", "shop.Catalog", "net.peer.name", "catalog.shop.svc",
+	}},
+	{client: "cart", server: "cart-cache", kind: 3, connection: "database", attributes: []string{
+		"db.system.name", "redis", "db.namespace", "0", "server.address", "cart-cache.shop.svc.cluster.local",
+	}},
+	{client: "catalog", server: "products", kind: 3, connection: "database", attributes: []string{
+		"db.system", "postgresql", "db.name", "products", "net.peer.name", "pg-1",
+	}},
+	{client: "checkout", server: "payments", kind: 3, serves: true, attributes: []string{
+		"http.method", "POST", "server.address", "10.0.0.7",
+	}},
+	{client: "checkout", server: "shipping", kind: 3, serves: true, attributes: []string{
+		"rpc.system.name", "grpc", "rpc.service", "shipping", "server.address", "10.0.0.8",
+	}},
+	{client: "checkout", server: "orders", kind: 4, connection: "messaging_system", attributes: []string{
+		"messaging.system", "kafka", "messaging.destination.name", "orders", "messaging.operation.type", "send",
+	}},
+	{client: "orders", server: "accounting", kind: 5, connection: "messaging_system", attributes: []string{
+		"messaging.system", "kafka", "messaging.destination.name", "orders", "messaging.operation.type", "process",
+	}},
+	{client: "orders", server: "fraud", kind: 5, connection: "messaging_system", attributes: []string{
+		"messaging.system", "kafka", "messaging.destination.name", "orders", "messaging.operation.type", "process",
+	}},
+	{client: "accounting", server: "ledger", kind: 3, connection: "database", attributes: []string{
+		"db.system.name", "mysql", "db.namespace", "ledger", "server.address", "ledger.abc.rds.amazonaws.com",
+	}},
+	{client: "payments", server: "api.bank.example", kind: 3, attributes: []string{
+		"http.request.method", "POST", "server.address", "api.bank.example", "server.port", "443",
+	}},
+	{client: "shipping", server: "quotes", kind: 3, serves: true, attributes: []string{
+		"http.request.method", "GET", "server.address", "quotes:8080",
+	}},
+	{client: "catalog", server: "recommendations", kind: 3, serves: true, attributes: []string{
+		"rpc.system.name", "grpc", "server.address", "recommendations.shop.svc.cluster.local.",
+	}},
+	{client: "quotes", server: "email", kind: 3, serves: true, attributes: []string{"peer.service", "email"}},
+}
+
+// edgeCounts is the truth of one edge.
+type edgeCounts struct {
+	requests, failed float64
+	seconds          float64
+}
+
+// TestServiceGraph_EdgeByEdge sends the spans of a topology in random order, and scrapes its edges. Each edge has
+// exactly the requests, failures and durations that were sent, although servers have spans of the same requests.
+func TestServiceGraph_EdgeByEdge(t *testing.T) {
+	t.Parallel()
+	p, at := startGraph(t, 200)
+	rnd := rand.New(rand.NewPCG(48, 2))
+	truth := map[string]*edgeCounts{}
+	spans := map[string][]string{} // by service
+	for range 3000 {
+		c := &topology[rnd.IntN(len(topology))]
+		duration, isError := time.Duration(1+rnd.IntN(2000))*time.Millisecond, rnd.IntN(10) == 0
+		owner := c.client
+		if c.kind == 2 || c.kind == 5 {
+			owner = c.server
+		}
+		name := fmt.Sprintf(`client=%q,server=%q,connection_type=%q`, c.client, c.server, c.connection)
+		edge := truth[name]
+		if edge == nil {
+			edge = &edgeCounts{}
+			truth[name] = edge
+		}
+		edge.requests++
+		edge.seconds += duration.Seconds()
+		if isError {
+			edge.failed++
+		}
+		isRoot := c.kind == 2
+		spans[owner] = append(spans[owner], graphSpan(rnd, c.kind, isRoot, duration, isError, c.attributes...))
+		if c.serves {
+			spans[c.server] = append(spans[c.server], graphSpan(rnd, 2, false, duration/2, false,
+				"http.request.method", "GET", "server.address", "me", "peer.service", "ignored"))
+		}
+		spans[owner] = append(spans[owner], graphSpan(rnd, 1, false, duration, false)) // internal
+	}
+	services := map[string]bool{}
+	for service, all := range spans {
+		services[service] = true
+		post(t, at, "/v1/traces", "application/json",
+			[]byte(`{"resourceSpans":[`+resourceSpans(service, "go", all...)+`]}`))
+	}
+	if len(services) != 12 {
+		t.Fatalf("%d services, want 12", len(services))
+	}
+	got := scrapeGraph(t, p, 3000)
+	for name, want := range truth {
+		edge := got[name]
+		if edge == nil {
+			t.Errorf("no edge %s", name)
+			continue
+		}
+		if edge.requests != want.requests || edge.failed != want.failed ||
+			math.Abs(edge.seconds-want.seconds) > 1e-2*want.seconds {
+			t.Errorf("%s: %+v, want %+v", name, *edge, *want)
+		}
+	}
+	for name := range got {
+		if truth[name] == nil {
+			t.Errorf("edge %s was not sent", name)
+		}
+	}
+	p.stop()
+}
+
+// TestServiceGraph_Overflow calls more peers than there may be edges. The first ones keep their edges, and all
+// requests are counted.
+func TestServiceGraph_Overflow(t *testing.T) {
+	t.Parallel()
+	const edges, peers = 8, 50
+	p, at := startGraph(t, edges)
+	rnd := rand.New(rand.NewPCG(48, 3))
+	var spans []string
+	for i := range peers {
+		spans = append(spans, graphSpan(rnd, 3, false, time.Millisecond, false, "server.address", fmt.Sprint("host-", i)))
+	}
+	post(t, at, "/v1/traces", "application/json",
+		[]byte(`{"resourceSpans":[`+resourceSpans("shop", "go", spans...)+`]}`))
+	got := scrapeGraph(t, p, peers)
+	overflow := got[`client="tracer_blocked_value",server="tracer_blocked_value",connection_type=""`]
+	if overflow == nil || overflow.requests != peers-edges || len(got) != edges+1 {
+		t.Errorf("%d edges, the overflow edge is %+v", len(got), overflow)
+	}
+	metrics := scrape(t, "http://"+p.HTTPAddr()+"/metrics")
+	for _, want := range []string{
+		fmt.Sprintf("spanstatsd_service_graph_edges{destination=\"prometheus\"} %d\n", edges+1),
+		fmt.Sprintf("spanstatsd_service_graph_spans_overflowed_total{destination=\"prometheus\"} %d\n", peers-edges),
+	} {
+		if !strings.Contains(metrics, want) {
+			t.Errorf("the metrics do not contain %s", want)
+		}
+	}
+	p.stop()
+}
+
+// startGraph starts a daemon with a service graph.
+func startGraph(t *testing.T, maxEdges int) (p *pair, at string) {
+	t.Helper()
+	p = startPair(t, func(c *daemon.Config) {
+		at = takesOTLP(c)
+		c.Prometheus = prometheus.New(prometheus.Config{
+			URL: prometheus.Path, MaxEdges: maxEdges, Bounds: []float64{.1, 1},
+			Graph: &points.ServiceGraph{Names: map[string]string{"10.0.0.7": "payments"}},
+		})
+	})
+	return p, at
+}
+
+// scrapeGraph scrapes until the edges have the given number of requests, and returns them by their labels.
+func scrapeGraph(t *testing.T, p *pair, requests float64) map[string]*edgeCounts {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		parser := expfmt.NewTextParser(model.UTF8Validation)
+		families, err := parser.TextToMetricFamilies(strings.NewReader(scrape(t, "http://"+p.HTTPAddr()+prometheus.Path)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum, edges := 0.0, map[string]*edgeCounts{}
+		for _, name := range []string{"request_total", "request_failed_total", "request_client_seconds", "request_server_seconds"} {
+			for _, m := range families["traces_service_graph_"+name].GetMetric() {
+				labels := map[string]string{}
+				for _, l := range m.GetLabel() {
+					labels[l.GetName()] = l.GetValue()
+				}
+				key := fmt.Sprintf(`client=%q,server=%q,connection_type=%q`, labels["client"], labels["server"], labels["connection_type"])
+				if edges[key] == nil {
+					edges[key] = &edgeCounts{}
+				}
+				switch name {
+				case "request_total":
+					edges[key].requests = m.GetCounter().GetValue()
+					sum += edges[key].requests
+				case "request_failed_total":
+					edges[key].failed = m.GetCounter().GetValue()
+				case "request_client_seconds":
+					edges[key].seconds = m.GetHistogram().GetSampleSum()
+				case "request_server_seconds":
+					if got := m.GetHistogram().GetSampleSum(); got != edges[key].seconds {
+						t.Errorf("%s: %v seconds at the server, %v at the client", key, got, edges[key].seconds)
+					}
+				}
+			}
+		}
+		if sum >= requests || time.Now().After(deadline) {
+			return edges
+		}
+	}
+}
+
+// graphSpan returns a span in JSON.
+func graphSpan(rnd *rand.Rand, kind int, isRoot bool, duration time.Duration, isError bool, attributes ...string) string {
+	var all []string
+	for i := 0; i < len(attributes); i += 2 {
+		all = append(all, fmt.Sprintf(`{"key":%q,"value":{"stringValue":%q}}`, attributes[i], attributes[i+1]))
+	}
+	id := binary.BigEndian.AppendUint64(nil, rnd.Uint64()|1)
+	parent, status := `"parentSpanId":"0102030405060708",`, 0
+	if isRoot {
+		parent = ""
+	}
+	if isError {
+		status = 2
+	}
+	end := time.Now().UnixNano()
+	return fmt.Sprintf(`{"traceId":"0102030405060708090a0b0c0d0e0f10","spanId":"%x",%s"name":"call","kind":%d,"status":{"code":%d},`+
+		`"startTimeUnixNano":"%d","endTimeUnixNano":"%d","attributes":[%s]}`,
+		id, parent, kind, status, end-int64(duration), end, strings.Join(all, ","))
+}
