@@ -66,10 +66,14 @@ func (r *round) labels(d *daemon) map[string]string {
 	if r.isError {
 		status = "STATUS_CODE_ERROR"
 	}
-	return map[string]string{
+	labels := map[string]string{
 		"service": service, "service_name": service, "job": service, "telemetry_sdk_language": "go",
 		"span_name": r.name, "span_kind": r.kind, "status_code": status,
 	}
+	if r.kind == "SPAN_KIND_CLIENT" { // the only spans of the traffic with an edge in the service graph
+		labels["client"], labels["server"], labels["connection_type"] = service, "sql", "database"
+	}
+	return labels
 }
 
 // group names a group by the values of its labels.

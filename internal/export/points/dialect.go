@@ -18,7 +18,7 @@ type Config struct {
 	// a resource consists only of its service.
 	Labels bool
 	Graph  *ServiceGraph // series are the edges of this graph instead of spans; optional, only with Labels
-	Bounds []float64 // bounds of classic buckets; optional
+	Bounds []float64     // bounds of classic buckets; optional
 }
 
 // dialect returns the configured dialect.

@@ -65,7 +65,7 @@ func put(to *exemplars.Table, cycle uint64, key registry.KeyID, isError bool, e 
 
 // goldenExporter returns an exporter after the golden cycle, with an exemplar in a bucket and one
 // above all bounds.
-func goldenExporter(t testing.TB, dialect points.Dialect) *Exporter {
+func goldenExporter(t testing.TB, dialect points.Dialect, graph *points.ServiceGraph) *Exporter {
 	t.Helper()
 	table := exemplars.New(8)
 	put(table, 1, 0, false, exemplars.Exemplar{
@@ -78,7 +78,7 @@ func goldenExporter(t testing.TB, dialect points.Dialect) *Exporter {
 		Duration: uint64(12 * time.Second),
 		End:      testcycle.Opened.Add(1500 * time.Millisecond).UnixNano(),
 	})
-	x := exporterWith(t, func(c *Config) { c.Dialect, c.Exemplars = dialect, table })
+	x := exporterWith(t, func(c *Config) { c.Dialect, c.Exemplars, c.Graph, c.MaxEdges = dialect, table, graph, 10 })
 	limits := roomForAll
 	limits.Idle = 1 << 62 // the golden cycle is years old
 	x.LimitTotals(limits)
@@ -86,20 +86,23 @@ func goldenExporter(t testing.TB, dialect points.Dialect) *Exporter {
 	return x
 }
 
-// TestScrape_Golden pins the bytes of a response in each format and dialect.
+// TestScrape_Golden pins the bytes of a response in each format and dialect, and with a service graph.
 func TestScrape_Golden(t *testing.T) {
-	for _, dialect := range []points.Dialect{points.Spanmetrics, points.Tempo} {
-		x := goldenExporter(t, dialect)
+	for title, x := range map[string]*Exporter{
+		"spanmetrics": goldenExporter(t, points.Spanmetrics, nil),
+		"tempo":       goldenExporter(t, points.Tempo, nil),
+		"graph":       goldenExporter(t, points.Tempo, &points.ServiceGraph{}),
+	} {
 		for name, accept := range map[string]string{
 			"txt":         "text/plain;version=0.0.4",
 			"openmetrics": "application/openmetrics-text;version=1.0.0",
 			"binpb":       asProtobuf,
 		} {
 			body, _ := ask(t, x, accept, "")
-			compareGolden(t, string(dialect)+"."+name, body)
+			compareGolden(t, title+"."+name, body)
 		}
 	}
-	body, _ := ask(t, goldenExporter(t, points.Spanmetrics), asProtobuf, "")
+	body, _ := ask(t, goldenExporter(t, points.Spanmetrics, nil), asProtobuf, "")
 	var shown []json.RawMessage
 	for _, name := range []string{callsName, durationsName} {
 		text, err := protojson.Marshal(families(t, body)[name])
@@ -135,7 +138,7 @@ func compareGolden(t *testing.T, name string, got []byte) {
 
 // An exemplar stays until the next one, on the classic and native bucket that counts it.
 func TestExemplars_StayUntilNext(t *testing.T) {
-	x := goldenExporter(t, points.Spanmetrics)
+	x := goldenExporter(t, points.Spanmetrics, nil)
 	sealed := golden(t).Seal()
 	sealed.Cycle = 2 // a cycle without exemplars
 	publish(x, later(sealed, testcycle.Width))

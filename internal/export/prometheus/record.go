@@ -24,7 +24,7 @@ type record struct {
 	start, end int64  // start and end of the counted period
 	calls      float64
 	errors     float64 // part of calls with an error
-	spans      uint64 // number of spans with a duration
+	spans      uint64  // number of spans with a duration
 	seconds    float64
 	scale      int32
 	offset     int32 // index of the first native bucket

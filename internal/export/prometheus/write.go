@@ -26,7 +26,7 @@ const scrapeBytes = 1280 << 10
 // scrape contains the buffers for one scrape at a time.
 type scrape struct {
 	families []*family
-	graph    []*family // of the edges of the service graph
+	graph    []*family    // of the edges of the service graph
 	packer   *gzip.Writer // nil until it is needed
 }
 
