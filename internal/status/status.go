@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/export"
+	"github.com/spanstatsd/spanstatsd/internal/export/prometheus"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/recovery"
 	"github.com/spanstatsd/spanstatsd/internal/routing"
@@ -91,6 +92,8 @@ type Interval struct {
 	Drainers   []Drainer      `json:"drainers"`
 	Partitions routing.Stats  `json:"partitions"`
 	Busiest    export.Busiest `json:"busiest"` // busiest aggregates of the last interval with spans
+
+	ServiceGraph *prometheus.Graph `json:"service_graph"` // null without --service-graph
 }
 
 // Cycle is the state of the cycles.
@@ -134,6 +137,9 @@ func interval(c *Config, s *snapshot) Interval {
 			Aggregated: d.Aggregated,
 			Ring:       Ring{Slots: d.Ring.Slots, Used: d.Ring.Used, HighWater: d.Ring.HighWater},
 		})
+	}
+	if x := c.Sources.Prometheus; x != nil {
+		now.ServiceGraph = x.Graph()
 	}
 	p := &now.Partitions
 	p.Drainers, p.Busiest = list(p.Drainers), list(p.Busiest)

@@ -45,6 +45,7 @@ func (d *scrapedDestination) choose(c *daemon.Config) error {
 	dimensions, err := points.ParseDimensions(points.AllDimensions)
 	c.Prometheus = prometheus.New(prometheus.Config{
 		URL: prometheus.Path, Dialect: points.Spanmetrics, Dimensions: dimensions, Bounds: bounds,
+		Graph: &points.ServiceGraph{}, MaxEdges: 50,
 	})
 	return err
 }

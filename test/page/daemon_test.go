@@ -27,21 +27,21 @@ var hostile = []string{
 	"a\x00b\x1b[2J",
 }
 
-// startDaemon builds the program and starts it with an agent that has the given fault, if any. It
-// returns the HTTP address and the socket.
-func startDaemon(t *testing.T, fault func(*http.Request) standin.Fault) (address, socket string) {
+// startDaemon builds the program and starts it with an agent that has the given fault, if any, and with
+// additional flags. It returns the HTTP address and the socket.
+func startDaemon(t *testing.T, fault func(*http.Request) standin.Fault, flags ...string) (address, socket string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "page")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	return startDaemonIn(t, dir, fault)
+	return startDaemonIn(t, dir, fault, flags...)
 }
 
 // startDaemonIn is startDaemon with the socket s in the given directory, which can contain files of
 // previous daemons.
-func startDaemonIn(t *testing.T, dir string, fault func(*http.Request) standin.Fault) (address,
+func startDaemonIn(t *testing.T, dir string, fault func(*http.Request) standin.Fault, flags ...string) (address,
 	socket string,
 ) {
 	t.Helper()
@@ -58,8 +58,10 @@ func startDaemonIn(t *testing.T, dir string, fault func(*http.Request) standin.F
 	agent.SetFault(fault)
 	t.Cleanup(func() { agent.Close() })
 	socket = filepath.Join(dir, "s")
-	daemon := exec.Command(binary, "run", "--socket", socket, "--http-addr", "127.0.0.1:0",
-		"--flush-interval", "2s", "--log-format", "json", "--drainers", "fixed:2")
+	daemon := exec.Command(binary, append([]string{
+		"run", "--socket", socket, "--http-addr", "127.0.0.1:0",
+		"--flush-interval", "2s", "--log-format", "json", "--drainers", "fixed:2",
+	}, flags...)...)
 	daemon.Env = append(os.Environ(), "DD_TRACE_AGENT_URL="+agent.URL(),
 		"SPANSTATSD_CARDINALITY_LIMIT=http_endpoint=3")
 	log, err := daemon.StderrPipe()

@@ -199,7 +199,7 @@ func isDatabase(k *span.Key) bool {
 	case "sql", "db", "redis", "memcached", "mongodb", "cassandra", "elasticsearch", "opensearch", "cache":
 		return true
 	}
-	return tagOf(k, systemTags...) != ""
+	return tagOf(k, systemTags...) != "" || tagOf(k, databaseTags...) != ""
 }
 
 // tagOf returns the value of the first of the named tags that a key has, or "".

@@ -42,6 +42,7 @@ func TestServiceGraph_EdgeOfSpan(t *testing.T) {
 		"numbered database":     {kind: "client", typ: "redis", tags: tags("db.namespace:0", "db.system.name:redis", "server.address:cache"), want: edge{"shop", "cache", "database"}},
 		"database of a system":  {kind: "client", tags: tags("db.system.name:redis"), want: edge{"shop", "redis", "database"}},
 		"database of a type":    {kind: "client", typ: "memcached", want: edge{"shop", "memcached", "database"}},
+		"only a database":       {kind: "client", tags: tags("db.namespace:orders"), want: edge{"shop", "orders", "database"}},
 		"Datadog's database":    {kind: "client", typ: "sql", tags: tags("db.instance:orders", "db.type:mysql", "out.host:pg"), want: edge{"shop", "orders", "database"}},
 		"Datadog's host":        {kind: "client", typ: "http", tags: tags("out.host:cart"), want: edge{"shop", "cart", ""}},
 		"producer":              {kind: "producer", tags: tags("messaging.destination.name:orders", "messaging.system:kafka"), want: edge{"shop", "orders", "messaging_system"}},

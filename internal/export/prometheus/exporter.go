@@ -50,9 +50,10 @@ type Exporter struct {
 
 // generation contains all series as they were at the end of a cycle.
 type generation struct {
-	cycle  uint64
-	series []*record
-	edges  []*record // edges of the service graph
+	cycle   uint64
+	seconds float64 // length of the cycle's window
+	series  []*record
+	edges   []*record // edges of the service graph
 }
 
 // New returns an exporter.
@@ -121,7 +122,7 @@ func (x *Exporter) Describe() export.Exporter {
 // Publish adds a cycle to the totals and publishes a new generation of them.
 func (x *Exporter) Publish(c *export.Cycle) export.Encoded {
 	slow := x.config.Exemplars.Seal(c.Cycle)
-	next := &generation{cycle: c.Number}
+	next := &generation{cycle: c.Number, seconds: c.End.Sub(c.Start).Seconds()}
 	var lost uint64
 	next.series, lost = x.keeper.count(c, slow)
 	stats := export.TotalsStats{

@@ -24,6 +24,8 @@ type record struct {
 	start, end int64  // start and end of the counted period
 	calls      float64
 	errors     float64 // part of calls with an error
+	newCalls   float64 // part of calls that the last counted cycle added
+	newErrors  float64 // part of errors that the last counted cycle added
 	spans      uint64  // number of spans with a duration
 	seconds    float64
 	scale      int32
@@ -47,6 +49,7 @@ func (r *record) next(s *totals.Series, cycle uint64, end int64, e exemplars.Exe
 		zeros: b.Zeros, deltas: make([]int64, len(b.Counts)), cumulative: make([]uint64, len(s.Classic)),
 		exemplar: e,
 	}
+	next.newCalls, next.newErrors = next.calls-r.calls, next.errors-r.errors
 	if e.Span == 0 {
 		next.exemplar = r.exemplar
 	}

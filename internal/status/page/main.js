@@ -4,6 +4,7 @@
 import { byId, write } from "./dom.js";
 import { drawAccounting, drawCollapsed } from "./accounting.js";
 import { drawHistory } from "./curve.js";
+import { drawServiceGraph } from "./graph.js";
 import { clock, count, span } from "./format.js";
 import { drawPartitions } from "./partitions.js";
 import { drawAgent, drawConfig, drawDestinations, drawFlushes, drawLimits, drawOrigins, drawRequests, drawRings, drawSenders } from "./sections.js";
@@ -48,6 +49,7 @@ function draw() {
   if (!status) return;
   drawHistory(pace, SAMPLES);
   drawRequests(status);
+  drawServiceGraph(status);
   drawAccounting(status, since);
   drawDestinations(status);
   drawAgent(status);
