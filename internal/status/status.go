@@ -93,7 +93,7 @@ type Interval struct {
 	Partitions routing.Stats  `json:"partitions"`
 	Busiest    export.Busiest `json:"busiest"` // busiest aggregates of the last interval with spans
 
-	ServiceGraph *prometheus.Graph `json:"service_graph"` // null without --service-graph
+	ServiceGraph *prometheus.Graph `json:"service_graph,omitempty"` // nil without --service-graph
 }
 
 // Cycle is the state of the cycles.
