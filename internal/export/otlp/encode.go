@@ -31,7 +31,7 @@ func newEncoding(c *Config, temporality uint64) encoding {
 	reader := points.NewReader(points.Config{
 		Dialect: c.Dialect, Dimensions: c.Dimensions, Instance: c.Instance, Bounds: c.Bounds,
 	})
-	calls, durations := reader.Metrics()
+	calls, durations := reader.MetricNames()
 	w := newWriter(calls, durations, c.Version, temporality)
 	if c.Bounds != nil {
 		w.bounds, w.durations.field = c.Bounds, fieldMetricExplicit
@@ -58,17 +58,17 @@ type deltaEncoder struct{ encoding }
 func (e *deltaEncoder) encode(c *export.Cycle, emit func(*request)) export.Encoded {
 	e.begin(c, emit)
 	w, unencodable, resource := e.writer, uint64(0), int32(-1)
-	for _, g := range e.reader.Group(c.Sealed, c.Rows) {
+	for _, g := range e.reader.GroupRows(c.Sealed, c.Rows) {
 		if g.Resource != resource {
 			resource = g.Resource
 			w.beginResource([]byte(e.reader.Resource(g)))
 		}
-		total := e.reader.Total(c.Rows, g)
-		e.reader.VisitPoints(c.Sealed, c.Rows, g, &total, func(p *points.Point) { w.write(p, w.window.start) })
+		sum := e.reader.AddRows(c.Rows, g)
+		e.reader.VisitPoints(c.Sealed, c.Rows, g, &sum, func(p *points.Point) { w.write(p, w.window.start) })
 		if fits := w.endSeries(); fits {
-			w.request.spans += total.Spans
+			w.request.spans += sum.Spans
 		} else {
-			unencodable += total.Spans
+			unencodable += sum.Spans
 		}
 	}
 	w.end()
@@ -87,7 +87,7 @@ type totalsEncoder struct {
 func (e *totalsEncoder) encode(c *export.Cycle, emit func(*request)) export.Encoded {
 	e.begin(c, emit)
 	w, totals := e.writer, e.totals
-	lost := totals.AddUp(c, int64(w.window.start), int64(w.window.end))
+	lost := totals.AddCycle(c, int64(w.window.start), int64(w.window.end))
 	for resource := range rotated(totals.Resources()) {
 		w.beginResource([]byte(resource.Encoded))
 		for s := range rotated(resource.Series) {

@@ -55,7 +55,7 @@ func New(c Config) *Exporter {
 	x.reader = points.NewReader(points.Config{
 		Dialect: c.Dialect, Dimensions: c.Dimensions, Labels: true, Bounds: c.Bounds,
 	})
-	calls, durations := x.reader.Metrics()
+	calls, durations := x.reader.MetricNames()
 	for range maxScrapes {
 		x.turns.free = append(x.turns.free, newScrape(newMessage(c.Bounds, !c.NoNative), calls, durations))
 	}
@@ -150,7 +150,7 @@ func (k *totalsKeeper) count(c *export.Cycle, slow exemplars.Sealed) (generation
 	start := max(k.end, c.Start.UnixNano()) // the clock may have been set back
 	k.end = max(start+1, c.End.UnixNano())
 	k.reader.Begin(slow, start, k.end)
-	lost = k.AddUp(c, start, k.end)
+	lost = k.AddCycle(c, start, k.end)
 	now := k.Counts()
 	if hasOtherSeries := now.Series != k.counts.Series || now.Ended != k.counts.Ended; hasOtherSeries {
 		k.sort(now.Series)
