@@ -16,9 +16,9 @@ import (
 // Limits of the busiest aggregates, which are for display. They cost a flush two passes over its rows and
 // over the bins of a few of them.
 const (
-	busiestAggregates = 20
-	busiestOrigins    = 20
-	busiestLabel      = 200 // maximum bytes of a label
+	maxBusyKeys    = 20
+	maxBusyOrigins = 20
+	busiestLabel   = 200 // maximum bytes of a label
 
 	// All latency curves have the same axis, so that they can be compared: from 1 µs to 100 s, with six
 	// columns per decade. The outer columns include everything beyond.
@@ -80,10 +80,10 @@ type BusyOrigin struct {
 // busiestReader computes the busiest aggregates of sealed cycles. It reuses its sketches and is not
 // safe for concurrent use.
 type busiestReader struct {
-	sketch, errors sketch.Sketch // scratch, empty between uses
-	all, failed    []bin
-	runs           []sketch.Run
-	mappings       []mapping.IndexMapping // of the sealed cycle, by MappingID
+	sketch, errorSketch sketch.Sketch // scratch, empty between uses
+	bins, errorBins     []bin
+	runs                []sketch.Run
+	mappings            []mapping.IndexMapping // of the sealed cycle, by MappingID
 }
 
 // bin is a non-empty bin of a sketch, with the duration that represents it.
@@ -91,60 +91,54 @@ type bin struct{ seconds, count float64 }
 
 // findBusiest returns the aggregates and the origins with the most spans in a sealed cycle.
 func (r *busiestReader) findBusiest(sealed *aggregate.Sealed, rows []Row) *Busiest {
-	b := &Busiest{
-		Cycle: sealed.Cycle, Start: sealed.Start, End: sealed.End,
-		Rows: []BusyKey{}, Origins: []BusyOrigin{},
-		Curve: CurveAxis{FirstSeconds: curveFirstNanos / 1e9, Decades: curveDecades, Columns: curveColumns},
-	}
 	spansByKey := make([]uint64, len(sealed.Keys))
 	for i := range rows {
 		spansByKey[rows[i].KeyID()] += rows[i].Spans
 	}
+	b := &Busiest{
+		Cycle: sealed.Cycle, Start: sealed.Start, End: sealed.End,
+		Curve: CurveAxis{FirstSeconds: curveFirstNanos / 1e9, Decades: curveDecades, Columns: curveColumns},
+	}
+	for _, spans := range spansByKey {
+		b.Spans += spans
+		if spans > 0 {
+			b.Aggregates++
+		}
+	}
+	b.Rows = r.describeKeys(sealed, rows, indexesOfLargest(spansByKey, maxBusyKeys))
+	b.Origins = busiestOrigins(sealed, spansByKey)
+	return b
+}
+
+// busiestOrigins returns the origins with the most spans, busiest first. The indexes of spansByKey are those of
+// sealed.Keys.
+func busiestOrigins(sealed *aggregate.Sealed, spansByKey []uint64) []BusyOrigin {
 	spansByOrigin := make([]uint64, len(sealed.Origins))
 	keysByOrigin := make([]int, len(sealed.Origins))
 	for id, spans := range spansByKey {
-		if spans == 0 {
-			continue
+		if spans > 0 {
+			origin := sealed.Keys[id].Origin
+			spansByOrigin[origin] += spans
+			keysByOrigin[origin]++
 		}
-		origin := sealed.Keys[id].Origin
-		spansByOrigin[origin] += spans
-		keysByOrigin[origin]++
-		b.Spans += spans
-		b.Aggregates++
 	}
-	b.Rows = r.describeKeys(sealed, rows, indexesOfLargest(spansByKey, busiestAggregates))
-	for _, id := range indexesOfLargest(spansByOrigin, busiestOrigins) {
+	busiest := []BusyOrigin{} // an empty list is not null in JSON
+	for _, id := range indexesOfLargest(spansByOrigin, maxBusyOrigins) {
 		o := &sealed.Origins[id]
-		b.Origins = append(b.Origins, BusyOrigin{
+		busiest = append(busiest, BusyOrigin{
 			Service: o.Service, Env: o.Env, Version: o.Version, Lang: o.Lang, Host: o.Host,
 			Spans: spansByOrigin[id], Aggregates: keysByOrigin[id],
 		})
 	}
-	return b
+	return busiest
 }
 
-// describeKeys returns the counts and latencies of the chosen keys, which are indexes of sealed.Keys.
-func (r *busiestReader) describeKeys(sealed *aggregate.Sealed, rows []Row, chosen []int) []BusyKey {
-	rowsByKey := make(map[registry.KeyID][]*Row, len(chosen))
-	for _, id := range chosen {
-		rowsByKey[registry.KeyID(id)] = nil
-	}
-	for i := range rows {
-		id := rows[i].KeyID()
-		if keyRows, isChosen := rowsByKey[id]; isChosen {
-			rowsByKey[id] = append(keyRows, &rows[i])
-		}
-	}
-	r.mappings = r.mappings[:0]
-	for _, m := range sealed.Mappings() {
-		libraryMapping, err := m.Library()
-		if err != nil {
-			panic("BUG: a sketch with an invalid mapping was merged: " + err.Error())
-		}
-		r.mappings = append(r.mappings, libraryMapping)
-	}
-	keys := make([]BusyKey, 0, len(chosen))
-	for _, id := range chosen {
+// describeKeys returns the labels, counts and latencies of some keys. ids are indexes of sealed.Keys.
+func (r *busiestReader) describeKeys(sealed *aggregate.Sealed, rows []Row, ids []int) []BusyKey {
+	r.readMappings(sealed)
+	rowsByKey := rowsOfKeys(rows, ids)
+	keys := make([]BusyKey, 0, len(ids))
+	for _, id := range ids {
 		entry := &sealed.Keys[id]
 		o, k := &sealed.Origins[entry.Origin], &entry.Key
 		busy := BusyKey{
@@ -156,6 +150,33 @@ func (r *busiestReader) describeKeys(sealed *aggregate.Sealed, rows []Row, chose
 		keys = append(keys, busy)
 	}
 	return keys
+}
+
+// readMappings sets r.mappings to the mappings of the sealed cycle, in the representation of Datadog's sketch library.
+func (r *busiestReader) readMappings(sealed *aggregate.Sealed) {
+	r.mappings = r.mappings[:0]
+	for _, m := range sealed.Mappings() {
+		libraryMapping, err := m.Library()
+		if err != nil {
+			panic("BUG: a sketch with an invalid mapping was merged: " + err.Error())
+		}
+		r.mappings = append(r.mappings, libraryMapping)
+	}
+}
+
+// rowsOfKeys returns the rows of the keys with the given IDs, by key.
+func rowsOfKeys(rows []Row, ids []int) map[registry.KeyID][]*Row {
+	rowsByKey := make(map[registry.KeyID][]*Row, len(ids))
+	for _, id := range ids {
+		rowsByKey[registry.KeyID(id)] = nil
+	}
+	for i := range rows {
+		id := rows[i].KeyID()
+		if keyRows, isIncluded := rowsByKey[id]; isIncluded {
+			rowsByKey[id] = append(keyRows, &rows[i])
+		}
+	}
+	return rowsByKey
 }
 
 // indexesOfLargest returns the indexes of the n largest counts in descending order of the counts.
@@ -172,29 +193,30 @@ func indexesOfLargest(counts []uint64, n int) (indexes []int) {
 
 // addCounts adds the counts of a key's rows to k, and sets its percentiles and latency curves.
 func (r *busiestReader) addCounts(k *BusyKey, rows []*Row) {
-	r.all, r.failed = r.all[:0], r.failed[:0]
+	r.bins = r.bins[:0]
+	r.errorBins = r.errorBins[:0]
 	for _, row := range rows {
 		k.Hits += row.Hits
 		k.Errors += row.Errors
 		row.ReadOK(&r.sketch)
 		row.ReadErrors(&r.sketch)
-		row.ReadErrors(&r.errors)
-		r.all = r.moveBins(r.all, &r.sketch, row.Mapping())
-		r.failed = r.moveBins(r.failed, &r.errors, row.Mapping())
+		row.ReadErrors(&r.errorSketch)
+		r.bins = r.moveBins(r.bins, &r.sketch, row.Mapping())
+		r.errorBins = r.moveBins(r.errorBins, &r.errorSketch, row.Mapping())
 	}
-	slices.SortFunc(r.all, func(a, b bin) int { return cmp.Compare(a.seconds, b.seconds) })
-	k.P50 = percentile(r.all, .5)
-	k.P95 = percentile(r.all, .95)
-	k.P99 = percentile(r.all, .99)
-	k.Latency = latencyCurve(r.all)
-	if len(r.failed) > 0 {
-		k.ErrorLatency = latencyCurve(r.failed)
+	slices.SortFunc(r.bins, func(a, b bin) int { return cmp.Compare(a.seconds, b.seconds) })
+	k.P50 = percentile(r.bins, .5)
+	k.P95 = percentile(r.bins, .95)
+	k.P99 = percentile(r.bins, .99)
+	k.Latency = latencyCurve(r.bins)
+	if len(r.errorBins) > 0 {
+		k.ErrorLatency = latencyCurve(r.errorBins)
 	}
 }
 
-// percentile returns the duration in seconds below which the given fraction of the spans is. bins are
-// sorted by duration. The rank is defined as in Datadog's sketch library, so that Datadog shows the
-// same value.
+// percentile returns the duration in seconds below which the given fraction of the spans is, for example the 95th
+// percentile for 0.95. bins must be sorted by duration. The rank is defined as in Datadog's sketch library, so that
+// Datadog shows the same value.
 func percentile(bins []bin, fraction float64) float64 {
 	total := 0.0
 	for _, b := range bins {
@@ -211,7 +233,8 @@ func percentile(bins []bin, fraction float64) float64 {
 	return 0
 }
 
-// moveBins appends the non-empty bins of a sketch to bins, lowest first, and then empties the sketch.
+// moveBins appends the non-empty bins of a sketch to bins, and then empties the sketch. mapping determines the duration of
+// each bin.
 func (r *busiestReader) moveBins(bins []bin, s *sketch.Sketch, mapping sketch.MappingID) []bin {
 	if zeros := s.Zeros(); zeros > 0 {
 		bins = append(bins, bin{0, zeros})

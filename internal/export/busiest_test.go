@@ -61,7 +61,7 @@ func TestBusiest_AgreesWithLibrary(t *testing.T) {
 		truths[resource] = now
 	}
 	b := busiestOf(c.Seal())
-	if len(b.Rows) != busiestAggregates || b.Aggregates != 50 {
+	if len(b.Rows) != maxBusyKeys || b.Aggregates != 50 {
 		t.Fatalf("%d rows of %d aggregates", len(b.Rows), b.Aggregates)
 	}
 	for i, row := range b.Rows {

@@ -57,14 +57,14 @@ func (c *cycleState) recordError(err error) {
 
 // resolvePart settles one part of the cycle, and then reports its result to waiting clients, in this
 // order: when a client learns that its flush has succeeded, the spans must be settled. err is nil if
-// the part was delivered.
+// the part, for example a payload, was delivered.
 func (c *cycleState) resolvePart(err error) {
 	c.settlePart()
 	c.answerPart(err)
 }
 
-// answerPart records the result of one part of the cycle: nil if it was delivered, and otherwise the
-// error. After the last part, it passes the first error of all parts to the waiting clients.
+// answerPart records the result of one part of the cycle, for example a payload: nil if it was delivered, and otherwise
+// an error. When all parts have a result, it sends the first error, if any, to the clients that wait for the cycle.
 func (c *cycleState) answerPart(err error) {
 	c.recordError(err)
 	c.mu.Lock()
@@ -77,8 +77,8 @@ func (c *cycleState) answerPart(err error) {
 	}
 }
 
-// settlePart records that all spans of one part of the cycle were delivered or lost. After the last
-// part, it settles the cycle.
+// settlePart records that all spans in one part of the cycle, for example a payload, were delivered or lost. When this
+// is so for all parts, it settles the cycle: after a crash, the next daemon does not count its spans again.
 func (c *cycleState) settlePart() {
 	c.mu.Lock()
 	c.unsettledParts--
@@ -96,21 +96,19 @@ func (c *cycleState) beginSend() { c.updateSend(1, false) }
 // is true unless it certainly did not arrive.
 func (c *cycleState) endSend(maybeDelivered bool) { c.updateSend(-1, maybeDelivered) }
 
-// updateSend adds change to the number of sends in flight, and records whether a send that has ended
-// may have been delivered. If the cycle is now in doubt and was not before, or the reverse, it calls
-// Delivery.SetInDoubt. It calls SetInDoubt while it holds the lock, because the calls must be in the
-// order of the changes, and none may follow the settlement of the cycle.
+// updateSend adds change, 1 or -1, to the number of sends in flight. maybeDelivered is true if the send that has ended
+// may have been delivered. If this changes whether the cycle is in doubt, updateSend calls Delivery.SetInDoubt. The
+// calls are made under the lock, so that they are in the order of the changes.
 func (c *cycleState) updateSend(change int, maybeDelivered bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	wasInDoubt := c.isInDoubt()
 	c.inFlight += change
-	if maybeDelivered {
-		c.maybeDelivered = true
-	}
+	c.maybeDelivered = c.maybeDelivered || maybeDelivered
+	isInDoubt := c.isInDoubt()
 	isSettled := c.unsettledParts == 0
-	if c.isInDoubt() != wasInDoubt && !isSettled {
-		c.delivery.SetInDoubt(c.isInDoubt())
+	if isInDoubt != wasInDoubt && !isSettled {
+		c.delivery.SetInDoubt(isInDoubt)
 	}
 }
 
@@ -123,7 +121,7 @@ type openCycle struct {
 	first      uint64    // number of the first cycle whose spans it contains
 	number     uint64    // number of the first snapshot that contains the spans
 	spans      uint64    // spans without an outcome
-	born       time.Time // when the cycle was sealed
+	sealed     time.Time // when the cycle was sealed
 	isAnswered bool      // answer was called
 	isSettled  bool      // settle was called
 }
@@ -150,8 +148,8 @@ func (c *openCycle) answer(err error) {
 // spans of all cycles up to its own, so a delivered snapshot settles all open cycles up to its
 // number.
 type openCycles struct {
-	mu  sync.Mutex
-	all []openCycle // oldest first
+	mu     sync.Mutex
+	cycles []openCycle // oldest first
 }
 
 // add adds a cycle that is newer than all others.
@@ -159,74 +157,74 @@ func (o *openCycles) add(c openCycle) {
 	c.state.addPart()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.all = append(o.all, c)
+	o.cycles = append(o.cycles, c)
 }
 
-// removeUpTo removes the open cycles whose spans are in the snapshot with the given number, and
-// returns them. The caller must settle them.
-func (o *openCycles) removeUpTo(number uint64) []openCycle {
+// removeUpTo removes the open cycles up to the snapshot with the given number, and returns them. The caller must settle
+// them.
+func (o *openCycles) removeUpTo(snapshot uint64) []openCycle {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	count := o.countUpTo(number)
-	removed := slices.Clone(o.all[:count])
-	o.all = slices.Delete(o.all, 0, count)
+	count := len(o.upTo(snapshot))
+	removed := slices.Clone(o.cycles[:count])
+	o.cycles = slices.Delete(o.cycles, 0, count)
 	return removed
 }
 
-// subtractDelivered records that the snapshot with the given number was delivered, except for at
-// most missing spans. It subtracts the delivered spans from the open cycles that the snapshot
-// contains, and returns their number. The missing spans are assumed to belong to the oldest cycles.
-func (o *openCycles) subtractDelivered(number, missing uint64) (delivered uint64) {
+// subtractDelivered records that a snapshot was delivered, except for at most missing spans. It subtracts the delivered
+// spans from the open cycles up to the snapshot, and returns their number. It assumes that the missing spans belong to
+// the oldest cycles.
+func (o *openCycles) subtractDelivered(snapshot, missing uint64) (delivered uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for i := range o.countUpTo(number) {
-		c := &o.all[i]
-		missingInCycle := min(missing, c.spans)
-		delivered += c.spans - missingInCycle
+	cycles := o.upTo(snapshot)
+	for i := range cycles {
+		missingInCycle := min(missing, cycles[i].spans)
+		delivered += cycles[i].spans - missingInCycle
 		missing -= missingInCycle
-		c.spans = missingInCycle
+		cycles[i].spans = missingInCycle
 	}
 	return delivered
 }
 
-// countUpTo returns the number of open cycles whose spans are in the snapshot with the given number.
-// They are the first ones of o.all. The caller holds the lock.
-func (o *openCycles) countUpTo(number uint64) (count int) {
-	for count < len(o.all) && o.all[count].number <= number {
-		count++
+// upTo returns the open cycles whose spans are in the snapshot with the given number: those with this number or a lower
+// one. The caller holds the lock.
+func (o *openCycles) upTo(snapshot uint64) []openCycle {
+	for i := range o.cycles {
+		if o.cycles[i].number > snapshot {
+			return o.cycles[:i]
+		}
 	}
-	return count
+	return o.cycles
 }
 
-// statesUpTo returns the states of the open cycles whose spans are in the snapshot with the given
-// number.
-func (o *openCycles) statesUpTo(number uint64) (states []*cycleState) {
+// statesUpTo returns the states of the open cycles up to the snapshot with the given number.
+func (o *openCycles) statesUpTo(snapshot uint64) (states []*cycleState) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for i := range o.countUpTo(number) {
-		states = append(states, o.all[i].state)
+	for _, c := range o.upTo(snapshot) {
+		states = append(states, c.state)
 	}
 	return states
 }
 
-// answerUpTo passes an error to the clients that wait for an open cycle whose spans are in the
-// snapshot with the given number.
-func (o *openCycles) answerUpTo(number uint64, err error) {
+// answerUpTo sends an error to the clients that wait for an open cycle up to the snapshot with the given number.
+func (o *openCycles) answerUpTo(snapshot uint64, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for i := range o.countUpTo(number) {
-		o.all[i].answer(err)
+	cycles := o.upTo(snapshot)
+	for i := range cycles {
+		cycles[i].answer(err)
 	}
 }
 
-// answerOlderThan passes an error to the clients that wait for an open cycle sealed at the given time
-// or earlier.
+// answerOlderThan sends an error to the clients that wait for an open cycle sealed at time t or earlier.
 func (o *openCycles) answerOlderThan(t time.Time, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for i := range o.all {
-		if isOlder := !o.all[i].born.After(t); isOlder {
-			o.all[i].answer(err)
+	for i := range o.cycles {
+		if isOlder := !o.cycles[i].sealed.After(t); isOlder {
+			o.cycles[i].answer(err)
 		}
 	}
 }
@@ -237,37 +235,38 @@ func (o *openCycles) answerOlderThan(t time.Time, err error) {
 func (o *openCycles) mergeOldest(limit int) (removed []openCycle) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for len(o.all) > limit {
-		oldest, next := o.all[0], &o.all[1]
-		next.first = oldest.first
-		next.spans += oldest.spans
+	for len(o.cycles) > limit {
+		oldest, secondOldest := o.cycles[0], &o.cycles[1]
+		secondOldest.first = oldest.first
+		secondOldest.spans += oldest.spans
 		removed = append(removed, oldest)
-		o.all = slices.Delete(o.all, 0, 1)
+		o.cycles = slices.Delete(o.cycles, 0, 1)
 	}
 	return removed
 }
 
-// subtractLost subtracts lost spans, which no snapshot will contain, from the open cycles in the
-// snapshot with the given number. It returns the number of subtracted spans. This is less than lost
-// if the cycles have fewer spans, because the others were delivered in the meantime.
-func (o *openCycles) subtractLost(number, lost uint64) (subtracted uint64) {
+// subtractLost subtracts lost spans, which will never be delivered, from the open cycles up to the snapshot with the
+// given number. It returns the number of subtracted spans, which is less than lost if the cycles have fewer spans.
+func (o *openCycles) subtractLost(snapshot, lost uint64) (subtracted uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for i := range o.countUpTo(number) {
-		lostInCycle := min(lost-subtracted, o.all[i].spans)
-		o.all[i].spans -= lostInCycle
+	cycles := o.upTo(snapshot)
+	for i := range cycles {
+		lostInCycle := min(lost-subtracted, cycles[i].spans)
+		cycles[i].spans -= lostInCycle
 		subtracted += lostInCycle
 	}
 	return subtracted
 }
 
-// settleUpTo settles the open cycles whose spans are in the snapshot with the given number. It does
-// not remove them, so their spans can still be delivered.
-func (o *openCycles) settleUpTo(number uint64) {
+// settleUpTo settles the open cycles up to the snapshot with the given number, so that the next daemon does not count
+// their spans again after a crash. It does not remove them, because this daemon can still deliver the spans.
+func (o *openCycles) settleUpTo(snapshot uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for i := range o.countUpTo(number) {
-		o.all[i].settle()
+	cycles := o.upTo(snapshot)
+	for i := range cycles {
+		cycles[i].settle()
 	}
 }
 
@@ -275,7 +274,7 @@ func (o *openCycles) settleUpTo(number uint64) {
 func (o *openCycles) hasAny() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return len(o.all) > 0
+	return len(o.cycles) > 0
 }
 
 // firstOpen returns the number of the first cycle whose spans are not all delivered or lost. It
@@ -283,21 +282,21 @@ func (o *openCycles) hasAny() bool {
 func (o *openCycles) firstOpen(fallback uint64) uint64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.all) == 0 {
+	if len(o.cycles) == 0 {
 		return fallback
 	}
-	return o.all[0].first
+	return o.cycles[0].first
 }
 
 // oldest returns the time at which the oldest open cycle was sealed. It returns false if no cycle is
 // open.
-func (o *openCycles) oldest() (born time.Time, ok bool) {
+func (o *openCycles) oldest() (sealed time.Time, isAnyOpen bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.all) == 0 {
+	if len(o.cycles) == 0 {
 		return time.Time{}, false
 	}
-	return o.all[0].born, true
+	return o.cycles[0].sealed, true
 }
 
 // snapshot is the set of payloads with all running totals after one cycle. So it contains the spans
@@ -307,11 +306,11 @@ func (o *openCycles) oldest() (born time.Time, ok bool) {
 type snapshot struct {
 	number uint64
 
-	mu        sync.Mutex
-	pending   int    // payloads without an outcome, plus one until all payloads are encoded
-	isMissing bool   // a payload was not accepted
-	missing   uint64 // maximum number of spans in the payloads that were not accepted
-	rejected  uint64 // spans of accepted payloads that the destination rejected
+	mu           sync.Mutex
+	pending      int    // payloads without an outcome, plus one until all payloads are encoded
+	isIncomplete bool   // a payload was not accepted
+	missingSpans uint64 // maximum number of spans in the payloads that were not accepted
+	rejected     uint64 // spans of accepted payloads that the destination rejected
 }
 
 // add adds a payload to pending.
@@ -323,22 +322,21 @@ func (s *snapshot) add() {
 
 // payloadOutcome is the outcome of one payload of a snapshot. The zero value means accepted.
 type payloadOutcome struct {
-	isMissing   bool     // not accepted
-	undelivered []uint64 // Payload.Undelivered of a payload that was not accepted
-	rejected    uint64   // spans of an accepted payload that the destination rejected
+	isUnaccepted bool
+	undelivered  []uint64 // Payload.Undelivered of a payload that was not accepted
+	rejected     uint64   // spans of an accepted payload that the destination rejected
 }
 
-// recordOutcome records the outcome of one payload. It returns true if all payloads of the snapshot
-// now have an outcome.
+// recordOutcome records the outcome of one payload of the snapshot. It returns true if no other payload is pending.
 func (s *snapshot) recordOutcome(o payloadOutcome) (isLast bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pending--
-	if o.isMissing {
-		s.isMissing = true
+	if o.isUnaccepted {
+		s.isIncomplete = true
 	}
 	for _, spans := range o.undelivered {
-		s.missing += spans
+		s.missingSpans += spans
 	}
 	s.rejected += o.rejected
 	return s.pending == 0

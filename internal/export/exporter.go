@@ -112,7 +112,7 @@ type Payload struct {
 	Undelivered []uint64
 
 	sequence uint64 // in order of creation, from 0
-	born     time.Time
+	created  time.Time
 	cycle    *cycleState
 	snapshot *snapshot // the snapshot that it is part of; nil for deltas
 	flush    *Flush    // history entry of the cycle
@@ -148,12 +148,12 @@ type Clock struct {
 	At    time.Time     // when the response was read; zero if no response contained a time
 }
 
-// ClockOf compares the Date header of a response that was read at now with our clock. It returns the
-// zero Clock if date is not a valid time.
+// ClockOf compares a destination's clock with ours. date is the Date header of a response that was read at now. ClockOf
+// returns the zero Clock if date is not a valid time.
 func ClockOf(date string, now time.Time) Clock {
-	at, err := http.ParseTime(date)
+	responseTime, err := http.ParseTime(date)
 	if err != nil {
 		return Clock{}
 	}
-	return Clock{at.Sub(now), now}
+	return Clock{Ahead: responseTime.Sub(now), At: now}
 }

@@ -81,12 +81,7 @@ func (f *Flusher) Accept(sealed *aggregate.Sealed) {
 	began := time.Now()
 	spans := sealed.Spans()
 	delivery := sealed.Delivery
-	var participants []Destination
-	for _, d := range f.destinations {
-		if d.join(sealed.Cleared, spans) {
-			participants = append(participants, d)
-		}
-	}
+	participants := f.joinDestinations(sealed.Cleared, spans)
 	if len(participants) == 0 && spans == 0 {
 		sealed.Release()
 		delivery.Resolve(nil)
@@ -105,10 +100,26 @@ func (f *Flusher) Accept(sealed *aggregate.Sealed) {
 	}
 	f.merger.Forget()
 	sealed.Release()
-	f.measuring.Lock()
-	f.durations.observe(time.Since(began).Seconds())
-	f.measuring.Unlock()
+	f.recordDuration(time.Since(began))
 	c.state.resolvePart(nil)
+}
+
+// joinDestinations counts the spans of a sealed cycle as pending at each destination, and returns the destinations that
+// must accept the cycle. cleared is the number of spans that were discarded because no destination wanted them.
+func (f *Flusher) joinDestinations(cleared, spans uint64) (participants []Destination) {
+	for _, d := range f.destinations {
+		if participates := d.join(cleared, spans); participates {
+			participants = append(participants, d)
+		}
+	}
+	return participants
+}
+
+// recordDuration adds the time to merge and encode a cycle to the histogram of durations.
+func (f *Flusher) recordDuration(duration time.Duration) {
+	f.measuring.Lock()
+	defer f.measuring.Unlock()
+	f.durations.observe(duration.Seconds())
 }
 
 // Close shuts all destinations down. It tries to send each queued payload once more, until ctx ends.
@@ -147,7 +158,7 @@ func (f *Flusher) Durations() Histogram {
 // modify them.
 func (f *Flusher) Busiest() Busiest { return *f.busiest.Load() }
 
-// Row has the counts of one key in one bucket and mapping. It is the sum of its parts. Usually
+// Row has the counts of one key, a set of labels, in one bucket and mapping. It is the sum of its parts. Usually
 // there is one; a key that several drainers have counted, or also a tracer, has more.
 type Row struct {
 	aggregate.Counts
@@ -199,9 +210,9 @@ type part struct {
 	key    *span.Key
 }
 
-// compareParts compares two parts by origin, bucket, mapping, type and key. It returns 0 if both
-// belong to the same row. The type precedes the key because payloads for the Datadog agent have one
-// bucket per type, so rows with the same type must be adjacent.
+// compareParts compares two parts by origin, bucket, mapping, type and key, in this order. It returns 0 if both belong to
+// the same row. The type precedes the key so that rows with the same type are adjacent, because payloads for the Datadog
+// agent have one bucket per type.
 func compareParts(a, b part) int {
 	if a.origin != b.origin {
 		return cmp.Compare(a.origin, b.origin)
@@ -234,21 +245,27 @@ func (m *Merger) Merge(sealed *aggregate.Sealed) []Row {
 		m.parts = append(m.parts, part{Part: p, origin: entry.Origin, key: &entry.Key})
 	}
 	slices.SortFunc(m.parts, compareParts)
-	rest := m.parts
-	for len(rest) > 0 {
-		n := 1
-		for n < len(rest) && compareParts(rest[0], rest[n]) == 0 {
-			n++
-		}
-		row := Row{parts: rest[:n]}
+	remaining := m.parts
+	for len(remaining) > 0 {
+		row := Row{parts: partsOfFirstRow(remaining)}
 		for i := range row.parts {
 			counts := row.parts[i].Counts()
 			row.Add(&counts)
 		}
 		m.rows = append(m.rows, row)
-		rest = rest[n:]
+		remaining = remaining[len(row.parts):]
 	}
 	return m.rows
+}
+
+// partsOfFirstRow returns the leading parts that belong to the same row as the first one.
+func partsOfFirstRow(parts []part) []part {
+	for i := range parts {
+		if compareParts(parts[0], parts[i]) != 0 {
+			return parts[:i]
+		}
+	}
+	return parts
 }
 
 // Forget removes all references to the last merged cycle, so that the cycle can be released. It keeps

@@ -24,31 +24,19 @@ func newPull(cfg Config, x Exporter) *pullDestination {
 	return d
 }
 
-// accept implements Destination. It publishes a cycle. Before, it adds the cycle to d.scrapes,
-// because a scrape can contain the cycle as soon as it is published.
+// accept implements Destination. It publishes a cycle to be scraped, unless the destination is closed.
 func (d *pullDestination) accept(c *Cycle) {
 	flush := d.stats.beginFlush(c)
 	if d.isClosed.Load() {
-		d.stats.recordUnsent(Shutdown, c.spans)
-		d.stats.changeFlush(flush, func(f *Flush) {
-			f.Outcomes[Shutdown.result()] = 1
-			f.LastError = errClosed.Error()
-		})
-		c.state.recordError(errClosed)
+		d.rejectCycle(c, flush)
 		return
 	}
 	began := time.Now()
-	cycle := *c // the other destinations have other numbers
-	cycle.Number = c.Cycle
-	cycle.FirstUnsettled = d.scrapes.open.firstOpen(c.Cycle)
-	d.scrapes.add(c, d.cfg.RetryAge)
-	encoded := d.exporter.Pull.Publish(&cycle)
-	took := c.merging + time.Since(began)
-	lost := d.scrapes.open.subtractLost(c.Cycle, encoded.Unencodable)
-	recordUnencodable(d.cfg.Log, d.stats, &d.exporter, c, lost)
+	encoded := d.publish(c)
+	encodeTime := c.merging + time.Since(began)
 	d.stats.changeFlush(flush, func(f *Flush) {
 		f.Unencodable = encoded.Unencodable
-		f.EncodeSeconds = took.Seconds()
+		f.EncodeSeconds = encodeTime.Seconds()
 		f.Payloads = 1
 		f.Outcomes[ResultAccepted] = 1
 		f.SettleSeconds = time.Since(f.Sealed).Seconds()
@@ -57,6 +45,29 @@ func (d *pullDestination) accept(c *Cycle) {
 		s.Totals = encoded.Totals
 		s.Payloads[ResultAccepted]++
 	})
+}
+
+// publish adds a cycle to the scraped statistics. Spans that could not be encoded are counted as unsent.
+func (d *pullDestination) publish(c *Cycle) Encoded {
+	cycle := *c // other destinations have other numbers
+	cycle.Number = c.Cycle
+	cycle.FirstUnsettled = d.scrapes.open.firstOpen(c.Cycle)
+	d.scrapes.add(c, d.cfg.RetryAge) // before Publish, because then a scrape can contain the cycle
+	encoded := d.exporter.Pull.Publish(&cycle)
+	lost := d.scrapes.open.subtractLost(c.Cycle, encoded.Unencodable)
+	recordUnencodable(d.cfg.Log, d.stats, &d.exporter, c, lost)
+	return encoded
+}
+
+// rejectCycle counts the spans of a cycle as unsent, because the destination is closed. Clients that wait for the cycle
+// get an error. flush is the history entry of the cycle.
+func (d *pullDestination) rejectCycle(c *Cycle, flush *Flush) {
+	d.stats.recordUnsent(Shutdown, c.spans)
+	d.stats.changeFlush(flush, func(f *Flush) {
+		f.Outcomes[Shutdown.result()] = 1
+		f.LastError = errClosed.Error()
+	})
+	c.state.recordError(errClosed)
 }
 
 // join implements Destination.
@@ -69,11 +80,13 @@ func (d *pullDestination) join(cleared, spans uint64) (participates bool) {
 // close implements Destination.
 func (d *pullDestination) close() { d.isClosed.Store(true) }
 
-// end implements Destination. It waits until complete scrapes contain all published cycles, or until
-// ctx ends. If there has never been a complete scrape, it does not wait, because none is to be
-// expected.
+// end implements Destination. It waits until complete scrapes contain all published cycles, or ctx ends. If there has
+// never been a complete scrape, it does not wait.
 func (d *pullDestination) end(ctx context.Context) {
-	for d.scrapes.scrapedBelow.Load() > 0 && d.scrapes.open.hasAny() {
+	if _, hasScraped := d.scrapes.lastScraped(); !hasScraped {
+		return
+	}
+	for d.scrapes.open.hasAny() {
 		select {
 		case <-d.scrapes.settled:
 		case <-ctx.Done():
@@ -82,12 +95,11 @@ func (d *pullDestination) end(ctx context.Context) {
 	}
 }
 
-// settle implements Destination. It settles all published cycles. Spans in a complete scrape count as
-// delivered, and all others as unsent.
+// settle implements Destination. At shutdown, it counts the spans of published cycles as delivered if a complete scrape
+// contains them, and otherwise as unsent.
 func (d *pullDestination) settle() {
-	if scrapedBelow := d.scrapes.scrapedBelow.Load(); scrapedBelow > 0 {
-		lastScraped := scrapedBelow - 1
-		d.scrapes.settle(lastScraped)
+	if lastCycle, hasScraped := d.scrapes.lastScraped(); hasScraped {
+		d.scrapes.settleUpTo(lastCycle)
 	}
 	unscraped := d.scrapes.open.removeUpTo(math.MaxUint64)
 	for _, c := range unscraped {
@@ -114,9 +126,9 @@ func (d *pullDestination) Stats() Stats {
 func (d *pullDestination) Flushes() []Flush { return d.stats.flushes() }
 
 const (
-	// tailTime is the time between the return of a scrape's handler and the settlement of its cycles.
+	// settleDelay is the time between the return of a scrape's handler and the settlement of its cycles.
 	// In this time net/http writes the last bytes of the response, and cannot report whether it could.
-	tailTime = time.Second
+	settleDelay = time.Second
 
 	// maxUnscraped is the maximum number of cycles that Scrapes tracks. The oldest are merged.
 	maxUnscraped = 512
@@ -131,15 +143,14 @@ const (
 // stay pending until they are scraped. The exporter of a pull destination owns it; the zero value is
 // ready to use. It is safe for concurrent use.
 type Scrapes struct {
-	open         openCycles         // the totals after each cycle are a snapshot with the cycle's number
-	onScraped    func(spans uint64) // counts the spans of settled cycles; set by newPull
-	settled      chan struct{}      // holds a token after cycles were settled
-	scrapedBelow atomic.Uint64      // cycles below this number are in a complete scrape; 0 before the first
+	open      openCycles         // the totals after each cycle are a snapshot with the cycle's number
+	onScraped func(spans uint64) // counts the spans of settled cycles; set by newPull
+	settled   chan struct{}      // holds a token after cycles were settled
+	scraped   atomic.Uint64      // 1 + number of the last cycle in a complete scrape; 0 before the first scrape
 }
 
-// add adds a cycle that is about to be published. Clients that wait for the cycle get their answer
-// immediately, because they do not wait for a scrape. After retryAge the cycle is settled, even if it
-// was not scraped.
+// add adds a cycle that is about to be published. It answers the clients that wait for the cycle, because they do not
+// wait for a scrape. If the cycle is not scraped within retryAge, it is settled nevertheless.
 func (s *Scrapes) add(c *Cycle, retryAge time.Duration) {
 	added := openCycle{state: c.state, first: c.Cycle, number: c.Cycle, spans: c.spans, isAnswered: true}
 	s.open.add(added)
@@ -154,9 +165,8 @@ func (s *Scrapes) add(c *Cycle, retryAge time.Duration) {
 // math.MaxUint64 if there is no such cycle.
 func (s *Scrapes) FirstUnscraped() uint64 { return s.open.firstOpen(math.MaxUint64) }
 
-// Begin records that a response to a scrape is about to be written. The response contains the spans
-// of all cycles up to the given one. After the last write, the caller must call end once, and report
-// whether all writes have succeeded.
+// Begin records that a response to a scrape is about to be written, with the spans of all cycles up to the given one.
+// After the last write, the caller must call end once. isComplete is true if all writes have succeeded.
 func (s *Scrapes) Begin(cycle uint64) (end func(isComplete bool)) {
 	states := s.open.statesUpTo(cycle)
 	for _, c := range states {
@@ -167,10 +177,20 @@ func (s *Scrapes) Begin(cycle uint64) (end func(isComplete bool)) {
 			c.endSend(isComplete)
 		}
 		if isComplete {
-			raise(&s.scrapedBelow, cycle+1)
-			time.AfterFunc(tailTime, func() { s.settle(cycle) })
+			raise(&s.scraped, cycle+1)
+			time.AfterFunc(settleDelay, func() { s.settleUpTo(cycle) })
 		}
 	}
+}
+
+// lastScraped returns the number of the last cycle in a complete scrape. It returns false if there has not been a
+// complete scrape.
+func (s *Scrapes) lastScraped() (cycle uint64, hasScraped bool) {
+	scraped := s.scraped.Load()
+	if scraped == 0 {
+		return 0, false
+	}
+	return scraped - 1, true
 }
 
 // raise sets a to value, unless a is greater already.
@@ -183,8 +203,9 @@ func raise(a *atomic.Uint64, value uint64) {
 	}
 }
 
-// settle settles the open cycles up to the given one, and counts their spans as delivered.
-func (s *Scrapes) settle(cycle uint64) {
+// settleUpTo counts the spans of the open cycles up to the given one as delivered, and settles the cycles: after a crash,
+// the next daemon does not count their spans again.
+func (s *Scrapes) settleUpTo(cycle uint64) {
 	for _, c := range s.open.removeUpTo(cycle) {
 		s.onScraped(c.spans)
 		c.settle()

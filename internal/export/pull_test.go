@@ -59,11 +59,11 @@ func TestPull_ScrapeSettlesCycle(t *testing.T) {
 		again(false)
 		says(t, "one has it but for the answer's end", first, "doubtful")
 		says(t, "a reader had nothing of the next", second, "doubtful clear")
-		time.Sleep(tailTime)
+		time.Sleep(settleDelay)
 		says(t, "it was read", first, "doubtful settled")
 		says(t, "and the next was not", second, "doubtful clear")
 		s.Begin(2)(true)
-		time.Sleep(tailTime)
+		time.Sleep(settleDelay)
 		says(t, "it was read", second, "doubtful clear doubtful settled")
 		if st := balanced(t, f.Destinations()[0], 2); st.Flushed != 2 || s.open.hasAny() {
 			t.Errorf("after both scrapes: %+v", st)
@@ -80,7 +80,7 @@ func TestPull_ScrapeDuringEncodingIsInDoubt(t *testing.T) {
 		told := publish(f, 1)
 		says(t, "it reads", told, "doubtful")
 		end(true)
-		time.Sleep(tailTime)
+		time.Sleep(settleDelay)
 		says(t, "it has read", told, "doubtful settled")
 	})
 }
@@ -127,7 +127,7 @@ func TestPull_NotScrapedWithinRetryAge(t *testing.T) {
 			t.Errorf("not scraped: %+v", st)
 		}
 		s.Begin(100 + maxUnscraped)(true)
-		time.Sleep(tailTime)
+		time.Sleep(settleDelay)
 		synctest.Wait()
 		if st := balanced(t, f.Destinations()[0], spans); st.Flushed != spans {
 			t.Errorf("scraped late: %+v", st)
@@ -174,7 +174,7 @@ func TestPull_ShutdownWaitsForScrape(t *testing.T) {
 				f := startSeveral(t, Config{}, s)
 				publish(f, 1)
 				s.Begin(1)(true)
-				time.Sleep(tailTime)
+				time.Sleep(settleDelay)
 				synctest.Wait()
 				publish(f, 2)
 				time.AfterFunc(test.scrapeAfter, func() { s.Begin(2)(true) })
@@ -201,7 +201,7 @@ func TestPull_SettledAfterPushAndScrape(t *testing.T) {
 			f := startSeveral(t, Config{}, s, agent)
 			sealed, told := watched(testcycle.Origins(1))
 			f.Accept(sealed)
-			read := func() { s.Begin(sealed.Cycle)(true); time.Sleep(tailTime) }
+			read := func() { s.Begin(sealed.Cycle)(true); time.Sleep(settleDelay) }
 			arrive := func() { agent.answers(t, "s0", Attempt{}) }
 			first, last := arrive, read
 			if readFirst {

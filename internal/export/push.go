@@ -79,12 +79,7 @@ var (
 func (d *pushDestination) accept(c *Cycle) {
 	flush := d.stats.beginFlush(c)
 	if reason, err := d.checkAccepting(); err != nil {
-		d.stats.recordUnsent(reason, c.spans)
-		d.stats.changeFlush(flush, func(f *Flush) {
-			f.Outcomes[reason.result()] = 1
-			f.LastError = err.Error()
-		})
-		c.state.recordError(d.wrapError(err))
+		d.rejectCycle(c, flush, reason, err)
 		return
 	}
 	began := time.Now()
@@ -96,13 +91,13 @@ func (d *pushDestination) accept(c *Cycle) {
 		defer d.recordSnapshotOutcome(snap, payloadOutcome{}) // pending includes one until all payloads are encoded
 	}
 	encoded := d.exporter.Push.Encode(&cycle, func(p *Payload) {
-		p.born, p.cycle, p.snapshot, p.flush = began, c.state, snap, flush
+		p.created, p.cycle, p.snapshot, p.flush = began, c.state, snap, flush
 		d.enqueue(p)
 	})
-	took := c.merging + time.Since(began)
+	encodeTime := c.merging + time.Since(began)
 	d.stats.changeFlush(flush, func(f *Flush) {
 		f.Unencodable = encoded.Unencodable
-		f.EncodeSeconds = took.Seconds()
+		f.EncodeSeconds = encodeTime.Seconds()
 	})
 	d.stats.change(func(s *Stats) { s.Totals = encoded.Totals })
 	lost := encoded.Unencodable
@@ -112,23 +107,41 @@ func (d *pushDestination) accept(c *Cycle) {
 	recordUnencodable(d.cfg.Log, d.stats, &d.exporter, c, lost)
 }
 
-// beginSnapshot begins a snapshot of the running totals after a cycle. It sets the numbers of the
-// cycle and adds the cycle to the open cycles. It removes the payloads of earlier snapshots from the
-// queue, because the new payloads will contain the same totals.
+// rejectCycle records that the destination does not accept a cycle. It counts the spans of the cycle as unsent for the
+// given reason, and reports err to the clients that wait for the cycle. flush is the history entry of the cycle.
+func (d *pushDestination) rejectCycle(c *Cycle, flush *Flush, reason Reason, err error) {
+	d.stats.recordUnsent(reason, c.spans)
+	d.stats.changeFlush(flush, func(f *Flush) {
+		f.Outcomes[reason.result()] = 1
+		f.LastError = err.Error()
+	})
+	c.state.recordError(d.wrapError(err))
+}
+
+// beginSnapshot begins the payloads with all running totals after a cycle, and sets the numbers in c. Until the payloads
+// are delivered, the spans of the cycle are open. Payloads of earlier cycles are removed from the queue, because the new
+// ones contain their spans.
 func (d *pushDestination) beginSnapshot(c *Cycle, now time.Time) *snapshot {
-	snap := &snapshot{number: d.snapshots.Add(1), pending: 1}
+	number := d.snapshots.Add(1)
 	d.open.answerOlderThan(now.Add(-d.cfg.RetryAge), errNotYet)
-	c.Number = snap.number
-	c.FirstUnsettled = d.open.firstOpen(snap.number)
+	c.Number = number
+	c.FirstUnsettled = d.open.firstOpen(number)
 	if c.spans > 0 {
-		d.open.add(openCycle{state: c.state, first: snap.number, number: snap.number, spans: c.spans, born: now})
+		d.addOpenCycle(openCycle{state: c.state, first: number, number: number, spans: c.spans, sealed: now})
 	}
+	replaced := d.queue.drain()
+	d.recordReplaced(replaced...)
+	return &snapshot{number: number, pending: 1}
+}
+
+// addOpenCycle adds a cycle to the open cycles. If there are more than maxWaiting, it merges the oldest. Clients that
+// wait for a merged cycle get an error.
+func (d *pushDestination) addOpenCycle(c openCycle) {
+	d.open.add(c)
 	for _, merged := range d.open.mergeOldest(maxWaiting) {
 		merged.answer(errTooMany)
 		merged.settle()
 	}
-	d.recordReplaced(d.queue.drain()...)
-	return snap
 }
 
 // recordUnencodable records that the given number of spans could not be encoded, so they are lost. It
@@ -179,8 +192,8 @@ func (d *pushDestination) wrapError(err error) error {
 	return fmt.Errorf("send to %s: %w", d.exporter.Name, err)
 }
 
-// enqueue assigns a sequence number to a new payload and queues it. If the queue exceeds its limits,
-// payloads are evicted, and enqueue records them as lost.
+// enqueue adds a new payload to the queue. If the queue then exceeds its limits, it evicts the oldest payloads, and
+// enqueue records them as lost.
 func (d *pushDestination) enqueue(p *Payload) {
 	if p.snapshot != nil {
 		p.snapshot.add()
@@ -203,70 +216,84 @@ func (d *pushDestination) recordAccepted(p *Payload, rejectedSpans uint64) {
 	if rejectedSpans > 0 {
 		err = d.payloadError(Rejected, p)
 	}
-	if isRunningTotal := p.snapshot != nil; isRunningTotal {
-		if err != nil {
-			d.open.answerUpTo(p.snapshot.number, err)
-		}
-		d.recordSnapshotOutcome(p.snapshot, payloadOutcome{rejected: rejectedSpans})
+	if hasDeltas := p.snapshot == nil; hasDeltas {
+		d.stats.recordDelivered(p.Spans, rejectedSpans)
+		p.cycle.resolvePart(err)
 		return
 	}
-	d.stats.recordDelivered(p.Spans, rejectedSpans)
-	p.cycle.resolvePart(err)
+	if err != nil {
+		d.open.answerUpTo(p.snapshot.number, err)
+	}
+	d.recordSnapshotOutcome(p.snapshot, payloadOutcome{rejected: rejectedSpans})
 }
 
-// recordLost records that payloads will not be delivered. Spans in payloads of deltas are lost. Spans
-// in running totals stay pending, because the next snapshot contains them again. It does not settle
-// cycles whose payloads are abandoned at shutdown: if this daemon is killed before it has reported
-// the loss, the next daemon reports it.
+// recordLost records that payloads will not be delivered, for the given reason.
 func (d *pushDestination) recordLost(reason Reason, payloads ...*Payload) {
 	for _, p := range payloads {
 		d.stats.recordResult(p, reason.result())
 		err := d.payloadError(reason, p)
-		if isRunningTotal := p.snapshot != nil; isRunningTotal {
-			d.open.answerUpTo(p.snapshot.number, err)
-			d.recordSnapshotOutcome(p.snapshot, payloadOutcome{isMissing: true, undelivered: p.Undelivered})
+		if hasDeltas := p.snapshot == nil; hasDeltas {
+			d.recordLostDeltas(p, reason, err)
 			continue
 		}
-		d.stats.recordUnsent(reason, p.Spans)
-		d.log.logLost(reason, p)
-		p.cycle.answerPart(err)
-		if reason != Shutdown {
-			p.cycle.settlePart()
-		}
+		d.open.answerUpTo(p.snapshot.number, err)
+		d.recordUnaccepted(p)
 	}
 }
 
-// recordReplaced records that payloads of running totals are not sent, because a newer snapshot
-// contains their spans again.
+// recordLostDeltas counts the spans of a payload as unsent, and reports err to the clients that wait for them. It does
+// not settle the cycle of a payload that is abandoned at shutdown. If the daemon is killed before it has reported the
+// loss, the next daemon reports it instead.
+func (d *pushDestination) recordLostDeltas(p *Payload, reason Reason, err error) {
+	d.stats.recordUnsent(reason, p.Spans)
+	d.log.logLost(reason, p)
+	p.cycle.answerPart(err)
+	if reason != Shutdown {
+		p.cycle.settlePart()
+	}
+}
+
+// recordReplaced records that payloads of running totals are not sent, because newer payloads contain their spans.
 func (d *pushDestination) recordReplaced(payloads ...*Payload) {
 	for _, p := range payloads {
 		d.stats.recordResult(p, ResultSuperseded)
-		d.recordSnapshotOutcome(p.snapshot, payloadOutcome{isMissing: true, undelivered: p.Undelivered})
+		d.recordUnaccepted(p)
 	}
 }
 
-// recordSnapshotOutcome records the outcome of one payload of a snapshot. When all payloads have an
-// outcome, it counts the delivered spans. It settles the cycles in the snapshot if all payloads were
-// accepted. Otherwise the cycles stay open, because the next snapshot contains their spans again.
+// recordUnaccepted records that the destination has not accepted a payload of running totals. Its spans stay pending,
+// because the payloads of the next cycle contain them again.
+func (d *pushDestination) recordUnaccepted(p *Payload) {
+	d.recordSnapshotOutcome(p.snapshot, payloadOutcome{isUnaccepted: true, undelivered: p.Undelivered})
+}
+
+// recordSnapshotOutcome records the outcome of one payload of a snapshot, the payloads with all running totals after a
+// cycle. When all payloads have an outcome, it counts the spans that were delivered.
 func (d *pushDestination) recordSnapshotOutcome(s *snapshot, o payloadOutcome) {
 	isLast := s.recordOutcome(o)
-	if !isLast {
+	switch {
+	case !isLast:
 		return
-	}
-	if s.isMissing {
-		deliveredSpans := d.open.subtractDelivered(s.number, s.missing)
+	case s.isIncomplete:
+		// The cycles stay open: the next snapshot contains their spans again.
+		deliveredSpans := d.open.subtractDelivered(s.number, s.missingSpans)
 		d.stats.recordDelivered(deliveredSpans, s.rejected)
-		return
+	default:
+		d.recordSnapshotDelivered(s)
 	}
+}
+
+// recordSnapshotDelivered counts the spans of all open cycles in a snapshot as delivered, and settles these cycles.
+func (d *pushDestination) recordSnapshotDelivered(s *snapshot) {
 	cycles := d.open.removeUpTo(s.number)
 	deliveredSpans := uint64(0)
-	for i := range cycles {
-		deliveredSpans += cycles[i].spans
+	for _, c := range cycles {
+		deliveredSpans += c.spans
 	}
 	d.stats.recordDelivered(deliveredSpans, s.rejected)
-	for i := range cycles {
-		cycles[i].settle()
-		cycles[i].answer(nil)
+	for _, c := range cycles {
+		c.settle()
+		c.answer(nil)
 	}
 }
 
@@ -280,10 +307,10 @@ func (d *pushDestination) payloadError(reason Reason, p *Payload) error {
 		d.exporter.Name, reason, p.tries, p.lastErr)
 }
 
-// join implements Destination. A destination of running totals also accepts cycles without spans,
-// until it is closed.
+// join implements Destination. The result is true if the destination must accept the cycle. A destination of running
+// totals also accepts cycles without spans, until it is closed.
 func (d *pushDestination) join(cleared, spans uint64) (participates bool) {
-	if d.isDiscovering() {
+	if d.isDiscovering() { // nothing is pending for a destination that may never be found
 		d.stats.change(func(s *Stats) { s.BeforeDiscovery += cleared + spans })
 		return false
 	}
@@ -311,8 +338,8 @@ func (d *pushDestination) end(ctx context.Context) {
 	d.abort()
 }
 
-// settle implements Destination. It counts the undelivered spans of running totals as unsent. (All
-// payloads of deltas have their outcomes already.)
+// settle implements Destination. It counts the undelivered spans of running totals as unsent. Payloads of deltas have
+// their outcomes already.
 func (d *pushDestination) settle() {
 	unsettled := d.open.removeUpTo(math.MaxUint64)
 	for _, c := range unsettled {
@@ -334,11 +361,11 @@ func (d *pushDestination) Stats() Stats {
 	s.QueuePayloads, s.QueueBytes = d.queue.size()
 	s.QueueMaxBytes = d.cfg.RetryBytes
 	s.MaxAge = d.cfg.RetryAge
-	if born, ok := d.queue.oldest(); ok {
-		s.OldestAge = time.Since(born)
+	if created, isAny := d.queue.oldest(); isAny {
+		s.OldestAge = time.Since(created)
 	}
-	if born, ok := d.open.oldest(); ok {
-		s.OldestAge = max(s.OldestAge, time.Since(born))
+	if sealed, isAny := d.open.oldest(); isAny {
+		s.OldestAge = max(s.OldestAge, time.Since(sealed))
 	}
 	s.IsDiscovering = d.isDiscovering()
 	s.Reachable = d.link.isReachable.Load()

@@ -32,8 +32,8 @@ type queue struct {
 	inFlight []*Payload
 }
 
-// put adds a new payload, or one that is to be retried. If the queue then exceeds its limits, put
-// evicts the oldest payloads and returns them. They can include p.
+// put adds a payload that is new, or is to be retried, to the waiting payloads. If they then exceed their limits, put
+// removes the oldest ones and returns them. They can include p.
 func (q *queue) put(p *Payload) (evicted []*Payload) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -42,13 +42,10 @@ func (q *queue) put(p *Payload) (evicted []*Payload) {
 	})
 	q.waiting = slices.Insert(q.waiting, index, p)
 	q.bytes += len(p.Body)
-	evictedCount := 0
-	remainingBytes := q.bytes
-	for remainingBytes > q.maxBytes || len(q.waiting)-evictedCount > maxWaiting {
-		remainingBytes -= len(q.waiting[evictedCount].Body)
-		evictedCount++
+	for q.bytes > q.maxBytes || len(q.waiting) > maxWaiting {
+		evicted = append(evicted, q.remove(0, 1)...)
 	}
-	return q.remove(0, evictedCount)
+	return evicted
 }
 
 // take returns the payload to send next, and moves it from the waiting payloads to those in flight.
@@ -56,24 +53,22 @@ func (q *queue) put(p *Payload) (evicted []*Payload) {
 func (q *queue) take() *Payload {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	i := q.nextIndex()
-	if i < 0 {
+	index := q.nextIndex()
+	if index < 0 {
 		return nil
 	}
-	// If the payload is too large now, none is sent: if smaller payloads overtook it, it could wait
-	// forever.
-	if len(q.waiting[i].Body) > q.bytesAvailable() {
-		return nil
+	p := q.waiting[index]
+	if len(p.Body) > q.bytesAvailable() {
+		return nil // smaller payloads must not overtake it, because it could then wait forever
 	}
-	p := q.remove(i, i+1)[0]
+	q.remove(index, index+1)
 	q.inFlight = append(q.inFlight, p)
 	return p
 }
 
-// nextIndex returns the index of the waiting payload to send next, or -1 if none can be sent now.
-// Payloads with the fewest attempts come first, so that one which always fails does not delay the
-// others. An origin has at most one payload in flight, so that its payloads arrive in order. If
-// q.inOrder is true, all payloads are sent one at a time, oldest first. The caller holds the lock.
+// nextIndex returns the index of the waiting payload to send next, or -1 if none can be sent now. If q.inOrder is true,
+// it is the oldest, once no payload is in flight. Otherwise it is the one with the fewest tries, so that a payload that
+// always fails does not delay others. The caller holds the lock.
 func (q *queue) nextIndex() int {
 	if q.inOrder {
 		if len(q.waiting) == 0 || len(q.inFlight) > 0 {
@@ -83,8 +78,8 @@ func (q *queue) nextIndex() int {
 	}
 	best := -1
 	for i, p := range q.waiting {
-		isBetter := best < 0 || p.tries < q.waiting[best].tries
-		if isBetter && !q.isOriginInFlight(p.Origin) {
+		hasFewerTries := best < 0 || p.tries < q.waiting[best].tries
+		if hasFewerTries && !q.isOriginInFlight(p.Origin) { // payloads of one origin must arrive in order
 			best = i
 		}
 	}
@@ -96,13 +91,13 @@ func (q *queue) isOriginInFlight(o span.Origin) bool {
 	return slices.ContainsFunc(q.inFlight, func(p *Payload) bool { return p.Origin == o })
 }
 
-// bytesAvailable returns the maximum length of a payload that can be sent now. It returns -1 if no
-// payload can be sent, and no limit if no payload is in flight. The caller holds the lock.
+// bytesAvailable returns the maximum length of a payload that can be sent now. If no payload is in flight, there is no
+// limit. If maxDeliveries are in flight, none can be sent, and the result is -1. The caller holds the lock.
 func (q *queue) bytesAvailable() int {
-	if len(q.inFlight) == 0 {
+	switch {
+	case len(q.inFlight) == 0:
 		return math.MaxInt
-	}
-	if len(q.inFlight) >= maxDeliveries {
+	case len(q.inFlight) >= maxDeliveries:
 		return -1
 	}
 	available := q.maxInFlight
@@ -124,11 +119,11 @@ func (q *queue) endDelivery(p *Payload) {
 func (q *queue) expire(t time.Time) []*Payload {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	expiredCount := 0
-	for expiredCount < len(q.waiting) && !q.waiting[expiredCount].born.After(t) {
-		expiredCount++
+	firstYounger := slices.IndexFunc(q.waiting, func(p *Payload) bool { return p.created.After(t) })
+	if firstYounger < 0 {
+		firstYounger = len(q.waiting)
 	}
-	return q.remove(0, expiredCount)
+	return q.remove(0, firstYounger)
 }
 
 // drain removes and returns all waiting payloads.
@@ -140,29 +135,26 @@ func (q *queue) drain() []*Payload {
 
 // oldestWaiting returns the creation time of the oldest waiting payload. It returns false if no
 // payload is waiting.
-func (q *queue) oldestWaiting() (born time.Time, ok bool) {
+func (q *queue) oldestWaiting() (created time.Time, isAny bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.waiting) == 0 {
 		return time.Time{}, false
 	}
-	return q.waiting[0].born, true
+	return q.waiting[0].created, true
 }
 
 // oldest returns the creation time of the oldest payload, waiting or in flight. It returns false if
 // the queue contains no payload.
-func (q *queue) oldest() (born time.Time, ok bool) {
+func (q *queue) oldest() (created time.Time, isAny bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.waiting) > 0 {
-		born, ok = q.waiting[0].born, true
+	payloads := slices.Concat(q.waiting, q.inFlight)
+	if len(payloads) == 0 {
+		return time.Time{}, false
 	}
-	for _, p := range q.inFlight {
-		if !ok || p.born.Before(born) {
-			born, ok = p.born, true
-		}
-	}
-	return born, ok
+	oldest := slices.MinFunc(payloads, func(a, b *Payload) int { return a.created.Compare(b.created) })
+	return oldest.created, true
 }
 
 // size returns the number of waiting payloads, and their bytes.
@@ -179,12 +171,12 @@ func (q *queue) deliveries() int {
 	return len(q.inFlight)
 }
 
-// remove removes and returns a range of the waiting payloads. The caller holds the lock.
-func (q *queue) remove(from, to int) []*Payload {
-	removed := slices.Clone(q.waiting[from:to])
+// remove removes and returns the waiting payloads from index first up to but excluding end. The caller holds the lock.
+func (q *queue) remove(first, end int) []*Payload {
+	removed := slices.Clone(q.waiting[first:end])
 	for _, p := range removed {
 		q.bytes -= len(p.Body)
 	}
-	q.waiting = slices.Delete(q.waiting, from, to)
+	q.waiting = slices.Delete(q.waiting, first, end)
 	return removed
 }

@@ -21,7 +21,7 @@ func TestQueue_AgainstModel(t *testing.T) {
 		case 0, 1, 2:
 			p := &Payload{
 				sequence: uint64(step), Body: make([]byte, random.IntN(1000)),
-				born: time.Unix(int64(step), 0),
+				created: time.Unix(int64(step), 0),
 			}
 			p.Origin.Service = fmt.Sprint(random.IntN(8))
 			in++

@@ -10,7 +10,7 @@ import (
 type delivery struct {
 	payload *Payload
 	cycles  []*cycleState // cycles whose spans the payload contains
-	pauses  int           // value of backoff.pauses when the delivery started
+	pauses  int           // backoff.pauses when the delivery started
 }
 
 // finishedDelivery is a delivery with its result.
@@ -45,7 +45,8 @@ func (d *pushDestination) currentPhase() phase {
 // decisions, such as whether to retry, are made here, in the sender goroutine.
 func (d *pushDestination) runSender() {
 	for {
-		now, phase := time.Now(), d.currentPhase()
+		now := time.Now()
+		phase := d.currentPhase()
 		d.startDeliveries(now, phase)
 		if d.isFinished(phase) {
 			break
@@ -56,8 +57,8 @@ func (d *pushDestination) runSender() {
 	d.recordLost(Shutdown, unsent...)
 }
 
-// startDeliveries starts as many deliveries as limits and backoff permit. Before, it abandons expired
-// payloads. While draining, no payload expires, because each one is sent once more.
+// startDeliveries starts deliveries of queued payloads until canStartDelivery or the queue permits no more. While cycles
+// are accepted, it first abandons the payloads that are older than the retry age.
 func (d *pushDestination) startDeliveries(now time.Time, current phase) {
 	if current == accepting {
 		expired := d.queue.expire(now.Add(-d.cfg.RetryAge))
@@ -68,20 +69,26 @@ func (d *pushDestination) startDeliveries(now time.Time, current phase) {
 		if p == nil {
 			return
 		}
-		next := delivery{payload: p, pauses: d.backoff.pauses, cycles: []*cycleState{p.cycle}}
-		if p.snapshot != nil {
-			next.cycles = d.open.statesUpTo(p.snapshot.number)
-		}
-		for _, c := range next.cycles {
-			c.beginSend()
-		}
-		d.running.Go(func() { d.deliver(next) })
+		d.startDelivery(p)
 	}
 }
 
-// canStartDelivery reports whether another delivery can start now. While cycles are accepted, none
-// starts during a pause, and after a failure only one at a time until one succeeds. While draining,
-// deliveries always start, and after an abort they never do.
+// startDelivery starts a goroutine that delivers a payload. Before, it records that the spans of the payload's cycles are
+// being sent.
+func (d *pushDestination) startDelivery(p *Payload) {
+	next := delivery{payload: p, pauses: d.backoff.pauses, cycles: []*cycleState{p.cycle}}
+	if isRunningTotals := p.snapshot != nil; isRunningTotals {
+		next.cycles = d.open.statesUpTo(p.snapshot.number)
+	}
+	for _, c := range next.cycles {
+		c.beginSend()
+	}
+	d.running.Go(func() { d.deliver(next) })
+}
+
+// canStartDelivery reports whether another delivery can start now. While cycles are accepted, none starts during a pause
+// after a failure. After the pause there is one delivery at a time, until one succeeds. A shutdown ignores pauses, until
+// it is aborted.
 func (d *pushDestination) canStartDelivery(now time.Time, current phase) bool {
 	switch current {
 	case aborted:
@@ -89,44 +96,44 @@ func (d *pushDestination) canStartDelivery(now time.Time, current phase) bool {
 	case draining:
 		return true
 	}
-	isPaused := !d.backoff.hasEnded(now)
+	if isPaused := !d.backoff.hasEnded(now); isPaused {
+		return false
+	}
 	hasFailed := d.backoff.failures > 0
-	isDelivering := d.queue.deliveries() > 0
-	return !isPaused && !(hasFailed && isDelivering)
+	return !hasFailed || d.queue.deliveries() == 0
 }
 
 // deliver makes one attempt to deliver a payload, and passes the result to the sender.
 func (d *pushDestination) deliver(del delivery) {
 	ctx, cancel := context.WithTimeout(d.sendCtx, d.cfg.Timeout)
 	defer cancel()
-	d.finished <- finishedDelivery{del, d.exporter.Push.Deliver(ctx, del.payload)}
+	attempt := d.exporter.Push.Deliver(ctx, del.payload)
+	d.finished <- finishedDelivery{del, attempt}
 }
 
-// isFinished reports whether the sender can end. It can if the destination is closed, no payload is
-// in flight, and no payload will be sent any more.
+// isFinished reports whether the sender can end, because no payload is in flight and none will be sent any more. While
+// the destination is closed but not aborted, all waiting payloads are sent first.
 func (d *pushDestination) isFinished(current phase) bool {
-	if current == accepting || d.queue.deliveries() > 0 {
+	if d.queue.deliveries() > 0 {
 		return false
 	}
-	_, isWaiting := d.queue.oldestWaiting()
-	return !isWaiting || current == aborted
-}
-
-// handleNextEvent blocks until the sender has something to do: a delivery has finished, a payload was
-// queued, a pause has ended, a payload has expired, or the phase has ended. It handles the result of
-// a finished delivery. It ends the pause if the destination has recovered, because queued payloads
-// may be about to expire.
-func (d *pushDestination) handleNextEvent(now time.Time, current phase) {
-	// A nil channel never receives: pauses and expiry matter only while cycles are accepted, and the
-	// phase after an abort does not end.
-	var timer <-chan time.Time
-	var phaseEnd <-chan struct{}
 	switch current {
 	case accepting:
-		timer = d.newTimer(now)
-		phaseEnd = d.acceptCtx.Done()
+		return false
 	case draining:
-		phaseEnd = d.sendCtx.Done()
+		_, isAnyWaiting := d.queue.oldestWaiting()
+		return !isAnyWaiting
+	}
+	return true
+}
+
+// handleNextEvent waits until the sender must look at its queue again: a delivery has finished, a payload was queued or
+// has expired, a pause or the phase has ended, or the destination has recovered. It handles the result of a finished
+// delivery, and ends the pause after a recovery.
+func (d *pushDestination) handleNextEvent(now time.Time, current phase) {
+	var timer <-chan time.Time // nil, and never ready, after close: then there are neither pauses nor expiry
+	if current == accepting {
+		timer = d.newTimer(now)
 	}
 	select {
 	case f := <-d.finished:
@@ -136,18 +143,29 @@ func (d *pushDestination) handleNextEvent(now time.Time, current phase) {
 	case <-d.queued:
 	case <-d.link.recovered:
 		d.backoff.end()
-	case <-phaseEnd:
+	case <-d.phaseEnd(current):
 	}
+}
+
+// phaseEnd returns a channel that is closed when a phase ends. It returns nil for the last phase.
+func (d *pushDestination) phaseEnd(current phase) <-chan struct{} {
+	switch current {
+	case accepting:
+		return d.acceptCtx.Done()
+	case draining:
+		return d.sendCtx.Done()
+	}
+	return nil
 }
 
 // newTimer returns a channel that receives when the oldest waiting payload expires, or earlier when
 // the current pause ends. It returns nil if no payload is waiting.
 func (d *pushDestination) newTimer(now time.Time) <-chan time.Time {
-	born, isWaiting := d.queue.oldestWaiting()
-	if !isWaiting {
+	created, isAnyWaiting := d.queue.oldestWaiting()
+	if !isAnyWaiting {
 		return nil
 	}
-	expiry := born.Add(d.cfg.RetryAge)
+	expiry := created.Add(d.cfg.RetryAge)
 	delay := expiry.Sub(now)
 	if isPaused := !d.backoff.hasEnded(now); isPaused {
 		delay = min(delay, d.backoff.until.Sub(now))
@@ -155,29 +173,26 @@ func (d *pushDestination) newTimer(now time.Time) <-chan time.Time {
 	return time.After(delay)
 }
 
-// handleResult records the result of a finished delivery. Then the payload either has its final
-// outcome or is queued for a retry.
+// handleResult handles the result of a finished delivery: it records that the payload was accepted or is lost, or queues
+// the payload for a retry.
 func (d *pushDestination) handleResult(del delivery, a Attempt) {
 	p := del.payload
 	maybeDelivered := a.Outcome == OutcomeAccepted || a.Outcome == OutcomeUnknown
 	for _, c := range del.cycles {
 		c.endSend(maybeDelivered)
 	}
-	if a.Outcome == OutcomeUnknown && p.snapshot != nil {
-		a.Outcome = OutcomeNotYet // a running total can safely be sent twice
+	isRunningTotals := p.snapshot != nil
+	if isRunningTotals && a.Outcome == OutcomeUnknown {
+		a.Outcome = OutcomeNotYet // they can safely be sent twice
 	}
-	waiting, _ := d.queue.size()
-	d.log.logAttempt(a, waiting, d.stats.read().Pending)
-	d.link.recordAttempt(a)
-	p.tries++
-	p.lastErr = a.Err
-	d.stats.recordAttempt(p, a)
+	d.recordAttempt(p, a)
 	switch a.Outcome {
 	case OutcomeAccepted:
 		d.backoff.recordSuccess(del.pauses)
 		d.recordAccepted(p, a.Rejected)
 	case OutcomeNotYet:
-		d.retry(del, a.After)
+		d.backoff.recordFailure(time.Now(), a.After, del.pauses)
+		d.retry(p)
 	case OutcomeRefused:
 		d.recordLost(Rejected, p)
 	case OutcomeNotWanted:
@@ -187,12 +202,19 @@ func (d *pushDestination) handleResult(del delivery, a Attempt) {
 	}
 }
 
-// retry begins a pause after a failed delivery, and queues the payload again. The pause is at least
-// requestedDelay. A payload that a newer snapshot has replaced is not queued again. After the
-// destination was closed there are no retries, so the payload is lost.
-func (d *pushDestination) retry(del delivery, requestedDelay time.Duration) {
-	p := del.payload
-	d.backoff.recordFailure(time.Now(), requestedDelay, del.pauses)
+// recordAttempt records an attempt to deliver a payload in the log, the stats and the state of the destination.
+func (d *pushDestination) recordAttempt(p *Payload, a Attempt) {
+	waiting, _ := d.queue.size()
+	d.log.logAttempt(a, waiting, d.stats.read().Pending)
+	d.link.recordAttempt(a)
+	p.tries++
+	p.lastErr = a.Err
+	d.stats.recordAttempt(p, a)
+}
+
+// retry queues a payload again after a failed delivery. It does not if newer payloads contain the same running totals, or
+// if the destination is closed: then there are no retries, and the payload is lost.
+func (d *pushDestination) retry(p *Payload) {
 	isClosed := d.acceptCtx.Err() != nil
 	switch {
 	case d.isReplaced(p):
@@ -233,30 +255,37 @@ type backoff struct {
 // hasEnded reports whether the pause has ended.
 func (b *backoff) hasEnded(now time.Time) bool { return !now.Before(b.until) }
 
-// recordFailure begins a pause after a failed delivery. The pause doubles with each consecutive
-// failure, minus a random part, so that many daemons do not retry at the same time. It is at least
-// requestedDelay. pausesAtStart is the value of b.pauses when the delivery started: if a pause has
-// begun since, the failure is not counted again, and can only extend the pause to requestedDelay.
+// recordFailure begins a pause after a failed delivery. The pause is at least requestedDelay. pausesAtStart is the value
+// of b.pauses when the delivery started. If a pause has begun since, another delivery of the same time has failed, too:
+// there is no second pause, and the current one is only extended to requestedDelay.
 func (b *backoff) recordFailure(now time.Time, requestedDelay time.Duration, pausesAtStart int) {
 	earliestRetry := now.Add(requestedDelay)
-	if isPauseBegun := pausesAtStart != b.pauses; isPauseBegun {
+	if hasPauseBegun := pausesAtStart != b.pauses; hasPauseBegun {
 		if requestedDelay > 0 && earliestRetry.After(b.until) {
 			b.until = earliestRetry
 		}
 		return
 	}
+	pause := b.nextPause()
+	b.failures++
+	b.pauses++
+	b.until = now.Add(max(pause, requestedDelay))
+}
+
+// nextPause returns the length of the pause after another failure. It doubles with each consecutive failure, from
+// shortestPause to longestPause. A random part, up to a half, is subtracted, so that many daemons do not retry at the
+// same time.
+func (b *backoff) nextPause() time.Duration {
 	pause := longestPause
 	if b.failures < maxDoublings {
 		pause = shortestPause << b.failures
 	}
-	b.failures++
-	b.pauses++
 	jitter := time.Duration(rand.Int64N(int64(pause / 2)))
-	b.until = now.Add(max(pause-jitter, requestedDelay))
+	return pause - jitter
 }
 
-// recordSuccess ends the pause after a successful delivery. It does nothing if the delivery started
-// before the pause, because then a later attempt has failed.
+// recordSuccess ends the pause after a successful delivery. pausesAtStart is the value of b.pauses when the delivery
+// started. If a pause has begun since, a later delivery has failed, and the pause continues.
 func (b *backoff) recordSuccess(pausesAtStart int) {
 	if pausesAtStart == b.pauses {
 		b.end()

@@ -47,7 +47,8 @@ var Results = []Result{
 	ResultSuperseded,
 }
 
-// result returns the result under which a payload is counted if its spans are unsent for the reason.
+// result returns the result of a payload whose spans are unsent for reason r. For example, it is ResultGivenUp for a
+// payload that has expired.
 func (r Reason) result() Result {
 	switch r {
 	case Rejected:
@@ -96,7 +97,7 @@ const (
 	StateAccepting   State = "accepting"   // accepted the last payload, if any
 )
 
-// State returns the state of the destination.
+// State returns the state of the destination according to its last response.
 func (s *Stats) State() State {
 	switch {
 	case s.IsDiscovering:
@@ -117,21 +118,22 @@ type Histogram struct {
 }
 
 // Count returns the number of values.
-func (h Histogram) Count() (n uint64) {
-	for _, c := range h.Counts {
-		n += c
+func (h Histogram) Count() (values uint64) {
+	for _, count := range h.Counts {
+		values += count
 	}
-	return n
+	return values
 }
 
 func newHistogram(bounds ...float64) Histogram {
 	return Histogram{Bounds: bounds, Counts: make([]uint64, len(bounds)+1)}
 }
 
-func (h *Histogram) observe(v float64) {
-	at, _ := slices.BinarySearch(h.Bounds, v)
-	h.Counts[at]++
-	h.Sum += v
+// observe counts one value.
+func (h *Histogram) observe(value float64) {
+	bucket, _ := slices.BinarySearch(h.Bounds, value)
+	h.Counts[bucket]++
+	h.Sum += value
 }
 
 func (h Histogram) clone() Histogram {
@@ -139,8 +141,8 @@ func (h Histogram) clone() Histogram {
 	return h
 }
 
-// keptFlushes is the length of the history: about three minutes at the default interval.
-const keptFlushes = 20
+// maxFlushes is the maximum length of the history: about three minutes at the default interval.
+const maxFlushes = 20
 
 // Flush is the history entry of one sealed cycle with spans, at one destination.
 type Flush struct {
@@ -184,6 +186,7 @@ func newStatsRecorder() *statsRecorder {
 	return r
 }
 
+// change changes the stats with edit, under the lock.
 func (r *statsRecorder) change(edit func(*Stats)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -201,8 +204,8 @@ func (r *statsRecorder) recordUnsent(reason Reason, spans uint64) {
 	})
 }
 
-// recordDelivered moves pending spans to the flushed ones. Those that the destination rejected, at
-// most all of them, are counted as unsent instead.
+// recordDelivered counts pending spans as flushed. rejected is the number of those spans that the destination rejected:
+// they are counted as unsent instead. If it exceeds spans, all spans are rejected.
 func (r *statsRecorder) recordDelivered(spans, rejected uint64) {
 	rejected = min(rejected, spans)
 	r.change(func(s *Stats) {
@@ -212,20 +215,20 @@ func (r *statsRecorder) recordDelivered(spans, rejected uint64) {
 	})
 }
 
-// beginFlush adds an entry for a sealed cycle to the history of the last keptFlushes cycles, and
-// returns it.
+// beginFlush adds an entry for a sealed cycle to the history, and returns the entry. It removes the oldest entry if the
+// history has its maximum length.
 func (r *statsRecorder) beginFlush(c *Cycle) *Flush {
 	f := &Flush{Cycle: c.Cycle, Start: c.Start, Sealed: c.End, Spans: c.spans, Outcomes: map[Result]int{}}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.history) == keptFlushes {
+	if len(r.history) == maxFlushes {
 		r.history = slices.Delete(r.history, 0, 1)
 	}
 	r.history = append(r.history, f)
 	return f
 }
 
-// changeFlush changes an entry of the history with edit, under the lock.
+// changeFlush changes an entry of the history with edit, under the lock that also guards the stats.
 func (r *statsRecorder) changeFlush(f *Flush, edit func(*Flush)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -242,9 +245,8 @@ func (r *statsRecorder) recordPayload(p *Payload) {
 	p.flush.Bytes += len(p.Body)
 }
 
-// recordAttempt counts an attempt to deliver a payload in the history entry of its cycle. It records
-// the attempt's error, if any, and the difference to the destination's clock, if the response had a
-// time.
+// recordAttempt counts an attempt to deliver a payload, and records its error, in the history entry of the payload's
+// cycle. It also records the destination's clock, if the response contained a time.
 func (r *statsRecorder) recordAttempt(p *Payload, a Attempt) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -252,7 +254,7 @@ func (r *statsRecorder) recordAttempt(p *Payload, a Attempt) {
 	if a.Err != nil {
 		p.flush.LastError = a.Err.Error()
 	}
-	if !a.Clock.At.IsZero() {
+	if hasTime := !a.Clock.At.IsZero(); hasTime {
 		r.stats.Clock = a.Clock
 	}
 }
@@ -271,10 +273,11 @@ func (r *statsRecorder) recordResult(p *Payload, result Result) {
 func (r *statsRecorder) read() Stats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := r.stats
-	s.Unsent, s.Payloads = maps.Clone(s.Unsent), maps.Clone(s.Payloads)
-	s.PayloadBytes = s.PayloadBytes.clone()
-	return s
+	stats := r.stats
+	stats.Unsent = maps.Clone(stats.Unsent)
+	stats.Payloads = maps.Clone(stats.Payloads)
+	stats.PayloadBytes = stats.PayloadBytes.clone()
+	return stats
 }
 
 // flushes returns a copy of the history, newest first.
@@ -322,10 +325,10 @@ func (l *Link) SetRecovered() {
 // was answered, but the last payload was not.
 func (l *Link) Lost() <-chan struct{} { return l.lost }
 
-// recordAttempt records whether the destination has answered and accepted a payload. If the
-// destination has become unreachable, recordAttempt notifies the receiver of Lost.
+// recordAttempt records whether the destination has answered and accepted a payload. If it did not answer this payload,
+// but the previous request, the channel of Lost receives.
 func (l *Link) recordAttempt(a Attempt) {
-	if a.Outcome != OutcomeNotWanted { // Exporter.Wants reports that nothing is wanted
+	if a.Outcome != OutcomeNotWanted { // Exporter.Wants reports this state
 		l.isRefusing.Store(a.Outcome != OutcomeAccepted)
 	}
 	isReachable := !a.Silent
@@ -362,8 +365,9 @@ type outcomeLog struct {
 
 // outcomeKind is the part of an outcome whose changes are logged.
 type outcomeKind struct {
-	outcome            Outcome
-	isSilent, isPartly bool
+	outcome             Outcome
+	isSilent            bool // there was no response
+	isPartiallyRejected bool
 }
 
 func newOutcomeLog(log *slog.Logger, x Exporter) *outcomeLog {
@@ -378,42 +382,43 @@ func newOutcomeLog(log *slog.Logger, x Exporter) *outcomeLog {
 // are not delivered yet.
 func (l *outcomeLog) logAttempt(a Attempt, queued int, pending uint64) {
 	kind := outcomeKind{a.Outcome, a.Silent, a.Rejected > 0}
-	if kind == (outcomeKind{}) && a.Err != nil {
+	isAccepted := a.Outcome == OutcomeAccepted && a.Rejected == 0
+	if isAccepted && a.Err != nil {
 		l.warnings.Warn(l.name+" accepts payloads with a warning", "warning", a.Err)
 	}
 	if kind == l.last {
 		return
 	}
 	l.last = kind
-	switch a.Outcome {
-	case OutcomeAccepted:
-		if kind.isPartly {
-			l.log.Error(l.name+" rejects a part of the payloads; its spans are lost", "error", a.Err)
-			return
-		}
+	switch {
+	case isAccepted:
 		l.isLosing.Store(false)
 		l.log.Info(l.name+" accepts payloads again", "queued_payloads", queued, "pending_spans", pending)
-	case OutcomeNotYet:
-		if a.Silent {
-			l.log.Warn(l.name+" is unreachable; payloads are queued and retried", "error", a.Err)
-		} else {
-			l.log.Warn(l.name+" responds but rejects payloads for now; they are queued and retried",
-				"error", a.Err)
-		}
-	case OutcomeRefused:
-		if l.isCumulative {
-			l.log.Error(l.name+" rejects payloads; the next payload includes their spans", "error", a.Err)
-			return
-		}
-		l.log.Error(l.name+" rejects payloads; their spans are lost", "error", a.Err)
-	case OutcomeUnknown:
-		l.log.Warn(l.name+" did not respond; it may have counted the payload, so it is not sent again", "error", a.Err)
-	case OutcomeNotWanted: // the exporter logs it, once
+	case a.Outcome != OutcomeNotWanted: // which the exporter logs
+		l.logFailure(a)
 	}
 }
 
-// logLost logs that a payload was dropped after it could not be delivered in time. It logs only the
-// first such payload since the last success.
+// logFailure logs an attempt whose payload was not accepted, or of which the destination has rejected a part.
+func (l *outcomeLog) logFailure(a Attempt) {
+	switch {
+	case a.Outcome == OutcomeAccepted:
+		l.log.Error(l.name+" rejects a part of the payloads; its spans are lost", "error", a.Err)
+	case a.Outcome == OutcomeNotYet && a.Silent:
+		l.log.Warn(l.name+" is unreachable; payloads are queued and retried", "error", a.Err)
+	case a.Outcome == OutcomeNotYet:
+		l.log.Warn(l.name+" responds but rejects payloads for now; they are queued and retried", "error", a.Err)
+	case a.Outcome == OutcomeRefused && l.isCumulative:
+		l.log.Error(l.name+" rejects payloads; the next payload includes their spans", "error", a.Err)
+	case a.Outcome == OutcomeRefused:
+		l.log.Error(l.name+" rejects payloads; their spans are lost", "error", a.Err)
+	case a.Outcome == OutcomeUnknown:
+		l.log.Warn(l.name+" did not respond; it may have counted the payload, so it is not sent again", "error", a.Err)
+	}
+}
+
+// logLost logs that a payload was dropped because it could not be delivered in time. It logs only the first such payload
+// since a payload was accepted. It does nothing if the payload was dropped for another reason.
 func (l *outcomeLog) logLost(reason Reason, p *Payload) {
 	if reason.result() != ResultGivenUp {
 		return

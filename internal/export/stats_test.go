@@ -45,13 +45,13 @@ func TestFlushes_ReportOutcomes(t *testing.T) {
 func TestFlushes_AreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, _ := startScripted(t, &scripted{}, nil)
-		for n := range keptFlushes + 5 {
+		for n := range maxFlushes + 5 {
 			f.Accept(testcycle.Spans(n + 1))
 			f.Accept(testcycle.Spans(0))
 		}
 		synctest.Wait()
 		got := f.Flushes()
-		if len(got) != keptFlushes || got[0].Spans != keptFlushes+5 || got[keptFlushes-1].Spans != 6 {
+		if len(got) != maxFlushes || got[0].Spans != maxFlushes+5 || got[maxFlushes-1].Spans != 6 {
 			t.Errorf("%d flushes, the newest with %d spans", len(got), got[0].Spans)
 		}
 		got[0].Outcomes[ResultAccepted] = 99

@@ -22,7 +22,7 @@ func ParseURL(text string) (URL, error) {
 		What:    "agent URL (not shown, since it may hold a key)",
 		Give:    "give http://host:port or unix:///path/of/socket",
 		Schemes: map[string]endpoint.Scheme{"http": {Port: "8126"}},
-	}.Parse(text) //nolint:wrapcheck // it says what to do
+	}.Parse(text) //nolint:wrapcheck // the error says already which URLs are valid
 }
 
 // answers defines the meaning of the agent's status codes. Other errors are permanent.
@@ -40,8 +40,8 @@ var noStatistics = []byte{0x80}
 type client interface {
 	// deliver makes one attempt to deliver a payload.
 	deliver(ctx context.Context, p *export.Payload) post.Answer
-	// info reads /info.
-	info(ctx context.Context) (info, error)
+	// readInfo requests and parses /info.
+	readInfo(ctx context.Context) (agentInfo, error)
 }
 
 // httpClient makes requests to an agent over HTTP.
@@ -54,8 +54,8 @@ func newHTTPClient(url URL, version string) *httpClient {
 	})}
 }
 
-// deliver sends a payload with the headers of its origin. The agent reads the container only from
-// these headers.
+// deliver makes one POST request with a payload. Headers describe the process that the payload is from: its
+// language, tracer version and container. Empty headers are omitted.
 func (c *httpClient) deliver(ctx context.Context, p *export.Payload) post.Answer {
 	header := http.Header{}
 	for name, value := range map[string]string{
@@ -78,29 +78,31 @@ func (c *httpClient) deliver(ctx context.Context, p *export.Payload) post.Answer
 // maxInfoBytes limits the length of /info, which normally has about 4 KB.
 const maxInfoBytes = 1 << 20
 
-// info reads /info. An agent without this endpoint is too old to accept statistics; this is not an
-// error.
-func (c *httpClient) info(ctx context.Context) (info, error) {
-	a := c.poster.Get(ctx, "/info", maxInfoBytes+1)
+// readInfo requests the agent's /info and parses the response. If the agent has no such endpoint, it is too old
+// to accept statistics: readInfo returns the zero agentInfo without an error.
+func (c *httpClient) readInfo(ctx context.Context) (agentInfo, error) {
+	response := c.poster.Get(ctx, "/info", maxInfoBytes+1)
 	switch {
-	case a.Code == http.StatusNotFound:
-		return info{}, nil
-	case a.Err != nil:
-		return info{}, fmt.Errorf("read agent info: %w", a.Err)
-	case len(a.Body) > maxInfoBytes:
-		return info{}, errors.New("read agent info: the response exceeds 1 MiB; check that --agent-url is the " +
+	case response.Code == http.StatusNotFound:
+		return agentInfo{}, nil
+	case response.Err != nil:
+		return agentInfo{}, fmt.Errorf("read agent info: %w", response.Err)
+	case len(response.Body) > maxInfoBytes:
+		return agentInfo{}, errors.New("read agent info: the response exceeds 1 MiB; check that --agent-url is the " +
 			"URL of a Datadog agent")
 	}
-	return parseInfo(a.Body)
+	return parseInfo(response.Body)
 }
 
-// headerText removes control characters, which are invalid in headers, so that a newline in a
-// tracer's labels does not make its payload impossible to send.
+// headerText returns s as a valid value of an HTTP header. It removes control characters such as newlines, with
+// which net/http would refuse the request, and leading and trailing spaces.
 func headerText(s string) string {
-	return strings.TrimSpace(strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return -1
+	const deleteRune = -1
+	printable := strings.Map(func(r rune) rune {
+		if isControl := r < ' ' || r == 0x7f; isControl {
+			return deleteRune
 		}
 		return r
-	}, s))
+	}, s)
+	return strings.TrimSpace(printable)
 }

@@ -165,7 +165,7 @@ func TestStatus_DecidesRetry(t *testing.T) {
 func TestInfo_OverHTTP(t *testing.T) {
 	agent := startAgent(t, "", nil)
 	client := clientOf(t, agent.url)
-	got, err := client.info(t.Context())
+	got, err := client.readInfo(t.Context())
 	if err != nil || !got.features.Stats || got.features.ObfuscationVersion != 1 ||
 		len(got.features.PeerTags) != 2 {
 		t.Fatalf("%+v, %v", got, err)
@@ -176,11 +176,11 @@ func TestInfo_OverHTTP(t *testing.T) {
 		t.Errorf("the answer's state is %q, /info hashes to %q", stateOf(answer), got.state)
 	}
 	agent.fault = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) }
-	if got, err := client.info(t.Context()); err != nil || got.features.Stats {
+	if got, err := client.readInfo(t.Context()); err != nil || got.features.Stats {
 		t.Errorf("404: %+v, %v", got, err)
 	}
 	agent.fault = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }
-	if _, err := client.info(t.Context()); err == nil {
+	if _, err := client.readInfo(t.Context()); err == nil {
 		t.Error("500 was taken for info")
 	}
 }
@@ -192,7 +192,7 @@ func TestInfo_IsBounded(t *testing.T) {
 		_, _ = w.Write([]byte(`"}`))
 	}))
 	defer server.Close()
-	if _, err := clientOf(t, server.URL).info(t.Context()); err == nil {
+	if _, err := clientOf(t, server.URL).readInfo(t.Context()); err == nil {
 		t.Error("two megabytes were read")
 	}
 }

@@ -45,72 +45,74 @@ type discovery struct {
 	client client
 	url    URL
 
-	isDestination atomic.Bool // the agent is a destination: it is configured, or was found
+	isDestination atomic.Bool // statistics are sent to the agent: it is configured, or was found
 	features      *featureStore
-	info          atomic.Pointer[info]   // last response of /info
-	lastState     atomic.Pointer[string] // state of the agent in the last response to a payload
-	readRequests  chan struct{}          // holds a token when /info must be read
+	lastInfo      atomic.Pointer[agentInfo] // last response of /info
+	lastState     atomic.Pointer[string]    // Datadog-Agent-State header of the last response to a payload
+	readRequests  chan struct{}             // holds a token when /info must be read
 
 	// Used only by the goroutine of watch.
-	failures int  // consecutive failures to read /info
-	isLogged bool // the log has a line that the agent answers
+	failures    int  // consecutive failures to read /info
+	hasAnswered bool // a read of /info has succeeded
 }
 
-// newDiscovery returns a discovery for an agent. The default features apply until /info has been
-// read. isAutoDiscovered is false if the operator has configured the agent.
+// newDiscovery returns a discovery for the agent at url. If the operator has configured the agent, statistics are
+// sent to it from the start. If isAutoDiscovered is true, they are sent only after the agent has answered. Until
+// then, the agent is assumed to have its default configuration.
 func newDiscovery(log *slog.Logger, c client, url URL, isAutoDiscovered bool) *discovery {
 	d := &discovery{
-		log: log, client: c, url: url,
-		features: newFeatureStore(DefaultFeatures()), readRequests: make(chan struct{}, 1),
+		log:          log,
+		client:       c,
+		url:          url,
+		features:     newFeatureStore(DefaultFeatures()),
+		readRequests: make(chan struct{}, 1),
 	}
-	d.info.Store(&info{})
+	d.isDestination.Store(!isAutoDiscovered)
+	d.lastInfo.Store(&agentInfo{})
 	d.lastState.Store(new(string))
-	d.isDestination.Store(!isAutoDiscovered) // a configured agent is a destination before it answers
 	return d
 }
 
-// watch reads /info whenever necessary, until ctx ends.
+// watch reads /info until ctx ends, at the times that the comment of discovery describes.
 func (d *discovery) watch(ctx context.Context, link *export.Link) {
-	for d.await(ctx, link, d.readInfo(ctx, link)) {
+	for ctx.Err() == nil {
+		succeeded := d.readInfo(ctx, link)
+		d.waitForNextRead(ctx, link, succeeded)
 	}
 }
 
-// await waits until /info should be read again, and returns true, or false when ctx ends. lastReadOK
-// reports whether the last read succeeded. See discovery for the times of reads.
-func (d *discovery) await(ctx context.Context, link *export.Link, lastReadOK bool) bool {
-	var retry <-chan time.Time
-	if !lastReadOK || !d.wantsStatistics() {
-		retry = time.After(discoveryPause)
+// waitForNextRead waits until /info should be read again, or ctx ends. While the agent accepts statistics, that is
+// when a payload is not answered, or a read is requested. If the agent accepts no statistics, or if the last read
+// failed (lastReadOK is false), it is after discoveryPause at the latest.
+func (d *discovery) waitForNextRead(ctx context.Context, link *export.Link, lastReadOK bool) {
+	var pauseEnd <-chan time.Time // nil if there is no pause
+	if !lastReadOK || !d.acceptsStatistics() {
+		pauseEnd = time.After(discoveryPause)
 	}
 	for {
 		select {
 		case <-ctx.Done():
-			return false
-		case <-retry:
-			return true
+			return
+		case <-pauseEnd:
+			return
 		case <-link.Lost():
 		case <-d.readRequests:
 		}
-		if d.wantsStatistics() {
-			return true
+		if d.acceptsStatistics() {
+			return
 		}
 		// The agent has just rejected a payload, because it does not accept statistics. Reading /info
 		// immediately would only confirm this.
-		if retry == nil {
-			retry = time.After(discoveryPause)
+		if pauseEnd == nil {
+			pauseEnd = time.After(discoveryPause)
 		}
 	}
 }
 
-// readInfo reads /info once and publishes the agent's features. It reports whether the agent
-// answered and, if it is auto-discovered, accepts statistics.
+// readInfo reads /info once, and updates the agent's features and the state of link. It returns false if the agent
+// does not answer, or if it is auto-discovered and does not accept statistics.
 func (d *discovery) readInfo(ctx context.Context, link *export.Link) bool {
-	infoCtx, cancel := context.WithTimeout(ctx, infoTimeout)
-	defer cancel()
-	info, err := d.client.info(infoCtx)
-	if err == nil && !info.features.Stats && !d.isDestination.Load() {
-		err = errNoStatistics
-	}
+	info, err := d.requestInfo(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
 			link.SetSilent()
@@ -124,68 +126,94 @@ func (d *discovery) readInfo(ctx context.Context, link *export.Link) bool {
 		link.SetReachable()
 	}
 	d.failures = 0
-	if !d.isLogged {
-		d.isLogged = true
-		message := "the agent responds"
-		if !d.isDestination.Load() {
-			message = "found an agent; sending statistics to it"
-		}
-		d.log.Info(message, "agent", d.url.String(),
-			"agent_version", info.version, "accepts_statistics", info.features.Stats)
+	if !d.hasAnswered {
+		d.hasAnswered = true
+		d.logFirstAnswer(&info)
 	}
-	d.info.Store(&info)
-	d.publish(func(Features) Features { return info.features })
+	d.lastInfo.Store(&info)
+	d.updateFeatures(func(Features) Features { return info.features })
 	d.isDestination.Store(true)
 	return true
+}
+
+// requestInfo makes one request for /info, with a timeout. A server that does not accept statistics is an error
+// until the auto-discovered agent has been found, because the server can be of another kind.
+func (d *discovery) requestInfo(ctx context.Context) (agentInfo, error) {
+	ctx, cancel := context.WithTimeout(ctx, infoTimeout)
+	defer cancel()
+	info, err := d.client.readInfo(ctx)
+	if err != nil {
+		return agentInfo{}, err
+	}
+	if !info.features.Stats && !d.isDestination.Load() {
+		return agentInfo{}, errNoStatistics
+	}
+	return info, nil
+}
+
+// logFirstAnswer logs that the agent has answered for the first time.
+func (d *discovery) logFirstAnswer(info *agentInfo) {
+	message := "the agent responds"
+	if !d.isDestination.Load() {
+		message = "found an agent; sending statistics to it"
+	}
+	d.log.Info(message, "agent", d.url.String(),
+		"agent_version", info.version, "accepts_statistics", info.features.Stats)
 }
 
 // failuresToWarn is the number of failures after which recordFailure warns. It is more than one,
 // because daemon and agent often start together.
 const failuresToWarn = 2
 
-// recordFailure records that the agent did not answer. It warns, once, if a configured agent has
-// never answered: the most common mistake in a new installation, and invisible without traffic. All
-// other failures become visible through payloads, or are normal for an auto-discovered agent.
+// recordFailure counts and logs a failed read of /info. It logs one warning if a configured agent has never
+// answered, because its address is probably wrong. It logs other failures at debug level.
 func (d *discovery) recordFailure(err error) {
 	d.failures++
-	if d.failures != failuresToWarn || d.isLogged || !d.isDestination.Load() {
-		d.log.Debug("can't read the agent's /info", "agent", d.url.String(), "error", err)
+	isConfigured := d.isDestination.Load()
+	if d.failures == failuresToWarn && isConfigured && !d.hasAnswered {
+		d.log.Warn("the agent does not respond; check that it is running, and --agent-url. Payloads are queued "+
+			"for --retry-age", "agent", d.url.String(), "error", err)
 		return
 	}
-	d.log.Warn("the agent does not respond; check that it is running, and --agent-url. Payloads are queued "+
-		"for --retry-age", "agent", d.url.String(), "error", err)
+	d.log.Debug("can't read the agent's /info", "agent", d.url.String(), "error", err)
 }
 
-// downgrade records that this agent has no endpoint for statistics, and requests a read of /info.
-func (d *discovery) downgrade() {
-	d.publish(func(now Features) Features { now.Stats = false; return now })
+// disableStatistics records that this agent has no endpoint for statistics, and requests a read of /info.
+func (d *discovery) disableStatistics() {
+	d.updateFeatures(func(f Features) Features {
+		f.Stats = false
+		return f
+	})
 	d.requestRead()
 }
 
-// publish changes the features, and logs when the agent begins or ceases to accept statistics.
-func (d *discovery) publish(edit func(Features) Features) {
-	before, after := d.features.change(edit)
+// updateFeatures replaces the agent's features by the result of edit, which gets the current ones. It logs a
+// message when the agent begins or ceases to accept statistics.
+func (d *discovery) updateFeatures(edit func(Features) Features) {
+	old, current := d.features.update(edit)
 	switch {
-	case before.Stats && !after.Stats:
+	case old.Stats && !current.Stats:
 		d.log.Warn("the agent does not accept statistics; checking again every " + discoveryPause.String())
-	case !before.Stats && after.Stats:
+	case !old.Stats && current.Stats:
 		d.log.Info("the agent accepts statistics again")
 	}
 }
 
-// noticeState triggers a request for /info if a response to a payload shows that the agent's
-// configuration has changed. If a proxy rewrites /info, the state of /info always differs from that
-// of responses, so each state triggers only one request.
+// noticeState requests a read of /info if the agent's configuration has changed. state is the
+// Datadog-Agent-State header of a response, a hash of the configuration. Each new state causes only one read:
+// behind a proxy that rewrites /info, the hash of the content of /info never equals the header.
 func (d *discovery) noticeState(state string) {
-	if state == "" || *d.lastState.Swap(&state) == state {
+	if state == "" {
 		return
 	}
-	if state != d.info.Load().state {
+	lastState := d.lastState.Swap(&state)
+	isNew := state != *lastState
+	if isNew && state != d.lastInfo.Load().state {
 		d.requestRead()
 	}
 }
 
-// requestRead makes discovery read /info.
+// requestRead makes the goroutine of watch read /info soon.
 func (d *discovery) requestRead() {
 	select {
 	case d.readRequests <- struct{}{}:
@@ -194,29 +222,26 @@ func (d *discovery) requestRead() {
 }
 
 // version returns the version that the agent last reported.
-func (d *discovery) version() string { return span.Text(d.info.Load().version, maxAgentVersion) }
+func (d *discovery) version() string { return span.Text(d.lastInfo.Load().version, maxAgentVersion) }
 
-// wantsStatistics reports whether the agent currently accepts statistics.
-func (d *discovery) wantsStatistics() bool {
-	now, _ := d.features.load()
-	return now.Stats
-}
+// acceptsStatistics reports whether the agent currently accepts statistics.
+func (d *discovery) acceptsStatistics() bool { return d.features.load().Stats }
 
 // wants implements export.Exporter.Wants.
 func (d *discovery) wants() (statistics bool, payloadBytes int) {
-	now, _ := d.features.load()
-	return now.Stats, now.MaxRequestBytes
+	features := d.features.load()
+	return features.Stats, features.MaxRequestBytes
 }
 
-// info is the relevant content of the agent's /info.
-type info struct {
+// agentInfo is the relevant content of the agent's /info.
+type agentInfo struct {
 	features Features
 	state    string // the Datadog-Agent-State header that corresponds to this content
 	version  string // of the agent
 }
 
-// parseInfo parses a response of /info.
-func parseInfo(body []byte) (info, error) {
+// parseInfo parses a response of /info. It returns an error if body is not valid JSON.
+func parseInfo(body []byte) (agentInfo, error) {
 	var parsed struct {
 		Features
 		Version         string     `json:"version"`
@@ -227,18 +252,19 @@ func parseInfo(body []byte) (info, error) {
 			MaxRequestBytes int `json:"max_request_bytes"`
 		} `json:"config"`
 	}
-	// If the field is missing, the agent computes statistics for the default kinds, as tracers assume, too.
-	// If it is null, for none.
+	// An agent whose /info lacks the list of span kinds computes statistics for the default kinds. With null, it
+	// does for none.
 	parsed.SpanKinds = slices.Clone(defaultSpanKinds)
 	if err := json.Unmarshal(body, &parsed); err != nil {
-		return info{}, fmt.Errorf("read agent info: %w", err)
+		return agentInfo{}, fmt.Errorf("read agent info: %w", err)
 	}
-	slices.Sort(parsed.SpanKinds) // the agent lists them in random order
-	parsed.Stats = slices.Contains(parsed.Endpoints, "/v0.6/stats")
-	parsed.FiltersTags = parsed.FilterTags.any() || parsed.FilterTagsRegex.any()
-	parsed.Features.MaxRequestBytes = max(0, parsed.Config.MaxRequestBytes)
-	sum := sha256.Sum256(body)
-	return info{features: parsed.Features, state: hex.EncodeToString(sum[:]), version: parsed.Version}, nil
+	features := parsed.Features
+	slices.Sort(features.SpanKinds) // the agent lists them in random order
+	features.Stats = slices.Contains(parsed.Endpoints, "/v0.6/stats")
+	features.FiltersTags = parsed.FilterTags.hasAny() || parsed.FilterTagsRegex.hasAny()
+	features.MaxRequestBytes = max(0, parsed.Config.MaxRequestBytes)
+	state := sha256.Sum256(body)
+	return agentInfo{features: features, state: hex.EncodeToString(state[:]), version: parsed.Version}, nil
 }
 
 // tagFilters are tags that the root of a trace must have, or must not have.
@@ -247,7 +273,7 @@ type tagFilters struct {
 	Reject  []string `json:"reject"`
 }
 
-func (f tagFilters) any() bool { return len(f.Require)+len(f.Reject) > 0 }
+func (f tagFilters) hasAny() bool { return len(f.Require)+len(f.Reject) > 0 }
 
 // Features are the agent's requirements for statistics. The JSON names are those of /info.
 type Features struct {
@@ -286,33 +312,43 @@ var defaultPeerTags = []string{
 	"tablename", "topicname",
 }
 
-// featureStore contains the features, and a channel that is closed when they change. Any goroutine
-// can read them; only one changes them at a time.
+// featureStore contains the features, and a channel that is closed when they change. It is safe for concurrent
+// use.
 type featureStore struct {
-	mu         sync.Mutex
-	features   Features
-	superseded chan struct{}
+	mu       sync.Mutex
+	features Features
+	changed  chan struct{} // closed and replaced when the features change
 }
 
 func newFeatureStore(f Features) *featureStore {
-	return &featureStore{features: f, superseded: make(chan struct{})}
+	return &featureStore{features: f, changed: make(chan struct{})}
 }
 
-// change replaces the features by the result of edit. It closes the channel only if they differ.
-func (s *featureStore) change(edit func(Features) Features) (before, after Features) {
+// update replaces the features by the result of edit, which gets the current ones, and returns both. If they
+// differ, it notifies the callers of watch.
+func (s *featureStore) update(edit func(Features) Features) (old, current Features) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	before, after = s.features, edit(s.features)
-	if !reflect.DeepEqual(after, before) {
-		s.features = after
-		close(s.superseded)
-		s.superseded = make(chan struct{})
+	old = s.features
+	current = edit(old)
+	if !reflect.DeepEqual(old, current) {
+		s.features = current
+		close(s.changed)
+		s.changed = make(chan struct{})
 	}
-	return before, s.features
+	return old, current
 }
 
-func (s *featureStore) load() (Features, <-chan struct{}) {
+// load returns the current features.
+func (s *featureStore) load() Features {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.features, s.superseded
+	return s.features
+}
+
+// watch returns the current features, and a channel that is closed when they change.
+func (s *featureStore) watch() (current Features, changed <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.features, s.changed
 }

@@ -17,11 +17,11 @@ import (
 func TestInfo_ReadUntilSuccess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := &scripted{}
-		agent.said = func() (info, error) {
+		agent.said = func() (agentInfo, error) {
 			if len(agent.asked) < 3 {
-				return info{}, errors.New("no agent yet")
+				return agentInfo{}, errors.New("no agent yet")
 			}
-			return info{features: Features{Stats: true, PeerTags: []string{"db.name"}}, state: "s"}, nil
+			return agentInfo{features: Features{Stats: true, PeerTags: []string{"db.name"}}, state: "s"}, nil
 		}
 		f, _ := startScripted(t, agent, nil)
 		synctest.Wait()
@@ -116,7 +116,7 @@ func TestDowngrade_AndRecovery(t *testing.T) {
 
 func TestInfo_WithoutEndpointIsReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agent := &scripted{said: func() (info, error) { return info{}, nil }}
+		agent := &scripted{said: func() (agentInfo, error) { return agentInfo{}, nil }}
 		f, _ := startScripted(t, agent, nil)
 		time.Sleep(5*discoveryPause + time.Second)
 		synctest.Wait()
@@ -129,8 +129,8 @@ func TestInfo_WithoutEndpointIsReadAgain(t *testing.T) {
 func TestInfo_AgentsLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, said := range []int{0, 1 << 20} {
-			f, _ := startScripted(t, &scripted{said: func() (info, error) {
-				return info{features: Features{Stats: true, MaxRequestBytes: said}}, nil
+			f, _ := startScripted(t, &scripted{said: func() (agentInfo, error) {
+				return agentInfo{features: Features{Stats: true, MaxRequestBytes: said}}, nil
 			}}, nil)
 			synctest.Wait()
 			if wanted, bytes := f.Describe().Wants(); !wanted || bytes != said {

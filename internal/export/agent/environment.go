@@ -9,8 +9,8 @@ import (
 // DefaultURL is the agent's address if no flag and no variable has one.
 const DefaultURL = "http://127.0.0.1:8126"
 
-// FromEnvironment returns the agent's URL from the variables of Datadog's tracers, and which variables it is
-// from. Both are empty if none is set.
+// FromEnvironment returns the agent's URL according to the environment variables of Datadog's tracers, and the
+// names of the variables that define it. Both are empty if no variable is set.
 func FromEnvironment(getenv func(string) string) (url, variables string) {
 	const urlVariable, hostVariable, portVariable = "DD_TRACE_AGENT_URL", "DD_AGENT_HOST", "DD_TRACE_AGENT_PORT"
 	if url := getenv(urlVariable); url != "" {

@@ -40,7 +40,7 @@ type Exporter struct {
 	discovery *discovery
 
 	dumpMu sync.Mutex // held while a refused payload is written
-	dumps  *dump.Dir  // nil if refused payloads are not kept
+	dumps  *dump.Dir  // nil if refused payloads are not saved
 }
 
 // New returns an exporter. It makes no request before the flusher runs its Watch function.
@@ -87,14 +87,11 @@ func (e *Exporter) URL() string { return e.cfg.URL.String() }
 func (e *Exporter) Version() string { return e.discovery.version() }
 
 // Features returns the agent's current features. The caller must not modify them.
-func (e *Exporter) Features() Features {
-	now, _ := e.discovery.features.load()
-	return now
-}
+func (e *Exporter) Features() Features { return e.discovery.features.load() }
 
 // WatchFeatures returns the agent's current features, and a channel that is closed when they
 // change.
-func (e *Exporter) WatchFeatures() (Features, <-chan struct{}) { return e.discovery.features.load() }
+func (e *Exporter) WatchFeatures() (Features, <-chan struct{}) { return e.discovery.features.watch() }
 
 // Encode implements export.Push.
 func (e *Exporter) Encode(c *export.Cycle, emit func(*export.Payload)) export.Encoded {
@@ -103,29 +100,29 @@ func (e *Exporter) Encode(c *export.Cycle, emit func(*export.Payload)) export.En
 
 // Deliver implements export.Push.
 func (e *Exporter) Deliver(ctx context.Context, p *export.Payload) export.Attempt {
-	a := e.client.deliver(ctx, p)
-	e.discovery.noticeState(a.Header.Get("Datadog-Agent-State"))
-	switch a.Outcome {
+	response := e.client.deliver(ctx, p)
+	e.discovery.noticeState(response.Header.Get("Datadog-Agent-State"))
+	switch response.Outcome {
 	case export.OutcomeNotWanted:
-		e.discovery.downgrade()
+		e.discovery.disableStatistics()
 	case export.OutcomeRefused:
-		e.keepRefused(p, &a)
+		e.saveRefused(p, &response)
 	}
-	return a.Attempt
+	return response.Attempt
 }
 
-// keepRefused writes a payload that the agent refused to the debug directory, so that the operator
-// can examine it. It does nothing if no directory is configured, or if the request could not even
-// be sent.
-func (e *Exporter) keepRefused(p *export.Payload, a *post.Answer) {
-	if hasResponse := a.Code != 0; e.dumps == nil || !hasResponse {
+// saveRefused saves a payload that the agent refused, and the agent's response, to a file in the debug directory.
+// It does nothing if no directory is configured, or if there was no response.
+func (e *Exporter) saveRefused(p *export.Payload, response *post.Answer) {
+	hasResponse := response.Code != 0
+	if e.dumps == nil || !hasResponse {
 		return
 	}
 	e.dumpMu.Lock()
 	defer e.dumpMu.Unlock()
 	file, err := e.dumps.Keep(&dump.Refusal{
-		Time: time.Now(), Agent: e.cfg.URL.String(), Spans: p.Spans, Sent: a.Sent, Body: p.Body,
-		Status: a.Status, Answer: a.Header, Message: a.Message,
+		Time: time.Now(), Agent: e.cfg.URL.String(), Spans: p.Spans, Sent: response.Sent, Body: p.Body,
+		Status: response.Status, Answer: response.Header, Message: response.Message,
 	})
 	switch {
 	case err != nil:

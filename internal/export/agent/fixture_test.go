@@ -19,7 +19,7 @@ import (
 type scripted struct {
 	mu     sync.Mutex
 	answer func(ctx context.Context, p *export.Payload) post.Answer
-	said   func() (info, error)
+	said   func() (agentInfo, error)
 	tries  int
 	asked  []time.Time // times of reads of /info
 }
@@ -35,12 +35,12 @@ func (s *scripted) deliver(ctx context.Context, p *export.Payload) post.Answer {
 	return reply(ctx, p)
 }
 
-func (s *scripted) info(context.Context) (info, error) {
+func (s *scripted) readInfo(context.Context) (agentInfo, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked = append(s.asked, time.Now())
 	if s.said == nil {
-		return info{features: DefaultFeatures(), state: "first"}, nil
+		return agentInfo{features: DefaultFeatures(), state: "first"}, nil
 	}
 	return s.said()
 }
@@ -79,7 +79,7 @@ func stateOf(a post.Answer) string { return a.Header.Get("Datadog-Agent-State") 
 var (
 	errDown = errors.New("connection refused")
 	down    = always(failed(export.OutcomeNotYet, true, errDown))
-	away    = func() (info, error) { return info{}, errDown }
+	away    = func() (agentInfo, error) { return agentInfo{}, errDown }
 )
 
 // longestPause is the longest pause between two attempts in package export.

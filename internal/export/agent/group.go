@@ -62,15 +62,14 @@ func (f *fields) texts(name string, values []string) {
 type groupEncoder struct {
 	*fields
 	sketches sketchEncoder
-	sketch   sketch.Sketch // adds up the parts of a row; empty between uses
+	sketch   sketch.Sketch // scratch; empty between uses
 }
 
-// group writes one row as ClientGroupedStats. The fields that tracers always write are present even
-// if they are zero, because Datadog's test agent requires them. Empty optional labels are omitted:
-// the agent treats a missing label as empty.
-func (e *groupEncoder) group(r *export.Row) {
+// writeGroup writes one row, the counters of one label set, as ClientGroupedStats. It omits empty optional
+// labels. It writes all other fields even if they are zero, because Datadog's test agent requires them.
+func (e *groupEncoder) writeGroup(r *export.Row) {
 	key := r.Key()
-	e.mapping(alwaysPresent + labelsPresent(key))
+	e.mapping(requiredFields + countOptionalLabels(key))
 	e.text("Service", key.Service)
 	e.text("Name", key.Operation)
 	e.text("Resource", key.Resource)
@@ -79,20 +78,25 @@ func (e *groupEncoder) group(r *export.Row) {
 	e.number("TopLevelHits", round(r.TopLevel))
 	e.number("Duration", round(r.Duration))
 	r.ReadOK(&e.sketch)
-	e.binary("OkSummary", e.sketches.encode(&e.sketch, r.Mapping()))
-	e.sketch.Reset()
+	e.moveSketch("OkSummary", r.Mapping())
 	r.ReadErrors(&e.sketch)
-	e.binary("ErrorSummary", e.sketches.encode(&e.sketch, r.Mapping()))
-	e.sketch.Reset()
+	e.moveSketch("ErrorSummary", r.Mapping())
 	e.flag("Synthetics", key.Synthetics)
-	e.labels(key)
+	e.writeOptionalLabels(key)
 }
 
-// alwaysPresent is the number of map entries that group writes itself.
-const alwaysPresent = 10
+// requiredFields is the number of map entries that writeGroup writes for every row.
+const requiredFields = 10
 
-// labels writes the optional labels of a key that are set. labelsPresent returns their number.
-func (e *groupEncoder) labels(key *span.Key) {
+// moveSketch writes e.sketch as a binary field, and then empties it. mapping determines which durations the bins
+// of the sketch stand for.
+func (e *groupEncoder) moveSketch(name string, mapping sketch.MappingID) {
+	e.binary(name, e.sketches.encode(&e.sketch, mapping))
+	e.sketch.Reset()
+}
+
+// writeOptionalLabels writes one map entry for each optional label of a key that is not empty.
+func (e *groupEncoder) writeOptionalLabels(key *span.Key) {
 	for l := span.LabelType; l < span.FirstList; l++ {
 		if text := *key.Text(l); text != "" {
 			e.text(l.AgentName(), text)
@@ -111,24 +115,27 @@ func (e *groupEncoder) labels(key *span.Key) {
 	}
 }
 
-// labelsPresent returns the number of entries that labels writes.
-func labelsPresent(key *span.Key) (n int) {
+// countOptionalLabels returns the number of map entries that writeOptionalLabels writes for a key.
+func countOptionalLabels(key *span.Key) (count int) {
 	for l := span.LabelType; l < span.FirstList; l++ {
-		n += present(*key.Text(l) != "")
+		if *key.Text(l) != "" {
+			count++
+		}
+	}
+	if key.HTTPStatus != 0 {
+		count++
+	}
+	if key.TraceRoot != span.TraceRootNotSet {
+		count++
 	}
 	for l := span.FirstList; l < span.EndOfLists; l++ {
-		n += present(len(*key.Tags(l)) > 0)
+		if len(*key.Tags(l)) > 0 {
+			count++
+		}
 	}
-	return n + present(key.HTTPStatus != 0) + present(key.TraceRoot != span.TraceRootNotSet)
+	return count
 }
 
-// present returns the number of map entries for an optional field: 1 if it is present, otherwise 0.
-func present(isPresent bool) int {
-	if isPresent {
-		return 1
-	}
-	return 0
-}
-
-// round converts a weighted count to the agent's uint64.
-func round(f float64) uint64 { return export.RoundRandomly(f, math.MaxUint64) }
+// round converts a weighted count, such as 2.5 hits, to an integer. It rounds up or down at random, so that sums
+// of many counts are right on average.
+func round(count float64) uint64 { return export.RoundRandomly(count, math.MaxUint64) }

@@ -39,13 +39,13 @@ func (o *outage) deliver(ctx context.Context, p *export.Payload) post.Answer {
 	return post.Answer{}
 }
 
-func (o *outage) info(ctx context.Context) (info, error) {
+func (o *outage) readInfo(ctx context.Context) (agentInfo, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.away {
-		return info{}, errDown
+		return agentInfo{}, errDown
 	}
-	return o.scripted.info(ctx)
+	return o.scripted.readInfo(ctx)
 }
 
 // The agent is unavailable for three minutes, which is longer than the retry age, with a cycle

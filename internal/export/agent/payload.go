@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"math"
 
 	"github.com/spanstatsd/spanstatsd/internal/export"
 	"github.com/spanstatsd/spanstatsd/internal/span"
@@ -9,148 +10,199 @@ import (
 
 // encoder encodes sealed cycles as payloads. Its memory is reused for the next cycle. It is not
 // safe for concurrent use.
+//
+// A payload contains a head with the origin, and buckets. A bucket is a head with a start time, and groups. A
+// group has the counters of one label set.
 type encoder struct {
-	groups   groupEncoder
-	bounds   []int         // group i of the payload is groups[bounds[i]:bounds[i+1]]
-	rows     []*export.Row // row of group i
-	heads    *fields       // the payload except for its groups
-	parts    [][]byte      // parts of the payload, in whole and in groups
-	sequence uint64        // of the next payload, for all origins together
+	groupWriter groupEncoder
+	groups      []group  // groups of the payload, encoded by groupWriter
+	heads       *fields  // the payload without its groups
+	parts       [][]byte // parts of the payload, in order, from heads and groupWriter
+	sequence    uint64   // number of the next payload of any origin
+}
+
+// group is an encoded row.
+type group struct {
+	row        *export.Row
+	start, end int // position in the bytes of encoder.groupWriter
 }
 
 func newEncoder() *encoder {
 	return &encoder{
-		groups: groupEncoder{fields: newFields()},
-		heads:  newFields(),
+		groupWriter: groupEncoder{fields: newFields()},
+		heads:       newFields(),
 	}
 }
 
-// encode encodes a cycle as payloads, each with the groups of one origin. An origin with too many
-// groups for one payload has several.
+// encode encodes a sealed cycle and passes each payload to emit. A payload has the rows of only one origin, the
+// process that the spans are from. The result has the number of spans that do not fit in any payload.
 func (e *encoder) encode(c *export.Cycle, emit func(*export.Payload)) export.Encoded {
-	unencodable, rest := uint64(0), c.Rows
-	e.groups.sketches.begin(c.Sealed)
-	for len(rest) > 0 {
-		rowsOfOrigin := 1
-		for rowsOfOrigin < len(rest) && rest[rowsOfOrigin].Origin() == rest[0].Origin() {
-			rowsOfOrigin++
-		}
-		origin, rows := &c.Origins[rest[0].Origin()], rest[:rowsOfOrigin]
-		rest = rest[rowsOfOrigin:]
-		maxBytes := c.Limit - e.headSize(origin)
-		for len(rows) > 0 {
-			done, lostSpans := e.fill(rows, maxBytes)
-			if len(e.rows) > 0 {
-				emit(e.payload(origin, uint64(c.Width)))
-			}
-			rows, unencodable = rows[done:], unencodable+lostSpans
-		}
+	e.groupWriter.sketches.begin(c.Sealed)
+	var encoded export.Encoded
+	remaining := c.Rows
+	for len(remaining) > 0 {
+		rows := rowsOfFirstOrigin(remaining)
+		encoded.Unencodable += e.encodeOrigin(c, rows, emit)
+		remaining = remaining[len(rows):]
 	}
-	return export.Encoded{Unencodable: unencodable}
+	return encoded
 }
 
-// bucketHead is an upper limit for the length of a bucket without its groups.
-const bucketHead = 64
-
-// fill encodes rows as the groups of one payload, as long as the groups and the heads of their
-// buckets fit in maxBytes. It returns the number of rows that are done: in the payload, or skipped
-// because they are too large for any payload. lost is the number of spans in skipped rows.
-//
-// The first group that does not fit is in e.groups, but not within e.bounds. Therefore it is not
-// part of the payload, and the next fill encodes its row again.
-func (e *encoder) fill(rows []export.Row, maxBytes int) (done int, lost uint64) {
-	e.groups.Reset()
-	e.bounds, e.rows = append(e.bounds[:0], 0), e.rows[:0]
-	remaining := maxBytes
+// rowsOfFirstOrigin returns the leading rows that have the same origin as the first one.
+func rowsOfFirstOrigin(rows []export.Row) []export.Row {
+	origin := rows[0].Origin()
 	for i := range rows {
-		start := e.groups.Len()
-		e.groups.group(&rows[i])
-		size := e.groups.Len() - start
-		if isTooLarge := size+bucketHead > maxBytes; isTooLarge {
-			e.groups.Truncate(start)
-			lost += rows[i].Spans
+		if rows[i].Origin() != origin {
+			return rows[:i]
+		}
+	}
+	return rows
+}
+
+// encodeOrigin encodes rows, which all have the same origin, as one or more payloads, none longer than c.Limit. It
+// returns the number of spans in rows that are too large for a payload.
+func (e *encoder) encodeOrigin(
+	c *export.Cycle, rows []export.Row, emit func(*export.Payload),
+) (unencodable uint64) {
+	origin := &c.Origins[rows[0].Origin()]
+	maxBytes := c.Limit - e.maxHeadBytes(origin)
+	for len(rows) > 0 {
+		done, skippedSpans := e.encodeGroups(rows, maxBytes)
+		if len(e.groups) > 0 {
+			emit(e.joinPayload(origin, uint64(c.Width)))
+		}
+		rows = rows[done:]
+		unencodable += skippedSpans
+	}
+	return unencodable
+}
+
+// maxBucketHeadBytes is the maximum length of a bucket without its groups.
+const maxBucketHeadBytes = 64
+
+// encodeGroups encodes rows as the groups of one payload, until the next group would exceed maxBytes. It skips
+// rows that are too large for any payload, and returns the number of their spans. done is the number of rows that
+// were encoded or skipped; the first of the others begins the next payload.
+func (e *encoder) encodeGroups(rows []export.Row, maxBytes int) (done int, skippedSpans uint64) {
+	e.groupWriter.Reset()
+	e.groups = e.groups[:0]
+	freeBytes := maxBytes
+	for i := range rows {
+		row := &rows[i]
+		start := e.groupWriter.Len()
+		e.groupWriter.writeGroup(row)
+		end := e.groupWriter.Len()
+
+		addedBytes := end - start
+		if addedBytes+maxBucketHeadBytes > maxBytes {
+			e.groupWriter.Truncate(start)
+			skippedSpans += row.Spans
 			continue
 		}
-		n := len(e.rows)
-		if beginsBucket := n == 0 || !sameBucket(e.rows[n-1], &rows[i]); beginsBucket {
-			size += bucketHead
+		if e.beginsBucket(row) {
+			addedBytes += maxBucketHeadBytes
 		}
-		remaining -= size
-		if remaining < 0 {
-			return i, lost
+		if addedBytes > freeBytes {
+			return i, skippedSpans
 		}
-		e.bounds = append(e.bounds, e.groups.Len())
-		e.rows = append(e.rows, &rows[i])
+		freeBytes -= addedBytes
+		e.groups = append(e.groups, group{row, start, end})
 	}
-	return len(rows), lost
+	return len(rows), skippedSpans
 }
 
-// sameBucket reports whether two neighboring rows share a bucket of the payload. The agent merges
-// groups of one bucket that differ only in type or mapping, and rewrites names before it compares
-// them. So each type and mapping gets a bucket of its own with the same start, and nothing is
-// merged. (Later, buckets that differ only in mapping are added up, as for tracers.)
+// beginsBucket reports whether row, as the next group of the payload, needs a new bucket.
+func (e *encoder) beginsBucket(row *export.Row) bool {
+	if len(e.groups) == 0 {
+		return true
+	}
+	last := e.groups[len(e.groups)-1]
+	return !sameBucket(last.row, row)
+}
+
+// sameBucket reports whether the groups of two rows can be in one bucket of a payload. They need the same start
+// time. They also need the same span type and the same mapping of durations to sketch bins, because the agent
+// merges groups of one bucket that differ only in these.
 func sameBucket(a, b *export.Row) bool {
 	return a.Bucket() == b.Bucket() && a.Mapping() == b.Mapping() && a.Key().Type == b.Key().Type
 }
 
-// payload joins the groups that fill has encoded.
-func (e *encoder) payload(o *span.Origin, width uint64) *export.Payload {
-	buckets, spans := 0, uint64(0)
-	for i, r := range e.rows {
-		buckets += present(i == 0 || !sameBucket(e.rows[i-1], r))
-		spans += r.Spans
-	}
-	headBytes := e.headSize(o) + buckets*bucketHead
+// joinPayload returns a payload with the groups that encodeGroups has encoded. width is the width of a bucket in
+// nanoseconds.
+func (e *encoder) joinPayload(origin *span.Origin, width uint64) *export.Payload {
+	buckets, spans := e.countBuckets()
+	maxHeadBytes := e.maxHeadBytes(origin) + buckets*maxBucketHeadBytes
 	e.heads.Reset()
-	e.heads.Grow(headBytes) // parts refer to the buffer, so it must not be reallocated
-	e.head(o, e.sequence)
-	e.heads.array("Stats", buckets)
-	e.parts = e.parts[:0]
-	for first := 0; first < len(e.rows); {
-		last := first + 1
-		for last < len(e.rows) && sameBucket(e.rows[first], e.rows[last]) {
-			last++
-		}
-		e.bucket(e.rows[first].Bucket(), width, first, last)
-		first = last
-	}
-	// Join copies the bytes only once, into memory that is not cleared before.
-	p := &export.Payload{Origin: *o, Body: bytes.Join(e.parts, nil), Spans: spans}
+	e.heads.Grow(maxHeadBytes) // e.parts refers to these bytes, so they must not move
+	e.writeHead(origin, e.sequence, buckets)
 	e.sequence++
-	clear(e.rows)
-	return p
+	e.parts = append(e.parts[:0], e.heads.Bytes())
+	remaining := e.groups
+	for len(remaining) > 0 {
+		bucket := groupsOfFirstBucket(remaining)
+		e.addBucket(bucket, width)
+		remaining = remaining[len(bucket):]
+	}
+	clear(e.groups) // the rows are released with the cycle
+	return &export.Payload{Origin: *origin, Body: bytes.Join(e.parts, nil), Spans: spans}
 }
 
-// bucket adds one bucket to the parts: its head, after everything written to whole since the last
-// one, and its groups from first up to but excluding last.
-func (e *encoder) bucket(start int64, width uint64, first, last int) {
+// countBuckets returns the numbers of buckets and of spans in the payload.
+func (e *encoder) countBuckets() (buckets int, spans uint64) {
+	for i, g := range e.groups {
+		if i == 0 || !sameBucket(e.groups[i-1].row, g.row) {
+			buckets++
+		}
+		spans += g.row.Spans
+	}
+	return buckets, spans
+}
+
+// groupsOfFirstBucket returns the leading groups that share a bucket with the first one.
+func groupsOfFirstBucket(groups []group) []group {
+	for i := range groups {
+		if !sameBucket(groups[0].row, groups[i].row) {
+			return groups[:i]
+		}
+	}
+	return groups
+}
+
+// addBucket adds a bucket with the given groups to e.parts: first its head, and then the encoded groups, which are
+// contiguous. width is the width of the bucket in nanoseconds.
+func (e *encoder) addBucket(groups []group, width uint64) {
+	start := groups[0].row.Bucket()
+	headStart := e.heads.Len()
 	e.heads.mapping(3)
 	e.heads.number("Start", uint64(max(0, start)))
 	e.heads.number("Duration", width)
-	e.heads.array("Stats", last-first)
-	e.parts = append(e.parts, e.heads.Next(e.heads.Len()), e.groups.Bytes()[e.bounds[first]:e.bounds[last]])
+	e.heads.array("Stats", len(groups))
+	head := e.heads.Bytes()[headStart:]
+
+	firstByte, endByte := groups[0].start, groups[len(groups)-1].end
+	e.parts = append(e.parts, head, e.groupWriter.Bytes()[firstByte:endByte])
 }
 
-// head writes a payload except for its buckets. It omits ContainerID and the agent's own fields,
-// which the agent sets.
-func (e *encoder) head(o *span.Origin, sequence uint64) {
-	w := e.heads
-	w.mapping(11)
-	w.text("Hostname", o.Host)
-	w.text("Env", o.Env)
-	w.text("Version", o.Version)
-	w.text("Lang", o.Lang)
-	w.text("TracerVersion", o.TracerVersion)
-	w.text("RuntimeID", o.RuntimeID)
-	w.number("Sequence", sequence)
-	w.text("Service", o.Service)
-	w.text("GitCommitSha", o.GitCommitSHA)
-	w.text("ProcessTags", o.ProcessTags)
+// writeHead writes the beginning of a payload: all fields of its map, and the length of the list of buckets, which
+// is the last field. It omits ContainerID and other fields that the agent sets itself.
+func (e *encoder) writeHead(origin *span.Origin, sequence uint64, buckets int) {
+	e.heads.mapping(11)
+	e.heads.text("Hostname", origin.Host)
+	e.heads.text("Env", origin.Env)
+	e.heads.text("Version", origin.Version)
+	e.heads.text("Lang", origin.Lang)
+	e.heads.text("TracerVersion", origin.TracerVersion)
+	e.heads.text("RuntimeID", origin.RuntimeID)
+	e.heads.number("Sequence", sequence)
+	e.heads.text("Service", origin.Service)
+	e.heads.text("GitCommitSha", origin.GitCommitSHA)
+	e.heads.text("ProcessTags", origin.ProcessTags)
+	e.heads.array("Stats", buckets)
 }
 
-// headSize returns the maximum length of the head, including the number of buckets.
-func (e *encoder) headSize(o *span.Origin) int {
+// maxHeadBytes returns the maximum length of the output of writeHead for an origin. It overwrites e.heads.
+func (e *encoder) maxHeadBytes(origin *span.Origin) int {
 	e.heads.Reset()
-	e.head(o, ^uint64(0))
-	return e.heads.Len() + len("Stats") + 8
+	e.writeHead(origin, math.MaxUint64, math.MaxInt32)
+	return e.heads.Len()
 }

@@ -279,7 +279,7 @@ func TestEncoding_BoundedByPayload(t *testing.T) {
 	if len(payloads) < 20 || unencodable != 0 {
 		t.Fatalf("%d payloads, %d spans in none", len(payloads), unencodable)
 	}
-	if taken := e.groups.Cap(); taken > 3*export.MinPayloadBytes {
+	if taken := e.groupWriter.Cap(); taken > 3*export.MinPayloadBytes {
 		t.Errorf("%d bytes set aside for payloads of %d", taken, export.MinPayloadBytes)
 	}
 }

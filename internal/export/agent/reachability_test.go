@@ -79,7 +79,7 @@ func TestDiscovery_LogsNothingUntilFound(t *testing.T) {
 			}
 			if minute == 5 {
 				agent.mu.Lock()
-				agent.said = func() (info, error) { return info{}, nil } // a server of another kind
+				agent.said = func() (agentInfo, error) { return agentInfo{}, nil } // a server of another kind
 				agent.mu.Unlock()
 			}
 		}

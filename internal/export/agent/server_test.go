@@ -13,8 +13,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/decode/payload"
 )
 
-// agentInfo is the /info of an agentServer.
-const agentInfo = `{"endpoints":["/v0.6/stats"],"peer_tags":["db.name","peer.service"],"obfuscation_version":1}`
+// infoBody is the /info of an agentServer.
+const infoBody = `{"endpoints":["/v0.6/stats"],"peer_tags":["db.name","peer.service"],"obfuscation_version":1}`
 
 // received is one decoded payload.
 type received struct {
@@ -60,10 +60,10 @@ func (a *agentServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.URL.Path == "/info" {
-		_, _ = io.WriteString(w, agentInfo)
+		_, _ = io.WriteString(w, infoBody)
 		return
 	}
-	state := sha256.Sum256([]byte(agentInfo))
+	state := sha256.Sum256([]byte(infoBody))
 	w.Header().Set("Datadog-Agent-State", hex.EncodeToString(state[:]))
 	decoded, unreadable := payload.Decode(body)
 	switch {

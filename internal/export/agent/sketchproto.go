@@ -33,13 +33,13 @@ const (
 // the dense middle of a distribution is written as a range, and the sparse ends as single bins. The
 // split minimizes the length.
 type sketchEncoder struct {
-	mappings [][]byte // encoded, by MappingID
-	runs     []sketch.Run
-	store    []byte
-	encoded  []byte
+	mappings [][]byte     // encoded, by MappingID
+	runs     []sketch.Run // ranges of bins with spans in the sketch that is being encoded
+	store    []byte       // its bins, encoded
+	encoded  []byte       // the whole sketch, encoded
 }
 
-// begin encodes the mappings of a sealed cycle.
+// begin encodes the mappings that the sketches of a sealed cycle have. Call it before encode.
 func (e *sketchEncoder) begin(sealed *aggregate.Sealed) {
 	e.mappings = e.mappings[:0]
 	for _, m := range sealed.Mappings() {
@@ -47,14 +47,14 @@ func (e *sketchEncoder) begin(sealed *aggregate.Sealed) {
 	}
 }
 
-// encode returns the encoded sketch, which is valid until the next call. Like the agent's own code,
-// it always writes both stores.
+// encode returns the encoded sketch, which is valid until the next call. It also writes the store of negative
+// values, which is always empty, because the agent's own code does.
 func (e *sketchEncoder) encode(s *sketch.Sketch, mapping sketch.MappingID) []byte {
 	e.runs = s.AppendRuns(e.runs[:0], mapping)
 	first, last := denseRange(e.runs)
-	store := appendSparse(e.store[:0], s, e.runs[:first])
-	store = appendSparse(store, s, e.runs[last:])
-	e.store = appendDense(store, s, e.runs[first:last])
+	e.store = appendSparse(e.store[:0], s, e.runs[:first])
+	e.store = appendSparse(e.store, s, e.runs[last:])
+	e.store = appendDense(e.store, s, e.runs[first:last])
 
 	b := append(e.encoded[:0], e.mappings[mapping]...)
 	b = protolite.AppendBytes(b, fieldPositive, e.store)
@@ -66,78 +66,92 @@ func (e *sketchEncoder) encode(s *sketch.Sketch, mapping sketch.MappingID) []byt
 	return b
 }
 
-// denseRange returns the runs, from first up to but excluding last, to write as a contiguous range.
-// Each bin in the range costs 8 bytes and saves its single entry, and each empty bin in between
-// costs 8 bytes. So the best range is the one with the largest sum of savings (Kadane's algorithm).
-// A range of one bin is already shorter than an entry.
+// denseBinBytes is the length of one bin in a contiguous range: a fixed64.
+const denseBinBytes = 8
+
+// denseRange returns the runs, from index first up to but excluding last, that should be written as one contiguous
+// range to minimize the total length. A range saves the entries of its bins. It costs denseBinBytes per bin,
+// including the empty bins between its runs. Kadane's algorithm finds the range with the largest sum of savings.
 func denseRange(runs []sketch.Run) (first, last int) {
-	best, saved, start := 0, 0, 0
-	for i, r := range runs {
+	bestSavings, savings, start := 0, 0, 0
+	for i, run := range runs {
 		if i > 0 {
-			saved -= 8 * int(r.First-runs[i-1].End)
+			emptyBins := int(run.First - runs[i-1].End)
+			savings -= denseBinBytes * emptyBins
 		}
-		if saved <= 0 {
-			saved, start = 0, i
+		if savings <= 0 { // a range that begins with this run saves at least as much
+			savings = 0
+			start = i
 		}
-		saved += sparseSize(r) - 8*r.Len()
-		if saved >= best {
-			best, first, last = saved, start, i+1
+		savings += entryBytes(run) - denseBinBytes*run.Len()
+		if savings >= bestSavings {
+			bestSavings = savings
+			first = start
+			last = i + 1
 		}
 	}
 	return first, last
 }
 
-// The length of the entry of a single bin: tag and length, index, count. An index of 64 or more takes two
-// bytes.
+// The length of the entry of a single bin: tag and length of the entry, tag and index, tag and count. An index of
+// twoByteIndex or more takes two bytes, because zigzag encoding doubles it.
 const (
-	nearEntry = 2 + 1 + 1 + 1 + 8
-	farEntry  = 2 + 1 + 2 + 1 + 8
-	far       = 64
+	entryHeadBytes  = 2
+	shortEntryBytes = entryHeadBytes + 1 + 1 + 1 + 8
+	longEntryBytes  = entryHeadBytes + 1 + 2 + 1 + 8
+	twoByteIndex    = 64
 )
 
-// sparseSize returns the length of a run's bins as single entries.
-func sparseSize(r sketch.Run) int {
-	oneByteIndexes := min(max(far-int(r.First), 0), r.Len())
-	return farEntry*r.Len() - (farEntry-nearEntry)*oneByteIndexes
+// entryBytes returns the length of all bins of a run if each is written as an entry of its own.
+func entryBytes(run sketch.Run) int {
+	longEntries := 0
+	if run.End > twoByteIndex {
+		longEntries = int(run.End - max(run.First, twoByteIndex))
+	}
+	shortEntries := run.Len() - longEntries
+	return shortEntries*shortEntryBytes + longEntries*longEntryBytes
 }
 
-// appendSparse writes the bins of runs as single entries. It writes tags as bytes, because a sketch
-// of scattered durations consists mostly of such entries.
+// appendSparse appends each bin of the runs as an entry of its own. It writes the tags as constant bytes instead
+// of calling protowire, because sketches of scattered durations have hundreds of entries.
 func appendSparse(b []byte, s *sketch.Sketch, runs []sketch.Run) []byte {
 	const (
-		entry = fieldSparse<<3 | byte(protowire.BytesType)
-		index = fieldIndex<<3 | byte(protowire.VarintType)
-		count = fieldCount<<3 | byte(protowire.Fixed64Type)
+		entryTag = fieldSparse<<3 | byte(protowire.BytesType)
+		indexTag = fieldIndex<<3 | byte(protowire.VarintType)
+		countTag = fieldCount<<3 | byte(protowire.Fixed64Type)
 	)
-	for _, r := range runs {
-		for i, spans := range s.Counts(r) {
-			if at := uint(r.First) + uint(i); at < far {
-				b = append(b, entry, nearEntry-2, index, byte(2*at), count)
+	for _, run := range runs {
+		for i, count := range s.Counts(run) {
+			index := uint(run.First) + uint(i)
+			zigzag := 2 * index
+			if index < twoByteIndex {
+				b = append(b, entryTag, shortEntryBytes-entryHeadBytes, indexTag, byte(zigzag), countTag)
 			} else {
-				b = append(b, entry, farEntry-2, index, byte(2*at)|0x80, byte(at/far), count)
+				lowBits, highBits := byte(zigzag)|0x80, byte(zigzag>>7)
+				b = append(b, entryTag, longEntryBytes-entryHeadBytes, indexTag, lowBits, highBits, countTag)
 			}
-			b = protowire.AppendFixed64(b, math.Float64bits(float64(spans)))
+			b = protowire.AppendFixed64(b, math.Float64bits(float64(count)))
 		}
 	}
 	return b
 }
 
-// appendDense writes the bins of runs as one contiguous range, with zeros between the runs.
+// appendDense appends the bins of all runs as one contiguous range. The empty bins between the runs are zeros.
 func appendDense(b []byte, s *sketch.Sketch, runs []sketch.Run) []byte {
 	if len(runs) == 0 {
 		return b
 	}
 	first, end := runs[0].First, runs[len(runs)-1].End
-	b = protolite.AppendHead(b, fieldDense, 8*int(end-first))
-	at := first
-	for _, r := range runs {
-		for ; at < r.First; at++ {
+	b = protolite.AppendHead(b, fieldDense, denseBinBytes*int(end-first))
+	nextBin := first
+	for _, run := range runs {
+		for ; nextBin < run.First; nextBin++ {
 			b = protowire.AppendFixed64(b, 0)
 		}
-		for _, count := range s.Counts(r) {
+		for _, count := range s.Counts(run) {
 			b = protowire.AppendFixed64(b, math.Float64bits(float64(count)))
 		}
-		at = r.End
+		nextBin = run.End
 	}
 	if first != 0 {
 		b = protolite.AppendVarint(b, fieldDenseOffset, protowire.EncodeZigZag(int64(first)))
@@ -145,7 +159,7 @@ func appendDense(b []byte, s *sketch.Sketch, runs []sketch.Run) []byte {
 	return b
 }
 
-// appendMapping writes a mapping. Like protobuf, it omits fields that are zero.
+// appendMapping appends a mapping of durations to bins. Like protobuf, it omits fields that are zero.
 func appendMapping(b []byte, m sketch.Mapping) []byte {
 	fields := protolite.AppendDouble(nil, fieldGamma, m.Gamma)
 	if m.Offset != 0 {

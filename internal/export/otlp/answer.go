@@ -39,7 +39,7 @@ func refused(advice string) post.Meaning {
 // noMetrics is a request without metrics: one empty resource.
 var noMetrics = []byte{fieldResourceMetrics<<3 | 2, 0}
 
-// hint returns a common mistake that may be the reason why there is no response.
+// hint returns advice for errors without a response, if the address suggests a common mistake: the gRPC port.
 func hint(e endpoint.URL) string {
 	if strings.HasSuffix(e.Address, ":4317") {
 		return " (4317 is the gRPC port; the daemon sends http/protobuf, whose port is 4318)"
@@ -47,10 +47,11 @@ func hint(e endpoint.URL) string {
 	return ""
 }
 
-// readSuccess reads from the response to an accepted payload which part of it the receiver
-// rejected.
-func readSuccess(a *post.Answer, p *export.Payload, isCompressed bool) {
-	switch partial := otlpanswer.ReadPartial(a.Body); {
+// readPartialSuccess reads the response to an accepted payload. If the receiver has rejected some of the data points,
+// it sets a.Rejected to the number of their spans, and a.Err. If the response only contains a warning, it sets a.Err.
+func readPartialSuccess(a *post.Answer, p *export.Payload, isCompressed bool) {
+	partial := otlpanswer.ReadPartial(a.Body)
+	switch {
 	case partial.Rejected > 0:
 		a.Err = fmt.Errorf("receiver rejected %d data points of a payload%s", partial.Rejected,
 			post.Quoted(partial.Message))
@@ -60,29 +61,28 @@ func readSuccess(a *post.Answer, p *export.Payload, isCompressed bool) {
 	}
 }
 
-// maxRejectedSpans returns the maximum number of spans in the given number of data points of a
-// payload. The response does not identify the rejected points, so those with the most spans are
-// assumed.
-func maxRejectedSpans(p *export.Payload, points uint64, isCompressed bool) uint64 {
-	if p.Spans == 0 { // running totals
-		return sumOfLargest(slices.Clone(p.Undelivered), points)
+// maxRejectedSpans returns the maximum number of spans that can be in the given number of rejected data points of a
+// payload. The response does not identify these points, so they are assumed to be the ones with the most spans.
+func maxRejectedSpans(p *export.Payload, rejectedPoints uint64, isCompressed bool) uint64 {
+	if isRunningTotals := p.Spans == 0; isRunningTotals {
+		return sumOfLargest(slices.Clone(p.Undelivered), rejectedPoints)
 	}
 	request := p.Body
 	if isCompressed {
-		request = gunzipped(request)
+		request = decompress(request)
 	}
-	return min(p.Spans, max(1, maxSpans(request, points)))
+	spans := maxSpansInPoints(request, rejectedPoints)
+	return min(max(spans, 1), p.Spans)
 }
 
-// maxSpans returns the maximum number of spans in the given number of data points of a request of
-// deltas. Spans are counted in the points of histograms only, because the points of the calls
-// metric count the same spans.
-func maxSpans(request []byte, points uint64) uint64 {
+// maxSpansInPoints returns the maximum number of spans in the given number of data points of a request. It uses only
+// the points of histograms, because the points of the calls metric count the same spans.
+func maxSpansInPoints(request []byte, points uint64) uint64 {
 	var counts []uint64
 	for _, kind := range [...]protolite.Number{fieldMetricHistogram, fieldMetricExplicit} {
-		for point := range protolite.Messages(
-			request, fieldResourceMetrics, fieldScopeMetrics, fieldMetrics, kind, fieldPoints,
-		) {
+		encodedPoints := protolite.Messages(
+			request, fieldResourceMetrics, fieldScopeMetrics, fieldMetrics, kind, fieldPoints)
+		for point := range encodedPoints {
 			for f := range protolite.Fields(point) {
 				if f.Number == fieldPointCount {
 					counts = append(counts, f.Value)
@@ -93,7 +93,7 @@ func maxSpans(request []byte, points uint64) uint64 {
 	return sumOfLargest(counts, points)
 }
 
-// sumOfLargest adds up the n largest counts. It sorts counts.
+// sumOfLargest returns the sum of the n largest counts. It changes the order of counts.
 func sumOfLargest(counts []uint64, n uint64) (sum uint64) {
 	slices.Sort(counts)
 	slices.Reverse(counts)
@@ -103,8 +103,8 @@ func sumOfLargest(counts []uint64, n uint64) (sum uint64) {
 	return sum
 }
 
-// gzipped compresses a request.
-func gzipped(w *gzip.Writer, request []byte) []byte {
+// compress returns a request compressed with w.
+func compress(w *gzip.Writer, request []byte) []byte {
 	var b bytes.Buffer
 	w.Reset(&b)
 	_, _ = w.Write(request) // a bytes.Buffer never returns an error
@@ -112,8 +112,9 @@ func gzipped(w *gzip.Writer, request []byte) []byte {
 	return b.Bytes()
 }
 
-// gunzipped decompresses a request that gzipped has compressed, so its length is limited.
-func gunzipped(body []byte) []byte {
+// decompress returns a request that compress has compressed. The length needs no limit, because the exporter has
+// created the request itself.
+func decompress(body []byte) []byte {
 	r, err := gzip.NewReader(bytes.NewReader(body))
 	if err != nil {
 		return nil

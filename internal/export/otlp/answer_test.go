@@ -123,6 +123,6 @@ func TestResponse_Outcomes(t *testing.T) {
 func FuzzAnswers(f *testing.F) {
 	f.Add(partialBody(7, "old"))
 	f.Fuzz(func(_ *testing.T, answer []byte) {
-		maxSpans(answer, 3)
+		maxSpansInPoints(answer, 3)
 	})
 }

@@ -40,8 +40,8 @@ func TestRequest_FollowsSpecification(t *testing.T) {
 		}
 	}
 	if got.path != "/base/v1/metrics?tenant=a" || got.host != "metrics.example" ||
-		string(got.body) != string(gunzipped(p.Body)) {
-		t.Errorf("%s of %s, %d bytes, want %d", got.path, got.host, len(got.body), len(gunzipped(p.Body)))
+		string(got.body) != string(decompress(p.Body)) {
+		t.Errorf("%s of %s, %d bytes, want %d", got.path, got.host, len(got.body), len(decompress(p.Body)))
 	}
 }
 

@@ -2,9 +2,7 @@ package otlp
 
 import (
 	"iter"
-	"math"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate/exemplars"
@@ -26,53 +24,64 @@ type encoding struct {
 	exemplars *exemplars.Table // nil disables them
 }
 
-// newEncoding returns an encoding for points with the given temporality.
+// newEncoding returns an encoding for points with the given temporality, a value of AggregationTemporality.
 func newEncoding(c *Config, temporality uint64) encoding {
 	reader := points.NewReader(points.Config{
 		Dialect: c.Dialect, Dimensions: c.Dimensions, Instance: c.Instance, Bounds: c.Bounds,
 	})
-	calls, durations := reader.Metrics()
+	calls, durations := reader.MetricNames()
 	w := newWriter(calls, durations, c.Version, temporality)
 	if c.Bounds != nil {
-		w.bounds, w.durations.field = c.Bounds, fieldMetricExplicit
+		w.useExplicitBuckets(c.Bounds)
 	}
 	if c.Millis {
-		w.sendMillis(durations)
+		w.useMilliseconds()
 	}
 	return encoding{writer: w, reader: reader, exemplars: c.Exemplars}
 }
 
-// begin prepares for the points of a cycle.
+// begin prepares for the points of a cycle. emit gets each complete request.
 func (e *encoding) begin(c *export.Cycle, emit func(*request)) {
 	w := e.writer
 	w.window = w.window.next(c.Start, c.End)
-	w.limit, w.emit = c.Limit, emit
+	w.limit = c.Limit
+	w.emit = emit
 	e.reader.Begin(e.exemplars.Seal(c.Cycle), int64(w.window.start), int64(w.window.end))
 }
 
 // deltaEncoder writes points of the spans that one cycle counted.
 type deltaEncoder struct{ encoding }
 
-// encode writes the series of a cycle, resource by resource. It counts spans of series that are too
-// large for a request as unencodable.
+// encode writes the points of a cycle as requests, and passes each request to emit. The result has the number of
+// spans in series that are too large for a request.
 func (e *deltaEncoder) encode(c *export.Cycle, emit func(*request)) export.Encoded {
 	e.begin(c, emit)
-	w, unencodable, resource := e.writer, uint64(0), int32(-1)
-	for _, g := range e.reader.Group(c.Sealed, c.Rows) {
-		if g.Resource != resource {
-			resource = g.Resource
-			w.beginResource([]byte(e.reader.Resource(g)))
+	var encoded export.Encoded
+	resource := int32(-1)
+	for _, group := range e.reader.GroupRows(c.Sealed, c.Rows) { // the groups of one resource are adjacent
+		if group.Resource != resource {
+			resource = group.Resource
+			e.writer.beginResource([]byte(e.reader.Resource(group)))
 		}
-		total := e.reader.Total(c.Rows, g)
-		e.reader.VisitPoints(c.Sealed, c.Rows, g, &total, func(p *points.Point) { w.write(p, w.window.start) })
-		if fits := w.endSeries(); fits {
-			w.request.spans += total.Spans
-		} else {
-			unencodable += total.Spans
-		}
+		encoded.Unencodable += e.encodeSeries(c, group)
 	}
-	w.end()
-	return export.Encoded{Unencodable: unencodable}
+	e.writer.end()
+	return encoded
+}
+
+// encodeSeries writes the points of one series to the current request. If they do not fit in any request, it returns
+// the number of their spans.
+func (e *deltaEncoder) encodeSeries(c *export.Cycle, g points.Group) (unencodable uint64) {
+	w := e.writer
+	sum := e.reader.AddRows(c.Rows, g)
+	e.reader.VisitPoints(c.Sealed, c.Rows, g, &sum, func(p *points.Point) {
+		w.writePoint(p, w.window.start)
+	})
+	if fits := w.endSeries(); !fits {
+		return sum.Spans
+	}
+	w.request.spans += sum.Spans
+	return 0
 }
 
 // totalsEncoder writes points of running totals.
@@ -81,36 +90,43 @@ type totalsEncoder struct {
 	totals *points.Running
 }
 
-// encode writes all series. It includes series without new spans, because receivers forget a series
-// that is not sent. It begins with a random series: if the queue is too short for all payloads, the
-// next cycle sends others. If a series is too large for a request, its undelivered spans are lost.
+// encode adds a cycle to the running totals, and writes the points of all series as requests. It includes series
+// without new spans, because receivers forget a series that is not sent. It begins with a random series, so that a
+// queue that is too short for all requests does not always drop the same series.
 func (e *totalsEncoder) encode(c *export.Cycle, emit func(*request)) export.Encoded {
 	e.begin(c, emit)
-	w, totals := e.writer, e.totals
-	lost := totals.AddUp(c, int64(w.window.start), int64(w.window.end))
-	for resource := range rotated(totals.Resources()) {
+	w := e.writer
+	unencodable := e.totals.AddCycle(c, int64(w.window.start), int64(w.window.end))
+	for resource := range rotated(e.totals.Resources()) {
 		w.beginResource([]byte(resource.Encoded))
-		for s := range rotated(resource.Series) {
-			p := points.Point{
-				Attributes: []byte(s.Attributes), Calls: s.Calls, Seconds: s.Seconds,
-				Durations: s.Buckets, Classic: s.Classic, Exemplar: totals.Slowest[s],
-			}
-			w.write(&p, uint64(s.Start))
-			if fits := w.endSeries(); !fits {
-				lost += totals.Abandon(s)
-				continue
-			}
-			if spans := totals.Undelivered(s); spans > 0 { // the receiver may lack them until it accepts this request
-				w.request.undelivered = append(w.request.undelivered, spans)
-			}
+		for series := range rotated(resource.Series) {
+			unencodable += e.encodeSeries(series)
 		}
 	}
 	w.end()
-	counts := totals.Counts()
+	counts := e.totals.Counts()
 	return export.Encoded{
-		Unencodable: lost,
+		Unencodable: unencodable,
 		Totals:      export.TotalsStats{Series: counts.Series, Ended: counts.Ended, Overflowed: counts.Overflowed},
 	}
+}
+
+// encodeSeries writes the totals of one series to the current request. If they do not fit in any request, the spans
+// that the receiver does not have are lost, and encodeSeries returns their number.
+func (e *totalsEncoder) encodeSeries(s *totals.Series) (lost uint64) {
+	w := e.writer
+	point := points.Point{
+		Attributes: []byte(s.Attributes), Calls: s.Calls, Seconds: s.Seconds,
+		Durations: s.Buckets, Classic: s.Classic, Exemplar: e.totals.Slowest[s],
+	}
+	w.writePoint(&point, uint64(s.Start))
+	if fits := w.endSeries(); !fits {
+		return e.totals.Abandon(s)
+	}
+	if spans := e.totals.Undelivered(s); spans > 0 {
+		w.request.undelivered = append(w.request.undelivered, spans)
+	}
+	return 0
 }
 
 // rotated iterates over a list from a random position, wrapping around at the end.
@@ -128,7 +144,7 @@ func rotated[T any](list []T) iter.Seq[T] {
 	}
 }
 
-// newEncoder returns the encoder for the configured temporality.
+// newEncoder returns the encoder for the configured temporality. limits are those of running totals.
 func newEncoder(c *Config, limits totals.Limits) encoder {
 	if c.Temporality != Cumulative {
 		return &deltaEncoder{newEncoding(c, delta)}
@@ -140,30 +156,16 @@ func newEncoder(c *Config, limits totals.Limits) encoder {
 // window is the period that a cycle's points cover, in nanoseconds since the Unix epoch.
 type window struct{ start, end uint64 }
 
-// next returns the window of the next cycle, given the start and end of that cycle. w is the window
-// of the previous cycle, or zero for the first one. A window begins at the end of the previous one,
-// even if nothing was counted in between, so a gap between windows means that points were lost.
-// Windows are not empty and do not overlap, even if the wall clock is set back: receivers that add
-// up deltas reject a point that does not end later than the last.
+// next returns the window that follows w, for a cycle with the given start and end. It begins at the end of w, so
+// that windows leave no gap. Only the first window, if w is zero, begins at the start of its cycle.
 //
-// Windows are not stored for the next daemon. At shutdown, a daemon sends everything in a window that
-// ends at the shutdown.
-func (w window) next(start, end time.Time) window {
-	from := w.end
-	if isFirst := w.end == 0; isFirst {
-		from = uint64(max(0, start.UnixNano()))
+// A window is at least one nanosecond long, even if the wall clock has been set back. Receivers that add up deltas
+// reject a point that does not end later than the last one.
+func (w window) next(cycleStart, cycleEnd time.Time) window {
+	start := w.end
+	if isFirst := w == (window{}); isFirst {
+		start = uint64(max(0, cycleStart.UnixNano()))
 	}
-	to := uint64(max(0, end.UnixNano()))
-	return window{start: from, end: max(from+1, to)}
-}
-
-// sendMillis changes the unit of explicit buckets, sums and exemplars to milliseconds, as in the
-// Collector's connector by default. Bounds are rounded to picoseconds, so that 0.035 becomes
-// exactly 35.
-func (w *writer) sendMillis(durations string) {
-	w.durations.head, w.nanos = metricHead(durations, "ms"), 1e6
-	w.bounds = slices.Clone(w.bounds)
-	for i, bound := range w.bounds {
-		w.bounds[i] = math.Round(bound*1e12) / 1e9
-	}
+	end := uint64(max(0, cycleEnd.UnixNano()))
+	return window{start: start, end: max(end, start+1)}
 }

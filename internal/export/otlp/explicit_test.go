@@ -68,7 +68,7 @@ func TestExplicitBuckets_AgainstModel(t *testing.T) {
 			if len(requests) != 1 || unencodable != 0 {
 				t.Fatalf("%s: %d requests, %d spans in none", name, len(requests), unencodable)
 			}
-			if most := maxSpans(requests[0].body, 1<<20); name == "deltas" && most != 200 {
+			if most := maxSpansInPoints(requests[0].body, 1<<20); name == "deltas" && most != 200 {
 				t.Errorf("%d spans are lost with all points", most)
 			}
 			series := 0
@@ -110,7 +110,7 @@ func TestExplicitBuckets_Milliseconds(t *testing.T) {
 		e := testEncoder(withBounds(.002, .035, 1.4), "", nil)
 		e.exemplars = table
 		if unit == "ms" {
-			e.writer.sendMillis(durationsName)
+			e.writer.useMilliseconds()
 		}
 		requests, _ := encodeWith(e, c.Seal(), export.DefaultMaxPayloadBytes)
 		read[unit] = mustRead(t, requests[0].body)[0].Metrics[durationsName]

@@ -37,7 +37,7 @@ type Exporter struct {
 	poster        *post.Poster
 	encoder       encoder
 	probeInterval time.Duration // probe interval
-	packer        *gzip.Writer  // nil if requests are not compressed
+	compressor    *gzip.Writer  // nil if requests are not compressed
 }
 
 // probeInterval is the interval between probes of a receiver that does not answer.
@@ -48,18 +48,18 @@ func New(c Config) (*Exporter, error) {
 	if c.Endpoint.IsZero() {
 		return nil, errors.New("configure OTLP: no endpoint; take one from ParseEndpoint")
 	}
-	secure, err := tlsConfig(&c.Variables)
+	tlsConfig, err := newTLSConfig(&c.Variables)
 	if err != nil {
 		return nil, fmt.Errorf("configure OTLP: %w", err)
 	}
 	x := &Exporter{config: c, probeInterval: probeInterval, poster: post.New(post.Config{
 		Name: "receiver", Endpoint: c.Endpoint, ContentType: "application/x-protobuf", EmptyBody: noMetrics,
 		Answers: answers, Hint: hint(c.Endpoint), Header: c.Headers.all, Version: c.Version,
-		TLS: secure, UsesProxies: true,
+		TLS: tlsConfig, UsesProxies: true,
 	})}
 	x.LimitTotals(totals.Limits{Classic: bucketCount(c.Bounds)})
 	if c.Compress {
-		x.packer, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed)
+		x.compressor, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed)
 	}
 	return x, nil
 }
@@ -68,7 +68,7 @@ func New(c Config) (*Exporter, error) {
 // first cycle. Without it, all spans are in one series.
 func (x *Exporter) LimitTotals(limits totals.Limits) { x.encoder = newEncoder(&x.config, limits) }
 
-// bucketCount returns the number of buckets for the given bounds.
+// bucketCount returns the number of buckets for the given bounds: one more, for values above the last bound.
 func bucketCount(bounds []float64) int {
 	if bounds == nil {
 		return 0
@@ -90,13 +90,13 @@ func (x *Exporter) Describe() export.Exporter {
 	return d
 }
 
-// Encode implements export.Push. A request can contain several origins. The limit applies to the
-// uncompressed request, because receivers limit that.
+// Encode implements export.Push. A payload can contain the spans of several processes. Before compression, no
+// payload is longer than the limit of the cycle.
 func (x *Exporter) Encode(c *export.Cycle, emit func(*export.Payload)) export.Encoded {
 	return x.encoder.encode(c, func(r *request) {
 		p := &export.Payload{Spans: r.spans, Undelivered: r.undelivered}
-		if x.packer != nil {
-			p.Body = gzipped(x.packer, r.body)
+		if x.compressor != nil {
+			p.Body = compress(x.compressor, r.body)
 		} else {
 			p.Body = bytes.Clone(r.body)
 		}
@@ -104,7 +104,7 @@ func (x *Exporter) Encode(c *export.Cycle, emit func(*export.Payload)) export.En
 	})
 }
 
-// Deliver implements export.Push.
+// Deliver implements export.Push. In addition to ctx, the configured timeout limits the attempt.
 func (x *Exporter) Deliver(ctx context.Context, p *export.Payload) export.Attempt {
 	if x.config.Timeout > 0 {
 		var cancel context.CancelFunc
@@ -112,41 +112,52 @@ func (x *Exporter) Deliver(ctx context.Context, p *export.Payload) export.Attemp
 		defer cancel()
 	}
 	header := http.Header{}
-	if x.packer != nil {
+	isCompressed := x.compressor != nil
+	if isCompressed {
 		header.Set("Content-Encoding", "gzip")
 	}
-	a := x.poster.Post(ctx, header, p.Body)
-	if a.Outcome == export.OutcomeAccepted {
-		readSuccess(&a, p, x.packer != nil)
+	response := x.poster.Post(ctx, header, p.Body)
+	if response.Outcome == export.OutcomeAccepted {
+		readPartialSuccess(&response, p, isCompressed)
 	}
-	return a.Attempt
+	return response.Attempt
 }
 
-// watch implements export.Exporter.Watch. It probes the receiver at the start, so that its state is
-// known without traffic. When a payload is not answered, watch probes until the receiver answers
-// again, and then ends the pause before the next attempt to deliver (SetRecovered).
+// watch implements export.Exporter.Watch: it probes the receiver, and records the result in link. It probes at the
+// start, and when a payload is not answered. Then it continues to probe until the receiver answers again.
 func (x *Exporter) watch(ctx context.Context, link *export.Link) {
-	for isFirst := true; ; isFirst = false {
+	isFirst := true
+	for {
 		isReachable := x.isReachable(ctx)
-		switch {
-		case ctx.Err() != nil:
+		if ctx.Err() != nil {
 			return
-		case isReachable && isFirst:
-			link.SetReachable()
-		case isReachable:
-			link.SetRecovered()
-		default:
+		}
+		switch {
+		case !isReachable:
 			link.SetSilent()
+		case isFirst:
+			link.SetReachable()
+		default:
+			link.SetRecovered()
 		}
-		lost, retry := link.Lost(), (<-chan time.Time)(nil)
-		if !isReachable {
-			lost, retry = nil, time.After(x.probeInterval)
-		}
+		isFirst = false
+		x.waitForNextProbe(ctx, link, isReachable)
+	}
+}
+
+// waitForNextProbe waits until the receiver should be probed again, or ctx ends. A receiver that has answered the last
+// probe is probed again when a payload is not answered, and any other after x.probeInterval.
+func (x *Exporter) waitForNextProbe(ctx context.Context, link *export.Link, isReachable bool) {
+	if isReachable {
 		select {
+		case <-link.Lost():
 		case <-ctx.Done():
-		case <-lost:
-		case <-retry:
 		}
+		return
+	}
+	select {
+	case <-time.After(x.probeInterval):
+	case <-ctx.Done():
 	}
 }
 

@@ -72,15 +72,15 @@ const (
 	cumulative = 2
 )
 
-// appendNumber appends the body of a NumberDataPoint, the number of spans.
-func appendNumber(b []byte, p *points.Point, period window) []byte {
+// appendCalls appends the body of a NumberDataPoint with the number of calls.
+func appendCalls(b []byte, p *points.Point, period window) []byte {
 	b = protolite.AppendFixed64(b, fieldStart, period.start)
 	b = protolite.AppendFixed64(b, fieldTime, period.end)
 	b = appendAttributes(b, fieldNumberAttributes, p.Attributes)
 	return protolite.AppendFixed64(b, fieldNumberInt, min(p.Calls, math.MaxInt64))
 }
 
-// appendExponential appends the body of an ExponentialHistogramDataPoint. Like protobuf, it omits
+// appendExponential appends the body of an ExponentialHistogramDataPoint with the durations. Like protobuf, it omits
 // fields that are 0.
 func (w *writer) appendExponential(b []byte, p *points.Point, period window) []byte {
 	h := &p.Durations
@@ -101,17 +101,18 @@ func (w *writer) appendExponential(b []byte, p *points.Point, period window) []b
 	return w.appendExemplar(b, fieldPointExemplars, p.Exemplar)
 }
 
-// appendExplicit appends the body of a HistogramDataPoint.
+// appendExplicit appends the body of a HistogramDataPoint with the durations, in the buckets whose bounds are
+// w.bounds.
 func (w *writer) appendExplicit(b []byte, p *points.Point, period window) []byte {
 	b = protolite.AppendFixed64(b, fieldStart, period.start)
 	b = protolite.AppendFixed64(b, fieldTime, period.end)
 	b = protolite.AppendFixed64(b, fieldPointCount, p.Durations.Spans)
-	b = protolite.AppendDouble(b, fieldPointSum, p.Seconds*(1e9/w.nanos))
-	b = protolite.AppendHead(b, fieldExplicitCounts, 8*len(p.Classic))
-	for _, n := range p.Classic {
-		b = protowire.AppendFixed64(b, n)
+	b = protolite.AppendDouble(b, fieldPointSum, p.Seconds*w.unitsPerSecond())
+	b = protolite.AppendHead(b, fieldExplicitCounts, fixed64Size*len(p.Classic))
+	for _, spans := range p.Classic {
+		b = protowire.AppendFixed64(b, spans)
 	}
-	b = protolite.AppendHead(b, fieldExplicitBounds, 8*len(w.bounds))
+	b = protolite.AppendHead(b, fieldExplicitBounds, fixed64Size*len(w.bounds))
 	for _, bound := range w.bounds {
 		b = protowire.AppendFixed64(b, math.Float64bits(bound))
 	}
@@ -119,51 +120,59 @@ func (w *writer) appendExplicit(b []byte, p *points.Point, period window) []byte
 	return appendAttributes(b, fieldExplicitAttributes, p.Attributes)
 }
 
-// appendBuckets appends the positive buckets with packed counts. Their length precedes them, so it
-// is computed first.
+// appendBuckets appends the positive buckets of an exponential histogram: their offset, and their counts as packed
+// varints. Protobuf requires the lengths of both before their content.
 func appendBuckets(b []byte, h *sketch.Buckets) []byte {
-	counts := 0
-	for _, n := range h.Counts {
-		counts += protowire.SizeVarint(n)
+	countsSize := 0
+	for _, spans := range h.Counts {
+		countsSize += protowire.SizeVarint(spans)
 	}
-	size, offset := protolite.Size(counts), protowire.EncodeZigZag(int64(h.Offset))
+	offset := protowire.EncodeZigZag(int64(h.Offset))
+	offsetSize := 0
 	if offset != 0 {
-		size += 1 + protowire.SizeVarint(offset)
+		offsetSize = tagSize + protowire.SizeVarint(offset)
 	}
-	b = protolite.AppendHead(b, fieldPointPositive, size)
+	b = protolite.AppendHead(b, fieldPointPositive, offsetSize+protolite.Size(countsSize))
 	if offset != 0 {
 		b = protolite.AppendVarint(b, fieldBucketOffset, offset)
 	}
-	b = protolite.AppendHead(b, fieldBucketCounts, counts)
-	for _, n := range h.Counts {
-		b = protowire.AppendVarint(b, n)
+	b = protolite.AppendHead(b, fieldBucketCounts, countsSize)
+	for _, spans := range h.Counts {
+		b = protowire.AppendVarint(b, spans)
 	}
 	return b
 }
 
-// The lengths of the fields of an Exemplar, and its total length.
+// The lengths of parts of messages, and of an Exemplar: its time, duration, span ID and trace ID.
 const (
+	tagSize      = 1 // of field numbers up to 15
+	fixed64Size  = 8
 	spanIDSize   = 8
 	traceIDSize  = 16
-	exemplarSize = 1 + 8 + 1 + 8 + 1 + 1 + spanIDSize + 1 + 1 + traceIDSize
+	exemplarSize = 2*(tagSize+fixed64Size) + (tagSize + 1 + spanIDSize) + (tagSize + 1 + traceIDSize)
 )
 
-// appendExemplar appends an exemplar, if there is one, as a field of a point. Its value is the
-// truncated duration, so that it is within the bounds of the bucket that counts the span.
+// appendExemplar appends an exemplar as the given field of a point. It does nothing if the exemplar is missing.
+//
+// The value is the duration with the precision of the histogram, not the exact one. Otherwise it could be outside the
+// bounds of the bucket that counts the span.
 func (w *writer) appendExemplar(b []byte, field protolite.Number, x exemplars.Exemplar) []byte {
-	if x.Span == 0 {
+	if isMissing := x.Span == 0; isMissing {
 		return b
 	}
+	value := sketch.Truncate(x.Duration) / w.nanosPerUnit
 	b = protolite.AppendHead(b, field, exemplarSize)
 	b = protolite.AppendFixed64(b, fieldExemplarTime, uint64(x.End))
 	b = protolite.AppendHead(b, fieldExemplarSpanID, spanIDSize)
 	b = binary.BigEndian.AppendUint64(b, x.Span)
 	b = protolite.AppendHead(b, fieldExemplarTraceID, traceIDSize)
-	b = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, x.TraceHigh), x.TraceLow)
-	return protolite.AppendDouble(b, fieldExemplarDouble, sketch.Truncate(x.Duration)/w.nanos)
+	b = binary.BigEndian.AppendUint64(b, x.TraceHigh)
+	b = binary.BigEndian.AppendUint64(b, x.TraceLow)
+	return protolite.AppendDouble(b, fieldExemplarDouble, value)
 }
 
-// appendAttributes appends a list of attributes as fields with the given number.
+// appendAttributes appends each attribute of an encoded list as a field with the given number. In list, attributes
+// have another field number.
 func appendAttributes(b []byte, field protolite.Number, list []byte) []byte {
 	for f := range protolite.Fields(list) {
 		b = protolite.AppendBytes(b, field, f.Bytes)

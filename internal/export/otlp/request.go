@@ -1,6 +1,7 @@
 package otlp
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -16,16 +17,15 @@ type request struct {
 	undelivered []uint64 // spans that the receiver may lack, per series of running totals
 }
 
-// writer writes the points of series into requests, none longer than limit. For each resource, the
-// caller calls beginResource; then for each series of the resource, write for each point, then
-// endSeries; and end after the last series. A series whose points do not fit in a request begins the
-// next request.
+// writer writes the points of series into requests, none longer than limit. For each resource, the caller calls
+// beginResource, and then for each series of the resource, writePoint for each point, and endSeries. After the last
+// series, it calls end. A series whose points do not fit in a request begins the next request.
 type writer struct {
-	limit  int
-	emit   func(*request)
-	window window    // of the current cycle
-	bounds []float64 // bounds of explicit buckets, as sent; nil for exponential buckets
-	nanos  float64   // nanoseconds per unit of durations
+	limit        int
+	emit         func(*request)
+	window       window    // of the current cycle
+	bounds       []float64 // bounds of explicit buckets, as sent; nil for exponential buckets
+	nanosPerUnit float64   // nanoseconds per unit of durations
 
 	scope            []byte // scope of all metrics, encoded as a field
 	calls, durations metric
@@ -46,29 +46,58 @@ type metric struct {
 	series []byte           // encoded points of the current series
 }
 
-// newWriter returns a writer for the two metrics, with the parts of their encoding that never
-// change.
+// newWriter returns a writer for a metric of calls and a metric of durations with the given names. Both have the
+// given temporality. Durations are exponential histograms in seconds.
 func newWriter(calls, durations, version string, temporality uint64) *writer {
 	scope := protolite.AppendBytes(nil, fieldScopeName, "spanstatsd")
 	if version != "" {
 		scope = protolite.AppendBytes(scope, fieldScopeVersion, strings.ToValidUTF8(version, "\uFFFD"))
 	}
-	tail := protolite.AppendVarint(nil, fieldTemporality, temporality)
-	return &writer{
-		nanos: 1e9,
-		scope: protolite.AppendBytes(nil, fieldScope, scope),
-		calls: metric{
-			name: calls, head: protolite.AppendBytes(nil, fieldMetricName, calls), field: fieldMetricSum,
-			tail: protolite.AppendVarint(slices.Clone(tail), fieldIsMonotonic, 1),
-		},
-		durations: metric{
-			name: durations, head: metricHead(durations, "s"), field: fieldMetricHistogram, tail: tail,
-		},
+	w := &writer{
+		nanosPerUnit: 1e9,
+		scope:        protolite.AppendBytes(nil, fieldScope, scope),
+	}
+	temporalityField := protolite.AppendVarint(nil, fieldTemporality, temporality)
+	w.calls = metric{
+		name:  calls,
+		head:  protolite.AppendBytes(nil, fieldMetricName, calls),
+		field: fieldMetricSum,
+		tail:  protolite.AppendVarint(slices.Clone(temporalityField), fieldIsMonotonic, 1),
+	}
+	w.durations = metric{
+		name:  durations,
+		head:  metricHead(durations, "s"),
+		field: fieldMetricHistogram,
+		tail:  temporalityField,
+	}
+	return w
+}
+
+// useExplicitBuckets changes the durations to histograms with explicit buckets. bounds are the upper bounds of the
+// buckets in seconds.
+func (w *writer) useExplicitBuckets(bounds []float64) {
+	w.bounds = bounds
+	w.durations.field = fieldMetricExplicit
+}
+
+// useMilliseconds changes the unit of explicit buckets, sums and exemplars to milliseconds. It rounds bounds to
+// picoseconds, so that 0.035 s become exactly 35 ms.
+func (w *writer) useMilliseconds() {
+	const picosPerSecond, picosPerMilli = 1e12, 1e9
+	w.durations.head = metricHead(w.durations.name, "ms")
+	w.nanosPerUnit = 1e6
+	w.bounds = slices.Clone(w.bounds)
+	for i, seconds := range w.bounds {
+		w.bounds[i] = math.Round(seconds*picosPerSecond) / picosPerMilli
 	}
 }
 
+// unitsPerSecond returns the number of units of durations in a second.
+func (w *writer) unitsPerSecond() float64 { return 1e9 / w.nanosPerUnit }
+
 func metricHead(name, unit string) []byte {
-	return protolite.AppendBytes(protolite.AppendBytes(nil, fieldMetricName, name), fieldMetricUnit, unit)
+	head := protolite.AppendBytes(nil, fieldMetricName, name)
+	return protolite.AppendBytes(head, fieldMetricUnit, unit)
 }
 
 // beginResource begins the metrics of a resource.
@@ -77,44 +106,52 @@ func (w *writer) beginResource(resource []byte) {
 	w.resource = resource
 }
 
-// write adds a point to the current series. The period of the point is from start to the end of the
-// cycle's window. If the dialect has no metric for calls (calls.name is empty), only durations are
-// written.
-func (w *writer) write(p *points.Point, start uint64) {
+// writePoint adds a point to the current series of both metrics. The point covers the period from start to the end of
+// the cycle's window. If the metric of calls has no name, the point is added only to the metric of durations.
+func (w *writer) writePoint(p *points.Point, start uint64) {
 	period := window{start, w.window.end}
 	if w.calls.name != "" && p.Calls > 0 {
-		w.scratch = appendNumber(w.scratch[:0], p, period)
+		w.scratch = appendCalls(w.scratch[:0], p, period)
 		w.calls.series = protolite.AppendBytes(w.calls.series, fieldPoints, w.scratch)
 	}
-	if p.Durations.Spans > 0 {
-		if w.bounds == nil {
-			w.scratch = w.appendExponential(w.scratch[:0], p, period)
-		} else {
-			w.scratch = w.appendExplicit(w.scratch[:0], p, period)
-		}
-		w.durations.series = protolite.AppendBytes(w.durations.series, fieldPoints, w.scratch)
+	if p.Durations.Spans == 0 {
+		return
 	}
+	if w.bounds == nil {
+		w.scratch = w.appendExponential(w.scratch[:0], p, period)
+	} else {
+		w.scratch = w.appendExplicit(w.scratch[:0], p, period)
+	}
+	w.durations.series = protolite.AppendBytes(w.durations.series, fieldPoints, w.scratch)
 }
 
-// endSeries adds the current series to the request. If the request would exceed the limit then, it
-// ends the request first, and adds the series to the next one. If the series alone exceeds the
-// limit, endSeries discards it and reports false.
+// endSeries adds the points of the current series to the request. If the request would exceed the limit, it ends the
+// request, and adds the points to the next one. If the points exceed the limit even alone, it discards them and
+// returns false.
 func (w *writer) endSeries() (fits bool) {
-	defer func() { w.calls.series, w.durations.series = w.calls.series[:0], w.durations.series[:0] }()
-	for {
-		calls, durations := len(w.calls.points), len(w.durations.points)
-		w.calls.points = append(w.calls.points, w.calls.series...)
-		w.durations.points = append(w.durations.points, w.durations.series...)
-		if w.size() <= w.limit {
-			w.hasPoints = true
-			return true
-		}
-		w.calls.points, w.durations.points = w.calls.points[:calls], w.durations.points[:durations]
-		if !w.hasPoints {
-			return false
-		}
+	fits = w.addSeries()
+	if !fits && w.hasPoints {
 		w.end()
+		fits = w.addSeries()
 	}
+	w.calls.series = w.calls.series[:0]
+	w.durations.series = w.durations.series[:0]
+	return fits
+}
+
+// addSeries adds the points of the current series to those of the current resource. If the request would exceed the
+// limit, it does not add them and returns false.
+func (w *writer) addSeries() (fits bool) {
+	callsBytes, durationsBytes := len(w.calls.points), len(w.durations.points)
+	w.calls.points = append(w.calls.points, w.calls.series...)
+	w.durations.points = append(w.durations.points, w.durations.series...)
+	if w.size() > w.limit {
+		w.calls.points = w.calls.points[:callsBytes]
+		w.durations.points = w.durations.points[:durationsBytes]
+		return false
+	}
+	w.hasPoints = true
+	return true
 }
 
 // end passes the request to emit, unless it is empty, and begins the next one.
@@ -123,42 +160,43 @@ func (w *writer) end() {
 	if w.hasPoints {
 		w.emit(&w.request)
 	}
-	w.request, w.hasPoints = request{body: w.request.body[:0]}, false
+	w.request = request{body: w.request.body[:0]}
+	w.hasPoints = false
 }
 
-// endResource appends the metrics of the current resource to the request.
+// endResource appends the metrics of the current resource to the request, if it has points.
 func (w *writer) endResource() {
-	scope := w.scopeSize()
-	if scope == 0 {
+	scopeMetricsSize := w.scopeMetricsSize()
+	if scopeMetricsSize == 0 {
 		return
 	}
-	b := protolite.AppendHead(w.request.body, fieldResourceMetrics,
-		protolite.Size(len(w.resource))+protolite.Size(scope))
+	b := protolite.AppendHead(w.request.body, fieldResourceMetrics, w.resourceMetricsSize(scopeMetricsSize))
 	b = protolite.AppendBytes(b, fieldResource, w.resource)
-	b = append(protolite.AppendHead(b, fieldScopeMetrics, scope), w.scope...)
-	for _, m := range [...]*metric{&w.calls, &w.durations} {
-		if len(m.points) > 0 {
-			b = append(protolite.AppendHead(b, fieldMetrics, m.size()), m.head...)
-			b = append(protolite.AppendHead(b, m.field, len(m.points)+len(m.tail)), m.points...)
-			b = append(b, m.tail...)
-			m.points = m.points[:0]
-		}
-	}
+	b = protolite.AppendHead(b, fieldScopeMetrics, scopeMetricsSize)
+	b = append(b, w.scope...)
+	b = w.calls.movePoints(b)
+	b = w.durations.movePoints(b)
 	w.request.body = b
 }
 
 // size returns the exact length of the request.
 func (w *writer) size() int {
-	scope := w.scopeSize()
-	if scope == 0 {
+	scopeMetricsSize := w.scopeMetricsSize()
+	if scopeMetricsSize == 0 {
 		return len(w.request.body)
 	}
-	return len(w.request.body) +
-		protolite.Size(protolite.Size(len(w.resource))+protolite.Size(scope))
+	return len(w.request.body) + protolite.Size(w.resourceMetricsSize(scopeMetricsSize))
 }
 
-// scopeSize returns the length of the metrics of the current resource, or 0 if it has no points.
-func (w *writer) scopeSize() (size int) {
+// resourceMetricsSize returns the length of the ResourceMetrics message of the current resource, given the length of
+// the ScopeMetrics message in it.
+func (w *writer) resourceMetricsSize(scopeMetricsSize int) int {
+	return protolite.Size(len(w.resource)) + protolite.Size(scopeMetricsSize)
+}
+
+// scopeMetricsSize returns the length of the ScopeMetrics message with the points of the current resource. It returns
+// 0 if there are no points.
+func (w *writer) scopeMetricsSize() (size int) {
 	for _, m := range [...]*metric{&w.calls, &w.durations} {
 		if len(m.points) > 0 {
 			size += protolite.Size(m.size())
@@ -170,4 +208,20 @@ func (w *writer) scopeSize() (size int) {
 	return size
 }
 
+// size returns the length of the Metric message.
 func (m *metric) size() int { return len(m.head) + protolite.Size(len(m.points)+len(m.tail)) }
+
+// movePoints appends the metric to the body of a request, and removes its points from m. It does nothing if m has no
+// points.
+func (m *metric) movePoints(body []byte) []byte {
+	if len(m.points) == 0 {
+		return body
+	}
+	body = protolite.AppendHead(body, fieldMetrics, m.size())
+	body = append(body, m.head...)
+	body = protolite.AppendHead(body, m.field, len(m.points)+len(m.tail))
+	body = append(body, m.points...)
+	body = append(body, m.tail...)
+	m.points = m.points[:0]
+	return body
+}

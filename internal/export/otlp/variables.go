@@ -1,7 +1,6 @@
 package otlp
 
 import (
-	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -59,29 +58,30 @@ type environment struct {
 	errs   error
 }
 
-// forms returns the two variables for a setting, in order of precedence: the one for metrics, and
-// the one for all signals.
-func forms(setting string) []string {
+// variablesFor returns the names of the variables for a setting such as TIMEOUT: first the variable for metrics,
+// which takes precedence, and then the variable for all signals.
+func variablesFor(setting string) []string {
 	return []string{metricsPrefix + setting, generalPrefix + setting}
 }
 
-// lookup returns the first variable that is set, and its value.
+// lookup returns the first variable that is set, and its value. It returns empty strings if none is set.
 func (e *environment) lookup(variables ...string) (variable, value string) {
-	for _, variable = range variables {
-		if value = strings.TrimSpace(e.getenv(variable)); value != "" {
+	for _, variable := range variables {
+		value := strings.TrimSpace(e.getenv(variable))
+		if value != "" {
 			return variable, value
 		}
 	}
 	return "", ""
 }
 
-// read parses the first variable that is set, stores its value in to, and returns its name. If none
-// is set, it returns "". An error of parse is added to e.errs.
-func read[T any](
+// readSetting sets *to to the value of the first variable that is set, and returns the name of the variable. If none
+// is set, it returns "" and leaves *to unchanged. If parse fails, it adds the error to e.errs.
+func readSetting[T any](
 	e *environment, to *T, variables []string, parse func(variable, text string) (T, error),
-) string {
+) (variable string) {
 	variable, text := e.lookup(variables...)
-	if text == "" {
+	if variable == "" {
 		return ""
 	}
 	value, err := parse(variable, text)
@@ -94,20 +94,24 @@ func read[T any](
 
 // ReadVariables reads the OTEL_EXPORTER_OTLP variables. The error names every invalid variable; the
 // valid ones are read nevertheless.
-func ReadVariables(getenv func(string) string) (v Variables, err error) {
+func ReadVariables(getenv func(string) string) (Variables, error) {
+	var v Variables
 	e := &environment{getenv: getenv}
-	v.From = read(e, &v.Endpoint, forms("ENDPOINT"), endpointOf)
-	read(e, &v.Headers, forms("HEADERS"), parseHeaders)
-	read(e, &v.Timeout, forms("TIMEOUT"), parseTimeout)
-	read(e, &v.Compress, forms("COMPRESSION"), parseCompression)
-	read(e, &v.Preference, []string{TemporalityVariable}, parsePreference)
-	if variable, protocol := e.lookup(forms("PROTOCOL")...); v.From != "" && protocol != "" && protocol != ownProtocol {
-		v.Ignored = fmt.Sprintf("%s is ignored because %s is %s", v.From, variable, protocol)
+	v.From = readSetting(e, &v.Endpoint, variablesFor("ENDPOINT"), endpointOf)
+	readSetting(e, &v.Headers, variablesFor("HEADERS"), parseHeaders)
+	readSetting(e, &v.Timeout, variablesFor("TIMEOUT"), parseTimeout)
+	readSetting(e, &v.Compress, variablesFor("COMPRESSION"), parseCompression)
+	readSetting(e, &v.Preference, []string{TemporalityVariable}, parsePreference)
+	_, v.Certificate = e.lookup(variablesFor("CERTIFICATE")...)
+	_, v.ClientCert = e.lookup(variablesFor("CLIENT_CERTIFICATE")...)
+	_, v.ClientKey = e.lookup(variablesFor("CLIENT_KEY")...)
+
+	protocolVariable, protocol := e.lookup(variablesFor("PROTOCOL")...)
+	isSupported := protocol == "" || protocol == ownProtocol
+	if v.From != "" && !isSupported {
+		v.Ignored = fmt.Sprintf("%s is ignored because %s is %s", v.From, protocolVariable, protocol)
 		v.Endpoint, v.From = endpoint.URL{}, ""
 	}
-	_, v.Certificate = e.lookup(forms("CERTIFICATE")...)
-	_, v.ClientCert = e.lookup(forms("CLIENT_CERTIFICATE")...)
-	_, v.ClientKey = e.lookup(forms("CLIENT_KEY")...)
 	return v, e.errs
 }
 
@@ -128,29 +132,33 @@ func ParseEndpoint(text string) (endpoint.URL, error) {
 	return e, err
 }
 
-// endpointOf parses an endpoint as the specification defines: the variable for metrics contains the
-// exact URL; the general variable contains the base URL of the metrics path. A socket has no path,
-// so the metrics path is always added.
+// endpointOf parses the value of an endpoint variable according to the specification. The variable for metrics
+// contains the exact URL. The general variable contains a base URL, to which /v1/metrics is added. It is added to the
+// path of a Unix socket in both cases, because that has no URL path.
 func endpointOf(variable, text string) (endpoint.URL, error) {
 	e, err := endpoints.Parse(text)
-	switch {
-	case err != nil:
+	if err != nil {
 		return endpoint.URL{}, err
-	case e.Network == "unix" || !strings.HasPrefix(variable, metricsPrefix):
+	}
+	isExact := strings.HasPrefix(variable, metricsPrefix) && e.Network != "unix"
+	if !isExact {
 		return e.Below(metricsPath), nil
-	case e.Path() == "":
+	}
+	if e.Path() == "" {
 		return e.Below("/"), nil
 	}
 	return e, nil
 }
 
-// parseTimeout parses a number of milliseconds.
+// parseTimeout parses a number of milliseconds. It returns an error if the number is not positive, or more than
+// longestTimeout.
 func parseTimeout(_, text string) (time.Duration, error) {
 	limit := longestTimeout.Milliseconds()
-	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n > 0 && n <= limit {
-		return time.Duration(n) * time.Millisecond, nil
+	milliseconds, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || milliseconds <= 0 || milliseconds > limit {
+		return 0, fmt.Errorf("%q is not a number of milliseconds from 1 to %d", text, limit)
 	}
-	return 0, fmt.Errorf("%q is not a number of milliseconds from 1 to %d", text, limit)
+	return time.Duration(milliseconds) * time.Millisecond, nil
 }
 
 func parseCompression(_, text string) (gzip bool, err error) {
@@ -160,30 +168,37 @@ func parseCompression(_, text string) (gzip bool, err error) {
 	return text == "gzip", err
 }
 
-// tlsConfig reads the certificate files. It reads the client certificate again for each connection,
-// so that it can be renewed while the daemon runs.
-func tlsConfig(v *Variables) (*tls.Config, error) {
+// newTLSConfig returns the TLS configuration with the certificates from the files in v. It returns an error if a file
+// is missing or invalid.
+func newTLSConfig(v *Variables) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	var errs error
 	if v.Certificate != "" {
 		config.RootCAs, errs = check.Authorities("certificates of authorities", v.Certificate)
 	}
-	if cmp.Or(v.ClientCert, v.ClientKey) == "" {
-		return config, errs
+	if v.ClientCert != "" || v.ClientKey != "" {
+		errs = errors.Join(errs, addClientCertificate(config, v.ClientCert, v.ClientKey))
+	}
+	return config, errs
+}
+
+// addClientCertificate configures a client certificate from a file with the certificate and a file with its key. Each
+// connection reads the files again, so that the certificate can be renewed while the daemon runs. It returns an error
+// if the files cannot be read now.
+func addClientCertificate(config *tls.Config, certificateFile, keyFile string) error {
+	if certificateFile == "" || keyFile == "" {
+		return fmt.Errorf("read client certificate: "+
+			"set both %[1]sCLIENT_CERTIFICATE and %[1]sCLIENT_KEY, or none", generalPrefix)
 	}
 	config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-		pair, err := tls.LoadX509KeyPair(v.ClientCert, v.ClientKey)
+		pair, err := tls.LoadX509KeyPair(certificateFile, keyFile)
 		if err != nil {
 			return nil, fmt.Errorf("read client certificate: %w", err)
 		}
 		return &pair, nil
 	}
-	if v.ClientCert == "" || v.ClientKey == "" {
-		return nil, errors.Join(errs, fmt.Errorf("read client certificate: "+
-			"set both %[1]sCLIENT_CERTIFICATE and %[1]sCLIENT_KEY, or none", generalPrefix))
-	}
 	_, err := config.GetClientCertificate(nil)
-	return config, errors.Join(errs, err)
+	return err
 }
 
 // Temporality determines which spans a point counts: those of its window, or all since its series
@@ -216,36 +231,50 @@ var ownHeaders = []string{
 	"Trailer", "Upgrade",
 }
 
-// parseHeaders parses name=value pairs separated by commas. Values are percent-encoded.
-func parseHeaders(_, text string) (h Headers, err error) {
+// parseHeaders parses a comma-separated list of name=value pairs, whose values are percent-encoded. The error
+// describes each invalid pair, without its value, which can be secret.
+func parseHeaders(_, text string) (Headers, error) {
 	all := http.Header{}
+	var errs error
 	for i, pair := range strings.Split(text, ",") {
 		if strings.TrimSpace(pair) == "" {
 			continue
 		}
 		name, escaped, isPair := strings.Cut(pair, "=")
 		name = http.CanonicalHeaderKey(strings.TrimSpace(name))
-		value, unescaped := url.PathUnescape(strings.TrimSpace(escaped))
-		switch {
-		case !isPair || !isToken(name):
-			err = errors.Join(err, fmt.Errorf("parse headers: entry %d is not name=value", i+1))
-		case slices.Contains(ownHeaders, name):
-			err = errors.Join(err, fmt.Errorf("parse headers: %s is set by the daemon", name))
-		case unescaped != nil || !isHeaderText(value):
-			err = errors.Join(err, fmt.Errorf("parse headers: the value of %s is not valid in a header; "+
-				"percent-encode it, for example a space as %%20", name))
-		default:
-			all.Set(name, value)
+		if !isPair || !isHeaderName(name) {
+			errs = errors.Join(errs, fmt.Errorf("parse headers: entry %d is not name=value", i+1))
+			continue
 		}
+		value, err := parseHeaderValue(name, strings.TrimSpace(escaped))
+		if err != nil {
+			errs = errors.Join(errs, err)
+			continue
+		}
+		all.Set(name, value)
 	}
-	if err != nil {
-		return Headers{}, err
+	if errs != nil {
+		return Headers{}, errs
 	}
 	return Headers{all}, nil
 }
 
-// isToken reports whether name is a valid header name.
-func isToken(name string) bool {
+// parseHeaderValue decodes the percent-encoded value of a header. It returns an error if the value is invalid, or if
+// only the exporter may set the header.
+func parseHeaderValue(name, escaped string) (string, error) {
+	if slices.Contains(ownHeaders, name) {
+		return "", fmt.Errorf("parse headers: %s is set by the daemon", name)
+	}
+	value, err := url.PathUnescape(escaped)
+	if err != nil || !isHeaderText(value) {
+		return "", fmt.Errorf("parse headers: the value of %s is not valid in a header; "+
+			"percent-encode it, for example a space as %%20", name)
+	}
+	return value, nil
+}
+
+// isHeaderName reports whether name is a valid header name.
+func isHeaderName(name string) bool {
 	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
 		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
 	})

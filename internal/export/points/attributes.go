@@ -21,7 +21,7 @@ import (
 type attributes struct {
 	format format
 	bytes  []byte
-	names  []string // names that cannot be added: those in the list, and reserved ones
+	names  []string // names that cannot be added any more: those in the list, and reserved ones
 }
 
 // format defines how attributes are written. It is not safe for concurrent use.
@@ -39,8 +39,8 @@ type format interface {
 	hasResources() bool
 }
 
-// begin starts a new list after the existing bytes. Attributes with reserved names are not added to
-// it, because they are written elsewhere.
+// begin starts a new list after the existing bytes. Attributes with reserved names are not added to it: the
+// caller writes them to a second list of the same series.
 func (a *attributes) begin(reserved ...string) {
 	a.names = a.names[:0]
 	for _, name := range reserved {
@@ -48,41 +48,43 @@ func (a *attributes) begin(reserved ...string) {
 	}
 }
 
-// text adds an attribute, unless its value is empty: absent and empty attributes are equivalent.
+// text adds an attribute whose value is a text. It does nothing if the value is empty, or if the list has an
+// attribute of this name.
 func (a *attributes) text(name, value string) {
 	if value == "" {
 		return
 	}
-	if name, isNew := a.add(name); isNew {
+	if name, isNew := a.addName(name); isNew {
 		a.bytes = a.format.appendText(a.bytes, name, valid(value))
 	}
 }
 
 func (a *attributes) number(name string, value int64) {
-	if name, isNew := a.add(name); isNew {
+	if name, isNew := a.addName(name); isNew {
 		a.bytes = a.format.appendNumber(a.bytes, name, value)
 	}
 }
 
 func (a *attributes) flag(name string, value bool) {
-	if name, isNew := a.add(name); isNew {
+	if name, isNew := a.addName(name); isNew {
 		a.bytes = a.format.appendFlag(a.bytes, name, value)
 	}
 }
 
-// texts adds an attribute whose value is a list of texts, unless the list is empty.
+// texts adds an attribute whose value is a list of texts. It does nothing if values is empty, or if the list has
+// an attribute of this name.
 func (a *attributes) texts(name string, values []string) {
 	if len(values) == 0 {
 		return
 	}
-	if name, isNew := a.add(name); isNew {
+	if name, isNew := a.addName(name); isNew {
 		a.bytes = a.format.appendTexts(a.bytes, name, values)
 	}
 }
 
-// add returns the name of an attribute in the format, and reports whether the list does not contain
-// it yet.
-func (a *attributes) add(attribute string) (name string, isNew bool) {
+// addName converts the name of an attribute to the format, and adds it to a.names. isNew is false if the name is
+// empty or a.names contains it, so the attribute must not be added.
+func (a *attributes) addName(attribute string) (name string, isNew bool) {
 	name = valid(a.format.nameOf(attribute))
 	if name == "" || slices.Contains(a.names, name) {
 		return name, false
@@ -91,8 +93,8 @@ func (a *attributes) add(attribute string) (name string, isNew bool) {
 	return name, true
 }
 
-// valid returns text with invalid UTF-8 replaced. Protobuf decoders would reject the whole request
-// otherwise.
+// valid returns text with each sequence of invalid UTF-8 replaced by U+FFFD. With invalid UTF-8, protobuf
+// decoders would reject the whole request.
 func valid(text string) string {
 	if utf8.ValidString(text) {
 		return text
@@ -137,38 +139,42 @@ func (f *keyValues) appendFlag(b []byte, name string, value bool) []byte {
 	return f.appendPair(b, name)
 }
 
-// appendTexts appends an attribute whose value is an ArrayValue.
+// appendTexts appends an attribute to b. Its value is an ArrayValue with one AnyValue per text.
 func (f *keyValues) appendTexts(b []byte, name string, values []string) []byte {
-	var list []byte
+	var array []byte
 	for _, value := range values {
-		list = protolite.AppendBytes(list, fieldValues, protolite.AppendBytes(nil, fieldText, valid(value)))
+		anyValue := protolite.AppendBytes(nil, fieldText, valid(value))
+		array = protolite.AppendBytes(array, fieldValues, anyValue)
 	}
-	f.value = protolite.AppendBytes(f.value[:0], fieldArray, list)
+	f.value = protolite.AppendBytes(f.value[:0], fieldArray, array)
 	return f.appendPair(b, name)
 }
 
+// appendPair appends a KeyValue with the given name and the value f.value.
 func (f *keyValues) appendPair(b []byte, name string) []byte {
 	b = protolite.AppendHead(b, fieldList, protolite.Size(len(name))+protolite.Size(len(f.value)))
-	return protolite.AppendBytes(protolite.AppendBytes(b, fieldKey, name), fieldValue, f.value)
+	b = protolite.AppendBytes(b, fieldKey, name)
+	return protolite.AppendBytes(b, fieldValue, f.value)
 }
 
 // labelEnd terminates each name and value in a list of labels. It does not occur in UTF-8.
 const labelEnd = "\xff"
 
-// labels is the format of Prometheus; Labels reads it. The map caches the label of each attribute.
-// Its size is limited, because clients choose the names.
+// labels is the format of Prometheus; Labels reads it. The map caches the label name of each attribute name.
 type labels map[string]string
 
-const mostLabelNames = 512
+// maxCachedLabels limits the size of labels, because clients choose the names of attributes.
+const maxCachedLabels = 512
 
-// nameOf returns the label of an attribute. A label's label is itself.
+// nameOf returns the Prometheus label for an attribute, for example http_route for http.route. It returns a valid
+// label unchanged.
 func (f labels) nameOf(attribute string) string {
-	label, isKnown := f[attribute]
-	if !isKnown {
-		label = labelOf(attribute)
-		if len(f) < mostLabelNames {
-			f[strings.Clone(attribute)] = label
-		}
+	if label, isCached := f[attribute]; isCached {
+		return label
+	}
+	label := toLabelName(attribute)
+	if len(f) < maxCachedLabels {
+		f[strings.Clone(attribute)] = label
 	}
 	return label
 }
@@ -176,17 +182,20 @@ func (f labels) nameOf(attribute string) string {
 func (labels) hasResources() bool { return false }
 
 func (labels) appendText(b []byte, name, value string) []byte {
-	return append(append(append(append(b, name...), labelEnd...), value...), labelEnd...)
+	b = appendLabelText(b, name)
+	return appendLabelText(b, value)
 }
 
 func (labels) appendNumber(b []byte, name string, value int64) []byte {
-	b = append(append(b, name...), labelEnd...)
-	return append(strconv.AppendInt(b, value, 10), labelEnd...)
+	b = appendLabelText(b, name)
+	b = strconv.AppendInt(b, value, 10)
+	return append(b, labelEnd...)
 }
 
 func (labels) appendFlag(b []byte, name string, value bool) []byte {
-	b = append(append(b, name...), labelEnd...)
-	return append(strconv.AppendBool(b, value), labelEnd...)
+	b = appendLabelText(b, name)
+	b = strconv.AppendBool(b, value)
+	return append(b, labelEnd...)
 }
 
 // appendTexts joins the texts. No dialect with labels has such attributes.
@@ -194,42 +203,52 @@ func (f labels) appendTexts(b []byte, name string, values []string) []byte {
 	return f.appendText(b, name, valid(strings.Join(values, ",")))
 }
 
-// labelOf converts the name of an attribute to a label according to the rules of Prometheus, as the
-// Collector does. Labels with a special meaning in Prometheus get a prefix, otherwise a span could
-// make a scrape invalid.
-func labelOf(attribute string) string {
+// appendLabelText appends the name or the value of a label.
+func appendLabelText(b []byte, text string) []byte {
+	b = append(b, text...)
+	return append(b, labelEnd...)
+}
+
+// toLabelName converts the name of an attribute to a Prometheus label like the Collector: it replaces each
+// character other than a letter or a digit by "_". Names that Prometheus reserves, or that are invalid as labels,
+// get the prefix "key_": le, quantile, and names that begin with a digit or "_".
+func toLabelName(attribute string) string {
 	label := strings.Map(func(r rune) rune {
-		if '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
+		if isDigit(r) || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
 			return r
 		}
 		return '_'
 	}, attribute)
 	switch {
-	case strings.HasPrefix(label, "_"):
+	case label == "":
+		return ""
+	case label[0] == '_':
 		return "key" + label
-	case label == "le", label == "quantile", label != "" && label[0] <= '9':
+	case label == "le" || label == "quantile" || isDigit(rune(label[0])):
 		return "key_" + label
 	}
 	return label
 }
 
-// Labels iterates over the labels of a list.
+func isDigit(r rune) bool { return '0' <= r && r <= '9' }
+
+// Labels iterates over the names and values in an encoded list of labels.
 func Labels(list string) iter.Seq2[string, string] {
 	return func(yield func(name, value string) bool) {
 		for list != "" {
-			name, rest, _ := strings.Cut(list, labelEnd)
-			value, rest, _ := strings.Cut(rest, labelEnd)
-			if list = rest; !yield(name, value) {
+			var name, value string
+			name, list, _ = strings.Cut(list, labelEnd)
+			value, list, _ = strings.Cut(list, labelEnd)
+			if !yield(name, value) {
 				return
 			}
 		}
 	}
 }
 
-// resource writes the attributes of a series' resource: those that Datadog's tracers, or
-// OpenTelemetry's SDKs, send about themselves over OTLP, and those that distinguish instances of a
-// service. The origin's resource attributes precede its fields, so they take precedence if names
-// are equal.
+// resource starts a new list with the attributes of a resource: the service and, in a format with resources,
+// the attributes of the process that sent the spans. Those are the ones that Datadog's tracers, or OpenTelemetry's
+// SDKs, send about themselves over OTLP.
 func (a *attributes) resource(o *span.Origin, service string) {
 	a.begin()
 	a.text("service.name", service)
@@ -242,15 +261,16 @@ func (a *attributes) resource(o *span.Origin, service string) {
 	a.texts("datadog.process_tags", processTags(o.ProcessTags))
 }
 
-// overflow writes the attributes of overflow series, as in the OpenTelemetry SDKs, and the daemon's
-// instance ID, which all series have.
+// overflow writes the attributes of overflow series: the daemon's instance ID, and otel.metric.overflow as in the
+// OpenTelemetry SDKs.
 func (a *attributes) overflow(instance string) {
 	a.text(instanceName, instance)
 	a.flag("otel.metric.overflow", true)
 }
 
-// resourceAttributes iterates over the resource attributes of an origin, except its service. If a
-// name occurs twice, the first takes precedence.
+// resourceAttributes iterates over the names and values of the resource attributes of an origin, the process that
+// the spans are from. It omits the service. A name can occur twice; then the first value takes precedence. Values
+// can be empty.
 func resourceAttributes(o *span.Origin) iter.Seq2[string, string] {
 	return func(yield func(name, value string) bool) {
 		for name, value := range o.EachAttribute() {
@@ -258,49 +278,51 @@ func resourceAttributes(o *span.Origin) iter.Seq2[string, string] {
 				return
 			}
 		}
-		sdk, language, runtimeID := "datadog", sdkLanguage(o.Lang), o.RuntimeID
-		version, isOTLP := o.OTLP()
-		if isOTLP {
-			sdk, language, runtimeID = "opentelemetry", o.Lang, ""
-		} else {
-			version = o.TracerVersion
-		}
-		for _, attribute := range [...][2]string{
-			{"service.version", o.Version},
-			{"service.instance.id", cmp.Or(o.RuntimeID, o.ContainerID, o.Host)},
-			{"deployment.environment.name", o.Env},
-			{"host.name", o.Host},
-			{"container.id", o.ContainerID},
-			{"telemetry.sdk.name", sdk},
-			{"telemetry.sdk.language", language},
-			{"telemetry.sdk.version", version},
-			{"process.runtime.name", o.LangInterpreter},
-			{"process.runtime.version", o.LangVersion},
-			{"vcs.ref.head.revision", o.GitCommitSHA},
-			{"datadog.runtime_id", runtimeID},
-		} {
-			if !yield(attribute[0], attribute[1]) {
+		for _, attribute := range originAttributes(o) {
+			if !yield(attribute.name, attribute.value) {
 				return
 			}
 		}
 	}
 }
 
-// resourceAttribute returns the resource attribute of an origin for the dimension with the given
-// name, for formats without resources.
+// originAttributes returns the resource attributes for the fields of an origin, except its service.
+func originAttributes(o *span.Origin) [12]tag {
+	sdk, language, sdkVersion, datadogID := "datadog", sdkLanguage(o.Lang), o.TracerVersion, o.RuntimeID
+	if otlpVersion, isOTLP := o.OTLP(); isOTLP {
+		sdk, language, sdkVersion, datadogID = "opentelemetry", o.Lang, otlpVersion, ""
+	}
+	return [...]tag{
+		{"service.version", o.Version},
+		{"service.instance.id", cmp.Or(o.RuntimeID, o.ContainerID, o.Host)},
+		{"deployment.environment.name", o.Env},
+		{"host.name", o.Host},
+		{"container.id", o.ContainerID},
+		{"telemetry.sdk.name", sdk},
+		{"telemetry.sdk.language", language},
+		{"telemetry.sdk.version", sdkVersion},
+		{"process.runtime.name", o.LangInterpreter},
+		{"process.runtime.version", o.LangVersion},
+		{"vcs.ref.head.revision", o.GitCommitSHA},
+		{"datadog.runtime_id", datadogID},
+	}
+}
+
+// resourceAttribute returns the value of a resource attribute of an origin. It returns "" if the origin has no such
+// attribute.
 func resourceAttribute(o *span.Origin, name string) string {
-	if name == "deployment.environment" { // the older name
+	if isOldName := name == "deployment.environment"; isOldName {
 		name = "deployment.environment.name"
 	}
-	for known, value := range resourceAttributes(o) {
-		if known == name && value != "" {
+	for attribute, value := range resourceAttributes(o) {
+		if attribute == name && value != "" {
 			return value
 		}
 	}
 	return ""
 }
 
-// sdkLanguage returns OpenTelemetry's name for a tracer's language.
+// sdkLanguage returns OpenTelemetry's name for the language of a Datadog tracer, for example nodejs for javascript.
 func sdkLanguage(lang string) string {
 	switch lang = strings.ToLower(lang); lang {
 	case ".net":
@@ -313,10 +335,11 @@ func sdkLanguage(lang string) string {
 	return lang
 }
 
-// processTags splits a list of tags at its commas.
+// processTags splits a comma-separated list of tags. It omits empty tags and spaces around tags.
 func processTags(list string) (tags []string) {
-	for tag := range strings.SplitSeq(list, ",") {
-		if tag = strings.TrimSpace(tag); tag != "" {
+	for text := range strings.SplitSeq(list, ",") {
+		tag := strings.TrimSpace(text)
+		if tag != "" {
 			tags = append(tags, tag)
 		}
 	}

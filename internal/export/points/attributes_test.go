@@ -74,7 +74,7 @@ func TestSpanKind_AsInCollectorReceiver(t *testing.T) {
 			t.Errorf("kind %q of %+v, want %q", got, k, test.want)
 		}
 		a := attributes{format: &keyValues{}}
-		datadog{}.key(&a, &span.Origin{}, k)
+		datadog{}.writeKey(&a, &span.Origin{}, k)
 		if got := readAttributes(t, a.bytes)["span.kind"]; got != test.datadog {
 			t.Errorf("as Datadog has it, kind %q of %+v, want %q", got, k, test.datadog)
 		}
@@ -116,7 +116,7 @@ func TestDimensions_Named(t *testing.T) {
 			t.Fatal(err)
 		}
 		a := attributes{format: &keyValues{}}
-		(&spanmetrics{dimensions: dimensions}).key(&a, &span.Origin{Service: "s"}, k)
+		(&spanmetrics{dimensions: dimensions}).writeKey(&a, &span.Origin{Service: "s"}, k)
 		got := readAttributes(t, a.bytes)
 		for _, always := range []string{"service.name", "span.name", "span.kind"} {
 			if got[always] == nil {
@@ -195,7 +195,7 @@ func TestSpanName_OfSDK(t *testing.T) {
 		{"1.52.0", "GET /cart", "SPAN_KIND_SERVER"},
 	} {
 		a := attributes{format: &keyValues{}}
-		(&spanmetrics{dimensions: Dimensions{all: true}}).key(&a,
+		(&spanmetrics{dimensions: Dimensions{all: true}}).writeKey(&a,
 			&span.Origin{Service: "shop", TracerVersion: test.version}, &key)
 		got := readAttributes(t, a.bytes)
 		if got["span.name"] != test.name || got["span.kind"] != test.kind {

@@ -29,21 +29,23 @@ func (c *Config) dialect() dialect {
 	case c.Dialect == Datadog:
 		return datadog{c.Instance}
 	}
-	return &spanmetrics{dimensions: c.Dimensions, instance: c.Instance, names: c.metrics()}
+	calls, durations := c.metricNames()
+	return &spanmetrics{dimensions: c.Dimensions, instance: c.Instance, calls: calls, durations: durations}
 }
 
-// metrics returns the names of the metrics for calls and durations, in any dialect except Datadog.
-func (c *Config) metrics() [2]string {
+// metricNames returns the names of the metrics for calls and durations, in any dialect except Datadog.
+func (c *Config) metricNames() (calls, durations string) {
 	switch {
 	case !c.Labels:
-		return [2]string{"traces.span.metrics.calls", "traces.span.metrics.duration"}
+		return "traces.span.metrics.calls", "traces.span.metrics.duration"
 	case c.Dialect == Tempo:
-		return [2]string{"traces_spanmetrics_calls_total", "traces_spanmetrics_latency"}
+		return "traces_spanmetrics_calls_total", "traces_spanmetrics_latency"
 	}
-	return [2]string{"traces_span_metrics_calls_total", "traces_span_metrics_duration_seconds"}
+	return "traces_span_metrics_calls_total", "traces_span_metrics_duration_seconds"
 }
 
-// format returns the format of attributes. Tempo has another name for the service.
+// format returns the format of attributes. In the dialect of Tempo, the label for the service has a name of its
+// own.
 func (c *Config) format() format {
 	switch {
 	case !c.Labels:
@@ -63,9 +65,8 @@ const (
 	Tempo       Dialect = "tempo"       // the metrics generator of Grafana Tempo; only with Labels
 )
 
-// The names that the attributes of an outcome have.
+// The names of the attributes for the status of spans.
 const (
-	// The names of the attributes for an outcome.
 	statusName   = "status.code"
 	topLevelName = "datadog.span.top_level"
 )
@@ -73,32 +74,32 @@ const (
 // instanceName is the attribute that distinguishes daemons.
 const instanceName = "collector.instance.id"
 
-// dialect writes the attributes of a key's series. It is not safe for concurrent use.
+// dialect writes the attributes of a series. It is not safe for concurrent use.
 type dialect interface {
-	// metrics returns the names of the metrics for calls and durations. If the first is empty, there is no
-	// metric for calls.
-	metrics() (calls, durations string)
+	// metricNames returns the names of the metrics for calls and durations. calls is "" if there is no metric
+	// for calls.
+	metricNames() (calls, durations string)
 
 	// includes reports whether the spans of a key belong to a series.
 	includes(key *span.Key) bool
 
-	// resource writes the attributes of a series' resource.
-	resource(to *attributes, origin *span.Origin, service string)
+	// writeResource writes the attributes of a series' resource.
+	writeResource(to *attributes, origin *span.Origin, service string)
 
-	// key writes the attributes that all spans of a key have, except those that outcome writes. It reports
-	// whether spans without an error have the status OK.
-	key(to *attributes, origin *span.Origin, key *span.Key) (isOK bool)
+	// writeKey writes the attributes that all spans of a key, a set of labels, have. It omits the attributes that
+	// writeStatus writes. It reports whether spans without an error have the status OK.
+	writeKey(to *attributes, origin *span.Origin, key *span.Key) (isOK bool)
 
-	// outcome writes the attributes that differ between spans of a key.
-	outcome(to *attributes, o outcome)
+	// writeStatus writes the attributes that differ between spans of a key.
+	writeStatus(to *attributes, s status)
 
-	// overflow writes the attributes of overflow series, which count spans that exceed the limit on
-	// series.
-	overflow(to *attributes)
+	// writeOverflow writes the attributes of overflow series, which count the spans beyond the limit on the
+	// number of series.
+	writeOverflow(to *attributes)
 }
 
-// outcome distinguishes spans of one key.
-type outcome struct {
+// status distinguishes spans of one key.
+type status struct {
 	isError    bool
 	isOK       bool // spans of the key without an error have the status OK
 	isTopLevel bool // all spans of the series are top-level
@@ -110,16 +111,20 @@ type datadog struct {
 	instance string // instance ID of the daemon, only on overflow series
 }
 
-func (datadog) metrics() (calls, durations string) { return "", "traces.span.sdk.metrics.duration" }
+func (datadog) metricNames() (calls, durations string) {
+	return "", "traces.span.sdk.metrics.duration"
+}
 
 func (datadog) includes(*span.Key) bool { return true }
 
-func (datadog) resource(to *attributes, o *span.Origin, service string) { to.resource(o, service) }
+func (datadog) writeResource(to *attributes, o *span.Origin, service string) {
+	to.resource(o, service)
+}
 
-func (d datadog) overflow(to *attributes) { to.overflow(d.instance) }
+func (d datadog) writeOverflow(to *attributes) { to.overflow(d.instance) }
 
-// key implements dialect. All fields of the key are attributes.
-func (datadog) key(to *attributes, _ *span.Origin, k *span.Key) (isOK bool) {
+// writeKey writes all fields of a key as attributes. It always returns true.
+func (datadog) writeKey(to *attributes, _ *span.Origin, k *span.Key) (isOK bool) {
 	to.begin(statusName, topLevelName)
 	to.text("service.name", k.Service)
 	to.text("span.kind", kindName(k.Kind, spanKinds["internal"]))
@@ -140,48 +145,50 @@ func (datadog) key(to *attributes, _ *span.Origin, k *span.Key) (isOK bool) {
 		to.flag("datadog.is_trace_root", k.TraceRoot == span.TraceRootTrue)
 	}
 	to.texts("datadog.peer_tags", k.PeerTags)
-	for _, tag := range k.AdditionalTags {
-		if name, value, isTag := strings.Cut(tag, ":"); isTag {
+	for _, text := range k.AdditionalTags {
+		if name, value, isTag := strings.Cut(text, ":"); isTag {
 			to.text(name, value)
 		}
 	}
 	return true
 }
 
-// outcome implements dialect.
-func (datadog) outcome(to *attributes, o outcome) {
-	status := statusOK
-	if o.isError {
-		status = statusError
+// writeStatus writes the status code, and whether the spans are top-level.
+func (datadog) writeStatus(to *attributes, s status) {
+	code := statusOK
+	if s.isError {
+		code = statusError
 	}
-	to.text(statusName, status)
-	to.flag(topLevelName, o.isTopLevel)
+	to.text(statusName, code)
+	to.flag(topLevelName, s.isTopLevel)
 }
 
 // spanmetrics is the dialect of the Collector's spanmetrics connector, for spans converted by its
 // receiver for Datadog traces: that derives a span's name, kind and service from operation,
 // resource, type and base service. Spans of OpenTelemetry's SDKs keep their names.
 type spanmetrics struct {
-	dimensions Dimensions
-	instance   string    // instance ID of the daemon; "" omits it
-	names      [2]string // names of the metrics
-	tags       tagList
+	dimensions       Dimensions
+	instance         string // instance ID of the daemon; "" omits it
+	calls, durations string // names of the metrics
+	tags             tagList
 }
 
-func (d *spanmetrics) metrics() (calls, durations string) { return d.names[0], d.names[1] }
+func (d *spanmetrics) metricNames() (calls, durations string) { return d.calls, d.durations }
 
 func (*spanmetrics) includes(*span.Key) bool { return true }
 
-func (*spanmetrics) resource(to *attributes, o *span.Origin, service string) { to.resource(o, service) }
+func (*spanmetrics) writeResource(to *attributes, o *span.Origin, service string) {
+	to.resource(o, service)
+}
 
-func (d *spanmetrics) overflow(to *attributes) { to.overflow(d.instance) }
+func (d *spanmetrics) writeOverflow(to *attributes) { to.overflow(d.instance) }
 
-// key implements dialect. It writes the four attributes that every series has, then the dimensions:
-// first those of the span, then those of the resource.
-func (d *spanmetrics) key(to *attributes, origin *span.Origin, k *span.Key) (isOK bool) {
+// writeKey writes the attributes that every series has, and then the configured dimensions: first those of the
+// span, then those of the resource. Only spans that were received over OTLP can have the status OK.
+func (d *spanmetrics) writeKey(to *attributes, origin *span.Origin, k *span.Key) (isOK bool) {
+	_, isOTLP := origin.OTLP()
 	to.begin(statusName)
 	to.text("service.name", serviceName(origin, k))
-	_, isOTLP := origin.OTLP()
 	if isOTLP {
 		to.text("span.name", k.Resource)
 		to.text("span.kind", kindName(k.Kind, kindUnspecified))
@@ -190,6 +197,15 @@ func (d *spanmetrics) key(to *attributes, origin *span.Origin, k *span.Key) (isO
 		to.text("span.kind", spanKind(k))
 	}
 	to.text(instanceName, d.instance)
+	isOK = isOTLP && slices.Contains(k.AdditionalTags, span.StatusOK)
+	d.writeFields(to, k)
+	d.writeTags(to, k, isOK)
+	d.writeNamedDimensions(to, origin, k)
+	return isOK
+}
+
+// writeFields writes those fields of a key that are configured as dimensions.
+func (d *spanmetrics) writeFields(to *attributes, k *span.Key) {
 	d.text(to, "http.request.method", k.HTTPMethod)
 	d.text(to, "http.route", k.HTTPEndpoint)
 	if k.HTTPStatus != 0 && d.dimensions.has("http.response.status_code") {
@@ -201,72 +217,85 @@ func (d *spanmetrics) key(to *attributes, origin *span.Origin, k *span.Key) (isO
 		}
 	}
 	d.text(to, resourceDimension, k.Resource)
-	d.tags = d.tags[:0].add(k.PeerTags, &d.dimensions).add(k.AdditionalTags, &d.dimensions)
-	if isOK = isOTLP && slices.Contains(k.AdditionalTags, span.StatusOK); isOK {
-		d.tags = slices.DeleteFunc(d.tags, tag.isStatus)
-	}
-	d.tags.write(to)
-	for _, name := range d.dimensions.names { // after the attributes of the span, which take precedence
-		addByOldName(to, name, k)
-		to.text(name, resourceAttribute(origin, name))
-	}
-	return isOK
 }
 
-// addByOldName adds an attribute for a dimension with an old name, if the key has the attribute
-// with the current name.
-func addByOldName(attrs *attributes, name string, k *span.Key) {
-	switch current := currentNames[name]; current {
+// writeTags writes those tags of a key that are configured as dimensions. If isOK is true, it omits the tag with
+// the status OK, which writeStatus writes as an attribute.
+func (d *spanmetrics) writeTags(to *attributes, k *span.Key, isOK bool) {
+	d.tags = d.tags[:0].add(k.PeerTags, &d.dimensions)
+	d.tags = d.tags.add(k.AdditionalTags, &d.dimensions)
+	if isOK {
+		d.tags = slices.DeleteFunc(d.tags, tag.isStatusOK)
+	}
+	d.tags.write(to)
+}
+
+// writeNamedDimensions writes the dimensions that the operator has included by name, unless to has them already. For
+// an old name of a label, the value is from the key, and otherwise from the resource attributes of the origin.
+func (d *spanmetrics) writeNamedDimensions(to *attributes, origin *span.Origin, k *span.Key) {
+	for _, name := range d.dimensions.names {
+		writeByOldName(to, name, k)
+		to.text(name, resourceAttribute(origin, name))
+	}
+}
+
+// writeByOldName writes an attribute under an old name, such as http.method, if the key has a value for the
+// current name, http.request.method. It does nothing if oldName is not an old name.
+func writeByOldName(to *attributes, oldName string, k *span.Key) {
+	switch currentName := currentNames[oldName]; currentName {
 	case "":
+		return
 	case "http.request.method":
-		attrs.text(name, k.HTTPMethod)
+		to.text(oldName, k.HTTPMethod)
 	case "http.response.status_code":
 		if k.HTTPStatus != 0 {
-			attrs.number(name, int64(k.HTTPStatus))
+			to.number(oldName, int64(k.HTTPStatus))
 		}
 	default:
-		for _, tag := range k.PeerTags {
-			if key, value, _ := strings.Cut(tag, ":"); key == current {
-				attrs.text(name, value)
+		for _, text := range k.PeerTags {
+			if name, value, _ := strings.Cut(text, ":"); name == currentName {
+				to.text(oldName, value)
 			}
 		}
 	}
 }
 
+// text writes an attribute with a text, if it is configured as a dimension.
 func (d *spanmetrics) text(to *attributes, name, value string) {
 	if d.dimensions.has(name) {
 		to.text(name, value)
 	}
 }
 
-// outcome implements dialect.
-func (d *spanmetrics) outcome(to *attributes, o outcome) {
-	status := statusUnset
+// writeStatus writes the status code.
+func (d *spanmetrics) writeStatus(to *attributes, s status) {
+	code := statusUnset
 	switch {
-	case o.isError:
-		status = statusError
-	case o.isOK:
-		status = statusOK
+	case s.isError:
+		code = statusError
+	case s.isOK:
+		code = statusOK
 	}
-	to.text(statusName, status)
+	to.text(statusName, code)
 }
 
-// spanName returns the operation, or the name that the Collector's receiver derives for certain
-// operations. The receiver takes the name of an HTTP request from tags that a key may lack; the
-// resource is the same then.
+// spanName returns the name that the Collector's receiver for Datadog traces gives a span: the operation or, for
+// some operations of HTTP and RPC libraries, the method and the route, the resource, or the RPC method.
 func spanName(k *span.Key) string {
 	switch k.Operation {
 	case "servlet.request", "http.request", "web.request":
 		if k.HTTPMethod != "" {
 			return strings.TrimSuffix(k.HTTPMethod+" "+k.HTTPEndpoint, " ")
 		}
-		if method, _, _ := strings.Cut(k.Resource, " "); isHTTPMethod(method) {
+		// The receiver uses the method and the route of the span, of which the resource consists, too.
+		if firstWord, _, _ := strings.Cut(k.Resource, " "); isHTTPMethod(firstWord) {
 			return k.Resource
 		}
 	case "spring.handler":
 		return k.Resource
 	case "grpc.server", "grpc.client":
-		if method := strings.TrimPrefix(k.Resource, "/"); strings.Contains(method, "/") {
+		method := strings.TrimPrefix(k.Resource, "/")
+		if hasService := strings.Contains(method, "/"); hasService {
 			return method
 		}
 	}
@@ -281,17 +310,18 @@ func isHTTPMethod(word string) bool {
 	return false
 }
 
-// spanKind returns the kind of a span, or the kind that follows from its type.
+// spanKind returns the kind that the Collector's receiver for Datadog traces gives a span. If the span has no kind,
+// it depends on the type: web spans are of kind server, and http spans of kind client.
 func spanKind(k *span.Key) string {
 	if k.Operation == "spring.handler" {
 		return spanKinds["internal"]
 	}
-	fallback := kindUnspecified
+	kindOfType := kindUnspecified
 	switch k.Type {
 	case "web":
-		fallback = spanKinds["server"]
+		kindOfType = spanKinds["server"]
 	case "http":
-		fallback = spanKinds["client"]
+		kindOfType = spanKinds["client"]
 	}
-	return kindName(k.Kind, fallback)
+	return kindName(k.Kind, kindOfType)
 }

@@ -29,34 +29,22 @@ const AllDimensions = "all"
 // always are the attributes that every series has.
 var always = []string{"service.name", "span.name", "span.kind", statusName}
 
-// ParseDimensions parses names separated by commas. "all" includes all known dimensions, "-name"
-// excludes one of these, and "none" must be the only name. A name can have a cardinality budget, as
-// in tenant.id=200.
-func ParseDimensions(text string) (d Dimensions, err error) {
+// ParseDimensions parses a comma-separated list of dimensions. "all" includes all known dimensions, "-name"
+// excludes one of these, and "none" must be the only entry. "name=200" includes a dimension and limits it to 200
+// different values.
+func ParseDimensions(text string) (Dimensions, error) {
+	var d Dimensions
 	if text == "none" {
 		return d, nil
 	}
 	for entry := range strings.SplitSeq(text, ",") {
-		name, budget, hasBudget := strings.Cut(strings.TrimSpace(entry), "=")
-		name, isExcluded := strings.CutPrefix(name, "-")
-		limit, err := strconv.Atoi(budget)
-		isInvalid := name == "" || name == "none" || strings.ContainsAny(name, " \t:") ||
-			hasBudget && (err != nil || limit < 1) || isExcluded && (hasBudget || name == AllDimensions)
-		switch {
-		case isInvalid:
+		parsed, isValid := parseDimension(strings.TrimSpace(entry))
+		if !isValid {
 			return Dimensions{}, fmt.Errorf("parse dimensions %q: %q is not an attribute name, -name or name=N; "+
 				"give all, none, or a comma-separated list such as http.route,tenant.id=200 or all,-peer.service",
 				text, entry)
-		case isExcluded:
-			d.excluded = append(d.excluded, name)
-		case name == AllDimensions:
-			d.all = true
-		default:
-			d.names = append(d.names, name)
 		}
-		if hasBudget {
-			d.setBudget(name, limit)
-		}
+		d.add(parsed)
 	}
 	if err := d.checkExclusions(text); err != nil {
 		return Dimensions{}, err
@@ -64,8 +52,53 @@ func ParseDimensions(text string) (d Dimensions, err error) {
 	return d, nil
 }
 
-// checkExclusions returns an error if an excluded dimension would be included nevertheless, or was
-// not included at all.
+// dimension is one entry of a list of dimensions.
+type dimension struct {
+	name       string
+	isExcluded bool
+	budget     int // maximum number of values; 0 if the default applies
+}
+
+// parseDimension parses one entry of a list of dimensions: name, name=budget or -name. isValid is false if the
+// entry has another form.
+func parseDimension(entry string) (d dimension, isValid bool) {
+	name, budget, hasBudget := strings.Cut(entry, "=")
+	d.name, d.isExcluded = strings.CutPrefix(name, "-")
+	if hasBudget {
+		var err error
+		if d.budget, err = strconv.Atoi(budget); err != nil || d.budget < 1 {
+			return d, false
+		}
+	}
+	if d.name == "" || d.name == "none" || strings.ContainsAny(d.name, " \t:") {
+		return d, false
+	}
+	if d.isExcluded && (hasBudget || d.name == AllDimensions) {
+		return d, false
+	}
+	return d, true
+}
+
+// add adds an entry to the dimensions.
+func (d *Dimensions) add(entry dimension) {
+	switch {
+	case entry.isExcluded:
+		d.excluded = append(d.excluded, entry.name)
+	case entry.name == AllDimensions:
+		d.all = true
+	default:
+		d.names = append(d.names, entry.name)
+	}
+	if entry.budget > 0 {
+		if d.budgets == nil {
+			d.budgets = map[string]int{}
+		}
+		d.budgets[entry.name] = entry.budget
+	}
+}
+
+// checkExclusions returns an error if an exclusion has no effect, because the list does not include "all", or
+// contradicts another entry of the list. text is the whole list, for the error.
 func (d *Dimensions) checkExclusions(text string) error {
 	for _, name := range d.excluded {
 		switch {
@@ -81,15 +114,8 @@ func (d *Dimensions) checkExclusions(text string) error {
 	return nil
 }
 
-func (d *Dimensions) setBudget(name string, limit int) {
-	if d.budgets == nil {
-		d.budgets = map[string]int{}
-	}
-	d.budgets[name] = limit
-}
-
-// Named iterates over the dimensions that the operator included by name. budget is the maximum
-// number of values that the operator set for the dimension, or 0 if the default applies.
+// Named iterates over the dimensions that the operator has included by name, with their budgets: the maximum
+// number of different values, or 0 if the operator has not set one.
 func (d *Dimensions) Named(yield func(name string, budget int) bool) {
 	for _, name := range d.names {
 		if !yield(name, d.budgets[name]) {
@@ -98,51 +124,54 @@ func (d *Dimensions) Named(yield func(name string, budget int) bool) {
 	}
 }
 
-// has reports whether an attribute is a dimension. Internal attributes of tracers are included only
-// by name.
+// has reports whether an attribute is a dimension: the operator has included it by name, or by "all" without
+// excluding it. "all" does not include the resource and internal attributes of tracers.
 func (d *Dimensions) has(name string) bool {
-	return slices.Contains(d.names, name) ||
-		d.all && name != resourceDimension && !strings.HasPrefix(name, "_dd.") && !slices.Contains(d.excluded, name)
+	if slices.Contains(d.names, name) {
+		return true
+	}
+	isOnlyByName := name == resourceDimension || strings.HasPrefix(name, "_dd.")
+	return d.all && !isOnlyByName && !slices.Contains(d.excluded, name)
 }
 
-// tag is a tag of a key, as an attribute.
+// tag is an attribute with a text.
 type tag struct{ name, value string }
 
-// isStatus reports whether the tag is the span's status, which is an attribute of its own.
-func (t tag) isStatus() bool { return t.name+":"+t.value == span.StatusOK }
+// isStatusOK reports whether the tag is the status OK of a span.
+func (t tag) isStatusOK() bool { return t.name+":"+t.value == span.StatusOK }
 
 // tagList contains the tags of a key, as attributes.
 type tagList []tag
 
-// add adds the tags of a list that are dimensions: with OpenTelemetry's names, and also with their
-// own names if the operator included those.
-func (t tagList) add(list []string, dims *Dimensions) tagList {
-	for _, text := range list {
-		key, value, isTag := strings.Cut(text, ":")
+// add appends those tags that are dimensions, under OpenTelemetry's names. tags are texts such as db.type:postgres.
+// A tag that the operator has included by its own name is added under this name as well.
+func (t tagList) add(tags []string, dimensions *Dimensions) tagList {
+	for _, text := range tags {
+		ownName, value, isTag := strings.Cut(text, ":")
 		if !isTag {
 			continue
 		}
-		name := attributeName(key)
-		if dims.has(name) {
+		name := attributeName(ownName)
+		if dimensions.has(name) {
 			t = append(t, tag{name, value})
 		}
-		if key != name && slices.Contains(dims.names, key) {
-			t = append(t, tag{key, value})
+		if ownName != name && slices.Contains(dimensions.names, ownName) {
+			t = append(t, tag{ownName, value})
 		}
 	}
 	return t
 }
 
-// write writes the tags sorted by name, so that keys with the same tags belong to one series, even
-// if the tags were ordered or named differently.
-func (t tagList) write(attrs *attributes) {
+// write writes the tags as attributes, sorted by name. Without the order, two keys with the same tags in different
+// order would become two series.
+func (t tagList) write(to *attributes) {
 	for i := range t {
-		t[i].name = attrs.format.nameOf(t[i].name)
+		t[i].name = to.format.nameOf(t[i].name)
 	}
 	slices.SortFunc(t, func(a, b tag) int {
 		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.value, b.value))
 	})
 	for _, tag := range t {
-		attrs.text(tag.name, tag.value)
+		to.text(tag.name, tag.value)
 	}
 }

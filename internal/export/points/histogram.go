@@ -32,26 +32,28 @@ var namedBounds = map[string][]float64{
 	"sdk":           {.005, .01, .025, .05, .075, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10},
 }
 
-// ParseHistogram parses a kind. Bounds of explicit buckets follow a colon.
-func ParseHistogram(text string) (h Histogram, err error) {
-	kind, bounds, hasBounds := strings.Cut(text, ":")
-	switch {
-	case text == Exponential:
-		return h, nil
-	case kind != Explicit && kind != ExplicitMillis:
-		return h, fmt.Errorf("%q is not one of %s, %s, %s", text, Exponential, Explicit, ExplicitMillis)
-	case !hasBounds:
-		bounds = ConnectorBounds
+// ParseHistogram parses the kind of histograms: exponential, explicit or explicit-ms. The bounds of explicit buckets
+// can follow after a colon, as in explicit:0.01,0.1,1. The default is ConnectorBounds.
+func ParseHistogram(text string) (Histogram, error) {
+	if text == Exponential {
+		return Histogram{}, nil
 	}
-	h.Millis = kind == ExplicitMillis
-	h.Bounds, err = ParseBounds(bounds)
-	return h, err
+	kind, boundsText, hasBounds := strings.Cut(text, ":")
+	if kind != Explicit && kind != ExplicitMillis {
+		return Histogram{}, fmt.Errorf("%q is not one of %s, %s, %s", text, Exponential, Explicit, ExplicitMillis)
+	}
+	if !hasBounds {
+		boundsText = ConnectorBounds
+	}
+	bounds, err := ParseBounds(boundsText)
+	return Histogram{Bounds: bounds, Millis: kind == ExplicitMillis}, err
 }
 
-// ParseBounds parses the name of bounds, or seconds separated by commas.
+// ParseBounds parses the upper bounds of buckets: comma-separated numbers of seconds, or the name of a predefined
+// list, connector or sdk.
 func ParseBounds(text string) (bounds []float64, err error) {
-	if named, ok := namedBounds[text]; ok {
-		return named, nil
+	if predefined, isName := namedBounds[text]; isName {
+		return predefined, nil
 	}
 	for word := range strings.SplitSeq(text, ",") {
 		bound, err := strconv.ParseFloat(strings.TrimSpace(word), 64)

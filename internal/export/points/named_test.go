@@ -44,7 +44,7 @@ func TestDimensions_OriginAttribute(t *testing.T) {
 			t.Fatal(err)
 		}
 		list := attributes{format: labels{}}
-		(&spanmetrics{dimensions: dimensions}).key(&list, origin, key)
+		(&spanmetrics{dimensions: dimensions}).writeKey(&list, origin, key)
 		got := map[string]string{}
 		for name, value := range Labels(string(list.bytes)) {
 			got[name] = value

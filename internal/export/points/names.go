@@ -39,15 +39,17 @@ var grpcStatuses = [...]string{
 	"OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
 }
 
-// grpcStatus returns the name of a status code in decimal, or "" if it is unknown.
+// grpcStatus returns the name of a gRPC status code, for example NOT_FOUND for "5". It returns "" if code is not
+// the decimal number of a status code.
 func grpcStatus(code string) string {
-	if code == "" { // the most frequent case; ParseUint would allocate an error
+	if code == "" { // the most frequent case, for which ParseUint would allocate an error
 		return ""
 	}
-	if n, err := strconv.ParseUint(code, 10, 8); err == nil && n < uint64(len(grpcStatuses)) {
-		return grpcStatuses[n]
+	n, err := strconv.ParseUint(code, 10, 8)
+	if err != nil || n >= uint64(len(grpcStatuses)) {
+		return ""
 	}
-	return ""
+	return grpcStatuses[n]
 }
 
 // attributeNames maps tags of Datadog's spans to OpenTelemetry's names, according to the

@@ -8,16 +8,16 @@ import (
 
 // overflowAttributes returns the attributes of overflow series.
 func overflowAttributes(g *grouper) []byte {
-	list := attributes{format: g.buffer.format}
+	list := attributes{format: g.list.format}
 	list.begin()
-	g.dialect.overflow(&list)
+	g.dialect.writeOverflow(&list)
 	return list.bytes
 }
 
 // commonResource returns the resource of the overflow series for spans whose own resource exceeds
 // the limits, too.
 func commonResource(g *grouper) []byte {
-	list := attributes{format: g.buffer.format}
+	list := attributes{format: g.list.format}
 	list.begin()
 	list.text("service.name", "tracer_blocked_value")
 	return list.bytes
@@ -39,30 +39,37 @@ func NewRunning(r *Reader, limits totals.Limits) *Running {
 	}
 }
 
-// AddUp adds the counts of a cycle with the given window. It returns the number of spans without a
-// series, which should be 0 because every span is part of a point.
-func (a *Running) AddUp(c *export.Cycle, start, end int64) (lost uint64) {
-	sealed, rows := c.Sealed, c.Rows
+// AddCycle adds the counts of a cycle to the totals, and sets Slowest. start and end are the window of the cycle in
+// nanoseconds since the Unix epoch. AddCycle returns the number of spans that are in no series; it should be 0.
+func (a *Running) AddCycle(c *export.Cycle, start, end int64) (lost uint64) {
 	a.Begin(c.Number, c.FirstUnsettled, start, end)
 	clear(a.Slowest)
-	for _, g := range a.reader.Group(sealed, rows) {
-		total, resource := a.reader.Total(rows, g), []byte(a.reader.Resource(g))
-		remaining, last := total.Spans, (*totals.Series)(nil)
-		a.reader.VisitPoints(sealed, rows, g, &total, func(p *Point) {
-			spans := min(p.Durations.Spans, remaining)
-			last = a.Add(resource, p.Attributes, totals.Counted{
-				Spans: spans, Calls: p.Calls, Errors: p.Errors, Seconds: p.Seconds, Buckets: &p.Durations, Classic: p.Classic,
-			})
-			remaining -= spans
-			if p.Exemplar.Span != 0 {
-				a.Slowest[last] = slower(a.Slowest[last], p.Exemplar)
-			}
-		})
-		if last == nil {
-			lost += remaining
-		} else {
-			last.Spans += remaining // tracers can send counts that differ from the sum of their bins
-		}
+	for _, group := range a.reader.GroupRows(c.Sealed, c.Rows) {
+		lost += a.addSeries(c, group)
 	}
 	return lost
+}
+
+// addSeries adds the points of one series of a cycle to the totals. If the series has no points, its spans are
+// lost, and addSeries returns their number.
+func (a *Running) addSeries(c *export.Cycle, g Group) (lost uint64) {
+	resource := []byte(a.reader.Resource(g))
+	counts := a.reader.AddRows(c.Rows, g)
+	remainingSpans := counts.Spans
+	var series *totals.Series
+	a.reader.VisitPoints(c.Sealed, c.Rows, g, &counts, func(p *Point) {
+		spans := min(p.Durations.Spans, remainingSpans)
+		remainingSpans -= spans
+		series = a.Add(resource, p.Attributes, totals.Counted{
+			Spans: spans, Calls: p.Calls, Errors: p.Errors, Seconds: p.Seconds, Buckets: &p.Durations, Classic: p.Classic,
+		})
+		if hasExemplar := p.Exemplar.Span != 0; hasExemplar {
+			a.Slowest[series] = slower(a.Slowest[series], p.Exemplar)
+		}
+	})
+	if series == nil {
+		return remainingSpans
+	}
+	series.Spans += remainingSpans // a tracer can send a number of spans that exceeds the sum of its bins
+	return 0
 }

@@ -3,6 +3,7 @@ package points
 import (
 	"cmp"
 	"hash/maphash"
+	"iter"
 	"math"
 	"slices"
 	"time"
@@ -14,10 +15,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// series identifies a series of a cycle by the index of its resource and two hashes of its
+// seriesID identifies a series of a cycle by the index of its resource and two hashes of its
 // attributes with secret seeds. For a million series, the probability that any two share both
 // hashes is 2^-89.
-type series struct {
+type seriesID struct {
 	resource int32
 	hashes   [2]uint64
 }
@@ -25,8 +26,8 @@ type series struct {
 // Group contains the rows of one series. A key has several rows: one per bucket and mapping. Keys
 // that differ only in fields that the dialect omits belong to one series, too.
 type Group struct {
-	Resource    int32 // index in grouper.resources
-	first, last int32 // indexes of the first and last row; grouper.next links the rows in between
+	Resource          int32 // index in grouper.resources
+	firstRow, lastRow int32 // indexes of rows; grouper.nextRow links the rows in between
 }
 
 // grouper groups the rows of a cycle by series. It stores hashes of attributes, because the
@@ -35,19 +36,22 @@ type Group struct {
 type grouper struct {
 	dialect         dialect
 	seeds           [2]maphash.Seed
-	buffer          attributes
-	resources       []string         // encoded
-	resourceIndexes map[string]int32 // indexes of resources
-	groupIndexes    map[series]int32 // indexes of groups
+	list            attributes         // scratch
+	resources       []string           // encoded
+	resourceIndexes map[string]int32   // indexes in resources
+	groupIndexes    map[seriesID]int32 // indexes in groups
 	groups          []Group
-	next            []int32 // by row, the index of the next row in the same group, or -1
+	nextRow         []int32 // by row, the index of the next row in the same group, or noRow
 }
+
+// noRow terminates the rows of a group.
+const noRow = -1
 
 func newGrouper(c *Config) grouper {
 	return grouper{
-		dialect: c.dialect(), buffer: attributes{format: c.format()},
+		dialect: c.dialect(), list: attributes{format: c.format()},
 		seeds:           [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
-		resourceIndexes: map[string]int32{}, groupIndexes: map[series]int32{},
+		resourceIndexes: map[string]int32{}, groupIndexes: map[seriesID]int32{},
 	}
 }
 
@@ -55,24 +59,26 @@ func newGrouper(c *Config) grouper {
 // its spans.
 func serviceName(o *span.Origin, k *span.Key) string { return cmp.Or(o.Service, k.Service) }
 
-// Group groups the rows of a cycle by series. The series of one resource are adjacent.
-func (g *grouper) Group(sealed *aggregate.Sealed, rows []export.Row) []Group {
-	g.groups, g.next, g.resources = g.groups[:0], g.next[:0], g.resources[:0]
+// GroupRows groups the rows of a cycle by series. The series of one resource are adjacent. The result is valid
+// until the next call.
+func (g *grouper) GroupRows(sealed *aggregate.Sealed, rows []export.Row) []Group {
+	g.groups, g.nextRow, g.resources = g.groups[:0], g.nextRow[:0], g.resources[:0]
 	clear(g.resourceIndexes)
 	clear(g.groupIndexes)
-	resource, resourceOrigin := int32(-1), (*span.Origin)(nil)
+	resource := int32(0)
+	var lastOrigin *span.Origin // origin of the resource
 	for i := range rows {
-		r := &rows[i]
-		if !g.dialect.includes(r.Key()) {
-			g.next = append(g.next, -1)
+		row := &rows[i]
+		if !g.dialect.includes(row.Key()) {
+			g.nextRow = append(g.nextRow, noRow)
 			continue
 		}
-		origin := &sealed.Origins[r.Origin()]
-		name := serviceName(origin, r.Key())
-		if resourceOrigin != origin || origin.Service == "" {
-			resource, resourceOrigin = g.resource(origin, name), origin
+		origin := &sealed.Origins[row.Origin()]
+		if origin != lastOrigin || origin.Service == "" { // without a service, the resource depends on the key
+			resource = g.addResource(origin, serviceName(origin, row.Key()))
+			lastOrigin = origin
 		}
-		g.add(int32(i), g.series(resource, origin, r.Key()))
+		g.addRow(int32(i), g.identifySeries(resource, origin, row.Key()))
 	}
 	slices.SortStableFunc(g.groups, func(a, b Group) int { return cmp.Compare(a.Resource, b.Resource) })
 	return g.groups
@@ -81,48 +87,62 @@ func (g *grouper) Group(sealed *aggregate.Sealed, rows []export.Row) []Group {
 // Resource returns the encoded resource of a group.
 func (g *grouper) Resource(group Group) string { return g.resources[group.Resource] }
 
-// resource returns the index of a resource. Origins with the same attributes share one.
-func (g *grouper) resource(o *span.Origin, service string) int32 {
-	g.buffer.bytes = g.buffer.bytes[:0]
-	g.dialect.resource(&g.buffer, o, service)
-	index, known := g.resourceIndexes[string(g.buffer.bytes)]
-	if !known {
-		index = int32(len(g.resources))
-		g.resources = append(g.resources, string(g.buffer.bytes))
-		g.resourceIndexes[g.resources[index]] = index
+// addResource adds the resource of an origin and a service to g.resources, unless it has an equal one, and returns
+// the index of the resource.
+func (g *grouper) addResource(o *span.Origin, service string) int32 {
+	g.list.bytes = g.list.bytes[:0]
+	g.dialect.writeResource(&g.list, o, service)
+	if index, isKnown := g.resourceIndexes[string(g.list.bytes)]; isKnown {
+		return index
 	}
+	index := int32(len(g.resources))
+	resource := string(g.list.bytes)
+	g.resources = append(g.resources, resource)
+	g.resourceIndexes[resource] = index
 	return index
 }
 
-// series returns the series of a key. The status of spans without an error, OK or unset, is part of
-// it, because two keys can differ in nothing else.
-func (g *grouper) series(resource int32, origin *span.Origin, k *span.Key) (s series) {
-	g.buffer.bytes = g.buffer.bytes[:0]
-	isOK := g.dialect.key(&g.buffer, origin, k)
-	g.buffer.begin()
-	g.dialect.outcome(&g.buffer, outcome{isOK: isOK})
-	s.resource = resource
+// identifySeries returns the ID of the series of a key. It hashes the attributes of the key, and the status of its
+// spans without an error, because two keys can differ only in this status.
+func (g *grouper) identifySeries(resource int32, origin *span.Origin, k *span.Key) seriesID {
+	g.list.bytes = g.list.bytes[:0]
+	isOK := g.dialect.writeKey(&g.list, origin, k)
+	g.list.begin()
+	g.dialect.writeStatus(&g.list, status{isOK: isOK})
+	id := seriesID{resource: resource}
 	for i, seed := range g.seeds {
-		s.hashes[i] = maphash.Bytes(seed, g.buffer.bytes)
+		id.hashes[i] = maphash.Bytes(seed, g.list.bytes)
 	}
-	return s
+	return id
 }
 
-// add adds a row to the group of its series.
-func (g *grouper) add(row int32, s series) {
-	g.next = append(g.next, -1)
-	index, known := g.groupIndexes[s]
-	if !known {
-		g.groupIndexes[s] = int32(len(g.groups))
-		g.groups = append(g.groups, Group{s.resource, row, row})
+// addRow appends a row, given by its index, to the group of the series with the given ID. If the series has no
+// group yet, addRow creates one.
+func (g *grouper) addRow(row int32, id seriesID) {
+	g.nextRow = append(g.nextRow, noRow)
+	index, isKnown := g.groupIndexes[id]
+	if !isKnown {
+		g.groupIndexes[id] = int32(len(g.groups))
+		g.groups = append(g.groups, Group{Resource: id.resource, firstRow: row, lastRow: row})
 		return
 	}
 	group := &g.groups[index]
-	g.next[group.last] = row
-	group.last = row
+	g.nextRow[group.lastRow] = row
+	group.lastRow = row
 }
 
-// Point contains the spans of a series with the same outcome.
+// rowsOf iterates over the rows of a group. rows are those that were given to GroupRows.
+func (g *grouper) rowsOf(group Group, rows []export.Row) iter.Seq[*export.Row] {
+	return func(yield func(*export.Row) bool) {
+		for i := group.firstRow; i != noRow; i = g.nextRow[i] {
+			if !yield(&rows[i]) {
+				return
+			}
+		}
+	}
+}
+
+// Point contains the spans of a series with the same status.
 type Point struct {
 	Attributes []byte // encoded
 	Calls      uint64
@@ -133,20 +153,24 @@ type Point struct {
 	Exemplar   exemplars.Exemplar // missing if its Span is 0
 }
 
-// count sets the counts of a point, and reports whether the point has any spans. The histogram
-// contains each span once. hits is the sum of the spans' weights, and nanoseconds the sum of their
-// durations, each multiplied by its weight. Points have no weights, so count scales nanoseconds by
-// the number of spans per hit.
-func (p *Point) count(h *sketch.Histogram, hits, nanoseconds float64) bool {
-	p.Calls, p.Durations = export.RoundRandomly(hits, math.MaxInt64), h.Buckets(sketch.DefaultMaxBuckets)
-	if spans := float64(p.Durations.Spans); hits > 0 && hits != spans {
+// setCounts sets Calls, Durations and Seconds. hits is the sum of the spans' weights, and nanoseconds the sum of
+// their durations, each multiplied by its weight. The histogram counts each span once, so setCounts divides
+// nanoseconds by the average weight.
+func (p *Point) setCounts(h *sketch.Histogram, hits, nanoseconds float64) {
+	p.Calls = export.RoundRandomly(hits, math.MaxInt64)
+	p.Durations = h.Buckets(sketch.DefaultMaxBuckets)
+	spans := float64(p.Durations.Spans)
+	if spans == 0 {
+		return
+	}
+	if hits > 0 && hits != spans {
 		nanoseconds *= spans / hits
 	}
-	if p.Durations.Spans > 0 {
-		p.Seconds = max(0, nanoseconds) / 1e9
-	}
-	return p.Durations.Spans > 0 || p.Calls > 0
+	p.Seconds = max(0, nanoseconds) / 1e9
 }
+
+// isEmpty reports whether the point has no spans.
+func (p *Point) isEmpty() bool { return p.Durations.Spans == 0 && p.Calls == 0 }
 
 // Reader converts the rows of a cycle to points. See the package comment.
 type Reader struct {
@@ -155,15 +179,15 @@ type Reader struct {
 	start, end int64            // window of the cycle, nanoseconds since the Unix epoch
 	list       attributes       // attributes of the current point
 	point      Point            // current point
-	histogram  sketch.Histogram // adds up the rows of a series; empty between uses
+	histogram  sketch.Histogram // sum of the rows of the current point
 	classic    *sketch.Classic  // the same with classic buckets; nil without bounds
 	sums       []sketch.Sum     // &histogram, and classic if not nil
 }
 
 // NewReader returns a Reader.
 func NewReader(c Config) *Reader {
-	r := &Reader{grouper: newGrouper(&c)}
-	r.list.format, r.sums = r.buffer.format, []sketch.Sum{&r.histogram}
+	r := &Reader{grouper: newGrouper(&c), list: attributes{format: c.format()}}
+	r.sums = []sketch.Sum{&r.histogram}
 	if len(c.Bounds) > 0 {
 		r.classic = sketch.NewClassic(c.Bounds)
 		r.sums = append(r.sums, r.classic)
@@ -176,9 +200,9 @@ func (r *Reader) Begin(e exemplars.Sealed, start, end int64) {
 	r.exemplars, r.start, r.end = e, start, end
 }
 
-// Metrics returns the names of the metrics for calls and durations. If the first is empty, the
-// dialect has no metric for calls; the count of the durations is the number of calls.
-func (r *Reader) Metrics() (calls, durations string) { return r.dialect.metrics() }
+// MetricNames returns the names of the metrics for calls and durations. calls is "" if the dialect has no metric
+// for calls, because the count of the durations is the number of calls.
+func (r *Reader) MetricNames() (calls, durations string) { return r.dialect.metricNames() }
 
 // Counts contains the sums of a series.
 type Counts struct {
@@ -186,81 +210,96 @@ type Counts struct {
 	errorDuration float64 // part of Duration that spans with an error took
 }
 
-// Total adds up the rows of a series.
-func (r *Reader) Total(rows []export.Row, g Group) (total Counts) {
-	for i := g.first; i >= 0; i = r.next[i] {
-		total.Add(&rows[i].Counts)
-		total.errorDuration += rows[i].ErrorDuration()
+// AddRows returns the sums of the rows of a series.
+func (r *Reader) AddRows(rows []export.Row, g Group) (sum Counts) {
+	for row := range r.rowsOf(g, rows) {
+		sum.Add(&row.Counts)
+		sum.errorDuration += row.ErrorDuration()
 	}
-	return total
+	return sum
 }
 
-// VisitPoints calls visit for the point of a series with the spans without an error, and for the point
-// with the spans with an error, unless they are empty. A point is valid until visit returns.
+// VisitPoints calls visit for the points of a series: one with the spans without an error, and one with the spans
+// with an error. It omits a point without spans. sum is the result of AddRows. A point is valid until visit
+// returns.
 func (r *Reader) VisitPoints(
-	sealed *aggregate.Sealed, rows []export.Row, g Group, total *Counts, visit func(*Point),
+	sealed *aggregate.Sealed, rows []export.Row, g Group, sum *Counts, visit func(*Point),
 ) {
+	firstRow := &rows[g.firstRow]
 	r.list.bytes = r.list.bytes[:0]
-	isOK := r.dialect.key(&r.list, &sealed.Origins[rows[g.first].Origin()], rows[g.first].Key())
-	keyLength := len(r.list.bytes)
-	isTopLevel := total.Hits > 0 && total.TopLevel >= total.Hits
+	isOK := r.dialect.writeKey(&r.list, &sealed.Origins[firstRow.Origin()], firstRow.Key())
+	keyBytes := len(r.list.bytes)
+	isTopLevel := sum.Hits > 0 && sum.TopLevel >= sum.Hits
 	for _, isError := range [...]bool{false, true} {
-		hits, duration := total.Hits-total.Errors, total.Duration-total.errorDuration
-		if isError {
-			hits, duration = total.Errors, total.errorDuration
+		p := r.readPoint(rows, g, sum, isError)
+		if p.isEmpty() {
+			continue
 		}
-		p := &r.point
-		*p = Point{Exemplar: r.read(rows, g, isError)}
-		if r.classic != nil {
-			p.Classic = r.classic.Counts()
-		}
-		if p.count(&r.histogram, hits, duration) {
-			if isError {
-				p.Errors = p.Calls
-			}
-			r.list.bytes = r.list.bytes[:keyLength]
-			r.list.begin()
-			r.dialect.outcome(&r.list, outcome{isError, isOK, isTopLevel})
-			p.Attributes = r.list.bytes
-			visit(p)
-		}
-		r.histogram.Reset()
-		if r.classic != nil {
-			r.classic.Reset()
-		}
+		r.list.bytes = r.list.bytes[:keyBytes]
+		r.list.begin()
+		r.dialect.writeStatus(&r.list, status{isError, isOK, isTopLevel})
+		p.Attributes = r.list.bytes
+		visit(p)
 	}
 }
 
-// read adds the spans of a series with one outcome to the histograms, and returns the slowest
-// exemplar of its keys.
-func (r *Reader) read(rows []export.Row, g Group, isError bool) (slowest exemplars.Exemplar) {
-	for i := g.first; i >= 0; i = r.next[i] {
+// readPoint returns a point of a series without its attributes. The point has the spans with an error if isError is
+// true, and otherwise those without one. It is valid until the next call.
+func (r *Reader) readPoint(rows []export.Row, g Group, sum *Counts, isError bool) *Point {
+	hits, nanoseconds := sum.Hits-sum.Errors, sum.Duration-sum.errorDuration
+	if isError {
+		hits, nanoseconds = sum.Errors, sum.errorDuration
+	}
+	r.readHistograms(rows, g, isError)
+	r.point = Point{Exemplar: r.slowestExemplar(rows, g, isError)}
+	r.point.setCounts(&r.histogram, hits, nanoseconds)
+	if isError {
+		r.point.Errors = r.point.Calls
+	}
+	if r.classic != nil {
+		r.point.Classic = r.classic.Counts()
+	}
+	return &r.point
+}
+
+// readHistograms sets r.histogram and r.classic to the durations of a series: of its spans with an error if isError
+// is true, and otherwise of those without one.
+func (r *Reader) readHistograms(rows []export.Row, g Group, isError bool) {
+	r.histogram.Reset()
+	if r.classic != nil {
+		r.classic.Reset()
+	}
+	for row := range r.rowsOf(g, rows) {
 		for _, sum := range r.sums {
 			if isError {
-				rows[i].ReadErrors(sum)
+				row.ReadErrors(sum)
 			} else {
-				rows[i].ReadOK(sum)
+				row.ReadOK(sum)
 			}
 		}
-		slowest = slower(slowest, r.exemplars.Of(uint32(rows[i].KeyID()), isError))
+	}
+}
+
+// slowestExemplar returns the slowest exemplar of a series, among those with or without an error. If there is none,
+// its Span is 0.
+//
+// It moves the time of the exemplar into the window of the cycle. A late span, or one whose clock is ahead, can have
+// another time, and Prometheus rejects an exemplar that is older than the previous one of the series.
+func (r *Reader) slowestExemplar(rows []export.Row, g Group, isError bool) (slowest exemplars.Exemplar) {
+	for row := range r.rowsOf(g, rows) {
+		slowest = slower(slowest, r.exemplars.Of(uint32(row.KeyID()), isError))
 	}
 	if slowest.Span != 0 {
-		slowest.End = clamp(slowest.End, r.start, r.end)
+		// The start belongs to the previous window. Prometheus has a resolution of one millisecond.
+		earliest := r.start + int64(time.Millisecond)
+		slowest.End = min(max(slowest.End, earliest), r.end)
 	}
 	return slowest
 }
 
-// clamp moves the time of an exemplar into the window of the cycle that counted it, because
-// Prometheus rejects an exemplar that is older than the last one of the same series. Without clamp,
-// a late span, or one whose clock is ahead, could cause that. The window excludes its start by one
-// millisecond, the resolution of Prometheus.
-func clamp(t, start, end int64) int64 {
-	return min(max(t, start+int64(time.Millisecond)), end)
-}
-
 // slower returns the slower one of two exemplars, either of which can be missing.
 func slower(a, b exemplars.Exemplar) exemplars.Exemplar {
-	if a.Span == 0 || b.Duration > a.Duration {
+	if isMissing := a.Span == 0; isMissing || b.Duration > a.Duration {
 		return b
 	}
 	return a

@@ -57,8 +57,8 @@ const (
 // edge is a connection of the service graph.
 type edge struct{ client, server, connection string }
 
-// metrics implements dialect. The callers add the other metrics of edges.
-func (*ServiceGraph) metrics() (calls, durations string) {
+// metricNames implements dialect. Edges have further metrics, which exporters name.
+func (*ServiceGraph) metricNames() (calls, durations string) {
 	return "traces_service_graph_request_total", "traces_service_graph_request_server_seconds"
 }
 
@@ -81,11 +81,11 @@ func isReceive(k *span.Key) bool {
 	return spanKind(k) == spanKinds["client"] && operation != "" && !isSend
 }
 
-// resource implements dialect. Edges have no resource, because they connect two.
-func (*ServiceGraph) resource(*attributes, *span.Origin, string) {}
+// writeResource implements dialect. An edge has no resource, because it connects two.
+func (*ServiceGraph) writeResource(*attributes, *span.Origin, string) {}
 
-// key implements dialect.
-func (g *ServiceGraph) key(to *attributes, origin *span.Origin, k *span.Key) (isOK bool) {
+// writeKey implements dialect.
+func (g *ServiceGraph) writeKey(to *attributes, origin *span.Origin, k *span.Key) (isOK bool) {
 	e := g.edge(serviceName(origin, k), k)
 	to.begin()
 	to.text("client", e.client)
@@ -94,11 +94,11 @@ func (g *ServiceGraph) key(to *attributes, origin *span.Origin, k *span.Key) (is
 	return false
 }
 
-// outcome implements dialect. Spans with and without an error belong to the same series.
-func (*ServiceGraph) outcome(*attributes, outcome) {}
+// writeStatus implements dialect. Spans with and without an error belong to the same series.
+func (*ServiceGraph) writeStatus(*attributes, status) {}
 
-// overflow implements dialect.
-func (*ServiceGraph) overflow(to *attributes) {
+// writeOverflow implements dialect.
+func (*ServiceGraph) writeOverflow(to *attributes) {
 	to.text("client", span.Blocked)
 	to.text("server", span.Blocked)
 }

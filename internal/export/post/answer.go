@@ -31,11 +31,11 @@ type Meaning struct {
 // meaningOf returns the entry for a status code such as 503. If there is none, it returns the entry for
 // the first digit of the code, and otherwise the meaning "refused".
 func (a Answers) meaningOf(status int) Meaning {
-	if meaning, ok := a[status]; ok {
+	if meaning, hasEntry := a[status]; hasEntry {
 		return meaning
 	}
 	firstDigit := status / 100
-	if meaning, ok := a[firstDigit]; ok {
+	if meaning, hasEntry := a[firstDigit]; hasEntry {
 		return meaning
 	}
 	return Meaning{Outcome: export.OutcomeRefused}
@@ -57,9 +57,9 @@ func failed(outcome export.Outcome, err error) Answer {
 	return Answer{Attempt: export.Attempt{Outcome: outcome, Silent: true, Err: err}}
 }
 
-// read reads a response and interprets its status code. It reads at most limit bytes of the body. name
-// is the name of the destination in errors.
-func (a Answers) read(name string, resp *http.Response, limit int64, now time.Time) Answer {
+// readAnswer reads a response, at most limit bytes of its body, and returns the outcome according to the status code.
+// name is the name of the destination in errors.
+func (a Answers) readAnswer(name string, resp *http.Response, limit int64, now time.Time) Answer {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, limit))
 	answer := Answer{Code: resp.StatusCode, Status: resp.Status, Header: resp.Header, Body: body}
 	answer.Clock = export.ClockOf(resp.Header.Get("Date"), now)
@@ -77,9 +77,8 @@ func (a Answers) read(name string, resp *http.Response, limit int64, now time.Ti
 	return answer
 }
 
-// readError returns the error message in the body of a response, and the requested delay before a
-// retry. The body is a google.rpc.Status if the response is in protobuf. Otherwise it is the message,
-// or "" if it is not valid UTF-8, and contains no delay.
+// readError returns the error message in the body of a response. A body in protobuf is a google.rpc.Status, which can
+// also contain the delay before a retry. Any other body is the message, unless it is not valid UTF-8.
 func readError(header http.Header, body []byte) (message string, retryDelay time.Duration) {
 	mediaType, _, _ := mime.ParseMediaType(header.Get("Content-Type"))
 	if mediaType == "application/x-protobuf" {
@@ -92,8 +91,8 @@ func readError(header http.Header, body []byte) (message string, retryDelay time
 	return strings.TrimSpace(string(body)), 0
 }
 
-// Quoted formats a message of a destination so that it can be appended to an error: a colon and the
-// message in quotes, truncated to maxMessage bytes. It returns "" if the message is empty.
+// Quoted formats a destination's message so that it can be appended to an error: a colon, a space and the message in
+// quotes, truncated to maxMessage bytes. It returns "" if the message is empty.
 func Quoted(message string) string {
 	message = strings.TrimSpace(message)
 	if message == "" {

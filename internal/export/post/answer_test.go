@@ -90,7 +90,7 @@ func TestResponse_Outcomes(t *testing.T) {
 			Header: http.Header{"Content-Type": {test.kind}, "Retry-After": {test.retry}},
 			Body:   io.NopCloser(strings.NewReader(test.body)),
 		}
-		a := table.read("who", resp, maxRead, time.Now())
+		a := table.readAnswer("who", resp, maxRead, time.Now())
 		if a.Outcome != test.want || a.After != test.after || a.Silent || a.Code != test.code ||
 			string(a.Body) != test.body {
 			t.Errorf("%s: %+v, want outcome %d, another try after %s", name, a, test.want, test.after)
@@ -109,7 +109,7 @@ func itoa(n int) string {
 func TestResponse_LongIsBounded(t *testing.T) {
 	read := 0
 	body := &endless{read: &read}
-	a := Answers{}.read("who", &http.Response{StatusCode: 400, Header: http.Header{}, Body: body}, maxRead,
+	a := Answers{}.readAnswer("who", &http.Response{StatusCode: 400, Header: http.Header{}, Body: body}, maxRead,
 		time.Now())
 	if read > maxRead || len(a.Err.Error()) > 2*maxMessage || len(a.Message) > maxMessage {
 		t.Errorf("%d bytes were read, and %d are said", read, len(a.Err.Error()))

@@ -11,11 +11,11 @@ import (
 
 // body is a request body. It records whether the destination can have received the whole request.
 type body struct {
-	bytes     bytes.Reader
-	state     atomic.Int32 // unread, beingRead or withdrawn
-	requested atomic.Bool  // the destination requested the body
-	read      atomic.Bool  // net/http has read all of the body
-	conn      atomic.Pointer[watchedConn]
+	bytes       bytes.Reader
+	state       atomic.Int32 // unread, beingRead or withdrawn
+	isRequested atomic.Bool  // the destination requested the body
+	isRead      atomic.Bool  // net/http has read all of the body
+	conn        atomic.Pointer[watchedConn]
 }
 
 // The states of a body.
@@ -28,20 +28,20 @@ const (
 // errWithdrawn is returned to net/http if it reads a body that was withdrawn.
 var errWithdrawn = errors.New("the body was withdrawn")
 
-// trace returns a context for the request with this body. When net/http sends the request, the context
-// causes it to record the connection in b, and whether the destination has requested the body.
+// trace returns a copy of ctx for the request with this body. With it, net/http records in b the connection of
+// the request, and whether the destination has requested the body.
 func (b *body) trace(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(info httptrace.GotConnInfo) {
-			c := unwrapConn(info.Conn)
-			c.body.Store(b)
-			b.conn.Store(c)
+			conn := unwrapConn(info.Conn)
+			conn.body.Store(b)
+			b.conn.Store(conn)
 		},
-		Got100Continue: func() { b.requested.Store(true) },
+		Got100Continue: func() { b.isRequested.Store(true) },
 	})
 }
 
-// withdraw prevents the body from being sent. It reports false if net/http has begun to read it.
+// withdraw prevents the body from being sent. It returns false if net/http has begun to read it.
 func (b *body) withdraw() bool { return b.state.CompareAndSwap(unread, withdrawn) }
 
 // hasConnection reports whether the request got a connection.
@@ -50,8 +50,11 @@ func (b *body) hasConnection() bool { return b.conn.Load() != nil }
 // mayHaveArrived reports whether the destination may have received the whole request. If it returns
 // false, the destination certainly lacks the end of the body, so the request can be retried.
 func (b *body) mayHaveArrived() bool {
-	c := b.conn.Load()
-	return c != nil && b.read.Load() && !c.failed.Load()
+	conn := b.conn.Load()
+	if conn == nil || !b.isRead.Load() {
+		return false
+	}
+	return !conn.hasFailed.Load()
 }
 
 // Read implements io.Reader. It fails if the body was withdrawn. After the first call, the body cannot
@@ -63,7 +66,7 @@ func (b *body) Read(p []byte) (int, error) {
 	}
 	n, err := b.bytes.Read(p)
 	if b.bytes.Len() == 0 {
-		b.read.Store(true)
+		b.isRead.Store(true)
 	}
 	return n, err
 }
@@ -78,29 +81,28 @@ func (b *body) Close() error { return nil }
 // Then the request counts as sent and is not retried, so that it is never counted twice.
 type watchedConn struct {
 	net.Conn
-	body   atomic.Pointer[body]
-	sent   atomic.Bool // a write succeeded that began after the last byte of the body was read
-	failed atomic.Bool // a write failed before sent was true
+	body      atomic.Pointer[body]
+	isSent    atomic.Bool // a write succeeded that began after the last byte of the body was read
+	hasFailed atomic.Bool // a write failed before isSent was true
 }
 
 // Write implements net.Conn. It records whether the end of the request was written, or a write failed
 // before that.
 func (c *watchedConn) Write(p []byte) (int, error) {
 	b := c.body.Load()
-	isBodyRead := b != nil && b.read.Load() // before the write: then p follows the last byte read, or contains it
+	containsEnd := b != nil && b.isRead.Load() // p contains the last byte of the body, or follows it
 	n, err := c.Conn.Write(p)
-	if err == nil {
-		if isBodyRead {
-			c.sent.Store(true)
-		}
-	} else if !c.sent.Load() {
-		c.failed.Store(true)
+	switch {
+	case err == nil && containsEnd:
+		c.isSent.Store(true)
+	case err != nil && !c.isSent.Load():
+		c.hasFailed.Store(true)
 	}
 	return n, err
 }
 
-// unwrapConn returns the watchedConn that c is or wraps. A TLS connection wraps one, for example. It
-// panics if there is none, because each connection of a Poster is dialed as a watchedConn.
+// unwrapConn returns the watchedConn of a connection: the connection itself or, for example, the one that a TLS
+// connection uses. It panics if there is none, because Config.dial returns only watchedConns.
 func unwrapConn(c net.Conn) *watchedConn {
 	for {
 		switch conn := c.(type) {

@@ -45,30 +45,30 @@ type Config struct {
 // body without statistics: it is sent after a second even if it was not requested, and a server
 // that answers it accepts bodies.
 //
-//	onRequest ──── body not requested in time, or not answered ───────> probeFirst
-//	onRequest ──── answered 417, by a server without Expect ──────────> unasked
-//	unasked ────── not answered ──────────────────────────────────────> probeFirst
-//	probeFirst ─── the body of the probe was requested, and answered ─> onRequest
-//	probeFirst ─── the probe was answered ────────────────────────────> unasked
+//	whenRequested ─ body not requested in time, or not answered ────────> probeFirst
+//	whenRequested ─ answered 417, by a server without Expect ───────────> immediate
+//	immediate ───── not answered ───────────────────────────────────────> probeFirst
+//	probeFirst ──── the body of the probe was requested, and answered ──> whenRequested
+//	probeFirst ──── the probe was answered ─────────────────────────────> immediate
 //
 // So a destination that becomes silent costs only the payloads in flight: others wait until a probe
 // is answered. All requests share the mode.
 type expectMode int32
 
 const (
-	onRequest expectMode = iota
-	unasked
+	whenRequested expectMode = iota
+	immediate
 	probeFirst
 )
 
 // Poster sends bodies to one destination. See the package comment.
 type Poster struct {
-	cfg       Config
-	mode      atomic.Int32    // an expectMode
-	hasAsked  atomic.Bool     // the destination has requested a body at least once
-	probing   chan struct{}   // holds a token while a probe is in flight
-	whenAsked *http.Transport // never sends a body that was not requested
-	unasked   *http.Transport // sends a body that was not requested after Config.ContinueTimeout
+	cfg              Config
+	mode             atomic.Int32    // an expectMode
+	hasRequestedBody atomic.Bool     // the destination has requested a body at least once
+	probing          chan struct{}   // holds a token while a probe is in flight
+	strict           *http.Transport // never sends a body that was not requested, if the request has Expect
+	lenient          *http.Transport // sends a body that was not requested after Config.ContinueTimeout
 }
 
 const (
@@ -82,31 +82,19 @@ func New(c Config) *Poster {
 		c.ContinueTimeout = defaultContinueTimeout
 	}
 	return &Poster{
-		cfg:       c,
-		probing:   make(chan struct{}, 1),
-		whenAsked: c.transport(forever),
-		unasked:   c.transport(c.ContinueTimeout),
+		cfg:     c,
+		probing: make(chan struct{}, 1),
+		strict:  c.transport(forever),
+		lenient: c.transport(c.ContinueTimeout),
 	}
 }
 
-// transport returns a transport that dials for each request. If idle connections were reused, the
-// destination could close one at that moment, and a request written to a closed connection is
-// indistinguishable from one that was counted. A connection per request is cheap here, because
-// there are only a few requests every few seconds.
+// transport returns a transport that opens a new connection for each request. The destination could close an idle
+// connection at the moment when it is used again. Then it would be unknown whether the request has arrived. After
+// continueTimeout, the transport sends a body that the destination has not requested.
 func (c *Config) transport(continueTimeout time.Duration) *http.Transport {
-	var dialer net.Dialer
-	isSocket, socket := c.Endpoint.Network == "unix", c.Endpoint.Address
 	t := &http.Transport{
-		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			if isSocket {
-				network, address = "unix", socket
-			}
-			conn, err := dialer.DialContext(ctx, network, address)
-			if err != nil {
-				return nil, err
-			}
-			return &watchedConn{Conn: conn}, nil
-		},
+		DialContext:            c.dial,
 		TLSClientConfig:        c.TLS.Clone(), // a transport changes its own
 		ForceAttemptHTTP2:      true,
 		DisableCompression:     true,
@@ -114,17 +102,30 @@ func (c *Config) transport(continueTimeout time.Duration) *http.Transport {
 		ExpectContinueTimeout:  continueTimeout,
 		MaxResponseHeaderBytes: 64 << 10,
 	}
-	if c.UsesProxies && !isSocket {
+	if c.UsesProxies && c.Endpoint.Network != "unix" {
 		t.Proxy = http.ProxyFromEnvironment
 	}
 	return t
 }
 
+// dial opens a connection to the given address, or to the Unix socket of the destination, if it has one.
+func (c *Config) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	if c.Endpoint.Network == "unix" {
+		network, address = "unix", c.Endpoint.Address
+	}
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return &watchedConn{Conn: conn}, nil
+}
+
 var (
-	// errNotAsked is the reason why a body was withdrawn.
-	errNotAsked = errors.New("the server did not request the body")
-	// errNoAnswer is the reason for an unknown outcome.
-	errNoAnswer = errors.New("no response to a request that was sent completely")
+	// errNotRequested is the reason why a body was withdrawn.
+	errNotRequested = errors.New("the server did not request the body")
+	// errNoResponse is the reason for an unknown outcome.
+	errNoResponse = errors.New("no response to a request that was sent completely")
 )
 
 // Post makes one attempt to deliver a body. If the destination does not accept bodies in the current
@@ -138,8 +139,8 @@ func (p *Poster) Post(ctx context.Context, header http.Header, bytes []byte) Ans
 	return answer
 }
 
-// postOnce sends a body in the current mode. It returns true if the destination did not accept the
-// body in this mode. The mode has then changed, and another request can succeed.
+// postOnce sends a body in the current mode. isModeUnsupported is true if the destination does not accept bodies in this
+// mode. Then postOnce has changed the mode, and another request can succeed.
 func (p *Poster) postOnce(
 	ctx context.Context, header http.Header, bytes []byte,
 ) (answer Answer, isModeUnsupported bool) {
@@ -148,8 +149,8 @@ func (p *Poster) postOnce(
 		return failed(export.OutcomeNotYet, err), false
 	}
 	answer = p.send(ctx, header, bytes, mode)
-	wasWithdrawn := errors.Is(answer.Err, errNotAsked)
-	wasExpectRejected := answer.Code == http.StatusExpectationFailed && mode != unasked
+	wasWithdrawn := errors.Is(answer.Err, errNotRequested)
+	wasExpectRejected := answer.Code == http.StatusExpectationFailed && mode != immediate
 	return answer, wasWithdrawn || wasExpectRejected
 }
 
@@ -164,7 +165,7 @@ func (p *Poster) waitForMode(ctx context.Context) (expectMode, error) {
 	case p.probing <- struct{}{}:
 		defer func() { <-p.probing }()
 	case <-ctx.Done():
-		return probeFirst, p.noResponse("probe", errNotAsked)
+		return probeFirst, p.noResponse("probe", errNotRequested)
 	}
 	if mode := p.currentMode(); mode != probeFirst { // a concurrent call has probed
 		return mode, nil
@@ -176,17 +177,17 @@ func (p *Poster) waitForMode(ctx context.Context) (expectMode, error) {
 // currentMode returns the mode that all requests share.
 func (p *Poster) currentMode() expectMode { return expectMode(p.mode.Load()) }
 
-// changeMode changes the mode from the one that the caller's request used. If another request has
-// changed the mode since, it does nothing.
+// changeMode changes the mode to the given one. It does nothing if the mode is not from any more, because another
+// request has changed it.
 func (p *Poster) changeMode(from, to expectMode) { p.mode.CompareAndSwap(int32(from), int32(to)) }
 
 // send makes one request with a body, and changes the mode according to the result. Unless the mode is
-// unasked, the request has the header Expect: 100-continue, and send withdraws the body if the
-// destination does not request it in time.
+// immediate, the request has the header Expect: 100-continue, and is canceled if the destination does not
+// request the body in time.
 func (p *Poster) send(ctx context.Context, header http.Header, bytes []byte, mode expectMode) Answer {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	expectsContinue := mode != unasked
+	expectsContinue := mode != immediate
 	req, body, err := p.newPost(ctx, header, bytes, expectsContinue)
 	if err != nil {
 		return Answer{Attempt: export.Attempt{Outcome: export.OutcomeRefused, Err: err}}
@@ -199,69 +200,66 @@ func (p *Poster) send(ctx context.Context, header http.Header, bytes []byte, mod
 		})
 		defer timer.Stop()
 	}
-	resp, err := p.whenAsked.RoundTrip(req)
-	if body.requested.Load() {
-		p.hasAsked.Store(true)
+	resp, err := p.strict.RoundTrip(req)
+	if body.isRequested.Load() {
+		p.hasRequestedBody.Store(true)
 	}
 	if err != nil {
 		return p.answerWithoutResponse(body, err, mode)
 	}
 	defer resp.Body.Close()
-	a := p.cfg.Answers.read(p.cfg.Name, resp, maxRead, time.Now())
-	a.Sent = req.Header
-	if expectsContinue && a.Code == http.StatusExpectationFailed {
-		a.Outcome = export.OutcomeNotYet
-		p.changeMode(mode, unasked)
+	answer := p.cfg.Answers.readAnswer(p.cfg.Name, resp, maxRead, time.Now())
+	answer.Sent = req.Header
+	if expectsContinue && answer.Code == http.StatusExpectationFailed {
+		answer.Outcome = export.OutcomeNotYet
+		p.changeMode(mode, immediate)
 	}
-	return a
+	return answer
 }
 
-// answerWithoutResponse returns the result of a request that failed with err before a response. The
-// outcome is unknown if the destination may have received the whole body. If there was a connection,
-// the next request is preceded by a probe.
+// answerWithoutResponse returns the result of a request that failed with err before a response. The outcome is unknown
+// if the destination may have received the whole body. If a connection was opened, it changes the mode to probeFirst.
 func (p *Poster) answerWithoutResponse(b *body, err error, mode expectMode) Answer {
 	if b.hasConnection() {
 		p.changeMode(mode, probeFirst)
 	}
 	if wasWithdrawn := b.state.Load() == withdrawn; wasWithdrawn {
-		return failed(export.OutcomeNotYet, p.noResponse("send payload to", errNotAsked))
+		return failed(export.OutcomeNotYet, p.noResponse("send payload to", errNotRequested))
 	}
 	if b.mayHaveArrived() {
-		return failed(export.OutcomeUnknown, fmt.Errorf("%w: %w", errNoAnswer, err))
+		return failed(export.OutcomeUnknown, fmt.Errorf("%w: %w", errNoResponse, err))
 	}
 	return failed(export.OutcomeNotYet, p.noResponse("send payload to", err))
 }
 
-// continueTimeout returns how long the destination can take to request a body with status 100. It is
-// half of the time until the deadline of ctx: the other half is left for the response. It is
-// Config.ContinueTimeout for a destination that has never requested a body, because some servers never
-// do.
+// continueTimeout returns how long to wait until the destination requests a body with status 100: half of the time until
+// the deadline of ctx, so that the other half is left for the response. Some servers never request bodies. Until the
+// destination has requested one, the result is Config.ContinueTimeout.
 func (p *Poster) continueTimeout(ctx context.Context) time.Duration {
 	deadline, hasDeadline := ctx.Deadline()
-	if hasDeadline && p.hasAsked.Load() {
+	if hasDeadline && p.hasRequestedBody.Load() {
 		return time.Until(deadline) / 2
 	}
 	return p.cfg.ContinueTimeout
 }
 
-// Probe sends a body without statistics, to find out whether the destination requests bodies that are
-// announced with Expect: 100-continue, and sets the mode accordingly. It returns an error if there is
-// no response.
+// Probe sends a body without statistics with the header Expect: 100-continue. It sets the mode to whenRequested if the
+// destination requests the body, and to immediate if it only responds. It returns an error if there is no response.
 func (p *Poster) Probe(ctx context.Context) error {
 	req, body, err := p.newPost(ctx, nil, p.cfg.EmptyBody, true)
 	if err != nil {
 		return err
 	}
-	resp, err := p.unasked.RoundTrip(req)
+	resp, err := p.lenient.RoundTrip(req)
 	if err != nil {
 		return p.noResponse("probe", err)
 	}
 	_ = resp.Body.Close()
-	if body.requested.Load() {
-		p.hasAsked.Store(true)
-		p.mode.Store(int32(onRequest))
+	if body.isRequested.Load() {
+		p.hasRequestedBody.Store(true)
+		p.mode.Store(int32(whenRequested))
 	} else {
-		p.mode.Store(int32(unasked))
+		p.mode.Store(int32(immediate))
 	}
 	return nil
 }
@@ -273,12 +271,12 @@ func (p *Poster) Get(ctx context.Context, path string, limit int64) Answer {
 	if err != nil {
 		return failed(export.OutcomeRefused, err)
 	}
-	resp, err := p.unasked.RoundTrip(req)
+	resp, err := p.lenient.RoundTrip(req)
 	if err != nil {
 		return failed(export.OutcomeNotYet, err)
 	}
 	defer resp.Body.Close()
-	return p.cfg.Answers.read(p.cfg.Name, resp, limit, time.Now())
+	return p.cfg.Answers.readAnswer(p.cfg.Name, resp, limit, time.Now())
 }
 
 // newPost creates a POST request and its body. If expectsContinue is true, the request has the header
@@ -291,9 +289,8 @@ func (p *Poster) newPost(
 	if err != nil {
 		return nil, nil, err
 	}
-	// http.NewRequest would set GetBody, with which net/http could send the body twice.
 	b.bytes.Reset(bytes)
-	req.Body = b
+	req.Body = b // without GetBody, which http.NewRequest would set: net/http could send the body twice
 	req.ContentLength = int64(len(bytes))
 	for name, values := range header {
 		req.Header[name] = values
@@ -316,7 +313,7 @@ func (p *Poster) newRequest(ctx context.Context, method, path string) (*http.Req
 	for name, values := range p.cfg.Header {
 		req.Header[name] = values
 	}
-	if host := req.Header.Get("Host"); host != "" { // net/http ignores it in Header
+	if host := req.Header.Get("Host"); host != "" { // net/http ignores this header
 		req.Host = host
 		req.Header.Del("Host")
 	}

@@ -37,23 +37,23 @@ const (
 
 // Exporter publishes statistics to be scraped. See the package comment.
 type Exporter struct {
-	config  Config
-	limits  totals.Limits
-	reader  *points.Reader
-	keeper  *totalsKeeper
-	edges   *totalsKeeper              // edges of the service graph; nil without one
-	last    atomic.Pointer[generation] // nil before the first cycle
-	tracked export.Scrapes
-	turns   turns
-	scraped atomic.Int64 // end of the last scrape, seconds since the Unix epoch; 0: never
+	config     Config
+	limits     totals.Limits
+	reader     *points.Reader
+	keeper     *totalsKeeper
+	edgeKeeper *totalsKeeper            // edges of the service graph; nil without one
+	snapshot   atomic.Pointer[snapshot] // nil before the first cycle
+	scrapes    export.Scrapes
+	queue      scrapeQueue
+	lastScrape atomic.Int64 // end of the last complete scrape, seconds since the Unix epoch; 0: never
 }
 
-// generation contains all series as they were at the end of a cycle.
-type generation struct {
+// snapshot contains all series as they were at the end of a cycle.
+type snapshot struct {
 	cycle   uint64
-	seconds float64 // length of the cycle's window
-	series  []*record
-	edges   []*record // edges of the service graph
+	seconds float64   // length of the cycle
+	series  []*record // sorted by labels
+	edges   []*record // edges of the service graph, sorted by labels
 }
 
 // New returns an exporter.
@@ -62,9 +62,10 @@ func New(c Config) *Exporter {
 	x.reader = points.NewReader(points.Config{
 		Dialect: c.Dialect, Dimensions: c.Dimensions, Labels: true, Bounds: c.Bounds,
 	})
-	calls, durations := x.reader.Metrics()
+	calls, durations := x.reader.MetricNames()
 	for range maxScrapes {
-		x.turns.free = append(x.turns.free, newScrape(newMessage(c.Bounds, !c.NoNative), calls, durations))
+		m := newMessage(c.Bounds, !c.NoNative)
+		x.queue.free = append(x.queue.free, newEncoder(m, calls, durations))
 	}
 	return x
 }
@@ -74,7 +75,7 @@ func (x *Exporter) LimitTotals(l totals.Limits) {
 	x.limits, x.keeper = l, newTotalsKeeper(x.reader, l)
 	if c := &x.config; c.Graph != nil {
 		reader := points.NewReader(points.Config{Graph: c.Graph, Labels: true, Bounds: c.Bounds})
-		x.edges = newTotalsKeeper(reader, edgeLimits(l, c.MaxEdges))
+		x.edgeKeeper = newTotalsKeeper(reader, edgeLimits(l, c.MaxEdges))
 	}
 }
 
@@ -89,9 +90,9 @@ func edgeLimits(l totals.Limits, maxEdges int) totals.Limits {
 	}
 }
 
-// Memory returns the maximum memory of an exporter with the given limits.
+// Memory returns the maximum memory of an exporter with the given limits, without the service graph.
 func (*Exporter) Memory(l totals.Limits) int {
-	return seriesMemory(l) + maxScrapes*scrapeBytes + export.ScrapesBytes
+	return seriesMemory(l) + maxScrapes*encoderBytes + export.ScrapesBytes
 }
 
 // GraphMemory returns the maximum memory of the service graph. l are the limits for series.
@@ -102,79 +103,88 @@ func (x *Exporter) GraphMemory(l totals.Limits) int {
 	return seriesMemory(edgeLimits(l, x.config.MaxEdges))
 }
 
-// seriesMemory returns the maximum memory of series with the given limits: totals, the last
-// generation, and another generation for each scrape.
+// seriesMemory returns the maximum memory of series with the given limits: the running totals, the last snapshot, and
+// an older snapshot for each scrape.
 func seriesMemory(l totals.Limits) int {
-	series := l.Series + l.Resources + 1
-	each := recordBytes + (l.Buckets+l.Classic+1)*elementBytes
-	generation := series*each + l.Bytes + (l.Resources+1)*l.ResourceBytes
-	return l.Memory() + series*elementBytes + (1+maxScrapes)*generation
+	overflowSeries := l.Resources + 1
+	series := l.Series + overflowSeries
+	seriesBytes := recordBytes + (l.Buckets+l.Classic+1)*elementBytes
+	snapshotBytes := series*seriesBytes + l.Bytes + overflowSeries*l.ResourceBytes
+	orderBytes := series * elementBytes
+	return l.Memory() + orderBytes + (1+maxScrapes)*snapshotBytes
 }
 
 // Describe returns the destination for package export.
 func (x *Exporter) Describe() export.Exporter {
 	return export.Exporter{
 		Name: "prometheus", URL: x.config.URL, Bounds: x.config.Bounds, LimitTotals: x.LimitTotals,
-		Pull: &export.Pull{Publish: x.Publish, Scrapes: &x.tracked},
+		Pull: &export.Pull{Publish: x.Publish, Scrapes: &x.scrapes},
 	}
 }
 
-// Publish adds a cycle to the totals and publishes a new generation of them.
+// Publish adds a cycle to the running totals, and publishes a snapshot of them to be scraped.
 func (x *Exporter) Publish(c *export.Cycle) export.Encoded {
-	slow := x.config.Exemplars.Seal(c.Cycle)
-	next := &generation{cycle: c.Number, seconds: c.End.Sub(c.Start).Seconds()}
-	var lost uint64
-	next.series, lost = x.keeper.count(c, slow)
-	stats := export.TotalsStats{
-		Series: x.keeper.counts.Series, Ended: x.keeper.counts.Ended, Overflowed: x.keeper.counts.Overflowed,
+	slowSpans := x.config.Exemplars.Seal(c.Cycle)
+	series, lost := x.keeper.addCycle(c, slowSpans)
+	counts := x.keeper.counts
+	stats := export.TotalsStats{Series: counts.Series, Ended: counts.Ended, Overflowed: counts.Overflowed}
+	next := &snapshot{cycle: c.Number, seconds: c.End.Sub(c.Start).Seconds(), series: series}
+	if x.edgeKeeper != nil {
+		next.edges, _ = x.edgeKeeper.addCycle(c, slowSpans)
+		stats.Edges, stats.EdgesOverflowed = x.edgeKeeper.counts.Series, x.edgeKeeper.counts.Overflowed
 	}
-	if x.edges != nil {
-		next.edges, _ = x.edges.count(c, slow) // the keeper reports the spans that are lost
-		stats.Edges, stats.EdgesOverflowed = x.edges.counts.Series, x.edges.counts.Overflowed
-	}
-	x.last.Store(next)
+	x.snapshot.Store(next)
 	return export.Encoded{Unencodable: lost, Totals: stats}
 }
 
-// ServeHTTP answers a scrape with the last generation. It aborts the connection if the response
-// could not be written completely, so that the scraper does not consider it complete.
+// ServeHTTP answers a scrape with the last snapshot. If the response cannot be written completely, it aborts the
+// connection, so that the scraper does not take a part of the response for all of it.
 func (x *Exporter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	t := x.turns.begin(w, r)
-	if t == nil {
+	s := x.queue.begin(w, r)
+	if s == nil { // the client has disconnected
 		return
 	}
-	defer t.end()
+	defer s.end()
 	// If the connection does not support deadlines, the server's timeouts apply.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
-	var series, edges []*record
-	end := func(bool) {} // before the first cycle there is nothing to scrape
-	if last := x.last.Load(); last != nil {
-		series, edges, end = last.series, last.edges, x.tracked.Begin(last.cycle)
-	}
-	now := time.Now().UnixNano()
-	err := t.buffers.writeResponse(t, r, x.recent(series, now), x.recent(edges, now))
-	end(err == nil && r.Method != http.MethodHead) // a response to HEAD contains no series
-	if err != nil {
+	if err := x.writeSnapshot(s, r); err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	x.scraped.Store(time.Now().Unix())
+	x.lastScrape.Store(time.Now().Unix())
 }
 
-// recent returns the series that have been counted within the idle limit, and those that no scrape
-// contains yet.
-func (x *Exporter) recent(series []*record, now int64) []*record {
-	firstUnscraped := x.tracked.FirstUnscraped()
+// writeSnapshot writes the last snapshot as the response to a scrape, and records in x.scrapes that the scraper has its
+// cycles. Before the first cycle, the response contains no series.
+func (x *Exporter) writeSnapshot(s *scrape, r *http.Request) error {
+	last := x.snapshot.Load()
+	if last == nil {
+		return s.encoder.writeResponse(s, r, nil, nil)
+	}
+	endScrape := x.scrapes.Begin(last.cycle)
+	now := time.Now().UnixNano()
+	err := s.encoder.writeResponse(s, r, x.withoutIdle(last.series, now), x.withoutIdle(last.edges, now))
+	hasBody := r.Method != http.MethodHead
+	endScrape(err == nil && hasBody)
+	return err
+}
+
+// withoutIdle returns those series that have been counted within the idle limit before now, and those with spans that
+// no scrape contains yet.
+func (x *Exporter) withoutIdle(series []*record, now int64) []*record {
+	firstUnscraped := x.scrapes.FirstUnscraped()
 	return slices.DeleteFunc(slices.Clone(series), func(r *record) bool {
-		return now-r.end >= int64(x.limits.Idle) && r.cycle < firstUnscraped
+		isIdle := now-r.end >= int64(x.limits.Idle)
+		isScraped := r.cycle < firstUnscraped
+		return isIdle && isScraped
 	})
 }
 
 // LastScrape returns when a scrape was last written completely, in seconds since the Unix epoch, or
 // 0 if never.
-func (x *Exporter) LastScrape() int64 { return x.scraped.Load() }
+func (x *Exporter) LastScrape() int64 { return x.lastScrape.Load() }
 
-// totalsKeeper maintains the running totals. After each cycle it creates a generation: the records of
-// all series, sorted by labels, which scrapes read while the totals change.
+// totalsKeeper maintains the running totals, and the records of all series. Scrapes read the records while the totals
+// change.
 type totalsKeeper struct {
 	*points.Running
 	reader *points.Reader
@@ -187,49 +197,70 @@ func newTotalsKeeper(r *points.Reader, limits totals.Limits) *totalsKeeper {
 	return &totalsKeeper{Running: points.NewRunning(r, limits), reader: r}
 }
 
-// count adds a cycle to the totals. It returns the next generation, and the number of spans that are
-// in no total. slow contains the exemplars of the cycle.
-func (k *totalsKeeper) count(c *export.Cycle, slow exemplars.Sealed) (generation []*record, lost uint64) {
-	start := max(k.end, c.Start.UnixNano()) // the clock may have been set back
-	k.end = max(start+1, c.End.UnixNano())
-	k.reader.Begin(slow, start, k.end)
-	lost = k.AddUp(c, start, k.end)
-	now := k.Counts()
-	if hasOtherSeries := now.Series != k.counts.Series || now.Ended != k.counts.Ended; hasOtherSeries {
-		k.sort(now.Series)
+// addCycle adds a cycle to the running totals, and returns the records of all series, sorted by labels. slowSpans are
+// the exemplars of the cycle. lost is the number of spans that are in no series.
+func (k *totalsKeeper) addCycle(c *export.Cycle, slowSpans exemplars.Sealed) (records []*record, lost uint64) {
+	start := max(c.Start.UnixNano(), k.end) // not before the previous cycle, even if the clock was set back
+	k.end = max(c.End.UnixNano(), start+1)
+	k.reader.Begin(slowSpans, start, k.end)
+	lost = k.AddCycle(c, start, k.end)
+	if k.hasOtherSeries() {
+		k.sortSeries()
 	}
-	k.counts = now
-	generation = make([]*record, len(k.order))
-	for i, s := range k.order {
-		if k.IsCounted(s) {
-			s.Note = recordOf(s).next(s, c.Number, k.end, k.Slowest[s])
+	k.counts = k.Counts()
+	records = make([]*record, len(k.order))
+	for i, series := range k.order {
+		if k.IsCounted(series) {
+			k.updateRecord(series, c.Number)
 		}
-		generation[i] = recordOf(s)
+		records[i] = recordOf(series)
 	}
-	return generation, lost
+	return records, lost
+}
+
+// hasOtherSeries reports whether a series has begun or ended since the previous cycle.
+func (k *totalsKeeper) hasOtherSeries() bool {
+	counts := k.Counts()
+	return counts.Series != k.counts.Series || counts.Ended != k.counts.Ended
+}
+
+// updateRecord replaces the record of a series that was counted in the given cycle. If the cycle has no exemplar of the
+// series, the new record has the previous one, because scrapes can be less frequent than cycles.
+func (k *totalsKeeper) updateRecord(s *totals.Series, cycle uint64) {
+	previous := recordOf(s)
+	exemplar := k.Slowest[s]
+	if isMissing := exemplar.Span == 0; isMissing {
+		exemplar = previous.exemplar
+	}
+	next := newRecord(previous.labels, s, cycle, k.end, exemplar)
+	next.newCalls, next.newErrors = next.calls-previous.calls, next.errors-previous.errors
+	s.Note = next
 }
 
 // recordOf returns the last record of a series.
 func recordOf(s *totals.Series) *record { return s.Note.(*record) }
 
-// sort rebuilds order, given the number of series. A new series gets a record with its labels only;
-// count replaces it.
-func (k *totalsKeeper) sort(series int) {
-	k.order = make([]*totals.Series, 0, series)
+// sortSeries sets k.order to all series, sorted by labels. It creates records for new series, only with their labels.
+func (k *totalsKeeper) sortSeries() {
+	k.order = make([]*totals.Series, 0, k.Counts().Series)
 	for _, resource := range k.Resources() {
-		for _, s := range resource.Series {
-			k.order = append(k.order, s)
-			if s.Note != nil {
-				continue
+		for _, series := range resource.Series {
+			if isNew := series.Note == nil; isNew {
+				series.Note = &record{labels: seriesLabels(resource, series)}
 			}
-			labels := s.Attributes
-			if !strings.HasPrefix(labels, resource.Encoded) { // an overflow series has no service
-				labels = resource.Encoded + labels
-			}
-			s.Note = &record{labels: labels}
+			k.order = append(k.order, series)
 		}
 	}
 	slices.SortFunc(k.order, func(a, b *totals.Series) int {
 		return strings.Compare(recordOf(a).labels, recordOf(b).labels)
 	})
+}
+
+// seriesLabels returns the encoded labels of a series, including the service. The attributes of an overflow series lack
+// the service, which is the only label of the resource.
+func seriesLabels(r *totals.Resource, s *totals.Series) string {
+	if hasService := strings.HasPrefix(s.Attributes, r.Encoded); hasService {
+		return s.Attributes
+	}
+	return r.Encoded + s.Attributes
 }

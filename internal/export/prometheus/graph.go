@@ -35,7 +35,7 @@ func (x *Exporter) Graph() *Graph {
 		return nil
 	}
 	g := &Graph{Edges: []Edge{}}
-	last := x.last.Load()
+	last := x.snapshot.Load()
 	if last == nil {
 		return g
 	}

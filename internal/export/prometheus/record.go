@@ -24,8 +24,8 @@ type record struct {
 	start, end int64  // start and end of the counted period
 	calls      float64
 	errors     float64 // part of calls with an error
-	newCalls   float64 // part of calls that the last counted cycle added
-	newErrors  float64 // part of errors that the last counted cycle added
+	newCalls   float64 // part of calls that the cycle added
+	newErrors  float64 // part of errors that the cycle added
 	spans      uint64  // number of spans with a duration
 	seconds    float64
 	scale      int32
@@ -37,32 +37,49 @@ type record struct {
 	exemplar   exemplars.Exemplar // missing if its Span is 0
 }
 
-// next returns the record that follows r, for the totals s at the end of the given cycle. e is the exemplar
-// of the cycle; if it is missing, the new record keeps the exemplar of r, because scrapes can be less
-// frequent than cycles. Prometheus numbers a native bucket by its upper bound, and OTLP by its lower
-// one, so the offset is one more.
-func (r *record) next(s *totals.Series, cycle uint64, end int64, e exemplars.Exemplar) *record {
-	b := &s.Buckets
-	next := &record{
-		labels: r.labels, cycle: cycle, start: s.Start, end: end, calls: float64(s.Calls), errors: float64(s.Errors), spans: b.Spans,
-		seconds: s.Seconds, scale: b.Scale, offset: b.Offset + 1, length: uint32(len(b.Counts)),
-		zeros: b.Zeros, deltas: make([]int64, len(b.Counts)), cumulative: make([]uint64, len(s.Classic)),
-		exemplar: e,
+// newRecord returns the record of a series with the given labels. s contains the running totals of the series after a
+// cycle that has ended at end.
+func newRecord(labels string, s *totals.Series, cycle uint64, end int64, e exemplars.Exemplar) *record {
+	buckets := &s.Buckets
+	return &record{
+		labels:     labels,
+		cycle:      cycle,
+		start:      s.Start,
+		end:        end,
+		calls:      float64(s.Calls),
+		errors:     float64(s.Errors),
+		spans:      buckets.Spans,
+		seconds:    s.Seconds,
+		scale:      buckets.Scale,
+		offset:     buckets.Offset + 1, // OTLP numbers a bucket by its lower bound, Prometheus by its upper bound
+		length:     uint32(len(buckets.Counts)),
+		zeros:      buckets.Zeros,
+		deltas:     deltas(buckets.Counts),
+		cumulative: cumulativeCounts(s.Classic),
+		exemplar:   e,
 	}
-	next.newCalls, next.newErrors = next.calls-r.calls, next.errors-r.errors
-	if e.Span == 0 {
-		next.exemplar = r.exemplar
+}
+
+// deltas returns the difference of each count to the previous one, for example 5, -2 for the counts 5, 3.
+func deltas(counts []uint64) []int64 {
+	differences := make([]int64, len(counts))
+	previous := uint64(0)
+	for i, count := range counts {
+		differences[i] = int64(count - previous)
+		previous = count
 	}
-	for i, before := 0, uint64(0); i < len(b.Counts); i++ {
-		next.deltas[i] = int64(b.Counts[i] - before)
-		before = b.Counts[i]
+	return differences
+}
+
+// cumulativeCounts returns the sum of each count and all counts before it, for example 5, 8 for the counts 5, 3.
+func cumulativeCounts(counts []uint64) []uint64 {
+	sums := make([]uint64, len(counts))
+	sum := uint64(0)
+	for i, count := range counts {
+		sum += count
+		sums[i] = sum
 	}
-	cumulative := uint64(0)
-	for i, spans := range s.Classic {
-		cumulative += spans
-		next.cumulative[i] = cumulative
-	}
-	return next
+	return sums
 }
 
 // The memory of a record without its lists, and of an element of a list.
@@ -77,15 +94,19 @@ type message struct {
 	counter   dto.Counter
 	histogram dto.Histogram
 	created   timestamppb.Timestamp
-	texts     []string // names and values of labels
-	pairs     []*dto.LabelPair
+	labels    []label          // labels of the metric
+	pairs     []*dto.LabelPair // refer to labels
 	bounds    []float64
 	buckets   []*dto.Bucket // classic buckets
 	isNative  bool
 	span      dto.BucketSpan
 }
 
-// newMessage returns a message, with classic buckets if there are bounds.
+// label is the name and the value of a label.
+type label struct{ name, value string }
+
+// newMessage returns a message. Its histogram has classic buckets if there are bounds, and native buckets if isNative
+// is true.
 func newMessage(bounds []float64, isNative bool) *message {
 	m := &message{isNative: isNative}
 	if len(bounds) > 0 {
@@ -94,88 +115,106 @@ func newMessage(bounds []float64, isNative bool) *message {
 	for i := range m.bounds {
 		m.buckets = append(m.buckets, &dto.Bucket{UpperBound: &m.bounds[i]})
 	}
-	m.counter.CreatedTimestamp, m.histogram.CreatedTimestamp = &m.created, &m.created
+	m.counter.CreatedTimestamp = &m.created
+	m.histogram.CreatedTimestamp = &m.created
 	return m
 }
 
-// calls sets the message to the counter of a series.
-func (m *message) calls(r *record) *dto.Metric {
+// toCalls returns the message for the number of calls of a series. The message is valid until the next call of a
+// method of m.
+func (m *message) toCalls(r *record) *dto.Metric {
 	m.begin(r)
 	m.counter.Value = &r.calls
 	m.metric.Counter = &m.counter
 	return &m.metric
 }
 
-// errors sets the message to the counter of a series' errors.
-func (m *message) errors(r *record) *dto.Metric {
+// toErrors returns the message for the errors of a series. The message is valid until the next call of a method of m.
+func (m *message) toErrors(r *record) *dto.Metric {
 	m.begin(r)
 	m.counter.Value = &r.errors
 	m.metric.Counter = &m.counter
 	return &m.metric
 }
 
-// durations sets the message to the histogram of a series.
-func (m *message) durations(r *record) *dto.Metric {
+// toDurations returns the message for the durations of a series. The message is valid until the next call of a method
+// of m.
+func (m *message) toDurations(r *record) *dto.Metric {
 	m.begin(r)
 	h := &m.histogram
-	h.SampleCount, h.SampleSum, h.Bucket, h.Exemplars = &r.spans, &r.seconds, m.buckets, nil
-	for i := range m.buckets {
-		m.buckets[i].CumulativeCount, m.buckets[i].Exemplar = &r.cumulative[i], nil
+	h.SampleCount = &r.spans
+	h.SampleSum = &r.seconds
+	h.Bucket = m.buckets
+	h.Exemplars = nil
+	for i, bucket := range m.buckets {
+		bucket.CumulativeCount = &r.cumulative[i]
+		bucket.Exemplar = nil
 	}
 	if m.isNative {
-		m.addNative(r)
+		m.setNativeBuckets(r)
 	}
-	if r.exemplar.Span != 0 {
-		m.addExemplar(&r.exemplar)
+	if hasExemplar := r.exemplar.Span != 0; hasExemplar {
+		m.setExemplar(&r.exemplar)
 	}
 	m.metric.Histogram = h
 	return &m.metric
 }
 
-// begin sets the common fields of all metrics of a series.
+// begin sets the labels and the creation time, and removes the counter and the histogram.
 func (m *message) begin(r *record) {
-	m.metric.Counter, m.metric.Histogram = nil, nil
-	m.created.Seconds, m.created.Nanos = r.start/1e9, int32(r.start%1e9)
-	m.texts = m.texts[:0]
+	m.metric.Counter = nil
+	m.metric.Histogram = nil
+	m.created.Seconds = r.start / 1e9
+	m.created.Nanos = int32(r.start % 1e9)
+	m.labels = m.labels[:0]
 	for name, value := range points.Labels(r.labels) {
-		m.texts = append(m.texts, name, value)
+		m.labels = append(m.labels, label{name, value})
 	}
-	for len(m.pairs) < len(m.texts)/2 {
+	for len(m.pairs) < len(m.labels) {
 		m.pairs = append(m.pairs, &dto.LabelPair{})
 	}
-	m.metric.Label = m.pairs[:len(m.texts)/2]
+	m.metric.Label = m.pairs[:len(m.labels)]
 	for i, pair := range m.metric.Label {
-		pair.Name, pair.Value = &m.texts[2*i], &m.texts[2*i+1]
+		pair.Name = &m.labels[i].name
+		pair.Value = &m.labels[i].value
 	}
 }
 
-// addNative sets the native buckets, which are contiguous.
-func (m *message) addNative(r *record) {
+// setNativeBuckets sets the native buckets of the histogram. They are contiguous, so there is at most one span of
+// buckets.
+func (m *message) setNativeBuckets(r *record) {
 	h := &m.histogram
-	h.Schema, h.ZeroCount = &r.scale, &r.zeros
+	h.Schema = &r.scale
+	h.ZeroCount = &r.zeros
 	h.ZeroThreshold = proto.Float64(prometheus.DefNativeHistogramZeroThreshold)
-	if h.PositiveSpan, h.PositiveDelta = nil, r.deltas; r.length > 0 {
-		m.span.Offset, m.span.Length = &r.offset, &r.length
+	h.PositiveSpan = nil
+	h.PositiveDelta = r.deltas
+	if r.length > 0 {
+		m.span.Offset = &r.offset
+		m.span.Length = &r.length
 		h.PositiveSpan = []*dto.BucketSpan{&m.span}
 	}
 }
 
-// addExemplar sets the exemplar, also on the classic bucket that contains it. Its value is the
-// truncated duration, so that it is within the bounds of the bucket that counts the span.
-func (m *message) addExemplar(x *exemplars.Exemplar) {
-	trace, span := fmt.Sprintf("%016x%016x", x.TraceHigh, x.TraceLow), fmt.Sprintf("%016x", x.Span)
-	e := &dto.Exemplar{
+// setExemplar sets the exemplar of the classic bucket that counts the span, and of the native histogram. Its value is
+// the duration with the precision of the histogram, not the exact one, so that it is within the bounds of the bucket.
+func (m *message) setExemplar(x *exemplars.Exemplar) {
+	traceID := fmt.Sprintf("%016x%016x", x.TraceHigh, x.TraceLow)
+	spanID := fmt.Sprintf("%016x", x.Span)
+	seconds := sketch.Truncate(x.Duration) / 1e9
+	exemplar := &dto.Exemplar{
 		Label: []*dto.LabelPair{
-			{Name: proto.String("trace_id"), Value: &trace}, {Name: proto.String("span_id"), Value: &span},
+			{Name: proto.String("trace_id"), Value: &traceID},
+			{Name: proto.String("span_id"), Value: &spanID},
 		},
-		Value:     proto.Float64(sketch.Truncate(x.Duration) / 1e9),
+		Value:     &seconds,
 		Timestamp: timestamppb.New(time.Unix(0, x.End)),
 	}
 	if len(m.buckets) > 0 {
-		at, _ := slices.BinarySearch(m.bounds, *e.Value)
-		m.buckets[at].Exemplar = e
+		bucket, _ := slices.BinarySearch(m.bounds, seconds)
+		m.buckets[bucket].Exemplar = exemplar
 	}
 	if m.isNative {
-		m.histogram.Exemplars = []*dto.Exemplar{e}
+		m.histogram.Exemplars = []*dto.Exemplar{exemplar}
 	}
 }

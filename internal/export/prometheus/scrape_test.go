@@ -114,7 +114,7 @@ func TestScrape_HangingDelaysNoOther(t *testing.T) {
 	large(t, x)
 	address := serve(t, x)
 	conn := hang(t, address)
-	eventually.True(t, "the scrape hangs", func() bool { return x.turns.freeBuffers() == maxScrapes-1 })
+	eventually.True(t, "the scrape hangs", func() bool { return x.queue.freeEncoders() == maxScrapes-1 })
 	if x.LastScrape() != 0 {
 		t.Error("who has read nothing has scraped")
 	}
@@ -137,15 +137,15 @@ func TestScrape_HangingDelaysNoOther(t *testing.T) {
 	}
 	conn.Close()
 	eventually.True(t, "the place of who is gone is free", func() bool {
-		return x.turns.freeBuffers() == maxScrapes
+		return x.queue.freeEncoders() == maxScrapes
 	})
 }
 
-// freeBuffers returns the number of scrapes that can begin at once.
-func (s *turns) freeBuffers() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.free)
+// freeEncoders returns the number of scrapes that can begin at once.
+func (q *scrapeQueue) freeEncoders() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.free)
 }
 
 // Clients that hang or read slowly, with many connections that they open again and again, do not keep
@@ -188,7 +188,7 @@ func TestScrapes_HungClientsCostOthersNothing(t *testing.T) {
 			}
 		})
 	}
-	eventually.True(t, "all turns are taken", func() bool { return x.turns.freeBuffers() == 0 })
+	eventually.True(t, "all turns are taken", func() bool { return x.queue.freeEncoders() == 0 })
 	scraper := http.Client{Transport: &http.Transport{DialContext: (&net.Dialer{
 		LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)},
 	}).DialContext}}
@@ -212,7 +212,7 @@ func TestScrape_OverLimitWaits(t *testing.T) {
 	large(t, x)
 	address := serve(t, x)
 	first, second := hang(t, address), hang(t, address)
-	eventually.True(t, "both hang", func() bool { return x.turns.freeBuffers() == 0 })
+	eventually.True(t, "both hang", func() bool { return x.queue.freeEncoders() == 0 })
 	left, leave := context.WithCancel(t.Context())
 	r := httptest.NewRequest(http.MethodGet, Path, nil).WithContext(left)
 	leave()
@@ -233,7 +233,7 @@ func TestScrape_OverLimitWaits(t *testing.T) {
 		t.Fatal("the one that waited has no answer a minute after its place was free")
 	}
 	second.Close()
-	eventually.True(t, "all places are free", func() bool { return x.turns.freeBuffers() == maxScrapes })
+	eventually.True(t, "all places are free", func() bool { return x.queue.freeEncoders() == maxScrapes })
 }
 
 // A write error ends the connection, so that the scraper does not consider the response complete.
@@ -252,8 +252,8 @@ func TestScrape_WriteErrorEndsConnection(t *testing.T) {
 			x.ServeHTTP(gone{httptest.NewRecorder()}, r)
 		}()
 	}
-	if x.LastScrape() != 0 || x.turns.freeBuffers() != maxScrapes {
-		t.Errorf("it was scraped at %d, and %d places are free", x.LastScrape(), x.turns.freeBuffers())
+	if x.LastScrape() != 0 || x.queue.freeEncoders() != maxScrapes {
+		t.Errorf("it was scraped at %d, and %d places are free", x.LastScrape(), x.queue.freeEncoders())
 	}
 }
 

@@ -177,13 +177,13 @@ func TestDialect_TempoNames(t *testing.T) {
 	}
 }
 
-// Series without new spans share their records with the previous generation.
+// Series without new spans share their records with the previous snapshot.
 func TestSeries_IdleShareRecords(t *testing.T) {
 	x := exporterWith(t, nil)
 	one(t, x, -20*time.Second, "a", "b")
-	first := x.last.Load().series
+	first := x.snapshot.Load().series
 	one(t, x, 0, "b")
-	second := x.last.Load().series
+	second := x.snapshot.Load().series
 	if first[0] != second[0] || first[1] == second[1] || first[1].calls != 1 || second[1].calls != 2 {
 		t.Errorf("%+v, then %+v", first[1], second[1])
 	}

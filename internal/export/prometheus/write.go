@@ -20,33 +20,34 @@ var formats = []expfmt.Format{
 	expfmt.FmtText, expfmt.FmtOpenMetrics_1_0_0, expfmt.FmtOpenMetrics_0_0_1, expfmt.FmtProtoDelim,
 }
 
-// scrapeBytes is the memory of a scrape without its generation, mostly for gzip.
-const scrapeBytes = 1280 << 10
+// encoderBytes is the memory of an encoder, mostly for gzip.
+const encoderBytes = 1280 << 10
 
-// scrape contains the buffers for one scrape at a time.
-type scrape struct {
-	families []*family
-	graph    []*family    // of the edges of the service graph
-	packer   *gzip.Writer // nil until it is needed
+// encoder writes responses to scrapes, one at a time. Its memory is reused for the next response.
+type encoder struct {
+	spanFamilies []*family
+	edgeFamilies []*family    // metrics of the service graph
+	compressor   *gzip.Writer // nil until it is needed
 }
 
-// newScrape returns the buffers for a scrape. calls and durations are the metrics of spans.
-func newScrape(m *message, calls, durations string) *scrape {
+// newEncoder returns an encoder that uses m for the message of a series. calls and durations are the names of the
+// metrics of spans.
+func newEncoder(m *message, calls, durations string) *encoder {
 	counter := func(name, help string, toMetric func(*record) *dto.Metric) *family {
 		return &family{dto.MetricFamily{Name: &name, Type: dto.MetricType_COUNTER.Enum(), Help: &help}, toMetric}
 	}
 	histogram := func(name, help string) *family {
-		return &family{dto.MetricFamily{Name: &name, Type: dto.MetricType_HISTOGRAM.Enum(), Help: &help}, m.durations}
+		return &family{dto.MetricFamily{Name: &name, Type: dto.MetricType_HISTOGRAM.Enum(), Help: &help}, m.toDurations}
 	}
-	return &scrape{
-		families: []*family{
-			counter(calls, "Spans that were counted.", m.calls),
+	return &encoder{
+		spanFamilies: []*family{
+			counter(calls, "Spans that were counted.", m.toCalls),
 			histogram(durations, "Durations of spans in seconds."),
 		},
-		graph: []*family{
-			counter("traces_service_graph_request_total", "Requests between two nodes of the service graph.", m.calls),
+		edgeFamilies: []*family{
+			counter("traces_service_graph_request_total", "Requests between two nodes of the service graph.", m.toCalls),
 			counter("traces_service_graph_request_failed_total",
-				"Requests between two nodes of the service graph that failed.", m.errors),
+				"Requests between two nodes of the service graph that failed.", m.toErrors),
 			histogram("traces_service_graph_request_client_seconds",
 				"Durations of requests between two nodes of the service graph, as measured by the client, or by the "+
 					"server if the client has no spans."),
@@ -57,38 +58,47 @@ func newScrape(m *message, calls, durations string) *scrape {
 	}
 }
 
-// writeResponse writes series and the edges of the service graph in the negotiated format. An error
-// means that the client has disconnected.
-func (s *scrape) writeResponse(w http.ResponseWriter, r *http.Request, series, edges []*record) error {
-	format, header := expfmt.NegotiateAccept(r.Header, formats...), w.Header()
-	out := bufio.NewWriterSize(w, 32<<10)
-	header.Set("Content-Type", string(format))
-	header.Set("Vary", "Accept, Accept-Encoding")
-	isCompressed := acceptsGzip(r.Header)
-	if isCompressed {
-		header.Set("Content-Encoding", "gzip")
-		if s.packer == nil {
-			s.packer, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed)
-		}
-		s.packer.Reset(w)
-		out.Reset(s.packer)
+// writeResponse writes the series of spans and the edges of the service graph in the format that the client accepts,
+// compressed if it accepts gzip. An error means that the client has disconnected.
+func (e *encoder) writeResponse(w http.ResponseWriter, r *http.Request, series, edges []*record) error {
+	format := expfmt.NegotiateAccept(r.Header, formats...)
+	w.Header().Set("Content-Type", string(format))
+	w.Header().Set("Vary", "Accept, Accept-Encoding")
+	write := e.writeBody
+	if acceptsGzip(r.Header) {
+		w.Header().Set("Content-Encoding", "gzip")
+		write = e.writeCompressed
 	}
-	writeFamilies(out, format, s.families, series)
-	writeFamilies(out, format, s.graph, edges)
+	if err := write(w, format, series, edges); err != nil {
+		return err
+	}
+	return http.NewResponseController(w).Flush() //nolint:wrapcheck // not shown to anyone
+}
+
+// writeCompressed writes a body in the given format, compressed with gzip.
+func (e *encoder) writeCompressed(w io.Writer, format expfmt.Format, series, edges []*record) error {
+	if e.compressor == nil {
+		e.compressor, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed)
+	}
+	e.compressor.Reset(w)
+	if err := e.writeBody(e.compressor, format, series, edges); err != nil {
+		return err
+	}
+	return e.compressor.Close() //nolint:wrapcheck // not shown to anyone
+}
+
+// writeBody writes all metrics of series and edges in the given format.
+func (e *encoder) writeBody(w io.Writer, format expfmt.Format, series, edges []*record) error {
+	out := bufio.NewWriterSize(w, 32<<10)
+	writeFamilies(out, format, e.spanFamilies, series)
+	writeFamilies(out, format, e.edgeFamilies, edges)
 	if format.FormatType() == expfmt.TypeOpenMetrics {
 		_, _ = expfmt.FinalizeOpenMetrics(out)
 	}
-	err := out.Flush()
-	if isCompressed && err == nil {
-		err = s.packer.Close()
-	}
-	if err == nil {
-		err = http.NewResponseController(w).Flush()
-	}
-	return err //nolint:wrapcheck // not shown to anyone
+	return out.Flush() //nolint:wrapcheck // not shown to anyone
 }
 
-// writeFamilies writes the metrics of series, if there are any series.
+// writeFamilies writes metrics of series, if there are any series.
 func writeFamilies(out *bufio.Writer, format expfmt.Format, families []*family, series []*record) {
 	if len(series) == 0 {
 		return
@@ -98,8 +108,8 @@ func writeFamilies(out *bufio.Writer, format expfmt.Format, families []*family, 
 	}
 }
 
-// acceptsGzip reports whether a client accepts responses in gzip: Accept-Encoding names it, with a
-// quality other than 0.
+// acceptsGzip reports whether a client accepts responses in gzip: Accept-Encoding contains gzip, without a quality or
+// with one above 0, as in "gzip;q=0.5".
 func acceptsGzip(header http.Header) bool {
 	for _, line := range header.Values("Accept-Encoding") {
 		for coding := range strings.SplitSeq(line, ",") {
@@ -107,9 +117,12 @@ func acceptsGzip(header http.Header) bool {
 			if !strings.EqualFold(strings.TrimSpace(name), "gzip") {
 				continue
 			}
-			quality, hasQuality := strings.CutPrefix(strings.TrimSpace(parameter), "q=")
-			q, err := strconv.ParseFloat(quality, 64)
-			return !hasQuality || err == nil && q > 0
+			qualityText, hasQuality := strings.CutPrefix(strings.TrimSpace(parameter), "q=")
+			if !hasQuality {
+				return true
+			}
+			quality, err := strconv.ParseFloat(qualityText, 64)
+			return err == nil && quality > 0
 		}
 	}
 	return false
@@ -121,71 +134,76 @@ type family struct {
 	toMetric func(*record) *dto.Metric
 }
 
-// write writes a metric for at least one series. Errors are reported when w is flushed.
+// write writes the metric for all series, of which there is at least one. Errors are reported when w is flushed.
 func (f *family) write(w *bufio.Writer, format expfmt.Format, series []*record) {
 	switch format.FormatType() {
 	case expfmt.TypeProtoDelim:
-		f.writeMessage(w, series)
+		f.writeDelimited(w, series)
 	case expfmt.TypeOpenMetrics:
-		f.writeText(w, series, func(w io.Writer, one *dto.MetricFamily) (int, error) {
-			return expfmt.MetricFamilyToOpenMetrics(w, one, expfmt.WithCreatedLines())
+		f.writeText(w, series, func(w io.Writer, single *dto.MetricFamily) (int, error) {
+			return expfmt.MetricFamilyToOpenMetrics(w, single, expfmt.WithCreatedLines())
 		})
 	default:
 		f.writeText(w, series, expfmt.MetricFamilyToText)
 	}
 }
 
-// writeText writes each series as a family of its own, but only the first with HELP and TYPE.
+// writeText writes the metric in a text format. It calls encode for each series, with a family that has only this
+// series. encode begins with the lines HELP and TYPE, which writeText removes except before the first series.
 func (f *family) writeText(
 	w *bufio.Writer, series []*record, encode func(io.Writer, *dto.MetricFamily) (int, error),
 ) {
-	one := &dto.MetricFamily{Name: f.head.Name, Help: f.head.Help, Type: f.head.Type}
-	out := &headStripper{to: w}
-	for _, r := range series {
-		one.Metric = append(one.Metric[:0], f.toMetric(r))
-		_, _ = encode(out, one)
-		one.Help, out.inHead = nil, true // without Help, the head is one line, TYPE
+	single := &dto.MetricFamily{Name: f.head.Name, Help: f.head.Help, Type: f.head.Type}
+	out := &lineSkipper{out: w}
+	for i, r := range series {
+		if i > 0 {
+			single.Help = nil // then encode writes no line HELP
+			out.skipsLine = true
+		}
+		single.Metric = append(single.Metric[:0], f.toMetric(r))
+		_, _ = encode(out, single)
 	}
 }
 
-// headStripper removes the first line of an encoder's output, which is in its first write. It
-// reports all bytes as written, otherwise the encoder would stop.
-type headStripper struct {
-	to     *bufio.Writer
-	inHead bool
+// lineSkipper writes text to out, and can skip one line.
+type lineSkipper struct {
+	out       *bufio.Writer
+	skipsLine bool // skip the first line of the next text
 }
 
-// Write writes text without its first line, if it begins with the head of a family.
-func (h *headStripper) Write(text []byte) (int, error) {
-	rest := text
-	if h.inHead {
-		_, rest, _ = bytes.Cut(text, []byte("\n"))
-		h.inHead = false
+// Write writes text to l.out, without its first line if l.skipsLine is true. It returns the length of all of text, even
+// if a line was skipped: with less, the caller would report a short write.
+func (l *lineSkipper) Write(text []byte) (int, error) {
+	written := text
+	if l.skipsLine {
+		_, written, _ = bytes.Cut(text, []byte("\n"))
+		l.skipsLine = false
 	}
-	_, err := h.to.Write(rest)
+	_, err := l.out.Write(written)
 	return len(text), err //nolint:wrapcheck // not shown to anyone
 }
 
 // fieldMetric is the number of the field metric in MetricFamily.
 const fieldMetric = 4
 
-// writeMessage writes a family as one length-delimited message. The length precedes the message, so
-// each series is converted twice: first to compute its length, then to write it. Keeping all of them
-// in memory would cost more. Marshalling cannot fail, because all texts are valid UTF-8; w keeps
-// write errors until it is flushed.
-func (f *family) writeMessage(w *bufio.Writer, series []*record) {
+// writeDelimited writes the metric as one protobuf message, preceded by its length. It converts each series twice, first
+// to compute the length and then to write it, because the messages of all series together would need much memory. It
+// ignores errors: messages with valid UTF-8 can always be encoded, and w returns a write error when it is flushed.
+func (f *family) writeDelimited(w *bufio.Writer, series []*record) {
 	head, _ := proto.Marshal(&f.head)
 	length := len(head)
 	for _, r := range series {
-		length += protowire.SizeTag(fieldMetric) + protowire.SizeBytes(proto.Size(f.toMetric(r)))
+		metricBytes := proto.Size(f.toMetric(r))
+		length += protowire.SizeTag(fieldMetric) + protowire.SizeBytes(metricBytes)
 	}
-	b := append(protowire.AppendVarint(nil, uint64(length)), head...)
+	_, _ = w.Write(protowire.AppendVarint(nil, uint64(length)))
+	_, _ = w.Write(head)
+	var b []byte
 	for _, r := range series {
 		metric := f.toMetric(r)
-		b = protowire.AppendTag(b, fieldMetric, protowire.BytesType)
+		b = protowire.AppendTag(b[:0], fieldMetric, protowire.BytesType)
 		b = protowire.AppendVarint(b, uint64(proto.Size(metric)))
 		b, _ = proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(b, metric)
 		_, _ = w.Write(b)
-		b = b[:0]
 	}
 }
