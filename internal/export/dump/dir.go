@@ -21,12 +21,12 @@ const (
 
 // Dir is a directory for refused payloads.
 type Dir struct {
-	path  string
-	last  time.Time
-	files int
+	path        string
+	lastAttempt time.Time // time of the last dump, even if writing it failed; zero if there was none
+	files       int       // number of dumps written
 }
 
-// Check returns an error that advises the operator, unless path is a writable directory.
+// Check returns an error, with advice for the operator, if path is not a directory in which this process can create files.
 func Check(path string) error {
 	if err := checkWritableDir(path); err != nil {
 		return fmt.Errorf("check debug-dir: %w; give --debug-dir a directory that exists and that the "+
@@ -55,14 +55,15 @@ func Open(path string) (*Dir, error) {
 	return &Dir{path: path}, nil
 }
 
-// Keep writes a refused payload to a new file and returns the name of the file. It writes nothing and
-// returns "" if the previous attempt was less than Pause ago, or if MaxFiles have been written.
+// Keep writes a refused payload to a new file, and returns the path of the file. It writes nothing and returns "" if the
+// previous dump was less than Pause ago, or if MaxFiles have been written.
 func (d *Dir) Keep(r *Refusal) (file string, err error) {
-	isTooSoon := !d.last.IsZero() && r.Time.Sub(d.last) < Pause
+	isFirst := d.lastAttempt.IsZero()
+	isTooSoon := !isFirst && r.Time.Sub(d.lastAttempt) < Pause
 	if isTooSoon || d.files >= MaxFiles {
 		return "", nil
 	}
-	d.last = r.Time // even if the write fails, so that a full disk does not cause many attempts
+	d.lastAttempt = r.Time
 	name := fmt.Sprintf("%s%s-%d%s", prefix, r.Time.UTC().Format("20060102T150405.000"), os.Getpid(), suffix)
 	file = filepath.Join(d.path, name)
 	if err := writeNewFile(file, r.encode()); err != nil {

@@ -25,12 +25,13 @@ func (r *Refusal) Print(to io.Writer) error {
 	printHeaders(&b, r.Answer)
 	fmt.Fprintf(&b, "sent     %d bytes for %d spans\n", len(r.Body), r.Spans)
 	printHeaders(&b, r.Sent)
-	payload, err := payload.Decode(r.Body)
+	decoded, err := payload.Decode(r.Body)
 	if err != nil {
-		fmt.Fprintf(&b, "\nThe payload can't be decoded: %s\nIt begins with\n%s", sanitize.Text(err.Error()),
-			hex.Dump(r.Body[:min(len(r.Body), 256)]))
+		beginning := r.Body[:min(len(r.Body), 256)]
+		fmt.Fprintf(&b, "\nThe payload can't be decoded: %s\nIt begins with\n%s",
+			sanitize.Text(err.Error()), hex.Dump(beginning))
 	} else {
-		printPayload(&b, payload)
+		printPayload(&b, decoded)
 	}
 	_, err = io.WriteString(to, sanitize.Lines(b.String()))
 	return err
@@ -42,6 +43,7 @@ func printHeaders(b *bytes.Buffer, header http.Header) {
 	}
 }
 
+// printPayload prints the origin of a payload, problems that the agent could have with it, and all of its groups.
 func printPayload(b *bytes.Buffer, p *payload.Payload) {
 	b.WriteString("origin  ")
 	printFields(
@@ -62,13 +64,13 @@ func printPayload(b *bytes.Buffer, p *payload.Payload) {
 	}
 }
 
+// printGroup prints the labels, counts and latencies of one group of a payload.
 func printGroup(b *bytes.Buffer, g *payload.Group) {
 	fmt.Fprintf(b, "\n  %s  %s  %s\n   ", quoteIfNeeded(g.Service), quoteIfNeeded(g.Name), quoteIfNeeded(g.Resource))
 	printFields(
-		b, "type", g.Type, "kind", g.SpanKind, "status", strings.TrimLeft(fmt.Sprint(g.HTTPStatusCode), "0"),
+		b, "type", g.Type, "kind", g.SpanKind, "status", httpStatusText(g.HTTPStatusCode),
 		"grpc", g.GRPCStatusCode, "method", g.HTTPMethod, "endpoint", g.HTTPEndpoint, "source", g.ServiceSource,
-		"root", [...]string{"", "yes", "no"}[max(0, g.IsTraceRoot)%3],
-		"synthetics", map[bool]string{true: "yes"}[g.Synthetics],
+		"root", traceRootText(g.IsTraceRoot), "synthetics", yesIf(g.Synthetics),
 		"peers", strings.Join(g.PeerTags, ","), "tags", strings.Join(g.AdditionalMetricTags, ","),
 	)
 	fmt.Fprintf(b, "\n    hits %d, errors %d, top-level %d, in all %v\n", g.Hits, g.Errors, g.TopLevelHits,
@@ -82,18 +84,23 @@ func printGroup(b *bytes.Buffer, g *payload.Group) {
 	printLatency(b, "failed", failed, len(g.ErrorSummary))
 }
 
+// printLatency prints the number of spans in a sketch, and some percentiles if there are any. name is "ok" or "failed", and
+// size the length of the encoded sketch.
 func printLatency(b *bytes.Buffer, name string, l payload.Latency, size int) {
 	fmt.Fprintf(b, "    %-6s %g spans in %d bytes", name, l.Count, size)
 	if l.Count > 0 {
-		short := func(ns float64) time.Duration { return time.Duration(ns).Round(time.Microsecond) }
-		fmt.Fprintf(b, ": min %v, p50 %v, p99 %v, max %v", short(l.Min), short(l.P50), short(l.P99),
-			short(l.Max))
+		fmt.Fprintf(b, ": min %v, p50 %v, p99 %v, max %v",
+			roundToMicros(l.Min), roundToMicros(l.P50), roundToMicros(l.P99), roundToMicros(l.Max))
 	}
 	b.WriteByte('\n')
 }
 
-// printFields prints alternating names and values as name=value. It omits empty values, and quotes
-// those with spaces or characters that are not printable.
+func roundToMicros(nanoseconds float64) time.Duration {
+	return time.Duration(nanoseconds).Round(time.Microsecond)
+}
+
+// printFields prints alternating names and values as name=value. It omits empty values. It quotes values with spaces or
+// characters that are not printable.
 func printFields(b *bytes.Buffer, namesAndValues ...string) {
 	for pair := range slices.Chunk(namesAndValues, 2) {
 		name, value := pair[0], pair[1]
@@ -116,4 +123,31 @@ func quoteIfNeeded(text string) string {
 		return quoted
 	}
 	return text
+}
+
+// httpStatusText returns an HTTP status as text, or "" for 0, which means that the group has none.
+func httpStatusText(status uint32) string {
+	if status == 0 {
+		return ""
+	}
+	return strconv.FormatUint(uint64(status), 10)
+}
+
+// traceRootText returns whether the spans of a group are roots of traces: "yes", "no", or "" if it is unknown.
+func traceRootText(isTraceRoot int32) string {
+	switch isTraceRoot {
+	case 1:
+		return "yes"
+	case 2:
+		return "no"
+	}
+	return ""
+}
+
+// yesIf returns "yes" if isTrue is true, and otherwise "".
+func yesIf(isTrue bool) string {
+	if isTrue {
+		return "yes"
+	}
+	return ""
 }

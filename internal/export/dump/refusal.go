@@ -68,21 +68,19 @@ func writeMessage(b *bytes.Buffer, firstLines string, header http.Header, body [
 
 // Read parses a file that Dir.Keep has written.
 func Read(from io.Reader) (*Refusal, error) {
-	const prefix = "POST " + target
+	const firstBytes = "POST " + target
 	in := bufio.NewReader(io.LimitReader(from, maxFile))
-	if start, _ := in.Peek(len(prefix)); string(start) != prefix {
+	start, _ := in.Peek(len(firstBytes))
+	if string(start) != firstBytes {
 		return nil, fmt.Errorf("read dump: the file does not begin with %q; give a file from --debug-dir",
-			prefix)
+			firstBytes)
 	}
 	request, err := http.ReadRequest(in)
 	if err != nil {
 		return nil, fmt.Errorf("read dump: the request: %w", err)
 	}
-	r := &Refusal{Sent: request.Header, Agent: request.Header.Get(agentHeader)}
-	if r.Body, err = io.ReadAll(request.Body); err != nil {
-		return nil, fmt.Errorf("read dump: the payload: %w", err)
-	}
-	if err := r.moveAddedHeaders(); err != nil {
+	r := &Refusal{}
+	if err := r.readRequest(request); err != nil {
 		return nil, fmt.Errorf("read dump: %w", err)
 	}
 	response, err := http.ReadResponse(in, request)
@@ -90,20 +88,39 @@ func Read(from io.Reader) (*Refusal, error) {
 		return nil, fmt.Errorf("read dump: the response: %w", err)
 	}
 	defer response.Body.Close()
+	if err := r.readResponse(response); err != nil {
+		return nil, fmt.Errorf("read dump: the response: %w", err)
+	}
+	return r, nil
+}
+
+// readRequest sets the fields of r that are from the request in the file.
+func (r *Refusal) readRequest(request *http.Request) (err error) {
+	r.Sent = request.Header
+	r.Body, err = io.ReadAll(request.Body)
+	if err != nil {
+		return fmt.Errorf("the payload: %w", err)
+	}
+	return r.moveAddedHeaders()
+}
+
+// readResponse sets the fields of r that are from the response in the file.
+func (r *Refusal) readResponse(response *http.Response) error {
 	message, err := io.ReadAll(response.Body)
 	if err != nil {
-		return nil, fmt.Errorf("read dump: the response: %w", err)
+		return err
 	}
 	r.Status = response.Status
 	r.Answer = response.Header
 	r.Answer.Del("Content-Length")
 	r.Message = string(message)
-	return r, nil
+	return nil
 }
 
-// moveAddedHeaders sets r.Time and r.Spans from the request headers that encode has added, and removes
-// the added headers from r.Sent, so that those of the original request are left.
+// moveAddedHeaders sets r.Time, r.Agent and r.Spans from headers in r.Sent that were not part of the original request. It
+// removes these headers from r.Sent.
 func (r *Refusal) moveAddedHeaders() (err error) {
+	r.Agent = r.Sent.Get(agentHeader)
 	r.Time, err = time.Parse(time.RFC3339Nano, r.Sent.Get(timeHeader))
 	if err != nil {
 		return err

@@ -46,7 +46,7 @@ func (e *encoding) begin(c *export.Cycle, emit func(*request)) {
 	w.window = w.window.next(c.Start, c.End)
 	w.limit = c.Limit
 	w.emit = emit
-	e.reader.Begin(e.exemplars.Seal(c.Cycle), int64(w.window.start), int64(w.window.end))
+	e.reader.BeginCycle(e.exemplars.Seal(c.Cycle), int64(w.window.start), int64(w.window.end))
 }
 
 // deltaEncoder writes points of the spans that one cycle counted.

@@ -42,7 +42,7 @@ func NewRunning(r *Reader, limits totals.Limits) *Running {
 // AddCycle adds the counts of a cycle to the totals, and sets Slowest. start and end are the window of the cycle in
 // nanoseconds since the Unix epoch. AddCycle returns the number of spans that are in no series; it should be 0.
 func (a *Running) AddCycle(c *export.Cycle, start, end int64) (lost uint64) {
-	a.Begin(c.Number, c.FirstUnsettled, start, end)
+	a.BeginCycle(c.Number, c.FirstUnsettled, start, end)
 	clear(a.Slowest)
 	for _, group := range a.reader.GroupRows(c.Sealed, c.Rows) {
 		lost += a.addSeries(c, group)

@@ -195,8 +195,8 @@ func NewReader(c Config) *Reader {
 	return r
 }
 
-// Begin sets the exemplars of a cycle, and its window in nanoseconds since the Unix epoch.
-func (r *Reader) Begin(e exemplars.Sealed, start, end int64) {
+// BeginCycle sets the exemplars of a cycle, and its window in nanoseconds since the Unix epoch.
+func (r *Reader) BeginCycle(e exemplars.Sealed, start, end int64) {
 	r.exemplars, r.start, r.end = e, start, end
 }
 

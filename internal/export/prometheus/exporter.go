@@ -202,7 +202,7 @@ func newTotalsKeeper(r *points.Reader, limits totals.Limits) *totalsKeeper {
 func (k *totalsKeeper) addCycle(c *export.Cycle, slowSpans exemplars.Sealed) (records []*record, lost uint64) {
 	start := max(c.Start.UnixNano(), k.end) // not before the previous cycle, even if the clock was set back
 	k.end = max(c.End.UnixNano(), start+1)
-	k.reader.Begin(slowSpans, start, k.end)
+	k.reader.BeginCycle(slowSpans, start, k.end)
 	lost = k.AddCycle(c, start, k.end)
 	if k.hasOtherSeries() {
 		k.sortSeries()

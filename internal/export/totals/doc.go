@@ -2,7 +2,7 @@
 // scrapes, or that is sent OTLP. It knows nothing of spans, OTLP or its encoding: a series is a resource
 // and attributes, each as bytes that are equal if they are.
 //
-//	Begin(window) -> Add(what the cycle has counted of a series), once or more -> Resources
+//	BeginCycle(window) -> Add(counts of a series in the cycle), once or more -> Resources
 //
 // A series begins with the window in which it is counted first, and its start never changes. From then on
 // it is in each cycle, counted or not, because a reader forgets series that it is not sent. It ends when it
@@ -18,7 +18,7 @@
 // A histogram adds up to the histogram of all spans, at its scale. Classic buckets are added up too, if
 // Limits.Classic says that there are any.
 //
-// Delivery is tracked for whole cycles: an argument of Begin reports that all earlier cycles are settled.
+// Delivery is tracked for whole cycles: an argument of BeginCycle reports that all earlier cycles are settled.
 // Undelivered returns the spans of a series that a reader may lack, and Lost those of series that ended.
 //
 // Concurrency: one user at a time, the goroutine that encodes.

@@ -34,12 +34,12 @@ type Series struct {
 
 	Note any // for use by the reader of the totals
 
-	resource *Resource
-	index    int           // index in Resource.Series
-	cycle    uint64        // last cycle in which it was counted
-	end      int64         // end of the window of that cycle
-	settled  uint64        // part of Spans that is delivered or lost, if cycle is not settled
-	recent   *list.Element // element of Totals.recent
+	resource     *Resource
+	index        int           // index in Resource.Series
+	cycle        uint64        // last cycle in which it was counted
+	end          int64         // end of the window of that cycle
+	settledSpans uint64        // part of Spans that is delivered or lost, if cycle is not settled
+	recent       *list.Element // element of Totals.recent
 }
 
 // Resource contains the series of one resource.
@@ -90,19 +90,22 @@ func (t *Totals) Counts() Counts {
 	return counts
 }
 
-// Begin begins the cycle with the given number. start and end are its window, in nanoseconds since the
-// Unix epoch. Numbers must ascend, and windows must not overlap. The spans of cycles before
-// firstUnsettled are all delivered or lost. Begin removes the series that had no spans for
-// Limits.Idle, unless they have undelivered spans.
-func (t *Totals) Begin(cycle, firstUnsettled uint64, start, end int64) {
-	t.cycle, t.firstUnsettled = cycle, firstUnsettled
-	t.windowStart, t.windowEnd = start, end
-	for {
-		s := t.leastRecent()
-		if s == nil {
-			return
-		}
-		isIdle := start-s.end >= int64(t.limits.Idle)
+// BeginCycle begins the cycle with the given number. start and end are its window, in nanoseconds since the Unix epoch.
+// Numbers must ascend, and windows must not overlap. The spans of cycles before firstUnsettled are all delivered or lost.
+// Series that were idle for too long are removed.
+func (t *Totals) BeginCycle(cycle, firstUnsettled uint64, start, end int64) {
+	t.cycle = cycle
+	t.firstUnsettled = firstUnsettled
+	t.windowStart = start
+	t.windowEnd = end
+	t.removeIdle()
+}
+
+// removeIdle removes the series that had no spans for Limits.Idle, least recently counted first. It stops at a series with
+// undelivered spans.
+func (t *Totals) removeIdle() {
+	for s := t.leastRecent(); s != nil; s = t.leastRecent() {
+		isIdle := t.windowStart-s.end >= int64(t.limits.Idle)
 		if !isIdle || t.Undelivered(s) > 0 {
 			return
 		}
@@ -124,16 +127,31 @@ type Counted struct {
 // the series. If the series is new and would exceed the limits, Add uses an overflow series instead.
 // Add retains none of its arguments.
 func (t *Totals) Add(resource, attributes []byte, counted Counted) *Series {
-	s := t.find(resource, attributes)
-	if s == nil && t.makeRoom(resource, attributes) {
-		s = t.addSeries(resource, attributes)
-	}
+	s := t.findOrAdd(resource, attributes)
 	if s == nil {
-		t.counts.Overflowed += counted.Spans
 		s = t.overflowSeries(resource)
+		t.counts.Overflowed += counted.Spans
 	}
-	if t.Undelivered(s) == 0 { // Undelivered uses s.cycle, which changes below
-		s.settled = s.Spans
+	t.count(s, counted)
+	return s
+}
+
+// findOrAdd returns the series with the given resource and attributes. It adds the series if there is none. It returns nil
+// if the limits do not permit another series.
+func (t *Totals) findOrAdd(resource, attributes []byte) *Series {
+	if s := t.find(resource, attributes); s != nil {
+		return s
+	}
+	if hasRoom := t.makeRoom(resource, attributes); !hasRoom {
+		return nil
+	}
+	return t.addSeries(resource, attributes)
+}
+
+// count adds counts of the current cycle to a series.
+func (t *Totals) count(s *Series, counted Counted) {
+	if t.Undelivered(s) == 0 { // must precede the change of s.cycle
+		s.settledSpans = s.Spans
 	}
 	s.Spans += counted.Spans
 	s.Calls += counted.Calls
@@ -143,32 +161,30 @@ func (t *Totals) Add(resource, attributes []byte, counted Counted) *Series {
 	for bucket, spans := range counted.Classic {
 		s.Classic[bucket] += spans
 	}
-	s.cycle, s.end = t.cycle, t.windowEnd
+	s.cycle = t.cycle
+	s.end = t.windowEnd
 	t.recent.MoveToFront(s.recent)
-	return s
 }
 
-// IsCounted reports whether the series was counted in the cycle.
+// IsCounted reports whether the series was counted in the current cycle.
 func (t *Totals) IsCounted(s *Series) bool { return s.cycle == t.cycle }
 
 // Resources returns all resources that have a series. The caller must not modify them; they are
 // valid until the next call.
 func (t *Totals) Resources() []*Resource { return t.resources }
 
-// overflowSeries returns the overflow series of a resource, and adds it if there is none. If the limits
-// do not permit another overflow series, it does the same for the common resource, whose overflow
-// series the limits always permit.
+// overflowSeries returns the overflow series of a resource, and adds it if there is none. If the resource is too long, or
+// there are too many overflow series, it returns the overflow series of the common resource instead.
 func (t *Totals) overflowSeries(resource []byte) *Series {
 	attributes := []byte(t.overflow)
 	if s := t.find(resource, attributes); s != nil {
 		return s
 	}
 	isTooLong := len(resource)+len(attributes) > t.limits.ResourceBytes
-	if isTooLong || t.overflows >= t.limits.Resources {
-		resource = []byte(t.common)
-		if s := t.find(resource, attributes); s != nil {
-			return s
-		}
+	isFull := t.overflows >= t.limits.Resources
+	isCommon := string(resource) == t.common // has an overflow series in addition to the limits
+	if (isTooLong || isFull) && !isCommon {
+		return t.overflowSeries([]byte(t.common))
 	}
 	t.overflows++
 	return t.addSeries(resource, attributes)
@@ -176,16 +192,16 @@ func (t *Totals) overflowSeries(resource []byte) *Series {
 
 // Undelivered returns the number of spans of a series that are neither delivered nor lost.
 func (t *Totals) Undelivered(s *Series) uint64 {
-	if isSettled := s.cycle < t.firstUnsettled; isSettled {
+	if isLastCycleSettled := s.cycle < t.firstUnsettled; isLastCycleSettled {
 		return 0
 	}
-	return s.Spans - s.settled
+	return s.Spans - s.settledSpans
 }
 
 // Abandon marks the undelivered spans of a series as lost, and returns their number.
 func (t *Totals) Abandon(s *Series) (lost uint64) {
 	lost = t.Undelivered(s)
-	s.settled = s.Spans
+	s.settledSpans = s.Spans
 	return lost
 }
 
@@ -205,9 +221,9 @@ func (t *Totals) leastRecent() *Series {
 	return nil
 }
 
-// makeRoom evicts the least recently counted series until the limits permit a new series with the
-// given resource and attributes. It returns false if this would require the eviction of a series that
-// was counted in the current cycle or has undelivered spans.
+// makeRoom removes the least recently counted series until the limits permit a new series with the given resource and
+// attributes. It does not remove a series that was counted in the current cycle or has undelivered spans. If it would have
+// to, it returns false.
 func (t *Totals) makeRoom(resource, attributes []byte) bool {
 	for !t.hasRoom(resource, attributes) {
 		s := t.leastRecent()
@@ -221,25 +237,26 @@ func (t *Totals) makeRoom(resource, attributes []byte) bool {
 
 // hasRoom reports whether the limits permit a new series with the given resource and attributes.
 func (t *Totals) hasRoom(resource, attributes []byte) bool {
-	bytes := t.bytes + len(attributes)
+	bytesWithSeries := t.bytes + len(attributes)
 	if isNewResource := t.byEncoded[string(resource)] == nil; isNewResource {
-		bytes += len(resource)
+		bytesWithSeries += len(resource)
 	}
-	return t.recent.Len() < t.limits.Series && bytes <= t.limits.Bytes
+	return t.recent.Len() < t.limits.Series && bytesWithSeries <= t.limits.Bytes
 }
 
 // addSeries adds a series, and its resource if that is new. It does not check the limits.
 func (t *Totals) addSeries(resource, attributes []byte) *Series {
 	r := t.byEncoded[string(resource)]
 	if r == nil {
-		r = &Resource{Encoded: string(resource), index: len(t.resources), byAttributes: map[string]*Series{}}
-		t.byEncoded[r.Encoded] = r
-		t.resources = append(t.resources, r)
-		t.bytes += len(r.Encoded)
+		r = t.addResource(resource)
 	}
 	s := &Series{
-		Attributes: string(attributes), Start: t.windowStart, Buckets: sketch.Buckets{Scale: sketch.MaxScale},
-		Classic: make([]uint64, t.limits.Classic), resource: r, index: len(r.Series),
+		Attributes: string(attributes),
+		Start:      t.windowStart,
+		Buckets:    sketch.Buckets{Scale: sketch.MaxScale},
+		Classic:    make([]uint64, t.limits.Classic),
+		resource:   r,
+		index:      len(r.Series),
 	}
 	s.recent = t.recent.PushFront(s)
 	r.byAttributes[s.Attributes] = s
@@ -248,8 +265,16 @@ func (t *Totals) addSeries(resource, attributes []byte) *Series {
 	return s
 }
 
-// remove removes a series, and its resource if the resource has no other series. The last series of
-// the resource, whose list is unordered, moves to the index of the removed one.
+// addResource adds a resource without series.
+func (t *Totals) addResource(encoded []byte) *Resource {
+	r := &Resource{Encoded: string(encoded), index: len(t.resources), byAttributes: map[string]*Series{}}
+	t.byEncoded[r.Encoded] = r
+	t.resources = append(t.resources, r)
+	t.bytes += len(r.Encoded)
+	return r
+}
+
+// remove removes a series, and its resource if the resource has no other series.
 func (t *Totals) remove(s *Series) {
 	t.counts.Ended++
 	if isOverflow := s.Attributes == t.overflow; isOverflow {
@@ -257,30 +282,35 @@ func (t *Totals) remove(s *Series) {
 	}
 	t.recent.Remove(s.recent)
 	t.bytes -= len(s.Attributes)
-	r := s.resource
-	delete(r.byAttributes, s.Attributes)
-	last := len(r.Series) - 1
-	moved := r.Series[last]
-	r.Series[s.index] = moved
-	moved.index = s.index
-	r.Series[last] = nil
-	r.Series = r.Series[:last]
-	if len(r.Series) == 0 {
-		t.removeResource(r)
+	s.resource.remove(s)
+	if len(s.resource.Series) == 0 {
+		t.removeResource(s.resource)
 	}
 }
 
-// removeResource removes a resource without series. The last resource of the list, which is
-// unordered, moves to the index of the removed one.
+// remove removes a series from the resource. Since the list of series is unordered, the last one moves to the index of the
+// removed one.
+func (r *Resource) remove(s *Series) {
+	delete(r.byAttributes, s.Attributes)
+	lastIndex := len(r.Series) - 1
+	last := r.Series[lastIndex]
+	r.Series[s.index] = last
+	last.index = s.index
+	r.Series[lastIndex] = nil
+	r.Series = r.Series[:lastIndex]
+}
+
+// removeResource removes a resource without series. Since the list of resources is unordered, the last one moves to the
+// index of the removed one.
 func (t *Totals) removeResource(r *Resource) {
 	t.bytes -= len(r.Encoded)
 	delete(t.byEncoded, r.Encoded)
-	last := len(t.resources) - 1
-	moved := t.resources[last]
-	t.resources[r.index] = moved
-	moved.index = r.index
-	t.resources[last] = nil
-	t.resources = t.resources[:last]
+	lastIndex := len(t.resources) - 1
+	last := t.resources[lastIndex]
+	t.resources[r.index] = last
+	last.index = r.index
+	t.resources[lastIndex] = nil
+	t.resources = t.resources[:lastIndex]
 }
 
 const (
@@ -298,10 +328,9 @@ const (
 	counterBytes     = 8
 )
 
-// Memory returns the maximum memory of Totals with these limits, for which each series has a
-// resource of its own.
+// Memory returns the maximum memory of Totals with these limits. It assumes that each series has a resource of its own.
 func (l *Limits) Memory() int {
-	each := seriesBytes + resourceBytes + (l.Buckets+l.Classic)*counterBytes
-	overflows := l.Resources + 1
-	return (l.Series+overflows)*each + l.Bytes + overflows*l.ResourceBytes
+	overflowSeries := l.Resources + 1 // one per resource, and that of the common resource
+	bytesPerSeries := seriesBytes + resourceBytes + (l.Buckets+l.Classic)*counterBytes
+	return (l.Series+overflowSeries)*bytesPerSeries + l.Bytes + overflowSeries*l.ResourceBytes
 }

@@ -178,7 +178,7 @@ func TestTotals_AgainstModel(t *testing.T) {
 			if isSettled {
 				firstUnsettled = cycle
 			}
-			totals.Begin(cycle, firstUnsettled, now, end)
+			totals.BeginCycle(cycle, firstUnsettled, now, end)
 			want.begin(now, end, isSettled)
 			for range rnd.IntN(1 + rnd.IntN(60)) {
 				resource := fmt.Sprint("resource ", rnd.IntN(5))
@@ -243,7 +243,7 @@ func TestTotals_AgainstModel(t *testing.T) {
 func TestTotals_RetainNoArgument(t *testing.T) {
 	totals := New(Limits{Series: 10, Bytes: 100, Idle: time.Hour, Buckets: 160, Classic: 2}, []byte(overflow),
 		[]byte(common))
-	totals.Begin(1, 1, 1, 2)
+	totals.BeginCycle(1, 1, 1, 2)
 	resource, attributes, counts, classic := []byte("r"), []byte("a"), []uint64{7}, []uint64{3, 4}
 	totals.Add(resource, attributes,
 		Counted{7, 1, 0, 1, &sketch.Buckets{Scale: 5, Counts: counts, Spans: 7}, classic})
@@ -266,7 +266,7 @@ func TestTotals_SeriesStaysInItsCycle(t *testing.T) {
 	}, []byte(overflow), []byte(common))
 	none := &sketch.Buckets{}
 	for cycle, attributes := range [][]string{{"a", "b", "c", "d"}, {"c"}, {"a", "c"}} {
-		totals.Begin(uint64(cycle), uint64(cycle), int64(cycle), int64(cycle)+1)
+		totals.BeginCycle(uint64(cycle), uint64(cycle), int64(cycle), int64(cycle)+1)
 		for _, a := range attributes {
 			totals.Add([]byte("r"), []byte(a), Counted{1, 1, 0, 1, none, nil})
 		}
@@ -286,13 +286,13 @@ func TestTotals_SeriesStaysInItsCycle(t *testing.T) {
 func TestTotals_SeriesEndsAtIdleLimit(t *testing.T) {
 	totals := New(Limits{Series: 2, Bytes: 100, Idle: time.Hour, Buckets: 160}, []byte(overflow),
 		[]byte(common))
-	totals.Begin(1, 1, 0, 10)
+	totals.BeginCycle(1, 1, 0, 10)
 	totals.Add([]byte("r"), []byte("a"), Counted{1, 1, 0, 1, &sketch.Buckets{}, nil})
 	for i, step := range []struct {
 		start int64
 		there int
 	}{{10, 1}, {10 + int64(time.Hour) - 1, 1}, {10 + int64(time.Hour), 0}, {math.MaxInt64, 0}} {
-		if totals.Begin(uint64(2+i), uint64(2+i), step.start, step.start); totals.Counts().Series != step.there {
+		if totals.BeginCycle(uint64(2+i), uint64(2+i), step.start, step.start); totals.Counts().Series != step.there {
 			t.Errorf("at %d there are %d", step.start, totals.Counts().Series)
 		}
 	}
@@ -319,13 +319,13 @@ func TestTotals_UndeliveredSeriesStay(t *testing.T) {
 		}
 	}
 	day := int64(24 * time.Hour)
-	totals.Begin(1, 1, 0, 1)
+	totals.BeginCycle(1, 1, 0, 1)
 	add("a")
 	add("b")
-	totals.Begin(2, 1, day, day+1)
+	totals.BeginCycle(2, 1, day, day+1)
 	add("c")
 	expect("before anything is delivered", "[a b overflow]")
-	totals.Begin(3, 2, day+1, day+2)
+	totals.BeginCycle(3, 2, day+1, day+2)
 	add("c")
 	expect("when the first cycle is delivered", "[c overflow]")
 }
