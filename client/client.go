@@ -95,8 +95,8 @@ func (c *Client) Publish(batch []Snapshot) bool {
 		c.refuse(batch, r)
 		return false
 	}
-	accepted, sealed := c.publish(batch)
-	if sealed {
+	accepted, submitted := c.publishToShard(batch)
+	if submitted {
 		c.wakeSender()
 	}
 	c.arm()
@@ -116,20 +116,27 @@ func (c *Client) refuse(batch []Snapshot, r reason) {
 	c.arm()
 }
 
-// publish tries to lock each shard once, starting with the one of this goroutine, and adds the batch to the first that
-// it can lock. A locked shard is not retried, because that would be waiting for another publisher.
-func (c *Client) publish(batch []Snapshot) (accepted, sealed bool) {
+// publishToShard adds the batch to the first shard that it can lock, beginning with the shard of this goroutine. If all
+// are locked, it refuses the batch, because it must not wait. submitted reports whether the sender has got a buffer to
+// send.
+func (c *Client) publishToShard(batch []Snapshot) (accepted, submitted bool) {
 	first := firstShard()
 	for i := range uint32(len(c.shards)) {
-		s := &c.shards[(first+i)&uint32(len(c.shards)-1)]
+		s := c.shard(first + i)
 		if s.mu.TryLock() {
-			accepted, sealed = s.publish(batch)
+			accepted, submitted = s.publish(batch)
 			s.mu.Unlock()
-			return accepted, sealed
+			return accepted, submitted
 		}
 	}
 	c.contended.add(bufferFull, len(batch))
 	return false, false
+}
+
+// shard returns the shard with the given number modulo the number of shards.
+func (c *Client) shard(number uint32) *shard {
+	mask := uint32(len(c.shards) - 1) // the number of shards is a power of two
+	return &c.shards[number&mask]
 }
 
 // firstShard returns a number for the shard that this goroutine tries first. It is derived from the address of the

@@ -154,8 +154,8 @@ func (conn *connection) next() (wire.Type, []byte, error) {
 	return wire.Split(message)
 }
 
-// ask sends a flush request. The reader passes the response to f.
-func (conn *connection) ask(f *flush) error {
+// requestFlush sends a flush request. The reader passes the response to f.
+func (conn *connection) requestFlush(f *flush) error {
 	conn.mu.Lock()
 	conn.lastID++
 	id := conn.lastID
@@ -320,7 +320,7 @@ func (conn *connection) unsettled() uint64 {
 
 // died reports whether the connection has ended without a bye, and was not closed by the client: the daemon
 // has crashed.
-func (conn *connection) died() bool {
+func (conn *connection) hasCrashed() bool {
 	return errors.Is(conn.ending, io.EOF) || errors.Is(conn.ending, io.ErrUnexpectedEOF) ||
 		errors.Is(conn.ending, syscall.ECONNRESET)
 }
