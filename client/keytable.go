@@ -21,8 +21,8 @@ const (
 // seed is random for each process, so that keys cannot be chosen to collide.
 var seed = maphash.MakeSeed()
 
-// keyTable is an open-addressing hash table that maps encoded keys to their numbers in the current buffer.
-// The bytes of the keys are in the buffer's definitions.
+// keyTable is an open-addressing hash table that maps encoded keys to their numbers in the current buffer. The bytes
+// of the keys are in the message of the buffer that defines them.
 type keyTable [tableSlots]keySlot
 
 // keySlot contains one key.

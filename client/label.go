@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// maxKeyBytes is an upper bound of the encoded length of a key that cutter.cut has truncated: 64 peer tags of 200
-	// bytes, 4 additional tags of 400, a resource of 5000, and the rest.
+	// maxKeyBytes is an upper bound of the encoded length of a truncated key: 64 peer tags of 200 bytes, 4 additional
+	// tags of 400, a resource of 5000, and the rest.
 	maxKeyBytes = 21 << 10
 	// stringOverhead is the maximum length of a string header, keyOverhead that of all headers of a key
 	// except those of its tags.
@@ -121,18 +121,25 @@ func (t *labelTable) find(k *Key) (number uint8, ok bool) {
 	if t.buffersToSkip > 0 {
 		return 0, false
 	}
-	number = t.successors[t.lastNumber]
-	if !t.keys[number].equal(k) {
-		number = t.numbersByHash[hashLabels(k)]
-		if !t.keys[number].equal(k) {
-			t.misses++
-			return 0, false
-		}
-		t.successors[t.lastNumber] = number
+	predicted := t.successors[t.lastNumber]
+	if t.keys[predicted].equal(k) {
+		t.countHit(predicted)
+		return predicted, true
 	}
+	sameHash := t.numbersByHash[hashLabels(k)]
+	if t.keys[sameHash].equal(k) {
+		t.successors[t.lastNumber] = sameHash
+		t.countHit(sameHash)
+		return sameHash, true
+	}
+	t.misses++
+	return 0, false
+}
+
+// countHit counts that find has found the key with this number.
+func (t *labelTable) countHit(number uint8) {
 	t.lastNumber = number
 	t.hits++
-	return number, true
 }
 
 // add adds a key with the given number. It does nothing if the key has too many tags or the number is too large.

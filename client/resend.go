@@ -8,8 +8,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// sentBuffers contains buffers that were sent, in case that the daemon crashes and their spans must be sent again. A
-// buffer is removed when the daemon has settled its spans: has delivered them to a destination, or counted them as lost.
+// sentBuffers contains buffers that were sent, in case that the daemon crashes and their spans must be resent. A buffer
+// is removed when the daemon has settled its spans: has delivered them to a destination, or counted them as lost.
 // Only the sender uses it.
 //
 // What happens to the spans that are not settled depends on how the connection ends:

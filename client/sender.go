@@ -202,7 +202,7 @@ func (s *sender) serve(conn *connection) (isFinished bool) {
 
 // sendFullBuffers sends the full buffers. If other buffers contain snapshots, it starts the timer for sending them.
 func (s *sender) sendFullBuffers(conn *connection) error {
-	if s.client.armed.Load() && !s.isTimerSet {
+	if s.client.senderNotified.Load() && !s.isTimerSet {
 		s.isTimerSet = true
 		s.flushTimer.Reset(s.schedule.wait(time.Now()))
 	}
@@ -227,8 +227,8 @@ func (s *sender) sendAllBuffers(conn *connection) error {
 
 // collectAllBuffers moves the buffers of all shards to s.pending, full or not.
 func (s *sender) collectAllBuffers() {
-	// A publisher that adds snapshots to a shard after it was emptied must find armed unset, so that it wakes the sender.
-	s.client.armed.Store(false)
+	// This must come first, so that a publisher wakes the sender again if it adds snapshots to a shard that was collected.
+	s.client.senderNotified.Store(false)
 	for i := range s.client.shards {
 		shard := &s.client.shards[i]
 		shard.lock()
@@ -363,12 +363,12 @@ func (s *sender) awaitSettled(conn *connection) (isSettled bool, err error) {
 	}
 	ctx, cancel := context.WithTimeout(s.client.aborted, settleTimeout)
 	defer cancel()
-	f := &flush{ctx: ctx, answer: make(chan error, 1)}
+	f := newFlush(ctx)
 	if err := conn.requestFlush(f); err != nil {
 		return false, err
 	}
 	select {
-	case <-f.answer:
+	case <-f.result:
 	case <-ctx.Done():
 		return false, s.client.aborted.Err()
 	case <-conn.gone:
