@@ -57,9 +57,9 @@ type bufferState struct {
 
 // empty removes everything from the buffer.
 func (b *buffer) empty() {
-	b.definitions = b.memory[:0:defineRoom]
+	b.definitions = b.memory[:0:defineRoom]          // empty, at the start of the first section
+	b.spanMessages = b.memory[defineRoom:defineRoom] // empty, at the start of the second section
 	b.keyCount = 0
-	b.spanMessages = b.memory[defineRoom:defineRoom]
 	b.openMessage = openMessage{}
 	b.spanCount = 0
 	b.next = nil
@@ -104,16 +104,18 @@ func (b *buffer) canExtendMessage(snapshots int) bool {
 	return b.openMessage.spanCount > 0 && b.openMessage.spanCount+snapshots <= messageSpans
 }
 
-// fits reports whether so many bytes of snapshots can be appended.
+// fits reports whether there is space for this many bytes of snapshots.
 func (b *buffer) fits(bytes int) bool { return bytes <= cap(b.spanMessages)-len(b.spanMessages) }
 
-// fitsKey reports whether a key whose encoding has the given length can be defined.
+// fitsKey reports whether there is space to define a key whose encoding has the given length.
 func (b *buffer) fitsKey(length int) bool {
-	needed := headerRoom + definitionRoom + length
-	return b.keyCount < maxKeys && needed <= cap(b.definitions)-len(b.definitions)
+	neededBytes := headerRoom + definitionRoom + length
+	freeBytes := cap(b.definitions) - len(b.definitions)
+	return b.keyCount < maxKeys && neededBytes <= freeBytes
 }
 
-// defineKey defines an encoded key, for which there is space, and returns its number.
+// defineKey assigns the next number to an encoded key, appends this definition to the buffer, and returns the number.
+// The caller has checked that the definition fits.
 func (b *buffer) defineKey(encodedKey []byte) (number uint32) {
 	if b.keyCount == 0 {
 		b.definitions = wire.BeginDefine(b.definitions)
@@ -149,7 +151,8 @@ func (b *buffer) appendWithKey(s *Snapshot, encodedKey []byte) {
 // seal prepares the buffer for sending: it moves the message that defines keys directly before the messages with spans.
 func (b *buffer) seal() {
 	if b.keyCount > 0 {
-		wire.EndDefine(b.definitions, 0, b.keyCount)
+		const messageStart = 0
+		wire.EndDefine(b.definitions, messageStart, b.keyCount)
 	}
 	b.sealedStart = defineRoom - len(b.definitions)
 	b.sealedEnd = defineRoom + len(b.spanMessages)
@@ -191,8 +194,8 @@ func countSpans(message []byte) int {
 	return walker.Len()
 }
 
-// countWrittenSpans returns the number of spans that were sent if only the first bytesWritten bytes of a sealed buffer
-// were. The spans of a message that was cut off do not count.
+// countWrittenSpans returns the number of spans in the first bytesWritten bytes of a sealed buffer. It does not count
+// the spans of a message that is incomplete there.
 func (b *buffer) countWrittenSpans(bytesWritten int) (spans int) {
 	messageEnd := 0
 	for message, spanCount := range b.messages() {
@@ -213,7 +216,7 @@ func (b *buffer) filterMessages(shouldKeep func(spanCount int) bool) {
 	end := b.sealedStart
 	keptSpans := 0
 	for message, spanCount := range b.messages() {
-		if definesKeys := spanCount == 0; definesKeys {
+		if spanCount == 0 { // the message defines keys
 			definitions = message
 			continue
 		}
@@ -229,8 +232,8 @@ func (b *buffer) filterMessages(shouldKeep func(spanCount int) bool) {
 	b.spanCount = keptSpans
 }
 
-// appendMessages appends all messages of another buffer; both are sealed. If they do not fit, it appends nothing and
-// returns false.
+// appendMessages appends all messages of another buffer. Both buffers are sealed. If the messages do not fit,
+// appendMessages appends nothing and returns false.
 func (b *buffer) appendMessages(other *buffer) bool {
 	messages := other.bytes()
 	if len(messages) > len(b.memory)-b.sealedEnd {

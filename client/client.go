@@ -76,9 +76,9 @@ func Open(config Config) (*Client, error) {
 	return c, nil
 }
 
-// shardCount returns the number of shards for so many buffers: about twice the number of processors, so that two
-// publishers rarely use the same shard. At most half of the buffers can be in shards at the same time. The result is a
-// power of two.
+// shardCount returns the number of shards of a client with the given number of buffers. It is about twice the number of
+// processors, so that two publishers rarely use the same shard, and at most half of the number of buffers. It is a power
+// of two.
 func shardCount(buffers int) int {
 	limit := min(2*runtime.GOMAXPROCS(0), maxShards, buffers/2)
 	count := 1
@@ -99,16 +99,17 @@ func (c *Client) Publish(batch []Snapshot) bool {
 		c.refuse(batch, refusal)
 		return false
 	}
-	accepted, submitted := c.publishToShard(batch)
-	if submitted {
+	accepted, hasFullBuffer := c.publishToShard(batch)
+	if hasFullBuffer {
 		c.wakeSender()
 	}
-	c.wakeSenderOnce()
+	c.notifySender()
 	return accepted
 }
 
-// wakeSenderOnce wakes the sender, unless this was done since the sender last collected the spans of all shards.
-func (c *Client) wakeSenderOnce() {
+// notifySender makes sure that the sender knows that there are spans to send or losses to report. It wakes the sender
+// only if the sender does not know this yet.
+func (c *Client) notifySender() {
 	if c.senderNotified.Load() {
 		return
 	}
@@ -120,20 +121,20 @@ func (c *Client) wakeSenderOnce() {
 // refuse counts a batch as refused, without locking a shard.
 func (c *Client) refuse(batch []Snapshot, refusal reason) {
 	c.shard(firstShard()).refused.add(refusal, len(batch))
-	c.wakeSenderOnce()
+	c.notifySender()
 }
 
 // publishToShard adds the batch to the first shard that it can lock, beginning with the shard of this goroutine. If all
-// are locked, it refuses the batch, because it must not wait. submitted reports whether the sender has got a buffer to
-// send.
-func (c *Client) publishToShard(batch []Snapshot) (accepted, submitted bool) {
+// are locked, it refuses the batch, because it must not wait. hasFullBuffer reports whether the sender can send a buffer
+// now.
+func (c *Client) publishToShard(batch []Snapshot) (accepted, hasFullBuffer bool) {
 	first := firstShard()
 	for i := range uint32(len(c.shards)) {
 		s := c.shard(first + i)
 		if s.mu.TryLock() {
-			accepted, submitted = s.publish(batch)
+			accepted, hasFullBuffer = s.publish(batch)
 			s.mu.Unlock()
-			return accepted, submitted
+			return accepted, hasFullBuffer
 		}
 	}
 	c.contended.add(bufferFull, len(batch))
@@ -153,7 +154,8 @@ func firstShard() uint32 {
 	const goldenRatio = 0x9e3779b97f4a7c15 // for Fibonacci hashing
 	var onStack byte
 	page := uint64(uintptr(unsafe.Pointer(&onStack))) >> pageBits
-	return uint32(page * goldenRatio >> 40)
+	hash := page * goldenRatio
+	return uint32(hash >> 40) // the upper bits
 }
 
 // wakeSender signals the sender, unless a signal is pending already.
@@ -260,9 +262,8 @@ func (c *Client) Stats() Stats {
 	return stats
 }
 
-// readSpanCounts sets the numbers of accepted spans. Spans are first published, then sent or lost. The counters are
-// read in the opposite order, so that a span that is sent meanwhile counts as buffered. Otherwise, Buffered could be
-// negative.
+// readSpanCounts sets the fields of stats that count accepted spans. It reads the counters of lost and sent spans before
+// those of published spans. In another order, a span that is published and sent meanwhile would make Buffered negative.
 func (c *Client) readSpanCounts(stats *Stats) {
 	var lost [reasons]uint64
 	c.lost.addTo(&lost)
@@ -308,8 +309,8 @@ type flush struct {
 
 func newFlush(ctx context.Context) *flush { return &flush{ctx: ctx, result: make(chan error, 1)} }
 
-// resolve ends the call with the daemon's response. The call returns nil if the daemon has exported its statistics, and
-// the error of the daemon otherwise.
+// resolve passes the daemon's response to the call of Flush. The call returns an error if the daemon could not export its
+// statistics.
 func (f *flush) resolve(response wire.Flush) {
 	if response.OK {
 		f.result <- nil
@@ -369,13 +370,12 @@ func (l *losses) addTo(total *[reasons]uint64) {
 	}
 }
 
-// countsByName converts counts to a map by the name of the reason. It includes counts of 0, and omits the reasons that
-// apply to sent spans.
+// countsByName converts counts to a map by the name of the reason. It omits the reasons from daemonDied on, which apply
+// to spans that were sent. Counts of 0 are included.
 func countsByName(counts [reasons]uint64) map[string]uint64 {
-	const firstOfSentSpans = daemonDied
-	byName := make(map[string]uint64, firstOfSentSpans)
-	for r := none + 1; r < firstOfSentSpans; r++ {
-		byName[reasonNames[r]] = counts[r]
+	byName := make(map[string]uint64, daemonDied)
+	for i := none + 1; i < daemonDied; i++ {
+		byName[reasonNames[i]] = counts[i]
 	}
 	return byName
 }

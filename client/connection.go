@@ -71,21 +71,14 @@ func dialSocket(c *Client) (*net.UnixConn, error) {
 }
 
 // dial connects to the daemon and performs the handshake: the client sends a hello, and the daemon responds with a
-// welcome. unresolved is an ended connection, or nil: the hello asks for the outcomes of its spans. The features in the
-// welcome apply when dial returns.
+// welcome. The welcome contains the features that the daemon wants, which dial applies. unresolved is nil, or an ended
+// connection whose spans the hello asks about.
 func dial(c *Client, unresolved *connection) (*connection, error) {
 	socket, err := dialSocket(c)
 	if err != nil {
 		return nil, err
 	}
-	_ = socket.SetWriteBuffer(wire.SendBuffer) // the kernel applies its own maximum
-	conn := &connection{
-		socket:  socket,
-		in:      bufio.NewReader(socket),
-		since:   time.Now(),
-		gone:    make(chan struct{}),
-		flushes: map[uint64]*flush{},
-	}
+	conn := newConnection(c.aborted, socket)
 	hello := wire.Hello{Version: wire.Version, Client: c.config.Name, Origin: c.config.Origin, Settled: true}
 	if unresolved != nil {
 		hello.Earlier = unresolved.welcome.Token
@@ -99,17 +92,28 @@ func dial(c *Client, unresolved *connection) (*connection, error) {
 	return conn, nil
 }
 
-// greet performs the handshake within a time limit. The end of aborted interrupts the handshake, and any later read or
-// write of the connection until conn.stopAbort is called.
-func (conn *connection) greet(aborted context.Context, hello *wire.Hello) error {
-	conn.socket.SetDeadline(conn.since.Add(handshakeTimeout))
-	conn.stopAbort = context.AfterFunc(aborted, func() { conn.socket.SetDeadline(longAgo) })
-	err := conn.exchangeHello(hello)
-	conn.socket.SetDeadline(time.Time{})
-	if aborted.Err() != nil {
-		return errors.Join(err, aborted.Err()) // the line above may have removed the deadline that interrupts
+// newConnection returns a connection that uses the socket. When aborted ends, reads and writes of the connection are
+// interrupted.
+func newConnection(aborted context.Context, socket *net.UnixConn) *connection {
+	_ = socket.SetWriteBuffer(wire.SendBuffer) // the kernel applies its own maximum
+	now := time.Now()
+	socket.SetDeadline(now.Add(handshakeTimeout))
+	return &connection{
+		socket:    socket,
+		in:        bufio.NewReader(socket),
+		since:     now,
+		gone:      make(chan struct{}),
+		flushes:   map[uint64]*flush{},
+		stopAbort: context.AfterFunc(aborted, func() { socket.SetDeadline(longAgo) }),
 	}
-	return err
+}
+
+// greet performs the handshake. Then it removes the time limit for the handshake from the socket. It returns an error if
+// the handshake fails or aborted has ended.
+func (conn *connection) greet(aborted context.Context, hello *wire.Hello) error {
+	err := conn.exchangeHello(hello)
+	conn.socket.SetDeadline(time.Time{}) // this also removes the deadline that was set when aborted ended
+	return errors.Join(err, aborted.Err())
 }
 
 // exchangeHello sends a hello, and reads the daemon's welcome into conn.welcome.
@@ -255,11 +259,11 @@ func (conn *connection) read(c *Client) {
 		}
 		conn.ending = err
 	}
-	// This interrupts a write that is in progress. It returns the number of bytes that were sent.
+	// Interrupt a write in progress, so that the sender gets the number of bytes that were sent.
 	conn.socket.SetWriteDeadline(longAgo)
 }
 
-// handle handles a message of the daemon. An error ends the connection.
+// handle handles a message of the daemon. It returns an error if the connection must end.
 func (conn *connection) handle(c *Client, kind wire.Type, body []byte) error {
 	switch kind {
 	case wire.TypeFeatures:
@@ -275,7 +279,7 @@ func (conn *connection) handle(c *Client, kind wire.Type, body []byte) error {
 		if err != nil {
 			return err
 		}
-		// The response settles no spans: a destination that is scraped has them only after its next scrape.
+		// The daemon reports delivered spans separately: Prometheus, for example, has them only after its next scrape.
 		if f := conn.takeFlush(response.ID); f != nil {
 			f.resolve(response)
 		}
@@ -342,7 +346,7 @@ func (conn *connection) unsettled() uint64 {
 		return 0
 	}
 	settled := conn.settled.Load()
-	sent := max(conn.sent.Load(), settled)
+	sent := max(conn.sent.Load(), settled) // the daemon can report spans before the sender has counted them
 	return sent - settled
 }
 
@@ -388,12 +392,11 @@ type gate struct{ reason atomic.Uint32 }
 // closedReason returns the reason why the gate is closed, or none if it is open.
 func (g *gate) closedReason() reason { return reason(g.reason.Load()) }
 
-// set closes the gate for the given reason, or opens it if the reason is none. After the gate was closed for the reason
-// closed, it does nothing.
+// set closes the gate for the given reason, or opens it if the reason is none. It does nothing if the client is closed.
 func (g *gate) set(newReason reason) {
 	for {
 		current := g.reason.Load()
-		if isPermanent := reason(current) == closed; isPermanent {
+		if reason(current) == closed {
 			return
 		}
 		if g.reason.CompareAndSwap(current, uint32(newReason)) {

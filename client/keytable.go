@@ -65,7 +65,7 @@ type EncodedKey struct {
 // encodedKeys counts all encoded keys of this process and provides their IDs.
 var encodedKeys atomic.Uint64
 
-// EncodeKey encodes a key. The result does not refer to memory of the key.
+// EncodeKey returns the encoded form of a key, for Snapshot.Encoded. The result does not refer to memory of the key.
 func EncodeKey(k Key) *EncodedKey {
 	if isOversized(&k, maxEncodedLength(&k)) {
 		var truncator keyTruncator

@@ -50,7 +50,7 @@ type keyTruncator struct {
 // the next call.
 func (t *keyTruncator) truncate(k *Key) *Key {
 	t.key = *k
-	for label := range span.FirstList {
+	for label := range span.FirstList { // the labels that are texts, not lists
 		text := t.key.Text(label)
 		*text = truncateLabel(*text, label)
 	}
@@ -142,7 +142,8 @@ func (t *labelTable) countHit(number uint8) {
 	t.hits++
 }
 
-// add adds a key with the given number. It does nothing if the key has too many tags or the number is too large.
+// add adds a key with the given number. It does nothing if the key has too many tags, if the number is too large, or if
+// the table is not used for this buffer.
 func (t *labelTable) add(k *Key, keyNumber uint32) {
 	tagCount := len(k.PeerTags) + len(k.AdditionalTags)
 	if t.buffersToSkip > 0 || keyNumber >= maxKnownKeys || tagCount > maxKnownTags {
@@ -162,8 +163,8 @@ func (t *labelTable) removeAll() {
 	t.usedKeys = 0
 }
 
-// startBuffer prepares the table for a new buffer. If find has found fewer than half of the keys of the last buffer,
-// the table is not used for the next buffers, because looking up keys in vain is slower than encoding them.
+// startBuffer prepares the table for a new buffer. If the table contained fewer than half of the keys that were looked
+// up for the last buffer, it is not used for the next buffers: then encoding each key is faster.
 func (t *labelTable) startBuffer() {
 	t.removeAll()
 	if t.buffersToSkip > 0 {

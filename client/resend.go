@@ -9,7 +9,7 @@ import (
 )
 
 // sentBuffers contains buffers that were sent, in case that the daemon crashes and their spans must be resent. A buffer
-// is removed when the daemon has settled its spans: has delivered them to a destination, or counted them as lost.
+// is removed when the daemon has settled its spans: it has delivered them to a destination, or counted them as lost.
 // Only the sender uses it.
 //
 // What happens to the spans that are not settled depends on how the connection ends:
@@ -29,8 +29,9 @@ type sentBuffers struct {
 	buffers    []*buffer // oldest first; never exceeds its capacity
 }
 
-// add keeps a buffer that was sent completely. lastSpan is the number of its last span among all spans of the
-// connection. If the limit is reached, add frees the oldest buffer, whose spans can then no longer be resent.
+// add adds a buffer that was sent completely. lastSpan is the number of its last span among all spans of the
+// connection. If the maximum number of buffers is reached, add removes the oldest one, whose spans can then no longer be
+// resent.
 func (s *sentBuffers) add(b *buffer, lastSpan uint64) {
 	b.lastSpan = lastSpan
 	if s.maxBuffers == 0 || s.appendToLast(b) {
@@ -43,21 +44,21 @@ func (s *sentBuffers) add(b *buffer, lastSpan uint64) {
 	s.buffers = append(s.buffers, b)
 }
 
-// appendToLast copies the messages of b to the last buffer in s. It returns false if they do not fit.
+// appendToLast appends the messages of b to the last buffer in s. It returns false if they do not fit.
 func (s *sentBuffers) appendToLast(b *buffer) bool {
 	count := len(s.buffers)
 	return count > 0 && s.buffers[count-1].appendMessages(b)
 }
 
-// addPartlySent keeps a buffer of which only a part was sent. It ignores the limit, because the unsent spans must not be
-// lost. lastSpan is the number that the last span of the buffer would have on the connection.
+// addPartlySent adds a buffer of which only a part was sent. It ignores the maximum number of buffers, because the
+// unsent spans must not be lost. lastSpan is the number that the last span of the buffer would have on the connection.
 func (s *sentBuffers) addPartlySent(b *buffer, lastSpan uint64) {
 	b.lastSpan = lastSpan
 	s.buffers = append(s.buffers, b)
 }
 
-// freeSettled frees the buffers that contain only settled spans. settled is the number of settled spans of the
-// connection.
+// freeSettled removes the buffers whose outcome the daemon has reported. settled is the number of spans of the
+// connection that are delivered or counted as lost.
 func (s *sentBuffers) freeSettled(settled uint64) {
 	count := 0
 	for count < len(s.buffers) && s.buffers[count].lastSpan <= settled {
@@ -66,7 +67,7 @@ func (s *sentBuffers) freeSettled(settled uint64) {
 	s.freeOldest(count)
 }
 
-// freeOldest frees the oldest buffers.
+// freeOldest removes the given number of buffers, oldest first, and returns them to the pool.
 func (s *sentBuffers) freeOldest(count int) {
 	for _, b := range s.buffers[:count] {
 		s.pool.release(b)
@@ -74,7 +75,7 @@ func (s *sentBuffers) freeOldest(count int) {
 	s.buffers = slices.Delete(s.buffers, 0, count)
 }
 
-// freeAll frees all buffers.
+// freeAll removes all buffers.
 func (s *sentBuffers) freeAll() { s.freeOldest(len(s.buffers)) }
 
 // spanOutcomes contains the outcomes of the spans of an ended connection. The spans are numbered from 1 in the order in
@@ -117,9 +118,9 @@ func (o *spanOutcomes) countFirst(last uint64) (counts countsByOutcome) {
 // outcomeCounts contains the numbers of spans of an ended connection that the daemon has not settled.
 type outcomeCounts struct{ resend, ambiguous, lost uint64 }
 
-// keepUndelivered removes all spans except those that have to be sent: sent spans that no destination has received,
-// and spans that were not sent at all. It returns how many sent spans have to be resent, may have reached a
-// destination, or are lost. A span is lost if it has to be resent and its buffer was freed because of the limit.
+// keepUndelivered removes all spans from s, except the spans that no destination has received and the spans that were
+// not sent at all. It returns how many sent spans must be resent, might have reached a destination (ambiguous), or are
+// lost. A span is lost if it must be resent but is not in s any more.
 func (s *sentBuffers) keepUndelivered(outcomes spanOutcomes) outcomeCounts {
 	freed := outcomes.countFirst(s.lastFreedSpan(outcomes.sent))
 	var kept countsByOutcome
@@ -151,13 +152,13 @@ func (s *sentBuffers) lastFreedSpan(sent uint64) uint64 {
 // spansBefore returns the number of spans that were sent on the same connection before the first span of b.
 func (b *buffer) spansBefore() uint64 { return b.lastSpan - uint64(b.spanCount) }
 
-// removeDelivered removes from a buffer all messages that were sent, unless no destination has received them. It
-// decides by the outcome of the last span of each message, and adds the spans of sent messages to counts.
+// removeDelivered removes the messages of a buffer whose spans a destination has received, or might have received. The
+// outcome of a message is the outcome of its last span. The spans of all messages that were sent are added to counts.
 func removeDelivered(b *buffer, outcomes *spanOutcomes, counts *countsByOutcome) {
 	lastSpan := b.spansBefore()
 	b.filterMessages(func(spanCount int) (shouldKeep bool) {
 		lastSpan += uint64(spanCount)
-		if isUnsent := lastSpan > outcomes.sent; isUnsent {
+		if lastSpan > outcomes.sent { // the message was not sent completely
 			return true
 		}
 		outcome, _ := outcomes.find(lastSpan)
@@ -173,13 +174,13 @@ func (conn *connection) supportsRecovery() bool {
 	return conn.welcome.Settled && token != "" && len(token) <= wire.MaxToken
 }
 
-// handleUnsettled decides what happens to the unsettled spans of a connection that has ended. Unsettled spans are spans
-// whose outcome the daemon has not reported. If the next daemon can know their outcome, the client will ask it.
-// Otherwise, the spans count as lost after a crash, and as delivered after a graceful shutdown of the daemon.
+// handleUnsettled decides what happens to the sent spans whose outcome the daemon has not reported before the end of the
+// connection. If the next daemon can know the outcome, the client will ask it. Otherwise, the spans count as lost after
+// a crash, and as delivered after a graceful shutdown of the daemon.
 func (s *sender) handleUnsettled(conn *connection) {
 	sent := conn.sent.Load()
-	if isClosedByClient := s.sentByeOn == conn; isClosedByClient {
-		s.requeueUnsent(sent) // sent spans remain unsettled in Stats
+	if s.sentByeOn == conn { // closed by the client: Stats.Unsettled remains the number of these spans
+		s.requeueUnsent(sent)
 		return
 	}
 	unsettled := conn.unsettled()
@@ -188,7 +189,8 @@ func (s *sender) handleUnsettled(conn *connection) {
 		s.unresolved = conn
 		return
 	}
-	if isAborted := s.client.aborted.Err() != nil; !isAborted {
+	isAborted := s.client.aborted.Err() != nil
+	if !isAborted {
 		conn.settle(sent)
 	}
 	s.requeueUnsent(sent)
@@ -197,10 +199,9 @@ func (s *sender) handleUnsettled(conn *connection) {
 	}
 }
 
-// applyOutcomes applies the outcomes that the next daemon has sent for the spans of s.unresolved, the ended
-// connection that the client has asked about. It does nothing if there is none. Without outcomes, the spans count as
-// lost after a crash, and as delivered after a graceful shutdown. They are not resent, because they might be counted
-// twice.
+// applyOutcomes decides which spans of the previous connection, s.unresolved, are resent. outcomes is the answer of the
+// new daemon: it states which spans have reached a destination. If the daemon does not know, outcomes is empty, and no
+// span is resent. The spans then count as lost after a crash, and as delivered after a graceful shutdown.
 func (s *sender) applyOutcomes(outcomes []uint64) {
 	conn := s.unresolved
 	if conn == nil {
@@ -209,7 +210,7 @@ func (s *sender) applyOutcomes(outcomes []uint64) {
 	s.unresolved = nil
 	sent := conn.sent.Load()
 	unsettled := conn.unsettled()
-	conn.settle(sent) // from here on, Stats counts the spans by their outcome only
+	conn.settle(sent) // Stats.Unsettled must not include these spans any more
 	if len(outcomes) > 0 {
 		counts := s.requeue(spanOutcomes{sent: sent, settled: sent - unsettled, later: outcomes})
 		s.countOutcomes(counts)
@@ -221,8 +222,8 @@ func (s *sender) applyOutcomes(outcomes []uint64) {
 	}
 }
 
-// limitSentBuffers sets how many sent buffers are kept during a new connection. If the next daemon could not tell which
-// of them to resend, none is kept.
+// limitSentBuffers sets the maximum number of sent buffers that are kept for resending. It is 0 if the next daemon could
+// not know which spans of this connection to resend.
 func (s *sender) limitSentBuffers(conn *connection) {
 	s.sentBuffers.maxBuffers = 0
 	if conn.supportsRecovery() {
@@ -246,8 +247,8 @@ func (s *sender) requeue(outcomes spanOutcomes) outcomeCounts {
 	return counts
 }
 
-// countOutcomes adds the spans of a connection whose daemon has crashed to the statistics, and logs their numbers. It
-// does nothing if all numbers are 0.
+// countOutcomes adds lost and ambiguous spans to the statistics, and logs their numbers together with the number of
+// resent spans. It does nothing if all numbers are 0.
 func (s *sender) countOutcomes(counts outcomeCounts) {
 	if counts == (outcomeCounts{}) {
 		return

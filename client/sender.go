@@ -62,8 +62,8 @@ func (s *sender) run() {
 	s.finish()
 }
 
-// connect tries to connect until it succeeds. It returns nil if no connection is needed, or if the client is closed and
-// the daemon is unavailable.
+// connect tries to connect until it succeeds. It returns nil if the client is being closed and has nothing to send, or
+// cannot connect.
 func (s *sender) connect() *connection {
 	for {
 		isClosing := s.client.isClosing.Load()
@@ -113,8 +113,8 @@ func (s *sender) shouldRetryOnClose(err error) bool {
 	return isPending && s.client.aborted.Err() == nil
 }
 
-// pause waits before the next attempt to connect. Close ends the wait. If isClosing, Close was called before, and the
-// end of its context ends the wait.
+// pause waits before the next attempt to connect, until Close is called at the latest. If isClosing is true, Close was
+// called before, and pause waits until its context ends at the latest.
 func (s *sender) pause(isClosing bool) {
 	var wakeUp <-chan struct{} = s.client.closing
 	if isClosing {
@@ -126,8 +126,8 @@ func (s *sender) pause(isClosing bool) {
 	}
 }
 
-// refuseAfterMaxAway makes Publish refuse spans if the daemon has been unavailable for MaxAway. Spans that were
-// published before are still sent to the next daemon.
+// refuseAfterMaxAway makes Publish refuse spans if the daemon has been unavailable for longer than Config.MaxAway. Spans
+// that were published before are still sent to the next daemon.
 func (s *sender) refuseAfterMaxAway() {
 	unavailableFor := time.Since(s.since)
 	if s.hasGivenUp || unavailableFor < s.client.config.MaxAway {
@@ -238,7 +238,7 @@ func (s *sender) collectAllBuffers() {
 	s.pending = s.client.pool.takeSubmitted(s.pending)
 }
 
-// sendPending sends the buffers in s.pending and removes them. After an error, the buffers that were not tried remain.
+// sendPending sends the buffers in s.pending and removes them. If one cannot be sent, the buffers after it remain.
 func (s *sender) sendPending(conn *connection) error {
 	s.sentBuffers.freeSettled(conn.settled.Load())
 	for i, b := range s.pending {
@@ -276,7 +276,7 @@ func (s *sender) countSent(conn *connection, spans int) {
 	conn.sent.Add(uint64(spans))
 }
 
-// reportLosses sends the numbers of spans that were lost since the last report.
+// reportLosses sends the numbers of spans that were refused or lost since the last report, by reason.
 func (s *sender) reportLosses(conn *connection) error {
 	counts := s.client.notCounted()
 	if counts == s.reported {
@@ -354,9 +354,8 @@ func (s *sender) awaitClosed(conn *connection, isSettled bool) {
 	}
 }
 
-// awaitSettled sends a flush request, and waits until the daemon has exported all spans or a destination has failed. It
-// returns false if the daemon does not respond in time, and an error if the request cannot be sent or the context of
-// Close ends. If the connection ends meanwhile, it returns true: the next write fails and reports it.
+// awaitSettled requests that the daemon exports all spans now, and waits for the response. It returns false if there is
+// no response within settleTimeout. It returns an error if the request cannot be sent or the context of Close has ended.
 func (s *sender) awaitSettled(conn *connection) (isSettled bool, err error) {
 	if s.sentBuffers.maxBuffers == 0 || conn.unsettled() == 0 {
 		return true, nil
@@ -371,7 +370,7 @@ func (s *sender) awaitSettled(conn *connection) (isSettled bool, err error) {
 	case <-f.result:
 	case <-ctx.Done():
 		return false, s.client.aborted.Err()
-	case <-conn.gone:
+	case <-conn.gone: // the next write fails
 	}
 	return true, s.client.aborted.Err()
 }
@@ -379,14 +378,11 @@ func (s *sender) awaitSettled(conn *connection) (isSettled bool, err error) {
 // finish releases all buffers, and sets the result of Close. Spans that were not sent count as lost.
 func (s *sender) finish() {
 	s.collectAllBuffers()
-	if conn := s.unresolved; conn != nil {
-		s.requeueUnsent(conn.sent.Load())
+	if s.unresolved != nil {
+		s.requeueUnsent(s.unresolved.sent.Load())
 	}
 	s.sentBuffers.freeAll()
-	if conn := s.client.last.Load(); conn != nil && conn.unsettled() > 0 {
-		s.client.config.Logger.Warn("closed before spanstatsd confirmed all spans",
-			slog.Uint64("unsettled", conn.unsettled()))
-	}
+	s.logUnsettled()
 	lostSpans := s.dropPending()
 	for _, f := range s.flushes {
 		f.fail(errClosed)
@@ -397,6 +393,16 @@ func (s *sender) finish() {
 	case s.closeErr != nil:
 		s.client.closeErr = fmt.Errorf("close client: wait for the daemon to close the connection: %w", s.closeErr)
 	}
+}
+
+// logUnsettled logs the number of sent spans whose outcome the daemon has not reported, if there are any.
+func (s *sender) logUnsettled() {
+	conn := s.client.last.Load()
+	if conn == nil || conn.unsettled() == 0 {
+		return
+	}
+	s.client.config.Logger.Warn("closed before spanstatsd confirmed all spans",
+		slog.Uint64("unsettled", conn.unsettled()))
 }
 
 // dropPending counts the spans in s.pending as lost, and returns their number.
@@ -443,16 +449,16 @@ func newSchedule(age time.Duration, interval uint64) schedule {
 	return s
 }
 
-// wait returns how long a snapshot that is published now waits for further ones. Intervals end at multiples of their
-// length on the wall clock, for example every full minute.
+// wait returns how long a snapshot that is published now waits for further ones. It is sent shortly before the end of
+// the daemon's interval, and after s.age at the latest. An interval of a minute, for example, ends at each full minute.
 func (s *schedule) wait(now time.Time) time.Duration {
 	if s.interval == 0 {
 		return s.age
 	}
 	elapsed := time.Duration(now.UnixNano()) % s.interval
 	untilSend := s.interval - elapsed - s.lead
-	if isTooLate := untilSend <= 0; isTooLate {
-		untilSend += s.interval // send before the end of the next interval
+	if untilSend <= 0 { // too late for this interval
+		untilSend += s.interval
 	}
 	return min(s.age, untilSend)
 }

@@ -47,19 +47,19 @@ func (s *shard) lock() {
 	}
 }
 
-// publish encodes the batch, or counts it as refused. submitted reports whether the sender has got a buffer to send.
-func (s *shard) publish(batch []Snapshot) (accepted, submitted bool) {
-	refusal, submitted := s.encodeBatch(batch)
+// publish encodes the batch, or counts it as refused. hasFullBuffer reports whether the sender can send a buffer now.
+func (s *shard) publish(batch []Snapshot) (accepted, hasFullBuffer bool) {
+	refusal, hasFullBuffer := s.encodeBatch(batch)
 	if refusal != none {
 		s.refused.add(refusal, len(batch))
-		return false, submitted
+		return false, hasFullBuffer
 	}
-	return true, submitted
+	return true, hasFullBuffer
 }
 
-// encodeBatch encodes the whole batch and returns none, or encodes nothing and returns the reason. submitted
-// reports whether the sender has got a buffer to send.
-func (s *shard) encodeBatch(batch []Snapshot) (refusal reason, submitted bool) {
+// encodeBatch encodes the whole batch and returns none, or encodes nothing and returns the reason. hasFullBuffer reports
+// whether the sender can send a buffer now.
+func (s *shard) encodeBatch(batch []Snapshot) (refusal reason, hasFullBuffer bool) {
 	// The gate is read with the lock held, so after the sender has closed the gate and sealed the shard, no more
 	// snapshots are added.
 	if refusal := s.gate.closedReason(); refusal != none {
@@ -225,10 +225,11 @@ func (s *shard) keyNumber(encodedKey []byte) (number uint32, isDefined bool) {
 	return number, true
 }
 
-// startBuffer replaces the current buffer by an empty one, and adds the current one to s.filled. It returns none, or
-// the reason why there is no empty buffer.
+// startBuffer replaces the current buffer with an empty one. The current buffer is added to s.filled, and is sent when
+// the whole batch is encoded. startBuffer returns none, or the reason why there is no empty buffer.
 func (s *shard) startBuffer() reason {
-	if usesAllBuffers := s.filled.length+1 == len(s.pool.buffers); usesAllBuffers {
+	usedByBatch := s.filled.length + 1
+	if usedByBatch == len(s.pool.buffers) {
 		return tooLarge
 	}
 	emptyBuffer := s.pool.take()
@@ -236,7 +237,7 @@ func (s *shard) startBuffer() reason {
 		return bufferFull
 	}
 	if s.buffer != nil {
-		s.filled.append(s.buffer) // submitted only when the whole batch fits
+		s.filled.append(s.buffer)
 	}
 	s.buffer = emptyBuffer
 	s.rejectedSize = 0
@@ -260,7 +261,7 @@ func (s *shard) submitFilled() bool {
 // rollBack removes the snapshots of a batch that does not fit. firstBuffer is the buffer in which the batch began, or
 // nil, and before is the state of this buffer at that time. Further buffers of the batch become free. rollBack returns
 // true if it has passed firstBuffer to the sender.
-func (s *shard) rollBack(firstBuffer *buffer, before bufferState) (submitted bool) {
+func (s *shard) rollBack(firstBuffer *buffer, before bufferState) (hasFullBuffer bool) {
 	if firstBuffer != nil {
 		firstBuffer.restore(before)
 	}
