@@ -55,8 +55,8 @@ type bufferState struct {
 	spanCount      int
 }
 
-// empty removes everything from the buffer.
-func (b *buffer) empty() {
+// reset removes everything from the buffer.
+func (b *buffer) reset() {
 	b.definitions = b.memory[:0:defineRoom]          // empty, at the start of the first section
 	b.spanMessages = b.memory[defineRoom:defineRoom] // empty, at the start of the second section
 	b.keyCount = 0

@@ -19,7 +19,7 @@ func filledBuffer(t *testing.T) *buffer {
 		for i := range batch {
 			batch[i].Key.HTTPStatus = r.Uint32N(30)
 		}
-		if why, _ := s.encodeBatch(batch); why != none {
+		if why, _ := s.encodeBatch(batch); why != noReason {
 			t.Fatalf("refused: %s", reasonNames[why])
 		}
 	}

@@ -77,8 +77,8 @@ func Open(config Config) (*Client, error) {
 }
 
 // shardCount returns the number of shards of a client with the given number of buffers. It is about twice the number of
-// processors, so that two publishers rarely use the same shard, and at most half of the number of buffers. It is a power
-// of two.
+// processors, so that two publishers rarely use the same shard, and at most half of the number of buffers. It is a
+// power of two.
 func shardCount(buffers int) int {
 	limit := min(2*runtime.GOMAXPROCS(0), maxShards, buffers/2)
 	count := 1
@@ -88,14 +88,14 @@ func shardCount(buffers int) int {
 	return count
 }
 
-// Publish buffers a batch of finished spans for sending, and returns true. If they do not all fit, Publish buffers none,
-// counts all as refused, and returns false. It never waits, allocates or makes a system call. The caller can reuse the
-// batch and its tag lists immediately.
+// Publish buffers a batch of finished spans for sending, and returns true. If they do not all fit, Publish buffers
+// none, counts all as refused, and returns false. It never waits, allocates or makes a system call. The caller can
+// reuse the batch and its tag lists immediately.
 func (c *Client) Publish(batch []Snapshot) bool {
 	if len(batch) == 0 {
 		return true
 	}
-	if refusal := c.gate.closedReason(); refusal != none {
+	if refusal := c.gate.closedReason(); refusal != noReason {
 		c.refuse(batch, refusal)
 		return false
 	}
@@ -125,8 +125,8 @@ func (c *Client) refuse(batch []Snapshot, refusal reason) {
 }
 
 // publishToShard adds the batch to the first shard that it can lock, beginning with the shard of this goroutine. If all
-// are locked, it refuses the batch, because it must not wait. hasFullBuffer reports whether the sender can send a buffer
-// now.
+// are locked, it refuses the batch, because it must not wait. hasFullBuffer reports whether the sender can send a
+// buffer now.
 func (c *Client) publishToShard(batch []Snapshot) (accepted, hasFullBuffer bool) {
 	first := firstShard()
 	for i := range uint32(len(c.shards)) {
@@ -262,8 +262,9 @@ func (c *Client) Stats() Stats {
 	return stats
 }
 
-// readSpanCounts sets the fields of stats that count accepted spans. It reads the counters of lost and sent spans before
-// those of published spans. In another order, a span that is published and sent meanwhile would make Buffered negative.
+// readSpanCounts sets the fields of stats that count accepted spans. It reads the counters of lost and sent spans
+// before those of published spans. In another order, a span that is published and sent meanwhile would make Buffered
+// negative.
 func (c *Client) readSpanCounts(stats *Stats) {
 	var lost [reasons]uint64
 	c.lost.addTo(&lost)
@@ -309,8 +310,8 @@ type flush struct {
 
 func newFlush(ctx context.Context) *flush { return &flush{ctx: ctx, result: make(chan error, 1)} }
 
-// resolve passes the daemon's response to the call of Flush. The call returns an error if the daemon could not export its
-// statistics.
+// resolve passes the daemon's response to the call of Flush. The call returns an error if the daemon could not export
+// its statistics.
 func (f *flush) resolve(response wire.Flush) {
 	if response.OK {
 		f.result <- nil
@@ -342,7 +343,7 @@ const (
 type reason uint8
 
 const (
-	none reason = iota
+	noReason reason = iota
 	bufferFull
 	disconnected
 	tooLarge
@@ -354,7 +355,7 @@ const (
 )
 
 var reasonNames = [reasons]string{
-	none: "", ReasonBufferFull, ReasonDisconnected, ReasonTooLarge,
+	noReason: "", ReasonBufferFull, ReasonDisconnected, ReasonTooLarge,
 	ReasonNotWanted, ReasonClosed, ReasonDaemonDied, ReasonAmbiguous,
 }
 
@@ -374,7 +375,7 @@ func (l *losses) addTo(total *[reasons]uint64) {
 // to spans that were sent. Counts of 0 are included.
 func countsByName(counts [reasons]uint64) map[string]uint64 {
 	byName := make(map[string]uint64, daemonDied)
-	for i := none + 1; i < daemonDied; i++ {
+	for i := noReason + 1; i < daemonDied; i++ {
 		byName[reasonNames[i]] = counts[i]
 	}
 	return byName

@@ -108,8 +108,8 @@ func newConnection(aborted context.Context, socket *net.UnixConn) *connection {
 	}
 }
 
-// greet performs the handshake. Then it removes the time limit for the handshake from the socket. It returns an error if
-// the handshake fails or aborted has ended.
+// greet performs the handshake. Then it removes the time limit for the handshake from the socket. It returns an error
+// if the handshake fails or aborted has ended.
 func (conn *connection) greet(aborted context.Context, hello *wire.Hello) error {
 	err := conn.exchangeHello(hello)
 	conn.socket.SetDeadline(time.Time{}) // this also removes the deadline that was set when aborted ended
@@ -371,7 +371,7 @@ func newFeatures() *features {
 // the gate, so that Publish refuses spans. It must not be called concurrently.
 func (f *features) set(newFeatures Features, g *gate) {
 	if newFeatures.Stats {
-		g.set(none)
+		g.set(noReason)
 	} else {
 		g.set(notWanted)
 	}
@@ -389,10 +389,11 @@ func (f *features) set(newFeatures Features, g *gate) {
 // for too long, and permanently by Close.
 type gate struct{ reason atomic.Uint32 }
 
-// closedReason returns the reason why the gate is closed, or none if it is open.
+// closedReason returns the reason why the gate is closed, or noReason if it is open.
 func (g *gate) closedReason() reason { return reason(g.reason.Load()) }
 
-// set closes the gate for the given reason, or opens it if the reason is none. It does nothing if the client is closed.
+// set closes the gate for the given reason, or opens it if the reason is noReason. It does nothing if the client is
+// closed.
 func (g *gate) set(newReason reason) {
 	for {
 		current := g.reason.Load()

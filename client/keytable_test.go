@@ -133,7 +133,7 @@ func TestEncodedKey_DefinedInEachBuffer(t *testing.T) {
 	for what, batch := range map[string][]Snapshot{"by its labels": byLabels, "encoded": encoded} {
 		s := shardOf(t)
 		for range 2 {
-			if why, _ := s.encodeBatch(batch); why != none || s.buffer.keyCount != 1 {
+			if why, _ := s.encodeBatch(batch); why != noReason || s.buffer.keyCount != 1 {
 				t.Errorf("a buffer with one key, published %s, defines %d", what, s.buffer.keyCount)
 			}
 			s.submitBuffer()
@@ -160,7 +160,7 @@ func bytesOf(t *testing.T, batch []Snapshot) []byte {
 	s := &c.shards[0]
 	s.lock()
 	defer s.mu.Unlock()
-	if why, _ := s.encodeBatch(batch); why != none || s.buffer == nil {
+	if why, _ := s.encodeBatch(batch); why != noReason || s.buffer == nil {
 		t.Fatal("the batch was refused")
 	}
 	return append(bytes.Clone(s.buffer.definitions), s.buffer.spanMessages...)

@@ -115,10 +115,14 @@ type keyLabels struct {
 	isSet              bool
 }
 
-// find returns the number of a key. It returns false if the key is not in the table. It first tries the key that
-// followed the previous one the last time, because a tracer publishes many spans in the same order again.
+// isPaused reports whether the table is not used for the current buffer.
+func (t *labelTable) isPaused() bool { return t.buffersToSkip > 0 }
+
+// find returns the number that the current buffer has assigned to a key. It returns false if the key is not in the
+// table. It first tries the key that followed the previous one the last time, because a tracer publishes many spans in
+// the same order again.
 func (t *labelTable) find(k *Key) (number uint8, ok bool) {
-	if t.buffersToSkip > 0 {
+	if t.isPaused() {
 		return 0, false
 	}
 	predicted := t.successors[t.lastNumber]
@@ -142,11 +146,11 @@ func (t *labelTable) countHit(number uint8) {
 	t.hits++
 }
 
-// add adds a key with the given number. It does nothing if the key has too many tags, if the number is too large, or if
-// the table is not used for this buffer.
+// add stores a key and its number. It does nothing if the key has too many tags, if the number is too large, or if the
+// table is not used for the current buffer.
 func (t *labelTable) add(k *Key, keyNumber uint32) {
-	tagCount := len(k.PeerTags) + len(k.AdditionalTags)
-	if t.buffersToSkip > 0 || keyNumber >= maxKnownKeys || tagCount > maxKnownTags {
+	hasTooManyTags := len(k.PeerTags)+len(k.AdditionalTags) > maxKnownTags
+	if hasTooManyTags || keyNumber >= maxKnownKeys || t.isPaused() {
 		return
 	}
 	number := uint8(keyNumber)
@@ -167,7 +171,7 @@ func (t *labelTable) removeAll() {
 // up for the last buffer, it is not used for the next buffers: then encoding each key is faster.
 func (t *labelTable) startBuffer() {
 	t.removeAll()
-	if t.buffersToSkip > 0 {
+	if t.isPaused() {
 		t.buffersToSkip--
 	} else if t.hits < t.misses {
 		t.buffersToSkip = skippedBuffers

@@ -223,13 +223,13 @@ func TestLabelTable_KeepsNoOldStrings(t *testing.T) {
 	}
 	p := newPool(3)
 	s = &shard{pool: p, gate: new(gate)}
-	if why, _ := s.encodeBatch(sampleBatch(20_000)); why == none || s.labels.hits == 0 {
+	if why, _ := s.encodeBatch(sampleBatch(20_000)); why == noReason || s.labels.hits == 0 {
 		t.Fatal("accepted more than all buffers hold, or knew no key of it")
 	}
 	if !isEmpty(s) {
 		t.Error("labels are kept of a batch that was taken back")
 	}
-	if why, _ := s.encodeBatch(uniqueBatch(5000, 100)); why == none {
+	if why, _ := s.encodeBatch(uniqueBatch(5000, 100)); why == noReason {
 		t.Fatal("accepted more than all buffers hold")
 	}
 	// None of them may be used as a number in the next buffer.

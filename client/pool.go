@@ -35,7 +35,7 @@ func newPool(count int) *pool {
 func (p *pool) take() *buffer {
 	b := p.free.pop(p.buffers)
 	if b != nil {
-		b.empty()
+		b.reset()
 	}
 	return b
 }
@@ -43,13 +43,13 @@ func (p *pool) take() *buffer {
 // release makes a buffer free.
 func (p *pool) release(b *buffer) { p.free.push(b) }
 
-// submit seals a buffer and makes it available to the sender.
+// submit prepares a buffer for sending and makes it available to the sender.
 func (p *pool) submit(b *buffer) {
 	b.seal()
 	p.submitted.push(b)
 }
 
-// takeSubmitted removes all submitted buffers from the pool and appends them to dst, oldest first.
+// takeSubmitted removes all buffers that were submitted for sending, and appends them to dst, oldest first.
 func (p *pool) takeSubmitted(dst []*buffer) []*buffer {
 	start := len(dst)
 	for {

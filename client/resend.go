@@ -30,8 +30,8 @@ type sentBuffers struct {
 }
 
 // add adds a buffer that was sent completely. lastSpan is the number of its last span among all spans of the
-// connection. If the maximum number of buffers is reached, add removes the oldest one, whose spans can then no longer be
-// resent.
+// connection. If the maximum number of buffers is reached, add removes the oldest one, whose spans can then no longer
+// be resent.
 func (s *sentBuffers) add(b *buffer, lastSpan uint64) {
 	b.lastSpan = lastSpan
 	if s.maxBuffers == 0 || s.appendToLast(b) {
@@ -141,7 +141,8 @@ func (s *sentBuffers) keepUndelivered(outcomes spanOutcomes) outcomeCounts {
 	}
 }
 
-// lastFreedSpan returns the number of the last sent span whose buffer was freed, or 0. sent is the number of sent spans.
+// lastFreedSpan returns the number of the last sent span whose buffer was freed, or 0. sent is the number of sent
+// spans.
 func (s *sentBuffers) lastFreedSpan(sent uint64) uint64 {
 	if len(s.buffers) == 0 {
 		return sent
@@ -174,9 +175,9 @@ func (conn *connection) supportsRecovery() bool {
 	return conn.welcome.Settled && token != "" && len(token) <= wire.MaxToken
 }
 
-// handleUnsettled decides what happens to the sent spans whose outcome the daemon has not reported before the end of the
-// connection. If the next daemon can know the outcome, the client will ask it. Otherwise, the spans count as lost after
-// a crash, and as delivered after a graceful shutdown of the daemon.
+// handleUnsettled decides what happens to the sent spans whose outcome the daemon has not reported before the end of
+// the connection. If the next daemon can know the outcome, the client will ask it. Otherwise, the spans count as lost
+// after a crash, and as delivered after a graceful shutdown of the daemon.
 func (s *sender) handleUnsettled(conn *connection) {
 	sent := conn.sent.Load()
 	if s.sentByeOn == conn { // closed by the client: Stats.Unsettled remains the number of these spans
@@ -222,8 +223,8 @@ func (s *sender) applyOutcomes(outcomes []uint64) {
 	}
 }
 
-// limitSentBuffers sets the maximum number of sent buffers that are kept for resending. It is 0 if the next daemon could
-// not know which spans of this connection to resend.
+// limitSentBuffers sets the maximum number of sent buffers that are kept for resending. It is 0 if the next daemon
+// could not know which spans of this connection to resend.
 func (s *sender) limitSentBuffers(conn *connection) {
 	s.sentBuffers.maxBuffers = 0
 	if conn.supportsRecovery() {

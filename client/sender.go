@@ -126,8 +126,8 @@ func (s *sender) pause(isClosing bool) {
 	}
 }
 
-// refuseAfterMaxAway makes Publish refuse spans if the daemon has been unavailable for longer than Config.MaxAway. Spans
-// that were published before are still sent to the next daemon.
+// refuseAfterMaxAway makes Publish refuse spans if the daemon has been unavailable for longer than Config.MaxAway.
+// Spans that were published before are still sent to the next daemon.
 func (s *sender) refuseAfterMaxAway() {
 	unavailableFor := time.Since(s.since)
 	if s.hasGivenUp || unavailableFor < s.client.config.MaxAway {
@@ -227,7 +227,8 @@ func (s *sender) sendAllBuffers(conn *connection) error {
 
 // collectAllBuffers moves the buffers of all shards to s.pending, full or not.
 func (s *sender) collectAllBuffers() {
-	// This must come first, so that a publisher wakes the sender again if it adds snapshots to a shard that was collected.
+	// This must come first, so that a publisher wakes the sender again if it adds snapshots to a shard that was
+	// collected.
 	s.client.senderNotified.Store(false)
 	for i := range s.client.shards {
 		shard := &s.client.shards[i]
@@ -355,7 +356,8 @@ func (s *sender) awaitClosed(conn *connection, isSettled bool) {
 }
 
 // awaitSettled requests that the daemon exports all spans now, and waits for the response. It returns false if there is
-// no response within settleTimeout. It returns an error if the request cannot be sent or the context of Close has ended.
+// no response within settleTimeout. It returns an error if the request cannot be sent or the context of Close has
+// ended.
 func (s *sender) awaitSettled(conn *connection) (isSettled bool, err error) {
 	if s.sentBuffers.maxBuffers == 0 || conn.unsettled() == 0 {
 		return true, nil
@@ -428,10 +430,10 @@ const (
 	randomLead = 200 * time.Millisecond
 )
 
-// schedule decides how long a buffer that is not full waits for more spans. At the rates of a typical pod, a write costs
-// more than the spans that it sends, because it wakes up both processes, and the statistics are not used before the end
-// of the daemon's interval. So a buffer waits as long as possible, but is sent early enough to be counted in the current
-// interval.
+// schedule decides how long a buffer that is not full waits for more spans. At the rates of a typical pod, a write
+// costs more than the spans that it sends, because it wakes up both processes, and the statistics are not used before
+// the end of the daemon's interval. So a buffer waits as long as possible, but is sent early enough to be counted in
+// the current interval.
 type schedule struct {
 	age      time.Duration // maximum wait
 	interval time.Duration // the daemon's interval; 0 if unknown

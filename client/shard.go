@@ -50,19 +50,19 @@ func (s *shard) lock() {
 // publish encodes the batch, or counts it as refused. hasFullBuffer reports whether the sender can send a buffer now.
 func (s *shard) publish(batch []Snapshot) (accepted, hasFullBuffer bool) {
 	refusal, hasFullBuffer := s.encodeBatch(batch)
-	if refusal != none {
+	if refusal != noReason {
 		s.refused.add(refusal, len(batch))
 		return false, hasFullBuffer
 	}
 	return true, hasFullBuffer
 }
 
-// encodeBatch encodes the whole batch and returns none, or encodes nothing and returns the reason. hasFullBuffer reports
-// whether the sender can send a buffer now.
+// encodeBatch encodes all snapshots of the batch and returns noReason. If it must refuse the batch, it encodes nothing
+// and returns the reason. hasFullBuffer reports whether the sender can send a buffer now.
 func (s *shard) encodeBatch(batch []Snapshot) (refusal reason, hasFullBuffer bool) {
-	// The gate is read with the lock held, so after the sender has closed the gate and sealed the shard, no more
-	// snapshots are added.
-	if refusal := s.gate.closedReason(); refusal != none {
+	// The gate is checked while the shard is locked, so that no snapshots are added after the sender has closed the
+	// gate and then taken the buffer of the shard.
+	if refusal := s.gate.closedReason(); refusal != noReason {
 		return refusal, false
 	}
 	if s.wouldRejectAgain(len(batch)) {
@@ -73,7 +73,7 @@ func (s *shard) encodeBatch(batch []Snapshot) (refusal reason, hasFullBuffer boo
 	if firstBuffer != nil {
 		before = firstBuffer.state()
 	}
-	if refusal := s.appendBatch(batch); refusal != none {
+	if refusal := s.appendBatch(batch); refusal != noReason {
 		if refusal == bufferFull {
 			s.rejectedSize = len(batch)
 		}
@@ -81,7 +81,7 @@ func (s *shard) encodeBatch(batch []Snapshot) (refusal reason, hasFullBuffer boo
 	}
 	// Published must be counted before the sender can see the buffers, so that it is never less than Sent.
 	s.published.Add(uint64(len(batch)))
-	return none, s.submitFilled()
+	return noReason, s.submitFilled()
 }
 
 // wouldRejectAgain reports whether a batch of this size was rejected before and there is still no free buffer, so that
@@ -90,20 +90,20 @@ func (s *shard) wouldRejectAgain(size int) bool {
 	return s.rejectedSize != 0 && size >= s.rejectedSize && s.pool.free.isEmpty()
 }
 
-// appendBatch appends a batch to the current buffer, and continues in another buffer when one is full. It returns none,
-// or the reason why there is no other buffer.
+// appendBatch appends a batch to the current buffer, and continues in another buffer when one is full. It returns
+// noReason, or the reason why there is no other buffer.
 func (s *shard) appendBatch(batch []Snapshot) reason {
 	for len(batch) > 0 {
 		group := batch[:min(len(batch), messageSpans)]
 		appended := s.appendGroup(group)
 		batch = batch[appended:]
 		if appended == 0 {
-			if refusal := s.startBuffer(); refusal != none {
+			if refusal := s.startBuffer(); refusal != noReason {
 				return refusal
 			}
 		}
 	}
-	return none
+	return noReason
 }
 
 // appendGroup appends a group of snapshots to the current buffer, in one message. If they do not all fit, it appends
@@ -136,7 +136,7 @@ func (s *shard) appendSnapshot(snapshot *Snapshot) bool {
 		return false
 	}
 	if snapshot.Encoded != nil {
-		return s.appendEncoded(snapshot, snapshot.Encoded)
+		return s.appendPreEncoded(snapshot, snapshot.Encoded)
 	}
 	if number, ok := s.labels.find(&snapshot.Key); ok {
 		s.buffer.appendWithNumber(snapshot, uint32(number))
@@ -145,10 +145,10 @@ func (s *shard) appendSnapshot(snapshot *Snapshot) bool {
 	return s.appendLabels(snapshot)
 }
 
-// appendEncoded appends a snapshot whose key the caller of Publish has encoded before. It returns false if the snapshot
-// does not fit.
-func (s *shard) appendEncoded(snapshot *Snapshot, key *EncodedKey) bool {
-	slot := &s.encoded[key.id%tableSlots]
+// appendPreEncoded appends a snapshot whose key the caller of Publish has encoded before. It returns false if the
+// snapshot does not fit.
+func (s *shard) appendPreEncoded(snapshot *Snapshot, key *EncodedKey) bool {
+	slot := &s.encoded[key.id%tableSlots] // can contain the number of another key
 	if slot.id == key.id {
 		s.buffer.appendWithNumber(snapshot, slot.number)
 		return true
@@ -156,7 +156,7 @@ func (s *shard) appendEncoded(snapshot *Snapshot, key *EncodedKey) bool {
 	if !s.buffer.fits(snapshotRoom + len(key.raw)) {
 		return false
 	}
-	if number, isDefined := s.appendRaw(snapshot, key.raw); isDefined {
+	if number, hasNumber := s.appendWithEncodedKey(snapshot, key.raw); hasNumber {
 		*slot = encodedSlot{key.id, number}
 	}
 	return true
@@ -173,8 +173,8 @@ func (s *shard) appendLabels(snapshot *Snapshot) bool {
 	if !s.buffer.fits(snapshotRoom + maxLength) {
 		return false
 	}
-	number, isDefined := s.appendRaw(snapshot, s.buffer.encodeKey(key))
-	if isDefined {
+	number, hasNumber := s.appendWithEncodedKey(snapshot, s.buffer.encodeKey(key))
+	if hasNumber {
 		s.labels.add(key, number)
 	}
 	return true
@@ -186,28 +186,27 @@ func (s *shard) appendTruncated(snapshot *Snapshot) bool {
 	key := s.truncator.truncate(&snapshot.Key)
 	fits := s.buffer.fits(snapshotRoom + maxEncodedLength(key))
 	if fits {
-		s.appendRaw(snapshot, s.buffer.encodeKey(key))
+		s.appendWithEncodedKey(snapshot, s.buffer.encodeKey(key))
 	}
 	s.truncator = keyTruncator{} // no longer refers to the caller's strings
 	return fits
 }
 
-// appendRaw appends a snapshot with the given encoded key. It writes the number of the key if the buffer defines the
-// key, and the whole key otherwise. isDefined reports whether there is a number. The caller has checked that the
-// snapshot fits.
-func (s *shard) appendRaw(snapshot *Snapshot, encodedKey []byte) (number uint32, isDefined bool) {
-	number, isDefined = s.keyNumber(encodedKey)
-	if isDefined {
+// appendWithEncodedKey appends a snapshot with its encoded key, or with the number of the key if the buffer has
+// assigned one. It returns the number, and whether there is one. The caller has checked that the snapshot fits.
+func (s *shard) appendWithEncodedKey(snapshot *Snapshot, encodedKey []byte) (number uint32, hasNumber bool) {
+	number, hasNumber = s.keyNumber(encodedKey)
+	if hasNumber {
 		s.buffer.appendWithNumber(snapshot, number)
 	} else {
 		s.buffer.appendWithKey(snapshot, encodedKey)
 	}
-	return number, isDefined
+	return number, hasNumber
 }
 
-// keyNumber returns the number of an encoded key in the current buffer. If the key is new, keyNumber defines it. It
-// returns false if the buffer has no space for another definition.
-func (s *shard) keyNumber(encodedKey []byte) (number uint32, isDefined bool) {
+// keyNumber returns the number that the current buffer has assigned to an encoded key. A new key gets the next number.
+// keyNumber returns false if the buffer has no space for another key.
+func (s *shard) keyNumber(encodedKey []byte) (number uint32, hasNumber bool) {
 	b := s.buffer
 	hash := hashKey(encodedKey)
 	slot := s.keys.find(encodedKey, hash, b.definitions)
@@ -226,11 +225,11 @@ func (s *shard) keyNumber(encodedKey []byte) (number uint32, isDefined bool) {
 }
 
 // startBuffer replaces the current buffer with an empty one. The current buffer is added to s.filled, and is sent when
-// the whole batch is encoded. startBuffer returns none, or the reason why there is no empty buffer.
+// the whole batch is encoded. startBuffer returns noReason, or the reason why there is no empty buffer.
 func (s *shard) startBuffer() reason {
-	usedByBatch := s.filled.length + 1
-	if usedByBatch == len(s.pool.buffers) {
-		return tooLarge
+	usedBuffers := s.filled.length + 1
+	if usedBuffers == len(s.pool.buffers) {
+		return tooLarge // the batch needs more than all buffers
 	}
 	emptyBuffer := s.pool.take()
 	if emptyBuffer == nil {
@@ -244,7 +243,7 @@ func (s *shard) startBuffer() reason {
 	clear(s.keys[:])
 	clear(s.encoded[:])
 	s.labels.startBuffer()
-	return none
+	return noReason
 }
 
 // submitFilled passes the buffers in s.filled to the sender. It returns false if there are none.
@@ -282,7 +281,7 @@ func (s *shard) rollBack(firstBuffer *buffer, before bufferState) (hasFullBuffer
 
 // submitBuffer passes the current buffer to the sender. It returns false if there is none.
 func (s *shard) submitBuffer() bool {
-	s.labels.removeAll()
+	s.labels.removeAll() // so that the caller's strings can be freed
 	if s.buffer == nil {
 		return false
 	}

@@ -27,8 +27,8 @@ func QuantizePeer(value string) string {
 	return strings.Join(unique, ",")
 }
 
-// quantizeHost replaces the IP address at the start of a host with "blocked-ip-address". For example, http://10.0.0.1:80
-// becomes http://blocked-ip-address:80. A host without an IP address remains unchanged.
+// quantizeHost replaces the IP address at the start of a host with "blocked-ip-address". For example,
+// http://10.0.0.1:80 becomes http://blocked-ip-address:80. A host without an IP address remains unchanged.
 func quantizeHost(address string) string {
 	prefix, hostAndPort := splitPrefix(address)
 	host, port := splitHostPort(hostAndPort)
@@ -97,16 +97,17 @@ func splitHostPort(address string) (host, port string) {
 // can be written with underscores or hyphens instead of dots, as in 10-0-0-1.internal. An IPv6 address must be the
 // whole host.
 func leadingIPLength(host string) int {
-	if host == "" || !strings.Contains("0123456789abcdefABCDEF:", host[:1]) {
+	const firstBytes = "0123456789abcdefABCDEF:"
+	if host == "" || !strings.Contains(firstBytes, host[:1]) {
 		return 0
 	}
-	separator := strings.IndexAny(host, "._-:%")
-	if separator < 0 {
+	delimiterIndex := strings.IndexAny(host, "._-:%")
+	if delimiterIndex < 0 {
 		return 0
 	}
-	switch host[separator] {
+	switch delimiter := host[delimiterIndex]; delimiter {
 	case '.', '_', '-':
-		return leadingIPv4Length(host, host[separator])
+		return leadingIPv4Length(host, delimiter)
 	case ':':
 		if _, err := netip.ParseAddr(host); err == nil {
 			return len(host)

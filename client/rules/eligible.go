@@ -108,7 +108,7 @@ var hashSeed = [2]uint64{rand.Uint64(), rand.Uint64() | 1}
 func (s *Spans) slot(id uint64) uint64 {
 	slot := s.hash(id)
 	for {
-		indexPlus1 := s.slots[slot]
+		indexPlus1 := s.slots[slot] // 0 if the slot is empty
 		if indexPlus1 == 0 || s.trace[indexPlus1-1].Span == id {
 			return slot
 		}
@@ -133,8 +133,8 @@ func (s *Spans) find(id uint64) int {
 	return int(s.slots[s.slot(id)]) - 1
 }
 
-// IsTopLevel reports whether the span with index i in the trace is top-level: it has no parent, its parent is not in the
-// trace, or its parent belongs to another service.
+// IsTopLevel reports whether the span with index i in the trace is top-level: it has no parent, its parent is not in
+// the trace, or its parent belongs to another service.
 func (s *Spans) IsTopLevel(i int) bool {
 	link := &s.trace[i]
 	if link.Parent == 0 {

@@ -5,9 +5,9 @@ import "strings"
 // TagBaseService is the configured service of the span's process, if the span itself has another one.
 const TagBaseService = "_dd.base_service"
 
-// PeerKeys returns the keys of the tags that identify the peer of a span, which is for example the database that the
-// span calls. These are the given keys for a client, producer or consumer span, and TagBaseService for an internal span
-// that has this tag. Other spans have no peer, so PeerKeys returns nil.
+// PeerKeys returns the keys of the tags that identify the peer of a span, for example the database that it calls. It
+// returns the given keys for a client, producer or consumer span, and TagBaseService for an internal span that has this
+// tag. It returns nil for other spans.
 func PeerKeys(kind, baseService string, keys []string) []string {
 	if len(keys) == 0 {
 		return nil

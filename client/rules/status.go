@@ -13,7 +13,7 @@ const (
 )
 
 // HTTPStatus returns the HTTP status code in the tags of a span, or 0 if there is none. It does not check that the code
-// is in the range of HTTP, because tracers that compute statistics do not, either.
+// is in the range from 100 to 599.
 func HTTPStatus(t Tags) uint32 {
 	for _, key := range [...]string{TagHTTPStatus, TagOTelHTTPStatus} {
 		if code, ok := integerTag(t, key); ok {
@@ -85,8 +85,8 @@ const (
 	TagRPCSystem     = "rpc.system"
 )
 
-// GRPCStatus returns the gRPC status code in the tags of a span, in decimal digits. It returns "" if there is none or it
-// is unknown.
+// GRPCStatus returns the gRPC status code in the tags of a span, in decimal digits. It returns "" if there is none or
+// it is unknown.
 func GRPCStatus(t Tags) string {
 	keys := GRPCStatusTags[:]
 	if !CallsGRPC(t.Text(TagRPCSystemName), t.Text(TagRPCSystem)) {
