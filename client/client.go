@@ -29,23 +29,23 @@ type Client struct {
 
 	wake      chan struct{} // signals the sender
 	flushes   chan *flush
-	closing   chan struct{}
+	closing   chan struct{} // closed when Close is called
 	isClosing atomic.Bool
-	done      chan struct{} // closed when the sender has ended
-	closeErr  error         // result of Close; set before done is closed
-	aborted   context.Context
-	abort     context.CancelFunc // ends the sender early; spans that are not sent are lost
+	done      chan struct{}      // closed when the sender has ended
+	closeErr  error              // result of Close; set before done is closed
+	ctx       context.Context    // ends when the context of Close ends, or the sender has ended
+	cancel    context.CancelFunc // ends the sender early; spans that are not sent are lost
 	features  *features
 	progress
 }
 
 // progress contains the state of the sender that Stats returns.
 type progress struct {
-	daemon   atomic.Pointer[string] // name and version of the daemon; nil while disconnected
-	connects atomic.Uint64
-	last     atomic.Pointer[connection] // last connection on which the daemon sent a welcome
-	sent     atomic.Uint64              // without the spans that are to be resent
-	lost     losses                     // spans lost after they were accepted or sent
+	daemonName atomic.Pointer[string] // name and version of the daemon; nil while disconnected
+	connects   atomic.Uint64
+	lastConn   atomic.Pointer[connection] // last connection on which the daemon sent a welcome
+	sent       atomic.Uint64              // without the spans that are to be resent
+	lost       losses                     // spans lost after they were accepted or sent
 }
 
 // Open returns a client. It does not wait for the daemon: the client connects in the background, and reconnects until
@@ -67,7 +67,7 @@ func Open(config Config) (*Client, error) {
 		done:     make(chan struct{}),
 		features: newFeatures(),
 	}
-	c.aborted, c.abort = context.WithCancel(context.Background())
+	c.ctx, c.cancel = context.WithCancel(context.Background())
 	for i := range c.shards {
 		c.shards[i].pool = c.pool
 		c.shards[i].gate = &c.gate
@@ -203,7 +203,7 @@ func (c *Client) Close(ctx context.Context) error {
 	select {
 	case <-c.done:
 	case <-ctx.Done():
-		c.abort()
+		c.cancel()
 		<-c.done
 	}
 	return c.closeErr
@@ -251,13 +251,13 @@ func (c *Client) Stats() Stats {
 	var stats Stats
 	c.readSpanCounts(&stats)
 	stats.Refused = countsByName(c.refusedSpans())
-	if last := c.last.Load(); last != nil {
-		stats.Unsettled = last.unsettled()
+	if conn := c.lastConn.Load(); conn != nil {
+		stats.Unsettled = conn.unsettled()
 	}
 	stats.Connects = c.connects.Load()
-	if daemon := c.daemon.Load(); daemon != nil {
+	if name := c.daemonName.Load(); name != nil {
 		stats.Connected = true
-		stats.Daemon = *daemon
+		stats.Daemon = *name
 	}
 	return stats
 }

@@ -31,15 +31,15 @@ var longAgo = time.Unix(1, 0)
 
 // connection is a connection to a daemon. The sender writes to it, and a reader goroutine reads from it.
 type connection struct {
-	socket  *net.UnixConn
-	in      *bufio.Reader
-	welcome wire.Welcome
-	since   time.Time // when the connection was established
+	socket      *net.UnixConn
+	in          *bufio.Reader
+	welcome     wire.Welcome
+	connectedAt time.Time
 
-	stopAbort func() bool // removes the function that interrupts reads and writes when the client is aborted
+	stopInterrupt func() bool // after a call, the end of Client.ctx no longer interrupts reads and writes
 
-	gone   chan struct{} // closed by the reader when the connection has ended
-	ending error         // why the connection has ended; set before gone is closed
+	ended     chan struct{} // closed when the connection has ended
+	endReason error         // why the connection has ended; set before ended is closed
 
 	sent    atomic.Uint64 // number of spans that were sent; written by the sender
 	settled atomic.Uint64 // number of these spans that the daemon has reported as settled
@@ -59,7 +59,7 @@ func dialSocket(c *Client) (*net.UnixConn, error) {
 	var firstErr error
 	dialer := net.Dialer{Timeout: handshakeTimeout}
 	for _, path := range paths {
-		conn, err := dialer.DialContext(c.aborted, "unix", path)
+		conn, err := dialer.DialContext(c.ctx, "unix", path)
 		if err == nil {
 			return conn.(*net.UnixConn), nil
 		}
@@ -78,13 +78,13 @@ func dial(c *Client, unresolved *connection) (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn := newConnection(c.aborted, socket)
+	conn := newConnection(c.ctx, socket)
 	hello := wire.Hello{Version: wire.Version, Client: c.config.Name, Origin: c.config.Origin, Settled: true}
 	if unresolved != nil {
 		hello.Earlier = unresolved.welcome.Token
 	}
-	if err := conn.greet(c.aborted, &hello); err != nil {
-		conn.stopAbort()
+	if err := conn.greet(c.ctx, &hello); err != nil {
+		conn.stopInterrupt()
 		socket.Close()
 		return nil, fmt.Errorf("greet daemon: %w", err)
 	}
@@ -92,28 +92,28 @@ func dial(c *Client, unresolved *connection) (*connection, error) {
 	return conn, nil
 }
 
-// newConnection returns a connection that uses the socket. When aborted ends, reads and writes of the connection are
-// interrupted.
-func newConnection(aborted context.Context, socket *net.UnixConn) *connection {
+// newConnection returns a connection that uses the socket. The end of ctx interrupts reads and writes of the
+// connection. Until the handshake is complete, they have a deadline, too.
+func newConnection(ctx context.Context, socket *net.UnixConn) *connection {
 	_ = socket.SetWriteBuffer(wire.SendBuffer) // the kernel applies its own maximum
 	now := time.Now()
 	socket.SetDeadline(now.Add(handshakeTimeout))
 	return &connection{
-		socket:    socket,
-		in:        bufio.NewReader(socket),
-		since:     now,
-		gone:      make(chan struct{}),
-		flushes:   map[uint64]*flush{},
-		stopAbort: context.AfterFunc(aborted, func() { socket.SetDeadline(longAgo) }),
+		socket:        socket,
+		in:            bufio.NewReader(socket),
+		connectedAt:   now,
+		ended:         make(chan struct{}),
+		flushes:       map[uint64]*flush{},
+		stopInterrupt: context.AfterFunc(ctx, func() { socket.SetDeadline(longAgo) }),
 	}
 }
 
-// greet performs the handshake. Then it removes the time limit for the handshake from the socket. It returns an error
-// if the handshake fails or aborted has ended.
-func (conn *connection) greet(aborted context.Context, hello *wire.Hello) error {
+// greet performs the handshake, and then removes the deadline of the handshake from the socket. It returns an error if
+// the handshake fails or ctx has ended.
+func (conn *connection) greet(ctx context.Context, hello *wire.Hello) error {
 	err := conn.exchangeHello(hello)
-	conn.socket.SetDeadline(time.Time{}) // this also removes the deadline that was set when aborted ended
-	return errors.Join(err, aborted.Err())
+	conn.socket.SetDeadline(time.Time{})
+	return errors.Join(err, ctx.Err()) // the line above can remove the deadline that the end of ctx has set
 }
 
 // exchangeHello sends a hello, and reads the daemon's welcome into conn.welcome.
@@ -208,9 +208,9 @@ func (conn *connection) takeFlush(id uint64) *flush {
 // close closes the connection and waits until its reading goroutine has ended. All flush requests without a response
 // fail.
 func (conn *connection) close() {
-	conn.stopAbort()
+	conn.stopInterrupt()
 	conn.socket.Close()
-	<-conn.gone
+	<-conn.ended
 	for _, f := range conn.flushes {
 		f.fail(errDisconnected)
 	}
@@ -251,13 +251,13 @@ func (b *backoff) reset(lasted time.Duration) {
 
 // read handles the daemon's messages until the connection ends. It runs in a goroutine of its own.
 func (conn *connection) read(c *Client) {
-	defer close(conn.gone)
-	for conn.ending == nil {
+	defer close(conn.ended)
+	for conn.endReason == nil {
 		kind, body, err := conn.readMessage()
 		if err == nil {
 			err = conn.handle(c, kind, body)
 		}
-		conn.ending = err
+		conn.endReason = err
 	}
 	// Interrupt a write in progress, so that the sender gets the number of bytes that were sent.
 	conn.socket.SetWriteDeadline(longAgo)
@@ -271,7 +271,7 @@ func (conn *connection) handle(c *Client, kind wire.Type, body []byte) error {
 		if err != nil {
 			return err
 		}
-		conn.settle(announcement.Settled)
+		conn.recordSettled(announcement.Settled) // number of spans that are delivered or counted as lost
 		c.features.set(announcement.Features, &c.gate)
 		return nil
 	case wire.TypeFlush:
@@ -293,20 +293,20 @@ func (conn *connection) handle(c *Client, kind wire.Type, body []byte) error {
 // endedCleanly reports whether the daemon has ended the connection, by closing it or with a bye. Otherwise, the
 // connection has failed. It must be called after the end of the connection.
 func (conn *connection) endedCleanly() bool {
-	return errors.Is(conn.ending, io.EOF) || conn.saidBye()
+	return errors.Is(conn.endReason, io.EOF) || conn.saidBye()
 }
 
 // saidBye reports whether the daemon has ended the connection with a bye, the message that announces a shutdown.
 func (conn *connection) saidBye() bool {
 	var bye *byeError
-	return errors.As(conn.ending, &bye)
+	return errors.As(conn.endReason, &bye)
 }
 
 // hasCrashed reports whether the connection has ended without a bye, and was not closed by the client: the daemon
 // has crashed.
 func (conn *connection) hasCrashed() bool {
-	return errors.Is(conn.ending, io.EOF) || errors.Is(conn.ending, io.ErrUnexpectedEOF) ||
-		errors.Is(conn.ending, syscall.ECONNRESET)
+	return errors.Is(conn.endReason, io.EOF) || errors.Is(conn.endReason, io.ErrUnexpectedEOF) ||
+		errors.Is(conn.endReason, syscall.ECONNRESET)
 }
 
 // byeError is a bye message of the daemon, as the reason why the connection has ended.
@@ -333,9 +333,9 @@ func (e *byeError) Error() string {
 	return s
 }
 
-// settle records that the daemon has reported the outcome of so many spans, the first ones of the connection. It
+// recordSettled records that the daemon has reported the outcome of so many spans, the first ones of the connection. It
 // ignores a number that is lower than an earlier one. It must not be called concurrently.
-func (conn *connection) settle(spans uint64) {
+func (conn *connection) recordSettled(spans uint64) {
 	conn.settled.Store(max(conn.settled.Load(), spans))
 }
 

@@ -190,9 +190,8 @@ func (s *sender) handleUnsettled(conn *connection) {
 		s.unresolved = conn
 		return
 	}
-	isAborted := s.client.aborted.Err() != nil
-	if !isAborted {
-		conn.settle(sent)
+	if s.client.ctx.Err() == nil { // otherwise, Stats.Unsettled remains the number of these spans after Close
+		conn.recordSettled(sent)
 	}
 	s.requeueUnsent(sent)
 	if conn.hasCrashed() {
@@ -211,7 +210,7 @@ func (s *sender) applyOutcomes(outcomes []uint64) {
 	s.unresolved = nil
 	sent := conn.sent.Load()
 	unsettled := conn.unsettled()
-	conn.settle(sent) // Stats.Unsettled must not include these spans any more
+	conn.recordSettled(sent) // Stats.Unsettled must not include these spans any more
 	if len(outcomes) > 0 {
 		counts := s.requeue(spanOutcomes{sent: sent, settled: sent - unsettled, later: outcomes})
 		s.countOutcomes(counts)

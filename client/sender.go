@@ -14,20 +14,20 @@ import (
 
 // sender is the goroutine that writes submitted buffers to the connection and reconnects.
 type sender struct {
-	client      *Client
-	pending     []*buffer   // buffers to send, oldest first; never exceeds its capacity
-	sentBuffers sentBuffers // of the current connection, or of unresolved
-	unresolved  *connection // ended connection whose spans have an outcome that only the next daemon knows, or nil
-	flushes     []*flush    // flush requests to send
-	reported    [reasons]uint64
-	backoff     backoff
-	schedule    schedule
-	flushTimer  *time.Timer // fires when the snapshots in the shards must be sent
-	isTimerSet  bool
-	since       time.Time // end of the last connection, or the time of Open
+	client         *Client
+	pending        []*buffer   // buffers to send, oldest first; never exceeds its capacity
+	sentBuffers    sentBuffers // of the current connection, or of unresolved
+	unresolved     *connection // ended connection whose spans have an outcome that only the next daemon knows, or nil
+	flushes        []*flush    // flush requests to send
+	reported       [reasons]uint64
+	backoff        backoff
+	schedule       schedule
+	flushTimer     *time.Timer // fires when the snapshots in the shards must be sent
+	isTimerSet     bool
+	disconnectedAt time.Time // end of the last connection, or the time of Open
 
 	isUnavailable bool        // the daemon is unavailable, and this was logged
-	hasGivenUp    bool        // it has been for MaxAway, and this was logged
+	hasGivenUp    bool        // the daemon has been unavailable for MaxAway, and this was logged
 	closeErr      error       // why the daemon did not close the last connection properly
 	sentByeOn     *connection // connection on which the client has sent bye, or nil
 }
@@ -35,12 +35,12 @@ type sender struct {
 func newSender(c *Client) *sender {
 	maxBuffers := len(c.pool.buffers)
 	s := &sender{
-		client:      c,
-		pending:     make([]*buffer, 0, maxBuffers),
-		sentBuffers: sentBuffers{pool: c.pool, buffers: make([]*buffer, 0, maxBuffers)},
-		backoff:     backoff{max: c.config.MaxBackoff},
-		flushTimer:  time.NewTimer(time.Hour),
-		since:       time.Now(),
+		client:         c,
+		pending:        make([]*buffer, 0, maxBuffers),
+		sentBuffers:    sentBuffers{pool: c.pool, buffers: make([]*buffer, 0, maxBuffers)},
+		backoff:        backoff{max: c.config.MaxBackoff},
+		flushTimer:     time.NewTimer(time.Hour),
+		disconnectedAt: time.Now(),
 	}
 	s.flushTimer.Stop()
 	return s
@@ -49,7 +49,7 @@ func newSender(c *Client) *sender {
 // run connects and sends spans until the client is closed. It returns when all spans are sent or cannot be sent.
 func (s *sender) run() {
 	defer close(s.client.done)
-	defer s.client.abort()
+	defer s.client.cancel()
 	isFinished := false
 	for !isFinished {
 		conn := s.connect()
@@ -110,7 +110,7 @@ const earlierPending = "earlier_pending"
 func (s *sender) shouldRetryOnClose(err error) bool {
 	var bye *byeError
 	isPending := errors.As(err, &bye) && bye.Reason == earlierPending
-	return isPending && s.client.aborted.Err() == nil
+	return isPending && s.client.ctx.Err() == nil
 }
 
 // pause waits before the next attempt to connect, until Close is called at the latest. If isClosing is true, Close was
@@ -118,7 +118,7 @@ func (s *sender) shouldRetryOnClose(err error) bool {
 func (s *sender) pause(isClosing bool) {
 	var wakeUp <-chan struct{} = s.client.closing
 	if isClosing {
-		wakeUp = s.client.aborted.Done()
+		wakeUp = s.client.ctx.Done()
 	}
 	select {
 	case <-time.After(s.backoff.next()):
@@ -129,7 +129,7 @@ func (s *sender) pause(isClosing bool) {
 // refuseAfterMaxAway makes Publish refuse spans if the daemon has been unavailable for longer than Config.MaxAway.
 // Spans that were published before are still sent to the next daemon.
 func (s *sender) refuseAfterMaxAway() {
-	unavailableFor := time.Since(s.since)
+	unavailableFor := time.Since(s.disconnectedAt)
 	if s.hasGivenUp || unavailableFor < s.client.config.MaxAway {
 		return
 	}
@@ -147,9 +147,9 @@ func (s *sender) start(conn *connection) {
 	s.schedule = newSchedule(s.client.config.MaxAge, conn.welcome.Interval)
 	s.applyOutcomes(conn.welcome.Earlier)
 	s.limitSentBuffers(conn)
-	s.client.last.Store(conn)
+	s.client.lastConn.Store(conn)
 	s.client.connects.Add(1)
-	s.client.daemon.Store(&conn.welcome.Daemon)
+	s.client.daemonName.Store(&conn.welcome.Daemon)
 	s.client.config.Logger.Info("connected to spanstatsd", slog.String("socket", s.client.config.Socket),
 		slog.String("daemon", conn.welcome.Daemon))
 	go conn.read(s.client)
@@ -161,20 +161,20 @@ func (s *sender) disconnect(conn *connection) {
 		s.awaitLastMessage(conn)
 	}
 	conn.close()
-	s.client.daemon.Store(nil)
+	s.client.daemonName.Store(nil)
 	s.handleUnsettled(conn)
-	s.since = time.Now()
-	s.backoff.reset(time.Since(conn.since))
-	s.client.config.Logger.Info("disconnected from spanstatsd", slog.Any("reason", conn.ending))
+	s.disconnectedAt = time.Now()
+	s.backoff.reset(time.Since(conn.connectedAt))
+	s.client.config.Logger.Info("disconnected from spanstatsd", slog.Any("reason", conn.endReason))
 }
 
 // awaitLastMessage waits after a failed write until the client has read the daemon's last message. The message shows
 // whether the daemon has shut down gracefully (it sends a bye) or crashed.
 func (s *sender) awaitLastMessage(conn *connection) {
 	select {
-	case <-conn.gone:
+	case <-conn.ended:
 	case <-time.After(byeTimeout):
-	case <-s.client.aborted.Done():
+	case <-s.client.ctx.Done():
 	}
 }
 
@@ -184,7 +184,7 @@ func (s *sender) serve(conn *connection) (isFinished bool) {
 	err := s.sendAllBuffers(conn)
 	for err == nil {
 		select {
-		case <-conn.gone:
+		case <-conn.ended:
 			return false
 		case <-s.client.wake:
 			err = s.sendFullBuffers(conn)
@@ -347,9 +347,9 @@ func (s *sender) awaitClosed(conn *connection, isSettled bool) {
 		timeout = time.After(unsettledByeTimeout)
 	}
 	select {
-	case <-conn.gone:
+	case <-conn.ended:
 		if !conn.endedCleanly() {
-			s.closeErr = conn.ending
+			s.closeErr = conn.endReason
 		}
 	case <-timeout:
 	}
@@ -362,7 +362,7 @@ func (s *sender) awaitSettled(conn *connection) (isSettled bool, err error) {
 	if s.sentBuffers.maxBuffers == 0 || conn.unsettled() == 0 {
 		return true, nil
 	}
-	ctx, cancel := context.WithTimeout(s.client.aborted, settleTimeout)
+	ctx, cancel := context.WithTimeout(s.client.ctx, settleTimeout)
 	defer cancel()
 	f := newFlush(ctx)
 	if err := conn.requestFlush(f); err != nil {
@@ -371,10 +371,10 @@ func (s *sender) awaitSettled(conn *connection) (isSettled bool, err error) {
 	select {
 	case <-f.result:
 	case <-ctx.Done():
-		return false, s.client.aborted.Err()
-	case <-conn.gone: // the next write fails
+		return false, s.client.ctx.Err()
+	case <-conn.ended: // the next write fails
 	}
-	return true, s.client.aborted.Err()
+	return true, s.client.ctx.Err()
 }
 
 // finish releases all buffers, and sets the result of Close. Spans that were not sent count as lost.
@@ -399,7 +399,7 @@ func (s *sender) finish() {
 
 // logUnsettled logs the number of sent spans whose outcome the daemon has not reported, if there are any.
 func (s *sender) logUnsettled() {
-	conn := s.client.last.Load()
+	conn := s.client.lastConn.Load()
 	if conn == nil || conn.unsettled() == 0 {
 		return
 	}
