@@ -2,18 +2,16 @@ package client
 
 import (
 	"iter"
-	"slices"
 	"sync/atomic"
 
 	"github.com/spanstatsd/spanstatsd/internal/wire"
-	"golang.org/x/sys/cpu"
 )
 
 const (
 	bufferBytes = 64 << 10
 	defineRoom  = 16 << 10
-	// frameSpans is the maximum number of snapshots per message, which every daemon accepts.
-	frameSpans = wire.MinMaxBatch
+	// messageSpans is the maximum number of snapshots per message, which every daemon accepts.
+	messageSpans = wire.MinMaxBatch
 	// Upper bounds of the encoded length of a snapshot without its key, of a definition without its key, and of the
 	// header of a message.
 	snapshotRoom   = 64
@@ -21,252 +19,229 @@ const (
 	headerRoom     = 16
 )
 
-// buffer is a fixed piece of memory with two sections. Definitions are appended at its start, as one
-// message, and spans messages after a fixed boundary. When the buffer is sealed, the definitions are moved
-// next to the spans messages, so that one write sends both.
+// buffer is a fixed piece of memory with two sections. The first bytes contain at most one message, which defines
+// keys: it assigns a number to each. The messages with spans begin after a fixed boundary, and refer to keys by number.
+// When the buffer is sealed, the first message is moved directly before the others, so that one write sends all.
 //
-// The messages of a buffer use key numbers that it defines itself, from 0. So a buffer can be sent on any
-// connection, and shards need not agree on numbers.
+// The key numbers of a buffer begin at 0. A buffer does not depend on other buffers, so it can be sent on any
+// connection.
 type buffer struct {
-	memory      []byte
-	definitions []byte // define message; empty if the buffer defines no keys
-	keys        int    // number of keys in definitions
-	frames      []byte // spans messages
-	open        mark   // last spans message, to which snapshots can be appended
+	memory       []byte
+	definitions  []byte // message that defines keys; empty if there are none
+	keyCount     int    // number of keys in definitions
+	spanMessages []byte // messages with spans
+	openMessage  openMessage
 
-	head, end int // range of the sealed messages in memory
+	// Range of all messages in memory, after the buffer was sealed.
+	sealedStart, sealedEnd int
 
-	spans int
-	upTo  uint64        // for a kept buffer: number of its last span on the connection
-	next  *buffer       // next buffer in the list of a batch that fills several
-	below atomic.Uint32 // for a buffer in a stack: index plus 1 of the buffer below it
-	index uint32        // index in pool.buffers
+	spanCount int
+	lastSpan  uint64        // number of the last span among all spans of the connection; set when the buffer is sent
+	next      *buffer       // next element of a bufferList
+	below     atomic.Uint32 // for a buffer in a stack: index plus 1 of the buffer below it
+	index     uint32        // index in pool.buffers
 }
 
-// mark is a state that a buffer can be rewound to. Definitions are never removed: unused ones do no harm.
-type mark struct {
-	length int // length of frames
-	start  int // start of the last message in frames
-	count  int // number of snapshots in the last message; 0 if there is no message
-	spans  int // number of spans in the buffer
+// openMessage is the last message of buffer.spanMessages, to which snapshots can be appended.
+type openMessage struct {
+	start     int // position in spanMessages
+	spanCount int // 0 if there is no message
 }
 
-// empty removes everything from the buffer.
-func (b *buffer) empty() {
-	b.definitions, b.keys = b.memory[:0:defineRoom], 0
-	b.frames, b.open = b.memory[defineRoom:defineRoom], mark{}
-	b.spans, b.next = 0, nil
+// bufferState is a state of a buffer that can be restored.
+type bufferState struct {
+	messagesLength int // length of buffer.spanMessages
+	openMessage    openMessage
+	spanCount      int
 }
 
-// mark returns the current state for rewind.
-func (b *buffer) mark() mark {
-	m := b.open
-	m.length, m.spans = len(b.frames), b.spans
-	return m
+// reset removes everything from the buffer.
+func (b *buffer) reset() {
+	b.definitions = b.memory[:0:defineRoom]          // empty, at the start of the first section
+	b.spanMessages = b.memory[defineRoom:defineRoom] // empty, at the start of the second section
+	b.keyCount = 0
+	b.openMessage = openMessage{}
+	b.spanCount = 0
+	b.next = nil
 }
 
-// rewind removes the snapshots that were appended since the mark.
-func (b *buffer) rewind(m mark) {
-	b.frames, b.open, b.spans = b.frames[:m.length], m, m.spans
-	b.finishMessage()
+// state returns the current state of the buffer, for restore.
+func (b *buffer) state() bufferState {
+	return bufferState{messagesLength: len(b.spanMessages), openMessage: b.openMessage, spanCount: b.spanCount}
 }
 
-// finishMessage writes the length and the number of snapshots of the last message. It is called again after
-// more snapshots were appended.
-func (b *buffer) finishMessage() {
-	if b.open.count > 0 {
-		wire.EndSpans(b.frames, b.open.start, b.open.count)
+// restore removes the snapshots that were appended after the given state. Keys that were defined since then remain,
+// because unused definitions do no harm.
+func (b *buffer) restore(s bufferState) {
+	b.spanMessages = b.spanMessages[:s.messagesLength]
+	b.openMessage = s.openMessage
+	b.spanCount = s.spanCount
+	b.updateMessageHeader()
+}
+
+// beginMessage starts a message with spans.
+func (b *buffer) beginMessage() {
+	b.openMessage = openMessage{start: len(b.spanMessages)}
+	b.spanMessages = wire.BeginSpans(b.spanMessages)
+}
+
+// countAppended counts the snapshots that were appended to the open message.
+func (b *buffer) countAppended(snapshots int) {
+	b.openMessage.spanCount += snapshots
+	b.spanCount += snapshots
+	b.updateMessageHeader()
+}
+
+// updateMessageHeader writes the length and the number of snapshots of the open message into its header.
+func (b *buffer) updateMessageHeader() {
+	if b.openMessage.spanCount > 0 {
+		wire.EndSpans(b.spanMessages, b.openMessage.start, b.openMessage.spanCount)
 	}
 }
 
-// fits reports whether n more bytes fit into the spans messages.
-func (b *buffer) fits(n int) bool { return n <= cap(b.frames)-len(b.frames) }
-
-// appendNumbered appends a snapshot, for which there is space, with the number of its key. It only changes
-// the length of b.frames, because storing the pointer as well would need a write barrier of the garbage
-// collector.
-func (b *buffer) appendNumbered(s *Snapshot, number uint32) {
-	duration, end, flags, weight := s.wireFields()
-	b.frames = b.frames[:len(wire.AppendNumbered(b.frames, number, duration, end, flags, weight))]
+// canExtendMessage reports whether the open message exists and can contain this many further snapshots.
+func (b *buffer) canExtendMessage(snapshots int) bool {
+	return b.openMessage.spanCount > 0 && b.openMessage.spanCount+snapshots <= messageSpans
 }
 
-// appendWhole appends a snapshot, for which there is space, with its whole encoded key.
-func (b *buffer) appendWhole(s *Snapshot, raw []byte) {
-	duration, end, flags, weight := s.wireFields()
-	b.frames = wire.AppendWhole(b.frames, raw, duration, end, flags, weight)
+// fits reports whether there is space for this many bytes of snapshots.
+func (b *buffer) fits(bytes int) bool { return bytes <= cap(b.spanMessages)-len(b.spanMessages) }
+
+// fitsKey reports whether there is space to define a key whose encoding has the given length.
+func (b *buffer) fitsKey(length int) bool {
+	neededBytes := headerRoom + definitionRoom + length
+	freeBytes := cap(b.definitions) - len(b.definitions)
+	return b.keyCount < maxKeys && neededBytes <= freeBytes
 }
 
-// seal prepares the buffer for writing.
+// defineKey assigns the next number to an encoded key, appends this definition to the buffer, and returns the number.
+// The caller has checked that the definition fits.
+func (b *buffer) defineKey(encodedKey []byte) (number uint32) {
+	if b.keyCount == 0 {
+		b.definitions = wire.BeginDefine(b.definitions)
+	}
+	number = uint32(b.keyCount)
+	b.definitions = wire.AppendDefinition(b.definitions, number, encodedKey)
+	b.keyCount++
+	return number
+}
+
+// encodeKey encodes a key into unused memory of the buffer, after space for the other fields of a snapshot. It appends
+// nothing: the result can then be passed to defineKey or appendWithKey.
+func (b *buffer) encodeKey(key *Key) []byte {
+	start := len(b.spanMessages) + snapshotRoom
+	unused := b.spanMessages[start:start:cap(b.spanMessages)]
+	return wire.AppendKey(unused, key)
+}
+
+// appendWithNumber appends a snapshot that refers to its key by number. The caller has checked that it fits.
+func (b *buffer) appendWithNumber(s *Snapshot, keyNumber uint32) {
+	duration, end, flags, weight := s.wireFields()
+	extended := wire.AppendNumbered(b.spanMessages, keyNumber, duration, end, flags, weight)
+	// Only the length changes: storing the pointer, too, would need a write barrier of the garbage collector.
+	b.spanMessages = b.spanMessages[:len(extended)]
+}
+
+// appendWithKey appends a snapshot that contains its encoded key. The caller has checked that it fits.
+func (b *buffer) appendWithKey(s *Snapshot, encodedKey []byte) {
+	duration, end, flags, weight := s.wireFields()
+	b.spanMessages = wire.AppendWhole(b.spanMessages, encodedKey, duration, end, flags, weight)
+}
+
+// seal prepares the buffer for sending: it moves the message that defines keys directly before the messages with spans.
 func (b *buffer) seal() {
-	if b.keys > 0 {
-		wire.EndDefine(b.definitions, 0, b.keys)
+	if b.keyCount > 0 {
+		const messageStart = 0
+		wire.EndDefine(b.definitions, messageStart, b.keyCount)
 	}
-	b.head = defineRoom - len(b.definitions)
-	b.end = defineRoom + len(b.frames)
-	copy(b.memory[b.head:], b.definitions)
+	b.sealedStart = defineRoom - len(b.definitions)
+	b.sealedEnd = defineRoom + len(b.spanMessages)
+	copy(b.memory[b.sealedStart:], b.definitions)
 }
 
-// bytes returns the messages of a sealed buffer.
-func (b *buffer) bytes() []byte { return b.memory[b.head:b.end] }
+// bytes returns all messages of a sealed buffer.
+func (b *buffer) bytes() []byte { return b.memory[b.sealedStart:b.sealedEnd] }
 
-// messages iterates over the messages of a sealed buffer and their numbers of spans, which is 0 for a
-// define message.
+// messages iterates over the messages of a sealed buffer, and the number of spans in each message. The number is 0 for
+// a message that defines keys.
 func (b *buffer) messages() iter.Seq2[[]byte, int] {
-	return func(yield func(message []byte, spans int) bool) {
-		for rest := b.bytes(); len(rest) > 0; {
-			end := wire.HeaderLen + int(wire.FrameLength(rest))
-			if !yield(rest[:end], messageSpans(rest[wire.HeaderLen:end])) {
+	return func(yield func(message []byte, spanCount int) bool) {
+		unread := b.bytes()
+		for len(unread) > 0 {
+			length := wire.HeaderLen + int(wire.FrameLength(unread))
+			message := unread[:length]
+			unread = unread[length:]
+			if !yield(message, countSpans(message)) {
 				return
 			}
-			rest = rest[end:]
 		}
 	}
 }
 
-// spansIn returns the number of spans in the messages that are completely within the first n bytes.
-func (b *buffer) spansIn(n int) (spans int) {
-	for message, count := range b.messages() {
-		if n -= len(message); n < 0 {
-			break
-		}
-		spans += count
-	}
-	return spans
-}
-
-// retain removes the messages with spans for which keep returns false. A message that defines keys remains if a message
-// with spans that follows it remains. keep is called for each message with spans, with their number.
-func (b *buffer) retain(keep func(spans int) bool) {
-	var definitions []byte // last message that defines keys, unless it was copied already
-	end := b.head
-	b.spans = 0
-	for message, spans := range b.messages() {
-		definesKeys := spans == 0
-		switch {
-		case definesKeys:
-			definitions = message
-		case keep(spans):
-			end += copy(b.memory[end:], definitions)
-			end += copy(b.memory[end:], message)
-			b.spans += spans
-			definitions = nil
-		}
-	}
-	b.end = end
-}
-
-// join appends the messages of another sealed buffer. It returns false, and appends nothing, if they do not
-// fit.
-func (b *buffer) join(other *buffer) bool {
-	if len(b.memory)-b.end < len(other.bytes()) {
-		return false
-	}
-	b.end += copy(b.memory[b.end:], other.bytes())
-	b.spans += other.spans
-	b.upTo = other.upTo
-	return true
-}
-
-// messageSpans returns the number of spans in a message that this package has encoded.
-func messageSpans(message []byte) int {
-	kind, body, err := wire.Split(message)
+// countSpans returns the number of spans in a message of a buffer.
+func countSpans(message []byte) int {
+	kind, body, err := wire.Split(message[wire.HeaderLen:])
 	if err != nil {
 		panic("BUG: client buffer holds a malformed message: " + err.Error())
 	}
 	if kind != wire.TypeSpans {
 		return 0
 	}
-	w, err := wire.WalkSpans(body)
+	walker, err := wire.WalkSpans(body)
 	if err != nil {
 		panic("BUG: client buffer holds a malformed batch: " + err.Error())
 	}
-	return w.Len()
+	return walker.Len()
 }
 
-// pool contains all buffers. Publishers take free buffers and seal full ones without a lock, so a publisher
-// that the scheduler interrupts blocks no other.
-type pool struct {
-	buffers []buffer
-	_       cpu.CacheLinePad
-	free    stack
-	_       cpu.CacheLinePad
-	sealed  stack
-	_       cpu.CacheLinePad
-}
-
-func newPool(count int) *pool {
-	p := &pool{buffers: make([]buffer, count)}
-	memory := make([]byte, count*bufferBytes)
-	for i := count - 1; i >= 0; i-- {
-		b := &p.buffers[i]
-		b.memory = memory[i*bufferBytes : (i+1)*bufferBytes : (i+1)*bufferBytes]
-		b.index = uint32(i)
-		p.give(b)
-	}
-	return p
-}
-
-// take returns an empty buffer, or nil if none is free. It prefers the buffer that was freed last, so
-// memory that is not needed is never touched.
-func (p *pool) take() *buffer {
-	b := p.free.pop(p.buffers)
-	if b != nil {
-		b.empty()
-	}
-	return b
-}
-
-// give makes a buffer free.
-func (p *pool) give(b *buffer) { p.free.push(b) }
-
-// seal seals a buffer and passes it to the sender.
-func (p *pool) seal(b *buffer) {
-	b.seal()
-	p.sealed.push(b)
-}
-
-// appendSealed removes all sealed buffers from the pool and appends them to dst, oldest first.
-func (p *pool) appendSealed(dst []*buffer) []*buffer {
-	start := len(dst)
-	for b := p.sealed.pop(p.buffers); b != nil; b = p.sealed.pop(p.buffers) {
-		dst = append(dst, b)
-	}
-	slices.Reverse(dst[start:])
-	return dst
-}
-
-// stack is a lock-free stack of buffers. The low half of head is the index of the top buffer plus 1, or 0.
-// The high half counts changes: without it, a compare-and-swap would succeed although the top buffer was
-// popped and pushed again in between (the ABA problem).
-type stack struct{ head atomic.Uint64 }
-
-func (s *stack) isEmpty() bool { return uint32(s.head.Load()) == 0 }
-
-func (s *stack) push(b *buffer) {
-	for {
-		head := s.head.Load()
-		b.below.Store(uint32(head))
-		if s.head.CompareAndSwap(head, changed(head, b.index+1)) {
-			return
+// countWrittenSpans returns the number of spans in the first bytesWritten bytes of a sealed buffer. It does not count
+// the spans of a message that is incomplete there.
+func (b *buffer) countWrittenSpans(bytesWritten int) (spans int) {
+	messageEnd := 0
+	for message, spanCount := range b.messages() {
+		messageEnd += len(message)
+		if messageEnd > bytesWritten {
+			break
 		}
+		spans += spanCount
 	}
+	return spans
 }
 
-func (s *stack) pop(buffers []buffer) *buffer {
-	for {
-		head := s.head.Load()
-		if uint32(head) == 0 {
-			return nil
+// filterMessages removes the messages of a sealed buffer for which shouldKeep returns false. It calls shouldKeep with
+// the number of spans of each message that contains spans, in order. A message that defines keys remains if a message
+// with spans remains after it.
+func (b *buffer) filterMessages(shouldKeep func(spanCount int) bool) {
+	var definitions []byte // message that defines keys and is not copied yet
+	end := b.sealedStart
+	keptSpans := 0
+	for message, spanCount := range b.messages() {
+		if spanCount == 0 { // the message defines keys
+			definitions = message
+			continue
 		}
-		b := &buffers[uint32(head)-1]
-		if s.head.CompareAndSwap(head, changed(head, b.below.Load())) {
-			return b
+		if !shouldKeep(spanCount) {
+			continue
 		}
+		end += copy(b.memory[end:], definitions)
+		definitions = nil
+		end += copy(b.memory[end:], message)
+		keptSpans += spanCount
 	}
+	b.sealedEnd = end
+	b.spanCount = keptSpans
 }
 
-// changed returns the value of stack.head after one more change, with a new top buffer.
-func changed(head uint64, top uint32) uint64 {
-	changes := head>>32 + 1
-	return changes<<32 | uint64(top)
+// appendMessages appends all messages of another buffer. Both buffers are sealed. If the messages do not fit,
+// appendMessages appends nothing and returns false.
+func (b *buffer) appendMessages(other *buffer) bool {
+	messages := other.bytes()
+	if len(messages) > len(b.memory)-b.sealedEnd {
+		return false
+	}
+	copy(b.memory[b.sealedEnd:], messages)
+	b.sealedEnd += len(messages)
+	b.spanCount += other.spanCount
+	b.lastSpan = other.lastSpan
+	return true
 }

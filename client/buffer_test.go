@@ -19,12 +19,12 @@ func filledBuffer(t *testing.T) *buffer {
 		for i := range batch {
 			batch[i].Key.HTTPStatus = r.Uint32N(30)
 		}
-		if why, _ := s.encodeBatch(batch); why != none {
+		if why, _ := s.encodeBatch(batch); why != noReason {
 			t.Fatalf("refused: %s", reasonNames[why])
 		}
 	}
-	s.seal()
-	return p.appendSealed(nil)[0]
+	s.submitBuffer()
+	return p.takeSubmitted(nil)[0]
 }
 
 // replay returns what a daemon counts of bytes that can end anywhere.
@@ -67,19 +67,19 @@ func TestBuffer_ResentAfterPartialWrite(t *testing.T) {
 	whole := filledBuffer(t)
 	want := &fakeDaemon{counts: map[string]tally{}}
 	replay(t, want, whole.bytes())
-	if want.spans != uint64(whole.spans) || whole.spans <= frameSpans {
-		t.Fatalf("%d spans lie in the buffer, which counts %d", want.spans, whole.spans)
+	if want.spans != uint64(whole.spanCount) || whole.spanCount <= messageSpans {
+		t.Fatalf("%d spans lie in the buffer, which counts %d", want.spans, whole.spanCount)
 	}
 	memory := make([]byte, bufferBytes)
 	for _, cut := range cuts(whole) {
 		b := &buffer{
-			memory: memory, head: whole.head, end: whole.end, spans: whole.spans,
+			memory: memory, sealedStart: whole.sealedStart, sealedEnd: whole.sealedEnd, spanCount: whole.spanCount,
 		}
 		copy(memory, whole.memory)
 		got := &fakeDaemon{counts: map[string]tally{}}
 		replay(t, got, b.bytes()[:cut])
 		first := got.spans
-		if handed := handOver(b, cut); uint64(handed) != first || b.spans != whole.spans-handed {
+		if handed := handOver(b, cut); uint64(handed) != first || b.spanCount != whole.spanCount-handed {
 			t.Fatalf("cut at %d: the daemon counts %d, handed over are %d", cut, first, handed)
 		}
 		replay(t, got, b.bytes())
@@ -94,9 +94,9 @@ func TestBuffer_ResentAfterPartialWrite(t *testing.T) {
 // handOver removes the messages that a write of this many bytes has sent, as a sender does after a graceful
 // shutdown.
 func handOver(b *buffer, n int) (spans int) {
-	spans = b.spansIn(n)
+	spans = b.countWrittenSpans(n)
 	at := 0
-	b.retain(func(spans1 int) bool { at += spans1; return at > spans })
+	b.filterMessages(func(spans1 int) bool { at += spans1; return at > spans })
 	return spans
 }
 
@@ -104,9 +104,9 @@ func handOver(b *buffer, n int) (spans int) {
 // written again.
 func TestHandOver_SecondPartialWrite(t *testing.T) {
 	b := filledBuffer(t)
-	spans := b.spans
+	spans := b.spanCount
 	got := &fakeDaemon{counts: map[string]tally{}}
-	for b.spans > 0 {
+	for b.spanCount > 0 {
 		// The definitions, one message and a little of the next.
 		first := wire.HeaderLen + int(wire.FrameLength(b.bytes()))
 		second := wire.HeaderLen + int(wire.FrameLength(b.bytes()[first:]))
@@ -116,8 +116,8 @@ func TestHandOver_SecondPartialWrite(t *testing.T) {
 			t.Fatal("a whole message was not handed over")
 		}
 	}
-	if got.spans != uint64(spans) || b.spans != 0 {
-		t.Errorf("%d of %d arrived, %d are left", got.spans, spans, b.spans)
+	if got.spans != uint64(spans) || b.spanCount != 0 {
+		t.Errorf("%d of %d arrived, %d are left", got.spans, spans, b.spanCount)
 	}
 }
 
@@ -131,12 +131,12 @@ func TestShard_RefusedBatchChangesNothing(t *testing.T) {
 	if why, _ := s.encodeBatch(huge); why != bufferFull {
 		t.Fatalf("refused as %s", reasonNames[why])
 	}
-	p.give(other[0])
-	s.seal()
+	p.release(other[0])
+	s.submitBuffer()
 	got := &fakeDaemon{counts: map[string]tally{}}
-	for _, b := range p.appendSealed(nil) {
+	for _, b := range p.takeSubmitted(nil) {
 		replay(t, got, b.bytes())
-		p.give(b)
+		p.release(b)
 	}
 	if got.spans != 10 {
 		t.Errorf("%d spans are left of 10", got.spans)
@@ -156,11 +156,11 @@ func TestPool_EachBufferHasOneOwner(t *testing.T) {
 		wg.Go(func() {
 			for range 5000 {
 				if b := p.take(); b != nil {
-					b.spans++ // the race detector reports a second owner
-					if b.spans != 1 {
+					b.spanCount++ // the race detector reports a second owner
+					if b.spanCount != 1 {
 						t.Error("a buffer has two owners")
 					}
-					p.give(b)
+					p.release(b)
 				}
 			}
 		})
@@ -179,9 +179,9 @@ func TestPool_EachBufferHasOneOwner(t *testing.T) {
 func TestSealedBuffers_KeepOrder(t *testing.T) {
 	p := newPool(4)
 	for range 3 {
-		p.seal(p.take())
+		p.submit(p.take())
 	}
-	for i, b := range p.appendSealed(nil) {
+	for i, b := range p.takeSubmitted(nil) {
 		if b.index != uint32(i) {
 			t.Errorf("buffer %d comes at place %d", b.index, i)
 		}
@@ -202,7 +202,7 @@ func TestShards_ShareNoCacheLine(t *testing.T) {
 func TestPool_ReturnedHeadIsDetected(t *testing.T) {
 	p := newPool(2)
 	before := p.free.head.Load()
-	p.give(p.take())
+	p.release(p.take())
 	if after := p.free.head.Load(); after == before || uint32(after) != uint32(before) {
 		t.Errorf("the head was %x, and is %x after a buffer was taken and given back", before, after)
 	}

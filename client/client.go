@@ -22,122 +22,140 @@ type Client struct {
 	shards []shard // a power of two of them
 	gate   gate
 
-	_         cpu.CacheLinePad
-	armed     atomic.Bool // the sender knows that a shard contains snapshots, or that there is a loss to report
-	_         cpu.CacheLinePad
-	contended losses // spans refused because all shards were locked
+	_              cpu.CacheLinePad
+	senderNotified atomic.Bool // the sender knows that there are spans to send or losses to report
+	_              cpu.CacheLinePad
+	contended      losses // spans refused because all shards were locked
 
 	wake      chan struct{} // signals the sender
 	flushes   chan *flush
-	closing   chan struct{}
+	closing   chan struct{} // closed when Close is called
 	isClosing atomic.Bool
-	done      chan struct{} // closed when the sender has ended
-	closeErr  error         // result of Close; set before done is closed
-	aborted   context.Context
-	abort     context.CancelFunc // ends the sender early; spans that are not sent are lost
+	done      chan struct{}      // closed when the sender has ended
+	closeErr  error              // result of Close; set before done is closed
+	ctx       context.Context    // ends when the context of Close ends, or the sender has ended
+	cancel    context.CancelFunc // ends the sender early; spans that are not sent are lost
 	features  *features
 	progress
 }
 
 // progress contains the state of the sender that Stats returns.
 type progress struct {
-	daemon   atomic.Pointer[string] // name and version of the daemon; nil while disconnected
-	connects atomic.Uint64
-	last     atomic.Pointer[connection] // last connection on which the daemon sent a welcome
-	sent     atomic.Uint64              // without the spans that are to be resent
-	lost     losses                     // spans lost after they were accepted or sent
+	daemonName atomic.Pointer[string] // name and version of the daemon; nil while disconnected
+	connects   atomic.Uint64
+	lastConn   atomic.Pointer[connection] // last connection on which the daemon sent a welcome
+	sent       atomic.Uint64              // without the spans that are to be resent
+	lost       losses                     // spans lost after they were accepted or sent
 }
 
-// Open returns a client, which connects in the background and reconnects until it is closed. Open returns
-// an error only for an invalid configuration.
+// Open returns a client. It does not wait for the daemon: the client connects in the background, and reconnects until
+// it is closed. Open returns an error only if the configuration is invalid.
 func Open(config Config) (*Client, error) {
-	config, err := config.complete()
+	config, err := config.withDefaults()
 	if err != nil {
 		return nil, fmt.Errorf("open client: %w", err)
 	}
+	sendBuffers := config.BufferBytes / bufferBytes
+	keptBuffers := max(config.MaxKept, 0) / bufferBytes
 	c := &Client{
 		config:   config,
-		pool:     newPool(config.BufferBytes/bufferBytes + max(config.MaxKept, 0)/bufferBytes),
+		pool:     newPool(sendBuffers + keptBuffers),
+		shards:   make([]shard, shardCount(sendBuffers)),
 		wake:     make(chan struct{}, 1),
 		flushes:  make(chan *flush),
 		closing:  make(chan struct{}),
 		done:     make(chan struct{}),
 		features: newFeatures(),
 	}
-	c.aborted, c.abort = context.WithCancel(context.Background())
-	c.shards = make([]shard, shardCount(config.BufferBytes/bufferBytes))
+	c.ctx, c.cancel = context.WithCancel(context.Background())
 	for i := range c.shards {
-		c.shards[i].pool, c.shards[i].gate = c.pool, &c.gate
+		c.shards[i].pool = c.pool
+		c.shards[i].gate = &c.gate
 	}
 	go newSender(c).run()
 	return c, nil
 }
 
-// shardCount returns twice the number of processors, so that two publishers rarely use the same shard, but
-// at most half of the buffers, because sealed buffers need some, too.
+// shardCount returns the number of shards of a client with the given number of buffers. It is about twice the number of
+// processors, so that two publishers rarely use the same shard, and at most half of the number of buffers. It is a
+// power of two.
 func shardCount(buffers int) int {
-	want := min(2*runtime.GOMAXPROCS(0), maxShards, buffers/2)
+	limit := min(2*runtime.GOMAXPROCS(0), maxShards, buffers/2)
 	count := 1
-	for 2*count <= want {
+	for 2*count <= limit {
 		count *= 2
 	}
 	return count
 }
 
-// Publish publishes a batch. If it returns true, all spans of the batch are buffered; otherwise none is,
-// and all are counted as refused. It never waits, allocates or makes a system call. The batch and its tag
-// lists can be reused immediately.
+// Publish buffers a batch of finished spans for sending, and returns true. If they do not all fit, Publish buffers
+// none, counts all as refused, and returns false. It never waits, allocates or makes a system call. The caller can
+// reuse the batch and its tag lists immediately.
 func (c *Client) Publish(batch []Snapshot) bool {
 	if len(batch) == 0 {
 		return true
 	}
-	if r := c.gate.closedReason(); r != none {
-		c.refuse(batch, r)
+	if refusal := c.gate.closedReason(); refusal != noReason {
+		c.refuse(batch, refusal)
 		return false
 	}
-	accepted, sealed := c.publish(batch)
-	if sealed {
+	accepted, hasFullBuffer := c.publishToShard(batch)
+	if hasFullBuffer {
 		c.wakeSender()
 	}
-	c.arm()
+	c.notifySender()
 	return accepted
 }
 
-// arm wakes up the sender, unless it already knows that there is something to send.
-func (c *Client) arm() {
-	if !c.armed.Load() && c.armed.CompareAndSwap(false, true) {
+// notifySender makes sure that the sender knows that there are spans to send or losses to report. It wakes the sender
+// only if the sender does not know this yet.
+func (c *Client) notifySender() {
+	if c.senderNotified.Load() {
+		return
+	}
+	if wasNotified := c.senderNotified.Swap(true); !wasNotified {
 		c.wakeSender()
 	}
 }
 
-// refuse counts a batch as refused without locking a shard.
-func (c *Client) refuse(batch []Snapshot, r reason) {
-	c.shards[firstShard()&uint32(len(c.shards)-1)].refused.add(r, len(batch))
-	c.arm()
+// refuse counts a batch as refused, without locking a shard.
+func (c *Client) refuse(batch []Snapshot, refusal reason) {
+	c.shard(firstShard()).refused.add(refusal, len(batch))
+	c.notifySender()
 }
 
-// publish tries to lock each shard once, starting with the one of this goroutine, and adds the batch to the first that
-// it can lock. A locked shard is not retried, because that would be waiting for another publisher.
-func (c *Client) publish(batch []Snapshot) (accepted, sealed bool) {
+// publishToShard adds the batch to the first shard that it can lock, beginning with the shard of this goroutine. If all
+// are locked, it refuses the batch, because it must not wait. hasFullBuffer reports whether the sender can send a
+// buffer now.
+func (c *Client) publishToShard(batch []Snapshot) (accepted, hasFullBuffer bool) {
 	first := firstShard()
 	for i := range uint32(len(c.shards)) {
-		s := &c.shards[(first+i)&uint32(len(c.shards)-1)]
+		s := c.shard(first + i)
 		if s.mu.TryLock() {
-			accepted, sealed = s.publish(batch)
+			accepted, hasFullBuffer = s.publish(batch)
 			s.mu.Unlock()
-			return accepted, sealed
+			return accepted, hasFullBuffer
 		}
 	}
 	c.contended.add(bufferFull, len(batch))
 	return false, false
 }
 
-// firstShard returns a number for the shard that this goroutine tries first. It is derived from the address of the
-// goroutine's stack, so a goroutine nearly always uses the same shard, whose memory is in the processor's cache.
+// shard returns the shard with the given number modulo the number of shards.
+func (c *Client) shard(number uint32) *shard {
+	mask := uint32(len(c.shards) - 1) // the number of shards is a power of two
+	return &c.shards[number&mask]
+}
+
+// firstShard returns the number of the shard that this goroutine tries first. The number is a hash of the goroutine's
+// stack address, so that a goroutine nearly always uses the same shard, whose memory is in the processor's cache.
 func firstShard() uint32 {
+	const pageBits = 12
+	const goldenRatio = 0x9e3779b97f4a7c15 // for Fibonacci hashing
 	var onStack byte
-	page := uint64(uintptr(unsafe.Pointer(&onStack))) >> 12
-	return uint32(page * 0x9e3779b97f4a7c15 >> 40) // Fibonacci hashing
+	page := uint64(uintptr(unsafe.Pointer(&onStack))) >> pageBits
+	hash := page * goldenRatio
+	return uint32(hash >> 40) // the upper bits
 }
 
 // wakeSender signals the sender, unless a signal is pending already.
@@ -148,11 +166,11 @@ func (c *Client) wakeSender() {
 	}
 }
 
-// Flush sends all spans that were published before, and requests that the daemon delivers its statistics
-// now. It returns nil when every destination has accepted them. While the daemon is unavailable, Flush
-// waits for it until ctx is done.
+// Flush sends all spans that were published before, and asks the daemon to export its statistics now. It returns nil
+// when every destination of the daemon has accepted them. While the daemon is unavailable, Flush waits until ctx is
+// done.
 func (c *Client) Flush(ctx context.Context) error {
-	f := &flush{ctx: ctx, answer: make(chan error, 1)}
+	f := newFlush(ctx)
 	select {
 	case c.flushes <- f:
 	case <-c.closing:
@@ -161,23 +179,22 @@ func (c *Client) Flush(ctx context.Context) error {
 		return fmt.Errorf("flush spans: wait for the daemon: %w", ctx.Err())
 	}
 	select {
-	case err := <-f.answer:
+	case err := <-f.result:
 		return err
 	case <-ctx.Done():
 		return fmt.Errorf("flush spans: wait for the daemon's response: %w", ctx.Err())
 	}
 }
 
-// Close stops accepting spans, sends the buffered ones, waits a few seconds at most until the daemon
-// reports that all spans are settled, and then until the daemon has closed the connection. If the daemon
-// cannot settle them because a destination is unavailable, Close does not wait longer. If no daemon is
-// available, Close does not wait for one.
+// Close stops accepting spans and sends the buffered ones. Then it waits a few seconds at most until the daemon reports
+// that all spans are settled, that is, delivered to a destination or counted as lost. At last it waits until the daemon
+// has closed the connection. It waits neither for an unavailable destination nor for an unavailable daemon.
 //
-// When ctx is done before that, spans that are not sent are counted as lost, and sent spans that are not
-// settled are counted in Stats.Unsettled.
+// When ctx is done earlier, Close counts spans that are not sent as lost. Stats.Unsettled is then the number of sent
+// spans that are not settled.
 //
-// Close returns an error if spans were lost, or if the daemon did not close the connection in time although
-// no destination was unavailable. A second call waits for the first one and returns the same error.
+// Close returns an error if spans were lost, or if the daemon received all spans and did not close the connection. A
+// second call waits for the first one and returns the same error.
 func (c *Client) Close(ctx context.Context) error {
 	c.gate.set(closed)
 	if c.isClosing.CompareAndSwap(false, true) {
@@ -186,7 +203,7 @@ func (c *Client) Close(ctx context.Context) error {
 	select {
 	case <-c.done:
 	case <-ctx.Done():
-		c.abort()
+		c.cancel()
 		<-c.done
 	}
 	return c.closeErr
@@ -196,7 +213,7 @@ func (c *Client) Close(ctx context.Context) error {
 // all lists are empty. The caller must not modify the lists.
 func (c *Client) Features() Features { return *c.features.current.Load() }
 
-// FeatureChanges returns a channel that receives a value after Features has changed. All calls return the
+// FeatureChanges returns a channel that receives a value when the result of Features has changed. All calls return the
 // same channel, which buffers one value.
 func (c *Client) FeatureChanges() <-chan struct{} { return c.features.changes }
 
@@ -231,33 +248,41 @@ type Stats struct {
 
 // Stats returns the current statistics. It can be called after Close as well.
 func (c *Client) Stats() Stats {
-	// Lost is read first, then Sent, then Published. Spans move in the opposite direction, except that sent spans can
-	// become buffered again. So a span that moves meanwhile counts as buffered, and Buffered is never negative.
-	var lost [reasons]uint64
-	c.lost.addTo(&lost)
-	stats := Stats{
-		Sent: c.sent.Load(), Lost: named(lost), Unconfirmed: lost[daemonDied], Ambiguous: lost[ambiguous],
-	}
-	stats.Refused = named(c.refused())
-	for i := range c.shards {
-		stats.Published += c.shards[i].published.Load()
-	}
-	stats.Buffered = stats.Published - stats.Sent
-	for _, n := range stats.Lost {
-		stats.Buffered -= n
-	}
-	if last := c.last.Load(); last != nil {
-		stats.Unsettled = last.unsettled()
+	var stats Stats
+	c.readSpanCounts(&stats)
+	stats.Refused = countsByName(c.refusedSpans())
+	if conn := c.lastConn.Load(); conn != nil {
+		stats.Unsettled = conn.unsettled()
 	}
 	stats.Connects = c.connects.Load()
-	if daemon := c.daemon.Load(); daemon != nil {
-		stats.Connected, stats.Daemon = true, *daemon
+	if name := c.daemonName.Load(); name != nil {
+		stats.Connected = true
+		stats.Daemon = *name
 	}
 	return stats
 }
 
-// refused returns the refused spans by reason.
-func (c *Client) refused() (counts [reasons]uint64) {
+// readSpanCounts sets the fields of stats that count accepted spans. It reads the counters of lost and sent spans
+// before those of published spans. In another order, a span that is published and sent meanwhile would make Buffered
+// negative.
+func (c *Client) readSpanCounts(stats *Stats) {
+	var lost [reasons]uint64
+	c.lost.addTo(&lost)
+	stats.Lost = countsByName(lost)
+	stats.Unconfirmed = lost[daemonDied]
+	stats.Ambiguous = lost[ambiguous]
+	stats.Sent = c.sent.Load()
+	for i := range c.shards {
+		stats.Published += c.shards[i].published.Load()
+	}
+	stats.Buffered = stats.Published - stats.Sent
+	for _, count := range stats.Lost {
+		stats.Buffered -= count
+	}
+}
+
+// refusedSpans returns the numbers of refused spans, by reason.
+func (c *Client) refusedSpans() (counts [reasons]uint64) {
 	c.contended.addTo(&counts)
 	for i := range c.shards {
 		c.shards[i].refused.addTo(&counts)
@@ -265,9 +290,9 @@ func (c *Client) refused() (counts [reasons]uint64) {
 	return counts
 }
 
-// notCounted returns all spans that the client reports to the daemon as not counted, by reason.
+// notCounted returns the numbers of refused and lost spans, by reason. The client reports them to the daemon.
 func (c *Client) notCounted() [reasons]uint64 {
-	counts := c.refused()
+	counts := c.refusedSpans()
 	c.lost.addTo(&counts)
 	return counts
 }
@@ -280,19 +305,23 @@ var (
 // flush is a call of Flush that waits for the daemon's response.
 type flush struct {
 	ctx    context.Context
-	answer chan error // with a buffer for the only response, so that sending it never blocks
+	result chan error // with a buffer for the only result, so that sending it never blocks
 }
 
-// resolve passes the daemon's response to the caller.
-func (f *flush) resolve(m wire.Flush) {
-	if m.OK {
-		f.answer <- nil
+func newFlush(ctx context.Context) *flush { return &flush{ctx: ctx, result: make(chan error, 1)} }
+
+// resolve passes the daemon's response to the call of Flush. The call returns an error if the daemon could not export
+// its statistics.
+func (f *flush) resolve(response wire.Flush) {
+	if response.OK {
+		f.result <- nil
 		return
 	}
-	f.answer <- fmt.Errorf("flush spans: the daemon could not report them: %s", m.Error)
+	f.result <- fmt.Errorf("flush spans: the daemon could not report them: %s", response.Error)
 }
 
-func (f *flush) fail(err error) { f.answer <- fmt.Errorf("flush spans: %w", err) }
+// fail ends the call with an error.
+func (f *flush) fail(err error) { f.result <- fmt.Errorf("flush spans: %w", err) }
 
 // Reasons why spans are refused or lost. They are the keys of Stats.Refused and Stats.Lost, and part of the client's
 // reports to the daemon.
@@ -314,7 +343,7 @@ const (
 type reason uint8
 
 const (
-	none reason = iota
+	noReason reason = iota
 	bufferFull
 	disconnected
 	tooLarge
@@ -326,14 +355,14 @@ const (
 )
 
 var reasonNames = [reasons]string{
-	none: "", ReasonBufferFull, ReasonDisconnected, ReasonTooLarge,
+	noReason: "", ReasonBufferFull, ReasonDisconnected, ReasonTooLarge,
 	ReasonNotWanted, ReasonClosed, ReasonDaemonDied, ReasonAmbiguous,
 }
 
 // losses counts spans by reason.
 type losses [reasons]atomic.Uint64
 
-func (l *losses) add(r reason, spans int) { l[r].Add(uint64(spans)) }
+func (l *losses) add(why reason, spans int) { l[why].Add(uint64(spans)) }
 
 // addTo adds the counts to total.
 func (l *losses) addTo(total *[reasons]uint64) {
@@ -342,11 +371,12 @@ func (l *losses) addTo(total *[reasons]uint64) {
 	}
 }
 
-// named returns the counts as a map by name, for the reasons that apply to unsent spans. Counts of 0 are included.
-func named(counts [reasons]uint64) map[string]uint64 {
-	m := make(map[string]uint64, len(counts))
-	for r := none + 1; r < daemonDied; r++ {
-		m[reasonNames[r]] = counts[r]
+// countsByName converts counts to a map by the name of the reason. It omits the reasons from daemonDied on, which apply
+// to spans that were sent. Counts of 0 are included.
+func countsByName(counts [reasons]uint64) map[string]uint64 {
+	byName := make(map[string]uint64, daemonDied)
+	for i := noReason + 1; i < daemonDied; i++ {
+		byName[reasonNames[i]] = counts[i]
 	}
-	return m
+	return byName
 }

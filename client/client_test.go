@@ -327,11 +327,11 @@ func TestPublish_RefusingAllocatesNothing(t *testing.T) {
 		if why == disconnected {
 			c.gate.set(disconnected)
 		}
-		before := c.refused()[why]
+		before := c.refusedSpans()[why]
 		if n := testing.AllocsPerRun(500, func() { c.Publish(batch) }); n != 0 {
 			t.Errorf("%s: %v allocations", reasonNames[why], n)
 		}
-		if got := c.refused()[why] - before; got != 501*100 {
+		if got := c.refusedSpans()[why] - before; got != 501*100 {
 			t.Errorf("%s: %d of %d are counted", reasonNames[why], got, 501*100)
 		}
 	}
@@ -344,7 +344,7 @@ func TestIdle_NoTimerRuns(t *testing.T) {
 	for n := uint64(1); n <= 20; n++ {
 		c.Publish(sampleBatch(1))
 		eventually(t, "one snapshot is sent for its age", func() bool { return d.spansSeen() == n })
-		eventually(t, "the client is disarmed", func() bool { return !c.armed.Load() })
+		eventually(t, "the client is disarmed", func() bool { return !c.senderNotified.Load() })
 	}
 }
 

@@ -60,8 +60,9 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// complete sets the defaults, and returns an error if the configuration is invalid.
-func (c Config) complete() (Config, error) {
+// withDefaults returns the configuration with a default for each field that is not set. It returns an error if the
+// configuration is invalid.
+func (c Config) withDefaults() (Config, error) {
 	c.Socket = cmp.Or(c.Socket, os.Getenv(SocketEnv))
 	c.Name = cmp.Or(c.Name, "spanstatsd-go")
 	c.BufferBytes = cmp.Or(c.BufferBytes, defaultBufferBytes)
@@ -73,10 +74,11 @@ func (c Config) complete() (Config, error) {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	c.Origin.Normalize()
-	return c, c.check()
+	return c, c.validate()
 }
 
-func (c *Config) check() error {
+// validate returns an error that names the first invalid field, or nil.
+func (c *Config) validate() error {
 	switch {
 	case len(c.Socket) > maxSocketPath:
 		return fmt.Errorf("the path in Socket has %d bytes; choose a path of at most %d",
@@ -94,7 +96,7 @@ func (c *Config) check() error {
 	return nil
 }
 
-// isPoolSize reports whether the number of bytes is valid for BufferBytes and MaxKept.
+// isPoolSize reports whether the number of bytes is valid for Config.BufferBytes and Config.MaxKept.
 func isPoolSize(bytes int) bool {
 	return bytes >= minBuffers*bufferBytes && int64(bytes) <= maxBufferBytes
 }

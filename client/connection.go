@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"reflect"
@@ -30,27 +31,27 @@ var longAgo = time.Unix(1, 0)
 
 // connection is a connection to a daemon. The sender writes to it, and a reader goroutine reads from it.
 type connection struct {
-	socket  *net.UnixConn
-	in      *bufio.Reader
-	welcome wire.Welcome
-	since   time.Time
+	socket      *net.UnixConn
+	in          *bufio.Reader
+	welcome     wire.Welcome
+	connectedAt time.Time
 
-	stopAbort func() bool // stops the watch of Client.aborted, which ends reads and writes
+	stopInterrupt func() bool // after a call, the end of Client.ctx no longer interrupts reads and writes
 
-	gone   chan struct{} // closed by the reader when the connection has ended
-	ending error         // reason; set before gone is closed
+	ended     chan struct{} // closed when the connection has ended
+	endReason error         // why the connection has ended; set before ended is closed
 
 	sent    atomic.Uint64 // number of spans that were sent; written by the sender
 	settled atomic.Uint64 // number of these spans that the daemon has reported as settled
 
 	mu      sync.Mutex
-	flushes map[uint64]*flush // requests without a response, by ID
-	lastID  uint64
+	flushes map[uint64]*flush // flush requests without a response, by ID
+	lastID  uint64            // ID of the last flush request
 }
 
-// connect connects to the configured path, or to the first default path at which a daemon listens. If it fails, it
-// returns the error for the first path.
-func connect(c *Client) (net.Conn, error) {
+// dialSocket connects to the configured path, or else to the first default path at which a daemon listens. If no path
+// works, it returns the error for the first one.
+func dialSocket(c *Client) (*net.UnixConn, error) {
 	paths := []string{c.config.Socket}
 	if c.config.Socket == "" {
 		paths = socketpath.ForClients()
@@ -58,9 +59,9 @@ func connect(c *Client) (net.Conn, error) {
 	var firstErr error
 	dialer := net.Dialer{Timeout: handshakeTimeout}
 	for _, path := range paths {
-		conn, err := dialer.DialContext(c.aborted, "unix", path)
+		conn, err := dialer.DialContext(c.ctx, "unix", path)
 		if err == nil {
-			return conn, nil
+			return conn.(*net.UnixConn), nil
 		}
 		if firstErr == nil {
 			firstErr = err
@@ -69,33 +70,21 @@ func connect(c *Client) (net.Conn, error) {
 	return nil, firstErr
 }
 
-// dial connects and exchanges hello and welcome. earlier is a connection to a previous daemon whose unsettled spans the
-// hello asks about, or nil. When dial returns, the features of the welcome apply.
-func dial(c *Client, earlier *connection) (*connection, error) {
-	netConn, err := connect(c)
+// dial connects to the daemon and performs the handshake: the client sends a hello, and the daemon responds with a
+// welcome. The welcome contains the features that the daemon wants, which dial applies. unresolved is nil, or an ended
+// connection whose spans the hello asks about.
+func dial(c *Client, unresolved *connection) (*connection, error) {
+	socket, err := dialSocket(c)
 	if err != nil {
 		return nil, err
 	}
-	socket := netConn.(*net.UnixConn)
-	_ = socket.SetWriteBuffer(wire.SendBuffer) // the kernel applies its own maximum
-	conn := &connection{
-		socket:  socket,
-		in:      bufio.NewReader(socket),
-		since:   time.Now(),
-		gone:    make(chan struct{}),
-		flushes: map[uint64]*flush{},
-	}
-	socket.SetDeadline(conn.since.Add(handshakeTimeout))
-	conn.stopAbort = context.AfterFunc(c.aborted, func() { socket.SetDeadline(longAgo) })
+	conn := newConnection(c.ctx, socket)
 	hello := wire.Hello{Version: wire.Version, Client: c.config.Name, Origin: c.config.Origin, Settled: true}
-	if earlier != nil {
-		hello.Earlier = earlier.welcome.Token
+	if unresolved != nil {
+		hello.Earlier = unresolved.welcome.Token
 	}
-	err = conn.greet(&hello)
-	socket.SetDeadline(time.Time{})
-	// The line above may have overwritten the deadline of the abort.
-	if err = errors.Join(err, c.aborted.Err()); err != nil {
-		conn.stopAbort()
+	if err := conn.greet(c.ctx, &hello); err != nil {
+		conn.stopInterrupt()
 		socket.Close()
 		return nil, fmt.Errorf("greet daemon: %w", err)
 	}
@@ -103,24 +92,56 @@ func dial(c *Client, earlier *connection) (*connection, error) {
 	return conn, nil
 }
 
-// greet sends hello and reads the daemon's welcome.
-func (conn *connection) greet(hello *wire.Hello) error {
+// newConnection returns a connection that uses the socket. The end of ctx interrupts reads and writes of the
+// connection. Until the handshake is complete, they have a deadline, too.
+func newConnection(ctx context.Context, socket *net.UnixConn) *connection {
+	_ = socket.SetWriteBuffer(wire.SendBuffer) // the kernel applies its own maximum
+	now := time.Now()
+	socket.SetDeadline(now.Add(handshakeTimeout))
+	return &connection{
+		socket:        socket,
+		in:            bufio.NewReader(socket),
+		connectedAt:   now,
+		ended:         make(chan struct{}),
+		flushes:       map[uint64]*flush{},
+		stopInterrupt: context.AfterFunc(ctx, func() { socket.SetDeadline(longAgo) }),
+	}
+}
+
+// greet performs the handshake, and then removes the deadline of the handshake from the socket. It returns an error if
+// the handshake fails or ctx has ended.
+func (conn *connection) greet(ctx context.Context, hello *wire.Hello) error {
+	err := conn.exchangeHello(hello)
+	conn.socket.SetDeadline(time.Time{})
+	return errors.Join(err, ctx.Err()) // the line above can remove the deadline that the end of ctx has set
+}
+
+// exchangeHello sends a hello, and reads the daemon's welcome into conn.welcome.
+func (conn *connection) exchangeHello(hello *wire.Hello) error {
 	if _, err := conn.socket.Write(wire.AppendHello(nil, hello)); err != nil {
 		return fmt.Errorf("write hello: %w", err)
 	}
-	t, body, err := conn.next()
-	switch {
-	case err != nil:
+	kind, body, err := conn.readMessage()
+	if err != nil {
 		return fmt.Errorf("read welcome: %w", err)
-	case t == wire.TypeBye:
-		return decodeBye(body)
-	case t != wire.TypeWelcome:
-		return fmt.Errorf("read welcome: the daemon sent %s instead", t)
 	}
-	welcome, err := wire.DecodeWelcome(body)
+	switch kind {
+	case wire.TypeBye:
+		return decodeBye(body)
+	case wire.TypeWelcome:
+		welcome, err := wire.DecodeWelcome(body)
+		if err != nil {
+			return err
+		}
+		conn.welcome = welcome
+		return checkWelcome(&welcome)
+	}
+	return fmt.Errorf("read welcome: the daemon sent %s instead", kind)
+}
+
+// checkWelcome returns an error if the client cannot work with the daemon's version or limits.
+func checkWelcome(welcome *wire.Welcome) error {
 	switch {
-	case err != nil:
-		return err
 	case welcome.Version != wire.Version:
 		return fmt.Errorf("the daemon supports version %d of the protocol, this client version %d; upgrade the "+
 			"older one", welcome.Version, wire.Version)
@@ -132,12 +153,11 @@ func (conn *connection) greet(hello *wire.Hello) error {
 			"raise --max-key-bytes of the daemon", welcome.MaxKeyBytes,
 			maxKeyCost)
 	}
-	conn.welcome = welcome
 	return nil
 }
 
-// next reads the next message.
-func (conn *connection) next() (wire.Type, []byte, error) {
+// readMessage reads the next message of the daemon, and returns its type and body.
+func (conn *connection) readMessage() (kind wire.Type, body []byte, err error) {
 	var header [wire.HeaderLen]byte
 	if _, err := io.ReadFull(conn.in, header[:]); err != nil {
 		return 0, nil, err
@@ -154,33 +174,43 @@ func (conn *connection) next() (wire.Type, []byte, error) {
 	return wire.Split(message)
 }
 
-// ask sends a flush request. The reader passes the response to f.
-func (conn *connection) ask(f *flush) error {
-	conn.mu.Lock()
-	conn.lastID++
-	id := conn.lastID
-	for id, asked := range conn.flushes {
-		if asked.ctx.Err() != nil {
-			delete(conn.flushes, id) // its caller no longer waits
-		}
-	}
-	conn.flushes[id] = f
-	conn.mu.Unlock()
-	if _, err := conn.socket.Write(wire.AppendFlush(nil, &wire.Flush{ID: id})); err != nil {
-		// The daemon has not received the request, so f can be sent on the next connection.
-		conn.mu.Lock()
-		delete(conn.flushes, id)
-		conn.mu.Unlock()
+// requestFlush sends a flush request. The goroutine that reads from the connection passes the response to f.
+func (conn *connection) requestFlush(f *flush) error {
+	id := conn.addFlush(f)
+	request := wire.AppendFlush(nil, &wire.Flush{ID: id})
+	if _, err := conn.socket.Write(request); err != nil {
+		conn.takeFlush(id) // the daemon has not received the request, so f can be sent on the next connection
 		return fmt.Errorf("write flush: %w", err)
 	}
 	return nil
 }
 
-// close closes the connection and waits for its reader. It fails all flushes without a response.
+// addFlush stores a flush request until the daemon responds, and returns its new ID. It forgets requests whose callers
+// no longer wait.
+func (conn *connection) addFlush(f *flush) (id uint64) {
+	conn.mu.Lock()
+	defer conn.mu.Unlock()
+	maps.DeleteFunc(conn.flushes, func(_ uint64, stored *flush) bool { return stored.ctx.Err() != nil })
+	conn.lastID++
+	conn.flushes[conn.lastID] = f
+	return conn.lastID
+}
+
+// takeFlush removes the flush request with this ID and returns it. It returns nil if there is none.
+func (conn *connection) takeFlush(id uint64) *flush {
+	conn.mu.Lock()
+	defer conn.mu.Unlock()
+	f := conn.flushes[id]
+	delete(conn.flushes, id)
+	return f
+}
+
+// close closes the connection and waits until its reading goroutine has ended. All flush requests without a response
+// fail.
 func (conn *connection) close() {
-	conn.stopAbort()
+	conn.stopInterrupt()
 	conn.socket.Close()
-	<-conn.gone
+	<-conn.ended
 	for _, f := range conn.flushes {
 		f.fail(errDisconnected)
 	}
@@ -205,41 +235,43 @@ func (b *backoff) next() time.Duration {
 	return rand.N(limit) + 1
 }
 
+// limit returns the maximum length of the next pause.
 func (b *backoff) limit() time.Duration {
-	return min(minBackoff<<min(b.failures, maxDoublings), b.max)
+	doublings := min(b.failures, maxDoublings)
+	return min(minBackoff<<doublings, b.max)
 }
 
-// reset resets the limit if the last connection lasted longer than the maximum pause. A connection that the
-// daemon closes immediately counts as a failure.
+// reset resets the limit if the last connection lasted longer than the maximum pause. A shorter connection counts as a
+// failed attempt, so that a daemon that closes each connection is not called in a tight loop.
 func (b *backoff) reset(lasted time.Duration) {
 	if lasted > b.max {
 		b.failures = 0
 	}
 }
 
-// read handles the daemon's messages until the connection ends, and then ends the current write. The write returns how
-// many bytes the socket has accepted, so the client knows which spans were sent.
+// read handles the daemon's messages until the connection ends. It runs in a goroutine of its own.
 func (conn *connection) read(c *Client) {
-	defer close(conn.gone)
-	for conn.ending == nil {
-		t, body, err := conn.next()
+	defer close(conn.ended)
+	for conn.endReason == nil {
+		kind, body, err := conn.readMessage()
 		if err == nil {
-			err = conn.handle(c, t, body)
+			err = conn.handle(c, kind, body)
 		}
-		conn.ending = err
+		conn.endReason = err
 	}
+	// Interrupt a write in progress, so that the sender gets the number of bytes that were sent.
 	conn.socket.SetWriteDeadline(longAgo)
 }
 
-// handle handles one message of the daemon. An error ends the connection.
-func (conn *connection) handle(c *Client, t wire.Type, body []byte) error {
-	switch t {
+// handle handles a message of the daemon. It returns an error if the connection must end.
+func (conn *connection) handle(c *Client, kind wire.Type, body []byte) error {
+	switch kind {
 	case wire.TypeFeatures:
 		announcement, err := wire.DecodeFeatures(body)
 		if err != nil {
 			return err
 		}
-		conn.settle(announcement.Settled)
+		conn.recordSettled(announcement.Settled) // number of spans that are delivered or counted as lost
 		c.features.set(announcement.Features, &c.gate)
 		return nil
 	case wire.TypeFlush:
@@ -247,42 +279,41 @@ func (conn *connection) handle(c *Client, t wire.Type, body []byte) error {
 		if err != nil {
 			return err
 		}
-		conn.handleFlush(response)
+		// The daemon reports delivered spans separately: Prometheus, for example, has them only after its next scrape.
+		if f := conn.takeFlush(response.ID); f != nil {
+			f.resolve(response)
+		}
 		return nil
 	case wire.TypeBye:
 		return decodeBye(body)
 	}
-	return fmt.Errorf("the daemon sent an unexpected %s", t)
+	return fmt.Errorf("the daemon sent an unexpected %s", kind)
 }
 
-// handleFlush passes the response to the caller of Flush. A successful flush does not settle spans: a destination that is
-// scraped has them only after its next scrape.
-func (conn *connection) handleFlush(response wire.Flush) {
-	conn.mu.Lock()
-	f := conn.flushes[response.ID]
-	delete(conn.flushes, response.ID)
-	conn.mu.Unlock()
-	if f == nil {
-		return
-	}
-	f.resolve(response)
-}
-
-// endedCleanly reports whether the daemon has closed the connection or said bye, rather than the connection failing.
+// endedCleanly reports whether the daemon has ended the connection, by closing it or with a bye. Otherwise, the
+// connection has failed. It must be called after the end of the connection.
 func (conn *connection) endedCleanly() bool {
-	return errors.Is(conn.ending, io.EOF) || conn.saidBye()
+	return errors.Is(conn.endReason, io.EOF) || conn.saidBye()
 }
 
-// saidBye reports whether the daemon has said bye.
+// saidBye reports whether the daemon has ended the connection with a bye, the message that announces a shutdown.
 func (conn *connection) saidBye() bool {
 	var bye *byeError
-	return errors.As(conn.ending, &bye)
+	return errors.As(conn.endReason, &bye)
+}
+
+// hasCrashed reports whether the connection has ended without a bye, and was not closed by the client: the daemon
+// has crashed.
+func (conn *connection) hasCrashed() bool {
+	return errors.Is(conn.endReason, io.EOF) || errors.Is(conn.endReason, io.ErrUnexpectedEOF) ||
+		errors.Is(conn.endReason, syscall.ECONNRESET)
 }
 
 // byeError is a bye message of the daemon, as the reason why the connection has ended.
 type byeError wire.Bye
 
-// decodeBye returns a bye message as a byeError, or the error of decoding it.
+// decodeBye decodes a bye message and returns it as a byeError. If the message is malformed, it returns the error of
+// decoding.
 func decodeBye(body []byte) error {
 	bye, err := wire.DecodeBye(body)
 	if err != nil {
@@ -302,27 +333,21 @@ func (e *byeError) Error() string {
 	return s
 }
 
-// settle records that the first spans of the connection are settled. spans is their number. A number below
-// an earlier one has no effect. The reader calls settle, and after the reader has ended, the sender.
-func (conn *connection) settle(spans uint64) {
+// recordSettled records that the daemon has reported the outcome of so many spans, the first ones of the connection. It
+// ignores a number that is lower than an earlier one. It must not be called concurrently.
+func (conn *connection) recordSettled(spans uint64) {
 	conn.settled.Store(max(conn.settled.Load(), spans))
 }
 
-// unsettled returns the number of spans that were sent and are not settled. It returns 0 if the daemon does
-// not report settled spans.
+// unsettled returns the number of sent spans whose outcome the daemon has not reported yet. It returns 0 if the daemon
+// does not report outcomes.
 func (conn *connection) unsettled() uint64 {
 	if !conn.welcome.Settled {
 		return 0
 	}
 	settled := conn.settled.Load()
-	return max(conn.sent.Load(), settled) - settled
-}
-
-// died reports whether the connection has ended without a bye, and was not closed by the client: the daemon
-// has crashed.
-func (conn *connection) died() bool {
-	return errors.Is(conn.ending, io.EOF) || errors.Is(conn.ending, io.ErrUnexpectedEOF) ||
-		errors.Is(conn.ending, syscall.ECONNRESET)
+	sent := max(conn.sent.Load(), settled) // the daemon can report spans before the sender has counted them
+	return sent - settled
 }
 
 // Features describes which spans the Datadog agent wants counted, and how: whether it wants statistics at
@@ -342,20 +367,21 @@ func newFeatures() *features {
 	return f
 }
 
-// set sets the features, and closes the gate while no statistics are wanted. It must not be called concurrently.
-func (f *features) set(features Features, g *gate) {
-	if features.Stats {
-		g.set(none)
+// set stores new features, and signals a change on the channel f.changes. If the daemon wants no statistics, set closes
+// the gate, so that Publish refuses spans. It must not be called concurrently.
+func (f *features) set(newFeatures Features, g *gate) {
+	if newFeatures.Stats {
+		g.set(noReason)
 	} else {
 		g.set(notWanted)
 	}
-	if reflect.DeepEqual(features, *f.current.Load()) {
+	if reflect.DeepEqual(newFeatures, *f.current.Load()) {
 		return
 	}
-	f.current.Store(&features)
+	f.current.Store(&newFeatures)
 	select {
 	case f.changes <- struct{}{}:
-	default:
+	default: // a signal is pending already
 	}
 }
 
@@ -363,13 +389,18 @@ func (f *features) set(features Features, g *gate) {
 // for too long, and permanently by Close.
 type gate struct{ reason atomic.Uint32 }
 
-// closedReason returns the reason why the gate is closed, or none if it is open.
+// closedReason returns the reason why the gate is closed, or noReason if it is open.
 func (g *gate) closedReason() reason { return reason(g.reason.Load()) }
 
-// set opens the gate if r is none, and otherwise closes it. It does nothing after the gate was closed permanently.
-func (g *gate) set(r reason) {
-	for old := g.reason.Load(); reason(old) != closed; old = g.reason.Load() {
-		if g.reason.CompareAndSwap(old, uint32(r)) {
+// set closes the gate for the given reason, or opens it if the reason is noReason. It does nothing if the client is
+// closed.
+func (g *gate) set(newReason reason) {
+	for {
+		current := g.reason.Load()
+		if reason(current) == closed {
+			return
+		}
+		if g.reason.CompareAndSwap(current, uint32(newReason)) {
 			return
 		}
 	}

@@ -21,29 +21,34 @@ const (
 // seed is random for each process, so that keys cannot be chosen to collide.
 var seed = maphash.MakeSeed()
 
-// keyTable is an open-addressing hash table that maps encoded keys to their numbers in the current buffer.
-// The bytes of the keys are in the buffer's definitions.
+// keyTable is an open-addressing hash table that maps encoded keys to their numbers in the current buffer. The bytes
+// of the keys are in the message of the buffer that defines them.
 type keyTable [tableSlots]keySlot
 
-// keySlot contains one key. It is empty if size is 0, which no key has.
+// keySlot contains one key.
 type keySlot struct {
 	hash   uint64
 	offset uint16 // position of the key in the definitions
-	size   uint16
+	size   uint16 // length of the key; 0 for an empty slot, because no key is empty
 	number uint16
 }
 
-// find returns the slot of a key. If the key is not in the table, found is false, and the caller can store
-// the key and its hash in the slot.
-func (t *keyTable) find(key, definitions []byte) (slot *keySlot, hash uint64, found bool) {
-	hash = maphash.Bytes(seed, key)
+func (s *keySlot) isEmpty() bool { return s.size == 0 }
+
+// hashKey returns the hash of an encoded key.
+func hashKey(encodedKey []byte) uint64 { return maphash.Bytes(seed, encodedKey) }
+
+// find returns the slot that contains the key, or the empty slot in which the key can be stored. hash is the hash of
+// the key, and definitions contains the bytes of all keys in the table.
+func (t *keyTable) find(key []byte, hash uint64, definitions []byte) *keySlot {
 	for i := hash % tableSlots; ; i = (i + 1) % tableSlots {
-		s := &t[i]
-		if s.size == 0 {
-			return s, hash, false
+		slot := &t[i]
+		if slot.isEmpty() {
+			return slot
 		}
-		if s.hash == hash && string(definitions[s.offset:s.offset+s.size]) == string(key) {
-			return s, hash, true
+		storedKey := definitions[slot.offset : slot.offset+slot.size]
+		if slot.hash == hash && string(storedKey) == string(key) {
+			return slot
 		}
 	}
 }
@@ -60,10 +65,11 @@ type EncodedKey struct {
 // encodedKeys counts all encoded keys of this process and provides their IDs.
 var encodedKeys atomic.Uint64
 
-// EncodeKey encodes a key. It does not keep a reference to it.
+// EncodeKey returns the encoded form of a key, for Snapshot.Encoded. The result does not refer to memory of the key.
 func EncodeKey(k Key) *EncodedKey {
-	if isOversized(&k, keyBound(&k)) {
-		k = *new(cutter).cut(&k)
+	if isOversized(&k, maxEncodedLength(&k)) {
+		var truncator keyTruncator
+		k = *truncator.truncate(&k)
 	}
 	return &EncodedKey{raw: wire.AppendKey(nil, &k), id: encodedKeys.Add(1)}
 }

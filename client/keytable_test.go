@@ -20,7 +20,9 @@ func TestKeyTable(t *testing.T) {
 		model := map[string]uint16{}
 		for i := range 3 * maxKeys {
 			key := fmt.Appendf(nil, "key %d", i*7%(maxKeys-generation))
-			slot, hash, found := table.find(key, definitions)
+			hash := hashKey(key)
+			slot := table.find(key, hash, definitions)
+			found := !slot.isEmpty()
 			number, known := model[string(key)]
 			if found != known || found && slot.number != number {
 				t.Fatalf("generation %d: found %q %v, want %v", generation, key, found, known)
@@ -42,15 +44,16 @@ func TestKeyTable(t *testing.T) {
 func TestKeyTable_EqualHashes(t *testing.T) {
 	table := &keyTable{}
 	definitions := []byte("onetwo")
-	slot, hash, _ := table.find([]byte("two"), definitions)
-	*slot = keySlot{hash: hash, offset: 0, size: 3, number: 1}
-	slot, hash, found := table.find([]byte("two"), definitions)
-	if found {
+	two := []byte("two")
+	hash := hashKey(two)
+	*table.find(two, hash, definitions) = keySlot{hash: hash, offset: 0, size: 3, number: 1}
+	slot := table.find(two, hash, definitions)
+	if !slot.isEmpty() {
 		t.Fatal("a key is found as another with its hash")
 	}
 	*slot = keySlot{hash: hash, offset: 3, size: 3, number: 2}
-	if slot, _, found = table.find([]byte("two"), definitions); !found || slot.number != 2 {
-		t.Errorf("behind another with its hash a key is found %t, as number %d", found, slot.number)
+	if found := table.find(two, hash, definitions); found != slot {
+		t.Errorf("a key after another with its hash is found as number %d, want 2", found.number)
 	}
 }
 
@@ -130,12 +133,12 @@ func TestEncodedKey_DefinedInEachBuffer(t *testing.T) {
 	for what, batch := range map[string][]Snapshot{"by its labels": byLabels, "encoded": encoded} {
 		s := shardOf(t)
 		for range 2 {
-			if why, _ := s.encodeBatch(batch); why != none || s.buffer.keys != 1 {
-				t.Errorf("a buffer with one key, published %s, defines %d", what, s.buffer.keys)
+			if why, _ := s.encodeBatch(batch); why != noReason || s.buffer.keyCount != 1 {
+				t.Errorf("a buffer with one key, published %s, defines %d", what, s.buffer.keyCount)
 			}
-			s.seal()
-			for _, b := range s.pool.appendSealed(nil) {
-				s.pool.give(b) // still contains the bytes of its definitions
+			s.submitBuffer()
+			for _, b := range s.pool.takeSubmitted(nil) {
+				s.pool.release(b) // still contains the bytes of its definitions
 			}
 		}
 	}
@@ -157,8 +160,8 @@ func bytesOf(t *testing.T, batch []Snapshot) []byte {
 	s := &c.shards[0]
 	s.lock()
 	defer s.mu.Unlock()
-	if why, _ := s.encodeBatch(batch); why != none || s.buffer == nil {
+	if why, _ := s.encodeBatch(batch); why != noReason || s.buffer == nil {
 		t.Fatal("the batch was refused")
 	}
-	return append(bytes.Clone(s.buffer.definitions), s.buffer.frames...)
+	return append(bytes.Clone(s.buffer.definitions), s.buffer.spanMessages...)
 }

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// maxKeyBytes is an upper bound of the encoded length of a key that cutter.cut has truncated: 64 peer tags of 200
-	// bytes, 4 additional tags of 400, a resource of 5000, and the rest.
+	// maxKeyBytes is an upper bound of the encoded length of a truncated key: 64 peer tags of 200 bytes, 4 additional
+	// tags of 400, a resource of 5000, and the rest.
 	maxKeyBytes = 21 << 10
 	// stringOverhead is the maximum length of a string header, keyOverhead that of all headers of a key
 	// except those of its tags.
@@ -18,58 +18,61 @@ const (
 	keyOverhead    = 80
 )
 
-// keyBound returns an upper bound of the encoded length of a key. It is called for every snapshot with
-// labels, so it only adds lengths.
-func keyBound(k *Key) int {
-	n := keyOverhead + len(k.Service) + len(k.Operation) + len(k.Resource) + len(k.Type) + len(k.Kind) +
+// maxEncodedLength returns an upper bound of the encoded length of a key. It only adds lengths, because it is called
+// for nearly every snapshot with labels.
+func maxEncodedLength(k *Key) int {
+	length := keyOverhead + len(k.Service) + len(k.Operation) + len(k.Resource) + len(k.Type) + len(k.Kind) +
 		len(k.HTTPMethod) + len(k.HTTPEndpoint) + len(k.GRPCStatus) + len(k.ServiceSource)
 	for _, tag := range k.PeerTags {
-		n += stringOverhead + len(tag)
+		length += stringOverhead + len(tag)
 	}
 	for _, tag := range k.AdditionalTags {
-		n += stringOverhead + len(tag)
+		length += stringOverhead + len(tag)
 	}
-	return n
+	return length
 }
 
-// isOversized reports whether the key must be truncated before it is encoded. bound is the result of
-// keyBound.
-func isOversized(k *Key, bound int) bool {
-	return bound > maxKeyBytes || len(k.PeerTags) > span.MaxPeerTags ||
+// isOversized reports whether the key must be truncated before it is encoded. maxLength is the result of
+// maxEncodedLength.
+func isOversized(k *Key, maxLength int) bool {
+	return maxLength > maxKeyBytes || len(k.PeerTags) > span.MaxPeerTags ||
 		len(k.AdditionalTags) > span.MaxAdditionalTags
 }
 
-// cutter contains a truncated key and its tags, so that truncating allocates nothing.
-type cutter struct {
-	key  Key
-	tags [span.MaxPeerTags + span.MaxAdditionalTags]string
+// keyTruncator contains a truncated key and its tags, so that truncating allocates nothing.
+type keyTruncator struct {
+	key            Key
+	peerTags       [span.MaxPeerTags]string
+	additionalTags [span.MaxAdditionalTags]string
 }
 
-// cut returns the key without the bytes that the daemon ignores. The daemon replaces invalid UTF-8 within
-// the first limit+utf8.UTFMax bytes of a label before it truncates it, so these bytes are kept.
-func (c *cutter) cut(k *Key) *Key {
-	c.key = *k
-	for l := range span.FirstList {
-		text := c.key.Text(l)
-		*text = head(*text, l.MaxBytes())
+// truncate returns a copy of a key without the text and the tags that the daemon would ignore. The copy is valid until
+// the next call.
+func (t *keyTruncator) truncate(k *Key) *Key {
+	t.key = *k
+	for label := range span.FirstList { // the labels that are texts, not lists
+		text := t.key.Text(label)
+		*text = truncateLabel(*text, label)
 	}
-	peer, additional := c.tags[:span.MaxPeerTags], c.tags[span.MaxPeerTags:]
-	c.key.PeerTags = cutTags(peer, k.PeerTags, span.LabelPeerTag)
-	c.key.AdditionalTags = cutTags(additional, k.AdditionalTags, span.LabelAdditionalTag)
-	return &c.key
+	t.key.PeerTags = truncateTags(t.peerTags[:], k.PeerTags, span.LabelPeerTag)
+	t.key.AdditionalTags = truncateTags(t.additionalTags[:], k.AdditionalTags, span.LabelAdditionalTag)
+	return &t.key
 }
 
-func cutTags(dst, tags []string, l span.Label) []string {
-	dst = dst[:min(len(dst), len(tags))]
-	for i := range dst {
-		dst[i] = head(tags[i], l.MaxBytes())
+// truncateTags writes as many truncated tags to dst as fit, and returns them.
+func truncateTags(dst, tags []string, label span.Label) []string {
+	count := min(len(dst), len(tags))
+	for i, tag := range tags[:count] {
+		dst[i] = truncateLabel(tag, label)
 	}
-	return dst
+	return dst[:count]
 }
 
-// head returns the part of a label that the daemon reads.
-func head(s string, limit int) string {
-	return s[:min(len(s), limit+utf8.UTFMax)]
+// truncateLabel truncates the text of a label to the bytes that the daemon reads. The daemon replaces invalid UTF-8
+// before it truncates the text, and for that reads some bytes after the maximum length.
+func truncateLabel(text string, label span.Label) string {
+	bytesRead := label.MaxBytes() + utf8.UTFMax
+	return text[:min(len(text), bytesRead)]
 }
 
 const (
@@ -85,15 +88,17 @@ const (
 	skippedBuffers = 15
 )
 
+// labelTable maps labels to the number that the current buffer has assigned to their key. It finds most keys by
+// comparing labels, which is faster than encoding the key and looking up the result.
 type labelTable struct {
-	known     [maxKnownKeys]keyLabels // by key number
-	used      int                     // all entries of known from this index on are empty
-	last      uint8                   // number that was found or added last
-	successor [maxKnownKeys]uint8     // by key number: number that followed it the last time
-	slots     [labelSlots]uint8       // by hash: number that was added last
+	keys          [maxKnownKeys]keyLabels // by key number
+	usedKeys      int                     // all elements of keys from this index on are empty
+	lastNumber    uint8                   // key number that was found or added last
+	successors    [maxKnownKeys]uint8     // by key number: key number that followed it the last time
+	numbersByHash [labelSlots]uint8       // key number that was added last with the hash
 
-	found, missed int // results of find for this buffer
-	skip          int // number of buffers for which the table is not used
+	hits, misses  int // results of find for this buffer
+	buffersToSkip int // number of buffers for which the table is not used
 }
 
 // keyLabels contains the labels of a key, without references to slices of the caller.
@@ -101,91 +106,112 @@ type keyLabels struct {
 	service, operation, resource, kind, typ             string
 	httpMethod, httpEndpoint, grpcStatus, serviceSource string
 
-	tags                     [maxKnownTags]string // peer tags, then additional tags
-	httpStatus               uint32
-	peerTags, additionalTags uint8 // number of tags
-	traceRoot                TraceRoot
-	synthetics               bool
-	isSet                    bool
+	tags               [maxKnownTags]string // peer tags, then additional tags
+	httpStatus         uint32
+	peerTagCount       uint8
+	additionalTagCount uint8
+	traceRoot          TraceRoot
+	synthetics         bool
+	isSet              bool
 }
 
-// find returns the number of a key, if it is in the table.
+// isPaused reports whether the table is not used for the current buffer.
+func (t *labelTable) isPaused() bool { return t.buffersToSkip > 0 }
+
+// find returns the number that the current buffer has assigned to a key. It returns false if the key is not in the
+// table. It first tries the key that followed the previous one the last time, because a tracer publishes many spans in
+// the same order again.
 func (t *labelTable) find(k *Key) (number uint8, ok bool) {
-	if t.skip > 0 {
+	if t.isPaused() {
 		return 0, false
 	}
-	number = t.successor[t.last]
-	if !t.known[number].equal(k) {
-		number = t.slots[labelSlot(k)]
-		if !t.known[number].equal(k) {
-			t.missed++
-			return 0, false
-		}
-		t.successor[t.last] = number
+	predicted := t.successors[t.lastNumber]
+	if t.keys[predicted].equal(k) {
+		t.countHit(predicted)
+		return predicted, true
 	}
-	t.last = number
-	t.found++
-	return number, true
+	sameHash := t.numbersByHash[hashLabels(k)]
+	if t.keys[sameHash].equal(k) {
+		t.successors[t.lastNumber] = sameHash
+		t.countHit(sameHash)
+		return sameHash, true
+	}
+	t.misses++
+	return 0, false
 }
 
-// add adds a key with its number, unless it has too many tags.
-func (t *labelTable) add(k *Key, number uint32) {
-	if t.skip > 0 || number >= maxKnownKeys || len(k.PeerTags)+len(k.AdditionalTags) > maxKnownTags {
+// countHit counts that find has found the key with this number.
+func (t *labelTable) countHit(number uint8) {
+	t.lastNumber = number
+	t.hits++
+}
+
+// add stores a key and its number. It does nothing if the key has too many tags, if the number is too large, or if the
+// table is not used for the current buffer.
+func (t *labelTable) add(k *Key, keyNumber uint32) {
+	hasTooManyTags := len(k.PeerTags)+len(k.AdditionalTags) > maxKnownTags
+	if hasTooManyTags || keyNumber >= maxKnownKeys || t.isPaused() {
 		return
 	}
-	n := uint8(number)
-	t.known[n].set(k)
-	t.used = max(t.used, int(n)+1)
-	t.slots[labelSlot(k)] = n
-	t.successor[t.last], t.last = n, n
+	number := uint8(keyNumber)
+	t.keys[number].set(k)
+	t.usedKeys = max(t.usedKeys, int(number)+1)
+	t.numbersByHash[hashLabels(k)] = number
+	t.successors[t.lastNumber] = number
+	t.lastNumber = number
 }
 
-// forget removes all labels, so that the caller's strings can be freed.
-func (t *labelTable) forget() {
-	clear(t.known[:t.used])
-	t.used = 0
+// removeAll removes all keys, so that the garbage collector can free the caller's strings.
+func (t *labelTable) removeAll() {
+	clear(t.keys[:t.usedKeys])
+	t.usedKeys = 0
 }
 
-// reset prepares the table for a new buffer. A table that has found less than half of the keys is not used for the next
-// buffers, because looking up keys in vain is slower than encoding them.
-func (t *labelTable) reset() {
-	t.forget()
-	if t.skip > 0 {
-		t.skip--
-	} else if t.found < t.missed {
-		t.skip = skippedBuffers
+// startBuffer prepares the table for a new buffer. If the table contained fewer than half of the keys that were looked
+// up for the last buffer, it is not used for the next buffers: then encoding each key is faster.
+func (t *labelTable) startBuffer() {
+	t.removeAll()
+	if t.isPaused() {
+		t.buffersToSkip--
+	} else if t.hits < t.misses {
+		t.buffersToSkip = skippedBuffers
 	}
-	t.found, t.missed = 0, 0
+	t.hits, t.misses = 0, 0
 }
 
-// labelSlot returns the slot of a key. It hashes the resource, and the length and the last byte of some other labels,
-// which is fast and distinguishes most keys. Keys in the same slot overwrite each other.
-func labelSlot(k *Key) uint64 {
-	h := maphash.String(seed, k.Resource)
-	h += uint64(k.HTTPStatus) + 31*lengthAndLast(k.Service) + 37*lengthAndLast(k.Operation) + 41*lengthAndLast(k.Kind)
+// hashLabels returns the hash of a key, below labelSlots. It reads the resource, and only the length and the last byte
+// of some other labels, which is fast and distinguishes most keys.
+func hashLabels(k *Key) uint64 {
+	hash := maphash.String(seed, k.Resource)
+	hash += uint64(k.HTTPStatus)
+	hash += 31*lengthAndLast(k.Service) + 37*lengthAndLast(k.Operation) + 41*lengthAndLast(k.Kind)
 	for _, tag := range k.PeerTags {
-		h = 43*h + lengthAndLast(tag)
+		hash = 43*hash + lengthAndLast(tag)
 	}
-	return h % labelSlots
+	return hash % labelSlots
 }
 
-// lengthAndLast combines the length and the last byte of s.
-func lengthAndLast(s string) uint64 {
-	if s == "" {
+// lengthAndLast returns a number that consists of the length and the last byte of text.
+func lengthAndLast(text string) uint64 {
+	if text == "" {
 		return 0
 	}
-	return uint64(len(s))<<8 | uint64(s[len(s)-1])
+	length := uint64(len(text))
+	lastByte := uint64(text[len(text)-1])
+	return length<<8 | lastByte
 }
 
+// set copies the labels of a key.
 func (l *keyLabels) set(k *Key) {
 	*l = keyLabels{
 		service: k.Service, operation: k.Operation, resource: k.Resource, kind: k.Kind, typ: k.Type,
 		httpMethod: k.HTTPMethod, httpEndpoint: k.HTTPEndpoint, grpcStatus: k.GRPCStatus,
-		serviceSource: k.ServiceSource, httpStatus: k.HTTPStatus, peerTags: uint8(len(k.PeerTags)),
-		additionalTags: uint8(len(k.AdditionalTags)), traceRoot: k.TraceRoot, synthetics: k.Synthetics,
+		serviceSource: k.ServiceSource, httpStatus: k.HTTPStatus, peerTagCount: uint8(len(k.PeerTags)),
+		additionalTagCount: uint8(len(k.AdditionalTags)), traceRoot: k.TraceRoot, synthetics: k.Synthetics,
 		isSet: true,
 	}
-	copy(l.tags[copy(l.tags[:], k.PeerTags):], k.AdditionalTags)
+	copy(l.tags[:], k.PeerTags)
+	copy(l.tags[len(k.PeerTags):], k.AdditionalTags)
 }
 
 // equal reports whether l contains the labels of the key. It compares the resource first, because it
@@ -197,13 +223,14 @@ func (l *keyLabels) equal(k *Key) bool {
 		l.httpStatus == k.HTTPStatus && l.traceRoot == k.TraceRoot && l.synthetics == k.Synthetics &&
 		same(l.httpMethod, k.HTTPMethod) && same(l.httpEndpoint, k.HTTPEndpoint) &&
 		same(l.grpcStatus, k.GRPCStatus) && same(l.serviceSource, k.ServiceSource) &&
-		int(l.peerTags) == len(k.PeerTags) && int(l.additionalTags) == len(k.AdditionalTags) &&
-		sameTags(l.tags[:], k.PeerTags) && sameTags(l.tags[l.peerTags:], k.AdditionalTags)
+		int(l.peerTagCount) == len(k.PeerTags) && int(l.additionalTagCount) == len(k.AdditionalTags) &&
+		sameTags(l.tags[:], k.PeerTags) && sameTags(l.tags[l.peerTagCount:], k.AdditionalTags)
 }
 
-func sameTags(known, tags []string) bool {
+// sameTags reports whether stored begins with the given tags.
+func sameTags(stored, tags []string) bool {
 	for i, tag := range tags {
-		if !same(known[i], tag) {
+		if !same(stored[i], tag) {
 			return false
 		}
 	}

@@ -38,16 +38,16 @@ func TestTruncate_SameKeyAfterNormalization(t *testing.T) {
 			GRPCStatus: text(span.MaxLabel), ServiceSource: text(span.MaxLabel), PeerTags: tags(),
 			AdditionalTags: tags(),
 		}
-		var c cutter
+		var c keyTruncator
 		given := slices.Clone(k.PeerTags)
-		cut := *c.cut(&k)
+		cut := *c.truncate(&k)
 		if !slices.Equal(given, k.PeerTags) {
 			t.Fatal("the caller's tags were changed")
 		}
 		if normalized(cut) != normalized(k) {
 			t.Fatalf("cut %+v is another key than %+v", cut, k)
 		}
-		if bound := keyBound(&cut); bound > maxKeyBytes || len(wire.AppendKey(nil, &cut)) > bound {
+		if bound := maxEncodedLength(&cut); bound > maxKeyBytes || len(wire.AppendKey(nil, &cut)) > bound {
 			t.Fatalf("a cut key has up to %d bytes, encoded %d", bound, len(wire.AppendKey(nil, &cut)))
 		}
 	}
@@ -63,9 +63,9 @@ func TestLargestKey_FitsEmptyBuffer(t *testing.T) {
 		HTTPEndpoint: long, GRPCStatus: long, ServiceSource: long, PeerTags: many, AdditionalTags: many,
 		TraceRoot: TraceRootTrue, HTTPStatus: 1 << 31, Synthetics: true,
 	}
-	var c cutter
-	cut := c.cut(&k)
-	if bound := keyBound(cut); bound > maxKeyBytes || headerRoom+snapshotRoom+bound > bufferBytes-defineRoom {
+	var c keyTruncator
+	cut := c.truncate(&k)
+	if bound := maxEncodedLength(cut); bound > maxKeyBytes || headerRoom+snapshotRoom+bound > bufferBytes-defineRoom {
 		t.Errorf("the largest key is taken for %d bytes, at most %d are planned", bound, maxKeyBytes)
 	}
 }
@@ -146,7 +146,7 @@ func TestLabelTable_SameMessagesWithout(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(12, 13))
 	for round := range 12 {
 		quick, slow := shardOf(t), shardOf(t)
-		slow.labels.skip = 1 << 30
+		slow.labels.buffersToSkip = 1 << 30
 		keys := make([]Key, 1+rnd.IntN(3*maxKnownKeys))
 		for i := range keys {
 			if round%2 == 0 {
@@ -177,8 +177,8 @@ func TestLabelTable_SameMessagesWithout(t *testing.T) {
 				t.Fatal("only one of the two took the batch")
 			}
 		}
-		if slow.labels.used != 0 || quick.labels.used == 0 && quick.labels.skip == 0 {
-			t.Fatalf("known are %d and %d keys", quick.labels.used, slow.labels.used)
+		if slow.labels.usedKeys != 0 || quick.labels.usedKeys == 0 && quick.labels.buffersToSkip == 0 {
+			t.Fatalf("known are %d and %d keys", quick.labels.usedKeys, slow.labels.usedKeys)
 		}
 		got, want := &fakeDaemon{counts: map[string]tally{}}, &fakeDaemon{counts: map[string]tally{}}
 		replay(t, got, sealedBytes(quick))
@@ -196,8 +196,8 @@ func shardOf(t *testing.T) *shard {
 
 // sealedBytes returns all messages of a shard.
 func sealedBytes(s *shard) (all []byte) {
-	s.seal()
-	for _, b := range s.pool.appendSealed(nil) {
+	s.submitBuffer()
+	for _, b := range s.pool.takeSubmitted(nil) {
 		all = append(all, b.bytes()...)
 	}
 	return all
@@ -206,30 +206,30 @@ func sealedBytes(s *shard) (all []byte) {
 // A shard keeps no label string of a buffer that it has sealed, of a batch that it has removed, or of a key
 // that it had to truncate.
 func TestLabelTable_KeepsNoOldStrings(t *testing.T) {
-	isEmpty := func(s *shard) bool { return s.labels.known == [maxKnownKeys]keyLabels{} }
+	isEmpty := func(s *shard) bool { return s.labels.keys == [maxKnownKeys]keyLabels{} }
 	s := shardOf(t)
 	s.encodeBatch(sampleBatch(40))
-	if s.labels.used != 32 {
-		t.Errorf("%d of 32 keys are known", s.labels.used)
+	if s.labels.usedKeys != 32 {
+		t.Errorf("%d of 32 keys are known", s.labels.usedKeys)
 	}
-	s.seal()
+	s.submitBuffer()
 	if !isEmpty(s) {
 		t.Error("labels are kept of a sealed buffer")
 	}
 	s = shardOf(t)
 	s.encodeBatch(uniqueBatch(2, maxKeyBytes))
-	if !isEmpty(s) || s.buffer.keys != 2 {
+	if !isEmpty(s) || s.buffer.keyCount != 2 {
 		t.Error("labels are kept that were cut")
 	}
 	p := newPool(3)
 	s = &shard{pool: p, gate: new(gate)}
-	if why, _ := s.encodeBatch(sampleBatch(20_000)); why == none || s.labels.found == 0 {
+	if why, _ := s.encodeBatch(sampleBatch(20_000)); why == noReason || s.labels.hits == 0 {
 		t.Fatal("accepted more than all buffers hold, or knew no key of it")
 	}
 	if !isEmpty(s) {
 		t.Error("labels are kept of a batch that was taken back")
 	}
-	if why, _ := s.encodeBatch(uniqueBatch(5000, 100)); why == none {
+	if why, _ := s.encodeBatch(uniqueBatch(5000, 100)); why == noReason {
 		t.Fatal("accepted more than all buffers hold")
 	}
 	// None of them may be used as a number in the next buffer.
@@ -246,23 +246,23 @@ func TestLabelTable_PausesWhenFewKeysMatch(t *testing.T) {
 	s := shardOf(t)
 	fill := func(batch []Snapshot) {
 		s.encodeBatch(batch)
-		s.seal()
+		s.submitBuffer()
 	}
 	fill(uniqueBatch(200, 30))
 	for range skippedBuffers {
 		s.encodeBatch(sampleBatch(200))
-		if s.labels.used != 0 || s.labels.found != 0 {
+		if s.labels.usedKeys != 0 || s.labels.hits != 0 {
 			t.Fatal("it does not rest")
 		}
-		s.seal()
+		s.submitBuffer()
 	}
 	s.encodeBatch(sampleBatch(200))
-	if s.labels.found < 100 { // 168, except those that overwrite each other
-		t.Errorf("only %d of 200 were found after the rest", s.labels.found)
+	if s.labels.hits < 100 { // 168, except those that overwrite each other
+		t.Errorf("only %d of 200 were found after the rest", s.labels.hits)
 	}
-	s.seal()
+	s.submitBuffer()
 	fill(sampleBatch(32))
-	if s.encodeBatch(sampleBatch(1)); s.labels.skip != skippedBuffers {
-		t.Errorf("a buffer of misses is followed by %d of rest", s.labels.skip)
+	if s.encodeBatch(sampleBatch(1)); s.labels.buffersToSkip != skippedBuffers {
+		t.Errorf("a buffer of misses is followed by %d of rest", s.labels.buffersToSkip)
 	}
 }

@@ -12,265 +12,297 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// sender is the goroutine that writes sealed buffers to the connection and reconnects.
+// sender is the goroutine that writes submitted buffers to the connection and reconnects.
 type sender struct {
-	client   *Client
-	pending  []*buffer   // sealed buffers to send, oldest first; never exceeds its capacity
-	kept     kept        // sent buffers of the current connection, or of earlier if it is set
-	earlier  *connection // connection whose unsettled spans the next daemon is asked about, or nil
-	flushes  []*flush    // flush requests to send
-	reported [reasons]uint64
-	backoff  backoff
-	schedule schedule
-	due      *time.Timer // fires when the snapshots in the shards must be sent
-	isDue    bool        // the timer runs
-	since    time.Time   // end of the last connection, or the time of Open
+	client         *Client
+	pending        []*buffer   // buffers to send, oldest first; never exceeds its capacity
+	sentBuffers    sentBuffers // of the current connection, or of unresolved
+	unresolved     *connection // ended connection whose spans have an outcome that only the next daemon knows, or nil
+	flushes        []*flush    // flush requests to send
+	reported       [reasons]uint64
+	backoff        backoff
+	schedule       schedule
+	flushTimer     *time.Timer // fires when the snapshots in the shards must be sent
+	isTimerSet     bool
+	disconnectedAt time.Time // end of the last connection, or the time of Open
 
 	isUnavailable bool        // the daemon is unavailable, and this was logged
-	hasGivenUp    bool        // it has been for MaxAway, and this was logged
+	hasGivenUp    bool        // the daemon has been unavailable for MaxAway, and this was logged
 	closeErr      error       // why the daemon did not close the last connection properly
 	sentByeOn     *connection // connection on which the client has sent bye, or nil
 }
 
 func newSender(c *Client) *sender {
+	maxBuffers := len(c.pool.buffers)
 	s := &sender{
-		client:  c,
-		pending: make([]*buffer, 0, len(c.pool.buffers)),
-		kept:    kept{pool: c.pool, buffers: make([]*buffer, 0, len(c.pool.buffers))},
-		backoff: backoff{max: c.config.MaxBackoff},
-		due:     time.NewTimer(time.Hour),
-		since:   time.Now(),
+		client:         c,
+		pending:        make([]*buffer, 0, maxBuffers),
+		sentBuffers:    sentBuffers{pool: c.pool, buffers: make([]*buffer, 0, maxBuffers)},
+		backoff:        backoff{max: c.config.MaxBackoff},
+		flushTimer:     time.NewTimer(time.Hour),
+		disconnectedAt: time.Now(),
 	}
-	s.due.Stop()
+	s.flushTimer.Stop()
 	return s
 }
 
-// sealAll seals the buffers of all shards and appends them to s.pending. It resets armed first, so that a publisher that
-// adds to a shard after it was sealed sets armed again and wakes the sender.
-func (s *sender) sealAll() {
-	s.client.armed.Store(false)
+// run connects and sends spans until the client is closed. It returns when all spans are sent or cannot be sent.
+func (s *sender) run() {
+	defer close(s.client.done)
+	defer s.client.cancel()
+	isFinished := false
+	for !isFinished {
+		conn := s.connect()
+		if conn == nil {
+			break
+		}
+		isFinished = s.serve(conn)
+		s.disconnect(conn)
+	}
+	s.finish()
+}
+
+// connect tries to connect until it succeeds. It returns nil if the client is being closed and has nothing to send, or
+// cannot connect.
+func (s *sender) connect() *connection {
+	for {
+		isClosing := s.client.isClosing.Load()
+		if isClosing {
+			s.collectAllBuffers()
+			if !s.needsConnection() {
+				return nil
+			}
+		}
+		conn, err := dial(s.client, s.unresolved)
+		if err == nil {
+			s.start(conn)
+			return conn
+		}
+		s.logUnavailable(err)
+		if isClosing && !s.shouldRetryOnClose(err) {
+			return nil
+		}
+		s.refuseAfterMaxAway()
+		s.pause(isClosing)
+	}
+}
+
+// needsConnection reports whether there are spans to send, or sent spans whose outcome the next daemon knows.
+func (s *sender) needsConnection() bool {
+	return len(s.pending) > 0 || s.unresolved != nil
+}
+
+// logUnavailable logs why the client cannot connect, once until it is connected again.
+func (s *sender) logUnavailable(err error) {
+	if s.isUnavailable {
+		return
+	}
+	s.isUnavailable = true
+	s.client.config.Logger.Warn("can't connect to spanstatsd; buffering spans and retrying",
+		slog.String("socket", s.client.config.Socket), slog.Any("error", err))
+}
+
+// earlierPending is the reason of a bye from a daemon that does not know the outcome of earlier spans yet.
+const earlierPending = "earlier_pending"
+
+// shouldRetryOnClose reports whether Close waits for another attempt to connect after the given error. It waits only
+// for a daemon that will know the outcome of spans when the previous daemon has shut down.
+func (s *sender) shouldRetryOnClose(err error) bool {
+	var bye *byeError
+	isPending := errors.As(err, &bye) && bye.Reason == earlierPending
+	return isPending && s.client.ctx.Err() == nil
+}
+
+// pause waits before the next attempt to connect, until Close is called at the latest. If isClosing is true, Close was
+// called before, and pause waits until its context ends at the latest.
+func (s *sender) pause(isClosing bool) {
+	var wakeUp <-chan struct{} = s.client.closing
+	if isClosing {
+		wakeUp = s.client.ctx.Done()
+	}
+	select {
+	case <-time.After(s.backoff.next()):
+	case <-wakeUp:
+	}
+}
+
+// refuseAfterMaxAway makes Publish refuse spans if the daemon has been unavailable for longer than Config.MaxAway.
+// Spans that were published before are still sent to the next daemon.
+func (s *sender) refuseAfterMaxAway() {
+	unavailableFor := time.Since(s.disconnectedAt)
+	if s.hasGivenUp || unavailableFor < s.client.config.MaxAway {
+		return
+	}
+	s.hasGivenUp = true
+	s.client.gate.set(disconnected)
+	s.collectAllBuffers() // frees the label strings in the shards
+	s.client.config.Logger.Warn("spanstatsd is still unreachable; spans are dropped and counted until it is back",
+		slog.String("socket", s.client.config.Socket), slog.Duration("unreachable_for", unavailableFor))
+}
+
+// start prepares the sender for a new connection, and starts the goroutine that reads from it.
+func (s *sender) start(conn *connection) {
+	s.isUnavailable = false
+	s.hasGivenUp = false
+	s.schedule = newSchedule(s.client.config.MaxAge, conn.welcome.Interval)
+	s.applyOutcomes(conn.welcome.Earlier)
+	s.limitSentBuffers(conn)
+	s.client.lastConn.Store(conn)
+	s.client.connects.Add(1)
+	s.client.daemonName.Store(&conn.welcome.Daemon)
+	s.client.config.Logger.Info("connected to spanstatsd", slog.String("socket", s.client.config.Socket),
+		slog.String("daemon", conn.welcome.Daemon))
+	go conn.read(s.client)
+}
+
+// disconnect closes a connection, and decides what happens to the spans whose outcome is unknown.
+func (s *sender) disconnect(conn *connection) {
+	if s.sentByeOn != conn {
+		s.awaitLastMessage(conn)
+	}
+	conn.close()
+	s.client.daemonName.Store(nil)
+	s.handleUnsettled(conn)
+	s.disconnectedAt = time.Now()
+	s.backoff.reset(time.Since(conn.connectedAt))
+	s.client.config.Logger.Info("disconnected from spanstatsd", slog.Any("reason", conn.endReason))
+}
+
+// awaitLastMessage waits after a failed write until the client has read the daemon's last message. The message shows
+// whether the daemon has shut down gracefully (it sends a bye) or crashed.
+func (s *sender) awaitLastMessage(conn *connection) {
+	select {
+	case <-conn.ended:
+	case <-time.After(byeTimeout):
+	case <-s.client.ctx.Done():
+	}
+}
+
+// serve sends spans until the connection ends or the client is closed. It returns true if no further connection is
+// needed, because the client is closed and has sent its last message.
+func (s *sender) serve(conn *connection) (isFinished bool) {
+	err := s.sendAllBuffers(conn)
+	for err == nil {
+		select {
+		case <-conn.ended:
+			return false
+		case <-s.client.wake:
+			err = s.sendFullBuffers(conn)
+		case <-s.flushTimer.C:
+			err = s.sendAllBuffers(conn)
+		case f := <-s.client.flushes:
+			s.flushes = append(s.flushes, f)
+			err = s.sendAllBuffers(conn)
+		case <-s.client.closing:
+			return s.closeGracefully(conn)
+		}
+	}
+	return false
+}
+
+// sendFullBuffers sends the full buffers. If other buffers contain snapshots, it starts the timer for sending them.
+func (s *sender) sendFullBuffers(conn *connection) error {
+	if s.client.senderNotified.Load() && !s.isTimerSet {
+		s.isTimerSet = true
+		s.flushTimer.Reset(s.schedule.wait(time.Now()))
+	}
+	s.pending = s.client.pool.takeSubmitted(s.pending)
+	return s.sendPending(conn)
+}
+
+// sendAllBuffers sends all published spans, including those in buffers that are not full. Then it sends the report of
+// lost spans and the flush requests.
+func (s *sender) sendAllBuffers(conn *connection) error {
+	s.flushTimer.Stop()
+	s.isTimerSet = false
+	s.collectAllBuffers()
+	if err := s.sendPending(conn); err != nil {
+		return err
+	}
+	if err := s.reportLosses(conn); err != nil {
+		return err
+	}
+	return s.requestFlushes(conn)
+}
+
+// collectAllBuffers moves the buffers of all shards to s.pending, full or not.
+func (s *sender) collectAllBuffers() {
+	// This must come first, so that a publisher wakes the sender again if it adds snapshots to a shard that was
+	// collected.
+	s.client.senderNotified.Store(false)
 	for i := range s.client.shards {
 		shard := &s.client.shards[i]
 		shard.lock()
-		shard.seal()
+		shard.submitBuffer()
 		shard.mu.Unlock()
 	}
-	s.pending = s.client.pool.appendSealed(s.pending)
+	s.pending = s.client.pool.takeSubmitted(s.pending)
 }
 
-// write sends the pending buffers. If the daemon wants no statistics, it counts their spans as lost instead.
-func (s *sender) write(conn *connection) (err error) {
-	s.kept.release(conn.settled.Load())
-	done := 0
-	for done < len(s.pending) && err == nil {
-		if b := s.pending[done]; s.client.Features().Stats {
-			err = s.writeBuffer(conn, b)
-		} else {
-			s.client.lost.add(notWanted, b.spans)
-			s.client.pool.give(b)
+// sendPending sends the buffers in s.pending and removes them. If one cannot be sent, the buffers after it remain.
+func (s *sender) sendPending(conn *connection) error {
+	s.sentBuffers.freeSettled(conn.settled.Load())
+	for i, b := range s.pending {
+		if err := s.sendBuffer(conn, b); err != nil {
+			s.pending = slices.Delete(s.pending, 0, i+1)
+			return err
 		}
-		done++
 	}
-	s.pending = slices.Delete(s.pending, 0, done)
-	return err
-}
-
-// writeBuffer sends a buffer and keeps it. If the write fails, the buffer is always kept: which of its spans have to be
-// resent is decided when the reason for the end of the connection is known.
-func (s *sender) writeBuffer(conn *connection, b *buffer) error {
-	sent, upTo := b.spans, conn.sent.Load()+uint64(b.spans)
-	n, err := conn.socket.Write(b.bytes())
-	if err != nil {
-		sent = b.spansIn(n)
-	}
-	s.client.sent.Add(uint64(sent))
-	conn.sent.Add(uint64(sent))
-	if err != nil {
-		s.kept.hold(b, upTo)
-		return fmt.Errorf("write spans: %w", err)
-	}
-	s.kept.add(b, upTo)
+	s.pending = s.pending[:0]
 	return nil
 }
 
-// report sends the numbers of spans that were lost since the last report that was sent.
-func (s *sender) report(conn *connection) error {
+// sendBuffer sends a buffer. If the daemon wants no statistics, it counts the spans as lost instead.
+func (s *sender) sendBuffer(conn *connection, b *buffer) error {
+	if !s.client.Features().Stats {
+		s.client.lost.add(notWanted, b.spanCount)
+		s.client.pool.release(b)
+		return nil
+	}
+	lastSpan := conn.sent.Load() + uint64(b.spanCount)
+	bytesWritten, err := conn.socket.Write(b.bytes())
+	if err != nil {
+		s.countSent(conn, b.countWrittenSpans(bytesWritten))
+		s.sentBuffers.addPartlySent(b, lastSpan)
+		return fmt.Errorf("write spans: %w", err)
+	}
+	s.countSent(conn, b.spanCount)
+	s.sentBuffers.add(b, lastSpan)
+	return nil
+}
+
+// countSent counts spans that the socket has accepted.
+func (s *sender) countSent(conn *connection, spans int) {
+	s.client.sent.Add(uint64(spans))
+	conn.sent.Add(uint64(spans))
+}
+
+// reportLosses sends the numbers of spans that were refused or lost since the last report, by reason.
+func (s *sender) reportLosses(conn *connection) error {
 	counts := s.client.notCounted()
 	if counts == s.reported {
 		return nil
 	}
-	lost := wire.Lost{}
-	for i, n := range counts {
-		if n > s.reported[i] {
-			lost[reasonNames[i]] = n - s.reported[i]
+	newLosses := wire.Lost{}
+	for i, count := range counts {
+		if count > s.reported[i] {
+			newLosses[reasonNames[i]] = count - s.reported[i]
 		}
 	}
-	if _, err := conn.socket.Write(wire.AppendLost(nil, lost)); err != nil {
+	if _, err := conn.socket.Write(wire.AppendLost(nil, newLosses)); err != nil {
 		return fmt.Errorf("write lost: %w", err)
 	}
 	s.reported = counts
 	return nil
 }
 
-// run connects and sends until the client is closed and everything is sent, or cannot be sent.
-func (s *sender) run() {
-	defer close(s.client.done)
-	defer s.client.abort()
-	for isOver := false; !isOver; {
-		conn := s.connect()
-		if conn == nil {
-			break
-		}
-		isOver = s.serve(conn)
-		s.disconnect(conn)
-	}
-	s.finish()
-}
-
-// connect tries to connect until it succeeds. When the client is being closed, it tries one last time, and only if there
-// are spans to send or unsettled spans to ask about. It returns nil if this fails. If the daemon does not know the
-// outcome of these spans yet, because its predecessor is still shutting down, it is asked again.
-func (s *sender) connect() *connection {
-	for {
-		isLast := s.client.isClosing.Load()
-		if isLast {
-			if s.sealAll(); len(s.pending) == 0 && s.earlier == nil {
-				return nil
-			}
-		}
-		conn, err := dial(s.client, s.earlier)
-		if err == nil {
-			s.start(conn)
-			return conn
-		}
-		if !s.isUnavailable {
-			s.isUnavailable = true
-			s.client.config.Logger.Warn("can't connect to spanstatsd; buffering spans and retrying",
-				slog.String("socket", s.client.config.Socket), slog.Any("error", err))
-		}
-		var bye *byeError
-		isPending := errors.As(err, &bye) && bye.Reason == earlierPending
-		if isLast && (!isPending || s.client.aborted.Err() != nil) {
-			return nil
-		}
-		s.refuseAfterMaxAway()
-		s.pause(isLast)
-	}
-}
-
-// earlierPending is the reason of the daemon's bye if it does not know the outcome of earlier spans yet.
-const earlierPending = "earlier_pending"
-
-// pause waits before the next attempt to connect. The wait ends early when Close is called. If isClosing, Close
-// was called already, and the wait ends early when the context of Close is done.
-func (s *sender) pause(isClosing bool) {
-	end := (<-chan struct{})(s.client.closing)
-	if isClosing {
-		end = s.client.aborted.Done()
-	}
-	select {
-	case <-time.After(s.backoff.next()):
-	case <-end:
-	}
-}
-
-// refuseAfterMaxAway closes the gate when the daemon has been unavailable for MaxAway. Spans that were buffered before
-// are still sent to the next daemon. The shards are sealed so that they free the caller's label strings.
-func (s *sender) refuseAfterMaxAway() {
-	if s.hasGivenUp || time.Since(s.since) < s.client.config.MaxAway {
-		return
-	}
-	s.hasGivenUp = true
-	s.client.gate.set(disconnected)
-	s.sealAll()
-	s.client.config.Logger.Warn("spanstatsd is still unreachable; spans are dropped and counted until it is back",
-		slog.String("socket", s.client.config.Socket), slog.Duration("unreachable_for", time.Since(s.since)))
-}
-
-// start prepares the sender for a new connection, and starts its reader.
-func (s *sender) start(conn *connection) {
-	s.isUnavailable, s.hasGivenUp = false, false
-	s.schedule = newSchedule(s.client.config.MaxAge, conn.welcome.Interval)
-	s.settleEarlier(conn.welcome.Earlier)
-	s.limitKept(conn)
-	s.client.last.Store(conn)
-	s.client.connects.Add(1)
-	s.client.daemon.Store(&conn.welcome.Daemon)
-	s.client.config.Logger.Info("connected to spanstatsd", slog.String("socket", s.client.config.Socket),
-		slog.String("daemon", conn.welcome.Daemon))
-	go conn.read(s.client)
-}
-
-// disconnect closes a connection, and decides what happens to its unsettled spans.
-func (s *sender) disconnect(conn *connection) {
-	if s.sentByeOn != conn {
-		s.awaitEnd(conn)
-	}
-	conn.close()
-	s.client.daemon.Store(nil)
-	s.releaseOrAsk(conn)
-	s.since = time.Now()
-	s.backoff.reset(time.Since(conn.since))
-	s.client.config.Logger.Info("disconnected from spanstatsd", slog.Any("reason", conn.ending))
-}
-
-// awaitEnd waits after a failed write until the reader has read the daemon's last message. A daemon that shuts down
-// gracefully says bye after it has read everything; a crashed one does not.
-func (s *sender) awaitEnd(conn *connection) {
-	select {
-	case <-conn.gone:
-	case <-time.After(byeTimeout):
-	case <-s.client.aborted.Done():
-	}
-}
-
-// serve sends spans until the connection ends or the client is closed. It returns true if the client is closed and has
-// sent its last message (bye), so that no further connection is needed.
-func (s *sender) serve(conn *connection) (isOver bool) {
-	err := s.sendAllBuffers(conn)
-	for err == nil {
-		select {
-		case <-conn.gone:
-			return false
-		case <-s.client.wake:
-			err = s.sendFullBuffers(conn)
-		case <-s.due.C:
-			err = s.sendAllBuffers(conn)
-		case f := <-s.client.flushes:
-			s.flushes = append(s.flushes, f)
-			err = s.sendAllBuffers(conn)
-		case <-s.client.closing:
-			return s.bye(conn)
-		}
-	}
-	return false
-}
-
-// sendFullBuffers sends the full buffers, and starts the timer for the others.
-func (s *sender) sendFullBuffers(conn *connection) error {
-	if s.client.armed.Load() && !s.isDue {
-		s.isDue = true
-		s.due.Reset(s.schedule.wait(time.Now()))
-	}
-	s.pending = s.client.pool.appendSealed(s.pending)
-	return s.write(conn)
-}
-
-// sendAllBuffers sends all published spans, including those in buffers that are not full. Then it sends the report of
-// lost spans and the requests of flushes.
-func (s *sender) sendAllBuffers(conn *connection) error {
-	s.due.Stop()
-	s.isDue = false
-	s.sealAll()
-	if err := s.write(conn); err != nil {
-		return err
-	}
-	if err := s.report(conn); err != nil {
-		return err
-	}
+// requestFlushes sends the flush requests in s.flushes and removes them, except those that could not be sent. It skips
+// a request if its caller no longer waits.
+func (s *sender) requestFlushes(conn *connection) error {
 	for len(s.flushes) > 0 {
-		if f := s.flushes[0]; f.ctx.Err() == nil {
-			if err := conn.ask(f); err != nil {
+		f := s.flushes[0]
+		if f.ctx.Err() == nil {
+			if err := conn.requestFlush(f); err != nil {
 				return err
 			}
 		}
@@ -279,92 +311,111 @@ func (s *sender) sendAllBuffers(conn *connection) error {
 	return nil
 }
 
-// settleTimeout is how long Close waits until all sent spans are settled.
+// settleTimeout is how long Close waits until the daemon has reported the outcome of all sent spans.
 const settleTimeout = 3 * time.Second
 
-// unsettledByeTimeout is how long Close waits for the daemon to close the connection if spans are not
-// settled: the daemon responds to the client's flush request first, which takes as long as a destination is
+// unsettledByeTimeout is how long Close waits for the daemon to close the connection if the outcome of spans is
+// unknown: the daemon responds to the client's flush request first, which takes as long as a destination is
 // unavailable.
 const unsettledByeTimeout = time.Second
 
-// bye sends everything that is left and a bye, and waits until the daemon has closed the connection. It returns false if
-// the connection fails, so that the rest can be sent on another one.
-func (s *sender) bye(conn *connection) (isOver bool) {
-	if s.sendAllBuffers(conn) != nil {
+// closeGracefully sends all remaining spans and a bye, and waits until the daemon has closed the connection. It returns
+// false if the connection fails before that, so that the remaining spans can be sent on another connection.
+func (s *sender) closeGracefully(conn *connection) (isFinished bool) {
+	if err := s.sendAllBuffers(conn); err != nil {
 		return false
 	}
 	isSettled, err := s.awaitSettled(conn)
 	if err != nil {
 		return false
 	}
-	if _, err := conn.socket.Write(wire.AppendBye(nil, &wire.Bye{Reason: "closed"})); err != nil {
+	bye := wire.AppendBye(nil, &wire.Bye{Reason: "closed"})
+	if _, err := conn.socket.Write(bye); err != nil {
 		return false
 	}
 	s.sentByeOn = conn
 	conn.socket.CloseWrite()
+	s.awaitClosed(conn, isSettled)
+	return true
+}
+
+// awaitClosed waits until the daemon has closed the connection. If the outcome of spans is unknown (isSettled is
+// false), it waits for a limited time only.
+func (s *sender) awaitClosed(conn *connection, isSettled bool) {
 	var timeout <-chan time.Time
 	if !isSettled {
 		timeout = time.After(unsettledByeTimeout)
 	}
 	select {
-	case <-conn.gone:
+	case <-conn.ended:
 		if !conn.endedCleanly() {
-			s.closeErr = conn.ending
+			s.closeErr = conn.endReason
 		}
 	case <-timeout:
 	}
-	return true
 }
 
-// awaitSettled sends a flush request and waits until the daemon has settled all spans, or has responded that a
-// destination did not accept them. It returns false if the daemon does neither in time, and an error if the client is
-// aborted. If the connection ends meanwhile, the next write fails and the spans can be sent to the next daemon.
+// awaitSettled requests that the daemon exports all spans now, and waits for the response. It returns false if there is
+// no response within settleTimeout. It returns an error if the request cannot be sent or the context of Close has
+// ended.
 func (s *sender) awaitSettled(conn *connection) (isSettled bool, err error) {
-	if s.kept.maxBuffers == 0 || conn.unsettled() == 0 {
+	if s.sentBuffers.maxBuffers == 0 || conn.unsettled() == 0 {
 		return true, nil
 	}
-	ctx, cancel := context.WithTimeout(s.client.aborted, settleTimeout)
+	ctx, cancel := context.WithTimeout(s.client.ctx, settleTimeout)
 	defer cancel()
-	f := &flush{ctx: ctx, answer: make(chan error, 1)}
-	if err := conn.ask(f); err != nil {
+	f := newFlush(ctx)
+	if err := conn.requestFlush(f); err != nil {
 		return false, err
 	}
 	select {
-	case <-f.answer:
+	case <-f.result:
 	case <-ctx.Done():
-		return false, s.client.aborted.Err()
-	case <-conn.gone:
+		return false, s.client.ctx.Err()
+	case <-conn.ended: // the next write fails
 	}
-	return true, s.client.aborted.Err()
+	return true, s.client.ctx.Err()
 }
 
-// finish counts all spans that were not sent as lost, logs the unsettled ones, and sets the result of Close.
+// finish releases all buffers, and sets the result of Close. Spans that were not sent count as lost.
 func (s *sender) finish() {
-	s.sealAll()
-	if conn := s.earlier; conn != nil {
-		s.requeueUnsent(conn.sent.Load())
+	s.collectAllBuffers()
+	if s.unresolved != nil {
+		s.requeueUnsent(s.unresolved.sent.Load())
 	}
-	s.kept.drop(len(s.kept.buffers))
-	if conn := s.client.last.Load(); conn != nil && conn.unsettled() > 0 {
-		s.client.config.Logger.Warn("closed before spanstatsd confirmed all spans",
-			slog.Uint64("unsettled", conn.unsettled()))
-	}
-	spans := 0
-	for _, b := range s.pending {
-		spans += b.spans
-		s.client.lost.add(closed, b.spans)
-		s.client.pool.give(b)
-	}
-	s.pending = s.pending[:0]
+	s.sentBuffers.freeAll()
+	s.logUnsettled()
+	lostSpans := s.dropPending()
 	for _, f := range s.flushes {
 		f.fail(errClosed)
 	}
 	switch {
-	case spans > 0:
-		s.client.closeErr = fmt.Errorf("close client: %d spans could not be sent and are lost", spans)
+	case lostSpans > 0:
+		s.client.closeErr = fmt.Errorf("close client: %d spans could not be sent and are lost", lostSpans)
 	case s.closeErr != nil:
 		s.client.closeErr = fmt.Errorf("close client: wait for the daemon to close the connection: %w", s.closeErr)
 	}
+}
+
+// logUnsettled logs the number of sent spans whose outcome the daemon has not reported, if there are any.
+func (s *sender) logUnsettled() {
+	conn := s.client.lastConn.Load()
+	if conn == nil || conn.unsettled() == 0 {
+		return
+	}
+	s.client.config.Logger.Warn("closed before spanstatsd confirmed all spans",
+		slog.Uint64("unsettled", conn.unsettled()))
+}
+
+// dropPending counts the spans in s.pending as lost, and returns their number.
+func (s *sender) dropPending() (spans int) {
+	for _, b := range s.pending {
+		spans += b.spanCount
+		s.client.lost.add(closed, b.spanCount)
+		s.client.pool.release(b)
+	}
+	s.pending = s.pending[:0]
+	return spans
 }
 
 const (
@@ -379,35 +430,37 @@ const (
 	randomLead = 200 * time.Millisecond
 )
 
-// schedule decides how long a buffer that is not full waits for more spans. At the rates of a typical pod, a write costs
-// more than the spans that it sends, because it wakes up both processes, and the statistics are not used before the end
-// of the daemon's interval. So a buffer waits as long as possible, but is sent early enough to be counted in the current
-// interval.
+// schedule decides how long a buffer that is not full waits for more spans. At the rates of a typical pod, a write
+// costs more than the spans that it sends, because it wakes up both processes, and the statistics are not used before
+// the end of the daemon's interval. So a buffer waits as long as possible, but is sent early enough to be counted in
+// the current interval.
 type schedule struct {
 	age      time.Duration // maximum wait
 	interval time.Duration // the daemon's interval; 0 if unknown
 	lead     time.Duration // time before the end of an interval at which everything is sent
 }
 
-// newSchedule returns a schedule for a daemon with the given interval in nanoseconds, or 0 if the daemon
-// has not sent one.
+// newSchedule returns a schedule for a daemon with the given interval in nanoseconds. An interval of 0 means that it is
+// unknown. Snapshots wait no longer than age.
 func newSchedule(age time.Duration, interval uint64) schedule {
 	s := schedule{age: age, lead: minLead + rand.N(randomLead)}
-	if interval >= uint64(minInterval) && interval <= uint64(maxInterval) {
+	isPlausible := interval >= uint64(minInterval) && interval <= uint64(maxInterval)
+	if isPlausible {
 		s.interval = time.Duration(interval)
 	}
 	return s
 }
 
-// wait returns how long a snapshot that is published now waits, together with those that follow. Intervals end at
-// multiples of their length on the wall clock, which the daemon shares.
+// wait returns how long a snapshot that is published now waits for further ones. It is sent shortly before the end of
+// the daemon's interval, and after s.age at the latest. An interval of a minute, for example, ends at each full minute.
 func (s *schedule) wait(now time.Time) time.Duration {
 	if s.interval == 0 {
 		return s.age
 	}
-	left := s.interval - time.Duration(now.UnixNano())%s.interval - s.lead
-	if left <= 0 { // too late for this interval
-		left += s.interval
+	elapsed := time.Duration(now.UnixNano()) % s.interval
+	untilSend := s.interval - elapsed - s.lead
+	if untilSend <= 0 { // too late for this interval
+		untilSend += s.interval
 	}
-	return min(s.age, left)
+	return min(s.age, untilSend)
 }

@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/wire"
 	"golang.org/x/sys/cpu"
 )
 
@@ -18,14 +17,16 @@ type shard struct {
 	pool *pool
 	gate *gate
 
-	buffer *buffer // buffer to append to, or nil
-	filled *buffer // buffers that the current batch has filled, as a list that starts with the newest
-	chain  int     // length of that list
-	noRoom int     // size of the smallest batch that did not fit into buffer, or 0
-	keys   keyTable
-	known  encodedTable
-	labels labelTable
-	cutter cutter
+	buffer       *buffer    // buffer to append to, or nil
+	filled       bufferList // buffers that the current batch has filled, oldest first
+	rejectedSize int        // size of the last batch that was rejected because no buffer was free, or 0
+
+	// Numbers of the keys that buffer defines, by encoded key, by ID of an EncodedKey, and by labels.
+	keys    keyTable
+	encoded encodedTable
+	labels  labelTable
+
+	truncator keyTruncator
 
 	published atomic.Uint64
 	refused   losses
@@ -33,11 +34,12 @@ type shard struct {
 	_ cpu.CacheLinePad
 }
 
-// lock is used by the sender. It polls instead of waiting for the mutex, because unlocking a mutex with a
-// waiter is a system call, which the publisher would make.
+// lock locks the shard for the sender. It polls instead of waiting for the mutex, because a publisher that unlocks a
+// mutex with a waiter makes a system call.
 func (s *shard) lock() {
-	for tries := 0; !s.mu.TryLock(); tries++ {
-		if tries < 16 {
+	const yields = 16
+	for attempt := 0; !s.mu.TryLock(); attempt++ {
+		if attempt < yields {
 			runtime.Gosched()
 		} else {
 			time.Sleep(20 * time.Microsecond)
@@ -45,246 +47,246 @@ func (s *shard) lock() {
 	}
 }
 
-// publish adds the batch to the buffer, or counts it as refused. sealed reports whether there are new sealed buffers.
-func (s *shard) publish(batch []Snapshot) (accepted, sealed bool) {
-	r, sealed := s.encodeBatch(batch)
-	if r != none {
-		s.refused.add(r, len(batch))
+// publish encodes the batch, or counts it as refused. hasFullBuffer reports whether the sender can send a buffer now.
+func (s *shard) publish(batch []Snapshot) (accepted, hasFullBuffer bool) {
+	refusal, hasFullBuffer := s.encodeBatch(batch)
+	if refusal != noReason {
+		s.refused.add(refusal, len(batch))
+		return false, hasFullBuffer
 	}
-	return r == none, sealed
+	return true, hasFullBuffer
 }
 
-// encodeBatch encodes the whole batch and returns none, or encodes nothing and returns the reason. sealed
-// reports whether there are new sealed buffers.
-func (s *shard) encodeBatch(batch []Snapshot) (r reason, sealed bool) {
-	// The gate is read with the lock held, so after the sender has closed the gate and sealed the shard, no more
-	// snapshots are added.
-	if r := s.gate.closedReason(); r != none {
-		return r, false
+// encodeBatch encodes all snapshots of the batch and returns noReason. If it must refuse the batch, it encodes nothing
+// and returns the reason. hasFullBuffer reports whether the sender can send a buffer now.
+func (s *shard) encodeBatch(batch []Snapshot) (refusal reason, hasFullBuffer bool) {
+	// The gate is checked while the shard is locked, so that no snapshots are added after the sender has closed the
+	// gate and then taken the buffer of the shard.
+	if refusal := s.gate.closedReason(); refusal != noReason {
+		return refusal, false
 	}
-	if s.noRoom != 0 && len(batch) >= s.noRoom && s.pool.free.isEmpty() {
-		return bufferFull, false // a batch of this size has not fit before
+	if s.wouldRejectAgain(len(batch)) {
+		return bufferFull, false
 	}
-	offered, first, before := len(batch), s.buffer, mark{}
-	if first != nil {
-		before = first.mark()
+	firstBuffer := s.buffer
+	var before bufferState
+	if firstBuffer != nil {
+		before = firstBuffer.state()
 	}
-	for len(batch) > 0 {
-		n := s.fill(batch[:min(len(batch), frameSpans)])
-		batch = batch[n:]
-		if n > 0 {
-			continue
+	if refusal := s.appendBatch(batch); refusal != noReason {
+		if refusal == bufferFull {
+			s.rejectedSize = len(batch)
 		}
-		if r := s.nextBuffer(); r != none {
-			if r == bufferFull {
-				s.noRoom = offered
-			}
-			return r, s.undo(first, before)
-		}
+		return refusal, s.rollBack(firstBuffer, before)
 	}
 	// Published must be counted before the sender can see the buffers, so that it is never less than Sent.
-	s.published.Add(uint64(offered))
-	return none, s.sealFilled()
+	s.published.Add(uint64(len(batch)))
+	return noReason, s.submitFilled()
 }
 
-// fill appends up to frameSpans snapshots to the buffer, in its last message or a new one, and returns
-// their number. If not all fit, it appends none, unless the buffer is empty: another buffer would not have
-// more space, so the batch is split.
-func (s *shard) fill(batch []Snapshot) (taken int) {
+// wouldRejectAgain reports whether a batch of this size was rejected before and there is still no free buffer, so that
+// encoding this one would be in vain.
+func (s *shard) wouldRejectAgain(size int) bool {
+	return s.rejectedSize != 0 && size >= s.rejectedSize && s.pool.free.isEmpty()
+}
+
+// appendBatch appends a batch to the current buffer, and continues in another buffer when one is full. It returns
+// noReason, or the reason why there is no other buffer.
+func (s *shard) appendBatch(batch []Snapshot) reason {
+	for len(batch) > 0 {
+		group := batch[:min(len(batch), messageSpans)]
+		appended := s.appendGroup(group)
+		batch = batch[appended:]
+		if appended == 0 {
+			if refusal := s.startBuffer(); refusal != noReason {
+				return refusal
+			}
+		}
+	}
+	return noReason
+}
+
+// appendGroup appends a group of snapshots to the current buffer, in one message. If they do not all fit, it appends
+// none and returns 0, so that the caller tries the next buffer. In an empty buffer it appends those that fit, because
+// the next buffer would not have more space. It returns the number of appended snapshots.
+func (s *shard) appendGroup(group []Snapshot) (appended int) {
 	b := s.buffer
 	if b == nil || !b.fits(headerRoom) {
 		return 0
 	}
-	before := b.mark()
-	if b.open.count == 0 || b.open.count+len(batch) > frameSpans {
-		b.open = mark{start: len(b.frames)}
-		b.frames = wire.BeginSpans(b.frames)
+	before := b.state()
+	if !b.canExtendMessage(len(group)) {
+		b.beginMessage()
 	}
-	for taken < len(batch) && s.encode(&batch[taken]) {
-		taken++
+	for appended < len(group) && s.appendSnapshot(&group[appended]) {
+		appended++
 	}
-	if taken < len(batch) && before.spans > 0 {
-		b.rewind(before)
+	wasEmpty := before.spanCount == 0
+	if appended < len(group) && !wasEmpty {
+		b.restore(before)
 		return 0
 	}
-	b.open.count += taken
-	b.spans += taken
-	b.finishMessage()
-	return taken
+	b.countAppended(appended)
+	return appended
 }
 
-// encode appends one snapshot to the buffer. It returns false, and appends nothing, if there is no space.
-func (s *shard) encode(snapshot *Snapshot) bool {
+// appendSnapshot appends a snapshot to the current buffer. It returns false if the snapshot does not fit.
+func (s *shard) appendSnapshot(snapshot *Snapshot) bool {
 	if !s.buffer.fits(snapshotRoom) {
 		return false
 	}
 	if snapshot.Encoded != nil {
-		return s.encodeEncoded(snapshot, snapshot.Encoded)
+		return s.appendPreEncoded(snapshot, snapshot.Encoded)
 	}
 	if number, ok := s.labels.find(&snapshot.Key); ok {
-		s.buffer.appendNumbered(snapshot, uint32(number))
+		s.buffer.appendWithNumber(snapshot, uint32(number))
 		return true
 	}
-	return s.encodeLabels(snapshot)
+	return s.appendLabels(snapshot)
 }
 
-// encodeEncoded appends a snapshot with an EncodedKey.
-func (s *shard) encodeEncoded(snapshot *Snapshot, key *EncodedKey) bool {
-	known := &s.known[key.id%tableSlots]
-	if known.id == key.id {
-		s.buffer.appendNumbered(snapshot, known.number)
+// appendPreEncoded appends a snapshot whose key the caller of Publish has encoded before. It returns false if the
+// snapshot does not fit.
+func (s *shard) appendPreEncoded(snapshot *Snapshot, key *EncodedKey) bool {
+	slot := &s.encoded[key.id%tableSlots] // can contain the number of another key
+	if slot.id == key.id {
+		s.buffer.appendWithNumber(snapshot, slot.number)
 		return true
 	}
 	if !s.buffer.fits(snapshotRoom + len(key.raw)) {
 		return false
 	}
-	if number, ok := s.appendRaw(snapshot, key.raw); ok {
-		*known = encodedSlot{key.id, number}
+	if number, hasNumber := s.appendWithEncodedKey(snapshot, key.raw); hasNumber {
+		*slot = encodedSlot{key.id, number}
 	}
 	return true
 }
 
-// encodeLabels appends a snapshot whose key is not in the label table. A key that has to be truncated is
-// never added to the table.
-func (s *shard) encodeLabels(snapshot *Snapshot) bool {
+// appendLabels encodes the key of a snapshot and appends the snapshot. It adds the key to the label table, which
+// finds the key when the next snapshot has the same labels. It returns false if the snapshot does not fit.
+func (s *shard) appendLabels(snapshot *Snapshot) bool {
 	key := &snapshot.Key
-	bound := keyBound(key)
-	if isOversized(key, bound) {
-		cut := s.cutter.cut(key)
-		_, _, appended := s.append(snapshot, cut, keyBound(cut))
-		s.cutter = cutter{} // frees the caller's strings
-		return appended
+	maxLength := maxEncodedLength(key)
+	if isOversized(key, maxLength) {
+		return s.appendTruncated(snapshot)
 	}
-	number, ok, appended := s.append(snapshot, key, bound)
-	if ok {
+	if !s.buffer.fits(snapshotRoom + maxLength) {
+		return false
+	}
+	number, hasNumber := s.appendWithEncodedKey(snapshot, s.buffer.encodeKey(key))
+	if hasNumber {
 		s.labels.add(key, number)
 	}
-	return appended
+	return true
 }
 
-// append appends a snapshot with the given key. bound is the maximum length of the encoded key. It returns
-// the number of the key in this buffer, if ok, and whether the snapshot fits.
-func (s *shard) append(snapshot *Snapshot, key *Key, bound int) (number uint32, ok, appended bool) {
-	b := s.buffer
-	if !b.fits(snapshotRoom + bound) {
-		return 0, false, false
+// appendTruncated truncates the key of a snapshot and appends the snapshot. It returns false if the snapshot does not
+// fit.
+func (s *shard) appendTruncated(snapshot *Snapshot) bool {
+	key := s.truncator.truncate(&snapshot.Key)
+	fits := s.buffer.fits(snapshotRoom + maxEncodedLength(key))
+	if fits {
+		s.appendWithEncodedKey(snapshot, s.buffer.encodeKey(key))
 	}
-	// The key is encoded after space for the rest of the snapshot. If the snapshot contains the whole key, it is moved
-	// back by a few bytes.
-	ahead := len(b.frames) + snapshotRoom
-	raw := wire.AppendKey(b.frames[ahead:ahead:cap(b.frames)], key)
-	number, ok = s.appendRaw(snapshot, raw)
-	return number, ok, true
+	s.truncator = keyTruncator{} // no longer refers to the caller's strings
+	return fits
 }
 
-// appendRaw appends a snapshot, for which there is space, with the number of its key or with the whole
-// encoded key. It returns the number, if ok.
-func (s *shard) appendRaw(snapshot *Snapshot, raw []byte) (number uint32, ok bool) {
-	number, ok = s.number(s.buffer, raw)
-	if ok {
-		s.buffer.appendNumbered(snapshot, number)
+// appendWithEncodedKey appends a snapshot with its encoded key, or with the number of the key if the buffer has
+// assigned one. It returns the number, and whether there is one. The caller has checked that the snapshot fits.
+func (s *shard) appendWithEncodedKey(snapshot *Snapshot, encodedKey []byte) (number uint32, hasNumber bool) {
+	number, hasNumber = s.keyNumber(encodedKey)
+	if hasNumber {
+		s.buffer.appendWithNumber(snapshot, number)
 	} else {
-		s.buffer.appendWhole(snapshot, raw)
+		s.buffer.appendWithKey(snapshot, encodedKey)
 	}
-	return number, ok
+	return number, hasNumber
 }
 
-// number returns the number of an encoded key in this buffer. It defines a new key while there is space for
-// definitions, and otherwise returns false.
-func (s *shard) number(b *buffer, raw []byte) (uint32, bool) {
-	slot, hash, found := s.keys.find(raw, b.definitions)
-	if found {
+// keyNumber returns the number that the current buffer has assigned to an encoded key. A new key gets the next number.
+// keyNumber returns false if the buffer has no space for another key.
+func (s *shard) keyNumber(encodedKey []byte) (number uint32, hasNumber bool) {
+	b := s.buffer
+	hash := hashKey(encodedKey)
+	slot := s.keys.find(encodedKey, hash, b.definitions)
+	if !slot.isEmpty() {
 		return uint32(slot.number), true
 	}
-	if b.keys == maxKeys || len(raw)+definitionRoom+headerRoom > cap(b.definitions)-len(b.definitions) {
+	if !b.fitsKey(len(encodedKey)) {
 		return 0, false
 	}
-	if b.keys == 0 {
-		b.definitions = wire.BeginDefine(b.definitions)
-	}
-	number := uint32(b.keys)
-	b.definitions = wire.AppendDefinition(b.definitions, number, raw)
-	b.keys++
+	number = b.defineKey(encodedKey)
+	keyStart := len(b.definitions) - len(encodedKey)
 	*slot = keySlot{
-		hash: hash, offset: uint16(len(b.definitions) - len(raw)), size: uint16(len(raw)),
-		number: uint16(number),
+		hash: hash, offset: uint16(keyStart), size: uint16(len(encodedKey)), number: uint16(number),
 	}
 	return number, true
 }
 
-// nextBuffer replaces the buffer by an empty one, or returns the reason why there is none. The previous buffer is added
-// to the list s.filled and not sealed, because no part of a batch may be sent before the whole batch fits.
-func (s *shard) nextBuffer() (r reason) {
-	if s.chain+1 == len(s.pool.buffers) {
-		return tooLarge
+// startBuffer replaces the current buffer with an empty one. The current buffer is added to s.filled, and is sent when
+// the whole batch is encoded. startBuffer returns noReason, or the reason why there is no empty buffer.
+func (s *shard) startBuffer() reason {
+	usedBuffers := s.filled.length + 1
+	if usedBuffers == len(s.pool.buffers) {
+		return tooLarge // the batch needs more than all buffers
 	}
-	next := s.pool.take()
-	if next == nil {
+	emptyBuffer := s.pool.take()
+	if emptyBuffer == nil {
 		return bufferFull
 	}
 	if s.buffer != nil {
-		s.buffer.next = s.filled
-		s.filled = s.buffer
-		s.chain++
+		s.filled.append(s.buffer)
 	}
-	s.buffer = next
-	s.noRoom = 0
+	s.buffer = emptyBuffer
+	s.rejectedSize = 0
 	clear(s.keys[:])
-	clear(s.known[:])
-	s.labels.reset()
-	return none
+	clear(s.encoded[:])
+	s.labels.startBuffer()
+	return noReason
 }
 
-// sealFilled seals the buffers of the list s.filled, in the order in which they were filled.
-func (s *shard) sealFilled() (sealed bool) {
-	var oldest *buffer
-	for b := s.filled; b != nil; {
-		newer := b.next
-		b.next = oldest
-		oldest, b = b, newer
-	}
-	for b := oldest; b != nil; sealed = true {
-		next := b.next
-		b.next = nil
-		s.pool.seal(b)
-		b = next
-	}
-	s.filled, s.chain = nil, 0
-	return sealed
-}
-
-// undo removes a batch that does not fit. The batch began in the buffer first, at the position before, and may have
-// continued in further buffers, which undo frees. In that case undo seals first, and returns true.
-func (s *shard) undo(first *buffer, before mark) (sealed bool) {
-	hasMoved := s.buffer != first
-	if hasMoved {
-		s.pool.give(s.buffer)
-	}
-	for b := s.filled; b != nil; {
-		next := b.next
-		if b != first {
-			s.pool.give(b)
-		}
-		b = next
-	}
-	s.buffer, s.filled, s.chain = first, nil, 0
-	if first == nil {
-		s.labels.forget()
+// submitFilled passes the buffers in s.filled to the sender. It returns false if there are none.
+func (s *shard) submitFilled() bool {
+	if s.filled.length == 0 {
 		return false
 	}
-	first.next = nil
-	first.rewind(before)
-	if hasMoved {
-		s.seal() // its key table has been cleared, so nothing can be appended to it
+	for s.filled.length > 0 {
+		s.pool.submit(s.filled.removeFirst())
 	}
-	return hasMoved
+	return true
 }
 
-// seal seals the current buffer, if there is one.
-func (s *shard) seal() {
-	if s.buffer != nil {
-		s.pool.seal(s.buffer)
-		s.buffer, s.noRoom = nil, 0
-		s.labels.forget()
+// rollBack removes the snapshots of a batch that does not fit. firstBuffer is the buffer in which the batch began, or
+// nil, and before is the state of this buffer at that time. Further buffers of the batch become free. rollBack returns
+// true if it has passed firstBuffer to the sender.
+func (s *shard) rollBack(firstBuffer *buffer, before bufferState) (hasFullBuffer bool) {
+	if firstBuffer != nil {
+		firstBuffer.restore(before)
 	}
+	if s.buffer == firstBuffer {
+		return false
+	}
+	s.pool.release(s.buffer)
+	for s.filled.length > 0 {
+		b := s.filled.removeFirst()
+		if b != firstBuffer {
+			s.pool.release(b)
+		}
+	}
+	// Nothing more can be appended to firstBuffer, because the tables with the numbers of its keys were cleared.
+	s.buffer = firstBuffer
+	return s.submitBuffer()
+}
+
+// submitBuffer passes the current buffer to the sender. It returns false if there is none.
+func (s *shard) submitBuffer() bool {
+	s.labels.removeAll() // so that the caller's strings can be freed
+	if s.buffer == nil {
+		return false
+	}
+	s.pool.submit(s.buffer)
+	s.buffer = nil
+	s.rejectedSize = 0
+	return true
 }

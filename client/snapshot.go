@@ -21,13 +21,17 @@ type Snapshot struct {
 	Weight float64
 }
 
-// wireFields returns the properties of a snapshot in the representation of the protocol. It replaces invalid values by the
-// nearest valid ones, because the daemon would close the connection otherwise.
+// wireFields returns the fields of a snapshot in the format of the protocol. It replaces invalid values by the nearest
+// valid ones, because the daemon closes a connection on which it receives an invalid value.
 func (s *Snapshot) wireFields() (duration uint64, end int64, flags span.Flags, weight float64) {
-	flags = flag(s.Error)*span.Error | flag(s.TopLevel)*span.TopLevel
-	return uint64(max(s.Duration, 0)), s.End.UnixNano(), flags, validWeight(s.Weight)
+	duration = uint64(max(s.Duration, 0))
+	end = s.End.UnixNano()
+	flags = flagIf(s.Error)*span.Error | flagIf(s.TopLevel)*span.TopLevel
+	return duration, end, flags, validWeight(s.Weight)
 }
 
+// validWeight returns the valid weight that is closest to the given one. A weight of 0 means that none was set, and
+// becomes 1.
 func validWeight(weight float64) float64 {
 	switch {
 	case weight == 0:
@@ -40,13 +44,13 @@ func validWeight(weight float64) float64 {
 	return 1
 }
 
-// flag returns 1 for true. The compiler generates no branch for it, which would be mispredicted often, because errors
-// are unpredictable.
-func flag(b bool) (f span.Flags) {
-	if b {
-		f = 1
+// flagIf returns 1 if isSet is true, and 0 otherwise. The compiler generates no branch for it, which the processor would
+// often predict wrongly.
+func flagIf(isSet bool) (flag span.Flags) {
+	if isSet {
+		flag = 1
 	}
-	return f
+	return flag
 }
 
 // Key is the set of labels under which a snapshot is counted. Its fields are optional, except Service:

@@ -9,45 +9,44 @@ import (
 // blockedAddress replaces IP addresses in peer tags, because too many different ones occur.
 const blockedAddress = "blocked-ip-address"
 
-// QuantizePeer normalizes the value of a peer tag like the agent: it removes duplicates from a comma-separated list of
-// hosts, and replaces IP addresses. It returns value itself if nothing has to be changed.
+// QuantizePeer replaces the IP addresses in the value of a peer tag, like the Datadog agent. The value is a host, for
+// example 10.0.0.1:80, or a comma-separated list of hosts, from which QuantizePeer also removes duplicates.
 func QuantizePeer(value string) string {
-	if strings.IndexByte(value, ',') < 0 {
+	if !strings.Contains(value, ",") {
 		return quantizeHost(value)
 	}
-	hosts := strings.Split(value, ",")
-	unique := hosts[:0]
-	seen := make(map[string]struct{}, len(hosts))
-	for _, host := range hosts {
-		host = quantizeHost(host)
-		if _, isDuplicate := seen[host]; !isDuplicate {
-			seen[host] = struct{}{}
-			unique = append(unique, host)
+	var unique []string
+	seen := make(map[string]bool)
+	for host := range strings.SplitSeq(value, ",") {
+		quantized := quantizeHost(host)
+		if !seen[quantized] {
+			seen[quantized] = true
+			unique = append(unique, quantized)
 		}
 	}
 	return strings.Join(unique, ",")
 }
 
-// quantizeHost replaces the IP address in a host like ip-10-0-0-1.internal, http://10.0.0.1:80 or [::1]:443. It returns
-// other hosts unchanged.
-func quantizeHost(raw string) string {
-	prefix, rest := splitScheme(raw)
-	host, port := splitHostPort(rest)
-	end := addressEnd(host)
-	if end == 0 || isKnownAddress(host[:end]) {
-		return raw
+// quantizeHost replaces the IP address at the start of a host with "blocked-ip-address". For example,
+// http://10.0.0.1:80 becomes http://blocked-ip-address:80. A host without an IP address remains unchanged.
+func quantizeHost(address string) string {
+	prefix, hostAndPort := splitPrefix(address)
+	host, port := splitHostPort(hostAndPort)
+	ipLength := leadingIPLength(host)
+	if ipLength == 0 || isWellKnownIP(host[:ipLength]) {
+		return address
 	}
 	quantized := prefix + blockedAddress
 	if port != "" {
 		quantized += ":" + port // there are few ports, and they indicate the protocol
 	}
-	return quantized + host[end:]
+	return quantized + host[ipLength:]
 }
 
-// isKnownAddress reports whether host is an address with the same meaning everywhere: the loopback address
-// or the metadata service of a cloud provider.
-func isKnownAddress(host string) bool {
-	switch host {
+// isWellKnownIP reports whether ip is an address with the same meaning everywhere: the loopback address or the metadata
+// service of a cloud provider.
+func isWellKnownIP(ip string) bool {
+	switch ip {
 	case "127.0.0.1", "::1", "169.254.169.254", "fd00:ec2::254", "169.254.170.2":
 		return true
 	}
@@ -56,72 +55,76 @@ func isKnownAddress(host string) bool {
 
 var schemes = [...]string{"dnspoll", "ftp", "file", "http", "https"}
 
-// splitScheme splits off the prefix of an address: "ip-", or a URL scheme followed by two or three slashes.
-// Like the agent, it finds the scheme anywhere in raw, and drops the text before it.
-func splitScheme(raw string) (prefix, rest string) {
-	if rest, ok := strings.CutPrefix(raw, "ip-"); ok {
+// splitPrefix splits an address after "ip-", or after a URL scheme and its slashes, as in dnspoll:///. Like the
+// Datadog agent, it finds the scheme at any position, and drops the text before it. Without a prefix, it returns the
+// address as rest.
+func splitPrefix(address string) (prefix, rest string) {
+	if rest, ok := strings.CutPrefix(address, "ip-"); ok {
 		return "ip-", rest
 	}
-	if !strings.Contains(raw, "://") {
-		return "", raw
+	if !strings.Contains(address, "://") {
+		return "", address
 	}
 	for _, scheme := range schemes {
-		start := strings.Index(raw, scheme)
-		if start < 0 {
+		_, afterScheme, ok := strings.Cut(address, scheme)
+		if !ok {
 			continue
 		}
 		for _, slashes := range [...]string{":///", "://"} {
-			end := start + len(scheme) + len(slashes)
-			if end < len(raw) && raw[start+len(scheme):end] == slashes {
-				return raw[start:end], raw[end:]
+			rest, ok := strings.CutPrefix(afterScheme, slashes)
+			if ok && rest != "" {
+				return scheme + slashes, rest
 			}
 		}
 	}
-	return "", raw
+	return "", address
 }
 
-// splitHostPort splits off a port. If s has no port, or the brackets of an IPv6 address are unbalanced, it
-// returns s as the host.
-func splitHostPort(s string) (host, port string) {
-	if strings.Contains(s, ":") { // most hosts have no port, and net.SplitHostPort would allocate an error
-		if host, port, err := net.SplitHostPort(s); err == nil {
-			return host, port
-		}
+// splitHostPort splits an address like 10.0.0.1:80 or [::1]:443 into host and port. If the address has no port or is
+// malformed, it returns the whole address as the host.
+func splitHostPort(address string) (host, port string) {
+	if !strings.Contains(address, ":") { // the common case, for which net.SplitHostPort would allocate an error
+		return address, ""
 	}
-	return s, ""
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return address, ""
+	}
+	return host, port
 }
 
-// addressEnd returns the end of the IP address at the start of a host, or 0 if it starts with something else. An IPv6
-// address must be the whole host.
-func addressEnd(s string) int {
-	if s == "" || !strings.Contains("0123456789abcdefABCDEF:", s[:1]) {
+// leadingIPLength returns the length of the IP address at the start of a host, or 0 if there is none. An IPv4 address
+// can be written with underscores or hyphens instead of dots, as in 10-0-0-1.internal. An IPv6 address must be the
+// whole host.
+func leadingIPLength(host string) int {
+	const firstBytes = "0123456789abcdefABCDEF:"
+	if host == "" || !strings.Contains(firstBytes, host[:1]) {
 		return 0
 	}
-	for i := range len(s) {
-		switch s[i] {
-		case '.', '_', '-':
-			return dottedEnd(s, s[i])
-		case ':':
-			if _, err := netip.ParseAddr(s); err != nil {
-				return 0
-			}
-			return len(s)
-		case '%':
-			return 0
+	delimiterIndex := strings.IndexAny(host, "._-:%")
+	if delimiterIndex < 0 {
+		return 0
+	}
+	switch delimiter := host[delimiterIndex]; delimiter {
+	case '.', '_', '-':
+		return leadingIPv4Length(host, delimiter)
+	case ':':
+		if _, err := netip.ParseAddr(host); err == nil {
+			return len(host)
 		}
 	}
 	return 0
 }
 
-// dottedEnd returns the end of four numbers below 256 with the given separator at the start of s, or 0 if
-// s does not start with them. In host names, more text can follow.
-func dottedEnd(s string, separator byte) int {
-	value, digits, dots := 0, 0, 0
-	for i := range len(s) {
-		switch c := s[i]; {
+// leadingIPv4Length returns the length of the IPv4 address at the start of a host, or 0 if there is none. The separator
+// is the byte between the four numbers of the address. A number must be below 256 and have no leading zeros.
+func leadingIPv4Length(host string, separator byte) int {
+	value, digits, separators := 0, 0, 0
+	for i := range len(host) {
+		switch c := host[i]; {
 		case c >= '0' && c <= '9':
-			if digits == 1 && value == 0 {
-				return 0 // a leading zero
+			if hasLeadingZero := digits == 1 && value == 0; hasLeadingZero {
+				return 0
 			}
 			value = value*10 + int(c-'0')
 			digits++
@@ -129,22 +132,22 @@ func dottedEnd(s string, separator byte) int {
 				return 0
 			}
 		case c == separator:
-			if i == 0 || i == len(s)-1 || s[i-1] == separator {
+			if digits == 0 || i == len(host)-1 {
 				return 0
 			}
-			if dots == 3 {
+			if separators == 3 {
 				return i
 			}
-			dots++
+			separators++
 			value, digits = 0, 0
-		case dots == 3 && digits > 0:
+		case separators == 3 && digits > 0:
 			return i
 		default:
 			return 0
 		}
 	}
-	if dots < 3 {
+	if separators < 3 {
 		return 0
 	}
-	return len(s)
+	return len(host)
 }

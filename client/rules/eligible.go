@@ -25,17 +25,16 @@ func Eligible(t Tags, kinds []string) bool {
 	return (IsTopLevel(t) || isOne(t, TagMeasured) || CountsKind(t.Text(TagKind), kinds)) && !IsPartial(t)
 }
 
-// IsTopLevel reports whether the span is marked as the entry span of a service in its trace. TopLevel
-// determines which spans to mark.
+// IsTopLevel reports whether the span has a tag that marks it as the first span of a service in its trace.
 func IsTopLevel(t Tags) bool { return isOne(t, TagTopLevel) || isOne(t, TagTracerTopLevel) }
 
-// IsPartial reports whether the span is a snapshot of an unfinished span.
+// IsPartial reports whether the span is a snapshot of an unfinished span, according to its tag TagPartialVersion.
 func IsPartial(t Tags) bool {
 	version, ok := t.Number(TagPartialVersion)
 	return ok && version >= 0
 }
 
-// CountsKind reports whether a span of this kind is counted because of its kind alone.
+// CountsKind reports whether kinds, which are in lower case, contain the given kind.
 func CountsKind(kind string, kinds []string) bool {
 	return kind != "" && slices.Contains(kinds, strings.ToLower(kind))
 }
@@ -43,6 +42,7 @@ func CountsKind(kind string, kinds []string) bool {
 // Synthetics reports whether a trace with this origin is from a synthetic test.
 func Synthetics(origin string) bool { return strings.HasPrefix(origin, "synthetics") }
 
+// isOne reports whether the tag is the number 1.
 func isOne(t Tags, key string) bool {
 	n, ok := t.Number(key)
 	return ok && n == 1
@@ -55,8 +55,8 @@ type Link struct {
 	Service string
 }
 
-// TopLevel reports, for each span of a trace, whether it is top-level: it has no parent, its parent is not in trace, or
-// its parent belongs to another service.
+// TopLevel reports for each span of a trace whether it is top-level. A span is top-level if it has no parent, if its
+// parent is not in trace, or if its parent belongs to another service.
 func TopLevel(trace []Link) []bool {
 	var spans Spans
 	spans.Reset(trace)
@@ -74,11 +74,22 @@ type Spans struct {
 	mask  uint64
 }
 
-// Reset indexes the next trace. Spans refers to the slice until the next Reset.
+// Reset replaces the content of the index with the spans of a trace. The caller must not modify the slice before the
+// next Reset, because the index refers to it. If two spans have the same ID, the index contains the later one, as in
+// the Datadog agent.
 func (s *Spans) Reset(trace []Link) {
 	s.trace = trace
+	s.clearSlots(len(trace))
+	for i := range trace {
+		slot := s.slot(trace[i].Span)
+		s.slots[slot] = uint32(i) + 1
+	}
+}
+
+// clearSlots empties the hash table. Its new size is a power of two, and at least twice the number of spans.
+func (s *Spans) clearSlots(spans int) {
 	size := 16
-	for size < 2*len(trace) {
+	for size < 2*spans {
 		size *= 2
 	}
 	if cap(s.slots) < size {
@@ -87,23 +98,22 @@ func (s *Spans) Reset(trace []Link) {
 	s.slots = s.slots[:size]
 	clear(s.slots)
 	s.mask = uint64(size - 1)
-	for i := range trace {
-		// If two spans have the same id, the agent takes the later one.
-		s.slots[s.slot(trace[i].Span)] = uint32(i) + 1
-	}
 }
 
 // hashSeed is random, so that IDs cannot be chosen to share a slot. Otherwise, indexing a malicious trace
 // would take time quadratic in its length.
 var hashSeed = [2]uint64{rand.Uint64(), rand.Uint64() | 1}
 
-// slot returns the slot that contains the span with this ID, or the empty slot where it belongs.
+// slot returns the slot that contains the span with this ID, or the empty slot in which it can be stored.
 func (s *Spans) slot(id uint64) uint64 {
-	at := s.hash(id)
-	for s.slots[at] != 0 && s.trace[s.slots[at]-1].Span != id {
-		at = (at + 1) & s.mask
+	slot := s.hash(id)
+	for {
+		indexPlus1 := s.slots[slot] // 0 if the slot is empty
+		if indexPlus1 == 0 || s.trace[indexPlus1-1].Span == id {
+			return slot
+		}
+		slot = (slot + 1) & s.mask
 	}
-	return at
 }
 
 // hash returns the slot at which the search for an ID begins. It multiplies twice, because a single multiplication maps
@@ -118,12 +128,13 @@ func fold(a, b uint64) uint64 {
 	return high ^ low
 }
 
-// find returns the index of the span with this ID, or -1.
+// find returns the index of the span with this ID, or -1 if the trace has no such span.
 func (s *Spans) find(id uint64) int {
 	return int(s.slots[s.slot(id)]) - 1
 }
 
-// IsTopLevel reports whether the span with this index is top-level, as described at TopLevel.
+// IsTopLevel reports whether the span with index i in the trace is top-level: it has no parent, its parent is not in
+// the trace, or its parent belongs to another service.
 func (s *Spans) IsTopLevel(i int) bool {
 	link := &s.trace[i]
 	if link.Parent == 0 {
@@ -133,9 +144,8 @@ func (s *Spans) IsTopLevel(i int) bool {
 	return parent < 0 || s.trace[parent].Service != link.Service
 }
 
-// Root returns the index of the span that represents the trace: the last one without a parent; otherwise
-// one whose parent is not in the trace; otherwise the last one. If the parents of several spans are
-// missing, the agent chooses an arbitrary one, and Root the first.
+// Root returns the index of the trace's root, which is the last span without a parent. If each span has a parent, Root
+// returns the first span whose parent is not in the trace. If there is no such span either, it returns the last span.
 func (s *Spans) Root() int {
 	for i := len(s.trace) - 1; i >= 0; i-- {
 		if s.trace[i].Parent == 0 {
@@ -154,10 +164,11 @@ func (s *Spans) Root() int {
 // counts them.
 const TagSampleRate = "_sample_rate"
 
-// Weight returns how many spans each span of a trace represents, according to the tags of its root.
+// Weight returns the number of spans that each span of a trace represents, according to the tags of the trace's root.
 func Weight(root Tags) float64 { return WeightOf(root.Number(TagSampleRate)) }
 
-// WeightOf returns the weight for a sample rate, or 1 if the rate is missing or invalid.
+// WeightOf returns the number of spans that a span represents at a sample rate, for example 4 at a rate of 0.25. It
+// returns 1 if the rate is invalid, or if ok is false because there is no rate.
 func WeightOf(rate float64, ok bool) float64 {
 	if !ok || rate <= 0 || rate > 1 {
 		return 1

@@ -12,25 +12,28 @@ const (
 	TagOTelHTTPStatus = "http.response.status_code"
 )
 
-// HTTPStatus returns the status code of the span's response, or 0 if it has none.
-//
-// The agent's receiver removes invalid values of TagHTTPStatus first, see ValidHTTPStatus; tracers that
-// compute statistics do not.
+// HTTPStatus returns the HTTP status code in the tags of a span, or 0 if there is none. It does not check that the code
+// is in the range from 100 to 599.
 func HTTPStatus(t Tags) uint32 {
 	for _, key := range [...]string{TagHTTPStatus, TagOTelHTTPStatus} {
-		if n, ok := t.Number(key); ok {
-			if code, ok := WholeNumber(n); ok {
-				return StatusOf(code)
-			}
-		}
-		if code, ok := ParseStatus(t.Text(key)); ok {
+		if code, ok := integerTag(t, key); ok {
 			return StatusOf(code)
 		}
 	}
 	return 0
 }
 
-// StatusOf converts the number of a tag to a status code. It returns 0 for numbers that cannot be one.
+// integerTag returns the value of a tag that is a whole number, or a text that ParseStatus accepts. Otherwise it
+// returns false.
+func integerTag(t Tags, key string) (int64, bool) {
+	number, isSet := t.Number(key)
+	if integer, isWhole := WholeNumber(number); isSet && isWhole {
+		return integer, true
+	}
+	return ParseStatus(t.Text(key))
+}
+
+// StatusOf converts a number to a status code. It returns 0 if the number is negative or has more than 32 bits.
 func StatusOf(code int64) uint32 {
 	if code < 0 || code > math.MaxUint32 {
 		return 0
@@ -38,19 +41,21 @@ func StatusOf(code int64) uint32 {
 	return uint32(code)
 }
 
-// ParseStatus parses an integer, which can also be written like "200.0".
+// ParseStatus parses an integer, which can also be written like "200.0". It returns false if text is not an integer.
 func ParseStatus(text string) (int64, bool) {
 	if text == "" {
 		return 0, false
 	}
-	if code, err := strconv.ParseInt(text, 10, 64); err == nil {
+	code, err := strconv.ParseInt(text, 10, 64)
+	if err == nil {
 		return code, true
 	}
-	if f, err := strconv.ParseFloat(text, 64); err == nil {
-		code := int64(f)
-		return code, float64(code) == f
+	float, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return 0, false
 	}
-	return 0, false
+	code = int64(float)
+	return code, float64(code) == float
 }
 
 // WholeNumber converts a float64 to an integer. It returns false if n is not a whole number.
@@ -60,8 +65,8 @@ func WholeNumber(n float64) (int64, bool) {
 	return integer, isWhole
 }
 
-// ValidHTTPStatus reports whether text is a valid value of TagHTTPStatus for the agent's receiver, which
-// removes other values from the span.
+// ValidHTTPStatus reports whether text is a status code from 100 to 599. The Datadog agent removes all other values of
+// TagHTTPStatus from the spans that it receives.
 func ValidHTTPStatus(text string) bool {
 	code, err := strconv.ParseUint(text, 10, 64)
 	return err == nil && code >= 100 && code < 600
@@ -80,19 +85,20 @@ const (
 	TagRPCSystem     = "rpc.system"
 )
 
-// GRPCStatus returns the status code of the span's call in decimal digits, or "" if there is no known one.
+// GRPCStatus returns the gRPC status code in the tags of a span, in decimal digits. It returns "" if there is none or
+// it is unknown.
 func GRPCStatus(t Tags) string {
-	for i, key := range GRPCStatusTags {
-		if i == len(GRPCStatusTags)-1 && !CallsGRPC(t.Text(TagRPCSystemName), t.Text(TagRPCSystem)) {
-			continue
-		}
+	keys := GRPCStatusTags[:]
+	if !CallsGRPC(t.Text(TagRPCSystemName), t.Text(TagRPCSystem)) {
+		keys = keys[:len(keys)-1] // other RPC systems use the last tag, too
+	}
+	for _, key := range keys {
 		if text := t.Text(key); text != "" {
 			return ParseGRPCStatus(text)
 		}
-		if n, ok := t.Number(key); ok {
-			if code, ok := WholeNumber(n); ok {
-				return ParseGRPCStatus(strconv.FormatInt(code, 10))
-			}
+		number, isSet := t.Number(key)
+		if code, isWhole := WholeNumber(number); isWhole && isSet {
+			return ParseGRPCStatus(strconv.FormatInt(code, 10))
 		}
 	}
 	return ""
@@ -138,15 +144,17 @@ var grpcNames = map[string]string{
 // ParseGRPCStatus converts a status code, which is a number or a name with or without the prefix
 // "StatusCode.", to decimal digits. It returns "" for all other texts.
 func ParseGRPCStatus(text string) string {
-	if code, ok := parseDigits(text); ok {
+	if code, ok := parseUint32(text); ok {
 		return strconv.FormatUint(code, 10)
 	}
 	return grpcNames[strings.ToUpper(strings.TrimPrefix(text, "StatusCode."))]
 }
 
-// parseDigits parses a number. Unlike ParseUint, it allocates no error for a name.
-func parseDigits(text string) (uint64, bool) {
-	if text == "" || text[0] < '0' || text[0] > '9' {
+// parseUint32 parses a decimal number. It returns false if text is not a number of at most 32 bits. Unlike
+// strconv.ParseUint, it allocates no error for a text that begins with a letter, such as OK.
+func parseUint32(text string) (uint64, bool) {
+	startsWithDigit := text != "" && text[0] >= '0' && text[0] <= '9'
+	if !startsWithDigit {
 		return 0, false
 	}
 	code, err := strconv.ParseUint(text, 10, 32)

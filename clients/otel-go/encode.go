@@ -12,108 +12,149 @@ import (
 // maxText is the maximum number of bytes that are encoded of a text. It is longer than any label.
 const maxText = 8 << 10
 
+// Numbers of the fields of OTLP messages, as in the .proto files of OpenTelemetry.
+const (
+	fieldRequestResourceSpans protolite.Number = 1
+
+	fieldResourceSpansResource   protolite.Number = 1
+	fieldResourceSpansScopeSpans protolite.Number = 2
+
+	fieldScopeSpansSpans protolite.Number = 2
+
+	fieldResourceAttributes protolite.Number = 1
+
+	fieldSpanParentSpanID protolite.Number = 4
+	fieldSpanName         protolite.Number = 5
+	fieldSpanKind         protolite.Number = 6
+	fieldSpanStartTime    protolite.Number = 7
+	fieldSpanEndTime      protolite.Number = 8
+	fieldSpanAttributes   protolite.Number = 9
+	fieldSpanStatus       protolite.Number = 15
+
+	fieldStatusCode protolite.Number = 3
+
+	fieldKeyValueKey   protolite.Number = 1
+	fieldKeyValueValue protolite.Number = 2
+
+	fieldAnyValueString protolite.Number = 1
+	fieldAnyValueBool   protolite.Number = 2
+	fieldAnyValueInt    protolite.Number = 3
+	fieldAnyValueDouble protolite.Number = 4
+	fieldAnyValueArray  protolite.Number = 5
+)
+
 // spanEncoder encodes spans as OTLP trace requests, with only the fields that the daemon's rules read.
 type spanEncoder struct {
 	resource []byte                      // encoded Resource message
-	isRead   func(attribute string) bool // whether the rules read an attribute of a span
+	isRead   func(attribute string) bool // reports whether the rules read an attribute of a span
 	span     []byte                      // memory for the Span message
 	request  []byte                      // memory for the request
 }
 
-// encode returns a request with one span. It is valid until the next call.
+// encode returns an OTLP trace request with one span. The request is valid until the next call.
 func (e *spanEncoder) encode(s sdktrace.ReadOnlySpan) []byte {
 	b := e.span[:0]
 	if parent := s.Parent().SpanID(); parent.IsValid() {
-		b = protolite.AppendBytes(b, 4, parent[:])
+		b = protolite.AppendBytes(b, fieldSpanParentSpanID, parent[:])
 	}
-	b = protolite.AppendBytes(b, 5, cut(s.Name()))
-	b = protolite.AppendVarint(b, 6, uint64(s.SpanKind()))
-	b = protolite.AppendFixed64(b, 7, uint64(s.StartTime().UnixNano()))
-	b = protolite.AppendFixed64(b, 8, uint64(s.EndTime().UnixNano()))
-	b = appendAttributes(b, 9, s.Attributes(), e.isRead)
+	b = protolite.AppendBytes(b, fieldSpanName, truncate(s.Name()))
+	b = protolite.AppendVarint(b, fieldSpanKind, uint64(s.SpanKind()))
+	b = protolite.AppendFixed64(b, fieldSpanStartTime, uint64(s.StartTime().UnixNano()))
+	b = protolite.AppendFixed64(b, fieldSpanEndTime, uint64(s.EndTime().UnixNano()))
+	b = appendAttributes(b, fieldSpanAttributes, s.Attributes(), e.isRead)
 	b = appendStatus(b, s.Status().Code)
 	e.span = b
-	return e.wrap(b)
+	return e.wrapSpan(b)
 }
 
-// wrap returns a request with an encoded span.
-func (e *spanEncoder) wrap(encodedSpan []byte) []byte {
-	scopeSize := protolite.Size(len(encodedSpan))
-	resourceSpansSize := protolite.Size(len(e.resource)) + protolite.Size(scopeSize)
-	b := protolite.AppendHead(e.request[:0], 1, resourceSpansSize) // resource_spans of the request
-	b = protolite.AppendBytes(b, 1, e.resource)                    // resource
-	b = protolite.AppendHead(b, 2, scopeSize)                      // scope_spans
-	e.request = protolite.AppendBytes(b, 2, encodedSpan)           // spans
-	return e.request
-}
-
-// appendStatus appends the Status message of a span, whose numbers of codes differ from the SDK's.
-func appendStatus(b []byte, code codes.Code) []byte {
-	const ok, failed = 1, 2
-	switch code {
-	case codes.Ok:
-		return append(protolite.AppendHead(b, 15, 2), 3<<3, ok)
-	case codes.Error:
-		return append(protolite.AppendHead(b, 15, 2), 3<<3, failed)
-	}
+// wrapSpan returns an OTLP trace request that contains the encoded span.
+func (e *spanEncoder) wrapSpan(encodedSpan []byte) []byte {
+	scopeSpansSize := protolite.Size(len(encodedSpan))
+	resourceSpansSize := protolite.Size(len(e.resource)) + protolite.Size(scopeSpansSize)
+	b := protolite.AppendHead(e.request[:0], fieldRequestResourceSpans, resourceSpansSize)
+	b = protolite.AppendBytes(b, fieldResourceSpansResource, e.resource)
+	b = protolite.AppendHead(b, fieldResourceSpansScopeSpans, scopeSpansSize)
+	b = protolite.AppendBytes(b, fieldScopeSpansSpans, encodedSpan)
+	e.request = b
 	return b
 }
 
-// encodeResource returns the Resource message of a resource.
-func encodeResource(res *resource.Resource) []byte {
-	return appendAttributes(nil, 1, res.Attributes(), func(string) bool { return true })
+// appendStatus appends the Status message of a span. It appends nothing if the status is not set.
+func appendStatus(b []byte, code codes.Code) []byte {
+	var otlpCode uint64
+	switch code {
+	case codes.Ok:
+		otlpCode = 1
+	case codes.Error:
+		otlpCode = 2
+	default:
+		return b
+	}
+	const statusSize = 2 // tag and value of the code
+	b = protolite.AppendHead(b, fieldSpanStatus, statusSize)
+	return protolite.AppendVarint(b, fieldStatusCode, otlpCode)
 }
 
-// encodeForSpans returns the part of a Resource message that the labels of spans depend on.
+// encodeResource returns the OTLP message of a resource.
+func encodeResource(res *resource.Resource) []byte {
+	return appendAttributes(nil, fieldResourceAttributes, res.Attributes(), func(string) bool { return true })
+}
+
+// encodeForSpans returns the OTLP message of a resource with only the attributes that determine labels of spans.
 func encodeForSpans(res *resource.Resource) []byte {
-	return appendAttributes(nil, 1, res.Attributes(), func(name string) bool {
+	return appendAttributes(nil, fieldResourceAttributes, res.Attributes(), func(name string) bool {
 		return name == "service.name" || name == "telemetry.sdk.language"
 	})
 }
 
-// appendAttributes appends the attributes that isWanted returns true for, as KeyValue messages in a field.
-func appendAttributes(b []byte, field protolite.Number, all []attribute.KeyValue, isWanted func(name string) bool) []byte {
-	for i := range all {
-		name := string(all[i].Key)
+// appendAttributes appends each attribute for which isWanted returns true, as a KeyValue message in the given field.
+func appendAttributes(
+	b []byte, field protolite.Number, attributes []attribute.KeyValue, isWanted func(name string) bool,
+) []byte {
+	for i := range attributes {
+		name := string(attributes[i].Key)
 		if !isWanted(name) {
 			continue
 		}
-		value := all[i].Value
-		size := sizeOfValue(value)
-		b = protolite.AppendHead(b, field, protolite.Size(len(name))+protolite.Size(size))
-		b = protolite.AppendBytes(b, 1, name)
-		b = appendValue(protolite.AppendHead(b, 2, size), value)
+		value := attributes[i].Value
+		valueSize := sizeOfValue(value)
+		keyValueSize := protolite.Size(len(name)) + protolite.Size(valueSize)
+		b = protolite.AppendHead(b, field, keyValueSize)
+		b = protolite.AppendBytes(b, fieldKeyValueKey, name)
+		b = protolite.AppendHead(b, fieldKeyValueValue, valueSize)
+		b = appendValue(b, value)
 	}
 	return b
 }
 
-// sizeOfValue returns the number of bytes that appendValue appends.
+// sizeOfValue returns the number of bytes that appendValue appends for a value.
 func sizeOfValue(v attribute.Value) int {
-	var memory [16]byte
 	if v.Type() == attribute.STRING {
-		return protolite.Size(len(cut(v.AsString())))
+		return protolite.Size(len(truncate(v.AsString())))
 	}
+	var memory [16]byte // large enough for other types of values
 	return len(appendValue(memory[:0], v))
 }
 
-// appendValue appends the content of an AnyValue message. A list or map becomes an empty list, because labels are
-// made of other values only.
+// appendValue appends the value of an attribute, as the field of an AnyValue message. It replaces a list or map with an
+// empty list, because labels do not depend on lists and maps.
 func appendValue(b []byte, v attribute.Value) []byte {
 	switch v.Type() {
 	case attribute.STRING:
-		return protolite.AppendBytes(b, 1, cut(v.AsString()))
+		return protolite.AppendBytes(b, fieldAnyValueString, truncate(v.AsString()))
 	case attribute.BOOL:
+		number := uint64(0)
 		if v.AsBool() {
-			return protolite.AppendVarint(b, 2, 1)
+			number = 1
 		}
-		return protolite.AppendVarint(b, 2, 0)
+		return protolite.AppendVarint(b, fieldAnyValueBool, number)
 	case attribute.INT64:
-		return protolite.AppendVarint(b, 3, uint64(v.AsInt64()))
+		return protolite.AppendVarint(b, fieldAnyValueInt, uint64(v.AsInt64()))
 	case attribute.FLOAT64:
-		return protolite.AppendDouble(b, 4, v.AsFloat64())
+		return protolite.AppendDouble(b, fieldAnyValueDouble, v.AsFloat64())
 	}
-	return protolite.AppendHead(b, 5, 0)
+	return protolite.AppendHead(b, fieldAnyValueArray, 0)
 }
 
-// cut returns the part of a text that is encoded.
-func cut(text string) string { return text[:min(len(text), maxText)] }
+// truncate returns the first maxText bytes of a text.
+func truncate(text string) string { return text[:min(len(text), maxText)] }

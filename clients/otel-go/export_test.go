@@ -19,7 +19,7 @@ func KeyOf(s sdktrace.ReadOnlySpan) (key client.Key, isError, isTopLevel bool) {
 	}
 	r := newReader(policy, OriginOf(s.Resource()).Service, s.Resource())
 	_, flags := r.read(s)
-	return *r.label(), flags&span.Error != 0, flags&span.TopLevel != 0
+	return *r.labels(), flags&span.Error != 0, flags&span.TopLevel != 0
 }
 
 // CacheBytes is the maximum memory of encoded keys.

@@ -7,8 +7,8 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// observe registers the metric spanstatsd.client.spans.
-func (p *SpanProcessor) observe(provider metric.MeterProvider) (metric.Registration, error) {
+// registerMetrics registers the metric spanstatsd.client.spans. Its value is read from p.Stats at each collection.
+func (p *SpanProcessor) registerMetrics(provider metric.MeterProvider) (metric.Registration, error) {
 	meter := provider.Meter("github.com/spanstatsd/spanstatsd/clients/otel-go")
 	spans, err := meter.Int64ObservableCounter("spanstatsd.client.spans", metric.WithUnit("{span}"),
 		metric.WithDescription("Ended spans: published (passed to the client), refused before that, or lost after it."))
@@ -19,12 +19,16 @@ func (p *SpanProcessor) observe(provider metric.MeterProvider) (metric.Registrat
 	return meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		stats := p.Stats()
 		o.ObserveInt64(spans, int64(stats.Published), metric.WithAttributes(attribute.String("result", "published")))
-		for result, byReason := range map[string]map[string]uint64{"refused": stats.Refused, "lost": stats.Lost} {
-			for reason, n := range byReason {
-				o.ObserveInt64(spans, int64(n), metric.WithAttributes(
-					attribute.String("result", result), attribute.String("reason", reason)))
-			}
-		}
+		observeByReason(o, spans, "refused", stats.Refused)
+		observeByReason(o, spans, "lost", stats.Lost)
 		return nil
 	}, spans)
+}
+
+// observeByReason reports one value of the metric for each reason.
+func observeByReason(o metric.Observer, spans metric.Int64Observable, result string, counts map[string]uint64) {
+	for reason, count := range counts {
+		o.ObserveInt64(spans, int64(count), metric.WithAttributes(
+			attribute.String("result", result), attribute.String("reason", reason)))
+	}
 }

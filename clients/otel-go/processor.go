@@ -38,14 +38,14 @@ type SpanProcessor struct {
 
 var _ sdktrace.SpanProcessor = (*SpanProcessor)(nil)
 
-// The label rules of the daemon, with the resource attributes that distinguish processes.
+// The rules by which the daemon derives labels from spans, for the two values of SPANSTATSD_SPAN_NAMES.
 var (
 	namesByConvention = otel.NewPolicy(otel.Labels{Resource: otel.Identifying})
 	namesAsSent       = otel.NewPolicy(otel.Labels{Resource: otel.Identifying, KeepNames: true})
 )
 
-// policyFromEnv returns the rules that the environment variable SPANSTATSD_SPAN_NAMES selects, which the daemon reads,
-// too.
+// policyFromEnv returns the label rules that the environment variable SPANSTATSD_SPAN_NAMES selects. It returns an
+// error if the value is unknown.
 func policyFromEnv() (*otel.Policy, error) {
 	switch names := os.Getenv("SPANSTATSD_SPAN_NAMES"); names {
 	case "", "convention":
@@ -57,8 +57,8 @@ func policyFromEnv() (*otel.Policy, error) {
 	}
 }
 
-// NewSpanProcessor returns a processor that publishes to the daemon. It returns immediately, and connects in the
-// background. An error means that the configuration is invalid.
+// NewSpanProcessor returns a processor that publishes spans to the daemon. It does not wait for the daemon: the
+// processor connects in the background. NewSpanProcessor returns an error only if the configuration is invalid.
 func NewSpanProcessor(config Config) (*SpanProcessor, error) {
 	if config.Resource == nil {
 		config.Resource = resource.Default()
@@ -71,17 +71,19 @@ func NewSpanProcessor(config Config) (*SpanProcessor, error) {
 	if config.Client.Origin.Service == "" {
 		config.Client.Origin = origin
 	}
-	opened, err := client.Open(config.Client)
+	publisher, err := client.Open(config.Client)
 	if err != nil {
 		return nil, fmt.Errorf("create span processor: %w", err)
 	}
-	p := &SpanProcessor{client: opened, keys: newKeyCache()}
+	p := &SpanProcessor{client: publisher, keys: newKeyCache()}
 	p.readers.New = func() any { return newReader(policy, origin.Service, config.Resource) }
-	if config.MeterProvider != nil {
-		if p.metrics, err = p.observe(config.MeterProvider); err != nil {
-			_ = opened.Close(context.Background()) // nothing has been published
-			return nil, fmt.Errorf("create span processor: register its metrics: %w", err)
-		}
+	if config.MeterProvider == nil {
+		return p, nil
+	}
+	p.metrics, err = p.registerMetrics(config.MeterProvider)
+	if err != nil {
+		_ = publisher.Close(context.Background()) // nothing has been published
+		return nil, fmt.Errorf("create span processor: register its metrics: %w", err)
 	}
 	return p, nil
 }
@@ -89,14 +91,15 @@ func NewSpanProcessor(config Config) (*SpanProcessor, error) {
 // OnStart does nothing.
 func (*SpanProcessor) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
 
-// OnEnd counts a span. It never waits.
+// OnEnd publishes a span to the daemon. It never waits: if the client's buffers are full, the span is counted as
+// refused.
 func (p *SpanProcessor) OnEnd(s sdktrace.ReadOnlySpan) {
 	r := p.readers.Get().(*reader)
 	defer p.readers.Put(r)
 	fingerprint, flags := r.read(s)
-	key := p.keys.get(fingerprint)
+	key := p.keys.get(fingerprint) // much faster than computing the labels
 	if key == nil {
-		key = client.EncodeKey(*r.label())
+		key = client.EncodeKey(*r.labels())
 		p.keys.add(fingerprint, key)
 	}
 	r.batch[0] = client.Snapshot{
@@ -112,8 +115,8 @@ func (p *SpanProcessor) ForceFlush(ctx context.Context) error {
 	return p.client.Flush(ctx) //nolint:wrapcheck // the error is complete
 }
 
-// Shutdown sends all spans that have ended, and waits a few seconds at most until the daemon reports that they are
-// settled. Spans that end later are refused. It returns an error if spans were lost.
+// Shutdown sends all spans that have ended, and waits a few seconds at most until the daemon has delivered them or
+// counted them as lost. Spans that end later are refused. It returns an error if spans were lost.
 func (p *SpanProcessor) Shutdown(ctx context.Context) error {
 	err := p.client.Close(ctx)
 	if p.metrics != nil {
@@ -122,5 +125,6 @@ func (p *SpanProcessor) Shutdown(ctx context.Context) error {
 	return err //nolint:wrapcheck // the error is complete
 }
 
-// Stats returns the numbers of spans by their fate. They balance at any moment, see client.Stats.
+// Stats returns the numbers of spans that were published, refused, sent and lost. Their sums match at any moment, see
+// client.Stats.
 func (p *SpanProcessor) Stats() client.Stats { return p.client.Stats() }

@@ -9,7 +9,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// reader applies the daemon's label rules to one span at a time.
+// reader derives labels from spans by the rules of the daemon, one span at a time.
 type reader struct {
 	policy  *otel.Policy
 	service string
@@ -26,9 +26,8 @@ func newReader(policy *otel.Policy, service string, res *resource.Resource) *rea
 	}
 }
 
-// read returns the fingerprint of a span: spans with equal fingerprints have equal labels. It is valid until the next
-// call, and empty if the labels are too long to remember. The flags are those of the span: error and
-// top-level.
+// read returns the fingerprint of a span, and its flags: error and top-level. Spans with equal fingerprints have equal
+// labels. The fingerprint is valid until the next call, and empty if the labels are too long for a cache.
 func (r *reader) read(s sdktrace.ReadOnlySpan) (fingerprint []byte, flags span.Flags) {
 	fingerprint, flags, err := r.counter.ReadSpan(r.encoder.encode(s), r.service, r.policy)
 	if err != nil {
@@ -37,17 +36,20 @@ func (r *reader) read(s sdktrace.ReadOnlySpan) (fingerprint []byte, flags span.F
 	return fingerprint, flags
 }
 
-// label returns the labels of the span that was read last. They are valid until the next span is read.
-func (r *reader) label() *client.Key { return r.counter.Label(0) }
+// labels returns the labels of the span that was read last. They are valid until the next span is read.
+func (r *reader) labels() *client.Key { return r.counter.Label(0) }
 
-// originOf returns the origin that the daemon derives from an encoded resource.
-func originOf(encoded []byte) (origin client.Origin) {
+// originOf returns the origin that the daemon derives from an encoded resource: the name, version and host of the
+// service, and other properties of the process.
+func originOf(encodedResource []byte) client.Origin {
 	counter := otel.NewCounter()
-	encoder := spanEncoder{resource: encoded}
-	if err := counter.Count(encoder.wrap(nil), namesByConvention); err != nil {
+	encoder := spanEncoder{resource: encodedResource}
+	if err := counter.Count(encoder.wrapSpan(nil), namesByConvention); err != nil {
 		panic("BUG: the daemon's rules reject a resource: " + err.Error())
 	}
-	for origin = range counter.Batches {
+	var origin client.Origin
+	for batchOrigin := range counter.Batches {
+		origin = batchOrigin // there is one batch, because the request contains one resource
 	}
 	return origin
 }

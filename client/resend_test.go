@@ -162,11 +162,11 @@ func checkLives(t *testing.T, d *fakeDaemon, c *Client, accepted map[uint64]bool
 func TestReplay_EachSpanHasOneOutcome(t *testing.T) {
 	dice := rand.New(rand.NewPCG(5, 34))
 	for range 1000 {
-		k := &kept{pool: newPool(16), maxBuffers: 1 + dice.IntN(6)}
+		k := &sentBuffers{pool: newPool(16), maxBuffers: 1 + dice.IntN(6)}
 		handed, messages := keepAtRandom(k, dice)
 		kept := uint64(0) // number of spans before the first one that is kept
 		if len(k.buffers) > 0 {
-			kept = k.buffers[0].upTo - uint64(k.buffers[0].spans)
+			kept = k.buffers[0].lastSpan - uint64(k.buffers[0].spanCount)
 		}
 		settled := uint64(0)
 		var outcomes []uint64
@@ -206,7 +206,7 @@ func TestReplay_EachSpanHasOneOutcome(t *testing.T) {
 			}
 			at = last
 		}
-		if got := k.retainUnsent(handed, settled, outcomes); got != want {
+		if got := k.keepUndelivered(spanOutcomes{sent: handed, settled: settled, later: outcomes}); got != want {
 			t.Fatalf("handed %d, settled %d, outcomes %d of messages %d, kept from %d: %+v, want %+v", handed,
 				settled,
 				outcomes, messages, kept, got, want)
@@ -217,16 +217,16 @@ func TestReplay_EachSpanHasOneOutcome(t *testing.T) {
 
 // keepAtRandom keeps buffers with spans that are numbered from 1, and returns the number of spans of each message. The
 // last buffer may be partially written.
-func keepAtRandom(k *kept, dice *rand.Rand) (handed uint64, messages []int) {
+func keepAtRandom(k *sentBuffers, dice *rand.Rand) (handed uint64, messages []int) {
 	for range dice.IntN(12) {
 		b := k.pool.take()
 		s := &shard{pool: k.pool, gate: new(gate), buffer: b}
 		for range 1 + dice.IntN(4) {
-			batch := numbered(handed+uint64(b.spans)+1, 1+dice.IntN(frameSpans))
+			batch := numbered(handed+uint64(b.spanCount)+1, 1+dice.IntN(messageSpans))
 			if dice.IntN(3) == 0 { // so that some buffers are fuller than others
 				batch[0].Key.Service = strings.Repeat("s", 5000)
 			}
-			if s.fill(batch) < len(batch) {
+			if s.appendGroup(batch) < len(batch) {
 				break
 			}
 		}
@@ -237,10 +237,10 @@ func keepAtRandom(k *kept, dice *rand.Rand) (handed uint64, messages []int) {
 			}
 		}
 		before := handed
-		handed += uint64(b.spans)
+		handed += uint64(b.spanCount)
 		if dice.IntN(12) == 0 {
-			taken := b.spansIn(dice.IntN(len(b.bytes())))
-			k.hold(b, handed)
+			taken := b.countWrittenSpans(dice.IntN(len(b.bytes())))
+			k.addPartlySent(b, handed)
 			return before + uint64(taken), messages
 		}
 		k.add(b, handed)
@@ -272,7 +272,7 @@ func naiveOutcome(outcomes []uint64, number uint64) uint64 {
 }
 
 // checkAgain decodes the remaining messages, each buffer as on a connection of its own.
-func checkAgain(t *testing.T, k *kept, want []uint64) {
+func checkAgain(t *testing.T, k *sentBuffers, want []uint64) {
 	t.Helper()
 	read := &life{of: &lives{isOrdered: true}}
 	d := &fakeDaemon{counts: map[string]tally{}}
@@ -287,8 +287,8 @@ func checkAgain(t *testing.T, k *kept, want []uint64) {
 				t.Fatal(err)
 			}
 		}
-		if read.spans()-before != uint64(b.spans) || b.spans == 0 {
-			t.Fatalf("%d spans lie in a buffer that counts %d", read.spans()-before, b.spans)
+		if read.spans()-before != uint64(b.spanCount) || b.spanCount == 0 {
+			t.Fatalf("%d spans lie in a buffer that counts %d", read.spans()-before, b.spanCount)
 		}
 	}
 	if !slices.Equal(read.numbers, want) {
@@ -359,12 +359,12 @@ func TestReplay_SettledSpansAreFreed(t *testing.T) {
 
 // A buffer is released when its last span is settled.
 func TestReplay_LastSpanReleasesBuffer(t *testing.T) {
-	k := &kept{pool: newPool(2), maxBuffers: 1}
+	k := &sentBuffers{pool: newPool(2), maxBuffers: 1}
 	k.add(filledBuffer(t), 10)
-	if k.release(9); len(k.buffers) != 1 {
+	if k.freeSettled(9); len(k.buffers) != 1 {
 		t.Error("what is not settled is let go")
 	}
-	if k.release(10); len(k.buffers) != 0 {
+	if k.freeSettled(10); len(k.buffers) != 0 {
 		t.Error("what is settled is kept")
 	}
 }

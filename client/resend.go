@@ -1,0 +1,261 @@
+package client
+
+import (
+	"log/slog"
+	"math"
+	"slices"
+
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+// sentBuffers contains buffers that were sent, in case that the daemon crashes and their spans must be resent. A buffer
+// is removed when the daemon has settled its spans: it has delivered them to a destination, or counted them as lost.
+// Only the sender uses it.
+//
+// What happens to the spans that are not settled depends on how the connection ends:
+//
+//   - The client has closed it: the daemon has received and counts all spans.
+//   - The daemon has shut down gracefully (bye), or crashed: the next daemon knows the outcome of each span from the
+//     recovery file of the previous one, and the client asks it in its hello. Spans that no destination has received are
+//     resent. Spans that a destination may have received are counted as ambiguous. Settled spans are dropped.
+//   - The next daemon does not know the outcome: after a bye, all spans were delivered; after a crash, they are counted
+//     as lost, because resending them could count them twice.
+//
+// A full buffer is kept as it is. The messages of other buffers are copied to the last kept buffer, so that many small
+// buffers do not use up the limit.
+type sentBuffers struct {
+	pool       *pool
+	maxBuffers int       // limit; 0 if nothing is kept
+	buffers    []*buffer // oldest first; never exceeds its capacity
+}
+
+// add adds a buffer that was sent completely. lastSpan is the number of its last span among all spans of the
+// connection. If the maximum number of buffers is reached, add removes the oldest one, whose spans can then no longer
+// be resent.
+func (s *sentBuffers) add(b *buffer, lastSpan uint64) {
+	b.lastSpan = lastSpan
+	if s.maxBuffers == 0 || s.appendToLast(b) {
+		s.pool.release(b)
+		return
+	}
+	if len(s.buffers) == s.maxBuffers {
+		s.freeOldest(1)
+	}
+	s.buffers = append(s.buffers, b)
+}
+
+// appendToLast appends the messages of b to the last buffer in s. It returns false if they do not fit.
+func (s *sentBuffers) appendToLast(b *buffer) bool {
+	count := len(s.buffers)
+	return count > 0 && s.buffers[count-1].appendMessages(b)
+}
+
+// addPartlySent adds a buffer of which only a part was sent. It ignores the maximum number of buffers, because the
+// unsent spans must not be lost. lastSpan is the number that the last span of the buffer would have on the connection.
+func (s *sentBuffers) addPartlySent(b *buffer, lastSpan uint64) {
+	b.lastSpan = lastSpan
+	s.buffers = append(s.buffers, b)
+}
+
+// freeSettled removes the buffers whose outcome the daemon has reported. settled is the number of spans of the
+// connection that are delivered or counted as lost.
+func (s *sentBuffers) freeSettled(settled uint64) {
+	count := 0
+	for count < len(s.buffers) && s.buffers[count].lastSpan <= settled {
+		count++
+	}
+	s.freeOldest(count)
+}
+
+// freeOldest removes the given number of buffers, oldest first, and returns them to the pool.
+func (s *sentBuffers) freeOldest(count int) {
+	for _, b := range s.buffers[:count] {
+		s.pool.release(b)
+	}
+	s.buffers = slices.Delete(s.buffers, 0, count)
+}
+
+// freeAll removes all buffers.
+func (s *sentBuffers) freeAll() { s.freeOldest(len(s.buffers)) }
+
+// spanOutcomes contains the outcomes of the spans of an ended connection. The spans are numbered from 1 in the order in
+// which they were sent. Spans with higher numbers than sent were not sent.
+type spanOutcomes struct {
+	sent    uint64   // number of spans that were sent
+	settled uint64   // number of the last span that the daemon has settled during the connection
+	later   []uint64 // outcomes of the spans from settled+1 to sent, see wire.Welcome.Earlier
+}
+
+// find returns the outcome of the span with the given number. The following spans up to lastSpan have the same outcome.
+// It returns wire.Resend for a span that the daemon has not received.
+func (o *spanOutcomes) find(number uint64) (outcome wire.Outcome, lastSpan uint64) {
+	if number <= o.settled {
+		return wire.Settled, o.settled
+	}
+	for lastSpan, outcome := range wire.Outcomes(o.later) {
+		if number <= lastSpan {
+			return outcome, lastSpan
+		}
+	}
+	return wire.Resend, math.MaxUint64
+}
+
+// countsByOutcome contains numbers of spans, with the outcome as the index.
+type countsByOutcome [wire.Resend + 1]uint64
+
+// countFirst counts the spans with the numbers from 1 to last by their outcome.
+func (o *spanOutcomes) countFirst(last uint64) (counts countsByOutcome) {
+	counted := uint64(0)
+	for counted < last {
+		outcome, lastOfOutcome := o.find(counted + 1)
+		end := min(lastOfOutcome, last)
+		counts[outcome] += end - counted
+		counted = end
+	}
+	return counts
+}
+
+// outcomeCounts contains the numbers of spans of an ended connection that the daemon has not settled.
+type outcomeCounts struct{ resend, ambiguous, lost uint64 }
+
+// keepUndelivered removes all spans from s, except the spans that no destination has received and the spans that were
+// not sent at all. It returns how many sent spans must be resent, might have reached a destination (ambiguous), or are
+// lost. A span is lost if it must be resent but is not in s any more.
+func (s *sentBuffers) keepUndelivered(outcomes spanOutcomes) outcomeCounts {
+	freed := outcomes.countFirst(s.lastFreedSpan(outcomes.sent))
+	var kept countsByOutcome
+	remaining := s.buffers[:0]
+	for _, b := range s.buffers {
+		removeDelivered(b, &outcomes, &kept)
+		if b.spanCount == 0 {
+			s.pool.release(b)
+		} else {
+			remaining = append(remaining, b)
+		}
+	}
+	s.buffers = remaining
+	return outcomeCounts{
+		resend:    kept[wire.Resend],
+		ambiguous: kept[wire.Doubtful] + freed[wire.Doubtful],
+		lost:      freed[wire.Resend],
+	}
+}
+
+// lastFreedSpan returns the number of the last sent span whose buffer was freed, or 0. sent is the number of sent
+// spans.
+func (s *sentBuffers) lastFreedSpan(sent uint64) uint64 {
+	if len(s.buffers) == 0 {
+		return sent
+	}
+	return min(sent, s.buffers[0].spansBefore())
+}
+
+// spansBefore returns the number of spans that were sent on the same connection before the first span of b.
+func (b *buffer) spansBefore() uint64 { return b.lastSpan - uint64(b.spanCount) }
+
+// removeDelivered removes the messages of a buffer whose spans a destination has received, or might have received. The
+// outcome of a message is the outcome of its last span. The spans of all messages that were sent are added to counts.
+func removeDelivered(b *buffer, outcomes *spanOutcomes, counts *countsByOutcome) {
+	lastSpan := b.spansBefore()
+	b.filterMessages(func(spanCount int) (shouldKeep bool) {
+		lastSpan += uint64(spanCount)
+		if lastSpan > outcomes.sent { // the message was not sent completely
+			return true
+		}
+		outcome, _ := outcomes.find(lastSpan)
+		counts[outcome] += uint64(spanCount)
+		return outcome == wire.Resend
+	})
+}
+
+// supportsRecovery reports whether the next daemon can tell the client which spans of this connection were delivered,
+// after this daemon has crashed or shut down.
+func (conn *connection) supportsRecovery() bool {
+	token := conn.welcome.Token
+	return conn.welcome.Settled && token != "" && len(token) <= wire.MaxToken
+}
+
+// handleUnsettled decides what happens to the sent spans whose outcome the daemon has not reported before the end of
+// the connection. If the next daemon can know the outcome, the client will ask it. Otherwise, the spans count as lost
+// after a crash, and as delivered after a graceful shutdown of the daemon.
+func (s *sender) handleUnsettled(conn *connection) {
+	sent := conn.sent.Load()
+	if s.sentByeOn == conn { // closed by the client: Stats.Unsettled remains the number of these spans
+		s.requeueUnsent(sent)
+		return
+	}
+	unsettled := conn.unsettled()
+	hasDaemonEnded := conn.hasCrashed() || conn.saidBye()
+	if unsettled > 0 && hasDaemonEnded && conn.supportsRecovery() {
+		s.unresolved = conn
+		return
+	}
+	if s.client.ctx.Err() == nil { // otherwise, Stats.Unsettled remains the number of these spans after Close
+		conn.recordSettled(sent)
+	}
+	s.requeueUnsent(sent)
+	if conn.hasCrashed() {
+		s.countOutcomes(outcomeCounts{lost: unsettled})
+	}
+}
+
+// applyOutcomes decides which spans of the previous connection, s.unresolved, are resent. outcomes is the answer of the
+// new daemon: it states which spans have reached a destination. If the daemon does not know, outcomes is empty, and no
+// span is resent. The spans then count as lost after a crash, and as delivered after a graceful shutdown.
+func (s *sender) applyOutcomes(outcomes []uint64) {
+	conn := s.unresolved
+	if conn == nil {
+		return
+	}
+	s.unresolved = nil
+	sent := conn.sent.Load()
+	unsettled := conn.unsettled()
+	conn.recordSettled(sent) // Stats.Unsettled must not include these spans any more
+	if len(outcomes) > 0 {
+		counts := s.requeue(spanOutcomes{sent: sent, settled: sent - unsettled, later: outcomes})
+		s.countOutcomes(counts)
+		return
+	}
+	s.requeueUnsent(sent)
+	if !conn.saidBye() {
+		s.countOutcomes(outcomeCounts{lost: unsettled})
+	}
+}
+
+// limitSentBuffers sets the maximum number of sent buffers that are kept for resending. It is 0 if the next daemon
+// could not know which spans of this connection to resend.
+func (s *sender) limitSentBuffers(conn *connection) {
+	s.sentBuffers.maxBuffers = 0
+	if conn.supportsRecovery() {
+		s.sentBuffers.maxBuffers = max(s.client.config.MaxKept, 0) / bufferBytes
+	}
+}
+
+// requeueUnsent moves the spans of a partly sent buffer that were not sent back to s.pending, and removes all sent
+// spans from s.sentBuffers. sent is the number of spans that the connection has sent.
+func (s *sender) requeueUnsent(sent uint64) {
+	s.requeue(spanOutcomes{sent: sent, settled: sent})
+}
+
+// requeue moves the spans that have to be sent or resent from s.sentBuffers to the front of s.pending, and removes all
+// others. Stats counts resent spans as buffered again. It returns the numbers of sent spans by outcome.
+func (s *sender) requeue(outcomes spanOutcomes) outcomeCounts {
+	counts := s.sentBuffers.keepUndelivered(outcomes)
+	s.client.sent.Add(-counts.resend)
+	s.pending = slices.Insert(s.pending, 0, s.sentBuffers.buffers...)
+	s.sentBuffers.buffers = s.sentBuffers.buffers[:0]
+	return counts
+}
+
+// countOutcomes adds lost and ambiguous spans to the statistics, and logs their numbers together with the number of
+// resent spans. It does nothing if all numbers are 0.
+func (s *sender) countOutcomes(counts outcomeCounts) {
+	if counts == (outcomeCounts{}) {
+		return
+	}
+	s.client.lost.add(daemonDied, int(counts.lost))
+	s.client.lost.add(ambiguous, int(counts.ambiguous))
+	s.client.config.Logger.Warn("spanstatsd crashed before it confirmed all spans",
+		slog.Uint64("resent", counts.resend), slog.Uint64("ambiguous", counts.ambiguous),
+		slog.Uint64("lost_at_most", counts.lost))
+}
