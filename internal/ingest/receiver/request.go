@@ -86,12 +86,16 @@ func (r *BufferedRequest) Release() {
 	r.owned = nil
 }
 
-// MayBeRetry reports whether an incompletely read body can be a retry of a counted one. Such a body can't be hashed, so
-// MayBeRetry compares only lengths.
+// MayBeRetry reports whether the request can be a retry of a counted one. It is for a body that was not read completely
+// and so can't be hashed: it compares only the Content-Length with the lengths of the counted bodies. A request without a
+// Content-Length can be a retry of any counted one.
 func (r *BufferedRequest) MayBeRetry() bool {
 	p := r.server.publishers
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if r.HTTP.ContentLength < 0 {
+		return p.counted.HasAny(time.Now())
+	}
 	return p.counted.HasLength(r.HTTP.ContentLength, time.Now())
 }
 
@@ -108,7 +112,7 @@ func (r *BufferedRequest) Publish(
 	message []byte, batches Batches, forwarded iter.Seq[ForwardedSpan],
 ) (isDuplicate bool, reason admit.DropReason, ok bool) {
 	p, now := r.server.publishers, time.Now()
-	sum := p.counted.Sum(message)
+	sum := p.counted.Hash(message)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.counted.Has(sum, now) {
@@ -141,7 +145,7 @@ func hasSpans(part admit.BatchPart) bool { return len(part.Batch.Snapshots) > 0 
 func (r *BufferedRequest) Merge(origin span.Origin, groups []aggregate.Group, width uint64,
 ) (isDuplicate bool, err error) {
 	p, now := r.server.publishers, time.Now()
-	sum := p.counted.Sum(r.Body.Bytes)
+	sum := p.counted.Hash(r.Body.Bytes)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.counted.Has(sum, now) {
