@@ -333,9 +333,9 @@ func (s *Server) Drain(ctx context.Context) error {
 }
 
 // shutdown shuts the HTTP server down, and returns when all connections are closed. First it waits for the first request
-// of each new connection (Limiter.AwaitsFirst), because net/http would drop requests that it has not read.
+// of each new connection (Limiter.AwaitsFirstRequest), because net/http would drop requests that it has not read.
 func (s *Server) shutdown(ctx context.Context) error {
-	waitUntil(ctx, func() bool { return !s.limiter.AwaitsFirst() })
+	waitUntil(ctx, func() bool { return !s.limiter.AwaitsFirstRequest() })
 	s.limiter.Drain()
 	done := make(chan error, 1)
 	go func() { done <- s.http.Shutdown(ctx) }()
