@@ -22,9 +22,9 @@ type Config struct {
 
 // Protocol describes the URLs of upstreams.
 var Protocol = destination.Protocol{
-	Flag:    "zipkin-forward",
-	Schemes: map[string]destination.Scheme{"http": {Port: "9411"}, "https": {IsTLS: true, Port: "443"}},
-	Give:    "http://host:9411, https:// or unix:///path",
+	Flag:     "zipkin-forward",
+	Schemes:  map[string]destination.Scheme{"http": {Port: "9411"}, "https": {IsTLS: true, Port: "443"}},
+	Examples: "http://host:9411, https:// or unix:///path",
 }
 
 // DefaultConfig returns the defaults of the command line. They contain no listen address.
