@@ -24,7 +24,7 @@ func (r *statsRequest) Count(readErr error) receiver.Response {
 			results+int(StatsIncomplete))
 	}
 	result := StatsBug
-	r.server.Contain(func() { result = r.merge() })
+	r.server.CatchPanic(func() { result = r.merge() })
 	r.Result = results + int(result)
 	isMerged := r.IsCounted // also if merging panicked after a part: the agent must not count that part again
 	if !isMerged {

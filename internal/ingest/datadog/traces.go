@@ -53,7 +53,7 @@ func (t *traceRequest) Count(readErr error) receiver.Response {
 		}
 		return t.server.refuseUnreadable(t.BufferedRequest, readErr, int(tooLarge), int(ResultIncomplete))
 	}
-	if !t.isUncounted && t.server.Contain(func() { t.result = t.count() }) {
+	if !t.isUncounted && t.server.CatchPanic(func() { t.result = t.count() }) {
 		t.result = ResultBug
 	}
 	t.Result = int(t.result)

@@ -59,20 +59,22 @@ func (r *BufferedRequest) Header() http.Header { return r.HTTP.Header }
 // IsCanceled reports whether the sender has closed its connection or its stream, as far as net/http has noticed.
 func (r *BufferedRequest) IsCanceled() bool { return r.HTTP.Context().Err() != nil }
 
-// Own makes Release release b as well, for instance a decompressed body. It returns b, which can be nil.
-func (r *BufferedRequest) Own(b *bodies.Body) *bodies.Body {
-	if b != nil {
-		r.owned = append(r.owned, b)
+// Own makes Release release another body of the request as well, for instance the decompressed one. It returns this body,
+// which can be nil.
+func (r *BufferedRequest) Own(body *bodies.Body) *bodies.Body {
+	if body != nil {
+		r.owned = append(r.owned, body)
 	}
-	return b
+	return body
 }
 
 // Size returns the memory of all bodies of the request.
 func (r *BufferedRequest) Size() (bytes int) {
-	for _, b := range r.owned {
-		bytes += cap(b.Bytes)
+	bytes = cap(r.Body.Bytes)
+	for _, body := range r.owned {
+		bytes += cap(body.Bytes)
 	}
-	return bytes + cap(r.Body.Bytes)
+	return bytes
 }
 
 // Release releases the memory of all bodies of the request. It can be called repeatedly.
@@ -80,8 +82,8 @@ func (r *BufferedRequest) Release() {
 	if r.Body != nil {
 		r.Body.Release()
 	}
-	for _, b := range r.owned {
-		b.Release()
+	for _, body := range r.owned {
+		body.Release()
 	}
 	r.owned = nil
 }
@@ -106,65 +108,74 @@ type ForwardedSpan struct {
 }
 
 // Publish publishes all batches of a message or none. If an equal message was published before, it publishes nothing and
-// returns isDuplicate. ok reports whether the request is counted, in this or in an earlier attempt; otherwise reason says
-// why not. The forwarded spans become candidates for exemplars.
+// returns isDuplicate. isCounted reports whether the spans are counted, now or by the earlier message; otherwise reason
+// says why not. The forwarded spans become candidates for exemplars.
 func (r *BufferedRequest) Publish(
 	message []byte, batches Batches, forwarded iter.Seq[ForwardedSpan],
-) (isDuplicate bool, reason admit.DropReason, ok bool) {
+) (isDuplicate bool, reason admit.DropReason, isCounted bool) {
 	p, now := r.server.publishers, time.Now()
-	sum := p.counted.Hash(message)
+	hash := p.counted.Hash(message)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.counted.Has(sum, now) {
+	if p.counted.Has(hash, now) {
 		r.IsCounted = true
 		return true, 0, true
 	}
-	if !p.prepare(batches, now) {
+	if !p.setParts(batches, now) {
 		return false, admit.DropShutdown, false
 	}
 	defer clear(p.parts)
-	reason, ok = p.admit.PublishTogether(func() {
+	onPublish := func() {
 		r.IsCounted = true
 		isProbe := !slices.ContainsFunc(p.parts, hasSpans) // repeated empty bodies are probes, not retries
 		if !isProbe {
-			p.counted.Add(sum, len(message), now)
+			p.counted.Add(hash, len(message), now)
 			r.offerExemplars(forwarded)
 		}
-		for i := range p.parts {
-			publisher := p.parts[i].Publisher
-			r.unacked = append(r.unacked, unackedSpans{publisher.Cycle(), uint64(publisher.Counting())})
-		}
-	}, p.parts...)
-	return false, reason, ok
+		r.addUnacked(p.parts)
+	}
+	reason, isCounted = p.admit.PublishTogether(onPublish, p.parts...)
+	return false, reason, isCounted
 }
 
 func hasSpans(part admit.BatchPart) bool { return len(part.Batch.Snapshots) > 0 }
 
-// Merge merges statistics that a sender has computed. If an equal body was merged before, it merges nothing and returns
-// isDuplicate.
-func (r *BufferedRequest) Merge(origin span.Origin, groups []aggregate.Group, width uint64,
+// addUnacked notes the spans of batches that are being published, for acknowledge.
+func (r *BufferedRequest) addUnacked(parts []admit.BatchPart) {
+	for i := range parts {
+		publisher := parts[i].Publisher
+		r.unacked = append(r.unacked, unackedSpans{publisher.Cycle(), uint64(publisher.Counting())})
+	}
+}
+
+// Merge adds statistics that a sender has computed to those of the daemon. width is the width of their time buckets in
+// nanoseconds. If an equal body was merged before, Merge does nothing and returns isDuplicate.
+func (r *BufferedRequest) Merge(
+	origin span.Origin, groups []aggregate.Group, width uint64,
 ) (isDuplicate bool, err error) {
 	p, now := r.server.publishers, time.Now()
-	sum := p.counted.Hash(r.Body.Bytes)
+	body := r.Body.Bytes
+	hash := p.counted.Hash(body)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.counted.Has(sum, now) {
+	if p.counted.Has(hash, now) {
 		r.IsCounted = true
 		return true, nil
 	}
 	if p.isClosed {
 		return false, admit.ErrStopping
 	}
-	publisher := p.get(origin, now)
-	err = publisher.Merge(func(spans uint64) {
+	publisher := p.getOrCreate(origin, now)
+	onMerge := func(spans uint64) {
 		r.IsCounted = true
-		p.counted.Add(sum, len(r.Body.Bytes), now)
+		p.counted.Add(hash, len(body), now)
 		r.unacked = append(r.unacked, unackedSpans{publisher.Cycle(), spans})
-	}, groups, width, now)
+	}
+	err = publisher.Merge(onMerge, groups, width, now)
 	return false, err //nolint:wrapcheck // its own words
 }
 
-// offerExemplars offers forwarded spans to the exemplar table. It must be called while their batches are published.
+// offerExemplars offers forwarded spans to the exemplar table. It must be called while their batches are being published.
 func (r *BufferedRequest) offerExemplars(forwarded iter.Seq[ForwardedSpan]) {
 	table := r.server.config.Exemplars
 	if table == nil || forwarded == nil {
@@ -172,26 +183,33 @@ func (r *BufferedRequest) offerExemplars(forwarded iter.Seq[ForwardedSpan]) {
 	}
 	parts := r.server.publishers.parts
 	table.Offer(func(yield func(exemplars.Span) bool) {
-		for s := range forwarded {
-			cycle, slot := parts[s.Batch].Publisher.Counted(s.Index)
-			if !yield(exemplars.Span{
-				Cycle: cycle, Key: uint32(slot.Key), IsError: slot.Flags&span.Error != 0,
-				Exemplar: exemplars.Exemplar{
-					TraceHigh: s.TraceHigh, TraceLow: s.TraceLow, Span: s.Span,
-					Duration: slot.Duration, End: slot.End,
-				},
-			}) {
+		for forwardedSpan := range forwarded {
+			if !yield(forwardedSpan.candidate(parts)) {
 				return
 			}
 		}
 	})
 }
 
-// ack calls OnAck for the counted spans of the request. It must be called before the response is written.
-func (r *BufferedRequest) ack() {
-	if onAck := r.server.config.OnAck; onAck != nil {
-		for _, u := range r.unacked {
-			onAck(u.cycle, u.spans)
+// candidate returns the span as a candidate for an exemplar. Its duration and key are in the published batches.
+func (f ForwardedSpan) candidate(published []admit.BatchPart) exemplars.Span {
+	cycle, slot := published[f.Batch].Publisher.Counted(f.Index)
+	return exemplars.Span{
+		Cycle: cycle, Key: uint32(slot.Key), IsError: slot.Flags&span.Error != 0,
+		Exemplar: exemplars.Exemplar{
+			TraceHigh: f.TraceHigh, TraceLow: f.TraceLow, Span: f.Span,
+			Duration: slot.Duration, End: slot.End,
+		},
+	}
+}
+
+// acknowledge calls Config.OnAck for the counted spans of the request. It must be called before the response is written,
+// because after the response the sender no longer has the spans.
+func (r *BufferedRequest) acknowledge() {
+	onAck := r.server.config.OnAck
+	if onAck != nil {
+		for _, counted := range r.unacked {
+			onAck(counted.cycle, counted.spans)
 		}
 	}
 	r.unacked = nil

@@ -63,7 +63,7 @@ func (r *report) Count(readErr error) receiver.Response {
 		return r.refuseUnreadable(readErr, resultIncomplete)
 	}
 	var refusal receiver.Response
-	if panicked := r.server.Contain(func() { refusal = r.count() }); panicked {
+	if panicked := r.server.CatchPanic(func() { refusal = r.count() }); panicked {
 		refusal = r.refuse(resultBug, http.StatusInternalServerError, "internal error; see the log of spanstatsd")
 	}
 	switch {
@@ -176,7 +176,7 @@ func respond(status int, body, media string) receiver.Response {
 // Outbound returns the request to forward, with an unchanged body.
 func (r *report) Outbound() receiver.OutboundRequest {
 	h := r.Header()
-	receiver.RemoveNamed(h)
+	receiver.RemoveConnectionOptions(h)
 	receiver.RemoveHopByHop(h)
 	h.Del("Accept-Encoding")
 	return receiver.OutboundRequest{

@@ -164,7 +164,7 @@ func decompressSnappy(message []byte, pool *Pool) (*Body, error) {
 }
 
 // decompressZstd decompresses zstd. The decompressed length is unknown, so decompressZstd begins with an estimate, and
-// tries again with twice the capacity if the capacity may have been too small.
+// restarts with twice the capacity if the capacity may have been too small.
 func (d *Decompressor) decompressZstd(message []byte, pool *Pool) (*Body, error) {
 	if len(message) < minZstd {
 		return &Body{}, io.ErrUnexpectedEOF
