@@ -26,8 +26,8 @@ const (
 	forwardTimeout = 30 * time.Second
 )
 
-// Forwards returns the maximum number of connections to the agent. Each connection of a tracer has at most one request in
-// flight, and so needs one. The idle connections of two transports are added.
+// Forwards returns the maximum number of connections to the agent: one for each connection of a tracer, and the idle
+// connections of two transports. A connection of a tracer has at most one request in flight.
 func (c *Config) Forwards() int { return c.MaxConnections + 2*receiver.MaxIdle }
 
 // Config is the configuration of the receiver.
@@ -74,15 +74,15 @@ func (c *Config) Memory(publisherBytes int) []memory.Part {
 	if !c.Enabled() {
 		return nil
 	}
-	publishing := spantable.MaxSpans(c.MaxBody) * admit.SpanBytes
-	counting := rules.CounterBytes(c.MaxBody, c.Exemplars != nil) + publishing
+	publishingBytes := spantable.MaxSpans(c.MaxBody) * admit.SpanBytes
+	counterBytes := rules.CounterBytes(c.MaxBody, c.Exemplars != nil) + publishingBytes
 	allPublishers := c.Publishers(rules.MaxBaseServices) * publisherBytes
-	parts := c.Config.Memory(flagPrefix, data, counting, connectionBytes, allPublishers)
+	parts := c.Config.Memory(flagPrefix, data, counterBytes, connectionBytes, allPublishers)
 	statistics := memory.Part{
 		Name: "statistics that are read", Bytes: int64(clientstats.Bytes(c.MaxBody)), Flag: "apm-max-body",
 	}
-	const afterHashes = 2 // position in reports
-	return slices.Insert(parts, afterHashes, statistics)
+	const afterBodies = 2 // number of parts for bodies and their hashes, which come first
+	return slices.Insert(parts, afterBodies, statistics)
 }
 
 // connectionBytes is the approximate memory of a connection during a request, including the connection to the agent: six

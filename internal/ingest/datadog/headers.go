@@ -35,7 +35,7 @@ const (
 	crossSite           = "cross-site"
 )
 
-// originOf returns the origin of a request, the process that has sent it, according to the request's header.
+// originOf returns the origin of a request. It describes the process that has sent the request, as far as the header says.
 func originOf(h http.Header) span.Origin {
 	return span.Origin{
 		Lang: h.Get(headerLang), LangVersion: h.Get(headerLangVersion),

@@ -41,8 +41,8 @@ type cachedPublisher struct {
 }
 
 // NewPublishers returns Publishers with at most maxPublishers publishers, which remember at most maxCounted bodies.
-// upstreamCounts is whether the upstream counts the spans that are not admitted. Otherwise such spans are dropped, unless
-// the sender can successfully retry.
+// If upstreamCounts is true, the upstream counts spans that can't be published. If it is false, these spans are dropped,
+// unless the sender can send them again.
 func NewPublishers(admission *admit.Publishers, maxPublishers, maxCounted int, upstreamCounts bool) *Publishers {
 	newPublisher := admission.NewLastPublisher
 	if upstreamCounts {
@@ -102,18 +102,18 @@ func (p *Publishers) getOrCreate(origin span.Origin, now time.Time) *admit.Publi
 // needs them, and does nothing if there are no others.
 func (p *Publishers) closeLeastRecent() {
 	var leastRecent *cachedPublisher
-	var itsOrigin span.Origin
+	var leastRecentOrigin span.Origin
 	for origin, cached := range p.byOrigin {
 		if p.isInParts(cached) {
 			continue
 		}
 		if leastRecent == nil || cached.lastUsed.Before(leastRecent.lastUsed) {
 			leastRecent = cached
-			itsOrigin = origin
+			leastRecentOrigin = origin
 		}
 	}
 	if leastRecent != nil {
-		p.close(itsOrigin, leastRecent)
+		p.close(leastRecentOrigin, leastRecent)
 	}
 }
 

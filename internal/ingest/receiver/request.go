@@ -59,8 +59,8 @@ func (r *BufferedRequest) Header() http.Header { return r.HTTP.Header }
 // IsCanceled reports whether the sender has closed its connection or its stream, as far as net/http has noticed.
 func (r *BufferedRequest) IsCanceled() bool { return r.HTTP.Context().Err() != nil }
 
-// Own makes Release release another body of the request as well, for instance the decompressed one. It returns this body,
-// which can be nil.
+// Own adds a body that Release releases too, for instance the decompressed body of the request. It returns the body, which
+// can be nil.
 func (r *BufferedRequest) Own(body *bodies.Body) *bodies.Body {
 	if body != nil {
 		r.owned = append(r.owned, body)
@@ -88,9 +88,9 @@ func (r *BufferedRequest) Release() {
 	r.owned = nil
 }
 
-// MayBeRetry reports whether the request can be a retry of a counted one. It is for a body that was not read completely
-// and so can't be hashed: it compares only the Content-Length with the lengths of the counted bodies. A request without a
-// Content-Length can be a retry of any counted one.
+// MayBeRetry reports whether a request whose body was not read completely can be a retry of a counted request. It compares
+// the Content-Length with the lengths of the counted bodies. A request without a Content-Length can be a retry of any
+// counted request.
 func (r *BufferedRequest) MayBeRetry() bool {
 	p := r.server.publishers
 	p.mu.Lock()
@@ -107,13 +107,14 @@ type ForwardedSpan struct {
 	TraceHigh, TraceLow, Span uint64
 }
 
-// Publish publishes all batches of a message or none. If an equal message was published before, it publishes nothing and
-// returns isDuplicate. isCounted reports whether the spans are counted, now or by the earlier message; otherwise reason
-// says why not. The forwarded spans become candidates for exemplars.
+// Publish publishes all batches of a message, or none of them. isDuplicate is true if an equal message was published before,
+// so that this one is not. isCounted is true if this or the earlier message is published; otherwise reason says why not.
+// The forwarded spans become candidates for exemplars.
 func (r *BufferedRequest) Publish(
 	message []byte, batches Batches, forwarded iter.Seq[ForwardedSpan],
 ) (isDuplicate bool, reason admit.DropReason, isCounted bool) {
-	p, now := r.server.publishers, time.Now()
+	now := time.Now()
+	p := r.server.publishers
 	hash := p.counted.Hash(message)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -140,7 +141,8 @@ func (r *BufferedRequest) Publish(
 
 func hasSpans(part admit.BatchPart) bool { return len(part.Batch.Snapshots) > 0 }
 
-// addUnacked notes the spans of batches that are being published, for acknowledge.
+// addUnacked records how many spans of each batch are counted, and in which cycle. It must be called while the batches are
+// being published.
 func (r *BufferedRequest) addUnacked(parts []admit.BatchPart) {
 	for i := range parts {
 		publisher := parts[i].Publisher
@@ -153,8 +155,9 @@ func (r *BufferedRequest) addUnacked(parts []admit.BatchPart) {
 func (r *BufferedRequest) Merge(
 	origin span.Origin, groups []aggregate.Group, width uint64,
 ) (isDuplicate bool, err error) {
-	p, now := r.server.publishers, time.Now()
+	now := time.Now()
 	body := r.Body.Bytes
+	p := r.server.publishers
 	hash := p.counted.Hash(body)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -191,7 +194,8 @@ func (r *BufferedRequest) offerExemplars(forwarded iter.Seq[ForwardedSpan]) {
 	})
 }
 
-// candidate returns the span as a candidate for an exemplar. Its duration and key are in the published batches.
+// candidate returns the span as a candidate for an exemplar, with the key, the duration and the end of the span in the
+// published batches.
 func (f ForwardedSpan) candidate(published []admit.BatchPart) exemplars.Span {
 	cycle, slot := published[f.Batch].Publisher.Counted(f.Index)
 	return exemplars.Span{
@@ -203,8 +207,8 @@ func (f ForwardedSpan) candidate(published []admit.BatchPart) exemplars.Span {
 	}
 }
 
-// acknowledge calls Config.OnAck for the counted spans of the request. It must be called before the response is written,
-// because after the response the sender no longer has the spans.
+// acknowledge calls Config.OnAck for the counted spans of the request. It must be called before the response is written:
+// the sender drops its copy of the spans as soon as it has the response.
 func (r *BufferedRequest) acknowledge() {
 	onAck := r.server.config.OnAck
 	if onAck != nil {

@@ -133,7 +133,7 @@ func (s *Server) Abandon() { s.listeners.Close() }
 // expireEvery is the interval at which unused publishers and buffers are released.
 const expireEvery = time.Minute
 
-// Start starts accepting connections, and the background tasks of the server. It does not block.
+// Start starts the background tasks of the server, and begins to accept connections. It does not block.
 func (s *Server) Start() {
 	var featuresChanged <-chan struct{} // nil if the receiver does not depend on the agent's features
 	if s.setup.LoadFeatures != nil {
@@ -157,8 +157,8 @@ func (s *Server) acceptFrom(listener net.Listener) {
 	}
 }
 
-// maintain runs the periodic tasks of the server until it has drained: it reloads the agent's features each time they
-// change, and releases unused publishers and buffers.
+// maintain reloads the agent's features each time they change, and regularly releases unused publishers and buffers. It
+// returns when the server has drained.
 func (s *Server) maintain(featuresChanged <-chan struct{}) {
 	expireTicker := time.NewTicker(expireEvery)
 	defer expireTicker.Stop()
@@ -201,11 +201,13 @@ func (s *Server) IsStopping() bool {
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.inFlight.Add(1)
 	defer s.inFlight.Add(-1)
-	if c := conns.FromContext(r.Context()); c != nil && c.IsClosed() {
-		panic(http.ErrAbortHandler)
+	conn := conns.FromContext(r.Context())
+	isClosed := conn != nil && conn.IsClosed()
+	if isClosed {
+		panic(http.ErrAbortHandler) // the sender gets no response, so its request must not be counted
 	}
-	isHTTP2Preface := r.ProtoMajor != 1 && s.setup.HTTP2 == nil
-	if isHTTP2Preface {
+	isUnsupported := r.ProtoMajor != 1 && s.setup.HTTP2 == nil
+	if isUnsupported {
 		w.Header().Set("Connection", "close")
 		http.Error(w, "unsupported protocol version", http.StatusHTTPVersionNotSupported)
 		return
@@ -238,8 +240,8 @@ func (s *Server) serveBuffered(w http.ResponseWriter, req *BufferedRequest, exch
 		return
 	}
 	s.respond(w, req, response)
-	isStreamed := s.setup.Stream != nil // the response has streamed the rest of the body
-	if errors.Is(readErr, bodies.ErrNoRoom) && !isStreamed {
+	hasUnreadBody := errors.Is(readErr, bodies.ErrNoRoom) && s.setup.Stream == nil // otherwise the rest was streamed
+	if hasUnreadBody {
 		discardBody(control, req.HTTP)
 	}
 }
@@ -329,9 +331,9 @@ const (
 	drainPoll = 10 * time.Millisecond
 )
 
-// Drain shuts the server down. It stops accepting connections, and waits for the requests in flight until ctx is done. It
-// then closes all connections, so that the senders of unfinished requests retry, and returns an error. No spans are
-// published after Drain has returned.
+// Drain stops accepting connections, and waits for the requests in flight. If ctx is done before they are, Drain closes all
+// connections, so that the senders of these requests retry, and returns an error. No spans are published after Drain has
+// returned.
 func (s *Server) Drain(ctx context.Context) error {
 	close(s.stopping)
 	s.listeners.Stop(ctx)

@@ -213,6 +213,7 @@ func RemoveConnectionOptions(h http.Header) {
 func CopyResponse(upstream *http.Response) Response {
 	return func(w http.ResponseWriter) error {
 		for name, values := range upstream.Header {
+			// The list is for requests, whose Content-Length net/http sets itself.
 			isForwarded := name == "Content-Length" || !slices.Contains(hopByHop, name)
 			if isForwarded {
 				w.Header()[name] = values

@@ -46,10 +46,10 @@ func (c *Config) Memory(publisherBytes int) []memory.Part {
 	if !c.Enabled() {
 		return nil
 	}
-	publishing := spantable.MaxSpans(c.MaxBody) * admit.SpanBytes
-	counting := otel.CounterBytes(c.MaxBody) + publishing + bodies.DecompressorBytes
+	publishingBytes := spantable.MaxSpans(c.MaxBody) * admit.SpanBytes
+	counterBytes := otel.CounterBytes(c.MaxBody) + publishingBytes + bodies.DecompressorBytes
 	allPublishers := c.Publishers(rules.MaxBatches) * publisherBytes
-	parts := c.Config.Memory("zipkin", "Zipkin", counting, connectionBytes, allPublishers)
+	parts := c.Config.Memory("zipkin", "Zipkin", counterBytes, connectionBytes, allPublishers)
 	return append(parts, c.Forward.Memory("Zipkin"))
 }
 

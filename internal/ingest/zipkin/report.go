@@ -38,7 +38,7 @@ const (
 // classify checks the path, the method and the header of a request. It returns a report for a valid request. For an
 // invalid request it returns an error response.
 func (s *Server) classify(request *receiver.BufferedRequest) (receiver.Exchange, receiver.Response) {
-	compression, isKnown := bodies.CompressionOf(request.Header().Get("Content-Encoding"))
+	compression, isSupported := bodies.CompressionOf(request.Header().Get("Content-Encoding"))
 	mediaType, _, _ := mime.ParseMediaType(request.Header().Get("Content-Type"))
 	r := &report{BufferedRequest: request, server: s, compression: compression, mediaType: mediaType}
 	switch {
@@ -47,7 +47,7 @@ func (s *Server) classify(request *receiver.BufferedRequest) (receiver.Exchange,
 			"unknown path; send spans to Zipkin's API v2, POST "+path+"; v1 is not supported")
 	case request.HTTP.Method != http.MethodPost:
 		return nil, r.refuse(resultRefused, http.StatusMethodNotAllowed, "only POST is supported")
-	case !isKnown:
+	case !isSupported:
 		return nil, r.refuse(resultRefused, http.StatusUnsupportedMediaType,
 			"unsupported compression; use none, or "+bodies.Compressions)
 	case mediaType != mediaJSON && mediaType != mediaProtobuf:
@@ -68,8 +68,8 @@ func (r *report) Count(readErr error) receiver.Response {
 	if hasPanicked {
 		refusal = r.refuse(resultBug, http.StatusInternalServerError, "internal error; see the log of spanstatsd")
 	}
-	hasUpstream := r.server.config.Forward.IsSet()
-	if hasUpstream && r.Result != resultTooLarge {
+	isForwarded := r.server.config.Forward.IsSet() && r.Result != resultTooLarge
+	if isForwarded {
 		return nil
 	}
 	if refusal != nil {
@@ -82,12 +82,12 @@ func (r *report) Count(readErr error) receiver.Response {
 // spans can't be counted, and nil otherwise.
 func (r *report) count() receiver.Response {
 	s := r.server
-	w := <-s.workers
-	defer func() { s.workers <- w }()
-	defer w.counter.Release()
+	worker := <-s.workers
+	defer func() { s.workers <- worker }()
+	defer worker.counter.Release()
 	message := r.Body.Bytes
 	if r.compression != bodies.Plain {
-		plain, err := w.decompressor.Decompress(message, r.compression, &s.Bodies)
+		plain, err := worker.decompressor.Decompress(message, r.compression, &s.Bodies)
 		defer plain.Release()
 		if err != nil {
 			return r.refuseUnreadable(err, resultUnread)
@@ -95,21 +95,21 @@ func (r *report) count() receiver.Response {
 		message = plain.Bytes
 	}
 	s.ParsedBytes.Add(uint64(len(message)))
-	decode := w.decoder.JSON
+	decode := worker.decoder.JSON
 	if r.mediaType == mediaProtobuf {
-		decode = w.decoder.Protobuf
+		decode = worker.decoder.Protobuf
 	}
-	if err := w.counter.CountBy(decode, message, s.policy); err != nil {
+	if err := worker.counter.CountBy(decode, message, s.policy); err != nil {
 		s.Log.Write(slog.LevelWarn, "spans of Zipkin can't be read", append(r.Conn.LogAttributes(), "error", err)...)
 		return r.refuse(resultUnread, http.StatusBadRequest, err.Error())
 	}
-	return r.publish(message, w)
+	return r.publish(message, worker)
 }
 
-// publish publishes the spans that w has read from message, and sets the result of the report. It returns an error
+// publish publishes the spans that the worker has read from message, and sets the result of the report. It returns an error
 // response if the spans can't be published, and nil otherwise.
-func (r *report) publish(message []byte, w *worker) receiver.Response {
-	isDuplicate, reason, isCounted := r.Publish(message, w.counter.Batches, w.forwardedSpans)
+func (r *report) publish(message []byte, worker *worker) receiver.Response {
+	isDuplicate, reason, isCounted := r.Publish(message, worker.counter.Batches, worker.forwardedSpans)
 	switch {
 	case isDuplicate:
 		r.Result = resultCountedBefore
@@ -125,7 +125,7 @@ func (r *report) publish(message []byte, w *worker) receiver.Response {
 			"--ring-slots; configure smaller batches in the reporter, or raise it")
 	}
 	// Publish has not counted these spans as dropped, because most senders retry. Zipkin reporters do not.
-	for _, batch := range w.counter.Batches {
+	for _, batch := range worker.counter.Batches {
 		r.server.config.Admit.Refuse(uint64(len(batch.Snapshots)))
 	}
 	return r.refuse(resultNoRoom, http.StatusServiceUnavailable,

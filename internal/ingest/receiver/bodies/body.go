@@ -103,7 +103,7 @@ func (p *Pool) fill(body *Body, source io.Reader, maxCapacity int64) error {
 }
 
 // grow doubles the capacity of a full body, up to maxCapacity bytes. It returns ErrTooLarge if the body has this capacity
-// already, and ErrNoRoom if the pool or the limit of the sender has too little free memory.
+// already. It returns ErrNoRoom if the pool has too little free memory, or if the sender would exceed its limit.
 func (p *Pool) grow(body *Body, maxCapacity int64) error {
 	length := int64(len(body.Bytes))
 	if length >= maxCapacity {
@@ -111,37 +111,45 @@ func (p *Pool) grow(body *Body, maxCapacity int64) error {
 	}
 	capacity := min(max(FirstBuffer, 2*length), maxCapacity)
 	addedBytes := capacity - length
-	bytesOfSender := body.charge(addedBytes)
-	if bytesOfSender > p.maxPerSender || !p.resize(body, int(capacity)) {
-		body.charge(-addedBytes)
-		return ErrNoRoom
+	bytesOfSender := body.chargeSender(addedBytes)
+	isAllowed := bytesOfSender <= p.maxPerSender
+	if isAllowed && p.resize(body, int(capacity)) {
+		return nil
 	}
-	return nil
+	body.chargeSender(-addedBytes)
+	return ErrNoRoom
 }
 
-// resize raises the capacity of a body, and keeps the data of the body. It reports false, and changes nothing, if the pool
+// resize raises the capacity of a body, and keeps the data of the body. It returns false, and changes nothing, if the pool
 // has too little free memory.
 func (p *Pool) resize(body *Body, capacity int) bool {
-	length := len(body.Bytes)
 	newBuffer := p.memory.Take(capacity) // usually a spare buffer
-	switch {
-	case newBuffer != nil:
-		copy(newBuffer.Bytes(), body.Bytes)
-		if body.buffer != nil {
-			body.buffer.Release()
-		}
-		body.buffer = newBuffer
-	case body.buffer == nil:
-		return false
-	case !body.buffer.Grow(capacity, length): // Grow takes only the missing bytes from the pool
-		return false
+	if newBuffer == nil {
+		return body.extendBuffer(capacity)
 	}
-	body.Bytes = body.buffer.Bytes()[:length:capacity]
+	length := copy(newBuffer.Bytes(), body.Bytes)
+	if body.buffer != nil {
+		body.buffer.Release()
+	}
+	body.buffer = newBuffer
+	body.Bytes = newBuffer.Bytes()[:length:capacity]
 	return true
 }
 
-// charge adds a number of bytes to the counter of the sender, and returns the sum. It returns 0 if the sender is unknown.
-func (b *Body) charge(bytes int64) int64 {
+// extendBuffer raises the capacity of a body by extending its buffer, which needs less free memory than a second buffer. It
+// returns false if the body has no buffer, or if the pool has too little free memory.
+func (b *Body) extendBuffer(capacity int) bool {
+	length := len(b.Bytes)
+	if b.buffer == nil || !b.buffer.Grow(capacity, length) {
+		return false
+	}
+	b.Bytes = b.buffer.Bytes()[:length:capacity]
+	return true
+}
+
+// chargeSender adds a number of bytes to the counter of the sender, and returns the sum. It returns 0 if the sender is
+// unknown.
+func (b *Body) chargeSender(bytes int64) int64 {
 	if b.senderBytes == nil {
 		return 0
 	}
@@ -150,7 +158,7 @@ func (b *Body) charge(bytes int64) int64 {
 
 // Release returns the memory of the body to the pool. It can be called repeatedly.
 func (b *Body) Release() {
-	b.charge(-int64(cap(b.Bytes)))
+	b.chargeSender(-int64(cap(b.Bytes)))
 	b.Bytes = nil
 	b.unread = nil
 	if b.buffer != nil {
@@ -159,8 +167,8 @@ func (b *Body) Release() {
 	}
 }
 
-// NewReader returns a reader that owns the body. It releases the body when it has reached the end, or when it is closed.
-// http.Transport can close it repeatedly, even after the request has ended.
+// NewReader returns a reader of the body. The reader releases the body when it reaches the end or is closed. It can be
+// closed more than once, even after the request has ended.
 func (b *Body) NewReader() io.ReadCloser { return &bodyReader{body: b} }
 
 type bodyReader struct {

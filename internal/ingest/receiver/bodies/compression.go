@@ -98,13 +98,14 @@ var errZstdCapacity = errors.New("the capacity may be too small")
 func (d *Decompressor) Decompress(message []byte, c Compression, pool *Pool) (*Body, error) {
 	compression := c.Detect(message)
 	plain, err := d.decompress(message, compression, pool)
-	if err != nil && !errors.Is(err, ErrNoRoom) {
+	isInvalid := err != nil && !errors.Is(err, ErrNoRoom)
+	if isInvalid {
 		err = fmt.Errorf("%w: it is not valid %s: %w", errCompressed, compression, err)
 	}
 	return plain, err
 }
 
-// decompress calls the method for the given compression.
+// decompress decompresses a message whose actual compression is c.
 func (d *Decompressor) decompress(message []byte, c Compression, pool *Pool) (*Body, error) {
 	switch c {
 	case Gzip:
@@ -120,7 +121,7 @@ func (d *Decompressor) decompress(message []byte, c Compression, pool *Pool) (*B
 	}
 }
 
-// decompressGzip decompresses gzip.
+// decompressGzip decompresses a gzip message, which can have several members.
 func (d *Decompressor) decompressGzip(message []byte, pool *Pool) (*Body, error) {
 	d.source.Reset(message)
 	defer d.source.Reset(nil)

@@ -73,8 +73,7 @@ func (d *DedupCache) Has(hash uint64, now time.Time) bool {
 
 // HasAny reports whether any body was counted in the last MaxAge.
 func (d *DedupCache) HasAny(now time.Time) bool {
-	isEmpty := d.oldest == d.next
-	return !isEmpty && !d.isExpired(d.next-1, now)
+	return d.len() > 0 && !d.isExpired(d.next-1, now)
 }
 
 // HasLength reports whether a body of the given length was counted in the last MaxAge. It searches all entries.
@@ -90,14 +89,14 @@ func (d *DedupCache) HasLength(length int64, now time.Time) bool {
 // Add adds an entry for a counted body. It first removes expired entries. If the cache is still full, it evicts the
 // oldest entry.
 func (d *DedupCache) Add(hash uint64, length int, now time.Time) {
-	for d.oldest < d.next && d.isExpired(d.oldest, now) {
+	for d.len() > 0 && d.isExpired(d.oldest, now) {
 		d.removeOldest()
 	}
-	if d.next-d.oldest == d.maxEntries {
+	if d.len() == d.maxEntries {
 		d.removeOldest()
 		d.evicted.Add(1)
 	}
-	if d.next-d.oldest == len(d.ring) {
+	if d.len() == len(d.ring) {
 		d.growRing()
 	}
 	*d.entry(d.next) = dedupEntry{hash: hash, countedAt: now.Sub(d.start), length: uint32(length)}
@@ -107,6 +106,9 @@ func (d *DedupCache) Add(hash uint64, length int, now time.Time) {
 
 // Evicted returns the number of entries that were removed before MaxAge. A retry of such a body is counted twice.
 func (d *DedupCache) Evicted() uint64 { return d.evicted.Load() }
+
+// len returns the number of entries.
+func (d *DedupCache) len() int { return d.next - d.oldest }
 
 // entry returns the entry with a sequence number.
 func (d *DedupCache) entry(number int) *dedupEntry { return &d.ring[number%len(d.ring)] }

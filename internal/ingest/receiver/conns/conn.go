@@ -62,8 +62,11 @@ func (c *Conn) authorizePeer(allowUIDs []uint32) bool {
 // Read reads from the sender. It returns an error if the header of a request has more than MaxHeaderLines lines.
 func (c *Conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	if c.limitsLines && !c.header.count(p[:n]) {
-		return 0, errManyLines
+	if c.limitsLines {
+		isAllowed := c.header.count(p[:n])
+		if !isAllowed {
+			return 0, errManyLines
+		}
 	}
 	return n, err //nolint:wrapcheck // net/http checks its type
 }

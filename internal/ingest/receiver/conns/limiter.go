@@ -39,8 +39,8 @@ const (
 // send a request must not keep their slots.
 const firstRequestGrace = 250 * time.Millisecond
 
-// activity returns whether a connection has a request in flight, had one before, or is still without a first request.
-// After firstRequestGrace, a connection without a request no longer counts as new. The limiter's lock must be held.
+// activity returns the state of the connection: busy with a request, idle after a request, or still without its first
+// request. Without a request, it is new for firstRequestGrace, and silent afterwards. The limiter's lock must be held.
 func (c *Conn) activity() activity {
 	switch {
 	case c.isBusy:
@@ -68,14 +68,15 @@ func (l *Limiter) add(c *Conn) bool {
 	for other := range l.conns {
 		if isSameProcess(other) {
 			connsOfProcess++
-			c.BodyBytes = other.BodyBytes
+			c.BodyBytes = other.BodyBytes // all connections of a process share one counter
 		}
 	}
-	maxPerProcess := max(1, l.max/2)
-	if connsOfProcess >= maxPerProcess && !l.evictForNew(isSameProcess) {
+	isProcessFull := connsOfProcess >= max(1, l.max/2)
+	if isProcessFull && !l.evictForNew(isSameProcess) {
 		return false
 	}
-	if len(l.conns) >= l.max && !l.evictForNew(isAny) {
+	isFull := len(l.conns) >= l.max
+	if isFull && !l.evictForNew(isAny) {
 		return false
 	}
 	c.since = time.Now()

@@ -48,8 +48,8 @@ func (l *Listeners) OpenTCP(addr string, inherited net.Listener) error {
 	return nil
 }
 
-// Serve starts a goroutine per listener, which calls serve with a listener that limits connections. Wait waits for these
-// goroutines.
+// Serve starts a goroutine for the Unix socket and one for the TCP listener. Each calls serve with a listener that accepts
+// connections within the limits.
 func (l *Listeners) Serve(serve func(net.Listener)) {
 	if l.unix != nil {
 		l.accepting.Go(func() { serve(l.Limit(l.unix)) })

@@ -52,8 +52,11 @@ func (p *Protocol) SetCAFile(u *URL, file string) error {
 		return fmt.Errorf("check %[1]s-ca: --%[1]s is not a URL with TLS; give one, or remove --%[1]s-ca", p.Flag)
 	}
 	authorities, err := check.Authorities(p.Flag+"-ca", file)
+	if err != nil {
+		return err //nolint:wrapcheck // it says what to do
+	}
 	u.authorities = authorities
-	return err //nolint:wrapcheck // it says what to do
+	return nil
 }
 
 // IsSet reports whether there is an upstream.
