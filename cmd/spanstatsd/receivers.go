@@ -154,7 +154,7 @@ func (o *receiverOptions) completeZipkin(c *zipkin.Config) error {
 	if o.zipkinCA == "" {
 		return nil
 	}
-	return zipkin.Protocol.TrustIn(&c.Forward, o.zipkinCA) //nolint:wrapcheck // the error is complete
+	return zipkin.Protocol.SetCAFile(&c.Forward, o.zipkinCA) //nolint:wrapcheck // the error is complete
 }
 
 // completeOTLP sets the destination of forwarded OTLP requests, which spans are forwarded and how they are marked.

@@ -32,7 +32,7 @@ func (w *wholeCounting) count(r *recording, policy *dd.Policy) error {
 	if err := r.count(w.counter, policy); err != nil {
 		return err
 	}
-	w.sums += w.dedup.Sum(r.body)
+	w.sums += w.dedup.Hash(r.body)
 	w.spans += uint64(r.counted)
 	return w.tables.Publish(w.batches) //nolint:wrapcheck // it says what it does
 }

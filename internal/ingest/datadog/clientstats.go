@@ -8,6 +8,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/decode/clientstats"
 	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver"
+	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
 // statsRequest is a request with statistics that a tracer has computed. Statistics that can't be merged exactly
@@ -17,49 +18,59 @@ type statsRequest struct {
 	server *Server
 }
 
-// Count merges the statistics, and responds as the agent would.
+// Count merges the statistics into those of the daemon. If they are merged, it returns the response that the agent would
+// send. It returns nil if the request must be forwarded, because the statistics can't be merged.
 func (r *statsRequest) Count(readErr error) receiver.Response {
 	if readErr != nil {
-		return r.server.refuseUnreadable(r.BufferedRequest, readErr, results+int(StatsTooLarge),
-			results+int(StatsIncomplete))
+		return r.server.refuseUnreadable(
+			r.BufferedRequest, readErr, StatsTooLarge.index(), StatsIncomplete.index(),
+		)
 	}
 	result := StatsBug
-	r.server.Contain(func() { result = r.merge() })
-	r.Result = results + int(result)
+	r.server.CatchPanic(func() { result = r.merge() })
+	r.Result = result.index()
 	isMerged := r.IsCounted // also if merging panicked after a part: the agent must not count that part again
 	if !isMerged {
 		return nil
 	}
 	return func(w http.ResponseWriter) error {
-		r.server.agentState.write(w.Header())
+		r.server.agentState.writeTo(w.Header())
 		return nil
 	}
 }
 
-// merge merges all statistics of the body, or none of them. A retry is not merged again.
+// merge merges all statistics of the body into those of the daemon, or none of them. The statistics of a retry are not
+// merged again.
 func (r *statsRequest) merge() StatsResult {
-	h := r.Header()
-	if h.Get(headerEncoding) != "" {
-		return StatsUnread // the agent supports none either
+	header := r.Header()
+	if header.Get(headerEncoding) != "" {
+		return StatsUnread // the agent supports no compression either
 	}
-	setContainer(containerOf(r.BufferedRequest), h)
-	p := <-r.server.merging
-	defer func() { r.server.merging <- p.Next() }()
-	origin := originOf(h)
-	origin.ProcessTags, origin.ObfuscationVersion = "", h.Get(headerObfuscation)
-	if err := p.Read(r.Body.Bytes, origin); err != nil {
+	setContainer(containerOf(r.BufferedRequest), header)
+	payload := <-r.server.idlePayload
+	defer func() { r.server.idlePayload <- payload.Next() }()
+	if err := payload.Read(r.Body.Bytes, statsOriginOf(header)); err != nil {
 		return mergeResult(err)
 	}
-	origin = p.Origin
+	origin := payload.Origin
 	origin.Normalize()
-	isDuplicate, err := r.Merge(origin, p.Groups, p.Width)
+	isDuplicate, err := r.Merge(origin, payload.Groups, payload.Width)
 	if isDuplicate {
 		return StatsMergedBefore
 	}
 	return mergeResult(err)
 }
 
-// mergeResult returns the result for the error of reading or merging a body.
+// statsOriginOf returns the origin of a request with statistics according to the request's header. In such requests the
+// process tags are a part of the body, and the header has the version of the obfuscation.
+func statsOriginOf(h http.Header) span.Origin {
+	origin := originOf(h)
+	origin.ProcessTags = ""
+	origin.ObfuscationVersion = h.Get(headerObfuscation)
+	return origin
+}
+
+// mergeResult returns the result of a request for err, the error of reading or merging its statistics.
 func mergeResult(err error) StatsResult {
 	switch {
 	case err == nil:
@@ -79,7 +90,7 @@ func mergeResult(err error) StatsResult {
 }
 
 func (r *statsRequest) Outbound() receiver.OutboundRequest {
-	return outbound(r.BufferedRequest, r.Body.Bytes)
+	return newOutbound(r.BufferedRequest, r.Body.Bytes)
 }
 
 func (r *statsRequest) Translate(from *http.Response, err error) receiver.Response {

@@ -45,7 +45,7 @@ func newHarness(t *testing.T, change ...func(*Config)) *harness {
 		t.Fatal(err)
 	}
 	s.policy.Store(policyOf(t))
-	s.merges.Store(true)
+	s.mergesStats.Store(true)
 	return &harness{s, publishers}
 }
 
@@ -65,12 +65,12 @@ func (h *harness) request(t *testing.T, start int64) (r *traceRequest, count fun
 // a panic after it leaves the request marked as counted, and that no lock stays held.
 func TestPanic_WhileCounting(t *testing.T) {
 	h := newHarness(t)
-	counter := <-h.counting
+	counter := <-h.idleCounters
 	counter.Now = nil
-	for range cap(h.counting) - 1 {
-		<-h.counting
+	for range cap(h.idleCounters) - 1 {
+		<-h.idleCounters
 	}
-	h.counting <- counter
+	h.idleCounters <- counter
 	early, count := h.request(t, 1) // a start time for which the counter needs the clock
 	if count(); early.result != ResultBug || early.IsCounted {
 		t.Errorf("a panic before: %s, marked %v", early.result, early.IsCounted)
@@ -79,8 +79,8 @@ func TestPanic_WhileCounting(t *testing.T) {
 		t.Errorf("%d spans were received", received)
 	}
 	late, count := h.request(t, 1)
-	late.drops = true
-	counter.Now = func() time.Time { // makes dropUnsampled panic: the groups end after the table
+	late.dropsUnsampled = true
+	counter.Now = func() time.Time { // makes removeUnsampled panic: the groups end after the table
 		table, _ := counter.Decoded()
 		for i := range table.Groups {
 			table.Groups[i].End = math.MaxUint32

@@ -26,8 +26,8 @@ const (
 	forwardTimeout = 30 * time.Second
 )
 
-// Forwards returns the maximum number of connections to the agent: one per connection of a tracer, which has at most one
-// request in flight, and the idle connections of two transports.
+// Forwards returns the maximum number of connections to the agent: one for each connection of a tracer, and the idle
+// connections of two transports. A connection of a tracer has at most one request in flight.
 func (c *Config) Forwards() int { return c.MaxConnections + 2*receiver.MaxIdle }
 
 // Config is the configuration of the receiver.
@@ -56,10 +56,11 @@ const (
 	data       = "traces"
 )
 
-// Check returns the joined errors of all invalid settings.
+// Check returns the joined errors of all invalid settings. It also rejects the agent's own socket as the listen address.
 func (c *Config) Check() error {
 	err := errors.Join(c.Config.Check(flagPrefix), c.Labels.Check())
-	if c.Agent.Network == "unix" && c.Agent.Address == c.Socket.Path {
+	isAgentSocket := c.Agent.Network == "unix" && c.Agent.Address == c.Socket.Path
+	if isAgentSocket {
 		err = errors.Join(err, fmt.Errorf(
 			"check apm-socket: %s is the agent's own socket; choose another one", c.Socket.Path,
 		))
@@ -67,18 +68,21 @@ func (c *Config) Check() error {
 	return err
 }
 
-// Memory returns the maximum memory of the receiver, or nil if it is disabled. publisher is the memory per publisher.
-func (c *Config) Memory(publisher int) []memory.Part {
+// Memory returns the parts of the receiver's maximum memory, or nil if the receiver is disabled. publisherBytes is the
+// memory of one publisher.
+func (c *Config) Memory(publisherBytes int) []memory.Part {
 	if !c.Enabled() {
 		return nil
 	}
-	publishing := spantable.MaxSpans(c.MaxBody) * admit.SpanBytes
-	counting := rules.CounterBytes(c.MaxBody, c.Exemplars != nil) + publishing
-	parts := c.Config.Memory(flagPrefix, data, counting, connectionBytes,
-		c.Publishers(rules.MaxBaseServices)*publisher)
-	return slices.Insert(parts, 2, memory.Part{
+	publishingBytes := spantable.MaxSpans(c.MaxBody) * admit.SpanBytes
+	counterBytes := rules.CounterBytes(c.MaxBody, c.Exemplars != nil) + publishingBytes
+	allPublishers := c.Publishers(rules.MaxBaseServices) * publisherBytes
+	parts := c.Config.Memory(flagPrefix, data, counterBytes, connectionBytes, allPublishers)
+	statistics := memory.Part{
 		Name: "statistics that are read", Bytes: int64(clientstats.Bytes(c.MaxBody)), Flag: "apm-max-body",
-	})
+	}
+	const afterBodies = 2 // number of parts for bodies and their hashes, which come first
+	return slices.Insert(parts, afterBodies, statistics)
 }
 
 // connectionBytes is the approximate memory of a connection during a request, including the connection to the agent: six

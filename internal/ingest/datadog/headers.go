@@ -35,7 +35,7 @@ const (
 	crossSite           = "cross-site"
 )
 
-// originOf returns the origin that a request's header names.
+// originOf returns the origin of a request. It describes the process that has sent the request, as far as the header says.
 func originOf(h http.Header) span.Origin {
 	return span.Origin{
 		Lang: h.Get(headerLang), LangVersion: h.Get(headerLangVersion),
@@ -45,10 +45,11 @@ func originOf(h http.Header) span.Origin {
 	}
 }
 
-// setContainer sets the container id in the header of a request if the tracer has not set one. The agent itself would
-// ask the kernel for the container of its peer, but its peer is this daemon.
+// setContainer sets the container id in the header of a request, if it is known and the tracer has not identified its
+// container. The agent can't ask the kernel for the tracer's container, because its peer is this daemon.
 func setContainer(container string, h http.Header) {
-	if container != "" && h.Get(headerContainer) == "" && h.Get(headerEntity) == "" {
+	isIdentified := h.Get(headerContainer) != "" || h.Get(headerEntity) != ""
+	if container != "" && !isIdentified {
 		h.Set(headerContainer, container)
 	}
 }
@@ -61,45 +62,53 @@ func containerOf(r *receiver.BufferedRequest) string {
 	return r.Conn.Container
 }
 
-// add adds n to the number in a header field. The result is at least 0. A missing or invalid number counts as 0.
-func add(h http.Header, name string, n int) {
-	current, err := strconv.Atoi(h.Get(name))
+// addToNumber adds n, which can be negative, to the number in a header field. A missing or invalid number counts as 0. If
+// the sum is negative, addToNumber sets the field to 0.
+func addToNumber(h http.Header, field string, n int) {
+	current, err := strconv.Atoi(h.Get(field))
 	if err != nil {
 		current = 0
 	}
-	h.Set(name, strconv.Itoa(max(0, current+n)))
+	sum := max(0, current+n)
+	h.Set(field, strconv.Itoa(sum))
 }
 
-// isMsgpack reports whether the agent reads a body with this content type as msgpack.
+// isMsgpack reports whether a Content-Type means msgpack. It ignores parameters of the media type, like the agent.
 func isMsgpack(contentType string) bool {
-	if contentType == mediaMsgpack { // nearly all tracers send no parameters
-		return true
+	if contentType == mediaMsgpack {
+		return true // saves the parsing, because nearly all tracers send no parameters
 	}
-	media, _, err := mime.ParseMediaType(contentType)
-	return err == nil && media == mediaMsgpack
+	mediaType, _, err := mime.ParseMediaType(contentType)
+	return err == nil && mediaType == mediaMsgpack
 }
 
-// agentState is the last state in the header of the agent's responses. The daemon's own responses repeat it, since
-// tracers fetch /info again when the state changes.
+// agentState is the version and the state of the agent in the header of its last response. The daemon's own responses
+// repeat them, since tracers fetch /info again when the state changes.
 type agentState struct {
-	last atomic.Pointer[versionAndState]
+	latest atomic.Pointer[versionAndState] // nil before the first response
 }
 
 type versionAndState struct{ version, state string }
 
-// note stores the state in the header of a response, if it has one.
-func (a *agentState) note(h http.Header) {
-	current, last := versionAndState{h.Get(headerAgentVersion), h.Get(headerAgentState)}, a.last.Load()
-	hasChanged := last == nil || *last != current
-	if current != (versionAndState{}) && hasChanged {
-		a.last.Store(&current)
+// readFrom stores the agent's version and state from the header of a response. A header without both changes nothing.
+func (a *agentState) readFrom(h http.Header) {
+	received := versionAndState{version: h.Get(headerAgentVersion), state: h.Get(headerAgentState)}
+	if received == (versionAndState{}) {
+		return
+	}
+	stored := a.latest.Load()
+	hasChanged := stored == nil || *stored != received
+	if hasChanged {
+		a.latest.Store(&received)
 	}
 }
 
-// write sets the stored state in the header of a response, if there is one.
-func (a *agentState) write(h http.Header) {
-	if last := a.last.Load(); last != nil {
-		h.Set(headerAgentVersion, last.version)
-		h.Set(headerAgentState, last.state)
+// writeTo sets the agent's version and state in the header of a response, if they are known.
+func (a *agentState) writeTo(h http.Header) {
+	stored := a.latest.Load()
+	if stored == nil {
+		return
 	}
+	h.Set(headerAgentVersion, stored.version)
+	h.Set(headerAgentState, stored.state)
 }

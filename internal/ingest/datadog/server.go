@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httputil"
+	"slices"
 	"sync/atomic"
 
 	"github.com/spanstatsd/spanstatsd/internal/decode/clientstats"
@@ -18,54 +19,64 @@ type Server struct {
 	*receiver.Server
 	config   Config
 	counters counters
-	counting chan *rules.Counter // idle counters
-	// merging has the only Payload for tracers' statistics while it is idle. One is enough, since a process sends
-	// statistics only every ten seconds.
-	merging    chan *clientstats.Payload
-	policy     atomic.Pointer[rules.Policy] // nil while the traces are left to the agent to count
-	drops      atomic.Bool                  // whether unsampled traces are not forwarded
-	merges     atomic.Bool                  // whether the agent accepts statistics
-	agentState agentState
-	transport  *http.Transport // for streamed requests
-	proxy      *httputil.ReverseProxy
+
+	idleCounters chan *rules.Counter
+	// idlePayload has the only Payload for tracers' statistics while no request uses it. One is enough, since a process
+	// sends statistics only every ten seconds.
+	idlePayload chan *clientstats.Payload
+
+	policy         atomic.Pointer[rules.Policy] // nil while the traces are left to the agent to count
+	dropsUnsampled atomic.Bool                  // whether unsampled traces are not forwarded
+	mergesStats    atomic.Bool                  // whether the agent accepts statistics
+	agentState     agentState
+	transport      *http.Transport // for streamed requests
+	proxy          *httputil.ReverseProxy
 }
 
 type counters struct {
 	other  atomic.Uint64 // requests without traces or statistics
 	failed atomic.Uint64 // requests without a response of the agent
 
-	unsampledTraces, unsampledSpans, savedBytes atomic.Uint64 // unsampled traces that were not forwarded
+	unsampledTraces atomic.Uint64 // unsampled traces that were not forwarded
+	unsampledSpans  atomic.Uint64 // spans of these traces
+	savedBytes      atomic.Uint64 // bytes of these traces
 }
 
-// New opens the listeners. Connections are accepted after Start.
+// New returns a receiver with open listeners. Start starts accepting connections.
 func New(config Config) (*Server, error) {
 	if err := config.Check(); err != nil {
 		return nil, err
 	}
 	s := &Server{
-		config: config, counting: make(chan *rules.Counter, config.Counters),
-		merging: make(chan *clientstats.Payload, 1),
+		config:       config,
+		idleCounters: make(chan *rules.Counter, config.Counters),
+		idlePayload:  make(chan *clientstats.Payload, 1),
 	}
-	s.merging <- &clientstats.Payload{}
-	for range cap(s.counting) {
-		s.counting <- rules.NewCounter()
+	s.idlePayload <- &clientstats.Payload{}
+	for range config.Counters {
+		s.idleCounters <- rules.NewCounter()
 	}
 	s.transport = s.config.Agent.NewTransport(nil)
 	s.proxy = s.newProxy()
-	upstream := config.Agent
-	upstream.ResponseTimeout = forwardTimeout
 	var err error
-	s.Server, err = receiver.New(&config.Config, receiver.Setup{
-		FlagPrefix: flagPrefix, Data: data, Results: append(resultNames[:], statsResultNames[:]...),
+	s.Server, err = receiver.New(&config.Config, s.setup(), rules.MaxBaseServices)
+	return s, err //nolint:wrapcheck // it says what to do
+}
+
+// setup returns the handlers and the limits of the receiver for receiver.New.
+func (s *Server) setup() receiver.Setup {
+	upstream := s.config.Agent
+	upstream.ResponseTimeout = forwardTimeout
+	return receiver.Setup{
+		FlagPrefix: flagPrefix, Data: data, Results: slices.Concat(resultNames[:], statsResultNames[:]),
 		Classify: s.classify, Stream: http.HandlerFunc(s.serveOther), LoadFeatures: s.loadFeatures,
 		Upstream: upstream, UpstreamCounts: true,
 		ReadHeaderTimeout: readTimeout, BodyTimeout: readTimeout, WriteTimeout: writeTimeout,
 		IdleTimeout: idleTimeout,
-	}, rules.MaxBaseServices)
-	return s, err //nolint:wrapcheck // it says what to do
+	}
 }
 
-// formats has the trace endpoints, with the formats of their bodies.
+// formats maps the path of each trace endpoint to the format of its bodies.
 var formats = map[string]decode.Format{
 	"/v0.3/traces": decode.FormatV04, "/v0.4/traces": decode.FormatV04, "/v0.5/traces": decode.FormatV05,
 	"/v0.7/traces": decode.FormatV07, "/v1.0/traces": decode.FormatV1,
@@ -74,55 +85,64 @@ var formats = map[string]decode.Format{
 // statsPath is the endpoint for statistics that tracers have computed.
 const statsPath = "/v0.6/stats"
 
-// classify returns an exchange for requests with traces or statistics, and nil for requests to stream (serveOther).
+// classify returns a traceRequest for a request with traces, and a statsRequest for a request with statistics. It returns
+// nil for all other requests, which are streamed to the agent.
 func (s *Server) classify(r *receiver.BufferedRequest) (receiver.Exchange, receiver.Response) {
-	format, isTraces := formats[r.HTTP.URL.Path]
-	switch {
-	case isTraces && (r.HTTP.Method == http.MethodPut || r.HTTP.Method == http.MethodPost):
-		t := &traceRequest{BufferedRequest: r, server: s, format: format, drops: s.drops.Load()}
-		t.result, t.isUncounted = s.resultIfUncounted(format, r.Header())
-		return t, nil
-	case r.HTTP.URL.Path == statsPath && s.merges.Load():
+	path, method := r.HTTP.URL.Path, r.HTTP.Method
+	format, isTracePath := formats[path]
+	isTraces := isTracePath && (method == http.MethodPut || method == http.MethodPost)
+	if isTraces {
+		return s.newTraceRequest(r, format), nil
+	}
+	isStats := path == statsPath && s.mergesStats.Load()
+	if isStats {
 		return &statsRequest{BufferedRequest: r, server: s}, nil
 	}
 	return nil, nil
 }
 
-// serveOther streams a request without an exchange to the agent, and counts its result.
+// serveOther streams a request to the agent that is neither a traceRequest nor a statsRequest, and counts it. A request to
+// the trace or statistics endpoint counts as unparsable or not wanted.
 func (s *Server) serveOther(w http.ResponseWriter, r *http.Request) {
-	switch _, isTraces := formats[r.URL.Path]; {
-	case isTraces:
+	_, isTracePath := formats[r.URL.Path]
+	switch {
+	case isTracePath:
 		s.CountResult(int(ResultUnread))
 	case r.URL.Path == statsPath:
-		s.CountResult(results + int(StatsNotWanted))
+		s.CountResult(StatsNotWanted.index())
 	default:
 		s.counters.other.Add(1)
 	}
 	s.stream(w, r)
 }
 
-// loadFeatures applies the agent's current features, and returns a channel that signals a change of them.
+// loadFeatures applies the agent's current features, and returns a channel that is closed when they change.
 func (s *Server) loadFeatures() <-chan struct{} {
-	f, changed := s.config.Features()
-	s.drops.Store(s.config.DropUnsampled.drops(f.DropsP0s))
-	s.merges.Store(f.Stats)
-	if !f.Stats || f.FiltersTags {
-		s.policy.Store(nil)
-		return changed
-	}
-	labels := s.config.Labels
-	// An agent that samples traces itself ignores their priorities, and does not have client_drop_p0s.
-	labels.TraceIDs = s.config.Exemplars != nil && f.DropsP0s
-	policy, isValid := rules.NewPolicy(f.PeerTags, f.SpanKinds, f.IgnoreResources, labels)
-	if !isValid {
-		s.config.Log.Warn("the agent is configured with tags that only it can evaluate; it counts traces itself")
-		policy = nil
-	}
-	s.policy.Store(policy)
+	features, changed := s.config.Features()
+	s.dropsUnsampled.Store(s.config.DropUnsampled.drops(features.DropsP0s))
+	s.mergesStats.Store(features.Stats)
+	s.policy.Store(s.newPolicy(&features))
 	return changed
 }
 
-// noteFailed counts and logs a request without a response of the agent.
+// newPolicy returns the policy for counting traces like an agent with the given features. It returns nil if only the agent
+// itself can count them.
+func (s *Server) newPolicy(features *receiver.Features) *rules.Policy {
+	if !features.Stats || features.FiltersTags {
+		return nil
+	}
+	labels := s.config.Labels
+	// An agent that samples traces itself ignores their priorities, and does not have client_drop_p0s.
+	labels.TraceIDs = s.config.Exemplars != nil && features.DropsP0s
+	policy, isValid := rules.NewPolicy(features.PeerTags, features.SpanKinds, features.IgnoreResources, labels)
+	if !isValid {
+		s.config.Log.Warn("the agent is configured with tags that only it can evaluate; it counts traces itself")
+		return nil
+	}
+	return policy
+}
+
+// noteFailed counts and logs a request to which the agent has not responded.
 func (s *Server) noteFailed(err error) {
 	s.counters.failed.Add(1)
 	s.Log.Write(slog.LevelWarn, "the agent did not respond to a tracer's request, so the tracer's connection is "+
@@ -130,8 +150,8 @@ func (s *Server) noteFailed(err error) {
 		"error", err)
 }
 
-// translate returns the agent's response unchanged. Without a response it closes the tracer's connection, like an
-// unreachable agent: some tracers retry after a closed connection, but not after a response with a status of 502.
+// translate returns the agent's response unchanged. If there is none, because of err, it closes the tracer's connection: some
+// tracers retry after a closed connection, but not after a response with status 502.
 func (s *Server) translate(r *receiver.BufferedRequest, response *http.Response, err error) receiver.Response {
 	if err != nil {
 		if !r.IsCanceled() {
@@ -139,7 +159,7 @@ func (s *Server) translate(r *receiver.BufferedRequest, response *http.Response,
 		}
 		return receiver.CloseConnection
 	}
-	s.agentState.note(response.Header)
+	s.agentState.readFrom(response.Header)
 	return receiver.CopyResponse(response)
 }
 

@@ -19,6 +19,7 @@ const (
 	results = int(ResultBug) + 1
 )
 
+// resultNames are the names of the results in metrics.
 var resultNames = [results]string{
 	"counted", "duplicate", "computed_by_client", "unparsable", "no_room", "too_large", "not_wanted", "incomplete",
 	"bug",
@@ -46,10 +47,14 @@ const (
 	statsResults = int(StatsBug) + 1
 )
 
+// statsResultNames are the names of the results in metrics.
 var statsResultNames = [statsResults]string{
 	"merged", "duplicate", "incompatible", "mapping", "other_time", "unparsable", "no_room", "too_large",
 	"not_wanted", "incomplete", "bug",
 }
+
+// index returns the index of the result in receiver.Setup.Results, in which these results follow those of traces.
+func (r StatsResult) index() int { return results + int(r) }
 
 // Stats are the counters of the receiver. Every result is present, also at 0.
 type Stats struct {
@@ -58,10 +63,11 @@ type Stats struct {
 	Merges   map[string]uint64 // requests with statistics, by result
 	Other    uint64            // other requests
 	Failed   uint64            // requests without a response of the agent
-	// DropsUnsampled reports whether unsampled traces are currently not forwarded. The counts are those of all
-	// unsampled traces that were not forwarded.
-	DropsUnsampled                              bool
-	UnsampledTraces, UnsampledSpans, SavedBytes uint64
+
+	DropsUnsampled  bool   // whether unsampled traces are currently not forwarded
+	UnsampledTraces uint64 // unsampled traces that were not forwarded
+	UnsampledSpans  uint64 // spans of these traces
+	SavedBytes      uint64 // bytes of these traces
 }
 
 // Stats returns the current counters. A nil Server is a disabled receiver, with all counters at 0.
@@ -70,21 +76,24 @@ func (s *Server) Stats() Stats {
 		var disabled *receiver.Server
 		return Stats{
 			Requests: disabled.Results(resultNames[:], 0),
-			Merges:   disabled.Results(statsResultNames[:], results),
+			Merges:   disabled.Results(statsResultNames[:], StatsMerged.index()),
 		}
 	}
-	c := &s.counters
 	return Stats{
-		Stats:    s.Server.Stats(),
-		Requests: s.Results(resultNames[:], 0), Merges: s.Results(statsResultNames[:], results),
-		Other: c.other.Load(), Failed: c.failed.Load(), DropsUnsampled: s.drops.Load(),
-		UnsampledTraces: c.unsampledTraces.Load(), UnsampledSpans: c.unsampledSpans.Load(),
-		SavedBytes: c.savedBytes.Load(),
+		Stats:           s.Server.Stats(),
+		Requests:        s.Results(resultNames[:], 0),
+		Merges:          s.Results(statsResultNames[:], StatsMerged.index()),
+		Other:           s.counters.other.Load(),
+		Failed:          s.counters.failed.Load(),
+		DropsUnsampled:  s.dropsUnsampled.Load(),
+		UnsampledTraces: s.counters.unsampledTraces.Load(),
+		UnsampledSpans:  s.counters.unsampledSpans.Load(),
+		SavedBytes:      s.counters.savedBytes.Load(),
 	}
 }
 
 // Status returns the part of Stats that all receivers have.
 func (s *Server) Status() receiver.Status {
-	now := s.Stats()
-	return receiver.Status{Stats: now.Stats, Requests: now.Requests}
+	stats := s.Stats()
+	return receiver.Status{Stats: stats.Stats, Requests: stats.Requests}
 }

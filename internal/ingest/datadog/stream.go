@@ -14,40 +14,45 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver/conns"
 )
 
-// newProxy returns the proxy for streamed requests. It buffers in neither direction, and has no timeout for the agent's
-// response.
+// newProxy returns a reverse proxy that streams requests to the agent. It buffers neither requests nor responses, and has no
+// timeout for responses.
 func (s *Server) newProxy() *httputil.ReverseProxy {
-	target := &url.URL{Scheme: "http", Host: s.config.Agent.Host()}
+	agentURL := &url.URL{Scheme: "http", Host: s.config.Agent.Host()}
 	return &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(target)
+			r.SetURL(agentURL)
 			r.Out.URL.RawQuery = r.In.URL.RawQuery
-			if c := conns.FromContext(r.In.Context()); c != nil {
-				setContainer(c.Container, r.Out.Header)
+			if conn := conns.FromContext(r.In.Context()); conn != nil {
+				setContainer(conn.Container, r.Out.Header)
 			}
 		},
 		Transport: s.transport,
 		ModifyResponse: func(r *http.Response) error {
-			s.agentState.note(r.Header)
+			s.agentState.readFrom(r.Header)
 			return nil
 		},
-		FlushInterval: -1,
+		FlushInterval: -1,                         // flush after each write
 		ErrorLog:      log.New(io.Discard, "", 0), // ErrorHandler logs
-		ErrorHandler: func(_ http.ResponseWriter, r *http.Request, err error) {
-			if r.Context().Err() == nil { // otherwise the tracer has left, or its body broke off
-				s.noteFailed(err)
-			}
-			if c := conns.FromContext(r.Context()); c != nil {
-				c.Abort() // otherwise net/http would wait for the rest of the body
-			}
-			panic(http.ErrAbortHandler) // closes the connection without a response, see Server.translate
-		},
+		ErrorHandler:  s.abortStream,
 	}
 }
 
-// stream forwards a request without reading its body into memory.
+// abortStream handles a streamed request that failed with err. It closes the tracer's connection without a response, because
+// some tracers retry only then. If the failure is the agent's, abortStream logs and counts it.
+func (s *Server) abortStream(_ http.ResponseWriter, r *http.Request, err error) {
+	isTracerGone := r.Context().Err() != nil
+	if !isTracerGone {
+		s.noteFailed(err)
+	}
+	if conn := conns.FromContext(r.Context()); conn != nil {
+		conn.Abort() // otherwise net/http would wait for the rest of the body
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// stream forwards a request to the agent without reading its body into memory.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
-	keepNamedFields(r.Header)
+	clearConnectionOptions(r.Header)
 	if r.Body != http.NoBody {
 		r.Body = &stallingBody{ReadCloser: r.Body, control: http.NewResponseController(w)}
 	}
@@ -60,42 +65,48 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 type stallingBody struct {
 	io.ReadCloser
 	control *http.ResponseController
-	isOver  bool // io.EOF was returned
+	isAtEnd bool // whether io.EOF was returned
 }
 
 // stallTimeout is much longer than the agent's timeout for a whole trace request.
 const stallTimeout = time.Minute
 
+// Read reads from the body. It sets a read deadline of stallTimeout for the connection, and clears the deadline at the end
+// of the body.
 func (b *stallingBody) Read(p []byte) (int, error) {
-	if b.isOver { // http.Transport may read once more, maybe after the response has begun
+	if b.isAtEnd { // http.Transport can read once more, even after the response has begun
 		return 0, io.EOF
 	}
 	_ = b.control.SetReadDeadline(time.Now().Add(stallTimeout)) // tests have connections without deadlines
 	n, err := b.ReadCloser.Read(p)
-	if b.isOver = errors.Is(err, io.EOF); b.isOver {
+	if errors.Is(err, io.EOF) {
+		b.isAtEnd = true
 		_ = b.control.SetReadDeadline(time.Time{})
 	}
 	return n, err //nolint:wrapcheck // the transport asks what it is
 }
 
-// streamRest forwards a request whose body was read in part: first head, the part that was read, and then the rest from
-// the connection. The memory of head is released at the end.
-func (s *Server) streamRest(w http.ResponseWriter, r *http.Request, head *bodies.Body) {
-	headReader := head.NewReader()
-	defer headReader.Close()
+// streamRest forwards a request whose body was read only in part. alreadyRead is the first part of the body, and the rest is
+// read from the connection. At the end streamRest releases the memory of alreadyRead.
+func (s *Server) streamRest(w http.ResponseWriter, r *http.Request, alreadyRead *bodies.Body) {
+	firstPart := alreadyRead.NewReader()
+	defer firstPart.Close()
 	r.Body = struct {
 		io.Reader
 		io.Closer
-	}{io.MultiReader(headReader, r.Body), r.Body}
+	}{
+		Reader: io.MultiReader(firstPart, r.Body),
+		Closer: r.Body,
+	}
 	s.stream(w, r)
 }
 
-// keepNamedFields makes the proxy forward the header fields that Connection names. A proxy must remove them, but tracers
-// treat the daemon as the agent. In particular, headerComputedStats must reach the agent.
-func keepNamedFields(h http.Header) {
+// clearConnectionOptions removes the Connection field, except for the option Upgrade. ReverseProxy would otherwise not
+// forward the header fields that are listed there, for example Datadog-Client-Computed-Stats.
+func clearConnectionOptions(h http.Header) {
 	for _, value := range h["Connection"] {
-		for name := range strings.SplitSeq(value, ",") {
-			if strings.EqualFold(strings.TrimSpace(name), "Upgrade") {
+		for option := range strings.SplitSeq(value, ",") {
+			if strings.EqualFold(strings.TrimSpace(option), "Upgrade") {
 				h.Set("Connection", "Upgrade")
 				return
 			}

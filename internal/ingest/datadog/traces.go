@@ -19,23 +19,33 @@ import (
 // traceRequest is a request with traces.
 type traceRequest struct {
 	*receiver.BufferedRequest
-	server      *Server
-	format      decode.Format
-	drops       bool   // whether unsampled traces are not forwarded
-	isUncounted bool   // whether the request must not be counted, because of its header or the agent's features
-	result      Result // result of counting; set from the start if isUncounted
-	sampled     []byte // body without unsampled traces; nil if the whole body is forwarded
+	server         *Server
+	format         decode.Format
+	dropsUnsampled bool   // whether unsampled traces are not forwarded
+	isUncounted    bool   // whether the request must not be counted, because of its header or the agent's features
+	result         Result // result of counting; set from the start if isUncounted
+	sampledBody    []byte // body without unsampled traces; nil if the whole body is forwarded
 }
 
-// resultIfUncounted returns the result of a request that must not be counted, because of its header or because the
-// agent accepts no statistics. It reports false if the request must be counted.
+// newTraceRequest returns a traceRequest for r. format is the format of the body.
+func (s *Server) newTraceRequest(r *receiver.BufferedRequest, format decode.Format) *traceRequest {
+	result, isUncounted := s.resultIfUncounted(format, r.Header())
+	return &traceRequest{
+		BufferedRequest: r, server: s, format: format, dropsUnsampled: s.dropsUnsampled.Load(),
+		isUncounted: isUncounted, result: result,
+	}
+}
+
+// resultIfUncounted returns the result of a request that must not be counted, because of its header or because the agent
+// accepts no statistics. isUncounted is false if the request must be counted.
 func (s *Server) resultIfUncounted(format decode.Format, h http.Header) (result Result, isUncounted bool) {
+	isCompressed := h.Get(headerEncoding) != "" // the agent does not support it
+	isFromWebPage := h.Get(headerFetchSite) == crossSite
+	isOtherMedia := format == decode.FormatV04 && !isMsgpack(h.Get(headerContentType))
 	switch {
 	case receiver.IsTrue(h.Get(headerComputedStats)):
 		return ResultByTracer, true
-	case h.Get(headerEncoding) != "", // the agent supports none either
-		h.Get(headerFetchSite) == crossSite,
-		format == decode.FormatV04 && !isMsgpack(h.Get(headerContentType)):
+	case isCompressed, isFromWebPage, isOtherMedia:
 		return ResultUnread, true
 	case s.policy.Load() == nil:
 		return ResultNotWanted, true
@@ -43,81 +53,99 @@ func (s *Server) resultIfUncounted(format decode.Format, h http.Header) (result 
 	return 0, false
 }
 
-// Count counts the spans of the request. It returns nil if the request is to be forwarded, and the response otherwise.
-// Every request is forwarded, unless its body can't be read into memory.
+// Count counts the spans of the request. It returns nil, because the request is forwarded whether or not it was counted. If
+// the body can't be read into memory, it returns the response instead.
 func (t *traceRequest) Count(readErr error) receiver.Response {
 	if readErr != nil {
-		tooLarge := ResultTooLarge
+		resultIfTooLarge := ResultTooLarge
 		if t.isUncounted {
-			tooLarge = t.result // the size is not the reason
+			resultIfTooLarge = t.result // the size is not the reason
 		}
-		return t.server.refuseUnreadable(t.BufferedRequest, readErr, int(tooLarge), int(ResultIncomplete))
+		return t.server.refuseUnreadable(
+			t.BufferedRequest, readErr, int(resultIfTooLarge), int(ResultIncomplete),
+		)
 	}
-	if !t.isUncounted && t.server.Contain(func() { t.result = t.count() }) {
-		t.result = ResultBug
+	if !t.isUncounted {
+		hasPanicked := t.server.CatchPanic(func() { t.result = t.count() })
+		if hasPanicked {
+			t.result = ResultBug
+		}
 	}
 	t.Result = int(t.result)
 	return nil
 }
 
-// refuseUnreadable returns the response to a request whose body can't be read into memory, and sets its result to
-// tooLarge or incomplete. A body over a limit is streamed to the agent without headerComputedStats. If such a request
-// can be the retry of a counted one, the agent would count it again. The response then closes the connection, so that
-// the tracer retries. An incomplete body gets the agent's own response.
+// refuseUnreadable returns the response to a request whose body can't be read into memory. It sets the result of the request
+// to tooLarge if the body exceeds a limit, and to incomplete if the sender did not send the whole body.
 func (s *Server) refuseUnreadable(
-	r *receiver.BufferedRequest, err error, tooLarge, incomplete int,
+	r *receiver.BufferedRequest, readErr error, tooLarge, incomplete int,
 ) receiver.Response {
-	hasNoRoom, isOverLimit := errors.Is(err, bodies.ErrNoRoom), errors.Is(err, bodies.ErrTooLarge)
-	switch {
-	case hasNoRoom && !isOverLimit && r.MayBeRetry():
+	isOverLimit := errors.Is(readErr, bodies.ErrNoRoom)
+	if isOverLimit {
 		r.Result = tooLarge
-		s.Log.Write(slog.LevelWarn, "no memory for a request that may be a retry, so its connection is closed; "+
-			"raise --apm-max-body-bytes, or check whether the agent is slow")
-		return receiver.CloseConnection
-	case hasNoRoom:
-		r.Result = tooLarge
-		return func(w http.ResponseWriter) error {
-			s.streamRest(w, r.HTTP, r.Body)
-			return nil
-		}
+		return s.streamOrClose(r, readErr)
 	}
 	r.Result = incomplete
 	return func(w http.ResponseWriter) error {
-		if errors.Is(err, os.ErrDeadlineExceeded) {
+		if errors.Is(readErr, os.ErrDeadlineExceeded) {
 			http.Error(w, "the request did not arrive completely in time", http.StatusRequestTimeout)
 		} else {
-			http.Error(w, err.Error(), http.StatusBadRequest)
+			http.Error(w, readErr.Error(), http.StatusBadRequest)
 		}
 		return nil
 	}
 }
 
-// count counts the spans of the request, and returns the result.
+// streamOrClose returns the response to a request whose body exceeds a limit. The response streams the request to the agent,
+// which then counts its spans. But if the request can be a retry of a counted one, the agent would count them again: the
+// response closes the connection instead, so that the tracer retries later.
+func (s *Server) streamOrClose(r *receiver.BufferedRequest, readErr error) receiver.Response {
+	isTooLarge := errors.Is(readErr, bodies.ErrTooLarge) // such a body is never counted, so this is no retry of one
+	if !isTooLarge && r.MayBeRetry() {
+		s.Log.Write(slog.LevelWarn, "no memory for a request that may be a retry, so its connection is closed; "+
+			"raise --apm-max-body-bytes, or check whether the agent is slow")
+		return receiver.CloseConnection
+	}
+	return func(w http.ResponseWriter) error {
+		s.streamRest(w, r.HTTP, r.Body)
+		return nil
+	}
+}
+
+// count counts the spans of the request, and returns the result. It also removes unsampled traces from the request, if they
+// are not to be forwarded.
 func (t *traceRequest) count() Result {
 	s := t.server
 	policy := s.policy.Load()
 	if policy == nil {
 		return ResultNotWanted
 	}
-	c := <-s.counting
-	defer func() { s.counting <- c }()
-	defer c.Release()
-	body := t.Body.Bytes
+	counter := <-s.idleCounters
+	defer func() { s.idleCounters <- counter }()
+	defer counter.Release()
+	body, header := t.Body.Bytes, t.Header()
 	s.ParsedBytes.Add(uint64(len(body)))
-	isTop := receiver.IsTrue(t.Header().Get(headerComputedTop))
-	if err := c.Count(t.format, body, t.Header().Get(headerLang), isTop, policy); err != nil {
+	hasTopLevelMarks := receiver.IsTrue(header.Get(headerComputedTop))
+	if err := counter.Count(t.format, body, header.Get(headerLang), hasTopLevelMarks, policy); err != nil {
 		s.Log.Write(slog.LevelWarn, "traces are left to the agent to count", "error", err, "format",
 			t.format.String())
 		return ResultUnread
 	}
-	isDuplicate, reason, ok := t.Publish(body, batchesOf(c, c.Origin(originOf(t.Header()))), sampledSpans(c))
-	if ok && t.drops {
-		t.dropUnsampled(c, isDuplicate)
+	return t.publish(counter)
+}
+
+// publish publishes the spans that the counter has read from the body. If they are counted, now or by an earlier attempt, it
+// removes unsampled traces from the request.
+func (t *traceRequest) publish(counter *rules.Counter) Result {
+	origin := counter.Origin(originOf(t.Header()))
+	isDuplicate, reason, isCounted := t.Publish(t.Body.Bytes, batchesOf(counter, origin), sampledSpans(counter))
+	if isCounted && t.dropsUnsampled {
+		t.removeUnsampled(counter, isDuplicate)
 	}
 	switch {
 	case isDuplicate:
 		return ResultCountedBefore
-	case ok:
+	case isCounted:
 		return ResultCounted
 	case reason == admit.DropNotWanted:
 		return ResultNotWanted
@@ -125,77 +153,92 @@ func (t *traceRequest) count() Result {
 	return ResultNoRoom
 }
 
-// sampledSpans returns the spans of sampled traces, which can become exemplars, or nil if there are none.
-func sampledSpans(c *rules.Counter) iter.Seq[receiver.ForwardedSpan] {
-	if len(c.Kept()) == 0 {
+// sampledSpans returns the counted spans of sampled traces, with their trace IDs and span IDs. They can become exemplars. It
+// returns nil if there are none.
+func sampledSpans(counter *rules.Counter) iter.Seq[receiver.ForwardedSpan] {
+	if len(counter.Kept()) == 0 {
 		return nil
 	}
 	return func(yield func(receiver.ForwardedSpan) bool) {
-		for _, kept := range c.Kept() {
-			s := receiver.ForwardedSpan{Batch: int(kept.Batch), Index: int(kept.At)}
-			if s.TraceHigh, s.TraceLow, s.Span = c.IDs(kept); !yield(s) {
+		for _, sampled := range counter.Kept() {
+			traceHigh, traceLow, spanID := counter.IDs(sampled)
+			forwarded := receiver.ForwardedSpan{
+				Batch: int(sampled.Batch), Index: int(sampled.At),
+				TraceHigh: traceHigh, TraceLow: traceLow, Span: spanID,
+			}
+			if !yield(forwarded) {
 				return
 			}
 		}
 	}
 }
 
-// batchesOf returns the batches of a counted body, each with its origin.
-func batchesOf(c *rules.Counter, origin span.Origin) iter.Seq2[span.Origin, *span.Batch] {
+// batchesOf returns the batches of a counted body, each with its origin. There is one batch per base service, and the base
+// service becomes the service of the origin.
+func batchesOf(counter *rules.Counter, origin span.Origin) iter.Seq2[span.Origin, *span.Batch] {
 	origin.Normalize()
 	return func(yield func(span.Origin, *span.Batch) bool) {
-		for baseService, batch := range c.Batches {
-			if origin.Service = baseService; !yield(origin, batch) {
+		for baseService, batch := range counter.Batches {
+			origin.Service = baseService
+			if !yield(origin, batch) {
 				return
 			}
 		}
 	}
 }
 
-// dropUnsampled removes unsampled traces from the forwarded body. It adds their number to the header fields in which
-// tracers report dropped traces to the agent. A retry reports the same number again, because the agent has not accepted
-// the first attempt, but the daemon's own counters count it once.
-func (t *traceRequest) dropUnsampled(c *rules.Counter, isDuplicate bool) {
-	sampled, cutTraces, cutSpans := unsampled.Cut(c.Decoded())
-	if cutTraces == 0 {
+// removeUnsampled removes unsampled traces from the forwarded body, and reports their number to the agent in the header. The
+// header of a retry reports them again, because the agent has not accepted the first attempt. The daemon's own counters
+// count them only once.
+func (t *traceRequest) removeUnsampled(counter *rules.Counter, isDuplicate bool) {
+	remaining, removedTraces, removedSpans := unsampled.Cut(counter.Decoded())
+	if removedTraces == 0 {
 		return
 	}
 	counters := &t.server.counters
 	if !isDuplicate {
-		counters.unsampledTraces.Add(uint64(cutTraces))
-		counters.unsampledSpans.Add(uint64(cutSpans))
+		counters.unsampledTraces.Add(uint64(removedTraces))
+		counters.unsampledSpans.Add(uint64(removedSpans))
 	}
-	counters.savedBytes.Add(uint64(len(t.Body.Bytes) - len(sampled)))
-	t.sampled = sampled
-	h := t.Header()
-	add(h, headerDroppedTraces, cutTraces)
-	add(h, headerDroppedSpans, cutSpans)
+	counters.savedBytes.Add(uint64(len(t.Body.Bytes) - len(remaining)))
+	t.sampledBody = remaining
+	reportRemoved(t.Header(), removedTraces, removedSpans)
+}
+
+// reportRemoved changes the header of a request from which traces were removed. It adds the traces and their spans to the
+// numbers of dropped ones, which the tracer reports to the agent, and subtracts the traces from the number of traces.
+func reportRemoved(h http.Header, traces, spans int) {
+	addToNumber(h, headerDroppedTraces, traces)
+	addToNumber(h, headerDroppedSpans, spans)
 	if h.Get(headerTraceCount) != "" {
-		add(h, headerTraceCount, -cutTraces)
+		addToNumber(h, headerTraceCount, -traces)
 	}
 }
 
-// Outbound returns the request to forward, with headerComputedStats if it is counted.
+// Outbound returns the request to forward. If its spans are counted, the header says so, and the agent does not count them
+// again.
 func (t *traceRequest) Outbound() receiver.OutboundRequest {
 	message := t.Body.Bytes
 	if t.IsCounted {
 		t.Header().Set(headerComputedStats, "true")
-		if t.sampled != nil {
-			message = t.sampled
+		if t.sampledBody != nil {
+			message = t.sampledBody
 		}
 	}
-	return outbound(t.BufferedRequest, message)
+	return newOutbound(t.BufferedRequest, message)
 }
 
 func (t *traceRequest) Translate(from *http.Response, err error) receiver.Response {
 	return t.server.translate(t.BufferedRequest, from, err)
 }
 
-// outbound returns the request to forward with a message.
-func outbound(r *receiver.BufferedRequest, message []byte) receiver.OutboundRequest {
-	setContainer(containerOf(r), r.Header())
-	receiver.RemoveHopByHop(r.Header())
+// newOutbound returns the request to forward to the agent. It has the method, the URL and the end-to-end header fields of r,
+// and message as its body.
+func newOutbound(r *receiver.BufferedRequest, message []byte) receiver.OutboundRequest {
+	header := r.Header()
+	setContainer(containerOf(r), header)
+	receiver.RemoveHopByHop(header)
 	return receiver.OutboundRequest{
-		Method: r.HTTP.Method, Target: r.HTTP.URL.RequestURI(), Header: r.Header(), Message: message,
+		Method: r.HTTP.Method, Target: r.HTTP.URL.RequestURI(), Header: header, Message: message,
 	}
 }

@@ -124,7 +124,7 @@ var protocol = destination.Protocol{
 		"http": {Port: "4318"}, "https": {IsTLS: true, Port: "443"}, "grpc": {IsGRPC: true, Port: "4317"},
 		"grpcs": {IsGRPC: true, IsTLS: true, Port: "443"},
 	},
-	Give: "http://host:4318, grpc://host:4317, https://, grpcs:// or unix:///path",
+	Examples: "http://host:4318, grpc://host:4317, https://, grpcs:// or unix:///path",
 }
 
 // ParseCollector parses a value of --otlp-forward.
@@ -135,7 +135,7 @@ func ParseCollector(text string) (c Collector, err error) {
 
 // TrustIn verifies the upstream's certificate with the CA certificates in a file.
 func (c *Collector) TrustIn(file string) error {
-	return protocol.TrustIn(&c.URL, file) //nolint:wrapcheck // it says what to do
+	return protocol.SetCAFile(&c.URL, file) //nolint:wrapcheck // it says what to do
 }
 
 // target returns the path of a signal's requests at the upstream.

@@ -30,7 +30,7 @@ func (c *call) Count(readErr error) receiver.Response {
 	s, result, refusal := c.server, ResultOther, (*reply)(nil)
 	switch c.signal {
 	case signalTraces:
-		if panicked := s.Contain(func() { result, refusal = s.count(c) }); panicked {
+		if panicked := s.CatchPanic(func() { result, refusal = s.count(c) }); panicked {
 			c.sampled = sampled{}
 			refusal = refuse(ResultBug, otlpanswer.Internal, "internal error; see the log of spanstatsd")
 			refusal.http = http.StatusInternalServerError
@@ -39,7 +39,7 @@ func (c *call) Count(readErr error) receiver.Response {
 			result = refusal.result
 		}
 	case signalMetrics:
-		s.Contain(func() { s.readSDKMetrics(c) })
+		s.CatchPanic(func() { s.readSDKMetrics(c) })
 	}
 	c.Result = int(result)
 	endsHere := !s.config.Forward.IsSet()
@@ -72,7 +72,7 @@ func (c *call) discard(readErr error) receiver.Response {
 			return c.refuse(refusal)
 		}
 		if c.signal == signalMetrics {
-			s.Contain(func() { s.readSDKMetrics(c) })
+			s.CatchPanic(func() { s.readSDKMetrics(c) })
 		}
 	}
 	if d := &s.discarded[c.signal]; d.Add(1) == 1 {

@@ -65,7 +65,7 @@ func (c *call) Outbound() receiver.OutboundRequest {
 	outbound := receiver.OutboundRequest{
 		Method: http.MethodPost, Target: upstream.target(c.signal), Header: h, Message: m.message,
 	}
-	receiver.RemoveNamed(h)
+	receiver.RemoveConnectionOptions(h)
 	receiver.RemoveHopByHop(h)
 	for name := range h {
 		if name == "Content-Encoding" || name == "Accept-Encoding" || strings.HasPrefix(name, "Grpc-") {

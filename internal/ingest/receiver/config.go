@@ -63,8 +63,9 @@ const (
 // Enabled reports whether the receiver listens anywhere.
 func (c *Config) Enabled() bool { return c.Socket.Path != "" || c.Addr != "" }
 
-// Check returns the joined errors of all invalid settings. flagPrefix is the first word of their flags.
-func (c *Config) Check(flagPrefix string) (err error) {
+// Check returns the joined errors of all invalid settings. flagPrefix is the first word of their flags, for example apm.
+func (c *Config) Check(flagPrefix string) error {
+	var err error
 	if c.Socket.Path != "" {
 		err = c.Socket.Check(flagPrefix + "-socket")
 	}
@@ -72,9 +73,9 @@ func (c *Config) Check(flagPrefix string) (err error) {
 		err = errors.Join(err, check.Address(flagPrefix+"-addr", c.Addr))
 	}
 	if c.MaxBodyBytes < c.MaxBody {
-		err = errors.Join(err, fmt.Errorf("check %s-max-body-bytes: %s is less than the %s of one body; "+
-			"raise it, or lower --%[1]s-max-body",
-			flagPrefix, memory.SizeText(c.MaxBodyBytes), memory.SizeText(c.MaxBody)))
+		err = errors.Join(err, fmt.Errorf("check %s-max-body-bytes: %s is less than the %s of one body; raise it, "+
+			"or lower --%s-max-body",
+			flagPrefix, memory.SizeText(c.MaxBodyBytes), memory.SizeText(c.MaxBody), flagPrefix))
 	}
 	return errors.Join(
 		err,
@@ -95,17 +96,19 @@ func (c *Config) Publishers(maxBatches int) int {
 	return max(maxBatches, min(MaxPublishers, c.MaxOrigins))
 }
 
-// Memory returns the maximum memory of a receiver. counting is the memory for counting one body, connection is the memory
-// of one connection, and origins is the memory of all publishers.
-func (c *Config) Memory(flagPrefix, data string, counting, connection, origins int) []memory.Part {
+// Memory returns the parts of a receiver's maximum memory, each with the flag that limits the part. counterBytes is the
+// memory for counting one body, connectionBytes is the memory of one connection, and publisherBytes is the memory of all
+// publishers. data is the name of the received data.
+func (c *Config) Memory(flagPrefix, data string, counterBytes, connectionBytes, publisherBytes int) []memory.Part {
 	part := func(name string, bytes int, flag string) memory.Part {
 		return memory.Part{Name: name + data, Bytes: int64(bytes), Flag: flag}
 	}
+	hashes := bodies.DedupBytes(bodies.MaxCounted(c.MaxBodyBytes))
 	return []memory.Part{
 		part("bodies of ", c.MaxBodyBytes, flagPrefix+"-max-body-bytes"),
-		part("hashes of bodies of ", bodies.DedupBytes(bodies.MaxCounted(c.MaxBodyBytes)), flagPrefix+"-max-body-bytes"),
-		part("counting of ", c.Counters*counting, flagPrefix+"-max-body"),
-		part("connections with ", c.MaxConnections*connection, flagPrefix+"-max-connections"),
-		part("origins of ", origins, "max-origins"),
+		part("hashes of bodies of ", hashes, flagPrefix+"-max-body-bytes"),
+		part("counting of ", c.Counters*counterBytes, flagPrefix+"-max-body"),
+		part("connections with ", c.MaxConnections*connectionBytes, flagPrefix+"-max-connections"),
+		part("origins of ", publisherBytes, "max-origins"),
 	}
 }

@@ -29,111 +29,125 @@ type Publishers struct {
 
 	mu       sync.Mutex
 	counted  *bodies.DedupCache
-	byOrigin map[span.Origin]*publisher
+	byOrigin map[span.Origin]*cachedPublisher
 	parts    []admit.BatchPart // batches of the body that is being published
 	isClosed bool
 }
 
-type publisher struct {
+// cachedPublisher is the publisher of one origin.
+type cachedPublisher struct {
 	*admit.Publisher
 	lastUsed time.Time
 }
 
-// NewPublishers returns Publishers with at most maxPublishers publishers, which remember at most maxCounted bodies. If upstreamCounts is true, spans that are not
-// admitted are left to the upstream to count. Otherwise they are left to the sender to retry if a retry can succeed, and
-// dropped if not.
+// NewPublishers returns Publishers with at most maxPublishers publishers, which remember at most maxCounted bodies.
+// If upstreamCounts is true, the upstream counts spans that can't be published. If it is false, these spans are dropped,
+// unless the sender can send them again.
 func NewPublishers(admission *admit.Publishers, maxPublishers, maxCounted int, upstreamCounts bool) *Publishers {
-	p := &Publishers{
-		admit: admission, newPublisher: admission.NewLastPublisher, max: maxPublishers,
-		counted: bodies.NewDedupCache(maxCounted), byOrigin: map[span.Origin]*publisher{},
-	}
+	newPublisher := admission.NewLastPublisher
 	if upstreamCounts {
-		p.newPublisher = admission.NewPublisher
+		newPublisher = admission.NewPublisher
 	}
-	return p
+	return &Publishers{
+		admit: admission, newPublisher: newPublisher, max: maxPublishers,
+		counted: bodies.NewDedupCache(maxCounted), byOrigin: map[span.Origin]*cachedPublisher{},
+	}
 }
 
 // Batches are the batches of one body, each with its origin.
 type Batches = iter.Seq2[span.Origin, *span.Batch]
 
-// Publish publishes all batches of a body or none. Unlike BufferedRequest.Publish it does not recognize retries.
+// Publish publishes all batches of a body or none. It returns false, and the reason, if the batches are not published.
+// Publish does not check whether an equal body was published before.
 func (p *Publishers) Publish(batches Batches, now time.Time) (reason admit.DropReason, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.prepare(batches, now) {
+	if !p.setParts(batches, now) {
 		return admit.DropShutdown, false
 	}
 	defer clear(p.parts)
 	return p.admit.PublishTogether(func() {}, p.parts...)
 }
 
-// prepare sets parts to the batches of a body and their publishers. It returns false after Close.
-func (p *Publishers) prepare(batches Batches, now time.Time) bool {
+// setParts sets p.parts to the batches of a body, each with the publisher of its origin. It returns false if p is closed.
+// The lock must be held.
+func (p *Publishers) setParts(batches Batches, now time.Time) bool {
 	if p.isClosed {
 		return false
 	}
 	p.parts = p.parts[:0]
 	for origin, batch := range batches {
-		p.parts = append(p.parts, admit.BatchPart{Publisher: p.get(origin, now), Batch: batch})
+		p.parts = append(p.parts, admit.BatchPart{Publisher: p.getOrCreate(origin, now), Batch: batch})
 	}
 	return true
 }
 
-// get returns the publisher of an origin. It creates one if necessary, and evicts another one at the limit.
-func (p *Publishers) get(origin span.Origin, now time.Time) *admit.Publisher {
-	kept := p.byOrigin[origin]
-	if kept == nil {
+// getOrCreate returns the publisher of an origin. If there is none, it creates one, and first closes the least recently
+// used publisher if the limit is reached. The lock must be held.
+func (p *Publishers) getOrCreate(origin span.Origin, now time.Time) *admit.Publisher {
+	cached := p.byOrigin[origin]
+	if cached == nil {
 		if len(p.byOrigin) >= p.max {
-			p.evict()
+			p.closeLeastRecent()
 		}
 		origin = origin.Clone() // its strings can refer to the memory of the body
-		kept = &publisher{Publisher: p.newPublisher(origin)}
-		p.byOrigin[origin] = kept
+		cached = &cachedPublisher{Publisher: p.newPublisher(origin)}
+		p.byOrigin[origin] = cached
 	}
-	kept.lastUsed = now
-	return kept.Publisher
+	cached.lastUsed = now
+	return cached.Publisher
 }
 
-// evict closes the least recently used publisher that is not in parts, if there is one.
-func (p *Publishers) evict() {
-	var origin span.Origin
-	var oldest *publisher
-	for o, candidate := range p.byOrigin {
-		isInUse := slices.ContainsFunc(p.parts, func(part admit.BatchPart) bool {
-			return part.Publisher == candidate.Publisher
-		})
-		if !isInUse && (oldest == nil || candidate.lastUsed.Before(oldest.lastUsed)) {
-			origin, oldest = o, candidate
+// closeLeastRecent closes the least recently used publisher. It spares the publishers in p.parts, because the current body
+// needs them, and does nothing if there are no others.
+func (p *Publishers) closeLeastRecent() {
+	var leastRecent *cachedPublisher
+	var leastRecentOrigin span.Origin
+	for origin, cached := range p.byOrigin {
+		if p.isInParts(cached) {
+			continue
+		}
+		if leastRecent == nil || cached.lastUsed.Before(leastRecent.lastUsed) {
+			leastRecent = cached
+			leastRecentOrigin = origin
 		}
 	}
-	if oldest != nil {
-		p.remove(origin, oldest)
+	if leastRecent != nil {
+		p.close(leastRecentOrigin, leastRecent)
 	}
+}
+
+// isInParts reports whether the body that is being published needs a publisher.
+func (p *Publishers) isInParts(cached *cachedPublisher) bool {
+	return slices.ContainsFunc(p.parts, func(part admit.BatchPart) bool {
+		return part.Publisher == cached.Publisher
+	})
 }
 
 // Expire closes the publishers that have not been used for publisherTimeout.
 func (p *Publishers) Expire(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for origin, kept := range p.byOrigin {
-		if now.Sub(kept.lastUsed) >= publisherTimeout {
-			p.remove(origin, kept)
+	for origin, cached := range p.byOrigin {
+		if now.Sub(cached.lastUsed) >= publisherTimeout {
+			p.close(origin, cached)
 		}
 	}
 }
 
-// Close closes all publishers. Nothing is published afterwards.
+// Close closes all publishers. Later calls of Publish publish nothing.
 func (p *Publishers) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.isClosed = true
-	for origin, kept := range p.byOrigin {
-		p.remove(origin, kept)
+	for origin, cached := range p.byOrigin {
+		p.close(origin, cached)
 	}
 }
 
-func (p *Publishers) remove(origin span.Origin, kept *publisher) {
-	kept.Close()
+// close closes the publisher of an origin, and forgets it.
+func (p *Publishers) close(origin span.Origin, cached *cachedPublisher) {
+	cached.Close()
 	delete(p.byOrigin, origin)
 }
 

@@ -34,7 +34,7 @@ func TestPublishers_UnusedOriginExpires(t *testing.T) {
 	p := newPublishers(t, 8)
 	now := time.Now()
 	for _, service := range []string{"a", "b", "c"} {
-		p.get(origin(service), now)
+		p.getOrCreate(origin(service), now)
 		now = now.Add(publisherTimeout / 2)
 	}
 	if p.Expire(now); p.Count() != 1 {
@@ -50,13 +50,13 @@ func TestPublishers_UnusedOriginExpires(t *testing.T) {
 func TestPublishers_NeededByBodyStay(t *testing.T) {
 	p, now := newPublishers(t, 2), time.Now()
 	for i, service := range []string{"a", "b", "c"} {
-		p.parts = append(p.parts, admit.BatchPart{Publisher: p.get(origin(service), now.Add(time.Duration(i)))})
+		p.parts = append(p.parts, admit.BatchPart{Publisher: p.getOrCreate(origin(service), now.Add(time.Duration(i)))})
 	}
 	if p.Count() != 3 {
 		t.Fatalf("%d of three publishers are left that one body needs", p.Count())
 	}
 	p.parts = p.parts[:0]
-	p.get(origin("d"), now.Add(time.Hour))
+	p.getOrCreate(origin("d"), now.Add(time.Hour))
 	if p.byOrigin[origin("a")] != nil || p.byOrigin[origin("b")] == nil || p.Count() != 3 {
 		t.Errorf("%d publishers are left", p.Count())
 	}

@@ -59,20 +59,22 @@ func (r *BufferedRequest) Header() http.Header { return r.HTTP.Header }
 // IsCanceled reports whether the sender has closed its connection or its stream, as far as net/http has noticed.
 func (r *BufferedRequest) IsCanceled() bool { return r.HTTP.Context().Err() != nil }
 
-// Own makes Release release b as well, for instance a decompressed body. It returns b, which can be nil.
-func (r *BufferedRequest) Own(b *bodies.Body) *bodies.Body {
-	if b != nil {
-		r.owned = append(r.owned, b)
+// Own adds a body that Release releases too, for instance the decompressed body of the request. It returns the body, which
+// can be nil.
+func (r *BufferedRequest) Own(body *bodies.Body) *bodies.Body {
+	if body != nil {
+		r.owned = append(r.owned, body)
 	}
-	return b
+	return body
 }
 
 // Size returns the memory of all bodies of the request.
 func (r *BufferedRequest) Size() (bytes int) {
-	for _, b := range r.owned {
-		bytes += cap(b.Bytes)
+	bytes = cap(r.Body.Bytes)
+	for _, body := range r.owned {
+		bytes += cap(body.Bytes)
 	}
-	return bytes + cap(r.Body.Bytes)
+	return bytes
 }
 
 // Release releases the memory of all bodies of the request. It can be called repeatedly.
@@ -80,18 +82,22 @@ func (r *BufferedRequest) Release() {
 	if r.Body != nil {
 		r.Body.Release()
 	}
-	for _, b := range r.owned {
-		b.Release()
+	for _, body := range r.owned {
+		body.Release()
 	}
 	r.owned = nil
 }
 
-// MayBeRetry reports whether an incompletely read body can be a retry of a counted one. Such a body can't be hashed, so
-// MayBeRetry compares only lengths.
+// MayBeRetry reports whether a request whose body was not read completely can be a retry of a counted request. It compares
+// the Content-Length with the lengths of the counted bodies. A request without a Content-Length can be a retry of any
+// counted request.
 func (r *BufferedRequest) MayBeRetry() bool {
 	p := r.server.publishers
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if r.HTTP.ContentLength < 0 {
+		return p.counted.HasAny(time.Now())
+	}
 	return p.counted.HasLength(r.HTTP.ContentLength, time.Now())
 }
 
@@ -101,66 +107,78 @@ type ForwardedSpan struct {
 	TraceHigh, TraceLow, Span uint64
 }
 
-// Publish publishes all batches of a message or none. If an equal message was published before, it publishes nothing and
-// returns isDuplicate. ok reports whether the request is counted, in this or in an earlier attempt; otherwise reason says
-// why not. The forwarded spans become candidates for exemplars.
+// Publish publishes all batches of a message, or none of them. isDuplicate is true if an equal message was published before,
+// so that this one is not. isCounted is true if this or the earlier message is published; otherwise reason says why not.
+// The forwarded spans become candidates for exemplars.
 func (r *BufferedRequest) Publish(
 	message []byte, batches Batches, forwarded iter.Seq[ForwardedSpan],
-) (isDuplicate bool, reason admit.DropReason, ok bool) {
-	p, now := r.server.publishers, time.Now()
-	sum := p.counted.Sum(message)
+) (isDuplicate bool, reason admit.DropReason, isCounted bool) {
+	now := time.Now()
+	p := r.server.publishers
+	hash := p.counted.Hash(message)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.counted.Has(sum, now) {
+	if p.counted.Has(hash, now) {
 		r.IsCounted = true
 		return true, 0, true
 	}
-	if !p.prepare(batches, now) {
+	if !p.setParts(batches, now) {
 		return false, admit.DropShutdown, false
 	}
 	defer clear(p.parts)
-	reason, ok = p.admit.PublishTogether(func() {
+	onPublish := func() {
 		r.IsCounted = true
 		isProbe := !slices.ContainsFunc(p.parts, hasSpans) // repeated empty bodies are probes, not retries
 		if !isProbe {
-			p.counted.Add(sum, len(message), now)
+			p.counted.Add(hash, len(message), now)
 			r.offerExemplars(forwarded)
 		}
-		for i := range p.parts {
-			publisher := p.parts[i].Publisher
-			r.unacked = append(r.unacked, unackedSpans{publisher.Cycle(), uint64(publisher.Counting())})
-		}
-	}, p.parts...)
-	return false, reason, ok
+		r.addUnacked(p.parts)
+	}
+	reason, isCounted = p.admit.PublishTogether(onPublish, p.parts...)
+	return false, reason, isCounted
 }
 
 func hasSpans(part admit.BatchPart) bool { return len(part.Batch.Snapshots) > 0 }
 
-// Merge merges statistics that a sender has computed. If an equal body was merged before, it merges nothing and returns
-// isDuplicate.
-func (r *BufferedRequest) Merge(origin span.Origin, groups []aggregate.Group, width uint64,
+// addUnacked records how many spans of each batch are counted, and in which cycle. It must be called while the batches are
+// being published.
+func (r *BufferedRequest) addUnacked(parts []admit.BatchPart) {
+	for i := range parts {
+		publisher := parts[i].Publisher
+		r.unacked = append(r.unacked, unackedSpans{publisher.Cycle(), uint64(publisher.Counting())})
+	}
+}
+
+// Merge adds statistics that a sender has computed to those of the daemon. width is the width of their time buckets in
+// nanoseconds. If an equal body was merged before, Merge does nothing and returns isDuplicate.
+func (r *BufferedRequest) Merge(
+	origin span.Origin, groups []aggregate.Group, width uint64,
 ) (isDuplicate bool, err error) {
-	p, now := r.server.publishers, time.Now()
-	sum := p.counted.Sum(r.Body.Bytes)
+	now := time.Now()
+	body := r.Body.Bytes
+	p := r.server.publishers
+	hash := p.counted.Hash(body)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.counted.Has(sum, now) {
+	if p.counted.Has(hash, now) {
 		r.IsCounted = true
 		return true, nil
 	}
 	if p.isClosed {
 		return false, admit.ErrStopping
 	}
-	publisher := p.get(origin, now)
-	err = publisher.Merge(func(spans uint64) {
+	publisher := p.getOrCreate(origin, now)
+	onMerge := func(spans uint64) {
 		r.IsCounted = true
-		p.counted.Add(sum, len(r.Body.Bytes), now)
+		p.counted.Add(hash, len(body), now)
 		r.unacked = append(r.unacked, unackedSpans{publisher.Cycle(), spans})
-	}, groups, width, now)
+	}
+	err = publisher.Merge(onMerge, groups, width, now)
 	return false, err //nolint:wrapcheck // its own words
 }
 
-// offerExemplars offers forwarded spans to the exemplar table. It must be called while their batches are published.
+// offerExemplars offers forwarded spans to the exemplar table. It must be called while their batches are being published.
 func (r *BufferedRequest) offerExemplars(forwarded iter.Seq[ForwardedSpan]) {
 	table := r.server.config.Exemplars
 	if table == nil || forwarded == nil {
@@ -168,26 +186,34 @@ func (r *BufferedRequest) offerExemplars(forwarded iter.Seq[ForwardedSpan]) {
 	}
 	parts := r.server.publishers.parts
 	table.Offer(func(yield func(exemplars.Span) bool) {
-		for s := range forwarded {
-			cycle, slot := parts[s.Batch].Publisher.Counted(s.Index)
-			if !yield(exemplars.Span{
-				Cycle: cycle, Key: uint32(slot.Key), IsError: slot.Flags&span.Error != 0,
-				Exemplar: exemplars.Exemplar{
-					TraceHigh: s.TraceHigh, TraceLow: s.TraceLow, Span: s.Span,
-					Duration: slot.Duration, End: slot.End,
-				},
-			}) {
+		for forwardedSpan := range forwarded {
+			if !yield(forwardedSpan.candidate(parts)) {
 				return
 			}
 		}
 	})
 }
 
-// ack calls OnAck for the counted spans of the request. It must be called before the response is written.
-func (r *BufferedRequest) ack() {
-	if onAck := r.server.config.OnAck; onAck != nil {
-		for _, u := range r.unacked {
-			onAck(u.cycle, u.spans)
+// candidate returns the span as a candidate for an exemplar, with the key, the duration and the end of the span in the
+// published batches.
+func (f ForwardedSpan) candidate(published []admit.BatchPart) exemplars.Span {
+	cycle, slot := published[f.Batch].Publisher.Counted(f.Index)
+	return exemplars.Span{
+		Cycle: cycle, Key: uint32(slot.Key), IsError: slot.Flags&span.Error != 0,
+		Exemplar: exemplars.Exemplar{
+			TraceHigh: f.TraceHigh, TraceLow: f.TraceLow, Span: f.Span,
+			Duration: slot.Duration, End: slot.End,
+		},
+	}
+}
+
+// acknowledge calls Config.OnAck for the counted spans of the request. It must be called before the response is written:
+// the sender drops its copy of the spans as soon as it has the response.
+func (r *BufferedRequest) acknowledge() {
+	onAck := r.server.config.OnAck
+	if onAck != nil {
+		for _, counted := range r.unacked {
+			onAck(counted.cycle, counted.spans)
 		}
 	}
 	r.unacked = nil

@@ -100,7 +100,7 @@ func New(config *Config, setup Setup, maxBatches int) (*Server, error) {
 	return s, nil
 }
 
-// listen opens the configured listeners.
+// listen opens the Unix socket and the TCP listener, if they are configured.
 func (s *Server) listen() error {
 	if s.config.Socket.Path != "" {
 		if err := s.listeners.OpenSocket(s.config.Socket); err != nil {
@@ -115,15 +115,16 @@ func (s *Server) listen() error {
 	return nil
 }
 
-// logRejected logs a rejected connection over the limit. process is the id of the peer's process, or 0 over TCP.
-func (s *Server) logRejected(process int32) {
-	from := "unknown over TCP"
-	if process != 0 {
-		from = strconv.Itoa(int(process))
+// logRejected logs that a connection was rejected because of the connection limit. pid is the id of the client's process,
+// or 0 for a TCP connection.
+func (s *Server) logRejected(pid int32) {
+	process := "unknown over TCP"
+	if pid != 0 {
+		process = strconv.Itoa(int(pid))
 	}
 	s.Log.Write(slog.LevelWarn, "connection rejected, because all connections are in use, or half of them by "+
 		"its process; find the process with these connections, or raise --"+s.setup.FlagPrefix+"-max-connections",
-		"data", s.setup.Data, "connections", s.config.MaxConnections, "process", from)
+		"data", s.setup.Data, "connections", s.config.MaxConnections, "process", process)
 }
 
 // Abandon closes the listeners of a server that was not started.
@@ -132,7 +133,7 @@ func (s *Server) Abandon() { s.listeners.Close() }
 // expireEvery is the interval at which unused publishers and buffers are released.
 const expireEvery = time.Minute
 
-// Start starts accepting connections.
+// Start starts the background tasks of the server, and begins to accept connections. It does not block.
 func (s *Server) Start() {
 	var featuresChanged <-chan struct{} // nil if the receiver does not depend on the agent's features
 	if s.setup.LoadFeatures != nil {
@@ -142,25 +143,30 @@ func (s *Server) Start() {
 	if s.listeners.HasSocket() {
 		s.background.Go(func() { s.listeners.Watch(s.drained, s.config.Log) })
 	}
-	s.listeners.Serve(func(listener net.Listener) {
-		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) && !s.IsStopping() {
-			s.config.Log.Error("stopped listening for "+s.setup.Data+"; senders can't connect any more; restart the "+
-				"daemon", "error", err)
-		}
-	})
+	s.listeners.Serve(s.acceptFrom)
 	s.config.Log.Info("receiving "+s.setup.Data, "socket", s.config.Socket.Path, "addr", s.Addr())
 }
 
-// maintain applies changes of the agent's features, and releases unused publishers and buffers. It returns when the
-// server has drained.
+// acceptFrom serves the connections of a listener until the server stops. It logs an error if the listener fails earlier.
+func (s *Server) acceptFrom(listener net.Listener) {
+	err := s.http.Serve(listener)
+	isExpected := errors.Is(err, http.ErrServerClosed) || s.IsStopping()
+	if !isExpected {
+		s.config.Log.Error("stopped listening for "+s.setup.Data+"; senders can't connect any more; restart the "+
+			"daemon", "error", err)
+	}
+}
+
+// maintain reloads the agent's features each time they change, and regularly releases unused publishers and buffers. It
+// returns when the server has drained.
 func (s *Server) maintain(featuresChanged <-chan struct{}) {
-	expiring := time.NewTicker(expireEvery)
-	defer expiring.Stop()
+	expireTicker := time.NewTicker(expireEvery)
+	defer expireTicker.Stop()
 	for {
 		select {
 		case <-featuresChanged:
 			featuresChanged = s.setup.LoadFeatures()
-		case now := <-expiring.C:
+		case now := <-expireTicker.C:
 			s.publishers.Expire(now)
 			s.Bodies.DropSpares()
 		case <-s.drained:
@@ -190,15 +196,18 @@ func (s *Server) IsStopping() bool {
 	}
 }
 
-// serve serves one request: it reads the body, counts it, forwards it, and responds.
+// serve is the handler for all requests of the server. It rejects unsupported protocol versions, streams requests whose
+// body is not to be buffered, and passes all other requests to serveBuffered.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.inFlight.Add(1)
 	defer s.inFlight.Add(-1)
-	if c := conns.FromContext(r.Context()); c != nil && c.IsClosed() {
-		panic(http.ErrAbortHandler)
+	conn := conns.FromContext(r.Context())
+	isClosed := conn != nil && conn.IsClosed()
+	if isClosed {
+		panic(http.ErrAbortHandler) // the sender gets no response, so its request must not be counted
 	}
-	isHTTP2Preface := r.ProtoMajor != 1 && s.setup.HTTP2 == nil
-	if isHTTP2Preface {
+	isUnsupported := r.ProtoMajor != 1 && s.setup.HTTP2 == nil
+	if isUnsupported {
 		w.Header().Set("Connection", "close")
 		http.Error(w, "unsupported protocol version", http.StatusHTTPVersionNotSupported)
 		return
@@ -217,22 +226,32 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		discardBody(control, r)
 		return
 	}
-	readErr := req.readBody(control)
-	if response := exchange.Count(readErr); response != nil {
-		s.respond(w, req, response)
-		isUnread := errors.Is(readErr, bodies.ErrNoRoom) && s.setup.Stream == nil // otherwise it was streamed
-		if isUnread {
-			discardBody(control, r)
-		}
-		return
-	}
-	s.forward(w, req, exchange)
+	s.serveBuffered(w, req, exchange)
 }
 
-// forward forwards a request, and responds with the exchange's translation of the upstream's response.
+// serveBuffered reads the body of a request into memory, and counts its spans. If counting returns a response,
+// serveBuffered writes this response. Otherwise it forwards the request.
+func (s *Server) serveBuffered(w http.ResponseWriter, req *BufferedRequest, exchange Exchange) {
+	control := http.NewResponseController(w)
+	readErr := req.readBody(control)
+	response := exchange.Count(readErr)
+	if response == nil {
+		s.forward(w, req, exchange)
+		return
+	}
+	s.respond(w, req, response)
+	hasUnreadBody := errors.Is(readErr, bodies.ErrNoRoom) && s.setup.Stream == nil // otherwise the rest was streamed
+	if hasUnreadBody {
+		discardBody(control, req.HTTP)
+	}
+}
+
+// forward sends a request to the upstream, and responds to the sender. The exchange supplies the request to send, and
+// translates the upstream's response or the error.
 func (s *Server) forward(w http.ResponseWriter, req *BufferedRequest, exchange Exchange) {
 	ctx := req.HTTP.Context()
-	if timeout := s.setup.Upstream.ResponseTimeout; timeout > 0 {
+	timeout := s.setup.Upstream.ResponseTimeout
+	if timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
@@ -247,31 +266,33 @@ func (s *Server) forward(w http.ResponseWriter, req *BufferedRequest, exchange E
 	s.respond(w, req, exchange.Translate(upstreamResponse, err))
 }
 
-// readBody reads the body into memory, and clears the read deadline. After an error it keeps the deadline, so that
-// net/http does not wait for the rest of the body without a limit.
-func (r *BufferedRequest) readBody(control *http.ResponseController) (err error) {
+// readBody reads the body of the request into r.Body, and then clears the read deadline. After an error it keeps the
+// deadline, so that net/http does not wait without a limit for the rest of the body.
+func (r *BufferedRequest) readBody(control *http.ResponseController) error {
 	var senderBytes *atomic.Int64
 	if r.Conn != nil {
 		senderBytes = r.Conn.BodyBytes
 	}
-	r.Body, err = r.server.Bodies.Read(r.HTTP.Body, r.HTTP.ContentLength, senderBytes)
-	if err == nil {
-		_ = control.SetReadDeadline(time.Time{})
+	body, err := r.server.Bodies.Read(r.HTTP.Body, r.HTTP.ContentLength, senderBytes)
+	r.Body = body // after an error, the part that was read
+	if err != nil {
+		return err //nolint:wrapcheck // Exchange.Count checks its type
 	}
-	return err //nolint:wrapcheck // Exchange.Count checks its type
+	_ = control.SetReadDeadline(time.Time{})
+	return nil
 }
 
-// respond counts the result of a request, acknowledges its spans, and writes the response. It panics with
-// http.ErrAbortHandler, which closes the connection, if writing fails.
+// respond counts the result of a request, acknowledges its spans, and writes the response. If writing fails, it panics with
+// http.ErrAbortHandler, so that net/http closes the connection.
 func (s *Server) respond(w http.ResponseWriter, r *BufferedRequest, response Response) {
 	s.CountResult(r.Result)
-	r.ack()
+	r.acknowledge()
 	if s.IsStopping() && r.HTTP.ProtoMajor == 1 {
 		w.Header().Set("Connection", "close")
 	}
-	// Conn.Write sets the deadline of a connection; this is the one of an HTTP/2 stream.
+	// This deadline is for HTTP/2, whose streams share a connection. Conn.Write sets that of the connection.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.setup.WriteTimeout))
-	if response(w) != nil {
+	if err := response(w); err != nil {
 		panic(http.ErrAbortHandler) // a part of the response may have been written
 	}
 }
@@ -288,11 +309,13 @@ func discardBody(control *http.ResponseController, r *http.Request) {
 	}
 }
 
-// Contain calls count, which counts a body. It recovers and logs a panic of count, and reports whether there was one.
-func (s *Server) Contain(count func()) (hasPanicked bool) {
+// CatchPanic calls count, and reports whether count panicked. It logs the panic, so that a bug in counting affects only the
+// current request.
+func (s *Server) CatchPanic(count func()) (hasPanicked bool) {
 	defer func() {
-		if p := recover(); p != nil {
-			s.Log.bug(p)
+		recovered := recover()
+		if recovered != nil {
+			s.Log.logPanic(recovered)
 			hasPanicked = true
 		}
 	}()
@@ -308,12 +331,13 @@ const (
 	drainPoll = 10 * time.Millisecond
 )
 
-// Drain stops accepting connections, and serves the requests in flight until the context ends. It then closes all
-// connections, so that the senders of unfinished requests retry. Nothing is published after Drain has returned.
+// Drain stops accepting connections, and waits for the requests in flight. If ctx is done before they are, Drain closes all
+// connections, so that the senders of these requests retry, and returns an error. No spans are published after Drain has
+// returned.
 func (s *Server) Drain(ctx context.Context) error {
 	close(s.stopping)
 	s.listeners.Stop(ctx)
-	err := s.shutdown(ctx)
+	err := s.shutdownHTTP(ctx)
 	if err != nil {
 		err = fmt.Errorf("drain %s: %w; raise --shutdown-grace", s.setup.Data, err)
 		s.http.Close()
@@ -332,33 +356,34 @@ func (s *Server) Drain(ctx context.Context) error {
 	return err
 }
 
-// shutdown shuts the HTTP server down, and returns when all connections are closed. First it waits for the first request
-// of each new connection (Limiter.AwaitsFirst), because net/http would drop requests that it has not read.
-func (s *Server) shutdown(ctx context.Context) error {
-	waitUntil(ctx, func() bool { return !s.limiter.AwaitsFirst() })
+// shutdownHTTP returns when all connections are closed, or ctx is done. It waits for the first request of new connections,
+// because http.Server.Shutdown drops requests that it has not read. During Shutdown it closes connections as soon as they
+// are idle.
+func (s *Server) shutdownHTTP(ctx context.Context) error {
+	waitUntil(ctx, func() bool { return !s.limiter.AwaitsFirstRequest() })
 	s.limiter.Drain()
-	done := make(chan error, 1)
-	go func() { done <- s.http.Shutdown(ctx) }()
-	closeIdle := time.NewTimer(goAwayGrace)
-	defer closeIdle.Stop()
+	shutdownDone := make(chan error, 1)
+	go func() { shutdownDone <- s.http.Shutdown(ctx) }()
+	closeIdleTimer := time.NewTimer(goAwayGrace)
+	defer closeIdleTimer.Stop()
 	for {
 		select {
-		case err := <-done:
+		case err := <-shutdownDone:
 			return err //nolint:wrapcheck // Drain does
-		case <-closeIdle.C:
+		case <-closeIdleTimer.C:
 			s.limiter.CloseIdle()
-			closeIdle.Reset(drainPoll)
+			closeIdleTimer.Reset(drainPoll)
 		}
 	}
 }
 
-// waitUntil polls a condition until it holds or the context ends.
+// waitUntil polls a condition every millisecond. It returns when the condition is true, or ctx is done.
 func waitUntil(ctx context.Context, condition func() bool) {
-	polling := time.NewTicker(time.Millisecond)
-	defer polling.Stop()
+	ticker := time.NewTicker(time.Millisecond)
+	defer ticker.Stop()
 	for !condition() {
 		select {
-		case <-polling.C:
+		case <-ticker.C:
 		case <-ctx.Done():
 			return
 		}

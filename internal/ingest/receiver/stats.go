@@ -48,27 +48,31 @@ type Status struct {
 	DiscardedSignals map[string]uint64
 }
 
-// Status returns the current status. A nil Server is a disabled receiver, with all counters at 0.
-func (s *Server) Status(results []string, forwards *ForwardStats) (status Status) {
+// Status returns the current counters of the receiver. results are the names of all results. A nil Server is a disabled
+// receiver, with all counters at 0.
+func (s *Server) Status(results []string, forwards *ForwardStats) Status {
+	status := Status{
+		Requests:  s.Results(results, 0),
+		Forwarded: forwards.Counts(),
+		Refusal:   forwards.last.Load(),
+	}
 	if s != nil {
 		status.Stats = s.Stats()
 	}
-	status.Requests, status.Forwarded = s.Results(results, 0), forwards.Counts()
-	status.Refusal = forwards.last.Load()
 	return status
 }
 
-// Results returns the number of requests by result. The first of the names is the result with the index first in
-// Setup.Results, and the others follow it there. All numbers are 0 for a nil Server.
-func (s *Server) Results(names []string, first int) map[string]uint64 {
-	all := make(map[string]uint64, len(names))
+// Results returns the number of requests for each of the named results. The names are consecutive elements of
+// Setup.Results, and firstIndex is the index of the first name. All numbers are 0 for a nil Server.
+func (s *Server) Results(names []string, firstIndex int) map[string]uint64 {
+	counts := make(map[string]uint64, len(names))
 	for i, name := range names {
-		all[name] = 0
+		counts[name] = 0
 		if s != nil {
-			all[name] = s.results[first+i].Load()
+			counts[name] = s.results[firstIndex+i].Load()
 		}
 	}
-	return all
+	return counts
 }
 
 // CountResult counts a request by its result, an index of Setup.Results.
@@ -108,25 +112,28 @@ type UpstreamError struct {
 // maxMessage is the maximum length of UpstreamError.Said in bytes.
 const maxMessage = 1 << 10
 
-// Note counts an outcome. message is the upstream's message or the error of the request. Note keeps it as the last error,
-// unless the outcome does not depend on the upstream.
+// Note counts a forwarded request by its outcome. If the upstream has failed or refused the request, message says why, and
+// becomes the last error. An accepted request removes the last error.
 func (f *ForwardStats) Note(outcome ForwardOutcome, message string) {
 	f.counts[outcome].Add(1)
 	switch outcome {
 	case OutcomeAccepted:
 		f.last.Store(nil)
 	case OutcomeRefused, OutcomeRetryable, OutcomeUnreachable:
-		f.last.Store(&UpstreamError{outcome != OutcomeUnreachable, span.Text(message, maxMessage)})
+		f.last.Store(&UpstreamError{
+			Answered: outcome != OutcomeUnreachable,
+			Said:     span.Text(message, maxMessage),
+		})
 	}
 }
 
 // Counts returns the number of requests by outcome. All outcomes are present.
 func (f *ForwardStats) Counts() map[string]uint64 {
-	all := make(map[string]uint64, outcomes)
+	counts := make(map[string]uint64, outcomes)
 	for i, name := range outcomeNames {
-		all[name] = f.counts[i].Load()
+		counts[name] = f.counts[i].Load()
 	}
-	return all
+	return counts
 }
 
 // logEvery is the minimum time between two log lines with the same message.
@@ -137,31 +144,33 @@ const logEvery = 10 * time.Second
 type RequestLog struct {
 	logger *slog.Logger
 
-	mu     sync.Mutex
-	last   map[string]time.Time // time of the last line, by message
-	hidden map[string]int       // number of suppressed lines since then, by message
+	mu         sync.Mutex
+	lastTime   map[string]time.Time // time of the last line, by message
+	suppressed map[string]int       // number of suppressed lines since then, by message
 }
 
 // NewRequestLog returns a RequestLog that writes to logger.
 func NewRequestLog(logger *slog.Logger) *RequestLog {
-	return &RequestLog{logger: logger, last: map[string]time.Time{}, hidden: map[string]int{}}
+	return &RequestLog{logger: logger, lastTime: map[string]time.Time{}, suppressed: map[string]int{}}
 }
 
-// Write writes a line, with the number of suppressed lines with the same message before it. message must be a constant,
-// because all messages are kept in memory.
+// Write writes a log line, unless it has written one with the same message in the last logEvery. The attribute "more" is
+// the number of suppressed lines since then. message must be a constant, because all messages are kept in memory.
 func (l *RequestLog) Write(level slog.Level, message string, fields ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if time.Since(l.last[message]) < logEvery {
-		l.hidden[message]++
+	if time.Since(l.lastTime[message]) < logEvery {
+		l.suppressed[message]++
 		return
 	}
-	l.logger.Log(context.Background(), level, message, append(fields, "more", l.hidden[message])...)
-	l.last[message], l.hidden[message] = time.Now(), 0
+	fields = append(fields, "more", l.suppressed[message])
+	l.logger.Log(context.Background(), level, message, fields...)
+	l.lastTime[message] = time.Now()
+	l.suppressed[message] = 0
 }
 
-// bug logs a recovered panic and the stack.
-func (l *RequestLog) bug(recovered any) {
+// logPanic logs a recovered panic with the stack.
+func (l *RequestLog) logPanic(recovered any) {
 	l.Write(slog.LevelError, "internal error while counting traces; they are not counted; please report this bug",
 		"panic", fmt.Sprint(recovered), "stack", string(debug.Stack()))
 }

@@ -1,6 +1,7 @@
 package receiver
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -66,7 +67,8 @@ func (u *Upstream) dial(ctx context.Context) (net.Conn, error) {
 	return (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, u.Network, u.Address)
 }
 
-// NewTransport returns a transport to the upstream. If retrier is not nil, the transport retries failed dials with it.
+// NewTransport returns a transport that sends all requests to the upstream, whatever their URL. If retrier is not nil, it
+// retries failed dials.
 func (u *Upstream) NewTransport(retrier *DialRetrier) *http.Transport {
 	dial := u.dial
 	if retrier != nil {
@@ -115,23 +117,24 @@ func (b *outboundBody) Close() {
 
 // newReader returns a reader of the whole body, for http.Request.GetBody.
 func (b *outboundBody) newReader() (io.ReadCloser, error) {
-	return &outboundReader{body: b, rest: net.Buffers{b.prefix, b.message}}, nil
+	return &outboundReader{body: b, unread: net.Buffers{b.prefix, b.message}}, nil
 }
 
+// outboundReader reads an outboundBody once.
 type outboundReader struct {
-	body *outboundBody
-	rest net.Buffers
+	body   *outboundBody
+	unread net.Buffers
 }
 
-// Read fills p across the end of the prefix, since net/http sends one HTTP/2 frame per read. With the last byte it
-// returns io.EOF.
+// Read reads the next bytes of the prefix and of the message. One call can return bytes of both, because net/http sends an
+// HTTP/2 frame per call. Read returns an error after the outboundBody is closed.
 func (r *outboundReader) Read(p []byte) (int, error) {
 	r.body.mu.Lock()
 	defer r.body.mu.Unlock()
 	if r.body.isClosed {
 		return 0, io.ErrClosedPipe
 	}
-	return r.rest.Read(p) //nolint:wrapcheck // io.EOF
+	return r.unread.Read(p) //nolint:wrapcheck // io.EOF
 }
 
 // Close does nothing: Server.forward closes the outboundBody.
@@ -141,30 +144,42 @@ func (*outboundReader) Close() error { return nil }
 func (s *Server) roundTrip(
 	ctx context.Context, outbound *OutboundRequest, body *outboundBody,
 ) (*http.Response, error) {
-	reader, _ := body.newReader()
-	r, err := http.NewRequestWithContext(ctx, outbound.Method, s.setup.Upstream.Base()+outbound.Target, reader)
+	request, err := s.setup.Upstream.newRequest(ctx, outbound, body)
 	if err != nil {
 		return nil, fmt.Errorf("forward request: %w", err)
 	}
-	r.GetBody, r.Header = body.newReader, outbound.Header
-	r.ContentLength = int64(len(outbound.Prefix) + len(outbound.Message))
-	if r.ContentLength == 0 {
-		r.Body, r.GetBody = http.NoBody, nil // net/http treats a length of 0 with another body as unknown
+	response, err := s.transport.RoundTrip(request)
+	if err != nil {
+		return nil, fmt.Errorf("forward request: %w", cmp.Or(ctx.Err(), err))
 	}
-	if _, has := r.Header["User-Agent"]; !has {
-		r.Header["User-Agent"] = nil // otherwise net/http adds its own
-	}
-	response, err := s.transport.RoundTrip(r)
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return nil, fmt.Errorf("forward request: %w", ctx.Err())
-	case err != nil:
-		return nil, fmt.Errorf("forward request: %w", err)
-	case response.StatusCode < http.StatusOK: // 101 Switching Protocols: the body would not end
+	isFinal := response.StatusCode >= http.StatusOK
+	if !isFinal { // 101 Switching Protocols: the body would not end
 		response.Body.Close()
 		return nil, fmt.Errorf("forward request: status %d is not a final response", response.StatusCode)
 	}
 	return response, nil
+}
+
+// newRequest returns the net/http request for outbound, which sends the given body.
+func (u *Upstream) newRequest(
+	ctx context.Context, outbound *OutboundRequest, body *outboundBody,
+) (*http.Request, error) {
+	reader, _ := body.newReader() // never fails
+	request, err := http.NewRequestWithContext(ctx, outbound.Method, u.Base()+outbound.Target, reader)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // roundTrip does
+	}
+	request.Header = outbound.Header
+	request.GetBody = body.newReader
+	request.ContentLength = int64(len(outbound.Prefix) + len(outbound.Message))
+	if request.ContentLength == 0 {
+		request.Body = http.NoBody // net/http treats a length of 0 with another body as unknown
+		request.GetBody = nil
+	}
+	if _, hasUserAgent := request.Header["User-Agent"]; !hasUserAgent {
+		request.Header["User-Agent"] = nil // otherwise net/http adds its own
+	}
+	return request, nil
 }
 
 // hopByHop are the header fields that are not forwarded: they concern one connection, or net/http sets them.
@@ -176,15 +191,16 @@ var hopByHop = []string{
 	"Host", "Content-Length",
 }
 
-// RemoveHopByHop removes the header fields of hopByHop.
+// RemoveHopByHop removes the header fields that must not be forwarded.
 func RemoveHopByHop(h http.Header) {
 	for _, name := range hopByHop {
 		delete(h, name)
 	}
 }
 
-// RemoveNamed removes the header fields that the Connection header names.
-func RemoveNamed(h http.Header) {
+// RemoveConnectionOptions removes the header fields whose names are listed in the Connection field. For example,
+// "Connection: close, X-Token" removes X-Token.
+func RemoveConnectionOptions(h http.Header) {
 	for _, value := range h["Connection"] {
 		for name := range strings.SplitSeq(value, ",") {
 			h.Del(strings.TrimSpace(name))
@@ -192,11 +208,14 @@ func RemoveNamed(h http.Header) {
 	}
 }
 
-// CopyResponse returns a Response that writes the upstream's response unchanged, except for hop-by-hop header fields.
+// CopyResponse returns a Response that writes the upstream's response unchanged, but without the header fields that
+// concern only the connection to the upstream.
 func CopyResponse(upstream *http.Response) Response {
 	return func(w http.ResponseWriter) error {
 		for name, values := range upstream.Header {
-			if name == "Content-Length" || !slices.Contains(hopByHop, name) {
+			// The list is for requests, whose Content-Length net/http sets itself.
+			isForwarded := name == "Content-Length" || !slices.Contains(hopByHop, name)
+			if isForwarded {
 				w.Header()[name] = values
 			}
 		}
@@ -209,18 +228,17 @@ func CopyResponse(upstream *http.Response) Response {
 // ErrLongResponse is the error of a response body over the limit.
 var ErrLongResponse = errors.New("read response: the body is too long")
 
-// ReadResponse reads the body of a response. For a body of more than maxBytes it returns ErrLongResponse. It discards the
-// rest of such a body, so that the trailers of the response can be read, unless the rest is much longer than the limit.
+// ReadResponse reads the body of a response. If the body is longer than maxBytes, it returns ErrLongResponse, and discards
+// the rest of the body: net/http makes trailers available only at the end. It does not discard more than 16 times maxBytes.
 func ReadResponse(response *http.Response, maxBytes int) ([]byte, error) {
-	const maxDiscarded = 16 // as a multiple of maxBytes
 	body, err := io.ReadAll(io.LimitReader(response.Body, int64(maxBytes)+1))
-	switch ctx := response.Request.Context(); {
-	case err != nil && ctx.Err() != nil:
-		return nil, fmt.Errorf("read response: %w", ctx.Err())
-	case err != nil:
-		return nil, fmt.Errorf("read response: %w", err)
-	case len(body) > maxBytes:
-		_, _ = io.CopyN(io.Discard, response.Body, maxDiscarded*int64(maxBytes))
+	if err != nil {
+		cause := cmp.Or(response.Request.Context().Err(), err)
+		return nil, fmt.Errorf("read response: %w", cause)
+	}
+	if len(body) > maxBytes {
+		maxDiscarded := 16 * int64(maxBytes)
+		_, _ = io.CopyN(io.Discard, response.Body, maxDiscarded)
 		return nil, ErrLongResponse
 	}
 	return body, nil
@@ -240,33 +258,40 @@ type DialRetrier struct {
 // requests is limited as well.
 const maxWaiting = 256
 
-// Dial calls dial until it succeeds, until MaxWait has passed, or until ctx or Stopping is done. It returns the error of
-// the last attempt.
+// The delay between two dials grows from minRetryDelay to maxRetryDelay.
+const (
+	minRetryDelay = 20 * time.Millisecond
+	maxRetryDelay = 500 * time.Millisecond
+)
+
+// Dial calls dial until it succeeds, but at most for MaxWait. It stops earlier when ctx is done or Stopping is closed. It
+// then returns the error of the last attempt.
 func (d *DialRetrier) Dial(ctx context.Context, dial func(context.Context) (net.Conn, error)) (net.Conn, error) {
 	conn, err := dial(ctx)
 	if err == nil || d.MaxWait <= 0 {
 		return conn, err
 	}
+	waiting := d.waiting.Add(1)
 	defer d.waiting.Add(-1)
-	if d.waiting.Add(1) > maxWaiting {
+	if waiting > maxWaiting {
 		return nil, err
 	}
 	d.waited.Add(1)
 	timeout := time.NewTimer(d.MaxWait)
 	defer timeout.Stop()
-	const firstPause, lastPause = 20 * time.Millisecond, 500 * time.Millisecond
-	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+	delay := minRetryDelay
+	for err != nil {
 		select {
+		case <-time.After(delay):
 		case <-timeout.C:
 			return nil, err
 		case <-d.Stopping:
 			return nil, err
 		case <-ctx.Done():
 			return nil, err
-		case <-time.After(pause):
 		}
-		if conn, err = dial(ctx); err == nil {
-			return conn, nil
-		}
+		conn, err = dial(ctx)
+		delay = min(2*delay, maxRetryDelay)
 	}
+	return conn, nil
 }

@@ -22,9 +22,9 @@ type Config struct {
 
 // Protocol describes the URLs of upstreams.
 var Protocol = destination.Protocol{
-	Flag:    "zipkin-forward",
-	Schemes: map[string]destination.Scheme{"http": {Port: "9411"}, "https": {IsTLS: true, Port: "443"}},
-	Give:    "http://host:9411, https:// or unix:///path",
+	Flag:     "zipkin-forward",
+	Schemes:  map[string]destination.Scheme{"http": {Port: "9411"}, "https": {IsTLS: true, Port: "443"}},
+	Examples: "http://host:9411, https:// or unix:///path",
 }
 
 // DefaultConfig returns the defaults of the command line. They contain no listen address.
@@ -40,15 +40,16 @@ func (c *Config) Check() error { return c.Config.Check("zipkin") }
 // Forwards returns the maximum number of connections to the upstream.
 func (c *Config) Forwards() int { return c.Forward.Forwards() }
 
-// Memory returns the maximum memory of the receiver, or nil if it is disabled. publisher is the memory per publisher.
-func (c *Config) Memory(publisher int) []memory.Part {
+// Memory returns the parts of the receiver's maximum memory, or nil if the receiver is disabled. publisherBytes is the
+// memory of one publisher.
+func (c *Config) Memory(publisherBytes int) []memory.Part {
 	if !c.Enabled() {
 		return nil
 	}
-	publishing := spantable.MaxSpans(c.MaxBody) * admit.SpanBytes
-	counting := otel.CounterBytes(c.MaxBody) + publishing + bodies.DecompressorBytes
-	parts := c.Config.Memory("zipkin", "Zipkin", counting, connectionBytes,
-		c.Publishers(rules.MaxBatches)*publisher)
+	publishingBytes := spantable.MaxSpans(c.MaxBody) * admit.SpanBytes
+	counterBytes := otel.CounterBytes(c.MaxBody) + publishingBytes + bodies.DecompressorBytes
+	allPublishers := c.Publishers(rules.MaxBatches) * publisherBytes
+	parts := c.Config.Memory("zipkin", "Zipkin", counterBytes, connectionBytes, allPublishers)
 	return append(parts, c.Forward.Memory("Zipkin"))
 }
 

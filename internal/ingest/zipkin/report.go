@@ -35,18 +35,19 @@ const (
 	mediaProtobuf = "application/x-protobuf"
 )
 
-// classify returns the exchange for a request, or the response that refuses the request.
+// classify checks the path, the method and the header of a request. It returns a report for a valid request. For an
+// invalid request it returns an error response.
 func (s *Server) classify(request *receiver.BufferedRequest) (receiver.Exchange, receiver.Response) {
-	compression, isKnown := bodies.CompressionOf(request.Header().Get("Content-Encoding"))
+	compression, isSupported := bodies.CompressionOf(request.Header().Get("Content-Encoding"))
 	mediaType, _, _ := mime.ParseMediaType(request.Header().Get("Content-Type"))
-	r := &report{request, s, compression, mediaType}
+	r := &report{BufferedRequest: request, server: s, compression: compression, mediaType: mediaType}
 	switch {
 	case request.HTTP.URL.Path != path:
 		return nil, r.refuse(resultRefused, http.StatusNotFound,
 			"unknown path; send spans to Zipkin's API v2, POST "+path+"; v1 is not supported")
 	case request.HTTP.Method != http.MethodPost:
 		return nil, r.refuse(resultRefused, http.StatusMethodNotAllowed, "only POST is supported")
-	case !isKnown:
+	case !isSupported:
 		return nil, r.refuse(resultRefused, http.StatusUnsupportedMediaType,
 			"unsupported compression; use none, or "+bodies.Compressions)
 	case mediaType != mediaJSON && mediaType != mediaProtobuf:
@@ -63,78 +64,92 @@ func (r *report) Count(readErr error) receiver.Response {
 		return r.refuseUnreadable(readErr, resultIncomplete)
 	}
 	var refusal receiver.Response
-	if panicked := r.server.Contain(func() { refusal = r.count() }); panicked {
+	hasPanicked := r.server.CatchPanic(func() { refusal = r.count() })
+	if hasPanicked {
 		refusal = r.refuse(resultBug, http.StatusInternalServerError, "internal error; see the log of spanstatsd")
 	}
-	switch {
-	case r.server.config.Forward.IsSet() && r.Result != resultTooLarge:
+	isForwarded := r.server.config.Forward.IsSet() && r.Result != resultTooLarge
+	if isForwarded {
 		return nil
-	case refusal != nil:
+	}
+	if refusal != nil {
 		return refusal
 	}
 	return respond(http.StatusAccepted, "", "")
 }
 
-// count counts the spans and sets the result of the report. It returns a refusal if the spans can't be counted.
-func (r *report) count() (refusal receiver.Response) {
+// count decompresses the body, counts its spans, and sets the result of the report. It returns an error response if the
+// spans can't be counted, and nil otherwise.
+func (r *report) count() receiver.Response {
 	s := r.server
-	w, message := <-s.workers, r.Body.Bytes
-	defer func() { s.workers <- w }()
-	defer w.counter.Release()
+	worker := <-s.workers
+	defer func() { s.workers <- worker }()
+	defer worker.counter.Release()
+	message := r.Body.Bytes
 	if r.compression != bodies.Plain {
-		plain, err := w.decompressor.Decompress(message, r.compression, &s.Bodies)
+		plain, err := worker.decompressor.Decompress(message, r.compression, &s.Bodies)
 		defer plain.Release()
-		if message = plain.Bytes; err != nil {
+		if err != nil {
 			return r.refuseUnreadable(err, resultUnread)
 		}
+		message = plain.Bytes
 	}
 	s.ParsedBytes.Add(uint64(len(message)))
-	decode := w.decoder.JSON
+	decode := worker.decoder.JSON
 	if r.mediaType == mediaProtobuf {
-		decode = w.decoder.Protobuf
+		decode = worker.decoder.Protobuf
 	}
-	if err := w.counter.CountBy(decode, message, s.policy); err != nil {
+	if err := worker.counter.CountBy(decode, message, s.policy); err != nil {
 		s.Log.Write(slog.LevelWarn, "spans of Zipkin can't be read", append(r.Conn.LogAttributes(), "error", err)...)
 		return r.refuse(resultUnread, http.StatusBadRequest, err.Error())
 	}
-	isDuplicate, reason, ok := r.Publish(message, w.counter.Batches, w.forwardedSpans)
+	return r.publish(message, worker)
+}
+
+// publish publishes the spans that the worker has read from message, and sets the result of the report. It returns an error
+// response if the spans can't be published, and nil otherwise.
+func (r *report) publish(message []byte, worker *worker) receiver.Response {
+	isDuplicate, reason, isCounted := r.Publish(message, worker.counter.Batches, worker.forwardedSpans)
 	switch {
 	case isDuplicate:
 		r.Result = resultCountedBefore
-	case ok:
+		return nil
+	case isCounted:
 		r.Result = resultCounted
+		return nil
 	case reason == admit.DropNotWanted:
 		r.Result = resultNotWanted
+		return nil
 	case reason == admit.DropBatchTooLarge:
 		return r.refuse(resultTooMany, http.StatusRequestEntityTooLarge, "the request has more spans than "+
 			"--ring-slots; configure smaller batches in the reporter, or raise it")
-	default:
-		// Admission does not count these spans as dropped, because most senders retry. Zipkin reporters do not.
-		for _, batch := range w.counter.Batches {
-			s.config.Admit.Refuse(uint64(len(batch.Snapshots)))
-		}
-		return r.refuse(resultNoRoom, http.StatusServiceUnavailable,
-			"the daemon can't count these spans at the moment: "+reason.String())
 	}
-	return nil
+	// Publish has not counted these spans as dropped, because most senders retry. Zipkin reporters do not.
+	for _, batch := range worker.counter.Batches {
+		r.server.config.Admit.Refuse(uint64(len(batch.Snapshots)))
+	}
+	return r.refuse(resultNoRoom, http.StatusServiceUnavailable,
+		"the daemon can't count these spans at the moment: "+reason.String())
 }
 
-// forwardedSpans iterates over the counted spans. They can become exemplars, since every report is forwarded.
+// forwardedSpans iterates over the counted spans, with their trace IDs and span IDs. All of them can become exemplars,
+// since every counted report is forwarded.
 func (w *worker) forwardedSpans(yield func(receiver.ForwardedSpan) bool) {
 	request := w.counter.Request()
-	for s := range w.counter.Counted {
-		extra := &request.Extras[s.Span]
-		if !yield(receiver.ForwardedSpan{
-			Batch: s.Batch, Index: s.At, TraceHigh: extra.TraceHigh, TraceLow: extra.TraceLow,
-			Span: request.Spans[s.Span].ID,
-		}) {
+	for counted := range w.counter.Counted {
+		extra := &request.Extras[counted.Span]
+		forwarded := receiver.ForwardedSpan{
+			Batch: counted.Batch, Index: counted.At,
+			TraceHigh: extra.TraceHigh, TraceLow: extra.TraceLow, Span: request.Spans[counted.Span].ID,
+		}
+		if !yield(forwarded) {
 			return
 		}
 	}
 }
 
-// refuseUnreadable returns the response to a report that can't be read or decompressed. result is the result if the
-// cause is neither a limit on memory nor the maximum body size.
+// refuseUnreadable returns the response to a report that can't be read or decompressed, because of err. It sets the result
+// of the report to the given one, unless err means that a size or memory limit was reached.
 func (r *report) refuseUnreadable(err error, result int) receiver.Response {
 	switch {
 	case errors.Is(err, bodies.ErrTooLarge):
@@ -156,16 +171,16 @@ func (r *report) refuse(result, status int, message string) receiver.Response {
 	return respond(status, message, "text/plain; charset=utf-8")
 }
 
-// respond returns a response with an HTTP status, a body and its content type, which can be "".
-func respond(status int, body, media string) receiver.Response {
+// respond returns a response with an HTTP status and a body. If contentType is "", the response has no Content-Type.
+func respond(status int, body, contentType string) receiver.Response {
 	return func(w http.ResponseWriter) error {
-		h := w.Header()
-		h.Set("Content-Length", strconv.Itoa(len(body)))
-		if media != "" {
-			h.Set("Content-Type", media)
+		header := w.Header()
+		header.Set("Content-Length", strconv.Itoa(len(body)))
+		if contentType != "" {
+			header.Set("Content-Type", contentType)
 		}
 		if status == http.StatusMethodNotAllowed {
-			h.Set("Allow", http.MethodPost)
+			header.Set("Allow", http.MethodPost)
 		}
 		w.WriteHeader(status)
 		_, err := w.Write([]byte(body))
@@ -173,19 +188,20 @@ func respond(status int, body, media string) receiver.Response {
 	}
 }
 
-// Outbound returns the request to forward, with an unchanged body.
+// Outbound returns the request to forward. Its body is the unchanged body of the report.
 func (r *report) Outbound() receiver.OutboundRequest {
-	h := r.Header()
-	receiver.RemoveNamed(h)
-	receiver.RemoveHopByHop(h)
-	h.Del("Accept-Encoding")
+	header := r.Header()
+	receiver.RemoveConnectionOptions(header)
+	receiver.RemoveHopByHop(header)
+	header.Del("Accept-Encoding")
+	basePath := strings.TrimSuffix(r.server.config.Forward.Path(), path)
 	return receiver.OutboundRequest{
-		Method: http.MethodPost, Target: strings.TrimSuffix(r.server.config.Forward.Path(), path) + path,
-		Header: h, Message: r.Body.Bytes,
+		Method: http.MethodPost, Target: basePath + path, Header: header, Message: r.Body.Bytes,
 	}
 }
 
-// Translate returns the upstream's response to the sender, or an error response if there is none.
+// Translate returns the response to the sender: the upstream's response, or an error response if err is not nil or the
+// upstream's response is incomplete. It counts the outcome of forwarding.
 func (r *report) Translate(response *http.Response, err error) receiver.Response {
 	if err != nil {
 		return r.refuseUnanswered(err)
@@ -194,35 +210,49 @@ func (r *report) Translate(response *http.Response, err error) receiver.Response
 	if err != nil && !errors.Is(err, receiver.ErrLongResponse) {
 		return r.refuseUnanswered(err)
 	}
-	outcome, s := receiver.OutcomeRefused, r.server
-	switch status := response.StatusCode; {
-	case status/100 == 2:
-		outcome = receiver.OutcomeAccepted
-	case status/100 == 5, status == http.StatusTooManyRequests, status == http.StatusRequestTimeout:
-		outcome = receiver.OutcomeRetryable
-	}
-	if outcome == receiver.OutcomeAccepted {
-		s.forwards.Note(outcome, "")
-	} else {
-		answer := fmt.Sprintf("%d %s: %.200q", response.StatusCode, http.StatusText(response.StatusCode), body)
-		s.forwards.Note(outcome, answer)
-		s.Log.Write(slog.LevelWarn, "the --zipkin-forward destination rejected a request", "answer", answer)
-	}
+	r.server.noteResponse(response.StatusCode, body)
 	return respond(response.StatusCode, string(body), response.Header.Get("Content-Type"))
 }
 
-// refuseUnanswered returns the response to a report without a complete response of the upstream. It closes the
-// connection if the sender has canceled the request.
+// noteResponse counts the outcome of a forwarded report by the status of the upstream's response. It logs the response if
+// the upstream has not accepted the report.
+func (s *Server) noteResponse(status int, body []byte) {
+	outcome := outcomeOf(status)
+	if outcome == receiver.OutcomeAccepted {
+		s.forwards.Note(outcome, "")
+		return
+	}
+	answer := fmt.Sprintf("%d %s: %.200q", status, http.StatusText(status), body)
+	s.forwards.Note(outcome, answer)
+	s.Log.Write(slog.LevelWarn, "the --zipkin-forward destination rejected a request", "answer", answer)
+}
+
+// outcomeOf returns the outcome of a forwarded report that has a response with the given HTTP status.
+func outcomeOf(status int) receiver.ForwardOutcome {
+	isSuccess := status/100 == 2
+	isServerError := status/100 == 5
+	switch {
+	case isSuccess:
+		return receiver.OutcomeAccepted
+	case isServerError, status == http.StatusTooManyRequests, status == http.StatusRequestTimeout:
+		return receiver.OutcomeRetryable
+	}
+	return receiver.OutcomeRefused
+}
+
+// refuseUnanswered returns the error response to a report for which the upstream has sent no complete response. If the
+// sender has canceled the request, refuseUnanswered closes the connection instead.
 func (r *report) refuseUnanswered(err error) receiver.Response {
 	s := r.server
 	if r.IsCanceled() {
 		s.forwards.Note(receiver.OutcomeClientGone, "")
 		return receiver.CloseConnection
 	}
-	advice := s.config.Forward.Advise(err)
-	s.forwards.Note(receiver.OutcomeUnreachable, advice.Error())
-	s.Log.Write(slog.LevelWarn, "the --zipkin-forward destination did not respond", "error", advice)
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
+	withAdvice := s.config.Forward.Advise(err)
+	s.forwards.Note(receiver.OutcomeUnreachable, withAdvice.Error())
+	s.Log.Write(slog.LevelWarn, "the --zipkin-forward destination did not respond", "error", withAdvice)
+	isTimeout := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded)
+	if isTimeout {
 		return respond(http.StatusGatewayTimeout, "forward request: the destination did not respond in "+
 			"time", "text/plain")
 	}

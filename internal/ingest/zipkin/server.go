@@ -51,13 +51,12 @@ const (
 )
 
 // resultNames are the values of the metric label "result", indexed by the results above.
-
 var resultNames = []string{
 	"counted", "duplicate", "unparsable", "no_room", "too_many", "too_large", "busy", "not_wanted",
 	"incomplete", "refused", "bug",
 }
 
-// New opens the listeners. Connections are accepted after Start.
+// New returns a receiver with open listeners. Start starts accepting connections.
 func New(config Config) (*Server, error) {
 	if err := config.Check(); err != nil {
 		return nil, err
@@ -69,13 +68,14 @@ func New(config Config) (*Server, error) {
 	for range config.Counters {
 		s.workers <- &worker{counter: otel.NewCounter()}
 	}
-	var err error
-	s.Server, err = receiver.New(&config.Config, receiver.Setup{
+	setup := receiver.Setup{
 		FlagPrefix: "zipkin", Data: "Zipkin", Results: resultNames,
 		Classify: s.classify, Upstream: config.Forward.Upstream(responseTimeout),
 		ReadHeaderTimeout: headerTimeout, BodyTimeout: bodyTimeout, WriteTimeout: writeTimeout,
 		IdleTimeout: idleTimeout,
-	}, rules.MaxBatches)
+	}
+	var err error
+	s.Server, err = receiver.New(&config.Config, setup, rules.MaxBatches)
 	return s, err //nolint:wrapcheck // it says what to do
 }
 

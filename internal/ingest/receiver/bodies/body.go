@@ -10,17 +10,18 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 )
 
-// Pool is the memory for bodies.
+// Pool is the memory for request bodies. It limits the bytes of one body, of all bodies, and of the bodies of one sender.
 type Pool struct {
-	maxBody   int64 // maximum bytes of one body
-	maxSender int64 // maximum bytes of all bodies of a sender
-	memory    *memory.Pool
+	maxBody      int64 // maximum bytes of one body
+	maxPerSender int64 // maximum capacity of all bodies of one sender
+	memory       *memory.Pool
 }
 
-// NewPool returns a pool of maxTotal bytes for bodies of at most maxBody bytes.
+// NewPool returns a pool of maxTotal bytes for bodies of at most maxBody bytes. The bodies of one sender get at most half
+// of the pool, or the memory of one body if that is more.
 func NewPool(maxBody, maxTotal int) Pool {
 	return Pool{
-		maxBody: int64(maxBody), maxSender: int64(max(maxTotal/2, maxBody+1)),
+		maxBody: int64(maxBody), maxPerSender: int64(max(maxTotal/2, maxBody+1)),
 		memory: memory.NewPool(int64(maxTotal), spareBodies),
 	}
 }
@@ -30,7 +31,7 @@ type Body struct {
 	Bytes       []byte         // a prefix of buffer
 	unread      []byte         // rest of Bytes for the reader of NewReader
 	buffer      *memory.Buffer // nil before the first byte is read and after Release
-	senderBytes *atomic.Int64  // bytes of all bodies of the same sender; nil if the sender is unknown
+	senderBytes *atomic.Int64  // capacity of all bodies of the same sender; nil if the sender is unknown
 }
 
 const (
@@ -48,23 +49,24 @@ var (
 	ErrTooLarge = fmt.Errorf("%w, or the body is larger than the maximum", ErrNoRoom)
 )
 
-// Read reads a body to its end. length is the Content-Length, or -1 if it is unknown. senderBytes has the bytes of all
-// bodies of the sender; they can use half of the pool, or one body if that is more. senderBytes can be nil.
-func (p *Pool) Read(from io.Reader, length int64, senderBytes *atomic.Int64) (*Body, error) {
+// Read reads a body from source until io.EOF. contentLength is -1 if it is unknown. senderBytes is the counter for the
+// memory of all bodies of one sender, or nil to disable the limit per sender. The caller must release the returned body,
+// which after an error contains the bytes that were read.
+func (p *Pool) Read(source io.Reader, contentLength int64, senderBytes *atomic.Int64) (*Body, error) {
 	body := &Body{senderBytes: senderBytes}
-	if length > p.maxBody {
+	if contentLength > p.maxBody {
 		return body, ErrTooLarge
 	}
-	maxCapacity := p.maxBody + 1
-	if length >= 0 {
-		maxCapacity = length + 1 // one more byte, so that the read that returns io.EOF does not grow the buffer
+	maxLength := p.maxBody
+	if contentLength >= 0 {
+		maxLength = contentLength
 	}
-	err := p.fill(body, from, maxCapacity)
+	err := p.fill(body, source, maxLength+1) // the last Read needs one free byte, even if it only returns io.EOF
 	body.unread = body.Bytes
 	return body, err
 }
 
-// Take returns an empty body with a capacity of size bytes, or nil if there is no memory for it.
+// Take returns an empty body with a capacity of size bytes. It returns nil if the pool has too little free memory.
 func (p *Pool) Take(size int) *Body {
 	buffer := p.memory.Take(size)
 	if buffer == nil {
@@ -79,19 +81,18 @@ func (p *Pool) Used() int64 { return p.memory.Used() }
 // DropSpares frees the buffers that are kept for reuse.
 func (p *Pool) DropSpares() { p.memory.DropSpares() }
 
-// fill reads a body to its end. It doubles the capacity as necessary, up to maxCapacity.
-func (p *Pool) fill(body *Body, from io.Reader, maxCapacity int64) error {
+// fill appends data from source to the body until io.EOF. It grows the buffer of the body when the buffer is full, up to
+// maxCapacity bytes.
+func (p *Pool) fill(body *Body, source io.Reader, maxCapacity int64) error {
 	for {
-		read := int64(len(body.Bytes))
-		isFull := read == int64(cap(body.Bytes))
-		switch {
-		case isFull && read >= maxCapacity:
-			return ErrTooLarge
-		case isFull && !p.grow(body, int(min(max(FirstBuffer, 2*read), maxCapacity))):
-			return ErrNoRoom
+		if len(body.Bytes) == cap(body.Bytes) {
+			if err := p.grow(body, maxCapacity); err != nil {
+				return err
+			}
 		}
-		n, err := from.Read(body.Bytes[read:cap(body.Bytes)])
-		body.Bytes = body.Bytes[:int(read)+n]
+		length := len(body.Bytes)
+		n, err := source.Read(body.Bytes[length:cap(body.Bytes)])
+		body.Bytes = body.Bytes[:length+n]
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -101,31 +102,54 @@ func (p *Pool) fill(body *Body, from io.Reader, maxCapacity int64) error {
 	}
 }
 
-// grow raises the capacity of a body to size bytes, and reports whether there is memory for it.
-func (p *Pool) grow(body *Body, size int) bool {
-	more := int64(size - cap(body.Bytes))
-	if body.charge(more) > p.maxSender {
-		body.charge(-more)
-		return false
+// grow doubles the capacity of a full body, up to maxCapacity bytes. It returns ErrTooLarge if the body has this capacity
+// already. It returns ErrNoRoom if the pool has too little free memory, or if the sender would exceed its limit.
+func (p *Pool) grow(body *Body, maxCapacity int64) error {
+	length := int64(len(body.Bytes))
+	if length >= maxCapacity {
+		return ErrTooLarge
 	}
-	read := len(body.Bytes)
-	switch grown := p.memory.Take(size); { // usually a spare buffer
-	case grown != nil:
-		copy(grown.Bytes(), body.Bytes)
-		if body.buffer != nil {
-			body.buffer.Release()
-		}
-		body.buffer = grown
-	case body.buffer == nil || !body.buffer.Grow(size, read): // there may be no memory for both buffers
-		body.charge(-more)
-		return false
+	capacity := min(max(FirstBuffer, 2*length), maxCapacity)
+	addedBytes := capacity - length
+	bytesOfSender := body.chargeSender(addedBytes)
+	isAllowed := bytesOfSender <= p.maxPerSender
+	if isAllowed && p.resize(body, int(capacity)) {
+		return nil
 	}
-	body.Bytes = body.buffer.Bytes()[:read:size]
+	body.chargeSender(-addedBytes)
+	return ErrNoRoom
+}
+
+// resize raises the capacity of a body, and keeps the data of the body. It returns false, and changes nothing, if the pool
+// has too little free memory.
+func (p *Pool) resize(body *Body, capacity int) bool {
+	newBuffer := p.memory.Take(capacity) // usually a spare buffer
+	if newBuffer == nil {
+		return body.extendBuffer(capacity)
+	}
+	length := copy(newBuffer.Bytes(), body.Bytes)
+	if body.buffer != nil {
+		body.buffer.Release()
+	}
+	body.buffer = newBuffer
+	body.Bytes = newBuffer.Bytes()[:length:capacity]
 	return true
 }
 
-// charge adds to the bytes of all bodies of the sender, and returns the sum. It returns 0 if the sender is unknown.
-func (b *Body) charge(bytes int64) int64 {
+// extendBuffer raises the capacity of a body by extending its buffer, which needs less free memory than a second buffer. It
+// returns false if the body has no buffer, or if the pool has too little free memory.
+func (b *Body) extendBuffer(capacity int) bool {
+	length := len(b.Bytes)
+	if b.buffer == nil || !b.buffer.Grow(capacity, length) {
+		return false
+	}
+	b.Bytes = b.buffer.Bytes()[:length:capacity]
+	return true
+}
+
+// chargeSender adds a number of bytes to the counter of the sender, and returns the sum. It returns 0 if the sender is
+// unknown.
+func (b *Body) chargeSender(bytes int64) int64 {
 	if b.senderBytes == nil {
 		return 0
 	}
@@ -134,16 +158,17 @@ func (b *Body) charge(bytes int64) int64 {
 
 // Release returns the memory of the body to the pool. It can be called repeatedly.
 func (b *Body) Release() {
-	b.charge(-int64(cap(b.Bytes)))
-	b.Bytes, b.unread = nil, nil
+	b.chargeSender(-int64(cap(b.Bytes)))
+	b.Bytes = nil
+	b.unread = nil
 	if b.buffer != nil {
 		b.buffer.Release()
 		b.buffer = nil
 	}
 }
 
-// NewReader returns a reader that owns the body. It releases the body when it has reached the end, or when it is closed.
-// http.Transport can close it repeatedly, even after the request has ended.
+// NewReader returns a reader of the body. The reader releases the body when it reaches the end or is closed. It can be
+// closed more than once, even after the request has ended.
 func (b *Body) NewReader() io.ReadCloser { return &bodyReader{body: b} }
 
 type bodyReader struct {

@@ -32,13 +32,14 @@ var compressionNames = [...]string{
 	Plain: "identity", Gzip: "gzip", Zstd: "zstd", Snappy: "snappy", SnappyFramed: "x-snappy-framed",
 }
 
-// CompressionOf parses a Content-Encoding, which is case-insensitive.
-func CompressionOf(name string) (c Compression, isKnown bool) {
-	if name == "" {
+// CompressionOf parses the value of a Content-Encoding header, which is case-insensitive. An empty value means Plain.
+// isKnown is false if the compression is not supported.
+func CompressionOf(contentEncoding string) (c Compression, isKnown bool) {
+	if contentEncoding == "" {
 		return Plain, true
 	}
-	for i := range compressionNames {
-		if strings.EqualFold(compressionNames[i], name) {
+	for i, name := range compressionNames {
+		if strings.EqualFold(name, contentEncoding) {
 			return Compression(i), true
 		}
 	}
@@ -48,8 +49,8 @@ func CompressionOf(name string) (c Compression, isKnown bool) {
 // String returns the name as a Content-Encoding.
 func (c Compression) String() string { return compressionNames[c] }
 
-// Detect returns the actual compression of a message. It differs from c only if c is Snappy and the message is in the
-// framing format.
+// Detect returns the actual compression of a message whose Content-Encoding is c. It returns SnappyFramed if c is Snappy
+// but the message begins like the snappy framing format. Otherwise it returns c.
 func (c Compression) Detect(message []byte) Compression {
 	if c == Snappy && bytes.HasPrefix(message, snappyMagic) {
 		return SnappyFramed
@@ -89,52 +90,70 @@ const (
 // errCompressed is the error of an invalid compressed message.
 var errCompressed = errors.New("decompress message")
 
-// Decompress decompresses a message into a new body, within the limits of the pool. The caller must release the body,
-// even after an error.
-func (d *Decompressor) Decompress(message []byte, c Compression, pool *Pool) (plain *Body, err error) {
-	d.source.Reset(message)
-	defer d.source.Reset(nil)
-	c = c.Detect(message)
-	switch c {
-	case Gzip:
-		if plain, err = (&Body{}), d.gzip.Reset(&d.source); err == nil {
-			plain, err = pool.Read(&d.gzip, -1, nil)
-		}
-	case Zstd:
-		plain, err = d.decompressZstd(message, pool)
-	case Snappy:
-		plain, err = decompressSnappy(message, pool)
-	case SnappyFramed:
-		plain, err = d.decompressFrames(message, pool)
-	default:
-		panic("BUG: a message that is not compressed is decompressed")
-	}
-	if err != nil && !errors.Is(err, ErrNoRoom) {
-		err = fmt.Errorf("%w: it is not valid %s: %w", errCompressed, c, err)
+// errZstdCapacity is the error of a zstd message that may need more memory than it was given.
+var errZstdCapacity = errors.New("the capacity may be too small")
+
+// Decompress decompresses a message into a new body, within the limits of the pool. c must not be Plain. The caller must
+// release the body, even after an error.
+func (d *Decompressor) Decompress(message []byte, c Compression, pool *Pool) (*Body, error) {
+	compression := c.Detect(message)
+	plain, err := d.decompress(message, compression, pool)
+	isInvalid := err != nil && !errors.Is(err, ErrNoRoom)
+	if isInvalid {
+		err = fmt.Errorf("%w: it is not valid %s: %w", errCompressed, compression, err)
 	}
 	return plain, err
 }
 
-// decompressFrames decompresses the snappy framing format. It refuses s2 frames, which the library supports as well.
-func (d *Decompressor) decompressFrames(message []byte, pool *Pool) (*Body, error) {
+// decompress decompresses a message whose actual compression is c.
+func (d *Decompressor) decompress(message []byte, c Compression, pool *Pool) (*Body, error) {
+	switch c {
+	case Gzip:
+		return d.decompressGzip(message, pool)
+	case Zstd:
+		return d.decompressZstd(message, pool)
+	case Snappy:
+		return decompressSnappy(message, pool)
+	case SnappyFramed:
+		return d.decompressSnappyFrames(message, pool)
+	default:
+		panic("BUG: a message that is not compressed is decompressed")
+	}
+}
+
+// decompressGzip decompresses a gzip message, which can have several members.
+func (d *Decompressor) decompressGzip(message []byte, pool *Pool) (*Body, error) {
+	d.source.Reset(message)
+	defer d.source.Reset(nil)
+	if err := d.gzip.Reset(&d.source); err != nil {
+		return &Body{}, err //nolint:wrapcheck // Decompress does
+	}
+	return pool.Read(&d.gzip, -1, nil)
+}
+
+// decompressSnappyFrames decompresses the snappy framing format. It refuses messages in the s2 format, which the library
+// could decompress too.
+func (d *Decompressor) decompressSnappyFrames(message []byte, pool *Pool) (*Body, error) {
 	if !bytes.HasPrefix(message, snappyMagic) {
 		return &Body{}, snappy.ErrCorrupt
 	}
 	if d.snappy == nil {
 		d.snappy = s2.NewReader(nil, s2.ReaderMaxBlockSize(snappyFrame))
 	}
+	d.source.Reset(message)
+	defer d.source.Reset(nil)
 	d.snappy.Reset(&d.source)
 	defer d.snappy.Reset(nil)
 	return pool.Read(d.snappy, -1, nil)
 }
 
-// decompressSnappy decompresses the snappy block format, which begins with the decompressed length.
+// decompressSnappy decompresses the snappy block format. A message in this format begins with its decompressed length.
 func decompressSnappy(message []byte, pool *Pool) (*Body, error) {
 	length, err := snappy.DecodedLen(message)
-	switch {
-	case err != nil:
+	if err != nil {
 		return &Body{}, err //nolint:wrapcheck // Decompress does
-	case int64(length) > pool.maxBody:
+	}
+	if int64(length) > pool.maxBody {
 		return &Body{}, ErrTooLarge
 	}
 	plain := pool.Take(max(length, 1))
@@ -145,35 +164,56 @@ func decompressSnappy(message []byte, pool *Pool) (*Body, error) {
 	return plain, err //nolint:wrapcheck // Decompress does
 }
 
-// decompressZstd decompresses zstd into contiguous memory. If the capacity may have been too small, it doubles the
-// capacity and restarts. The library can't tell a block that does not fit from an invalid block.
+// decompressZstd decompresses zstd. The decompressed length is unknown, so decompressZstd begins with an estimate, and
+// restarts with twice the capacity if the capacity may have been too small.
 func (d *Decompressor) decompressZstd(message []byte, pool *Pool) (*Body, error) {
-	if d.zstd == nil {
-		d.zstd, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-			zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecodeAllCapLimit(true)) // the options are valid
-	}
 	if len(message) < minZstd {
 		return &Body{}, io.ErrUnexpectedEOF
 	}
 	maxCapacity := int(pool.maxBody) + zstdBlock
-	for capacity := max(FirstBuffer, zstdRatio*len(message)); ; capacity *= 2 {
-		capacity = min(capacity, maxCapacity)
-		plain := pool.Take(capacity)
-		if plain == nil {
-			return &Body{}, ErrNoRoom
-		}
-		decoded, err := d.zstd.DecodeAll(message, plain.Bytes[:0:capacity])
-		isShort := err != nil &&
-			(errors.Is(err, zstd.ErrDecoderSizeExceeded) || capacity-len(decoded) < zstdBlock)
-		switch {
-		case isShort && capacity < maxCapacity:
+	capacity := min(max(FirstBuffer, zstdRatio*len(message)), maxCapacity)
+	for {
+		plain, err := d.decompressZstdWithin(capacity, message, pool)
+		isTooSmall := errors.Is(err, errZstdCapacity)
+		if isTooSmall && capacity < maxCapacity {
 			plain.Release()
+			capacity = min(2*capacity, maxCapacity)
 			continue
-		case isShort, int64(len(decoded)) > pool.maxBody:
-			return plain, ErrTooLarge
-		case err == nil:
-			plain.Bytes = decoded
 		}
-		return plain, err //nolint:wrapcheck // Decompress does
+		if isTooSmall || int64(len(plain.Bytes)) > pool.maxBody {
+			return plain, ErrTooLarge
+		}
+		return plain, err
 	}
+}
+
+// decompressZstdWithin decompresses zstd into a body of the given capacity. It returns errZstdCapacity if decompression
+// failed near the end of the body: the library does not tell a lack of capacity from an invalid block.
+func (d *Decompressor) decompressZstdWithin(capacity int, message []byte, pool *Pool) (*Body, error) {
+	if d.zstd == nil {
+		d.zstd = newZstdDecoder()
+	}
+	plain := pool.Take(capacity)
+	if plain == nil {
+		return &Body{}, ErrNoRoom
+	}
+	decoded, err := d.zstd.DecodeAll(message, plain.Bytes[:0:capacity])
+	if err == nil {
+		plain.Bytes = decoded
+		return plain, nil
+	}
+	isNearEnd := capacity-len(decoded) < zstdBlock
+	if isNearEnd || errors.Is(err, zstd.ErrDecoderSizeExceeded) {
+		return plain, errZstdCapacity
+	}
+	return plain, err //nolint:wrapcheck // Decompress does
+}
+
+// newZstdDecoder returns a decoder that never writes beyond the capacity of its destination.
+func newZstdDecoder() *zstd.Decoder {
+	decoder, _ := zstd.NewReader(
+		nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecodeAllCapLimit(true),
+	) // it can fail only for invalid options
+	return decoder
 }

@@ -9,25 +9,24 @@ import (
 // DedupCache stores the hashes of counted bodies. A body with the hash of a counted one is a retry, whatever the
 // response to the first attempt was. Other bodies are never equal, because they contain trace ids and timestamps.
 //
-// The cache keeps each body for MaxAge, and evicts older ones before that only if it would exceed its maximum. It grows
-// with the number of bodies. The caller must hold a lock from Has to Add, so that only one of two equal bodies at the same
-// time is counted.
+// The cache keeps each entry for MaxAge. It evicts an entry earlier only to stay within its maximum number of entries. The
+// caller must hold a lock from Has to Add, so that only one of two equal bodies at the same time is counted.
 type DedupCache struct {
-	seed    maphash.Seed
-	start   time.Time
-	max     int
-	index   map[uint64]int // number of the last entry, by hash
-	ring    []counted      // entry number n is at position n modulo the length
-	first   int            // number of the oldest entry
-	next    int            // number of the next entry
-	evicted atomic.Uint64
+	seed       maphash.Seed
+	start      time.Time
+	maxEntries int
+	newest     map[uint64]int // sequence number of the newest entry, by hash
+	ring       []dedupEntry   // the entry with sequence number n is at index n modulo the length
+	oldest     int            // sequence number of the oldest entry
+	next       int            // sequence number of the next entry
+	evicted    atomic.Uint64
 }
 
-// counted is an entry for a counted body.
-type counted struct {
-	sum    uint64        // hash of the body
-	at     time.Duration // time when it was counted, since the start of the cache
-	length uint32        // bytes of the body
+// dedupEntry is an entry for a counted body.
+type dedupEntry struct {
+	hash      uint64        // hash of the body
+	countedAt time.Duration // time when the body was counted, since the start of the cache
+	length    uint32        // bytes of the body
 }
 
 const (
@@ -58,63 +57,81 @@ func DedupBytes(maxEntries int) int { return maxEntries * entryBytes }
 // NewDedupCache returns an empty cache for up to maxEntries bodies.
 func NewDedupCache(maxEntries int) *DedupCache {
 	return &DedupCache{
-		seed: maphash.MakeSeed(), start: time.Now(), max: maxEntries, index: map[uint64]int{},
-		ring: make([]counted, min(firstEntries, maxEntries)),
+		seed: maphash.MakeSeed(), start: time.Now(), maxEntries: maxEntries, newest: map[uint64]int{},
+		ring: make([]dedupEntry, min(firstEntries, maxEntries)),
 	}
 }
 
-// Sum returns the hash of a body. It is safe for concurrent use.
-func (d *DedupCache) Sum(body []byte) uint64 { return maphash.Bytes(d.seed, body) }
+// Hash returns the hash of a body. It is safe for concurrent use.
+func (d *DedupCache) Hash(body []byte) uint64 { return maphash.Bytes(d.seed, body) }
 
-// Has reports whether a body with the given hash was counted.
-func (d *DedupCache) Has(sum uint64, now time.Time) bool {
-	number, isKnown := d.index[sum]
-	return isKnown && now.Sub(d.start)-d.entry(number).at < MaxAge
+// Has reports whether a body with the given hash was counted in the last MaxAge.
+func (d *DedupCache) Has(hash uint64, now time.Time) bool {
+	number, isKnown := d.newest[hash]
+	return isKnown && !d.isExpired(number, now)
 }
 
-// HasLength reports whether a body of the given length was counted. With a negative length it reports whether any body
-// was counted. It searches all entries.
+// HasAny reports whether any body was counted in the last MaxAge.
+func (d *DedupCache) HasAny(now time.Time) bool {
+	return d.len() > 0 && !d.isExpired(d.next-1, now)
+}
+
+// HasLength reports whether a body of the given length was counted in the last MaxAge. It searches all entries.
 func (d *DedupCache) HasLength(length int64, now time.Time) bool {
-	for number := d.first; number < d.next; number++ {
-		c := d.entry(number)
-		if (length < 0 || int64(c.length) == length) && now.Sub(d.start)-c.at < MaxAge {
+	for number := d.oldest; number < d.next; number++ {
+		if int64(d.entry(number).length) == length && !d.isExpired(number, now) {
 			return true
 		}
 	}
 	return false
 }
 
-// Add adds an entry for a counted body. It removes old entries, and evicts the oldest one if there are too many.
-func (d *DedupCache) Add(sum uint64, length int, now time.Time) {
-	for d.first < d.next && now.Sub(d.start)-d.entry(d.first).at >= MaxAge {
-		d.removeFirst()
+// Add adds an entry for a counted body. It first removes expired entries. If the cache is still full, it evicts the
+// oldest entry.
+func (d *DedupCache) Add(hash uint64, length int, now time.Time) {
+	for d.len() > 0 && d.isExpired(d.oldest, now) {
+		d.removeOldest()
 	}
-	if d.next-d.first == d.max {
-		d.removeFirst()
+	if d.len() == d.maxEntries {
+		d.removeOldest()
 		d.evicted.Add(1)
 	}
-	if d.next-d.first == len(d.ring) {
-		d.grow()
+	if d.len() == len(d.ring) {
+		d.growRing()
 	}
-	*d.entry(d.next), d.index[sum] = counted{sum, now.Sub(d.start), uint32(length)}, d.next
+	*d.entry(d.next) = dedupEntry{hash: hash, countedAt: now.Sub(d.start), length: uint32(length)}
+	d.newest[hash] = d.next
 	d.next++
 }
 
 // Evicted returns the number of entries that were removed before MaxAge. A retry of such a body is counted twice.
 func (d *DedupCache) Evicted() uint64 { return d.evicted.Load() }
 
-func (d *DedupCache) entry(number int) *counted { return &d.ring[number%len(d.ring)] }
+// len returns the number of entries.
+func (d *DedupCache) len() int { return d.next - d.oldest }
 
-func (d *DedupCache) removeFirst() {
-	if sum := d.entry(d.first).sum; d.index[sum] == d.first {
-		delete(d.index, sum)
-	}
-	d.first++
+// entry returns the entry with a sequence number.
+func (d *DedupCache) entry(number int) *dedupEntry { return &d.ring[number%len(d.ring)] }
+
+// isExpired reports whether the entry with a sequence number is at least MaxAge old.
+func (d *DedupCache) isExpired(number int, now time.Time) bool {
+	age := now.Sub(d.start) - d.entry(number).countedAt
+	return age >= MaxAge
 }
 
-func (d *DedupCache) grow() {
-	longer := make([]counted, min(2*len(d.ring), d.max))
-	for number := d.first; number < d.next; number++ {
+// removeOldest removes the oldest entry. It keeps the hash in newest if a newer entry has the same hash.
+func (d *DedupCache) removeOldest() {
+	hash := d.entry(d.oldest).hash
+	if d.newest[hash] == d.oldest {
+		delete(d.newest, hash)
+	}
+	d.oldest++
+}
+
+// growRing doubles the length of the ring, up to maxEntries.
+func (d *DedupCache) growRing() {
+	longer := make([]dedupEntry, min(2*len(d.ring), d.maxEntries))
+	for number := d.oldest; number < d.next; number++ {
 		longer[number%len(longer)] = *d.entry(number)
 	}
 	d.ring = longer

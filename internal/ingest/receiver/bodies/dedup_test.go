@@ -53,9 +53,9 @@ func TestDedupCache_HoldsTheLastBodies(t *testing.T) {
 func TestDedupCache_ForgetsOldBodies(t *testing.T) {
 	const most = 4096
 	d, now := bodies.NewDedupCache(most), time.Now()
-	sum := d.Sum([]byte("body"))
-	if sum != d.Sum([]byte("body")) || sum == d.Sum([]byte("Body")) {
-		t.Error("sums do not tell bodies apart")
+	sum := d.Hash([]byte("body"))
+	if sum != d.Hash([]byte("body")) || sum == d.Hash([]byte("Body")) {
+		t.Error("hashes do not tell bodies apart")
 	}
 	d.Add(sum, 4, now)
 	for age, want := range map[time.Duration]bool{
@@ -77,16 +77,19 @@ func TestDedupCache_ForgetsOldBodies(t *testing.T) {
 
 func TestDedupCache_HasLength(t *testing.T) {
 	d, now := bodies.NewDedupCache(4), time.Now()
-	if d.HasLength(0, now) || d.HasLength(-1, now) {
+	if d.HasLength(0, now) || d.HasAny(now) {
 		t.Error("an empty cache has a body")
 	}
 	d.Add(1, 7, now)
-	for length, want := range map[int64]bool{7: true, 6: false, 0: false, -1: true} {
+	for length, want := range map[int64]bool{7: true, 6: false, 0: false} {
 		if d.HasLength(length, now) != want {
 			t.Errorf("a body of %d bytes: %v", length, !want)
 		}
 	}
-	if d.HasLength(7, now.Add(bodies.MaxAge)) {
+	if !d.HasAny(now) {
+		t.Error("the cache has no body")
+	}
+	if d.HasLength(7, now.Add(bodies.MaxAge)) || d.HasAny(now.Add(bodies.MaxAge)) {
 		t.Error("an old body is not forgotten")
 	}
 }

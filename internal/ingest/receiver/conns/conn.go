@@ -32,7 +32,7 @@ type Conn struct {
 	isBusy         bool      // whether a request is in flight
 	since          time.Time // time when the connection became busy or idle, or was accepted
 	isClosed       bool
-	isDone         bool // whether the last request has ended
+	isDone         bool // whether the last request of the connection has ended
 }
 
 // LogAttributes returns log attributes that identify the peer.
@@ -43,23 +43,30 @@ func (c *Conn) LogAttributes() []any {
 	return []any{"from", c.RemoteAddr().String()}
 }
 
-// identify sets the process id and the container of a Unix socket's peer. It reports whether the peer may connect.
-func (c *Conn) identify(allowUIDs []uint32) bool {
+// authorizePeer reports whether the user of the peer is one of allowUIDs. An empty allowUIDs allows all users, and all TCP
+// peers are allowed. For a Unix socket, authorizePeer also stores the process id and the container of the peer.
+func (c *Conn) authorizePeer(allowUIDs []uint32) bool {
 	unix, isUnix := c.Conn.(*net.UnixConn)
 	if !isUnix {
 		return true
 	}
 	peer, err := socket.PeerOf(unix)
-	c.pid, c.Container = peer.PID, peer.Container
-	isListed := err == nil && slices.Contains(allowUIDs, peer.UID)
-	return len(allowUIDs) == 0 || isListed
+	c.pid = peer.PID
+	c.Container = peer.Container
+	if len(allowUIDs) == 0 {
+		return true
+	}
+	return err == nil && slices.Contains(allowUIDs, peer.UID)
 }
 
-// Read reads from the sender. It fails if a request header has too many lines.
+// Read reads from the sender. It returns an error if the header of a request has more than MaxHeaderLines lines.
 func (c *Conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	if c.limitsLines && !c.header.count(p[:n]) {
-		return 0, errManyLines
+	if c.limitsLines {
+		isAllowed := c.header.count(p[:n])
+		if !isAllowed {
+			return 0, errManyLines
+		}
 	}
 	return n, err //nolint:wrapcheck // net/http checks its type
 }
@@ -76,8 +83,8 @@ func (c *Conn) Write(p []byte) (int, error) {
 // CloseWrite closes the writing side. net/http calls it before it closes a connection with unread input, so
 // that the sender reads the response before a reset.
 func (c *Conn) CloseWrite() error {
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite() //nolint:wrapcheck // net/http ignores it
+	if halfCloser, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return halfCloser.CloseWrite() //nolint:wrapcheck // net/http ignores it
 	}
 	return nil
 }
@@ -95,19 +102,19 @@ func (c *Conn) Close() error {
 // Abort closes the connection even while the server drains. Handlers call it.
 func (c *Conn) Abort() { c.Conn.Close() }
 
-// IsClosed reports whether the connection was closed, for instance because it was evicted. Requests that net/http has
-// read from a closed connection must not be counted: their sender gets no response and retries, maybe at the next daemon.
+// IsClosed reports whether the connection was closed, for instance because it was evicted. A request from a closed
+// connection must not be counted: the sender gets no response, so it sends the request again.
 func (c *Conn) IsClosed() bool {
 	c.limiter.mu.Lock()
 	defer c.limiter.mu.Unlock()
 	return c.isClosed
 }
 
-// ConnState is the http.Server.ConnState hook of a server with limited listeners. It keeps the limiter's state of the
-// connections up to date.
+// ConnState is the http.Server.ConnState hook of a server whose connections are limited. It tells the limiter whether a
+// connection is busy, idle or closed.
 func ConnState(conn net.Conn, state http.ConnState) {
-	if encrypted, ok := conn.(*tls.Conn); ok {
-		conn = encrypted.NetConn()
+	if tlsConn, isTLS := conn.(*tls.Conn); isTLS {
+		conn = tlsConn.NetConn()
 	}
 	c, isLimited := conn.(*Conn)
 	if !isLimited {
@@ -115,12 +122,12 @@ func ConnState(conn net.Conn, state http.ConnState) {
 	}
 	switch state {
 	case http.StateActive:
-		c.header.end()
+		c.header.complete()
 		c.limiter.setBusy(c)
 	case http.StateIdle:
-		c.header.begin()
+		c.header.reset()
 		c.limiter.setIdle(c)
-	case http.StateHijacked: // the handler closes it
+	case http.StateHijacked: // the handler closes the connection
 		c.limiter.setDone(c)
 	case http.StateClosed:
 		c.limiter.setDone(c)

@@ -21,56 +21,78 @@ const http2Preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 // headerLimit limits the lines of a request header while it is received. net/http limits only its bytes, and needs a
 // hundred bytes of memory for a line of four bytes: a few dozen endless headers would need the memory of all requests.
 type headerLimit struct {
-	// isHTTP2 makes all methods do nothing. It is atomic because HTTP/2 connections call begin and end concurrently
-	// with count.
-	isHTTP2   atomic.Bool
-	isOver    bool // whether the whole header was received
-	hasText   bool // whether a line with text was received; empty lines can precede a header
-	isEmpty   bool // whether the current line is empty so far
-	lines     int  // number of lines so far
-	inPreface int  // number of bytes that match http2Preface; -1 if the connection is not HTTP/2
+	isHTTP1 bool // whether the connection did not begin with http2Preface
+	// isHTTP2 disables the limit. It is atomic because net/http calls reset and complete for HTTP/2 connections while
+	// another goroutine calls count.
+	isHTTP2      atomic.Bool
+	prefaceBytes int  // number of received bytes of http2Preface
+	isComplete   bool // whether the whole header was received
+	hasText      bool // whether a line with text was received; empty lines can precede a header
+	isLineEmpty  bool // whether the current line has no text so far
+	lines        int  // number of lines so far
 }
 
-// begin starts the next header.
-func (h *headerLimit) begin() {
+// reset prepares for the next header of the connection.
+func (h *headerLimit) reset() {
 	if !h.isHTTP2.Load() {
-		h.isOver, h.hasText, h.isEmpty, h.lines = false, false, false, 0
+		h.isComplete = false
+		h.hasText = false
+		h.isLineEmpty = false
+		h.lines = 0
 	}
 }
 
-// end ends the header when net/http has read it. The header can have been received together with the previous request;
-// then its lines are not counted.
-func (h *headerLimit) end() {
+// complete ends the header when net/http has read it. The header can have been received together with the previous
+// request; then its lines are not counted.
+func (h *headerLimit) complete() {
 	if !h.isHTTP2.Load() {
-		h.isOver = true
+		h.isComplete = true
 	}
 }
 
-// count counts the header lines in received bytes. It returns false if the header has too many lines.
-func (h *headerLimit) count(p []byte) bool {
-	for i := 0; i < len(p) && h.inPreface >= 0 && h.inPreface < len(http2Preface); i++ {
-		if h.inPreface++; p[i] != http2Preface[h.inPreface-1] {
-			h.inPreface = -1
-		} else if h.inPreface == len(http2Preface) {
-			h.isHTTP2.Store(true)
-		}
-	}
-	if h.isHTTP2.Load() || h.isOver {
+// count counts the header lines in received bytes. It returns false if the header has more than MaxHeaderLines lines. The
+// first empty line after a line with text ends the header.
+func (h *headerLimit) count(received []byte) bool {
+	h.detectHTTP2(received)
+	if h.isHTTP2.Load() || h.isComplete {
 		return true
 	}
-	for _, c := range p {
-		switch {
-		case c == '\n' && h.isEmpty && h.hasText:
-			h.isOver = true
-			return true
-		case c == '\n':
-			h.isEmpty = true
-			if h.lines++; h.lines > MaxHeaderLines {
+	for _, c := range received {
+		switch c {
+		case '\r': // belongs to the line end
+		case '\n':
+			if h.isLineEmpty && h.hasText {
+				h.isComplete = true
+				return true
+			}
+			h.isLineEmpty = true
+			h.lines++
+			if h.lines > MaxHeaderLines {
 				return false
 			}
-		case c != '\r':
-			h.hasText, h.isEmpty = true, false
+		default:
+			h.hasText = true
+			h.isLineEmpty = false
 		}
 	}
 	return true
+}
+
+// detectHTTP2 compares the first bytes of the connection with http2Preface, and sets isHTTP1 or isHTTP2. It is called for
+// all received bytes, because the preface can arrive in several pieces.
+func (h *headerLimit) detectHTTP2(received []byte) {
+	if h.isHTTP1 || h.isHTTP2.Load() {
+		return
+	}
+	for _, c := range received {
+		if c != http2Preface[h.prefaceBytes] {
+			h.isHTTP1 = true
+			return
+		}
+		h.prefaceBytes++
+		if h.prefaceBytes == len(http2Preface) {
+			h.isHTTP2.Store(true)
+			return
+		}
+	}
 }

@@ -46,10 +46,10 @@ func TestHeaderLimit_EachRequest(t *testing.T) {
 		if !h.count(header) {
 			t.Error("lines of earlier requests count")
 		}
-		h.end()
+		h.complete()
 		if !h.count([]byte(strings.Repeat("\n", 2*MaxHeaderLines))) {
 			t.Error("lines of a body count")
 		}
-		h.begin()
+		h.reset()
 	}
 }

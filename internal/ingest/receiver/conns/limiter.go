@@ -24,8 +24,8 @@ type Limiter struct {
 	lastActive time.Time // time when a request or a connection last ended
 }
 
-// activity is the state of a connection. Connections are evicted in the order of the states below. Among connections in
-// the same state, the one that has been in it longest is evicted first.
+// activity is the state of a connection, from the first to the last to be evicted. Among connections in the same state,
+// the one that has been in it longest is evicted first.
 type activity uint8
 
 const (
@@ -39,7 +39,8 @@ const (
 // send a request must not keep their slots.
 const firstRequestGrace = 250 * time.Millisecond
 
-// activity returns the activity of a connection. The limiter's lock must be held.
+// activity returns the state of the connection: busy with a request, idle after a request, or still without its first
+// request. Without a request, it is new for firstRequestGrace, and silent afterwards. The limiter's lock must be held.
 func (c *Conn) activity() activity {
 	switch {
 	case c.isBusy:
@@ -55,24 +56,27 @@ func (c *Conn) activity() activity {
 // NewLimiter returns a Limiter that admits at most maxConns connections at a time.
 func NewLimiter(maxConns int) *Limiter { return &Limiter{max: maxConns, conns: map[*Conn]struct{}{}} }
 
-// add admits a connection, and evicts another one for it if necessary. It returns false if the connection must be
-// rejected.
+// add adds an accepted connection. If the limit per process is reached, it evicts a connection of the same process, and
+// if the total limit is reached, any connection. It returns false if none can be evicted: c must be rejected.
 func (l *Limiter) add(c *Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	sameProcess := func(other *Conn) bool { return c.pid != 0 && other.pid == c.pid }
-	connsOfProcess, maxPerProcess := 0, max(1, l.max/2)
-	c.limiter, c.BodyBytes = l, &atomic.Int64{}
+	isSameProcess := func(other *Conn) bool { return c.pid != 0 && other.pid == c.pid }
+	c.limiter = l
+	c.BodyBytes = &atomic.Int64{}
+	connsOfProcess := 0
 	for other := range l.conns {
-		if sameProcess(other) {
+		if isSameProcess(other) {
 			connsOfProcess++
-			c.BodyBytes = other.BodyBytes
+			c.BodyBytes = other.BodyBytes // all connections of a process share one counter
 		}
 	}
-	if connsOfProcess >= maxPerProcess && !l.evictForNew(sameProcess) {
+	isProcessFull := connsOfProcess >= max(1, l.max/2)
+	if isProcessFull && !l.evictForNew(isSameProcess) {
 		return false
 	}
-	if len(l.conns) >= l.max && !l.evictForNew(isAny) {
+	isFull := len(l.conns) >= l.max
+	if isFull && !l.evictForNew(isAny) {
 		return false
 	}
 	c.since = time.Now()
@@ -82,27 +86,29 @@ func (l *Limiter) add(c *Conn) bool {
 
 func isAny(*Conn) bool { return true }
 
-// evictForNew evicts one of the matching connections for a new one, and counts it. It returns false if none of them can
-// be evicted.
+// evictForNew evicts one of the matching connections for a new connection, and counts the eviction. It evicts only idle or
+// silent connections, unless NeverRejects is set. It returns false if there is no such connection.
 func (l *Limiter) evictForNew(matches func(*Conn) bool) bool {
-	highest := activityIdle
+	maxActivity := activityIdle
 	if l.NeverRejects {
-		highest = activityBusy
+		maxActivity = activityBusy
 	}
-	if !l.evict(highest, matches) {
+	if !l.evict(maxActivity, matches) {
 		return false
 	}
 	l.evicted.Add(1)
 	return true
 }
 
-// evict closes one of the matching connections with an activity of at most highest. It returns false if there is none.
-// The limiter's lock must be held.
-func (l *Limiter) evict(highest activity, matches func(*Conn) bool) bool {
+// evict closes the least active of the matching connections. It returns false if all of them are more active than
+// maxActivity, or if no connection matches. The limiter's lock must be held.
+func (l *Limiter) evict(maxActivity activity, matches func(*Conn) bool) bool {
 	var victim *Conn
 	for c := range l.conns {
-		isCandidate := c.activity() <= highest && matches(c)
-		if isCandidate && (victim == nil || c.evictBefore(victim)) {
+		if !matches(c) || c.activity() > maxActivity {
+			continue
+		}
+		if victim == nil || c.isLessActive(victim) {
 			victim = c
 		}
 	}
@@ -115,10 +121,11 @@ func (l *Limiter) evict(highest activity, matches func(*Conn) bool) bool {
 	return true
 }
 
-// evictBefore reports whether c is evicted before other.
-func (c *Conn) evictBefore(other *Conn) bool {
-	if a, b := c.activity(), other.activity(); a != b {
-		return a < b
+// isLessActive reports whether c must be evicted before other: it has the lower activity, or has had the same activity
+// for a longer time.
+func (c *Conn) isLessActive(other *Conn) bool {
+	if c.activity() != other.activity() {
+		return c.activity() < other.activity()
 	}
 	return c.since.Before(other.since)
 }
@@ -127,12 +134,14 @@ func (c *Conn) evictBefore(other *Conn) bool {
 // firstRequestGrace, because no other connection needs the slot, and the processors may be busy.
 const drainGrace = time.Second
 
-// AwaitsFirst reports whether a stopping server must still wait for the first request of a connection.
-func (l *Limiter) AwaitsFirst() bool {
+// AwaitsFirstRequest reports whether any connection is younger than drainGrace and has not sent its first request. A
+// stopping server waits for such a request.
+func (l *Limiter) AwaitsFirstRequest() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for c := range l.conns {
-		if !c.hasSentRequest && time.Since(c.since) < drainGrace {
+		isYoung := time.Since(c.since) < drainGrace
+		if isYoung && !c.hasSentRequest {
 			return true
 		}
 	}
@@ -164,11 +173,13 @@ func (l *Limiter) CloseAll() {
 	}
 }
 
-// setBusy marks a connection as busy.
+// setBusy marks a connection as having a request in flight.
 func (l *Limiter) setBusy(c *Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c.isBusy, c.hasSentRequest, c.since = true, true, time.Now()
+	c.isBusy = true
+	c.hasSentRequest = true
+	c.since = time.Now()
 }
 
 // setIdle marks a connection as waiting for its next request.
@@ -185,12 +196,13 @@ func (l *Limiter) setDone(c *Conn) {
 	c.isDone = true
 }
 
-// release frees the slot of a connection that is about to be closed. It returns false if the connection must stay open;
-// see Conn.Close.
+// release removes a connection that is about to be closed. It returns false if the connection must stay open, because the
+// server drains and a request of the connection is in flight.
 func (l *Limiter) release(c *Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.isDraining && c.isBusy && !c.isDone {
+	isInFlight := c.isBusy && !c.isDone
+	if l.isDraining && isInFlight {
 		return false
 	}
 	if _, isOpen := l.conns[c]; isOpen {
@@ -203,7 +215,8 @@ func (l *Limiter) release(c *Conn) bool {
 
 // markIdle marks a connection as idle from now on. The limiter's lock must be held.
 func (l *Limiter) markIdle(c *Conn) {
-	c.isBusy, c.since = false, time.Now()
+	c.isBusy = false
+	c.since = time.Now()
 	l.lastActive = c.since
 }
 
@@ -220,15 +233,15 @@ func (l *Limiter) Rejected() uint64 { return l.rejected.Load() }
 // Evicted returns the number of connections that were closed for new ones.
 func (l *Limiter) Evicted() uint64 { return l.evicted.Load() }
 
-// admit returns a Conn for an accepted connection. If the peer's user is not allowed, or the limit is reached, it closes
-// the connection and returns nil.
+// admit adds an accepted connection to the limiter, and returns it as a Conn. If the peer's user is not allowed, or a
+// limit is reached, it closes the connection and returns nil.
 func (l *Limiter) admit(accepted net.Conn, config *Listeners) *Conn {
 	c := &Conn{Conn: accepted, writeTimeout: config.WriteTimeout, limitsLines: config.LimitsLines}
-	switch {
-	case !c.identify(config.AllowUIDs):
+	if !c.authorizePeer(config.AllowUIDs) {
 		accepted.Close()
 		return nil
-	case !l.add(c):
+	}
+	if !l.add(c) {
 		l.rejected.Add(1)
 		config.Rejected(c.pid)
 		reject(accepted)

@@ -175,11 +175,11 @@ func TestLimiter_CloseIdle(t *testing.T) {
 	busy(isBusy)
 	busy(isIdle)
 	idle(isIdle)
-	if !l.AwaitsFirst() {
+	if !l.AwaitsFirstRequest() {
 		t.Error("a connection is not new before its first request")
 	}
 	age(isNew)
-	if l.AwaitsFirst() {
+	if l.AwaitsFirstRequest() {
 		t.Error("a silent connection is new forever")
 	}
 	l.CloseIdle()

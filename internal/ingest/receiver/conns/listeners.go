@@ -33,18 +33,23 @@ func (l *Listeners) OpenSocket(c socket.Config) (err error) {
 	return err //nolint:wrapcheck // the caller adds the context
 }
 
-// OpenTCP listens on a TCP address. It uses the inherited listener of the service manager if given is not nil.
-func (l *Listeners) OpenTCP(addr string, given net.Listener) (err error) {
-	if l.tcp = given; given != nil {
+// OpenTCP listens on a TCP address. If the service manager has already opened a listener for the address, inherited is
+// this listener, and OpenTCP uses it instead.
+func (l *Listeners) OpenTCP(addr string, inherited net.Listener) error {
+	if inherited != nil {
+		l.tcp = inherited
 		return nil
 	}
-	if l.tcp, err = net.Listen("tcp", addr); err != nil {
+	tcp, err := net.Listen("tcp", addr)
+	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
+	l.tcp = tcp
 	return nil
 }
 
-// Serve starts a goroutine per listener that calls serve with the limited listener.
+// Serve starts a goroutine for the Unix socket and one for the TCP listener. Each calls serve with a listener that accepts
+// connections within the limits.
 func (l *Listeners) Serve(serve func(net.Listener)) {
 	if l.unix != nil {
 		l.accepting.Go(func() { serve(l.Limit(l.unix)) })
@@ -54,7 +59,7 @@ func (l *Listeners) Serve(serve func(net.Listener)) {
 	}
 }
 
-// Limit returns a listener that accepts connections from another listener within the limits.
+// Limit returns a listener that accepts connections from unlimited, and rejects those over the limit.
 func (l *Listeners) Limit(unlimited net.Listener) net.Listener { return &listener{unlimited, l} }
 
 type listener struct {
@@ -62,7 +67,7 @@ type listener struct {
 	config *Listeners
 }
 
-// Accept returns the next admitted connection.
+// Accept returns the next connection that is within the limits. It closes all other connections.
 func (l *listener) Accept() (net.Conn, error) {
 	for {
 		accepted, err := l.Listener.Accept()
@@ -106,9 +111,9 @@ func (l *Listeners) Addr() string {
 	return l.tcp.Addr().String()
 }
 
-// Stop stops accepting connections. It accepts those in the backlog of the Unix socket before it returns, until the
-// context ends. The backlog of a TCP listener is dropped, so that its clients retry. The backlog of a listener inherited
-// from the service manager is left to the next daemon.
+// Stop stops accepting connections. Connections in the backlog of the Unix socket are still accepted; Stop waits for them
+// until ctx is done. The backlog of a TCP listener is dropped, and its clients retry. The backlog of a listener inherited
+// from the service manager is kept for the next daemon.
 func (l *Listeners) Stop(ctx context.Context) {
 	if l.unix != nil {
 		l.unix.Shut()
@@ -116,14 +121,14 @@ func (l *Listeners) Stop(ctx context.Context) {
 	if l.tcp != nil {
 		_ = l.tcp.Close()
 	}
-	stopped := make(chan struct{})
+	backlogAccepted := make(chan struct{})
 	go func() {
 		l.accepting.Wait()
-		close(stopped)
+		close(backlogAccepted)
 	}()
 	select {
-	case <-stopped:
-	case <-ctx.Done(): // Accept fails for lack of file descriptors; Close ends the goroutines
+	case <-backlogAccepted:
+	case <-ctx.Done(): // for instance because Accept fails for lack of file descriptors
 	}
 }
 

@@ -17,9 +17,9 @@ import (
 
 // Protocol describes the URLs of a receiver's upstream.
 type Protocol struct {
-	Flag    string // without dashes
-	Schemes map[string]Scheme
-	Give    string // examples of valid URLs, for errors
+	Flag     string // without dashes
+	Schemes  map[string]Scheme
+	Examples string // of valid URLs, for errors
 }
 
 // Scheme is the scheme of a URL.
@@ -30,13 +30,13 @@ type URL struct {
 	endpoint.URL
 	protocol    *Protocol
 	scheme      Scheme
-	authorities *x509.CertPool // verify its certificate; nil: those of the system
+	authorities *x509.CertPool // CA certificates to trust; nil for those of the system
 }
 
-// Parse parses a URL. Its errors do not quote the URL, which may hold a password.
+// Parse parses the URL of an upstream. The errors do not quote the URL, because it can contain a password.
 func (p *Protocol) Parse(text string) (URL, error) {
 	form := endpoint.Form{
-		What: p.Flag, Give: "give " + p.Give, User: ", since the senders' headers are forwarded",
+		What: p.Flag, Give: "give " + p.Examples, User: ", since the senders' headers are forwarded",
 		Schemes: p.Schemes, IsBase: true,
 	}
 	u, err := form.Parse(text)
@@ -46,13 +46,17 @@ func (p *Protocol) Parse(text string) (URL, error) {
 	return URL{URL: u, protocol: p, scheme: form.Scheme(u)}, nil
 }
 
-// TrustIn makes the authorities in a file verify the upstream's certificate.
-func (p *Protocol) TrustIn(to *URL, file string) (err error) {
-	if !to.scheme.IsTLS {
+// SetCAFile makes TLS connections to the URL trust the CA certificates in a PEM file, instead of those of the system.
+func (p *Protocol) SetCAFile(u *URL, file string) error {
+	if !u.scheme.IsTLS {
 		return fmt.Errorf("check %[1]s-ca: --%[1]s is not a URL with TLS; give one, or remove --%[1]s-ca", p.Flag)
 	}
-	to.authorities, err = check.Authorities(p.Flag+"-ca", file)
-	return err //nolint:wrapcheck // it says what to do
+	authorities, err := check.Authorities(p.Flag+"-ca", file)
+	if err != nil {
+		return err //nolint:wrapcheck // it says what to do
+	}
+	u.authorities = authorities
+	return nil
 }
 
 // IsSet reports whether there is an upstream.
@@ -72,7 +76,7 @@ func (u *URL) String() string {
 // MaxForwards is the maximum number of connections to an upstream. Further requests wait for a free connection.
 const MaxForwards = receiver.MaxIdle
 
-// Upstream returns the upstream for receiver.Setup.
+// Upstream returns the settings for connections to the URL. responseTimeout is the timeout for one request.
 func (u *URL) Upstream(responseTimeout time.Duration) receiver.Upstream {
 	upstream := receiver.Upstream{
 		Network: u.Network, Address: u.Address, MaxConnections: MaxForwards,
@@ -85,31 +89,51 @@ func (u *URL) Upstream(responseTimeout time.Duration) receiver.Upstream {
 	return upstream
 }
 
-// Advise adds advice for the operator to the error of a request without a response.
+// Advise adds advice for the operator to err, the error of a request without a response. It returns err unchanged if there
+// is no advice for it.
 func (u *URL) Advise(err error) error {
-	var unknown x509.UnknownAuthorityError
-	var misnamed x509.HostnameError
-	var invalid x509.CertificateInvalidError
-	var noTLS tls.RecordHeaderError
-	var op *net.OpError
-	advice := ""
-	switch {
-	case errors.As(err, &unknown):
-		advice = "give the certificate of its CA in --" + u.protocol.Flag + "-ca"
-	case errors.As(err, &misnamed):
-		advice = "use a host name of its certificate in --" + u.protocol.Flag
-	case errors.As(err, &invalid):
-		advice = "renew its certificate, or check the clock"
-	case errors.As(err, &noTLS), errors.Is(err, http.ErrSchemeMismatch):
-		advice = "the server does not use TLS on this port; change the scheme or the port in --" + u.protocol.Flag
-	case errors.As(err, &op) && op.Op == "remote error": // an alert of the peer, in crypto/tls
-		advice = "the server ended the TLS handshake; see its log. spanstatsd sends no client certificate"
-	case errors.As(err, &op) && op.Op == "dial":
-		advice = "check that the server is running, and that --" + u.protocol.Flag + " is its address"
-	default:
+	advice := u.adviceFor(err)
+	if advice == "" {
 		return err
 	}
 	return fmt.Errorf("%w; %s", err, advice)
+}
+
+// adviceFor returns advice for the operator, or "" for an error without a known remedy.
+func (u *URL) adviceFor(err error) string {
+	isNotTLS := isA[tls.RecordHeaderError](err) || errors.Is(err, http.ErrSchemeMismatch)
+	operation := failedOperation(err)
+	switch {
+	case isA[x509.UnknownAuthorityError](err):
+		return "give the certificate of its CA in --" + u.protocol.Flag + "-ca"
+	case isA[x509.HostnameError](err):
+		return "use a host name of its certificate in --" + u.protocol.Flag
+	case isA[x509.CertificateInvalidError](err):
+		return "renew its certificate, or check the clock"
+	case isNotTLS:
+		return "the server does not use TLS on this port; change the scheme or the port in --" + u.protocol.Flag
+	case operation == "remote error": // crypto/tls received an alert
+		return "the server ended the TLS handshake; see its log. spanstatsd sends no client certificate"
+	case operation == "dial":
+		return "check that the server is running, and that --" + u.protocol.Flag + " is its address"
+	}
+	return ""
+}
+
+// isA reports whether err wraps an error of type E.
+func isA[E error](err error) bool {
+	_, isFound := errors.AsType[E](err)
+	return isFound
+}
+
+// failedOperation returns the name of the network operation that failed, for example "dial". It returns "" if err does
+// not wrap a net.OpError.
+func failedOperation(err error) string {
+	opError, isFound := errors.AsType[*net.OpError](err)
+	if !isFound {
+		return ""
+	}
+	return opError.Op
 }
 
 const (
