@@ -49,16 +49,20 @@ func DefaultConfig() Config {
 	}
 }
 
-// Check returns an error that describes all invalid fields.
-func (c *Config) Check() (err error) {
-	if c.MaxBufferBytes < c.MaxFrame+wire.HeaderLen {
-		err = fmt.Errorf("BUG: the buffers of large frames, %s, do not hold one frame and its length, %s",
-			memory.SizeText(c.MaxBufferBytes), memory.SizeText(c.MaxFrame+wire.HeaderLen))
+// Check returns the joined errors of all invalid settings, or nil.
+func (c *Config) Check() error {
+	var bufferErr, timeoutErr error
+	frameBytes := c.MaxFrame + wire.HeaderLen
+	if c.MaxBufferBytes < frameBytes {
+		bufferErr = fmt.Errorf("BUG: the buffers of large frames, %s, do not hold one frame and its length, %s",
+			memory.SizeText(c.MaxBufferBytes), memory.SizeText(frameBytes))
 	}
 	if c.ReadTimeout <= 0 {
-		err = errors.Join(err, fmt.Errorf("BUG: the time for a frame, %s, is not positive", c.ReadTimeout))
+		timeoutErr = fmt.Errorf("BUG: the time for a frame, %s, is not positive", c.ReadTimeout)
 	}
-	return errors.Join(err,
+	return errors.Join(
+		bufferErr,
+		timeoutErr,
 		c.Socket.Check("socket"),
 		check.Number("max-connections", c.MaxConnections, 1, 1<<16),
 		check.Size("frame", c.MaxFrame, wire.MinMaxFrame, 1<<30),
@@ -76,14 +80,13 @@ const (
 	flushBytes = 3 << 10
 )
 
-// Memory returns the maximum memory of a Server, by purpose. publisherBytes is the memory of a publisher
-// without its keys. Socket buffers are not included, because the kernel allocates them, although a
-// control group counts them.
+// Memory returns the maximum memory of a Server: that of all connections, and that of the buffers for large
+// frames. publisherBytes is the memory of one admit.Publisher. The kernel's socket buffers are not included.
 func (c *Config) Memory(publisherBytes int) []memory.Part {
-	perConn := publisherBytes + connBytes + baseBuffer + goroutineBytes + maxPendingFlushes*flushBytes +
-		recovery.TrackerBytes
+	bytesPerConnection := publisherBytes + connBytes + baseBuffer + goroutineBytes +
+		maxPendingFlushes*flushBytes + recovery.TrackerBytes
 	return []memory.Part{
-		{Name: "connections", Bytes: int64(c.MaxConnections) * int64(perConn), Flag: "max-connections"},
+		{Name: "connections", Bytes: int64(c.MaxConnections) * int64(bytesPerConnection), Flag: "max-connections"},
 		{Name: "buffers over 64 KiB", Bytes: int64(c.MaxBufferBytes)},
 	}
 }
