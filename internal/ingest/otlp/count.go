@@ -184,5 +184,5 @@ func (s *Server) readSDKMetrics(c *call) {
 		}
 		message = plain.Bytes
 	}
-	s.sdkSums.Hear(message)
+	s.sdkSums.Add(message)
 }

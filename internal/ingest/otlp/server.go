@@ -22,7 +22,7 @@ type Server struct {
 	policy   *otel.Policy // rules of SemanticsOTel
 	forwards receiver.ForwardStats
 	sampling samplingStats
-	sdkSums  *sdkmetrics.Listener // span counts that SDKs report in their metrics
+	sdkSums  *sdkmetrics.Accumulator // span counts that SDKs report in their metrics
 	// discarded has the number of discarded requests per signal, for metrics and logs without an upstream.
 	discarded [len(signals)]atomic.Uint64
 	// agentPolicy has the rules of SemanticsDatadog. It is nil while the spans are left to the agent to count.
@@ -59,7 +59,7 @@ func New(config Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		config: config, policy: otel.NewPolicy(config.Labels), sdkSums: sdkmetrics.NewListener(),
+		config: config, policy: otel.NewPolicy(config.Labels), sdkSums: sdkmetrics.NewAccumulator(),
 		workers: make(chan *worker, config.Counters),
 	}
 	for range config.Counters {
