@@ -175,9 +175,9 @@ func TestRefusal_FollowsSpecification(t *testing.T) {
 			method = http.MethodPost
 		}
 		if path == "" && test.grpc != "" {
-			path = signals[signalTraces].grpc
+			path = signals[signalTraces].grpcPath
 		} else if path == "" {
-			path = signals[signalTraces].http
+			path = signals[signalTraces].httpPath
 		}
 		header := []string{"Content-Type", mediaProtobuf}
 		if test.grpc != "" {
@@ -297,7 +297,7 @@ func TestHTTP10_WithoutLengthIsRefused(t *testing.T) {
 // TestRefusal_ReachesSenderThatKeepsWriting checks that a sender that writes its whole body before it reads gets the refusal.
 func TestRefusal_ReachesSenderThatKeepsWriting(t *testing.T) {
 	h := newHarness(t, func(c *Config, _ *aggregate.Config) { c.Addr = "127.0.0.1:0" })
-	for path, want := range map[string]int{signals[signalTraces].http: 413, "/v1/profiles": 404} {
+	for path, want := range map[string]int{signals[signalTraces].httpPath: 413, "/v1/profiles": 404} {
 		for network, address := range map[string]string{"tcp": h.Addr(), "unix": h.path} {
 			c, err := net.Dial(network, address)
 			if err != nil {
