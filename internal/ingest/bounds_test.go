@@ -97,7 +97,7 @@ func TestKeyNumber_Maximum(t *testing.T) {
 func TestFlush_LimitOfPendingReplies(t *testing.T) {
 	reported := make(chan struct{})
 	h := newHarness(t, func(*configs, *aggregate.Config) {})
-	h.config.Report = func(context.Context) error { <-reported; return nil }
+	h.config.Deliver = func(context.Context) error { <-reported; return nil }
 	h.aggregator.Start()
 	h.Start()
 	t.Cleanup(h.stop)

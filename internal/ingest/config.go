@@ -29,16 +29,16 @@ type Config struct {
 	Version        string        // version of the daemon, sent in the welcome
 	Interval       time.Duration // interval between reports, sent in the welcome
 	Admit          *admit.Publishers
-	// Report ends the current aggregation cycle and waits until all spans published so far are delivered.
-	Report func(context.Context) error
+	// Deliver waits until all spans published so far are delivered. It does not wait for the end of the interval.
+	Deliver func(context.Context) error
 	// Features returns the features that the agent supports, and a channel that is closed when they
 	// change.
 	Features func() (wire.Features, <-chan struct{})
 	// Settled returns the first cycle that is not settled, because the outcome of some of its spans is not
 	// final. changed is closed when a later cycle becomes the first one.
-	Settled func() (firstUnsettled uint64, changed <-chan struct{})
-	Running *recovery.File // outcomes of spans that crashed daemons received; nil disables recovery
-	Log     *slog.Logger
+	Settled  func() (firstUnsettled uint64, changed <-chan struct{})
+	Recovery *recovery.File // outcomes of spans that crashed daemons received; nil disables recovery
+	Log      *slog.Logger
 }
 
 // DefaultConfig returns the defaults of the command line flags.

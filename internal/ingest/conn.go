@@ -98,7 +98,7 @@ func (c *conn) sendEndReason(err error) {
 	switch {
 	case isInterrupted, isDraining && isNormal:
 		c.sendBye(byeShutdown)
-	case errors.Is(err, errEarlierPending):
+	case errors.Is(err, errEarlierPending): // the client has to retry later
 		c.sendBye(wire.Bye{Reason: "earlier_pending", Detail: err.Error()})
 	case !isNormal:
 		c.fail(err)
@@ -132,7 +132,7 @@ const helloTimeout = 5 * time.Second
 // between, it creates the publisher that passes the client's spans to the aggregation.
 func (c *conn) handleHello() error {
 	hello, firstMessage, err := readHello(c.frames)
-	if firstMessage != nil {
+	if firstMessage != nil { // also if it is not a valid hello
 		c.counters.frames.Add(1)
 	}
 	if err != nil {
@@ -177,7 +177,7 @@ var errEarlierPending = errors.New("handle hello: the daemon of the earlier conn
 func (c *conn) awaitOutcomes(token string) (outcomes []uint64, err error) {
 	deadline := time.Now().Add(earlierTimeout)
 	for {
-		outcomes, isPending := c.config.Running.Earlier(token)
+		outcomes, isPending := c.config.Recovery.Earlier(token)
 		if !isPending {
 			return outcomes, nil
 		}
@@ -323,9 +323,9 @@ func (c *conn) handleFlush(body []byte) error {
 // deliverAndReply waits until all spans received so far are delivered, and then replies to the flush
 // message with the ID flushID. It does not reply if the connection ends first.
 func (c *conn) deliverAndReply(flushID uint64) {
-	err := c.config.Report(c.flushContext)
-	isCanceled := c.flushContext.Err() != nil // checked before serve can see that no flush is pending
-	c.pendingFlushes.Add(-1)
+	err := c.config.Deliver(c.flushContext)
+	isCanceled := c.flushContext.Err() != nil
+	c.pendingFlushes.Add(-1) // after the check, because serve cancels the context once no flush is pending
 	if isCanceled {
 		return
 	}

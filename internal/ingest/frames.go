@@ -319,9 +319,8 @@ func newLargeBuffers(maxBytes int64, stopped <-chan struct{}) *largeBuffers {
 }
 
 // acquire returns a buffer of at least size bytes. If none is available, it waits, and returns nil after
-// timeout. The buffer of a frame is allocated at once, so two connections can't wait for each other.
+// timeout. It prefers a larger buffer of up to maxSize bytes, which can hold the next frames too.
 func (b *largeBuffers) acquire(size, maxSize int, timeout time.Duration) *memory.Buffer {
-	// Prefer a larger buffer, which can also hold the next frames.
 	roundedSize := (size + baseBuffer - 1) / baseBuffer * baseBuffer
 	preferredSize := max(size, min(roundedSize, maxSize))
 	if buffer := b.pool.Take(preferredSize); buffer != nil {
@@ -362,15 +361,18 @@ type throttle struct {
 	delays   *atomic.Uint64
 }
 
-// newThrottle returns a throttle that limits reads to rate bytes per second, with bursts of one second. It
+// newThrottle returns a throttle that limits reads to rate bytes per second, until disabled is closed. It
 // returns nil, which means no limit, if rate is 0. delays counts the reads that had to wait.
 func newThrottle(rate int, disabled <-chan struct{}, delays *atomic.Uint64) *throttle {
 	if rate == 0 {
 		return nil
 	}
 	return &throttle{
-		rate: float64(rate), credit: float64(rate), last: time.Now(), disabled: disabled,
-		delays: delays,
+		rate:     float64(rate),
+		credit:   float64(rate), // one second
+		last:     time.Now(),
+		disabled: disabled,
+		delays:   delays,
 	}
 }
 

@@ -80,7 +80,7 @@ func newHarness(t testing.TB, change func(*configs, *aggregate.Config)) *harness
 	if h.aggregator, err = aggregate.New(counting); err != nil {
 		t.Fatal(err)
 	}
-	config.Aggregator, config.Connections, config.Report = h.aggregator, config.MaxConnections, h.report
+	config.Aggregator, config.Connections, config.Deliver = h.aggregator, config.MaxConnections, h.report
 	config.Settled = h.aggregator.Settled
 	if h.admit, err = admit.New(config.admitting); err != nil {
 		t.Fatal(err)

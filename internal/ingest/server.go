@@ -72,11 +72,15 @@ func New(config Config) (*Server, error) {
 	}
 	s := &Server{
 		shared: shared{
-			config: config, log: newFaultLog(config.Log), draining: make(chan struct{}),
+			config:          config,
+			log:             newFaultLog(config.Log),
+			draining:        make(chan struct{}),
 			readCredentials: socket.ReadCredentials,
 		},
-		listener: listener, conns: map[*conn]struct{}{}, connsOfProcess: map[int32]int{},
-		stopped: make(chan struct{}),
+		listener:       listener,
+		conns:          map[*conn]struct{}{},
+		connsOfProcess: map[int32]int{},
+		stopped:        make(chan struct{}),
 	}
 	s.refused.base = make([]byte, baseBuffer)
 	s.buffers = newLargeBuffers(int64(config.MaxBufferBytes), s.stopped)

@@ -36,7 +36,7 @@ func (c *counters) countLost(reason string, spans uint64) {
 const maxLost = 1 << 53
 
 // addLost adds a number of lost spans, which a client has reported, to a counter. If the sum exceeds maxLost, the
-// counter restarts at the added number, as Prometheus counters do. At a fixed maximum, it would hide later losses.
+// counter restarts at the added number, which Prometheus recognizes. At a fixed maximum, it would hide later losses.
 func addLost(counter *atomic.Uint64, spans uint64) {
 	for {
 		old := counter.Load()

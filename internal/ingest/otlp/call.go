@@ -99,8 +99,9 @@ var mediaOf = [...]string{encodingProtobuf: mediaProtobuf, encodingJSON: mediaJS
 // encodingOf returns the encoding for a Content-Type header, or unknownEncoding. The header can have parameters, but
 // most SDKs send none, so that nothing needs to be parsed.
 func encodingOf(contentType string) encoding {
-	if e := encodingOfMedia(contentType); e != unknownEncoding {
-		return e
+	found := encodingOfMedia(contentType)
+	if found != unknownEncoding {
+		return found
 	}
 	mediaType, _, _ := mime.ParseMediaType(contentType)
 	return encodingOfMedia(mediaType)
@@ -119,8 +120,8 @@ func encodingOfMedia(mediaType string) encoding {
 	return unknownEncoding
 }
 
-// classify checks the header of a request. It returns the exchange that handles the request, or the response that
-// refuses it.
+// classify checks the path and the header of a request. It returns an Exchange, which handles the request, or a
+// Response, which refuses it.
 func (s *Server) classify(r *receiver.BufferedRequest) (receiver.Exchange, receiver.Response) {
 	c := &call{BufferedRequest: r, server: s, encoding: encodingOf(r.Header().Get("Content-Type"))}
 	if s.config.Origins != nil {
@@ -141,9 +142,11 @@ func (s *Server) classify(r *receiver.BufferedRequest) (receiver.Exchange, recei
 // readHead sets the signal, the encoding and the compression of the call from the path and the header of the request.
 // It returns the refusal of an unsupported request, and nil otherwise.
 func (c *call) readHead() (refusal *reply) {
-	s, isGRPC, found := signalOf(c.HTTP.URL.Path)
-	c.signal = s
-	isWrongType := c.encoding == unknownEncoding || found && isGRPC != (c.encoding == encodingGRPC)
+	requestSignal, isGRPC, found := signalOf(c.HTTP.URL.Path)
+	c.signal = requestSignal
+	isGRPCType := c.encoding == encodingGRPC
+	isMismatch := found && isGRPC != isGRPCType
+	isWrongType := isMismatch || c.encoding == unknownEncoding
 	if isWrongType {
 		c.encoding = c.refusalEncoding(isGRPC)
 	}
@@ -215,10 +218,10 @@ func (c *call) readMessage(readErr error) (refusal *reply) {
 func (c *call) removePrefix() (refusal *reply) {
 	message, isCompressed, err := unframe(c.message)
 	if err != nil {
-		return newRefusal(ResultUnread, otlpanswer.InvalidArgument, err.Error())
+		return newRefusal(ResultUnparsable, otlpanswer.InvalidArgument, err.Error())
 	}
 	if isCompressed && c.compression == bodies.Plain {
-		return newRefusal(ResultUnread, otlpanswer.Internal,
+		return newRefusal(ResultUnparsable, otlpanswer.Internal,
 			"the message is compressed, but grpc-encoding names no compression")
 	}
 	c.message = message

@@ -30,16 +30,18 @@ type Config struct {
 	forwardTimeout             time.Duration // maximum time to wait for the upstream's response
 }
 
-// DefaultConfig returns the defaults of the command line. They contain no listen address. MaxBody is ample: a batch of
-// 512 spans has a few hundred KiB, and gRPC servers accept 4 MiB by default.
+// DefaultConfig returns the defaults of the command line flags. Without a listen address, the receiver is disabled.
 func DefaultConfig() Config {
-	c := Config{
-		Config: receiver.DefaultConfig(), MaxStreams: 8, Semantics: SemanticsOTel,
-		// SDKs wait about 10 s for a response
-		headerTimeout: 5 * time.Second, readTimeout: 10 * time.Second,
-		forwardTimeout: 30 * time.Second, // longer than any SDK waits
-	}
-	c.MaxConnections, c.Buffer, c.MaxBody, c.MaxBodyBytes = 128, defaultBuffer, 8<<20, 32<<20
+	c := Config{Config: receiver.DefaultConfig()}
+	c.MaxConnections = 128
+	c.MaxStreams = 8
+	c.MaxBody = 8 << 20 // a batch of 512 spans has a few hundred KiB; gRPC servers accept 4 MiB by default
+	c.MaxBodyBytes = 32 << 20
+	c.Buffer = defaultBuffer
+	c.Semantics = SemanticsOTel
+	c.headerTimeout = 5 * time.Second
+	c.readTimeout = 10 * time.Second    // SDKs wait about 10 s for a response
+	c.forwardTimeout = 30 * time.Second // longer than any SDK waits
 	return c
 }
 

@@ -38,15 +38,15 @@ func ParseOrigins(values []string) (origins Origins, err error) {
 // isPattern reports whether a text consists of a scheme and a host, for example https://*.example.com. Each * must be a
 // whole label of the host name.
 func isPattern(text string) bool {
-	u, err := url.Parse(text)
-	if err != nil || u.Host == "" {
+	parsed, err := url.Parse(text)
+	if err != nil || parsed.Host == "" {
 		return false
 	}
-	hasOtherParts := text != u.Scheme+"://"+u.Host
+	hasOtherParts := text != parsed.Scheme+"://"+parsed.Host
 	if hasOtherParts {
 		return false
 	}
-	for label := range strings.SplitSeq(u.Host, ".") {
+	for label := range strings.SplitSeq(parsed.Host, ".") {
 		if strings.Contains(label, "*") && label != "*" {
 			return false
 		}

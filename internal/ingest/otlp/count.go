@@ -31,15 +31,15 @@ func (c *call) Count(readErr error) receiver.Response {
 	}
 	result, refusal := c.countSignal()
 	c.Result = int(result)
-	if result == ResultUnread {
+	if result == ResultUnparsable {
 		c.server.Log.Write(slog.LevelWarn, "spans of an SDK can't be read",
 			append(c.senderAttributes(), "error", refusal.Message)...)
 	}
 	isForwarded := hasUpstream && !result.preventsForwarding()
-	switch {
-	case !isForwarded && refusal != nil:
+	if !isForwarded && refusal != nil {
 		return c.respondError(refusal)
-	case !isForwarded, c.sampled.isEmpty:
+	}
+	if !isForwarded || c.sampled.isEmpty {
 		return c.respond(successReply())
 	}
 	if found := c.chooseForwarded(); !found {
@@ -118,7 +118,7 @@ func (c *call) noteDiscarded() {
 func (s *Server) count(c *call) (result Result, refusal *reply) {
 	isCounted := receiver.IsTrue(c.Header().Get(headerComputedStats)) // by the sender
 	if isCounted && c.canForwardReceived() && s.config.Semantics == SemanticsOTel {
-		return ResultByTracer, nil
+		return ResultComputedByClient, nil
 	}
 	defer c.sampled.releaseUnused()
 	ws := <-s.workspaces
@@ -153,7 +153,7 @@ func (s *Server) publish(c *call, ws *workspace, message []byte) (Result, *reply
 	}
 	s.writeSelected(c, ws, selection, isDuplicate)
 	if isDuplicate {
-		return ResultCountedBefore, nil
+		return ResultDuplicate, nil
 	}
 	return ResultCounted, nil
 }
@@ -168,7 +168,7 @@ func (s *Server) toProtobuf(c *call, ws *workspace) (message []byte, refusal *re
 		plain, err := ws.decompressor.Decompress(message, c.compression, &s.Bodies)
 		c.Own(plain)
 		if err != nil {
-			return nil, s.refuseUnreadable(err, ResultUnread)
+			return nil, s.refuseUnreadable(err, ResultUnparsable)
 		}
 		message = plain.Bytes
 	}
@@ -188,7 +188,7 @@ func (s *Server) toProtobuf(c *call, ws *workspace) (message []byte, refusal *re
 // memory for the result.
 func (s *Server) convertJSON(c *call, json []byte) (protobuf []byte, refusal *reply) {
 	if !utf8.Valid(json) { // the conversion replaces each invalid byte by three, which exceeds ProtobufBytes
-		return nil, s.refuseUnreadable(errors.New("read spans in JSON: it is not UTF-8"), ResultUnread)
+		return nil, s.refuseUnreadable(errors.New("read spans in JSON: it is not UTF-8"), ResultUnparsable)
 	}
 	converted := c.Own(s.Bodies.Take(otlpjson.ProtobufBytes(len(json))))
 	if converted == nil {
@@ -197,7 +197,7 @@ func (s *Server) convertJSON(c *call, json []byte) (protobuf []byte, refusal *re
 	var err error
 	converted.Bytes, err = otlpjson.FromJSON(converted.Bytes, json)
 	if err != nil {
-		return nil, s.refuseUnreadable(err, ResultUnread)
+		return nil, s.refuseUnreadable(err, ResultUnparsable)
 	}
 	return converted.Bytes, nil
 }

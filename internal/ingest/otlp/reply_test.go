@@ -17,7 +17,7 @@ func TestResponse_GoldenBytes(t *testing.T) {
 		Code: otlpanswer.Unavailable, Message: "busy",
 		Retry: 1500 * time.Millisecond,
 	}}
-	bad := newRefusal(ResultUnread, otlpanswer.InvalidArgument, "100% bad: é")
+	bad := newRefusal(ResultUnparsable, otlpanswer.InvalidArgument, "100% bad: é")
 	for _, c := range []struct {
 		name     string
 		answer   *reply

@@ -67,10 +67,10 @@ func newOTelReader(policy *otel.Policy) *otelReader {
 // sender has already counted the spans; the message is not decoded then.
 func (r *otelReader) read(message []byte, isCounted bool) (Result, error) {
 	if isCounted {
-		return ResultByTracer, nil
+		return ResultComputedByClient, nil
 	}
 	if err := r.Count(message, r.policy); err != nil {
-		return ResultUnread, err //nolint:wrapcheck // it says what to do
+		return ResultUnparsable, err //nolint:wrapcheck // it says what to do
 	}
 	return ResultCounted, nil
 }
@@ -101,15 +101,15 @@ func (r *agentReader) read(message []byte, isCounted bool) (Result, error) {
 		return ResultNotWanted, err
 	}
 	if err := r.decode(message, isCounted); err != nil {
-		return ResultUnread, err
+		return ResultUnparsable, err
 	}
 	spans := len(r.message.Spans)
 	isAllCounted := spans > 0 && r.translator.Counted() == spans
 	if isAllCounted {
-		return ResultByTracer, nil
+		return ResultComputedByClient, nil
 	}
 	if err := r.counter.CountIngested(&r.traces, policy); err != nil {
-		return ResultUnread, fmt.Errorf("count spans by the agent's rules: "+
+		return ResultUnparsable, fmt.Errorf("count spans by the agent's rules: "+
 			"the request has values that only the agent can interpret, such as a time before 1970: %w", err)
 	}
 	return ResultCounted, nil

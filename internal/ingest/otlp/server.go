@@ -164,19 +164,19 @@ func (s *Server) Status() receiver.Status { return s.Stats().Status }
 type Result uint8
 
 const (
-	ResultCounted       Result = iota
-	ResultCountedBefore        // a retry
-	ResultByTracer             // the sender computes the statistics
-	ResultUnread               // unparsable
-	ResultNoRoom               // a ring or an interval is full, or the daemon shuts down
-	ResultTooMany              // more spans than fit into empty rings
-	ResultTooLarge             // received or decompressed body exceeds --otlp-max-body
-	ResultBusy                 // bodies in memory have reached --otlp-max-body-bytes
-	ResultNotWanted            // no destination accepts statistics
-	ResultIncomplete           // the SDK sent only a part of the body
-	ResultRefused              // invalid path, method or header
-	ResultOther                // metrics, logs, a health check or a CORS preflight request
-	ResultBug                  // recovered panic
+	ResultCounted          Result = iota
+	ResultDuplicate               // a retry
+	ResultComputedByClient        // the sender computes the statistics
+	ResultUnparsable              // invalid spans
+	ResultNoRoom                  // a ring or an interval is full, or the daemon shuts down
+	ResultTooMany                 // more spans than fit into empty rings
+	ResultTooLarge                // received or decompressed body exceeds --otlp-max-body
+	ResultBusy                    // bodies in memory have reached --otlp-max-body-bytes
+	ResultNotWanted               // no destination accepts statistics
+	ResultIncomplete              // the SDK sent only a part of the body
+	ResultRefused                 // invalid path, method or header
+	ResultOther                   // metrics, logs, a health check or a CORS preflight request
+	ResultBug                     // recovered panic
 
 	results = int(ResultBug) + 1
 )

@@ -101,15 +101,15 @@ func TestRefusal_FollowsSpecification(t *testing.T) {
 		},
 		"nothing to read": {
 			client: plain, body: []byte("nonsense"), status: 400, code: 3,
-			result: ResultUnread,
+			result: ResultUnparsable,
 		},
 		"no gzip": {
 			client: plain, header: []string{"Content-Encoding", "gzip"}, body: good,
-			status: 400, code: 3, result: ResultUnread,
+			status: 400, code: 3, result: ResultUnparsable,
 		},
 		"half a gzip": {
 			client: plain, header: []string{"Content-Encoding", "gzip"},
-			body: packed(good)[:20], status: 400, code: 3, result: ResultUnread,
+			body: packed(good)[:20], status: 400, code: 3, result: ResultUnparsable,
 		},
 		"a bomb": {
 			client: plain, header: []string{"Content-Encoding", "gzip"}, body: bomb,
@@ -130,7 +130,7 @@ func TestRefusal_FollowsSpecification(t *testing.T) {
 		},
 		"no name of one": {
 			client: streams, body: framed(packed(good), true), grpc: "13",
-			result: ResultUnread,
+			result: ResultUnparsable,
 		},
 		"HEAD by gRPC": {client: streams, method: http.MethodHead, grpc: "12"},
 		"JSON by gRPC": {
@@ -139,23 +139,23 @@ func TestRefusal_FollowsSpecification(t *testing.T) {
 		},
 		"no prefix": {
 			client: streams, body: []byte{0, 0, 0}, grpc: "3",
-			result: ResultUnread,
+			result: ResultUnparsable,
 		},
 		"a prefix too long": {
 			client: streams, body: framed(good, false)[:20], grpc: "3",
-			result: ResultUnread,
+			result: ResultUnparsable,
 		},
 		"two messages": {
 			client: streams,
-			body:   append(framed(good, false), framed(good, false)...), grpc: "3", result: ResultUnread,
+			body:   append(framed(good, false), framed(good, false)...), grpc: "3", result: ResultUnparsable,
 		},
 		"another flag": {
 			client: streams, body: append([]byte{2}, framed(good, false)[1:]...),
-			grpc: "3", result: ResultUnread,
+			grpc: "3", result: ResultUnparsable,
 		},
 		"nonsense by gRPC": {
 			client: streams, body: framed([]byte("nonsense"), false), grpc: "3",
-			result: ResultUnread,
+			result: ResultUnparsable,
 		},
 		"a bomb by gRPC": {
 			client: streams, header: []string{headerGRPCEncoding, "gzip"},

@@ -64,7 +64,7 @@ func listenInherited(config Config) (*Listener, error) {
 	return &Listener{config: config, sockets: []*net.UnixListener{config.Inherited}, file: file}, nil
 }
 
-// bind creates a socket at config.Path, and makes it the newest one of the Listener.
+// bind creates a socket at config.Path, and appends it to the sockets of the Listener.
 func (l *Listener) bind() error {
 	socket, err := l.config.create()
 	if err != nil {
@@ -80,8 +80,7 @@ func (l *Listener) bind() error {
 	return nil
 }
 
-// Accept returns the next connection. After Shut, it returns the pending connections and then
-// net.ErrClosed. Pending connections of an inherited socket are left to the next daemon.
+// Accept is like AcceptUnix, for net.Listener.
 func (l *Listener) Accept() (net.Conn, error) { return l.AcceptUnix() }
 
 // AcceptUnix waits for the next connection and returns it. After Shut, it returns the pending connections, and then
@@ -90,14 +89,14 @@ func (l *Listener) AcceptUnix() (*net.UnixConn, error) {
 	for {
 		socket := l.oldest()
 		conn, err := socket.AcceptUnix()
-		isShutDown := errors.Is(err, os.ErrDeadlineExceeded) // see shutdown and Shut
+		isShutDown := errors.Is(err, os.ErrDeadlineExceeded) // Shut sets a deadline in the past
 		isDrained := errors.Is(err, unix.EINVAL) || errors.Is(err, net.ErrClosed)
 		switch {
 		case isShutDown && l.isInherited():
 			return nil, net.ErrClosed
 		case isShutDown:
-			_ = socket.SetDeadline(time.Time{}) // pending connections are still accepted
-		case isDrained:
+			_ = socket.SetDeadline(time.Time{}) // to accept the pending connections
+		case isDrained: // no pending connections are left
 			if hasNewer := l.removeOldest(); !hasNewer {
 				return nil, net.ErrClosed
 			}
@@ -128,7 +127,7 @@ func (l *Listener) removeOldest() (hasNewer bool) {
 	return true
 }
 
-// newest returns the socket that clients connect to.
+// newest returns the socket to which clients connect. The caller holds mu.
 func (l *Listener) newest() *net.UnixListener { return l.sockets[len(l.sockets)-1] }
 
 // Addr returns the address of the socket.
