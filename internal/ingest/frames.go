@@ -23,7 +23,7 @@ type frameReader struct {
 	buf      []byte         // current buffer: base or a part of large
 	start    int            // start of the unread bytes in buf
 	end      int            // end of the unread bytes in buf
-	max      int            // maximum length of a frame
+	maxFrame int            // maximum length of a frame
 	timeout  time.Duration  // maximum time to complete a frame
 	deadline time.Time      // deadline for the current frame; zero between frames
 	rate     *throttle      // nil if unlimited
@@ -35,7 +35,7 @@ func newFrameReader(
 ) *frameReader {
 	base := make([]byte, baseBuffer)
 	return &frameReader{
-		conn: conn, base: base, buf: base, max: maxFrame, timeout: timeout, rate: rate,
+		conn: conn, base: base, buf: base, maxFrame: maxFrame, timeout: timeout, rate: rate,
 		buffers: buffers,
 	}
 }
@@ -44,15 +44,16 @@ func newFrameReader(
 // frame is not complete after timeout, even if none of its bytes has arrived.
 func (f *frameReader) first(timeout time.Duration) ([]byte, error) {
 	f.deadline = time.Now().Add(timeout)
-	maxFrame := f.max
-	f.max = min(maxFrame, baseBuffer-wire.HeaderLen)
-	defer func() { f.max = maxFrame }()
-	return f.next()
+	return f.readFrame(min(f.maxFrame, baseBuffer-wire.HeaderLen))
 }
 
 // next returns the content of the next frame, which is valid until the next call. It returns io.EOF if
 // the client has closed the connection between two frames.
-func (f *frameReader) next() ([]byte, error) {
+func (f *frameReader) next() ([]byte, error) { return f.readFrame(f.maxFrame) }
+
+// readFrame returns the content of the next frame, which is valid until the next call. It returns an error
+// if the content has more than maxLength bytes, and io.EOF if the client has closed the connection before.
+func (f *frameReader) readFrame(maxLength int) ([]byte, error) {
 	f.shrink()
 	if err := f.readUntil(wire.HeaderLen); err != nil {
 		return nil, err
@@ -61,9 +62,9 @@ func (f *frameReader) next() ([]byte, error) {
 	if length == 0 {
 		return nil, faultf(FaultBadFrame, "read frame: the frame is empty")
 	}
-	if int64(length) > int64(f.max) {
+	if int64(length) > int64(maxLength) {
 		return nil, faultf(FaultTooLarge, "read frame: its length of %d bytes exceeds the maximum of "+
-			"%d", length, f.max)
+			"%d", length, maxLength)
 	}
 	frameSize := wire.HeaderLen + int(length)
 	if err := f.readUntil(frameSize); err != nil {
@@ -174,7 +175,7 @@ func (f *frameReader) makeRoom(size int) error {
 // returns an error after the read timeout.
 func (f *frameReader) grow(size int) error {
 	waitStart := time.Now()
-	large := f.buffers.acquire(size, f.max+wire.HeaderLen, f.timeout)
+	large := f.buffers.acquire(size, f.maxFrame+wire.HeaderLen, f.timeout)
 	if large == nil {
 		return faultf(FaultNoSpace, "read frame: all buffers for frames of %d bytes are in use; send frames "+
 			"below %d bytes", size, baseBuffer)
@@ -237,14 +238,14 @@ func (f *frameReader) eachRemaining(fn func(head []byte, length int)) {
 	}
 }
 
-// skipTail reads a frame of frameSize bytes to its end. It keeps the first headSize bytes, and overwrites
-// later ones if the buffer does not contain the whole frame. It returns the number of bytes of the frame
-// that are left in the buffer. isComplete is false if the stream ends within the frame.
+// skipTail reads a frame of frameSize bytes to its end, and keeps its first headSize bytes. If the buffer
+// does not contain the whole frame, later bytes overwrite each other. skipTail returns the number of bytes
+// of the frame that are left in the buffer. isComplete is false if the stream ends within the frame.
 func (f *frameReader) skipTail(headSize, frameSize int) (storedSize int, isComplete bool) {
 	storedSize = frameSize
 	for f.buffered() < storedSize {
 		tailSize := f.buffered() - headSize
-		f.end -= tailSize
+		f.end -= tailSize // discards the bytes after the head
 		storedSize -= tailSize
 		if !f.drainOnce() {
 			return 0, false
@@ -384,7 +385,8 @@ func (t *throttle) spend(n int) (waited time.Duration) {
 	}
 	now := time.Now()
 	earned := now.Sub(t.last).Seconds() * t.rate
-	t.credit = min(t.rate, t.credit+earned) - float64(n)
+	maxCredit := t.rate // bytes of one second
+	t.credit = min(maxCredit, t.credit+earned) - float64(n)
 	t.last = now
 	if t.credit >= 0 {
 		return 0

@@ -68,7 +68,7 @@ func New(config Config) (*Server, error) {
 	}
 	listener, err := socket.Listen(config.Socket)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it says what to do
+		return nil, err
 	}
 	s := &Server{
 		shared: shared{

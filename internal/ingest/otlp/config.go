@@ -145,12 +145,12 @@ var protocol = destination.Protocol{
 // ParseCollector parses a value of --otlp-forward, for example grpc://collector:4317.
 func ParseCollector(text string) (c Collector, err error) {
 	c.URL, err = protocol.Parse(text)
-	return c, err //nolint:wrapcheck // it says what to do
+	return c, err
 }
 
 // TrustIn sets the file with the CA certificates that verify the upstream's certificate.
 func (c *Collector) TrustIn(file string) error {
-	return protocol.TrustIn(&c.URL, file) //nolint:wrapcheck // it says what to do
+	return protocol.TrustIn(&c.URL, file)
 }
 
 // target returns the path to which requests of a signal are sent, for example /v1/traces.

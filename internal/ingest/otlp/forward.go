@@ -265,8 +265,9 @@ func replyFromGRPC(response *http.Response, body []byte, senderEncoding encoding
 // grpcCode returns the status code of a gRPC response. It returns false if there is no valid status code, and so the
 // response is not a gRPC response.
 func grpcCode(response *http.Response) (code otlpanswer.Code, isGRPC bool) {
+	const highestCode = uint64(otlpanswer.Unauthenticated)
 	number, err := strconv.ParseUint(field(response, headerGRPCStatus), 10, 8)
-	if err != nil || number > uint64(otlpanswer.Unauthenticated) {
+	if err != nil || number > highestCode {
 		return 0, false
 	}
 	return otlpanswer.Code(number), true
@@ -341,31 +342,31 @@ const retryAfter = time.Second
 // statusCode returns the HTTP status code of the reply.
 func (r *reply) statusCode() int { return cmp.Or(r.httpStatus, r.HTTP()) }
 
-// writeHTTP writes an OTLP/HTTP response. e and s are the encoding and the signal of the request.
-func (r *reply) writeHTTP(w http.ResponseWriter, e encoding, s signal) error {
+// writeHTTP writes the OTLP/HTTP response to a request with the given encoding and signal.
+func (r *reply) writeHTTP(w http.ResponseWriter, requestEncoding encoding, requestSignal signal) error {
 	body, mediaType := r.copiedBody, r.copiedType
 	if !r.isBodyCopied {
-		body = r.encodeBody(e, s)
+		body = r.encodeBody(requestEncoding, requestSignal)
 	}
 	header := w.Header()
-	header.Set("Content-Type", cmp.Or(mediaType, mediaOf[e]))
+	header.Set("Content-Type", cmp.Or(mediaType, mediaOf[requestEncoding]))
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	if r.Retry > 0 {
 		header.Set("Retry-After", r.RetryAfter())
 	}
 	w.WriteHeader(r.statusCode())
 	_, err := w.Write(body)
-	return err //nolint:wrapcheck // the receiver ignores its text
+	return err
 }
 
-// encodeBody returns the body of an OTLP/HTTP response: the result of an accepted request, or an error. e and s are the
-// encoding and the signal of the request.
-func (r *reply) encodeBody(e encoding, s signal) []byte {
+// encodeBody returns the body of the OTLP/HTTP response to a request with the given encoding and signal. The body
+// contains the result of an accepted request, or an error.
+func (r *reply) encodeBody(requestEncoding encoding, requestSignal signal) []byte {
 	isAccepted := r.Code == otlpanswer.OK
-	isJSON := e == encodingJSON
+	isJSON := requestEncoding == encodingJSON
 	switch {
 	case isAccepted && isJSON:
-		return otlpanswer.ReadPartial(r.message).JSON(signals[s].rejected)
+		return otlpanswer.ReadPartial(r.message).JSON(signals[requestSignal].rejected)
 	case isAccepted:
 		return r.message
 	case isJSON:

@@ -28,21 +28,22 @@ var (
 	errLength = errors.New("read gRPC message: the length differs from the one in the prefix")
 )
 
-// unframe splits the body of a unary gRPC call into the message and the compressed flag before it. It returns an error
-// if the length of the body differs from the length before the message.
+// unframe splits the body of a unary gRPC call into the compressed flag and the message. It returns an error if the
+// length in the body is not that of the message.
 func unframe(body []byte) (message []byte, isCompressed bool, err error) {
 	if len(body) < prefixLen {
 		return nil, false, errPrefix
 	}
-	flag, length := body[0], binary.BigEndian.Uint32(body[1:])
-	if flag > 1 {
+	compressedFlag := body[0]
+	if compressedFlag > 1 {
 		return nil, false, errFlag
 	}
+	length := binary.BigEndian.Uint32(body[1:prefixLen])
 	message = body[prefixLen:]
 	if uint64(len(message)) != uint64(length) {
 		return nil, false, errLength
 	}
-	return message, flag == 1, nil
+	return message, compressedFlag == 1, nil
 }
 
 // prefix returns the prefix of a gRPC message: the compressed flag and the length of the message.
@@ -112,16 +113,16 @@ func (r *reply) writeGRPC(w http.ResponseWriter, isHead bool) error {
 	return cmp.Or(writeErr, flushErr)
 }
 
-// setStatus sets the gRPC status code, and the message and the details of an error, in a header or a trailer.
-func (r *reply) setStatus(h http.Header) {
-	h.Set(headerGRPCStatus, strconv.Itoa(int(r.Code)))
+// setStatus sets the gRPC status code in a header or a trailer. For an error, it also sets the message and the details.
+func (r *reply) setStatus(header http.Header) {
+	header.Set(headerGRPCStatus, strconv.Itoa(int(r.Code)))
 	if r.Message != "" {
-		h.Set(headerGRPCMessage, url.PathEscape(r.Message)) // escapes more characters than gRPC requires
+		header.Set(headerGRPCMessage, url.PathEscape(r.Message)) // escapes more characters than gRPC requires
 	}
 	if r.areDetailsCopied {
-		h.Set(headerGRPCDetails, r.copiedDetails)
+		header.Set(headerGRPCDetails, r.copiedDetails)
 	} else if r.Code != otlpanswer.OK {
-		h.Set(headerGRPCDetails, base64.RawStdEncoding.EncodeToString(r.Protobuf()))
+		header.Set(headerGRPCDetails, base64.RawStdEncoding.EncodeToString(r.Protobuf()))
 	}
 }
 

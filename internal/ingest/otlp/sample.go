@@ -26,8 +26,8 @@ func (m *sampled) releaseUnused() {
 	}
 }
 
-// selectSpans selects the spans of a request that are forwarded, and reserves memory for a message that contains only
-// those. It returns a refusal if there is not enough memory. Its caller must count the spans only afterwards, because
+// selectSpans selects the spans of a request that are forwarded, and reserves memory for a message with only these
+// spans. It returns a refusal if there is not enough memory. It must be called before the spans are counted, because
 // the sender of a refused request retries.
 func (s *Server) selectSpans(c *call, ws *workspace) (selection sampling.Selection, refusal *reply) {
 	isAlwaysUnchanged := s.config.Keep == nil && !s.config.Marks
@@ -35,7 +35,7 @@ func (s *Server) selectSpans(c *call, ws *workspace) (selection sampling.Selecti
 		return sampling.Selection{IsUnchanged: true}, nil
 	}
 	selection = ws.sample.Select(ws.reader.Request(), s.config.Keep, s.config.Marks)
-	if selection.IsUnchanged || s.isEmpty(selection) {
+	if selection.IsUnchanged || s.selectsNothing(selection) {
 		return selection, nil
 	}
 	if c.Size()+selection.Size > s.config.MaxBodyBytes {
@@ -49,8 +49,8 @@ func (s *Server) selectSpans(c *call, ws *workspace) (selection sampling.Selecti
 	return selection, nil
 }
 
-// isEmpty reports whether a selection has no spans, so that nothing is forwarded.
-func (s *Server) isEmpty(selection sampling.Selection) bool {
+// selectsNothing reports whether a selection has no spans, so that nothing is forwarded.
+func (s *Server) selectsNothing(selection sampling.Selection) bool {
 	isSampling := s.config.Keep != nil
 	return isSampling && !selection.IsUnchanged && selection.Sampled.Spans == 0
 }
@@ -63,7 +63,7 @@ func (s *Server) writeSelected(c *call, ws *workspace, selection sampling.Select
 	forwardedBytes := receivedBytes
 	switch {
 	case selection.IsUnchanged:
-	case s.isEmpty(selection):
+	case s.selectsNothing(selection):
 		forwardedBytes = 0
 		c.sampled.isEmpty = true
 		c.Release()

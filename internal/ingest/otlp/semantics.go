@@ -70,7 +70,7 @@ func (r *otelReader) read(message []byte, isCounted bool) (Result, error) {
 		return ResultComputedByClient, nil
 	}
 	if err := r.Count(message, r.policy); err != nil {
-		return ResultUnparsable, err //nolint:wrapcheck // it says what to do
+		return ResultUnparsable, err
 	}
 	return ResultCounted, nil
 }
@@ -133,9 +133,9 @@ func (r *agentReader) setPolicy(policy *agent.Policy) error {
 func (r *agentReader) decode(message []byte, isCounted bool) error {
 	spanAttributes, resourceAttributes := r.translator.Names()
 	if err := r.message.Decode(message, spanAttributes, resourceAttributes); err != nil {
-		return err //nolint:wrapcheck // it says what to do
+		return err
 	}
-	return r.translator.Translate(&r.message, isCounted, &r.traces) //nolint:wrapcheck // it says what to do
+	return r.translator.Translate(&r.message, isCounted, &r.traces)
 }
 
 func (r *agentReader) Batches(yield func(span.Origin, *span.Batch) bool) {

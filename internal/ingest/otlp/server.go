@@ -80,7 +80,7 @@ func New(config Config) (*Server, error) {
 			WriteByteTimeout: receiver.WriteTimeout,
 		},
 	}, rules.MaxBatches)
-	return s, err //nolint:wrapcheck // it says what to do
+	return s, err
 }
 
 // newReader returns a reader that counts spans by the configured rules.
