@@ -82,7 +82,7 @@ func (d *Daemon) newRecoveryFile(config *Config) (err error) {
 		Path: config.Ingest.Socket.Path, Connections: config.Ingest.MaxConnections,
 		Log: config.Log, FlushLog: config.FlushLog,
 	})
-	config.Aggregate.Running, config.Admit.Running, config.Ingest.Running = d.recoveryFile, d.recoveryFile, d.recoveryFile
+	config.Aggregate.Running, config.Admit.Running, config.Ingest.Recovery = d.recoveryFile, d.recoveryFile, d.recoveryFile
 	return err
 }
 
@@ -104,7 +104,7 @@ func (d *Daemon) newComponents(config Config) (err error) {
 	}
 	config.Ingest.Version, config.Ingest.Log = config.Version, config.Log
 	config.Ingest.Interval = config.Aggregate.FlushInterval
-	config.Ingest.Admit, config.Ingest.Features, config.Ingest.Report = d.admit, d.features, d.flushNow
+	config.Ingest.Admit, config.Ingest.Features, config.Ingest.Deliver = d.admit, d.features, d.flushNow
 	config.Ingest.Settled = d.aggregator.Settled
 	d.ingest, err = ingest.New(config.Ingest)
 	// If an address is in use, the others are tried as well, so that the error names all that are.

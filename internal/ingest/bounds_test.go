@@ -69,7 +69,7 @@ func TestFrames_LargeBufferIsReleased(t *testing.T) {
 	if _, err := f.next(); err != nil || all.pool.Used() != 0 {
 		t.Errorf("%d bytes are taken behind a large frame: %v", all.pool.Used(), err)
 	}
-	if _, err := f.next(); FaultOf(err) != FaultHalfFrame || all.pool.Used() == 0 {
+	if _, err := f.next(); FaultOf(err) != FaultIncompleteFrame || all.pool.Used() == 0 {
 		t.Fatalf("half a large frame took %d bytes: %v", all.pool.Used(), err)
 	}
 	if f.releaseLarge(); all.pool.Used() != 0 {
@@ -97,7 +97,7 @@ func TestKeyNumber_Maximum(t *testing.T) {
 func TestFlush_LimitOfPendingReplies(t *testing.T) {
 	reported := make(chan struct{})
 	h := newHarness(t, func(*configs, *aggregate.Config) {})
-	h.config.Report = func(context.Context) error { <-reported; return nil }
+	h.config.Deliver = func(context.Context) error { <-reported; return nil }
 	h.aggregator.Start()
 	h.Start()
 	t.Cleanup(h.stop)

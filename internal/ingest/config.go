@@ -29,16 +29,16 @@ type Config struct {
 	Version        string        // version of the daemon, sent in the welcome
 	Interval       time.Duration // interval between reports, sent in the welcome
 	Admit          *admit.Publishers
-	// Report ends the current aggregation cycle and waits until all spans published so far are delivered.
-	Report func(context.Context) error
+	// Deliver waits until all spans published so far are delivered. It does not wait for the end of the interval.
+	Deliver func(context.Context) error
 	// Features returns the features that the agent supports, and a channel that is closed when they
 	// change.
 	Features func() (wire.Features, <-chan struct{})
 	// Settled returns the first cycle that is not settled, because the outcome of some of its spans is not
 	// final. changed is closed when a later cycle becomes the first one.
-	Settled func() (firstUnsettled uint64, changed <-chan struct{})
-	Running *recovery.File // outcomes of spans that crashed daemons received; nil disables recovery
-	Log     *slog.Logger
+	Settled  func() (firstUnsettled uint64, changed <-chan struct{})
+	Recovery *recovery.File // outcomes of spans that crashed daemons received; nil disables recovery
+	Log      *slog.Logger
 }
 
 // DefaultConfig returns the defaults of the command line flags.
@@ -49,16 +49,20 @@ func DefaultConfig() Config {
 	}
 }
 
-// Check returns an error that describes all invalid fields.
-func (c *Config) Check() (err error) {
-	if c.MaxBufferBytes < c.MaxFrame+wire.HeaderLen {
-		err = fmt.Errorf("BUG: the buffers of large frames, %s, do not hold one frame and its length, %s",
-			memory.SizeText(c.MaxBufferBytes), memory.SizeText(c.MaxFrame+wire.HeaderLen))
+// Check returns the joined errors of all invalid settings, or nil.
+func (c *Config) Check() error {
+	var bufferErr, timeoutErr error
+	frameBytes := c.MaxFrame + wire.HeaderLen
+	if c.MaxBufferBytes < frameBytes {
+		bufferErr = fmt.Errorf("BUG: the buffers of large frames, %s, do not hold one frame and its length, %s",
+			memory.SizeText(c.MaxBufferBytes), memory.SizeText(frameBytes))
 	}
 	if c.ReadTimeout <= 0 {
-		err = errors.Join(err, fmt.Errorf("BUG: the time for a frame, %s, is not positive", c.ReadTimeout))
+		timeoutErr = fmt.Errorf("BUG: the time for a frame, %s, is not positive", c.ReadTimeout)
 	}
-	return errors.Join(err,
+	return errors.Join(
+		bufferErr,
+		timeoutErr,
 		c.Socket.Check("socket"),
 		check.Number("max-connections", c.MaxConnections, 1, 1<<16),
 		check.Size("frame", c.MaxFrame, wire.MinMaxFrame, 1<<30),
@@ -76,14 +80,13 @@ const (
 	flushBytes = 3 << 10
 )
 
-// Memory returns the maximum memory of a Server, by purpose. publisherBytes is the memory of a publisher
-// without its keys. Socket buffers are not included, because the kernel allocates them, although a
-// control group counts them.
+// Memory returns the maximum memory of a Server: that of all connections, and that of the buffers for large
+// frames. publisherBytes is the memory of one admit.Publisher. The kernel's socket buffers are not included.
 func (c *Config) Memory(publisherBytes int) []memory.Part {
-	perConn := publisherBytes + connBytes + baseBuffer + goroutineBytes + maxPendingFlushes*flushBytes +
-		recovery.TrackerBytes
+	bytesPerConnection := publisherBytes + connBytes + baseBuffer + goroutineBytes +
+		maxPendingFlushes*flushBytes + recovery.TrackerBytes
 	return []memory.Part{
-		{Name: "connections", Bytes: int64(c.MaxConnections) * int64(perConn), Flag: "max-connections"},
+		{Name: "connections", Bytes: int64(c.MaxConnections) * int64(bytesPerConnection), Flag: "max-connections"},
 		{Name: "buffers over 64 KiB", Bytes: int64(c.MaxBufferBytes)},
 	}
 }

@@ -43,21 +43,25 @@ type conn struct {
 	settled      uint64 // number of settled spans that was sent last
 }
 
-// authenticate gets the peer's credentials from the kernel, and returns an error unless its user may
-// connect.
-func (c *conn) authenticate() (err error) {
-	if c.peer, err = c.credentials(c.socket); err != nil {
+// authenticate reads the user and the process of the client from the kernel. It returns an error if
+// they can't be read, or if the user is not one of those in --allow-uid.
+func (c *conn) authenticate() error {
+	peer, err := c.readCredentials(c.socket)
+	if err != nil {
 		return faultf(FaultNotAllowed, "authenticate client: %w", err)
 	}
-	allowed := c.config.AllowUIDs
-	if len(allowed) > 0 && !slices.Contains(allowed, c.peer.UID) {
+	c.peer = peer
+	allowedUsers := c.config.AllowUIDs
+	isAllowed := len(allowedUsers) == 0 || slices.Contains(allowedUsers, peer.UID)
+	if !isAllowed {
 		return faultf(FaultNotAllowed, "authenticate client: user %d is not allowed; add it to "+
-			"--allow-uid", c.peer.UID)
+			"--allow-uid", peer.UID)
 	}
 	return nil
 }
 
-// logAttributes returns the log attributes that identify the connection.
+// logAttributes returns log attributes that identify the client: its user, process and container. After
+// the client's first message, they also contain its service and language.
 func (c *conn) logAttributes() []any {
 	attributes := []any{"uid", c.peer.UID, "pid", c.peer.PID, "container", c.peer.Container}
 	if tracer := c.tracer.Load(); tracer != nil {
@@ -66,31 +70,43 @@ func (c *conn) logAttributes() []any {
 	return attributes
 }
 
-// serve handles messages until the client or the daemon ends the connection. All spans that the client
-// has written by then are counted or dropped with a reason.
+// serve handles messages until the client or the daemon ends the connection, and then closes it. All
+// spans that the client has written by then are counted as received, or as dropped with a reason.
 func (c *conn) serve() {
 	defer c.socket.Close()
 	defer c.stopFlushes()
 	err := recoverPanic(c.handleMessages)
-	isDraining := c.isDraining()
-	isClean := err == nil || errors.Is(err, io.EOF)
-	switch {
-	case isDraining && (isClean || FaultOf(err) == FaultHalfFrame):
-		c.sendBye(byeShutdown) // Drain may have stopped the client in the middle of a frame
-	case errors.Is(err, errEarlierPending):
-		c.sendBye(wire.Bye{Reason: "earlier_pending", Detail: err.Error()})
-	case !isClean:
-		c.fail(err)
-	}
+	c.sendEndReason(err)
 	c.dropRemaining()
 	c.release()
-	if isClean && c.pendingFlushes.Load() > 0 { // the client can still read the replies
-		c.waitForFlushes()
+	if isNormalEnd(err) && c.pendingFlushes.Load() > 0 {
+		c.waitForFlushes() // the client can still read the replies
 	}
 }
 
-// handleMessages handles all messages of the client. It returns nil after a bye, and io.EOF if the
-// client has closed the connection without one.
+// isNormalEnd reports whether a connection has ended without an error. io.EOF means that one side has
+// closed it after a complete message.
+func isNormalEnd(err error) bool { return err == nil || errors.Is(err, io.EOF) }
+
+// sendEndReason tells the client why the connection ends, if the daemon ends it. err is the result of
+// handleMessages. An error of the client is also counted and logged.
+func (c *conn) sendEndReason(err error) {
+	isDraining := c.isDraining()
+	isNormal := isNormalEnd(err)
+	// A shutdown of the daemon can interrupt a client that is writing a message.
+	isInterrupted := isDraining && FaultOf(err) == FaultIncompleteFrame
+	switch {
+	case isInterrupted, isDraining && isNormal:
+		c.sendBye(byeShutdown)
+	case errors.Is(err, errEarlierPending): // the client has to retry later
+		c.sendBye(wire.Bye{Reason: "earlier_pending", Detail: err.Error()})
+	case !isNormal:
+		c.fail(err)
+	}
+}
+
+// handleMessages reads the client's messages and handles them one by one. It returns nil after a bye
+// message, and io.EOF if the client has closed the connection without one.
 func (c *conn) handleMessages() error {
 	c.peer.Container = socket.ContainerOf(c.peer.PID) // reads /proc, which would delay the accept loop
 	if err := c.handleHello(); err != nil {
@@ -103,7 +119,7 @@ func (c *conn) handleMessages() error {
 		}
 		c.counters.frames.Add(1)
 		isBye, err := c.handleMessage(message)
-		if isBye || err != nil {
+		if err != nil || isBye {
 			return err
 		}
 	}
@@ -112,30 +128,36 @@ func (c *conn) handleMessages() error {
 // helloTimeout is the maximum time from the start of a connection to the end of its hello.
 const helloTimeout = 5 * time.Second
 
-// handleHello reads the hello, creates the publisher, and sends the welcome.
+// handleHello reads the client's first message, the hello, and replies with the welcome message. In
+// between, it creates the publisher that passes the client's spans to the aggregation.
 func (c *conn) handleHello() error {
-	hello, message, err := readHello(c.frames)
-	if message != nil {
+	hello, firstMessage, err := readHello(c.frames)
+	if firstMessage != nil { // also if it is not a valid hello
 		c.counters.frames.Add(1)
 	}
 	if err != nil {
 		return err
 	}
-	earlier, err := c.awaitEarlier(hello.Earlier)
+	outcomes, err := c.awaitOutcomes(hello.Earlier)
 	if err != nil {
 		return err
 	}
 	c.publisher = c.config.Admit.NewConnection(c.originOf(hello), c.peer.PID)
 	c.wantsSettled = hello.Settled
-	origin := c.publisher.Origin()
-	c.tracer.Store(&Tracer{
-		Client: span.Text(hello.Client, span.MaxOriginField), Service: origin.Service, Env: origin.Env,
-		Lang: origin.Lang, Container: origin.ContainerID,
-		UID: c.peer.UID, PID: c.peer.PID, Since: c.since,
-	})
+	c.tracer.Store(c.describe(hello))
 	c.config.Log.Debug("client connected", c.logAttributes()...)
-	c.sendWelcome(earlier)
+	c.sendWelcome(outcomes)
 	return nil
+}
+
+// describe returns the description of the client for the status page. Its texts have a limited length.
+func (c *conn) describe(hello *wire.Hello) *Tracer {
+	origin := c.publisher.Origin()
+	return &Tracer{
+		Client:  span.Text(hello.Client, span.MaxOriginField),
+		Service: origin.Service, Env: origin.Env, Lang: origin.Lang, Container: origin.ContainerID,
+		UID: c.peer.UID, PID: c.peer.PID, Since: c.since,
+	}
 }
 
 const (
@@ -149,29 +171,33 @@ const (
 var errEarlierPending = errors.New("handle hello: the daemon of the earlier connection is still shutting down; " +
 	"retry later")
 
-// awaitEarlier returns the outcomes of the spans of an earlier connection. While the daemon of that connection
-// is shutting down, they are not known yet. If it takes too long, the client must ask again later.
-func (c *conn) awaitEarlier(token string) ([]uint64, error) {
-	for until := time.Now().Add(earlierTimeout); ; time.Sleep(earlierPoll) {
-		outcomes, isPending := c.config.Running.Earlier(token)
-		switch {
-		case !isPending:
+// awaitOutcomes returns the outcomes of the spans that a reconnecting client sent to an earlier daemon:
+// delivered, lost or unknown. token identifies the earlier connection. While the earlier daemon is still
+// shutting down, awaitOutcomes waits for up to earlierTimeout, and then returns errEarlierPending.
+func (c *conn) awaitOutcomes(token string) (outcomes []uint64, err error) {
+	deadline := time.Now().Add(earlierTimeout)
+	for {
+		outcomes, isPending := c.config.Recovery.Earlier(token)
+		if !isPending {
 			return outcomes, nil
-		case c.isDraining():
-			return nil, io.EOF // not a fault of the client
-		case time.Now().After(until):
+		}
+		if c.isDraining() {
+			return nil, io.EOF // not an error of the client
+		}
+		if time.Now().After(deadline) {
 			return nil, errEarlierPending
 		}
+		time.Sleep(earlierPoll)
 	}
 }
 
-// readHello reads the first message and decodes it as a hello. It also returns the message if it is
-// not a valid hello.
-func readHello(f *frameReader) (hello *wire.Hello, message []byte, err error) {
-	message, err = f.first(helloTimeout)
+// readHello reads the first message, which has to be a hello, and decodes it. If the message was read but
+// is not a valid hello, readHello returns both the encoded message and an error.
+func readHello(frames *frameReader) (hello *wire.Hello, message []byte, err error) {
+	message, err = frames.first(helloTimeout)
 	if err != nil {
 		if FaultOf(err) == FaultTooSlow {
-			return nil, nil, faultf(FaultNoHello, "read hello: no message within %s", helloTimeout)
+			err = faultf(FaultNoHello, "read hello: no message within %s", helloTimeout)
 		}
 		return nil, nil, err
 	}
@@ -180,21 +206,29 @@ func readHello(f *frameReader) (hello *wire.Hello, message []byte, err error) {
 		return nil, message, &fault{FaultNoHello, err}
 	}
 	if kind != wire.TypeHello {
-		f.unread(message) // its spans are counted as dropped
+		frames.unread(message) // if it contains spans, they are counted as dropped when the connection ends
 		return nil, message, faultf(FaultNoHello, "read hello: the first message is %s", kind)
 	}
-	decoded, err := wire.DecodeHello(body)
-	if err != nil {
-		return nil, message, &fault{FaultBadMessage, err}
-	}
-	if decoded.Version != wire.Version {
-		return nil, message, faultf(FaultVersion, "read hello: protocol version %d is not supported; use version %d",
-			decoded.Version, wire.Version)
-	}
-	return &decoded, message, nil
+	hello, err = decodeHello(body)
+	return hello, message, err
 }
 
-// originOf returns the origin in a hello, with the container of the peer if the hello has none.
+// decodeHello decodes the body of a hello message. It returns an error if the body is invalid, or if the
+// client uses an unsupported version of the protocol.
+func decodeHello(body []byte) (*wire.Hello, error) {
+	hello, err := wire.DecodeHello(body)
+	if err != nil {
+		return nil, &fault{FaultBadMessage, err}
+	}
+	if hello.Version != wire.Version {
+		return nil, faultf(FaultVersion, "read hello: protocol version %d is not supported; use version %d",
+			hello.Version, wire.Version)
+	}
+	return &hello, nil
+}
+
+// originOf returns the origin of the client's spans, such as service and environment, from its hello. If
+// the hello identifies no container, originOf adds the container in which the client's process runs.
 func (c *conn) originOf(hello *wire.Hello) span.Origin {
 	origin := hello.Origin
 	if origin.ContainerID == "" && origin.EntityID == "" {
@@ -203,7 +237,8 @@ func (c *conn) originOf(hello *wire.Hello) span.Origin {
 	return origin
 }
 
-// handleMessage handles a message that follows the hello. isBye reports whether it is a bye.
+// handleMessage handles one message of the client, except for the first, which is a hello. isBye reports
+// whether the message is a bye, which is the last one.
 func (c *conn) handleMessage(message []byte) (isBye bool, err error) {
 	kind, body, err := wire.Split(message)
 	if err != nil {
@@ -226,33 +261,37 @@ func (c *conn) handleMessage(message []byte) (isBye bool, err error) {
 	}
 }
 
-// defineKeys assigns numbers to keys, so that later messages can refer to keys by number.
+// defineKeys handles a define message, which assigns numbers to keys. Later messages of the client can
+// contain the number instead of the key. defineKeys returns an error if a number or a key is invalid.
 func (c *conn) defineKeys(body []byte) error {
 	definitions, err := wire.WalkDefine(body)
 	if err != nil {
 		return badMessage(err)
 	}
 	maxKeys := c.config.Admit.MaxKeys()
-	for number, key, ok := definitions.Next(); ok; number, key, ok = definitions.Next() {
+	for {
+		number, key, ok := definitions.Next()
+		if !ok {
+			return badMessage(definitions.Err())
+		}
 		if int64(number) >= int64(maxKeys) {
 			return faultf(FaultBadMessage, "define key: number %d is not below %d, the maximum in the welcome "+
-				"message", number,
-				maxKeys)
+				"message", number, maxKeys)
 		}
 		if err := c.publisher.Define(number, key); err != nil {
 			return badMessage(err)
 		}
 	}
-	return badMessage(definitions.Err())
 }
 
-// countLost counts the spans that the client reports as lost, by the client's reasons.
+// countLost handles a lost message, in which a client reports how many spans it has lost for each reason.
+// It adds them to the counters of the reasons and of the connection.
 func (c *conn) countLost(body []byte) error {
-	lost, err := wire.DecodeLost(body)
+	spansByReason, err := wire.DecodeLost(body)
 	if err != nil {
 		return badMessage(err)
 	}
-	for reason, spans := range lost {
+	for reason, spans := range spansByReason {
 		c.counters.countLost(reason, spans)
 		addLost(&c.lost, spans)
 	}
@@ -262,35 +301,37 @@ func (c *conn) countLost(body []byte) error {
 // maxPendingFlushes is the maximum number of flush requests of a connection without a reply.
 const maxPendingFlushes = 8
 
-// handleFlush requests delivery of all spans received so far. The reply is sent after delivery, by another
-// goroutine, so that the connection can handle other messages. If too many flushes are pending, handleFlush
-// replies with an error immediately.
+// handleFlush handles a flush message, in which a client asks for delivery of all spans received so far.
+// Another goroutine sends the reply after the delivery, so that the connection can handle other messages.
+// If maxPendingFlushes flushes have no reply yet, handleFlush replies with an error instead.
 func (c *conn) handleFlush(body []byte) error {
 	request, err := wire.DecodeFlush(body)
 	if err != nil {
 		return badMessage(err)
 	}
-	if c.pendingFlushes.Add(1) > maxPendingFlushes {
+	pendingFlushes := c.pendingFlushes.Add(1)
+	if pendingFlushes > maxPendingFlushes {
 		c.pendingFlushes.Add(-1)
 		c.sendFlushReply(wire.Flush{ID: request.ID, Error: "too many flushes of this connection wait for their " +
 			"answer"})
 		return nil
 	}
-	c.flushReplies.Go(func() { c.reportAndReply(request.ID) })
+	c.flushReplies.Go(func() { c.deliverAndReply(request.ID) })
 	return nil
 }
 
-// reportAndReply waits until all spans received so far are delivered, and then replies to the flush request
-// with the given ID. It does not reply if the connection ends first.
-func (c *conn) reportAndReply(flushID uint64) {
-	err := c.config.Report(c.flushContext)
-	isCanceled := c.flushContext.Err() != nil // checked before serve can see that no flush is pending
-	c.pendingFlushes.Add(-1)
+// deliverAndReply waits until all spans received so far are delivered, and then replies to the flush
+// message with the ID flushID. It does not reply if the connection ends first.
+func (c *conn) deliverAndReply(flushID uint64) {
+	err := c.config.Deliver(c.flushContext)
+	isCanceled := c.flushContext.Err() != nil
+	c.pendingFlushes.Add(-1) // after the check, because serve cancels the context once no flush is pending
 	if isCanceled {
 		return
 	}
+	// The client may close after the reply, so it must know the outcome of its spans before.
 	firstUnsettled, _ := c.config.Settled()
-	c.sendSettled(firstUnsettled, c.features.Load()) // first, so that a closing client knows the outcome of its spans
+	c.sendSettled(firstUnsettled, c.features.Load())
 	reply := wire.Flush{ID: flushID, OK: err == nil}
 	if err != nil {
 		reply.Error = err.Error()
@@ -302,121 +343,139 @@ func (c *conn) reportAndReply(flushID uint64) {
 // hundreds of kilobytes, so only clients that don't read exceed it.
 const writeTimeout = 100 * time.Millisecond
 
-// write writes one frame. It can be called by any goroutine. It ignores errors, because messages that
-// the client has sent before it closed the connection must still be read.
+// write writes one frame. Any goroutine can call it. It ignores errors, because messages that the client
+// has sent before it closed the connection must still be read.
 func (c *conn) write(frame []byte) {
 	c.writeMu.Lock()
 	defer c.writeMu.Unlock()
 	_ = c.writeLocked(frame)
 }
 
-// writeLocked writes one frame. It shuts down the connection of a client that does not read the
-// frame within writeTimeout, because every further write to that client could block as long.
+// writeLocked writes one frame; the caller holds writeMu. A client that does not read the frame within
+// writeTimeout is disconnected, because every later write could block as long.
 func (c *conn) writeLocked(frame []byte) error {
-	err := c.socket.SetWriteDeadline(time.Now().Add(writeTimeout))
-	if err == nil {
-		_, err = c.socket.Write(frame)
+	if err := c.socket.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+		return err
 	}
+	_, err := c.socket.Write(frame)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		c.counters.faults[FaultTooSlow].Add(1)
-		c.log.logClosed(FaultTooSlow, fmt.Errorf("write to client: the client does not read: "+
-			"%w", err), c.logAttributes())
-		// The client can't send any more data. Data that it has already sent is still read.
-		_ = c.socket.CloseRead()
-		_ = c.socket.CloseWrite()
+		c.disconnectSlow(err)
 	}
 	return err
 }
 
-// sendWelcome sends the limits and features of the daemon. earlier is the outcome of the spans that the
-// client sent to a daemon that crashed; nil if it is unknown. An error is ignored: a client can write
-// all its messages and leave without waiting for the welcome.
-func (c *conn) sendWelcome(earlier []uint64) {
+// disconnectSlow shuts down both directions of the socket of a client that does not read. Data that the
+// client has already sent is still read. writeErr is the error of the write that timed out.
+func (c *conn) disconnectSlow(writeErr error) {
+	c.counters.faults[FaultTooSlow].Add(1)
+	err := fmt.Errorf("write to client: the client does not read: %w", writeErr)
+	c.log.logClosed(FaultTooSlow, err, c.logAttributes())
+	_ = c.socket.CloseRead()
+	_ = c.socket.CloseWrite()
+}
+
+// sendWelcome sends the welcome message, which contains the limits and the features of the daemon.
+// outcomes are the outcomes of the spans that the client sent to an earlier daemon; nil if unknown. A write
+// error is ignored, because a client can send all its messages and leave without reading the welcome.
+func (c *conn) sendWelcome(outcomes []uint64) {
 	c.writeMu.Lock()
 	defer c.writeMu.Unlock()
 	config := &c.config
-	token := ""
-	if c.wantsSettled {
-		token = c.publisher.Token()
+	welcome := wire.Welcome{
+		Version: wire.Version, Daemon: config.Version, Interval: uint64(config.Interval),
+		MaxFrame: config.MaxFrame, MaxBatch: config.Admit.MaxBatch(),
+		MaxKeys: config.Admit.MaxKeys(), MaxKeyBytes: config.Admit.MaxKeyBytes(),
+		Features: *c.features.Load(), Settled: c.wantsSettled, Earlier: outcomes,
 	}
-	err := c.writeLocked(wire.AppendWelcome(nil, &wire.Welcome{
-		Version: wire.Version, Daemon: config.Version,
-		MaxFrame: config.MaxFrame, MaxBatch: config.Admit.MaxBatch(), MaxKeys: config.Admit.MaxKeys(),
-		MaxKeyBytes: config.Admit.MaxKeyBytes(),
-		Features:    *c.features.Load(), Settled: c.wantsSettled, Interval: uint64(config.Interval),
-		Token: token, Earlier: earlier,
-	}))
+	if c.wantsSettled {
+		welcome.Token = c.publisher.Token()
+	}
+	err := c.writeLocked(wire.AppendWelcome(nil, &welcome))
 	c.isWelcomed = err == nil
 }
 
-// sendFeatures sends changed features to the client. Before the welcome it does nothing, because the
-// welcome will contain them.
+// sendFeatures sends changed features of the daemon to the client. It sends nothing before the welcome
+// message, which contains the features too.
 func (c *conn) sendFeatures(features *wire.Features) {
 	c.writeMu.Lock()
 	defer c.writeMu.Unlock()
-	if c.isWelcomed {
-		_ = c.writeLocked(wire.AppendFeatures(nil,
-			&wire.Announcement{Features: *features, Settled: c.settled}))
+	if !c.isWelcomed {
+		return
 	}
+	announcement := wire.Announcement{Features: *features, Settled: c.settled}
+	_ = c.writeLocked(wire.AppendFeatures(nil, &announcement))
 }
 
-// sendSettled sends the number of settled spans, which have been delivered or finally dropped, to a client
-// that has requested it. All spans of cycles before firstUnsettled are settled. It sends nothing if the number
-// has not increased. A client keeps spans until they are settled, so that it can resend them if the daemon
-// crashes.
+// sendSettled tells the client how many of its spans are settled: delivered, or finally dropped. The client
+// stores all others, to resend them if the daemon crashes. Spans of aggregation cycles before firstUnsettled
+// are settled. sendSettled sends nothing if the number has not increased, or if the client did not ask for it.
 func (c *conn) sendSettled(firstUnsettled uint64, features *wire.Features) {
 	c.writeMu.Lock()
 	defer c.writeMu.Unlock()
 	if !c.isWelcomed {
 		return
 	}
-	// Settled also frees memory in the recovery file, so it must be called for all clients.
-	settled := c.publisher.Settled(firstUnsettled)
-	if c.wantsSettled && settled > c.settled {
-		c.settled = settled
-		_ = c.writeLocked(wire.AppendFeatures(nil, &wire.Announcement{Features: *features, Settled: settled}))
+	settled := c.publisher.Settled(firstUnsettled) // also frees memory, so it is called for all clients
+	if !c.wantsSettled || settled <= c.settled {
+		return
 	}
+	c.settled = settled
+	announcement := wire.Announcement{Features: *features, Settled: settled}
+	_ = c.writeLocked(wire.AppendFeatures(nil, &announcement))
 }
 
 func (c *conn) sendFlushReply(reply wire.Flush) { c.write(wire.AppendFlushAnswer(nil, &reply)) }
 
 func (c *conn) sendBye(bye wire.Bye) { c.write(wire.AppendBye(nil, &bye)) }
 
-// fail counts and logs the error that ends the connection, and sends it to the client.
+// fail counts and logs an error that ends the connection, and sends it to the client as a bye message. It
+// sends nothing if the client has already closed the connection.
 func (c *conn) fail(err error) {
 	reason := FaultOf(err)
 	c.counters.faults[reason].Add(1)
 	c.log.logClosed(reason, err, c.logAttributes())
-	if bye, ok := ByeOf(err); ok {
+	bye, canBeSent := ByeOf(err)
+	if canBeSent {
 		c.sendBye(bye)
 	}
 }
 
-// dropRemaining counts the spans that the client has written after the last message that was handled, as
-// dropped. It closes the read side first, so that it reads at most one socket buffer and never waits.
+// dropRemaining reads all messages that the client has written but that have not been handled, and counts
+// their spans as dropped. It never waits for the client, and ignores invalid messages.
 func (c *conn) dropRemaining() {
 	if err := recoverPanic(c.readRemaining); err != nil {
 		c.log.logClosed(FaultBug, err, c.logAttributes())
 	}
 }
 
+// readRemaining calls dropMessage with each message that the client has already written. It closes the
+// read side of the socket first, so that at most one socket buffer of data is left to read.
 func (c *conn) readRemaining() error {
 	_ = c.socket.CloseRead() // fails only if the client has closed the connection
 	_ = c.socket.SetReadDeadline(time.Time{})
-	c.frames.eachRemaining(func(head []byte, length int) {
-		kind, body, err := wire.Split(head)
-		switch {
-		case err != nil:
-		case kind == wire.TypeSpans:
-			c.config.Admit.Refuse(wire.CountSpans(body, length-len(head)))
-		case kind == wire.TypeLost && len(head) == length:
-			_ = c.countLost(body) // an invalid message is ignored, because the connection has already ended
-		}
-	})
+	c.frames.eachRemaining(c.dropMessage)
 	return nil
 }
 
-// release releases the publisher and the buffers. waitForFlushes does not need them.
+// dropMessage counts the spans of a message as dropped. head is the start of the message, and length the
+// number of bytes of the whole message. Spans that the message reports as lost are counted as lost.
+func (c *conn) dropMessage(head []byte, length int) {
+	kind, body, err := wire.Split(head)
+	if err != nil {
+		return
+	}
+	missingBytes := length - len(head)
+	switch kind {
+	case wire.TypeSpans:
+		c.config.Admit.Refuse(wire.CountSpans(body, missingBytes))
+	case wire.TypeLost:
+		if missingBytes == 0 {
+			_ = c.countLost(body) // an error has no effect, because the connection has already ended
+		}
+	}
+}
+
+// release releases the publisher and the read buffers. Pending replies to flushes can still be sent.
 func (c *conn) release() {
 	c.frames.releaseLarge()
 	c.frames.base, c.frames.buf = nil, nil
@@ -425,44 +484,44 @@ func (c *conn) release() {
 	}
 }
 
-// waitForFlushes waits until all flush replies have been sent, the client has closed the connection, or
-// the daemon shuts down.
+// waitForFlushes waits until the replies to all flush messages have been sent. It stops waiting if the
+// client closes the connection or the daemon shuts down.
 func (c *conn) waitForFlushes() {
-	replied, closed := make(chan struct{}), make(chan struct{})
+	allReplied, clientClosed := make(chan struct{}), make(chan struct{})
 	go func() {
-		defer close(replied)
+		defer close(allReplied)
 		c.flushReplies.Wait()
 	}()
 	go func() {
-		defer close(closed)
+		defer close(clientClosed)
 		c.waitForClose()
 	}()
 	select {
-	case <-replied:
-	case <-closed:
+	case <-allReplied:
+	case <-clientClosed:
 	case <-c.draining:
 	}
 	c.stopFlushes()
 	_ = c.socket.SetReadDeadline(time.Unix(1, 0)) // ends waitForClose
-	<-closed
+	<-clientClosed
 }
 
-// waitForClose waits until the client has closed its socket or shut down both directions, or until the
-// read deadline. A client that has only shut down writing can still receive replies, so EOF does not
-// count.
+// waitForClose waits until the client has closed its socket, or until the read deadline. A client that has
+// only shut down writing can still read replies. A read returns io.EOF in both cases, so waitForClose polls
+// the socket instead.
 func (c *conn) waitForClose() {
-	raw, err := c.socket.SyscallConn()
+	rawConn, err := c.socket.SyscallConn()
 	if err != nil {
 		return
 	}
-	_ = raw.Read(func(fd uintptr) (isClosed bool) { // fails at the deadline
-		socket := []unix.PollFd{{Fd: int32(fd)}} // without events, poll reports only POLLHUP and errors
-		_, err := unix.Poll(socket, 0)
-		return err == nil && socket[0].Revents != 0
+	_ = rawConn.Read(func(fd uintptr) (isClosed bool) { // returns an error at the deadline
+		polled := []unix.PollFd{{Fd: int32(fd)}} // without requested events, poll reports only POLLHUP and errors
+		_, err := unix.Poll(polled, 0)
+		return err == nil && polled[0].Revents != 0
 	})
 }
 
-// stopFlushes cancels pending flushes and waits for their goroutines.
+// stopFlushes cancels pending flushes and waits until their goroutines have ended.
 func (c *conn) stopFlushes() {
 	c.cancelFlushes()
 	c.flushReplies.Wait()

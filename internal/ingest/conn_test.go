@@ -98,9 +98,9 @@ func TestConn_Faults(t *testing.T) {
 		},
 		{
 			name: "half a frame", greeted: true, bytes: spans(2, key("r"))[:20], leave: true,
-			reason: FaultHalfFrame,
+			reason: FaultIncompleteFrame,
 		},
-		{name: "half a length", greeted: true, bytes: []byte{0, 0}, leave: true, reason: FaultHalfFrame},
+		{name: "half a length", greeted: true, bytes: []byte{0, 0}, leave: true, reason: FaultIncompleteFrame},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := start(t, nil)

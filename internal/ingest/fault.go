@@ -23,7 +23,7 @@ const (
 	FaultVersion                         // unsupported protocol version
 	FaultTooManyConnections              // connection over a limit
 	FaultNoSpace                         // frame over 64 KiB that got no buffer within ReadTimeout
-	FaultHalfFrame                       // client that closed the connection within a frame
+	FaultIncompleteFrame                 // client that closed the connection within a frame
 	FaultNotAllowed                      // user that is not in AllowUIDs
 	FaultBug                             // panic or other internal error
 
@@ -54,7 +54,7 @@ func faultf(reason Fault, format string, args ...any) error {
 // NewFault returns an error that closes a connection for the given reason.
 func NewFault(reason Fault, err error) error { return &fault{reason, err} }
 
-// badMessage adds the reason FaultBadMessage to err. It returns nil if err is nil.
+// badMessage returns err with the reason FaultBadMessage, or nil if err is nil.
 func badMessage(err error) error {
 	if err == nil {
 		return nil
@@ -62,24 +62,26 @@ func badMessage(err error) error {
 	return &fault{FaultBadMessage, err}
 }
 
-// FaultOf returns the reason in an error. An error without a reason is an internal error.
+// FaultOf returns the reason of an error that closes a connection. It returns FaultBug for an error without
+// a reason, because only internal errors have none.
 func FaultOf(err error) Fault {
-	var f *fault
-	if errors.As(err, &f) {
-		return f.reason
+	var withReason *fault
+	if errors.As(err, &withReason) {
+		return withReason.reason
 	}
 	return FaultBug
 }
 
-// ByeOf returns the bye message for an error that closes a connection. ok is false if the client has
-// already closed the connection itself.
-func ByeOf(err error) (bye wire.Bye, ok bool) {
+// ByeOf returns the bye message that tells the client why its connection is closed. canBeSent is false if
+// the client has already closed the connection itself, in the middle of a frame.
+func ByeOf(err error) (bye wire.Bye, canBeSent bool) {
 	reason := FaultOf(err)
 	bye = wire.Bye{Reason: reason.String(), Detail: err.Error()}
 	if reason == FaultVersion {
 		bye.Versions = []uint64{wire.Version}
 	}
-	return bye, reason != FaultHalfFrame
+	isClosedByClient := reason == FaultIncompleteFrame
+	return bye, !isClosedByClient
 }
 
 // faultLogInterval is the minimum interval between two log lines with the same reason.
@@ -97,12 +99,12 @@ func (l *faultLog) logClosed(reason Fault, err error, connection []any) {
 	l.logger.Warn("connection closed", append(connection, "reason", reason.String(), "error", err)...)
 }
 
-// recoverPanic calls fn and returns its error. A panic in fn becomes an error with the reason FaultBug, so
-// that it ends only one connection.
+// recoverPanic calls fn and returns its error. A panic in fn becomes an error with a stack trace, so that it
+// ends only one connection.
 func recoverPanic(fn func() error) (err error) {
 	defer func() {
-		if p := recover(); p != nil {
-			err = faultf(FaultBug, "serve connection: panic: %v\n%s", p, debug.Stack())
+		if panicked := recover(); panicked != nil {
+			err = faultf(FaultBug, "serve connection: panic: %v\n%s", panicked, debug.Stack())
 		}
 	}()
 	return fn()

@@ -21,7 +21,7 @@ func TestFlush_EndsWithConnection(t *testing.T) {
 	h := newHarness(t, func(c *configs, _ *aggregate.Config) {
 		c.MaxKeyBytes, c.MaxKeyBytesInAll = 4<<20, 4<<20
 	})
-	h.config.Report = func(ctx context.Context) error { // like an agent that does not respond
+	h.config.Deliver = func(ctx context.Context) error { // like an agent that does not respond
 		asked.Add(1)
 		waiting.Add(1)
 		defer waiting.Add(-1)
@@ -62,7 +62,7 @@ func TestFlush_AnsweredAfterHalfClose(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHarness(t, nil)
-			h.config.Report = func(ctx context.Context) error {
+			h.config.Deliver = func(ctx context.Context) error {
 				select {
 				case <-ctx.Done(): // immediately if the end of the messages ends the connection
 					return ctx.Err()
@@ -102,7 +102,7 @@ func TestFlush_AnsweredAfterHalfClose(t *testing.T) {
 func TestFlush_PendingDelaysNoShutdown(t *testing.T) {
 	h := newHarness(t, nil)
 	var asked atomic.Int64
-	h.config.Report = func(ctx context.Context) error { // like an agent that does not respond
+	h.config.Deliver = func(ctx context.Context) error { // like an agent that does not respond
 		asked.Add(1)
 		<-ctx.Done()
 		return ctx.Err()

@@ -23,7 +23,7 @@ type frameReader struct {
 	buf      []byte         // current buffer: base or a part of large
 	start    int            // start of the unread bytes in buf
 	end      int            // end of the unread bytes in buf
-	max      int            // maximum length of a frame
+	maxFrame int            // maximum length of a frame
 	timeout  time.Duration  // maximum time to complete a frame
 	deadline time.Time      // deadline for the current frame; zero between frames
 	rate     *throttle      // nil if unlimited
@@ -35,61 +35,68 @@ func newFrameReader(
 ) *frameReader {
 	base := make([]byte, baseBuffer)
 	return &frameReader{
-		conn: conn, base: base, buf: base, max: maxFrame, timeout: timeout, rate: rate,
+		conn: conn, base: base, buf: base, maxFrame: maxFrame, timeout: timeout, rate: rate,
 		buffers: buffers,
 	}
 }
 
-// first returns the content of the first frame. The frame must fit the base buffer, and must be complete
-// within timeout from now, not from its first byte.
+// first returns the content of the first frame, which must fit the base buffer. It returns an error if the
+// frame is not complete after timeout, even if none of its bytes has arrived.
 func (f *frameReader) first(timeout time.Duration) ([]byte, error) {
 	f.deadline = time.Now().Add(timeout)
-	maxFrame := f.max
-	f.max = min(maxFrame, baseBuffer-wire.HeaderLen)
-	defer func() { f.max = maxFrame }()
-	return f.next()
+	return f.readFrame(min(f.maxFrame, baseBuffer-wire.HeaderLen))
 }
 
 // next returns the content of the next frame, which is valid until the next call. It returns io.EOF if
 // the client has closed the connection between two frames.
-func (f *frameReader) next() ([]byte, error) {
+func (f *frameReader) next() ([]byte, error) { return f.readFrame(f.maxFrame) }
+
+// readFrame returns the content of the next frame, which is valid until the next call. It returns an error
+// if the content has more than maxLength bytes, and io.EOF if the client has closed the connection before.
+func (f *frameReader) readFrame(maxLength int) ([]byte, error) {
 	f.shrink()
-	for {
-		need := wire.HeaderLen
-		if f.buffered() >= wire.HeaderLen {
-			length := int64(wire.FrameLength(f.buf[f.start:f.end]))
-			if length == 0 {
-				return nil, faultf(FaultBadFrame, "read frame: the frame is empty")
-			}
-			if length > int64(f.max) {
-				return nil, faultf(FaultTooLarge, "read frame: its length of %d bytes exceeds the maximum of "+
-					"%d", length, f.max)
-			}
-			need += int(length)
-			if f.buffered() >= need {
-				message := f.buf[f.start+wire.HeaderLen : f.start+need]
-				f.start += need
-				f.deadline = time.Time{}
-				return message, nil
-			}
-		}
-		if err := f.fill(need); err != nil {
-			return nil, err
+	if err := f.readUntil(wire.HeaderLen); err != nil {
+		return nil, err
+	}
+	length := wire.FrameLength(f.buf[f.start:f.end])
+	if length == 0 {
+		return nil, faultf(FaultBadFrame, "read frame: the frame is empty")
+	}
+	if int64(length) > int64(maxLength) {
+		return nil, faultf(FaultTooLarge, "read frame: its length of %d bytes exceeds the maximum of "+
+			"%d", length, maxLength)
+	}
+	frameSize := wire.HeaderLen + int(length)
+	if err := f.readUntil(frameSize); err != nil {
+		return nil, err
+	}
+	content := f.buf[f.start+wire.HeaderLen : f.start+frameSize]
+	f.start += frameSize
+	f.deadline = time.Time{}
+	return content, nil
+}
+
+// readUntil reads until the buffer contains at least size unread bytes.
+func (f *frameReader) readUntil(size int) error {
+	for f.buffered() < size {
+		if err := f.read(size); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // buffered returns the number of unread bytes in the buffer.
 func (f *frameReader) buffered() int { return f.end - f.start }
 
-// fill reads more bytes into the buffer. If the buffer is full, it first makes room for a frame of need
-// bytes.
-func (f *frameReader) fill(need int) error {
-	isPartial := f.buffered() > 0
+// read reads once from the connection into the buffer. If the buffer is full, it first makes room for
+// size unread bytes. The first bytes of a frame start the timeout within which the frame must be complete.
+func (f *frameReader) read(size int) error {
+	isPartial := f.buffered() > 0 // a part of the frame has already been read
 	if !isPartial {
 		f.start, f.end = 0, 0
 	} else if f.end == len(f.buf) {
-		if err := f.makeRoom(need); err != nil {
+		if err := f.makeRoom(size); err != nil {
 			return err
 		}
 	}
@@ -108,9 +115,9 @@ func (f *frameReader) fill(need int) error {
 	return f.handleReadError(err, isPartial)
 }
 
-// handleReadError returns the fault for a read that has failed, or io.EOF. isPartial reports whether a part
-// of a frame has been read before. At the deadline, it first tries to read what the client has already
-// written, and returns nil if that succeeds: the daemon itself may have been paused.
+// handleReadError returns the reason for the end of the connection after a read without data. isPartial
+// reports whether a part of a frame has been read before. After the deadline, handleReadError reads once
+// more, because the daemon itself may have been paused. It returns nil if that read returns data.
 func (f *frameReader) handleReadError(err error, isPartial bool) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		if f.readAvailable() {
@@ -119,62 +126,75 @@ func (f *frameReader) handleReadError(err error, isPartial bool) error {
 		return faultf(FaultTooSlow, "read frame: not complete within %s", f.timeout)
 	}
 	if isPartial && !errors.Is(err, net.ErrClosed) {
-		return faultf(FaultHalfFrame, "read frame: the client closed the connection after %d bytes of the "+
+		return faultf(FaultIncompleteFrame, "read frame: the client closed the connection after %d bytes of the "+
 			"frame", f.buffered())
 	}
 	return io.EOF // also for a reset, which between two frames loses no data
 }
 
-// readAvailable reads bytes that the client has already written, without waiting, and reports whether
-// there are any. It bypasses net.Conn, whose deadline has passed.
+// readAvailable reads bytes that the client has already written, without waiting. It reports whether there
+// were any. It uses the file descriptor, because net.Conn does not read after its deadline.
 func (f *frameReader) readAvailable() bool {
 	conn, ok := f.conn.(syscall.Conn)
 	if !ok {
 		return false
 	}
-	raw, err := conn.SyscallConn()
+	rawConn, err := conn.SyscallConn()
 	if err != nil {
 		return false
 	}
 	n := 0
 	// Control fails only if the socket is closed.
-	_ = raw.Control(func(fd uintptr) { n, _ = unix.Read(int(fd), f.buf[f.end:]) })
-	f.end += max(0, n)
-	return n > 0
+	_ = rawConn.Control(func(fd uintptr) { n, _ = unix.Read(int(fd), f.buf[f.end:]) })
+	if n <= 0 {
+		return false
+	}
+	f.end += n
+	return true
 }
 
-// extendDeadline adds a delay that the daemon has caused to the deadline.
+// extendDeadline moves the deadline of the current frame, if it has one, by a delay for which the daemon is
+// responsible.
 func (f *frameReader) extendDeadline(delay time.Duration) {
 	if !f.deadline.IsZero() {
 		f.deadline = f.deadline.Add(delay)
 	}
 }
 
-// makeRoom moves a partial frame to the start of the buffer. If it is already there, makeRoom moves it to
-// a larger buffer, so a client must send 64 KiB of a frame before it gets memory for the rest.
-func (f *frameReader) makeRoom(need int) error {
-	target := f.buf
+// makeRoom moves the partial frame at the end of a full buffer to the start of the buffer. If the frame
+// already fills the whole buffer, makeRoom moves it to a larger one of at least size bytes.
+func (f *frameReader) makeRoom(size int) error {
 	if f.start == 0 {
-		waitStart := time.Now()
-		if f.large = f.buffers.acquire(need, f.max+wire.HeaderLen, f.timeout); f.large == nil {
-			return faultf(FaultNoSpace, "read frame: all buffers for frames of %d bytes are in use; send frames "+
-				"below %d bytes", need, baseBuffer)
-		}
-		target = f.large.Bytes()
-		target = target[:min(len(target), need+baseBuffer)] // bytes after the frame must fit base, see shrink
-		f.extendDeadline(time.Since(waitStart))
+		return f.grow(size)
 	}
-	f.moveTo(target)
+	f.moveTo(f.buf)
 	return nil
 }
 
-// moveTo replaces the buffer by buf, and copies the unread bytes to its start.
+// grow moves a partial frame of size bytes to a large buffer. It waits until a buffer is available, and
+// returns an error after the read timeout.
+func (f *frameReader) grow(size int) error {
+	waitStart := time.Now()
+	large := f.buffers.acquire(size, f.maxFrame+wire.HeaderLen, f.timeout)
+	if large == nil {
+		return faultf(FaultNoSpace, "read frame: all buffers for frames of %d bytes are in use; send frames "+
+			"below %d bytes", size, baseBuffer)
+	}
+	f.extendDeadline(time.Since(waitStart))
+	f.large = large
+	maxBytes := size + baseBuffer // so that the bytes after the frame fit the base buffer, see shrink
+	buf := large.Bytes()
+	f.moveTo(buf[:min(len(buf), maxBytes)])
+	return nil
+}
+
+// moveTo makes buf the current buffer, and copies the unread bytes to its start.
 func (f *frameReader) moveTo(buf []byte) {
 	f.end = copy(buf, f.buf[f.start:f.end])
 	f.start, f.buf = 0, buf
 }
 
-// shrink returns to the base buffer if the unread bytes fit it.
+// shrink replaces a large buffer by the base buffer if the unread bytes fit it.
 func (f *frameReader) shrink() {
 	if f.large != nil && f.buffered() <= len(f.base) {
 		f.moveTo(f.base)
@@ -182,7 +202,7 @@ func (f *frameReader) shrink() {
 	}
 }
 
-// releaseLarge releases the large buffer, if there is one.
+// releaseLarge releases the large buffer, if there is one, and discards the bytes in it.
 func (f *frameReader) releaseLarge() {
 	f.buf = f.base
 	if f.large != nil {
@@ -191,46 +211,62 @@ func (f *frameReader) releaseLarge() {
 	}
 }
 
-// unread makes the last message the next one again.
+// unread takes back the last message, so that the next read returns it again.
 func (f *frameReader) unread(message []byte) { f.start -= wire.HeaderLen + len(message) }
 
-// eachRemaining calls fn for each complete frame up to the end of the stream, without limits on length
-// and time. head is the start of the message, at most half of the base buffer; length is the length of
-// the message.
+// eachRemaining calls fn with each complete message up to the end of the stream. head is the start of a
+// message, and length the number of bytes of the whole message. Long messages are skipped without storing
+// more than the head, so no large buffer is needed.
 func (f *frameReader) eachRemaining(fn func(head []byte, length int)) {
 	f.shrink()
-	for f.fillTo(wire.HeaderLen) {
+	for f.drainUntil(wire.HeaderLen) {
 		length := int(wire.FrameLength(f.buf[f.start:f.end]))
-		needed := wire.HeaderLen + length // buffered bytes that complete the frame
-		headEnd := min(needed, len(f.base)/2)
-		if length == 0 || !f.fillTo(headEnd) {
+		if length == 0 {
+			return // invalid, so the rest of the stream can't be read
+		}
+		frameSize := wire.HeaderLen + length
+		headSize := min(frameSize, len(f.base)/2)
+		if !f.drainUntil(headSize) {
 			return
 		}
-		// Keep the head, and overwrite the bytes after it until the frame is complete.
-		for f.buffered() < needed {
-			needed -= f.buffered() - headEnd
-			f.end = f.start + headEnd
-			if !f.readMore() {
-				return
-			}
+		storedSize, isComplete := f.skipTail(headSize, frameSize)
+		if !isComplete {
+			return
 		}
-		fn(f.buf[f.start+wire.HeaderLen:f.start+headEnd], length)
-		f.start += needed
+		fn(f.buf[f.start+wire.HeaderLen:f.start+headSize], length)
+		f.start += storedSize
 	}
 }
 
-// fillTo reads until the buffer contains at least n unread bytes, and reports whether it does.
-func (f *frameReader) fillTo(n int) bool {
-	for f.buffered() < n {
-		if !f.readMore() {
+// skipTail reads a frame of frameSize bytes to its end, and keeps its first headSize bytes. If the buffer
+// does not contain the whole frame, later bytes overwrite each other. skipTail returns the number of bytes
+// of the frame that are left in the buffer. isComplete is false if the stream ends within the frame.
+func (f *frameReader) skipTail(headSize, frameSize int) (storedSize int, isComplete bool) {
+	storedSize = frameSize
+	for f.buffered() < storedSize {
+		tailSize := f.buffered() - headSize
+		f.end -= tailSize // discards the bytes after the head
+		storedSize -= tailSize
+		if !f.drainOnce() {
+			return 0, false
+		}
+	}
+	return storedSize, true
+}
+
+// drainUntil reads until the buffer contains at least size unread bytes. It returns false if the stream
+// ends before.
+func (f *frameReader) drainUntil(size int) bool {
+	for f.buffered() < size {
+		if !f.drainOnce() {
 			return false
 		}
 	}
 	return true
 }
 
-// readMore reads once, and reports whether it has read any bytes.
-func (f *frameReader) readMore() bool {
+// drainOnce reads once into the free space of the buffer. It returns false at the end of the stream.
+func (f *frameReader) drainOnce() bool {
 	if f.end == len(f.buf) {
 		f.moveTo(f.buf)
 	}
@@ -243,14 +279,14 @@ func (f *frameReader) readMore() bool {
 // messages instead of counting spans. It is used by one goroutine at a time.
 type Reader struct{ frames *frameReader }
 
-// NewReader returns a Reader with the limits in config.
+// NewReader returns a Reader that reads from conn. It rejects the same messages as a Server with config.
 func NewReader(conn net.Conn, config *Config) *Reader {
 	buffers := newLargeBuffers(int64(config.MaxBufferBytes), nil)
 	return &Reader{newFrameReader(conn, config.MaxFrame, config.ReadTimeout, nil, buffers)}
 }
 
-// Hello reads the first message and decodes it as a hello. It also returns the message if it is not a
-// valid hello.
+// Hello reads the first message, which has to be a hello, and decodes it. If the message was read but is
+// not a valid hello, Hello returns both the encoded message and an error.
 func (r *Reader) Hello() (hello *wire.Hello, message []byte, err error) { return readHello(r.frames) }
 
 // Next returns the next message, which is valid until the next call. It returns io.EOF if the client has
@@ -283,26 +319,33 @@ func newLargeBuffers(maxBytes int64, stopped <-chan struct{}) *largeBuffers {
 	return &largeBuffers{pool: memory.NewPool(maxBytes, maxSpareBuffers), stopped: stopped}
 }
 
-// acquire returns a buffer of at least n bytes. If none is available it waits, and returns nil after
-// timeout. If possible, the buffer is larger than n, up to maxSize, so that it fits the next frame too.
-// A frame gets its whole buffer at once, so two frames can't block each other.
-func (b *largeBuffers) acquire(n, maxSize int, timeout time.Duration) *memory.Buffer {
-	rounded := (n + baseBuffer - 1) / baseBuffer * baseBuffer
-	if buffer := b.pool.Take(max(n, min(rounded, maxSize))); buffer != nil {
+// acquire returns a buffer of at least size bytes. If none is available, it waits, and returns nil after
+// timeout. It prefers a larger buffer of up to maxSize bytes, which can hold the next frames too.
+func (b *largeBuffers) acquire(size, maxSize int, timeout time.Duration) *memory.Buffer {
+	roundedSize := (size + baseBuffer - 1) / baseBuffer * baseBuffer
+	preferredSize := max(size, min(roundedSize, maxSize))
+	if buffer := b.pool.Take(preferredSize); buffer != nil {
 		return buffer
 	}
-	if buffer := b.pool.Take(n); buffer != nil {
+	if buffer := b.pool.Take(size); buffer != nil {
 		return buffer
 	}
 	b.waits.Add(1)
-	for deadline := time.Now().Add(timeout); time.Now().Before(deadline); {
+	return b.waitForBuffer(size, timeout)
+}
+
+// waitForBuffer waits until a buffer of at least size bytes is available. It returns nil after timeout.
+// During a shutdown, it returns a buffer at once, even beyond the memory limit: the remaining data is at
+// most one socket buffer per connection.
+func (b *largeBuffers) waitForBuffer(size int, timeout time.Duration) *memory.Buffer {
+	deadline := time.Now().Add(timeout)
+	for time.Now().Before(deadline) {
 		select {
 		case <-time.After(acquireInterval):
 		case <-b.stopped:
-			// Only data in socket buffers is left to read, so the limit is not needed.
-			return b.pool.Insist(n)
+			return b.pool.Insist(size)
 		}
-		if buffer := b.pool.Take(n); buffer != nil {
+		if buffer := b.pool.Take(size); buffer != nil {
 			return buffer
 		}
 	}
@@ -312,40 +355,46 @@ func (b *largeBuffers) acquire(n, maxSize int, timeout time.Duration) *memory.Bu
 // throttle limits the rate at which a connection is read, so that the client's socket buffer fills up. A
 // nil throttle does nothing.
 type throttle struct {
-	rate     float64 // bytes per second
-	credit   float64 // bytes that may be read; negative after reading too many
-	last     time.Time
+	rate     float64         // bytes per second
+	credit   float64         // bytes that may be read; negative after reading too many
+	last     time.Time       // time of the last read
 	disabled <-chan struct{} // if closed, there is no limit
 	delays   *atomic.Uint64
 }
 
-// newThrottle returns a throttle that allows rate bytes per second, and bursts of one second. It returns
-// nil if rate is 0.
+// newThrottle returns a throttle that limits reads to rate bytes per second, until disabled is closed. It
+// returns nil, which means no limit, if rate is 0. delays counts the reads that had to wait.
 func newThrottle(rate int, disabled <-chan struct{}, delays *atomic.Uint64) *throttle {
 	if rate == 0 {
 		return nil
 	}
 	return &throttle{
-		rate: float64(rate), credit: float64(rate), last: time.Now(), disabled: disabled,
-		delays: delays,
+		rate:     float64(rate),
+		credit:   float64(rate), // one second
+		last:     time.Now(),
+		disabled: disabled,
+		delays:   delays,
 	}
 }
 
-// spend records that n bytes have been read, and waits until more may be read. It returns the time that
-// it has waited.
+// spend records that n bytes have been read, and waits until the rate allows the next read. It returns the
+// time that it has waited.
 func (t *throttle) spend(n int) (waited time.Duration) {
 	if t == nil {
 		return 0
 	}
 	now := time.Now()
-	t.credit = min(t.rate, t.credit+now.Sub(t.last).Seconds()*t.rate) - float64(n)
+	earned := now.Sub(t.last).Seconds() * t.rate
+	maxCredit := t.rate // bytes of one second
+	t.credit = min(maxCredit, t.credit+earned) - float64(n)
 	t.last = now
 	if t.credit >= 0 {
 		return 0
 	}
 	t.delays.Add(1)
+	secondsToWait := -t.credit / t.rate
 	select {
-	case <-time.After(time.Duration(-t.credit / t.rate * float64(time.Second))):
+	case <-time.After(time.Duration(secondsToWait * float64(time.Second))):
 	case <-t.disabled:
 	}
 	return time.Since(now)

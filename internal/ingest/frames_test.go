@@ -84,7 +84,7 @@ func FuzzFrames(f *testing.F) {
 func readWhole(data []byte, maxFrame int) (messages [][]byte, err error) {
 	for len(data) > 0 {
 		if len(data) < 4 {
-			return messages, &fault{FaultHalfFrame, io.ErrUnexpectedEOF}
+			return messages, &fault{FaultIncompleteFrame, io.ErrUnexpectedEOF}
 		}
 		length := int64(binary.BigEndian.Uint32(data))
 		switch {
@@ -93,7 +93,7 @@ func readWhole(data []byte, maxFrame int) (messages [][]byte, err error) {
 		case length > int64(maxFrame):
 			return messages, &fault{FaultTooLarge, io.ErrUnexpectedEOF}
 		case length > int64(len(data)-4):
-			return messages, &fault{FaultHalfFrame, io.ErrUnexpectedEOF}
+			return messages, &fault{FaultIncompleteFrame, io.ErrUnexpectedEOF}
 		}
 		messages = append(messages, data[4:4+length])
 		data = data[4+length:]
@@ -137,7 +137,7 @@ func TestFrames_RandomPieces(t *testing.T) {
 			}
 		}
 		_, err := f.next()
-		if cut && FaultOf(err) != FaultHalfFrame || !cut && !errors.Is(err, io.EOF) {
+		if cut && FaultOf(err) != FaultIncompleteFrame || !cut && !errors.Is(err, io.EOF) {
 			t.Fatalf("seed %d: ended with %v", seed, err)
 		}
 		if len(f.buf) != baseBuffer {
@@ -165,7 +165,7 @@ func TestFrames_LargeWaitForSpace(t *testing.T) {
 				s := newLargeBuffers(300_000, over)
 				hog := newFrameReader(&pieces{rnd: rand.New(rand.NewPCG(1, 1)), data: large[:100_000]}, 1<<20,
 					time.Second, nil, s)
-				if _, err := hog.next(); FaultOf(err) != FaultHalfFrame {
+				if _, err := hog.next(); FaultOf(err) != FaultIncompleteFrame {
 					t.Fatal(err)
 				}
 				go func() {

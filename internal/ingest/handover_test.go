@@ -124,7 +124,7 @@ func TestAccounting_SpansAfterInvalidMessage(t *testing.T) {
 			h.run(func(conn *net.UnixConn) (socket.Peer, error) {
 				gate.Lock()
 				defer gate.Unlock()
-				return socket.Credentials(conn)
+				return socket.ReadCredentials(conn)
 			})
 			if test.reason == FaultTooManyConnections {
 				h.connect("inside")

@@ -80,7 +80,7 @@ func newHarness(t testing.TB, change func(*configs, *aggregate.Config)) *harness
 	if h.aggregator, err = aggregate.New(counting); err != nil {
 		t.Fatal(err)
 	}
-	config.Aggregator, config.Connections, config.Report = h.aggregator, config.MaxConnections, h.report
+	config.Aggregator, config.Connections, config.Deliver = h.aggregator, config.MaxConnections, h.report
 	config.Settled = h.aggregator.Settled
 	if h.admit, err = admit.New(config.admitting); err != nil {
 		t.Fatal(err)
@@ -112,7 +112,7 @@ func start(t testing.TB, change func(*configs, *aggregate.Config)) *harness {
 // run starts the harness. credentials replaces the kernel's credentials of peers, if it is not nil.
 func (h *harness) run(credentials func(*net.UnixConn) (socket.Peer, error)) {
 	if credentials != nil {
-		h.credentials = credentials
+		h.readCredentials = credentials
 	}
 	h.aggregator.Start()
 	h.Start()
@@ -121,7 +121,7 @@ func (h *harness) run(credentials func(*net.UnixConn) (socket.Peer, error)) {
 
 // strangers returns the credentials of a different process for each connection.
 func (h *harness) strangers(conn *net.UnixConn) (socket.Peer, error) {
-	peer, err := socket.Credentials(conn)
+	peer, err := socket.ReadCredentials(conn)
 	peer.PID = 1<<30 + int32(h.counters.accepted.Load())
 	return peer, err
 }

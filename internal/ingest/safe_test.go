@@ -136,7 +136,7 @@ func TestByteRate_ThrottlingExtendsReadTimeout(t *testing.T) {
 func TestFrame_AnnouncedLengthCostsNothing(t *testing.T) {
 	data := append([]byte{0, 0x0f, 0xff, 0xff}, make([]byte, 1000)...)
 	f := newFrameReader(&pieces{rnd: rand.New(rand.NewPCG(1, 1)), data: data}, 1<<20, time.Second, nil, ample())
-	if _, err := f.next(); FaultOf(err) != FaultHalfFrame || len(f.buf) != baseBuffer {
+	if _, err := f.next(); FaultOf(err) != FaultIncompleteFrame || len(f.buf) != baseBuffer {
 		t.Errorf("%v, with a buffer of %d bytes", err, len(f.buf))
 	}
 	f = newFrameReader(&pieces{rnd: rand.New(rand.NewPCG(1, 1)), data: data}, 1<<20, time.Second, nil, ample())

@@ -48,10 +48,10 @@ type Server struct {
 	listener *socket.Listener
 	refused  frameReader // reader of the connection that refuse handles; used by the accept loop only
 
-	mu        sync.Mutex
-	conns     map[*conn]struct{}
-	ofProcess map[int32]int // number of connections by process ID, which is 0 if the kernel does not report it
-	stopping  bool
+	mu             sync.Mutex
+	conns          map[*conn]struct{}
+	connsOfProcess map[int32]int // number of connections by process ID, which is 0 if the kernel does not report it
+	stopping       bool
 
 	accepting sync.WaitGroup  // accept loop
 	serving   sync.WaitGroup  // connections
@@ -68,15 +68,19 @@ func New(config Config) (*Server, error) {
 	}
 	listener, err := socket.Listen(config.Socket)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it says what to do
+		return nil, err
 	}
 	s := &Server{
 		shared: shared{
-			config: config, log: newFaultLog(config.Log), draining: make(chan struct{}),
-			credentials: socket.Credentials,
+			config:          config,
+			log:             newFaultLog(config.Log),
+			draining:        make(chan struct{}),
+			readCredentials: socket.ReadCredentials,
 		},
-		listener: listener, conns: map[*conn]struct{}{}, ofProcess: map[int32]int{},
-		stopped: make(chan struct{}),
+		listener:       listener,
+		conns:          map[*conn]struct{}{},
+		connsOfProcess: map[int32]int{},
+		stopped:        make(chan struct{}),
 	}
 	s.refused.base = make([]byte, baseBuffer)
 	s.buffers = newLargeBuffers(int64(config.MaxBufferBytes), s.stopped)
@@ -90,42 +94,51 @@ func (s *Server) Abandon() {
 	s.listener.Close()
 }
 
-// Start starts to accept clients. It starts three goroutines, and one for each connection.
+// Start starts to accept clients. It starts three goroutines of the Server, and later one per connection.
 func (s *Server) Start() {
-	features, changed := s.config.Features()
+	features, featuresChanged := s.config.Features()
 	s.features.Store(&features)
 	s.accepting.Go(s.acceptLoop)
-	s.loops.Go(func() { s.announceLoop(changed) })
+	s.loops.Go(func() { s.announceLoop(featuresChanged) })
 	s.loops.Go(func() { s.listener.Watch(s.draining, s.config.Log) })
 }
 
 // acceptLoop accepts clients until the listener is closed. If accepting fails, it retries after a pause.
 func (s *Server) acceptLoop() {
 	for {
-		conn, err := s.listener.AcceptUnix()
+		socket, err := s.listener.AcceptUnix()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil {
-			// Most likely, the process is out of file descriptors, which other connections may free.
-			s.config.Log.Warn("can't accept a connection; raise the limit of open files if this persists",
-				"error", err)
-			pause := time.Second
-			if s.isDraining() {
-				pause = 10 * time.Millisecond // all connections are about to end
-			}
-			select {
-			case <-time.After(pause):
-				continue
-			case <-s.stopped:
-				return
-			}
+		if err == nil {
+			s.add(socket)
+			continue
 		}
-		s.add(conn)
+		s.config.Log.Warn("can't accept a connection; raise the limit of open files if this persists",
+			"error", err)
+		if isStopped := s.pauseAccepting(); isStopped {
+			return
+		}
 	}
 }
 
-// add starts to serve a new connection, or refuses it.
+// pauseAccepting waits before the next attempt to accept a connection. Most likely, the process has no free
+// file descriptor until another connection ends. It returns true if the Server has stopped meanwhile.
+func (s *Server) pauseAccepting() (isStopped bool) {
+	pause := time.Second
+	if s.isDraining() {
+		pause = 10 * time.Millisecond // all connections are about to end
+	}
+	select {
+	case <-time.After(pause):
+		return false
+	case <-s.stopped:
+		return true
+	}
+}
+
+// add starts a goroutine that serves a new connection. It refuses the connection if its user is not allowed,
+// or if a limit on connections is reached.
 func (s *Server) add(socket *net.UnixConn) {
 	c := &conn{shared: &s.shared, socket: socket, since: time.Now()}
 	s.counters.accepted.Add(1)
@@ -146,59 +159,70 @@ func (s *Server) add(socket *net.UnixConn) {
 	}()
 }
 
-// register adds a connection, unless the limit of all connections, or of one process, is reached. A
-// process can have half of all connections. Unlike package conns, register does not evict an idle
-// connection for a new one: an evicted client would lose the keys that it has defined, and the new
-// client gets an error that names the flag. During a shutdown, register closes the read side, as Drain
-// has done for earlier connections.
+// register adds a connection to the connections of the Server. It returns an error if the maximum number of
+// connections is reached, or if the client's process already has half of that number. It does not evict an
+// idle connection, because its client would lose the keys that it has defined.
 func (s *Server) register(c *conn) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	most, process := s.config.MaxConnections, c.peer.PID
-	switch {
-	case len(s.conns) >= most:
-		return faultf(FaultTooManyConnections, "accept connection: the maximum of %d connections is reached; "+
-			"raise --max-connections", most)
-	case process != 0 && s.ofProcess[process] >= max(1, most/2):
-		return faultf(FaultTooManyConnections, "accept connection: process %d has %d connections, half of the "+
-			"maximum; raise --max-connections", process, s.ofProcess[process])
+	if err := s.checkLimits(c.peer.PID); err != nil {
+		return err
 	}
 	s.conns[c] = struct{}{}
-	s.ofProcess[process]++
+	s.connsOfProcess[c.peer.PID]++
 	s.serving.Add(1)
 	if s.stopping {
-		_ = c.socket.CloseRead() // fails only if the client has closed the connection
+		_ = c.socket.CloseRead() // Drain has done so for earlier connections; fails only if the client has closed it
 	}
 	return nil
 }
 
-// refuse ends a connection that can't be served: it sends a bye, and counts spans that the client has
-// already written as dropped. It runs in the accept loop, so one buffer suffices for all refused
+// checkLimits returns an error if the process with the given ID can't have another connection. The ID is 0 if
+// the kernel does not report it. The caller holds mu.
+func (s *Server) checkLimits(pid int32) error {
+	maxConnections := s.config.MaxConnections
+	if len(s.conns) >= maxConnections {
+		return faultf(FaultTooManyConnections, "accept connection: the maximum of %d connections is reached; "+
+			"raise --max-connections", maxConnections)
+	}
+	maxPerProcess := max(1, maxConnections/2)
+	if pid != 0 && s.connsOfProcess[pid] >= maxPerProcess {
+		return faultf(FaultTooManyConnections, "accept connection: process %d has %d connections, half of the "+
+			"maximum; raise --max-connections", pid, s.connsOfProcess[pid])
+	}
+	return nil
+}
+
+// refuse ends a new connection with an error, which it sends to the client. Spans that the client has already
+// written are counted as dropped. Only the accept loop calls refuse, so one buffer suffices for all refused
 // connections.
 func (s *Server) refuse(c *conn, err error) {
 	defer c.socket.Close()
+	buffer := s.refused.base
+	s.refused = frameReader{conn: c.socket, base: buffer, buf: buffer}
 	c.frames = &s.refused
-	*c.frames = frameReader{conn: c.socket, base: s.refused.base, buf: s.refused.base}
 	c.fail(err)
 	c.dropRemaining()
 }
 
-// remove removes a connection that has ended. After the last one, it frees the spare buffers.
+// remove removes a connection that has ended. After the last connection, it frees unused large buffers.
 func (s *Server) remove(c *conn) {
 	s.mu.Lock()
+	defer s.serving.Done()
+	defer s.mu.Unlock()
 	delete(s.conns, c)
-	if s.ofProcess[c.peer.PID]--; s.ofProcess[c.peer.PID] == 0 {
-		delete(s.ofProcess, c.peer.PID)
+	pid := c.peer.PID
+	s.connsOfProcess[pid]--
+	if s.connsOfProcess[pid] == 0 {
+		delete(s.connsOfProcess, pid)
 	}
 	if len(s.conns) == 0 {
 		s.buffers.pool.DropSpares()
 	}
-	s.mu.Unlock()
-	s.serving.Done()
 }
 
-// announceLoop sends changed features to all clients, and numbers of settled spans to those that have
-// requested them, until Close.
+// announceLoop tells clients about changed features of the daemon, and about newly settled spans, which are
+// delivered or finally dropped. It returns after Close.
 func (s *Server) announceLoop(featuresChanged <-chan struct{}) {
 	_, settledChanged := s.config.Settled()
 	for {
@@ -213,8 +237,8 @@ func (s *Server) announceLoop(featuresChanged <-chan struct{}) {
 	}
 }
 
-// announceFeatures sends the current features to all clients, concurrently, so that a client that does
-// not read does not delay others. It returns a channel that is closed at the next change.
+// announceFeatures sends the current features to all clients, and returns a channel that is closed at the
+// next change. It writes to the clients concurrently, so that a client that does not read delays no other.
 func (s *Server) announceFeatures() (changed <-chan struct{}) {
 	features, changed := s.config.Features()
 	s.features.Store(&features)
@@ -226,9 +250,9 @@ func (s *Server) announceFeatures() (changed <-chan struct{}) {
 	return changed
 }
 
-// announceSettled sends the numbers of settled spans to clients. It writes to one client after the other,
-// because a write takes microseconds and a client that does not read is disconnected. It returns a
-// channel that is closed at the next change.
+// announceSettled tells each client how many of its spans are settled: delivered, or finally dropped. It
+// returns a channel that is closed when that number changes. It writes to one client after the other: a
+// write takes microseconds, and a client that does not read is disconnected.
 func (s *Server) announceSettled() (changed <-chan struct{}) {
 	firstUnsettled, changed := s.config.Settled()
 	for _, c := range s.connections() {
@@ -237,6 +261,7 @@ func (s *Server) announceSettled() (changed <-chan struct{}) {
 	return changed
 }
 
+// connections returns the current connections in any order.
 func (s *Server) connections() []*conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -245,41 +270,50 @@ func (s *Server) connections() []*conn {
 
 var byeShutdown = wire.Bye{Reason: "shutdown", Detail: "the daemon stops; what it took is counted"}
 
-// Drain stops the server after it has read all data that clients have written so far. It accepts clients
-// in the accept queue and refuses later ones. It closes the read side of each Unix socket: data that a client has written
-// before can still be read, and later writes fail, so the client knows that the daemon has not received them.
-//
-// When ctx is done, Drain counts the spans that are still unread as dropped. It still reads them, but
-// does not wait for anything else, and returns an error.
+// Drain stops the Server after it has read all data that clients have written so far. Later writes of clients
+// fail, so a client knows that the daemon has not received that data. When ctx is done, Drain counts all
+// spans that it has not read yet as dropped, and returns an error.
 func (s *Server) Drain(ctx context.Context) error {
+	s.rejectNewData()
+	drained := make(chan struct{})
+	go func() {
+		s.accepting.Wait()
+		s.listener.Close() // also removes the socket file, so that another daemon can start
+		s.serving.Wait()
+		close(drained)
+	}()
+	var err error
+	select {
+	case <-drained:
+	case <-ctx.Done():
+		err = fmt.Errorf("drain connections: %w; raise --shutdown-grace", ctx.Err())
+	}
+	s.dropLaterSpans()
+	<-drained
+	return err
+}
+
+// rejectNewData makes new connections, and new writes of connected clients, fail. The kernel still passes on
+// pending connections, and the data that clients have written before.
+func (s *Server) rejectNewData() {
 	s.mu.Lock()
-	s.stopping = true
+	s.stopping = true // register closes the read side of pending connections
 	s.mu.Unlock()
 	close(s.draining)
 	s.listener.Shut()
 	for _, c := range s.connections() {
 		_ = c.socket.CloseRead() // fails only if the client has closed the connection
 	}
-	done := make(chan struct{})
-	go func() {
-		s.accepting.Wait()
-		s.listener.Close() // also removes the socket file, so that another daemon can start
-		s.serving.Wait()
-		close(done)
-	}()
-	var err error
-	select {
-	case <-done:
-	case <-ctx.Done():
-		err = fmt.Errorf("drain connections: %w; raise --shutdown-grace", ctx.Err())
-	}
-	close(s.stopped)
-	s.config.Admit.Stop()
-	<-done
-	return err
 }
 
-// Stats returns the statistics of connections and frames.
+// dropLaterSpans ends all waits for memory or for free space in rings. From then on, all spans are read
+// and counted as dropped.
+func (s *Server) dropLaterSpans() {
+	close(s.stopped)
+	s.config.Admit.Stop()
+}
+
+// Stats returns the current statistics of connections and frames.
 func (s *Server) Stats() Stats {
 	stats := s.counters.stats()
 	stats.FramesWaited = s.buffers.waits.Load()
@@ -289,7 +323,7 @@ func (s *Server) Stats() Stats {
 	return stats
 }
 
-// Lack returns the reason why clients can't connect to the socket, or nil if they can.
+// Unreachable returns the reason why clients can't connect to the socket, or nil if they can.
 func (s *Server) Unreachable() error { return s.listener.Unreachable() }
 
 // Close stops the remaining goroutines after Drain.
@@ -307,10 +341,10 @@ type shared struct {
 	features atomic.Pointer[wire.Features]
 	draining chan struct{} // closed when a shutdown begins
 
-	credentials func(*net.UnixConn) (socket.Peer, error)
+	readCredentials func(*net.UnixConn) (socket.Peer, error)
 }
 
-// isDraining reports whether a shutdown has begun.
+// isDraining reports whether the daemon has begun to shut down.
 func (s *shared) isDraining() bool {
 	select {
 	case <-s.draining:
@@ -335,16 +369,20 @@ type Tracer struct {
 	Lost      uint64    `json:"lost"`    // not received, according to the client
 }
 
-// Tracers returns the connected clients that have sent a hello, oldest connection first.
+// Tracers returns a description of each connected client that has sent a hello, its first message. The
+// oldest connection is first.
 func (s *Server) Tracers() []Tracer {
 	tracers := []Tracer{}
 	for _, c := range s.connections() {
-		if t := c.tracer.Load(); t != nil {
-			tracer := *t
-			tracer.Dropped, tracer.Lost = c.publisher.Dropped(), c.lost.Load()
-			tracer.Received = c.publisher.Received()
-			tracers = append(tracers, tracer)
+		description := c.tracer.Load()
+		if description == nil {
+			continue
 		}
+		tracer := *description
+		tracer.Dropped = c.publisher.Dropped() // before Received, so that it is never larger
+		tracer.Received = c.publisher.Received()
+		tracer.Lost = c.lost.Load()
+		tracers = append(tracers, tracer)
 	}
 	slices.SortFunc(tracers, func(a, b Tracer) int {
 		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.PID, b.PID))

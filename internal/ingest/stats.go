@@ -21,11 +21,12 @@ type counters struct {
 	lost      [len(lostReasons)]atomic.Uint64
 }
 
-// countLost adds spans to the counter of a reason.
+// countLost adds spans that a client has lost to the counter of the client's reason. A reason that is not in
+// lostReasons is counted as "other".
 func (c *counters) countLost(reason string, spans uint64) {
 	i := slices.Index(lostReasons[:], reason)
 	if i < 0 {
-		i = len(lostReasons) - 1
+		i = slices.Index(lostReasons[:], "other")
 	}
 	addLost(&c.lost[i], spans)
 }
@@ -34,9 +35,8 @@ func (c *counters) countLost(reason string, spans uint64) {
 // it.
 const maxLost = 1 << 53
 
-// addLost adds a number of lost spans, which a client has reported, to a counter. If the sum exceeds maxLost, the counter
-// restarts at the added number, as Prometheus expects of counters: a counter that stays at its maximum would hide all
-// later losses.
+// addLost adds a number of lost spans, which a client has reported, to a counter. If the sum exceeds maxLost, the
+// counter restarts at the added number, which Prometheus recognizes. At a fixed maximum, it would hide later losses.
 func addLost(counter *atomic.Uint64, spans uint64) {
 	for {
 		old := counter.Load()
@@ -61,15 +61,15 @@ type Stats struct {
 	FramesWaited     uint64 // large frames that had to wait for a buffer
 }
 
-// stats returns the values of the counters.
+// stats returns a copy of the counters, with the names of all reasons.
 func (c *counters) stats() Stats {
 	stats := Stats{
 		Frames: c.frames.Load(), ConnectionsTotal: c.accepted.Load(), ReadsThrottled: c.throttled.Load(),
 		Faults:     make(map[string]uint64, faults),
 		ClientLost: make(map[string]uint64, len(lostReasons)),
 	}
-	for f := range faults {
-		stats.Faults[Fault(f).String()] = c.faults[f].Load()
+	for reason := range faults {
+		stats.Faults[Fault(reason).String()] = c.faults[reason].Load()
 	}
 	for i, reason := range lostReasons {
 		stats.ClientLost[reason] = c.lost[i].Load()

@@ -108,13 +108,13 @@ var metrics = []metric{
 		func(s *scrape) uint64 { return s.apm.SavedBytes }),
 
 	counter("otlp_sampled_traces_total", "OTLP traces forwarded by --otlp-keep, completely or partly.",
-		func(s *scrape) uint64 { return s.otlp.KeptTraces }),
+		func(s *scrape) uint64 { return s.otlp.SampledTraces }),
 	counter("otlp_sampled_spans_total", "OTLP spans forwarded by --otlp-keep.",
-		func(s *scrape) uint64 { return s.otlp.KeptSpans }),
+		func(s *scrape) uint64 { return s.otlp.SampledSpans }),
 	counter("otlp_sampled_out_traces_total", "OTLP traces counted and not forwarded because of --otlp-keep.",
-		func(s *scrape) uint64 { return s.otlp.GoneTraces }),
+		func(s *scrape) uint64 { return s.otlp.SampledOutTraces }),
 	counter("otlp_sampled_out_spans_total", "OTLP spans counted and not forwarded because of --otlp-keep.",
-		func(s *scrape) uint64 { return s.otlp.GoneSpans }),
+		func(s *scrape) uint64 { return s.otlp.SampledOutSpans }),
 	counter("otlp_saved_bytes_total", "Bytes not forwarded because of --otlp-keep.",
 		func(s *scrape) uint64 { return s.otlp.SavedBytes }),
 

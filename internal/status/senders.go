@@ -71,7 +71,7 @@ func senders(c *Config, s *snapshot) (all Senders) {
 			all.Receivers[d.Name] = d.status(&s.receivers[i])
 		}
 	}
-	if sums, found := c.Sources.OTLP.Said(); found {
+	if sums, found := c.Sources.OTLP.SDKSums(); found {
 		all.SDKs = &sums
 	}
 	if apm := all.Receivers["apm"]; apm != nil && c.Sources.APM != nil {

@@ -24,7 +24,7 @@ type call struct {
 	message     []byte             // received message, without the prefix of gRPC
 	protobuf    []byte             // message converted to uncompressed protobuf; nil if it was not converted
 	sampled     sampled
-	encoded     encodedMessage // forwarded message
+	forwarded   encodedMessage // forwarded message
 }
 
 // signal is an index in signals.
@@ -40,13 +40,13 @@ const (
 // signals are the properties of each signal, except for signalHealth.
 var signals = [...]struct {
 	name     string // name in metrics and responses
-	http     string // path with OTLP/HTTP, relative to the base URL
-	grpc     string // path with OTLP/gRPC
+	httpPath string // path with OTLP/HTTP, relative to the base URL
+	grpcPath string // path with OTLP/gRPC
 	rejected string // JSON name of the partial-success field with the number of rejected items
 }{
-	{"traces", "/v1/traces", grpcPath("trace.v1.Trace"), "rejectedSpans"},
-	{"metrics", "/v1/metrics", grpcPath("metrics.v1.Metrics"), "rejectedDataPoints"},
-	{"logs", "/v1/logs", grpcPath("logs.v1.Logs"), "rejectedLogRecords"},
+	{"traces", "/v1/traces", exportPath("trace.v1.Trace"), "rejectedSpans"},
+	{"metrics", "/v1/metrics", exportPath("metrics.v1.Metrics"), "rejectedDataPoints"},
+	{"logs", "/v1/logs", exportPath("logs.v1.Logs"), "rejectedLogRecords"},
 }
 
 const (
@@ -54,18 +54,19 @@ const (
 	exportMethod = "/Export"
 )
 
-// grpcPath returns the path of a service's Export method.
-func grpcPath(service string) string {
+// exportPath returns the path of a service's Export method.
+func exportPath(service string) string {
 	return grpcPaths + "collector." + service + "Service" + exportMethod
 }
 
-// signalOf returns the signal of a request path. isGRPC is also valid for a path that was not found.
+// signalOf returns the signal of a request path, for example signalTraces for /v1/traces. isGRPC reports whether the
+// path is that of a gRPC method of OTLP, even if the method is unknown.
 func signalOf(path string) (s signal, isGRPC, found bool) {
 	for i := range signals {
 		switch path {
-		case signals[i].http:
+		case signals[i].httpPath:
 			return signal(i), false, true
-		case signals[i].grpc:
+		case signals[i].grpcPath:
 			return signal(i), true, true
 		}
 	}
@@ -79,9 +80,9 @@ func signalOf(path string) (s signal, isGRPC, found bool) {
 type encoding uint8
 
 const (
-	inProtobuf encoding = iota // OTLP/HTTP with protobuf
-	inJSON                     // OTLP/HTTP with JSON
-	inGRPC                     // OTLP/gRPC
+	encodingProtobuf encoding = iota // OTLP/HTTP with protobuf
+	encodingJSON                     // OTLP/HTTP with JSON
+	encodingGRPC                     // OTLP/gRPC
 	unknownEncoding
 )
 
@@ -93,31 +94,34 @@ const (
 	mediaPage     = "text/html"
 )
 
-var mediaOf = [...]string{inProtobuf: mediaProtobuf, inJSON: mediaJSON, inGRPC: mediaGRPC}
+var mediaOf = [...]string{encodingProtobuf: mediaProtobuf, encodingJSON: mediaJSON, encodingGRPC: mediaGRPC}
 
-// encodingOf returns the encoding for a Content-Type header. It parses the header only if the whole value is not a
-// known media type, since nearly all SDKs send no parameters.
+// encodingOf returns the encoding for a Content-Type header, or unknownEncoding. The header can have parameters, but
+// most SDKs send none, so that nothing needs to be parsed.
 func encodingOf(contentType string) encoding {
-	if e := encodingOfMedia(contentType); e != unknownEncoding {
-		return e
+	found := encodingOfMedia(contentType)
+	if found != unknownEncoding {
+		return found
 	}
-	media, _, _ := mime.ParseMediaType(contentType)
-	return encodingOfMedia(media)
+	mediaType, _, _ := mime.ParseMediaType(contentType)
+	return encodingOfMedia(mediaType)
 }
 
-func encodingOfMedia(media string) encoding {
-	switch media {
+// encodingOfMedia returns the encoding for a media type without parameters, or unknownEncoding.
+func encodingOfMedia(mediaType string) encoding {
+	switch mediaType {
 	case mediaProtobuf:
-		return inProtobuf
+		return encodingProtobuf
 	case mediaJSON:
-		return inJSON
+		return encodingJSON
 	case mediaGRPC, mediaGRPC + "+proto":
-		return inGRPC
+		return encodingGRPC
 	}
 	return unknownEncoding
 }
 
-// classify returns the exchange for a request, or the response that refuses the request.
+// classify checks the path and the header of a request. It returns an Exchange, which handles the request, or a
+// Response, which refuses it.
 func (s *Server) classify(r *receiver.BufferedRequest) (receiver.Exchange, receiver.Response) {
 	c := &call{BufferedRequest: r, server: s, encoding: encodingOf(r.Header().Get("Content-Type"))}
 	if s.config.Origins != nil {
@@ -127,7 +131,7 @@ func (s *Server) classify(r *receiver.BufferedRequest) (receiver.Exchange, recei
 		return nil, c.answerPreflight()
 	}
 	if refusal := c.readHead(); refusal != nil {
-		return nil, c.refuse(refusal)
+		return nil, c.respondError(refusal)
 	}
 	if c.signal == signalHealth {
 		return check{c}, nil
@@ -135,50 +139,59 @@ func (s *Server) classify(r *receiver.BufferedRequest) (receiver.Exchange, recei
 	return c, nil
 }
 
-// readHead sets the signal, the encoding and the compression of the call. It returns the refusal of an unsupported
-// request, and nil otherwise. If the content type is wrong for the path, the refusal is in JSON, which every sender
-// can read, or in gRPC if the content type is a gRPC one.
+// readHead sets the signal, the encoding and the compression of the call from the path and the header of the request.
+// It returns the refusal of an unsupported request, and nil otherwise.
 func (c *call) readHead() (refusal *reply) {
-	s, isGRPC, found := signalOf(c.HTTP.URL.Path)
-	c.signal = s
-	isWrongType := found && isGRPC != (c.encoding == inGRPC) || c.encoding == unknownEncoding
+	requestSignal, isGRPC, found := signalOf(c.HTTP.URL.Path)
+	c.signal = requestSignal
+	isGRPCType := c.encoding == encodingGRPC
+	isMismatch := found && isGRPC != isGRPCType
+	isWrongType := isMismatch || c.encoding == unknownEncoding
 	if isWrongType {
-		c.encoding = inJSON
-		if isGRPC && strings.HasPrefix(c.Header().Get("Content-Type"), mediaGRPC+"+") {
-			c.encoding = inGRPC
-		}
+		c.encoding = c.refusalEncoding(isGRPC)
 	}
-	isKnown := c.readCompression()
+	isKnownCompression := c.readCompression()
 	switch {
 	case !found:
-		return refused(http.StatusNotFound, "unknown path; send OTLP to /v1/traces, /v1/metrics or /v1/logs")
+		return unsupported(http.StatusNotFound, "unknown path; send OTLP to /v1/traces, /v1/metrics or /v1/logs")
 	case c.HTTP.Method != http.MethodPost:
-		return refused(http.StatusMethodNotAllowed, "only POST is supported")
+		return unsupported(http.StatusMethodNotAllowed, "only POST is supported")
 	case isWrongType:
-		return refused(http.StatusUnsupportedMediaType, "unsupported Content-Type; /v1/... accepts "+
+		return unsupported(http.StatusUnsupportedMediaType, "unsupported Content-Type; /v1/... accepts "+
 			"application/x-protobuf and application/json, a gRPC method application/grpc")
 	case c.hasNoLength():
-		return refuse(ResultRefused, otlpanswer.InvalidArgument, "an HTTP/1.0 request must declare its length")
+		return newRefusal(ResultRefused, otlpanswer.InvalidArgument, "an HTTP/1.0 request must declare its length")
 	case isGRPC && c.HTTP.ProtoMajor != 2:
-		return refused(http.StatusHTTPVersionNotSupported, "gRPC needs HTTP/2")
-	case !isKnown:
-		return refused(http.StatusUnsupportedMediaType, "unsupported compression; use none, or "+
+		return unsupported(http.StatusHTTPVersionNotSupported, "gRPC needs HTTP/2")
+	case !isKnownCompression:
+		return unsupported(http.StatusUnsupportedMediaType, "unsupported compression; use none, or "+
 			bodies.Compressions+", over gRPC "+grpcCompressions)
 	}
 	return nil
 }
 
-// hasNoLength reports whether the request is an HTTP/1.0 request without a Content-Length header. net/http treats the
-// body of such a request as empty, so its spans would be lost.
-func (c *call) hasNoLength() bool {
-	r := c.HTTP
-	return !r.ProtoAtLeast(1, 1) && r.ContentLength == 0 && r.Header.Get("Content-Length") == ""
+// refusalEncoding returns the encoding for the refusal of a request with an unsupported content type: gRPC for a gRPC
+// client, and otherwise JSON, which people can read.
+func (c *call) refusalEncoding(isGRPCPath bool) encoding {
+	isGRPCType := strings.HasPrefix(c.Header().Get("Content-Type"), mediaGRPC+"+")
+	if isGRPCPath && isGRPCType {
+		return encodingGRPC
+	}
+	return encodingJSON
 }
 
-// readCompression sets the compression that the header names, and reports whether it is supported. With gRPC, a flag
-// before the message specifies whether the message is compressed.
+// hasNoLength reports whether the request is an HTTP/1.0 request without a Content-Length header. net/http treats its
+// body as empty, so its spans would be lost without an error.
+func (c *call) hasNoLength() bool {
+	r := c.HTTP
+	hasHeader := r.Header.Get("Content-Length") != ""
+	return !r.ProtoAtLeast(1, 1) && r.ContentLength == 0 && !hasHeader
+}
+
+// readCompression sets the compression of the message from the header of the request. It returns false if the
+// compression is not supported.
 func (c *call) readCompression() (isKnown bool) {
-	if c.encoding == inGRPC {
+	if c.encoding == encodingGRPC {
 		c.compression, isKnown = compressionFromGRPC(c.Header().Get(headerGRPCEncoding))
 	} else {
 		c.compression, isKnown = bodies.CompressionOf(c.Header().Get("Content-Encoding"))
@@ -186,77 +199,85 @@ func (c *call) readCompression() (isKnown bool) {
 	return isKnown
 }
 
-// unframe sets the message and its compression from the body. It returns the refusal of a body that was read with an
-// error, or that has an invalid gRPC prefix.
-func (c *call) unframe(readErr error) (refusal *reply) {
+// readMessage sets the message and its compression from the body of the request. readErr is the error of reading the
+// body. If it is not nil, or if the body is not a valid gRPC message, readMessage returns a refusal.
+func (c *call) readMessage(readErr error) (refusal *reply) {
 	if readErr != nil {
 		return c.server.refuseUnreadable(fmt.Errorf("read request: the body is incomplete: "+
 			"%w", readErr), ResultIncomplete)
 	}
 	c.message = c.Body.Bytes
-	if c.encoding != inGRPC {
-		return nil
+	if c.encoding == encodingGRPC {
+		return c.removePrefix()
 	}
+	return nil
+}
+
+// removePrefix removes the gRPC prefix from the message. If the flag in the prefix says that the message is not
+// compressed, removePrefix ignores the compression in the header. It returns the refusal of an invalid message.
+func (c *call) removePrefix() (refusal *reply) {
 	message, isCompressed, err := unframe(c.message)
-	switch {
-	case err != nil:
-		return refuse(ResultUnread, otlpanswer.InvalidArgument, err.Error())
-	case isCompressed && c.compression == bodies.Plain:
-		return refuse(ResultUnread, otlpanswer.Internal,
+	if err != nil {
+		return newRefusal(ResultUnparsable, otlpanswer.InvalidArgument, err.Error())
+	}
+	if isCompressed && c.compression == bodies.Plain {
+		return newRefusal(ResultUnparsable, otlpanswer.Internal,
 			"the message is compressed, but grpc-encoding names no compression")
 	}
-	if c.message = message; !isCompressed {
+	c.message = message
+	if !isCompressed {
 		c.compression = bodies.Plain
 	}
 	return nil
 }
 
-// refuseUnreadable returns the reply to a request that can't be read, decompressed or parsed. result is the result if
-// the cause is neither a limit on memory nor the maximum body size.
+// refuseUnreadable returns the reply to a request that can't be read, decompressed or parsed because of err. result is
+// the metric label of the request, unless its size or the time to receive it exceeds a limit.
 func (s *Server) refuseUnreadable(err error, result Result) (refusal *reply) {
 	switch {
 	case errors.Is(err, bodies.ErrTooLarge):
-		return refuse(ResultTooLarge, otlpanswer.ResourceExhausted, fmt.Sprintf(
+		return newRefusal(ResultTooLarge, otlpanswer.ResourceExhausted, fmt.Sprintf(
 			"the request has more than the maximum of %d bytes; configure smaller batches in the SDK, or raise "+
 				"--otlp-max-body", s.config.MaxBody))
 	case errors.Is(err, bodies.ErrNoRoom):
-		return later(ResultBusy, "all memory for requests is in use; retry later, or raise --otlp-max-body-bytes")
+		return retryableRefusal(ResultBusy, "all memory for requests is in use; retry later, or raise --otlp-max-body-bytes")
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		refusal = refuse(result, otlpanswer.DeadlineExceeded, "the request did not arrive completely in time")
-		refusal.http = http.StatusRequestTimeout
+		refusal = newRefusal(result, otlpanswer.DeadlineExceeded, "the request did not arrive completely in time")
+		refusal.httpStatus = http.StatusRequestTimeout
 		return refusal
 	}
-	return refuse(result, otlpanswer.InvalidArgument, err.Error())
+	return newRefusal(result, otlpanswer.InvalidArgument, err.Error())
 }
 
-// senderAttributes returns log attributes that identify the sender: its process or address, and its User-Agent.
+// senderAttributes returns log attributes that identify the sender: its process or address, and its User-Agent header.
 func (c *call) senderAttributes() (attributes []any) {
 	if c.Conn != nil {
 		attributes = c.Conn.LogAttributes()
 	}
-	agent := c.Header().Get("User-Agent")
-	return append(attributes, "user-agent", agent[:min(len(agent), maxAgent)])
+	userAgent := c.Header().Get("User-Agent")
+	return append(attributes, "user-agent", userAgent[:min(len(userAgent), maxUserAgent)])
 }
 
-// maxAgent is the maximum number of logged bytes of a User-Agent.
-const maxAgent = 100
+// maxUserAgent is the maximum number of logged bytes of a User-Agent.
+const maxUserAgent = 100
 
-// refuse sets the result of the call to that of a refusal, and returns the refusal as a response.
-func (c *call) refuse(refusal *reply) receiver.Response {
+// respondError returns the response for a refusal, and counts the request by the result of the refusal.
+func (c *call) respondError(refusal *reply) receiver.Response {
 	c.Result = int(refusal.result)
 	return c.respond(refusal)
 }
 
-// respond returns a response with a reply in the encoding of the call.
-func (c *call) respond(a *reply) receiver.Response {
+// respond returns a response that writes a reply in the protocol and the encoding of the request.
+func (c *call) respond(r *reply) receiver.Response {
 	return func(w http.ResponseWriter) error {
-		if c.HTTP.Method != http.MethodPost {
+		method := c.HTTP.Method
+		if method != http.MethodPost {
 			w.Header().Set("Allow", http.MethodPost)
 		}
-		if c.encoding == inGRPC {
-			return a.writeGRPC(w, c.HTTP.Method == http.MethodHead)
+		if c.encoding == encodingGRPC {
+			return r.writeGRPC(w, method == http.MethodHead)
 		}
 		c.server.config.Origins.allow(c.origin, w.Header())
-		return a.writeHTTP(w, c.encoding, c.signal)
+		return r.writeHTTP(w, c.encoding, c.signal)
 	}
 }

@@ -14,9 +14,9 @@ func TestCollectors_ReadFromSettings(t *testing.T) {
 		"http://[::1]:4318":         "tcp [::1]:4318 http://[::1]:4318/v1/traces",
 		"https://backend.example":   "tcp backend.example:443 https://backend.example:443/v1/traces",
 		"grpc://collector": "tcp collector:4317 http://collector:4317" +
-			signals[signalTraces].grpc,
+			signals[signalTraces].grpcPath,
 		"grpcs://collector:4317/": "tcp collector:4317 https://collector:4317" +
-			signals[signalTraces].grpc,
+			signals[signalTraces].grpcPath,
 		"unix:///var/run/otel.sock":         "unix /var/run/otel.sock http://localhost/v1/traces",
 		"collector:4318":                    "",
 		"ftp://collector":                   "",

@@ -30,54 +30,68 @@ type Config struct {
 	forwardTimeout             time.Duration // maximum time to wait for the upstream's response
 }
 
-// DefaultConfig returns the defaults of the command line. They contain no listen address. MaxBody is ample: a batch of
-// 512 spans has a few hundred KiB, and gRPC servers accept 4 MiB by default.
+// DefaultConfig returns the defaults of the command line flags. Without a listen address, the receiver is disabled.
 func DefaultConfig() Config {
-	c := Config{
-		Config: receiver.DefaultConfig(), MaxStreams: 8, Semantics: SemanticsOTel,
-		// SDKs wait about 10 s for a response
-		headerTimeout: 5 * time.Second, readTimeout: 10 * time.Second,
-		forwardTimeout: 30 * time.Second, // longer than any SDK waits
-	}
-	c.MaxConnections, c.Buffer, c.MaxBody, c.MaxBodyBytes = 128, defaultBuffer, 8<<20, 32<<20
+	c := Config{Config: receiver.DefaultConfig()}
+	c.MaxConnections = 128
+	c.MaxStreams = 8
+	c.MaxBody = 8 << 20 // a batch of 512 spans has a few hundred KiB; gRPC servers accept 4 MiB by default
+	c.MaxBodyBytes = 32 << 20
+	c.Buffer = defaultBuffer
+	c.Semantics = SemanticsOTel
+	c.headerTimeout = 5 * time.Second
+	c.readTimeout = 10 * time.Second    // SDKs wait about 10 s for a response
+	c.forwardTimeout = 30 * time.Second // longer than any SDK waits
 	return c
 }
 
 // defaultBuffer is the default of --otlp-buffer. It is less than the default timeout of SDKs, 10 s.
 const defaultBuffer = 3 * time.Second
 
-// Check returns the joined errors of all invalid settings.
+// Check returns the joined errors of all invalid settings, or nil.
 func (c *Config) Check() error {
-	err := c.Config.Check("otlp")
-	if c.Keep != nil && !c.Forward.IsSet() {
-		err = errors.Join(err, errors.New("check otlp-keep: "+
-			"nothing is forwarded without --otlp-forward; set it, or remove --otlp-keep"))
-	}
-	if need := c.LeastBodyBytes(); c.Keep != nil && c.MaxBodyBytes < need {
-		err = errors.Join(err, fmt.Errorf("check otlp-max-body-bytes: %s is less than the %s that one "+
-			"request may need with --otlp-keep; "+
-			"raise it, or lower --otlp-max-body", memory.SizeText(c.MaxBodyBytes), memory.SizeText(need)))
-	}
-	return err
+	return errors.Join(c.Config.Check("otlp"), c.checkKeep())
 }
 
-// LeastBodyBytes returns the minimum of MaxBodyBytes with which one body of maximum length fits. If Keep is set, the
-// received, the decompressed and the sampled body are in memory at the same time.
+// checkKeep returns an error if --otlp-keep is set, but there is no upstream to forward sampled traces to, or not enough
+// memory for one request.
+func (c *Config) checkKeep() error {
+	if c.Keep == nil {
+		return nil
+	}
+	var forwardErr, memoryErr error
+	if !c.Forward.IsSet() {
+		forwardErr = errors.New("check otlp-keep: " +
+			"nothing is forwarded without --otlp-forward; set it, or remove --otlp-keep")
+	}
+	neededBytes := c.LeastBodyBytes()
+	if c.MaxBodyBytes < neededBytes {
+		memoryErr = fmt.Errorf("check otlp-max-body-bytes: %s is less than the %s that one "+
+			"request may need with --otlp-keep; "+
+			"raise it, or lower --otlp-max-body", memory.SizeText(c.MaxBodyBytes), memory.SizeText(neededBytes))
+	}
+	return errors.Join(forwardErr, memoryErr)
+}
+
+// LeastBodyBytes returns the minimum of MaxBodyBytes with which one body of MaxBody bytes can be handled. With Keep, up
+// to three bodies are in memory for it: the received, the decompressed and the sampled one.
 func (c *Config) LeastBodyBytes() int {
 	if c.Keep == nil {
 		return c.MaxBody
 	}
-	const step = 64 << 10 // rounds up to a readable number
-	return (2*c.MaxBody + sampling.SelectionBytes(c.MaxBody) + step - 1) / step * step
+	bodyBytes := 2*c.MaxBody + sampling.SelectionBytes(c.MaxBody)
+	const step = 64 << 10 // rounded up to a multiple, so that the number is readable
+	return (bodyBytes + step - 1) / step * step
 }
 
-// Memory returns the maximum memory of the receiver, or nil if it is disabled. publisher is the memory per publisher.
-func (c *Config) Memory(publisher int) []memory.Part {
+// Memory returns the maximum memory of the receiver, by purpose. It returns nil if the receiver is disabled.
+// publisherBytes is the memory of one admit.Publisher.
+func (c *Config) Memory(publisherBytes int) []memory.Part {
 	if !c.Enabled() {
 		return nil
 	}
 	parts := c.Config.Memory("otlp", "OTLP", c.Semantics.countingBytes(c.MaxBody), c.connectionBytes(),
-		c.Publishers(rules.MaxBatches)*publisher)
+		c.Publishers(rules.MaxBatches)*publisherBytes)
 	return append(parts, c.Forward.Memory("OTLP"),
 		memory.Part{Name: "span metrics of SDKs", Bytes: sdkmetrics.Bytes})
 }
@@ -107,8 +121,9 @@ const (
 
 // connectionBytes returns the approximate maximum memory of a connection.
 func (c *Config) connectionBytes() int {
-	return plainBytes + c.windowBytes() - minWindow +
-		c.MaxStreams*(streamBytes+waitingHeaders*headerBytes)
+	extraWindowBytes := c.windowBytes() - minWindow
+	bytesPerStream := streamBytes + waitingHeaders*headerBytes
+	return plainBytes + extraWindowBytes + c.MaxStreams*bytesPerStream
 }
 
 // Forwards returns the maximum number of connections to the upstream.
@@ -127,21 +142,21 @@ var protocol = destination.Protocol{
 	Examples: "http://host:4318, grpc://host:4317, https://, grpcs:// or unix:///path",
 }
 
-// ParseCollector parses a value of --otlp-forward.
+// ParseCollector parses a value of --otlp-forward, for example grpc://collector:4317.
 func ParseCollector(text string) (c Collector, err error) {
 	c.URL, err = protocol.Parse(text)
-	return c, err //nolint:wrapcheck // it says what to do
+	return c, err
 }
 
-// TrustIn verifies the upstream's certificate with the CA certificates in a file.
+// TrustIn sets the file with the CA certificates that verify the upstream's certificate.
 func (c *Collector) TrustIn(file string) error {
-	return protocol.SetCAFile(&c.URL, file) //nolint:wrapcheck // it says what to do
+	return protocol.SetCAFile(&c.URL, file)
 }
 
-// target returns the path of a signal's requests at the upstream.
+// target returns the path to which requests of a signal are sent, for example /v1/traces.
 func (c *Collector) target(s signal) string {
 	if c.IsGRPC() {
-		return signals[s].grpc
+		return signals[s].grpcPath
 	}
-	return c.Path() + signals[s].http
+	return c.Path() + signals[s].httpPath
 }

@@ -19,28 +19,34 @@ type Origins []string
 // anyOrigin is the pattern for all origins.
 const anyOrigin = "*"
 
-// ParseOrigins parses the values of --otlp-cors-origin.
-func ParseOrigins(list []string) (o Origins, err error) {
-	for _, text := range list {
+// ParseOrigins parses the values of --otlp-cors-origin. It returns the valid ones, and the joined errors of the others.
+func ParseOrigins(values []string) (origins Origins, err error) {
+	for _, text := range values {
 		text = strings.TrimSpace(text)
-		if text != anyOrigin && !isPattern(text) {
+		isValid := text == anyOrigin || isPattern(text)
+		if !isValid {
 			err = errors.Join(err, fmt.Errorf("parse --otlp-cors-origin: %.100q is not an origin; give a scheme "+
 				"and a host such as https://shop.example, with * for a whole label of the host, or only * for "+
 				"every origin", text))
 			continue
 		}
-		o = append(o, strings.ToLower(text))
+		origins = append(origins, strings.ToLower(text))
 	}
-	return o, err
+	return origins, err
 }
 
-// isPattern reports whether a text consists of only a scheme and a host, and each * is a whole label of the host.
+// isPattern reports whether a text consists of a scheme and a host, for example https://*.example.com. Each * must be a
+// whole label of the host name.
 func isPattern(text string) bool {
-	u, err := url.Parse(text)
-	if err != nil || u.Host == "" || u.Scheme+"://"+u.Host != text {
+	parsed, err := url.Parse(text)
+	if err != nil || parsed.Host == "" {
 		return false
 	}
-	for label := range strings.SplitSeq(u.Host, ".") {
+	hasOtherParts := text != parsed.Scheme+"://"+parsed.Host
+	if hasOtherParts {
+		return false
+	}
+	for label := range strings.SplitSeq(parsed.Host, ".") {
 		if strings.Contains(label, "*") && label != "*" {
 			return false
 		}
@@ -48,83 +54,95 @@ func isPattern(text string) bool {
 	return true
 }
 
-// allow sets the response header that lets the browser pass the response to a script of an origin, if a pattern matches
-// the origin. It reports whether one does.
-func (o Origins) allow(origin string, h http.Header) bool {
+// allow sets the response header that allows a browser to pass the response to the script that has sent the request.
+// origin identifies the web page of the script. If no pattern matches origin, the browser hides the response.
+func (o Origins) allow(origin string, header http.Header) {
 	if o == nil {
-		return false
+		return
 	}
-	h.Add("Vary", "Origin")
-	if origin == "" || !o.has(origin) {
-		return false
+	header.Add("Vary", "Origin")
+	if origin != "" && o.match(origin) {
+		header.Set("Access-Control-Allow-Origin", origin)
+		header.Set("Access-Control-Expose-Headers", "Retry-After")
 	}
-	h.Set("Access-Control-Allow-Origin", origin)
-	h.Set("Access-Control-Expose-Headers", "Retry-After")
-	return true
 }
 
-// has reports whether a pattern matches an origin.
-func (o Origins) has(origin string) bool {
+// match reports whether any of the patterns matches an origin.
+func (o Origins) match(origin string) bool {
 	for _, pattern := range o {
-		if pattern == anyOrigin || pattern == origin || matches(origin, pattern) {
+		if pattern == anyOrigin || pattern == origin || matchesPattern(origin, pattern) {
 			return true
 		}
 	}
 	return false
 }
 
-// matches reports whether an origin matches a pattern with a scheme and a host.
-func matches(origin, pattern string) bool {
+// matchesPattern reports whether an origin matches a pattern. For example, https://shop.example.com matches
+// https://*.example.com, and http://shop.example.com does not.
+func matchesPattern(origin, pattern string) bool {
 	scheme, host, _ := strings.Cut(origin, "://")
-	wantScheme, wantHost, _ := strings.Cut(pattern, "://")
-	labels, want := strings.Split(host, "."), strings.Split(wantHost, ".")
-	if scheme != wantScheme || len(labels) != len(want) {
+	patternScheme, patternHost, _ := strings.Cut(pattern, "://")
+	labels := strings.Split(host, ".")
+	patternLabels := strings.Split(patternHost, ".")
+	if scheme != patternScheme || len(labels) != len(patternLabels) {
 		return false
 	}
 	for i, label := range labels {
-		isLabel := label != "" && strings.Trim(label, labelCharacters) == ""
-		if want[i] != label && (want[i] != "*" || !isLabel) {
+		isEqual := label == patternLabels[i]
+		isWildcardMatch := patternLabels[i] == "*" && isHostLabel(label)
+		if !isEqual && !isWildcardMatch {
 			return false
 		}
 	}
 	return true
 }
 
+// isHostLabel reports whether a text is a valid label of a host name, the part between two dots.
+func isHostLabel(text string) bool {
+	return text != "" && strings.Trim(text, labelCharacters) == ""
+}
+
 // labelCharacters are the valid characters of a host name's label. A port or a path has others.
 const labelCharacters = "abcdefghijklmnopqrstuvwxyz0123456789-_"
 
-// isPreflight reports whether the request is a CORS preflight request of a browser for an OTLP/HTTP path.
+// isPreflight reports whether the request is a CORS preflight request: a browser asks whether a script of a web page may
+// send OTLP/HTTP.
 func (c *call) isPreflight() bool {
 	if c.origin == "" || c.HTTP.Method != http.MethodOptions {
 		return false
 	}
 	_, isGRPC, found := signalOf(c.HTTP.URL.Path)
-	return found && !isGRPC && c.Header().Get("Access-Control-Request-Method") != ""
+	hasRequestMethod := c.Header().Get("Access-Control-Request-Method") != ""
+	return found && !isGRPC && hasRequestMethod
 }
 
 const (
 	// preflightAge is the number of seconds for which a browser caches the response. It is Chromium's maximum.
 	preflightAge = "7200"
-	// maxAsked is the maximum length of the requested header names. It is limited because the response repeats them.
-	maxAsked = 1 << 10 // bytes
+	// maxRequestedHeaders is the maximum length of the requested header names. It is limited because the response repeats
+	// them.
+	maxRequestedHeaders = 1 << 10 // bytes
 )
 
-// answerPreflight returns the response to a CORS preflight request.
+// answerPreflight returns the response to a CORS preflight request. It allows POST requests with all requested header
+// fields, unless the origin does not match a pattern or the list of header fields is too long.
 func (c *call) answerPreflight() receiver.Response {
-	asked := c.Header().Get("Access-Control-Request-Headers")
-	c.encoding = inJSON
-	if !c.server.config.Origins.has(c.origin) || len(asked) > maxAsked {
-		return c.refuse(refuse(ResultRefused, otlpanswer.PermissionDenied, "the origin is not allowed, or the "+
+	origins := c.server.config.Origins
+	requestedHeaders := c.Header().Get("Access-Control-Request-Headers")
+	c.encoding = encodingJSON
+	if !origins.match(c.origin) || len(requestedHeaders) > maxRequestedHeaders {
+		return c.respondError(newRefusal(ResultRefused, otlpanswer.PermissionDenied, "the origin is not allowed, or the "+
 			"list of requested headers is too long; add the origin to --otlp-cors-origin of the daemon"))
 	}
 	c.Result = int(ResultOther)
 	return func(w http.ResponseWriter) error {
-		h := w.Header()
-		c.server.config.Origins.allow(c.origin, h)
-		h.Add("Vary", "Access-Control-Request-Headers")
-		h.Set("Access-Control-Allow-Methods", http.MethodPost)
-		if h.Set("Access-Control-Max-Age", preflightAge); asked != "" {
-			h.Set("Access-Control-Allow-Headers", asked)
+		header := w.Header()
+		origins.allow(c.origin, header)
+		header.Add("Vary", "Access-Control-Request-Headers")
+		header.Set("Access-Control-Allow-Methods", http.MethodPost)
+		header.Set("Access-Control-Max-Age", preflightAge)
+		if requestedHeaders != "" {
+			header.Set("Access-Control-Allow-Headers", requestedHeaders)
 		}
 		w.WriteHeader(http.StatusNoContent)
 		return nil

@@ -48,7 +48,7 @@ func TestCORS_OriginPatterns(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, origin := range append(test.may, test.mayN...) {
-			if want := slices.Contains(test.may, origin); o.has(origin) != want {
+			if want := slices.Contains(test.may, origin); o.match(origin) != want {
 				t.Errorf("%s: %q may %v, want %v", test.patterns, origin, !want, want)
 			}
 		}
@@ -115,7 +115,7 @@ func TestCORS_Preflight(t *testing.T) {
 		"many fields": ask("/v1/traces", shop, "Access-Control-Request-Headers",
 			strings.Repeat("x-a,", 400)),
 		"another path":     ask("/v1/profiles", shop),
-		"a path of gRPC":   ask(signals[signalTraces].grpc, shop),
+		"a path of gRPC":   ask(signals[signalTraces].grpcPath, shop),
 		"no question":      ask("/v1/traces", shop, "Access-Control-Request-Method", ""),
 		"no origin at all": ask("/v1/traces", ""),
 	} {

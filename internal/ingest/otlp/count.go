@@ -18,171 +18,221 @@ import (
 // it, and forwarded requests have it so that a Datadog agent does not count the spans again.
 const headerComputedStats = "Datadog-Client-Computed-Stats"
 
-// Count counts the spans of the call. It returns nil if the call is to be forwarded, and the response otherwise. A call
-// that can't be counted is forwarded without the counted marker, unless a retry can succeed or its body is too large.
+// Count counts the spans of the request. It returns nil if the request is to be forwarded, and otherwise the response.
+// readErr is the error of reading the body, or nil. A request that can't be counted is forwarded for the upstream to
+// count, unless the sender can retry it or its body is too large.
 func (c *call) Count(readErr error) receiver.Response {
-	if c.signal != signalTraces && !c.server.config.Forward.IsSet() {
+	hasUpstream := c.server.config.Forward.IsSet()
+	if !hasUpstream && c.signal != signalTraces {
 		return c.discard(readErr)
 	}
-	if refusal := c.unframe(readErr); refusal != nil {
-		return c.refuse(refusal)
+	if refusal := c.readMessage(readErr); refusal != nil {
+		return c.respondError(refusal)
 	}
-	s, result, refusal := c.server, ResultOther, (*reply)(nil)
-	switch c.signal {
-	case signalTraces:
-		if panicked := s.CatchPanic(func() { result, refusal = s.count(c) }); panicked {
-			c.sampled = sampled{}
-			refusal = refuse(ResultBug, otlpanswer.Internal, "internal error; see the log of spanstatsd")
-			refusal.http = http.StatusInternalServerError
-		}
-		if refusal != nil {
-			result = refusal.result
-		}
-	case signalMetrics:
-		s.CatchPanic(func() { s.readSDKMetrics(c) })
-	}
+	result, refusal := c.countSignal()
 	c.Result = int(result)
-	endsHere := !s.config.Forward.IsSet()
-	switch result {
-	case ResultTooLarge, ResultBusy, ResultNoRoom:
-		endsHere = true
-	case ResultUnread:
-		s.Log.Write(slog.LevelWarn, "spans of an SDK can't be read",
+	if result == ResultUnparsable {
+		c.server.Log.Write(slog.LevelWarn, "spans of an SDK can't be read",
 			append(c.senderAttributes(), "error", refusal.Message)...)
 	}
-	switch {
-	case endsHere && refusal != nil:
-		return c.refuse(refusal)
-	case endsHere, c.sampled.isEmpty:
-		return c.respond(accepted())
-	case !c.encode():
+	isForwarded := hasUpstream && !result.preventsForwarding()
+	if !isForwarded && refusal != nil {
+		return c.respondError(refusal)
+	}
+	if !isForwarded || c.sampled.isEmpty {
+		return c.respond(successReply())
+	}
+	if found := c.chooseForwarded(); !found {
 		return c.refuseUnforwardable()
 	}
 	return nil
 }
 
-// discard returns the response to a request with metrics or logs, which are of no use without an upstream. It is a
-// success, so that an SDK with one endpoint for all signals logs no error at each export. A partial success would be
-// more precise, but some SDKs log it each time. A body that does not fit in memory is discarded like others.
+// preventsForwarding reports whether a request with this result is refused even if there is an upstream, because the
+// daemon may accept it later, or because it is too large.
+func (r Result) preventsForwarding() bool {
+	switch r {
+	case ResultTooLarge, ResultBusy, ResultNoRoom:
+		return true
+	}
+	return false
+}
+
+// countSignal counts the spans of a trace request, or reads the span counts in a metrics request. It returns a refusal
+// if the spans can't be counted.
+func (c *call) countSignal() (result Result, refusal *reply) {
+	switch c.signal {
+	case signalTraces:
+		return c.countSpans()
+	case signalMetrics:
+		c.server.CatchPanic(func() { c.server.readSDKMetrics(c) })
+	}
+	return ResultOther, nil
+}
+
+// countSpans counts the spans of a trace request. If that panics, the request is refused, and its sampled message is
+// not forwarded.
+func (c *call) countSpans() (result Result, refusal *reply) {
+	panicked := c.server.CatchPanic(func() { result, refusal = c.server.count(c) })
+	if panicked {
+		c.sampled = sampled{}
+		refusal = newRefusal(ResultBug, otlpanswer.Internal, "internal error; see the log of spanstatsd")
+		refusal.httpStatus = http.StatusInternalServerError
+	}
+	if refusal != nil {
+		return refusal.result, refusal
+	}
+	return result, nil
+}
+
+// discard responds to a request with metrics or logs if there is no upstream. The response is a success, because SDKs
+// can send all signals to one endpoint, and would log an error at each export. A partial success would be more precise,
+// but some SDKs log it each time. A body that is too large is discarded as well.
 func (c *call) discard(readErr error) receiver.Response {
-	s := c.server
-	isTooLong := errors.Is(readErr, bodies.ErrTooLarge) || errors.Is(readErr, bodies.ErrNoRoom)
-	if !isTooLong {
-		if refusal := c.unframe(readErr); refusal != nil {
-			return c.refuse(refusal)
+	isTooLarge := errors.Is(readErr, bodies.ErrTooLarge) || errors.Is(readErr, bodies.ErrNoRoom)
+	if !isTooLarge {
+		if refusal := c.readMessage(readErr); refusal != nil {
+			return c.respondError(refusal)
 		}
 		if c.signal == signalMetrics {
-			s.CatchPanic(func() { s.readSDKMetrics(c) })
+			c.server.CatchPanic(func() { c.server.readSDKMetrics(c) })
 		}
 	}
-	if d := &s.discarded[c.signal]; d.Add(1) == 1 {
-		s.config.Log.Info(signals[c.signal].name+" are accepted and discarded, because there is no --otlp-forward; "+
+	c.noteDiscarded()
+	c.Result = int(ResultOther)
+	return c.respond(successReply())
+}
+
+// noteDiscarded counts a discarded request, and logs the first one of each signal.
+func (c *call) noteDiscarded() {
+	requests := c.server.discarded[c.signal].Add(1)
+	if requests == 1 {
+		c.server.config.Log.Info(signals[c.signal].name+" are accepted and discarded, because there is no --otlp-forward; "+
 			"disable that exporter in the SDK, or set --otlp-forward",
 			c.senderAttributes()...)
 	}
-	c.Result = int(ResultOther)
-	return c.respond(accepted())
 }
 
-// count counts the spans of a call and prepares the forwarded message. It returns a refusal if the spans can't be
-// counted; the result is valid only without a refusal.
+// count counts the spans of a trace request, and prepares the message with the sampled spans. If the spans can't be
+// counted, count returns a refusal; the result is valid only without a refusal.
 func (s *Server) count(c *call) (result Result, refusal *reply) {
-	isCounted := receiver.IsTrue(c.Header().Get(headerComputedStats))
-	if isCounted && c.isForwardable() && s.config.Semantics == SemanticsOTel {
-		return ResultByTracer, nil
+	isCounted := receiver.IsTrue(c.Header().Get(headerComputedStats)) // by the sender
+	if isCounted && c.canForwardReceived() && s.config.Semantics == SemanticsOTel {
+		return ResultComputedByClient, nil
 	}
 	defer c.sampled.releaseUnused()
-	w := <-s.workers
-	defer func() { s.workers <- w }()
-	defer w.release()
-	message, refusal := s.toProtobuf(c, w)
+	ws := <-s.workspaces
+	defer func() { s.workspaces <- ws }()
+	defer ws.release()
+	message, refusal := s.toProtobuf(c, ws)
 	if refusal != nil {
 		return 0, refusal
 	}
 	s.ParsedBytes.Add(uint64(len(message)))
-	result, err := w.reader.read(message, isCounted)
+	result, err := ws.reader.read(message, isCounted)
 	if err != nil {
-		return 0, refuse(result, otlpanswer.InvalidArgument, err.Error())
+		return 0, newRefusal(result, otlpanswer.InvalidArgument, err.Error())
 	}
 	if result != ResultCounted {
 		return result, nil
 	}
-	selection, refusal := s.selectSpans(c, w)
+	return s.publish(c, ws, message)
+}
+
+// publish publishes the counted spans of a request, all or none, and writes the message with the sampled spans. message
+// identifies a duplicate of an earlier request, whose spans are not published again. publish returns a refusal if the
+// sender has to retry or to send smaller requests.
+func (s *Server) publish(c *call, ws *workspace, message []byte) (Result, *reply) {
+	selection, refusal := s.selectSpans(c, ws)
 	if refusal != nil {
 		return 0, refusal
 	}
-	isDuplicate, reason, ok := c.Publish(message, w.reader.Batches, w.forwardedSpans)
-	if !ok {
-		return notAdmitted(reason)
+	isDuplicate, dropReason, isPublished := c.Publish(message, ws.reader.Batches, ws.forwardedSpans)
+	if !isPublished {
+		return notAdmitted(dropReason)
 	}
+	s.writeSelected(c, ws, selection, isDuplicate)
 	if isDuplicate {
-		result = ResultCountedBefore
+		return ResultDuplicate, nil
 	}
-	s.writeSelected(c, w, selection, isDuplicate)
-	return result, nil
+	return ResultCounted, nil
 }
 
-// toProtobuf returns the message of a call in uncompressed protobuf. It stores a converted message in c.protobuf.
-func (s *Server) toProtobuf(c *call, w *worker) (message []byte, refusal *reply) {
+// toProtobuf returns the message of a request in uncompressed protobuf. If the received message is compressed or in
+// JSON, toProtobuf converts it, and stores the result in c.protobuf. It returns a refusal if that fails.
+func (s *Server) toProtobuf(c *call, ws *workspace) (message []byte, refusal *reply) {
 	message = c.message
-	if c.compression != bodies.Plain {
-		plain, err := w.decompressor.Decompress(message, c.compression, &s.Bodies)
-		if c.Own(plain); err != nil {
-			return nil, s.refuseUnreadable(err, ResultUnread)
+	isCompressed := c.compression != bodies.Plain
+	isJSON := c.encoding == encodingJSON
+	if isCompressed {
+		plain, err := ws.decompressor.Decompress(message, c.compression, &s.Bodies)
+		c.Own(plain)
+		if err != nil {
+			return nil, s.refuseUnreadable(err, ResultUnparsable)
 		}
 		message = plain.Bytes
+	}
+	if isJSON {
+		message, refusal = s.convertJSON(c, message)
+		if refusal != nil {
+			return nil, refusal
+		}
+	}
+	if isCompressed || isJSON {
 		c.protobuf = message
 	}
-	if c.encoding != inJSON {
-		return message, nil
+	return message, nil
+}
+
+// convertJSON converts a request in JSON to protobuf. It returns a refusal if the JSON is invalid, or if there is no
+// memory for the result.
+func (s *Server) convertJSON(c *call, json []byte) (protobuf []byte, refusal *reply) {
+	if !utf8.Valid(json) { // the conversion replaces each invalid byte by three, which exceeds ProtobufBytes
+		return nil, s.refuseUnreadable(errors.New("read spans in JSON: it is not UTF-8"), ResultUnparsable)
 	}
-	c.protobuf = nil
-	if !utf8.Valid(message) { // the conversion replaces each invalid byte by three, which exceeds ProtobufBytes
-		return nil, s.refuseUnreadable(errors.New("read spans in JSON: it is not UTF-8"), ResultUnread)
-	}
-	converted := c.Own(s.Bodies.Take(otlpjson.ProtobufBytes(len(message))))
+	converted := c.Own(s.Bodies.Take(otlpjson.ProtobufBytes(len(json))))
 	if converted == nil {
 		return nil, s.refuseUnreadable(bodies.ErrNoRoom, ResultBusy)
 	}
 	var err error
-	if converted.Bytes, err = otlpjson.FromJSON(converted.Bytes, message); err != nil {
-		return nil, s.refuseUnreadable(err, ResultUnread)
+	converted.Bytes, err = otlpjson.FromJSON(converted.Bytes, json)
+	if err != nil {
+		return nil, s.refuseUnreadable(err, ResultUnparsable)
 	}
-	c.protobuf = converted.Bytes
-	return c.protobuf, nil
+	return converted.Bytes, nil
 }
 
-// notAdmitted returns the result or the refusal for spans that admission has dropped for a reason.
+// notAdmitted returns the result of a request whose spans were dropped for the given reason. It also returns a refusal
+// if the sender has to retry the request, or to send smaller ones.
 func notAdmitted(reason admit.DropReason) (Result, *reply) {
 	switch {
 	case reason.IsPassing():
-		return 0, later(ResultNoRoom, "the daemon can't count these spans at the moment; retry later: "+
-			""+reason.String())
+		return 0, retryableRefusal(ResultNoRoom, "the daemon can't count these spans at the moment; retry later: "+
+			reason.String())
 	case reason == admit.DropNotWanted:
 		return ResultNotWanted, nil
 	case reason == admit.DropBatchTooLarge:
-		return 0, refuse(ResultTooMany, otlpanswer.ResourceExhausted, "the request has more spans than "+
+		return 0, newRefusal(ResultTooMany, otlpanswer.ResourceExhausted, "the request has more spans than "+
 			"--ring-slots; configure smaller batches in the SDK, or raise it")
 	}
 	panic(fmt.Sprint("BUG: a batch that was made here is ", reason))
 }
 
-// readSDKMetrics adds the span counts that SDKs report in a metrics request to the server's sums. It ignores
-// unparsable requests, and requests in JSON.
+// readSDKMetrics adds the span counts that SDKs report in a metrics request to the sums of the Server. It ignores
+// invalid requests, and requests in JSON.
 func (s *Server) readSDKMetrics(c *call) {
-	if c.encoding == inJSON {
+	if c.encoding == encodingJSON {
 		return
 	}
-	message := c.message
-	if c.compression != bodies.Plain {
-		w := <-s.workers
-		defer func() { s.workers <- w }()
-		plain, err := w.decompressor.Decompress(message, c.compression, &s.Bodies)
-		defer plain.Release()
-		if err != nil {
-			return
-		}
-		message = plain.Bytes
+	if c.compression == bodies.Plain {
+		s.sdkSums.Add(c.message)
+		return
 	}
-	s.sdkSums.Hear(message)
+	ws := <-s.workspaces
+	defer func() { s.workspaces <- ws }()
+	plain, err := ws.decompressor.Decompress(c.message, c.compression, &s.Bodies)
+	defer plain.Release()
+	if err == nil {
+		s.sdkSums.Add(plain.Bytes)
+	}
 }

@@ -195,17 +195,17 @@ func (broken) read([]byte, bool) (Result, error) { panic("BUG") }
 // request is counted.
 func TestPanic_CostsOneRequest(t *testing.T) {
 	h := newHarness(t, func(c *Config, _ *aggregate.Config) { c.Counters = 1 })
-	w := <-h.workers
+	w := <-h.workspaces
 	sound := w.reader
 	w.reader = broken{sound}
-	h.workers <- w
+	h.workspaces <- w
 	if a := post(t, h.client(false), exported("shop", 0, 3, 1)); a.status != http.StatusInternalServerError ||
 		statusIn(a) != otlpanswer.Internal {
 		t.Errorf("answered %+v", a)
 	}
-	<-h.workers
+	<-h.workspaces
 	w.reader = sound
-	h.workers <- w
+	h.workspaces <- w
 	if a := post(t, h.client(true), exported("shop", 10, 3, 1)); a.status != http.StatusOK {
 		t.Errorf("answered %+v", a)
 	}

@@ -17,5 +17,5 @@
 // # Concurrency and limits
 //
 // Package receiver defines the limits, except for the HTTP/2 streams per connection. Each call needs one of a fixed
-// number of workers while it is counted. Config.Memory includes the memory of the workers.
+// number of workspaces while it is counted. Config.Memory includes the memory of the workspaces.
 package otlp

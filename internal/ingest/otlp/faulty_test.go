@@ -95,7 +95,7 @@ func newFaulty(t *testing.T, f fault, isGRPC bool) (to *faulty, url string) {
 			}
 			to.taken.Add(1)
 			if isGRPC {
-				_ = accepted().writeGRPC(w, false)
+				_ = successReply().writeGRPC(w, false)
 			}
 		}),
 	}
@@ -162,7 +162,7 @@ func TestUpstream_Faults(t *testing.T) {
 					return err == nil && a.status == http.StatusOK
 				})
 				eventually.True(t, "the other is taken", func() bool {
-					a, err := try(streams, http.MethodPost, signals[signalTraces].grpc,
+					a, err := try(streams, http.MethodPost, signals[signalTraces].grpcPath,
 						bytes.NewReader(framed(other, false)), "Content-Type", mediaGRPC)
 					return err == nil && a.grpc == "0"
 				})

@@ -179,7 +179,7 @@ func post(t testing.TB, client *http.Client, body []byte, header ...string) answ
 
 func postGRPC(t testing.TB, client *http.Client, body []byte, header ...string) answered {
 	t.Helper()
-	return send(t, client, http.MethodPost, signals[signalTraces].grpc, bytes.NewReader(body),
+	return send(t, client, http.MethodPost, signals[signalTraces].grpcPath, bytes.NewReader(body),
 		append([]string{"Content-Type", mediaGRPC, "Te", "trailers"}, header...)...)
 }
 
@@ -237,9 +237,9 @@ func retryIn(details string) time.Duration {
 }
 
 // write writes a reply as an upstream's response.
-func (a *reply) write(w http.ResponseWriter, e encoding, s signal) error {
-	if e == inGRPC {
-		return a.writeGRPC(w, false)
+func (r *reply) write(w http.ResponseWriter, e encoding, s signal) error {
+	if e == encodingGRPC {
+		return r.writeGRPC(w, false)
 	}
-	return a.writeHTTP(w, e, s)
+	return r.writeHTTP(w, e, s)
 }

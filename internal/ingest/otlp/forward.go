@@ -25,107 +25,137 @@ type encodedMessage struct {
 	encoding    encoding
 }
 
-// isForwardable reports whether the upstream supports the encoding and the compression of the received message. Only a
-// gRPC upstream has restrictions: it supports neither JSON nor the block format of snappy.
-func (c *call) isForwardable() bool {
-	return !c.server.config.Forward.IsGRPC() ||
-		c.encoding != inJSON && c.compression.Detect(c.message) != bodies.Snappy
+// canForwardReceived reports whether the upstream can read the received message. A gRPC upstream can read neither
+// JSON nor the block format of snappy.
+func (c *call) canForwardReceived() bool {
+	if !c.server.config.Forward.IsGRPC() {
+		return true
+	}
+	isSnappyBlock := c.compression.Detect(c.message) == bodies.Snappy
+	return c.encoding != encodingJSON && !isSnappyBlock
 }
 
-// encode sets c.encoded to the message to forward: the sampled message, or the received one if the upstream supports
-// it, or the received one in uncompressed protobuf. It returns false if there is no form that the upstream supports.
-func (c *call) encode() bool {
-	isGRPC := c.server.config.Forward.IsGRPC()
-	c.encoded = encodedMessage{c.message, c.compression, c.encoding}
+// chooseForwarded sets c.forwarded to the message to forward: the sampled message, or the received message, or the
+// received message converted to uncompressed protobuf. It returns false if the upstream can read none of them.
+func (c *call) chooseForwarded() (found bool) {
+	protobufEncoding := encodingProtobuf
+	if c.server.config.Forward.IsGRPC() {
+		protobufEncoding = encodingGRPC
+	}
 	switch {
 	case c.sampled.body != nil:
-		c.encoded = encodedMessage{c.sampled.body.Bytes, c.sampled.compression, inProtobuf}
-	case !c.isForwardable():
-		c.encoded = encodedMessage{c.protobuf, bodies.Plain, inGRPC}
-		return c.protobuf != nil
-	case c.encoding == inGRPC:
-		c.encoded.encoding = inProtobuf
-	}
-	if isGRPC {
-		c.encoded.encoding = inGRPC
+		c.forwarded = encodedMessage{c.sampled.body.Bytes, c.sampled.compression, protobufEncoding}
+	case c.canForwardReceived() && c.encoding == encodingJSON:
+		c.forwarded = encodedMessage{c.message, c.compression, encodingJSON}
+	case c.canForwardReceived():
+		c.forwarded = encodedMessage{c.message, c.compression, protobufEncoding}
+	case c.protobuf != nil:
+		c.forwarded = encodedMessage{c.protobuf, bodies.Plain, protobufEncoding}
+	default:
+		return false
 	}
 	return true
 }
 
-// refuseUnforwardable refuses a call in an encoding that the upstream does not support.
+// refuseUnforwardable refuses a request that can't be forwarded in any encoding that the upstream can read.
 func (c *call) refuseUnforwardable() receiver.Response {
 	c.server.forwards.Note(receiver.OutcomeIncompatible, "")
-	return c.respond(refused(http.StatusUnsupportedMediaType, signals[c.signal].name+" in JSON or with snappy "+
+	return c.respond(unsupported(http.StatusUnsupportedMediaType, signals[c.signal].name+" in JSON or with snappy "+
 		"block compression can't be forwarded over gRPC; let the SDK send protobuf, and gzip or no compression"))
 }
 
-// Outbound returns the request with the encoded message in the upstream's protocol, OTLP/HTTP or OTLP/gRPC.
+// Outbound returns the request to forward, in the protocol of the upstream: OTLP/HTTP or OTLP/gRPC. The forwarded
+// request gets the header of the received one, except for fields of the connection and of the protocol.
 func (c *call) Outbound() receiver.OutboundRequest {
-	upstream, m, h := &c.server.config.Forward, &c.encoded, c.Header()
-	outbound := receiver.OutboundRequest{
-		Method: http.MethodPost, Target: upstream.target(c.signal), Header: h, Message: m.message,
-	}
-	receiver.RemoveConnectionOptions(h)
-	receiver.RemoveHopByHop(h)
-	for name := range h {
-		if name == "Content-Encoding" || name == "Accept-Encoding" || strings.HasPrefix(name, "Grpc-") {
-			delete(h, name)
-		}
-	}
-	h.Set("Content-Type", mediaOf[m.encoding])
-	isCompressed := m.compression != bodies.Plain
-	switch {
-	case upstream.IsGRPC():
-		p := prefix(len(m.message), isCompressed)
-		outbound.Prefix = p[:]
-		h.Set("Te", "trailers")
-		if isCompressed {
-			h.Set(headerGRPCEncoding, nameInGRPC(m.compression))
-		}
-	case isCompressed:
-		h.Set("Content-Encoding", m.compression.String())
-	}
+	upstream := &c.server.config.Forward
+	isCompressed := c.forwarded.compression != bodies.Plain
+	header := c.Header()
+	removeTransportHeaders(header)
+	header.Set("Content-Type", mediaOf[c.forwarded.encoding])
 	if c.IsCounted {
-		h.Set(headerComputedStats, "yes")
+		header.Set(headerComputedStats, "yes")
 	}
+	outbound := receiver.OutboundRequest{
+		Method: http.MethodPost, Target: upstream.target(c.signal), Header: header, Message: c.forwarded.message,
+	}
+	if !upstream.IsGRPC() {
+		if isCompressed {
+			header.Set("Content-Encoding", c.forwarded.compression.String())
+		}
+		return outbound
+	}
+	header.Set("Te", "trailers")
+	if isCompressed {
+		header.Set(headerGRPCEncoding, nameInGRPC(c.forwarded.compression))
+	}
+	messagePrefix := prefix(len(c.forwarded.message), isCompressed)
+	outbound.Prefix = messagePrefix[:]
 	return outbound
 }
 
-// Translate returns a response to the sender, in the sender's protocol. It is made from the upstream's response, or
-// from the error if there is no response.
+// removeTransportHeaders removes the header fields that describe the sender's connection, protocol or compression. They
+// do not apply to the forwarded request.
+func removeTransportHeaders(header http.Header) {
+	receiver.RemoveConnectionOptions(header)
+	receiver.RemoveHopByHop(header)
+	header.Del("Content-Encoding")
+	header.Del("Accept-Encoding")
+	for name := range header {
+		if strings.HasPrefix(name, "Grpc-") {
+			delete(header, name)
+		}
+	}
+}
+
+// Translate returns the response to the sender, in the protocol of the sender. It translates the response of the
+// upstream. If err is not nil, there is no response of the upstream.
 func (c *call) Translate(response *http.Response, err error) receiver.Response {
+	var translated *reply
+	if err == nil {
+		translated, err = c.readReply(response)
+	}
 	if err != nil {
 		return c.refuseUnanswered(err)
 	}
-	body, err := receiver.ReadResponse(response, destination.MaxAnswer)
-	isTruncated := errors.Is(err, receiver.ErrLongResponse)
-	if err != nil && !isTruncated {
-		return c.refuseUnanswered(err)
-	}
-	var a *reply
-	switch {
-	case c.encoded.encoding != inGRPC:
-		a = c.replyFromHTTP(response, body, isTruncated)
-	case isTruncated && field(response, headerGRPCStatus) == "": // the trailer with the status was not read
-		return c.refuseUnanswered(err)
-	default:
-		a = replyFromGRPC(response, body, c.encoding)
-	}
-	outcome := receiver.OutcomeRetryable
-	switch {
-	case a.Code == otlpanswer.OK:
-		outcome = receiver.OutcomeAccepted
-	case !a.IsRetryable():
-		outcome = receiver.OutcomeRefused
-		c.server.Log.Write(slog.LevelWarn, "the --otlp-forward destination rejected a request; the sender drops it",
-			"signal", signals[c.signal].name, "answer", a.Message)
-	}
-	c.server.forwards.Note(outcome, a.Message)
-	return c.respond(a)
+	c.noteOutcome(translated)
+	return c.respond(translated)
 }
 
-// refuseUnanswered asks the SDK to retry a call without a complete response of the upstream. It closes the connection
-// if the SDK has canceled the call.
+// readReply reads and translates the response of the upstream. It returns an error if the response is incomplete. If
+// the body is longer than destination.MaxAnswer, only the status of the response is used.
+func (c *call) readReply(response *http.Response) (*reply, error) {
+	body, err := receiver.ReadResponse(response, destination.MaxAnswer)
+	isTooLong := errors.Is(err, receiver.ErrLongResponse)
+	if err != nil && !isTooLong {
+		return nil, err
+	}
+	if c.forwarded.encoding != encodingGRPC {
+		return c.replyFromHTTP(response, body, isTooLong), nil
+	}
+	hasStatus := field(response, headerGRPCStatus) != ""
+	if isTooLong && !hasStatus { // the status is in the trailer, which follows the body
+		return nil, err
+	}
+	return replyFromGRPC(response, body, c.encoding), nil
+}
+
+// noteOutcome counts a forwarded request as accepted, retryable or refused by the upstream. It logs a refusal.
+func (c *call) noteOutcome(translated *reply) {
+	outcome := receiver.OutcomeRefused
+	switch {
+	case translated.Code == otlpanswer.OK:
+		outcome = receiver.OutcomeAccepted
+	case translated.IsRetryable():
+		outcome = receiver.OutcomeRetryable
+	default:
+		c.server.Log.Write(slog.LevelWarn, "the --otlp-forward destination rejected a request; the sender drops it",
+			"signal", signals[c.signal].name, "answer", translated.Message)
+	}
+	c.server.forwards.Note(outcome, translated.Message)
+}
+
+// refuseUnanswered asks the sender to retry a request to which the upstream has not responded. err is the error of
+// forwarding the request. If the sender has canceled the request, refuseUnanswered closes the connection instead.
 func (c *call) refuseUnanswered(err error) receiver.Response {
 	s := c.server
 	if c.IsCanceled() {
@@ -136,164 +166,212 @@ func (c *call) refuseUnanswered(err error) receiver.Response {
 	s.forwards.Note(receiver.OutcomeUnreachable, advice.Error())
 	s.Log.Write(slog.LevelWarn, "the --otlp-forward destination did not respond; the senders are asked to retry",
 		"error", advice)
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
-		return c.respond(refuse(0, otlpanswer.DeadlineExceeded, "forward request: the destination did not "+
+	isTimeout := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded)
+	if isTimeout {
+		return c.respond(errorReply(otlpanswer.DeadlineExceeded, "forward request: the destination did not "+
 			"respond in time"))
 	}
-	return c.respond(later(0, "forward request: the destination does not respond"))
+	return c.respond(retryReply("forward request: the destination does not respond"))
 }
 
-// field returns the value of a field in the trailer or the header of a response, or "".
+// field returns the value of a field in the trailer of a response. If the trailer does not have it, field returns the
+// value in the header, or "".
 func field(response *http.Response, name string) string {
 	return cmp.Or(response.Trailer.Get(name), response.Header.Get(name))
 }
 
-// replyFromHTTP translates the response of an upstream with OTLP/HTTP. The body is returned unchanged if the SDK and
-// the upstream use the same encoding. Otherwise its status is translated from protobuf. A truncated body is ignored:
-// the reply then has only the HTTP status.
-//
-// A web page with a status of 2xx means that the URL of the upstream is wrong. It counts as an error, even though the
-// SDK gets the page unchanged.
+// replyFromHTTP translates the response of an OTLP/HTTP upstream. A sender with the same encoding gets the body
+// unchanged. A web page counts as an error, because an OTLP server sends none. isTruncated reports whether a part of
+// the body is missing; only the HTTP status is used then.
 func (c *call) replyFromHTTP(response *http.Response, body []byte, isTruncated bool) *reply {
-	media := response.Header.Get("Content-Type")
-	a := &reply{Status: statusFromHTTP(response), http: response.StatusCode}
-	isPage := a.Code == otlpanswer.OK && strings.HasPrefix(media, mediaPage)
+	mediaType := response.Header.Get("Content-Type")
+	translated := &reply{Status: statusFromHTTP(response), httpStatus: response.StatusCode}
+	isPage := translated.Code == otlpanswer.OK && strings.HasPrefix(mediaType, mediaPage)
 	if isPage {
-		a.Code = otlpanswer.Unknown
-		a.Message = "forward request: the destination responded with a web page; check --otlp-forward"
+		translated.Code = otlpanswer.Unknown
+		translated.Message = "forward request: the destination responded with a web page; check --otlp-forward"
 	}
-	if isTruncated {
-		return a
+	isSameEncoding := c.forwarded.encoding == c.encoding
+	isProtobuf := c.forwarded.encoding == encodingProtobuf && strings.HasPrefix(mediaType, mediaProtobuf)
+	switch {
+	case isTruncated:
+		return translated
+	case isSameEncoding:
+		translated.isBodyCopied = true
+		translated.copiedBody = body
+		translated.copiedType = mediaType
+	case isPage:
+		translated.httpStatus = 0 // that of the page is a success
+	case isProtobuf:
+		translated.readProtobuf(body)
 	}
-	if c.encoded.encoding == c.encoding {
-		a.asIs, a.asIsType = body, media
-		if body == nil {
-			a.asIs = []byte{}
-		}
-		return a
-	}
-	if isPage {
-		a.http = 0
-		return a
-	}
-	if isProtobuf := strings.HasPrefix(media, mediaProtobuf); c.encoded.encoding != inProtobuf || !isProtobuf {
-		return a // the body can't be translated
-	}
-	if a.Code == otlpanswer.OK {
-		a.message = body
-		return a
-	}
-	s := otlpanswer.ReadStatus(body)
-	a.Message, a.Retry = cmp.Or(s.Message, a.Message), max(a.Retry, s.Retry)
-	return a
+	return translated
 }
 
-// statusFromHTTP translates the HTTP status and the Retry-After header of a response.
-func statusFromHTTP(response *http.Response) (s otlpanswer.Status) {
-	if s.Code = otlpanswer.CodeOf(response.StatusCode); s.Code == otlpanswer.OK {
-		return s
+// readProtobuf adds the content of a protobuf response to a reply: the result of an accepted request, or the message
+// and the retry delay of an error.
+func (r *reply) readProtobuf(body []byte) {
+	if r.Code == otlpanswer.OK {
+		r.message = body
+		return
 	}
-	s.Message = "forward request: the destination responded with " + strconv.Itoa(response.StatusCode) + " " +
+	upstreamStatus := otlpanswer.ReadStatus(body)
+	r.Message = cmp.Or(upstreamStatus.Message, r.Message)
+	r.Retry = max(r.Retry, upstreamStatus.Retry)
+}
+
+// statusFromHTTP translates the HTTP status of a response to a gRPC status. If the request can be retried, the status
+// contains the delay in the Retry-After header.
+func statusFromHTTP(response *http.Response) (status otlpanswer.Status) {
+	status.Code = otlpanswer.CodeOf(response.StatusCode)
+	if status.Code == otlpanswer.OK {
+		return status
+	}
+	status.Message = "forward request: the destination responded with " + strconv.Itoa(response.StatusCode) + " " +
 		http.StatusText(response.StatusCode)
-	if s.Code == otlpanswer.ResourceExhausted || s.IsRetryable() {
-		s.Retry = otlpanswer.RetryAfter(response.Header.Get("Retry-After"), time.Now())
+	if status.Code == otlpanswer.ResourceExhausted || status.IsRetryable() {
+		status.Retry = otlpanswer.RetryAfter(response.Header.Get("Retry-After"), time.Now())
 	}
-	return s
+	return status
 }
 
-// replyFromGRPC translates the response of a gRPC upstream for an SDK with the given encoding. The gRPC status is in the
-// trailer, or in the header of a response without a message.
-func replyFromGRPC(response *http.Response, body []byte, sdk encoding) *reply {
-	n, err := strconv.ParseUint(field(response, headerGRPCStatus), 10, 8)
-	if err != nil || n > uint64(otlpanswer.Unauthenticated) { // not a gRPC response
-		a := &reply{Status: statusFromHTTP(response)}
-		if a.Code == otlpanswer.OK {
-			a.Code, a.Message = otlpanswer.Unknown, "forward request: the destination responded without a gRPC status"
-		}
-		return a
+// replyFromGRPC translates the response of a gRPC upstream. senderEncoding is the encoding of the original request. A
+// gRPC sender gets the encoded details of an error unchanged.
+func replyFromGRPC(response *http.Response, body []byte, senderEncoding encoding) *reply {
+	code, isGRPC := grpcCode(response)
+	if !isGRPC {
+		return replyWithoutGRPC(response)
 	}
-	a := &reply{Status: otlpanswer.Status{Code: otlpanswer.Code(n)}}
-	if a.Code == otlpanswer.OK {
-		if message, isCompressed, err := unframe(body); err == nil && !isCompressed {
-			a.message = message
+	translated := &reply{Status: otlpanswer.Status{Code: code}}
+	if code == otlpanswer.OK {
+		message, isCompressed, err := unframe(body)
+		if err == nil && !isCompressed {
+			translated.message = message
 		}
-		return a
+		return translated
 	}
 	if text, err := url.PathUnescape(field(response, headerGRPCMessage)); err == nil {
-		a.Message = text
+		translated.Message = text
 	}
 	details := field(response, headerGRPCDetails)
-	a.Retry = otlpanswer.ReadStatus(decodeBinary(details)).Retry
-	if sdk == inGRPC {
-		a.asIs = []byte(details)
+	translated.Retry = otlpanswer.ReadStatus(decodeBinary(details)).Retry
+	if senderEncoding == encodingGRPC {
+		translated.areDetailsCopied = true
+		translated.copiedDetails = details
 	}
-	return a
+	return translated
 }
 
-// reply is a response to an SDK before it is written in the SDK's protocol.
+// grpcCode returns the status code of a gRPC response. It returns false if there is no valid status code, and so the
+// response is not a gRPC response.
+func grpcCode(response *http.Response) (code otlpanswer.Code, isGRPC bool) {
+	const highestCode = uint64(otlpanswer.Unauthenticated)
+	number, err := strconv.ParseUint(field(response, headerGRPCStatus), 10, 8)
+	if err != nil || number > highestCode {
+		return 0, false
+	}
+	return otlpanswer.Code(number), true
+}
+
+// replyWithoutGRPC translates a response that is not a gRPC response, for example the response of a proxy. It is an
+// error even if its HTTP status is a success.
+func replyWithoutGRPC(response *http.Response) *reply {
+	translated := &reply{Status: statusFromHTTP(response)}
+	if translated.Code == otlpanswer.OK {
+		translated.Code = otlpanswer.Unknown
+		translated.Message = "forward request: the destination responded without a gRPC status"
+	}
+	return translated
+}
+
+// reply is a response to a sender before it is written in the sender's protocol.
 type reply struct {
 	otlpanswer.Status
-	result  Result // result of a request that is refused by the receiver
-	http    int    // HTTP status if it differs from the one of the code; 0 otherwise
-	message []byte // Export...Response message in protobuf, if the code is OK
-	// asIs is a part of the upstream's response if the SDK uses the same protocol, and nil otherwise: the body with
-	// OTLP/HTTP, the encoded status details with OTLP/gRPC.
-	asIs     []byte
-	asIsType string // content type of asIs with OTLP/HTTP
+	result     Result // result of a request that the receiver refuses
+	httpStatus int    // HTTP status if it differs from the one of the code; 0 otherwise
+	message    []byte // Export...Response message in protobuf, if the code is OK
+
+	isBodyCopied bool // whether an OTLP/HTTP sender gets copiedBody, the body of the upstream's response
+	copiedBody   []byte
+	copiedType   string // content type of copiedBody
+
+	areDetailsCopied bool   // whether a gRPC sender gets copiedDetails
+	copiedDetails    string // encoded details of the upstream's gRPC status
 }
 
-// accepted returns the reply to an accepted request.
-func accepted() *reply { return &reply{} }
+// successReply returns the reply to an accepted request.
+func successReply() *reply { return &reply{} }
 
-// refuse returns a reply with an error.
-func refuse(result Result, code otlpanswer.Code, message string) *reply {
-	return &reply{result: result, Status: otlpanswer.Status{Code: code, Message: message}}
+// errorReply returns a reply with an error.
+func errorReply(code otlpanswer.Code, message string) *reply {
+	return &reply{Status: otlpanswer.Status{Code: code, Message: message}}
 }
 
-// refused returns the reply to a request that is invalid for every OTLP receiver. status is the HTTP status.
-func refused(status int, message string) *reply {
-	refusal := refuse(ResultRefused, otlpanswer.Unimplemented, message)
-	refusal.http = status
+// retryReply returns a reply that asks the sender to retry.
+func retryReply(message string) *reply {
+	retry := errorReply(otlpanswer.Unavailable, message)
+	retry.Retry = retryAfter
+	return retry
+}
+
+// newRefusal returns the reply to a request that the receiver refuses. result is the metric label of the request.
+func newRefusal(result Result, code otlpanswer.Code, message string) *reply {
+	refusal := errorReply(code, message)
+	refusal.result = result
 	return refusal
 }
 
-// later returns a reply that asks for a retry.
-func later(result Result, message string) *reply {
-	refusal := refuse(result, otlpanswer.Unavailable, message)
-	refusal.Retry = retryAfter
+// unsupported returns the reply to a request that is invalid for every OTLP receiver, for example because of its path.
+func unsupported(httpStatus int, message string) *reply {
+	refusal := newRefusal(ResultRefused, otlpanswer.Unimplemented, message)
+	refusal.httpStatus = httpStatus
+	return refusal
+}
+
+// retryableRefusal returns the reply to a request that the receiver refuses now, but may accept later. result is the
+// metric label of the request.
+func retryableRefusal(result Result, message string) *reply {
+	refusal := retryReply(message)
+	refusal.result = result
 	return refusal
 }
 
 // retryAfter is the delay before a retry that the receiver asks for. Most SDKs wait at least as long by default.
 const retryAfter = time.Second
 
-// status returns the HTTP status of the reply.
-func (a *reply) status() int { return cmp.Or(a.http, a.HTTP()) }
+// statusCode returns the HTTP status code of the reply.
+func (r *reply) statusCode() int { return cmp.Or(r.httpStatus, r.HTTP()) }
 
-// writeHTTP writes an OTLP/HTTP response in the encoding e to a request of the signal s.
-func (a *reply) writeHTTP(w http.ResponseWriter, e encoding, s signal) error {
-	h := w.Header()
-	body, media := a.asIs, a.asIsType
-	switch {
-	case a.asIs != nil:
-	case a.Code == otlpanswer.OK && e == inJSON:
-		body = otlpanswer.ReadPartial(a.message).JSON(signals[s].rejected)
-	case a.Code == otlpanswer.OK:
-		body = a.message
-	case e == inJSON:
-		body = a.JSON()
-	default:
-		body = a.Protobuf()
+// writeHTTP writes the OTLP/HTTP response to a request with the given encoding and signal.
+func (r *reply) writeHTTP(w http.ResponseWriter, requestEncoding encoding, requestSignal signal) error {
+	body, mediaType := r.copiedBody, r.copiedType
+	if !r.isBodyCopied {
+		body = r.encodeBody(requestEncoding, requestSignal)
 	}
-	if media == "" {
-		media = mediaOf[e]
+	header := w.Header()
+	header.Set("Content-Type", cmp.Or(mediaType, mediaOf[requestEncoding]))
+	header.Set("Content-Length", strconv.Itoa(len(body)))
+	if r.Retry > 0 {
+		header.Set("Retry-After", r.RetryAfter())
 	}
-	h.Set("Content-Type", media)
-	h.Set("Content-Length", strconv.Itoa(len(body)))
-	if a.Retry > 0 {
-		h.Set("Retry-After", a.RetryAfter())
-	}
-	w.WriteHeader(a.status())
+	w.WriteHeader(r.statusCode())
 	_, err := w.Write(body)
-	return err //nolint:wrapcheck // the receiver ignores its text
+	return err
+}
+
+// encodeBody returns the body of the OTLP/HTTP response to a request with the given encoding and signal. The body
+// contains the result of an accepted request, or an error.
+func (r *reply) encodeBody(requestEncoding encoding, requestSignal signal) []byte {
+	isAccepted := r.Code == otlpanswer.OK
+	isJSON := requestEncoding == encodingJSON
+	switch {
+	case isAccepted && isJSON:
+		return otlpanswer.ReadPartial(r.message).JSON(signals[requestSignal].rejected)
+	case isAccepted:
+		return r.message
+	case isJSON:
+		return r.JSON()
+	default:
+		return r.Protobuf()
+	}
 }

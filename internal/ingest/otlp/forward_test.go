@@ -69,7 +69,7 @@ func (c *collector) serve(w http.ResponseWriter, r *http.Request) {
 	if c.answer != nil {
 		c.answer(w, n)
 	} else if c.isGRPC {
-		_ = accepted().writeGRPC(w, false)
+		_ = successReply().writeGRPC(w, false)
 	}
 }
 
@@ -131,24 +131,24 @@ func TestForward_BytesUnchanged(t *testing.T) {
 				if c.isPacked {
 					header = append(header, headerGRPCEncoding, "gzip")
 				}
-				a = send(t, streams, http.MethodPost, signals[c.signal].grpc,
+				a = send(t, streams, http.MethodPost, signals[c.signal].grpcPath,
 					bytes.NewReader(framed(c.message, c.isPacked)), append(header[:2:2],
 						append(header[4:], "Content-Type", mediaGRPC)...)...)
 			} else {
 				if c.isPacked {
 					header = append(header, "Content-Encoding", "gzip")
 				}
-				a = send(t, plain, http.MethodPost, signals[c.signal].http, bytes.NewReader(c.message),
+				a = send(t, plain, http.MethodPost, signals[c.signal].httpPath, bytes.NewReader(c.message),
 					append(header, "Content-Type", mediaProtobuf)...)
 			}
 			if a.status != http.StatusOK || c.grpc && a.grpc != "0" {
 				t.Errorf("%s, to gRPC %v: answered %+v", name, isGRPC, a)
 			}
 			got := to.last()
-			message, path, encoding, media := c.message, signals[c.signal].http, got.header.Get("Content-Encoding"), mediaProtobuf
+			message, path, encoding, media := c.message, signals[c.signal].httpPath, got.header.Get("Content-Encoding"), mediaProtobuf
 			if isGRPC {
 				message, path, encoding, media = framed(c.message,
-					c.isPacked), signals[c.signal].grpc, got.header.Get(headerGRPCEncoding), mediaGRPC
+					c.isPacked), signals[c.signal].grpcPath, got.header.Get(headerGRPCEncoding), mediaGRPC
 			}
 			if !bytes.Equal(got.body, message) || got.path != path || (encoding == "gzip") != c.isPacked ||
 				got.header.Get("Content-Type") != media ||
@@ -194,10 +194,10 @@ func TestForward_UpstreamResponseReturned(t *testing.T) {
 		retry     string // value of the Retry-After header
 		isCounted bool   // whether the spans are counted again when the SDK retries
 	}{
-		"accepted":    {accepted(), 200, "0", "", "", true},
+		"accepted":    {successReply(), 200, "0", "", "", true},
 		"in part":     {&reply{message: partial}, 200, "0", "", "", true},
-		"refused":     {refuse(0, otlpanswer.InvalidArgument, "no"), 400, "3", "no", "", false},
-		"not allowed": {refuse(0, otlpanswer.PermissionDenied, "no"), 403, "7", "no", "", false},
+		"refused":     {errorReply(otlpanswer.InvalidArgument, "no"), 400, "3", "no", "", false},
+		"not allowed": {errorReply(otlpanswer.PermissionDenied, "no"), 403, "7", "no", "", false},
 		"busy": {&reply{Status: otlpanswer.Status{
 			Code: otlpanswer.Unavailable, Message: "busy",
 			Retry: 7 * time.Second,
@@ -205,9 +205,9 @@ func TestForward_UpstreamResponseReturned(t *testing.T) {
 	} {
 		for _, isGRPC := range []bool{false, true} {
 			to := newCollector(t, isGRPC, func(w http.ResponseWriter, _ int) {
-				speaks := inProtobuf
+				speaks := encodingProtobuf
 				if isGRPC {
-					speaks = inGRPC
+					speaks = encodingGRPC
 				}
 				_ = c.answer.write(w, speaks, signalTraces)
 			})
@@ -240,27 +240,27 @@ func TestForward_UpstreamResponseReturned(t *testing.T) {
 // compresses it again for each attempt, like OpenTelemetry's Python SDK.
 func TestDedup_RetryAfterRefusal(t *testing.T) {
 	for name, answer := range map[string]*reply{
-		"503": {http: 503}, "500": {http: 500}, "408": {http: 408}, "429": {http: 429}, "307": {http: 307},
-		"unavailable": later(0, "busy"), "exhausted": refuse(0, otlpanswer.ResourceExhausted, "no"),
-		"internal": refuse(0, otlpanswer.Internal, "no"), "unknown": refuse(0, otlpanswer.Unknown, "no"),
+		"503": {httpStatus: 503}, "500": {httpStatus: 500}, "408": {httpStatus: 408}, "429": {httpStatus: 429}, "307": {httpStatus: 307},
+		"unavailable": retryReply("busy"), "exhausted": errorReply(otlpanswer.ResourceExhausted, "no"),
+		"internal": errorReply(otlpanswer.Internal, "no"), "unknown": errorReply(otlpanswer.Unknown, "no"),
 	} {
-		to := newCollector(t, answer.http == 0, func(w http.ResponseWriter, n int) {
+		to := newCollector(t, answer.httpStatus == 0, func(w http.ResponseWriter, n int) {
 			switch {
-			case answer.http == 0 && n%3 == 0:
-				_ = accepted().writeGRPC(w, false)
-			case answer.http == 0:
+			case answer.httpStatus == 0 && n%3 == 0:
+				_ = successReply().writeGRPC(w, false)
+			case answer.httpStatus == 0:
 				_ = answer.writeGRPC(w, false)
 			case n%3 != 0:
-				w.WriteHeader(answer.http)
+				w.WriteHeader(answer.httpStatus)
 			}
 		})
 		h := newHarness(t, forwardTo(t, to.url()))
 		for i := range 4 {
-			client := h.client(answer.http == 0)
+			client := h.client(answer.httpStatus == 0)
 			body := exported("shop", 100*i, 10, 1)
 			for try := range 3 {
-				a := postPacked(t, client, packedAt(body, time.Unix(int64(try), 0)), answer.http == 0)
-				if isTaken := a.status == 200 && (answer.http != 0 || a.grpc == "0"); isTaken != (try == 2) {
+				a := postPacked(t, client, packedAt(body, time.Unix(int64(try), 0)), answer.httpStatus == 0)
+				if isTaken := a.status == 200 && (answer.httpStatus != 0 || a.grpc == "0"); isTaken != (try == 2) {
 					t.Errorf("%s: try %d is answered %+v", name, try, a)
 				}
 				if to.last().header.Get(headerComputedStats) != "yes" {
@@ -431,7 +431,7 @@ func TestAccounting_UpstreamFaults(t *testing.T) {
 				_, _ = io.WriteString(w, "nonsense"+strconv.Itoa(n))
 			default:
 				if isGRPC {
-					_ = accepted().writeGRPC(w, false)
+					_ = successReply().writeGRPC(w, false)
 				}
 			}
 		})
@@ -546,7 +546,7 @@ func TestJSON_ForwardedOverGRPC(t *testing.T) {
 			t.Errorf("%s: answered %+v", name, a)
 		}
 		if last := to.last(); c.status == 200 &&
-			(last.path != signals[signalTraces].grpc ||
+			(last.path != signals[signalTraces].grpcPath ||
 				c.body == inJSONText != (len(last.body) > prefixLen)) {
 			t.Errorf("%s: %q came with %d bytes", name, last.path, len(last.body))
 		}

@@ -58,7 +58,7 @@ func opened(stream uint32, fields int) []byte {
 	for _, field := range [][2]string{
 		{":method", "POST"},
 		{":scheme", "http"},
-		{":path", signals[signalTraces].grpc},
+		{":path", signals[signalTraces].grpcPath},
 		{":authority", "x"},
 		{"content-type", mediaGRPC},
 		{"te", "trailers"},

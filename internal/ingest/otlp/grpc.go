@@ -1,6 +1,7 @@
 package otlp
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
@@ -27,48 +28,51 @@ var (
 	errLength = errors.New("read gRPC message: the length differs from the one in the prefix")
 )
 
-// unframe returns the message in the body of a unary gRPC call.
+// unframe splits the body of a unary gRPC call into the compressed flag and the message. It returns an error if the
+// length in the body is not that of the message.
 func unframe(body []byte) (message []byte, isCompressed bool, err error) {
 	if len(body) < prefixLen {
 		return nil, false, errPrefix
 	}
-	flag, length := body[0], binary.BigEndian.Uint32(body[1:])
-	if flag > 1 {
+	compressedFlag := body[0]
+	if compressedFlag > 1 {
 		return nil, false, errFlag
 	}
+	length := binary.BigEndian.Uint32(body[1:prefixLen])
 	message = body[prefixLen:]
 	if uint64(len(message)) != uint64(length) {
 		return nil, false, errLength
 	}
-	return message, flag == 1, nil
+	return message, compressedFlag == 1, nil
 }
 
-// prefix returns the gRPC prefix of a message with a length.
-func prefix(length int, isCompressed bool) (p [prefixLen]byte) {
+// prefix returns the prefix of a gRPC message: the compressed flag and the length of the message.
+func prefix(length int, isCompressed bool) (encoded [prefixLen]byte) {
 	if isCompressed {
-		p[0] = 1
+		encoded[0] = 1
 	}
-	binary.BigEndian.PutUint32(p[1:], uint32(length))
-	return p
+	binary.BigEndian.PutUint32(encoded[1:], uint32(length))
+	return encoded
 }
 
 // grpcCompressions is the value of the grpc-accept-encoding header.
 const grpcCompressions = "gzip,zstd,snappy"
 
-// compressionFromGRPC returns the compression for a grpc-encoding header. With gRPC the name "snappy" means the framing
-// format; with HTTP it means the block format.
+// compressionFromGRPC returns the compression for a grpc-encoding header. The name "snappy" means the framing format of
+// snappy in gRPC, but the block format in HTTP.
 func compressionFromGRPC(name string) (compression bodies.Compression, isKnown bool) {
 	compression, isKnown = bodies.CompressionOf(name)
 	switch compression {
 	case bodies.Snappy:
 		return bodies.SnappyFramed, isKnown
-	case bodies.SnappyFramed:
+	case bodies.SnappyFramed: // its name in HTTP is not valid in gRPC
 		return bodies.Plain, false
 	}
 	return compression, isKnown
 }
 
-// nameInGRPC returns the value of the grpc-encoding header for a compression.
+// nameInGRPC returns the value of the grpc-encoding header for a compression. The name "snappy" means the framing format
+// of snappy in gRPC, but the block format in HTTP.
 func nameInGRPC(compression bodies.Compression) string {
 	if compression == bodies.SnappyFramed {
 		compression = bodies.Snappy
@@ -85,54 +89,51 @@ const (
 	headerGRPCAccepts  = "Grpc-Accept-Encoding"
 )
 
-// writeGRPC writes a gRPC response: the message, if the code is OK, and the status in trailers. The response to a HEAD
-// request has no body, and its status is in the header.
-func (a *reply) writeGRPC(w http.ResponseWriter, isHead bool) error {
-	h := w.Header()
-	h["Date"] = nil // gRPC responses have no date
-	h.Set("Content-Type", mediaGRPC)
-	h.Set(headerGRPCAccepts, grpcCompressions)
+// writeGRPC writes a gRPC response: the message of a success, and the status in trailers. The response to a HEAD request
+// has no body, so its status is in the header.
+func (r *reply) writeGRPC(w http.ResponseWriter, isHead bool) error {
+	header := w.Header()
+	header["Date"] = nil // gRPC responses have no date
+	header.Set("Content-Type", mediaGRPC)
+	header.Set(headerGRPCAccepts, grpcCompressions)
 	if isHead {
-		a.writeStatus(h)
+		r.setStatus(header)
 		w.WriteHeader(http.StatusOK)
 		return nil
 	}
-	h["Trailer"] = []string{headerGRPCStatus, headerGRPCMessage, headerGRPCDetails}
+	header["Trailer"] = []string{headerGRPCStatus, headerGRPCMessage, headerGRPCDetails}
 	w.WriteHeader(http.StatusOK)
-	var err error
-	if a.Code == otlpanswer.OK {
-		p := prefix(len(a.message), false)
-		_, err = w.Write(append(p[:], a.message...))
+	var writeErr error
+	if r.Code == otlpanswer.OK {
+		messagePrefix := prefix(len(r.message), false)
+		_, writeErr = w.Write(append(messagePrefix[:], r.message...))
 	}
-	if flushErr := http.NewResponseController(w).Flush(); err == nil {
-		err = flushErr
-	}
-	a.writeStatus(h)
-	return err //nolint:wrapcheck // the receiver ignores its text
+	flushErr := http.NewResponseController(w).Flush()
+	r.setStatus(header) // fields that are set after the body become trailers
+	return cmp.Or(writeErr, flushErr)
 }
 
-// writeStatus sets the gRPC fields of the status in a header or trailer.
-func (a *reply) writeStatus(h http.Header) {
-	h.Set(headerGRPCStatus, strconv.Itoa(int(a.Code)))
-	if a.Message != "" {
-		h.Set(headerGRPCMessage, url.PathEscape(a.Message)) // escapes more characters than gRPC requires
+// setStatus sets the gRPC status code in a header or a trailer. For an error, it also sets the message and the details.
+func (r *reply) setStatus(header http.Header) {
+	header.Set(headerGRPCStatus, strconv.Itoa(int(r.Code)))
+	if r.Message != "" {
+		header.Set(headerGRPCMessage, url.PathEscape(r.Message)) // escapes more characters than gRPC requires
 	}
-	switch {
-	case a.asIs != nil:
-		h.Set(headerGRPCDetails, string(a.asIs))
-	case a.Code != otlpanswer.OK:
-		h.Set(headerGRPCDetails, base64.RawStdEncoding.EncodeToString(a.Protobuf()))
+	if r.areDetailsCopied {
+		header.Set(headerGRPCDetails, r.copiedDetails)
+	} else if r.Code != otlpanswer.OK {
+		header.Set(headerGRPCDetails, base64.RawStdEncoding.EncodeToString(r.Protobuf()))
 	}
 }
 
-// decodeBinary returns the value of a header field whose name ends in -bin. It returns nil if the value is invalid. The
-// base64 padding is optional.
+// decodeBinary decodes the value of a gRPC header field whose name ends in -bin. It returns nil if the value is not valid
+// base64. The padding of base64 is optional.
 func decodeBinary(value string) []byte {
-	b, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(value, "="))
+	decoded, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(value, "="))
 	if err != nil {
 		return nil
 	}
-	return b
+	return decoded
 }
 
 // healthPath is the Check method of the gRPC health service. Proxies and orchestrators call it to learn whether a
@@ -149,40 +150,52 @@ const (
 // check is a gRPC health check. It is never forwarded.
 type check struct{ *call }
 
-// Count returns the response to the health check.
+// Count returns the response to a gRPC health check. The status is serving, unless the daemon is shutting down. The
+// request can contain the name of a service. An unknown name is an error.
 func (c check) Count(readErr error) receiver.Response {
-	refusal := c.unframe(readErr)
-	if refusal == nil && c.compression != bodies.Plain {
-		w := <-c.server.workers
-		defer func() { c.server.workers <- w }()
-		c.message, refusal = c.server.toProtobuf(c.call, w)
+	refusal := c.readMessage(readErr)
+	if refusal == nil {
+		refusal = c.decompress()
 	}
 	if refusal != nil {
-		return c.refuse(refusal)
+		return c.respondError(refusal)
 	}
 	c.Result = int(ResultOther)
-	switch {
-	case !hasService(checkedService(c.message)):
-		return c.respond(refuse(ResultOther, otlpanswer.NotFound, "unknown gRPC method; send OTLP to Export of "+
+	if !hasService(checkedService(c.message)) {
+		return c.respond(newRefusal(ResultOther, otlpanswer.NotFound, "unknown gRPC method; send OTLP to Export of "+
 			"the trace, metrics or logs service"))
-	case c.server.IsStopping():
-		return c.respond(&reply{message: []byte(notServing)})
 	}
-	return c.respond(&reply{message: []byte(serving)})
+	status := serving
+	if c.server.IsStopping() {
+		status = notServing
+	}
+	return c.respond(&reply{message: []byte(status)})
 }
 
-// checkedService returns the service name in a HealthCheckRequest message. The name "" stands for the whole server.
+// decompress decompresses the message of the health check. It returns a refusal if that fails.
+func (c check) decompress() (refusal *reply) {
+	if c.compression == bodies.Plain {
+		return nil
+	}
+	ws := <-c.server.workspaces
+	defer func() { c.server.workspaces <- ws }()
+	c.message, refusal = c.server.toProtobuf(c.call, ws)
+	return refusal
+}
+
+// checkedService returns the service name in a HealthCheckRequest message. An empty name means the whole server.
 func checkedService(message []byte) (name string) {
 	const serviceField = 1
-	for f := range protolite.Fields(message) {
-		if f.Number == serviceField {
-			name = string(f.Bytes)
+	for field := range protolite.Fields(message) {
+		if field.Number == serviceField {
+			name = string(field.Bytes)
 		}
 	}
 	return name
 }
 
-// hasService reports whether there is a receiver of requests of a gRPC service. There always is for the name "".
+// hasService reports whether the server implements the gRPC service with this name. An empty name means the whole
+// server.
 func hasService(name string) bool {
 	_, _, isKnown := signalOf("/" + name + exportMethod)
 	return name == "" || isKnown

@@ -27,11 +27,11 @@ func begun(spans uint64) []byte {
 func TestSDKMetrics_ReadInEachEncoding(t *testing.T) {
 	to := newCollector(t, false, nil)
 	h := newHarness(t, forwardTo(t, to.url()))
-	if _, heard := h.Said(); heard {
+	if _, heard := h.SDKSums(); heard {
 		t.Error("something is heard before anybody spoke")
 	}
 	message := begun(3)
-	a := send(t, h.client(false), http.MethodPost, signals[signalMetrics].http, bytes.NewReader(message),
+	a := send(t, h.client(false), http.MethodPost, signals[signalMetrics].httpPath, bytes.NewReader(message),
 		"Content-Type", mediaProtobuf)
 	if a.status != http.StatusOK || !bytes.Equal(to.last().body, message) {
 		t.Errorf("answered %+v, %q goes on", a, to.last().body)
@@ -42,7 +42,7 @@ func TestSDKMetrics_ReadInEachEncoding(t *testing.T) {
 		if !c.is(a, http.StatusOK, otlpanswer.OK) || !bytes.Equal(to.last().body, came) {
 			t.Errorf("%v: answered %+v, %q goes on", c, a, to.last().body)
 		}
-		if sums, _ := h.Said(); sums != (sdkmetrics.Sums{Started: 3 * uint64(n+2)}) {
+		if sums, _ := h.SDKSums(); sums != (sdkmetrics.Sums{Started: 3 * uint64(n+2)}) {
 			t.Errorf("%v: heard %+v", c, sums)
 		}
 	}
@@ -61,14 +61,14 @@ func TestDiscard_MetricsAndLogsWithoutUpstream(t *testing.T) {
 			if a := c.send(t, h, s, c.pack(begun(3))); !c.is(a, http.StatusOK, otlpanswer.OK) {
 				t.Errorf("%v: answered %+v", c, a)
 			}
-			if sums, _ := h.Said(); s == signalMetrics && sums != (sdkmetrics.Sums{Started: 3 * uint64(n+1)}) {
+			if sums, _ := h.SDKSums(); s == signalMetrics && sums != (sdkmetrics.Sums{Started: 3 * uint64(n+1)}) {
 				t.Errorf("%v: heard %+v", c, sums)
 			}
 		}
 		for media, body := range map[string]string{
 			mediaJSON: "{}", mediaProtobuf: strings.Repeat("longer than a body may be", bodies.FirstBuffer),
 		} {
-			a := send(t, h.client(false), http.MethodPost, signals[s].http, strings.NewReader(body),
+			a := send(t, h.client(false), http.MethodPost, signals[s].httpPath, strings.NewReader(body),
 				"Content-Type", media)
 			if want := map[string]string{mediaJSON: "{}"}[media]; a.status != http.StatusOK ||
 				string(a.body) != want {
@@ -101,14 +101,14 @@ func TestSDKMetrics_UnreadableAreForwarded(t *testing.T) {
 		"a bomb":     {mediaProtobuf, "gzip", string(packed(make([]byte, 8<<20)))},
 		"a block":    {mediaProtobuf, "snappy", string(snappy.Encode(nil, make([]byte, 8<<20)))},
 	} {
-		a := send(t, h.client(false), http.MethodPost, signals[signalMetrics].http, strings.NewReader(c.body),
+		a := send(t, h.client(false), http.MethodPost, signals[signalMetrics].httpPath, strings.NewReader(c.body),
 			"Content-Type", c.media, "Content-Encoding", c.packing)
 		if a.status != http.StatusOK || string(to.last().body) != c.body {
 			t.Errorf("%s: answered %+v", name, a)
 		}
 	}
 	h.stop()
-	if sums, heard := h.Said(); heard || h.Stats().BufferedBytes != 0 {
+	if sums, heard := h.SDKSums(); heard || h.Stats().BufferedBytes != 0 {
 		t.Errorf("heard %+v, and %d bytes are held", sums, h.Stats().BufferedBytes)
 	}
 }

@@ -76,7 +76,7 @@ func TestStreams_FloodIsServedInTurns(t *testing.T) {
 	var sending sync.WaitGroup
 	for i := range requests {
 		sending.Go(func() {
-			if a, err := try(client, http.MethodPost, signals[signalTraces].grpc,
+			if a, err := try(client, http.MethodPost, signals[signalTraces].grpcPath,
 				bytes.NewReader(framed(exported("shop", i*10, 3, 1), false)),
 				"Content-Type", mediaGRPC); err != nil || a.grpc != "0" {
 				t.Errorf("answered %+v, %v", a, err)

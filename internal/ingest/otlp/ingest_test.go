@@ -264,7 +264,7 @@ func TestMarker_MemoryReservedBeforeCounting(t *testing.T) {
 	}
 	c := &call{BufferedRequest: h.NewRequest(httptest.NewRequest(http.MethodPost, "/", nil)), message: small}
 	c.Body = &bodies.Body{Bytes: make([]byte, 256<<10-len(small))}
-	w := <-h.workers
+	w := <-h.workspaces
 	if _, err := w.reader.read(small, false); err != nil {
 		t.Fatal(err)
 	}
@@ -272,7 +272,7 @@ func TestMarker_MemoryReservedBeforeCounting(t *testing.T) {
 		!strings.Contains(no.Message, "--otlp-max-body-bytes") {
 		t.Errorf("what never fits is answered %+v", no)
 	}
-	h.workers <- w
+	h.workspaces <- w
 }
 
 // TestAgentReader_AllocatesNothingPerSpan checks that the number of allocations per request depends on the
@@ -280,7 +280,7 @@ func TestMarker_MemoryReservedBeforeCounting(t *testing.T) {
 func TestAgentReader_AllocatesNothingPerSpan(t *testing.T) {
 	s := &Server{config: Config{Semantics: SemanticsDatadog, Config: receiver.Config{Features: newWishes().features}}}
 	s.loadFeatures()
-	w, body := &worker{reader: newAgentReader(&s.agentPolicy)}, exported("shop", 0, 500, 5)
+	w, body := &workspace{reader: newAgentReader(&s.agentPolicy)}, exported("shop", 0, 500, 5)
 	r := w.reader
 	round := func() {
 		if result, err := r.read(body, false); result != ResultCounted {

@@ -117,8 +117,8 @@ func TestSampling_WholeTracesByID(t *testing.T) {
 		}
 		h.stop()
 		stats := h.Stats()
-		if h.rows["name 0"] != 6*400 || stats.KeptTraces != uint64(on) ||
-			stats.GoneTraces != uint64(1200-on) || stats.KeptSpans != uint64(2*on) || stats.SavedBytes == 0 {
+		if h.rows["name 0"] != 6*400 || stats.SampledTraces != uint64(on) ||
+			stats.SampledOutTraces != uint64(1200-on) || stats.SampledSpans != uint64(2*on) || stats.SavedBytes == 0 {
 			t.Errorf("%d traces went on; counted %v, statistics %+v", on, h.rows, stats)
 		}
 	}
@@ -144,10 +144,10 @@ func TestSampling_RetriesAreReportedOnce(t *testing.T) {
 		}
 	}
 	h.stop()
-	if stats := h.Stats(); h.rows["name 0"] != 200 || stats.KeptTraces+stats.GoneTraces != 100 ||
-		stats.KeptTraces == 0 {
-		t.Errorf("counted %v, %d traces are said to have gone on and %d not", h.rows, stats.KeptTraces,
-			stats.GoneTraces)
+	if stats := h.Stats(); h.rows["name 0"] != 200 || stats.SampledTraces+stats.SampledOutTraces != 100 ||
+		stats.SampledTraces == 0 {
+		t.Errorf("counted %v, %d traces are said to have gone on and %d not", h.rows, stats.SampledTraces,
+			stats.SampledOutTraces)
 	}
 }
 

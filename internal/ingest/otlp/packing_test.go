@@ -56,11 +56,11 @@ func snapped(message []byte) []byte {
 func (c compression) send(t testing.TB, h *harness, s signal, message []byte) answered {
 	t.Helper()
 	if c.isGRPC {
-		return send(t, h.client(true), http.MethodPost, signals[s].grpc,
+		return send(t, h.client(true), http.MethodPost, signals[s].grpcPath,
 			bytes.NewReader(framed(message, true)),
 			"Content-Type", mediaGRPC, headerGRPCEncoding, c.name)
 	}
-	return send(t, h.client(false), http.MethodPost, signals[s].http, bytes.NewReader(message),
+	return send(t, h.client(false), http.MethodPost, signals[s].httpPath, bytes.NewReader(message),
 		"Content-Type", mediaProtobuf, "Content-Encoding", c.name)
 }
 

@@ -17,7 +17,7 @@ func TestResponse_GoldenBytes(t *testing.T) {
 		Code: otlpanswer.Unavailable, Message: "busy",
 		Retry: 1500 * time.Millisecond,
 	}}
-	bad := refuse(ResultUnread, otlpanswer.InvalidArgument, "100% bad: é")
+	bad := newRefusal(ResultUnparsable, otlpanswer.InvalidArgument, "100% bad: é")
 	for _, c := range []struct {
 		name     string
 		answer   *reply
@@ -26,30 +26,30 @@ func TestResponse_GoldenBytes(t *testing.T) {
 		retry    string
 		body     string // hexadecimal, except for JSON
 	}{
-		{"accepted", accepted(), inProtobuf, 200, "", ""},
-		{"accepted", accepted(), inJSON, 200, "", `{}`},
-		{"partly taken", partial, inProtobuf, 200, "", "0a0b08031207746f6f206f6c64"},
+		{"accepted", successReply(), encodingProtobuf, 200, "", ""},
+		{"accepted", successReply(), encodingJSON, 200, "", `{}`},
+		{"partly taken", partial, encodingProtobuf, 200, "", "0a0b08031207746f6f206f6c64"},
 		{
-			"partly taken", partial, inJSON, 200, "",
+			"partly taken", partial, encodingJSON, 200, "",
 			`{"partialSuccess":{"errorMessage":"too old","rejectedSpans":"3"}}`,
 		},
 		{
-			"busy", busy, inProtobuf, 503, "2",
+			"busy", busy, encodingProtobuf, 503, "2",
 			"080e1204627573791a360a28747970652e676f6f676c65617069732e636f6d2f676f6f676c652e7270632e5265747279496e666f120a0a0808011080cab5ee01",
 		},
 		{
-			"busy", busy, inJSON, 503, "2",
+			"busy", busy, encodingJSON, 503, "2",
 			`{"code":14,"message":"busy","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"1.5s"}]}`,
 		},
-		{"bad", bad, inProtobuf, 400, "", "0803120c31303025206261643a20c3a9"},
-		{"bad", bad, inJSON, 400, "", `{"code":3,"message":"100% bad: é"}`},
+		{"bad", bad, encodingProtobuf, 400, "", "0803120c31303025206261643a20c3a9"},
+		{"bad", bad, encodingJSON, 400, "", `{"code":3,"message":"100% bad: é"}`},
 	} {
 		w := httptest.NewRecorder()
 		if err := c.answer.writeHTTP(w, c.encoding, signalTraces); err != nil {
 			t.Fatal(err)
 		}
 		body := w.Body.String()
-		if c.encoding == inProtobuf {
+		if c.encoding == encodingProtobuf {
 			body = hex.EncodeToString(w.Body.Bytes())
 		}
 		if w.Code != c.status || body != c.body || w.Header().Get("Retry-After") != c.retry ||
@@ -61,7 +61,7 @@ func TestResponse_GoldenBytes(t *testing.T) {
 		answer                         *reply
 		body, status, message, details string
 	}{
-		{accepted(), "0000000000", "0", "", ""},
+		{successReply(), "0000000000", "0", "", ""},
 		{partial, "000000000d0a0b08031207746f6f206f6c64", "0", "", ""},
 		{
 			busy, "", "14", "busy",

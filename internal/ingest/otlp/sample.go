@@ -9,8 +9,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/otlpanswer"
 )
 
-// sampled is a forwarded message that differs from the received one: it has only the sampled traces, or the counted
-// marker. It is the zero value if the received message is forwarded.
+// sampled is a forwarded message that differs from the received one, because it contains only the sampled traces, or
+// marks its spans as counted. It is the zero value if the received message is forwarded.
 type sampled struct {
 	reserved    *bodies.Body // memory reserved for body; nil once body is written
 	body        *bodies.Body // message in protobuf; compressed with gzip if the received message was compressed
@@ -19,77 +19,90 @@ type sampled struct {
 }
 
 // releaseUnused releases the reserved memory if no message has been written into it.
-func (k *sampled) releaseUnused() {
-	if k.reserved != nil {
-		k.reserved.Release()
-		k.reserved = nil
+func (m *sampled) releaseUnused() {
+	if m.reserved != nil {
+		m.reserved.Release()
+		m.reserved = nil
 	}
 }
 
-// selectSpans selects the spans of a call to forward, and reserves memory for their message. It has to be called before
-// the spans are counted, so that a call without memory can be refused and retried.
-func (s *Server) selectSpans(c *call, w *worker) (selection sampling.Selection, refusal *reply) {
-	selection.IsUnchanged = true
-	if s.config.Keep == nil && !s.config.Marks {
+// selectSpans selects the spans of a request that are forwarded, and reserves memory for a message with only these
+// spans. It returns a refusal if there is not enough memory. It must be called before the spans are counted, because
+// the sender of a refused request retries.
+func (s *Server) selectSpans(c *call, ws *workspace) (selection sampling.Selection, refusal *reply) {
+	isAlwaysUnchanged := s.config.Keep == nil && !s.config.Marks
+	if isAlwaysUnchanged {
+		return sampling.Selection{IsUnchanged: true}, nil
+	}
+	selection = ws.sample.Select(ws.reader.Request(), s.config.Keep, s.config.Marks)
+	if selection.IsUnchanged || s.selectsNothing(selection) {
 		return selection, nil
 	}
-	selection = w.sample.Select(w.reader.Request(), s.config.Keep, s.config.Marks)
-	switch {
-	case selection.IsUnchanged || s.isEmpty(selection):
-		return selection, nil
-	case c.Size()+selection.Size > s.config.MaxBodyBytes:
-		return selection, refuse(ResultTooLarge, otlpanswer.ResourceExhausted, "the request and its sampled "+
+	if c.Size()+selection.Size > s.config.MaxBodyBytes {
+		return selection, newRefusal(ResultTooLarge, otlpanswer.ResourceExhausted, "the request and its sampled "+
 			"part together exceed --otlp-max-body-bytes; configure smaller batches in the SDK, or raise it")
 	}
-	if c.sampled.reserved = s.Bodies.Take(selection.Size); c.sampled.reserved == nil {
+	c.sampled.reserved = s.Bodies.Take(selection.Size)
+	if c.sampled.reserved == nil {
 		return selection, s.refuseUnreadable(bodies.ErrNoRoom, ResultBusy)
 	}
 	return selection, nil
 }
 
-// isEmpty reports whether a selection has no spans, so that nothing is forwarded.
-func (s *Server) isEmpty(selection sampling.Selection) bool {
-	return s.config.Keep != nil && !selection.IsUnchanged && selection.Sampled.Spans == 0
+// selectsNothing reports whether a selection has no spans, so that nothing is forwarded.
+func (s *Server) selectsNothing(selection sampling.Selection) bool {
+	isSampling := s.config.Keep != nil
+	return isSampling && !selection.IsUnchanged && selection.Sampled.Spans == 0
 }
 
-// writeSelected writes the message with the selected spans of a counted call, unless it equals the received message.
-// It then releases the received message, since the upstream can take long to respond. A duplicate is not added to the
-// sampling statistics.
-func (s *Server) writeSelected(c *call, w *worker, selection sampling.Selection, isDuplicate bool) {
-	saved := 0 // bytes that are not forwarded
+// writeSelected writes the message that contains only the selected spans, unless it equals the received message. It
+// then releases the received message, because the upstream can take long to respond. A duplicate of an earlier request
+// is not added to the sampling statistics.
+func (s *Server) writeSelected(c *call, ws *workspace, selection sampling.Selection, isDuplicate bool) {
+	receivedBytes := len(c.message)
+	forwardedBytes := receivedBytes
 	switch {
 	case selection.IsUnchanged:
-	case s.isEmpty(selection):
-		saved = len(c.message)
+	case s.selectsNothing(selection):
+		forwardedBytes = 0
 		c.sampled.isEmpty = true
 		c.Release()
 	default:
-		saved = len(c.message)
-		c.sampled.reserved.Bytes = w.sample.AppendSelected(c.sampled.reserved.Bytes)
-		c.Release()
-		c.message, c.protobuf = nil, nil
-		c.sampled.body, c.sampled.reserved = c.Own(c.sampled.reserved), nil
-		s.compress(c, w)
-		saved -= len(c.sampled.body.Bytes)
+		s.writeSampled(c, ws)
+		forwardedBytes = len(c.sampled.body.Bytes)
 	}
-	if s.config.Keep != nil && !isDuplicate {
-		s.sampling.note(selection.Sampled, selection.SampledOut, saved)
+	isSampling := s.config.Keep != nil
+	if isSampling && !isDuplicate {
+		s.sampling.add(selection.Sampled, selection.SampledOut, receivedBytes-forwardedBytes)
 	}
 }
 
-// compress compresses the sampled message if the received message was compressed and there is memory for the result.
-// It always uses gzip, since every OTLP server supports gzip.
-func (s *Server) compress(c *call, w *worker) {
+// writeSampled writes the message with the sampled spans into the reserved memory, and releases the received message.
+func (s *Server) writeSampled(c *call, ws *workspace) {
+	body := c.sampled.reserved
+	c.sampled.reserved = nil
+	body.Bytes = ws.sample.AppendSelected(body.Bytes)
+	c.Release()
+	c.message, c.protobuf = nil, nil
+	c.sampled.body = c.Own(body)
+	s.compressSampled(c, ws)
+}
+
+// compressSampled compresses the sampled message if the received message was compressed. Without memory for the result,
+// the message stays uncompressed. It uses gzip, because every OTLP server supports gzip.
+func (s *Server) compressSampled(c *call, ws *workspace) {
 	if c.compression == bodies.Plain {
 		return
 	}
-	compressed := c.Own(s.Bodies.Take(maxCompressedBytes(len(c.sampled.body.Bytes))))
+	uncompressed := c.sampled.body
+	compressed := c.Own(s.Bodies.Take(maxCompressedBytes(len(uncompressed.Bytes))))
 	if compressed == nil {
 		return
 	}
-	w.compressor.appendCompressed(compressed, c.sampled.body.Bytes)
-	c.sampled.body.Release()
-	c.sampled.body, c.sampled.compression = compressed, bodies.Gzip
+	ws.compressor.appendCompressed(compressed, uncompressed.Bytes)
+	uncompressed.Release()
+	c.sampled.body = compressed
+	c.sampled.compression = bodies.Gzip
 }
 
 // compressor compresses with gzip. It reuses its memory of about 1 MiB.
@@ -99,15 +112,16 @@ type compressor struct{ gzip *gzip.Writer }
 // five bytes per stored block, and by the header and the trailer.
 func maxCompressedBytes(n int) int { return n + n/1000 + 1<<10 }
 
-// appendCompressed appends the compressed message to body, which needs a free capacity of maxCompressedBytes.
+// appendCompressed compresses message and appends the result to body. body needs a free capacity of at least
+// maxCompressedBytes(len(message)), so that it does not grow.
 func (p *compressor) appendCompressed(body *bodies.Body, message []byte) {
-	buffer := bytes.NewBuffer(body.Bytes)
+	output := bytes.NewBuffer(body.Bytes)
 	if p.gzip == nil {
-		p.gzip, _ = gzip.NewWriterLevel(buffer, gzip.BestSpeed) // fails only for an invalid level
+		p.gzip, _ = gzip.NewWriterLevel(output, gzip.BestSpeed) // fails only for an invalid level
 	} else {
-		p.gzip.Reset(buffer)
+		p.gzip.Reset(output)
 	}
 	_, _ = p.gzip.Write(message) // a bytes.Buffer never returns an error
 	_ = p.gzip.Close()
-	body.Bytes = buffer.Bytes()
+	body.Bytes = output.Bytes()
 }

@@ -24,14 +24,15 @@ const (
 	SemanticsDatadog Semantics = "datadog" // rules of the Datadog agent's OTLP ingest
 )
 
-// countingBytes returns the maximum memory of a worker that counts a body of the given length.
-func (s Semantics) countingBytes(body int) int {
-	counter := otel.CounterBytes(body)
+// countingBytes returns the maximum memory that is needed to count a request with a body of bodyBytes bytes.
+func (s Semantics) countingBytes(bodyBytes int) int {
+	counterBytes := otel.CounterBytes(bodyBytes)
 	if s == SemanticsDatadog {
-		counter = translate.Bytes(body, agent.IngestedBytes) + agent.AnyCounter
+		counterBytes = translate.Bytes(bodyBytes, agent.IngestedBytes) + agent.AnyCounter
 	}
-	counter += sampling.Bytes(body)
-	return counter + spantable.MaxSpans(body)*admit.SpanBytes + bodies.DecompressorBytes + jsonBytes*body
+	batchBytes := spantable.MaxSpans(bodyBytes) * admit.SpanBytes
+	conversionBytes := bodies.DecompressorBytes + jsonBytes*bodyBytes
+	return counterBytes + sampling.Bytes(bodyBytes) + batchBytes + conversionBytes
 }
 
 // jsonBytes is the maximum memory per byte of JSON while it is converted: the output, and the longest string.
@@ -62,12 +63,14 @@ func newOTelReader(policy *otel.Policy) *otelReader {
 	return &otelReader{otel.NewCounter(), policy}
 }
 
+// read decodes a message and counts its spans by OpenTelemetry's semantic conventions. isCounted reports whether the
+// sender has already counted the spans; the message is not decoded then.
 func (r *otelReader) read(message []byte, isCounted bool) (Result, error) {
 	if isCounted {
-		return ResultByTracer, nil
+		return ResultComputedByClient, nil
 	}
 	if err := r.Count(message, r.policy); err != nil {
-		return ResultUnread, err //nolint:wrapcheck // it says what to do
+		return ResultUnparsable, err
 	}
 	return ResultCounted, nil
 }
@@ -87,34 +90,52 @@ func newAgentReader(current *atomic.Pointer[agent.Policy]) *agentReader {
 	return &agentReader{current: current, counter: agent.NewCounter()}
 }
 
+// read decodes a message and counts its spans by the rules of the Datadog agent. isCounted reports whether the sender
+// has already counted the spans. read counts nothing while only the agent can count spans.
 func (r *agentReader) read(message []byte, isCounted bool) (Result, error) {
 	policy := r.current.Load()
 	if policy == nil {
 		return ResultNotWanted, nil
 	}
-	if policy != r.policy {
-		var err error
-		if r.translator, err = translate.New(policy.Names()); err != nil {
-			return ResultNotWanted, fmt.Errorf("BUG: a policy was taken that has no translator: %w", err)
-		}
-		r.policy = policy
+	if err := r.setPolicy(policy); err != nil {
+		return ResultNotWanted, err
 	}
-	t := r.translator
-	spanAttributes, resourceAttributes := t.Names()
-	if err := r.message.Decode(message, spanAttributes, resourceAttributes); err != nil {
-		return ResultUnread, err //nolint:wrapcheck // it says what to do
+	if err := r.decode(message, isCounted); err != nil {
+		return ResultUnparsable, err
 	}
-	if err := t.Translate(&r.message, isCounted, &r.traces); err != nil {
-		return ResultUnread, err //nolint:wrapcheck // it says what to do
-	}
-	if spans := len(r.message.Spans); spans > 0 && t.Counted() == spans {
-		return ResultByTracer, nil
+	spans := len(r.message.Spans)
+	isAllCounted := spans > 0 && r.translator.Counted() == spans
+	if isAllCounted {
+		return ResultComputedByClient, nil
 	}
 	if err := r.counter.CountIngested(&r.traces, policy); err != nil {
-		return ResultUnread, fmt.Errorf("count spans by the agent's rules: "+
+		return ResultUnparsable, fmt.Errorf("count spans by the agent's rules: "+
 			"the request has values that only the agent can interpret, such as a time before 1970: %w", err)
 	}
 	return ResultCounted, nil
+}
+
+// setPolicy replaces the policy, and the translator that depends on it, if the policy has changed.
+func (r *agentReader) setPolicy(policy *agent.Policy) error {
+	if policy == r.policy {
+		return nil
+	}
+	translator, err := translate.New(policy.Names())
+	if err != nil {
+		return fmt.Errorf("BUG: a policy was taken that has no translator: %w", err)
+	}
+	r.translator = translator
+	r.policy = policy
+	return nil
+}
+
+// decode decodes a message and translates it to Datadog traces. Spans that the sender has already counted are left out.
+func (r *agentReader) decode(message []byte, isCounted bool) error {
+	spanAttributes, resourceAttributes := r.translator.Names()
+	if err := r.message.Decode(message, spanAttributes, resourceAttributes); err != nil {
+		return err
+	}
+	return r.translator.Translate(&r.message, isCounted, &r.traces)
 }
 
 func (r *agentReader) Batches(yield func(span.Origin, *span.Batch) bool) {
@@ -132,32 +153,37 @@ func (r *agentReader) Release() {
 	r.message.Release()
 }
 
-// worker is the memory for counting one call. A call has exclusive use of its worker.
-type worker struct {
+// workspace is the memory for counting one request. A request has exclusive use of its workspace.
+type workspace struct {
 	reader       reader
 	sample       sampling.Sample
 	decompressor bodies.Decompressor
 	compressor   compressor
 }
 
-// release releases the memory of the last call.
-func (w *worker) release() {
-	w.reader.Release()
-	w.sample.Release()
+// release removes the content of the last request. The memory is reused for the next one.
+func (ws *workspace) release() {
+	ws.reader.Release()
+	ws.sample.Release()
 }
 
-// forwardedSpans iterates over the counted spans that are forwarded and have a trace id and a span id. They can become
-// exemplars.
-func (w *worker) forwardedSpans(yield func(receiver.ForwardedSpan) bool) {
-	r := w.reader.Request()
-	for s := range w.reader.Counted {
-		extra, id := &r.Extras[s.Span], r.Spans[s.Span].ID
-		hasIDs := id != 0 && extra.TraceHigh|extra.TraceLow != 0
-		if !hasIDs || !w.sample.IsSelected(s.Span) {
+// forwardedSpans iterates over the counted spans that are forwarded and have valid IDs. Such a span can become an
+// exemplar: a metric can refer to it by its trace ID and span ID.
+func (ws *workspace) forwardedSpans(yield func(receiver.ForwardedSpan) bool) {
+	request := ws.reader.Request()
+	for counted := range ws.reader.Counted {
+		if !ws.sample.IsSelected(counted.Span) {
+			continue
+		}
+		spanID := request.Spans[counted.Span].ID
+		extra := &request.Extras[counted.Span]
+		hasTraceID := extra.TraceHigh != 0 || extra.TraceLow != 0
+		if spanID == 0 || !hasTraceID {
 			continue
 		}
 		if !yield(receiver.ForwardedSpan{
-			Batch: s.Batch, Index: s.At, TraceHigh: extra.TraceHigh, TraceLow: extra.TraceLow, Span: id,
+			Batch: counted.Batch, Index: counted.At,
+			TraceHigh: extra.TraceHigh, TraceLow: extra.TraceLow, Span: spanID,
 		}) {
 			return
 		}

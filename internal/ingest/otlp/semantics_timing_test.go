@@ -92,7 +92,7 @@ func BenchmarkRead(b *testing.B) {
 					Config:    receiver.Config{Features: agentsWishes().features},
 				}}
 				s.loadFeatures()
-				w, body, left := &worker{reader: s.newReader()}, webRequest(traces), []byte(nil)
+				w, body, left := &workspace{reader: s.newReader()}, webRequest(traces), []byte(nil)
 				r := w.reader
 				b.SetBytes(int64(len(body)))
 				b.ReportAllocs()

@@ -17,12 +17,12 @@ import (
 // Server is the OTLP receiver.
 type Server struct {
 	*receiver.Server
-	config   Config
-	workers  chan *worker // idle workers
-	policy   *otel.Policy // rules of SemanticsOTel
-	forwards receiver.ForwardStats
-	sampling samplingStats
-	sdkSums  *sdkmetrics.Listener // span counts that SDKs report in their metrics
+	config     Config
+	workspaces chan *workspace // idle workspaces
+	policy     *otel.Policy    // rules of SemanticsOTel
+	forwards   receiver.ForwardStats
+	sampling   samplingStats
+	sdkSums    *sdkmetrics.Accumulator // span counts that SDKs report in their metrics
 	// discarded has the number of discarded requests per signal, for metrics and logs without an upstream.
 	discarded [len(signals)]atomic.Uint64
 	// agentPolicy has the rules of SemanticsDatadog. It is nil while the spans are left to the agent to count.
@@ -35,13 +35,14 @@ type samplingStats struct {
 	sampledTraces, sampledSpans, sampledOutTraces, sampledOutSpans, savedBytes atomic.Uint64
 }
 
-// note adds the tallies of one call. Calls must not be noted again when they are retried.
-func (k *samplingStats) note(sampled, sampledOut sampling.Tally, saved int) {
-	k.sampledTraces.Add(uint64(sampled.Traces))
-	k.sampledSpans.Add(uint64(sampled.Spans))
-	k.sampledOutTraces.Add(uint64(sampledOut.Traces))
-	k.sampledOutSpans.Add(uint64(sampledOut.Spans))
-	k.savedBytes.Add(uint64(max(0, saved)))
+// add adds the numbers of one request: its sampled traces and spans, those that are sampled out, and the bytes that need
+// not be forwarded. It ignores a negative number of bytes, because a sampled message can be longer than the received one.
+func (stats *samplingStats) add(sampled, sampledOut sampling.Tally, savedBytes int) {
+	stats.sampledTraces.Add(uint64(sampled.Traces))
+	stats.sampledSpans.Add(uint64(sampled.Spans))
+	stats.sampledOutTraces.Add(uint64(sampledOut.Traces))
+	stats.sampledOutSpans.Add(uint64(sampledOut.Spans))
+	stats.savedBytes.Add(uint64(max(0, savedBytes)))
 }
 
 const (
@@ -59,11 +60,11 @@ func New(config Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		config: config, policy: otel.NewPolicy(config.Labels), sdkSums: sdkmetrics.NewListener(),
-		workers: make(chan *worker, config.Counters),
+		config: config, policy: otel.NewPolicy(config.Labels), sdkSums: sdkmetrics.NewAccumulator(),
+		workspaces: make(chan *workspace, config.Counters),
 	}
 	for range config.Counters {
-		s.workers <- &worker{reader: s.newReader()}
+		s.workspaces <- &workspace{reader: s.newReader()}
 	}
 	var err error
 	s.Server, err = receiver.New(&config.Config, receiver.Setup{
@@ -79,10 +80,10 @@ func New(config Config) (*Server, error) {
 			WriteByteTimeout: receiver.WriteTimeout,
 		},
 	}, rules.MaxBatches)
-	return s, err //nolint:wrapcheck // it says what to do
+	return s, err
 }
 
-// newReader returns a reader that follows the configured rules.
+// newReader returns a reader that counts spans by the configured rules.
 func (s *Server) newReader() reader {
 	if s.config.Semantics == SemanticsDatadog {
 		return newAgentReader(&s.agentPolicy)
@@ -90,57 +91,68 @@ func (s *Server) newReader() reader {
 	return newOTelReader(s.policy)
 }
 
-// loadFeatures sets the rules of SemanticsDatadog to those of the agent's current features. It returns a channel that
-// signals a change of the features, or nil with other semantics.
+// loadFeatures sets the rules of SemanticsDatadog according to the current features of the agent. It returns a channel
+// that is closed when the features change, or nil with other semantics. If the daemon can't follow the agent's rules,
+// it counts no OTLP spans, and the agent counts them.
 func (s *Server) loadFeatures() (changed <-chan struct{}) {
 	if s.config.Semantics != SemanticsDatadog {
 		return nil
 	}
-	f, changed := s.config.Features()
-	ignored := agent.Labels{Ignore: s.config.Labels.Ignore}
-	policy, isValid := agent.NewPolicy(f.PeerTags, f.SpanKinds, f.IgnoreResources, ignored)
-	if isValid && f.Stats && !f.FiltersTags {
-		if _, err := translate.New(policy.Names()); err == nil {
-			s.agentPolicy.Store(policy)
-			return changed
-		}
-	}
-	if f.Stats {
+	features, changed := s.config.Features()
+	policy := s.agentPolicyOf(features)
+	if policy == nil && features.Stats {
 		s.config.Log.Warn("the agent is configured with tags or filters that only it can evaluate; it counts OTLP spans " +
 			"itself")
 	}
-	s.agentPolicy.Store(nil)
+	s.agentPolicy.Store(policy)
 	return changed
+}
+
+// agentPolicyOf returns the rules by which an agent with these features counts OTLP spans. It returns nil if the agent
+// accepts no statistics, or if only the agent can evaluate its rules.
+func (s *Server) agentPolicyOf(features receiver.Features) *agent.Policy {
+	if !features.Stats || features.FiltersTags {
+		return nil
+	}
+	ignored := agent.Labels{Ignore: s.config.Labels.Ignore}
+	policy, isValid := agent.NewPolicy(features.PeerTags, features.SpanKinds, features.IgnoreResources, ignored)
+	if !isValid {
+		return nil
+	}
+	if _, err := translate.New(policy.Names()); err != nil {
+		return nil
+	}
+	return policy
 }
 
 // Stats are the counters of the receiver.
 type Stats struct {
 	receiver.Status
-	// Traces and spans that --otlp-keep sampled (Kept) and sampled out (Gone), and bytes not forwarded because of it.
-	KeptTraces, KeptSpans, GoneTraces, GoneSpans, SavedBytes uint64
+	// Traces and spans that --otlp-keep sampled and sampled out, and bytes that need not be forwarded.
+	SampledTraces, SampledSpans, SampledOutTraces, SampledOutSpans, SavedBytes uint64
 }
 
-// Stats returns the current counters. A nil Server is a disabled receiver, with all counters at 0.
+// Stats returns the current counters. On a nil Server, which is a disabled receiver, all counters are 0.
 func (s *Server) Stats() (stats Stats) {
 	if s == nil {
 		s = &Server{}
 	}
 	stats.Status = s.Server.Status(resultNames[:], &s.forwards)
 	stats.DiscardedSignals = map[string]uint64{}
-	for _, without := range []signal{signalMetrics, signalLogs} {
-		stats.DiscardedSignals[signals[without].name] = s.discarded[without].Load()
+	for _, discarded := range []signal{signalMetrics, signalLogs} {
+		stats.DiscardedSignals[signals[discarded].name] = s.discarded[discarded].Load()
 	}
-	k := &s.sampling
-	stats.KeptTraces, stats.KeptSpans = k.sampledTraces.Load(), k.sampledSpans.Load()
-	stats.GoneTraces, stats.GoneSpans = k.sampledOutTraces.Load(), k.sampledOutSpans.Load()
-	stats.SavedBytes = k.savedBytes.Load()
+	stats.SampledTraces, stats.SampledSpans = s.sampling.sampledTraces.Load(), s.sampling.sampledSpans.Load()
+	stats.SampledOutTraces, stats.SampledOutSpans = s.sampling.sampledOutTraces.Load(), s.sampling.sampledOutSpans.Load()
+	stats.SavedBytes = s.sampling.savedBytes.Load()
 	return stats
 }
 
-// Said returns the span counts that SDKs report in their metrics, and whether any SDK has reported some.
-func (s *Server) Said() (sums sdkmetrics.Sums, found bool) {
+// SDKSums returns the span counts that SDKs report in their metrics. found is false if no SDK has reported any, or if
+// the receiver is disabled, so that s is nil.
+func (s *Server) SDKSums() (sums sdkmetrics.Sums, found bool) {
 	if s == nil {
-		return sums, false
+		return sdkmetrics.Sums{}, false
 	}
 	return s.sdkSums.Sums()
 }
@@ -152,19 +164,19 @@ func (s *Server) Status() receiver.Status { return s.Stats().Status }
 type Result uint8
 
 const (
-	ResultCounted       Result = iota
-	ResultCountedBefore        // a retry
-	ResultByTracer             // the sender computes the statistics
-	ResultUnread               // unparsable
-	ResultNoRoom               // a ring or an interval is full, or the daemon shuts down
-	ResultTooMany              // more spans than fit into empty rings
-	ResultTooLarge             // received or decompressed body exceeds --otlp-max-body
-	ResultBusy                 // bodies in memory have reached --otlp-max-body-bytes
-	ResultNotWanted            // no destination accepts statistics
-	ResultIncomplete           // the SDK sent only a part of the body
-	ResultRefused              // invalid path, method or header
-	ResultOther                // metrics, logs, a health check or a CORS preflight request
-	ResultBug                  // recovered panic
+	ResultCounted          Result = iota
+	ResultDuplicate               // a retry
+	ResultComputedByClient        // the sender computes the statistics
+	ResultUnparsable              // invalid spans
+	ResultNoRoom                  // a ring or an interval is full, or the daemon shuts down
+	ResultTooMany                 // more spans than fit into empty rings
+	ResultTooLarge                // received or decompressed body exceeds --otlp-max-body
+	ResultBusy                    // bodies in memory have reached --otlp-max-body-bytes
+	ResultNotWanted               // no destination accepts statistics
+	ResultIncomplete              // the SDK sent only a part of the body
+	ResultRefused                 // invalid path, method or header
+	ResultOther                   // metrics, logs, a health check or a CORS preflight request
+	ResultBug                     // recovered panic
 
 	results = int(ResultBug) + 1
 )

@@ -101,15 +101,15 @@ func TestRefusal_FollowsSpecification(t *testing.T) {
 		},
 		"nothing to read": {
 			client: plain, body: []byte("nonsense"), status: 400, code: 3,
-			result: ResultUnread,
+			result: ResultUnparsable,
 		},
 		"no gzip": {
 			client: plain, header: []string{"Content-Encoding", "gzip"}, body: good,
-			status: 400, code: 3, result: ResultUnread,
+			status: 400, code: 3, result: ResultUnparsable,
 		},
 		"half a gzip": {
 			client: plain, header: []string{"Content-Encoding", "gzip"},
-			body: packed(good)[:20], status: 400, code: 3, result: ResultUnread,
+			body: packed(good)[:20], status: 400, code: 3, result: ResultUnparsable,
 		},
 		"a bomb": {
 			client: plain, header: []string{"Content-Encoding", "gzip"}, body: bomb,
@@ -130,7 +130,7 @@ func TestRefusal_FollowsSpecification(t *testing.T) {
 		},
 		"no name of one": {
 			client: streams, body: framed(packed(good), true), grpc: "13",
-			result: ResultUnread,
+			result: ResultUnparsable,
 		},
 		"HEAD by gRPC": {client: streams, method: http.MethodHead, grpc: "12"},
 		"JSON by gRPC": {
@@ -139,23 +139,23 @@ func TestRefusal_FollowsSpecification(t *testing.T) {
 		},
 		"no prefix": {
 			client: streams, body: []byte{0, 0, 0}, grpc: "3",
-			result: ResultUnread,
+			result: ResultUnparsable,
 		},
 		"a prefix too long": {
 			client: streams, body: framed(good, false)[:20], grpc: "3",
-			result: ResultUnread,
+			result: ResultUnparsable,
 		},
 		"two messages": {
 			client: streams,
-			body:   append(framed(good, false), framed(good, false)...), grpc: "3", result: ResultUnread,
+			body:   append(framed(good, false), framed(good, false)...), grpc: "3", result: ResultUnparsable,
 		},
 		"another flag": {
 			client: streams, body: append([]byte{2}, framed(good, false)[1:]...),
-			grpc: "3", result: ResultUnread,
+			grpc: "3", result: ResultUnparsable,
 		},
 		"nonsense by gRPC": {
 			client: streams, body: framed([]byte("nonsense"), false), grpc: "3",
-			result: ResultUnread,
+			result: ResultUnparsable,
 		},
 		"a bomb by gRPC": {
 			client: streams, header: []string{headerGRPCEncoding, "gzip"},
@@ -175,9 +175,9 @@ func TestRefusal_FollowsSpecification(t *testing.T) {
 			method = http.MethodPost
 		}
 		if path == "" && test.grpc != "" {
-			path = signals[signalTraces].grpc
+			path = signals[signalTraces].grpcPath
 		} else if path == "" {
-			path = signals[signalTraces].http
+			path = signals[signalTraces].httpPath
 		}
 		header := []string{"Content-Type", mediaProtobuf}
 		if test.grpc != "" {
@@ -297,7 +297,7 @@ func TestHTTP10_WithoutLengthIsRefused(t *testing.T) {
 // TestRefusal_ReachesSenderThatKeepsWriting checks that a sender that writes its whole body before it reads gets the refusal.
 func TestRefusal_ReachesSenderThatKeepsWriting(t *testing.T) {
 	h := newHarness(t, func(c *Config, _ *aggregate.Config) { c.Addr = "127.0.0.1:0" })
-	for path, want := range map[string]int{signals[signalTraces].http: 413, "/v1/profiles": 404} {
+	for path, want := range map[string]int{signals[signalTraces].httpPath: 413, "/v1/profiles": 404} {
 		for network, address := range map[string]string{"tcp": h.Addr(), "unix": h.path} {
 			c, err := net.Dial(network, address)
 			if err != nil {

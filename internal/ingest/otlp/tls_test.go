@@ -40,7 +40,7 @@ func overTLS(t *testing.T, isGRPC bool, change func(*tls.Config)) (to *httptest.
 	t.Helper()
 	to = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if isGRPC {
-			_ = accepted().writeGRPC(w, false)
+			_ = successReply().writeGRPC(w, false)
 		}
 	}))
 	to.EnableHTTP2, to.TLS = isGRPC, &tls.Config{}
@@ -154,7 +154,7 @@ func TestTLS_UnusableAuthorityIsNamed(t *testing.T) {
 // TestLog_UpstreamRefusal checks that the log has the upstream's message, since the SDK drops the refused request.
 func TestLog_UpstreamRefusal(t *testing.T) {
 	to := newCollector(t, true, func(w http.ResponseWriter, _ int) {
-		_ = refuse(0, otlpanswer.Unauthenticated, "no such key").write(w, inGRPC, signalTraces)
+		_ = errorReply(otlpanswer.Unauthenticated, "no such key").write(w, encodingGRPC, signalTraces)
 	})
 	forward, log := forwardTo(t, to.url()), &lines{}
 	h := newHarness(t, func(c *Config, a *aggregate.Config) {

@@ -15,9 +15,9 @@ import (
 // probeTimeout limits the attempt to connect to a socket that already exists.
 const probeTimeout = time.Second
 
-// lockSocket locks a file next to the socket, and fails if another process holds the lock. The kernel
-// releases the lock when the file is closed or the process ends. Only the holder may remove a stale socket,
-// so two daemons never do so at the same time.
+// lockSocket creates and locks the file path.lock. It returns an error if another process holds the lock. Only the
+// process that holds it may replace the socket at path. The kernel releases the lock when the file is closed or the
+// process ends.
 func lockSocket(path string) (*os.File, error) {
 	name := path + ".lock"
 	fd, err := unix.Open(name, unix.O_CREAT|unix.O_RDWR|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
@@ -34,20 +34,17 @@ func lockSocket(path string) (*os.File, error) {
 	return file, nil
 }
 
-// create creates the socket with its final mode and owner. It replaces a stale socket at the same path.
+// create creates the socket at s.Path with its mode and owner, and listens on it. It replaces a socket on which no
+// process listens.
 func (s *Config) create() (*net.UnixListener, error) {
 	if err := removeStale(s.Path); err != nil {
 		return nil, err
 	}
-	// The umask applies to the whole process. Other files that the daemon creates have explicit modes without
-	// permissions for others.
-	previous := unix.Umask(int(^s.Mode & 0o777))
-	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: s.Path, Net: "unix"})
-	unix.Umask(previous)
+	listener, err := listenWithMode(s.Path, s.Mode)
 	if err != nil {
 		return nil, fmt.Errorf("listen on socket: %w; check that the directory is writable", err)
 	}
-	listener.SetUnlinkOnClose(false) // the path may then be another daemon's socket
+	listener.SetUnlinkOnClose(false) // another daemon may have created a socket at the path by then
 	if s.Owner != nil {
 		if err := os.Lchown(s.Path, s.Owner.UID, s.Owner.GID); err != nil {
 			listener.Close()
@@ -58,8 +55,16 @@ func (s *Config) create() (*net.UnixListener, error) {
 	return listener, nil
 }
 
-// removeStale removes a socket on which no process listens. It returns an error for a socket in use and for
-// every other kind of file.
+// listenWithMode listens on a new socket that has the given mode from the start. For that, it changes the umask of the
+// process. Other files that are created meanwhile are not affected, because their modes give others no permissions.
+func listenWithMode(path string, mode fs.FileMode) (*net.UnixListener, error) {
+	previous := unix.Umask(int(^mode & 0o777))
+	defer unix.Umask(previous)
+	return net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+}
+
+// removeStale removes the socket at path if no process listens on it. It returns an error if a process does, or if the
+// file is not a socket.
 func removeStale(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -73,19 +78,25 @@ func removeStale(path string) error {
 			"--socket", path)
 	}
 	conn, err := net.DialTimeout("unix", path, probeTimeout)
-	switch {
-	case err == nil:
+	if err == nil {
 		conn.Close()
 		return fmt.Errorf("listen on socket: another process listens on %s; stop it or choose another "+
 			"--socket", path)
-	case errors.Is(err, syscall.ECONNREFUSED):
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("remove stale socket: %w", err)
-		}
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // removed meanwhile
 		return nil
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
+	case errors.Is(err, syscall.ECONNREFUSED): // no process listens
+		return removeIfExists(path)
 	default:
 		return fmt.Errorf("check socket: %w; remove %s if no daemon uses it", err, path)
 	}
+}
+
+// removeIfExists removes a socket. It returns nil if the socket has already been removed.
+func removeIfExists(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove stale socket: %w", err)
+	}
+	return nil
 }

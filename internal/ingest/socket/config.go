@@ -31,7 +31,8 @@ type Owner struct{ UID, GID int }
 // maxSocketPath is the maximum length of a Unix address in the kernel.
 const maxSocketPath = 107
 
-// Check returns an error if the path cannot be that of a socket. flag is the flag that sets the path.
+// Check returns an error if the path is empty, or too long for a Unix socket. flag is the name of the flag that sets
+// the path; it is part of the error.
 func (s *Config) Check(flag string) error {
 	if s.Path == "" {
 		return fmt.Errorf("check %s: the path is empty; give one with --%s", flag, flag)
@@ -43,13 +44,30 @@ func (s *Config) Check(flag string) error {
 	return nil
 }
 
-// PrepareDirectory creates the directory if DirectoryMode or Private is set, and sets its mode and owner.
-// Otherwise, it returns an error if there is no directory.
+// PrepareDirectory prepares the directory of the socket. It creates the directory if DirectoryMode or Private is set,
+// and sets the configured mode and owner. It returns an error if there is no directory afterwards.
 func (s *Config) PrepareDirectory() error {
 	if err := s.Check("socket"); err != nil {
 		return err
 	}
 	dir := filepath.Dir(s.Path)
+	if err := s.createDirectory(dir); err != nil {
+		return err
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return fmt.Errorf("listen on socket: %w; create the directory, for example with spanstatsd prepare",
+			err)
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("listen on socket: %s is not a directory; choose another --socket", dir)
+	}
+	return s.setPermissions(dir, info.Mode().Perm())
+}
+
+// createDirectory creates the directory of the socket if DirectoryMode or Private is set. A private directory that
+// already exists must belong to this user, and be closed to all others.
+func (s *Config) createDirectory(dir string) error {
 	if s.Private {
 		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return fmt.Errorf("create socket directory: %w; choose another --socket", err)
@@ -63,15 +81,13 @@ func (s *Config) PrepareDirectory() error {
 			return fmt.Errorf("create socket directory: %w; create its parent or choose another --socket", err)
 		}
 	}
-	info, err := os.Stat(dir)
-	if err != nil {
-		return fmt.Errorf("listen on socket: %w; create the directory, for example with spanstatsd prepare",
-			err)
-	}
-	if !info.IsDir() {
-		return fmt.Errorf("listen on socket: %s is not a directory; choose another --socket", dir)
-	}
-	if s.DirectoryMode != 0 && info.Mode().Perm() != s.DirectoryMode {
+	return nil
+}
+
+// setPermissions sets the mode and the owner of the directory, if they are configured. currentMode is the directory's
+// mode before.
+func (s *Config) setPermissions(dir string, currentMode fs.FileMode) error {
+	if s.DirectoryMode != 0 && s.DirectoryMode != currentMode {
 		if err := os.Chmod(dir, s.DirectoryMode); err != nil {
 			return fmt.Errorf("set directory mode: %w; remove --directory-mode to keep its current mode", err)
 		}
@@ -84,7 +100,8 @@ func (s *Config) PrepareDirectory() error {
 	return nil
 }
 
-// ParseMode parses the permissions of a file, in octal.
+// ParseMode parses an octal file mode, for example 0660. It returns an error if the mode contains more than the
+// permissions of user, group and others, or no permission.
 func ParseMode(text string) (fs.FileMode, error) {
 	mode, err := strconv.ParseUint(text, 8, 32)
 	if err != nil || mode == 0 || mode > 0o777 {
@@ -93,8 +110,8 @@ func ParseMode(text string) (fs.FileMode, error) {
 	return fs.FileMode(mode), nil
 }
 
-// ParseOwner parses UID:GID. It returns nil for an empty text. Names are not supported, because a minimal container
-// image has no files that contain them.
+// ParseOwner parses a user and a group in the form UID:GID, for example 1000:1000. It returns nil for an empty text.
+// Names are not supported, because a minimal container image has no /etc/passwd.
 func ParseOwner(text string) (*Owner, error) {
 	if text == "" {
 		return nil, nil

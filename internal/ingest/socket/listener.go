@@ -27,9 +27,9 @@ type Listener struct {
 	unreachable error // why clients cannot find the socket, according to Watch
 }
 
-// Listen opens the socket at config.Path, or uses the one inherited from the service manager. It replaces the socket
-// of a crashed daemon, but returns an error if another process listens on it or the path is another kind of file. A
-// symbolic link at the path is not followed.
+// Listen opens the socket at config.Path, or uses the one that the service manager has passed to the daemon. It
+// replaces the socket of a crashed daemon. It returns an error if another process listens on the socket, or if the
+// path is not a socket. A symbolic link at the path is not followed.
 func Listen(config Config) (*Listener, error) {
 	if err := config.Check("socket"); err != nil {
 		return nil, err
@@ -52,10 +52,9 @@ func Listen(config Config) (*Listener, error) {
 	return l, nil
 }
 
-// listenInherited returns a Listener for a socket that the service manager passes to one daemon after the other. The
-// service manager keeps it open between them, so a daemon must not shut it down or remove it: pending connections,
-// with the data that their clients have written, are accepted by the next daemon. The service manager also sets mode
-// and owner, and ensures that only one daemon uses the socket.
+// listenInherited returns a Listener for a socket that the service manager, such as systemd, has created. The service
+// manager passes it to the next daemon, which accepts the connections that are still pending. So this daemon must
+// neither shut it down nor remove it.
 func listenInherited(config Config) (*Listener, error) {
 	file, err := os.Lstat(config.Path)
 	if err != nil {
@@ -65,7 +64,7 @@ func listenInherited(config Config) (*Listener, error) {
 	return &Listener{config: config, sockets: []*net.UnixListener{config.Inherited}, file: file}, nil
 }
 
-// bind creates the socket at its path and appends it to l.sockets.
+// bind creates a socket at config.Path, and appends it to the sockets of the Listener.
 func (l *Listener) bind() error {
 	socket, err := l.config.create()
 	if err != nil {
@@ -76,63 +75,66 @@ func (l *Listener) bind() error {
 		socket.Close()
 		return fmt.Errorf("check socket: %w; find the process that removes files in its directory", err)
 	}
-	l.sockets, l.file = append(l.sockets, socket), file
+	l.sockets = append(l.sockets, socket)
+	l.file = file
 	return nil
 }
 
-// Accept returns the next connection. After Shut, it returns the pending connections and then
-// net.ErrClosed. Pending connections of an inherited socket are left to the next daemon.
+// Accept is like AcceptUnix, for net.Listener.
 func (l *Listener) Accept() (net.Conn, error) { return l.AcceptUnix() }
 
-// AcceptUnix is like Accept, but returns a *net.UnixConn.
+// AcceptUnix waits for the next connection and returns it. After Shut, it returns the pending connections, and then
+// net.ErrClosed. It leaves pending connections of an inherited socket to the next daemon.
 func (l *Listener) AcceptUnix() (*net.UnixConn, error) {
 	for {
 		socket := l.oldest()
 		conn, err := socket.AcceptUnix()
-		isShutDown := errors.Is(err, os.ErrDeadlineExceeded) // see shutdown and Shut
+		isShutDown := errors.Is(err, os.ErrDeadlineExceeded) // Shut sets a deadline in the past
 		isDrained := errors.Is(err, unix.EINVAL) || errors.Is(err, net.ErrClosed)
 		switch {
 		case isShutDown && l.isInherited():
 			return nil, net.ErrClosed
 		case isShutDown:
-			_ = socket.SetDeadline(time.Time{}) // pending connections are still accepted
-		case !isDrained:
+			_ = socket.SetDeadline(time.Time{}) // to accept the pending connections
+		case isDrained: // no pending connections are left
+			if hasNewer := l.removeOldest(); !hasNewer {
+				return nil, net.ErrClosed
+			}
+		default:
 			return conn, err
-		case !l.removeOldest(socket):
-			return nil, net.ErrClosed
 		}
 	}
 }
 
-// oldest returns the socket to accept from.
+// oldest returns the socket from which connections are accepted first. Newer sockets have replaced it.
 func (l *Listener) oldest() *net.UnixListener {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.sockets[0]
 }
 
-// removeOldest closes the oldest socket, which has no pending connections. If it is the only one, removeOldest returns
-// false and does nothing.
-func (l *Listener) removeOldest(oldest *net.UnixListener) bool {
+// removeOldest closes and removes the oldest socket, which has no pending connections. If there is no newer socket,
+// removeOldest does nothing and returns false.
+func (l *Listener) removeOldest() (hasNewer bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.sockets) == 1 {
 		return false
 	}
+	oldest := l.sockets[0]
 	l.sockets = l.sockets[1:]
 	oldest.Close()
 	return true
 }
 
-// newest returns the socket that clients connect to.
+// newest returns the socket to which clients connect. The caller holds mu.
 func (l *Listener) newest() *net.UnixListener { return l.sockets[len(l.sockets)-1] }
 
 // Addr returns the address of the socket.
 func (l *Listener) Addr() net.Addr { return &net.UnixAddr{Name: l.config.Path, Net: "unix"} }
 
-// Shut rejects further connections. The kernel decides which ones: clients that connected before are accepted, with
-// all data that they have written, and later ones get an error. An inherited socket is not shut down; Shut only makes
-// Accept return.
+// Shut rejects all further connections. Connections that clients have opened before, and their data, can still be
+// accepted and read. An inherited socket stays open for the next daemon, and Shut only ends Accept.
 func (l *Listener) Shut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -145,14 +147,14 @@ func (l *Listener) Shut() {
 }
 
 // shutdown makes a socket reject further connections. From then on, accept returns the pending connections and then
-// EINVAL. The kernel returns EINVAL only for a blocking socket, and Go calls accept again only after a timeout, so
-// shutdown sets both.
+// the error EINVAL. It makes the socket blocking, because Linux returns EINVAL only for a blocking socket. It sets a
+// deadline in the past, because Go calls accept again only after a timeout.
 func shutdown(socket *net.UnixListener) {
-	raw, err := socket.SyscallConn()
+	rawConn, err := socket.SyscallConn()
 	if err != nil {
 		return // closed
 	}
-	_ = raw.Control(func(fd uintptr) {
+	_ = rawConn.Control(func(fd uintptr) {
 		if unix.Shutdown(int(fd), unix.SHUT_RD) == nil {
 			_ = unix.SetNonblock(int(fd), false)
 		}
@@ -160,9 +162,9 @@ func shutdown(socket *net.UnixListener) {
 	_ = socket.SetDeadline(time.Unix(1, 0))
 }
 
-// Close removes the socket's file if it is still that of this Listener, closes the socket, and releases the lock. In
-// this order, no other file can have the inode number of the socket's file when they are compared. The lock file is
-// not removed, because otherwise two daemons could hold locks on two files with this name.
+// Close removes the socket's file, unless another process has replaced it, and closes the socket. It releases the lock
+// last, because from then on another daemon may create the file again. The lock file is not removed, because then two
+// daemons could hold locks on two files with the same name.
 func (l *Listener) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -171,7 +173,7 @@ func (l *Listener) Close() error {
 		return l.config.Inherited.Close() // closes this process's descriptor only
 	}
 	var removeErr error
-	if isSameFile(l.config.Path, l.file) {
+	if isSameFile(l.config.Path, l.file) { // an open socket's inode number is not reused, so the comparison is reliable
 		removeErr = os.Remove(l.config.Path)
 	}
 	for _, socket := range l.sockets {
@@ -180,14 +182,14 @@ func (l *Listener) Close() error {
 	return errors.Join(removeErr, l.lock.Close())
 }
 
-// isSameFile reports whether path is the given file.
+// isSameFile reports whether the file at path is the given one, and not a new file with the same name.
 func isSameFile(path string, file fs.FileInfo) bool {
 	current, err := os.Lstat(path)
 	return err == nil && os.SameFile(current, file)
 }
 
-// restore creates the socket again if its file was removed. Pending connections of the previous socket are accepted
-// before those of the new one.
+// restore creates the socket again if its file was removed, and reports whether it did. Pending connections of the
+// previous socket are accepted before those of the new one.
 func (l *Listener) restore() (restored bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -212,18 +214,19 @@ func (l *Listener) restore() (restored bool, err error) {
 	return true, nil
 }
 
-// restoreLock locks a new file if the lock file was removed, too. Otherwise another daemon could lock a new file.
+// restoreLock creates and locks a new lock file if the current one was removed. Otherwise, another daemon could create
+// and lock a file with the same name, and use the same socket.
 func (l *Listener) restoreLock() error {
-	locked, err := l.lock.Stat()
-	if err == nil && isSameFile(l.lock.Name(), locked) {
+	lockedFile, err := l.lock.Stat()
+	if err == nil && isSameFile(l.lock.Name(), lockedFile) {
 		return nil
 	}
-	lock, err := lockSocket(l.config.Path)
+	newLock, err := lockSocket(l.config.Path)
 	if err != nil {
 		return err
 	}
 	l.lock.Close()
-	l.lock = lock
+	l.lock = newLock
 	return nil
 }
 
@@ -232,9 +235,9 @@ func (l *Listener) isInherited() bool { return l.config.Inherited != nil }
 // watchInterval is the interval at which Watch checks the socket's file.
 const watchInterval = time.Second
 
-// Watch creates the socket again if its file is removed, until stop is closed. Otherwise, clients could not
-// connect to a daemon that seems healthy. If Watch cannot create the socket, it logs the reason once, and
-// Unreachable returns it.
+// Watch checks every second whether the socket's file was removed, and creates the socket again, until stop is closed.
+// Without the file, clients can't connect. If the socket can't be created, Watch logs the reason once, and Unreachable
+// returns it.
 func (l *Listener) Watch(stop <-chan struct{}, log *slog.Logger) {
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
@@ -248,14 +251,15 @@ func (l *Listener) Watch(stop <-chan struct{}, log *slog.Logger) {
 	}
 }
 
-// checkFile checks the socket's file once.
+// checkFile creates the socket again if its file was removed, and logs that. It logs an error only if it differs from
+// the error of the previous check.
 func (l *Listener) checkFile(log *slog.Logger) {
 	restored, err := l.restore()
 	l.mu.Lock()
-	previous := l.unreachable
+	previousErr := l.unreachable
 	l.unreachable = err
 	l.mu.Unlock()
-	isNewError := err != nil && (previous == nil || previous.Error() != err.Error())
+	isNewError := err != nil && (previousErr == nil || previousErr.Error() != err.Error())
 	switch {
 	case isNewError:
 		log.Error("the socket was removed and can't be created again, so clients can't connect; retrying every "+
@@ -266,7 +270,7 @@ func (l *Listener) checkFile(log *slog.Logger) {
 	}
 }
 
-// Unreachable returns the reason why clients cannot find the socket, or nil.
+// Unreachable returns the reason why clients can't connect to the socket, or nil if they can.
 func (l *Listener) Unreachable() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -18,38 +18,39 @@ type Peer struct {
 	Container string // container ID; "" if unknown
 }
 
-// PeerOf returns the process that opened a connection, and its container.
+// PeerOf returns the process that opened a connection: its user, its ID and its container.
 func PeerOf(socket *net.UnixConn) (Peer, error) {
-	peer, err := Credentials(socket)
-	if err == nil {
-		peer.Container = ContainerOf(peer.PID)
+	peer, err := ReadCredentials(socket)
+	if err != nil {
+		return Peer{}, err
 	}
-	return peer, err
+	peer.Container = ContainerOf(peer.PID)
+	return peer, nil
 }
 
-// Credentials returns the process that opened a connection, without its container. The kernel stores the
-// credentials at the time of the connect call, so a client cannot forge them.
-func Credentials(socket *net.UnixConn) (Peer, error) {
-	var cred *unix.Ucred
-	var credErr error
-	raw, err := socket.SyscallConn()
-	if err == nil {
-		err = raw.Control(func(fd uintptr) {
-			cred, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-		})
-	}
-	if err = errors.Join(err, credErr); err != nil {
+// ReadCredentials returns the user and the ID of the process that opened a connection. The kernel stores them
+// when the process connects, so a client can't forge them. The field Container stays empty.
+func ReadCredentials(socket *net.UnixConn) (Peer, error) {
+	rawConn, err := socket.SyscallConn()
+	if err != nil {
 		return Peer{}, fmt.Errorf("read peer credentials: %w", err)
 	}
-	return Peer{UID: cred.Uid, PID: cred.Pid}, nil
+	var credentials *unix.Ucred
+	var optionErr error
+	err = rawConn.Control(func(fd uintptr) {
+		credentials, optionErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	})
+	if err = errors.Join(err, optionErr); err != nil {
+		return Peer{}, fmt.Errorf("read peer credentials: %w", err)
+	}
+	return Peer{UID: credentials.Uid, PID: credentials.Pid}, nil
 }
 
 // maxCgroupFile is the maximum number of bytes that are read of a cgroup file.
 const maxCgroupFile = 64 << 10
 
-// ContainerOf returns the ID of the container in which a process runs, or "" if /proc does not show it:
-// processes of other pods, and of containers with their own PID namespace, are not visible. Clients in
-// those can send their container ID in hello.
+// ContainerOf returns the ID of the container in which a process runs. It returns "" if the process runs in no
+// container, or if its file in /proc is not visible, for example because it runs in another pod.
 func ContainerOf(pid int32) string {
 	if pid <= 0 {
 		return ""
@@ -59,11 +60,11 @@ func ContainerOf(pid int32) string {
 		return ""
 	}
 	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, maxCgroupFile))
+	cgroups, err := io.ReadAll(io.LimitReader(file, maxCgroupFile))
 	if err != nil {
 		return ""
 	}
-	return containerIn(string(text))
+	return containerIn(string(cgroups))
 }
 
 // containerName matches the names that container runtimes give to cgroups: 64 hexadecimal digits, 32 followed by the

@@ -34,9 +34,9 @@ func userPaths() (paths []string) {
 	return append(paths, filepath.Join(os.TempDir(), "spanstatsd-"+strconv.Itoa(os.Getuid()), name))
 }
 
-// ForDaemon returns the path at which a daemon listens. isOwn reports whether its directory belongs to the user, and has
-// to be created by the daemon. If the daemon may not create a socket at any path, ForDaemon returns Default, so that the
-// error message contains a path that operators know.
+// ForDaemon returns the path at which a daemon creates its socket. isOwn reports whether the path is in a private
+// directory of the user, which the daemon has to create. If the user may not create a socket at any path, ForDaemon
+// returns Default, so that an error message contains a path that operators know.
 func ForDaemon() (path string, isOwn bool) {
 	if canCreateIn(filepath.Dir(Default)) {
 		return Default, false
@@ -50,7 +50,8 @@ func ForDaemon() (path string, isOwn bool) {
 	return Default, false
 }
 
-// ForClients returns the paths at which a client tries to connect, in this order.
+// ForClients returns the paths at which a client tries to connect, in this order: Default, and paths in private
+// directories of the user.
 func ForClients() []string {
 	paths := []string{Default}
 	for _, path := range userPaths() {
@@ -61,14 +62,15 @@ func ForClients() []string {
 	return paths
 }
 
-// CheckOwn returns an error unless dir is a directory that belongs to this user, and that no other user can read or
-// write.
+// CheckOwn returns an error unless dir is a directory that belongs to this user, and that other users can neither
+// read nor write.
 func CheckOwn(dir string) error {
 	info, err := os.Lstat(dir)
 	if err != nil {
 		return fmt.Errorf("check directory: %w", err)
 	}
-	if !info.IsDir() || info.Mode().Perm()&0o077 != 0 || !isOwnedByUser(info) {
+	isClosedToOthers := info.Mode().Perm()&0o077 == 0
+	if !info.IsDir() || !isClosedToOthers || !isOwnedByUser(info) {
 		return fmt.Errorf("%s is not a directory that only this user can access", dir)
 	}
 	return nil

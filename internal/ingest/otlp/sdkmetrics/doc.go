@@ -10,15 +10,15 @@
 //
 // A series is a resource, a metric name and attributes. The package adds the increase of a cumulative series, and
 // each report of a delta series once, even if an exporter retries the report. If a cumulative series started before
-// the Listener, its first value is only a baseline, so that all sums cover the same period.
+// the Accumulator, its first value is only the base of later ones, so that all sums cover the same period.
 //
 // # Concurrency
 //
-// A Listener is safe for concurrent use. One lock is enough, since a process exports its metrics about once per
+// An Accumulator is safe for concurrent use. One lock is enough, since a process exports its metrics about once per
 // minute.
 //
 // # Limits
 //
-// A Listener stores MaxSeries series of 48 bytes each. One series more clears all of them; each continuing series
+// An Accumulator stores MaxSeries series of 48 bytes each. One series more clears all of them; each continuing series
 // then loses its increase during one report.
 package sdkmetrics

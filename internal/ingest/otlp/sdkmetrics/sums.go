@@ -2,7 +2,7 @@ package sdkmetrics
 
 import "strings"
 
-// Sums are the span counts that all SDKs have reported since the Listener was created.
+// Sums are the span counts that all SDKs have reported since the Accumulator was created.
 type Sums struct {
 	Started  uint64 `json:"started"`  // started spans
 	Sampled  uint64 `json:"sampled"`  // started spans that are sampled, and so exported
@@ -11,8 +11,9 @@ type Sums struct {
 	Failed   uint64 `json:"failed"`   // spans that OTLP exporters have dropped after retries
 }
 
-// count adds spans to the sum that the name and the attributes of p select. It ignores spans of exporters other than
-// OTLP, and spans that a processor has passed to an exporter, because the exporter reports them too.
+// count adds spans to the sum that a data point belongs to, according to its metric name and its attributes. Spans
+// that a processor has passed to an exporter are ignored, because the exporter reports them too. Spans of exporters
+// other than OTLP are ignored as well.
 func (s *Sums) count(p *point, spans uint64) {
 	switch string(p.name) {
 	case spanStarted:
@@ -39,6 +40,7 @@ func (s *Sums) count(p *point, spans uint64) {
 	}
 }
 
+// countExported adds spans to the exported spans if the destination has accepted them, and otherwise to the failed.
 func (s *Sums) countExported(isAccepted bool, spans uint64) {
 	if isAccepted {
 		s.Exported += spans

@@ -10,24 +10,24 @@ import (
 
 // Field numbers and values of OTLP's protobuf messages.
 const (
-	requestResource  = 1
-	resourceInfo     = 1
-	resourceScope    = 2
-	scopeMetric      = 2
-	metricName       = 1
-	metricSum        = 7
-	sumPoint         = 1
-	sumTemporality   = 2
-	pointStart       = 2
-	pointTime        = 3
-	pointDouble      = 4
-	pointInt         = 6
-	pointAttribute   = 7
-	attributeKey     = 1
-	attributeValue   = 2
-	valueText        = 1
-	valueBool        = 2
-	temporalityTotal = 2 // AGGREGATION_TEMPORALITY_CUMULATIVE
+	requestResource       = 1
+	resourceInfo          = 1
+	resourceScope         = 2
+	scopeMetric           = 2
+	metricName            = 1
+	metricSum             = 7
+	sumPoint              = 1
+	sumTemporality        = 2
+	pointStart            = 2
+	pointTime             = 3
+	pointDouble           = 4
+	pointInt              = 6
+	pointAttribute        = 7
+	attributeKey          = 1
+	attributeValue        = 2
+	valueText             = 1
+	valueBool             = 2
+	temporalityCumulative = 2 // AGGREGATION_TEMPORALITY_CUMULATIVE
 )
 
 // Names of the sum metrics that SDKs report about their own spans. The last two are those of a Java SDK that is not
@@ -40,7 +40,7 @@ const (
 	javaExported  = "otlp.exporter.exported"
 )
 
-// isSDKMetric reports whether name is the name of a metric that SDKs report about their own spans.
+// isSDKMetric reports whether SDKs report the metric with this name about their own spans.
 func isSDKMetric(name []byte) bool {
 	switch string(name) {
 	case spanStarted, spanProcessed, spanExported, javaProcessed, javaExported:
@@ -65,18 +65,19 @@ type point struct {
 	attributes     [][]byte // encoded KeyValue messages
 }
 
-// submessages returns the fields with a number in a message.
+// submessages iterates over the submessages in the fields of message that have the given number.
 func submessages(message []byte, number protolite.Number) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
-		for f := range protolite.Fields(message) {
-			if f.Number == number && !yield(f.Bytes) {
+		for field := range protolite.Fields(message) {
+			if field.Number == number && !yield(field.Bytes) {
 				return
 			}
 		}
 	}
 }
 
-// lastField returns the last field with a number in a message, or nil if the message has none.
+// lastField returns the last field of message that has the given number, or nil if there is none. In protobuf, the
+// last one counts if a field occurs repeatedly.
 func lastField(message []byte, number protolite.Number) (last []byte) {
 	for field := range submessages(message, number) {
 		last = field
@@ -84,15 +85,16 @@ func lastField(message []byte, number protolite.Number) (last []byte) {
 	return last
 }
 
-// visitPoints calls visit with each data point of the SDK metrics in a metrics request. It reuses the point after
-// visit has returned.
+// visitPoints calls visit with each data point in a metrics request that an SDK reports about its own spans. The point
+// is valid only during the call.
 func visitPoints(request []byte, visit func(*point)) {
 	p := &point{}
 	for resourceMetrics := range submessages(request, requestResource) {
 		p.resource = lastField(resourceMetrics, resourceInfo)
 		for scopeMetrics := range submessages(resourceMetrics, resourceScope) {
 			for metric := range submessages(scopeMetrics, scopeMetric) {
-				if p.name = lastField(metric, metricName); isSDKMetric(p.name) {
+				p.name = lastField(metric, metricName)
+				if isSDKMetric(p.name) {
 					p.visitSum(lastField(metric, metricSum), visit)
 				}
 			}
@@ -100,57 +102,73 @@ func visitPoints(request []byte, visit func(*point)) {
 	}
 }
 
-// visitSum calls visit with each valid data point of an encoded Sum message. It reads each of them into p.
+// visitSum decodes the data points of a sum metric into p, one after the other, and calls visit for each valid one.
+// sum is a Sum message of OTLP.
 func (p *point) visitSum(sum []byte, visit func(*point)) {
-	p.isCumulative = false
-	for f := range protolite.Fields(sum) {
-		if f.Number == sumTemporality {
-			p.isCumulative = f.Value == temporalityTotal
-		}
-	}
-	for encoded := range submessages(sum, sumPoint) {
-		if p.read(encoded) {
+	p.isCumulative = isCumulative(sum)
+	for encodedPoint := range submessages(sum, sumPoint) {
+		if p.decode(encodedPoint) {
 			visit(p)
 		}
 	}
 }
 
-// read decodes a NumberDataPoint message into p. It reports whether the value and the number of attributes are within
-// their limits.
-func (p *point) read(encoded []byte) (isValid bool) {
-	p.start, p.time, p.value, p.attributes = 0, 0, 0, p.attributes[:0]
-	for f := range protolite.Fields(encoded) {
-		switch f.Number {
-		case pointStart:
-			p.start = f.Value
-		case pointTime:
-			p.time = f.Value
-		case pointDouble:
-			p.value = math.Float64frombits(f.Value)
-		case pointInt:
-			p.value = float64(int64(f.Value))
-		case pointAttribute:
-			if len(p.attributes) <= maxAttributes { // one more than the limit makes the point invalid
-				p.attributes = append(p.attributes, f.Bytes)
-			}
+// isCumulative reports whether the data points of a sum metric are cumulative, and not deltas.
+func isCumulative(sum []byte) bool {
+	temporality := uint64(0)
+	for field := range protolite.Fields(sum) {
+		if field.Number == sumTemporality {
+			temporality = field.Value
 		}
 	}
-	return p.value >= 0 && p.value <= maxPointValue && len(p.attributes) <= maxAttributes
+	return temporality == temporalityCumulative
 }
 
-// attribute returns the value of a string or bool attribute as a string, or "" for a missing attribute.
-func (p *point) attribute(key string) string {
-	for _, encoded := range p.attributes {
-		if string(lastField(encoded, attributeKey)) != key {
-			continue
-		}
-		for f := range protolite.Fields(lastField(encoded, attributeValue)) {
-			switch f.Number {
-			case valueText:
-				return string(f.Bytes)
-			case valueBool:
-				return strconv.FormatBool(f.Value != 0)
+// decode decodes a NumberDataPoint message of OTLP into p. It returns false if the value is not a possible number of
+// spans, or if there are more than maxAttributes attributes.
+func (p *point) decode(encodedPoint []byte) (isValid bool) {
+	p.start, p.time, p.value = 0, 0, 0
+	p.attributes = p.attributes[:0]
+	for field := range protolite.Fields(encodedPoint) {
+		switch field.Number {
+		case pointStart:
+			p.start = field.Value
+		case pointTime:
+			p.time = field.Value
+		case pointDouble:
+			p.value = math.Float64frombits(field.Value)
+		case pointInt:
+			p.value = float64(int64(field.Value))
+		case pointAttribute:
+			if len(p.attributes) == maxAttributes {
+				return false
 			}
+			p.attributes = append(p.attributes, field.Bytes)
+		}
+	}
+	return p.value >= 0 && p.value <= maxPointValue
+}
+
+// attribute returns the value of the attribute with the given key as a string, for example "true" for a bool. It
+// returns "" if p has no such attribute.
+func (p *point) attribute(key string) string {
+	for _, attribute := range p.attributes {
+		if string(lastField(attribute, attributeKey)) == key {
+			return textOf(lastField(attribute, attributeValue))
+		}
+	}
+	return ""
+}
+
+// textOf returns a string or bool value of an attribute as a string, and "" for other values. value is an AnyValue
+// message of OTLP.
+func textOf(value []byte) string {
+	for field := range protolite.Fields(value) {
+		switch field.Number {
+		case valueText:
+			return string(field.Bytes)
+		case valueBool:
+			return strconv.FormatBool(field.Value != 0)
 		}
 	}
 	return ""

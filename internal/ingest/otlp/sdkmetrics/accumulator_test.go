@@ -53,7 +53,7 @@ func (s reportedPoint) encode() []byte {
 		point = append(point, fixed(pointDouble, math.Float64bits(v))...)
 	}
 	sum := nested(sumPoint, point)
-	temporality := uint64(temporalityTotal)
+	temporality := uint64(temporalityCumulative)
 	if s.isDelta {
 		temporality = 1
 	}
@@ -64,11 +64,11 @@ func (s reportedPoint) encode() []byte {
 		nested(resourceScope, nested(scopeMetric, metric))...))
 }
 
-func listen(since int64) *Listener {
-	return newListener(func() time.Time { return time.Unix(0, since) })
+func listen(since int64) *Accumulator {
+	return newAccumulator(func() time.Time { return time.Unix(0, since) })
 }
 
-func (l *Listener) expect(t *testing.T, want Sums) {
+func (l *Accumulator) expect(t *testing.T, want Sums) {
 	t.Helper()
 	if got, found := l.Sums(); got != want || !found {
 		t.Errorf("sums %+v (found %t), want %+v", got, found, want)
@@ -99,12 +99,12 @@ func TestSums_MetricNames(t *testing.T) {
 	} {
 		for _, value := range []any{int64(7), 7.0} {
 			l := listen(10)
-			l.Hear(reportedPoint{"a", c.name, c.tags, false, 10, value, 0}.encode())
+			l.Add(reportedPoint{"a", c.name, c.tags, false, 10, value, 0}.encode())
 			l.expect(t, c.want)
 		}
 	}
 	l := listen(10)
-	l.Hear(reportedPoint{"a", "http.server.requests", nil, false, 10, int64(7), 0}.encode())
+	l.Add(reportedPoint{"a", "http.server.requests", nil, false, 10, int64(7), 0}.encode())
 	if _, found := l.Sums(); found {
 		t.Error("a sum of an application is taken for one of its SDK")
 	}
@@ -113,28 +113,28 @@ func TestSums_MetricNames(t *testing.T) {
 // TestSums_OnlySinceStart covers processes that started before and after the listener, with cumulative and
 // with delta sums, and restarts of these processes.
 func TestSums_OnlySinceStart(t *testing.T) {
-	hear := func(l *Listener, isDelta bool, start int64, values ...int64) {
+	hear := func(l *Accumulator, isDelta bool, start int64, values ...int64) {
 		for _, v := range values {
-			l.Hear(reportedPoint{"a", spanStarted, nil, isDelta, start, v, 0}.encode())
+			l.Add(reportedPoint{"a", spanStarted, nil, isDelta, start, v, 0}.encode())
 		}
 	}
 	for _, c := range []struct {
 		name string
-		do   func(*Listener)
+		do   func(*Accumulator)
 		want uint64
 	}{
-		{"it began later", func(l *Listener) { hear(l, false, 11, 5, 5, 9) }, 9},
-		{"it began before", func(l *Listener) { hear(l, false, 9, 100, 100, 104) }, 4},
-		{"since the last report", func(l *Listener) { hear(l, true, 9, 5, 0, 9) }, 14},
-		{"it begins again", func(l *Listener) { hear(l, false, 9, 100, 104); hear(l, false, 12, 3, 6) }, 10},
-		{"it begins again, with more", func(l *Listener) {
+		{"it began later", func(l *Accumulator) { hear(l, false, 11, 5, 5, 9) }, 9},
+		{"it began before", func(l *Accumulator) { hear(l, false, 9, 100, 100, 104) }, 4},
+		{"since the last report", func(l *Accumulator) { hear(l, true, 9, 5, 0, 9) }, 14},
+		{"it begins again", func(l *Accumulator) { hear(l, false, 9, 100, 104); hear(l, false, 12, 3, 6) }, 10},
+		{"it begins again, with more", func(l *Accumulator) {
 			hear(l, false, 9, 100, 104)
 			hear(l, false, 12, 200)
 		}, 204},
-		{"a late report", func(l *Listener) { hear(l, false, 9, 100, 104, 102, 106) }, 6},
-		{"less than nothing, and too much", func(l *Listener) {
+		{"a late report", func(l *Accumulator) { hear(l, false, 9, 100, 104, 102, 106) }, 6},
+		{"less than nothing, and too much", func(l *Accumulator) {
 			hear(l, true, 9, -1, 1<<60)
-			l.Hear(reportedPoint{"a", spanStarted, nil, true, 9, math.NaN(), 0}.encode())
+			l.Add(reportedPoint{"a", spanStarted, nil, true, 9, math.NaN(), 0}.encode())
 		}, 0},
 	} {
 		l := listen(10)
@@ -146,12 +146,12 @@ func TestSums_OnlySinceStart(t *testing.T) {
 	}
 }
 
-// TestListener_ProcessesThatShareAResource checks workers of one server, such as gunicorn, that report in turns.
-func TestListener_ProcessesThatShareAResource(t *testing.T) {
+// TestAccumulator_ProcessesThatShareAResource checks workers of one server, such as gunicorn, that report in turns.
+func TestAccumulator_ProcessesThatShareAResource(t *testing.T) {
 	l := listen(10)
 	for value := int64(10); value <= 100; value += 10 {
 		for _, start := range []int64{11, 12} {
-			l.Hear(reportedPoint{"workers", spanStarted, nil, false, start, value, 0}.encode())
+			l.Add(reportedPoint{"workers", spanStarted, nil, false, start, value, 0}.encode())
 		}
 	}
 	l.expect(t, Sums{Started: 200})
@@ -159,7 +159,7 @@ func TestListener_ProcessesThatShareAResource(t *testing.T) {
 	l = listen(10) // forked after the first span: even the start times are equal
 	for value := int64(10); value <= 100; value += 10 {
 		for _, ahead := range []int64{1, 0} {
-			l.Hear(reportedPoint{"workers", spanStarted, nil, false, 11, value + ahead, 0}.encode())
+			l.Add(reportedPoint{"workers", spanStarted, nil, false, 11, value + ahead, 0}.encode())
 		}
 	}
 	l.expect(t, Sums{Started: 101})
@@ -170,7 +170,7 @@ func TestReport_RetryCountsOnce(t *testing.T) {
 	for _, isDelta := range []bool{true, false} {
 		l := listen(10)
 		for _, time := range []uint64{20, 20, 30, 30, 30} {
-			l.Hear(reportedPoint{"a", spanStarted, nil, isDelta, 11, int64(5), time}.encode())
+			l.Add(reportedPoint{"a", spanStarted, nil, isDelta, 11, int64(5), time}.encode())
 		}
 		l.expect(t, Sums{Started: map[bool]uint64{true: 10, false: 5}[isDelta]})
 	}
@@ -185,7 +185,7 @@ func TestSeries_DifferByProcessAndAttributes(t *testing.T) {
 		process, result := fmt.Sprint(dice.IntN(20)), []string{"DROP", "RECORD_AND_SAMPLE"}[dice.IntN(2)]
 		increase := dice.Int64N(100)
 		values[process+result] += increase
-		l.Hear(reportedPoint{
+		l.Add(reportedPoint{
 			process, spanStarted,
 			map[string]any{"otel.span.sampling_result": result},
 			false, 11,
@@ -202,17 +202,17 @@ func TestSeries_DifferByProcessAndAttributes(t *testing.T) {
 // only reported spans.
 func TestSeries_AreBounded(t *testing.T) {
 	now := int64(10)
-	l := newListener(func() time.Time { return time.Unix(0, now) })
-	l.Hear(reportedPoint{"honest", spanStarted, nil, false, 11, int64(5), 0}.encode())
+	l := newAccumulator(func() time.Time { return time.Unix(0, now) })
+	l.Add(reportedPoint{"honest", spanStarted, nil, false, 11, int64(5), 0}.encode())
 	for i := range 3 * MaxSeries {
 		now = int64(20 + i)
-		l.Hear(reportedPoint{fmt.Sprint(i), spanProcessed, nil, false, 11, int64(1), 0}.encode())
-		if len(l.series) > MaxSeries {
-			t.Fatalf("%d series are remembered", len(l.series))
+		l.Add(reportedPoint{fmt.Sprint(i), spanProcessed, nil, false, 11, int64(1), 0}.encode())
+		if len(l.lastReports) > MaxSeries {
+			t.Fatalf("%d series are remembered", len(l.lastReports))
 		}
 	}
 	for _, v := range []int64{6, 9} {
-		l.Hear(reportedPoint{"honest", spanStarted, nil, false, 11, v, 0}.encode())
+		l.Add(reportedPoint{"honest", spanStarted, nil, false, 11, v, 0}.encode())
 	}
 	l.expect(t, Sums{Started: 5 + 3})
 }
@@ -225,17 +225,17 @@ func TestPoint_TooManyAttributes(t *testing.T) {
 		encoded = append(encoded, bytes.Repeat(one, attributes)...)
 		sum := nested(sumPoint, encoded)
 		metric := append(nested(metricName, []byte(spanStarted)), nested(metricSum, sum)...)
-		l.Hear(nested(requestResource, nested(resourceScope, nested(scopeMetric, metric))))
+		l.Add(nested(requestResource, nested(resourceScope, nested(scopeMetric, metric))))
 		p := &point{}
-		if p.read(encoded) != (attributes <= maxAttributes) || cap(p.attributes) > 4*maxAttributes {
+		if p.decode(encoded) != (attributes <= maxAttributes) || cap(p.attributes) > 4*maxAttributes {
 			t.Errorf("of %d attributes there is room for %d", attributes, cap(p.attributes))
 		}
 	}
 	l.expect(t, Sums{Started: 5})
 }
 
-// FuzzHear checks that no request causes a panic, or sums without a report.
-func FuzzHear(f *testing.F) {
+// FuzzAdd checks that no request causes a panic, or sums without a report.
+func FuzzAdd(f *testing.F) {
 	f.Add(reportedPoint{"a", spanStarted, map[string]any{"error.type": "DROP"}, false, 11, int64(5), 0}.encode())
 	f.Add(reportedPoint{
 		"a", javaExported,
@@ -245,8 +245,8 @@ func FuzzHear(f *testing.F) {
 	}.encode())
 	f.Fuzz(func(t *testing.T, message []byte) {
 		l := listen(10)
-		l.Hear(message)
-		l.Hear(message)
+		l.Add(message)
+		l.Add(message)
 		if sums, found := l.Sums(); !found && sums != (Sums{}) {
 			t.Errorf("sums without a report: %+v", sums)
 		}

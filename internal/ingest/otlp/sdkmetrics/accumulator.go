@@ -1,0 +1,116 @@
+package sdkmetrics
+
+import (
+	"hash/maphash"
+	"sync"
+	"time"
+)
+
+// MaxSeries is the maximum number of series whose last report is stored.
+const MaxSeries = 4096
+
+// seriesBytes is the memory of one stored series: its hash and its last report.
+const seriesBytes = 40
+
+// Bytes is the maximum memory of an Accumulator. A map can take twice the memory of its entries.
+const Bytes = 2 * MaxSeries * seriesBytes
+
+// Accumulator adds up the span counts that SDKs report about themselves in metrics requests.
+type Accumulator struct {
+	now      func() time.Time
+	hashSeed maphash.Seed
+
+	mu          sync.Mutex
+	periodStart uint64            // time since which reports are stored, in nanoseconds since the Unix epoch
+	lastReports map[uint64]report // last report of each series, by hash of the series
+	found       bool              // whether any request had a metric of an SDK about its spans
+	sums        Sums
+}
+
+// report is the time and the value of a data point.
+type report struct {
+	time  uint64
+	value float64
+}
+
+// NewAccumulator returns an Accumulator with all sums at 0.
+func NewAccumulator() *Accumulator { return newAccumulator(time.Now) }
+
+func newAccumulator(now func() time.Time) *Accumulator {
+	a := &Accumulator{now: now, hashSeed: maphash.MakeSeed()}
+	a.startPeriod()
+	return a
+}
+
+// startPeriod removes all stored reports. The sums stay.
+func (a *Accumulator) startPeriod() {
+	a.periodStart = uint64(a.now().UnixNano())
+	a.lastReports = map[uint64]report{}
+}
+
+// Add adds the span counts in a metrics request to the sums. request is a protobuf message. Invalid parts of it are
+// ignored.
+func (a *Accumulator) Add(request []byte) {
+	visitPoints(request, a.addPoint)
+}
+
+// Sums returns the sums. found is false if no SDK has reported metrics about its spans.
+func (a *Accumulator) Sums() (sums Sums, found bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.sums, a.found
+}
+
+// addPoint adds the spans that a data point reports to the sums. Spans that an earlier point of the same series has
+// reported are not added again.
+func (a *Accumulator) addPoint(p *point) {
+	series := a.hashSeries(p)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.found = true
+	newSpans := a.storeReport(series, p)
+	a.sums.count(p, uint64(newSpans))
+}
+
+// hashSeries returns a hash of the resource, the metric name and the attributes of a data point. The start time is
+// part of the hash for a cumulative point, because the worker processes of a server can have equal resources.
+func (a *Accumulator) hashSeries(p *point) uint64 {
+	var hash maphash.Hash
+	hash.SetSeed(a.hashSeed)
+	for _, part := range append([][]byte{p.resource, p.name}, p.attributes...) {
+		_, _ = hash.Write(part)
+		_ = hash.WriteByte(0)
+	}
+	if p.isCumulative {
+		maphash.WriteComparable(&hash, p.start)
+	}
+	return hash.Sum64()
+}
+
+// storeReport stores p as the last report of its series, and returns the number of spans that the series did not
+// include before. If too many series are stored, it removes all others.
+func (a *Accumulator) storeReport(series uint64, p *point) (newSpans float64) {
+	previous, hasPrevious := a.lastReports[series]
+	if !hasPrevious && len(a.lastReports) >= MaxSeries {
+		a.startPeriod()
+	}
+	if p.isCumulative && hasPrevious && p.value < previous.value {
+		return 0 // late, or of another process with the same resource and start time
+	}
+	a.lastReports[series] = report{p.time, p.value}
+	if !p.isCumulative {
+		isRetry := hasPrevious && p.time != 0 && p.time == previous.time
+		if isRetry {
+			return 0
+		}
+		return p.value
+	}
+	if hasPrevious {
+		return p.value - previous.value
+	}
+	isNewProcess := p.start >= a.periodStart
+	if isNewProcess {
+		return p.value
+	}
+	return 0 // p.value includes spans from before the period, so it is only the base of later reports
+}
