@@ -54,6 +54,9 @@ const (
 	connectionVirtual   = "virtual_node" // from or to a node without spans
 )
 
+// MaxEdgeBytes is the maximum length of the encoded labels of an edge: two nodes, and the rest.
+const MaxEdgeBytes = 2*span.MaxLabel + 64
+
 // edge is a connection of the service graph.
 type edge struct{ client, server, connection string }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/export"
 	"github.com/spanstatsd/spanstatsd/internal/export/points"
 	"github.com/spanstatsd/spanstatsd/internal/export/totals"
-	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
 // Path is where the exporter is scraped.
@@ -79,14 +78,11 @@ func (x *Exporter) LimitTotals(l totals.Limits) {
 	}
 }
 
-// edgeBytes is the maximum length of an edge's labels: two nodes, and the rest.
-const edgeBytes = 2*span.MaxLabel + 64
-
 // edgeLimits returns the limits for the edges of a service graph. l are the limits for series.
 func edgeLimits(l totals.Limits, maxEdges int) totals.Limits {
 	return totals.Limits{
-		Series: maxEdges, Bytes: maxEdges * edgeBytes, Idle: l.Idle, Buckets: l.Buckets, Classic: l.Classic,
-		Resources: 1, ResourceBytes: edgeBytes,
+		Series: maxEdges, Bytes: maxEdges * points.MaxEdgeBytes, Idle: l.Idle, Buckets: l.Buckets, Classic: l.Classic,
+		Resources: 1, ResourceBytes: points.MaxEdgeBytes,
 	}
 }
 
