@@ -72,8 +72,8 @@ func TestPanic_WhileCounting(t *testing.T) {
 	}
 	h.idleCounters <- counter
 	early, count := h.request(t, 1) // a start time for which the counter needs the clock
-	if count(); early.result != ResultBug || early.IsCounted {
-		t.Errorf("a panic before: %s, marked %v", early.result, early.IsCounted)
+	if count(); early.traceResult != ResultBug || early.IsCounted {
+		t.Errorf("a panic before: %s, marked %v", early.traceResult, early.IsCounted)
 	}
 	if received := h.admit.Stats().Received; received != 0 {
 		t.Errorf("%d spans were received", received)
@@ -87,16 +87,16 @@ func TestPanic_WhileCounting(t *testing.T) {
 		}
 		return time.Now()
 	}
-	if count(); late.result != ResultBug || !late.IsCounted {
-		t.Errorf("a panic after: %s, marked %v", late.result, late.IsCounted)
+	if count(); late.traceResult != ResultBug || !late.IsCounted {
+		t.Errorf("a panic after: %s, marked %v", late.traceResult, late.IsCounted)
 	}
 	if stats := h.admit.Stats(); stats.Received == 0 || stats.DroppedTotal() != 0 {
 		t.Errorf("received %d, dropped %v", stats.Received, stats.Dropped)
 	}
 	counter.Now = time.Now
 	next, count := h.request(t, time.Now().UnixNano())
-	if count(); next.result != ResultCounted {
-		t.Errorf("the next is %s", next.result)
+	if count(); next.traceResult != ResultCounted {
+		t.Errorf("the next is %s", next.traceResult)
 	}
 }
 
@@ -113,8 +113,8 @@ func TestExemplars_AgentThatIgnoresPriorities(t *testing.T) {
 		})
 		h.loadFeatures()
 		r, count := h.request(t, time.Now().UnixNano())
-		if count(); r.result != ResultCounted || table.Counts().Taken != want {
-			t.Errorf("%s, of an agent that heeds priorities %t: %+v", r.result, heeds, table.Counts())
+		if count(); r.traceResult != ResultCounted || table.Counts().Taken != want {
+			t.Errorf("%s, of an agent that heeds priorities %t: %+v", r.traceResult, heeds, table.Counts())
 		}
 	}
 }

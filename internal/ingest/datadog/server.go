@@ -150,7 +150,7 @@ func (s *Server) noteFailed(err error) {
 		"error", err)
 }
 
-// translate returns the agent's response unchanged. If there is none, because of err, it closes the tracer's connection: some
+// translate returns the agent's response unchanged. If err is not nil, it closes the tracer's connection instead. Some
 // tracers retry after a closed connection, but not after a response with status 502.
 func (s *Server) translate(r *receiver.BufferedRequest, response *http.Response, err error) receiver.Response {
 	if err != nil {

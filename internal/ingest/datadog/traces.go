@@ -23,7 +23,7 @@ type traceRequest struct {
 	format         decode.Format
 	dropsUnsampled bool   // whether unsampled traces are not forwarded
 	isUncounted    bool   // whether the request must not be counted, because of its header or the agent's features
-	result         Result // result of counting; set from the start if isUncounted
+	traceResult    Result // result of counting; set from the start if isUncounted
 	sampledBody    []byte // body without unsampled traces; nil if the whole body is forwarded
 }
 
@@ -32,7 +32,7 @@ func (s *Server) newTraceRequest(r *receiver.BufferedRequest, format decode.Form
 	result, isUncounted := s.resultIfUncounted(format, r.Header())
 	return &traceRequest{
 		BufferedRequest: r, server: s, format: format, dropsUnsampled: s.dropsUnsampled.Load(),
-		isUncounted: isUncounted, result: result,
+		isUncounted: isUncounted, traceResult: result,
 	}
 }
 
@@ -59,19 +59,19 @@ func (t *traceRequest) Count(readErr error) receiver.Response {
 	if readErr != nil {
 		resultIfTooLarge := ResultTooLarge
 		if t.isUncounted {
-			resultIfTooLarge = t.result // the size is not the reason
+			resultIfTooLarge = t.traceResult // the size is not the reason
 		}
 		return t.server.refuseUnreadable(
 			t.BufferedRequest, readErr, int(resultIfTooLarge), int(ResultIncomplete),
 		)
 	}
 	if !t.isUncounted {
-		hasPanicked := t.server.CatchPanic(func() { t.result = t.count() })
+		hasPanicked := t.server.CatchPanic(func() { t.traceResult = t.count() })
 		if hasPanicked {
-			t.result = ResultBug
+			t.traceResult = ResultBug
 		}
 	}
-	t.Result = int(t.result)
+	t.Result = int(t.traceResult)
 	return nil
 }
 
@@ -205,8 +205,8 @@ func (t *traceRequest) removeUnsampled(counter *rules.Counter, isDuplicate bool)
 	reportRemoved(t.Header(), removedTraces, removedSpans)
 }
 
-// reportRemoved changes the header of a request from which traces were removed. It adds the traces and their spans to the
-// numbers of dropped ones, which the tracer reports to the agent, and subtracts the traces from the number of traces.
+// reportRemoved updates the header of a request from which traces were removed. It adds traces and spans to the numbers of
+// dropped traces and dropped spans, and subtracts traces from the number of traces in the body.
 func reportRemoved(h http.Header, traces, spans int) {
 	addToNumber(h, headerDroppedTraces, traces)
 	addToNumber(h, headerDroppedSpans, spans)

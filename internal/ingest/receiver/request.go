@@ -77,7 +77,7 @@ func (r *BufferedRequest) Size() (bytes int) {
 	return bytes
 }
 
-// Release releases the memory of all bodies of the request. It can be called repeatedly.
+// Release releases the memory of all bodies of the request. It can be called more than once.
 func (r *BufferedRequest) Release() {
 	if r.Body != nil {
 		r.Body.Release()
@@ -107,9 +107,9 @@ type ForwardedSpan struct {
 	TraceHigh, TraceLow, Span uint64
 }
 
-// Publish publishes all batches of a message, or none of them. isDuplicate is true if an equal message was published before,
-// so that this one is not. isCounted is true if this or the earlier message is published; otherwise reason says why not.
-// The forwarded spans become candidates for exemplars.
+// Publish publishes all batches of a message, or none of them. If an equal message was published before, Publish does
+// nothing and isDuplicate is true. isCounted reports whether the spans are counted, by this call or before; if they are
+// not, reason says why. The forwarded spans become candidates for exemplars.
 func (r *BufferedRequest) Publish(
 	message []byte, batches Batches, forwarded iter.Seq[ForwardedSpan],
 ) (isDuplicate bool, reason admit.DropReason, isCounted bool) {

@@ -156,7 +156,7 @@ func (b *Body) chargeSender(bytes int64) int64 {
 	return b.senderBytes.Add(bytes)
 }
 
-// Release returns the memory of the body to the pool. It can be called repeatedly.
+// Release returns the memory of the body to the pool. It can be called more than once.
 func (b *Body) Release() {
 	b.chargeSender(-int64(cap(b.Bytes)))
 	b.Bytes = nil
