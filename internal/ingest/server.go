@@ -45,8 +45,8 @@ import (
 // Server accepts and serves clients on a Unix socket.
 type Server struct {
 	shared
-	listener *socket.Listener
-	refused  frameReader // reader of the connection that refuse handles; used by the accept loop only
+	listener      *socket.Listener
+	refusedReader frameReader // reader of the connection that refuse handles; used by the accept loop only
 
 	mu             sync.Mutex
 	conns          map[*conn]struct{}
@@ -82,7 +82,7 @@ func New(config Config) (*Server, error) {
 		connsOfProcess: map[int32]int{},
 		stopped:        make(chan struct{}),
 	}
-	s.refused.base = make([]byte, baseBuffer)
+	s.refusedReader.base = make([]byte, baseBuffer)
 	s.buffers = newLargeBuffers(int64(config.MaxBufferBytes), s.stopped)
 	s.closing, s.close = context.WithCancel(context.Background())
 	return s, nil
@@ -198,9 +198,9 @@ func (s *Server) checkLimits(pid int32) error {
 // connections.
 func (s *Server) refuse(c *conn, err error) {
 	defer c.socket.Close()
-	buffer := s.refused.base
-	s.refused = frameReader{conn: c.socket, base: buffer, buf: buffer}
-	c.frames = &s.refused
+	buffer := s.refusedReader.base
+	s.refusedReader = frameReader{conn: c.socket, base: buffer, buf: buffer}
+	c.frames = &s.refusedReader
 	c.fail(err)
 	c.dropRemaining()
 }

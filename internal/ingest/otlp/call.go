@@ -267,17 +267,17 @@ func (c *call) respondError(refusal *reply) receiver.Response {
 	return c.respond(refusal)
 }
 
-// respond returns a response that writes a reply in the protocol and the encoding of the request.
-func (c *call) respond(r *reply) receiver.Response {
+// respond returns a response that writes answer in the protocol and the encoding of the request.
+func (c *call) respond(answer *reply) receiver.Response {
 	return func(w http.ResponseWriter) error {
 		method := c.HTTP.Method
 		if method != http.MethodPost {
 			w.Header().Set("Allow", http.MethodPost)
 		}
 		if c.encoding == encodingGRPC {
-			return r.writeGRPC(w, method == http.MethodHead)
+			return answer.writeGRPC(w, method == http.MethodHead)
 		}
 		c.server.config.Origins.allow(c.origin, w.Header())
-		return r.writeHTTP(w, c.encoding, c.signal)
+		return answer.writeHTTP(w, c.encoding, c.signal)
 	}
 }

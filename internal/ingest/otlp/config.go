@@ -90,8 +90,9 @@ func (c *Config) Memory(publisherBytes int) []memory.Part {
 	if !c.Enabled() {
 		return nil
 	}
-	parts := c.Config.Memory("otlp", "OTLP", c.Semantics.countingBytes(c.MaxBody), c.connectionBytes(),
-		c.Publishers(rules.MaxBatches)*publisherBytes)
+	countingBytes := c.Semantics.countingBytes(c.MaxBody)
+	allPublisherBytes := c.Publishers(rules.MaxBatches) * publisherBytes
+	parts := c.Config.Memory("otlp", "OTLP", countingBytes, c.connectionBytes(), allPublisherBytes)
 	return append(parts, c.Forward.Memory("OTLP"),
 		memory.Part{Name: "span metrics of SDKs", Bytes: sdkmetrics.Bytes})
 }

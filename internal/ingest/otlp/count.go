@@ -116,8 +116,8 @@ func (c *call) noteDiscarded() {
 // count counts the spans of a trace request, and prepares the message with the sampled spans. If the spans can't be
 // counted, count returns a refusal; the result is valid only without a refusal.
 func (s *Server) count(c *call) (result Result, refusal *reply) {
-	isCounted := receiver.IsTrue(c.Header().Get(headerComputedStats)) // by the sender
-	if isCounted && c.canForwardReceived() && s.config.Semantics == SemanticsOTel {
+	isCountedBySender := receiver.IsTrue(c.Header().Get(headerComputedStats))
+	if isCountedBySender && c.canForwardReceived() && s.config.Semantics == SemanticsOTel {
 		return ResultComputedByClient, nil
 	}
 	defer c.sampled.releaseUnused()
@@ -129,7 +129,7 @@ func (s *Server) count(c *call) (result Result, refusal *reply) {
 		return 0, refusal
 	}
 	s.ParsedBytes.Add(uint64(len(message)))
-	result, err := ws.reader.read(message, isCounted)
+	result, err := ws.reader.read(message, isCountedBySender)
 	if err != nil {
 		return 0, newRefusal(result, otlpanswer.InvalidArgument, err.Error())
 	}

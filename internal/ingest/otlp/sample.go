@@ -62,7 +62,7 @@ func (s *Server) writeSelected(c *call, ws *workspace, selection sampling.Select
 	receivedBytes := len(c.message)
 	forwardedBytes := receivedBytes
 	switch {
-	case selection.IsUnchanged:
+	case selection.IsUnchanged: // the received message is forwarded
 	case s.selectsNothing(selection):
 		forwardedBytes = 0
 		c.sampled.isEmpty = true

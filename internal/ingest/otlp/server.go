@@ -54,33 +54,49 @@ const (
 	frameBytes = 16 << 10
 )
 
-// New opens the listeners. Connections are accepted after Start.
+// New creates a Server and opens its listeners. Connections are accepted after Start.
 func New(config Config) (*Server, error) {
 	if err := config.Check(); err != nil {
 		return nil, err
 	}
 	s := &Server{
-		config: config, policy: otel.NewPolicy(config.Labels), sdkSums: sdkmetrics.NewAccumulator(),
+		config:     config,
+		policy:     otel.NewPolicy(config.Labels),
+		sdkSums:    sdkmetrics.NewAccumulator(),
 		workspaces: make(chan *workspace, config.Counters),
 	}
 	for range config.Counters {
 		s.workspaces <- &workspace{reader: s.newReader()}
 	}
 	var err error
-	s.Server, err = receiver.New(&config.Config, receiver.Setup{
-		FlagPrefix: "otlp", Data: "OTLP", Results: resultNames[:],
-		Classify: s.classify, LoadFeatures: s.loadFeatures,
-		Upstream:          config.Forward.Upstream(config.forwardTimeout),
-		ReadHeaderTimeout: config.headerTimeout, BodyTimeout: config.readTimeout,
-		WriteTimeout: receiver.WriteTimeout, IdleTimeout: betweenRequests,
-		HTTP2: &http.HTTP2Config{
-			MaxConcurrentStreams: config.MaxStreams, MaxReadFrameSize: frameBytes,
-			MaxReceiveBufferPerConnection: config.windowBytes(),
-			MaxReceiveBufferPerStream:     config.windowBytes(), SendPingTimeout: receiver.PingAfter,
-			WriteByteTimeout: receiver.WriteTimeout,
-		},
-	}, rules.MaxBatches)
+	s.Server, err = receiver.New(&config.Config, s.setup(), rules.MaxBatches)
 	return s, err
+}
+
+// setup returns the settings of the embedded receiver.Server: its callbacks, timeouts and HTTP/2 limits.
+func (s *Server) setup() receiver.Setup {
+	config := &s.config
+	return receiver.Setup{
+		FlagPrefix:   "otlp",
+		Data:         "OTLP",
+		Results:      resultNames[:],
+		Classify:     s.classify,
+		LoadFeatures: s.loadFeatures,
+		Upstream:     config.Forward.Upstream(config.forwardTimeout),
+
+		ReadHeaderTimeout: config.headerTimeout,
+		BodyTimeout:       config.readTimeout,
+		WriteTimeout:      receiver.WriteTimeout,
+		IdleTimeout:       betweenRequests,
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams:          config.MaxStreams,
+			MaxReadFrameSize:              frameBytes,
+			MaxReceiveBufferPerConnection: config.windowBytes(),
+			MaxReceiveBufferPerStream:     config.windowBytes(),
+			SendPingTimeout:               receiver.PingAfter,
+			WriteByteTimeout:              receiver.WriteTimeout,
+		},
+	}
 }
 
 // newReader returns a reader that counts spans by the configured rules.

@@ -87,30 +87,35 @@ func (a *Accumulator) hashSeries(p *point) uint64 {
 	return hash.Sum64()
 }
 
-// storeReport stores p as the last report of its series, and returns the number of spans that the series did not
-// include before. If too many series are stored, it removes all others.
+// storeReport stores p as the last report of its series, and returns the number of spans that earlier reports of the
+// series did not include. If too many series are stored, it removes all others.
 func (a *Accumulator) storeReport(series uint64, p *point) (newSpans float64) {
 	previous, hasPrevious := a.lastReports[series]
 	if !hasPrevious && len(a.lastReports) >= MaxSeries {
 		a.startPeriod()
 	}
-	if p.isCumulative && hasPrevious && p.value < previous.value {
-		return 0 // late, or of another process with the same resource and start time
+	if hasPrevious && p.isOutdated(previous) {
+		return 0
 	}
 	a.lastReports[series] = report{p.time, p.value}
 	if !p.isCumulative {
-		isRetry := hasPrevious && p.time != 0 && p.time == previous.time
-		if isRetry {
-			return 0
-		}
 		return p.value
 	}
 	if hasPrevious {
 		return p.value - previous.value
 	}
-	isNewProcess := p.start >= a.periodStart
-	if isNewProcess {
-		return p.value
+	includesEarlierSpans := p.start < a.periodStart
+	if includesEarlierSpans {
+		return 0 // the next report adds the difference to p.value
 	}
-	return 0 // p.value includes spans from before the period, so it is only the base of later reports
+	return p.value
+}
+
+// isOutdated reports whether p repeats or precedes the previous report of its series. A delta with the same time is a
+// retry. A cumulative value that is lower is late, or of another process with the same resource and start time.
+func (p *point) isOutdated(previous report) bool {
+	if p.isCumulative {
+		return p.value < previous.value
+	}
+	return p.time != 0 && p.time == previous.time
 }
