@@ -199,7 +199,7 @@ func (r *busiestReader) addCounts(k *BusyKey, rows []*Row) {
 		k.Hits += row.Hits
 		k.Errors += row.Errors
 		row.ReadOK(&r.sketch)
-		row.ReadErrors(&r.sketch)
+		row.ReadErrors(&r.sketch) // r.sketch has all spans
 		row.ReadErrors(&r.errorSketch)
 		r.bins = r.moveBins(r.bins, &r.sketch, row.Mapping())
 		r.errorBins = r.moveBins(r.errorBins, &r.errorSketch, row.Mapping())
@@ -237,13 +237,13 @@ func percentile(bins []bin, fraction float64) float64 {
 // each bin.
 func (r *busiestReader) moveBins(bins []bin, s *sketch.Sketch, mapping sketch.MappingID) []bin {
 	if zeros := s.Zeros(); zeros > 0 {
-		bins = append(bins, bin{0, zeros})
+		bins = append(bins, bin{seconds: 0, count: zeros})
 	}
 	r.runs = s.AppendRuns(r.runs[:0], mapping)
 	for _, run := range r.runs {
 		for i, count := range s.Counts(run) {
 			nanoseconds := r.mappings[mapping].Value(int(run.First) + i)
-			bins = append(bins, bin{nanoseconds / 1e9, float64(count)})
+			bins = append(bins, bin{seconds: nanoseconds / 1e9, count: float64(count)})
 		}
 	}
 	s.Reset()
@@ -263,7 +263,8 @@ func latencyCurve(bins []bin) []uint64 {
 	return columns
 }
 
-// curveColumn returns the column of a duration in a latency curve.
+// curveColumn returns the column of a duration in a latency curve. The curve has columnsPerDecade columns for each
+// factor of ten, and begins with curveFirstNanos. Shorter durations are in the first column, longer ones in the last.
 func curveColumn(nanoseconds float64) int {
 	if nanoseconds <= curveFirstNanos {
 		return 0

@@ -160,8 +160,8 @@ func (o *openCycles) add(c openCycle) {
 	o.cycles = append(o.cycles, c)
 }
 
-// removeUpTo removes the open cycles up to the snapshot with the given number, and returns them. The caller must settle
-// them.
+// removeUpTo removes the open cycles, which have undelivered spans, up to the snapshot with the given number. It returns
+// the removed cycles, which the caller must settle.
 func (o *openCycles) removeUpTo(snapshot uint64) []openCycle {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -171,9 +171,9 @@ func (o *openCycles) removeUpTo(snapshot uint64) []openCycle {
 	return removed
 }
 
-// subtractDelivered records that a snapshot was delivered, except for at most missing spans. It subtracts the delivered
-// spans from the open cycles up to the snapshot, and returns their number. It assumes that the missing spans belong to
-// the oldest cycles.
+// subtractDelivered records that a snapshot of the running totals was delivered, except for at most missing spans. It
+// subtracts the delivered spans from the open cycles up to the snapshot, and returns their number. It assumes that the
+// missing spans belong to the oldest cycles.
 func (o *openCycles) subtractDelivered(snapshot, missing uint64) (delivered uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -187,8 +187,8 @@ func (o *openCycles) subtractDelivered(snapshot, missing uint64) (delivered uint
 	return delivered
 }
 
-// upTo returns the open cycles whose spans are in the snapshot with the given number: those with this number or a lower
-// one. The caller holds the lock.
+// upTo returns the open cycles whose spans are in the snapshot of the running totals with the given number: the cycles
+// with this number or a lower one. The caller holds the lock.
 func (o *openCycles) upTo(snapshot uint64) []openCycle {
 	for i := range o.cycles {
 		if o.cycles[i].number > snapshot {

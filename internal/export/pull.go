@@ -70,7 +70,8 @@ func (d *pullDestination) rejectCycle(c *Cycle, flush *Flush) {
 	c.state.recordError(errClosed)
 }
 
-// join implements Destination.
+// join implements Destination: it counts the spans of a sealed cycle as pending. cleared is the number of spans that
+// were discarded because no destination wanted them.
 func (d *pullDestination) join(cleared, spans uint64) (participates bool) {
 	d.stats.addPending(cleared + spans)
 	d.stats.recordUnsent(NotWanted, cleared)

@@ -40,7 +40,7 @@ type pushDestination struct {
 	running       sync.WaitGroup
 }
 
-// newPush returns a destination for a push exporter. start starts its goroutines.
+// newPush returns a destination for a push exporter. The caller must call start.
 func newPush(cfg Config, x Exporter) *pushDestination {
 	d := &pushDestination{
 		exporter: x,
@@ -83,28 +83,38 @@ func (d *pushDestination) accept(c *Cycle) {
 		return
 	}
 	began := time.Now()
-	cycle := *c // other destinations have other limits and numbers
-	cycle.Limit = d.payloadLimit()
-	var snap *snapshot
-	if d.exporter.Cumulative {
-		snap = d.beginSnapshot(&cycle, began)
-		defer d.recordSnapshotOutcome(snap, payloadOutcome{}) // pending includes one until all payloads are encoded
-	}
-	encoded := d.exporter.Push.Encode(&cycle, func(p *Payload) {
-		p.created, p.cycle, p.snapshot, p.flush = began, c.state, snap, flush
-		d.enqueue(p)
-	})
+	encoded := d.encode(c, flush, began)
 	encodeTime := c.merging + time.Since(began)
 	d.stats.changeFlush(flush, func(f *Flush) {
 		f.Unencodable = encoded.Unencodable
 		f.EncodeSeconds = encodeTime.Seconds()
 	})
 	d.stats.change(func(s *Stats) { s.Totals = encoded.Totals })
+}
+
+// encode encodes a cycle and queues its payloads. Spans that could not be encoded are counted as unsent. flush is the
+// history entry of the cycle.
+func (d *pushDestination) encode(c *Cycle, flush *Flush, now time.Time) Encoded {
+	cycle := *c // other destinations have other limits and numbers
+	cycle.Limit = d.payloadLimit()
+	var snap *snapshot
+	if d.exporter.Cumulative {
+		snap = d.beginSnapshot(&cycle, now)
+		defer d.recordSnapshotOutcome(snap, payloadOutcome{}) // pending includes one until all payloads are encoded
+	}
+	encoded := d.exporter.Push.Encode(&cycle, func(p *Payload) {
+		p.created = now
+		p.cycle = c.state
+		p.snapshot = snap
+		p.flush = flush
+		d.enqueue(p)
+	})
 	lost := encoded.Unencodable
 	if snap != nil { // spans of a running total can belong to any open cycle
 		lost = d.open.subtractLost(snap.number, lost)
 	}
 	recordUnencodable(d.cfg.Log, d.stats, &d.exporter, c, lost)
+	return encoded
 }
 
 // rejectCycle records that the destination does not accept a cycle. It counts the spans of the cycle as unsent for the
@@ -208,8 +218,8 @@ func (d *pushDestination) enqueue(p *Payload) {
 	notify(d.queued)
 }
 
-// recordAccepted records that the destination has accepted a payload. rejectedSpans is the number of
-// spans in the payload that the destination rejected nevertheless.
+// recordAccepted records that the destination has accepted a payload of deltas or of running totals. rejectedSpans is
+// the number of spans in the payload that the destination rejected nevertheless.
 func (d *pushDestination) recordAccepted(p *Payload, rejectedSpans uint64) {
 	d.stats.recordResult(p, ResultAccepted)
 	var err error
@@ -227,7 +237,7 @@ func (d *pushDestination) recordAccepted(p *Payload, rejectedSpans uint64) {
 	d.recordSnapshotOutcome(p.snapshot, payloadOutcome{rejected: rejectedSpans})
 }
 
-// recordLost records that payloads will not be delivered, for the given reason.
+// recordLost records that payloads of deltas or of running totals will not be delivered, for the given reason.
 func (d *pushDestination) recordLost(reason Reason, payloads ...*Payload) {
 	for _, p := range payloads {
 		d.stats.recordResult(p, reason.result())
@@ -307,8 +317,9 @@ func (d *pushDestination) payloadError(reason Reason, p *Payload) error {
 		d.exporter.Name, reason, p.tries, p.lastErr)
 }
 
-// join implements Destination. The result is true if the destination must accept the cycle. A destination of running
-// totals also accepts cycles without spans, until it is closed.
+// join implements Destination: it counts the spans of a sealed cycle as pending. cleared is the number of spans that
+// were discarded because no destination wanted them. The result is true if the destination must accept the cycle. A
+// destination of running totals also accepts cycles without spans, until it is closed.
 func (d *pushDestination) join(cleared, spans uint64) (participates bool) {
 	if d.isDiscovering() { // nothing is pending for a destination that may never be found
 		d.stats.change(func(s *Stats) { s.BeforeDiscovery += cleared + spans })

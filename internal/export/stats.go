@@ -196,7 +196,7 @@ func (r *statsRecorder) change(edit func(*Stats)) {
 // addPending adds spans that are not delivered yet.
 func (r *statsRecorder) addPending(spans uint64) { r.change(func(s *Stats) { s.Pending += spans }) }
 
-// recordUnsent moves pending spans to those that will never be delivered, for the given reason.
+// recordUnsent counts pending spans as unsent for the given reason: they will never be delivered.
 func (r *statsRecorder) recordUnsent(reason Reason, spans uint64) {
 	r.change(func(s *Stats) {
 		s.Pending -= spans
@@ -325,8 +325,8 @@ func (l *Link) SetRecovered() {
 // was answered, but the last payload was not.
 func (l *Link) Lost() <-chan struct{} { return l.lost }
 
-// recordAttempt records whether the destination has answered and accepted a payload. If it did not answer this payload,
-// but the previous request, the channel of Lost receives.
+// recordAttempt records whether the destination has answered and accepted a payload. If it did not answer, but has
+// answered the previous request, recordAttempt notifies the receiver of Lost.
 func (l *Link) recordAttempt(a Attempt) {
 	if a.Outcome != OutcomeNotWanted { // Exporter.Wants reports this state
 		l.isRefusing.Store(a.Outcome != OutcomeAccepted)

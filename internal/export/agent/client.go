@@ -68,8 +68,9 @@ func (c *httpClient) deliver(ctx context.Context, p *export.Payload) post.Answer
 		"Datadog-External-Env":          p.Origin.ExternalEnv,
 		"Datadog-Obfuscation-Version":   p.Origin.ObfuscationVersion,
 	} {
-		if value = headerText(value); value != "" {
-			header.Set(name, value)
+		text := headerText(value)
+		if text != "" {
+			header.Set(name, text)
 		}
 	}
 	return c.poster.Post(ctx, header, p.Body)

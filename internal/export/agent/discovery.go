@@ -252,8 +252,8 @@ func parseInfo(body []byte) (agentInfo, error) {
 			MaxRequestBytes int `json:"max_request_bytes"`
 		} `json:"config"`
 	}
-	// An agent whose /info lacks the list of span kinds computes statistics for the default kinds. With null, it
-	// does for none.
+	// An agent whose /info lacks the list of span kinds computes statistics for the default kinds. A list that is
+	// null or empty means no kinds.
 	parsed.SpanKinds = slices.Clone(defaultSpanKinds)
 	if err := json.Unmarshal(body, &parsed); err != nil {
 		return agentInfo{}, fmt.Errorf("read agent info: %w", err)

@@ -52,12 +52,14 @@ func New(cfg Config) (*Exporter, error) {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	e := newExporter(cfg, newHTTPClient(cfg.URL, cfg.Version))
-	if cfg.DebugDir != "" {
-		var err error
-		if e.dumps, err = dump.Open(cfg.DebugDir); err != nil {
-			return nil, err
-		}
+	if cfg.DebugDir == "" {
+		return e, nil
 	}
+	dumps, err := dump.Open(cfg.DebugDir)
+	if err != nil {
+		return nil, err
+	}
+	e.dumps = dumps
 	return e, nil
 }
 
@@ -98,7 +100,7 @@ func (e *Exporter) Encode(c *export.Cycle, emit func(*export.Payload)) export.En
 	return e.encoder.encode(c, emit)
 }
 
-// Deliver implements export.Push.
+// Deliver implements export.Push. It also updates the agent's features if the response shows that they have changed.
 func (e *Exporter) Deliver(ctx context.Context, p *export.Payload) export.Attempt {
 	response := e.client.deliver(ctx, p)
 	e.discovery.noticeState(response.Header.Get("Datadog-Agent-State"))

@@ -78,9 +78,9 @@ func (e *groupEncoder) writeGroup(r *export.Row) {
 	e.number("TopLevelHits", round(r.TopLevel))
 	e.number("Duration", round(r.Duration))
 	r.ReadOK(&e.sketch)
-	e.moveSketch("OkSummary", r.Mapping())
+	e.flushSketch("OkSummary", r.Mapping())
 	r.ReadErrors(&e.sketch)
-	e.moveSketch("ErrorSummary", r.Mapping())
+	e.flushSketch("ErrorSummary", r.Mapping())
 	e.flag("Synthetics", key.Synthetics)
 	e.writeOptionalLabels(key)
 }
@@ -88,16 +88,16 @@ func (e *groupEncoder) writeGroup(r *export.Row) {
 // requiredFields is the number of map entries that writeGroup writes for every row.
 const requiredFields = 10
 
-// moveSketch writes e.sketch as a binary field, and then empties it. mapping determines which durations the bins
+// flushSketch writes e.sketch as a binary field, and then empties it. mapping determines which durations the bins
 // of the sketch stand for.
-func (e *groupEncoder) moveSketch(name string, mapping sketch.MappingID) {
+func (e *groupEncoder) flushSketch(name string, mapping sketch.MappingID) {
 	e.binary(name, e.sketches.encode(&e.sketch, mapping))
 	e.sketch.Reset()
 }
 
 // writeOptionalLabels writes one map entry for each optional label of a key that is not empty.
 func (e *groupEncoder) writeOptionalLabels(key *span.Key) {
-	for l := span.LabelType; l < span.FirstList; l++ {
+	for l := span.LabelType; l < span.FirstList; l++ { // labels with one value
 		if text := *key.Text(l); text != "" {
 			e.text(l.AgentName(), text)
 		}
@@ -108,7 +108,7 @@ func (e *groupEncoder) writeOptionalLabels(key *span.Key) {
 	if key.TraceRoot != span.TraceRootNotSet {
 		e.number("IsTraceRoot", uint64(key.TraceRoot))
 	}
-	for l := span.FirstList; l < span.EndOfLists; l++ {
+	for l := span.FirstList; l < span.EndOfLists; l++ { // labels with a list of tags
 		if tags := *key.Tags(l); len(tags) > 0 {
 			e.texts(l.AgentName(), tags)
 		}

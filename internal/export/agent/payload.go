@@ -82,7 +82,7 @@ const maxBucketHeadBytes = 64
 
 // encodeGroups encodes rows as the groups of one payload, until the next group would exceed maxBytes. It skips
 // rows that are too large for any payload, and returns the number of their spans. done is the number of rows that
-// were encoded or skipped; the first of the others begins the next payload.
+// were encoded or skipped.
 func (e *encoder) encodeGroups(rows []export.Row, maxBytes int) (done int, skippedSpans uint64) {
 	e.groupWriter.Reset()
 	e.groups = e.groups[:0]
@@ -103,7 +103,7 @@ func (e *encoder) encodeGroups(rows []export.Row, maxBytes int) (done int, skipp
 			addedBytes += maxBucketHeadBytes
 		}
 		if addedBytes > freeBytes {
-			return i, skippedSpans
+			return i, skippedSpans // the next payload begins with this row
 		}
 		freeBytes -= addedBytes
 		e.groups = append(e.groups, group{row, start, end})

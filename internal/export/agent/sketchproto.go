@@ -70,8 +70,8 @@ func (e *sketchEncoder) encode(s *sketch.Sketch, mapping sketch.MappingID) []byt
 const denseBinBytes = 8
 
 // denseRange returns the runs, from index first up to but excluding last, that should be written as one contiguous
-// range to minimize the total length. A range saves the entries of its bins. It costs denseBinBytes per bin,
-// including the empty bins between its runs. Kadane's algorithm finds the range with the largest sum of savings.
+// range to minimize the total length. A run is a sequence of non-empty bins. A range saves an entry for each bin, but
+// costs denseBinBytes per bin, including the empty bins between its runs. Kadane's algorithm finds the best range.
 func denseRange(runs []sketch.Run) (first, last int) {
 	bestSavings, savings, start := 0, 0, 0
 	for i, run := range runs {
@@ -123,7 +123,7 @@ func appendSparse(b []byte, s *sketch.Sketch, runs []sketch.Run) []byte {
 	for _, run := range runs {
 		for i, count := range s.Counts(run) {
 			index := uint(run.First) + uint(i)
-			zigzag := 2 * index
+			zigzag := 2 * index // zigzag encoding of a positive integer
 			if index < twoByteIndex {
 				b = append(b, entryTag, shortEntryBytes-entryHeadBytes, indexTag, byte(zigzag), countTag)
 			} else {

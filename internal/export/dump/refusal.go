@@ -58,10 +58,8 @@ func (r *Refusal) encode() []byte {
 // that describe how the body is sent by a Content-Length.
 func writeMessage(b *bytes.Buffer, firstLines string, header http.Header, body []byte) {
 	b.WriteString(firstLines)
-	_ = header.WriteSubset(b, map[string]bool{
-		"Content-Length": true, "Transfer-Encoding": true,
-		"Connection": true,
-	})
+	omitted := map[string]bool{"Content-Length": true, "Transfer-Encoding": true, "Connection": true}
+	_ = header.WriteSubset(b, omitted)
 	fmt.Fprintf(b, "Content-Length: %d\r\n\r\n", len(body))
 	b.Write(body)
 }

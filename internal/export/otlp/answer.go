@@ -72,12 +72,13 @@ func maxRejectedSpans(p *export.Payload, rejectedPoints uint64, isCompressed boo
 		request = decompress(request)
 	}
 	spans := maxSpansInPoints(request, rejectedPoints)
-	return min(max(spans, 1), p.Spans)
+	spans = max(spans, 1) // a point without a histogram, or a request that can't be read
+	return min(spans, p.Spans)
 }
 
-// maxSpansInPoints returns the maximum number of spans in the given number of data points of a request. It uses only
+// maxSpansInPoints returns the number of spans in the n data points of a request that have the most spans. It uses only
 // the points of histograms, because the points of the calls metric count the same spans.
-func maxSpansInPoints(request []byte, points uint64) uint64 {
+func maxSpansInPoints(request []byte, n uint64) uint64 {
 	var counts []uint64
 	for _, kind := range [...]protolite.Number{fieldMetricHistogram, fieldMetricExplicit} {
 		encodedPoints := protolite.Messages(
@@ -90,7 +91,7 @@ func maxSpansInPoints(request []byte, points uint64) uint64 {
 			}
 		}
 	}
-	return sumOfLargest(counts, points)
+	return sumOfLargest(counts, n)
 }
 
 // sumOfLargest returns the sum of the n largest counts. It changes the order of counts.

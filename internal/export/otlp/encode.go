@@ -57,7 +57,7 @@ type deltaEncoder struct{ encoding }
 func (e *deltaEncoder) encode(c *export.Cycle, emit func(*request)) export.Encoded {
 	e.begin(c, emit)
 	var encoded export.Encoded
-	resource := int32(-1)
+	resource := int32(-1)                                        // no resource yet
 	for _, group := range e.reader.GroupRows(c.Sealed, c.Rows) { // the groups of one resource are adjacent
 		if group.Resource != resource {
 			resource = group.Resource
@@ -156,8 +156,8 @@ func newEncoder(c *Config, limits totals.Limits) encoder {
 // window is the period that a cycle's points cover, in nanoseconds since the Unix epoch.
 type window struct{ start, end uint64 }
 
-// next returns the window that follows w, for a cycle with the given start and end. It begins at the end of w, so
-// that windows leave no gap. Only the first window, if w is zero, begins at the start of its cycle.
+// next returns the window that follows w, which is the period that the points of the next cycle cover. It begins at the
+// end of w, so that windows leave no gap. Only the first window, if w is zero, begins at the start of its cycle.
 //
 // A window is at least one nanosecond long, even if the wall clock has been set back. Receivers that add up deltas
 // reject a point that does not end later than the last one.

@@ -171,8 +171,8 @@ func (w *writer) appendExemplar(b []byte, field protolite.Number, x exemplars.Ex
 	return protolite.AppendDouble(b, fieldExemplarDouble, value)
 }
 
-// appendAttributes appends each attribute of an encoded list as a field with the given number. In list, attributes
-// have another field number.
+// appendAttributes appends each attribute of an encoded list as a field with the given number. It ignores the field
+// numbers in list.
 func appendAttributes(b []byte, field protolite.Number, list []byte) []byte {
 	for f := range protolite.Fields(list) {
 		b = protolite.AppendBytes(b, field, f.Bytes)

@@ -39,8 +39,7 @@ type format interface {
 	hasResources() bool
 }
 
-// begin starts a new list after the existing bytes. Attributes with reserved names are not added to it: the
-// caller writes them to a second list of the same series.
+// begin starts a new list after the existing bytes. Attributes with the reserved names cannot be added to it.
 func (a *attributes) begin(reserved ...string) {
 	a.names = a.names[:0]
 	for _, name := range reserved {
@@ -54,19 +53,22 @@ func (a *attributes) text(name, value string) {
 	if value == "" {
 		return
 	}
-	if name, isNew := a.addName(name); isNew {
+	name, isNew := a.addName(name)
+	if isNew {
 		a.bytes = a.format.appendText(a.bytes, name, valid(value))
 	}
 }
 
 func (a *attributes) number(name string, value int64) {
-	if name, isNew := a.addName(name); isNew {
+	name, isNew := a.addName(name)
+	if isNew {
 		a.bytes = a.format.appendNumber(a.bytes, name, value)
 	}
 }
 
 func (a *attributes) flag(name string, value bool) {
-	if name, isNew := a.addName(name); isNew {
+	name, isNew := a.addName(name)
+	if isNew {
 		a.bytes = a.format.appendFlag(a.bytes, name, value)
 	}
 }
@@ -77,7 +79,8 @@ func (a *attributes) texts(name string, values []string) {
 	if len(values) == 0 {
 		return
 	}
-	if name, isNew := a.addName(name); isNew {
+	name, isNew := a.addName(name)
+	if isNew {
 		a.bytes = a.format.appendTexts(a.bytes, name, values)
 	}
 }
@@ -246,10 +249,10 @@ func Labels(list string) iter.Seq2[string, string] {
 	}
 }
 
-// resource starts a new list with the attributes of a resource: the service and, in a format with resources,
-// the attributes of the process that sent the spans. Those are the ones that Datadog's tracers, or OpenTelemetry's
-// SDKs, send about themselves over OTLP.
-func (a *attributes) resource(o *span.Origin, service string) {
+// writeResource starts a new list with the attributes of a resource: the service and, in a format with resources, the
+// attributes of the process that the spans are from. These are the attributes that Datadog's tracers and
+// OpenTelemetry's SDKs send about themselves over OTLP.
+func (a *attributes) writeResource(o *span.Origin, service string) {
 	a.begin()
 	a.text("service.name", service)
 	if !a.format.hasResources() {
@@ -286,11 +289,18 @@ func resourceAttributes(o *span.Origin) iter.Seq2[string, string] {
 	}
 }
 
-// originAttributes returns the resource attributes for the fields of an origin, except its service.
+// originAttributes returns the resource attributes of an origin, a process, except its service. It returns an array,
+// because a slice would be allocated.
 func originAttributes(o *span.Origin) [12]tag {
-	sdk, language, sdkVersion, datadogID := "datadog", sdkLanguage(o.Lang), o.TracerVersion, o.RuntimeID
+	sdk := "datadog"
+	language := sdkLanguage(o.Lang)
+	sdkVersion := o.TracerVersion
+	datadogID := o.RuntimeID
 	if otlpVersion, isOTLP := o.OTLP(); isOTLP {
-		sdk, language, sdkVersion, datadogID = "opentelemetry", o.Lang, otlpVersion, ""
+		sdk = "opentelemetry"
+		language = o.Lang
+		sdkVersion = otlpVersion
+		datadogID = ""
 	}
 	return [...]tag{
 		{"service.version", o.Version},

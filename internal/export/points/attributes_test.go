@@ -171,7 +171,7 @@ func TestResource_Instance(t *testing.T) {
 		{span.Origin{}, nil},
 	} {
 		a := attributes{format: &keyValues{}}
-		a.resource(&test.origin, "s")
+		a.writeResource(&test.origin, "s")
 		if got := readAttributes(t, a.bytes)["service.instance.id"]; got != test.want {
 			t.Errorf("%+v is instance %v, want %v", test.origin, got, test.want)
 		}
@@ -207,7 +207,7 @@ func TestSpanName_OfSDK(t *testing.T) {
 // The resource of an SDK has no attribute of Datadog.
 func TestResource_OfSDK(t *testing.T) {
 	a := attributes{format: &keyValues{}}
-	a.resource(&span.Origin{
+	a.writeResource(&span.Origin{
 		Service: "shop", Lang: "webjs", TracerVersion: "otlp-2.1.0", RuntimeID: "rid",
 		LangVersion: "22", LangInterpreter: "node",
 	}, "shop")

@@ -118,12 +118,13 @@ func (datadog) metricNames() (calls, durations string) {
 func (datadog) includes(*span.Key) bool { return true }
 
 func (datadog) writeResource(to *attributes, o *span.Origin, service string) {
-	to.resource(o, service)
+	to.writeResource(o, service)
 }
 
 func (d datadog) writeOverflow(to *attributes) { to.overflow(d.instance) }
 
-// writeKey writes all fields of a key as attributes. It always returns true.
+// writeKey writes all fields of a key, the labels of some spans, as attributes. It returns true, because spans without
+// an error have the status OK.
 func (datadog) writeKey(to *attributes, _ *span.Origin, k *span.Key) (isOK bool) {
 	to.begin(statusName, topLevelName)
 	to.text("service.name", k.Service)
@@ -178,7 +179,7 @@ func (d *spanmetrics) metricNames() (calls, durations string) { return d.calls, 
 func (*spanmetrics) includes(*span.Key) bool { return true }
 
 func (*spanmetrics) writeResource(to *attributes, o *span.Origin, service string) {
-	to.resource(o, service)
+	to.writeResource(o, service)
 }
 
 func (d *spanmetrics) writeOverflow(to *attributes) { to.overflow(d.instance) }
@@ -230,8 +231,9 @@ func (d *spanmetrics) writeTags(to *attributes, k *span.Key, isOK bool) {
 	d.tags.write(to)
 }
 
-// writeNamedDimensions writes the dimensions that the operator has included by name, unless to has them already. For
-// an old name of a label, the value is from the key, and otherwise from the resource attributes of the origin.
+// writeNamedDimensions writes the dimensions that the operator has included by name and that are not written yet. An
+// old name, such as http.method, gets the value of its current name in the key. Other values are the resource attributes
+// of the origin, the process that the spans are from.
 func (d *spanmetrics) writeNamedDimensions(to *attributes, origin *span.Origin, k *span.Key) {
 	for _, name := range d.dimensions.names {
 		writeByOldName(to, name, k)
@@ -287,7 +289,7 @@ func spanName(k *span.Key) string {
 		if k.HTTPMethod != "" {
 			return strings.TrimSuffix(k.HTTPMethod+" "+k.HTTPEndpoint, " ")
 		}
-		// The receiver uses the method and the route of the span, of which the resource consists, too.
+		// The receiver takes the method and the route from tags that are not in the key. The resource is the same.
 		if firstWord, _, _ := strings.Cut(k.Resource, " "); isHTTPMethod(firstWord) {
 			return k.Resource
 		}

@@ -64,19 +64,18 @@ type dimension struct {
 func parseDimension(entry string) (d dimension, isValid bool) {
 	name, budget, hasBudget := strings.Cut(entry, "=")
 	d.name, d.isExcluded = strings.CutPrefix(name, "-")
-	if hasBudget {
-		var err error
-		if d.budget, err = strconv.Atoi(budget); err != nil || d.budget < 1 {
-			return d, false
-		}
-	}
 	if d.name == "" || d.name == "none" || strings.ContainsAny(d.name, " \t:") {
 		return d, false
 	}
-	if d.isExcluded && (hasBudget || d.name == AllDimensions) {
-		return d, false
+	if d.isExcluded {
+		return d, !hasBudget && d.name != AllDimensions
 	}
-	return d, true
+	if !hasBudget {
+		return d, true
+	}
+	limit, err := strconv.Atoi(budget)
+	d.budget = limit
+	return d, err == nil && limit >= 1
 }
 
 // add adds an entry to the dimensions.

@@ -8,7 +8,7 @@ import (
 
 // overflowAttributes returns the attributes of overflow series.
 func overflowAttributes(g *grouper) []byte {
-	list := attributes{format: g.list.format}
+	list := attributes{format: g.scratch.format}
 	list.begin()
 	g.dialect.writeOverflow(&list)
 	return list.bytes
@@ -17,7 +17,7 @@ func overflowAttributes(g *grouper) []byte {
 // commonResource returns the resource of the overflow series for spans whose own resource exceeds
 // the limits, too.
 func commonResource(g *grouper) []byte {
-	list := attributes{format: g.list.format}
+	list := attributes{format: g.scratch.format}
 	list.begin()
 	list.text("service.name", "tracer_blocked_value")
 	return list.bytes
@@ -41,30 +41,30 @@ func NewRunning(r *Reader, limits totals.Limits) *Running {
 
 // AddCycle adds the counts of a cycle to the totals, and sets Slowest. start and end are the window of the cycle in
 // nanoseconds since the Unix epoch. AddCycle returns the number of spans that are in no series; it should be 0.
-func (a *Running) AddCycle(c *export.Cycle, start, end int64) (lost uint64) {
-	a.BeginCycle(c.Number, c.FirstUnsettled, start, end)
-	clear(a.Slowest)
-	for _, group := range a.reader.GroupRows(c.Sealed, c.Rows) {
-		lost += a.addSeries(c, group)
+func (r *Running) AddCycle(c *export.Cycle, start, end int64) (lost uint64) {
+	r.BeginCycle(c.Number, c.FirstUnsettled, start, end)
+	clear(r.Slowest)
+	for _, group := range r.reader.GroupRows(c.Sealed, c.Rows) {
+		lost += r.addSeries(c, group)
 	}
 	return lost
 }
 
 // addSeries adds the points of one series of a cycle to the totals. If the series has no points, its spans are
 // lost, and addSeries returns their number.
-func (a *Running) addSeries(c *export.Cycle, g Group) (lost uint64) {
-	resource := []byte(a.reader.Resource(g))
-	counts := a.reader.AddRows(c.Rows, g)
+func (r *Running) addSeries(c *export.Cycle, g Group) (lost uint64) {
+	resource := []byte(r.reader.Resource(g))
+	counts := r.reader.AddRows(c.Rows, g)
 	remainingSpans := counts.Spans
 	var series *totals.Series
-	a.reader.VisitPoints(c.Sealed, c.Rows, g, &counts, func(p *Point) {
+	r.reader.VisitPoints(c.Sealed, c.Rows, g, &counts, func(p *Point) {
 		spans := min(p.Durations.Spans, remainingSpans)
 		remainingSpans -= spans
-		series = a.Add(resource, p.Attributes, totals.Counted{
+		series = r.Add(resource, p.Attributes, totals.Counted{
 			Spans: spans, Calls: p.Calls, Errors: p.Errors, Seconds: p.Seconds, Buckets: &p.Durations, Classic: p.Classic,
 		})
 		if hasExemplar := p.Exemplar.Span != 0; hasExemplar {
-			a.Slowest[series] = slower(a.Slowest[series], p.Exemplar)
+			r.Slowest[series] = slower(r.Slowest[series], p.Exemplar)
 		}
 	})
 	if series == nil {

@@ -36,7 +36,7 @@ type Group struct {
 type grouper struct {
 	dialect         dialect
 	seeds           [2]maphash.Seed
-	list            attributes         // scratch
+	scratch         attributes         // attributes of the resource or series that is being identified
 	resources       []string           // encoded
 	resourceIndexes map[string]int32   // indexes in resources
 	groupIndexes    map[seriesID]int32 // indexes in groups
@@ -49,7 +49,7 @@ const noRow = -1
 
 func newGrouper(c *Config) grouper {
 	return grouper{
-		dialect: c.dialect(), list: attributes{format: c.format()},
+		dialect: c.dialect(), scratch: attributes{format: c.format()},
 		seeds:           [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
 		resourceIndexes: map[string]int32{}, groupIndexes: map[seriesID]int32{},
 	}
@@ -59,8 +59,8 @@ func newGrouper(c *Config) grouper {
 // its spans.
 func serviceName(o *span.Origin, k *span.Key) string { return cmp.Or(o.Service, k.Service) }
 
-// GroupRows groups the rows of a cycle by series. The series of one resource are adjacent. The result is valid
-// until the next call.
+// GroupRows groups the rows of a cycle, each with the counts of one set of labels, by the series of metrics that they
+// belong to. Groups with the same resource are adjacent. The result is valid until the next call.
 func (g *grouper) GroupRows(sealed *aggregate.Sealed, rows []export.Row) []Group {
 	g.groups, g.nextRow, g.resources = g.groups[:0], g.nextRow[:0], g.resources[:0]
 	clear(g.resourceIndexes)
@@ -90,13 +90,13 @@ func (g *grouper) Resource(group Group) string { return g.resources[group.Resour
 // addResource adds the resource of an origin and a service to g.resources, unless it has an equal one, and returns
 // the index of the resource.
 func (g *grouper) addResource(o *span.Origin, service string) int32 {
-	g.list.bytes = g.list.bytes[:0]
-	g.dialect.writeResource(&g.list, o, service)
-	if index, isKnown := g.resourceIndexes[string(g.list.bytes)]; isKnown {
+	g.scratch.bytes = g.scratch.bytes[:0]
+	g.dialect.writeResource(&g.scratch, o, service)
+	if index, isKnown := g.resourceIndexes[string(g.scratch.bytes)]; isKnown {
 		return index
 	}
 	index := int32(len(g.resources))
-	resource := string(g.list.bytes)
+	resource := string(g.scratch.bytes)
 	g.resources = append(g.resources, resource)
 	g.resourceIndexes[resource] = index
 	return index
@@ -105,13 +105,13 @@ func (g *grouper) addResource(o *span.Origin, service string) int32 {
 // identifySeries returns the ID of the series of a key. It hashes the attributes of the key, and the status of its
 // spans without an error, because two keys can differ only in this status.
 func (g *grouper) identifySeries(resource int32, origin *span.Origin, k *span.Key) seriesID {
-	g.list.bytes = g.list.bytes[:0]
-	isOK := g.dialect.writeKey(&g.list, origin, k)
-	g.list.begin()
-	g.dialect.writeStatus(&g.list, status{isOK: isOK})
+	g.scratch.bytes = g.scratch.bytes[:0]
+	isOK := g.dialect.writeKey(&g.scratch, origin, k)
+	g.scratch.begin()
+	g.dialect.writeStatus(&g.scratch, status{isOK: isOK})
 	id := seriesID{resource: resource}
 	for i, seed := range g.seeds {
-		id.hashes[i] = maphash.Bytes(seed, g.list.bytes)
+		id.hashes[i] = maphash.Bytes(seed, g.scratch.bytes)
 	}
 	return id
 }
@@ -177,7 +177,7 @@ type Reader struct {
 	grouper
 	exemplars  exemplars.Sealed // exemplars of the cycle
 	start, end int64            // window of the cycle, nanoseconds since the Unix epoch
-	list       attributes       // attributes of the current point
+	attributes attributes       // attributes of the current point
 	point      Point            // current point
 	histogram  sketch.Histogram // sum of the rows of the current point
 	classic    *sketch.Classic  // the same with classic buckets; nil without bounds
@@ -186,7 +186,7 @@ type Reader struct {
 
 // NewReader returns a Reader.
 func NewReader(c Config) *Reader {
-	r := &Reader{grouper: newGrouper(&c), list: attributes{format: c.format()}}
+	r := &Reader{grouper: newGrouper(&c), attributes: attributes{format: c.format()}}
 	r.sums = []sketch.Sum{&r.histogram}
 	if len(c.Bounds) > 0 {
 		r.classic = sketch.NewClassic(c.Bounds)
@@ -226,19 +226,19 @@ func (r *Reader) VisitPoints(
 	sealed *aggregate.Sealed, rows []export.Row, g Group, sum *Counts, visit func(*Point),
 ) {
 	firstRow := &rows[g.firstRow]
-	r.list.bytes = r.list.bytes[:0]
-	isOK := r.dialect.writeKey(&r.list, &sealed.Origins[firstRow.Origin()], firstRow.Key())
-	keyBytes := len(r.list.bytes)
+	r.attributes.bytes = r.attributes.bytes[:0]
+	isOK := r.dialect.writeKey(&r.attributes, &sealed.Origins[firstRow.Origin()], firstRow.Key())
+	keyBytes := len(r.attributes.bytes)
 	isTopLevel := sum.Hits > 0 && sum.TopLevel >= sum.Hits
 	for _, isError := range [...]bool{false, true} {
 		p := r.readPoint(rows, g, sum, isError)
 		if p.isEmpty() {
 			continue
 		}
-		r.list.bytes = r.list.bytes[:keyBytes]
-		r.list.begin()
-		r.dialect.writeStatus(&r.list, status{isError, isOK, isTopLevel})
-		p.Attributes = r.list.bytes
+		r.attributes.bytes = r.attributes.bytes[:keyBytes]
+		r.attributes.begin()
+		r.dialect.writeStatus(&r.attributes, status{isError, isOK, isTopLevel})
+		p.Attributes = r.attributes.bytes
 		visit(p)
 	}
 }

@@ -104,7 +104,8 @@ func (x *Exporter) GraphMemory(l totals.Limits) int {
 func seriesMemory(l totals.Limits) int {
 	overflowSeries := l.Resources + 1
 	series := l.Series + overflowSeries
-	seriesBytes := recordBytes + (l.Buckets+l.Classic+1)*elementBytes
+	listElements := l.Buckets + l.Classic + 1 // in the lists of a record, and in snapshot.series
+	seriesBytes := recordBytes + listElements*elementBytes
 	snapshotBytes := series*seriesBytes + l.Bytes + overflowSeries*l.ResourceBytes
 	orderBytes := series * elementBytes
 	return l.Memory() + orderBytes + (1+maxScrapes)*snapshotBytes
@@ -149,8 +150,8 @@ func (x *Exporter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.lastScrape.Store(time.Now().Unix())
 }
 
-// writeSnapshot writes the last snapshot as the response to a scrape, and records in x.scrapes that the scraper has its
-// cycles. Before the first cycle, the response contains no series.
+// writeSnapshot writes the last snapshot as the response to a scrape, and records in x.scrapes whether it was written
+// completely. Before the first cycle, the response contains no series.
 func (x *Exporter) writeSnapshot(s *scrape, r *http.Request) error {
 	last := x.snapshot.Load()
 	if last == nil {

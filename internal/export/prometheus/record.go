@@ -123,7 +123,7 @@ func newMessage(bounds []float64, isNative bool) *message {
 // toCalls returns the message for the number of calls of a series. The message is valid until the next call of a
 // method of m.
 func (m *message) toCalls(r *record) *dto.Metric {
-	m.begin(r)
+	m.reset(r)
 	m.counter.Value = &r.calls
 	m.metric.Counter = &m.counter
 	return &m.metric
@@ -131,7 +131,7 @@ func (m *message) toCalls(r *record) *dto.Metric {
 
 // toErrors returns the message for the errors of a series. The message is valid until the next call of a method of m.
 func (m *message) toErrors(r *record) *dto.Metric {
-	m.begin(r)
+	m.reset(r)
 	m.counter.Value = &r.errors
 	m.metric.Counter = &m.counter
 	return &m.metric
@@ -140,7 +140,7 @@ func (m *message) toErrors(r *record) *dto.Metric {
 // toDurations returns the message for the durations of a series. The message is valid until the next call of a method
 // of m.
 func (m *message) toDurations(r *record) *dto.Metric {
-	m.begin(r)
+	m.reset(r)
 	h := &m.histogram
 	h.SampleCount = &r.spans
 	h.SampleSum = &r.seconds
@@ -160,8 +160,8 @@ func (m *message) toDurations(r *record) *dto.Metric {
 	return &m.metric
 }
 
-// begin sets the labels and the creation time, and removes the counter and the histogram.
-func (m *message) begin(r *record) {
+// reset sets the labels and the creation time of the message to those of r, and removes the counter and the histogram.
+func (m *message) reset(r *record) {
 	m.metric.Counter = nil
 	m.metric.Histogram = nil
 	m.created.Seconds = r.start / 1e9
