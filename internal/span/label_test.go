@@ -10,7 +10,7 @@ import (
 // places lists the code that must be edited for a new label, apart from its entry in the labels table.
 const places = `
 	internal/span     Key.Text or Key.Tags
-	internal/wire     keyElements, AppendKey and keyReader.labels with keyLabels; docs/protocol.md
+	internal/wire     countElements, AppendKey and keyReader.readLabels with keyLabels; docs/protocol.md
 	internal/decode/payload  Group.key
 	internal/rules     datadog and otel: from which tags of a span it is taken
 	client            labels.set and labels.are, keyBound`

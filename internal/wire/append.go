@@ -15,7 +15,7 @@ func appendUint(dst []byte, v uint64) []byte {
 	return append(dst, b[:putUint(&b, v)]...)
 }
 
-// putUint writes an integer to b and returns the length of its encoding.
+// putUint writes the shortest encoding of v to the start of b, and returns the length of the encoding.
 func putUint(b *[9]byte, v uint64) int {
 	switch {
 	case v < msgpack.FixMap:
@@ -75,23 +75,23 @@ func appendStr(dst []byte, s string) []byte {
 	if len(s) < 32 {
 		dst = append(dst, msgpack.FixStr|byte(len(s)))
 	} else {
-		dst = appendSize(dst, msgpack.Str8, len(s))
+		dst = appendLength(dst, msgpack.Str8, len(s))
 	}
 	return append(dst, s...)
 }
 
 func appendBin(dst, s []byte) []byte {
-	return append(appendSize(dst, msgpack.Bin8, len(s)), s...)
+	return append(appendLength(dst, msgpack.Bin8, len(s)), s...)
 }
 
-// appendSize appends the header of a string or byte string: the lead byte base for a length of one byte,
-// base+1 for two, base+2 for four, and the length.
-func appendSize(dst []byte, base byte, size int) []byte {
+// appendLength appends a lead byte and the length of a string or byte string. The lead byte is lead8 if the length
+// fits in one byte, lead8+1 if it fits in two bytes, and lead8+2 otherwise.
+func appendLength(dst []byte, lead8 byte, length int) []byte {
 	switch {
-	case size <= math.MaxUint8:
-		return append(dst, base, byte(size))
-	case size <= math.MaxUint16:
-		return append(dst, base+1, byte(size>>8), byte(size))
+	case length <= math.MaxUint8:
+		return append(dst, lead8, byte(length))
+	case length <= math.MaxUint16:
+		return append(dst, lead8+1, byte(length>>8), byte(length))
 	}
-	return binary.BigEndian.AppendUint32(append(dst, base+2), uint32(size))
+	return binary.BigEndian.AppendUint32(append(dst, lead8+2), uint32(length))
 }

@@ -33,8 +33,8 @@ const MaxLostSpans = 1 << 48
 // Lost is the number of spans that a client has dropped since its last lost message, by reason.
 type Lost map[string]uint64
 
-// AppendLost appends a frame with a lost message, sorted by reason. The daemon rejects messages with more
-// than MaxLost reasons, so the caller must split them.
+// AppendLost appends a frame with a lost message: the number of dropped spans for each reason, sorted by reason.
+// The caller must not pass more than MaxLost reasons, because the daemon rejects such a message.
 func AppendLost(dst []byte, m Lost) []byte {
 	start := len(dst)
 	dst = appendMap(beginFrame(dst, TypeLost), len(m))
@@ -45,19 +45,20 @@ func AppendLost(dst []byte, m Lost) []byte {
 	return dst
 }
 
-// DecodeLost decodes the body of a lost message.
+// DecodeLost decodes the body of a lost message. It returns an error if there are more than MaxLost reasons, or more
+// than MaxLostSpans spans for a reason.
 func DecodeLost(body []byte) (Lost, error) {
-	m := Lost{}
+	lost := Lost{}
 	err := readMap(TypeLost, body, func(r *controlReader, reason string) {
-		m[reason] = r.number(MaxLostSpans)
-		if len(m) > MaxLost {
-			r.fault("expected at most %d reasons", MaxLost)
+		lost[reason] = r.readUint(MaxLostSpans)
+		if len(lost) > MaxLost {
+			r.reject("expected at most %d reasons", MaxLost)
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	return m, nil
+	return lost, nil
 }
 
 // Flush is the request to flush the statistics now, and the response to it after all payloads of this flush
@@ -91,7 +92,8 @@ type Hello struct {
 	Earlier string      `wire:"earlier,omitzero"` // Welcome.Token of the previous connection, if its daemon has crashed
 }
 
-// OriginFields iterates over the fields of an origin: their names in the protocol, and their values.
+// OriginFields iterates over the fields of an origin. Each pair is the name of the field in a hello message and the
+// value of the field.
 func OriginFields(o *span.Origin) iter.Seq2[string, string] {
 	return func(yield func(name, value string) bool) {
 		for field, value := range controlFields(reflect.ValueOf(o).Elem()) {
@@ -102,21 +104,23 @@ func OriginFields(o *span.Origin) iter.Seq2[string, string] {
 	}
 }
 
-// AppendHello appends a frame with a hello message. It omits empty fields of the origin.
+// AppendHello appends a frame with a hello message. It omits the fields of the origin that are empty.
 func AppendHello(dst []byte, m *Hello) []byte { return appendControl(dst, TypeHello, m) }
 
-// DecodeHello decodes the body of a hello message. A missing version is an error, but an unknown version is
-// not, so that the daemon can respond to it. An Earlier longer than MaxToken is an error.
+// DecodeHello decodes the body of a hello message. It returns an error if the version is missing, or if Earlier is longer
+// than MaxToken. It accepts unknown versions, so that the daemon can respond with the versions that it supports.
 func DecodeHello(body []byte) (Hello, error) {
 	m, err := readControl[Hello](TypeHello, body)
-	if err == nil && m.Version == 0 {
+	switch {
+	case err != nil:
+		return Hello{}, err
+	case m.Version == 0:
 		return Hello{}, malformed("decode hello", len(body), "the version is missing; the first version is %d", Version)
-	}
-	if len(m.Earlier) > MaxToken {
+	case len(m.Earlier) > MaxToken:
 		return Hello{}, malformed("decode hello", len(body), "expected an earlier token of at most %d bytes, found %d",
 			MaxToken, len(m.Earlier))
 	}
-	return m, err
+	return m, nil
 }
 
 // Welcome is the daemon's response to hello. It contains the protocol version, the daemon's limits, and the
@@ -155,16 +159,19 @@ func KeyCost(length int) int { return (length+31)/32*32 + 128 }
 // AppendWelcome appends a frame with a welcome message.
 func AppendWelcome(dst []byte, m *Welcome) []byte { return appendControl(dst, TypeWelcome, m) }
 
-// DecodeWelcome decodes the body of a welcome message. Limits below the protocol's minimum are an error, so
-// the client need not check them.
+// DecodeWelcome decodes the body of a welcome message. It returns an error if MaxFrame is less than MinMaxFrame, or
+// MaxBatch is less than MinMaxBatch.
 func DecodeWelcome(body []byte) (Welcome, error) {
 	m, err := readControl[Welcome](TypeWelcome, body)
-	if err == nil && (m.MaxFrame < MinMaxFrame || m.MaxBatch < MinMaxBatch) {
+	if err != nil {
+		return Welcome{}, err
+	}
+	if m.MaxFrame < MinMaxFrame || m.MaxBatch < MinMaxBatch {
 		return Welcome{}, malformed("decode welcome", len(body), "expected a max_frame of at least %d and "+
 			"a max_batch of at least %d, found %d and %d",
 			MinMaxFrame, MinMaxBatch, m.MaxFrame, m.MaxBatch)
 	}
-	return m, err
+	return m, nil
 }
 
 // Announcement is a features message. It contains the features and, if the client has requested this in
@@ -194,18 +201,21 @@ const (
 	Resend                  // no destination has received it, so the client must send it again
 )
 
-// AppendOutcome appends an outcome to a list that is encoded as in Welcome.Earlier. It applies to the spans after
-// those of the previous outcome, up to number upTo. Spans are numbered from the start of the connection.
-func AppendOutcome(dst []uint64, upTo uint64, o Outcome) []uint64 {
-	return append(dst, upTo, uint64(o))
+// AppendOutcome appends an outcome to a list for Welcome.Earlier. lastSpan is the number of the last span with this
+// outcome. The first one follows the last span of the previous outcome in the list. The first span of a connection has
+// number 1.
+func AppendOutcome(dst []uint64, lastSpan uint64, outcome Outcome) []uint64 {
+	return append(dst, lastSpan, uint64(outcome))
 }
 
-// Outcomes iterates over a list of outcomes, and yields Resend for unknown ones. The spans after the last outcome of
-// the list have to be resent as well.
+// Outcomes iterates over the outcomes in Welcome.Earlier. Each pair is the number of the last span with an outcome, and
+// the outcome. Outcomes yields Resend for a value that this version does not know. The client must also resend all spans
+// after the last pair.
 func Outcomes(list []uint64) iter.Seq2[uint64, Outcome] {
-	return func(yield func(upTo uint64, o Outcome) bool) {
-		for ; len(list) >= 2; list = list[2:] {
-			if !yield(list[0], min(Outcome(list[1]), Resend)) {
+	return func(yield func(lastSpan uint64, outcome Outcome) bool) {
+		for pair := range slices.Chunk(list, 2) {
+			isComplete := len(pair) == 2
+			if !isComplete || !yield(pair[0], min(Outcome(pair[1]), Resend)) {
 				return
 			}
 		}

@@ -13,8 +13,8 @@ import (
 // "omitzero" omits the field if it is zero. Fields are encoded in the order of the struct and decoded in any order.
 // Fields of an embedded struct are fields of the message. Fields with the name "-" are not.
 
-// fieldName returns the name of a struct field in its message, and whether the field is omitted if it is
-// zero.
+// fieldName parses the struct tag of a field. It returns the name of the field in a message, and whether a field with
+// the zero value is omitted.
 func fieldName(field reflect.StructField) (name string, omitZero bool) {
 	return strings.CutSuffix(field.Tag.Get("wire"), ",omitzero")
 }
@@ -27,30 +27,36 @@ func appendControl(dst []byte, t Type, message any) []byte {
 	return dst
 }
 
-// controlFields iterates over the fields of a control message and their values.
+// controlFields iterates over the encoded fields of a control message and their values.
 func controlFields(message reflect.Value) iter.Seq2[reflect.StructField, reflect.Value] {
 	return func(yield func(reflect.StructField, reflect.Value) bool) {
-		for i := range message.NumField() {
-			field, value := message.Type().Field(i), message.Field(i)
-			if field.Tag.Get("wire") == "-" {
-				continue
-			}
-			if !field.Anonymous {
-				if !yield(field, value) {
-					return
-				}
-				continue
-			}
-			for field, value := range controlFields(value) {
-				if !yield(field, value) {
-					return
-				}
-			}
-		}
+		visitFields(message, yield)
 	}
 }
 
-// appendFields appends a map of the fields of a message, without those that are omitted.
+// visitFields calls visit for each encoded field of a struct, including the fields of embedded structs. It stops and
+// returns false when visit returns false.
+func visitFields(message reflect.Value, visit func(reflect.StructField, reflect.Value) bool) bool {
+	for i := range message.NumField() {
+		field := message.Type().Field(i)
+		value := message.Field(i)
+		shouldContinue := true
+		switch {
+		case field.Tag.Get("wire") == "-": // not encoded
+		case field.Anonymous:
+			shouldContinue = visitFields(value, visit)
+		default:
+			shouldContinue = visit(field, value)
+		}
+		if !shouldContinue {
+			return false
+		}
+	}
+	return true
+}
+
+// appendFields appends a map with the names and values of the fields of message. It leaves out zero values of fields
+// with the option "omitzero".
 func appendFields(dst []byte, message reflect.Value) []byte {
 	var names []string
 	var values []reflect.Value
@@ -80,28 +86,34 @@ func appendValue(dst []byte, value reflect.Value) []byte {
 	case *bool:
 		return appendBool(dst, *v)
 	case *[]string:
-		return appendTexts(dst, *v)
+		return appendStrings(dst, *v)
 	case *[]uint64:
-		return appendNumbers(dst, *v)
+		return appendUints(dst, *v)
 	}
 	return appendFields(dst, value)
 }
 
-// appendTexts appends a list of strings, truncated to the limits that the reader enforces.
-func appendTexts(dst []byte, list []string) []byte {
-	count, size := 0, 0
-	for count < min(len(list), maxListElements) && size+len(list[count]) <= maxListBytes {
-		size += len(list[count])
-		count++
+// appendStrings appends a list of strings. It appends at most maxListElements strings with a total length of at most
+// maxListBytes, because the reader rejects longer lists.
+func appendStrings(dst []byte, list []string) []byte {
+	list = list[:min(len(list), maxListElements)]
+	totalBytes := 0
+	for i, s := range list {
+		totalBytes += len(s)
+		if totalBytes > maxListBytes {
+			list = list[:i]
+			break
+		}
 	}
-	dst = appendArray(dst, count)
-	for _, s := range list[:count] {
+	dst = appendArray(dst, len(list))
+	for _, s := range list {
 		dst = appendStr(dst, s)
 	}
 	return dst
 }
 
-func appendNumbers(dst []byte, list []uint64) []byte {
+// appendUints appends the first maxListElements integers of a list, because the reader rejects longer lists.
+func appendUints(dst []byte, list []uint64) []byte {
 	list = list[:min(len(list), maxListElements)]
 	dst = appendArray(dst, len(list))
 	for _, v := range list {
@@ -148,16 +160,19 @@ type controlReader struct {
 	err       error
 }
 
-// readControl decodes a body that is a map into a message. If it returns an error, the message is zero.
-func readControl[M any](t Type, body []byte) (m M, err error) {
-	err = readMap(t, body, func(r *controlReader, name string) { r.field(reflect.ValueOf(&m).Elem(), name) })
+// readControl decodes the body of a control message into a struct of type M. If it returns an error, the struct is zero.
+func readControl[M any](t Type, body []byte) (M, error) {
+	var zero, message M
+	fields := reflect.ValueOf(&message).Elem()
+	err := readMap(t, body, func(r *controlReader, name string) { r.readField(fields, name) })
 	if err != nil {
-		m = *new(M)
+		return zero, err
 	}
-	return m, err
+	return message, nil
 }
 
-// readMap decodes a body that is a map. It calls readValue for each entry, with a reader at the entry's value.
+// readMap decodes the body of a control message, which is a map. It calls readValue for each entry with the name of the
+// entry. readValue must read the value of the entry from r.
 func readMap(t Type, body []byte, readValue func(r *controlReader, name string)) error {
 	operation := "decode " + t.String()
 	if err := validate(operation, body); err != nil {
@@ -166,19 +181,19 @@ func readMap(t Type, body []byte, readValue func(r *controlReader, name string))
 	r := &controlReader{Reader: msgpack.NewReader(body), operation: operation, body: body}
 	if r.Lead() == msgpack.Nil { // only the value of a field can be nil
 		r.Fail()
-		r.expect("a map")
+		r.checkRead("a map")
 	}
-	r.entries(readValue)
+	r.readEntries(readValue)
 	return r.err
 }
 
-// validate checks that body is exactly one value, nested at most maxDepth levels deep. This includes fields of later
-// versions, which are not decoded.
+// validate returns an error unless body is exactly one msgpack value, nested at most maxDepth levels deep. It also
+// checks fields that this version does not know.
 func validate(operation string, body []byte) error {
 	r := msgpack.NewReader(body)
 	if r.SkipWithin(maxDepth); r.Failed() {
 		return malformed(operation, len(body)-r.At(), "expected a whole value, nested no deeper than %d, "+
-			"found %s", maxDepth, describe(body, r.At()))
+			"found %s", maxDepth, describeByte(body, r.At()))
 	}
 	if r.Left() != 0 {
 		return malformed(operation, r.Left(), "%d bytes follow its one value", r.Left())
@@ -186,21 +201,25 @@ func validate(operation string, body []byte) error {
 	return nil
 }
 
-// entries reads a map with string keys and calls readValue for each entry. If a key occurs twice, its second value
-// overwrites the first.
-func (r *controlReader) entries(readValue func(r *controlReader, name string)) {
-	for count := value(r, r.Map, "a map"); count > 0 && r.err == nil; count-- {
-		name := r.Str()
-		if r.expect("a string as a field's name"); r.err == nil {
-			readValue(r, string(name.Bytes(r.body)))
+// readEntries reads a map and calls readValue for each entry with the name of the entry. readValue must read the value
+// of the entry from r. readEntries stops at the first error.
+func (r *controlReader) readEntries(readValue func(r *controlReader, name string)) {
+	count := readOrZero(r, r.Map, "a map")
+	for range count {
+		name := r.Str().Bytes(r.body)
+		r.checkRead("a string as a field's name")
+		if r.err != nil {
+			return
 		}
+		readValue(r, string(name))
 	}
 }
 
-// field reads a value into the field of message with this name. It skips fields of later versions.
-func (r *controlReader) field(message reflect.Value, name string) {
+// readField reads a value into the field of message with the given name. It skips the value if message has no such
+// field, because later versions can add fields.
+func (r *controlReader) readField(message reflect.Value, name string) {
 	for field, value := range controlFields(message) {
-		if known, _ := fieldName(field); known == name {
+		if knownName, _ := fieldName(field); knownName == name {
 			r.readInto(value)
 			return
 		}
@@ -208,79 +227,94 @@ func (r *controlReader) field(message reflect.Value, name string) {
 	r.Skip()
 }
 
-// readInto reads a value into a field, according to the type of the field.
+// readInto reads a value of the type of field and stores the value in field.
 func (r *controlReader) readInto(field reflect.Value) {
-	switch p := field.Addr().Interface().(type) {
+	switch target := field.Addr().Interface().(type) {
 	case *string:
-		*p = r.text()
+		*target = r.readString()
 	case *uint64:
-		*p = r.number(math.MaxUint64)
+		*target = r.readUint(math.MaxUint64)
 	case *int: // a size in memory
-		*p = int(r.number(math.MaxInt32))
+		*target = int(r.readUint(math.MaxInt32))
 	case *bool:
-		*p = value(r, r.Bool, "a boolean")
+		*target = readOrZero(r, r.Bool, "a boolean")
 	case *[]string:
-		*p = r.texts()
+		*target = r.readStrings()
 	case *[]uint64:
-		*p = nil
-		r.list(func() { *p = append(*p, r.number(math.MaxUint64)) })
-	default:
+		*target = r.readUints()
+	default: // a nested message
 		field.SetZero()
-		r.entries(func(r *controlReader, name string) { r.field(field, name) })
+		r.readEntries(func(r *controlReader, name string) { r.readField(field, name) })
 	}
 }
 
-// value returns the result of read, or the zero value if the next value is nil. If read fails, value returns
-// the zero value and sets r.err to an error that states the expected kind of value.
-func value[V any](r *controlReader, read func() V, expected string) (v V) {
-	if r.IsNil() {
-		return v
+// readOrZero calls read to decode the next value, and returns its result. It returns the zero value without calling
+// read if the next value is nil. If read fails, readOrZero rejects the message with an error that contains expected.
+func readOrZero[V any](r *controlReader, read func() V, expected string) V {
+	if r.SkipNil() {
+		var zero V
+		return zero
 	}
-	v = read()
-	r.expect(expected)
+	v := read()
+	r.checkRead(expected)
 	return v
 }
 
-func (r *controlReader) text() string { return string(value(r, r.Str, "a string").Bytes(r.body)) }
-
-func (r *controlReader) number(limit uint64) uint64 {
-	readUint := func() uint64 { return r.Uint(limit) }
-	return value(r, readUint, "an integer that is not negative, and a size below 2^31")
+func (r *controlReader) readString() string {
+	return string(readOrZero(r, r.Str, "a string").Bytes(r.body))
 }
 
-func (r *controlReader) texts() []string {
+func (r *controlReader) readUint(limit uint64) uint64 {
+	read := func() uint64 { return r.Uint(limit) }
+	return readOrZero(r, read, "an integer that is not negative, and a size below 2^31")
+}
+
+// readStrings reads a list of strings. It rejects the message if their total length is more than maxListBytes.
+func (r *controlReader) readStrings() []string {
 	var list []string
-	size := 0
-	r.list(func() {
-		s := r.text()
-		if size += len(s); size > maxListBytes {
-			r.fault("expected a list of at most %d bytes", maxListBytes)
+	totalBytes := 0
+	r.readList(func() {
+		s := r.readString()
+		totalBytes += len(s)
+		if totalBytes > maxListBytes {
+			r.reject("expected a list of at most %d bytes", maxListBytes)
 		}
 		list = append(list, s)
 	})
 	return list
 }
 
-// list reads the header of an array and calls readElement for each element.
-func (r *controlReader) list(readElement func()) {
-	count := value(r, r.Array, "an array")
+func (r *controlReader) readUints() []uint64 {
+	var list []uint64
+	r.readList(func() { list = append(list, r.readUint(math.MaxUint64)) })
+	return list
+}
+
+// readList reads a list and calls readElement for each element. readElement must read the element from r. readList
+// rejects the message if the list has more than maxListElements elements, and stops at the first error.
+func (r *controlReader) readList(readElement func()) {
+	count := readOrZero(r, r.Array, "an array")
 	if count > maxListElements {
-		r.fault("expected a list of at most %d elements, found %d", maxListElements, count)
+		r.reject("expected a list of at most %d elements, found %d", maxListElements, count)
 	}
-	for ; count > 0 && r.err == nil; count-- {
+	for range count {
+		if r.err != nil {
+			return
+		}
 		readElement()
 	}
 }
 
-// expect sets the error if the reader has failed. expected describes the value that it should have found.
-func (r *controlReader) expect(expected string) {
+// checkRead rejects the message if the reader has failed. expected describes the value that the reader should have
+// found.
+func (r *controlReader) checkRead(expected string) {
 	if r.Failed() {
-		r.fault("expected %s, found %s", expected, describe(r.body, r.At()))
+		r.reject("expected %s, found %s", expected, describeByte(r.body, r.At()))
 	}
 }
 
-// fault sets the error at the current position, unless there is one already, and makes the reader fail.
-func (r *controlReader) fault(format string, args ...any) {
+// reject sets r.err to an error at the current position and makes the reader fail. It keeps an earlier error.
+func (r *controlReader) reject(format string, args ...any) {
 	if r.err == nil {
 		r.err = malformed(r.operation, len(r.body)-r.At(), format, args...)
 		r.Fail()

@@ -111,7 +111,7 @@ func (g *generator) key() span.Key {
 
 // rawKey returns the key in a random encoding.
 func (g *generator) rawKey(k *span.Key) []byte {
-	least := keyElements(k)
+	least := countElements(k)
 	n := least + g.IntN(maxKeyElements-least+1)
 	dst := g.array(nil, n)
 	boolean := func(v bool) []byte {

@@ -16,10 +16,10 @@ const (
 	maxKeyTags     = 256 // per list of tags; Key.Normalize reduces this further
 )
 
-// AppendKey appends the canonical encoding of a key: equal keys have equal bytes. It writes every label and
-// then removes those after the last one that is set, each of which took one byte.
+// AppendKey appends the encoding of a key. Equal keys have equal encodings. The encoding ends with the last label that
+// is set.
 func AppendKey(dst []byte, k *span.Key) []byte {
-	count := keyElements(k)
+	count := countElements(k)
 	dst = append(dst, msgpack.FixArray|byte(count))
 	dst = appendStr(dst, k.Service)
 	dst = appendStr(dst, k.Operation)
@@ -39,12 +39,13 @@ func AppendKey(dst []byte, k *span.Key) []byte {
 		dst = append(dst, msgpack.Nil)
 	}
 	dst = appendTags(dst, k.AdditionalTags)
-	return dst[:len(dst)-(maxKeyElements-count)]
+	trailingNils := maxKeyElements - count // of one byte each
+	return dst[:len(dst)-trailingNils]
 }
 
-// keyElements returns the number of elements in the encoded key. The encoding ends with the last label that
-// is set, but has at least minKeyElements elements.
-func keyElements(k *span.Key) int {
+// countElements returns the number of elements in the encoding of k, which ends with the last label that is set. The
+// cases are in the reverse order of the elements.
+func countElements(k *span.Key) int {
 	switch {
 	case len(k.AdditionalTags) != 0:
 		return 14
@@ -97,8 +98,8 @@ func appendTraceRoot(dst []byte, root span.TraceRoot) []byte {
 	return append(dst, msgpack.Nil)
 }
 
-// appendTags appends a list of tags. It omits all tags after the first maxKeyTags, because ReadKey
-// rejects a longer list. The statistics keep far fewer tags.
+// appendTags appends a list of tags, or nil if there are no tags. It omits all tags after the first maxKeyTags, because
+// ReadKey rejects a longer list.
 func appendTags(dst []byte, tags []string) []byte {
 	if len(tags) == 0 {
 		return append(dst, msgpack.Nil)
@@ -111,34 +112,35 @@ func appendTags(dst []byte, tags []string) []byte {
 	return dst
 }
 
-// ReadKey decodes a key into k without allocating: labels are parts of raw, and the tag lists of k are
-// reused. So k is valid until raw changes, and labels that must live longer have to be cloned. After an
-// error, k is empty.
+// ReadKey decodes the encoded key raw into k. If it returns an error, k is empty.
 //
-// Labels are those that the client sent. Key.Normalize fixes labels that are too long or not valid UTF-8.
+// ReadKey does not copy the labels, so k is valid until raw changes. It does not validate them either: Key.Normalize
+// fixes labels that are too long or not valid UTF-8.
 func ReadKey(k *span.Key, raw []byte) error {
-	var r keyReader
-	return r.key(k, raw)
+	r := keyReader{Reader: msgpack.NewReader(raw), raw: raw}
+	err := r.readKey(k)
+	if err != nil {
+		k.Clear()
+	}
+	return err
 }
 
-// key decodes the encoded key raw into k. If it returns an error, k is empty.
-func (r *keyReader) key(k *span.Key, raw []byte) error {
-	*r = keyReader{Reader: msgpack.NewReader(raw), raw: raw}
-	r.count = r.Array()
-	if r.count < minKeyElements || r.count > maxKeyElements {
-		k.Clear()
-		return malformed("decode key", len(raw), "expected an array of %d to %d, found %s", minKeyElements,
-			maxKeyElements, describe(raw, 0))
+// readKey reads all of r.raw into k. It returns an error if r.raw is not exactly one valid key. The content of k is
+// undefined then.
+func (r *keyReader) readKey(k *span.Key) error {
+	const operation = "decode key"
+	r.elements = r.Array()
+	if r.elements < minKeyElements || r.elements > maxKeyElements {
+		return malformed(operation, len(r.raw), "expected an array of %d to %d, found %s", minKeyElements,
+			maxKeyElements, describeByte(r.raw, 0))
 	}
-	r.labels(k)
-	switch {
-	case r.Failed():
-		k.Clear()
-		return malformed("decode key", len(raw)-r.At(), "element %d: expected %s, found %s", r.read,
-			keyLabels[r.read], describe(raw, r.At()))
-	case r.Left() != 0:
-		k.Clear()
-		return malformed("decode key", r.Left(), "%d bytes follow the last label", r.Left())
+	r.readLabels(k)
+	if r.Failed() {
+		return malformed(operation, len(r.raw)-r.At(), "element %d: expected %s, found %s", r.elementsRead,
+			keyLabels[r.elementsRead], describeByte(r.raw, r.At()))
+	}
+	if r.Left() != 0 {
+		return malformed(operation, r.Left(), "%d bytes follow the last label", r.Left())
 	}
 	return nil
 }
@@ -158,67 +160,72 @@ var keyLabels = [maxKeyElements]string{
 // array.
 type keyReader struct {
 	msgpack.Reader
-	raw   []byte
-	count int // number of elements
-	read  int // number of elements that were read successfully
+	raw          []byte
+	elements     int // number of elements in the key
+	elementsRead int // number of elements that were read successfully
 }
 
 // elementsToPeerTags is the number of elements of a key that ends with its peer tags. Keys of spans that
 // are neither HTTP nor gRPC are not longer.
 const elementsToPeerTags = 8
 
-// labels reads all labels, in the order of their elements.
-func (r *keyReader) labels(k *span.Key) {
-	r.texts(k, span.LabelService, span.LabelHTTPMethod)
+// readLabels reads all labels into k, in the order of the elements of the key. It empties the labels that the key does
+// not contain. If an element is malformed, r fails.
+func (r *keyReader) readLabels(k *span.Key) {
+	r.readTextLabels(k, span.LabelService, span.LabelHTTPMethod)
 	k.TraceRoot = r.traceRoot()
 	k.HTTPStatus = r.status()
-	k.PeerTags = r.tags(k.PeerTags[:0])
-	if r.count <= elementsToPeerTags {
+	k.PeerTags = r.appendTags(k.PeerTags[:0])
+	if r.elements <= elementsToPeerTags {
 		k.HTTPMethod, k.HTTPEndpoint, k.GRPCStatus, k.ServiceSource = "", "", "", ""
 		k.Synthetics, k.AdditionalTags = false, k.AdditionalTags[:0]
 		return
 	}
-	r.texts(k, span.LabelHTTPMethod, span.FirstList)
+	r.readTextLabels(k, span.LabelHTTPMethod, span.FirstList)
 	k.Synthetics = r.flag()
-	k.AdditionalTags = r.tags(k.AdditionalTags[:0])
+	k.AdditionalTags = r.appendTags(k.AdditionalTags[:0])
 }
 
-// texts reads the text labels from one up to, but not including, another. Their elements are consecutive.
-func (r *keyReader) texts(k *span.Key, from, to span.Label) {
-	for label := from; label < to; label++ {
+// readTextLabels reads one element into each string label of k, from the label first up to, but not including, the
+// label end.
+func (r *keyReader) readTextLabels(k *span.Key, first, end span.Label) {
+	for label := first; label < end; label++ {
 		text, next := msgpack.CommonStr(r.raw, r.At())
-		if next == 0 || r.read >= r.count || r.Failed() {
+		isShortText := next != 0 && r.elementsRead < r.elements && !r.Failed()
+		if !isShortText {
 			*k.Text(label) = r.text()
 			continue
 		}
 		*k.Text(label) = stringOf(text.Bytes(r.raw))
 		r.Seek(next)
-		r.done()
+		r.elementsRead++
 	}
 }
 
-// isAbsent reports whether the next element is missing or nil, and skips it in that case.
-func (r *keyReader) isAbsent() bool {
-	if r.read < r.count && !r.IsNil() {
+// skipAbsent skips the next element if it is nil, or if the key has no more elements. It reports whether it has skipped
+// the element.
+func (r *keyReader) skipAbsent() bool {
+	hasElement := r.elementsRead < r.elements
+	if hasElement && !r.SkipNil() {
 		return false
 	}
-	r.done()
+	r.countElement()
 	return true
 }
 
-// done counts an element, unless reading it has failed.
-func (r *keyReader) done() {
+// countElement counts an element, unless reading it has failed.
+func (r *keyReader) countElement() {
 	if !r.Failed() {
-		r.read++
+		r.elementsRead++
 	}
 }
 
 func (r *keyReader) text() string {
-	if r.isAbsent() {
+	if r.skipAbsent() {
 		return ""
 	}
 	s := r.string()
-	r.done()
+	r.countElement()
 	return s
 }
 
@@ -228,38 +235,39 @@ func (r *keyReader) string() string { return stringOf(r.Str().Bytes(r.raw)) }
 func stringOf(text []byte) string { return unsafe.String(unsafe.SliceData(text), len(text)) }
 
 func (r *keyReader) status() uint32 {
-	if r.isAbsent() {
+	if r.skipAbsent() {
 		return 0
 	}
 	status := r.Uint(math.MaxUint32)
-	r.done()
+	r.countElement()
 	return uint32(status)
 }
 
 func (r *keyReader) flag() bool {
-	if r.isAbsent() {
+	if r.skipAbsent() {
 		return false
 	}
 	isSet := r.Bool()
-	r.done()
+	r.countElement()
 	return isSet
 }
 
 func (r *keyReader) traceRoot() span.TraceRoot {
-	if r.isAbsent() {
+	if r.skipAbsent() {
 		return span.TraceRootNotSet
 	}
 	isRoot := r.Bool()
-	r.done()
+	r.countElement()
 	if isRoot {
 		return span.TraceRootTrue
 	}
 	return span.TraceRootFalse
 }
 
-// tags reads a list of tags and appends them to dst.
-func (r *keyReader) tags(dst []string) []string {
-	if r.isAbsent() {
+// appendTags reads a list of tags and appends them to dst. The tags share the memory of the encoded key. If the list is
+// malformed or has more than maxKeyTags tags, r fails.
+func (r *keyReader) appendTags(dst []string) []string {
+	if r.skipAbsent() {
 		return dst
 	}
 	count := r.Array()
@@ -272,13 +280,13 @@ func (r *keyReader) tags(dst []string) []string {
 		case next != 0:
 			r.Seek(next)
 			dst = append(dst, stringOf(text.Bytes(r.raw)))
-		case r.IsNil():
+		case r.SkipNil():
 			dst = append(dst, "")
 		default:
 			dst = append(dst, r.string())
 		}
 	}
-	r.done()
+	r.countElement()
 	return dst
 }
 
@@ -286,11 +294,11 @@ func (r *keyReader) tags(dst []string) []string {
 // string.
 const minDefinitionLen = 4
 
-// BeginDefine begins a define message. The caller appends definitions, then calls EndDefine with the length
-// that dst had before.
+// BeginDefine appends the start of a define message. The caller then appends definitions with AppendDefinition and calls
+// EndDefine.
 func BeginDefine(dst []byte) []byte { return beginList(dst, TypeDefine) }
 
-// EndDefine ends the define message that starts at dst[start] and contains count definitions.
+// EndDefine completes the define message that starts at dst[start] and contains count definitions.
 func EndDefine(dst []byte, start, count int) { endList(dst, start, count) }
 
 // AppendDefinition appends a definition, which assigns a number to an encoded key.
@@ -300,49 +308,57 @@ func AppendDefinition(dst []byte, number uint32, key []byte) []byte {
 
 // DefineWalker decodes the definitions of one define message in place.
 type DefineWalker struct {
-	rest  []byte // bytes that have not been read
-	left  int    // number of definitions that have not been read
-	count int    // number of definitions in the message
-	err   error
+	unread      []byte // bytes that have not been read
+	unreadCount int    // number of definitions that have not been read
+	count       int    // number of definitions in the message
+	err         error
 }
 
 // WalkDefine returns a walker at the first definition of a define message.
 func WalkDefine(body []byte) (DefineWalker, error) {
 	count, rest, err := readArrayHeader("walk define", body, minDefinitionLen)
-	return DefineWalker{rest: rest, left: count, count: count}, err
+	return DefineWalker{unread: rest, unreadCount: count, count: count}, err
 }
 
 // Err returns the error that ended the walk, or nil.
 func (w *DefineWalker) Err() error { return w.err }
 
 // Left returns the number of bytes that have not been read.
-func (w *DefineWalker) Left() int { return len(w.rest) }
+func (w *DefineWalker) Left() int { return len(w.unread) }
 
-// Next returns the next definition: a number, and the encoded key that clients send the number for. The key
-// shares the memory of the message. Next returns false at the end of the message, or after an error, which
-// Err returns.
+// Next decodes the next definition of the message: a number, and the encoded key that the number stands for. key is a
+// part of the message. Next returns false at the end of the message or after an error. Err returns the error.
 func (w *DefineWalker) Next() (number uint32, key []byte, ok bool) {
-	if w.left == 0 {
-		if len(w.rest) != 0 && w.err == nil {
-			w.err = malformed("walk define", len(w.rest), "%d bytes follow the last of %d definitions",
-				len(w.rest), w.count)
-		}
+	if w.unreadCount == 0 {
+		w.checkEnd()
 		return 0, nil, false
 	}
-	r := msgpack.NewReader(w.rest)
+	r := msgpack.NewReader(w.unread)
 	if r.Array() != 2 {
 		r.Fail()
 	}
 	number = uint32(r.Uint(math.MaxUint32))
-	key = r.Bin().Bytes(w.rest)
+	key = r.Bin().Bytes(w.unread)
 	if r.Failed() {
-		w.err = malformed("walk define", len(w.rest)-r.At(), "definition %d of %d: expected an array of a "+
-			"number below 2^32 and a byte string, found %s",
-			w.count-w.left, w.count, describe(w.rest, r.At()))
-		w.rest, w.left = nil, 0
+		w.fail(r.At())
 		return 0, nil, false
 	}
-	w.rest = w.rest[r.At():]
-	w.left--
+	w.unread = w.unread[r.At():]
+	w.unreadCount--
 	return number, key, true
+}
+
+// checkEnd sets the error of the walker if bytes follow the last definition.
+func (w *DefineWalker) checkEnd() {
+	if len(w.unread) != 0 && w.err == nil {
+		w.err = malformed("walk define", len(w.unread), "%d bytes follow the last of %d definitions",
+			len(w.unread), w.count)
+	}
+}
+
+// fail ends the walk with an error at the byte w.unread[at].
+func (w *DefineWalker) fail(at int) {
+	w.err = malformed("walk define", len(w.unread)-at, "definition %d of %d: expected an array of a number below "+
+		"2^32 and a byte string, found %s", w.count-w.unreadCount, w.count, describeByte(w.unread, at))
+	w.unread, w.unreadCount = nil, 0
 }

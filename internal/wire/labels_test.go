@@ -17,7 +17,7 @@ func TestLabels_EachRoundTrips(t *testing.T) {
 			*k.Tags(l) = []string{"x"}
 		}
 		if got, err := decodeKey(AppendKey(nil, &k)); err != nil || !reflect.DeepEqual(got, k) {
-			t.Errorf("%s: %+v became %+v, error %v; see keyElements, AppendKey and keyReader.labels", l, k,
+			t.Errorf("%s: %+v became %+v, error %v; see countElements, AppendKey and keyReader.readLabels", l, k,
 				got, err)
 		}
 	}

@@ -27,58 +27,66 @@ func ValidWeight(weight float64) bool {
 	return weight > 0 && weight <= MaxWeight
 }
 
-// BeginSpans appends the start of a spans message. The caller then appends snapshots, and calls
-// EndSpans, whose argument start is the length of dst before BeginSpans.
+// BeginSpans appends the start of a spans message. The caller then appends snapshots and calls EndSpans.
 func BeginSpans(dst []byte) []byte { return beginList(dst, TypeSpans) }
 
-// EndSpans ends the spans message that starts at dst[start] and contains count snapshots.
+// EndSpans completes the spans message that starts at dst[start] and contains count snapshots.
 func EndSpans(dst []byte, start, count int) { endList(dst, start, count) }
 
-// AppendWhole appends a snapshot that contains its encoded key, as written by AppendKey. The weight must be
-// valid, because the daemon rejects the message otherwise. Flags that are not part of the protocol are
-// omitted.
+// AppendWhole appends a snapshot that contains its key, as encoded by AppendKey. It omits flags that are not part of
+// the protocol. The weight must be valid, because the daemon rejects the message otherwise.
 func AppendWhole(dst, key []byte, duration uint64, end int64, flags span.Flags, weight float64) []byte {
-	dst = appendBin(append(dst, snapshotHeader(weight)), key)
-	return appendRest(dst, duration, end, flags, weight)
+	dst = append(dst, snapshotHeader(weight))
+	dst = appendBin(dst, key)
+	return appendMeasurements(dst, duration, end, flags, weight)
 }
 
-// AppendNumbered appends a snapshot with the number of its key. It is otherwise like AppendWhole.
+// AppendNumbered appends a snapshot with the number that a define message has assigned to its key. It is otherwise like
+// AppendWhole.
 func AppendNumbered(
 	dst []byte, number uint32, duration uint64, end int64, flags span.Flags, weight float64,
 ) []byte {
-	if weight == 1 && end > math.MaxUint32 && cap(dst)-len(dst) >= maxNumberedLen {
-		unused := dst[len(dst):cap(dst)]
-		return dst[:len(dst)+putNumbered((*[maxNumberedLen]byte)(unused), number, duration, end, flags)]
+	isCommon := weight == 1 && end > math.MaxUint32
+	hasSpace := cap(dst)-len(dst) >= maxCommonLen
+	if isCommon && hasSpace {
+		unused := (*[maxCommonLen]byte)(dst[len(dst):cap(dst)])
+		size := putCommonSnapshot(unused, number, duration, end, flags)
+		return dst[:len(dst)+size]
 	}
-	dst = appendUint(append(dst, snapshotHeader(weight)), uint64(number))
-	return appendRest(dst, duration, end, flags, weight)
+	dst = append(dst, snapshotHeader(weight))
+	dst = appendUint(dst, uint64(number))
+	return appendMeasurements(dst, duration, end, flags, weight)
 }
 
-// maxNumberedLen is the maximum length of a numbered snapshot without a weight: its header, number,
-// duration, end and flags.
-const maxNumberedLen = 1 + 5 + 9 + 9 + 1
+// endAndFlagsLen is the length of an end time that needs 64 bits, followed by flags.
+const endAndFlagsLen = 9 + 1
 
-// putNumbered writes a numbered snapshot and returns its length. It is the fast path of AppendNumbered for the most
-// frequent form: weight 1, which is omitted, and an end time that needs 64 bits. Each client publishes with it while
-// it holds a lock.
-func putNumbered(b *[maxNumberedLen]byte, number uint32, duration uint64, end int64, flags span.Flags) int {
-	b[0], b[1] = msgpack.FixArray|4, byte(number)
-	at := 2
+// maxCommonLen is the maximum length of a snapshot that putCommonSnapshot writes: the array header, the number of the
+// key, the duration, the end time and the flags.
+const maxCommonLen = 1 + 5 + 9 + endAndFlagsLen
+
+// putCommonSnapshot writes a snapshot with weight 1 and an end time that needs 64 bits to the start of b. It returns the
+// length of the snapshot. It is the fast path of AppendNumbered: it writes small key numbers and durations of 32 bits
+// without a call.
+func putCommonSnapshot(b *[maxCommonLen]byte, number uint32, duration uint64, end int64, flags span.Flags) int {
+	b[0] = msgpack.FixArray | 4
+	b[1] = byte(number)
+	size := 2
 	if number >= msgpack.FixMap {
-		at = 1 + putUint((*[9]byte)(b[1:]), uint64(number))
+		size = 1 + putUint((*[9]byte)(b[1:]), uint64(number))
 	}
 	if duration > math.MaxUint16 && duration <= math.MaxUint32 {
-		b[at] = msgpack.Uint32
-		binary.BigEndian.PutUint32(b[at+1:], uint32(duration))
-		at += 5
+		b[size] = msgpack.Uint32
+		binary.BigEndian.PutUint32(b[size+1:], uint32(duration))
+		size += 5
 	} else {
-		at += putUint((*[9]byte)(b[at:]), duration)
+		size += putUint((*[9]byte)(b[size:]), duration)
 	}
-	rest := (*[10]byte)(b[at:])
-	rest[0] = msgpack.Uint64
-	binary.BigEndian.PutUint64(rest[1:], uint64(end))
-	rest[9] = byte(flags & span.KnownFlags)
-	return at + len(rest)
+	endAndFlags := (*[endAndFlagsLen]byte)(b[size:])
+	endAndFlags[0] = msgpack.Uint64
+	binary.BigEndian.PutUint64(endAndFlags[1:], uint64(end))
+	endAndFlags[9] = byte(flags & span.KnownFlags)
+	return size + endAndFlagsLen
 }
 
 // snapshotHeader returns the array header of a snapshot. The weight is omitted if it is 1.
@@ -89,8 +97,8 @@ func snapshotHeader(weight float64) byte {
 	return msgpack.FixArray | 5
 }
 
-// appendRest appends the elements of a snapshot after its key.
-func appendRest(dst []byte, duration uint64, end int64, flags span.Flags, weight float64) []byte {
+// appendMeasurements appends the elements of a snapshot that follow the key. It omits a weight of 1.
+func appendMeasurements(dst []byte, duration uint64, end int64, flags span.Flags, weight float64) []byte {
 	dst = appendUint(dst, duration)
 	dst = appendInt(dst, end)
 	dst = append(dst, byte(flags&span.KnownFlags))
@@ -103,8 +111,8 @@ func appendRest(dst []byte, duration uint64, end int64, flags span.Flags, weight
 // minSnapshotLen is the minimum length of a snapshot: an array header and four values of one byte.
 const minSnapshotLen = 5
 
-// readSnapshot reads a snapshot in any encoding. If the reader fails, readSnapshot returns a description of
-// the expected value for the error message.
+// readSnapshot reads a snapshot in any encoding into s. If the snapshot is malformed, r fails, and expected describes the
+// value that should have been found, for an error message.
 func readSnapshot(r *msgpack.Reader, body []byte, s *Snapshot) (expected string) {
 	count := r.Array()
 	if count != 4 && count != 5 {
@@ -150,21 +158,22 @@ func readSnapshot(r *msgpack.Reader, body []byte, s *Snapshot) (expected string)
 
 // SpansWalker decodes the snapshots of one spans message in place.
 type SpansWalker struct {
-	body  []byte
-	at    int // position of the next snapshot
-	left  int // number of snapshots that have not been read
-	count int // number of snapshots in the message
-	err   error
+	body        []byte
+	at          int // position of the next snapshot in body
+	unreadCount int // number of snapshots that have not been read
+	count       int // number of snapshots in the message
+	err         error
 }
 
 // WalkSpans returns a walker at the first snapshot of a spans message.
 func WalkSpans(body []byte) (SpansWalker, error) {
 	count, rest, err := readArrayHeader("walk spans", body, minSnapshotLen)
-	return SpansWalker{body: rest, left: count, count: count}, err
+	return SpansWalker{body: rest, unreadCount: count, count: count}, err
 }
 
-// CountSpans returns the number of snapshots that the array header of a spans message states. head is the start of the
-// body, and following the number of bytes after head. CountSpans returns 0 if the body is too short for that number.
+// CountSpans returns the number of snapshots that the header of a spans message states. head is the start of the body,
+// and following is the number of bytes of the body after head. CountSpans returns 0 if the body is too short for the
+// stated number.
 func CountSpans(head []byte, following int) uint64 {
 	count := 0
 	switch {
@@ -182,20 +191,19 @@ func CountSpans(head []byte, following int) uint64 {
 	return uint64(count)
 }
 
-// readArrayHeader reads the header of a body that is an array. It returns an error if the array has more elements of
-// at least minLen bytes than can follow.
+// readArrayHeader reads the header of a body that is an array, and returns the number of elements and the rest of the
+// body. It returns an error if the rest is too short for the elements, each of which has at least minLen bytes.
 func readArrayHeader(operation string, body []byte, minLen int) (count int, rest []byte, err error) {
 	r := msgpack.NewReader(body)
 	count = r.Array()
 	if r.Failed() || count > r.Left()/minLen {
 		return 0, nil, malformed(operation, len(body), "expected an array of no more elements than fit, each "+
-			"of at least %d bytes, found %s", minLen, describe(body, 0))
+			"of at least %d bytes, found %s", minLen, describeByte(body, 0))
 	}
 	return count, body[r.At():], nil
 }
 
-// Len returns the number of snapshots according to the header of the message. The message is long enough
-// for them, but some may be malformed.
+// Len returns the number of snapshots according to the header of the message. Some of them can be malformed.
 func (w *SpansWalker) Len() int { return w.count }
 
 // Err returns the error that ended the walk, or nil.
@@ -204,89 +212,107 @@ func (w *SpansWalker) Err() error { return w.err }
 // Left returns the number of bytes that have not been read.
 func (w *SpansWalker) Left() int { return len(w.body) - w.at }
 
-// Next reads the next snapshot into s. Its key is a part of the message. Next returns false at the end of
-// the message or after an error, which Err returns.
+// Next decodes the next snapshot of the message into s. The key of s is a part of the message. Next returns false at the
+// end of the message or after an error. Err returns the error.
 func (w *SpansWalker) Next(s *Snapshot) bool {
-	if w.left == 0 {
-		return w.finish()
+	if w.unreadCount == 0 {
+		w.checkEnd()
+		return false
 	}
-	if n := readCommonSnapshot(w.body[w.at:], s); n != 0 {
-		w.at += n
-	} else {
-		r := msgpack.NewReaderAt(w.body, w.at)
-		expected := readSnapshot(&r, w.body, s)
-		if w.at = r.At(); r.Failed() {
-			return w.fail(expected)
-		}
+	if size := readCommonSnapshot(w.body[w.at:], s); size != 0 {
+		w.at += size
+		w.unreadCount--
+		return true
 	}
-	w.left--
+	r := msgpack.NewReaderAt(w.body, w.at)
+	expected := readSnapshot(&r, w.body, s)
+	w.at = r.At()
+	if r.Failed() {
+		w.fail(expected)
+		return false
+	}
+	w.unreadCount--
 	return true
 }
 
-// commonRestLen is the maximum length of the elements after the key in the encoding that readCommonSnapshot
-// reads: a duration, an end of nine bytes, and flags.
-const commonRestLen = 5 + 9 + 1
+// maxCommonRestLen is the maximum length of the elements that readCommonSnapshot reads after the key: a duration of 32
+// bits, an end time and flags.
+const maxCommonRestLen = 5 + endAndFlagsLen
 
-// readCommonSnapshot reads a snapshot in the most frequent encoding, without a weight, and returns its
-// length. It returns 0 for all other encodings and for malformed snapshots; the caller must use
-// readSnapshot then. It exists because readSnapshot takes a call per value, and every span is read by one
-// of the two.
-func readCommonSnapshot(b []byte, s *Snapshot) int {
+// readCommonSnapshot decodes the snapshot at the start of b into s, if it has one of the most common encodings. It
+// returns the length of the snapshot. It returns 0 if the snapshot has another encoding or is malformed; the caller must
+// use readSnapshot then, which reads any encoding but is slower.
+//
+// A common encoding has no weight, a key as a short byte string or a number of at most 16 bits, a duration of 16 or 32
+// bits, and an end time of 64 bits.
+func readCommonSnapshot(b []byte, s *Snapshot) (size int) {
 	if len(b) < 4 || b[0] != msgpack.FixArray|4 {
 		return 0
 	}
-	at := 0
+	s.Key, s.Number, s.Numbered = nil, 0, true
+	keyEnd := 0 // position after the key
 	switch lead := b[1]; {
 	case lead == msgpack.Bin8:
-		at = 3 + int(b[2])
-		if len(b) < at+commonRestLen {
+		keyLen := int(b[2])
+		keyEnd = 3 + keyLen
+		if len(b) < keyEnd {
 			return 0
 		}
-		s.Key, s.Number, s.Numbered = b[3:at:at], 0, false
+		s.Key, s.Numbered = b[3:keyEnd:keyEnd], false
 	case lead < msgpack.FixMap:
-		s.Key, s.Number, s.Numbered, at = nil, uint32(lead), true, 2
+		s.Number = uint32(lead)
+		keyEnd = 2
 	case lead == msgpack.Uint8:
-		s.Key, s.Number, s.Numbered, at = nil, uint32(b[2]), true, 3
+		s.Number = uint32(b[2])
+		keyEnd = 3
 	case lead == msgpack.Uint16:
-		s.Key, s.Number, s.Numbered, at = nil, uint32(binary.BigEndian.Uint16(b[2:])), true, 4
+		s.Number = uint32(binary.BigEndian.Uint16(b[2:]))
+		keyEnd = 4
 	default:
 		return 0
 	}
-	if len(b) < at+commonRestLen {
+
+	if len(b) < keyEnd+maxCommonRestLen {
 		return 0
 	}
-	rest := (*[commonRestLen]byte)(b[at:])
-	end := (*[9 + 1]byte)(rest[5:]) // and flags
+	rest := (*[maxCommonRestLen]byte)(b[keyEnd:])
+	var endAndFlags *[endAndFlagsLen]byte
+	durationLen := 0
 	switch rest[0] {
 	case msgpack.Uint32:
 		s.Duration = uint64(binary.BigEndian.Uint32(rest[1:]))
-		at += 5
+		durationLen = 5
+		endAndFlags = (*[endAndFlagsLen]byte)(rest[5:])
 	case msgpack.Uint16:
 		s.Duration = uint64(binary.BigEndian.Uint16(rest[1:]))
-		end = (*[9 + 1]byte)(rest[3:])
-		at += 3
+		durationLen = 3
+		endAndFlags = (*[endAndFlagsLen]byte)(rest[3:])
 	default:
 		return 0
 	}
-	if end[0] != msgpack.Uint64 || end[1] >= 0x80 || end[9] > byte(span.KnownFlags) {
+
+	end := binary.BigEndian.Uint64(endAndFlags[1:])
+	flags := span.Flags(endAndFlags[9])
+	if endAndFlags[0] != msgpack.Uint64 || end > math.MaxInt64 || flags > span.KnownFlags {
 		return 0
 	}
-	s.End, s.Flags, s.Weight = int64(binary.BigEndian.Uint64(end[1:])), span.Flags(end[9]), 1
-	return at + len(end)
+	s.End = int64(end)
+	s.Flags = flags
+	s.Weight = 1
+	return keyEnd + durationLen + endAndFlagsLen
 }
 
-// finish ends the walk after the last snapshot, where the message must end, and returns false.
-func (w *SpansWalker) finish() bool {
-	if rest := len(w.body) - w.at; rest != 0 && w.err == nil {
-		w.err = malformed("walk spans", rest, "%d bytes follow the last of %d snapshots", rest, w.count)
+// checkEnd sets the error of the walker if bytes follow the last snapshot.
+func (w *SpansWalker) checkEnd() {
+	if unreadBytes := w.Left(); unreadBytes != 0 && w.err == nil {
+		w.err = malformed("walk spans", unreadBytes, "%d bytes follow the last of %d snapshots", unreadBytes, w.count)
 	}
-	return false
 }
 
-// fail ends the walk with an error at the current position, within a snapshot, and returns false.
-func (w *SpansWalker) fail(expected string) bool {
-	w.err = malformed("walk spans", len(w.body)-w.at, "snapshot %d of %d: expected %s, found %s",
-		w.count-w.left, w.count, expected, describe(w.body, w.at))
-	w.at, w.left = len(w.body), 0
-	return false
+// fail ends the walk with an error at the current position, which is within a snapshot. expected describes the value that
+// should have been found there.
+func (w *SpansWalker) fail(expected string) {
+	w.err = malformed("walk spans", w.Left(), "snapshot %d of %d: expected %s, found %s",
+		w.count-w.unreadCount, w.count, expected, describeByte(w.body, w.at))
+	w.at, w.unreadCount = len(w.body), 0
 }

@@ -18,15 +18,17 @@ func walkAll(body []byte) ([]Snapshot, error) { return walkBy(body, (*SpansWalke
 // walkLong is walkAll without the fast path.
 func walkLong(body []byte) ([]Snapshot, error) {
 	return walkBy(body, func(w *SpansWalker, s *Snapshot) bool {
-		if w.left == 0 {
-			return w.finish()
+		if w.unreadCount == 0 {
+			w.checkEnd()
+			return false
 		}
 		r := msgpack.NewReaderAt(w.body, w.at)
 		expected := readSnapshot(&r, w.body, s)
 		if w.at = r.At(); r.Failed() {
-			return w.fail(expected)
+			w.fail(expected)
+			return false
 		}
-		w.left--
+		w.unreadCount--
 		return true
 	})
 }
@@ -241,7 +243,7 @@ func TestWeight_ErrorPosition(t *testing.T) {
 		if err != nil || walker.Next(new(Snapshot)) {
 			t.Fatalf("a weight of % x is taken: %v", weight, err)
 		}
-		if left, ok := Left(walker.Err()); !ok || left != len(weight) {
+		if left, ok := UndecodedBytes(walker.Err()); !ok || left != len(weight) {
 			t.Errorf("the fault is %d bytes before the end, and the weight has %d", left, len(weight))
 		}
 	}

@@ -80,8 +80,8 @@ func (t Type) String() string {
 
 func (t Type) isKnown() bool { return TypeHello <= t && t <= TypeBye }
 
-// describe describes the byte b[at] in an error message.
-func describe(b []byte, at int) string {
+// describeByte describes the byte b[at] for an error message.
+func describeByte(b []byte, at int) string {
 	if at >= len(b) {
 		return "the end of the message"
 	}
@@ -90,27 +90,27 @@ func describe(b []byte, at int) string {
 
 // malformedError is the type of all errors of decoders and walkers.
 type malformedError struct {
-	message string
-	left    int // number of bytes from the error to the end of the message or key
+	message   string
+	undecoded int // number of bytes from the error to the end of the message or key
 }
 
 func (e *malformedError) Error() string { return e.message + ": " + ErrMalformed.Error() }
 func (e *malformedError) Unwrap() error { return ErrMalformed }
 
-// Left returns the number of bytes from the position of the error to the end of the message or key. It
-// returns false if err was not returned by a function of this package that decodes messages.
-func Left(err error) (left int, ok bool) {
-	var e *malformedError
-	if !errors.As(err, &e) {
+// UndecodedBytes returns the number of bytes that a decoder had not decoded when it returned err. It returns
+// false if err is not an error of a decoder of this package.
+func UndecodedBytes(err error) (count int, ok bool) {
+	var malformed *malformedError
+	if !errors.As(err, &malformed) {
 		return 0, false
 	}
-	return e.left, true
+	return malformed.undecoded, true
 }
 
-// malformed returns an error that wraps ErrMalformed. operation is what failed, left the position of the error for
-// Left, and the formatted text states which bytes were expected.
-func malformed(operation string, left int, format string, args ...any) error {
-	return &malformedError{operation + ": " + fmt.Sprintf(format, args...), left}
+// malformed returns an error that wraps ErrMalformed. operation is the operation that failed, undecoded is the result of
+// UndecodedBytes for the error, and the formatted text states the bytes that were expected.
+func malformed(operation string, undecoded int, format string, args ...any) error {
+	return &malformedError{operation + ": " + fmt.Sprintf(format, args...), undecoded}
 }
 
 // A message is an array of two elements, its type and its body. beginFrame writes the array header and the type in one
@@ -125,27 +125,30 @@ func FrameLength(header []byte) uint32 {
 	return binary.BigEndian.Uint32(header)
 }
 
-// Split splits a message, which is a frame without its header, into its type and its body. The body is a part of
+// Split splits a frame without its header into the type and the body of the message. The body is a part of
 // message and has not been validated.
 func Split(message []byte) (t Type, body []byte, err error) {
+	const operation = "split message"
 	r := msgpack.NewReader(message)
 	if r.Array() != 2 {
 		r.Fail()
 	}
-	left := r.Left()
+	typeAt := r.At()
 	number, isNegative := r.Integer()
+	bodyAt := r.At()
 	if r.Failed() {
-		return 0, nil, malformed("split message", len(message)-r.At(),
-			"expected an array of two, a number as the type and the body, found %s", describe(message, r.At()))
+		return 0, nil, malformed(operation, len(message)-bodyAt, "expected an array of two, a number as the "+
+			"type and the body, found %s", describeByte(message, bodyAt))
 	}
-	if isNegative || number > uint64(TypeBye) || !Type(number).isKnown() {
-		return 0, nil, malformed("split message", left, "unknown message type %d, version %d has 1 to %d",
+	isKnown := !isNegative && number <= uint64(TypeBye) && Type(number).isKnown()
+	if !isKnown {
+		return 0, nil, malformed(operation, len(message)-typeAt, "unknown message type %d, version %d has 1 to %d",
 			int64(number), Version, TypeBye)
 	}
-	if r.Left() == 0 {
-		return 0, nil, malformed("split message", 0, "%s has no body", Type(number))
+	if bodyAt == len(message) {
+		return 0, nil, malformed(operation, 0, "%s has no body", Type(number))
 	}
-	return Type(number), message[r.At():], nil
+	return Type(number), message[bodyAt:], nil
 }
 
 // beginFrame appends the header of a frame, whose length endFrame writes, and the start of the message.

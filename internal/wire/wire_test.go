@@ -87,7 +87,7 @@ func TestLeft_PositionOfError(t *testing.T) {
 	for _, v := range loadVectors(t) {
 		frame := v.bytesOf(t)
 		_, _, err := meaningOf(frame[HeaderLen:])
-		left, ok := Left(err)
+		left, ok := UndecodedBytes(err)
 		if ok != v.Malformed || left < 0 || left > len(frame)-HeaderLen {
 			t.Errorf("%s: %d bytes are left, known %v", v.Name, left, ok)
 		}
@@ -96,12 +96,12 @@ func TestLeft_PositionOfError(t *testing.T) {
 		}
 	}
 	_, err := WalkSpans([]byte{0x91, 0x94, 0xc0, 1, 2, 3})
-	if left, ok := Left(err); err != nil || ok || left != 0 {
+	if left, ok := UndecodedBytes(err); err != nil || ok || left != 0 {
 		t.Errorf("what is not malformed yet: %d, %v, %v", left, ok, err)
 	}
 	walker, _ := WalkSpans([]byte{0x91, 0x94, 0xc0, 1, 2, 3})
 	walker.Next(new(Snapshot))
-	if left, _ := Left(walker.Err()); left != 4 || malformed == 0 {
+	if left, _ := UndecodedBytes(walker.Err()); left != 4 || malformed == 0 {
 		t.Errorf("%d bytes are left, want the four from the nil on; %d vectors are malformed", left,
 			malformed)
 	}

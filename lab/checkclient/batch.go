@@ -56,7 +56,7 @@ func inKey(message []byte, at int, raw []byte, err error) *ending {
 	if !msgpack.IsBin(r.Lead()) {
 		r.Integer()
 	}
-	left, _ := wire.Left(err)
+	left, _ := wire.UndecodedBytes(err)
 	return badMessage(message, int(r.Bin().At)+len(raw)-left, err)
 }
 

@@ -23,7 +23,7 @@ func malformed(message []byte, err error) *ending {
 	if err == nil {
 		return nil
 	}
-	left, ok := wire.Left(err)
+	left, ok := wire.UndecodedBytes(err)
 	if !ok {
 		left = len(message)
 	}

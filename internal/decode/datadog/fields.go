@@ -167,7 +167,7 @@ func (d *Decoder) readRareField(s *spantable.Span, f field) {
 
 // skipMapOrNil skips a map or nil. Any other value is an error.
 func (d *Decoder) skipMapOrNil() {
-	if d.IsNil() {
+	if d.SkipNil() {
 		return
 	}
 	for n := d.Map(); n > 0 && !d.Failed(); n-- {
@@ -194,7 +194,7 @@ func (d *Decoder) readTagCount(f field) int {
 	}
 	d.lastTags = f
 	acceptsNil := d.format != FormatV05 && f != fieldMetaStruct
-	if acceptsNil && d.IsNil() {
+	if acceptsNil && d.SkipNil() {
 		return 0
 	}
 	return d.Map()

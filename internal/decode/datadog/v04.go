@@ -15,7 +15,7 @@ func (d v04) readPayload() {
 func (d v04) readTrace() {
 	g := d.beginTrace()
 	for n := d.Array(); n > 0 && !d.Failed(); n-- {
-		if !d.IsNil() {
+		if !d.SkipNil() {
 			d.readSpanMap()
 		}
 	}

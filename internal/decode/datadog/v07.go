@@ -63,7 +63,7 @@ func (d v07) readChunks() {
 		d.Fail() // a second list
 	}
 	for n := d.readTraceCount(); n > 0 && !d.Failed(); n-- {
-		if !d.IsNil() {
+		if !d.SkipNil() {
 			d.readChunk()
 		}
 	}
@@ -110,7 +110,7 @@ func (d v07) skipStringMap() {
 // readSpan reads a span, or nil instead of a span. If several spans of a chunk have a tag that describes
 // their process, such as the environment, the first one counts. In v0.4, the last one counts.
 func (d v07) readSpan() {
-	if d.IsNil() {
+	if d.SkipNil() {
 		return
 	}
 	earlierTags := d.trace.processTags

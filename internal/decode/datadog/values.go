@@ -59,7 +59,7 @@ func (d *Decoder) readInlineText() spantable.Text {
 	switch {
 	case msgpack.IsStr(d.Lead()):
 		return spantable.Text(d.Str())
-	case d.IsNil():
+	case d.SkipNil():
 		return spantable.Text{}
 	}
 	return spantable.Text(d.Bin())
@@ -74,7 +74,7 @@ func (d *Decoder) readID(pos int) (id uint64, next int) {
 	d.Seek(pos)
 	if d.format == FormatV1 {
 		id = d.readUint64()
-	} else if !d.IsNil() {
+	} else if !d.SkipNil() {
 		id, _ = d.Integer()
 	}
 	return id, d.At()
@@ -127,7 +127,7 @@ func (d *Decoder) readFloatBits() uint64 {
 	switch {
 	case d.Lead() == msgpack.Float64:
 		return math.Float64bits(d.Float())
-	case d.IsNil():
+	case d.SkipNil():
 		return 0
 	}
 	v, isNegative := d.Integer()
@@ -143,7 +143,7 @@ func (d *Decoder) readUint32() uint64 { return d.Uint(math.MaxUint32) }
 
 // readInt64 reads a signed integer. It reads nil as 0.
 func (d *Decoder) readInt64() int64 {
-	if d.IsNil() {
+	if d.SkipNil() {
 		return 0
 	}
 	return d.Int()

@@ -16,7 +16,8 @@ type attributes struct {
 	scratch  []byte // texts of values that are not text in the body
 }
 
-// tag returns the tag of the first of the labels that the selected span has, or nil.
+// tag returns the tag of the selected span with one of the given labels, or nil if it has none of them. If the span has
+// several, tag returns the one whose label is given first.
 func (a *attributes) tag(labels ...spantable.Label) *spantable.Tag {
 	for _, l := range labels {
 		if a.selected.Set.Has(l) {
@@ -26,8 +27,8 @@ func (a *attributes) tag(labels ...spantable.Label) *spantable.Tag {
 	return nil
 }
 
-// text returns the value of the first of the labels that the selected span has, of any type, as
-// text.
+// text returns the value of the tag with one of the given labels as text, or "" if the selected span has no such tag. If
+// it has several, text returns the value of the one whose label is given first.
 func (a *attributes) text(labels ...spantable.Label) string {
 	if t := a.tag(labels...); t != nil {
 		return a.textOfTag(t)
@@ -35,7 +36,7 @@ func (a *attributes) text(labels ...spantable.Label) string {
 	return ""
 }
 
-// textOfTag returns the value of a tag as text.
+// textOfTag returns the value of a tag as text. The text is valid until another span is selected.
 func (a *attributes) textOfTag(t *spantable.Tag) string {
 	if t.Value == spantable.IsText {
 		return a.request.String(t.Text())
@@ -45,22 +46,30 @@ func (a *attributes) textOfTag(t *spantable.Tag) string {
 	return spantable.View(a.scratch[start:])
 }
 
-// Value implements work.Span. For the messaging operation, an empty attribute falls back to the
-// next name.
-func (a *attributes) Value(attribute work.Attribute) string {
-	labels := workAttributes[attribute]
-	if attribute != work.MessagingOperation {
-		return a.text(labels...)
-	}
-	if operation := a.text(labels[:2]...); operation != "" {
-		return operation
-	}
-	return a.text(labels[2])
+// join returns the concatenation of three texts. It is valid until another span is selected.
+func (a *attributes) join(first, separator, second string) string {
+	start := len(a.scratch)
+	a.scratch = append(a.scratch, first...)
+	a.scratch = append(a.scratch, separator...)
+	a.scratch = append(a.scratch, second...)
+	return spantable.View(a.scratch[start:])
 }
 
-// integer returns a value as an integer. Text is parsed, and a float without a fraction is
-// accepted.
-func (a *attributes) integer(t *spantable.Tag) (int64, bool) {
+// Value returns the value of an attribute of the selected span, or "". It implements work.Span.
+func (a *attributes) Value(attribute work.Attribute) string {
+	if attribute != work.MessagingOperation {
+		return a.text(workAttributes[attribute]...)
+	}
+	operationType := a.text(labelMessagingOperationType, labelOldMessagingOperation)
+	if operationType != "" {
+		return operationType
+	}
+	return a.text(labelMessagingOperation)
+}
+
+// integer returns the value of a tag as an integer. It parses text, and converts a float without a fraction. It returns
+// false if the value is not an integer.
+func (a *attributes) integer(t *spantable.Tag) (value int64, ok bool) {
 	switch t.Value {
 	case spantable.IsInteger:
 		return int64(t.Bits), true
@@ -72,28 +81,33 @@ func (a *attributes) integer(t *spantable.Tag) (int64, bool) {
 	return 0, false
 }
 
-// httpStatus returns the HTTP response status, or 0.
+// httpStatus returns the HTTP response status of the selected span, or 0 if the span has none.
 func (a *attributes) httpStatus() uint32 {
-	if t := a.tag(labelHTTPStatus, labelOldHTTPStatus); t != nil {
-		if code, ok := a.integer(t); ok {
-			return rules.StatusOf(code)
-		}
+	t := a.tag(labelHTTPStatus, labelOldHTTPStatus)
+	if t == nil {
+		return 0
 	}
-	return 0
+	code, ok := a.integer(t)
+	if !ok {
+		return 0
+	}
+	return rules.StatusOf(code)
 }
 
-// grpcStatus returns the gRPC status, or an empty string. The current attribute is read only if the
-// call is a gRPC call, because other RPC systems use it too.
+// grpcStatus returns the gRPC status of the selected span as decimal digits, or "" if the span has none. It reads the
+// attribute rpc.response.status_code only from gRPC calls, because other RPC systems have it too.
 func (a *attributes) grpcStatus() string {
-	l := labelGRPCStatus
-	if a.tag(labelGRPCStatus) == nil && rules.CallsGRPC(a.text(labelRPCSystem), a.text(labelOldRPCSystem)) {
-		l = labelRPCStatus
+	if t := a.tag(labelGRPCStatus); t != nil {
+		return rules.ParseGRPCStatus(a.textOfTag(t))
 	}
-	return rules.ParseGRPCStatus(a.text(l))
+	if rules.CallsGRPC(a.text(labelRPCSystem), a.text(labelOldRPCSystem)) {
+		return rules.ParseGRPCStatus(a.text(labelRPCStatus))
+	}
+	return ""
 }
 
-// serverAddress returns the server's name. For spans without server.address, it is the older
-// attribute for the peer of a client, or for the host of a server.
+// serverAddress returns the attribute server.address of the selected span, which has the given kind. If the span does
+// not have it, serverAddress returns its predecessor: net.host.name for server spans, and net.peer.name for others.
 func (a *attributes) serverAddress(kind spantable.Kind) string {
 	if kind == spantable.KindServer {
 		return a.text(labelServerAddress, labelOldHostName)

@@ -19,7 +19,7 @@ type Counter struct {
 	states    tracestate.Memo
 	batches   rules.Batches
 	origins   rules.Origins
-	places    []rules.Place // one per resource with spans
+	places    []rules.Place // origins of the resources with spans, in their order
 	resources []resource    // one per resource
 }
 
@@ -50,7 +50,7 @@ func (c *Counter) Count(body []byte, policy *Policy) error {
 	return c.CountBy((*otlp.Request).Decode, body, policy)
 }
 
-// CountBy is like Count for a body in another format.
+// CountBy decodes a body with decode and counts its spans. On an error no span is counted.
 func (c *Counter) CountBy(decode Decode, body []byte, policy *Policy) error {
 	c.keys.policy = policy
 	c.batches.Reset(c)
@@ -60,16 +60,16 @@ func (c *Counter) CountBy(decode Decode, body []byte, policy *Policy) error {
 	if err := decode(r, body, policy.names, policy.resourceNames); err != nil {
 		return err //nolint:wrapcheck // the decoder's error is complete
 	}
-	c.places = c.origins.AssignOrigins(c.places[:0], c.senders)
-	placed := 0
+	c.places = c.origins.AssignOrigins(c.places[:0], c.resourceOrigins)
+	places := c.places
 	for i := range r.Resources {
 		res := &r.Resources[i]
 		if first, last := r.SpansOf(res); first == last {
 			c.resources = append(c.resources, resource{batch: -1})
 			continue
 		}
-		c.countResource(res, c.places[placed])
-		placed++
+		c.countResource(res, places[0])
+		places = places[1:]
 		if r.Err() != nil {
 			c.batches.Reset(nil)
 			return r.Err()
@@ -78,64 +78,77 @@ func (c *Counter) CountBy(decode Decode, body []byte, policy *Policy) error {
 	return nil
 }
 
-// senders iterates over the origins of all resources with spans.
-func (c *Counter) senders(yield func(span.Origin) bool) {
+// resourceOrigins iterates over the origins of the resources of the request. It skips resources without spans.
+func (c *Counter) resourceOrigins(yield func(span.Origin) bool) {
 	r := &c.keys.request
 	for i := range r.Resources {
 		res := &r.Resources[i]
 		first, last := r.SpansOf(res)
-		if first < last && !yield(origin(r, res, c.keys.policy.keep)) {
+		if first == last {
+			continue
+		}
+		if !yield(originOf(r, res, c.keys.policy.keep)) {
 			return
 		}
 	}
 }
 
-// countResource adds the snapshots of a resource's spans to the batch of the origin at place.
+// countResource adds a snapshot of each span of a resource to the batch of an origin. place identifies the origin.
 func (c *Counter) countResource(res *otlp.Resource, place rules.Place) {
 	r := &c.keys.request
 	number := int(place.Number)
 	batch, _ := c.batches.FindOrAdd(rules.Origin{Number: number})
 	service := c.origins.Get(number).Service
 	if number == rules.Common {
-		service = origin(r, res, nil).Service
+		service = originOf(r, res, nil).Service
 	}
 	var flags span.Flags
 	if place.IsShared {
 		flags = span.SharedOrigin
 	}
-	firstTag, lastTag := ownTags(r, res, c.keys.policy.names.Len())
+	firstTag, lastTag := inheritedTags(r, res, c.keys.policy.names.Len())
 	c.keys.isGo = isGo(r, res)
 	c.resources = append(c.resources, resource{batch, service, firstTag, lastTag, c.keys.isGo})
+	shared := &c.resources[len(c.resources)-1]
 	first, last := r.SpansOf(res)
-	for i := first; i < last; i++ {
-		s := &r.Spans[i]
-		end := int64(min(s.Start+s.Duration, math.MaxInt64))
-		snapshot := span.Snapshot{
-			Duration: s.Duration, End: end, Weight: 1, Span: uint32(i), Flags: flags | flagsOf(s),
-		}
-		if state := r.Extras[i].State; state.Len > 0 {
-			snapshot.Weight = min(c.states.Read(r.Bytes(state)).Weight(), wire.MaxWeight)
-		}
-		var fingerprint []byte
-		if c.keys.isIgnored(s, firstTag, lastTag) {
-			snapshot.Flags |= span.Ignored
-		} else {
-			var isRenamed bool
-			if fingerprint, isRenamed = c.keys.fingerprintOf(s, service, firstTag, lastTag); isRenamed {
-				snapshot.Flags |= span.Renamed
-			}
-		}
-		c.batches.Add(batch, fingerprint, snapshot)
-		if c.batches.FingerprintBytes() > r.Limits.DerivedBytes {
-			r.Fail(spantable.ErrTooMuch)
-		}
-		if r.Err() != nil {
-			return
-		}
+	for i := first; i < last && r.Err() == nil; i++ {
+		c.countSpan(i, shared, flags)
 	}
 }
 
-// flagsOf returns whether a span has failed, and whether it is the entry span of its service.
+// countSpan adds a snapshot of a span to the batch of its resource. index is the index of the span in the request. The
+// snapshot gets the given flags in addition to those of the span.
+func (c *Counter) countSpan(index int, res *resource, flags span.Flags) {
+	r := &c.keys.request
+	s := &r.Spans[index]
+	snapshot := span.Snapshot{
+		Duration: s.Duration,
+		End:      int64(min(s.Start+s.Duration, math.MaxInt64)),
+		Weight:   1,
+		Span:     uint32(index),
+		Flags:    flags | flagsOf(s),
+	}
+	if state := r.Extras[index].State; state.Len > 0 {
+		snapshot.Weight = min(c.states.Read(r.Bytes(state)).Weight(), wire.MaxWeight)
+	}
+	var fingerprint []byte
+	if c.keys.isIgnored(s, res.first, res.last) {
+		snapshot.Flags |= span.Ignored
+	} else {
+		var isRenamed bool
+		fingerprint, isRenamed = c.keys.fingerprintOf(s, res.service, res.first, res.last)
+		if isRenamed {
+			snapshot.Flags |= span.Renamed
+		}
+	}
+	c.batches.Add(res.batch, fingerprint, snapshot)
+	if c.batches.FingerprintBytes() > r.Limits.DerivedBytes {
+		r.Fail(spantable.ErrTooMuch)
+	}
+}
+
+// flagsOf returns the flag Error if a span has failed, and the flag TopLevel if the span has no parent or is a server or
+// consumer span.
 func flagsOf(s *spantable.Span) (flags span.Flags) {
 	if s.Status == spantable.StatusError {
 		flags |= span.Error
@@ -146,54 +159,64 @@ func flagsOf(s *spantable.Span) (flags span.Flags) {
 	return flags
 }
 
-// ReadSpan decodes a body with a single span of the given service, and returns the fingerprint and the flags of the
-// span. Label(0) then returns its key. Clients that count their own spans use it instead of Count, because it
-// allocates nothing for a body.
+// ReadSpan decodes a body with a single span, and returns the fingerprint and the flags of the span. Label(0) then
+// returns the key of the span. ReadSpan replaces Count for clients, because it does not allocate.
 func (c *Counter) ReadSpan(body []byte, service string, policy *Policy) (fingerprint []byte, flags span.Flags, err error) {
 	c.keys.policy = policy
 	r := &c.keys.request
 	if err := r.Decode(body, policy.names, policy.resourceNames); err != nil {
 		return nil, 0, err //nolint:wrapcheck // the decoder's error is complete
 	}
-	res, s := &r.Resources[0], &r.Spans[0]
-	first, last := ownTags(r, res, c.keys.policy.names.Len())
+	res := &r.Resources[0]
+	s := &r.Spans[0]
+	first, last := inheritedTags(r, res, c.keys.policy.names.Len())
 	c.keys.isGo = isGo(r, res)
 	c.resources = append(c.resources[:0], resource{service: service, first: first, last: last, isGo: c.keys.isGo})
 	fingerprint, _ = c.keys.fingerprintOf(s, service, first, last)
 	return fingerprint, flagsOf(s), r.Err()
 }
 
-// Label returns the key of span number of the last body, see span.Labeller.
+// Label returns the key of a span of the last body. number is the index of the span in the body. The key is valid until
+// the next call. Label implements span.Labeller.
 func (c *Counter) Label(number uint32) *span.Key {
 	r := &c.keys.request
 	res := &c.resources[r.Extras[number].Resource]
 	s := &r.Spans[number]
 	c.keys.isGo = res.isGo
-	return c.keys.label(s, res.service, res.first, res.last)
+	return c.keys.keyOf(s, res.service, res.first, res.last)
 }
 
-// ownTags returns the range of resource tags that an operator named as labels of spans: those with
-// a label from nameLabels to spanLabels, the number of labels that spans can have. It sorts the tags
-// of the resource by label, and removes all except the first tag of a label, because each span may
-// have to search all of them.
-func ownTags(r *otlp.Request, res *otlp.Resource, spanLabels int) (first, last uint32) {
+// inheritedTags returns the range of the tags of a resource that its spans inherit, because an operator has named their
+// attributes. Their labels are from nameLabels to labelCount-1. inheritedTags first sorts the tags of the resource.
+func inheritedTags(r *otlp.Request, res *otlp.Resource, labelCount int) (first, last uint32) {
+	sortTags(r, res)
+	first = findLabel(r, res, int(nameLabels))
+	last = findLabel(r, res, labelCount)
+	return first, last
+}
+
+// sortTags sorts the tags of a resource by label. It removes all except the first tag of each label.
+func sortTags(r *otlp.Request, res *otlp.Resource) {
 	tags := r.Tags[res.FirstTag:res.LastTag]
 	slices.SortStableFunc(tags, func(a, b spantable.Tag) int { return cmp.Compare(a.Label, b.Label) })
 	tags = slices.CompactFunc(tags, func(a, b spantable.Tag) bool { return a.Label == b.Label })
 	res.LastTag = res.FirstTag + uint32(len(tags))
-	indexOf := func(label int) uint32 {
-		byLabel := func(t spantable.Tag, label int) int { return int(t.Label) - label }
-		n, _ := slices.BinarySearchFunc(tags, label, byLabel)
-		return res.FirstTag + uint32(n)
-	}
-	return indexOf(int(nameLabels)), indexOf(spanLabels)
+}
+
+// findLabel returns the index in r.Tags of the first tag of a resource whose label is not less than the given one. The
+// tags of the resource must be sorted.
+func findLabel(r *otlp.Request, res *otlp.Resource, label int) uint32 {
+	tags := r.Tags[res.FirstTag:res.LastTag]
+	compare := func(t spantable.Tag, label int) int { return int(t.Label) - label }
+	index, _ := slices.BinarySearchFunc(tags, label, compare)
+	return res.FirstTag + uint32(index)
 }
 
 // Request returns the last body, decoded.
 func (c *Counter) Request() *otlp.Request { return &c.keys.request }
 
-// Batches iterates over the origins of the last body and their batches. Both are valid until the
-// next Count.
+// Batches iterates over the batches of the last body. Each pair is an origin and the batch with the snapshots of its
+// spans. Both are valid until the next call of Count.
 func (c *Counter) Batches(yield func(span.Origin, *span.Batch) bool) {
 	for id, batch := range c.batches.All {
 		if !yield(c.origins.Get(id.Number), batch) {
@@ -206,19 +229,20 @@ func (c *Counter) Batches(yield func(span.Origin, *span.Batch) bool) {
 // batch.
 type Counted struct{ Span, Batch, At int }
 
-// Counted iterates over the spans of the last body.
+// Counted iterates over the spans of the last body, in the order of the body.
 func (c *Counter) Counted(yield func(Counted) bool) {
-	var next [rules.MaxBatches]int
-	for i := range c.keys.request.Extras {
-		batch := c.resources[c.keys.request.Extras[i].Resource].batch
-		if !yield(Counted{i, batch, next[batch]}) {
+	var countInBatch [rules.MaxBatches]int
+	extras := c.keys.request.Extras
+	for i := range extras {
+		batch := c.resources[extras[i].Resource].batch
+		if !yield(Counted{Span: i, Batch: batch, At: countInBatch[batch]}) {
 			return
 		}
-		next[batch]++
+		countInBatch[batch]++
 	}
 }
 
-// Release drops the last body, and frees the memory that only a very large body needs.
+// Release drops the last body. It frees the buffers if a very large body has made them grow.
 func (c *Counter) Release() {
 	c.states.Forget()
 	c.keys.key.Clear()

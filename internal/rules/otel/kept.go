@@ -22,15 +22,15 @@ var Identifying = []string{
 // MaxKept is the maximum number of resource attributes that an operator can name.
 const MaxKept = 32
 
-// ParseResource parses a comma-separated list of resource attributes. The word "identifying"
-// expands to the attributes in Identifying. The text "none" is an empty list, and cannot be part of
-// a list.
+// ParseResource parses a comma-separated list of resource attributes. The word "identifying" in the list stands for all
+// names in Identifying. The text "none" is an empty list.
 func ParseResource(text string) (names []string, err error) {
 	if text == "none" {
 		return nil, nil
 	}
 	for name := range strings.SplitSeq(text, ",") {
-		switch name = strings.TrimSpace(name); name {
+		name = strings.TrimSpace(name)
+		switch name {
 		case "identifying":
 			names = append(names, Identifying...)
 		case "", "none":
@@ -49,8 +49,9 @@ type keptAttribute struct {
 	label spantable.Label
 }
 
-// checkKept validates the resource attributes that an operator named.
-func checkKept(names []string) (err error) {
+// checkResource validates the names of the resource attributes that become part of the origin. The error lists all
+// invalid names.
+func checkResource(names []string) (err error) {
 	const flag = "check otlp-resource-attributes"
 	for _, name := range names {
 		if name == "" || len(name) > span.MaxLabel || strings.ContainsAny(name, "\x00 ") {
@@ -65,19 +66,18 @@ func checkKept(names []string) (err error) {
 	return err
 }
 
-// keep returns the attributes of an origin, sorted by name, with their labels. names are the
-// attributes to keep, and labels is the list of names by label. A name without a label is appended
-// to labels. So its label is larger than those of span attributes, and the resource's tag does not
-// become a label of spans.
-func keep(names, labels []string) ([]keptAttribute, []string) {
-	var kept []keptAttribute
-	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
-		label := slices.Index(labels, name)
+// assignLabels returns the resource attributes with the given names, sorted by name, each with its label. labelNames
+// contains the name of each label. assignLabels appends a name to it if the name has no label yet. The labels of these
+// names must follow those of span attributes, because spans inherit only tags with the latter.
+func assignLabels(names, labelNames []string) (kept []keptAttribute, allLabelNames []string) {
+	sortedNames := slices.Compact(slices.Sorted(slices.Values(names)))
+	for _, name := range sortedNames {
+		label := slices.Index(labelNames, name)
 		if label < 0 {
-			label = len(labels)
-			labels = append(labels, name)
+			label = len(labelNames)
+			labelNames = append(labelNames, name)
 		}
 		kept = append(kept, keptAttribute{name, spantable.Label(label)})
 	}
-	return kept, labels
+	return kept, labelNames
 }

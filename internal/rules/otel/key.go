@@ -18,111 +18,126 @@ type keys struct {
 	key         span.Key
 	operation   []byte            // operation of key
 	name        []byte            // name of a span that was renamed
-	http        [httpParts]uint32 // tags of the HTTP span that is being named: 1 plus the index, or 0
+	httpTags    [httpParts]uint32 // tags of the HTTP span that is being named: 1 plus the index, or 0
 	route       string            // route in the name of the span, see nameOf
 	isGo        bool              // the spans are from Go's SDK
 }
 
-// selectSpan selects a span for reading its attributes. Attributes that it does not have are read
-// from the tags first to last of its resource.
-func (k *keys) selectSpan(s *spantable.Span, first, last uint32) {
+// selectSpan selects the span whose attributes the other methods read. The span inherits the tags from firstTag to
+// lastTag of its resource: they replace attributes that the span itself does not have.
+func (k *keys) selectSpan(s *spantable.Span, firstTag, lastTag uint32) {
 	k.selected.Set = spantable.LabelSet{}
 	k.selected.AddMissing(&k.request.Table, s.First, s.Last)
-	k.selected.AddMissing(&k.request.Table, first, last)
+	k.selected.AddMissing(&k.request.Table, firstTag, lastTag)
 	k.scratch = k.scratch[:0]
 }
 
-// selectOwn selects the tags of a span only.
-func (k *keys) selectOwn(s *spantable.Span) { k.selectSpan(s, 0, 0) }
+// selectWithoutResource is like selectSpan for a span that inherits no tags of its resource.
+func (k *keys) selectWithoutResource(s *spantable.Span) { k.selectSpan(s, 0, 0) }
 
-// fingerprintOf returns the fingerprint of a span, and reports whether the span is counted under another
-// name than its own. Its attributes are its own and the tags first to last of its resource; service is the
-// service of its origin.
-func (k *keys) fingerprintOf(s *spantable.Span, service string, first, last uint32) (fingerprint []byte, isRenamed bool) {
-	table, f := &k.request.Table, &k.fingerprint
-	facts := uint32(s.Kind)
+// Bits of a fingerprint beside the kind of the span.
+const (
+	fingerprintRoot     = 1 << 8
+	fingerprintStatusOK = 1 << 9
+)
+
+// fingerprintOf returns the fingerprint of a span: bytes that are equal only for spans with equal keys. service is the
+// name of the service, and firstTag to lastTag are the tags that the span inherits from its resource. isRenamed reports
+// whether the span is counted under another name than the one that it was sent with.
+func (k *keys) fingerprintOf(
+	s *spantable.Span, service string, firstTag, lastTag uint32,
+) (fingerprint []byte, isRenamed bool) {
+	bits := uint32(s.Kind)
 	if s.Parent == 0 {
-		facts |= 1 << 8
+		bits |= fingerprintRoot
 	}
 	if s.Status == spantable.StatusOK {
-		facts |= 1 << 9
+		bits |= fingerprintStatusOK
 	}
-	f.Reset(k.policy.id, facts)
-	f.AppendText(service)
-	inKey := &k.policy.inKey[s.Kind]
-	for _, tags := range [...][]spantable.Tag{table.Tags[s.First:s.Last], table.Tags[first:last]} {
-		for i := range tags {
-			if inKey.Has(tags[i].Label) {
-				f.AppendTag(table, &tags[i])
-			}
-		}
-	}
+	k.fingerprint.Reset(k.policy.id, bits)
+	k.fingerprint.AppendText(service)
+	k.fingerprintTags(s.Kind, s.First, s.Last)
+	k.fingerprintTags(s.Kind, firstTag, lastTag)
 	name := k.nameOf(s)
-	f.AppendText(name.text)
+	k.fingerprint.AppendText(name.text)
 	if name.route != "" {
-		f.AppendText(name.route)
+		k.fingerprint.AppendText(name.route)
 	}
-	table.Charge(f.Size())
-	return f.Bytes(), name.isRenamed
+	k.request.Charge(k.fingerprint.Size())
+	return k.fingerprint.Bytes(), name.isRenamed
 }
 
-// isIgnored reports whether an ignore rule matches an attribute of the span or of its resource. It
-// selects the span if there are such rules.
-func (k *keys) isIgnored(s *spantable.Span, first, last uint32) bool {
+// fingerprintTags appends the tags of the request from index first to last to the fingerprint. It omits tags that do not
+// affect the keys of spans of the given kind.
+func (k *keys) fingerprintTags(kind spantable.Kind, first, last uint32) {
+	table := &k.request.Table
+	inKey := &k.policy.inKey[kind]
+	tags := table.Tags[first:last]
+	for i := range tags {
+		if inKey.Has(tags[i].Label) {
+			k.fingerprint.AppendTag(table, &tags[i])
+		}
+	}
+}
+
+// isIgnored reports whether an ignore rule matches an attribute of the span, or one of the tags from firstTag to lastTag
+// of its resource. It changes the selected span.
+func (k *keys) isIgnored(s *spantable.Span, firstTag, lastTag uint32) bool {
 	if len(k.policy.ignorable) == 0 {
 		return false
 	}
-	k.selectSpan(s, first, last)
+	k.selectSpan(s, firstTag, lastTag)
 	return slices.ContainsFunc(k.policy.ignorable, func(l spantable.Label) bool {
 		return k.policy.ignore.MatchesAttribute(k.policy.names.Name(l), k.text(l))
 	})
 }
 
-// label makes the key of the selected span. The key is valid until the next call, and its texts
-// until the next body.
-func (k *keys) label(s *spantable.Span, service string, first, last uint32) *span.Key {
+// keyOf returns the key of a span. service is the name of the service, and firstTag to lastTag are the tags that the span
+// inherits from its resource. The key is valid until the next call.
+func (k *keys) keyOf(s *spantable.Span, service string, firstTag, lastTag uint32) *span.Key {
 	name := k.nameOf(s)
-	k.selectSpan(s, first, last)
+	k.selectSpan(s, firstTag, lastTag)
 	k.operation = work.AppendOperation(k.operation[:0], k, s.Kind)
 	key := &k.key
-	peers, additional := key.PeerTags[:0], key.AdditionalTags[:0]
+	peerTags := k.appendPeerTags(key.PeerTags[:0], s.Kind)
+	additionalTags := key.AdditionalTags[:0]
+	if s.Status == spantable.StatusOK {
+		additionalTags = append(additionalTags, span.StatusOK)
+	}
 	*key = span.Key{
 		Service: service, Operation: spantable.View(k.operation), Resource: name.text,
 		Type: work.Type(k, s.Kind), Kind: s.Kind.String(), TraceRoot: span.TraceRootFalse,
 		HTTPStatus: k.httpStatus(), GRPCStatus: k.grpcStatus(),
 		HTTPMethod: k.text(labelHTTPMethod, labelOldHTTPMethod), HTTPEndpoint: cmp.Or(k.text(labelHTTPRoute), name.route),
+		PeerTags: peerTags, AdditionalTags: additionalTags,
 	}
 	if s.Parent == 0 {
 		key.TraceRoot = span.TraceRootTrue
 	}
-	key.PeerTags = k.peerTags(peers, s.Kind)
-	if key.AdditionalTags = additional; s.Status == spantable.StatusOK {
-		key.AdditionalTags = append(additional, span.StatusOK)
-	}
 	return key
 }
 
-// peerTags appends the peer tags of the selected span, under their current names.
-func (k *keys) peerTags(dst []string, kind spantable.Kind) []string {
-	for _, l := range k.policy.tags {
-		value := ""
-		switch {
-		case !k.policy.hasTag(kind, l):
-			continue
-		case l == labelServerAddress:
-			value = k.serverAddress(kind)
-		case oldLabels.Has(l + 1):
-			value = k.text(l, l+1)
-		default:
-			value = k.text(l)
-		}
-		if value == "" {
+// appendPeerTags appends the peer tags of the selected span to dst, each as "name:value". It omits tags without a value.
+func (k *keys) appendPeerTags(dst []string, kind spantable.Kind) []string {
+	for _, label := range k.policy.tags {
+		if !k.policy.isTagOf(kind, label) {
 			continue
 		}
-		start := len(k.scratch)
-		k.scratch = append(append(k.scratch, k.policy.names.Name(l)...), ':')
-		k.scratch = append(k.scratch, value...)
-		dst = append(dst, spantable.View(k.scratch[start:]))
+		if value := k.peerTagValue(label, kind); value != "" {
+			dst = append(dst, k.join(k.policy.names.Name(label), ":", value))
+		}
 	}
 	return dst
+}
+
+// peerTagValue returns the value of a peer tag of the selected span, or "". It falls back to the older name of the
+// attribute.
+func (k *keys) peerTagValue(label spantable.Label, kind spantable.Kind) string {
+	if label == labelServerAddress {
+		return k.serverAddress(kind)
+	}
+	if next := label + 1; oldLabels.Has(next) {
+		return k.text(label, next)
+	}
+	return k.text(label)
 }

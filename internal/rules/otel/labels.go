@@ -107,14 +107,11 @@ var tagLabels = [...]spantable.Label{
 var peerLabels = spantable.LabelsOf(labelPeerService, labelServerAddress)
 
 // workAttributes contains, for each attribute of package work, the labels to read it from, in order
-// of preference.
+// of preference. attributes.Value has those of work.MessagingOperation.
 var workAttributes = [work.Attributes][]spantable.Label{
 	work.HTTPMethod: {labelHTTPMethod, labelOldHTTPMethod}, work.DBSystem: {labelDBSystem, labelOldDBSystem},
 	work.MessagingSystem: {labelMessagingSystem},
-	work.MessagingOperation: {
-		labelMessagingOperationType, labelOldMessagingOperation, labelMessagingOperation,
-	},
-	work.RPCSystem: {labelRPCSystem, labelOldRPCSystem}, work.RPCService: {labelRPCService},
+	work.RPCSystem:       {labelRPCSystem, labelOldRPCSystem}, work.RPCService: {labelRPCService},
 	work.FaaSProvider: {labelFaaSProvider}, work.FaaSName: {labelFaaSName},
 	work.FaaSTrigger: {labelFaaSTrigger}, work.GraphQLType: {labelGraphQLType},
 	work.Protocol: {labelProtocol},

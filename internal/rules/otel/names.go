@@ -90,30 +90,32 @@ const (
 	httpParts // number of parts
 )
 
-// newNameReader returns a nameReader, or nil if spans keep their names.
-func newNameReader(keepsNames bool) *nameReader {
-	if keepsNames {
-		return nil
-	}
+// newNameReader returns a nameReader for all rules of nameRules.
+func newNameReader() *nameReader {
 	reader := &nameReader{}
 	for kind := range reader {
 		tags := &reader[kind]
-		for l := range tags {
-			tags[l].rule = noRule
+		for label := range tags {
+			tags[label].rule = firstRule(spantable.Kind(kind), spantable.Label(label))
 		}
-		for i := len(nameRules) - 1; i >= 0; i-- {
-			if nameRules[i].kinds.Has(spantable.Kind(kind)) {
-				for _, l := range nameRules[i].has {
-					tags[l].rule = uint8(i)
-				}
-			}
-		}
-		tags[labelHTTPMethod].http, tags[labelOldHTTPMethod].http = httpMethod, oldHTTPMethod
+		tags[labelHTTPMethod].http = httpMethod
+		tags[labelOldHTTPMethod].http = oldHTTPMethod
 		tags[labelURLPath].http = httpPath
 	}
 	reader[spantable.KindServer][labelHTTPRoute].http = httpTarget
 	reader[spantable.KindClient][labelURLTemplate].http = httpTarget
 	return reader
+}
+
+// firstRule returns the index in nameRules of the first rule for spans of the given kind that have a tag with the given
+// label. It returns noRule if there is none.
+func firstRule(kind spantable.Kind, label spantable.Label) uint8 {
+	for i, rule := range nameRules {
+		if rule.kinds.Has(kind) && slices.Contains(rule.has, label) {
+			return uint8(i)
+		}
+	}
+	return noRule
 }
 
 // spanName is the name under which a span is counted.
@@ -124,50 +126,68 @@ type spanName struct {
 	isRenamed bool
 }
 
-// nameOf returns the name of a span. It is valid until the next call.
+// nameOf returns the name under which a span is counted, according to the semantic conventions. It is valid until the
+// next call.
 func (k *keys) nameOf(s *spantable.Span) spanName {
-	sent := k.request.String(s.Name)
+	sentName := k.request.String(s.Name)
+	k.route = ""
 	if k.policy.nameReader == nil {
-		return spanName{text: sent}
+		return spanName{text: sentName}
 	}
-	rule, tags, reader := noRule, k.request.TagsOf(s), &k.policy.nameReader[s.Kind]
-	k.http, k.route = [httpParts]uint32{}, ""
-	for i := len(tags) - 1; i >= 0; i-- { // of several tags with a label the first one counts
-		tag := &reader[tags[i].Label]
-		rule = min(rule, tag.rule)
-		k.http[tag.http] = s.First + uint32(i) + 1 // without a branch on the label, which is unpredictable
+	rule := k.findNameRule(s)
+	if rule == noRule {
+		return spanName{text: sentName}
 	}
-	if rule == noRule || rule >= httpRules && k.isHTTPName(sent) {
-		return spanName{text: sent}
+	isHTTP := rule >= httpRules
+	if isHTTP && k.isHTTPName(sentName) { // the most common case
+		return spanName{text: sentName}
 	}
-	parts := nameRules[rule].name(k, s, sent)
-	if parts.first == "" || parts.equal(sent) {
-		return spanName{text: sent, route: k.route}
+	parts := nameRules[rule].name(k, s, sentName)
+	if parts.first == "" || parts.equal(sentName) {
+		return spanName{text: sentName, route: k.route}
 	}
-	k.name = append(append(append(k.name[:0], parts.first...), parts.separator...), parts.last...)
-	return spanName{spantable.View(k.name), k.route, true}
+	k.name = append(k.name[:0], parts.first...)
+	k.name = append(k.name, parts.separator...)
+	k.name = append(k.name, parts.last...)
+	return spanName{text: spantable.View(k.name), route: k.route, isRenamed: true}
 }
 
-// httpText returns a part of the HTTP span that is being named, or "".
-func (k *keys) httpText(p httpPart) string {
-	if i := k.http[p]; i != 0 {
-		return k.textOfTag(&k.request.Tags[i-1])
+// findNameRule returns the number of the first rule that applies to a span, or noRule. It also sets k.httpTags to the
+// tags of the span that are parts of the names of HTTP spans.
+func (k *keys) findNameRule(s *spantable.Span) uint8 {
+	reader := &k.policy.nameReader[s.Kind]
+	tags := k.request.TagsOf(s)
+	rule := noRule
+	k.httpTags = [httpParts]uint32{}
+	for i := len(tags) - 1; i >= 0; i-- { // backward, so that the first of several tags with a label is stored last
+		tag := &reader[tags[i].Label]
+		rule = min(rule, tag.rule)
+		k.httpTags[tag.http] = s.First + uint32(i) + 1 // not in an if, because its branch would be unpredictable
 	}
-	return ""
+	return rule
+}
+
+// httpText returns the value of an attribute of the HTTP span that is being named, or "" if the span does not have it.
+func (k *keys) httpText(part httpPart) string {
+	tag := k.httpTags[part]
+	if tag == 0 {
+		return ""
+	}
+	return k.textOfTag(&k.request.Tags[tag-1])
 }
 
 // nameParts is a name in three parts. Most spans have the right name, and comparing the parts with it is
 // cheaper than joining them.
 type nameParts struct{ first, separator, last string }
 
-// equal reports whether the joined parts are the name.
+// equal reports whether name is the concatenation of the parts.
 func (p nameParts) equal(name string) bool {
-	first, second := len(p.first), len(p.first)+len(p.separator)
-	return len(name) == second+len(p.last) &&
-		name[:first] == p.first && name[first:second] == p.separator && name[second:] == p.last
+	rest, hasFirst := strings.CutPrefix(name, p.first)
+	rest, hasSeparator := strings.CutPrefix(rest, p.separator)
+	return hasFirst && hasSeparator && rest == p.last
 }
 
-// withTarget returns the name of an operation and its target. Either can be empty.
+// withTarget returns the name "operation target". It returns only the operation if one of the two is empty.
 func withTarget(operation, target string) nameParts {
 	if operation == "" || target == "" {
 		return nameParts{first: operation}
@@ -182,41 +202,38 @@ const (
 	unknownMethod = "_OTHER"
 )
 
-// isHTTPName reports whether a name consists of the method and the target of an HTTP span. It saves most of
-// the time for names, because most of them do.
+// isHTTPName reports whether a name already consists of the method of an HTTP span and its route or URL template, such as
+// "GET /users/{id}".
 func (k *keys) isHTTPName(name string) bool {
-	method, target := k.httpText(k.httpMethodPart()), k.httpText(httpTarget)
-	n := len(method)
-	switch {
-	case !slices.Contains(httpMethods, method):
+	method := k.httpText(k.httpMethodPart())
+	if !slices.Contains(httpMethods, method) {
 		return false
-	case target == "":
-		return name == method
 	}
-	return len(name) == n+1+len(target) && name[n] == ' ' && name[:n] == method && name[n+1:] == target
+	return withTarget(method, k.httpText(httpTarget)).equal(name)
 }
 
 // httpMethods are the HTTP methods that the conventions know.
 var httpMethods = []string{"GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "CONNECT", "TRACE", "QUERY"}
 
-// httpMethodPart returns the part that the method of an HTTP span is.
+// httpMethodPart returns oldHTTPMethod if the HTTP span has its method only in the older attribute, and httpMethod
+// otherwise.
 func (k *keys) httpMethodPart() httpPart {
-	if k.http[httpMethod] == 0 {
+	if k.httpTags[httpMethod] == 0 {
 		return oldHTTPMethod
 	}
 	return httpMethod
 }
 
-// httpMethod returns the method of an HTTP span as it is in names. It is HTTP for a method that the
-// conventions do not know, because callers of a server can send any text.
+// httpMethod returns the method of an HTTP span in upper case, for its name. It returns "HTTP" for an unknown method,
+// because a caller can send any text as the method. It returns "" if the span has no method.
 func (k *keys) httpMethod() string {
-	sent := k.httpText(k.httpMethodPart())
-	if sent == "" {
+	sentMethod := k.httpText(k.httpMethodPart())
+	if sentMethod == "" {
 		return ""
 	}
-	for _, known := range httpMethods {
-		if sent == known || equalFold(sent, known) {
-			return known
+	for _, method := range httpMethods {
+		if equalFold(sentMethod, method) {
+			return method
 		}
 	}
 	return "HTTP"
@@ -240,7 +257,7 @@ func (k *keys) httpClientName(s *spantable.Span, sent string) nameParts {
 }
 
 func (k *keys) databaseName(s *spantable.Span, sent string) nameParts {
-	k.selectOwn(s)
+	k.selectWithoutResource(s)
 	if summary := k.text(labelDBSummary); summary != "" {
 		return nameParts{first: summary}
 	}
@@ -267,13 +284,13 @@ func (k *keys) databaseName(s *spantable.Span, sent string) nameParts {
 	return nameParts{first: system}
 }
 
-// isStatement reports whether a name is the statement that the selected span executes.
+// isStatement reports whether a name is the database statement that the selected span executes.
 func (k *keys) isStatement(name string) bool {
 	return strings.Contains(name, " ") && name == k.text(labelDBQuery, labelOldDBStatement)
 }
 
 func (k *keys) rpcName(s *spantable.Span, _ string) nameParts {
-	k.selectOwn(s)
+	k.selectWithoutResource(s)
 	method, service := k.text(labelRPCMethod), k.text(labelRPCService)
 	system := k.text(labelRPCSystem, labelOldRPCSystem)
 	switch {
@@ -288,7 +305,7 @@ func (k *keys) rpcName(s *spantable.Span, _ string) nameParts {
 }
 
 func (k *keys) messagingName(s *spantable.Span, _ string) nameParts {
-	k.selectOwn(s)
+	k.selectWithoutResource(s)
 	operation := k.firstText(labelMessagingOperation, labelOldMessagingOperation, labelMessagingOperationType)
 	if template := k.text(labelMessagingTemplate); template != "" {
 		return withTarget(operation, template)
@@ -304,7 +321,7 @@ func (k *keys) messagingName(s *spantable.Span, _ string) nameParts {
 }
 
 func (k *keys) genAIName(s *spantable.Span, _ string) nameParts {
-	k.selectOwn(s)
+	k.selectWithoutResource(s)
 	operation, target := k.text(labelGenAIOperation), labelGenAIModel
 	switch operation {
 	case "execute_tool":
@@ -320,11 +337,12 @@ func (k *keys) genAIName(s *spantable.Span, _ string) nameParts {
 }
 
 func (k *keys) mcpName(s *spantable.Span, _ string) nameParts {
-	k.selectOwn(s)
+	k.selectWithoutResource(s)
 	return withTarget(k.text(labelMCPMethod), k.firstText(labelGenAITool, labelGenAIPrompt))
 }
 
-// firstText returns the first value of the labels that is not empty.
+// firstText returns the value of the first of the given labels for which the selected span has a value that is not
+// empty. It returns "" if there is none.
 func (k *keys) firstText(labels ...spantable.Label) string {
 	for _, l := range labels {
 		if text := k.text(l); text != "" {
@@ -334,147 +352,180 @@ func (k *keys) firstText(labels ...spantable.Label) string {
 	return ""
 }
 
-// isTrue reports whether an attribute is the boolean true.
-func (k *keys) isTrue(l spantable.Label) bool {
-	t := k.tag(l)
-	return t != nil && (t.Value == spantable.IsBool && t.Bits == 1 || t.Value == spantable.IsText && k.text(l) == "true")
+// isTrue reports whether an attribute of the selected span is the boolean true or the text "true".
+func (k *keys) isTrue(label spantable.Label) bool {
+	t := k.tag(label)
+	if t == nil {
+		return false
+	}
+	switch t.Value {
+	case spantable.IsBool:
+		return t.Bits == 1
+	case spantable.IsText:
+		return k.textOfTag(t) == "true"
+	}
+	return false
 }
 
-// serverAndPort returns the address of the called server with its port, if it is known.
+// serverAndPort returns the address of the server that the selected span calls, as "address:port". It returns only the
+// address if the port is unknown, and "" if the address is unknown.
 func (k *keys) serverAndPort() string {
-	address, port := k.text(labelServerAddress, labelOldPeerName), k.text(labelServerPort, labelOldPeerPort)
+	address := k.text(labelServerAddress, labelOldPeerName)
+	port := k.text(labelServerPort, labelOldPeerPort)
 	if address == "" || port == "" {
 		return address
 	}
-	start := len(k.scratch)
-	k.scratch = append(append(append(k.scratch, address...), ':'), port...)
-	return spantable.View(k.scratch[start:])
+	return k.join(address, ":", port)
 }
 
-// routeIn returns the route that the name of an HTTP span contains after its method, or "". Go's
-// otelhttp and Zipkin's instrumentations write it there, and have no attribute for it.
+// routeIn returns the route in the name of an HTTP span, such as /users/{id} in "GET /users/{id}". It returns "" if the
+// name contains no route, but for example the path of the request.
 //
-// Others write the path of the request there. So a text with a placeholder is a route unless it is the path.
-// A text without placeholders is a route only in server spans of these two, where it can equal the path:
-// GET /health. But applications can set names too, so that path must exist and contain no identifier.
+// A text with a placeholder is a route, unless it is the path. A text without placeholders is a route only in server
+// spans of Go's otelhttp and of Zipkin. If it is also the path there, as in "GET /health", it must exist on the server
+// and must not contain an identifier.
 func (k *keys) routeIn(s *spantable.Span, name, method string) string {
-	route, meaning := pathIn(name, method), uint8(0)
-	for i := range len(route) {
-		meaning |= inRoutes[route[i]]
+	text := pathIn(name, method)
+	var meanings byteMeaning
+	for i := range len(text) {
+		meanings |= meaningInRoute[text[i]]
 	}
-	if route == "" || meaning&notInRoute != 0 {
+	if text == "" || meanings&notInRoute != 0 {
 		return ""
 	}
-	path, isZipkin := k.httpText(httpPath), false
-	if path == "" {
-		k.selectOwn(s)
-		path, isZipkin = k.otherPath()
-	}
-	isPath := path != "" && endsIn(path, route)
-	switch {
-	case meaning&inPlaceholder != 0:
+	path, isZipkin := k.requestPath(s)
+	isPath := path != "" && endsIn(path, text)
+	hasPlaceholder := meanings&inPlaceholder != 0
+	if hasPlaceholder {
 		if isPath {
 			return ""
 		}
-	case s.Kind != spantable.KindServer || !k.isGo && !isZipkin:
-		return ""
-	case isPath && (hasIdentifier(route) || k.isNotFound(s)):
+		return text
+	}
+	canHaveRoute := s.Kind == spantable.KindServer && (k.isGo || isZipkin)
+	if !canHaveRoute {
 		return ""
 	}
-	return route
+	if isPath && (hasIdentifier(text) || k.isNotFound(s)) {
+		return ""
+	}
+	return text
 }
 
-// Meanings of a byte in a text that may be a route.
+// byteMeaning is a set of the meanings of a byte in a text that might be a route.
+type byteMeaning uint8
+
 const (
-	inPlaceholder uint8 = 1 << iota
+	inPlaceholder byteMeaning = 1 << iota
 	notInRoute
 )
 
-// inRoutes contains the meanings of all bytes.
-var inRoutes = [256]uint8{
+// meaningInRoute contains the meanings of all bytes.
+var meaningInRoute = [256]byteMeaning{
 	'{': inPlaceholder, '<': inPlaceholder, '[': inPlaceholder, '(': inPlaceholder, ':': inPlaceholder,
 	'*': inPlaceholder, '?': notInRoute, ' ': notInRoute,
 }
 
-// isNotFound reports whether a server has no such path.
+// isNotFound reports whether an HTTP span has the status 404.
 func (k *keys) isNotFound(s *spantable.Span) bool {
-	k.selectOwn(s)
+	k.selectWithoutResource(s)
 	return k.httpStatus() == http.StatusNotFound
 }
 
-// pathIn returns the part of a name from its first slash if the part before is empty or names the
-// method, as in "GET /users", "HTTP GET /users" and "/users".
+// pathIn returns the path in the name of an HTTP span with the given method. The name has the form "GET /users",
+// "HTTP GET /users" or "/users". pathIn returns "" if the name has another form.
 func pathIn(name, method string) string {
-	if rest, found := strings.CutPrefix(name, method); found && strings.HasPrefix(rest, " /") {
-		return rest[1:]
-	}
-	at := strings.IndexByte(name, '/')
-	if at < 0 {
+	slash := strings.IndexByte(name, '/')
+	if slash < 0 {
 		return ""
 	}
-	const protocol = "HTTP "
-	before := name[:at]
-	if len(before) > len(protocol) && equalFold(before[:len(protocol)], protocol) {
-		before = before[len(protocol):]
-	}
-	if before != "" && (len(before) != len(method)+1 || !equalFold(before[:len(method)], method) || before[len(method)] != ' ') {
+	prefix, path := name[:slash], name[slash:]
+	if prefix != "" && !isMethodPrefix(prefix, method) {
 		return ""
 	}
-	return name[at:]
+	return path
 }
 
-// otherPath returns the path of the selected HTTP span, which has no url.path, or "". isZipkin reports
-// whether it is from the tag that Zipkin's instrumentations have for it.
-func (k *keys) otherPath() (path string, isZipkin bool) {
-	if path = k.text(labelZipkinPath); path != "" {
+// isMethodPrefix reports whether prefix is "method " or "HTTP method ", regardless of case.
+func isMethodPrefix(prefix, method string) bool {
+	const protocol = "HTTP "
+	if len(prefix) > len(protocol) && equalFold(prefix[:len(protocol)], protocol) {
+		prefix = prefix[len(protocol):]
+	}
+	word, endsInSpace := strings.CutSuffix(prefix, " ")
+	return endsInSpace && equalFold(word, method)
+}
+
+// requestPath returns the path of the request of an HTTP span, or "" if it is unknown. isZipkin reports whether the path
+// is from the attribute http.path, which only Zipkin uses.
+func (k *keys) requestPath(s *spantable.Span) (path string, isZipkin bool) {
+	if path := k.httpText(httpPath); path != "" {
+		return path, false
+	}
+	k.selectWithoutResource(s)
+	if path := k.text(labelZipkinPath); path != "" {
 		return path, true
 	}
-	if path = k.text(labelOldHTTPTarget); path == "" {
-		path = k.text(labelURLFull, labelOldHTTPURL)
+	if target := k.text(labelOldHTTPTarget); target != "" {
+		return pathOfURL(target), false
 	}
-	if _, after, found := strings.Cut(path, "://"); found {
-		path = after[max(0, strings.IndexByte(after, '/')):]
-	}
-	path, _, _ = strings.Cut(path, "?")
-	return path, false
+	return pathOfURL(k.text(labelURLFull, labelOldHTTPURL)), false
 }
 
-// endsIn reports whether a path ends in a text. The path can have escaped bytes, and a prefix that the
-// application is mounted at. Zipkin's reporters write names in lower case.
+// pathOfURL returns the path of a URL, without the query. The URL can consist of only a path and a query. If it has no
+// path, pathOfURL returns the host.
+func pathOfURL(url string) string {
+	if _, hostAndPath, hasScheme := strings.Cut(url, "://"); hasScheme {
+		slash := strings.IndexByte(hostAndPath, '/')
+		url = hostAndPath[max(0, slash):]
+	}
+	path, _, _ := strings.Cut(url, "?")
+	return path
+}
+
+// endsIn reports whether a path ends in a text. It decodes bytes of the path such as %2F. It ignores the case of ASCII
+// letters, because Zipkin sends names in lower case.
 func endsIn(path, text string) bool {
 	for text != "" {
 		if path == "" {
 			return false
 		}
-		b, size := path[len(path)-1], 1
-		if len(path) >= 3 && path[len(path)-3] == '%' {
-			high, low := unhex(path[len(path)-2]), unhex(b)
-			if high < 16 && low < 16 {
-				b, size = high<<4|low, 3
-			}
-		}
+		b, encodedLen := lastByte(path)
 		if lower(b) != lower(text[len(text)-1]) {
 			return false
 		}
-		path, text = path[:len(path)-size], text[:len(text)-1]
+		path = path[:len(path)-encodedLen]
+		text = text[:len(text)-1]
 	}
 	return true
 }
 
-// hasIdentifier reports whether a segment of a path contains a digit, and is not a version such as v1.
+// lastByte decodes the last byte of a path. encodedLen is 3 if the byte is encoded, such as %2F, and 1 otherwise.
+func lastByte(path string) (b byte, encodedLen int) {
+	last := path[len(path)-1]
+	if len(path) < 3 || path[len(path)-3] != '%' {
+		return last, 1
+	}
+	high, isHighDigit := unhex(path[len(path)-2])
+	low, isLowDigit := unhex(last)
+	if !isHighDigit || !isLowDigit {
+		return last, 1
+	}
+	return high<<4 | low, 3
+}
+
+// hasIdentifier reports whether a segment of a path contains a digit. It ignores segments that are a version, such as v1.
 func hasIdentifier(path string) bool {
 	for segment := range strings.SplitSeq(path, "/") {
-		if version, isVersion := strings.CutPrefix(segment, "v"); isVersion && len(version) <= 2 {
-			continue
-		}
-		if strings.ContainsAny(segment, "0123456789") {
+		isVersion := strings.HasPrefix(segment, "v") && len(segment) <= len("v10")
+		if !isVersion && strings.ContainsAny(segment, "0123456789") {
 			return true
 		}
 	}
 	return false
 }
 
-// equalFold reports whether two texts are equal, whatever the case of their ASCII letters.
+// equalFold reports whether two texts are equal if the case of ASCII letters is ignored.
 func equalFold(a, b string) bool {
 	if len(a) != len(b) {
 		return false
@@ -494,13 +545,14 @@ func lower(b byte) byte {
 	return b
 }
 
-// unhex returns the value of a hexadecimal digit, or 16.
-func unhex(b byte) byte {
-	switch b = lower(b); {
-	case '0' <= b && b <= '9':
-		return b - '0'
-	case 'a' <= b && b <= 'f':
-		return b - 'a' + 10
+// unhex returns the value of a hexadecimal digit. It returns false for all other bytes.
+func unhex(digit byte) (value byte, ok bool) {
+	digit = lower(digit)
+	switch {
+	case '0' <= digit && digit <= '9':
+		return digit - '0', true
+	case 'a' <= digit && digit <= 'f':
+		return digit - 'a' + 10, true
 	}
-	return 16
+	return 0, false
 }

@@ -2,7 +2,6 @@ package otel
 
 import (
 	"cmp"
-	"slices"
 	"unicode/utf8"
 
 	"github.com/spanstatsd/spanstatsd/internal/decode/otlp"
@@ -13,35 +12,44 @@ import (
 // unknownService is OpenTelemetry's name for a service without a name.
 const unknownService = "unknown_service"
 
-// isGo reports whether a resource describes a process with Go's SDK.
+// isGo reports whether the spans of a resource are from OpenTelemetry's SDK for Go.
 func isGo(r *otlp.Request, res *otlp.Resource) bool {
-	for i := res.FirstTag; i < res.LastTag; i++ {
-		if t := &r.Tags[i]; t.Label == labelLanguage {
-			return t.Value == spantable.IsText && r.String(t.Text()) == "go"
-		}
-	}
-	return false
+	t := findTag(r, res, labelLanguage)
+	return t != nil && t.Value == spantable.IsText && r.String(t.Text()) == "go"
 }
 
-// origin returns the origin that a resource describes, including the attributes in keep. The result
-// does not retain the request. The SDK version is formatted like the agent formats it.
-func origin(r *otlp.Request, res *otlp.Resource, keep []keptAttribute) span.Origin {
-	const maxCopy = span.MaxOriginField + utf8.UTFMax // bytes of a value; span.Text cuts the rest
-	// copyOf returns a copy of the first value of an attribute, or an empty string.
-	copyOf := func(l spantable.Label) string {
-		tags := r.Tags[res.FirstTag:res.LastTag]
-		i := slices.IndexFunc(tags, func(t spantable.Tag) bool { return t.Label == l })
-		if i < 0 {
-			return ""
+// findTag returns the first tag of a resource with the given label, or nil if there is none.
+func findTag(r *otlp.Request, res *otlp.Resource, label spantable.Label) *spantable.Tag {
+	for i := res.FirstTag; i < res.LastTag; i++ {
+		if r.Tags[i].Label == label {
+			return &r.Tags[i]
 		}
-		var text []byte
-		if tags[i].Value == spantable.IsText {
-			text = r.Bytes(tags[i].Text())
-		} else {
-			text = r.AppendValue(nil, &tags[i])
-		}
-		return span.Text(string(text[:min(len(text), maxCopy)]), span.MaxOriginField)
 	}
+	return nil
+}
+
+// copyAttribute returns a copy of the value of a resource attribute as text, cut to span.MaxOriginField bytes. It returns
+// "" if the resource does not have the attribute.
+func copyAttribute(r *otlp.Request, res *otlp.Resource, label spantable.Label) string {
+	t := findTag(r, res, label)
+	if t == nil {
+		return ""
+	}
+	var value []byte
+	if t.Value == spantable.IsText {
+		value = r.Bytes(t.Text())
+	} else {
+		value = r.AppendValue(nil, t)
+	}
+	// span.Text cuts the text between two characters, so it needs all bytes of the character at the limit.
+	const maxCopy = span.MaxOriginField + utf8.UTFMax
+	return span.Text(string(value[:min(len(value), maxCopy)]), span.MaxOriginField)
+}
+
+// originOf returns the origin that a resource describes. It includes the attributes in keep. The origin is a copy, which
+// stays valid when the request changes.
+func originOf(r *otlp.Request, res *otlp.Resource, keep []keptAttribute) span.Origin {
+	copyOf := func(label spantable.Label) string { return copyAttribute(r, res, label) }
 	o := span.Origin{
 		Service:         cmp.Or(copyOf(labelService), unknownService),
 		Env:             cmp.Or(copyOf(labelEnvironment), copyOf(labelOldEnvironment)),
@@ -52,7 +60,7 @@ func origin(r *otlp.Request, res *otlp.Resource, keep []keptAttribute) span.Orig
 		Lang:            copyOf(labelLanguage),
 		LangVersion:     copyOf(labelRuntimeVersion),
 		LangInterpreter: copyOf(labelRuntimeName),
-		TracerVersion:   span.OTLPVersion + copyOf(labelSDKVersion),
+		TracerVersion:   span.OTLPVersion + copyOf(labelSDKVersion), // in the Datadog agent's format
 		GitCommitSHA:    copyOf(labelCommit),
 	}
 	var attributes []byte

@@ -45,23 +45,24 @@ type Labels struct {
 // MaxAttributes is the maximum of Labels.Attributes that are not labels by convention.
 const MaxAttributes = 8
 
-// Check validates l. The error names everything that is invalid.
+// Check validates the names of attributes. The error lists everything that is invalid.
 func (l *Labels) Check() (err error) {
-	own := 0
+	additional := 0
 	for _, name := range l.Attributes {
-		if !slices.Contains(attributeNames[:], name) {
-			own++
+		isPredefined := slices.Contains(attributeNames[:], name)
+		if !isPredefined {
+			additional++
 		}
 		if name == "" || len(name) > span.MaxLabel || strings.Contains(name, ":") {
 			err = errors.Join(err, fmt.Errorf("check otlp-dimensions and prometheus-dimensions: "+
 				"%q is not an attribute name: it has 1 to %d bytes and no colon", name, span.MaxLabel))
 		}
 	}
-	if own > MaxAttributes {
+	if additional > MaxAttributes {
 		err = errors.Join(err, fmt.Errorf("check otlp-dimensions and prometheus-dimensions: %d attributes "+
-			"besides the predefined ones exceed the maximum of %d; remove some", own, MaxAttributes))
+			"besides the predefined ones exceed the maximum of %d; remove some", additional, MaxAttributes))
 	}
-	return errors.Join(err, checkKept(l.Resource))
+	return errors.Join(err, checkResource(l.Resource))
 }
 
 // NewPolicy returns the policy for labels that Check accepts.
@@ -87,7 +88,10 @@ func NewPolicy(l Labels) *Policy {
 		return spantable.Label(i)
 	}
 	p := &Policy{
-		id: rules.NewPolicyID(), tags: slices.Clone(tagLabels[:]), ignore: l.Ignore, nameReader: newNameReader(l.KeepNames),
+		id: rules.NewPolicyID(), tags: slices.Clone(tagLabels[:]), ignore: l.Ignore,
+	}
+	if !l.KeepNames {
+		p.nameReader = newNameReader()
 	}
 	for _, name := range l.Attributes {
 		label := labelOf(name)
@@ -104,37 +108,33 @@ func NewPolicy(l Labels) *Policy {
 	for kind := range spantable.Kinds {
 		p.inKey[kind] = p.labelsInKey(kind)
 	}
-	p.keep, inResource = keep(l.Resource, inResource)
+	p.keep, inResource = assignLabels(l.Resource, inResource)
 	p.names, p.resourceNames = spantable.NewNames(names), spantable.NewNames(inResource)
 	return p
 }
 
-// labelsInKey returns the labels that affect the keys of spans of a kind.
+// labelsInKey returns the labels of the attributes that can change the key of a span of the given kind.
 func (p *Policy) labelsInKey(kind spantable.Kind) spantable.LabelSet {
-	all := spantable.LabelsOf(p.tags...)
+	labels := spantable.LabelsOf(p.tags...)
 	for l := spantable.Other + 1; l < fixedLabels; l++ {
-		all.Add(l)
+		labels.Add(l)
 	}
-	for _, l := range []spantable.Label{labelPeerService, labelServerAddress} {
-		if !p.hasTag(kind, l) {
-			all.Remove(l)
-		}
+	if !p.isTagOf(kind, labelPeerService) {
+		labels.Remove(labelPeerService)
 	}
-	if !p.hasTag(kind, labelServerAddress) {
-		all.Remove(labelOldPeerName)
-		all.Remove(labelOldHostName)
+	if !p.isTagOf(kind, labelServerAddress) {
+		labels.Remove(labelServerAddress)
+		labels.Remove(labelOldPeerName) // older names of the attribute
+		labels.Remove(labelOldHostName)
 	}
-	return all
+	return labels
 }
 
-// hasTag reports whether the tag l is read from spans of a kind. By default, peer labels are read
-// only from spans of clients, producers and consumers.
-func (p *Policy) hasTag(kind spantable.Kind, l spantable.Label) bool {
-	switch kind {
-	case spantable.KindClient, spantable.KindProducer, spantable.KindConsumer:
-		return true
-	}
-	return !peerLabels.Has(l) || slices.Contains(p.onEveryKind, l)
+// isTagOf reports whether spans of a kind can have a peer tag with the given label. The tags peer.service and
+// server.address are only for client, producer and consumer spans, unless an operator has named them.
+func (p *Policy) isTagOf(kind spantable.Kind, label spantable.Label) bool {
+	isCall := kind == spantable.KindClient || kind == spantable.KindProducer || kind == spantable.KindConsumer
+	return isCall || !peerLabels.Has(label) || slices.Contains(p.onEveryKind, label)
 }
 
 // Reads reports whether the labels of a span can depend on its attribute with this name.

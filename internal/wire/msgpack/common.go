@@ -16,26 +16,30 @@ import (
 // longest integer or float with its lead byte.
 const Lookahead = 9
 
-// CommonStr reads a string of less than 256 bytes.
+// CommonStr reads a string of less than 256 bytes at b[at]. It returns the position of the value after the string, or 0
+// if it cannot read the value.
 func CommonStr(b []byte, at int) (t Text, next int) {
 	if at < 0 || at > len(b)-Lookahead {
 		return t, 0
 	}
-	n := int(b[at] - FixStr)
-	if n > 31 {
+	length := int(b[at] - FixStr)
+	start := at + 1
+	if length > maxFixStr {
 		if b[at] != Str8 {
 			return t, 0
 		}
-		at++
-		n = int(b[at])
+		length = int(b[start])
+		start++
 	}
-	if next = at + 1 + n; next > len(b) {
+	next = start + length
+	if next > len(b) {
 		return t, 0
 	}
-	return Text{uint32(at + 1), uint32(n)}, next
+	return Text{uint32(start), uint32(length)}, next
 }
 
-// CommonUint reads an integer in an unsigned encoding.
+// CommonUint reads an integer with an unsigned encoding at b[at]. It returns the position of the value after the integer,
+// or 0 if it cannot read the value.
 func CommonUint(b []byte, at int) (v uint64, next int) {
 	if at < 0 || at > len(b)-Lookahead {
 		return 0, 0
@@ -48,10 +52,12 @@ func CommonUint(b []byte, at int) (v uint64, next int) {
 		return 0, 0
 	}
 	bits := 8 << log2
-	return binary.BigEndian.Uint64(b[at+1:at+Lookahead]) >> (64 - bits), at + 1 + bits>>3
+	eightBytes := binary.BigEndian.Uint64(b[at+1 : at+Lookahead])
+	return eightBytes >> (64 - bits), at + 1 + bits/8
 }
 
-// CommonInt reads an integer that is not negative, in any encoding.
+// CommonInt reads an integer of 0 or more, with a signed or unsigned encoding, at b[at]. It returns the position of the
+// value after the integer, or 0 if it cannot read the value.
 func CommonInt(b []byte, at int) (v uint64, next int) {
 	if at < 0 || at > len(b)-Lookahead {
 		return 0, 0
@@ -60,16 +66,18 @@ func CommonInt(b []byte, at int) (v uint64, next int) {
 	if lead < FixMap {
 		return uint64(lead), at + 1
 	}
-	v = binary.BigEndian.Uint64(b[at+1 : at+Lookahead])
-	isNegative := lead > Uint64 && v>>63 != 0
-	if lead < Uint8 || lead > Int64 || isNegative {
+	eightBytes := binary.BigEndian.Uint64(b[at+1 : at+Lookahead])
+	isInteger := lead >= Uint8 && lead <= Int64
+	isNegative := lead >= Int8 && eightBytes>>63 != 0
+	if !isInteger || isNegative {
 		return 0, 0
 	}
 	bits := 8 << (lead & 3)
-	return v >> (64 - bits), at + 1 + bits>>3
+	return eightBytes >> (64 - bits), at + 1 + bits/8
 }
 
-// CommonNumber reads a float64, or an integer from 0 to 127, and returns the bits of a float64.
+// CommonNumber reads a float64, or an integer from 0 to 127, at b[at]. It returns the bits of the number as a float64,
+// and the position of the next value. The position is 0 if CommonNumber cannot read the value.
 func CommonNumber(b []byte, at int) (bits uint64, next int) {
 	if at < 0 || at > len(b)-Lookahead {
 		return 0, 0

@@ -52,16 +52,16 @@ func NewReaderAt(body []byte, at int) Reader { return Reader{body: body, at: at}
 // At returns the position of the next value, or of the value at which the Reader failed.
 func (r *Reader) At() int { return r.at }
 
-// Left returns the number of remaining bytes.
+// Left returns the number of bytes that have not been read.
 func (r *Reader) Left() int { return len(r.body) - r.at }
 
 // Failed reports whether the Reader has failed.
 func (r *Reader) Failed() bool { return r.failed }
 
-// Fail makes the Reader fail at the next value. Callers use it to reject a value.
+// Fail makes the Reader fail at the next value. Callers use it to reject a value. All further reads fail.
 func (r *Reader) Fail() { r.failed, r.body = true, r.body[:r.at] }
 
-// Lead returns the first byte of the next value, or Unused at the end of the body.
+// Lead returns the first byte of the next value without skipping it. It returns Unused at the end of the body.
 func (r *Reader) Lead() byte {
 	if r.at < len(r.body) {
 		return r.body[r.at]
@@ -69,8 +69,8 @@ func (r *Reader) Lead() byte {
 	return Unused
 }
 
-// IsNil reports whether the next value is nil, and skips it if it is.
-func (r *Reader) IsNil() bool {
+// SkipNil skips the next value if it is nil, and reports whether it has skipped the value.
+func (r *Reader) SkipNil() bool {
 	if r.Lead() != Nil {
 		return false
 	}
@@ -94,7 +94,7 @@ func (r *Reader) Array() int {
 	if lead := r.Lead(); lead&0xf0 == FixArray {
 		return r.skipHeader(1, int(lead&0x0f))
 	}
-	return r.countHeader(Array16)
+	return r.longHeader(Array16)
 }
 
 // Map reads the header of a map and returns the number of key-value pairs.
@@ -102,12 +102,12 @@ func (r *Reader) Map() int {
 	if lead := r.Lead(); lead&0xf0 == FixMap {
 		return r.skipHeader(1, int(lead&0x0f))
 	}
-	return r.countHeader(Map16)
+	return r.longHeader(Map16)
 }
 
-// countHeader reads a header with a two-byte count after the byte lead16, or a four-byte count after
-// lead16+1.
-func (r *Reader) countHeader(lead16 byte) int {
+// longHeader reads the header of an array or a map and returns the count in it. The count has two bytes if the lead byte
+// is lead16, and four bytes if the lead byte is lead16+1.
+func (r *Reader) longHeader(lead16 byte) int {
 	switch rest := r.body[r.at:]; {
 	case len(rest) >= 3 && rest[0] == lead16:
 		return r.skipHeader(3, int(binary.BigEndian.Uint16(rest[1:])))
@@ -118,10 +118,11 @@ func (r *Reader) countHeader(lead16 byte) int {
 	return 0
 }
 
-// skipHeader skips a header of size bytes and returns count. It fails if fewer than count bytes follow, because every
-// element has at least one byte.
+// skipHeader skips the header of an array or a map, which has size bytes, and returns count. It fails if fewer than count
+// bytes follow the header, because every element has at least one byte.
 func (r *Reader) skipHeader(size, count int) int {
-	if count > len(r.body)-r.at-size {
+	following := r.Left() - size
+	if count > following {
 		r.Fail()
 		return 0
 	}
@@ -131,42 +132,44 @@ func (r *Reader) skipHeader(size, count int) int {
 
 // Str reads a string.
 func (r *Reader) Str() Text {
-	if n := int(r.Lead() - FixStr); n < 32 && n < len(r.body)-r.at {
-		r.at += 1 + n
-		return Text{uint32(r.at - n), uint32(n)}
+	length := int(r.Lead() - FixStr)
+	isShort := length <= maxFixStr
+	if isShort && length < r.Left() {
+		start := r.at + 1
+		r.at = start + length
+		return Text{uint32(start), uint32(length)}
 	}
-	return r.sized(Str8)
+	return r.longText(Str8)
 }
 
 // Bin reads a byte string.
-func (r *Reader) Bin() Text { return r.sized(Bin8) }
+func (r *Reader) Bin() Text { return r.longText(Bin8) }
 
-// sized reads a value whose length is the byte after lead8, the two bytes after lead8+1, or the four bytes
-// after lead8+2.
-func (r *Reader) sized(lead8 byte) Text {
-	header, n := 0, 0
+// longText reads a value that consists of a lead byte, a length and that number of bytes. The length has one byte if the
+// lead byte is lead8, two bytes if it is lead8+1, and four bytes if it is lead8+2.
+func (r *Reader) longText(lead8 byte) Text {
+	headerLen, length := 0, 0
 	switch rest := r.body[r.at:]; {
 	case len(rest) >= 2 && rest[0] == lead8:
-		header, n = 2, int(rest[1])
+		headerLen, length = 2, int(rest[1])
 	case len(rest) >= 3 && rest[0] == lead8+1:
-		header, n = 3, int(binary.BigEndian.Uint16(rest[1:]))
+		headerLen, length = 3, int(binary.BigEndian.Uint16(rest[1:]))
 	case len(rest) >= 5 && rest[0] == lead8+2:
-		header, n = 5, int(binary.BigEndian.Uint32(rest[1:]))
+		headerLen, length = 5, int(binary.BigEndian.Uint32(rest[1:]))
 	default:
 		r.Fail()
 		return Text{}
 	}
-	if n > len(r.body)-r.at-header {
+	if length > r.Left()-headerLen {
 		r.Fail()
 		return Text{}
 	}
-	t := Text{uint32(r.at + header), uint32(n)}
-	r.at += header + n
-	return t
+	start := r.at + headerLen
+	r.at = start + length
+	return Text{uint32(start), uint32(length)}
 }
 
-// Seek moves to the value at body[at], which the caller has found without the Reader. It does nothing after
-// a failure.
+// Seek moves to the value at body[at]. It does nothing if the Reader has failed.
 func (r *Reader) Seek(at int) {
 	if !r.failed {
 		r.at = at
@@ -209,8 +212,7 @@ func (r *Reader) Integer() (v uint64, isNegative bool) {
 	return v >> unused, false
 }
 
-// Uint reads an integer from 0 to limit. Integers of one byte, the most frequent ones, need no further
-// call.
+// Uint reads an integer from 0 to limit. It fails if the integer is negative or larger than limit.
 func (r *Reader) Uint(limit uint64) uint64 {
 	if lead := r.Lead(); lead < FixMap && uint64(lead) <= limit {
 		r.at++
@@ -219,24 +221,25 @@ func (r *Reader) Uint(limit uint64) uint64 {
 	return r.longUint(limit)
 }
 
-// longUint is Uint for integers of several bytes.
+// longUint reads an integer from 0 to limit with any encoding. It is separate from Uint, so that the compiler can inline
+// Uint.
 func (r *Reader) longUint(limit uint64) uint64 {
-	at := r.at
+	start := r.at
 	v, isNegative := r.Integer()
 	if isNegative || v > limit {
-		r.Seek(at) // fail at the start of the value
+		r.Seek(start) // fail at the integer, not after it
 		r.Fail()
 		return 0
 	}
 	return v
 }
 
-// Int reads an integer that fits into an int64.
+// Int reads an integer. It fails if the integer does not fit into an int64.
 func (r *Reader) Int() int64 {
-	at := r.at
+	start := r.at
 	v, isNegative := r.Integer()
 	if !isNegative && v > math.MaxInt64 {
-		r.Seek(at) // fail at the start of the value
+		r.Seek(start) // fail at the integer, not after it
 		r.Fail()
 		return 0
 	}
@@ -257,7 +260,7 @@ func (r *Reader) Float() float64 {
 	return 0
 }
 
-// Number reads an integer or a float.
+// Number reads an integer or a float, and returns it as a float64.
 func (r *Reader) Number() float64 {
 	if lead := r.Lead(); lead == Float64 || lead == Float32 {
 		return r.Float()
@@ -272,10 +275,10 @@ func (r *Reader) Number() float64 {
 // MaxDepth is the maximum nesting of maps and arrays in a value that Skip accepts.
 const MaxDepth = 64
 
-// Skip skips a value of any type.
+// Skip skips a value of any type. It fails if more than MaxDepth maps and arrays are nested in the value.
 func (r *Reader) Skip() { r.SkipWithin(MaxDepth) }
 
-// SkipWithin skips a value of any type in which at most depth maps and arrays are nested.
+// SkipWithin skips a value of any type. It fails if more than depth maps and arrays are nested in the value.
 func (r *Reader) SkipWithin(depth int) {
 	switch lead := r.Lead(); {
 	case lead < FixMap || lead >= FixNegative || lead == Nil || IsBool(lead):
@@ -297,32 +300,43 @@ func (r *Reader) SkipWithin(depth int) {
 	}
 }
 
-func (r *Reader) skipElements(n, depth int) {
-	if n > 0 && depth == 0 {
+// skipElements skips count values. It fails if there are any and depth is 0.
+func (r *Reader) skipElements(count, depth int) {
+	if count > 0 && depth == 0 {
 		r.Fail()
 	}
-	for ; n > 0 && !r.failed; n-- {
+	for ; count > 0 && !r.failed; count-- {
 		r.SkipWithin(depth - 1)
 	}
 }
 
-// skipExt skips an extension: a header, one byte for the type, and the data.
+// skipExt skips an extension, which is an application-defined value. It consists of a header, a byte for its type, and
+// data. The header is the lead byte, followed by the length of the data unless the lead byte implies the length.
 func (r *Reader) skipExt(lead byte) {
-	size := 1
+	const typeLen = 1
 	switch {
 	case lead >= FixExt1 && lead <= FixExt16:
-		size += 1 + 1<<(lead-FixExt1)
+		dataLen := 1 << (lead - FixExt1)
+		r.skipBytes(1 + typeLen + dataLen)
 	case lead >= Ext8 && lead <= Ext32:
-		r.sized(Ext8)
+		r.longText(Ext8)
+		r.skipBytes(typeLen) // the length does not include the type
 	default:
 		r.Fail()
 	}
-	if r.failed || size > r.Left() {
+}
+
+// skipBytes skips count bytes, or fails if fewer bytes are left.
+func (r *Reader) skipBytes(count int) {
+	if r.failed || count > r.Left() {
 		r.Fail()
 		return
 	}
-	r.at += size
+	r.at += count
 }
+
+// maxFixStr is the maximum length of a string whose length is a part of the lead byte.
+const maxFixStr = 31
 
 // Lead bytes, which state the type of a value, and for short values the length.
 const (

@@ -25,7 +25,7 @@ func value(r *msgpack.Reader, body []byte, depth int) any {
 	case depth == 0:
 		r.Fail()
 	case lead == msgpack.Nil:
-		r.IsNil()
+		r.SkipNil()
 	case msgpack.IsBool(lead):
 		return r.Bool()
 	case isInteger(lead):
@@ -218,7 +218,7 @@ func TestReader_Truncated(t *testing.T) {
 				t.Fatalf("%x, cut at %d, was read to %d", body, cut, r.At())
 			}
 			if r.Left() != 0 || r.Lead() != msgpack.Unused || r.Int() != 0 || r.Str() != (msgpack.Text{}) ||
-				r.Array() != 0 || r.Map() != 0 || r.Number() != 0 || r.Bool() || r.IsNil() {
+				r.Array() != 0 || r.Map() != 0 || r.Number() != 0 || r.Bool() || r.SkipNil() {
 				t.Fatalf("%x, cut at %d: something was read behind the fault", body, cut)
 			}
 		}

@@ -48,8 +48,8 @@ var httpStatuses = [...]int{
 	DataLoss: http.StatusServiceUnavailable, Unauthenticated: http.StatusUnauthorized,
 }
 
-// HTTP returns the equivalent HTTP status. RESOURCE_EXHAUSTED with a retry delay means that the server is
-// overloaded; without one, the request is too large.
+// HTTP returns the equivalent HTTP status. For ResourceExhausted, it returns 429 if the status has a retry delay, because
+// the server is overloaded then, and 413 if not, because the request is too large.
 func (s Status) HTTP() int {
 	switch {
 	case int(s.Code) >= len(httpStatuses):
@@ -69,7 +69,8 @@ func (s Status) IsRetryable() bool {
 	return false
 }
 
-// CodeOf returns the code that makes a client behave in the same way as the given HTTP status.
+// CodeOf returns the gRPC code for an HTTP status. A client retries after the code if it would retry after the HTTP
+// status.
 func CodeOf(httpStatus int) Code {
 	switch httpStatus {
 	case http.StatusUnauthorized:

@@ -20,26 +20,25 @@ const (
 	fieldErrorMessage   protolite.Number = 2
 )
 
-// ReadPartial reads the partial success of a protobuf response. A negative number of rejected items is read as 0.
-func ReadPartial(response []byte) (p Partial) {
-	for f := range protolite.Fields(response) {
-		if f.Number != fieldPartialSuccess {
-			continue
-		}
-		for inner := range protolite.Fields(f.Bytes) {
-			switch inner.Number {
+// ReadPartial reads the partial success of an encoded OTLP response. It reads a negative number of rejected items as 0.
+func ReadPartial(response []byte) Partial {
+	var p Partial
+	for message := range protolite.Messages(response, fieldPartialSuccess) {
+		for f := range protolite.Fields(message) {
+			switch f.Number {
 			case fieldRejected:
-				p.Rejected = uint64(max(0, int64(inner.Value)))
+				p.Rejected = uint64(max(0, int64(f.Value)))
 			case fieldErrorMessage:
-				p.Message = string(inner.Bytes)
+				p.Message = string(f.Bytes)
 			}
 		}
 	}
 	return p
 }
 
-// JSON returns the response in JSON. rejectedName is the name of the field with the number of rejected items, which
-// depends on the signal. Protobuf's JSON mapping encodes 64-bit integers as strings.
+// JSON returns the OTLP response with this partial success in JSON. rejectedName is the name of the field with the number
+// of rejected items, such as "rejectedSpans". The number is a string, because protobuf encodes 64-bit integers as strings
+// in JSON.
 func (p Partial) JSON(rejectedName string) []byte {
 	if p == (Partial{}) {
 		return []byte("{}")

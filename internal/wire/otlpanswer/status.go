@@ -27,20 +27,25 @@ const (
 	retryInfoURL = "type.googleapis.com/" + retryInfo
 )
 
-// Protobuf returns the status in protobuf.
+// Protobuf returns the status as a google.rpc.Status message.
 func (s Status) Protobuf() []byte {
 	b := appendUnlessZero(nil, fieldCode, uint64(s.Code))
 	if s.Message != "" {
 		b = protolite.AppendBytes(b, fieldMessage, s.Message)
 	}
 	if s.Retry > 0 {
-		delay := appendUnlessZero(nil, fieldSeconds, uint64(s.Retry/time.Second))
-		delay = appendUnlessZero(delay, fieldNanos, uint64(s.Retry%time.Second))
-		detail := protolite.AppendBytes(nil, fieldTypeURL, retryInfoURL)
-		detail = protolite.AppendBytes(detail, fieldValue, protolite.AppendBytes(nil, fieldRetryDelay, delay))
-		b = protolite.AppendBytes(b, fieldDetails, detail)
+		b = protolite.AppendBytes(b, fieldDetails, encodeRetryInfo(s.Retry))
 	}
 	return b
+}
+
+// encodeRetryInfo returns a google.protobuf.Any message that contains a google.rpc.RetryInfo with the given delay.
+func encodeRetryInfo(delay time.Duration) []byte {
+	duration := appendUnlessZero(nil, fieldSeconds, uint64(delay/time.Second))
+	duration = appendUnlessZero(duration, fieldNanos, uint64(delay%time.Second))
+	info := protolite.AppendBytes(nil, fieldRetryDelay, duration)
+	detail := protolite.AppendBytes(nil, fieldTypeURL, retryInfoURL)
+	return protolite.AppendBytes(detail, fieldValue, info)
 }
 
 // appendUnlessZero appends an integer field. Protobuf omits fields with the value 0.
@@ -69,7 +74,7 @@ func (s Status) JSON() []byte {
 	return mustJSON(status)
 }
 
-// mustJSON encodes a value that always has a JSON encoding, because it contains only texts and numbers.
+// mustJSON returns the JSON encoding of v. It panics if v cannot be encoded in JSON.
 func mustJSON(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -78,7 +83,8 @@ func mustJSON(v any) []byte {
 	return b
 }
 
-// ReadStatus reads a protobuf status and the retry delay of its RetryInfo.
+// ReadStatus reads a google.rpc.Status message, including the retry delay of a google.rpc.RetryInfo in its details. It
+// ignores malformed fields.
 func ReadStatus(status []byte) (s Status) {
 	for f := range protolite.Fields(status) {
 		switch f.Number {
@@ -93,18 +99,18 @@ func ReadStatus(status []byte) (s Status) {
 	return s
 }
 
-// readRetryInfo returns the delay of an Any that contains a RetryInfo, or 0 if it contains another message.
-func readRetryInfo(detail []byte) (delay time.Duration) {
+// readRetryInfo reads a google.protobuf.Any message. It returns the delay if the message contains a google.rpc.RetryInfo,
+// and 0 if it contains another message.
+func readRetryInfo(detail []byte) time.Duration {
 	isRetryInfo := false
+	var delay time.Duration
 	for f := range protolite.Fields(detail) {
 		switch f.Number {
 		case fieldTypeURL:
 			isRetryInfo = strings.HasSuffix(string(f.Bytes), "/"+retryInfo)
 		case fieldValue:
-			for inner := range protolite.Fields(f.Bytes) {
-				if inner.Number == fieldRetryDelay {
-					delay = readDuration(inner.Bytes)
-				}
+			for duration := range protolite.Messages(f.Bytes, fieldRetryDelay) {
+				delay = readDuration(duration)
 			}
 		}
 	}
@@ -114,24 +120,28 @@ func readRetryInfo(detail []byte) (delay time.Duration) {
 	return delay
 }
 
-// readDuration reads a protobuf Duration, up to MaxRetryAfter. Negative fields are read as 0.
-func readDuration(duration []byte) (d time.Duration) {
-	for f := range protolite.Fields(duration) {
-		part := max(0, int64(f.Value))
+// readDuration reads a google.protobuf.Duration message. It returns at most MaxRetryAfter, and reads a negative field as
+// 0.
+func readDuration(message []byte) time.Duration {
+	const maxSeconds = int64(MaxRetryAfter / time.Second)
+	var duration time.Duration
+	for f := range protolite.Fields(message) {
+		value := max(0, int64(f.Value))
 		switch f.Number {
 		case fieldSeconds:
-			d += time.Duration(min(part, int64(MaxRetryAfter/time.Second))) * time.Second
+			duration += time.Duration(min(value, maxSeconds)) * time.Second
 		case fieldNanos:
-			d += time.Duration(min(part, int64(time.Second)))
+			duration += time.Duration(min(value, int64(time.Second)))
 		}
 	}
-	return min(d, MaxRetryAfter)
+	return min(duration, MaxRetryAfter)
 }
 
 // MaxRetryAfter is the maximum retry delay that a response can impose.
 const MaxRetryAfter = time.Minute
 
-// RetryAfter parses the value of a Retry-After header, which is a number of seconds or a date.
+// RetryAfter parses the value of a Retry-After header, a number of seconds or a date. It returns the delay from now, at
+// most MaxRetryAfter. It returns 0 if the value is invalid or the date is in the past.
 func RetryAfter(header string, now time.Time) time.Duration {
 	var delay time.Duration
 	if seconds, err := strconv.ParseUint(header, 10, 32); err == nil {

@@ -28,29 +28,32 @@ type Field struct {
 	Value  uint64
 }
 
-// Fields iterates over the fields of a message, up to the first malformed one.
+// Fields iterates over the fields of an encoded message. It stops at the first malformed field.
 func Fields(message []byte) iter.Seq[Field] {
 	return func(yield func(Field) bool) {
 		for len(message) > 0 {
-			number, kind, tag := protowire.ConsumeTag(message)
-			if tag < 0 {
+			number, kind, tagLen := protowire.ConsumeTag(message)
+			if tagLen < 0 { // malformed
 				return
 			}
-			f, size := Field{Number: number}, 0
-			switch rest := message[tag:]; kind {
+			message = message[tagLen:]
+			field := Field{Number: number}
+			valueLen := 0
+			switch kind {
 			case protowire.VarintType:
-				f.Value, size = protowire.ConsumeVarint(rest)
+				field.Value, valueLen = protowire.ConsumeVarint(message)
 			case protowire.Fixed64Type:
-				f.Value, size = protowire.ConsumeFixed64(rest)
+				field.Value, valueLen = protowire.ConsumeFixed64(message)
 			case protowire.BytesType:
-				f.Bytes, size = protowire.ConsumeBytes(rest)
+				field.Bytes, valueLen = protowire.ConsumeBytes(message)
 			default:
-				size = protowire.ConsumeFieldValue(number, kind, rest)
+				valueLen = protowire.ConsumeFieldValue(number, kind, message)
 			}
-			if size < 0 || !yield(f) {
+			isMalformed := valueLen < 0
+			if isMalformed || !yield(field) {
 				return
 			}
-			message = message[tag+size:]
+			message = message[valueLen:]
 		}
 	}
 }
@@ -62,7 +65,8 @@ func Messages(message []byte, path ...Number) iter.Seq[[]byte] {
 	}
 }
 
-// visit calls yield for the nested messages that path leads to. It returns false if yield has returned false.
+// visit calls yield for each nested message at path, a list of field numbers from the outermost message to the
+// innermost. It stops and returns false when yield returns false.
 func visit(message []byte, path []Number, yield func([]byte) bool) bool {
 	if len(path) == 0 {
 		return yield(message)
