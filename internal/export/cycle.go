@@ -208,7 +208,8 @@ func (o *openCycles) statesUpTo(snapshot uint64) (states []*cycleState) {
 	return states
 }
 
-// answerUpTo sends an error to the clients that wait for an open cycle up to the snapshot with the given number.
+// answerUpTo sends an error to the clients that wait for the delivery of an open cycle, up to the snapshot with the
+// given number.
 func (o *openCycles) answerUpTo(snapshot uint64, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -327,7 +328,8 @@ type payloadOutcome struct {
 	rejected     uint64   // spans of an accepted payload that the destination rejected
 }
 
-// recordOutcome records the outcome of one payload of the snapshot. It returns true if no other payload is pending.
+// recordOutcome records the outcome of one payload of the snapshot. It returns true if all payloads of the snapshot now
+// have an outcome.
 func (s *snapshot) recordOutcome(o payloadOutcome) (isLast bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
