@@ -237,7 +237,8 @@ func (o *openCycles) mergeOldest(limit int) (removed []openCycle) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for len(o.cycles) > limit {
-		oldest, secondOldest := o.cycles[0], &o.cycles[1]
+		oldest := o.cycles[0]
+		secondOldest := &o.cycles[1]
 		secondOldest.first = oldest.first
 		secondOldest.spans += oldest.spans
 		removed = append(removed, oldest)
