@@ -140,7 +140,8 @@ func (r *busiestReader) describeKeys(sealed *aggregate.Sealed, rows []Row, ids [
 	keys := make([]BusyKey, 0, len(ids))
 	for _, id := range ids {
 		entry := &sealed.Keys[id]
-		o, k := &sealed.Origins[entry.Origin], &entry.Key
+		o := &sealed.Origins[entry.Origin]
+		k := &entry.Key
 		busy := BusyKey{
 			OriginService: o.Service, OriginEnv: o.Env,
 			Service: k.Service, Operation: k.Operation, Resource: span.Text(k.Resource, busiestLabel),

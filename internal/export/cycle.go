@@ -208,7 +208,8 @@ func (o *openCycles) statesUpTo(snapshot uint64) (states []*cycleState) {
 	return states
 }
 
-// answerUpTo sends an error to the clients that wait for an open cycle up to the snapshot with the given number.
+// answerUpTo sends an error to the clients that wait for the delivery of an open cycle, up to the snapshot with the
+// given number.
 func (o *openCycles) answerUpTo(snapshot uint64, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -236,7 +237,8 @@ func (o *openCycles) mergeOldest(limit int) (removed []openCycle) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for len(o.cycles) > limit {
-		oldest, secondOldest := o.cycles[0], &o.cycles[1]
+		oldest := o.cycles[0]
+		secondOldest := &o.cycles[1]
 		secondOldest.first = oldest.first
 		secondOldest.spans += oldest.spans
 		removed = append(removed, oldest)
@@ -327,7 +329,8 @@ type payloadOutcome struct {
 	rejected     uint64   // spans of an accepted payload that the destination rejected
 }
 
-// recordOutcome records the outcome of one payload of the snapshot. It returns true if no other payload is pending.
+// recordOutcome records the outcome of one payload of the snapshot. It returns true if all payloads of the snapshot now
+// have an outcome.
 func (s *snapshot) recordOutcome(o payloadOutcome) (isLast bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

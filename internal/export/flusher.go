@@ -273,7 +273,8 @@ func partsOfFirstRow(parts []part) []part {
 func (m *Merger) Forget() {
 	clear(m.parts)
 	clear(m.rows)
-	m.parts, m.rows = m.parts[:0], m.rows[:0]
+	m.parts = m.parts[:0]
+	m.rows = m.rows[:0]
 }
 
 // RoundRandomly rounds a count to an integer between 0 and limit. It rounds up with a probability

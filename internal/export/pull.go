@@ -115,11 +115,13 @@ func (d *pullDestination) Name() string { return d.exporter.Name }
 // URL implements Destination.
 func (d *pullDestination) URL() string { return d.exporter.URL }
 
-// Stats implements Destination.
+// Stats implements Destination. A destination that is scraped is always reachable.
 func (d *pullDestination) Stats() Stats {
 	s := d.stats.read()
-	s.QueueMaxBytes, s.MaxAge = d.cfg.RetryBytes, d.cfg.RetryAge
-	s.Reachable, s.IsAccepting = true, true
+	s.QueueMaxBytes = d.cfg.RetryBytes
+	s.MaxAge = d.cfg.RetryAge
+	s.Reachable = true
+	s.IsAccepting = true
 	return s
 }
 

@@ -293,7 +293,8 @@ func (d *pushDestination) recordSnapshotOutcome(s *snapshot, o payloadOutcome) {
 	}
 }
 
-// recordSnapshotDelivered counts the spans of all open cycles in a snapshot as delivered, and settles these cycles.
+// recordSnapshotDelivered counts the spans of all open cycles in a snapshot of the running totals as delivered. It
+// settles these cycles, and reports the success to the clients that wait for them.
 func (d *pushDestination) recordSnapshotDelivered(s *snapshot) {
 	cycles := d.open.removeUpTo(s.number)
 	deliveredSpans := uint64(0)

@@ -29,7 +29,8 @@ const (
 	aborted                // nothing is sent any more
 )
 
-// currentPhase returns the phase that the shutdown of the destination has reached.
+// currentPhase returns the phase of the sender: accepting until the destination is closed, and then draining until
+// sending is aborted.
 func (d *pushDestination) currentPhase() phase {
 	if isAborted := d.sendCtx.Err() != nil; isAborted {
 		return aborted
@@ -46,12 +47,12 @@ func (d *pushDestination) currentPhase() phase {
 func (d *pushDestination) runSender() {
 	for {
 		now := time.Now()
-		phase := d.currentPhase()
-		d.startDeliveries(now, phase)
-		if d.isFinished(phase) {
+		current := d.currentPhase()
+		d.startDeliveries(now, current)
+		if d.isFinished(current) {
 			break
 		}
-		d.handleNextEvent(now, phase)
+		d.handleNextEvent(now, current)
 	}
 	unsent := d.queue.drain()
 	d.recordLost(Shutdown, unsent...)

@@ -201,7 +201,7 @@ func (d *discovery) updateFeatures(edit func(Features) Features) {
 
 // noticeState requests a read of /info if the agent's configuration has changed. state is the
 // Datadog-Agent-State header of a response, a hash of the configuration. Each new state causes only one read:
-// behind a proxy that rewrites /info, the hash of the content of /info never equals the header.
+// with a proxy that rewrites /info, the hash of the content of /info never equals the header.
 func (d *discovery) noticeState(state string) {
 	if state == "" {
 		return

@@ -133,12 +133,14 @@ func httpStatusText(status uint32) string {
 	return strconv.FormatUint(uint64(status), 10)
 }
 
-// traceRootText returns whether the spans of a group are roots of traces: "yes", "no", or "" if it is unknown.
+// traceRootText returns "yes" if the spans of a group are roots of traces, "no" if they are not, and "" if it is
+// unknown. isTraceRoot is a value of the agent's enumeration Trilean.
 func traceRootText(isTraceRoot int32) string {
+	const trileanTrue, trileanFalse = 1, 2
 	switch isTraceRoot {
-	case 1:
+	case trileanTrue:
 		return "yes"
-	case 2:
+	case trileanFalse:
 		return "no"
 	}
 	return ""

@@ -121,7 +121,7 @@ func (w *writer) appendExplicit(b []byte, p *points.Point, period window) []byte
 }
 
 // appendBuckets appends the positive buckets of an exponential histogram: their offset, and their counts as packed
-// varints. Protobuf requires the lengths of both before their content.
+// varints. It computes the lengths first, because they precede the content.
 func appendBuckets(b []byte, h *sketch.Buckets) []byte {
 	countsSize := 0
 	for _, spans := range h.Counts {

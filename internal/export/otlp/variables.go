@@ -110,7 +110,8 @@ func ReadVariables(getenv func(string) string) (Variables, error) {
 	isSupported := protocol == "" || protocol == ownProtocol
 	if v.From != "" && !isSupported {
 		v.Ignored = fmt.Sprintf("%s is ignored because %s is %s", v.From, protocolVariable, protocol)
-		v.Endpoint, v.From = endpoint.URL{}, ""
+		v.Endpoint = endpoint.URL{}
+		v.From = ""
 	}
 	return v, e.errs
 }

@@ -62,9 +62,7 @@ func serviceName(o *span.Origin, k *span.Key) string { return cmp.Or(o.Service, 
 // GroupRows groups the rows of a cycle, each with the counts of one set of labels, by the series of metrics that they
 // belong to. Groups with the same resource are adjacent. The result is valid until the next call.
 func (g *grouper) GroupRows(sealed *aggregate.Sealed, rows []export.Row) []Group {
-	g.groups, g.nextRow, g.resources = g.groups[:0], g.nextRow[:0], g.resources[:0]
-	clear(g.resourceIndexes)
-	clear(g.groupIndexes)
+	g.reset()
 	resource := int32(0)
 	var lastOrigin *span.Origin // origin of the resource
 	for i := range rows {
@@ -82,6 +80,15 @@ func (g *grouper) GroupRows(sealed *aggregate.Sealed, rows []export.Row) []Group
 	}
 	slices.SortStableFunc(g.groups, func(a, b Group) int { return cmp.Compare(a.Resource, b.Resource) })
 	return g.groups
+}
+
+// reset removes the groups of the previous cycle, but keeps their memory.
+func (g *grouper) reset() {
+	g.groups = g.groups[:0]
+	g.nextRow = g.nextRow[:0]
+	g.resources = g.resources[:0]
+	clear(g.resourceIndexes)
+	clear(g.groupIndexes)
 }
 
 // Resource returns the encoded resource of a group.
@@ -197,7 +204,9 @@ func NewReader(c Config) *Reader {
 
 // BeginCycle sets the exemplars of a cycle, and its window in nanoseconds since the Unix epoch.
 func (r *Reader) BeginCycle(e exemplars.Sealed, start, end int64) {
-	r.exemplars, r.start, r.end = e, start, end
+	r.exemplars = e
+	r.start = start
+	r.end = end
 }
 
 // MetricNames returns the names of the metrics for calls and durations. calls is "" if the dialect has no metric
@@ -246,9 +255,11 @@ func (r *Reader) VisitPoints(
 // readPoint returns a point of a series without its attributes. The point has the spans with an error if isError is
 // true, and otherwise those without one. It is valid until the next call.
 func (r *Reader) readPoint(rows []export.Row, g Group, sum *Counts, isError bool) *Point {
-	hits, nanoseconds := sum.Hits-sum.Errors, sum.Duration-sum.errorDuration
+	hits := sum.Hits - sum.Errors
+	nanoseconds := sum.Duration - sum.errorDuration
 	if isError {
-		hits, nanoseconds = sum.Errors, sum.errorDuration
+		hits = sum.Errors
+		nanoseconds = sum.errorDuration
 	}
 	r.readHistograms(rows, g, isError)
 	r.point = Point{Exemplar: r.slowestExemplar(rows, g, isError)}

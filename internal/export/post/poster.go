@@ -243,7 +243,7 @@ func (p *Poster) continueTimeout(ctx context.Context) time.Duration {
 	return p.cfg.ContinueTimeout
 }
 
-// Probe sends a body without statistics with the header Expect: 100-continue. It sets the mode to whenRequested if the
+// Probe sends a body without statistics, and the header Expect: 100-continue. It sets the mode to whenRequested if the
 // destination requests the body, and to immediate if it only responds. It returns an error if there is no response.
 func (p *Poster) Probe(ctx context.Context) error {
 	req, body, err := p.newPost(ctx, nil, p.cfg.EmptyBody, true)

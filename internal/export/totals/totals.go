@@ -173,8 +173,9 @@ func (t *Totals) IsCounted(s *Series) bool { return s.cycle == t.cycle }
 // valid until the next call.
 func (t *Totals) Resources() []*Resource { return t.resources }
 
-// overflowSeries returns the overflow series of a resource, and adds it if there is none. If the resource is too long, or
-// there are too many overflow series, it returns the overflow series of the common resource instead.
+// overflowSeries returns the overflow series of a resource, which counts the spans of all series beyond the limits. It
+// adds the series if it does not exist. If the resource is too long, or there are too many overflow series, it returns
+// the overflow series of the common resource instead.
 func (t *Totals) overflowSeries(resource []byte) *Series {
 	attributes := []byte(t.overflow)
 	if s := t.find(resource, attributes); s != nil {
@@ -190,7 +191,8 @@ func (t *Totals) overflowSeries(resource []byte) *Series {
 	return t.addSeries(resource, attributes)
 }
 
-// Undelivered returns the number of spans of a series that are neither delivered nor lost.
+// Undelivered returns the number of spans of a series that are neither delivered nor lost. There are none if the last
+// cycle that has counted the series is settled.
 func (t *Totals) Undelivered(s *Series) uint64 {
 	if isLastCycleSettled := s.cycle < t.firstUnsettled; isLastCycleSettled {
 		return 0
