@@ -35,7 +35,7 @@ func (k *keys) selectSpan(s *spantable.Span, firstTag, lastTag uint32) {
 // selectWithoutResource is like selectSpan for a span that inherits no tags of its resource.
 func (k *keys) selectWithoutResource(s *spantable.Span) { k.selectSpan(s, 0, 0) }
 
-// Bits of a fingerprint beside the kind of the span.
+// Bits of a fingerprint, in addition to the kind of the span.
 const (
 	fingerprintRoot     = 1 << 8
 	fingerprintStatusOK = 1 << 9
