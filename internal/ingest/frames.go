@@ -300,7 +300,7 @@ func (b *largeBuffers) acquire(n, maxSize int, timeout time.Duration) *memory.Bu
 		case <-time.After(acquireInterval):
 		case <-b.stopped:
 			// Only data in socket buffers is left to read, so the limit is not needed.
-			return b.pool.Insist(n)
+			return b.pool.TakeRegardless(n)
 		}
 		if buffer := b.pool.Take(n); buffer != nil {
 			return buffer
