@@ -52,7 +52,7 @@ func (p *Pool) Take(size int) *Buffer {
 }
 
 // TakeRegardless returns a buffer of at least size bytes, even if it exceeds the limit of the pool. The content of the
-// buffer is undefined.
+// buffer is undefined. The caller must have another bound for the size of these buffers.
 func (p *Pool) TakeRegardless(size int) *Buffer {
 	if b := p.Take(size); b != nil {
 		return b
@@ -126,7 +126,7 @@ func (p *Pool) reserve(size int64) bool {
 }
 
 // takeSpare marks the smallest spare buffer that fits as in use, and returns it. A buffer fits if it has size to 2*size
-// bytes. takeSpare returns nil if no buffer fits.
+// bytes; a larger one would waste memory. takeSpare returns nil if no buffer fits.
 func (p *Pool) takeSpare(size int) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()

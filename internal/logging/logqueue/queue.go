@@ -84,7 +84,7 @@ func (q *Queue) Flush(timeout time.Duration) {
 	}
 }
 
-// isEmpty reports whether all lines are written.
+// isEmpty reports whether all lines that were queued are written.
 func (q *Queue) isEmpty() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -43,7 +43,7 @@ const (
 
 // fingerprintOf returns the fingerprint of a span: bytes that are equal only for spans with equal keys. service is the
 // name of the service, and firstTag to lastTag are the tags that the span inherits from its resource. isRenamed reports
-// whether the span is counted under another name than the one that it was sent with.
+// whether the span is counted under a name that differs from its own.
 func (k *keys) fingerprintOf(
 	s *spantable.Span, service string, firstTag, lastTag uint32,
 ) (fingerprint []byte, isRenamed bool) {
