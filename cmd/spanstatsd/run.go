@@ -92,7 +92,7 @@ func run(config daemon.Config) error {
 		signal.Notify(signals, syscall.SIGHUP)
 	}
 	defer signal.Stop(signals)
-	if limit := memory.Tell(config.MemoryLimit); limit > 0 {
+	if limit := memory.SetGoLimit(config.MemoryLimit); limit > 0 {
 		config.Log.Info("set GOMEMLIMIT from the memory limit", "limit",
 			memory.Text(config.MemoryLimit.Bytes),
 			"from", config.MemoryLimit.Source, "gomemlimit", memory.Text(limit))

@@ -6,7 +6,8 @@ import (
 	"os"
 )
 
-// Authorities reads CA certificates in PEM from a file. setting is the name of the setting in errors.
+// Authorities reads a file with the PEM certificates of certificate authorities. It returns an error if the file contains
+// none. setting is the name of the setting in the error.
 func Authorities(setting, file string) (*x509.CertPool, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 )
 
-// Number returns an error if n is not between least and most.
+// Number returns an error if n is less than least or more than most. setting is the name of the setting in the error.
 func Number(setting string, n, least, most int) error {
 	if n < least || n > most {
 		return fmt.Errorf("check %s: %d is not between %d and %d", setting, n, least, most)
@@ -25,7 +25,8 @@ func Number(setting string, n, least, most int) error {
 	return nil
 }
 
-// Size returns an error if bytes is not between least and most.
+// Size returns an error if a number of bytes is less than least or more than most. setting is the name of the setting in
+// the error.
 func Size(setting string, bytes, least, most int) error {
 	if bytes < least || bytes > most {
 		return fmt.Errorf("check %s: %s is not between %s and %s", setting,
@@ -34,7 +35,7 @@ func Size(setting string, bytes, least, most int) error {
 	return nil
 }
 
-// AtMost returns an error if bytes is more than most. It is for a size whose minimum depends on other settings.
+// AtMost returns an error if a number of bytes is more than most. setting is the name of the setting in the error.
 func AtMost(setting string, bytes, most int) error {
 	if bytes > most {
 		return fmt.Errorf("check %s: %s is more than %s", setting, memory.SizeText(bytes),
@@ -43,7 +44,7 @@ func AtMost(setting string, bytes, most int) error {
 	return nil
 }
 
-// Time returns an error if d is not between least and most.
+// Time returns an error if d is less than least or more than most. setting is the name of the setting in the error.
 func Time(setting string, d, least, most time.Duration) error {
 	if d < least || d > most {
 		return fmt.Errorf("check %s: %s is not between %s and %s", setting, d, least, most)
@@ -51,7 +52,8 @@ func Time(setting string, d, least, most time.Duration) error {
 	return nil
 }
 
-// Address returns an error if address is not a valid TCP listen address.
+// Address returns an error if address is not a valid TCP listen address, such as localhost:4318 or :4318. setting is the
+// name of the setting in the error.
 func Address(setting, address string) error {
 	var err error
 	if address == "" {

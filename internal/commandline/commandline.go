@@ -30,31 +30,37 @@ func (u UsageError) Unwrap() error { return u.error }
 // Mistake returns a UsageError with a text.
 func Mistake(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }
 
-// AsUsage joins errors to a UsageError. It returns nil if all are nil.
+// AsUsage returns a UsageError that joins the given errors. It returns nil if all of them are nil.
 func AsUsage(mistakes ...error) error {
-	if all := errors.Join(mistakes...); all != nil {
-		return UsageError{all}
+	joined := errors.Join(mistakes...)
+	if joined == nil {
+		return nil
 	}
-	return nil
+	return UsageError{joined}
 }
 
-// Run runs a program's command line. An error before a command starts is a UsageError.
+// Run parses args and runs the command that they select. It returns a UsageError if args are invalid or PersistentPreRunE
+// of root fails, and otherwise the error of the command.
 func Run(root *cobra.Command, args []string) error {
-	started, prepare := false, root.PersistentPreRunE
-	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) (err error) {
+	isStarted := false
+	prepare := root.PersistentPreRunE
+	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
 		if prepare != nil {
-			err = prepare(cmd, args)
+			if err := prepare(cmd, args); err != nil {
+				return err
+			}
 		}
-		started = err == nil
-		return err
+		isStarted = true
+		return nil
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
 	})
-	root.SilenceUsage, root.SilenceErrors = true, true
+	root.SilenceUsage = true
+	root.SilenceErrors = true
 	root.SetArgs(args)
 	err := root.Execute()
-	if !started {
+	if !isStarted {
 		return AsUsage(err)
 	}
 	return err
@@ -73,93 +79,114 @@ type Group struct {
 	Flags *pflag.FlagSet
 }
 
-// NewGroup returns a group without flags. It keeps them in the order of their declarations.
+// NewGroup returns a group without flags. Help shows the flags of a group in the order of their declarations.
 func NewGroup(title string) Group {
 	flags := pflag.NewFlagSet(title, pflag.ContinueOnError)
 	flags.SortFlags = false
 	return Group{title, flags}
 }
 
-// AddGroups adds the flags of groups to a command. Its help shows the flags under the headings of
-// their groups: the common flags, or all of them with --all.
+// AddGroups adds the flags of groups to a command, and a flag --all. The help of the command shows the flags under the
+// titles of their groups. Without --all, it shows only the flags in common and those of cobra.
 func AddGroups(cmd *cobra.Command, common []string, groups ...Group) {
 	cmd.Flags().SortFlags = false
 	for _, g := range groups {
 		cmd.Flags().AddFlagSet(g.Flags)
 	}
-	all := cmd.Flags().Bool(AllFlag, false, "with --help: show every flag")
+	showAll := cmd.Flags().Bool(AllFlag, false, "with --help: show every flag")
 	cmd.SetUsageFunc(func(cmd *cobra.Command) error {
-		others, hidden := NewGroup("Other flags"), 0
+		otherFlags := NewGroup("Other flags")
+		hidden := 0
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			isGrouped := slices.ContainsFunc(groups, func(g Group) bool { return g.Flags.Lookup(f.Name) != nil })
-			f.Hidden = isGrouped && !*all && !slices.Contains(common, f.Name)
+			if !isInGroup(groups, f) {
+				otherFlags.Flags.AddFlag(f)
+				return
+			}
+			f.Hidden = !*showAll && !slices.Contains(common, f.Name)
 			if f.Hidden {
 				hidden++
 			}
-			if !isGrouped {
-				others.Flags.AddFlag(f)
-			}
 		})
-		out := cmd.OutOrStderr()
-		fmt.Fprintf(out, "Usage:\n  %s\n", cmd.UseLine())
-		for _, g := range append(slices.Clip(groups), others) {
-			fmt.Fprintf(out, "\n%s:\n%s", g.Title, g.Flags.FlagUsagesWrapped(helpColumns))
-		}
-		if hidden > 0 {
-			fmt.Fprintf(out, "\nThese are the most common flags. There are %d more: %s --help --all\n", hidden,
-				cmd.CommandPath())
-		}
+		writeUsage(cmd, append(slices.Clip(groups), otherFlags), hidden)
 		return nil
 	})
 }
 
-// CompleteValues enables shell completion for the values of all flags of a command and its
-// subcommands: words, files and directories.
-func CompleteValues(cmd *cobra.Command) {
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		complete := cobra.NoFileCompletions
-		switch kind := f.Value.Type(); {
-		case strings.Contains(kind, "|"):
-			complete = cobra.FixedCompletions(strings.Split(kind, "|"), cobra.ShellCompDirectiveNoFileComp)
-		case kind == Path:
-			complete = cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault)
-		case kind == Directory:
-			complete = cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
-		}
-		if err := cmd.RegisterFlagCompletionFunc(f.Name, complete); err != nil {
-			panic("BUG: a flag can't be completed: " + err.Error())
-		}
-	})
-	for _, sub := range cmd.Commands() {
-		CompleteValues(sub)
+// isInGroup reports whether one of the groups contains a flag with the name of f.
+func isInGroup(groups []Group, f *pflag.Flag) bool {
+	return slices.ContainsFunc(groups, func(g Group) bool { return g.Flags.Lookup(f.Name) != nil })
+}
+
+// writeUsage writes the usage line of a command and the flags of groups. hidden is the number of flags that it does not
+// show; if it is not 0, writeUsage also mentions --all.
+func writeUsage(cmd *cobra.Command, groups []Group, hidden int) {
+	out := cmd.OutOrStderr()
+	fmt.Fprintf(out, "Usage:\n  %s\n", cmd.UseLine())
+	for _, g := range groups {
+		fmt.Fprintf(out, "\n%s:\n%s", g.Title, g.Flags.FlagUsagesWrapped(helpColumns))
+	}
+	if hidden > 0 {
+		fmt.Fprintf(out, "\nThese are the most common flags. There are %d more: %s --help --all\n", hidden,
+			cmd.CommandPath())
 	}
 }
 
-// WritePages writes the manual pages of a command and of its subcommands into a directory. A page is the
-// command's help with every flag, without a date, so that it is reproducible. (cobra/doc would add a Markdown
-// and a YAML parser to the program, and has no groups of flags.)
+// CompleteValues enables shell completion for the values of all flags of a command and of its subcommands.
+func CompleteValues(cmd *cobra.Command) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if err := cmd.RegisterFlagCompletionFunc(f.Name, completionFor(f.Value.Type())); err != nil {
+			panic("BUG: a flag can't be completed: " + err.Error())
+		}
+	})
+	for _, subcommand := range cmd.Commands() {
+		CompleteValues(subcommand)
+	}
+}
+
+// completionFor returns the shell completion for a flag whose value has the given type. It completes files for Path,
+// directories for Directory, and words for a type such as "on|off". It completes nothing for other types.
+func completionFor(valueType string) cobra.CompletionFunc {
+	if words := strings.Split(valueType, "|"); len(words) > 1 {
+		return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
+	}
+	switch valueType {
+	case Path:
+		return cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault)
+	case Directory:
+		return cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
+	}
+	return cobra.NoFileCompletions
+}
+
+// WritePages writes the manual pages of a command and of its subcommands into a directory.
 func WritePages(cmd *cobra.Command, dir string) error {
+	name := strings.ReplaceAll(cmd.CommandPath(), " ", "-")
+	if err := os.WriteFile(filepath.Join(dir, name+".1"), []byte(manualPage(cmd, name)), 0o644); err != nil {
+		return fmt.Errorf("write manual page: %w", err)
+	}
+	for _, subcommand := range cmd.Commands() {
+		if !subcommand.IsAvailableCommand() || subcommand.Name() == "completion" {
+			continue
+		}
+		if err := WritePages(subcommand, dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// manualPage returns the manual page of a command in roff: its help with every flag. The page contains no date, so that it
+// is reproducible. It does not use cobra/doc, which has no groups of flags and many dependencies.
+func manualPage(cmd *cobra.Command, name string) string {
 	if all := cmd.Flags().Lookup(AllFlag); all != nil {
 		_ = all.Value.Set("true") // the flag is a boolean, so this can't fail
 	}
 	cmd.InitDefaultHelpFlag()
-	name := strings.ReplaceAll(cmd.CommandPath(), " ", "-")
-	page := fmt.Sprintf(".TH \"%s\" \"1\" \"\" \"spanstatsd %s\" \"spanstatsd\"\n.SH NAME\n%s \\- %s\n"+
+	return fmt.Sprintf(".TH \"%s\" \"1\" \"\" \"spanstatsd %s\" \"spanstatsd\"\n.SH NAME\n%s \\- %s\n"+
 		".SH DESCRIPTION\n.nf\n%s\n.fi\n.SH OPTIONS\n.nf\n%s.fi\n.SH EXIT STATUS\n"+
 		"0 for success, 2 for an invalid command line or environment variable, 3 if no daemon answers, 1 for "+
 		"any other failure.\n", strings.ToUpper(name), escape(cmd.Root().Version), escape(name),
 		escape(cmd.Short), escape(cmp.Or(cmd.Long, cmd.Short+".")), escape(cmd.UsageString()))
-	if err := os.WriteFile(filepath.Join(dir, name+".1"), []byte(page), 0o644); err != nil {
-		return fmt.Errorf("write manual page: %w", err)
-	}
-	for _, sub := range cmd.Commands() {
-		if sub.IsAvailableCommand() && sub.Name() != "completion" {
-			if err := WritePages(sub, dir); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // escape escapes text for roff. The first line of a text must not begin with a dot or an

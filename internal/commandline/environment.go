@@ -21,14 +21,14 @@ func Variable(flag string) string {
 	return variablePrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// isSetting reports whether a flag has a variable. Flags that only make a command print something
-// have none.
+// isSetting reports whether an environment variable can set a flag. It returns false for flags that only make a command
+// print something.
 func isSetting(f *pflag.Flag) bool {
 	return f.Name != "help" && f.Name != "version" && f.Name != AllFlag
 }
 
-// hasSetting reports whether a command has a flag with a variable, given the flag's present or old
-// name.
+// hasSetting reports whether a command has a flag that an environment variable can set. flag is the present or an old name
+// of the flag.
 func hasSetting(cmd *cobra.Command, flag string) bool {
 	f := cmd.Flags().Lookup(flag)
 	return f != nil && isSetting(f)
@@ -39,13 +39,12 @@ func flagOf(variable string) string {
 	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(variable, variablePrefix), "_", "-"))
 }
 
-// ApplyEnvironment sets each flag that the command line did not set from its variable, or from the
-// variable of its old name, see AcceptOldNames. used contains the name of the variable for each
-// flag that was set by one. mistakes joins all errors.
+// ApplyEnvironment sets the flags of a command from environment variables. It skips flags that the command line has set.
+// used contains the name of the variable for each flag that was set. mistakes joins an error for each invalid value, and
+// one for each variable with the prefix SPANSTATSD_ that belongs to no flag of the program.
 func ApplyEnvironment(cmd *cobra.Command) (used map[string]string, mistakes error) {
 	used = map[string]string{}
-	hasSettings := false
-	apply := func(f *pflag.Flag, variable string) {
+	setFlag := func(f *pflag.Flag, variable string) {
 		value := os.Getenv(variable)
 		if f.Changed || value == "" {
 			return
@@ -55,27 +54,28 @@ func ApplyEnvironment(cmd *cobra.Command) (used map[string]string, mistakes erro
 		}
 		used[f.Name] = variable
 	}
+	hasSettings := false
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if isSetting(f) {
 			hasSettings = true
-			apply(f, Variable(f.Name))
+			setFlag(f, Variable(f.Name))
 		}
 	})
-	for _, variable := range ownVariables() {
-		f := cmd.Flags().Lookup(flagOf(variable))
-		if hasOldName := f != nil && Variable(f.Name) != variable; hasOldName {
-			apply(f, variable)
+	for _, variable := range programVariables() {
+		f := cmd.Flags().Lookup(flagOf(variable)) // accepts old names of flags too
+		if f != nil && Variable(f.Name) != variable {
+			setFlag(f, variable)
 		}
 	}
 	if hasSettings {
-		mistakes = errors.Join(mistakes, unknownVariables(cmd.Root()))
+		mistakes = errors.Join(mistakes, checkVariables(cmd.Root()))
 	}
 	return used, AsUsage(mistakes)
 }
 
-// ownVariables returns the names of the environment variables with the prefix, except those that
-// Kubernetes sets.
-func ownVariables() (names []string) {
+// programVariables returns the names of the environment variables with the prefix SPANSTATSD_. It omits variables that
+// Kubernetes sets for a Service.
+func programVariables() (names []string) {
 	for _, variable := range os.Environ() {
 		name, _, _ := strings.Cut(variable, "=")
 		if strings.HasPrefix(name, variablePrefix) && !serviceLink.MatchString(variable) {
@@ -85,13 +85,14 @@ func ownVariables() (names []string) {
 	return names
 }
 
-// unknownVariables returns an error for each variable with the prefix that is not the variable of
-// any command's flag, because a misspelled variable would have no effect. Variables of other
-// commands are accepted, because a container has one environment for all commands.
-func unknownVariables(root *cobra.Command) (mistakes error) {
-	for _, variable := range ownVariables() {
-		isKnown := func(cmd *cobra.Command) bool { return hasSetting(cmd, flagOf(variable)) }
-		if !slices.ContainsFunc(append(root.Commands(), root), isKnown) {
+// checkVariables returns an error for each environment variable with the prefix SPANSTATSD_ that belongs to no flag of
+// root or of its subcommands. Such a variable is probably misspelled.
+func checkVariables(root *cobra.Command) (mistakes error) {
+	commands := append(root.Commands(), root)
+	for _, variable := range programVariables() {
+		flag := flagOf(variable)
+		isKnown := slices.ContainsFunc(commands, func(cmd *cobra.Command) bool { return hasSetting(cmd, flag) })
+		if !isKnown {
 			mistakes = errors.Join(mistakes, fmt.Errorf("read environment variable %s: no flag has this "+
 				"name; see spanstatsd run --help --all", variable))
 		}

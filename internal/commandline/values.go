@@ -33,10 +33,11 @@ func (v value) String() string {
 	return v.text()
 }
 
-// Text returns a value that accepts any text, and stores it in target.
+// Text returns a flag value that accepts any text and stores it in target. kind is the name of the value in help, or Path
+// or Directory.
 func Text(target *string, kind string) pflag.Value {
-	set := func(given string) error {
-		*target = given
+	set := func(text string) error {
+		*target = text
 		return nil
 	}
 	return value{set, func() string { return *target }, kind}
@@ -46,21 +47,22 @@ func Text(target *string, kind string) pflag.Value {
 // values.
 var switchWords = map[string]string{"true": "on", "1": "on", "false": "off", "0": "off"}
 
-// Choice sets the target to a default, and returns a value that accepts one of a few words, in
-// lower or upper case. The default does not have to be one of the words.
-func Choice[T ~string](target *T, initial T, choices ...T) pflag.Value {
-	*target = initial
+// Choice returns a flag value that accepts one of the given words, in lower or upper case, and stores it in target. It
+// stores defaultWord first, which is accepted too.
+func Choice[T ~string](target *T, defaultWord T, choices ...T) pflag.Value {
+	*target = defaultWord
 	words := make([]string, len(choices))
 	for i, word := range choices {
 		words[i] = string(word)
 	}
-	set := func(given string) error {
-		word := strings.ToLower(given)
-		if alias, ok := switchWords[word]; ok {
-			word = alias
+	set := func(text string) error {
+		word := strings.ToLower(text)
+		if onOrOff, isBoolean := switchWords[word]; isBoolean {
+			word = onOrOff
 		}
-		if !slices.Contains(words, word) && word != string(initial) {
-			return fmt.Errorf("%q is not one of %s", given, strings.Join(words, ", "))
+		isValid := slices.Contains(words, word) || word == string(defaultWord)
+		if !isValid {
+			return fmt.Errorf("%q is not one of %s", text, strings.Join(words, ", "))
 		}
 		*target = T(word)
 		return nil
@@ -68,32 +70,35 @@ func Choice[T ~string](target *T, initial T, choices ...T) pflag.Value {
 	return value{set, func() string { return string(*target) }, strings.Join(words, "|")}
 }
 
-// Parsed sets the target to the default text, if it is valid, and returns a value that is parsed
-// when it is set.
-func Parsed[T any](target *T, initial, kind string, parse func(string) (T, error)) pflag.Value {
-	text := ""
-	set := func(given string) error {
-		parsed, err := parse(given)
-		if err == nil {
-			*target, text = parsed, given
+// Parsed returns a flag value that accepts texts that parse accepts, and stores the result of parse in target. It stores
+// the result for defaultText first. It panics if defaultText is invalid, unless it is empty. kind is the name of the value
+// in help.
+func Parsed[T any](target *T, defaultText, kind string, parse func(string) (T, error)) pflag.Value {
+	acceptedText := ""
+	set := func(text string) error {
+		parsed, err := parse(text)
+		if err != nil {
+			return err
 		}
-		return err
+		*target = parsed
+		acceptedText = text
+		return nil
 	}
-	if err := set(initial); err != nil && initial != "" {
+	if err := set(defaultText); err != nil && defaultText != "" {
 		panic("BUG: a default is invalid: " + err.Error())
 	}
-	return value{set, func() string { return text }, kind}
+	return value{set, func() string { return acceptedText }, kind}
 }
 
-// Size returns a value that accepts a number of bytes, such as 16MiB or 16777216. It is shown in
-// the largest unit that divides it.
+// Size returns a flag value that accepts a number of bytes, such as 16MiB or 16777216, and stores it in target.
 func Size(target *int) pflag.Value {
-	set := func(given string) error {
-		bytes, err := memory.ParseSize(given)
-		if err == nil {
-			*target = bytes
+	set := func(text string) error {
+		bytes, err := memory.ParseSize(text)
+		if err != nil {
+			return err
 		}
-		return err
+		*target = bytes
+		return nil
 	}
 	return value{set, func() string { return memory.SizeText(*target) }, "size"}
 }

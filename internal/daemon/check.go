@@ -117,7 +117,7 @@ const programBytes = memory.ProgramBytes + 768<<10
 const payloadOfSketch = 2 * 4
 
 // Memory returns the maximum memory of the configuration.
-func (c *Config) Memory() memory.Budget { return memory.Sum(c.parts()) }
+func (c *Config) Memory() memory.Budget { return memory.NewBudget(c.parts()) }
 
 // parts returns the parts of the maximum memory.
 func (c *Config) parts() []memory.Part {

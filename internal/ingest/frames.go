@@ -343,7 +343,7 @@ func (b *largeBuffers) waitForBuffer(size int, timeout time.Duration) *memory.Bu
 		select {
 		case <-time.After(acquireInterval):
 		case <-b.stopped:
-			return b.pool.Insist(size)
+			return b.pool.TakeRegardless(size)
 		}
 		if buffer := b.pool.Take(size); buffer != nil {
 			return buffer

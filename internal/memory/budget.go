@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Part is the maximum memory of one data structure.
@@ -19,8 +20,8 @@ type Budget struct {
 	Total int64  `json:"total_bytes"`
 }
 
-// Sum returns the budget with the given parts. It sorts parts in place.
-func Sum(parts []Part) Budget {
+// NewBudget returns the budget with the given parts. It sorts parts in place.
+func NewBudget(parts []Part) Budget {
 	slices.SortStableFunc(parts, func(x, y Part) int { return cmp.Compare(y.Bytes, x.Bytes) })
 	return Budget{parts, Total(parts)}
 }
@@ -33,42 +34,58 @@ func Total(parts []Part) (bytes int64) {
 	return bytes
 }
 
-// Check returns an error if the budget exceeds a limit. The error advises to lower up to maxAdvised flags for which
-// canBeLower returns true: first the chosen flags, which are those that the operator has set, then those of the
-// largest parts.
-func (b Budget) Check(limit Limit, chosen []string, canBeLower func(flag string) bool) error {
+// Check returns an error if the budget exceeds the limit. The error advises the operator to lower up to maxAdvised flags:
+// first those in setFlags, which the operator has set, then those of the largest parts. It names only flags for which
+// canBeLower returns true.
+func (b Budget) Check(limit Limit, setFlags []string, canBeLower func(flag string) bool) error {
 	if b.Total <= limit.Bytes {
 		return nil
 	}
-	advice, named := "", map[string]bool{"": true}
-	flags := slices.Clone(chosen)
-	for _, part := range b.Parts {
-		flags = append(flags, part.Flag)
-	}
-	for _, flag := range flags {
-		if named[flag] || len(named) > maxAdvised || !canBeLower(flag) {
-			continue
-		}
-		named[flag] = true
-		advice += "--" + flag
-		if i := slices.IndexFunc(b.Parts, func(p Part) bool { return p.Flag == flag }); i >= 0 {
-			advice += fmt.Sprintf(" (%s of %s)", b.Parts[i].Name, Text(b.Parts[i].Bytes))
-		}
-		advice += ", "
-	}
-	if advice == "" {
-		advice = "allow more; every limit is as low as it can be"
-	} else {
-		advice = "lower " + advice + "or allow more"
+	flags := b.flagsToLower(setFlags, canBeLower)
+	advice := "allow more; every limit is as low as it can be"
+	if len(flags) > 0 {
+		advice = "lower " + strings.Join(flags, ", ") + ", or allow more"
 	}
 	return fmt.Errorf("the daemon may need %s, and %s allows %s; %s", Text(b.Total), limit.Source,
 		Text(limit.Bytes), advice)
 }
 
+// flagsToLower returns up to maxAdvised flags for which canBeLower returns true, each with the size of the part that it
+// limits. The flags in setFlags are first, followed by those of the largest parts.
+func (b Budget) flagsToLower(setFlags []string, canBeLower func(flag string) bool) []string {
+	candidates := slices.Clone(setFlags)
+	for _, part := range b.Parts {
+		candidates = append(candidates, part.Flag)
+	}
+	var flags []string
+	seen := map[string]bool{"": true}
+	for _, flag := range candidates {
+		if seen[flag] || !canBeLower(flag) {
+			continue
+		}
+		seen[flag] = true
+		flags = append(flags, b.describeFlag(flag))
+		if len(flags) == maxAdvised {
+			break
+		}
+	}
+	return flags
+}
+
+// describeFlag returns a flag with the name and the size of the part that it limits, such as "--ring-slots (ring of
+// 16 MiB)". It returns only the flag if the flag limits no part.
+func (b Budget) describeFlag(flag string) string {
+	i := slices.IndexFunc(b.Parts, func(part Part) bool { return part.Flag == flag })
+	if i < 0 {
+		return "--" + flag
+	}
+	return fmt.Sprintf("--%s (%s of %s)", flag, b.Parts[i].Name, Text(b.Parts[i].Bytes))
+}
+
 // maxAdvised is the maximum number of flags in the error of Check.
 const maxAdvised = 3
 
-// Text returns a human-readable number of bytes.
+// Text formats a number of bytes for a log or an error, rounded, such as "1.5 MiB".
 func Text(bytes int64) string {
 	switch {
 	case bytes >= 10<<30:

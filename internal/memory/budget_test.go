@@ -10,7 +10,7 @@ import (
 )
 
 func TestBudget(t *testing.T) {
-	b := memory.Sum(slices.Concat(
+	b := memory.NewBudget(slices.Concat(
 		[]memory.Part{{"rings", 1 << 20, "ring-slots"}, {"program", 16 << 20, ""}},
 		[]memory.Part{
 			{"connections", 64 << 20, "max-connections"},
@@ -38,7 +38,7 @@ func TestBudget(t *testing.T) {
 
 // TestAdvice_NamesFlags checks that the error names each flag once, and says so if no limit can be lowered.
 func TestAdvice_NamesFlags(t *testing.T) {
-	b := memory.Sum([]memory.Part{
+	b := memory.NewBudget([]memory.Part{
 		{"sketches", 8 << 20, "sketch-bytes"},
 		{"payloads being made", 7 << 20, "sketch-bytes"},
 		{"payloads that wait", 6 << 20, "retry-bytes"},

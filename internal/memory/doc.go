@@ -4,9 +4,9 @@
 // # Limit
 //
 // The limit is the minimum of GOMEMLIMIT and of the limits of all cgroups of the process, from its own cgroup up to
-// the visible root, in cgroup v1 and v2. Tell sets Go's
-// soft memory limit to the rest without the pages of the executable (ProgramBytes) and the kernel's socket buffers,
-// so that the garbage collector runs more often before the kernel reclaims pages or kills the process.
+// the visible root, in cgroup v1 and v2. SetGoLimit sets Go's soft memory limit to the rest without the pages of the
+// executable (ProgramBytes) and the kernel's socket buffers, so that the garbage collector runs more often before the
+// kernel reclaims pages or kills the process.
 //
 // # Budget
 //

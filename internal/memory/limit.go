@@ -27,7 +27,8 @@ func (l Limit) Known() bool { return l.Bytes != math.MaxInt64 }
 // possible number of pages in bytes.
 const unlimited = 1 << 60
 
-// Find returns the lowest memory limit of the process. root is the root of the file system, with /proc and /sys.
+// Find returns the lowest memory limit of the process: the limit of a cgroup, or GOMEMLIMIT. root is the root directory of
+// the file system.
 func Find(root fs.FS) Limit {
 	lowest := lowestCgroupLimit(root)
 	if bytes := debug.SetMemoryLimit(-1); bytes < lowest.Bytes {
@@ -36,72 +37,95 @@ func Find(root fs.FS) Limit {
 	return lowest
 }
 
-// lowestCgroupLimit returns the lowest limit of all cgroups of the process, or None.
+// lowestCgroupLimit returns the lowest memory limit of the cgroups of the process, or None if no cgroup has a limit.
 func lowestCgroupLimit(root fs.FS) Limit {
 	lowest := None
-	for group, version := range Groups(root, "memory") {
-		name := path.Join(group, [...]string{1: "memory.limit_in_bytes", 2: "memory.max"}[version])
-		if bytes, ok := readLimit(root, name); ok && bytes < lowest.Bytes {
-			lowest = Limit{bytes, "/" + name}
+	for directory, version := range Groups(root, "memory") {
+		file := path.Join(directory, "memory.max")
+		if version == 1 {
+			file = path.Join(directory, "memory.limit_in_bytes")
+		}
+		if bytes, ok := readLimit(root, file); ok && bytes < lowest.Bytes {
+			lowest = Limit{bytes, "/" + file}
 		}
 	}
 	return lowest
 }
 
-// Groups returns the directories, relative to root, of the cgroups of the process and of all their parents, each with
-// its cgroup version. controller is the name of the controller in cgroup v1.
+// Groups iterates over the directories of the cgroups of the process and of all their parents. Each pair is a directory
+// relative to root and its cgroup version, 1 or 2. controller is the name of the controller in cgroup v1, such as memory.
 //
-// In a container, /proc/self/cgroup can list the path on the host, and most of its directories do not exist in the
-// container. The mount point of the cgroup exists, and it is always among the parents.
+// Some directories do not exist: in a container, /proc/self/cgroup can contain paths on the host. The directory of the
+// container's own cgroup is always among the parents.
 func Groups(root fs.FS, controller string) iter.Seq2[string, int] {
-	listed, _ := fs.ReadFile(root, "proc/self/cgroup") // empty without Linux or /proc
+	memberships, _ := fs.ReadFile(root, "proc/self/cgroup") // empty without Linux or /proc
 	return func(yield func(string, int) bool) {
-		for line := range strings.Lines(string(listed)) {
-			id, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
-			controllers, group, found := strings.Cut(rest, ":")
-			mounts, version := []string(nil), 2
-			switch {
-			case !found:
-			case id == "0" && controllers == "":
-				mounts = []string{"sys/fs/cgroup", "sys/fs/cgroup/unified"}
-			case slices.Contains(strings.Split(controllers, ","), controller):
-				mounts, version = []string{"sys/fs/cgroup/" + controller}, 1
-			}
+		for line := range strings.Lines(string(memberships)) {
+			mounts, group, version := parseMembership(strings.TrimSpace(line), controller)
 			for _, mount := range mounts {
-				for parent := path.Clean("/" + group); ; parent = path.Dir(parent) {
-					if !yield(path.Join(mount, parent), version) {
-						return
-					}
-					if parent == "/" {
-						break
-					}
+				if !visitParents(mount, group, version, yield) {
+					return
 				}
 			}
 		}
 	}
 }
 
-// readLimit reads a limit from a cgroup file. It reports false if the file is missing or has no limit.
-func readLimit(root fs.FS, name string) (int64, bool) {
-	text, err := fs.ReadFile(root, name)
+// parseMembership parses a line of /proc/self/cgroup, for example "5:cpu,memory:/group". It returns the directories where
+// the cgroup file system can be mounted, the path of the cgroup in them, and the cgroup version. It returns no
+// directories for other controllers of cgroup v1.
+func parseMembership(line, controller string) (mounts []string, group string, version int) {
+	id, rest, _ := strings.Cut(line, ":")
+	controllers, group, isValid := strings.Cut(rest, ":")
+	isVersion2 := isValid && id == "0" && controllers == ""
+	if isVersion2 {
+		return []string{"sys/fs/cgroup", "sys/fs/cgroup/unified"}, group, 2
+	}
+	if isValid && slices.Contains(strings.Split(controllers, ","), controller) {
+		return []string{"sys/fs/cgroup/" + controller}, group, 1
+	}
+	return nil, "", 0
+}
+
+// visitParents calls yield for the directory of a cgroup and for each parent, up to mount. It stops and returns false
+// when yield returns false.
+func visitParents(mount, group string, version int, yield func(string, int) bool) bool {
+	parent := path.Clean("/" + group)
+	for parent != "/" {
+		if !yield(path.Join(mount, parent), version) {
+			return false
+		}
+		parent = path.Dir(parent)
+	}
+	return yield(mount, version)
+}
+
+// readLimit reads a memory limit from a cgroup file. It returns false if the file is missing or states no limit.
+func readLimit(root fs.FS, file string) (bytes int64, ok bool) {
+	text, err := fs.ReadFile(root, file)
 	if err != nil {
 		return 0, false
 	}
-	bytes, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-	return bytes, err == nil && bytes < unlimited // ParseInt fails for "max"
+	bytes, err = strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	if err != nil || bytes >= unlimited { // the text is "max" in cgroup v2 without a limit
+		return 0, false
+	}
+	return bytes, true
 }
 
 // ProgramBytes is the maximum resident memory of the pages of the executable. A cgroup is charged for them, but Go's
 // soft memory limit does not include them. Without their share, a process at its limit reads its code again and again.
 const ProgramBytes = 17 << 20
 
-// Tell sets Go's soft memory limit to the part of limit that remains for Go, and returns it: without ProgramBytes, and
-// without a twentieth for the kernel's socket buffers. It does nothing and returns 0 if there is no limit.
-func Tell(limit Limit) int64 {
+// SetGoLimit sets the soft memory limit of the Go runtime and returns it. The soft limit is lower than the limit of the
+// process, because the executable and the socket buffers of the kernel need memory too. SetGoLimit returns 0 and does
+// nothing if the process has no limit.
+func SetGoLimit(limit Limit) int64 {
 	if !limit.Known() {
 		return 0
 	}
-	bytes := max(limit.Bytes/2, limit.Bytes-limit.Bytes/20-ProgramBytes)
+	socketBytes := limit.Bytes / 20
+	bytes := max(limit.Bytes/2, limit.Bytes-socketBytes-ProgramBytes)
 	debug.SetMemoryLimit(bytes)
 	return bytes
 }

@@ -73,7 +73,7 @@ func TestControlGroups(t *testing.T) {
 func TestTell_LeavesRoomForTheProgram(t *testing.T) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
 	debug.SetMemoryLimit(math.MaxInt64)
-	if got := memory.Tell(memory.Limit{Bytes: math.MaxInt64}); got != 0 ||
+	if got := memory.SetGoLimit(memory.Limit{Bytes: math.MaxInt64}); got != 0 ||
 		debug.SetMemoryLimit(-1) != math.MaxInt64 {
 		t.Errorf("told %d without a limit", got)
 	}
@@ -87,7 +87,7 @@ func TestTell_LeavesRoomForTheProgram(t *testing.T) {
 		20 << 20: 10 << 20, // too small for a daemon
 	} {
 		limit.Bytes = bytes
-		if got := memory.Tell(limit); got != want || debug.SetMemoryLimit(-1) != want {
+		if got := memory.SetGoLimit(limit); got != want || debug.SetMemoryLimit(-1) != want {
 			t.Errorf("told %d of a limit of %d, not %d", got, bytes, want)
 		}
 	}

@@ -1,6 +1,9 @@
 package memory
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // Pool is a set of buffers with a common limit on their bytes. Take reserves the bytes of a Buffer, and Release frees
 // them.
@@ -11,19 +14,19 @@ type Pool struct {
 	limit     int64
 	maxSpares int
 
-	mu     sync.Mutex
-	used   int64    // bytes of buffers in use
-	spare  [][]byte // released buffers, for reuse
-	spared int64    // bytes of spare
+	mu         sync.Mutex
+	used       int64    // bytes of buffers in use
+	spares     [][]byte // released buffers, for reuse
+	spareBytes int64    // bytes of spares
 }
 
-// maxSpare is the maximum length of a buffer that is kept for reuse.
-const maxSpare = 1 << 20
+// maxSpareLen is the maximum length of a buffer that is kept for reuse.
+const maxSpareLen = 1 << 20
 
-// NewPool returns a pool of up to limit bytes that keeps up to spares released buffers for reuse.
-func NewPool(limit int64, spares int) *Pool { return &Pool{limit: limit, maxSpares: spares} }
+// NewPool returns a pool of up to limit bytes. It keeps up to maxSpares released buffers for reuse.
+func NewPool(limit int64, maxSpares int) *Pool { return &Pool{limit: limit, maxSpares: maxSpares} }
 
-// Used returns the bytes of all buffers in use.
+// Used returns the number of bytes of all buffers in use.
 func (p *Pool) Used() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -36,8 +39,8 @@ type Buffer struct {
 	bytes []byte
 }
 
-// Take returns a buffer of at least size bytes, or nil if it would exceed the limit. The content of the buffer is
-// undefined.
+// Take returns a buffer of at least size bytes, or nil if the buffer would exceed the limit of the pool. The content of
+// the buffer is undefined.
 func (p *Pool) Take(size int) *Buffer {
 	if spare := p.takeSpare(size); spare != nil {
 		return &Buffer{p, spare}
@@ -48,9 +51,9 @@ func (p *Pool) Take(size int) *Buffer {
 	return &Buffer{p, make([]byte, size)}
 }
 
-// Insist returns a buffer of at least size bytes even if it exceeds the limit. It is for the last data of a connection
-// at shutdown, which the socket buffers bound.
-func (p *Pool) Insist(size int) *Buffer {
+// TakeRegardless returns a buffer of at least size bytes, even if it exceeds the limit of the pool. The content of the
+// buffer is undefined. The caller must have another bound for the size of these buffers.
+func (p *Pool) TakeRegardless(size int) *Buffer {
 	if b := p.Take(size); b != nil {
 		return b
 	}
@@ -63,14 +66,14 @@ func (p *Pool) Insist(size int) *Buffer {
 // Bytes returns the whole buffer. The slice is valid until Grow or Release is called.
 func (b *Buffer) Bytes() []byte { return b.bytes }
 
-// Grow makes the buffer at least size bytes long. It keeps the content of the first keep bytes. If the buffer would
-// exceed the limit, Grow changes nothing and returns false.
+// Grow makes the buffer at least size bytes long, and preserves its first keep bytes. If the buffer would exceed the
+// limit of the pool, Grow changes nothing and returns false.
 func (b *Buffer) Grow(size, keep int) bool {
-	more := size - len(b.bytes)
-	if more <= 0 {
+	additional := size - len(b.bytes)
+	if additional <= 0 {
 		return true
 	}
-	if !b.pool.reserve(int64(more)) {
+	if !b.pool.reserve(int64(additional)) {
 		return false
 	}
 	grown := make([]byte, size)
@@ -79,63 +82,73 @@ func (b *Buffer) Grow(size, keep int) bool {
 	return true
 }
 
-// Release returns the bytes to the pool. The buffer is empty afterwards.
+// Release returns the bytes of the buffer to the pool. The buffer is empty afterwards.
 func (b *Buffer) Release() {
-	p, size := b.pool, int64(len(b.bytes))
+	b.pool.release(b.bytes)
+	b.bytes = nil
+}
+
+// release removes a buffer from those in use. It keeps the buffer for reuse if the limits of the pool allow it.
+func (p *Pool) release(buffer []byte) {
+	size := int64(len(buffer))
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.used -= size
-	isReusable := size > 0 && size <= maxSpare
-	if isReusable && len(p.spare) < p.maxSpares && p.used+p.spared+size <= p.limit {
-		p.spare, p.spared = append(p.spare, b.bytes), p.spared+size
+	isReusable := size > 0 && size <= maxSpareLen
+	hasSpace := len(p.spares) < p.maxSpares && p.used+p.spareBytes+size <= p.limit
+	if isReusable && hasSpace {
+		p.spares = append(p.spares, buffer)
+		p.spareBytes += size
 	}
-	b.bytes = nil
 }
 
 // DropSpares drops all spare buffers, so that the garbage collector can free them.
 func (p *Pool) DropSpares() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.spare, p.spared = nil, 0
+	p.spares = nil
+	p.spareBytes = 0
 }
 
-// reserve adds size to the bytes in use, unless they would exceed the limit. It drops spare buffers as necessary.
+// reserve adds size to the number of bytes in use, and reports whether the limit allows it. It drops spare buffers as
+// necessary.
 func (p *Pool) reserve(size int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.used+size > p.limit {
 		return false
 	}
-	for p.used+p.spared+size > p.limit {
-		p.removeSpare(len(p.spare) - 1)
+	for p.used+p.spareBytes+size > p.limit {
+		p.removeSpare(len(p.spares) - 1)
 	}
 	p.used += size
 	return true
 }
 
-// takeSpare returns the smallest spare buffer of size to 2*size bytes, or nil. A larger one would reserve much more
-// memory than the caller needs.
+// takeSpare marks the smallest spare buffer that fits as in use, and returns it. A buffer fits if it has size to 2*size
+// bytes; a larger one would waste memory. takeSpare returns nil if no buffer fits.
 func (p *Pool) takeSpare(size int) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	best := -1
-	for i, spare := range p.spare {
+	smallest := -1
+	for i, spare := range p.spares {
 		fits := len(spare) >= size && len(spare) <= 2*size
-		if fits && (best < 0 || len(spare) < len(p.spare[best])) {
-			best = i
+		if fits && (smallest < 0 || len(spare) < len(p.spares[smallest])) {
+			smallest = i
 		}
 	}
-	if best < 0 {
+	if smallest < 0 {
 		return nil
 	}
-	spare := p.removeSpare(best)
+	spare := p.removeSpare(smallest)
 	p.used += int64(len(spare))
 	return spare
 }
 
+// removeSpare removes a spare buffer from the pool and returns it.
 func (p *Pool) removeSpare(index int) []byte {
-	spare, last := p.spare[index], len(p.spare)-1
-	p.spare[index], p.spare[last] = p.spare[last], nil
-	p.spare, p.spared = p.spare[:last], p.spared-int64(len(spare))
+	spare := p.spares[index]
+	p.spares = slices.Delete(p.spares, index, index+1)
+	p.spareBytes -= int64(len(spare))
 	return spare
 }

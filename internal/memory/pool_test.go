@@ -19,14 +19,14 @@ func TestPool_ChargesExactBytes(t *testing.T) {
 		size := 1 + rnd.IntN(limit/4)
 		switch {
 		case len(held) == 0 || rnd.IntN(3) > 0:
-			spares := len(pool.spare)
+			spares := len(pool.spares)
 			if b := pool.Take(size); b == nil {
 				overLimit++
 			} else {
 				if len(b.Bytes()) < size {
 					t.Fatalf("step %d: %d bytes were taken, %d were asked for", step, len(b.Bytes()), size)
 				}
-				reused += spares - len(pool.spare)
+				reused += spares - len(pool.spares)
 				fill(b, byte(len(held)+1))
 				held = append(held, b)
 			}
@@ -52,12 +52,12 @@ func TestPool_ChargesExactBytes(t *testing.T) {
 			sum += int64(len(b.Bytes()))
 		}
 		spared := int64(0)
-		for _, spare := range pool.spare {
+		for _, spare := range pool.spares {
 			spared += int64(len(spare))
 		}
-		if pool.Used() != sum || pool.spared != spared || sum+spared > limit || len(pool.spare) > 4 {
+		if pool.Used() != sum || pool.spareBytes != spared || sum+spared > limit || len(pool.spares) > 4 {
 			t.Fatalf("step %d: %d bytes are held and %d charged, %d spared and %d charged", step, sum,
-				pool.Used(), spared, pool.spared)
+				pool.Used(), spared, pool.spareBytes)
 		}
 	}
 	if overLimit == 0 || reused == 0 {
@@ -67,8 +67,8 @@ func TestPool_ChargesExactBytes(t *testing.T) {
 		b.Release()
 	}
 	pool.DropSpares()
-	if pool.Used() != 0 || pool.spared != 0 || pool.spare != nil {
-		t.Errorf("%d bytes are held by nobody, %d spared", pool.Used(), pool.spared)
+	if pool.Used() != 0 || pool.spareBytes != 0 || pool.spares != nil {
+		t.Errorf("%d bytes are held by nobody, %d spared", pool.Used(), pool.spareBytes)
 	}
 }
 
@@ -78,10 +78,10 @@ func fill(b *Buffer, value byte) {
 	}
 }
 
-// TestPool_InsistCountsAgainstLimit checks that a buffer of Insist counts against the limit of later buffers.
-func TestPool_InsistCountsAgainstLimit(t *testing.T) {
+// TestPool_RegardlessCountsAgainstLimit checks that a buffer of TakeRegardless counts against the limit of later buffers.
+func TestPool_RegardlessCountsAgainstLimit(t *testing.T) {
 	pool := NewPool(100, 0)
-	first, last := pool.Take(80), pool.Insist(80)
+	first, last := pool.Take(80), pool.TakeRegardless(80)
 	if first == nil || last == nil || pool.Used() != 160 || pool.Take(1) != nil {
 		t.Fatalf("%d bytes are held", pool.Used())
 	}
@@ -111,12 +111,12 @@ func TestPool_IsShared(t *testing.T) {
 	}
 }
 
-// TestPool_SpareWithinLimit releases a buffer of Insist that exceeded the limit.
+// TestPool_SpareWithinLimit releases a buffer of TakeRegardless that exceeded the limit.
 func TestPool_SpareWithinLimit(t *testing.T) {
 	pool := NewPool(100, 1)
 	pool.Take(80)
-	pool.Insist(80).Release()
-	if pool.Used()+pool.spared > 100 {
-		t.Errorf("%d bytes are held and %d kept of 100", pool.Used(), pool.spared)
+	pool.TakeRegardless(80).Release()
+	if pool.Used()+pool.spareBytes > 100 {
+		t.Errorf("%d bytes are held and %d kept of 100", pool.Used(), pool.spareBytes)
 	}
 }

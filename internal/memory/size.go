@@ -16,23 +16,25 @@ var units = []struct {
 // MostBytes is the maximum of every limit on bytes. It is small enough that the sum of all limits can't overflow.
 const MostBytes = 1 << 40
 
-// ParseSize parses a number of bytes such as 16MiB or 16777216.
+// ParseSize parses a number of bytes with an optional unit, such as 16MiB or 16777216.
 func ParseSize(text string) (bytes int, err error) {
-	number, unit := text, 1
-	for _, u := range units {
-		if before, found := strings.CutSuffix(text, u.name); found {
-			number, unit = strings.TrimSpace(before), u.bytes
+	number, unitBytes := text, 1
+	for _, unit := range units {
+		if prefix, hasUnit := strings.CutSuffix(text, unit.name); hasUnit {
+			number = strings.TrimSpace(prefix)
+			unitBytes = unit.bytes
 		}
 	}
 	n, err := strconv.Atoi(number)
-	if err != nil || n > math.MaxInt/unit || n < math.MinInt/unit {
+	overflows := n > math.MaxInt/unitBytes || n < math.MinInt/unitBytes
+	if err != nil || overflows {
 		return 0, fmt.Errorf("%q is not a size; give a whole number of bytes, or of KiB, MiB or GiB, such as "+
 			"64MiB", text)
 	}
-	return n * unit, nil
+	return n * unitBytes, nil
 }
 
-// SizeText returns bytes in the largest unit that divides it, such as 16MiB. ParseSize parses the result.
+// SizeText formats a number of bytes with the largest unit that divides it, such as 16MiB.
 func SizeText(bytes int) string {
 	for _, u := range units {
 		if bytes != 0 && bytes%u.bytes == 0 {

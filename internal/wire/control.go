@@ -35,11 +35,13 @@ type Lost map[string]uint64
 
 // AppendLost appends a frame with a lost message: the number of dropped spans for each reason, sorted by reason.
 // The caller must not pass more than MaxLost reasons, because the daemon rejects such a message.
-func AppendLost(dst []byte, m Lost) []byte {
+func AppendLost(dst []byte, lost Lost) []byte {
 	start := len(dst)
-	dst = appendMap(beginFrame(dst, TypeLost), len(m))
-	for _, reason := range slices.Sorted(maps.Keys(m)) {
-		dst = appendUint(appendStr(dst, reason), m[reason])
+	dst = beginFrame(dst, TypeLost)
+	dst = appendMap(dst, len(lost))
+	for _, reason := range slices.Sorted(maps.Keys(lost)) {
+		dst = appendStr(dst, reason)
+		dst = appendUint(dst, lost[reason])
 	}
 	endFrame(dst, start)
 	return dst
@@ -97,7 +99,8 @@ type Hello struct {
 func OriginFields(o *span.Origin) iter.Seq2[string, string] {
 	return func(yield func(name, value string) bool) {
 		for field, value := range controlFields(reflect.ValueOf(o).Elem()) {
-			if name, _ := fieldName(field); !yield(name, value.String()) {
+			name, _ := fieldName(field)
+			if !yield(name, value.String()) {
 				return
 			}
 		}
@@ -154,7 +157,11 @@ type Features struct {
 
 // KeyCost returns the maximum cost of a numbered key of the given length in bytes, which the daemon counts against
 // Welcome.MaxKeyBytes. It applies if the numbers of a connection are assigned consecutively from 0.
-func KeyCost(length int) int { return (length+31)/32*32 + 128 }
+func KeyCost(length int) int {
+	const blockLen, overhead = 32, 128
+	blocks := (length + blockLen - 1) / blockLen
+	return blocks*blockLen + overhead
+}
 
 // AppendWelcome appends a frame with a welcome message.
 func AppendWelcome(dst []byte, m *Welcome) []byte { return appendControl(dst, TypeWelcome, m) }

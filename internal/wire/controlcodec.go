@@ -70,7 +70,8 @@ func appendFields(dst []byte, message reflect.Value) []byte {
 	}
 	dst = appendMap(dst, len(names))
 	for i, name := range names {
-		dst = appendValue(appendStr(dst, name), values[i])
+		dst = appendStr(dst, name)
+		dst = appendValue(dst, values[i])
 	}
 	return dst
 }
@@ -191,7 +192,8 @@ func readMap(t Type, body []byte, readValue func(r *controlReader, name string))
 // checks fields that this version does not know.
 func validate(operation string, body []byte) error {
 	r := msgpack.NewReader(body)
-	if r.SkipWithin(maxDepth); r.Failed() {
+	r.SkipWithin(maxDepth)
+	if r.Failed() {
 		return malformed(operation, len(body)-r.At(), "expected a whole value, nested no deeper than %d, "+
 			"found %s", maxDepth, describeByte(body, r.At()))
 	}
@@ -219,7 +221,8 @@ func (r *controlReader) readEntries(readValue func(r *controlReader, name string
 // field, because later versions can add fields.
 func (r *controlReader) readField(message reflect.Value, name string) {
 	for field, value := range controlFields(message) {
-		if knownName, _ := fieldName(field); knownName == name {
+		knownName, _ := fieldName(field)
+		if knownName == name {
 			r.readInto(value)
 			return
 		}
@@ -227,7 +230,7 @@ func (r *controlReader) readField(message reflect.Value, name string) {
 	r.Skip()
 }
 
-// readInto reads a value of the type of field and stores the value in field.
+// readInto decodes the next value into field. The type of field determines which values are valid.
 func (r *controlReader) readInto(field reflect.Value) {
 	switch target := field.Addr().Interface().(type) {
 	case *string:

@@ -176,9 +176,11 @@ func (r *keyReader) readLabels(k *span.Key) {
 	k.TraceRoot = r.traceRoot()
 	k.HTTPStatus = r.status()
 	k.PeerTags = r.appendTags(k.PeerTags[:0])
-	if r.elements <= elementsToPeerTags {
+	endsWithPeerTags := r.elements <= elementsToPeerTags
+	if endsWithPeerTags {
 		k.HTTPMethod, k.HTTPEndpoint, k.GRPCStatus, k.ServiceSource = "", "", "", ""
-		k.Synthetics, k.AdditionalTags = false, k.AdditionalTags[:0]
+		k.Synthetics = false
+		k.AdditionalTags = k.AdditionalTags[:0]
 		return
 	}
 	r.readTextLabels(k, span.LabelHTTPMethod, span.FirstList)
@@ -264,8 +266,8 @@ func (r *keyReader) traceRoot() span.TraceRoot {
 	return span.TraceRootFalse
 }
 
-// appendTags reads a list of tags and appends them to dst. The tags share the memory of the encoded key. If the list is
-// malformed or has more than maxKeyTags tags, r fails.
+// appendTags reads a list of tags and appends them to dst. The tags are not copied: they share the memory of the encoded
+// key. The reader fails if the list is malformed or has more than maxKeyTags tags.
 func (r *keyReader) appendTags(dst []string) []string {
 	if r.skipAbsent() {
 		return dst
@@ -303,7 +305,9 @@ func EndDefine(dst []byte, start, count int) { endList(dst, start, count) }
 
 // AppendDefinition appends a definition, which assigns a number to an encoded key.
 func AppendDefinition(dst []byte, number uint32, key []byte) []byte {
-	return appendBin(appendUint(append(dst, msgpack.FixArray|2), uint64(number)), key)
+	dst = append(dst, msgpack.FixArray|2)
+	dst = appendUint(dst, uint64(number))
+	return appendBin(dst, key)
 }
 
 // DefineWalker decodes the definitions of one define message in place.

@@ -47,59 +47,89 @@ type Scheme struct {
 // maxSocketPath is the maximum length of a Unix socket's path on Linux.
 const maxSocketPath = 107
 
-// Parse parses a URL such as http://host:port, https://host/path?query or unix:///path/of/socket.
+// Parse parses a URL such as http://host:port, https://host/path?query or unix:///path/of/socket. The error contains the
+// mistake, but not the URL, which can contain a password.
 func (f Form) Parse(text string) (URL, error) {
-	parsed, mistake := URL{}, "not a URL"
-	if u, err := url.Parse(text); err == nil {
-		parsed, mistake = f.validate(u)
+	u, err := url.Parse(text)
+	if err != nil {
+		return URL{}, f.invalid("not a URL")
 	}
-	if mistake != "" {
-		return URL{}, fmt.Errorf("parse %s: %s; %s", f.What, mistake, f.Give)
+	if mistake := f.findMistake(u); mistake != "" {
+		return URL{}, f.invalid(mistake)
 	}
-	return parsed, nil
+	return f.convert(u), nil
 }
 
-// validate converts u. If u is invalid, mistake says why; otherwise it is "".
-func (f Form) validate(u *url.URL) (to URL, mistake string) {
+// invalid returns the error for an invalid URL.
+func (f Form) invalid(mistake string) error {
+	return fmt.Errorf("parse %s: %s; %s", f.What, mistake, f.Give)
+}
+
+// findMistake returns the reason why u is not a valid URL of this form, or "" if it is valid.
+func (f Form) findMistake(u *url.URL) string {
 	scheme, isKnown := f.Schemes[u.Scheme]
-	port := cmp.Or(u.Port(), scheme.Port, "80")
-	n, portErr := strconv.ParseUint(port, 10, 16)
 	switch {
 	case u.User != nil:
-		return to, "a user and a password are not supported" + f.User
+		return "a user and a password are not supported" + f.User
 	case u.Fragment != "":
-		return to, "a fragment is not supported"
+		return "a fragment is not supported"
 	case u.RawQuery != "" && !(f.IsWeb && isKnown):
-		return to, "a query is not supported"
-	case u.Scheme == "unix" && (u.Host != "" || !strings.HasPrefix(u.Path, "/") || u.Path == "/"):
-		return to, "the path of a socket must be absolute"
-	case u.Scheme == "unix" && len(u.Path) > maxSocketPath:
-		return to, fmt.Sprintf("a socket's path has at most %d bytes", maxSocketPath)
+		return "a query is not supported"
 	case u.Scheme == "unix":
-		return URL{Network: "unix", Address: u.Path}, ""
+		return findSocketMistake(u)
 	case !isKnown:
-		return to, "unknown scheme"
+		return "unknown scheme"
 	case u.Hostname() == "":
-		return to, "no host"
-	case portErr != nil || n == 0:
-		return to, "port " + port + " is not between 1 and 65535"
-	case !f.IsWeb && (!f.IsBase || scheme.IsGRPC) && strings.TrimSuffix(u.Path, "/") != "":
-		return to, "a path is not supported"
+		return "no host"
 	}
-	to = URL{Network: "tcp", Address: u.Host}
+	port := portOf(u, scheme)
+	if number, err := strconv.ParseUint(port, 10, 16); err != nil || number == 0 {
+		return "port " + port + " is not between 1 and 65535"
+	}
+	allowsPath := f.IsWeb || f.IsBase && !scheme.IsGRPC
+	hasPath := strings.TrimSuffix(u.Path, "/") != ""
+	if hasPath && !allowsPath {
+		return "a path is not supported"
+	}
+	return ""
+}
+
+// findSocketMistake returns the reason why u is not a valid URL of a Unix socket, or "" if it is valid.
+func findSocketMistake(u *url.URL) string {
+	isAbsolute := u.Host == "" && strings.HasPrefix(u.Path, "/") && u.Path != "/"
+	switch {
+	case !isAbsolute:
+		return "the path of a socket must be absolute"
+	case len(u.Path) > maxSocketPath:
+		return fmt.Sprintf("a socket's path has at most %d bytes", maxSocketPath)
+	}
+	return ""
+}
+
+// portOf returns the port of a URL, or the default port of its scheme.
+func portOf(u *url.URL, scheme Scheme) string { return cmp.Or(u.Port(), scheme.Port, "80") }
+
+// convert converts a valid URL of this form.
+func (f Form) convert(u *url.URL) URL {
+	if u.Scheme == "unix" {
+		return URL{Network: "unix", Address: u.Path}
+	}
+	converted := URL{Network: "tcp", Address: u.Host}
+	scheme := f.Schemes[u.Scheme]
 	if scheme.Port != "" {
-		to.Address = net.JoinHostPort(u.Hostname(), port)
+		converted.Address = net.JoinHostPort(u.Hostname(), portOf(u, scheme))
 	}
 	if u.Scheme != "http" {
-		to.scheme = u.Scheme
+		converted.scheme = u.Scheme
 	}
 	switch {
 	case f.IsWeb:
-		to.path, to.query = u.EscapedPath(), u.RawQuery
+		converted.path = u.EscapedPath()
+		converted.query = u.RawQuery
 	case f.IsBase:
-		to.path = strings.TrimSuffix(u.EscapedPath(), "/")
+		converted.path = strings.TrimSuffix(u.EscapedPath(), "/")
 	}
-	return to, ""
+	return converted
 }
 
 // Scheme returns the scheme of a URL of this form.
@@ -111,7 +141,7 @@ func (u URL) IsZero() bool { return u == URL{} }
 // Path returns the escaped path.
 func (u URL) Path() string { return u.path }
 
-// Below returns u with path appended to its path.
+// Below returns a copy of u with path appended to its path.
 func (u URL) Below(path string) URL {
 	if path != "" {
 		u.path = strings.TrimSuffix(u.path, "/") + path
@@ -133,7 +163,7 @@ func (u URL) String() string {
 // GoString implements fmt.GoStringer, so that a printed configuration does not show the query.
 func (u URL) GoString() string { return u.String() }
 
-// Target returns the URL of HTTP requests, with its query. A socket has no host, so localhost stands for it.
+// Target returns the URL of HTTP requests, including the query. The host is localhost if u is the URL of a Unix socket.
 func (u URL) Target() string {
 	if u.query != "" {
 		return u.origin() + u.path + "?" + u.query

@@ -62,8 +62,8 @@ func (q *Queue) Lost() uint64 {
 	return q.lost
 }
 
-// Write queues one or more whole lines, or drops and counts them. It never returns an error, because callers cannot
-// handle errors of their log.
+// Write queues one or more lines. If the queue is full or closed, Write drops the lines and counts them. It never returns
+// an error, because callers cannot handle errors of their log.
 func (q *Queue) Write(lines []byte) (int, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -76,19 +76,23 @@ func (q *Queue) Write(lines []byte) (int, error) {
 	return len(lines), nil
 }
 
-// Flush returns when all lines that were queued before are written, or after the timeout.
+// Flush waits until all queued lines are written, but not longer than the timeout.
 func (q *Queue) Flush(timeout time.Duration) {
-	isWritten := func() bool {
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		return len(q.queued) == 0 && !q.writing
-	}
-	for until := time.Now().Add(timeout); !isWritten() && time.Now().Before(until); {
+	deadline := time.Now().Add(timeout)
+	for !q.isEmpty() && time.Now().Before(deadline) {
 		time.Sleep(time.Millisecond)
 	}
 }
 
-// Close drops all further lines. It returns when the queued lines are written, or after the timeout.
+// isEmpty reports whether all lines that were queued are written.
+func (q *Queue) isEmpty() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.queued) == 0 && !q.writing
+}
+
+// Close closes the queue, which drops lines from then on. Close waits until all queued lines are written, but not longer
+// than the timeout.
 func (q *Queue) Close(timeout time.Duration) {
 	q.mu.Lock()
 	q.closed = true
@@ -100,43 +104,53 @@ func (q *Queue) Close(timeout time.Duration) {
 	}
 }
 
-// run writes all queued lines at once, whenever there are any, until the queue is closed and empty.
+// run writes queued lines to the log until the queue is closed and empty.
 func (q *Queue) run() {
 	defer close(q.done)
-	var writing []byte
+	var lines []byte
 	for {
-		q.mu.Lock()
-		q.writing = false
-		for len(q.queued) == 0 && !q.closed {
-			q.changed.Wait()
-		}
-		if len(q.queued) == 0 {
-			q.mu.Unlock()
+		lines = q.takeLines(lines[:0])
+		if len(lines) == 0 {
 			return
 		}
-		writing, q.queued, q.writing = q.queued, writing[:0], true
-		q.mu.Unlock()
-		written, _ := q.log.Write(writing)
-		q.reportLost(countLines(writing[written:]))
+		written, _ := q.log.Write(lines)
+		q.afterWrite(countLines(lines[written:]))
 	}
 }
 
-// reportLost counts lines that the log has rejected. If it has rejected none, reportLost calls onLost with the number
-// of lines that were dropped since the last call.
-func (q *Queue) reportLost(rejected uint64) {
+// takeLines waits for lines, and returns all queued lines. The queue then collects further lines in buffer. takeLines
+// returns no lines if the queue is closed and empty.
+func (q *Queue) takeLines(buffer []byte) []byte {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.writing = false
+	for len(q.queued) == 0 && !q.closed {
+		q.changed.Wait()
+	}
+	lines := q.queued
+	q.queued = buffer
+	q.writing = len(lines) > 0
+	return lines
+}
+
+// afterWrite counts lines that the log has rejected. If the log has rejected none, it is writable again: afterWrite then
+// calls onLost with the number of lost lines that have not been reported yet.
+func (q *Queue) afterWrite(rejected uint64) {
 	q.mu.Lock()
 	q.lost += rejected
-	unreported, onLost := q.lost-q.reported, q.onLost
-	if rejected > 0 || unreported == 0 {
-		q.mu.Unlock()
-		return
+	unreported := q.lost - q.reported
+	mustReport := rejected == 0 && unreported > 0
+	if mustReport {
+		q.reported = q.lost
 	}
-	q.reported = q.lost
+	onLost := q.onLost
 	q.mu.Unlock()
-	onLost(unreported)
+	if mustReport {
+		onLost(unreported)
+	}
 }
 
-// countLines returns the number of lines. The last one may lack its line break.
+// countLines returns the number of lines, including a last line without a line break.
 func countLines(lines []byte) uint64 {
 	n := bytes.Count(lines, []byte{'\n'})
 	if len(lines) > 0 && lines[len(lines)-1] != '\n' {

@@ -38,8 +38,8 @@ type entry struct {
 	suppressed int       // number of records since then
 }
 
-// New returns a logger that writes at most one record of each kind per interval to log. Records with the same message
-// are of the same kind unless they differ in the attribute key; "" means no attribute.
+// New returns a logger that writes records to log, but at most one record of each kind per interval. Records are of the
+// same kind if they have the same message and the same value of the attribute key. If key is "", only the message counts.
 func New(log *slog.Logger, interval time.Duration, key string) *slog.Logger {
 	return slog.New(&Handler{
 		next: log.Handler(), interval: interval, key: key, kinds: &kinds{byKind: map[kind]*entry{}},
@@ -53,15 +53,8 @@ func (h *Handler) Enabled(ctx context.Context, level slog.Level) bool {
 
 // Handle implements slog.Handler.
 func (h *Handler) Handle(ctx context.Context, r slog.Record) error {
-	k := kind{message: r.Message}
-	r.Attrs(func(a slog.Attr) bool {
-		if a.Key == h.key {
-			k.value = a.Value.String()
-		}
-		return true
-	})
-	suppressed, ok := h.kinds.allow(k, r.Time, h.interval)
-	if !ok {
+	suppressed, mayWrite := h.kinds.allow(h.kindOf(r), r.Time, h.interval)
+	if !mayWrite {
 		return nil
 	}
 	if suppressed > 0 {
@@ -71,21 +64,35 @@ func (h *Handler) Handle(ctx context.Context, r slog.Record) error {
 	return h.next.Handle(ctx, r) //nolint:wrapcheck // the error is that handler's
 }
 
-// allow reports whether a record may be written now, and how many records of its kind were suppressed since the last
-// one.
-func (ks *kinds) allow(k kind, now time.Time, interval time.Duration) (suppressed int, ok bool) {
+// kindOf returns the kind of a record.
+func (h *Handler) kindOf(r slog.Record) kind {
+	k := kind{message: r.Message}
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == h.key {
+			k.value = a.Value.String()
+		}
+		return true
+	})
+	return k
+}
+
+// allow reports whether a record of a kind may be written: the first one, or one at least interval after the last one that
+// was written. suppressed is the number of records of the kind that were suppressed since then.
+func (ks *kinds) allow(k kind, now time.Time, interval time.Duration) (suppressed int, mayWrite bool) {
 	ks.mu.Lock()
 	defer ks.mu.Unlock()
 	e, isKnown := ks.byKind[k]
 	if !isKnown {
-		e = &entry{}
-		ks.byKind[k] = e
-	} else if now.Sub(e.written) < interval {
+		ks.byKind[k] = &entry{written: now}
+		return 0, true
+	}
+	if now.Sub(e.written) < interval {
 		e.suppressed++
 		return 0, false
 	}
 	suppressed = e.suppressed
-	e.written, e.suppressed = now, 0
+	e.written = now
+	e.suppressed = 0
 	return suppressed, true
 }
 

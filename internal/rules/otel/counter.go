@@ -25,10 +25,11 @@ type Counter struct {
 
 // resource is the state that the spans of a resource share.
 type resource struct {
-	batch       int    // number of the batch; negative if the resource has no spans
-	service     string // service of the origin
-	first, last uint32 // range of resource tags that can be labels of spans
-	isGo        bool   // the spans are from Go's SDK
+	batch    int    // number of the batch; negative if the resource has no spans
+	service  string // service of the origin
+	firstTag uint32 // first tag of the resource that its spans inherit
+	lastTag  uint32 // end of these tags
+	isGo     bool   // the spans are from Go's SDK
 }
 
 // NewCounter returns a counter.
@@ -45,12 +46,12 @@ const anyCounter = rules.MaxFingerprint + 256<<10
 // are in the names.
 type Decode func(r *otlp.Request, body []byte, ofSpans, ofResources *spantable.Names) error
 
-// Count decodes an OTLP body and counts its spans. On an error no span is counted.
+// Count decodes an OTLP request body and counts its spans. If it returns an error, it has counted no span.
 func (c *Counter) Count(body []byte, policy *Policy) error {
 	return c.CountBy((*otlp.Request).Decode, body, policy)
 }
 
-// CountBy decodes a body with decode and counts its spans. On an error no span is counted.
+// CountBy decodes a request body with decode and counts its spans. If it returns an error, it has counted no span.
 func (c *Counter) CountBy(decode Decode, body []byte, policy *Policy) error {
 	c.keys.policy = policy
 	c.batches.Reset(c)
@@ -108,11 +109,11 @@ func (c *Counter) countResource(res *otlp.Resource, place rules.Place) {
 	}
 	firstTag, lastTag := inheritedTags(r, res, c.keys.policy.names.Len())
 	c.keys.isGo = isGo(r, res)
-	c.resources = append(c.resources, resource{batch, service, firstTag, lastTag, c.keys.isGo})
-	shared := &c.resources[len(c.resources)-1]
+	current := resource{batch: batch, service: service, firstTag: firstTag, lastTag: lastTag, isGo: c.keys.isGo}
+	c.resources = append(c.resources, current)
 	first, last := r.SpansOf(res)
 	for i := first; i < last && r.Err() == nil; i++ {
-		c.countSpan(i, shared, flags)
+		c.countSpan(i, &current, flags)
 	}
 }
 
@@ -132,11 +133,11 @@ func (c *Counter) countSpan(index int, res *resource, flags span.Flags) {
 		snapshot.Weight = min(c.states.Read(r.Bytes(state)).Weight(), wire.MaxWeight)
 	}
 	var fingerprint []byte
-	if c.keys.isIgnored(s, res.first, res.last) {
+	if c.keys.isIgnored(s, res.firstTag, res.lastTag) {
 		snapshot.Flags |= span.Ignored
 	} else {
 		var isRenamed bool
-		fingerprint, isRenamed = c.keys.fingerprintOf(s, res.service, res.first, res.last)
+		fingerprint, isRenamed = c.keys.fingerprintOf(s, res.service, res.firstTag, res.lastTag)
 		if isRenamed {
 			snapshot.Flags |= span.Renamed
 		}
@@ -153,14 +154,16 @@ func flagsOf(s *spantable.Span) (flags span.Flags) {
 	if s.Status == spantable.StatusError {
 		flags |= span.Error
 	}
-	if s.Parent == 0 || s.Kind == spantable.KindServer || s.Kind == spantable.KindConsumer {
+	isEntry := s.Kind == spantable.KindServer || s.Kind == spantable.KindConsumer
+	if s.Parent == 0 || isEntry {
 		flags |= span.TopLevel
 	}
 	return flags
 }
 
-// ReadSpan decodes a body with a single span, and returns the fingerprint and the flags of the span. Label(0) then
-// returns the key of the span. ReadSpan replaces Count for clients, because it does not allocate.
+// ReadSpan decodes a body with a single span, and returns the fingerprint and the flags of the span. service is the name
+// of its service. Label(0) then returns the key of the span. Clients call ReadSpan instead of Count, because it does not
+// allocate.
 func (c *Counter) ReadSpan(body []byte, service string, policy *Policy) (fingerprint []byte, flags span.Flags, err error) {
 	c.keys.policy = policy
 	r := &c.keys.request
@@ -169,10 +172,12 @@ func (c *Counter) ReadSpan(body []byte, service string, policy *Policy) (fingerp
 	}
 	res := &r.Resources[0]
 	s := &r.Spans[0]
-	first, last := inheritedTags(r, res, c.keys.policy.names.Len())
+	firstTag, lastTag := inheritedTags(r, res, c.keys.policy.names.Len())
 	c.keys.isGo = isGo(r, res)
-	c.resources = append(c.resources[:0], resource{service: service, first: first, last: last, isGo: c.keys.isGo})
-	fingerprint, _ = c.keys.fingerprintOf(s, service, first, last)
+	c.resources = append(c.resources[:0], resource{
+		service: service, firstTag: firstTag, lastTag: lastTag, isGo: c.keys.isGo,
+	})
+	fingerprint, _ = c.keys.fingerprintOf(s, service, firstTag, lastTag)
 	return fingerprint, flagsOf(s), r.Err()
 }
 
@@ -183,7 +188,7 @@ func (c *Counter) Label(number uint32) *span.Key {
 	res := &c.resources[r.Extras[number].Resource]
 	s := &r.Spans[number]
 	c.keys.isGo = res.isGo
-	return c.keys.keyOf(s, res.service, res.first, res.last)
+	return c.keys.keyOf(s, res.service, res.firstTag, res.lastTag)
 }
 
 // inheritedTags returns the range of the tags of a resource that its spans inherit, because an operator has named their

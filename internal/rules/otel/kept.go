@@ -52,23 +52,22 @@ type keptAttribute struct {
 // checkResource validates the names of the resource attributes that become part of the origin. The error lists all
 // invalid names.
 func checkResource(names []string) (err error) {
-	const flag = "check otlp-resource-attributes"
 	for _, name := range names {
-		if name == "" || len(name) > span.MaxLabel || strings.ContainsAny(name, "\x00 ") {
-			err = errors.Join(err, fmt.Errorf("%s: %q is not an attribute name: "+
-				"it has 1 to %d bytes and no space", flag, name, span.MaxLabel))
+		hasValidLength := name != "" && len(name) <= span.MaxLabel
+		if !hasValidLength || strings.ContainsAny(name, "\x00 ") {
+			err = errors.Join(err, fmt.Errorf("check otlp-resource-attributes: %q is not an attribute name: "+
+				"it has 1 to %d bytes and no space", name, span.MaxLabel))
 		}
 	}
 	if len(names) > MaxKept {
-		err = errors.Join(err, fmt.Errorf(
-			"%s: %d attributes exceed the maximum of %d; remove some", flag, len(names), MaxKept))
+		err = errors.Join(err, fmt.Errorf("check otlp-resource-attributes: %d attributes exceed the maximum of %d; "+
+			"remove some", len(names), MaxKept))
 	}
 	return err
 }
 
 // assignLabels returns the resource attributes with the given names, sorted by name, each with its label. labelNames
-// contains the name of each label. assignLabels appends a name to it if the name has no label yet. The labels of these
-// names must follow those of span attributes, because spans inherit only tags with the latter.
+// contains the name of each label. assignLabels appends names that it does not contain, and returns the longer list.
 func assignLabels(names, labelNames []string) (kept []keptAttribute, allLabelNames []string) {
 	sortedNames := slices.Compact(slices.Sorted(slices.Values(names)))
 	for _, name := range sortedNames {

@@ -35,7 +35,7 @@ func (k *keys) selectSpan(s *spantable.Span, firstTag, lastTag uint32) {
 // selectWithoutResource is like selectSpan for a span that inherits no tags of its resource.
 func (k *keys) selectWithoutResource(s *spantable.Span) { k.selectSpan(s, 0, 0) }
 
-// Bits of a fingerprint beside the kind of the span.
+// Bits of a fingerprint, in addition to the kind of the span.
 const (
 	fingerprintRoot     = 1 << 8
 	fingerprintStatusOK = 1 << 9
@@ -43,7 +43,7 @@ const (
 
 // fingerprintOf returns the fingerprint of a span: bytes that are equal only for spans with equal keys. service is the
 // name of the service, and firstTag to lastTag are the tags that the span inherits from its resource. isRenamed reports
-// whether the span is counted under another name than the one that it was sent with.
+// whether the span is counted under a name that differs from its own.
 func (k *keys) fingerprintOf(
 	s *spantable.Span, service string, firstTag, lastTag uint32,
 ) (fingerprint []byte, isRenamed bool) {

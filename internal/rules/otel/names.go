@@ -379,7 +379,7 @@ func (k *keys) serverAndPort() string {
 }
 
 // routeIn returns the route in the name of an HTTP span, such as /users/{id} in "GET /users/{id}". It returns "" if the
-// name contains no route, but for example the path of the request.
+// name contains no route.
 //
 // A text with a placeholder is a route, unless it is the path. A text without placeholders is a route only in server
 // spans of Go's otelhttp and of Zipkin. If it is also the path there, as in "GET /health", it must exist on the server

@@ -53,7 +53,8 @@ func (l *Labels) Check() (err error) {
 		if !isPredefined {
 			additional++
 		}
-		if name == "" || len(name) > span.MaxLabel || strings.Contains(name, ":") {
+		hasValidLength := name != "" && len(name) <= span.MaxLabel
+		if !hasValidLength || strings.Contains(name, ":") {
 			err = errors.Join(err, fmt.Errorf("check otlp-dimensions and prometheus-dimensions: "+
 				"%q is not an attribute name: it has 1 to %d bytes and no colon", name, span.MaxLabel))
 		}
@@ -108,6 +109,7 @@ func NewPolicy(l Labels) *Policy {
 	for kind := range spantable.Kinds {
 		p.inKey[kind] = p.labelsInKey(kind)
 	}
+	// After the labels of spans, so that spans do not inherit these attributes of their resource.
 	p.keep, inResource = assignLabels(l.Resource, inResource)
 	p.names, p.resourceNames = spantable.NewNames(names), spantable.NewNames(inResource)
 	return p

@@ -19,7 +19,7 @@ const Lookahead = 9
 // CommonStr reads a string of less than 256 bytes at b[at]. It returns the position of the value after the string, or 0
 // if it cannot read the value.
 func CommonStr(b []byte, at int) (t Text, next int) {
-	if at < 0 || at > len(b)-Lookahead {
+	if at < 0 || at > len(b)-Lookahead { // fewer than Lookahead bytes are left
 		return t, 0
 	}
 	length := int(b[at] - FixStr)
@@ -41,7 +41,7 @@ func CommonStr(b []byte, at int) (t Text, next int) {
 // CommonUint reads an integer with an unsigned encoding at b[at]. It returns the position of the value after the integer,
 // or 0 if it cannot read the value.
 func CommonUint(b []byte, at int) (v uint64, next int) {
-	if at < 0 || at > len(b)-Lookahead {
+	if at < 0 || at > len(b)-Lookahead { // fewer than Lookahead bytes are left
 		return 0, 0
 	}
 	if b[at] < FixMap {
@@ -59,7 +59,7 @@ func CommonUint(b []byte, at int) (v uint64, next int) {
 // CommonInt reads an integer of 0 or more, with a signed or unsigned encoding, at b[at]. It returns the position of the
 // value after the integer, or 0 if it cannot read the value.
 func CommonInt(b []byte, at int) (v uint64, next int) {
-	if at < 0 || at > len(b)-Lookahead {
+	if at < 0 || at > len(b)-Lookahead { // fewer than Lookahead bytes are left
 		return 0, 0
 	}
 	lead := b[at]
@@ -79,7 +79,7 @@ func CommonInt(b []byte, at int) (v uint64, next int) {
 // CommonNumber reads a float64, or an integer from 0 to 127, at b[at]. It returns the bits of the number as a float64,
 // and the position of the next value. The position is 0 if CommonNumber cannot read the value.
 func CommonNumber(b []byte, at int) (bits uint64, next int) {
-	if at < 0 || at > len(b)-Lookahead {
+	if at < 0 || at > len(b)-Lookahead { // fewer than Lookahead bytes are left
 		return 0, 0
 	}
 	if b[at] == Float64 {

@@ -176,7 +176,7 @@ func (r *Reader) Seek(at int) {
 	}
 }
 
-// Integer reads an integer of any width. If it is negative, v is its two's complement.
+// Integer reads an integer of any width. If the integer is negative, v is its two's complement in 64 bits.
 func (r *Reader) Integer() (v uint64, isNegative bool) {
 	lead := r.Lead()
 	switch {
@@ -250,10 +250,10 @@ func (r *Reader) Int() int64 {
 func (r *Reader) Float() float64 {
 	switch rest := r.body[r.at:]; {
 	case len(rest) >= 9 && rest[0] == Float64:
-		r.at += 9
+		r.at += 1 + 8
 		return math.Float64frombits(binary.BigEndian.Uint64(rest[1:]))
 	case len(rest) >= 5 && rest[0] == Float32:
-		r.at += 5
+		r.at += 1 + 4
 		return float64(math.Float32frombits(binary.BigEndian.Uint32(rest[1:])))
 	}
 	r.Fail()
