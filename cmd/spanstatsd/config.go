@@ -54,7 +54,7 @@ func (o *runOptions) printCheck(cmd *cobra.Command) error {
 		return err
 	}
 	verdict := "the configuration is valid"
-	if missing := daemon.CheckHere(&o.config); missing != nil {
+	if missing := daemon.CheckDirectories(&o.config); missing != nil {
 		verdict += ", but can't be used on this machine yet:\n" + sanitize.Lines(missing.Error())
 	}
 	_, err := fmt.Fprintln(cmd.OutOrStdout(), verdict)
