@@ -48,13 +48,14 @@ Missing directories of sockets are reported as well.`,
 	return cmd
 }
 
-// printCheck returns the errors of the configuration, or prints that it is usable.
+// printCheck prints that the configuration is valid, or returns all errors. It also prints which
+// directories of sockets are missing on this machine.
 func (o *runOptions) printCheck(cmd *cobra.Command) error {
 	if err := o.check(cmd); err != nil {
 		return err
 	}
 	verdict := "the configuration is valid"
-	if missing := daemon.CheckHere(&o.config); missing != nil {
+	if missing := daemon.CheckDirectories(&o.config); missing != nil {
 		verdict += ", but can't be used on this machine yet:\n" + sanitize.Lines(missing.Error())
 	}
 	_, err := fmt.Fprintln(cmd.OutOrStdout(), verdict)
@@ -66,22 +67,35 @@ func writeSettings(w io.Writer, settings []status.Setting) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "FLAG\tVALUE\tFROM")
 	for _, s := range settings {
-		value, effective, origin := s.Value, s.Effective, s.Origin
-		switch {
-		case value == "" || value == "[]":
-			value = cmp.Or(effective, "-")
-		case effective != "":
-			value += " (" + effective + ")"
-		}
-		switch {
-		case s.Variable != "":
-			origin = "environment, " + s.Variable
-		case origin == status.FromMemory || origin == status.FromDescriptors:
-			origin += ", instead of " + s.Default
-		}
-		fmt.Fprintf(table, "--%s\t%s\t%s\n", s.Name, sanitize.Text(value), sanitize.Text(origin))
+		fmt.Fprintf(table, "--%s\t%s\t%s\n", s.Name, sanitize.Text(valueText(s)), sanitize.Text(originText(s)))
 	}
 	return table.Flush()
+}
+
+// valueText returns the value of a setting, followed by the effective value on this machine if it
+// differs. It returns "-" if both are empty.
+func valueText(s status.Setting) string {
+	isEmpty := s.Value == "" || s.Value == "[]"
+	switch {
+	case isEmpty:
+		return cmp.Or(s.Effective, "-")
+	case s.Effective != "":
+		return s.Value + " (" + s.Effective + ")"
+	}
+	return s.Value
+}
+
+// originText returns the source of a setting, with the name of the environment variable, or with the
+// default that was adapted to this machine.
+func originText(s status.Setting) string {
+	isAdapted := s.Origin == status.FromMemory || s.Origin == status.FromDescriptors
+	switch {
+	case s.Variable != "":
+		return "environment, " + s.Variable
+	case isAdapted:
+		return s.Origin + ", instead of " + s.Default
+	}
+	return s.Origin
 }
 
 // writeJSON writes v as indented JSON.

@@ -64,43 +64,59 @@ type statusSource struct {
 	client http.Client
 }
 
-// source returns the source for the daemon that the flags or the environment specify. All errors
-// are usage errors.
+// source returns a client for the status of the daemon at --url. Without --url, this is the daemon on
+// this machine. All errors are errors of the command line.
 func (d *daemonFlags) source(timeout time.Duration) (*statusSource, error) {
 	if timeout <= 0 {
 		return nil, commandline.Mistake("parse --timeout: %s is not positive", timeout)
 	}
 	address := cmp.Or(d.url, localDaemon(os.Getenv(commandline.Variable("http-addr"))))
+	daemonURL, err := parseHTTPURL(address)
+	if err != nil {
+		return nil, err
+	}
+	var tlsConfig tls.Config
+	if d.caFile != "" {
+		tlsConfig.RootCAs, err = check.Authorities("--ca-file", d.caFile)
+		if err != nil {
+			return nil, commandline.AsUsage(err)
+		}
+	}
+	user := daemonURL.User
+	daemonURL.User = nil
+	return &statusSource{
+		url:  daemonURL.JoinPath("status").String(),
+		user: user,
+		client: http.Client{
+			Timeout: timeout, Transport: &http.Transport{TLSClientConfig: &tlsConfig},
+		},
+	}, nil
+}
+
+// parseHTTPURL parses the value of --url. A value without a scheme is an http:// URL. The error does
+// not contain the value, because a URL can contain a password.
+func parseHTTPURL(address string) (*url.URL, error) {
 	if !strings.Contains(address, "://") {
 		address = "http://" + address
 	}
 	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		// the address is not quoted, because it may contain a password
+	isHTTP := err == nil && (u.Scheme == "http" || u.Scheme == "https")
+	if !isHTTP || u.Host == "" {
 		return nil, commandline.Mistake("parse --url: not an HTTP URL; give http://host:port or https://host:port")
 	}
-	var secure tls.Config
-	if d.caFile != "" {
-		if secure.RootCAs, err = check.Authorities("--ca-file", d.caFile); err != nil {
-			return nil, commandline.AsUsage(err)
-		}
-	}
-	s := &statusSource{user: u.User, client: http.Client{
-		Timeout: timeout, Transport: &http.Transport{TLSClientConfig: &secure},
-	}}
-	u.User = nil
-	s.url = u.JoinPath("status").String()
-	return s, nil
+	return u, nil
 }
 
-// localDaemon returns the address for connecting to a local daemon that listens on httpAddr. If
-// httpAddr is invalid, it is the default address.
+// localDaemon returns the address of the daemon on this machine that listens on httpAddr, the value
+// of --http-addr. It returns the default address if httpAddr is empty or invalid.
 func localDaemon(httpAddr string) string {
 	host, port, err := net.SplitHostPort(httpAddr)
 	if err != nil {
 		return "127.0.0.1:9126"
 	}
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+	ip := net.ParseIP(host)
+	isAnyAddress := host == "" || ip != nil && ip.IsUnspecified()
+	if isAnyAddress {
 		host = "127.0.0.1"
 	}
 	return net.JoinHostPort(host, port)
@@ -109,12 +125,27 @@ func localDaemon(httpAddr string) string {
 // maxStatusBytes limits the size of a response. The status of a fully used daemon has about 200 KB.
 const maxStatusBytes = 8 << 20
 
-// get requests the status once. It returns the body of the response, without invisible characters, and the decoded
-// status. The response may not be from a daemon, so no text of it is trusted.
+// get requests the status once. It returns the body of the response with invisible characters escaped,
+// and the decoded status.
 func (s *statusSource) get(ctx context.Context) ([]byte, *status.Status, error) {
+	body, err := s.request(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	decoded, err := s.decode(body)
+	if err != nil {
+		return nil, nil, err
+	}
+	validUTF8 := bytes.ToValidUTF8(body, []byte("\ufffd"))
+	return sanitize.JSON(validUTF8), decoded, nil
+}
+
+// request sends one HTTP request for the status, and returns the body of the response. It returns an
+// error if the response has a status code other than 200.
+func (s *statusSource) request(ctx context.Context) (body []byte, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url, nil)
 	if err != nil {
-		return nil, nil, fmt.Errorf("read status: %w", err)
+		return nil, fmt.Errorf("read status: %w", err)
 	}
 	if s.user != nil {
 		password, _ := s.user.Password()
@@ -122,37 +153,48 @@ func (s *statusSource) get(ctx context.Context) ([]byte, *status.Status, error) 
 	}
 	response, err := s.client.Do(request)
 	if err != nil {
-		return nil, nil, unreachable(checkAddress, "%w", err)
+		return nil, unreachable(checkAddress, "%w", err)
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxStatusBytes))
+	body, err = io.ReadAll(io.LimitReader(response.Body, maxStatusBytes))
 	if err != nil {
-		return nil, nil, unreachable("try again", "read the response of %s: %w", s.url, err)
+		return nil, unreachable("try again", "read the response of %s: %w", s.url, err)
 	}
+	return body, s.checkResponse(response)
+}
+
+// checkResponse returns an error with a fix if the status code of a response is not 200.
+func (s *statusSource) checkResponse(response *http.Response) error {
 	switch response.StatusCode {
 	case http.StatusOK:
+		return nil
 	case http.StatusUnauthorized:
-		return nil, nil, refused("add user:password@ before the host in --url or SPANSTATSD_URL",
+		return refused("add user:password@ before the host in --url or SPANSTATSD_URL",
 			"%s requires a password, or the one in the URL is wrong", s.url)
 	case http.StatusMisdirectedRequest:
-		return nil, nil, refused("use the IP address of the daemon in --url, or add the name to --http-hosts of the daemon",
+		return refused("use the IP address of the daemon in --url, or add the name to --http-hosts of the daemon",
 			"%s rejects the host name in its URL", s.url)
-	default:
-		return nil, nil, unreachable(isSpanstatsd, "%s responded with %s", s.url, response.Status)
 	}
+	return unreachable(isSpanstatsd, "%s responded with %s", s.url, response.Status)
+}
+
+// decode decodes a response. It returns an error if the response is not a status, which another server
+// at the same address can cause, or if it is from another version of the daemon.
+func (s *statusSource) decode(body []byte) (*status.Status, error) {
 	decoded := &status.Status{}
-	err = json.Unmarshal(body, decoded)
+	err := json.Unmarshal(body, decoded)
 	switch {
 	case decoded.Schema == 0:
-		return nil, nil, unreachable(isSpanstatsd, "%s responded with something other than a status", s.url)
+		return nil, unreachable(isSpanstatsd, "%s responded with something other than a status", s.url)
 	case decoded.Schema != status.StatusSchema:
-		return nil, nil, refused("use spanstatsd of the same version as the daemon",
+		return nil, refused("use spanstatsd of the same version as the daemon",
 			"the status of the daemon has schema %d, and this program reads schema %d", decoded.Schema, status.StatusSchema)
 	case err != nil:
-		return nil, nil, unreachable(isSpanstatsd, "%s responded with an invalid status: %w", s.url, err)
+		return nil, unreachable(isSpanstatsd, "%s responded with an invalid status: %w", s.url, err)
 	}
-	maps.DeleteFunc(decoded.Receivers, func(_ string, r *status.Receiver) bool { return r == nil })
-	return sanitize.JSON(bytes.ToValidUTF8(body, []byte("\ufffd"))), decoded, nil
+	isNull := func(_ string, r *status.Receiver) bool { return r == nil }
+	maps.DeleteFunc(decoded.Receivers, isNull)
+	return decoded, nil
 }
 
 // Fixes for a daemon that does not respond.

@@ -63,7 +63,8 @@ The exit status is 1 if something is wrong, and 3 if no daemon responds.`,
 	return cmd
 }
 
-// diagnose returns the findings about a daemon, and with a Prometheus URL about the calls in that Prometheus.
+// diagnose returns the findings about a daemon. If the URL of a Prometheus is given, it also checks
+// that the daemon's statistics have arrived there.
 func diagnose(ctx context.Context, source *statusSource, prometheus *url.URL, timeout time.Duration) (
 	findings doctor.Findings, err error,
 ) {
@@ -77,16 +78,17 @@ func diagnose(ctx context.Context, source *statusSource, prometheus *url.URL, ti
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	if arrival, err := doctor.AskPrometheus(ctx, prometheus); err != nil {
+	arrival, err := doctor.AskPrometheus(ctx, prometheus)
+	if err != nil {
 		findings.Add(doctor.Wrong, doctor.PrometheusSubject, "check that --prometheus is the address of a Prometheus",
 			err.Error())
-	} else {
-		findings.Arrived(status, arrival)
+		return findings, nil
 	}
+	findings.Arrived(status, arrival)
 	return findings, nil
 }
 
-// writeFindings writes one line per finding, and a second line if it has a fix.
+// writeFindings writes one line per finding, and a second line for the fix of a problem.
 func writeFindings(out io.Writer, findings doctor.Findings) {
 	for _, finding := range findings {
 		fmt.Fprintf(out, "%-7s %s: %s\n", finding.Verdict, finding.Subject, finding.Message)

@@ -126,10 +126,8 @@ func (o *exporterOptions) group(c *daemon.Config) commandline.Group {
 	return g
 }
 
-// complete selects the destinations and creates their exporters. The agent is a destination if it
-// is configured, if traces are forwarded to it, or if no other destination is configured; in the
-// last case it is auto-discovered. Prometheus is one if it is configured, or if no other
-// destination is and --prometheus is not set.
+// complete selects the destinations and creates their exporters. If no destination is configured, these
+// are Prometheus, and an agent that is auto-discovered.
 func (o *exporterOptions) complete(c *daemon.Config, s *settings) error {
 	var agentVariables string
 	if o.agentURL == "" {
@@ -145,7 +143,7 @@ func (o *exporterOptions) complete(c *daemon.Config, s *settings) error {
 	isConfigured := hasAgent || hasOTLP || o.prometheus == on // at least one destination
 	hasPrometheus := o.prometheus == on || o.prometheus == "" && !isConfigured
 	if o.prometheus == "" {
-		s.of("prometheus").Effective = map[bool]string{true: on, false: off}[hasPrometheus]
+		s.setting("prometheus").Effective = map[bool]string{true: on, false: off}[hasPrometheus]
 	}
 
 	var badAgent, badOTLP, badPrometheus error
@@ -173,11 +171,12 @@ func (o *exporterOptions) complete(c *daemon.Config, s *settings) error {
 	return errors.Join(badAgent, badExemplars, badOTLP, badPrometheus, c.OTLP.Labels.Check())
 }
 
-// addAgent configures the agent. variables are the environment variables that its URL is from, if any.
+// addAgent configures the Datadog agent as a destination. variables names the environment variables that
+// contain its URL; it is empty if the URL is from elsewhere.
 func (o *exporterOptions) addAgent(c *daemon.Config, s *settings, isDiscovered bool, variables string) error {
 	c.Agent.AutoDiscovered = isDiscovered
 	if isDiscovered {
-		s.of("agent-url").Effective = "looked for"
+		s.setting("agent-url").Effective = "looked for"
 	}
 	c.Agent.URL, _ = agent.ParseURL(agent.DefaultURL)
 	o.agentURL = cmp.Or(o.agentURL, agent.DefaultURL)
@@ -188,8 +187,8 @@ func (o *exporterOptions) addAgent(c *daemon.Config, s *settings, isDiscovered b
 	return err
 }
 
-// addOTLP adds the exporter for OTLP metrics. variables are OpenTelemetry's environment variables; badVariables is the
-// error of reading them.
+// addOTLP adds the exporter for OTLP metrics. variables contains the values of OpenTelemetry's environment
+// variables, and badVariables the error of reading them.
 func (o *exporterOptions) addOTLP(c *daemon.Config, s *settings, variables otlp.Variables,
 	badVariables error,
 ) error {
@@ -222,12 +221,12 @@ func (o *exporterOptions) addOTLP(c *daemon.Config, s *settings, variables otlp.
 	c.Exporters = append(c.Exporters, exporter.Describe())
 	c.OTLP.Labels.Resource = o.resource
 	if o.dialect == points.Spanmetrics {
-		nameDimensions(c, &config.Dimensions)
+		readDimensions(c, &config.Dimensions)
 	}
 	return nil
 }
 
-// checkDialect rejects flags that have no effect in the dialect.
+// checkDialect returns an error for each flag that has no effect because --otlp-dialect is datadog.
 func (o *exporterOptions) checkDialect() (err error) {
 	if o.dialect != points.Datadog {
 		return nil
@@ -243,15 +242,16 @@ func (o *exporterOptions) checkDialect() (err error) {
 	return err
 }
 
-// newInstance returns a random UUID.
+// newInstance returns a random UUID (version 4).
 func newInstance() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+	var uuid [16]byte
+	_, _ = rand.Read(uuid[:])     // never fails
+	uuid[6] = uuid[6]&0x0f | 0x40 // version 4
+	uuid[8] = uuid[8]&0x3f | 0x80 // variant of RFC 9562
+	return fmt.Sprintf("%x-%x-%x-%x-%x", uuid[:4], uuid[4:6], uuid[6:8], uuid[8:10], uuid[10:])
 }
 
-// addPrometheus adds the exporter for Prometheus.
+// addPrometheus creates the exporter that Prometheus scrapes.
 func (o *exporterOptions) addPrometheus(c *daemon.Config) error {
 	config := prometheus.Config{
 		URL: prometheus.Path, Dialect: o.prometheusDialect, NoNative: o.prometheusHistograms == onlyClassic,
@@ -266,20 +266,23 @@ func (o *exporterOptions) addPrometheus(c *daemon.Config) error {
 		err = errors.Join(err, check.Address("prometheus-addr", o.prometheusAddr))
 	}
 	if o.serviceGraph {
-		config.Graph, config.MaxEdges = &points.ServiceGraph{Names: o.serviceGraphNames}, o.serviceGraphEdges
+		config.Graph = &points.ServiceGraph{Names: o.serviceGraphNames}
+		config.MaxEdges = o.serviceGraphEdges
 		err = errors.Join(err, check.Number("service-graph-edges", o.serviceGraphEdges, 1, maxEdges))
 	}
-	c.Prometheus, c.PrometheusAddr = prometheus.New(config), o.prometheusAddr
-	nameDimensions(c, &config.Dimensions)
+	c.Prometheus = prometheus.New(config)
+	c.PrometheusAddr = o.prometheusAddr
+	readDimensions(c, &config.Dimensions)
 	return err
 }
 
-// nameDimensions adds the attributes that an exporter's dimensions name to those that receivers
-// read, and sets their budgets. The attribute service.instance.id is read from resources only.
-func nameDimensions(c *daemon.Config, dimensions *points.Dimensions) {
+// readDimensions makes receivers read the span attributes that an exporter has as dimensions, and sets
+// the budgets of these attributes. It also adds service.instance.id to the resource attributes, because
+// no span has this attribute.
+func readDimensions(c *daemon.Config, dimensions *points.Dimensions) {
 	for name, budget := range dimensions.Named {
-		if names := c.OTLP.Labels.Attributes; !slices.Contains(names, name) {
-			c.OTLP.Labels.Attributes = append(names, name)
+		if !slices.Contains(c.OTLP.Labels.Attributes, name) {
+			c.OTLP.Labels.Attributes = append(c.OTLP.Labels.Attributes, name)
 		}
 		if name == "service.instance.id" {
 			c.OTLP.Labels.Resource = append(c.OTLP.Labels.Resource, name)

@@ -96,18 +96,21 @@ func (o *limitOptions) group(c *daemon.Config) commandline.Group {
 	return g
 }
 
-// complete parses the remaining flags into c.
+// complete parses the flags that are not stored directly in c, and stores their values in c. It returns
+// the joined errors of all invalid flags.
 func (o *limitOptions) complete(c *daemon.Config, s *settings) error {
-	var badRetries error
+	var retryErr error
 	if c.Flush.RetryAge == 0 || c.Flush.RetryBytes == 0 { // exporters would replace 0 by their default
-		badRetries = fmt.Errorf("parse --retry-age and --retry-bytes: %s and %d must be positive",
+		retryErr = fmt.Errorf("parse --retry-age and --retry-bytes: %s and %d must be positive",
 			c.Flush.RetryAge, c.Flush.RetryBytes)
 	}
 	c.Admit.Block = o.buffer == "block"
-	ignored, badIgnore := ignore.Parse(o.ignore)
-	c.Admit.Ignore, c.APM.Labels.Ignore = ignored, ignored
-	c.OTLP.Labels.Ignore, c.Zipkin.Labels.Ignore = ignored, ignored
-	return errors.Join(badRetries, badIgnore, o.completeBudgets(c, s))
+	rules, ignoreErr := ignore.Parse(o.ignore)
+	c.Admit.Ignore = rules
+	c.APM.Labels.Ignore = rules
+	c.OTLP.Labels.Ignore = rules
+	c.Zipkin.Labels.Ignore = rules
+	return errors.Join(retryErr, ignoreErr, o.completeBudgets(c, s))
 }
 
 // limitVariables contains the environment variables of tracers that limit the values of a label.
@@ -121,47 +124,69 @@ var limitVariables = []struct {
 	{"DD_TRACE_STATS_ADDITIONAL_TAGS_CARDINALITY_LIMIT", span.LabelAdditionalTag},
 }
 
-// completeBudgets sets the budgets of labels from --cardinality-limit, and the other ones from the
-// environment variables of tracers.
-func (o *limitOptions) completeBudgets(c *daemon.Config, s *settings) (mistakes error) {
-	isGiven := map[span.Label]bool{}
-	for _, given := range o.cardinality {
-		name, number, _ := strings.Cut(given, "=")
+// completeBudgets sets the budgets of labels, their maximum numbers of distinct values. A budget is from
+// --cardinality-limit, or from the environment variable that configures it in tracers.
+func (o *limitOptions) completeBudgets(c *daemon.Config, s *settings) error {
+	limited, flagErr := o.setFlagBudgets(c)
+	variableErr := setVariableBudgets(c, s, limited)
+	return errors.Join(flagErr, variableErr)
+}
+
+// setFlagBudgets sets the budgets in --cardinality-limit, which has elements such as resource=500 or
+// tag:tenant.id=200. It returns the set of limited labels.
+func (o *limitOptions) setFlagBudgets(c *daemon.Config) (limited map[span.Label]bool, err error) {
+	limited = map[span.Label]bool{}
+	for _, element := range o.cardinality {
+		name, number, _ := strings.Cut(element, "=")
 		if tag, isTag := strings.CutPrefix(name, "tag:"); isTag {
-			mistakes = errors.Join(mistakes, limitTag(c, "cardinality-limit", tag, number))
+			err = errors.Join(err, limitTag(c, "cardinality-limit", tag, number))
 			continue
 		}
 		label, isLabel := span.ParseLabel(name)
-		limit, err := strconv.Atoi(number)
-		if !isLabel || err != nil {
-			mistakes = errors.Join(mistakes, fmt.Errorf("parse --cardinality-limit: %q is not field=N; the "+
-				"fields are %s", given, strings.Join(span.LabelNames(), ", ")))
+		limit, numberErr := strconv.Atoi(number)
+		if !isLabel || numberErr != nil {
+			err = errors.Join(err, fmt.Errorf("parse --cardinality-limit: %q is not field=N; the "+
+				"fields are %s", element, strings.Join(span.LabelNames(), ", ")))
 			continue
 		}
-		c.Aggregate.Budgets[label], isGiven[label] = limit, true
+		c.Aggregate.Budgets[label] = limit
+		limited[label] = true
 	}
-	var limits, variables []string
+	return limited, err
+}
+
+// setVariableBudgets sets the budgets in environment variables of tracers, except for the labels that
+// the operator has limited by a flag.
+func setVariableBudgets(c *daemon.Config, s *settings, limited map[span.Label]bool) (err error) {
+	var budgets, variables []string
 	for _, v := range limitVariables {
-		given := os.Getenv(v.name)
-		if given == "" || isGiven[v.label] {
+		value := os.Getenv(v.name)
+		if value == "" || limited[v.label] {
 			continue
 		}
-		limit, err := strconv.Atoi(given)
-		if err != nil || limit < 1 || limit > registry.MaxBudget {
-			mistakes = errors.Join(mistakes, fmt.Errorf("read environment variable %s: %q is not a number from "+
-				"1 to %d; fix it, or set --cardinality-limit %s=N", v.name, given, registry.MaxBudget, v.label))
+		limit, numberErr := strconv.Atoi(value)
+		if numberErr != nil || limit < 1 || limit > registry.MaxBudget {
+			err = errors.Join(err, fmt.Errorf("read environment variable %s: %q is not a number from "+
+				"1 to %d; fix it, or set --cardinality-limit %s=N", v.name, value, registry.MaxBudget, v.label))
 			continue
 		}
 		c.Aggregate.Budgets[v.label] = limit
-		limits = append(limits, fmt.Sprintf("%s=%d", v.label, limit))
+		budgets = append(budgets, fmt.Sprintf("%s=%d", v.label, limit))
 		variables = append(variables, v.name)
 	}
-	setting, effective, from := s.of("cardinality-limit"), strings.Join(limits, ","), strings.Join(variables, ", ")
-	if effective != "" && s.isSet("cardinality-limit") {
-		setting.Effective = "and " + effective + " by " + from
-	} else if effective != "" {
-		setting.Effective = effective
-		s.fromVariable("cardinality-limit", from)
+	if len(budgets) > 0 {
+		s.addBudgets(strings.Join(budgets, ","), strings.Join(variables, ", "))
 	}
-	return mistakes
+	return err
+}
+
+// addBudgets records in the setting of --cardinality-limit that environment variables add budgets.
+func (s *settings) addBudgets(budgets, variables string) {
+	const flag = "cardinality-limit"
+	if s.isSet(flag) {
+		s.setting(flag).Effective = "and " + budgets + " by " + variables
+		return
+	}
+	s.setting(flag).Effective = budgets
+	s.fromVariable(flag, variables)
 }

@@ -26,27 +26,34 @@ const (
 
 func main() { os.Exit(execute(os.Args[1:])) }
 
-// lastLines is the maximum time that the process waits at its end until the last log lines are
+// logFlushTimeout is the maximum time that the process waits at its end until the last log lines are
 // written.
-const lastLines = time.Second
+const logFlushTimeout = time.Second
 
-// execute runs one command line and returns the exit code. It writes an error to stderr, one line
-// per reason, without control characters. Writing to stderr never blocks the program, even if its
-// reader is stuck.
+// execute runs one command line and returns the exit code. It writes an error to stderr, one line per
+// reason.
 func execute(args []string) int {
-	stdout, stderr := bufio.NewWriter(os.Stdout), logqueue.New(os.Stderr)
-	defer stderr.Close(lastLines)
+	stdout := bufio.NewWriter(os.Stdout)
+	stderr := logqueue.New(os.Stderr) // a stuck reader of stderr must not block the daemon
+	defer stderr.Close(logFlushTimeout)
 	root := newRootCommand()
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := commandline.Run(root, args)
-	if flushErr := stdout.Flush(); err == nil && flushErr != nil {
+	flushErr := stdout.Flush()
+	if err == nil && flushErr != nil {
 		err = fmt.Errorf("write output: %w", flushErr)
 	}
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintf(stderr, "spanstatsd: %s\n", sanitize.Lines(strings.ReplaceAll(err.Error(), "\t", "  ")))
+	text := strings.ReplaceAll(err.Error(), "\t", "  ")
+	fmt.Fprintf(stderr, "spanstatsd: %s\n", sanitize.Lines(text))
+	return exitCode(err)
+}
+
+// exitCode returns the exit code of the program for an error.
+func exitCode(err error) int {
 	var usage commandline.UsageError
 	var unreachable unreachableError
 	switch {
@@ -127,19 +134,28 @@ func newVersionCommand() *cobra.Command {
 	}
 }
 
-// versionText returns the line of the command version. The commit is empty if Go did not record
-// one.
+// versionText returns the output of the command version, for example
+// "spanstatsd v0.2.0 go1.26.0 linux/amd64 5c78d155". It has no commit if Go did not record one.
 func versionText() string {
-	commit := ""
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, setting := range info.Settings {
-			if setting.Key == "vcs.revision" {
-				commit = " " + setting.Value
-			}
+	fields := []string{"spanstatsd", version, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
+	if commit := buildCommit(); commit != "" {
+		fields = append(fields, commit)
+	}
+	return strings.Join(fields, " ") + "\n"
+}
+
+// buildCommit returns the Git commit from which the program was built, or "" if Go did not record it.
+func buildCommit() string {
+	info, hasInfo := debug.ReadBuildInfo()
+	if !hasInfo {
+		return ""
+	}
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.revision" {
+			return setting.Value
 		}
 	}
-	return fmt.Sprintf("spanstatsd %s %s %s/%s%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH,
-		commit)
+	return ""
 }
 
 // isTerminal reports whether a file is a terminal, rather than a regular file or a pipe.

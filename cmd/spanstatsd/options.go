@@ -66,8 +66,8 @@ func (o *runOptions) addTo(cmd *cobra.Command) {
 	}
 }
 
-// complete converts the flags to the configuration. It returns all errors. A flag that can't be
-// parsed keeps its default, so that it does not cause a second error.
+// complete converts the values of flags to the configuration. It returns the joined errors of all
+// invalid flags. The configuration contains the default of an invalid flag.
 func (o *runOptions) complete(s *settings) error {
 	o.process.complete(&o.config)
 	o.config.Version = version
@@ -79,24 +79,25 @@ func (o *runOptions) complete(s *settings) error {
 	)
 }
 
-// fit adapts defaults to the available memory and file descriptors.
-func (o *runOptions) fit(s *settings) {
-	byMemory := daemon.FitMemory(&o.config, memory.Find(os.DirFS("/")), s.isSet)
-	for _, name := range byMemory {
-		s.of(name).Origin = status.FromMemory
+// fitLimits lowers the defaults of limits to the available memory and file descriptors. It records in s
+// which limits were changed.
+func (o *runOptions) fitLimits(s *settings) {
+	changedForMemory := daemon.FitMemory(&o.config, memory.Find(os.DirFS("/")), s.isSet)
+	for _, flag := range changedForMemory {
+		s.setting(flag).Origin = status.FromMemory
 	}
-	for _, name := range daemon.FitDescriptors(&o.config, descriptorLimit(), s.isSet) {
-		s.of(name).Origin = status.FromDescriptors
+	for _, flag := range daemon.FitDescriptors(&o.config, descriptorLimit(), s.isSet) {
+		s.setting(flag).Origin = status.FromDescriptors
 	}
 	drainers := strconv.Itoa(o.config.Aggregate.Drainers)
-	s.of("drainers").Effective = drainers
-	if slices.Contains(byMemory, "drainers") {
+	s.setting("drainers").Effective = drainers
+	if slices.Contains(changedForMemory, "drainers") {
 		_ = o.flags.Lookup("drainers").Value.Set("fixed:" + drainers) // shown instead of the default policy
 	}
 }
 
-// descriptorLimit returns how many files the process may open, or 0 if that is unknown. The Go
-// runtime has already raised the soft limit to the hard limit.
+// descriptorLimit returns the maximum number of open files of the process, or 0 if it is unknown. This
+// is the hard limit, because the Go runtime has raised the soft limit to it.
 func descriptorLimit() uint64 {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
@@ -105,12 +106,12 @@ func descriptorLimit() uint64 {
 	return limit.Cur
 }
 
-// read makes the configuration from the flags and their variables. It returns all errors, and
-// applies all values that are valid.
+// read creates the configuration and the logger from flags and environment variables. It returns the
+// joined errors of all invalid values. The configuration contains all valid ones.
 func (o *runOptions) read(cmd *cobra.Command) error {
 	s := newSettings(o.flags, o.variables)
-	mistakes := o.complete(s)
-	o.fit(s)
+	flagErrs := o.complete(s)
+	o.fitLimits(s)
 	o.config.Settings = s.list()
 	o.config.Log = newLogger(cmd.ErrOrStderr(), o.process.logLevel, o.process.logFormat)
 	if ignored := o.exporters.ignored; ignored != "" {
@@ -121,10 +122,11 @@ func (o *runOptions) read(cmd *cobra.Command) error {
 		o.config.Log.Warn("a flag was set by its old name, which the next release does not accept; use the new name",
 			"old", "--"+old, "new", "--"+o.oldNames[old])
 	}
-	return commandline.AsUsage(mistakes)
+	return commandline.AsUsage(flagErrs)
 }
 
-// check reads the configuration, and returns all errors of the flags and of the configuration.
+// check reads and checks the configuration. It returns the joined errors of all invalid flags and
+// settings.
 func (o *runOptions) check(cmd *cobra.Command) error {
 	return commandline.AsUsage(o.read(cmd), o.config.Check())
 }
@@ -135,22 +137,26 @@ type settings struct {
 	byName map[string]*status.Setting
 }
 
-// newSettings returns the settings for parsed flags. variables contains the environment variable of each flag that was
-// set by one.
+// newSettings returns the settings of parsed flags. variables maps a flag that was set by an environment
+// variable to the name of the variable.
 func newSettings(flags *pflag.FlagSet, variables map[string]string) *settings {
-	s := &settings{flags, map[string]*status.Setting{}}
+	s := &settings{flags: flags, byName: map[string]*status.Setting{}}
 	flags.VisitAll(func(f *pflag.Flag) {
-		s.byName[f.Name] = &status.Setting{Name: f.Name, Default: f.DefValue, Origin: status.FromDefault}
+		setting := &status.Setting{Name: f.Name, Default: f.DefValue, Origin: status.FromDefault}
 		if f.Changed {
-			s.byName[f.Name].Origin = status.FromFlag
+			setting.Origin = status.FromFlag
 		}
+		s.byName[f.Name] = setting
 		s.fromVariable(f.Name, variables[f.Name])
 	})
 	return s
 }
 
-// of returns the setting of a flag. For an unknown flag it returns a setting that is not listed.
-func (s *settings) of(flag string) *status.Setting { return cmp.Or(s.byName[flag], &status.Setting{}) }
+// setting returns the setting of a flag. If there is no such flag, it returns a new setting, which list
+// does not return.
+func (s *settings) setting(flag string) *status.Setting {
+	return cmp.Or(s.byName[flag], &status.Setting{})
+}
 
 // isSet reports whether the operator has set a flag.
 func (s *settings) isSet(flag string) bool {
@@ -158,15 +164,18 @@ func (s *settings) isSet(flag string) bool {
 	return f != nil && f.Changed
 }
 
-// fromVariable records that a value is from environment variables. It does nothing if variables is
-// empty.
+// fromVariable records that the value of a flag is from environment variables, a list of names. It does
+// nothing if the list is empty.
 func (s *settings) fromVariable(flag, variables string) {
-	if variables != "" {
-		s.of(flag).Origin, s.of(flag).Variable = status.FromEnvironment, variables
+	if variables == "" {
+		return
 	}
+	setting := s.setting(flag)
+	setting.Origin = status.FromEnvironment
+	setting.Variable = variables
 }
 
-// list returns the settings in the order of the flags.
+// list returns all settings with their current values, in the order of the flags.
 func (s *settings) list() (list []status.Setting) {
 	s.flags.VisitAll(func(f *pflag.Flag) {
 		setting := *s.byName[f.Name]
@@ -179,7 +188,7 @@ func (s *settings) list() (list []status.Setting) {
 	return list
 }
 
-// parseInto parses a text into a value, which keeps its default on an error.
+// parseInto parses text and stores the result in value. It does not change value if it returns an error.
 func parseInto[T any](value *T, text string, parse func(string) (T, error)) error {
 	parsed, err := parse(text)
 	if err == nil {

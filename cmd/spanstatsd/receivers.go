@@ -124,29 +124,39 @@ func (o *receiverOptions) group(c *daemon.Config) commandline.Group {
 	return g
 }
 
-// complete parses the remaining flags into c.
-func (o *receiverOptions) complete(c *daemon.Config, s *settings) (mistakes error) {
-	for _, uid := range o.allowedUIDs {
-		if uint64(uid) > math.MaxUint32 {
-			mistakes = fmt.Errorf("parse --allow-uid: %d is not a user ID; give numbers up to 4294967295", uid)
-		}
-		c.Ingest.AllowUIDs = append(c.Ingest.AllowUIDs, uint32(uid))
-	}
-	// A service manager that passes sockets listens at the default path.
-	if !s.isSet("socket") && os.Getenv("LISTEN_FDS") == "" {
+// complete parses the flags that are not stored directly in c, and stores their values in c. It returns
+// the joined errors of all invalid flags.
+func (o *receiverOptions) complete(c *daemon.Config, s *settings) error {
+	isSocketInherited := os.Getenv("LISTEN_FDS") != "" // then it is at the default path
+	if !isSocketInherited && !s.isSet("socket") {
 		c.Ingest.Socket.Path, c.Ingest.Socket.Private = socketpath.ForDaemon()
 	}
 	c.OTLP.Labels.KeepNames = o.spanNames == namesAsSent
 	c.Zipkin.Labels.KeepNames = c.OTLP.Labels.KeepNames
 	if c.APM.DropUnsampled == datadog.DropAuto {
-		s.of("drop-unsampled").Effective = "on where the agent says client_drop_p0s"
+		s.setting("drop-unsampled").Effective = "on where the agent says client_drop_p0s"
 	}
-	return errors.Join(mistakes, o.completeTags(c, s), o.completeOTLP(&c.OTLP), o.completeZipkin(&c.Zipkin))
+	return errors.Join(
+		o.completeUIDs(c), o.completeTags(c, s), o.completeOTLP(&c.OTLP), o.completeZipkin(&c.Zipkin),
+	)
 }
 
-// completeZipkin sets the destination of forwarded Zipkin requests.
+// completeUIDs sets the users that may connect. It returns an error for a number that is not a user ID.
+func (o *receiverOptions) completeUIDs(c *daemon.Config) (err error) {
+	for _, uid := range o.allowedUIDs {
+		if uint64(uid) > math.MaxUint32 {
+			err = fmt.Errorf("parse --allow-uid: %d is not a user ID; give numbers up to 4294967295", uid)
+		}
+		c.Ingest.AllowUIDs = append(c.Ingest.AllowUIDs, uint32(uid))
+	}
+	return err
+}
+
+// completeZipkin sets the upstream to which Zipkin requests are forwarded, and its certificate
+// authority.
 func (o *receiverOptions) completeZipkin(c *zipkin.Config) error {
-	if o.zipkinForward != "" && o.zipkinForward != off {
+	forwards := o.zipkinForward != "" && o.zipkinForward != off
+	if forwards {
 		if err := parseInto(&c.Forward, o.zipkinForward, zipkin.Protocol.Parse); err != nil {
 			return err
 		}
@@ -157,30 +167,48 @@ func (o *receiverOptions) completeZipkin(c *zipkin.Config) error {
 	return zipkin.Protocol.SetCAFile(&c.Forward, o.zipkinCA) //nolint:wrapcheck // the error is complete
 }
 
-// completeOTLP sets the destination of forwarded OTLP requests, which spans are forwarded and how they are marked.
+// completeOTLP sets how OTLP requests are forwarded: the upstream, the sampling of traces, and the mark
+// of counted spans. It also sets the web pages that may send requests.
 func (o *receiverOptions) completeOTLP(c *otlp.Config) error {
-	var badForward, badCA, badOrigins, badKeep, badMark error
-	if o.otlpForward != "" && o.otlpForward != off {
-		badForward = parseInto(&c.Forward, o.otlpForward, otlp.ParseCollector)
-	}
-	if badForward == nil && o.otlpCA != "" {
-		badCA = c.Forward.TrustIn(o.otlpCA)
-	}
-	c.Origins, badOrigins = otlp.ParseOrigins(o.corsOrigins)
-	if o.otlpKeep != "" {
-		var keep sampling.Policy
-		badKeep = parseInto(&keep, o.otlpKeep, sampling.ParsePolicy)
-		if badKeep == nil {
-			c.Keep = &keep
-		}
-	}
-	if o.otlpMark != "" && badForward == nil && !c.Forward.IsSet() {
-		badMark = errors.New("parse --otlp-mark: nothing is forwarded without --otlp-forward; set it, or remove " +
+	forwardErr := o.completeForward(c)
+	origins, originsErr := otlp.ParseOrigins(o.corsOrigins)
+	c.Origins = origins
+	samplingErr := o.completeSampling(c)
+	var markErr error
+	if o.otlpMark != "" && forwardErr == nil && !c.Forward.IsSet() {
+		markErr = errors.New("parse --otlp-mark: nothing is forwarded without --otlp-forward; set it, or remove " +
 			"--otlp-mark")
 	}
 	marksByDefault := o.otlpMark == "" && c.Semantics == otlp.SemanticsDatadog
 	c.Marks = c.Forward.IsSet() && (o.otlpMark == markAttribute || marksByDefault)
-	return errors.Join(badForward, badCA, badOrigins, badKeep, badMark)
+	return errors.Join(forwardErr, originsErr, samplingErr, markErr)
+}
+
+// completeForward sets the upstream to which OTLP requests are forwarded, and its certificate authority.
+func (o *receiverOptions) completeForward(c *otlp.Config) error {
+	forwards := o.otlpForward != "" && o.otlpForward != off
+	if forwards {
+		if err := parseInto(&c.Forward, o.otlpForward, otlp.ParseCollector); err != nil {
+			return err
+		}
+	}
+	if o.otlpCA == "" {
+		return nil
+	}
+	return c.Forward.TrustIn(o.otlpCA) //nolint:wrapcheck // the error is complete
+}
+
+// completeSampling sets which traces are forwarded, from --otlp-keep.
+func (o *receiverOptions) completeSampling(c *otlp.Config) error {
+	if o.otlpKeep == "" {
+		return nil
+	}
+	policy, err := sampling.ParsePolicy(o.otlpKeep)
+	if err != nil {
+		return err //nolint:wrapcheck // the error is complete
+	}
+	c.Keep = &policy
+	return nil
 }
 
 // Environment variables that configure the labels of tracers' own statistics. If they are set for
@@ -190,40 +218,59 @@ const (
 	renamingVariable       = "DD_TRACE_RESOURCE_RENAMING_ENABLED"
 )
 
-// completeTags sets the labels of tracers and the budgets of additional tags, from the flags and
-// from the environment variables of tracers.
-func (o *receiverOptions) completeTags(c *daemon.Config, s *settings) (mistakes error) {
+// completeTags sets the labels of spans from Datadog tracers, from flags and from environment variables
+// that configure tracers.
+func (o *receiverOptions) completeTags(c *daemon.Config, s *settings) error {
 	labels := &c.APM.Labels
-	for i, given := range labels.AdditionalTags {
-		name, budget, hasBudget := strings.Cut(given, "=")
-		labels.AdditionalTags[i] = name
-		if hasBudget {
-			mistakes = errors.Join(mistakes, limitTag(c, "apm-additional-tags", name, budget))
-		}
-	}
+	budgetErr := limitAdditionalTags(c)
 	labels.OfTracer = o.labels == labelsOfTracer
 	if !labels.OfTracer {
-		return mistakes
+		return budgetErr
 	}
 	if len(labels.AdditionalTags) == 0 {
-		tags := rules.Labels{AdditionalTags: tagNames(os.Getenv(additionalTagsVariable))}
-		if err := tags.Check(); err != nil {
-			return fmt.Errorf("read environment variable %s: %w", additionalTagsVariable, err)
-		}
-		if labels.AdditionalTags = tags.AdditionalTags; len(tags.AdditionalTags) > 0 {
-			s.fromVariable("apm-additional-tags", additionalTagsVariable)
+		if err := readAdditionalTags(labels, s); err != nil {
+			return err
 		}
 	}
 	renames, err := strconv.ParseBool(cmp.Or(os.Getenv(renamingVariable), "false"))
-	if err != nil {
-		mistakes = errors.Join(mistakes, fmt.Errorf("read environment variable %s: %q is neither true nor false",
-			renamingVariable, os.Getenv(renamingVariable)))
-	}
 	labels.RenamesResources = renames
-	return mistakes
+	if err != nil {
+		err = fmt.Errorf("read environment variable %s: %q is neither true nor false",
+			renamingVariable, os.Getenv(renamingVariable))
+	}
+	return errors.Join(budgetErr, err)
 }
 
-// limitTag sets the budget of a tag. flag is the flag that contains it.
+// limitAdditionalTags sets the budgets in --apm-additional-tags, which has elements such as tenant.id or
+// tenant.id=200. It removes the budgets from the elements.
+func limitAdditionalTags(c *daemon.Config) (err error) {
+	tags := c.APM.Labels.AdditionalTags
+	for i, tag := range tags {
+		name, budget, hasBudget := strings.Cut(tag, "=")
+		tags[i] = name
+		if hasBudget {
+			err = errors.Join(err, limitTag(c, "apm-additional-tags", name, budget))
+		}
+	}
+	return err
+}
+
+// readAdditionalTags sets the additional tags from the environment variable that configures them in
+// tracers.
+func readAdditionalTags(labels *rules.Labels, s *settings) error {
+	tags := rules.Labels{AdditionalTags: splitNames(os.Getenv(additionalTagsVariable))}
+	if err := tags.Check(); err != nil {
+		return fmt.Errorf("read environment variable %s: %w", additionalTagsVariable, err)
+	}
+	labels.AdditionalTags = tags.AdditionalTags
+	if len(tags.AdditionalTags) > 0 {
+		s.fromVariable("apm-additional-tags", additionalTagsVariable)
+	}
+	return nil
+}
+
+// limitTag sets the budget of a tag, its maximum number of distinct values. flag is the flag that
+// contains the budget, for errors.
 func limitTag(c *daemon.Config, flag, name, budget string) error {
 	limit, err := strconv.Atoi(budget)
 	if name == "" || err != nil {
@@ -235,12 +282,14 @@ func limitTag(c *daemon.Config, flag, name, budget string) error {
 	return nil
 }
 
-// tagNames returns the names in a comma-separated list, without duplicates.
-func tagNames(list string) (names []string) {
+// splitNames returns the names in a comma-separated list, without spaces, empty names and duplicates.
+func splitNames(list string) (names []string) {
 	for name := range strings.SplitSeq(list, ",") {
-		if name = strings.TrimSpace(name); name != "" && !slices.Contains(names, name) {
-			names = append(names, name)
+		name = strings.TrimSpace(name)
+		if name == "" || slices.Contains(names, name) {
+			continue
 		}
+		names = append(names, name)
 	}
 	return names
 }

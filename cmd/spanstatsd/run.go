@@ -44,7 +44,7 @@ line.`,
 			}
 			if queue, ok := cmd.ErrOrStderr().(*logqueue.Queue); ok {
 				o.config.LogLinesLost = queue.Lost
-				o.config.FlushLog = func() { queue.Flush(lastLines) }
+				o.config.FlushLog = func() { queue.Flush(logFlushTimeout) }
 				queue.OnLost(func(lines uint64) {
 					o.config.Log.Warn("log lines were lost because the reader of the log was too slow", "lines", lines)
 				})
@@ -64,8 +64,9 @@ line.`,
 	return cmd
 }
 
-// takeSockets takes over the sockets that a service manager passes to the daemon. Each receiver
-// gets those at its addresses.
+// takeSockets stores the listening sockets that a service manager passes to the daemon in the
+// configuration of the receiver with the same address. It returns an error if a socket matches no
+// receiver.
 func takeSockets(c *daemon.Config) error {
 	sockets, err := systemd.TakeSockets()
 	if err != nil {
@@ -73,7 +74,8 @@ func takeSockets(c *daemon.Config) error {
 	}
 	c.Ingest.Socket.Inherited = sockets.Unix(c.Ingest.Socket.Path)
 	for _, receiver := range c.Receivers() {
-		receiver.Socket.Inherited, receiver.Given = sockets.Unix(receiver.Socket.Path), sockets.TCP(receiver.Addr)
+		receiver.Socket.Inherited = sockets.Unix(receiver.Socket.Path)
+		receiver.Given = sockets.TCP(receiver.Addr)
 	}
 	return sockets.CheckTaken() //nolint:wrapcheck // the error is complete
 }

@@ -131,14 +131,22 @@ const (
 	clearBelow  = "\x1b[J"
 )
 
-// drawFrame draws a text over the previous one, cut to the height of the terminal.
+// drawFrame draws a text on the terminal over the previous frame. It omits lines below the bottom of
+// the terminal.
 func drawFrame(text string) error {
-	height := 24 // default if the terminal does not report its size
-	if size, err := unix.IoctlGetWinsize(int(os.Stdout.Fd()), unix.TIOCGWINSZ); err == nil && size.Row > 0 {
-		height = int(size.Row)
-	}
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	lines = lines[:min(len(lines), height)]
-	_, err := fmt.Print(goHome + strings.Join(lines, clearLine+"\r\n") + clearLine + clearBelow)
+	lines = lines[:min(len(lines), terminalHeight())]
+	frame := strings.Join(lines, clearLine+"\r\n")
+	_, err := fmt.Print(goHome + frame + clearLine + clearBelow)
 	return err
+}
+
+// terminalHeight returns the number of lines of the terminal, or 24 if the terminal does not report
+// its size.
+func terminalHeight() int {
+	size, err := unix.IoctlGetWinsize(int(os.Stdout.Fd()), unix.TIOCGWINSZ)
+	if err != nil || size.Row == 0 {
+		return 24
+	}
+	return int(size.Row)
 }

@@ -58,25 +58,26 @@ The daemon is selected as for status. The exit status is 1 after --at-most.`,
 	return cmd
 }
 
-// waitFor requests the status until condition returns nil. When ctx ends, it returns the last
-// error, except for an error that the end of ctx itself caused.
-func waitFor(ctx context.Context, source *statusSource, condition func(*status.Status) error) error {
-	var reason error
+// waitFor requests the status of a daemon until check returns nil for it. If ctx ends before, waitFor
+// returns an error with the result of the last request.
+func waitFor(ctx context.Context, source *statusSource, check func(*status.Status) error) error {
+	var lastErr error
 	for {
 		_, status, err := source.get(ctx)
 		if err == nil {
-			err = condition(status)
+			err = check(status)
 		}
 		if err == nil {
 			return nil
 		}
-		if reason == nil || ctx.Err() == nil {
-			reason = err
+		isCanceled := ctx.Err() != nil // then err says only that the request was canceled
+		if lastErr == nil || !isCanceled {
+			lastErr = err
 		}
 		select {
 		case <-ctx.Done():
-			// The reason is not wrapped, so that the exit code of a timeout is always 1.
-			return fmt.Errorf("wait for daemon: %s; raise --at-most if that is expected", reason.Error())
+			// lastErr is not wrapped, so that the exit code of a timeout is always 1.
+			return fmt.Errorf("wait for daemon: %s; raise --at-most if that is expected", lastErr.Error())
 		case <-time.After(waitEvery):
 		}
 	}
@@ -90,21 +91,23 @@ func checkReady(s *status.Status) error {
 	return nil
 }
 
-// quiet is how long the agent's API must have been unused. Many tracers open a connection per
-// request; while their process runs, they send a request at least every two seconds.
-const quiet = 3 * time.Second
+// idleTime is how long the Datadog API must have been unused. Many Datadog tracers open a connection
+// per request, and send a request at least every two seconds.
+const idleTime = 3 * time.Second
 
-// checkIdle returns an error if a tracer is connected, or used the agent's API recently.
+// checkIdle returns an error if a client is connected, or if a Datadog tracer sent a request within
+// idleTime.
 func checkIdle(s *status.Status) error {
-	connected := s.Connections.Live
+	connections := s.Connections.Live
 	for _, receiver := range s.Receivers {
-		connected += receiver.Connections.Live
+		connections += receiver.Connections.Live
 	}
-	switch {
-	case connected > 0:
-		return fmt.Errorf("connections are still open: %d", connected)
-	case s.Receivers["apm"] != nil && s.At.Sub(s.Receivers["apm"].LastResponse) < quiet:
-		return fmt.Errorf("a client sent a request less than %s ago", quiet)
+	if connections > 0 {
+		return fmt.Errorf("connections are still open: %d", connections)
+	}
+	datadog := s.Receivers["apm"]
+	if datadog != nil && s.At.Sub(datadog.LastResponse) < idleTime {
+		return fmt.Errorf("a client sent a request less than %s ago", idleTime)
 	}
 	return nil
 }

@@ -21,8 +21,8 @@ func TestWait_IdleWithoutConnections(t *testing.T) {
 		"none":               {nil, true},
 		"never one":          {&status.Receiver{}, true},
 		"a connection":       {of(1, time.Hour), false},
-		"one that just left": {of(0, quiet-time.Millisecond), false},
-		"one that left":      {of(0, quiet), true},
+		"one that just left": {of(0, idleTime-time.Millisecond), false},
+		"one that left":      {of(0, idleTime), true},
 	} {
 		answer := &status.Status{At: now}
 		if test.apm != nil {

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// Flags for addresses of other processes.
+// Flags with addresses to which the daemon sends.
 const (
 	agentFlag   = "agent-url"
 	metricsFlag = "otlp-metrics-endpoint"
@@ -17,66 +17,84 @@ const (
 
 // address is an address in the configuration.
 type address struct {
-	flag, network, name string
-	isOthers            bool // another process listens there
+	flag     string // flag that sets the address
+	network  string // "unix" or "tcp"
+	location string // path of a Unix socket, or host:port; "" if not configured
+	isListen bool   // whether the daemon listens on it; otherwise the daemon sends to it
 }
 
-// addresses returns the configured addresses: first those on which the daemon listens, then those
-// of other processes.
-func (c *Config) addresses() []address {
+// listenAddresses returns the addresses on which the daemon listens.
+func (c *Config) listenAddresses() []address {
 	all := []address{
-		{flag: "socket", network: "unix", name: c.Ingest.Socket.Path},
-		{flag: "http-addr", network: "tcp", name: c.HTTPAddr},
-		{flag: "prometheus-addr", network: "tcp", name: c.PrometheusAddr},
+		{flag: "socket", network: "unix", location: c.Ingest.Socket.Path},
+		{flag: "http-addr", network: "tcp", location: c.HTTPAddr},
+		{flag: "prometheus-addr", network: "tcp", location: c.PrometheusAddr},
 	}
-	var others []address
-	if !c.Agent.AutoDiscovered { // the address of an auto-discovered agent may be in use for something else
-		others = append(others, address{agentFlag, c.Agent.URL.Network, c.Agent.URL.Address, true})
+	for _, kind := range receiverKinds {
+		receiver := kind.common(c)
+		all = append(all,
+			address{flag: kind.name + "-socket", network: "unix", location: receiver.Socket.Path},
+			address{flag: kind.name + "-addr", network: "tcp", location: receiver.Addr})
 	}
-	for _, x := range c.Exporters {
-		others = append(others, addressOf(x.URL))
+	for i := range all {
+		all[i].isListen = true
 	}
-	for _, k := range receiverKinds {
-		in := k.common(c)
-		all = append(all, address{flag: k.name + "-socket", network: "unix", name: in.Socket.Path},
-			address{flag: k.name + "-addr", network: "tcp", name: in.Addr})
-		if k.forward != nil {
-			to := k.forward(c)
-			others = append(others, address{k.name + "-forward", to.Network, to.Address, true})
+	return all
+}
+
+// destinationAddresses returns the addresses to which the daemon sends. It omits the address of an
+// auto-discovered agent: a process other than an agent may listen on that address.
+func (c *Config) destinationAddresses() (all []address) {
+	if !c.Agent.AutoDiscovered {
+		agentURL := c.Agent.URL
+		all = append(all, address{flag: agentFlag, network: agentURL.Network, location: agentURL.Address})
+	}
+	for _, exporter := range c.Exporters {
+		all = append(all, exporterAddress(exporter.URL))
+	}
+	for _, kind := range receiverKinds {
+		if kind.forward != nil {
+			upstream := kind.forward(c)
+			all = append(all, address{
+				flag: kind.name + "-forward", network: upstream.Network, location: upstream.Address,
+			})
 		}
 	}
-	return append(all, others...)
+	return all
 }
 
-// checkAddresses returns an error for each pair of equal addresses: a second listener would fail,
-// and a daemon that is its own agent would send to itself forever.
+// exporterAddress returns the address in the URL of an OTLP exporter. It has no location if the URL
+// is invalid.
+func exporterAddress(exporterURL string) address {
+	u, err := url.Parse(exporterURL)
+	if err != nil {
+		return address{flag: metricsFlag}
+	}
+	if u.Scheme == "unix" {
+		return address{flag: metricsFlag, network: "unix", location: u.Path}
+	}
+	defaultPort := map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	hostPort := net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), defaultPort))
+	return address{flag: metricsFlag, network: "tcp", location: hostPort}
+}
+
+// checkAddresses returns an error for each pair of flags with the same address. A second listener
+// on an address would fail, and a daemon that sends to its own listener would never stop sending.
 func (c *Config) checkAddresses() (err error) {
-	all := c.addresses()
-	for i, a := range all {
-		for _, b := range all[:i] {
-			if a.equals(b) {
+	all := append(c.listenAddresses(), c.destinationAddresses()...)
+	for i, second := range all {
+		for _, first := range all[:i] {
+			if second.conflictsWith(first) {
 				err = errors.Join(err, fmt.Errorf("check %s: %s is also the address of --%s; give each its own%s",
-					a.flag, a.name, b.flag, a.hint()))
+					second.flag, second.location, first.flag, second.hint()))
 			}
 		}
 	}
 	return err
 }
 
-// addressOf returns the address in an exporter's URL.
-func addressOf(exporter string) address {
-	u, err := url.Parse(exporter)
-	switch {
-	case err != nil:
-		return address{flag: metricsFlag, isOthers: true}
-	case u.Scheme == "unix":
-		return address{metricsFlag, "unix", u.Path, true}
-	}
-	port := map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	return address{metricsFlag, "tcp", net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), port)), true}
-}
-
-// hint returns an explanation for an address that may come from an environment variable.
+// hint returns an addition to the error about an address that may come from an environment
+// variable, or "".
 func (a address) hint() string {
 	if a.flag == metricsFlag {
 		return ". The daemon sends its metrics to OTEL_EXPORTER_OTLP_ENDPOINT; the variable is not the address " +
@@ -85,22 +103,38 @@ func (a address) hint() string {
 	return ""
 }
 
-// equals reports whether two addresses are certainly the same. Two addresses of other processes may
-// be the same and do not count.
-func (a address) equals(other address) bool {
-	if a.name == "" || other.name == "" || a.network != other.network || a.isOthers && other.isOthers {
+// conflictsWith reports whether two addresses are the same and at least one of them is a listen
+// address. It returns false if it can't be sure that they are the same.
+func (a address) conflictsWith(other address) bool {
+	isConfigured := a.location != "" && other.location != ""
+	hasListener := a.isListen || other.isListen
+	if !isConfigured || !hasListener || a.network != other.network {
 		return false
 	}
 	if a.network == "unix" {
-		return filepath.Clean(a.name) == filepath.Clean(other.name)
+		return filepath.Clean(a.location) == filepath.Clean(other.location)
 	}
-	host, port, err := net.SplitHostPort(a.name)
-	otherHost, otherPort, otherErr := net.SplitHostPort(other.name)
-	if err != nil || otherErr != nil || port != otherPort || port == "0" { // 0 is any that is free
+	return a.hasSameHostPort(other)
+}
+
+// hasSameHostPort reports whether two TCP addresses have the same port and certainly the same host.
+// It returns false for port 0, for which the kernel selects a free port.
+func (a address) hasSameHostPort(other address) bool {
+	host, port, err := net.SplitHostPort(a.location)
+	otherHost, otherPort, otherErr := net.SplitHostPort(other.location)
+	if err != nil || otherErr != nil {
 		return false
 	}
-	isSameHost := resolveLocalhost(host) == resolveLocalhost(otherHost)
-	return isSameHost || isUnspecified(host) && other.isLocal(otherHost) || isUnspecified(otherHost) && a.isLocal(host)
+	if port != otherPort || port == "0" {
+		return false
+	}
+	switch {
+	case isUnspecified(host):
+		return other.isLocal(otherHost)
+	case isUnspecified(otherHost):
+		return a.isLocal(host)
+	}
+	return resolveLocalhost(host) == resolveLocalhost(otherHost)
 }
 
 // resolveLocalhost returns the IP address of localhost, and other hosts unchanged.
@@ -118,8 +152,12 @@ func isUnspecified(host string) bool {
 	return host == "" || ip != nil && ip.IsUnspecified()
 }
 
-// isLocal reports whether a host is certainly this machine. A host on which the daemon listens is.
+// isLocal reports whether host, the host of the address, is certainly this machine. This is true for
+// every listen address.
 func (a address) isLocal(host string) bool {
+	if a.isListen || isUnspecified(host) {
+		return true
+	}
 	ip := net.ParseIP(resolveLocalhost(host))
-	return !a.isOthers || isUnspecified(host) || ip != nil && ip.IsLoopback()
+	return ip != nil && ip.IsLoopback()
 }

@@ -19,9 +19,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// Check returns an error for each invalid value, without creating sockets, ports or rings. It does
-// not detect problems that only a start can, such as a path without write permission or an address
-// in use.
+// Check returns the joined errors of all invalid values. It opens no socket or file, so it does not
+// detect a path without write permission or an address in use.
 func (c Config) Check() error {
 	return errors.Join(
 		c.checkComponents(), c.checkDestinations(), c.checkGrace(), c.checkHTTP(), c.checkAddresses(),
@@ -29,34 +28,36 @@ func (c Config) Check() error {
 	)
 }
 
-// CheckHere returns an error for each missing directory of a socket on this machine. It does not
-// create the user's own directories, which a start does.
-func CheckHere(c *Config) (err error) {
+// CheckDirectories returns an error for each Unix socket whose directory does not exist on this
+// machine. It skips private sockets, because the daemon creates their directory at its start.
+func CheckDirectories(c *Config) (err error) {
 	sockets := []socket.Config{c.Ingest.Socket}
-	for _, k := range receiverKinds {
-		sockets = append(sockets, k.common(c).Socket)
+	for _, kind := range receiverKinds {
+		sockets = append(sockets, kind.common(c).Socket)
 	}
 	for _, s := range sockets {
-		if s.Path != "" && !s.Private {
+		isEnabled := s.Path != ""
+		if isEnabled && !s.Private {
 			err = errors.Join(err, s.PrepareDirectory())
 		}
 	}
 	return err
 }
 
-// checkComponents checks the limits of each component.
+// checkComponents returns the joined errors of the configurations of all components.
 func (c *Config) checkComponents() error {
-	aggregateConfig, admitConfig := c.Aggregate, c.admitConfig()
-	aggregateConfig.Deliver = func(*aggregate.Sealed) {} // New sets it
+	admitConfig := c.admitConfig()
+	aggregateConfig := c.Aggregate
+	aggregateConfig.Deliver = func(*aggregate.Sealed) {} // a required field, which is not known yet
 	return errors.Join(
 		c.Ingest.Check(), admitConfig.Check(), aggregateConfig.Check(), ring.CheckSlots(aggregateConfig.RingSlots),
 		c.Flush.Check(), c.Agent.Check(),
-		c.checkRings(), c.checkReceivers(), sketch.CheckBounds(boundsOf(c.exporters())),
+		c.checkRings(), c.checkReceivers(), sketch.CheckBounds(classicBounds(c.exporters())),
 	)
 }
 
-// checkDestinations returns an error if statistics, or traces received for the agent, would have no
-// destination.
+// checkDestinations returns an error if no destination for statistics is configured, or if the
+// Datadog receiver is enabled without an agent to which it could forward traces.
 func (c *Config) checkDestinations() (err error) {
 	if !c.Agent.Off() {
 		return nil
@@ -89,11 +90,12 @@ func (c *Config) checkRings() error {
 	return nil
 }
 
-// checkReceivers checks the enabled receivers.
+// checkReceivers returns the joined errors of the configurations of the enabled receivers.
 func (c *Config) checkReceivers() (err error) {
-	for _, k := range receiverKinds {
-		if d := k.config(c); d.Enabled() {
-			err = errors.Join(err, d.Check())
+	for _, kind := range receiverKinds {
+		config := kind.config(c)
+		if config.Enabled() {
+			err = errors.Join(err, config.Check())
 		}
 	}
 	return err
@@ -101,8 +103,8 @@ func (c *Config) checkReceivers() (err error) {
 
 func (c *Config) checkHTTP() error {
 	err := check.Address("http-addr", c.HTTPAddr)
-	if bad := web.Validate(c.WebConfigFile); bad != nil {
-		err = errors.Join(err, fmt.Errorf("check web-config-file: %w", bad))
+	if fileErr := web.Validate(c.WebConfigFile); fileErr != nil {
+		err = errors.Join(err, fmt.Errorf("check web-config-file: %w", fileErr))
 	}
 	return err
 }
@@ -111,58 +113,71 @@ func (c *Config) checkHTTP() error {
 // the runtime, and the metrics.
 const programBytes = memory.ProgramBytes + 768<<10
 
-// payloadOfSketch is the maximum number of encoded bytes per byte of sketch memory. It is doubled
-// because each group is encoded separately first. But a payload is sent as soon as it is full, so
-// only one is encoded at a time, in a buffer that grows by doubling.
-const payloadOfSketch = 2 * 4
-
-// Memory returns the maximum memory of the configuration.
-func (c *Config) Memory() memory.Budget { return memory.NewBudget(c.parts()) }
-
-// parts returns the parts of the maximum memory.
-func (c *Config) parts() []memory.Part {
-	aggregateConfig := c.aggregateConfig()
-	encoding := min(payloadOfSketch*c.Aggregate.SketchBytes+2*c.Aggregate.LabelBytes,
-		3*export.DefaultMaxPayloadBytes)
-	publisher := c.Admit.PublisherBytes(c.Aggregate.Drainers)
-	var doors []memory.Part
-	for _, k := range receiverKinds {
-		doors = append(doors, k.config(c).Memory(publisher)...)
-	}
-	return slices.Concat(c.Ingest.Memory(publisher), aggregateConfig.Memory(), doors, c.totalsMemory(),
-		scrapedMemory(c), c.exemplarsMemory(), []memory.Part{
-			{
-				Name: "keys of connections", Bytes: int64(c.Admit.MaxKeyBytesInAll),
-				Flag: "max-key-bytes-total",
-			},
-			{Name: "payloads being made", Bytes: int64(encoding * c.destinations()), Flag: "sketch-bytes"},
-			{
-				Name: "payloads that wait", Bytes: int64(c.Flush.RetryBytes * c.destinations()),
-				Flag: "retry-bytes",
-			},
-			{Name: "the program itself", Bytes: programBytes},
-		})
-}
-
-// A running total without new spans ends after totalsIdle. The encoded resource of an overflow series has at
-// most totalsResource bytes.
 const (
-	totalsIdle     = time.Hour
-	totalsResource = 4 << 10
+	// payloadBytesPerSketchByte is the maximum number of encoded bytes per byte of sketch memory. It is
+	// twice the size of the encoding, because each group is first encoded into a buffer of its own.
+	payloadBytesPerSketchByte = 2 * 4
+	// payloadBytesPerLabelByte is the same for the memory of labels.
+	payloadBytesPerLabelByte = 2
+	// maxEncodeBytes is the maximum memory of a payload during encoding. A payload is sent as soon as it
+	// has reached its maximum size, but its buffer grows by doubling.
+	maxEncodeBytes = 3 * export.DefaultMaxPayloadBytes
 )
 
-// totals returns the limits for running totals of a destination: as many series as an interval has
-// aggregates, with the same memory for texts.
-func (c *Config) totals(x export.Exporter) totals.Limits {
-	limits := totals.Limits{
-		Series: c.Aggregate.MaxAggregates, Bytes: c.Aggregate.LabelBytes, Idle: totalsIdle,
-		Buckets: sketch.DefaultMaxBuckets, Resources: c.Aggregate.MaxOrigins, ResourceBytes: totalsResource,
+// Memory returns the maximum memory that the daemon can need with the configuration.
+func (c *Config) Memory() memory.Budget { return memory.NewBudget(c.memoryParts()) }
+
+// memoryParts returns the maximum memory of each data structure.
+func (c *Config) memoryParts() []memory.Part {
+	aggregateConfig := c.aggregateConfig()
+	publisherBytes := c.Admit.PublisherBytes(c.Aggregate.Drainers)
+	var receivers []memory.Part
+	for _, kind := range receiverKinds {
+		receivers = append(receivers, kind.config(c).Memory(publisherBytes)...)
 	}
-	if x.Pull != nil {
+	keys := memory.Part{
+		Name: "keys of connections", Bytes: int64(c.Admit.MaxKeyBytesInAll), Flag: "max-key-bytes-total",
+	}
+	program := memory.Part{Name: "the program itself", Bytes: programBytes}
+	return slices.Concat(
+		c.Ingest.Memory(publisherBytes), aggregateConfig.Memory(), receivers, c.totalsMemory(),
+		c.scrapedMemory(), c.exemplarsMemory(), []memory.Part{keys}, c.payloadMemory(),
+		[]memory.Part{program},
+	)
+}
+
+// payloadMemory returns the maximum memory of payloads of all push destinations: those being
+// encoded, and those queued for a retry.
+func (c *Config) payloadMemory() []memory.Part {
+	encodeBytes := min(maxEncodeBytes,
+		payloadBytesPerSketchByte*c.Aggregate.SketchBytes+payloadBytesPerLabelByte*c.Aggregate.LabelBytes)
+	destinations := c.pushDestinations()
+	return []memory.Part{
+		{Name: "payloads being made", Bytes: int64(encodeBytes * destinations), Flag: "sketch-bytes"},
+		{Name: "payloads that wait", Bytes: int64(c.Flush.RetryBytes * destinations), Flag: "retry-bytes"},
+	}
+}
+
+const (
+	// idleTotalTimeout is the time after which a running total without new spans is removed.
+	idleTotalTimeout = time.Hour
+	// totalResourceBytes is the maximum size of the encoded resource of an overflow series.
+	totalResourceBytes = 4 << 10
+)
+
+// totalsLimits returns the limits of the running totals that an exporter keeps since the start. There
+// can be as many series as an interval has aggregates, with the same memory for their labels.
+func (c *Config) totalsLimits(exporter export.Exporter) totals.Limits {
+	limits := totals.Limits{
+		Series: c.Aggregate.MaxAggregates, Bytes: c.Aggregate.LabelBytes, Idle: idleTotalTimeout,
+		Buckets: sketch.DefaultMaxBuckets, Resources: c.Aggregate.MaxOrigins, ResourceBytes: totalResourceBytes,
+	}
+	isScraped := exporter.Pull != nil
+	if isScraped {
 		limits.Buckets = c.NativeBuckets
 	}
-	if len(x.Bounds) > 0 {
-		limits.Classic = len(x.Bounds) + 1
+	if len(exporter.Bounds) > 0 {
+		limits.Classic = len(exporter.Bounds) + 1 // the additional bucket ends at +Inf
 	}
 	return limits
 }
@@ -175,25 +190,28 @@ func (c *Config) exemplarsMemory() []memory.Part {
 	return []memory.Part{{Name: "exemplars", Bytes: c.Exemplars.Bytes()}}
 }
 
-// totalsMemory is what they take in all.
+// totalsMemory returns the maximum memory of the running totals of each push destination that
+// exports cumulative values.
 func (c *Config) totalsMemory() (parts []memory.Part) {
-	for _, x := range c.Exporters {
-		if limits := c.totals(x); x.Cumulative {
-			parts = append(parts, memory.Part{
-				Name:  "running totals of " + x.Name,
-				Bytes: int64(limits.Memory()), Flag: "max-aggregates",
-			})
+	for _, exporter := range c.Exporters {
+		if !exporter.Cumulative {
+			continue
 		}
+		limits := c.totalsLimits(exporter)
+		parts = append(parts, memory.Part{
+			Name: "running totals of " + exporter.Name, Bytes: int64(limits.Memory()), Flag: maxAggregates,
+		})
 	}
 	return parts
 }
 
-// scrapedMemory returns the memory of the scraped series and of scrapes, if there are any.
-func scrapedMemory(c *Config) []memory.Part {
+// scrapedMemory returns the maximum memory of the series that Prometheus scrapes. It returns nil if
+// scraping is disabled.
+func (c *Config) scrapedMemory() []memory.Part {
 	if c.Prometheus == nil {
 		return nil
 	}
-	limits := c.totals(c.Prometheus.Describe())
+	limits := c.totalsLimits(c.Prometheus.Describe())
 	parts := []memory.Part{{
 		Name: "series for Prometheus", Bytes: int64(c.Prometheus.Memory(limits)), Flag: maxAggregates,
 	}}
@@ -205,8 +223,9 @@ func scrapedMemory(c *Config) []memory.Part {
 	return parts
 }
 
-// admitConfig returns the configuration of publishers. A batch must fit in a ring, a connection can
-// number as many keys as an interval can have, and all connections share the memory for keys.
+// admitConfig returns the configuration of package admit. It lowers the maximum size of a batch to
+// the size of a ring, because a batch must fit in a ring. It raises the maximum number of keys per
+// connection to the number of aggregates, because each aggregate has a key.
 func (c *Config) admitConfig() admit.Config {
 	config := c.Admit
 	config.MaxBatch = min(c.Admit.MaxBatch, max(c.Aggregate.RingSlots, wire.MinMaxBatch))
@@ -215,8 +234,8 @@ func (c *Config) admitConfig() admit.Config {
 	return config
 }
 
-// aggregateConfig returns the configuration of the aggregator. Groups are merged only if the
-// Datadog receiver is enabled.
+// aggregateConfig returns the configuration of the aggregator. Merging statistics that tracers
+// computed is enabled if the Datadog receiver is, because only this receiver accepts them.
 func (c *Config) aggregateConfig() aggregate.Config {
 	config := c.Aggregate
 	config.Merge = c.APM.Enabled()
@@ -231,29 +250,31 @@ func (c *Config) checkMemory() error {
 	return nil
 }
 
-// chosenLimits returns the limits set by the operator. FitMemory has made all others as small as
-// possible.
+// chosenLimits returns the flags of limits that the operator has set.
 func chosenLimits(c *Config) (flags []string) {
 	limits := c.limits()
-	for i := range c.Settings {
-		s := &c.Settings[i]
-		if _, is := limits[s.Name]; is && isChosen(*s) {
-			flags = append(flags, s.Name)
+	for _, setting := range c.Settings {
+		_, isLimit := limits[setting.Name]
+		if isLimit && isChosen(setting) {
+			flags = append(flags, setting.Name)
 		}
 	}
 	return flags
 }
 
-// canBeLower reports whether halving a limit, once or repeatedly, reduces the memory and is valid.
+// canBeLower reports whether a lower value of a limit is valid and reduces the maximum memory. It
+// tries a half of the value, a quarter, and so on, in its own copy of the configuration.
 func (c Config) canBeLower(flag string) bool {
-	total, mistakes := c.Memory().Total, c.checkComponents()
+	originalBytes := c.Memory().Total
+	originalErrors := fmt.Sprint(c.checkComponents())
 	limit := c.limits()[flag]
 	for *limit > 1 {
 		*limit /= 2
-		if fmt.Sprint(c.checkComponents()) != fmt.Sprint(mistakes) {
-			break
+		isInvalid := fmt.Sprint(c.checkComponents()) != originalErrors
+		if isInvalid {
+			return false
 		}
-		if c.Memory().Total < total {
+		if c.Memory().Total < originalBytes {
 			return true
 		}
 	}

@@ -56,7 +56,7 @@ type Config struct {
 	Supervisor   *systemd.Supervisor // service manager; nil without systemd
 }
 
-// DefaultConfig returns the defaults of the command line.
+// DefaultConfig returns the configuration of a daemon that is started without flags.
 func DefaultConfig() Config {
 	return Config{
 		Ingest: ingest.DefaultConfig(), Admit: admit.DefaultConfig(), Aggregate: aggregate.DefaultConfig(),
@@ -68,8 +68,9 @@ func DefaultConfig() Config {
 	}
 }
 
-// destinations returns the number of push destinations.
-func (c *Config) destinations() int {
+// pushDestinations returns the number of destinations to which the daemon sends, including the
+// agent.
+func (c *Config) pushDestinations() int {
 	n := len(c.Exporters)
 	if !c.Agent.Off() {
 		n++
@@ -77,7 +78,7 @@ func (c *Config) destinations() int {
 	return n
 }
 
-// exporters returns all destinations except the agent, with the scraped one last.
+// exporters returns all destinations except the agent. The one that Prometheus scrapes is the last.
 func (c *Config) exporters() []export.Exporter {
 	all := slices.Clone(c.Exporters)
 	if c.Prometheus != nil {
@@ -86,103 +87,123 @@ func (c *Config) exporters() []export.Exporter {
 	return all
 }
 
-// gridFor returns the cells in which durations are counted. With destinations other than the agent,
-// they determine histograms and classic buckets exactly, in addition to the agent's bins.
+// gridFor returns the duration buckets in which spans are counted. Without exporters these are the
+// buckets of the agent's sketches. Otherwise each bucket lies within one bucket of every exporter's
+// histograms.
 func gridFor(exporters []export.Exporter) (*sketch.Grid, error) {
 	if len(exporters) == 0 {
 		return sketch.AgentGrid(), nil
 	}
-	return sketch.GridWith(boundsOf(exporters))
+	return sketch.GridWith(classicBounds(exporters))
 }
 
-// boundsOf returns the bounds of the classic buckets of all exporters.
-func boundsOf(exporters []export.Exporter) (all []float64) {
-	for _, x := range exporters {
-		all = append(all, x.Bounds...)
+// classicBounds returns the sorted bounds of the classic histogram buckets of all exporters, without
+// duplicates.
+func classicBounds(exporters []export.Exporter) (bounds []float64) {
+	for _, exporter := range exporters {
+		bounds = append(bounds, exporter.Bounds...)
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	slices.Sort(bounds)
+	return slices.Compact(bounds)
 }
 
-// ownDescriptors is the number of file descriptors except for connections: the log, listeners and
-// their locks, the runtime's, and files being read. There are about twenty, and a reserve of the
-// same number.
-const ownDescriptors = 40
+const (
+	// processDescriptors is the number of file descriptors that do not depend on the configuration: the
+	// log, listeners and their lock files, the Go runtime, and files being read. The process needs about
+	// twenty; the rest is a margin.
+	processDescriptors = 40
+	// destinationDescriptors is the number of file descriptors per push destination, for connections and
+	// DNS lookups.
+	destinationDescriptors = export.MaxConnections + 2
+	// receiverListeners is the maximum number of listeners of an HTTP receiver: a Unix and a TCP socket.
+	receiverListeners = 2
+	// rejectedConnection is a connection over the limit. A server accepts it before closing it.
+	rejectedConnection = 1
+)
 
-// deliveryDescriptors is the number of file descriptors per destination, for connections and DNS
-// lookups.
-const deliveryDescriptors = export.MaxConnections + 2
-
-// receiverDescriptors is the number of file descriptors of a receiver, except for connections: two
-// listeners, and one connection over the limit.
-const receiverDescriptors = 3
-
-// Descriptors returns the maximum number of file descriptors of the configuration. Each listener
-// closes connections over its limit, so each can have one more for a moment.
+// Descriptors returns the maximum number of file descriptors that the process needs with the
+// configuration.
 func (c *Config) Descriptors() int {
-	n := ownDescriptors + c.destinations()*deliveryDescriptors + status.MaxConnections + 1 +
-		c.Ingest.MaxConnections + 1
-	if c.PrometheusAddr != "" {
-		n += status.MaxConnections + 1
+	n := processDescriptors + c.pushDestinations()*destinationDescriptors
+	n += c.Ingest.MaxConnections + rejectedConnection
+	n += status.MaxConnections + rejectedConnection
+	hasScrapeServer := c.PrometheusAddr != ""
+	if hasScrapeServer {
+		n += status.MaxConnections + rejectedConnection
 	}
-	for _, k := range receiverKinds {
-		if d := k.config(c); d.Enabled() {
-			n += k.common(c).MaxConnections + d.Forwards() + receiverDescriptors
+	for _, kind := range receiverKinds {
+		config := kind.config(c)
+		if config.Enabled() {
+			n += receiverListeners + kind.common(c).MaxConnections + rejectedConnection + config.Forwards()
 		}
 	}
 	return n
 }
 
-// connectionLimits returns the flags that limit connections of clients.
+// connectionLimits returns the flags that limit the number of client connections, for each enabled
+// receiver.
 func (c *Config) connectionLimits() []string {
-	names := []string{"max-connections"}
-	for _, k := range receiverKinds {
-		if k.common(c).Enabled() {
-			names = append(names, k.name+"-max-connections")
+	flags := []string{"max-connections"}
+	for _, kind := range receiverKinds {
+		if kind.common(c).Enabled() {
+			flags = append(flags, kind.name+"-max-connections")
 		}
 	}
-	return names
+	return flags
 }
 
-// leastConnections is the lowest limit that FitDescriptors sets. If this is not enough, Check
-// returns an error.
-const leastConnections = 16
+// minConnections is the lowest connection limit that FitDescriptors sets.
+const minConnections = 16
 
-// FitDescriptors lowers limits of connections until the process needs at most limit file
-// descriptors: it repeatedly halves the largest one. It does not change limits for which isSet
-// returns true, because the operator has set them. It returns the names of the changed limits.
-func FitDescriptors(c *Config, limit uint64, isSet func(limit string) bool) (changed []string) {
-	c.DescriptorLimit = limit
-	names := slices.DeleteFunc(c.connectionLimits(), isSet)
-	limits := c.limits()
-	for limit > 0 && uint64(c.Descriptors()) > limit {
-		largest := ""
-		for _, name := range names {
-			if *limits[name] > leastConnections && (largest == "" || *limits[name] > *limits[largest]) {
-				largest = name
-			}
-		}
-		if largest == "" {
+// FitDescriptors lowers connection limits until the process needs at most descriptors file
+// descriptors, or until all limits are at their minimum. It does not change limits for which isSet
+// returns true, because the operator has set them. It returns the flags of the changed limits.
+func FitDescriptors(c *Config, descriptors uint64, isSet func(flag string) bool) (changed []string) {
+	c.DescriptorLimit = descriptors
+	isKnown := descriptors > 0
+	if !isKnown {
+		return nil
+	}
+	flags := slices.DeleteFunc(c.connectionLimits(), isSet)
+	for uint64(c.Descriptors()) > descriptors {
+		flag, limit := c.largestLimit(flags)
+		if limit == nil || *limit <= minConnections {
 			break
 		}
-		*limits[largest] = max(leastConnections, *limits[largest]/2)
-		if !slices.Contains(changed, largest) {
-			changed = append(changed, largest)
+		*limit = max(minConnections, *limit/2)
+		if !slices.Contains(changed, flag) {
+			changed = append(changed, flag)
 		}
 	}
 	return changed
 }
 
+// largestLimit returns the flag with the largest limit, and a pointer to this limit in the
+// configuration. It returns a nil limit if flags is empty.
+func (c *Config) largestLimit(flags []string) (flag string, limit *int) {
+	limits := c.limits()
+	for _, candidate := range flags {
+		if limit == nil || *limits[candidate] > *limit {
+			flag, limit = candidate, limits[candidate]
+		}
+	}
+	return flag, limit
+}
+
 // checkDescriptors returns an error if the process needs more file descriptors than it may open. It
-// returns nil if the limit is unknown. It also returns nil if the number of descriptors overflows
-// an int: then a limit of connections is invalid, which the package that owns the limit reports.
+// returns nil if either number is unknown.
 func (c *Config) checkDescriptors() error {
-	need, limit := c.Descriptors(), c.DescriptorLimit
-	isLimitUnknown, hasOverflowed := limit == 0, need < 0
-	if isLimitUnknown || hasOverflowed || uint64(need) <= limit {
+	if c.DescriptorLimit == 0 {
+		return nil // the limit is unknown
+	}
+	need := c.Descriptors()
+	if need < 0 {
+		return nil // the sum overflows, because of a connection limit that checkComponents rejects
+	}
+	if uint64(need) <= c.DescriptorLimit {
 		return nil
 	}
 	return fmt.Errorf("check file descriptors: connections, deliveries and probes may need %d, and the process "+
 		"may open %d; raise the limit (ulimit -n, LimitNOFILE) or lower "+
-		"--%s", need, limit, strings.Join(c.connectionLimits(), " or --"))
+		"--%s", need, c.DescriptorLimit, strings.Join(c.connectionLimits(), " or --"))
 }

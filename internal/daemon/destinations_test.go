@@ -47,7 +47,7 @@ func TestMemory_SumOfDestinations(t *testing.T) {
 			t.Errorf("%s: %d bytes for one destination, %d for two", name, alone[name], both[name])
 		}
 	}
-	if more := two.Descriptors() - one.Descriptors(); more != deliveryDescriptors {
+	if more := two.Descriptors() - one.Descriptors(); more != destinationDescriptors {
 		t.Errorf("%d more descriptors for another destination", more)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// Start starts all components except the flusher. New has started the flusher, so that it can read
-// the agent's features before the first client connects.
+// Start starts all servers and background tasks. Clients can connect when it returns. The flusher,
+// which sends statistics to destinations, is not started here, because New has started it.
 func (d *Daemon) Start() {
 	d.aggregator.Start()
 	features, _ := d.wantedFeatures()
@@ -41,48 +41,29 @@ func (d *Daemon) logLosses() {
 	log.Run(d.stopping)
 }
 
-// Settled returns a channel that Stop closes when every span has its outcome: the end of the process loses nothing from
-// then on. Stop returns later, because it waits for HTTP requests to the status server.
+// Settled returns a channel that Stop closes when every received span is delivered or counted as
+// lost. Ending the process after that loses no spans, although Stop can still be waiting for HTTP
+// requests to the status server.
 func (d *Daemon) Settled() <-chan struct{} { return d.settled }
 
-// Stop stops all components in the order of the data flow, within the grace period, and returns the
-// accounting.
+// Stop stops all components in the order of the data flow: receivers, aggregator, destinations. It
+// takes at most about the grace period, and returns the final accounting of all spans.
 func (d *Daemon) Stop() status.Accounting {
 	ctx, cancel := context.WithTimeout(context.Background(), d.config.ShutdownGrace)
 	defer cancel()
 	d.statusServer.SetReady(false)
-	before := d.sources.Accounting()
-	unsentBefore := map[string]uint64{}
-	for _, other := range d.sources.Others() {
-		unsentBefore[other.Name] = other.Accounting.Unsent
-	}
+	baseline := d.stopBaseline()
 	close(d.stopping)
 	d.background.Wait()
 	d.config.Supervisor.Stopping(d.config.ShutdownGrace)
 	d.drainHTTP(ctx)
-	drainCtx, cancelDrain := context.WithTimeout(ctx, d.config.ShutdownGrace/2)
-	defer cancelDrain()
 	d.recoveryFile.SetStopping()
-	if err := d.ingest.Drain(drainCtx); err != nil {
-		d.config.Log.Warn("not all spans that clients had written were read within the grace period", "error", err)
-	}
+	d.drainSocket(ctx)
 	d.aggregator.Stop()
 	d.flusher.Close(ctx)
 	d.ingest.Close()
 	accounting := d.sources.Accounting()
-	lost := accounting.Unsent - before.Unsent + accounting.DroppedTotal() - before.DroppedTotal()
-	d.config.Log.Log(ctx, stopLevel(lost), "stopped", "lost", lost, "received", accounting.Received, "aggregated", accounting.Aggregated,
-		"dropped", accounting.DroppedTotal(), "flushed", accounting.Flushed, "unsent", accounting.Unsent,
-		"pending", accounting.Pending, "before_discovery", accounting.BeforeDiscovery, "balanced", accounting.Balanced)
-	if !accounting.Balanced {
-		d.config.Log.Error("the accounting does not balance, which is a bug; please report it with the line above")
-	}
-	for _, other := range d.sources.Others() {
-		lost := other.Accounting.Unsent - unsentBefore[other.Name]
-		d.config.Log.Log(ctx, stopLevel(lost), "stopped: additional destination", "destination", other.Name, "lost", lost,
-			"flushed", other.Accounting.Flushed, "unsent", other.Accounting.Unsent, "pending", other.Accounting.Pending,
-			"before_discovery", other.Accounting.BeforeDiscovery)
-	}
+	d.logStopped(ctx, baseline, accounting)
 	if err := d.recoveryFile.Remove(); err != nil {
 		d.config.Log.Warn("can't remove the recovery file, so the next daemon will report a crash", "error", err)
 	}
@@ -95,7 +76,45 @@ func (d *Daemon) Stop() status.Accounting {
 	return accounting
 }
 
-// stopLevel returns the log level of a stop that dropped or did not deliver a number of spans.
+// stopBaseline contains counts at the beginning of a stop.
+type stopBaseline struct {
+	accounting status.Accounting
+	unsent     map[string]uint64 // unsent spans of each additional destination, by its name
+}
+
+// stopBaseline returns the current counts.
+func (d *Daemon) stopBaseline() stopBaseline {
+	baseline := stopBaseline{accounting: d.sources.Accounting(), unsent: map[string]uint64{}}
+	for _, destination := range d.sources.AdditionalDestinations() {
+		baseline.unsent[destination.Name] = destination.Accounting.Unsent
+	}
+	return baseline
+}
+
+// logStopped logs the final accounting, and how many spans were lost since baseline, which is during
+// the stop.
+func (d *Daemon) logStopped(ctx context.Context, baseline stopBaseline, final status.Accounting) {
+	log := d.config.Log
+	unsent := final.Unsent - baseline.accounting.Unsent
+	dropped := final.DroppedTotal() - baseline.accounting.DroppedTotal()
+	lost := unsent + dropped
+	log.Log(ctx, stopLevel(lost), "stopped", "lost", lost, "received", final.Received, "aggregated", final.Aggregated,
+		"dropped", final.DroppedTotal(), "flushed", final.Flushed, "unsent", final.Unsent,
+		"pending", final.Pending, "before_discovery", final.BeforeDiscovery, "balanced", final.Balanced)
+	if !final.Balanced {
+		log.Error("the accounting does not balance, which is a bug; please report it with the line above")
+	}
+	for _, destination := range d.sources.AdditionalDestinations() {
+		delivery := destination.Accounting
+		lost := delivery.Unsent - baseline.unsent[destination.Name]
+		log.Log(ctx, stopLevel(lost), "stopped: additional destination", "destination", destination.Name, "lost", lost,
+			"flushed", delivery.Flushed, "unsent", delivery.Unsent, "pending", delivery.Pending,
+			"before_discovery", delivery.BeforeDiscovery)
+	}
+}
+
+// stopLevel returns the log level of the final accounting: warning if spans were lost during the
+// stop, otherwise info.
 func stopLevel(lost uint64) slog.Level {
 	if lost > 0 {
 		return slog.LevelWarn
@@ -103,15 +122,27 @@ func stopLevel(lost uint64) slog.Level {
 	return slog.LevelInfo
 }
 
-// statusLine returns the accounting as one line for the service manager, and an error if a restart
-// would help.
+// statusLine returns the accounting as one line of text for the service manager. It returns an error
+// if the daemon is stuck, so that the service manager restarts it.
 func (d *Daemon) statusLine() (string, error) {
-	b := d.sources.Accounting()
-	return fmt.Sprintf("%d spans received, %d dropped; %d flushed, %d unsent, %d pending",
-		b.Received, b.DroppedTotal(), b.Flushed, b.Unsent, b.Pending), d.statusServer.Alive()
+	accounting := d.sources.Accounting()
+	line := fmt.Sprintf("%d spans received, %d dropped; %d flushed, %d unsent, %d pending",
+		accounting.Received, accounting.DroppedTotal(), accounting.Flushed, accounting.Unsent, accounting.Pending)
+	return line, d.statusServer.Alive()
 }
 
-// drainHTTP waits for the HTTP requests in flight, of all receivers at the same time.
+// drainSocket reads the spans that native clients have already written to the socket. It takes at
+// most half of the grace period.
+func (d *Daemon) drainSocket(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, d.config.ShutdownGrace/2)
+	defer cancel()
+	if err := d.ingest.Drain(ctx); err != nil {
+		d.config.Log.Warn("not all spans that clients had written were read within the grace period", "error", err)
+	}
+}
+
+// drainHTTP waits until all HTTP receivers have answered the requests in flight. It takes at most a
+// quarter of the grace period.
 func (d *Daemon) drainHTTP(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, d.config.ShutdownGrace/4)
 	defer cancel()

@@ -16,13 +16,14 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// New creates a daemon. Its error tells the operator what to do.
+// New creates a daemon and opens its listeners. Start must be called to serve clients.
 func New(config Config) (*Daemon, error) {
-	d := &Daemon{config: config, stopping: make(chan struct{}), settled: make(chan struct{})}
-	if err := errors.Join(config.checkDestinations(), config.checkGrace(), config.checkMemory(),
-		config.checkDescriptors()); err != nil {
+	err := errors.Join(config.checkDestinations(), config.checkGrace(), config.checkMemory(),
+		config.checkDescriptors())
+	if err != nil {
 		return nil, err
 	}
+	d := &Daemon{config: config, stopping: make(chan struct{}), settled: make(chan struct{})}
 	if err := d.newFlusher(config); err != nil {
 		return nil, err
 	}
@@ -33,106 +34,153 @@ func New(config Config) (*Daemon, error) {
 	return d, nil
 }
 
-// newFlusher creates the destinations. The status shows the accounting of the first destination in
-// detail. This is the agent, unless the agent is auto-discovered: then the agent is the last one.
-func (d *Daemon) newFlusher(config Config) (err error) {
+// newFlusher creates the exporters, and starts the flusher that sends statistics to them.
+func (d *Daemon) newFlusher(config Config) error {
 	exporters := config.exporters()
 	if !config.Agent.Off() {
-		config.Agent.Version, config.Agent.Log = config.Version, config.Log
-		if d.agent, err = agent.New(config.Agent); err != nil {
+		if err := d.newAgent(config); err != nil {
 			return err
 		}
+		// Users see the accounting of the first destination in detail.
 		position := 0
 		if config.Agent.AutoDiscovered {
 			position = len(exporters)
 		}
 		exporters = slices.Insert(exporters, position, d.agent.Describe())
 	}
-	for _, x := range exporters {
-		if x.LimitTotals != nil {
-			x.LimitTotals(config.totals(x))
+	for _, exporter := range exporters {
+		if exporter.LimitTotals != nil {
+			exporter.LimitTotals(config.totalsLimits(exporter))
 		}
 	}
 	config.Flush.Log = config.Log
-	d.flusher, err = export.New(config.Flush, exporters...)
+	flusher, err := export.New(config.Flush, exporters...)
+	d.flusher = flusher
 	return err
 }
 
-// newPipeline creates everything except the destinations, and reports crashed predecessors.
-func (d *Daemon) newPipeline(config Config) (err error) {
-	if err = d.newRecoveryFile(&config); err != nil {
+// newAgent creates the exporter for the Datadog agent.
+func (d *Daemon) newAgent(config Config) (err error) {
+	config.Agent.Version = config.Version
+	config.Agent.Log = config.Log
+	d.agent, err = agent.New(config.Agent)
+	return err
+}
+
+// newPipeline creates everything except the destinations. If this succeeds, it logs the losses of
+// daemons that crashed before this one.
+func (d *Daemon) newPipeline(config Config) error {
+	if err := d.newRecoveryFile(&config); err != nil {
 		return err
 	}
-	if err = d.newComponents(config); err != nil {
+	if err := d.newComponents(config); err != nil {
 		return errors.Join(err, d.recoveryFile.Remove())
 	}
-	// Only now, so that a daemon which fails to start does not report crashes.
-	d.recoveryFile.ReportCrashes()
+	d.recoveryFile.ReportCrashes() // last, because a daemon that fails to start must leave the report to the next one
 	return nil
 }
 
-// newRecoveryFile creates the recovery file, which the next daemon reads if this one crashes.
-func (d *Daemon) newRecoveryFile(config *Config) (err error) {
-	if config.Ingest.Socket.Inherited == nil {
+// newRecoveryFile creates the recovery file next to the socket. If this daemon crashes, the next one
+// reads the file to report the losses.
+func (d *Daemon) newRecoveryFile(config *Config) error {
+	hasInheritedSocket := config.Ingest.Socket.Inherited != nil
+	if !hasInheritedSocket {
 		if err := config.Ingest.Socket.PrepareDirectory(); err != nil {
-			return err //nolint:wrapcheck // it says what to do
+			return err //nolint:wrapcheck // the error is complete
 		}
 	}
-	d.recoveryFile, err = recovery.Create(recovery.Config{
+	file, err := recovery.Create(recovery.Config{
 		Path: config.Ingest.Socket.Path, Connections: config.Ingest.MaxConnections,
 		Log: config.Log, FlushLog: config.FlushLog,
 	})
-	config.Aggregate.Running, config.Admit.Running, config.Ingest.Recovery = d.recoveryFile, d.recoveryFile, d.recoveryFile
+	if err != nil {
+		return err
+	}
+	d.recoveryFile = file
+	config.Aggregate.Running = file
+	config.Admit.Running = file
+	config.Ingest.Recovery = file
+	return nil
+}
+
+// newComponents creates the aggregator, and then the components that need it: the receivers, and the
+// status server.
+func (d *Daemon) newComponents(config Config) error {
+	if err := d.newAggregator(&config); err != nil {
+		return err
+	}
+	if err := d.newPublishers(&config); err != nil {
+		return err
+	}
+	// All listeners are opened even if one fails, so that the error names every address in use.
+	err := errors.Join(d.newIngest(config), d.openReceivers(&config), d.newStatusServer(config))
+	if err != nil {
+		d.closeListeners()
+	}
 	return err
 }
 
-// newComponents creates the components in the order in which they depend on each other: from the
-// aggregator to the receivers, then the status server.
-func (d *Daemon) newComponents(config Config) (err error) {
+// newAggregator creates the aggregator, which counts spans and passes the counts to the flusher. It
+// stores the complete configuration of the aggregator in config.
+func (d *Daemon) newAggregator(config *Config) (err error) {
 	config.Aggregate = config.aggregateConfig()
-	if config.Aggregate.Grid, err = gridFor(config.exporters()); err != nil {
-		return err
-	}
 	config.Aggregate.Deliver = d.flusher.Accept
-	if d.aggregator, err = aggregate.New(config.Aggregate); err != nil {
+	config.Aggregate.Grid, err = gridFor(config.exporters())
+	if err != nil {
 		return err
 	}
+	d.aggregator, err = aggregate.New(config.Aggregate)
+	return err
+}
+
+// newPublishers creates the publishers, through which receivers pass spans to the aggregator. It
+// stores their complete configuration in config.
+func (d *Daemon) newPublishers(config *Config) (err error) {
 	config.Admit = config.admitConfig()
 	config.Admit.Aggregator = d.aggregator
-	if d.admit, err = admit.New(config.Admit); err != nil {
-		return err
-	}
-	config.Ingest.Version, config.Ingest.Log = config.Version, config.Log
-	config.Ingest.Interval = config.Aggregate.FlushInterval
-	config.Ingest.Admit, config.Ingest.Features, config.Ingest.Deliver = d.admit, d.features, d.flushNow
-	config.Ingest.Settled = d.aggregator.Settled
-	d.ingest, err = ingest.New(config.Ingest)
-	// If an address is in use, the others are tried as well, so that the error names all that are.
-	if err = errors.Join(err, d.openReceivers(&config), d.newStatusServer(config)); err != nil {
-		d.abandon()
-	}
+	d.admit, err = admit.New(config.Admit)
 	return err
 }
 
-// abandon closes the opened listeners if the daemon can't be created.
-func (d *Daemon) abandon() {
+// newIngest opens the socket for native clients.
+func (d *Daemon) newIngest(config Config) (err error) {
+	ingestConfig := config.Ingest
+	ingestConfig.Version = config.Version
+	ingestConfig.Log = config.Log
+	ingestConfig.Interval = config.Aggregate.FlushInterval
+	ingestConfig.Admit = d.admit
+	ingestConfig.Features = d.nativeFeatures
+	ingestConfig.Deliver = d.flushNow
+	ingestConfig.Settled = d.aggregator.Settled
+	d.ingest, err = ingest.New(ingestConfig)
+	return err
+}
+
+// closeListeners closes the listeners that were opened before New failed.
+func (d *Daemon) closeListeners() {
 	if d.ingest != nil {
 		d.ingest.Abandon()
 	}
-	for _, opened := range d.receivers {
-		opened.Abandon()
+	for _, server := range d.receivers {
+		server.Abandon()
 	}
-	for _, opened := range []*status.Server{d.scrapeServer, d.statusServer} {
-		if opened != nil {
-			opened.Abandon()
-		}
+	if d.scrapeServer != nil {
+		d.scrapeServer.Abandon()
+	}
+	if d.statusServer != nil {
+		d.statusServer.Abandon()
 	}
 }
 
-// newStatusServer creates the servers for status, metrics and scrapes.
+// newStatusServer opens the server for status, metrics and probes. It also opens the separate server
+// for scrapes, if one is configured.
 func (d *Daemon) newStatusServer(config Config) (err error) {
-	d.sources.Ingest, d.sources.Admit, d.sources.Aggregate = d.ingest, d.admit, d.aggregator
-	d.sources.Flush, d.sources.Agent, d.sources.Exemplars = d.flusher, d.agent, config.Exemplars
+	d.sources.Ingest = d.ingest
+	d.sources.Admit = d.admit
+	d.sources.Aggregate = d.aggregator
+	d.sources.Flush = d.flusher
+	d.sources.Agent = d.agent
+	d.sources.Exemplars = config.Exemplars
 	d.sources.Prometheus = config.Prometheus
 	scrapeErr := d.newScrapeServer(&config)
 	d.statusServer, err = status.New(status.Config{
@@ -146,55 +194,59 @@ func (d *Daemon) newStatusServer(config Config) (err error) {
 		},
 		Memory: config.Memory(), MemoryLimit: config.MemoryLimit, Preset: config.Preset,
 		Sources: d.sources, Spans: config.PrometheusAddr == "",
-		Log: config.Log, LogLinesLost: config.LogLinesLost, Died: d.recoveryFile.Crashes,
-		LostToKills: d.recoveryFile.Losses,
+		Log: config.Log, LogLinesLost: config.LogLinesLost,
+		Crashes: d.recoveryFile.Crashes, CrashLosses: d.recoveryFile.Losses,
 	})
 	return errors.Join(scrapeErr, err)
 }
 
-// newScrapeServer creates the server for scrapes on an address of its own, if one is configured.
+// newScrapeServer opens the separate server for scrapes of span statistics. It does nothing if
+// scrapes use the address of the status server.
 func (d *Daemon) newScrapeServer(config *Config) (err error) {
-	if config.PrometheusAddr != "" {
-		d.scrapeServer, err = status.New(status.Config{
-			Addr: config.PrometheusAddr, WebConfigFile: config.WebConfigFile, Log: config.Log,
-			Sources: status.Sources{Prometheus: config.Prometheus}, Spans: true, OnlySpans: true,
-		})
+	if config.PrometheusAddr == "" {
+		return nil
 	}
+	d.scrapeServer, err = status.New(status.Config{
+		Addr: config.PrometheusAddr, WebConfigFile: config.WebConfigFile, Log: config.Log,
+		Sources: status.Sources{Prometheus: config.Prometheus}, Spans: true, OnlySpans: true,
+	})
 	return err
 }
 
-// flushNow requests an early end of the cycle. It returns when all spans counted before the call
-// are delivered, when delivery fails, or when ctx is done.
+// flushNow exports the counts without waiting for the end of the interval. It returns nil when all
+// spans counted before the call are delivered, and an error if delivery fails or ctx is done.
 func (d *Daemon) flushNow(ctx context.Context) error {
 	deliveries, err := d.aggregator.RequestFlush(ctx)
-	if err == nil {
-		err = deliveries.Wait(ctx)
+	if err != nil {
+		return err
 	}
-	return err
+	return deliveries.Wait(ctx)
 }
 
-// wantedFeatures returns the agent's features, and a channel that is closed when they change. If
-// other destinations exist, Stats is always true. Without an agent, or until it has been found, the
-// features are those of an agent with its default configuration.
-func (d *Daemon) wantedFeatures() (agent.Features, <-chan struct{}) {
+// wantedFeatures returns the features of the Datadog agent, such as the span tags that it wants as
+// labels, and a channel that is closed when they change. Without an agent it returns the features of
+// an agent with the default configuration. Stats reports whether any destination accepts statistics.
+func (d *Daemon) wantedFeatures() (features agent.Features, changed <-chan struct{}) {
 	if d.agent == nil {
 		return agent.DefaultFeatures(), nil
 	}
-	f, changed := d.agent.WatchFeatures()
-	f.Stats = f.Stats || len(d.config.exporters()) > 0
-	return f, changed
+	features, changed = d.agent.WatchFeatures()
+	hasOtherDestination := len(d.config.exporters()) > 0
+	features.Stats = features.Stats || hasOtherDestination
+	return features, changed
 }
 
-// receiverFeatures converts the result of wantedFeatures for receivers.
-func receiverFeatures(f agent.Features, changed <-chan struct{}) (receiver.Features, <-chan struct{}) {
+// receiverFeatures returns the features of the Datadog agent in the type that HTTP receivers use.
+func receiverFeatures(f agent.Features) receiver.Features {
 	return receiver.Features{
 		Stats: f.Stats, PeerTags: f.PeerTags, SpanKinds: f.SpanKinds,
 		IgnoreResources: f.IgnoreResources, FiltersTags: f.FiltersTags, DropsP0s: f.DropsP0s,
-	}, changed
+	}
 }
 
-// features converts the result of wantedFeatures for native clients.
-func (d *Daemon) features() (wire.Features, <-chan struct{}) {
+// nativeFeatures returns the features to send to native clients, and a channel that is closed when
+// they change.
+func (d *Daemon) nativeFeatures() (wire.Features, <-chan struct{}) {
 	f, changed := d.wantedFeatures()
 	return wire.Features{
 		Stats: f.Stats, PeerTags: f.PeerTags, SpanKinds: f.SpanKinds,
@@ -202,18 +254,19 @@ func (d *Daemon) features() (wire.Features, <-chan struct{}) {
 	}, changed
 }
 
-// followFeatures runs until the daemon stops. It lets admit reject batches while no destination
-// accepts statistics. When that begins, it also clears the counts of the current cycle, which no
-// destination would accept.
+// followFeatures makes receivers reject spans while no destination accepts statistics, until the
+// daemon stops. When destinations stop accepting statistics, it also clears the spans counted in the
+// current interval, because they can't be delivered.
 func (d *Daemon) followFeatures() {
-	wanted := true
+	wasWanted := true
 	for {
 		features, changed := d.wantedFeatures()
-		d.admit.SetStatsWanted(features.Stats)
-		if wanted && !features.Stats {
+		isWanted := features.Stats
+		d.admit.SetStatsWanted(isWanted)
+		if wasWanted && !isWanted {
 			d.aggregator.Clear()
 		}
-		wanted = features.Stats
+		wasWanted = isWanted
 		select {
 		case <-changed:
 		case <-d.stopping:

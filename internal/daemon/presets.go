@@ -20,7 +20,8 @@ const (
 
 const maxAggregates = "max-aggregates" // label and sketch memory depend on it
 
-// limits returns the limits that depend on memory and file descriptors, by the names of their flags.
+// limits returns pointers to the limits that depend on memory or file descriptors, by the names of
+// their flags. A limit without a flag has a description instead.
 func (c *Config) limits() map[string]*int {
 	return map[string]*int{
 		maxAggregates: &c.Aggregate.MaxAggregates, "label-bytes": &c.Aggregate.LabelBytes,
@@ -44,9 +45,9 @@ func (c *Config) limits() map[string]*int {
 
 // presets are sets of defaults, the largest first. Large contains the defaults of the command line.
 var presets = []struct {
-	name        string
-	aggregates  int // at least
-	sketchBytes int // per aggregate
+	name          string
+	minAggregates int
+	sketchBytes   int // per aggregate
 }{
 	{"large", 3072, 2 << 10},
 	{"medium", 3072, 1 << 10},
@@ -87,100 +88,121 @@ var presetLimits = []struct {
 	{zipkinCounters, [4]int{1, 1, 1, 1}},
 }
 
-// A user notices missing names first. So a preset fits only with half of the aggregates that the memory limit
-// permits at aggregateMemory each; the remaining memory is for more.
 const (
-	aggregateMemory = 16 << 10
-	mostAggregates  = 32768
-	aggregateStep   = 256
+	// bytesPerAggregate is the memory limit per aggregate, from which the maximum number of aggregates is
+	// computed.
+	bytesPerAggregate = 16 << 10
+	maxFitted         = 32768 // maximum number of aggregates that FitMemory sets
+	aggregateStep     = 256
+
+	labelBytesPerAggregate = 768
+	minTableBytes          = 1 << 20 // minimum memory of labels, and of sketches
 )
 
-const (
-	labelsPerAggregate = 768     // bytes
-	leastBytes         = 1 << 20 // of labels, and of sketches
-)
-
-// FitMemory applies the largest preset that fits in a memory limit, and uses the remaining memory
-// for aggregates. Limits set by the operator are kept. It returns the names of the limits that it
-// has changed. The smallest preset is applied even if it does not fit; then Check returns an error
-// that names the flags to lower.
-func FitMemory(c *Config, limit memory.Limit, isSet func(limit string) bool) (changed []string) {
-	c.MemoryLimit, c.Preset = limit, presets[0].name
+// FitMemory replaces defaults so that the maximum memory is within a limit. It does not change limits
+// for which isSet returns true, because the operator has set them. It returns the sorted flags of the
+// changed limits. If even the smallest defaults exceed the memory limit, it uses these.
+func FitMemory(c *Config, limit memory.Limit, isSet func(flag string) bool) (changed []string) {
+	c.MemoryLimit = limit
+	c.Preset = presets[0].name
 	if !limit.Known() {
 		return nil
 	}
 	defaults := *c
-	maxAggregates := int(min(limit.Bytes/aggregateMemory, mostAggregates))
-	for i, p := range presets {
-		*c = defaults
-		minAggregates, isLast := max(p.aggregates, maxAggregates/2), i == len(presets)-1
-		if isLast {
-			minAggregates = p.aggregates
-		}
-		c.applyPreset(i, minAggregates, isSet)
-		if c.fits() || isLast {
-			c.addAggregates(i, maxAggregates, isSet)
-			break
-		}
-	}
+	c.fitPreset(isSet)
 	defaultLimits := defaults.limits()
-	for name, value := range c.limits() {
-		if *value != *defaultLimits[name] {
-			changed = append(changed, name)
+	for flag, value := range c.limits() {
+		if *value != *defaultLimits[flag] {
+			changed = append(changed, flag)
 		}
 	}
 	slices.Sort(changed)
 	return changed
 }
 
-func (c *Config) fits() bool { return memory.Total(c.parts()) <= c.MemoryLimit.Bytes }
-
-// applyPreset lowers all limits to those of a preset, except for limits set by the operator.
-func (c *Config) applyPreset(preset, aggregates int, isSet func(limit string) bool) {
-	c.Preset = presets[preset].name
-	limits := c.limits()
-	for _, l := range presetLimits {
-		if preset == 0 || isSet(l.limit) {
-			continue
+// fitPreset applies the largest preset that fits in the memory limit, or the smallest one if none
+// fits. It then uses the remaining memory for more aggregates.
+func (c *Config) fitPreset(isSet func(flag string) bool) {
+	defaults := *c
+	maximum := int(min(c.MemoryLimit.Bytes/bytesPerAggregate, maxFitted))
+	smallest := len(presets) - 1
+	for preset := range smallest {
+		*c = defaults
+		// Users notice missing names first, so a smaller preset is better than fewer aggregates.
+		c.applyPreset(preset, max(presets[preset].minAggregates, maximum/2), isSet)
+		if c.fits() {
+			c.addAggregates(preset, maximum, isSet)
+			return
 		}
-		presetLimit := max(l.values[preset-1], c.minimumOf(l.limit))
-		*limits[l.limit] = min(*limits[l.limit], presetLimit)
+	}
+	*c = defaults
+	c.applyPreset(smallest, presets[smallest].minAggregates, isSet)
+	c.addAggregates(smallest, maximum, isSet)
+}
+
+// fits reports whether the maximum memory of the configuration is within the memory limit.
+func (c *Config) fits() bool { return memory.Total(c.memoryParts()) <= c.MemoryLimit.Bytes }
+
+// applyPreset sets the number of aggregates, and lowers all other limits to those of a preset. It
+// does not change limits that the operator has set. preset is an index in presets.
+func (c *Config) applyPreset(preset, aggregates int, isSet func(flag string) bool) {
+	c.Preset = presets[preset].name
+	if preset > 0 { // the largest preset keeps all defaults
+		c.lowerLimits(preset-1, isSet)
 	}
 	c.setAggregates(preset, aggregates, isSet)
 }
 
-// minimumOf returns the minimum of a limit that must be at least as large as another one.
-func (c *Config) minimumOf(limit string) int {
-	if limit == "max-key-bytes-total" {
+// lowerLimits lowers the limits to the values at an index of presetLimits.values. It does not change
+// limits that the operator has set, and does not raise smaller ones.
+func (c *Config) lowerLimits(index int, isSet func(flag string) bool) {
+	limits := c.limits()
+	for _, preset := range presetLimits {
+		if isSet(preset.limit) {
+			continue
+		}
+		value := max(preset.values[index], c.minLimit(preset.limit))
+		*limits[preset.limit] = min(*limits[preset.limit], value)
+	}
+}
+
+// minLimit returns the minimum of a limit, if the minimum depends on the value of another limit, or
+// 0. For example, the memory of all requests must be enough for one request of maximum size.
+func (c *Config) minLimit(flag string) int {
+	if flag == "max-key-bytes-total" {
 		return c.Admit.MaxKeyBytes
 	}
-	for _, k := range receiverKinds {
-		if limit == k.name+"-max-body-bytes" {
-			return k.config(c).LeastBodyBytes()
+	for _, kind := range receiverKinds {
+		if flag == kind.name+"-max-body-bytes" {
+			return kind.config(c).LeastBodyBytes()
 		}
 	}
 	return 0
 }
 
-// setAggregates sets the number of aggregates, and the memory of labels and sketches in proportion.
-func (c *Config) setAggregates(preset, aggregates int, isSet func(limit string) bool) {
+// setAggregates sets the maximum number of aggregates, and the memory of labels and sketches in
+// proportion to it. It does not change limits that the operator has set.
+func (c *Config) setAggregates(preset, aggregates int, isSet func(flag string) bool) {
 	if !isSet(maxAggregates) {
 		c.Aggregate.MaxAggregates = aggregates
 	}
 	if !isSet("label-bytes") {
-		c.Aggregate.LabelBytes = max(leastBytes, c.Aggregate.MaxAggregates*labelsPerAggregate)
+		c.Aggregate.LabelBytes = max(minTableBytes, c.Aggregate.MaxAggregates*labelBytesPerAggregate)
 	}
 	if !isSet("sketch-bytes") {
-		c.Aggregate.SketchBytes = max(leastBytes, c.Aggregate.MaxAggregates*presets[preset].sketchBytes)
+		c.Aggregate.SketchBytes = max(minTableBytes, c.Aggregate.MaxAggregates*presets[preset].sketchBytes)
 	}
 }
 
-// addAggregates increases the number of aggregates in steps, as far as memory and maximum permit.
-func (c *Config) addAggregates(preset, maximum int, isSet func(limit string) bool) {
+// addAggregates raises the number of aggregates as far as the memory limit permits, but not above
+// maximum. It searches for the largest number of steps of aggregateStep that fits.
+func (c *Config) addAggregates(preset, maximum int, isSet func(flag string) bool) {
 	initial := c.Aggregate.MaxAggregates
-	steps := sort.Search(max(0, maximum-initial)/aggregateStep, func(n int) bool {
-		c.setAggregates(preset, initial+(n+1)*aggregateStep, isSet)
+	addSteps := func(steps int) { c.setAggregates(preset, initial+steps*aggregateStep, isSet) }
+	maxSteps := max(0, maximum-initial) / aggregateStep
+	steps := sort.Search(maxSteps, func(steps int) bool {
+		addSteps(steps + 1)
 		return !c.fits()
 	})
-	c.setAggregates(preset, initial+steps*aggregateStep, isSet)
+	addSteps(steps)
 }

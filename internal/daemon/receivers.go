@@ -13,18 +13,18 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// receiverKind describes an HTTP receiver. The daemon handles all receivers by these descriptions.
+// receiverKind describes one kind of HTTP receiver, for example the OTLP receiver.
 type receiverKind struct {
 	name     string // prefix of its flags
-	receives string // what it receives, for users
-	// common returns the part of the configuration that all receivers have. config returns all of it,
-	// including fields that depend on other packages' configuration.
+	receives string // human-readable name of the received data
+	// common returns the part of the configuration that all receivers have.
 	common func(c *Config) *receiver.Config
+	// config returns the complete configuration, with the fields that depend on other packages.
 	config func(c *Config) receiverConfig
-	// forward returns its upstream. It is nil if that is the agent.
-	forward func(c *Config) *destination.URL
-	open    func(d *Daemon, c *Config) (receiverServer, error)
-	off     receiverStatus // a nil server, for a disabled receiver
+	// forward returns the URL of the upstream. It is nil if the agent is the upstream.
+	forward  func(c *Config) *destination.URL
+	open     func(d *Daemon, c *Config) (receiverServer, error)
+	disabled receiverStatus // nil pointer with the status of a disabled receiver
 }
 
 // receiverConfig is the configuration of a receiver.
@@ -39,18 +39,18 @@ type receiverConfig interface {
 // receiverKinds are all receivers, in the order in which they are opened.
 var receiverKinds = []receiverKind{
 	{
-		name: "apm", receives: "the agent's API", open: openDatadog, off: (*datadog.Server)(nil),
+		name: "apm", receives: "the agent's API", open: openDatadog, disabled: (*datadog.Server)(nil),
 		common: func(c *Config) *receiver.Config { return &c.APM.Config },
 		config: func(c *Config) receiverConfig { return datadogConfig(c) },
 	},
 	{
-		name: "otlp", receives: "OTLP", open: openOTLP, off: (*otlp.Server)(nil),
+		name: "otlp", receives: "OTLP", open: openOTLP, disabled: (*otlp.Server)(nil),
 		common:  func(c *Config) *receiver.Config { return &c.OTLP.Config },
 		config:  func(c *Config) receiverConfig { return otlpConfig(c) },
 		forward: func(c *Config) *destination.URL { return &c.OTLP.Forward.URL },
 	},
 	{
-		name: "zipkin", receives: "Zipkin", open: openZipkin, off: (*zipkin.Server)(nil),
+		name: "zipkin", receives: "Zipkin", open: openZipkin, disabled: (*zipkin.Server)(nil),
 		common:  func(c *Config) *receiver.Config { return &c.Zipkin.Config },
 		config:  func(c *Config) receiverConfig { return zipkinConfig(c) },
 		forward: func(c *Config) *destination.URL { return &c.Zipkin.Forward },
@@ -60,42 +60,48 @@ var receiverKinds = []receiverKind{
 // Receivers returns the configurations of all receivers, by the prefix of their flags.
 func (c *Config) Receivers() map[string]*receiver.Config {
 	all := map[string]*receiver.Config{}
-	for _, k := range receiverKinds {
-		all[k.name] = k.common(c)
+	for _, kind := range receiverKinds {
+		all[kind.name] = kind.common(c)
 	}
 	return all
 }
 
-// ForwardsTraces reports whether a receiver forwards traces, so that spans can be exemplars.
+// ForwardsTraces reports whether an enabled receiver forwards traces. Exemplars need this: they refer
+// to traces that a user can look up in the upstream.
 func ForwardsTraces(c *Config) bool {
-	for _, k := range receiverKinds {
-		if d := k.config(c); d.Enabled() && d.Forwards() > 0 {
+	for _, kind := range receiverKinds {
+		config := kind.config(c)
+		if config.Enabled() && config.Forwards() > 0 {
 			return true
 		}
 	}
 	return false
 }
 
-// datadogConfig returns the configuration of the Datadog receiver. It needs no more origins than an
-// interval can have.
+// datadogConfig returns the configuration of the Datadog receiver.
 func datadogConfig(c *Config) *datadog.Config {
 	config := c.APM
-	config.MaxOrigins, config.Exemplars = c.Aggregate.MaxOrigins, c.Exemplars
+	config.MaxOrigins = c.Aggregate.MaxOrigins
+	config.Exemplars = c.Exemplars
 	return &config
 }
 
-// openDatadog opens the Datadog receiver, which forwards to the agent and uses its features.
+// openDatadog opens the Datadog receiver, with the Datadog agent as its upstream.
 func openDatadog(d *Daemon, config *Config) (receiverServer, error) {
 	c := datadogConfig(config)
 	d.applyCommon(config, &c.Config, recovery.APM)
 	c.Agent = receiver.Upstream{Network: config.Agent.URL.Network, Address: config.Agent.URL.Address}
-	c.Features = func() (receiver.Features, <-chan struct{}) { return receiverFeatures(d.agent.WatchFeatures()) }
-	s, err := datadog.New(*c)
-	d.sources.APM = s
-	return s, err
+	c.Features = func() (receiver.Features, <-chan struct{}) {
+		features, changed := d.agent.WatchFeatures()
+		return receiverFeatures(features), changed
+	}
+	server, err := datadog.New(*c)
+	d.sources.APM = server
+	return server, err
 }
 
-// otlpConfig returns the configuration of the OTLP receiver.
+// otlpConfig returns the configuration of the OTLP receiver. Exemplars are enabled only if traces are
+// forwarded, because an exemplar refers to a forwarded trace.
 func otlpConfig(c *Config) *otlp.Config {
 	config := c.OTLP
 	config.MaxOrigins = c.Aggregate.MaxOrigins
@@ -109,13 +115,17 @@ func otlpConfig(c *Config) *otlp.Config {
 func openOTLP(d *Daemon, config *Config) (receiverServer, error) {
 	c := otlpConfig(config)
 	d.applyCommon(config, &c.Config, recovery.OTLP)
-	c.Features = func() (receiver.Features, <-chan struct{}) { return receiverFeatures(d.wantedFeatures()) }
-	s, err := otlp.New(*c)
-	d.sources.OTLP = s
-	return s, err
+	c.Features = func() (receiver.Features, <-chan struct{}) {
+		features, changed := d.wantedFeatures()
+		return receiverFeatures(features), changed
+	}
+	server, err := otlp.New(*c)
+	d.sources.OTLP = server
+	return server, err
 }
 
-// zipkinConfig returns the configuration of the Zipkin receiver.
+// zipkinConfig returns the configuration of the Zipkin receiver. Exemplars are enabled only if traces
+// are forwarded, because an exemplar refers to a forwarded trace.
 func zipkinConfig(c *Config) *zipkin.Config {
 	config := c.Zipkin
 	config.MaxOrigins = c.Aggregate.MaxOrigins
@@ -132,34 +142,42 @@ func openZipkin(d *Daemon, config *Config) (receiverServer, error) {
 	return zipkin.New(*c)
 }
 
-// applyCommon sets the fields of a receiver's configuration that follow from the rest of the
-// daemon. Its socket has the permissions of the native socket, and the same users may connect.
-func (d *Daemon) applyCommon(config *Config, c *receiver.Config, by recovery.Receiver) {
-	own := c.Socket
-	c.Socket = config.Ingest.Socket
-	c.Socket.Path, c.Socket.Inherited, c.Socket.Private = own.Path, own.Inherited, own.Private
-	c.AllowUIDs, c.Admit, c.Log = config.Ingest.AllowUIDs, d.admit, config.Log
-	c.OnAck = func(cycle, spans uint64) { d.recoveryFile.Count(cycle, by, spans) }
+// applyCommon completes the configuration c of a receiver with settings of the daemon. The Unix
+// socket of the receiver gets the permissions of the daemon's native socket, and accepts the same
+// users. Acknowledged spans are counted in the recovery file under id.
+func (d *Daemon) applyCommon(daemonConfig *Config, c *receiver.Config, id recovery.Receiver) {
+	socket := daemonConfig.Ingest.Socket
+	socket.Path = c.Socket.Path
+	socket.Inherited = c.Socket.Inherited
+	socket.Private = c.Socket.Private
+	c.Socket = socket
+	c.AllowUIDs = daemonConfig.Ingest.AllowUIDs
+	c.Admit = d.admit
+	c.Log = daemonConfig.Log
+	c.OnAck = func(cycle, spans uint64) { d.recoveryFile.Count(cycle, id, spans) }
 }
 
-// openReceivers opens the enabled receivers, and registers all receivers for status and metrics.
+// openReceivers opens the enabled receivers, and adds all receivers to the status and the metrics. It
+// returns the joined errors of the receivers that can't be opened.
 func (d *Daemon) openReceivers(config *Config) (err error) {
-	for _, k := range receiverKinds {
-		common := k.common(config)
-		shown := status.ReceiverSource{
-			Name: k.name, Receives: k.receives, IsOn: common.Enabled(), MaxConnections: common.MaxConnections, Of: k.off,
+	for _, kind := range receiverKinds {
+		common := kind.common(config)
+		source := status.ReceiverSource{
+			Name: kind.name, Receives: kind.receives, IsEnabled: common.Enabled(),
+			MaxConnections: common.MaxConnections, Server: kind.disabled,
 		}
-		if k.forward != nil {
-			shown.Forward = k.forward(config).String()
+		if kind.forward != nil {
+			source.Forward = kind.forward(config).String()
 		}
-		if shown.IsOn {
-			if opened, failed := k.open(d, config); failed != nil {
-				err = errors.Join(err, failed)
-			} else {
-				d.receivers, shown.Of = append(d.receivers, opened), opened
+		if source.IsEnabled {
+			server, openErr := kind.open(d, config)
+			if openErr == nil {
+				d.receivers = append(d.receivers, server)
+				source.Server = server
 			}
+			err = errors.Join(err, openErr)
 		}
-		d.sources.Receivers = append(d.sources.Receivers, shown)
+		d.sources.Receivers = append(d.sources.Receivers, source)
 	}
 	return err
 }

@@ -26,7 +26,7 @@ func TestMemory_IncludesRunningTotals(t *testing.T) {
 		t.Fatal(err)
 	}
 	two.Exporters = []export.Exporter{cumulative.Describe()}
-	limits := two.totals(cumulative.Describe())
+	limits := two.totalsLimits(cumulative.Describe())
 	if more := two.Memory().Total - one.Memory().Total; more != int64(limits.Memory()) || more < 1<<20 {
 		t.Errorf("%d bytes more for running totals, want %d", more, limits.Memory())
 	}
@@ -50,14 +50,14 @@ func TestClassicBuckets_CountedExactly(t *testing.T) {
 	}
 	few := byBounds(.1, 2)
 	config.Exporters = []export.Exporter{few, elsewhere, byBounds(.1, .3)}
-	if all := boundsOf(config.Exporters); !slices.Equal(all, []float64{.1, .3, 2}) || config.Check() != nil {
+	if all := classicBounds(config.Exporters); !slices.Equal(all, []float64{.1, .3, 2}) || config.Check() != nil {
 		t.Errorf("the bounds are %v: %v", all, config.Check())
 	}
 	if g, err := gridFor(config.Exporters); err != nil || g == sketch.CommonGrid() {
 		t.Errorf("the bounds are not in the grid: %v", err)
 	}
 	none := byBounds()
-	with, without := config.totals(few), config.totals(none)
+	with, without := config.totalsLimits(few), config.totalsLimits(none)
 	if with.Classic != 3 || without.Classic != 0 {
 		t.Errorf("%d and %d classic buckets", with.Classic, without.Classic)
 	}

@@ -103,15 +103,15 @@ func tryLock(file *os.File) error {
 	return unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 }
 
-// write writes a part of the file. The first failure is logged and makes the file empty, since its contents
-// would mislead the next daemon.
-func (f *File) write(at int64, part []byte) {
+// write writes bytes into the file at an offset. If that fails, it logs the error and makes the file empty,
+// because outdated contents would mislead the next daemon.
+func (f *File) write(offset int64, words []byte) {
 	if f.isUnwritable.Load() {
 		return
 	}
-	_, err := f.file.WriteAt(part, at)
+	_, err := f.file.WriteAt(words, offset)
 	if errors.Is(err, os.ErrClosed) {
-		return // everything was delivered, see Remove
+		return // Remove has closed the file, because everything was delivered
 	}
 	if err != nil {
 		f.fail(errors.Join(err, f.file.Truncate(0)))
@@ -119,8 +119,8 @@ func (f *File) write(at int64, part []byte) {
 	stored()
 }
 
-// mapFile maps the file into memory. It opens the file once more, because mapped memory would keep the lock of
-// f.file after it is closed. The memory is released with the File: trackers can store after Remove.
+// mapFile maps the file into memory, for store. It uses a second file descriptor, because mapped memory
+// would keep the lock of f.file after f.file is closed.
 func (f *File) mapFile(bytes int) error {
 	file, err := os.OpenFile(f.file.Name(), os.O_RDWR, 0)
 	if err != nil {
@@ -131,27 +131,30 @@ func (f *File) mapFile(bytes int) error {
 	if err != nil {
 		return fmt.Errorf("map recovery file: %w", err)
 	}
+	// The memory is unmapped only with f, because store can be called after Remove.
 	runtime.AddCleanup(f, func(mapped []byte) { _ = unix.Munmap(mapped) }, f.mapped)
 	return nil
 }
 
-// store writes one word of the file like write, but without a system call, which would add 20 % to the cost of
-// a span: one word changes with each batch. If another process has truncated the file, the memory faults. That
-// counts as a failed write.
-func (f *File) store(at int64, word uint64) {
+// store writes one word at an offset of the mapped file. It does the same as write without a system call,
+// because each received batch changes a word. The memory faults if another process has truncated the file;
+// store handles this fault like a failed write.
+func (f *File) store(offset int64, word uint64) {
 	if f.isUnwritable.Load() {
 		return
 	}
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	wasPanicOnFault := debug.SetPanicOnFault(true)
+	defer debug.SetPanicOnFault(wasPanicOnFault)
 	defer func() {
 		if fault := recover(); fault != nil {
 			f.fail(errors.Join(fmt.Errorf("store to recovery file: %v", fault), f.file.Truncate(0)))
 		}
 	}()
-	atomic.StoreUint64((*uint64)(unsafe.Pointer(&f.mapped[at])), word)
+	atomic.StoreUint64((*uint64)(unsafe.Pointer(&f.mapped[offset])), word)
 	stored()
 }
 
+// fail ends all further writes after a failed one, and logs the error.
 func (f *File) fail(err error) {
 	if !f.isUnwritable.Swap(true) {
 		f.log.Warn("can't write the recovery file: if this daemon crashes, its spans are lost and not reported; "+
@@ -159,13 +162,12 @@ func (f *File) fail(err error) {
 	}
 }
 
-// ReportCrashes logs and counts the daemons that were killed before this one, unless an earlier daemon has
-// reported them.
+// ReportCrashes logs the losses of daemons that crashed before this one. It omits losses that an earlier
+// daemon has reported.
 func (f *File) ReportCrashes() { f.predecessors.report() }
 
-// FollowPredecessors runs until stop is closed. It records in the files of predecessors that their losses were
-// reported, and reports further ones: daemons that are killed while they shut down next to this one, and
-// clients that do not return.
+// FollowPredecessors runs until stop is closed. It reports losses that are found later: those of a daemon
+// that is killed while it shuts down next to this one, and those of clients that do not reconnect.
 func (f *File) FollowPredecessors(stop <-chan struct{}) { f.predecessors.follow(stop) }
 
 // Crashes returns the number of crashed daemons that this one has reported.
@@ -179,40 +181,48 @@ func (f *File) Losses() Losses {
 	return f.predecessors.losses()
 }
 
-// Earlier returns the outcomes of the spans of a connection to an earlier daemon, given the
-// connection's token, in the encoding of wire.Outcomes. It returns nil if they are unknown. It can
-// be called repeatedly. If isPending, that daemon is still shutting down, and the outcomes are not known yet.
+// Earlier returns the outcomes of the spans of an earlier connection, which can be to an earlier daemon, in
+// the encoding of wire.Outcomes. token identifies the connection. It returns nil if the outcomes are
+// unknown. isPending is true if the earlier daemon is still shutting down.
 func (f *File) Earlier(token string) (outcomes []uint64, isPending bool) {
-	at := strings.LastIndexByte(token, '-')
-	if f == nil || at < 0 {
+	name, id, isValid := parseToken(token)
+	if f == nil || !isValid {
 		return nil, false
 	}
-	name := token[:at]
-	id, err := strconv.ParseUint(token[at+1:], 16, 64)
-	switch {
-	case err != nil || id == 0:
-		return nil, false
-	case name == f.name:
-		// The connection was to this daemon, which has counted all its spans.
+	isThisDaemon := name == f.name
+	if isThisDaemon { // then it has counted all spans of the connection
 		return wire.AppendOutcome(nil, math.MaxInt64, wire.Settled), false
 	}
 	return f.predecessors.outcomesOf(name, id)
 }
 
-// SetStopping records that the daemon is shutting down and will close connections itself. Their
-// records stay, because the clients keep their unsettled spans and ask the next daemon about them,
-// should this one be killed before it has delivered everything.
+// parseToken parses the token of a connection, for example "4711-123456789-1f": the name of the daemon, and
+// the hexadecimal ID of the connection. It returns false if the token is invalid.
+func parseToken(token string) (daemon string, id uint64, isValid bool) {
+	separator := strings.LastIndexByte(token, '-')
+	if separator < 0 {
+		return "", 0, false
+	}
+	id, err := strconv.ParseUint(token[separator+1:], 16, 64)
+	if err != nil || id == 0 {
+		return "", 0, false
+	}
+	return token[:separator], id, true
+}
+
+// SetStopping records that the daemon is shutting down. Clients that it disconnects from now on keep their
+// unsettled spans, so the file keeps the records of their connections for the next daemon.
 func (f *File) SetStopping() { f.stopping.Store(true) }
 
-// Remove removes the file after everything was delivered, and leaves the files of predecessors to the next
-// daemon. It is not an error if the file is gone already.
+// Remove removes the file after all spans were delivered. It leaves the files of crashed daemons to the
+// next daemon. It returns nil if the file does not exist any more.
 func (f *File) Remove() error {
-	removed := os.Remove(f.predecessors.prefix + f.name)
-	if errors.Is(removed, fs.ErrNotExist) {
-		removed = nil
+	err := os.Remove(f.predecessors.prefix + f.name)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
 	}
 	f.predecessors.release()
-	return errors.Join(removed, f.file.Close())
+	return errors.Join(err, f.file.Close())
 }
 
 // Receiver is the receiver of a span whose client no longer has it.
@@ -234,24 +244,36 @@ var receiverNames = [receivers]string{"socket", "apm", "otlp", "zipkin"}
 // String returns the name of the receiver in metrics.
 func (d Receiver) String() string { return receiverNames[d] }
 
-// Begin assigns a slot of the file to a new cycle, before any publisher enters the cycle. It first adds the
-// counts of an unsettled older cycle in that slot to older. After a crash in between, they are in both places.
+// Begin records that the cycle with the given number begins. The caller must call it before a publisher
+// enters the cycle. The cycle replaces the oldest cycle in the file.
 func (f *File) Begin(number uint64) {
 	if f == nil {
 		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	c := &f.cycles[number%maxCycles]
-	if isOldUnsettled := stateIn(c.state) != settled; isOldUnsettled && c.spans != [receivers]uint64{} {
-		for receiver, spans := range c.spans {
-			f.older[receiver] += spans
-		}
-		f.write(olderOffset, appendWords(nil, f.older[:]...))
+	slot := number % maxCycles
+	if stateIn(f.cycles[slot].state) != settled {
+		f.addOlder(f.cycles[slot].spans) // before the slot is reused, so that a crash between loses no counts
 	}
-	*c = cycle{state: packState(number, open)}
-	f.write(cycleOffset(number%maxCycles), appendWords(nil, append([]uint64{c.state}, c.spans[:]...)...))
+	f.cycles[slot] = cycle{state: packState(number, open)}
+	f.write(cycleOffset(slot), appendWords(nil, f.cycles[slot].words()...))
 }
+
+// addOlder adds the spans of an unsettled cycle, by receiver, to those of all unsettled cycles that are no
+// longer in the file.
+func (f *File) addOlder(spans [receivers]uint64) {
+	if spans == [receivers]uint64{} {
+		return
+	}
+	for receiver := range spans {
+		f.older[receiver] += spans[receiver]
+	}
+	f.write(olderOffset, appendWords(nil, f.older[:]...))
+}
+
+// words returns the words of the cycle in the file.
+func (c *cycle) words() []uint64 { return append([]uint64{c.state}, c.spans[:]...) }
 
 // SetInDoubt records whether a destination may have some spans of the cycle with the given number.
 // Calls for one cycle must not be concurrent.
@@ -266,30 +288,40 @@ func (f *File) SetInDoubt(number uint64, isInDoubt bool) {
 // Settle records that a cycle is settled. Clients must not be notified before.
 func (f *File) Settle(number uint64) { f.setState(number, settled) }
 
-// setState sets the state of a cycle, unless a later cycle has reused its slot.
-func (f *File) setState(number uint64, to cycleState) {
+// setState sets the state of the cycle with the given number. It does nothing if the cycle is no longer
+// in the file.
+func (f *File) setState(number uint64, state cycleState) {
 	if f == nil {
 		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if c := &f.cycles[number%maxCycles]; numberIn(c.state) == number {
-		c.state = packState(number, to)
-		f.write(cycleOffset(number%maxCycles), appendWords(nil, c.state))
+	slot := number % maxCycles
+	c := &f.cycles[slot]
+	isInFile := numberIn(c.state) == number
+	if !isInFile {
+		return
 	}
+	c.state = packState(number, state)
+	f.write(cycleOffset(slot), appendWords(nil, c.state))
 }
 
-// Count adds to the number of spans of a cycle that only this daemon has, because their client no
-// longer keeps them: for example, the spans of a request that is about to be acknowledged. It does
-// nothing if a later cycle has reused the slot.
+// Count records that a cycle contains spans that only this daemon has, because their sender does not
+// keep them. For example, a sender does not keep the spans of an acknowledged request. Count does nothing
+// if the cycle is no longer in the file.
 func (f *File) Count(number uint64, receiver Receiver, spans uint64) {
 	if f == nil || spans == 0 {
 		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if c := &f.cycles[number%maxCycles]; numberIn(c.state) == number {
-		c.spans[receiver] += spans
-		f.write(cycleOffset(number%maxCycles)+int64(1+receiver)*wordBytes, appendWords(nil, c.spans[receiver]))
+	slot := number % maxCycles
+	c := &f.cycles[slot]
+	isInFile := numberIn(c.state) == number
+	if !isInFile {
+		return
 	}
+	c.spans[receiver] += spans
+	countOffset := cycleOffset(slot) + int64(1+receiver)*wordBytes
+	f.write(countOffset, appendWords(nil, c.spans[receiver]))
 }

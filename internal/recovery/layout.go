@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // The file consists of words of eight bytes: the header, the cycles and the records. No cycle and no record
@@ -85,9 +86,8 @@ const (
 )
 
 // spanRange is a range of a connection's spans, and the cycles that contain them. Spans are numbered from
-// 1 in the order of reception. The range begins after the previous range, ends with span upTo, and is
-// in the cycles from first to last.
-type spanRange struct{ first, last, upTo uint64 }
+// 1 in the order of reception. The range begins after the previous range and ends with lastSpan.
+type spanRange struct{ firstCycle, lastCycle, lastSpan uint64 }
 
 // recordOffset returns the position of a record in the file, in bytes.
 func recordOffset(slot int) int64 { return recordsOffset + int64(slot)*recordBytes }
@@ -95,8 +95,8 @@ func recordOffset(slot int) int64 { return recordsOffset + int64(slot)*recordByt
 // appendTo appends the bytes of the record.
 func (r *record) appendTo(to []byte) []byte {
 	to = appendWords(to, r.id, r.isReconnected, r.received, r.settled, r.current, r.count)
-	for _, m := range r.ranges {
-		to = appendWords(to, m.first, m.last, m.upTo)
+	for _, spans := range r.ranges {
+		to = appendWords(to, spans.firstCycle, spans.lastCycle, spans.lastSpan)
 	}
 	return to
 }
@@ -108,31 +108,44 @@ func appendWords(to []byte, words ...uint64) []byte {
 	return to
 }
 
-// unsettledRanges iterates over the span ranges of a connection, oldest first. The last range contains the spans
-// received in the current cycle.
+// unsettledRanges iterates over the ranges of spans that a connection has sent, oldest first. The last
+// range contains the spans of the cycle that the connection was in.
 func (r *record) unsettledRanges(yield func(spanRange) bool) {
-	for _, m := range r.ranges[:r.count] {
-		if !yield(m) {
+	for _, spans := range r.ranges[:r.count] {
+		if !yield(spans) {
 			return
 		}
 	}
-	if r.current > 0 {
-		yield(spanRange{r.current - 1, r.current - 1, r.received})
+	hasCycle := r.current > 0
+	if hasCycle {
+		cycle := r.current - 1
+		yield(spanRange{firstCycle: cycle, lastCycle: cycle, lastSpan: r.received})
 	}
 }
 
-// check returns an error if no daemon can have written the record.
+// check returns an error if the contents of the record contradict each other, which means that the file
+// is damaged.
 func (r *record) check() error {
-	isValid := r.isReconnected <= 1 && r.settled <= r.received && r.count <= rangesPerRecord && r.received-r.settled <= maxSpans
-	for i := uint64(0); isValid && i < r.count; i++ {
-		m := r.ranges[i]
-		isValid = m.first <= m.last && m.last < r.current && m.upTo <= r.received &&
-			(i == 0 || m.upTo >= r.ranges[i-1].upTo)
-	}
+	isValid := r.isReconnected <= 1 && r.settled <= r.received && r.received-r.settled <= maxSpans &&
+		r.count <= rangesPerRecord && r.areRangesValid()
 	if !isValid {
 		return fmt.Errorf("read record: %+v is invalid", *r)
 	}
 	return nil
+}
+
+// areRangesValid reports whether the ranges are in order, and end before the current cycle.
+func (r *record) areRangesValid() bool {
+	previousSpan := uint64(0)
+	for _, spans := range r.ranges[:r.count] {
+		areCyclesValid := spans.firstCycle <= spans.lastCycle && spans.lastCycle < r.current
+		areSpansValid := previousSpan <= spans.lastSpan && spans.lastSpan <= r.received
+		if !areCyclesValid || !areSpansValid {
+			return false
+		}
+		previousSpan = spans.lastSpan
+	}
+	return true
 }
 
 // cycleState is the state of a cycle at the destinations.
@@ -163,8 +176,8 @@ type contents struct {
 	cycles [maxCycles]cycle
 }
 
-// read reads and checks the contents of a file of the given size. An error means that no daemon of this
-// version can have written the file, or that something has damaged it since.
+// read reads and checks the part of a file before the records. It returns an error if the file is damaged,
+// or was written by another version of the daemon. size is the length of the file.
 func (c *contents) read(file io.ReaderAt, size int64) error {
 	encoded := make([]byte, recordsOffset)
 	if _, err := file.ReadAt(encoded, 0); err != nil {
@@ -179,88 +192,133 @@ func (c *contents) read(file io.ReaderAt, size int64) error {
 		c.older[receiver] = word(olderOffset + int64(receiver)*wordBytes)
 	}
 	for slot := range c.cycles {
-		at := cycleOffset(uint64(slot))
-		c.cycles[slot].state = word(at)
+		offset := cycleOffset(uint64(slot))
+		c.cycles[slot].state = word(offset)
 		for receiver := range c.cycles[slot].spans {
-			c.cycles[slot].spans[receiver] = word(at + int64(1+receiver)*wordBytes)
+			c.cycles[slot].spans[receiver] = word(offset + int64(1+receiver)*wordBytes)
 		}
 	}
 	return c.check(size)
 }
 
+// check returns an error if the contents can't have been written by this version of the daemon.
 func (c *contents) check(size int64) error {
-	if c.magic != magic || c.records > maxRecords || size != int64(Bytes(int(c.records))) ||
-		stage(c.reported) > allReported {
+	isThisVersion := c.magic == magic && stage(c.reported) <= allReported
+	isComplete := c.records <= maxRecords && size == int64(Bytes(int(c.records)))
+	if !isThisVersion || !isComplete {
 		return errors.New("check recovery file: its layout or length is not that of this version")
 	}
-	isPossible := func(spans [receivers]uint64) bool {
-		for _, n := range spans {
-			if n > maxSpans {
-				return false
-			}
-		}
-		return true
-	}
-	isValid := isPossible(c.older)
-	for slot := range c.cycles {
-		one := &c.cycles[slot]
-		isUnused := *one == cycle{}
-		isValid = isValid && (isUnused || numberIn(one.state)%maxCycles == uint64(slot) &&
-			stateIn(one.state) <= settled && isPossible(one.spans))
-	}
-	if !isValid {
+	if !arePossible(c.older) {
 		return errors.New("check recovery file: a cycle is invalid")
+	}
+	for slot := range c.cycles {
+		if !c.cycles[slot].isValid(uint64(slot)) {
+			return errors.New("check recovery file: a cycle is invalid")
+		}
 	}
 	return nil
 }
 
-// eachRecord calls visit for the records in use, until visit returns an error.
+// isValid reports whether a daemon can have written the cycle into the given slot. An unused slot contains
+// only zeros.
+func (c *cycle) isValid(slot uint64) bool {
+	isUnused := *c == cycle{}
+	belongsToSlot := numberIn(c.state)%maxCycles == slot
+	return isUnused || belongsToSlot && stateIn(c.state) <= settled && arePossible(c.spans)
+}
+
+// arePossible reports whether numbers of spans are small enough to be added without an overflow.
+func arePossible(spans [receivers]uint64) bool {
+	return slices.Max(spans[:]) <= maxSpans
+}
+
+// eachRecord reads the records of the file, and calls visit for each one that is in use. It returns the
+// first error of reading, checking or visiting a record.
 func (c *contents) eachRecord(file io.ReaderAt, visit func(slot int, r *record) error) error {
-	in := bufio.NewReaderSize(io.NewSectionReader(file, recordsOffset, int64(c.records)*recordBytes), 64<<10)
+	section := io.NewSectionReader(file, recordsOffset, int64(c.records)*recordBytes)
+	reader := bufio.NewReaderSize(section, 64<<10)
 	var encoded [recordBytes]byte
 	for slot := range int(c.records) {
-		if _, err := io.ReadFull(in, encoded[:]); err != nil {
+		if _, err := io.ReadFull(reader, encoded[:]); err != nil {
 			return fmt.Errorf("read record: %w", err)
 		}
-		word := func(n int) uint64 { return binary.NativeEndian.Uint64(encoded[n*wordBytes:]) }
-		if word(0) == 0 {
+		r := decodeRecord(&encoded)
+		isFree := r.id == 0
+		if isFree {
 			continue
 		}
-		r := record{
-			id: word(0), isReconnected: word(1), received: word(2), settled: word(3), current: word(4), count: word(5),
+		if err := r.check(); err != nil {
+			return err
 		}
-		for i := range r.ranges {
-			r.ranges[i] = spanRange{word(6 + 3*i), word(7 + 3*i), word(8 + 3*i)}
-		}
-		if err := errors.Join(r.check(), visit(slot, &r)); err != nil {
+		if err := visit(slot, &r); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// stateOf returns the state of a cycle. If a later cycle has reused the slot, the state is unknown,
-// so the cycle counts as in doubt. If an earlier cycle is still in the slot, this one has not begun,
-// so no destination has any of it.
+// decodeRecord decodes the bytes of a record. It is the inverse of record.appendTo.
+func decodeRecord(encoded *[recordBytes]byte) (r record) {
+	unread := encoded[:]
+	next := func() uint64 {
+		word := binary.NativeEndian.Uint64(unread)
+		unread = unread[wordBytes:]
+		return word
+	}
+	r.id = next()
+	r.isReconnected = next()
+	r.received = next()
+	r.settled = next()
+	r.current = next()
+	r.count = next()
+	for i := range r.ranges {
+		r.ranges[i].firstCycle = next()
+		r.ranges[i].lastCycle = next()
+		r.ranges[i].lastSpan = next()
+	}
+	return r
+}
+
+// errFound ends eachRecord in findRecord.
+var errFound = errors.New("record found")
+
+// findRecord returns the record with the given ID and its slot, or nil if the file has no such record.
+func (c *contents) findRecord(file io.ReaderAt, id uint64) (slot int, found *record, err error) {
+	err = c.eachRecord(file, func(recordSlot int, r *record) error {
+		if r.id != id {
+			return nil
+		}
+		slot, found = recordSlot, r
+		return errFound
+	})
+	if errors.Is(err, errFound) {
+		err = nil
+	}
+	return slot, found, err
+}
+
+// stateOf returns the state of the cycle with the given number. Cycles share slots, so the slot can
+// contain another cycle. If this is a later one, the state is unknown, and stateOf returns inDoubt.
 func (c *contents) stateOf(number uint64) cycleState {
 	stateWord := c.cycles[number%maxCycles].state
-	switch inSlot := numberIn(stateWord); {
-	case inSlot > number:
+	numberInSlot := numberIn(stateWord)
+	switch {
+	case numberInSlot > number:
 		return inDoubt
-	case inSlot < number:
-		return open
+	case numberInSlot < number:
+		return open // the cycle had not begun, so no destination has any of its spans
 	}
 	return stateIn(stateWord)
 }
 
-// commonState returns the state of the cycles from first to last if all have the same state, and
+// commonState returns the state of the cycles from firstCycle to lastCycle if all have the same state, and
 // inDoubt otherwise.
-func (c *contents) commonState(first, last uint64) cycleState {
-	if last-first >= maxCycles {
+func (c *contents) commonState(firstCycle, lastCycle uint64) cycleState {
+	if lastCycle-firstCycle >= maxCycles {
 		return inDoubt
 	}
-	state := c.stateOf(last)
-	for number := first; number < last; number++ {
+	state := c.stateOf(lastCycle)
+	for number := firstCycle; number < lastCycle; number++ {
 		if c.stateOf(number) != state {
 			return inDoubt
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"math"
@@ -73,7 +72,7 @@ type predecessors struct {
 	mu         sync.Mutex // guards the rest, and the files
 	crashed    []*predecessor
 	warned     map[string]bool // paths that can't be opened
-	isLocked   bool            // a file is locked: its daemon may be killed while it shuts down
+	hasRunning bool            // another daemon of the socket is running; it can be killed later
 	total      [receivers]Loss
 	crashCount int
 	unknown    int
@@ -81,49 +80,61 @@ type predecessors struct {
 
 // makeRoom removes the files of daemons that were killed, until at most maxKeptFiles are left.
 func (p *predecessors) makeRoom() {
-	for isMore := true; isMore; {
-		isMore = p.lockCrashed()
+	for {
+		hasMore := p.lockCrashed()
 		p.reportMatching(func(d *predecessor) bool { return d.isSurplus })
-		isMore = p.recordReports() > 0 && isMore
+		removed := p.recordReports()
+		if !hasMore || removed == 0 {
+			return
+		}
 	}
 }
 
-// report looks for crashed predecessors, and reports them.
+// report looks for the recovery files of crashed daemons, and reports their losses.
 func (p *predecessors) report() {
-	for isMore := true; isMore; {
-		isMore = p.lockCrashed()
+	for {
+		hasMore := p.lockCrashed()
 		p.reportMatching(func(*predecessor) bool { return true })
-		isMore = isMore && p.recordReports() > 0
+		if !hasMore {
+			return
+		}
+		removed := p.recordReports()
+		if removed == 0 {
+			return
+		}
 	}
 }
 
-// follow reports the losses of crashed daemons until stop is closed. Then it scans the directory once more.
+// follow reports the losses of crashed daemons until stop is closed. Then it reports once more.
 func (p *predecessors) follow(stop <-chan struct{}) {
 	defer p.recordReports()
-	for isStopping := false; !isStopping; {
+	for {
 		p.recordReports()
-		var again <-chan time.Time
+		var rescan <-chan time.Time // never ready while it is nil
 		if p.mustRescan() {
-			again = time.After(scanInterval)
+			rescan = time.After(scanInterval)
 		}
 		select {
-		case <-again:
+		case <-rescan:
+			p.report()
 		case <-stop:
-			isStopping = true
+			p.report()
+			return
 		}
-		p.report()
 	}
 }
 
+// mustRescan reports whether losses can still be found: another daemon can be killed, or clients of a
+// crashed daemon can fail to return.
 func (p *predecessors) mustRescan() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.isLocked || len(p.crashed) > 0
+	return p.hasRunning || len(p.crashed) > 0
 }
 
-// lockCrashed locks and reads the recovery files of crashed daemons, about maxFilesPerScan per call. It returns
-// true if there may be more files.
-func (p *predecessors) lockCrashed() (isMore bool) {
+// lockCrashed locks and reads the recovery files of crashed daemons, about maxFilesPerScan per call. It
+// returns true if there can be more files.
+func (p *predecessors) lockCrashed() (hasMore bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	dir, err := os.Open(filepath.Dir(p.prefix))
@@ -132,28 +143,48 @@ func (p *predecessors) lockCrashed() (isMore bool) {
 		return false
 	}
 	defer dir.Close()
-	p.isLocked = false
-	for taken := 0; ; {
+	p.hasRunning = false
+	locked := 0
+	for {
 		entries, err := dir.ReadDir(maxFilesPerScan)
 		for _, entry := range entries {
-			path := filepath.Join(filepath.Dir(p.prefix), entry.Name())
-			name, isOurs := strings.CutPrefix(path, p.prefix)
-			if !isOurs || name == p.own || p.findByName(name) != nil || !entry.Type().IsRegular() || removeDisposable(path, entry) {
-				continue
-			}
-			d, isLocked := p.lockFile(name)
-			if p.isLocked = p.isLocked || isLocked; d != nil {
-				taken++
+			if p.lockEntry(entry) {
+				locked++
 			}
 		}
-		if taken >= maxFilesPerScan || err != nil {
+		hasMore = locked >= maxFilesPerScan
+		if hasMore || err != nil {
 			p.markSurplus()
-			return taken >= maxFilesPerScan
+			return hasMore
 		}
 	}
 }
 
-// warnOnce logs an error once per path, because the directory is read repeatedly.
+// lockEntry locks and reads a file of the directory if it is the recovery file of a crashed daemon that is
+// not known yet. It returns false for all other files.
+func (p *predecessors) lockEntry(entry os.DirEntry) bool {
+	path := filepath.Join(filepath.Dir(p.prefix), entry.Name())
+	name, isRecoveryFile := strings.CutPrefix(path, p.prefix)
+	if !isRecoveryFile || !entry.Type().IsRegular() {
+		return false
+	}
+	isKnown := name == p.own || p.findByName(name) != nil
+	if isKnown {
+		return false
+	}
+	if isDisposable(name) {
+		removeDisposable(path, entry)
+		return false
+	}
+	d, isRunning := p.lockFile(name)
+	if isRunning {
+		p.hasRunning = true
+	}
+	return d != nil
+}
+
+// warnOnce logs an error about a file, unless it has logged an error about this file before. It logs
+// errors about at most maxFilesPerScan files.
 func (p *predecessors) warnOnce(path string, err error) {
 	if !p.warned[path] && len(p.warned) < maxFilesPerScan {
 		p.warned[path] = true
@@ -161,25 +192,27 @@ func (p *predecessors) warnOnce(path string, err error) {
 	}
 }
 
-// isDisposable reports whether a file has nothing to report, by its name: an earlier version had reported it, or
-// its daemon was killed while it created it.
+// isDisposable reports whether a file has nothing to report, by its name. Either an earlier version has
+// reported it, or its daemon was killed while creating it.
 func isDisposable(name string) bool {
 	return strings.HasSuffix(name, ".read") || strings.HasSuffix(name, unfinished)
 }
 
-// removeDisposable reports whether a file has nothing to report. It removes the file, unless its daemon may be about to
-// start.
-func removeDisposable(path string, entry os.DirEntry) bool {
-	if !isDisposable(path) {
-		return false
+// removeDisposable removes a file that has nothing to report. It keeps an unfinished file for a minute,
+// because a daemon can still be creating it.
+func removeDisposable(path string, entry os.DirEntry) {
+	info, err := entry.Info()
+	if err != nil {
+		return
 	}
-	isNew := strings.HasSuffix(path, unfinished)
-	if info, err := entry.Info(); err == nil && (!isNew || time.Since(info.ModTime()) > time.Minute) {
+	isUnfinished := strings.HasSuffix(path, unfinished)
+	isOld := time.Since(info.ModTime()) > time.Minute
+	if !isUnfinished || isOld {
 		_ = os.Remove(path) // if it fails, the file stays
 	}
-	return true
 }
 
+// findByName returns the crashed daemon with the given name, or nil if it is not known.
 func (p *predecessors) findByName(name string) *predecessor {
 	for _, d := range p.crashed {
 		if d.name == name {
@@ -189,9 +222,9 @@ func (p *predecessors) findByName(name string) *predecessor {
 	return nil
 }
 
-// lockFile locks and reads the recovery file of a crashed daemon. It returns nil if the file can't be opened or no
-// longer exists. It returns nil with isLocked set if the daemon of the file is still running.
-func (p *predecessors) lockFile(name string) (d *predecessor, isLocked bool) {
+// lockFile locks and reads the recovery file of a crashed daemon. It returns nil if the file can't be
+// opened or no longer exists. It returns nil and true if the daemon is still running.
+func (p *predecessors) lockFile(name string) (d *predecessor, isRunning bool) {
 	path := p.prefix + name
 	fd, err := unix.Open(path, unix.O_RDWR|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -206,10 +239,12 @@ func (p *predecessors) lockFile(name string) (d *predecessor, isLocked bool) {
 		file.Close()
 		return nil, false
 	}
-	isLocked = tryLock(file) != nil
-	if _, err := os.Lstat(path); err != nil || isLocked { // its daemon may have shut down between Open and Flock
+	isRunning = tryLock(file) != nil // a running daemon has the lock
+	_, err = os.Lstat(path)
+	isRemoved := err != nil // by a daemon that has shut down since the file was opened
+	if isRunning || isRemoved {
 		file.Close()
-		return nil, isLocked
+		return nil, isRunning
 	}
 	d = &predecessor{name: name, file: file, size: info.Size()}
 	if err := d.read(); err != nil {
@@ -220,47 +255,55 @@ func (p *predecessors) lockFile(name string) (d *predecessor, isLocked bool) {
 	return d, false
 }
 
-// read reads the file, and sums up its losses.
+// read reads the recovery file and computes the losses of the daemon: the spans that only the daemon had,
+// and those of clients that have not reconnected.
 func (d *predecessor) read() error {
 	var c contents
 	if err := c.read(d.file, d.size); err != nil {
 		return err
 	}
-	d.began, d.written, d.reported = c.began, stage(c.reported), stage(c.reported)
+	d.began = c.began
+	d.reported = stage(c.reported)
+	d.written = d.reported
 	if c.reportedAt > 0 {
 		d.firstReported = time.Unix(0, int64(c.reportedAt))
 	}
-	err := c.eachRecord(d.file, func(_ int, r *record) error {
+	for receiver := range d.lost {
+		d.lost[receiver] = c.lossAt(receiver)
+	}
+	return c.eachRecord(d.file, func(_ int, r *record) error {
 		d.records++
 		if r.isReconnected == 0 {
 			d.clients.add(c.lossOf(r))
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	for receiver := range d.lost {
-		d.lost[receiver].Lost = c.older[receiver]
-		for i := range c.cycles {
-			d.lost[receiver].add(lossIn(stateIn(c.cycles[i].state), c.cycles[i].spans[receiver]))
-		}
-	}
-	return nil
 }
 
-// markSurplus marks all but maxKeptFiles files as surplus. It prefers to keep files with connections, then newer
-// files.
+// lossAt returns the lost spans of a receiver that only the crashed daemon had.
+func (c *contents) lossAt(receiver int) Loss {
+	loss := Loss{Lost: c.older[receiver]}
+	for i := range c.cycles {
+		loss.add(lossIn(stateIn(c.cycles[i].state), c.cycles[i].spans[receiver]))
+	}
+	return loss
+}
+
+// markSurplus marks all files except for maxKeptFiles as surplus. It prefers to keep files with
+// connections, because clients can ask about these, and then newer files.
 func (p *predecessors) markSurplus() {
 	slices.SortStableFunc(p.crashed, func(a, b *predecessor) int {
-		return cmp.Or(-cmp.Compare(min(a.records, 1), min(b.records, 1)), -cmp.Compare(a.began, b.began))
+		byConnections := cmp.Compare(min(b.records, 1), min(a.records, 1))
+		byAge := cmp.Compare(b.began, a.began)
+		return cmp.Or(byConnections, byAge)
 	})
 	for i, d := range p.crashed {
 		d.isSurplus = i >= maxKeptFiles
 	}
 }
 
-// reportMatching logs and counts losses that are not reported yet, of the predecessors that match.
+// reportMatching logs and counts the losses of the crashed daemons for which matches returns true. It omits
+// losses that have been reported. It reports spans of clients only when no client is awaited any more.
 func (p *predecessors) reportMatching(matches func(*predecessor) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -268,7 +311,8 @@ func (p *predecessors) reportMatching(matches func(*predecessor) bool) {
 		if !matches(d) {
 			continue
 		}
-		isFinal := d.clients == Loss{} || d.isSurplus || time.Now().After(d.awaitUntil)
+		hasTimedOut := time.Now().After(d.awaitUntil)
+		isFinal := d.clients == Loss{} || d.isSurplus || hasTimedOut
 		if d.reported == nothingReported {
 			d.reported = crashReported
 			p.reportCrash(d, isFinal)
@@ -280,7 +324,8 @@ func (p *predecessors) reportMatching(matches func(*predecessor) bool) {
 	}
 }
 
-// reportCrash reports the crash of a daemon, and the spans that only it had.
+// reportCrash logs the crash of a daemon, and the spans that only this daemon had. isFinal is false if
+// clients of the daemon can still reconnect.
 func (p *predecessors) reportCrash(d *predecessor, isFinal bool) {
 	p.crashCount++
 	attributes := []any{"daemons", 1, "names", []string{d.name}}
@@ -298,7 +343,7 @@ func (p *predecessors) reportCrash(d *predecessor, isFinal bool) {
 		"are lost; look for an out-of-memory kill, or a shutdown that exceeded the grace period", attributes...)
 }
 
-// reportClients reports the spans of clients that have not returned.
+// reportClients logs the unsettled spans of clients that have not reconnected, if there are any.
 func (p *predecessors) reportClients(d *predecessor) {
 	if d.clients == (Loss{}) {
 		return
@@ -315,48 +360,69 @@ func appendLoss(attributes []any, receiver Receiver, loss Loss) []any {
 	return append(attributes, receiver.String()+"_lost", loss.Lost, receiver.String()+"_ambiguous", loss.Ambiguous)
 }
 
-// recordReports writes into each recovery file which of its losses have been reported, so that no later daemon
-// reports them again. It first flushes the log. It removes the files that no client can ask about, and returns their number.
+// recordReports writes into each recovery file which of its losses have been reported, so that no later
+// daemon reports them again. It removes the files that are no longer needed, and returns the number of
+// removed files.
 func (p *predecessors) recordReports() (removed int) {
-	p.mu.Lock()
-	isNoted := !slices.ContainsFunc(p.crashed, func(d *predecessor) bool { return d.reported > d.written })
-	p.mu.Unlock()
-	if !isNoted && p.flushLog != nil {
-		p.flushLog()
+	if p.flushLog != nil && p.hasNewReports() {
+		p.flushLog() // a report that is recorded must not get lost with the log
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.crashed = slices.DeleteFunc(p.crashed, func(d *predecessor) (isForgotten bool) {
-		if d.reported > d.written {
-			if d.firstReported.IsZero() {
-				d.firstReported = time.Now()
-			}
-			d.write(reportedOffset, uint64(d.reported), uint64(d.firstReported.UnixNano()))
-			d.written = d.reported
+		d.recordReport()
+		isExpired := d.isSurplus || time.Since(d.firstReported) > keepFor
+		isRemoved := d.file == nil
+		if isRemoved {
+			return isExpired && !d.isStuck
 		}
-		isOld := d.isSurplus || time.Since(d.firstReported) > keepFor
-		if d.file == nil {
-			return isOld && !d.isStuck
-		}
-		if d.written < allReported || !isOld && d.readErr == nil && d.records > 0 {
-			return false
-		}
-		err := os.Remove(p.prefix + d.name)
-		d.close()
-		if d.isStuck = err != nil && !errors.Is(err, fs.ErrNotExist); d.isStuck {
-			p.log.Warn("can't remove a recovery file, so the next daemon will report its crash again", "error", err)
+		hasClients := d.readErr == nil && d.records > 0
+		isNeeded := d.reported < allReported || hasClients && !isExpired
+		if isNeeded || !p.removeFile(d) {
 			return false
 		}
 		removed++
-		return isOld || d.readErr == nil // otherwise this daemon still answers the clients of the unknown one
+		return isExpired || d.readErr == nil // outcomesOf still answers the clients of an unreadable file
 	})
 	return removed
 }
 
-// write writes words of the file. An error is ignored: the next daemon then reports the losses again.
-func (d *predecessor) write(at int64, words ...uint64) {
+// hasNewReports reports whether losses were reported that are not recorded in a recovery file yet.
+func (p *predecessors) hasNewReports() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.ContainsFunc(p.crashed, func(d *predecessor) bool { return d.reported > d.written })
+}
+
+// recordReport writes into the recovery file which losses have been reported, if that has changed.
+func (d *predecessor) recordReport() {
+	if d.reported == d.written {
+		return
+	}
+	if d.firstReported.IsZero() {
+		d.firstReported = time.Now()
+	}
+	d.write(reportedOffset, uint64(d.reported), uint64(d.firstReported.UnixNano()))
+	d.written = d.reported
+}
+
+// removeFile removes and closes the recovery file of a daemon. It logs an error and returns false if the
+// file can't be removed.
+func (p *predecessors) removeFile(d *predecessor) bool {
+	err := os.Remove(p.prefix + d.name)
+	d.close()
+	d.isStuck = err != nil && !errors.Is(err, fs.ErrNotExist)
+	if d.isStuck {
+		p.log.Warn("can't remove a recovery file, so the next daemon will report its crash again", "error", err)
+	}
+	return !d.isStuck
+}
+
+// write writes words into the recovery file at an offset. It ignores errors: the next daemon then reports
+// the losses again.
+func (d *predecessor) write(offset int64, words ...uint64) {
 	if d.file != nil && d.readErr == nil {
-		_, _ = d.file.WriteAt(appendWords(nil, words...), at)
+		_, _ = d.file.WriteAt(appendWords(nil, words...), offset)
 		stored()
 	}
 }
@@ -368,7 +434,7 @@ func (d *predecessor) close() {
 	}
 }
 
-// release leaves the files to the next daemon.
+// release closes the files of crashed daemons without removing them, so that the next daemon reads them.
 func (p *predecessors) release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -384,72 +450,87 @@ func (p *predecessors) crashes() int {
 	return p.crashCount
 }
 
-// outcomesOf returns the outcomes of a connection's spans, in the encoding of wire.Outcomes. name is the
-// name of the crashed daemon, and id the ID of the connection's record. outcomesOf returns nil if it
-// does not know them. If the file of the daemon is invalid, all spans are in doubt. If the client returns too
-// late, its spans are counted as lost, and therefore settled.
+// outcomesOf returns the outcomes of the spans that a client sent to a crashed daemon, in the encoding of
+// wire.Outcomes. name identifies the daemon, and id the connection. It returns nil if the outcomes are
+// unknown. isPending is true if the daemon is still running, so that the outcomes are not final.
 func (p *predecessors) outcomesOf(name string, id uint64) (outcomes []uint64, isPending bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	d := p.findByName(name)
-	if d == nil && !isDisposable(name) && !strings.ContainsRune(name, filepath.Separator) {
+	if d == nil && isFileName(name) {
 		d, isPending = p.lockFile(name)
 	}
-	switch {
-	case d == nil:
+	if d == nil {
 		return nil, isPending
-	case d.readErr != nil:
-		return wire.AppendOutcome(wire.AppendOutcome(nil, 0, wire.Settled), math.MaxInt64, wire.Doubtful), false
 	}
-	var c contents
-	err := c.read(d.file, d.size)
-	if err == nil {
-		err = c.eachRecord(d.file, func(slot int, r *record) error {
-			if r.id != id {
-				return nil
-			}
-			if r.isReconnected == 0 && d.reported == allReported {
-				outcomes = wire.AppendOutcome(nil, r.received, wire.Settled)
-				return io.EOF
-			}
-			if r.isReconnected == 0 {
-				d.clients.subtract(c.lossOf(r))
-				d.write(recordOffset(slot)+isReconnectedOffset, 1)
-			}
-			outcomes = c.outcomes(r)
-			return io.EOF
-		})
+	if d.readErr != nil {
+		noneSettled := wire.AppendOutcome(nil, 0, wire.Settled)
+		return wire.AppendOutcome(noneSettled, math.MaxInt64, wire.Doubtful), false
 	}
-	if err != nil && !errors.Is(err, io.EOF) {
+	outcomes, err := d.reconnect(id)
+	if err != nil {
 		p.log.Warn("can't read a recovery file: the outcome of spans of an earlier connection is unknown", "error", err)
 	}
 	return outcomes, false
 }
 
-// outcomes returns the outcomes of the spans of a record, in the encoding of wire.Outcomes.
-func (c *contents) outcomes(r *record) []uint64 {
-	end := r.settled
-	list := wire.AppendOutcome(nil, end, wire.Settled)
-	for m := range r.unsettledRanges {
-		if m.upTo > end {
-			end = m.upTo
-			list = wire.AppendOutcome(list, end, outcomeOf[c.commonState(m.first, m.last)])
-		}
+// isFileName reports whether a name from a client can be that of a recovery file in the directory.
+func isFileName(name string) bool {
+	return !isDisposable(name) && !strings.ContainsRune(name, filepath.Separator)
+}
+
+// reconnect returns the outcomes of the spans of a connection, whose client has connected again. It
+// records that these spans are not lost. It returns nil if the file has no record of the connection.
+func (d *predecessor) reconnect(id uint64) ([]uint64, error) {
+	var c contents
+	if err := c.read(d.file, d.size); err != nil {
+		return nil, err
 	}
-	return list
+	slot, r, err := c.findRecord(d.file, id)
+	if err != nil || r == nil {
+		return nil, err
+	}
+	isFirstTime := r.isReconnected == 0
+	if isFirstTime && d.reported == allReported {
+		// Too late: the spans were reported as lost, so the client must not resend them.
+		return wire.AppendOutcome(nil, r.received, wire.Settled), nil
+	}
+	if isFirstTime {
+		d.clients.subtract(c.lossOf(r))
+		d.write(recordOffset(slot)+isReconnectedOffset, 1)
+	}
+	return c.outcomes(r), nil
+}
+
+// outcomes returns the outcomes of the spans of a connection, in the encoding of wire.Outcomes.
+func (c *contents) outcomes(r *record) []uint64 {
+	lastSpan := r.settled
+	outcomes := wire.AppendOutcome(nil, lastSpan, wire.Settled)
+	for spans := range r.unsettledRanges {
+		if spans.lastSpan <= lastSpan {
+			continue // settled since
+		}
+		lastSpan = spans.lastSpan
+		state := c.commonState(spans.firstCycle, spans.lastCycle)
+		outcomes = wire.AppendOutcome(outcomes, lastSpan, outcomeOf[state])
+	}
+	return outcomes
 }
 
 // outcomeOf contains the outcome of spans by the state of their cycle.
 var outcomeOf = [...]wire.Outcome{open: wire.Resend, inDoubt: wire.Doubtful, settled: wire.Settled}
 
-// lossOf returns the unsettled spans of a record, for the case that its client does not return.
+// lossOf returns the number of unsettled spans of a connection. They are lost if the client does not
+// connect again.
 func (c *contents) lossOf(r *record) (loss Loss) {
-	end := r.settled
-	for m := range r.unsettledRanges {
-		if m.upTo > end {
-			loss.add(lossIn(c.commonState(m.first, m.last), m.upTo-end))
-			end = m.upTo
+	lastSpan := r.settled
+	for spans := range r.unsettledRanges {
+		if spans.lastSpan <= lastSpan {
+			continue // settled since
 		}
+		state := c.commonState(spans.firstCycle, spans.lastCycle)
+		loss.add(lossIn(state, spans.lastSpan-lastSpan))
+		lastSpan = spans.lastSpan
 	}
 	return loss
 }
@@ -477,7 +558,8 @@ func (l *Losses) Sum() (sum Loss) {
 	return sum
 }
 
-// losses returns the reported losses.
+// losses returns the reported losses of all crashed daemons, and the spans that are still awaited from their
+// clients.
 func (p *predecessors) losses() Losses {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -493,10 +575,14 @@ func (p *predecessors) losses() Losses {
 	return all
 }
 
-func (l *Loss) add(more Loss) { l.Lost, l.Ambiguous = l.Lost+more.Lost, l.Ambiguous+more.Ambiguous }
+func (l *Loss) add(other Loss) {
+	l.Lost += other.Lost
+	l.Ambiguous += other.Ambiguous
+}
 
-func (l *Loss) subtract(less Loss) {
-	l.Lost, l.Ambiguous = l.Lost-less.Lost, l.Ambiguous-less.Ambiguous
+func (l *Loss) subtract(other Loss) {
+	l.Lost -= other.Lost
+	l.Ambiguous -= other.Ambiguous
 }
 
 // lossIn returns the loss of spans in cycles with the given state.

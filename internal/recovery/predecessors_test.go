@@ -286,7 +286,7 @@ func FuzzDamagedFile(f *testing.F) {
 		copy(words, appendWords(nil, magic, 2))
 		for slot := range 2 {
 			r := record{
-				id: 1, received: 9, settled: 2, current: 3, count: 1, ranges: [rangesPerRecord]spanRange{{first: 1, last: 1, upTo: 5}},
+				id: 1, received: 9, settled: 2, current: 3, count: 1, ranges: [rangesPerRecord]spanRange{{firstCycle: 1, lastCycle: 1, lastSpan: 5}},
 			}
 			copy(words[recordOffset(slot):], r.appendTo(nil))
 		}

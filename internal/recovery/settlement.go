@@ -2,6 +2,7 @@ package recovery
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -41,28 +42,34 @@ func NewSettlementTracker(f *File) *SettlementTracker {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for slot, isUsed := range f.inUse {
-		if !isUsed {
-			f.inUse[slot] = true
-			f.ids++
-			s.file, s.slot, s.id = f, slot, f.ids
-			s.save()
-			break
-		}
+	slot := slices.Index(f.inUse, false)
+	isFull := slot < 0
+	if isFull {
+		return s
 	}
+	f.inUse[slot] = true
+	f.ids++
+	s.file = f
+	s.slot = slot
+	s.id = f.ids
+	s.save()
 	return s
 }
 
-// save writes the record to the file. If there are more ranges than fit, the last range of the record covers all
-// remaining ones.
+// save writes the state of the tracker to the recovery file, if the tracker has a record there. If there
+// are more ranges than fit in the record, the last range of the record covers all remaining ones.
 func (s *SettlementTracker) save() {
 	if s.file == nil {
 		return
 	}
 	r := record{id: s.id, received: s.received.Load(), settled: s.settled, current: s.nextCycle.Load()}
 	r.count = uint64(copy(r.ranges[:], s.openRanges))
-	if last := len(s.openRanges) - 1; last >= rangesPerRecord {
-		r.ranges[rangesPerRecord-1].last, r.ranges[rangesPerRecord-1].upTo = s.openRanges[last].last, s.openRanges[last].upTo
+	hasMore := len(s.openRanges) > rangesPerRecord
+	if hasMore {
+		newest := s.openRanges[len(s.openRanges)-1]
+		last := &r.ranges[rangesPerRecord-1]
+		last.lastCycle = newest.lastCycle
+		last.lastSpan = newest.lastSpan
 	}
 	var encoded [recordBytes]byte
 	s.file.write(recordOffset(s.slot), r.appendTo(encoded[:0]))
@@ -80,32 +87,44 @@ func (s *SettlementTracker) Token() string {
 // Cycle returns the last cycle that the publisher was in.
 func (s *SettlementTracker) Cycle() uint64 { return s.nextCycle.Load() - 1 }
 
-// EnterCycle records that the publisher is in a cycle. If the publisher was in another cycle before, the spans
-// that it received there get a range. If all ranges are in use, the last one is extended by that cycle.
+// EnterCycle records that the publisher is in the given cycle. Spans that it received before are in
+// earlier cycles.
 func (s *SettlementTracker) EnterCycle(cycle uint64) {
-	ended := s.nextCycle.Load()
-	if ended == cycle+1 {
+	isSameCycle := s.nextCycle.Load() == cycle+1
+	if isSameCycle {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if received := s.received.Load(); received > s.lastUpTo() {
-		if isFull := len(s.openRanges) == maxOpenRanges || s.file == nil && len(s.openRanges) == rangesPerRecord; !isFull {
-			s.openRanges = append(s.openRanges, spanRange{first: ended - 1})
-		}
-		last := &s.openRanges[len(s.openRanges)-1]
-		last.last, last.upTo = ended-1, received
+	received := s.received.Load()
+	if received > s.spansBeforeCycle() {
+		s.addRange(s.Cycle(), received)
 	}
 	s.nextCycle.Store(cycle + 1)
 	s.save()
 }
 
-// lastUpTo returns the number of spans in settled and open ranges. The others are in the current cycle.
-func (s *SettlementTracker) lastUpTo() uint64 {
-	if n := len(s.openRanges); n > 0 {
-		return s.openRanges[n-1].upTo
+// addRange adds a range of unsettled spans, which ends with the span lastSpan in the given cycle. If there
+// are too many ranges already, it extends the last one instead.
+func (s *SettlementTracker) addRange(cycle, lastSpan uint64) {
+	maxRanges := maxOpenRanges
+	if s.file == nil {
+		maxRanges = rangesPerRecord
 	}
-	return s.settled
+	if len(s.openRanges) < maxRanges {
+		s.openRanges = append(s.openRanges, spanRange{firstCycle: cycle})
+	}
+	last := &s.openRanges[len(s.openRanges)-1]
+	last.lastCycle = cycle
+	last.lastSpan = lastSpan
+}
+
+// spansBeforeCycle returns the number of spans received before the current cycle.
+func (s *SettlementTracker) spansBeforeCycle() uint64 {
+	if len(s.openRanges) == 0 {
+		return s.settled
+	}
+	return s.openRanges[len(s.openRanges)-1].lastSpan
 }
 
 // Receive records that the publisher has received spans. The publisher calls it while inside the
@@ -123,52 +142,64 @@ func (s *SettlementTracker) Receive(spans uint64) {
 // Received returns the number of spans that the publisher has received. Any goroutine can call it.
 func (s *SettlementTracker) Received() uint64 { return s.received.Load() }
 
-// SettledUpTo returns the number of settled spans. All cycles before the given one are settled. It
-// removes the ranges of these cycles.
+// SettledUpTo records that all cycles before the given one are settled, and returns the number of settled
+// spans. Spans are settled in the order in which they were received.
 func (s *SettlementTracker) SettledUpTo(cycle uint64) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.isClosed {
 		return s.settled
 	}
-	before, n := s.settled, 0
-	for n < len(s.openRanges) && s.openRanges[n].last < cycle {
-		s.settled = s.openRanges[n].upTo
-		n++
+	previous := s.settled
+	settledRanges := 0
+	for _, r := range s.openRanges {
+		if r.lastCycle >= cycle {
+			break
+		}
+		s.settled = r.lastSpan
+		settledRanges++
 	}
-	s.openRanges = append(s.openRanges[:0], s.openRanges[n:]...)
-	if s.nextCycle.Load() <= cycle {
+	s.openRanges = slices.Delete(s.openRanges, 0, settledRanges)
+	isCurrentSettled := s.nextCycle.Load() <= cycle
+	if isCurrentSettled {
 		s.settled = s.received.Load()
 	}
-	if s.settled != before {
+	if s.settled != previous {
 		s.save()
 	}
 	return s.settled
 }
 
-// Close is called when the publisher has ended. If the client has disconnected, it no longer keeps
-// its unsettled spans. Close then counts them in the cycles that contain them, and frees the record last: after
-// a crash in between, spans are in both places, not in neither. If the daemon has closed the connection
-// (SetStopping), the client keeps the spans, and Close does nothing.
+// Close ends the tracker of a client that has disconnected. Such a client can't resend its unsettled
+// spans, so Close counts them as spans that only this daemon has. Close does nothing during a shutdown of
+// the daemon, because clients resend their spans to the next daemon.
 func (s *SettlementTracker) Close() {
 	if s.file == nil || s.file.stopping.Load() {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	counted := s.settled
-	for _, m := range s.openRanges {
-		s.file.Count(m.last, Socket, m.upTo-counted)
-		counted = m.upTo
-	}
-	if current := s.nextCycle.Load(); current > 0 {
-		s.file.Count(current-1, Socket, s.received.Load()-counted)
-	}
-	s.file.free(s.slot)
-	s.isClosed, s.openRanges, s.file = true, nil, nil
+	s.countUnsettled()
+	s.file.free(s.slot) // last, so that a crash before this line loses no spans from the file
+	s.isClosed = true
+	s.openRanges = nil
+	s.file = nil
 }
 
-// free makes a record available to another connection.
+// countUnsettled adds the unsettled spans to the counts of the cycles in which they were received.
+func (s *SettlementTracker) countUnsettled() {
+	counted := s.settled
+	for _, r := range s.openRanges {
+		s.file.Count(r.lastCycle, Socket, r.lastSpan-counted)
+		counted = r.lastSpan
+	}
+	hasCycle := s.nextCycle.Load() > 0
+	if hasCycle {
+		s.file.Count(s.Cycle(), Socket, s.received.Load()-counted)
+	}
+}
+
+// free makes a record of the file available to another connection.
 func (f *File) free(slot int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -33,19 +33,21 @@ func fieldSize(messageSize int) int {
 	return protolite.Size(messageSize)
 }
 
-// computeSizes computes the lengths that the scopes and the resources of the request have after dropped spans
-// are removed. It stores them in s.scopes and s.resources, and returns the new length of the request.
+// computeSizes returns the length of the request after dropped spans are removed. It also stores the new
+// lengths of the request's scopes in s.scopes, and of its resources in s.resources.
 func (s *Sample) computeSizes() (requestSize int) {
 	s.scopes = s.scopes[:0]
 	for i := range s.request.Scopes {
-		s.scopes = append(s.scopes, s.scopeSize(&s.request.Scopes[i]))
+		newSize := s.scopeSize(&s.request.Scopes[i])
+		s.scopes = append(s.scopes, newSize)
 	}
 	requestSize = len(s.request.Body)
 	for i := range s.request.Resources {
-		resource, result := &s.request.Resources[i], &s.resources[i]
-		result.size = s.resourceSize(resource, result)
+		resource := &s.request.Resources[i]
+		newSize := s.resourceSize(resource, &s.resources[i])
+		s.resources[i].size = newSize
 		oldFieldSize := resource.End - resource.At
-		requestSize += fieldSize(result.size) - oldFieldSize
+		requestSize += fieldSize(newSize) - oldFieldSize
 	}
 	return requestSize
 }

@@ -31,17 +31,16 @@ type Sources struct {
 // snapshot contains the statistics of all components, read once. Accounting, /status and metrics
 // are computed from it.
 type snapshot struct {
-	in        ingest.Stats
-	admitted  admit.Stats
-	agg       aggregate.Stats
-	out       []destination
-	receivers []receiver.Status // in the order of Sources.Receivers
-	apm       datadog.Stats
-	otlp      otlp.Stats
-
+	ingest       ingest.Stats // native socket
+	admit        admit.Stats
+	aggregate    aggregate.Stats
+	destinations []destination
+	receivers    []receiver.Status // in the order of Sources.Receivers
+	apm          datadog.Stats
+	otlp         otlp.Stats
 	flushSeconds export.Histogram
-
-	late, early uint64 // sum of all drainers
+	late         uint64 // spans that ended before the window, sum of all drainers
+	early        uint64 // spans that end in the future, sum of all drainers
 }
 
 // destination contains the statistics of one destination.
@@ -51,25 +50,29 @@ type destination struct {
 	scraped *Scraped // nil unless it is scraped
 }
 
-// snapshot reads the statistics in reverse order of the data flow. So a span that moves in the
-// meantime can be missing from a downstream count, but is never counted downstream before it is
-// counted upstream.
-func (s *Sources) snapshot() (now snapshot) {
+// snapshot reads the statistics of all components. It reads in reverse order of the data flow: a
+// span that moves between two components during the call can be counted as received without being
+// exported, but never the other way round.
+func (s *Sources) snapshot() (stats snapshot) {
 	for _, d := range s.Flush.Destinations() {
-		now.out = append(now.out, destination{d, d.Stats(), scrapedOf(d, s.Prometheus)})
+		stats.destinations = append(stats.destinations, destination{
+			Destination: d, Stats: d.Stats(), scraped: scrapedOf(d, s.Prometheus),
+		})
 	}
-	now.flushSeconds = s.Flush.Durations()
-	now.agg = s.Aggregate.Stats()
-	for _, d := range now.agg.Drainers {
-		now.late, now.early = now.late+d.Late, now.early+d.Early
+	stats.flushSeconds = s.Flush.Durations()
+	stats.aggregate = s.Aggregate.Stats()
+	for _, drainer := range stats.aggregate.Drainers {
+		stats.late += drainer.Late
+		stats.early += drainer.Early
 	}
-	now.admitted = s.Admit.Stats()
-	now.in = s.Ingest.Stats()
-	now.apm, now.otlp = s.APM.Stats(), s.OTLP.Stats()
-	for i := range s.Receivers {
-		now.receivers = append(now.receivers, s.Receivers[i].Of.Status())
+	stats.admit = s.Admit.Stats()
+	stats.ingest = s.Ingest.Stats()
+	stats.apm = s.APM.Stats()
+	stats.otlp = s.OTLP.Stats()
+	for _, receiver := range s.Receivers {
+		stats.receivers = append(stats.receivers, receiver.Server.Status())
 	}
-	return now
+	return stats
 }
 
 // Accounting is the accounting of all received spans. Each number is counted where the event happens and
@@ -100,55 +103,62 @@ type DeliveryAccounting struct {
 	BeforeDiscovery uint64 `json:"before_discovery"`
 }
 
-// Accounting returns the accounting. Spans that move between components while it is read make it
-// inexact; otherwise it balances exactly.
+// Accounting returns the accounting of all spans so far. It is exact after all receivers have
+// stopped. Before that, spans that move between components during the call make it inexact.
 func (s *Sources) Accounting() Accounting {
-	now := s.snapshot()
-	return now.accounting()
+	stats := s.snapshot()
+	return stats.accounting()
 }
 
-// accounting computes the accounting. It is balanced if nothing is in transit, and each destination
-// accounts for all aggregated spans.
+// accounting computes the accounting of all spans. It is balanced if each received span is
+// aggregated or dropped, and each destination accounts for all aggregated spans.
 func (s *snapshot) accounting() Accounting {
-	b := Accounting{
-		Received: s.admitted.Received, Aggregated: s.agg.Aggregated(), Dropped: s.admitted.Dropped,
-		DeliveryAccounting: s.deliveryAccounting(0), PendingInTables: s.agg.Pending,
-		AdjustedCount: s.agg.AdjustedCount(),
+	a := Accounting{
+		Received: s.admit.Received, Aggregated: s.aggregate.Aggregated(), Dropped: s.admit.Dropped,
+		DeliveryAccounting: s.deliveryAccounting(0), PendingInTables: s.aggregate.Pending,
+		AdjustedCount: s.aggregate.AdjustedCount(),
 	}
-	b.InTransit = int64(b.Received - b.Aggregated - b.DroppedTotal())
-	b.Balanced = b.InTransit == 0
-	for i := range s.out {
-		d := s.deliveryAccounting(i)
-		b.Balanced = b.Balanced && b.Aggregated == d.Flushed+d.Unsent+d.Pending+d.BeforeDiscovery
+	a.InTransit = int64(a.Received - a.Aggregated - a.DroppedTotal())
+	a.Balanced = a.InTransit == 0
+	for i := range s.destinations {
+		delivery := s.deliveryAccounting(i)
+		if delivery.total() != a.Aggregated {
+			a.Balanced = false
+		}
 	}
-	return b
+	return a
 }
 
-// deliveryAccounting returns the accounting of one destination.
-func (s *snapshot) deliveryAccounting(i int) DeliveryAccounting {
-	out := &s.out[i]
-	b := DeliveryAccounting{
-		Flushed: out.Flushed, UnsentBy: make(map[string]uint64, len(out.Unsent)),
-		Pending: s.agg.Pending + out.Pending, PendingInPayloads: out.Pending,
-		BeforeDiscovery: out.BeforeDiscovery,
+// deliveryAccounting returns the accounting of the destination with the given index.
+func (s *snapshot) deliveryAccounting(index int) DeliveryAccounting {
+	stats := &s.destinations[index].Stats
+	d := DeliveryAccounting{
+		Flushed: stats.Flushed, UnsentBy: make(map[string]uint64, len(stats.Unsent)),
+		Pending: s.aggregate.Pending + stats.Pending, PendingInPayloads: stats.Pending,
+		BeforeDiscovery: stats.BeforeDiscovery,
 	}
-	for reason, spans := range out.Unsent {
-		b.UnsentBy[string(reason)] = spans
-		b.Unsent += spans
+	for reason, spans := range stats.Unsent {
+		d.UnsentBy[string(reason)] = spans
+		d.Unsent += spans
 	}
-	return b
+	return d
 }
 
-// DroppedTotal returns the sum over all reasons.
-func (b *Accounting) DroppedTotal() (total uint64) {
-	for _, spans := range b.Dropped {
+// total returns the number of aggregated spans that the destination accounts for.
+func (d *DeliveryAccounting) total() uint64 {
+	return d.Flushed + d.Unsent + d.Pending + d.BeforeDiscovery
+}
+
+// DroppedTotal returns the number of dropped spans, for all reasons.
+func (a *Accounting) DroppedTotal() (total uint64) {
+	for _, spans := range a.Dropped {
 		total += spans
 	}
 	return total
 }
 
-// Lost returns the sum over all reasons that are losses. Spans that a rule of --ignore excludes, and spans that are left
-// to the agent to count, are not lost.
-func (b *Accounting) Lost() uint64 {
-	return b.DroppedTotal() - b.Dropped[ignored] - b.Dropped[leftToAgent]
+// Lost returns the number of spans that were dropped against the operator's intention. It excludes
+// spans that match a rule of --ignore, and spans that the agent counts instead.
+func (a *Accounting) Lost() uint64 {
+	return a.DroppedTotal() - a.Dropped[ignored] - a.Dropped[leftToAgent]
 }

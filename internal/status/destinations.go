@@ -38,12 +38,13 @@ type Clock struct {
 	At           time.Time `json:"at"`
 }
 
-// clockOf returns the last measurement of a destination's clock, or nil if there is none.
+// clockOf converts a measurement of a destination's clock for JSON. It returns nil if the clock was
+// not measured yet.
 func clockOf(c export.Clock) *Clock {
 	if c.At.IsZero() {
 		return nil
 	}
-	return &Clock{c.Ahead.Seconds(), c.At}
+	return &Clock{AheadSeconds: c.Ahead.Seconds(), At: c.At}
 }
 
 // Retry is the state of a destination's queue.
@@ -55,11 +56,11 @@ type Retry struct {
 	MaxSeconds    float64 `json:"max_seconds"`
 }
 
-// destinations returns the state of all destinations. A configured agent is the first, an
-// auto-discovered one the last.
-func (s *snapshot) destinations() (all []DestinationStatus) {
-	for i := range s.out {
-		d := &s.out[i]
+// destinationStatuses returns the state of all destinations. The Datadog agent is the first one if
+// its address is configured, and the last one if it is auto-discovered.
+func (s *snapshot) destinationStatuses() (all []DestinationStatus) {
+	for i := range s.destinations {
+		d := &s.destinations[i]
 		all = append(all, DestinationStatus{
 			Name: d.Name(), URL: d.URL(), State: d.State(), Reachable: d.Reachable, IsAccepting: d.IsAccepting,
 			Accounting: s.deliveryAccounting(i),
@@ -73,10 +74,11 @@ func (s *snapshot) destinations() (all []DestinationStatus) {
 	return all
 }
 
-// Others returns all destinations except the first, whose accounting is part of Accounting.
-func (s *Sources) Others() []DestinationStatus {
-	now := s.snapshot()
-	return now.destinations()[1:]
+// AdditionalDestinations returns the state of all destinations except the first. Accounting contains
+// the counts of the first destination.
+func (s *Sources) AdditionalDestinations() []DestinationStatus {
+	stats := s.snapshot()
+	return stats.destinationStatuses()[1:]
 }
 
 // Agent is the state of the agent, and its features.
@@ -93,22 +95,23 @@ type Agent struct {
 // AgentOff is the state if there is no agent.
 const AgentOff export.State = "off"
 
-// agentStatus returns the state of the agent.
+// agentStatus returns the state of the Datadog agent. exporter is nil if there is no agent.
 func agentStatus(exporter *agent.Exporter, s *snapshot) Agent {
 	if exporter == nil {
 		return Agent{State: AgentOff, PeerTags: []string{}, SpanKinds: []string{}}
 	}
-	out := &s.out[slices.IndexFunc(s.out, func(d destination) bool { return d.Name() == agent.Name })]
+	isAgent := func(d destination) bool { return d.Name() == agent.Name }
+	stats := &s.destinations[slices.IndexFunc(s.destinations, isAgent)].Stats
 	features := exporter.Features()
 	return Agent{
-		URL: exporter.URL(), State: out.State(), Reachable: out.Reachable, Version: exporter.Version(),
-		Stats: features.Stats, PeerTags: list(features.PeerTags), SpanKinds: list(features.SpanKinds),
+		URL: exporter.URL(), State: stats.State(), Reachable: stats.Reachable, Version: exporter.Version(),
+		Stats: features.Stats, PeerTags: nonNil(features.PeerTags), SpanKinds: nonNil(features.SpanKinds),
 	}
 }
 
 // delivery returns the state of the destinations.
 func delivery(c *Config, s *snapshot) Delivery {
-	all := s.destinations()
+	all := s.destinationStatuses()
 	return Delivery{
 		Agent: agentStatus(c.Sources.Agent, s), Retry: all[0].Retry, Flushes: all[0].Flushes,
 		Destinations: all,
@@ -120,23 +123,25 @@ type Scraped struct {
 	Last time.Time `json:"last"` // zero if there was none
 }
 
-// scrapedOf returns the last scrape of a destination, or nil if it is not scraped.
-func scrapedOf(d export.Destination, x *prometheus.Exporter) *Scraped {
-	if x == nil || d.Name() != x.Describe().Name {
+// scrapedOf returns the time of the last scrape if d is the destination that Prometheus scrapes. It
+// returns nil for any other destination.
+func scrapedOf(d export.Destination, exporter *prometheus.Exporter) *Scraped {
+	isScraped := exporter != nil && d.Name() == exporter.Describe().Name
+	if !isScraped {
 		return nil
 	}
 	scraped := &Scraped{}
-	if last := lastScrape(x); last != 0 {
-		scraped.Last = time.Unix(last, 0).UTC()
+	if seconds := exporter.LastScrape(); seconds != 0 {
+		scraped.Last = time.Unix(seconds, 0).UTC()
 	}
 	return scraped
 }
 
-// lastScrape returns the time of the last scrape in seconds since the Unix epoch, or 0 before
-// the first.
-func lastScrape(x *prometheus.Exporter) int64 {
-	if x == nil {
+// lastScrape returns the time of the last scrape in seconds since the Unix epoch. It returns 0 if
+// there was none.
+func lastScrape(exporter *prometheus.Exporter) int64 {
+	if exporter == nil {
 		return 0
 	}
-	return x.LastScrape()
+	return exporter.LastScrape()
 }

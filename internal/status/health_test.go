@@ -71,9 +71,9 @@ func rooms(t *testing.T) Sources {
 	})
 	return Sources{
 		Ingest: server, Admit: publishers, Aggregate: aggregator, Flush: flusher, Agent: to, Receivers: []ReceiverSource{
-			{Name: "apm", Of: (*datadog.Server)(nil)},
-			{Name: "otlp", Of: (*otlp.Server)(nil)},
-			{Name: "zipkin", Of: (*zipkin.Server)(nil)},
+			{Name: "apm", Server: (*datadog.Server)(nil)},
+			{Name: "otlp", Server: (*otlp.Server)(nil)},
+			{Name: "zipkin", Server: (*zipkin.Server)(nil)},
 		},
 	}
 }

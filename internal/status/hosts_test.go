@@ -39,7 +39,7 @@ func TestStatus_ForeignHostNamesAreRefused(t *testing.T) {
 			}
 		}
 	}
-	if !(hosts{}).has("") {
+	if !(hosts{}).allows("") {
 		t.Error("a request without a name, of HTTP/1.0, is refused")
 	}
 }

@@ -41,8 +41,8 @@ func isWriteError(value any) bool {
 	return errors.As(err, &network) && network.Op == "write"
 }
 
-// answerJSON responds with a value as JSON, or with an error if it can't be encoded. It encodes the
-// whole value first, because a truncated response could be mistaken for a complete one.
+// answerJSON responds with a value as JSON, or with status 500 if the value can't be encoded. It
+// encodes the complete value before writing, so that a response is never truncated.
 func (l *failureLog) answerJSON(w http.ResponseWriter, value any) {
 	text, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
@@ -57,8 +57,8 @@ func (l *failureLog) answerJSON(w http.ResponseWriter, value any) {
 	_, _ = w.Write(append(sanitize.JSON(text), '\n')) // an error means that the client has disconnected
 }
 
-// LossLog periodically logs losses since the previous line: dropped spans, collapsed labels, and
-// masked values. It logs nothing if there are none. When it ends it logs the rest.
+// LossLog periodically logs dropped spans, collapsed labels, and masked names. Each line contains
+// the counts since the previous line. LossLog logs nothing if there are none.
 type LossLog struct {
 	Dropped       func() map[string]uint64           // spans so far, by reason; a new map for each call
 	Tracers       func() []ingest.Tracer             // connected tracers
@@ -67,9 +67,11 @@ type LossLog struct {
 	Masked        func() map[string]uint64           // masked keys so far, by field
 	Log           *slog.Logger
 
-	dropped, collapsed, masked map[string]uint64       // counts at the last line
-	droppedByConn              map[connectionID]uint64 // dropped spans at the last line, by connection
-	ticksSinceDrops            int                     // checks since the last line about drops
+	loggedDrops     map[string]uint64       // Dropped at the last line
+	loggedCollapses map[string]uint64       // Collapsed at the last line
+	loggedMasks     map[string]uint64       // Masked at the last line
+	droppedByConn   map[connectionID]uint64 // dropped spans at the last line, by connection
+	ticksSinceDrops int                     // number of ticks since the last line about drops
 }
 
 // connectionID identifies a connection.
@@ -79,85 +81,105 @@ type connectionID struct {
 }
 
 const (
-	lossInterval     = 5 * time.Second // interval of checks (ticks)
-	ticksPerDropLine = 12              // minimum number of ticks between two lines about drops
-	ticksPerNameLine = 60              // number of ticks between two lines about collapsed labels and masks
-	leftToAgent      = "left_to_agent" // not a loss: the agent counts these spans
-	ignored          = "ignored"       // not a loss: configured to be ignored
-	spansGroup       = "spans_since_last_line"
+	tickInterval      = 5 * time.Second // interval of checks for new losses
+	ticksPerDropLine  = 12              // minimum number of ticks between two lines about drops
+	ticksPerLabelLine = 60              // number of ticks between two lines about collapsed labels and masks
+	leftToAgent       = "left_to_agent" // not a loss: the agent counts these spans
+	ignored           = "ignored"       // not a loss: configured to be ignored
+	spansGroup        = "spans_since_last_line"
 )
 
-// Run logs losses until stop is closed, and then those that have not been logged.
+// Run logs losses periodically until stop is closed. Before it returns, it logs the losses since the
+// last line.
 func (l *LossLog) Run(stop <-chan struct{}) {
-	l.dropped, l.ticksSinceDrops = l.Dropped(), ticksPerDropLine
-	ticker := time.NewTicker(lossInterval)
+	l.loggedDrops = l.Dropped()
+	l.ticksSinceDrops = ticksPerDropLine // the first drop is logged at the next tick
+	ticker := time.NewTicker(tickInterval)
 	defer ticker.Stop()
 	for tick := 1; ; tick++ {
 		select {
 		case <-ticker.C:
-			if l.ticksSinceDrops++; l.ticksSinceDrops >= ticksPerDropLine {
+			l.ticksSinceDrops++
+			if l.ticksSinceDrops >= ticksPerDropLine {
 				l.logDrops()
 			}
-			if tick%ticksPerNameLine == 0 {
-				l.logNames()
+			if tick%ticksPerLabelLine == 0 {
+				l.logMasks()
+				l.logCollapses()
 			}
 		case <-stop:
 			l.logDrops()
-			l.logNames()
+			l.logMasks()
+			l.logCollapses()
 			return
 		}
 	}
 }
 
-// logDrops logs how many spans were dropped, by reason, and which tracer lost most of them.
+// logDrops logs the number of dropped spans by reason, and the client that lost most of them. It logs
+// nothing if no span was dropped since the last line.
 func (l *LossLog) logDrops() {
-	now := l.Dropped()
-	delete(now, leftToAgent)
-	delete(now, ignored)
-	fields := increases(&l.dropped, now)
-	if len(fields) == 0 {
+	dropped := l.Dropped()
+	delete(dropped, leftToAgent)
+	delete(dropped, ignored)
+	attrs := increases(l.loggedDrops, dropped)
+	l.loggedDrops = dropped
+	if len(attrs) == 0 {
 		return
 	}
 	l.ticksSinceDrops = 0
-	args := []any{slog.Group(spansGroup, fields...)}
-	if most, spans := l.mostDropped(); spans > 0 {
-		args = append(args, "mostly", slog.GroupValue(slog.String("service", most.Service),
-			slog.String("client", most.Client), slog.Int("pid", int(most.PID)),
-			slog.String("container", most.Container)), "mostly_spans", spans)
+	args := []any{slog.Group(spansGroup, attrs...)}
+	client, spans := l.mostDropped()
+	if spans > 0 {
+		group := slog.GroupValue(slog.String("service", client.Service), slog.String("client", client.Client),
+			slog.Int("pid", int(client.PID)), slog.String("container", client.Container))
+		args = append(args, "mostly", group, "mostly_spans", spans)
 	}
 	l.Log.Warn("spans were dropped; docs/metrics.md has the fix for each reason, see "+
 		"spanstatsd_spans_dropped_total", args...)
 }
 
-// mostDropped returns the connected tracer that lost the most spans since the last line, and their
-// number.
-func (l *LossLog) mostDropped() (most ingest.Tracer, spans uint64) {
-	earlier := l.droppedByConn
+// mostDropped returns the connected client that lost the most spans since the last call, and the
+// number of these spans. spans is 0 if no client lost any.
+func (l *LossLog) mostDropped() (client ingest.Tracer, spans uint64) {
+	previous := l.droppedByConn
 	l.droppedByConn = map[connectionID]uint64{}
 	for _, tracer := range l.Tracers() {
-		id := connectionID{tracer.PID, tracer.Since}
+		id := connectionID{pid: tracer.PID, since: tracer.Since}
 		l.droppedByConn[id] = tracer.Dropped
-		if lost := tracer.Dropped - earlier[id]; lost > spans {
-			most, spans = tracer, lost
+		increase := tracer.Dropped - previous[id]
+		if increase > spans {
+			client = tracer
+			spans = increase
 		}
 	}
-	return most, spans
+	return client, spans
 }
 
-// logNames logs the number of masked keys, the number of spans with collapsed labels, and the label that collapsed most
-// often.
-func (l *LossLog) logNames() {
-	if fields := increases(&l.masked, l.Masked()); len(fields) > 0 {
-		l.Log.Info("names with identifiers were replaced by masks such as /users/{id}, to stay within label budgets; "+
-			"--mask-names=never disables masks",
-			slog.Group("keys_since_last_line", fields...))
-	}
-	label, keys := l.MostCollapsed()
-	fields := increases(&l.collapsed, l.Collapsed())
-	if len(fields) == 0 {
+// logMasks logs the number of label sets in which a mask has replaced a name since the last line.
+func (l *LossLog) logMasks() {
+	masked := l.Masked()
+	attrs := increases(l.loggedMasks, masked)
+	l.loggedMasks = masked
+	if len(attrs) == 0 {
 		return
 	}
-	args := []any{slog.Group(spansGroup, fields...)}
+	l.Log.Info("names with identifiers were replaced by masks such as /users/{id}, to stay within label budgets; "+
+		"--mask-names=never disables masks",
+		slog.Group("keys_since_last_line", attrs...))
+}
+
+// logCollapses logs the number of spans whose labels were collapsed since the last line, because a
+// label had too many values. It also logs the label that was collapsed most often.
+func (l *LossLog) logCollapses() {
+	label, keys := l.MostCollapsed()
+	collapsed := l.Collapsed()
+	attrs := increases(l.loggedCollapses, collapsed)
+	l.loggedCollapses = collapsed
+	if len(attrs) == 0 {
+		return
+	}
+	args := []any{slog.Group(spansGroup, attrs...)}
 	if keys > 0 {
 		args = append(args, "mostly", label, "mostly_keys", keys)
 	}
@@ -166,14 +188,14 @@ func (l *LossLog) logNames() {
 		"whole_key)", args...)
 }
 
-// increases returns the increase of each counter since the last line as log attributes. It omits counters without an
-// increase, and sets *last to now.
-func increases(last *map[string]uint64, now map[string]uint64) (fields []any) {
-	for _, name := range slices.Sorted(maps.Keys(now)) {
-		if increase := now[name] - (*last)[name]; increase > 0 {
-			fields = append(fields, name, increase)
+// increases returns the differences of counters to their previous values as log attributes, sorted by
+// name. It omits counters that have not changed.
+func increases(previous, current map[string]uint64) (attrs []any) {
+	for _, name := range slices.Sorted(maps.Keys(current)) {
+		increase := current[name] - previous[name]
+		if increase > 0 {
+			attrs = append(attrs, name, increase)
 		}
 	}
-	*last = now
-	return fields
+	return attrs
 }

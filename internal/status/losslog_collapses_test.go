@@ -86,16 +86,14 @@ func TestLog_Masks(t *testing.T) {
 	var out bytes.Buffer
 	masked := map[string]uint64{"resource": 5, "http_endpoint": 0}
 	log := LossLog{
-		Collapsed:     func() map[string]uint64 { return nil },
-		MostCollapsed: func() (string, uint64) { return "", 0 },
-		Masked:        func() map[string]uint64 { return maps.Clone(masked) },
-		Log:           slog.New(slog.NewJSONHandler(&out, nil)),
+		Masked: func() map[string]uint64 { return maps.Clone(masked) },
+		Log:    slog.New(slog.NewJSONHandler(&out, nil)),
 	}
 	for _, want := range []string{
 		`"keys_since_last_line":{"resource":5}`, "",
 		`"keys_since_last_line":{"resource":7}`,
 	} {
-		if log.logNames(); !strings.Contains(out.String(), want) || (out.Len() == 0) != (want == "") {
+		if log.logMasks(); !strings.Contains(out.String(), want) || (out.Len() == 0) != (want == "") {
 			t.Errorf("the line is %s, want %s", out.String(), want)
 		}
 		out.Reset()

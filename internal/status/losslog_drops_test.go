@@ -88,7 +88,7 @@ func TestLog_Drops(t *testing.T) {
 				t.Errorf("%s: %+v", what, lines)
 			}
 		}
-		check("the first loss", lose(10, lossInterval), 11, 10)
+		check("the first loss", lose(10, tickInterval), 11, 10)
 		if early := lose(20, 50*time.Second); len(early) != 0 {
 			t.Errorf("within the minute: %+v", early)
 		}

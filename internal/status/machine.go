@@ -2,7 +2,6 @@ package status
 
 import (
 	"io/fs"
-	"math"
 	"os"
 	"path"
 	"runtime"
@@ -23,69 +22,98 @@ type Machine struct {
 	ResidentBytes    int64   `json:"resident_bytes"`
 }
 
-// readMachine reads the state from the file system.
+// readMachine reads the state of the machine's resources from /proc and /sys in root.
 func readMachine(root fs.FS) Machine {
-	m := Machine{Processors: runtime.GOMAXPROCS(0), CPULimit: math.Inf(1)}
+	m := Machine{
+		Processors:    runtime.GOMAXPROCS(0),
+		OpenFiles:     openFiles(root),
+		MaxFiles:      maxFiles(),
+		ResidentBytes: residentBytes(root),
+	}
 	for group, version := range memory.Groups(root, "cpu") {
-		if limit := processors(root, group, version); limit > 0 {
-			m.CPULimit = min(m.CPULimit, limit)
+		limit := cpuLimit(root, group, version)
+		isLower := m.CPULimit == 0 || limit < m.CPULimit
+		if limit > 0 && isLower {
+			m.CPULimit = limit
 		}
-		m.ThrottledSeconds = max(m.ThrottledSeconds, throttled(root, group))
-	}
-	if math.IsInf(m.CPULimit, 1) {
-		m.CPULimit = 0
-	}
-	open, _ := fs.ReadDir(root, "proc/self/fd")
-	m.OpenFiles = len(open)
-	var limit syscall.Rlimit
-	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) == nil {
-		m.MaxFiles = limit.Cur
-	}
-	if pages := numbers(root, "proc/self/statm"); len(pages) > 1 {
-		m.ResidentBytes = int64(pages[1]) * int64(os.Getpagesize())
+		m.ThrottledSeconds = max(m.ThrottledSeconds, throttledSeconds(root, group))
 	}
 	return m
 }
 
-// processors returns the number of processors that a cgroup permits, or 0 if the cgroup has no limit.
-func processors(root fs.FS, group string, version int) float64 {
-	quota := numbers(root, path.Join(group, "cpu.max"))
-	if version == 1 {
-		quota = append(numbers(root, path.Join(group, "cpu.cfs_quota_us")),
-			numbers(root, path.Join(group, "cpu.cfs_period_us"))...)
-	}
-	if len(quota) != 2 || quota[0] <= 0 || quota[1] <= 0 {
-		return 0
-	}
-	return quota[0] / quota[1]
+// openFiles returns the number of file descriptors that the process has open.
+func openFiles(root fs.FS) int {
+	descriptors, _ := fs.ReadDir(root, "proc/self/fd")
+	return len(descriptors)
 }
 
-// throttled returns the time for which a cgroup was throttled, in seconds. Cgroup v2 reports microseconds, v1 reports
-// nanoseconds.
-func throttled(root fs.FS, group string) float64 {
+// maxFiles returns the number of file descriptors that the process may have open, or 0 if it is
+// unknown.
+func maxFiles() uint64 {
+	var limit syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil {
+		return 0
+	}
+	return limit.Cur
+}
+
+// residentBytes returns the resident memory of the process, or 0 if it is unknown.
+func residentBytes(root fs.FS) int64 {
+	const residentField = 1 // position in statm; the values are numbers of pages
+	fields := readNumbers(root, "proc/self/statm")
+	if len(fields) <= residentField {
+		return 0
+	}
+	return int64(fields[residentField]) * int64(os.Getpagesize())
+}
+
+// cpuLimit returns the number of processors that a cgroup permits, or 0 if the cgroup has no limit.
+// version is the version of the cgroup, 1 or 2.
+func cpuLimit(root fs.FS, group string, version int) float64 {
+	var quotaAndPeriod []float64
+	if version == 1 {
+		quota := readNumbers(root, path.Join(group, "cpu.cfs_quota_us"))
+		period := readNumbers(root, path.Join(group, "cpu.cfs_period_us"))
+		quotaAndPeriod = append(quota, period...)
+	} else {
+		quotaAndPeriod = readNumbers(root, path.Join(group, "cpu.max"))
+	}
+	if len(quotaAndPeriod) != 2 {
+		return 0
+	}
+	quota, period := quotaAndPeriod[0], quotaAndPeriod[1]
+	if quota <= 0 || period <= 0 {
+		return 0
+	}
+	return quota / period
+}
+
+// throttledSeconds returns the time for which the CPU limit of a cgroup has throttled the process.
+func throttledSeconds(root fs.FS, group string) float64 {
 	text, _ := fs.ReadFile(root, path.Join(group, "cpu.stat"))
 	for line := range strings.Lines(string(text)) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		n, _ := strconv.ParseFloat(value, 64)
+		number, _ := strconv.ParseFloat(value, 64)
 		switch name {
-		case "throttled_usec":
-			return n / 1e6
-		case "throttled_time":
-			return n / 1e9
+		case "throttled_usec": // cgroup v2
+			return number / 1e6
+		case "throttled_time": // cgroup v1, in nanoseconds
+			return number / 1e9
 		}
 	}
 	return 0
 }
 
-// numbers returns the numbers at the start of a file, up to the first field that is not a number.
-func numbers(root fs.FS, name string) (all []float64) {
+// readNumbers returns the numbers at the start of a file, separated by spaces. It stops at the first
+// field that is not a number, and returns nil if the file can't be read.
+func readNumbers(root fs.FS, name string) (numbers []float64) {
 	text, _ := fs.ReadFile(root, name)
-	for _, field := range strings.Fields(string(text)) {
-		n, err := strconv.ParseFloat(field, 64)
+	for field := range strings.FieldsSeq(string(text)) {
+		number, err := strconv.ParseFloat(field, 64)
 		if err != nil {
-			return all
+			return numbers
 		}
-		all = append(all, n)
+		numbers = append(numbers, number)
 	}
-	return all
+	return numbers
 }

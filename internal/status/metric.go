@@ -13,18 +13,17 @@ import (
 
 // collector converts the statistics of all components to metrics at each scrape.
 type collector struct {
-	sources Sources
-	version string
-	budget  int64
-	limit   memory.Limit
-	refused func() uint64
-
+	sources      Sources
+	version      string
+	maxMemory    int64 // of the configuration, in bytes
+	limit        memory.Limit
+	httpEvicted  func() uint64 // evicted connections to --http-addr
 	logLinesLost func() uint64
-	died         func() int
-	lostToKills  func() recovery.Losses
+	crashes      func() int // crashed predecessors
+	crashLosses  func() recovery.Losses
 }
 
-// scrape is a snapshot of everything that metrics are computed from.
+// scrape contains the values from which the metrics of one scrape are computed.
 type scrape struct {
 	snapshot
 	*collector
@@ -46,14 +45,16 @@ func (e emitter) value(kind prometheus.ValueType, value float64, labels ...strin
 	e.target <- prometheus.MustNewConstMetric(e.desc, kind, value, labels...)
 }
 
-// histogram emits a histogram. Prometheus needs the cumulative count of each bucket.
+// histogram emits a histogram. It converts the count of each bucket to the number of values up to the
+// bucket's bound, because Prometheus needs cumulative counts.
 func (e emitter) histogram(h export.Histogram, labels ...string) {
-	cumulative, sum := map[float64]uint64{}, uint64(0)
+	countUpTo := map[float64]uint64{}
+	count := uint64(0)
 	for i, bound := range h.Bounds {
-		sum += h.Counts[i]
-		cumulative[bound] = sum
+		count += h.Counts[i]
+		countUpTo[bound] = count
 	}
-	e.target <- prometheus.MustNewConstHistogram(e.desc, h.Count(), h.Sum, cumulative, labels...)
+	e.target <- prometheus.MustNewConstHistogram(e.desc, h.Count(), h.Sum, countUpTo, labels...)
 }
 
 func describe(name, help string, labels ...string) *prometheus.Desc {
@@ -76,7 +77,8 @@ func gauge[N number](name, help string, value func(*scrape) N) metric {
 	}}
 }
 
-// counters returns a counter with one value per reason, result or field.
+// counters returns a counter with one value per key of a map. label is the name of the Prometheus
+// label that contains the key.
 func counters[K ~string](name, help, label string, values func(*scrape) map[K]uint64) metric {
 	return metric{describe(name, help, label), func(s *scrape, emit emitter) {
 		for key, value := range values(s) {
@@ -88,41 +90,48 @@ func counters[K ~string](name, help, label string, values func(*scrape) map[K]ui
 // ringGauge returns a gauge with one value per ring.
 func ringGauge(name, help string, value func(*aggregate.DrainerStats) int) metric {
 	return metric{describe(name, help, "ring"), func(s *scrape, emit emitter) {
-		for i := range s.agg.Drainers {
-			emit.value(prometheus.GaugeValue, float64(value(&s.agg.Drainers[i])), strconv.Itoa(i))
+		for i := range s.aggregate.Drainers {
+			emit.value(prometheus.GaugeValue, float64(value(&s.aggregate.Drainers[i])), strconv.Itoa(i))
 		}
 	}}
 }
 
-// perDestination returns a metric with one value per destination.
+// perDestination returns a metric with one value per destination. value returns the value from the
+// statistics of one destination.
 func perDestination[N number](kind prometheus.ValueType, name, help string,
 	value func(*scrape, *export.Stats) N,
 ) metric {
 	return metric{describe(name, help, "destination"), func(s *scrape, emit emitter) {
-		for i := range s.out {
-			emit.value(kind, float64(value(s, &s.out[i].Stats)), s.out[i].Name())
+		for i := range s.destinations {
+			d := &s.destinations[i]
+			emit.value(kind, float64(value(s, &d.Stats)), d.Name())
 		}
 	}}
 }
 
-// perKnownDestination returns a gauge that is 1 or 0 for each destination. It has no value for a destination that has
-// not been discovered yet, because its state is unknown and must not cause an alert.
-func perKnownDestination(name, help string, cond func(*export.Stats) bool) metric {
+// perKnownDestination returns a gauge that is 1 for each destination for which isTrue returns true,
+// and 0 for each other one. It omits a destination that has not been discovered yet, because the state
+// of that destination is unknown and must not cause an alert.
+func perKnownDestination(name, help string, isTrue func(*export.Stats) bool) metric {
 	return metric{describe(name, help, "destination"), func(s *scrape, emit emitter) {
-		for i := range s.out {
-			if d := &s.out[i]; !d.IsDiscovering {
-				emit.value(prometheus.GaugeValue, float64(oneIf(cond(&d.Stats))), d.Name())
+		for i := range s.destinations {
+			d := &s.destinations[i]
+			if d.IsDiscovering {
+				continue
 			}
+			emit.value(prometheus.GaugeValue, float64(oneIf(isTrue(&d.Stats))), d.Name())
 		}
 	}}
 }
 
-// byReason returns a counter with one value per destination and reason or result.
+// byReason returns a counter with one value per destination and key of a map. label is the name of
+// the Prometheus label that contains the key, for example "reason".
 func byReason[K ~string](name, help, label string, values func(*export.Stats) map[K]uint64) metric {
 	return metric{describe(name, help, "destination", label), func(s *scrape, emit emitter) {
-		for i := range s.out {
-			for key, value := range values(&s.out[i].Stats) {
-				emit.value(prometheus.CounterValue, float64(value), s.out[i].Name(), string(key))
+		for i := range s.destinations {
+			d := &s.destinations[i]
+			for key, value := range values(&d.Stats) {
+				emit.value(prometheus.CounterValue, float64(value), d.Name(), string(key))
 			}
 		}
 	}}
@@ -140,7 +149,7 @@ func oneIf(condition bool) int {
 var receiverMetrics = []struct {
 	name, help string
 	kind       prometheus.ValueType
-	of         func(s *receiver.Status) float64
+	value      func(s *receiver.Status) float64
 }{
 	{
 		"connections", "Connected senders.",
@@ -176,22 +185,23 @@ var receiverMetrics = []struct {
 	},
 }
 
-// metrics returns the metrics of the receiver: requests by result, forwarded requests by result if
-// it has an upstream, and receiverMetrics.
-func (d *ReceiverSource) metrics(stats *receiver.Status) (all []metric) {
+// metrics returns the metrics of an HTTP receiver with the given statistics. Their names begin with
+// the name of the receiver, for example otlp_requests_total.
+func (r *ReceiverSource) metrics(stats *receiver.Status) (all []metric) {
 	addCounters := func(name, help string, byResult map[string]uint64) {
 		all = append(all,
-			counters(d.Name+name, help, "result", func(*scrape) map[string]uint64 { return byResult }))
+			counters(r.Name+name, help, "result", func(*scrape) map[string]uint64 { return byResult }))
 	}
-	addCounters("_requests_total", "Requests received over "+d.Receives+", by the result of counting.",
+	addCounters("_requests_total", "Requests received over "+r.Receives+", by the result of counting.",
 		stats.Requests)
-	if stats.Forwarded != nil {
-		addCounters("_forwarded_total", "Requests received over "+d.Receives+" to forward, by result.",
+	hasUpstream := stats.Forwarded != nil
+	if hasUpstream {
+		addCounters("_forwarded_total", "Requests received over "+r.Receives+" to forward, by result.",
 			stats.Forwarded)
 	}
 	for _, m := range receiverMetrics {
-		all = append(all, metric{describe(d.Name+"_"+m.name, m.help), func(_ *scrape, emit emitter) {
-			emit.value(m.kind, m.of(stats))
+		all = append(all, metric{describe(r.Name+"_"+m.name, m.help), func(_ *scrape, emit emitter) {
+			emit.value(m.kind, m.value(stats))
 		}})
 	}
 	return all

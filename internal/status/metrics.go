@@ -10,36 +10,36 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/export"
 )
 
-// metrics has all metrics except those of receivers. docs/metrics.md explains each.
+// metrics are all metrics except those of receivers. docs/metrics.md explains each.
 var metrics = []metric{
 	counter("spans_received_total", "Spans received.",
-		func(s *scrape) uint64 { return s.admitted.Received }),
+		func(s *scrape) uint64 { return s.admit.Received }),
 	{describe("spans_aggregated_total",
 		"Spans counted, by drainer; merged for statistics that tracers computed.", "drainer"), emitAggregated},
 	counters("spans_dropped_total", "Spans received but not counted, by reason.", "reason",
-		func(s *scrape) map[string]uint64 { return s.admitted.Dropped }),
+		func(s *scrape) map[string]uint64 { return s.admit.Dropped }),
 	counters("spans_collapsed_total",
 		"Spans counted with a label replaced because its budget is exhausted, by field.",
-		"field", func(s *scrape) map[string]uint64 { return s.admitted.Collapsed }),
+		"field", func(s *scrape) map[string]uint64 { return s.admit.Collapsed }),
 	counter("spans_renamed_total", "Spans counted under a name by OpenTelemetry's conventions instead of the sent one.",
-		func(s *scrape) uint64 { return s.admitted.Renamed }),
+		func(s *scrape) uint64 { return s.admit.Renamed }),
 	counter("spans_late_total", "Spans that ended before the window, counted in its oldest bucket.",
 		func(s *scrape) uint64 { return s.late }),
 	counter("spans_early_total", "Spans that end in the future, counted in the current bucket.",
 		func(s *scrape) uint64 { return s.early }),
 	gauge("span_age_max_seconds", "Highest sampled time from a span's end to its being counted.",
-		func(s *scrape) float64 { return s.agg.Ages.Highest }),
+		func(s *scrape) float64 { return s.aggregate.Ages.Highest }),
 	perDestination(prometheus.CounterValue, "spans_flushed_total", "Spans in payloads that the destination accepted.",
 		func(_ *scrape, d *export.Stats) uint64 { return d.Flushed }),
 	byReason("spans_unsent_total", "Spans in abandoned payloads, by reason.", "reason",
 		func(d *export.Stats) map[export.Reason]uint64 { return d.Unsent }),
 	perDestination(prometheus.GaugeValue, "spans_pending", "Spans counted, without an outcome at the destination.",
-		func(s *scrape, d *export.Stats) uint64 { return s.agg.Pending + d.Pending }),
+		func(s *scrape, d *export.Stats) uint64 { return s.aggregate.Pending + d.Pending }),
 	perDestination(prometheus.CounterValue, "spans_before_discovery_total",
 		"Spans of intervals that ended before the agent was auto-discovered.",
 		func(_ *scrape, d *export.Stats) uint64 { return d.BeforeDiscovery }),
 	counters("client_lost_spans_total", "Spans that native clients report as lost, by reason.", "reason",
-		func(s *scrape) map[string]uint64 { return s.in.ClientLost }),
+		func(s *scrape) map[string]uint64 { return s.ingest.ClientLost }),
 
 	ringGauge("ring_slots", "Size of a ring in slots.",
 		func(d *aggregate.DrainerStats) int { return d.Ring.Slots }),
@@ -49,48 +49,48 @@ var metrics = []metric{
 		func(d *aggregate.DrainerStats) int { return d.Ring.HighWater }),
 
 	gauge("partitions", "Partitions of the key space.",
-		func(s *scrape) int { return s.agg.Partitions.Partitions }),
+		func(s *scrape) int { return s.aggregate.Partitions.Partitions }),
 	gauge("split_partitions", "Partitions that several drainers share.",
-		func(s *scrape) int { return s.agg.Partitions.Split }),
+		func(s *scrape) int { return s.aggregate.Partitions.Split }),
 	counter("partition_moves_total", "Partitions moved to another drainer to balance the load.",
-		func(s *scrape) uint64 { return s.agg.Partitions.Moves }),
+		func(s *scrape) uint64 { return s.aggregate.Partitions.Moves }),
 	counter("partition_splits_total", "Partitions split over more drainers.",
-		func(s *scrape) uint64 { return s.agg.Partitions.Splits }),
+		func(s *scrape) uint64 { return s.aggregate.Partitions.Splits }),
 	counter("partition_merges_total", "Split partitions returned to one drainer.",
-		func(s *scrape) uint64 { return s.agg.Partitions.Merges }),
+		func(s *scrape) uint64 { return s.aggregate.Partitions.Merges }),
 	gauge("drainer_load_ratio", "Spans offered to the busiest drainer over spans offered to the idlest, sampled.",
-		func(s *scrape) float64 { return s.agg.Partitions.LoadRatio }),
+		func(s *scrape) float64 { return s.aggregate.Partitions.LoadRatio }),
 
-	gauge("aggregates", "Keys in the current interval.", func(s *scrape) int { return s.agg.Aggregates }),
-	gauge("origins", "Origins in the current interval.", func(s *scrape) int { return s.agg.Origins }),
+	gauge("aggregates", "Keys in the current interval.", func(s *scrape) int { return s.aggregate.Aggregates }),
+	gauge("origins", "Origins in the current interval.", func(s *scrape) int { return s.aggregate.Origins }),
 	counters("keys_masked_total", "Keys counted with a mask instead of a value, by field.",
-		"field", func(s *scrape) map[string]uint64 { return s.agg.Masked }),
+		"field", func(s *scrape) map[string]uint64 { return s.aggregate.Masked }),
 	gauge("sketch_bytes", "Memory used for sketch bins.",
-		func(s *scrape) int64 { return int64(s.agg.SketchBytes) }),
+		func(s *scrape) int64 { return int64(s.aggregate.SketchBytes) }),
 	counter("spans_coarsened_total", "Spans counted in a higher bin because the memory for sketch bins is used up.",
-		func(s *scrape) uint64 { return s.agg.Coarsened }),
+		func(s *scrape) uint64 { return s.aggregate.Coarsened }),
 
 	gauge("connections", "Connected native clients.",
-		func(s *scrape) int64 { return int64(s.in.Connections) }),
+		func(s *scrape) int64 { return int64(s.ingest.Connections) }),
 	counter("connections_total", "Accepted connections of native clients.",
-		func(s *scrape) uint64 { return s.in.ConnectionsTotal }),
+		func(s *scrape) uint64 { return s.ingest.ConnectionsTotal }),
 	counter("keys_decoded_total", "Keys decoded because their connection did not know them.",
-		func(s *scrape) uint64 { return s.admitted.KeysDecoded }),
+		func(s *scrape) uint64 { return s.admit.KeysDecoded }),
 	counter("keys_uncached_total", "Keys that did not fit in the table of their connection.",
-		func(s *scrape) uint64 { return s.admitted.KeysUncached }),
+		func(s *scrape) uint64 { return s.admit.KeysUncached }),
 	counter("key_definitions_rejected_total", "Definitions of numbered keys that exceeded a limit; spans with these keys are counted without labels.",
-		func(s *scrape) uint64 { return s.admitted.KeysUnnumbered }),
+		func(s *scrape) uint64 { return s.admit.KeysUnnumbered }),
 	counter("keys_normalized_total", "Keys with a label that was cut or rewritten.",
-		func(s *scrape) uint64 { return s.admitted.KeysNormalised }),
+		func(s *scrape) uint64 { return s.admit.KeysNormalised }),
 	counter("reads_throttled_total", "Reads delayed to limit the byte rate of a connection.",
-		func(s *scrape) uint64 { return s.in.ReadsThrottled }),
+		func(s *scrape) uint64 { return s.ingest.ReadsThrottled }),
 	counter("large_frames_waited_total", "Frames over 64 KiB that waited for memory.",
-		func(s *scrape) uint64 { return s.in.FramesWaited }),
+		func(s *scrape) uint64 { return s.ingest.FramesWaited }),
 	counter("frames_total", "Frames read from native clients.",
-		func(s *scrape) uint64 { return s.in.Frames }),
+		func(s *scrape) uint64 { return s.ingest.Frames }),
 	counters("protocol_errors_total",
 		"Connections of native clients closed by the daemon, by reason.", "reason",
-		func(s *scrape) map[string]uint64 { return s.in.Faults }),
+		func(s *scrape) map[string]uint64 { return s.ingest.Faults }),
 
 	counters("apm_stats_requests_total", "Requests with statistics that Datadog tracers computed, by result.", "result",
 		func(s *scrape) map[string]uint64 { return s.apm.Merges }),
@@ -163,7 +163,7 @@ var metrics = []metric{
 		func(s *scrape) map[string]uint64 { return s.sources.Exemplars.Counts().ByResult() }),
 
 	gauge("memory_budget_bytes", "Worst case of all configured limits.",
-		func(s *scrape) int64 { return s.budget }),
+		func(s *scrape) int64 { return s.maxMemory }),
 	gauge("memory_limit_bytes", "Memory limit from control groups or GOMEMLIMIT, 0 without one.",
 		func(s *scrape) (bytes int64) {
 			if s.limit.Known() {
@@ -172,21 +172,21 @@ var metrics = []metric{
 			return bytes
 		}),
 	counter("http_evicted_connections_total", "Connections to --http-addr evicted because too many were open.",
-		func(s *scrape) uint64 { return s.refused() }),
+		func(s *scrape) uint64 { return s.httpEvicted() }),
 	gauge("crashed_predecessors", "Previous daemons at this socket that crashed or were killed.",
-		func(s *scrape) int { return s.died() }),
+		func(s *scrape) int { return s.crashes() }),
 	{
 		describe("spans_lost_to_crashes_total",
 			"Spans lost with previous daemons that crashed, by receiver; ambiguous if a destination may have them.", "receiver", "reason"),
 		func(s *scrape, emit emitter) {
-			for door, loss := range s.lostToKills().Receivers {
-				emit.value(prometheus.CounterValue, float64(loss.Lost), door, "lost")
-				emit.value(prometheus.CounterValue, float64(loss.Ambiguous), door, "ambiguous")
+			for receiver, loss := range s.crashLosses().Receivers {
+				emit.value(prometheus.CounterValue, float64(loss.Lost), receiver, "lost")
+				emit.value(prometheus.CounterValue, float64(loss.Ambiguous), receiver, "ambiguous")
 			}
 		},
 	},
 	gauge("spans_awaiting_replay", "Spans that native clients are expected to resend after a crash.",
-		func(s *scrape) uint64 { return s.lostToKills().Awaited }),
+		func(s *scrape) uint64 { return s.crashLosses().Awaited }),
 	counter("log_lines_lost_total", "Log lines that were not read in time or could not be written.",
 		func(s *scrape) uint64 { return s.logLinesLost() }),
 	{
@@ -200,14 +200,14 @@ var metrics = []metric{
 		describe("span_age_seconds", "Time from a span's end to its being counted, of one span in 1024."),
 		func(s *scrape, emit emitter) {
 			emit.histogram(export.Histogram{
-				Bounds: s.agg.Ages.Bounds, Counts: s.agg.Ages.Counts,
-				Sum: s.agg.Ages.Sum,
+				Bounds: s.aggregate.Ages.Bounds, Counts: s.aggregate.Ages.Counts,
+				Sum: s.aggregate.Ages.Sum,
 			})
 		},
 	},
 	{describe("payload_bytes", "Sizes of encoded payloads.", "destination"), func(s *scrape, emit emitter) {
-		for i := range s.out {
-			emit.histogram(s.out[i].PayloadBytes, s.out[i].Name())
+		for i := range s.destinations {
+			emit.histogram(s.destinations[i].PayloadBytes, s.destinations[i].Name())
 		}
 	}},
 	{
@@ -218,32 +218,34 @@ var metrics = []metric{
 	},
 }
 
-// emitAggregated emits the aggregated spans of each drainer. Merged statistics have no drainer, so their spans get
-// the label value "merged".
+// emitAggregated emits the number of spans aggregated by each drainer. Spans of statistics that
+// tracers computed are not aggregated by a drainer, and have the label value "merged" instead.
 func emitAggregated(s *scrape, emit emitter) {
-	for i := range s.agg.Drainers {
-		emit.value(prometheus.CounterValue, float64(s.agg.Drainers[i].Aggregated), strconv.Itoa(i))
+	for i := range s.aggregate.Drainers {
+		emit.value(prometheus.CounterValue, float64(s.aggregate.Drainers[i].Aggregated), strconv.Itoa(i))
 	}
-	emit.value(prometheus.CounterValue, float64(s.agg.Merged), "merged")
+	emit.value(prometheus.CounterValue, float64(s.aggregate.Merged), "merged")
 }
 
-// all returns the metrics of a snapshot, including those of each receiver.
-func (c *collector) all(now *snapshot) []metric {
+// allMetrics returns all metrics, including those of each receiver. s contains the values of the
+// metrics of receivers.
+func (c *collector) allMetrics(s *snapshot) []metric {
 	all := slices.Clone(metrics)
 	for i := range c.sources.Receivers {
-		all = append(all, c.sources.Receivers[i].metrics(&now.receivers[i])...)
+		all = append(all, c.sources.Receivers[i].metrics(&s.receivers[i])...)
 	}
 	return all
 }
 
-// Describe implements prometheus.Collector. It sends no descriptions, because the metrics depend on sources that are
-// not read before Start. The registry checks the metrics in each scrape instead.
+// Describe implements prometheus.Collector. It sends no descriptions, because the set of metrics is
+// not known before the daemon starts. The registry checks the metrics at each scrape instead.
 func (*collector) Describe(chan<- *prometheus.Desc) {}
 
-// Collect implements prometheus.Collector.
-func (c *collector) Collect(to chan<- prometheus.Metric) {
-	s := &scrape{c.sources.snapshot(), c}
-	for _, m := range c.all(&s.snapshot) {
-		m.emit(s, emitter{m.desc, to})
+// Collect implements prometheus.Collector. It reads the statistics of all components once, and sends
+// all metrics.
+func (c *collector) Collect(target chan<- prometheus.Metric) {
+	s := &scrape{snapshot: c.sources.snapshot(), collector: c}
+	for _, m := range c.allMetrics(&s.snapshot) {
+		m.emit(s, emitter{desc: m.desc, target: target})
 	}
 }

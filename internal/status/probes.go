@@ -20,7 +20,7 @@ type probes struct {
 	wasReady atomic.Bool // whether ready was ever true
 }
 
-// SetReady sets whether clients can connect.
+// SetReady sets whether clients can connect, as reported by /readyz.
 func (p *probes) SetReady(ready bool) {
 	p.ready.Store(ready)
 	if ready {
@@ -28,11 +28,12 @@ func (p *probes) SetReady(ready bool) {
 	}
 }
 
-// Alive returns an error if no cycle is sealed any more, because only then a restart helps. An unreachable agent is not
-// an error.
+// Alive returns an error if aggregation is stuck, which only a restart fixes. It returns nil if a
+// destination is unreachable, because a restart would lose the queued spans.
 func (p *probes) Alive() error {
-	last := p.sources.Aggregate.Stats().LastSeal
-	if sinceSeal := time.Since(last); sinceSeal > missedSeals*p.interval {
+	lastSeal := p.sources.Aggregate.Stats().LastSeal // the end of the last flush interval
+	sinceSeal := time.Since(lastSeal)
+	if sinceSeal > missedSeals*p.interval {
 		return fmt.Errorf("aggregation is stuck: no interval has ended for %s", sinceSeal.Round(time.Second))
 	}
 	return nil
@@ -46,8 +47,8 @@ func (p *probes) livez(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "ok")
 }
 
-// readyz answers readiness probes. The daemon is ready while clients can connect: after startup, before shutdown, and
-// while the files of its Unix sockets exist.
+// readyz answers readiness probes. The daemon is ready while clients can connect: from the end of the
+// startup to the beginning of the shutdown, while the files of its Unix sockets exist.
 func (p *probes) readyz(w http.ResponseWriter, _ *http.Request) {
 	if reason := p.notReady(); reason != "" {
 		http.Error(w, reason, http.StatusServiceUnavailable)
@@ -67,12 +68,12 @@ func (p *probes) notReady() string {
 	return "starting: tracers are not accepted yet"
 }
 
-// missingSocket returns the reason why clients can't find a socket, or "".
+// missingSocket returns the reason why the file of a Unix socket does not exist, or "" if all exist.
 func (p *probes) missingSocket() string {
 	err := p.sources.Ingest.Unreachable()
-	for i := range p.sources.Receivers {
-		if d := &p.sources.Receivers[i]; err == nil && d.IsOn {
-			err = d.Of.Unreachable()
+	for _, receiver := range p.sources.Receivers {
+		if err == nil && receiver.IsEnabled {
+			err = receiver.Server.Unreachable()
 		}
 	}
 	if err == nil {

@@ -59,16 +59,17 @@ type Forward struct {
 	LastError string       `json:"last_error,omitempty"` // error of the last request; empty if the upstream accepted it
 }
 
-// senders returns the state of all clients and receivers.
+// senders returns the state of all native clients and all enabled HTTP receivers.
 func senders(c *Config, s *snapshot) (all Senders) {
 	all.Connections = Connections{
-		Live: s.in.Connections, Max: c.Limits.Connections, Total: s.in.ConnectionsTotal, Faults: s.in.Faults,
+		Live: s.ingest.Connections, Max: c.Limits.Connections, Total: s.ingest.ConnectionsTotal, Faults: s.ingest.Faults,
 	}
 	all.Clients, all.ClientsNotShown = shownClients(c.Sources.Ingest.Tracers())
 	all.Receivers = map[string]*Receiver{}
 	for i := range c.Sources.Receivers {
-		if d := &c.Sources.Receivers[i]; d.IsOn {
-			all.Receivers[d.Name] = d.status(&s.receivers[i])
+		receiver := &c.Sources.Receivers[i]
+		if receiver.IsEnabled {
+			all.Receivers[receiver.Name] = receiver.status(&s.receivers[i])
 		}
 	}
 	if sums, found := c.Sources.OTLP.SDKSums(); found {
@@ -80,51 +81,56 @@ func senders(c *Config, s *snapshot) (all Senders) {
 	return all
 }
 
-// status returns the state of an enabled receiver.
-func (d *ReceiverSource) status(s *receiver.Status) *Receiver {
-	status := &Receiver{
-		Data: d.Receives, Requests: s.Requests, Origins: s.Origins, BufferedBytes: s.BufferedBytes,
-		Connections: Bounded{Live: s.Connections, Max: d.MaxConnections}, Refused: s.Refused,
-		LastResponse: s.LastHeard, Forwarded: s.Forwarded, DiscardedSignals: s.DiscardedSignals,
+// status returns the state of an enabled receiver with the given statistics.
+func (r *ReceiverSource) status(stats *receiver.Status) *Receiver {
+	return &Receiver{
+		Data: r.Receives, Requests: stats.Requests, Origins: stats.Origins, BufferedBytes: stats.BufferedBytes,
+		Connections: Bounded{Live: stats.Connections, Max: r.MaxConnections}, Refused: stats.Refused,
+		LastResponse: stats.LastHeard, Forwarded: stats.Forwarded, DiscardedSignals: stats.DiscardedSignals,
+		Forward: r.upstream(stats),
 	}
-	if d.Forward != "" {
-		status.Forward = &Forward{URL: d.Forward, State: export.StateAccepting}
+}
+
+// upstream returns the state of the receiver's upstream, or nil if there is none.
+func (r *ReceiverSource) upstream(stats *receiver.Status) *Forward {
+	if r.Forward == "" {
+		return nil
 	}
-	if refusal := s.Refusal; d.Forward != "" && refusal != nil {
-		status.Forward.State, status.Forward.LastError = export.StateUnreachable, refusal.Said
-		if refusal.Answered {
-			status.Forward.State = export.StateRejecting
-		}
+	failure := stats.Refusal // of the last request; nil if the upstream accepted it
+	switch {
+	case failure == nil:
+		return &Forward{URL: r.Forward, State: export.StateAccepting}
+	case failure.Answered:
+		return &Forward{URL: r.Forward, State: export.StateRejecting, LastError: failure.Said}
 	}
-	return status
+	return &Forward{URL: r.Forward, State: export.StateUnreachable, LastError: failure.Said}
 }
 
 // maxClients is the maximum number of connections in the list.
 const maxClients = 50
 
-// shownClients returns the clients with the most spans, up to maxClients, and the number of those
-// left out. The result is in order of connection, so that the order does not change between
-// snapshots.
+// shownClients returns the clients from which most spans were received, at most maxClients of them.
+// omitted is the number of clients that are not returned. The clients are sorted by the time of their
+// connection, so that their order does not change while their counts grow.
 func shownClients(clients []ingest.Tracer) (shown []ingest.Tracer, omitted int) {
-	omitted = len(clients) - maxClients
-	if omitted <= 0 {
+	if len(clients) <= maxClients {
 		return clients, 0
 	}
-	byUse := slices.Clone(clients)
-	slices.SortStableFunc(byUse, func(a, b ingest.Tracer) int { return cmp.Compare(b.Received, a.Received) })
-	shown = byUse[:maxClients]
+	bySpans := slices.Clone(clients)
+	slices.SortStableFunc(bySpans, func(a, b ingest.Tracer) int { return cmp.Compare(b.Received, a.Received) })
+	shown = bySpans[:maxClients]
 	slices.SortStableFunc(shown, func(a, b ingest.Tracer) int { return a.Since.Compare(b.Since) })
-	return shown, omitted
+	return shown, len(clients) - maxClients
 }
 
-// ReceiverSource is a receiver whose statistics are shown. If it is disabled, its metrics are 0.
+// ReceiverSource is an HTTP receiver whose statistics are shown. If it is disabled, its metrics are 0.
 type ReceiverSource struct {
 	Name           string // prefix of its flags and metrics
 	Receives       string // human-readable name of the received data
-	IsOn           bool
+	IsEnabled      bool
 	MaxConnections int
 	Forward        string // URL of its upstream; "" if there is none
-	Of             interface {
+	Server         interface {
 		Status() receiver.Status
 		Unreachable() error // only called if the receiver is enabled
 	}

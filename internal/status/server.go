@@ -39,8 +39,21 @@ type Config struct {
 	OnlySpans     bool // serve nothing else
 	Log           *slog.Logger
 	LogLinesLost  func() uint64
-	Died          func() int             // number of crashed predecessors
-	LostToKills   func() recovery.Losses // spans lost in the crashes of predecessors
+	Crashes       func() int             // number of previous daemons that crashed
+	CrashLosses   func() recovery.Losses // spans lost in these crashes
+}
+
+// setDefaults replaces optional functions that are nil by functions that return 0.
+func (c *Config) setDefaults() {
+	if c.LogLinesLost == nil {
+		c.LogLinesLost = func() uint64 { return 0 }
+	}
+	if c.Crashes == nil {
+		c.Crashes = func() int { return 0 }
+	}
+	if c.CrashLosses == nil {
+		c.CrashLosses = (*recovery.File)(nil).Losses
+	}
 }
 
 // Limits are the limits shown with their current usage.
@@ -67,17 +80,10 @@ type Server struct {
 // needs some tens of KiB.
 const MaxConnections = 256
 
-// New opens the listener. Requests are served after Start, and the sources are not read before.
+// New opens the listener of a server. Requests are served after Start. The statistics in
+// Config.Sources are not read before.
 func New(config Config) (*Server, error) {
-	if config.LogLinesLost == nil {
-		config.LogLinesLost = func() uint64 { return 0 }
-	}
-	if config.Died == nil {
-		config.Died = func() int { return 0 }
-	}
-	if config.LostToKills == nil {
-		config.LostToKills = (*recovery.File)(nil).Losses
-	}
+	config.setDefaults()
 	if err := web.Validate(config.WebConfigFile); err != nil {
 		return nil, fmt.Errorf("read web config file: %w; fix the file of --web-config-file, or remove the flag", err)
 	}
@@ -95,43 +101,37 @@ func New(config Config) (*Server, error) {
 	}
 	s.connections.NeverRejects = true // so that probes get through even if other clients fill all connections
 	s.listener = (&conns.Listeners{Limiter: s.connections}).Limit(listener)
-	s.probes.sources, s.probes.interval = &s.config.Sources, config.FlushInterval
-	s.http = &http.Server{
-		Handler: s.routes(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
-		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
-		ErrorLog:  slog.NewLogLogger(config.Log.Handler(), slog.LevelDebug),
-		ConnState: conns.ConnState,
-	}
-	if config.Debug {
-		s.http.WriteTimeout = 2 * time.Minute // long enough for a CPU profile, which takes 30 seconds by default
-	}
+	s.probes.sources = &s.config.Sources
+	s.probes.interval = config.FlushInterval
+	s.http = s.newHTTPServer()
 	return s, nil
 }
 
-// routes returns the handlers of all paths.
+// newHTTPServer returns the HTTP server for all paths, with timeouts.
+func (s *Server) newHTTPServer() *http.Server {
+	server := &http.Server{
+		Handler: s.routes(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
+		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
+		ErrorLog:  slog.NewLogLogger(s.config.Log.Handler(), slog.LevelDebug),
+		ConnState: conns.ConnState,
+	}
+	if s.config.Debug {
+		server.WriteTimeout = 2 * time.Minute // long enough for a CPU profile, which takes 30 seconds by default
+	}
+	return server
+}
+
+// routes returns the handlers of all paths. Browsers can request the status, the page and profiles
+// only through a known host name. Probes and scrapes are not restricted.
 func (s *Server) routes() *http.ServeMux {
 	mux := http.NewServeMux()
-	if x := s.config.Sources.Prometheus; x != nil && s.config.Spans {
-		mux.Handle("GET "+exit.Path, x)
+	if s.config.Spans && s.config.Sources.Prometheus != nil {
+		mux.Handle("GET "+exit.Path, s.config.Sources.Prometheus)
 	}
 	if s.config.OnlySpans {
 		return mux
 	}
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(
-		&collector{
-			sources: s.config.Sources, version: s.config.Version, budget: s.config.Memory.Total,
-			limit: s.config.MemoryLimit, refused: s.connections.Evicted,
-			logLinesLost: s.config.LogLinesLost, died: s.config.Died, lostToKills: s.config.LostToKills,
-		},
-		// The CPU time of the garbage collector is not a default metric of the Go collector.
-		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.GoRuntimeMetricsRule{
-			Matcher: regexp.MustCompile(`^/cpu/classes/gc/total:cpu-seconds$`),
-		})),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-	)
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry,
-		promhttp.HandlerOpts{MaxRequestsInFlight: 4, ErrorLog: &s.failures, EnableOpenMetrics: true}))
+	mux.Handle("GET /metrics", s.metricsHandler())
 	mux.HandleFunc("GET /livez", s.livez)
 	mux.HandleFunc("GET /readyz", s.readyz)
 	known := newHosts(s.config.Hosts)
@@ -149,10 +149,30 @@ func (s *Server) routes() *http.ServeMux {
 	return mux
 }
 
+// metricsHandler returns the handler of /metrics, with the metrics of the daemon, of the Go runtime
+// and of the process.
+func (s *Server) metricsHandler() http.Handler {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(
+		&collector{
+			sources: s.config.Sources, version: s.config.Version, maxMemory: s.config.Memory.Total,
+			limit: s.config.MemoryLimit, httpEvicted: s.connections.Evicted,
+			logLinesLost: s.config.LogLinesLost, crashes: s.config.Crashes, crashLosses: s.config.CrashLosses,
+		},
+		// The CPU time of the garbage collector is not a default metric of the Go collector.
+		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.GoRuntimeMetricsRule{
+			Matcher: regexp.MustCompile(`^/cpu/classes/gc/total:cpu-seconds$`),
+		})),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	)
+	return promhttp.HandlerFor(registry,
+		promhttp.HandlerOpts{MaxRequestsInFlight: 4, ErrorLog: &s.failures, EnableOpenMetrics: true})
+}
+
 // Addr returns the listen address, with the actual port.
 func (s *Server) Addr() string { return s.listener.Addr().String() }
 
-// Start starts serving requests.
+// Start starts a goroutine that serves requests until Close.
 func (s *Server) Start() {
 	go func() {
 		defer close(s.served)
@@ -162,7 +182,8 @@ func (s *Server) Start() {
 	}()
 }
 
-// Close stops serving. It waits for requests in flight until ctx ends, and then closes their connections.
+// Close closes the listener and waits for requests in flight. When ctx ends, it closes the remaining
+// connections.
 func (s *Server) Close(ctx context.Context) {
 	if s.http.Shutdown(ctx) != nil {
 		s.http.Close()
@@ -173,16 +194,16 @@ func (s *Server) Close(ctx context.Context) {
 // Abandon closes the listener of a server that was not started.
 func (s *Server) Abandon() { _ = s.listener.Close() }
 
-// serve serves requests until Close, with TLS and authentication if configured.
+// serve serves requests until Close, with TLS and authentication if --web-config-file is set.
 func (s *Server) serve() error {
 	if s.config.WebConfigFile == "" {
 		return s.http.Serve(s.listener)
 	}
 	guarded := &guardedListener{
 		Listener: s.listener, server: s.http, log: s.config.Log, file: s.config.WebConfigFile,
-		open: s.http.Handler,
+		unauthenticated: s.http.Handler,
 	}
-	defer guarded.end()
+	defer guarded.closeProbeServer()
 	return web.Serve(guarded, s.http, &web.FlagConfig{WebConfigFile: &s.config.WebConfigFile}, s.config.Log)
 }
 

@@ -60,28 +60,35 @@ type Memory struct {
 	Preset      string        `json:"preset"` // name of the defaults chosen for the limit
 }
 
-// readStatus returns the status of a daemon that was started at the given time.
+// readStatus returns the current status of a daemon that was started at the given time.
 func readStatus(c *Config, p *probes, started time.Time) Status {
-	now, s := time.Now(), c.Sources.snapshot()
-	status := Status{
+	now := time.Now()
+	s := c.Sources.snapshot()
+	return Status{
 		Schema: StatusSchema, At: now,
 		Process: Process{
 			Version: c.Version, Started: started, UptimeSeconds: now.Sub(started).Seconds(),
-			Ready: p.ready.Load(), NotReady: p.notReady(), Crashed: c.Died(),
+			Ready: p.ready.Load(), NotReady: p.notReady(), Crashed: c.Crashes(),
 		},
 		Spans: Spans{
-			Accounting: s.accounting(), Collapsed: s.admitted.Collapsed, Renamed: s.admitted.Renamed, Late: s.late, Early: s.early,
-			ClientLost: s.in.ClientLost, LostToCrashes: c.LostToKills(),
+			Accounting: s.accounting(), Collapsed: s.admit.Collapsed, Renamed: s.admit.Renamed, Late: s.late, Early: s.early,
+			ClientLost: s.ingest.ClientLost, LostToCrashes: c.CrashLosses(),
 		},
 		Interval: interval(c, &s), Senders: senders(c, &s), Delivery: delivery(c, &s),
-		Memory:  Memory{Parts: list(c.Memory.Parts), TotalBytes: c.Memory.Total, Preset: c.Preset},
+		Memory:  memoryStatus(c),
 		Machine: readMachine(os.DirFS("/")),
-		Config:  list(c.Settings),
+		Config:  nonNil(c.Settings),
 	}
-	if limit := c.MemoryLimit; limit.Known() {
-		status.Memory.LimitBytes, status.Memory.LimitSource = limit.Bytes, limit.Source
+}
+
+// memoryStatus returns the maximum memory of the configuration, and the memory limit if it is known.
+func memoryStatus(c *Config) Memory {
+	m := Memory{Parts: nonNil(c.Memory.Parts), TotalBytes: c.Memory.Total, Preset: c.Preset}
+	if c.MemoryLimit.Known() {
+		m.LimitBytes = c.MemoryLimit.Bytes
+		m.LimitSource = c.MemoryLimit.Source
 	}
-	return status
+	return m
 }
 
 // Interval is the state of the current interval and its drainers.
@@ -122,32 +129,33 @@ type Ring struct {
 	HighWater int `json:"high_water"`
 }
 
-// interval returns the state of the current interval.
+// interval returns the state of the current flush interval and of the drainers, the goroutines that
+// aggregate spans.
 func interval(c *Config, s *snapshot) Interval {
-	now := Interval{
+	state := Interval{
 		Cycle: Cycle{
-			Sealed: s.agg.Sealed, LastSeal: s.agg.LastSeal, IntervalSeconds: c.FlushInterval.Seconds(),
+			Sealed: s.aggregate.Sealed, LastSeal: s.aggregate.LastSeal, IntervalSeconds: c.FlushInterval.Seconds(),
 		},
-		Aggregates: Bounded{Live: s.agg.Aggregates, Max: c.Limits.Aggregates},
-		Origins:    Bounded{Live: s.agg.Origins, Max: c.Limits.Origins},
-		Partitions: s.agg.Partitions, Busiest: c.Sources.Flush.Busiest(),
+		Aggregates: Bounded{Live: s.aggregate.Aggregates, Max: c.Limits.Aggregates},
+		Origins:    Bounded{Live: s.aggregate.Origins, Max: c.Limits.Origins},
+		Partitions: s.aggregate.Partitions, Busiest: c.Sources.Flush.Busiest(),
 	}
-	for _, d := range s.agg.Drainers {
-		now.Drainers = append(now.Drainers, Drainer{
+	for _, d := range s.aggregate.Drainers {
+		state.Drainers = append(state.Drainers, Drainer{
 			Aggregated: d.Aggregated,
 			Ring:       Ring{Slots: d.Ring.Slots, Used: d.Ring.Used, HighWater: d.Ring.HighWater},
 		})
 	}
-	if x := c.Sources.Prometheus; x != nil {
-		now.ServiceGraph = x.Graph()
+	if c.Sources.Prometheus != nil {
+		state.ServiceGraph = c.Sources.Prometheus.Graph()
 	}
-	p := &now.Partitions
-	p.Drainers, p.Busiest = list(p.Drainers), list(p.Busiest)
-	return now
+	state.Partitions.Drainers = nonNil(state.Partitions.Drainers)
+	state.Partitions.Busiest = nonNil(state.Partitions.Busiest)
+	return state
 }
 
-// list returns items, or an empty slice instead of nil, which would be null in JSON.
-func list[T any](items []T) []T {
+// nonNil returns items, or an empty slice if items is nil. encoding/json writes nil as null.
+func nonNil[T any](items []T) []T {
 	if items == nil {
 		return []T{}
 	}

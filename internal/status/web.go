@@ -27,107 +27,116 @@ import (
 // it answers only probes, with the last valid certificate.
 type guardedListener struct {
 	net.Listener
-	server      *http.Server
-	log         *slog.Logger
-	file        string
-	open        http.Handler // handler without authentication
-	placed      bool         // whether the server's handler was wrapped
-	isBroken    bool         // whether the file was invalid at the last check
-	probeServer *http.Server // handles connections while the file is invalid; nil without TLS
-	probeConns  chan net.Conn
+	server           *http.Server
+	log              *slog.Logger
+	file             string
+	unauthenticated  http.Handler // handler without authentication
+	isHandlerWrapped bool         // whether the server's handler exempts probes
+	isFileInvalid    bool         // result of the last check
+	probeServer      *http.Server // handles connections while the file is invalid; nil without TLS
+	probeConns       chan net.Conn
 }
 
-// Accept returns the next connection. The first call wraps the server's handler. While the file is
-// invalid, connections are passed to the server for probes.
+// Accept returns the next connection. While the configuration file is invalid, it does not return
+// connections, but passes them to a server that answers only probes.
 func (l *guardedListener) Accept() (net.Conn, error) {
-	if !l.placed {
-		l.placed = true
-		l.server.Handler = probesFirst(l.open, l.server.Handler)
+	if !l.isHandlerWrapped {
+		l.isHandlerWrapped = true
+		l.server.Handler = exemptProbes(l.unauthenticated, l.server.Handler)
 		l.startProbeServer()
 	}
 	for {
 		conn, err := l.Listener.Accept()
-		if err != nil || l.probeServer == nil || !l.checkFile() {
-			return conn, err
+		if err != nil {
+			return nil, err
+		}
+		hasProbeServer := l.probeServer != nil
+		if !hasProbeServer || l.validateFile() == nil {
+			return conn, nil
 		}
 		l.probeConns <- conn
 	}
 }
 
-// probesFirst routes probes to the first handler and all other requests to the second.
-func probesFirst(open, guarded http.Handler) http.Handler {
+// exemptProbes returns a handler that routes requests to /livez and /readyz to unauthenticated, and
+// all other requests to authenticated.
+func exemptProbes(unauthenticated, authenticated http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/livez" || r.URL.Path == "/readyz" {
-			open.ServeHTTP(w, r)
+			unauthenticated.ServeHTTP(w, r)
 			return
 		}
-		guarded.ServeHTTP(w, r)
+		authenticated.ServeHTTP(w, r)
 	})
 }
 
-// startProbeServer starts the server for probes if TLS is configured. Without TLS, an invalid file
-// ends no connection.
+// startProbeServer starts the server that answers only probes while the configuration file is
+// invalid. It does nothing without TLS: the main server can answer probes then.
 func (l *guardedListener) startProbeServer() {
-	if config := l.server.TLSConfig; config == nil || config.GetCertificate == nil {
+	hasTLS := l.server.TLSConfig != nil && l.server.TLSConfig.GetCertificate != nil
+	if !hasTLS {
 		return
 	}
 	config := l.server.TLSConfig.Clone()
 	config.GetConfigForClient = nil
-	config.GetCertificate = lastGood(config.GetCertificate)
+	config.GetCertificate = keepLastCertificate(config.GetCertificate)
 	config.NextProtos = nil
-	unusable := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	reject := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "the file of --web-config-file is invalid; see the daemon's log",
 			http.StatusInternalServerError)
 	})
 	l.probeConns = make(chan net.Conn)
 	l.probeServer = &http.Server{
-		Handler: probesFirst(l.open, unusable), TLSConfig: config,
+		Handler: exemptProbes(l.unauthenticated, reject), TLSConfig: config,
 		ReadHeaderTimeout: l.server.ReadHeaderTimeout, ReadTimeout: l.server.ReadTimeout,
 		WriteTimeout: l.server.WriteTimeout, MaxHeaderBytes: l.server.MaxHeaderBytes,
 		ErrorLog: l.server.ErrorLog, ConnState: l.server.ConnState,
 	}
 	l.probeServer.SetKeepAlivesEnabled(false) // the file may be valid for the next connection
-	go l.probeServer.ServeTLS(&chanListener{addr: l.Addr(), conns: l.probeConns, closed: make(chan struct{})},
-		"", "")
+	listener := &chanListener{addr: l.Addr(), conns: l.probeConns, closed: make(chan struct{})}
+	go l.probeServer.ServeTLS(listener, "", "")
 }
 
-// lastGood wraps a function that reads a certificate: if reading fails, it returns the last
-// certificate.
-func lastGood(
-	read func(*tls.ClientHelloInfo) (*tls.Certificate, error),
-) func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+// getCertificate is the type of tls.Config.GetCertificate.
+type getCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+
+// keepLastCertificate returns a function that calls read. If read fails, the function returns the
+// last certificate that read has returned.
+func keepLastCertificate(read getCertificate) getCertificate {
 	var mu sync.Mutex
 	last, _ := read(nil)
 	return func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		certificate, err := read(hello)
-		switch {
-		case err == nil:
+		if err == nil {
 			last = certificate
-		case last == nil:
+		}
+		if last == nil {
 			return nil, err
 		}
 		return last, nil
 	}
 }
 
-// checkFile reports whether the file is invalid. It logs when the file becomes invalid, and when it becomes valid again.
-func (l *guardedListener) checkFile() bool {
+// validateFile returns an error if the configuration file is invalid. It logs when the file becomes
+// invalid, and when it becomes valid again.
+func (l *guardedListener) validateFile() error {
+	wasInvalid := l.isFileInvalid
 	err := web.Validate(l.file)
-	switch broken := err != nil; {
-	case broken && !l.isBroken:
+	l.isFileInvalid = err != nil
+	if l.isFileInvalid && !wasInvalid {
 		l.log.Error("--web-config-file is invalid: only probes are answered until it is fixed",
 			"file", l.file, "error", err)
-	case !broken && l.isBroken:
+	}
+	if !l.isFileInvalid && wasInvalid {
 		l.log.Info("--web-config-file is valid again", "file", l.file)
 	}
-	l.isBroken = err != nil
-	return l.isBroken
+	return err
 }
 
-// end closes the server for probes and its connections.
-func (l *guardedListener) end() {
+// closeProbeServer closes the server for probes and its connections, if it was started.
+func (l *guardedListener) closeProbeServer() {
 	if l.probeServer != nil {
 		l.probeServer.Close()
 	}
@@ -141,7 +150,7 @@ type chanListener struct {
 	once   sync.Once
 }
 
-// Accept returns the next connection from the channel.
+// Accept returns the next connection from the channel. It returns an error after Close.
 func (l *chanListener) Accept() (net.Conn, error) {
 	select {
 	case conn := <-l.conns:
@@ -167,40 +176,52 @@ func (l *chanListener) Addr() net.Addr { return l.addr }
 // that of a pod.
 type hosts []string
 
-// newHosts returns the machine's names and additional ones.
+// newHosts returns the host name of this machine, the names in /etc/hosts, and additional names.
 func newHosts(additional []string) (known hosts) {
-	if own, err := os.Hostname(); err == nil {
-		known = append(known, own)
+	names := slices.Concat(etcHosts(), additional)
+	if hostname, err := os.Hostname(); err == nil {
+		names = append(names, hostname)
 	}
-	listed, _ := os.ReadFile("/etc/hosts") // optional
-	for line := range strings.Lines(string(listed)) {
-		line, _, _ = strings.Cut(line, "#")
-		if words := strings.Fields(line); len(words) > 1 {
-			known = append(known, words[1:]...)
-		}
-	}
-	known = append(known, additional...)
-	for i := range known {
-		known[i] = strings.ToLower(known[i])
+	for _, name := range names {
+		known = append(known, strings.ToLower(name))
 	}
 	return known
 }
 
-// has reports whether the Host of a request is permitted. It can be missing in HTTP/1.0, which
-// browsers do not use.
-func (h hosts) has(host string) bool {
+// etcHosts returns the host names in /etc/hosts, or nil if the file can't be read.
+func etcHosts() (names []string) {
+	text, _ := os.ReadFile("/etc/hosts")
+	for line := range strings.Lines(string(text)) {
+		line, _, _ = strings.Cut(line, "#")
+		fields := strings.Fields(line)
+		if len(fields) > 1 {
+			names = append(names, fields[1:]...) // the first field is the IP address
+		}
+	}
+	return names
+}
+
+// allows reports whether a request with the given Host header is permitted. An empty host is
+// permitted, because browsers always send a Host header.
+func (h hosts) allows(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
-	host = strings.TrimSuffix(strings.ToLower(strings.Trim(host, "[]")), ".")
+	host = strings.ToLower(strings.Trim(host, "[]"))
+	host = strings.TrimSuffix(host, ".")
+	if host == "" || host == "localhost" {
+		return true
+	}
 	address, _, _ := strings.Cut(host, "%") // removes the zone of an IPv6 address
-	return host == "" || host == "localhost" || net.ParseIP(address) != nil || slices.Contains(h, host)
+	isIP := net.ParseIP(address) != nil
+	return isIP || slices.Contains(h, host)
 }
 
-// guard rejects requests with another host name.
+// guard returns a handler that rejects requests whose Host header is not permitted, and passes all
+// other requests to next.
 func (h hosts) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !h.has(r.Host) {
+		if !h.allows(r.Host) {
 			http.Error(w, "this host name is not allowed; use the daemon's IP address, or add the name to its "+
 				"--http-hosts", http.StatusMisdirectedRequest)
 			return
@@ -223,7 +244,7 @@ const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; " +
 	"trusted-types 'none'"
 
-// addPage serves the page at / and its files at /page/.
+// addPage registers the handlers of the web page: the page at /, and its files at /page/.
 func addPage(handle func(pattern string, handler http.HandlerFunc)) {
 	files := http.FileServerFS(pageFiles)
 	serve := func(w http.ResponseWriter, r *http.Request) {

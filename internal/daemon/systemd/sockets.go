@@ -41,18 +41,29 @@ func (s *Sockets) Unix(path string) *net.UnixListener {
 	return listener
 }
 
-// TCP returns the listener on an address, or nil if it was not inherited. An address without a host matches a listener on
-// an unspecified IP address.
+// TCP returns the inherited listener on an address, or nil if there is none. An address without a host,
+// such as ":4318", matches a listener on all addresses of the machine.
 func (s *Sockets) TCP(addr string) net.Listener {
 	wanted, err := net.ResolveTCPAddr("tcp", addr)
 	if addr == "" || err != nil {
 		return nil
 	}
 	return s.take(func(address net.Addr) bool {
-		tcp, ok := address.(*net.TCPAddr)
-		return ok && tcp.Port == wanted.Port &&
-			(tcp.IP.Equal(wanted.IP) || tcp.IP.IsUnspecified() && wanted.IP == nil)
+		inherited, isTCP := address.(*net.TCPAddr)
+		return isTCP && isSameTCPAddr(inherited, wanted)
 	})
+}
+
+// isSameTCPAddr reports whether a listener on the address inherited is at the address wanted. An address
+// without an IP address is the unspecified address.
+func isSameTCPAddr(inherited, wanted *net.TCPAddr) bool {
+	if inherited.Port != wanted.Port {
+		return false
+	}
+	if wanted.IP == nil {
+		return inherited.IP == nil || inherited.IP.IsUnspecified()
+	}
+	return inherited.IP.Equal(wanted.IP)
 }
 
 // take removes and returns the first socket with a matching address, or nil if no address matches.
@@ -66,8 +77,8 @@ func (s *Sockets) take(matches func(net.Addr) bool) net.Listener {
 	return nil
 }
 
-// CheckTaken returns the joined errors of all unused sockets: clients that connect to an unused socket would wait
-// forever.
+// CheckTaken returns an error for each inherited socket that neither Unix nor TCP has returned. Clients that
+// connect to such a socket would wait forever.
 func (s *Sockets) CheckTaken() (err error) {
 	for _, listener := range s.inherited {
 		if listener != nil {
@@ -79,10 +90,10 @@ func (s *Sockets) CheckTaken() (err error) {
 	return err
 }
 
-// isSamePath reports whether two paths are those of the same file. They can differ because /var/run is a symbolic link to
-// /run.
+// isSamePath reports whether two paths are those of the same file. Different paths can be the same file, for
+// example because /var/run is a symbolic link to /run. An empty path is no file.
 func isSamePath(a, b string) bool {
-	if b == "" {
+	if a == "" || b == "" {
 		return false
 	}
 	if filepath.Clean(a) == filepath.Clean(b) {

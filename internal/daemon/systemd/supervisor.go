@@ -31,7 +31,8 @@ type Supervisor struct {
 	lastError  string        // error of the last report; "" if there was none
 }
 
-// Open returns the service manager that NOTIFY_SOCKET names, or nil if the variable is not set.
+// Open connects to the service manager whose socket is in the environment variable NOTIFY_SOCKET. It returns
+// nil if the variable is not set.
 func Open(log *slog.Logger) (*Supervisor, error) {
 	if os.Getenv("NOTIFY_SOCKET") == "" {
 		return nil, nil
@@ -69,9 +70,10 @@ func send(message string) error {
 	return err
 }
 
-// Ready reports that clients can connect. Until Close it then periodically calls check, which returns a status line, and
-// an error if a restart would help. Ready sends the status line, and feeds the watchdog if there is no error.
-func (s *Supervisor) Ready(check func() (string, error)) {
+// Ready reports to the service manager that clients can connect. It starts a goroutine that periodically
+// sends the status line that check returns. check must return an error if a restart would help; the goroutine
+// then does not notify the watchdog.
+func (s *Supervisor) Ready(check func() (status string, err error)) {
 	if s == nil {
 		return
 	}
@@ -79,8 +81,8 @@ func (s *Supervisor) Ready(check func() (string, error)) {
 	go s.watch(check)
 }
 
-// Stopping reports that the daemon ends within the grace period. It extends the stop timeout of the service manager to
-// the grace period.
+// Stopping reports to the service manager that the daemon is shutting down, and extends the stop timeout of
+// the service manager to the grace period.
 func (s *Supervisor) Stopping(grace time.Duration) {
 	if s == nil {
 		return
@@ -90,7 +92,7 @@ func (s *Supervisor) Stopping(grace time.Duration) {
 		daemon.SdNotifyStopping, (grace + sendTimeout).Microseconds()))
 }
 
-// Close ends the reports.
+// Close stops the goroutine that Ready has started.
 func (s *Supervisor) Close() {
 	if s == nil {
 		return
@@ -99,14 +101,15 @@ func (s *Supervisor) Close() {
 	<-s.done
 }
 
-// watch reports at an interval of statusEvery, or at half the watchdog interval if that is shorter, until Close.
-func (s *Supervisor) watch(check func() (string, error)) {
+// watch sends reports until Close. The interval is statusEvery, or half of the watchdog interval if that is
+// shorter.
+func (s *Supervisor) watch(check func() (status string, err error)) {
 	defer close(s.done)
-	every := statusEvery
+	interval := statusEvery
 	if s.watchdog > 0 {
-		every = max(min(every, s.watchdog/2), time.Millisecond)
+		interval = max(min(interval, s.watchdog/2), time.Millisecond)
 	}
-	ticker := time.NewTicker(every)
+	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
 		select {
@@ -118,9 +121,9 @@ func (s *Supervisor) watch(check func() (string, error)) {
 	}
 }
 
-// report sends the status line, and feeds the watchdog if check returns no error. During shutdown it feeds the watchdog
-// unconditionally.
-func (s *Supervisor) report(check func() (string, error)) error {
+// report sends the status line from check, and notifies the watchdog if check returns no error. During
+// shutdown it notifies the watchdog without calling check.
+func (s *Supervisor) report(check func() (status string, err error)) error {
 	if s.stopping.Load() {
 		return s.send(daemon.SdNotifyWatchdog)
 	}
@@ -135,7 +138,8 @@ func (s *Supervisor) report(check func() (string, error)) error {
 	return checkErr
 }
 
-// logChange logs the error of a report, unless the last report had the same error.
+// logChange logs the error of a report. It logs nothing if the previous report had the same error, or if
+// err is nil.
 func (s *Supervisor) logChange(err error) {
 	text := ""
 	if err != nil {

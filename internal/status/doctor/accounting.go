@@ -2,7 +2,7 @@ package doctor
 
 import "github.com/spanstatsd/spanstatsd/internal/status"
 
-// sum returns the sum over all reasons.
+// sum returns the sum of all counts.
 func sum(counts map[string]uint64) (total uint64) {
 	for _, n := range counts {
 		total += n
@@ -10,7 +10,8 @@ func sum(counts map[string]uint64) (total uint64) {
 	return total
 }
 
-// accounting checks how many spans were received, and what happened to them. It computes the balance from the counts.
+// accounting checks that every received span is accounted for, and reports spans that were dropped,
+// not delivered, or lost in clients.
 func (f *Findings) accounting(s *status.Status) {
 	const subject = "accounting"
 	b := &s.Accounting
@@ -30,6 +31,16 @@ func (f *Findings) accounting(s *status.Status) {
 			"%d received spans were forwarded without being counted, so that the agent counts them", n)
 	}
 	f.reasons(Wrong, subject, s.ClientLost, lostFixes, "%d spans were lost in native clients, as they report: %s")
+	f.collapsed(subject, s)
+	if s.Early > 0 {
+		f.add(Notice, subject, "synchronize the clocks of the senders, for example with NTP",
+			"%d received spans end in the future", s.Early)
+	}
+}
+
+// collapsed adds a finding for each label that was replaced in spans, because the label has too many
+// distinct values.
+func (f *Findings) collapsed(subject string, s *status.Status) {
 	for _, name := range sortedNonZero(s.Collapsed) {
 		fix := "shorten the values in the application, or raise --cardinality-limit " + name + "=N"
 		switch name {
@@ -41,21 +52,19 @@ func (f *Findings) accounting(s *status.Status) {
 		f.add(Notice, subject, fix, "%d spans are counted with a replaced %s, because it has too many distinct values",
 			s.Collapsed[name], name)
 	}
-	if s.Early > 0 {
-		f.add(Notice, subject, "synchronize the clocks of the senders, for example with NTP",
-			"%d received spans end in the future", s.Early)
-	}
 }
 
-// balance adds an OK finding if both sides of an equation are equal. A status is read while spans move, so a difference
-// of at most the slots of all rings does not prove a bug.
-func (f *Findings) balance(subject string, s *status.Status, left, right uint64, format string, args ...any) {
-	switch moving := left - right; {
-	case moving == 0:
+// balance adds a finding about whether total is equal to accounted, the sum of its parts. A smaller sum
+// is normal while spans are in rings, so it is wrong only if the difference exceeds the capacity of
+// all rings. format describes the equation.
+func (f *Findings) balance(subject string, s *status.Status, total, accounted uint64, format string, args ...any) {
+	ringSlots := uint64(max(s.Partitions.Slots, 0))
+	switch {
+	case total == accounted:
 		f.ok(subject, format, args...)
-	case moving <= uint64(max(s.Partitions.Slots, 0)):
+	case accounted < total && total-accounted <= ringSlots:
 		f.add(Notice, subject, "nothing, while spans arrive; if the number stays without traffic, report a bug",
-			format+", and %d are in transit", append(args, moving)...)
+			format+", and %d are in transit", append(args, total-accounted)...)
 	default:
 		f.add(Wrong, subject, reportBug, "the accounting does not balance: "+format, args...)
 	}

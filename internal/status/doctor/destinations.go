@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,7 +17,7 @@ const (
 	staleAfter = 5 * time.Minute
 )
 
-// destinations checks each destination: its state, unsent spans, queue and clock.
+// destinations checks each destination: its state, unsent spans, retry queue and clock.
 func (f *Findings) destinations(s *status.Status) {
 	if len(s.Destinations) == 0 {
 		f.add(Wrong, "destinations", "set --prometheus, --otlp-metrics-endpoint or --agent-url",
@@ -31,7 +32,8 @@ func (f *Findings) destinations(s *status.Status) {
 			f.scraped(subject, s, d)
 		}
 		f.reasons(Wrong, subject, d.Accounting.UnsentBy, unsentFixes, "%d counted spans could not be sent: %s")
-		if d.Retry.MaxBytes > 0 && d.Retry.Bytes > d.Retry.MaxBytes/2 {
+		hasQueue := d.Retry.MaxBytes > 0
+		if hasQueue && d.Retry.Bytes > d.Retry.MaxBytes/2 {
 			f.add(Wrong, subject, "make the destination accept payloads, or raise --retry-bytes",
 				"%d payloads are queued and use more than half of --retry-bytes, the oldest for %.0f s",
 				d.Retry.Payloads, d.Retry.OldestSeconds)
@@ -40,51 +42,56 @@ func (f *Findings) destinations(s *status.Status) {
 	}
 }
 
-// state reports the state of a push destination or an upstream.
+// state adds a finding about the state of a push destination or an upstream. lastErr is the error of
+// the last request, or "".
 func (f *Findings) state(subject, url string, state export.State, lastErr string) {
+	errSuffix := ""
 	if lastErr != "" {
-		lastErr = ": " + lastErr
+		errSuffix = ": " + lastErr
 	}
 	switch state {
 	case export.StateAccepting:
 		f.ok(subject, "%s accepted the last request, or got none yet", url)
 	case export.StateUnreachable:
 		f.add(Wrong, subject, "check whether it is running, and whether the address is correct", "%s does not respond%s",
-			url, lastErr)
+			url, errSuffix)
 	case export.StateDiscovering:
 		f.add(Notice, subject, "set --agent-url to the address of the agent, or to off if there is none",
 			"no agent was found at %s, and none is configured", url)
 	default:
 		f.add(Wrong, subject, "read its log; an agent must be recent enough to accept statistics, and have them enabled",
-			"%s responds, but rejected the last request%s", url, lastErr)
+			"%s responds, but rejected the last request%s", url, errSuffix)
 	}
 }
 
-// lastError returns the error of the last payload that a destination did not accept.
+// lastError returns the last error in a list of flushes, or "" if all flushes succeeded.
 func lastError(flushes []export.Flush) string {
-	for i := len(flushes) - 1; i >= 0; i-- {
-		if text := strings.TrimSpace(flushes[i].LastError); text != "" {
+	for _, flush := range slices.Backward(flushes) {
+		if text := strings.TrimSpace(flush.LastError); text != "" {
 			return text
 		}
 	}
 	return ""
 }
 
-// scraped checks when a destination was last scraped.
+// scraped adds a finding about the time since the last scrape. A long time is wrong, because
+// Prometheus drops series that it has not scraped for staleAfter.
 func (f *Findings) scraped(subject string, s *status.Status, d *status.DestinationStatus) {
-	since, message := s.At.Sub(d.Scraped.Last), "the last scrape was %.0f s ago"
-	if d.Scraped.Last.IsZero() {
-		since, message = s.At.Sub(s.Started), "no scrape since the start, %.0f s ago"
+	age, message := s.At.Sub(d.Scraped.Last), "the last scrape was %.0f s ago"
+	wasScraped := !d.Scraped.Last.IsZero()
+	if !wasScraped {
+		age, message = s.At.Sub(s.Started), "no scrape since the start, %.0f s ago"
 	}
-	if since > staleAfter {
+	if age > staleAfter {
 		f.add(Wrong, subject, "add a scrape job to Prometheus for "+d.URL+" at the address of --prometheus-addr or --http-addr",
-			message, since.Seconds())
+			message, age.Seconds())
 		return
 	}
-	f.ok(subject, message, since.Seconds())
+	f.ok(subject, message, age.Seconds())
 }
 
-// clock checks the difference between a destination's clock and the daemon's.
+// clock adds a finding about the difference between the clock of a destination and the clock of the
+// daemon. It does nothing if c is nil, which means that the difference is unknown.
 func (f *Findings) clock(subject string, c *status.Clock) {
 	if c == nil {
 		return

@@ -40,16 +40,16 @@ func (f *Findings) add(v Verdict, subject, fix, format string, args ...any) {
 	f.Add(v, subject, fix, fmt.Sprintf(format, args...))
 }
 
-// Add adds a finding about a subject. Names, addresses and error messages in its texts can come from anywhere, so Add
-// escapes control characters, and they can't look like another finding.
+// Add adds a finding about a subject. It escapes control characters in all texts, because names and
+// error messages in them can be from clients or from responses of other servers.
 func (f *Findings) Add(v Verdict, subject, fix, message string) {
 	*f = append(*f, Finding{
 		Subject: sanitize.Text(subject), Verdict: v, Message: sanitize.Text(message), Fix: sanitize.Text(fix),
 	})
 }
 
-// reasons adds a finding for each reason in counts that has a count above 0 and an entry in fixes. format gets the count
-// and the reason.
+// reasons adds a finding for each reason that has a count above 0 and an entry in fixes. format is a
+// format for the count and the reason.
 func (f *Findings) reasons(v Verdict, subject string, counts map[string]uint64, fixes map[string]string,
 	format string,
 ) {
@@ -70,7 +70,7 @@ func (f Findings) Wrong() (n int) {
 	return n
 }
 
-// setting returns the value of a flag.
+// setting returns the value of a flag of the daemon, or "" if the status does not contain the flag.
 func setting(s *status.Status, name string) string {
 	for i := range s.Config {
 		if s.Config[i].Name == name {
@@ -90,21 +90,22 @@ func sortedNonZero(counts map[string]uint64) (names []string) {
 	return names
 }
 
-// Look checks the status of a daemon. version is the version of the program that calls it.
+// Look returns findings about a daemon with the given status. version is the version of the calling
+// program; a different version of the daemon results in a finding.
 func Look(s *status.Status, version string) Findings {
 	var f Findings
 	f.program(s, version)
 	f.receivers(s)
 	f.sdks(s)
 	f.sampling(s)
-	f.twice(s)
+	f.doubleCounting(s)
 	f.destinations(s)
 	f.accounting(s)
 	f.limits(s)
 	return f
 }
 
-// program checks readiness, the version, and crashed predecessors.
+// program checks readiness and the version of the daemon, and whether daemons before it crashed.
 func (f *Findings) program(s *status.Status, version string) {
 	const subject = "program"
 	switch {
@@ -116,7 +117,8 @@ func (f *Findings) program(s *status.Status, version string) {
 	default:
 		f.ok(subject, "version %s is ready, and has been running for %.0f s", s.Version, s.UptimeSeconds)
 	}
-	if lost := s.LostToCrashes.Sum(); s.Crashed > 0 {
+	if s.Crashed > 0 {
+		lost := s.LostToCrashes.Sum()
 		f.add(Wrong, subject, "find the cause in the events of the pod: raise the memory limit after OOMKilled, and "+
 			"terminationGracePeriodSeconds after a kill during shutdown",
 			"previous daemons that crashed or were killed: %d; with them, %d spans were lost, and %d more may be lost",

@@ -303,7 +303,7 @@ func TestArrived_Verdicts(t *testing.T) {
 	} {
 		s, f := healthy(), doctor.Findings{}
 		s.Destinations[1].Accounting.Flushed = c.flushed
-		f.Arrived(s, doctor.Arrival{Has: c.has, Calls: c.calls, At: s.At.Add(c.ahead)})
+		f.Arrived(s, doctor.Arrival{HasCalls: c.has, Calls: c.calls, At: s.At.Add(c.ahead)})
 		if !has(f, c.verdict, c.says) {
 			t.Errorf("it does not say %q, but %+v", c.says, f)
 		}

@@ -16,48 +16,70 @@ const maxThrottled = 0.01
 // limits checks the usage of memory, CPU and open files.
 func (f *Findings) limits(s *status.Status) {
 	const subject = "limits"
+	f.memory(subject, s)
+	hasMachine := s.Machine.Processors > 0
+	if hasMachine {
+		f.cpu(subject, s)
+		f.openFiles(subject, s)
+	}
+}
+
+// mebibytes formats a number of bytes in MiB.
+func mebibytes(n int64) string { return fmt.Sprintf("%.0f MiB", float64(n)/(1<<20)) }
+
+// memory checks the used memory, and the memory that the configuration permits, against the limit.
+func (f *Findings) memory(subject string, s *status.Status) {
 	m, budget := &s.Machine, &s.Memory
-	size := func(n int64) string { return fmt.Sprintf("%.0f MiB", float64(n)/(1<<20)) }
 	switch {
 	case budget.LimitBytes == 0:
 		f.add(Notice, subject, "set a memory limit for the container, and the defaults adapt to it",
 			"no memory limit is set; %s are used, and at most %s with all configured limits exhausted",
-			size(m.ResidentBytes), size(budget.TotalBytes))
+			mebibytes(m.ResidentBytes), mebibytes(budget.TotalBytes))
 	case budget.TotalBytes > budget.LimitBytes:
 		f.add(Wrong, subject, "raise the memory limit of the container, or lower the flags in memory.parts of "+
 			"`spanstatsd status --json`, the largest first",
 			"the configured limits allow %s of memory, more than the memory limit of %s (%s)",
-			size(budget.TotalBytes), size(budget.LimitBytes), budget.LimitSource)
+			mebibytes(budget.TotalBytes), mebibytes(budget.LimitBytes), budget.LimitSource)
 	case float64(m.ResidentBytes) > nearLimit*float64(budget.LimitBytes):
 		f.add(Wrong, subject, "raise the memory limit of the container", "%s of %s of memory are used",
-			size(m.ResidentBytes), size(budget.LimitBytes))
+			mebibytes(m.ResidentBytes), mebibytes(budget.LimitBytes))
 	default:
-		f.ok(subject, "%s of %s of memory are used", size(m.ResidentBytes), size(budget.LimitBytes))
+		f.ok(subject, "%s of %s of memory are used", mebibytes(m.ResidentBytes), mebibytes(budget.LimitBytes))
 	}
-	if m.Processors == 0 {
-		return // the status has no facts about the machine
-	}
-	switch throttled := m.ThrottledSeconds / max(s.UptimeSeconds, 1); {
-	case m.CPULimit > 0 && throttled > maxThrottled:
+}
+
+// cpu checks whether the CPU limit has throttled the daemon, and whether GOMAXPROCS fits the limit.
+func (f *Findings) cpu(subject string, s *status.Status) {
+	m := &s.Machine
+	hasLimit := m.CPULimit > 0
+	throttledShare := m.ThrottledSeconds / max(s.UptimeSeconds, 1)
+	switch {
+	case hasLimit && throttledShare > maxThrottled:
 		f.add(Wrong, subject, "raise or remove the CPU limit of the container",
 			"the daemon was throttled for %.0f s by its limit of %.2g processors", m.ThrottledSeconds, m.CPULimit)
-	case m.CPULimit > 0 && float64(m.Processors) > math.Ceil(m.CPULimit):
+	case hasLimit && float64(m.Processors) > math.Ceil(m.CPULimit):
 		f.add(Notice, subject, "unset GOMAXPROCS, or set it to the CPU limit",
 			"the daemon uses %d processors in parallel, but its CPU limit is %.2g", m.Processors, m.CPULimit)
 	default:
 		f.ok(subject, "%d processors; throttled for less than %.0f %% of the time", m.Processors, 100*maxThrottled)
 	}
-	switch {
-	case m.MaxFiles > 0 && float64(m.OpenFiles) > nearLimit*float64(m.MaxFiles):
+}
+
+// openFiles checks the number of open files against the limit. It also reports connection limits that
+// were lowered because of it.
+func (f *Findings) openFiles(subject string, s *status.Status) {
+	m := &s.Machine
+	hasLimit := m.MaxFiles > 0
+	if hasLimit && float64(m.OpenFiles) > nearLimit*float64(m.MaxFiles) {
 		f.add(Wrong, subject, "raise the limit of open files (LimitNOFILE, ulimit -n)",
 			"%d of %d files are open", m.OpenFiles, m.MaxFiles)
-	default:
+	} else {
 		f.ok(subject, "%d of %d files are open", m.OpenFiles, m.MaxFiles)
 	}
-	for i := range s.Config {
-		if c := &s.Config[i]; c.Origin == status.FromDescriptors {
+	for _, setting := range s.Config {
+		if setting.Origin == status.FromDescriptors {
 			f.add(Notice, subject, "raise the limit of open files (LimitNOFILE, ulimit -n) to allow more connections",
-				"--%s was lowered to %s to fit the limit of open files", c.Name, c.Value)
+				"--%s was lowered to %s to fit the limit of open files", setting.Name, setting.Value)
 		}
 	}
 }

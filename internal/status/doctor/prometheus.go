@@ -22,75 +22,92 @@ const maxPrometheusAnswer = 64 << 10
 // PrometheusSubject is the subject of findings about Prometheus.
 const PrometheusSubject = "prometheus"
 
-// Arrival is the result of AskPrometheus.
+// Arrival is the number of calls that Prometheus has stored.
 type Arrival struct {
-	Has   bool // whether Prometheus has series with calls of the last five minutes
-	Calls float64
-	At    time.Time // time by the clock of Prometheus
+	HasCalls bool // whether Prometheus has series with calls of the last five minutes
+	Calls    float64
+	At       time.Time // time by the clock of Prometheus; zero if unknown
 }
 
-// AskPrometheus queries the calls that have arrived at a Prometheus.
-func AskPrometheus(ctx context.Context, base *url.URL) (a Arrival, err error) {
+// queryResponse is a response of Prometheus to an instant query.
+type queryResponse struct {
+	Status, Error string
+	Data          struct {
+		Result []struct {
+			Value [2]any // time, and value as a string
+		}
+	}
+}
+
+// AskPrometheus returns the number of calls, of all daemons, that the Prometheus at base has stored.
+func AskPrometheus(ctx context.Context, base *url.URL) (Arrival, error) {
 	query := base.JoinPath("api/v1/query")
 	query.RawQuery = url.Values{"query": {CallsQuery}}.Encode()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, query.String(), nil)
 	if err != nil {
-		return a, fmt.Errorf("query Prometheus: %w", err)
+		return Arrival{}, fmt.Errorf("query Prometheus: %w", err)
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return a, fmt.Errorf("query Prometheus: %w", err)
+		return Arrival{}, fmt.Errorf("query Prometheus: %w", err)
 	}
 	defer response.Body.Close()
-	var answer struct {
-		Status, Error string
-		Data          struct {
-			Result []struct{ Value [2]any }
-		}
+	var decoded queryResponse
+	err = json.NewDecoder(io.LimitReader(response.Body, maxPrometheusAnswer)).Decode(&decoded)
+	if err != nil || decoded.Status != "success" {
+		return Arrival{}, fmt.Errorf("query Prometheus: %s responded with %s %s", base.Redacted(), response.Status, decoded.Error)
 	}
-	err = json.NewDecoder(io.LimitReader(response.Body, maxPrometheusAnswer)).Decode(&answer)
-	if err != nil || answer.Status != "success" {
-		return a, fmt.Errorf("query Prometheus: %s responded with %s %s", base.Redacted(), response.Status, answer.Error)
-	}
-	if date, err := http.ParseTime(response.Header.Get("Date")); err == nil {
-		a.At = date
-	}
-	for _, sum := range answer.Data.Result {
-		text, _ := sum.Value[1].(string)
-		a.Calls, err = strconv.ParseFloat(text, 64)
-		a.Has = err == nil
-	}
-	return a, nil
+	arrival := decoded.arrival()
+	arrival.At, _ = http.ParseTime(response.Header.Get("Date"))
+	return arrival, nil
 }
 
-// Arrived compares the calls in Prometheus with the spans exported by the daemon. Prometheus can
-// have more calls, because it scrapes other daemons as well, and because a span can represent
-// several calls. It can have fewer because of spans counted since the last scrape, and of series
-// that have ended.
-func (f *Findings) Arrived(s *status.Status, a Arrival) {
-	const subject = PrometheusSubject
-	flushed := uint64(0)
-	for i := range s.Destinations {
-		d := &s.Destinations[i]
-		if d.Scraped != nil || d.Name == "otlp" && setting(s, "otlp-dialect") == "spanmetrics" {
-			flushed = max(flushed, d.Accounting.Flushed)
-		}
+// arrival returns the number of calls in a response to CallsQuery, which has at most one result.
+func (r *queryResponse) arrival() Arrival {
+	if len(r.Data.Result) == 0 {
+		return Arrival{}
 	}
+	text, _ := r.Data.Result[0].Value[1].(string)
+	calls, err := strconv.ParseFloat(text, 64)
+	return Arrival{HasCalls: err == nil, Calls: calls}
+}
+
+// Arrived adds findings about whether exported spans have arrived at Prometheus. More calls than
+// spans are normal, because Prometheus stores the calls of all daemons. Fewer calls are normal until
+// the next scrape.
+func (f *Findings) Arrived(s *status.Status, arrival Arrival) {
+	const subject = PrometheusSubject
+	exported := exportedToPrometheus(s)
 	switch {
-	case !a.Has && flushed > 0:
+	case !arrival.HasCalls && exported > 0:
 		f.add(Wrong, subject, "look for an error on the page of targets in Prometheus, and for relabeling that drops series",
-			"%d spans were exported, but Prometheus has no calls", flushed)
-	case !a.Has:
+			"%d spans were exported, but Prometheus has no calls", exported)
+	case !arrival.HasCalls:
 		f.add(Notice, subject, "send a span, and run the doctor again after the next scrape",
 			"no span was exported yet, and Prometheus has no calls")
-	case a.Calls < float64(flushed):
+	case arrival.Calls < float64(exported):
 		f.add(Notice, subject, "run the doctor again in a minute; if the difference stays, look for relabeling that drops series",
-			"Prometheus has %.0f calls of all daemons, but this daemon alone has exported %d spans", a.Calls, flushed)
+			"Prometheus has %.0f calls of all daemons, but this daemon alone has exported %d spans", arrival.Calls, exported)
 	default:
-		f.ok(subject, "Prometheus has %.0f calls of all daemons; this daemon has exported %d spans", a.Calls, flushed)
+		f.ok(subject, "Prometheus has %.0f calls of all daemons; this daemon has exported %d spans", arrival.Calls, exported)
 	}
-	if ahead := a.At.Sub(s.At); !a.At.IsZero() && ahead.Abs() > maxClockDiff {
+	ahead := arrival.At.Sub(s.At)
+	if !arrival.At.IsZero() && ahead.Abs() > maxClockDiff {
 		f.add(Wrong, subject, "synchronize both clocks, for example with NTP",
 			"the clock of Prometheus differs by %.0f s from the clock of the daemon", ahead.Seconds())
 	}
+}
+
+// exportedToPrometheus returns the number of spans that the daemon has exported to a destination from
+// which Prometheus can have calls: a scrape, or OTLP metrics with the names of CallsQuery.
+func exportedToPrometheus(s *status.Status) (spans uint64) {
+	hasCallNames := setting(s, "otlp-dialect") == "spanmetrics"
+	for i := range s.Destinations {
+		d := &s.Destinations[i]
+		isScraped := d.Scraped != nil
+		if isScraped || d.Name == "otlp" && hasCallNames {
+			spans = max(spans, d.Accounting.Flushed)
+		}
+	}
+	return spans
 }

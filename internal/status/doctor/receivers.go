@@ -9,7 +9,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// receivers checks all receivers.
+// receivers checks the native socket and all enabled HTTP receivers.
 func (f *Findings) receivers(s *status.Status) {
 	f.socket(s)
 	for _, name := range slices.Sorted(maps.Keys(s.Receivers)) {
@@ -45,40 +45,50 @@ func (f *Findings) socket(s *status.Status) {
 }
 
 // receiver checks an HTTP receiver: its connections, uncounted requests, and its upstream.
-func (f *Findings) receiver(name string, d *status.Receiver, now time.Time) {
+func (f *Findings) receiver(name string, receiver *status.Receiver, now time.Time) {
 	subject := "receiver " + name
-	if d.LastResponse.IsZero() && d.Connections.Live == 0 {
+	wasUsed := !receiver.LastResponse.IsZero() || receiver.Connections.Live > 0
+	if wasUsed {
+		f.ok(subject, "%d connections; %d requests counted; last activity %.0f s ago", receiver.Connections.Live,
+			receiver.Requests["counted"], now.Sub(receiver.LastResponse).Seconds())
+	} else {
 		f.add(Notice, subject, "configure the endpoint of the sender: the address in --"+name+"-addr or --"+name+"-socket",
 			"no sender has connected yet")
-	} else {
-		f.ok(subject, "%d connections; %d requests counted; last activity %.0f s ago", d.Connections.Live,
-			d.Requests["counted"], now.Sub(d.LastResponse).Seconds())
 	}
-	if d.Refused > 0 {
-		f.add(Wrong, subject, "raise --"+name+"-max-connections", "%d connections over the limit were rejected", d.Refused)
+	if receiver.Refused > 0 {
+		f.add(Wrong, subject, "raise --"+name+"-max-connections", "%d connections over the limit were rejected",
+			receiver.Refused)
 	}
-	f.signals(subject, d)
-	if name == "apm" {
-		f.reasons(Notice, subject, d.Requests, requestFixes, "%d requests were not counted here, but left to the agent: %s")
-	} else {
-		f.reasons(Wrong, subject, d.Requests, requestFixes, "%d requests were not counted: %s")
-	}
-	if upstream := d.Forward; upstream != nil {
+	f.discardedSignals(subject, receiver)
+	f.uncountedRequests(name, subject, receiver)
+	if upstream := receiver.Forward; upstream != nil {
 		f.state("upstream of "+name, upstream.URL, upstream.State, upstream.LastError)
 	}
 }
 
-// signals adds a finding for discarded metrics and logs, which do not lose spans.
-func (f *Findings) signals(subject string, d *status.Receiver) {
-	for _, signal := range sortedNonZero(d.DiscardedSignals) {
+// uncountedRequests adds a finding for each reason for which requests were not counted. It is only a
+// notice for the Datadog receiver, because the agent counts these requests.
+func (f *Findings) uncountedRequests(name, subject string, receiver *status.Receiver) {
+	if name == "apm" {
+		f.reasons(Notice, subject, receiver.Requests, requestFixes,
+			"%d requests were not counted here, but left to the agent: %s")
+		return
+	}
+	f.reasons(Wrong, subject, receiver.Requests, requestFixes, "%d requests were not counted: %s")
+}
+
+// discardedSignals adds a finding for metrics and for logs that were received and discarded. It is only
+// a notice, because these requests contain no spans.
+func (f *Findings) discardedSignals(subject string, receiver *status.Receiver) {
+	for _, signal := range sortedNonZero(receiver.DiscardedSignals) {
 		f.add(Notice, subject, "set OTEL_"+strings.ToUpper(signal)+"_EXPORTER=none for the application, or set "+
 			"--otlp-forward for the daemon", "%d requests with %s were accepted and discarded, because there is no "+
-			"--otlp-forward; they contain no spans", d.DiscardedSignals[signal], signal)
+			"--otlp-forward; they contain no spans", receiver.DiscardedSignals[signal], signal)
 	}
 }
 
-// sdks checks the spans that SDKs report as not exported in their own metrics. The number of exported spans is from the
-// last reports, so the daemon can have received more spans since.
+// sdks reports spans that SDKs have not exported, according to the metrics that the SDKs send about
+// themselves. It does nothing if no SDK has sent any.
 func (f *Findings) sdks(s *status.Status) {
 	sdks := s.SDKs
 	if sdks == nil {
@@ -99,7 +109,7 @@ func (f *Findings) sdks(s *status.Status) {
 		f.add(Wrong, subject, "read the log of the application, and the findings about the upstream of otlp",
 			"SDKs report %d spans that their exporter failed to deliver", sdks.Failed)
 	}
-	if s.Accounting.Received < sdks.Exported && countsAll(s) {
+	if countsAllExported(s) && s.Accounting.Received < sdks.Exported {
 		f.add(Notice, subject, "check OTEL_EXPORTER_OTLP_TRACES_ENDPOINT of each process, and whether a process has a "+
 			"second exporter", "SDKs report %d exported spans, but only %d were received here", sdks.Exported,
 			s.Accounting.Received)
@@ -110,11 +120,12 @@ func (f *Findings) sdks(s *status.Status) {
 const countEverySpan = "to count every span, set OTEL_TRACES_SAMPLER=parentbased_always_on for the application, and sample " +
 	"the forwarded traces with --otlp-keep"
 
-// sampling checks whether samplers discard spans before the daemon. A span can contain the rate at which it was sampled,
-// and an SDK can report it in metrics. Otherwise the daemon can't know.
+// sampling reports whether samplers discard spans before they reach the daemon. It knows this from
+// sampling rates in received spans, and from metrics that SDKs send about themselves.
 func (f *Findings) sampling(s *status.Status) {
 	const subject = "sampling"
-	b, sdks, before := &s.Accounting, s.SDKs, len(*f)
+	b, sdks := &s.Accounting, s.SDKs
+	findings := len(*f)
 	if b.AdjustedCount > b.Aggregated {
 		f.add(Notice, subject, countEverySpan, "%d counted spans stand for about %d, by the sampling rate that they contain: "+
 			"samplers discarded the others before the daemon", b.Aggregated, b.AdjustedCount)
@@ -124,43 +135,62 @@ func (f *Findings) sampling(s *status.Status) {
 			"counted only if the sampled spans contain a threshold (ot=th)", sdks.Sampled, sdks.Started,
 			sdks.Started-sdks.Sampled)
 	}
-	if len(*f) == before && s.Receivers["otlp"] != nil {
+	hasFinding := len(*f) > findings
+	if !hasFinding && s.Receivers["otlp"] != nil {
 		f.ok(subject, "no received span contains a sampling rate; spans that an SDK discards without one are not visible here")
 	}
 }
 
-// countsAll reports whether each span that an SDK exports to the daemon is counted as received.
-func countsAll(s *status.Status) bool {
-	d := s.Receivers["otlp"]
-	return setting(s, "otlp-semantics") != "datadog" && d != nil && d.Requests[computedByClient] == 0
+// countsAllExported reports whether the daemon counts every span that an SDK exports to the OTLP
+// receiver. Datadog's semantics, and senders that compute statistics themselves, exclude some spans.
+func countsAllExported(s *status.Status) bool {
+	receiver := s.Receivers["otlp"]
+	if receiver == nil || setting(s, "otlp-semantics") == "datadog" {
+		return false
+	}
+	return receiver.Requests[computedByClient] == 0
 }
 
 // computedByClient is the result of requests whose sender has computed statistics.
 const computedByClient = "computed_by_client"
 
-// twice reports other components that count the same spans.
-func (f *Findings) twice(s *status.Status) {
+// doubleCounting reports components before or after the daemon that count the same spans.
+func (f *Findings) doubleCounting(s *status.Status) {
 	const subject = "counted twice"
-	before := len(*f)
+	findings := len(*f)
 	for _, name := range slices.Sorted(maps.Keys(s.Receivers)) {
-		d := s.Receivers[name]
-		if n := d.Requests[computedByClient]; n > 0 {
-			f.add(Notice, subject, "to count them here, set DD_TRACE_STATS_COMPUTATION_ENABLED=false for the application",
-				"%d requests to the receiver %s were not counted, because their sender counts itself "+
-					"(Datadog-Client-Computed-Stats)", n, name)
-		}
-		if d.Datadog != nil && sum(d.Statistics) > 0 {
-			f.add(Notice, subject, "no fix is needed: their spans are counted once, by the tracer",
-				"%d requests to the receiver %s have statistics that tracers computed", sum(d.Statistics), name)
-		}
+		f.countingSenders(subject, name, s.Receivers[name])
 	}
-	if d := s.Receivers["otlp"]; d != nil && d.Forward != nil && setting(s, "otlp-mark") == "header" {
-		f.add(Notice, subject, "if the upstream is a Collector, set --otlp-mark=attribute, and have the components that count "+
-			"behind it ignore spans with that attribute",
-			"requests forwarded to %s are marked as counted in a header, which an agent honors and a Collector ignores",
-			d.Forward.URL)
-	}
-	if len(*f) == before {
+	f.uncertainMark(subject, s)
+	hasFinding := len(*f) > findings
+	if !hasFinding {
 		f.ok(subject, "no sender reports that it counts itself, and no forwarded span could be counted again by its marker")
 	}
+}
+
+// countingSenders adds findings about senders that compute statistics themselves.
+func (f *Findings) countingSenders(subject, name string, receiver *status.Receiver) {
+	if uncounted := receiver.Requests[computedByClient]; uncounted > 0 {
+		f.add(Notice, subject, "to count them here, set DD_TRACE_STATS_COMPUTATION_ENABLED=false for the application",
+			"%d requests to the receiver %s were not counted, because their sender counts itself "+
+				"(Datadog-Client-Computed-Stats)", uncounted, name)
+	}
+	if receiver.Datadog != nil && sum(receiver.Statistics) > 0 {
+		f.add(Notice, subject, "no fix is needed: their spans are counted once, by the tracer",
+			"%d requests to the receiver %s have statistics that tracers computed", sum(receiver.Statistics), name)
+	}
+}
+
+// uncertainMark adds a finding if forwarded OTLP requests are marked as counted only in a header, which
+// some upstreams ignore.
+func (f *Findings) uncertainMark(subject string, s *status.Status) {
+	receiver := s.Receivers["otlp"]
+	forwards := receiver != nil && receiver.Forward != nil
+	if !forwards || setting(s, "otlp-mark") != "header" {
+		return
+	}
+	f.add(Notice, subject, "if the upstream is a Collector, set --otlp-mark=attribute, and have the components that count "+
+		"behind it ignore spans with that attribute",
+		"requests forwarded to %s are marked as counted in a header, which an agent honors and a Collector ignores",
+		receiver.Forward.URL)
 }

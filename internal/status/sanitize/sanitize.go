@@ -16,26 +16,27 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf16"
-	"unicode/utf8"
 )
 
-// Text returns s with invisible characters escaped.
+// Text returns s with control characters and other invisible characters replaced by escapes such as
+// \n and \u202e.
 func Text(s string) string {
-	if strings.IndexFunc(s, isInvisible) < 0 {
+	if !strings.ContainsFunc(s, isInvisible) {
 		return s
 	}
-	var b strings.Builder
-	for _, r := range s {
-		if isInvisible(r) {
-			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+	var escaped strings.Builder
+	for _, char := range s {
+		if isInvisible(char) {
+			quoted := strconv.QuoteRuneToASCII(char)
+			escaped.WriteString(strings.Trim(quoted, "'"))
 		} else {
-			b.WriteRune(r)
+			escaped.WriteRune(char)
 		}
 	}
-	return b.String()
+	return escaped.String()
 }
 
-// Lines returns s with invisible characters escaped, except for line breaks.
+// Lines escapes invisible characters like Text, but keeps line breaks.
 func Lines(s string) string {
 	lines := strings.Split(s, "\n")
 	for i, line := range lines {
@@ -44,38 +45,46 @@ func Lines(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// isInvisible reports whether r is a control or format character, a space other than ' ', or the replacement of invalid
-// UTF-8.
-func isInvisible(r rune) bool { return r == unicode.ReplacementChar || !unicode.IsPrint(r) }
+// isInvisible reports whether a character is a control or format character, a space other than ' ',
+// or the replacement of invalid UTF-8.
+func isInvisible(char rune) bool { return char == unicode.ReplacementChar || !unicode.IsPrint(char) }
 
-// JSON returns a document of encoding/json with all invisible characters in strings escaped. The encoder has already
-// escaped the ASCII control characters below the space, but not DEL (U+007F) and most characters beyond ASCII. Line
-// breaks and spaces between values are kept.
+// JSON returns a JSON document with the invisible characters in its strings replaced by escapes such
+// as \u202e. The document must be from encoding/json, which has already escaped control characters
+// such as line breaks.
 func JSON(document []byte) []byte {
-	const lastVisibleASCII = '~'
-	needsEscape := func(r rune) bool { return r > lastVisibleASCII && !unicode.IsPrint(r) }
-	if bytes.IndexFunc(document, needsEscape) < 0 {
+	if !bytes.ContainsFunc(document, isUnescaped) {
 		return document
 	}
-	var b bytes.Buffer
-	for len(document) > 0 {
-		r, size := utf8.DecodeRune(document)
-		switch {
-		case !needsEscape(r):
-			b.Write(document[:size])
-		case r > 0xffff: // JSON escapes have four digits: write a surrogate pair
-			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
+	var escaped bytes.Buffer
+	for _, char := range string(document) {
+		if isUnescaped(char) {
+			writeJSONEscape(&escaped, char)
+		} else {
+			escaped.WriteRune(char)
 		}
-		document = document[size:]
 	}
-	return b.Bytes()
+	return escaped.Bytes()
 }
 
-// JSONLines returns a writer that escapes documents with JSON and writes them to w. Each call of Write must have a
-// complete document.
+// isUnescaped reports whether a character is invisible and not escaped by encoding/json. It returns
+// false for all characters from the start of Unicode to '~': encoding/json escapes the control
+// characters among them.
+func isUnescaped(char rune) bool { return char > '~' && !unicode.IsPrint(char) }
+
+// writeJSONEscape writes the JSON escape of a character, for example \u202e. An escape has four
+// hexadecimal digits, so a character above U+FFFF becomes two escapes, a surrogate pair.
+func writeJSONEscape(b *bytes.Buffer, char rune) {
+	if char <= 0xffff {
+		fmt.Fprintf(b, `\u%04x`, char)
+		return
+	}
+	high, low := utf16.EncodeRune(char)
+	fmt.Fprintf(b, `\u%04x\u%04x`, high, low)
+}
+
+// JSONLines returns a writer that escapes invisible characters like JSON, and writes the result to w.
+// Each call of Write must contain a complete document.
 func JSONLines(w io.Writer) io.Writer { return jsonLines{w} }
 
 type jsonLines struct{ target io.Writer }

@@ -7,90 +7,107 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// accounting writes the accounting as a tree with rates, and the spans that clients have lost.
+// accounting writes the accounting of spans as a tree of counts with rates, and the number of spans
+// that clients have lost.
 func (t *statusText) accounting() {
 	b, note := &t.now.Accounting, "spans since the start"
 	if len(t.now.Destinations) > 1 {
 		note += "; flushed, pending and unsent at the first destination"
 	}
 	t.section("Accounting", note)
-	row := func(branch, name string, n uint64, value func(*status.Status) uint64, note string) {
-		rate := ""
-		if r, known := rateSince(t.last, t.now, value); known {
-			rate = perSecond(r)
-		}
-		t.line("  %s%-*s %16s  %10s  %s", t.dim(branch), 16-utf8.RuneCountInString(branch), name, count(n),
-			rate, note)
-	}
-	row("", "received", b.Received, func(s *status.Status) uint64 { return s.Accounting.Received }, t.transit(b))
-	row("├ ", "aggregated", b.Aggregated, func(s *status.Status) uint64 { return s.Accounting.Aggregated }, "")
-	row("│ ├ ", "flushed", b.Flushed, func(s *status.Status) uint64 { return s.Accounting.Flushed }, "")
-	row("│ ├ ", "pending", b.Pending, func(s *status.Status) uint64 { return s.Accounting.Pending },
+	t.accountingRow("", "received", receivedSpans, t.inRings())
+	t.accountingRow("├ ", "aggregated", aggregatedSpans, "")
+	t.accountingRow("│ ├ ", "flushed", flushedSpans, "")
+	t.accountingRow("│ ├ ", "pending", pendingSpans,
 		t.dim(fmt.Sprintf("%s in tables, %s in payloads", count(b.PendingInTables), count(b.PendingInPayloads))))
-	row("│ └ ", "unsent", b.Unsent, func(s *status.Status) uint64 { return s.Accounting.Unsent },
-		t.warn(nonZeroCounts(b.UnsentBy)))
-	row("└ ", "dropped", b.DroppedTotal(), func(s *status.Status) uint64 { return s.Accounting.DroppedTotal() },
-		t.warn(nonZeroCounts(b.Dropped)))
-	t.extra("lost in clients", t.now.ClientLost)
+	t.accountingRow("│ └ ", "unsent", unsentSpans, t.warn(nonZeroCounts(b.UnsentBy)))
+	t.accountingRow("└ ", "dropped", droppedSpans, t.warn(nonZeroCounts(b.Dropped)))
+	if lost := nonZeroCounts(t.now.ClientLost); lost != "" {
+		t.line("  %-16s  %s", "lost in clients", t.warn(lost))
+	}
 }
 
-// seeDoctor tells how to fix a problem.
+// Counts of the accounting.
+func receivedSpans(s *status.Status) uint64   { return s.Accounting.Received }
+func aggregatedSpans(s *status.Status) uint64 { return s.Accounting.Aggregated }
+func flushedSpans(s *status.Status) uint64    { return s.Accounting.Flushed }
+func pendingSpans(s *status.Status) uint64    { return s.Accounting.Pending }
+func unsentSpans(s *status.Status) uint64     { return s.Accounting.Unsent }
+func droppedSpans(s *status.Status) uint64    { return s.Accounting.DroppedTotal() }
+
+// accountingRow writes one count of the accounting, with its rate and a note. branch contains the
+// lines of the tree before the name.
+func (t *statusText) accountingRow(branch, name string, value func(*status.Status) uint64, note string) {
+	const nameWidth = 16 // with the branch
+	rate := ""
+	if perSecond, isKnown := rateSince(t.last, t.now, value); isKnown {
+		rate = rateText(perSecond)
+	}
+	padding := nameWidth - utf8.RuneCountInString(branch)
+	t.line("  %s%-*s %16s  %10s  %s", t.dim(branch), padding, name, count(value(t.now)), rate, note)
+}
+
+// seeDoctor is the last sentence of a message about a problem.
 const seeDoctor = " Run `spanstatsd doctor` for the cause and a fix."
 
-// summary returns the most important message. It does not report an imbalance: a single snapshot can't tell an imbalance
-// caused by moving spans from one caused by a bug.
+// summary returns the most important message about losses and problems. It does not report an
+// imbalance of the accounting, because spans that move during the snapshot cause one as well.
 func (t *statusText) summary() string {
-	b, trouble, upstreamTrouble := &t.now.Accounting, t.trouble(), t.upstreamTrouble()
-	switch lost := b.Lost() + t.mostUnsent(); {
-	case b.Received == 0:
+	b := &t.now.Accounting
+	if b.Received == 0 {
 		return t.dim("No span was received yet.")
-	case lost > 0:
+	}
+	if lost := b.Lost() + t.mostUnsent(); lost > 0 {
 		return t.warn(fmt.Sprintf("%s of %s received spans are lost.", count(lost), count(b.Received)) + seeDoctor)
-	case trouble != "":
-		return t.warn("No received span is lost yet, but there is a problem: " + trouble + "." + seeDoctor)
-	case upstreamTrouble != "":
-		return t.warn("No received span is lost, but there is a problem: " + upstreamTrouble + "." + seeDoctor)
-	case b.Balanced:
+	}
+	if problem := t.destinationProblem(); problem != "" {
+		return t.warn("No received span is lost yet, but there is a problem: " + problem + "." + seeDoctor)
+	}
+	if problem := t.upstreamProblem(); problem != "" {
+		return t.warn("No received span is lost, but there is a problem: " + problem + "." + seeDoctor)
+	}
+	if b.Balanced {
 		return t.good("Every received span is accounted for, and none is lost.")
 	}
 	return t.good("No received span is lost.")
 }
 
-// sampled returns a sentence about spans that samplers discarded before the daemon, as far as received spans or the
-// metrics of SDKs report it, or "".
-func (t *statusText) sampled() string {
-	b, sdks := &t.now.Accounting, t.now.SDKs
-	switch {
-	case b.AdjustedCount > b.Aggregated:
+// samplingNote returns a sentence about spans that were discarded by a sampler before they reached the
+// daemon. It returns "" if neither received spans nor the metrics of SDKs indicate a sampler.
+func (t *statusText) samplingNote() string {
+	b := &t.now.Accounting
+	if b.AdjustedCount > b.Aggregated {
 		return t.warn(fmt.Sprintf("The %s counted spans stand for about %s: samplers discarded the others before the "+
 			"daemon.", count(b.Aggregated), count(b.AdjustedCount)))
-	case sdks != nil && sdks.Sampled < sdks.Started:
+	}
+	sdks := t.now.SDKs
+	if sdks != nil && sdks.Sampled < sdks.Started {
 		return t.warn(fmt.Sprintf("SDKs report that they sampled %s of %s started spans. The others are not counted here.",
 			count(sdks.Sampled), count(sdks.Started)))
 	}
 	return ""
 }
 
-// transit describes how many spans are in the rings.
-func (t *statusText) transit(b *status.Accounting) string {
-	if b.InTransit <= 0 {
+// inRings returns a note about received spans that are neither aggregated nor dropped yet, because
+// they are in rings. It returns "" if there are none.
+func (t *statusText) inRings() string {
+	inTransit := t.now.Accounting.InTransit
+	if inTransit <= 0 {
 		return ""
 	}
-	return t.dim(count(b.InTransit) + " in rings")
+	return t.dim(count(inTransit) + " in rings")
 }
 
-// extra writes counts that are not part of the accounting, if any of them is not 0.
-func (t *statusText) extra(name string, counts map[string]uint64) {
-	if text := nonZeroCounts(counts); text != "" {
-		t.line("  %-16s  %s", name, t.warn(text))
-	}
-}
-
-// rateSince returns the rate of a count since an earlier status. It returns false if there is no earlier status, or if
-// the daemon was restarted in between.
-func rateSince(last, now *status.Status, count func(*status.Status) uint64) (perSecond float64, known bool) {
-	if last == nil || !last.Started.Equal(now.Started) || !now.At.After(last.At) {
+// rateSince returns the increase of a count per second between two statuses. isKnown is false if there
+// is no earlier status, or if the daemon was restarted between them.
+func rateSince(earlier, current *status.Status, count func(*status.Status) uint64) (perSecond float64, isKnown bool) {
+	if earlier == nil || !earlier.Started.Equal(current.Started) {
 		return 0, false
 	}
-	return (float64(count(now)) - float64(count(last))) / now.At.Sub(last.At).Seconds(), true
+	elapsed := current.At.Sub(earlier.At)
+	if elapsed <= 0 {
+		return 0, false
+	}
+	increase := float64(count(current)) - float64(count(earlier))
+	return increase / elapsed.Seconds(), true
 }

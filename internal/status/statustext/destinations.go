@@ -11,18 +11,19 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status/sanitize"
 )
 
-// destinations writes the state, the accounting and the queue of each destination. It omits the accounting of the first
-// destination, because accounting writes it.
+// destinations writes the state, the accounting and the retry queue of each destination. It omits the
+// accounting of the first destination, which is a part of the section "Accounting".
 func (t *statusText) destinations() {
 	for i := range t.now.Destinations {
 		d := &t.now.Destinations[i]
-		where := sanitize.Text(d.URL)
+		location := sanitize.Text(d.URL)
 		if d.Name == agentName {
-			where = sanitize.Text(t.now.Agent.URL + " " + t.now.Agent.Version)
+			location = sanitize.Text(t.now.Agent.URL + " " + t.now.Agent.Version)
 		}
-		state, well := t.destinationState(d)
-		t.state("Destination "+sanitize.Text(d.Name), where, state, well)
-		if i > 0 && d.State != export.StateDiscovering {
+		state, isGood := t.destinationState(d)
+		t.header("Destination "+sanitize.Text(d.Name), location, state, isGood)
+		isFirst := i == 0
+		if !isFirst && d.State != export.StateDiscovering {
 			t.line("  %s flushed, %s pending, %s unsent  %s", count(d.Accounting.Flushed), count(d.Accounting.Pending),
 				count(d.Accounting.Unsent), t.warn(nonZeroCounts(d.Accounting.UnsentBy)))
 		}
@@ -40,14 +41,14 @@ func (t *statusText) receivers() []string { return slices.Sorted(maps.Keys(t.now
 // upstreams writes the state of each upstream, and the results of the requests forwarded to it.
 func (t *statusText) upstreams() {
 	for _, name := range t.receivers() {
-		d := t.now.Receivers[name]
-		upstream := d.Forward
+		receiver := t.now.Receivers[name]
+		upstream := receiver.Forward
 		if upstream == nil {
 			continue
 		}
-		state, well := upstreamState(upstream)
-		t.state("Upstream of "+sanitize.Text(d.Data), sanitize.Text(upstream.URL), state, well)
-		if requests := nonZeroCounts(d.Forwarded); requests != "" {
+		state, isGood := upstreamState(upstream)
+		t.header("Upstream of "+sanitize.Text(receiver.Data), sanitize.Text(upstream.URL), state, isGood)
+		if requests := nonZeroCounts(receiver.Forwarded); requests != "" {
 			t.line("  forwarded requests: %s", requests)
 		}
 		if upstream.LastError != "" {
@@ -56,8 +57,9 @@ func (t *statusText) upstreams() {
 	}
 }
 
-// upstreamState describes the state of an upstream, and reports whether it is good.
-func upstreamState(upstream *status.Forward) (text string, well bool) {
+// upstreamState describes the state of an upstream, for example "does not respond". isGood reports
+// whether the upstream accepts requests.
+func upstreamState(upstream *status.Forward) (text string, isGood bool) {
 	switch upstream.State {
 	case export.StateUnreachable:
 		return "does not respond", false
@@ -67,54 +69,62 @@ func upstreamState(upstream *status.Forward) (text string, well bool) {
 	return "accepts requests", true
 }
 
-// upstreamTrouble describes the first upstream in a bad state, or returns "".
-func (t *statusText) upstreamTrouble() string {
+// upstreamProblem describes the first upstream that does not accept requests. It returns "" if all
+// upstreams accept requests.
+func (t *statusText) upstreamProblem() string {
 	for _, name := range t.receivers() {
-		d := t.now.Receivers[name]
-		if d.Forward == nil {
+		receiver := t.now.Receivers[name]
+		if receiver.Forward == nil {
 			continue
 		}
-		if state, well := upstreamState(d.Forward); !well {
-			return "the upstream of " + sanitize.Text(d.Data) + " " + state
+		state, isGood := upstreamState(receiver.Forward)
+		if !isGood {
+			return "the upstream of " + sanitize.Text(receiver.Data) + " " + state
 		}
 	}
 	return ""
 }
 
-// state writes the header of a destination or an upstream.
-func (t *statusText) state(name, where, state string, well bool) {
-	if well {
+// header writes the first line about a destination or an upstream: its name, its URL, and its state in
+// a color that depends on isGood.
+func (t *statusText) header(name, url, state string, isGood bool) {
+	if isGood {
 		state = t.good(state)
 	} else {
 		state = t.bad(state)
 	}
-	t.line("\n%s  %s  %s", t.bold(name), strings.TrimSpace(where), state)
+	t.line("\n%s  %s  %s", t.bold(name), strings.TrimSpace(url), state)
 }
 
-// queue writes the usage of a destination's retry queue, unless the queue is empty.
-func (t *statusText) queue(r *status.Retry) {
-	if r.Payloads > 0 {
-		t.line("  %s", t.warn(fmt.Sprintf("%s payloads are queued: %s of %s; the oldest for %s, dropped after %s",
-			count(r.Payloads), bytesText(r.Bytes), bytesText(r.MaxBytes), ago(seconds(r.OldestSeconds)),
-			ago(seconds(r.MaxSeconds)))))
+// queue writes the number, the size and the age of queued payloads. It writes nothing if the queue is
+// empty.
+func (t *statusText) queue(queue *status.Retry) {
+	if queue.Payloads == 0 {
+		return
 	}
+	t.line("  %s", t.warn(fmt.Sprintf("%s payloads are queued: %s of %s; the oldest for %s, dropped after %s",
+		count(queue.Payloads), bytesText(queue.Bytes), bytesText(queue.MaxBytes), ago(seconds(queue.OldestSeconds)),
+		ago(seconds(queue.MaxSeconds)))))
 }
 
-// trouble describes the first destination in a bad state, or returns "".
-func (t *statusText) trouble() string {
+// destinationProblem describes the first destination in a bad state. It returns "" if there is none.
+func (t *statusText) destinationProblem() string {
 	for i := range t.now.Destinations {
 		d := &t.now.Destinations[i]
-		if state, well := t.destinationState(d); !well && d.Name == agentName {
+		state, isGood := t.destinationState(d)
+		switch {
+		case isGood:
+			continue
+		case d.Name == agentName:
 			return "the agent " + state
-		} else if !well {
-			return "the destination " + sanitize.Text(d.Name) + " " + state
 		}
+		return "the destination " + sanitize.Text(d.Name) + " " + state
 	}
 	return ""
 }
 
-// mostUnsent returns the largest number of unsent spans of a destination, because a span that is
-// unsent at two destinations is one span.
+// mostUnsent returns the largest number of unsent spans of all destinations. The numbers are not
+// added, because the same span can be unsent at several destinations.
 func (t *statusText) mostUnsent() uint64 {
 	most := t.now.Accounting.Unsent
 	for i := range t.now.Destinations {
@@ -126,8 +136,9 @@ func (t *statusText) mostUnsent() uint64 {
 // agentName is the name of the agent among the destinations.
 const agentName = "agent"
 
-// destinationState describes the state of a destination, and reports whether it is good.
-func (t *statusText) destinationState(d *status.DestinationStatus) (text string, well bool) {
+// destinationState describes the state of a destination, for example "accepts payloads". isGood is
+// false if the destination does not respond or does not accept statistics.
+func (t *statusText) destinationState(d *status.DestinationStatus) (text string, isGood bool) {
 	switch {
 	case d.Scraped != nil && d.Scraped.Last.IsZero():
 		return "not scraped yet", true

@@ -35,7 +35,7 @@ func TestFigures(t *testing.T) {
 	for got, want := range map[string]string{
 		count(0): "0", count(999): "999", count(1000): "1,000", count(uint64(1234567)): "1,234,567",
 		count(-1234): "-1,234",
-		perSecond(0): "0/s", perSecond(0.25): "0.2/s", perSecond(1234.5): "1,235/s",
+		rateText(0):  "0/s", rateText(0.25): "0.2/s", rateText(1234.5): "1,235/s",
 		bytesText(1023): "1023 B", bytesText(16 << 20): "16.0 MiB",
 		latency(0): "0", latency(5e-9): "5 ns", latency(1.5e-6): "1.50 µs", latency(.0123): "12.3 ms",
 		latency(123):          "123 s",

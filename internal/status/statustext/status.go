@@ -35,7 +35,8 @@ func (t *statusText) line(format string, args ...any) { fmt.Fprintf(t, format+"\
 
 func (t *statusText) section(name, note string) { t.line("\n%s  %s", t.bold(name), t.dim(note)) }
 
-// table writes rows of aligned cells. Cells must not contain colors, which would count as width.
+// table writes rows of aligned cells. Cells must not contain color codes, because these would count as
+// visible characters.
 func (t *statusText) table(rows [][]string) {
 	table := tabwriter.NewWriter(t, 0, 0, 2, ' ', 0)
 	for _, cells := range rows {
@@ -44,8 +45,8 @@ func (t *statusText) table(rows [][]string) {
 	table.Flush() // writing to a strings.Builder never fails
 }
 
-// Render returns the text of a status, optionally with terminal colors. last is an earlier status,
-// for rates, or nil.
+// Render returns the text of a status, optionally with terminal colors. last is an earlier status of
+// the same daemon; if it is nil, the text contains no rates.
 func Render(s *status.Status, last *status.Status, colors bool) string {
 	t := &statusText{paint: paint(colors), now: s, last: last}
 	t.head()
@@ -60,7 +61,7 @@ func Render(s *status.Status, last *status.Status, colors bool) string {
 	return trimLines(t.String())
 }
 
-// head writes the version, uptime and readiness, and the most important messages.
+// head writes the version, uptime and readiness of the daemon, and the most important messages.
 func (t *statusText) head() {
 	s := t.now
 	ready := t.good("ready")
@@ -71,25 +72,27 @@ func (t *statusText) head() {
 		ago(seconds(s.UptimeSeconds)), ready, t.dim(s.At.Local().Format(time.DateTime)))
 	t.crashes()
 	t.line("%s", t.summary())
-	if text := t.sampled(); text != "" {
+	if text := t.samplingNote(); text != "" {
 		t.line("%s", text)
 	}
 }
 
-// crashes writes the losses of crashed predecessors.
+// crashes writes how many spans were lost because previous daemons crashed. It writes nothing if none
+// crashed.
 func (t *statusText) crashes() {
 	s := t.now
 	if s.Crashed == 0 {
 		return
 	}
-	subject, losses := "The previous daemon crashed or was killed", s.LostToCrashes.Sum()
+	losses := s.LostToCrashes.Sum()
+	subject := "The previous daemon crashed or was killed"
 	if s.Crashed > 1 {
 		subject = count(s.Crashed) + " previous daemons crashed or were killed"
 	}
 	t.line("%s", t.warn(fmt.Sprintf("%s: %s spans are lost, %s more may be lost, and clients are expected to resend %s.",
 		subject, count(losses.Lost), count(losses.Ambiguous), count(s.LostToCrashes.Awaited))))
-	if n := s.LostToCrashes.Unknown; n > 0 {
-		t.line("%s", t.warn("The losses of "+count(n)+" of them are unknown, because their recovery files are unreadable."))
+	if unknown := s.LostToCrashes.Unknown; unknown > 0 {
+		t.line("%s", t.warn("The losses of "+count(unknown)+" of them are unknown, because their recovery files are unreadable."))
 	}
 }
 
@@ -109,12 +112,13 @@ func (t *statusText) flushes() {
 	t.table(rows)
 }
 
-// outcome describes the results of a flush's payloads.
+// outcome describes the results of a flush's payloads, for example "2 accepted, 1 pending".
 func outcome(f *export.Flush) string {
 	var parts []string
 	for _, result := range export.Results {
-		if n := f.Outcomes[result]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, result))
+		payloads := f.Outcomes[result]
+		if payloads > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", payloads, result))
 		}
 	}
 	if f.Pending > 0 {
@@ -123,63 +127,76 @@ func outcome(f *export.Flush) string {
 	return strings.Join(parts, ", ")
 }
 
-// requests writes rate, errors and latency of the busiest aggregates.
+// requests writes a table with the request rate, errors and latencies of the busiest label sets.
 func (t *statusText) requests() {
-	b := &t.now.Busiest
-	if len(b.Rows) == 0 {
+	busiest := &t.now.Busiest
+	if len(busiest.Rows) == 0 {
 		return
 	}
-	duration := b.End.Sub(b.Start)
-	rows := b.Rows[:min(len(b.Rows), shownBusiest)]
-	first, last := usedColumns(rows)
+	interval := busiest.End.Sub(busiest.Start)
+	rows := busiest.Rows[:min(len(busiest.Rows), shownBusiest)]
 	t.section("Requests", fmt.Sprintf("%s of %s label sets, the busiest, in the %s before %s", count(len(rows)),
-		count(b.Aggregates), ago(duration), b.End.Local().Format(time.TimeOnly)))
+		count(busiest.Aggregates), ago(interval), busiest.End.Local().Format(time.TimeOnly)))
+	first, end := usedBuckets(rows)
 	table := [][]string{{"RATE", "ERRORS", "P50", "P95", "P99", "LATENCY", "SERVICE", "OPERATION", "RESOURCE"}}
 	for _, r := range rows {
-		errors := "-"
-		if r.Errors > 0 && r.Hits > 0 {
-			errors = fmt.Sprintf("%.1f%%", r.Errors/r.Hits*100)
-		}
+		histogram := r.Latency[min(first, len(r.Latency)):min(end, len(r.Latency))]
 		table = append(table, []string{
-			perSecond(r.Hits / max(duration.Seconds(), 1e-3)), errors, latency(r.P50), latency(r.P95), latency(r.P99),
-			sparkline(r.Latency[min(first, len(r.Latency)):min(last, len(r.Latency))]), clip(sanitize.Text(r.Service), shownLabel),
-			clip(sanitize.Text(r.Operation), shownLabel), clip(sanitize.Text(r.Resource), shownLabel),
+			rateText(r.Hits / max(interval.Seconds(), 1e-3)), errorShare(&r),
+			latency(r.P50), latency(r.P95), latency(r.P99), sparkline(histogram),
+			clip(sanitize.Text(r.Service), shownLabel), clip(sanitize.Text(r.Operation), shownLabel),
+			clip(sanitize.Text(r.Resource), shownLabel),
 		})
 	}
 	t.table(table)
 }
 
-// usedColumns returns the range of columns that are used by any row, so that all curves are as
-// narrow as possible and have the same axis.
-func usedColumns(rows []export.BusyKey) (first, last int) {
+// errorShare formats the share of requests with an error, for example "2.5%", or "-" if there are
+// none.
+func errorShare(r *export.BusyKey) string {
+	if r.Errors == 0 || r.Hits == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f%%", r.Errors/r.Hits*100)
+}
+
+// usedBuckets returns the smallest range of latency buckets, from first to end-1, outside of which all
+// rows have only zeros. Histograms drawn in this range are short and have the same axis.
+func usedBuckets(rows []export.BusyKey) (first, end int) {
 	first = math.MaxInt
 	for _, r := range rows {
-		for i, n := range r.Latency {
-			if n > 0 {
-				first, last = min(first, i), max(last, i+1)
+		for bucket, requests := range r.Latency {
+			if requests > 0 {
+				first = min(first, bucket)
+				end = max(end, bucket+1)
 			}
 		}
 	}
-	return min(first, last), last
+	return min(first, end), end
 }
 
-// senders writes the requests by receiver, and a table of the native clients. It does not mention native clients if there
-// never was one, but another receiver.
+// senders writes the requests of each HTTP receiver, and a table of the native clients. It omits the
+// table if no native client has ever connected and another receiver is enabled.
 func (t *statusText) senders() {
-	s := t.now
 	t.section("Senders", "")
 	for _, name := range t.receivers() {
-		d := s.Receivers[name]
-		requests := nonZeroCounts(d.Requests)
+		receiver := t.now.Receivers[name]
+		requests := nonZeroCounts(receiver.Requests)
 		if requests == "" {
 			requests = "none yet"
 		}
-		t.line("  requests over %s: %s  %s", sanitize.Text(d.Data), requests,
-			t.dim(count(d.Connections.Live)+" of "+count(d.Connections.Max)+" connections"))
+		connections := count(receiver.Connections.Live) + " of " + count(receiver.Connections.Max) + " connections"
+		t.line("  requests over %s: %s  %s", sanitize.Text(receiver.Data), requests, t.dim(connections))
 	}
-	if s.Connections.Total == 0 && len(s.Receivers) > 0 {
-		return
+	isUsed := t.now.Connections.Total > 0
+	if isUsed || len(t.now.Receivers) == 0 {
+		t.clients()
 	}
+}
+
+// clients writes the number of native clients, and a table of the first ones.
+func (t *statusText) clients() {
+	s := t.now
 	t.line("  native clients: %s of %s connections", count(s.Connections.Live), count(s.Connections.Max))
 	rows := [][]string{{"SERVICE", "ENV", "LANG", "PID", "UID", "SPANS", "DROPPED", "CONNECTED"}}
 	for _, client := range s.Clients[:min(len(s.Clients), shownClients)] {
@@ -189,15 +206,17 @@ func (t *statusText) senders() {
 			count(client.Received), count(client.Dropped), ago(s.At.Sub(client.Since)),
 		})
 	}
-	if len(rows) > 1 {
+	if len(s.Clients) > 0 {
 		t.table(rows)
 	}
-	if more := max(len(s.Clients)-shownClients, 0) + s.ClientsNotShown; more > 0 {
-		t.line("  %s", t.dim("and "+count(more)+" more; --json lists up to 50"))
+	omitted := max(len(s.Clients)-shownClients, 0) + s.ClientsNotShown
+	if omitted > 0 {
+		t.line("  %s", t.dim("and "+count(omitted)+" more; --json lists up to 50"))
 	}
 }
 
-// limits writes the usage of cardinality limits in the current interval, and spans whose labels exceeded them.
+// limits writes the usage of cardinality limits in the current interval. It also writes the number of
+// spans with a label that was replaced because of a limit.
 func (t *statusText) limits() {
 	s := t.now
 	t.section("Cardinality", fmt.Sprintf("%s of %s aggregates, %s of %s origins in this interval",
@@ -207,40 +226,46 @@ func (t *statusText) limits() {
 	}
 }
 
-// drainers writes the usage of each drainer's ring.
+// drainers writes the number of aggregated spans of each drainer, and the usage of the ring from which
+// the drainer reads spans.
 func (t *statusText) drainers() {
 	t.section("Drainers", fmt.Sprintf("%d partitions", t.now.Partitions.Partitions))
 	for i, d := range t.now.Drainers {
-		share := func(n int) float64 { return float64(n) / float64(max(d.Ring.Slots, 1)) }
-		text := bar(share(d.Ring.Used), share(d.Ring.HighWater), 24)
-		switch high := share(d.Ring.HighWater); {
-		case high > .9:
-			text = t.bad(text)
-		case high > .6:
-			text = t.warn(text)
-		default:
-			text = t.accent(text)
-		}
-		t.line("  %3d  %s  %s of %s ring slots in use, %s at most  %s spans aggregated", i, text,
+		t.line("  %3d  %s  %s of %s ring slots in use, %s at most  %s spans aggregated", i, t.ringBar(&d.Ring),
 			count(d.Ring.Used), count(d.Ring.Slots), count(d.Ring.HighWater), count(d.Aggregated))
 	}
 }
 
+// ringBar draws the current and the highest usage of a ring, in a color for the highest usage.
+func (t *statusText) ringBar(ring *status.Ring) string {
+	const width = 24
+	slots := float64(max(ring.Slots, 1))
+	highest := float64(ring.HighWater) / slots
+	text := bar(float64(ring.Used)/slots, highest, width)
+	switch {
+	case highest > .9:
+		return t.bad(text)
+	case highest > .6:
+		return t.warn(text)
+	}
+	return t.accent(text)
+}
+
 // trimLines removes spaces at the ends of lines.
-func trimLines(s string) string {
-	lines := strings.Split(s, "\n")
-	for i := range lines {
-		lines[i] = strings.TrimRight(lines[i], " ")
+func trimLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimRight(line, " ")
 	}
 	return strings.Join(lines, "\n")
 }
 
-// nonZeroCounts lists the counts that are not 0, by reason.
-func nonZeroCounts(by map[string]uint64) string {
+// nonZeroCounts lists the counts that are not 0, sorted by name, for example "expired 3, rejected 1".
+func nonZeroCounts(counts map[string]uint64) string {
 	var parts []string
-	for _, reason := range slices.Sorted(maps.Keys(by)) {
-		if by[reason] > 0 {
-			parts = append(parts, sanitize.Text(reason)+" "+count(by[reason]))
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		if counts[name] > 0 {
+			parts = append(parts, sanitize.Text(name)+" "+count(counts[name]))
 		}
 	}
 	return strings.Join(parts, ", ")
@@ -248,10 +273,10 @@ func nonZeroCounts(by map[string]uint64) string {
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// clip truncates a text to n characters.
-func clip(s string, n int) string {
-	if utf8.RuneCountInString(s) <= n {
-		return s
+// clip truncates a text to a number of characters. The last character of a truncated text is "…".
+func clip(text string, maxChars int) string {
+	if utf8.RuneCountInString(text) <= maxChars {
+		return text
 	}
-	return string([]rune(s)[:n-1]) + "…"
+	return string([]rune(text)[:maxChars-1]) + "…"
 }

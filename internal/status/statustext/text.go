@@ -25,24 +25,28 @@ func (p paint) warn(s string) string   { return p.with("33", s) }
 func (p paint) bad(s string) string    { return p.with("1;31", s) }
 func (p paint) accent(s string) string { return p.with("36", s) }
 
-// count formats an integer with thousands separators.
+// count formats an integer with thousands separators, for example 1,234,567.
 func count[T int | int64 | uint64](n T) string {
 	text := strconv.FormatInt(int64(n), 10)
-	for at := len(text) - 3; at > 0 && text[at-1] != '-'; at -= 3 {
-		text = text[:at] + "," + text[at:]
+	digits, isNegative := strings.CutPrefix(text, "-")
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
 	}
-	return text
+	if isNegative {
+		return "-" + digits
+	}
+	return digits
 }
 
-// perSecond formats a rate.
-func perSecond(rate float64) string {
+// rateText formats a rate per second, for example 0.2/s or 1,235/s.
+func rateText(rate float64) string {
 	if rate != 0 && math.Abs(rate) < 10 {
 		return strconv.FormatFloat(rate, 'f', 1, 64) + "/s"
 	}
 	return count(int64(math.Round(rate))) + "/s"
 }
 
-// bytesText formats a size.
+// bytesText formats a number of bytes, for example 16.0 MiB.
 func bytesText(n int) string {
 	switch {
 	case n < 1<<10:
@@ -53,7 +57,7 @@ func bytesText(n int) string {
 	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
 }
 
-// latency formats seconds with three significant digits.
+// latency formats a latency in seconds with three significant digits, for example 12.3 ms.
 func latency(seconds float64) string {
 	switch {
 	case seconds == 0:
@@ -79,7 +83,7 @@ func threeDigits(v float64) string {
 	return strconv.FormatFloat(v, 'f', 0, 64)
 }
 
-// ago formats a duration in its two largest units.
+// ago formats a duration in its two largest units, for example 2d 2h.
 func ago(d time.Duration) string {
 	d = d.Round(time.Second)
 	switch {
@@ -93,14 +97,17 @@ func ago(d time.Duration) string {
 	return fmt.Sprintf("%dd %dh", int(d.Hours())/24, int(d.Hours())%24)
 }
 
-// bar draws a usage from 0 to 1, with a mark at its maximum so far.
-func bar(share, most float64, width int) string {
+// bar draws the current usage as a bar of the given width, with a mark at the highest usage. Both are
+// shares from 0 to 1. For example, bar(.5, 1, 4) is "██·▏".
+func bar(current, highest float64, width int) string {
 	cells := []rune(strings.Repeat("·", width))
-	at := func(share float64) int { return int(math.Ceil(min(max(share, 0), 1) * float64(width))) }
-	for i := range at(share) {
+	cellsFor := func(share float64) int { return int(math.Ceil(min(max(share, 0), 1) * float64(width))) }
+	filled := cellsFor(current)
+	for i := range filled {
 		cells[i] = '█'
 	}
-	if mark := at(most); mark > at(share) {
+	mark := cellsFor(highest)
+	if mark > filled {
 		cells[mark-1] = '▏'
 	}
 	return string(cells)
@@ -108,11 +115,12 @@ func bar(share, most float64, width int) string {
 
 var levels = []rune("▁▂▃▄▅▆▇█")
 
-// sparkline draws a histogram as one line of text.
+// sparkline draws a histogram as one line of text. Each character is the height of one count, relative
+// to the largest one, for example " ▂▅█".
 func sparkline(counts []uint64) string {
-	most := uint64(1)
+	largest := uint64(1)
 	for _, n := range counts {
-		most = max(most, n)
+		largest = max(largest, n)
 	}
 	var b strings.Builder
 	for _, n := range counts {
@@ -120,7 +128,9 @@ func sparkline(counts []uint64) string {
 			b.WriteByte(' ')
 			continue
 		}
-		b.WriteRune(levels[min(int(float64(n)/float64(most)*float64(len(levels))), len(levels)-1)])
+		height := float64(n) / float64(largest) // from 0 to 1
+		level := int(height * float64(len(levels)))
+		b.WriteRune(levels[min(level, len(levels)-1)])
 	}
 	return b.String()
 }
