@@ -73,7 +73,7 @@ func New(config Config) (*Aggregator, error) {
 
 // newCycle returns the memory of a cycle that has not begun.
 func (a *Aggregator) newCycle() *Cycle {
-	c := &Cycle{width: a.config.BucketWidth, setLive: a.balancer.SetLive, released: make(chan struct{}, 1)}
+	c := &Cycle{width: a.config.BucketWidth, setKeyCount: a.balancer.SetKeyCount, released: make(chan struct{}, 1)}
 	for range a.config.Drainers {
 		c.tables = append(c.tables, NewTable(a.config.MaxKeys(), a.config.BucketWidth, a.sketches))
 	}

@@ -14,16 +14,16 @@ import (
 // flush. A publisher can use it while inside it, see Guard. Its memory is reused by every second
 // cycle.
 type Cycle struct {
-	number   uint64
-	started  time.Time
-	window   Window
-	width    time.Duration // of a bucket
-	interval uint64
-	registry *registry.Registry // shared by all cycles of the interval
-	tables   []*Table           // one per drainer
-	merged   *Merged            // nil if groups are not merged
-	setLive  func(int)          // called with the number of keys when a key is added
-	released chan struct{}      // holds a token while no earlier cycle uses this memory
+	number      uint64
+	started     time.Time
+	window      Window
+	width       time.Duration // of a bucket
+	interval    uint64
+	registry    *registry.Registry // shared by all cycles of the interval
+	tables      []*Table           // one per drainer
+	merged      *Merged            // nil if groups are not merged
+	setKeyCount func(int)          // called with the number of keys when a key is added
+	released    chan struct{}      // holds a token while no earlier cycle uses this memory
 }
 
 // Number returns the number of the cycle.
@@ -56,14 +56,14 @@ func (c *Cycle) JoinOrigin(o span.Origin, process int32) (id registry.OriginID, 
 // that the registry knows which keys recur.
 func (c *Cycle) Admit(origin registry.OriginID, key *span.Key) registry.Admission {
 	admission := c.registry.Admit(origin, key)
-	c.setLive(int(admission.ID) + 1) // IDs are dense
+	c.setKeyCount(int(admission.ID) + 1) // IDs are dense
 	return admission
 }
 
 // AdmitUnlabelled returns the ID of the row for spans of an origin that are counted without labels.
 func (c *Cycle) AdmitUnlabelled(origin registry.OriginID) registry.Admission {
 	admission := c.registry.AdmitUnlabelled(origin)
-	c.setLive(int(admission.ID) + 1)
+	c.setKeyCount(int(admission.ID) + 1)
 	return admission
 }
 

@@ -43,7 +43,7 @@ func mergingCycle(chunks int) *Cycle {
 	config.Merge, config.SketchBytes = true, chunks*sketch.ChunkBytes
 	c := &Cycle{
 		merged:   newMerged(&config, sketch.NewMemory(config.SketchBytes, config.Grid), new(atomic.Uint64)),
-		registry: registry.NewIntervals(&config.Config).Registry(), setLive: func(int) {},
+		registry: registry.NewIntervals(&config.Config).Registry(), setKeyCount: func(int) {},
 	}
 	c.merged.begin(time.Unix(1003, 0))
 	c.AdmitOrigin(span.Origin{})
@@ -312,7 +312,7 @@ func TestMergedRows_AreBounded(t *testing.T) {
 	config.Merge, config.MaxAggregates, config.MaxOrigins, config.SketchBytes = true, 100, 4, 1<<20
 	m := newMerged(&config, sketch.NewMemory(config.SketchBytes, config.Grid), new(atomic.Uint64))
 	m.begin(time.Unix(1003, 0))
-	c := &Cycle{merged: m, registry: registry.NewIntervals(&config.Config).Registry(), setLive: func(int) {}}
+	c := &Cycle{merged: m, registry: registry.NewIntervals(&config.Config).Registry(), setKeyCount: func(int) {}}
 	origin, _ := c.AdmitOrigin(span.Origin{})
 	bins := sketch.Bins{List: []sketch.Bin{{Index: 100, Spans: 1}, {Index: 200, Spans: 1}}}
 	added := 0
@@ -343,7 +343,7 @@ func TestMerged_Bytes(t *testing.T) {
 	memory := sketch.NewMemory(config.SketchBytes, config.Grid)
 	m := newMerged(&config, memory, new(atomic.Uint64))
 	m.begin(time.Unix(1003, 0))
-	c := &Cycle{merged: m, registry: registry.NewIntervals(&config.Config).Registry(), setLive: func(int) {}}
+	c := &Cycle{merged: m, registry: registry.NewIntervals(&config.Config).Registry(), setKeyCount: func(int) {}}
 	origin, _ := c.AdmitOrigin(span.Origin{})
 	for _, each := range []int{1, 20, 57, 900} {
 		merging := c.LockGroups()
