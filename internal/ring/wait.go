@@ -50,7 +50,7 @@ func (s *sequence) await(position uint64, idle *idlePolicy) {
 	select {
 	case <-s.token:
 		s.wakes.Add(1)
-	case <-idle.timer.C:
+	case <-idle.timer.C: // the nap has ended; the timer runs only during naps
 		s.unpark()
 	}
 	idle.timer.Stop()
