@@ -476,8 +476,9 @@ func TestBuckets_FromClients(t *testing.T) {
 		{1000.9, 1006, none},
 		{985, 1004, none},
 	} {
-		got, ok := m.bucketOf(int64(test.start*1e9), int64(test.now*1e9))
-		if !ok {
+		start, now := int64(test.start*1e9), int64(test.now*1e9)
+		got := m.rounded(start)
+		if !m.accepts(start, now) {
 			got = none * 1e9
 		}
 		if got != int64(test.want*1e9) {
@@ -515,10 +516,10 @@ func TestBuckets_AgentKeepsSlot(t *testing.T) {
 	for range 200_000 {
 		now := time.Unix(1003, rnd.Int64N(7e9))
 		start := now.Add(time.Duration(rnd.Int64N(9e9) - 8e9))
-		bucket, ok := m.bucketOf(start.UnixNano(), now.UnixNano())
-		if !ok || start.UnixNano()%m.width == 0 {
+		if !m.accepts(start.UnixNano(), now.UnixNano()) || start.UnixNano()%m.width == 0 {
 			continue
 		}
+		bucket := m.rounded(start.UnixNano())
 		merged++
 		sent := now.Add(time.Duration(rnd.Int64N(11e9)))
 		// It has flushed a little while ago, or not for two seconds.
