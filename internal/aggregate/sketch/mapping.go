@@ -25,6 +25,7 @@ var OwnMapping = func() Mapping {
 // MappingID numbers the mappings of one cycle. 0 is OwnMapping.
 type MappingID uint8
 
+// ownMappingID is the ID of OwnMapping, the agent's mapping.
 const ownMappingID MappingID = 0
 
 // MaxMappings is the maximum number of mappings per cycle. The tracers of one language share one,
