@@ -228,8 +228,8 @@ type PartitionLoad struct {
 	Owners    []uint16 `json:"owners"` // drainers; several if it is split
 }
 
-// addPlan adds the moves, splits and merges of a plan to the totals. It records the plan as LastPlan, and
-// as LastChange if it changes the owner of a partition.
+// addPlan adds the moves, splits and merges of the last plan to the totals. It sets LoadRatio and LastPlan,
+// and LastChange if the plan changes the owner of a partition.
 func (s *Stats) addPlan(p *Plan) {
 	s.LoadRatio = p.Before
 	s.Moves += uint64(p.Moves)

@@ -57,11 +57,12 @@ func unchanged(ratio float64, why string) Plan {
 	return Plan{PlanStats: PlanStats{Before: ratio, After: ratio, Why: why}}
 }
 
-// plan decides which drainers own each partition in the next interval. loads contains the load of each
-// partition in the last interval, and r its owners.
+// plan decides which drainers, the goroutines that count spans, own each partition in the next interval.
+// loads contains the load of each partition in the last interval, and r its owners. A partition with
+// several owners is called split.
 //
-// If the drainers have about the same load, plan only merges partitions (see merge). Otherwise it evens out their
-// loads in three steps:
+// If the drainers have about the same load, plan only merges split partitions that no longer need several
+// owners. Otherwise it evens out the loads in three steps:
 //
 //  1. Split each partition whose load exceeds the fair load of a drainer.
 //  2. Move partitions from the busiest drainer to the idlest.
@@ -90,8 +91,8 @@ func plan(loads []uint64, r *Routing) Plan {
 	return next.planFrom(r, ratio, whyUneven)
 }
 
-// splitHeavy splits each partition whose load exceeds the fair load of a drainer, over just enough
-// drainers for a fair load each.
+// splitHeavy splits each partition whose load exceeds the fair load of a drainer. It adds just enough owners
+// that none of them gets more than a fair load from the partition.
 func (a *assignment) splitHeavy() {
 	fair := a.fairLoad()
 	for p, load := range a.loads {
@@ -131,7 +132,7 @@ func merge(current *assignment, r *Routing) Plan {
 			next.assign(p, next.idlestOf(owners))
 		}
 	}
-	next.moveToIdlest()
+	next.moveToIdlest() // makes up for the merged partitions
 	merged := next.planFrom(r, ratio, whyMerged)
 	isBalanced := merged.After <= balanced
 	if merged.Merges == 0 || !isBalanced {
@@ -171,7 +172,7 @@ func (a *assignment) planFrom(r *Routing, ratio float64, why string) Plan {
 	for partition, owners := range a.owners {
 		oldOwners := r.Owners(partition)
 		switch {
-		case sameOwners(oldOwners, owners):
+		case sameOwners(oldOwners, owners): // unchanged
 		case len(owners) > len(oldOwners):
 			p.Splits++
 		case len(owners) < len(oldOwners):

@@ -153,8 +153,8 @@ type demand struct {
 
 func (d *demand) add(hash uint32) { d.counts[hash&(MaxPartitions-1)].Add(1) }
 
-// loadsSince returns the number of samples of each partition since the last call. The caller keeps
-// lastCounts, the counters at that time, and loadsSince updates it. partitions is a power of two.
+// loadsSince returns the number of samples of each partition since the last call. lastCounts contains the
+// counters at the last call; loadsSince updates it. partitions is a power of two.
 func (d *demand) loadsSince(lastCounts *[MaxPartitions]uint64, partitions int) []uint64 {
 	loads := make([]uint64, partitions)
 	for i := range d.counts {
