@@ -115,8 +115,8 @@ func (c *Claim[T]) Slot(i int) *T {
 	return &c.ring.slots[(c.start+uint64(i))&c.ring.mask]
 }
 
-// Segments returns the claimed slots in order. If they continue at the start of the ring, second contains
-// those after its end. Otherwise second is empty.
+// Segments returns the claimed slots in order. If they wrap around at the end of the ring, those at the start
+// of the ring are in second. Otherwise all are in first.
 func (c *Claim[T]) Segments() (first, second []T) { return c.ring.segments(c.start, c.n) }
 
 // Publish passes the claimed slots to the consumer. The caller must not use them afterwards.
@@ -189,12 +189,12 @@ func (r *Ring[T]) Consume(limit int, onSlots func([]T), onSignal func(Signal)) {
 	}
 }
 
-// consumeRuns passes published slots to onSlots, from the position from on, and then frees them. It returns
-// the position after the last of them. It consumes only whole runs, which are slots that were published
-// together, and at most limit slots. Only the first run can be longer than that.
-func (r *Ring[T]) consumeRuns(from, limit uint64, onSlots func([]T)) uint64 {
-	position := from
-	undelivered := from // position of the first slot that was not passed to onSlots
+// consumeRuns passes published slots to onSlots, beginning at position start, and then frees them. It returns
+// the position after the last of them. It stops after limit slots, but consumes slots that were published
+// together, a run, as a whole. So it exceeds limit if the first run is longer.
+func (r *Ring[T]) consumeRuns(start, limit uint64, onSlots func([]T)) uint64 {
+	position := start
+	undelivered := start // position of the first slot that was not passed to onSlots
 	skipped := uint64(0)
 	for {
 		run, isPublished := r.read(position)
@@ -202,8 +202,8 @@ func (r *Ring[T]) consumeRuns(from, limit uint64, onSlots func([]T)) uint64 {
 			break
 		}
 		end := position + run.length(r.mask)
-		isFirst := position == from
-		exceedsLimit := end-from > limit
+		isFirst := position == start
+		exceedsLimit := end-start > limit
 		if exceedsLimit && !isFirst {
 			break
 		}
@@ -215,8 +215,8 @@ func (r *Ring[T]) consumeRuns(from, limit uint64, onSlots func([]T)) uint64 {
 		position = end
 	}
 	r.deliver(undelivered, position, onSlots)
-	if position != from {
-		r.free(from, position, skipped)
+	if position != start {
+		r.free(start, position, skipped)
 	}
 	return position
 }

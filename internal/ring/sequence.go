@@ -62,8 +62,8 @@ type counters struct {
 	wakes     atomic.Uint64
 }
 
-// init prepares an empty ring of 1<<shift slots. Positions begin in lap 1, at size: in lap 0, a word of 0
-// would mean that its slot is published.
+// init prepares an empty ring of 1<<shift slots. Positions begin at size instead of 0, as if the ring had
+// been filled and emptied once. So words that are 0 do not look like those of published slots.
 func (s *sequence) init(shift uint) {
 	s.shift = shift
 	s.size = 1 << shift
