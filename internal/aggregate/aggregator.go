@@ -83,8 +83,8 @@ func (a *Aggregator) newCycle() *Cycle {
 	return c
 }
 
-// newDrainer makes a drainer and its ring. The drainer gets the tables with its number: one in the memory of
-// each of the two cycles.
+// newDrainer makes a drainer and the ring whose slots it counts. Two cycles (export intervals) can be in use
+// at the same time, so the drainer has a table in the memory of each.
 func (a *Aggregator) newDrainer(number int) (*drainer, error) {
 	slots, err := ring.New[Slot](a.config.RingSlots)
 	if err != nil {

@@ -74,7 +74,7 @@ func (d *drainer) count(slots []Slot) {
 func (d *drainer) handleSignal(signal ring.Signal) {
 	switch signal.Kind {
 	case ring.Clear:
-		table := d.tables[signal.Arg&1]
+		table := d.tables[signal.Arg%2]
 		d.discarded = table.pending.Load()
 		table.Reset()
 		d.handled <- struct{}{}

@@ -147,8 +147,8 @@ func (m *mergedBuckets) begin(now time.Time) {
 	m.oldest = now.UnixNano() - now.UnixNano()%m.width - mergedBackBuckets*m.width
 }
 
-// accepts reports whether a tracer's bucket that begins at start can be counted. It reports false if the
-// bucket is too old, or in the future.
+// accepts reports whether a bucket of spans that a tracer has counted can still be added. start is the start
+// of the bucket. The result is false if the bucket is too old, or in the future.
 func (m *mergedBuckets) accepts(start, now int64) bool {
 	isInFuture := start > now
 	if isInFuture {
@@ -160,8 +160,8 @@ func (m *mergedBuckets) accepts(start, now int64) bool {
 	return now-start <= mergedMaxAge
 }
 
-// rounded returns the time at which a bucket begins for the daemon, if it begins at start for a tracer. The
-// time is earlier if start is not a multiple of the daemon's bucket width.
+// rounded returns the start time under which a tracer's bucket is counted. This is start, if a bucket of the
+// daemon begins then, too. Otherwise it is start, rounded down to the two-second slots of the agent.
 func (m *mergedBuckets) rounded(start int64) int64 {
 	if m.isAligned(start) {
 		return start
@@ -203,9 +203,10 @@ func (c *Cycle) LockGroups() GroupWriter {
 // End releases the access.
 func (m GroupWriter) End() { m.mu.Unlock() }
 
-// Reserve reserves memory for the given groups, for all or none. width is the bucket width of the tracer. It
-// returns ErrOtherTime if a bucket has another width than the daemon's, is too old, or is in the future. It
-// returns ErrMappings or ErrNoMergedRoom if the groups exceed a limit.
+// Reserve reserves memory for all of the given groups, statistics that a tracer has counted. width is the
+// bucket width of the tracer. If Reserve returns an error, it has reserved nothing: ErrOtherTime if the width
+// is not the daemon's, or a bucket is too old or in the future; ErrMappings or ErrNoMergedRoom if the groups
+// exceed a limit.
 func (m GroupWriter) Reserve(groups []Group, width uint64, now time.Time) error {
 	if width != uint64(m.width) {
 		return ErrOtherTime

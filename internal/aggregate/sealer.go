@@ -77,8 +77,8 @@ func (s *sealer) run() {
 	}
 }
 
-// timeUntilSeal returns the time until the next seal: until the end of the interval, or less if a client has
-// requested a flush. A flush takes place at least minFlushSpacing after the previous one.
+// timeUntilSeal returns the time until the current cycle is exported: at the end of the interval, or earlier
+// if a client has requested a flush. A flush begins at least minFlushSpacing after the previous one.
 func (s *sealer) timeUntilSeal() time.Duration {
 	untilIntervalEnd := time.Until(s.intervalEnd)
 	if s.mayFlush() {
@@ -91,9 +91,9 @@ func (s *sealer) timeUntilSeal() time.Duration {
 // mayFlush reports whether a requested flush is pending, and is within the limit of the interval.
 func (s *sealer) mayFlush() bool { return s.flushes < maxFlushes && s.requests.isPending() }
 
-// nextCycle makes the next cycle current, and returns the number of the cycle that it ends. If newInterval
-// is true, the next cycle begins without any registered keys. nextCycle first waits until the exporters have
-// released the memory for the next cycle.
+// nextCycle ends the current cycle, the time between two exports, and begins the next one. It returns the
+// number of the ended cycle. If newInterval is true, the next cycle begins without any registered keys.
+// nextCycle first waits until the exporters have released the memory for the next cycle.
 func (a *Aggregator) nextCycle(newInterval bool) (ended uint64) {
 	ended = a.cycles.current.Load()
 	number := ended + 1
@@ -108,8 +108,8 @@ func (a *Aggregator) nextCycle(newInterval bool) (ended uint64) {
 	return ended
 }
 
-// seal passes the counts of an ended cycle to the exporters. It first waits until all spans published in the
-// cycle are counted. If request is not nil, seal completes it with the deliveries of this cycle and of
+// seal passes the counts of an ended cycle to the exporters. It first waits until all spans that were accepted
+// during the cycle are counted. If request is not nil, seal completes it with the deliveries of this cycle and of
 // earlier ones that are still being delivered.
 func (s *sealer) seal(number uint64, request *flushRequest) {
 	a := s.aggregator
@@ -392,7 +392,7 @@ func (s *settledCycles) add(cycle uint64) {
 		return
 	}
 	s.firstUnsettled++
-	for s.hasSettledLater(s.firstUnsettled) {
+	for s.hasSettled(s.firstUnsettled) {
 		delete(s.later, s.firstUnsettled)
 		s.firstUnsettled++
 	}
@@ -400,7 +400,7 @@ func (s *settledCycles) add(cycle uint64) {
 	s.changed = make(chan struct{})
 }
 
-func (s *settledCycles) hasSettledLater(cycle uint64) bool {
+func (s *settledCycles) hasSettled(cycle uint64) bool {
 	_, isSettled := s.later[cycle]
 	return isSettled
 }
