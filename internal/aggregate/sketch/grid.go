@@ -78,7 +78,7 @@ func newGrid(bounds []float64) *Grid {
 		current := placementOf(stepValue(step), bounds)
 		pageStart := int(current.bin) / pageBins * pageCells
 		if cell < pageStart {
-			g.setCells(cell+1, pageStart, last) // the rest of the last page contains no durations
+			g.setCells(cell+1, pageStart, last) // the rest of the previous page contains no durations
 			cell = pageStart
 		} else if current != last {
 			cell++

@@ -46,8 +46,9 @@ func (m Mapping) Library() (mapping.IndexMapping, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read mapping: %w", err)
 	}
-	least, most, accuracy := index.MinIndexableValue(), index.MaxIndexableValue(), index.RelativeAccuracy()
-	hasRange := least > 0 && most > least && most <= math.MaxFloat64 // false for NaN, too
+	shortest, longest := index.MinIndexableValue(), index.MaxIndexableValue()
+	hasRange := shortest > 0 && longest > shortest && longest <= math.MaxFloat64 // false for NaN, too
+	accuracy := index.RelativeAccuracy()
 	isAccurate := accuracy > 0 && accuracy < worstAccuracy
 	if !hasRange || !isAccurate {
 		return nil, fmt.Errorf("read mapping: gamma %v with offset %v maps no durations", m.Gamma, m.Offset)

@@ -100,9 +100,9 @@ func (s *Sketch) Zeros() float64 { return float64(s.zeros) }
 // Counts returns the number of spans in each bin of a run. It is valid until the sketch changes.
 func (s *Sketch) Counts(r Run) []uint64 { return s.counts[r.First:r.End] }
 
-// AppendRuns appends the runs of neighboring bins that have counts to runs, lowest first. mapping is the
-// mapping of the bins. For the agent's mapping, AppendRuns first reduces the sketch to its 2048 highest
-// bins, like the agent: it adds the counts of lower bins to the lowest of these.
+// AppendRuns appends one Run for each sequence of neighboring bins that have counts, lowest first. If mapping,
+// that of the bins, is the agent's, it first reduces the sketch to the 2048 highest bins, like the agent: it
+// adds the counts of all lower bins to the lowest of these.
 func (s *Sketch) AppendRuns(runs []Run, mapping MappingID) []Run {
 	if mapping == ownMappingID {
 		s.collapse()

@@ -45,7 +45,8 @@ func (s *Store) Add(a *Arena, nanoseconds uint64) {
 	s.addCell(a, cell)
 }
 
-// addCell counts a span in the given cell. a contains the pages of counters of the store.
+// addCell counts a span in the given cell. It adds the cell to the list of cells, or increments the counter
+// of the cell, depending on the form of the store. a contains the pages of counters of the store.
 func (s *Store) addCell(a *Arena, cell uint) {
 	switch s.form {
 	case listed:
@@ -174,7 +175,7 @@ func (s *Store) replaceLowestPage(a *Arena, lowest, page int) {
 // of these cells is the floor. If the given cell is above all of them, the floor is raised. If the cell is
 // below the floor, the span is counted in the floor.
 func (s *Store) addInline(a *Arena, cell uint) {
-	rank := a.grid.rank(cell)
+	rank := a.grid.rank(cell) // position of the cell among all cells
 	highestRank := uint(s.floor) + allPages - 1
 	if rank > highestRank {
 		s.raiseFloor(a, rank-highestRank)
