@@ -180,7 +180,7 @@ func (p *Publisher) resolve(cycle *aggregate.Cycle, from *source) error {
 	if err := from.walker.Err(); err != nil {
 		return err //nolint:wrapcheck // the decoder's error is complete
 	}
-	p.route.Offered(b.hashes[:len(b.slots)-b.ignored])
+	p.route.CountLoad(b.hashes[:len(b.slots)-b.ignored])
 	b.isResolved, b.cycle = true, cycle.Number()
 	return nil
 }

@@ -73,7 +73,7 @@ func New(config Config) (*Aggregator, error) {
 
 // newCycle returns the memory of a cycle that has not begun.
 func (a *Aggregator) newCycle() *Cycle {
-	c := &Cycle{width: a.config.BucketWidth, setLive: a.balancer.SetLive, released: make(chan struct{}, 1)}
+	c := &Cycle{width: a.config.BucketWidth, setKeyCount: a.balancer.SetKeyCount, released: make(chan struct{}, 1)}
 	for range a.config.Drainers {
 		c.tables = append(c.tables, NewTable(a.config.MaxKeys(), a.config.BucketWidth, a.sketches))
 	}
@@ -83,19 +83,18 @@ func (a *Aggregator) newCycle() *Cycle {
 	return c
 }
 
-// newDrainer returns the drainer with the given number, and its ring. It counts in its own table of each
-// cycle.
+// newDrainer makes a drainer and the ring whose slots it counts. Two cycles (export intervals) can be in use
+// at the same time, so the drainer has a table in the memory of each.
 func (a *Aggregator) newDrainer(number int) (*drainer, error) {
 	slots, err := ring.New[Slot](a.config.RingSlots)
 	if err != nil {
 		return nil, fmt.Errorf("make ring: %w", err)
 	}
-	return &drainer{
-		ring:    slots,
-		tables:  [2]*Table{a.cycles.memory[0].tables[number], a.cycles.memory[1].tables[number]},
-		handled: make(chan struct{}, 1),
-		done:    make(chan struct{}),
-	}, nil
+	d := &drainer{ring: slots, handled: make(chan struct{}, 1), done: make(chan struct{})}
+	for i, cycle := range a.cycles.memory {
+		d.tables[i] = cycle.tables[number]
+	}
+	return d, nil
 }
 
 // Start starts the drainers, the sealer and the balancer, each in a goroutine of its own.
@@ -119,13 +118,15 @@ func (a *Aggregator) Stop() {
 // NewGuard returns a guard for one publisher.
 func (a *Aggregator) NewGuard() *Guard { return a.cycles.newGuard() }
 
-// Settled returns the number of the first cycle with spans that are neither delivered nor
-// abandoned, and a channel that is closed when this number increases.
-func (a *Aggregator) Settled() (through uint64, changed <-chan struct{}) { return a.settled.settled() }
+// Settled returns the number of the first cycle, one export interval, whose spans are not all delivered or
+// given up. It also returns a channel that is closed when this number increases.
+func (a *Aggregator) Settled() (firstUnsettled uint64, changed <-chan struct{}) {
+	return a.settled.first()
+}
 
-// RequestFlush seals the current cycle early. It returns the deliveries of all spans that were published
-// before the call and are not delivered yet. It waits for the seal, but not for the deliveries. Requests
-// at about the same time share one seal.
+// RequestFlush lets the daemon export all spans that were published before the call, without waiting for
+// the end of the interval. It returns as soon as the export begins; the caller can wait for the deliveries
+// that it returns. It returns ErrStopped after Stop, or the error of ctx if that ends first.
 func (a *Aggregator) RequestFlush(ctx context.Context) (Deliveries, error) {
 	request := a.sealer.requests.request()
 	select {
@@ -136,18 +137,19 @@ func (a *Aggregator) RequestFlush(ctx context.Context) (Deliveries, error) {
 	case <-a.sealer.done:
 	}
 	select {
-	case <-request.sealed: // by the last seal, before the sealer ended
+	case <-request.sealed: // the last export before Stop included the spans
 		return request.deliveries, nil
 	default:
 		return nil, ErrStopped
 	}
 }
 
-// MostCollapsed returns the label that was lost by most keys since the last call, and the number of
-// these keys. A key loses a label when the label exceeds its budget. If keys is 0, no key lost one.
+// MostCollapsed returns the label that most keys have lost since the last call, and the number of these
+// keys. Keys lose a label that has too many different values. If keys is 0, no key has lost a label.
 func (a *Aggregator) MostCollapsed() (label string, keys uint64) { return a.intervals.MostCollapsed() }
 
-// Masked returns the number of keys counted with a mask instead of a label, by label.
+// Masked returns, by label, the number of keys in which identifiers in the label are replaced by
+// placeholders.
 func (a *Aggregator) Masked() map[string]uint64 { return a.intervals.Masked() }
 
 // NewRoute returns a publisher's view of the assignment of keys to rings.
@@ -286,15 +288,14 @@ func (r *flushRequests) isPending() bool {
 	return r.next != nil
 }
 
-// take removes and returns the current request, or returns nil if there is none. The sealer must call it
-// before the next cycle begins: a client that requests a flush after that may have published in the next
-// cycle, which is not sealed yet.
+// take removes and returns the pending request, or returns nil if there is none. The sealer must call it
+// before it begins the next cycle. A request that comes later can be for spans in the next cycle.
 func (r *flushRequests) take() *flushRequest {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	taken := r.next
+	pending := r.next
 	r.next = nil
-	return taken
+	return pending
 }
 
 // ErrStopped is returned by requests after the last cycle.

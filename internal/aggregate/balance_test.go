@@ -43,7 +43,7 @@ func TestBalancer_SaturatedDrainersUnderSkew(t *testing.T) {
 				key := keys[i%len(keys)*(i%5/3)] // three in five have the first key
 				route.Begin()
 				claim, result := a.Ring(route.Drainer(key.Hash)).Claim(1)
-				route.Offered([]uint32{key.Hash})
+				route.CountLoad([]uint32{key.Hash})
 				if result == ring.Claimed {
 					window := cycle.Window()
 					*claim.Slot(0) = Slot{Key: key.ID, Weight: 1, Place: window.Place(time.Now().UnixNano())}

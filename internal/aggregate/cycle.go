@@ -14,16 +14,16 @@ import (
 // flush. A publisher can use it while inside it, see Guard. Its memory is reused by every second
 // cycle.
 type Cycle struct {
-	number   uint64
-	started  time.Time
-	window   Window
-	width    time.Duration // of a bucket
-	interval uint64
-	registry *registry.Registry // shared by all cycles of the interval
-	tables   []*Table           // one per drainer
-	merged   *Merged            // nil if groups are not merged
-	setLive  func(int)          // called with the number of keys when a key is added
-	released chan struct{}      // holds a token while no earlier cycle uses this memory
+	number      uint64
+	started     time.Time
+	window      Window
+	width       time.Duration // of a bucket
+	interval    uint64
+	registry    *registry.Registry // shared by all cycles of the interval
+	tables      []*Table           // one per drainer
+	merged      *Merged            // nil if groups are not merged
+	setKeyCount func(int)          // called with the number of keys when a key is added
+	released    chan struct{}      // holds a token while no earlier cycle uses this memory
 }
 
 // Number returns the number of the cycle.
@@ -56,14 +56,14 @@ func (c *Cycle) JoinOrigin(o span.Origin, process int32) (id registry.OriginID, 
 // that the registry knows which keys recur.
 func (c *Cycle) Admit(origin registry.OriginID, key *span.Key) registry.Admission {
 	admission := c.registry.Admit(origin, key)
-	c.setLive(int(admission.ID) + 1) // IDs are dense
+	c.setKeyCount(int(admission.ID) + 1) // IDs are dense
 	return admission
 }
 
 // AdmitUnlabelled returns the ID of the row for spans of an origin that are counted without labels.
 func (c *Cycle) AdmitUnlabelled(origin registry.OriginID) registry.Admission {
 	admission := c.registry.AdmitUnlabelled(origin)
-	c.setLive(int(admission.ID) + 1)
+	c.setKeyCount(int(admission.ID) + 1)
 	return admission
 }
 
@@ -151,16 +151,17 @@ func (g *Guard) Enter() *Cycle {
 	}
 }
 
-// enter prevents a cycle from being sealed, and reports true. It reports false, and prevents nothing, if
-// the cycle is no longer current. It checks this after it has set inside: the sealer makes the next cycle
-// current before it reads inside, so at least one of them sees the other's write.
+// enter protects the cycle with the given number from being sealed until Exit. It reports false, and
+// protects nothing, if that cycle is no longer current.
 func (g *Guard) enter(number uint64) bool {
+	// The sealer does this in reverse: it changes current, and then reads inside. So either the sealer
+	// waits for this guard, or the guard sees that the cycle is not current.
 	g.inside.Store(number + 1)
-	if g.cycles.current.Load() == number {
-		return true
+	isCurrent := g.cycles.current.Load() == number
+	if !isCurrent {
+		g.Exit()
 	}
-	g.Exit()
-	return false
+	return isCurrent
 }
 
 // Exit permits the sealer to seal the entered cycle. The caller must have published everything.
@@ -212,7 +213,7 @@ func oldestBucket(started time.Time, width int64) int64 {
 type Window struct {
 	ownStart int64  // start of the cycle's own bucket
 	width    uint64 // of a bucket
-	own      Place  // place of spans that end in the cycle's own bucket
+	ownPlace Place  // place of spans that end in the cycle's own bucket
 	now      int64  // nanoseconds since the Unix epoch; 0 until the clock is read
 }
 
@@ -222,44 +223,62 @@ func NewWindow(number uint64, started time.Time, width time.Duration) Window {
 	ownStart := oldestBucket(started, int64(width)) + int64(width)
 	return Window{
 		ownStart: ownStart, width: uint64(width),
-		own: Place{cycle: uint8(number & 1), bucket: ownBucket},
+		ownPlace: Place{cycle: uint8(number & 1), bucket: ownBucket},
 	}
 }
 
-// Place returns the bucket in which a span is counted that ended at the given time, in nanoseconds since
-// the Unix epoch.
+// Place returns the bucket of time in which a span is counted. end is the end time of the span, in
+// nanoseconds since the Unix epoch.
 func (w *Window) Place(end int64) Place {
 	sinceStart := uint64(end - w.ownStart) // wraps around to a high number if end is before the start
 	if sinceStart < w.width {
-		return w.own
+		return w.ownPlace
 	}
 	return w.placeOutsideOwn(end)
 }
 
-// placeOutsideOwn returns the bucket of a span that did not end in the bucket in which the cycle began.
-// Spans that ended before the window are late, and are counted in the previous bucket. Spans that end in
-// the future are early, and are counted in the bucket of the current time.
+// placeOutsideOwn returns the bucket of a span that did not end in the own bucket, the one in which the cycle
+// (one export interval) began. It is separate so that the compiler can inline Place.
 func (w *Window) placeOutsideOwn(end int64) Place {
-	width := int64(w.width)
-	windowStart := w.ownStart - width
-	if end < windowStart {
-		return Place{cycle: w.own.cycle, bucket: previousBucket, clamp: late}
-	}
 	if end < w.ownStart {
-		return Place{cycle: w.own.cycle, bucket: previousBucket}
+		return w.placeBefore(end)
 	}
+	return w.placeAfter(end)
+}
+
+// placeBefore returns the bucket of a span that ended before the own bucket: the previous bucket. A span
+// that ended even before the previous bucket is marked as late.
+func (w *Window) placeBefore(end int64) Place {
+	place := w.ownPlace
+	place.bucket = previousBucket
+	previousStart := w.ownStart - int64(w.width)
+	if end < previousStart {
+		place.clamp = late
+	}
+	return place
+}
+
+// placeAfter returns the bucket of a span that ended after the own bucket: usually the next bucket. If the
+// end is in a future bucket, the span is counted in the current bucket, and marked as early.
+func (w *Window) placeAfter(end int64) Place {
 	if w.now == 0 {
 		w.now = time.Now().UnixNano()
 	}
 	now := max(w.now, w.ownStart) // the clock can have been set back since the cycle began
-	bucket := (end - windowStart) / width
-	currentBucket := (now - windowStart) / width
-	clamp := unclamped
+	place := w.ownPlace
+	bucket, currentBucket := w.bucketAt(end), w.bucketAt(now)
 	if bucket > currentBucket {
 		bucket = currentBucket
-		clamp = early
+		place.clamp = early
 	}
-	return Place{cycle: w.own.cycle, bucket: uint8(min(bucket, nextBucket)), clamp: clamp}
+	place.bucket = uint8(min(bucket, nextBucket))
+	return place
+}
+
+// bucketAt returns the index of the bucket that contains a time not before the cycle's own bucket. The index
+// can be higher than nextBucket.
+func (w *Window) bucketAt(nanoseconds int64) int64 {
+	return ownBucket + (nanoseconds-w.ownStart)/int64(w.width)
 }
 
 // Slot is a snapshot in a ring: the numbers that a drainer needs. It has no pointers, so that the

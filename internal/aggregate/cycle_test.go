@@ -44,7 +44,7 @@ func TestCycle_ReadyBeforeEntered(t *testing.T) {
 		defer g.Close()
 		for !ended.Load() {
 			current := a.cycles.current.Load()
-			if c := g.Enter(); c.Number() < current || c.Window().own.cycle != uint8(c.Number()&1) {
+			if c := g.Enter(); c.Number() < current || c.Window().ownPlace.cycle != uint8(c.Number()&1) {
 				t.Errorf("entered cycle %d when %d was current", c.Number(), current)
 			}
 			g.Exit()

@@ -18,12 +18,12 @@ const drainLimit = 512
 // drainer counts the slots of one ring in its own tables. Only its goroutine uses the fields,
 // except for the counters, which any goroutine can read.
 type drainer struct {
-	ring    *ring.Ring[Slot]
-	tables  [2]*Table     // table of cycle n at index n%2
-	handled chan struct{} // receives a token when a signal has been handled
-	cleared uint64        // snapshots discarded by the last clear
-	done    chan struct{}
-	ages    ages
+	ring      *ring.Ring[Slot]
+	tables    [2]*Table     // table of cycle n at index n%2
+	handled   chan struct{} // receives a token when a signal has been handled
+	discarded uint64        // snapshots discarded by the last Clear; the sealer reads it after handled
+	done      chan struct{}
+	ages      ages
 
 	_          cpu.CacheLinePad
 	aggregated atomic.Uint64
@@ -36,7 +36,7 @@ type drainer struct {
 // run counts slots until ring.Stop.
 func (d *drainer) run() {
 	defer close(d.done)
-	d.ring.Consume(drainLimit, d.count, d.signal)
+	d.ring.Consume(drainLimit, d.count, d.handleSignal)
 }
 
 // count adds slots to the tables of their cycles, and updates the counters. Each counter has one
@@ -68,16 +68,17 @@ func (d *drainer) count(slots []Slot) {
 	}
 }
 
-// signal handles a signal of the sealer. Report arrives after all slots that were claimed before it was
-// sent, so the table of the ended cycle is complete. Clear arrives immediately, and empties the table of
-// the cycle in signal.Arg; slots that are still in the ring are counted after that.
-func (d *drainer) signal(signal ring.Signal) {
-	if signal.Kind == ring.Clear {
-		table := d.tables[signal.Arg&1]
-		d.cleared = table.pending.Load()
+// handleSignal handles a signal of the sealer. Clear discards everything that is counted in the cycle with
+// the number signal.Arg. Report only confirms that all slots before the signal are counted. Stop needs no
+// confirmation, because it ends the goroutine.
+func (d *drainer) handleSignal(signal ring.Signal) {
+	switch signal.Kind {
+	case ring.Clear:
+		table := d.tables[signal.Arg%2]
+		d.discarded = table.pending.Load()
 		table.Reset()
-	}
-	if signal.Kind != ring.Stop { // the sealer waits for done instead
+		d.handled <- struct{}{}
+	case ring.Report:
 		d.handled <- struct{}{}
 	}
 }
@@ -125,13 +126,14 @@ func ageAt(now, end int64) uint64 {
 	return uint64(now) - uint64(end)
 }
 
-// observe records an age. Each counter has one writer, so a load followed by a store is an exact
-// addition.
+// observe adds an age in nanoseconds to the histogram. Only one goroutine calls it. So it can load and store
+// the counters, which costs less than atomic additions.
 func (a *ages) observe(age uint64) {
 	bucket, _ := slices.BinarySearch(ageBounds[:], age)
 	count := &a.counts[bucket]
 	count.Store(count.Load() + 1)
-	a.sum.Store(math.Float64bits(math.Float64frombits(a.sum.Load()) + float64(age)/1e9))
+	seconds := math.Float64frombits(a.sum.Load()) + float64(age)/1e9
+	a.sum.Store(math.Float64bits(seconds))
 	if age > a.highest.Load() {
 		a.highest.Store(age)
 	}

@@ -8,8 +8,13 @@ import (
 	"strings"
 )
 
-// ParseDrainers returns the number of drainers by a policy: fixed:4, cpu:1 for one per core, or cpu+1:0.25 for
-// one and a quarter of the cores. The cores are those that the container may use.
+// ParseDrainers returns the number of drainers, goroutines that count spans, for the value of a flag:
+//
+//	fixed:4      4
+//	cpu:1        the number of cores
+//	cpu+1:0.25   1 plus a quarter of the number of cores
+//
+// The cores are those that the container may use. The result is at least 1.
 func ParseDrainers(policy string) (int, error) {
 	invalid := fmt.Errorf("%q is not a number of drainers; give one such as cpu:1, cpu+1:0.25 or fixed:4", policy)
 	kind, number, _ := strings.Cut(policy, ":")
@@ -20,14 +25,17 @@ func ParseDrainers(policy string) (int, error) {
 		}
 		return n, nil
 	}
-	added, hasAdded := strings.CutPrefix(kind, "cpu+")
-	if !hasAdded && kind == "cpu" {
-		added = "0"
+	base, hasBase := strings.CutPrefix(kind, "cpu+")
+	if !hasBase && kind == "cpu" {
+		base = "0"
 	}
-	base, badBase := strconv.ParseUint(added, 10, 10)
-	share, err := strconv.ParseFloat(number, 64)
-	if badBase != nil || err != nil || math.IsNaN(share) || share < 0 || share > 16 {
+	baseDrainers, baseErr := strconv.ParseUint(base, 10, 10)
+	perCore, perCoreErr := strconv.ParseFloat(number, 64)
+	isInRange := perCore >= 0 && perCore <= 16 // false for NaN, too
+	if baseErr != nil || perCoreErr != nil || !isInRange {
 		return 0, invalid
 	}
-	return max(1, int(base)+int(math.Round(share*float64(runtime.GOMAXPROCS(0))))), nil
+	cores := runtime.GOMAXPROCS(0)
+	drainers := int(baseDrainers) + int(math.Round(perCore*float64(cores)))
+	return max(1, drainers), nil
 }

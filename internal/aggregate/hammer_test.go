@@ -225,7 +225,7 @@ func (c *chain) batch(rnd *rand.Rand, guard *aggregate.Guard, route *routing.Rou
 			s.Duration,
 			s.Flags == span.Error,
 		}
-		route.Offered([]uint32{admitted.Hash})
+		route.CountLoad([]uint32{admitted.Hash})
 		drainer := route.Drainer(admitted.Hash)
 		s.Place = window.Place(s.End)
 		byDrainer[drainer] = append(byDrainer[drainer], s)

@@ -147,18 +147,30 @@ func (m *mergedBuckets) begin(now time.Time) {
 	m.oldest = now.UnixNano() - now.UnixNano()%m.width - mergedBackBuckets*m.width
 }
 
-// bucketOf returns the start of the bucket in which the spans of a tracer's bucket are counted. start is
-// the start of the tracer's bucket. It reports false if the bucket is in the future or too old.
-func (m *mergedBuckets) bucketOf(start, now int64) (bucket int64, ok bool) {
-	if start > now {
-		return 0, false
+// accepts reports whether a bucket of spans that a tracer has counted can still be added. start is the start
+// of the bucket. The result is false if the bucket is too old, or in the future.
+func (m *mergedBuckets) accepts(start, now int64) bool {
+	isInFuture := start > now
+	if isInFuture {
+		return false
 	}
-	isAligned := start%m.width == 0
-	if isAligned {
-		return start, start >= m.oldest
+	if m.isAligned(start) {
+		return start >= m.oldest
 	}
-	return start - start%agentSlot, now-start <= mergedMaxAge
+	return now-start <= mergedMaxAge
 }
+
+// rounded returns the start time under which a tracer's bucket is counted. This is start, if a bucket of the
+// daemon begins then, too. Otherwise it is start, rounded down to the two-second slots of the agent.
+func (m *mergedBuckets) rounded(start int64) int64 {
+	if m.isAligned(start) {
+		return start
+	}
+	return start - start%agentSlot
+}
+
+// isAligned reports whether one of the daemon's own buckets begins at the given time.
+func (m *mergedBuckets) isAligned(start int64) bool { return start%m.width == 0 }
 
 // Group is the statistics that a tracer has counted for one key in one bucket.
 type Group struct {
@@ -191,16 +203,19 @@ func (c *Cycle) LockGroups() GroupWriter {
 // End releases the access.
 func (m GroupWriter) End() { m.mu.Unlock() }
 
-// Reserve reserves memory for all of the given groups. If it returns an error, it has changed
-// nothing.
+// Reserve reserves memory for all of the given groups, statistics that a tracer has counted. width is the
+// bucket width of the tracer. If Reserve returns an error, it has reserved nothing: ErrOtherTime if the width
+// is not the daemon's, or a bucket is too old or in the future; ErrMappings or ErrNoMergedRoom if the groups
+// exceed a limit.
 func (m GroupWriter) Reserve(groups []Group, width uint64, now time.Time) error {
 	if width != uint64(m.width) {
 		return ErrOtherTime
 	}
-	mappings, bins := m.mappings, m.bins
+	mappings := m.mappings
+	totalBins := m.bins
 	for i := range groups {
 		g := &groups[i]
-		if _, ok := m.bucketOf(g.Bucket, now.UnixNano()); !ok {
+		if !m.accepts(g.Bucket, now.UnixNano()) {
 			return ErrOtherTime
 		}
 		if !slices.Contains(mappings, g.Mapping) {
@@ -209,31 +224,41 @@ func (m GroupWriter) Reserve(groups []Group, width uint64, now time.Time) error 
 				return ErrMappings
 			}
 		}
-		bins += len(g.OK.List) + len(g.Errors.List)
+		totalBins += len(g.OK.List) + len(g.Errors.List)
 	}
-	if !m.reserve(len(m.rows)+len(groups), bins) {
+	totalRows := len(m.rows) + len(groups)
+	if !m.reserve(totalRows, totalBins) {
 		return ErrNoMergedRoom
 	}
 	m.mappings = mappings
 	return nil
 }
 
-// Add admits the key of a group, whose memory was reserved, adds its counts, and returns the labels
-// that collapsed.
+// Add adds the counts of a group, for which Reserve has reserved memory. It returns the labels that the
+// group has lost because they have too many different values.
 func (m GroupWriter) Add(origin registry.OriginID, g *Group) registry.LabelSet {
 	mapping := slices.Index(m.mappings, g.Mapping)
 	if mapping < 0 {
 		panic("BUG: a group is added that no room was reserved for")
 	}
-	admission := m.cycle.Admit(origin, &g.Key)
-	if g.Spans > 1 { // the registry must know that the key recurs
-		admission = m.cycle.Admit(origin, &g.Key)
-	}
-	bucket, _ := m.bucketOf(g.Bucket, g.Bucket)
-	row := m.row(mergedKey{admission.ID, sketch.MappingID(mapping), bucket})
-	m.bins += row.ok.add(&g.OK) + row.errors.add(&g.Errors)
+	admission := m.admit(origin, g)
+	row := m.row(mergedKey{
+		key: admission.ID, mapping: sketch.MappingID(mapping), bucket: m.rounded(g.Bucket),
+	})
 	row.Add(&g.Counts)
+	newBins := row.ok.add(&g.OK) + row.errors.add(&g.Errors)
+	m.bins += newBins
 	m.pending.Add(g.Spans)
 	m.spans.Add(g.Spans)
 	return admission.Collapsed
+}
+
+// admit registers the key of a group. If the group has several spans, admit registers the key twice, so that
+// the registry knows that it is not used only once.
+func (m GroupWriter) admit(origin registry.OriginID, g *Group) registry.Admission {
+	admission := m.cycle.Admit(origin, &g.Key)
+	if g.Spans > 1 {
+		admission = m.cycle.Admit(origin, &g.Key)
+	}
+	return admission
 }

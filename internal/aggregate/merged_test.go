@@ -43,7 +43,7 @@ func mergingCycle(chunks int) *Cycle {
 	config.Merge, config.SketchBytes = true, chunks*sketch.ChunkBytes
 	c := &Cycle{
 		merged:   newMerged(&config, sketch.NewMemory(config.SketchBytes, config.Grid), new(atomic.Uint64)),
-		registry: registry.NewIntervals(&config.Config).Registry(), setLive: func(int) {},
+		registry: registry.NewIntervals(&config.Config).Registry(), setKeyCount: func(int) {},
 	}
 	c.merged.begin(time.Unix(1003, 0))
 	c.AdmitOrigin(span.Origin{})
@@ -312,7 +312,7 @@ func TestMergedRows_AreBounded(t *testing.T) {
 	config.Merge, config.MaxAggregates, config.MaxOrigins, config.SketchBytes = true, 100, 4, 1<<20
 	m := newMerged(&config, sketch.NewMemory(config.SketchBytes, config.Grid), new(atomic.Uint64))
 	m.begin(time.Unix(1003, 0))
-	c := &Cycle{merged: m, registry: registry.NewIntervals(&config.Config).Registry(), setLive: func(int) {}}
+	c := &Cycle{merged: m, registry: registry.NewIntervals(&config.Config).Registry(), setKeyCount: func(int) {}}
 	origin, _ := c.AdmitOrigin(span.Origin{})
 	bins := sketch.Bins{List: []sketch.Bin{{Index: 100, Spans: 1}, {Index: 200, Spans: 1}}}
 	added := 0
@@ -343,7 +343,7 @@ func TestMerged_Bytes(t *testing.T) {
 	memory := sketch.NewMemory(config.SketchBytes, config.Grid)
 	m := newMerged(&config, memory, new(atomic.Uint64))
 	m.begin(time.Unix(1003, 0))
-	c := &Cycle{merged: m, registry: registry.NewIntervals(&config.Config).Registry(), setLive: func(int) {}}
+	c := &Cycle{merged: m, registry: registry.NewIntervals(&config.Config).Registry(), setKeyCount: func(int) {}}
 	origin, _ := c.AdmitOrigin(span.Origin{})
 	for _, each := range []int{1, 20, 57, 900} {
 		merging := c.LockGroups()
@@ -476,8 +476,9 @@ func TestBuckets_FromClients(t *testing.T) {
 		{1000.9, 1006, none},
 		{985, 1004, none},
 	} {
-		got, ok := m.bucketOf(int64(test.start*1e9), int64(test.now*1e9))
-		if !ok {
+		start, now := int64(test.start*1e9), int64(test.now*1e9)
+		got := m.rounded(start)
+		if !m.accepts(start, now) {
 			got = none * 1e9
 		}
 		if got != int64(test.want*1e9) {
@@ -515,10 +516,10 @@ func TestBuckets_AgentKeepsSlot(t *testing.T) {
 	for range 200_000 {
 		now := time.Unix(1003, rnd.Int64N(7e9))
 		start := now.Add(time.Duration(rnd.Int64N(9e9) - 8e9))
-		bucket, ok := m.bucketOf(start.UnixNano(), now.UnixNano())
-		if !ok || start.UnixNano()%m.width == 0 {
+		if !m.accepts(start.UnixNano(), now.UnixNano()) || start.UnixNano()%m.width == 0 {
 			continue
 		}
+		bucket := m.rounded(start.UnixNano())
 		merged++
 		sent := now.Add(time.Duration(rnd.Int64N(11e9)))
 		// It has flushed a little while ago, or not for two seconds.

@@ -30,10 +30,10 @@ type sealer struct {
 	done       chan struct{}
 
 	// Used only by the goroutine.
-	boundary   time.Time  // end of this interval
-	lastFlush  time.Time  // last requested flush
-	flushes    int        // requested flushes in this interval
-	unresolved Deliveries // deliveries without an outcome, oldest first; exporters limit their number
+	intervalEnd time.Time  // end of this interval
+	lastFlush   time.Time  // last requested flush
+	flushes     int        // requested flushes in this interval
+	unresolved  Deliveries // deliveries without an outcome, oldest first; exporters limit their number
 }
 
 // run seals cycles until stop is closed. It computes each boundary from the wall clock, so that
@@ -43,7 +43,7 @@ func (s *sealer) run() {
 	interval := s.aggregator.config.FlushInterval
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	s.boundary = nextBoundary(time.Now(), interval)
+	s.intervalEnd = nextBoundary(time.Now(), interval)
 	for {
 		timer.Reset(s.timeUntilSeal())
 		select {
@@ -63,7 +63,7 @@ func (s *sealer) run() {
 		case <-timer.C:
 		}
 		switch now := time.Now(); {
-		case !stripMonotonic(now).Before(s.boundary): // the interval has ended
+		case !stripMonotonic(now).Before(s.intervalEnd): // the interval has ended
 			s.flushes = 0
 			request := s.requests.take()
 			s.seal(s.aggregator.nextCycle(true), request)
@@ -73,51 +73,50 @@ func (s *sealer) run() {
 			request := s.requests.take()
 			s.seal(s.aggregator.nextCycle(false), request)
 		}
-		s.boundary = nextBoundary(time.Now(), interval)
+		s.intervalEnd = nextBoundary(time.Now(), interval)
 	}
 }
 
-// timeUntilSeal returns the time until the end of the interval or, if a flush is requested, until it is
-// permitted.
+// timeUntilSeal returns the time until the current cycle is exported: at the end of the interval, or earlier
+// if a client has requested a flush. A flush begins at least minFlushSpacing after the previous one.
 func (s *sealer) timeUntilSeal() time.Duration {
-	untilBoundary := time.Until(s.boundary)
+	untilIntervalEnd := time.Until(s.intervalEnd)
 	if s.mayFlush() {
 		untilFlush := time.Until(s.lastFlush.Add(minFlushSpacing))
-		return min(untilBoundary, untilFlush)
+		return min(untilIntervalEnd, untilFlush)
 	}
-	return untilBoundary
+	return untilIntervalEnd
 }
 
 // mayFlush reports whether a requested flush is pending, and is within the limit of the interval.
 func (s *sealer) mayFlush() bool { return s.flushes < maxFlushes && s.requests.isPending() }
 
-// nextCycle begins the next cycle, and returns the number of the ended one, which can be sealed. If
-// isBoundary is true, it begins a new interval as well. It waits until the exporters have released the
-// cycle before the ended one, whose memory the next cycle uses.
-func (a *Aggregator) nextCycle(isBoundary bool) (ended uint64) {
+// nextCycle ends the current cycle, the time between two exports, and begins the next one. It returns the
+// number of the ended cycle. If newInterval is true, the next cycle begins without any registered keys.
+// nextCycle first waits until the exporters have released the memory for the next cycle.
+func (a *Aggregator) nextCycle(newInterval bool) (ended uint64) {
 	ended = a.cycles.current.Load()
 	number := ended + 1
 	next := a.cycles.at(number)
 	<-next.released
-	if isBoundary {
+	if newInterval {
 		a.intervals.Begin()
 	}
 	next.begin(number, time.Now(), a.intervals)
-	a.config.Running.Begin(number)
+	a.config.Running.Begin(number) // in the recovery file, before a publisher can use the cycle
 	a.cycles.current.Store(number)
 	return ended
 }
 
-// seal delivers a cycle that is no longer current. It first waits until the publishers have left the
-// cycle and the drainers have counted all of its snapshots. If request is not nil, seal completes it with
-// the deliveries of this and earlier cycles that have no outcome yet.
+// seal passes the counts of an ended cycle to the exporters. It first waits until all spans that were accepted
+// during the cycle are counted. If request is not nil, seal completes it with the deliveries of this cycle and of
+// earlier ones that are still being delivered.
 func (s *sealer) seal(number uint64, request *flushRequest) {
 	a := s.aggregator
-	a.cycles.awaitExits(number)
-	a.signal(ring.Signal{Kind: ring.Report, Arg: number})
+	a.awaitCounts(number)
 	c := a.cycles.at(number)
 	sealed := a.sealedCycle(c)
-	c.clearPending() // from now on the exporters account for the snapshots
+	c.clearPending() // from now on the exporters account for the spans
 	s.unresolved = slices.DeleteFunc(s.unresolved, (*Delivery).isResolved)
 	s.unresolved = append(s.unresolved, sealed.Delivery)
 	a.sealed.Inc()
@@ -129,20 +128,28 @@ func (s *sealer) seal(number uint64, request *flushRequest) {
 	}
 }
 
-// sealedCycle returns the contents of a cycle for the exporters. The recovery file records the outcome of
-// their delivery.
+// awaitCounts waits until no publisher uses an ended cycle any more, and until the drainers have counted all
+// spans that were published in the cycle.
+func (a *Aggregator) awaitCounts(number uint64) {
+	a.cycles.awaitExits(number)
+	a.signal(ring.Signal{Kind: ring.Report, Arg: number})
+}
+
+// sealedCycle returns the contents of an ended cycle for the exporters. Two states of their delivery are
+// recorded in the recovery file: that a destination may have received some spans, and that all spans are
+// delivered or given up.
 func (a *Aggregator) sealedCycle(c *Cycle) *Sealed {
 	number := c.number
+	recordDoubt := func(isInDoubt bool) { a.config.Running.SetInDoubt(number, isInDoubt) }
+	recordSettled := func() {
+		a.config.Running.Settle(number) // before clients are notified
+		a.settled.add(number)
+	}
 	origins, keys := c.registry.Contents()
 	sealed := NewSealed(number, c.started, time.Now(), c.width, origins, keys, c.tables...)
 	sealed.merged = c.merged
 	sealed.release = c.release
-	sealed.Delivery = NewWatchedDelivery(
-		func(isInDoubt bool) { a.config.Running.SetInDoubt(number, isInDoubt) },
-		func() {
-			a.config.Running.Settle(number)
-			a.settled.add(number)
-		})
+	sealed.Delivery = NewWatchedDelivery(recordDoubt, recordSettled)
 	return sealed
 }
 
@@ -163,7 +170,7 @@ func (a *Aggregator) clear() {
 	a.signal(ring.Signal{Kind: ring.Clear, Arg: number})
 	discarded := uint64(0)
 	for _, d := range a.drainers {
-		discarded += d.cleared
+		discarded += d.discarded
 	}
 	merged := a.cycles.at(number).merged
 	if merged != nil {
@@ -264,8 +271,8 @@ func (s *Sealed) Spans() (spans uint64) {
 	return spans
 }
 
-// Release returns the tables to the aggregator, which reuses them for a later cycle. After Release, only
-// Delivery may be used.
+// Release returns the memory of the counts to the aggregator, which reuses it for a later cycle. The caller
+// must not use the sealed cycle afterwards, except for its field Delivery.
 func (s *Sealed) Release() {
 	if s.release != nil {
 		s.release()
@@ -362,44 +369,45 @@ func (r Deliveries) Wait(ctx context.Context) (first error) {
 	return first
 }
 
-// settledCycles determines the first cycle that is not settled. Cycles settle in any order.
+// settledCycles determines the first cycle that is not settled. A cycle is settled when all of its spans are
+// delivered or given up. Cycles settle in any order.
 type settledCycles struct {
-	mu      sync.Mutex
-	through uint64              // first cycle that is not settled
-	ahead   map[uint64]struct{} // settled cycles after it; exporters limit their number
-	changed chan struct{}       // closed when through increases
+	mu             sync.Mutex
+	firstUnsettled uint64
+	later          map[uint64]struct{} // settled cycles after firstUnsettled; exporters limit their number
+	changed        chan struct{}       // closed when firstUnsettled increases
 }
 
 func newSettledCycles() settledCycles {
-	return settledCycles{ahead: map[uint64]struct{}{}, changed: make(chan struct{})}
+	return settledCycles{later: map[uint64]struct{}{}, changed: make(chan struct{})}
 }
 
-// add records that a cycle is settled. If all earlier cycles are settled as well, it closes the channel
-// that settled returned.
-func (o *settledCycles) add(cycle uint64) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.ahead[cycle] = struct{}{}
-	if cycle != o.through {
-		return // an earlier cycle is not settled
+// add records that a cycle is settled: all of its spans are delivered or given up. If no earlier cycle is
+// unsettled, add advances firstUnsettled and closes the channel changed.
+func (s *settledCycles) add(cycle uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if cycle != s.firstUnsettled {
+		s.later[cycle] = struct{}{}
+		return
 	}
-	for o.isAhead(o.through) {
-		delete(o.ahead, o.through)
-		o.through++
+	s.firstUnsettled++
+	for s.hasSettled(s.firstUnsettled) {
+		delete(s.later, s.firstUnsettled)
+		s.firstUnsettled++
 	}
-	close(o.changed)
-	o.changed = make(chan struct{})
+	close(s.changed)
+	s.changed = make(chan struct{})
 }
 
-func (o *settledCycles) isAhead(cycle uint64) bool {
-	_, isSettled := o.ahead[cycle]
+func (s *settledCycles) hasSettled(cycle uint64) bool {
+	_, isSettled := s.later[cycle]
 	return isSettled
 }
 
-// settled returns the first cycle that is not settled, and a channel that is closed when this
-// changes.
-func (o *settledCycles) settled() (through uint64, changed <-chan struct{}) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.through, o.changed
+// first returns the first cycle that is not settled, and a channel that is closed when this changes.
+func (s *settledCycles) first() (firstUnsettled uint64, changed <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.firstUnsettled, s.changed
 }

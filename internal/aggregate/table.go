@@ -85,11 +85,12 @@ func (t *Table) errorsOf(r *row) *errorPart {
 	return &t.errors[r.errors-1]
 }
 
-// extend appends an element to a slice. It doubles the capacity when that is used up, like append, but
-// the capacity never exceeds limit.
+// extend appends an element to a slice, which must have fewer than limit elements. If there is no room, it
+// doubles the capacity, to limit at most.
 func extend[T any](s []T, element T, limit int) []T {
+	const minCapacity = 64
 	if len(s) == cap(s) {
-		newCapacity := min(max(64, 2*cap(s)), limit)
+		newCapacity := min(max(minCapacity, 2*cap(s)), limit)
 		s = append(make([]T, 0, newCapacity), s...)
 	}
 	return append(s, element)
@@ -186,40 +187,52 @@ func (m *Merged) part(at int) Part {
 
 // Counts returns the counts of the row.
 func (p *Part) Counts() Counts {
-	if p.table != nil {
-		return p.table.rows[p.row].Counts
+	if p.countedByTracer() {
+		row, _ := p.mergedRow()
+		return row.Counts
 	}
-	return p.merged.rows[p.row].Counts
+	return p.table.rows[p.row].Counts
 }
 
-// ReadOK adds the durations of the row's spans without an error to a sum. A sum of type sketch.Sketch
-// must be empty, or contain only rows with the same Mapping.
-func (p *Part) ReadOK(to sketch.Sum) {
-	if p.table == nil {
-		p.merged.rows[p.row].ok.read(to, p.merged.mappings[p.Mapping])
+// countedByTracer reports whether a tracer has counted the spans, and not the daemon.
+func (p *Part) countedByTracer() bool { return p.merged != nil }
+
+// mergedRow returns the row and its mapping. A tracer must have counted its spans.
+func (p *Part) mergedRow() (*mergedRow, sketch.Mapping) {
+	return &p.merged.rows[p.row], p.merged.mappings[p.Mapping]
+}
+
+// ReadOK adds the durations of the spans without an error to sum. If sum is a sketch.Sketch, all rows
+// that are added to it must have the same Mapping.
+func (p *Part) ReadOK(sum sketch.Sum) {
+	if p.countedByTracer() {
+		row, mapping := p.mergedRow()
+		row.ok.read(sum, mapping)
 		return
 	}
-	p.table.rows[p.row].ok.Read(&p.table.pages, to)
+	p.table.rows[p.row].ok.Read(&p.table.pages, sum)
 }
 
-// ReadErrors adds the durations of the row's spans with an error to a sum. A sum of type sketch.Sketch
-// must be empty, or contain only rows with the same Mapping.
-func (p *Part) ReadErrors(to sketch.Sum) {
-	if p.table == nil {
-		p.merged.rows[p.row].errors.read(to, p.merged.mappings[p.Mapping])
+// ReadErrors adds the durations of the spans with an error to sum. If sum is a sketch.Sketch, all rows
+// that are added to it must have the same Mapping.
+func (p *Part) ReadErrors(sum sketch.Sum) {
+	if p.countedByTracer() {
+		row, mapping := p.mergedRow()
+		row.errors.read(sum, mapping)
 		return
 	}
 	part := p.table.errorPartOf(p.row)
 	if part != nil {
-		part.durations.Read(&p.table.pages, to)
+		part.durations.Read(&p.table.pages, sum)
 	}
 }
 
-// ErrorDuration returns the total duration of the row's spans with an error, in nanoseconds. For groups
-// that a tracer has counted it is an estimate, because the tracer sends only the total of all spans.
+// ErrorDuration returns the total duration of the spans with an error, in nanoseconds. It is an estimate if
+// a tracer has counted the spans, because tracers send only the total duration of all spans.
 func (p *Part) ErrorDuration() float64 {
-	if p.table == nil {
-		return p.merged.rows[p.row].errorDuration(p.merged.mappings[p.Mapping])
+	if p.countedByTracer() {
+		row, mapping := p.mergedRow()
+		return row.errorDuration(mapping)
 	}
 	part := p.table.errorPartOf(p.row)
 	if part == nil {
@@ -228,12 +241,12 @@ func (p *Part) ErrorDuration() float64 {
 	return part.duration
 }
 
-// errorPartOf returns the counts of a row's spans with an error, or nil if there are no such spans. at is
-// the index of the row.
-func (t *Table) errorPartOf(at int32) *errorPart {
-	index := t.rows[at].errors // plus one
-	if index == 0 {
+// errorPartOf returns the counts of the spans with an error in a row, or nil if there are none. row is the
+// index of the row in the table.
+func (t *Table) errorPartOf(row int32) *errorPart {
+	indexPlusOne := t.rows[row].errors
+	if indexPlusOne == 0 {
 		return nil
 	}
-	return &t.errors[index-1]
+	return &t.errors[indexPlusOne-1]
 }

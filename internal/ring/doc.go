@@ -37,7 +37,7 @@
 //
 // # Sleep
 //
-// A consumer without work sets a flag (parked), checks for work once more, and sleeps. A producer stores its word
+// A consumer without work sets a flag (sleepState), checks for work once more, and sleeps. A producer stores its word
 // and then reads the flag. All stores have one order. So either the last check of the consumer sees the word, or
 // the producer sees the flag. In the second case, the producer that resets the flag sends the token that ends
 // the sleep. No wake is lost, so a sleep needs no timeout, and an idle ring costs nothing.

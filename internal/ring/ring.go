@@ -82,8 +82,8 @@ type Claim[T any] struct {
 	n     uint64   // number of slots
 }
 
-// Claim claims n adjacent slots for the caller, or none. n must be at least 1. If the Result is
-// Claimed, the caller fills the slots and must end the claim with Publish or Skip.
+// Claim reserves n adjacent slots for the caller. n must be at least 1. If the Result is Claimed, the
+// caller fills the slots, and must then call Publish or Skip. Otherwise no slot is reserved.
 func (r *Ring[T]) Claim(n int) (Claim[T], Result) {
 	if n < 1 {
 		panic("BUG: a ring was asked for a run of no slots")
@@ -115,14 +115,14 @@ func (c *Claim[T]) Slot(i int) *T {
 	return &c.ring.slots[(c.start+uint64(i))&c.ring.mask]
 }
 
-// Segments returns the claimed slots in order. The second slice is empty unless the slots wrap around
-// at the end of the ring.
+// Segments returns the claimed slots in order. If they wrap around at the end of the ring, those at the start
+// of the ring are in second. Otherwise all are in first.
 func (c *Claim[T]) Segments() (first, second []T) { return c.ring.segments(c.start, c.n) }
 
-// Publish passes the claimed slots to the consumer, and ends the claim.
+// Publish passes the claimed slots to the consumer. The caller must not use them afterwards.
 func (c *Claim[T]) Publish() { c.end(false) }
 
-// Skip ends the claim. The consumer frees the claimed slots without reading them.
+// Skip gives the claimed slots back. The consumer frees them without reading them.
 func (c *Claim[T]) Skip() { c.end(true) }
 
 // Abandon does nothing after Publish or Skip. Otherwise it ends the claim like Skip, and counts the
@@ -135,8 +135,8 @@ func (c *Claim[T]) Abandon() {
 	c.end(true)
 }
 
-// end ends the claim: it publishes the claimed slots, to be read or to be skipped by the consumer. A
-// second call would publish slots of another producer, so it panics.
+// end passes the claimed slots to the consumer. If skip is true, the consumer frees them without reading
+// them. A second call panics, because the slots can belong to another producer by then.
 func (c *Claim[T]) end(skip bool) {
 	r := c.ring
 	if r == nil {
@@ -189,33 +189,34 @@ func (r *Ring[T]) Consume(limit int, onSlots func([]T), onSignal func(Signal)) {
 	}
 }
 
-// consumeRuns passes published slots to onSlots, then frees them with one store. It begins at the given
-// position, stops after at most limit slots, and returns the position where it stopped. Slots that were
-// published together are never separated, so it can exceed limit for the first of them.
-func (r *Ring[T]) consumeRuns(from, limit uint64, onSlots func([]T)) uint64 {
-	position := from
-	unread := from // position of the first slot that onSlots has not got yet
+// consumeRuns passes published slots to onSlots, beginning at position start, and then frees them. It returns
+// the position after the last of them. It stops after limit slots, but consumes slots that were published
+// together, a run, as a whole. So it exceeds limit if the first run is longer.
+func (r *Ring[T]) consumeRuns(start, limit uint64, onSlots func([]T)) uint64 {
+	position := start
+	undelivered := start // position of the first slot that was not passed to onSlots
 	skipped := uint64(0)
 	for {
-		w, isPublished := r.read(position)
+		run, isPublished := r.read(position)
 		if !isPublished {
 			break
 		}
-		end := position + w.length(r.mask)
-		isFirst := position == from
-		if end-from > limit && !isFirst {
+		end := position + run.length(r.mask)
+		isFirst := position == start
+		exceedsLimit := end-start > limit
+		if exceedsLimit && !isFirst {
 			break
 		}
-		if w.skipped() {
-			r.deliver(unread, position, onSlots)
+		if run.skipped() {
+			r.deliver(undelivered, position, onSlots)
+			undelivered = end
 			skipped += end - position
-			unread = end
 		}
 		position = end
 	}
-	r.deliver(unread, position, onSlots)
-	if position != from {
-		r.free(from, position, skipped)
+	r.deliver(undelivered, position, onSlots)
+	if position != start {
+		r.free(start, position, skipped)
 	}
 	return position
 }
@@ -318,21 +319,25 @@ type Stats struct {
 
 // Free returns the number of free slots, which can be outdated immediately. It reads the consumer's cache
 // line.
-func (r *Ring[T]) Free() int {
+func (r *Ring[T]) Free() int { return int(r.size) - r.used() }
+
+// used returns the number of claimed slots that are not freed.
+func (r *Ring[T]) used() int {
 	head := r.head.Load() // read first, because a tail read before it could be less
-	return int(r.size - min(r.tail.Load()-head, r.size))
+	used := r.tail.Load() - head
+	return int(min(used, r.size)) // more than size if slots were freed and claimed again in between
 }
 
-// Drained returns the position up to which all slots have been consumed and freed. It reads the consumer's
-// cache line.
+// Drained returns the position of the first slot that the consumer has not freed. Frequent calls slow down
+// the consumer, because it writes to the same cache line.
 func (r *Ring[T]) Drained() uint64 { return r.head.Load() }
 
-// Stats returns the counters. They are read one after another while the ring is in use.
+// Stats returns the counters of the ring and the number of slots in use. It does not stop the ring, so the
+// values can belong to slightly different times.
 func (r *Ring[T]) Stats() Stats {
-	head := r.head.Load()
 	return Stats{
 		Slots:     int(r.size),
-		Used:      int(min(r.tail.Load()-head, r.size)),
+		Used:      r.used(),
 		HighWater: int(r.highWater.Load()),
 		Published: r.published.Load(),
 		Skipped:   r.skipped.Load(),

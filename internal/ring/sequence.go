@@ -62,16 +62,17 @@ type counters struct {
 	wakes     atomic.Uint64
 }
 
-// init initializes an empty sequence of 1<<shift positions. It begins with the second lap, because
-// zeroed memory looks like the first one.
+// init prepares an empty ring of 1<<shift slots. Positions begin at size instead of 0, as if the ring had
+// been filled and emptied once. So words that are 0 do not look like those of published slots.
 func (s *sequence) init(shift uint) {
 	s.shift = shift
 	s.size = 1 << shift
 	s.mask = s.size - 1
 	s.words = aligned[atomic.Uint64](int(s.size))
-	s.tail.Store(s.size)
-	s.freed.Store(s.size)
-	s.head.Store(s.size)
+	firstPosition := s.size
+	s.tail.Store(firstPosition)
+	s.freed.Store(firstPosition)
+	s.head.Store(firstPosition)
 	s.parking.init()
 	s.mailbox.init()
 }
@@ -89,8 +90,8 @@ const (
 	Contended
 )
 
-// claim reserves n positions for the caller, and returns the first of them. The Result is Full if
-// there is no room for all of them.
+// claim reserves n adjacent positions for the caller, and returns the first of them. The Result is Full if
+// fewer are free, and Contended if other producers were faster in every attempt.
 func (s *sequence) claim(n uint64) (start uint64, result Result) {
 	if n > s.size {
 		return 0, Full

@@ -37,21 +37,21 @@ type pendingSignal struct {
 // mailbox contains the pending signals in the order in which they were sent. A lock is fast enough,
 // because there are only a few signals per second.
 type mailbox struct {
-	first atomic.Uint64 // lowest position in box, compared with the consumer's position
-	mu    sync.Mutex
-	box   []pendingSignal
+	lowest atomic.Uint64 // lowest position in box, compared with the consumer's position
+	mu     sync.Mutex
+	box    []pendingSignal
 }
 
-// never is the value of first when the box is empty. No position reaches it.
+// never is the value of lowest when the box is empty. No position reaches it.
 const never = math.MaxUint64
 
 func (m *mailbox) init() {
 	m.box = make([]pendingSignal, 0, signalDepth)
-	m.first.Store(never)
+	m.lowest.Store(never)
 }
 
 // due reports whether a signal is to be delivered to a consumer at the given position.
-func (m *mailbox) due(consumer uint64) bool { return consumer >= m.first.Load() }
+func (m *mailbox) due(consumer uint64) bool { return consumer >= m.lowest.Load() }
 
 // put adds a signal, and reports false if the box is full. Clear is delivered immediately. Other
 // signals are delivered when the consumer reaches the current tail, the end of the claimed slots. The
@@ -67,26 +67,36 @@ func (m *mailbox) put(signal Signal, tail *atomic.Uint64) bool {
 		pending.position = tail.Load()
 	}
 	m.box = append(m.box, pending)
-	m.first.Store(min(m.first.Load(), pending.position))
+	m.lowest.Store(min(m.lowest.Load(), pending.position))
 	return true
 }
 
-// take removes and returns the pending signal with the lowest position; of several, the one that was
-// sent first. It returns false if the consumer, which is at the given position, has not reached it.
+// take removes the next signal for a consumer at the given position, and returns it. It returns false if
+// the consumer has not reached the position of a signal. Signals for the same position are taken in the
+// order in which they were sent.
 func (m *mailbox) take(consumer uint64) (Signal, bool) {
 	if !m.due(consumer) {
 		return Signal{}, false
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	lowest := m.first.Load()
-	index := slices.IndexFunc(m.box, func(s pendingSignal) bool { return s.position == lowest })
-	signal := m.box[index].Signal
-	m.box = slices.Delete(m.box, index, index+1)
-	next := uint64(never)
-	for _, pending := range m.box {
-		next = min(next, pending.position)
+	next := 0
+	for i, pending := range m.box {
+		if pending.position < m.box[next].position {
+			next = i
+		}
 	}
-	m.first.Store(next)
+	signal := m.box[next].Signal
+	m.box = slices.Delete(m.box, next, next+1)
+	m.lowest.Store(m.lowestPosition())
 	return signal, true
+}
+
+// lowestPosition returns the lowest position of the pending signals, or never if there are none.
+func (m *mailbox) lowestPosition() uint64 {
+	lowest := uint64(never)
+	for _, pending := range m.box {
+		lowest = min(lowest, pending.position)
+	}
+	return lowest
 }

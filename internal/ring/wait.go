@@ -8,7 +8,7 @@ import (
 // wakeAfterPublish wakes the consumer after slots were published. During a nap it wakes the consumer
 // only if the backlog is large, because the nap ends soon.
 func (s *sequence) wakeAfterPublish() {
-	switch s.parked.Load() {
+	switch s.sleepState.Load() {
 	case awake:
 	case napping:
 		if s.hasLargeBacklog(s.head.Load()) {
@@ -31,17 +31,17 @@ func (s *sequence) hasWork(position uint64) bool {
 	return isPublished || s.due(position)
 }
 
-// await puts the consumer to sleep until there is work, or until the end of a nap. position is that of
-// the consumer. await announces the sleep before it checks for work once more: so a producer that
-// publishes later sees that it must wake the consumer.
+// await lets the consumer sleep until a producer wakes it, or for a short nap. It does not sleep if there is
+// work at the given position, where the consumer reads next. It checks this after it has set the sleep
+// state: a producer that publishes after the check sees the state, and wakes the consumer.
 func (s *sequence) await(position uint64, idle *idlePolicy) {
 	isNap := idle.mayNap()
-	state, mustStayAwake := uint32(parked), s.hasWork
 	if isNap {
-		state, mustStayAwake = napping, s.hasUrgentWork
+		s.sleepState.Store(napping)
+	} else {
+		s.sleepState.Store(parked)
 	}
-	s.parked.Store(state)
-	if mustStayAwake(position) {
+	if s.mustStayAwake(position, isNap) {
 		s.unpark()
 		return
 	}
@@ -50,10 +50,19 @@ func (s *sequence) await(position uint64, idle *idlePolicy) {
 	select {
 	case <-s.token:
 		s.wakes.Add(1)
-	case <-idle.timer.C:
+	case <-idle.timer.C: // the nap has ended; the timer runs only during naps
 		s.unpark()
 	}
 	idle.timer.Stop()
+}
+
+// mustStayAwake reports whether there is work that would end the sleep at once: urgent work in a nap, any
+// work in a longer sleep.
+func (s *sequence) mustStayAwake(position uint64, isNap bool) bool {
+	if isNap {
+		return s.hasUrgentWork(position)
+	}
+	return s.hasWork(position)
 }
 
 // hasUrgentWork reports whether the consumer has work that would wake it from a nap: a signal, or a
@@ -112,15 +121,15 @@ func (i *idlePolicy) begin(isNap bool) {
 	i.worked = false
 }
 
-// parking lets the consumer sleep until it is woken. The consumer sets parked before its last check
-// for work. The goroutine that resets parked to awake ends the sleep. If this is a producer, it sends
+// parking lets the consumer sleep until it is woken. The consumer sets sleepState before its last check
+// for work. The goroutine that resets sleepState to awake ends the sleep. If this is a producer, it sends
 // exactly one token.
 type parking struct {
-	parked atomic.Uint32 // awake, napping or parked
-	token  chan struct{} // ends a sleep
+	sleepState atomic.Uint32 // awake, napping or parked
+	token      chan struct{} // ends a sleep
 }
 
-// The values of parking.parked.
+// The values of parking.sleepState.
 const (
 	awake   = iota
 	napping // to be woken for a large backlog or a signal; the timer ends the nap
@@ -132,24 +141,23 @@ const backlogPart = 4
 
 func (p *parking) init() { p.token = make(chan struct{}, 1) }
 
-// wake ends the sleep of the consumer, if it is asleep. The caller must have published the slots or
-// the signal before. If several producers call wake at once, only one of them sends a token. The send
-// does not block, because the token of an earlier sleep has been received.
+// wake ends the sleep of the consumer, if it is asleep. A producer calls it after it has published slots or
+// sent a signal. If several producers call wake at once, only one of them ends the sleep.
 func (p *parking) wake() {
-	state := p.parked.Load()
+	state := p.sleepState.Load()
 	if state == awake {
 		return
 	}
-	endedSleep := p.parked.CompareAndSwap(state, awake)
+	endedSleep := p.sleepState.CompareAndSwap(state, awake)
 	if endedSleep {
-		p.token <- struct{}{}
+		p.token <- struct{}{} // does not block: the token of each sleep is received before the next sleep
 	}
 }
 
 // unpark ends the sleep from the consumer's side. If a producer has ended the sleep already, unpark
 // receives the producer's token, so that the token does not end a later sleep.
 func (p *parking) unpark() {
-	wasWoken := p.parked.Swap(awake) == awake
+	wasWoken := p.sleepState.Swap(awake) == awake
 	if wasWoken {
 		<-p.token
 	}

@@ -176,7 +176,7 @@ func TestNap_SkippedWithoutWork(t *testing.T) {
 			for range slots {
 				publish(t, r, 1)
 				synctest.Wait()
-				if r.sequence.parking.parked.Load() == napping {
+				if r.sequence.parking.sleepState.Load() == napping {
 					n++
 				}
 				time.Sleep(100 * time.Millisecond)
@@ -250,10 +250,10 @@ func TestUnpark_TakesToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.parked.Store(parked)
+	r.sleepState.Store(parked)
 	r.wake()
 	r.unpark()
-	if left, flag := len(r.token), r.parked.Load(); left != 0 || flag != 0 {
+	if left, flag := len(r.token), r.sleepState.Load(); left != 0 || flag != 0 {
 		t.Errorf("%d tokens and flag %d are left, want none", left, flag)
 	}
 }

@@ -21,7 +21,7 @@ func TestAllocations_Route(t *testing.T) {
 			hashes[hash] = uint32(hash)
 			route.Drainer(uint32(hash))
 		}
-		route.Offered(hashes)
+		route.CountLoad(hashes)
 	}
 	if n := testing.AllocsPerRun(100, batch); n != 0 {
 		t.Errorf("%v allocations", n)

@@ -35,15 +35,14 @@ type Balancer struct {
 	demand  demand
 	stats   atomic.Pointer[Stats]
 
-	capacity atomic.Int64 // number of live aggregates for which the partitions are enough
-	peak     atomic.Int64 // maximum number of live aggregates so far
-	grow     chan struct{}
-	stop     chan struct{}
-	ended    chan struct{}
+	keyCapacity atomic.Int64 // number of keys for which the partitions are enough
+	peakKeys    atomic.Int64 // maximum number of keys so far
+	grow        chan struct{}
+	stop        chan struct{}
+	ended       chan struct{}
 
 	// Used by the balancer's goroutine only.
-	seen      [MaxPartitions]uint64 // demand at the last rebalancing
-	published Stats                 // statistics, published after each interval
+	lastCounts [MaxPartitions]uint64 // counts of demand at the last rebalancing
 }
 
 // NewBalancer returns a balancer whose routing assigns about the same number of partitions to each
@@ -53,12 +52,20 @@ func NewBalancer(config Config) *Balancer {
 		config: config, grow: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
 	}
 	b.Install(newRouting(partitionsFor(config.Drainers, 0), config.Drainers))
-	noPlan := keep(1, "no interval has ended yet")
-	b.published.addPlan(&noPlan)
-	b.published.LastChange = b.published.LastPlan
-	noLoads := make([]uint64, b.Routing().Partitions())
-	b.publish(noLoads, b.Routing())
+	b.publishFirstStats()
 	return b
+}
+
+// publishFirstStats publishes the statistics before the first interval: no loads and no plan.
+func (b *Balancer) publishFirstStats() {
+	const evenRatio = 1
+	noPlan := unchanged(evenRatio, "no interval has ended yet")
+	noLoads := make([]uint64, b.Routing().Partitions())
+	stats := Stats{}
+	stats.addPlan(&noPlan)
+	stats.LastChange = stats.LastPlan
+	stats.setLoads(noLoads, b.Routing())
+	b.stats.Store(&stats)
 }
 
 // Routing returns the current routing. Callers load it once per batch.
@@ -67,7 +74,7 @@ func (b *Balancer) Routing() *Routing { return b.routing.Load() }
 // Install makes r the current routing. Only the balancer's goroutine may call it, or the owner of a
 // balancer that was not started.
 func (b *Balancer) Install(r *Routing) {
-	b.capacity.Store(int64(capacityOf(r.Partitions())))
+	b.keyCapacity.Store(int64(capacityOf(r.Partitions())))
 	b.routing.Store(r)
 }
 
@@ -104,42 +111,42 @@ func (b *Balancer) run() {
 		case <-b.stop:
 			return
 		case <-b.grow:
-			b.growTo(int(b.peak.Load()))
+			b.growTo(int(b.peakKeys.Load()))
 		case <-ticks:
 			b.rebalance()
 		}
 	}
 }
 
-// SetLive is called with the number of aggregates in the current interval whenever it increases. If the
-// routing has too few partitions for them, SetLive requests more from the balancer.
-func (b *Balancer) SetLive(aggregates int) {
-	live := int64(aggregates)
-	b.raisePeak(live)
-	if live <= b.capacity.Load() {
+// SetKeyCount tells the balancer how many different keys the current interval has so far. If these need
+// more partitions, the balancer adds some in the background.
+func (b *Balancer) SetKeyCount(keys int) {
+	b.raisePeak(int64(keys))
+	isEnough := int64(keys) <= b.keyCapacity.Load()
+	if isEnough {
 		return
 	}
 	select {
 	case b.grow <- struct{}{}:
-	default: // a request is pending; the balancer reads the peak when it handles the request
+	default: // a request is pending; it is handled with the highest number of keys so far
 	}
 }
 
-// raisePeak sets the peak to live if that is higher.
-func (b *Balancer) raisePeak(live int64) {
+// raisePeak sets the peak to keys if that is higher.
+func (b *Balancer) raisePeak(keys int64) {
 	for {
-		peak := b.peak.Load()
-		if live <= peak || b.peak.CompareAndSwap(peak, live) {
+		peak := b.peakKeys.Load()
+		if keys <= peak || b.peakKeys.CompareAndSwap(peak, keys) {
 			return
 		}
 	}
 }
 
-// growTo increases the number of partitions if the given number of aggregates needs more. Every key
-// stays with its drainer. The number of partitions never decreases, because unused ones cost nothing.
-func (b *Balancer) growTo(aggregates int) {
+// growTo adds partitions if there are too few for the given number of different keys. Spans of a key still
+// go to the same drainer. Partitions are never removed, because unused ones cost nothing.
+func (b *Balancer) growTo(keys int) {
 	current := b.Routing()
-	partitions := partitionsFor(b.config.Drainers, aggregates)
+	partitions := partitionsFor(b.config.Drainers, keys)
 	if partitions > current.Partitions() {
 		b.Install(current.Subdivide(partitions))
 	}
@@ -149,31 +156,32 @@ func (b *Balancer) growTo(aggregates int) {
 // to drainers makes the loads of the drainers more even, rebalance installs it.
 func (b *Balancer) rebalance() {
 	current := b.Routing()
-	loads := b.demand.since(&b.seen, current.Partitions())
+	loads := b.demand.loadsSince(&b.lastCounts, current.Partitions())
 	plan := b.decide(loads, current)
-	if plan.owners != nil {
+	if plan.changesOwners() {
 		b.Install(current.Next(plan.owners))
 	}
-	b.published.addPlan(&plan)
-	b.publish(loads, current)
+	b.publishStats(&plan, loads, current)
 }
 
-// publish publishes the statistics of an interval.
-func (b *Balancer) publish(loads []uint64, r *Routing) {
-	b.published.setLoads(loads, r)
-	shown := b.published
-	b.stats.Store(&shown)
+// publishStats adds a plan and the loads of an interval to the statistics that Stats returns. r is the
+// routing during the interval.
+func (b *Balancer) publishStats(plan *Plan, loads []uint64, r *Routing) {
+	stats := *b.stats.Load()
+	stats.addPlan(plan)
+	stats.setLoads(loads, r)
+	b.stats.Store(&stats)
 }
 
 // decide returns the plan for the next interval, given the loads of the last one. The plan changes
 // nothing if there were too few spans, or if rebalancing is switched off.
 func (b *Balancer) decide(loads []uint64, current *Routing) Plan {
 	assigned := newAssignment(loads, current)
-	if assigned.fair() < minSamples {
-		return keep(assigned.ratio(), whyNoLoad)
+	if assigned.fairLoad() < minSamples {
+		return unchanged(assigned.loadRatio(), whyNoLoad)
 	}
 	if b.config.Interval == 0 {
-		return keep(assigned.ratio(), "rebalancing is switched off")
+		return unchanged(assigned.loadRatio(), "rebalancing is switched off")
 	}
 	return plan(loads, current)
 }
@@ -220,8 +228,8 @@ type PartitionLoad struct {
 	Owners    []uint16 `json:"owners"` // drainers; several if it is split
 }
 
-// addPlan adds a plan to the statistics: its moves, splits and merges to the totals, and the plan itself
-// as the last one.
+// addPlan adds the moves, splits and merges of the last plan to the totals. It sets LoadRatio and LastPlan,
+// and LastChange if the plan changes the owner of a partition.
 func (s *Stats) addPlan(p *Plan) {
 	s.LoadRatio = p.Before
 	s.Moves += uint64(p.Moves)
@@ -229,8 +237,7 @@ func (s *Stats) addPlan(p *Plan) {
 	s.Merges += uint64(p.Merges)
 	s.LastPlan = p.PlanStats
 	s.LastPlan.At = time.Now()
-	changesOwners := p.owners != nil
-	if changesOwners {
+	if p.changesOwners() {
 		s.LastChange = s.LastPlan
 	}
 }
@@ -239,9 +246,9 @@ func (s *Stats) addPlan(p *Plan) {
 // samples per partition in an interval, during which r was the routing.
 func (s *Stats) setLoads(loads []uint64, r *Routing) {
 	assigned := newAssignment(loads, r)
-	total := max(1, assigned.fair()*float64(r.drainers))
+	total := max(1, assigned.fairLoad()*float64(r.drainers))
 	s.Drainers = make([]DrainerLoad, r.drainers)
-	for drainer, load := range assigned.drained {
+	for drainer, load := range assigned.drainerLoads {
 		s.Drainers[drainer].Offered = uint64(load * sampleEvery)
 		s.Drainers[drainer].Share = load / total
 	}

@@ -149,7 +149,7 @@ func TestGrowth_Immediate(t *testing.T) {
 		defer b.Stop()
 		started := time.Now()
 		for _, c := range [][2]int{{1, 2}, {3, 4}, {50, 64}, {64, 64}, {100, 128}, {20, 128}, {2048, 2048}} {
-			b.SetLive(c[0])
+			b.SetKeyCount(c[0])
 			synctest.Wait()
 			if got := b.Routing().Partitions(); got != c[1] {
 				t.Errorf("%d aggregates: %d partitions, want %d", c[0], got, c[1])
@@ -249,9 +249,9 @@ func TestDemand_IsSampled(t *testing.T) {
 					}
 				}
 			}
-			route.Offered(hashes)
+			route.CountLoad(hashes)
 		}
-		loads := b.demand.since(new([MaxPartitions]uint64), 64)
+		loads := b.demand.loadsSince(new([MaxPartitions]uint64), 64)
 		for p, load := range loads {
 			want := asked[p]
 			if got := float64(load * sampleEvery); got < 0.8*want-1000 || got > 1.2*want+1000 {

@@ -13,11 +13,11 @@ const (
 	rebalanceAt = 1.25
 	// balanced is the load ratio at which a plan is good enough.
 	balanced = 1.05
-	// worthwhile is the largest ratio of the load ratios after and before a plan. A plan that gains less would
-	// move partitions in every interval for little.
-	worthwhile = 0.93
-	// cooled is the part of a drainer's fair load below which a split partition is merged.
-	cooled = 0.5
+	// minGain is the part by which a plan must lower the load ratio. A plan that gains less would move
+	// partitions in every interval for little.
+	minGain = 0.07
+	// mergeBelow is the part of a drainer's fair load below which a split partition is merged.
+	mergeBelow = 0.5
 	// maxSplits limits how many partitions a plan splits over all drainers, per drainer.
 	maxSplits = 4
 )
@@ -48,84 +48,111 @@ type PlanStats struct {
 	Why    string    `json:"reason"`            // also if nothing changes
 }
 
-// keep returns the plan that changes nothing.
-func keep(ratio float64, why string) Plan {
+// changesOwners reports whether the plan moves, splits or merges a partition.
+func (p *Plan) changesOwners() bool { return p.owners != nil }
+
+// unchanged returns the plan that changes nothing. ratio is the current load ratio, and why is the reason
+// that the status shows.
+func unchanged(ratio float64, why string) Plan {
 	return Plan{PlanStats: PlanStats{Before: ratio, After: ratio, Why: why}}
 }
 
-// plan returns the plan for the next routing, given the current one and the load of each partition in the last
-// interval. It depends on nothing else, so tests can state its properties.
+// plan decides which drainers, the goroutines that count spans, own each partition in the next interval.
+// loads contains the load of each partition in the last interval, and r its owners. A partition with
+// several owners is called split.
 //
-// If the drainers are even, it only merges partitions. Otherwise it improves the assignment in three steps:
+// If the drainers have about the same load, plan only merges split partitions that no longer need several
+// owners. Otherwise it evens out the loads in three steps:
 //
-//  1. Split each partition whose load exceeds the fair load of a drainer, over just enough drainers.
-//  2. Move whole partitions from the busiest drainer to the idlest.
-//  3. While the drainers are uneven, because too few partitions have load: split the heaviest partition over
-//     all drainers, and repeat step 2.
+//  1. Split each partition whose load exceeds the fair load of a drainer.
+//  2. Move partitions from the busiest drainer to the idlest.
+//  3. If that is not enough, split the heaviest partition over all drainers, and repeat step 2.
+//
+// The plan changes nothing if the result is not clearly better.
 func plan(loads []uint64, r *Routing) Plan {
 	current := newAssignment(loads, r)
-	fair, ratio := current.fair(), current.ratio()
-	if fair == 0 {
-		return keep(ratio, whyNoLoad)
+	ratio := current.loadRatio()
+	if current.fairLoad() == 0 {
+		return unchanged(ratio, whyNoLoad)
 	}
-	if isEven := ratio < rebalanceAt; isEven {
+	isEven := ratio < rebalanceAt
+	if isEven {
 		return merge(current, r)
 	}
 	next := current.clone()
-	for p, load := range loads {
-		if float64(load) > fair {
-			next.splitOver(int(math.Ceil(float64(load)/fair)), p)
-		}
+	next.splitHeavy()
+	next.moveToIdlest()
+	next.splitUntilBalanced()
+	isWorthwhile := next.loadRatio() <= (1-minGain)*ratio
+	raisesPeak := next.highestLoad() > current.highestLoad()
+	if !isWorthwhile || raisesPeak {
+		return unchanged(ratio, whyNoBetter)
 	}
-	next.move()
-	for range maxSplits * r.drainers {
-		heaviest := next.heaviest()
-		if next.ratio() <= balanced || heaviest < 0 {
-			break
-		}
-		next.splitOver(r.drainers, heaviest)
-		next.move()
-	}
-	isWorthwhile := next.ratio() <= worthwhile*ratio
-	if !isWorthwhile || next.most() > current.most() {
-		return keep(ratio, whyNoBetter)
-	}
-	return next.plan(r, ratio, whyUneven)
+	return next.planFrom(r, ratio, whyUneven)
 }
 
-// merge returns a plan that gives each split partition with little load to a single drainer: the least
-// busy of its owners. If the loads of the drainers would be uneven then, the plan changes nothing.
+// splitHeavy splits each partition whose load exceeds the fair load of a drainer. It adds just enough owners
+// that none of them gets more than a fair load from the partition.
+func (a *assignment) splitHeavy() {
+	fair := a.fairLoad()
+	for p, load := range a.loads {
+		if float64(load) > fair {
+			drainers := int(math.Ceil(float64(load) / fair))
+			a.splitOver(drainers, p)
+		}
+	}
+}
+
+// splitUntilBalanced splits the heaviest partition over all drainers and moves others to make up for it,
+// until the drainers are balanced. It stops if no partition can be split, or after maxSplits splits per
+// drainer.
+func (a *assignment) splitUntilBalanced() {
+	drainers := len(a.drainerLoads)
+	for range maxSplits * drainers {
+		heaviest := a.heaviest()
+		if a.loadRatio() <= balanced || heaviest < 0 {
+			return
+		}
+		a.splitOver(drainers, heaviest)
+		a.moveToIdlest()
+	}
+}
+
+// merge returns a plan in which partitions with several owners but little load keep only one of them, the
+// idlest. The plan changes nothing if there are no such partitions, or if the loads of the drainers would
+// be uneven afterwards.
 func merge(current *assignment, r *Routing) Plan {
-	ratio := current.ratio()
-	littleLoad := cooled * current.fair()
+	ratio := current.loadRatio()
+	littleLoad := mergeBelow * current.fairLoad()
 	next := current.clone()
 	for p, load := range current.loads {
 		owners := current.owners[p]
 		isSplit := len(owners) > 1
 		if isSplit && float64(load) < littleLoad {
-			leastBusy := slices.MinFunc(owners, func(a, b uint16) int {
-				return cmp.Compare(next.drained[a], next.drained[b])
-			})
-			next.assign(p, leastBusy)
+			next.assign(p, next.idlestOf(owners))
 		}
 	}
-	next.move()
-	merged := next.plan(r, ratio, whyMerged)
-	if merged.Merges == 0 || merged.After > balanced {
-		return keep(ratio, whyBalanced)
+	next.moveToIdlest() // makes up for the merged partitions
+	merged := next.planFrom(r, ratio, whyMerged)
+	isBalanced := merged.After <= balanced
+	if merged.Merges == 0 || !isBalanced {
+		return unchanged(ratio, whyBalanced)
 	}
 	return merged
 }
 
 // assignment is an assignment under construction: the owners of each partition and the resulting loads.
 type assignment struct {
-	loads   []uint64   // by partition
-	owners  [][]uint16 // by partition; the slices are shared, and replaced as a whole
-	drained []float64  // by drainer, the load: the sum of its shares of partitions
+	loads  []uint64   // by partition
+	owners [][]uint16 // by partition; the slices are shared, and replaced as a whole
+
+	drainerLoads []float64 // by drainer: the sum of its shares of partitions
 }
 
 func newAssignment(loads []uint64, routing *Routing) *assignment {
-	a := &assignment{loads: loads, owners: make([][]uint16, len(loads)), drained: make([]float64, routing.drainers)}
+	a := &assignment{
+		loads: loads, owners: make([][]uint16, len(loads)), drainerLoads: make([]float64, routing.drainers),
+	}
 	for p := range loads {
 		a.assign(p, routing.Owners(p)...)
 	}
@@ -133,22 +160,22 @@ func newAssignment(loads []uint64, routing *Routing) *assignment {
 }
 
 func (a *assignment) clone() *assignment {
-	return &assignment{loads: a.loads, owners: slices.Clone(a.owners), drained: slices.Clone(a.drained)}
+	return &assignment{
+		loads: a.loads, owners: slices.Clone(a.owners), drainerLoads: slices.Clone(a.drainerLoads),
+	}
 }
 
-// plan returns the plan that gives the partitions the owners of the assignment. r is the current
-// routing, and ratio is its load ratio. why is the reason that the status shows.
-func (a *assignment) plan(r *Routing, ratio float64, why string) Plan {
-	p := keep(ratio, why)
-	p.After = a.ratio()
-	p.owners = a.owners
+// planFrom returns the plan that replaces the routing r by this assignment, and counts the partitions that
+// are split, merged and moved. ratio is the load ratio with r, and why is the reason for the plan.
+func (a *assignment) planFrom(r *Routing, ratio float64, why string) Plan {
+	p := Plan{owners: a.owners, PlanStats: PlanStats{Before: ratio, After: a.loadRatio(), Why: why}}
 	for partition, owners := range a.owners {
-		current := r.Owners(partition)
+		oldOwners := r.Owners(partition)
 		switch {
-		case sameOwners(current, owners):
-		case len(owners) > len(current):
+		case sameOwners(oldOwners, owners): // unchanged
+		case len(owners) > len(oldOwners):
 			p.Splits++
-		case len(owners) < len(current):
+		case len(owners) < len(oldOwners):
 			p.Merges++
 		default:
 			p.Moves++
@@ -163,34 +190,43 @@ func (a *assignment) share(p int) float64 { return float64(a.loads[p]) / float64
 // assign gives a partition to other owners, and updates the loads of the drainers concerned.
 func (a *assignment) assign(p int, owners ...uint16) {
 	for _, drainer := range a.owners[p] {
-		a.drained[drainer] -= a.share(p)
+		a.drainerLoads[drainer] -= a.share(p)
 	}
 	a.owners[p] = owners
 	for _, drainer := range owners {
-		a.drained[drainer] += a.share(p)
+		a.drainerLoads[drainer] += a.share(p)
 	}
 }
 
-// fair returns the fair load of a drainer: the total load, divided by the number of drainers.
-func (a *assignment) fair() float64 {
+// fairLoad returns the fair load of a drainer: the total load, divided by the number of drainers.
+func (a *assignment) fairLoad() float64 {
 	sum := 0.0
-	for _, load := range a.drained {
+	for _, load := range a.drainerLoads {
 		sum += load
 	}
-	return sum / float64(len(a.drained))
+	return sum / float64(len(a.drainerLoads))
 }
 
-// most returns the load of the busiest drainer.
-func (a *assignment) most() float64 { return slices.Max(a.drained) }
+// highestLoad returns the load of the busiest drainer.
+func (a *assignment) highestLoad() float64 { return slices.Max(a.drainerLoads) }
 
-// ratio returns the load of the busiest drainer over that of the idlest. An idle drainer counts as one with a
+// loadRatio returns the load of the busiest drainer over that of the idlest. An idle drainer counts as one with a
 // single sample, to keep the ratio finite.
-func (a *assignment) ratio() float64 { return max(1, a.most()/max(1, slices.Min(a.drained))) }
+func (a *assignment) loadRatio() float64 {
+	return max(1, a.highestLoad()/max(1, slices.Min(a.drainerLoads)))
+}
+
+// idlestOf returns the drainer with the lowest load among those given.
+func (a *assignment) idlestOf(drainers []uint16) uint16 {
+	return slices.MinFunc(drainers, func(x, y uint16) int {
+		return cmp.Compare(a.drainerLoads[x], a.drainerLoads[y])
+	})
+}
 
 // idlest returns the drainer with the lowest load, except for the excluded drainers.
 func (a *assignment) idlest(excluded ...uint16) uint16 {
 	idlest, lowestLoad := 0, math.Inf(1)
-	for drainer, load := range a.drained {
+	for drainer, load := range a.drainerLoads {
 		if load < lowestLoad && !slices.Contains(excluded, uint16(drainer)) {
 			idlest, lowestLoad = drainer, load
 		}
@@ -204,7 +240,7 @@ func (a *assignment) heaviest() int {
 	heaviest, highestShare := -1, 0.0
 	for p := range a.loads {
 		share := a.share(p)
-		canSplit := len(a.owners[p]) < len(a.drained)
+		canSplit := len(a.owners[p]) < len(a.drainerLoads)
 		if canSplit && share > highestShare {
 			heaviest, highestShare = p, share
 		}
@@ -215,7 +251,8 @@ func (a *assignment) heaviest() int {
 // splitOver adds the idlest drainers to the owners of a partition, until it has n owners or all drainers
 // own it. It never removes an owner.
 func (a *assignment) splitOver(n, partition int) {
-	wanted := min(n, len(a.drained))
+	drainers := len(a.drainerLoads)
+	wanted := min(n, drainers)
 	owners := slices.Clone(a.owners[partition])
 	for len(owners) < wanted {
 		owners = append(owners, a.idlest(owners...))
@@ -223,21 +260,22 @@ func (a *assignment) splitOver(n, partition int) {
 	a.assign(partition, owners...)
 }
 
-// move moves partitions from the busiest drainer to the idlest, one at a time, until the loads of the
-// drainers are balanced or no move makes them more even. It does not move split partitions.
-func (a *assignment) move() {
-	movable := make([][]int, len(a.drained)) // by drainer: partitions with load that it alone owns
+// moveToIdlest moves partitions from the busiest drainer to the idlest, one at a time, until the loads of
+// the drainers are balanced or no move makes them more even. It does not move split partitions.
+func (a *assignment) moveToIdlest() {
+	movable := make([][]int, len(a.drainerLoads)) // by drainer: partitions with load that it alone owns
 	for p, owners := range a.owners {
 		if len(owners) == 1 && a.loads[p] > 0 {
 			movable[owners[0]] = append(movable[owners[0]], p)
 		}
 	}
 	for range a.loads {
-		if a.ratio() <= balanced {
+		if a.loadRatio() <= balanced {
 			return
 		}
-		busiest, idlest := slices.Index(a.drained, a.most()), a.idlest()
-		gap := a.drained[busiest] - a.drained[idlest]
+		busiest := slices.Index(a.drainerLoads, a.highestLoad())
+		idlest := a.idlest()
+		gap := a.drainerLoads[busiest] - a.drainerLoads[idlest]
 		index := a.nearestLoad(movable[busiest], gap/2)
 		if index < 0 {
 			return
@@ -249,10 +287,11 @@ func (a *assignment) move() {
 	}
 }
 
-// nearestLoad returns the index of the partition whose load is nearest to wanted. It returns -1 if every
-// load is 0 or at least twice as high as wanted.
+// nearestLoad returns the index in partitions of the one whose load is nearest to wanted. It returns -1 if
+// every load is 0 or at least twice as high as wanted.
 func (a *assignment) nearestLoad(partitions []int, wanted float64) int {
-	nearest, shortestDistance := -1, wanted
+	nearest := -1
+	shortestDistance := wanted // the distance of a load of 0, and of one twice as high as wanted
 	for i, p := range partitions {
 		distance := math.Abs(float64(a.loads[p]) - wanted)
 		if distance < shortestDistance {

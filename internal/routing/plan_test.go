@@ -104,12 +104,12 @@ func TestPlan_Properties(t *testing.T) {
 		routing := after(before, p)
 		checkWhole(t, routing)
 		was, is := newAssignment(loads, before), newAssignment(loads, routing)
-		if p.Merges == 0 && (is.ratio() > was.ratio()+1e-9 || is.most() > was.most()+1e-6) {
-			t.Fatalf("worse: ratio %.3f -> %.3f, most %.0f -> %.0f", was.ratio(), is.ratio(), was.most(),
-				is.most())
+		if p.Merges == 0 && (is.loadRatio() > was.loadRatio()+1e-9 || is.highestLoad() > was.highestLoad()+1e-6) {
+			t.Fatalf("worse: ratio %.3f -> %.3f, most %.0f -> %.0f", was.loadRatio(), is.loadRatio(), was.highestLoad(),
+				is.highestLoad())
 		}
-		if math.Abs(is.ratio()-p.After) > 1e-9 || math.Abs(was.ratio()-p.Before) > 1e-9 {
-			t.Fatalf("said %.3f -> %.3f, is %.3f -> %.3f", p.Before, p.After, was.ratio(), is.ratio())
+		if math.Abs(is.loadRatio()-p.After) > 1e-9 || math.Abs(was.loadRatio()-p.Before) > 1e-9 {
+			t.Fatalf("said %.3f -> %.3f, is %.3f -> %.3f", p.Before, p.After, was.loadRatio(), is.loadRatio())
 		}
 		loaded, changed := 0, 0
 		for partition, load := range loads {
@@ -129,8 +129,8 @@ func TestPlan_Properties(t *testing.T) {
 			t.Fatalf("%d of %d partitions with load changed; the plan says %d moves, %d splits, %d merges",
 				changed, loaded, p.Moves, p.Splits, p.Merges)
 		}
-		if was.ratio() < rebalanceAt && p.owners != nil && p.Merges == 0 {
-			t.Fatalf("acted at %.3f", was.ratio())
+		if was.loadRatio() < rebalanceAt && p.owners != nil && p.Merges == 0 {
+			t.Fatalf("acted at %.3f", was.loadRatio())
 		}
 		for rounds := 1; p.owners != nil; rounds++ {
 			if p = plan(loads, routing); rounds == 3 && p.owners != nil {
@@ -152,13 +152,13 @@ func TestPlan_EvensLoads(t *testing.T) {
 		p := plan(loads, r)
 		routing := after(r, p)
 		layout := newAssignment(loads, routing)
-		if layout.ratio() >= rebalanceAt {
-			t.Fatalf("%d drainers, ratio %.3f -> %.3f, because %s", drainers, p.Before, layout.ratio(), p.Why)
+		if layout.loadRatio() >= rebalanceAt {
+			t.Fatalf("%d drainers, ratio %.3f -> %.3f, because %s", drainers, p.Before, layout.loadRatio(), p.Why)
 		}
 		for partition, load := range loads {
-			if float64(load) > layout.fair()*rebalanceAt && !routing.isSplit(partition) {
+			if float64(load) > layout.fairLoad()*rebalanceAt && !routing.isSplit(partition) {
 				t.Fatalf("partition %d has %d, a fair share is %.0f, and it is not split", partition, load,
-					layout.fair())
+					layout.fairLoad())
 			}
 		}
 	})
@@ -223,8 +223,8 @@ func TestPlan_IsNearTheBest(t *testing.T) {
 		for p := range loads { // nothing is split
 			r.owner[p] = r.Owners(p)[0]
 		}
-		if planned := newAssignment(loads, after(r, plan(loads, r))); planned.most() > optimum*4/3 {
-			t.Fatalf("seed %d: planned %.0f, the best is %.0f of %v", seed, planned.most(), optimum, loads)
+		if planned := newAssignment(loads, after(r, plan(loads, r))); planned.highestLoad() > optimum*4/3 {
+			t.Fatalf("seed %d: planned %.0f, the best is %.0f of %v", seed, planned.highestLoad(), optimum, loads)
 		}
 	}
 }
@@ -322,7 +322,7 @@ func TestSplit_NoWiderThanNeeded(t *testing.T) {
 		if owners := r.Owners(9); len(owners) != hot {
 			t.Errorf("a partition of %d fair shares of %d went to %v", hot, drainers, owners)
 		}
-		if ratio := newAssignment(loads, r).ratio(); ratio > balanced {
+		if ratio := newAssignment(loads, r).loadRatio(); ratio > balanced {
 			t.Errorf("%d fair shares: ratio %.3f", hot, ratio)
 		}
 	}

@@ -48,7 +48,7 @@ func BenchmarkRoute(b *testing.B) {
 					for _, hash := range hashes {
 						counts[route.Drainer(hash)&3]++
 					}
-					route.Offered(hashes)
+					route.CountLoad(hashes)
 				}
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*batch), "ns/span")
 			})

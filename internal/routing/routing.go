@@ -153,14 +153,15 @@ type demand struct {
 
 func (d *demand) add(hash uint32) { d.counts[hash&(MaxPartitions-1)].Add(1) }
 
-// since returns the number of samples since the last call, by partition. counted contains the counts at
-// the last call, and is updated.
-func (d *demand) since(counted *[MaxPartitions]uint64, partitions int) []uint64 {
+// loadsSince returns the number of samples of each partition since the last call. lastCounts contains the
+// counters at the last call; loadsSince updates it. partitions is a power of two.
+func (d *demand) loadsSince(lastCounts *[MaxPartitions]uint64, partitions int) []uint64 {
 	loads := make([]uint64, partitions)
 	for i := range d.counts {
 		count := d.counts[i].Load()
-		loads[i&(partitions-1)] += count - counted[i]
-		counted[i] = count
+		partition := i & (partitions - 1)
+		loads[partition] += count - lastCounts[i]
+		lastCounts[i] = count
 	}
 	return loads
 }
@@ -169,9 +170,9 @@ func (d *demand) since(counted *[MaxPartitions]uint64, partitions int) []uint64 
 //
 //	route.Begin()
 //	... route.Drainer(hash) for each span ...
-//	route.Offered(hashes)
+//	route.CountLoad(hashes)
 //
-// A retried batch calls Begin again, but Offered only once.
+// A retried batch calls Begin again, but CountLoad only once.
 type Route struct {
 	balancer *Balancer
 	routing  *Routing // of this batch
@@ -183,7 +184,7 @@ type Route struct {
 // NewRoute returns a publisher's view of the routing.
 func (b *Balancer) NewRoute() *Route {
 	r := &Route{balancer: b, random: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
-	r.skip = r.gap()
+	r.skip = r.randomGap()
 	return r
 }
 
@@ -198,16 +199,16 @@ func (r *Route) Begin() {
 // Drainer returns the drainer for spans with a hash.
 func (r *Route) Drainer(hash uint32) int { return r.routing.drainer(hash, r.batch) }
 
-// Offered adds a sample of a batch's spans to the demand, from which the balancer computes the loads of
-// the drainers. hashes contains the hash of each span's key, including spans that were dropped.
-func (r *Route) Offered(hashes []uint32) {
+// CountLoad tells the balancer how much load a batch causes. To save time, it counts only a random sample
+// of the spans. hashes contains the hash of each span's key, including spans that were dropped.
+func (r *Route) CountLoad(hashes []uint32) {
 	for r.skip < len(hashes) {
 		r.balancer.demand.add(hashes[r.skip])
-		r.skip += 1 + r.gap()
+		r.skip += 1 + r.randomGap()
 	}
-	r.skip -= len(hashes)
+	r.skip -= len(hashes) // the rest is skipped in the next batch
 }
 
-// gap returns the number of spans before the next sample. It is random, so that samples do not
+// randomGap returns the number of spans before the next sample. It is random, so that samples do not
 // coincide with patterns in the traffic. On average one of sampleEvery spans is sampled.
-func (r *Route) gap() int { return r.random.IntN(2*sampleEvery - 1) }
+func (r *Route) randomGap() int { return r.random.IntN(2*sampleEvery - 1) }

@@ -26,7 +26,7 @@ type Span struct {
 // Table holds the exemplars of the open cycles. See the package comment. A nil Table has none.
 type Table struct {
 	mu     sync.Mutex
-	cycles [2]cycle // by the low bit of their numbers: at most two are open
+	cycles [2]cycle // see slotOf
 	counts Counts
 }
 
@@ -48,8 +48,9 @@ func New(limit int) *Table {
 	return t
 }
 
-// Offer makes each span the exemplar of its key and outcome, unless there is a slower one already. It
-// counts the spans that do not fit.
+// Offer stores each span as the exemplar of its key, unless a slower span is stored already. A key has one
+// exemplar of its spans with an error, and one of the others. If the table is full, Offer counts the span
+// as NoRoom.
 func (t *Table) Offer(spans iter.Seq[Span]) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -67,17 +68,21 @@ func (t *Table) Offer(spans iter.Seq[Span]) {
 	}
 }
 
-// cycleOf returns the exemplars of the cycle with the given number. If the memory still contains those of
-// an earlier cycle, cycleOf clears it.
+// cycleOf returns the exemplars of the cycle (one export interval) with the given number. For the first
+// exemplar of a cycle, it discards those of an earlier cycle that are in the same memory.
 func (t *Table) cycleOf(number uint64) *cycle {
-	c := &t.cycles[number&1]
-	if c.number != number+1 {
-		c.number = number + 1
+	c := t.slotOf(number)
+	if !c.belongsTo(number) {
+		c.numberPlusOne = number + 1
 		c.rows = c.rows[:0]
 		clear(c.heads)
 	}
 	return c
 }
+
+// slotOf returns the memory for the exemplars of a cycle. Cycles with an even number use one memory, those
+// with an odd number the other.
+func (t *Table) slotOf(number uint64) *cycle { return &t.cycles[number%2] }
 
 // Seal returns the exemplars of a cycle. No more spans of the cycle may be offered. The result is valid
 // until the cycle is released.
@@ -87,10 +92,9 @@ func (t *Table) Seal(number uint64) Sealed {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c := &t.cycles[number&1]
-	hasExemplars := c.number == number+1
-	if !hasExemplars {
-		return Sealed{}
+	c := t.slotOf(number)
+	if !c.belongsTo(number) {
+		return Sealed{} // no span was offered
 	}
 	return Sealed{c}
 }
@@ -132,10 +136,13 @@ func (t *Table) Bytes() (bytes int64) {
 
 // cycle is a hash table of the exemplars of one cycle. Its memory is reused.
 type cycle struct {
-	number uint64 // plus one; 0 before the first
-	rows   []row
-	heads  []int32 // of lists of rows by the low bits of their keys: index plus one
+	numberPlusOne uint64 // 0 before the first cycle
+	rows          []row
+	heads         []int32 // of lists of rows by the low bits of their keys: index plus one
 }
+
+// belongsTo reports whether the exemplars are those of the cycle with the given number.
+func (c *cycle) belongsTo(number uint64) bool { return c.numberPlusOne == number+1 }
 
 // row is the exemplar of one key and outcome.
 type row struct {
@@ -156,7 +163,7 @@ func exemplarKey(key uint32, isError bool) uint64 {
 	return identity
 }
 
-// find returns the row with the given result of exemplarKey, or nil if there is none.
+// find returns the row with the given key, see exemplarKey, or nil if there is none.
 func (c *cycle) find(key uint64) *row {
 	next := *c.headOf(key)
 	for next > 0 {
@@ -172,8 +179,8 @@ func (c *cycle) find(key uint64) *row {
 // headOf returns the start of the list of rows that contains the given key.
 func (c *cycle) headOf(key uint64) *int32 { return &c.heads[key&uint64(len(c.heads)-1)] }
 
-// rowOf returns the row with the given result of exemplarKey, and adds it if necessary. It returns nil if
-// there is no memory for another row.
+// rowOf returns the row with the given key, see exemplarKey. If there is none, it adds an empty row. It
+// returns nil if the table is full.
 func (c *cycle) rowOf(key uint64) *row {
 	known := c.find(key)
 	if known != nil {
@@ -185,7 +192,7 @@ func (c *cycle) rowOf(key uint64) *row {
 	}
 	head := c.headOf(key)
 	c.rows = append(c.rows, row{key: key, next: *head})
-	*head = int32(len(c.rows)) // index of the new row plus one
+	*head = int32(len(c.rows)) // index of the new row plus one: it is now the first in its list
 	return &c.rows[len(c.rows)-1]
 }
 

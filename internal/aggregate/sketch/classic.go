@@ -20,9 +20,9 @@ import (
 //
 // A Classic is reused for the next key.
 type Classic struct {
-	bounds  []float64 // seconds
-	counts  []uint64  // by bucket
-	mapping lastMapping
+	bounds   []float64 // seconds
+	counts   []uint64  // by bucket
+	mappings mappingCache
 
 	grid    *Grid                       // grid of the stores that were read last
 	buckets [allPages * pageCells]uint8 // bucket of each of its cells
@@ -44,11 +44,13 @@ func (c *Classic) Counts() []uint64 { return c.counts }
 // AddZeros counts spans with a duration of 0.
 func (c *Classic) AddZeros(spans uint64) { c.counts[0] += spans }
 
-// AddBins counts spans that a tracer has counted, in a mapping that the library knows.
+// AddBins adds spans that a tracer has counted by the bins of m. All spans in a bin are counted as if they
+// had the same duration, the one that represents the bin in m. AddBins panics if m is invalid.
 func (c *Classic) AddBins(m Mapping, bins []Bin) {
-	library := c.mapping.indexesOf(m)
+	library := c.mappings.libraryOf(m)
 	for _, bin := range bins {
-		c.counts[boundOf(c.bounds, library.Value(int(bin.Index)))] += bin.Spans
+		nanoseconds := library.Value(int(bin.Index))
+		c.counts[boundOf(c.bounds, nanoseconds)] += bin.Spans
 	}
 }
 
@@ -62,15 +64,17 @@ func (c *Classic) addCells(g *Grid, first uint, counters []uint32) {
 	}
 }
 
-// mapCells determines in which bucket each cell of a grid is counted: the bucket of the longest durations
-// in the cell. A cell without durations is counted like the next lower cell that has some.
+// mapCells determines the bucket of each cell of a grid. If the durations in a cell belong to several
+// buckets, the cell gets the bucket of the longest one. A cell without durations gets the bucket of the next
+// lower cell.
 func (c *Classic) mapCells(g *Grid) {
 	c.grid = g
 	clear(c.buckets[:])
-	for step := range steps { // in ascending order, so the longest duration of a cell is the last
-		c.buckets[g.cells[step]] = uint8(boundOf(c.bounds, stepValue(step)))
+	for step := range steps { // all durations in ascending order: the longest of a cell comes last
+		cell, nanoseconds := g.cells[step], stepValue(step)
+		c.buckets[cell] = uint8(boundOf(c.bounds, nanoseconds))
 	}
-	for cell := 1; cell < len(c.buckets); cell++ {
+	for cell := 1; cell < len(c.buckets); cell++ { // cells without durations still have bucket 0
 		c.buckets[cell] = max(c.buckets[cell], c.buckets[cell-1])
 	}
 }

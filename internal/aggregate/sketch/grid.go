@@ -53,10 +53,9 @@ var AgentGrid = sync.OnceValue(func() *Grid {
 // Histogram does. A page takes twice as much memory as in the AgentGrid.
 var CommonGrid = sync.OnceValue(func() *Grid { return newGrid(nil) })
 
-// GridWith returns the CommonGrid whose cells also end at the bounds of a Classic. If more than
-// three bounds are within 64 bins, a factor of 3.6, a page can take four times as much memory as in
-// the AgentGrid; the bounds commonly used for metrics are further apart. It returns the error of
-// CheckBounds.
+// GridWith returns a CommonGrid whose cells also end at the given bounds, those of a Classic. It returns an
+// error if CheckBounds rejects the bounds. Bounds that are close together, more than three within a factor
+// of 3.6, can double the memory per page.
 func GridWith(bounds []float64) (*Grid, error) {
 	if len(bounds) == 0 {
 		return CommonGrid(), nil
@@ -67,31 +66,54 @@ func GridWith(bounds []float64) (*Grid, error) {
 	return newGrid(bounds), nil
 }
 
-// newGrid returns a grid in which a new cell begins wherever the agent's bin, the bucket of a Histogram
-// or the bucket between the given bounds changes. Each page of cells begins with the cell of its first
-// bin.
+// newGrid divides the range of durations into cells. All durations in a cell belong to the same bin of the
+// agent, to the same bucket of a Histogram, and to the same bucket of a Classic with the given bounds. Each
+// group of 64 bins begins a new page of cells.
 func newGrid(bounds []float64) *Grid {
-	g, maxCells := &Grid{}, commonCells
-	cell, lastClassic := 0, 0
-	for step := range steps {
-		value := stepValue(step)
-		bin, bucket := uint16(logarithmic.Index(value)), int16(bucketOf(value))
-		classic := boundOf(bounds, value)
-		pageStart := int(bin) / pageBins * pageCells
-		isChanged := bin != g.bins[cell] || bucket != g.buckets[cell] || classic != lastClassic
+	g := &Grid{}
+	cell := 0
+	maxCells := commonCells // of all pages
+	last := placementOf(stepValue(0), bounds)
+	for step := range steps { // all durations in ascending order
+		current := placementOf(stepValue(step), bounds)
+		pageStart := int(current.bin) / pageBins * pageCells
 		if cell < pageStart {
-			for ; cell < pageStart; cell++ { // the rest of the previous page contains no durations
-				g.bins[cell+1], g.buckets[cell+1] = g.bins[cell], g.buckets[cell]
-			}
-		} else if step > 0 && isChanged {
+			g.setCells(cell+1, pageStart, last) // the rest of the previous page contains no durations
+			cell = pageStart
+		} else if current != last {
 			cell++
 		}
-		g.cells[step], g.bins[cell], g.buckets[cell] = uint16(cell), bin, bucket
-		lastClassic = classic
+		g.cells[step] = uint16(cell)
+		g.setCells(cell, cell+1, current)
 		maxCells = max(maxCells, cell%pageCells+1)
+		last = current
 	}
-	g.perPage = 1 << bits.Len(uint(maxCells-1)) // a power of two, so that pages fill a chunk
+	g.perPage = 1 << bits.Len(uint(maxCells-1)) // rounded up to a power of two, so that pages fill a chunk
 	return g
+}
+
+// placement says where the readers of a grid count a duration.
+type placement struct {
+	bin     uint16 // bin of the agent
+	bucket  int16  // bucket of a Histogram
+	classic int    // bucket of a Classic
+}
+
+// placementOf returns the placement of a duration. bounds are those of the Classic.
+func placementOf(nanoseconds float64, bounds []float64) placement {
+	return placement{
+		bin:     uint16(logarithmic.Index(nanoseconds)),
+		bucket:  int16(bucketOf(nanoseconds)),
+		classic: boundOf(bounds, nanoseconds),
+	}
+}
+
+// setCells sets the bin and the bucket of the cells from first up to but excluding end.
+func (g *Grid) setCells(first, end int, p placement) {
+	for cell := first; cell < end; cell++ {
+		g.bins[cell] = p.bin
+		g.buckets[cell] = p.bucket
+	}
 }
 
 // cellOf returns the cell of a duration other than 0.

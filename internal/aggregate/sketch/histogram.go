@@ -17,7 +17,7 @@ type Histogram struct {
 	counts     [allBuckets]uint64 // at MaxScale
 	first, end int                // range of the counts that may not be 0
 	lowered    []uint64           // memory of what Buckets returned
-	mapping    lastMapping
+	mappings   mappingCache
 }
 
 // Reset empties the histogram. Its cost is proportional to the range in use.
@@ -29,11 +29,13 @@ func (h *Histogram) Reset() {
 // AddZeros counts spans with a duration of 0.
 func (h *Histogram) AddZeros(spans uint64) { h.zeros += spans }
 
-// AddBins counts spans that a tracer has counted, in a mapping that the library knows.
+// AddBins adds spans that a tracer has counted by the bins of m. All spans in a bin are counted as if they
+// had the same duration, the one that represents the bin in m. AddBins panics if m is invalid.
 func (h *Histogram) AddBins(m Mapping, bins []Bin) {
-	library := h.mapping.indexesOf(m)
+	library := h.mappings.libraryOf(m)
 	for _, bin := range bins {
-		h.add(bucketOf(library.Value(int(bin.Index))), bin.Spans)
+		nanoseconds := library.Value(int(bin.Index))
+		h.add(bucketOf(nanoseconds), bin.Spans)
 	}
 }
 
@@ -150,19 +152,24 @@ func (s *bucketRange) halve() {
 	s.highest >>= 1
 }
 
-// union returns the smallest range that contains s and other, at the lower of their two scales. other
-// must not be empty.
+// union returns the smallest range that contains all buckets of s and other. If their scales differ, the
+// result has the lower one. s can be empty, but other must not be.
 func (s bucketRange) union(other bucketRange) bucketRange {
-	if s.length() <= 0 {
+	isEmpty := s.length() <= 0
+	if isEmpty {
 		return other
 	}
-	for s.scale > other.scale {
+	scale := min(s.scale, other.scale)
+	s.lowerScale(scale)
+	other.lowerScale(scale)
+	return bucketRange{scale, min(s.lowest, other.lowest), max(s.highest, other.highest)}
+}
+
+// lowerScale merges pairs of neighboring buckets until the range has the given scale.
+func (s *bucketRange) lowerScale(scale int) {
+	for s.scale > scale {
 		s.halve()
 	}
-	for other.scale > s.scale {
-		other.halve()
-	}
-	return bucketRange{s.scale, min(s.lowest, other.lowest), max(s.highest, other.highest)}
 }
 
 // The buckets of a Histogram at MaxScale, 32 per power of two of seconds.

@@ -25,6 +25,9 @@ var OwnMapping = func() Mapping {
 // MappingID numbers the mappings of one cycle. 0 is OwnMapping.
 type MappingID uint8
 
+// ownMappingID is the ID of OwnMapping, the agent's mapping.
+const ownMappingID MappingID = 0
+
 // MaxMappings is the maximum number of mappings per cycle. The tracers of one language share one,
 // and there are about six languages.
 const MaxMappings = 8
@@ -32,8 +35,9 @@ const MaxMappings = 8
 // worstAccuracy is a relative accuracy that the agent rejects.
 const worstAccuracy = 0.5
 
-// Library returns the implementation of the mapping in the sketches-go library. It returns an error for
-// parameters with which the agent could not read the sketch, or not convert it to its own mapping.
+// Library returns the mapping in the form of the sketches-go library, which converts between bins and
+// durations. It returns an error if the mapping has no bins for durations, or is too inaccurate. The agent
+// could not use a sketch with such a mapping.
 func (m Mapping) Library() (mapping.IndexMapping, error) {
 	index, err := mapping.FromProto(&sketchpb.IndexMapping{
 		Gamma: m.Gamma, IndexOffset: m.Offset,
@@ -42,8 +46,9 @@ func (m Mapping) Library() (mapping.IndexMapping, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read mapping: %w", err)
 	}
-	least, most, accuracy := index.MinIndexableValue(), index.MaxIndexableValue(), index.RelativeAccuracy()
-	hasRange := least > 0 && most > least && most <= math.MaxFloat64 // false for NaN, too
+	shortest, longest := index.MinIndexableValue(), index.MaxIndexableValue()
+	hasRange := shortest > 0 && longest > shortest && longest <= math.MaxFloat64 // false for NaN, too
+	accuracy := index.RelativeAccuracy()
 	isAccurate := accuracy > 0 && accuracy < worstAccuracy
 	if !hasRange || !isAccurate {
 		return nil, fmt.Errorf("read mapping: gamma %v with offset %v maps no durations", m.Gamma, m.Offset)
@@ -60,17 +65,19 @@ func (m Mapping) mustLibrary() mapping.IndexMapping {
 	return index
 }
 
-// lastMapping caches the library's implementation of the last mapping.
-type lastMapping struct {
+// mappingCache keeps the last mapping in the form of the library.
+type mappingCache struct {
 	mapping Mapping
-	indexes mapping.IndexMapping
+	library mapping.IndexMapping
 }
 
-func (l *lastMapping) indexesOf(m Mapping) mapping.IndexMapping {
-	if l.indexes == nil || m != l.mapping {
-		l.mapping, l.indexes = m, m.mustLibrary()
+// libraryOf returns the mapping in the form of the library. It panics if the mapping is invalid.
+func (c *mappingCache) libraryOf(m Mapping) mapping.IndexMapping {
+	if c.library == nil || m != c.mapping {
+		c.library = m.mustLibrary()
+		c.mapping = m
 	}
-	return l.indexes
+	return c.library
 }
 
 // Range returns the lowest and the highest bin that the daemon accepts from a tracer. Bins in between
@@ -100,15 +107,17 @@ type Bins struct {
 	List  []Bin // lowest first, if sorted
 }
 
-// Mean returns the mean of the durations that represent the bins, or 0 if the sketch has no bins. The
-// library knows the mapping.
+// Mean returns the mean duration of all spans in nanoseconds, or 0 if there are none. All spans in a bin
+// count as if they had the same duration, the one that represents the bin in m. Mean panics if m is invalid.
 func (b *Bins) Mean(m Mapping) float64 {
-	index, spans, sum := m.mustLibrary(), float64(b.Zeros), 0.0
+	library := m.mustLibrary()
+	spans, total := float64(b.Zeros), 0.0
 	for _, bin := range b.List {
+		nanoseconds := library.Value(int(bin.Index))
 		spans += float64(bin.Spans)
-		sum += float64(bin.Spans) * index.Value(int(bin.Index))
+		total += float64(bin.Spans) * nanoseconds
 	}
-	return sum / max(spans, 1)
+	return total / max(spans, 1)
 }
 
 // Bin is the number of spans in one bin.

@@ -28,8 +28,8 @@ type Memory struct {
 	reserved int // chunks charged by Reserve
 }
 
-// NewMemory returns memory with a limit in bytes, for stores that count in the cells of grid. It
-// allocates nothing yet.
+// NewMemory returns a Memory from which stores can take up to the given number of bytes. The stores count
+// durations by the cells of grid. It allocates nothing yet.
 func NewMemory(bytes int, grid *Grid) *Memory { return &Memory{grid: grid, limit: bytes / ChunkBytes} }
 
 // Taken returns the number of bytes in use.

@@ -100,34 +100,47 @@ func (s *Sketch) Zeros() float64 { return float64(s.zeros) }
 // Counts returns the number of spans in each bin of a run. It is valid until the sketch changes.
 func (s *Sketch) Counts(r Run) []uint64 { return s.counts[r.First:r.End] }
 
-// AppendRuns appends the runs of neighboring bins that have counts, lowest first, and returns the
-// extended slice. In the agent's mapping, it first collapses all bins below the 2048 highest ones.
-func (s *Sketch) AppendRuns(to []Run, mapping MappingID) []Run {
-	if mapping == 0 {
+// AppendRuns appends one Run for each sequence of neighboring bins that have counts, lowest first. If mapping,
+// that of the bins, is the agent's, it first reduces the sketch to the 2048 highest bins, like the agent: it
+// adds the counts of all lower bins to the lowest of these.
+func (s *Sketch) AppendRuns(runs []Run, mapping MappingID) []Run {
+	if mapping == ownMappingID {
 		s.collapse()
 	}
-	start := len(to)
+	oldRuns := len(runs)
 	for i, used := range s.used[:s.words] {
 		for used != 0 {
-			first := bits.TrailingZeros64(used)
-			length := bits.TrailingZeros64(^(used >> first))
-			used &^= (1<<length - 1) << first
-			run := Run{First: int32(64*i + first), End: int32(64*i + first + length)}
-			to = appendRun(to, start, run)
+			run := lowestOnes(used)
+			used &^= ones(run)
+			firstBin := int32(64 * i)
+			run.First += firstBin
+			run.End += firstBin
+			runs = appendRun(runs, oldRuns, run)
 		}
 	}
-	return to
+	return runs
 }
 
-// appendRun appends a run. If it continues the last run, it extends that instead. The runs before start
-// belong to another sketch.
-func appendRun(to []Run, start int, run Run) []Run {
-	last := len(to) - 1
-	if last >= start && to[last].End == run.First {
-		to[last].End = run.End
-		return to
+// lowestOnes returns the lowest run of neighboring ones in the bits of word. word must not be 0.
+func lowestOnes(word uint64) Run {
+	first := bits.TrailingZeros64(word)
+	length := bits.TrailingZeros64(^(word >> first))
+	return Run{First: int32(first), End: int32(first + length)}
+}
+
+// ones returns a word in which the bits of a run are set.
+func ones(r Run) uint64 { return (1<<r.Len() - 1) << r.First }
+
+// appendRun appends a run of bins to runs. If the run begins where the last element of runs ends, appendRun
+// extends that element instead. It never changes the first oldRuns elements.
+func appendRun(runs []Run, oldRuns int, run Run) []Run {
+	last := len(runs) - 1
+	isOld := last < oldRuns
+	if !isOld && runs[last].End == run.First {
+		runs[last].End = run.End
+		return runs
 	}
-	return append(to, run)
+	return append(runs, run)
 }
 
 // collapse adds the counts of all bins below the 2048 highest ones to the lowest of these.

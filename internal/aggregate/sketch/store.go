@@ -45,28 +45,41 @@ func (s *Store) Add(a *Arena, nanoseconds uint64) {
 	s.addCell(a, cell)
 }
 
-// addCell counts a span in the given cell, in whatever form the store has. If the list of cells is full,
-// addCell replaces it by pages of counters.
+// addCell counts a span in the given cell. It adds the cell to the list of cells, or increments the counter
+// of the cell, depending on the form of the store. a contains the pages of counters of the store.
 func (s *Store) addCell(a *Arena, cell uint) {
 	switch s.form {
+	case listed:
+		s.addListed(a, cell)
+	case paged:
+		s.addPaged(a, cell)
 	case inline:
 		s.addInline(a, cell)
-	case paged:
-		index := s.words[cell/pageCells]
-		if index == 0 {
-			s.addPage(a, cell)
-			return
-		}
-		*a.counter(index, cell)++
-	case listed:
-		if s.entries == listCells {
-			s.convertToPages(a)
-			s.addCell(a, cell)
-			return
-		}
-		s.words[s.entries/2] |= uint32(cell) << (s.entries % 2 * 16)
-		s.entries++
 	}
+}
+
+// addListed counts a span in a store that consists of a list of cells: it appends the cell to the list. If
+// the list is full, it is converted to pages of counters first.
+func (s *Store) addListed(a *Arena, cell uint) {
+	if s.entries == listCells {
+		s.convertToPages(a)
+		s.addCell(a, cell)
+		return
+	}
+	shift := s.entries % 2 * 16 // a word holds two cells of 16 bits
+	s.words[s.entries/2] |= uint32(cell) << shift
+	s.entries++
+}
+
+// addPaged counts a span in a store with pages of counters.
+func (s *Store) addPaged(a *Arena, cell uint) {
+	index := s.words[cell/pageCells]
+	hasPage := index != 0
+	if !hasPage {
+		s.addPage(a, cell)
+		return
+	}
+	*a.counter(index, cell)++
 }
 
 // convertToPages replaces the full list of cells by pages of counters.
@@ -80,25 +93,31 @@ func (s *Store) convertToPages(a *Arena) {
 
 func (s *Store) entry(i uint) uint { return uint(uint16(s.words[i/2] >> (i % 2 * 16))) }
 
-// addPage counts a span in a cell whose page does not exist, and allocates the page. Without memory, it
-// takes the page of the lowest cells, if these are lower. Otherwise it counts the span in the floor, the
-// lowest cell that the store keeps. A store without any page stores counters instead.
+// addPage allocates the page of counters that contains the given cell, and counts a span in the cell. If
+// the cell is below the floor, the lowest cell that the store keeps, the span is counted in the floor.
 func (s *Store) addPage(a *Arena, cell uint) {
-	page := int(cell / pageCells)
-	rank := a.grid.rank(cell)
-	if rank < uint(s.floor) {
+	isBelowFloor := a.grid.rank(cell) < uint(s.floor)
+	if isBelowFloor {
 		s.addToFloor(a)
 		return
 	}
+	page := int(cell / pageCells)
 	if s.newPage(a, page) {
 		*a.counter(s.words[page], cell)++
 		return
 	}
+	s.addWithoutMemory(a, cell)
+}
+
+// addWithoutMemory counts a span in a cell whose page of counters cannot be allocated. If the store has a
+// page of lower cells, the new page takes its memory. If it has only pages of higher cells, the span is
+// counted in the lowest of these cells. If it has no page, it becomes an inline store.
+func (s *Store) addWithoutMemory(a *Arena, cell uint) {
+	page := int(cell / pageCells)
 	lowest := s.lowestPage()
 	switch {
 	case lowest < 0:
-		s.form = inline
-		s.floor = uint16(max(int(rank)-(allPages-1), 0))
+		s.becomeInline(a, cell)
 		s.addInline(a, cell)
 	case lowest < page:
 		s.replaceLowestPage(a, lowest, page)
@@ -107,6 +126,13 @@ func (s *Store) addPage(a *Arena, cell uint) {
 		s.floor = uint16(uint(lowest) * a.grid.perPage)
 		s.addToFloor(a)
 	}
+}
+
+// becomeInline changes the store, which has no pages, to one that contains the counters of a few
+// neighboring cells itself. The highest of them is the given cell.
+func (s *Store) becomeInline(a *Arena, cell uint) {
+	s.form = inline
+	s.floor = uint16(max(int(a.grid.rank(cell))-(allPages-1), 0))
 }
 
 // addToFloor counts a span whose cell is below the floor, the lowest cell that the store keeps.
@@ -130,12 +156,13 @@ func (s *Store) lowestPage() int {
 	return -1
 }
 
-// replaceLowestPage uses the memory of the lowest page for the cells of another page. The spans of the
-// lowest page are counted in the first cell of the page that is the lowest one afterwards.
+// replaceLowestPage gives the memory of the lowest page of counters to a page that is higher. The spans of
+// the lowest page are moved to the lowest cell that the store still has, which becomes the floor.
 func (s *Store) replaceLowestPage(a *Arena, lowest, page int) {
 	index := s.words[lowest]
-	spans := sum(a.page(index))
-	clear(a.page(index))
+	counters := a.page(index)
+	spans := sum(counters)
+	clear(counters)
 	s.words[lowest] = 0
 	s.words[page] = index
 	newLowest := s.lowestPage()
@@ -144,25 +171,31 @@ func (s *Store) replaceLowestPage(a *Arena, lowest, page int) {
 	a.memory.coarsened.Add(uint64(spans))
 }
 
-// addInline counts a span in a store without pages, which has counters only for the cells from the floor
-// on. For a cell above these, it raises the floor, and adds the counts below the new floor to the floor.
+// addInline counts a span in an inline store, whose words are the counters of neighboring cells. The lowest
+// of these cells is the floor. If the given cell is above all of them, the floor is raised. If the cell is
+// below the floor, the span is counted in the floor.
 func (s *Store) addInline(a *Arena, cell uint) {
-	rank := a.grid.rank(cell)
-	highest := int(s.floor) + allPages - 1 // rank of the last counter
-	if excess := int(rank) - highest; excess > 0 {
-		removed := min(excess, allPages)
-		spans := sum(s.words[:removed])
-		copy(s.words[:], s.words[removed:])
-		clear(s.words[allPages-removed:])
-		s.words[0] += spans
-		s.floor += uint16(excess)
-		a.memory.coarsened.Add(uint64(spans))
+	rank := a.grid.rank(cell) // position of the cell among all cells
+	highestRank := uint(s.floor) + allPages - 1
+	if rank > highestRank {
+		s.raiseFloor(a, rank-highestRank)
 	}
 	if rank < uint(s.floor) {
 		rank = uint(s.floor)
 		a.memory.coarsened.Add(1)
 	}
 	s.words[rank-uint(s.floor)]++
+}
+
+// raiseFloor raises the lowest cell of an inline store by n cells. The spans in lower cells are moved to it.
+func (s *Store) raiseFloor(a *Arena, n uint) {
+	removed := min(n, allPages)
+	spans := sum(s.words[:removed])
+	copy(s.words[:], s.words[removed:])
+	clear(s.words[allPages-removed:])
+	s.words[0] += spans
+	s.floor += uint16(n)
+	a.memory.coarsened.Add(uint64(spans))
 }
 
 func sum(counters []uint32) (spans uint32) {

@@ -51,7 +51,7 @@ func newEngine(o options, balancing routing.Config, keys int, hashes []uint32) (
 		})
 	}
 	e.balancer.Start()
-	e.balancer.SetLive(keys)
+	e.balancer.SetKeyCount(keys)
 	return e, nil
 }
 
@@ -116,7 +116,7 @@ func (e *engine) produce(producer int, stop *atomic.Bool) {
 		for !e.publish(route, claims, counts, hashes, at) && !stop.Load() {
 			time.Sleep(fullPause)
 		}
-		route.Offered(hashes)
+		route.CountLoad(hashes)
 		at = (at + batchLen) % len(e.hashes)
 	}
 }
