@@ -125,10 +125,11 @@ func (c *Claim[T]) Publish() { c.end(false) }
 // Skip gives the claimed slots back. The consumer frees them without reading them.
 func (c *Claim[T]) Skip() { c.end(true) }
 
-// Abandon does nothing after Publish or Skip. Otherwise it ends the claim like Skip, and counts the
-// slots as abandoned. A deferred call ends a claim that a panic has interrupted.
+// Abandon skips the claimed slots if neither Publish nor Skip was called, and counts them as abandoned. It is
+// for a deferred call, in case the code that fills the slots panics.
 func (c *Claim[T]) Abandon() {
-	if c.ring == nil {
+	hasEnded := c.ring == nil
+	if hasEnded {
 		return
 	}
 	c.ring.abandoned.Add(c.n)
