@@ -29,7 +29,7 @@ func (d *Decoder) readText(pos int) (t spantable.Text, next int) {
 	return d.readAnyText(), d.At()
 }
 
-// readAnyText reads a string at the current position or, in v0.5 and v1, the index of a string. It
+// readAnyText reads the string at the current position, which v0.5 and v1 can encode as an index. It
 // returns an empty text if the index is invalid.
 func (d *Decoder) readAnyText() spantable.Text {
 	if d.format.hasInlineStrings() {
