@@ -41,8 +41,8 @@ type Payload struct {
 }
 
 // Read reads a body and replaces the content of p. fromHeaders is the origin according to the request
-// headers; fields of the body take precedence. If Read returns an error, the statistics cannot be merged
-// exactly, and the caller must forward the body to the agent.
+// headers; fields of the body take precedence. If Read returns an error, the caller must forward the body
+// to the agent, because adding its statistics to others could change them.
 func (p *Payload) Read(body []byte, fromHeaders span.Origin) error {
 	p.reset()
 	p.limits = limitsOf(len(body))
@@ -57,16 +57,16 @@ func (p *Payload) Read(body []byte, fromHeaders span.Origin) error {
 		return ErrUnparsable
 	case len(p.Groups) == 0: // sent to probe the endpoint; the agent must answer
 		return ErrIncompatible
-	case decoded.AgentAggregation != "" || decoded.ImageTag != "": // can't be represented
+	case decoded.AgentAggregation != "" || decoded.ImageTag != "": // p has no such fields
 		return ErrIncompatible
 	}
 	p.Origin = mergeOrigin(fromHeaders, decoded)
 	return nil
 }
 
-// mergeOrigin returns the origin of a payload. It is fromHeaders, the origin according to the request
-// headers, with the fields that the payload contains. Like the agent, it ignores the sequence number, the
-// container ID and the tags of the payload.
+// mergeOrigin returns the properties of the sender of a payload, such as its host and environment. Those
+// without a field in the payload, and a language or tracer version that the payload leaves empty, come
+// from the request headers. Like the agent, it also takes the container ID from there.
 func mergeOrigin(fromHeaders span.Origin, decoded *payload.Payload) span.Origin {
 	o := fromHeaders
 	o.Host, o.Env, o.Version, o.Service = decoded.Hostname, decoded.Env, decoded.Version, decoded.Service
@@ -100,8 +100,9 @@ func (p *Payload) addGroup(decoded *payload.Group) error {
 	return nil
 }
 
-// readSketch decodes a sketch of a group into dst, and returns the mapping between its bins and
-// durations. It returns ErrIncompatible if the payload has too many bins.
+// readSketch decodes a sketch, the histogram of the durations in a group, into dst. It returns the
+// mapping, which determines the range of durations in each bin. It returns an error if the sketch is
+// invalid, or if the payload has too many bins.
 func (p *Payload) readSketch(dst *sketch.Bins, encoded []byte) (sketch.Mapping, error) {
 	first := len(p.bins)
 	r := sketchReader{bins: p.bins}
@@ -114,9 +115,9 @@ func (p *Payload) readSketch(dst *sketch.Bins, encoded []byte) (sketch.Mapping, 
 	return r.mapping, err
 }
 
-// endBucket sets the start time of the groups that were added since the last bucket ended. It returns
-// ErrIncompatible if the bucket cannot be represented, for example because its width differs from that
-// of the previous bucket.
+// endBucket completes a bucket, the groups of one time interval: it sets the start time of its groups. It
+// returns ErrIncompatible if the interval is shifted, starts too late, or is not as long as that of the
+// previous bucket.
 func (p *Payload) endBucket(b *payload.Bucket) error {
 	const maxStart = 1<<62 - 1
 	hasOtherWidth := p.buckets > 0 && b.Duration != p.Width
@@ -181,8 +182,8 @@ const (
 	maxBins   = 1 << 19
 )
 
-// limitsOf returns the limits for a body of bodyLen bytes: several times the numbers that tracers send
-// for ten seconds.
+// limitsOf returns the maximum numbers of groups, tags and bins in a body of bodyLen bytes. Bodies of
+// tracers contain much less.
 func limitsOf(bodyLen int) limits {
 	return limits{
 		groups: min(maxGroups, 64+bodyLen/128),

@@ -50,7 +50,7 @@ type Decoder struct {
 	payloadTags processTags // from the spans of all traces so far
 	sender      spantable.Sender
 	trace       traceTags // from the spans of the current trace
-	lastTags    field     // last tag map read in the current span
+	lastTagMap  field     // last map of tags in the current span; fieldOther if none
 }
 
 // TraceList is the position of the list of traces in a payload. It is used to remove traces.
@@ -75,9 +75,9 @@ func (d *Decoder) reset(format Format, body []byte, names *spantable.Names, t *s
 	d.trace = traceTags{}
 }
 
-// Decode decodes a payload into t, which is valid until body is modified. It keeps only the tags in
-// names, which must begin with TraceTags. If Decode returns an error, the payload can still be valid
-// for the agent, so the caller should forward it.
+// Decode decodes a payload into t, and keeps only the tags in names, which must begin with TraceTags. The
+// texts in t are valid until body is modified. If Decode returns an error, the caller should forward the
+// payload, because the agent might accept it.
 func (d *Decoder) Decode(format Format, body []byte, names *spantable.Names, t *spantable.Table) error {
 	d.reset(format, body, names, t)
 	switch format {
@@ -113,7 +113,7 @@ func (d *Decoder) beginTrace() spantable.Group {
 
 // beginSpan appends a span to the table and returns it.
 func (d *Decoder) beginSpan(kind spantable.Kind) *spantable.Span {
-	d.lastTags = fieldOther
+	d.lastTagMap = fieldOther
 	s := d.table.AddSpan(kind)
 	d.checkLimits()
 	return s

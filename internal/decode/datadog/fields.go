@@ -94,7 +94,7 @@ func (d *Decoder) readSpanMap() {
 		pos = d.readField(s, f, pos)
 	}
 	d.Seek(pos)
-	d.trace.applyRootPriority(s.Parent)
+	d.trace.restoreRootPriority(s.Parent)
 }
 
 // readKey reads the key of an element of a map. Like the agent, it accepts a string or binary, but
@@ -139,8 +139,8 @@ func (d *Decoder) readField(s *spantable.Span, f field, pos int) (next int) {
 	return next
 }
 
-// readRareField reads the value of a field that is a list or a map, that occurs rarely, or that is
-// unknown. It must not be called for the links and events of v1 spans.
+// readRareField reads the value of a field that readField does not read itself, such as a map of tags. It
+// skips unknown fields. It must not be called for the links and events of a v1 span.
 func (d *Decoder) readRareField(s *spantable.Span, f field) {
 	switch {
 	case f == fieldMeta:
@@ -151,7 +151,7 @@ func (d *Decoder) readRareField(s *spantable.Span, f field) {
 		d.readTags(s, d.readTagCount(f), spantable.IsBytes)
 	case f == fieldAttributes:
 		d.table.Tags = d.table.Tags[:s.First] // a second list replaces the first
-		d.readTags(s, d.readArrayOf(3), typedValue)
+		d.readTags(s, d.readArrayOf(v1AttributeParts), typedValue)
 	case f == fieldKind:
 		s.Kind = kindFromNumber(d.readUint32())
 	case d.format == FormatV1:
@@ -184,15 +184,15 @@ func kindFromNumber(n uint64) spantable.Kind {
 	return spantable.KindUnknown
 }
 
-// readTagCount reads the number of tags in f, one of the maps meta, metrics and meta_struct. In v0.7 it
-// rejects a span with another order of these maps: if several contain the same name, the agent uses
-// the last map in this order, and the decoder the one that it reads last.
+// readTagCount reads the header of a map of tags, and returns the number of its tags. f is meta, metrics
+// or meta_struct. In v0.7 it rejects a span with these maps in another order, because it would choose
+// another value than the agent if two maps contain the same name.
 func (d *Decoder) readTagCount(f field) int {
-	isInOrder := f > d.lastTags
+	isInOrder := f > d.lastTagMap
 	if d.format == FormatV07 && !isInOrder {
 		d.Fail()
 	}
-	d.lastTags = f
+	d.lastTagMap = f
 	acceptsNil := d.format != FormatV05 && f != fieldMetaStruct
 	if acceptsNil && d.SkipNil() {
 		return 0

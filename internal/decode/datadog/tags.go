@@ -12,23 +12,21 @@ import (
 // parsing a long list of hosts takes many times its length in memory.
 const maxTagText = 16 << 10
 
-// readTags reads n tags, whose values have the given type, and adds those that have a label to span s.
-// The last tags of the table must be those of s.
+// readTags reads n tags, whose values have the given type, and adds those whose names are in d.names to
+// span s. It must not be called after tags of another span have been added to the table.
 func (d *Decoder) readTags(s *spantable.Span, n int, kind spantable.Value) {
 	t := d.table
-	first, pos := len(t.Tags), d.At()
-	t.Tags = slices.Grow(t.Tags, max(0, min(n, t.Limits.Tags-first))+1)
-	for n > 0 && !d.Failed() {
-		switch {
-		case !d.format.hasInlineStrings():
-			n, pos = d.readCommonIndexedTags(kind, n, pos)
-		case kind != spantable.IsBytes:
-			n, pos = d.readCommonInlineTags(kind, n, pos)
-		}
-		if n > 0 {
+	firstNew := len(t.Tags)
+	expected := max(0, min(n, t.Limits.Tags-firstNew))
+	t.Tags = slices.Grow(t.Tags, expected+1) // one more, to exceed the limit
+	pos := d.At()
+	for unread := n; unread > 0 && !d.Failed(); {
+		unread, pos = d.readCommonTags(kind, unread, pos)
+		if unread > 0 {
 			d.Seek(pos)
 			d.readAnyTag(kind)
-			n, pos = n-1, d.At()
+			unread--
+			pos = d.At()
 		}
 		if len(t.Tags) > t.Limits.Tags {
 			t.Fail(spantable.ErrTooMuch)
@@ -38,36 +36,59 @@ func (d *Decoder) readTags(s *spantable.Span, n int, kind spantable.Value) {
 	d.Seek(pos)
 	s.Last = uint32(len(t.Tags))
 	if !d.Failed() {
-		d.applyTags(s, t.Tags[first:])
+		d.applyTags(s, t.Tags[firstNew:])
 	}
 }
 
-// applyTags adds the length of texts in new tags of a span to the total of the table, which is limited.
-// In formats before v1, it also sets the fields of the span and its trace that are encoded as tags.
+// readCommonTags reads up to n tags, starting at pos. It stops at the first tag that is not in the most
+// common encoding, and returns the number of unread tags and the position of the next one.
+func (d *Decoder) readCommonTags(kind spantable.Value, n, pos int) (unread, next int) {
+	if !d.format.hasInlineStrings() {
+		return d.readCommonIndexedTags(kind, n, pos)
+	}
+	if kind == spantable.IsBytes {
+		return n, pos
+	}
+	return d.readCommonInlineTags(kind, n, pos)
+}
+
+// applyTags counts the bytes of new tags of span s against the limit of the table. In formats before v1,
+// it also sets the fields of the span and its trace that are encoded as tags.
 func (d *Decoder) applyTags(s *spantable.Span, tags []spantable.Tag) {
 	for i := range tags {
 		tag := &tags[i]
 		if tag.HasText() {
-			length := tag.Text().Len
-			d.table.Charge(length)
-			if length > maxTagText {
-				d.Fail()
-			}
+			d.chargeText(tag.Text().Len)
 		}
-		if d.format == FormatV1 || tag.Label >= TraceLabels {
-			continue
-		}
-		switch {
-		case tag.Value == spantable.IsNumber:
-			d.trace.setPriority(tag)
-		case tag.Value != spantable.IsText:
-		case tag.Label == LabelKind:
-			s.Kind = kindFromName(bytesOf(d.body, tag.Text()))
-		default:
-			d.trace.setText(tag)
+		describesTrace := tag.Label < TraceLabels
+		if describesTrace && d.format != FormatV1 {
+			d.applyTraceTag(s, tag)
 		}
 	}
 	d.checkLimits()
+}
+
+// chargeText counts a tag value of the given length against the limit of the table. It rejects the
+// payload if the value is longer than maxTagText.
+func (d *Decoder) chargeText(length uint32) {
+	d.table.Charge(length)
+	if length > maxTagText {
+		d.Fail()
+	}
+}
+
+// applyTraceTag sets the field that the tag contains: the kind of span s, or the sampling priority,
+// environment, version, host name, commit or origin of its trace.
+func (d *Decoder) applyTraceTag(s *spantable.Span, tag *spantable.Tag) {
+	isText := tag.Value == spantable.IsText
+	switch {
+	case tag.Label == LabelPriority && tag.Value == spantable.IsNumber:
+		d.trace.setPriority(tag)
+	case tag.Label == LabelKind && isText:
+		s.Kind = kindFromName(bytesOf(d.body, tag.Text()))
+	case isText:
+		d.trace.setText(tag)
+	}
 }
 
 // kindFromName returns the span kind with the given name. Like the agent, it treats unknown and
@@ -167,32 +188,32 @@ func (d *Decoder) readCommonIndexedTags(kind spantable.Value, n, pos int) (unrea
 	return n, pos
 }
 
-// readAnyTag reads a tag in any encoding, whose value has the given type. It adds the tag to the table
-// if it has a label.
+// readAnyTag reads the name and the value of a tag, and adds the tag to the table if its name is in
+// d.names. kind is the type of the value, or typedValue if the value begins with its own type.
 func (d *Decoder) readAnyTag(kind spantable.Value) {
 	label := d.readLabel()
-	t := spantable.Tag{Value: kind}
+	tag := spantable.Tag{Value: kind}
 	switch kind {
 	case spantable.IsText:
-		t.Bits = spantable.TextBits(d.readAnyText())
+		tag.Bits = spantable.TextBits(d.readAnyText())
 	case spantable.IsNumber:
-		t.Bits = d.readFloatBits()
+		tag.Bits = d.readFloatBits()
 	case spantable.IsBytes:
-		t.Bits = spantable.TextBits(spantable.Text(d.Bin()))
-	default:
-		t = d.readTypedValue(0)
+		tag.Bits = spantable.TextBits(spantable.Text(d.Bin()))
+	case typedValue:
+		tag = d.readTypedValue(0)
 	}
-	t.Label = label
+	tag.Label = label
 	if label != spantable.Other {
-		d.table.Tags = append(d.table.Tags, t)
+		d.table.Tags = append(d.table.Tags, tag)
 	}
 }
 
 // processTags are the tags of spans that describe their process, and the origin of their trace.
 type processTags struct{ env, version, host, commit, origin spantable.Text }
 
-// override replaces each field of p by the same field of other, unless that is empty.
-func (p *processTags) override(other *processTags) {
+// overrideWith replaces each field of p by the same field of other, unless that is empty.
+func (p *processTags) overrideWith(other *processTags) {
 	replaceNonEmpty(&p.env, other.env)
 	replaceNonEmpty(&p.version, other.version)
 	replaceNonEmpty(&p.host, other.host)
@@ -210,15 +231,15 @@ func replaceNonEmpty(dst *spantable.Text, src spantable.Text) {
 // that.
 type traceTags struct {
 	processTags
-	idLow        uint64 // lower half of the trace ID
-	priority     int32
-	hasPriority  bool
-	rootPriority int32
-	hasRoot      bool // a root span with a priority has been read
+	idLow           uint64 // lower half of the trace ID
+	priority        int32
+	hasPriority     bool
+	rootPriority    int32
+	hasRootPriority bool // a root span with a priority has been read
 }
 
-// setText stores the text of a tag if the tag describes the trace or its process. It replaces the text
-// of an earlier tag with the same label, even by an empty text.
+// setText stores the value of an environment, version, host name, commit or origin tag, and ignores other
+// tags. It also replaces an earlier value if the new one is empty.
 func (t *traceTags) setText(tag *spantable.Tag) {
 	switch tag.Label {
 	case LabelEnv:
@@ -234,22 +255,20 @@ func (t *traceTags) setText(tag *spantable.Tag) {
 	}
 }
 
-// setPriority stores the sampling priority if the tag contains it.
+// setPriority stores the sampling priority, which the tag contains as a number.
 func (t *traceTags) setPriority(tag *spantable.Tag) {
-	if tag.Label == LabelPriority {
-		t.priority, t.hasPriority = int32(math.Float64frombits(tag.Bits)), true
-	}
+	t.priority = int32(math.Float64frombits(tag.Bits))
+	t.hasPriority = true
 }
 
-// applyRootPriority gives the sampling priority of a root span precedence over that of later spans.
-// The decoder calls it after each span of the trace, with the parent ID of the span.
-func (t *traceTags) applyRootPriority(parentID uint64) {
+// restoreRootPriority restores the sampling priority of the root span if a later child span has replaced
+// it. It must be called after each span, with the parent ID of the span, which is 0 for a root span.
+func (t *traceTags) restoreRootPriority(parentID uint64) {
 	isRoot := parentID == 0
-	switch {
-	case isRoot && t.hasPriority:
+	if isRoot && t.hasPriority {
 		t.rootPriority = t.priority
-		t.hasRoot = true
-	case t.hasRoot:
+		t.hasRootPriority = true
+	} else if t.hasRootPriority {
 		t.priority = t.rootPriority
 	}
 }

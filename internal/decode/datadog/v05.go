@@ -14,31 +14,32 @@ func (d v05) readPayload() {
 		for n := d.Array(); n > 0 && !d.Failed(); n-- {
 			d.readSpan()
 		}
-		d.payloadTags.override(&d.trace.processTags)
+		d.payloadTags.overrideWith(&d.trace.processTags)
 		d.endTrace(g)
 	}
 	d.list.End = d.At()
 	d.endPayload()
 }
 
-// readDictionary reads the strings of the payload and assigns a label to each. It rejects the payload
-// if the name of a tag with a label occurs twice, because the agent would treat the two as different
-// tags. An empty string that is not the first string gets labelMisplacedEmpty, since not all versions
-// of the agent read it in the same way.
+// readDictionary reads the strings of the payload, and looks up the label of each string that is the name
+// of a known tag. It rejects the payload if such a name occurs twice, because the agent would read two
+// different tags. An empty string after the first string gets labelMisplacedEmpty.
 func (d v05) readDictionary() {
 	var seen spantable.LabelSet
 	for n := d.Array(); n > 0 && !d.Failed(); n-- {
 		text := d.readInlineText()
 		label := d.names.Find(bytesOf(d.body, text))
-		if label != spantable.Other && seen.Has(label) {
+		isTagName := label != spantable.Other
+		if isTagName && seen.Has(label) {
 			d.Fail()
 		}
 		seen.Add(label)
 		isFirst := len(d.strings.texts) == 0
 		isMisplacedEmpty := text.Len == 0 && !isFirst
 		if isMisplacedEmpty {
-			if d.strings.hasMisplacedEmpty || d.strings.texts[0].Len == 0 {
-				d.Fail() // a second empty string
+			isSecondEmpty := d.strings.hasMisplacedEmpty || d.strings.texts[0].Len == 0
+			if isSecondEmpty {
+				d.Fail()
 			}
 			d.strings.hasMisplacedEmpty = true
 			label = labelMisplacedEmpty
@@ -57,16 +58,15 @@ func (d v05) readSpan() {
 		pos = d.readField(s, f, pos)
 	}
 	d.Seek(pos)
-	d.trace.applyRootPriority(s.Parent)
+	d.trace.restoreRootPriority(s.Parent)
 	if d.strings.hasMisplacedEmpty {
 		d.checkEmptyStrings(s)
 	}
 }
 
-// checkEmptyStrings rejects the payload if s refers to an empty string that is not the first string of
-// the dictionary, as dd-trace-java writes it if a span has no type. Older agents read such a string as
-// empty, and recent ones as the first string of the dictionary. Only tags without a label and the type
-// of a span that is not counted may refer to it.
+// checkEmptyStrings rejects the payload if s uses an empty string that is not the first string of the
+// dictionary: older agents read it as empty, newer ones as the first string. It accepts such a string as
+// the type of the span, as dd-trace-java writes it, and as the value of a tag that no rule uses.
 func (d v05) checkEmptyStrings(s *spantable.Span) {
 	usesEmpty := s.Service.Len == 0 || s.Name.Len == 0 || s.Resource.Len == 0
 	for _, t := range d.table.TagsOf(s) {
@@ -78,5 +78,5 @@ func (d v05) checkEmptyStrings(s *spantable.Span) {
 	if usesEmpty {
 		d.Fail()
 	}
-	s.HasUnknownType = s.Type.Len == 0 // a rule rejects the payload if it counts the span
+	s.HasUnknownType = s.Type.Len == 0 // a rule that counts the span rejects the payload
 }

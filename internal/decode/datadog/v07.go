@@ -36,7 +36,7 @@ func (d v07) readPayload() {
 		}
 	}
 	// Fields of the payload take precedence over tags of its spans, except for the commit.
-	d.payloadTags.override(&processTags{env: s.Env, version: s.Version, host: s.Host})
+	d.payloadTags.overrideWith(&processTags{env: s.Env, version: s.Version, host: s.Host})
 	if d.payloadTags.commit.Len == 0 {
 		d.payloadTags.commit = s.Commit
 	}
@@ -70,17 +70,17 @@ func (d v07) readChunks() {
 	d.list.End = d.At()
 }
 
-// readChunk reads a chunk, which contains all or some spans of a trace, and adds a group for it to the
-// table. It adds no group if the chunk has no spans.
+// readChunk reads a chunk, a list of spans of one trace with their sampling priority and origin. It adds
+// them to the table as one group, unless the chunk has no spans.
 func (d v07) readChunk() {
-	g := d.beginTrace()
+	group := d.beginTrace()
 	for n := d.Map(); n > 0 && !d.Failed(); n-- {
 		switch string(bytesOf(d.body, d.readKey())) {
 		case "priority":
-			g.Priority = d.readPriority()
-			g.HasPriority = true
+			group.Priority = d.readPriority()
+			group.HasPriority = true
 		case "origin":
-			g.Origin = spantable.Text(d.Str())
+			group.Origin = spantable.Text(d.Str())
 		case "tags":
 			d.skipStringMap()
 		case "dropped_trace":
@@ -93,9 +93,10 @@ func (d v07) readChunk() {
 			d.Skip()
 		}
 	}
-	d.payloadTags.override(&d.trace.processTags)
-	if len(d.table.Spans) > int(g.First) {
-		d.endTrace(g)
+	d.payloadTags.overrideWith(&d.trace.processTags)
+	hasSpans := len(d.table.Spans) > int(group.First)
+	if hasSpans {
+		d.endTrace(group)
 	}
 }
 
@@ -107,8 +108,8 @@ func (d v07) skipStringMap() {
 	}
 }
 
-// readSpan reads a span, or nil instead of a span. If several spans of a chunk have a tag that describes
-// their process, such as the environment, the first one counts. In v0.4, the last one counts.
+// readSpan reads a span, and ignores nil. A tag that describes the process, such as the environment, does
+// not replace the same tag of an earlier span in the chunk.
 func (d v07) readSpan() {
 	if d.SkipNil() {
 		return
@@ -116,5 +117,5 @@ func (d v07) readSpan() {
 	earlierTags := d.trace.processTags
 	d.trace.processTags = processTags{}
 	d.readSpanMap()
-	d.trace.override(&earlierTags)
+	d.trace.processTags.overrideWith(&earlierTags)
 }

@@ -78,11 +78,12 @@ func (d v1) readPayloadAttributes() {
 	}
 }
 
-// readAttributes reads attributes of a payload, chunk, link or event, and returns those with a label. It
-// does not add them to a span. The result is valid until the next tag is read.
+// readAttributes reads the attributes of a payload, chunk, link or event, and returns those whose names
+// are in d.names. The next attribute or tag that is read overwrites the result.
 func (d v1) readAttributes() []spantable.Tag {
 	first := len(d.table.Tags)
-	d.readTags(&spantable.Span{}, d.readArrayOf(3), typedValue)
+	var noSpan spantable.Span // for readTags; these attributes belong to no span
+	d.readTags(&noSpan, d.readArrayOf(v1AttributeParts), typedValue)
 	attributes := d.table.Tags[first:]
 	d.table.Tags = d.table.Tags[:first]
 	return attributes

@@ -29,8 +29,8 @@ func (d *Decoder) readText(pos int) (t spantable.Text, next int) {
 	return d.readAnyText(), d.At()
 }
 
-// readAnyText reads a string at the current position in any encoding, or the index of a string,
-// depending on the format. It returns an empty text if the decoder has failed.
+// readAnyText reads the string at the current position, which v0.5 and v1 can encode as an index. It
+// returns an empty text if the index is invalid.
 func (d *Decoder) readAnyText() spantable.Text {
 	if d.format.hasInlineStrings() {
 		return d.readInlineText()
@@ -106,7 +106,8 @@ func (d *Decoder) readStatus(pos int) (s spantable.Status, next int) {
 		return s, d.At()
 	}
 	code, next := msgpack.CommonInt(d.body, pos)
-	if next == 0 || code > math.MaxInt32 {
+	isCommon := next != 0
+	if !isCommon {
 		d.Seek(pos)
 		code = uint64(d.readInt64())
 		next = d.At()
@@ -169,21 +170,25 @@ const (
 	v1Map
 )
 
+// v1AttributeParts is the number of values that encode an attribute: its name, its type, and its value.
+const v1AttributeParts = 3
+
 // typedValue stands for the type of v1 attributes, whose values begin with their own type.
 const typedValue = spantable.IsNothing
 
-// readCommonType reads the type of the v1 attribute at body[pos]. It returns the type and the position
-// of the value. If the attribute is neither a string nor a float64, it returns 0 as the position.
+// readCommonType reads the type of the v1 attribute at body[pos] if it is a string or a float64. It
+// returns the type and the position of the value. For all other types, it returns 0 as the position.
 func readCommonType(body []byte, pos int) (kind spantable.Value, next int) {
+	hasValue := pos+1 < len(body)
 	switch {
-	case pos > len(body)-2:
-		return typedValue, 0
+	case !hasValue:
+		return spantable.IsNothing, 0
 	case body[pos] == v1String:
 		return spantable.IsText, pos + 1
 	case body[pos] == v1Float && body[pos+1] == msgpack.Float64:
 		return spantable.IsNumber, pos + 1
 	}
-	return typedValue, 0
+	return spantable.IsNothing, 0
 }
 
 // readTypedValue reads the type and the value of a v1 attribute, and returns them as a tag without a
@@ -214,7 +219,7 @@ func (d *Decoder) readTypedValue(depth int) (t spantable.Tag) {
 		}
 	case v1Map:
 		t.Value = spantable.IsNested
-		for n := d.readArrayOf(3); n > 0 && !d.Failed(); n-- {
+		for n := d.readArrayOf(v1AttributeParts); n > 0 && !d.Failed(); n-- {
 			d.readStringIndex()
 			d.readTypedValue(depth + 2)
 		}

@@ -123,52 +123,53 @@ func ParseInteger(text []byte) (n uint64, ok bool) {
 	return uint64(int64(f)), true
 }
 
-// SkipValue skips a value, which may contain arrays and objects of any nesting depth. It stores one byte
-// per level after the end of buf, and returns buf with its original content, but possibly with a larger
-// capacity. Reusing buf avoids allocations.
+// SkipValue skips a value, which can contain arrays and objects of any nesting depth. It uses the unused
+// memory of buf to avoid an allocation, and returns buf with the same content, in larger memory if it had
+// to grow.
 func (s *Scanner) SkipValue(buf []byte) ([]byte, error) {
 	bottom := len(buf)
+	stack := buf // stack[bottom:] contains the missing closing brackets
 	for {
 		c := s.Peek()
 		isOpening := c == '{' || c == '['
 		if isOpening {
 			s.Pos++
-			buf = append(buf, c+2) // in ASCII, '}' is '{' + 2, and ']' is '[' + 2
+			stack = append(stack, c+2) // in ASCII, '}' is '{' + 2, and ']' is '[' + 2
 		} else if err := s.skipScalar(c); err != nil {
-			return buf[:bottom], err
+			return stack[:bottom], err
 		}
 		var err error
-		buf, err = s.skipToNextValue(buf, bottom, isOpening)
-		if err != nil || len(buf) == bottom {
-			return buf[:bottom], err
+		stack, err = s.skipToNextValue(stack, bottom, isOpening)
+		isComplete := len(stack) == bottom
+		if err != nil || isComplete {
+			return stack[:bottom], err
 		}
 	}
 }
 
-// skipToNextValue skips the bytes between two values: closing brackets, a comma, and the name of the next
-// value in an object. stack[bottom:] contains the closing brackets that are still missing, and
-// skipToNextValue removes those that it skips. isFirst is true after an opening bracket, where a comma
-// is an error.
+// skipToNextValue skips closing brackets, a comma, and the name of a value in an object, and stops before
+// the next value. stack[bottom:] contains a closing bracket for each array or object that is open; the
+// result is stack without the brackets that were skipped. isFirst is true after an opening bracket, where
+// no comma is allowed.
 func (s *Scanner) skipToNextValue(stack []byte, bottom int, isFirst bool) ([]byte, error) {
-	for len(stack) > bottom {
-		top := len(stack) - 1
-		closer, c := stack[top], s.Peek()
-		if c == closer {
-			s.Pos++
-			stack, isFirst = stack[:top], false
-			continue
-		}
-		if !isFirst {
-			if c != ',' {
-				return stack, ErrSyntax
-			}
-			s.Pos++
-		}
-		if closer == '}' {
-			_, err := s.ReadName()
-			return stack, err
-		}
+	for len(stack) > bottom && s.Peek() == stack[len(stack)-1] {
+		s.Pos++
+		stack = stack[:len(stack)-1]
+		isFirst = false
+	}
+	if len(stack) == bottom {
 		return stack, nil
+	}
+	if !isFirst {
+		if s.Peek() != ',' {
+			return stack, ErrSyntax
+		}
+		s.Pos++
+	}
+	isInObject := stack[len(stack)-1] == '}'
+	if isInObject {
+		_, err := s.ReadName()
+		return stack, err
 	}
 	return stack, nil
 }

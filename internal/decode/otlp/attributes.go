@@ -61,23 +61,26 @@ func (r *Request) readCommonAttributes(b []byte, pos int, tag byte, names *spant
 	return pos
 }
 
-// readCommonValue reads the AnyValue message in b, which has at least two bytes, and returns a tag with
-// its value. bodyEnd is the position in the request body at which the message ends. ok is false if
-// readCommonValue cannot read the value, because it has several fields or is a list, for example.
+// readCommonValue is a faster readValue for a text, a number or a boolean. It reads the AnyValue message
+// in b, which has at least two bytes and ends at body[bodyEnd], and returns a tag with its value. ok is
+// false if the message needs readValue.
 func readCommonValue(b []byte, bodyEnd int) (t spantable.Tag, ok bool) {
-	const headerLen = 2 // tag and length of a text, one byte each
 	switch uint32(b[0]) {
 	case valueText:
+		const headerLen = 2 // tag and length of the text, one byte each
 		textLen := len(b) - headerLen
-		text := textBetween(bodyEnd-textLen, bodyEnd)
-		return textTag(text), int(b[1]) == textLen
+		hasTextOnly := int(b[1]) == textLen
+		return textTag(textBetween(bodyEnd-textLen, bodyEnd)), hasTextOnly
 	case valueInt:
-		v, next := readVarint(b, 1)
-		return spantable.Tag{Value: spantable.IsInteger, Bits: v}, next == len(b)
+		n, next := readVarint(b, 1)
+		hasIntOnly := next == len(b)
+		return spantable.Tag{Value: spantable.IsInteger, Bits: n}, hasIntOnly
 	case valueBool:
-		return spantable.Tag{Value: spantable.IsBool, Bits: uint64(b[1])}, len(b) == 2 && b[1] <= 1
+		hasBoolOnly := len(b) == 2 && b[1] <= 1
+		return spantable.Tag{Value: spantable.IsBool, Bits: uint64(b[1])}, hasBoolOnly
 	case valueDouble:
-		if len(b) == 9 {
+		const messageLen = 1 + 8 // tag and float64
+		if len(b) == messageLen {
 			return spantable.Tag{Value: spantable.IsNumber, Bits: binary.LittleEndian.Uint64(b[1:])}, true
 		}
 	}
@@ -91,8 +94,8 @@ func TextTag(label spantable.Label, t spantable.Text) spantable.Tag {
 	return spantable.Tag{Label: label, Value: spantable.IsText, Bits: spantable.TextBits(t)}
 }
 
-// readAttribute reads the KeyValue message in b[pos:] in any encoding. It adds the attribute to r.Tags
-// if names has a label for it.
+// readAttribute reads an attribute, the KeyValue message in b[pos:], and adds it to r.Tags if its key is
+// in names. An invalid message, or too many attributes, fail r.
 func (r *Request) readAttribute(b []byte, pos int, names *spantable.Names) {
 	var t spantable.Tag
 	var key []byte
@@ -122,9 +125,9 @@ func (r *Request) readAttribute(b []byte, pos int, names *spantable.Names) {
 	}
 }
 
-// readValue reads the AnyValue message in b[pos:] into t. It returns false if the message is invalid. If
-// the message has several values, the last one counts. Lists, maps and bytes become a tag of type
-// IsNested without a value, because no rule reads them.
+// readValue reads the value of an attribute, the AnyValue message in b[pos:], into t. A list, a map or
+// bytes only set the type of t. If the message has several values, the last one counts. readValue returns
+// false if the message is invalid.
 func readValue(t *spantable.Tag, b []byte, pos int) (isValid bool) {
 	for pos < len(b) {
 		f, next := readField(b, pos)
@@ -140,11 +143,12 @@ func readValue(t *spantable.Tag, b []byte, pos int) (isValid bool) {
 			t.Value, t.Bits = spantable.IsBool, min(f.value, 1)
 		case valueDouble:
 			t.Value, t.Bits = spantable.IsNumber, f.value
-		case valueBytes, valueIndex:
+		case valueBytes, valueIndex: // valueIndex does not occur in traces
 			t.Value, t.Bits = spantable.IsNested, 0
 		case valueArray, valueKeyValues:
 			t.Value, t.Bits = spantable.IsNested, 0
-			if !isValidMessage(b[:next], f.start, submessages[messageAnyValue][number(f.tag)]) {
+			content := submessages[messageAnyValue][number(f.tag)]
+			if !isValidMessage(b[:next], f.start, content) {
 				return false
 			}
 		}

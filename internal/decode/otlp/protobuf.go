@@ -29,26 +29,27 @@ type field struct {
 func number(tag uint32) uint32 { return tag >> 3 }
 
 // readField reads the field at b[pos:] of a message that ends at the end of b. It returns the field and
-// the position of the next one, or 0 as the position if the field is invalid. It has a fast path for
-// nearly all fields: those with a tag of one byte, and a fixed64 value or a varint of one byte.
+// the position of the next one, or 0 as the position if the field is invalid. It decodes frequent fields
+// itself, and calls readAnyField for the others, such as those with a tag or length of several bytes.
 func readField(b []byte, pos int) (f field, next int) {
 	if len(b)-pos < 2 {
 		return readAnyField(b, pos)
 	}
-	const minTag, maxTag = 1 << 3, 1<<7 - 1 // of one byte
+	const minTag, maxTag = 1 << 3, 1<<7 - 1 // tags of one byte: field numbers 1 to 15
 	if b[pos] < minTag || b[pos] > maxTag {
 		return readAnyField(b, pos)
 	}
+	f.tag = uint32(b[pos])
 	valueOrLength := int(b[pos+1])
-	switch f.tag = uint32(b[pos]); {
-	case f.tag&7 == asFixed64 && len(b)-pos > 8:
+	isOneByte := valueOrLength < 0x80
+	switch wireType := f.tag & 7; {
+	case wireType == asFixed64 && len(b)-pos > 8:
 		f.value = binary.LittleEndian.Uint64(b[pos+1:])
 		return f, pos + 9
-	case valueOrLength >= 0x80:
-	case f.tag&7 == asVarint:
+	case wireType == asVarint && isOneByte:
 		f.value = uint64(valueOrLength)
 		return f, pos + 2
-	case f.tag&7 == asBytes && valueOrLength <= len(b)-pos-2:
+	case wireType == asBytes && isOneByte && valueOrLength <= len(b)-pos-2:
 		f.start = pos + 2
 		return f, f.start + valueOrLength
 	}

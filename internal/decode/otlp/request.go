@@ -129,8 +129,8 @@ func (r *Request) Decode(body []byte, spanNames, resourceNames *spantable.Names)
 	return r.Err()
 }
 
-// readResourceSpans reads the ResourceSpans message in r.Body[begin:end]. The field that contains the
-// message starts at fieldStart.
+// readResourceSpans reads the ResourceSpans message in r.Body[begin:end], and appends a Resource for it.
+// fieldStart is the position of the protobuf tag before the message.
 func (r *Request) readResourceSpans(fieldStart, begin, end int) {
 	if len(r.Resources) >= maxParts(len(r.Body)) {
 		r.Fail(spantable.ErrTooMuch)
@@ -151,12 +151,14 @@ func (r *Request) readResourceSpans(fieldStart, begin, end int) {
 			if resource.Message.Len > 0 {
 				r.Fail(ErrUnparsable) // a second Resource message, which no SDK writes
 			}
-			resource.Message, resource.MessageField = textBetween(f.start, next), pos
+			resource.Message = textBetween(f.start, next)
+			resource.MessageField = pos
 		}
 		pos = next
 	}
-	// The Resource message may follow the spans, so its attributes are read last.
-	resource.Last, resource.FirstTag = len(r.Scopes), uint32(len(r.Tags))
+	resource.Last = len(r.Scopes)
+	// The Resource message can follow the spans, so its attributes are read last.
+	resource.FirstTag = uint32(len(r.Tags))
 	r.readAttributes(resource.Message, resourceAttributes, resourceEntities, r.resourceNames)
 	resource.LastTag = uint32(len(r.Tags))
 	r.Resources[index] = resource
@@ -320,21 +322,23 @@ func (r *Request) Begin(body []byte) {
 	r.Extras, r.Resources, r.Scopes = r.Extras[:0], r.Resources[:0], r.Scopes[:0]
 }
 
-// AddResource appends a resource with the given attributes and one scope. The spans that are added before
-// the next call of AddResource belong to this resource. It fails r if there are too many resources.
+// AddResource appends a resource with the given attributes and one scope without spans. AddExtra adds
+// spans to the scope. If there are too many resources, AddResource adds none, and r.Err returns an error.
 func (r *Request) AddResource(attributes []spantable.Tag) {
 	if len(r.Resources) >= maxParts(len(r.Body)) {
 		r.Fail(spantable.ErrTooMuch)
 		return
 	}
-	resource := Resource{
-		Part:     Part{First: len(r.Scopes), Last: len(r.Scopes) + 1},
-		FirstTag: uint32(len(r.Tags)),
-	}
+	firstSpan := len(r.Extras)
+	scope := Scope{Part: Part{First: firstSpan, Last: firstSpan}}
+	scopeIndex := len(r.Scopes)
+	r.Scopes = append(r.Scopes, scope)
+
+	resource := Resource{Part: Part{First: scopeIndex, Last: scopeIndex + 1}}
+	resource.FirstTag = uint32(len(r.Tags))
 	r.Tags = append(r.Tags, attributes...)
 	resource.LastTag = uint32(len(r.Tags))
 	r.Resources = append(r.Resources, resource)
-	r.Scopes = append(r.Scopes, Scope{Part: Part{First: len(r.Extras), Last: len(r.Extras)}})
 }
 
 // AddExtra appends extra, the additional fields of the span that was added last, and assigns the span to

@@ -69,7 +69,8 @@ func (c *converter) convertRequest() error {
 }
 
 // convertMessage reads a JSON object, whose opening bracket is the next byte, and writes it as a protobuf
-// message with the given fields. It skips other names. depth is the number of enclosing messages.
+// message with the given fields. It skips values with a name that is not one of these fields. depth is
+// the number of enclosing messages.
 func (c *converter) convertMessage(fields messageFields, depth int) error {
 	return c.EachElement('}', func() error {
 		name, err := c.ReadName()
@@ -84,8 +85,8 @@ func (c *converter) convertMessage(fields messageFields, depth int) error {
 	})
 }
 
-// convertField reads the value of a field, a list of values, or null, and writes each value. depth is the
-// number of enclosing messages.
+// convertField reads the value of a field and writes it, or each value if the field has an array of
+// values. It writes nothing for null. depth is the number of enclosing messages.
 func (c *converter) convertField(f *field, depth int) error {
 	switch c.Peek() {
 	case 'n':
@@ -114,19 +115,20 @@ func (c *converter) convertValue(f *field, depth int) error {
 	}
 }
 
-// convertSubmessage reads a JSON object, and writes it as the message in the field f. It writes an empty
-// message if the object is nested more than MaxDepth levels deep.
+// convertSubmessage reads a JSON object, and writes it as the message in the field f. depth is the number
+// of enclosing messages. At MaxDepth, the message is empty, and the content of the object is skipped.
 func (c *converter) convertSubmessage(f *field, depth int) error {
 	if c.Peek() != '{' {
 		return errType
 	}
 	start := c.beginLengthPrefixed(f)
+	var err error
 	if depth == MaxDepth {
-		var err error
 		c.out, err = c.SkipValue(c.out)
-		return err
+	} else {
+		err = c.convertMessage(*f.fields, depth+1)
 	}
-	if err := c.convertMessage(*f.fields, depth+1); err != nil {
+	if err != nil {
 		return err
 	}
 	c.endLengthPrefixed(start)
@@ -223,16 +225,17 @@ func parseDouble(text []byte) (bits uint64, ok bool) {
 	return math.Float64bits(n), err == nil
 }
 
-// unescape returns the value of a JSON string. If the string contains escape sequences, unescape stores
-// the value in the free capacity of c.out, where it is valid until the next write.
+// unescape returns the value of a JSON string with its escape sequences replaced. The result is valid until
+// the next write to c.out, because it can be in the unused memory of c.out.
 func (c *converter) unescape(text jsonscan.String) []byte {
 	if text.IsPlain {
 		return text.Raw
 	}
 	end := len(c.out)
 	extended := text.AppendTo(c.out)
-	c.out = extended[:end]
-	return extended[end:]
+	c.out = extended[:end] // without the value, but with the larger memory
+	value := extended[end:]
+	return value
 }
 
 func (c *converter) writeTag(f *field, wireType protowire.Type) {

@@ -7,8 +7,8 @@ import (
 	"github.com/DataDog/sketches-go/ddsketch"
 )
 
-// aggregationKey returns a string that is equal for two groups of a bucket if the agent merges them. Like
-// the agent, it ignores the type and the order of tags.
+// aggregationKey returns a string that is equal for groups of a bucket that the agent merges. Like the
+// agent, it ignores the field Type, and the order in which a list contains its tags.
 func (g *Group) aggregationKey() string {
 	labels := []string{
 		g.Service, g.Name, g.Resource, g.SpanKind, g.GRPCStatusCode, g.HTTPMethod, g.HTTPEndpoint,
@@ -37,8 +37,9 @@ func (p *Payload) Check(weighted bool, report reportFunc, visit func(*Group, ...
 	}
 }
 
-// check calls report for each problem of the bucket, such as an invalid start time, and for each group
-// that the agent would merge with an earlier one.
+// check calls report for each problem of the bucket, which contains the groups of one time interval. It
+// reports an invalid start time or duration, a bucket without groups, and each group that the agent would
+// merge with an earlier one.
 func (b *Bucket) check(report reportFunc) {
 	if b.Duration == 0 {
 		report("a bucket of no duration")
@@ -92,8 +93,8 @@ func (g *Group) check(weighted bool, reportProblem reportFunc) (ok, errs *ddsket
 	return ok, errs
 }
 
-// compareCounts calls report if the sketches of the group contain more or fewer spans than its hits and
-// errors.
+// compareCounts compares the number of spans in two sketches, for the successful and the failed spans of
+// the group, with the hits and errors of the group. It calls report if the numbers differ.
 func (g *Group) compareCounts(ok, errs *ddsketch.DDSketch, report reportFunc) {
 	failed := errs.GetCount()
 	spans := ok.GetCount() + failed

@@ -50,6 +50,9 @@ type decoder struct {
 	visit func(element any) (isAdded bool, err error)
 }
 
+// isVisitor reports whether the decoder belongs to a Visitor, and not to the function Decode.
+func (d *decoder) isVisitor() bool { return d.visit != nil }
+
 func newDecoder(body []byte) *decoder {
 	r := bytes.NewReader(body)
 	return &decoder{Decoder: msgpack.NewDecoder(r), body: body, reader: r}
@@ -99,8 +102,8 @@ func isArray(lead byte) bool {
 	return msgpcode.IsFixedArray(lead) || lead == msgpcode.Array16 || lead == msgpcode.Array32
 }
 
-// decodeBytes decodes a string or binary data. The result is a copy, except that a decoder with a visit
-// function returns a slice of the body.
+// decodeBytes decodes a string or binary data. The result is a slice of the body if a Visitor decodes the
+// payload, and otherwise a copy.
 func (d *decoder) decodeBytes() ([]byte, error) {
 	n, err := d.DecodeBytesLen()
 	if err == nil && n > d.reader.Len() {
@@ -112,7 +115,7 @@ func (d *decoder) decodeBytes() ([]byte, error) {
 	start := len(d.body) - d.reader.Len()
 	end := start + n
 	b := d.body[start:end:end]
-	if d.visit == nil {
+	if !d.isVisitor() {
 		b = bytes.Clone(b)
 	}
 	_, err = d.reader.Seek(int64(n), io.SeekCurrent)
@@ -154,8 +157,8 @@ func (d *decoder) decodeSlice(dst reflect.Value) error {
 	return nil
 }
 
-// decodeElement decodes an element of an array, and calls d.visit with it. It appends the element to
-// slice, unless d.visit returns false. It returns ErrNilElement for a nil bucket or group.
+// decodeElement decodes an element of an array and appends it to slice. If a Visitor decodes the payload,
+// d.visit decides whether the element is appended. A nil bucket or group is an error, ErrNilElement.
 func (d *decoder) decodeElement(slice reflect.Value) error {
 	element := reflect.New(slice.Type().Elem()).Elem()
 	lead, _ := d.PeekCode() // decodeValue returns the error
@@ -166,7 +169,7 @@ func (d *decoder) decodeElement(slice reflect.Value) error {
 	if err := d.decodeValue(element); err != nil {
 		return err
 	}
-	if d.visit != nil {
+	if d.isVisitor() {
 		isAdded, err := d.visit(element.Addr().Interface())
 		if err != nil || !isAdded {
 			return err
@@ -176,8 +179,8 @@ func (d *decoder) decodeElement(slice reflect.Value) error {
 	return nil
 }
 
-// decodeStruct decodes a map, whose keys are names of fields in any order, into dst. It skips unknown
-// fields. A decoder with a visit function returns ErrLossy for them instead.
+// decodeStruct decodes a map into the struct dst. The keys of the map are field names in any order. Other
+// keys are skipped, but are an error (ErrLossy) if a Visitor decodes the payload.
 func (d *decoder) decodeStruct(dst reflect.Value) error {
 	n, err := checkLength(d.DecodeMapLen())
 	if err != nil {
@@ -193,7 +196,7 @@ func (d *decoder) decodeStruct(dst reflect.Value) error {
 		switch {
 		case isKnown:
 			err = d.decodeValue(dst.FieldByIndex(field))
-		case d.visit != nil:
+		case d.isVisitor():
 			err = ErrLossy
 		default:
 			err = d.skip(maxDepth)

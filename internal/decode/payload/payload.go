@@ -133,15 +133,17 @@ func latency(summary []byte) (l Latency, err error) {
 // MaxProblems is the maximum number of problems that Problems returns.
 const MaxProblems = 100
 
-// Problems returns a description of each part of the payload that the agent would accept, but show
-// wrongly or not at all.
+// Problems returns a description of each part of the payload that the agent accepts, but shows wrong or
+// omits, such as a bucket without groups. It returns at most MaxProblems descriptions.
 func (p *Payload) Problems() (problems []string) {
 	report := func(format string, args ...any) {
 		if len(problems) < MaxProblems {
 			problems = append(problems, fmt.Sprintf(format, args...))
 		}
 	}
-	p.Check(true, report, func(*Group, ...*ddsketch.DDSketch) {})
+	const weighted = true // sampled spans might count as several hits
+	ignoreGroup := func(*Group, ...*ddsketch.DDSketch) {}
+	p.Check(weighted, report, ignoreGroup)
 	return problems
 }
 

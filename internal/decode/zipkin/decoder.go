@@ -40,7 +40,7 @@ type Decoder struct {
 	resourceTags      []spantable.Tag
 	service, peer     spantable.Text
 	isError, isShared bool
-	isFinished        bool
+	hasDuration       bool
 }
 
 func (d *Decoder) begin(r *otlp.Request, body []byte, spanNames, resourceNames *spantable.Names) {
@@ -53,17 +53,18 @@ func (d *Decoder) beginSpan() {
 	d.span = spantable.Span{Kind: spantable.KindInternal, First: uint32(len(d.table.Tags))}
 	d.extra, d.resourceTags = otlp.SpanExtra{}, d.resourceTags[:0]
 	d.service, d.peer = spantable.Text{}, spantable.Text{}
-	d.isError, d.isShared, d.isFinished = false, false, false
+	d.isError, d.isShared, d.hasDuration = false, false, false
 }
 
-// endSpan adds the current span to the table, or discards it if it is not finished. It returns an error
-// if the span has no ID or no trace ID, or if the request has too many spans or tags.
+// endSpan adds the current span to the table, or discards it if it has no duration, because it is not
+// finished then. It returns an error if the span has no ID or no trace ID, or if the request has too many
+// spans or tags.
 func (d *Decoder) endSpan() error {
 	hasTraceID := d.extra.TraceHigh != 0 || d.extra.TraceLow != 0
 	if d.span.ID == 0 || !hasTraceID {
 		return ErrUnparsable
 	}
-	if !d.isFinished {
+	if !d.hasDuration {
 		d.table.Tags = d.table.Tags[:d.span.First]
 		return nil
 	}
@@ -77,7 +78,8 @@ func (d *Decoder) endSpan() error {
 func (d *Decoder) completeSpan() {
 	s := &d.span
 	// Zipkin requires reporters to round up to a microsecond, but Brave reports 0.
-	s.Duration = max(s.Duration, nanoseconds(1))
+	const microsecond = 1000 // in nanoseconds
+	s.Duration = max(s.Duration, microsecond)
 	if d.isError {
 		s.Status = spantable.StatusError
 	}
@@ -87,8 +89,9 @@ func (d *Decoder) completeSpan() {
 	if s.Parent == 0 && d.isShared {
 		s.Parent = s.ID // the client side of the span, which has the same ID
 	}
-	peerService, serviceName := d.spanNames.Find([]byte("peer.service")), d.resourceNames.Find([]byte("service.name"))
+	peerService := d.spanNames.Find([]byte("peer.service"))
 	d.table.Tags = setTag(d.table.Tags, s.First, peerService, d.peer)
+	serviceName := d.resourceNames.Find([]byte("service.name"))
 	d.resourceTags = setTag(d.resourceTags, 0, serviceName, d.service)
 	s.Last = uint32(len(d.table.Tags))
 }
@@ -129,9 +132,9 @@ var statuses = map[string]spantable.Status{
 	"ERROR": spantable.StatusError, "STATUS_CODE_ERROR": spantable.StatusError,
 }
 
-// applyTag adds a tag of the Zipkin span to the attributes of the current span and of its resource, if
-// they are attributes to keep. The tags error, otel.status_code and w3c.tracestate also set fields of
-// the span.
+// applyTag stores a tag of the Zipkin span as an attribute of the current span if its name is in
+// d.spanNames, and as one of the resource if its name is in d.resourceNames. The tags error,
+// otel.status_code and w3c.tracestate also set fields of the span.
 func (d *Decoder) applyTag(name []byte, value spantable.Text) {
 	switch string(name) {
 	case "error":
@@ -145,9 +148,9 @@ func (d *Decoder) applyTag(name []byte, value spantable.Text) {
 	d.resourceTags = setTag(d.resourceTags, 0, d.resourceNames.Find(name), value)
 }
 
-// setTag replaces the tag with the given label in tags[first:], or appends a tag if there is none with
-// this label. It returns tags unchanged if value is empty, or if label is Other, the label of all names
-// that no rule uses.
+// setTag sets the value of the tag with the given label in tags[first:], and appends the tag if there is
+// none. It returns tags unchanged if value is empty, or if label is Other, which means that the caller
+// does not keep tags of this name.
 func setTag(tags []spantable.Tag, first uint32, label spantable.Label, value spantable.Text) []spantable.Tag {
 	if label == spantable.Other || value.Len == 0 {
 		return tags

@@ -44,8 +44,8 @@ func (d *Decoder) readElements(opener, closer byte, readElement func() error) er
 	return d.EachElement(closer, readElement) //nolint:wrapcheck // JSON wraps it
 }
 
-// readObject reads an object. For each member, it reads the name, and calls readValue with it to read the
-// value. It skips members whose value is null.
+// readObject reads a JSON object, and calls readValue after each name to read the value that follows. It
+// skips a null itself.
 func (d *Decoder) readObject(readValue func(name []byte) error) error {
 	return d.readElements('{', '}', func() error {
 		name, err := d.ReadName()
@@ -77,7 +77,7 @@ func (d *Decoder) readSpanField(name []byte) (err error) {
 	case "timestamp":
 		s.Start, err = d.readMicroseconds()
 	case "duration":
-		d.isFinished = true
+		d.hasDuration = true
 		s.Duration, err = d.readMicroseconds()
 	case "localEndpoint":
 		err = d.readEndpoint(&d.service)
@@ -125,8 +125,8 @@ func (d *Decoder) readText() (spantable.Text, error) {
 	return spantable.Text{At: start, Len: uint32(len(number))}, err //nolint:wrapcheck // JSON wraps it
 }
 
-// store returns the value of a JSON string as a text of the table. If the string has escape sequences,
-// store appends its value to table.Derived.
+// store returns the position of the value of a JSON string in the body. If the string has escape
+// sequences, the body does not contain its value, so store appends it to table.Derived instead.
 func (d *Decoder) store(s jsonscan.String) spantable.Text {
 	if s.IsPlain {
 		return spantable.Text{At: uint32(s.Start), Len: uint32(len(s.Raw))}

@@ -73,7 +73,7 @@ func (d *Decoder) applySpanField(f otlp.Field) (isValid bool) {
 	case spanTimestamp:
 		s.Start = nanoseconds(f.Value)
 	case spanDuration:
-		d.isFinished = true
+		d.hasDuration = true
 		s.Duration = nanoseconds(f.Value)
 	case spanLocalEndpoint:
 		d.service, _, isValid = d.firstTwoTexts(f)
@@ -89,9 +89,8 @@ func (d *Decoder) applySpanField(f otlp.Field) (isValid bool) {
 	return isValid
 }
 
-// firstTwoTexts returns the texts with the field numbers 1 and 2 of a message. They are the key and the
-// value of a tag, or the service name and the IP address of an endpoint. It returns false if the message
-// is invalid.
+// firstTwoTexts returns the strings in the fields 1 and 2 of a message: the key and the value of a tag, or
+// the service name and the IP address of an endpoint. isValid is false if the message is invalid.
 func (d *Decoder) firstTwoTexts(message otlp.Field) (first, second spantable.Text, isValid bool) {
 	isValid = otlp.EachField(d.Body[:message.End], message.Start, func(f otlp.Field) bool {
 		text := spantable.Text{At: uint32(f.Start), Len: uint32(f.End - f.Start)}
