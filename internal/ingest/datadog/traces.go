@@ -127,13 +127,13 @@ func (t *traceRequest) count() Result {
 
 // sampledSpans returns the spans of sampled traces, which can become exemplars, or nil if there are none.
 func sampledSpans(c *rules.Counter) iter.Seq[receiver.ForwardedSpan] {
-	if len(c.Kept()) == 0 {
+	if len(c.SampledSpans()) == 0 {
 		return nil
 	}
 	return func(yield func(receiver.ForwardedSpan) bool) {
-		for _, kept := range c.Kept() {
-			s := receiver.ForwardedSpan{Batch: int(kept.Batch), Index: int(kept.At)}
-			if s.TraceHigh, s.TraceLow, s.Span = c.IDs(kept); !yield(s) {
+		for _, sampled := range c.SampledSpans() {
+			s := receiver.ForwardedSpan{Batch: int(sampled.Batch), Index: int(sampled.Index)}
+			if s.TraceHigh, s.TraceLow, s.Span = c.IDs(sampled); !yield(s) {
 				return
 			}
 		}
