@@ -34,11 +34,11 @@ type Counter struct {
 	sampledSpans     []SampledSpan
 
 	// State of the current trace.
-	batchNumber int        // number of its batch
-	originFlags span.Flags // span.SharedOrigin or 0
-	weight      float64    // weight of each span
-	isSampled   bool       // counted spans are added to sampledSpans
-	groupIndex  int        // number of the trace in the table
+	batchNumber    int        // number of its batch
+	originFlags    span.Flags // span.SharedOrigin or 0
+	weight         float64    // weight of each span
+	recordsSampled bool       // counted spans are added to sampledSpans
+	groupIndex     int        // number of the trace in the table
 }
 
 // SampledSpan is a counted span of a trace that sampling certainly keeps: the trace will be in the
@@ -179,7 +179,7 @@ func (c *Counter) countTrace(index int) {
 	isSynthetic := c.rulebook.isSynthetic(c.table.String(g.Origin))
 	hasKeepingPriority := g.HasPriority && g.Priority > 0
 	c.groupIndex = index
-	c.isSampled = c.policy.traceIDs && hasKeepingPriority && g.TraceLow != 0
+	c.recordsSampled = c.policy.traceIDs && hasKeepingPriority && g.TraceLow != 0
 	for i := range spans {
 		if c.table.Err() != nil {
 			return // the agent counts the body
@@ -196,7 +196,7 @@ func (c *Counter) countTrace(index int) {
 		}
 		tableIndex := int(g.First) + i
 		c.addSnapshot(uint32(tableIndex), isTopLevel)
-		if c.isSampled {
+		if c.recordsSampled {
 			c.addSampled(tableIndex)
 		}
 	}
@@ -206,8 +206,8 @@ func (c *Counter) countTrace(index int) {
 const year2000 = 946684800e9
 
 // normalizeSpans corrects the parents, start times and durations of the spans of a trace as the agent
-// does. It returns false if the trace cannot be counted: a span has no ID, or starts before 1970. The
-// second is an error of the whole body, which the agent must count.
+// does. It returns false if the trace cannot be counted because a span has no ID or starts before
+// 1970. A start before 1970 is also an error of the whole body, which the agent must count.
 func (c *Counter) normalizeSpans(spans []spantable.Span) bool {
 	for i := range spans {
 		s := &spans[i]
@@ -357,31 +357,33 @@ func (c *Counter) addSnapshot(index uint32, isTopLevel bool) {
 		return
 	}
 	c.scratch = c.scratch[:0]
-	flags := c.originFlags | flagsOf(s, isTopLevel)
 	var fingerprint []byte
-	if c.matchesIgnoreRule() {
-		flags |= span.Ignored
-	} else {
+	isIgnored := c.matchesIgnoreRule()
+	if !isIgnored {
 		fingerprint = c.makeFingerprint(s)
-	}
-	if len(fingerprint) == 0 && flags&span.Ignored == 0 {
-		c.makeKey(s) // records an error now if only the agent can read a tag
+		if len(fingerprint) == 0 {
+			c.makeKey(s) // records an error now if only the agent can read a tag
+		}
 	}
 	c.batches.Add(c.batchNumber, fingerprint, span.Snapshot{
-		Duration: s.Duration, End: int64(s.Start + s.Duration), Weight: c.weight, Span: index, Flags: flags,
+		Duration: s.Duration, End: int64(s.Start + s.Duration), Weight: c.weight, Span: index,
+		Flags: c.originFlags | flagsOf(s, isTopLevel, isIgnored),
 	})
 	if c.batches.FingerprintBytes() > c.table.Limits.DerivedBytes {
 		c.table.Fail(spantable.ErrTooMuch)
 	}
 }
 
-// flagsOf returns the flags that s itself determines.
-func flagsOf(s *spantable.Span, isTopLevel bool) (flags span.Flags) {
+// flagsOf returns the flags of a span in a batch: whether it failed, is top-level, or is ignored.
+func flagsOf(s *spantable.Span, isTopLevel, isIgnored bool) (flags span.Flags) {
 	if s.Status == spantable.StatusError {
 		flags |= span.Error
 	}
 	if isTopLevel {
 		flags |= span.TopLevel
+	}
+	if isIgnored {
+		flags |= span.Ignored
 	}
 	return flags
 }

@@ -74,7 +74,7 @@ func (r *labeller) endpoint() string {
 }
 
 // setKindAndSynthetic sets the kind of s, the current span, and whether a synthetic test created it. It
-// reads both from the tags of the span.
+// reads both from tags, as the tracer's own statistics do.
 func (r *labeller) setKindAndSynthetic(s *spantable.Span) {
 	if r.source == fromFields {
 		return // bodies of v1.0 have fields for both, and the decoder has set them
