@@ -144,16 +144,16 @@ func (t *Translator) buildSpans(scope *otlp.Scope, firstOfResource int, spans []
 	}
 	for i := scope.First; i < scope.Last && t.output.Err() == nil; i++ {
 		extra := &r.Extras[i]
-		inResource := i - firstOfResource
-		position := t.traces.positions[inResource]
-		trace := t.traces.traceNumbers[inResource]
+		indexInResource := i - firstOfResource
+		position := t.traces.positions[indexInResource]
+		trace := t.traces.traceNumbers[indexInResource]
 		t.build(&spans[position], &r.Spans[i], r.Bytes(extra.State))
 		groups[trace].TraceLow = extra.TraceLow
 		t.traces.facts[trace].setMissing(t.collectedFacts())
 	}
 }
 
-// collectedFacts returns the tags of the span that was built last that describe its trace or its sender.
+// collectedFacts returns those tags of the last built span that describe its trace or its sender.
 func (t *Translator) collectedFacts() traceFacts {
 	return traceFacts{
 		env:     t.tags.values[t.env].text,
@@ -163,8 +163,9 @@ func (t *Translator) collectedFacts() traceFacts {
 	}
 }
 
-// addTraces makes room in the output for the given spans of a request. For each of their traces, it
-// adds a group and one empty span per span of the trace. It returns the added spans and groups.
+// addTraces makes room in the output for the given spans of a request. It adds a group for each of
+// their traces, which has one empty span for each span of the trace. It returns the added spans and
+// groups.
 func (t *Translator) addTraces(extras []otlp.SpanExtra) ([]spantable.Span, []spantable.Group) {
 	t.traces.group(extras)
 	output := t.output
