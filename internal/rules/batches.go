@@ -37,21 +37,22 @@ type batch struct {
 	service []byte // copy of the origin's service, because the caller may reuse the memory of its string
 }
 
-// Reset removes all batches, and keeps their memory for the spans of the next body. The labeller
-// makes the keys of those spans.
+// Reset removes all batches, and keeps their memory for the next body. labeller makes the label sets
+// of the spans in that body.
 func (b *Batches) Reset(labeller span.Labeller) {
 	for i := range b.all {
-		b.all[i].Batch = span.Batch{Snapshots: b.all[i].Snapshots}
-		b.all[i].origin = Origin{}
+		batch := &b.all[i]
+		batch.Batch = span.Batch{Snapshots: batch.Snapshots} // drop all references but this memory
+		batch.origin = Origin{}
 	}
 	b.all = b.all[:0]
 	b.fingerprints = b.fingerprints[:0]
 	b.labeller = labeller
 }
 
-// FindOrAdd returns the number of the batch of an origin, and adds the batch if it does not exist
-// yet. It returns false if there are already MaxOrigins batches. This limit does not apply to the
-// common origin, under which the spans of all further origins are counted.
+// FindOrAdd returns the number of the batch for spans of an origin, and adds an empty batch if the
+// origin has none. It returns false if there are already MaxOrigins batches. Only the origin with the
+// number Common gets a batch even then.
 func (b *Batches) FindOrAdd(origin Origin) (number int, ok bool) {
 	for i := range b.all {
 		if b.all[i].origin == origin {

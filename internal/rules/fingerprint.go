@@ -35,24 +35,30 @@ func (f *Fingerprint) Reset(policy PolicyID, facts uint32) {
 	f.appendNumber(uint64(policy)<<32 | uint64(facts))
 }
 
-// AppendText appends a text, preceded by its length. It is distinct from every tag, because no tag has
-// the label 0.
+// A text and a tag begin with a number: the label of the tag, the type of its value and the length of
+// its text. A text that is not a tag has the label 0, which no tag has.
+const (
+	typeShift   = 8
+	lengthShift = 16
+)
+
+// AppendText appends a text that is not the value of a tag, preceded by its length.
 func (f *Fingerprint) AppendText(text string) {
-	f.appendNumber(uint64(len(text)) << 16)
+	f.appendNumber(uint64(len(text)) << lengthShift)
 	f.appendBytes(text)
 }
 
-// AppendTag appends a tag: its label, the type of its value, and the value. The length of a text
-// precedes the text.
+// AppendTag appends a tag of a span in the table t: its label, the type of its value, and the value.
+// The length of a text precedes the text.
 func (f *Fingerprint) AppendTag(t *spantable.Table, tag *spantable.Tag) {
-	header := uint64(tag.Label) | uint64(tag.Value)<<8
+	labelAndType := uint64(tag.Label) | uint64(tag.Value)<<typeShift
 	if !tag.HasText() {
-		f.appendNumber(header)
+		f.appendNumber(labelAndType)
 		f.appendNumber(tag.Bits)
 		return
 	}
 	text := t.String(tag.Text())
-	f.appendNumber(header | uint64(len(text))<<16)
+	f.appendNumber(labelAndType | uint64(len(text))<<lengthShift)
 	f.appendBytes(text)
 }
 

@@ -37,24 +37,27 @@ func (o *Origins) AssignOrigins(places []Place, senders iter.Seq[span.Origin]) [
 	}
 	// Keep one origin for each service, but at most half of all origins, so that some senders still
 	// get an origin of their own.
-	services := o.countServices(senders)
+	services := countServices(senders)
 	maxOwned := max(MaxOrigins-services, MaxOrigins/2)
 	o.Reset()
 	assigned, _ = o.assign(places, senders, maxOwned)
 	return assigned
 }
 
-// countServices returns the number of different services of the senders, at most MaxOrigins. It
-// changes the list of origins, so the caller must call Reset afterwards.
-func (o *Origins) countServices(senders iter.Seq[span.Origin]) int {
-	o.Reset()
+// countServices returns the number of different services among senders, at most MaxOrigins.
+func countServices(senders iter.Seq[span.Origin]) int {
+	services := make([]span.Origin, 0, MaxOrigins)
 	for sender := range senders {
 		service := sender.ServiceOnly()
-		if len(o.list) < MaxOrigins && !slices.Contains(o.list, service) {
-			o.list = append(o.list, service)
+		if slices.Contains(services, service) {
+			continue
+		}
+		services = append(services, service)
+		if len(services) == MaxOrigins {
+			break
 		}
 	}
-	return len(o.list)
+	return len(services)
 }
 
 // assign appends one Place for each sender to places. The first maxOwned different senders get an

@@ -39,13 +39,13 @@ func AppendTagValue(dst []byte, text string) []byte {
 	return dst
 }
 
-// IsTagValue reports whether text is a normalized tag value in ASCII, which AppendTagValue would
-// not change. It returns false for every text with a non-ASCII letter.
+// IsTagValue reports whether AppendTagValue would copy text without a change. It checks only ASCII
+// texts, and returns false for all others.
 func IsTagValue(text []byte) bool {
 	endsWithUnderscore := false
 	for _, b := range text {
 		switch {
-		case 'a' <= b && b <= 'z', '-' <= b && b <= ':': // '-' to ':' are also dot, slash and digits
+		case 'a' <= b && b <= 'z', '-' <= b && b <= ':': // a letter, or one of -./0123456789:
 			endsWithUnderscore = false
 		case b == '_' && !endsWithUnderscore:
 			endsWithUnderscore = true

@@ -156,14 +156,14 @@ func (t *traceRequest) publish(counter *rules.Counter) Result {
 // sampledSpans returns the counted spans of sampled traces, with their trace IDs and span IDs. They can become exemplars. It
 // returns nil if there are none.
 func sampledSpans(counter *rules.Counter) iter.Seq[receiver.ForwardedSpan] {
-	if len(counter.Kept()) == 0 {
+	if len(counter.SampledSpans()) == 0 {
 		return nil
 	}
 	return func(yield func(receiver.ForwardedSpan) bool) {
-		for _, sampled := range counter.Kept() {
+		for _, sampled := range counter.SampledSpans() {
 			traceHigh, traceLow, spanID := counter.IDs(sampled)
 			forwarded := receiver.ForwardedSpan{
-				Batch: int(sampled.Batch), Index: int(sampled.At),
+				Batch: int(sampled.Batch), Index: int(sampled.Index),
 				TraceHigh: traceHigh, TraceLow: traceLow, Span: spanID,
 			}
 			if !yield(forwarded) {

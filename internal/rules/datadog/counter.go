@@ -31,23 +31,25 @@ type Counter struct {
 	// State of the current body.
 	countedKinds     spantable.KindSet // kinds of spans that are always counted
 	hasTopLevelMarks bool              // the tracer marked top-level spans itself
-	keptSpans        []Kept
+	sampledSpans     []SampledSpan
 
 	// State of the current trace.
-	batchNumber int        // number of its batch
-	originFlags span.Flags // span.SharedOrigin or 0
-	weight      float64    // weight of each span
-	recordsKept bool       // counted spans are added to keptSpans
-	groupIndex  int        // number of the trace in the table
+	batchNumber    int        // number of its batch
+	originFlags    span.Flags // span.SharedOrigin or 0
+	weight         float64    // weight of each span
+	recordsSampled bool       // counted spans are added to sampledSpans
+	groupIndex     int        // number of the trace in the table
 }
 
-// Kept is a counted span of a trace that sampling certainly keeps: the trace will be in the backend
-// once the agent has accepted the body. A trace without a priority is not included, because the
+// SampledSpan is a counted span of a trace that sampling certainly keeps: the trace will be in the
+// backend once the agent has accepted the body. A trace without a priority is not included, because the
 // agent decides about it, nor is a trace with a rejecting priority, although the agent may keep its
 // errors. An agent that samples by trace ID keeps fewer traces.
-type Kept struct {
-	Batch, At   int32 // number of the batch, and index of the span in the batch
-	span, group int32 // index of the span and of its trace in the table
+type SampledSpan struct {
+	Batch int32 // number of the batch that contains the span
+	Index int32 // index of the span in the batch
+	span  int32 // index of the span in the table
+	trace int32 // index of its trace in the table
 }
 
 // MaxBaseServices is the maximum number of base services in a body of a tracer. Each needs a
@@ -91,13 +93,13 @@ func (c *Counter) begin(t *spantable.Table, from source, lang string, hasTopLeve
 		c.rulebookID = rulebookOf(lang)
 	}
 	c.rulebook = &rulebooks[c.rulebookID]
-	c.bookLabels = &policy.labels.byRulebook[c.rulebookID]
+	c.ruleLabels = &policy.labels.byRulebook[c.rulebookID]
 	c.countedKinds = policy.countedKinds & c.rulebook.counts
 	c.hasTopLevelMarks = hasTopLevelMarks || !c.rulebook.followsAgent // tracers' rules use only the marks
 	c.services.reset(lang)
 	c.batches.Reset(c)
 	c.origins.Reset()
-	c.keptSpans = c.keptSpans[:0]
+	c.sampledSpans = c.sampledSpans[:0]
 	c.scratch = c.scratch[:0]
 	c.senders = c.senders[:0]
 }
@@ -114,8 +116,8 @@ func (c *Counter) countTraces() error {
 	return c.table.Err() //nolint:wrapcheck // the decoder's error is complete
 }
 
-// Batches iterates over the batches of the last body. Each contains the counted spans of one base
-// service, the configured service of a process. A batch is valid until the next body.
+// Batches iterates over the batches of the last body: one for each base service, the service that is
+// configured for the process of the spans. A batch is valid until the next body.
 func (c *Counter) Batches(yield func(baseService string, batch *span.Batch) bool) {
 	for origin, batch := range c.batches.All {
 		if !yield(origin.Service, batch) {
@@ -143,18 +145,19 @@ func (c *Counter) Decoded() (*spantable.Table, *decode.Decoder) { return &c.deco
 // memory that the counter would otherwise keep for the next body.
 func (c *Counter) Release() {
 	c.decoder.Release()
-	wasLarge := c.decoded.Release()
-	if wasLarge || cap(c.scratch) > keptText || cap(c.keptSpans)*keptBytes > keptText {
-		c.links = nil
-		c.scratch = nil
-		c.keptSpans = nil
-	}
 	c.batches.Release()
 	c.key.Clear()
-	clear(c.links[:cap(c.links)])
 	c.origins.Reset()
-	c.table = &c.decoded
-	c.keptSpans = c.keptSpans[:0]
+	c.table = &c.decoded // instead of the table of an OTLP request
+	clear(c.links[:cap(c.links)])
+	c.sampledSpans = c.sampledSpans[:0]
+	wasLarge := c.decoded.Release()
+	ownBytes := max(cap(c.scratch), cap(c.sampledSpans)*sampledSpanBytes)
+	if wasLarge || ownBytes > maxReusedBytes {
+		c.links = nil
+		c.scratch = nil
+		c.sampledSpans = nil
+	}
 }
 
 // countTrace counts the spans of the trace with the given index in the table. It counts none of
@@ -172,11 +175,11 @@ func (c *Counter) countTrace(index int) {
 	if c.rulebook.honorsIgnoredResources && c.isIgnoredTrace(root) {
 		return
 	}
-	c.applyRoot(root, g)
+	c.selectWeightAndBatch(root, g)
 	isSynthetic := c.rulebook.isSynthetic(c.table.String(g.Origin))
-	isKept := g.HasPriority && g.Priority > 0
+	hasKeepingPriority := g.HasPriority && g.Priority > 0
 	c.groupIndex = index
-	c.recordsKept = c.policy.traceIDs && isKept && g.TraceLow != 0
+	c.recordsSampled = c.policy.traceIDs && hasKeepingPriority && g.TraceLow != 0
 	for i := range spans {
 		if c.table.Err() != nil {
 			return // the agent counts the body
@@ -185,7 +188,7 @@ func (c *Counter) countTrace(index int) {
 		c.Select(c.table, s.First, s.Last)
 		s.IsSynthetic = isSynthetic
 		if !c.rulebook.followsAgent {
-			c.readTracerTags(s)
+			c.setKindAndSynthetic(s)
 		}
 		isTopLevel := c.isTopLevel(i)
 		if !c.isCounted(s, isTopLevel) {
@@ -193,8 +196,8 @@ func (c *Counter) countTrace(index int) {
 		}
 		tableIndex := int(g.First) + i
 		c.addSnapshot(uint32(tableIndex), isTopLevel)
-		if c.recordsKept {
-			c.recordKept(tableIndex)
+		if c.recordsSampled {
+			c.addSampled(tableIndex)
 		}
 	}
 }
@@ -202,9 +205,9 @@ func (c *Counter) countTrace(index int) {
 // year2000 is the earliest start of a span that the agent accepts.
 const year2000 = 946684800e9
 
-// normalizeSpans corrects the IDs, start times and durations of the spans of a trace like the agent.
-// It returns false if the trace is not counted because a span has no ID or an invalid start time.
-// An invalid start time also fails the table, so that the agent counts the body.
+// normalizeSpans corrects the parents, start times and durations of the spans of a trace as the agent
+// does. It returns false if the trace cannot be counted because a span has no ID or starts before
+// 1970. A start before 1970 is also an error of the whole body, which the agent must count.
 func (c *Counter) normalizeSpans(spans []spantable.Span) bool {
 	for i := range spans {
 		s := &spans[i]
@@ -215,7 +218,7 @@ func (c *Counter) normalizeSpans(spans []spantable.Span) bool {
 			s.Parent = 0
 		}
 		if s.Start > math.MaxInt64 {
-			c.table.Fail(decode.ErrUnparsable) // a negative time, before 1970
+			c.table.Fail(decode.ErrUnparsable) // a negative start time
 			return false
 		}
 		if s.Duration > math.MaxInt64-s.Start {
@@ -231,9 +234,10 @@ func (c *Counter) normalizeSpans(spans []spantable.Span) bool {
 	return true
 }
 
-// applyRoot reads the sample rate and the base service from the root span of a trace. They determine
-// the weight of the trace's spans and the batch to which the spans are added.
-func (c *Counter) applyRoot(root *spantable.Span, g *spantable.Group) {
+// selectWeightAndBatch sets the weight of all spans of a trace, and the batch to which they are added.
+// The tags of the root span decide: the weight is the reciprocal of the sample rate, and the batch is
+// that of the base service.
+func (c *Counter) selectWeightAndBatch(root *spantable.Span, g *spantable.Group) {
 	c.Select(c.table, root.First, root.Last)
 	c.weight = 1
 	if c.rulebook.usesSampleRate {
@@ -276,7 +280,7 @@ func (c *Counter) selectBatch(g *spantable.Group, baseService string) {
 }
 
 // findRoot returns the root of a trace: the last span without a parent. If every span has a parent,
-// it returns the span that the agent would choose.
+// it returns a span whose parent is not in the trace, or otherwise the last span.
 func (c *Counter) findRoot(spans []spantable.Span) *spantable.Span {
 	for i := len(spans) - 1; i >= 0; i-- {
 		if spans[i].Parent == 0 {
@@ -284,13 +288,13 @@ func (c *Counter) findRoot(spans []spantable.Span) *spantable.Span {
 		}
 	}
 	if c.hasTopLevelMarks {
-		c.findParents(spans)
+		c.findParents(spans) // otherwise, countTrace has already found them
 	}
 	return &spans[c.spans.Root()]
 }
 
-// findParents finds the parent of each span of a trace, and stores the result in c.spans. It reads
-// the services of the spans only if top-level spans must be found.
+// findParents stores the IDs and the parents of the spans of a trace in c.spans. It also stores their
+// services, unless the tracer has marked top-level spans: only the search for them needs services.
 func (c *Counter) findParents(spans []spantable.Span) {
 	c.links = c.links[:0]
 	for i := range spans {
@@ -312,39 +316,40 @@ func (c *Counter) isTopLevel(index int) bool {
 	return c.isOne(labelTopLevel) || c.isOne(labelTracerTopLevel)
 }
 
-// isCounted reports whether s, the current span, is counted. It must be a top-level span, have a
-// span kind for which the policy counts all spans, or be marked as measured. A span that the
-// tracer sent before it was finished is never counted.
+// isCounted reports whether the statistics include s, the current span. They include top-level spans,
+// spans of some kinds, and spans with the tag _dd.measured, but no span that the tracer sent before
+// it was finished.
 func (c *Counter) isCounted(s *spantable.Span, isTopLevel bool) bool {
 	isRelevant := isTopLevel || c.countedKinds.Has(s.Kind) || c.isOne(labelMeasured)
 	if !isRelevant {
 		return false
 	}
-	if c.rulebook.nonzeroOnly && s.Duration == 0 {
+	if c.rulebook.ignoresZeroDuration && s.Duration == 0 {
 		return false
 	}
-	version, ok := c.numberValue(labelPartialVersion)
-	isUnfinished := ok && version >= 0
+	version, hasVersion := c.numberValue(labelPartialVersion)
+	isUnfinished := hasVersion && version >= 0
 	return !isUnfinished
 }
 
-// isIgnoredTrace reports whether the agent ignores a trace because of the resource of its root. If
-// the root has no resource, the agent uses its operation instead.
+// isIgnoredTrace reports whether the agent ignores a trace because of the resource of its root span. If
+// the root has no resource, its normalized operation is used instead, as in the agent.
 func (c *Counter) isIgnoredTrace(root *spantable.Span) bool {
 	if len(c.policy.ignoredResources) == 0 {
 		return false
 	}
 	resource := c.validText(root.Resource)
 	if len(resource) == 0 {
-		k := span.Key{Operation: c.cloneText(root.Name)}
-		k.Normalize("") // copies the normalized operation to the resource
-		resource = []byte(k.Resource)
+		key := span.Key{Operation: c.cloneText(root.Name)}
+		key.Normalize("") // sets the missing resource
+		resource = []byte(key.Resource)
 	}
 	return c.policy.ignoresResource(resource)
 }
 
-// addSnapshot adds the current span to the batch of its trace. index is the index of the span in the
-// table. addSnapshot fails the table if only the agent can count the span.
+// addSnapshot adds the data of the current span that statistics need to the selected batch. index is
+// the index of the span in the table. If only the agent can count the span, addSnapshot records an
+// error in the table, so that the whole body is left to the agent.
 func (c *Counter) addSnapshot(index uint32, isTopLevel bool) {
 	s := &c.table.Spans[index]
 	if s.HasUnknownType {
@@ -352,28 +357,35 @@ func (c *Counter) addSnapshot(index uint32, isTopLevel bool) {
 		return
 	}
 	c.scratch = c.scratch[:0]
-	flags := c.originFlags
+	var fingerprint []byte
+	isIgnored := c.matchesIgnoreRule()
+	if !isIgnored {
+		fingerprint = c.makeFingerprint(s)
+		if len(fingerprint) == 0 {
+			c.makeKey(s) // records an error now if only the agent can read a tag
+		}
+	}
+	c.batches.Add(c.batchNumber, fingerprint, span.Snapshot{
+		Duration: s.Duration, End: int64(s.Start + s.Duration), Weight: c.weight, Span: index,
+		Flags: c.originFlags | flagsOf(s, isTopLevel, isIgnored),
+	})
+	if c.batches.FingerprintBytes() > c.table.Limits.DerivedBytes {
+		c.table.Fail(spantable.ErrTooMuch)
+	}
+}
+
+// flagsOf returns the flags of a span in a batch: whether it failed, is top-level, or is ignored.
+func flagsOf(s *spantable.Span, isTopLevel, isIgnored bool) (flags span.Flags) {
 	if s.Status == spantable.StatusError {
 		flags |= span.Error
 	}
 	if isTopLevel {
 		flags |= span.TopLevel
 	}
-	var fingerprint []byte
-	if c.matchesIgnoreRule() {
+	if isIgnored {
 		flags |= span.Ignored
-	} else {
-		fingerprint = c.makeFingerprint(s)
-		if len(fingerprint) == 0 {
-			c.makeKey(s) // fails the table now if only the agent can read a tag
-		}
 	}
-	c.batches.Add(c.batchNumber, fingerprint, span.Snapshot{
-		Duration: s.Duration, End: int64(s.Start + s.Duration), Weight: c.weight, Span: index, Flags: flags,
-	})
-	if c.batches.FingerprintBytes() > c.table.Limits.DerivedBytes {
-		c.table.Fail(spantable.ErrTooMuch)
-	}
+	return flags
 }
 
 // Label returns the key of the span with the given index in the table of the last body. The key is
@@ -385,29 +397,29 @@ func (c *Counter) Label(index uint32) *span.Key {
 	return c.makeKey(s)
 }
 
-// recordKept records that sampling keeps the trace of the span that was added to a batch last. index
-// is the index of the span in the table.
-func (c *Counter) recordKept(index int) {
+// addSampled adds the current span, the last one in its batch, to the sampled spans. index is the index
+// of the span in the table.
+func (c *Counter) addSampled(index int) {
 	lastOfBatch := c.batches.Len(c.batchNumber) - 1
-	c.keptSpans = append(c.keptSpans, Kept{
-		Batch: int32(c.batchNumber), At: int32(lastOfBatch),
-		span: int32(index), group: int32(c.groupIndex),
+	c.sampledSpans = append(c.sampledSpans, SampledSpan{
+		Batch: int32(c.batchNumber), Index: int32(lastOfBatch),
+		span: int32(index), trace: int32(c.groupIndex),
 	})
 }
 
-// Kept returns the counted spans of the last body whose traces sampling keeps. It returns nothing
-// unless the policy asks for trace IDs. The result is valid until the next body.
-func (c *Counter) Kept() []Kept { return c.keptSpans }
+// SampledSpans returns the counted spans of the last body whose traces sampling keeps. The result is
+// empty unless Labels.TraceIDs is set. It is valid until the next body.
+func (c *Counter) SampledSpans() []SampledSpan { return c.sampledSpans }
 
-// IDs returns the IDs of a span and its trace. traceHigh is 0 if the tracer did not send the upper
-// half of the trace ID. The caller must not have modified the body.
-func (c *Counter) IDs(k Kept) (traceHigh, traceLow, span uint64) {
-	g := &c.table.Groups[k.group]
-	if !g.IsHighRead {
-		g.TraceHigh = c.readTraceHigh(g)
-		g.IsHighRead = true
+// IDs returns the two halves of a span's trace ID, and its span ID. traceHigh is 0 if the tracer did
+// not send the upper half. IDs reads the last body, which the caller must not have changed.
+func (c *Counter) IDs(s SampledSpan) (traceHigh, traceLow, spanID uint64) {
+	trace := &c.table.Groups[s.trace]
+	if !trace.IsHighRead {
+		trace.TraceHigh = c.readTraceHigh(trace)
+		trace.IsHighRead = true
 	}
-	return g.TraceHigh, g.TraceLow, c.table.Spans[k.span].ID
+	return trace.TraceHigh, trace.TraceLow, c.table.Spans[s.span].ID
 }
 
 // highDigits is the number of hexadecimal digits of the tag that contains the upper half of a trace
@@ -434,11 +446,11 @@ func (c *Counter) readTraceHigh(g *spantable.Group) uint64 {
 	return 0
 }
 
-// keptBytes is the memory of an element of Counter.kept. keptText is the limit on memory for texts
-// and for kept that a counter keeps for the next body.
+// sampledSpanBytes is the memory of an element of Counter.sampledSpans. maxReusedBytes limits the
+// memory of sampledSpans, and that of scratch, that a counter keeps for the next body.
 const (
-	keptBytes = int(unsafe.Sizeof(Kept{}))
-	keptText  = 4 << 20
+	sampledSpanBytes = int(unsafe.Sizeof(SampledSpan{}))
+	maxReusedBytes   = 4 << 20
 )
 
 // countingBytes is the memory for counting a span: its link, its entry in agent.Spans, and its
@@ -446,22 +458,18 @@ const (
 const countingBytes = int(unsafe.Sizeof(agent.Link{})) + 8 + rules.SnapshotBytes
 
 // CounterBytes returns the maximum memory of a counter for bodies of bodyLen bytes. traceIDs is true
-// if the policy asks for trace IDs.
+// if the counter also records the sampled spans of a body, see Labels.TraceIDs.
 func CounterBytes(bodyLen int, traceIDs bool) int {
 	perSpan := countingBytes
 	if traceIDs {
-		perSpan += keptBytes
+		perSpan += sampledSpanBytes
 	}
-	return decode.Bytes(bodyLen, perSpan) + anyCounter
+	return decode.Bytes(bodyLen, perSpan) + AnyCounter
 }
 
-// IngestedBytes is the memory of CountIngested per span, in addition to the table. AnyCounter is
-// the memory that does not depend on the table.
+// IngestedBytes is the memory of CountIngested per span, in addition to the table. AnyCounter is the
+// memory of a counter that does not depend on the body.
 const (
 	IngestedBytes = countingBytes
-	AnyCounter    = anyCounter
+	AnyCounter    = rules.MaxFingerprint + 160<<10 // a fingerprint, the labels of a span, shared strings of the body
 )
-
-// anyCounter is the memory of a counter that does not depend on the body: the normalized labels of
-// a span, its fingerprint, and shared strings of the body.
-const anyCounter = rules.MaxFingerprint + 160<<10

@@ -194,12 +194,12 @@ func checkKept(t *testing.T, c *datadog.Counter) {
 		sizes = append(sizes, int32(len(batch.Snapshots)))
 	}
 	next := make([]int32, len(sizes))
-	for _, k := range c.Kept() {
-		if k.At < next[k.Batch] || k.At >= sizes[k.Batch] {
-			t.Fatalf("span %d of batch %d, which has %d, and %d came before", k.At, k.Batch, sizes[k.Batch],
+	for _, k := range c.SampledSpans() {
+		if k.Index < next[k.Batch] || k.Index >= sizes[k.Batch] {
+			t.Fatalf("span %d of batch %d, which has %d, and %d came before", k.Index, k.Batch, sizes[k.Batch],
 				next[k.Batch])
 		}
-		next[k.Batch] = k.At + 1
+		next[k.Batch] = k.Index + 1
 		if _, low, span := c.IDs(k); low == 0 || span == 0 {
 			t.Fatalf("span %d of trace %d", span, low)
 		}
@@ -320,9 +320,9 @@ func formsOf(t *testing.T, all []sampledTrace) map[decode.Format][]byte {
 	}
 }
 
-// TestKept_SpansOfSampledTraces: in each format, Kept returns the counted spans of each sampled
+// TestSampledSpans_SpansOfSampledTraces: in each format, SampledSpans returns the counted spans of each sampled
 // trace that has an ID, with their IDs and their indexes in the batches.
-func TestKept_SpansOfSampledTraces(t *testing.T) {
+func TestSampledSpans_SpansOfSampledTraces(t *testing.T) {
 	for format, body := range formsOf(t, sampled) {
 		c := datadog.NewCounter()
 		if err := c.Count(format, body, "go", false, keepingPolicy(t)); err != nil {
@@ -337,10 +337,10 @@ func TestKept_SpansOfSampledTraces(t *testing.T) {
 			batches = append(batches, base)
 		}
 		var got []string
-		for _, k := range c.Kept() {
+		for _, k := range c.SampledSpans() {
 			high, low, span := c.IDs(k)
 			got = append(got,
-				fmt.Sprintf("%x %x %d %d %s", high, low, span, durations[[2]int32{k.Batch, k.At}],
+				fmt.Sprintf("%x %x %d %d %s", high, low, span, durations[[2]int32{k.Batch, k.Index}],
 					batches[k.Batch]))
 		}
 		want := []string{
@@ -354,11 +354,11 @@ func TestKept_SpansOfSampledTraces(t *testing.T) {
 	}
 }
 
-// TestKept_NoneWithoutTraceIDs: a policy without trace IDs keeps no spans.
-func TestKept_NoneWithoutTraceIDs(t *testing.T) {
+// TestSampledSpans_NoneWithoutTraceIDs: a policy without trace IDs keeps no spans.
+func TestSampledSpans_NoneWithoutTraceIDs(t *testing.T) {
 	c, body := datadog.NewCounter(), formsOf(t, sampled)[decode.FormatV04]
-	if err := c.Count(decode.FormatV04, body, "go", false, policyOf(t)); err != nil || len(c.Kept()) != 0 {
-		t.Errorf("%v, %d spans", err, len(c.Kept()))
+	if err := c.Count(decode.FormatV04, body, "go", false, policyOf(t)); err != nil || len(c.SampledSpans()) != 0 {
+		t.Errorf("%v, %d spans", err, len(c.SampledSpans()))
 	}
 }
 
@@ -376,7 +376,7 @@ func TestTraceID_Invalid(t *testing.T) {
 			keepingPolicy(t)); err != nil {
 			t.Fatal(err)
 		}
-		if high, low, _ := c.IDs(c.Kept()[0]); high != 0 || low != sampled[0].low {
+		if high, low, _ := c.IDs(c.SampledSpans()[0]); high != 0 || low != sampled[0].low {
 			t.Errorf("%q is read as %x", tag, high)
 		}
 	}
@@ -388,7 +388,7 @@ func TestTraceID_Invalid(t *testing.T) {
 		body := encode(t, ordered{11, []any{ordered{1, 1, 6, id, 4, []any{span}}}})
 		c := datadog.NewCounter()
 		if err := c.Count(decode.FormatV1, body, "go", false, keepingPolicy(t)); err == nil &&
-			len(c.Kept()) != 0 {
+			len(c.SampledSpans()) != 0 {
 			t.Errorf("an id of %d bytes is one", len(id))
 		}
 	}
@@ -407,7 +407,7 @@ func TestTraceID_MissingDoesNotAffectNextTrace(t *testing.T) {
 		if err := c.Count(decode.FormatV04, encode(t, body), "go", false, keepingPolicy(t)); err != nil {
 			t.Fatal(err)
 		}
-		for _, k := range c.Kept() {
+		for _, k := range c.SampledSpans() {
 			if _, _, span := c.IDs(k); span == 5 {
 				t.Errorf("a span without the id of a trace is kept")
 			}

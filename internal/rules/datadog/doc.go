@@ -10,7 +10,7 @@
 // payload states.
 //
 // If the policy asks for trace IDs, the counter also records the counted spans of sampled traces,
-// see Counter.Kept.
+// see Counter.SampledSpans.
 //
 // # Rules
 //

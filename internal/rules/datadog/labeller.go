@@ -16,7 +16,7 @@ import (
 type labeller struct {
 	tags
 	policy      *Policy
-	bookLabels  *rulebookLabels // labels of the rulebook
+	ruleLabels  *rulebookLabels // labels of the rulebook
 	services    serviceNames
 	source      source
 	rulebookID  rulebookID
@@ -45,8 +45,8 @@ func (r *labeller) traceRoot(s *spantable.Span) span.TraceRoot {
 	return span.TraceRootFalse
 }
 
-// kindName returns the span kind for the key. By the agent's rules, an unknown kind has become
-// internal. By a tracer's rules, it is the text that the tracer sent, or an empty string.
+// kindName returns the span kind as a label, such as "server". If the rules of a tracer apply, it is
+// the kind as the tracer sent it, or an empty string if it sent none.
 func (r *labeller) kindName(s *spantable.Span) string {
 	switch {
 	case r.rulebook.followsAgent:
@@ -59,25 +59,25 @@ func (r *labeller) kindName(s *spantable.Span) string {
 	return s.Kind.String()
 }
 
-// endpoint returns the HTTP endpoint of the current span by a tracer's rules. It reads the tags that
-// can contain the endpoint in order of preference, and returns the first value that is not empty.
-// By some rules, an empty value counts too.
+// endpoint returns the HTTP endpoint of the current span, such as /users/{id}: the value of the first
+// endpoint tag that is not empty. Some tracers use the first one that exists, even if it is empty.
 func (r *labeller) endpoint() string {
-	for _, l := range r.bookLabels.endpoints {
-		endpoint := r.textValue(l)
-		acceptsEmpty := r.rulebook.emptyEndpoint && r.findTag(l) != nil
-		if endpoint != "" || acceptsEmpty {
+	for _, l := range r.ruleLabels.endpoints {
+		if r.rulebook.acceptsEmptyEndpoint && r.findTag(l) != nil {
+			return r.textValue(l)
+		}
+		if endpoint := r.textValue(l); endpoint != "" {
 			return endpoint
 		}
 	}
 	return ""
 }
 
-// readTracerTags sets the kind of s, the current span, and whether it is synthetic, by a tracer's
-// rules. It reads them from tags. In bodies of v1.0 they are fields, which the decoder has read.
-func (r *labeller) readTracerTags(s *spantable.Span) {
+// setKindAndSynthetic sets the kind of s, the current span, and whether a synthetic test created it. It
+// reads both from tags, as the tracer's own statistics do.
+func (r *labeller) setKindAndSynthetic(s *spantable.Span) {
 	if r.source == fromFields {
-		return
+		return // bodies of v1.0 have fields for both, and the decoder has set them
 	}
 	s.Kind = spantable.KindUnknown
 	t := r.findTag(decode.LabelKind)
@@ -121,9 +121,9 @@ func equalFoldASCII(text []byte, lower string) bool {
 	return true
 }
 
-// mainService returns the service of the process that created a trace, which identifies its
-// statistics payload. root is the root span of the trace and the current span. The result is empty
-// if it is unknown, or if the payloads of the tracer do not contain it.
+// mainService returns the configured service of the process that sent a trace. root, the root span of
+// the trace, must be the current span. The result is empty if the service is unknown, or if the
+// tracer's own statistics do not contain it.
 func (r *labeller) mainService(root *spantable.Span) string {
 	switch {
 	case r.rulebook.followsAgent:
@@ -176,7 +176,7 @@ func (r *labeller) makeFingerprint(s *spantable.Span) []byte {
 	f.AppendText(t.String(s.Type))
 	f.AppendText(r.services.lang) // affects the name of a service without a name
 	hasNested := false
-	keyLabels := &r.bookLabels.keyLabels[s.Kind]
+	keyLabels := &r.ruleLabels.keyLabels[s.Kind]
 	for i := range keyLabels {
 		// Iterate over the bits of a word of the set, from the lowest to the highest.
 		for word := r.Set[i] & keyLabels[i]; word != 0; word &= word - 1 {
@@ -206,78 +206,88 @@ func (r *labeller) makeKey(s *spantable.Span) *span.Key {
 	}
 	k.PeerTags = r.appendPeerTags(peers, s.Kind)
 	k.AdditionalTags = r.appendAdditionalTags(additional, s.Kind)
-	if r.bookLabels.endpoints != nil {
+	if r.ruleLabels.endpoints != nil {
 		k.HTTPMethod, k.HTTPEndpoint = r.textValue(labelHTTPMethod), r.endpoint()
 	}
 	return k
 }
 
-// appendPeerTags appends the peer tags of a span of the given kind, which is the current span. Spans
-// of some kinds have all peer tags, and spans of other kinds have only the base service.
+// appendPeerTags appends the peer tags of the current span, which has the given kind, as name:value.
+// The kind decides whether the span has all peer tags, only the base service, or none.
 func (r *labeller) appendPeerTags(dst []string, kind spantable.Kind) []string {
 	peers := &r.rulebook.peers
-	if peers.kinds.Has(kind) {
+	switch {
+	case peers.allTagsKinds.Has(kind):
 		for _, l := range r.policy.labels.peers {
 			dst = r.appendPeerTag(dst, l, kind)
 		}
-		return dst
+	case peers.baseOnlyKinds.Has(kind) && r.hasBasePeerTag():
+		dst = r.appendPeerTag(dst, labelBaseService, kind)
 	}
-	hasPeerTags := peers.baseAlways || len(r.policy.labels.peers) > 0
-	if !peers.base.Has(kind) || !hasPeerTags {
-		return dst
+	return dst
+}
+
+// hasBasePeerTag reports whether the base service is a peer tag of the current span. Some rules require
+// that the agent asks for at least one peer tag. The agent's rules also require a base service that
+// is not empty.
+func (r *labeller) hasBasePeerTag() bool {
+	if len(r.policy.labels.peers) == 0 && !r.rulebook.peers.alwaysHasBase {
+		return false
 	}
-	if r.rulebook.followsAgent && r.baseService() == "" {
-		return dst
-	}
-	return r.appendPeerTag(dst, labelBaseService, kind)
+	return !r.rulebook.followsAgent || r.baseService() != ""
 }
 
 // appendPeerTag appends the peer tag with label l as name:value. It appends nothing if the current
 // span, which has the given kind, does not have the tag.
 func (r *labeller) appendPeerTag(dst []string, l label, kind spantable.Kind) []string {
-	source := r.resolveAlias(l, kind)
-	t := r.findTag(source)
-	if t == nil || t.Value != spantable.IsText && r.rulebook.peers.textOnly {
-		return dst
-	}
-	value := r.formatValue(source)
-	isServiceName := l == labelPeerService || l == labelBaseService
-	if r.rulebook.followsAgent && isServiceName && t.Value == spantable.IsText {
+	value := r.labelValue(r.resolveAlias(l, kind))
+	if t := r.findTag(l); r.rulebook.followsAgent && isServiceName(l, t) {
 		value = r.services.normalizePeer(r.validText(t.Text()))
 	}
 	if value == "" {
 		return dst
 	}
-	if !r.rulebook.peers.raw {
+	if !r.rulebook.peers.keepsAddresses {
 		value = agent.QuantizePeer(value)
 	}
 	return append(dst, r.joinTag(r.policy.labels.names[l], value))
 }
 
+// isServiceName reports whether t, the tag with label l or nil, contains the name of a service.
+func isServiceName(l label, t *spantable.Tag) bool {
+	isText := t != nil && t.Value == spantable.IsText
+	return isText && (l == labelPeerService || l == labelBaseService)
+}
+
 // appendAdditionalTags appends the tags that the operator has configured as labels, as name:value. It
 // skips those that the current span, which has the given kind, does not have.
 func (r *labeller) appendAdditionalTags(dst []string, kind spantable.Kind) []string {
-	for _, l := range r.bookLabels.additional {
-		source := r.resolveAlias(l, kind)
-		t := r.findTag(source)
-		if t == nil || t.Value != spantable.IsText && r.rulebook.peers.textOnly {
-			continue
-		}
-		if value := r.formatValue(source); value != "" {
+	for _, l := range r.ruleLabels.additional {
+		if value := r.labelValue(r.resolveAlias(l, kind)); value != "" {
 			dst = append(dst, r.joinTag(r.policy.labels.names[l], value))
 		}
 	}
 	return dst
 }
 
-// resolveAlias returns the label of the tag that contains the value of the tag l. Some tracers send
-// a tag under another name on spans of some kinds, for example db.type instead of db.system. If the
-// current span has the tag l, the result is l.
+// labelValue returns the value of a tag of the current span as text. It returns an empty string if the
+// span does not have the tag, or if the value is not a text and the rules accept only texts.
+func (r *labeller) labelValue(l label) string {
+	t := r.findTag(l)
+	if t == nil || r.rulebook.peers.ignoresNumbers && t.Value != spantable.IsText {
+		return ""
+	}
+	return r.formatValue(l)
+}
+
+// resolveAlias returns the label of the tag to read for the tag l. It is l, unless the current span,
+// which has the given kind, lacks this tag and the tracer sends it under another name: for example
+// db.type instead of db.system.
 func (r *labeller) resolveAlias(l label, kind spantable.Kind) label {
 	if r.Set.Has(l) {
 		return l
 	}
-	for _, a := range r.bookLabels.aliases {
+	for _, a := range r.ruleLabels.aliases {
 		if a.name == l && a.kinds.Has(kind) {
 			return a.sentAs
 		}
@@ -309,45 +319,54 @@ func (r *labeller) validatesStatus(t *spantable.Tag) bool {
 	return r.rulebook.followsAgent && (r.source != fromOTLP || t.Value == spantable.IsText)
 }
 
-// statusCode returns the value of a tag as an integer, and parses it if it is a text. ok is false if
-// the value is not an integer.
+// statusCode returns the status code that is the value of a tag: an integer, or a text that contains
+// one. ok is false for any other value. Some tracers accept only digits in a text; the agent also
+// accepts 200.0.
 func (r *labeller) statusCode(t *spantable.Tag) (code int64, ok bool) {
-	switch {
-	case t.Value != spantable.IsText:
+	if t.Value != spantable.IsText {
 		return integerValue(t)
-	case r.rulebook.status.digitsOnly:
-		code, err := strconv.ParseUint(r.viewText(t.Text()), 10, 32)
+	}
+	text := r.viewText(t.Text())
+	if r.rulebook.status.acceptsOnlyDigits {
+		code, err := strconv.ParseUint(text, 10, 32)
 		return int64(code), err == nil
 	}
-	return agent.ParseStatus(r.viewText(t.Text()))
+	return agent.ParseStatus(text)
 }
 
-// grpcStatus returns the gRPC status of s, the current span, in decimal digits. It returns an empty
-// string if the span has none.
+// grpcStatus returns the gRPC status of s, the current span. It returns an empty string if the span
+// has none.
 func (r *labeller) grpcStatus(s *spantable.Span) string {
 	rule := &r.rulebook.status
-	if rule.rawGRPC {
+	if rule.keepsRawGRPC {
 		if r.table.String(s.Type) == "rpc" {
 			return r.formatValue(rule.grpc[0])
 		}
 		return ""
 	}
-	if rule.textFirst {
+	if rule.prefersText {
 		for _, l := range rule.grpc {
 			if code := agent.ParseGRPCStatus(r.textValue(l)); code != "" {
 				return code
 			}
 		}
 	}
-	for _, l := range rule.grpc {
+	return r.firstGRPCStatus(!rule.prefersText)
+}
+
+// firstGRPCStatus returns the gRPC status from the first status tag of the current span that has a
+// value, in decimal digits. The value can be an integer, or a text if acceptsText is true. The result
+// is empty if there is no such tag, or if its value is not a gRPC status.
+func (r *labeller) firstGRPCStatus(acceptsText bool) string {
+	for _, l := range r.rulebook.status.grpc {
 		t := r.findTag(l)
 		if t == nil || !r.isGRPCStatusTag(l) {
 			continue
 		}
-		if t.Value == spantable.IsText && t.Text().Len > 0 && !rule.textFirst {
+		if acceptsText && t.Value == spantable.IsText && t.Text().Len > 0 {
 			return agent.ParseGRPCStatus(r.viewText(t.Text()))
 		}
-		if code, ok := integerValue(t); ok {
+		if code, isInteger := integerValue(t); isInteger {
 			start := len(r.scratch)
 			r.scratch = strconv.AppendInt(r.scratch, code, 10)
 			return agent.ParseGRPCStatus(spantable.View(r.scratch[start:]))

@@ -88,7 +88,7 @@ func newLabels(peerTags []string, config Labels) (*labels, bool) {
 // labelOf returns the label of the tag with the given name, and assigns one if the tag has none yet.
 // It returns false if all labels are used.
 func (l *labels) labelOf(name string) (tag label, ok bool) {
-	if i := slices.Index(l.names, name); i > int(spantable.Other) {
+	if i := slices.Index(l.names, name); i > int(spantable.Other) { // Other stands for all names without a label
 		return label(i), true
 	}
 	if len(l.names) == spantable.MaxLabels {
@@ -101,21 +101,34 @@ func (l *labels) labelOf(name string) (tag label, ok bool) {
 // addTracerLabels assigns labels to the tags that the rules of a tracer read in addition to those of
 // the agent. It returns false if all labels are used.
 func (l *labels) addTracerLabels(id rulebookID, config Labels) bool {
-	book, bookLabels := &rulebooks[id], &l.byRulebook[id]
-	if !book.needsRenaming || config.RenamesResources {
-		bookLabels.endpoints = book.endpoints
+	book, ruleLabels := &rulebooks[id], &l.byRulebook[id]
+	if config.RenamesResources || !book.needsRenamedResources {
+		ruleLabels.endpoints = book.endpoints
 	}
-	names := slices.Clone(config.AdditionalTags)
+	return l.addAdditional(book, ruleLabels, config.AdditionalTags) && l.addAliases(book, ruleLabels)
+}
+
+// addAdditional assigns labels to those of the given tags that the rules accept as additional tags. It
+// returns false if all labels are used.
+func (l *labels) addAdditional(book *rulebook, ruleLabels *rulebookLabels, names []string) bool {
+	names = slices.Clone(names)
 	if book.sortsTags {
 		slices.Sort(names)
 	}
-	for _, name := range names[:min(book.additional, len(names))] {
+	accepted := names[:min(book.maxAdditional, len(names))]
+	for _, name := range accepted {
 		tag, ok := l.labelOf(name)
 		if !ok {
 			return false
 		}
-		bookLabels.additional = append(bookLabels.additional, tag)
+		ruleLabels.additional = append(ruleLabels.additional, tag)
 	}
+	return true
+}
+
+// addAliases assigns labels to the tags under whose names the tracer sends other tags, for example
+// db.type instead of db.system. It returns false if all labels are used.
+func (l *labels) addAliases(book *rulebook, ruleLabels *rulebookLabels) bool {
 	for _, a := range book.peers.aliases {
 		tag := slices.Index(l.names, a.name)
 		if tag < 0 {
@@ -125,7 +138,7 @@ func (l *labels) addTracerLabels(id rulebookID, config Labels) bool {
 		if !ok {
 			return false
 		}
-		bookLabels.aliases = append(bookLabels.aliases, labelAlias{label(tag), sentAs, a.kinds})
+		ruleLabels.aliases = append(ruleLabels.aliases, labelAlias{label(tag), sentAs, a.kinds})
 	}
 	return true
 }
@@ -133,26 +146,26 @@ func (l *labels) addTracerLabels(id rulebookID, config Labels) bool {
 // labelsInKey returns the labels of all tags that can affect the key of a span of kind k, if the
 // rules with the given ID apply.
 func (l *labels) labelsInKey(id rulebookID, k spantable.Kind) spantable.LabelSet {
-	book, bookLabels := &rulebooks[id], &l.byRulebook[id]
+	book, ruleLabels := &rulebooks[id], &l.byRulebook[id]
 	all := []label{
 		labelHTTPStatus, labelOTelHTTPStatus, labelRPCSystemName, labelRPCSystem, labelServiceSource,
 	}
 	all = append(all, book.status.grpc...)
-	all = append(all, bookLabels.additional...)
-	if bookLabels.endpoints != nil {
-		all = append(all, bookLabels.endpoints...)
+	all = append(all, ruleLabels.additional...)
+	if ruleLabels.endpoints != nil {
+		all = append(all, ruleLabels.endpoints...)
 		all = append(all, labelHTTPMethod)
 	}
-	for _, a := range bookLabels.aliases {
+	for _, a := range ruleLabels.aliases {
 		all = append(all, a.sentAs)
 	}
 	if !book.followsAgent {
 		all = append(all, decode.LabelKind)
 	}
-	if book.peers.kinds.Has(k) {
+	if book.peers.allTagsKinds.Has(k) {
 		all = append(all, l.peers...)
 	}
-	if book.peers.base.Has(k) {
+	if book.peers.baseOnlyKinds.Has(k) {
 		all = append(all, labelBaseService)
 	}
 	return spantable.LabelsOf(all...)
@@ -213,7 +226,7 @@ type Labels struct {
 	RenamesResources bool
 	// Ignore contains the rules for spans that are not counted; nil counts every span.
 	Ignore *ignore.List
-	// TraceIDs enables Counter.Kept.
+	// TraceIDs enables Counter.SampledSpans.
 	TraceIDs bool
 }
 
@@ -236,12 +249,12 @@ type Policy struct {
 	countedKinds     spantable.KindSet // kinds of spans that are always counted
 	ignoredResources []*regexp.Regexp  // a trace is not counted if its root's resource matches
 	ofTracer         bool
-	traceIDs         bool // Counter.Kept is enabled
+	traceIDs         bool // Counter.SampledSpans is enabled
 }
 
-// NewPolicy returns the policy for an agent that asks for the given peer tags and span kinds, and
-// ignores traces by the given regular expressions for resources. It returns false if the daemon
-// cannot count spans as the agent does, so that the agent must count them.
+// NewPolicy returns the policy for an agent with the given configuration: its peer tags, the kinds of
+// spans that it counts, and the regular expressions of the resources whose traces it ignores. ok is
+// false if the daemon cannot count spans by this configuration, so that the agent must count them.
 func NewPolicy(peerTags, spanKinds, ignoreResources []string, config Labels) (p *Policy, ok bool) {
 	l, ok := newLabels(peerTags, config)
 	if !ok {
@@ -275,7 +288,7 @@ func (p *Policy) Tags() []string {
 // Names returns the tags with their labels, for a decoder.
 func (p *Policy) Names() *spantable.Names { return p.labels.table }
 
-// ignores reports whether the agent ignores a trace because of its root's resource.
+// ignoresResource reports whether the agent ignores a trace because of its root's resource.
 func (p *Policy) ignoresResource(resource []byte) bool {
 	return slices.ContainsFunc(p.ignoredResources, func(r *regexp.Regexp) bool { return r.Match(resource) })
 }

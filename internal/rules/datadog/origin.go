@@ -9,41 +9,52 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// Origin returns the origin of the last body. It takes the environment, version, host, commit and
-// process tags from the body, and all other fields from headers unless the body has them too. It
-// does not set the service, because each batch has its own.
+// Origin returns the description of the process that sent the last body. headers is its description in
+// the headers of the request; the body takes precedence. The service is not set, because each batch
+// has its own.
 func (c *Counter) Origin(headers span.Origin) span.Origin {
-	s := &c.table.Senders[0]
-	o := headers
-	o.Env, o.Version, o.Host = c.env(s.Env), c.cloneText(s.Version), c.cloneText(s.Host)
-	o.GitCommitSHA = c.cloneText(s.Commit)
-	o.ProcessTags = c.processTags(headers.ProcessTags)
+	sender := &c.table.Senders[0]
+	origin := headers
+	origin.Env = c.env(sender.Env)
+	origin.Version = c.cloneText(sender.Version)
+	origin.Host = c.cloneText(sender.Host)
+	origin.GitCommitSHA = c.cloneText(sender.Commit)
+	origin.ProcessTags = c.processTags(headers.ProcessTags)
 	format := c.decoder.Format()
 	bodyDescribesTracer := format == decode.FormatV07 || format == decode.FormatV1
 	if bodyDescribesTracer {
-		o.Lang = c.cloneText(s.Lang)
-		if s.LangVersion.Len > 0 {
-			o.LangVersion = c.cloneText(s.LangVersion)
-		}
-		if s.TracerVersion.Len > 0 {
-			o.TracerVersion = c.cloneText(s.TracerVersion)
-		}
-		if s.Container.Len > 0 {
-			o.ContainerID = c.cloneText(s.Container)
-			o.EntityID = ""
-		}
+		c.readTracer(sender, &origin)
 	}
 	if c.rulebook.statsLang != "" {
-		o.Lang = c.rulebook.statsLang
+		origin.Lang = c.rulebook.statsLang
 	}
-	return o
+	return origin
 }
 
-// env returns a copy of an environment, or an empty string if it has no character that is valid in
-// a tag value. The agent replaces such an environment by its own, as it does with an empty one.
+// readTracer sets the language, the tracer and the container of origin to those of sender. Except for
+// the language, it leaves a field unchanged if sender does not have it.
+func (c *Counter) readTracer(sender *spantable.Sender, origin *span.Origin) {
+	origin.Lang = c.cloneText(sender.Lang)
+	if sender.LangVersion.Len > 0 {
+		origin.LangVersion = c.cloneText(sender.LangVersion)
+	}
+	if sender.TracerVersion.Len > 0 {
+		origin.TracerVersion = c.cloneText(sender.TracerVersion)
+	}
+	if sender.Container.Len > 0 {
+		origin.ContainerID = c.cloneText(sender.Container)
+		origin.EntityID = ""
+	}
+}
+
+// env returns a copy of the name of an environment. It returns an empty string if the name has no
+// character that is valid in a tag value. The agent then uses its own environment.
 func (c *Counter) env(text spantable.Text) string {
 	env := c.cloneText(text)
-	if !rules.IsTagValue([]byte(env)) && len(rules.AppendTagValue(nil, env)) == 0 {
+	if rules.IsTagValue([]byte(env)) {
+		return env
+	}
+	if normalized := rules.AppendTagValue(nil, env); len(normalized) == 0 {
 		return ""
 	}
 	return env
@@ -65,8 +76,8 @@ func (c *Counter) processTags(header string) string {
 	return header
 }
 
-// eachSenderOrigin iterates over the origins of the senders of an OTLP request. The origins are
-// copies, which remain valid after the request.
+// eachSenderOrigin iterates over descriptions of the processes that the resources of an OTLP request
+// describe. It copies all texts, so the descriptions remain valid after the request.
 func (c *Counter) eachSenderOrigin(yield func(span.Origin) bool) {
 	for i := range c.table.Senders {
 		s := &c.table.Senders[i]
@@ -100,8 +111,8 @@ func (n *serviceNames) reset(lang string) {
 	}
 }
 
-// normalize returns the name of a service as the agent normalizes it. The result is valid as long
-// as name, because it can share its memory.
+// normalize returns the name of a service as the agent normalizes it. The result can refer to the
+// memory of name, and is invalid when name changes.
 func (n *serviceNames) normalize(name []byte) string {
 	if span.IsServiceName(spantable.View(name)) {
 		return spantable.View(name)

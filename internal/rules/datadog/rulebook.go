@@ -20,7 +20,7 @@ type rulebook struct {
 // counting defines which spans count, in addition to top-level and measured ones.
 type counting struct {
 	counts                 spantable.KindSet        // kinds that count if the agent asks for them
-	nonzeroOnly            bool                     // spans with a duration of 0 do not count
+	ignoresZeroDuration    bool                     // spans with a duration of 0 do not count
 	honorsIgnoredResources bool                     // traces that the agent ignores because of the root's resource do not count
 	usesSampleRate         bool                     // the sample rate of the trace determines the weight
 	isSynthetic            func(origin string) bool // reports whether an origin is a synthetic test
@@ -28,25 +28,25 @@ type counting struct {
 
 // labelling defines the labels of counted spans.
 type labelling struct {
-	followsAgent   bool    // the agent's rules: labels are read after the normalization in its receiver
-	foldsKind      bool    // the case of a span kind is ignored
-	omitsTraceRoot bool    // keys do not show whether a span is the root of its trace
-	noMainService  bool    // payloads do not contain the service of the process
-	endpoints      []label // tags of the HTTP endpoint; the first non-empty one counts
-	emptyEndpoint  bool    // the first existing one of endpoints counts, even if it is empty
-	needsRenaming  bool    // HTTP method and endpoint are labels only if resources are renamed
-	additional     int     // limit on additional tags; the first that the operator names count
-	sortsTags      bool    // additional tags are sorted by name before the limit applies
+	followsAgent          bool    // the agent's rules: labels are read after the normalization in its receiver
+	foldsKind             bool    // the case of a span kind is ignored
+	omitsTraceRoot        bool    // keys do not show whether a span is the root of its trace
+	noMainService         bool    // payloads do not contain the service of the process
+	endpoints             []label // tags of the HTTP endpoint; the first non-empty one counts
+	acceptsEmptyEndpoint  bool    // the first existing one of endpoints counts, even if it is empty
+	needsRenamedResources bool    // HTTP method and endpoint are labels only if resources are renamed
+	maxAdditional         int     // limit on additional tags; the first that the operator names count
+	sortsTags             bool    // additional tags are sorted by name before the limit applies
 }
 
 // peerRules defines which tags are peer tags.
 type peerRules struct {
-	kinds      spantable.KindSet // kinds of spans that have all peer tags
-	base       spantable.KindSet // kinds of spans whose only peer tag is the base service
-	baseAlways bool              // base applies even if the agent asks for no peer tags
-	raw        bool              // addresses in peer tags are not masked
-	textOnly   bool              // numbers are ignored in peer tags and additional tags
-	aliases    []alias           // peer and additional tags that are sent under another name
+	allTagsKinds   spantable.KindSet // kinds of spans that have all peer tags
+	baseOnlyKinds  spantable.KindSet // kinds of spans whose only peer tag is the base service
+	alwaysHasBase  bool              // baseOnlyKinds applies even if the agent asks for no peer tags
+	keepsAddresses bool              // addresses in peer tags are not masked
+	ignoresNumbers bool              // numbers are ignored in peer tags and additional tags
+	aliases        []alias           // peer and additional tags that are sent under another name
 }
 
 // alias is a tag that a tracer sends under another name, on spans of some kinds.
@@ -57,12 +57,12 @@ type alias struct {
 
 // statusRules defines which tags the status of a call is read from.
 type statusRules struct {
-	grpc       []label // tags of the gRPC status, in order of preference
-	textFirst  bool    // texts take precedence over numbers
-	anySystem  bool    // rpc.response.status_code counts even if no tag says that the call is a gRPC call
-	rawGRPC    bool    // the gRPC status is not parsed, and is read only from spans of type "rpc"
-	otel       bool    // OpenTelemetry's attribute of the HTTP status is read too
-	digitsOnly bool    // an HTTP status in text may contain only digits
+	grpc              []label // tags of the gRPC status, in order of preference
+	prefersText       bool    // texts take precedence over numbers
+	anySystem         bool    // rpc.response.status_code counts even if no tag says that the call is a gRPC call
+	keepsRawGRPC      bool    // the gRPC status is not parsed, and is read only from spans of type "rpc"
+	otel              bool    // OpenTelemetry's attribute of the HTTP status is read too
+	acceptsOnlyDigits bool    // an HTTP status in text may contain only digits
 }
 
 // rulebookID identifies a rulebook. It is part of fingerprints.
@@ -101,25 +101,27 @@ var rulebooks = [rulebookCount]rulebook{
 			counts: everyKind, honorsIgnoredResources: true, usesSampleRate: true, isSynthetic: agent.Synthetics,
 		},
 		labelling: labelling{followsAgent: true},
-		peers:     peerRules{kinds: peerKinds, base: internal},
+		peers:     peerRules{allTagsKinds: peerKinds, baseOnlyKinds: internal},
 		status:    statusRules{grpc: grpcLabels, otel: true},
 	},
 	goRules: {
 		lang:      "go",
 		counting:  counting{counts: everyKind, honorsIgnoredResources: true, isSynthetic: agent.Synthetics},
-		labelling: labelling{foldsKind: true, endpoints: []label{labelHTTPEndpoint}, additional: 6},
-		peers:     peerRules{kinds: peerKinds, base: internal | unknown, textOnly: true},
+		labelling: labelling{foldsKind: true, endpoints: []label{labelHTTPEndpoint}, maxAdditional: 6},
+		peers:     peerRules{allTagsKinds: peerKinds, baseOnlyKinds: internal | unknown, ignoresNumbers: true},
 		status:    statusRules{grpc: grpcLabels, otel: true},
 	},
 	pythonRules: {
 		lang:     "python",
 		counting: counting{counts: everyKind, honorsIgnoredResources: true, isSynthetic: agent.Synthetics},
 		labelling: labelling{
-			foldsKind: true, endpoints: []label{labelHTTPEndpoint, labelHTTPRoute}, emptyEndpoint: true,
-			additional: 4, sortsTags: true,
+			foldsKind: true, endpoints: []label{labelHTTPEndpoint, labelHTTPRoute}, acceptsEmptyEndpoint: true,
+			maxAdditional: 4, sortsTags: true,
 		},
-		peers:  peerRules{kinds: peerKinds, base: everyKind &^ peerKinds, baseAlways: true, textOnly: true},
-		status: statusRules{grpc: grpcLabels[:4], textFirst: true, digitsOnly: true},
+		peers: peerRules{
+			allTagsKinds: peerKinds, baseOnlyKinds: everyKind &^ peerKinds, alwaysHasBase: true, ignoresNumbers: true,
+		},
+		status: statusRules{grpc: grpcLabels[:4], prefersText: true, acceptsOnlyDigits: true},
 	},
 	nodeRules: {
 		lang: "nodejs", statsLang: "javascript",
@@ -134,16 +136,19 @@ var rulebooks = [rulebookCount]rulebook{
 	},
 	javaRules: {
 		lang:     "java",
-		counting: counting{counts: everyKind, nonzeroOnly: true, isSynthetic: isSyntheticsOnly},
+		counting: counting{counts: everyKind, ignoresZeroDuration: true, isSynthetic: isSyntheticsOnly},
 		labelling: labelling{
-			endpoints: []label{labelHTTPEndpoint}, needsRenaming: true, additional: 4, sortsTags: true,
+			endpoints: []label{labelHTTPEndpoint}, needsRenamedResources: true, maxAdditional: 4, sortsTags: true,
 		},
-		peers: peerRules{kinds: peerKinds, base: internal, baseAlways: true, raw: true, aliases: []alias{
-			{"db.system", "db.type", everyKind},
-			{"server.address", "peer.hostname", callers},
-			{"server.address", "http.hostname", callees},
-		}},
-		status: statusRules{grpc: []label{labelGRPCStatus}, rawGRPC: true, digitsOnly: true},
+		peers: peerRules{
+			allTagsKinds: peerKinds, baseOnlyKinds: internal, alwaysHasBase: true, keepsAddresses: true,
+			aliases: []alias{
+				{"db.system", "db.type", everyKind},
+				{"server.address", "peer.hostname", callers},
+				{"server.address", "http.hostname", callees},
+			},
+		},
+		status: statusRules{grpc: []label{labelGRPCStatus}, keepsRawGRPC: true, acceptsOnlyDigits: true},
 	},
 }
 

@@ -3,6 +3,7 @@ package datadog
 import (
 	"math"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	agent "github.com/spanstatsd/spanstatsd/client/rules"
@@ -80,8 +81,13 @@ func (r *tags) formatValue(l label) string {
 	return spantable.View(r.scratch[start:])
 }
 
-// numberValue returns the value of a tag of the current span as a number. By the agent's rules, it
-// parses a text. ok is false if there is no such tag, or if the value is not a number.
+// numberStarts contains the first bytes of all texts that strconv.ParseFloat accepts, such as -1, .5,
+// inf or NaN.
+const numberStarts = "+-.0123456789iInN"
+
+// numberValue returns the value of a tag of the current span as a number. If the agent's rules apply,
+// a text such as "0.5" is a number too. ok is false if there is no such tag, or if the value is not
+// a number.
 func (r *tags) numberValue(l label) (n float64, ok bool) {
 	t := r.findTag(l)
 	switch {
@@ -93,23 +99,21 @@ func (r *tags) numberValue(l label) (n float64, ok bool) {
 		return 0, false
 	}
 	text := r.table.String(t.Text())
-	beginsLikeNumber := len(text) > 0 && text[0] <= '9' // a digit, a sign or a point
-	canBeInfinity := len(text) > len("in")
-	if !beginsLikeNumber && !canBeInfinity {
-		return 0, false // without the allocation of an error
+	if text == "" || strings.IndexByte(numberStarts, text[0]) < 0 {
+		return 0, false // ParseFloat would allocate an error
 	}
 	n, err := strconv.ParseFloat(text, 64)
 	return n, err == nil
 }
 
-// isOne reports whether the value of a tag is 1.
+// isOne reports whether the current span has the tag l, and its value is 1.
 func (r *tags) isOne(l label) bool {
 	n, ok := r.numberValue(l)
 	return ok && n == 1
 }
 
-// integerValue returns the value of a tag as an integer. ok is false if the value is not an integer,
-// or a number without a fraction. Like the agent, integerValue does not parse texts.
+// integerValue returns the value of a tag as an integer. It also converts floats without a fraction,
+// such as 200.0. ok is false for all other values, including texts.
 func integerValue(t *spantable.Tag) (n int64, ok bool) {
 	switch t.Value {
 	case spantable.IsInteger:

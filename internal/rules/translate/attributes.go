@@ -32,9 +32,9 @@ func (a *spanAttributes) selectResource(r *otlp.Resource) {
 // selectSpan makes s the current span, whose attributes the other methods read. It must belong to the
 // current resource.
 func (a *spanAttributes) selectSpan(s *spantable.Span) {
-	a.span.Set = spantable.LabelSet{}
 	a.scratch = a.scratch[:0]
-	a.span.AddMissing(&a.request.Table, s.First, s.Last)
+	a.span.Set = spantable.LabelSet{}
+	a.span.AddMissing(&a.request.Table, s.First, s.Last) // if an attribute occurs twice, the first one
 	for i := range a.spanOrResource {
 		a.spanOrResource[i] = a.span.Set[i] | a.resourceAttrs.Set[i]
 	}
@@ -49,8 +49,9 @@ func (a *spanAttributes) textOf(l spantable.Label) spantable.Text {
 	return a.findText(l)
 }
 
-// findText does the same as textOf. It is a separate function so that the compiler can inline textOf,
-// which returns early for most attributes.
+// findText returns the text of an attribute of the current span, or otherwise of its resource. The
+// result is empty if neither has such a text. Only textOf calls findText: as one function, they would
+// be too large for the compiler to inline.
 func (a *spanAttributes) findText(l spantable.Label) spantable.Text {
 	for _, s := range [...]*spantable.Selected{&a.span, &a.resourceAttrs} {
 		if t := s.Tag(&a.request.Table, l); t != nil && t.Value == spantable.IsText && t.Text().Len > 0 {

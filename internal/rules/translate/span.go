@@ -20,29 +20,35 @@ type spanBuilder struct {
 	resourceFacts           traceFacts // environment and version of the current resource
 }
 
-// readResource converts attributes, those of the current resource, to the tags that every span of the
-// resource gets, and stores them in resourceTags. If several attributes become the same tag, the
-// first one that is not empty counts. It also reads the environment and the version.
+// readResource stores the attributes of the current resource, converted to tags, in resourceTags. Every
+// span of the resource gets these tags. If several attributes have the same tag, the first one that
+// is not empty counts. readResource also stores the environment and the version of the resource.
 func (t *spanBuilder) readResource(attributes []spantable.Tag) {
 	t.tags.reset()
 	t.collect(attributes, false)
 	t.resourceTags = t.tags.appendTexts(t.resourceTags[:0])
 	t.resourceFacts = traceFacts{
-		version: t.normalizeTagValue(t.textOf(attrVersion)), env: t.normalizeTagValue(t.textOfEither(attrEnvironment, attrOldEnvironment)),
+		version: t.normalizeTagValue(t.textOf(attrVersion)),
+		env:     t.normalizeTagValue(t.textOfEither(attrEnvironment, attrOldEnvironment)),
 	}
 }
 
-// readScope converts the attributes of a scope to the tags that every span of the scope gets, and
-// stores them in scopeTags. They replace tags of the span with the same name. If an attribute occurs
-// several times, the last one counts.
+// readScope stores the attributes of a scope, converted to tags, in scopeTags. Every span of the scope
+// gets these tags, in place of its own tags with the same names. If an attribute occurs several
+// times, the last one counts.
 func (t *spanBuilder) readScope(attributes []spantable.Tag) {
 	t.tags.reset()
 	for i := range attributes {
 		attribute := &attributes[i]
-		l := t.scopeTargets[attribute.Label]
-		if t.isWanted(attribute, l) {
-			t.tags.replaceText(l, t.formatValue(attribute))
+		tag := t.scopeTagOf[attribute.Label]
+		if tag == spantable.Other {
+			continue // no rule reads the tag
 		}
+		if attribute.Value == spantable.IsNested {
+			t.output.Fail(otlp.ErrUnparsable) // only the agent can convert a list or a map
+			return
+		}
+		t.tags.replaceText(tag, t.formatValue(attribute))
 	}
 	t.scopeTags = t.tags.appendTexts(t.scopeTags[:0])
 }
@@ -87,41 +93,32 @@ func (t *spanBuilder) build(dst, src *spantable.Span, state []byte) {
 	t.tags.appendTo(t.output, dst, &t.rules)
 }
 
-// collect collects the tags that the attributes of a span or a resource become. If keepsNumbers is
-// false, it converts numbers to text, as the agent does for attributes of a resource.
+// collect converts the attributes of a span or a resource to Datadog tags, and adds them to t.tags. It
+// skips the tags that no rule reads. If keepsNumbers is false, numbers become texts, as the agent
+// converts the attributes of a resource.
 func (t *spanBuilder) collect(attributes []spantable.Tag, keepsNumbers bool) {
 	for i := range attributes {
 		attribute := &attributes[i]
-		l := t.targets[attribute.Label]
-		if !t.isWanted(attribute, l) {
-			continue
+		tag := t.tagOf[attribute.Label]
+		if tag == spantable.Other {
+			continue // no rule reads the tag
+		}
+		if attribute.Value == spantable.IsNested {
+			t.output.Fail(otlp.ErrUnparsable) // only the agent can convert a list or a map
+			return
 		}
 		isNumber := attribute.Value == spantable.IsNumber || attribute.Value == spantable.IsInteger
 		if isNumber && keepsNumbers {
 			n, _ := attribute.Float()
-			t.tags.setNumber(l, n)
+			t.tags.setNumber(tag, n)
 		} else {
-			t.tags.setText(l, t.formatValue(attribute))
+			t.tags.setText(tag, t.formatValue(attribute))
 		}
 	}
 }
 
-// isWanted reports whether a rule reads target, the tag that an attribute becomes. If the attribute
-// is a list or a map, isWanted fails the output and returns false, because only the agent can convert
-// such a value to a tag.
-func (t *spanBuilder) isWanted(attribute *spantable.Tag, target spantable.Label) bool {
-	if target == spantable.Other {
-		return false
-	}
-	if attribute.Value == spantable.IsNested {
-		t.output.Fail(otlp.ErrUnparsable)
-		return false
-	}
-	return true
-}
-
-// collectDerived collects the tags that the agent derives from several attributes or from state, the
-// tracestate of the span: HTTP and gRPC status, whether the span is measured, and the sample rate.
+// collectDerived adds to t.tags those tags that the agent makes by a special rule: the HTTP status, the
+// gRPC status, whether the span is measured, and the sample rate. state is the tracestate of the span.
 func (t *spanBuilder) collectDerived(state []byte) {
 	if code, ok := t.httpCode(); ok && code >= 0 {
 		t.tags.setNumber(t.httpStatus, float64(code))
@@ -130,30 +127,37 @@ func (t *spanBuilder) collectDerived(state []byte) {
 	if n, ok := t.integerOf(attrMeasured); ok && n == 1 {
 		t.tags.setNumber(t.measured, 1)
 	}
-	tag := t.span.Tag(&t.request.Table, attrSampleRate)
-	if tag != nil && (tag.Value == spantable.IsNumber || tag.Value == spantable.IsInteger) {
-		rate, _ := tag.Float()
+	if rate, ok := t.sampleRate(state); ok {
 		t.tags.setNumber(t.rate, rate)
-	}
-	if len(state) > 0 {
-		parsed := tracestate.Read(state)
-		if rate, ok := parsed.Rate(); ok {
-			t.tags.setNumber(t.rate, rate)
-		}
 	}
 }
 
-// httpCode returns the HTTP response status of the current span, from the older or the current
-// attribute. ok is false if neither is an integer, or a text that contains one.
+// sampleRate returns the sample rate of the current span, from its attribute _sample_rate or otherwise
+// from state, its tracestate. ok is false if neither contains a rate.
+func (t *spanBuilder) sampleRate(state []byte) (rate float64, ok bool) {
+	attribute := t.span.Tag(&t.request.Table, attrSampleRate)
+	if attribute != nil && (attribute.Value == spantable.IsNumber || attribute.Value == spantable.IsInteger) {
+		return attribute.Float()
+	}
+	if len(state) == 0 {
+		return 0, false
+	}
+	parsed := tracestate.Read(state)
+	return parsed.Rate()
+}
+
+// httpCode returns the HTTP response status of the current span. It reads the attribute
+// http.status_code first, then http.response.status_code. Each can be an integer, or text such as
+// "200". ok is false if neither of them has such a value.
 func (t *spanBuilder) httpCode() (code int64, ok bool) {
 	for _, l := range [...]spantable.Label{attrHTTPStatus, attrNewHTTPStatus} {
 		if !t.spanOrResource.Has(l) {
 			continue
 		}
-		if code, ok = t.integerOf(l); ok {
+		if code, isInteger := t.integerOf(l); isInteger {
 			return code, true
 		}
-		if code, ok = rules.ParseStatus(t.output.String(t.textOf(l))); ok {
+		if code, isInteger := rules.ParseStatus(t.output.String(t.textOf(l))); isInteger {
 			return code, true
 		}
 	}
@@ -258,8 +262,8 @@ func (c *collectedTags) setDerivedText(l spantable.Label, text spantable.Text) {
 	}
 }
 
-// setNumber sets the number of a tag. It does nothing if the tag already has a number, or if no rule
-// reads the tag.
+// setNumber sets the number of the tag with label l. It does nothing if the tag already has a number,
+// or if no rule reads the tag, so that it has the label Other.
 func (c *collectedTags) setNumber(l spantable.Label, n float64) {
 	if l == spantable.Other {
 		return
@@ -280,18 +284,18 @@ func (c *collectedTags) appendTexts(dst []spantable.Tag) []spantable.Tag {
 	return dst
 }
 
-// appendTo appends the collected tags to output as the tags of s. rules contains, for each label, the
-// rule that decides between the text and the number of a tag.
+// appendTo appends the collected tags to output as the tags of s. Each tag gets either its text or its
+// number. rules decides which, by the label of the tag.
 func (c *collectedTags) appendTo(output *spantable.Table, s *spantable.Span, rules *[spantable.MaxLabels]numberRule) {
 	s.First = uint32(len(output.Tags))
 	for _, l := range c.used {
-		v, rule := &c.values[l], rules[l]
-		acceptsText := rule != numberAlone && rule != noTag
+		v := &c.values[l]
+		rule := rules[l]
 		switch {
 		case v.hasNumber && rule.prefersNumber(v):
 			number := math.Float64bits(v.number)
 			output.Tags = append(output.Tags, spantable.Tag{Label: l, Value: spantable.IsNumber, Bits: number})
-		case v.text.Len > 0 && acceptsText:
+		case v.text.Len > 0 && rule.acceptsText():
 			text := spantable.TextBits(v.text)
 			output.Tags = append(output.Tags, spantable.Tag{Label: l, Value: spantable.IsText, Bits: text})
 		}
@@ -301,6 +305,9 @@ func (c *collectedTags) appendTo(output *spantable.Table, s *spantable.Span, rul
 		output.Fail(spantable.ErrTooMuch)
 	}
 }
+
+// acceptsText reports whether the text of a tag counts if its number does not.
+func (r numberRule) acceptsText() bool { return r != numberAlone && r != noTag }
 
 // prefersNumber reports whether the number of a tag counts instead of its text. v must have a number.
 func (r numberRule) prefersNumber(v *value) bool {

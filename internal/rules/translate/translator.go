@@ -89,13 +89,13 @@ func (t *Translator) Translate(r *otlp.Request, isCounted bool, output *spantabl
 	return nil
 }
 
-// Counted returns how many spans of the last request are not in the table because they were counted
-// before.
+// Counted returns the number of spans of the last request that Translate left out because the client
+// had already counted them.
 func (t *Translator) Counted() int { return t.counted }
 
 // isCounted reports whether the client has already counted the spans of the current resource. The
-// resource states it in an attribute. Without the attribute, the result is that of the complete
-// request, isRequestCounted.
+// attribute _dd.stats_computed of the resource decides. If the resource does not have it,
+// isCounted returns isRequestCounted, the default for the request.
 func (t *Translator) isCounted(isRequestCounted bool) bool {
 	if !t.resourceAttrs.Set.Has(attrComputed) {
 		return isRequestCounted
@@ -134,30 +134,38 @@ func (t *Translator) addResource(resource *otlp.Resource) {
 	t.output.Senders = append(t.output.Senders, sender)
 }
 
-// buildSpans translates the spans of a scope. first is the index in the request of the first span of
-// the resource. spans and groups are those of the resource in the output.
-func (t *Translator) buildSpans(scope *otlp.Scope, first int, spans []spantable.Span, groups []spantable.Group) {
+// buildSpans translates the OTLP spans of a scope. It stores the results in spans and groups, the
+// spans and traces of the scope's resource in the output. firstOfResource is the index of the
+// resource's first span in the request.
+func (t *Translator) buildSpans(scope *otlp.Scope, firstOfResource int, spans []spantable.Span, groups []spantable.Group) {
 	r := t.request
 	if scope.First < scope.Last {
 		t.readScope(r.Tags[scope.FirstTag:scope.LastTag])
 	}
 	for i := scope.First; i < scope.Last && t.output.Err() == nil; i++ {
 		extra := &r.Extras[i]
-		position := t.traces.position[i-first]
-		trace := t.traces.numberOf[i-first]
+		indexInResource := i - firstOfResource
+		position := t.traces.positions[indexInResource]
+		trace := t.traces.traceNumbers[indexInResource]
 		t.build(&spans[position], &r.Spans[i], r.Bytes(extra.State))
 		groups[trace].TraceLow = extra.TraceLow
-		t.traces.facts[trace].setMissing(traceFacts{
-			env:     t.tags.values[t.env].text,
-			version: t.tags.values[t.version].text,
-			commit:  t.tags.values[t.commit].text,
-			origin:  t.tags.values[t.origin].text,
-		})
+		t.traces.facts[trace].setMissing(t.collectedFacts())
 	}
 }
 
-// addTraces groups the given spans of a request by trace. For each trace, it adds a group with as many
-// empty spans to the output. It returns all spans and groups that it has added.
+// collectedFacts returns those tags of the last built span that describe its trace or its sender.
+func (t *Translator) collectedFacts() traceFacts {
+	return traceFacts{
+		env:     t.tags.values[t.env].text,
+		version: t.tags.values[t.version].text,
+		commit:  t.tags.values[t.commit].text,
+		origin:  t.tags.values[t.origin].text,
+	}
+}
+
+// addTraces makes room in the output for the given spans of a request. It adds a group for each of
+// their traces, which has one empty span for each span of the trace. It returns the added spans and
+// groups.
 func (t *Translator) addTraces(extras []otlp.SpanExtra) ([]spantable.Span, []spantable.Group) {
 	t.traces.group(extras)
 	output := t.output
@@ -165,7 +173,8 @@ func (t *Translator) addTraces(extras []otlp.SpanExtra) ([]spantable.Span, []spa
 	begin := uint32(0)
 	for _, end := range t.traces.ends {
 		g := spantable.Group{First: uint32(len(output.Spans)), Priority: keptByDefault, HasPriority: true}
-		output.Spans = append(output.Spans, make([]spantable.Span, end-begin)...) // as many as the request has
+		spanCount := end - begin
+		output.Spans = append(output.Spans, make([]spantable.Span, spanCount)...)
 		output.AddGroup(g)
 		begin = end
 	}
@@ -175,44 +184,51 @@ func (t *Translator) addTraces(extras []otlp.SpanExtra) ([]spantable.Span, []spa
 // traces groups the spans of one resource by trace. Datadog identifies a trace by the lower half of
 // its ID.
 type traces struct {
-	numbers  spantable.TraceNumbers
-	numberOf []uint32     // for each span, the number of its trace
-	position []uint32     // for each span, its position when spans are ordered by trace
-	ends     []uint32     // for each trace, the position after its last span
-	facts    []traceFacts // for each trace
+	numbers spantable.TraceNumbers
+	// For each span, in the order of the request:
+	traceNumbers []uint32 // number of its trace
+	positions    []uint32 // its position when spans are ordered by trace
+	// For each trace, by number:
+	ends  []uint32 // position after its last span
+	facts []traceFacts
 }
 
 // traceBytes is the memory per span of traces.
 const traceBytes = spantable.TraceNumberBytes + 2*(3*4+int(unsafe.Sizeof(traceFacts{})))
 
-// group numbers the traces of spans, and calculates the position of each span if the spans are
-// ordered by the number of their trace. It uses a counting sort: it counts the spans of each trace,
-// and then places each span at the next free position of its trace.
+// group numbers the traces of spans. It then calculates the position that each span has when spans
+// are ordered by trace: a counting sort by trace number.
 func (t *traces) group(spans []otlp.SpanExtra) {
 	t.numbers.Reset(len(spans))
-	t.numberOf = t.numberOf[:0]
-	t.position = t.position[:0]
+	t.traceNumbers = t.traceNumbers[:0]
 	for i := range spans {
-		t.numberOf = append(t.numberOf, uint32(t.numbers.NumberOf(0, spans[i].TraceLow)))
+		t.traceNumbers = append(t.traceNumbers, uint32(t.numbers.NumberOf(0, spans[i].TraceLow)))
 	}
 	traceCount := t.numbers.Len()
-	// First, ends[n+1] is the number of spans of trace n. Then ends[n] is the start of trace n, and
-	// finally its end.
-	t.ends = slices.Grow(t.ends[:0], traceCount+1)[:traceCount+1]
-	clear(t.ends)
-	for _, number := range t.numberOf {
-		t.ends[number+1]++
-	}
-	for i := range traceCount {
-		t.ends[i+1] += t.ends[i]
-	}
-	for _, number := range t.numberOf {
-		t.position = append(t.position, t.ends[number])
-		t.ends[number]++
-	}
-	t.ends = t.ends[:traceCount]
 	t.facts = slices.Grow(t.facts[:0], traceCount)[:traceCount]
 	clear(t.facts)
+	t.ends = slices.Grow(t.ends[:0], traceCount)[:traceCount]
+	clear(t.ends)
+	t.sortSpans()
+}
+
+// sortSpans sets positions and ends from traceNumbers. All elements of ends must be 0.
+func (t *traces) sortSpans() {
+	spanCounts := t.ends // while spans are counted
+	for _, trace := range t.traceNumbers {
+		spanCounts[trace]++
+	}
+	nextPositions := t.ends // until all positions are assigned, the next free position of each trace
+	start := uint32(0)
+	for trace, count := range spanCounts {
+		nextPositions[trace] = start
+		start += count
+	}
+	t.positions = t.positions[:0]
+	for _, trace := range t.traceNumbers {
+		t.positions = append(t.positions, nextPositions[trace])
+		nextPositions[trace]++
+	}
 }
 
 // traceFacts are the attributes of spans that describe their trace or their sender. For a trace,

@@ -14,11 +14,10 @@ import (
 // vocabulary defines which attributes are read, and which tags they become. It is immutable.
 type vocabulary struct {
 	ofSpans, ofResources *spantable.Names
-	// Indexed by the label of an attribute: the label of the tag that the attribute becomes.
-	// targets is for attributes of a span or a resource, scopeTargets for attributes of a scope,
-	// which keep their names.
-	targets, scopeTargets [spantable.MaxLabels]spantable.Label
-	rules                 [spantable.MaxLabels]numberRule // indexed by the label of a tag
+	// Label of the tag that an attribute becomes, by the label of the attribute. tagOf is for
+	// attributes of a span or a resource, scopeTagOf for attributes of a scope, which keep their names.
+	tagOf, scopeTagOf [spantable.MaxLabels]spantable.Label
+	rules             [spantable.MaxLabels]numberRule // by the label of a tag
 
 	// Labels of tags that the ingest generates, or that belong to the trace.
 	kind, httpStatus, grpcStatus, measured, rate, version, env, dbName, origin, commit spantable.Label
@@ -54,9 +53,9 @@ func newVocabulary(wanted *spantable.Names) (*vocabulary, error) {
 	}
 	ofSpans := slices.Clone(names)
 	for l, name := range names {
-		v.targets[l] = find(tagOf(name))
-		v.scopeTargets[l] = find(name)
-		isTag := v.targets[l] != spantable.Other || v.scopeTargets[l] != spantable.Other
+		v.tagOf[l] = find(tagNameOf(name))
+		v.scopeTagOf[l] = find(name)
+		isTag := v.tagOf[l] != spantable.Other || v.scopeTagOf[l] != spantable.Other
 		isResourceOnly := attrComputed <= spantable.Label(l) && spantable.Label(l) < attrCount
 		if isResourceOnly && !isTag {
 			ofSpans[l] = ""
@@ -124,9 +123,9 @@ var numberRules = func() map[string]numberRule {
 	return all
 }()
 
-// tagOf returns the name of the tag that an attribute becomes. It returns an empty string for an
+// tagNameOf returns the name of the tag that an attribute becomes. It returns an empty string for an
 // attribute that sets a field of the span instead, such as service.name.
-func tagOf(attribute string) string {
+func tagNameOf(attribute string) string {
 	if tag, isRenamed := httpTags[attribute]; isRenamed {
 		return tag
 	}
@@ -142,7 +141,7 @@ func tagOf(attribute string) string {
 
 // sourcesOf returns the names of all attributes that become the tag with the given name.
 func sourcesOf(tag string) (attributes []string) {
-	if tagOf(tag) == tag {
+	if tagNameOf(tag) == tag {
 		attributes = append(attributes, tag)
 	}
 	if header, isHeader := strings.CutPrefix(tag, "http.request.headers."); isHeader {
