@@ -236,6 +236,9 @@ func TestFile_UnreadableCountsAsCrash(t *testing.T) {
 		"garbage in its records": func(name string) error {
 			return overwrite(name, recordsOffset, strings.Repeat("\xff", recordBytes))
 		},
+		"an impossible number of ranges": func(name string) error {
+			return overwrite(name, recordsOffset+5*wordBytes, "\xff\xff\xff\xff\xff\xff\xff\x7f")
+		},
 		"of many records": func(name string) error {
 			return overwrite(name, 8, "\xff\xff\xff\xff\xff\xff\xff\x7f")
 		},
