@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from spanstatsd_opentelemetry import books as reasons
 from spanstatsd_opentelemetry.batches import Key
@@ -23,15 +23,18 @@ class Client:
     must be called before the process ends, or the spans of the last seconds are lost.
     """
 
-    def __init__(self, origin: Mapping[str, str], config: Config | None = None) -> None:
-        """origin describes the process by the names in docs/protocol.md: service, env, version, host and others."""
-        self.origin = origin  # for the next connection
+    def __init__(
+        self, origin: Mapping[str, str] | Callable[[], Mapping[str, str]], config: Config | None = None
+    ) -> None:
+        """origin describes the process by the names in docs/protocol.md: service, env, version, host and others. A function
+        is called before each attempt to connect."""
+        self._origin = origin if callable(origin) else lambda: origin
         self.config = config or Config()
         self._reset()
         _clients.add(self)
 
     def _reset(self) -> None:
-        self._sender = Sender(self.config, lambda: self.origin)
+        self._sender = Sender(self.config, self._origin)
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
 
