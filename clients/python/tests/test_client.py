@@ -380,6 +380,13 @@ def test_first_span_at_interpreter_shutdown(daemon: FakeDaemon) -> None:
     eventually(lambda: len(daemon.spans) == 1)
 
 
+def test_signal_raised_again(daemon: FakeDaemon) -> None:
+    """A server that ends with the signal that stopped it, like Uvicorn, loses no spans."""
+    with pytest.raises(subprocess.CalledProcessError, match="SIGTERM"):
+        run_python("import signal\nclient.publish(key, 1, 1)\nsignal.raise_signal(signal.SIGTERM)\n", daemon.path)
+    eventually(lambda: len(daemon.spans) == 1)
+
+
 def test_exit_without_close(daemon: FakeDaemon) -> None:
     """A process that ends without close does not hang, and loses its last spans."""
     run_python("client.publish(key, 1, 1)\nclient.flush()\nclient.publish(key, 1, 1)\nos._exit(0)\n", daemon.path)

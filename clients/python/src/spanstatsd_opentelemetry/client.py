@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 import weakref
 from collections.abc import Callable, Mapping
@@ -11,6 +10,7 @@ from collections.abc import Callable, Mapping
 from spanstatsd_opentelemetry import books as reasons
 from spanstatsd_opentelemetry.batches import Key
 from spanstatsd_opentelemetry.books import REASONS, Stats
+from spanstatsd_opentelemetry.exits import close_at_exit
 from spanstatsd_opentelemetry.sender import WAKE_UP, Config, FlushRequest, Sender
 
 CLOSE_TIMEOUT = 5.0
@@ -70,7 +70,7 @@ class Client:
                 thread = threading.Thread(target=self._sender.run, name="spanstatsd", daemon=True)
                 thread.start()
                 self._thread = thread
-                _close_with_multiprocessing(self)
+                close_at_exit(_close_all)
         except RuntimeError:
             pass  # the interpreter is shutting down: close sends the spans
         finally:
@@ -134,6 +134,11 @@ class Client:
 _clients: weakref.WeakSet[Client] = weakref.WeakSet()
 
 
+def _close_all() -> None:
+    for client in list(_clients):
+        client.close()
+
+
 def _reset_all() -> None:
     for client in list(_clients):
         client._after_fork()
@@ -141,11 +146,3 @@ def _reset_all() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_reset_all)
-
-
-def _close_with_multiprocessing(client: Client) -> None:
-    """Closes the client at the end of a child of multiprocessing, which calls os._exit without the functions of atexit."""
-    process = sys.modules.get("multiprocessing.process")
-    util = sys.modules.get("multiprocessing.util")
-    if process is not None and util is not None and process.parent_process() is not None:
-        util.Finalize(client, client.close, exitpriority=0)
