@@ -186,6 +186,11 @@ screenshots: ## take screenshots of the page in each theme, into bin/screenshots
 test-clients: ## test span processors in applications with published instrumentations, whose SDKs sample one trace in a hundred, while the daemon is stopped and killed (1 minute)
 	cd test/clients && $(GO) test -count=1 -v ./...
 
+test-python-client: ## test the client for OpenTelemetry's Python SDK: its library, and its wheel in servers with four workers and in Celery, while the daemon is stopped and killed; installs dependencies into bin/ (4 minutes)
+	sh test/clients/python/install.sh $(CURDIR)/bin/python-client
+	cd clients/python && $(CURDIR)/bin/python-client/venv/bin/ruff check . && $(CURDIR)/bin/python-client/venv/bin/mypy && $(CURDIR)/bin/python-client/venv/bin/python -m pytest -q
+	cd test/clients && PYTHON_DIR=$(CURDIR)/bin/python-client $(GO) test -tags languages -timeout 10m -count=1 -v -run Python ./...
+
 test-fuzz:
 	@GO=$(GO) FUZZ=$(FUZZ) sh .ci/fuzz
 
@@ -216,6 +221,7 @@ ci-lives:
 # Targets that need missing programs are skipped, and .ci/where-possible prints them.
 ci: test lint build test-modules test-deploy test-faults test-fuzz ci-lives ## run all required checks: make test first, then lint, the real agent, deployment files, fuzzing (50 minutes without a build cache)
 	@sh .ci/where-possible test-prometheus command -v prometheus
+	@sh .ci/where-possible test-python-client python3 -c 'import ensurepip, venv'
 	@sh .ci/where-possible test-java-client sh -c 'command -v javac && command -v mvn'
 	@sh .ci/where-possible test-container unshare --mount true
 	@sh .ci/where-possible test-page sh -c 'command -v "$${CHROMIUM:-chromium}"'

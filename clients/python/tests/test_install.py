@@ -19,8 +19,15 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, Sampler
 
-from spanstatsd_opentelemetry import AlwaysRecordSampler, Config, SpanstatsdSpanProcessor, counted_resource, install
-from spanstatsd_opentelemetry.install import install_automatically
+from spanstatsd_opentelemetry import (
+    AlwaysRecordSampler,
+    Config,
+    SpanstatsdSpanProcessor,
+    configurator,
+    counted_resource,
+    install,
+)
+from spanstatsd_opentelemetry.configurator import SpanstatsdConfigurator
 
 SHOP = Resource({"service.name": "shop", "telemetry.sdk.language": "python"})
 
@@ -79,11 +86,57 @@ def test_unknown_sdk_is_left_alone() -> None:
     assert provider.sampler is ALWAYS_OFF and not provider._active_span_processor._span_processors
 
 
-def test_without_sdk(caplog: pytest.LogCaptureFixture) -> None:
+def test_without_sdk() -> None:
     with pytest.raises(TypeError, match="set one up first"):
         install(trace.NoOpTracerProvider())
-    install_automatically()  # the global provider is none of the SDK
-    assert "does not count" in caplog.text
+
+
+class OtherConfigurator:
+    """The configurator of a distro, which sees the environment of exporters."""
+
+    def configure(self, **kwargs: str) -> None:
+        self.kwargs = kwargs
+        self.headers = os.environ["OTEL_EXPORTER_OTLP_TRACES_HEADERS"]
+
+
+@pytest.mark.parametrize(
+    ("traces_headers", "headers", "want"),
+    [
+        (None, None, "datadog-client-computed-stats=yes"),
+        (None, "a=b", "a=b,datadog-client-computed-stats=yes"),
+        ("c=d", "a=b", "c=d,datadog-client-computed-stats=yes"),
+    ],
+)
+def test_configurator(
+    monkeypatch: pytest.MonkeyPatch, traces_headers: str | None, headers: str | None, want: str
+) -> None:
+    """It uses the other configurator, whose exporters mark their requests, and restores the environment."""
+    other = OtherConfigurator()
+    monkeypatch.setattr(configurator, "_other_configurator", lambda: other)
+    monkeypatch.setattr(configurator, "install", lambda: None)
+    for name, value in (("TRACES_HEADERS", traces_headers), ("HEADERS", headers)):
+        monkeypatch.delenv(f"OTEL_EXPORTER_OTLP_{name}", raising=False)
+        if value is not None:
+            monkeypatch.setenv(f"OTEL_EXPORTER_OTLP_{name}", value)
+    SpanstatsdConfigurator().configure(auto_instrumentation_version="1")
+    assert other.headers == want and other.kwargs == {"auto_instrumentation_version": "1"}
+    assert os.environ.get("OTEL_EXPORTER_OTLP_TRACES_HEADERS") == traces_headers
+
+
+@pytest.mark.parametrize("has_header", [False, True])
+def test_configuration_by_file(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path, has_header: bool
+) -> None:
+    """With exporters from a file that do not mark their requests, nothing is counted."""
+    file = tmp_path / "sdk.yaml"
+    file.write_text("headers: [{name: Datadog-Client-Computed-Stats, value: yes}]" if has_header else "exporter:")
+    monkeypatch.setenv("OTEL_CONFIG_FILE", str(file))
+    monkeypatch.setattr(configurator, "_other_configurator", OtherConfigurator)
+    installed: list[bool] = []
+    monkeypatch.setattr(configurator, "install", lambda: installed.append(True))
+    SpanstatsdConfigurator().configure()
+    assert bool(installed) == has_header
+    assert ("does not count" in caplog.text) != has_header
 
 
 def test_parts_by_hand(daemon: FakeDaemon) -> None:

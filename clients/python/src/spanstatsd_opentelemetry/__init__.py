@@ -1,6 +1,6 @@
 """Counts every span of OpenTelemetry's SDK, sampled or not, in the sidecar daemon spanstatsd.
 
-Under opentelemetry-instrument, installing the package is enough. Otherwise, call install() once:
+Under opentelemetry-instrument, set OTEL_PYTHON_CONFIGURATOR=spanstatsd. Otherwise, call install() once:
 
     trace.set_tracer_provider(TracerProvider(...))
     spanstatsd_opentelemetry.install()
@@ -12,13 +12,14 @@ modules client and batches have a client for spans of other sources.
 from spanstatsd_opentelemetry.batches import ERROR, TOP_LEVEL, Key
 from spanstatsd_opentelemetry.books import Stats
 from spanstatsd_opentelemetry.client import Client
-from spanstatsd_opentelemetry.install import counted_resource, install
+from spanstatsd_opentelemetry.installation import EXPORTER_HEADERS, counted_resource, install
 from spanstatsd_opentelemetry.processor import SpanstatsdSpanProcessor
 from spanstatsd_opentelemetry.sampler import AlwaysRecordSampler
 from spanstatsd_opentelemetry.sender import Config
 
 __all__ = [
     "ERROR",
+    "EXPORTER_HEADERS",
     "TOP_LEVEL",
     "AlwaysRecordSampler",
     "Client",

@@ -470,7 +470,7 @@ class Sender:
             self.failure = f"{unsent} spans could not be sent and are lost"
             log.warning("closed the client of spanstatsd: %s", self.failure)
         if self.unsettled:
-            log.warning("closed the client of spanstatsd before it confirmed %d spans", self.unsettled)
+            log.info("closed the client of spanstatsd before it confirmed %d spans", self.unsettled)
         self.done.set()
         for request in [*self._requests, *self._asked.values()]:
             request.answer(False)

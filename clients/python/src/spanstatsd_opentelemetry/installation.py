@@ -1,8 +1,7 @@
-"""Switches counting on for a tracer provider, by one call, or without code under opentelemetry-instrument."""
+"""Switches counting on for a tracer provider."""
 
 from __future__ import annotations
 
-import logging
 import threading
 import weakref
 from collections.abc import Iterable
@@ -17,18 +16,19 @@ from spanstatsd_opentelemetry.processor import SpanstatsdSpanProcessor
 from spanstatsd_opentelemetry.sampler import AlwaysRecordSampler
 from spanstatsd_opentelemetry.sender import Config
 
-log = logging.getLogger("spanstatsd")
+# Headers for OTLP exporters of traces: a daemon that receives their requests does not count the spans again. In lower
+# case, as gRPC requires.
+EXPORTER_HEADERS = {"datadog-client-computed-stats": "yes"}
 
-COUNTED = (
-    "_dd.stats_computed"  # a daemon or Datadog agent that receives exported spans with it does not count them again
-)
+# The same as an attribute of a resource, for a Datadog agent behind a Collector, which removes headers.
+COUNTED = "_dd.stats_computed"
 
 _processors: weakref.WeakKeyDictionary[TracerProvider, SpanstatsdSpanProcessor] = weakref.WeakKeyDictionary()
 _lock = threading.Lock()
 
 
 def counted_resource(resource: Resource) -> Resource:
-    """Returns a resource that marks exported spans as counted, in addition to its attributes."""
+    """Returns a resource that marks exported spans as counted for a Datadog agent."""
     return resource.merge(Resource({COUNTED: "true"}))
 
 
@@ -37,9 +37,11 @@ def install(
     config: Config | None = None,
     meter_provider: MeterProvider | None = None,
 ) -> SpanstatsdSpanProcessor:
-    """Counts every span of a tracer provider, by default the global one: adds a processor, wraps the sampler, and marks
-    exported spans as counted. The metric spanstatsd.client.spans accounts for them, if a meter provider is there. Call it
-    before the application starts. A second call for a provider returns the same processor."""
+    """Counts every span of a tracer provider, by default the global one: adds a processor, wraps the sampler, and marks the
+    resource (see counted_resource). The metric spanstatsd.client.spans accounts for the spans, if a meter provider is there.
+    Call it before the application starts. A second call for a provider returns the same processor.
+
+    An exporter to a daemon must have the EXPORTER_HEADERS, or the daemon counts sampled spans twice."""
     provider = provider or trace.get_tracer_provider()
     if not isinstance(provider, TracerProvider):
         raise TypeError(
@@ -57,18 +59,8 @@ def install(
     return processor
 
 
-def install_automatically() -> None:
-    """Is called by opentelemetry-instrument after it has set up the SDK. It never fails, because the application would
-    not be instrumented then."""
-    try:
-        install()
-    except Exception as error:
-        log.warning("spanstatsd does not count the spans of this process: %s", error)
-
-
 def _mark(provider: TracerProvider) -> None:
-    """Marks the resource of a provider, which is already set up. Raises RuntimeError if this SDK keeps it elsewhere:
-    spans that are counted here must not be counted again."""
+    """Marks the resource of a provider, which is already set up. Raises RuntimeError if this SDK keeps it elsewhere."""
     resource = counted_resource(provider.resource)
     provider._resource = resource
     if provider.resource is not resource:
