@@ -294,6 +294,10 @@ bench-java: build ## compare the cost of publishing a span in a Java process wit
 bench-clients: ## measure the CPU time of a span in the application: recorded, counted by the span processor, exported over OTLP, in turns (1 minute)
 	cd test/clients && $(GO) run ./cost
 
+bench-python-client: build ## measure the same for OpenTelemetry's Python SDK (2 minutes; installs dependencies into bin/)
+	sh test/clients/python/install.sh $(CURDIR)/bin/python-client
+	bin/python-client/venv/bin/python test/clients/python/cost.py bin/spanstatsd
+
 bench-sketch: ## compare our sketches with the library's: bins of 100 million durations, memory, time; in both grids
 	$(GO) test -v -run BinTable_ ./internal/aggregate/sketch -durations 100000000
 	$(GO) test -run '^$$' -bench SketchMemory -benchtime 1x ./internal/aggregate
