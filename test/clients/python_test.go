@@ -372,3 +372,24 @@ func (r *relay) check(t *testing.T, requests int64) {
 		t.Errorf("%d traces of %d requests are exported, and %d resources are not marked as counted", len(r.traces), requests, r.unmarked)
 	}
 }
+
+// TestPython_DocumentedSetUp runs the set-up in docs/python-opentelemetry.md: each of its spans is counted.
+func TestPython_DocumentedSetUp(t *testing.T) {
+	page, err := os.ReadFile("../../docs/python-opentelemetry.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(page), "```python\n")
+	shown, _, _ := strings.Cut(after, "```")
+	p := newPod(t)
+	run := pythonCommand(t, "python", "-c", shown+"\nfor _ in range(100):\n    trace.get_tracer('shop').start_span('job').end()\n")
+	run.Env = append(os.Environ(), "SPANSTATSD_SOCKET="+p.socket, "OTEL_EXPORTER_OTLP_ENDPOINT=http://"+p.otlp,
+		"OTEL_TRACES_SAMPLER=traceidratio", "OTEL_TRACES_SAMPLER_ARG=0.1")
+	if out, err := run.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	p.end(syscall.SIGTERM)
+	if counted := sumOf(p.series()); counted != 100 {
+		t.Errorf("%d of 100 spans are counted", counted)
+	}
+}

@@ -20,7 +20,7 @@ from spanstatsd_opentelemetry.sender import Config
 # case, as gRPC requires.
 EXPORTER_HEADERS = {"datadog-client-computed-stats": "yes"}
 
-# The same as an attribute of a resource, for a Datadog agent behind a Collector, which removes headers.
+# The same as an attribute of a resource, for a Datadog agent that gets the spans from a Collector, which removes headers.
 COUNTED = "_dd.stats_computed"
 
 _processors: weakref.WeakKeyDictionary[TracerProvider, SpanstatsdSpanProcessor] = weakref.WeakKeyDictionary()

@@ -44,9 +44,10 @@ _LABEL_ATTRIBUTES = (
     }
 )  # fmt: skip
 
-# Attributes that the labels of a span depend on, by kind, without those that only its name depends on.
+# Attributes that the labels of a span depend on, by the number of its kind, without those that only its name depends on.
 ATTRIBUTES_BY_KIND = {
-    kind: _LABEL_ATTRIBUTES if kind in _KINDS_WITH_PEER else _LABEL_ATTRIBUTES - _PEER_ATTRIBUTES for kind in SpanKind
+    kind.value: _LABEL_ATTRIBUTES if kind in _KINDS_WITH_PEER else _LABEL_ATTRIBUTES - _PEER_ATTRIBUTES
+    for kind in SpanKind
 }
 
 _SQL_SYSTEMS = frozenset(

@@ -21,8 +21,11 @@ from spanstatsd_opentelemetry.sender import Config
 
 log = logging.getLogger("spanstatsd")
 
-# Everything that the labels of a span depend on.
 Signature = tuple[Any, ...]
+
+_SERVER: int = SpanKind.SERVER.value
+_CONSUMER: int = SpanKind.CONSUMER.value
+_ERROR: int = StatusCode.ERROR.value
 
 
 class SpanstatsdSpanProcessor(SpanProcessor):
@@ -42,37 +45,25 @@ class SpanstatsdSpanProcessor(SpanProcessor):
 
     def on_end(self, span: ReadableSpan) -> None:
         try:
-            self._count(span)
+            # Members of Enum are hashed and looked up by slow functions in Python, their values are not.
+            kind: int = span.kind._value_
+            status: int = span.status.status_code._value_
+            parent = span.parent
+            is_root = parent is None or not parent.is_valid
+            signature = _signature(span, kind, status, is_root)
+            key = self._keys.get(signature)
+            if key is None:
+                key = self._key_of(span, signature, is_root)
+            start, end = span.start_time or 0, span.end_time or 0
+            flags = TOP_LEVEL if is_root or kind == _SERVER or kind == _CONSUMER else 0
+            if status == _ERROR:
+                flags |= ERROR
+            self._resource = span.resource
+            self._client.publish(key, end - start, end, flags)
         except Exception:
             if not self._has_failed:
                 self._has_failed = True
                 log.exception("BUG: a span can't be counted")
-
-    def _count(self, span: ReadableSpan) -> None:
-        kind, parent, status = span.kind, span.parent, span.status.status_code
-        is_root = parent is None or not parent.is_valid
-        in_labels = ATTRIBUTES_BY_KIND[kind]
-        parts: list[Any] = [span.name, kind, is_root, status]
-        for name, value in _attributes_of(span):
-            if name in in_labels:
-                parts.append(name)
-                kind_of_value = value.__class__
-                if kind_of_value is str or kind_of_value is int:
-                    parts.append(value)
-                elif kind_of_value is bool or kind_of_value is float:
-                    parts.append((kind_of_value, repr(value)))  # 1, 1.0 and True are equal, and so are 0.0 and -0.0
-                else:
-                    parts.append(kind_of_value)  # not part of a label
-        signature = tuple(parts)
-        key = self._keys.get(signature)
-        if key is None:
-            key = self._key_of(span, signature, is_root)
-        start, end = span.start_time or 0, span.end_time or 0
-        flags = TOP_LEVEL if is_root or kind is SpanKind.SERVER or kind is SpanKind.CONSUMER else 0
-        if status is StatusCode.ERROR:
-            flags |= ERROR
-        self._resource = span.resource
-        self._client.publish(key, end - start, end, flags)
 
     def _key_of(self, span: ReadableSpan, signature: Signature, is_root: bool) -> Key:
         """Returns the key of a span whose signature is not in the cache."""
@@ -102,6 +93,24 @@ class SpanstatsdSpanProcessor(SpanProcessor):
     def stats(self) -> Stats:
         """Returns the numbers of spans by their fate, in this process."""
         return self._client.stats()
+
+
+def _signature(span: ReadableSpan, kind: int, status: int, is_root: bool) -> Signature:
+    """Returns what the labels of a span depend on. It is different for values that are equal in Python, but not as text."""
+    in_labels = ATTRIBUTES_BY_KIND[kind]
+    parts: list[Any] = [span.name, kind, status, is_root]
+    append = parts.append
+    for name, value in _attributes_of(span):
+        if name in in_labels:
+            append(name)
+            type_of_value = value.__class__
+            if type_of_value is str or type_of_value is int:
+                append(value)
+            elif type_of_value is bool or type_of_value is float:
+                append((type_of_value, repr(value)))  # 1, 1.0 and True are equal, and so are 0.0 and -0.0
+            else:
+                append(type_of_value)  # the value is not part of a label
+    return tuple(parts)
 
 
 def _attributes_of(span: ReadableSpan) -> Iterable[tuple[str, Any]]:
