@@ -96,7 +96,7 @@ class OtherConfigurator:
 
     def configure(self, **kwargs: str) -> None:
         self.kwargs = kwargs
-        self.headers = os.environ["OTEL_EXPORTER_OTLP_TRACES_HEADERS"]
+        self.headers = os.environ.get("OTEL_EXPORTER_OTLP_TRACES_HEADERS")
 
 
 @pytest.mark.parametrize(
@@ -113,14 +113,27 @@ def test_configurator(
     """It uses the other configurator, whose exporters mark their requests, and restores the environment."""
     other = OtherConfigurator()
     monkeypatch.setattr(configurator, "_other_configurator", lambda: other)
-    monkeypatch.setattr(configurator, "install", lambda: None)
+    installed: list[SpanstatsdSpanProcessor] = []
+    monkeypatch.setattr(configurator, "install_prepared", installed.append)
     for name, value in (("TRACES_HEADERS", traces_headers), ("HEADERS", headers)):
         monkeypatch.delenv(f"OTEL_EXPORTER_OTLP_{name}", raising=False)
         if value is not None:
             monkeypatch.setenv(f"OTEL_EXPORTER_OTLP_{name}", value)
     SpanstatsdConfigurator().configure(auto_instrumentation_version="1")
+    assert len(installed) == 1
     assert other.headers == want and other.kwargs == {"auto_instrumentation_version": "1"}
     assert os.environ.get("OTEL_EXPORTER_OTLP_TRACES_HEADERS") == traces_headers
+
+
+def configure(monkeypatch: pytest.MonkeyPatch) -> tuple[OtherConfigurator, int]:
+    """Returns the other configurator, and the number of processors that were installed."""
+    other = OtherConfigurator()
+    installed: list[SpanstatsdSpanProcessor] = []
+    monkeypatch.delenv("OTEL_EXPORTER_OTLP_TRACES_HEADERS", raising=False)
+    monkeypatch.setattr(configurator, "_other_configurator", lambda: other)
+    monkeypatch.setattr(configurator, "install_prepared", installed.append)
+    SpanstatsdConfigurator().configure()
+    return other, len(installed)
 
 
 @pytest.mark.parametrize("has_header", [False, True])
@@ -131,12 +144,18 @@ def test_configuration_by_file(
     file = tmp_path / "sdk.yaml"
     file.write_text("headers: [{name: Datadog-Client-Computed-Stats, value: yes}]" if has_header else "exporter:")
     monkeypatch.setenv("OTEL_CONFIG_FILE", str(file))
-    monkeypatch.setattr(configurator, "_other_configurator", OtherConfigurator)
-    installed: list[bool] = []
-    monkeypatch.setattr(configurator, "install", lambda: installed.append(True))
-    SpanstatsdConfigurator().configure()
-    assert bool(installed) == has_header
+    _, installed = configure(monkeypatch)
+    assert installed == has_header
     assert ("does not count" in caplog.text) != has_header
+
+
+def test_nothing_is_marked_if_nothing_is_counted(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("SPANSTATSD_SPAN_NAMES", "short")
+    other, installed = configure(monkeypatch)
+    assert installed == 0 and other.headers is None
+    assert "'short' is not a rule for names" in caplog.text
 
 
 def test_parts_by_hand(daemon: FakeDaemon) -> None:

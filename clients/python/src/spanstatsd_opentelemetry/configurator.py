@@ -11,7 +11,7 @@ from typing import Any
 
 from opentelemetry.util._importlib_metadata import entry_points
 
-from spanstatsd_opentelemetry.installation import EXPORTER_HEADERS, install
+from spanstatsd_opentelemetry.installation import EXPORTER_HEADERS, install_prepared, prepare
 
 log = logging.getLogger("spanstatsd")
 
@@ -23,16 +23,25 @@ _TRACES_HEADERS = "OTEL_EXPORTER_OTLP_TRACES_HEADERS"
 
 class SpanstatsdConfigurator:
     """Sets up the SDK with the configurator that would be used otherwise, for example that of opentelemetry-distro, and
-    counts the spans of its tracer provider. It only fails if the other configurator does."""
+    counts the spans of its tracer provider. If they can't be counted, it logs a warning and changes nothing."""
 
     def configure(self, **kwargs: Any) -> None:
-        with _marked_requests():
-            _other_configurator().configure(**kwargs)
+        other = _other_configurator()
         try:
             _check_configuration_file()
-            install()
+            processor = prepare()
         except Exception as error:
             log.warning("spanstatsd does not count the spans of this process: %s", error)
+            other.configure(**kwargs)
+            return
+        with _marked_requests():
+            other.configure(**kwargs)
+        try:
+            install_prepared(processor)
+        except Exception:
+            log.exception(
+                "spanstatsd does not count the spans of this process, although exported ones are marked as counted"
+            )
 
 
 def _other_configurator() -> Any:

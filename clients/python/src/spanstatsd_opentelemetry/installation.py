@@ -42,21 +42,43 @@ def install(
     Call it before the application starts. A second call for a provider returns the same processor.
 
     An exporter to a daemon must have the EXPORTER_HEADERS, or the daemon counts sampled spans twice."""
-    provider = provider or trace.get_tracer_provider()
-    if not isinstance(provider, TracerProvider):
-        raise TypeError(
-            f"count spans: {type(provider).__name__} is not a tracer provider of OpenTelemetry's SDK; set one up first"
-        )
+    provider = _of_sdk(provider or trace.get_tracer_provider())
     with _lock:
         processor = _processors.get(provider)
         if processor is None:
             processor = SpanstatsdSpanProcessor(config)
-            _mark(provider)
-            _record_all(provider)
-            provider.add_span_processor(processor)
-            _processors[provider] = processor
-            _observe(processor, meter_provider or metrics.get_meter_provider())
+            _add(processor, provider, meter_provider or metrics.get_meter_provider())
     return processor
+
+
+def prepare() -> SpanstatsdSpanProcessor:
+    """Returns a processor for install_prepared. Raises an exception if this process can't be counted. It must be called
+    before anything is marked as counted, or spans that are marked and not counted would be missing."""
+    _mark(TracerProvider(shutdown_on_exit=False))
+    return SpanstatsdSpanProcessor()
+
+
+def install_prepared(processor: SpanstatsdSpanProcessor) -> None:
+    """Counts every span of the global tracer provider."""
+    provider = _of_sdk(trace.get_tracer_provider())
+    with _lock:
+        _add(processor, provider, metrics.get_meter_provider())
+
+
+def _add(processor: SpanstatsdSpanProcessor, provider: TracerProvider, meter_provider: MeterProvider) -> None:
+    _mark(provider)
+    _record_all(provider)
+    provider.add_span_processor(processor)
+    _processors[provider] = processor
+    _observe(processor, meter_provider)
+
+
+def _of_sdk(provider: trace.TracerProvider) -> TracerProvider:
+    if not isinstance(provider, TracerProvider):
+        raise TypeError(
+            f"count spans: {type(provider).__name__} is not a tracer provider of OpenTelemetry's SDK; set one up first"
+        )
+    return provider
 
 
 def _mark(provider: TracerProvider) -> None:

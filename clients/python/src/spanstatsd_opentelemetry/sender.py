@@ -166,6 +166,7 @@ class Sender:
     # The rest runs in the sender's thread.
 
     def run(self) -> None:
+        self._available = time.monotonic()
         try:
             while True:
                 connection = self._connect()
