@@ -126,6 +126,16 @@ def test_no_daemon() -> None:
     assert not client.publish(KEY, 1, 1) and client.stats().refused["closed"] == 1
 
 
+def test_time_before_the_first_span() -> None:
+    """A program that starts to publish late has the same time until a daemon must be there."""
+    client = client_of("/nonexistent/s", max_away=0.5)
+    time.sleep(0.6)
+    publish(client, 1)
+    eventually(lambda: client._sender._is_unavailable)
+    assert client.publish(KEY, 1, 1)
+    client.close()
+
+
 def test_full_buffer_and_report(daemon: FakeDaemon) -> None:
     """A full buffer refuses spans. The daemon gets a report about them."""
     daemon.stop_listening()
