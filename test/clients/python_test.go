@@ -374,6 +374,18 @@ func (r *relay) check(t *testing.T, requests int64) {
 	}
 }
 
+// TestPython_PatchedLater checks that a client sends its spans although gevent has replaced threads after it was created.
+func TestPython_PatchedLater(t *testing.T) {
+	p := newPod(t)
+	if out, err := pythonCommand(t, "python", "python/patched.py", p.socket).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	p.end(syscall.SIGTERM)
+	if counted := sumOf(p.series()); counted != 100 {
+		t.Errorf("%d of 100 spans are counted", counted)
+	}
+}
+
 // TestPython_DocumentedSetUp runs the set-up in docs/python-opentelemetry.md: each of its spans is counted.
 func TestPython_DocumentedSetUp(t *testing.T) {
 	page, err := os.ReadFile("../../docs/python-opentelemetry.md")
