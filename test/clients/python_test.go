@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -57,6 +58,26 @@ func TestPython_CheckClient(t *testing.T) {
 		if err := check.Wait(); err != nil || clientErr != nil {
 			t.Errorf("%v: %v, %v\n%s\n%s", flags, err, clientErr, out, report.Bytes())
 		}
+	}
+}
+
+// TestPython_EqualsOTLP checks that a daemon which gets the spans of the shared vectors from the span processor exports
+// the same series as one that gets them over OTLP.
+func TestPython_EqualsOTLP(t *testing.T) {
+	native, overOTLP := newPod(t), newPod(t)
+	out, err := pythonCommand(t, "python", "python/twice.py", native.socket, overOTLP.otlp,
+		"../../internal/rules/otel/testdata/labels.json").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	native.end(syscall.SIGTERM)
+	overOTLP.end(syscall.SIGTERM)
+	got, want := native.series(), overOTLP.series()
+	if !maps.Equal(got, want) {
+		t.Errorf("series of the span processor:\n%s\nof OTLP:\n%s", lines(got), lines(want))
+	}
+	if spans := strings.TrimSpace(string(out)); spans != strconv.FormatInt(sumOf(got), 10) {
+		t.Errorf("%d of %s spans are counted", sumOf(got), spans)
 	}
 }
 
