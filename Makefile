@@ -98,7 +98,7 @@ test-hostile: ## run an unattended soak test: well-behaved and hostile senders o
 
 # As many kills as fit into an hour, unless KILLS or TIME is set.
 test-kills: TIME := 1h
-test-kills: ## kill daemons with SIGKILL at random times under Go and Java clients; the last line reports spans lost, counted twice, ambiguous (an hour, or TIME=5m, KILLS=100; SEED, RATE, DESTINATION, DOOR, STARVED=1)
+test-kills: ## kill daemons with SIGKILL at random times under Go, Java and Python clients; the last line reports spans lost, counted twice, ambiguous (an hour, or TIME=5m, KILLS=100; SEED, RATE, DESTINATION, DOOR, STARVED=1)
 	@mkdir -p bin
 	cd test/kills && $(GO) run . -time $(TIME) -log $(CURDIR)/bin/kills.log $(if $(KILLS),-kills $(KILLS)) $(if $(SEED),-seed $(SEED)) \
 		$(if $(RATE),-rate $(RATE)) $(if $(DESTINATION),-destination $(DESTINATION)) $(if $(DOOR),-door $(DOOR)) $(if $(STARVED),-starved)
@@ -186,6 +186,11 @@ screenshots: ## take screenshots of the page in each theme, into bin/screenshots
 test-clients: ## test span processors in applications with published instrumentations, whose SDKs sample one trace in a hundred, while the daemon is stopped and killed (1 minute)
 	cd test/clients && $(GO) test -count=1 -v ./...
 
+test-python-client: ## test the client for OpenTelemetry's Python SDK: its library, and its wheel in servers with four workers and in Celery, while the daemon is stopped and killed; installs dependencies into bin/ (4 minutes)
+	sh test/clients/python/install.sh $(CURDIR)/bin/python-client
+	cd clients/python && $(CURDIR)/bin/python-client/venv/bin/ruff check . && $(CURDIR)/bin/python-client/venv/bin/mypy && $(CURDIR)/bin/python-client/venv/bin/python -m pytest -q
+	cd test/clients && PYTHON_DIR=$(CURDIR)/bin/python-client $(GO) test -tags languages -timeout 10m -count=1 -v -run Python ./...
+
 test-fuzz:
 	@GO=$(GO) FUZZ=$(FUZZ) sh .ci/fuzz
 
@@ -216,6 +221,7 @@ ci-lives:
 # Targets that need missing programs are skipped, and .ci/where-possible prints them.
 ci: test lint build test-modules test-deploy test-faults test-fuzz ci-lives ## run all required checks: make test first, then lint, the real agent, deployment files, fuzzing (50 minutes without a build cache)
 	@sh .ci/where-possible test-prometheus command -v prometheus
+	@sh .ci/where-possible test-python-client python3 -c 'import ensurepip, venv'
 	@sh .ci/where-possible test-java-client sh -c 'command -v javac && command -v mvn'
 	@sh .ci/where-possible test-container unshare --mount true
 	@sh .ci/where-possible test-page sh -c 'command -v "$${CHROMIUM:-chromium}"'
@@ -287,6 +293,10 @@ bench-java: build ## compare the cost of publishing a span in a Java process wit
 
 bench-clients: ## measure the CPU time of a span in the application: recorded, counted by the span processor, exported over OTLP, in turns (1 minute)
 	cd test/clients && $(GO) run ./cost
+
+bench-python-client: build ## measure the same for OpenTelemetry's Python SDK (2 minutes; installs dependencies into bin/)
+	sh test/clients/python/install.sh $(CURDIR)/bin/python-client
+	bin/python-client/venv/bin/python test/clients/python/cost.py bin/spanstatsd
 
 bench-sketch: ## compare our sketches with the library's: bins of 100 million durations, memory, time; in both grids
 	$(GO) test -v -run BinTable_ ./internal/aggregate/sketch -durations 100000000

@@ -19,7 +19,7 @@ const patience = time.Minute
 // startClients starts clients that publish until ctx is done and then close.
 func (e *episode) startClients(ctx context.Context) {
 	all := e.goClients
-	for _, has := range []bool{e.hasJava, e.hasLeaving} {
+	for _, has := range []bool{e.hasJava, e.hasPython, e.hasLeaving} {
 		if has {
 			all++
 		}
@@ -46,6 +46,9 @@ func (e *episode) startClients(ctx context.Context) {
 	}
 	if e.hasJava {
 		open("java", e.publishJava)
+	}
+	if e.hasPython {
+		open("python", e.publishPython)
 	}
 }
 

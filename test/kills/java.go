@@ -43,10 +43,15 @@ func buildJava(into string) (classes string, err error) {
 
 // publishJava publishes with the Java client, in a separate process.
 func (e *episode) publishJava(ctx context.Context, a *account, rate int) error {
-	process := exec.Command("java", "-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp",
-		e.classes,
-		"Publisher", e.daemon.socket(), a.name, strconv.Itoa(rate), strconv.Itoa(e.kept()),
+	return e.publishProcess(ctx, a, rate, "java", "-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp",
+		e.classes, "Publisher")
+}
+
+// publishProcess publishes with a program that ends when its standard input does, and prints its statistics.
+func (e *episode) publishProcess(ctx context.Context, a *account, rate int, command ...string) error {
+	command = append(command, e.daemon.socket(), a.name, strconv.Itoa(rate), strconv.Itoa(e.kept()),
 		strconv.FormatInt(e.maxAge.Milliseconds(), 10), strconv.FormatInt(e.maxBackoff.Milliseconds(), 10))
+	process := exec.Command(command[0], command[1:]...)
 	process.Stderr = e.notes
 	stdin, err := process.StdinPipe()
 	if err != nil {
@@ -57,7 +62,7 @@ func (e *episode) publishJava(ctx context.Context, a *account, rate int) error {
 		return err
 	}
 	if err := process.Start(); err != nil {
-		return fmt.Errorf("start Java: %w", err)
+		return fmt.Errorf("start %s: %w", command[0], err)
 	}
 	go func() {
 		<-ctx.Done()
@@ -73,7 +78,7 @@ func (e *episode) publishJava(ctx context.Context, a *account, rate int) error {
 	}
 	err = json.NewDecoder(stdout).Decode(&said)
 	if err := errors.Join(err, process.Wait()); err != nil {
-		return fmt.Errorf("publish from Java: %w", err)
+		return fmt.Errorf("publish from %s: %w", command[0], err)
 	}
 	for name, spans := range said.Published {
 		a.published[slot{a.name, name}] = spans

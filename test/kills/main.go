@@ -91,6 +91,9 @@ func runWith(ctx context.Context, s settings, file string) (line string, isGood 
 	} else if err != nil {
 		return "", false, err
 	}
+	if s.python, err = pythonCommand(); err != nil {
+		fmt.Fprintln(os.Stderr, "NOT RUN: the client library for Python:", err)
+	}
 	if p, err := newPod(); err != nil {
 		fmt.Fprintln(os.Stderr, "NOT RUN: kills by the OOM killer:", err)
 	} else if s.canStarve = true; p.close() != nil {

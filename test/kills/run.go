@@ -24,10 +24,11 @@ type settings struct {
 	isPlanned         bool // daemons live by plans instead of being killed at random
 	onlyPlan          plan // run only this plan
 
-	dir       string // directory for sockets and built programs
-	program   string // daemon binary
-	tagged    string // program that can kill itself after a store to its recovery file
-	classes   string // classes of the Java client; empty without Java
+	dir       string   // directory for sockets and built programs
+	program   string   // daemon binary
+	tagged    string   // program that can kill itself after a store to its recovery file
+	classes   string   // classes of the Java client; empty without Java
+	python    []string // command of the Python client; nil without it
 	canStarve bool
 	canFill   bool
 	log       io.Writer

@@ -13,7 +13,8 @@ type scenario struct {
 	rate                int // spans per second, of all clients together
 	goClients           int
 	rawClients          int // clients that crash
-	hasJava, hasLeaving bool
+	hasJava, hasPython  bool
+	hasLeaving          bool
 	isTight             bool          // the clients can't keep all spans, so some die with a daemon
 	maxAge, maxBackoff  time.Duration // client settings
 	isFull              bool          // the disk has no space for recovery files
@@ -50,6 +51,7 @@ func (s *settings) draw(seed uint64) scenario {
 	if s.isPlanned {
 		c.rawClients, c.isFull, c.hangs = r.IntN(3), r.IntN(12) == 0 && s.canFill, r.IntN(8) == 0
 	}
+	c.hasPython = r.IntN(3) == 0 && s.python != nil
 	if s.onlyRate != 0 {
 		c.rate = s.onlyRate
 	}
@@ -90,6 +92,9 @@ func (c scenario) String() string {
 	text := fmt.Sprintf("%s, %d spans/s of %d Go", strings.Join(c.destinations, " and "), c.rate, c.goClients)
 	if c.hasJava {
 		text += " and a Java client"
+	}
+	if c.hasPython {
+		text += " and a Python client"
 	}
 	if c.rawClients > 0 {
 		text += fmt.Sprintf(", %d that crash", c.rawClients)
