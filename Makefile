@@ -221,7 +221,7 @@ ci-lives:
 # Targets that need missing programs are skipped, and .ci/where-possible prints them.
 ci: test lint build test-modules test-deploy test-faults test-fuzz ci-lives ## run all required checks: make test first, then lint, the real agent, deployment files, fuzzing (50 minutes without a build cache)
 	@sh .ci/where-possible test-prometheus command -v prometheus
-	@sh .ci/where-possible test-python-client python3 -c 'import ensurepip, venv'
+	@sh .ci/where-possible test-python-client sh test/clients/python/install.sh $(CURDIR)/bin/python-client
 	@sh .ci/where-possible test-java-client sh -c 'command -v javac && command -v mvn'
 	@sh .ci/where-possible test-container unshare --mount true
 	@sh .ci/where-possible test-page sh -c 'command -v "$${CHROMIUM:-chromium}"'

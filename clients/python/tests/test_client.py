@@ -17,8 +17,8 @@ import pytest
 from fake_daemon import FEATURES, FakeDaemon, Peer, eventually, settle_and_answer
 
 from spanstatsd_opentelemetry import messages
+from spanstatsd_opentelemetry.accounting import Stats
 from spanstatsd_opentelemetry.batches import ERROR, TOP_LEVEL, Key
-from spanstatsd_opentelemetry.books import Stats
 from spanstatsd_opentelemetry.client import Client
 from spanstatsd_opentelemetry.kept import Kept
 from spanstatsd_opentelemetry.sender import Config, Schedule

@@ -9,8 +9,8 @@ Each finished span costs 17 bytes to the daemon's Unix socket, which a thread wr
 modules client and batches have a client for spans of other sources.
 """
 
+from spanstatsd_opentelemetry.accounting import Stats
 from spanstatsd_opentelemetry.batches import ERROR, TOP_LEVEL, Key
-from spanstatsd_opentelemetry.books import Stats
 from spanstatsd_opentelemetry.client import Client
 from spanstatsd_opentelemetry.installation import EXPORTER_HEADERS, counted_resource, install
 from spanstatsd_opentelemetry.processor import SpanstatsdSpanProcessor

@@ -7,9 +7,9 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping
 
-from spanstatsd_opentelemetry import books as reasons
+from spanstatsd_opentelemetry import accounting as reasons
+from spanstatsd_opentelemetry.accounting import REASONS, Stats
 from spanstatsd_opentelemetry.batches import Key
-from spanstatsd_opentelemetry.books import REASONS, Stats
 from spanstatsd_opentelemetry.exits import close_at_exit
 from spanstatsd_opentelemetry.sender import WAKE_UP, Config, FlushRequest, Sender
 
@@ -47,7 +47,7 @@ class Client:
         if sender.refusal is not None or len(queue) >= WAKE_UP:
             reason = self._refuse_or_wake(sender)
             if reason is not None:
-                sender.books.refused[reason].increment()
+                sender.accounting.refused[reason].increment()
                 return False
         queue.append((key, duration, end, flags))  # atomic, like all use of the queue
         if self._thread is None:
@@ -87,7 +87,7 @@ class Client:
         self._sender.request_flush(request)
         request.answered.wait(timeout)
         is_accepted = request.is_accepted
-        request.answered.set()  # nobody waits anymore
+        request.answered.set()  # no caller waits anymore
         return is_accepted
 
     def close(self, timeout: float = CLOSE_TIMEOUT) -> bool:
@@ -106,22 +106,22 @@ class Client:
 
     def stats(self) -> Stats:
         """Returns the current counts."""
-        sender, books = self._sender, self._sender.books
+        sender, accounting = self._sender, self._sender.accounting
         if sender.done.is_set():
             sender.lose_queued()
-        with books.lock:
-            published = books.taken + len(sender.queue)
+        with accounting.lock:
+            published = accounting.taken + len(sender.queue)
             connection = sender.connection
             return Stats(
                 published=published,
-                refused={reason: books.refused[reason].value() for reason in REASONS},
-                sent=books.sent,
-                buffered=published - books.sent - sum(books.lost.values()),
-                lost=dict(books.lost),
+                refused={reason: accounting.refused[reason].value() for reason in REASONS},
+                sent=accounting.sent,
+                buffered=published - accounting.sent - sum(accounting.lost.values()),
+                lost=dict(accounting.lost),
                 unsettled=sender.unsettled,
-                unconfirmed=books.unconfirmed,
-                ambiguous=books.ambiguous,
-                connects=books.connects,
+                unconfirmed=accounting.unconfirmed,
+                ambiguous=accounting.ambiguous,
+                connects=accounting.connects,
                 daemon=connection.welcome.daemon if connection is not None else "",
             )
 

@@ -11,9 +11,9 @@ from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor
 from opentelemetry.trace import SpanKind, StatusCode
 
 from spanstatsd_opentelemetry import names
+from spanstatsd_opentelemetry.accounting import Stats
 from spanstatsd_opentelemetry.attributes import Attributes
 from spanstatsd_opentelemetry.batches import ERROR, TOP_LEVEL, Key
-from spanstatsd_opentelemetry.books import Stats
 from spanstatsd_opentelemetry.client import Client
 from spanstatsd_opentelemetry.labels import ATTRIBUTES_BY_KIND, labels_of
 from spanstatsd_opentelemetry.origin import origin_of, service_of

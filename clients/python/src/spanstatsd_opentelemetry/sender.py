@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Callable
 
-from spanstatsd_opentelemetry import books as reasons
+from spanstatsd_opentelemetry import accounting as reasons
 from spanstatsd_opentelemetry import messages
+from spanstatsd_opentelemetry.accounting import Accounting
 from spanstatsd_opentelemetry.batches import MAX_COST, MAX_KEYS, Batch, Definitions, Packer, Span
-from spanstatsd_opentelemetry.books import Books
 from spanstatsd_opentelemetry.connection import Connection, connect, socket_paths, wait_for
 from spanstatsd_opentelemetry.kept import Kept
 from spanstatsd_opentelemetry.messages import Bye
@@ -92,7 +92,7 @@ class Sender:
         self.config = config
         self.queue: deque[Span] = deque()
         self.refusal: str | None = None  # reason why spans are refused, or None
-        self.books = Books()
+        self.accounting = Accounting()
         self.connection: Connection | None = None
         self.last: Connection | None = None  # the current connection, or the one before
         self.done = threading.Event()
@@ -108,7 +108,7 @@ class Sender:
         self._earlier: Connection | None = None  # ended connection whose kept spans the next daemon is asked about
         self._definitions = Definitions()
         self._is_wanted = True  # the daemon wants statistics
-        self._reported = self.books.not_counted()
+        self._reported = self.accounting.not_counted()
         self._requests: deque[FlushRequest] = deque()  # not sent yet
         self._asked: dict[int, FlushRequest] = {}  # sent, by ID
         self._last_id = 0
@@ -191,10 +191,10 @@ class Sender:
     def _drain(self) -> None:
         """Moves spans from the queue to the batches to be sent, unless too many of these wait already."""
         while self.queue and self._pending_bytes < self.config.max_buffer:
-            with self.books.lock:
+            with self.accounting.lock:
                 count = min(len(self.queue), 4096)
                 spans = [self.queue.popleft() for _ in range(count)]
-                self.books.taken += count
+                self.accounting.taken += count
             if not self._is_wanted:
                 self._lose(reasons.NOT_WANTED, count)
                 continue
@@ -203,8 +203,8 @@ class Sender:
                 self._pending_bytes += batch.size
 
     def _lose(self, reason: str, spans: int) -> None:
-        with self.books.lock:
-            self.books.lost[reason] += spans
+        with self.accounting.lock:
+            self.accounting.lost[reason] += spans
 
     def _lose_pending(self, reason: str) -> None:
         self._lose(reason, sum(batch.spans for batch in self._pending))
@@ -293,8 +293,8 @@ class Sender:
             self._settle_earlier(self._earlier, connection.welcome.earlier)
             self._earlier = None
         self.connection = self.last = connection
-        with self.books.lock:
-            self.books.connects += 1
+        with self.accounting.lock:
+            self.accounting.connects += 1
         self._apply_features(connection)
 
     def _apply_features(self, connection: Connection) -> None:
@@ -364,7 +364,7 @@ class Sender:
             size += len(definitions) + len(batch.frame)
         if parts:
             return parts
-        counts = self.books.not_counted()
+        counts = self.accounting.not_counted()
         if counts != self._reported:
             new = {reason: n - self._reported[reason] for reason, n in counts.items() if n > self._reported[reason]}
             return [(messages.lost(new), partial(setattr, self, "_reported", counts))]
@@ -376,8 +376,8 @@ class Sender:
         """Handles that the socket has accepted the oldest batch that is being written."""
         batch = self._writing.popleft()
         connection.sent += batch.spans
-        with self.books.lock:
-            self.books.sent += batch.spans
+        with self.accounting.lock:
+            self.accounting.sent += batch.spans
         if connection.welcome.supports_recovery and self.config.max_kept > 0:
             self._kept.add(batch, connection.sent)
 
@@ -449,10 +449,10 @@ class Sender:
     def _count_ended(self, resent: int, ambiguous: int, lost: int) -> None:
         if not resent and not ambiguous and not lost:
             return
-        with self.books.lock:
-            self.books.sent -= resent
-            self.books.ambiguous += ambiguous
-            self.books.unconfirmed += lost
+        with self.accounting.lock:
+            self.accounting.sent -= resent
+            self.accounting.ambiguous += ambiguous
+            self.accounting.unconfirmed += lost
         log.warning(
             "spanstatsd ended before it confirmed all spans: %d are resent, %d ambiguous, %d lost at most",
             resent, ambiguous, lost,
@@ -480,12 +480,12 @@ class Sender:
     def lose_queued(self) -> int:
         """Counts the spans in the queue as lost, and returns their number. Any thread may call it when the sender has
         ended, for spans that were published at the same moment."""
-        with self.books.lock:
+        with self.accounting.lock:
             count = len(self.queue)
             for _ in range(count):
                 self.queue.popleft()
-            self.books.taken += count
-            self.books.lost[reasons.CLOSED] += count
+            self.accounting.taken += count
+            self.accounting.lost[reasons.CLOSED] += count
         return count
 
     def _close_pipe(self) -> None:

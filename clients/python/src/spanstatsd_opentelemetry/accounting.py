@@ -56,7 +56,7 @@ class Counter:
             return value
 
 
-class Books:
+class Accounting:
     """The counts of one process. The sender's thread writes them, and any thread reads them."""
 
     def __init__(self) -> None:
