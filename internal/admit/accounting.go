@@ -40,7 +40,7 @@ func (t *totals) begin(spans uint64, reason DropReason) entry {
 }
 
 // end counts the spans as received, and those that were not published as dropped. It updates received
-// last, so that received spans are never more than published and dropped ones.
+// last, so that no span is counted as received before it is counted as published or dropped.
 func (e *entry) end() {
 	dropped := e.spans - e.published - e.ignored
 	if dropped > 0 {
@@ -93,8 +93,8 @@ func (s *Stats) DroppedTotal() (total uint64) {
 	return total
 }
 
-// stats returns a copy of the totals without locking. It reads received last, so that the outcomes
-// exceed received at most by batches whose end is running.
+// stats returns a copy of the totals. It does not lock them: a batch that ends during the call can be
+// in some of the totals and not yet in others.
 func (t *totals) stats() Stats {
 	stats := Stats{
 		Renamed:     t.renamed.Load(),
@@ -142,8 +142,8 @@ var dropNames = [drops]string{
 // String returns the reason's name in metrics.
 func (d DropReason) String() string { return dropNames[d] }
 
-// IsPassing reports whether a retry of the same spans can succeed, if not in this daemon then in
-// the next.
+// IsPassing reports whether a client can send the same spans again with success: to this daemon later
+// or, if this one is shutting down, to the next.
 func (d DropReason) IsPassing() bool { return d.isTransient() || d == DropShutdown }
 
 // isTransient reports whether a retry in this daemon can succeed when the drainers have freed ring

@@ -87,9 +87,9 @@ func (f *finder) find(cycle *aggregate.Cycle, s *snapshot) (*resolved, error) {
 	return &known.resolved, nil
 }
 
-// findNew admits a key that is not in the key table, and adds it to the table if there is room. It does
-// not add a key without a fingerprint. Nor does it add a key whose labels were replaced, until all the
-// replaced values have come twice: a high-cardinality burst must not fill the table.
+// findNew admits a key that is not in the key table. It adds the key to the table if there is room,
+// unless the key has no bytes to be found by. A key whose labels were replaced is added only when all
+// the replaced values recur: a burst of many new values must not fill the table.
 func (f *finder) findNew(cycle *aggregate.Cycle, s *snapshot, hash uint64) (*resolved, error) {
 	admission, wasNormalized, err := f.admit(cycle, s, s.Key)
 	if err != nil {

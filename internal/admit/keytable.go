@@ -81,17 +81,17 @@ type keySlot struct {
 // sweep reduces a full table to the keys that the last interval used, and returns their memory to
 // the other publishers. A high-cardinality burst does not fill the table, see finder.find.
 type keyTable struct {
-	seed     maphash.Seed
-	slots    []keySlot
-	known    []knownKey
-	last     uint32   // index of the last key that was found by its bytes
-	numbers  []uint32 // for each number, index into known plus one; 0 if undefined, or unlabelled
-	maxKeys  int      // limit on numbers, and on keys without a number
-	maxBytes int
-	share    keyShare // memory that is charged for the known keys and the numbers
-	pinned   int      // part of share that is charged for numbers and numbered keys
-	full     bool     // a key or number did not fit since the last sweep
-	cutShort bool     // a number beyond the list of numbers was defined, but did not fit
+	seed       maphash.Seed
+	slots      []keySlot
+	known      []knownKey
+	last       uint32   // index of the last key that was found by its bytes
+	numbers    []uint32 // for each number, index into known plus one; 0 if undefined, or unlabelled
+	maxKeys    int      // limit on numbers, and on keys without a number
+	maxBytes   int
+	share      keyShare // memory that is charged for the known keys and the numbers
+	pinned     int      // part of share that is charged for numbers and numbered keys
+	full       bool     // a key or number did not fit since the last sweep
+	lostNumber bool     // a number beyond the list of numbers was defined, but did not fit
 }
 
 // newKeyTable returns an empty table whose memory is charged to share.
@@ -263,7 +263,7 @@ func (k *keyTable) numbered(number uint32) int {
 // memory for the list of numbers, this is assumed for every number beyond the end of the list.
 func (k *keyTable) isUnlabelled(number uint32) bool {
 	if uint64(number) >= uint64(len(k.numbers)) {
-		return k.cutShort
+		return k.lostNumber
 	}
 	return k.numbers[number] == unlabelled
 }
@@ -272,7 +272,7 @@ func (k *keyTable) isUnlabelled(number uint32) bool {
 // the number are counted without labels.
 func (k *keyTable) markUnlabelled(number uint32) {
 	if !k.growTo(number) {
-		k.cutShort = true
+		k.lostNumber = true
 		return
 	}
 	k.unpin(number)
@@ -336,9 +336,9 @@ func (k *keyTable) remove(index int) {
 	k.slots[hole] = keySlot{}
 }
 
-// growTo extends the list of numbers so that it contains the given number. It reports false if there is
-// no memory. If there was none before, the client may have defined some of the new numbers in the
-// meantime, so all of them become unlabelled.
+// growTo extends the list of numbers so that it contains the given number. It returns false if there
+// is no memory. Once a definition was lost for lack of memory, all numbers added later begin as
+// unlabelled, because the client may have defined them in the meantime.
 func (k *keyTable) growTo(number uint32) bool {
 	length := len(k.numbers)
 	if int64(number) < int64(length) {
@@ -352,7 +352,7 @@ func (k *keyTable) growTo(number uint32) bool {
 	}
 	k.pinned += cost
 	k.numbers = append(make([]uint32, 0, newLength), k.numbers...)[:newLength]
-	if k.cutShort {
+	if k.lostNumber {
 		for i := length; i < newLength; i++ {
 			k.numbers[i] = unlabelled
 		}

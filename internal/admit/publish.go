@@ -87,9 +87,9 @@ func (s *Publishers) Refuse(spans uint64) {
 	entry.end()
 }
 
-// reserve resolves the keys of a batch in the current cycle, and claims ring slots for its spans. It
-// returns admitted if it has claimed all of them, or else the reason why the spans are dropped. The
-// caller must call leave afterwards in any case.
+// reserve finds the row of each key of a batch, and claims ring slots for its spans. It returns
+// admitted if it has claimed all of them, or else the reason why the spans are dropped. The caller
+// must call leave afterwards, even after an error.
 func (p *Publisher) reserve(from source) (DropReason, error) {
 	if p.shared.isStopped() {
 		return DropShutdown, nil
@@ -271,8 +271,9 @@ func (p *Publisher) publish(entry *entry) {
 	}
 }
 
-// leave leaves the current cycle, and releases the message. Claims that were not published are
-// abandoned: the drainers would wait for them forever.
+// leave leaves the current cycle of the aggregator and releases the
+// message. It abandons claimed ring slots that were not published, because a drainer cannot pass them
+// otherwise.
 func (p *Publisher) leave() {
 	for i := range p.batch.runs {
 		p.batch.runs[i].claim.Abandon()

@@ -109,8 +109,8 @@ func (a *admitter) rejectKeyAsSent() {
 	}
 }
 
-// partitionHash returns the hash that decides the partition of a row. Like the row's identity, it is
-// the same in every interval.
+// partitionHash returns the hash that decides which partition, a group of rows, a row
+// belongs to. Like the identity of the row, it is the same in every interval.
 func partitionHash(identity uint64) uint32 { return uint32(identity>>32 ^ identity) }
 
 // countInOverflowRow returns the admission of a key that gets no row: its spans are counted in the
@@ -271,7 +271,8 @@ func (a *admitter) idOf(budget *budget, l label) (id labelID, ok bool) {
 }
 
 // markAsName records that a client sent the text of a label itself. If the text was only the mask of
-// other texts before, its row no longer counts as one of a mask.
+// other texts before, that is a text that replaces them, its row no longer counts against the limit
+// for masks.
 func (a *admitter) markAsName(budget *budget, id labelID) {
 	isPending := id >= pendingID
 	if isPending || !a.labels.list[id].isMask {
@@ -312,9 +313,9 @@ func (a *admitter) findAndMarkRecurring(l *label) (id labelID, ok bool) {
 	return absentID, false
 }
 
-// classOf returns the class of a label or of a whole key, given its identity. The class depends on
-// the previous interval. An origin that is new has no previous interval: there a second use in the
-// current interval counts instead.
+// classOf returns the priority of a label or of a whole key for a row, given its identity. It depends
+// on the uses in the previous interval. For a new origin, which has no previous interval, a second
+// use in the current interval counts instead.
 func (a *admitter) classOf(identity uint64) class {
 	class, isKnown := a.previous.classes[identity]
 	if isKnown {
@@ -328,8 +329,9 @@ func (a *admitter) classOf(identity uint64) class {
 	return classNew
 }
 
-// newHistory returns the initial history of a label, or of a whole key, that gets a row. Its class in
-// the next interval is stable if it also recurred in the previous interval, and recent otherwise.
+// newHistory returns the initial history of a label, or of a whole key, that gets a row. If it also
+// recurred in the previous interval, it is preferred as stable in the next interval, and as recent
+// otherwise. For a new origin, classSeen means that it recurred in the current interval.
 func (a *admitter) newHistory(class class) history {
 	if a.origin.isNew {
 		// The origin has no previous interval: classSeen means a use in the current one.

@@ -99,8 +99,9 @@ func newBudget(limit int, kept keptRows) (b budget) {
 	return b
 }
 
-// reserveForMasks permits masks to take up to a quarter of the rows. It sets aside rows that only masks
-// can take: an eighth of those that any value could take before.
+// reserveForMasks permits masks, texts that replace several similar values, to take up to a quarter
+// of the rows. It sets aside rows that only masks can take: an eighth of those that were for any
+// value.
 func (b *budget) reserveForMasks(limit int) {
 	b.maxMasks = limit / 4
 	anyValue := &b.shares[classNew]

@@ -128,8 +128,9 @@ func (t *tables) admitOrigin(o span.Origin, process int32) (OriginID, bool) {
 	return id, true
 }
 
-// classOfOrigin returns the class of an origin that is new in this interval: classStable if it was
-// present in each of the last two intervals, and classSeen if it was seen in the previous one.
+// classOfOrigin returns the priority of an origin that is new in this interval. The highest is
+// classStable, for an origin that was present in each of the last two intervals. Then follows
+// classSeen, for one that was seen in the previous interval, and classNew for any other.
 func (t *tables) classOfOrigin(identity uint64) class {
 	record := t.previous.origins[identity]
 	if record != nil && record.isStable {
@@ -179,8 +180,8 @@ func (t *tables) addOrigin(name span.Origin, identity uint64) OriginID {
 	return OriginID(len(t.origins.list) - 1)
 }
 
-// limitOf returns the maximum number of distinct values of one label, or of tag keys in one list of
-// tags. kind is defined in scope.
+// limitOf returns the maximum number of distinct values of one label. If kind is not below
+// span.LabelCount, it stands for a list of tags, and the result is the maximum number of tag keys.
 func (t *tables) limitOf(kind int32) int {
 	isTagKeys := kind >= int32(span.LabelCount)
 	if isTagKeys {

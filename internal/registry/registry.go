@@ -135,8 +135,8 @@ func (r *Registry) AdmitUnlabelled(origin OriginID) Admission {
 	return r.tables.overflowRow(origin)
 }
 
-// overflowRow returns the admission to the overflow row of an origin. The row counts the spans of all
-// keys that lost all labels. It is added to the table of rows at its first use.
+// overflowRow returns the admission to the row that counts the spans of an origin whose keys got no
+// row of their own. That row has no labels. It is added to the table of rows at its first use.
 func (t *tables) overflowRow(id OriginID) Admission {
 	o := &t.origins.list[id]
 	hasRow := o.overflow.Collapsed != 0
@@ -202,8 +202,8 @@ func NewIntervals(config *Config) *Intervals {
 }
 
 // Begin begins a new interval. It clears the registry of the interval before the last and uses it
-// again. Keys that recurred in the last interval keep their rows in the new one. Only the sealer calls
-// Begin.
+// again. Keys that recurred, so were used at least twice, keep their rows in the new interval as far
+// as there is room. Only the sealer, which ends each interval, calls Begin.
 func (i *Intervals) Begin() {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -220,9 +220,9 @@ func (b *rowBudget) find(o *origin, class class) (source rowSource, ok bool) {
 	return rowSource{}, false
 }
 
-// mayUseReserve reports whether an origin can take a row from the reserve: other origins exist, this
-// one has fewer rows than an equal share of the total, and the reserve is not used up. An origin takes
-// at most a quarter of its equal share from the reserve.
+// mayUseReserve reports whether an origin can take a row from the reserve, the rows set aside for
+// origins with less than an equal share of all rows. An origin takes at most a quarter of its equal
+// share from the reserve, and nothing while it is the only origin.
 func (b *rowBudget) mayUseReserve(o *origin) bool {
 	hasOtherOrigins := b.origins > 1
 	equalShare := b.total.dividedBy(b.origins)
