@@ -434,7 +434,7 @@ func TestSections_RequestsComeFirst(t *testing.T) {
 	b.open(newProxy(t, address))
 	shown := ask[[]string](b, `[...document.querySelectorAll("main > section[id]")].map((e) => e.id)`)
 	want := []string{
-		"requests", "accounting", "destinations", "agent", "flushes", "senders", "origins", "limits", "config",
+		"requests", "service-graph", "accounting", "destinations", "agent", "flushes", "senders", "origins", "limits", "config",
 		"internals",
 	}
 	if !slices.Equal(shown, want) {
