@@ -167,8 +167,8 @@ func recordUnencodable(log *slog.Logger, stats *statsRecorder, x *Exporter, c *C
 	c.state.recordError(fmt.Errorf("send to %s: %w", x.Name, errUnencodable))
 }
 
-// checkAccepting returns an error if the destination does not accept cycles at present, and the
-// reason under which the spans of a cycle are then counted as unsent.
+// checkAccepting returns an error if the destination is closed or does not want statistics. The spans are then
+// counted as unsent for the returned reason.
 func (d *pushDestination) checkAccepting() (Reason, error) {
 	if isClosed := d.acceptCtx.Err() != nil; isClosed {
 		return Shutdown, errClosed
