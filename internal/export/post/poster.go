@@ -232,9 +232,9 @@ func (p *Poster) answerWithoutResponse(b *body, err error, mode expectMode) Answ
 	return failed(export.OutcomeNotYet, p.noResponse("send payload to", err))
 }
 
-// continueTimeout returns how long to wait until the destination requests a body with status 100: half of the time until
-// the deadline of ctx, so that the other half is left for the response. Some servers never request bodies. Until the
-// destination has requested one, the result is Config.ContinueTimeout.
+// continueTimeout returns how long to wait for the response "100 Continue" before a body is sent. If the destination
+// has sent that response before, this is half of the time until the deadline of ctx; the other half is left for the
+// final response. Otherwise it is Config.ContinueTimeout, because some servers never send "100 Continue".
 func (p *Poster) continueTimeout(ctx context.Context) time.Duration {
 	deadline, hasDeadline := ctx.Deadline()
 	if hasDeadline && p.hasRequestedBody.Load() {
