@@ -218,7 +218,8 @@ func (p *Poster) send(ctx context.Context, header http.Header, bytes []byte, mod
 }
 
 // answerWithoutResponse returns the result of a request that failed with err before a response. The outcome is unknown
-// if the destination may have received the whole body. If a connection was opened, it changes the mode to probeFirst.
+// if the destination may have received the whole body. If a connection was opened, the mode changes to probeFirst: the
+// next request begins with a probe.
 func (p *Poster) answerWithoutResponse(b *body, err error, mode expectMode) Answer {
 	if b.hasConnection() {
 		p.changeMode(mode, probeFirst)
