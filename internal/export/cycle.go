@@ -92,13 +92,13 @@ func (c *cycleState) settlePart() {
 // beginSend records that a payload or scrape with spans of the cycle is about to be sent.
 func (c *cycleState) beginSend() { c.updateSend(1, false) }
 
-// endSend records that the payload or scrape of a beginSend is no longer in flight. maybeDelivered
-// is true unless it certainly did not arrive.
+// endSend records that a payload or scrape that beginSend has recorded is no longer in flight. maybeDelivered is
+// false only if it certainly did not arrive.
 func (c *cycleState) endSend(maybeDelivered bool) { c.updateSend(-1, maybeDelivered) }
 
-// updateSend adds change, 1 or -1, to the number of sends in flight. maybeDelivered is true if the send that has ended
-// may have been delivered. If this changes whether the cycle is in doubt, updateSend calls Delivery.SetInDoubt. The
-// calls are made under the lock, so that they are in the order of the changes.
+// updateSend adds change, 1 or -1, to the number of sends in flight. maybeDelivered is true if a send has ended that may
+// have arrived. A cycle is in doubt if a destination may have its spans; if this changes, updateSend calls
+// Delivery.SetInDoubt. It holds the lock during the call, so that the calls are in the order of the changes.
 func (c *cycleState) updateSend(change int, maybeDelivered bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -75,7 +75,7 @@ var (
 )
 
 // accept implements Destination. It encodes a cycle and queues its payloads, and does not wait for
-// the destination. Before, join has counted the spans of the cycle as pending.
+// the destination. The caller has called join, which counts the spans of the cycle as pending.
 func (d *pushDestination) accept(c *Cycle) {
 	flush := d.stats.beginFlush(c)
 	if reason, err := d.checkAccepting(); err != nil {
@@ -144,8 +144,8 @@ func (d *pushDestination) beginSnapshot(c *Cycle, now time.Time) *snapshot {
 	return &snapshot{number: number, pending: 1}
 }
 
-// addOpenCycle adds a cycle to the open cycles. If there are more than maxWaiting, it merges the oldest. Clients that
-// wait for a merged cycle get an error.
+// addOpenCycle adds a cycle to the open cycles, whose spans are not delivered yet. If there are more than maxWaiting, the
+// spans of the oldest move to the next one. Clients that wait for a removed cycle get an error.
 func (d *pushDestination) addOpenCycle(c openCycle) {
 	d.open.add(c)
 	for _, merged := range d.open.mergeOldest(maxWaiting) {
@@ -167,8 +167,8 @@ func recordUnencodable(log *slog.Logger, stats *statsRecorder, x *Exporter, c *C
 	c.state.recordError(fmt.Errorf("send to %s: %w", x.Name, errUnencodable))
 }
 
-// checkAccepting returns an error if the destination does not accept cycles at present, and the
-// reason under which the spans of a cycle are then counted as unsent.
+// checkAccepting returns an error if the destination is closed or does not want statistics. The spans are then
+// counted as unsent for the returned reason.
 func (d *pushDestination) checkAccepting() (Reason, error) {
 	if isClosed := d.acceptCtx.Err() != nil; isClosed {
 		return Shutdown, errClosed
@@ -293,8 +293,9 @@ func (d *pushDestination) recordSnapshotOutcome(s *snapshot, o payloadOutcome) {
 	}
 }
 
-// recordSnapshotDelivered counts the spans of all open cycles in a snapshot of the running totals as delivered. It
-// settles these cycles, and reports the success to the clients that wait for them.
+// recordSnapshotDelivered records that a snapshot of the running totals was delivered. It counts the spans of all cycles
+// that the snapshot contains, and reports success to the clients that wait for them. After a crash, these spans are
+// not counted again.
 func (d *pushDestination) recordSnapshotDelivered(s *snapshot) {
 	cycles := d.open.removeUpTo(s.number)
 	deliveredSpans := uint64(0)

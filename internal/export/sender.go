@@ -112,8 +112,8 @@ func (d *pushDestination) deliver(del delivery) {
 	d.finished <- finishedDelivery{del, attempt}
 }
 
-// isFinished reports whether the sender can end, because no payload is in flight and none will be sent any more. While
-// the destination is closed but not aborted, all waiting payloads are sent first.
+// isFinished reports whether the sender can end. It never ends while a payload is in flight or new payloads are
+// accepted. A normal shutdown also sends all waiting payloads first; an aborted one leaves them unsent.
 func (d *pushDestination) isFinished(current phase) bool {
 	if d.queue.deliveries() > 0 {
 		return false
@@ -159,8 +159,8 @@ func (d *pushDestination) phaseEnd(current phase) <-chan struct{} {
 	return nil
 }
 
-// newTimer returns a channel that receives when the oldest waiting payload expires, or earlier when
-// the current pause ends. It returns nil if no payload is waiting.
+// newTimer returns the channel of a timer that fires when the oldest waiting payload expires, or when the current
+// pause ends if that is earlier. It returns nil if no payload is waiting.
 func (d *pushDestination) newTimer(now time.Time) <-chan time.Time {
 	created, isAnyWaiting := d.queue.oldestWaiting()
 	if !isAnyWaiting {

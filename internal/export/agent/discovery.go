@@ -81,9 +81,9 @@ func (d *discovery) watch(ctx context.Context, link *export.Link) {
 	}
 }
 
-// waitForNextRead waits until /info should be read again, or ctx ends. While the agent accepts statistics, that is
-// when a payload is not answered, or a read is requested. If the agent accepts no statistics, or if the last read
-// failed (lastReadOK is false), it is after discoveryPause at the latest.
+// waitForNextRead waits until /info should be read again, or ctx ends. While the agent accepts statistics, it waits
+// for a payload without an answer or for a request to read. It waits at most discoveryPause if the last read failed
+// (lastReadOK is false) or if the agent accepts no statistics.
 func (d *discovery) waitForNextRead(ctx context.Context, link *export.Link, lastReadOK bool) {
 	var pauseEnd <-chan time.Time // nil if there is no pause
 	if !lastReadOK || !d.acceptsStatistics() {

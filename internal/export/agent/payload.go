@@ -80,9 +80,9 @@ func (e *encoder) encodeOrigin(
 // maxBucketHeadBytes is the maximum length of a bucket without its groups.
 const maxBucketHeadBytes = 64
 
-// encodeGroups encodes rows as the groups of one payload, until the next group would exceed maxBytes. It skips
-// rows that are too large for any payload, and returns the number of their spans. done is the number of rows that
-// were encoded or skipped.
+// encodeGroups encodes as many rows as fit into a payload of maxBytes, each as one group. It skips a row that is too
+// large even for a payload of its own. done is the number of rows that were encoded or skipped, and skippedSpans
+// the number of spans in the skipped rows.
 func (e *encoder) encodeGroups(rows []export.Row, maxBytes int) (done int, skippedSpans uint64) {
 	e.groupWriter.Reset()
 	e.groups = e.groups[:0]

@@ -61,8 +61,8 @@ func readPartialSuccess(a *post.Answer, p *export.Payload, isCompressed bool) {
 	}
 }
 
-// maxRejectedSpans returns the maximum number of spans that can be in the given number of rejected data points of a
-// payload. The response does not identify these points, so they are assumed to be the ones with the most spans.
+// maxRejectedSpans returns the largest number of spans that can be in rejectedPoints data points of a payload. The
+// response does not identify the rejected points, so they are assumed to be the ones with the most spans.
 func maxRejectedSpans(p *export.Payload, rejectedPoints uint64, isCompressed bool) uint64 {
 	if isRunningTotals := p.Spans == 0; isRunningTotals {
 		return sumOfLargest(slices.Clone(p.Undelivered), rejectedPoints)

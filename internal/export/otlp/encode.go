@@ -156,8 +156,8 @@ func newEncoder(c *Config, limits totals.Limits) encoder {
 // window is the period that a cycle's points cover, in nanoseconds since the Unix epoch.
 type window struct{ start, end uint64 }
 
-// next returns the window that follows w, which is the period that the points of the next cycle cover. It begins at the
-// end of w, so that windows leave no gap. Only the first window, if w is zero, begins at the start of its cycle.
+// next returns the window that follows w: the start and end times of the next data points. It begins at the end of w,
+// so that there is no gap. If w is zero, there is no previous window, and the result begins at cycleStart.
 //
 // A window is at least one nanosecond long, even if the wall clock has been set back. Receivers that add up deltas
 // reject a point that does not end later than the last one.

@@ -156,8 +156,8 @@ func (g *ServiceGraph) database(k *span.Key) string {
 	return cmp.Or(tagOf(k, "peer.service"), name, g.peer(k), tagOf(k, systemTags...), k.Type, unknownNode)
 }
 
-// server returns the node of the server that a span calls. A host name is preferred to an RPC service,
-// because it is usually the name of the service, and an RPC service to an IP address.
+// server returns the node of the server that a span calls. It prefers the name of a service or host, then the RPC
+// service, and then an IP address. It returns unknownNode if the span has none of them.
 func (g *ServiceGraph) server(k *span.Key) string {
 	peer := g.peer(k)
 	if _, err := netip.ParseAddr(peer); err == nil {

@@ -218,7 +218,8 @@ func (p *Poster) send(ctx context.Context, header http.Header, bytes []byte, mod
 }
 
 // answerWithoutResponse returns the result of a request that failed with err before a response. The outcome is unknown
-// if the destination may have received the whole body. If a connection was opened, it changes the mode to probeFirst.
+// if the destination may have received the whole body. If a connection was opened, the mode changes to probeFirst: the
+// next request begins with a probe.
 func (p *Poster) answerWithoutResponse(b *body, err error, mode expectMode) Answer {
 	if b.hasConnection() {
 		p.changeMode(mode, probeFirst)
@@ -232,9 +233,9 @@ func (p *Poster) answerWithoutResponse(b *body, err error, mode expectMode) Answ
 	return failed(export.OutcomeNotYet, p.noResponse("send payload to", err))
 }
 
-// continueTimeout returns how long to wait until the destination requests a body with status 100: half of the time until
-// the deadline of ctx, so that the other half is left for the response. Some servers never request bodies. Until the
-// destination has requested one, the result is Config.ContinueTimeout.
+// continueTimeout returns how long to wait for the response "100 Continue" before a body is sent. If the destination
+// has sent that response before, this is half of the time until the deadline of ctx; the other half is left for the
+// final response. Otherwise it is Config.ContinueTimeout, because some servers never send "100 Continue".
 func (p *Poster) continueTimeout(ctx context.Context) time.Duration {
 	deadline, hasDeadline := ctx.Deadline()
 	if hasDeadline && p.hasRequestedBody.Load() {
