@@ -294,8 +294,8 @@ func (d *pushDestination) recordSnapshotOutcome(s *snapshot, o payloadOutcome) {
 }
 
 // recordSnapshotDelivered records that a snapshot of the running totals was delivered. It counts the spans of all cycles
-// that the snapshot contains, and reports success to the clients that wait for them. After a crash, these spans are
-// not counted again.
+// that the snapshot contains, and reports success to the clients that wait for them. It also
+// settles the part of each cycle that belongs to this destination.
 func (d *pushDestination) recordSnapshotDelivered(s *snapshot) {
 	cycles := d.open.removeUpTo(s.number)
 	deliveredSpans := uint64(0)
