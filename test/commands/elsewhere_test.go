@@ -36,6 +36,10 @@ var elsewhere = []exception{
 		`^go get github.com/spanstatsd/spanstatsd/clients/otel-go$`,
 		"needs a release; test/release runs it with one of its own", nil,
 	},
+	{
+		`^pip install \./clients/python |^OTEL_PYTHON_CONFIGURATOR=spanstatsd `,
+		"needs packages of Python; make test-python-client installs them, and runs applications with these variables", nil,
+	},
 	{`^(systemctl restart spanstatsd|kubectl (rollout|exec|port-forward) )`, "needs systemd or a cluster", nil},
 }
 
