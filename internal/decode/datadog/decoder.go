@@ -75,9 +75,10 @@ func (d *Decoder) reset(format Format, body []byte, names *spantable.Names, t *s
 	d.trace = traceTags{}
 }
 
-// Decode decodes a payload into t, and keeps only the tags in names, which must begin with TraceTags. The
-// texts in t are valid until body is modified. If Decode returns an error, the caller should forward the
-// payload, because the agent might accept it.
+// Decode decodes body, a payload of traces, into t. It keeps only the tags whose names are in names,
+// which must begin with TraceTags. The texts in t refer to body, so they are valid until body is
+// modified. Decode returns an error if body is invalid or exceeds a limit of t. The Datadog agent might
+// accept such a body, so the caller should forward it.
 func (d *Decoder) Decode(format Format, body []byte, names *spantable.Names, t *spantable.Table) error {
 	d.reset(format, body, names, t)
 	switch format {
@@ -119,8 +120,9 @@ func (d *Decoder) beginSpan(kind spantable.Kind) *spantable.Span {
 	return s
 }
 
-// endTrace sets the fields of a group that tags of its spans contain, and appends the group to the
-// table. The trace must end at the current position.
+// endTrace completes g, the group of spans of one trace, and appends it to the table. It sets the
+// origin, the sampling priority and the trace ID from the spans that were read since beginTrace. The
+// decoder must be at the end of the trace.
 func (d *Decoder) endTrace(g spantable.Group) {
 	t := &d.trace
 	replaceNonEmpty(&g.Origin, t.origin)
