@@ -13,8 +13,9 @@ import (
 
 var errValue = errors.New("a value has the wrong type for its field, or data follows the list")
 
-// JSON decodes a JSON array of spans into r. It keeps only the attributes of spans in spanNames, and the
-// attributes of resources in resourceNames.
+// JSON decodes body, a JSON array of Zipkin spans, into r. It keeps only the span attributes in
+// spanNames and the resource attributes in resourceNames. It returns an error if body is invalid or
+// exceeds a limit.
 func (d *Decoder) JSON(r *otlp.Request, body []byte, spanNames, resourceNames *spantable.Names) error {
 	d.begin(r, body, spanNames, resourceNames)
 	err := d.readElements('[', ']', func() error {
@@ -44,8 +45,8 @@ func (d *Decoder) readElements(opener, closer byte, readElement func() error) er
 	return d.EachElement(closer, readElement) //nolint:wrapcheck // JSON wraps it
 }
 
-// readObject reads a JSON object, and calls readValue after each name to read the value that follows. It
-// skips a null itself.
+// readObject reads a JSON object. It reads each name and calls readValue with it, which must read the
+// value that follows. readObject skips values that are null without a call.
 func (d *Decoder) readObject(readValue func(name []byte) error) error {
 	return d.readElements('{', '}', func() error {
 		name, err := d.ReadName()
@@ -125,8 +126,8 @@ func (d *Decoder) readText() (spantable.Text, error) {
 	return spantable.Text{At: start, Len: uint32(len(number))}, err //nolint:wrapcheck // JSON wraps it
 }
 
-// store returns the position of the value of a JSON string in the body. If the string has escape
-// sequences, the body does not contain its value, so store appends it to table.Derived instead.
+// store returns the value of a JSON string as a text of the table. The text refers to the body, unless
+// the string has escape sequences. Then store appends the decoded value to d.table.Derived.
 func (d *Decoder) store(s jsonscan.String) spantable.Text {
 	if s.IsPlain {
 		return spantable.Text{At: uint32(s.Start), Len: uint32(len(s.Raw))}
