@@ -59,9 +59,10 @@ const MaxBaseServices = rules.MaxOrigins
 // NewCounter returns a counter.
 func NewCounter() *Counter { return &Counter{Now: time.Now} }
 
-// Count decodes a body and counts its spans. lang is the language of the tracer according to the
-// request's headers. hasTopLevelMarks is true if the tracer has marked top-level spans itself. If
-// Count returns an error, no span is counted, and the agent must count the body instead.
+// Count decodes body and counts its spans in batches, which Batches returns. lang is the language of
+// the tracer according to the request headers. hasTopLevelMarks reports whether the tracer has marked
+// top-level spans. If Count returns an error, the batches are incomplete: the caller must ignore them
+// and leave the whole body to the Datadog agent.
 func (c *Counter) Count(format decode.Format, body []byte, lang string, hasTopLevelMarks bool, policy *Policy) error {
 	from := fromTags
 	if format == decode.FormatV1 {
@@ -82,8 +83,8 @@ func (c *Counter) CountIngested(t *spantable.Table, policy *Policy) error {
 	return c.countTraces()
 }
 
-// begin resets the counter for a body and selects the rules that apply to it: those of the agent,
-// or those of the tracer for lang if the policy asks for them.
+// begin prepares the counter for a body. It selects the rules by which spans are counted: those of the
+// Datadog agent, or those of the tracer for lang if the policy asks for a tracer's rules.
 func (c *Counter) begin(t *spantable.Table, from source, lang string, hasTopLevelMarks bool, policy *Policy) {
 	c.table = t
 	c.source = from
@@ -104,8 +105,8 @@ func (c *Counter) begin(t *spantable.Table, from source, lang string, hasTopLeve
 	c.senders = c.senders[:0]
 }
 
-// countTraces counts the spans of all traces in the table. It stops at the first error, for which
-// the agent must count the body instead.
+// countTraces counts the spans of all traces in the table. It stops at the first error and returns it.
+// The batches are then incomplete, and the caller must ignore them.
 func (c *Counter) countTraces() error {
 	for i := range c.table.Groups {
 		if c.table.Err() != nil {
@@ -126,8 +127,9 @@ func (c *Counter) Batches(yield func(baseService string, batch *span.Batch) bool
 	}
 }
 
-// IngestedBatches iterates over the batches that the last call of CountIngested has filled, and
-// their origins. A batch is valid until the next body; its origin remains valid.
+// IngestedBatches iterates over the batches that the last call of CountIngested has filled. It yields
+// each batch with its origin, the description of the process that sent its spans. Both are valid until
+// the next body is counted.
 func (c *Counter) IngestedBatches(yield func(origin span.Origin, batch *span.Batch) bool) {
 	for from, batch := range c.batches.All {
 		origin := c.origins.Get(from.Number)
@@ -141,8 +143,8 @@ func (c *Counter) IngestedBatches(yield func(origin span.Origin, batch *span.Bat
 // Decoded returns the table of the last body and its decoder.
 func (c *Counter) Decoded() (*spantable.Table, *decode.Decoder) { return &c.decoded, &c.decoder }
 
-// Release drops all references to the last body. If the body was very large, Release also frees the
-// memory that the counter would otherwise keep for the next body.
+// Release drops all references to the last body. It keeps the memory of the counter for the next body,
+// but frees large buffers if the last body was unusually large.
 func (c *Counter) Release() {
 	c.decoder.Release()
 	c.batches.Release()
@@ -205,9 +207,9 @@ func (c *Counter) countTrace(index int) {
 // year2000 is the earliest start of a span that the agent accepts.
 const year2000 = 946684800e9
 
-// normalizeSpans corrects the parents, start times and durations of the spans of a trace as the agent
-// does. It returns false if the trace cannot be counted because a span has no ID or starts before
-// 1970. A start before 1970 is also an error of the whole body, which the agent must count.
+// normalizeSpans corrects the parents, start times and durations of the spans of a trace, like the
+// Datadog agent. It returns false if a span has no ID or starts before 1970, because such a trace is
+// not counted. A start before 1970 is also recorded as an error in the table.
 func (c *Counter) normalizeSpans(spans []spantable.Span) bool {
 	for i := range spans {
 		s := &spans[i]
@@ -234,9 +236,9 @@ func (c *Counter) normalizeSpans(spans []spantable.Span) bool {
 	return true
 }
 
-// selectWeightAndBatch sets the weight of all spans of a trace, and the batch to which they are added.
-// The tags of the root span decide: the weight is the reciprocal of the sample rate, and the batch is
-// that of the base service.
+// selectWeightAndBatch prepares c for counting the spans of the trace g. From the tags of its root
+// span, it sets c.weight, the number of spans that each of them stands for because of sampling, and
+// c.batchNumber, the batch for their process and service.
 func (c *Counter) selectWeightAndBatch(root *spantable.Span, g *spantable.Group) {
 	c.Select(c.table, root.First, root.Last)
 	c.weight = 1
@@ -250,9 +252,9 @@ func (c *Counter) selectWeightAndBatch(root *spantable.Span, g *spantable.Group)
 	c.selectBatch(g, c.mainService(root))
 }
 
-// selectBatch selects the batch to which the spans of the current trace are added: that of its sender
-// and base service. If there are too many batches, the spans of an OTLP request are counted under
-// the common origin. For a tracer's body, selectBatch fails the table, so that the agent counts it.
+// selectBatch sets c.batchNumber to the batch for the spans of the trace g, which depends on their
+// sender and on baseService. If there are too many batches, it uses that of the common origin, which
+// senders of an OTLP request can share. For a tracer's body, it records an error in the table instead.
 func (c *Counter) selectBatch(g *spantable.Group, baseService string) {
 	var place rules.Place
 	if len(c.senders) > 0 {
@@ -279,8 +281,8 @@ func (c *Counter) selectBatch(g *spantable.Group, baseService string) {
 	}
 }
 
-// findRoot returns the root of a trace: the last span without a parent. If every span has a parent,
-// it returns a span whose parent is not in the trace, or otherwise the last span.
+// findRoot returns the root of a trace: the last span without a parent ID. If all spans have one, it
+// returns a span whose parent is not in the trace, or the last span if there is no such span either.
 func (c *Counter) findRoot(spans []spantable.Span) *spantable.Span {
 	for i := len(spans) - 1; i >= 0; i-- {
 		if spans[i].Parent == 0 {
@@ -293,8 +295,9 @@ func (c *Counter) findRoot(spans []spantable.Span) *spantable.Span {
 	return &spans[c.spans.Root()]
 }
 
-// findParents stores the IDs and the parents of the spans of a trace in c.spans. It also stores their
-// services, unless the tracer has marked top-level spans: only the search for them needs services.
+// findParents stores the IDs and the parent IDs of spans in c.spans, which finds the parent of each
+// span. If the tracer has not marked top-level spans, it also stores the services, because a top-level
+// span is found by comparing its service with that of its parent.
 func (c *Counter) findParents(spans []spantable.Span) {
 	c.links = c.links[:0]
 	for i := range spans {
@@ -316,9 +319,9 @@ func (c *Counter) isTopLevel(index int) bool {
 	return c.isOne(labelTopLevel) || c.isOne(labelTracerTopLevel)
 }
 
-// isCounted reports whether the statistics include s, the current span. They include top-level spans,
-// spans of some kinds, and spans with the tag _dd.measured, but no span that the tracer sent before
-// it was finished.
+// isCounted reports whether s is part of the statistics: if it is top-level, has a kind in
+// c.countedKinds, or has the tag _dd.measured. It returns false for unfinished spans, and by the rules
+// of some tracers for spans without a duration. s must be the current span, whose tags c reads.
 func (c *Counter) isCounted(s *spantable.Span, isTopLevel bool) bool {
 	isRelevant := isTopLevel || c.countedKinds.Has(s.Kind) || c.isOne(labelMeasured)
 	if !isRelevant {
@@ -332,8 +335,9 @@ func (c *Counter) isCounted(s *spantable.Span, isTopLevel bool) bool {
 	return !isUnfinished
 }
 
-// isIgnoredTrace reports whether the agent ignores a trace because of the resource of its root span. If
-// the root has no resource, its normalized operation is used instead, as in the agent.
+// isIgnoredTrace reports whether the Datadog agent is configured to ignore a trace because of the
+// resource of root, its root span. If root has no resource, isIgnoredTrace uses its normalized
+// operation, like the agent.
 func (c *Counter) isIgnoredTrace(root *spantable.Span) bool {
 	if len(c.policy.ignoredResources) == 0 {
 		return false
@@ -347,9 +351,9 @@ func (c *Counter) isIgnoredTrace(root *spantable.Span) bool {
 	return c.policy.ignoresResource(resource)
 }
 
-// addSnapshot adds the data of the current span that statistics need to the selected batch. index is
-// the index of the span in the table. If only the agent can count the span, addSnapshot records an
-// error in the table, so that the whole body is left to the agent.
+// addSnapshot adds a snapshot of the current span, the data that statistics need, to the selected
+// batch. index is the index of the span in the table. addSnapshot records an error in the table if the
+// batches are too large, or if only the Datadog agent can count the span.
 func (c *Counter) addSnapshot(index uint32, isTopLevel bool) {
 	s := &c.table.Spans[index]
 	if s.HasUnknownType {
@@ -411,8 +415,9 @@ func (c *Counter) addSampled(index int) {
 // empty unless Labels.TraceIDs is set. It is valid until the next body.
 func (c *Counter) SampledSpans() []SampledSpan { return c.sampledSpans }
 
-// IDs returns the two halves of a span's trace ID, and its span ID. traceHigh is 0 if the tracer did
-// not send the upper half. IDs reads the last body, which the caller must not have changed.
+// IDs returns the trace ID of s as two halves, and the span ID. traceHigh is 0 if the tracer did not
+// send the upper half. IDs reads the last body, so it must be called before the body is modified or
+// another one is counted.
 func (c *Counter) IDs(s SampledSpan) (traceHigh, traceLow, spanID uint64) {
 	trace := &c.table.Groups[s.trace]
 	if !trace.IsHighRead {
@@ -426,8 +431,8 @@ func (c *Counter) IDs(s SampledSpan) (traceHigh, traceLow, spanID uint64) {
 // ID in v0.4 to v0.7.
 const highDigits = 16
 
-// readTraceHigh returns the upper half of a trace ID, which is a tag of one of its spans. It reads
-// the first valid tag, and returns 0 if there is none.
+// readTraceHigh returns the upper half of the ID of the trace g. It reads it from the first span with a
+// valid tag, which contains the half in hexadecimal digits. It returns 0 if there is no such tag.
 func (c *Counter) readTraceHigh(g *spantable.Group) uint64 {
 	spans := c.table.SpansOf(g)
 	for i := range spans {

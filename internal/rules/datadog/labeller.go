@@ -33,8 +33,8 @@ const (
 	fromOTLP                 // an OTLP request, translated like the agent's OTLP ingest
 )
 
-// traceRoot returns whether the span is the root of its trace. If the keys of the tracer do not
-// contain this, it returns span.TraceRootNotSet.
+// traceRoot returns whether s is the root of its trace, which is a span without a parent. By the rules
+// of some tracers, statistics do not contain this, and traceRoot returns span.TraceRootNotSet.
 func (r *labeller) traceRoot(s *spantable.Span) span.TraceRoot {
 	switch {
 	case r.rulebook.omitsTraceRoot:
@@ -45,8 +45,9 @@ func (r *labeller) traceRoot(s *spantable.Span) span.TraceRoot {
 	return span.TraceRootFalse
 }
 
-// kindName returns the span kind as a label, such as "server". If the rules of a tracer apply, it is
-// the kind as the tracer sent it, or an empty string if it sent none.
+// kindName returns the kind of the current span as a label, such as "server". By the Datadog agent's
+// rules, this is always a valid kind. By a tracer's rules, it is the text that the tracer sent, or ""
+// if it sent none.
 func (r *labeller) kindName(s *spantable.Span) string {
 	switch {
 	case r.rulebook.followsAgent:
@@ -59,8 +60,9 @@ func (r *labeller) kindName(s *spantable.Span) string {
 	return s.Kind.String()
 }
 
-// endpoint returns the HTTP endpoint of the current span, such as /users/{id}: the value of the first
-// endpoint tag that is not empty. Some tracers use the first one that exists, even if it is empty.
+// endpoint returns the HTTP endpoint of the current span, such as /users/{id}, or "" if the span has
+// none. It returns the value of the first endpoint tag that is not empty. By the rules of some tracers,
+// it returns that of the first one that exists, even if it is empty.
 func (r *labeller) endpoint() string {
 	for _, l := range r.ruleLabels.endpoints {
 		if r.rulebook.acceptsEmptyEndpoint && r.findTag(l) != nil {
@@ -73,8 +75,9 @@ func (r *labeller) endpoint() string {
 	return ""
 }
 
-// setKindAndSynthetic sets the kind of s, the current span, and whether a synthetic test created it. It
-// reads both from tags, as the tracer's own statistics do.
+// setKindAndSynthetic sets s.Kind and s.IsSynthetic, which is true for spans of a synthetic test, from
+// tags of s, the current span. It changes nothing if the body has the format v1.0, in which the decoder
+// has already read both from fields.
 func (r *labeller) setKindAndSynthetic(s *spantable.Span) {
 	if r.source == fromFields {
 		return // bodies of v1.0 have fields for both, and the decoder has set them
@@ -87,8 +90,9 @@ func (r *labeller) setKindAndSynthetic(s *spantable.Span) {
 	s.IsSynthetic = r.rulebook.isSynthetic(r.textValue(decode.LabelOrigin))
 }
 
-// kindOf returns the span kind with the given name. It returns KindUnknown for an empty name, and
-// KindOther for any other name that is not a span kind.
+// kindOf returns the span kind with the given name, such as "server". It returns KindUnknown for an
+// empty name, and KindOther for a name that is not a span kind. Some rulebooks ignore the case of the
+// name.
 func (b *rulebook) kindOf(name []byte) spantable.Kind {
 	if len(name) == 0 {
 		return spantable.KindUnknown
@@ -121,9 +125,9 @@ func equalFoldASCII(text []byte, lower string) bool {
 	return true
 }
 
-// mainService returns the configured service of the process that sent a trace. root, the root span of
-// the trace, must be the current span. The result is empty if the service is unknown, or if the
-// tracer's own statistics do not contain it.
+// mainService returns the service that is configured for the process that sent a trace. root must be
+// the root of the trace and the current span, whose tags r reads. The result is empty if the service is
+// unknown, or if the rules of the tracer do not use it.
 func (r *labeller) mainService(root *spantable.Span) string {
 	switch {
 	case r.rulebook.followsAgent:
@@ -212,8 +216,9 @@ func (r *labeller) makeKey(s *spantable.Span) *span.Key {
 	return k
 }
 
-// appendPeerTags appends the peer tags of the current span, which has the given kind, as name:value.
-// The kind decides whether the span has all peer tags, only the base service, or none.
+// appendPeerTags appends the peer tags of the current span, which identify the service that it calls,
+// to dst, each as "name:value". The kind of the span decides whether it has all peer tags, only the
+// base service, or none.
 func (r *labeller) appendPeerTags(dst []string, kind spantable.Kind) []string {
 	peers := &r.rulebook.peers
 	switch {
@@ -237,8 +242,9 @@ func (r *labeller) hasBasePeerTag() bool {
 	return !r.rulebook.followsAgent || r.baseService() != ""
 }
 
-// appendPeerTag appends the peer tag with label l as name:value. It appends nothing if the current
-// span, which has the given kind, does not have the tag.
+// appendPeerTag appends the tag of the current span with label l to dst, as "name:value". It appends
+// nothing if the span has no such tag. Most rulebooks replace IP addresses in the value. kind is the
+// kind of the span.
 func (r *labeller) appendPeerTag(dst []string, l label, kind spantable.Kind) []string {
 	value := r.labelValue(r.resolveAlias(l, kind))
 	if t := r.findTag(l); r.rulebook.followsAgent && isServiceName(l, t) {
@@ -259,8 +265,8 @@ func isServiceName(l label, t *spantable.Tag) bool {
 	return isText && (l == labelPeerService || l == labelBaseService)
 }
 
-// appendAdditionalTags appends the tags that the operator has configured as labels, as name:value. It
-// skips those that the current span, which has the given kind, does not have.
+// appendAdditionalTags appends the tags of the current span that the operator has configured as labels
+// to dst, each as "name:value". It omits tags that are missing or empty. kind is the kind of the span.
 func (r *labeller) appendAdditionalTags(dst []string, kind spantable.Kind) []string {
 	for _, l := range r.ruleLabels.additional {
 		if value := r.labelValue(r.resolveAlias(l, kind)); value != "" {
@@ -280,9 +286,9 @@ func (r *labeller) labelValue(l label) string {
 	return r.formatValue(l)
 }
 
-// resolveAlias returns the label of the tag to read for the tag l. It is l, unless the current span,
-// which has the given kind, lacks this tag and the tracer sends it under another name: for example
-// db.type instead of db.system.
+// resolveAlias returns the label of the tag that contains the value of the tag l. This is l if the
+// current span has the tag. Otherwise it can be another tag in which the tracer sends the value in
+// spans of the given kind, such as db.type for db.system.
 func (r *labeller) resolveAlias(l label, kind spantable.Kind) label {
 	if r.Set.Has(l) {
 		return l
@@ -295,8 +301,8 @@ func (r *labeller) resolveAlias(l label, kind spantable.Kind) label {
 	return l
 }
 
-// httpStatus returns the HTTP status of the current span, or 0 if it has none. It reads Datadog's
-// tag first, and then OpenTelemetry's if the rules include it.
+// httpStatus returns the HTTP status of the current span, or 0 if it has no valid status. It reads
+// Datadog's tag first, and then OpenTelemetry's attribute, which the rules of some tracers ignore.
 func (r *labeller) httpStatus() uint32 {
 	t := r.findTag(labelHTTPStatus)
 	if t != nil && (!r.validatesStatus(t) || agent.ValidHTTPStatus(r.formatValue(labelHTTPStatus))) {
@@ -319,9 +325,9 @@ func (r *labeller) validatesStatus(t *spantable.Tag) bool {
 	return r.rulebook.followsAgent && (r.source != fromOTLP || t.Value == spantable.IsText)
 }
 
-// statusCode returns the status code that is the value of a tag: an integer, or a text that contains
-// one. ok is false for any other value. Some tracers accept only digits in a text; the agent also
-// accepts 200.0.
+// statusCode returns the value of a status tag, which can be an integer or a text such as "200". ok is
+// false for any other value. By the rules of some tracers, a text can contain only digits. By the
+// Datadog agent's rules, it can also be "200.0".
 func (r *labeller) statusCode(t *spantable.Tag) (code int64, ok bool) {
 	if t.Value != spantable.IsText {
 		return integerValue(t)
@@ -334,8 +340,9 @@ func (r *labeller) statusCode(t *spantable.Tag) (code int64, ok bool) {
 	return agent.ParseStatus(text)
 }
 
-// grpcStatus returns the gRPC status of s, the current span. It returns an empty string if the span
-// has none.
+// grpcStatus returns the gRPC status of s, the current span, as text, or "" if it has none. By the
+// rules of one tracer, only spans of the type "rpc" have a status, which is the unchanged value of a
+// tag.
 func (r *labeller) grpcStatus(s *spantable.Span) string {
 	rule := &r.rulebook.status
 	if rule.keepsRawGRPC {
@@ -354,9 +361,9 @@ func (r *labeller) grpcStatus(s *spantable.Span) string {
 	return r.firstGRPCStatus(!rule.prefersText)
 }
 
-// firstGRPCStatus returns the gRPC status from the first status tag of the current span that has a
-// value, in decimal digits. The value can be an integer, or a text if acceptsText is true. The result
-// is empty if there is no such tag, or if its value is not a gRPC status.
+// firstGRPCStatus returns the gRPC status in the first status tag of the current span that is not
+// empty, in decimal digits. The tag can contain an integer, or a text if acceptsText is true. The
+// result is "" if there is no such tag, or if its value is not a gRPC status.
 func (r *labeller) firstGRPCStatus(acceptsText bool) string {
 	for _, l := range r.rulebook.status.grpc {
 		t := r.findTag(l)

@@ -152,8 +152,8 @@ var rulebooks = [rulebookCount]rulebook{
 	},
 }
 
-// rulebookOf returns the ID of the rules that the tracer for a language uses. It returns agentRules
-// if the language is unknown.
+// rulebookOf returns the ID of the rules by which the tracer for a language counts spans. It returns
+// agentRules, the ID of the Datadog agent's rules, if the language is unknown.
 func rulebookOf(lang string) rulebookID {
 	for id := agentRules + 1; id < rulebookCount; id++ {
 		if rulebooks[id].lang == lang {
