@@ -117,8 +117,9 @@ func (c *Counter) countResource(res *otlp.Resource, place rules.Place) {
 	}
 }
 
-// countSpan adds a snapshot of a span to the batch of its resource. index is the index of the span in the request. The
-// snapshot gets the given flags in addition to those of the span.
+// countSpan adds a snapshot of a span, the data that statistics need, to the batch of the resource res.
+// index is the index of the span in the request. The snapshot gets the given flags in addition to its
+// own. countSpan records an error in the request if the batches are too large.
 func (c *Counter) countSpan(index int, res *resource, flags span.Flags) {
 	r := &c.keys.request
 	s := &r.Spans[index]
@@ -148,8 +149,8 @@ func (c *Counter) countSpan(index int, res *resource, flags span.Flags) {
 	}
 }
 
-// flagsOf returns the flag Error if a span has failed, and the flag TopLevel if the span has no parent or is a server or
-// consumer span.
+// flagsOf returns the flags of a span: Error if its status is an error, and TopLevel if it has no
+// parent or if its kind is server or consumer.
 func flagsOf(s *spantable.Span) (flags span.Flags) {
 	if s.Status == spantable.StatusError {
 		flags |= span.Error
@@ -161,8 +162,9 @@ func flagsOf(s *spantable.Span) (flags span.Flags) {
 	return flags
 }
 
-// ReadSpan decodes a body with a single span, and returns the fingerprint and the flags of the span. service is the name
-// of its service. Label(0) then returns the key of the span. Clients call ReadSpan instead of Count, because it does not
+// ReadSpan decodes body, which must contain one span, and returns the fingerprint and the flags of the
+// span. Spans with equal fingerprints have equal labels, which Label(0) returns. service is the name of
+// the span's service. The fingerprint is valid until the next call. Unlike Count, ReadSpan does not
 // allocate.
 func (c *Counter) ReadSpan(body []byte, service string, policy *Policy) (fingerprint []byte, flags span.Flags, err error) {
 	c.keys.policy = policy
@@ -181,8 +183,9 @@ func (c *Counter) ReadSpan(body []byte, service string, policy *Policy) (fingerp
 	return fingerprint, flagsOf(s), r.Err()
 }
 
-// Label returns the key of a span of the last body. number is the index of the span in the body. The key is valid until
-// the next call. Label implements span.Labeller.
+// Label returns the key of a span of the last body, the label set under which it is counted. number is
+// the index of the span in the body. The key is valid until the next call. Label implements
+// span.Labeller.
 func (c *Counter) Label(number uint32) *span.Key {
 	r := &c.keys.request
 	res := &c.resources[r.Extras[number].Resource]
@@ -191,8 +194,9 @@ func (c *Counter) Label(number uint32) *span.Key {
 	return c.keys.keyOf(s, res.service, res.firstTag, res.lastTag)
 }
 
-// inheritedTags returns the range of the tags of a resource that its spans inherit, because an operator has named their
-// attributes. Their labels are from nameLabels to labelCount-1. inheritedTags first sorts the tags of the resource.
+// inheritedTags sorts the tags of a resource by label, the number that stands for their name. It
+// returns the range of those that spans of the resource inherit because the operator has configured
+// their names. Their labels are at least nameLabels and less than labelCount.
 func inheritedTags(r *otlp.Request, res *otlp.Resource, labelCount int) (first, last uint32) {
 	sortTags(r, res)
 	first = findLabel(r, res, int(nameLabels))
@@ -208,8 +212,8 @@ func sortTags(r *otlp.Request, res *otlp.Resource) {
 	res.LastTag = res.FirstTag + uint32(len(tags))
 }
 
-// findLabel returns the index in r.Tags of the first tag of a resource whose label is not less than the given one. The
-// tags of the resource must be sorted.
+// findLabel returns the index in r.Tags of the first tag of a resource with the given label or a higher
+// one. The tags of the resource must be sorted by label.
 func findLabel(r *otlp.Request, res *otlp.Resource, label int) uint32 {
 	tags := r.Tags[res.FirstTag:res.LastTag]
 	compare := func(t spantable.Tag, label int) int { return int(t.Label) - label }
