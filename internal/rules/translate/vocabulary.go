@@ -123,8 +123,8 @@ var numberRules = func() map[string]numberRule {
 	return all
 }()
 
-// tagNameOf returns the name of the tag that an attribute becomes. It returns an empty string for an
-// attribute that sets a field of the span instead, such as service.name.
+// tagNameOf returns the name of the Datadog tag that an OpenTelemetry attribute becomes. It returns ""
+// if the attribute becomes a field of the span instead of a tag, such as service.name.
 func tagNameOf(attribute string) string {
 	if tag, isRenamed := httpTags[attribute]; isRenamed {
 		return tag
