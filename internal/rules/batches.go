@@ -37,8 +37,8 @@ type batch struct {
 	service []byte // copy of the origin's service, because the caller may reuse the memory of its string
 }
 
-// Reset removes all batches, and keeps their memory for the next body. labeller makes the label sets
-// of the spans in that body.
+// Reset removes all batches, but keeps their memory for the next body. labeller makes the keys of the
+// spans in that body, the label sets under which they are counted.
 func (b *Batches) Reset(labeller span.Labeller) {
 	for i := range b.all {
 		batch := &b.all[i]
@@ -50,9 +50,9 @@ func (b *Batches) Reset(labeller span.Labeller) {
 	b.labeller = labeller
 }
 
-// FindOrAdd returns the number of the batch for spans of an origin, and adds an empty batch if the
-// origin has none. It returns false if there are already MaxOrigins batches. Only the origin with the
-// number Common gets a batch even then.
+// FindOrAdd returns the number of the batch for the spans of origin, and adds an empty batch if there
+// is none. ok is false if there are already MaxOrigins batches, unless the number of origin is Common.
+// FindOrAdd copies the service of origin.
 func (b *Batches) FindOrAdd(origin Origin) (number int, ok bool) {
 	for i := range b.all {
 		if b.all[i].origin == origin {
@@ -93,8 +93,8 @@ func (b *Batches) Len(number int) int { return len(b.all[number].Snapshots) }
 // Count returns the number of batches.
 func (b *Batches) Count() int { return len(b.all) }
 
-// All iterates over the batches and their origins in the order of the batch numbers. Origins and
-// batches are valid until the next Reset.
+// All iterates over the batches in the order of their numbers, and yields each with the origin of its
+// spans. Origins and batches are valid until the next Reset.
 func (b *Batches) All(yield func(Origin, *span.Batch) bool) {
 	for i := range b.all {
 		batch := &b.all[i]

@@ -48,8 +48,8 @@ func (f *Fingerprint) AppendText(text string) {
 	f.appendBytes(text)
 }
 
-// AppendTag appends a tag of a span in the table t: its label, the type of its value, and the value.
-// The length of a text precedes the text.
+// AppendTag appends a tag of a span in t to the fingerprint: its label, the number that stands for its
+// name, then the type of its value, and the value. A text is preceded by its length.
 func (f *Fingerprint) AppendTag(t *spantable.Table, tag *spantable.Tag) {
 	labelAndType := uint64(tag.Label) | uint64(tag.Value)<<typeShift
 	if !tag.HasText() {
