@@ -28,7 +28,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// Payload contains the statistics of one request.
+// Payload contains the statistics of one request, which a tracer has computed from its spans.
 type Payload struct {
 	Groups []aggregate.Group // labels are slices of the body
 	Width  uint64            // width of all buckets, in nanoseconds
@@ -65,9 +65,10 @@ func (p *Payload) Read(body []byte, fromHeaders span.Origin) error {
 	return nil
 }
 
-// mergeOrigin returns the properties of the sender of a payload, such as its host and environment. Those
-// without a field in the payload, and a language or tracer version that the payload leaves empty, come
-// from the request headers. Like the agent, it also takes the container ID from there.
+// mergeOrigin returns a description of the process that sent a payload. It reads most properties, such
+// as the host and the environment, from the payload. It keeps the properties in fromHeaders for which
+// the payload has no field, the container ID, and the language or tracer version if the payload has
+// none.
 func mergeOrigin(fromHeaders span.Origin, decoded *payload.Payload) span.Origin {
 	o := fromHeaders
 	o.Host, o.Env, o.Version, o.Service = decoded.Hostname, decoded.Env, decoded.Version, decoded.Service
@@ -139,8 +140,9 @@ func (p *Payload) endBucket(b *payload.Bucket) error {
 // maxDuration is the maximum integer up to which a float64 is exact.
 const maxDuration = 1 << 53
 
-// isMergeable reports whether the group can be merged with other statistics without loss: its counts can
-// be added exactly, and it has no fields that the daemon does not support.
+// isMergeable reports whether a group, the statistics of one label set, can be added to other
+// statistics without loss: all its counts are in a range that a float64 represents exactly, and it has
+// no fields that the daemon does not support.
 func isMergeable(g *payload.Group) bool {
 	hasExactCounts := g.Hits > 0 && max(g.Hits, g.Errors, g.TopLevelHits) <= maxHits && g.Duration <= maxDuration
 	hasValidTraceRoot := g.IsTraceRoot >= 0 && g.IsTraceRoot <= int32(span.TraceRootFalse)
@@ -184,8 +186,8 @@ const (
 	maxBins   = 1 << 19
 )
 
-// limitsOf returns the maximum numbers of groups, tags and bins in a body of bodyLen bytes. Bodies of
-// tracers contain much less.
+// limitsOf returns the maximum numbers of groups, tags and histogram bins in a body of bodyLen bytes.
+// They are far above the numbers in bodies that tracers send.
 func limitsOf(bodyLen int) limits {
 	return limits{
 		groups: min(maxGroups, 64+bodyLen/128),
