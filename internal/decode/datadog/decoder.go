@@ -105,8 +105,8 @@ func (d *Decoder) readTraceCount() int {
 	return count
 }
 
-// beginTrace returns a new group for the trace that starts at the current position. endTrace adds the
-// group to the table.
+// beginTrace returns a new group for the trace that starts at the current position. The caller must
+// call endTrace after all spans of the trace, to add the group to the table.
 func (d *Decoder) beginTrace() spantable.Group {
 	d.trace = traceTags{}
 	return spantable.Group{First: uint32(len(d.table.Spans)), At: uint32(d.At())}
@@ -140,8 +140,8 @@ func (d *Decoder) endTrace(g spantable.Group) {
 	d.checkLimits()
 }
 
-// endPayload adds the sender of a payload to the table. In the formats before v1, tags of spans
-// contain the environment, version, host and commit of the sender.
+// endPayload adds the sender, a description of the process that sent the payload, to the table. In
+// formats before v1, the environment, version, host and Git commit of the sender are tags of its spans.
 func (d *Decoder) endPayload() {
 	s, tags := &d.sender, &d.payloadTags
 	s.Env, s.Version, s.Host, s.Commit = tags.env, tags.version, tags.host, tags.commit
@@ -167,8 +167,8 @@ func (d *Decoder) Strings() []spantable.Text { return d.strings.texts }
 // maxRetainedStrings is the largest string table that is reused for the next payload.
 const maxRetainedStrings = 1 << 16
 
-// Release drops the references to the last payload and its table. If the payload contained unusually
-// many strings, Release also frees their memory.
+// Release drops all references to the last payload and its table. It keeps the memory of the string
+// table for the next payload, unless the last payload had unusually many strings.
 func (d *Decoder) Release() {
 	d.Reader, d.body, d.table = msgpack.Reader{}, nil, nil
 	if cap(d.strings.texts) > maxRetainedStrings {
@@ -176,7 +176,7 @@ func (d *Decoder) Release() {
 	}
 }
 
-// Format identifies a trace endpoint of the agent by the encoding of its payloads.
+// Format identifies a trace endpoint of the Datadog agent by the encoding of its payloads.
 type Format uint8
 
 const (
@@ -192,8 +192,8 @@ func (f Format) String() string { return [...]string{"v0.4", "v0.5", "v0.7", "v1
 // hasInlineStrings reports whether the format writes out every string instead of using an index.
 func (f Format) hasInlineStrings() bool { return f == FormatV04 || f == FormatV07 }
 
-// ErrUnparsable is the error for payloads that are not valid in their format, or that contain values
-// for which the agent's result can't be predicted.
+// ErrUnparsable is the error for payloads that are invalid in their format, or that contain values for
+// which the result of the Datadog agent can't be predicted.
 var ErrUnparsable = errors.New("read traces: the body is not in the format of its endpoint")
 
 // Labels of the tags that describe a trace, its process, or the kind of a span.
@@ -231,8 +231,8 @@ func limitsOf(bodyLen int) spantable.Limits { return spantable.LimitsOf(bodyLen,
 // half-full hash table and in the smaller one that the table replaced.
 const stringBytes = int(unsafe.Sizeof(spantable.Text{})+unsafe.Sizeof(spantable.Label(0))) + 4*4
 
-// Bytes returns the maximum memory of a decoder and its table for payloads of bodyLen bytes, if the
-// caller stores another perSpan bytes for each span.
+// Bytes returns the maximum memory of a decoder and its table for payloads of bodyLen bytes. perSpan is
+// the memory that the caller needs for each span in addition.
 func Bytes(bodyLen, perSpan int) int {
 	l := limitsOf(bodyLen)
 	return l.Bytes(perSpan) + int(spantable.GrowthFactor*float64(l.Strings*stringBytes))

@@ -98,8 +98,8 @@ func (d *Decoder) readSpanMap() {
 	d.trace.restoreRootPriority(s.Parent)
 }
 
-// readKey reads the key of an element of a map. Like the agent, it accepts a string or binary, but
-// not nil.
+// readKey reads the key of a map element. Like the Datadog agent, it accepts a string or binary data,
+// but not nil.
 func (d *Decoder) readKey() spantable.Text {
 	if d.Lead() == msgpack.Nil {
 		d.Fail()

@@ -71,8 +71,8 @@ func (d *Decoder) applyTags(s *spantable.Span, tags []spantable.Tag) {
 	d.checkLimits()
 }
 
-// chargeText counts a tag value of the given length against the limit of the table. It rejects the
-// payload if the value is longer than maxTagText.
+// chargeText adds the length of a tag value to the total that the table limits. It rejects the payload
+// if the value is longer than maxTagText.
 func (d *Decoder) chargeText(length uint32) {
 	d.table.Charge(length)
 	if length > maxTagText {
@@ -115,10 +115,10 @@ func kindFromName(name []byte) spantable.Kind {
 // bytes are left, no other length has to be checked.
 const maxCommonTag = 1 + 31 + 2 + 255
 
-// readCommonInlineTags reads up to n tags, starting at pos. It stops at the first tag that is not in the
-// most common encoding, and returns the number of unread tags and the position of the next one. It
-// stores every tag, but increments the count only if the tag has a label, so that it needs no branch
-// on the label, which the CPU could not predict.
+// readCommonInlineTags is a fast path that reads up to n tags, starting at pos. It stops at the first
+// tag that is not in the most common encoding, and returns the number of tags that are left and the
+// position of the next one. It stores every tag after the end of d.table.Tags, and extends the list
+// only if the tag has a label. That avoids a branch on the label, which the CPU could not predict.
 func (d *Decoder) readCommonInlineTags(kind spantable.Value, n, pos int) (unread, next int) {
 	body, names := d.body, d.names
 	tags, stored := d.table.Tags[:cap(d.table.Tags)], len(d.table.Tags)
@@ -154,9 +154,9 @@ func (d *Decoder) readCommonInlineTags(kind spantable.Value, n, pos int) (unread
 	return n, pos
 }
 
-// readCommonIndexedTags reads up to n tags, starting at pos, in a format that refers to strings by
-// index. It stops at the first tag that is not in the most common encoding, and returns the number of
-// unread tags and the position of the next one.
+// readCommonIndexedTags is a fast path that reads up to n tags, starting at pos, in a format that
+// refers to strings by index. It stops at the first tag that is not in the most common encoding, and
+// returns the number of tags that are left and the position of the next one.
 func (d *Decoder) readCommonIndexedTags(kind spantable.Value, n, pos int) (unread, next int) {
 	body, labels, texts := d.body, d.strings.labels, d.strings.texts
 	tags, stored := d.table.Tags[:cap(d.table.Tags)], len(d.table.Tags)
@@ -232,8 +232,8 @@ func replaceNonEmpty(dst *spantable.Text, src spantable.Text) {
 	}
 }
 
-// traceTags are the tags of spans that describe their trace. Formats before v1 have no other fields for
-// that.
+// traceTags contains the tags of spans that describe their trace. Formats before v1 have no other
+// fields for these properties.
 type traceTags struct {
 	processTags
 	idLow           uint64 // lower half of the trace ID

@@ -194,7 +194,8 @@ func readCommonType(body []byte, pos int) (kind spantable.Value, next int) {
 }
 
 // readTypedValue reads the type and the value of a v1 attribute, and returns them as a tag without a
-// label. It only skips the elements of lists and maps. depth is the number of enclosing lists and maps.
+// label. It does not store the elements of a list or a map. depth is the number of lists and maps that
+// contain the value.
 func (d *Decoder) readTypedValue(depth int) (t spantable.Tag) {
 	if depth > msgpack.MaxDepth {
 		d.Fail()
@@ -231,8 +232,8 @@ func (d *Decoder) readTypedValue(depth int) (t spantable.Tag) {
 	return t
 }
 
-// readArrayOf reads the header of an array that consists of tuples of size elements, and returns the
-// number of tuples. It rejects an array that ends within a tuple.
+// readArrayOf reads the header of an array in which size consecutive elements form a tuple, and returns
+// the number of tuples. It rejects the payload if the length of the array is not a multiple of size.
 func (d *Decoder) readArrayOf(size int) int {
 	elements := d.Array()
 	if elements%size != 0 {
