@@ -20,10 +20,10 @@ func textBetween(begin, end int) spantable.Text {
 	return spantable.Text{At: uint32(begin), Len: uint32(end - begin)}
 }
 
-// readCommonAttributes reads consecutive fields of a message that have the given tag and contain an
-// attribute, starting at b[pos]. It stops at the first one that is not in the most common encoding, and
-// returns its position. In that encoding, the key precedes the value, the attribute has less than 128
-// bytes, and the value is a string, a number or a boolean.
+// readCommonAttributes is a fast path for consecutive attribute fields with the given protobuf tag,
+// starting at b[pos]. It stops at the first field that is not in the most common encoding, and returns
+// its position. In that encoding, the key precedes the value, the attribute has less than 128 bytes,
+// and the value is a string, a number or a boolean.
 func (r *Request) readCommonAttributes(b []byte, pos int, tag byte, names *spantable.Names) (next int) {
 	tags, stored := r.Tags[:cap(r.Tags)], len(r.Tags)
 	for stored < len(tags) && len(b)-pos >= minCommonAttribute && b[pos] == tag {

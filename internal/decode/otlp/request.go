@@ -88,7 +88,7 @@ type Scope struct {
 }
 
 // Release drops the reference to the request body. If the request was unusually large, Release also
-// frees its memory and returns true.
+// frees all memory of r and returns true. Otherwise, it keeps the memory for the next request.
 func (r *Request) Release() (wasLarge bool) {
 	wasLarge = r.Table.Release()
 	if wasLarge {
@@ -166,8 +166,9 @@ func (r *Request) readResourceSpans(fieldStart, begin, end int) {
 	r.Resources[index] = resource
 }
 
-// readScopeSpans reads the ScopeSpans message in r.Body[begin:end]. The field that contains the message
-// starts at fieldStart; resource is the index of its resource.
+// readScopeSpans reads the ScopeSpans message in r.Body[begin:end] and appends it to r.Scopes. The
+// protobuf field with the message starts at fieldStart. resource is the index of the resource that
+// contains the scope.
 func (r *Request) readScopeSpans(fieldStart, begin, end int, resource uint32) {
 	if len(r.Scopes) >= maxParts(len(r.Body)) {
 		r.Fail(spantable.ErrTooMuch)
@@ -290,8 +291,8 @@ func readSpanID(id []byte) (n uint64, isValid bool) {
 	return 0, false
 }
 
-// kindFromNumber returns the span kind with the given number in OTLP. Like a protobuf decoder, it
-// ignores all but the low 32 bits.
+// kindFromNumber returns the span kind with the given number in OTLP, or KindUnspecified if the number
+// is unknown. Like a protobuf decoder, it ignores all but the low 32 bits.
 func kindFromNumber(n uint64) spantable.Kind {
 	if k := uint32(n); 0 < k && k <= uint32(spantable.KindConsumer) {
 		return spantable.Kind(k)
@@ -345,8 +346,8 @@ func (r *Request) AddResource(attributes []spantable.Tag) {
 	r.Resources = append(r.Resources, resource)
 }
 
-// AddExtra appends extra, the additional fields of the span that was added last, and assigns the span to
-// the resource that was added last.
+// AddExtra appends extra, the additional fields of the span that was added last, to r.Extras. It
+// assigns this span to the last resource and the last scope, which must exist.
 func (r *Request) AddExtra(extra SpanExtra) {
 	extra.Resource, extra.Scope = uint32(len(r.Resources)-1), uint32(len(r.Scopes)-1)
 	r.Extras = append(r.Extras, extra)
@@ -359,8 +360,8 @@ const minAttributeBytes = 24
 // maxParts returns the maximum number of resources, and of scopes, in a body of bodyLen bytes.
 func maxParts(bodyLen int) int { return min(1<<15, 1<<8+bodyLen/64) }
 
-// Bytes returns the maximum memory of a Request for a body of bodyLen bytes, if the caller stores
-// another perSpan bytes for each span.
+// Bytes returns the maximum memory of a Request for a body of bodyLen bytes. perSpan is the memory that
+// the caller needs for each span in addition.
 func Bytes(bodyLen, perSpan int) int {
 	const part = int(unsafe.Sizeof(Resource{}) + unsafe.Sizeof(Scope{}))
 	const reserved = reservedAttributes * int(unsafe.Sizeof(spantable.Tag{}))
