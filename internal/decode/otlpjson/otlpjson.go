@@ -31,8 +31,9 @@ import (
 const MaxDepth = 72
 
 // ProtobufBytes returns the maximum length of the protobuf for jsonLen bytes of JSON. Protobuf is
-// shorter, because numbers replace names, except for long strings in lists: a tag and a length of at
-// least three bytes replace the quotes and the comma of a string of 16 KiB or more.
+// usually shorter, because it has numbers instead of names. Only a string of 16 KiB or more in a list
+// can be longer: its tag and length take at least four bytes, and the quotes and the comma in JSON take
+// three.
 func ProtobufBytes(jsonLen int) int { return jsonLen + jsonLen>>14 }
 
 var (
@@ -245,9 +246,9 @@ func (c *converter) writeTag(f *field, wireType protowire.Type) {
 	c.out = protowire.AppendTag(c.out, f.number, wireType)
 }
 
-// beginLengthPrefixed writes the tag of a string, bytes or message field, and reserves one byte for the
-// length of its content. It returns the position at which the content starts. After the content, the
-// caller must call endLengthPrefixed.
+// beginLengthPrefixed starts a string, bytes or message field: it writes the tag and reserves one byte
+// for the length of the content. It returns the position of the content. After the content, the caller
+// must call endLengthPrefixed with this position.
 func (c *converter) beginLengthPrefixed(f *field) (start int) {
 	c.writeTag(f, protowire.BytesType)
 	c.out = append(c.out, 0)
