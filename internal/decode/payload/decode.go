@@ -28,8 +28,8 @@ var ErrNilElement = errors.New("a nil element, on which the agent panics")
 // ErrLossy is the error of a Visitor for payloads that can't be represented completely.
 var ErrLossy = errors.New("it can't be represented")
 
-// Decode decodes a payload as the agent does. Each field must have the expected type, but integers may
-// have any width. Decode skips unknown fields, and ignores bytes after the payload.
+// Decode decodes a payload like the Datadog agent. Each field must have the expected type, but integers
+// can have any width. Decode skips unknown fields, and ignores bytes after the payload.
 func Decode(body []byte) (*Payload, error) {
 	p := &Payload{}
 	if err := newDecoder(body).decodeValue(reflect.ValueOf(p).Elem()); err != nil {

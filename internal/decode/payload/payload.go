@@ -63,8 +63,9 @@ type Labels struct {
 	PeerTags, AdditionalMetricTags, SpanDerivedPrimaryTags []string
 }
 
-// Visitor decodes payloads and passes their groups and buckets to functions instead of storing them. It
-// applies the rules of Decode, but returns ErrLossy for payloads that can't be represented completely.
+// Visitor decodes payloads and passes their groups and buckets to functions instead of storing them.
+// Other than Decode, it returns an error that wraps ErrLossy if a payload has unknown fields or too
+// many tags.
 type Visitor struct {
 	MaxTags int                 // maximum number of tags in all lists of a payload
 	Group   func(*Group) error  // called for each group; its strings and sketches are slices of the body
