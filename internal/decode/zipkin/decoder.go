@@ -167,8 +167,8 @@ func setTag(tags []spantable.Tag, first uint32, label spantable.Label, value spa
 	return append(tags, tag)
 }
 
-// nanoseconds converts microseconds to nanoseconds. It returns 0 if micros is a negative number in two's
-// complement, and limits the result to the maximum of an int64.
+// nanoseconds converts microseconds to nanoseconds. It returns 0 if micros is the two's complement of a
+// negative number, and a number near the maximum of an int64 if the result would be larger.
 func nanoseconds(micros uint64) uint64 {
 	isNegative := int64(micros) < 0
 	if isNegative {

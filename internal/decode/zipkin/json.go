@@ -37,7 +37,8 @@ func (d *Decoder) JSON(r *otlp.Request, body []byte, spanNames, resourceNames *s
 }
 
 // readElements reads an array or an object with the given brackets, and calls readElement to read each
-// of its elements. It returns an error if the next value is not such an array or object.
+// of its elements. It returns an error if the next byte is not opener, or if readElement returns an
+// error.
 func (d *Decoder) readElements(opener, closer byte, readElement func() error) error {
 	if d.Peek() != opener {
 		return errValue
@@ -60,8 +61,8 @@ func (d *Decoder) readObject(readValue func(name []byte) error) error {
 	})
 }
 
-// readSpanField reads the value of the field with the given name into the current span. It skips the
-// values of unknown fields.
+// readSpanField reads the value of a field of a Zipkin span into the current span. name is the name of
+// the field. It skips the value if the field is unknown.
 func (d *Decoder) readSpanField(name []byte) (err error) {
 	s := &d.span
 	switch string(name) {

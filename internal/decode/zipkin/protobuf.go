@@ -52,8 +52,8 @@ func (d *Decoder) Protobuf(r *otlp.Request, body []byte, spanNames, resourceName
 	return r.Err() //nolint:wrapcheck // contains the fix
 }
 
-// applySpanField stores the value of a field in the current span. It returns false if the value is
-// invalid. It ignores unknown fields.
+// applySpanField stores the value of f, a field of a Zipkin span, in the current span. It returns false
+// if the value is invalid. It ignores unknown fields.
 func (d *Decoder) applySpanField(f otlp.Field) (isValid bool) {
 	s := &d.span
 	text := spantable.Text{At: uint32(f.Start), Len: uint32(f.End - f.Start)}
