@@ -14,7 +14,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// Counter converts bodies to batches of snapshots.
+// Counter converts the spans of a body to batches of snapshots, the data that statistics need.
 type Counter struct {
 	// Now returns the current time. It is called only for spans without a valid start.
 	Now func() time.Time
@@ -41,10 +41,9 @@ type Counter struct {
 	groupIndex     int        // number of the trace in the table
 }
 
-// SampledSpan is a counted span of a trace that sampling certainly keeps: the trace will be in the
-// backend once the agent has accepted the body. A trace without a priority is not included, because the
-// agent decides about it, nor is a trace with a rejecting priority, although the agent may keep its
-// errors. An agent that samples by trace ID keeps fewer traces.
+// SampledSpan is a counted span of a trace that is certainly sampled: its trace will be in the backend
+// after the Datadog agent has accepted the body, unless the agent samples by trace ID. Only traces with
+// a positive sampling priority count, because the agent decides about all others.
 type SampledSpan struct {
 	Batch int32 // number of the batch that contains the span
 	Index int32 // index of the span in the batch
@@ -52,8 +51,8 @@ type SampledSpan struct {
 	trace int32 // index of its trace in the table
 }
 
-// MaxBaseServices is the maximum number of base services in a body of a tracer. Each needs a
-// publisher.
+// MaxBaseServices is the maximum number of base services in the body of a tracer, that is of services
+// that are configured for its processes. Each needs a publisher.
 const MaxBaseServices = rules.MaxOrigins
 
 // NewCounter returns a counter.
@@ -75,8 +74,9 @@ func (c *Counter) Count(format decode.Format, body []byte, lang string, hasTopLe
 	return c.countTraces()
 }
 
-// CountIngested counts the spans of a table that package translate filled from an OTLP request.
-// Each group is a trace. CountIngested changes the table.
+// CountIngested counts the spans in t, a table that package translate has filled from an OTLP request,
+// with one group per trace. It modifies t. If it returns an error, the batches are incomplete, and the
+// caller must ignore them.
 func (c *Counter) CountIngested(t *spantable.Table, policy *Policy) error {
 	c.begin(t, fromOTLP, "", false, policy)
 	c.senders = c.origins.AssignOrigins(c.senders, c.eachSenderOrigin)
@@ -117,8 +117,9 @@ func (c *Counter) countTraces() error {
 	return c.table.Err() //nolint:wrapcheck // the decoder's error is complete
 }
 
-// Batches iterates over the batches of the last body: one for each base service, the service that is
-// configured for the process of the spans. A batch is valid until the next body.
+// Batches iterates over the batches of the last body. It yields each batch with its base service, the
+// service that is configured for the process of the spans. A batch is valid until the next body is
+// counted.
 func (c *Counter) Batches(yield func(baseService string, batch *span.Batch) bool) {
 	for origin, batch := range c.batches.All {
 		if !yield(origin.Service, batch) {
@@ -162,8 +163,8 @@ func (c *Counter) Release() {
 	}
 }
 
-// countTrace counts the spans of the trace with the given index in the table. It counts none of
-// them if the agent would drop the trace.
+// countTrace counts the spans of the trace with the given index in the table. It counts none of them if
+// the Datadog agent would drop the trace.
 func (c *Counter) countTrace(index int) {
 	g := &c.table.Groups[index]
 	spans := c.table.SpansOf(g)
@@ -392,8 +393,9 @@ func flagsOf(s *spantable.Span, isTopLevel, isIgnored bool) (flags span.Flags) {
 	return flags
 }
 
-// Label returns the key of the span with the given index in the table of the last body. The key is
-// valid until the next call. Label implements span.Labeller.
+// Label returns the key of a span of the last body, the label set under which it is counted. index is
+// the index of the span in the table. The key is valid until the next call. Label implements
+// span.Labeller.
 func (c *Counter) Label(index uint32) *span.Key {
 	s := &c.table.Spans[index]
 	c.scratch = c.scratch[:0]
@@ -401,8 +403,8 @@ func (c *Counter) Label(index uint32) *span.Key {
 	return c.makeKey(s)
 }
 
-// addSampled adds the current span, the last one in its batch, to the sampled spans. index is the index
-// of the span in the table.
+// addSampled adds the current span to c.sampledSpans. The span must be the last one in its batch. index
+// is its index in the table.
 func (c *Counter) addSampled(index int) {
 	lastOfBatch := c.batches.Len(c.batchNumber) - 1
 	c.sampledSpans = append(c.sampledSpans, SampledSpan{
@@ -411,8 +413,8 @@ func (c *Counter) addSampled(index int) {
 	})
 }
 
-// SampledSpans returns the counted spans of the last body whose traces sampling keeps. The result is
-// empty unless Labels.TraceIDs is set. It is valid until the next body.
+// SampledSpans returns the counted spans of the last body that are certainly sampled (see SampledSpan).
+// It returns none unless Labels.TraceIDs is set. The result is valid until the next body is counted.
 func (c *Counter) SampledSpans() []SampledSpan { return c.sampledSpans }
 
 // IDs returns the trace ID of s as two halves, and the span ID. traceHigh is 0 if the tracer did not
@@ -462,8 +464,8 @@ const (
 // snapshot.
 const countingBytes = int(unsafe.Sizeof(agent.Link{})) + 8 + rules.SnapshotBytes
 
-// CounterBytes returns the maximum memory of a counter for bodies of bodyLen bytes. traceIDs is true
-// if the counter also records the sampled spans of a body, see Labels.TraceIDs.
+// CounterBytes returns the maximum memory of a counter for bodies of bodyLen bytes. traceIDs is true if
+// the counter also records the sampled spans of a body (see Labels.TraceIDs).
 func CounterBytes(bodyLen int, traceIDs bool) int {
 	perSpan := countingBytes
 	if traceIDs {

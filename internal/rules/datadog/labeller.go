@@ -140,8 +140,8 @@ func (r *labeller) mainService(root *spantable.Span) string {
 	return r.viewText(root.Service) // a span of the main service has no base service tag
 }
 
-// baseService returns the base service of the current span, which is the configured service of its
-// process. It returns an empty string if the span has no such tag.
+// baseService returns the base service of the current span, which is the service that is configured for
+// its process. It returns "" if the span has no tag with a base service.
 func (r *labeller) baseService() string {
 	if t := r.findTag(labelBaseService); t != nil && t.Value == spantable.IsText {
 		return r.services.normalizePeer(r.validText(t.Text()))
@@ -160,9 +160,9 @@ func (r *labeller) matchesIgnoreRule() bool {
 	})
 }
 
-// makeFingerprint returns the fingerprint of the current span: a copy of all parts of the span that
-// affect its key. It returns nil if they are too long, or if one of them is a list or a map, from
-// which only the agent can make a key.
+// makeFingerprint returns the fingerprint of s, the current span: bytes that are equal only for spans
+// with equal keys, the labels under which they are counted. It returns nil if there would be too many
+// bytes, or if a tag for the key is a list or a map, which only the Datadog agent can format.
 func (r *labeller) makeFingerprint(s *spantable.Span) []byte {
 	const isRoot, isSynthetic = 1 << 24, 1 << 25
 	facts := uint32(s.Kind) | uint32(r.source)<<8 | uint32(r.rulebookID)<<16
@@ -232,9 +232,9 @@ func (r *labeller) appendPeerTags(dst []string, kind spantable.Kind) []string {
 	return dst
 }
 
-// hasBasePeerTag reports whether the base service is a peer tag of the current span. Some rules require
-// that the agent asks for at least one peer tag. The agent's rules also require a base service that
-// is not empty.
+// hasBasePeerTag reports whether the base service is a peer tag of the current span. By some rules,
+// this requires that the Datadog agent is configured with at least one peer tag. By the agent's own
+// rules, the base service must also not be empty.
 func (r *labeller) hasBasePeerTag() bool {
 	if len(r.policy.labels.peers) == 0 && !r.rulebook.peers.alwaysHasBase {
 		return false
@@ -276,8 +276,8 @@ func (r *labeller) appendAdditionalTags(dst []string, kind spantable.Kind) []str
 	return dst
 }
 
-// labelValue returns the value of a tag of the current span as text. It returns an empty string if the
-// span does not have the tag, or if the value is not a text and the rules accept only texts.
+// labelValue returns the value of a tag of the current span as text, for a label. It returns "" if the
+// span does not have the tag, or if the value is not a text and the tracer's rules accept only texts.
 func (r *labeller) labelValue(l label) string {
 	t := r.findTag(l)
 	if t == nil || r.rulebook.peers.ignoresNumbers && t.Value != spantable.IsText {
@@ -319,8 +319,8 @@ func (r *labeller) httpStatus() uint32 {
 	return 0
 }
 
-// validatesStatus reports whether an HTTP status in the tag t counts only if it is valid. By the
-// agent's rules it must be valid, except for numbers in OTLP requests.
+// validatesStatus reports whether the HTTP status in the tag t is ignored if it is invalid. By the
+// Datadog agent's rules it is, except for a number in an OTLP request.
 func (r *labeller) validatesStatus(t *spantable.Tag) bool {
 	return r.rulebook.followsAgent && (r.source != fromOTLP || t.Value == spantable.IsText)
 }
@@ -382,8 +382,9 @@ func (r *labeller) firstGRPCStatus(acceptsText bool) string {
 	return ""
 }
 
-// isGRPCStatusTag reports whether the tag l of the current span contains the status of a gRPC call.
-// The tag rpc.response.status_code can also contain the status of another RPC system.
+// isGRPCStatusTag reports whether the tag l of the current span contains the status of a gRPC call. The
+// tag rpc.response.status_code does so only if another tag says that the span is a gRPC call, because
+// other RPC systems use it, too.
 func (r *labeller) isGRPCStatusTag(l label) bool {
 	if l != labelRPCResponseStatus || r.rulebook.status.anySystem {
 		return true

@@ -283,8 +283,8 @@ func NewPolicy(peerTags, spanKinds, ignoreResources []string, config Labels) (p 
 	return p, true
 }
 
-// Tags returns the names of all tags that rules ask for. Other tags do not affect how a span is
-// counted.
+// Tags returns the names of all tags that can affect how a span is counted, in the order of their
+// labels.
 func (p *Policy) Tags() []string {
 	return slices.DeleteFunc(slices.Clone(p.labels.names), func(name string) bool { return name == "" })
 }

@@ -105,8 +105,8 @@ type serviceNames struct {
 // maxNames is the maximum number of cached names. Further names are normalized at each use.
 const maxNames = 1024
 
-// reset sets the language of the tracer that sent the next body. It clears the cache if the
-// language changes, because the default name of a service contains the language.
+// reset sets the language of the tracer that sent the next body. It clears the cache if the language
+// has changed, because the default name of a service contains it.
 func (n *serviceNames) reset(lang string) {
 	if n.cache == nil || n.lang != lang {
 		n.lang = lang

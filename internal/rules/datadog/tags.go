@@ -47,8 +47,8 @@ func (r *tags) cloneText(t spantable.Text) string { return string(r.validText(t)
 // viewText returns a text as valid UTF-8. The result is valid until the next span.
 func (r *tags) viewText(t spantable.Text) string { return spantable.View(r.validText(t)) }
 
-// textValue returns the value of a tag of the current span. It returns an empty string if there is no
-// such tag, or if the value is not a text.
+// textValue returns the value of a tag of the current span. It returns "" if the span does not have the
+// tag, or if the value is not a text. The result is valid until the next span is read.
 func (r *tags) textValue(l label) string {
 	if t := r.findTag(l); t != nil && t.Value == spantable.IsText {
 		return r.viewText(t.Text())
