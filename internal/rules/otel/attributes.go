@@ -107,8 +107,9 @@ func (a *attributes) grpcStatus() string {
 	return ""
 }
 
-// serverAddress returns the attribute server.address of the selected span, which has the given kind. If the span does
-// not have it, serverAddress returns its predecessor: net.host.name for server spans, and net.peer.name for others.
+// serverAddress returns the attribute server.address of the selected span, which has the given kind. If
+// the span does not have it, the result is its older form: net.host.name in server spans, and
+// net.peer.name in others.
 func (a *attributes) serverAddress(kind spantable.Kind) string {
 	if kind == spantable.KindServer {
 		return a.text(labelServerAddress, labelOldHostName)

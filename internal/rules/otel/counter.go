@@ -13,7 +13,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// Counter converts bodies to batches of snapshots.
+// Counter converts the spans of a body to batches of snapshots, the data that statistics need.
 type Counter struct {
 	keys      keys
 	states    tracestate.Memo
@@ -42,8 +42,8 @@ func CounterBytes(body int) int { return otlp.Bytes(body, rules.SnapshotBytes) +
 // origins, and the labels of a span.
 const anyCounter = rules.MaxFingerprint + 256<<10
 
-// Decode decodes a body into a request. It keeps only the attributes of spans and resources that
-// are in the names.
+// Decode is the type of functions that decode a body into r. They keep only the span attributes in
+// ofSpans and the resource attributes in ofResources.
 type Decode func(r *otlp.Request, body []byte, ofSpans, ofResources *spantable.Names) error
 
 // Count decodes an OTLP request body and counts its spans. If it returns an error, it has counted no span.
@@ -224,8 +224,8 @@ func findLabel(r *otlp.Request, res *otlp.Resource, label int) uint32 {
 // Request returns the last body, decoded.
 func (c *Counter) Request() *otlp.Request { return &c.keys.request }
 
-// Batches iterates over the batches of the last body. Each pair is an origin and the batch with the snapshots of its
-// spans. Both are valid until the next call of Count.
+// Batches iterates over the batches of the last body. It yields each batch with its origin, the
+// description of the process that sent the spans. A batch is valid until the next call of Count.
 func (c *Counter) Batches(yield func(span.Origin, *span.Batch) bool) {
 	for id, batch := range c.batches.All {
 		if !yield(c.origins.Get(id.Number), batch) {

@@ -128,7 +128,7 @@ type spanName struct {
 
 // nameOf returns the name under which a span is counted. This is the name that the semantic conventions
 // define for its attributes, or the name that was sent if they define none, or if the policy keeps sent
-// names. The result is valid until the next call.
+// names. The result is valid until the next call. nameOf can make s the selected span.
 func (k *keys) nameOf(s *spantable.Span) spanName {
 	sentName := k.request.String(s.Name)
 	k.route = ""
@@ -204,8 +204,8 @@ const (
 	unknownMethod = "_OTHER"
 )
 
-// isHTTPName reports whether a name already consists of the method of an HTTP span and its route or URL template, such as
-// "GET /users/{id}".
+// isHTTPName reports whether name is already the name that the conventions define for the HTTP span:
+// its method and its route or URL template, such as "GET /users/{id}".
 func (k *keys) isHTTPName(name string) bool {
 	method := k.httpText(k.httpMethodPart())
 	if !slices.Contains(httpMethods, method) {
@@ -217,8 +217,8 @@ func (k *keys) isHTTPName(name string) bool {
 // httpMethods are the HTTP methods that the conventions know.
 var httpMethods = []string{"GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "CONNECT", "TRACE", "QUERY"}
 
-// httpMethodPart returns oldHTTPMethod if the HTTP span has its method only in the older attribute, and httpMethod
-// otherwise.
+// httpMethodPart returns the attribute that contains the method of the HTTP span that is being named:
+// httpMethod if the span has it, and otherwise oldHTTPMethod.
 func (k *keys) httpMethodPart() httpPart {
 	if k.httpTags[httpMethod] == 0 {
 		return oldHTTPMethod
