@@ -61,8 +61,8 @@ func (a *spanAttributes) findText(l spantable.Label) spantable.Text {
 	return spantable.Text{}
 }
 
-// textOfEither returns the text of the attribute l of the current span or its resource. If there is
-// none, it returns the text of the attribute fallback.
+// textOfEither returns the text of the attribute l of the current span or its resource. If neither has
+// such a text, it returns that of the attribute fallback, or an empty text.
 func (a *spanAttributes) textOfEither(l, fallback spantable.Label) spantable.Text {
 	if text := a.textOf(l); text.Len > 0 {
 		return text
@@ -81,8 +81,9 @@ func (a *spanAttributes) integerOf(l spantable.Label) (n int64, ok bool) {
 	return 0, false
 }
 
-// resourceTagValue returns the value of an attribute of the current resource, normalized as a tag
-// value. The value may have any type. The result is empty if there is no such attribute.
+// resourceTagValue returns the value of an attribute of the current resource, normalized like the value
+// of a tag in the Datadog agent. The value can have any type. The result is empty if there is no such
+// attribute.
 func (a *spanAttributes) resourceTagValue(l spantable.Label) spantable.Text {
 	t := a.resourceAttrs.Tag(&a.request.Table, l)
 	if t == nil {
@@ -145,8 +146,8 @@ func (a *spanAttributes) formatInteger(n int64) spantable.Text {
 // naming derives the names of the current span.
 type naming struct{ spanAttributes }
 
-// setNames sets the resource, service, name and type of s, the Datadog span that the current span
-// becomes. The caller must have set s.Name to the name of the OTLP span.
+// setNames sets the resource, service, name and type of s, the Datadog span for the current OTLP span.
+// s must already have its kind and the name of the OTLP span.
 func (n *naming) setNames(s *spantable.Span) {
 	s.Resource = n.resource(s)
 	s.Service = n.service()

@@ -39,8 +39,8 @@ type Translator struct {
 	counted int // spans of the last request that were counted before, see Counted
 }
 
-// New returns a translator for the tags that the agent's rules ask for. It fails if they need more
-// attributes than spantable.MaxLabels.
+// New returns a translator that creates only the wanted tags. It fails if these tags are made from more
+// than spantable.MaxLabels attributes.
 func New(wanted *spantable.Names) (*Translator, error) {
 	v, err := newVocabulary(wanted)
 	if err != nil {
@@ -53,8 +53,9 @@ func New(wanted *spantable.Names) (*Translator, error) {
 // of its spans, so the new table can have more tags than the request.
 const tagBytes = 2
 
-// Bytes returns the maximum memory of a Translator, a request of bodyLen bytes and the table that is
-// made from it, if the caller stores another perSpan bytes for each span.
+// Bytes returns the maximum memory of a Translator, of a request of bodyLen bytes, and of the table
+// that the Translator makes from it. perSpan is the memory that the caller needs for each span in
+// addition.
 func Bytes(bodyLen, perSpan int) int {
 	return otlp.Bytes(bodyLen, perSpan+traceBytes) + spantable.LimitsOf(bodyLen, tagBytes).Bytes(0)
 }
