@@ -37,8 +37,8 @@ var messaging = spantable.KindsOf(
 	spantable.KindClient, spantable.KindServer, spantable.KindProducer, spantable.KindConsumer,
 )
 
-// AppendOperation appends the operation of a span, such as http.server.request. Values of
-// attributes are in lower case.
+// AppendOperation appends the operation of a span to dst, such as http.server.request. The attributes
+// of s and its kind determine the operation. Values of attributes in it are in lower case.
 func AppendOperation(dst []byte, s Span, kind spantable.Kind) []byte {
 	isClient, isServer := kind == spantable.KindClient, kind == spantable.KindServer
 	isRequest := isClient || isServer
