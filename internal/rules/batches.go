@@ -7,8 +7,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// MaxOrigins limits the origins of one body, excluding the common origin. MaxBatches includes it.
-// Each batch needs a publisher.
+// MaxOrigins is the maximum number of batches of one body, except for the batch of the common origin,
+// which MaxBatches includes. Each batch needs a publisher.
 const (
 	MaxOrigins = 32
 	MaxBatches = MaxOrigins + 1
@@ -17,14 +17,16 @@ const (
 // SnapshotBytes is the memory for a snapshot without its fingerprint.
 const SnapshotBytes = int(unsafe.Sizeof(span.Snapshot{}))
 
-// Batches holds the snapshots of one body, grouped by origin.
+// Batches contains the snapshots of one body, the data of its spans that statistics need, grouped by
+// origin.
 type Batches struct {
 	all          []batch // the elements up to the capacity keep memory of earlier bodies for reuse
 	fingerprints []byte  // fingerprints of all snapshots, concatenated
 	labeller     span.Labeller
 }
 
-// Origin identifies the batch of an origin: a number that the rules assign, and a service.
+// Origin identifies a batch. Number is the number of an origin, the description of the process that
+// sent the spans, and Service is the name of their service.
 type Origin struct {
 	Number  int
 	Service string

@@ -7,18 +7,18 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// Common is the number of the common origin, for spans without an origin of their own.
+// Common is the number of the common origin, which describes the processes that have no other origin.
 const Common = MaxOrigins
 
-// Place is the origin under which the spans of a sender are counted.
+// Place is the origin under which the spans of a sender, the process that sent them, are counted.
 type Place struct {
 	Number   uint8 // argument of Origins.Get
 	IsShared bool  // the origin is less specific than the sender, because there were too many senders
 }
 
-// Origins numbers the origins of one body. There may be any number of senders: if more than
-// MaxOrigins of them differ, some share an origin of their service, and the rest share the common
-// origin.
+// Origins numbers the origins of one body, the descriptions of the processes that sent its spans. If
+// there are more than MaxOrigins different ones, some processes share an origin of their service, and
+// the others share the common origin.
 type Origins struct {
 	list   []span.Origin // index is the origin's number; excludes the common origin
 	common span.Origin
