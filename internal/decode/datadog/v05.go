@@ -23,8 +23,7 @@ func (d v05) readPayload() {
 
 // readDictionary reads the dictionary, the list of all strings in the payload, and finds the strings
 // that are names of tags to keep. An empty string that is not the first one gets labelMisplacedEmpty.
-// readDictionary rejects the payload if the dictionary contains the same tag name or an empty string
-// twice.
+// If the same tag name or an empty string occurs twice, readDictionary rejects the payload.
 func (d v05) readDictionary() {
 	var seen spantable.LabelSet
 	for n := d.Array(); n > 0 && !d.Failed(); n-- {

@@ -123,8 +123,8 @@ func (d *Decoder) readStatus(pos int) (s spantable.Status, next int) {
 	return s, next
 }
 
-// readFloatBits reads a float64, an integer, or nil, which stands for 0. It returns the value as
-// math.Float64bits does, after a conversion to float64.
+// readFloatBits reads a float64, an integer, or nil, which stands for 0. It converts the value to a
+// float64 and returns its bits, as math.Float64bits does.
 func (d *Decoder) readFloatBits() uint64 {
 	switch {
 	case d.Lead() == msgpack.Float64:
