@@ -236,9 +236,8 @@ func fieldsOf[T any]() map[string][]int {
 	return byKey
 }
 
-// skip skips a value of any type. It returns an error if arrays and maps are nested too deeply: the
-// value itself has level 1, and depth is the last level that is allowed. The method Skip of the library
-// has no such limit.
+// skip skips a value of any type. It returns an error if the value has more than depth levels: a number
+// has one, and an array of numbers has two. The method Skip of the library has no such limit.
 func (d *decoder) skip(depth int) error {
 	lead, err := d.PeekCode()
 	if err != nil {
