@@ -47,7 +47,7 @@ func (d *Decoder) readElements(opener, closer byte, readElement func() error) er
 }
 
 // readObject reads a JSON object. It reads each name and calls readValue with it, which must read the
-// value that follows. readObject skips values that are null without a call.
+// value that follows. If the value is null, readObject skips it instead.
 func (d *Decoder) readObject(readValue func(name []byte) error) error {
 	return d.readElements('{', '}', func() error {
 		name, err := d.ReadName()
@@ -127,8 +127,9 @@ func (d *Decoder) readText() (spantable.Text, error) {
 	return spantable.Text{At: start, Len: uint32(len(number))}, err //nolint:wrapcheck // JSON wraps it
 }
 
-// store returns the value of a JSON string as a text of the table. The text refers to the body, unless
-// the string has escape sequences. Then store appends the decoded value to d.table.Derived.
+// store returns the value of a JSON string as a text of the table. Usually the text refers to the body.
+// If the string has escape sequences, store appends the decoded value to d.table.Derived, and the text
+// refers to that.
 func (d *Decoder) store(s jsonscan.String) spantable.Text {
 	if s.IsPlain {
 		return spantable.Text{At: uint32(s.Start), Len: uint32(len(s.Raw))}
