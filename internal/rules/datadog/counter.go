@@ -352,9 +352,9 @@ func (c *Counter) isIgnoredTrace(root *spantable.Span) bool {
 	return c.policy.ignoresResource(resource)
 }
 
-// addSnapshot adds a snapshot of the current span, the data that statistics need, to the selected
-// batch. index is the index of the span in the table. addSnapshot records an error in the table if the
-// batches are too large, or if only the Datadog agent can count the span.
+// addSnapshot adds a snapshot of the current span, the data that statistics need, to the batch with the
+// number c.batchNumber. index is the index of the span in the table. addSnapshot records an error in
+// the table if the batches are too large, or if only the Datadog agent can count the span.
 func (c *Counter) addSnapshot(index uint32, isTopLevel bool) {
 	s := &c.table.Spans[index]
 	if s.HasUnknownType {

@@ -91,8 +91,8 @@ func (r *labeller) setKindAndSynthetic(s *spantable.Span) {
 }
 
 // kindOf returns the span kind with the given name, such as "server". It returns KindUnknown for an
-// empty name, and KindOther for a name that is not a span kind. Some rulebooks ignore the case of the
-// name.
+// empty name, and KindOther for a name that is not a span kind. By the rules of some tracers, the name
+// can be in upper case.
 func (b *rulebook) kindOf(name []byte) spantable.Kind {
 	if len(name) == 0 {
 		return spantable.KindUnknown
@@ -126,8 +126,8 @@ func equalFoldASCII(text []byte, lower string) bool {
 }
 
 // mainService returns the service that is configured for the process that sent a trace. root must be
-// the root of the trace and the current span, whose tags r reads. The result is empty if the service is
-// unknown, or if the rules of the tracer do not use it.
+// the root span of the trace and the span whose tags r currently reads. The result is empty if the
+// service is unknown, or if the rules of the tracer do not use it.
 func (r *labeller) mainService(root *spantable.Span) string {
 	switch {
 	case r.rulebook.followsAgent:
@@ -242,9 +242,9 @@ func (r *labeller) hasBasePeerTag() bool {
 	return !r.rulebook.followsAgent || r.baseService() != ""
 }
 
-// appendPeerTag appends the tag of the current span with label l to dst, as "name:value". It appends
-// nothing if the span has no such tag. Most rulebooks replace IP addresses in the value. kind is the
-// kind of the span.
+// appendPeerTag appends the tag of the current span with label l to dst, as "name:value", or nothing if
+// the value is missing or empty. Unless the rules keep them, IP addresses in the value are replaced.
+// kind is the kind of the span.
 func (r *labeller) appendPeerTag(dst []string, l label, kind spantable.Kind) []string {
 	value := r.labelValue(r.resolveAlias(l, kind))
 	if t := r.findTag(l); r.rulebook.followsAgent && isServiceName(l, t) {

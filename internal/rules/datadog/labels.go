@@ -110,8 +110,8 @@ func (l *labels) addTracerLabels(id rulebookID, config Labels) bool {
 }
 
 // addAdditional assigns labels, numbers that stand for names, to the tags that the operator wants in
-// the statistics, and stores them in ruleLabels. It ignores tags beyond the maximum that the rules of a
-// tracer, book, accept. It returns false if all labels are used.
+// the statistics, and stores them in ruleLabels. It ignores tags beyond book.maxAdditional, the maximum
+// of the tracer. It returns false if all labels are used.
 func (l *labels) addAdditional(book *rulebook, ruleLabels *rulebookLabels, names []string) bool {
 	names = slices.Clone(names)
 	if book.sortsTags {
