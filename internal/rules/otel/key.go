@@ -81,9 +81,9 @@ func (k *keys) fingerprintTags(kind spantable.Kind, first, last uint32) {
 	}
 }
 
-// isIgnored reports whether a rule of the operator excludes s from the statistics because of an
-// attribute. firstTag to lastTag are the tags that s inherits from its resource. isIgnored can make s
-// the selected span.
+// isIgnored reports whether the operator has excluded s from the statistics by a rule for the value of
+// an attribute. firstTag to lastTag are the tags that s inherits from its resource. isIgnored can make
+// s the selected span, whose attributes other methods read.
 func (k *keys) isIgnored(s *spantable.Span, firstTag, lastTag uint32) bool {
 	if len(k.policy.ignorable) == 0 {
 		return false
@@ -134,7 +134,7 @@ func (k *keys) appendPeerTags(dst []string, kind spantable.Kind) []string {
 }
 
 // peerTagValue returns the value of a peer tag of the selected span, which has the given kind, or "" if
-// there is none. If the attribute also has an older name, that name is the second choice.
+// the span does not have it. If the attribute has an older name, peerTagValue also looks for that.
 func (k *keys) peerTagValue(label spantable.Label, kind spantable.Kind) string {
 	if label == labelServerAddress {
 		return k.serverAddress(kind)

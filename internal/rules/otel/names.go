@@ -108,7 +108,8 @@ func newNameReader() *nameReader {
 }
 
 // firstRule returns the index in nameRules of the first rule that applies to spans of the given kind
-// that have a given tag, or noRule. label is the number that stands for the name of the tag.
+// with the given tag. It returns noRule if there is none. label is the number that stands for the name
+// of the tag.
 func firstRule(kind spantable.Kind, label spantable.Label) uint8 {
 	for i, rule := range nameRules {
 		if rule.kinds.Has(kind) && slices.Contains(rule.has, label) {
