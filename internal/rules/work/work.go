@@ -88,8 +88,8 @@ func AppendOperation(dst []byte, s Span, kind spantable.Kind) []byte {
 }
 
 // appendRPC appends the operation of a remote procedure call to dst, such as grpc.server.request.
-// system is the RPC system. For a client of AWS, the operation contains the service, as in
-// aws.s3.request.
+// system is the RPC system, such as grpc. For a client of AWS, the operation contains the service, as
+// in aws.s3.request.
 func appendRPC(dst []byte, s Span, system string, isServer bool) []byte {
 	if system != "aws-api" || isServer {
 		return appendRequest(dst, system, isServer)
