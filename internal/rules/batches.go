@@ -52,9 +52,9 @@ func (b *Batches) Reset(labeller span.Labeller) {
 	b.labeller = labeller
 }
 
-// FindOrAdd returns the number of the batch for the spans of origin, and adds an empty batch if there
-// is none. ok is false if there are already MaxOrigins batches, unless the number of origin is Common.
-// FindOrAdd copies the service of origin.
+// FindOrAdd returns the number of the batch for origin, and adds an empty batch if there is none. ok is
+// false if there are already MaxOrigins other batches. Only the batch for the origin number Common can
+// be added even then. FindOrAdd copies origin.Service.
 func (b *Batches) FindOrAdd(origin Origin) (number int, ok bool) {
 	for i := range b.all {
 		if b.all[i].origin == origin {

@@ -83,9 +83,9 @@ func (o *Origins) assign(places []Place, senders iter.Seq[span.Origin], maxOwned
 	return assigned, isAnyShared
 }
 
-// findShared returns the number of the origin that senders of one service share, and adds this origin
-// if necessary. If there are already MaxOrigins origins, findShared merges the service into the common
-// origin and returns Common.
+// findShared returns the number of the origin, a description of processes, that all senders of one
+// service share. It adds this origin if necessary. If there are already MaxOrigins origins, it merges
+// the service into the common origin and returns Common.
 func (o *Origins) findShared(sender span.Origin) int {
 	service := sender.ServiceOnly()
 	if number := slices.Index(o.list, service); number >= 0 {
@@ -103,9 +103,9 @@ func (o *Origins) add(origin span.Origin) int {
 	return len(o.list) - 1
 }
 
-// MergeIntoCommon adds a process, described by origin, to those that the common origin describes. The
-// common origin has no service, and a field such as the environment only if it is equal for all these
-// processes. MergeIntoCommon returns Common, the number of the common origin.
+// MergeIntoCommon adds a process, described by origin, to the common origin, which describes all
+// processes without an origin of their own. The common origin keeps a field such as the environment
+// only if it is equal for all of them, and never the service. The result is Common, its number.
 func (o *Origins) MergeIntoCommon(origin span.Origin) int {
 	merged := origin.ServiceOnly()
 	merged.Service = ""
