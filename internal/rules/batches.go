@@ -7,8 +7,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// MaxOrigins limits the origins of one body, excluding the common origin. MaxBatches includes it.
-// Each batch needs a publisher.
+// MaxOrigins is the maximum number of batches of one body, except for the batch of the common origin,
+// which MaxBatches includes. Each batch needs a publisher.
 const (
 	MaxOrigins = 32
 	MaxBatches = MaxOrigins + 1
@@ -17,14 +17,16 @@ const (
 // SnapshotBytes is the memory for a snapshot without its fingerprint.
 const SnapshotBytes = int(unsafe.Sizeof(span.Snapshot{}))
 
-// Batches holds the snapshots of one body, grouped by origin.
+// Batches contains the snapshots of one body, the data of its spans that statistics need, grouped by
+// origin.
 type Batches struct {
 	all          []batch // the elements up to the capacity keep memory of earlier bodies for reuse
 	fingerprints []byte  // fingerprints of all snapshots, concatenated
 	labeller     span.Labeller
 }
 
-// Origin identifies the batch of an origin: a number that the rules assign, and a service.
+// Origin identifies a batch. Number is the number of an origin, the description of the process that
+// sent the spans, and Service is the name of their service.
 type Origin struct {
 	Number  int
 	Service string
@@ -37,8 +39,8 @@ type batch struct {
 	service []byte // copy of the origin's service, because the caller may reuse the memory of its string
 }
 
-// Reset removes all batches, and keeps their memory for the next body. labeller makes the label sets
-// of the spans in that body.
+// Reset removes all batches, but keeps their memory for the next body. labeller makes the keys of the
+// spans in that body, the label sets under which they are counted.
 func (b *Batches) Reset(labeller span.Labeller) {
 	for i := range b.all {
 		batch := &b.all[i]
@@ -50,9 +52,9 @@ func (b *Batches) Reset(labeller span.Labeller) {
 	b.labeller = labeller
 }
 
-// FindOrAdd returns the number of the batch for spans of an origin, and adds an empty batch if the
-// origin has none. It returns false if there are already MaxOrigins batches. Only the origin with the
-// number Common gets a batch even then.
+// FindOrAdd returns the number of the batch for origin, and adds an empty batch if there is none. ok is
+// false if there are already MaxOrigins other batches. Only the batch for the origin number Common can
+// be added even then. FindOrAdd copies origin.Service.
 func (b *Batches) FindOrAdd(origin Origin) (number int, ok bool) {
 	for i := range b.all {
 		if b.all[i].origin == origin {
@@ -93,8 +95,8 @@ func (b *Batches) Len(number int) int { return len(b.all[number].Snapshots) }
 // Count returns the number of batches.
 func (b *Batches) Count() int { return len(b.all) }
 
-// All iterates over the batches and their origins in the order of the batch numbers. Origins and
-// batches are valid until the next Reset.
+// All iterates over the batches in the order of their numbers, and yields each with the origin of its
+// spans. Origins and batches are valid until the next Reset.
 func (b *Batches) All(yield func(Origin, *span.Batch) bool) {
 	for i := range b.all {
 		batch := &b.all[i]

@@ -11,16 +11,16 @@ import (
 // tags fit.
 const MaxFingerprint = 8 << 10
 
-// Fingerprint builds the cache key of a span: a copy of all parts of the span that its labels are
-// made of, as they are in the body. It has some hundred bytes, and avoids labelling each span that
-// resembles an earlier one.
+// Fingerprint builds the cache key for the labels of a span: a copy of all parts of the span that its
+// labels depend on. It usually has some hundred bytes. Looking it up is faster than making the labels
+// again for each similar span.
 type Fingerprint struct {
 	bytes  [MaxFingerprint]byte
 	length int // used length of bytes
 	size   int // total length of all parts, including those that did not fit
 }
 
-// PolicyID distinguishes the fingerprints of policies, whose labels differ.
+// PolicyID identifies a policy in fingerprints, because spans can have other labels by another policy.
 type PolicyID uint32
 
 var lastPolicyID atomic.Uint32
@@ -28,8 +28,8 @@ var lastPolicyID atomic.Uint32
 // NewPolicyID returns an ID that is unique in this process.
 func NewPolicyID() PolicyID { return PolicyID(lastPolicyID.Add(1)) }
 
-// Reset starts a fingerprint. facts encodes the properties of the span that are neither texts nor
-// tags.
+// Reset starts a fingerprint for another span. facts encodes the properties of the span that are
+// neither texts nor tags, such as its kind.
 func (f *Fingerprint) Reset(policy PolicyID, facts uint32) {
 	f.length, f.size = 0, 0
 	f.appendNumber(uint64(policy)<<32 | uint64(facts))
@@ -48,8 +48,8 @@ func (f *Fingerprint) AppendText(text string) {
 	f.appendBytes(text)
 }
 
-// AppendTag appends a tag of a span in the table t: its label, the type of its value, and the value.
-// The length of a text precedes the text.
+// AppendTag appends a tag of a span in t to the fingerprint: its label, the number that stands for its
+// name, then the type of its value, and the value. A text is preceded by its length.
 func (f *Fingerprint) AppendTag(t *spantable.Table, tag *spantable.Tag) {
 	labelAndType := uint64(tag.Label) | uint64(tag.Value)<<typeShift
 	if !tag.HasText() {
@@ -85,7 +85,7 @@ func (f *Fingerprint) appendBytes(text string) {
 // Size returns the total length of all parts.
 func (f *Fingerprint) Size() uint32 { return uint32(min(f.size, 1<<30)) }
 
-// Bytes returns the fingerprint, or nil if its parts are longer than MaxFingerprint. It is valid
+// Bytes returns the fingerprint, or nil if it would be longer than MaxFingerprint. The result is valid
 // until the next Reset.
 func (f *Fingerprint) Bytes() []byte {
 	if f.size > MaxFingerprint {

@@ -7,18 +7,18 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// Common is the number of the common origin, for spans without an origin of their own.
+// Common is the number of the common origin, which describes the processes that have no other origin.
 const Common = MaxOrigins
 
-// Place is the origin under which the spans of a sender are counted.
+// Place is the origin under which the spans of a sender, the process that sent them, are counted.
 type Place struct {
 	Number   uint8 // argument of Origins.Get
 	IsShared bool  // the origin is less specific than the sender, because there were too many senders
 }
 
-// Origins numbers the origins of one body. There may be any number of senders: if more than
-// MaxOrigins of them differ, some share an origin of their service, and the rest share the common
-// origin.
+// Origins numbers the origins of one body, the descriptions of the processes that sent its spans. If
+// there are more than MaxOrigins different ones, some processes share an origin of their service, and
+// the others share the common origin.
 type Origins struct {
 	list   []span.Origin // index is the origin's number; excludes the common origin
 	common span.Origin
@@ -26,9 +26,10 @@ type Origins struct {
 	hasCommon bool
 }
 
-// AssignOrigins chooses the origin under which the spans of each sender are counted. It appends one
-// Place for each sender to places. If there are more than MaxOrigins different senders, some of
-// them share an origin. AssignOrigins can iterate over senders up to three times.
+// AssignOrigins assigns an origin to each sender, a process that sent spans, and appends it as a Place
+// to places. Up to MaxOrigins different senders get one of their own. If there are more, some share an
+// origin that describes only what they have in common. AssignOrigins can iterate over senders up to
+// three times.
 func (o *Origins) AssignOrigins(places []Place, senders iter.Seq[span.Origin]) []Place {
 	o.Reset()
 	assigned, isAnyShared := o.assign(places, senders, MaxOrigins)
@@ -60,9 +61,9 @@ func countServices(senders iter.Seq[span.Origin]) int {
 	return len(services)
 }
 
-// assign appends one Place for each sender to places. The first maxOwned different senders get an
-// origin of their own. Each further sender shares the origin of its service or the common origin,
-// and isAnyShared is then true.
+// assign appends one Place to places for each sender. The first maxOwned different senders get an
+// origin of their own. The other senders share the origin of their service, or the common origin if
+// there are already MaxOrigins origins. isAnyShared reports whether there are such senders.
 func (o *Origins) assign(places []Place, senders iter.Seq[span.Origin], maxOwned int) (assigned []Place, isAnyShared bool) {
 	assigned = places
 	owned := 0
@@ -82,9 +83,9 @@ func (o *Origins) assign(places []Place, senders iter.Seq[span.Origin], maxOwned
 	return assigned, isAnyShared
 }
 
-// findShared returns the number of the origin that all processes of the sender's service share. It
-// adds the origin if it does not exist yet. If there are already MaxOrigins origins, it returns
-// Common.
+// findShared returns the number of the origin, a description of processes, that all senders of one
+// service share. It adds this origin if necessary. If there are already MaxOrigins origins, it merges
+// the service into the common origin and returns Common.
 func (o *Origins) findShared(sender span.Origin) int {
 	service := sender.ServiceOnly()
 	if number := slices.Index(o.list, service); number >= 0 {
@@ -102,8 +103,9 @@ func (o *Origins) add(origin span.Origin) int {
 	return len(o.list) - 1
 }
 
-// MergeIntoCommon reduces the common origin to the fields that it has in common with origin, and
-// returns its number, Common. The common origin has no service, because it stands for several.
+// MergeIntoCommon adds a process, described by origin, to the common origin, which describes all
+// processes without an origin of their own. The common origin keeps a field such as the environment
+// only if it is equal for all of them, and never the service. The result is Common, its number.
 func (o *Origins) MergeIntoCommon(origin span.Origin) int {
 	merged := origin.ServiceOnly()
 	merged.Service = ""

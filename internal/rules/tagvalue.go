@@ -12,9 +12,10 @@ const (
 	maxTagBytes = 2 * maxTagRunes
 )
 
-// AppendTagValue normalizes text like the agent normalizes a tag value, and appends the result to
-// dst. It converts letters to lower case, keeps digits and "./:-", and replaces each run of other
-// characters by one underscore, except at the end.
+// AppendTagValue appends text to dst, normalized like the value of a tag in the Datadog agent. Letters
+// become lower case, digits and "./:-" stay, and each run of other characters becomes one underscore,
+// or nothing at the end of text. Characters of text after the first 200, or after 400 bytes, are
+// ignored.
 func AppendTagValue(dst []byte, text string) []byte {
 	needsUnderscore := false
 	runes := 0
@@ -39,8 +40,8 @@ func AppendTagValue(dst []byte, text string) []byte {
 	return dst
 }
 
-// IsTagValue reports whether AppendTagValue would copy text without a change. It checks only ASCII
-// texts, and returns false for all others.
+// IsTagValue reports whether AppendTagValue would append text without a change. It returns false for
+// every text with a character that is not ASCII, even if AppendTagValue would keep it.
 func IsTagValue(text []byte) bool {
 	endsWithUnderscore := false
 	for _, b := range text {

@@ -28,7 +28,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// Payload contains the statistics of one request.
+// Payload contains the statistics of one request, which a tracer has computed from its spans.
 type Payload struct {
 	Groups []aggregate.Group // labels are slices of the body
 	Width  uint64            // width of all buckets, in nanoseconds
@@ -40,9 +40,10 @@ type Payload struct {
 	firstGroup int          // index of the first group in the current bucket
 }
 
-// Read reads a body and replaces the content of p. fromHeaders is the origin according to the request
-// headers; fields of the body take precedence. If Read returns an error, the caller must forward the body
-// to the agent, because adding its statistics to others could change them.
+// Read decodes body, a payload of statistics that a tracer has computed from its spans, into p.
+// fromHeaders describes the tracer according to the request headers; fields of body take precedence.
+// Read returns an error if body is invalid or empty, exceeds a limit, or contains anything that p
+// cannot represent. The caller must then forward body to the Datadog agent.
 func (p *Payload) Read(body []byte, fromHeaders span.Origin) error {
 	p.reset()
 	p.limits = limitsOf(len(body))
@@ -64,9 +65,10 @@ func (p *Payload) Read(body []byte, fromHeaders span.Origin) error {
 	return nil
 }
 
-// mergeOrigin returns the properties of the sender of a payload, such as its host and environment. Those
-// without a field in the payload, and a language or tracer version that the payload leaves empty, come
-// from the request headers. Like the agent, it also takes the container ID from there.
+// mergeOrigin returns a description of the process that sent a payload. It reads most properties, such
+// as the host and the environment, from the payload. It keeps the properties in fromHeaders for which
+// the payload has no field, the container ID, and the language or tracer version if the payload has
+// none.
 func mergeOrigin(fromHeaders span.Origin, decoded *payload.Payload) span.Origin {
 	o := fromHeaders
 	o.Host, o.Env, o.Version, o.Service = decoded.Hostname, decoded.Env, decoded.Version, decoded.Service
@@ -100,9 +102,10 @@ func (p *Payload) addGroup(decoded *payload.Group) error {
 	return nil
 }
 
-// readSketch decodes a sketch, the histogram of the durations in a group, into dst. It returns the
-// mapping, which determines the range of durations in each bin. It returns an error if the sketch is
-// invalid, or if the payload has too many bins.
+// readSketch decodes a sketch, a histogram of span durations. It stores the counts in dst, which refers
+// to the memory of p.bins, and returns the mapping from durations to histogram bins. It returns an
+// error if the sketch is invalid or unsupported, or if all sketches of the payload together have too
+// many bins.
 func (p *Payload) readSketch(dst *sketch.Bins, encoded []byte) (sketch.Mapping, error) {
 	first := len(p.bins)
 	r := sketchReader{bins: p.bins}
@@ -115,9 +118,9 @@ func (p *Payload) readSketch(dst *sketch.Bins, encoded []byte) (sketch.Mapping, 
 	return r.mapping, err
 }
 
-// endBucket completes a bucket, the groups of one time interval: it sets the start time of its groups. It
-// returns ErrIncompatible if the interval is shifted, starts too late, or is not as long as that of the
-// previous bucket.
+// endBucket sets the start time of the groups that were read since its previous call: those of b, a
+// bucket, which contains the statistics of one time interval. It returns ErrIncompatible if b has a
+// time shift, starts at 1<<62 ns or later, or has another duration than the previous bucket.
 func (p *Payload) endBucket(b *payload.Bucket) error {
 	const maxStart = 1<<62 - 1
 	hasOtherWidth := p.buckets > 0 && b.Duration != p.Width
@@ -137,8 +140,9 @@ func (p *Payload) endBucket(b *payload.Bucket) error {
 // maxDuration is the maximum integer up to which a float64 is exact.
 const maxDuration = 1 << 53
 
-// isMergeable reports whether the group can be merged with other statistics without loss: its counts can
-// be added exactly, and it has no fields that the daemon does not support.
+// isMergeable reports whether a group, the statistics of one label set, can be added to other
+// statistics without loss: all its counts are in a range that a float64 represents exactly, and it has
+// no fields that the daemon does not support.
 func isMergeable(g *payload.Group) bool {
 	hasExactCounts := g.Hits > 0 && max(g.Hits, g.Errors, g.TopLevelHits) <= maxHits && g.Duration <= maxDuration
 	hasValidTraceRoot := g.IsTraceRoot >= 0 && g.IsTraceRoot <= int32(span.TraceRootFalse)
@@ -161,8 +165,8 @@ func (p *Payload) reset() {
 	*p = Payload{Groups: p.Groups[:0], bins: p.bins[:0]}
 }
 
-// Next returns an empty Payload for the next body. It returns p itself, so that its memory is reused,
-// unless an unusually large body has made p large.
+// Next returns an empty Payload, into which the caller can decode the next body. It returns p itself,
+// without the previous content, unless p uses unusually much memory.
 func (p *Payload) Next() *Payload {
 	isLarge := cap(p.bins) > maxBins/8 || cap(p.Groups) > maxGroups/4
 	if isLarge {
@@ -182,8 +186,8 @@ const (
 	maxBins   = 1 << 19
 )
 
-// limitsOf returns the maximum numbers of groups, tags and bins in a body of bodyLen bytes. Bodies of
-// tracers contain much less.
+// limitsOf returns the maximum numbers of groups, tags and histogram bins in a body of bodyLen bytes.
+// They are far above the numbers in bodies that tracers send.
 func limitsOf(bodyLen int) limits {
 	return limits{
 		groups: min(maxGroups, 64+bodyLen/128),

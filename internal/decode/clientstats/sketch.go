@@ -34,8 +34,10 @@ type sketchReader struct {
 	bins        []sketch.Bin
 }
 
-// read decodes a sketch, with the library that the agent uses. It returns ErrIncompatible if the sketch
-// cannot be merged exactly, and ErrMapping if the agent does not support its mapping.
+// read decodes a sketch, a histogram in the protobuf format of the DDSketch library. It returns
+// ErrMapping if the Datadog agent does not support the mapping from values to bins. It returns
+// ErrIncompatible if the sketch is invalid, too long, or contains anything that r cannot represent,
+// such as negative values.
 func (r *sketchReader) read(encoded []byte) error {
 	var message sketchpb.DDSketch
 	if len(encoded) > maxSketchBytes {
@@ -60,8 +62,8 @@ func (r *sketchReader) read(encoded []byte) error {
 	return nil
 }
 
-// readMapping stores a mapping and the range of its valid bin indexes. It returns ErrMapping if the agent
-// does not support the mapping, or if m is nil.
+// readMapping stores m, a mapping from values to histogram bins, and the first and the last bin index
+// that it can produce. It returns ErrMapping if m is nil, or if the Datadog agent does not support it.
 func (r *sketchReader) readMapping(m *sketchpb.IndexMapping) error {
 	r.mapping = sketch.Mapping{
 		Gamma: m.GetGamma(), Offset: m.GetIndexOffset(), Interpolation: int32(m.GetInterpolation()),
@@ -75,8 +77,9 @@ func (r *sketchReader) readMapping(m *sketchpb.IndexMapping) error {
 	return nil
 }
 
-// hasUnknownFields reports whether a sketch has fields that the library does not know. Merging the sketch
-// would lose them.
+// hasUnknownFields reports whether a sketch, or a message in it, has protobuf fields that this version
+// of package sketchpb does not define. Their content is unknown, so it cannot be merged with other
+// sketches.
 func hasUnknownFields(s *sketchpb.DDSketch) bool {
 	for _, m := range []proto.Message{s, s.Mapping, s.PositiveValues, s.NegativeValues} {
 		if len(m.ProtoReflect().GetUnknown()) > 0 {
@@ -101,8 +104,9 @@ func (r *sketchReader) appendBins(store *sketchpb.Store) bool {
 	return true
 }
 
-// appendBin appends a bin unless it is empty. It returns false if the count is not an integer or the
-// index is out of range.
+// appendBin appends a histogram bin to r.bins, or nothing if count is 0. It returns false if count is
+// not an integer from 0 to maxHits, or if a bin that is not empty has an index outside the range from
+// r.first to r.last.
 func (r *sketchReader) appendBin(index int64, count float64) bool {
 	spans, isInteger := toInteger(count)
 	if !isInteger {

@@ -75,9 +75,10 @@ func (d *Decoder) reset(format Format, body []byte, names *spantable.Names, t *s
 	d.trace = traceTags{}
 }
 
-// Decode decodes a payload into t, and keeps only the tags in names, which must begin with TraceTags. The
-// texts in t are valid until body is modified. If Decode returns an error, the caller should forward the
-// payload, because the agent might accept it.
+// Decode decodes body, a payload of traces, into t. It keeps only the tags whose names are in names,
+// which must begin with TraceTags. The texts in t refer to body, so they are valid until body is
+// modified. Decode returns an error if body is invalid or exceeds a limit of t. The Datadog agent might
+// accept such a body, so the caller should forward it.
 func (d *Decoder) Decode(format Format, body []byte, names *spantable.Names, t *spantable.Table) error {
 	d.reset(format, body, names, t)
 	switch format {
@@ -104,8 +105,8 @@ func (d *Decoder) readTraceCount() int {
 	return count
 }
 
-// beginTrace returns a new group for the trace that starts at the current position. endTrace adds the
-// group to the table.
+// beginTrace returns a new group for the trace that starts at the current position. The caller must
+// call endTrace after all spans of the trace, to add the group to the table.
 func (d *Decoder) beginTrace() spantable.Group {
 	d.trace = traceTags{}
 	return spantable.Group{First: uint32(len(d.table.Spans)), At: uint32(d.At())}
@@ -119,8 +120,9 @@ func (d *Decoder) beginSpan(kind spantable.Kind) *spantable.Span {
 	return s
 }
 
-// endTrace sets the fields of a group that tags of its spans contain, and appends the group to the
-// table. The trace must end at the current position.
+// endTrace completes g, the group of spans of one trace, and appends it to the table. It sets the
+// origin, the sampling priority and the trace ID from the spans that were read since beginTrace. The
+// decoder must be at the end of the trace.
 func (d *Decoder) endTrace(g spantable.Group) {
 	t := &d.trace
 	replaceNonEmpty(&g.Origin, t.origin)
@@ -138,8 +140,8 @@ func (d *Decoder) endTrace(g spantable.Group) {
 	d.checkLimits()
 }
 
-// endPayload adds the sender of a payload to the table. In the formats before v1, tags of spans
-// contain the environment, version, host and commit of the sender.
+// endPayload adds the sender, a description of the process that sent the payload, to the table. In
+// formats before v1, the environment, version, host and Git commit of the sender are tags of its spans.
 func (d *Decoder) endPayload() {
 	s, tags := &d.sender, &d.payloadTags
 	s.Env, s.Version, s.Host, s.Commit = tags.env, tags.version, tags.host, tags.commit
@@ -165,8 +167,8 @@ func (d *Decoder) Strings() []spantable.Text { return d.strings.texts }
 // maxRetainedStrings is the largest string table that is reused for the next payload.
 const maxRetainedStrings = 1 << 16
 
-// Release drops the references to the last payload and its table. If the payload contained unusually
-// many strings, Release also frees their memory.
+// Release drops all references to the last payload and its table. It keeps the memory of the string
+// table for the next payload, unless the last payload had unusually many strings.
 func (d *Decoder) Release() {
 	d.Reader, d.body, d.table = msgpack.Reader{}, nil, nil
 	if cap(d.strings.texts) > maxRetainedStrings {
@@ -174,7 +176,7 @@ func (d *Decoder) Release() {
 	}
 }
 
-// Format identifies a trace endpoint of the agent by the encoding of its payloads.
+// Format identifies a trace endpoint of the Datadog agent by the encoding of its payloads.
 type Format uint8
 
 const (
@@ -190,8 +192,8 @@ func (f Format) String() string { return [...]string{"v0.4", "v0.5", "v0.7", "v1
 // hasInlineStrings reports whether the format writes out every string instead of using an index.
 func (f Format) hasInlineStrings() bool { return f == FormatV04 || f == FormatV07 }
 
-// ErrUnparsable is the error for payloads that are not valid in their format, or that contain values
-// for which the agent's result can't be predicted.
+// ErrUnparsable is the error for payloads that are invalid in their format, or that contain values for
+// which the result of the Datadog agent can't be predicted.
 var ErrUnparsable = errors.New("read traces: the body is not in the format of its endpoint")
 
 // Labels of the tags that describe a trace, its process, or the kind of a span.
@@ -229,8 +231,8 @@ func limitsOf(bodyLen int) spantable.Limits { return spantable.LimitsOf(bodyLen,
 // half-full hash table and in the smaller one that the table replaced.
 const stringBytes = int(unsafe.Sizeof(spantable.Text{})+unsafe.Sizeof(spantable.Label(0))) + 4*4
 
-// Bytes returns the maximum memory of a decoder and its table for payloads of bodyLen bytes, if the
-// caller stores another perSpan bytes for each span.
+// Bytes returns the maximum memory of a decoder and its table for payloads of bodyLen bytes. perSpan is
+// the memory that the caller needs for each span in addition.
 func Bytes(bodyLen, perSpan int) int {
 	l := limitsOf(bodyLen)
 	return l.Bytes(perSpan) + int(spantable.GrowthFactor*float64(l.Strings*stringBytes))

@@ -71,8 +71,9 @@ var encodedNames = func() (all [fieldTableSize]spantable.Fingerprint) {
 	return all
 }()
 
-// readSpanMap reads a span that is a map with names as keys, as in v0.4 and v0.7. It first compares
-// each name with the predicted one, which followed the same field in the previous span.
+// readSpanMap reads a span that is encoded as a map from field names to values, as in v0.4 and v0.7. To
+// save time, it predicts the name of each field: the one that followed the same field in an earlier
+// span. It looks up only the names that differ from the prediction.
 func (d *Decoder) readSpanMap() {
 	s := d.beginSpan(spantable.KindInternal)
 	body, f := d.body, fieldOther
@@ -97,8 +98,8 @@ func (d *Decoder) readSpanMap() {
 	d.trace.restoreRootPriority(s.Parent)
 }
 
-// readKey reads the key of an element of a map. Like the agent, it accepts a string or binary, but
-// not nil.
+// readKey reads the key of a map element. Like the Datadog agent, it accepts a string or binary data,
+// but not nil.
 func (d *Decoder) readKey() spantable.Text {
 	if d.Lead() == msgpack.Nil {
 		d.Fail()
@@ -139,8 +140,9 @@ func (d *Decoder) readField(s *spantable.Span, f field, pos int) (next int) {
 	return next
 }
 
-// readRareField reads the value of a field that readField does not read itself, such as a map of tags. It
-// skips unknown fields. It must not be called for the links and events of a v1 span.
+// readRareField reads the value of the field f, such as a map of tags, into the span s. It skips
+// unknown fields. It must not be called for the fields that readField reads itself, or for the links
+// and events of a v1 span.
 func (d *Decoder) readRareField(s *spantable.Span, f field) {
 	switch {
 	case f == fieldMeta:
@@ -184,9 +186,9 @@ func kindFromNumber(n uint64) spantable.Kind {
 	return spantable.KindUnknown
 }
 
-// readTagCount reads the header of a map of tags, and returns the number of its tags. f is meta, metrics
-// or meta_struct. In v0.7 it rejects a span with these maps in another order, because it would choose
-// another value than the agent if two maps contain the same name.
+// readTagCount reads the header of a map of tags and returns the number of tags. f is the field with
+// the map: meta, metrics or meta_struct. In v0.7, readTagCount rejects a span that has these fields in
+// another order or twice, because the Datadog agent might then read another value of a tag.
 func (d *Decoder) readTagCount(f field) int {
 	isInOrder := f > d.lastTagMap
 	if d.format == FormatV07 && !isInOrder {

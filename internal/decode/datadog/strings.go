@@ -62,8 +62,9 @@ func (s *stringTable) growSlots(body []byte) {
 
 func bytesOf(body []byte, t spantable.Text) []byte { return msgpack.Text(t).Bytes(body) }
 
-// addString appends a string and its label to the string table. If the payload has too many strings,
-// it fails the table and stops the decoder.
+// addString appends a string to the string table of the payload. label is the number that stands for
+// the string if it is the name of a tag to keep. If the table is full, addString stops the decoder with
+// ErrTooMuch.
 func (d *Decoder) addString(t spantable.Text, label spantable.Label) {
 	s := &d.strings
 	if len(s.texts) >= d.table.Limits.Strings {
@@ -93,8 +94,9 @@ func (d *Decoder) internString(t spantable.Text) (index int, isNew bool) {
 	return index, true
 }
 
-// readStringIndex reads the index of a string in the string table. If a v1 payload contains the string
-// itself instead, readStringIndex adds the string to the table and returns its index.
+// readStringIndex reads an index into the string table of the payload. If a v1 payload contains a
+// string instead, readStringIndex adds it to the table, unless it is there already, and returns its
+// index. If the payload is invalid, it stops the decoder and returns 0.
 func (d *Decoder) readStringIndex() (index int) {
 	if d.format == FormatV1 && msgpack.IsStr(d.Lead()) {
 		if text := d.Str(); !d.Failed() {

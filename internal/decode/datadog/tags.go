@@ -12,8 +12,9 @@ import (
 // parsing a long list of hosts takes many times its length in memory.
 const maxTagText = 16 << 10
 
-// readTags reads n tags, whose values have the given type, and adds those whose names are in d.names to
-// span s. It must not be called after tags of another span have been added to the table.
+// readTags reads n tags with values of the given type, and appends those whose names are in d.names to
+// the tags of s. The tags of s must be the last ones in the table, because the tags of each span are
+// contiguous.
 func (d *Decoder) readTags(s *spantable.Span, n int, kind spantable.Value) {
 	t := d.table
 	firstNew := len(t.Tags)
@@ -40,8 +41,9 @@ func (d *Decoder) readTags(s *spantable.Span, n int, kind spantable.Value) {
 	}
 }
 
-// readCommonTags reads up to n tags, starting at pos. It stops at the first tag that is not in the most
-// common encoding, and returns the number of unread tags and the position of the next one.
+// readCommonTags is a fast path that reads up to n tags, starting at pos. It stops at the first tag
+// that is not in the most common encoding. It returns the number of tags that are left and the position
+// of the next one.
 func (d *Decoder) readCommonTags(kind spantable.Value, n, pos int) (unread, next int) {
 	if !d.format.hasInlineStrings() {
 		return d.readCommonIndexedTags(kind, n, pos)
@@ -52,8 +54,9 @@ func (d *Decoder) readCommonTags(kind spantable.Value, n, pos int) (unread, next
 	return d.readCommonInlineTags(kind, n, pos)
 }
 
-// applyTags counts the bytes of new tags of span s against the limit of the table. In formats before v1,
-// it also sets the fields of the span and its trace that are encoded as tags.
+// applyTags counts the texts in tags, which belong to the span s, against the limit of the table. In
+// formats before v1, it also reads the fields that are encoded as tags: the kind of s, and fields of
+// the trace such as the sampling priority.
 func (d *Decoder) applyTags(s *spantable.Span, tags []spantable.Tag) {
 	for i := range tags {
 		tag := &tags[i]
@@ -68,8 +71,8 @@ func (d *Decoder) applyTags(s *spantable.Span, tags []spantable.Tag) {
 	d.checkLimits()
 }
 
-// chargeText counts a tag value of the given length against the limit of the table. It rejects the
-// payload if the value is longer than maxTagText.
+// chargeText adds the length of a tag value to the total that the table limits. It rejects the payload
+// if the value is longer than maxTagText.
 func (d *Decoder) chargeText(length uint32) {
 	d.table.Charge(length)
 	if length > maxTagText {
@@ -77,8 +80,9 @@ func (d *Decoder) chargeText(length uint32) {
 	}
 }
 
-// applyTraceTag sets the field that the tag contains: the kind of span s, or the sampling priority,
-// environment, version, host name, commit or origin of its trace.
+// applyTraceTag copies the value of a tag to the field that it stands for: the kind of s, or the
+// sampling priority, environment, version, host name, Git commit or origin of the trace. It ignores all
+// other tags, and values of a wrong type.
 func (d *Decoder) applyTraceTag(s *spantable.Span, tag *spantable.Tag) {
 	isText := tag.Value == spantable.IsText
 	switch {
@@ -91,8 +95,8 @@ func (d *Decoder) applyTraceTag(s *spantable.Span, tag *spantable.Tag) {
 	}
 }
 
-// kindFromName returns the span kind with the given name. Like the agent, it treats unknown and
-// uppercase names as internal.
+// kindFromName returns the span kind with the given name, such as "server". Like the Datadog agent, it
+// returns KindInternal for all other names, including names in upper case.
 func kindFromName(name []byte) spantable.Kind {
 	switch string(name) {
 	case "server":
@@ -111,10 +115,10 @@ func kindFromName(name []byte) spantable.Kind {
 // bytes are left, no other length has to be checked.
 const maxCommonTag = 1 + 31 + 2 + 255
 
-// readCommonInlineTags reads up to n tags, starting at pos. It stops at the first tag that is not in the
-// most common encoding, and returns the number of unread tags and the position of the next one. It
-// stores every tag, but increments the count only if the tag has a label, so that it needs no branch
-// on the label, which the CPU could not predict.
+// readCommonInlineTags is a fast path that reads up to n tags, starting at pos. It stops at the first
+// tag that is not in the most common encoding, and returns the number of tags that are left and the
+// position of the next one. It stores every tag after the end of d.table.Tags, and extends the list
+// only if the tag has a label. That avoids a branch on the label, which the CPU could not predict.
 func (d *Decoder) readCommonInlineTags(kind spantable.Value, n, pos int) (unread, next int) {
 	body, names := d.body, d.names
 	tags, stored := d.table.Tags[:cap(d.table.Tags)], len(d.table.Tags)
@@ -150,9 +154,9 @@ func (d *Decoder) readCommonInlineTags(kind spantable.Value, n, pos int) (unread
 	return n, pos
 }
 
-// readCommonIndexedTags reads up to n tags, starting at pos, in a format that refers to strings by
-// index. It stops at the first tag that is not in the most common encoding, and returns the number of
-// unread tags and the position of the next one.
+// readCommonIndexedTags is a fast path that reads up to n tags, starting at pos, in a format that
+// refers to strings by index. It stops at the first tag that is not in the most common encoding, and
+// returns the number of tags that are left and the position of the next one.
 func (d *Decoder) readCommonIndexedTags(kind spantable.Value, n, pos int) (unread, next int) {
 	body, labels, texts := d.body, d.strings.labels, d.strings.texts
 	tags, stored := d.table.Tags[:cap(d.table.Tags)], len(d.table.Tags)
@@ -188,8 +192,9 @@ func (d *Decoder) readCommonIndexedTags(kind spantable.Value, n, pos int) (unrea
 	return n, pos
 }
 
-// readAnyTag reads the name and the value of a tag, and adds the tag to the table if its name is in
-// d.names. kind is the type of the value, or typedValue if the value begins with its own type.
+// readAnyTag reads the name and the value of a tag, and appends the tag to the table if its name is in
+// d.names. kind is the type of the value, or typedValue if the payload contains the type before the
+// value.
 func (d *Decoder) readAnyTag(kind spantable.Value) {
 	label := d.readLabel()
 	tag := spantable.Tag{Value: kind}
@@ -227,8 +232,8 @@ func replaceNonEmpty(dst *spantable.Text, src spantable.Text) {
 	}
 }
 
-// traceTags are the tags of spans that describe their trace. Formats before v1 have no other fields for
-// that.
+// traceTags contains the tags of spans that describe their trace. Formats before v1 have no other
+// fields for these properties.
 type traceTags struct {
 	processTags
 	idLow           uint64 // lower half of the trace ID
@@ -238,8 +243,8 @@ type traceTags struct {
 	hasRootPriority bool // a root span with a priority has been read
 }
 
-// setText stores the value of an environment, version, host name, commit or origin tag, and ignores other
-// tags. It also replaces an earlier value if the new one is empty.
+// setText copies the value of an environment, version, host name, Git commit or origin tag to t. It
+// replaces an earlier value, even by an empty one. It ignores other tags.
 func (t *traceTags) setText(tag *spantable.Tag) {
 	switch tag.Label {
 	case LabelEnv:
@@ -261,8 +266,9 @@ func (t *traceTags) setPriority(tag *spantable.Tag) {
 	t.hasPriority = true
 }
 
-// restoreRootPriority restores the sampling priority of the root span if a later child span has replaced
-// it. It must be called after each span, with the parent ID of the span, which is 0 for a root span.
+// restoreRootPriority keeps child spans from changing the sampling priority of the trace after its root
+// span has set it. It must be called after each span of the trace, with the ID of the parent of the
+// span, or 0 for the root span.
 func (t *traceTags) restoreRootPriority(parentID uint64) {
 	isRoot := parentID == 0
 	if isRoot && t.hasPriority {

@@ -21,9 +21,9 @@ func (d v05) readPayload() {
 	d.endPayload()
 }
 
-// readDictionary reads the strings of the payload, and looks up the label of each string that is the name
-// of a known tag. It rejects the payload if such a name occurs twice, because the agent would read two
-// different tags. An empty string after the first string gets labelMisplacedEmpty.
+// readDictionary reads the dictionary, the list of all strings in the payload, and finds the strings
+// that are names of tags to keep. An empty string that is not the first one gets labelMisplacedEmpty.
+// If the same tag name or an empty string occurs twice, readDictionary rejects the payload.
 func (d v05) readDictionary() {
 	var seen spantable.LabelSet
 	for n := d.Array(); n > 0 && !d.Failed(); n-- {
@@ -64,9 +64,10 @@ func (d v05) readSpan() {
 	}
 }
 
-// checkEmptyStrings rejects the payload if s uses an empty string that is not the first string of the
-// dictionary: older agents read it as empty, newer ones as the first string. It accepts such a string as
-// the type of the span, as dd-trace-java writes it, and as the value of a tag that no rule uses.
+// checkEmptyStrings rejects the payload if s uses an empty string, because versions of the Datadog
+// agent read it differently. The caller must have found an empty string after the first string of the
+// dictionary. An empty type only sets s.HasUnknownType, and empty values of tags that are not kept are
+// accepted.
 func (d v05) checkEmptyStrings(s *spantable.Span) {
 	usesEmpty := s.Service.Len == 0 || s.Name.Len == 0 || s.Resource.Len == 0
 	for _, t := range d.table.TagsOf(s) {

@@ -70,8 +70,8 @@ func (d v07) readChunks() {
 	d.list.End = d.At()
 }
 
-// readChunk reads a chunk, a list of spans of one trace with their sampling priority and origin. It adds
-// them to the table as one group, unless the chunk has no spans.
+// readChunk reads a chunk, which contains spans of one trace and their sampling priority and origin. It
+// adds the spans to the table as one group. It adds no group if the chunk has no spans.
 func (d v07) readChunk() {
 	group := d.beginTrace()
 	for n := d.Map(); n > 0 && !d.Failed(); n-- {
@@ -108,8 +108,8 @@ func (d v07) skipStringMap() {
 	}
 }
 
-// readSpan reads a span, and ignores nil. A tag that describes the process, such as the environment, does
-// not replace the same tag of an earlier span in the chunk.
+// readSpan reads a span of a chunk, or skips nil. If several spans of the chunk have the same tag that
+// describes the process, such as the environment, the value in the first of them is kept.
 func (d v07) readSpan() {
 	if d.SkipNil() {
 		return

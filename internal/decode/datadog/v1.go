@@ -44,8 +44,8 @@ func (d v1) readPayload() {
 	d.table.Senders = append(d.table.Senders, *s)
 }
 
-// readStrings reads the list of strings at the start of a payload and adds them to the string table. It
-// rejects the payload if two of them are equal.
+// readStrings reads the list of strings at the start of a payload and adds them to the string table,
+// except for empty strings. It rejects the payload if two strings are equal.
 func (d v1) readStrings() {
 	for n := d.Array(); n > 0 && !d.Failed(); n-- {
 		text := d.Str()
@@ -58,8 +58,8 @@ func (d v1) readStrings() {
 	}
 }
 
-// readPayloadAttributes reads the attributes of the payload, and keeps the Git commit and the process
-// tags. It rejects the payload if one of these is not a string.
+// readPayloadAttributes reads the attributes of the payload, and stores the Git commit and the process
+// tags in d.sender. It rejects the payload if one of the two is not a string.
 func (d v1) readPayloadAttributes() {
 	for _, t := range d.readAttributes() {
 		if t.Label != LabelCommit && t.Label != LabelProcessTags {
@@ -78,8 +78,9 @@ func (d v1) readPayloadAttributes() {
 	}
 }
 
-// readAttributes reads the attributes of a payload, chunk, link or event, and returns those whose names
-// are in d.names. The next attribute or tag that is read overwrites the result.
+// readAttributes reads a list of attributes that do not belong to a span, and returns those whose names
+// are in d.names. The result is valid until the next attribute or tag is read, because its memory is
+// reused.
 func (d v1) readAttributes() []spantable.Tag {
 	first := len(d.table.Tags)
 	var noSpan spantable.Span // for readTags; these attributes belong to no span
@@ -159,8 +160,8 @@ func (d v1) readSpan() {
 	d.Seek(pos)
 }
 
-// discardLinks reads the links of a span and discards them. It must decode them, because they can
-// contain strings that later values refer to by index.
+// discardLinks reads the links of a span without storing them. It must decode every link, because a
+// string in it also becomes an entry of the string table, to which later values can refer by index.
 func (d v1) discardLinks() {
 	for n := d.Array(); n > 0 && !d.Failed(); n-- {
 		for n := d.Map(); n > 0 && !d.Failed(); n-- {
@@ -182,8 +183,8 @@ func (d v1) discardLinks() {
 	}
 }
 
-// discardEvents reads the events of a span and discards them. It must decode them, because they can
-// contain strings that later values refer to by index.
+// discardEvents reads the events of a span without storing them. It must decode every event, because a
+// string in it also becomes an entry of the string table, to which later values can refer by index.
 func (d v1) discardEvents() {
 	for n := d.Array(); n > 0 && !d.Failed(); n-- {
 		for n := d.Map(); n > 0 && !d.Failed(); n-- {

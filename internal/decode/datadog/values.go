@@ -11,8 +11,8 @@ import (
 // next value. They first try the most common encoding of that value, without msgpack.Reader, so that
 // the caller's loop can keep pos in a register.
 
-// readText reads the string at pos, or the index of a string, depending on the format. It returns the
-// string and the position after it.
+// readText reads the string at pos and returns it with the position after it. In v0.5 the payload
+// contains the index of the string in the string table instead, and in v1 it can contain either.
 func (d *Decoder) readText(pos int) (t spantable.Text, next int) {
 	if d.format.hasInlineStrings() {
 		text, next := msgpack.CommonStr(d.body, pos)
@@ -29,8 +29,8 @@ func (d *Decoder) readText(pos int) (t spantable.Text, next int) {
 	return d.readAnyText(), d.At()
 }
 
-// readAnyText reads the string at the current position, which v0.5 and v1 can encode as an index. It
-// returns an empty text if the index is invalid.
+// readAnyText reads the string at the current position. In v0.5 and v1, this can be an index into the
+// string table. If the index is invalid, readAnyText stops the decoder and returns an empty text.
 func (d *Decoder) readAnyText() spantable.Text {
 	if d.format.hasInlineStrings() {
 		return d.readInlineText()
@@ -65,8 +65,9 @@ func (d *Decoder) readInlineText() spantable.Text {
 	return spantable.Text(d.Bin())
 }
 
-// readID reads the trace or span ID at pos, and returns the ID and the position after it. In formats
-// before v1, an ID can also be a signed integer, or nil, which stands for 0.
+// readID reads the trace ID or span ID at pos, and returns it with the position after it. In formats
+// before v1, it also accepts a negative integer, which it converts to two's complement, and nil, which
+// stands for 0.
 func (d *Decoder) readID(pos int) (id uint64, next int) {
 	if id, next = msgpack.CommonInt(d.body, pos); next != 0 {
 		return id, next
@@ -94,9 +95,9 @@ func (d *Decoder) readNanoseconds(pos int) (ns uint64, next int) {
 	return ns, d.At()
 }
 
-// readStatus reads the error field of a span at pos, a boolean in v1 and an integer in older formats. It
-// returns the status and the position after the field. It rejects negative integers, because their
-// meaning depends on the format and no tracer writes them.
+// readStatus reads the error field of a span at pos: a boolean in v1, and an integer in older formats.
+// The status is StatusError if the field is true or not 0. readStatus also returns the position after
+// the field. It rejects an integer that is negative or larger than math.MaxInt32.
 func (d *Decoder) readStatus(pos int) (s spantable.Status, next int) {
 	if d.format == FormatV1 {
 		d.Seek(pos)
@@ -122,8 +123,8 @@ func (d *Decoder) readStatus(pos int) (s spantable.Status, next int) {
 	return s, next
 }
 
-// readFloatBits reads a float64 or an integer, and returns its value as the bits of a float64. It reads
-// nil as 0.
+// readFloatBits reads a float64, an integer, or nil, which stands for 0. It converts the value to a
+// float64 and returns its bits, as math.Float64bits does.
 func (d *Decoder) readFloatBits() uint64 {
 	switch {
 	case d.Lead() == msgpack.Float64:
@@ -176,8 +177,9 @@ const v1AttributeParts = 3
 // typedValue stands for the type of v1 attributes, whose values begin with their own type.
 const typedValue = spantable.IsNothing
 
-// readCommonType reads the type of the v1 attribute at body[pos] if it is a string or a float64. It
-// returns the type and the position of the value. For all other types, it returns 0 as the position.
+// readCommonType is a fast path that reads the type of the v1 attribute at body[pos]. If the type is
+// string or float64, it returns the type and the position of the value. Otherwise, it returns 0 as the
+// position.
 func readCommonType(body []byte, pos int) (kind spantable.Value, next int) {
 	hasValue := pos+1 < len(body)
 	switch {
@@ -192,7 +194,8 @@ func readCommonType(body []byte, pos int) (kind spantable.Value, next int) {
 }
 
 // readTypedValue reads the type and the value of a v1 attribute, and returns them as a tag without a
-// label. It only skips the elements of lists and maps. depth is the number of enclosing lists and maps.
+// label. It does not store the elements of a list or a map. depth is the number of lists and maps that
+// contain the value.
 func (d *Decoder) readTypedValue(depth int) (t spantable.Tag) {
 	if depth > msgpack.MaxDepth {
 		d.Fail()
@@ -229,8 +232,8 @@ func (d *Decoder) readTypedValue(depth int) (t spantable.Tag) {
 	return t
 }
 
-// readArrayOf reads the header of an array that consists of tuples of size elements, and returns the
-// number of tuples. It rejects an array that ends within a tuple.
+// readArrayOf reads the header of an array in which size consecutive elements form a tuple, and returns
+// the number of tuples. It rejects the payload if the length of the array is not a multiple of size.
 func (d *Decoder) readArrayOf(size int) int {
 	elements := d.Array()
 	if elements%size != 0 {
@@ -239,9 +242,9 @@ func (d *Decoder) readArrayOf(size int) int {
 	return elements / size
 }
 
-// skipV1Value skips the value of an unknown field in a v1 payload. It adds the strings in the value to
-// the string table, because later values can refer to them by index. It rejects values in which arrays
-// and maps are nested more than maxDepth levels deep.
+// skipV1Value skips a value of any type in a v1 payload. It still adds the strings in the value to the
+// string table, because later values can refer to them by index. It rejects the payload if arrays and
+// maps in it are nested more than maxDepth levels deep.
 func (d *Decoder) skipV1Value(maxDepth int) {
 	lead := d.Lead()
 	elements := 0

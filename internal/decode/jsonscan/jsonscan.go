@@ -37,9 +37,9 @@ func (s *Scanner) Peek() byte {
 	return 0
 }
 
-// EachElement reads an array or object, whose opening bracket is the next byte and whose closing bracket
-// is closer. It calls readElement for each element, which must read the value, or in an object the name
-// and the value. EachElement stops at the first error.
+// EachElement reads an array or object, and calls readElement to read each of its elements: a value, or
+// in an object a name and a value. The next byte must be the opening bracket. closer is the closing
+// bracket, ']' or '}'. EachElement stops at the first error and returns it.
 func (s *Scanner) EachElement(closer byte, readElement func() error) error {
 	s.Pos++
 	for isFirst := true; ; isFirst = false {
@@ -106,9 +106,9 @@ func (s *Scanner) ReadLiteral(literal string) error {
 	return nil
 }
 
-// ParseInteger parses a signed or unsigned 64-bit integer, and returns a negative integer in two's
-// complement. It also accepts integers with a fraction or an exponent, such as 1.0 and 1e3. ok is false
-// if text is not an integer.
+// ParseInteger parses a signed or unsigned 64-bit integer. n is the two's complement of a negative
+// integer. A fraction or an exponent is allowed if the value is an integer with an absolute value below
+// 1<<63, such as 1.0 or 1e3. ok is false for any other text.
 func ParseInteger(text []byte) (n uint64, ok bool) {
 	if n, err := strconv.ParseInt(string(text), 10, 64); err == nil {
 		return uint64(n), true
@@ -123,9 +123,9 @@ func ParseInteger(text []byte) (n uint64, ok bool) {
 	return uint64(int64(f)), true
 }
 
-// SkipValue skips a value, which can contain arrays and objects of any nesting depth. It uses the unused
-// memory of buf to avoid an allocation, and returns buf with the same content, in larger memory if it had
-// to grow.
+// SkipValue skips a value of any nesting depth. It stores temporary data in the free capacity of buf,
+// after its content. It returns buf with its content unchanged, but in new memory if the capacity was
+// too small.
 func (s *Scanner) SkipValue(buf []byte) ([]byte, error) {
 	bottom := len(buf)
 	stack := buf // stack[bottom:] contains the missing closing brackets
@@ -147,10 +147,10 @@ func (s *Scanner) SkipValue(buf []byte) ([]byte, error) {
 	}
 }
 
-// skipToNextValue skips closing brackets, a comma, and the name of a value in an object, and stops before
-// the next value. stack[bottom:] contains a closing bracket for each array or object that is open; the
-// result is stack without the brackets that were skipped. isFirst is true after an opening bracket, where
-// no comma is allowed.
+// skipToNextValue skips closing brackets, a comma, and the name of the next value in an object, up to
+// the next value. If isFirst is true, the scanner is after an opening bracket, where a comma is
+// invalid. stack[bottom:] contains the closing bracket of each open array or object; skipped brackets
+// are missing in the result.
 func (s *Scanner) skipToNextValue(stack []byte, bottom int, isFirst bool) ([]byte, error) {
 	for len(stack) > bottom && s.Peek() == stack[len(stack)-1] {
 		s.Pos++
@@ -262,8 +262,8 @@ func escapeLen(b []byte) int {
 	return 0
 }
 
-// parseUnicodeEscape returns the UTF-16 code unit of a \uXXXX escape at the start of b, or -1 if there
-// is no such escape.
+// parseUnicodeEscape returns the UTF-16 code unit for the escape sequence \uXXXX at the start of b. It
+// returns -1 if b does not start with such a sequence.
 func parseUnicodeEscape(b []byte) rune {
 	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
 		return -1
@@ -275,8 +275,8 @@ func parseUnicodeEscape(b []byte) rune {
 	return rune(unit)
 }
 
-// AppendTo appends the value of the string to dst. It decodes escape sequences, and replaces unpaired
-// surrogates and invalid UTF-8 by U+FFFD.
+// AppendTo appends the value of a JSON string to dst, with escape sequences decoded. It replaces each
+// unpaired surrogate and each byte that is not valid UTF-8 by U+FFFD.
 func (t String) AppendTo(dst []byte) []byte {
 	if t.IsPlain {
 		return append(dst, t.Raw...)
@@ -296,8 +296,9 @@ func (t String) AppendTo(dst []byte) []byte {
 	return dst
 }
 
-// decodeEscape decodes the valid escape sequence at the start of b, and returns the character and the
-// length of the sequence. Two sequences that form a surrogate pair count as one.
+// decodeEscape decodes the escape sequence at the start of b, which must be valid. It returns the
+// character and the length of the sequence. Two \u sequences that form a surrogate pair count as one of
+// 12 bytes. An unpaired surrogate becomes U+FFFD.
 func decodeEscape(b []byte) (r rune, length int) {
 	switch b[1] {
 	case 'b':

@@ -20,10 +20,10 @@ func textBetween(begin, end int) spantable.Text {
 	return spantable.Text{At: uint32(begin), Len: uint32(end - begin)}
 }
 
-// readCommonAttributes reads consecutive fields of a message that have the given tag and contain an
-// attribute, starting at b[pos]. It stops at the first one that is not in the most common encoding, and
-// returns its position. In that encoding, the key precedes the value, the attribute has less than 128
-// bytes, and the value is a string, a number or a boolean.
+// readCommonAttributes is a fast path for consecutive attribute fields with the given protobuf tag,
+// starting at b[pos]. It stops at the first field that is not in the most common encoding, and returns
+// its position. In that encoding, the key precedes the value, the attribute has less than 128 bytes,
+// and the value is a string, a number or a boolean.
 func (r *Request) readCommonAttributes(b []byte, pos int, tag byte, names *spantable.Names) (next int) {
 	tags, stored := r.Tags[:cap(r.Tags)], len(r.Tags)
 	for stored < len(tags) && len(b)-pos >= minCommonAttribute && b[pos] == tag {
@@ -61,9 +61,9 @@ func (r *Request) readCommonAttributes(b []byte, pos int, tag byte, names *spant
 	return pos
 }
 
-// readCommonValue is a faster readValue for a text, a number or a boolean. It reads the AnyValue message
-// in b, which has at least two bytes and ends at body[bodyEnd], and returns a tag with its value. ok is
-// false if the message needs readValue.
+// readCommonValue is a fast path of readValue for texts, numbers and booleans. b contains an AnyValue
+// message of at least two bytes, which ends at position bodyEnd of the request body. The result is a
+// tag with the value. ok is false if the message is unusual and must be read with readValue.
 func readCommonValue(b []byte, bodyEnd int) (t spantable.Tag, ok bool) {
 	switch uint32(b[0]) {
 	case valueText:
@@ -94,8 +94,8 @@ func TextTag(label spantable.Label, t spantable.Text) spantable.Tag {
 	return spantable.Tag{Label: label, Value: spantable.IsText, Bits: spantable.TextBits(t)}
 }
 
-// readAttribute reads an attribute, the KeyValue message in b[pos:], and adds it to r.Tags if its key is
-// in names. An invalid message, or too many attributes, fail r.
+// readAttribute reads an attribute, the KeyValue message in b[pos:], and appends it to r.Tags if its
+// key is in names. It records an error in r if the message is invalid, or if r has too many tags.
 func (r *Request) readAttribute(b []byte, pos int, names *spantable.Names) {
 	var t spantable.Tag
 	var key []byte
@@ -125,9 +125,9 @@ func (r *Request) readAttribute(b []byte, pos int, names *spantable.Names) {
 	}
 }
 
-// readValue reads the value of an attribute, the AnyValue message in b[pos:], into t. A list, a map or
-// bytes only set the type of t. If the message has several values, the last one counts. readValue returns
-// false if the message is invalid.
+// readValue reads the value of an attribute, the AnyValue message in b[pos:], into t. It does not read
+// the content of bytes, lists and maps: t then has the type IsNested. If the message has several
+// values, the last one counts. readValue returns false if the message is invalid.
 func readValue(t *spantable.Tag, b []byte, pos int) (isValid bool) {
 	for pos < len(b) {
 		f, next := readField(b, pos)
@@ -160,9 +160,10 @@ func readValue(t *spantable.Tag, b []byte, pos int) (isValid bool) {
 // noField is a tag that no field has.
 const noField = 0
 
-// readAttributes reads the attributes of a Resource or InstrumentationScope message. They are the fields
-// with the tag attributeTag. It only validates the fields with the tag entityTag. names contains the
-// attributes to keep.
+// readAttributes reads a Resource or InstrumentationScope message, and appends the attributes in names
+// to r.Tags. attributeTag is the protobuf tag of the fields with attributes. Fields with the tag
+// entityTag must contain a valid Entity message, which is not kept. readAttributes records an error in
+// r if the message is invalid.
 func (r *Request) readAttributes(message spantable.Text, attributeTag, entityTag uint32, names *spantable.Names) {
 	b := r.Body[:message.At+message.Len]
 	for pos := int(message.At); pos < len(b) && r.Err() == nil; {
@@ -194,8 +195,9 @@ func (r *Request) AppendValue(dst []byte, t *spantable.Tag) []byte {
 	return dst
 }
 
-// appendNumber appends a number as text in the format that OpenTelemetry specifies for attributes,
-// which is that of JSON.
+// appendNumber appends n in the format of JSON numbers, which OpenTelemetry specifies for attributes
+// that are converted to text. It appends NaN and infinities, which JSON does not have, in the format of
+// package strconv.
 func appendNumber(dst []byte, n float64) []byte {
 	abs := math.Abs(n)
 	hasNoExponent := abs == 0 || abs >= 1e-6 && abs < 1e21

@@ -28,9 +28,9 @@ type field struct {
 // number returns the field number in a tag.
 func number(tag uint32) uint32 { return tag >> 3 }
 
-// readField reads the field at b[pos:] of a message that ends at the end of b. It returns the field and
-// the position of the next one, or 0 as the position if the field is invalid. It decodes frequent fields
-// itself, and calls readAnyField for the others, such as those with a tag or length of several bytes.
+// readField reads the field at b[pos:] of a protobuf message that ends at the end of b. It returns the
+// field and the position of the next one, or 0 as the position if the field is invalid. It is a fast
+// path for common fields, and calls readAnyField for the others.
 func readField(b []byte, pos int) (f field, next int) {
 	if len(b)-pos < 2 {
 		return readAnyField(b, pos)
@@ -56,8 +56,9 @@ func readField(b []byte, pos int) (f field, next int) {
 	return readAnyField(b, pos)
 }
 
-// readAnyField reads the field at b[pos:] in any encoding, and skips a group as if it were a field. It
-// returns the field and the position of the next one, or 0 as the position if the field is invalid.
+// readAnyField reads the protobuf field at b[pos:] in any encoding. It returns the field and the
+// position of the next one, or 0 as the position if the field is invalid. A group, an old encoding of a
+// nested message, counts as one field, whose content is skipped.
 func readAnyField(b []byte, pos int) (f field, next int) {
 	f.tag, pos = readTag(b, pos)
 	if pos == 0 {
@@ -94,9 +95,10 @@ func readTag(b []byte, pos int) (tag uint32, next int) {
 	return uint32(v), next
 }
 
-// skipGroup skips the content and the end tag of a group with the given field number, and returns the
-// position after them. It returns 0 if the group is invalid. The field number in each end tag must be
-// that of the start tag, which is not checked for groups that are nested deeper than MaxDepth.
+// skipGroup skips a protobuf group, an old encoding of a nested message. pos is the position after its
+// start tag. skipGroup returns the position after its end tag, or 0 if the group is invalid. The field
+// numbers in both tags must be equal, but this is not checked for groups that are nested more than
+// MaxDepth deep.
 func skipGroup(b []byte, pos int, fieldNumber uint32) (end int) {
 	openGroups := [MaxDepth]uint32{fieldNumber} // field numbers of the enclosing groups
 	for depth := 1; depth > 0; {
@@ -174,9 +176,9 @@ var submessages = [messageCount][maxSubmessageNumber]message{
 	messageLink:      {4: messageKeyValue},
 }
 
-// isValidMessage reports whether b[pos:] is a valid message of type m, including the messages that it
-// contains down to MaxDepth levels. It keeps the enclosing messages on a stack instead of calling itself
-// recursively.
+// isValidMessage reports whether b[pos:] is a valid protobuf message of type m. It also validates the
+// messages in it, down to MaxDepth levels. It is not recursive, so its use of memory does not depend on
+// the message.
 func isValidMessage(b []byte, pos int, m message) bool {
 	var parents [MaxDepth]struct {
 		end     int
@@ -216,8 +218,9 @@ type Field struct {
 	Start, End int    // range of a text or a message
 }
 
-// EachField calls fn for each field of the message in b[pos:]. It stops and returns false if fn returns
-// false, or if the message is invalid.
+// EachField calls fn for each field of the protobuf message in b[pos:]. It stops and returns false if
+// fn returns false or if a field is invalid. fn may already have been called for fields before an
+// invalid one.
 func EachField(b []byte, pos int, fn func(Field) bool) bool {
 	for pos < len(b) {
 		f, next := readField(b, pos)

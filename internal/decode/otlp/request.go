@@ -88,7 +88,7 @@ type Scope struct {
 }
 
 // Release drops the reference to the request body. If the request was unusually large, Release also
-// frees its memory and returns true.
+// frees all memory of r and returns true. Otherwise, it keeps the memory for the next request.
 func (r *Request) Release() (wasLarge bool) {
 	wasLarge = r.Table.Release()
 	if wasLarge {
@@ -111,8 +111,9 @@ func (r *Request) SpansOf(resource *Resource) (first, last int) {
 	return r.Scopes[resource.First].First, r.Scopes[resource.Last-1].Last
 }
 
-// Decode decodes a request body. The result is valid until body is modified. Decode keeps only the
-// attributes of spans in spanNames, and the attributes of resources in resourceNames.
+// Decode decodes body, an OTLP request, into r. It keeps only the span attributes in spanNames and the
+// resource attributes in resourceNames. Texts in r refer to body, so they are valid until body is
+// modified. Decode returns an error if body is invalid or too large.
 func (r *Request) Decode(body []byte, spanNames, resourceNames *spantable.Names) error {
 	r.Begin(body)
 	r.spanNames, r.resourceNames = spanNames, resourceNames
@@ -129,8 +130,9 @@ func (r *Request) Decode(body []byte, spanNames, resourceNames *spantable.Names)
 	return r.Err()
 }
 
-// readResourceSpans reads the ResourceSpans message in r.Body[begin:end], and appends a Resource for it.
-// fieldStart is the position of the protobuf tag before the message.
+// readResourceSpans reads the ResourceSpans message in r.Body[begin:end] and appends it to r.Resources.
+// The protobuf field with the message starts at fieldStart. readResourceSpans records an error in r if
+// the message is invalid, or if r has too many resources.
 func (r *Request) readResourceSpans(fieldStart, begin, end int) {
 	if len(r.Resources) >= maxParts(len(r.Body)) {
 		r.Fail(spantable.ErrTooMuch)
@@ -164,8 +166,9 @@ func (r *Request) readResourceSpans(fieldStart, begin, end int) {
 	r.Resources[index] = resource
 }
 
-// readScopeSpans reads the ScopeSpans message in r.Body[begin:end]. The field that contains the message
-// starts at fieldStart; resource is the index of its resource.
+// readScopeSpans reads the ScopeSpans message in r.Body[begin:end] and appends it to r.Scopes. The
+// protobuf field with the message starts at fieldStart. resource is the index of the resource that
+// contains the scope.
 func (r *Request) readScopeSpans(fieldStart, begin, end int, resource uint32) {
 	if len(r.Scopes) >= maxParts(len(r.Body)) {
 		r.Fail(spantable.ErrTooMuch)
@@ -260,8 +263,8 @@ func (r *Request) readSpan(extra SpanExtra) {
 	r.Extras = append(r.Extras, extra)
 }
 
-// readTraceID sets the trace ID in extra to id. It returns false if id is neither 16 bytes long nor
-// empty. An empty ID is 0.
+// readTraceID stores a trace ID, 16 bytes in big-endian order, in extra. If id is empty, it stores 0.
+// It returns false if id has any other length.
 func readTraceID(extra *SpanExtra, id []byte) (isValid bool) {
 	switch len(id) {
 	case 16:
@@ -276,8 +279,8 @@ func readTraceID(extra *SpanExtra, id []byte) (isValid bool) {
 	return false
 }
 
-// readSpanID converts a span ID to a number. It returns false if id is neither eight bytes long nor
-// empty. An empty ID is 0.
+// readSpanID converts a span ID, 8 bytes in big-endian order, to a number. An empty ID becomes 0.
+// isValid is false if id has any other length.
 func readSpanID(id []byte) (n uint64, isValid bool) {
 	switch len(id) {
 	case 8:
@@ -288,8 +291,8 @@ func readSpanID(id []byte) (n uint64, isValid bool) {
 	return 0, false
 }
 
-// kindFromNumber returns the span kind with the given number in OTLP. Like a protobuf decoder, it
-// ignores all but the low 32 bits.
+// kindFromNumber returns the span kind with the given number in OTLP, or KindUnspecified if the number
+// is unknown. Like a protobuf decoder, it ignores all but the low 32 bits.
 func kindFromNumber(n uint64) spantable.Kind {
 	if k := uint32(n); 0 < k && k <= uint32(spantable.KindConsumer) {
 		return spantable.Kind(k)
@@ -297,8 +300,9 @@ func kindFromNumber(n uint64) spantable.Kind {
 	return spantable.KindUnspecified
 }
 
-// readStatus reads the code of the Status message in b[pos:] into status. It returns false if the message
-// is invalid.
+// readStatus reads the Status message in b[pos:] and stores its code in status, or StatusOther if the
+// code is unknown. Without a code, status does not change. readStatus returns false if the message is
+// invalid.
 func readStatus(status *spantable.Status, b []byte, pos int) (isValid bool) {
 	for pos < len(b) {
 		f, next := readField(b, pos)
@@ -322,8 +326,9 @@ func (r *Request) Begin(body []byte) {
 	r.Extras, r.Resources, r.Scopes = r.Extras[:0], r.Resources[:0], r.Scopes[:0]
 }
 
-// AddResource appends a resource with the given attributes and one scope without spans. AddExtra adds
-// spans to the scope. If there are too many resources, AddResource adds none, and r.Err returns an error.
+// AddResource appends a resource with a copy of the given attributes and one scope without spans. The
+// caller adds spans to the scope with AddExtra. If r already has the maximum number of resources,
+// AddResource only records an error, which r.Err returns.
 func (r *Request) AddResource(attributes []spantable.Tag) {
 	if len(r.Resources) >= maxParts(len(r.Body)) {
 		r.Fail(spantable.ErrTooMuch)
@@ -341,8 +346,8 @@ func (r *Request) AddResource(attributes []spantable.Tag) {
 	r.Resources = append(r.Resources, resource)
 }
 
-// AddExtra appends extra, the additional fields of the span that was added last, and assigns the span to
-// the resource that was added last.
+// AddExtra appends extra, the additional fields of the span that was added last, to r.Extras. It
+// assigns this span to the last resource and the last scope, which must exist.
 func (r *Request) AddExtra(extra SpanExtra) {
 	extra.Resource, extra.Scope = uint32(len(r.Resources)-1), uint32(len(r.Scopes)-1)
 	r.Extras = append(r.Extras, extra)
@@ -355,8 +360,8 @@ const minAttributeBytes = 24
 // maxParts returns the maximum number of resources, and of scopes, in a body of bodyLen bytes.
 func maxParts(bodyLen int) int { return min(1<<15, 1<<8+bodyLen/64) }
 
-// Bytes returns the maximum memory of a Request for a body of bodyLen bytes, if the caller stores
-// another perSpan bytes for each span.
+// Bytes returns the maximum memory of a Request for a body of bodyLen bytes. perSpan is the memory that
+// the caller needs for each span in addition.
 func Bytes(bodyLen, perSpan int) int {
 	const part = int(unsafe.Sizeof(Resource{}) + unsafe.Sizeof(Scope{}))
 	const reserved = reservedAttributes * int(unsafe.Sizeof(spantable.Tag{}))

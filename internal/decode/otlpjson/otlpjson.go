@@ -31,8 +31,9 @@ import (
 const MaxDepth = 72
 
 // ProtobufBytes returns the maximum length of the protobuf for jsonLen bytes of JSON. Protobuf is
-// shorter, because numbers replace names, except for long strings in lists: a tag and a length of at
-// least three bytes replace the quotes and the comma of a string of 16 KiB or more.
+// usually shorter, because it has numbers instead of names. Only a string of 16 KiB or more in a list
+// can be longer: its tag and length take at least four bytes, and the quotes and the comma in JSON take
+// three.
 func ProtobufBytes(jsonLen int) int { return jsonLen + jsonLen>>14 }
 
 var (
@@ -68,9 +69,9 @@ func (c *converter) convertRequest() error {
 	return nil
 }
 
-// convertMessage reads a JSON object, whose opening bracket is the next byte, and writes it as a protobuf
-// message with the given fields. It skips values with a name that is not one of these fields. depth is
-// the number of enclosing messages.
+// convertMessage reads a JSON object and appends it to c.out as a protobuf message with the given
+// fields. The next byte must be the opening bracket. Values with names that are not in fields are
+// skipped. depth is the number of messages that contain this one.
 func (c *converter) convertMessage(fields messageFields, depth int) error {
 	return c.EachElement('}', func() error {
 		name, err := c.ReadName()
@@ -85,8 +86,9 @@ func (c *converter) convertMessage(fields messageFields, depth int) error {
 	})
 }
 
-// convertField reads the value of a field and writes it, or each value if the field has an array of
-// values. It writes nothing for null. depth is the number of enclosing messages.
+// convertField reads the JSON value of the field f and appends the field to c.out, encoded as protobuf.
+// It appends one field for each element of an array, and nothing for null. depth is the number of
+// messages that contain the field.
 func (c *converter) convertField(f *field, depth int) error {
 	switch c.Peek() {
 	case 'n':
@@ -115,8 +117,9 @@ func (c *converter) convertValue(f *field, depth int) error {
 	}
 }
 
-// convertSubmessage reads a JSON object, and writes it as the message in the field f. depth is the number
-// of enclosing messages. At MaxDepth, the message is empty, and the content of the object is skipped.
+// convertSubmessage reads a JSON object and appends it to c.out as the protobuf field f, which contains
+// a message. depth is the number of messages that contain the field. If it is MaxDepth, the content of
+// the object is skipped, and the message is empty.
 func (c *converter) convertSubmessage(f *field, depth int) error {
 	if c.Peek() != '{' {
 		return errType
@@ -135,8 +138,8 @@ func (c *converter) convertSubmessage(f *field, depth int) error {
 	return nil
 }
 
-// convertString reads a JSON string, and writes it as a string or as bytes. JSON contains bytes as a
-// hexadecimal or base64 string, depending on the field.
+// convertString reads a JSON string and appends it to c.out as the protobuf field f. If the field
+// contains bytes, the string is their hexadecimal or base64 encoding, which convertString decodes.
 func (c *converter) convertString(f *field) error {
 	if c.Peek() != '"' {
 		return errType
@@ -225,8 +228,9 @@ func parseDouble(text []byte) (bits uint64, ok bool) {
 	return math.Float64bits(n), err == nil
 }
 
-// unescape returns the value of a JSON string with its escape sequences replaced. The result is valid until
-// the next write to c.out, because it can be in the unused memory of c.out.
+// unescape returns the value of a JSON string, with escape sequences decoded. The caller must not
+// append to c.out while it uses the result: a decoded value is stored after the end of c.out, in its
+// free capacity.
 func (c *converter) unescape(text jsonscan.String) []byte {
 	if text.IsPlain {
 		return text.Raw
@@ -242,17 +246,18 @@ func (c *converter) writeTag(f *field, wireType protowire.Type) {
 	c.out = protowire.AppendTag(c.out, f.number, wireType)
 }
 
-// beginLengthPrefixed writes the tag of a string, bytes or message field, and reserves one byte for the
-// length of its content. It returns the position at which the content starts. After the content, the
-// caller must call endLengthPrefixed.
+// beginLengthPrefixed starts a string, bytes or message field: it writes the tag and reserves one byte
+// for the length of the content. It returns the position of the content. After the content, the caller
+// must call endLengthPrefixed with this position.
 func (c *converter) beginLengthPrefixed(f *field) (start int) {
 	c.writeTag(f, protowire.BytesType)
 	c.out = append(c.out, 0)
 	return len(c.out)
 }
 
-// endLengthPrefixed writes the length of a field whose content begins at start and ends at the end of
-// c.out. If the length needs more than the reserved byte, endLengthPrefixed moves the content.
+// endLengthPrefixed completes a protobuf field with the content c.out[start:] by writing its length in
+// front of it. One byte is reserved for the length; if it needs more, endLengthPrefixed moves the
+// content.
 func (c *converter) endLengthPrefixed(start int) {
 	var buf [binary.MaxVarintLen64]byte
 	length := protowire.AppendVarint(buf[:0], uint64(len(c.out)-start))

@@ -7,8 +7,8 @@ import (
 	"github.com/DataDog/sketches-go/ddsketch"
 )
 
-// aggregationKey returns a string that is equal for groups of a bucket that the agent merges. Like the
-// agent, it ignores the field Type, and the order in which a list contains its tags.
+// aggregationKey returns a string that is equal for two groups of a bucket if and only if the Datadog
+// agent would merge them. Like the agent, it ignores the field Type and the order of tags.
 func (g *Group) aggregationKey() string {
 	labels := []string{
 		g.Service, g.Name, g.Resource, g.SpanKind, g.GRPCStatusCode, g.HTTPMethod, g.HTTPEndpoint,
@@ -23,9 +23,10 @@ func (g *Group) aggregationKey() string {
 // reportFunc reports a problem of a payload. Its parameters are those of fmt.Sprintf.
 type reportFunc = func(format string, args ...any)
 
-// Check calls report for each part of the payload that the agent would accept but show wrongly. It calls
-// visit for each group, with its sketches. weighted must be true if a span can count as several hits
-// because of sampling. Then Check does not compare the hits of a group with its sketches.
+// Check calls report for each part of the payload that the Datadog agent would accept but display
+// wrongly. It calls visit for each group with the sketches of its successful and of its failed spans,
+// nil if invalid. If weighted is true, a span can count as several hits, so the hits of a group are not
+// compared with its sketches.
 func (p *Payload) Check(weighted bool, report reportFunc, visit func(*Group, ...*ddsketch.DDSketch)) {
 	for i := range p.Stats {
 		p.Stats[i].check(report)
@@ -37,9 +38,9 @@ func (p *Payload) Check(weighted bool, report reportFunc, visit func(*Group, ...
 	}
 }
 
-// check calls report for each problem of the bucket, which contains the groups of one time interval. It
-// reports an invalid start time or duration, a bucket without groups, and each group that the agent would
-// merge with an earlier one.
+// check calls report for each problem of a bucket: a duration of 0, a start time that is not a multiple
+// of the duration, no groups, or two groups that the Datadog agent would merge. It does not check the
+// groups one by one.
 func (b *Bucket) check(report reportFunc) {
 	if b.Duration == 0 {
 		report("a bucket of no duration")
@@ -63,8 +64,10 @@ func (g *Group) describe() string {
 	return fmt.Sprintf("service %q, name %q, resource %q, type %q", g.Service, g.Name, g.Resource, g.Type)
 }
 
-// check calls reportProblem for each problem of the group, and returns the sketches of its successful and
-// of its failed spans. A sketch that cannot be decoded is nil.
+// check calls reportProblem for each problem of a group, such as a missing service. It returns the
+// sketches, the histograms of the durations, of the successful and of the failed spans, nil if invalid.
+// If weighted is true, a span can count as several hits, so the counts are not compared with each
+// other.
 func (g *Group) check(weighted bool, reportProblem reportFunc) (ok, errs *ddsketch.DDSketch) {
 	report := func(format string, args ...any) {
 		reportProblem("%s: %s", g.describe(), fmt.Sprintf(format, args...))
@@ -93,8 +96,8 @@ func (g *Group) check(weighted bool, reportProblem reportFunc) (ok, errs *ddsket
 	return ok, errs
 }
 
-// compareCounts compares the number of spans in two sketches, for the successful and the failed spans of
-// the group, with the hits and errors of the group. It calls report if the numbers differ.
+// compareCounts calls report if the hits or the errors of a group differ from the number of spans in
+// its sketches. ok is the histogram of its successful spans, and errs that of its failed spans.
 func (g *Group) compareCounts(ok, errs *ddsketch.DDSketch, report reportFunc) {
 	failed := errs.GetCount()
 	spans := ok.GetCount() + failed

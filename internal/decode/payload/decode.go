@@ -28,8 +28,8 @@ var ErrNilElement = errors.New("a nil element, on which the agent panics")
 // ErrLossy is the error of a Visitor for payloads that can't be represented completely.
 var ErrLossy = errors.New("it can't be represented")
 
-// Decode decodes a payload as the agent does. Each field must have the expected type, but integers may
-// have any width. Decode skips unknown fields, and ignores bytes after the payload.
+// Decode decodes a payload like the Datadog agent. Each field must have the expected type, but integers
+// can have any width. Decode skips unknown fields, and ignores bytes after the payload.
 func Decode(body []byte) (*Payload, error) {
 	p := &Payload{}
 	if err := newDecoder(body).decodeValue(reflect.ValueOf(p).Elem()); err != nil {
@@ -58,8 +58,9 @@ func newDecoder(body []byte) *decoder {
 	return &decoder{Decoder: msgpack.NewDecoder(r), body: body, reader: r}
 }
 
-// decodeValue decodes a value into dst, a field of a payload. It returns an error if the type of the
-// value, which its first byte determines, is not that of dst.
+// decodeValue decodes a MessagePack value into dst. It returns an error if the value is invalid, or if
+// it does not have the same type as dst: it does not convert between types, except between the sizes of
+// integers.
 func (d *decoder) decodeValue(dst reflect.Value) error {
 	lead, err := d.PeekCode()
 	if err != nil {
@@ -102,8 +103,8 @@ func isArray(lead byte) bool {
 	return msgpcode.IsFixedArray(lead) || lead == msgpcode.Array16 || lead == msgpcode.Array32
 }
 
-// decodeBytes decodes a string or binary data. The result is a slice of the body if a Visitor decodes the
-// payload, and otherwise a copy.
+// decodeBytes decodes a string or binary data. If d decodes for a Visitor, the result refers to the
+// body and must not be modified. Otherwise, it is a copy.
 func (d *decoder) decodeBytes() ([]byte, error) {
 	n, err := d.DecodeBytesLen()
 	if err == nil && n > d.reader.Len() {
@@ -122,8 +123,8 @@ func (d *decoder) decodeBytes() ([]byte, error) {
 	return b, err
 }
 
-// decodeInteger decodes an integer of any width into dst. lead is the first byte of its encoding. It
-// returns an error if dst cannot represent the integer.
+// decodeInteger decodes an integer of any width into dst. lead is the first byte of the encoded
+// integer, which is not read yet. decodeInteger returns an error if dst cannot represent the integer.
 func (d *decoder) decodeInteger(dst reflect.Value, lead byte) error {
 	n, err := d.DecodeUint64() // two's complement for negative integers
 	if err != nil {
@@ -157,8 +158,9 @@ func (d *decoder) decodeSlice(dst reflect.Value) error {
 	return nil
 }
 
-// decodeElement decodes an element of an array and appends it to slice. If a Visitor decodes the payload,
-// d.visit decides whether the element is appended. A nil bucket or group is an error, ErrNilElement.
+// decodeElement decodes an array element and appends it to slice. If d decodes for a Visitor, the
+// function d.visit can prevent that the element is appended. decodeElement returns ErrNilElement if the
+// element should be a struct but is nil.
 func (d *decoder) decodeElement(slice reflect.Value) error {
 	element := reflect.New(slice.Type().Elem()).Elem()
 	lead, _ := d.PeekCode() // decodeValue returns the error
@@ -179,8 +181,9 @@ func (d *decoder) decodeElement(slice reflect.Value) error {
 	return nil
 }
 
-// decodeStruct decodes a map into the struct dst. The keys of the map are field names in any order. Other
-// keys are skipped, but are an error (ErrLossy) if a Visitor decodes the payload.
+// decodeStruct decodes a MessagePack map, whose keys are field names in any order, into the struct dst.
+// If d decodes for a Visitor, an unknown key is an error that wraps ErrLossy. Otherwise, its value is
+// skipped.
 func (d *decoder) decodeStruct(dst reflect.Value) error {
 	n, err := checkLength(d.DecodeMapLen())
 	if err != nil {
@@ -233,8 +236,8 @@ func fieldsOf[T any]() map[string][]int {
 	return byKey
 }
 
-// skip skips a value of any type. Unlike the method Skip of the library, it limits the recursion: it
-// returns an error if arrays and maps are nested more than depth levels deep.
+// skip skips a value of any type. It returns an error if the value has more than depth levels: a number
+// has one, and an array of numbers has two. The method Skip of the library has no such limit.
 func (d *decoder) skip(depth int) error {
 	lead, err := d.PeekCode()
 	if err != nil {

@@ -63,17 +63,18 @@ type Labels struct {
 	PeerTags, AdditionalMetricTags, SpanDerivedPrimaryTags []string
 }
 
-// Visitor decodes payloads and passes their groups and buckets to functions instead of storing them. It
-// applies the rules of Decode, but returns ErrLossy for payloads that can't be represented completely.
+// Visitor decodes payloads and passes their groups and buckets to functions instead of storing them.
+// Other than Decode, it returns an error that wraps ErrLossy if a payload has unknown fields or too
+// many tags.
 type Visitor struct {
 	MaxTags int                 // maximum number of tags in all lists of a payload
 	Group   func(*Group) error  // called for each group; its strings and sketches are slices of the body
 	Bucket  func(*Bucket) error // called for each bucket after its groups, without the groups
 }
 
-// Decode decodes a payload, calls v.Group for each group and v.Bucket for each bucket, and returns the
-// payload without buckets. The strings in it are slices of the body. If a function returns an error,
-// Decode stops and returns an error that wraps it.
+// Decode decodes a payload, and calls v.Group for each group and v.Bucket for each bucket. The returned
+// payload has no buckets; its strings refer to body, which must not be modified. Decode returns an
+// error if body is invalid, if it has more than v.MaxTags tags, or if a function returns one.
 func (v Visitor) Decode(body []byte) (*Payload, error) {
 	p := &Payload{}
 	d := newDecoder(body)
@@ -133,8 +134,9 @@ func latency(summary []byte) (l Latency, err error) {
 // MaxProblems is the maximum number of problems that Problems returns.
 const MaxProblems = 100
 
-// Problems returns a description of each part of the payload that the agent accepts, but shows wrong or
-// omits, such as a bucket without groups. It returns at most MaxProblems descriptions.
+// Problems returns a description of each part of the payload that the Datadog agent accepts, but
+// displays wrongly or ignores. An example is a bucket without groups. There are at most MaxProblems
+// descriptions.
 func (p *Payload) Problems() (problems []string) {
 	report := func(format string, args ...any) {
 		if len(problems) < MaxProblems {
@@ -162,8 +164,9 @@ func NewSketch() *ddsketch.DDSketch {
 	return s
 }
 
-// decodeSketch decodes a sketch with the library that the agent uses. It returns an empty sketch if
-// encoded is empty, and an error if the agent cannot merge the sketch with its own.
+// decodeSketch decodes a sketch, a histogram in the protobuf format of the DDSketch library. It returns
+// an empty sketch if encoded is empty. It returns an error if the sketch is invalid, or if its bins
+// have other bounds than those of the Datadog agent, which then cannot merge it.
 func decodeSketch(encoded []byte) (*ddsketch.DDSketch, error) {
 	if len(encoded) == 0 {
 		return NewSketch(), nil
@@ -191,8 +194,8 @@ func decodeSketch(encoded []byte) (*ddsketch.DDSketch, error) {
 // library's dense stores allocate memory for all bins between the lowest and the highest.
 const maxBinIndex = 1 << 15
 
-// checkBins returns an error if a bin has an index out of range, or a count that is negative or not
-// finite.
+// checkBins returns an error if a bin of a sketch has an index outside the range from -maxBinIndex to
+// maxBinIndex, or a count that is negative, infinite or NaN.
 func checkBins(message *sketchpb.DDSketch) error {
 	for _, store := range []*sketchpb.Store{message.PositiveValues, message.NegativeValues} {
 		first := int(store.GetContiguousBinIndexOffset())

@@ -56,9 +56,9 @@ func (d *Decoder) beginSpan() {
 	d.isError, d.isShared, d.hasDuration = false, false, false
 }
 
-// endSpan adds the current span to the table, or discards it if it has no duration, because it is not
-// finished then. It returns an error if the span has no ID or no trace ID, or if the request has too many
-// spans or tags.
+// endSpan adds the current span to the table. It discards a span without a duration, because such a
+// span has not ended yet. It returns an error if the span has no ID or no trace ID, or if the table
+// exceeds a limit.
 func (d *Decoder) endSpan() error {
 	hasTraceID := d.extra.TraceHigh != 0 || d.extra.TraceLow != 0
 	if d.span.ID == 0 || !hasTraceID {
@@ -73,8 +73,9 @@ func (d *Decoder) endSpan() error {
 	return d.table.Err() //nolint:wrapcheck // contains the fix
 }
 
-// completeSpan sets the fields of the current span that depend on several fields of the Zipkin span, and
-// adds the attributes peer.service and service.name.
+// completeSpan sets the duration, the status and the parent of the current span, after all fields of
+// the Zipkin span have been read. It also adds the attribute peer.service to the span and service.name
+// to its resource.
 func (d *Decoder) completeSpan() {
 	s := &d.span
 	// Zipkin requires reporters to round up to a microsecond, but Brave reports 0.
@@ -96,8 +97,9 @@ func (d *Decoder) completeSpan() {
 	s.Last = uint32(len(d.table.Tags))
 }
 
-// addSpan adds the current span to the table. It also adds a resource, unless that of the previous span
-// has the same attributes.
+// addSpan adds the current span to the table. If its resource attributes differ from those of the
+// previous span, it also adds a resource. It records an error in the table if there are too many spans,
+// tags or resources.
 func (d *Decoder) addSpan() {
 	t := d.table
 	*t.AddSpan(d.span.Kind) = d.span
@@ -112,8 +114,8 @@ func (d *Decoder) addSpan() {
 	}
 }
 
-// hasLastResource reports whether the attributes of the resource of the current span equal those of the
-// resource that was added last.
+// hasLastResource reports whether the current span has the same resource attributes as the last
+// resource in the table. It returns false if the table has no resources.
 func (d *Decoder) hasLastResource() bool {
 	t := d.table
 	if len(t.Resources) == 0 {
@@ -132,9 +134,9 @@ var statuses = map[string]spantable.Status{
 	"ERROR": spantable.StatusError, "STATUS_CODE_ERROR": spantable.StatusError,
 }
 
-// applyTag stores a tag of the Zipkin span as an attribute of the current span if its name is in
-// d.spanNames, and as one of the resource if its name is in d.resourceNames. The tags error,
-// otel.status_code and w3c.tracestate also set fields of the span.
+// applyTag stores a tag of a Zipkin span as a span attribute if d.spanNames contains its name, and as a
+// resource attribute if d.resourceNames does. The tags error, otel.status_code and w3c.tracestate also
+// set fields of the current span.
 func (d *Decoder) applyTag(name []byte, value spantable.Text) {
 	switch string(name) {
 	case "error":
@@ -148,9 +150,9 @@ func (d *Decoder) applyTag(name []byte, value spantable.Text) {
 	d.resourceTags = setTag(d.resourceTags, 0, d.resourceNames.Find(name), value)
 }
 
-// setTag sets the value of the tag with the given label in tags[first:], and appends the tag if there is
-// none. It returns tags unchanged if value is empty, or if label is Other, which means that the caller
-// does not keep tags of this name.
+// setTag sets the value of the tag with the given label in tags[first:], or appends a tag if there is
+// none. It returns the new list. It changes nothing if value is empty, or if label is Other, the label
+// of all names that are not kept.
 func setTag(tags []spantable.Tag, first uint32, label spantable.Label, value spantable.Text) []spantable.Tag {
 	if label == spantable.Other || value.Len == 0 {
 		return tags
@@ -165,8 +167,8 @@ func setTag(tags []spantable.Tag, first uint32, label spantable.Label, value spa
 	return append(tags, tag)
 }
 
-// nanoseconds converts microseconds to nanoseconds. It returns 0 if micros is a negative number in two's
-// complement, and limits the result to the maximum of an int64.
+// nanoseconds converts microseconds to nanoseconds. It returns 0 if micros is the two's complement of a
+// negative number, and a number near the maximum of an int64 if the result would be larger.
 func nanoseconds(micros uint64) uint64 {
 	isNegative := int64(micros) < 0
 	if isNegative {

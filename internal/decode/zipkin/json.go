@@ -13,8 +13,9 @@ import (
 
 var errValue = errors.New("a value has the wrong type for its field, or data follows the list")
 
-// JSON decodes a JSON array of spans into r. It keeps only the attributes of spans in spanNames, and the
-// attributes of resources in resourceNames.
+// JSON decodes body, a JSON array of Zipkin spans, into r. It keeps only the span attributes in
+// spanNames and the resource attributes in resourceNames. It returns an error if body is invalid or
+// exceeds a limit.
 func (d *Decoder) JSON(r *otlp.Request, body []byte, spanNames, resourceNames *spantable.Names) error {
 	d.begin(r, body, spanNames, resourceNames)
 	err := d.readElements('[', ']', func() error {
@@ -36,7 +37,8 @@ func (d *Decoder) JSON(r *otlp.Request, body []byte, spanNames, resourceNames *s
 }
 
 // readElements reads an array or an object with the given brackets, and calls readElement to read each
-// of its elements. It returns an error if the next value is not such an array or object.
+// of its elements. It returns an error if the next byte is not opener, or if readElement returns an
+// error.
 func (d *Decoder) readElements(opener, closer byte, readElement func() error) error {
 	if d.Peek() != opener {
 		return errValue
@@ -44,8 +46,8 @@ func (d *Decoder) readElements(opener, closer byte, readElement func() error) er
 	return d.EachElement(closer, readElement) //nolint:wrapcheck // JSON wraps it
 }
 
-// readObject reads a JSON object, and calls readValue after each name to read the value that follows. It
-// skips a null itself.
+// readObject reads a JSON object. It reads each name and calls readValue with it, which must read the
+// value that follows. If the value is null, readObject skips it instead.
 func (d *Decoder) readObject(readValue func(name []byte) error) error {
 	return d.readElements('{', '}', func() error {
 		name, err := d.ReadName()
@@ -59,8 +61,8 @@ func (d *Decoder) readObject(readValue func(name []byte) error) error {
 	})
 }
 
-// readSpanField reads the value of the field with the given name into the current span. It skips the
-// values of unknown fields.
+// readSpanField reads the value of a field of a Zipkin span into the current span. name is the name of
+// the field. It skips the value if the field is unknown.
 func (d *Decoder) readSpanField(name []byte) (err error) {
 	s := &d.span
 	switch string(name) {
@@ -125,8 +127,9 @@ func (d *Decoder) readText() (spantable.Text, error) {
 	return spantable.Text{At: start, Len: uint32(len(number))}, err //nolint:wrapcheck // JSON wraps it
 }
 
-// store returns the position of the value of a JSON string in the body. If the string has escape
-// sequences, the body does not contain its value, so store appends it to table.Derived instead.
+// store returns the value of a JSON string as a text of the table. Usually the text refers to the body.
+// If the string has escape sequences, store appends the decoded value to d.table.Derived, and the text
+// refers to that.
 func (d *Decoder) store(s jsonscan.String) spantable.Text {
 	if s.IsPlain {
 		return spantable.Text{At: uint32(s.Start), Len: uint32(len(s.Raw))}

@@ -34,8 +34,9 @@ const (
 	spanShared         = 13<<3 | asVarint
 )
 
-// Protobuf decodes a ListOfSpans message into r. It keeps only the attributes of spans in spanNames, and
-// the attributes of resources in resourceNames.
+// Protobuf decodes body, a Zipkin ListOfSpans message, into r. It keeps only the span attributes in
+// spanNames and the resource attributes in resourceNames. It returns an error if body is invalid or
+// exceeds a limit.
 func (d *Decoder) Protobuf(r *otlp.Request, body []byte, spanNames, resourceNames *spantable.Names) error {
 	d.begin(r, body, spanNames, resourceNames)
 	isValid := otlp.EachField(body, 0, func(f otlp.Field) bool {
@@ -51,8 +52,8 @@ func (d *Decoder) Protobuf(r *otlp.Request, body []byte, spanNames, resourceName
 	return r.Err() //nolint:wrapcheck // contains the fix
 }
 
-// applySpanField stores the value of a field in the current span. It returns false if the value is
-// invalid. It ignores unknown fields.
+// applySpanField stores the value of f, a field of a Zipkin span, in the current span. It returns false
+// if the value is invalid. It ignores unknown fields.
 func (d *Decoder) applySpanField(f otlp.Field) (isValid bool) {
 	s := &d.span
 	text := spantable.Text{At: uint32(f.Start), Len: uint32(f.End - f.Start)}
@@ -89,8 +90,8 @@ func (d *Decoder) applySpanField(f otlp.Field) (isValid bool) {
 	return isValid
 }
 
-// firstTwoTexts returns the strings in the fields 1 and 2 of a message: the key and the value of a tag, or
-// the service name and the IP address of an endpoint. isValid is false if the message is invalid.
+// firstTwoTexts returns the strings in the fields 1 and 2 of a message, such as the key and the value
+// of a tag. A missing string is empty. isValid is false if the message is invalid.
 func (d *Decoder) firstTwoTexts(message otlp.Field) (first, second spantable.Text, isValid bool) {
 	isValid = otlp.EachField(d.Body[:message.End], message.Start, func(f otlp.Field) bool {
 		text := spantable.Text{At: uint32(f.Start), Len: uint32(f.End - f.Start)}
@@ -105,8 +106,8 @@ func (d *Decoder) firstTwoTexts(message otlp.Field) (first, second spantable.Tex
 	return first, second, isValid
 }
 
-// parseID parses an ID of at most 16 bytes in big-endian order, and returns its upper and its lower 64
-// bits. It returns false if the ID is longer.
+// parseID parses an ID of up to 16 bytes in big-endian order, and returns its upper and lower 64 bits.
+// ok is false if the ID is longer.
 func parseID(id []byte) (high, low uint64, ok bool) {
 	const maxLength = 16
 	if len(id) > maxLength {

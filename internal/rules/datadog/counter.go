@@ -14,7 +14,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// Counter converts bodies to batches of snapshots.
+// Counter converts the spans of a body to batches of snapshots, the data that statistics need.
 type Counter struct {
 	// Now returns the current time. It is called only for spans without a valid start.
 	Now func() time.Time
@@ -41,10 +41,9 @@ type Counter struct {
 	groupIndex     int        // number of the trace in the table
 }
 
-// SampledSpan is a counted span of a trace that sampling certainly keeps: the trace will be in the
-// backend once the agent has accepted the body. A trace without a priority is not included, because the
-// agent decides about it, nor is a trace with a rejecting priority, although the agent may keep its
-// errors. An agent that samples by trace ID keeps fewer traces.
+// SampledSpan is a counted span of a trace that is certainly sampled: its trace will be in the backend
+// after the Datadog agent has accepted the body, unless the agent samples by trace ID. Only traces with
+// a positive sampling priority count, because the agent decides about all others.
 type SampledSpan struct {
 	Batch int32 // number of the batch that contains the span
 	Index int32 // index of the span in the batch
@@ -52,16 +51,17 @@ type SampledSpan struct {
 	trace int32 // index of its trace in the table
 }
 
-// MaxBaseServices is the maximum number of base services in a body of a tracer. Each needs a
-// publisher.
+// MaxBaseServices is the maximum number of base services in the body of a tracer, that is of services
+// that are configured for its processes. Each needs a publisher.
 const MaxBaseServices = rules.MaxOrigins
 
 // NewCounter returns a counter.
 func NewCounter() *Counter { return &Counter{Now: time.Now} }
 
-// Count decodes a body and counts its spans. lang is the language of the tracer according to the
-// request's headers. hasTopLevelMarks is true if the tracer has marked top-level spans itself. If
-// Count returns an error, no span is counted, and the agent must count the body instead.
+// Count decodes body and counts its spans in batches, which Batches returns. lang is the language of
+// the tracer according to the request headers. hasTopLevelMarks reports whether the tracer has marked
+// top-level spans. If Count returns an error, the batches are incomplete: the caller must ignore them
+// and leave the whole body to the Datadog agent.
 func (c *Counter) Count(format decode.Format, body []byte, lang string, hasTopLevelMarks bool, policy *Policy) error {
 	from := fromTags
 	if format == decode.FormatV1 {
@@ -74,16 +74,17 @@ func (c *Counter) Count(format decode.Format, body []byte, lang string, hasTopLe
 	return c.countTraces()
 }
 
-// CountIngested counts the spans of a table that package translate filled from an OTLP request.
-// Each group is a trace. CountIngested changes the table.
+// CountIngested counts the spans in t, a table that package translate has filled from an OTLP request,
+// with one group per trace. It modifies t. If it returns an error, the batches are incomplete, and the
+// caller must ignore them.
 func (c *Counter) CountIngested(t *spantable.Table, policy *Policy) error {
 	c.begin(t, fromOTLP, "", false, policy)
 	c.senders = c.origins.AssignOrigins(c.senders, c.eachSenderOrigin)
 	return c.countTraces()
 }
 
-// begin resets the counter for a body and selects the rules that apply to it: those of the agent,
-// or those of the tracer for lang if the policy asks for them.
+// begin prepares the counter for a body. It selects the rules by which spans are counted: those of the
+// Datadog agent, or those of the tracer for lang if the policy asks for a tracer's rules.
 func (c *Counter) begin(t *spantable.Table, from source, lang string, hasTopLevelMarks bool, policy *Policy) {
 	c.table = t
 	c.source = from
@@ -104,8 +105,8 @@ func (c *Counter) begin(t *spantable.Table, from source, lang string, hasTopLeve
 	c.senders = c.senders[:0]
 }
 
-// countTraces counts the spans of all traces in the table. It stops at the first error, for which
-// the agent must count the body instead.
+// countTraces counts the spans of all traces in the table. It stops at the first error and returns it.
+// The batches are then incomplete, and the caller must ignore them.
 func (c *Counter) countTraces() error {
 	for i := range c.table.Groups {
 		if c.table.Err() != nil {
@@ -116,8 +117,9 @@ func (c *Counter) countTraces() error {
 	return c.table.Err() //nolint:wrapcheck // the decoder's error is complete
 }
 
-// Batches iterates over the batches of the last body: one for each base service, the service that is
-// configured for the process of the spans. A batch is valid until the next body.
+// Batches iterates over the batches of the last body. It yields each batch with its base service, the
+// service that is configured for the process of the spans. A batch is valid until the next body is
+// counted.
 func (c *Counter) Batches(yield func(baseService string, batch *span.Batch) bool) {
 	for origin, batch := range c.batches.All {
 		if !yield(origin.Service, batch) {
@@ -126,8 +128,9 @@ func (c *Counter) Batches(yield func(baseService string, batch *span.Batch) bool
 	}
 }
 
-// IngestedBatches iterates over the batches that the last call of CountIngested has filled, and
-// their origins. A batch is valid until the next body; its origin remains valid.
+// IngestedBatches iterates over the batches that the last call of CountIngested has filled. It yields
+// each batch with its origin, the description of the process that sent its spans. Both are valid until
+// the next body is counted.
 func (c *Counter) IngestedBatches(yield func(origin span.Origin, batch *span.Batch) bool) {
 	for from, batch := range c.batches.All {
 		origin := c.origins.Get(from.Number)
@@ -141,8 +144,8 @@ func (c *Counter) IngestedBatches(yield func(origin span.Origin, batch *span.Bat
 // Decoded returns the table of the last body and its decoder.
 func (c *Counter) Decoded() (*spantable.Table, *decode.Decoder) { return &c.decoded, &c.decoder }
 
-// Release drops all references to the last body. If the body was very large, Release also frees the
-// memory that the counter would otherwise keep for the next body.
+// Release drops all references to the last body. It keeps the memory of the counter for the next body,
+// but frees large buffers if the last body was unusually large.
 func (c *Counter) Release() {
 	c.decoder.Release()
 	c.batches.Release()
@@ -160,8 +163,8 @@ func (c *Counter) Release() {
 	}
 }
 
-// countTrace counts the spans of the trace with the given index in the table. It counts none of
-// them if the agent would drop the trace.
+// countTrace counts the spans of the trace with the given index in the table. It counts none of them if
+// the Datadog agent would drop the trace.
 func (c *Counter) countTrace(index int) {
 	g := &c.table.Groups[index]
 	spans := c.table.SpansOf(g)
@@ -205,9 +208,9 @@ func (c *Counter) countTrace(index int) {
 // year2000 is the earliest start of a span that the agent accepts.
 const year2000 = 946684800e9
 
-// normalizeSpans corrects the parents, start times and durations of the spans of a trace as the agent
-// does. It returns false if the trace cannot be counted because a span has no ID or starts before
-// 1970. A start before 1970 is also an error of the whole body, which the agent must count.
+// normalizeSpans corrects the parents, start times and durations of the spans of a trace, like the
+// Datadog agent. It returns false if a span has no ID or starts before 1970, because such a trace is
+// not counted. A start before 1970 is also recorded as an error in the table.
 func (c *Counter) normalizeSpans(spans []spantable.Span) bool {
 	for i := range spans {
 		s := &spans[i]
@@ -234,9 +237,9 @@ func (c *Counter) normalizeSpans(spans []spantable.Span) bool {
 	return true
 }
 
-// selectWeightAndBatch sets the weight of all spans of a trace, and the batch to which they are added.
-// The tags of the root span decide: the weight is the reciprocal of the sample rate, and the batch is
-// that of the base service.
+// selectWeightAndBatch prepares c for counting the spans of the trace g. From the tags of its root
+// span, it sets c.weight, the number of spans that each of them stands for because of sampling, and
+// c.batchNumber, the batch for their process and service.
 func (c *Counter) selectWeightAndBatch(root *spantable.Span, g *spantable.Group) {
 	c.Select(c.table, root.First, root.Last)
 	c.weight = 1
@@ -250,9 +253,9 @@ func (c *Counter) selectWeightAndBatch(root *spantable.Span, g *spantable.Group)
 	c.selectBatch(g, c.mainService(root))
 }
 
-// selectBatch selects the batch to which the spans of the current trace are added: that of its sender
-// and base service. If there are too many batches, the spans of an OTLP request are counted under
-// the common origin. For a tracer's body, selectBatch fails the table, so that the agent counts it.
+// selectBatch sets c.batchNumber to the batch for the spans of the trace g, which depends on their
+// sender and on baseService. If there are too many batches, it uses that of the common origin, which
+// senders of an OTLP request can share. For a tracer's body, it records an error in the table instead.
 func (c *Counter) selectBatch(g *spantable.Group, baseService string) {
 	var place rules.Place
 	if len(c.senders) > 0 {
@@ -279,8 +282,8 @@ func (c *Counter) selectBatch(g *spantable.Group, baseService string) {
 	}
 }
 
-// findRoot returns the root of a trace: the last span without a parent. If every span has a parent,
-// it returns a span whose parent is not in the trace, or otherwise the last span.
+// findRoot returns the root of a trace: the last span without a parent ID. If all spans have one, it
+// returns a span whose parent is not in the trace, or the last span if there is no such span either.
 func (c *Counter) findRoot(spans []spantable.Span) *spantable.Span {
 	for i := len(spans) - 1; i >= 0; i-- {
 		if spans[i].Parent == 0 {
@@ -293,8 +296,9 @@ func (c *Counter) findRoot(spans []spantable.Span) *spantable.Span {
 	return &spans[c.spans.Root()]
 }
 
-// findParents stores the IDs and the parents of the spans of a trace in c.spans. It also stores their
-// services, unless the tracer has marked top-level spans: only the search for them needs services.
+// findParents stores the IDs and the parent IDs of spans in c.spans, which finds the parent of each
+// span. If the tracer has not marked top-level spans, it also stores the services, because a top-level
+// span is found by comparing its service with that of its parent.
 func (c *Counter) findParents(spans []spantable.Span) {
 	c.links = c.links[:0]
 	for i := range spans {
@@ -316,9 +320,9 @@ func (c *Counter) isTopLevel(index int) bool {
 	return c.isOne(labelTopLevel) || c.isOne(labelTracerTopLevel)
 }
 
-// isCounted reports whether the statistics include s, the current span. They include top-level spans,
-// spans of some kinds, and spans with the tag _dd.measured, but no span that the tracer sent before
-// it was finished.
+// isCounted reports whether s is part of the statistics: if it is top-level, has a kind in
+// c.countedKinds, or has the tag _dd.measured. It returns false for unfinished spans, and by the rules
+// of some tracers for spans without a duration. s must be the current span, whose tags c reads.
 func (c *Counter) isCounted(s *spantable.Span, isTopLevel bool) bool {
 	isRelevant := isTopLevel || c.countedKinds.Has(s.Kind) || c.isOne(labelMeasured)
 	if !isRelevant {
@@ -332,8 +336,9 @@ func (c *Counter) isCounted(s *spantable.Span, isTopLevel bool) bool {
 	return !isUnfinished
 }
 
-// isIgnoredTrace reports whether the agent ignores a trace because of the resource of its root span. If
-// the root has no resource, its normalized operation is used instead, as in the agent.
+// isIgnoredTrace reports whether the Datadog agent is configured to ignore a trace because of the
+// resource of root, its root span. If root has no resource, isIgnoredTrace uses its normalized
+// operation, like the agent.
 func (c *Counter) isIgnoredTrace(root *spantable.Span) bool {
 	if len(c.policy.ignoredResources) == 0 {
 		return false
@@ -347,9 +352,9 @@ func (c *Counter) isIgnoredTrace(root *spantable.Span) bool {
 	return c.policy.ignoresResource(resource)
 }
 
-// addSnapshot adds the data of the current span that statistics need to the selected batch. index is
-// the index of the span in the table. If only the agent can count the span, addSnapshot records an
-// error in the table, so that the whole body is left to the agent.
+// addSnapshot adds a snapshot of the current span, the data that statistics need, to the batch with the
+// number c.batchNumber. index is the index of the span in the table. addSnapshot records an error in
+// the table if the batches are too large, or if only the Datadog agent can count the span.
 func (c *Counter) addSnapshot(index uint32, isTopLevel bool) {
 	s := &c.table.Spans[index]
 	if s.HasUnknownType {
@@ -388,8 +393,9 @@ func flagsOf(s *spantable.Span, isTopLevel, isIgnored bool) (flags span.Flags) {
 	return flags
 }
 
-// Label returns the key of the span with the given index in the table of the last body. The key is
-// valid until the next call. Label implements span.Labeller.
+// Label returns the key of a span of the last body, the label set under which it is counted. index is
+// the index of the span in the table. The key is valid until the next call. Label implements
+// span.Labeller.
 func (c *Counter) Label(index uint32) *span.Key {
 	s := &c.table.Spans[index]
 	c.scratch = c.scratch[:0]
@@ -397,8 +403,8 @@ func (c *Counter) Label(index uint32) *span.Key {
 	return c.makeKey(s)
 }
 
-// addSampled adds the current span, the last one in its batch, to the sampled spans. index is the index
-// of the span in the table.
+// addSampled adds the current span to c.sampledSpans. The span must be the last one in its batch. index
+// is its index in the table.
 func (c *Counter) addSampled(index int) {
 	lastOfBatch := c.batches.Len(c.batchNumber) - 1
 	c.sampledSpans = append(c.sampledSpans, SampledSpan{
@@ -407,12 +413,13 @@ func (c *Counter) addSampled(index int) {
 	})
 }
 
-// SampledSpans returns the counted spans of the last body whose traces sampling keeps. The result is
-// empty unless Labels.TraceIDs is set. It is valid until the next body.
+// SampledSpans returns the counted spans of the last body that are certainly sampled (see SampledSpan).
+// It returns none unless Labels.TraceIDs is set. The result is valid until the next body is counted.
 func (c *Counter) SampledSpans() []SampledSpan { return c.sampledSpans }
 
-// IDs returns the two halves of a span's trace ID, and its span ID. traceHigh is 0 if the tracer did
-// not send the upper half. IDs reads the last body, which the caller must not have changed.
+// IDs returns the trace ID of s as two halves, and the span ID. traceHigh is 0 if the tracer did not
+// send the upper half. IDs reads the last body, so it must be called before the body is modified or
+// another one is counted.
 func (c *Counter) IDs(s SampledSpan) (traceHigh, traceLow, spanID uint64) {
 	trace := &c.table.Groups[s.trace]
 	if !trace.IsHighRead {
@@ -426,8 +433,8 @@ func (c *Counter) IDs(s SampledSpan) (traceHigh, traceLow, spanID uint64) {
 // ID in v0.4 to v0.7.
 const highDigits = 16
 
-// readTraceHigh returns the upper half of a trace ID, which is a tag of one of its spans. It reads
-// the first valid tag, and returns 0 if there is none.
+// readTraceHigh returns the upper half of the ID of the trace g. It reads it from the first span with a
+// valid tag, which contains the half in hexadecimal digits. It returns 0 if there is no such tag.
 func (c *Counter) readTraceHigh(g *spantable.Group) uint64 {
 	spans := c.table.SpansOf(g)
 	for i := range spans {
@@ -457,8 +464,8 @@ const (
 // snapshot.
 const countingBytes = int(unsafe.Sizeof(agent.Link{})) + 8 + rules.SnapshotBytes
 
-// CounterBytes returns the maximum memory of a counter for bodies of bodyLen bytes. traceIDs is true
-// if the counter also records the sampled spans of a body, see Labels.TraceIDs.
+// CounterBytes returns the maximum memory of a counter for bodies of bodyLen bytes. traceIDs is true if
+// the counter also records the sampled spans of a body (see Labels.TraceIDs).
 func CounterBytes(bodyLen int, traceIDs bool) int {
 	perSpan := countingBytes
 	if traceIDs {

@@ -33,8 +33,8 @@ const (
 	fromOTLP                 // an OTLP request, translated like the agent's OTLP ingest
 )
 
-// traceRoot returns whether the span is the root of its trace. If the keys of the tracer do not
-// contain this, it returns span.TraceRootNotSet.
+// traceRoot returns whether s is the root of its trace, which is a span without a parent. By the rules
+// of some tracers, statistics do not contain this, and traceRoot returns span.TraceRootNotSet.
 func (r *labeller) traceRoot(s *spantable.Span) span.TraceRoot {
 	switch {
 	case r.rulebook.omitsTraceRoot:
@@ -45,8 +45,9 @@ func (r *labeller) traceRoot(s *spantable.Span) span.TraceRoot {
 	return span.TraceRootFalse
 }
 
-// kindName returns the span kind as a label, such as "server". If the rules of a tracer apply, it is
-// the kind as the tracer sent it, or an empty string if it sent none.
+// kindName returns the kind of the current span as a label, such as "server". By the Datadog agent's
+// rules, this is always a valid kind. By a tracer's rules, it is the text that the tracer sent, or ""
+// if it sent none.
 func (r *labeller) kindName(s *spantable.Span) string {
 	switch {
 	case r.rulebook.followsAgent:
@@ -59,8 +60,9 @@ func (r *labeller) kindName(s *spantable.Span) string {
 	return s.Kind.String()
 }
 
-// endpoint returns the HTTP endpoint of the current span, such as /users/{id}: the value of the first
-// endpoint tag that is not empty. Some tracers use the first one that exists, even if it is empty.
+// endpoint returns the HTTP endpoint of the current span, such as /users/{id}, or "" if the span has
+// none. It returns the value of the first endpoint tag that is not empty. By the rules of some tracers,
+// it returns that of the first one that exists, even if it is empty.
 func (r *labeller) endpoint() string {
 	for _, l := range r.ruleLabels.endpoints {
 		if r.rulebook.acceptsEmptyEndpoint && r.findTag(l) != nil {
@@ -73,8 +75,9 @@ func (r *labeller) endpoint() string {
 	return ""
 }
 
-// setKindAndSynthetic sets the kind of s, the current span, and whether a synthetic test created it. It
-// reads both from tags, as the tracer's own statistics do.
+// setKindAndSynthetic sets s.Kind and s.IsSynthetic, which is true for spans of a synthetic test, from
+// tags of s, the current span. It changes nothing if the body has the format v1.0, in which the decoder
+// has already read both from fields.
 func (r *labeller) setKindAndSynthetic(s *spantable.Span) {
 	if r.source == fromFields {
 		return // bodies of v1.0 have fields for both, and the decoder has set them
@@ -87,8 +90,9 @@ func (r *labeller) setKindAndSynthetic(s *spantable.Span) {
 	s.IsSynthetic = r.rulebook.isSynthetic(r.textValue(decode.LabelOrigin))
 }
 
-// kindOf returns the span kind with the given name. It returns KindUnknown for an empty name, and
-// KindOther for any other name that is not a span kind.
+// kindOf returns the span kind with the given name, such as "server". It returns KindUnknown for an
+// empty name, and KindOther for a name that is not a span kind. By the rules of some tracers, the name
+// can be in upper case.
 func (b *rulebook) kindOf(name []byte) spantable.Kind {
 	if len(name) == 0 {
 		return spantable.KindUnknown
@@ -121,9 +125,9 @@ func equalFoldASCII(text []byte, lower string) bool {
 	return true
 }
 
-// mainService returns the configured service of the process that sent a trace. root, the root span of
-// the trace, must be the current span. The result is empty if the service is unknown, or if the
-// tracer's own statistics do not contain it.
+// mainService returns the service that is configured for the process that sent a trace. root must be
+// the root span of the trace and the span whose tags r currently reads. The result is empty if the
+// service is unknown, or if the rules of the tracer do not use it.
 func (r *labeller) mainService(root *spantable.Span) string {
 	switch {
 	case r.rulebook.followsAgent:
@@ -136,8 +140,8 @@ func (r *labeller) mainService(root *spantable.Span) string {
 	return r.viewText(root.Service) // a span of the main service has no base service tag
 }
 
-// baseService returns the base service of the current span, which is the configured service of its
-// process. It returns an empty string if the span has no such tag.
+// baseService returns the base service of the current span, which is the service that is configured for
+// its process. It returns "" if the span has no tag with a base service.
 func (r *labeller) baseService() string {
 	if t := r.findTag(labelBaseService); t != nil && t.Value == spantable.IsText {
 		return r.services.normalizePeer(r.validText(t.Text()))
@@ -156,9 +160,9 @@ func (r *labeller) matchesIgnoreRule() bool {
 	})
 }
 
-// makeFingerprint returns the fingerprint of the current span: a copy of all parts of the span that
-// affect its key. It returns nil if they are too long, or if one of them is a list or a map, from
-// which only the agent can make a key.
+// makeFingerprint returns the fingerprint of s, the current span: bytes that are equal only for spans
+// with equal keys, the labels under which they are counted. It returns nil if there would be too many
+// bytes, or if a tag for the key is a list or a map, which only the Datadog agent can format.
 func (r *labeller) makeFingerprint(s *spantable.Span) []byte {
 	const isRoot, isSynthetic = 1 << 24, 1 << 25
 	facts := uint32(s.Kind) | uint32(r.source)<<8 | uint32(r.rulebookID)<<16
@@ -212,8 +216,9 @@ func (r *labeller) makeKey(s *spantable.Span) *span.Key {
 	return k
 }
 
-// appendPeerTags appends the peer tags of the current span, which has the given kind, as name:value.
-// The kind decides whether the span has all peer tags, only the base service, or none.
+// appendPeerTags appends the peer tags of the current span, which identify the service that it calls,
+// to dst, each as "name:value". The kind of the span decides whether it has all peer tags, only the
+// base service, or none.
 func (r *labeller) appendPeerTags(dst []string, kind spantable.Kind) []string {
 	peers := &r.rulebook.peers
 	switch {
@@ -227,9 +232,9 @@ func (r *labeller) appendPeerTags(dst []string, kind spantable.Kind) []string {
 	return dst
 }
 
-// hasBasePeerTag reports whether the base service is a peer tag of the current span. Some rules require
-// that the agent asks for at least one peer tag. The agent's rules also require a base service that
-// is not empty.
+// hasBasePeerTag reports whether the base service is a peer tag of the current span. By some rules,
+// this requires that the Datadog agent is configured with at least one peer tag. By the agent's own
+// rules, the base service must also not be empty.
 func (r *labeller) hasBasePeerTag() bool {
 	if len(r.policy.labels.peers) == 0 && !r.rulebook.peers.alwaysHasBase {
 		return false
@@ -237,8 +242,9 @@ func (r *labeller) hasBasePeerTag() bool {
 	return !r.rulebook.followsAgent || r.baseService() != ""
 }
 
-// appendPeerTag appends the peer tag with label l as name:value. It appends nothing if the current
-// span, which has the given kind, does not have the tag.
+// appendPeerTag appends the tag of the current span with label l to dst, as "name:value", or nothing if
+// the value is missing or empty. Unless the rules keep them, IP addresses in the value are replaced.
+// kind is the kind of the span.
 func (r *labeller) appendPeerTag(dst []string, l label, kind spantable.Kind) []string {
 	value := r.labelValue(r.resolveAlias(l, kind))
 	if t := r.findTag(l); r.rulebook.followsAgent && isServiceName(l, t) {
@@ -259,8 +265,8 @@ func isServiceName(l label, t *spantable.Tag) bool {
 	return isText && (l == labelPeerService || l == labelBaseService)
 }
 
-// appendAdditionalTags appends the tags that the operator has configured as labels, as name:value. It
-// skips those that the current span, which has the given kind, does not have.
+// appendAdditionalTags appends the tags of the current span that the operator has configured as labels
+// to dst, each as "name:value". It omits tags that are missing or empty. kind is the kind of the span.
 func (r *labeller) appendAdditionalTags(dst []string, kind spantable.Kind) []string {
 	for _, l := range r.ruleLabels.additional {
 		if value := r.labelValue(r.resolveAlias(l, kind)); value != "" {
@@ -270,8 +276,8 @@ func (r *labeller) appendAdditionalTags(dst []string, kind spantable.Kind) []str
 	return dst
 }
 
-// labelValue returns the value of a tag of the current span as text. It returns an empty string if the
-// span does not have the tag, or if the value is not a text and the rules accept only texts.
+// labelValue returns the value of a tag of the current span as text, for a label. It returns "" if the
+// span does not have the tag, or if the value is not a text and the tracer's rules accept only texts.
 func (r *labeller) labelValue(l label) string {
 	t := r.findTag(l)
 	if t == nil || r.rulebook.peers.ignoresNumbers && t.Value != spantable.IsText {
@@ -280,9 +286,9 @@ func (r *labeller) labelValue(l label) string {
 	return r.formatValue(l)
 }
 
-// resolveAlias returns the label of the tag to read for the tag l. It is l, unless the current span,
-// which has the given kind, lacks this tag and the tracer sends it under another name: for example
-// db.type instead of db.system.
+// resolveAlias returns the label of the tag that contains the value of the tag l. This is l if the
+// current span has the tag. Otherwise it can be another tag in which the tracer sends the value in
+// spans of the given kind, such as db.type for db.system.
 func (r *labeller) resolveAlias(l label, kind spantable.Kind) label {
 	if r.Set.Has(l) {
 		return l
@@ -295,8 +301,8 @@ func (r *labeller) resolveAlias(l label, kind spantable.Kind) label {
 	return l
 }
 
-// httpStatus returns the HTTP status of the current span, or 0 if it has none. It reads Datadog's
-// tag first, and then OpenTelemetry's if the rules include it.
+// httpStatus returns the HTTP status of the current span, or 0 if it has no valid status. It reads
+// Datadog's tag first, and then OpenTelemetry's attribute, which the rules of some tracers ignore.
 func (r *labeller) httpStatus() uint32 {
 	t := r.findTag(labelHTTPStatus)
 	if t != nil && (!r.validatesStatus(t) || agent.ValidHTTPStatus(r.formatValue(labelHTTPStatus))) {
@@ -313,15 +319,15 @@ func (r *labeller) httpStatus() uint32 {
 	return 0
 }
 
-// validatesStatus reports whether an HTTP status in the tag t counts only if it is valid. By the
-// agent's rules it must be valid, except for numbers in OTLP requests.
+// validatesStatus reports whether the HTTP status in the tag t is ignored if it is invalid. By the
+// Datadog agent's rules it is, except for a number in an OTLP request.
 func (r *labeller) validatesStatus(t *spantable.Tag) bool {
 	return r.rulebook.followsAgent && (r.source != fromOTLP || t.Value == spantable.IsText)
 }
 
-// statusCode returns the status code that is the value of a tag: an integer, or a text that contains
-// one. ok is false for any other value. Some tracers accept only digits in a text; the agent also
-// accepts 200.0.
+// statusCode returns the value of a status tag, which can be an integer or a text such as "200". ok is
+// false for any other value. By the rules of some tracers, a text can contain only digits. By the
+// Datadog agent's rules, it can also be "200.0".
 func (r *labeller) statusCode(t *spantable.Tag) (code int64, ok bool) {
 	if t.Value != spantable.IsText {
 		return integerValue(t)
@@ -334,8 +340,9 @@ func (r *labeller) statusCode(t *spantable.Tag) (code int64, ok bool) {
 	return agent.ParseStatus(text)
 }
 
-// grpcStatus returns the gRPC status of s, the current span. It returns an empty string if the span
-// has none.
+// grpcStatus returns the gRPC status of s, the current span, as text, or "" if it has none. By the
+// rules of one tracer, only spans of the type "rpc" have a status, which is the unchanged value of a
+// tag.
 func (r *labeller) grpcStatus(s *spantable.Span) string {
 	rule := &r.rulebook.status
 	if rule.keepsRawGRPC {
@@ -354,9 +361,9 @@ func (r *labeller) grpcStatus(s *spantable.Span) string {
 	return r.firstGRPCStatus(!rule.prefersText)
 }
 
-// firstGRPCStatus returns the gRPC status from the first status tag of the current span that has a
-// value, in decimal digits. The value can be an integer, or a text if acceptsText is true. The result
-// is empty if there is no such tag, or if its value is not a gRPC status.
+// firstGRPCStatus returns the gRPC status in the first status tag of the current span that is not
+// empty, in decimal digits. The tag can contain an integer, or a text if acceptsText is true. The
+// result is "" if there is no such tag, or if its value is not a gRPC status.
 func (r *labeller) firstGRPCStatus(acceptsText bool) string {
 	for _, l := range r.rulebook.status.grpc {
 		t := r.findTag(l)
@@ -375,8 +382,9 @@ func (r *labeller) firstGRPCStatus(acceptsText bool) string {
 	return ""
 }
 
-// isGRPCStatusTag reports whether the tag l of the current span contains the status of a gRPC call.
-// The tag rpc.response.status_code can also contain the status of another RPC system.
+// isGRPCStatusTag reports whether the tag l of the current span contains the status of a gRPC call. The
+// tag rpc.response.status_code does so only if another tag says that the span is a gRPC call, because
+// other RPC systems use it, too.
 func (r *labeller) isGRPCStatusTag(l label) bool {
 	if l != labelRPCResponseStatus || r.rulebook.status.anySystem {
 		return true

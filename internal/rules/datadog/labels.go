@@ -38,9 +38,10 @@ type labelAlias struct {
 	kinds        spantable.KindSet
 }
 
-// newLabels assigns labels to the tags that all rules read, to the peer tags that the agent asks
-// for, and to the tags in config. It returns false if there are too many tags, or if a peer tag is
-// one that the agent does not read from the tags of spans.
+// newLabels assigns labels, numbers that stand for names, to all tags that affect how spans are
+// counted: the fixed tags, the peer tags that the Datadog agent is configured with, and the tags in
+// config. It returns false if there are too many tags, or if a peer tag is one that the agent does not
+// read from the tags of spans.
 func newLabels(peerTags []string, config Labels) (*labels, bool) {
 	l := &labels{names: slices.Clone(fixedTags[:])}
 	copy(l.names, decode.TraceTags[:])
@@ -85,8 +86,8 @@ func newLabels(peerTags []string, config Labels) (*labels, bool) {
 	return l, true
 }
 
-// labelOf returns the label of the tag with the given name, and assigns one if the tag has none yet.
-// It returns false if all labels are used.
+// labelOf returns the label of a tag, the number that stands for its name. If the tag has none yet,
+// labelOf assigns the next one. ok is false if all labels are used.
 func (l *labels) labelOf(name string) (tag label, ok bool) {
 	if i := slices.Index(l.names, name); i > int(spantable.Other) { // Other stands for all names without a label
 		return label(i), true
@@ -98,8 +99,8 @@ func (l *labels) labelOf(name string) (tag label, ok bool) {
 	return label(len(l.names) - 1), true
 }
 
-// addTracerLabels assigns labels to the tags that the rules of a tracer read in addition to those of
-// the agent. It returns false if all labels are used.
+// addTracerLabels assigns labels, numbers that stand for names, to the tags that only the rules of a
+// tracer read. id identifies the rules. It returns false if all labels are used.
 func (l *labels) addTracerLabels(id rulebookID, config Labels) bool {
 	book, ruleLabels := &rulebooks[id], &l.byRulebook[id]
 	if config.RenamesResources || !book.needsRenamedResources {
@@ -108,8 +109,9 @@ func (l *labels) addTracerLabels(id rulebookID, config Labels) bool {
 	return l.addAdditional(book, ruleLabels, config.AdditionalTags) && l.addAliases(book, ruleLabels)
 }
 
-// addAdditional assigns labels to those of the given tags that the rules accept as additional tags. It
-// returns false if all labels are used.
+// addAdditional assigns labels, numbers that stand for names, to the tags that the operator wants in
+// the statistics, and stores them in ruleLabels. It ignores tags beyond book.maxAdditional, the maximum
+// of the tracer. It returns false if all labels are used.
 func (l *labels) addAdditional(book *rulebook, ruleLabels *rulebookLabels, names []string) bool {
 	names = slices.Clone(names)
 	if book.sortsTags {
@@ -126,8 +128,9 @@ func (l *labels) addAdditional(book *rulebook, ruleLabels *rulebookLabels, names
 	return true
 }
 
-// addAliases assigns labels to the tags under whose names the tracer sends other tags, for example
-// db.type instead of db.system. It returns false if all labels are used.
+// addAliases assigns labels, numbers that stand for names, to the tags that a tracer sends instead of
+// other tags, such as db.type instead of db.system. It stores both labels in ruleLabels. It returns
+// false if all labels are used.
 func (l *labels) addAliases(book *rulebook, ruleLabels *rulebookLabels) bool {
 	for _, a := range book.peers.aliases {
 		tag := slices.Index(l.names, a.name)
@@ -143,8 +146,8 @@ func (l *labels) addAliases(book *rulebook, ruleLabels *rulebookLabels) bool {
 	return true
 }
 
-// labelsInKey returns the labels of all tags that can affect the key of a span of kind k, if the
-// rules with the given ID apply.
+// labelsInKey returns the labels of all tags that can affect the key of a span of kind k, the label set
+// under which it is counted. id identifies the rules by which spans are counted.
 func (l *labels) labelsInKey(id rulebookID, k spantable.Kind) spantable.LabelSet {
 	book, ruleLabels := &rulebooks[id], &l.byRulebook[id]
 	all := []label{
@@ -252,9 +255,10 @@ type Policy struct {
 	traceIDs         bool // Counter.SampledSpans is enabled
 }
 
-// NewPolicy returns the policy for an agent with the given configuration: its peer tags, the kinds of
-// spans that it counts, and the regular expressions of the resources whose traces it ignores. ok is
-// false if the daemon cannot count spans by this configuration, so that the agent must count them.
+// NewPolicy returns the policy for counting spans like a Datadog agent with the given configuration:
+// its peer tags, the span kinds that it counts, and the regular expressions for resources of traces
+// that it ignores. ok is false if spans cannot be counted exactly like that, for example because there
+// are too many tags. The caller must then leave all spans to the agent.
 func NewPolicy(peerTags, spanKinds, ignoreResources []string, config Labels) (p *Policy, ok bool) {
 	l, ok := newLabels(peerTags, config)
 	if !ok {
@@ -279,8 +283,8 @@ func NewPolicy(peerTags, spanKinds, ignoreResources []string, config Labels) (p 
 	return p, true
 }
 
-// Tags returns the names of all tags that rules ask for. Other tags do not affect how a span is
-// counted.
+// Tags returns the names of all tags that can affect how a span is counted, in the order of their
+// labels.
 func (p *Policy) Tags() []string {
 	return slices.DeleteFunc(slices.Clone(p.labels.names), func(name string) bool { return name == "" })
 }

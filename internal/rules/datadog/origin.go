@@ -9,9 +9,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// Origin returns the description of the process that sent the last body. headers is its description in
-// the headers of the request; the body takes precedence. The service is not set, because each batch
-// has its own.
+// Origin returns a description of the process that sent the last body. headers is a description from
+// the headers of the request; the content of the body takes precedence. Origin does not set the
+// service, because each batch of the body can have another one.
 func (c *Counter) Origin(headers span.Origin) span.Origin {
 	sender := &c.table.Senders[0]
 	origin := headers
@@ -31,8 +31,9 @@ func (c *Counter) Origin(headers span.Origin) span.Origin {
 	return origin
 }
 
-// readTracer sets the language, the tracer and the container of origin to those of sender. Except for
-// the language, it leaves a field unchanged if sender does not have it.
+// readTracer copies the language, its version, the tracer's version and the container of sender to
+// origin. It copies an empty language, but no other empty field. If it sets the container, it removes
+// the entity ID.
 func (c *Counter) readTracer(sender *spantable.Sender, origin *span.Origin) {
 	origin.Lang = c.cloneText(sender.Lang)
 	if sender.LangVersion.Len > 0 {
@@ -47,8 +48,8 @@ func (c *Counter) readTracer(sender *spantable.Sender, origin *span.Origin) {
 	}
 }
 
-// env returns a copy of the name of an environment. It returns an empty string if the name has no
-// character that is valid in a tag value. The agent then uses its own environment.
+// env returns a copy of the name of an environment. It returns "" if the name contains no character
+// that is valid in a tag value. In that case, the Datadog agent uses its own environment.
 func (c *Counter) env(text spantable.Text) string {
 	env := c.cloneText(text)
 	if rules.IsTagValue([]byte(env)) {
@@ -60,8 +61,9 @@ func (c *Counter) env(text spantable.Text) string {
 	return env
 }
 
-// processTags returns the process tags of the body. If the body itself has none, it returns those
-// of the first span, and otherwise header, those of the request's headers.
+// processTags returns the process tags, which describe the process that sent the last body. If the body
+// has none, they are those of its first span, or otherwise header, the process tags in the headers of
+// the request.
 func (c *Counter) processTags(header string) string {
 	if s := &c.table.Senders[0]; s.HasProcessTags {
 		return c.cloneText(s.ProcessTags)
@@ -76,8 +78,9 @@ func (c *Counter) processTags(header string) string {
 	return header
 }
 
-// eachSenderOrigin iterates over descriptions of the processes that the resources of an OTLP request
-// describe. It copies all texts, so the descriptions remain valid after the request.
+// eachSenderOrigin iterates over the senders of an OTLP request, the processes that its resources
+// describe, and yields an origin for each. All texts are copies, so the origins remain valid when the
+// request changes.
 func (c *Counter) eachSenderOrigin(yield func(span.Origin) bool) {
 	for i := range c.table.Senders {
 		s := &c.table.Senders[i]
@@ -102,8 +105,8 @@ type serviceNames struct {
 // maxNames is the maximum number of cached names. Further names are normalized at each use.
 const maxNames = 1024
 
-// reset sets the language of the tracer that sent the next body. It clears the cache if the
-// language changes, because the default name of a service contains the language.
+// reset sets the language of the tracer that sent the next body. It clears the cache if the language
+// has changed, because the default name of a service contains it.
 func (n *serviceNames) reset(lang string) {
 	if n.cache == nil || n.lang != lang {
 		n.lang = lang
@@ -111,8 +114,8 @@ func (n *serviceNames) reset(lang string) {
 	}
 }
 
-// normalize returns the name of a service as the agent normalizes it. The result can refer to the
-// memory of name, and is invalid when name changes.
+// normalize returns a service name as the Datadog agent normalizes it. The result can refer to the
+// memory of name, and must not be used after that memory has changed.
 func (n *serviceNames) normalize(name []byte) string {
 	if span.IsServiceName(spantable.View(name)) {
 		return spantable.View(name)

@@ -5,9 +5,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// rulebook defines which spans count, and under which labels: by the agent's rules, or by the rules
-// of one language's tracer for the statistics that it computes itself. The rules of the tracers are
-// taken from their source code.
+// rulebook defines which spans are counted, and under which labels: those of the Datadog agent, or
+// those by which the tracer of one language computes statistics itself. The rules of tracers are taken
+// from their source code.
 type rulebook struct {
 	lang      string // language in the headers of trace requests; "" for the agent's rules
 	statsLang string // language in the tracer's statistics, if it differs from lang
@@ -90,8 +90,8 @@ var (
 	}
 )
 
-// isSyntheticsOnly reports whether origin is exactly "synthetics". The agent compares only the
-// prefix.
+// isSyntheticsOnly reports whether origin is exactly "synthetics". The Datadog agent also accepts a
+// longer text with this prefix.
 func isSyntheticsOnly(origin string) bool { return origin == "synthetics" }
 
 // rulebooks contains all rulebooks, by ID.
@@ -152,8 +152,8 @@ var rulebooks = [rulebookCount]rulebook{
 	},
 }
 
-// rulebookOf returns the ID of the rules that the tracer for a language uses. It returns agentRules
-// if the language is unknown.
+// rulebookOf returns the ID of the rules by which the tracer for a language counts spans. It returns
+// agentRules, the ID of the Datadog agent's rules, if the language is unknown.
 func rulebookOf(lang string) rulebookID {
 	for id := agentRules + 1; id < rulebookCount; id++ {
 		if rulebooks[id].lang == lang {

@@ -22,8 +22,9 @@ type tags struct {
 // findTag returns a tag of the current span, or nil.
 func (r *tags) findTag(l label) *spantable.Tag { return r.Tag(r.table, l) }
 
-// validText returns the bytes of a text as valid UTF-8. Like the agent, it replaces each invalid byte
-// by U+FFFD. The result is valid until the next span, and must not be modified.
+// validText returns the bytes of a text in the table as valid UTF-8. Like the Datadog agent, it
+// replaces each invalid byte by U+FFFD. The result must not be modified, and is valid until the next
+// span is read.
 func (r *tags) validText(t spantable.Text) []byte {
 	raw := r.table.Bytes(t)
 	r.table.Charge(t.Len)
@@ -46,8 +47,8 @@ func (r *tags) cloneText(t spantable.Text) string { return string(r.validText(t)
 // viewText returns a text as valid UTF-8. The result is valid until the next span.
 func (r *tags) viewText(t spantable.Text) string { return spantable.View(r.validText(t)) }
 
-// textValue returns the value of a tag of the current span. It returns an empty string if there is no
-// such tag, or if the value is not a text.
+// textValue returns the value of a tag of the current span. It returns "" if the span does not have the
+// tag, or if the value is not a text. The result is valid until the next span is read.
 func (r *tags) textValue(l label) string {
 	if t := r.findTag(l); t != nil && t.Value == spantable.IsText {
 		return r.viewText(t.Text())
@@ -55,9 +56,9 @@ func (r *tags) textValue(l label) string {
 	return ""
 }
 
-// formatValue returns the value of a tag of the current span as text. It formats numbers and booleans
-// like the agent, and fails the table if the value is a list or a map. It returns an empty string if
-// there is no such tag.
+// formatValue returns the value of a tag of the current span as text, or "" if there is no such tag. It
+// formats numbers and booleans like the Datadog agent. If the value is a list or a map, which only the
+// agent can format, it records an error in the table.
 func (r *tags) formatValue(l label) string {
 	t := r.findTag(l)
 	if t == nil {
@@ -85,9 +86,9 @@ func (r *tags) formatValue(l label) string {
 // inf or NaN.
 const numberStarts = "+-.0123456789iInN"
 
-// numberValue returns the value of a tag of the current span as a number. If the agent's rules apply,
-// a text such as "0.5" is a number too. ok is false if there is no such tag, or if the value is not
-// a number.
+// numberValue returns the value of a tag of the current span as a number. By the Datadog agent's rules,
+// the value can also be a text such as "0.5". ok is false if there is no such tag, or if its value is
+// not a number.
 func (r *tags) numberValue(l label) (n float64, ok bool) {
 	t := r.findTag(l)
 	switch {
@@ -112,8 +113,8 @@ func (r *tags) isOne(l label) bool {
 	return ok && n == 1
 }
 
-// integerValue returns the value of a tag as an integer. It also converts floats without a fraction,
-// such as 200.0. ok is false for all other values, including texts.
+// integerValue returns the value of a tag as an integer. The value can be an integer or a float without
+// a fraction, such as 200.0. ok is false for all other values, including texts such as "200".
 func integerValue(t *spantable.Tag) (n int64, ok bool) {
 	switch t.Value {
 	case spantable.IsInteger:

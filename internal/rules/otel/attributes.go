@@ -16,8 +16,8 @@ type attributes struct {
 	scratch  []byte // texts of values that are not text in the body
 }
 
-// tag returns the tag of the selected span with one of the given labels, or nil if it has none of them. If the span has
-// several, tag returns the one whose label is given first.
+// tag returns the first of the given tags that the selected span has, or nil if it has none of them. A
+// label is a number that stands for the name of a tag.
 func (a *attributes) tag(labels ...spantable.Label) *spantable.Tag {
 	for _, l := range labels {
 		if a.selected.Set.Has(l) {
@@ -27,8 +27,8 @@ func (a *attributes) tag(labels ...spantable.Label) *spantable.Tag {
 	return nil
 }
 
-// text returns the value of the tag with one of the given labels as text, or "" if the selected span has no such tag. If
-// it has several, text returns the value of the one whose label is given first.
+// text returns the value of the first of the given tags that the selected span has, formatted as text.
+// It returns "" if the span has none of them. A label is a number that stands for the name of a tag.
 func (a *attributes) text(labels ...spantable.Label) string {
 	if t := a.tag(labels...); t != nil {
 		return a.textOfTag(t)
@@ -67,8 +67,8 @@ func (a *attributes) Value(attribute work.Attribute) string {
 	return a.text(labelMessagingOperation)
 }
 
-// integer returns the value of a tag as an integer. It parses text, and converts a float without a fraction. It returns
-// false if the value is not an integer.
+// integer returns the value of a tag as an integer. The value can be an integer, a float without a
+// fraction, or a text that contains an integer. ok is false for all other values.
 func (a *attributes) integer(t *spantable.Tag) (value int64, ok bool) {
 	switch t.Value {
 	case spantable.IsInteger:
@@ -94,8 +94,9 @@ func (a *attributes) httpStatus() uint32 {
 	return rules.StatusOf(code)
 }
 
-// grpcStatus returns the gRPC status of the selected span as decimal digits, or "" if the span has none. It reads the
-// attribute rpc.response.status_code only from gRPC calls, because other RPC systems have it too.
+// grpcStatus returns the gRPC status of the selected span in decimal digits, or "" if it has no valid
+// status. It ignores the attribute rpc.response.status_code unless the span is a gRPC call, because
+// other RPC systems use the same attribute.
 func (a *attributes) grpcStatus() string {
 	if t := a.tag(labelGRPCStatus); t != nil {
 		return rules.ParseGRPCStatus(a.textOfTag(t))
@@ -106,8 +107,9 @@ func (a *attributes) grpcStatus() string {
 	return ""
 }
 
-// serverAddress returns the attribute server.address of the selected span, which has the given kind. If the span does
-// not have it, serverAddress returns its predecessor: net.host.name for server spans, and net.peer.name for others.
+// serverAddress returns the attribute server.address of the selected span, which has the given kind. If
+// the span does not have it, the result is its older form: net.host.name in server spans, and
+// net.peer.name in others.
 func (a *attributes) serverAddress(kind spantable.Kind) string {
 	if kind == spantable.KindServer {
 		return a.text(labelServerAddress, labelOldHostName)

@@ -13,7 +13,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// Counter converts bodies to batches of snapshots.
+// Counter converts the spans of a body to batches of snapshots, the data that statistics need.
 type Counter struct {
 	keys      keys
 	states    tracestate.Memo
@@ -42,8 +42,8 @@ func CounterBytes(body int) int { return otlp.Bytes(body, rules.SnapshotBytes) +
 // origins, and the labels of a span.
 const anyCounter = rules.MaxFingerprint + 256<<10
 
-// Decode decodes a body into a request. It keeps only the attributes of spans and resources that
-// are in the names.
+// Decode is the type of functions that decode a body into r. They keep only the span attributes in
+// ofSpans and the resource attributes in ofResources.
 type Decode func(r *otlp.Request, body []byte, ofSpans, ofResources *spantable.Names) error
 
 // Count decodes an OTLP request body and counts its spans. If it returns an error, it has counted no span.
@@ -117,8 +117,9 @@ func (c *Counter) countResource(res *otlp.Resource, place rules.Place) {
 	}
 }
 
-// countSpan adds a snapshot of a span to the batch of its resource. index is the index of the span in the request. The
-// snapshot gets the given flags in addition to those of the span.
+// countSpan adds a snapshot of a span, the data that statistics need, to the batch of the resource res.
+// index is the index of the span in the request. The snapshot gets the given flags in addition to its
+// own. countSpan records an error in the request if the batches are too large.
 func (c *Counter) countSpan(index int, res *resource, flags span.Flags) {
 	r := &c.keys.request
 	s := &r.Spans[index]
@@ -148,8 +149,8 @@ func (c *Counter) countSpan(index int, res *resource, flags span.Flags) {
 	}
 }
 
-// flagsOf returns the flag Error if a span has failed, and the flag TopLevel if the span has no parent or is a server or
-// consumer span.
+// flagsOf returns the flags of a span: Error if its status is an error, and TopLevel if it has no
+// parent or if its kind is server or consumer.
 func flagsOf(s *spantable.Span) (flags span.Flags) {
 	if s.Status == spantable.StatusError {
 		flags |= span.Error
@@ -161,8 +162,9 @@ func flagsOf(s *spantable.Span) (flags span.Flags) {
 	return flags
 }
 
-// ReadSpan decodes a body with a single span, and returns the fingerprint and the flags of the span. service is the name
-// of its service. Label(0) then returns the key of the span. Clients call ReadSpan instead of Count, because it does not
+// ReadSpan decodes body, which must contain one span, and returns the fingerprint and the flags of the
+// span. Spans with equal fingerprints have equal labels, which Label(0) returns. service is the name of
+// the span's service. The fingerprint is valid until the next call. Unlike Count, ReadSpan does not
 // allocate.
 func (c *Counter) ReadSpan(body []byte, service string, policy *Policy) (fingerprint []byte, flags span.Flags, err error) {
 	c.keys.policy = policy
@@ -181,8 +183,9 @@ func (c *Counter) ReadSpan(body []byte, service string, policy *Policy) (fingerp
 	return fingerprint, flagsOf(s), r.Err()
 }
 
-// Label returns the key of a span of the last body. number is the index of the span in the body. The key is valid until
-// the next call. Label implements span.Labeller.
+// Label returns the key of a span of the last body, the label set under which it is counted. number is
+// the index of the span in the body. The key is valid until the next call. Label implements
+// span.Labeller.
 func (c *Counter) Label(number uint32) *span.Key {
 	r := &c.keys.request
 	res := &c.resources[r.Extras[number].Resource]
@@ -191,8 +194,9 @@ func (c *Counter) Label(number uint32) *span.Key {
 	return c.keys.keyOf(s, res.service, res.firstTag, res.lastTag)
 }
 
-// inheritedTags returns the range of the tags of a resource that its spans inherit, because an operator has named their
-// attributes. Their labels are from nameLabels to labelCount-1. inheritedTags first sorts the tags of the resource.
+// inheritedTags sorts the tags of a resource by label, the number that stands for their name. It
+// returns the range of those that spans of the resource inherit because the operator has configured
+// their names. Their labels are at least nameLabels and less than labelCount.
 func inheritedTags(r *otlp.Request, res *otlp.Resource, labelCount int) (first, last uint32) {
 	sortTags(r, res)
 	first = findLabel(r, res, int(nameLabels))
@@ -208,8 +212,8 @@ func sortTags(r *otlp.Request, res *otlp.Resource) {
 	res.LastTag = res.FirstTag + uint32(len(tags))
 }
 
-// findLabel returns the index in r.Tags of the first tag of a resource whose label is not less than the given one. The
-// tags of the resource must be sorted.
+// findLabel returns the index in r.Tags of the first tag of a resource with the given label or a higher
+// one. The tags of the resource must be sorted by label.
 func findLabel(r *otlp.Request, res *otlp.Resource, label int) uint32 {
 	tags := r.Tags[res.FirstTag:res.LastTag]
 	compare := func(t spantable.Tag, label int) int { return int(t.Label) - label }
@@ -220,8 +224,8 @@ func findLabel(r *otlp.Request, res *otlp.Resource, label int) uint32 {
 // Request returns the last body, decoded.
 func (c *Counter) Request() *otlp.Request { return &c.keys.request }
 
-// Batches iterates over the batches of the last body. Each pair is an origin and the batch with the snapshots of its
-// spans. Both are valid until the next call of Count.
+// Batches iterates over the batches of the last body. It yields each batch with its origin, the
+// description of the process that sent the spans. A batch is valid until the next call of Count.
 func (c *Counter) Batches(yield func(span.Origin, *span.Batch) bool) {
 	for id, batch := range c.batches.All {
 		if !yield(c.origins.Get(id.Number), batch) {

@@ -22,8 +22,9 @@ var Identifying = []string{
 // MaxKept is the maximum number of resource attributes that an operator can name.
 const MaxKept = 32
 
-// ParseResource parses a comma-separated list of resource attributes. The word "identifying" in the list stands for all
-// names in Identifying. The text "none" is an empty list.
+// ParseResource parses a comma-separated list of resource attributes, or "none" for an empty list. It
+// replaces the word "identifying" by the names in Identifying. It returns an error if a name is empty,
+// or if "none" is not the only one.
 func ParseResource(text string) (names []string, err error) {
 	if text == "none" {
 		return nil, nil
@@ -49,8 +50,8 @@ type keptAttribute struct {
 	label spantable.Label
 }
 
-// checkResource validates the names of the resource attributes that become part of the origin. The error lists all
-// invalid names.
+// checkResource checks the names of the resource attributes that the operator wants in the statistics.
+// Its error lists each invalid name. More than MaxKept names are an error, too.
 func checkResource(names []string) (err error) {
 	for _, name := range names {
 		hasValidLength := name != "" && len(name) <= span.MaxLabel
@@ -66,8 +67,9 @@ func checkResource(names []string) (err error) {
 	return err
 }
 
-// assignLabels returns the resource attributes with the given names, sorted by name, each with its label. labelNames
-// contains the name of each label. assignLabels appends names that it does not contain, and returns the longer list.
+// assignLabels returns the resource attributes with the given names, sorted and without duplicates,
+// each with its label. The label is the index of the name in labelNames, to which assignLabels appends
+// the missing names. allLabelNames is the new list.
 func assignLabels(names, labelNames []string) (kept []keptAttribute, allLabelNames []string) {
 	sortedNames := slices.Compact(slices.Sorted(slices.Values(names)))
 	for _, name := range sortedNames {

@@ -23,8 +23,8 @@ type keys struct {
 	isGo        bool              // the spans are from Go's SDK
 }
 
-// selectSpan selects the span whose attributes the other methods read. The span inherits the tags from firstTag to
-// lastTag of its resource: they replace attributes that the span itself does not have.
+// selectSpan makes s the selected span, whose attributes the other methods read. Attributes that s does
+// not have are read from firstTag to lastTag, the tags that it inherits from its resource.
 func (k *keys) selectSpan(s *spantable.Span, firstTag, lastTag uint32) {
 	k.selected.Set = spantable.LabelSet{}
 	k.selected.AddMissing(&k.request.Table, s.First, s.Last)
@@ -41,9 +41,10 @@ const (
 	fingerprintStatusOK = 1 << 9
 )
 
-// fingerprintOf returns the fingerprint of a span: bytes that are equal only for spans with equal keys. service is the
-// name of the service, and firstTag to lastTag are the tags that the span inherits from its resource. isRenamed reports
-// whether the span is counted under a name that differs from its own.
+// fingerprintOf returns bytes that are equal only for spans with the same labels, or nil if there would
+// be too many. service is the name of the service of s, and firstTag to lastTag are the tags that s
+// inherits from its resource. isRenamed reports whether s is counted under another name than it was
+// sent with.
 func (k *keys) fingerprintOf(
 	s *spantable.Span, service string, firstTag, lastTag uint32,
 ) (fingerprint []byte, isRenamed bool) {
@@ -67,8 +68,8 @@ func (k *keys) fingerprintOf(
 	return k.fingerprint.Bytes(), name.isRenamed
 }
 
-// fingerprintTags appends the tags of the request from index first to last to the fingerprint. It omits tags that do not
-// affect the keys of spans of the given kind.
+// fingerprintTags appends the tags with the indexes first to last-1 in the request to the fingerprint.
+// It omits tags that cannot affect the labels of a span of the given kind.
 func (k *keys) fingerprintTags(kind spantable.Kind, first, last uint32) {
 	table := &k.request.Table
 	inKey := &k.policy.inKey[kind]
@@ -80,8 +81,9 @@ func (k *keys) fingerprintTags(kind spantable.Kind, first, last uint32) {
 	}
 }
 
-// isIgnored reports whether an ignore rule matches an attribute of the span, or one of the tags from firstTag to lastTag
-// of its resource. It changes the selected span.
+// isIgnored reports whether the operator has excluded s from the statistics by a rule for the value of
+// an attribute. firstTag to lastTag are the tags that s inherits from its resource. isIgnored can make
+// s the selected span, whose attributes other methods read.
 func (k *keys) isIgnored(s *spantable.Span, firstTag, lastTag uint32) bool {
 	if len(k.policy.ignorable) == 0 {
 		return false
@@ -92,8 +94,9 @@ func (k *keys) isIgnored(s *spantable.Span, firstTag, lastTag uint32) bool {
 	})
 }
 
-// keyOf returns the key of a span. service is the name of the service, and firstTag to lastTag are the tags that the span
-// inherits from its resource. The key is valid until the next call.
+// keyOf returns the key of a span, the labels under which it is counted. service is the name of its
+// service, and firstTag to lastTag are the tags that it inherits from its resource. The key is valid
+// until the next call.
 func (k *keys) keyOf(s *spantable.Span, service string, firstTag, lastTag uint32) *span.Key {
 	name := k.nameOf(s)
 	k.selectSpan(s, firstTag, lastTag)
@@ -130,8 +133,8 @@ func (k *keys) appendPeerTags(dst []string, kind spantable.Kind) []string {
 	return dst
 }
 
-// peerTagValue returns the value of a peer tag of the selected span, or "". It falls back to the older name of the
-// attribute.
+// peerTagValue returns the value of a peer tag of the selected span, which has the given kind, or "" if
+// the span does not have it. If the attribute has an older name, peerTagValue also looks for that.
 func (k *keys) peerTagValue(label spantable.Label, kind spantable.Kind) string {
 	if label == labelServerAddress {
 		return k.serverAddress(kind)

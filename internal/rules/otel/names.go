@@ -107,8 +107,9 @@ func newNameReader() *nameReader {
 	return reader
 }
 
-// firstRule returns the index in nameRules of the first rule for spans of the given kind that have a tag with the given
-// label. It returns noRule if there is none.
+// firstRule returns the index in nameRules of the first rule that applies to spans of the given kind
+// with the given tag. It returns noRule if there is none. label is the number that stands for the name
+// of the tag.
 func firstRule(kind spantable.Kind, label spantable.Label) uint8 {
 	for i, rule := range nameRules {
 		if rule.kinds.Has(kind) && slices.Contains(rule.has, label) {
@@ -126,8 +127,9 @@ type spanName struct {
 	isRenamed bool
 }
 
-// nameOf returns the name under which a span is counted, according to the semantic conventions. It is valid until the
-// next call.
+// nameOf returns the name under which a span is counted. This is the name that the semantic conventions
+// define for its attributes, or the name that was sent if they define none, or if the policy keeps sent
+// names. The result is valid until the next call. nameOf can make s the selected span.
 func (k *keys) nameOf(s *spantable.Span) spanName {
 	sentName := k.request.String(s.Name)
 	k.route = ""
@@ -152,8 +154,9 @@ func (k *keys) nameOf(s *spantable.Span) spanName {
 	return spanName{text: spantable.View(k.name), route: k.route, isRenamed: true}
 }
 
-// findNameRule returns the number of the first rule that applies to a span, or noRule. It also sets k.httpTags to the
-// tags of the span that are parts of the names of HTTP spans.
+// findNameRule returns the index in nameRules of the rule that defines the name of a span, or noRule if
+// there is none. It also stores in k.httpTags which tags of the span can be parts of the name of an
+// HTTP span.
 func (k *keys) findNameRule(s *spantable.Span) uint8 {
 	reader := &k.policy.nameReader[s.Kind]
 	tags := k.request.TagsOf(s)
@@ -202,8 +205,8 @@ const (
 	unknownMethod = "_OTHER"
 )
 
-// isHTTPName reports whether a name already consists of the method of an HTTP span and its route or URL template, such as
-// "GET /users/{id}".
+// isHTTPName reports whether name is already the name that the conventions define for the HTTP span:
+// its method and its route or URL template, such as "GET /users/{id}".
 func (k *keys) isHTTPName(name string) bool {
 	method := k.httpText(k.httpMethodPart())
 	if !slices.Contains(httpMethods, method) {
@@ -215,8 +218,8 @@ func (k *keys) isHTTPName(name string) bool {
 // httpMethods are the HTTP methods that the conventions know.
 var httpMethods = []string{"GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "CONNECT", "TRACE", "QUERY"}
 
-// httpMethodPart returns oldHTTPMethod if the HTTP span has its method only in the older attribute, and httpMethod
-// otherwise.
+// httpMethodPart returns the attribute that contains the method of the HTTP span that is being named:
+// httpMethod if the span has it, and otherwise oldHTTPMethod.
 func (k *keys) httpMethodPart() httpPart {
 	if k.httpTags[httpMethod] == 0 {
 		return oldHTTPMethod
@@ -224,8 +227,9 @@ func (k *keys) httpMethodPart() httpPart {
 	return httpMethod
 }
 
-// httpMethod returns the method of an HTTP span in upper case, for its name. It returns "HTTP" for an unknown method,
-// because a caller can send any text as the method. It returns "" if the span has no method.
+// httpMethod returns the method of the HTTP span that is being named, in upper case. It returns "HTTP"
+// for an unknown method, because a client can send any text as its method, and "" if the span has no
+// method.
 func (k *keys) httpMethod() string {
 	sentMethod := k.httpText(k.httpMethodPart())
 	if sentMethod == "" {
@@ -341,8 +345,8 @@ func (k *keys) mcpName(s *spantable.Span, _ string) nameParts {
 	return withTarget(k.text(labelMCPMethod), k.firstText(labelGenAITool, labelGenAIPrompt))
 }
 
-// firstText returns the value of the first of the given labels for which the selected span has a value that is not
-// empty. It returns "" if there is none.
+// firstText returns the first value that is not empty among the given attributes of the selected span,
+// in the order of labels. It returns "" if there is none.
 func (k *keys) firstText(labels ...spantable.Label) string {
 	for _, l := range labels {
 		if text := k.text(l); text != "" {
@@ -367,8 +371,8 @@ func (k *keys) isTrue(label spantable.Label) bool {
 	return false
 }
 
-// serverAndPort returns the address of the server that the selected span calls, as "address:port". It returns only the
-// address if the port is unknown, and "" if the address is unknown.
+// serverAndPort returns the server that the selected span calls, as "address:port". It returns only the
+// address if the span has no port, and "" if it has no address.
 func (k *keys) serverAndPort() string {
 	address := k.text(labelServerAddress, labelOldPeerName)
 	port := k.text(labelServerPort, labelOldPeerPort)
@@ -378,12 +382,12 @@ func (k *keys) serverAndPort() string {
 	return k.join(address, ":", port)
 }
 
-// routeIn returns the route in the name of an HTTP span, such as /users/{id} in "GET /users/{id}". It returns "" if the
-// name contains no route.
+// routeIn returns the route in the name of an HTTP span, such as /users/{id} in "GET /users/{id}", or
+// "" if there is none. method is the HTTP method of the span.
 //
-// A text with a placeholder is a route, unless it is the path. A text without placeholders is a route only in server
-// spans of Go's otelhttp and of Zipkin. If it is also the path there, as in "GET /health", it must exist on the server
-// and must not contain an identifier.
+// A path with a placeholder is a route, unless it is also the path of the request. A path without a
+// placeholder is a route only in server spans of Go's otelhttp and of Zipkin. If it is also the path of
+// the request, as in "GET /health", it must not contain an identifier, and the status must not be 404.
 func (k *keys) routeIn(s *spantable.Span, name, method string) string {
 	text := pathIn(name, method)
 	var meanings byteMeaning
@@ -432,8 +436,8 @@ func (k *keys) isNotFound(s *spantable.Span) bool {
 	return k.httpStatus() == http.StatusNotFound
 }
 
-// pathIn returns the path in the name of an HTTP span with the given method. The name has the form "GET /users",
-// "HTTP GET /users" or "/users". pathIn returns "" if the name has another form.
+// pathIn returns the path in the name of an HTTP span: /users in "GET /users", "HTTP GET /users" or
+// "/users". method is the HTTP method of the span. pathIn returns "" if the name has another form.
 func pathIn(name, method string) string {
 	slash := strings.IndexByte(name, '/')
 	if slash < 0 {
@@ -456,8 +460,9 @@ func isMethodPrefix(prefix, method string) bool {
 	return endsInSpace && equalFold(word, method)
 }
 
-// requestPath returns the path of the request of an HTTP span, or "" if it is unknown. isZipkin reports whether the path
-// is from the attribute http.path, which only Zipkin uses.
+// requestPath returns the URL path of the request that an HTTP span describes, or "" if it is unknown.
+// isZipkin reports whether the span has the path in http.path, an attribute that only Zipkin uses.
+// requestPath can make s the selected span.
 func (k *keys) requestPath(s *spantable.Span) (path string, isZipkin bool) {
 	if path := k.httpText(httpPath); path != "" {
 		return path, false
@@ -472,8 +477,8 @@ func (k *keys) requestPath(s *spantable.Span) (path string, isZipkin bool) {
 	return pathOfURL(k.text(labelURLFull, labelOldHTTPURL)), false
 }
 
-// pathOfURL returns the path of a URL, without the query. The URL can consist of only a path and a query. If it has no
-// path, pathOfURL returns the host.
+// pathOfURL returns the path of a URL without its query, or the host if the URL has no path. The URL
+// can also start with the path, without a scheme and a host.
 func pathOfURL(url string) string {
 	if _, hostAndPath, hasScheme := strings.Cut(url, "://"); hasScheme {
 		slash := strings.IndexByte(hostAndPath, '/')
@@ -483,8 +488,8 @@ func pathOfURL(url string) string {
 	return path
 }
 
-// endsIn reports whether a path ends in a text. It decodes bytes of the path such as %2F. It ignores the case of ASCII
-// letters, because Zipkin sends names in lower case.
+// endsIn reports whether a path ends in a text. It decodes bytes of the path such as %2F, and ignores
+// the case of ASCII letters, because Zipkin sends names in lower case.
 func endsIn(path, text string) bool {
 	for text != "" {
 		if path == "" {

@@ -28,8 +28,8 @@ func findTag(r *otlp.Request, res *otlp.Resource, label spantable.Label) *spanta
 	return nil
 }
 
-// copyAttribute returns a copy of the value of a resource attribute as text, cut to span.MaxOriginField bytes. It returns
-// "" if the resource does not have the attribute.
+// copyAttribute returns a copy of the value of a resource attribute as text, truncated to
+// span.MaxOriginField bytes. It returns "" if the resource does not have the attribute.
 func copyAttribute(r *otlp.Request, res *otlp.Resource, label spantable.Label) string {
 	t := findTag(r, res, label)
 	if t == nil {
@@ -46,8 +46,9 @@ func copyAttribute(r *otlp.Request, res *otlp.Resource, label spantable.Label) s
 	return span.Text(string(value[:min(len(value), maxCopy)]), span.MaxOriginField)
 }
 
-// originOf returns the origin that a resource describes. It includes the attributes in keep. The origin is a copy, which
-// stays valid when the request changes.
+// originOf returns the origin of the spans of a resource: a description of the process that sent them,
+// including the attributes in keep. All texts are copies, so the origin remains valid when the request
+// changes.
 func originOf(r *otlp.Request, res *otlp.Resource, keep []keptAttribute) span.Origin {
 	copyOf := func(label spantable.Label) string { return copyAttribute(r, res, label) }
 	o := span.Origin{

@@ -132,8 +132,9 @@ func (p *Policy) labelsInKey(kind spantable.Kind) spantable.LabelSet {
 	return labels
 }
 
-// isTagOf reports whether spans of a kind can have a peer tag with the given label. The tags peer.service and
-// server.address are only for client, producer and consumer spans, unless an operator has named them.
+// isTagOf reports whether spans of a kind can have a peer tag with the given label. The tags
+// peer.service and server.address are only for client, producer and consumer spans, unless the operator
+// has configured them as additional attributes.
 func (p *Policy) isTagOf(kind spantable.Kind, label spantable.Label) bool {
 	isCall := kind == spantable.KindClient || kind == spantable.KindProducer || kind == spantable.KindConsumer
 	return isCall || !peerLabels.Has(label) || slices.Contains(p.onEveryKind, label)

@@ -21,16 +21,16 @@ type spanAttributes struct {
 	scratch        []byte             // temporary texts of Value
 }
 
-// selectResource makes r the current resource, whose attributes the other methods read. There is no
-// current span until the next call of selectSpan.
+// selectResource makes r the current resource, whose attributes the other methods read. After that,
+// there is no current span until the next call of selectSpan.
 func (a *spanAttributes) selectResource(r *otlp.Resource) {
 	a.resourceAttrs.Set = spantable.LabelSet{}
 	a.resourceAttrs.AddMissing(&a.request.Table, r.FirstTag, r.LastTag)
 	a.span.Set, a.spanOrResource = spantable.LabelSet{}, a.resourceAttrs.Set
 }
 
-// selectSpan makes s the current span, whose attributes the other methods read. It must belong to the
-// current resource.
+// selectSpan makes s the current span. The other methods read its attributes and those of the current
+// resource, to which s must belong.
 func (a *spanAttributes) selectSpan(s *spantable.Span) {
 	a.scratch = a.scratch[:0]
 	a.span.Set = spantable.LabelSet{}
@@ -41,7 +41,7 @@ func (a *spanAttributes) selectSpan(s *spantable.Span) {
 }
 
 // textOf returns the text of an attribute of the current span. If the span has no such text, or an
-// empty one, it returns that of the resource. Values of other types are ignored.
+// empty one, it returns that of the current resource. It returns an empty text if neither has one.
 func (a *spanAttributes) textOf(l spantable.Label) spantable.Text {
 	if !a.spanOrResource.Has(l) {
 		return spantable.Text{}
@@ -49,9 +49,9 @@ func (a *spanAttributes) textOf(l spantable.Label) spantable.Text {
 	return a.findText(l)
 }
 
-// findText returns the text of an attribute of the current span, or otherwise of its resource. The
-// result is empty if neither has such a text. Only textOf calls findText: as one function, they would
-// be too large for the compiler to inline.
+// findText returns the text of an attribute of the current span, or otherwise of its resource, or an
+// empty text if neither has one. textOf is its only caller: as one function, they would be too large
+// for the compiler to inline.
 func (a *spanAttributes) findText(l spantable.Label) spantable.Text {
 	for _, s := range [...]*spantable.Selected{&a.span, &a.resourceAttrs} {
 		if t := s.Tag(&a.request.Table, l); t != nil && t.Value == spantable.IsText && t.Text().Len > 0 {
@@ -61,8 +61,8 @@ func (a *spanAttributes) findText(l spantable.Label) spantable.Text {
 	return spantable.Text{}
 }
 
-// textOfEither returns the text of the attribute l of the current span or its resource. If there is
-// none, it returns the text of the attribute fallback.
+// textOfEither returns the text of the attribute l of the current span or its resource. If neither has
+// such a text, it returns that of the attribute fallback, or an empty text.
 func (a *spanAttributes) textOfEither(l, fallback spantable.Label) spantable.Text {
 	if text := a.textOf(l); text.Len > 0 {
 		return text
@@ -70,8 +70,8 @@ func (a *spanAttributes) textOfEither(l, fallback spantable.Label) spantable.Tex
 	return a.textOf(fallback)
 }
 
-// integerOf returns the integer value of an attribute of the current span. If the span has no such
-// integer, it returns that of the resource. ok is false if neither has one.
+// integerOf returns the value of an attribute of the current span that is an integer. If the span has
+// no such integer, it returns that of the resource. ok is false if neither has one.
 func (a *spanAttributes) integerOf(l spantable.Label) (n int64, ok bool) {
 	for _, s := range [...]*spantable.Selected{&a.span, &a.resourceAttrs} {
 		if t := s.Tag(&a.request.Table, l); t != nil && t.Value == spantable.IsInteger {
@@ -81,8 +81,9 @@ func (a *spanAttributes) integerOf(l spantable.Label) (n int64, ok bool) {
 	return 0, false
 }
 
-// resourceTagValue returns the value of an attribute of the current resource, normalized as a tag
-// value. The value may have any type. The result is empty if there is no such attribute.
+// resourceTagValue returns the value of an attribute of the current resource, normalized like the value
+// of a tag in the Datadog agent. The value can have any type. The result is empty if there is no such
+// attribute.
 func (a *spanAttributes) resourceTagValue(l spantable.Label) spantable.Text {
 	t := a.resourceAttrs.Tag(&a.request.Table, l)
 	if t == nil {
@@ -91,9 +92,9 @@ func (a *spanAttributes) resourceTagValue(l spantable.Label) spantable.Text {
 	return a.normalizeTagValue(a.formatValue(t))
 }
 
-// Value returns the text of an attribute of the current span, normalized as a tag value. It does not
-// normalize the HTTP method, because callers only test whether it is empty. The result is valid
-// until the next span. Value implements work.Span.
+// Value returns the text of an attribute of the current span, normalized like the value of a tag in the
+// Datadog agent. It does not normalize the HTTP method, because callers only test whether it is empty.
+// The result is valid until the next span is selected. Value implements work.Span.
 func (a *spanAttributes) Value(attribute work.Attribute) string {
 	names := workAttributes[attribute]
 	text := a.output.Bytes(a.textOfEither(names.current, names.deprecated))
@@ -115,8 +116,8 @@ func (a *spanAttributes) formatValue(t *spantable.Tag) spantable.Text {
 	return a.output.DerivedSince(start)
 }
 
-// normalizeTagValue returns text as the agent normalizes the value of a tag. The result is a text in
-// the output.
+// normalizeTagValue returns text, normalized like the value of a tag in the Datadog agent. It returns
+// text itself if it is already normalized. Otherwise, it appends the result to a.output.Derived.
 func (a *spanAttributes) normalizeTagValue(text spantable.Text) spantable.Text {
 	if rules.IsTagValue(a.output.Bytes(text)) {
 		return text
@@ -145,8 +146,8 @@ func (a *spanAttributes) formatInteger(n int64) spantable.Text {
 // naming derives the names of the current span.
 type naming struct{ spanAttributes }
 
-// setNames sets the resource, service, name and type of s, the Datadog span that the current span
-// becomes. The caller must have set s.Name to the name of the OTLP span.
+// setNames sets the resource, service, name and type of s, the Datadog span for the current OTLP span.
+// s must already have its kind and the name of the OTLP span.
 func (n *naming) setNames(s *spantable.Span) {
 	s.Resource = n.resource(s)
 	s.Service = n.service()
@@ -162,8 +163,9 @@ func (n *naming) service() spantable.Text {
 	return n.join("otlpresourcenoservicename")
 }
 
-// operation returns the operation of the current span: the value of its attribute operation.name, or
-// otherwise an operation that is derived from other attributes, such as http.server.request.
+// operation returns the operation of the current span, such as http.server.request. This is the value
+// of the attribute operation.name, or an operation that package work derives from other attributes if
+// the value is missing or empty.
 func (n *naming) operation(kind spantable.Kind) spantable.Text {
 	if name := n.normalizeTagValue(n.textOf(attrOperation)); name.Len > 0 {
 		return name
@@ -173,8 +175,9 @@ func (n *naming) operation(kind spantable.Kind) spantable.Text {
 	return n.output.DerivedSince(start)
 }
 
-// workType returns the type of the current span: the value of its attribute span.type, or otherwise a
-// type that is derived from other attributes, such as web or sql.
+// workType returns the type of the current span, such as web or sql. This is the value of the attribute
+// span.type, or a type that package work derives from other attributes if the value is missing or
+// empty.
 func (n *naming) workType(kind spantable.Kind) spantable.Text {
 	if name := n.textOf(attrType); name.Len > 0 {
 		return name
@@ -192,9 +195,9 @@ func (n *naming) resource(s *spantable.Span) spantable.Text {
 	return name
 }
 
-// fullResource returns the resource name of the current span: the value of its attribute
-// resource.name, or otherwise a description of its HTTP request, message, remote procedure call,
-// GraphQL query or SQL statement. If it has none of them, the result is s.Name.
+// fullResource returns the resource name of the current span, of any length. This is the value of the
+// attribute resource.name, or otherwise a description of the HTTP request, message, remote procedure
+// call, GraphQL query or SQL statement. If the span has no such attributes, the result is s.Name.
 func (n *naming) fullResource(s *spantable.Span) spantable.Text {
 	if name := n.textOf(attrResource); name.Len > 0 {
 		return name
@@ -260,8 +263,8 @@ var isLocalhost = map[string]bool{
 	"localhost6.localdomain6": true, "ip6-localhost": true,
 }
 
-// host returns the host name of the current resource. It is empty if the resource has none that
-// identifies a host; then the agent uses its own host name.
+// host returns the host name of the current resource. It returns an empty text if the resource has no
+// name that identifies a host. The Datadog agent then uses its own host name.
 func (a *spanAttributes) host() spantable.Text {
 	name := a.hostAttribute()
 	if isLocalhost[a.output.String(name)] {
@@ -270,8 +273,9 @@ func (a *spanAttributes) host() spantable.Text {
 	return name
 }
 
-// hostAttribute returns the host name from the attributes of the current resource. The order in which
-// it reads them is that of the agent.
+// hostAttribute returns the host name in the attributes of the current resource, or an empty text if
+// there is none. Like in the Datadog agent, the attributes to read depend on the cloud provider and
+// platform.
 func (a *spanAttributes) hostAttribute() spantable.Text {
 	valueOf := func(l spantable.Label) string { return a.output.String(a.textOf(l)) }
 	has := a.resourceAttrs.Set.Has
@@ -307,8 +311,9 @@ func (a *spanAttributes) firstOfResource(labels ...spantable.Label) spantable.Te
 	return spantable.Text{}
 }
 
-// hostOfGCP returns the host name of a resource in Google Cloud: the name of the machine without its
-// domain, a dot, and the project. It is empty if the resource does not have both attributes.
+// hostOfGCP returns the host name of a resource in Google Cloud, as "machine.project". If the name of
+// the machine has three dots or more, it removes the domain. It returns an empty text if the resource
+// does not have the attributes host.name and cloud.account.id.
 func (a *spanAttributes) hostOfGCP() spantable.Text {
 	if !a.resourceAttrs.Set.Has(attrHostName) || !a.resourceAttrs.Set.Has(attrAccount) {
 		return spantable.Text{}

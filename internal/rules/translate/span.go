@@ -20,9 +20,9 @@ type spanBuilder struct {
 	resourceFacts           traceFacts // environment and version of the current resource
 }
 
-// readResource stores the attributes of the current resource, converted to tags, in resourceTags. Every
-// span of the resource gets these tags. If several attributes have the same tag, the first one that
-// is not empty counts. readResource also stores the environment and the version of the resource.
+// readResource converts the attributes of the current resource to Datadog tags and stores them in
+// resourceTags, for all spans of the resource. If several attributes become the same tag, the first one
+// that is not empty counts. readResource also stores the environment and the version in resourceFacts.
 func (t *spanBuilder) readResource(attributes []spantable.Tag) {
 	t.tags.reset()
 	t.collect(attributes, false)
@@ -33,9 +33,9 @@ func (t *spanBuilder) readResource(attributes []spantable.Tag) {
 	}
 }
 
-// readScope stores the attributes of a scope, converted to tags, in scopeTags. Every span of the scope
-// gets these tags, in place of its own tags with the same names. If an attribute occurs several
-// times, the last one counts.
+// readScope converts the attributes of an instrumentation scope to Datadog tags and stores them in
+// scopeTags, for all spans of the scope. They will replace tags with the same names. If an attribute
+// occurs several times, the last one counts. A list or a map is recorded as an error in the output.
 func (t *spanBuilder) readScope(attributes []spantable.Tag) {
 	t.tags.reset()
 	for i := range attributes {
@@ -53,8 +53,8 @@ func (t *spanBuilder) readScope(attributes []spantable.Tag) {
 	t.scopeTags = t.tags.appendTexts(t.scopeTags[:0])
 }
 
-// build fills dst with the Datadog span that the OTLP span src becomes. state is the tracestate of the
-// span. The caller must have read the attributes of the resource and the scope of the span.
+// build fills dst with the Datadog span for the OTLP span src. state is the tracestate of src. The
+// caller must have called readResource and readScope for the resource and the scope of src.
 func (t *spanBuilder) build(dst, src *spantable.Span, state []byte) {
 	dst.ID, dst.Parent = src.ID, src.Parent
 	dst.Start, dst.Duration = src.Start, src.Duration
@@ -93,9 +93,9 @@ func (t *spanBuilder) build(dst, src *spantable.Span, state []byte) {
 	t.tags.appendTo(t.output, dst, &t.rules)
 }
 
-// collect converts the attributes of a span or a resource to Datadog tags, and adds them to t.tags. It
-// skips the tags that no rule reads. If keepsNumbers is false, numbers become texts, as the agent
-// converts the attributes of a resource.
+// collect converts attributes to Datadog tags and adds them to t.tags. It skips tags that do not affect
+// the statistics. If keepsNumbers is false, it converts numbers to texts, as the Datadog agent does for
+// a resource. A list or a map is recorded as an error in the output.
 func (t *spanBuilder) collect(attributes []spantable.Tag, keepsNumbers bool) {
 	for i := range attributes {
 		attribute := &attributes[i]
@@ -117,8 +117,9 @@ func (t *spanBuilder) collect(attributes []spantable.Tag, keepsNumbers bool) {
 	}
 }
 
-// collectDerived adds to t.tags those tags that the agent makes by a special rule: the HTTP status, the
-// gRPC status, whether the span is measured, and the sample rate. state is the tracestate of the span.
+// collectDerived adds the tags of the current span that the Datadog agent does not simply copy from an
+// attribute: the HTTP status, the gRPC status, _dd.measured and the sample rate. state is the
+// tracestate of the span.
 func (t *spanBuilder) collectDerived(state []byte) {
 	if code, ok := t.httpCode(); ok && code >= 0 {
 		t.tags.setNumber(t.httpStatus, float64(code))
@@ -132,8 +133,8 @@ func (t *spanBuilder) collectDerived(state []byte) {
 	}
 }
 
-// sampleRate returns the sample rate of the current span, from its attribute _sample_rate or otherwise
-// from state, its tracestate. ok is false if neither contains a rate.
+// sampleRate returns the rate at which the current span was sampled. It reads the attribute
+// _sample_rate, or otherwise state, the tracestate of the span. ok is false if neither contains a rate.
 func (t *spanBuilder) sampleRate(state []byte) (rate float64, ok bool) {
 	attribute := t.span.Tag(&t.request.Table, attrSampleRate)
 	if attribute != nil && (attribute.Value == spantable.IsNumber || attribute.Value == spantable.IsInteger) {
@@ -146,9 +147,9 @@ func (t *spanBuilder) sampleRate(state []byte) (rate float64, ok bool) {
 	return parsed.Rate()
 }
 
-// httpCode returns the HTTP response status of the current span. It reads the attribute
-// http.status_code first, then http.response.status_code. Each can be an integer, or text such as
-// "200". ok is false if neither of them has such a value.
+// httpCode returns the HTTP status of the current span: the value of http.status_code, or otherwise of
+// http.response.status_code. The value can be an integer or a text such as "200". ok is false if
+// neither attribute has such a value.
 func (t *spanBuilder) httpCode() (code int64, ok bool) {
 	for _, l := range [...]spantable.Label{attrHTTPStatus, attrNewHTTPStatus} {
 		if !t.spanOrResource.Has(l) {
@@ -164,8 +165,8 @@ func (t *spanBuilder) httpCode() (code int64, ok bool) {
 	return 0, false
 }
 
-// grpcCode returns the gRPC status of the current span as text: a number, or a name as it was sent.
-// The result is empty if the span has none.
+// grpcCode returns the gRPC status of the current span as text: an integer in decimal digits, or a text
+// as it was sent. It returns an empty text if the span has no gRPC status.
 func (t *spanBuilder) grpcCode() spantable.Text {
 	for l := attrGRPCStatus; l <= attrRPCStatus; l++ {
 		if !t.spanOrResource.Has(l) {
@@ -191,8 +192,8 @@ func (t *spanBuilder) callsGRPC() bool {
 	return rules.CallsGRPC(name, deprecatedName)
 }
 
-// kindNamed returns the span kind with the given name. Like the agent, it returns KindInternal for an
-// unknown name.
+// kindNamed returns the span kind with the given name, such as "server". Like the Datadog agent, it
+// returns KindInternal for all other names.
 func kindNamed(name string) spantable.Kind {
 	for _, k := range [...]spantable.Kind{
 		spantable.KindServer, spantable.KindClient, spantable.KindProducer, spantable.KindConsumer,
@@ -254,16 +255,16 @@ func (c *collectedTags) replaceText(l spantable.Label, text spantable.Text) {
 	v.text, v.hasText = text, true
 }
 
-// setDerivedText sets the text of a tag to a text that the agent derives. It does nothing if the tag
-// already has a text, if text is empty, or if no rule reads the tag.
+// setDerivedText sets the text of the tag with label l, unless the tag already has a text. It does
+// nothing if text is empty, or if l is Other, the label of all tags that do not affect the statistics.
 func (c *collectedTags) setDerivedText(l spantable.Label, text spantable.Text) {
 	if l != spantable.Other && !c.values[l].hasText && text.Len > 0 {
 		c.setText(l, text)
 	}
 }
 
-// setNumber sets the number of the tag with label l. It does nothing if the tag already has a number,
-// or if no rule reads the tag, so that it has the label Other.
+// setNumber sets the number of the tag with label l, unless the tag already has a number. It does
+// nothing if l is Other, the label of all tags that do not affect the statistics.
 func (c *collectedTags) setNumber(l spantable.Label, n float64) {
 	if l == spantable.Other {
 		return
@@ -284,8 +285,9 @@ func (c *collectedTags) appendTexts(dst []spantable.Tag) []spantable.Tag {
 	return dst
 }
 
-// appendTo appends the collected tags to output as the tags of s. Each tag gets either its text or its
-// number. rules decides which, by the label of the tag.
+// appendTo appends the collected tags to output as the tags of s. Each tag gets its text, its number or
+// neither, according to rules, which has one element for each label. appendTo records an error in
+// output if it has too many tags.
 func (c *collectedTags) appendTo(output *spantable.Table, s *spantable.Span, rules *[spantable.MaxLabels]numberRule) {
 	s.First = uint32(len(output.Tags))
 	for _, l := range c.used {

@@ -39,8 +39,8 @@ type Translator struct {
 	counted int // spans of the last request that were counted before, see Counted
 }
 
-// New returns a translator for the tags that the agent's rules ask for. It fails if they need more
-// attributes than spantable.MaxLabels.
+// New returns a translator that creates only the wanted tags. It fails if these tags are made from more
+// than spantable.MaxLabels attributes.
 func New(wanted *spantable.Names) (*Translator, error) {
 	v, err := newVocabulary(wanted)
 	if err != nil {
@@ -53,8 +53,9 @@ func New(wanted *spantable.Names) (*Translator, error) {
 // of its spans, so the new table can have more tags than the request.
 const tagBytes = 2
 
-// Bytes returns the maximum memory of a Translator, a request of bodyLen bytes and the table that is
-// made from it, if the caller stores another perSpan bytes for each span.
+// Bytes returns the maximum memory of a Translator, of a request of bodyLen bytes, and of the table
+// that the Translator makes from it. perSpan is the memory that the caller needs for each span in
+// addition.
 func Bytes(bodyLen, perSpan int) int {
 	return otlp.Bytes(bodyLen, perSpan+traceBytes) + spantable.LimitsOf(bodyLen, tagBytes).Bytes(0)
 }
@@ -62,9 +63,10 @@ func Bytes(bodyLen, perSpan int) int {
 // Names returns the names of the attributes that are read from spans and from resources.
 func (t *Translator) Names() (ofSpans, ofResources *spantable.Names) { return t.ofSpans, t.ofResources }
 
-// Translate fills output with the Datadog spans that the spans of a request become. If isCounted is
-// true, the client has already counted them, and they are left out unless their resource says
-// otherwise. If Translate returns an error, output is empty, and r has failed with the same error.
+// Translate converts the spans of an OTLP request to Datadog spans and stores them in output. It leaves
+// out spans that the client has already counted: those of resources that say so, and if isCounted is
+// true, also those of resources that say nothing. If Translate returns an error, output is empty, and
+// r.Err returns the same error.
 func (t *Translator) Translate(r *otlp.Request, isCounted bool, output *spantable.Table) error {
 	t.request = r
 	t.output = output
@@ -89,13 +91,13 @@ func (t *Translator) Translate(r *otlp.Request, isCounted bool, output *spantabl
 	return nil
 }
 
-// Counted returns the number of spans of the last request that Translate left out because the client
+// Counted returns the number of spans of the last request that Translate left out, because their client
 // had already counted them.
 func (t *Translator) Counted() int { return t.counted }
 
-// isCounted reports whether the client has already counted the spans of the current resource. The
-// attribute _dd.stats_computed of the resource decides. If the resource does not have it,
-// isCounted returns isRequestCounted, the default for the request.
+// isCounted reports whether the client has already counted the spans of the current resource, according
+// to the attribute _dd.stats_computed. If the resource does not have the attribute, isCounted returns
+// isRequestCounted, the default for the request.
 func (t *Translator) isCounted(isRequestCounted bool) bool {
 	if !t.resourceAttrs.Set.Has(attrComputed) {
 		return isRequestCounted
@@ -134,9 +136,9 @@ func (t *Translator) addResource(resource *otlp.Resource) {
 	t.output.Senders = append(t.output.Senders, sender)
 }
 
-// buildSpans translates the OTLP spans of a scope. It stores the results in spans and groups, the
-// spans and traces of the scope's resource in the output. firstOfResource is the index of the
-// resource's first span in the request.
+// buildSpans converts the OTLP spans of a scope to Datadog spans. It stores them in spans, and their
+// trace IDs in groups; both are parts of the output for the whole resource of the scope.
+// firstOfResource is the index in the request of the first span of the resource.
 func (t *Translator) buildSpans(scope *otlp.Scope, firstOfResource int, spans []spantable.Span, groups []spantable.Group) {
 	r := t.request
 	if scope.First < scope.Last {
@@ -163,8 +165,8 @@ func (t *Translator) collectedFacts() traceFacts {
 	}
 }
 
-// addTraces makes room in the output for the given spans of a request. It adds a group for each of
-// their traces, which has one empty span for each span of the trace. It returns the added spans and
+// addTraces reserves memory in the output for the Datadog spans of some OTLP spans. It adds a group for
+// each trace, and an empty span for each span. It returns these spans, ordered by trace, and the
 // groups.
 func (t *Translator) addTraces(extras []otlp.SpanExtra) ([]spantable.Span, []spantable.Group) {
 	t.traces.group(extras)
@@ -196,8 +198,8 @@ type traces struct {
 // traceBytes is the memory per span of traces.
 const traceBytes = spantable.TraceNumberBytes + 2*(3*4+int(unsafe.Sizeof(traceFacts{})))
 
-// group numbers the traces of spans. It then calculates the position that each span has when spans
-// are ordered by trace: a counting sort by trace number.
+// group numbers the traces of the given spans. It then calculates the position of each span in a list
+// in which the spans of each trace are adjacent. Positions follow the order of the trace numbers.
 func (t *traces) group(spans []otlp.SpanExtra) {
 	t.numbers.Reset(len(spans))
 	t.traceNumbers = t.traceNumbers[:0]

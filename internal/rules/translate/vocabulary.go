@@ -23,8 +23,9 @@ type vocabulary struct {
 	kind, httpStatus, grpcStatus, measured, rate, version, env, dbName, origin, commit spantable.Label
 }
 
-// newVocabulary returns the vocabulary for the wanted tags. Some tags have several source
-// attributes. It fails if there are more attributes than spantable.MaxLabels.
+// newVocabulary returns the vocabulary for the wanted tags: the attributes to read, and the tags that
+// they become. It fails if there are more than spantable.MaxLabels such attributes. A tag can be made
+// from several attributes.
 func newVocabulary(wanted *spantable.Names) (*vocabulary, error) {
 	names := slices.Clone(attrNames[:])
 	for l := 1; l < wanted.Len(); l++ {
@@ -123,8 +124,8 @@ var numberRules = func() map[string]numberRule {
 	return all
 }()
 
-// tagNameOf returns the name of the tag that an attribute becomes. It returns an empty string for an
-// attribute that sets a field of the span instead, such as service.name.
+// tagNameOf returns the name of the Datadog tag that an OpenTelemetry attribute becomes. It returns ""
+// if the attribute becomes a field of the span instead of a tag, such as service.name.
 func tagNameOf(attribute string) string {
 	if tag, isRenamed := httpTags[attribute]; isRenamed {
 		return tag

@@ -37,8 +37,8 @@ var messaging = spantable.KindsOf(
 	spantable.KindClient, spantable.KindServer, spantable.KindProducer, spantable.KindConsumer,
 )
 
-// AppendOperation appends the operation of a span, such as http.server.request. Values of
-// attributes are in lower case.
+// AppendOperation appends the operation of a span to dst, such as http.server.request. The attributes
+// of s and its kind determine the operation. Values of attributes in it are in lower case.
 func AppendOperation(dst []byte, s Span, kind spantable.Kind) []byte {
 	isClient, isServer := kind == spantable.KindClient, kind == spantable.KindServer
 	isRequest := isClient || isServer
@@ -87,8 +87,9 @@ func AppendOperation(dst []byte, s Span, kind spantable.Kind) []byte {
 	return append(dst, "Internal"...)
 }
 
-// appendRPC appends the operation of a remote procedure call, such as grpc.server.request. system is
-// the RPC system of the span.
+// appendRPC appends the operation of a remote procedure call to dst, such as grpc.server.request.
+// system is the RPC system, such as grpc. For a client of AWS, the operation contains the service, as
+// in aws.s3.request.
 func appendRPC(dst []byte, s Span, system string, isServer bool) []byte {
 	if system != "aws-api" || isServer {
 		return appendRequest(dst, system, isServer)
@@ -102,8 +103,8 @@ func appendRPC(dst []byte, s Span, system string, isServer bool) []byte {
 	return append(dst, ".request"...)
 }
 
-// appendRequest appends the operation of a request, such as http.server.request, or server.request
-// if protocol is empty.
+// appendRequest appends the operation of a request to dst, such as http.server.request. If protocol is
+// empty, this is only server.request or client.request.
 func appendRequest(dst []byte, protocol string, isServer bool) []byte {
 	if protocol != "" {
 		dst = append(appendLower(dst, protocol), '.')
@@ -140,8 +141,8 @@ func Type(s Span, kind spantable.Kind) string {
 	return "custom"
 }
 
-// databaseType returns the type of a database call. system is the current or the older
-// OpenTelemetry name of the database system.
+// databaseType returns the type of a call to a database system: "sql", the name of the system, or "db"
+// for a system that is not in the list. system is the current or an older OpenTelemetry name.
 func databaseType(system string) string {
 	switch system {
 	case "actian.ingres", "adabas", "aws.redshift", "cache", "clickhouse", "cloudscape", "cockroachdb",
