@@ -172,8 +172,8 @@ func readControl[M any](t Type, body []byte) (M, error) {
 	return message, nil
 }
 
-// readMap decodes the body of a control message, which is a map. It calls readValue for each entry with the name of the
-// entry. readValue must read the value of the entry from r.
+// readMap decodes the body of a control message, which must be a map. For each entry it calls readValue with the
+// entry's name; readValue must read the entry's value from r. readMap returns an error if the body is malformed.
 func readMap(t Type, body []byte, readValue func(r *controlReader, name string)) error {
 	operation := "decode " + t.String()
 	if err := validate(operation, body); err != nil {
@@ -188,8 +188,8 @@ func readMap(t Type, body []byte, readValue func(r *controlReader, name string))
 	return r.err
 }
 
-// validate returns an error unless body is exactly one msgpack value, nested at most maxDepth levels deep. It also
-// checks fields that this version does not know.
+// validate returns an error unless body is exactly one msgpack value, nested at most maxDepth levels deep. It reads
+// the whole value, including fields that this version of the protocol does not know.
 func validate(operation string, body []byte) error {
 	r := msgpack.NewReader(body)
 	r.SkipWithin(maxDepth)

@@ -125,8 +125,8 @@ func FrameLength(header []byte) uint32 {
 	return binary.BigEndian.Uint32(header)
 }
 
-// Split splits a frame without its header into the type and the body of the message. The body is a part of
-// message and has not been validated.
+// Split splits a message, a frame without its header, into the type and the body. body shares the memory of message
+// and has not been validated. Split returns an error if the type is unknown or the body is empty.
 func Split(message []byte) (t Type, body []byte, err error) {
 	const operation = "split message"
 	r := msgpack.NewReader(message)
