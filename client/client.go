@@ -76,9 +76,9 @@ func Open(config Config) (*Client, error) {
 	return c, nil
 }
 
-// shardCount returns the number of shards of a client with the given number of buffers. It is about twice the number of
-// processors, so that two publishers rarely use the same shard, and at most half of the number of buffers. It is a
-// power of two.
+// shardCount returns the number of shards, independently locked parts, of a client with the given number of
+// buffers. It is the largest power of two that exceeds neither twice the number of processors, nor maxShards, nor
+// half the number of buffers; at least 1.
 func shardCount(buffers int) int {
 	limit := min(2*runtime.GOMAXPROCS(0), maxShards, buffers/2)
 	count := 1
@@ -107,8 +107,8 @@ func (c *Client) Publish(batch []Snapshot) bool {
 	return accepted
 }
 
-// notifySender makes sure that the sender knows that there are spans to send or losses to report. It wakes the sender
-// only if the sender does not know this yet.
+// notifySender wakes the goroutine that sends spans, so that it sends the published spans and reports losses. It
+// does nothing if senderNotified is already set.
 func (c *Client) notifySender() {
 	if c.senderNotified.Load() {
 		return
@@ -124,9 +124,9 @@ func (c *Client) refuse(batch []Snapshot, refusal reason) {
 	c.notifySender()
 }
 
-// publishToShard adds the batch to the first shard that it can lock, beginning with the shard of this goroutine. If all
-// are locked, it refuses the batch, because it must not wait. hasFullBuffer reports whether the sender can send a
-// buffer now.
+// publishToShard adds the batch to one of the client's shards, which are buffers with separate locks. It begins
+// with the shard of this goroutine and takes the first one that is not locked. If all are locked, it refuses the
+// batch instead of waiting. hasFullBuffer reports whether a full buffer is ready to be sent.
 func (c *Client) publishToShard(batch []Snapshot) (accepted, hasFullBuffer bool) {
 	first := firstShard()
 	for i := range uint32(len(c.shards)) {
@@ -262,9 +262,9 @@ func (c *Client) Stats() Stats {
 	return stats
 }
 
-// readSpanCounts sets the fields of stats that count accepted spans. It reads the counters of lost and sent spans
-// before those of published spans. In another order, a span that is published and sent meanwhile would make Buffered
-// negative.
+// readSpanCounts sets the fields of stats that count published, sent, buffered and lost spans. It reads the
+// counters of published spans last: otherwise, a span that is published and sent during the call could make
+// Buffered negative.
 func (c *Client) readSpanCounts(stats *Stats) {
 	var lost [reasons]uint64
 	c.lost.addTo(&lost)
@@ -310,8 +310,8 @@ type flush struct {
 
 func newFlush(ctx context.Context) *flush { return &flush{ctx: ctx, result: make(chan error, 1)} }
 
-// resolve passes the daemon's response to the call of Flush. The call returns an error if the daemon could not export
-// its statistics.
+// resolve ends the call of Flush that waits for the daemon's response. Flush returns nil if response.OK is true,
+// and otherwise an error with the daemon's message.
 func (f *flush) resolve(response wire.Flush) {
 	if response.OK {
 		f.result <- nil
@@ -371,8 +371,8 @@ func (l *losses) addTo(total *[reasons]uint64) {
 	}
 }
 
-// countsByName converts counts to a map by the name of the reason. It omits the reasons from daemonDied on, which apply
-// to spans that were sent. Counts of 0 are included.
+// countsByName returns counts as a map from the name of the reason to the count, including counts of 0. It leaves
+// out daemonDied and all later reasons, because their spans were sent.
 func countsByName(counts [reasons]uint64) map[string]uint64 {
 	byName := make(map[string]uint64, daemonDied)
 	for i := noReason + 1; i < daemonDied; i++ {

@@ -28,7 +28,8 @@ func QuantizePeer(value string) string {
 }
 
 // quantizeHost replaces the IP address at the start of a host with "blocked-ip-address". For example,
-// http://10.0.0.1:80 becomes http://blocked-ip-address:80. A host without an IP address remains unchanged.
+// http://10.0.0.1:80 becomes http://blocked-ip-address:80. It returns the host unchanged if it has no IP address,
+// or a well-known one such as 127.0.0.1.
 func quantizeHost(address string) string {
 	prefix, hostAndPort := splitPrefix(address)
 	host, port := splitHostPort(hostAndPort)

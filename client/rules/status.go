@@ -85,8 +85,8 @@ const (
 	TagRPCSystem     = "rpc.system"
 )
 
-// GRPCStatus returns the gRPC status code in the tags of a span, in decimal digits. It returns "" if there is none or
-// it is unknown.
+// GRPCStatus returns the gRPC status code in the tags of a span, in decimal digits. It returns "" if the tags
+// contain no code, or a text that is neither a number nor the name of a code.
 func GRPCStatus(t Tags) string {
 	keys := GRPCStatusTags[:]
 	if !CallsGRPC(t.Text(TagRPCSystemName), t.Text(TagRPCSystem)) {
