@@ -39,8 +39,8 @@ func (r *reader) read(s sdktrace.ReadOnlySpan) (fingerprint []byte, flags span.F
 // labels returns the labels of the span that was read last. They are valid until the next span is read.
 func (r *reader) labels() *client.Key { return r.counter.Label(0) }
 
-// originOf returns the origin that the daemon derives from an encoded resource: the name, version and host of the
-// service, and other properties of the process.
+// originOf returns the description of this process that the daemon derives from an encoded OpenTelemetry resource,
+// such as the name, the version and the host of the service. It panics if the resource can't be decoded.
 func originOf(encodedResource []byte) client.Origin {
 	counter := otel.NewCounter()
 	encoder := spanEncoder{resource: encodedResource}
