@@ -80,8 +80,9 @@ const (
 	flushBytes = 3 << 10
 )
 
-// Memory returns the maximum memory of a Server: that of all connections, and that of the buffers for large
-// frames. publisherBytes is the memory of one admit.Publisher. The kernel's socket buffers are not included.
+// Memory returns the maximum memory of a Server in two parts: all connections, and the buffers for large frames.
+// publisherBytes is the size of one admit.Publisher, of which each connection has one. The socket buffers of the
+// kernel are not included.
 func (c *Config) Memory(publisherBytes int) []memory.Part {
 	bytesPerConnection := publisherBytes + connBytes + baseBuffer + goroutineBytes +
 		maxPendingFlushes*flushBytes + recovery.TrackerBytes

@@ -15,9 +15,9 @@ import (
 // probeTimeout limits the attempt to connect to a socket that already exists.
 const probeTimeout = time.Second
 
-// lockSocket creates and locks the file path.lock. It returns an error if another process holds the lock. Only the
-// process that holds it may replace the socket at path. The kernel releases the lock when the file is closed or the
-// process ends.
+// lockSocket creates and locks the file path+".lock". A process must hold this lock to create or replace the socket
+// at path. lockSocket returns an error if another process holds it. The kernel releases the lock when the returned
+// file is closed or the process ends.
 func lockSocket(path string) (*os.File, error) {
 	name := path + ".lock"
 	fd, err := unix.Open(name, unix.O_CREAT|unix.O_RDWR|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
