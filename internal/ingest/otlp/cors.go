@@ -54,8 +54,8 @@ func isPattern(text string) bool {
 	return true
 }
 
-// allow sets the response header that allows a browser to pass the response to the script that has sent the request.
-// origin identifies the web page of the script. If no pattern matches origin, the browser hides the response.
+// allow sets the response header fields that let a browser pass the response to a script of the web page at origin.
+// If no pattern in o matches origin, it does not set them, and the browser hides the response.
 func (o Origins) allow(origin string, header http.Header) {
 	if o == nil {
 		return
@@ -105,8 +105,8 @@ func isHostLabel(text string) bool {
 // labelCharacters are the valid characters of a host name's label. A port or a path has others.
 const labelCharacters = "abcdefghijklmnopqrstuvwxyz0123456789-_"
 
-// isPreflight reports whether the request is a CORS preflight request: a browser asks whether a script of a web page may
-// send OTLP/HTTP.
+// isPreflight reports whether the request is a CORS preflight request for an OTLP/HTTP path. A browser sends it to
+// ask whether a script of a web page may send a request.
 func (c *call) isPreflight() bool {
 	if c.origin == "" || c.HTTP.Method != http.MethodOptions {
 		return false
