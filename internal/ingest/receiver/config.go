@@ -96,9 +96,9 @@ func (c *Config) Publishers(maxBatches int) int {
 	return max(maxBatches, min(MaxPublishers, c.MaxOrigins))
 }
 
-// Memory returns the parts of a receiver's maximum memory, each with the flag that limits the part. counterBytes is the
-// memory for counting one body, connectionBytes is the memory of one connection, and publisherBytes is the memory of all
-// publishers. data is the name of the received data.
+// Memory returns the maximum memory of a receiver, one part for each purpose, with the flag that limits it.
+// counterBytes is the memory to count the spans of one body, connectionBytes that of one connection, and
+// publisherBytes that of all admit.Publishers together. data names the kind of received data.
 func (c *Config) Memory(flagPrefix, data string, counterBytes, connectionBytes, publisherBytes int) []memory.Part {
 	part := func(name string, bytes int, flag string) memory.Part {
 		return memory.Part{Name: name + data, Bytes: int64(bytes), Flag: flag}

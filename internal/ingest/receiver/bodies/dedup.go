@@ -86,8 +86,8 @@ func (d *DedupCache) HasLength(length int64, now time.Time) bool {
 	return false
 }
 
-// Add adds an entry for a counted body. It first removes expired entries. If the cache is still full, it evicts the
-// oldest entry.
+// Add stores the hash and the length of a body whose spans were counted at the time now. It first removes expired
+// entries. If the cache is still full, it evicts the oldest entry.
 func (d *DedupCache) Add(hash uint64, length int, now time.Time) {
 	for d.len() > 0 && d.isExpired(d.oldest, now) {
 		d.removeOldest()
