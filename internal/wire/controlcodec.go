@@ -34,8 +34,8 @@ func controlFields(message reflect.Value) iter.Seq2[reflect.StructField, reflect
 	}
 }
 
-// visitFields calls visit for each encoded field of a struct, including the fields of embedded structs. It stops and
-// returns false when visit returns false.
+// visitFields calls visit for each field of a struct that is encoded in messages, including the fields of embedded
+// structs. If visit returns false, visitFields stops and returns false.
 func visitFields(message reflect.Value, visit func(reflect.StructField, reflect.Value) bool) bool {
 	for i := range message.NumField() {
 		field := message.Type().Field(i)
@@ -55,8 +55,8 @@ func visitFields(message reflect.Value, visit func(reflect.StructField, reflect.
 	return true
 }
 
-// appendFields appends a map with the names and values of the fields of message. It leaves out zero values of fields
-// with the option "omitzero".
+// appendFields appends a struct as a map from the names of its fields to their values. It leaves out a field with
+// the option "omitzero" in its tag if the value is zero.
 func appendFields(dst []byte, message reflect.Value) []byte {
 	var names []string
 	var values []reflect.Value
@@ -217,8 +217,8 @@ func (r *controlReader) readEntries(readValue func(r *controlReader, name string
 	}
 }
 
-// readField reads a value into the field of message with the given name. It skips the value if message has no such
-// field, because later versions can add fields.
+// readField reads the next value into the field of message with the given name. If message has no such field, it
+// skips the value, because a later version of the protocol can add fields.
 func (r *controlReader) readField(message reflect.Value, name string) {
 	for field, value := range controlFields(message) {
 		knownName, _ := fieldName(field)
@@ -251,8 +251,8 @@ func (r *controlReader) readInto(field reflect.Value) {
 	}
 }
 
-// readOrZero calls read to decode the next value, and returns its result. It returns the zero value without calling
-// read if the next value is nil. If read fails, readOrZero rejects the message with an error that contains expected.
+// readOrZero calls read to decode the next value, and returns the result. If the next value is nil, it skips that
+// and returns the zero value of V. If read fails, it sets r.err to an error that says what was expected.
 func readOrZero[V any](r *controlReader, read func() V, expected string) V {
 	if r.SkipNil() {
 		var zero V

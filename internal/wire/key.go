@@ -188,8 +188,8 @@ func (r *keyReader) readLabels(k *span.Key) {
 	k.AdditionalTags = r.appendTags(k.AdditionalTags[:0])
 }
 
-// readTextLabels reads one element into each string label of k, from the label first up to, but not including, the
-// label end.
+// readTextLabels reads the next elements of an encoded key into the string labels of k from first up to, but not
+// including, end. The strings share the memory of r.raw.
 func (r *keyReader) readTextLabels(k *span.Key, first, end span.Label) {
 	for label := first; label < end; label++ {
 		text, next := msgpack.CommonStr(r.raw, r.At())

@@ -192,8 +192,8 @@ func CountSpans(head []byte, following int) uint64 {
 	return uint64(count)
 }
 
-// readArrayHeader reads the header of a body that is an array, and returns the number of elements and the rest of the
-// body. It returns an error if the rest is too short for the elements, each of which has at least minLen bytes.
+// readArrayHeader reads the array header at the start of body, and returns the number of elements and the bytes
+// after the header. It returns an error if these are too few for elements of at least minLen bytes each.
 func readArrayHeader(operation string, body []byte, minLen int) (count int, rest []byte, err error) {
 	r := msgpack.NewReader(body)
 	count = r.Array()

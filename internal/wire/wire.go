@@ -97,8 +97,8 @@ type malformedError struct {
 func (e *malformedError) Error() string { return e.message + ": " + ErrMalformed.Error() }
 func (e *malformedError) Unwrap() error { return ErrMalformed }
 
-// UndecodedBytes returns the number of bytes that a decoder had not decoded when it returned err. It returns
-// false if err is not an error of a decoder of this package.
+// UndecodedBytes returns how many bytes were left when a decoder of this package failed with err. It returns false
+// if err does not come from a decoder of this package.
 func UndecodedBytes(err error) (count int, ok bool) {
 	var malformed *malformedError
 	if !errors.As(err, &malformed) {

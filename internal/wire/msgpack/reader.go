@@ -146,8 +146,9 @@ func (r *Reader) Str() Text {
 // Bin reads a byte string.
 func (r *Reader) Bin() Text { return r.longText(Bin8) }
 
-// longText reads a value that consists of a lead byte, a length and that number of bytes. The length has one byte if the
-// lead byte is lead8, two bytes if it is lead8+1, and four bytes if it is lead8+2.
+// longText reads a value that consists of a lead byte, a length and that many bytes. The length has one byte after
+// lead8, two bytes after lead8+1, and four bytes after lead8+2. For any other or incomplete value, r.Failed returns
+// true.
 func (r *Reader) longText(lead8 byte) Text {
 	headerLen, length := 0, 0
 	switch rest := r.body[r.at:]; {
