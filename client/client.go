@@ -88,9 +88,9 @@ func shardCount(buffers int) int {
 	return count
 }
 
-// Publish buffers a batch of finished spans for sending, and returns true. If they do not all fit, Publish buffers
-// none, counts all as refused, and returns false. It never waits, allocates or makes a system call. The caller can
-// reuse the batch and its tag lists immediately.
+// Publish copies finished spans to the buffers of the client, to be sent later, and returns true. If the batch does
+// not fit as a whole, Publish counts all its spans as refused and returns false. It never waits, allocates or makes
+// a system call. The caller can reuse the batch and its tag lists immediately.
 func (c *Client) Publish(batch []Snapshot) bool {
 	if len(batch) == 0 {
 		return true
@@ -147,8 +147,9 @@ func (c *Client) shard(number uint32) *shard {
 	return &c.shards[number&mask]
 }
 
-// firstShard returns the number of the shard that this goroutine tries first. The number is a hash of the goroutine's
-// stack address, so that a goroutine nearly always uses the same shard, whose memory is in the processor's cache.
+// firstShard returns a number that selects the shard, a part of the client's buffers, that this goroutine should
+// try first. It is a hash of the address of the goroutine's stack, so a goroutine nearly always gets the same
+// shard, whose memory is then in the processor's cache.
 func firstShard() uint32 {
 	const pageBits = 12
 	const goldenRatio = 0x9e3779b97f4a7c15 // for Fibonacci hashing
@@ -166,9 +167,9 @@ func (c *Client) wakeSender() {
 	}
 }
 
-// Flush sends all spans that were published before, and asks the daemon to export its statistics now. It returns nil
-// when every destination of the daemon has accepted them. While the daemon is unavailable, Flush waits until ctx is
-// done.
+// Flush sends all spans that were published before, and asks the daemon to export its statistics now. It returns
+// nil when all destinations to which the daemon exports have accepted the statistics. While the daemon is
+// unavailable, Flush waits until ctx is done.
 func (c *Client) Flush(ctx context.Context) error {
 	f := newFlush(ctx)
 	select {
@@ -230,12 +231,12 @@ type Stats struct {
 	Buffered  uint64            // accepted by Publish, and neither sent nor lost yet
 	Lost      map[string]uint64 // accepted by Publish and lost, by reason
 
-	// Unsettled is the part of Sent whose outcome the daemon has not reported yet, or whose outcome is
-	// still to be asked of the next daemon. After Close, it is the number of spans for which Close did not
-	// wait. It is 0 if the daemon does not report outcomes.
+	// Unsettled is the part of Sent that the daemon has reported neither as delivered nor as lost. If the
+	// daemon has ended, the client can ask the next one about them. After Close, it is the number of
+	// spans for which Close did not wait. It is 0 if the daemon does not send such reports.
 	Unsettled uint64
-	// Unconfirmed is the maximum number of spans of Sent that were lost with a killed daemon: they were no
-	// longer kept, or the next daemon did not know their outcome.
+	// Unconfirmed is the part of Sent that may have been lost when a daemon was killed: the client no
+	// longer had these spans, or the next daemon did not know whether they were delivered.
 	Unconfirmed uint64
 	// Ambiguous is the part of Sent that the daemon was sending to a destination when it was killed. These
 	// spans may have arrived, so they are not resent.

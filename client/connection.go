@@ -205,8 +205,8 @@ func (conn *connection) takeFlush(id uint64) *flush {
 	return f
 }
 
-// close closes the connection and waits until its reading goroutine has ended. All flush requests without a response
-// fail.
+// close closes the connection and waits until the goroutine that reads from it has ended. Calls of Flush that still
+// wait for the daemon's response then return an error.
 func (conn *connection) close() {
 	conn.stopInterrupt()
 	conn.socket.Close()

@@ -17,7 +17,7 @@ type sender struct {
 	client         *Client
 	pending        []*buffer   // buffers to send, oldest first; never exceeds its capacity
 	sentBuffers    sentBuffers // of the current connection, or of unresolved
-	unresolved     *connection // ended connection whose spans have an outcome that only the next daemon knows, or nil
+	unresolved     *connection // ended connection about whose spans the client must ask the next daemon, or nil
 	flushes        []*flush    // flush requests to send
 	reported       [reasons]uint64
 	backoff        backoff
@@ -126,8 +126,8 @@ func (s *sender) pause(isClosing bool) {
 	}
 }
 
-// refuseAfterMaxAway makes Publish refuse spans if the daemon has been unavailable for longer than Config.MaxAway.
-// Spans that were published before are still sent to the next daemon.
+// refuseAfterMaxAway makes Publish refuse spans once the daemon has been unavailable for Config.MaxAway, and logs
+// that. Spans that were published before remain buffered, and are sent when a daemon is available again.
 func (s *sender) refuseAfterMaxAway() {
 	unavailableFor := time.Since(s.disconnectedAt)
 	if s.hasGivenUp || unavailableFor < s.client.config.MaxAway {
@@ -179,8 +179,8 @@ func (s *sender) awaitLastMessage(conn *connection) {
 	}
 }
 
-// serve sends spans until the connection ends or the client is closed. It returns true if no further connection is
-// needed, because the client is closed and has sent its last message.
+// serve sends spans over conn until the connection ends or the client is closed. It returns true if the client is
+// closed and has sent everything, so that no further connection is needed.
 func (s *sender) serve(conn *connection) (isFinished bool) {
 	err := s.sendAllBuffers(conn)
 	for err == nil {

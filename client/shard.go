@@ -34,8 +34,8 @@ type shard struct {
 	_ cpu.CacheLinePad
 }
 
-// lock locks the shard for the sender. It polls instead of waiting for the mutex, because a publisher that unlocks a
-// mutex with a waiter makes a system call.
+// lock locks the shard by polling, for the goroutine that sends buffers. It does not wait for the mutex: if it did,
+// a publisher that unlocks the mutex would have to make a system call to wake it up.
 func (s *shard) lock() {
 	const yields = 16
 	for attempt := 0; !s.mu.TryLock(); attempt++ {

@@ -12,8 +12,8 @@ const (
 	TagOTelHTTPStatus = "http.response.status_code"
 )
 
-// HTTPStatus returns the HTTP status code in the tags of a span, or 0 if there is none. It does not check that the code
-// is in the range from 100 to 599.
+// HTTPStatus returns the HTTP status code in the tags of a span, or 0 if there is none. The code can be outside the
+// range from 100 to 599.
 func HTTPStatus(t Tags) uint32 {
 	for _, key := range [...]string{TagHTTPStatus, TagOTelHTTPStatus} {
 		if code, ok := integerTag(t, key); ok {
@@ -23,8 +23,8 @@ func HTTPStatus(t Tags) uint32 {
 	return 0
 }
 
-// integerTag returns the value of a tag that is a whole number, or a text that ParseStatus accepts. Otherwise it
-// returns false.
+// integerTag returns the value of a tag as an integer. It returns false if the value is neither a whole number nor
+// a text that ParseStatus accepts.
 func integerTag(t Tags, key string) (int64, bool) {
 	number, isSet := t.Number(key)
 	if integer, isWhole := WholeNumber(number); isSet && isWhole {
