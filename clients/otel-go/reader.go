@@ -26,8 +26,8 @@ func newReader(policy *otel.Policy, service string, res *resource.Resource) *rea
 	}
 }
 
-// read returns the fingerprint of a span, and its flags: error and top-level. Spans with equal fingerprints have equal
-// labels. The fingerprint is valid until the next call, and empty if the labels are too long for a cache.
+// read returns the error and top-level flags of a span, and a fingerprint. Spans with equal fingerprints have equal
+// labels. The fingerprint is valid until the next call. It is empty if the labels are too long to be cached.
 func (r *reader) read(s sdktrace.ReadOnlySpan) (fingerprint []byte, flags span.Flags) {
 	fingerprint, flags, err := r.counter.ReadSpan(r.encoder.encode(s), r.service, r.policy)
 	if err != nil {
