@@ -428,7 +428,7 @@ func (c *conn) sendFlushReply(reply wire.Flush) { c.write(wire.AppendFlushAnswer
 
 func (c *conn) sendBye(bye wire.Bye) { c.write(wire.AppendBye(nil, &bye)) }
 
-// fail counts and logs an error that ends the connection, and sends it to the client as a bye message. It
+// fail counts and logs err, which ends the connection, and sends the reason to the client as the last message. It
 // sends nothing if the client has already closed the connection.
 func (c *conn) fail(err error) {
 	reason := FaultOf(err)

@@ -58,7 +58,7 @@ type Server struct {
 	loops     sync.WaitGroup  // announceLoop and the watcher of the socket
 	closing   context.Context // done after Close
 	close     context.CancelFunc
-	stopped   chan struct{} // closed when Drain no longer waits for anything
+	stopped   chan struct{} // closed by Drain when no reader may wait for memory any more
 }
 
 // New creates a Server and opens its socket. Clients are accepted after Start.
@@ -137,8 +137,8 @@ func (s *Server) pauseAccepting() (isStopped bool) {
 	}
 }
 
-// add starts a goroutine that serves a new connection. It refuses the connection if its user is not allowed,
-// or if a limit on connections is reached.
+// add starts a goroutine that serves a new connection. If the user of the client is not allowed, or if there are
+// too many connections, it sends an error to the client and closes the connection instead.
 func (s *Server) add(socket *net.UnixConn) {
 	c := &conn{shared: &s.shared, socket: socket, since: time.Now()}
 	s.counters.accepted.Add(1)

@@ -38,8 +38,8 @@ type counters struct {
 	failed atomic.Uint64 // requests without a response of the agent
 
 	unsampledTraces atomic.Uint64 // unsampled traces that were not forwarded
-	unsampledSpans  atomic.Uint64 // spans of these traces
-	savedBytes      atomic.Uint64 // bytes of these traces
+	unsampledSpans  atomic.Uint64 // spans of unsampled traces that were not forwarded
+	savedBytes      atomic.Uint64 // bytes of unsampled traces that were not forwarded
 }
 
 // New returns a receiver with open listeners. Start starts accepting connections.

@@ -208,8 +208,8 @@ func (t *traceRequest) removeUnsampled(counter *rules.Counter, isDuplicate bool)
 	reportRemoved(t.Header(), removedTraces, removedSpans)
 }
 
-// reportRemoved updates the header of a request from which traces were removed. It adds traces and spans to the numbers of
-// dropped traces and dropped spans, and subtracts traces from the number of traces in the body.
+// reportRemoved tells the agent in the request header that traces, with the given number of spans, were removed
+// from the body. It raises the numbers of dropped traces and spans, and lowers the number of traces in the body.
 func reportRemoved(h http.Header, traces, spans int) {
 	addToNumber(h, headerDroppedTraces, traces)
 	addToNumber(h, headerDroppedSpans, spans)

@@ -188,8 +188,8 @@ func (c *call) hasNoLength() bool {
 	return !r.ProtoAtLeast(1, 1) && r.ContentLength == 0 && !hasHeader
 }
 
-// readCompression sets the compression of the message from the header of the request. It returns false if the
-// compression is not supported.
+// readCompression sets c.compression from the grpc-encoding header of a gRPC request, or the Content-Encoding
+// header of another one. It returns false if the compression is not supported.
 func (c *call) readCompression() (isKnown bool) {
 	if c.encoding == encodingGRPC {
 		c.compression, isKnown = compressionFromGRPC(c.Header().Get(headerGRPCEncoding))

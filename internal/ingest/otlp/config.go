@@ -53,8 +53,8 @@ func (c *Config) Check() error {
 	return errors.Join(c.Config.Check("otlp"), c.checkKeep())
 }
 
-// checkKeep returns an error if --otlp-keep is set, but there is no upstream to forward sampled traces to, or not enough
-// memory for one request.
+// checkKeep returns an error if sampling of forwarded traces is configured (--otlp-keep), but there is no upstream
+// to forward to, or if MaxBodyBytes is too small for one request.
 func (c *Config) checkKeep() error {
 	if c.Keep == nil {
 		return nil

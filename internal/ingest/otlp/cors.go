@@ -35,8 +35,8 @@ func ParseOrigins(values []string) (origins Origins, err error) {
 	return origins, err
 }
 
-// isPattern reports whether a text consists of a scheme and a host, for example https://*.example.com. Each * must be a
-// whole label of the host name.
+// isPattern reports whether text is a URL that consists only of a scheme and a host, for example
+// https://*.example.com. A * is allowed only as a whole label of the host name.
 func isPattern(text string) bool {
 	parsed, err := url.Parse(text)
 	if err != nil || parsed.Host == "" {

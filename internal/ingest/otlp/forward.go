@@ -360,8 +360,8 @@ func (r *reply) writeHTTP(w http.ResponseWriter, requestEncoding encoding, reque
 	return err
 }
 
-// encodeBody returns the body of the OTLP/HTTP response to a request with the given encoding and signal. The body
-// contains the result of an accepted request, or an error.
+// encodeBody returns the body of an OTLP/HTTP response, encoded like the request: the result of an accepted
+// request, or an error. requestSignal is the kind of data in the request.
 func (r *reply) encodeBody(requestEncoding encoding, requestSignal signal) []byte {
 	isAccepted := r.Code == otlpanswer.OK
 	isJSON := requestEncoding == encodingJSON

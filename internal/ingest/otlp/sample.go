@@ -113,8 +113,8 @@ type compressor struct{ gzip *gzip.Writer }
 // five bytes per stored block, and by the header and the trailer.
 func maxCompressedBytes(n int) int { return n + n/1000 + 1<<10 }
 
-// appendCompressed compresses message and appends the result to body. body needs a free capacity of at least
-// maxCompressedBytes(len(message)), so that it does not grow.
+// appendCompressed compresses message with gzip and appends the result to body.Bytes. The free capacity there must
+// be at least maxCompressedBytes(len(message)), so that body.Bytes is not reallocated.
 func (p *compressor) appendCompressed(body *bodies.Body, message []byte) {
 	output := bytes.NewBuffer(body.Bytes)
 	if p.gzip == nil {

@@ -32,8 +32,9 @@ type Config struct {
 	// Features returns the agent's features and a channel that is closed when they change.
 	Features func() (Features, <-chan struct{})
 	Admit    *admit.Publishers
-	// OnAck is called before a sender gets its response, with a cycle and the number of the sender's spans counted in
-	// that cycle. The sender then drops these spans, so that only this daemon has them. OnAck can be nil.
+	// OnAck is called before a sender gets the response to a request, with the number of an export interval (cycle)
+	// and the number of the request's spans that are counted in that interval. After the response, the sender drops
+	// its copy of the spans. OnAck can be nil.
 	OnAck func(cycle, spans uint64)
 	Log   *slog.Logger
 }

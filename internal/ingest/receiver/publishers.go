@@ -19,9 +19,9 @@ const publisherTimeout = 5 * time.Minute
 // if --max-origins is higher.
 const MaxPublishers = 256
 
-// Publishers keeps one publisher per origin, up to a limit. At the limit a new publisher replaces the least recently used
-// one. It also remembers the published bodies. One lock guards both. It is held while a body is published, which takes
-// much less time than counting the body.
+// Publishers keeps one publisher per origin, the process that sends spans. At the maximum number of publishers, a new one
+// replaces the least recently used one. Publishers also remembers the bodies that were published. One lock guards both.
+// It is held while a body is published, which takes much less time than counting the spans of the body.
 type Publishers struct {
 	max          int
 	newPublisher func(span.Origin) *admit.Publisher

@@ -28,10 +28,11 @@ type BufferedRequest struct {
 	unacked []unackedSpans
 }
 
-// unackedSpans is a number of spans that were counted in a cycle. The sender has no response yet, and can retry.
+// unackedSpans is a number of spans that were counted in the given cycle, an export interval. The sender has no
+// response yet, and can retry.
 type unackedSpans struct{ cycle, spans uint64 }
 
-// Exchange is a request and its response in the API of a receiver. Its methods are called in this order.
+// Exchange handles one buffered request in the protocol of a receiver. Its methods are called in the order below.
 type Exchange interface {
 	// Count counts the spans of the body. It returns nil if the request is to be forwarded, and the response otherwise.
 	// readErr is the error of reading the body; with an error, the body is incomplete and must not be counted.

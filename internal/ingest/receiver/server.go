@@ -26,7 +26,7 @@ type Setup struct {
 	// Classify reads the method, the path and the header of a request. If the body is to be buffered, it returns an
 	// exchange; if the request is refused, it returns a response. It returns neither for a request to stream.
 	Classify func(*BufferedRequest) (Exchange, Response)
-	Stream   http.Handler // serves requests to stream; nil if Classify never returns neither value
+	Stream   http.Handler // serves requests to stream; nil if Classify always returns an exchange or a response
 	// LoadFeatures applies the agent's current features. It is called before the first request, and each
 	// time the returned channel is closed. It is nil if the receiver does not depend on the features.
 	LoadFeatures func() (changed <-chan struct{})

@@ -100,8 +100,8 @@ func (s *Config) setPermissions(dir string, currentMode fs.FileMode) error {
 	return nil
 }
 
-// ParseMode parses an octal file mode, for example 0660. It returns an error if the mode contains more than the
-// permissions of user, group and others, or no permission.
+// ParseMode parses an octal file mode, for example 0660. It returns an error if the mode is 0, or has other bits
+// than the permissions of user, group and others.
 func ParseMode(text string) (fs.FileMode, error) {
 	mode, err := strconv.ParseUint(text, 8, 32)
 	if err != nil || mode == 0 || mode > 0o777 {

@@ -50,8 +50,8 @@ func ForDaemon() (path string, isOwn bool) {
 	return Default, false
 }
 
-// ForClients returns the paths at which a client tries to connect, in this order: Default, and paths in private
-// directories of the user.
+// ForClients returns the paths at which a client should look for the daemon's socket, in this order: Default, and
+// paths in directories that only this user can access.
 func ForClients() []string {
 	paths := []string{Default}
 	for _, path := range userPaths() {

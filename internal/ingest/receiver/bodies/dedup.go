@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// DedupCache stores the hashes of counted bodies. A body with the hash of a counted one is a retry, whatever the
-// response to the first attempt was. Other bodies are never equal, because they contain trace ids and timestamps.
+// DedupCache stores the hashes of request bodies whose spans were counted. A body with the same hash is a retry,
+// whatever the response to the first attempt was: bodies contain trace IDs and timestamps, so that two different
+// requests never have equal bodies.
 //
 // The cache keeps each entry for MaxAge. It evicts an entry earlier only to stay within its maximum number of entries. The
 // caller must hold a lock from Has to Add, so that only one of two equal bodies at the same time is counted.
