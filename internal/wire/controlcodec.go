@@ -293,8 +293,8 @@ func (r *controlReader) readUints() []uint64 {
 	return list
 }
 
-// readList reads a list and calls readElement for each element. readElement must read the element from r. readList
-// rejects the message if the list has more than maxListElements elements, and stops at the first error.
+// readList reads a list and calls readElement for each element, which must read the element from r. If the list has
+// more than maxListElements elements, readList sets r.err. It stops at the first error.
 func (r *controlReader) readList(readElement func()) {
 	count := readOrZero(r, r.Array, "an array")
 	if count > maxListElements {

@@ -66,9 +66,9 @@ const endAndFlagsLen = 9 + 1
 // key, the duration, the end time and the flags.
 const maxCommonLen = 1 + 5 + 9 + endAndFlagsLen
 
-// putCommonSnapshot writes the encoding of a span with weight 1 to the start of b, and returns its length. end must
-// be greater than math.MaxUint32. Numbers below 128 and durations of 17 to 32 bits are written without a function
-// call.
+// putCommonSnapshot writes the encoding of a span with weight 1 to the start of b, and returns its length. number
+// stands for the labels of the span, and end must be greater than math.MaxUint32. Numbers below 128 and durations
+// of 17 to 32 bits are written without a function call.
 func putCommonSnapshot(b *[maxCommonLen]byte, number uint32, duration uint64, end int64, flags span.Flags) int {
 	b[0] = msgpack.FixArray | 4
 	b[1] = byte(number)
