@@ -125,8 +125,8 @@ func (c *Client) refuse(batch []Snapshot, refusal reason) {
 }
 
 // publishToShard adds the batch to one of the client's shards, which are buffers with separate locks. It begins
-// with the shard of this goroutine and takes the first one that is not locked. If all are locked, it refuses the
-// batch instead of waiting. hasFullBuffer reports whether a full buffer is ready to be sent.
+// with the shard that firstShard selects, and takes the first one that is not locked. If all are locked, it refuses
+// the batch instead of waiting. hasFullBuffer reports whether a full buffer is ready to be sent.
 func (c *Client) publishToShard(batch []Snapshot) (accepted, hasFullBuffer bool) {
 	first := firstShard()
 	for i := range uint32(len(c.shards)) {

@@ -154,9 +154,9 @@ func (s *sentBuffers) lastFreedSpan(sent uint64) uint64 {
 // spansBefore returns the number of spans that were sent on the same connection before the first span of b.
 func (b *buffer) spansBefore() uint64 { return b.lastSpan - uint64(b.spanCount) }
 
-// removeDelivered removes the sent messages of a buffer, except those that must be resent because no destination
-// has received them. A message has the outcome of its last span. removeDelivered adds the number of spans in each
-// sent message to counts.
+// removeDelivered removes the sent messages of a buffer that the daemon has delivered, might have delivered, or has
+// counted as lost. It decides that by the outcome of the last span in each message. It adds the number of spans in
+// each sent message to counts.
 func removeDelivered(b *buffer, outcomes *spanOutcomes, counts *countsByOutcome) {
 	lastSpan := b.spansBefore()
 	b.filterMessages(func(spanCount int) (shouldKeep bool) {

@@ -194,9 +194,9 @@ func (s *shard) appendTruncated(snapshot *Snapshot) bool {
 	return fits
 }
 
-// appendWithEncodedKey appends a span with the number of its encoded labels, or with the encoded labels themselves
-// if the buffer has no number for them. It returns the number, and whether there is one. The caller must have
-// checked that the span fits.
+// appendWithEncodedKey appends a span with a number for its encoded labels. If the buffer has no space to assign a
+// number, it appends the encoded labels instead, and hasNumber is false. The caller must have checked that the span
+// fits.
 func (s *shard) appendWithEncodedKey(snapshot *Snapshot, encodedKey []byte) (number uint32, hasNumber bool) {
 	number, hasNumber = s.keyNumber(encodedKey)
 	if hasNumber {

@@ -23,8 +23,8 @@ func HTTPStatus(t Tags) uint32 {
 	return 0
 }
 
-// integerTag returns the value of a tag as an integer. It returns false if the value is neither a whole number nor
-// a text that ParseStatus accepts.
+// integerTag returns the value of a tag as an integer. The value can be a whole number, or a text such as "200" or
+// "200.0". integerTag returns false for any other value.
 func integerTag(t Tags, key string) (int64, bool) {
 	number, isSet := t.Number(key)
 	if integer, isWhole := WholeNumber(number); isSet && isWhole {
