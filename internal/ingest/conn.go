@@ -407,8 +407,8 @@ func (c *conn) sendFeatures(features *wire.Features) {
 }
 
 // sendSettled tells the client how many of its spans are settled, that is delivered or finally dropped; the client
-// needs no copy of those. All spans of export intervals before the number firstUnsettled are settled. sendSettled
-// sends nothing if the number has not increased, or if the client did not ask for it.
+// needs no copy of those. All spans from export intervals with a number below firstUnsettled are settled.
+// sendSettled sends nothing if there are no newly settled spans, or if the client did not ask for this.
 func (c *conn) sendSettled(firstUnsettled uint64, features *wire.Features) {
 	c.writeMu.Lock()
 	defer c.writeMu.Unlock()
@@ -458,8 +458,8 @@ func (c *conn) readRemaining() error {
 }
 
 // dropMessage counts the spans in an unhandled message as dropped. head is the first part of the message, and
-// length is the length of the whole message. If it is a complete report of spans that the client has lost,
-// dropMessage counts those as lost.
+// length is the length of the whole message. If the message is a complete report of spans that the client has lost,
+// dropMessage counts those spans as lost.
 func (c *conn) dropMessage(head []byte, length int) {
 	kind, body, err := wire.Split(head)
 	if err != nil {

@@ -101,8 +101,9 @@ func (s *Server) classify(r *receiver.BufferedRequest) (receiver.Exchange, recei
 	return nil, nil
 }
 
-// serveOther counts a request that is not handled by the daemon, and streams it to the agent. A request at a trace
-// path counts as unread, and one at the statistics path as not wanted.
+// serveOther streams a request that the daemon does not count to the agent. It counts the request with ResultUnread
+// if the path is one for traces, with StatsNotWanted if it is the path for statistics, and otherwise as another
+// request.
 func (s *Server) serveOther(w http.ResponseWriter, r *http.Request) {
 	_, isTracePath := formats[r.URL.Path]
 	switch {

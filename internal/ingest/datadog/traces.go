@@ -176,8 +176,8 @@ func sampledSpans(counter *rules.Counter) iter.Seq[receiver.ForwardedSpan] {
 	}
 }
 
-// batchesOf iterates over the counted spans of a body, grouped in one batch per base service. The origin of each
-// batch is the given one, with the base service as its service.
+// batchesOf iterates over the counted spans of a body, grouped in one batch per base service, the name of the
+// process that created the spans. Each batch comes with a copy of origin in which Service is the base service.
 func batchesOf(counter *rules.Counter, origin span.Origin) iter.Seq2[span.Origin, *span.Batch] {
 	origin.Normalize()
 	return func(yield func(span.Origin, *span.Batch) bool) {
@@ -218,8 +218,8 @@ func reportRemoved(h http.Header, traces, spans int) {
 	}
 }
 
-// Outbound returns the request to forward to the agent. If the spans were counted, its header tells the agent not
-// to count them again, and its body can lack the unsampled traces.
+// Outbound returns the request to forward to the agent. If the spans were counted, the header tells the agent not
+// to count them again, and unsampled traces may be missing from the body.
 func (t *traceRequest) Outbound() receiver.OutboundRequest {
 	message := t.Body.Bytes
 	if t.IsCounted {

@@ -60,7 +60,8 @@ func exportPath(service string) string {
 }
 
 // signalOf returns the signal for a request path, for example signalTraces for /v1/traces. isGRPC reports whether
-// the path is that of a gRPC method of OTLP. An unknown method of OTLP has isGRPC true and found false.
+// the path is that of a gRPC method. If the path is that of an unknown method of OTLP/gRPC, isGRPC is true and
+// found is false.
 func signalOf(path string) (s signal, isGRPC, found bool) {
 	for i := range signals {
 		switch path {

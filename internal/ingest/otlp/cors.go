@@ -124,8 +124,9 @@ const (
 	maxRequestedHeaders = 1 << 10 // bytes
 )
 
-// answerPreflight returns the response to a CORS preflight request. It allows POST requests with all requested header
-// fields, unless the origin does not match a pattern or the list of header fields is too long.
+// answerPreflight returns the response to a CORS preflight request. The response allows POST requests with all
+// header fields that the browser has asked for. It is an error if the origin of the web page is not allowed, or if
+// the list of header fields is too long.
 func (c *call) answerPreflight() receiver.Response {
 	origins := c.server.config.Origins
 	requestedHeaders := c.Header().Get("Access-Control-Request-Headers")

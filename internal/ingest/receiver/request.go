@@ -90,8 +90,8 @@ func (r *BufferedRequest) Release() {
 }
 
 // MayBeRetry reports whether the request, whose body was not read completely, might be a retry of a request whose
-// spans were counted. It compares only the Content-Length with the lengths of counted bodies. Without a
-// Content-Length, any recently counted body counts as equal.
+// spans were counted. It returns true if a recently counted body has the same length as this one, or if any body
+// was counted recently and the request has no Content-Length.
 func (r *BufferedRequest) MayBeRetry() bool {
 	p := r.server.publishers
 	p.mu.Lock()

@@ -189,9 +189,9 @@ func isSameFile(path string, file fs.FileInfo) bool {
 	return err == nil && os.SameFile(current, file)
 }
 
-// restore creates the socket again if its file was removed or replaced, and reports whether it did. The previous
-// socket rejects new connections then, but its pending connections are still accepted, before those of the new
-// socket.
+// restore creates the socket again if its file was removed or replaced, and reports whether it did. Pending
+// connections of the previous socket are accepted before those of the new one. restore can't create a socket that
+// came from the service manager, and returns an error instead.
 func (l *Listener) restore() (restored bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -107,8 +107,8 @@ func (r *report) count() receiver.Response {
 	return r.publish(message, worker)
 }
 
-// publish publishes the spans that worker has read from message, and sets r.Result. It returns an error response if
-// they can't be published. If an equal message was published before, it does nothing.
+// publish publishes the spans that worker has read from message, unless an equal message was published before, and
+// sets r.Result. It returns an error response if the spans can't be published, and nil otherwise.
 func (r *report) publish(message []byte, worker *worker) receiver.Response {
 	isDuplicate, reason, isCounted := r.Publish(message, worker.counter.Batches, worker.forwardedSpans)
 	switch {

@@ -89,7 +89,7 @@ func (a *Accumulator) hashSeries(p *point) uint64 {
 }
 
 // storeReport stores p as the last report of its series, and returns the number of spans that no earlier report of
-// the series included. If MaxSeries series are stored, it first removes all of them to add a new one.
+// the series included. If p begins a new series and MaxSeries are stored already, it first removes those.
 func (a *Accumulator) storeReport(series uint64, p *point) (newSpans float64) {
 	previous, hasPrevious := a.lastReports[series]
 	if !hasPrevious && len(a.lastReports) >= MaxSeries {
