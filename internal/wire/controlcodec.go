@@ -94,8 +94,8 @@ func appendValue(dst []byte, value reflect.Value) []byte {
 	return appendFields(dst, value)
 }
 
-// appendStrings appends a list of strings. It appends at most maxListElements strings with a total length of at most
-// maxListBytes, because the reader rejects longer lists.
+// appendStrings appends a list of strings. It leaves out strings at the end if the list has more than
+// maxListElements strings, or more than maxListBytes bytes in total, because decoders reject longer lists.
 func appendStrings(dst []byte, list []string) []byte {
 	list = list[:min(len(list), maxListElements)]
 	totalBytes := 0

@@ -238,8 +238,8 @@ func (l *Listener) isInherited() bool { return l.config.Inherited != nil }
 const watchInterval = time.Second
 
 // Watch checks every second whether the file of the socket was removed, and creates the socket again, because
-// clients can't connect without the file. It returns when stop is closed. It logs an error that is not resolved
-// only once.
+// clients can't connect without the file. If that fails, it logs the error, but not again at each check. It returns
+// when stop is closed.
 func (l *Listener) Watch(stop <-chan struct{}, log *slog.Logger) {
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
