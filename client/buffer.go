@@ -114,8 +114,8 @@ func (b *buffer) fitsKey(length int) bool {
 	return b.keyCount < maxKeys && neededBytes <= freeBytes
 }
 
-// defineKey assigns the next number to an encoded key, appends this definition to the buffer, and returns the number.
-// The caller has checked that the definition fits.
+// defineKey assigns the next free number to an encoded key, and appends the pair to the buffer, so that spans can
+// refer to the key by the number. The caller must have checked that the pair fits.
 func (b *buffer) defineKey(encodedKey []byte) (number uint32) {
 	if b.keyCount == 0 {
 		b.definitions = wire.BeginDefine(b.definitions)
@@ -162,8 +162,8 @@ func (b *buffer) seal() {
 // bytes returns all messages of a sealed buffer.
 func (b *buffer) bytes() []byte { return b.memory[b.sealedStart:b.sealedEnd] }
 
-// messages iterates over the messages of a sealed buffer, and the number of spans in each message. The number is 0 for
-// a message that defines keys.
+// messages iterates over the messages of b, which must be sealed (complete). Each pair is a message with its length
+// header, and the number of spans in it. The number is 0 for a message that only defines keys.
 func (b *buffer) messages() iter.Seq2[[]byte, int] {
 	return func(yield func(message []byte, spanCount int) bool) {
 		unread := b.bytes()
@@ -194,8 +194,8 @@ func countSpans(message []byte) int {
 	return walker.Len()
 }
 
-// countWrittenSpans returns the number of spans in the first bytesWritten bytes of a sealed buffer. It does not count
-// the spans of a message that is incomplete there.
+// countWrittenSpans returns the number of spans in the first bytesWritten bytes of b, which must be sealed
+// (complete). Spans of a message that was only written in part are not counted.
 func (b *buffer) countWrittenSpans(bytesWritten int) (spans int) {
 	messageEnd := 0
 	for message, spanCount := range b.messages() {
@@ -208,9 +208,9 @@ func (b *buffer) countWrittenSpans(bytesWritten int) (spans int) {
 	return spans
 }
 
-// filterMessages removes the messages of a sealed buffer for which shouldKeep returns false. It calls shouldKeep with
-// the number of spans of each message that contains spans, in order. A message that defines keys remains if a message
-// with spans remains after it.
+// filterMessages removes messages from b, which must be sealed (complete). It calls shouldKeep with the number of
+// spans of each message that contains spans, in order, and removes the message if shouldKeep returns false. A
+// message that only defines keys is kept if a message with spans after it is kept.
 func (b *buffer) filterMessages(shouldKeep func(spanCount int) bool) {
 	var definitions []byte // message that defines keys and is not copied yet
 	end := b.sealedStart
@@ -232,8 +232,8 @@ func (b *buffer) filterMessages(shouldKeep func(spanCount int) bool) {
 	b.spanCount = keptSpans
 }
 
-// appendMessages appends all messages of another buffer. Both buffers are sealed. If the messages do not fit,
-// appendMessages appends nothing and returns false.
+// appendMessages appends all messages of other to b. Both buffers must be sealed (complete). If the messages do not
+// fit, appendMessages changes nothing and returns false.
 func (b *buffer) appendMessages(other *buffer) bool {
 	messages := other.bytes()
 	if len(messages) > len(b.memory)-b.sealedEnd {

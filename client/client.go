@@ -76,9 +76,9 @@ func Open(config Config) (*Client, error) {
 	return c, nil
 }
 
-// shardCount returns the number of shards of a client with the given number of buffers. It is about twice the number of
-// processors, so that two publishers rarely use the same shard, and at most half of the number of buffers. It is a
-// power of two.
+// shardCount returns the number of shards, independently locked parts, of a client with the given number of
+// buffers. It is the largest power of two that exceeds neither twice the number of processors, nor maxShards, nor
+// half the number of buffers; at least 1.
 func shardCount(buffers int) int {
 	limit := min(2*runtime.GOMAXPROCS(0), maxShards, buffers/2)
 	count := 1
@@ -88,9 +88,9 @@ func shardCount(buffers int) int {
 	return count
 }
 
-// Publish buffers a batch of finished spans for sending, and returns true. If they do not all fit, Publish buffers
-// none, counts all as refused, and returns false. It never waits, allocates or makes a system call. The caller can
-// reuse the batch and its tag lists immediately.
+// Publish copies finished spans to the buffers of the client, to be sent later, and returns true. If the batch does
+// not fit as a whole, Publish counts all its spans as refused and returns false. It never waits, allocates or makes
+// a system call. The caller can reuse the batch and its tag lists immediately.
 func (c *Client) Publish(batch []Snapshot) bool {
 	if len(batch) == 0 {
 		return true
@@ -107,8 +107,8 @@ func (c *Client) Publish(batch []Snapshot) bool {
 	return accepted
 }
 
-// notifySender makes sure that the sender knows that there are spans to send or losses to report. It wakes the sender
-// only if the sender does not know this yet.
+// notifySender wakes the goroutine that sends spans, so that it sends the published spans and reports losses. It
+// does nothing if senderNotified is already set.
 func (c *Client) notifySender() {
 	if c.senderNotified.Load() {
 		return
@@ -124,9 +124,9 @@ func (c *Client) refuse(batch []Snapshot, refusal reason) {
 	c.notifySender()
 }
 
-// publishToShard adds the batch to the first shard that it can lock, beginning with the shard of this goroutine. If all
-// are locked, it refuses the batch, because it must not wait. hasFullBuffer reports whether the sender can send a
-// buffer now.
+// publishToShard adds the batch to one of the client's shards, which are buffers with separate locks. It begins
+// with the shard that firstShard selects, and takes the first one that is not locked. If all are locked, it refuses
+// the batch instead of waiting. hasFullBuffer reports whether a full buffer is ready to be sent.
 func (c *Client) publishToShard(batch []Snapshot) (accepted, hasFullBuffer bool) {
 	first := firstShard()
 	for i := range uint32(len(c.shards)) {
@@ -147,8 +147,9 @@ func (c *Client) shard(number uint32) *shard {
 	return &c.shards[number&mask]
 }
 
-// firstShard returns the number of the shard that this goroutine tries first. The number is a hash of the goroutine's
-// stack address, so that a goroutine nearly always uses the same shard, whose memory is in the processor's cache.
+// firstShard returns a number that selects the shard, a part of the client's buffers, that this goroutine should
+// try first. It is a hash of the address of the goroutine's stack, so a goroutine nearly always gets the same
+// shard, whose memory is then in the processor's cache.
 func firstShard() uint32 {
 	const pageBits = 12
 	const goldenRatio = 0x9e3779b97f4a7c15 // for Fibonacci hashing
@@ -166,9 +167,9 @@ func (c *Client) wakeSender() {
 	}
 }
 
-// Flush sends all spans that were published before, and asks the daemon to export its statistics now. It returns nil
-// when every destination of the daemon has accepted them. While the daemon is unavailable, Flush waits until ctx is
-// done.
+// Flush sends all spans that were published before, and asks the daemon to export its statistics now. It returns
+// nil when all destinations to which the daemon exports have accepted the statistics. While the daemon is
+// unavailable, Flush waits until ctx is done.
 func (c *Client) Flush(ctx context.Context) error {
 	f := newFlush(ctx)
 	select {
@@ -230,12 +231,12 @@ type Stats struct {
 	Buffered  uint64            // accepted by Publish, and neither sent nor lost yet
 	Lost      map[string]uint64 // accepted by Publish and lost, by reason
 
-	// Unsettled is the part of Sent whose outcome the daemon has not reported yet, or whose outcome is
-	// still to be asked of the next daemon. After Close, it is the number of spans for which Close did not
-	// wait. It is 0 if the daemon does not report outcomes.
+	// Unsettled is the part of Sent that the daemon has reported neither as delivered nor as lost. If the
+	// daemon has ended, the client can ask the next one about them. After Close, it is the number of
+	// spans for which Close did not wait. It is 0 if the daemon does not send such reports.
 	Unsettled uint64
-	// Unconfirmed is the maximum number of spans of Sent that were lost with a killed daemon: they were no
-	// longer kept, or the next daemon did not know their outcome.
+	// Unconfirmed is the part of Sent that may have been lost when a daemon was killed: the client no
+	// longer had these spans, or the next daemon did not know whether they were delivered.
 	Unconfirmed uint64
 	// Ambiguous is the part of Sent that the daemon was sending to a destination when it was killed. These
 	// spans may have arrived, so they are not resent.
@@ -262,9 +263,9 @@ func (c *Client) Stats() Stats {
 	return stats
 }
 
-// readSpanCounts sets the fields of stats that count accepted spans. It reads the counters of lost and sent spans
-// before those of published spans. In another order, a span that is published and sent meanwhile would make Buffered
-// negative.
+// readSpanCounts sets the fields of stats that count published, sent, buffered and lost spans. It reads the
+// counters of published spans last: otherwise, a span that is published and sent during the call could make
+// Buffered negative.
 func (c *Client) readSpanCounts(stats *Stats) {
 	var lost [reasons]uint64
 	c.lost.addTo(&lost)
@@ -310,8 +311,8 @@ type flush struct {
 
 func newFlush(ctx context.Context) *flush { return &flush{ctx: ctx, result: make(chan error, 1)} }
 
-// resolve passes the daemon's response to the call of Flush. The call returns an error if the daemon could not export
-// its statistics.
+// resolve ends the call of Flush that waits for the daemon's response. Flush returns nil if response.OK is true,
+// and otherwise an error with the daemon's message.
 func (f *flush) resolve(response wire.Flush) {
 	if response.OK {
 		f.result <- nil
@@ -371,8 +372,8 @@ func (l *losses) addTo(total *[reasons]uint64) {
 	}
 }
 
-// countsByName converts counts to a map by the name of the reason. It omits the reasons from daemonDied on, which apply
-// to spans that were sent. Counts of 0 are included.
+// countsByName returns counts as a map from the name of the reason to the count, including counts of 0. It leaves
+// out daemonDied and all later reasons, because their spans were sent.
 func countsByName(counts [reasons]uint64) map[string]uint64 {
 	byName := make(map[string]uint64, daemonDied)
 	for i := noReason + 1; i < daemonDied; i++ {

@@ -49,8 +49,8 @@ type connection struct {
 	lastID  uint64            // ID of the last flush request
 }
 
-// dialSocket connects to the configured path, or else to the first default path at which a daemon listens. If no path
-// works, it returns the error for the first one.
+// dialSocket connects to the configured socket path. If none is configured, it tries the default paths in order and
+// uses the first that works. If all paths fail, it returns the error for the first one.
 func dialSocket(c *Client) (*net.UnixConn, error) {
 	paths := []string{c.config.Socket}
 	if c.config.Socket == "" {
@@ -70,9 +70,9 @@ func dialSocket(c *Client) (*net.UnixConn, error) {
 	return nil, firstErr
 }
 
-// dial connects to the daemon and performs the handshake: the client sends a hello, and the daemon responds with a
-// welcome. The welcome contains the features that the daemon wants, which dial applies. unresolved is nil, or an ended
-// connection whose spans the hello asks about.
+// dial connects to the daemon and exchanges the first messages, hello and welcome. It applies the features in the
+// daemon's welcome, such as whether the daemon wants statistics. unresolved is nil or an earlier connection; the
+// hello then asks the daemon whether the spans of that connection were delivered.
 func dial(c *Client, unresolved *connection) (*connection, error) {
 	socket, err := dialSocket(c)
 	if err != nil {
@@ -92,8 +92,8 @@ func dial(c *Client, unresolved *connection) (*connection, error) {
 	return conn, nil
 }
 
-// newConnection returns a connection that uses the socket. The end of ctx interrupts reads and writes of the
-// connection. Until the handshake is complete, they have a deadline, too.
+// newConnection returns a connection that uses the socket. When ctx is done, its reads and writes fail. They also
+// fail after handshakeTimeout, unless the caller changes the deadline of the socket.
 func newConnection(ctx context.Context, socket *net.UnixConn) *connection {
 	_ = socket.SetWriteBuffer(wire.SendBuffer) // the kernel applies its own maximum
 	now := time.Now()
@@ -185,8 +185,8 @@ func (conn *connection) requestFlush(f *flush) error {
 	return nil
 }
 
-// addFlush stores a flush request until the daemon responds, and returns its new ID. It forgets requests whose callers
-// no longer wait.
+// addFlush stores a flush request until the daemon responds, and returns the ID that it assigns to the request. It
+// also removes stored requests whose context is done.
 func (conn *connection) addFlush(f *flush) (id uint64) {
 	conn.mu.Lock()
 	defer conn.mu.Unlock()
@@ -205,8 +205,8 @@ func (conn *connection) takeFlush(id uint64) *flush {
 	return f
 }
 
-// close closes the connection and waits until its reading goroutine has ended. All flush requests without a response
-// fail.
+// close closes the connection and waits until the goroutine that reads from it has ended. Calls of Flush that still
+// wait for the daemon's response then return an error.
 func (conn *connection) close() {
 	conn.stopInterrupt()
 	conn.socket.Close()
@@ -312,8 +312,8 @@ func (conn *connection) hasCrashed() bool {
 // byeError is a bye message of the daemon, as the reason why the connection has ended.
 type byeError wire.Bye
 
-// decodeBye decodes a bye message and returns it as a byeError. If the message is malformed, it returns the error of
-// decoding.
+// decodeBye decodes a bye, the message with the reason for which the daemon ends the connection. It returns the
+// reason as a byeError, or another error if the message is malformed.
 func decodeBye(body []byte) error {
 	bye, err := wire.DecodeBye(body)
 	if err != nil {
@@ -339,8 +339,8 @@ func (conn *connection) recordSettled(spans uint64) {
 	conn.settled.Store(max(conn.settled.Load(), spans))
 }
 
-// unsettled returns the number of sent spans whose outcome the daemon has not reported yet. It returns 0 if the daemon
-// does not report outcomes.
+// unsettled returns the number of sent spans that the daemon has reported neither as delivered nor as lost. It
+// returns 0 if the daemon does not send such reports.
 func (conn *connection) unsettled() uint64 {
 	if !conn.welcome.Settled {
 		return 0
@@ -367,8 +367,9 @@ func newFeatures() *features {
 	return f
 }
 
-// set stores new features, and signals a change on the channel f.changes. If the daemon wants no statistics, set closes
-// the gate, so that Publish refuses spans. It must not be called concurrently.
+// set stores the features that the daemon has announced, and signals on the channel f.changes if they differ from
+// the stored ones. It also closes the gate g, which makes Publish refuse spans, if the daemon wants no statistics,
+// and opens it otherwise. It must not be called concurrently.
 func (f *features) set(newFeatures Features, g *gate) {
 	if newFeatures.Stats {
 		g.set(noReason)
@@ -392,8 +393,8 @@ type gate struct{ reason atomic.Uint32 }
 // closedReason returns the reason why the gate is closed, or noReason if it is open.
 func (g *gate) closedReason() reason { return reason(g.reason.Load()) }
 
-// set closes the gate for the given reason, or opens it if the reason is noReason. It does nothing if the client is
-// closed.
+// set makes Publish refuse spans with the given reason, or accept spans if the reason is noReason. It does nothing
+// if the current reason is closed, because a closed client is never reopened.
 func (g *gate) set(newReason reason) {
 	for {
 		current := g.reason.Load()

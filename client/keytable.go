@@ -38,8 +38,8 @@ func (s *keySlot) isEmpty() bool { return s.size == 0 }
 // hashKey returns the hash of an encoded key.
 func hashKey(encodedKey []byte) uint64 { return maphash.Bytes(seed, encodedKey) }
 
-// find returns the slot that contains the key, or the empty slot in which the key can be stored. hash is the hash of
-// the key, and definitions contains the bytes of all keys in the table.
+// find returns the slot that contains the key, or the empty slot in which the key can be stored. hash must be the
+// hash of the key. definitions must contain the bytes of all keys in the table.
 func (t *keyTable) find(key []byte, hash uint64, definitions []byte) *keySlot {
 	for i := hash % tableSlots; ; i = (i + 1) % tableSlots {
 		slot := &t[i]

@@ -18,8 +18,8 @@ const (
 	keyOverhead    = 80
 )
 
-// maxEncodedLength returns an upper bound of the encoded length of a key. It only adds lengths, because it is called
-// for nearly every snapshot with labels.
+// maxEncodedLength returns an upper bound for the length of the encoding of k. It only adds up string lengths,
+// because it is called for nearly every published span.
 func maxEncodedLength(k *Key) int {
 	length := keyOverhead + len(k.Service) + len(k.Operation) + len(k.Resource) + len(k.Type) + len(k.Kind) +
 		len(k.HTTPMethod) + len(k.HTTPEndpoint) + len(k.GRPCStatus) + len(k.ServiceSource)
@@ -46,8 +46,8 @@ type keyTruncator struct {
 	additionalTags [span.MaxAdditionalTags]string
 }
 
-// truncate returns a copy of a key without the text and the tags that the daemon would ignore. The copy is valid until
-// the next call.
+// truncate returns a copy of k with texts and tag lists shortened to the part that the daemon uses; the daemon
+// would ignore the rest. The copy is valid until the next call.
 func (t *keyTruncator) truncate(k *Key) *Key {
 	t.key = *k
 	for label := range span.FirstList { // the labels that are texts, not lists
@@ -118,9 +118,9 @@ type keyLabels struct {
 // isPaused reports whether the table is not used for the current buffer.
 func (t *labelTable) isPaused() bool { return t.buffersToSkip > 0 }
 
-// find returns the number that the current buffer has assigned to a key. It returns false if the key is not in the
-// table. It first tries the key that followed the previous one the last time, because a tracer publishes many spans in
-// the same order again.
+// find returns the number that the current buffer has assigned to the labels k. ok is false if the table does not
+// contain k or is paused. It first tries the labels that followed the previous ones last time, because a tracer
+// often publishes the same sequence of spans again.
 func (t *labelTable) find(k *Key) (number uint8, ok bool) {
 	if t.isPaused() {
 		return 0, false
@@ -146,8 +146,8 @@ func (t *labelTable) countHit(number uint8) {
 	t.hits++
 }
 
-// add stores a key and its number. It does nothing if the key has too many tags, if the number is too large, or if the
-// table is not used for the current buffer.
+// add stores the labels k and the number that the current buffer has assigned to them. It does nothing if k has too
+// many tags, if the number is too large, or if the table is paused.
 func (t *labelTable) add(k *Key, keyNumber uint32) {
 	hasTooManyTags := len(k.PeerTags)+len(k.AdditionalTags) > maxKnownTags
 	if hasTooManyTags || keyNumber >= maxKnownKeys || t.isPaused() {
@@ -167,8 +167,8 @@ func (t *labelTable) removeAll() {
 	t.usedKeys = 0
 }
 
-// startBuffer prepares the table for a new buffer. If the table contained fewer than half of the keys that were looked
-// up for the last buffer, it is not used for the next buffers: then encoding each key is faster.
+// startBuffer empties the table for a new buffer. If fewer than half of the lookups for the last buffer were
+// successful, it pauses the table for the next skippedBuffers buffers, because encoding all labels is faster then.
 func (t *labelTable) startBuffer() {
 	t.removeAll()
 	if t.isPaused() {
@@ -179,8 +179,8 @@ func (t *labelTable) startBuffer() {
 	t.hits, t.misses = 0, 0
 }
 
-// hashLabels returns the hash of a key, below labelSlots. It reads the resource, and only the length and the last byte
-// of some other labels, which is fast and distinguishes most keys.
+// hashLabels returns a hash of k that is less than labelSlots. To be fast, it ignores some labels, and reads only
+// the length and the last byte of others. So different keys can have the same hash.
 func hashLabels(k *Key) uint64 {
 	hash := maphash.String(seed, k.Resource)
 	hash += uint64(k.HTTPStatus)
@@ -214,8 +214,8 @@ func (l *keyLabels) set(k *Key) {
 	copy(l.tags[len(k.PeerTags):], k.AdditionalTags)
 }
 
-// equal reports whether l contains the labels of the key. It compares the resource first, because it
-// distinguishes most keys.
+// equal reports whether l is set and contains the same labels as k. It compares the resource first, because most
+// keys differ in it.
 func (l *keyLabels) equal(k *Key) bool {
 	return l.isSet &&
 		same(l.resource, k.Resource) && same(l.service, k.Service) && same(l.operation, k.Operation) &&

@@ -29,9 +29,9 @@ type sentBuffers struct {
 	buffers    []*buffer // oldest first; never exceeds its capacity
 }
 
-// add adds a buffer that was sent completely. lastSpan is the number of its last span among all spans of the
-// connection. If the maximum number of buffers is reached, add removes the oldest one, whose spans can then no longer
-// be resent.
+// add takes ownership of a buffer that was sent completely, and stores its spans so that they can be resent.
+// lastSpan is the number of spans that the connection has sent, including those of b. If the maximum number of
+// buffers is stored, add releases the oldest one, whose spans can no longer be resent.
 func (s *sentBuffers) add(b *buffer, lastSpan uint64) {
 	b.lastSpan = lastSpan
 	if s.maxBuffers == 0 || s.appendToLast(b) {
@@ -57,8 +57,8 @@ func (s *sentBuffers) addPartlySent(b *buffer, lastSpan uint64) {
 	s.buffers = append(s.buffers, b)
 }
 
-// freeSettled removes the buffers whose outcome the daemon has reported. settled is the number of spans of the
-// connection that are delivered or counted as lost.
+// freeSettled releases the buffers whose spans are all delivered or lost, according to the daemon. settled is the
+// number of such spans, counted from the first span of the connection.
 func (s *sentBuffers) freeSettled(settled uint64) {
 	count := 0
 	for count < len(s.buffers) && s.buffers[count].lastSpan <= settled {
@@ -86,8 +86,9 @@ type spanOutcomes struct {
 	later   []uint64 // outcomes of the spans from settled+1 to sent, see wire.Welcome.Earlier
 }
 
-// find returns the outcome of the span with the given number. The following spans up to lastSpan have the same outcome.
-// It returns wire.Resend for a span that the daemon has not received.
+// find returns the outcome of the span with the given number: the first span of a connection has number 1. All
+// spans from there to lastSpan have the same outcome. A span that the daemon has not received has the outcome
+// wire.Resend.
 func (o *spanOutcomes) find(number uint64) (outcome wire.Outcome, lastSpan uint64) {
 	if number <= o.settled {
 		return wire.Settled, o.settled
@@ -118,9 +119,9 @@ func (o *spanOutcomes) countFirst(last uint64) (counts countsByOutcome) {
 // outcomeCounts contains the numbers of spans of an ended connection that the daemon has not settled.
 type outcomeCounts struct{ resend, ambiguous, lost uint64 }
 
-// keepUndelivered removes all spans from s, except the spans that no destination has received and the spans that were
-// not sent at all. It returns how many sent spans must be resent, might have reached a destination (ambiguous), or are
-// lost. A span is lost if it must be resent but is not in s any more.
+// keepUndelivered keeps in s only spans that were not sent, and sent spans that no destination has received. It
+// returns the number of sent spans that must be resent, that might have reached a destination (ambiguous), and that
+// are lost because s no longer stores them.
 func (s *sentBuffers) keepUndelivered(outcomes spanOutcomes) outcomeCounts {
 	freed := outcomes.countFirst(s.lastFreedSpan(outcomes.sent))
 	var kept countsByOutcome
@@ -153,8 +154,9 @@ func (s *sentBuffers) lastFreedSpan(sent uint64) uint64 {
 // spansBefore returns the number of spans that were sent on the same connection before the first span of b.
 func (b *buffer) spansBefore() uint64 { return b.lastSpan - uint64(b.spanCount) }
 
-// removeDelivered removes the messages of a buffer whose spans a destination has received, or might have received. The
-// outcome of a message is the outcome of its last span. The spans of all messages that were sent are added to counts.
+// removeDelivered removes the sent messages of a buffer that the daemon has delivered, might have delivered, or has
+// counted as lost. It decides that by the outcome of the last span in each message. It adds the number of spans in
+// each sent message to counts.
 func removeDelivered(b *buffer, outcomes *spanOutcomes, counts *countsByOutcome) {
 	lastSpan := b.spansBefore()
 	b.filterMessages(func(spanCount int) (shouldKeep bool) {
@@ -175,9 +177,9 @@ func (conn *connection) supportsRecovery() bool {
 	return conn.welcome.Settled && token != "" && len(token) <= wire.MaxToken
 }
 
-// handleUnsettled decides what happens to the sent spans whose outcome the daemon has not reported before the end of
-// the connection. If the next daemon can know the outcome, the client will ask it. Otherwise, the spans count as lost
-// after a crash, and as delivered after a graceful shutdown of the daemon.
+// handleUnsettled handles the sent spans of an ended connection that the daemon has reported neither as delivered
+// nor as lost. If the next daemon can know what happened to them, it stores the connection in s.unresolved.
+// Otherwise, it counts them as lost after a crash of the daemon, and as delivered after a graceful shutdown.
 func (s *sender) handleUnsettled(conn *connection) {
 	sent := conn.sent.Load()
 	if s.sentByeOn == conn { // closed by the client: Stats.Unsettled remains the number of these spans
@@ -199,9 +201,9 @@ func (s *sender) handleUnsettled(conn *connection) {
 	}
 }
 
-// applyOutcomes decides which spans of the previous connection, s.unresolved, are resent. outcomes is the answer of the
-// new daemon: it states which spans have reached a destination. If the daemon does not know, outcomes is empty, and no
-// span is resent. The spans then count as lost after a crash, and as delivered after a graceful shutdown.
+// applyOutcomes requeues those spans of the connection s.unresolved that reached no destination. outcomes is the
+// report of the new daemon about them. If it is empty, no span is resent: all count as lost after a crash of the
+// previous daemon, and as delivered after a graceful shutdown.
 func (s *sender) applyOutcomes(outcomes []uint64) {
 	conn := s.unresolved
 	if conn == nil {
@@ -237,8 +239,9 @@ func (s *sender) requeueUnsent(sent uint64) {
 	s.requeue(spanOutcomes{sent: sent, settled: sent})
 }
 
-// requeue moves the spans that have to be sent or resent from s.sentBuffers to the front of s.pending, and removes all
-// others. Stats counts resent spans as buffered again. It returns the numbers of sent spans by outcome.
+// requeue moves the unsent spans and the spans that must be resent from s.sentBuffers to the front of s.pending,
+// and drops all others. It no longer counts spans to be resent as sent. It returns the number of sent spans for
+// each outcome.
 func (s *sender) requeue(outcomes spanOutcomes) outcomeCounts {
 	counts := s.sentBuffers.keepUndelivered(outcomes)
 	s.client.sent.Add(-counts.resend)
@@ -247,8 +250,8 @@ func (s *sender) requeue(outcomes spanOutcomes) outcomeCounts {
 	return counts
 }
 
-// countOutcomes adds lost and ambiguous spans to the statistics, and logs their numbers together with the number of
-// resent spans. It does nothing if all numbers are 0.
+// countOutcomes adds the numbers of lost and ambiguous spans to the statistics, and logs a warning that also
+// contains the number of resent spans. It does nothing if all numbers are 0.
 func (s *sender) countOutcomes(counts outcomeCounts) {
 	if counts == (outcomeCounts{}) {
 		return

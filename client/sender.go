@@ -17,7 +17,7 @@ type sender struct {
 	client         *Client
 	pending        []*buffer   // buffers to send, oldest first; never exceeds its capacity
 	sentBuffers    sentBuffers // of the current connection, or of unresolved
-	unresolved     *connection // ended connection whose spans have an outcome that only the next daemon knows, or nil
+	unresolved     *connection // ended connection about whose spans the client must ask the next daemon, or nil
 	flushes        []*flush    // flush requests to send
 	reported       [reasons]uint64
 	backoff        backoff
@@ -62,8 +62,8 @@ func (s *sender) run() {
 	s.finish()
 }
 
-// connect tries to connect until it succeeds. It returns nil if the client is being closed and has nothing to send, or
-// cannot connect.
+// connect tries to connect to the daemon until it succeeds. After Close was called, it returns nil if there is
+// nothing to send, or if an attempt fails with an error that should not be retried.
 func (s *sender) connect() *connection {
 	for {
 		isClosing := s.client.isClosing.Load()
@@ -113,8 +113,8 @@ func (s *sender) shouldRetryOnClose(err error) bool {
 	return isPending && s.client.ctx.Err() == nil
 }
 
-// pause waits before the next attempt to connect, until Close is called at the latest. If isClosing is true, Close was
-// called before, and pause waits until its context ends at the latest.
+// pause waits before the next attempt to connect. It returns early when Close is called. If Close was called before
+// (isClosing is true), it returns early when the context of Close is done.
 func (s *sender) pause(isClosing bool) {
 	var wakeUp <-chan struct{} = s.client.closing
 	if isClosing {
@@ -126,8 +126,8 @@ func (s *sender) pause(isClosing bool) {
 	}
 }
 
-// refuseAfterMaxAway makes Publish refuse spans if the daemon has been unavailable for longer than Config.MaxAway.
-// Spans that were published before are still sent to the next daemon.
+// refuseAfterMaxAway makes Publish refuse spans once the daemon has been unavailable for Config.MaxAway, and logs
+// that. Spans that were published before remain buffered, and are sent when a daemon is available again.
 func (s *sender) refuseAfterMaxAway() {
 	unavailableFor := time.Since(s.disconnectedAt)
 	if s.hasGivenUp || unavailableFor < s.client.config.MaxAway {
@@ -168,8 +168,9 @@ func (s *sender) disconnect(conn *connection) {
 	s.client.config.Logger.Info("disconnected from spanstatsd", slog.Any("reason", conn.endReason))
 }
 
-// awaitLastMessage waits after a failed write until the client has read the daemon's last message. The message shows
-// whether the daemon has shut down gracefully (it sends a bye) or crashed.
+// awaitLastMessage waits, after a failed write, until the client has read the last message of the daemon, or
+// byeTimeout has passed. The last message is a bye if the daemon has shut down gracefully, but not if it has
+// crashed.
 func (s *sender) awaitLastMessage(conn *connection) {
 	select {
 	case <-conn.ended:
@@ -178,8 +179,8 @@ func (s *sender) awaitLastMessage(conn *connection) {
 	}
 }
 
-// serve sends spans until the connection ends or the client is closed. It returns true if no further connection is
-// needed, because the client is closed and has sent its last message.
+// serve sends spans over conn until the connection ends or the client is closed. It returns true if the client is
+// closed and has sent everything, so that no further connection is needed.
 func (s *sender) serve(conn *connection) (isFinished bool) {
 	err := s.sendAllBuffers(conn)
 	for err == nil {
@@ -210,8 +211,8 @@ func (s *sender) sendFullBuffers(conn *connection) error {
 	return s.sendPending(conn)
 }
 
-// sendAllBuffers sends all published spans, including those in buffers that are not full. Then it sends the report of
-// lost spans and the flush requests.
+// sendAllBuffers sends all published spans, including those in buffers that are not full. It then reports the
+// number of lost spans, and sends the requests of pending Flush calls.
 func (s *sender) sendAllBuffers(conn *connection) error {
 	s.flushTimer.Stop()
 	s.isTimerSet = false
@@ -296,8 +297,8 @@ func (s *sender) reportLosses(conn *connection) error {
 	return nil
 }
 
-// requestFlushes sends the flush requests in s.flushes and removes them, except those that could not be sent. It skips
-// a request if its caller no longer waits.
+// requestFlushes sends a request for each pending call of Flush to the daemon. It skips calls whose context is
+// done. After a write error, the requests that were not sent remain in s.flushes.
 func (s *sender) requestFlushes(conn *connection) error {
 	for len(s.flushes) > 0 {
 		f := s.flushes[0]
@@ -319,8 +320,9 @@ const settleTimeout = 3 * time.Second
 // unavailable.
 const unsettledByeTimeout = time.Second
 
-// closeGracefully sends all remaining spans and a bye, and waits until the daemon has closed the connection. It returns
-// false if the connection fails before that, so that the remaining spans can be sent on another connection.
+// closeGracefully sends all remaining spans and a bye, the last message, and waits until the daemon has closed the
+// connection. It returns false if sending fails, so that the caller can send the remaining spans on another
+// connection.
 func (s *sender) closeGracefully(conn *connection) (isFinished bool) {
 	if err := s.sendAllBuffers(conn); err != nil {
 		return false
@@ -339,8 +341,8 @@ func (s *sender) closeGracefully(conn *connection) (isFinished bool) {
 	return true
 }
 
-// awaitClosed waits until the daemon has closed the connection. If the outcome of spans is unknown (isSettled is
-// false), it waits for a limited time only.
+// awaitClosed waits until the daemon has closed the connection. If isSettled is false, it waits for
+// unsettledByeTimeout at most. If the connection ends with an error, it sets s.closeErr.
 func (s *sender) awaitClosed(conn *connection, isSettled bool) {
 	var timeout <-chan time.Time
 	if !isSettled {
@@ -355,9 +357,9 @@ func (s *sender) awaitClosed(conn *connection, isSettled bool) {
 	}
 }
 
-// awaitSettled requests that the daemon exports all spans now, and waits for the response. It returns false if there is
-// no response within settleTimeout. It returns an error if the request cannot be sent or the context of Close has
-// ended.
+// awaitSettled asks the daemon to export all spans now, unless the daemon has already reported what happened to
+// them, and waits for the response. isSettled is false if there is no response within settleTimeout. awaitSettled
+// returns an error if the request can't be sent, or if the context of Close is done.
 func (s *sender) awaitSettled(conn *connection) (isSettled bool, err error) {
 	if s.sentBuffers.maxBuffers == 0 || conn.unsettled() == 0 {
 		return true, nil
@@ -440,8 +442,8 @@ type schedule struct {
 	lead     time.Duration // time before the end of an interval at which everything is sent
 }
 
-// newSchedule returns a schedule for a daemon with the given interval in nanoseconds. An interval of 0 means that it is
-// unknown. Snapshots wait no longer than age.
+// newSchedule returns a schedule for sending published spans to the daemon. interval is the time between two
+// exports of the daemon in nanoseconds; an implausible value such as 0 is ignored. No span waits longer than age.
 func newSchedule(age time.Duration, interval uint64) schedule {
 	s := schedule{age: age, lead: minLead + rand.N(randomLead)}
 	isPlausible := interval >= uint64(minInterval) && interval <= uint64(maxInterval)
@@ -451,8 +453,9 @@ func newSchedule(age time.Duration, interval uint64) schedule {
 	return s
 }
 
-// wait returns how long a snapshot that is published now waits for further ones. It is sent shortly before the end of
-// the daemon's interval, and after s.age at the latest. An interval of a minute, for example, ends at each full minute.
+// wait returns how long a span that is published now waits for further spans before it is sent. It is sent shortly
+// before the daemon's next export, and after s.age at the latest. An export interval of one minute, for example,
+// ends at each full minute.
 func (s *schedule) wait(now time.Time) time.Duration {
 	if s.interval == 0 {
 		return s.age

@@ -34,8 +34,8 @@ type shard struct {
 	_ cpu.CacheLinePad
 }
 
-// lock locks the shard for the sender. It polls instead of waiting for the mutex, because a publisher that unlocks a
-// mutex with a waiter makes a system call.
+// lock locks the shard by polling, for the goroutine that sends buffers. It does not wait for the mutex: if it did,
+// a publisher that unlocks the mutex would have to make a system call to wake it up.
 func (s *shard) lock() {
 	const yields = 16
 	for attempt := 0; !s.mu.TryLock(); attempt++ {
@@ -57,8 +57,9 @@ func (s *shard) publish(batch []Snapshot) (accepted, hasFullBuffer bool) {
 	return true, hasFullBuffer
 }
 
-// encodeBatch encodes all snapshots of the batch and returns noReason. If it must refuse the batch, it encodes nothing
-// and returns the reason. hasFullBuffer reports whether the sender can send a buffer now.
+// encodeBatch encodes all spans of the batch into the buffers of the shard and returns noReason. If it must refuse
+// the batch, it encodes nothing and returns the reason. hasFullBuffer reports whether it has passed a buffer to the
+// sender.
 func (s *shard) encodeBatch(batch []Snapshot) (refusal reason, hasFullBuffer bool) {
 	// The gate is checked while the shard is locked, so that no snapshots are added after the sender has closed the
 	// gate and then taken the buffer of the shard.
@@ -90,8 +91,8 @@ func (s *shard) wouldRejectAgain(size int) bool {
 	return s.rejectedSize != 0 && size >= s.rejectedSize && s.pool.free.isEmpty()
 }
 
-// appendBatch appends a batch to the current buffer, and continues in another buffer when one is full. It returns
-// noReason, or the reason why there is no other buffer.
+// appendBatch appends the spans of a batch to the current buffer, and continues in an empty buffer each time one is
+// full. It returns noReason, or the reason why no empty buffer is available; a part of the batch is appended then.
 func (s *shard) appendBatch(batch []Snapshot) reason {
 	for len(batch) > 0 {
 		group := batch[:min(len(batch), messageSpans)]
@@ -106,9 +107,9 @@ func (s *shard) appendBatch(batch []Snapshot) reason {
 	return noReason
 }
 
-// appendGroup appends a group of snapshots to the current buffer, in one message. If they do not all fit, it appends
-// none and returns 0, so that the caller tries the next buffer. In an empty buffer it appends those that fit, because
-// the next buffer would not have more space. It returns the number of appended snapshots.
+// appendGroup appends a group of spans to the current buffer, as a part of one message, and returns the number of
+// appended spans. If they do not all fit, it appends none and returns 0, so that the caller tries an empty buffer.
+// To an empty buffer it appends as many as fit.
 func (s *shard) appendGroup(group []Snapshot) (appended int) {
 	b := s.buffer
 	if b == nil || !b.fits(headerRoom) {
@@ -145,8 +146,8 @@ func (s *shard) appendSnapshot(snapshot *Snapshot) bool {
 	return s.appendLabels(snapshot)
 }
 
-// appendPreEncoded appends a snapshot whose key the caller of Publish has encoded before. It returns false if the
-// snapshot does not fit.
+// appendPreEncoded appends a span whose labels the caller of Publish has encoded in advance as key. It returns
+// false if the span does not fit in the current buffer.
 func (s *shard) appendPreEncoded(snapshot *Snapshot, key *EncodedKey) bool {
 	slot := &s.encoded[key.id%tableSlots] // can contain the number of another key
 	if slot.id == key.id {
@@ -162,8 +163,9 @@ func (s *shard) appendPreEncoded(snapshot *Snapshot, key *EncodedKey) bool {
 	return true
 }
 
-// appendLabels encodes the key of a snapshot and appends the snapshot. It adds the key to the label table, which
-// finds the key when the next snapshot has the same labels. It returns false if the snapshot does not fit.
+// appendLabels encodes the labels of a span and appends the span to the current buffer. It stores the labels in
+// s.labels, so that the next span with equal labels need not encode them again. It returns false if the span does
+// not fit.
 func (s *shard) appendLabels(snapshot *Snapshot) bool {
 	key := &snapshot.Key
 	maxLength := maxEncodedLength(key)
@@ -180,8 +182,8 @@ func (s *shard) appendLabels(snapshot *Snapshot) bool {
 	return true
 }
 
-// appendTruncated truncates the key of a snapshot and appends the snapshot. It returns false if the snapshot does not
-// fit.
+// appendTruncated appends a span with truncated labels to the current buffer. It returns false if the span does not
+// fit even so.
 func (s *shard) appendTruncated(snapshot *Snapshot) bool {
 	key := s.truncator.truncate(&snapshot.Key)
 	fits := s.buffer.fits(snapshotRoom + maxEncodedLength(key))
@@ -192,8 +194,9 @@ func (s *shard) appendTruncated(snapshot *Snapshot) bool {
 	return fits
 }
 
-// appendWithEncodedKey appends a snapshot with its encoded key, or with the number of the key if the buffer has
-// assigned one. It returns the number, and whether there is one. The caller has checked that the snapshot fits.
+// appendWithEncodedKey appends a span with a number for its encoded labels. If the buffer has no space to assign a
+// number, it appends the encoded labels instead, and hasNumber is false. The caller must have checked that the span
+// fits.
 func (s *shard) appendWithEncodedKey(snapshot *Snapshot, encodedKey []byte) (number uint32, hasNumber bool) {
 	number, hasNumber = s.keyNumber(encodedKey)
 	if hasNumber {
@@ -204,8 +207,8 @@ func (s *shard) appendWithEncodedKey(snapshot *Snapshot, encodedKey []byte) (num
 	return number, hasNumber
 }
 
-// keyNumber returns the number that the current buffer has assigned to an encoded key. A new key gets the next number.
-// keyNumber returns false if the buffer has no space for another key.
+// keyNumber returns the number of an encoded key in the current buffer. If the key has none yet, keyNumber assigns
+// the next number to it. It returns false if the buffer has no space for another key.
 func (s *shard) keyNumber(encodedKey []byte) (number uint32, hasNumber bool) {
 	b := s.buffer
 	hash := hashKey(encodedKey)
@@ -224,8 +227,9 @@ func (s *shard) keyNumber(encodedKey []byte) (number uint32, hasNumber bool) {
 	return number, true
 }
 
-// startBuffer replaces the current buffer with an empty one. The current buffer is added to s.filled, and is sent when
-// the whole batch is encoded. startBuffer returns noReason, or the reason why there is no empty buffer.
+// startBuffer replaces the current buffer with an empty one. It appends the current buffer to s.filled, whose
+// buffers are sent only after the whole batch is encoded. It returns noReason, or the reason why there is no empty
+// buffer.
 func (s *shard) startBuffer() reason {
 	usedBuffers := s.filled.length + 1
 	if usedBuffers == len(s.pool.buffers) {
@@ -257,9 +261,9 @@ func (s *shard) submitFilled() bool {
 	return true
 }
 
-// rollBack removes the snapshots of a batch that does not fit. firstBuffer is the buffer in which the batch began, or
-// nil, and before is the state of this buffer at that time. Further buffers of the batch become free. rollBack returns
-// true if it has passed firstBuffer to the sender.
+// rollBack removes the spans of a batch that can't be encoded completely. firstBuffer was the current buffer before
+// the batch, or nil, and before is its state at that time. The other buffers of the batch are released. rollBack
+// returns true if it has passed firstBuffer to the sender; the shard then has no buffer.
 func (s *shard) rollBack(firstBuffer *buffer, before bufferState) (hasFullBuffer bool) {
 	if firstBuffer != nil {
 		firstBuffer.restore(before)

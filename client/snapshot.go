@@ -30,8 +30,9 @@ func (s *Snapshot) wireFields() (duration uint64, end int64, flags span.Flags, w
 	return duration, end, flags, validWeight(s.Weight)
 }
 
-// validWeight returns the valid weight that is closest to the given one. A weight of 0 means that none was set, and
-// becomes 1.
+// validWeight returns weight, the number of spans that a sampled span represents, if it is valid. It returns
+// wire.MaxWeight if weight is larger than that. It returns 1 for all other values, such as 0, which means that none
+// was set.
 func validWeight(weight float64) float64 {
 	switch {
 	case weight == 0:

@@ -9,8 +9,9 @@ import (
 // blockedAddress replaces IP addresses in peer tags, because too many different ones occur.
 const blockedAddress = "blocked-ip-address"
 
-// QuantizePeer replaces the IP addresses in the value of a peer tag, like the Datadog agent. The value is a host, for
-// example 10.0.0.1:80, or a comma-separated list of hosts, from which QuantizePeer also removes duplicates.
+// QuantizePeer replaces IP addresses in the value of a peer tag with a fixed text, as the Datadog agent does. The
+// value is a host, for example 10.0.0.1:80, or a comma-separated list of hosts. From a list, QuantizePeer also
+// removes duplicates.
 func QuantizePeer(value string) string {
 	if !strings.Contains(value, ",") {
 		return quantizeHost(value)
@@ -28,7 +29,8 @@ func QuantizePeer(value string) string {
 }
 
 // quantizeHost replaces the IP address at the start of a host with "blocked-ip-address". For example,
-// http://10.0.0.1:80 becomes http://blocked-ip-address:80. A host without an IP address remains unchanged.
+// http://10.0.0.1:80 becomes http://blocked-ip-address:80. It returns the host unchanged if it has no IP address,
+// or a well-known one such as 127.0.0.1.
 func quantizeHost(address string) string {
 	prefix, hostAndPort := splitPrefix(address)
 	host, port := splitHostPort(hostAndPort)
@@ -55,9 +57,9 @@ func isWellKnownIP(ip string) bool {
 
 var schemes = [...]string{"dnspoll", "ftp", "file", "http", "https"}
 
-// splitPrefix splits an address after "ip-", or after a URL scheme and its slashes, as in dnspoll:///. Like the
-// Datadog agent, it finds the scheme at any position, and drops the text before it. Without a prefix, it returns the
-// address as rest.
+// splitPrefix splits an address after its prefix, which is "ip-", or a known URL scheme with "://" or ":///". Like
+// the Datadog agent, it finds a scheme at any position and drops the text before it. If there is no prefix, rest is
+// the whole address.
 func splitPrefix(address string) (prefix, rest string) {
 	if rest, ok := strings.CutPrefix(address, "ip-"); ok {
 		return "ip-", rest

@@ -74,9 +74,9 @@ type Spans struct {
 	mask  uint64
 }
 
-// Reset replaces the content of the index with the spans of a trace. The caller must not modify the slice before the
-// next Reset, because the index refers to it. If two spans have the same ID, the index contains the later one, as in
-// the Datadog agent.
+// Reset replaces the spans in s, an index of spans by their ID, with those of a trace. s refers to the slice, so
+// the caller must not modify it before the next Reset. If two spans have the same ID, s finds the later one, as the
+// Datadog agent does.
 func (s *Spans) Reset(trace []Link) {
 	s.trace = trace
 	s.clearSlots(len(trace))

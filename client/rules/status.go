@@ -12,8 +12,8 @@ const (
 	TagOTelHTTPStatus = "http.response.status_code"
 )
 
-// HTTPStatus returns the HTTP status code in the tags of a span, or 0 if there is none. It does not check that the code
-// is in the range from 100 to 599.
+// HTTPStatus returns the HTTP status code in the tags of a span, or 0 if there is none. The code can be outside the
+// range from 100 to 599.
 func HTTPStatus(t Tags) uint32 {
 	for _, key := range [...]string{TagHTTPStatus, TagOTelHTTPStatus} {
 		if code, ok := integerTag(t, key); ok {
@@ -23,8 +23,8 @@ func HTTPStatus(t Tags) uint32 {
 	return 0
 }
 
-// integerTag returns the value of a tag that is a whole number, or a text that ParseStatus accepts. Otherwise it
-// returns false.
+// integerTag returns the value of a tag as an integer. The value can be a whole number, or a text such as "200" or
+// "200.0". integerTag returns false for any other value.
 func integerTag(t Tags, key string) (int64, bool) {
 	number, isSet := t.Number(key)
 	if integer, isWhole := WholeNumber(number); isSet && isWhole {
@@ -85,8 +85,8 @@ const (
 	TagRPCSystem     = "rpc.system"
 )
 
-// GRPCStatus returns the gRPC status code in the tags of a span, in decimal digits. It returns "" if there is none or
-// it is unknown.
+// GRPCStatus returns the gRPC status code in the tags of a span, in decimal digits. It returns "" if the tags
+// contain no code, or a text that is neither a number nor the name of a code.
 func GRPCStatus(t Tags) string {
 	keys := GRPCStatusTags[:]
 	if !CallsGRPC(t.Text(TagRPCSystemName), t.Text(TagRPCSystem)) {

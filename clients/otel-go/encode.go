@@ -136,8 +136,8 @@ func sizeOfValue(v attribute.Value) int {
 	return len(appendValue(memory[:0], v))
 }
 
-// appendValue appends the value of an attribute, as the field of an AnyValue message. It replaces a list or map with an
-// empty list, because labels do not depend on lists and maps.
+// appendValue appends an attribute value as the field of an OTLP AnyValue message. It encodes lists and maps as an
+// empty list, because the labels of a span do not depend on them.
 func appendValue(b []byte, v attribute.Value) []byte {
 	switch v.Type() {
 	case attribute.STRING:

@@ -44,8 +44,8 @@ var (
 	namesAsSent       = otel.NewPolicy(otel.Labels{Resource: otel.Identifying, KeepNames: true})
 )
 
-// policyFromEnv returns the label rules that the environment variable SPANSTATSD_SPAN_NAMES selects. It returns an
-// error if the value is unknown.
+// policyFromEnv returns the rules for span labels that the environment variable SPANSTATSD_SPAN_NAMES selects:
+// "convention", the default, or "as-sent". It returns an error for another value.
 func policyFromEnv() (*otel.Policy, error) {
 	switch names := os.Getenv("SPANSTATSD_SPAN_NAMES"); names {
 	case "", "convention":
@@ -91,8 +91,8 @@ func NewSpanProcessor(config Config) (*SpanProcessor, error) {
 // OnStart does nothing.
 func (*SpanProcessor) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
 
-// OnEnd publishes a span to the daemon. It never waits: if the client's buffers are full, the span is counted as
-// refused.
+// OnEnd publishes a span to the daemon. It never waits: if the buffers of the client are full, the client counts
+// the span as refused.
 func (p *SpanProcessor) OnEnd(s sdktrace.ReadOnlySpan) {
 	r := p.readers.Get().(*reader)
 	defer p.readers.Put(r)

@@ -26,8 +26,8 @@ func newReader(policy *otel.Policy, service string, res *resource.Resource) *rea
 	}
 }
 
-// read returns the fingerprint of a span, and its flags: error and top-level. Spans with equal fingerprints have equal
-// labels. The fingerprint is valid until the next call, and empty if the labels are too long for a cache.
+// read returns the error and top-level flags of a span, and a fingerprint. Spans with equal fingerprints have equal
+// labels. The fingerprint is valid until the next call. It is empty if the labels are too long to be cached.
 func (r *reader) read(s sdktrace.ReadOnlySpan) (fingerprint []byte, flags span.Flags) {
 	fingerprint, flags, err := r.counter.ReadSpan(r.encoder.encode(s), r.service, r.policy)
 	if err != nil {
@@ -39,8 +39,8 @@ func (r *reader) read(s sdktrace.ReadOnlySpan) (fingerprint []byte, flags span.F
 // labels returns the labels of the span that was read last. They are valid until the next span is read.
 func (r *reader) labels() *client.Key { return r.counter.Label(0) }
 
-// originOf returns the origin that the daemon derives from an encoded resource: the name, version and host of the
-// service, and other properties of the process.
+// originOf returns the description of this process that the daemon derives from an encoded OpenTelemetry resource,
+// such as the name, the version and the host of the service. It panics if the resource can't be decoded.
 func originOf(encodedResource []byte) client.Origin {
 	counter := otel.NewCounter()
 	encoder := spanEncoder{resource: encodedResource}

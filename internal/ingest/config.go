@@ -29,15 +29,16 @@ type Config struct {
 	Version        string        // version of the daemon, sent in the welcome
 	Interval       time.Duration // interval between reports, sent in the welcome
 	Admit          *admit.Publishers
-	// Deliver waits until all spans published so far are delivered. It does not wait for the end of the interval.
+	// Deliver waits until all spans published so far are delivered. Delivery does not wait for the end of the
+	// export interval.
 	Deliver func(context.Context) error
 	// Features returns the features that the agent supports, and a channel that is closed when they
 	// change.
 	Features func() (wire.Features, <-chan struct{})
-	// Settled returns the first cycle that is not settled, because the outcome of some of its spans is not
-	// final. changed is closed when a later cycle becomes the first one.
+	// Settled returns the number of the first export interval (cycle) that is not settled: some of its spans
+	// are neither delivered nor finally dropped. changed is closed when this number increases.
 	Settled  func() (firstUnsettled uint64, changed <-chan struct{})
-	Recovery *recovery.File // outcomes of spans that crashed daemons received; nil disables recovery
+	Recovery *recovery.File // reports whether spans that a crashed daemon received were delivered; nil disables this
 	Log      *slog.Logger
 }
 
@@ -80,8 +81,9 @@ const (
 	flushBytes = 3 << 10
 )
 
-// Memory returns the maximum memory of a Server: that of all connections, and that of the buffers for large
-// frames. publisherBytes is the memory of one admit.Publisher. The kernel's socket buffers are not included.
+// Memory returns the maximum memory of a Server in two parts: all connections, and the buffers for large frames.
+// publisherBytes is the size of one admit.Publisher, of which each connection has one. The socket buffers of the
+// kernel are not included.
 func (c *Config) Memory(publisherBytes int) []memory.Part {
 	bytesPerConnection := publisherBytes + connBytes + baseBuffer + goroutineBytes +
 		maxPendingFlushes*flushBytes + recovery.TrackerBytes

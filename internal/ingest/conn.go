@@ -43,8 +43,8 @@ type conn struct {
 	settled      uint64 // number of settled spans that was sent last
 }
 
-// authenticate reads the user and the process of the client from the kernel. It returns an error if
-// they can't be read, or if the user is not one of those in --allow-uid.
+// authenticate sets c.peer to the user and the process of the client, according to the kernel. It returns an error
+// if the kernel does not report them, or if the user is not listed in --allow-uid.
 func (c *conn) authenticate() error {
 	peer, err := c.readCredentials(c.socket)
 	if err != nil {
@@ -60,8 +60,8 @@ func (c *conn) authenticate() error {
 	return nil
 }
 
-// logAttributes returns log attributes that identify the client: its user, process and container. After
-// the client's first message, they also contain its service and language.
+// logAttributes returns log attributes that identify the client: user, process and container. They also contain the
+// service and the language, if the client has sent its first message.
 func (c *conn) logAttributes() []any {
 	attributes := []any{"uid", c.peer.UID, "pid", c.peer.PID, "container", c.peer.Container}
 	if tracer := c.tracer.Load(); tracer != nil {
@@ -70,8 +70,8 @@ func (c *conn) logAttributes() []any {
 	return attributes
 }
 
-// serve handles messages until the client or the daemon ends the connection, and then closes it. All
-// spans that the client has written by then are counted as received, or as dropped with a reason.
+// serve handles the client's messages until the client or the daemon ends the connection, and then closes it. Spans
+// that the client has written but serve has not handled are counted as dropped.
 func (c *conn) serve() {
 	defer c.socket.Close()
 	defer c.stopFlushes()
@@ -88,8 +88,8 @@ func (c *conn) serve() {
 // closed it after a complete message.
 func isNormalEnd(err error) bool { return err == nil || errors.Is(err, io.EOF) }
 
-// sendEndReason tells the client why the connection ends, if the daemon ends it. err is the result of
-// handleMessages. An error of the client is also counted and logged.
+// sendEndReason sends a bye message with the reason if the daemon, and not the client, ends the connection. err is
+// the result of handleMessages. If it is a fault of the client, sendEndReason also counts and logs it.
 func (c *conn) sendEndReason(err error) {
 	isDraining := c.isDraining()
 	isNormal := isNormalEnd(err)
@@ -105,8 +105,8 @@ func (c *conn) sendEndReason(err error) {
 	}
 }
 
-// handleMessages reads the client's messages and handles them one by one. It returns nil after a bye
-// message, and io.EOF if the client has closed the connection without one.
+// handleMessages reads and handles messages of the client until the connection ends. It returns nil after a bye,
+// the regular last message, and io.EOF if the client has closed the connection without a bye.
 func (c *conn) handleMessages() error {
 	c.peer.Container = socket.ContainerOf(c.peer.PID) // reads /proc, which would delay the accept loop
 	if err := c.handleHello(); err != nil {
@@ -128,8 +128,8 @@ func (c *conn) handleMessages() error {
 // helloTimeout is the maximum time from the start of a connection to the end of its hello.
 const helloTimeout = 5 * time.Second
 
-// handleHello reads the client's first message, the hello, and replies with the welcome message. In
-// between, it creates the publisher that passes the client's spans to the aggregation.
+// handleHello reads the first message of the client, the hello, and replies with a welcome message. It also creates
+// c.publisher, which later passes the client's spans to the aggregation.
 func (c *conn) handleHello() error {
 	hello, firstMessage, err := readHello(c.frames)
 	if firstMessage != nil { // also if it is not a valid hello
@@ -171,9 +171,9 @@ const (
 var errEarlierPending = errors.New("handle hello: the daemon of the earlier connection is still shutting down; " +
 	"retry later")
 
-// awaitOutcomes returns the outcomes of the spans that a reconnecting client sent to an earlier daemon:
-// delivered, lost or unknown. token identifies the earlier connection. While the earlier daemon is still
-// shutting down, awaitOutcomes waits for up to earlierTimeout, and then returns errEarlierPending.
+// awaitOutcomes returns what happened to spans that a reconnecting client sent to a previous daemon, such as
+// delivered or lost. token identifies the client's previous connection. If the previous daemon is still shutting
+// down, awaitOutcomes waits for up to earlierTimeout and then returns errEarlierPending.
 func (c *conn) awaitOutcomes(token string) (outcomes []uint64, err error) {
 	deadline := time.Now().Add(earlierTimeout)
 	for {
@@ -191,8 +191,8 @@ func (c *conn) awaitOutcomes(token string) (outcomes []uint64, err error) {
 	}
 }
 
-// readHello reads the first message, which has to be a hello, and decodes it. If the message was read but
-// is not a valid hello, readHello returns both the encoded message and an error.
+// readHello reads and decodes the first message of a client, which must be a hello. If it reads a message that is
+// not a valid hello, it returns both the encoded message and an error.
 func readHello(frames *frameReader) (hello *wire.Hello, message []byte, err error) {
 	message, err = frames.first(helloTimeout)
 	if err != nil {
@@ -213,8 +213,8 @@ func readHello(frames *frameReader) (hello *wire.Hello, message []byte, err erro
 	return hello, message, err
 }
 
-// decodeHello decodes the body of a hello message. It returns an error if the body is invalid, or if the
-// client uses an unsupported version of the protocol.
+// decodeHello decodes the body of a hello, the first message of a client. It returns an error if the body is
+// malformed, or if the client uses another protocol version than wire.Version.
 func decodeHello(body []byte) (*wire.Hello, error) {
 	hello, err := wire.DecodeHello(body)
 	if err != nil {
@@ -227,8 +227,8 @@ func decodeHello(body []byte) (*wire.Hello, error) {
 	return &hello, nil
 }
 
-// originOf returns the origin of the client's spans, such as service and environment, from its hello. If
-// the hello identifies no container, originOf adds the container in which the client's process runs.
+// originOf returns the properties of the client's process that the hello contains, such as service and environment.
+// If the hello identifies no container, originOf adds the container in which the process runs.
 func (c *conn) originOf(hello *wire.Hello) span.Origin {
 	origin := hello.Origin
 	if origin.ContainerID == "" && origin.EntityID == "" {
@@ -237,8 +237,8 @@ func (c *conn) originOf(hello *wire.Hello) span.Origin {
 	return origin
 }
 
-// handleMessage handles one message of the client, except for the first, which is a hello. isBye reports
-// whether the message is a bye, which is the last one.
+// handleMessage handles any message of the client but the first one. isBye is true for a bye, after which the
+// client sends no more messages. handleMessage returns an error if the message is invalid.
 func (c *conn) handleMessage(message []byte) (isBye bool, err error) {
 	kind, body, err := wire.Split(message)
 	if err != nil {
@@ -261,8 +261,8 @@ func (c *conn) handleMessage(message []byte) (isBye bool, err error) {
 	}
 }
 
-// defineKeys handles a define message, which assigns numbers to keys. Later messages of the client can
-// contain the number instead of the key. defineKeys returns an error if a number or a key is invalid.
+// defineKeys handles a message in which the client assigns numbers to label sets (keys), so that later messages can
+// contain the number instead of the labels. It returns an error if the message, a number or a key is invalid.
 func (c *conn) defineKeys(body []byte) error {
 	definitions, err := wire.WalkDefine(body)
 	if err != nil {
@@ -284,8 +284,8 @@ func (c *conn) defineKeys(body []byte) error {
 	}
 }
 
-// countLost handles a lost message, in which a client reports how many spans it has lost for each reason.
-// It adds them to the counters of the reasons and of the connection.
+// countLost handles a message in which the client reports how many spans it could not send, by reason. It adds the
+// numbers to the daemon's counter for each reason and to the counter of this connection.
 func (c *conn) countLost(body []byte) error {
 	spansByReason, err := wire.DecodeLost(body)
 	if err != nil {
@@ -301,9 +301,9 @@ func (c *conn) countLost(body []byte) error {
 // maxPendingFlushes is the maximum number of flush requests of a connection without a reply.
 const maxPendingFlushes = 8
 
-// handleFlush handles a flush message, in which a client asks for delivery of all spans received so far.
-// Another goroutine sends the reply after the delivery, so that the connection can handle other messages.
-// If maxPendingFlushes flushes have no reply yet, handleFlush replies with an error instead.
+// handleFlush handles a message in which the client asks for delivery of all spans received so far. Another
+// goroutine waits for the delivery and sends the reply, so that handleFlush does not block. If maxPendingFlushes
+// such goroutines are already running, handleFlush replies with an error instead.
 func (c *conn) handleFlush(body []byte) error {
 	request, err := wire.DecodeFlush(body)
 	if err != nil {
@@ -320,8 +320,8 @@ func (c *conn) handleFlush(body []byte) error {
 	return nil
 }
 
-// deliverAndReply waits until all spans received so far are delivered, and then replies to the flush
-// message with the ID flushID. It does not reply if the connection ends first.
+// deliverAndReply waits until all spans received so far are delivered, and then replies to the client's flush
+// message with the ID flushID. It sends no reply if c.flushContext is canceled first.
 func (c *conn) deliverAndReply(flushID uint64) {
 	err := c.config.Deliver(c.flushContext)
 	isCanceled := c.flushContext.Err() != nil
@@ -351,8 +351,8 @@ func (c *conn) write(frame []byte) {
 	_ = c.writeLocked(frame)
 }
 
-// writeLocked writes one frame; the caller holds writeMu. A client that does not read the frame within
-// writeTimeout is disconnected, because every later write could block as long.
+// writeLocked writes one frame to the client; the caller must hold c.writeMu. If the write takes longer than
+// writeTimeout, it disconnects the client, because every later write could block as long.
 func (c *conn) writeLocked(frame []byte) error {
 	if err := c.socket.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
 		return err
@@ -364,8 +364,8 @@ func (c *conn) writeLocked(frame []byte) error {
 	return err
 }
 
-// disconnectSlow shuts down both directions of the socket of a client that does not read. Data that the
-// client has already sent is still read. writeErr is the error of the write that timed out.
+// disconnectSlow counts and logs that the client does not read, and shuts down both directions of its socket. Data
+// that the client has already sent can still be read. writeErr is the error of the write that timed out.
 func (c *conn) disconnectSlow(writeErr error) {
 	c.counters.faults[FaultTooSlow].Add(1)
 	err := fmt.Errorf("write to client: the client does not read: %w", writeErr)
@@ -374,9 +374,9 @@ func (c *conn) disconnectSlow(writeErr error) {
 	_ = c.socket.CloseWrite()
 }
 
-// sendWelcome sends the welcome message, which contains the limits and the features of the daemon.
-// outcomes are the outcomes of the spans that the client sent to an earlier daemon; nil if unknown. A write
-// error is ignored, because a client can send all its messages and leave without reading the welcome.
+// sendWelcome sends the daemon's first message, which contains its limits and features. outcomes states what
+// happened to spans that the client sent to a previous daemon, or is nil if that is unknown. A write error is
+// ignored, because a client can send all its messages and leave without reading.
 func (c *conn) sendWelcome(outcomes []uint64) {
 	c.writeMu.Lock()
 	defer c.writeMu.Unlock()
@@ -394,8 +394,8 @@ func (c *conn) sendWelcome(outcomes []uint64) {
 	c.isWelcomed = err == nil
 }
 
-// sendFeatures sends changed features of the daemon to the client. It sends nothing before the welcome
-// message, which contains the features too.
+// sendFeatures tells the client which features the daemon has now. It sends nothing if the welcome message has not
+// been sent, because that message contains the features too.
 func (c *conn) sendFeatures(features *wire.Features) {
 	c.writeMu.Lock()
 	defer c.writeMu.Unlock()
@@ -406,9 +406,9 @@ func (c *conn) sendFeatures(features *wire.Features) {
 	_ = c.writeLocked(wire.AppendFeatures(nil, &announcement))
 }
 
-// sendSettled tells the client how many of its spans are settled: delivered, or finally dropped. The client
-// stores all others, to resend them if the daemon crashes. Spans of aggregation cycles before firstUnsettled
-// are settled. sendSettled sends nothing if the number has not increased, or if the client did not ask for it.
+// sendSettled tells the client how many of its spans are settled, that is delivered or finally dropped; the client
+// needs no copy of those. All spans from export intervals with a number below firstUnsettled are settled.
+// sendSettled sends nothing if there are no newly settled spans, or if the client did not ask for this.
 func (c *conn) sendSettled(firstUnsettled uint64, features *wire.Features) {
 	c.writeMu.Lock()
 	defer c.writeMu.Unlock()
@@ -428,7 +428,7 @@ func (c *conn) sendFlushReply(reply wire.Flush) { c.write(wire.AppendFlushAnswer
 
 func (c *conn) sendBye(bye wire.Bye) { c.write(wire.AppendBye(nil, &bye)) }
 
-// fail counts and logs an error that ends the connection, and sends it to the client as a bye message. It
+// fail counts and logs err, which ends the connection, and sends the reason to the client as the last message. It
 // sends nothing if the client has already closed the connection.
 func (c *conn) fail(err error) {
 	reason := FaultOf(err)
@@ -457,8 +457,9 @@ func (c *conn) readRemaining() error {
 	return nil
 }
 
-// dropMessage counts the spans of a message as dropped. head is the start of the message, and length the
-// number of bytes of the whole message. Spans that the message reports as lost are counted as lost.
+// dropMessage counts the spans in an unhandled message as dropped. head is the first part of the message, and
+// length is the length of the whole message. If the message is a complete report of spans that the client has lost,
+// dropMessage counts those spans as lost.
 func (c *conn) dropMessage(head []byte, length int) {
 	kind, body, err := wire.Split(head)
 	if err != nil {
@@ -484,8 +485,8 @@ func (c *conn) release() {
 	}
 }
 
-// waitForFlushes waits until the replies to all flush messages have been sent. It stops waiting if the
-// client closes the connection or the daemon shuts down.
+// waitForFlushes waits until the daemon has replied to all pending flush messages of the client. It returns early
+// if the client closes the connection, or if the daemon begins to shut down.
 func (c *conn) waitForFlushes() {
 	allReplied, clientClosed := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -506,9 +507,9 @@ func (c *conn) waitForFlushes() {
 	<-clientClosed
 }
 
-// waitForClose waits until the client has closed its socket, or until the read deadline. A client that has
-// only shut down writing can still read replies. A read returns io.EOF in both cases, so waitForClose polls
-// the socket instead.
+// waitForClose waits until the client has closed its socket completely, or until the read deadline. It polls the
+// socket, because a read also returns io.EOF if the client has only shut down writing, and such a client can still
+// read replies.
 func (c *conn) waitForClose() {
 	rawConn, err := c.socket.SyscallConn()
 	if err != nil {

@@ -62,8 +62,8 @@ func badMessage(err error) error {
 	return &fault{FaultBadMessage, err}
 }
 
-// FaultOf returns the reason of an error that closes a connection. It returns FaultBug for an error without
-// a reason, because only internal errors have none.
+// FaultOf returns the reason in err, an error that closes a connection. It returns FaultBug if err contains no
+// reason, because only internal errors are created without one.
 func FaultOf(err error) Fault {
 	var withReason *fault
 	if errors.As(err, &withReason) {
@@ -72,8 +72,8 @@ func FaultOf(err error) Fault {
 	return FaultBug
 }
 
-// ByeOf returns the bye message that tells the client why its connection is closed. canBeSent is false if
-// the client has already closed the connection itself, in the middle of a frame.
+// ByeOf returns the message that tells a client why the daemon closes the connection because of err. canBeSent is
+// false if the client has closed the connection itself, in the middle of a frame.
 func ByeOf(err error) (bye wire.Bye, canBeSent bool) {
 	reason := FaultOf(err)
 	bye = wire.Bye{Reason: reason.String(), Detail: err.Error()}
@@ -99,8 +99,8 @@ func (l *faultLog) logClosed(reason Fault, err error, connection []any) {
 	l.logger.Warn("connection closed", append(connection, "reason", reason.String(), "error", err)...)
 }
 
-// recoverPanic calls fn and returns its error. A panic in fn becomes an error with a stack trace, so that it
-// ends only one connection.
+// recoverPanic calls fn and returns its error. If fn panics, recoverPanic returns an error with the stack trace, so
+// that a panic ends only one connection and not the daemon.
 func recoverPanic(fn func() error) (err error) {
 	defer func() {
 		if panicked := recover(); panicked != nil {

@@ -51,8 +51,9 @@ func (f *frameReader) first(timeout time.Duration) ([]byte, error) {
 // the client has closed the connection between two frames.
 func (f *frameReader) next() ([]byte, error) { return f.readFrame(f.maxFrame) }
 
-// readFrame returns the content of the next frame, which is valid until the next call. It returns an error
-// if the content has more than maxLength bytes, and io.EOF if the client has closed the connection before.
+// readFrame returns the content of the next frame, which is valid until the next call. It returns an error if the
+// content is empty or longer than maxLength bytes. It returns io.EOF if the client has closed the connection after
+// a whole frame.
 func (f *frameReader) readFrame(maxLength int) ([]byte, error) {
 	f.shrink()
 	if err := f.readUntil(wire.HeaderLen); err != nil {
@@ -89,8 +90,8 @@ func (f *frameReader) readUntil(size int) error {
 // buffered returns the number of unread bytes in the buffer.
 func (f *frameReader) buffered() int { return f.end - f.start }
 
-// read reads once from the connection into the buffer. If the buffer is full, it first makes room for
-// size unread bytes. The first bytes of a frame start the timeout within which the frame must be complete.
+// read reads from the connection into the buffer once. If the buffer is full, it first makes room for a frame of
+// size bytes. If the buffer contains a part of a frame that has no deadline yet, it sets the deadline for the rest.
 func (f *frameReader) read(size int) error {
 	isPartial := f.buffered() > 0 // a part of the frame has already been read
 	if !isPartial {
@@ -115,9 +116,9 @@ func (f *frameReader) read(size int) error {
 	return f.handleReadError(err, isPartial)
 }
 
-// handleReadError returns the reason for the end of the connection after a read without data. isPartial
-// reports whether a part of a frame has been read before. After the deadline, handleReadError reads once
-// more, because the daemon itself may have been paused. It returns nil if that read returns data.
+// handleReadError returns the reason why the connection ends after a read that returned err and no data. isPartial
+// reports whether a part of a frame was read before. If err is an exceeded deadline, it reads once more, because
+// the daemon itself may have been paused, and returns nil if there is data.
 func (f *frameReader) handleReadError(err error, isPartial bool) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		if f.readAvailable() {
@@ -132,8 +133,8 @@ func (f *frameReader) handleReadError(err error, isPartial bool) error {
 	return io.EOF // also for a reset, which between two frames loses no data
 }
 
-// readAvailable reads bytes that the client has already written, without waiting. It reports whether there
-// were any. It uses the file descriptor, because net.Conn does not read after its deadline.
+// readAvailable reads bytes that have already arrived, without waiting, and reports whether there were any. It
+// reads from the file descriptor, because net.Conn does not read after its deadline.
 func (f *frameReader) readAvailable() bool {
 	conn, ok := f.conn.(syscall.Conn)
 	if !ok {
@@ -161,8 +162,9 @@ func (f *frameReader) extendDeadline(delay time.Duration) {
 	}
 }
 
-// makeRoom moves the partial frame at the end of a full buffer to the start of the buffer. If the frame
-// already fills the whole buffer, makeRoom moves it to a larger one of at least size bytes.
+// makeRoom makes room at the end of a full buffer that contains a part of a frame. If that part begins at the start
+// of the buffer, makeRoom moves it to a larger buffer for size bytes, and otherwise to the start of the same
+// buffer.
 func (f *frameReader) makeRoom(size int) error {
 	if f.start == 0 {
 		return f.grow(size)
@@ -171,8 +173,8 @@ func (f *frameReader) makeRoom(size int) error {
 	return nil
 }
 
-// grow moves a partial frame of size bytes to a large buffer. It waits until a buffer is available, and
-// returns an error after the read timeout.
+// grow moves the first part of a frame of size bytes to a larger buffer from f.buffers. It waits for a free buffer,
+// and returns an error if none is free within the read timeout.
 func (f *frameReader) grow(size int) error {
 	waitStart := time.Now()
 	large := f.buffers.acquire(size, f.maxFrame+wire.HeaderLen, f.timeout)
@@ -214,9 +216,9 @@ func (f *frameReader) releaseLarge() {
 // unread takes back the last message, so that the next read returns it again.
 func (f *frameReader) unread(message []byte) { f.start -= wire.HeaderLen + len(message) }
 
-// eachRemaining calls fn with each complete message up to the end of the stream. head is the start of a
-// message, and length the number of bytes of the whole message. Long messages are skipped without storing
-// more than the head, so no large buffer is needed.
+// eachRemaining reads the connection to its end, and calls fn with each complete message. head is the first part of
+// the message, and length is the length of the whole message. The rest of a long message is discarded, so that no
+// large buffer is needed.
 func (f *frameReader) eachRemaining(fn func(head []byte, length int)) {
 	f.shrink()
 	for f.drainUntil(wire.HeaderLen) {
@@ -238,9 +240,9 @@ func (f *frameReader) eachRemaining(fn func(head []byte, length int)) {
 	}
 }
 
-// skipTail reads a frame of frameSize bytes to its end, and keeps its first headSize bytes. If the buffer
-// does not contain the whole frame, later bytes overwrite each other. skipTail returns the number of bytes
-// of the frame that are left in the buffer. isComplete is false if the stream ends within the frame.
+// skipTail reads the rest of a frame of frameSize bytes, and keeps its first headSize bytes. If the frame does not
+// fit in the buffer, later bytes overwrite each other. storedSize is the number of bytes of the frame in the
+// buffer. isComplete is false if the connection ends within the frame.
 func (f *frameReader) skipTail(headSize, frameSize int) (storedSize int, isComplete bool) {
 	storedSize = frameSize
 	for f.buffered() < storedSize {
@@ -254,8 +256,8 @@ func (f *frameReader) skipTail(headSize, frameSize int) (storedSize int, isCompl
 	return storedSize, true
 }
 
-// drainUntil reads until the buffer contains at least size unread bytes. It returns false if the stream
-// ends before.
+// drainUntil reads until the buffer contains at least size unread bytes. It returns false if the connection ends
+// before that.
 func (f *frameReader) drainUntil(size int) bool {
 	for f.buffered() < size {
 		if !f.drainOnce() {
@@ -319,8 +321,8 @@ func newLargeBuffers(maxBytes int64, stopped <-chan struct{}) *largeBuffers {
 	return &largeBuffers{pool: memory.NewPool(maxBytes, maxSpareBuffers), stopped: stopped}
 }
 
-// acquire returns a buffer of at least size bytes. If none is available, it waits, and returns nil after
-// timeout. It prefers a larger buffer of up to maxSize bytes, which can hold the next frames too.
+// acquire returns a buffer of at least size bytes. It prefers a larger one of up to maxSize bytes, which may also
+// fit the next frames. If no buffer is available, it waits for one, and returns nil after timeout.
 func (b *largeBuffers) acquire(size, maxSize int, timeout time.Duration) *memory.Buffer {
 	roundedSize := (size + baseBuffer - 1) / baseBuffer * baseBuffer
 	preferredSize := max(size, min(roundedSize, maxSize))
@@ -334,9 +336,9 @@ func (b *largeBuffers) acquire(size, maxSize int, timeout time.Duration) *memory
 	return b.waitForBuffer(size, timeout)
 }
 
-// waitForBuffer waits until a buffer of at least size bytes is available. It returns nil after timeout.
-// During a shutdown, it returns a buffer at once, even beyond the memory limit: the remaining data is at
-// most one socket buffer per connection.
+// waitForBuffer waits until a buffer of at least size bytes is available, and returns nil after timeout. Once
+// b.stopped is closed, it allocates a buffer even beyond the memory limit: each connection then has at most one
+// socket buffer of data left.
 func (b *largeBuffers) waitForBuffer(size int, timeout time.Duration) *memory.Buffer {
 	deadline := time.Now().Add(timeout)
 	for time.Now().Before(deadline) {
@@ -362,8 +364,9 @@ type throttle struct {
 	delays   *atomic.Uint64
 }
 
-// newThrottle returns a throttle that limits reads to rate bytes per second, until disabled is closed. It
-// returns nil, which means no limit, if rate is 0. delays counts the reads that had to wait.
+// newThrottle returns a throttle that limits reads to rate bytes per second. It returns nil, which means no limit,
+// if rate is 0. After disabled is closed, reads no longer wait. The throttle adds the number of reads that had to
+// wait to delays.
 func newThrottle(rate int, disabled <-chan struct{}, delays *atomic.Uint64) *throttle {
 	if rate == 0 {
 		return nil
@@ -377,8 +380,8 @@ func newThrottle(rate int, disabled <-chan struct{}, delays *atomic.Uint64) *thr
 	}
 }
 
-// spend records that n bytes have been read, and waits until the rate allows the next read. It returns the
-// time that it has waited.
+// spend records a read of n bytes, and waits until the rate allows the next read. It returns how long it has
+// waited. A nil throttle never waits.
 func (t *throttle) spend(n int) (waited time.Duration) {
 	if t == nil {
 		return 0

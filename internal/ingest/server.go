@@ -58,7 +58,7 @@ type Server struct {
 	loops     sync.WaitGroup  // announceLoop and the watcher of the socket
 	closing   context.Context // done after Close
 	close     context.CancelFunc
-	stopped   chan struct{} // closed when Drain no longer waits for anything
+	stopped   chan struct{} // closed by Drain when no reader may wait for memory any more
 }
 
 // New creates a Server and opens its socket. Clients are accepted after Start.
@@ -122,8 +122,8 @@ func (s *Server) acceptLoop() {
 	}
 }
 
-// pauseAccepting waits before the next attempt to accept a connection. Most likely, the process has no free
-// file descriptor until another connection ends. It returns true if the Server has stopped meanwhile.
+// pauseAccepting waits before the next attempt to accept a connection, because the process may have no free file
+// descriptor until another connection ends. It returns true if s.stopped is closed while it waits.
 func (s *Server) pauseAccepting() (isStopped bool) {
 	pause := time.Second
 	if s.isDraining() {
@@ -137,8 +137,8 @@ func (s *Server) pauseAccepting() (isStopped bool) {
 	}
 }
 
-// add starts a goroutine that serves a new connection. It refuses the connection if its user is not allowed,
-// or if a limit on connections is reached.
+// add starts a goroutine that serves a new connection. If the user of the client is not allowed, or if there are
+// too many connections, it sends an error to the client and closes the connection instead.
 func (s *Server) add(socket *net.UnixConn) {
 	c := &conn{shared: &s.shared, socket: socket, since: time.Now()}
 	s.counters.accepted.Add(1)
@@ -159,9 +159,9 @@ func (s *Server) add(socket *net.UnixConn) {
 	}()
 }
 
-// register adds a connection to the connections of the Server. It returns an error if the maximum number of
-// connections is reached, or if the client's process already has half of that number. It does not evict an
-// idle connection, because its client would lose the keys that it has defined.
+// register adds c to the open connections of the server. It returns an error if the maximum number of connections
+// is reached, or if the client's process already has half of that number. It does not close an idle connection
+// instead, because that client would have to send its label definitions again.
 func (s *Server) register(c *conn) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,8 +177,8 @@ func (s *Server) register(c *conn) error {
 	return nil
 }
 
-// checkLimits returns an error if the process with the given ID can't have another connection. The ID is 0 if
-// the kernel does not report it. The caller holds mu.
+// checkLimits returns an error if there are too many connections to accept another one from the process pid. pid is
+// 0 if it is unknown; then only the total is limited. The caller must hold s.mu.
 func (s *Server) checkLimits(pid int32) error {
 	maxConnections := s.config.MaxConnections
 	if len(s.conns) >= maxConnections {
@@ -193,9 +193,8 @@ func (s *Server) checkLimits(pid int32) error {
 	return nil
 }
 
-// refuse ends a new connection with an error, which it sends to the client. Spans that the client has already
-// written are counted as dropped. Only the accept loop calls refuse, so one buffer suffices for all refused
-// connections.
+// refuse sends err to the client of a new connection and closes the connection. Spans that the client has already
+// written are counted as dropped. Only the accept loop may call refuse, because all calls share one read buffer.
 func (s *Server) refuse(c *conn, err error) {
 	defer c.socket.Close()
 	buffer := s.refusedReader.base
@@ -221,7 +220,7 @@ func (s *Server) remove(c *conn) {
 	}
 }
 
-// announceLoop tells clients about changed features of the daemon, and about newly settled spans, which are
+// announceLoop tells clients when the daemon's features change, and when more of their spans are settled, that is
 // delivered or finally dropped. It returns after Close.
 func (s *Server) announceLoop(featuresChanged <-chan struct{}) {
 	_, settledChanged := s.config.Settled()
@@ -237,8 +236,8 @@ func (s *Server) announceLoop(featuresChanged <-chan struct{}) {
 	}
 }
 
-// announceFeatures sends the current features to all clients, and returns a channel that is closed at the
-// next change. It writes to the clients concurrently, so that a client that does not read delays no other.
+// announceFeatures sends the current features of the daemon to all clients. It writes to them concurrently, so that
+// a client that does not read delays no other. The returned channel is closed when the features change again.
 func (s *Server) announceFeatures() (changed <-chan struct{}) {
 	features, changed := s.config.Features()
 	s.features.Store(&features)
@@ -250,9 +249,9 @@ func (s *Server) announceFeatures() (changed <-chan struct{}) {
 	return changed
 }
 
-// announceSettled tells each client how many of its spans are settled: delivered, or finally dropped. It
-// returns a channel that is closed when that number changes. It writes to one client after the other: a
-// write takes microseconds, and a client that does not read is disconnected.
+// announceSettled tells each client how many of its spans are settled, that is delivered or finally dropped. The
+// returned channel is closed when more spans are settled. The clients are written to one after the other: a write
+// takes microseconds, and a client that does not read is disconnected.
 func (s *Server) announceSettled() (changed <-chan struct{}) {
 	firstUnsettled, changed := s.config.Settled()
 	for _, c := range s.connections() {
@@ -270,9 +269,9 @@ func (s *Server) connections() []*conn {
 
 var byeShutdown = wire.Bye{Reason: "shutdown", Detail: "the daemon stops; what it took is counted"}
 
-// Drain stops the Server after it has read all data that clients have written so far. Later writes of clients
-// fail, so a client knows that the daemon has not received that data. When ctx is done, Drain counts all
-// spans that it has not read yet as dropped, and returns an error.
+// Drain stops accepting data, and returns when all data that clients have already written is handled. Later writes
+// of clients fail, so they know that the daemon has not received that data. When ctx is done, Drain counts the
+// remaining spans as dropped, and returns an error.
 func (s *Server) Drain(ctx context.Context) error {
 	s.rejectNewData()
 	drained := make(chan struct{})
@@ -293,8 +292,8 @@ func (s *Server) Drain(ctx context.Context) error {
 	return err
 }
 
-// rejectNewData makes new connections, and new writes of connected clients, fail. The kernel still passes on
-// pending connections, and the data that clients have written before.
+// rejectNewData makes new connections, and new writes of connected clients, fail. Pending connections can still be
+// accepted, and data that clients have already written can still be read.
 func (s *Server) rejectNewData() {
 	s.mu.Lock()
 	s.stopping = true // register closes the read side of pending connections
@@ -369,8 +368,8 @@ type Tracer struct {
 	Lost      uint64    `json:"lost"`    // not received, according to the client
 }
 
-// Tracers returns a description of each connected client that has sent a hello, its first message. The
-// oldest connection is first.
+// Tracers returns a description of each connected client, ordered by the start of the connection, the oldest first.
+// Clients that have not sent their first message are left out.
 func (s *Server) Tracers() []Tracer {
 	tracers := []Tracer{}
 	for _, c := range s.connections() {

@@ -21,8 +21,8 @@ type counters struct {
 	lost      [len(lostReasons)]atomic.Uint64
 }
 
-// countLost adds spans that a client has lost to the counter of the client's reason. A reason that is not in
-// lostReasons is counted as "other".
+// countLost adds a number of spans, which a client has lost for the given reason, to the counter of this reason. A
+// reason that is not in lostReasons is counted as "other".
 func (c *counters) countLost(reason string, spans uint64) {
 	i := slices.Index(lostReasons[:], reason)
 	if i < 0 {
@@ -36,7 +36,8 @@ func (c *counters) countLost(reason string, spans uint64) {
 const maxLost = 1 << 53
 
 // addLost adds a number of lost spans, which a client has reported, to a counter. If the sum exceeds maxLost, the
-// counter restarts at the added number, which Prometheus recognizes. At a fixed maximum, it would hide later losses.
+// counter restarts at the added number, and Prometheus sees a counter reset. A counter that stopped at its maximum
+// would hide later losses.
 func addLost(counter *atomic.Uint64, spans uint64) {
 	for {
 		old := counter.Load()

@@ -33,8 +33,8 @@ const MaxLostSpans = 1 << 48
 // Lost is the number of spans that a client has dropped since its last lost message, by reason.
 type Lost map[string]uint64
 
-// AppendLost appends a frame with a lost message: the number of dropped spans for each reason, sorted by reason.
-// The caller must not pass more than MaxLost reasons, because the daemon rejects such a message.
+// AppendLost appends a framed message with the number of spans that a client has dropped for each reason, sorted by
+// reason. The caller must not pass more than MaxLost reasons, because the daemon rejects a message with more.
 func AppendLost(dst []byte, lost Lost) []byte {
 	start := len(dst)
 	dst = beginFrame(dst, TypeLost)
@@ -47,8 +47,8 @@ func AppendLost(dst []byte, lost Lost) []byte {
 	return dst
 }
 
-// DecodeLost decodes the body of a lost message. It returns an error if there are more than MaxLost reasons, or more
-// than MaxLostSpans spans for a reason.
+// DecodeLost decodes the body of a message with numbers of dropped spans by reason. It returns an error if body is
+// malformed, has more than MaxLost reasons, or has more than MaxLostSpans spans for a reason.
 func DecodeLost(body []byte) (Lost, error) {
 	lost := Lost{}
 	err := readMap(TypeLost, body, func(r *controlReader, reason string) {
@@ -94,8 +94,8 @@ type Hello struct {
 	Earlier string      `wire:"earlier,omitzero"` // Welcome.Token of the previous connection, if its daemon has crashed
 }
 
-// OriginFields iterates over the fields of an origin. Each pair is the name of the field in a hello message and the
-// value of the field.
+// OriginFields iterates over the fields of o, which describes the process that sends spans. Each pair consists of
+// the field's name in the wire format and its value.
 func OriginFields(o *span.Origin) iter.Seq2[string, string] {
 	return func(yield func(name, value string) bool) {
 		for field, value := range controlFields(reflect.ValueOf(o).Elem()) {
@@ -110,8 +110,9 @@ func OriginFields(o *span.Origin) iter.Seq2[string, string] {
 // AppendHello appends a frame with a hello message. It omits the fields of the origin that are empty.
 func AppendHello(dst []byte, m *Hello) []byte { return appendControl(dst, TypeHello, m) }
 
-// DecodeHello decodes the body of a hello message. It returns an error if the version is missing, or if Earlier is longer
-// than MaxToken. It accepts unknown versions, so that the daemon can respond with the versions that it supports.
+// DecodeHello decodes the body of a hello, the first message of a client. It returns an error if the version is
+// missing, or if Earlier is longer than MaxToken. It accepts versions that this package does not support, so that
+// the daemon can reply with the supported ones.
 func DecodeHello(body []byte) (Hello, error) {
 	m, err := readControl[Hello](TypeHello, body)
 	switch {
@@ -166,8 +167,8 @@ func KeyCost(length int) int {
 // AppendWelcome appends a frame with a welcome message.
 func AppendWelcome(dst []byte, m *Welcome) []byte { return appendControl(dst, TypeWelcome, m) }
 
-// DecodeWelcome decodes the body of a welcome message. It returns an error if MaxFrame is less than MinMaxFrame, or
-// MaxBatch is less than MinMaxBatch.
+// DecodeWelcome decodes the body of a welcome, the daemon's reply to a client's first message. It returns an error
+// if MaxFrame is less than MinMaxFrame, or if MaxBatch is less than MinMaxBatch.
 func DecodeWelcome(body []byte) (Welcome, error) {
 	m, err := readControl[Welcome](TypeWelcome, body)
 	if err != nil {
@@ -215,9 +216,9 @@ func AppendOutcome(dst []uint64, lastSpan uint64, outcome Outcome) []uint64 {
 	return append(dst, lastSpan, uint64(outcome))
 }
 
-// Outcomes iterates over the outcomes in Welcome.Earlier. Each pair is the number of the last span with an outcome, and
-// the outcome. Outcomes yields Resend for a value that this version does not know. The client must also resend all spans
-// after the last pair.
+// Outcomes decodes list, the value of Welcome.Earlier, and iterates over its pairs of a span number and an outcome.
+// The outcome applies to that span and to the spans before it, back to the previous pair. An unknown outcome
+// becomes Resend. The client must also resend all spans after the last pair.
 func Outcomes(list []uint64) iter.Seq2[uint64, Outcome] {
 	return func(yield func(lastSpan uint64, outcome Outcome) bool) {
 		for pair := range slices.Chunk(list, 2) {

@@ -34,8 +34,8 @@ func controlFields(message reflect.Value) iter.Seq2[reflect.StructField, reflect
 	}
 }
 
-// visitFields calls visit for each encoded field of a struct, including the fields of embedded structs. It stops and
-// returns false when visit returns false.
+// visitFields calls visit for each field of a struct that is encoded in messages, including the fields of embedded
+// structs. If visit returns false, visitFields stops and returns false.
 func visitFields(message reflect.Value, visit func(reflect.StructField, reflect.Value) bool) bool {
 	for i := range message.NumField() {
 		field := message.Type().Field(i)
@@ -55,8 +55,8 @@ func visitFields(message reflect.Value, visit func(reflect.StructField, reflect.
 	return true
 }
 
-// appendFields appends a map with the names and values of the fields of message. It leaves out zero values of fields
-// with the option "omitzero".
+// appendFields appends a struct as a map from the names of its fields to their values. It leaves out a field with
+// the option "omitzero" in its tag if the value is zero.
 func appendFields(dst []byte, message reflect.Value) []byte {
 	var names []string
 	var values []reflect.Value
@@ -94,8 +94,8 @@ func appendValue(dst []byte, value reflect.Value) []byte {
 	return appendFields(dst, value)
 }
 
-// appendStrings appends a list of strings. It appends at most maxListElements strings with a total length of at most
-// maxListBytes, because the reader rejects longer lists.
+// appendStrings appends a list of strings. It leaves out strings at the end if the list has more than
+// maxListElements strings, or more than maxListBytes bytes in total, because decoders reject longer lists.
 func appendStrings(dst []byte, list []string) []byte {
 	list = list[:min(len(list), maxListElements)]
 	totalBytes := 0
@@ -172,8 +172,8 @@ func readControl[M any](t Type, body []byte) (M, error) {
 	return message, nil
 }
 
-// readMap decodes the body of a control message, which is a map. It calls readValue for each entry with the name of the
-// entry. readValue must read the value of the entry from r.
+// readMap decodes the body of a control message, which must be a map. For each entry it calls readValue with the
+// entry's name; readValue must read the entry's value from r. readMap returns an error if the body is malformed.
 func readMap(t Type, body []byte, readValue func(r *controlReader, name string)) error {
 	operation := "decode " + t.String()
 	if err := validate(operation, body); err != nil {
@@ -188,8 +188,8 @@ func readMap(t Type, body []byte, readValue func(r *controlReader, name string))
 	return r.err
 }
 
-// validate returns an error unless body is exactly one msgpack value, nested at most maxDepth levels deep. It also
-// checks fields that this version does not know.
+// validate returns an error unless body is exactly one msgpack value, nested at most maxDepth levels deep. It reads
+// the whole value, including fields that this version of the protocol does not know.
 func validate(operation string, body []byte) error {
 	r := msgpack.NewReader(body)
 	r.SkipWithin(maxDepth)
@@ -217,8 +217,8 @@ func (r *controlReader) readEntries(readValue func(r *controlReader, name string
 	}
 }
 
-// readField reads a value into the field of message with the given name. It skips the value if message has no such
-// field, because later versions can add fields.
+// readField reads the next value into the field of message with the given name. If message has no such field, it
+// skips the value, because a later version of the protocol can add fields.
 func (r *controlReader) readField(message reflect.Value, name string) {
 	for field, value := range controlFields(message) {
 		knownName, _ := fieldName(field)
@@ -251,8 +251,8 @@ func (r *controlReader) readInto(field reflect.Value) {
 	}
 }
 
-// readOrZero calls read to decode the next value, and returns its result. It returns the zero value without calling
-// read if the next value is nil. If read fails, readOrZero rejects the message with an error that contains expected.
+// readOrZero calls read to decode the next value, and returns the result. If the next value is nil, it skips that
+// and returns the zero value of V. If read fails, it sets r.err to an error that says what was expected.
 func readOrZero[V any](r *controlReader, read func() V, expected string) V {
 	if r.SkipNil() {
 		var zero V
@@ -293,8 +293,8 @@ func (r *controlReader) readUints() []uint64 {
 	return list
 }
 
-// readList reads a list and calls readElement for each element. readElement must read the element from r. readList
-// rejects the message if the list has more than maxListElements elements, and stops at the first error.
+// readList reads a list and calls readElement for each element, which must read the element from r. If the list has
+// more than maxListElements elements, readList sets r.err. It stops at the first error.
 func (r *controlReader) readList(readElement func()) {
 	count := readOrZero(r, r.Array, "an array")
 	if count > maxListElements {

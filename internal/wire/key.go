@@ -16,8 +16,8 @@ const (
 	maxKeyTags     = 256 // per list of tags; Key.Normalize reduces this further
 )
 
-// AppendKey appends the encoding of a key. Equal keys have equal encodings. The encoding ends with the last label that
-// is set.
+// AppendKey appends the encoding of k, the labels of a span. Equal keys have equal encodings. It leaves out the
+// optional labels after the last one that is set.
 func AppendKey(dst []byte, k *span.Key) []byte {
 	count := countElements(k)
 	dst = append(dst, msgpack.FixArray|byte(count))
@@ -43,8 +43,8 @@ func AppendKey(dst []byte, k *span.Key) []byte {
 	return dst[:len(dst)-trailingNils]
 }
 
-// countElements returns the number of elements in the encoding of k, which ends with the last label that is set. The
-// cases are in the reverse order of the elements.
+// countElements returns the number of array elements that the encoding of k needs. The optional elements after the
+// last label that is set are left out. The cases are in the reverse order of the elements.
 func countElements(k *span.Key) int {
 	switch {
 	case len(k.AdditionalTags) != 0:
@@ -98,8 +98,8 @@ func appendTraceRoot(dst []byte, root span.TraceRoot) []byte {
 	return append(dst, msgpack.Nil)
 }
 
-// appendTags appends a list of tags, or nil if there are no tags. It omits all tags after the first maxKeyTags, because
-// ReadKey rejects a longer list.
+// appendTags appends a list of tags, or nil if there are no tags. It omits all tags after the first maxKeyTags,
+// because decoders reject a longer list.
 func appendTags(dst []byte, tags []string) []byte {
 	if len(tags) == 0 {
 		return append(dst, msgpack.Nil)
@@ -114,8 +114,8 @@ func appendTags(dst []byte, tags []string) []byte {
 
 // ReadKey decodes the encoded key raw into k. If it returns an error, k is empty.
 //
-// ReadKey does not copy the labels, so k is valid until raw changes. It does not validate them either: Key.Normalize
-// fixes labels that are too long or not valid UTF-8.
+// The strings in k share the memory of raw, so k is valid until raw changes. Labels can be too long or invalid
+// UTF-8; Key.Normalize fixes them.
 func ReadKey(k *span.Key, raw []byte) error {
 	r := keyReader{Reader: msgpack.NewReader(raw), raw: raw}
 	err := r.readKey(k)
@@ -125,8 +125,8 @@ func ReadKey(k *span.Key, raw []byte) error {
 	return err
 }
 
-// readKey reads all of r.raw into k. It returns an error if r.raw is not exactly one valid key. The content of k is
-// undefined then.
+// readKey decodes r.raw into k. It returns an error unless r.raw is exactly one valid key. After an error, the
+// content of k is undefined.
 func (r *keyReader) readKey(k *span.Key) error {
 	const operation = "decode key"
 	r.elements = r.Array()
@@ -169,8 +169,8 @@ type keyReader struct {
 // are neither HTTP nor gRPC are not longer.
 const elementsToPeerTags = 8
 
-// readLabels reads all labels into k, in the order of the elements of the key. It empties the labels that the key does
-// not contain. If an element is malformed, r fails.
+// readLabels reads all labels of a key into k, in the order in which they are encoded. It clears the labels of k
+// that are not encoded. After a malformed label, r.Failed returns true.
 func (r *keyReader) readLabels(k *span.Key) {
 	r.readTextLabels(k, span.LabelService, span.LabelHTTPMethod)
 	k.TraceRoot = r.traceRoot()
@@ -188,8 +188,8 @@ func (r *keyReader) readLabels(k *span.Key) {
 	k.AdditionalTags = r.appendTags(k.AdditionalTags[:0])
 }
 
-// readTextLabels reads one element into each string label of k, from the label first up to, but not including, the
-// label end.
+// readTextLabels reads the next elements of an encoded key into the string labels of k from first up to, but not
+// including, end. The strings share the memory of r.raw.
 func (r *keyReader) readTextLabels(k *span.Key, first, end span.Label) {
 	for label := first; label < end; label++ {
 		text, next := msgpack.CommonStr(r.raw, r.At())
@@ -204,8 +204,8 @@ func (r *keyReader) readTextLabels(k *span.Key, first, end span.Label) {
 	}
 }
 
-// skipAbsent skips the next element if it is nil, or if the key has no more elements. It reports whether it has skipped
-// the element.
+// skipAbsent reports whether the next label is absent: it is encoded as nil, or the encoded key has ended before.
+// It moves past an absent label, and otherwise leaves the position unchanged.
 func (r *keyReader) skipAbsent() bool {
 	hasElement := r.elementsRead < r.elements
 	if hasElement && !r.SkipNil() {
@@ -266,8 +266,8 @@ func (r *keyReader) traceRoot() span.TraceRoot {
 	return span.TraceRootFalse
 }
 
-// appendTags reads a list of tags and appends them to dst. The tags are not copied: they share the memory of the encoded
-// key. The reader fails if the list is malformed or has more than maxKeyTags tags.
+// appendTags reads a list of tags and appends them to dst. The appended strings share the memory of r.raw. If the
+// list is malformed or has more than maxKeyTags tags, r.Failed returns true afterwards.
 func (r *keyReader) appendTags(dst []string) []string {
 	if r.skipAbsent() {
 		return dst
@@ -330,8 +330,8 @@ func (w *DefineWalker) Err() error { return w.err }
 // Left returns the number of bytes that have not been read.
 func (w *DefineWalker) Left() int { return len(w.unread) }
 
-// Next decodes the next definition of the message: a number, and the encoded key that the number stands for. key is a
-// part of the message. Next returns false at the end of the message or after an error. Err returns the error.
+// Next decodes the next pair of a message that assigns numbers to keys: the number, and the encoded key. key shares
+// the memory of the message. ok is false at the end of the message or after an error, which Err returns.
 func (w *DefineWalker) Next() (number uint32, key []byte, ok bool) {
 	if w.unreadCount == 0 {
 		w.checkEnd()

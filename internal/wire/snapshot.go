@@ -41,8 +41,9 @@ func AppendWhole(dst, key []byte, duration uint64, end int64, flags span.Flags, 
 	return appendMeasurements(dst, duration, end, flags, weight)
 }
 
-// AppendNumbered appends a snapshot with the number that a define message has assigned to its key. It is otherwise like
-// AppendWhole.
+// AppendNumbered appends the encoding of a finished span. It contains number instead of the span's labels: an
+// earlier message must have assigned the number to these labels. If dst has maxCommonLen bytes of free capacity, a
+// faster path is used for most spans.
 func AppendNumbered(
 	dst []byte, number uint32, duration uint64, end int64, flags span.Flags, weight float64,
 ) []byte {
@@ -65,9 +66,9 @@ const endAndFlagsLen = 9 + 1
 // key, the duration, the end time and the flags.
 const maxCommonLen = 1 + 5 + 9 + endAndFlagsLen
 
-// putCommonSnapshot writes a snapshot with weight 1 and an end time that needs 64 bits to the start of b. It returns the
-// length of the snapshot. It is the fast path of AppendNumbered: it writes small key numbers and durations of 32 bits
-// without a call.
+// putCommonSnapshot writes the encoding of a span with weight 1 to the start of b, and returns its length. number
+// stands for the labels of the span, and end must be greater than math.MaxUint32. Numbers below 128 and durations
+// of 17 to 32 bits are written without a function call.
 func putCommonSnapshot(b *[maxCommonLen]byte, number uint32, duration uint64, end int64, flags span.Flags) int {
 	b[0] = msgpack.FixArray | 4
 	b[1] = byte(number)
@@ -171,9 +172,9 @@ func WalkSpans(body []byte) (SpansWalker, error) {
 	return SpansWalker{body: rest, unreadCount: count, count: count}, err
 }
 
-// CountSpans returns the number of snapshots that the header of a spans message states. head is the start of the body,
-// and following is the number of bytes of the body after head. CountSpans returns 0 if the body is too short for the
-// stated number.
+// CountSpans returns the number of spans in a message according to the array header at the start of its body. head
+// is the first part of the body, and following is the number of bytes after head. CountSpans returns 0 if the
+// header is invalid, or if the body is too short for that number of spans.
 func CountSpans(head []byte, following int) uint64 {
 	count := 0
 	switch {
@@ -191,8 +192,8 @@ func CountSpans(head []byte, following int) uint64 {
 	return uint64(count)
 }
 
-// readArrayHeader reads the header of a body that is an array, and returns the number of elements and the rest of the
-// body. It returns an error if the rest is too short for the elements, each of which has at least minLen bytes.
+// readArrayHeader reads the array header at the start of body, and returns the number of elements and the bytes
+// after the header. It returns an error if these are too few for elements of at least minLen bytes each.
 func readArrayHeader(operation string, body []byte, minLen int) (count int, rest []byte, err error) {
 	r := msgpack.NewReader(body)
 	count = r.Array()
@@ -212,8 +213,8 @@ func (w *SpansWalker) Err() error { return w.err }
 // Left returns the number of bytes that have not been read.
 func (w *SpansWalker) Left() int { return len(w.body) - w.at }
 
-// Next decodes the next snapshot of the message into s. The key of s is a part of the message. Next returns false at the
-// end of the message or after an error. Err returns the error.
+// Next decodes the next span of the message into s, which then refers to the memory of the message. It returns
+// false at the end of the message or after an error, which Err returns.
 func (w *SpansWalker) Next(s *Snapshot) bool {
 	if w.unreadCount == 0 {
 		w.checkEnd()

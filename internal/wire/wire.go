@@ -97,8 +97,8 @@ type malformedError struct {
 func (e *malformedError) Error() string { return e.message + ": " + ErrMalformed.Error() }
 func (e *malformedError) Unwrap() error { return ErrMalformed }
 
-// UndecodedBytes returns the number of bytes that a decoder had not decoded when it returned err. It returns
-// false if err is not an error of a decoder of this package.
+// UndecodedBytes returns how many bytes were left when a decoder of this package failed with err. It returns false
+// if err does not come from a decoder of this package.
 func UndecodedBytes(err error) (count int, ok bool) {
 	var malformed *malformedError
 	if !errors.As(err, &malformed) {
@@ -125,8 +125,8 @@ func FrameLength(header []byte) uint32 {
 	return binary.BigEndian.Uint32(header)
 }
 
-// Split splits a frame without its header into the type and the body of the message. The body is a part of
-// message and has not been validated.
+// Split splits a message, a frame without its header, into the type and the body. body shares the memory of message
+// and has not been validated. Split returns an error if the type is unknown or the body is empty.
 func Split(message []byte) (t Type, body []byte, err error) {
 	const operation = "split message"
 	r := msgpack.NewReader(message)

@@ -18,8 +18,9 @@ type statsRequest struct {
 	server *Server
 }
 
-// Count merges the statistics into those of the daemon. If they are merged, it returns the response that the agent would
-// send. It returns nil if the request must be forwarded, because the statistics can't be merged.
+// Count adds the statistics in the request to those of the daemon, and returns the response that the agent would
+// send. If they can't be added, it returns nil, and the caller must forward the request to the agent. readErr is
+// the error of reading the body.
 func (r *statsRequest) Count(readErr error) receiver.Response {
 	if readErr != nil {
 		return r.server.refuseUnreadable(
@@ -39,8 +40,8 @@ func (r *statsRequest) Count(readErr error) receiver.Response {
 	}
 }
 
-// merge merges all statistics of the body into those of the daemon, or none of them. The statistics of a retry are not
-// merged again.
+// merge adds all statistics in the body to those of the daemon, or none of them, and returns the result. If an
+// equal body was merged before, it adds nothing.
 func (r *statsRequest) merge() StatsResult {
 	header := r.Header()
 	if header.Get(headerEncoding) != "" {

@@ -68,8 +68,8 @@ func (c *Config) Check() error {
 	return err
 }
 
-// Memory returns the parts of the receiver's maximum memory, or nil if the receiver is disabled. publisherBytes is the
-// memory of one publisher.
+// Memory returns the maximum memory of the Datadog receiver, one part for each purpose, or nil if the receiver is
+// disabled. publisherBytes is the size of one admit.Publisher.
 func (c *Config) Memory(publisherBytes int) []memory.Part {
 	if !c.Enabled() {
 		return nil

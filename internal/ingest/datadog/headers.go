@@ -62,8 +62,8 @@ func containerOf(r *receiver.BufferedRequest) string {
 	return r.Conn.Container
 }
 
-// addToNumber adds n, which can be negative, to the number in a header field. A missing or invalid number counts as 0. If
-// the sum is negative, addToNumber sets the field to 0.
+// addToNumber adds n, which can be negative, to the number in a header field. It treats a missing or invalid number
+// as 0. A negative sum becomes 0.
 func addToNumber(h http.Header, field string, n int) {
 	current, err := strconv.Atoi(h.Get(field))
 	if err != nil {

@@ -38,8 +38,8 @@ type counters struct {
 	failed atomic.Uint64 // requests without a response of the agent
 
 	unsampledTraces atomic.Uint64 // unsampled traces that were not forwarded
-	unsampledSpans  atomic.Uint64 // spans of these traces
-	savedBytes      atomic.Uint64 // bytes of these traces
+	unsampledSpans  atomic.Uint64 // spans of unsampled traces that were not forwarded
+	savedBytes      atomic.Uint64 // bytes of unsampled traces that were not forwarded
 }
 
 // New returns a receiver with open listeners. Start starts accepting connections.
@@ -85,8 +85,8 @@ var formats = map[string]decode.Format{
 // statsPath is the endpoint for statistics that tracers have computed.
 const statsPath = "/v0.6/stats"
 
-// classify returns a traceRequest for a request with traces, and a statsRequest for a request with statistics. It returns
-// nil for all other requests, which are streamed to the agent.
+// classify returns a traceRequest for a request with traces, and a statsRequest for one with statistics that the
+// daemon merges. It returns nil for all other requests, which the caller streams to the agent.
 func (s *Server) classify(r *receiver.BufferedRequest) (receiver.Exchange, receiver.Response) {
 	path, method := r.HTTP.URL.Path, r.HTTP.Method
 	format, isTracePath := formats[path]
@@ -101,8 +101,9 @@ func (s *Server) classify(r *receiver.BufferedRequest) (receiver.Exchange, recei
 	return nil, nil
 }
 
-// serveOther streams a request to the agent that is neither a traceRequest nor a statsRequest, and counts it. A request to
-// the trace or statistics endpoint counts as unparsable or not wanted.
+// serveOther streams a request that the daemon does not count to the agent. It counts the request with ResultUnread
+// if the path is one for traces, with StatsNotWanted if it is the path for statistics, and otherwise as another
+// request.
 func (s *Server) serveOther(w http.ResponseWriter, r *http.Request) {
 	_, isTracePath := formats[r.URL.Path]
 	switch {
@@ -125,8 +126,8 @@ func (s *Server) loadFeatures() <-chan struct{} {
 	return changed
 }
 
-// newPolicy returns the policy for counting traces like an agent with the given features. It returns nil if only the agent
-// itself can count them.
+// newPolicy returns rules for counting the spans of traces like an agent with the given features. It returns nil if
+// the agent accepts no statistics, or if only the agent can apply its own rules.
 func (s *Server) newPolicy(features *receiver.Features) *rules.Policy {
 	if !features.Stats || features.FiltersTags {
 		return nil
@@ -150,8 +151,9 @@ func (s *Server) noteFailed(err error) {
 		"error", err)
 }
 
-// translate returns the agent's response unchanged. If err is not nil, it closes the tracer's connection instead. Some
-// tracers retry after a closed connection, but not after a response with status 502.
+// translate returns a response that copies the agent's response unchanged. If err is not nil, it returns a response
+// that closes the connection instead, because some tracers retry after a closed connection but not after status
+// 502.
 func (s *Server) translate(r *receiver.BufferedRequest, response *http.Response, err error) receiver.Response {
 	if err != nil {
 		if !r.IsCanceled() {

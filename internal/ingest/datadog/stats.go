@@ -66,8 +66,8 @@ type Stats struct {
 
 	DropsUnsampled  bool   // whether unsampled traces are currently not forwarded
 	UnsampledTraces uint64 // unsampled traces that were not forwarded
-	UnsampledSpans  uint64 // spans of these traces
-	SavedBytes      uint64 // bytes of these traces
+	UnsampledSpans  uint64 // spans of unsampled traces that were not forwarded
+	SavedBytes      uint64 // bytes of unsampled traces that were not forwarded
 }
 
 // Stats returns the current counters. A nil Server is a disabled receiver, with all counters at 0.

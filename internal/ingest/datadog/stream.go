@@ -14,8 +14,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver/conns"
 )
 
-// newProxy returns a reverse proxy that streams requests to the agent. It buffers neither requests nor responses, and has no
-// timeout for responses.
+// newProxy returns a reverse proxy that streams requests to the agent. It flushes responses after each write, and
+// has no timeout for responses. A failed request is handled by abortStream.
 func (s *Server) newProxy() *httputil.ReverseProxy {
 	agentURL := &url.URL{Scheme: "http", Host: s.config.Agent.Host()}
 	return &httputil.ReverseProxy{
@@ -37,8 +37,9 @@ func (s *Server) newProxy() *httputil.ReverseProxy {
 	}
 }
 
-// abortStream handles a streamed request that failed with err. It closes the tracer's connection without a response, because
-// some tracers retry only then. If the failure is the agent's, abortStream logs and counts it.
+// abortStream closes the tracer's connection after a streamed request has failed with err. It sends no response,
+// because some tracers retry only then. Unless the tracer has canceled the request, abortStream logs and counts the
+// error.
 func (s *Server) abortStream(_ http.ResponseWriter, r *http.Request, err error) {
 	isTracerGone := r.Context().Err() != nil
 	if !isTracerGone {
@@ -71,8 +72,8 @@ type stallingBody struct {
 // stallTimeout is much longer than the agent's timeout for a whole trace request.
 const stallTimeout = time.Minute
 
-// Read reads from the body. It sets a read deadline of stallTimeout for the connection, and clears the deadline at the end
-// of the body.
+// Read reads from the request body, and returns an error if no data arrives within stallTimeout. It uses the read
+// deadline of the connection, which it clears at the end of the body.
 func (b *stallingBody) Read(p []byte) (int, error) {
 	if b.isAtEnd { // http.Transport can read once more, even after the response has begun
 		return 0, io.EOF
@@ -86,8 +87,8 @@ func (b *stallingBody) Read(p []byte) (int, error) {
 	return n, err //nolint:wrapcheck // the transport asks what it is
 }
 
-// streamRest forwards a request whose body was read only in part. alreadyRead is the first part of the body, and the rest is
-// read from the connection. At the end streamRest releases the memory of alreadyRead.
+// streamRest streams a request to the agent after the first part of its body was read. alreadyRead is that part;
+// the rest is read from the connection. streamRest releases the memory of alreadyRead before it returns.
 func (s *Server) streamRest(w http.ResponseWriter, r *http.Request, alreadyRead *bodies.Body) {
 	firstPart := alreadyRead.NewReader()
 	defer firstPart.Close()
@@ -101,8 +102,8 @@ func (s *Server) streamRest(w http.ResponseWriter, r *http.Request, alreadyRead 
 	s.stream(w, r)
 }
 
-// clearConnectionOptions removes the Connection field, except for the option Upgrade. ReverseProxy would otherwise not
-// forward the header fields that are listed there, for example Datadog-Client-Computed-Stats.
+// clearConnectionOptions removes the Connection field, except for the option Upgrade. Otherwise, ReverseProxy would
+// remove the fields that the Connection field lists, for example Datadog-Client-Computed-Stats.
 func clearConnectionOptions(h http.Header) {
 	for _, value := range h["Connection"] {
 		for option := range strings.SplitSeq(value, ",") {

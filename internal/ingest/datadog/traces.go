@@ -36,8 +36,9 @@ func (s *Server) newTraceRequest(r *receiver.BufferedRequest, format decode.Form
 	}
 }
 
-// resultIfUncounted returns the result of a request that must not be counted, because of its header or because the agent
-// accepts no statistics. isUncounted is false if the request must be counted.
+// resultIfUncounted returns true, and the result, if the spans of a trace request must not be counted: the tracer
+// has counted them, the daemon does not support such a request, or it has no rules for counting. format is the
+// format of the body, and h the header of the request.
 func (s *Server) resultIfUncounted(format decode.Format, h http.Header) (result Result, isUncounted bool) {
 	isCompressed := h.Get(headerEncoding) != "" // the agent does not support it
 	isFromWebPage := h.Get(headerFetchSite) == crossSite
@@ -53,8 +54,9 @@ func (s *Server) resultIfUncounted(format decode.Format, h http.Header) (result 
 	return 0, false
 }
 
-// Count counts the spans of the request. It returns nil, because the request is forwarded whether or not it was counted. If
-// the body can't be read into memory, it returns the response instead.
+// Count counts the spans of the request. It returns nil, and the caller must forward the request to the agent, even
+// if the spans could not be counted. If readErr, the error of reading the body, is not nil, Count returns a
+// response instead.
 func (t *traceRequest) Count(readErr error) receiver.Response {
 	if readErr != nil {
 		resultIfTooLarge := ResultTooLarge
@@ -75,8 +77,8 @@ func (t *traceRequest) Count(readErr error) receiver.Response {
 	return nil
 }
 
-// refuseUnreadable returns the response to a request whose body can't be read into memory. It sets the result of the request
-// to tooLarge if the body exceeds a limit, and to incomplete if the sender did not send the whole body.
+// refuseUnreadable returns the response to a request whose body can't be read into memory because of readErr. It
+// sets r.Result to tooLarge if the body exceeds a size or memory limit, and otherwise to incomplete.
 func (s *Server) refuseUnreadable(
 	r *receiver.BufferedRequest, readErr error, tooLarge, incomplete int,
 ) receiver.Response {
@@ -96,9 +98,9 @@ func (s *Server) refuseUnreadable(
 	}
 }
 
-// streamOrClose returns the response to a request whose body exceeds a limit. The response streams the request to the agent,
-// which then counts its spans. But if the request can be a retry of a counted one, the agent would count them again: the
-// response closes the connection instead, so that the tracer retries later.
+// streamOrClose returns the response to a request whose body exceeds a size or memory limit. The response streams
+// the request to the agent, which counts its spans. But if the request can be a retry of a counted one, they would
+// be counted twice, so the response closes the connection, and the tracer retries later.
 func (s *Server) streamOrClose(r *receiver.BufferedRequest, readErr error) receiver.Response {
 	isTooLarge := errors.Is(readErr, bodies.ErrTooLarge) // such a body is never counted, so this is no retry of one
 	if !isTooLarge && r.MayBeRetry() {
@@ -112,8 +114,8 @@ func (s *Server) streamOrClose(r *receiver.BufferedRequest, readErr error) recei
 	}
 }
 
-// count counts the spans of the request, and returns the result. It also removes unsampled traces from the request, if they
-// are not to be forwarded.
+// count decodes the body, counts its spans, and returns the result. If they are counted and t.dropsUnsampled is
+// true, it also removes unsampled traces from the body to forward.
 func (t *traceRequest) count() Result {
 	s := t.server
 	policy := s.policy.Load()
@@ -134,8 +136,9 @@ func (t *traceRequest) count() Result {
 	return t.publish(counter)
 }
 
-// publish publishes the spans that the counter has read from the body. If they are counted, now or by an earlier attempt, it
-// removes unsampled traces from the request.
+// publish publishes the spans that counter has read from the body, unless an equal body was published before. If
+// they are counted, now or before, and t.dropsUnsampled is true, it removes unsampled traces from the body to
+// forward.
 func (t *traceRequest) publish(counter *rules.Counter) Result {
 	origin := counter.Origin(originOf(t.Header()))
 	isDuplicate, reason, isCounted := t.Publish(t.Body.Bytes, batchesOf(counter, origin), sampledSpans(counter))
@@ -153,8 +156,8 @@ func (t *traceRequest) publish(counter *rules.Counter) Result {
 	return ResultNoRoom
 }
 
-// sampledSpans returns the counted spans of sampled traces, with their trace IDs and span IDs. They can become exemplars. It
-// returns nil if there are none.
+// sampledSpans iterates over the counted spans of sampled traces, with their trace and span IDs. Metrics can refer
+// to such a span as an exemplar. sampledSpans returns nil if there are no such spans.
 func sampledSpans(counter *rules.Counter) iter.Seq[receiver.ForwardedSpan] {
 	if len(counter.SampledSpans()) == 0 {
 		return nil
@@ -173,8 +176,8 @@ func sampledSpans(counter *rules.Counter) iter.Seq[receiver.ForwardedSpan] {
 	}
 }
 
-// batchesOf returns the batches of a counted body, each with its origin. There is one batch per base service, and the base
-// service becomes the service of the origin.
+// batchesOf iterates over the counted spans of a body, grouped in one batch per base service, the name of the
+// process that created the spans. Each batch comes with a copy of origin in which Service is the base service.
 func batchesOf(counter *rules.Counter, origin span.Origin) iter.Seq2[span.Origin, *span.Batch] {
 	origin.Normalize()
 	return func(yield func(span.Origin, *span.Batch) bool) {
@@ -187,9 +190,9 @@ func batchesOf(counter *rules.Counter, origin span.Origin) iter.Seq2[span.Origin
 	}
 }
 
-// removeUnsampled removes unsampled traces from the forwarded body, and reports their number to the agent in the header. The
-// header of a retry reports them again, because the agent has not accepted the first attempt. The daemon's own counters
-// count them only once.
+// removeUnsampled removes unsampled traces from the body to forward, and tells the agent their number in the
+// header. If isDuplicate is true, the request is a retry. Its header contains the number again, but the daemon's
+// counters of unsampled traces and spans are not increased again.
 func (t *traceRequest) removeUnsampled(counter *rules.Counter, isDuplicate bool) {
 	remaining, removedTraces, removedSpans := unsampled.Cut(counter.Decoded())
 	if removedTraces == 0 {
@@ -205,8 +208,8 @@ func (t *traceRequest) removeUnsampled(counter *rules.Counter, isDuplicate bool)
 	reportRemoved(t.Header(), removedTraces, removedSpans)
 }
 
-// reportRemoved updates the header of a request from which traces were removed. It adds traces and spans to the numbers of
-// dropped traces and dropped spans, and subtracts traces from the number of traces in the body.
+// reportRemoved tells the agent in the request header that traces, with the given number of spans, were removed
+// from the body. It raises the numbers of dropped traces and spans, and lowers the number of traces in the body.
 func reportRemoved(h http.Header, traces, spans int) {
 	addToNumber(h, headerDroppedTraces, traces)
 	addToNumber(h, headerDroppedSpans, spans)
@@ -215,8 +218,8 @@ func reportRemoved(h http.Header, traces, spans int) {
 	}
 }
 
-// Outbound returns the request to forward. If its spans are counted, the header says so, and the agent does not count them
-// again.
+// Outbound returns the request to forward to the agent. If the spans were counted, the header tells the agent not
+// to count them again, and unsampled traces may be missing from the body.
 func (t *traceRequest) Outbound() receiver.OutboundRequest {
 	message := t.Body.Bytes
 	if t.IsCounted {
@@ -232,8 +235,8 @@ func (t *traceRequest) Translate(from *http.Response, err error) receiver.Respon
 	return t.server.translate(t.BufferedRequest, from, err)
 }
 
-// newOutbound returns the request to forward to the agent. It has the method, the URL and the end-to-end header fields of r,
-// and message as its body.
+// newOutbound returns a request to the agent with the method and the URL of r, and message as the body. It has the
+// header of r, without the fields that concern only the sender's connection.
 func newOutbound(r *receiver.BufferedRequest, message []byte) receiver.OutboundRequest {
 	header := r.Header()
 	setContainer(containerOf(r), header)

@@ -59,8 +59,9 @@ func exportPath(service string) string {
 	return grpcPaths + "collector." + service + "Service" + exportMethod
 }
 
-// signalOf returns the signal of a request path, for example signalTraces for /v1/traces. isGRPC reports whether the
-// path is that of a gRPC method of OTLP, even if the method is unknown.
+// signalOf returns the signal for a request path, for example signalTraces for /v1/traces. isGRPC reports whether
+// the path is that of a gRPC method. If the path is that of an unknown method of OTLP/gRPC, isGRPC is true and
+// found is false.
 func signalOf(path string) (s signal, isGRPC, found bool) {
 	for i := range signals {
 		switch path {
@@ -96,8 +97,8 @@ const (
 
 var mediaOf = [...]string{encodingProtobuf: mediaProtobuf, encodingJSON: mediaJSON, encodingGRPC: mediaGRPC}
 
-// encodingOf returns the encoding for a Content-Type header, or unknownEncoding. The header can have parameters, but
-// most SDKs send none, so that nothing needs to be parsed.
+// encodingOf returns the encoding for the value of a Content-Type header, or unknownEncoding. It ignores
+// parameters, such as a charset. A value without parameters, as most SDKs send, is not parsed.
 func encodingOf(contentType string) encoding {
 	found := encodingOfMedia(contentType)
 	if found != unknownEncoding {
@@ -120,8 +121,8 @@ func encodingOfMedia(mediaType string) encoding {
 	return unknownEncoding
 }
 
-// classify checks the path and the header of a request. It returns an Exchange, which handles the request, or a
-// Response, which refuses it.
+// classify checks the path and the header of a request. If they are valid, it returns an Exchange that handles the
+// request, and otherwise a Response with an error. It also returns a Response for a CORS preflight request.
 func (s *Server) classify(r *receiver.BufferedRequest) (receiver.Exchange, receiver.Response) {
 	c := &call{BufferedRequest: r, server: s, encoding: encodingOf(r.Header().Get("Content-Type"))}
 	if s.config.Origins != nil {
@@ -139,8 +140,8 @@ func (s *Server) classify(r *receiver.BufferedRequest) (receiver.Exchange, recei
 	return c, nil
 }
 
-// readHead sets the signal, the encoding and the compression of the call from the path and the header of the request.
-// It returns the refusal of an unsupported request, and nil otherwise.
+// readHead sets the signal, the encoding and the compression of the call from the path and the header of the
+// request. It returns an error reply if the request is not supported, and nil otherwise.
 func (c *call) readHead() (refusal *reply) {
 	requestSignal, isGRPC, found := signalOf(c.HTTP.URL.Path)
 	c.signal = requestSignal
@@ -170,8 +171,8 @@ func (c *call) readHead() (refusal *reply) {
 	return nil
 }
 
-// refusalEncoding returns the encoding for the refusal of a request with an unsupported content type: gRPC for a gRPC
-// client, and otherwise JSON, which people can read.
+// refusalEncoding returns the encoding of the error reply to a request with an unsupported content type. It is gRPC
+// for a gRPC client, and otherwise JSON, which people can read.
 func (c *call) refusalEncoding(isGRPCPath bool) encoding {
 	isGRPCType := strings.HasPrefix(c.Header().Get("Content-Type"), mediaGRPC+"+")
 	if isGRPCPath && isGRPCType {
@@ -188,8 +189,8 @@ func (c *call) hasNoLength() bool {
 	return !r.ProtoAtLeast(1, 1) && r.ContentLength == 0 && !hasHeader
 }
 
-// readCompression sets the compression of the message from the header of the request. It returns false if the
-// compression is not supported.
+// readCompression sets c.compression from the grpc-encoding header of a gRPC request, or the Content-Encoding
+// header of another one. It returns false if the compression is not supported.
 func (c *call) readCompression() (isKnown bool) {
 	if c.encoding == encodingGRPC {
 		c.compression, isKnown = compressionFromGRPC(c.Header().Get(headerGRPCEncoding))
@@ -199,8 +200,9 @@ func (c *call) readCompression() (isKnown bool) {
 	return isKnown
 }
 
-// readMessage sets the message and its compression from the body of the request. readErr is the error of reading the
-// body. If it is not nil, or if the body is not a valid gRPC message, readMessage returns a refusal.
+// readMessage sets the message of the call to the body of the request, without the gRPC prefix. readErr is the
+// error of reading the body. If it is not nil, or if the gRPC prefix is invalid, readMessage returns an error
+// reply.
 func (c *call) readMessage(readErr error) (refusal *reply) {
 	if readErr != nil {
 		return c.server.refuseUnreadable(fmt.Errorf("read request: the body is incomplete: "+
@@ -213,8 +215,9 @@ func (c *call) readMessage(readErr error) (refusal *reply) {
 	return nil
 }
 
-// removePrefix removes the gRPC prefix from the message. If the flag in the prefix says that the message is not
-// compressed, removePrefix ignores the compression in the header. It returns the refusal of an invalid message.
+// removePrefix removes the 5-byte gRPC prefix from the message. If the flag in the prefix says that the message is
+// not compressed, it sets the compression to Plain, whatever the header says. It returns an error reply if the
+// prefix is invalid.
 func (c *call) removePrefix() (refusal *reply) {
 	message, isCompressed, err := unframe(c.message)
 	if err != nil {
@@ -231,8 +234,8 @@ func (c *call) removePrefix() (refusal *reply) {
 	return nil
 }
 
-// refuseUnreadable returns the reply to a request that can't be read, decompressed or parsed because of err. result is
-// the metric label of the request, unless its size or the time to receive it exceeds a limit.
+// refuseUnreadable returns the error reply to a request that can't be read, decompressed or parsed. err is the
+// cause. The request is counted with the given result, unless err means that a size or memory limit was exceeded.
 func (s *Server) refuseUnreadable(err error, result Result) (refusal *reply) {
 	switch {
 	case errors.Is(err, bodies.ErrTooLarge):

@@ -53,8 +53,8 @@ func (c *Config) Check() error {
 	return errors.Join(c.Config.Check("otlp"), c.checkKeep())
 }
 
-// checkKeep returns an error if --otlp-keep is set, but there is no upstream to forward sampled traces to, or not enough
-// memory for one request.
+// checkKeep returns an error if sampling of forwarded traces is configured (--otlp-keep), but there is no upstream
+// to forward to, or if MaxBodyBytes is too small for one request.
 func (c *Config) checkKeep() error {
 	if c.Keep == nil {
 		return nil
@@ -73,8 +73,9 @@ func (c *Config) checkKeep() error {
 	return errors.Join(forwardErr, memoryErr)
 }
 
-// LeastBodyBytes returns the minimum of MaxBodyBytes with which one body of MaxBody bytes can be handled. With Keep, up
-// to three bodies are in memory for it: the received, the decompressed and the sampled one.
+// LeastBodyBytes returns the minimum value of MaxBodyBytes, the memory for all bodies, with which one body of
+// MaxBody bytes can be handled. If Keep is set, one request needs memory for three bodies: the received, the
+// decompressed and the sampled one.
 func (c *Config) LeastBodyBytes() int {
 	if c.Keep == nil {
 		return c.MaxBody
@@ -84,8 +85,8 @@ func (c *Config) LeastBodyBytes() int {
 	return (bodyBytes + step - 1) / step * step
 }
 
-// Memory returns the maximum memory of the receiver, by purpose. It returns nil if the receiver is disabled.
-// publisherBytes is the memory of one admit.Publisher.
+// Memory returns the maximum memory of the OTLP receiver, one part for each purpose, or nil if the receiver is
+// disabled. publisherBytes is the size of one admit.Publisher.
 func (c *Config) Memory(publisherBytes int) []memory.Part {
 	if !c.Enabled() {
 		return nil

@@ -35,8 +35,8 @@ func ParseOrigins(values []string) (origins Origins, err error) {
 	return origins, err
 }
 
-// isPattern reports whether a text consists of a scheme and a host, for example https://*.example.com. Each * must be a
-// whole label of the host name.
+// isPattern reports whether text is a URL that consists only of a scheme and a host, for example
+// https://*.example.com. A * is allowed only as a whole label of the host name.
 func isPattern(text string) bool {
 	parsed, err := url.Parse(text)
 	if err != nil || parsed.Host == "" {
@@ -54,8 +54,8 @@ func isPattern(text string) bool {
 	return true
 }
 
-// allow sets the response header that allows a browser to pass the response to the script that has sent the request.
-// origin identifies the web page of the script. If no pattern matches origin, the browser hides the response.
+// allow sets the response header fields that let a browser pass the response to a script of the web page at origin.
+// If no pattern in o matches origin, it does not set them, and the browser hides the response.
 func (o Origins) allow(origin string, header http.Header) {
 	if o == nil {
 		return
@@ -105,8 +105,8 @@ func isHostLabel(text string) bool {
 // labelCharacters are the valid characters of a host name's label. A port or a path has others.
 const labelCharacters = "abcdefghijklmnopqrstuvwxyz0123456789-_"
 
-// isPreflight reports whether the request is a CORS preflight request: a browser asks whether a script of a web page may
-// send OTLP/HTTP.
+// isPreflight reports whether the request is a CORS preflight request for an OTLP/HTTP path. A browser sends it to
+// ask whether a script of a web page may send a request.
 func (c *call) isPreflight() bool {
 	if c.origin == "" || c.HTTP.Method != http.MethodOptions {
 		return false
@@ -124,8 +124,9 @@ const (
 	maxRequestedHeaders = 1 << 10 // bytes
 )
 
-// answerPreflight returns the response to a CORS preflight request. It allows POST requests with all requested header
-// fields, unless the origin does not match a pattern or the list of header fields is too long.
+// answerPreflight returns the response to a CORS preflight request. The response allows POST requests with all
+// header fields that the browser has asked for. It is an error if the origin of the web page is not allowed, or if
+// the list of header fields is too long.
 func (c *call) answerPreflight() receiver.Response {
 	origins := c.server.config.Origins
 	requestedHeaders := c.Header().Get("Access-Control-Request-Headers")

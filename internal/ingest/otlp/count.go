@@ -18,9 +18,9 @@ import (
 // it, and forwarded requests have it so that a Datadog agent does not count the spans again.
 const headerComputedStats = "Datadog-Client-Computed-Stats"
 
-// Count counts the spans of the request. It returns nil if the request is to be forwarded, and otherwise the response.
-// readErr is the error of reading the body, or nil. A request that can't be counted is forwarded for the upstream to
-// count, unless the sender can retry it or its body is too large.
+// Count counts the spans of the request. It returns nil if the caller must forward the request to the upstream, and
+// otherwise the response. readErr is the error of reading the body, or nil. A request that can't be counted is
+// still forwarded, unless it is too large or the sender should retry it later.
 func (c *call) Count(readErr error) receiver.Response {
 	hasUpstream := c.server.config.Forward.IsSet()
 	if !hasUpstream && c.signal != signalTraces {
@@ -48,8 +48,8 @@ func (c *call) Count(readErr error) receiver.Response {
 	return nil
 }
 
-// preventsForwarding reports whether a request with this result is refused even if there is an upstream, because the
-// daemon may accept it later, or because it is too large.
+// preventsForwarding reports whether a request with this result is refused even if there is an upstream: it is too
+// large, or the daemon may be able to count it when the sender retries.
 func (r Result) preventsForwarding() bool {
 	switch r {
 	case ResultTooLarge, ResultBusy, ResultNoRoom:
@@ -58,8 +58,8 @@ func (r Result) preventsForwarding() bool {
 	return false
 }
 
-// countSignal counts the spans of a trace request, or reads the span counts in a metrics request. It returns a refusal
-// if the spans can't be counted.
+// countSignal counts the spans of a trace request. From a metrics request it reads the span counts that SDKs report
+// about themselves. It returns an error reply if the spans of a trace request can't be counted.
 func (c *call) countSignal() (result Result, refusal *reply) {
 	switch c.signal {
 	case signalTraces:
@@ -70,8 +70,8 @@ func (c *call) countSignal() (result Result, refusal *reply) {
 	return ResultOther, nil
 }
 
-// countSpans counts the spans of a trace request. If that panics, the request is refused, and its sampled message is
-// not forwarded.
+// countSpans counts the spans of a trace request. It returns an error reply if that fails or panics. After a panic,
+// no sampled message is forwarded.
 func (c *call) countSpans() (result Result, refusal *reply) {
 	panicked := c.server.CatchPanic(func() { result, refusal = c.server.count(c) })
 	if panicked {
@@ -85,9 +85,9 @@ func (c *call) countSpans() (result Result, refusal *reply) {
 	return result, nil
 }
 
-// discard responds to a request with metrics or logs if there is no upstream. The response is a success, because SDKs
-// can send all signals to one endpoint, and would log an error at each export. A partial success would be more precise,
-// but some SDKs log it each time. A body that is too large is discarded as well.
+// discard responds to a metrics or logs request that is not forwarded, because there is no upstream. The response
+// is a success unless the body is incomplete or has an invalid gRPC prefix. SDKs send all signals to one endpoint,
+// and many would log an error or a partial success at each export.
 func (c *call) discard(readErr error) receiver.Response {
 	isTooLarge := errors.Is(readErr, bodies.ErrTooLarge) || errors.Is(readErr, bodies.ErrNoRoom)
 	if !isTooLarge {
@@ -113,8 +113,8 @@ func (c *call) noteDiscarded() {
 	}
 }
 
-// count counts the spans of a trace request, and prepares the message with the sampled spans. If the spans can't be
-// counted, count returns a refusal; the result is valid only without a refusal.
+// count counts the spans of a trace request, and prepares the message to forward if only sampled spans are
+// forwarded. If the spans can't be counted, it returns an error reply; result is undefined then.
 func (s *Server) count(c *call) (result Result, refusal *reply) {
 	isCountedBySender := receiver.IsTrue(c.Header().Get(headerComputedStats))
 	if isCountedBySender && c.canForwardReceived() && s.config.Semantics == SemanticsOTel {
@@ -139,9 +139,9 @@ func (s *Server) count(c *call) (result Result, refusal *reply) {
 	return s.publish(c, ws, message)
 }
 
-// publish publishes the counted spans of a request, all or none, and writes the message with the sampled spans. message
-// identifies a duplicate of an earlier request, whose spans are not published again. publish returns a refusal if the
-// sender has to retry or to send smaller requests.
+// publish publishes the counted spans of a request, all or none, and then writes the message with the sampled
+// spans. If an equal message was published before, it does not publish the spans again. It returns an error reply
+// if the sender should retry, or should send smaller requests.
 func (s *Server) publish(c *call, ws *workspace, message []byte) (Result, *reply) {
 	selection, refusal := s.selectSpans(c, ws)
 	if refusal != nil {
@@ -158,8 +158,8 @@ func (s *Server) publish(c *call, ws *workspace, message []byte) (Result, *reply
 	return ResultCounted, nil
 }
 
-// toProtobuf returns the message of a request in uncompressed protobuf. If the received message is compressed or in
-// JSON, toProtobuf converts it, and stores the result in c.protobuf. It returns a refusal if that fails.
+// toProtobuf returns the message of a request in uncompressed protobuf. If it has to decompress the message or to
+// convert it from JSON, it also stores the result in c.protobuf. It returns an error reply if that fails.
 func (s *Server) toProtobuf(c *call, ws *workspace) (message []byte, refusal *reply) {
 	message = c.message
 	isCompressed := c.compression != bodies.Plain
@@ -184,8 +184,8 @@ func (s *Server) toProtobuf(c *call, ws *workspace) (message []byte, refusal *re
 	return message, nil
 }
 
-// convertJSON converts a request in JSON to protobuf. It returns a refusal if the JSON is invalid, or if there is no
-// memory for the result.
+// convertJSON converts a request from JSON to protobuf. It returns an error reply if the JSON is invalid, or if
+// there is not enough free memory for the result.
 func (s *Server) convertJSON(c *call, json []byte) (protobuf []byte, refusal *reply) {
 	if !utf8.Valid(json) { // the conversion replaces each invalid byte by three, which exceeds ProtobufBytes
 		return nil, s.refuseUnreadable(errors.New("read spans in JSON: it is not UTF-8"), ResultUnparsable)
@@ -202,8 +202,8 @@ func (s *Server) convertJSON(c *call, json []byte) (protobuf []byte, refusal *re
 	return converted.Bytes, nil
 }
 
-// notAdmitted returns the result of a request whose spans were dropped for the given reason. It also returns a refusal
-// if the sender has to retry the request, or to send smaller ones.
+// notAdmitted returns the result for a request whose spans were dropped for the given reason. It returns an error
+// reply instead if the sender should retry the request later, or should send smaller requests.
 func notAdmitted(reason admit.DropReason) (Result, *reply) {
 	switch {
 	case reason.IsPassing():
@@ -218,8 +218,8 @@ func notAdmitted(reason admit.DropReason) (Result, *reply) {
 	panic(fmt.Sprint("BUG: a batch that was made here is ", reason))
 }
 
-// readSDKMetrics adds the span counts that SDKs report in a metrics request to the sums of the Server. It ignores
-// invalid requests, and requests in JSON.
+// readSDKMetrics adds the span counts that SDKs report about themselves in a metrics request to s.sdkSums. It
+// ignores requests in JSON and requests that it can't decompress.
 func (s *Server) readSDKMetrics(c *call) {
 	if c.encoding == encodingJSON {
 		return

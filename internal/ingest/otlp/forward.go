@@ -25,8 +25,8 @@ type encodedMessage struct {
 	encoding    encoding
 }
 
-// canForwardReceived reports whether the upstream can read the received message. A gRPC upstream can read neither
-// JSON nor the block format of snappy.
+// canForwardReceived reports whether the upstream can read the message as it was received. An OTLP/HTTP upstream
+// always can. An OTLP/gRPC upstream can read neither JSON nor the block format of snappy.
 func (c *call) canForwardReceived() bool {
 	if !c.server.config.Forward.IsGRPC() {
 		return true
@@ -35,8 +35,9 @@ func (c *call) canForwardReceived() bool {
 	return c.encoding != encodingJSON && !isSnappyBlock
 }
 
-// chooseForwarded sets c.forwarded to the message to forward: the sampled message, or the received message, or the
-// received message converted to uncompressed protobuf. It returns false if the upstream can read none of them.
+// chooseForwarded sets c.forwarded to the message for the upstream. That is the message with the sampled spans if
+// there is one, otherwise the received message, or its conversion to protobuf if the upstream can't read it. It
+// returns false if there is no such conversion.
 func (c *call) chooseForwarded() (found bool) {
 	protobufEncoding := encodingProtobuf
 	if c.server.config.Forward.IsGRPC() {
@@ -64,8 +65,8 @@ func (c *call) refuseUnforwardable() receiver.Response {
 		"block compression can't be forwarded over gRPC; let the SDK send protobuf, and gzip or no compression"))
 }
 
-// Outbound returns the request to forward, in the protocol of the upstream: OTLP/HTTP or OTLP/gRPC. The forwarded
-// request gets the header of the received one, except for fields of the connection and of the protocol.
+// Outbound returns the request for the upstream, as OTLP/HTTP or OTLP/gRPC. It has the header of the received
+// request, except for fields about the connection, the protocol or the compression.
 func (c *call) Outbound() receiver.OutboundRequest {
 	upstream := &c.server.config.Forward
 	isCompressed := c.forwarded.compression != bodies.Plain
@@ -93,8 +94,8 @@ func (c *call) Outbound() receiver.OutboundRequest {
 	return outbound
 }
 
-// removeTransportHeaders removes the header fields that describe the sender's connection, protocol or compression. They
-// do not apply to the forwarded request.
+// removeTransportHeaders removes the header fields of a received request that must not be forwarded, because they
+// describe the sender's connection, protocol or compression.
 func removeTransportHeaders(header http.Header) {
 	receiver.RemoveConnectionOptions(header)
 	receiver.RemoveHopByHop(header)
@@ -107,8 +108,8 @@ func removeTransportHeaders(header http.Header) {
 	}
 }
 
-// Translate returns the response to the sender, in the protocol of the sender. It translates the response of the
-// upstream. If err is not nil, there is no response of the upstream.
+// Translate converts the response of the upstream to the protocol of the sender: OTLP/gRPC, or OTLP/HTTP in
+// protobuf or JSON. If err is not nil, the upstream has not responded, and Translate returns an error response.
 func (c *call) Translate(response *http.Response, err error) receiver.Response {
 	var translated *reply
 	if err == nil {
@@ -121,8 +122,8 @@ func (c *call) Translate(response *http.Response, err error) receiver.Response {
 	return c.respond(translated)
 }
 
-// readReply reads and translates the response of the upstream. It returns an error if the response is incomplete. If
-// the body is longer than destination.MaxAnswer, only the status of the response is used.
+// readReply reads the response of the upstream and converts it to a reply. It returns an error if the response is
+// incomplete. If the body is longer than destination.MaxAnswer, the reply contains only the status.
 func (c *call) readReply(response *http.Response) (*reply, error) {
 	body, err := receiver.ReadResponse(response, destination.MaxAnswer)
 	isTooLong := errors.Is(err, receiver.ErrLongResponse)
@@ -154,8 +155,8 @@ func (c *call) noteOutcome(translated *reply) {
 	c.server.forwards.Note(outcome, translated.Message)
 }
 
-// refuseUnanswered asks the sender to retry a request to which the upstream has not responded. err is the error of
-// forwarding the request. If the sender has canceled the request, refuseUnanswered closes the connection instead.
+// refuseUnanswered returns a response that asks the sender to retry, because the upstream has not responded. err is
+// the error of forwarding. If the sender has canceled the request, the response closes the connection instead.
 func (c *call) refuseUnanswered(err error) receiver.Response {
 	s := c.server
 	if c.IsCanceled() {
@@ -180,9 +181,9 @@ func field(response *http.Response, name string) string {
 	return cmp.Or(response.Trailer.Get(name), response.Header.Get(name))
 }
 
-// replyFromHTTP translates the response of an OTLP/HTTP upstream. A sender with the same encoding gets the body
-// unchanged. A web page counts as an error, because an OTLP server sends none. isTruncated reports whether a part of
-// the body is missing; only the HTTP status is used then.
+// replyFromHTTP converts the response of an OTLP/HTTP upstream to a reply. If the sender uses the encoding of the
+// forwarded request, the body is copied unchanged. A web page with a success status counts as an error. If
+// isTruncated is true, a part of the body is missing, and only the status is used.
 func (c *call) replyFromHTTP(response *http.Response, body []byte, isTruncated bool) *reply {
 	mediaType := response.Header.Get("Content-Type")
 	translated := &reply{Status: statusFromHTTP(response), httpStatus: response.StatusCode}
@@ -208,8 +209,8 @@ func (c *call) replyFromHTTP(response *http.Response, body []byte, isTruncated b
 	return translated
 }
 
-// readProtobuf adds the content of a protobuf response to a reply: the result of an accepted request, or the message
-// and the retry delay of an error.
+// readProtobuf adds the content of a protobuf response to r. If r is a success, body becomes its message.
+// Otherwise, body is an encoded status, from which r gets the error message and the retry delay.
 func (r *reply) readProtobuf(body []byte) {
 	if r.Code == otlpanswer.OK {
 		r.message = body
@@ -220,8 +221,8 @@ func (r *reply) readProtobuf(body []byte) {
 	r.Retry = max(r.Retry, upstreamStatus.Retry)
 }
 
-// statusFromHTTP translates the HTTP status of a response to a gRPC status. If the request can be retried, the status
-// contains the delay in the Retry-After header.
+// statusFromHTTP converts the HTTP status of a response to a gRPC status. If the client can retry the request, the
+// gRPC status also contains the delay from the Retry-After header.
 func statusFromHTTP(response *http.Response) (status otlpanswer.Status) {
 	status.Code = otlpanswer.CodeOf(response.StatusCode)
 	if status.Code == otlpanswer.OK {
@@ -235,8 +236,8 @@ func statusFromHTTP(response *http.Response) (status otlpanswer.Status) {
 	return status
 }
 
-// replyFromGRPC translates the response of a gRPC upstream. senderEncoding is the encoding of the original request. A
-// gRPC sender gets the encoded details of an error unchanged.
+// replyFromGRPC converts the response of an OTLP/gRPC upstream to a reply. senderEncoding is the encoding of the
+// request that the sender sent. If it is gRPC, the reply also contains the upstream's error details unchanged.
 func replyFromGRPC(response *http.Response, body []byte, senderEncoding encoding) *reply {
 	code, isGRPC := grpcCode(response)
 	if !isGRPC {
@@ -262,8 +263,8 @@ func replyFromGRPC(response *http.Response, body []byte, senderEncoding encoding
 	return translated
 }
 
-// grpcCode returns the status code of a gRPC response. It returns false if there is no valid status code, and so the
-// response is not a gRPC response.
+// grpcCode returns the gRPC status code of a response. isGRPC is false if the response has no valid code, for
+// example because a proxy has sent it.
 func grpcCode(response *http.Response) (code otlpanswer.Code, isGRPC bool) {
 	const highestCode = uint64(otlpanswer.Unauthenticated)
 	number, err := strconv.ParseUint(field(response, headerGRPCStatus), 10, 8)
@@ -273,8 +274,8 @@ func grpcCode(response *http.Response) (code otlpanswer.Code, isGRPC bool) {
 	return otlpanswer.Code(number), true
 }
 
-// replyWithoutGRPC translates a response that is not a gRPC response, for example the response of a proxy. It is an
-// error even if its HTTP status is a success.
+// replyWithoutGRPC converts a response without a gRPC status, for example of a proxy, to a reply. The reply is an
+// error even if the HTTP status is a success.
 func replyWithoutGRPC(response *http.Response) *reply {
 	translated := &reply{Status: statusFromHTTP(response)}
 	if translated.Code == otlpanswer.OK {
@@ -359,8 +360,8 @@ func (r *reply) writeHTTP(w http.ResponseWriter, requestEncoding encoding, reque
 	return err
 }
 
-// encodeBody returns the body of the OTLP/HTTP response to a request with the given encoding and signal. The body
-// contains the result of an accepted request, or an error.
+// encodeBody returns the body of an OTLP/HTTP response, encoded like the request: the result of an accepted
+// request, or an error. requestSignal is the kind of data in the request.
 func (r *reply) encodeBody(requestEncoding encoding, requestSignal signal) []byte {
 	isAccepted := r.Code == otlpanswer.OK
 	isJSON := requestEncoding == encodingJSON

@@ -29,7 +29,7 @@ var (
 )
 
 // unframe splits the body of a unary gRPC call into the compressed flag and the message. It returns an error if the
-// length in the body is not that of the message.
+// flag is invalid, or if the body does not contain exactly one message. message shares the memory of body.
 func unframe(body []byte) (message []byte, isCompressed bool, err error) {
 	if len(body) < prefixLen {
 		return nil, false, errPrefix
@@ -58,8 +58,9 @@ func prefix(length int, isCompressed bool) (encoded [prefixLen]byte) {
 // grpcCompressions is the value of the grpc-accept-encoding header.
 const grpcCompressions = "gzip,zstd,snappy"
 
-// compressionFromGRPC returns the compression for a grpc-encoding header. The name "snappy" means the framing format of
-// snappy in gRPC, but the block format in HTTP.
+// compressionFromGRPC returns the compression for the value of a grpc-encoding header. "snappy" means the snappy
+// framing format there, although it means the block format in Content-Encoding. isKnown is false for an unsupported
+// compression.
 func compressionFromGRPC(name string) (compression bodies.Compression, isKnown bool) {
 	compression, isKnown = bodies.CompressionOf(name)
 	switch compression {
@@ -89,8 +90,8 @@ const (
 	headerGRPCAccepts  = "Grpc-Accept-Encoding"
 )
 
-// writeGRPC writes a gRPC response: the message of a success, and the status in trailers. The response to a HEAD request
-// has no body, so its status is in the header.
+// writeGRPC writes r as a gRPC response: the message if r is a success, and then the status as trailers. The
+// response to a HEAD request has no body, so the status is in the header.
 func (r *reply) writeGRPC(w http.ResponseWriter, isHead bool) error {
 	header := w.Header()
 	header["Date"] = nil // gRPC responses have no date
@@ -150,8 +151,9 @@ const (
 // check is a gRPC health check. It is never forwarded.
 type check struct{ *call }
 
-// Count returns the response to a gRPC health check. The status is serving, unless the daemon is shutting down. The
-// request can contain the name of a service. An unknown name is an error.
+// Count returns the response to a gRPC health check: serving, or not serving while the daemon shuts down. If the
+// request contains the name of an unknown service, the response is an error. readErr is the error of reading the
+// body.
 func (c check) Count(readErr error) receiver.Response {
 	refusal := c.readMessage(readErr)
 	if refusal == nil {

@@ -26,9 +26,9 @@ func (m *sampled) releaseUnused() {
 	}
 }
 
-// selectSpans selects the spans of a request that are forwarded, and reserves memory for a message with only these
-// spans. It returns a refusal if there is not enough memory. It must be called before the spans are counted, because
-// the sender of a refused request retries.
+// selectSpans decides which spans of a request are forwarded, and reserves memory for a message with only these
+// spans. It returns an error reply if there is not enough memory. It must be called before the spans are counted,
+// because the sender sends them again after an error reply.
 func (s *Server) selectSpans(c *call, ws *workspace) (selection sampling.Selection, refusal *reply) {
 	isAlwaysUnchanged := s.config.Keep == nil && !s.config.Marks
 	if isAlwaysUnchanged {
@@ -55,9 +55,9 @@ func (s *Server) selectsNothing(selection sampling.Selection) bool {
 	return isSampling && !selection.IsUnchanged && selection.Sampled.Spans == 0
 }
 
-// writeSelected writes the message that contains only the selected spans, unless it equals the received message. It
-// then releases the received message, because the upstream can take long to respond. A duplicate of an earlier request
-// is not added to the sampling statistics.
+// writeSelected writes the message with only the selected spans, and releases the received message, because the
+// upstream can take long to respond. If all spans are selected, the received message is kept and forwarded. The
+// sampling statistics are updated unless isDuplicate is true.
 func (s *Server) writeSelected(c *call, ws *workspace, selection sampling.Selection, isDuplicate bool) {
 	receivedBytes := len(c.message)
 	forwardedBytes := receivedBytes
@@ -88,8 +88,9 @@ func (s *Server) writeSampled(c *call, ws *workspace) {
 	s.compressSampled(c, ws)
 }
 
-// compressSampled compresses the sampled message if the received message was compressed. Without memory for the result,
-// the message stays uncompressed. It uses gzip, because every OTLP server supports gzip.
+// compressSampled compresses the message with the sampled spans if the received message was compressed. It uses
+// gzip, because every OTLP server supports gzip. If there is not enough free memory, the message stays
+// uncompressed.
 func (s *Server) compressSampled(c *call, ws *workspace) {
 	if c.compression == bodies.Plain {
 		return
@@ -112,8 +113,8 @@ type compressor struct{ gzip *gzip.Writer }
 // five bytes per stored block, and by the header and the trailer.
 func maxCompressedBytes(n int) int { return n + n/1000 + 1<<10 }
 
-// appendCompressed compresses message and appends the result to body. body needs a free capacity of at least
-// maxCompressedBytes(len(message)), so that it does not grow.
+// appendCompressed compresses message with gzip and appends the result to body.Bytes. The free capacity there must
+// be at least maxCompressedBytes(len(message)), so that body.Bytes is not reallocated.
 func (p *compressor) appendCompressed(body *bodies.Body, message []byte) {
 	output := bytes.NewBuffer(body.Bytes)
 	if p.gzip == nil {

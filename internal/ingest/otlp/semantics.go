@@ -63,8 +63,8 @@ func newOTelReader(policy *otel.Policy) *otelReader {
 	return &otelReader{otel.NewCounter(), policy}
 }
 
-// read decodes a message and counts its spans by OpenTelemetry's semantic conventions. isCounted reports whether the
-// sender has already counted the spans; the message is not decoded then.
+// read decodes a trace message and counts its spans according to the semantic conventions of OpenTelemetry. If
+// isCounted is true, the sender has counted the spans itself, and read does not decode the message.
 func (r *otelReader) read(message []byte, isCounted bool) (Result, error) {
 	if isCounted {
 		return ResultComputedByClient, nil
@@ -90,8 +90,9 @@ func newAgentReader(current *atomic.Pointer[agent.Policy]) *agentReader {
 	return &agentReader{current: current, counter: agent.NewCounter()}
 }
 
-// read decodes a message and counts its spans by the rules of the Datadog agent. isCounted reports whether the sender
-// has already counted the spans. read counts nothing while only the agent can count spans.
+// read decodes a trace message and counts its spans by the rules of the Datadog agent. isCounted reports whether
+// the sender has counted the spans itself. read counts nothing if there are no rules, because the agent then counts
+// the spans.
 func (r *agentReader) read(message []byte, isCounted bool) (Result, error) {
 	policy := r.current.Load()
 	if policy == nil {
@@ -167,8 +168,8 @@ func (ws *workspace) release() {
 	ws.sample.Release()
 }
 
-// forwardedSpans iterates over the counted spans that are forwarded and have valid IDs. Such a span can become an
-// exemplar: a metric can refer to it by its trace ID and span ID.
+// forwardedSpans iterates over those counted spans that are forwarded and have both a trace ID and a span ID.
+// Metrics can refer to such a span as an exemplar.
 func (ws *workspace) forwardedSpans(yield func(receiver.ForwardedSpan) bool) {
 	request := ws.reader.Request()
 	for counted := range ws.reader.Counted {

@@ -35,8 +35,9 @@ type samplingStats struct {
 	sampledTraces, sampledSpans, sampledOutTraces, sampledOutSpans, savedBytes atomic.Uint64
 }
 
-// add adds the numbers of one request: its sampled traces and spans, those that are sampled out, and the bytes that need
-// not be forwarded. It ignores a negative number of bytes, because a sampled message can be longer than the received one.
+// add adds the result of sampling one request: the traces and spans that are forwarded, those that are not, and the
+// number of bytes that need not be sent. It counts a negative savedBytes as 0, because a sampled message can be
+// longer than the received one.
 func (stats *samplingStats) add(sampled, sampledOut sampling.Tally, savedBytes int) {
 	stats.sampledTraces.Add(uint64(sampled.Traces))
 	stats.sampledSpans.Add(uint64(sampled.Spans))
@@ -107,9 +108,9 @@ func (s *Server) newReader() reader {
 	return newOTelReader(s.policy)
 }
 
-// loadFeatures sets the rules of SemanticsDatadog according to the current features of the agent. It returns a channel
-// that is closed when the features change, or nil with other semantics. If the daemon can't follow the agent's rules,
-// it counts no OTLP spans, and the agent counts them.
+// loadFeatures sets the rules for counting OTLP spans like the Datadog agent, according to the current features of
+// the agent. If the daemon can't apply the agent's rules, it leaves the counting to the agent. The returned channel
+// is closed when the features change; it is nil if other rules are configured.
 func (s *Server) loadFeatures() (changed <-chan struct{}) {
 	if s.config.Semantics != SemanticsDatadog {
 		return nil
@@ -124,8 +125,8 @@ func (s *Server) loadFeatures() (changed <-chan struct{}) {
 	return changed
 }
 
-// agentPolicyOf returns the rules by which an agent with these features counts OTLP spans. It returns nil if the agent
-// accepts no statistics, or if only the agent can evaluate its rules.
+// agentPolicyOf returns the rules for counting OTLP spans like a Datadog agent with the given features. It returns
+// nil if the agent accepts no statistics, or if it is configured with rules that only the agent can apply.
 func (s *Server) agentPolicyOf(features receiver.Features) *agent.Policy {
 	if !features.Stats || features.FiltersTags {
 		return nil

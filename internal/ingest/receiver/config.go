@@ -32,8 +32,9 @@ type Config struct {
 	// Features returns the agent's features and a channel that is closed when they change.
 	Features func() (Features, <-chan struct{})
 	Admit    *admit.Publishers
-	// OnAck is called before a sender gets its response, with a cycle and the number of the sender's spans counted in
-	// that cycle. The sender then drops these spans, so that only this daemon has them. OnAck can be nil.
+	// OnAck is called before a sender gets the response to a request, with the number of an export interval (cycle)
+	// and the number of the request's spans that are counted in that interval. After the response, the sender drops
+	// its copy of the spans. OnAck can be nil.
 	OnAck func(cycle, spans uint64)
 	Log   *slog.Logger
 }
@@ -96,9 +97,9 @@ func (c *Config) Publishers(maxBatches int) int {
 	return max(maxBatches, min(MaxPublishers, c.MaxOrigins))
 }
 
-// Memory returns the parts of a receiver's maximum memory, each with the flag that limits the part. counterBytes is the
-// memory for counting one body, connectionBytes is the memory of one connection, and publisherBytes is the memory of all
-// publishers. data is the name of the received data.
+// Memory returns the maximum memory of a receiver, one part for each purpose, with the flag that limits it.
+// counterBytes is the memory to count the spans of one body, connectionBytes that of one connection, and
+// publisherBytes that of all admit.Publishers together. data names the kind of received data.
 func (c *Config) Memory(flagPrefix, data string, counterBytes, connectionBytes, publisherBytes int) []memory.Part {
 	part := func(name string, bytes int, flag string) memory.Part {
 		return memory.Part{Name: name + data, Bytes: int64(bytes), Flag: flag}

@@ -19,9 +19,9 @@ const publisherTimeout = 5 * time.Minute
 // if --max-origins is higher.
 const MaxPublishers = 256
 
-// Publishers keeps one publisher per origin, up to a limit. At the limit a new publisher replaces the least recently used
-// one. It also remembers the published bodies. One lock guards both. It is held while a body is published, which takes
-// much less time than counting the body.
+// Publishers keeps one publisher per origin, the process that sends spans. At the maximum number of publishers, a new one
+// replaces the least recently used one. Publishers also remembers the bodies that were published. One lock guards both.
+// It is held while a body is published, which takes much less time than counting the spans of the body.
 type Publishers struct {
 	max          int
 	newPublisher func(span.Origin) *admit.Publisher
@@ -40,9 +40,9 @@ type cachedPublisher struct {
 	lastUsed time.Time
 }
 
-// NewPublishers returns Publishers with at most maxPublishers publishers, which remember at most maxCounted bodies.
-// If upstreamCounts is true, the upstream counts spans that can't be published. If it is false, these spans are dropped,
-// unless the sender can send them again.
+// NewPublishers returns a cache of at most maxPublishers admit.Publishers, which also remembers at most maxCounted
+// bodies. upstreamCounts reports whether the upstream counts spans that can't be published here. If not, such spans
+// are dropped, unless the sender can send them again.
 func NewPublishers(admission *admit.Publishers, maxPublishers, maxCounted int, upstreamCounts bool) *Publishers {
 	newPublisher := admission.NewLastPublisher
 	if upstreamCounts {
@@ -57,8 +57,8 @@ func NewPublishers(admission *admit.Publishers, maxPublishers, maxCounted int, u
 // Batches are the batches of one body, each with its origin.
 type Batches = iter.Seq2[span.Origin, *span.Batch]
 
-// Publish publishes all batches of a body or none. It returns false, and the reason, if the batches are not published.
-// Publish does not check whether an equal body was published before.
+// Publish publishes all batches of a request body, or none of them. ok is false if they are not published, and
+// reason says why. It does not check whether an equal body was published before.
 func (p *Publishers) Publish(batches Batches, now time.Time) (reason admit.DropReason, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -69,8 +69,8 @@ func (p *Publishers) Publish(batches Batches, now time.Time) (reason admit.DropR
 	return p.admit.PublishTogether(func() {}, p.parts...)
 }
 
-// setParts sets p.parts to the batches of a body, each with the publisher of its origin. It returns false if p is closed.
-// The lock must be held.
+// setParts fills p.parts with the batches of a request body and the publisher for each batch. It returns false if p
+// is closed. The caller must hold p.mu.
 func (p *Publishers) setParts(batches Batches, now time.Time) bool {
 	if p.isClosed {
 		return false
@@ -82,8 +82,9 @@ func (p *Publishers) setParts(batches Batches, now time.Time) bool {
 	return true
 }
 
-// getOrCreate returns the publisher of an origin. If there is none, it creates one, and first closes the least recently
-// used publisher if the limit is reached. The lock must be held.
+// getOrCreate returns the publisher for spans of the given origin, the process that sends them. If there is none,
+// it creates one. At the maximum number of publishers, it first closes the least recently used one. The caller must
+// hold p.mu.
 func (p *Publishers) getOrCreate(origin span.Origin, now time.Time) *admit.Publisher {
 	cached := p.byOrigin[origin]
 	if cached == nil {
@@ -98,8 +99,8 @@ func (p *Publishers) getOrCreate(origin span.Origin, now time.Time) *admit.Publi
 	return cached.Publisher
 }
 
-// closeLeastRecent closes the least recently used publisher. It spares the publishers in p.parts, because the current body
-// needs them, and does nothing if there are no others.
+// closeLeastRecent closes the least recently used publisher that is not in p.parts; the body that is being
+// published needs those. It does nothing if all publishers are in p.parts.
 func (p *Publishers) closeLeastRecent() {
 	var leastRecent *cachedPublisher
 	var leastRecentOrigin span.Origin

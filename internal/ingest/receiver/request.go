@@ -28,10 +28,11 @@ type BufferedRequest struct {
 	unacked []unackedSpans
 }
 
-// unackedSpans is a number of spans that were counted in a cycle. The sender has no response yet, and can retry.
+// unackedSpans is a number of spans that were counted in the given cycle, an export interval. The sender has no
+// response yet, and can retry.
 type unackedSpans struct{ cycle, spans uint64 }
 
-// Exchange is a request and its response in the API of a receiver. Its methods are called in this order.
+// Exchange handles one buffered request in the protocol of a receiver. Its methods are called in the order below.
 type Exchange interface {
 	// Count counts the spans of the body. It returns nil if the request is to be forwarded, and the response otherwise.
 	// readErr is the error of reading the body; with an error, the body is incomplete and must not be counted.
@@ -88,9 +89,9 @@ func (r *BufferedRequest) Release() {
 	r.owned = nil
 }
 
-// MayBeRetry reports whether a request whose body was not read completely can be a retry of a counted request. It compares
-// the Content-Length with the lengths of the counted bodies. A request without a Content-Length can be a retry of any
-// counted request.
+// MayBeRetry reports whether the request, whose body was not read completely, might be a retry of a request whose
+// spans were counted. It returns true if a recently counted body has the same length as this one, or if any body
+// was counted recently and the request has no Content-Length.
 func (r *BufferedRequest) MayBeRetry() bool {
 	p := r.server.publishers
 	p.mu.Lock()
@@ -107,9 +108,9 @@ type ForwardedSpan struct {
 	TraceHigh, TraceLow, Span uint64
 }
 
-// Publish publishes all batches of a message, or none of them. If an equal message was published before, Publish does
-// nothing and isDuplicate is true. isCounted reports whether the spans are counted, by this call or before; if they are
-// not, reason says why. The forwarded spans become candidates for exemplars.
+// Publish publishes all batches of a message, or none. If an equal message was published before, it does nothing
+// and isDuplicate is true. isCounted is true if the spans are counted, now or before; otherwise, reason says why
+// not. forwarded are the spans that metrics can refer to as exemplars.
 func (r *BufferedRequest) Publish(
 	message []byte, batches Batches, forwarded iter.Seq[ForwardedSpan],
 ) (isDuplicate bool, reason admit.DropReason, isCounted bool) {
@@ -150,8 +151,9 @@ func (r *BufferedRequest) addUnacked(parts []admit.BatchPart) {
 	}
 }
 
-// Merge adds statistics that a sender has computed to those of the daemon. width is the width of their time buckets in
-// nanoseconds. If an equal body was merged before, Merge does nothing and returns isDuplicate.
+// Merge adds statistics that a sender has computed from its own spans to those of the daemon. width is the length
+// of the sender's time buckets in nanoseconds. If an equal body was merged before, Merge does nothing and
+// isDuplicate is true.
 func (r *BufferedRequest) Merge(
 	origin span.Origin, groups []aggregate.Group, width uint64,
 ) (isDuplicate bool, err error) {
@@ -194,8 +196,8 @@ func (r *BufferedRequest) offerExemplars(forwarded iter.Seq[ForwardedSpan]) {
 	})
 }
 
-// candidate returns the span as a candidate for an exemplar, with the key, the duration and the end of the span in the
-// published batches.
+// candidate returns the span in the form in which exemplars are chosen. It takes the key, the duration and the end
+// from the published batches; f contains only the position there and the IDs.
 func (f ForwardedSpan) candidate(published []admit.BatchPart) exemplars.Span {
 	cycle, slot := published[f.Batch].Publisher.Counted(f.Index)
 	return exemplars.Span{
@@ -207,8 +209,8 @@ func (f ForwardedSpan) candidate(published []admit.BatchPart) exemplars.Span {
 	}
 }
 
-// acknowledge calls Config.OnAck for the counted spans of the request. It must be called before the response is written:
-// the sender drops its copy of the spans as soon as it has the response.
+// acknowledge calls Config.OnAck with the counted spans of the request. It must be called before the response is
+// written, because the sender drops its copy of the spans when it has the response.
 func (r *BufferedRequest) acknowledge() {
 	onAck := r.server.config.OnAck
 	if onAck != nil {

@@ -26,7 +26,7 @@ type Setup struct {
 	// Classify reads the method, the path and the header of a request. If the body is to be buffered, it returns an
 	// exchange; if the request is refused, it returns a response. It returns neither for a request to stream.
 	Classify func(*BufferedRequest) (Exchange, Response)
-	Stream   http.Handler // serves requests to stream; nil if Classify never returns neither value
+	Stream   http.Handler // serves requests to stream; nil if Classify always returns an exchange or a response
 	// LoadFeatures applies the agent's current features. It is called before the first request, and each
 	// time the returned channel is closed. It is nil if the receiver does not depend on the features.
 	LoadFeatures func() (changed <-chan struct{})
@@ -115,8 +115,8 @@ func (s *Server) listen() error {
 	return nil
 }
 
-// logRejected logs that a connection was rejected because of the connection limit. pid is the id of the client's process,
-// or 0 for a TCP connection.
+// logRejected logs that a connection was rejected because of a connection limit. pid is the ID of the client's
+// process, or 0 if it is unknown, as for TCP.
 func (s *Server) logRejected(pid int32) {
 	process := "unknown over TCP"
 	if pid != 0 {
@@ -157,8 +157,8 @@ func (s *Server) acceptFrom(listener net.Listener) {
 	}
 }
 
-// maintain reloads the agent's features each time they change, and regularly releases unused publishers and buffers. It
-// returns when the server has drained.
+// maintain calls LoadFeatures each time the agent's features have changed, and regularly frees publishers and
+// buffers that are not in use. It returns when s.drained is closed.
 func (s *Server) maintain(featuresChanged <-chan struct{}) {
 	expireTicker := time.NewTicker(expireEvery)
 	defer expireTicker.Stop()
@@ -196,8 +196,9 @@ func (s *Server) IsStopping() bool {
 	}
 }
 
-// serve is the handler for all requests of the server. It rejects unsupported protocol versions, streams requests whose
-// body is not to be buffered, and passes all other requests to serveBuffered.
+// serve handles all requests of the server. It passes a request whose body should be read into memory to
+// serveBuffered, and streams other requests to the upstream. It rejects unsupported HTTP versions and requests that
+// Classify refuses.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.inFlight.Add(1)
 	defer s.inFlight.Add(-1)
@@ -229,8 +230,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.serveBuffered(w, req, exchange)
 }
 
-// serveBuffered reads the body of a request into memory, and counts its spans. If counting returns a response,
-// serveBuffered writes this response. Otherwise it forwards the request.
+// serveBuffered reads the body of a request into memory and calls exchange.Count. If that returns a response,
+// serveBuffered writes it. Otherwise, it forwards the request to the upstream.
 func (s *Server) serveBuffered(w http.ResponseWriter, req *BufferedRequest, exchange Exchange) {
 	control := http.NewResponseController(w)
 	readErr := req.readBody(control)
@@ -246,8 +247,8 @@ func (s *Server) serveBuffered(w http.ResponseWriter, req *BufferedRequest, exch
 	}
 }
 
-// forward sends a request to the upstream, and responds to the sender. The exchange supplies the request to send, and
-// translates the upstream's response or the error.
+// forward sends the request exchange.Outbound to the upstream. It then responds to the sender with the result of
+// exchange.Translate, for the response of the upstream or the error.
 func (s *Server) forward(w http.ResponseWriter, req *BufferedRequest, exchange Exchange) {
 	ctx := req.HTTP.Context()
 	timeout := s.setup.Upstream.ResponseTimeout
@@ -266,8 +267,8 @@ func (s *Server) forward(w http.ResponseWriter, req *BufferedRequest, exchange E
 	s.respond(w, req, exchange.Translate(upstreamResponse, err))
 }
 
-// readBody reads the body of the request into r.Body, and then clears the read deadline. After an error it keeps the
-// deadline, so that net/http does not wait without a limit for the rest of the body.
+// readBody reads the body of the request into r.Body, and then clears the read deadline. After an error, r.Body
+// contains the part that was read, and the deadline stays, so that net/http does not wait for the rest forever.
 func (r *BufferedRequest) readBody(control *http.ResponseController) error {
 	var senderBytes *atomic.Int64
 	if r.Conn != nil {
@@ -282,8 +283,8 @@ func (r *BufferedRequest) readBody(control *http.ResponseController) error {
 	return nil
 }
 
-// respond counts the result of a request, acknowledges its spans, and writes the response. If writing fails, it panics with
-// http.ErrAbortHandler, so that net/http closes the connection.
+// respond counts the result of a request, acknowledges its spans, and writes the response. If writing fails, it
+// panics with http.ErrAbortHandler, which makes net/http close the connection or the HTTP/2 stream.
 func (s *Server) respond(w http.ResponseWriter, r *BufferedRequest, response Response) {
 	s.CountResult(r.Result)
 	r.acknowledge()
@@ -309,8 +310,8 @@ func discardBody(control *http.ResponseController, r *http.Request) {
 	}
 }
 
-// CatchPanic calls count, and reports whether count panicked. It logs the panic, so that a bug in counting affects only the
-// current request.
+// CatchPanic calls count, and reports whether count panicked. It logs the panic. The server continues, so a bug in
+// counting affects only one request.
 func (s *Server) CatchPanic(count func()) (hasPanicked bool) {
 	defer func() {
 		recovered := recover()
@@ -331,9 +332,9 @@ const (
 	drainPoll = 10 * time.Millisecond
 )
 
-// Drain stops accepting connections, and waits for the requests in flight. If ctx is done before they are, Drain closes all
-// connections, so that the senders of these requests retry, and returns an error. No spans are published after Drain has
-// returned.
+// Drain stops accepting connections, and waits until no request is in flight. When ctx is done before that, it
+// closes all connections, so that the senders retry, and returns an error. After Drain returns, no spans are
+// published.
 func (s *Server) Drain(ctx context.Context) error {
 	close(s.stopping)
 	s.listeners.Stop(ctx)
@@ -356,9 +357,9 @@ func (s *Server) Drain(ctx context.Context) error {
 	return err
 }
 
-// shutdownHTTP returns when all connections are closed, or ctx is done. It waits for the first request of new connections,
-// because http.Server.Shutdown drops requests that it has not read. During Shutdown it closes connections as soon as they
-// are idle.
+// shutdownHTTP returns when all connections are closed, or ctx is done. It first waits for requests on new
+// connections, because http.Server.Shutdown drops requests that it has not read. Then it calls Shutdown, and after
+// goAwayGrace closes idle connections.
 func (s *Server) shutdownHTTP(ctx context.Context) error {
 	waitUntil(ctx, func() bool { return !s.limiter.AwaitsFirstRequest() })
 	s.limiter.Drain()

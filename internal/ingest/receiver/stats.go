@@ -48,8 +48,8 @@ type Status struct {
 	DiscardedSignals map[string]uint64
 }
 
-// Status returns the current counters of the receiver. results are the names of all results. A nil Server is a disabled
-// receiver, with all counters at 0.
+// Status returns the current counters of the receiver. results are the names of all request results. If s is nil,
+// because the receiver is disabled, the counters of requests are 0.
 func (s *Server) Status(results []string, forwards *ForwardStats) Status {
 	status := Status{
 		Requests:  s.Results(results, 0),
@@ -62,8 +62,8 @@ func (s *Server) Status(results []string, forwards *ForwardStats) Status {
 	return status
 }
 
-// Results returns the number of requests for each of the named results. The names are consecutive elements of
-// Setup.Results, and firstIndex is the index of the first name. All numbers are 0 for a nil Server.
+// Results returns the number of requests for each of the given result names. names must be consecutive elements of
+// Setup.Results, and firstIndex is the index of the first one there. All numbers are 0 if s is nil.
 func (s *Server) Results(names []string, firstIndex int) map[string]uint64 {
 	counts := make(map[string]uint64, len(names))
 	for i, name := range names {
@@ -112,8 +112,8 @@ type UpstreamError struct {
 // maxMessage is the maximum length of UpstreamError.Said in bytes.
 const maxMessage = 1 << 10
 
-// Note counts a forwarded request by its outcome. If the upstream has failed or refused the request, message says why, and
-// becomes the last error. An accepted request removes the last error.
+// Note counts a forwarded request by its outcome. If the upstream has refused the request or not responded, it
+// stores message as the last error. An accepted request clears the last error.
 func (f *ForwardStats) Note(outcome ForwardOutcome, message string) {
 	f.counts[outcome].Add(1)
 	switch outcome {
@@ -154,8 +154,9 @@ func NewRequestLog(logger *slog.Logger) *RequestLog {
 	return &RequestLog{logger: logger, lastTime: map[string]time.Time{}, suppressed: map[string]int{}}
 }
 
-// Write writes a log line, unless it has written one with the same message in the last logEvery. The attribute "more" is
-// the number of suppressed lines since then. message must be a constant, because all messages are kept in memory.
+// Write logs a message with the given attributes, unless it has logged the same message in the last logEvery. The
+// attribute "more" is the number of messages that were suppressed since then. message must be a constant, because l
+// stores every distinct message.
 func (l *RequestLog) Write(level slog.Level, message string, fields ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

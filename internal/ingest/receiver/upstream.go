@@ -67,8 +67,8 @@ func (u *Upstream) dial(ctx context.Context) (net.Conn, error) {
 	return (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, u.Network, u.Address)
 }
 
-// NewTransport returns a transport that sends all requests to the upstream, whatever their URL. If retrier is not nil, it
-// retries failed dials.
+// NewTransport returns a transport that sends all requests to the upstream, whatever host their URL contains. If
+// retrier is not nil, it retries failed dials.
 func (u *Upstream) NewTransport(retrier *DialRetrier) *http.Transport {
 	dial := u.dial
 	if retrier != nil {
@@ -126,8 +126,8 @@ type outboundReader struct {
 	unread net.Buffers
 }
 
-// Read reads the next bytes of the prefix and of the message. One call can return bytes of both, because net/http sends an
-// HTTP/2 frame per call. Read returns an error after the outboundBody is closed.
+// Read reads from the prefix and then from the message of a forwarded request. One call can return bytes of both,
+// because net/http sends one HTTP/2 frame per call. After the outboundBody is closed, Read returns an error.
 func (r *outboundReader) Read(p []byte) (int, error) {
 	r.body.mu.Lock()
 	defer r.body.mu.Unlock()
@@ -208,8 +208,8 @@ func RemoveConnectionOptions(h http.Header) {
 	}
 }
 
-// CopyResponse returns a Response that writes the upstream's response unchanged, but without the header fields that
-// concern only the connection to the upstream.
+// CopyResponse returns a Response that writes the upstream's status, header and body unchanged. It leaves out the
+// header fields that concern only the connection to the upstream.
 func CopyResponse(upstream *http.Response) Response {
 	return func(w http.ResponseWriter) error {
 		for name, values := range upstream.Header {
@@ -228,8 +228,9 @@ func CopyResponse(upstream *http.Response) Response {
 // ErrLongResponse is the error of a response body over the limit.
 var ErrLongResponse = errors.New("read response: the body is too long")
 
-// ReadResponse reads the body of a response. If the body is longer than maxBytes, it returns ErrLongResponse, and discards
-// the rest of the body: net/http makes trailers available only at the end. It does not discard more than 16 times maxBytes.
+// ReadResponse reads the body of a response. If the body is longer than maxBytes, it returns ErrLongResponse. It
+// then also discards the rest, up to 16 times maxBytes, because net/http sets the trailers only after the whole
+// body is read.
 func ReadResponse(response *http.Response, maxBytes int) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(response.Body, int64(maxBytes)+1))
 	if err != nil {
@@ -264,8 +265,9 @@ const (
 	maxRetryDelay = 500 * time.Millisecond
 )
 
-// Dial calls dial until it succeeds, but at most for MaxWait. It stops earlier when ctx is done or Stopping is closed. It
-// then returns the error of the last attempt.
+// Dial calls dial, and repeats that after an error, until it succeeds or MaxWait has passed. It also stops when ctx
+// is done, when Stopping is closed, or if maxWaiting other calls already wait. It then returns the error of the
+// last attempt.
 func (d *DialRetrier) Dial(ctx context.Context, dial func(context.Context) (net.Conn, error)) (net.Conn, error) {
 	conn, err := dial(ctx)
 	if err == nil || d.MaxWait <= 0 {

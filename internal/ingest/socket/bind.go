@@ -15,9 +15,9 @@ import (
 // probeTimeout limits the attempt to connect to a socket that already exists.
 const probeTimeout = time.Second
 
-// lockSocket creates and locks the file path.lock. It returns an error if another process holds the lock. Only the
-// process that holds it may replace the socket at path. The kernel releases the lock when the file is closed or the
-// process ends.
+// lockSocket creates and locks the file path+".lock". A process must hold this lock to create or replace the socket
+// at path. lockSocket returns an error if another process holds it. The kernel releases the lock when the returned
+// file is closed or the process ends.
 func lockSocket(path string) (*os.File, error) {
 	name := path + ".lock"
 	fd, err := unix.Open(name, unix.O_CREAT|unix.O_RDWR|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
@@ -34,8 +34,8 @@ func lockSocket(path string) (*os.File, error) {
 	return file, nil
 }
 
-// create creates the socket at s.Path with its mode and owner, and listens on it. It replaces a socket on which no
-// process listens.
+// create creates the Unix socket at s.Path, sets its mode and owner, and listens on it. It replaces an existing
+// socket if no process listens on that, and otherwise returns an error.
 func (s *Config) create() (*net.UnixListener, error) {
 	if err := removeStale(s.Path); err != nil {
 		return nil, err
@@ -63,8 +63,8 @@ func listenWithMode(path string, mode fs.FileMode) (*net.UnixListener, error) {
 	return net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 }
 
-// removeStale removes the socket at path if no process listens on it. It returns an error if a process does, or if the
-// file is not a socket.
+// removeStale removes the Unix socket at path if no process listens on it. It returns nil if there is no file at
+// path. It returns an error if a process listens on the socket, or if the file is not a socket.
 func removeStale(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {

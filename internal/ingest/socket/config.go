@@ -31,8 +31,8 @@ type Owner struct{ UID, GID int }
 // maxSocketPath is the maximum length of a Unix address in the kernel.
 const maxSocketPath = 107
 
-// Check returns an error if the path is empty, or too long for a Unix socket. flag is the name of the flag that sets
-// the path; it is part of the error.
+// Check returns an error if s.Path is empty, or too long for a Unix socket. flag is the name of the command line
+// flag for the path, which the error message contains.
 func (s *Config) Check(flag string) error {
 	if s.Path == "" {
 		return fmt.Errorf("check %s: the path is empty; give one with --%s", flag, flag)
@@ -44,8 +44,8 @@ func (s *Config) Check(flag string) error {
 	return nil
 }
 
-// PrepareDirectory prepares the directory of the socket. It creates the directory if DirectoryMode or Private is set,
-// and sets the configured mode and owner. It returns an error if there is no directory afterwards.
+// PrepareDirectory creates the parent directory of s.Path if DirectoryMode or Private is set, and sets the
+// configured mode and owner of the directory. It returns an error if the directory does not exist afterwards.
 func (s *Config) PrepareDirectory() error {
 	if err := s.Check("socket"); err != nil {
 		return err
@@ -65,8 +65,8 @@ func (s *Config) PrepareDirectory() error {
 	return s.setPermissions(dir, info.Mode().Perm())
 }
 
-// createDirectory creates the directory of the socket if DirectoryMode or Private is set. A private directory that
-// already exists must belong to this user, and be closed to all others.
+// createDirectory creates dir if DirectoryMode or Private is set. It succeeds if dir already exists, but with
+// Private only if dir belongs to this user and other users have no access.
 func (s *Config) createDirectory(dir string) error {
 	if s.Private {
 		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -84,8 +84,8 @@ func (s *Config) createDirectory(dir string) error {
 	return nil
 }
 
-// setPermissions sets the mode and the owner of the directory, if they are configured. currentMode is the directory's
-// mode before.
+// setPermissions sets the configured mode and owner of dir, if any. currentMode is the present mode of dir; if it
+// equals the configured mode, the mode is not set again.
 func (s *Config) setPermissions(dir string, currentMode fs.FileMode) error {
 	if s.DirectoryMode != 0 && s.DirectoryMode != currentMode {
 		if err := os.Chmod(dir, s.DirectoryMode); err != nil {
@@ -100,8 +100,8 @@ func (s *Config) setPermissions(dir string, currentMode fs.FileMode) error {
 	return nil
 }
 
-// ParseMode parses an octal file mode, for example 0660. It returns an error if the mode contains more than the
-// permissions of user, group and others, or no permission.
+// ParseMode parses an octal file mode, for example 0660. It returns an error if the mode is 0, or has other bits
+// than the permissions of user, group and others.
 func ParseMode(text string) (fs.FileMode, error) {
 	mode, err := strconv.ParseUint(text, 8, 32)
 	if err != nil || mode == 0 || mode > 0o777 {

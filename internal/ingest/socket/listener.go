@@ -27,9 +27,9 @@ type Listener struct {
 	unreachable error // why clients cannot find the socket, according to Watch
 }
 
-// Listen opens the socket at config.Path, or uses the one that the service manager has passed to the daemon. It
-// replaces the socket of a crashed daemon. It returns an error if another process listens on the socket, or if the
-// path is not a socket. A symbolic link at the path is not followed.
+// Listen opens the Unix socket at config.Path. If the service manager has passed a socket to this process, it uses
+// that one instead. It replaces the socket of a crashed daemon, but returns an error if another process listens at
+// the path, or if the path is another kind of file, such as a symbolic link.
 func Listen(config Config) (*Listener, error) {
 	if err := config.Check("socket"); err != nil {
 		return nil, err
@@ -52,9 +52,9 @@ func Listen(config Config) (*Listener, error) {
 	return l, nil
 }
 
-// listenInherited returns a Listener for a socket that the service manager, such as systemd, has created. The service
-// manager passes it to the next daemon, which accepts the connections that are still pending. So this daemon must
-// neither shut it down nor remove it.
+// listenInherited returns a Listener for a socket that a service manager, such as systemd, has created and passed
+// to this process. The service manager passes the same socket to the next daemon. So this process must neither shut
+// it down nor remove its file.
 func listenInherited(config Config) (*Listener, error) {
 	file, err := os.Lstat(config.Path)
 	if err != nil {
@@ -83,8 +83,9 @@ func (l *Listener) bind() error {
 // Accept is like AcceptUnix, for net.Listener.
 func (l *Listener) Accept() (net.Conn, error) { return l.AcceptUnix() }
 
-// AcceptUnix waits for the next connection and returns it. After Shut, it returns the pending connections, and then
-// net.ErrClosed. It leaves pending connections of an inherited socket to the next daemon.
+// AcceptUnix waits for the next connection and returns it. After Shut, it returns the connections that are already
+// pending, and then net.ErrClosed. If the socket comes from the service manager, it leaves pending connections to
+// the next daemon.
 func (l *Listener) AcceptUnix() (*net.UnixConn, error) {
 	for {
 		socket := l.oldest()
@@ -113,8 +114,8 @@ func (l *Listener) oldest() *net.UnixListener {
 	return l.sockets[0]
 }
 
-// removeOldest closes and removes the oldest socket, which has no pending connections. If there is no newer socket,
-// removeOldest does nothing and returns false.
+// removeOldest closes the oldest socket and removes it from l.sockets, unless it is the only one. It returns false
+// in that case. The caller must have accepted all pending connections of the socket.
 func (l *Listener) removeOldest() (hasNewer bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -133,8 +134,8 @@ func (l *Listener) newest() *net.UnixListener { return l.sockets[len(l.sockets)-
 // Addr returns the address of the socket.
 func (l *Listener) Addr() net.Addr { return &net.UnixAddr{Name: l.config.Path, Net: "unix"} }
 
-// Shut rejects all further connections. Connections that clients have opened before, and their data, can still be
-// accepted and read. An inherited socket stays open for the next daemon, and Shut only ends Accept.
+// Shut rejects new connections. Connections that are already pending can still be accepted. A socket from the
+// service manager stays open for the next daemon: Shut then only makes AcceptUnix return net.ErrClosed.
 func (l *Listener) Shut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -146,9 +147,9 @@ func (l *Listener) Shut() {
 	shutdown(l.newest())
 }
 
-// shutdown makes a socket reject further connections. From then on, accept returns the pending connections and then
-// the error EINVAL. It makes the socket blocking, because Linux returns EINVAL only for a blocking socket. It sets a
-// deadline in the past, because Go calls accept again only after a timeout.
+// shutdown makes a socket reject new connections. From then on, accept(2) returns the pending connections and then
+// EINVAL. Linux returns EINVAL only for a blocking socket, so shutdown makes it blocking. It sets a deadline in the
+// past to wake up a pending call of AcceptUnix.
 func shutdown(socket *net.UnixListener) {
 	rawConn, err := socket.SyscallConn()
 	if err != nil {
@@ -162,9 +163,9 @@ func shutdown(socket *net.UnixListener) {
 	_ = socket.SetDeadline(time.Unix(1, 0))
 }
 
-// Close removes the socket's file, unless another process has replaced it, and closes the socket. It releases the lock
-// last, because from then on another daemon may create the file again. The lock file is not removed, because then two
-// daemons could hold locks on two files with the same name.
+// Close closes the socket and removes its file, unless another process has replaced the file. It releases the lock
+// last, because another daemon can create the socket from then on. It keeps the lock file: if it were removed, two
+// daemons could hold locks on two files of the same name.
 func (l *Listener) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -188,8 +189,9 @@ func isSameFile(path string, file fs.FileInfo) bool {
 	return err == nil && os.SameFile(current, file)
 }
 
-// restore creates the socket again if its file was removed, and reports whether it did. Pending connections of the
-// previous socket are accepted before those of the new one.
+// restore creates the socket again if its file was removed or replaced, and reports whether it did. Pending
+// connections of the previous socket are accepted before those of the new one. restore can't create a socket that
+// came from the service manager, and returns an error instead.
 func (l *Listener) restore() (restored bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -214,8 +216,8 @@ func (l *Listener) restore() (restored bool, err error) {
 	return true, nil
 }
 
-// restoreLock creates and locks a new lock file if the current one was removed. Otherwise, another daemon could create
-// and lock a file with the same name, and use the same socket.
+// restoreLock creates and locks a new lock file if the file that this process has locked was removed. Without it,
+// another daemon could lock a new file with the same name, and replace the socket.
 func (l *Listener) restoreLock() error {
 	lockedFile, err := l.lock.Stat()
 	if err == nil && isSameFile(l.lock.Name(), lockedFile) {
@@ -235,9 +237,9 @@ func (l *Listener) isInherited() bool { return l.config.Inherited != nil }
 // watchInterval is the interval at which Watch checks the socket's file.
 const watchInterval = time.Second
 
-// Watch checks every second whether the socket's file was removed, and creates the socket again, until stop is closed.
-// Without the file, clients can't connect. If the socket can't be created, Watch logs the reason once, and Unreachable
-// returns it.
+// Watch checks every second whether the file of the socket was removed, and creates the socket again, because
+// clients can't connect without the file. If that fails, it logs the error, but not again at each check. It returns
+// when stop is closed.
 func (l *Listener) Watch(stop <-chan struct{}, log *slog.Logger) {
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
@@ -251,8 +253,8 @@ func (l *Listener) Watch(stop <-chan struct{}, log *slog.Logger) {
 	}
 }
 
-// checkFile creates the socket again if its file was removed, and logs that. It logs an error only if it differs from
-// the error of the previous check.
+// checkFile creates the socket again if its file was removed, and logs that. If this fails, it stores the error in
+// l.unreachable, and logs the error unless it is the same as at the previous check.
 func (l *Listener) checkFile(log *slog.Logger) {
 	restored, err := l.restore()
 	l.mu.Lock()

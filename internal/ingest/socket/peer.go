@@ -28,8 +28,8 @@ func PeerOf(socket *net.UnixConn) (Peer, error) {
 	return peer, nil
 }
 
-// ReadCredentials returns the user and the ID of the process that opened a connection. The kernel stores them
-// when the process connects, so a client can't forge them. The field Container stays empty.
+// ReadCredentials returns the user ID and the process ID of the peer of a Unix socket. The kernel stores them when
+// the process connects, so a client can't forge them. ReadCredentials does not set Peer.Container.
 func ReadCredentials(socket *net.UnixConn) (Peer, error) {
 	rawConn, err := socket.SyscallConn()
 	if err != nil {
@@ -49,8 +49,8 @@ func ReadCredentials(socket *net.UnixConn) (Peer, error) {
 // maxCgroupFile is the maximum number of bytes that are read of a cgroup file.
 const maxCgroupFile = 64 << 10
 
-// ContainerOf returns the ID of the container in which a process runs. It returns "" if the process runs in no
-// container, or if its file in /proc is not visible, for example because it runs in another pod.
+// ContainerOf returns the ID of the container in which the process pid runs. It returns "" if the process does not
+// run in a container, or if /proc does not show the process, for example because it runs in another pod.
 func ContainerOf(pid int32) string {
 	if pid <= 0 {
 		return ""

@@ -34,9 +34,9 @@ func userPaths() (paths []string) {
 	return append(paths, filepath.Join(os.TempDir(), "spanstatsd-"+strconv.Itoa(os.Getuid()), name))
 }
 
-// ForDaemon returns the path at which a daemon creates its socket. isOwn reports whether the path is in a private
-// directory of the user, which the daemon has to create. If the user may not create a socket at any path, ForDaemon
-// returns Default, so that an error message contains a path that operators know.
+// ForDaemon returns the path at which a daemon should create its socket. It returns Default if possible, and
+// otherwise a path in a private directory of the user; isOwn is true then, and the daemon has to create the
+// directory. If the user can't create a socket at any of these paths, ForDaemon returns Default too.
 func ForDaemon() (path string, isOwn bool) {
 	if canCreateIn(filepath.Dir(Default)) {
 		return Default, false
@@ -50,8 +50,8 @@ func ForDaemon() (path string, isOwn bool) {
 	return Default, false
 }
 
-// ForClients returns the paths at which a client tries to connect, in this order: Default, and paths in private
-// directories of the user.
+// ForClients returns the paths at which a client should look for the daemon's socket, in this order: Default, and
+// paths in directories that only this user can access.
 func ForClients() []string {
 	paths := []string{Default}
 	for _, path := range userPaths() {

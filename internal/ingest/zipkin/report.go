@@ -35,8 +35,8 @@ const (
 	mediaProtobuf = "application/x-protobuf"
 )
 
-// classify checks the path, the method and the header of a request. It returns a report for a valid request. For an
-// invalid request it returns an error response.
+// classify checks the path, the method and the header of a request. If they are valid, it returns a report, which
+// handles the request, and otherwise an error response.
 func (s *Server) classify(request *receiver.BufferedRequest) (receiver.Exchange, receiver.Response) {
 	compression, isSupported := bodies.CompressionOf(request.Header().Get("Content-Encoding"))
 	mediaType, _, _ := mime.ParseMediaType(request.Header().Get("Content-Type"))
@@ -57,8 +57,9 @@ func (s *Server) classify(request *receiver.BufferedRequest) (receiver.Exchange,
 	return r, nil
 }
 
-// Count counts the spans of the report. It returns nil if the report is to be forwarded, and the response otherwise. A
-// report that can't be counted is forwarded anyway, unless its body is incomplete or too large.
+// Count counts the spans of the request. It returns nil if the caller must forward the request to the upstream, and
+// otherwise the response. readErr is the error of reading the body, or nil. A request that can't be counted is
+// still forwarded, unless its body is incomplete or too large.
 func (r *report) Count(readErr error) receiver.Response {
 	if readErr != nil {
 		return r.refuseUnreadable(readErr, resultIncomplete)
@@ -78,7 +79,7 @@ func (r *report) Count(readErr error) receiver.Response {
 	return respond(http.StatusAccepted, "", "")
 }
 
-// count decompresses the body, counts its spans, and sets the result of the report. It returns an error response if the
+// count decompresses and decodes the body, counts its spans, and sets r.Result. It returns an error response if the
 // spans can't be counted, and nil otherwise.
 func (r *report) count() receiver.Response {
 	s := r.server
@@ -106,8 +107,8 @@ func (r *report) count() receiver.Response {
 	return r.publish(message, worker)
 }
 
-// publish publishes the spans that the worker has read from message, and sets the result of the report. It returns an error
-// response if the spans can't be published, and nil otherwise.
+// publish publishes the spans that worker has read from message, unless an equal message was published before, and
+// sets r.Result. It returns an error response if the spans can't be published, and nil otherwise.
 func (r *report) publish(message []byte, worker *worker) receiver.Response {
 	isDuplicate, reason, isCounted := r.Publish(message, worker.counter.Batches, worker.forwardedSpans)
 	switch {
@@ -132,8 +133,8 @@ func (r *report) publish(message []byte, worker *worker) receiver.Response {
 		"the daemon can't count these spans at the moment: "+reason.String())
 }
 
-// forwardedSpans iterates over the counted spans, with their trace IDs and span IDs. All of them can become exemplars,
-// since every counted report is forwarded.
+// forwardedSpans iterates over the counted spans, with their trace and span IDs, so that metrics can refer to them
+// as exemplars. It includes all counted spans, because every counted request is forwarded.
 func (w *worker) forwardedSpans(yield func(receiver.ForwardedSpan) bool) {
 	request := w.counter.Request()
 	for counted := range w.counter.Counted {
@@ -148,8 +149,8 @@ func (w *worker) forwardedSpans(yield func(receiver.ForwardedSpan) bool) {
 	}
 }
 
-// refuseUnreadable returns the response to a report that can't be read or decompressed, because of err. It sets the result
-// of the report to the given one, unless err means that a size or memory limit was reached.
+// refuseUnreadable returns the error response to a request that can't be read or decompressed because of err. It
+// sets r.Result to result, unless err means that a size or memory limit was exceeded.
 func (r *report) refuseUnreadable(err error, result int) receiver.Response {
 	switch {
 	case errors.Is(err, bodies.ErrTooLarge):
@@ -200,8 +201,8 @@ func (r *report) Outbound() receiver.OutboundRequest {
 	}
 }
 
-// Translate returns the response to the sender: the upstream's response, or an error response if err is not nil or the
-// upstream's response is incomplete. It counts the outcome of forwarding.
+// Translate returns the response to the sender, a copy of the upstream's response. It returns an error response if
+// err is not nil, or if the upstream's response is incomplete. It also counts the outcome of the forwarding.
 func (r *report) Translate(response *http.Response, err error) receiver.Response {
 	if err != nil {
 		return r.refuseUnanswered(err)
@@ -214,8 +215,8 @@ func (r *report) Translate(response *http.Response, err error) receiver.Response
 	return respond(response.StatusCode, string(body), response.Header.Get("Content-Type"))
 }
 
-// noteResponse counts the outcome of a forwarded report by the status of the upstream's response. It logs the response if
-// the upstream has not accepted the report.
+// noteResponse counts a forwarded request as accepted or not, according to the HTTP status of the upstream's
+// response. It logs the response if the request was not accepted.
 func (s *Server) noteResponse(status int, body []byte) {
 	outcome := outcomeOf(status)
 	if outcome == receiver.OutcomeAccepted {
@@ -240,8 +241,9 @@ func outcomeOf(status int) receiver.ForwardOutcome {
 	return receiver.OutcomeRefused
 }
 
-// refuseUnanswered returns the error response to a report for which the upstream has sent no complete response. If the
-// sender has canceled the request, refuseUnanswered closes the connection instead.
+// refuseUnanswered returns the error response to a request for which the upstream has sent no complete response.
+// err is the error of forwarding. If the sender has canceled the request, the response closes the connection
+// instead.
 func (r *report) refuseUnanswered(err error) receiver.Response {
 	s := r.server
 	if r.IsCanceled() {

@@ -16,8 +16,8 @@ import (
 // longest integer or float with its lead byte.
 const Lookahead = 9
 
-// CommonStr reads a string of less than 256 bytes at b[at]. It returns the position of the value after the string, or 0
-// if it cannot read the value.
+// CommonStr reads a string of less than 256 bytes at b[at]. next is the position after the string. next is 0 if
+// b[at] does not begin such a string, if the string is cut off, or if fewer than Lookahead bytes are left.
 func CommonStr(b []byte, at int) (t Text, next int) {
 	if at < 0 || at > len(b)-Lookahead { // fewer than Lookahead bytes are left
 		return t, 0
@@ -38,8 +38,8 @@ func CommonStr(b []byte, at int) (t Text, next int) {
 	return Text{uint32(start), uint32(length)}, next
 }
 
-// CommonUint reads an integer with an unsigned encoding at b[at]. It returns the position of the value after the integer,
-// or 0 if it cannot read the value.
+// CommonUint reads an integer with an unsigned encoding at b[at]. next is the position after the integer. next is 0
+// if b[at] does not begin such an integer, or if fewer than Lookahead bytes are left.
 func CommonUint(b []byte, at int) (v uint64, next int) {
 	if at < 0 || at > len(b)-Lookahead { // fewer than Lookahead bytes are left
 		return 0, 0
@@ -56,8 +56,8 @@ func CommonUint(b []byte, at int) (v uint64, next int) {
 	return eightBytes >> (64 - bits), at + 1 + bits/8
 }
 
-// CommonInt reads an integer of 0 or more, with a signed or unsigned encoding, at b[at]. It returns the position of the
-// value after the integer, or 0 if it cannot read the value.
+// CommonInt reads an integer of 0 or more, with a signed or unsigned encoding, at b[at]. next is the position after
+// the integer. next is 0 if b[at] does not begin such an integer, or if fewer than Lookahead bytes are left.
 func CommonInt(b []byte, at int) (v uint64, next int) {
 	if at < 0 || at > len(b)-Lookahead { // fewer than Lookahead bytes are left
 		return 0, 0
@@ -76,8 +76,8 @@ func CommonInt(b []byte, at int) (v uint64, next int) {
 	return eightBytes >> (64 - bits), at + 1 + bits/8
 }
 
-// CommonNumber reads a float64, or an integer from 0 to 127, at b[at]. It returns the bits of the number as a float64,
-// and the position of the next value. The position is 0 if CommonNumber cannot read the value.
+// CommonNumber reads a float64, or an integer from 0 to 127, at b[at]. bits is the number as the bits of a float64,
+// and next is the position after it. next is 0 for any other value, or if fewer than Lookahead bytes are left.
 func CommonNumber(b []byte, at int) (bits uint64, next int) {
 	if at < 0 || at > len(b)-Lookahead { // fewer than Lookahead bytes are left
 		return 0, 0

@@ -105,8 +105,9 @@ func (r *Reader) Map() int {
 	return r.longHeader(Map16)
 }
 
-// longHeader reads the header of an array or a map and returns the count in it. The count has two bytes if the lead byte
-// is lead16, and four bytes if the lead byte is lead16+1.
+// longHeader reads the header of an array or a map and returns the number of elements. This number has two bytes if
+// the lead byte is lead16, and four bytes if it is lead16+1. Otherwise, longHeader returns 0 and r.Failed returns
+// true.
 func (r *Reader) longHeader(lead16 byte) int {
 	switch rest := r.body[r.at:]; {
 	case len(rest) >= 3 && rest[0] == lead16:
@@ -118,8 +119,8 @@ func (r *Reader) longHeader(lead16 byte) int {
 	return 0
 }
 
-// skipHeader skips the header of an array or a map, which has size bytes, and returns count. It fails if fewer than count
-// bytes follow the header, because every element has at least one byte.
+// skipHeader skips the header of an array or a map, which has size bytes, and returns count. If fewer than count
+// bytes follow the header, it returns 0 and r.Failed returns true, because each element has at least one byte.
 func (r *Reader) skipHeader(size, count int) int {
 	following := r.Left() - size
 	if count > following {
@@ -145,8 +146,9 @@ func (r *Reader) Str() Text {
 // Bin reads a byte string.
 func (r *Reader) Bin() Text { return r.longText(Bin8) }
 
-// longText reads a value that consists of a lead byte, a length and that number of bytes. The length has one byte if the
-// lead byte is lead8, two bytes if it is lead8+1, and four bytes if it is lead8+2.
+// longText reads a value that consists of a lead byte, a length and that many bytes. The length has one byte after
+// lead8, two bytes after lead8+1, and four bytes after lead8+2. For any other or incomplete value, r.Failed returns
+// true.
 func (r *Reader) longText(lead8 byte) Text {
 	headerLen, length := 0, 0
 	switch rest := r.body[r.at:]; {
@@ -221,8 +223,9 @@ func (r *Reader) Uint(limit uint64) uint64 {
 	return r.longUint(limit)
 }
 
-// longUint reads an integer from 0 to limit with any encoding. It is separate from Uint, so that the compiler can inline
-// Uint.
+// longUint reads an integer from 0 to limit with any encoding. It is the slow path of Uint, in its own function so
+// that the compiler can inline Uint. If the integer is out of range, r.Failed returns true and r.At is the start of
+// the integer.
 func (r *Reader) longUint(limit uint64) uint64 {
 	start := r.at
 	v, isNegative := r.Integer()

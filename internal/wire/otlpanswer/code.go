@@ -48,8 +48,8 @@ var httpStatuses = [...]int{
 	DataLoss: http.StatusServiceUnavailable, Unauthenticated: http.StatusUnauthorized,
 }
 
-// HTTP returns the equivalent HTTP status. For ResourceExhausted, it returns 429 if the status has a retry delay, because
-// the server is overloaded then, and 413 if not, because the request is too large.
+// HTTP returns the HTTP status code for the gRPC status s. ResourceExhausted becomes 429 if s has a retry delay,
+// and 413 otherwise. An unknown code becomes 500.
 func (s Status) HTTP() int {
 	switch {
 	case int(s.Code) >= len(httpStatuses):
@@ -69,8 +69,9 @@ func (s Status) IsRetryable() bool {
 	return false
 }
 
-// CodeOf returns the gRPC code for an HTTP status. A client retries after the code if it would retry after the HTTP
-// status.
+// CodeOf returns the gRPC code for an HTTP status. The statuses after which OTLP/HTTP clients retry (429, 502, 503,
+// 504) become Unavailable, after which OTLP/gRPC clients retry too. CodeOf returns Unknown unless the status is
+// 2xx, 4xx or 5xx.
 func CodeOf(httpStatus int) Code {
 	switch httpStatus {
 	case http.StatusUnauthorized:

@@ -36,9 +36,9 @@ func ReadPartial(response []byte) Partial {
 	return p
 }
 
-// JSON returns the OTLP response with this partial success in JSON. rejectedName is the name of the field with the number
-// of rejected items, such as "rejectedSpans". The number is a string, because protobuf encodes 64-bit integers as strings
-// in JSON.
+// JSON returns an OTLP response in JSON that contains the partial success p, or {} if p is empty. rejectedName is
+// the name of the field with the number of rejected items, such as "rejectedSpans". The number is a string, as the
+// JSON encoding of protobuf requires for 64-bit integers.
 func (p Partial) JSON(rejectedName string) []byte {
 	if p == (Partial{}) {
 		return []byte("{}")

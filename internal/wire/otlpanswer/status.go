@@ -83,8 +83,8 @@ func mustJSON(v any) []byte {
 	return b
 }
 
-// ReadStatus reads a google.rpc.Status message, including the retry delay of a google.rpc.RetryInfo in its details. It
-// ignores malformed fields.
+// ReadStatus decodes a google.rpc.Status message. It takes the retry delay from a google.rpc.RetryInfo in the
+// details, if there is one. It ignores malformed fields.
 func ReadStatus(status []byte) (s Status) {
 	for f := range protolite.Fields(status) {
 		switch f.Number {
@@ -120,8 +120,8 @@ func readRetryInfo(detail []byte) time.Duration {
 	return delay
 }
 
-// readDuration reads a google.protobuf.Duration message. It returns at most MaxRetryAfter, and reads a negative field as
-// 0.
+// readDuration decodes a google.protobuf.Duration message. A negative field counts as 0. The result is at most
+// MaxRetryAfter.
 func readDuration(message []byte) time.Duration {
 	const maxSeconds = int64(MaxRetryAfter / time.Second)
 	var duration time.Duration

@@ -65,8 +65,8 @@ func Messages(message []byte, path ...Number) iter.Seq[[]byte] {
 	}
 }
 
-// visit calls yield for each nested message at path, a list of field numbers from the outermost message to the
-// innermost. It stops and returns false when yield returns false.
+// visit calls yield with each message at path inside message. path consists of field numbers, the outermost first.
+// If yield returns false, visit stops and returns false.
 func visit(message []byte, path []Number, yield func([]byte) bool) bool {
 	if len(path) == 0 {
 		return yield(message)

@@ -61,8 +61,8 @@ func (a *Accumulator) Sums() (sums Sums, found bool) {
 	return a.sums, a.found
 }
 
-// addPoint adds the spans that a data point reports to the sums. Spans that an earlier point of the same series has
-// reported are not added again.
+// addPoint adds the number of spans in a data point to the sums. It subtracts the spans that an earlier point of
+// the same series has already reported.
 func (a *Accumulator) addPoint(p *point) {
 	series := a.hashSeries(p)
 	a.mu.Lock()
@@ -72,8 +72,9 @@ func (a *Accumulator) addPoint(p *point) {
 	a.sums.count(p, uint64(newSpans))
 }
 
-// hashSeries returns a hash of the resource, the metric name and the attributes of a data point. The start time is
-// part of the hash for a cumulative point, because the worker processes of a server can have equal resources.
+// hashSeries returns a hash that identifies the series of a data point: its resource, metric name and attributes.
+// For a cumulative point it includes the start time, because several processes of one server can report equal
+// resources.
 func (a *Accumulator) hashSeries(p *point) uint64 {
 	var hash maphash.Hash
 	hash.SetSeed(a.hashSeed)
@@ -87,8 +88,8 @@ func (a *Accumulator) hashSeries(p *point) uint64 {
 	return hash.Sum64()
 }
 
-// storeReport stores p as the last report of its series, and returns the number of spans that earlier reports of the
-// series did not include. If too many series are stored, it removes all others.
+// storeReport stores p as the last report of its series, and returns the number of spans that no earlier report of
+// the series included. If p begins a new series and MaxSeries are stored already, it first removes those.
 func (a *Accumulator) storeReport(series uint64, p *point) (newSpans float64) {
 	previous, hasPrevious := a.lastReports[series]
 	if !hasPrevious && len(a.lastReports) >= MaxSeries {

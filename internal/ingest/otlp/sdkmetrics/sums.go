@@ -11,9 +11,9 @@ type Sums struct {
 	Failed   uint64 `json:"failed"`   // spans that OTLP exporters have dropped after retries
 }
 
-// count adds spans to the sum that a data point belongs to, according to its metric name and its attributes. Spans
-// that a processor has passed to an exporter are ignored, because the exporter reports them too. Spans of exporters
-// other than OTLP are ignored as well.
+// count adds spans to one of the sums, depending on the metric name and the attributes of a data point. It ignores
+// spans that a processor has passed to an exporter, because the exporter reports them too. It also ignores the
+// spans of exporters other than OTLP.
 func (s *Sums) count(p *point, spans uint64) {
 	switch string(p.name) {
 	case spanStarted:

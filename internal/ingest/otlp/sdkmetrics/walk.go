@@ -85,8 +85,8 @@ func lastField(message []byte, number protolite.Number) (last []byte) {
 	return last
 }
 
-// visitPoints calls visit with each data point in a metrics request that an SDK reports about its own spans. The point
-// is valid only during the call.
+// visitPoints calls visit with each data point of the metrics that an SDK reports about its own spans. request is
+// an encoded OTLP metrics request. The point is valid only during the call of visit.
 func visitPoints(request []byte, visit func(*point)) {
 	p := &point{}
 	for resourceMetrics := range submessages(request, requestResource) {
@@ -102,8 +102,8 @@ func visitPoints(request []byte, visit func(*point)) {
 	}
 }
 
-// visitSum decodes the data points of a sum metric into p, one after the other, and calls visit for each valid one.
-// sum is a Sum message of OTLP.
+// visitSum decodes the data points of an encoded Sum message of OTLP one after the other. It stores each of them in
+// p, and calls visit with p if the point is valid.
 func (p *point) visitSum(sum []byte, visit func(*point)) {
 	p.isCumulative = isCumulative(sum)
 	for encodedPoint := range submessages(sum, sumPoint) {
@@ -124,8 +124,8 @@ func isCumulative(sum []byte) bool {
 	return temporality == temporalityCumulative
 }
 
-// decode decodes a NumberDataPoint message of OTLP into p. It returns false if the value is not a possible number of
-// spans, or if there are more than maxAttributes attributes.
+// decode decodes a NumberDataPoint message of OTLP into p. It returns false if the value is not a plausible number
+// of spans, or if there are more than maxAttributes attributes.
 func (p *point) decode(encodedPoint []byte) (isValid bool) {
 	p.start, p.time, p.value = 0, 0, 0
 	p.attributes = p.attributes[:0]
@@ -160,8 +160,8 @@ func (p *point) attribute(key string) string {
 	return ""
 }
 
-// textOf returns a string or bool value of an attribute as a string, and "" for other values. value is an AnyValue
-// message of OTLP.
+// textOf converts the value of an attribute, an encoded AnyValue message of OTLP, to a string. It returns "" for
+// values other than strings and bools.
 func textOf(value []byte) string {
 	for field := range protolite.Fields(value) {
 		switch field.Number {

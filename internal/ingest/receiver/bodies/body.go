@@ -49,9 +49,9 @@ var (
 	ErrTooLarge = fmt.Errorf("%w, or the body is larger than the maximum", ErrNoRoom)
 )
 
-// Read reads a body from source until io.EOF. contentLength is -1 if it is unknown. senderBytes is the counter for the
-// memory of all bodies of one sender, or nil to disable the limit per sender. The caller must release the returned body,
-// which after an error contains the bytes that were read.
+// Read reads a body from source until io.EOF. contentLength is -1 if it is unknown. senderBytes counts the memory
+// of all bodies of one sender; nil disables the limit per sender. The caller must release the returned body even
+// after an error; it then contains the bytes that were read.
 func (p *Pool) Read(source io.Reader, contentLength int64, senderBytes *atomic.Int64) (*Body, error) {
 	body := &Body{senderBytes: senderBytes}
 	if contentLength > p.maxBody {
@@ -81,8 +81,8 @@ func (p *Pool) Used() int64 { return p.memory.Used() }
 // DropSpares frees the buffers that are kept for reuse.
 func (p *Pool) DropSpares() { p.memory.DropSpares() }
 
-// fill appends data from source to the body until io.EOF. It grows the buffer of the body when the buffer is full, up to
-// maxCapacity bytes.
+// fill appends data from source to the body until io.EOF. When the buffer of the body is full, fill enlarges it, up
+// to maxCapacity bytes. It returns an error if that is not enough, or if no memory is free.
 func (p *Pool) fill(body *Body, source io.Reader, maxCapacity int64) error {
 	for {
 		if len(body.Bytes) == cap(body.Bytes) {
@@ -102,8 +102,9 @@ func (p *Pool) fill(body *Body, source io.Reader, maxCapacity int64) error {
 	}
 }
 
-// grow doubles the capacity of a full body, up to maxCapacity bytes. It returns ErrTooLarge if the body has this capacity
-// already. It returns ErrNoRoom if the pool has too little free memory, or if the sender would exceed its limit.
+// grow doubles the capacity of a full body, up to maxCapacity bytes. It returns ErrTooLarge if the body already has
+// maxCapacity bytes. It returns ErrNoRoom if the pool has too little free memory, or if all bodies of the sender
+// together would exceed their limit.
 func (p *Pool) grow(body *Body, maxCapacity int64) error {
 	length := int64(len(body.Bytes))
 	if length >= maxCapacity {
@@ -120,8 +121,8 @@ func (p *Pool) grow(body *Body, maxCapacity int64) error {
 	return ErrNoRoom
 }
 
-// resize raises the capacity of a body, and keeps the data of the body. It returns false, and changes nothing, if the pool
-// has too little free memory.
+// resize raises the capacity of a body and keeps its data. It returns false, and does not change the body, if the
+// pool has too little free memory.
 func (p *Pool) resize(body *Body, capacity int) bool {
 	newBuffer := p.memory.Take(capacity) // usually a spare buffer
 	if newBuffer == nil {
@@ -136,8 +137,8 @@ func (p *Pool) resize(body *Body, capacity int) bool {
 	return true
 }
 
-// extendBuffer raises the capacity of a body by extending its buffer, which needs less free memory than a second buffer. It
-// returns false if the body has no buffer, or if the pool has too little free memory.
+// extendBuffer raises the capacity of b by enlarging its buffer, which needs less free memory than a second buffer.
+// It returns false if b has no buffer, or if the pool has too little free memory.
 func (b *Body) extendBuffer(capacity int) bool {
 	length := len(b.Bytes)
 	if b.buffer == nil || !b.buffer.Grow(capacity, length) {

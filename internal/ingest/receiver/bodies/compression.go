@@ -32,8 +32,8 @@ var compressionNames = [...]string{
 	Plain: "identity", Gzip: "gzip", Zstd: "zstd", Snappy: "snappy", SnappyFramed: "x-snappy-framed",
 }
 
-// CompressionOf parses the value of a Content-Encoding header, which is case-insensitive. An empty value means Plain.
-// isKnown is false if the compression is not supported.
+// CompressionOf returns the compression for the value of a Content-Encoding header, ignoring case. It returns Plain
+// for an empty value. isKnown is false if the compression is not supported.
 func CompressionOf(contentEncoding string) (c Compression, isKnown bool) {
 	if contentEncoding == "" {
 		return Plain, true
@@ -93,8 +93,8 @@ var errCompressed = errors.New("decompress message")
 // errZstdCapacity is the error of a zstd message that may need more memory than it was given.
 var errZstdCapacity = errors.New("the capacity may be too small")
 
-// Decompress decompresses a message into a new body, within the limits of the pool. c must not be Plain. The caller must
-// release the body, even after an error.
+// Decompress decompresses a message into a new body from the pool, whose limits apply to it. c must not be Plain.
+// The caller must release the body even after an error.
 func (d *Decompressor) Decompress(message []byte, c Compression, pool *Pool) (*Body, error) {
 	compression := c.Detect(message)
 	plain, err := d.decompress(message, compression, pool)
@@ -131,8 +131,8 @@ func (d *Decompressor) decompressGzip(message []byte, pool *Pool) (*Body, error)
 	return pool.Read(&d.gzip, -1, nil)
 }
 
-// decompressSnappyFrames decompresses the snappy framing format. It refuses messages in the s2 format, which the library
-// could decompress too.
+// decompressSnappyFrames decompresses a message in the snappy framing format. It returns an error for the s2
+// format, which the library could decompress too.
 func (d *Decompressor) decompressSnappyFrames(message []byte, pool *Pool) (*Body, error) {
 	if !bytes.HasPrefix(message, snappyMagic) {
 		return &Body{}, snappy.ErrCorrupt
@@ -164,8 +164,9 @@ func decompressSnappy(message []byte, pool *Pool) (*Body, error) {
 	return plain, err //nolint:wrapcheck // Decompress does
 }
 
-// decompressZstd decompresses zstd. The decompressed length is unknown, so decompressZstd begins with an estimate, and
-// restarts with twice the capacity if the capacity may have been too small.
+// decompressZstd decompresses a zstd message. It estimates the decompressed length, and retries with twice the
+// capacity each time the body may have been too small. It returns ErrTooLarge if the limit for one body is
+// exceeded.
 func (d *Decompressor) decompressZstd(message []byte, pool *Pool) (*Body, error) {
 	if len(message) < minZstd {
 		return &Body{}, io.ErrUnexpectedEOF
@@ -187,8 +188,9 @@ func (d *Decompressor) decompressZstd(message []byte, pool *Pool) (*Body, error)
 	}
 }
 
-// decompressZstdWithin decompresses zstd into a body of the given capacity. It returns errZstdCapacity if decompression
-// failed near the end of the body: the library does not tell a lack of capacity from an invalid block.
+// decompressZstdWithin decompresses a zstd message into a body of the given capacity. It returns errZstdCapacity if
+// decompression fails near the end of the body: the message can be invalid or the capacity too small, and the
+// library does not say which.
 func (d *Decompressor) decompressZstdWithin(capacity int, message []byte, pool *Pool) (*Body, error) {
 	if d.zstd == nil {
 		d.zstd = newZstdDecoder()

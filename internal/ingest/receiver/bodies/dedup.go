@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// DedupCache stores the hashes of counted bodies. A body with the hash of a counted one is a retry, whatever the
-// response to the first attempt was. Other bodies are never equal, because they contain trace ids and timestamps.
+// DedupCache stores the hashes of request bodies whose spans were counted. A body with the same hash is a retry,
+// whatever the response to the first attempt was: bodies contain trace IDs and timestamps, so that two different
+// requests never have equal bodies.
 //
 // The cache keeps each entry for MaxAge. It evicts an entry earlier only to stay within its maximum number of entries. The
 // caller must hold a lock from Has to Add, so that only one of two equal bodies at the same time is counted.
@@ -86,8 +87,8 @@ func (d *DedupCache) HasLength(length int64, now time.Time) bool {
 	return false
 }
 
-// Add adds an entry for a counted body. It first removes expired entries. If the cache is still full, it evicts the
-// oldest entry.
+// Add stores the hash and the length of a body whose spans were counted at the time now. It first removes expired
+// entries. If the cache is still full, it evicts the oldest entry.
 func (d *DedupCache) Add(hash uint64, length int, now time.Time) {
 	for d.len() > 0 && d.isExpired(d.oldest, now) {
 		d.removeOldest()

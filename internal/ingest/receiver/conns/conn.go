@@ -43,8 +43,9 @@ func (c *Conn) LogAttributes() []any {
 	return []any{"from", c.RemoteAddr().String()}
 }
 
-// authorizePeer reports whether the user of the peer is one of allowUIDs. An empty allowUIDs allows all users, and all TCP
-// peers are allowed. For a Unix socket, authorizePeer also stores the process id and the container of the peer.
+// authorizePeer reports whether the user of the peer is in allowUIDs. It returns true for all users if allowUIDs is
+// empty, and for all TCP peers. For a Unix socket, it also sets c.pid and c.Container to the process and the
+// container of the peer.
 func (c *Conn) authorizePeer(allowUIDs []uint32) bool {
 	unix, isUnix := c.Conn.(*net.UnixConn)
 	if !isUnix {
@@ -110,8 +111,8 @@ func (c *Conn) IsClosed() bool {
 	return c.isClosed
 }
 
-// ConnState is the http.Server.ConnState hook of a server whose connections are limited. It tells the limiter whether a
-// connection is busy, idle or closed.
+// ConnState is the http.Server.ConnState hook for servers that accept from Listeners. It tells the connection's
+// limiter whether the connection is busy, idle or closed. It ignores connections without a limiter.
 func ConnState(conn net.Conn, state http.ConnState) {
 	if tlsConn, isTLS := conn.(*tls.Conn); isTLS {
 		conn = tlsConn.NetConn()

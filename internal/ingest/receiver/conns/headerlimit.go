@@ -50,8 +50,8 @@ func (h *headerLimit) complete() {
 	}
 }
 
-// count counts the header lines in received bytes. It returns false if the header has more than MaxHeaderLines lines. The
-// first empty line after a line with text ends the header.
+// count counts the lines of an HTTP/1 header. received are the bytes that were read last. It returns false when the
+// header has more than MaxHeaderLines lines. The header ends with the first empty line after a line with text.
 func (h *headerLimit) count(received []byte) bool {
 	h.detectHTTP2(received)
 	if h.isHTTP2.Load() || h.isComplete {
@@ -78,8 +78,8 @@ func (h *headerLimit) count(received []byte) bool {
 	return true
 }
 
-// detectHTTP2 compares the first bytes of the connection with http2Preface, and sets isHTTP1 or isHTTP2. It is called for
-// all received bytes, because the preface can arrive in several pieces.
+// detectHTTP2 compares the first bytes of the connection with the HTTP/2 preface, and sets isHTTP1 or isHTTP2. It
+// must be called with all received bytes in order, because the preface can arrive in several pieces.
 func (h *headerLimit) detectHTTP2(received []byte) {
 	if h.isHTTP1 || h.isHTTP2.Load() {
 		return

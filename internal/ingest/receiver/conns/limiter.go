@@ -39,8 +39,8 @@ const (
 // send a request must not keep their slots.
 const firstRequestGrace = 250 * time.Millisecond
 
-// activity returns the state of the connection: busy with a request, idle after a request, or still without its first
-// request. Without a request, it is new for firstRequestGrace, and silent afterwards. The limiter's lock must be held.
+// activity returns the state of the connection: busy during a request, or idle after one. A connection that has not
+// sent a request is new for firstRequestGrace, and then silent. The caller must hold the lock of the limiter.
 func (c *Conn) activity() activity {
 	switch {
 	case c.isBusy:
@@ -56,8 +56,9 @@ func (c *Conn) activity() activity {
 // NewLimiter returns a Limiter that admits at most maxConns connections at a time.
 func NewLimiter(maxConns int) *Limiter { return &Limiter{max: maxConns, conns: map[*Conn]struct{}{}} }
 
-// add adds an accepted connection. If the limit per process is reached, it evicts a connection of the same process, and
-// if the total limit is reached, any connection. It returns false if none can be evicted: c must be rejected.
+// add adds an accepted connection to l. If the peer's process has half of the maximum number of connections, add
+// first closes another connection of this process. If the maximum is reached, it closes any other one. It returns
+// false, and does not add c, if no such connection may be closed.
 func (l *Limiter) add(c *Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -86,8 +87,8 @@ func (l *Limiter) add(c *Conn) bool {
 
 func isAny(*Conn) bool { return true }
 
-// evictForNew evicts one of the matching connections for a new connection, and counts the eviction. It evicts only idle or
-// silent connections, unless NeverRejects is set. It returns false if there is no such connection.
+// evictForNew closes one of the matching connections to make room for a new one, and counts that. It closes only
+// idle or silent connections, unless NeverRejects is set. It returns false if there is no such connection.
 func (l *Limiter) evictForNew(matches func(*Conn) bool) bool {
 	maxActivity := activityIdle
 	if l.NeverRejects {
@@ -100,8 +101,8 @@ func (l *Limiter) evictForNew(matches func(*Conn) bool) bool {
 	return true
 }
 
-// evict closes the least active of the matching connections. It returns false if all of them are more active than
-// maxActivity, or if no connection matches. The limiter's lock must be held.
+// evict closes the least active of the connections for which matches returns true. It returns false if there is
+// none, or if all of them are more active than maxActivity. The caller must hold the lock of the limiter.
 func (l *Limiter) evict(maxActivity activity, matches func(*Conn) bool) bool {
 	var victim *Conn
 	for c := range l.conns {
@@ -134,8 +135,8 @@ func (c *Conn) isLessActive(other *Conn) bool {
 // firstRequestGrace, because no other connection needs the slot, and the processors may be busy.
 const drainGrace = time.Second
 
-// AwaitsFirstRequest reports whether any connection is younger than drainGrace and has not sent its first request. A
-// stopping server waits for such a request.
+// AwaitsFirstRequest reports whether any connection was accepted less than drainGrace ago and has not sent a
+// request. A server that shuts down waits until there is no such connection.
 func (l *Limiter) AwaitsFirstRequest() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -196,8 +197,8 @@ func (l *Limiter) setDone(c *Conn) {
 	c.isDone = true
 }
 
-// release removes a connection that is about to be closed. It returns false if the connection must stay open, because the
-// server drains and a request of the connection is in flight.
+// release removes c from the limiter before the caller closes c. It returns false if the caller must not close c,
+// because the server is shutting down and a request of c is in flight.
 func (l *Limiter) release(c *Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -233,8 +234,8 @@ func (l *Limiter) Rejected() uint64 { return l.rejected.Load() }
 // Evicted returns the number of connections that were closed for new ones.
 func (l *Limiter) Evicted() uint64 { return l.evicted.Load() }
 
-// admit adds an accepted connection to the limiter, and returns it as a Conn. If the peer's user is not allowed, or a
-// limit is reached, it closes the connection and returns nil.
+// admit adds an accepted connection to the limiter, and returns it as a Conn. If the user of the peer is not
+// allowed, or if a limit is reached, it closes the connection and returns nil.
 func (l *Limiter) admit(accepted net.Conn, config *Listeners) *Conn {
 	c := &Conn{Conn: accepted, writeTimeout: config.WriteTimeout, limitsLines: config.LimitsLines}
 	if !c.authorizePeer(config.AllowUIDs) {

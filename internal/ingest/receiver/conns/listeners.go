@@ -33,8 +33,8 @@ func (l *Listeners) OpenSocket(c socket.Config) (err error) {
 	return err //nolint:wrapcheck // the caller adds the context
 }
 
-// OpenTCP listens on a TCP address. If the service manager has already opened a listener for the address, inherited is
-// this listener, and OpenTCP uses it instead.
+// OpenTCP listens on a TCP address. If inherited is not nil, it uses this listener, which the service manager has
+// opened for the address, instead of opening one.
 func (l *Listeners) OpenTCP(addr string, inherited net.Listener) error {
 	if inherited != nil {
 		l.tcp = inherited
@@ -48,8 +48,8 @@ func (l *Listeners) OpenTCP(addr string, inherited net.Listener) error {
 	return nil
 }
 
-// Serve starts a goroutine for the Unix socket and one for the TCP listener. Each calls serve with a listener that accepts
-// connections within the limits.
+// Serve starts a goroutine for the Unix socket and one for the TCP listener, if they are open. Each goroutine calls
+// serve with a listener that enforces the connection limits.
 func (l *Listeners) Serve(serve func(net.Listener)) {
 	if l.unix != nil {
 		l.accepting.Go(func() { serve(l.Limit(l.unix)) })
@@ -111,9 +111,9 @@ func (l *Listeners) Addr() string {
 	return l.tcp.Addr().String()
 }
 
-// Stop stops accepting connections. Connections in the backlog of the Unix socket are still accepted; Stop waits for them
-// until ctx is done. The backlog of a TCP listener is dropped, and its clients retry. The backlog of a listener inherited
-// from the service manager is kept for the next daemon.
+// Stop stops accepting connections. It waits until pending connections of the Unix socket are accepted, or ctx is
+// done. Pending TCP connections are dropped, and their clients retry. Pending connections of a listener from the
+// service manager are left to the next daemon.
 func (l *Listeners) Stop(ctx context.Context) {
 	if l.unix != nil {
 		l.unix.Shut()

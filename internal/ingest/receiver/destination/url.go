@@ -89,8 +89,8 @@ func (u *URL) Upstream(responseTimeout time.Duration) receiver.Upstream {
 	return upstream
 }
 
-// Advise adds advice for the operator to err, the error of a request without a response. It returns err unchanged if there
-// is no advice for it.
+// Advise adds advice for the operator to err, an error of a request to which u did not respond. It returns err
+// unchanged if there is no advice for this error.
 func (u *URL) Advise(err error) error {
 	advice := u.adviceFor(err)
 	if advice == "" {
