@@ -83,8 +83,9 @@ func (a *Aggregator) newCycle() *Cycle {
 	return c
 }
 
-// newDrainer makes a drainer and the ring whose slots it counts. Two cycles (export intervals) can be in use
-// at the same time, so the drainer has a table in the memory of each.
+// newDrainer returns a drainer, which aggregates spans, and a new ring from which it reads them. The
+// drainer is not started. number is its index, which selects its tables. The error says that
+// config.RingSlots is invalid.
 func (a *Aggregator) newDrainer(number int) (*drainer, error) {
 	slots, err := ring.New[Slot](a.config.RingSlots)
 	if err != nil {
@@ -124,9 +125,9 @@ func (a *Aggregator) Settled() (firstUnsettled uint64, changed <-chan struct{}) 
 	return a.settled.first()
 }
 
-// RequestFlush lets the daemon export all spans that were published before the call, without waiting for
-// the end of the interval. It returns as soon as the export begins; the caller can wait for the deliveries
-// that it returns. It returns ErrStopped after Stop, or the error of ctx if that ends first.
+// RequestFlush exports all spans published before the call, without waiting for the end of the
+// interval. It returns when the export has begun. The caller can wait for the returned deliveries. The
+// error is that of ctx if ctx ends first, or ErrStopped if the aggregator stops without another export.
 func (a *Aggregator) RequestFlush(ctx context.Context) (Deliveries, error) {
 	request := a.sealer.requests.request()
 	select {
@@ -265,8 +266,8 @@ type flushRequest struct {
 
 func newFlushRequests() flushRequests { return flushRequests{wake: make(chan struct{}, 1)} }
 
-// request returns the request that the next seal will complete. It creates the request and wakes the
-// sealer if no other client has done so since the last seal.
+// request returns the request that the next seal, the start of an export, will complete. All callers
+// until then get the same request. The first of them wakes the goroutine that seals.
 func (r *flushRequests) request() *flushRequest {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -334,8 +335,8 @@ func (s *Stats) Aggregated() (total uint64) {
 	return total
 }
 
-// AdjustedCount returns the number of spans that the aggregated ones represent: the sum of their weights.
-// A span that a sampler kept with the probability 1/n has the weight n.
+// AdjustedCount returns the estimated number of spans before sampling: the sum of the weights of all
+// aggregated spans, rounded. A span that a sampler kept with the probability 1/n has the weight n.
 func (s *Stats) AdjustedCount() uint64 {
 	excess := 0.0
 	for i := range s.Drainers {

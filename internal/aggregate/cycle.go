@@ -67,8 +67,8 @@ func (c *Cycle) AdmitUnlabelled(origin registry.OriginID) registry.Admission {
 	return admission
 }
 
-// begin starts a cycle with the given number. The memory of an earlier cycle is used for it, which must
-// have been released.
+// begin reuses c for a new cycle, a set of spans that are exported together. The caller must first
+// receive from c.released, because exporters can still be reading the previous contents.
 func (c *Cycle) begin(number uint64, now time.Time, intervals *registry.Intervals) {
 	c.number = number
 	c.started = now
@@ -137,8 +137,9 @@ func (g *Guard) Close() {
 	delete(g.cycles.guards, g)
 }
 
-// Enter returns the current cycle, which is not sealed until Exit. It returns nil if the last cycle has
-// been sealed: nothing can be published any more.
+// Enter returns the current cycle, the set of spans that are exported next. The cycle is not exported
+// before the caller calls Exit. Enter returns nil after the last cycle has ended: nothing can be
+// published any more.
 func (g *Guard) Enter() *Cycle {
 	for {
 		number := g.cycles.current.Load()
@@ -151,8 +152,8 @@ func (g *Guard) Enter() *Cycle {
 	}
 }
 
-// enter protects the cycle with the given number from being sealed until Exit. It reports false, and
-// protects nothing, if that cycle is no longer current.
+// enter keeps the cycle with the given number from being exported until Exit. If another cycle has
+// become current, enter changes nothing and returns false.
 func (g *Guard) enter(number uint64) bool {
 	// The sealer does this in reverse: it changes current, and then reads inside. So either the sealer
 	// waits for this guard, or the guard sees that the cycle is not current.
@@ -175,8 +176,8 @@ func (g *Guard) Exit() {
 	}
 }
 
-// awaitExits waits until no publisher is inside the given cycle. The caller must have made another cycle
-// current, so that no publisher enters the given one again.
+// awaitExits waits until no guard is inside the cycle with the given number. The caller must first make
+// another cycle current, so that no guard enters the given cycle again.
 func (c *cycles) awaitExits(number uint64) {
 	c.waiting.Store(true)
 	defer c.waiting.Store(false)
@@ -246,8 +247,9 @@ func (w *Window) placeOutsideOwn(end int64) Place {
 	return w.placeAfter(end)
 }
 
-// placeBefore returns the bucket of a span that ended before the own bucket: the previous bucket. A span
-// that ended even before the previous bucket is marked as late.
+// placeBefore returns the time bucket for a span that ended before the window's own bucket begins. This
+// is always the previous bucket. The result is marked as late if the span ended before the previous
+// bucket, too.
 func (w *Window) placeBefore(end int64) Place {
 	place := w.ownPlace
 	place.bucket = previousBucket
@@ -258,8 +260,9 @@ func (w *Window) placeBefore(end int64) Place {
 	return place
 }
 
-// placeAfter returns the bucket of a span that ended after the own bucket: usually the next bucket. If the
-// end is in a future bucket, the span is counted in the current bucket, and marked as early.
+// placeAfter returns the time bucket for a span that ended after the window's own bucket. A span that
+// ended in a future bucket is counted in the current one, and marked as early. No span is counted in a
+// bucket after nextBucket.
 func (w *Window) placeAfter(end int64) Place {
 	if w.now == 0 {
 		w.now = time.Now().UnixNano()

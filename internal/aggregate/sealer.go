@@ -77,8 +77,9 @@ func (s *sealer) run() {
 	}
 }
 
-// timeUntilSeal returns the time until the current cycle is exported: at the end of the interval, or earlier
-// if a client has requested a flush. A flush begins at least minFlushSpacing after the previous one.
+// timeUntilSeal returns the time until the next export is due; it is negative if the export is overdue.
+// The export is due at intervalEnd, or earlier if a client has requested a flush. The time between two
+// flushes is at least minFlushSpacing.
 func (s *sealer) timeUntilSeal() time.Duration {
 	untilIntervalEnd := time.Until(s.intervalEnd)
 	if s.mayFlush() {
@@ -91,9 +92,10 @@ func (s *sealer) timeUntilSeal() time.Duration {
 // mayFlush reports whether a requested flush is pending, and is within the limit of the interval.
 func (s *sealer) mayFlush() bool { return s.flushes < maxFlushes && s.requests.isPending() }
 
-// nextCycle ends the current cycle, the time between two exports, and begins the next one. It returns the
-// number of the ended cycle. If newInterval is true, the next cycle begins without any registered keys.
-// nextCycle first waits until the exporters have released the memory for the next cycle.
+// nextCycle ends the current cycle, the set of spans that are exported together, and begins the next
+// one. It returns the number of the ended cycle. It first waits until the exporters have released the
+// memory that the next cycle reuses. If newInterval is true, no keys are registered in the next cycle
+// yet.
 func (a *Aggregator) nextCycle(newInterval bool) (ended uint64) {
 	ended = a.cycles.current.Load()
 	number := ended + 1
@@ -108,9 +110,9 @@ func (a *Aggregator) nextCycle(newInterval bool) (ended uint64) {
 	return ended
 }
 
-// seal passes the counts of an ended cycle to the exporters. It first waits until all spans that were accepted
-// during the cycle are counted. If request is not nil, seal completes it with the deliveries of this cycle and of
-// earlier ones that are still being delivered.
+// seal passes the counts of an ended cycle to the exporters. It first waits until all spans of the
+// cycle are counted. If request is not nil, seal completes it with all deliveries that are not finished
+// yet, including the new one.
 func (s *sealer) seal(number uint64, request *flushRequest) {
 	a := s.aggregator
 	a.awaitCounts(number)
@@ -135,9 +137,9 @@ func (a *Aggregator) awaitCounts(number uint64) {
 	a.signal(ring.Signal{Kind: ring.Report, Arg: number})
 }
 
-// sealedCycle returns the contents of an ended cycle for the exporters. Two states of their delivery are
-// recorded in the recovery file: that a destination may have received some spans, and that all spans are
-// delivered or given up.
+// sealedCycle returns the counts of an ended cycle in the form that exporters read. The Delivery of the
+// result updates the recovery file for the next daemon: when a destination may have received a part of
+// the spans, and when all spans are delivered or given up.
 func (a *Aggregator) sealedCycle(c *Cycle) *Sealed {
 	number := c.number
 	recordDoubt := func(isInDoubt bool) { a.config.Running.SetInDoubt(number, isInDoubt) }
@@ -163,8 +165,8 @@ func (c *Cycle) clearPending() {
 	}
 }
 
-// clear discards the counts of the current cycle, but not its keys. It delivers the number of discarded
-// snapshots, for which the exporters account.
+// clear discards the spans that are counted in the current cycle so far. Registered keys remain. The
+// exporters get a Sealed that contains only the number of discarded spans.
 func (a *Aggregator) clear() {
 	number := a.cycles.current.Load()
 	a.signal(ring.Signal{Kind: ring.Clear, Arg: number})
@@ -271,8 +273,8 @@ func (s *Sealed) Spans() (spans uint64) {
 	return spans
 }
 
-// Release returns the memory of the counts to the aggregator, which reuses it for a later cycle. The caller
-// must not use the sealed cycle afterwards, except for its field Delivery.
+// Release returns the memory of the counts to the aggregator, which reuses it for another cycle.
+// Afterwards the caller can use only the field Delivery. A second call does nothing.
 func (s *Sealed) Release() {
 	if s.release != nil {
 		s.release()
@@ -357,8 +359,8 @@ func (d *Delivery) isResolved() bool {
 // the end of an interval.
 type Deliveries []*Delivery
 
-// Wait waits for all outcomes, and returns the first error. It returns the error of ctx if that
-// ends first.
+// Wait waits for all deliveries, and returns the first error in the order of r. A delivery that is not
+// finished when ctx ends counts as failed, with the error of ctx.
 func (r Deliveries) Wait(ctx context.Context) (first error) {
 	for _, d := range r {
 		err := d.Wait(ctx)
@@ -382,8 +384,9 @@ func newSettledCycles() settledCycles {
 	return settledCycles{later: map[uint64]struct{}{}, changed: make(chan struct{})}
 }
 
-// add records that a cycle is settled: all of its spans are delivered or given up. If no earlier cycle is
-// unsettled, add advances firstUnsettled and closes the channel changed.
+// add records that all spans of a cycle, a set of spans that are exported together, are delivered or
+// given up. If this cycle is firstUnsettled, add advances firstUnsettled past all such cycles, and
+// closes the channel changed to wake its receivers.
 func (s *settledCycles) add(cycle uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -64,9 +64,9 @@ func (c *Classic) addCells(g *Grid, first uint, counters []uint32) {
 	}
 }
 
-// mapCells determines the bucket of each cell of a grid. If the durations in a cell belong to several
-// buckets, the cell gets the bucket of the longest one. A cell without durations gets the bucket of the next
-// lower cell.
+// mapCells determines which histogram bucket counts each cell of g, a small range of durations. A cell
+// that covers several buckets is counted in the bucket of its longest duration. A cell without
+// durations gets the bucket of the next lower cell.
 func (c *Classic) mapCells(g *Grid) {
 	c.grid = g
 	clear(c.buckets[:])

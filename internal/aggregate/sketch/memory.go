@@ -68,8 +68,9 @@ func (m *Memory) putBack(chunks []chunk) {
 	m.free = append(m.free, chunks...)
 }
 
-// Reserve reduces the memory for stores by a number of chunks, for a caller that keeps bins in a data
-// structure of its own. If so much memory is not free, it reports false and reserves nothing.
+// Reserve subtracts a number of chunks from the memory limit, for a caller that allocates memory for
+// bins itself. If fewer chunks are free, it returns false and subtracts nothing. The caller gives the
+// chunks back with Release.
 func (m *Memory) Reserve(chunks int) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -120,8 +121,8 @@ func (a *Arena) page(index uint32) []uint32 {
 	return a.chunks[index/chunkCounters][first : first+a.grid.perPage]
 }
 
-// newPage returns the index of a page whose counters are 0, or returns 0 if there is no memory. Index 0
-// is never that of a page.
+// newPage allocates a page of counters, all of which are 0, and returns its index. It returns 0 if the
+// memory limit is reached. 0 is never the index of a page.
 func (a *Arena) newPage() uint32 {
 	if int(a.next/chunkCounters) == len(a.chunks) {
 		c := a.memory.take()

@@ -100,8 +100,8 @@ func (s *Sketch) Zeros() float64 { return float64(s.zeros) }
 // Counts returns the number of spans in each bin of a run. It is valid until the sketch changes.
 func (s *Sketch) Counts(r Run) []uint64 { return s.counts[r.First:r.End] }
 
-// AppendRuns appends one Run for each sequence of neighboring bins that have counts, lowest first. If mapping,
-// that of the bins, is the agent's, it first reduces the sketch to the 2048 highest bins, like the agent: it
+// AppendRuns appends one Run for each sequence of neighboring bins that are not empty, lowest first. If
+// mapping is the agent's, it first reduces the sketch to the 2048 highest bins, as the agent does: it
 // adds the counts of all lower bins to the lowest of these.
 func (s *Sketch) AppendRuns(runs []Run, mapping MappingID) []Run {
 	if mapping == ownMappingID {
