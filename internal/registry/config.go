@@ -79,8 +79,9 @@ func (c *Config) tagBudget(list span.Label, key string) int {
 	return c.Budgets[list]
 }
 
-// originBytes returns an upper estimate of the memory of an origin without its keys: its fields, its
-// overflow row, its budgets, and its record in the next interval.
+// originBytes returns an upper estimate of the memory of one origin, a process that sends spans. It
+// includes the texts of its fields, its row for spans without labels, and the data kept for the next
+// interval. It excludes its keys.
 func (c *Config) originBytes() int {
 	const fields, overflowRow = 14 * span.MaxOriginField, 1 << 10
 	texts := fields + span.MaxProcessTags

@@ -27,8 +27,8 @@ func newFilter(bytes int) *filter {
 	return &filter{newBloom(bytes), newBloom(bytes / 2), newBloom(bytes / 2)}
 }
 
-// add records one use of each value of a key, given the hashes of the values. It returns true if all
-// the values had been used before in this interval.
+// add records one use of each value of a key, given the hashes of the values. Values that were used
+// before in this interval are recorded as recurring. add returns true if that applies to all of them.
 func (f *filter) add(identities []uint64) (allRecur bool) {
 	allRecur = true
 	for _, identity := range identities {

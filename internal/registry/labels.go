@@ -87,8 +87,8 @@ func newLabelTable() labelTable {
 	return labelTable{list: []label{{}, blocked}, ids: map[uint64]labelID{}}
 }
 
-// find returns the ID of a label, or false if the label has no ID. identity is the hash of the label.
-// Two labels can have the same hash: the second one is stored under the next free number.
+// find returns the ID of the label with the given name, or false if the table has no such label.
+// identity is the hash of the label. If another label has the same hash, find looks at the next number.
 func (t *labelTable) find(name labelName, identity uint64) (labelID, bool) {
 	for {
 		id, ok := t.ids[identity]
@@ -102,8 +102,8 @@ func (t *labelTable) find(name labelName, identity uint64) (labelID, bool) {
 	}
 }
 
-// add assigns the next ID to a label that has none. If another label has the same hash, the ID is
-// stored under the next free number.
+// add gives the next ID to a label that is not in the table yet. If the table has another label with
+// the same hash, the new label is stored under the next free number, where find looks for it.
 func (t *labelTable) add(l label) {
 	slot := l.identity
 	for t.ids[slot] != absentID {
