@@ -39,8 +39,9 @@ func (t *totals) begin(spans uint64, reason DropReason) entry {
 	return entry{totals: t, spans: spans, reason: reason}
 }
 
-// end counts the spans as received, and those that were not published as dropped. It updates received
-// last, so that no span is counted as received before it is counted as published or dropped.
+// end adds the spans of the entry to the totals. Spans that were neither published nor ignored are
+// counted as dropped. The total of received spans is updated last, so that no reader sees a span that
+// is received, but not yet counted as dropped or published.
 func (e *entry) end() {
 	dropped := e.spans - e.published - e.ignored
 	if dropped > 0 {
@@ -93,8 +94,8 @@ func (s *Stats) DroppedTotal() (total uint64) {
 	return total
 }
 
-// stats returns a copy of the totals. It does not lock them: a batch that ends during the call can be
-// in some of the totals and not yet in others.
+// stats returns a copy of the totals. It reads them one by one without a lock, so a batch that ends
+// during the call can be included in only some of them.
 func (t *totals) stats() Stats {
 	stats := Stats{
 		Renamed:     t.renamed.Load(),

@@ -160,9 +160,9 @@ const (
 	shareOfFreeAlone = 7
 )
 
-// allows reports whether the publisher may claim n more slots of a ring. While other publishers are
-// open, it may hold as many slots as it leaves free. If it is alone, it may hold seven times as many.
-// A publisher that holds no slots may always claim free ones.
+// allows reports whether the publisher may claim n more slots of a ring. If other publishers are open,
+// it may have as many slots in use as are free. If isAlone is true, it may have seven times as many. A
+// publisher with no slots in use may always claim free ones.
 func (s *ringShare) allows(r *ring.Ring[aggregate.Slot], n int, isAlone bool) bool {
 	s.removeDrained(r.Drained())
 	heldPerFree := shareOfFree
@@ -182,9 +182,9 @@ func (s *ringShare) removeDrained(drained uint64) {
 	}
 }
 
-// add records that the publisher holds n more slots of a ring, until the drainer has passed the ring
-// position end. If there are many marks already, add extends the last one instead of adding another.
-// ringSize is the number of slots of the ring.
+// add records that the publisher uses n more slots of a ring with ringSize slots, until the consumer
+// has passed the position end. If there are many records, add merges the new one with the last, so some
+// slots are counted longer than necessary.
 func (s *ringShare) add(end uint64, n, ringSize int) {
 	s.held += n
 	if s.count > exactMarks {

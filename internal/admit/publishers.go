@@ -129,8 +129,8 @@ const SpanBytes = int(unsafe.Sizeof(aggregate.Slot{}) + unsafe.Sizeof(uint32(0))
 // pathBytes is roughly the memory of a publisher's guard and route in the aggregator.
 const pathBytes = 1 << 10
 
-// PublisherBytes returns the memory of one publisher, excluding its keys, for the given number of
-// drainers.
+// PublisherBytes returns the maximum memory of one publisher, except for its keys. drainers is the
+// number of goroutines that aggregate spans: a publisher has some data for each of them.
 func (c *Config) PublisherBytes(drainers int) int {
 	const (
 		perDrainer = int(unsafe.Sizeof(ringShare{}) + unsafe.Sizeof(run{}))
