@@ -108,8 +108,9 @@ func appendWords(to []byte, words ...uint64) []byte {
 	return to
 }
 
-// unsettledRanges iterates over the ranges of spans that a connection has sent, oldest first. The last
-// range contains the spans of the cycle that the connection was in.
+// unsettledRanges iterates over ranges of spans that a connection has sent, oldest first: those that
+// were neither delivered nor given up when the record was written. The last range contains the spans
+// that were received in the last cycle, or export interval, of the connection.
 func (r *record) unsettledRanges(yield func(spanRange) bool) {
 	for _, spans := range r.ranges[:r.count] {
 		if !yield(spans) {
@@ -123,8 +124,8 @@ func (r *record) unsettledRanges(yield func(spanRange) bool) {
 	}
 }
 
-// check returns an error if the contents of the record contradict each other, which means that the file
-// is damaged.
+// check returns an error if the fields of the record contradict each other, for example if more spans
+// are settled than received. The file is damaged in this case.
 func (r *record) check() error {
 	isValid := r.isReconnected <= 1 && r.settled <= r.received && r.received-r.settled <= maxSpans &&
 		r.count <= rangesPerRecord && r.areRangesValid()
@@ -176,8 +177,8 @@ type contents struct {
 	cycles [maxCycles]cycle
 }
 
-// read reads and checks the part of a file before the records. It returns an error if the file is damaged,
-// or was written by another version of the daemon. size is the length of the file.
+// read reads the part of file that precedes the records, and checks it. size is the length of the file.
+// It returns an error if the file is damaged, or was written by another version of the daemon.
 func (c *contents) read(file io.ReaderAt, size int64) error {
 	encoded := make([]byte, recordsOffset)
 	if _, err := file.ReadAt(encoded, 0); err != nil {
@@ -232,8 +233,8 @@ func arePossible(spans [receivers]uint64) bool {
 	return slices.Max(spans[:]) <= maxSpans
 }
 
-// eachRecord reads the records of the file, and calls visit for each one that is in use. It returns the
-// first error of reading, checking or visiting a record.
+// eachRecord calls visit for each record of the file that is in use, with the index of the record. It
+// stops at the first error of reading the file, checking a record, or visit, and returns this error.
 func (c *contents) eachRecord(file io.ReaderAt, visit func(slot int, r *record) error) error {
 	section := io.NewSectionReader(file, recordsOffset, int64(c.records)*recordBytes)
 	reader := bufio.NewReaderSize(section, 64<<10)
@@ -297,8 +298,9 @@ func (c *contents) findRecord(file io.ReaderAt, id uint64) (slot int, found *rec
 	return slot, found, err
 }
 
-// stateOf returns the state of the cycle with the given number. Cycles share slots, so the slot can
-// contain another cycle. If this is a later one, the state is unknown, and stateOf returns inDoubt.
+// stateOf returns whether the cycle (one export interval) with the given number was delivered, as far
+// as the file says. It returns open if the cycle never began. If a later cycle has overwritten it in
+// the file, it returns inDoubt.
 func (c *contents) stateOf(number uint64) cycleState {
 	stateWord := c.cycles[number%maxCycles].state
 	numberInSlot := numberIn(stateWord)
@@ -311,8 +313,8 @@ func (c *contents) stateOf(number uint64) cycleState {
 	return stateIn(stateWord)
 }
 
-// commonState returns the state of the cycles from firstCycle to lastCycle if all have the same state, and
-// inDoubt otherwise.
+// commonState returns the state of the cycles, or export intervals, from firstCycle to lastCycle if all
+// have the same state. Otherwise, or if there are too many for the file, it returns inDoubt.
 func (c *contents) commonState(firstCycle, lastCycle uint64) cycleState {
 	if lastCycle-firstCycle >= maxCycles {
 		return inDoubt
