@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// Cycle is the unit of sealing: a flush interval, or the part of one before or after a requested
-// flush. A publisher can use it while inside it, see Guard. Its memory is reused by every second
-// cycle.
+// Cycle is a set of spans that are exported together: those of a flush interval, or of the part of one
+// before or after a requested flush. A publisher can use it between Guard.Enter and Guard.Exit. The
+// cycle after the next one uses the same memory.
 type Cycle struct {
 	number      uint64
 	started     time.Time
@@ -21,7 +21,7 @@ type Cycle struct {
 	interval    uint64
 	registry    *registry.Registry // shared by all cycles of the interval
 	tables      []*Table           // one per drainer
-	merged      *Merged            // nil if groups are not merged
+	merged      *Merged            // nil if Config.Merge is false
 	setKeyCount func(int)          // called with the number of keys when a key is added
 	released    chan struct{}      // holds a token while no earlier cycle uses this memory
 }

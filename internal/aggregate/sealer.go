@@ -206,8 +206,8 @@ func nextBoundary(now time.Time, interval time.Duration) time.Time {
 // such, even after the clock has been set.
 func stripMonotonic(t time.Time) time.Time { return t.Round(0) }
 
-// Sealed is a cycle that is no longer written: the drainers' tables, and the origins and keys of
-// the interval's registry. It belongs to the receiver until Release.
+// Sealed is the contents of an ended cycle for the exporters: the counts of its spans, and the keys and
+// origins under which they are counted. The receiver can use it until it calls Release.
 type Sealed struct {
 	Cycle   uint64
 	Start   time.Time           // start of the cycle
@@ -220,7 +220,7 @@ type Sealed struct {
 	// other content.
 	Cleared uint64
 
-	// Delivery is resolved when every payload of the cycle has an outcome.
+	// Delivery is resolved when every payload of the cycle is delivered or given up.
 	Delivery *Delivery
 
 	tables  []*Table // one per drainer; several can have a row for the same key

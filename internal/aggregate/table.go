@@ -11,9 +11,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// Table contains the counts of one drainer in one cycle: rows in the order of their first span,
-// found by bucket and key ID through a dense index. Only its drainer uses it until the seal, and
-// only the exporters after it.
+// Table contains the counts of one drainer, a goroutine that aggregates spans, in one cycle. It has one
+// row per key and time bucket, in the order of their first spans. Until the cycle ends, only the drainer
+// uses the table, and afterwards only the exporters.
 type Table struct {
 	oldest int64 // start of the oldest bucket of the cycle
 	width  int64 // of a bucket

@@ -15,7 +15,7 @@ type Exemplar struct {
 	End                 int64  // nanoseconds since the Unix epoch
 }
 
-// Span is a span that is counted in a cycle under a key, and that may become its exemplar.
+// Span is a span that may become the exemplar of its key.
 type Span struct {
 	Exemplar
 	Cycle   uint64
@@ -145,7 +145,7 @@ type cycle struct {
 // belongsTo reports whether the exemplars are those of the cycle with the given number.
 func (c *cycle) belongsTo(number uint64) bool { return c.numberPlusOne == number+1 }
 
-// row is the exemplar of one key and outcome.
+// row is an exemplar: the slowest span of one key with an error, or without.
 type row struct {
 	Exemplar        // none while its Span is 0
 	key      uint64 // see exemplarKey
