@@ -229,7 +229,7 @@ func (f *File) Remove() error {
 	return errors.Join(err, f.file.Close())
 }
 
-// Receiver is the receiver of a span whose client no longer has it.
+// Receiver is the receiver of a span that its client does not keep.
 type Receiver int
 
 // The receivers. Spans of a native client belong to Socket after it has disconnected; before, the client

@@ -39,13 +39,13 @@ func Bytes(connections int) int { return recordsOffset + connections*recordBytes
 // daemon that was killed last, of the running daemon, and of its successor.
 func DirectoryBytes(connections int) int { return (maxKeptFiles + 3) * Bytes(connections) }
 
-// header is the first part of the file. The daemons that report the crash change named and found.
+// header is the first part of the file. After a crash, later daemons change reported and reportedAt.
 type header struct {
 	magic, records uint64
 	began          uint64            // when the daemon started, in nanoseconds since the epoch
-	reported       uint64            // which losses have been reported: a stage
-	reportedAt     uint64            // when the first were
-	older          [receivers]uint64 // by receiver, spans of unsettled cycles whose slot was reused
+	reported       uint64            // which losses later daemons have reported: a stage
+	reportedAt     uint64            // time of the first report, in nanoseconds since the epoch
+	older          [receivers]uint64 // by receiver: spans of overwritten cycles that were not delivered or given up
 }
 
 // The places of words that are written alone.
@@ -58,23 +58,23 @@ func (h *header) words() []uint64 {
 	return append([]uint64{h.magic, h.records, h.began, h.reported, h.reportedAt}, h.older[:]...)
 }
 
-// cycle is a slot of the file. Cycles use the slots in turn, so a slot belongs to the last cycle that
-// began in it.
+// cycle is the entry of a cycle (an export interval, or a part of one) in the file. The file has
+// maxCycles entries, and each new cycle overwrites the oldest one.
 type cycle struct {
 	state uint64            // number and state of the cycle, see packState
-	spans [receivers]uint64 // by receiver, spans of the cycle that only this daemon has
+	spans [receivers]uint64 // by receiver: spans of the cycle that no sender keeps, so that a crash loses them
 }
 
 // cycleOffset returns the position of a cycle slot in the file, in bytes.
 func cycleOffset(slot uint64) int64 { return headerBytes + int64(slot)*cycleBytes }
 
-// record says which spans of one connection are in which cycles.
+// record contains, for one connection, which spans were counted in which cycles (export intervals).
 type record struct {
 	id            uint64 // 0 if the record is free
 	isReconnected uint64 // 1 if a later daemon has sent the outcomes to the client
 	received      uint64 // number of received spans
-	settled       uint64 // number of settled spans
-	current       uint64 // last cycle that the connection was in, plus one; 0 before the first
+	settled       uint64 // number of spans that are settled, that is delivered or given up
+	current       uint64 // number of the connection's last cycle, plus one; 0 before the first
 	count         uint64 // number of used ranges
 	ranges        [rangesPerRecord]spanRange
 }
@@ -149,7 +149,7 @@ func (r *record) areRangesValid() bool {
 	return true
 }
 
-// cycleState is the state of a cycle at the destinations.
+// cycleState is the delivery state of a cycle, the spans of an export interval.
 type cycleState uint64
 
 const (

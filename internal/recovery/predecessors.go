@@ -35,7 +35,7 @@ const (
 	scanInterval = time.Second
 )
 
-// stage says which losses of a predecessor have been reported.
+// stage says which losses of a crashed daemon have been reported.
 type stage uint64
 
 const (
@@ -44,7 +44,8 @@ const (
 	allReported           // spans of clients that have not returned, too
 )
 
-// predecessor is a daemon that was killed. This daemon has the lock on its file, so it alone reports the losses.
+// predecessor is a daemon that crashed or was killed. The running daemon has the lock on the recovery
+// file of the predecessor, so no other daemon reports its losses.
 type predecessor struct {
 	name          string
 	file          *os.File
@@ -52,8 +53,8 @@ type predecessor struct {
 	readErr       error // why the contents are unknown; nil if they are known
 	began         uint64
 	records       int             // number of records in use
-	lost          [receivers]Loss // spans that only the daemon had
-	clients       Loss            // unsettled spans of clients that have not returned
+	lost          [receivers]Loss // spans that no client kept
+	clients       Loss            // undelivered spans of clients that have not reconnected
 	awaitUntil    time.Time
 	isSurplus     bool      // there are too many files
 	isStuck       bool      // the file can't be removed
@@ -62,7 +63,7 @@ type predecessor struct {
 	firstReported time.Time // when an earlier daemon reported the crash
 }
 
-// predecessors are the daemons of a socket that were killed.
+// predecessors are the daemons with the same socket path that crashed or were killed.
 type predecessors struct {
 	prefix   string // prefix of all recovery files of the socket
 	own      string // name of this daemon's file
@@ -546,7 +547,7 @@ type Losses struct {
 	// another version.
 	Unknown   int             `json:"unreadable_files"`
 	Receivers map[string]Loss `json:"receivers"`
-	Awaited   uint64          `json:"awaiting_replay"` // unsettled spans of clients that may reconnect
+	Awaited   uint64          `json:"awaiting_replay"` // undelivered spans that clients may resend
 }
 
 // Loss counts the lost spans of one receiver.

@@ -8,20 +8,20 @@ import (
 	"unsafe"
 )
 
-// SettlementTracker tracks how many of a publisher's spans are settled. For each cycle that the
-// publisher was in, it records the total number of spans that the publisher had received by the end
-// of the cycle. Only the publisher adds spans; any goroutine can read.
+// SettlementTracker tracks how many spans of a publisher are settled, that is delivered or given up.
+// For each cycle (one export interval) of the publisher, it records how many spans the publisher had
+// received in total at the end of the cycle. Only the publisher adds spans; any goroutine can read.
 type SettlementTracker struct {
 	file *File // nil if the publisher has no record in the file
 	slot int   // of the record
 	id   uint64
 
 	received  atomic.Uint64 // number of received spans
-	nextCycle atomic.Uint64 // last cycle that the publisher was in, plus one; 0 before the first
+	nextCycle atomic.Uint64 // number of the publisher's last cycle, plus one; 0 before the first
 
 	mu         sync.Mutex  // guards the rest, and writing the record
-	settled    uint64      // number of settled spans
-	openRanges []spanRange // unsettled spans of earlier cycles, oldest first
+	settled    uint64      // number of spans that are delivered or given up
+	openRanges []spanRange // other spans of earlier cycles, oldest first
 	isClosed   bool
 }
 
