@@ -22,7 +22,7 @@ type Admission struct {
 	Hash      uint32   // determines the key's partition; the same in every interval
 	Collapsed LabelSet // labels whose values were replaced by tracer_blocked_value; span.WholeKey if all were
 	Masked    LabelSet // labels whose values were replaced by a mask
-	AllRecur  bool     // each value that got no row of its budget has now come at least twice in this interval
+	AllRecur  bool     // each value that was replaced has been used at least twice in this interval
 }
 
 // IsUnchanged reports whether the key has all of its labels as the client sent them.
