@@ -15,8 +15,8 @@ type totals struct {
 	_          cpu.CacheLinePad
 	dropped    [drops]atomic.Uint64
 	collapsed  [span.WholeKey + 1]atomic.Uint64
-	common     atomic.Uint64 // spans counted in an origin that is not their own
-	renamed    atomic.Uint64 // spans counted under a name that is not their own
+	common     atomic.Uint64 // spans counted in an origin that several processes share
+	renamed    atomic.Uint64 // spans counted under another name than the client sent
 	decoded    atomic.Uint64 // keys that were decoded
 	uncached   atomic.Uint64 // decoded keys that did not fit in the key table
 	unnumbered atomic.Uint64 // key definitions that did not fit in the key table

@@ -17,8 +17,8 @@ type snapshot struct {
 	span          uint32        // number of the span in the labeller
 }
 
-// finder resolves the keys of one publisher's spans to aggregates. It owns the publisher's key
-// table and the scratch for one key.
+// finder finds the rows in which the spans of one publisher are counted. It owns the publisher's key
+// table, and memory for decoding one key.
 type finder struct {
 	shared   *Publishers
 	lang     string // language of the origin

@@ -10,8 +10,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/registry"
 )
 
-// resolved is what the hot path needs to know about a key: its aggregate, and the hash that routes
-// it to a ring.
+// resolved is the row in which the spans of a key are counted, and the hash that selects a ring for
+// them.
 type resolved struct {
 	used      use // last use; the other fields are valid in its interval
 	id        registry.KeyID
