@@ -29,8 +29,8 @@ type Cycle struct {
 // Number returns the number of the cycle.
 func (c *Cycle) Number() uint64 { return c.number }
 
-// Interval returns the number of the cycle's interval. IDs of keys and origins are valid only in
-// one interval.
+// Interval returns the number of the export interval that contains the cycle. The IDs of keys and
+// origins are valid in this interval only.
 func (c *Cycle) Interval() uint64 { return c.interval }
 
 // Registry returns the registry of the cycle's interval.
@@ -39,21 +39,21 @@ func (c *Cycle) Registry() *registry.Registry { return c.registry }
 // Window returns the cycle's window, for one batch.
 func (c *Cycle) Window() Window { return c.window }
 
-// AdmitOrigin returns the ID of an origin in this interval. It reports false if the interval has no
-// slot for another origin.
+// AdmitOrigin returns the ID of an origin, the process that sends spans, in this interval. It returns
+// false if there are too many origins.
 func (c *Cycle) AdmitOrigin(o span.Origin) (registry.OriginID, bool) {
 	return c.registry.AdmitOrigin(o)
 }
 
-// JoinOrigin returns the ID of an origin of a process in this interval. If there is no slot for it,
-// the ID is shared: it is that of the origin's service, or of the common origin.
+// JoinOrigin returns the ID of an origin, the description of a process that sends spans, in this
+// interval. If there are too many origins, isShared is true, and several origins have the same ID.
 func (c *Cycle) JoinOrigin(o span.Origin, process int32) (id registry.OriginID, isShared bool) {
 	return c.registry.JoinOrigin(o, process)
 }
 
-// Admit returns the ID of a key in this interval, with the labels that the budgets of its origin allow.
-// It does not retain the key. A publisher calls Admit for the first two uses of a key in an interval, so
-// that the registry knows which keys recur.
+// Admit returns the ID of a key in this interval. Labels with too many different values are replaced.
+// Admit does not retain the key. A publisher must call it for the first two uses of a key in an
+// interval, because the registry prefers keys that are used at least twice.
 func (c *Cycle) Admit(origin registry.OriginID, key *span.Key) registry.Admission {
 	admission := c.registry.Admit(origin, key)
 	c.setKeyCount(int(admission.ID) + 1) // IDs are dense
@@ -201,8 +201,8 @@ const (
 	windowBuckets
 )
 
-// oldestBucket returns the start of the first bucket of the window, for a cycle that started at the
-// given time.
+// oldestBucket returns the start of the oldest time bucket in which a cycle, one export interval that
+// began at started, counts spans. width is the width of a bucket.
 func oldestBucket(started time.Time, width int64) int64 {
 	now := started.UnixNano()
 	return now - now%width - width
@@ -218,8 +218,8 @@ type Window struct {
 	now      int64  // nanoseconds since the Unix epoch; 0 until the clock is read
 }
 
-// NewWindow returns the window of the cycle with the given number and start. width is the width of a
-// bucket.
+// NewWindow returns the time buckets of the cycle (one export interval) that has the given number and
+// began at started. width is the width of a bucket.
 func NewWindow(number uint64, started time.Time, width time.Duration) Window {
 	ownStart := oldestBucket(started, int64(width)) + int64(width)
 	return Window{
@@ -238,8 +238,8 @@ func (w *Window) Place(end int64) Place {
 	return w.placeOutsideOwn(end)
 }
 
-// placeOutsideOwn returns the bucket of a span that did not end in the own bucket, the one in which the cycle
-// (one export interval) began. It is separate so that the compiler can inline Place.
+// placeOutsideOwn returns the time bucket of a span that did not end in the window's own bucket. It is
+// a function of its own so that the compiler can inline Place.
 func (w *Window) placeOutsideOwn(end int64) Place {
 	if end < w.ownStart {
 		return w.placeBefore(end)
@@ -278,8 +278,8 @@ func (w *Window) placeAfter(end int64) Place {
 	return place
 }
 
-// bucketAt returns the index of the bucket that contains a time not before the cycle's own bucket. The index
-// can be higher than nextBucket.
+// bucketAt returns the index of the bucket that contains the given time, which must not be before the
+// window's own bucket. The index can be higher than nextBucket.
 func (w *Window) bucketAt(nanoseconds int64) int64 {
 	return ownBucket + (nanoseconds-w.ownStart)/int64(w.width)
 }

@@ -90,8 +90,9 @@ func (m *Merged) row(key mergedKey) *mergedRow {
 	return &m.rows[index]
 }
 
-// errorDuration returns the total duration of the spans with an error, which is a part of the row's
-// Duration. Tracers do not send it, so it is estimated from the bins, unless all spans are errors.
+// errorDuration returns the total duration of the spans with an error, in nanoseconds. Tracers send
+// only the duration of all spans, so the result is estimated from the bins unless all spans have an
+// error.
 func (r *mergedRow) errorDuration(mapping sketch.Mapping) float64 {
 	if r.Errors >= r.Hits {
 		return r.Duration
@@ -161,8 +162,9 @@ func (m *mergedBuckets) accepts(start, now int64) bool {
 	return now-start <= mergedMaxAge
 }
 
-// rounded returns the start time under which a tracer's bucket is counted. This is start, if a bucket of the
-// daemon begins then, too. Otherwise it is start, rounded down to the two-second slots of the agent.
+// rounded returns the start of the time bucket in which a bucket of a tracer is counted. This is start
+// itself if a bucket of the daemon starts then. Otherwise start is rounded down to a multiple of two
+// seconds, as in the agent.
 func (m *mergedBuckets) rounded(start int64) int64 {
 	if m.isAligned(start) {
 		return start

@@ -130,8 +130,8 @@ func (s *sealer) seal(number uint64, request *flushRequest) {
 	}
 }
 
-// awaitCounts waits until no publisher uses an ended cycle any more, and until the drainers have counted all
-// spans that were published in the cycle.
+// awaitCounts waits until all spans of an ended cycle are counted: first until no publisher is inside
+// the cycle, then until the drainers have read all slots that were published in it.
 func (a *Aggregator) awaitCounts(number uint64) {
 	a.cycles.awaitExits(number)
 	a.signal(ring.Signal{Kind: ring.Report, Arg: number})
@@ -298,20 +298,21 @@ type Delivery struct {
 // NewDelivery returns an unresolved delivery without callbacks.
 func NewDelivery() *Delivery { return &Delivery{done: make(chan struct{})} }
 
-// NewWatchedDelivery returns an unresolved delivery. SetInDoubt calls onDoubt, and Settle calls
-// onSettled.
+// NewWatchedDelivery returns a delivery without an outcome. Its method SetInDoubt calls onDoubt, and
+// its method Settle calls onSettled.
 func NewWatchedDelivery(onDoubt func(isInDoubt bool), onSettled func()) *Delivery {
 	return &Delivery{done: make(chan struct{}), onDoubt: onDoubt, onSettled: onSettled}
 }
 
-// Resolve settles the cycle and answers waiting clients. A nil error means that every destination
-// accepted everything. It is called once, instead of Answer and Settle.
+// Resolve records the outcome of the delivery: nil if all destinations have accepted all spans. It ends
+// Wait with this outcome, and settles the delivery. Exporters call it once, or else call Answer and
+// then Settle.
 func (d *Delivery) Resolve(err error) {
 	d.Settle()
 	d.Answer(err)
 }
 
-// Answer ends Wait with the given outcome. Spans can still be pending and delivered afterwards, until
+// Answer ends Wait with the given outcome. The exporters can still deliver spans until they call
 // Settle.
 func (d *Delivery) Answer(err error) {
 	d.err = err

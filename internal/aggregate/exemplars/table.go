@@ -80,8 +80,8 @@ func (t *Table) cycleOf(number uint64) *cycle {
 	return c
 }
 
-// slotOf returns the memory for the exemplars of a cycle. Cycles with an even number use one memory, those
-// with an odd number the other.
+// slotOf returns the memory for the exemplars of a cycle, one export interval. There is one memory for
+// cycles with even numbers, and one for those with odd numbers.
 func (t *Table) slotOf(number uint64) *cycle { return &t.cycles[number%2] }
 
 // Seal returns the exemplars of a cycle, one export interval. The caller must not offer more spans of

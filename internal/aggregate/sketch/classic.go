@@ -44,8 +44,8 @@ func (c *Classic) Counts() []uint64 { return c.counts }
 // AddZeros counts spans with a duration of 0.
 func (c *Classic) AddZeros(spans uint64) { c.counts[0] += spans }
 
-// AddBins adds spans that a tracer has counted by the bins of m. All spans in a bin are counted as if they
-// had the same duration, the one that represents the bin in m. AddBins panics if m is invalid.
+// AddBins adds spans that a tracer has counted in bins of the mapping m. All spans in a bin count as if
+// they had the duration that m assigns to the bin. AddBins panics if m is invalid.
 func (c *Classic) AddBins(m Mapping, bins []Bin) {
 	library := c.mappings.libraryOf(m)
 	for _, bin := range bins {

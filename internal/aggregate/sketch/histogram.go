@@ -29,8 +29,8 @@ func (h *Histogram) Reset() {
 // AddZeros counts spans with a duration of 0.
 func (h *Histogram) AddZeros(spans uint64) { h.zeros += spans }
 
-// AddBins adds spans that a tracer has counted by the bins of m. All spans in a bin are counted as if they
-// had the same duration, the one that represents the bin in m. AddBins panics if m is invalid.
+// AddBins adds spans that a tracer has counted in bins of the mapping m. All spans in a bin count as if
+// they had the duration that m assigns to the bin. AddBins panics if m is invalid.
 func (h *Histogram) AddBins(m Mapping, bins []Bin) {
 	library := h.mappings.libraryOf(m)
 	for _, bin := range bins {

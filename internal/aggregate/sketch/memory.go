@@ -28,8 +28,8 @@ type Memory struct {
 	reserved int // chunks charged by Reserve
 }
 
-// NewMemory returns a Memory from which stores can take up to the given number of bytes. The stores count
-// durations by the cells of grid. It allocates nothing yet.
+// NewMemory returns a limit of the given number of bytes for all counters of durations. The durations
+// are counted in the cells of grid. NewMemory itself allocates nothing.
 func NewMemory(bytes int, grid *Grid) *Memory { return &Memory{grid: grid, limit: bytes / ChunkBytes} }
 
 // Taken returns the number of bytes in use.
@@ -41,8 +41,8 @@ func (m *Memory) Taken() int {
 
 func (m *Memory) taken() int { return m.made - len(m.free) + m.reserved }
 
-// Coarsened returns how many spans were counted in a higher bin than their own, because there was
-// no memory for that bin.
+// Coarsened returns the number of spans that were counted in a bin for longer durations, because there
+// was no memory for the right bin.
 func (m *Memory) Coarsened() uint64 { return m.coarsened.Load() }
 
 // take returns a chunk of memory, or nil if the limit is reached. The chunk can contain old counts.

@@ -130,8 +130,8 @@ func (s *Store) addWithoutMemory(a *Arena, cell uint) {
 	}
 }
 
-// becomeInline changes the store, which has no pages, to one that contains the counters of a few
-// neighboring cells itself. The highest of them is the given cell.
+// becomeInline changes a store without pages of counters to an inline store, which has counters for
+// allPages neighboring cells. The highest of these cells is the given one.
 func (s *Store) becomeInline(a *Arena, cell uint) {
 	s.form = inline
 	s.floor = uint16(max(int(a.grid.rank(cell))-(allPages-1), 0))
