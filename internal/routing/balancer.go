@@ -71,8 +71,7 @@ func (b *Balancer) publishFirstStats() {
 // Routing returns the current routing. Callers load it once per batch.
 func (b *Balancer) Routing() *Routing { return b.routing.Load() }
 
-// Install makes r the current routing. Only the balancer's goroutine may call it, or the owner of a
-// balancer that was not started.
+// Install makes r the current routing. After Start, only the balancer's goroutine may call it.
 func (b *Balancer) Install(r *Routing) {
 	b.keyCapacity.Store(int64(capacityOf(r.Partitions())))
 	b.routing.Store(r)

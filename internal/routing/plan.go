@@ -51,8 +51,8 @@ type PlanStats struct {
 // changesOwners reports whether the plan moves, splits or merges a partition.
 func (p *Plan) changesOwners() bool { return p.owners != nil }
 
-// unchanged returns the plan that changes nothing. ratio is the current load ratio, and why is the reason
-// that the status shows.
+// unchanged returns a plan that changes nothing. ratio is the load of the busiest drainer over that of
+// the idlest, and why is the reason that the status shows.
 func unchanged(ratio float64, why string) Plan {
 	return Plan{PlanStats: PlanStats{Before: ratio, After: ratio, Why: why}}
 }

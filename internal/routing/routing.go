@@ -72,8 +72,8 @@ func (r *Routing) drainer(hash, random uint32) int {
 // Partitions returns the number of partitions.
 func (r *Routing) Partitions() int { return len(r.owner) }
 
-// Owners returns the drainers that own a partition: one, or several if the partition is split. The
-// caller must not modify the result.
+// Owners returns the drainers that count the spans of a partition, a part of the key space: one or
+// several. The caller must not modify the result.
 func (r *Routing) Owners(partition int) []uint16 {
 	if r.isSplit(partition) {
 		return r.splitOwners[int(r.owner[partition])-r.drainers]
@@ -132,8 +132,8 @@ func partitionsFor(drainers, aggregates int) int {
 	return partitions
 }
 
-// capacityOf returns the largest number of aggregates that needs no more than the given number of
-// partitions.
+// capacityOf returns the largest number of aggregates for which partitionsFor returns at most the given
+// number of partitions.
 func capacityOf(partitions int) int {
 	if partitions >= MaxPartitions {
 		return math.MaxInt
