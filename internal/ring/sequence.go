@@ -127,8 +127,8 @@ func (s *sequence) fits(end uint64) bool {
 	return int64(end-head) <= int64(s.size)
 }
 
-// read returns the word of the run that begins at a position, and reports whether the run is
-// published.
+// read returns the word that describes the slots published at the given position, and reports whether
+// there are any. If several slots were published together, the position must be that of the first.
 func (s *sequence) read(at uint64) (word, bool) {
 	w := word(s.words[at&s.mask].Load())
 	return w, w.publishes(at, s.shift)
@@ -156,8 +156,9 @@ func wordOf(position, n uint64, skip bool, shift uint) word {
 	return w
 }
 
-// publishes reports whether the word belongs to a run at the given position, and not to one of an
-// earlier lap. A word has no room for the highest bit of the position, so that bit is ignored.
+// publishes reports whether w was written for slots at the given position, and not at an earlier
+// position with the same index. It ignores the highest bit of the position, for which a word has no
+// space.
 func (w word) publishes(at uint64, shift uint) bool {
 	return uint64(w)>>(shift+1) == at<<1>>1>>shift
 }
