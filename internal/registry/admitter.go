@@ -102,8 +102,8 @@ func (a *admitter) countInRow(row KeyID) Admission {
 	return a.admission
 }
 
-// rejectKeyAsSent adds the key with the labels that the client sent to a.rejected, unless the key
-// still has all of them.
+// rejectKeyAsSent appends the hash of the key, as the client sent it, to a.rejected, if at least one of
+// its labels was replaced.
 func (a *admitter) rejectKeyAsSent() {
 	if !a.admission.IsUnchanged() {
 		a.rejected = append(a.rejected, a.identityAsSent())
@@ -132,8 +132,8 @@ func (a *admitter) countInOverflowRow(identity uint64) Admission {
 	return admission
 }
 
-// lostCounter returns the counter of keys that lost a label of the same kind. Tags have a counter per
-// tag key.
+// lostCounter returns the counter of keys that have lost the label l, because it has too many different
+// values. There is one counter for each kind of label, and for tags one for each tag key.
 func (a *admitter) lostCounter(l *label) *uint64 {
 	if l.isTag() {
 		return &a.tagKeyOf(l.tagKey).lost
@@ -438,8 +438,8 @@ func (a *admitter) resolveBlockedTag(list span.Label, keyID labelID, keyText str
 	return a.lastPendingID()
 }
 
-// markBlocked records that a list of tags contains a collapsed tag. The daemon or the client can have
-// collapsed it.
+// markBlocked records that a list of tags contains a tag that has been replaced by
+// tracer_blocked_value, by the daemon or by the client.
 func (a *admitter) markBlocked(list span.Label) { a.anyBlocked[list-span.FirstList] = true }
 
 // addPendingLabels registers the labels in a.pending, which are new in this interval, and returns their
@@ -474,8 +474,9 @@ func (a *admitter) addPendingLabels() (bytes int) {
 	return bytes
 }
 
-// finalBudget returns the budget that a new label takes its row from. The budget of a tag belongs to
-// its tag key. If the tag key is new as well, addPendingLabels has copied its budget already.
+// finalBudget returns the budget, a limit on different values, from which a new label takes a row. The
+// budget for a tag belongs to its tag key. For a tag key that is new, too, addPendingLabels has copied
+// the budget.
 func (a *admitter) finalBudget(b *budget, added *label) *budget {
 	if added.isTag() {
 		return &a.labels.list[added.tagKey].tags.budget

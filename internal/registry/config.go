@@ -91,8 +91,8 @@ func (c *Config) originBytes() int {
 	return texts + overflowRow + int(unsafe.Sizeof(origin{})+unsafe.Sizeof(previousOrigin{}))
 }
 
-// MaxKeys returns the maximum number of keys per interval, including the reserve of rowBudget and
-// the overflow rows.
+// MaxKeys returns the maximum number of keys per interval. It includes the reserve for origins with few
+// keys, and one key without labels for each origin.
 func (c *Config) MaxKeys() int { return c.MaxAggregates + c.reserve().rows + c.MaxOrigins + 1 }
 
 // Bytes returns the maximum memory of both registries of Intervals.

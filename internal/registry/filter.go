@@ -44,8 +44,8 @@ func (f *filter) add(identities []uint64) (allRecur bool) {
 	return allRecur
 }
 
-// next prepares the filter for the next interval: the values that recurred become those that recurred
-// in the previous interval.
+// next prepares the filter for the next interval. The values that were used at least twice in this
+// interval are kept in recurredBefore.
 func (f *filter) next() {
 	f.recurredBefore, f.recurred = f.recurred, f.recurredBefore
 	clear(f.usedOnce.words)

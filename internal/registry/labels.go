@@ -120,8 +120,8 @@ func (l *label) isTag() bool { return isList(span.Label(l.scope.kind)) }
 // seven sixteenths full, and has one control byte per slot.
 const mapSlot = (8 + 8 + 1) * 16 / 7
 
-// labelBytes returns the memory of a label: the text, its list entry with spare capacity, its map
-// entry, and its record in the next interval.
+// labelBytes returns the memory of a label in bytes: its text, its list entry with spare capacity, its
+// map entry, and the data that is kept for the next interval.
 func labelBytes(l *label) int {
 	bytes := len(l.text) + int(unsafe.Sizeof(label{}))*5/4 + 2*mapSlot
 	if l.tags != nil {

@@ -58,8 +58,8 @@ type tables struct {
 	masked    *[span.LabelCount]uint64 // keys with a masked label, in all intervals
 }
 
-// newRegistry returns a registry whose first interval has no previous one. config, filter and masked
-// must be set in empty.
+// newRegistry returns an empty registry for the first interval. The fields config, filter and masked of
+// empty must be set.
 func newRegistry(mu *sync.Mutex, empty tables) *Registry {
 	r := &Registry{mu: mu, tables: empty}
 	r.admitter.tables = &r.tables
@@ -116,9 +116,9 @@ func (r *Registry) conflated(o span.Origin) span.Origin {
 	return o
 }
 
-// Admit returns the ID of a normalized key, with the labels that the budgets of its origin allow. It
-// neither retains nor changes the key. A publisher calls Admit for the first two uses of a key in an
-// interval. Further calls for the key would return the same.
+// Admit returns the ID of a normalized key. Labels with too many different values are replaced. Admit
+// neither retains nor changes the key. A publisher must call it for the first two uses of a key in an
+// interval. Further calls for the key return the same.
 func (r *Registry) Admit(origin OriginID, key *span.Key) Admission {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -127,8 +127,8 @@ func (r *Registry) Admit(origin OriginID, key *span.Key) Admission {
 	return admission
 }
 
-// AdmitUnlabelled returns the ID under which spans with an unknown key are counted. It is the ID of
-// the overflow row of their origin, which also counts the keys that get no row of their own.
+// AdmitUnlabelled returns the ID under which spans of an origin are counted without labels, because
+// their keys are unknown. Spans whose keys got no row of their own have the same ID.
 func (r *Registry) AdmitUnlabelled(origin OriginID) Admission {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -166,8 +166,8 @@ func (r *Registry) Size() (origins, keys int) {
 	return len(r.tables.origins.ids), len(r.tables.rows.entries)
 }
 
-// Contents returns the origins by OriginID and the keys by KeyID, as far as the interval has assigned
-// IDs. The caller may read both slices without a lock, but must not change them.
+// Contents returns all origins of the interval, by OriginID, and all keys, by KeyID, that have IDs so
+// far. The caller can read both slices without a lock, but must not change them.
 func (r *Registry) Contents() ([]span.Origin, []KeyEntry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

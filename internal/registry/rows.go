@@ -139,8 +139,8 @@ func tagLists(words []uint32) iter.Seq[[]uint32] {
 	}
 }
 
-// rowBytes returns the memory of a row and its key, without the texts of its labels. It includes
-// the spare capacity of the lists, the map entry, and the record in the next interval.
+// rowBytes returns the memory of an encoded key and its row, in bytes, without the texts of its labels.
+// It includes spare capacity, the map entry, and the data that is kept for the next interval.
 func rowBytes(words []uint32) int {
 	const wordBytes, stringHeader = int(unsafe.Sizeof(uint32(0))), int(unsafe.Sizeof(""))
 	elements := (int(unsafe.Sizeof(row{})) + int(unsafe.Sizeof(KeyEntry{}))) * 5 / 4
