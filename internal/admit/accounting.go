@@ -33,8 +33,8 @@ type entry struct {
 	reason    DropReason // drop reason of all other spans
 }
 
-// begin returns an entry for the given number of spans. Those that are not published or ignored
-// before its end are dropped for reason.
+// begin returns an entry that accounts for the given number of spans. When the entry ends, all spans
+// that were neither published nor ignored are counted as dropped for the given reason.
 func (t *totals) begin(spans uint64, reason DropReason) entry {
 	return entry{totals: t, spans: spans, reason: reason}
 }
@@ -53,8 +53,8 @@ func (e *entry) end() {
 	e.totals.received.Add(e.spans)
 }
 
-// refuse sets the drop reason of spans that were not admitted. If the reason is passing, the entry
-// counts nothing: the request is refused, and its sender retries.
+// refuse sets the reason why the spans of the entry are dropped. If a client can retry after this
+// reason, the entry counts no spans at all, because the request is refused.
 func (e *entry) refuse(reason DropReason) {
 	e.reason = reason
 	if reason.IsPassing() {
@@ -143,12 +143,12 @@ var dropNames = [drops]string{
 // String returns the reason's name in metrics.
 func (d DropReason) String() string { return dropNames[d] }
 
-// IsPassing reports whether a client can send the same spans again with success: to this daemon later
-// or, if this one is shutting down, to the next.
+// IsPassing reports whether a client can retry with success: with this daemon later or, if it is
+// shutting down, with the next one.
 func (d DropReason) IsPassing() bool { return d.isTransient() || d == DropShutdown }
 
-// isTransient reports whether a retry in this daemon can succeed when the drainers have freed ring
-// slots.
+// isTransient reports whether publishing the spans can succeed soon, after the drainers, which read the
+// rings, have freed slots.
 func (d DropReason) isTransient() bool {
 	return d == DropRingFull || d == DropOverShare || d == DropRingContended
 }

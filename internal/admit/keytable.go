@@ -144,8 +144,8 @@ func (k *keyTable) predict(cacheKey []byte) int {
 	return int(successor)
 }
 
-// train records that the key with the given index followed the last key, so that predict finds it the
-// next time.
+// train records that the key with the given index followed the last key. The next time, predict finds
+// it without a hash lookup.
 func (k *keyTable) train(index int) {
 	if uint(k.last) < uint(len(k.known)) {
 		k.known[k.last].successor = uint32(index)
@@ -174,8 +174,8 @@ func (k *keyTable) add(cacheKey []byte, hash uint64, use keyUse) int {
 	return index
 }
 
-// charge charges cost bytes to the publisher. It reports false, and charges nothing, if that exceeds
-// the limit of the publisher or of all publishers.
+// charge adds cost to the memory of the table. It returns false, and adds nothing, if this would exceed
+// the limit of the publisher or that of all publishers.
 func (k *keyTable) charge(cost int, use keyUse) bool {
 	return k.share.held+cost <= k.maxBytes && k.share.charge(cost, use)
 }
@@ -261,8 +261,9 @@ func (k *keyTable) numbered(number uint32) int {
 	return int(k.numbers[number]) - 1
 }
 
-// isUnlabelled reports whether a client has defined a number for whose key there was no memory. Without
-// memory for the list of numbers, this is assumed for every number beyond the end of the list.
+// isUnlabelled reports whether a client has defined the number, but there was no memory for the key. It
+// also returns true for a number beyond the end of the list if there was once no memory to extend the
+// list.
 func (k *keyTable) isUnlabelled(number uint32) bool {
 	if uint64(number) >= uint64(len(k.numbers)) {
 		return k.lostNumber

@@ -272,8 +272,8 @@ func (p *Publisher) publish(entry *entry) {
 	}
 }
 
-// leave leaves the current cycle of the aggregator and releases the
-// message. It abandons claimed ring slots that were not published, because a drainer cannot pass them
+// leave ends the use of the current cycle, so that it can be exported, and drops the reference to the
+// message. It abandons claimed ring slots that were not published, because their ring would be blocked
 // otherwise.
 func (p *Publisher) leave() {
 	for i := range p.batch.runs {
