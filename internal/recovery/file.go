@@ -169,8 +169,9 @@ func (f *File) fail(err error) {
 // daemon has reported.
 func (f *File) ReportCrashes() { f.predecessors.report() }
 
-// FollowPredecessors runs until stop is closed. It reports losses that are found later: those of a daemon
-// that is killed while it shuts down next to this one, and those of clients that do not reconnect.
+// FollowPredecessors reports losses of earlier daemons that are found later, until stop is closed. Such
+// losses occur if an earlier daemon is killed while it shuts down, or if its clients do not reconnect
+// in time.
 func (f *File) FollowPredecessors(stop <-chan struct{}) { f.predecessors.follow(stop) }
 
 // Crashes returns the number of crashed daemons that this one has reported.
@@ -213,8 +214,8 @@ func parseToken(token string) (daemon string, id uint64, isValid bool) {
 	return token[:separator], id, true
 }
 
-// SetStopping records that the daemon is shutting down. Clients that it disconnects from now on keep their
-// unsettled spans, so the file keeps the records of their connections for the next daemon.
+// SetStopping records that the daemon is shutting down. From now on, the file keeps the records of
+// connections that are closed, because their clients will ask the next daemon about undelivered spans.
 func (f *File) SetStopping() { f.stopping.Store(true) }
 
 // Remove deletes and closes the file of this daemon. It must be called only after all spans are
@@ -281,8 +282,8 @@ func (f *File) addOlder(spans [receivers]uint64) {
 // words returns the words of the cycle in the file.
 func (c *cycle) words() []uint64 { return append([]uint64{c.state}, c.spans[:]...) }
 
-// SetInDoubt records whether a destination may have some spans of the cycle with the given number.
-// Calls for one cycle must not be concurrent.
+// SetInDoubt records whether a destination may have received some spans of the cycle (one export
+// interval) with the given number. Calls for one cycle must not be concurrent.
 func (f *File) SetInDoubt(number uint64, isInDoubt bool) {
 	if isInDoubt {
 		f.setState(number, inDoubt)

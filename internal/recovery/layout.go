@@ -35,8 +35,8 @@ const (
 // Bytes returns the length of a file for the given number of connections.
 func Bytes(connections int) int { return recordsOffset + connections*recordBytes }
 
-// DirectoryBytes returns the maximum length of all recovery files of a socket: those of kept predecessors, of the
-// daemon that was killed last, of the running daemon, and of its successor.
+// DirectoryBytes returns the maximum length of all recovery files together: the kept files of crashed
+// daemons, and those of the last crashed daemon, of the running daemon and of the next one.
 func DirectoryBytes(connections int) int { return (maxKeptFiles + 3) * Bytes(connections) }
 
 // header is the first part of the file. After a crash, later daemons change reported and reportedAt.
@@ -220,8 +220,8 @@ func (c *contents) check(size int64) error {
 	return nil
 }
 
-// isValid reports whether a daemon can have written the cycle into the given slot. An unused slot contains
-// only zeros.
+// isValid reports whether a daemon can have written c at the given index of the file. An index that was
+// never used contains only zeros, and is valid.
 func (c *cycle) isValid(slot uint64) bool {
 	isUnused := *c == cycle{}
 	belongsToSlot := numberIn(c.state)%maxCycles == slot

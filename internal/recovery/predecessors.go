@@ -125,8 +125,8 @@ func (p *predecessors) follow(stop <-chan struct{}) {
 	}
 }
 
-// mustRescan reports whether losses can still be found: another daemon can be killed, or clients of a
-// crashed daemon can fail to return.
+// mustRescan reports whether there can be more losses to report: if another daemon is running, which
+// can be killed, or if clients of a crashed daemon have not reconnected.
 func (p *predecessors) mustRescan() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -77,8 +77,8 @@ func (s *SettlementTracker) save() {
 	s.file.write(recordOffset(s.slot), r.appendTo(encoded[:0]))
 }
 
-// Token returns an identifier by which the next daemon finds the connection, or "" if it is not
-// recorded.
+// Token returns a name by which the next daemon finds the spans of this connection, or "" if the
+// recovery file does not contain them.
 func (s *SettlementTracker) Token() string {
 	if s.file == nil || s.file.isUnwritable.Load() {
 		return ""
