@@ -69,7 +69,7 @@ func (d *drainer) count(slots []Slot) {
 	}
 }
 
-// handleSignal handles a signal in the ring of the drainer. Clear discards the spans of the cycle
+// handleSignal handles a signal that the ring delivers. Clear discards the spans of the cycle
 // signal.Arg that are counted so far, and stores their number in d.discarded. Clear and Report are
 // confirmed by a token in d.handled. Stop is not confirmed, because the goroutine ends after it.
 func (d *drainer) handleSignal(signal ring.Signal) {

@@ -150,7 +150,8 @@ func (m *mergedBuckets) begin(now time.Time) {
 }
 
 // accepts reports whether spans of a time bucket that begins at start can still be counted. It returns
-// false if the bucket begins in the future, or is too old.
+// false if the bucket begins after now, or is too old. start and now are in nanoseconds since the Unix
+// epoch.
 func (m *mergedBuckets) accepts(start, now int64) bool {
 	isInFuture := start > now
 	if isInFuture {

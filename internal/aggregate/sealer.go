@@ -94,8 +94,8 @@ func (s *sealer) mayFlush() bool { return s.flushes < maxFlushes && s.requests.i
 
 // nextCycle ends the current cycle, the set of spans that are exported together, and begins the next
 // one. It returns the number of the ended cycle. It first waits until the exporters have released the
-// memory that the next cycle reuses. If newInterval is true, no keys are registered in the next cycle
-// yet.
+// memory that the next cycle reuses. If newInterval is true, the next cycle begins without registered
+// keys.
 func (a *Aggregator) nextCycle(newInterval bool) (ended uint64) {
 	ended = a.cycles.current.Load()
 	number := ended + 1
@@ -385,9 +385,9 @@ func newSettledCycles() settledCycles {
 	return settledCycles{later: map[uint64]struct{}{}, changed: make(chan struct{})}
 }
 
-// add records that all spans of a cycle, a set of spans that are exported together, are delivered or
-// given up. If this cycle is firstUnsettled, add advances firstUnsettled past all such cycles, and
-// closes the channel changed to wake its receivers.
+// add records that a cycle (a set of spans that are exported together) is settled: all of its spans are
+// delivered or given up. If all earlier cycles are settled, too, add sets firstUnsettled to the next
+// one that is not, and closes the channel changed to wake its receivers.
 func (s *settledCycles) add(cycle uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -68,7 +68,7 @@ func GridWith(bounds []float64) (*Grid, error) {
 
 // newGrid divides all durations into cells, the smallest ranges in which they are counted. A cell is
 // part of one bin of the agent, of one bucket of a Histogram, and of one bucket with the given bounds.
-// The cells of each 64 bins are numbered from a multiple of pageCells.
+// The cells of each 64 bins form a page, and have numbers from a multiple of pageCells on.
 func newGrid(bounds []float64) *Grid {
 	g := &Grid{}
 	cell := 0

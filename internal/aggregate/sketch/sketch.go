@@ -131,8 +131,8 @@ func lowestOnes(word uint64) Run {
 // ones returns a word in which the bits of a run are set.
 func ones(r Run) uint64 { return (1<<r.Len() - 1) << r.First }
 
-// appendRun appends a run of bins to runs. If the run begins where the last element of runs ends, appendRun
-// extends that element instead. It never changes the first oldRuns elements.
+// appendRun appends a run of bins to runs. If the run begins where the last element of runs ends, it
+// extends that element instead. But it never changes the first oldRuns elements.
 func appendRun(runs []Run, oldRuns int, run Run) []Run {
 	last := len(runs) - 1
 	isOld := last < oldRuns

@@ -174,9 +174,9 @@ func (s *Store) replaceLowestPage(a *Arena, lowest, page int) {
 	a.memory.coarsened.Add(uint64(spans))
 }
 
-// addInline counts one span in an inline store, which has one counter for each of allPages neighboring
-// cells. A span in a lower cell is counted in the lowest of these cells, the floor. For a span in a
-// higher cell, all of the neighboring cells are first replaced by higher ones.
+// addInline counts one span in an inline store, which has counters for a range of allPages neighboring
+// cells. A span below the range is counted in its lowest cell, the floor. For a span above the range,
+// the range is first moved up.
 func (s *Store) addInline(a *Arena, cell uint) {
 	rank := a.grid.rank(cell) // position of the cell among all cells
 	highestRank := uint(s.floor) + allPages - 1
