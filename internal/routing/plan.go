@@ -262,8 +262,9 @@ func (a *assignment) splitOver(n, partition int) {
 	a.assign(partition, owners...)
 }
 
-// moveToIdlest moves partitions from the busiest drainer to the idlest, one at a time, until the loads of
-// the drainers are balanced or no move makes them more even. It does not move split partitions.
+// moveToIdlest moves partitions, parts of the key space, from the busiest drainer to the idlest, one at
+// a time. It ends when the loads of the drainers are balanced, or if no move makes them more even. It
+// does not move partitions with several owners.
 func (a *assignment) moveToIdlest() {
 	movable := make([][]int, len(a.drainerLoads)) // by drainer: partitions with load that it alone owns
 	for p, owners := range a.owners {
