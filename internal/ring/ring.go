@@ -241,8 +241,9 @@ func (r *Ring[T]) deliver(start, end uint64, onSlots func([]T)) {
 }
 
 // free returns the slots from position start up to position end to the producers, and updates the
-// counters. Before that, when the ring is fullest, it determines how many slots are in use. It reads
-// s.tail, which producers change often, only if the slot at end is published.
+// counters. skipped is how many of them the producers skipped. Before that, when the ring is fullest,
+// free determines how many slots are in use. It reads s.tail, which producers change often, only if the
+// slot at end is published.
 func (s *sequence) free(start, end, skipped uint64) {
 	used := end - start
 	_, hasMore := s.read(end)
@@ -288,7 +289,7 @@ func checkFlat(t reflect.Type) error {
 }
 
 // checkField returns an error if t is or contains a pointer; slices, maps and strings count as
-// pointers. The error begins with path, the name of the field that has the type t.
+// pointers. The error names the field that contains the pointer. path is the name of t in the error.
 func checkField(t reflect.Type, path string) error {
 	switch t.Kind() {
 	case reflect.Bool,
