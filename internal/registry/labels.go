@@ -88,7 +88,8 @@ func newLabelTable() labelTable {
 }
 
 // find returns the ID of the label with the given name, or false if the table has no such label.
-// identity is the hash of the label. If another label has the same hash, find looks at the next number.
+// identity is the hash of the label. If several labels have the same hash, all but one are stored under
+// the next free numbers.
 func (t *labelTable) find(name labelName, identity uint64) (labelID, bool) {
 	for {
 		id, ok := t.ids[identity]

@@ -35,7 +35,7 @@ type row struct {
 func newRowTable() rowTable { return rowTable{ids: map[uint64]KeyID{}} }
 
 // find returns the ID of an encoded key, or false if the table has no such key. identity is the hash of
-// the key. If another key has the same hash, find looks at the next number.
+// the key. If several keys have the same hash, all but one are stored under the next free numbers.
 func (t *rowTable) find(words []uint32, identity uint64) (KeyID, bool) {
 	for {
 		id, ok := t.ids[identity]
@@ -93,8 +93,8 @@ func orderTags(words []uint32, anyBlocked *[lists]bool) []uint32 {
 	return ordered
 }
 
-// keyOf decodes a key. The texts of the key are those of the label table, so the key does not keep the
-// message from which it was read in memory.
+// keyOf decodes a key. The texts of the key are those of the label table, so the key does not refer to
+// the memory of the message that contained it.
 func (t *labelTable) keyOf(words []uint32) (k span.Key) {
 	status, _ := strconv.ParseUint(t.list[words[wordStatus]].text, 10, 32) // 0 if absent
 	k.HTTPStatus = uint32(status)
