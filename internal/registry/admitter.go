@@ -159,7 +159,7 @@ func (a *admitter) resolveLabels(k *span.Key) {
 }
 
 // resolveStatus returns the ID of an HTTP status code. The number of different status codes is limited,
-// as for other labels, because clients can send any number. If the limit is reached, the result is
+// as for other labels, because clients can send any number. A status code beyond the limit becomes
 // absentID.
 func (a *admitter) resolveStatus(status uint32) labelID {
 	if status == 0 {
@@ -176,7 +176,7 @@ func (a *admitter) resolveStatus(status uint32) labelID {
 
 // resolveText returns the ID of the text of a label, or the ID of the mask, a text with placeholders,
 // that replaces it. It returns absentID if the text is empty, and blockedID if the label has too many
-// different values.
+// different values, or if the text is span.Blocked.
 func (a *admitter) resolveText(l span.Label, text string) labelID {
 	switch text {
 	case "":

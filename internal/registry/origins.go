@@ -144,9 +144,9 @@ func (t *tables) classOfOrigin(identity uint64) class {
 	return classNew
 }
 
-// joinCommon returns the ID of the common origin, which counts the spans of all processes for which
-// there is no other origin. It has only the fields that are equal in all of them. Exporters can read
-// the names without the lock, so joinCommon replaces the slice instead of changing it.
+// joinCommon returns the ID of the common origin, which counts the spans of all processes that have no
+// origin of their own. Its fields are those that are equal in all of these processes. Exporters can
+// read the names without the lock, so joinCommon replaces the slice instead of changing it.
 func (t *tables) joinCommon(o span.Origin) OriginID {
 	table := &t.origins
 	if table.common == noOrigin {

@@ -87,8 +87,9 @@ func (r *Registry) AdmitOrigin(o span.Origin) (OriginID, bool) {
 }
 
 // JoinOrigin returns the ID under which the spans of an origin are counted; process is 0 if unknown. If
-// there are too many origins, in all or of this process, the ID is that of its service, the origin
-// without the fields of an instance. If that is one too many, too, the ID is that of the common origin.
+// there are too many origins, in all or of this process, isShared is true: the ID is that of the
+// service, the origin without the fields of an instance, or else that of the common origin of all
+// services.
 func (r *Registry) JoinOrigin(o span.Origin, process int32) (id OriginID, isShared bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
