@@ -376,8 +376,9 @@ func (k *keyTable) pin(number uint32, index int) {
 	k.numbers[number] = uint32(index) + 1
 }
 
-// unpin records that a key no longer has the given number, so that it can be removed from the table. It
-// does nothing if no key has the number. The caller must then overwrite k.numbers[number].
+// unpin records that a key no longer has the given number. A key without any number can be removed from
+// the table. unpin does nothing if no key has the number. The caller must then overwrite
+// k.numbers[number].
 func (k *keyTable) unpin(number uint32) {
 	index := k.numbered(number)
 	if index == none {
