@@ -162,8 +162,8 @@ func (p *predecessors) lockCrashed() (hasMore bool) {
 }
 
 // lockEntry locks and reads the recovery file of a crashed daemon, and returns true. It returns false
-// if the directory entry is another file, or if p.crashed contains it already. It removes a file that
-// has nothing to report.
+// for all other directory entries, and if p.crashed contains the file already or the daemon is still
+// running. It removes a file that has nothing to report.
 func (p *predecessors) lockEntry(entry os.DirEntry) bool {
 	path := filepath.Join(filepath.Dir(p.prefix), entry.Name())
 	name, isRecoveryFile := strings.CutPrefix(path, p.prefix)

@@ -90,8 +90,8 @@ func (s *SettlementTracker) Token() string {
 func (s *SettlementTracker) Cycle() uint64 { return s.nextCycle.Load() - 1 }
 
 // EnterCycle records that spans from now on are counted in the given cycle (an export interval, or a
-// part of one). Spans received before belong to the cycle of the previous call. It does nothing if that
-// is the same.
+// part of one). Spans received before belong to the cycle of the previous call. If both cycles are the
+// same, EnterCycle does nothing.
 func (s *SettlementTracker) EnterCycle(cycle uint64) {
 	isSameCycle := s.nextCycle.Load() == cycle+1
 	if isSameCycle {
