@@ -289,9 +289,9 @@ func (s *Sample) Select(r *otlp.Request, policy *Policy, marks bool) (selection 
 	return selection
 }
 
-// selectMarks decides to which resources the attribute otlp.StatsComputed is added: if marks is true,
-// to those with spans that the client has not counted itself. It returns true if this changes at least
-// one resource.
+// selectMarks decides which resources get the attribute otlp.StatsComputed, which says that their spans
+// have been counted. If marks is true, these are the resources with spans that the client has not
+// counted itself. It returns true if this changes at least one resource.
 func (s *Sample) selectMarks(marks bool) (hasMarks bool) {
 	s.resources = s.resources[:0]
 	for i := range s.request.Resources {

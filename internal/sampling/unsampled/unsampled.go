@@ -182,9 +182,9 @@ func writeV1(t *spantable.Table, list decode.TraceList, start []byte, traceCount
 	return body[at:]
 }
 
-// encodeStart returns the start of a v1 body: the header of a map with otherFields fields and one more,
-// and this one, which contains the strings. It returns nil if they are longer than maxAhead. The result
-// uses the memory of t.Derived.
+// encodeStart returns the start of a v1 body: the header of a map with otherFields+1 fields, and the
+// first of these fields, which contains the strings in texts. It returns nil if they are longer than
+// maxAhead. The result uses the memory of t.Derived.
 func encodeStart(t *spantable.Table, otherFields int, texts []spantable.Text) []byte {
 	const maxHeader = 5 // bytes of the longest header of a map, a list or a string
 	maxBytes := 3 * maxHeader
