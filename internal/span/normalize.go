@@ -46,8 +46,8 @@ func (k *Key) NormalizeLabels(lang string) (changed bool) {
 	return changed
 }
 
-// normalizeTags normalizes each tag of the list l, and removes the last ones if there are too many. It
-// reports whether it changed the list.
+// normalizeTags normalizes each tag in the list l of the key. If the list is too long, it first removes
+// the last tags. It reports whether it changed the list.
 func (k *Key) normalizeTags(l Label) (changed bool) {
 	tags := k.Tags(l)
 	if maxTags := labels[l].maxTags; len(*tags) > maxTags {
