@@ -15,8 +15,8 @@ type totals struct {
 	_          cpu.CacheLinePad
 	dropped    [drops]atomic.Uint64
 	collapsed  [span.WholeKey + 1]atomic.Uint64
-	common     atomic.Uint64 // spans counted in an origin that is not their own
-	renamed    atomic.Uint64 // spans counted under a name that is not their own
+	common     atomic.Uint64 // spans counted in an origin that several processes share
+	renamed    atomic.Uint64 // spans counted under another name than the client sent
 	decoded    atomic.Uint64 // keys that were decoded
 	uncached   atomic.Uint64 // decoded keys that did not fit in the key table
 	unnumbered atomic.Uint64 // key definitions that did not fit in the key table
@@ -33,14 +33,15 @@ type entry struct {
 	reason    DropReason // drop reason of all other spans
 }
 
-// begin returns an entry for the given number of spans. Those that are not published or ignored
-// before its end are dropped for reason.
+// begin returns an entry that accounts for the given number of spans. When the entry ends, all spans
+// that were neither published nor ignored are counted as dropped for the given reason.
 func (t *totals) begin(spans uint64, reason DropReason) entry {
 	return entry{totals: t, spans: spans, reason: reason}
 }
 
-// end counts the spans as received, and those that were not published as dropped. It updates received
-// last, so that no span is counted as received before it is counted as published or dropped.
+// end adds the spans of the entry to the totals. Spans that were neither published nor ignored are
+// counted as dropped. The total of received spans is updated last, so that no reader sees a span that
+// is received, but not yet counted as dropped or published.
 func (e *entry) end() {
 	dropped := e.spans - e.published - e.ignored
 	if dropped > 0 {
@@ -52,8 +53,8 @@ func (e *entry) end() {
 	e.totals.received.Add(e.spans)
 }
 
-// refuse sets the drop reason of spans that were not admitted. If the reason is passing, the entry
-// counts nothing: the request is refused, and its sender retries.
+// refuse sets the reason why the spans of the entry are dropped. If a client can retry after this
+// reason, the entry counts no spans at all, because the request is refused.
 func (e *entry) refuse(reason DropReason) {
 	e.reason = reason
 	if reason.IsPassing() {
@@ -93,8 +94,8 @@ func (s *Stats) DroppedTotal() (total uint64) {
 	return total
 }
 
-// stats returns a copy of the totals. It does not lock them: a batch that ends during the call can be
-// in some of the totals and not yet in others.
+// stats returns a copy of the totals. It reads them one by one without a lock, so a batch that ends
+// during the call can be included in only some of them.
 func (t *totals) stats() Stats {
 	stats := Stats{
 		Renamed:     t.renamed.Load(),
@@ -142,12 +143,12 @@ var dropNames = [drops]string{
 // String returns the reason's name in metrics.
 func (d DropReason) String() string { return dropNames[d] }
 
-// IsPassing reports whether a client can send the same spans again with success: to this daemon later
-// or, if this one is shutting down, to the next.
+// IsPassing reports whether a client can retry with success: with this daemon later or, if it is
+// shutting down, with the next one.
 func (d DropReason) IsPassing() bool { return d.isTransient() || d == DropShutdown }
 
-// isTransient reports whether a retry in this daemon can succeed when the drainers have freed ring
-// slots.
+// isTransient reports whether publishing the spans can succeed soon, after the drainers, which read the
+// rings, have freed slots.
 func (d DropReason) isTransient() bool {
 	return d == DropRingFull || d == DropOverShare || d == DropRingContended
 }

@@ -34,8 +34,8 @@ type run struct {
 	claim  ring.Claim[aggregate.Slot]
 }
 
-// reset empties the batch and resizes it for n spans. The old contents of slots, hashes and drainers
-// remain: the caller overwrites them.
+// reset prepares the batch for n spans. It resets the counts, but not the contents of slots, hashes and
+// drainers, which the caller must overwrite.
 func (b *batch) reset(n int) {
 	if cap(b.slots) < n {
 		b.slots = make([]aggregate.Slot, n)

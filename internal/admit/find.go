@@ -17,8 +17,8 @@ type snapshot struct {
 	span          uint32        // number of the span in the labeller
 }
 
-// finder resolves the keys of one publisher's spans to aggregates. It owns the publisher's key
-// table and the scratch for one key.
+// finder finds the rows in which the spans of one publisher are counted. It owns the publisher's key
+// table, and memory for decoding one key.
 type finder struct {
 	shared   *Publishers
 	lang     string // language of the origin
@@ -37,8 +37,10 @@ func (f *finder) begin(interval uint64, origin registry.OriginID) {
 	f.originID, f.interval = origin, interval
 }
 
-// find resolves the key of a snapshot. It takes the first of these paths that fits. The cache key
-// of a snapshot is its fingerprint, or the bytes of its key in the native protocol.
+// find returns the row, a set of counters, in which a span is counted. The result is valid until the
+// next call. A malformed key or an undefined key number is an error. find takes the first of these
+// paths that fits. The cache key of a span is its fingerprint, or the bytes of its key in the native
+// protocol.
 //
 //	path       condition                            cost                            effect on the table
 //	numbered   the snapshot has a key number        an index                        none
@@ -49,12 +51,10 @@ func (f *finder) begin(interval uint64, origin registry.OriginID) {
 //	           or this is its first or second use   normalized and looked up in     if there is room
 //	           in the interval                      the registry
 //
-// A key that lost a label to a budget, or has a mask, is added to the table only at its second use,
-// because a high-cardinality burst uses each key only once. A cached key is admitted at its first
-// two uses in an interval, so that the registry knows that it recurs and keeps its row in the next
-// interval. A key that a rule ignores is cached like any other key, but not admitted to the
-// registry. A span that its receiver marked as ignored is not looked up. An undefined number is an
-// error. The result is valid until the next call.
+// The registry must see the first two uses of a key in an interval, because it keeps the rows of keys
+// that were used twice. A key with labels that the registry replaced is added to the table only at its
+// second use, because a burst of new values uses each key only once. A key that a rule ignores is added
+// to the table, but the registry does not see it. A span with the flag Ignored is not looked up at all.
 func (f *finder) find(cycle *aggregate.Cycle, s *snapshot) (*resolved, error) {
 	index, hash := none, uint64(0)
 	switch {
@@ -87,9 +87,10 @@ func (f *finder) find(cycle *aggregate.Cycle, s *snapshot) (*resolved, error) {
 	return &known.resolved, nil
 }
 
-// findNew admits a key that is not in the key table. It adds the key to the table if there is room,
-// unless the key has no bytes to be found by. A key whose labels were replaced is added only when all
-// the replaced values recur: a burst of many new values must not fill the table.
+// findNew returns the row for a key that is not in the key table, and adds the key to the table if
+// there is space. It does not add an empty key. It adds a key whose labels the registry has replaced
+// only if all replaced values have occurred before, so that a burst of new values does not fill the
+// table.
 func (f *finder) findNew(cycle *aggregate.Cycle, s *snapshot, hash uint64) (*resolved, error) {
 	admission, wasNormalized, err := f.admit(cycle, s, s.Key)
 	if err != nil {
@@ -115,8 +116,9 @@ func (f *finder) findNew(cycle *aggregate.Cycle, s *snapshot, hash uint64) (*res
 	return &known.resolved, nil
 }
 
-// admitKnown admits a key of the key table. find calls it for the first and for the second use of the
-// key in an interval, so that the registry knows that the key recurs.
+// admitKnown looks up a key of the key table in the registry, and stores the result in known. It must
+// be called for the first two uses of the key in each interval, because the registry keeps the rows of
+// keys that were used twice.
 func (f *finder) admitKnown(cycle *aggregate.Cycle, s *snapshot, known *knownKey) error {
 	isFirstEver := known.used == 0
 	isSecondUse := known.used.isIn(f.interval)
@@ -134,9 +136,10 @@ func (f *finder) admitKnown(cycle *aggregate.Cycle, s *snapshot, known *knownKey
 	return nil
 }
 
-// admit decodes the key of a snapshot, normalizes it and admits it to the registry, unless a rule
-// ignores the key. native is the encoded key of the native protocol; snapshots with a labeller do not
-// use it. wasNormalized reports whether a label was changed.
+// admit decodes and normalizes the key of a span, and admits it to the registry, which returns the row
+// in which the span is counted. If a configured rule ignores the key, the ID is ignoredKey instead.
+// native is the key as sent in the native protocol, and unused if s has a labeller. wasNormalized
+// reports whether a label was changed.
 func (f *finder) admit(
 	cycle *aggregate.Cycle, s *snapshot, native []byte,
 ) (a registry.Admission, wasNormalized bool, err error) {
@@ -158,8 +161,8 @@ func (f *finder) resolved(a registry.Admission) resolved {
 	return resolved{useIn(f.interval), a.ID, a.Hash, a.Collapsed}
 }
 
-// normalize changes the labels of a key to valid ones of limited length, and reports whether it changed
-// any.
+// normalize makes the labels of a key valid UTF-8 of limited length, and names of services and
+// operations like those of the Datadog agent. It reports whether it changed any label.
 func (f *finder) normalize(k *span.Key) (changed bool) {
 	changed = k.NormalizeLabels(f.lang)
 	limit := f.shared.config.MaxResource
@@ -170,9 +173,9 @@ func (f *finder) normalize(k *span.Key) (changed bool) {
 	return changed
 }
 
-// define assigns a number below MaxKeys to an encoded key. If there is no memory for the key, spans
-// with the number are counted without labels. Defining a key does not admit it to the registry. The
-// error says how the encoding is malformed.
+// define assigns a number, which must be less than MaxKeys, to an encoded key, so that spans can refer
+// to the key by the number. If there is no memory for the key, such spans are counted without labels.
+// define returns an error if the key is malformed.
 func (f *finder) define(number uint32, encoded []byte) error {
 	index, hash := f.keys.find(encoded)
 	if index == none {

@@ -10,8 +10,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/registry"
 )
 
-// resolved is what the hot path needs to know about a key: its aggregate, and the hash that routes
-// it to a ring.
+// resolved is the row in which the spans of a key are counted, and the hash that selects a ring for
+// them.
 type resolved struct {
 	used      use // last use; the other fields are valid in its interval
 	id        registry.KeyID
@@ -114,8 +114,8 @@ const numberBytes = 4
 // counted without labels: the client has sent the key, and is not asked to send it again.
 const unlabelled = math.MaxUint32
 
-// find returns the index of a known key, given its bytes, and the hash of the bytes. If the key is
-// unknown, the index is none.
+// find returns the index of a key in the table, or none if the table has no such key. It also returns
+// the hash of the key, which add needs. cacheKey contains the bytes of the key.
 func (k *keyTable) find(cacheKey []byte) (index int, hash uint64) {
 	hash = maphash.Bytes(k.seed, cacheKey)
 	tag := uint32(hash >> 32)
@@ -129,9 +129,9 @@ func (k *keyTable) find(cacheKey []byte) (index int, hash uint64) {
 	return none, hash
 }
 
-// predict returns the index of the key that followed the last key the previous time. If that is not
-// the given key, it returns none. Applications create spans in recurring order, so most keys are found
-// by this single comparison instead of a hash lookup.
+// predict guesses that keys are used in the same order as before. It returns the index of the key that
+// followed the last key the previous time if that is the given one, and none otherwise. For most keys,
+// this single comparison replaces a hash lookup.
 func (k *keyTable) predict(cacheKey []byte) int {
 	if uint(k.last) >= uint(len(k.known)) {
 		return none
@@ -144,8 +144,8 @@ func (k *keyTable) predict(cacheKey []byte) int {
 	return int(successor)
 }
 
-// train records that the key with the given index followed the last key, so that predict finds it the
-// next time.
+// train records that the key with the given index followed the last key. The next time, predict finds
+// it without a hash lookup.
 func (k *keyTable) train(index int) {
 	if uint(k.last) < uint(len(k.known)) {
 		k.known[k.last].successor = uint32(index)
@@ -153,8 +153,8 @@ func (k *keyTable) train(index int) {
 	k.last = uint32(index)
 }
 
-// add adds an unknown key and returns its index. hash is the hash of its bytes. If the table has no
-// memory for the key, add returns none.
+// add adds a key that is not in the table yet, and returns its index. It copies cacheKey, whose hash
+// must be that returned by find. If the table is full, or has no memory for the key, add returns none.
 func (k *keyTable) add(cacheKey []byte, hash uint64, use keyUse) int {
 	capacity := keyCapacity(cacheKey)
 	if len(k.known) >= 2*k.maxKeys || !k.charge(costOf(capacity), use) {
@@ -174,8 +174,8 @@ func (k *keyTable) add(cacheKey []byte, hash uint64, use keyUse) int {
 	return index
 }
 
-// charge charges cost bytes to the publisher. It reports false, and charges nothing, if that exceeds
-// the limit of the publisher or of all publishers.
+// charge adds cost to the memory of the table. It returns false, and adds nothing, if this would exceed
+// the limit of the publisher or that of all publishers.
 func (k *keyTable) charge(cost int, use keyUse) bool {
 	return k.share.held+cost <= k.maxBytes && k.share.charge(cost, use)
 }
@@ -187,8 +187,9 @@ func (k *keyTable) release() {
 	k.share.shrink(0)
 }
 
-// sweep removes the keys that have no number and were last used before the given interval. It does
-// nothing if every new key has fit into the table since the last sweep.
+// sweep removes the keys without a number that were last used before the given interval. The indexes of
+// the other keys change. sweep does nothing unless the table had no space for a key since the last
+// call.
 func (k *keyTable) sweep(since uint64) {
 	if !k.full {
 		return
@@ -215,8 +216,9 @@ func (k *keyTable) sweep(since uint64) {
 	k.rehash(slots)
 }
 
-// moveKeys removes known keys. newIndex contains, by old index, the new index plus one, or 0 if the
-// key is removed. count is the number of keys that remain.
+// moveKeys removes keys and moves the others to new indexes. newIndex contains, by old index, the new
+// index plus one, or 0 if the key is removed. count is the number of remaining keys. The caller must
+// call rehash afterwards.
 func (k *keyTable) moveKeys(newIndex []uint32, count int) {
 	remaining := make([]knownKey, 0, max(leastKeys, count))
 	for i, index := range newIndex {
@@ -259,8 +261,9 @@ func (k *keyTable) numbered(number uint32) int {
 	return int(k.numbers[number]) - 1
 }
 
-// isUnlabelled reports whether a client has defined a number for whose key there was no memory. Without
-// memory for the list of numbers, this is assumed for every number beyond the end of the list.
+// isUnlabelled reports whether a client has defined the number, but there was no memory for the key. It
+// also returns true for a number beyond the end of the list if there was once no memory to extend the
+// list.
 func (k *keyTable) isUnlabelled(number uint32) bool {
 	if uint64(number) >= uint64(len(k.numbers)) {
 		return k.lostNumber
@@ -268,8 +271,8 @@ func (k *keyTable) isUnlabelled(number uint32) bool {
 	return k.numbers[number] == unlabelled
 }
 
-// markUnlabelled records that there was no memory for the key that a number was defined for. Spans with
-// the number are counted without labels.
+// markUnlabelled records that a client defined a number for a key, but there was no memory for the key.
+// Spans with the number are counted without labels.
 func (k *keyTable) markUnlabelled(number uint32) {
 	if !k.growTo(number) {
 		k.lostNumber = true
@@ -279,8 +282,9 @@ func (k *keyTable) markUnlabelled(number uint32) {
 	k.numbers[number] = unlabelled
 }
 
-// assign assigns a number to a key. index and hash are the result of find for the key; if index is
-// none, assign adds the key. It reports false if there is no memory for the key or the number.
+// assign assigns a number to a key, and adds the key if it is not in the table yet. index and hash must
+// be the result of find for the key. assign returns false if there is no memory for the key or the
+// number.
 func (k *keyTable) assign(number uint32, cacheKey []byte, index int, hash uint64) bool {
 	if index == none {
 		if k.replace(number, cacheKey, hash) {
@@ -298,9 +302,9 @@ func (k *keyTable) assign(number uint32, cacheKey []byte, index int, hash uint64
 	return true
 }
 
-// replace assigns a number to an unknown key. It overwrites the key that the number was assigned to, so
-// a tracer that redefines a number for each of its spans takes no more memory. It reports false if the
-// number is not assigned, if the old key has another number too, or if the new key is too long.
+// replace assigns a number to a key that is not in the table, and overwrites the key that had the
+// number. So a client that redefines one number for each of its spans needs no more memory. It returns
+// false if no key has the number, if that key has another number, too, or if its memory is too small.
 func (k *keyTable) replace(number uint32, cacheKey []byte, hash uint64) bool {
 	index := k.numbered(number)
 	if index == none {
@@ -317,8 +321,8 @@ func (k *keyTable) replace(number uint32, cacheKey []byte, hash uint64) bool {
 	return true
 }
 
-// remove removes a key from the hash table. Keys that were inserted behind it, because their own slot
-// was taken, are moved into the hole, so that find still reaches them.
+// remove removes a key from the hash table in k.slots. Other keys that are in a later slot, because
+// their own slot was taken, are moved forward into the gap, so that find still reaches them.
 func (k *keyTable) remove(index int) {
 	mask := uint32(len(k.slots) - 1)
 	hole := uint32(k.known[index].hash) & mask
@@ -336,9 +340,9 @@ func (k *keyTable) remove(index int) {
 	k.slots[hole] = keySlot{}
 }
 
-// growTo extends the list of numbers so that it contains the given number. It returns false if there
-// is no memory. Once a definition was lost for lack of memory, all numbers added later begin as
-// unlabelled, because the client may have defined them in the meantime.
+// growTo extends the list of numbers so that it contains the given number. It returns false if there is
+// no memory. If the definition of a number was lost for lack of memory before, it can be any of the
+// added numbers, so all of them are marked as unlabelled.
 func (k *keyTable) growTo(number uint32) bool {
 	length := len(k.numbers)
 	if int64(number) < int64(length) {
@@ -360,8 +364,8 @@ func (k *keyTable) growTo(number uint32) bool {
 	return true
 }
 
-// pin assigns a number to a known key. The list of numbers must contain the number. A key with a number
-// is never removed.
+// pin assigns a number to the key at the given index. The list of numbers must contain the number. A
+// key is not removed from the table while it has a number.
 func (k *keyTable) pin(number uint32, index int) {
 	known := &k.known[index]
 	if known.pins == 0 {
@@ -372,8 +376,9 @@ func (k *keyTable) pin(number uint32, index int) {
 	k.numbers[number] = uint32(index) + 1
 }
 
-// unpin removes the assignment of a number to a key, if there is one. A key without a number can be
-// removed.
+// unpin records that a key no longer has the given number. A key without any number can be removed from
+// the table. unpin does nothing if no key has the number. The caller must then overwrite
+// k.numbers[number].
 func (k *keyTable) unpin(number uint32) {
 	index := k.numbered(number)
 	if index == none {
@@ -428,8 +433,9 @@ type keyShare struct {
 	held   int   // bytes charged to the publisher
 }
 
-// charge charges cost more bytes to the publisher: first to its own share, then to the common
-// memory. It reports false, and charges nothing, if the common memory is used up.
+// charge adds cost to the bytes that the publisher uses for keys. Bytes beyond its own share come from
+// the memory that all publishers share. If that is used up, charge returns false and adds nothing. The
+// last quarter of the shared memory is only for keys with a number.
 func (s *keyShare) charge(cost int, use keyUse) bool {
 	commonBytes := s.commonPart(s.held+cost) - s.commonPart(s.held)
 	limit := s.memory.common

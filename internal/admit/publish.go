@@ -11,9 +11,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// Publish admits the whole batch of a spans message, or drops it. While a ring is full, it retries as
-// long as Config allows. Publish counts the spans as received, and dropped ones by reason. The error
-// says how the message is malformed.
+// Publish publishes all spans of an encoded message, or drops them all. While a ring, a queue of the
+// aggregator, is full, it retries as long as the configuration allows. Dropped spans are counted by
+// reason, and are not an error. Publish returns an error if the message is malformed.
 func (p *Publisher) Publish(body []byte) error {
 	walker, err := wire.WalkSpans(body)
 	if err != nil {
@@ -44,9 +44,9 @@ func (p *Publisher) Publish(body []byte) error {
 // roomPause is the delay between two attempts to publish a batch while a ring is full.
 const roomPause = 200 * time.Microsecond
 
-// waitForRoom decides whether a batch that was not admitted is retried, given the reason. If a retry
-// can succeed and the publisher may wait longer, waitForRoom pauses and returns true. Otherwise it
-// returns false and the final reason.
+// waitForRoom decides whether a batch is published again after it was dropped for the given reason. If
+// a retry can succeed and the publisher may wait longer, it pauses for roomPause and returns true.
+// Otherwise it returns false and the reason to report.
 func (p *Publisher) waitForRoom(reason DropReason) (final DropReason, retry bool) {
 	if !reason.isTransient() {
 		return reason, false
@@ -87,9 +87,9 @@ func (s *Publishers) Refuse(spans uint64) {
 	entry.end()
 }
 
-// reserve finds the row of each key of a batch, and claims ring slots for its spans. It returns
-// admitted if it has claimed all of them, or else the reason why the spans are dropped. The caller
-// must call leave afterwards, even after an error.
+// reserve finds the row in which each span of a batch is counted, and claims ring slots for the spans.
+// It returns admitted, or the reason why the batch is dropped, and an error if the message is
+// malformed. The caller must call leave afterwards in all cases.
 func (p *Publisher) reserve(from source) (DropReason, error) {
 	if p.shared.isStopped() {
 		return DropShutdown, nil
@@ -120,9 +120,9 @@ func (p *Publisher) reserve(from source) (DropReason, error) {
 	return admitted, nil
 }
 
-// join prepares the publisher for the given cycle. If a new interval has begun, it admits the origin of
-// the publisher to the interval. It reports false if the interval has no slot for the origin, and an
-// agent will count the spans instead.
+// join prepares the publisher for the given cycle, one export interval or a part of it. In a new
+// interval, it first gets an ID for the publisher's origin, the process that sends the spans. It
+// returns false if there are too many origins, so that the agent has to count the spans.
 func (p *Publisher) join(cycle *aggregate.Cycle) bool {
 	p.settling.EnterCycle(cycle.Number())
 	interval := cycle.Interval() + 1
@@ -136,9 +136,9 @@ func (p *Publisher) join(cycle *aggregate.Cycle) bool {
 	return ok
 }
 
-// joinOrigin returns the ID of the publisher's origin in the interval of the cycle. If the interval has
-// no slot for the origin, it reports false. But if no agent counts the spans instead, it returns the ID
-// of an origin that is shared with others.
+// joinOrigin returns the ID of the publisher's origin, the process that sends the spans, in the
+// interval of the cycle. If there are too many origins, it returns false if an agent can count the
+// spans instead. Otherwise it returns an ID that several origins share, and sets p.isShared.
 func (p *Publisher) joinOrigin(cycle *aggregate.Cycle) (id registry.OriginID, ok bool) {
 	if !p.last {
 		return cycle.AdmitOrigin(p.origin)
@@ -189,8 +189,9 @@ func (p *Publisher) resolve(cycle *aggregate.Cycle, from *source) error {
 // the same time.
 const claimTries = 8
 
-// claim claims the ring slots for those spans of the batch that go to the given drainer. It returns
-// admitted, or the reason why the batch is dropped. Claims on other rings stay open until leave.
+// claim claims slots in the ring of one drainer, a goroutine of the aggregator, for the spans of the
+// batch that this drainer counts. It returns admitted, or the reason why the batch is dropped. Slots
+// that are claimed in other rings stay claimed until leave.
 func (p *Publisher) claim(drainer int) DropReason {
 	run := &p.batch.runs[drainer]
 	aggregator := p.shared.config.Aggregator
@@ -223,8 +224,8 @@ func (p *Publisher) claim(drainer int) DropReason {
 	return admitted
 }
 
-// fill copies the spans of the batch to the claimed ring slots, and charges the slots to the
-// publisher's shares of the rings.
+// fill copies the spans of the batch to the claimed ring slots. It also records in p.shares how many
+// slots of each ring the publisher uses now.
 func (p *Publisher) fill() {
 	b := &p.batch
 	for i, drainer := range b.drainers {
@@ -271,8 +272,8 @@ func (p *Publisher) publish(entry *entry) {
 	}
 }
 
-// leave leaves the current cycle of the aggregator and releases the
-// message. It abandons claimed ring slots that were not published, because a drainer cannot pass them
+// leave ends the use of the current cycle, so that it can be exported, and drops the reference to the
+// message. It abandons claimed ring slots that were not published, because their ring would be blocked
 // otherwise.
 func (p *Publisher) leave() {
 	for i := range p.batch.runs {
@@ -303,8 +304,8 @@ func (src *source) len() int {
 	return src.walker.Len()
 }
 
-// next reads snapshot number i into s, and reports false after the last one or on an error of the
-// walker. Calls must be in order.
+// next reads the snapshot with the index i into s. It returns false after the last one, or if the
+// message is malformed. The first call must have the index 0, each other call the next index.
 func (src *source) next(s *snapshot, i int) bool {
 	if src.batch == nil {
 		return src.walker.Next(&s.Snapshot)

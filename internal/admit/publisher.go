@@ -30,8 +30,9 @@ type Publisher struct {
 	dropped  atomic.Uint64 // number of dropped spans
 }
 
-// NewPublisher returns a publisher for an origin. Missing parts of the origin are set to
-// DefaultHost and DefaultEnv. The publisher can be closed at any time between two batches.
+// NewPublisher returns a publisher for the spans of one origin, the process that sends them. An empty
+// host or environment is replaced by DefaultHost or DefaultEnv. The publisher must not be closed while
+// it publishes.
 func (s *Publishers) NewPublisher(origin span.Origin) *Publisher {
 	return s.newPublisher(origin, keyShare{memory: &s.keyMemory})
 }
@@ -46,8 +47,9 @@ func (s *Publishers) NewConnection(origin span.Origin, process int32) *Publisher
 	return p
 }
 
-// NewLastPublisher is like NewPublisher, for spans that no agent upstream counts. If the origin
-// does not fit in an interval, its spans are counted in the common origin.
+// NewLastPublisher is like NewPublisher, for spans that no agent counts if the daemon does not. If
+// there are too many origins in an interval, they are counted in an origin that several processes
+// share.
 func (s *Publishers) NewLastPublisher(origin span.Origin) *Publisher {
 	p := s.NewPublisher(origin)
 	p.last = true
@@ -93,30 +95,31 @@ func (p *Publisher) Origin() *span.Origin { return &p.origin }
 // Received returns the number of spans that the publisher was given. It is safe for concurrent use.
 func (p *Publisher) Received() uint64 { return p.settling.Received() }
 
-// Token returns the name under which the next daemon knows the publisher. It is empty if there is
-// no recovery file.
+// Token returns a name by which the client can ask the next daemon about its spans. It is empty if
+// there is no recovery file.
 func (p *Publisher) Token() string { return p.settling.Token() }
 
-// Settled returns how many of the received spans have an outcome, assuming that all cycles up to
-// the given one are settled. A dropped span has its outcome when its cycle has. Settled is safe for
+// Settled returns how many of the received spans are delivered, dropped or given up, provided that this
+// is true of all spans in cycles (export intervals) before the number through. It is safe for
 // concurrent use.
 func (p *Publisher) Settled(through uint64) uint64 { return p.settling.SettledUpTo(through) }
 
 // Dropped returns the number of spans that were not admitted. It is safe for concurrent use.
 func (p *Publisher) Dropped() uint64 { return p.dropped.Load() }
 
-// Counted returns the slot of span i of the current batch of PublishTogether, and the number of the
-// cycle that counts it. The slot of an ignored span has no valid key. Only commit may call Counted.
+// Counted returns the ring slot of span i of the current batch, and the number of the cycle (one export
+// interval) in which it is counted. The slot of an ignored span has no valid key. Only the function
+// commit of PublishTogether may call Counted.
 func (p *Publisher) Counted(i int) (cycle uint64, slot *aggregate.Slot) {
 	return p.settling.Cycle(), &p.batch.slots[i]
 }
 
-// Counting returns how many spans of the current batch of PublishTogether are counted: all except
-// the ignored ones. Only commit may call Counting.
+// Counting returns how many spans of the current batch are counted: all except for ignored ones. Only
+// the function commit of PublishTogether may call it.
 func (p *Publisher) Counting() int { return len(p.batch.slots) - p.batch.ignored }
 
-// Cycle returns the number of the cycle that counts the current batch of PublishTogether. Only
-// commit may call Cycle.
+// Cycle returns the number of the cycle (one export interval) in which the current batch is counted.
+// Only the function commit of PublishTogether may call it.
 func (p *Publisher) Cycle() uint64 { return p.settling.Cycle() }
 
 // ringShare limits the slots of one publisher in one ring, so that a publisher that sends too much
@@ -160,9 +163,9 @@ const (
 	shareOfFreeAlone = 7
 )
 
-// allows reports whether the publisher may claim n more slots of a ring. While other publishers are
-// open, it may hold as many slots as it leaves free. If it is alone, it may hold seven times as many.
-// A publisher that holds no slots may always claim free ones.
+// allows reports whether the publisher may claim n more slots of a ring. If other publishers are open,
+// it may have as many slots in use as are free. If isAlone is true, it may have seven times as many. A
+// publisher with no slots in use may always claim free ones.
 func (s *ringShare) allows(r *ring.Ring[aggregate.Slot], n int, isAlone bool) bool {
 	s.removeDrained(r.Drained())
 	heldPerFree := shareOfFree
@@ -172,8 +175,8 @@ func (s *ringShare) allows(r *ring.Ring[aggregate.Slot], n int, isAlone bool) bo
 	return s.held == 0 || s.held+n <= heldPerFree*(r.Free()-n)
 }
 
-// removeDrained removes the marks of slots that the drainer has freed. drained is the ring position up
-// to which it has freed slots.
+// removeDrained subtracts the slots that the consumer of the ring has freed from those that the
+// publisher uses. drained is the ring position up to which slots are free.
 func (s *ringShare) removeDrained(drained uint64) {
 	for s.count > 0 && s.marks[s.first].end <= drained {
 		s.held -= s.marks[s.first].slots
@@ -182,9 +185,9 @@ func (s *ringShare) removeDrained(drained uint64) {
 	}
 }
 
-// add records that the publisher holds n more slots of a ring, until the drainer has passed the ring
-// position end. If there are many marks already, add extends the last one instead of adding another.
-// ringSize is the number of slots of the ring.
+// add records that the publisher uses n more slots of a ring with ringSize slots, until the consumer
+// has passed the position end. If there are many records, add merges the new one with the last, so some
+// slots are counted longer than necessary.
 func (s *ringShare) add(end uint64, n, ringSize int) {
 	s.held += n
 	if s.count > exactMarks {
@@ -213,8 +216,8 @@ type waitBudget struct {
 // budgetRefill is how much longer it takes to refill the budget than to spend it.
 const budgetRefill = 10
 
-// refill adds a tenth of the time since the last call, up to limit. It reports whether the publisher
-// may wait.
+// refill adds a tenth of the time since the last call to the time that the publisher may wait, but not
+// beyond limit. It returns false if no time is left.
 func (w *waitBudget) refill(now time.Time, limit time.Duration) bool {
 	w.left = min(w.left+now.Sub(w.last)/budgetRefill, limit)
 	w.last = now

@@ -42,9 +42,8 @@ func DefaultConfig() Config {
 	}
 }
 
-// MaxNumberedBytes returns the memory limit for the numbered keys of one publisher, see
-// wire.KeyCost. The rest of MaxKeyBytes is reserved for keys without a number, so that a sweep of
-// the key table can always free memory.
+// MaxNumberedBytes returns the memory limit of one publisher for keys to which clients have assigned
+// numbers. The rest of MaxKeyBytes is for keys without a number, which can always be removed.
 func (c *Config) MaxNumberedBytes() int { return c.MaxKeyBytes - c.MaxKeyBytes/8 }
 
 // minKeyBytes is the lowest MaxKeyBytes for which MaxNumberedBytes is at least wire.MinMaxKeyBytes,
@@ -99,12 +98,12 @@ func (s *Publishers) MaxKeys() int { return s.config.MaxKeys }
 // MaxKeyBytes returns the memory limit for the numbered keys of one publisher, see wire.KeyCost.
 func (s *Publishers) MaxKeyBytes() int { return s.config.MaxNumberedBytes() }
 
-// SetStatsWanted sets whether the agent accepts statistics. While it does not, every batch is dropped as
-// DropNotWanted.
+// SetStatsWanted sets whether the agent accepts statistics. If it does not, all spans are dropped, for
+// the reason DropNotWanted.
 func (s *Publishers) SetStatsWanted(wanted bool) { s.unwanted.Store(!wanted) }
 
-// Stop drops all later batches as DropShutdown and ends every wait for a free ring. It must be
-// called only once.
+// Stop makes publishers drop all further spans, for the reason DropShutdown, and ends their waiting for
+// free ring slots. It must be called only once.
 func (s *Publishers) Stop() { close(s.stopped) }
 
 func (s *Publishers) isStopped() bool {
@@ -129,8 +128,8 @@ const SpanBytes = int(unsafe.Sizeof(aggregate.Slot{}) + unsafe.Sizeof(uint32(0))
 // pathBytes is roughly the memory of a publisher's guard and route in the aggregator.
 const pathBytes = 1 << 10
 
-// PublisherBytes returns the memory of one publisher, excluding its keys, for the given number of
-// drainers.
+// PublisherBytes returns the maximum memory of one publisher, except for its keys. drainers is the
+// number of goroutines that aggregate spans: a publisher has some data for each of them.
 func (c *Config) PublisherBytes(drainers int) int {
 	const (
 		perDrainer = int(unsafe.Sizeof(ringShare{}) + unsafe.Sizeof(run{}))

@@ -35,8 +35,9 @@ type Aggregator struct {
 	lastSeal  *uatomic.Time
 }
 
-// New returns an Aggregator whose first cycle has begun. It allocates all memory whose size depends only
-// on the configuration. Snapshots that are published before Start wait in the rings.
+// New returns an Aggregator that accepts spans, but does not count them before Start. It allocates all
+// memory whose size depends only on the configuration. It returns an error if the configuration is
+// invalid.
 func New(config Config) (*Aggregator, error) {
 	if err := config.Check(); err != nil {
 		return nil, err
@@ -83,8 +84,9 @@ func (a *Aggregator) newCycle() *Cycle {
 	return c
 }
 
-// newDrainer makes a drainer and the ring whose slots it counts. Two cycles (export intervals) can be in use
-// at the same time, so the drainer has a table in the memory of each.
+// newDrainer returns a drainer, which aggregates spans, and a new ring from which it reads them. The
+// drainer is not started. number is its index, which selects its tables. The error says that
+// config.RingSlots is invalid.
 func (a *Aggregator) newDrainer(number int) (*drainer, error) {
 	slots, err := ring.New[Slot](a.config.RingSlots)
 	if err != nil {
@@ -107,8 +109,8 @@ func (a *Aggregator) Start() {
 	a.balancer.Start()
 }
 
-// Stop seals and delivers the last cycle, and ends all goroutines. It waits for batches that are being
-// published. After Stop, nothing can be published.
+// Stop waits for batches that are being published, exports all spans that are not exported yet, and
+// ends all goroutines. Nothing can be published afterwards.
 func (a *Aggregator) Stop() {
 	a.balancer.Stop()
 	close(a.sealer.stop)
@@ -124,9 +126,9 @@ func (a *Aggregator) Settled() (firstUnsettled uint64, changed <-chan struct{}) 
 	return a.settled.first()
 }
 
-// RequestFlush lets the daemon export all spans that were published before the call, without waiting for
-// the end of the interval. It returns as soon as the export begins; the caller can wait for the deliveries
-// that it returns. It returns ErrStopped after Stop, or the error of ctx if that ends first.
+// RequestFlush exports all spans published before the call, without waiting for the end of the
+// interval. It returns when the export has begun. The caller can wait for the returned deliveries. The
+// error is that of ctx if ctx ends first, or ErrStopped if the aggregator stops without another export.
 func (a *Aggregator) RequestFlush(ctx context.Context) (Deliveries, error) {
 	request := a.sealer.requests.request()
 	select {
@@ -164,9 +166,9 @@ func (a *Aggregator) RingSlots() int { return a.config.RingSlots }
 // Ring returns the ring of a drainer.
 func (a *Aggregator) Ring(drainer int) *ring.Ring[Slot] { return a.drainers[drainer].ring }
 
-// Clear discards everything that the current cycle has counted so far. It is used while no destination
-// accepts statistics. The number of discarded snapshots is delivered as Sealed.Cleared. After Stop, Clear
-// does nothing.
+// Clear discards all spans that are counted, but not exported yet. The daemon calls it while no
+// destination accepts statistics. The number of discarded spans is delivered as Sealed.Cleared. After
+// Stop, Clear does nothing.
 func (a *Aggregator) Clear() {
 	select {
 	case a.sealer.clears <- struct{}{}:
@@ -240,9 +242,9 @@ func (c *Config) Memory() []memory.Part {
 	}
 }
 
-// TableBytes returns the maximum memory of all tables, without their sketches: every drainer counts
-// every key, with errors, in every bucket of the window, in both cycles. Typical traffic takes a
-// sixth of this, because each key belongs to one drainer and its spans end in one bucket.
+// TableBytes returns the maximum memory of all tables in bytes, without distributions of durations. It
+// assumes that every drainer counts every key in every time bucket. Typical traffic takes a sixth of
+// this, because one drainer counts all spans of a key, in one time bucket.
 func (c *Config) TableBytes() int {
 	bytesPerRow := unsafe.Sizeof(row{}) + unsafe.Sizeof(errorPart{}) + unsafe.Sizeof(uint32(0))
 	return 2 * c.Drainers * windowBuckets * c.MaxKeys() * int(bytesPerRow)
@@ -265,8 +267,8 @@ type flushRequest struct {
 
 func newFlushRequests() flushRequests { return flushRequests{wake: make(chan struct{}, 1)} }
 
-// request returns the request that the next seal will complete. It creates the request and wakes the
-// sealer if no other client has done so since the last seal.
+// request returns the request that the next seal, the start of an export, will complete. All callers
+// until then get the same request. The first of them wakes the goroutine that seals.
 func (r *flushRequests) request() *flushRequest {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -288,8 +290,8 @@ func (r *flushRequests) isPending() bool {
 	return r.next != nil
 }
 
-// take removes and returns the pending request, or returns nil if there is none. The sealer must call it
-// before it begins the next cycle. A request that comes later can be for spans in the next cycle.
+// take removes and returns the pending request, or returns nil. The sealer must call it before it
+// begins the next cycle (one export interval), because later requests can be for spans in that cycle.
 func (r *flushRequests) take() *flushRequest {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -334,8 +336,8 @@ func (s *Stats) Aggregated() (total uint64) {
 	return total
 }
 
-// AdjustedCount returns the number of spans that the aggregated ones represent: the sum of their weights.
-// A span that a sampler kept with the probability 1/n has the weight n.
+// AdjustedCount returns the estimated number of spans before sampling: the sum of the weights of all
+// aggregated spans, rounded. A span that a sampler kept with the probability 1/n has the weight n.
 func (s *Stats) AdjustedCount() uint64 {
 	excess := 0.0
 	for i := range s.Drainers {

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// Cycle is the unit of sealing: a flush interval, or the part of one before or after a requested
-// flush. A publisher can use it while inside it, see Guard. Its memory is reused by every second
-// cycle.
+// Cycle is a set of spans that are exported together: those of a flush interval, or of the part of one
+// before or after a requested flush. A publisher can use it between Guard.Enter and Guard.Exit. The
+// cycle after the next one uses the same memory.
 type Cycle struct {
 	number      uint64
 	started     time.Time
@@ -21,7 +21,7 @@ type Cycle struct {
 	interval    uint64
 	registry    *registry.Registry // shared by all cycles of the interval
 	tables      []*Table           // one per drainer
-	merged      *Merged            // nil if groups are not merged
+	merged      *Merged            // nil if Config.Merge is false
 	setKeyCount func(int)          // called with the number of keys when a key is added
 	released    chan struct{}      // holds a token while no earlier cycle uses this memory
 }
@@ -29,8 +29,8 @@ type Cycle struct {
 // Number returns the number of the cycle.
 func (c *Cycle) Number() uint64 { return c.number }
 
-// Interval returns the number of the cycle's interval. IDs of keys and origins are valid only in
-// one interval.
+// Interval returns the number of the export interval that contains the cycle. The IDs of keys and
+// origins are valid in this interval only.
 func (c *Cycle) Interval() uint64 { return c.interval }
 
 // Registry returns the registry of the cycle's interval.
@@ -39,21 +39,21 @@ func (c *Cycle) Registry() *registry.Registry { return c.registry }
 // Window returns the cycle's window, for one batch.
 func (c *Cycle) Window() Window { return c.window }
 
-// AdmitOrigin returns the ID of an origin in this interval. It reports false if the interval has no
-// slot for another origin.
+// AdmitOrigin returns the ID of an origin, the process that sends spans, in this interval. It returns
+// false if there are too many origins.
 func (c *Cycle) AdmitOrigin(o span.Origin) (registry.OriginID, bool) {
 	return c.registry.AdmitOrigin(o)
 }
 
-// JoinOrigin returns the ID of an origin of a process in this interval. If there is no slot for it,
-// the ID is shared: it is that of the origin's service, or of the common origin.
+// JoinOrigin returns the ID of an origin, the description of a process that sends spans, in this
+// interval. If there are too many origins, isShared is true, and several origins have the same ID.
 func (c *Cycle) JoinOrigin(o span.Origin, process int32) (id registry.OriginID, isShared bool) {
 	return c.registry.JoinOrigin(o, process)
 }
 
-// Admit returns the ID of a key in this interval, with the labels that the budgets of its origin allow.
-// It does not retain the key. A publisher calls Admit for the first two uses of a key in an interval, so
-// that the registry knows which keys recur.
+// Admit returns the ID of a key in this interval. Labels with too many different values are replaced.
+// Admit does not retain the key. A publisher must call it for the first two uses of a key in an
+// interval, because the registry prefers keys that are used at least twice.
 func (c *Cycle) Admit(origin registry.OriginID, key *span.Key) registry.Admission {
 	admission := c.registry.Admit(origin, key)
 	c.setKeyCount(int(admission.ID) + 1) // IDs are dense
@@ -67,8 +67,8 @@ func (c *Cycle) AdmitUnlabelled(origin registry.OriginID) registry.Admission {
 	return admission
 }
 
-// begin starts a cycle with the given number. The memory of an earlier cycle is used for it, which must
-// have been released.
+// begin reuses c for a new cycle, a set of spans that are exported together. The caller must first
+// receive from c.released, because exporters can still be reading the previous contents.
 func (c *Cycle) begin(number uint64, now time.Time, intervals *registry.Intervals) {
 	c.number = number
 	c.started = now
@@ -137,8 +137,9 @@ func (g *Guard) Close() {
 	delete(g.cycles.guards, g)
 }
 
-// Enter returns the current cycle, which is not sealed until Exit. It returns nil if the last cycle has
-// been sealed: nothing can be published any more.
+// Enter returns the current cycle, the set of spans that are exported next. The cycle is not exported
+// before the caller calls Exit. Enter returns nil after the last cycle has ended: nothing can be
+// published any more.
 func (g *Guard) Enter() *Cycle {
 	for {
 		number := g.cycles.current.Load()
@@ -151,8 +152,8 @@ func (g *Guard) Enter() *Cycle {
 	}
 }
 
-// enter protects the cycle with the given number from being sealed until Exit. It reports false, and
-// protects nothing, if that cycle is no longer current.
+// enter keeps the cycle with the given number from being exported until Exit. If another cycle has
+// become current, enter changes nothing and returns false.
 func (g *Guard) enter(number uint64) bool {
 	// The sealer does this in reverse: it changes current, and then reads inside. So either the sealer
 	// waits for this guard, or the guard sees that the cycle is not current.
@@ -175,8 +176,8 @@ func (g *Guard) Exit() {
 	}
 }
 
-// awaitExits waits until no publisher is inside the given cycle. The caller must have made another cycle
-// current, so that no publisher enters the given one again.
+// awaitExits waits until no guard is inside the cycle with the given number. The caller must first make
+// another cycle current, so that no guard enters the given cycle again.
 func (c *cycles) awaitExits(number uint64) {
 	c.waiting.Store(true)
 	defer c.waiting.Store(false)
@@ -200,8 +201,8 @@ const (
 	windowBuckets
 )
 
-// oldestBucket returns the start of the first bucket of the window, for a cycle that started at the
-// given time.
+// oldestBucket returns the start of the oldest time bucket in which a cycle, one export interval that
+// began at started, counts spans. width is the width of a bucket.
 func oldestBucket(started time.Time, width int64) int64 {
 	now := started.UnixNano()
 	return now - now%width - width
@@ -217,8 +218,8 @@ type Window struct {
 	now      int64  // nanoseconds since the Unix epoch; 0 until the clock is read
 }
 
-// NewWindow returns the window of the cycle with the given number and start. width is the width of a
-// bucket.
+// NewWindow returns the time buckets of the cycle (one export interval) that has the given number and
+// began at started. width is the width of a bucket.
 func NewWindow(number uint64, started time.Time, width time.Duration) Window {
 	ownStart := oldestBucket(started, int64(width)) + int64(width)
 	return Window{
@@ -237,8 +238,8 @@ func (w *Window) Place(end int64) Place {
 	return w.placeOutsideOwn(end)
 }
 
-// placeOutsideOwn returns the bucket of a span that did not end in the own bucket, the one in which the cycle
-// (one export interval) began. It is separate so that the compiler can inline Place.
+// placeOutsideOwn returns the time bucket of a span that did not end in the window's own bucket. It is
+// a function of its own so that the compiler can inline Place.
 func (w *Window) placeOutsideOwn(end int64) Place {
 	if end < w.ownStart {
 		return w.placeBefore(end)
@@ -246,8 +247,9 @@ func (w *Window) placeOutsideOwn(end int64) Place {
 	return w.placeAfter(end)
 }
 
-// placeBefore returns the bucket of a span that ended before the own bucket: the previous bucket. A span
-// that ended even before the previous bucket is marked as late.
+// placeBefore returns the time bucket for a span that ended before the window's own bucket begins. This
+// is always the previous bucket. The result is marked as late if the span ended before the previous
+// bucket, too.
 func (w *Window) placeBefore(end int64) Place {
 	place := w.ownPlace
 	place.bucket = previousBucket
@@ -258,8 +260,9 @@ func (w *Window) placeBefore(end int64) Place {
 	return place
 }
 
-// placeAfter returns the bucket of a span that ended after the own bucket: usually the next bucket. If the
-// end is in a future bucket, the span is counted in the current bucket, and marked as early.
+// placeAfter returns the time bucket for a span that ended after the window's own bucket. A span that
+// ended in a future bucket is counted in the current one, and marked as early. No span is counted in a
+// bucket after nextBucket.
 func (w *Window) placeAfter(end int64) Place {
 	if w.now == 0 {
 		w.now = time.Now().UnixNano()
@@ -275,8 +278,8 @@ func (w *Window) placeAfter(end int64) Place {
 	return place
 }
 
-// bucketAt returns the index of the bucket that contains a time not before the cycle's own bucket. The index
-// can be higher than nextBucket.
+// bucketAt returns the index of the bucket that contains the given time, which must not be before the
+// window's own bucket. The index can be higher than nextBucket.
 func (w *Window) bucketAt(nanoseconds int64) int64 {
 	return ownBucket + (nanoseconds-w.ownStart)/int64(w.width)
 }

@@ -39,8 +39,9 @@ func (d *drainer) run() {
 	d.ring.Consume(drainLimit, d.count, d.handleSignal)
 }
 
-// count adds slots to the tables of their cycles, and updates the counters. Each counter has one
-// writer, so a load followed by a store is an exact addition.
+// count adds each slot, the data of one span, to the table of its cycle, and updates the counters. Only
+// this goroutine writes the counters, so it adds with a load and a store instead of an atomic
+// operation.
 func (d *drainer) count(slots []Slot) {
 	d.ages.sample(slots)
 	var taken [2]uint64   // by table
@@ -68,9 +69,9 @@ func (d *drainer) count(slots []Slot) {
 	}
 }
 
-// handleSignal handles a signal of the sealer. Clear discards everything that is counted in the cycle with
-// the number signal.Arg. Report only confirms that all slots before the signal are counted. Stop needs no
-// confirmation, because it ends the goroutine.
+// handleSignal handles a signal that the ring delivers. Clear discards the spans of the cycle
+// signal.Arg that are counted so far, and stores their number in d.discarded. Clear and Report are
+// confirmed by a token in d.handled. Stop is not confirmed, because the goroutine ends after it.
 func (d *drainer) handleSignal(signal ring.Signal) {
 	switch signal.Kind {
 	case ring.Clear:
@@ -126,8 +127,8 @@ func ageAt(now, end int64) uint64 {
 	return uint64(now) - uint64(end)
 }
 
-// observe adds an age in nanoseconds to the histogram. Only one goroutine calls it. So it can load and store
-// the counters, which costs less than atomic additions.
+// observe counts one age, in nanoseconds, in the histogram. Only one goroutine may call it, because it
+// updates the counters with a load and a store, which is cheaper than an atomic addition.
 func (a *ages) observe(age uint64) {
 	bucket, _ := slices.BinarySearch(ageBounds[:], age)
 	count := &a.counts[bucket]

@@ -8,13 +8,14 @@ import (
 	"strings"
 )
 
-// ParseDrainers returns the number of drainers, goroutines that count spans, for the value of a flag:
+// ParseDrainers returns the number of drainers, the goroutines that aggregate spans, for the value of a
+// flag. Examples:
 //
 //	fixed:4      4
-//	cpu:1        the number of cores
-//	cpu+1:0.25   1 plus a quarter of the number of cores
+//	cpu:1        GOMAXPROCS
+//	cpu+1:0.25   1 plus a quarter of GOMAXPROCS
 //
-// The cores are those that the container may use. The result is at least 1.
+// The result is rounded, and at least 1. An invalid value is an error.
 func ParseDrainers(policy string) (int, error) {
 	invalid := fmt.Errorf("%q is not a number of drainers; give one such as cpu:1, cpu+1:0.25 or fixed:4", policy)
 	kind, number, _ := strings.Cut(policy, ":")

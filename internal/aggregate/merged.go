@@ -62,8 +62,9 @@ func newMerged(config *Config, memory *sketch.Memory, spans *atomic.Uint64) *Mer
 	}
 }
 
-// reserve reserves memory so that there is enough for the given total numbers of rows and bins, including
-// the existing ones. It reports false, and reserves nothing, if that exceeds the limit.
+// reserve ensures that enough memory is reserved for the given total numbers of rows and bins, which
+// include the existing ones. If that would exceed the memory limit, it returns false and reserves
+// nothing.
 func (m *Merged) reserve(rows, bins int) bool {
 	bytes := rows*mergedRowBytes + bins*mergedBinBytes
 	chunks := (bytes + sketch.ChunkBytes - 1) / sketch.ChunkBytes // rounded up
@@ -89,8 +90,9 @@ func (m *Merged) row(key mergedKey) *mergedRow {
 	return &m.rows[index]
 }
 
-// errorDuration returns the total duration of the spans with an error, which is a part of the row's
-// Duration. Tracers do not send it, so it is estimated from the bins, unless all spans are errors.
+// errorDuration returns the total duration of the spans with an error, in nanoseconds. Tracers send
+// only the duration of all spans, so the result is estimated from the bins unless all spans have an
+// error.
 func (r *mergedRow) errorDuration(mapping sketch.Mapping) float64 {
 	if r.Errors >= r.Hits {
 		return r.Duration
@@ -147,8 +149,9 @@ func (m *mergedBuckets) begin(now time.Time) {
 	m.oldest = now.UnixNano() - now.UnixNano()%m.width - mergedBackBuckets*m.width
 }
 
-// accepts reports whether a bucket of spans that a tracer has counted can still be added. start is the start
-// of the bucket. The result is false if the bucket is too old, or in the future.
+// accepts reports whether spans of a time bucket that begins at start can still be counted. It returns
+// false if the bucket begins after now, or is too old. start and now are in nanoseconds since the Unix
+// epoch.
 func (m *mergedBuckets) accepts(start, now int64) bool {
 	isInFuture := start > now
 	if isInFuture {
@@ -160,8 +163,9 @@ func (m *mergedBuckets) accepts(start, now int64) bool {
 	return now-start <= mergedMaxAge
 }
 
-// rounded returns the start time under which a tracer's bucket is counted. This is start, if a bucket of the
-// daemon begins then, too. Otherwise it is start, rounded down to the two-second slots of the agent.
+// rounded returns the start of the time bucket in which a bucket of a tracer is counted. This is start
+// itself if a bucket of the daemon starts then. Otherwise start is rounded down to a multiple of two
+// seconds, as in the agent.
 func (m *mergedBuckets) rounded(start int64) int64 {
 	if m.isAligned(start) {
 		return start
@@ -203,10 +207,10 @@ func (c *Cycle) LockGroups() GroupWriter {
 // End releases the access.
 func (m GroupWriter) End() { m.mu.Unlock() }
 
-// Reserve reserves memory for all of the given groups, statistics that a tracer has counted. width is the
-// bucket width of the tracer. If Reserve returns an error, it has reserved nothing: ErrOtherTime if the width
-// is not the daemon's, or a bucket is too old or in the future; ErrMappings or ErrNoMergedRoom if the groups
-// exceed a limit.
+// Reserve reserves memory for groups, statistics that a tracer has aggregated in time buckets of the
+// given width. If it returns an error, it has reserved nothing. The error is ErrOtherTime if the daemon
+// has another width, or a bucket is in the future or too old; ErrMappings or ErrNoMergedRoom if a limit
+// is exceeded.
 func (m GroupWriter) Reserve(groups []Group, width uint64, now time.Time) error {
 	if width != uint64(m.width) {
 		return ErrOtherTime
@@ -234,8 +238,9 @@ func (m GroupWriter) Reserve(groups []Group, width uint64, now time.Time) error 
 	return nil
 }
 
-// Add adds the counts of a group, for which Reserve has reserved memory. It returns the labels that the
-// group has lost because they have too many different values.
+// Add adds the counts of a group, the statistics that a tracer has aggregated for one key. The caller
+// must have passed the group to Reserve. Add returns the labels that were replaced because they have
+// too many distinct values.
 func (m GroupWriter) Add(origin registry.OriginID, g *Group) registry.LabelSet {
 	mapping := slices.Index(m.mappings, g.Mapping)
 	if mapping < 0 {

@@ -77,8 +77,9 @@ func (s *sealer) run() {
 	}
 }
 
-// timeUntilSeal returns the time until the current cycle is exported: at the end of the interval, or earlier
-// if a client has requested a flush. A flush begins at least minFlushSpacing after the previous one.
+// timeUntilSeal returns the time until the next export is due; it is negative if the export is overdue.
+// The export is due at intervalEnd, or earlier if a client has requested a flush. The time between two
+// flushes is at least minFlushSpacing.
 func (s *sealer) timeUntilSeal() time.Duration {
 	untilIntervalEnd := time.Until(s.intervalEnd)
 	if s.mayFlush() {
@@ -91,9 +92,10 @@ func (s *sealer) timeUntilSeal() time.Duration {
 // mayFlush reports whether a requested flush is pending, and is within the limit of the interval.
 func (s *sealer) mayFlush() bool { return s.flushes < maxFlushes && s.requests.isPending() }
 
-// nextCycle ends the current cycle, the time between two exports, and begins the next one. It returns the
-// number of the ended cycle. If newInterval is true, the next cycle begins without any registered keys.
-// nextCycle first waits until the exporters have released the memory for the next cycle.
+// nextCycle ends the current cycle, the set of spans that are exported together, and begins the next
+// one. It returns the number of the ended cycle. It first waits until the exporters have released the
+// memory that the next cycle reuses. If newInterval is true, the next cycle begins without registered
+// keys.
 func (a *Aggregator) nextCycle(newInterval bool) (ended uint64) {
 	ended = a.cycles.current.Load()
 	number := ended + 1
@@ -108,9 +110,9 @@ func (a *Aggregator) nextCycle(newInterval bool) (ended uint64) {
 	return ended
 }
 
-// seal passes the counts of an ended cycle to the exporters. It first waits until all spans that were accepted
-// during the cycle are counted. If request is not nil, seal completes it with the deliveries of this cycle and of
-// earlier ones that are still being delivered.
+// seal passes the counts of an ended cycle to the exporters. It first waits until all spans of the
+// cycle are counted. If request is not nil, seal completes it with all deliveries that are not finished
+// yet, including the new one.
 func (s *sealer) seal(number uint64, request *flushRequest) {
 	a := s.aggregator
 	a.awaitCounts(number)
@@ -128,16 +130,16 @@ func (s *sealer) seal(number uint64, request *flushRequest) {
 	}
 }
 
-// awaitCounts waits until no publisher uses an ended cycle any more, and until the drainers have counted all
-// spans that were published in the cycle.
+// awaitCounts waits until all spans of an ended cycle are counted: first until no publisher is inside
+// the cycle, then until the drainers have read all slots that were published in it.
 func (a *Aggregator) awaitCounts(number uint64) {
 	a.cycles.awaitExits(number)
 	a.signal(ring.Signal{Kind: ring.Report, Arg: number})
 }
 
-// sealedCycle returns the contents of an ended cycle for the exporters. Two states of their delivery are
-// recorded in the recovery file: that a destination may have received some spans, and that all spans are
-// delivered or given up.
+// sealedCycle returns the counts of an ended cycle in the form that exporters read. The Delivery of the
+// result updates the recovery file for the next daemon: when a destination may have received a part of
+// the spans, and when all spans are delivered or given up.
 func (a *Aggregator) sealedCycle(c *Cycle) *Sealed {
 	number := c.number
 	recordDoubt := func(isInDoubt bool) { a.config.Running.SetInDoubt(number, isInDoubt) }
@@ -163,8 +165,8 @@ func (c *Cycle) clearPending() {
 	}
 }
 
-// clear discards the counts of the current cycle, but not its keys. It delivers the number of discarded
-// snapshots, for which the exporters account.
+// clear discards the spans that are counted in the current cycle so far. Registered keys remain. The
+// exporters get a Sealed that contains only the number of discarded spans.
 func (a *Aggregator) clear() {
 	number := a.cycles.current.Load()
 	a.signal(ring.Signal{Kind: ring.Clear, Arg: number})
@@ -204,8 +206,8 @@ func nextBoundary(now time.Time, interval time.Duration) time.Time {
 // such, even after the clock has been set.
 func stripMonotonic(t time.Time) time.Time { return t.Round(0) }
 
-// Sealed is a cycle that is no longer written: the drainers' tables, and the origins and keys of
-// the interval's registry. It belongs to the receiver until Release.
+// Sealed is the contents of an ended cycle for the exporters: the counts of its spans, and the keys and
+// origins under which they are counted. The receiver can use it until it calls Release.
 type Sealed struct {
 	Cycle   uint64
 	Start   time.Time           // start of the cycle
@@ -218,7 +220,7 @@ type Sealed struct {
 	// other content.
 	Cleared uint64
 
-	// Delivery is resolved when every payload of the cycle has an outcome.
+	// Delivery is resolved when every payload of the cycle is delivered or given up.
 	Delivery *Delivery
 
 	tables  []*Table // one per drainer; several can have a row for the same key
@@ -271,8 +273,8 @@ func (s *Sealed) Spans() (spans uint64) {
 	return spans
 }
 
-// Release returns the memory of the counts to the aggregator, which reuses it for a later cycle. The caller
-// must not use the sealed cycle afterwards, except for its field Delivery.
+// Release returns the memory of the counts to the aggregator, which reuses it for another cycle.
+// Afterwards the caller can use only the field Delivery. A second call does nothing.
 func (s *Sealed) Release() {
 	if s.release != nil {
 		s.release()
@@ -296,20 +298,21 @@ type Delivery struct {
 // NewDelivery returns an unresolved delivery without callbacks.
 func NewDelivery() *Delivery { return &Delivery{done: make(chan struct{})} }
 
-// NewWatchedDelivery returns an unresolved delivery. SetInDoubt calls onDoubt, and Settle calls
-// onSettled.
+// NewWatchedDelivery returns a delivery without an outcome. Its method SetInDoubt calls onDoubt, and
+// its method Settle calls onSettled.
 func NewWatchedDelivery(onDoubt func(isInDoubt bool), onSettled func()) *Delivery {
 	return &Delivery{done: make(chan struct{}), onDoubt: onDoubt, onSettled: onSettled}
 }
 
-// Resolve settles the cycle and answers waiting clients. A nil error means that every destination
-// accepted everything. It is called once, instead of Answer and Settle.
+// Resolve records the outcome of the delivery: nil if all destinations have accepted all spans. It ends
+// Wait with this outcome, and settles the delivery. Exporters call it once, or else call Answer and
+// then Settle.
 func (d *Delivery) Resolve(err error) {
 	d.Settle()
 	d.Answer(err)
 }
 
-// Answer ends Wait with the given outcome. Spans can still be pending and delivered afterwards, until
+// Answer ends Wait with the given outcome. The exporters can still deliver spans until they call
 // Settle.
 func (d *Delivery) Answer(err error) {
 	d.err = err
@@ -357,8 +360,8 @@ func (d *Delivery) isResolved() bool {
 // the end of an interval.
 type Deliveries []*Delivery
 
-// Wait waits for all outcomes, and returns the first error. It returns the error of ctx if that
-// ends first.
+// Wait waits for all deliveries, and returns the first error in the order of r. A delivery that is not
+// finished when ctx ends counts as failed, with the error of ctx.
 func (r Deliveries) Wait(ctx context.Context) (first error) {
 	for _, d := range r {
 		err := d.Wait(ctx)
@@ -382,8 +385,9 @@ func newSettledCycles() settledCycles {
 	return settledCycles{later: map[uint64]struct{}{}, changed: make(chan struct{})}
 }
 
-// add records that a cycle is settled: all of its spans are delivered or given up. If no earlier cycle is
-// unsettled, add advances firstUnsettled and closes the channel changed.
+// add records that a cycle (a set of spans that are exported together) is settled: all of its spans are
+// delivered or given up. If all earlier cycles are settled, too, add sets firstUnsettled to the next
+// one that is not, and closes the channel changed to wake its receivers.
 func (s *settledCycles) add(cycle uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

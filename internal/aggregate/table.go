@@ -11,9 +11,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// Table contains the counts of one drainer in one cycle: rows in the order of their first span,
-// found by bucket and key ID through a dense index. Only its drainer uses it until the seal, and
-// only the exporters after it.
+// Table contains the counts of one drainer, a goroutine that aggregates spans, in one cycle. It has one
+// row per key and time bucket, in the order of their first spans. Until the cycle ends, only the drainer
+// uses the table, and afterwards only the exporters.
 type Table struct {
 	oldest int64 // start of the oldest bucket of the cycle
 	width  int64 // of a bucket
@@ -85,8 +85,8 @@ func (t *Table) errorsOf(r *row) *errorPart {
 	return &t.errors[r.errors-1]
 }
 
-// extend appends an element to a slice, which must have fewer than limit elements. If there is no room, it
-// doubles the capacity, to limit at most.
+// extend appends an element to s and returns the new slice, like append. The capacity of the new slice
+// is never more than limit. s must have fewer than limit elements.
 func extend[T any](s []T, element T, limit int) []T {
 	const minCapacity = 64
 	if len(s) == cap(s) {
@@ -202,8 +202,8 @@ func (p *Part) mergedRow() (*mergedRow, sketch.Mapping) {
 	return &p.merged.rows[p.row], p.merged.mappings[p.Mapping]
 }
 
-// ReadOK adds the durations of the spans without an error to sum. If sum is a sketch.Sketch, all rows
-// that are added to it must have the same Mapping.
+// ReadOK adds the durations of all spans without an error to sum. If sum is a sketch.Sketch, only parts
+// with the same Mapping may be added to it.
 func (p *Part) ReadOK(sum sketch.Sum) {
 	if p.countedByTracer() {
 		row, mapping := p.mergedRow()
@@ -213,8 +213,8 @@ func (p *Part) ReadOK(sum sketch.Sum) {
 	p.table.rows[p.row].ok.Read(&p.table.pages, sum)
 }
 
-// ReadErrors adds the durations of the spans with an error to sum. If sum is a sketch.Sketch, all rows
-// that are added to it must have the same Mapping.
+// ReadErrors adds the durations of all spans with an error to sum. If sum is a sketch.Sketch, only
+// parts with the same Mapping may be added to it.
 func (p *Part) ReadErrors(sum sketch.Sum) {
 	if p.countedByTracer() {
 		row, mapping := p.mergedRow()
@@ -227,8 +227,9 @@ func (p *Part) ReadErrors(sum sketch.Sum) {
 	}
 }
 
-// ErrorDuration returns the total duration of the spans with an error, in nanoseconds. It is an estimate if
-// a tracer has counted the spans, because tracers send only the total duration of all spans.
+// ErrorDuration returns the total duration of all spans with an error, in nanoseconds. The result is an
+// estimate if a tracer has aggregated the spans, because tracers send one total for spans with and
+// without an error.
 func (p *Part) ErrorDuration() float64 {
 	if p.countedByTracer() {
 		row, mapping := p.mergedRow()

@@ -48,8 +48,10 @@ type File struct {
 	ids    uint64 // last assigned ID
 }
 
-// Create creates the recovery file of a daemon. It first makes room: if too many daemons were killed before, it
-// reports and removes the oldest files. A file that can't be written is not an error, but is logged.
+// Create creates the recovery file of this daemon, from which the next daemon learns what was lost in a
+// crash. If there are too many files of earlier crashed daemons, it first reports and removes the
+// oldest. It returns an error if it cannot create the file. If it cannot write to the file, it only
+// logs that.
 func Create(c Config) (*File, error) {
 	f := &File{log: c.Log, inUse: make([]bool, c.Connections)}
 	f.predecessors = predecessors{
@@ -103,8 +105,9 @@ func tryLock(file *os.File) error {
 	return unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 }
 
-// write writes bytes into the file at an offset. If that fails, it logs the error and makes the file empty,
-// because outdated contents would mislead the next daemon.
+// write writes encoded words to the file at an offset. If that fails, it logs the error and makes the
+// file empty, because outdated contents would mislead the next daemon. It does nothing after Remove has
+// closed the file.
 func (f *File) write(offset int64, words []byte) {
 	if f.isUnwritable.Load() {
 		return
@@ -119,8 +122,8 @@ func (f *File) write(offset int64, words []byte) {
 	stored()
 }
 
-// mapFile maps the file into memory, for store. It uses a second file descriptor, because mapped memory
-// would keep the lock of f.file after f.file is closed.
+// mapFile maps the file into memory, so that store needs no system call. It opens the file a second
+// time, because a mapping of f.file would keep the lock of the file after f.file is closed.
 func (f *File) mapFile(bytes int) error {
 	file, err := os.OpenFile(f.file.Name(), os.O_RDWR, 0)
 	if err != nil {
@@ -136,9 +139,9 @@ func (f *File) mapFile(bytes int) error {
 	return nil
 }
 
-// store writes one word at an offset of the mapped file. It does the same as write without a system call,
-// because each received batch changes a word. The memory faults if another process has truncated the file;
-// store handles this fault like a failed write.
+// store writes one word at an offset of the file. It writes to mapped memory instead of calling write,
+// because each received batch changes a word. If another process has truncated the file, the memory
+// access fails, and store logs an error.
 func (f *File) store(offset int64, word uint64) {
 	if f.isUnwritable.Load() {
 		return
@@ -166,8 +169,9 @@ func (f *File) fail(err error) {
 // daemon has reported.
 func (f *File) ReportCrashes() { f.predecessors.report() }
 
-// FollowPredecessors runs until stop is closed. It reports losses that are found later: those of a daemon
-// that is killed while it shuts down next to this one, and those of clients that do not reconnect.
+// FollowPredecessors reports losses of earlier daemons that are found later, until stop is closed. Such
+// losses occur if an earlier daemon is killed while it shuts down, or if its clients do not reconnect
+// in time.
 func (f *File) FollowPredecessors(stop <-chan struct{}) { f.predecessors.follow(stop) }
 
 // Crashes returns the number of crashed daemons that this one has reported.
@@ -181,9 +185,9 @@ func (f *File) Losses() Losses {
 	return f.predecessors.losses()
 }
 
-// Earlier returns the outcomes of the spans of an earlier connection, which can be to an earlier daemon, in
-// the encoding of wire.Outcomes. token identifies the connection. It returns nil if the outcomes are
-// unknown. isPending is true if the earlier daemon is still shutting down.
+// Earlier returns the outcomes of the spans of an earlier connection: delivered, lost or in doubt, in
+// the encoding of wire.Outcomes. token identifies the connection, which can be to an earlier daemon.
+// outcomes is nil if they are unknown. isPending is true if that daemon is still shutting down.
 func (f *File) Earlier(token string) (outcomes []uint64, isPending bool) {
 	name, id, isValid := parseToken(token)
 	if f == nil || !isValid {
@@ -196,8 +200,8 @@ func (f *File) Earlier(token string) (outcomes []uint64, isPending bool) {
 	return f.predecessors.outcomesOf(name, id)
 }
 
-// parseToken parses the token of a connection, for example "4711-123456789-1f": the name of the daemon, and
-// the hexadecimal ID of the connection. It returns false if the token is invalid.
+// parseToken parses the token of a connection, such as "4711-123456789-1f": the name of the daemon, and
+// the ID of the connection in hexadecimal. It returns false if the token is invalid.
 func parseToken(token string) (daemon string, id uint64, isValid bool) {
 	separator := strings.LastIndexByte(token, '-')
 	if separator < 0 {
@@ -210,12 +214,13 @@ func parseToken(token string) (daemon string, id uint64, isValid bool) {
 	return token[:separator], id, true
 }
 
-// SetStopping records that the daemon is shutting down. Clients that it disconnects from now on keep their
-// unsettled spans, so the file keeps the records of their connections for the next daemon.
+// SetStopping records that the daemon is shutting down. From now on, the file keeps the records of
+// connections that are closed, because their clients will ask the next daemon about undelivered spans.
 func (f *File) SetStopping() { f.stopping.Store(true) }
 
-// Remove removes the file after all spans were delivered. It leaves the files of crashed daemons to the
-// next daemon. It returns nil if the file does not exist any more.
+// Remove deletes and closes the file of this daemon. It must be called only after all spans are
+// delivered. It also closes the files of crashed daemons, but does not delete them: the next daemon
+// reads them. A file that does not exist is not an error.
 func (f *File) Remove() error {
 	err := os.Remove(f.predecessors.prefix + f.name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -225,7 +230,7 @@ func (f *File) Remove() error {
 	return errors.Join(err, f.file.Close())
 }
 
-// Receiver is the receiver of a span whose client no longer has it.
+// Receiver is the receiver of a span that its client does not keep.
 type Receiver int
 
 // The receivers. Spans of a native client belong to Socket after it has disconnected; before, the client
@@ -244,8 +249,9 @@ var receiverNames = [receivers]string{"socket", "apm", "otlp", "zipkin"}
 // String returns the name of the receiver in metrics.
 func (d Receiver) String() string { return receiverNames[d] }
 
-// Begin records that the cycle with the given number begins. The caller must call it before a publisher
-// enters the cycle. The cycle replaces the oldest cycle in the file.
+// Begin records that the cycle (an export interval, or a part of one) with the given number begins. The
+// caller must call it before spans are counted in the cycle. The cycle overwrites the oldest cycle in
+// the file.
 func (f *File) Begin(number uint64) {
 	if f == nil {
 		return
@@ -260,8 +266,9 @@ func (f *File) Begin(number uint64) {
 	f.write(cycleOffset(slot), appendWords(nil, f.cycles[slot].words()...))
 }
 
-// addOlder adds the spans of an unsettled cycle, by receiver, to those of all unsettled cycles that are no
-// longer in the file.
+// addOlder adds the spans of a cycle, by receiver, to the total f.older. It is called for a cycle that
+// is about to be overwritten in the file, although some of its spans are neither delivered nor given
+// up.
 func (f *File) addOlder(spans [receivers]uint64) {
 	if spans == [receivers]uint64{} {
 		return
@@ -275,8 +282,8 @@ func (f *File) addOlder(spans [receivers]uint64) {
 // words returns the words of the cycle in the file.
 func (c *cycle) words() []uint64 { return append([]uint64{c.state}, c.spans[:]...) }
 
-// SetInDoubt records whether a destination may have some spans of the cycle with the given number.
-// Calls for one cycle must not be concurrent.
+// SetInDoubt records whether a destination may have received some spans of the cycle (one export
+// interval) with the given number. Calls for one cycle must not be concurrent.
 func (f *File) SetInDoubt(number uint64, isInDoubt bool) {
 	if isInDoubt {
 		f.setState(number, inDoubt)
@@ -288,8 +295,8 @@ func (f *File) SetInDoubt(number uint64, isInDoubt bool) {
 // Settle records that a cycle is settled. Clients must not be notified before.
 func (f *File) Settle(number uint64) { f.setState(number, settled) }
 
-// setState sets the state of the cycle with the given number. It does nothing if the cycle is no longer
-// in the file.
+// setState records the state of the cycle (an export interval, or a part of one) with the given number.
+// It does nothing if a later cycle has overwritten this one in the file.
 func (f *File) setState(number uint64, state cycleState) {
 	if f == nil {
 		return
@@ -306,9 +313,9 @@ func (f *File) setState(number uint64, state cycleState) {
 	f.write(cycleOffset(slot), appendWords(nil, c.state))
 }
 
-// Count records that a cycle contains spans that only this daemon has, because their sender does not
-// keep them. For example, a sender does not keep the spans of an acknowledged request. Count does nothing
-// if the cycle is no longer in the file.
+// Count adds spans to those that would be lost if this daemon crashed before it exports the given
+// cycle, because their sender does not keep them. For example, a sender does not keep the spans of an
+// acknowledged request. Count does nothing if a later cycle has overwritten this one in the file.
 func (f *File) Count(number uint64, receiver Receiver, spans uint64) {
 	if f == nil || spans == 0 {
 		return

@@ -35,17 +35,17 @@ const (
 // Bytes returns the length of a file for the given number of connections.
 func Bytes(connections int) int { return recordsOffset + connections*recordBytes }
 
-// DirectoryBytes returns the maximum length of all recovery files of a socket: those of kept predecessors, of the
-// daemon that was killed last, of the running daemon, and of its successor.
+// DirectoryBytes returns the maximum length of all recovery files together: the kept files of crashed
+// daemons, and those of the last crashed daemon, of the running daemon and of the next one.
 func DirectoryBytes(connections int) int { return (maxKeptFiles + 3) * Bytes(connections) }
 
-// header is the first part of the file. The daemons that report the crash change named and found.
+// header is the first part of the file. After a crash, later daemons change reported and reportedAt.
 type header struct {
 	magic, records uint64
 	began          uint64            // when the daemon started, in nanoseconds since the epoch
-	reported       uint64            // which losses have been reported: a stage
-	reportedAt     uint64            // when the first were
-	older          [receivers]uint64 // by receiver, spans of unsettled cycles whose slot was reused
+	reported       uint64            // which losses later daemons have reported: a stage
+	reportedAt     uint64            // time of the first report, in nanoseconds since the epoch
+	older          [receivers]uint64 // by receiver: spans of overwritten cycles that were not delivered or given up
 }
 
 // The places of words that are written alone.
@@ -58,23 +58,23 @@ func (h *header) words() []uint64 {
 	return append([]uint64{h.magic, h.records, h.began, h.reported, h.reportedAt}, h.older[:]...)
 }
 
-// cycle is a slot of the file. Cycles use the slots in turn, so a slot belongs to the last cycle that
-// began in it.
+// cycle is the entry of a cycle (an export interval, or a part of one) in the file. The file has
+// maxCycles entries, and each new cycle overwrites the oldest one.
 type cycle struct {
 	state uint64            // number and state of the cycle, see packState
-	spans [receivers]uint64 // by receiver, spans of the cycle that only this daemon has
+	spans [receivers]uint64 // by receiver: spans of the cycle that no sender keeps, so that a crash loses them
 }
 
 // cycleOffset returns the position of a cycle slot in the file, in bytes.
 func cycleOffset(slot uint64) int64 { return headerBytes + int64(slot)*cycleBytes }
 
-// record says which spans of one connection are in which cycles.
+// record contains, for one connection, which spans were counted in which cycles (export intervals).
 type record struct {
 	id            uint64 // 0 if the record is free
 	isReconnected uint64 // 1 if a later daemon has sent the outcomes to the client
 	received      uint64 // number of received spans
-	settled       uint64 // number of settled spans
-	current       uint64 // last cycle that the connection was in, plus one; 0 before the first
+	settled       uint64 // number of spans that are settled, that is delivered or given up
+	current       uint64 // number of the connection's last cycle, plus one; 0 before the first
 	count         uint64 // number of used ranges
 	ranges        [rangesPerRecord]spanRange
 }
@@ -108,8 +108,9 @@ func appendWords(to []byte, words ...uint64) []byte {
 	return to
 }
 
-// unsettledRanges iterates over the ranges of spans that a connection has sent, oldest first. The last
-// range contains the spans of the cycle that the connection was in.
+// unsettledRanges iterates over ranges of spans that a connection has sent, oldest first: those that
+// were neither delivered nor given up when the record was written. The last range contains the spans
+// that were received in the last cycle, or export interval, of the connection.
 func (r *record) unsettledRanges(yield func(spanRange) bool) {
 	for _, spans := range r.ranges[:r.count] {
 		if !yield(spans) {
@@ -123,8 +124,8 @@ func (r *record) unsettledRanges(yield func(spanRange) bool) {
 	}
 }
 
-// check returns an error if the contents of the record contradict each other, which means that the file
-// is damaged.
+// check returns an error if the fields of the record contradict each other, for example if more spans
+// are settled than received. The file is damaged in this case.
 func (r *record) check() error {
 	isValid := r.isReconnected <= 1 && r.settled <= r.received && r.received-r.settled <= maxSpans &&
 		r.count <= rangesPerRecord && r.areRangesValid()
@@ -148,7 +149,7 @@ func (r *record) areRangesValid() bool {
 	return true
 }
 
-// cycleState is the state of a cycle at the destinations.
+// cycleState is the delivery state of a cycle, the spans of an export interval.
 type cycleState uint64
 
 const (
@@ -176,8 +177,8 @@ type contents struct {
 	cycles [maxCycles]cycle
 }
 
-// read reads and checks the part of a file before the records. It returns an error if the file is damaged,
-// or was written by another version of the daemon. size is the length of the file.
+// read reads the part of file that precedes the records, and checks it. size is the length of the file.
+// It returns an error if the file is damaged, or was written by another version of the daemon.
 func (c *contents) read(file io.ReaderAt, size int64) error {
 	encoded := make([]byte, recordsOffset)
 	if _, err := file.ReadAt(encoded, 0); err != nil {
@@ -219,8 +220,8 @@ func (c *contents) check(size int64) error {
 	return nil
 }
 
-// isValid reports whether a daemon can have written the cycle into the given slot. An unused slot contains
-// only zeros.
+// isValid reports whether a daemon can have written c at the given index of the file. An index that was
+// never used contains only zeros, and is valid.
 func (c *cycle) isValid(slot uint64) bool {
 	isUnused := *c == cycle{}
 	belongsToSlot := numberIn(c.state)%maxCycles == slot
@@ -232,8 +233,8 @@ func arePossible(spans [receivers]uint64) bool {
 	return slices.Max(spans[:]) <= maxSpans
 }
 
-// eachRecord reads the records of the file, and calls visit for each one that is in use. It returns the
-// first error of reading, checking or visiting a record.
+// eachRecord calls visit for each record of the file that is in use, with the index of the record. It
+// stops at the first error of reading the file, checking a record, or visit, and returns this error.
 func (c *contents) eachRecord(file io.ReaderAt, visit func(slot int, r *record) error) error {
 	section := io.NewSectionReader(file, recordsOffset, int64(c.records)*recordBytes)
 	reader := bufio.NewReaderSize(section, 64<<10)
@@ -297,8 +298,9 @@ func (c *contents) findRecord(file io.ReaderAt, id uint64) (slot int, found *rec
 	return slot, found, err
 }
 
-// stateOf returns the state of the cycle with the given number. Cycles share slots, so the slot can
-// contain another cycle. If this is a later one, the state is unknown, and stateOf returns inDoubt.
+// stateOf returns whether the cycle (one export interval) with the given number was delivered, as far
+// as the file says. It returns open if the cycle never began. If a later cycle has overwritten it in
+// the file, it returns inDoubt.
 func (c *contents) stateOf(number uint64) cycleState {
 	stateWord := c.cycles[number%maxCycles].state
 	numberInSlot := numberIn(stateWord)
@@ -311,8 +313,8 @@ func (c *contents) stateOf(number uint64) cycleState {
 	return stateIn(stateWord)
 }
 
-// commonState returns the state of the cycles from firstCycle to lastCycle if all have the same state, and
-// inDoubt otherwise.
+// commonState returns the state of the cycles, or export intervals, from firstCycle to lastCycle if all
+// have the same state. Otherwise, or if there are too many for the file, it returns inDoubt.
 func (c *contents) commonState(firstCycle, lastCycle uint64) cycleState {
 	if lastCycle-firstCycle >= maxCycles {
 		return inDoubt

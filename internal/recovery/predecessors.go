@@ -35,7 +35,7 @@ const (
 	scanInterval = time.Second
 )
 
-// stage says which losses of a predecessor have been reported.
+// stage says which losses of a crashed daemon have been reported.
 type stage uint64
 
 const (
@@ -44,7 +44,8 @@ const (
 	allReported           // spans of clients that have not returned, too
 )
 
-// predecessor is a daemon that was killed. This daemon has the lock on its file, so it alone reports the losses.
+// predecessor is a daemon that crashed or was killed. The running daemon has the lock on the recovery
+// file of the predecessor, so no other daemon reports its losses.
 type predecessor struct {
 	name          string
 	file          *os.File
@@ -52,8 +53,8 @@ type predecessor struct {
 	readErr       error // why the contents are unknown; nil if they are known
 	began         uint64
 	records       int             // number of records in use
-	lost          [receivers]Loss // spans that only the daemon had
-	clients       Loss            // unsettled spans of clients that have not returned
+	lost          [receivers]Loss // spans that no client kept
+	clients       Loss            // undelivered spans of clients that have not reconnected
 	awaitUntil    time.Time
 	isSurplus     bool      // there are too many files
 	isStuck       bool      // the file can't be removed
@@ -62,7 +63,7 @@ type predecessor struct {
 	firstReported time.Time // when an earlier daemon reported the crash
 }
 
-// predecessors are the daemons of a socket that were killed.
+// predecessors are the daemons with the same socket path that crashed or were killed.
 type predecessors struct {
 	prefix   string // prefix of all recovery files of the socket
 	own      string // name of this daemon's file
@@ -124,16 +125,16 @@ func (p *predecessors) follow(stop <-chan struct{}) {
 	}
 }
 
-// mustRescan reports whether losses can still be found: another daemon can be killed, or clients of a
-// crashed daemon can fail to return.
+// mustRescan reports whether there can be more losses to report: if another daemon is running, which
+// can be killed, or if clients of a crashed daemon have not reconnected.
 func (p *predecessors) mustRescan() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.hasRunning || len(p.crashed) > 0
 }
 
-// lockCrashed locks and reads the recovery files of crashed daemons, about maxFilesPerScan per call. It
-// returns true if there can be more files.
+// lockCrashed looks for recovery files of crashed daemons, locks and reads them, and adds them to
+// p.crashed. It stops after about maxFilesPerScan files, and returns true if there can be more.
 func (p *predecessors) lockCrashed() (hasMore bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -160,8 +161,9 @@ func (p *predecessors) lockCrashed() (hasMore bool) {
 	}
 }
 
-// lockEntry locks and reads a file of the directory if it is the recovery file of a crashed daemon that is
-// not known yet. It returns false for all other files.
+// lockEntry locks and reads the recovery file of a crashed daemon, and returns true. It returns false
+// for all other directory entries, and if p.crashed contains the file already or the daemon is still
+// running. It removes a file that has nothing to report.
 func (p *predecessors) lockEntry(entry os.DirEntry) bool {
 	path := filepath.Join(filepath.Dir(p.prefix), entry.Name())
 	name, isRecoveryFile := strings.CutPrefix(path, p.prefix)
@@ -198,8 +200,8 @@ func isDisposable(name string) bool {
 	return strings.HasSuffix(name, ".read") || strings.HasSuffix(name, unfinished)
 }
 
-// removeDisposable removes a file that has nothing to report. It keeps an unfinished file for a minute,
-// because a daemon can still be creating it.
+// removeDisposable deletes a recovery file that contains nothing to report. It does not delete an
+// unfinished file that was changed in the last minute, because a daemon can still be creating it.
 func removeDisposable(path string, entry os.DirEntry) {
 	info, err := entry.Info()
 	if err != nil {
@@ -222,8 +224,9 @@ func (p *predecessors) findByName(name string) *predecessor {
 	return nil
 }
 
-// lockFile locks and reads the recovery file of a crashed daemon. It returns nil if the file can't be
-// opened or no longer exists. It returns nil and true if the daemon is still running.
+// lockFile locks and reads the recovery file of a crashed daemon, and adds it to p.crashed. It returns
+// nil if the file cannot be opened or no longer exists. It returns nil and true if the daemon is still
+// running.
 func (p *predecessors) lockFile(name string) (d *predecessor, isRunning bool) {
 	path := p.prefix + name
 	fd, err := unix.Open(path, unix.O_RDWR|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
@@ -255,8 +258,9 @@ func (p *predecessors) lockFile(name string) (d *predecessor, isRunning bool) {
 	return d, false
 }
 
-// read reads the recovery file and computes the losses of the daemon: the spans that only the daemon had,
-// and those of clients that have not reconnected.
+// read reads the recovery file of a crashed daemon and computes which spans were lost in the crash:
+// d.lost counts spans that only this daemon had, and d.clients those that are lost unless a client
+// reconnects and resends them.
 func (d *predecessor) read() error {
 	var c contents
 	if err := c.read(d.file, d.size); err != nil {
@@ -289,8 +293,8 @@ func (c *contents) lossAt(receiver int) Loss {
 	return loss
 }
 
-// markSurplus marks all files except for maxKeptFiles as surplus. It prefers to keep files with
-// connections, because clients can ask about these, and then newer files.
+// markSurplus sets isSurplus for all crashed daemons except for maxKeptFiles, and clears it for these.
+// It keeps those with connections first, because clients can ask about them, and then the newest.
 func (p *predecessors) markSurplus() {
 	slices.SortStableFunc(p.crashed, func(a, b *predecessor) int {
 		byConnections := cmp.Compare(min(b.records, 1), min(a.records, 1))
@@ -302,8 +306,9 @@ func (p *predecessors) markSurplus() {
 	}
 }
 
-// reportMatching logs and counts the losses of the crashed daemons for which matches returns true. It omits
-// losses that have been reported. It reports spans of clients only when no client is awaited any more.
+// reportMatching logs and counts the losses of each crashed daemon for which matches returns true,
+// unless they have been reported. If clients can still resend some of the spans, it does not report
+// these before a timeout, except for a surplus file.
 func (p *predecessors) reportMatching(matches func(*predecessor) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -324,8 +329,9 @@ func (p *predecessors) reportMatching(matches func(*predecessor) bool) {
 	}
 }
 
-// reportCrash logs the crash of a daemon, and the spans that only this daemon had. isFinal is false if
-// clients of the daemon can still reconnect.
+// reportCrash logs that a daemon has crashed, and how many spans were lost because only this daemon had
+// them. isFinal is false if clients can still reconnect; then it also logs how many spans they may
+// resend.
 func (p *predecessors) reportCrash(d *predecessor, isFinal bool) {
 	p.crashCount++
 	attributes := []any{"daemons", 1, "names", []string{d.name}}
@@ -360,9 +366,8 @@ func appendLoss(attributes []any, receiver Receiver, loss Loss) []any {
 	return append(attributes, receiver.String()+"_lost", loss.Lost, receiver.String()+"_ambiguous", loss.Ambiguous)
 }
 
-// recordReports writes into each recovery file which of its losses have been reported, so that no later
-// daemon reports them again. It removes the files that are no longer needed, and returns the number of
-// removed files.
+// recordReports records in the recovery files which losses have been reported, so that no later daemon
+// reports them again. It deletes the files that are no longer needed, and returns their number.
 func (p *predecessors) recordReports() (removed int) {
 	if p.flushLog != nil && p.hasNewReports() {
 		p.flushLog() // a report that is recorded must not get lost with the log
@@ -406,8 +411,8 @@ func (d *predecessor) recordReport() {
 	d.written = d.reported
 }
 
-// removeFile removes and closes the recovery file of a daemon. It logs an error and returns false if the
-// file can't be removed.
+// removeFile deletes and closes the recovery file of a crashed daemon. If it cannot delete the file, it
+// logs an error, sets d.isStuck, and returns false.
 func (p *predecessors) removeFile(d *predecessor) bool {
 	err := os.Remove(p.prefix + d.name)
 	d.close()
@@ -450,9 +455,9 @@ func (p *predecessors) crashes() int {
 	return p.crashCount
 }
 
-// outcomesOf returns the outcomes of the spans that a client sent to a crashed daemon, in the encoding of
-// wire.Outcomes. name identifies the daemon, and id the connection. It returns nil if the outcomes are
-// unknown. isPending is true if the daemon is still running, so that the outcomes are not final.
+// outcomesOf returns the outcomes of the spans that a client sent to an earlier daemon: delivered, lost
+// or in doubt, in the encoding of wire.Outcomes. name identifies the daemon, and id the connection.
+// outcomes is nil if they are unknown. isPending is true if the daemon is still running.
 func (p *predecessors) outcomesOf(name string, id uint64) (outcomes []uint64, isPending bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -479,8 +484,9 @@ func isFileName(name string) bool {
 	return !isDisposable(name) && !strings.ContainsRune(name, filepath.Separator)
 }
 
-// reconnect returns the outcomes of the spans of a connection, whose client has connected again. It
-// records that these spans are not lost. It returns nil if the file has no record of the connection.
+// reconnect returns the outcomes of the spans that a client sent to the crashed daemon. id identifies
+// the connection. It also records that the client has connected again, so that its spans do not count
+// as lost. It returns nil if the file has no record of the connection.
 func (d *predecessor) reconnect(id uint64) ([]uint64, error) {
 	var c contents
 	if err := c.read(d.file, d.size); err != nil {
@@ -520,8 +526,8 @@ func (c *contents) outcomes(r *record) []uint64 {
 // outcomeOf contains the outcome of spans by the state of their cycle.
 var outcomeOf = [...]wire.Outcome{open: wire.Resend, inDoubt: wire.Doubtful, settled: wire.Settled}
 
-// lossOf returns the number of unsettled spans of a connection. They are lost if the client does not
-// connect again.
+// lossOf returns how many spans of a connection are lost if the client does not reconnect and resend
+// them. Spans that were delivered or given up are not included.
 func (c *contents) lossOf(r *record) (loss Loss) {
 	lastSpan := r.settled
 	for spans := range r.unsettledRanges {
@@ -541,7 +547,7 @@ type Losses struct {
 	// another version.
 	Unknown   int             `json:"unreadable_files"`
 	Receivers map[string]Loss `json:"receivers"`
-	Awaited   uint64          `json:"awaiting_replay"` // unsettled spans of clients that may reconnect
+	Awaited   uint64          `json:"awaiting_replay"` // undelivered spans that clients may resend
 }
 
 // Loss counts the lost spans of one receiver.
@@ -558,8 +564,8 @@ func (l *Losses) Sum() (sum Loss) {
 	return sum
 }
 
-// losses returns the reported losses of all crashed daemons, and the spans that are still awaited from their
-// clients.
+// losses returns the spans that were reported as lost in crashes, by receiver. Losses.Awaited is the
+// number of spans that clients may still resend after they reconnect.
 func (p *predecessors) losses() Losses {
 	p.mu.Lock()
 	defer p.mu.Unlock()

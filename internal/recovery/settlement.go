@@ -8,20 +8,20 @@ import (
 	"unsafe"
 )
 
-// SettlementTracker tracks how many of a publisher's spans are settled. For each cycle that the
-// publisher was in, it records the total number of spans that the publisher had received by the end
-// of the cycle. Only the publisher adds spans; any goroutine can read.
+// SettlementTracker tracks how many spans of a publisher are settled, that is delivered or given up.
+// For each cycle (one export interval) of the publisher, it records how many spans the publisher had
+// received in total at the end of the cycle. Only the publisher adds spans; any goroutine can read.
 type SettlementTracker struct {
 	file *File // nil if the publisher has no record in the file
 	slot int   // of the record
 	id   uint64
 
 	received  atomic.Uint64 // number of received spans
-	nextCycle atomic.Uint64 // last cycle that the publisher was in, plus one; 0 before the first
+	nextCycle atomic.Uint64 // number of the publisher's last cycle, plus one; 0 before the first
 
 	mu         sync.Mutex  // guards the rest, and writing the record
-	settled    uint64      // number of settled spans
-	openRanges []spanRange // unsettled spans of earlier cycles, oldest first
+	settled    uint64      // number of spans that are delivered or given up
+	openRanges []spanRange // other spans of earlier cycles, oldest first
 	isClosed   bool
 }
 
@@ -33,8 +33,9 @@ const maxOpenRanges = 64
 // TrackerBytes is the maximum memory of a tracker beyond its own size.
 const TrackerBytes = maxOpenRanges * int(unsafe.Sizeof(spanRange{}))
 
-// NewSettlementTracker returns the tracker of a new publisher. It is recorded in f for the next
-// daemon, unless f is nil or full.
+// NewSettlementTracker returns a tracker of the spans of a new publisher: which of them are settled,
+// that is delivered or given up. If f has a free record, the tracker is also stored there for the next
+// daemon. f can be nil.
 func NewSettlementTracker(f *File) *SettlementTracker {
 	s := &SettlementTracker{}
 	if f == nil || f.isUnwritable.Load() {
@@ -56,8 +57,9 @@ func NewSettlementTracker(f *File) *SettlementTracker {
 	return s
 }
 
-// save writes the state of the tracker to the recovery file, if the tracker has a record there. If there
-// are more ranges than fit in the record, the last range of the record covers all remaining ones.
+// save writes the state of the tracker to its record in the recovery file, if it has one. If the
+// tracker has more ranges of spans than the record, the last range of the record covers all remaining
+// ones.
 func (s *SettlementTracker) save() {
 	if s.file == nil {
 		return
@@ -75,8 +77,8 @@ func (s *SettlementTracker) save() {
 	s.file.write(recordOffset(s.slot), r.appendTo(encoded[:0]))
 }
 
-// Token returns an identifier by which the next daemon finds the connection, or "" if it is not
-// recorded.
+// Token returns a name by which the next daemon finds the spans of this connection, or "" if the
+// recovery file does not contain them.
 func (s *SettlementTracker) Token() string {
 	if s.file == nil || s.file.isUnwritable.Load() {
 		return ""
@@ -87,8 +89,9 @@ func (s *SettlementTracker) Token() string {
 // Cycle returns the last cycle that the publisher was in.
 func (s *SettlementTracker) Cycle() uint64 { return s.nextCycle.Load() - 1 }
 
-// EnterCycle records that the publisher is in the given cycle. Spans that it received before are in
-// earlier cycles.
+// EnterCycle records that spans from now on are counted in the given cycle (an export interval, or a
+// part of one). Spans received before belong to the cycle of the previous call. If both cycles are the
+// same, EnterCycle does nothing.
 func (s *SettlementTracker) EnterCycle(cycle uint64) {
 	isSameCycle := s.nextCycle.Load() == cycle+1
 	if isSameCycle {
@@ -104,8 +107,9 @@ func (s *SettlementTracker) EnterCycle(cycle uint64) {
 	s.save()
 }
 
-// addRange adds a range of unsettled spans, which ends with the span lastSpan in the given cycle. If there
-// are too many ranges already, it extends the last one instead.
+// addRange records that the spans up to the number lastSpan, which are in no range yet, belong to the
+// given cycle. They are neither delivered nor given up. If there are too many ranges, it extends the
+// last one.
 func (s *SettlementTracker) addRange(cycle, lastSpan uint64) {
 	maxRanges := maxOpenRanges
 	if s.file == nil {
@@ -127,8 +131,9 @@ func (s *SettlementTracker) spansBeforeCycle() uint64 {
 	return s.openRanges[len(s.openRanges)-1].lastSpan
 }
 
-// Receive records that the publisher has received spans. The publisher calls it while inside the
-// cycle that counts them, so that this cycle can't be sealed before.
+// Receive adds spans to the number of received spans, also in the recovery file. The publisher must
+// call it before it leaves the cycle in which the spans are counted, because the cycle can be exported
+// afterwards.
 func (s *SettlementTracker) Receive(spans uint64) {
 	if s.file == nil {
 		s.received.Add(spans)
@@ -142,8 +147,8 @@ func (s *SettlementTracker) Receive(spans uint64) {
 // Received returns the number of spans that the publisher has received. Any goroutine can call it.
 func (s *SettlementTracker) Received() uint64 { return s.received.Load() }
 
-// SettledUpTo records that all cycles before the given one are settled, and returns the number of settled
-// spans. Spans are settled in the order in which they were received.
+// SettledUpTo records that all spans in cycles before the given one are settled, that is delivered or
+// given up. It returns the number of spans that are settled: the first ones in the order of reception.
 func (s *SettlementTracker) SettledUpTo(cycle uint64) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,9 +175,9 @@ func (s *SettlementTracker) SettledUpTo(cycle uint64) uint64 {
 	return s.settled
 }
 
-// Close ends the tracker of a client that has disconnected. Such a client can't resend its unsettled
-// spans, so Close counts them as spans that only this daemon has. Close does nothing during a shutdown of
-// the daemon, because clients resend their spans to the next daemon.
+// Close ends the tracker of a client that has disconnected. The client cannot resend its spans, so
+// those that are not delivered yet are counted as lost if this daemon crashes. Close does nothing
+// during a shutdown of the daemon, because clients send such spans to the next daemon.
 func (s *SettlementTracker) Close() {
 	if s.file == nil || s.file.stopping.Load() {
 		return

@@ -46,9 +46,9 @@ type pendingLabel struct {
 // takesRow reports whether the label takes a row of a budget.
 func (p *pendingLabel) takesRow() bool { return p.budget != nil }
 
-// admit returns the ID of the row that counts a key. A key that is new in this interval gets a row of
-// its own if the budgets allow one more. Otherwise its spans are counted in the overflow row of its
-// origin, without labels.
+// admit returns the ID of the row, a set of counters, in which the spans of a key are counted. A key
+// that is new in this interval gets a row of its own if the limits allow it. Otherwise its spans are
+// counted in the overflow row, which has no labels, of the process that sent them.
 func (a *admitter) admit(id OriginID, key *span.Key) Admission {
 	a.reset(id)
 	a.resolveLabels(key)
@@ -86,8 +86,9 @@ func (a *admitter) reset(id OriginID) {
 	a.newTagKeys = 0
 }
 
-// countInRow returns the admission of the current key to the given row. The filter remembers each
-// label whose value was replaced, so that the value can get a row in the next interval.
+// countInRow returns the admission of the current key to the given row. It counts the labels that were
+// replaced by a mask. A filter records the values that got no row, so that they precede unknown values
+// in the next interval if they recur.
 func (a *admitter) countInRow(row KeyID) Admission {
 	a.admission.ID = row
 	a.admission.Hash = partitionHash(a.rows.list[row].identity)
@@ -101,8 +102,8 @@ func (a *admitter) countInRow(row KeyID) Admission {
 	return a.admission
 }
 
-// rejectKeyAsSent adds the key with the labels that the client sent to a.rejected, unless the key
-// still has all of them.
+// rejectKeyAsSent appends the hash of the key, as the client sent it, to a.rejected, if at least one of
+// its labels was replaced.
 func (a *admitter) rejectKeyAsSent() {
 	if !a.admission.IsUnchanged() {
 		a.rejected = append(a.rejected, a.identityAsSent())
@@ -113,9 +114,9 @@ func (a *admitter) rejectKeyAsSent() {
 // belongs to. Like the identity of the row, it is the same in every interval.
 func partitionHash(identity uint64) uint32 { return uint32(identity>>32 ^ identity) }
 
-// countInOverflowRow returns the admission of a key that gets no row: its spans are counted in the
-// overflow row of its origin. The labels that are new in this interval are counted as lost. The filter
-// remembers the key and all its labels without a row, so that they can get rows in the next interval.
+// countInOverflowRow returns the admission of a key that gets no row: its spans are counted without
+// labels. The labels of the key that are new in this interval are counted as lost. A filter records the
+// key and these labels, so that they precede unknown ones in the next interval if they recur.
 func (a *admitter) countInOverflowRow(identity uint64) Admission {
 	a.rejected = append(a.rejected, identity)
 	a.rejectKeyAsSent()
@@ -131,8 +132,8 @@ func (a *admitter) countInOverflowRow(identity uint64) Admission {
 	return admission
 }
 
-// lostCounter returns the counter of keys that lost a label of the same kind. Tags have a counter per
-// tag key.
+// lostCounter returns the counter of keys that have lost the label l, because it has too many different
+// values. There is one counter for each kind of label, and for tags one for each tag key.
 func (a *admitter) lostCounter(l *label) *uint64 {
 	if l.isTag() {
 		return &a.tagKeyOf(l.tagKey).lost
@@ -140,8 +141,8 @@ func (a *admitter) lostCounter(l *label) *uint64 {
 	return &a.lost[l.scope.kind]
 }
 
-// resolveLabels encodes a key as a list of numbers, in a.words. Each label is encoded as an ID, and
-// each list of tags as its length and the IDs of its tags.
+// resolveLabels encodes a key as a list of numbers, and appends them to a.words. Each label is encoded
+// as an ID, and each list of tags as its length, followed by the IDs of its tags.
 func (a *admitter) resolveLabels(k *span.Key) {
 	a.words = append(a.words, uint32(a.id), a.resolveStatus(k.HTTPStatus), uint32(k.Facts()))
 	for l := range span.FirstList {
@@ -157,8 +158,9 @@ func (a *admitter) resolveLabels(k *span.Key) {
 	a.words = orderTags(a.words, &a.anyBlocked)
 }
 
-// resolveStatus returns the ID of an HTTP status. Clients can send any number, so a status has a
-// budget like a text. A status that gets no row becomes absentID, because no number means blocked.
+// resolveStatus returns the ID of an HTTP status code. The number of different status codes is limited,
+// as for other labels, because clients can send any number. A status code beyond the limit becomes
+// absentID.
 func (a *admitter) resolveStatus(status uint32) labelID {
 	if status == 0 {
 		return a.resolveText(span.LabelHTTPStatus, "")
@@ -172,8 +174,9 @@ func (a *admitter) resolveStatus(status uint32) labelID {
 	return id
 }
 
-// resolveText returns the ID of the text of a label, or of the mask that replaces it. It returns
-// absentID if the text is empty, and blockedID if the budget of the label is used up.
+// resolveText returns the ID of the text of a label, or the ID of the mask, a text with placeholders,
+// that replaces it. It returns absentID if the text is empty, and blockedID if the label has too many
+// different values, or if the text is span.Blocked.
 func (a *admitter) resolveText(l span.Label, text string) labelID {
 	switch text {
 	case "":
@@ -193,9 +196,10 @@ func (a *admitter) resolveText(l span.Label, text string) labelID {
 	return id
 }
 
-// idOfTextOrMask returns the ID of a label as the client sent it, or that of its mask: the text with
-// its variable parts replaced, such as "GET /users/{id}". Config.Masking decides when the mask
-// replaces the text. It returns false if the budget of the label is used up.
+// idOfTextOrMask returns the ID of a label, or the ID of its mask: the text with placeholders for
+// identifiers, such as "GET /users/{id}". Depending on a.config.Masking, the mask is used always,
+// never, or if the label has too many different values. The result is false if there are too many
+// masks, too.
 func (a *admitter) idOfTextOrMask(l span.Label, sent label) (id labelID, ok bool) {
 	budget := &a.origin.budgets[l]
 	if a.config.Masking == MaskAlways {
@@ -226,8 +230,9 @@ func (a *admitter) idOfTextOrMask(l span.Label, sent label) (id labelID, ok bool
 // maxMaskBytes is the maximum length of a mask that is longer than its text.
 const maxMaskBytes = 100
 
-// maskOf returns a label whose text is the mask of the given text. It returns false if labels of this
-// kind are never masked, if the text has no variable part, or if the mask is too long.
+// maskOf returns a label with the mask of text: placeholders replace identifiers, such as numbers. It
+// returns false if values of l are never masked, if text contains no identifier, or if the mask is too
+// long. The text of the result is valid until the next key is admitted.
 func (a *admitter) maskOf(l span.Label, text string) (masked label, ok bool) {
 	if !isMaskable(l) {
 		return label{}, false
@@ -248,9 +253,9 @@ func (a *admitter) newLabel(kind int32, text string) label {
 	return label{labelName: name, identity: a.origin.identityOf(name)}
 }
 
-// idOf returns the ID of a label. A label that is new in this interval needs a free row of the given
-// budget, and is appended to a.pending. If no row is free, idOf appends the identity of the label to
-// a.rejected and returns false.
+// idOf returns the ID of a label. If the label is new in this interval, idOf takes it into a.pending
+// and returns a temporary ID, provided that budget, the limit on different values, has a free row.
+// Otherwise it appends the label's hash to a.rejected, and returns false.
 func (a *admitter) idOf(budget *budget, l label) (id labelID, ok bool) {
 	id, isKnown := a.findAndMarkRecurring(&l)
 	if isKnown {
@@ -270,9 +275,8 @@ func (a *admitter) idOf(budget *budget, l label) (id labelID, ok bool) {
 	return a.lastPendingID(), true
 }
 
-// markAsName records that a client sent the text of a label itself. If the text was only the mask of
-// other texts before, that is a text that replaces them, its row no longer counts against the limit
-// for masks.
+// markAsName records that a client has sent the text of a label itself. If the text was only used as a
+// mask before, to replace several similar texts, it no longer counts against the limit for masks.
 func (a *admitter) markAsName(budget *budget, id labelID) {
 	isPending := id >= pendingID
 	if isPending || !a.labels.list[id].isMask {
@@ -285,8 +289,8 @@ func (a *admitter) markAsName(budget *budget, id labelID) {
 // lastPendingID returns the ID of the last pending label.
 func (a *admitter) lastPendingID() labelID { return pendingID + labelID(len(a.pending)-1) }
 
-// pendingIn returns the number of new labels of the current key that will take a row of the given
-// share of a budget.
+// pendingIn returns how many of the new labels in a.pending will take a row from the given share, a
+// part of budget b.
 func (a *admitter) pendingIn(b *budget, share class) int {
 	rows := 0
 	for i := range a.pending {
@@ -297,8 +301,8 @@ func (a *admitter) pendingIn(b *budget, share class) int {
 	return rows
 }
 
-// findAndMarkRecurring returns the ID of a label that was used before in this interval or in the
-// current key, and false if there is none. A label that an earlier key used is marked as recurring.
+// findAndMarkRecurring returns the ID of a label if the current key or an earlier key of this interval
+// contains it, and false otherwise. If an earlier key contains it, the label is marked as recurring.
 func (a *admitter) findAndMarkRecurring(l *label) (id labelID, ok bool) {
 	id, ok = a.labels.find(l.labelName, l.identity)
 	if ok {
@@ -313,9 +317,9 @@ func (a *admitter) findAndMarkRecurring(l *label) (id labelID, ok bool) {
 	return absentID, false
 }
 
-// classOf returns the priority of a label or of a whole key for a row, given its identity. It depends
-// on the uses in the previous interval. For a new origin, which has no previous interval, a second
-// use in the current interval counts instead.
+// classOf returns the priority with which a label, or a whole key, gets a row. identity is its hash. A
+// label or key that was used at least twice in the previous interval precedes others. If its origin is
+// new and has no previous interval, a second use in this interval counts instead.
 func (a *admitter) classOf(identity uint64) class {
 	class, isKnown := a.previous.classes[identity]
 	if isKnown {
@@ -329,9 +333,9 @@ func (a *admitter) classOf(identity uint64) class {
 	return classNew
 }
 
-// newHistory returns the initial history of a label, or of a whole key, that gets a row. If it also
-// recurred in the previous interval, it is preferred as stable in the next interval, and as recent
-// otherwise. For a new origin, classSeen means that it recurred in the current interval.
+// newHistory returns the history of a label, or of a whole key, when it gets a row. Its nextClass is
+// classStable if it recurred in the previous interval, and classRecent otherwise. An origin that is new
+// has no previous interval; for its labels, classSeen means a second use in this interval.
 func (a *admitter) newHistory(class class) history {
 	if a.origin.isNew {
 		// The origin has no previous interval: classSeen means a use in the current one.
@@ -349,9 +353,9 @@ func (a *admitter) countLost(l span.Label, counter *uint64) {
 	*counter++
 }
 
-// resolveTag returns the ID of a tag "key:value". If the budget for values of the tag key is used up,
-// the tag becomes "key:tracer_blocked_value". If the budget for tag keys is used up, the whole tag
-// becomes "tracer_blocked_value".
+// resolveTag returns the ID of a tag such as "region:eu". If its tag key has too many different values,
+// it returns the ID of "region:tracer_blocked_value". If there are too many tag keys, it returns the ID
+// of "tracer_blocked_value".
 func (a *admitter) resolveTag(list span.Label, tag string) labelID {
 	if tag == span.Blocked {
 		a.sentIdentities = append(a.sentIdentities, uint64(blockedID))
@@ -379,8 +383,9 @@ func (a *admitter) resolveTag(list span.Label, tag string) labelID {
 	return a.resolveBlockedTag(list, keyID, keyText)
 }
 
-// resolveTagKey returns the ID of a tag key. A tag key that is new in this interval gets a budget for
-// its values. It returns false if the budget for tag keys is used up.
+// resolveTagKey returns the ID of a tag key, such as "region" in the tag "region:eu". For a tag key
+// that is new in this interval, it also sets the limit on different values. It returns false if there
+// are too many tag keys.
 func (a *admitter) resolveTagKey(list span.Label, text string) (id labelID, ok bool) {
 	kind := tagKeyKind(list)
 	pendingBefore := len(a.pending)
@@ -414,8 +419,9 @@ func (a *admitter) tagKeyOf(id labelID) *tagKey {
 	return a.labels.list[id].tags
 }
 
-// resolveBlockedTag returns the ID of the tag "key:tracer_blocked_value", which needs no row of a
-// budget. keyID and keyText are the ID and the text of its tag key.
+// resolveBlockedTag returns the ID of the tag "key:tracer_blocked_value", which replaces tags of a tag
+// key with too many different values. This tag counts against no limit. keyID and keyText are the ID
+// and the text of the tag key.
 func (a *admitter) resolveBlockedTag(list span.Label, keyID labelID, keyText string) labelID {
 	from := len(a.scratch)
 	a.scratch = append(a.scratch, keyText...)
@@ -432,13 +438,13 @@ func (a *admitter) resolveBlockedTag(list span.Label, keyID labelID, keyText str
 	return a.lastPendingID()
 }
 
-// markBlocked records that a list of tags contains a collapsed tag. The daemon or the client can have
-// collapsed it.
+// markBlocked records that a list of tags contains a tag that has been replaced by
+// tracer_blocked_value, by the daemon or by the client.
 func (a *admitter) markBlocked(list span.Label) { a.anyBlocked[list-span.FirstList] = true }
 
-// addPendingLabels gives each new label of the key its final ID, and takes the rows of the budgets. It
-// returns the memory of the new labels. The final IDs are in the same order as the IDs in a.words, so
-// sorted tags stay sorted.
+// addPendingLabels registers the labels in a.pending, which are new in this interval, and returns their
+// memory in bytes. It replaces their temporary IDs in a.words by final ones. The final IDs have the
+// same order, so sorted tags stay sorted.
 func (a *admitter) addPendingLabels() (bytes int) {
 	firstNewID := labelID(len(a.labels.list))
 	finalID := func(id labelID) labelID {
@@ -468,8 +474,9 @@ func (a *admitter) addPendingLabels() (bytes int) {
 	return bytes
 }
 
-// finalBudget returns the budget that a new label takes its row from. The budget of a tag belongs to
-// its tag key. If the tag key is new as well, addPendingLabels has copied its budget already.
+// finalBudget returns the budget, a limit on different values, from which a new label takes a row. The
+// budget for a tag belongs to its tag key. For a tag key that is new, too, addPendingLabels has copied
+// the budget.
 func (a *admitter) finalBudget(b *budget, added *label) *budget {
 	if added.isTag() {
 		return &a.labels.list[added.tagKey].tags.budget
@@ -477,9 +484,9 @@ func (a *admitter) finalBudget(b *budget, added *label) *budget {
 	return b
 }
 
-// rowIdentity returns a hash of the current key that is the same in every interval. It hashes the
-// identities of the labels, because their IDs differ between intervals. The hashes of tags are added
-// up, because their order depends on their IDs.
+// rowIdentity returns a hash of the current key that is the same in every interval. Label IDs differ
+// between intervals, so it combines the hashes of the labels instead. The order of tags does not affect
+// the result.
 func (a *admitter) rowIdentity() uint64 {
 	hash := mix(a.origin.identity^uint64(a.words[wordFacts]), a.identityOf(a.words[wordStatus]))
 	for _, id := range a.words[wordTexts:wordTags] {

@@ -84,8 +84,9 @@ func (r *keptRows) add(class class, n int) {
 // maxKept returns how much of a budget can be kept for recurring values: fifteen sixteenths.
 func maxKept(limit int) int { return limit - (limit+15)/16 }
 
-// newBudget divides a limit into shares, none of them for masks. kept is the number of values that
-// recurred in the previous interval and keep their rows. The comment of budget describes the shares.
+// newBudget divides a number of rows, limit, into shares for values with different histories. kept
+// counts the values of the previous interval that keep their rows. The comment of the type budget
+// describes the shares. No rows are reserved for masks.
 func newBudget(limit int, kept keptRows) (b budget) {
 	sixteenth := limit - maxKept(limit)
 	stable := min(kept.stable, maxKept(limit))
@@ -99,9 +100,8 @@ func newBudget(limit int, kept keptRows) (b budget) {
 	return b
 }
 
-// reserveForMasks permits masks, texts that replace several similar values, to take up to a quarter
-// of the rows. It sets aside rows that only masks can take: an eighth of those that were for any
-// value.
+// reserveForMasks lets masks, texts that replace several similar values, take up to a quarter of the
+// limit. It reserves some of these rows for masks: an eighth of the rows that were free for any value.
 func (b *budget) reserveForMasks(limit int) {
 	b.maxMasks = limit / 4
 	anyValue := &b.shares[classNew]
@@ -113,9 +113,9 @@ func (b *budget) reserveForMasks(limit int) {
 // notMask is the isMask argument for a value that is not a mask.
 const notMask = false
 
-// find returns the share from which a value can take a row: the share of its own class or, if that is
-// used up, of the first later class with a free row. It returns false if there is none. pendingIn
-// returns the number of rows of a share that other labels of the same key are about to take.
+// find returns the share, a part of the rows of b, from which a value of the class own can take a row:
+// the first one with a free row, from its own class on. It returns false if no row is free, or if there
+// are too many masks. pendingIn returns the number of rows in a share that are about to be taken.
 func (b *budget) find(own class, isMask bool, pendingIn func(*budget, class) int) (share class, ok bool) {
 	last := classNew
 	if isMask {

@@ -79,8 +79,9 @@ func (c *Config) tagBudget(list span.Label, key string) int {
 	return c.Budgets[list]
 }
 
-// originBytes returns an upper estimate of the memory of an origin without its keys: its fields, its
-// overflow row, its budgets, and its record in the next interval.
+// originBytes returns an upper estimate of the memory of one origin, a process that sends spans. It
+// includes the texts of its fields, its row for spans without labels, and the data kept for the next
+// interval. It excludes its keys.
 func (c *Config) originBytes() int {
 	const fields, overflowRow = 14 * span.MaxOriginField, 1 << 10
 	texts := fields + span.MaxProcessTags
@@ -90,8 +91,8 @@ func (c *Config) originBytes() int {
 	return texts + overflowRow + int(unsafe.Sizeof(origin{})+unsafe.Sizeof(previousOrigin{}))
 }
 
-// MaxKeys returns the maximum number of keys per interval, including the reserve of rowBudget and
-// the overflow rows.
+// MaxKeys returns the maximum number of keys per interval. It includes the reserve for origins with few
+// keys, and one key without labels for each origin.
 func (c *Config) MaxKeys() int { return c.MaxAggregates + c.reserve().rows + c.MaxOrigins + 1 }
 
 // Bytes returns the maximum memory of both registries of Intervals.

@@ -1,6 +1,6 @@
 package registry
 
-// filter remembers values that were used and got no row. It has a Bloom filter for the values used
+// filter remembers the hashes of labels and keys that were used and got no row. It has a Bloom filter for the values used
 // once in this interval, one for those used at least twice, and one for those used at least twice
 // in the previous interval. Its memory is fixed: after half a million values, the largest Bloom
 // filter mistakes one new value in a thousand for one that it has seen.
@@ -27,8 +27,8 @@ func newFilter(bytes int) *filter {
 	return &filter{newBloom(bytes), newBloom(bytes / 2), newBloom(bytes / 2)}
 }
 
-// add records one use of each value of a key, given the hashes of the values. It returns true if all
-// the values had been used before in this interval.
+// add records one use of each value of a key, given the hashes of the values. Values that were used
+// before in this interval are recorded as recurring. add returns true if that applies to all of them.
 func (f *filter) add(identities []uint64) (allRecur bool) {
 	allRecur = true
 	for _, identity := range identities {
@@ -44,8 +44,8 @@ func (f *filter) add(identities []uint64) (allRecur bool) {
 	return allRecur
 }
 
-// next prepares the filter for the next interval: the values that recurred become those that recurred
-// in the previous interval.
+// next prepares the filter for the next interval. The values that were used at least twice in this
+// interval are kept in recurredBefore.
 func (f *filter) next() {
 	f.recurredBefore, f.recurred = f.recurred, f.recurredBefore
 	clear(f.usedOnce.words)

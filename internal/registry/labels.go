@@ -87,8 +87,9 @@ func newLabelTable() labelTable {
 	return labelTable{list: []label{{}, blocked}, ids: map[uint64]labelID{}}
 }
 
-// find returns the ID of a label, or false if the label has no ID. identity is the hash of the label.
-// Two labels can have the same hash: the second one is stored under the next free number.
+// find returns the ID of the label with the given name, or false if the table has no such label.
+// identity is the hash of the label. If several labels have the same hash, all but one are stored under
+// the next free numbers.
 func (t *labelTable) find(name labelName, identity uint64) (labelID, bool) {
 	for {
 		id, ok := t.ids[identity]
@@ -102,8 +103,8 @@ func (t *labelTable) find(name labelName, identity uint64) (labelID, bool) {
 	}
 }
 
-// add assigns the next ID to a label that has none. If another label has the same hash, the ID is
-// stored under the next free number.
+// add gives the next ID to a label that is not in the table yet. If the table has another label with
+// the same hash, the new label is stored under the next free number, where find looks for it.
 func (t *labelTable) add(l label) {
 	slot := l.identity
 	for t.ids[slot] != absentID {
@@ -120,8 +121,8 @@ func (l *label) isTag() bool { return isList(span.Label(l.scope.kind)) }
 // seven sixteenths full, and has one control byte per slot.
 const mapSlot = (8 + 8 + 1) * 16 / 7
 
-// labelBytes returns the memory of a label: the text, its list entry with spare capacity, its map
-// entry, and its record in the next interval.
+// labelBytes returns the memory of a label in bytes: its text, its list entry with spare capacity, its
+// map entry, and the data that is kept for the next interval.
 func labelBytes(l *label) int {
 	bytes := len(l.text) + int(unsafe.Sizeof(label{}))*5/4 + 2*mapSlot
 	if l.tags != nil {

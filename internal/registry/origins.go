@@ -51,8 +51,9 @@ func (o *origin) identityOf(name labelName) uint64 {
 	return maphash.String(seed, name.text) ^ (o.identity+uint64(name.scope.kind))*hashMultiplier
 }
 
-// newOriginTable returns an empty table for a new interval. An origin that was present in each of the
-// last two intervals is stable, and has a slot reserved.
+// newOriginTable returns an empty table of at most limit origins, the processes that send spans, for a
+// new interval. Each origin that was present in both of the last two intervals has a place reserved in
+// it.
 func newOriginTable(limit int, p *previous) originTable {
 	stable := 0
 	for _, o := range p.origins {
@@ -69,8 +70,9 @@ func newOriginTable(limit int, p *previous) originTable {
 
 func threeQuarters(n int) int { return n - n/4 }
 
-// takeSlot takes a slot for a new origin, and reports whether one was free. A quarter of the slots is
-// only for services: origins without resource attributes.
+// takeSlot takes one of the limited places for an origin that is new in this interval. It returns false
+// if none is free. A place is always reserved for an origin of classStable. Origins with resource
+// attributes can take at most three quarters of the places.
 func (t *originTable) takeSlot(o span.Origin, class class) bool {
 	if class == classStable {
 		return true // t.kept includes its slot
@@ -106,9 +108,9 @@ func (t *originTable) mayAddFor(process int32, o span.Origin) bool {
 	return t.perProcess[process] < limit
 }
 
-// admitOrigin returns the ID of an origin, and adds the origin if it is new in this interval. It
-// returns false if no slot is free, or if the process that sent the origin has reached its limit. A
-// process has no limit if its number is 0, which means unknown.
+// admitOrigin returns the ID of an origin, the description of a process that sends spans. It adds the
+// origin if it is new in this interval. It returns false if there are too many origins, or too many of
+// the given process. process is 0 if it is unknown; then only the first limit applies.
 func (t *tables) admitOrigin(o span.Origin, process int32) (OriginID, bool) {
 	id, isKnown := t.origins.ids[o]
 	if isKnown {
@@ -128,9 +130,9 @@ func (t *tables) admitOrigin(o span.Origin, process int32) (OriginID, bool) {
 	return id, true
 }
 
-// classOfOrigin returns the priority of an origin that is new in this interval. The highest is
-// classStable, for an origin that was present in each of the last two intervals. Then follows
-// classSeen, for one that was seen in the previous interval, and classNew for any other.
+// classOfOrigin returns the priority of an origin that is new in this interval. identity is its hash.
+// The result is classStable if the origin was present in both of the last two intervals, classSeen if
+// it was seen in the last one, and classNew otherwise.
 func (t *tables) classOfOrigin(identity uint64) class {
 	record := t.previous.origins[identity]
 	if record != nil && record.isStable {
@@ -142,9 +144,9 @@ func (t *tables) classOfOrigin(identity uint64) class {
 	return classNew
 }
 
-// joinCommon returns the ID of the common origin, which counts the spans of all origins without a
-// slot. The common origin has only those fields that are equal in all these origins. Exporters can be
-// reading names without the lock, so joinCommon replaces the slice instead of changing it.
+// joinCommon returns the ID of the common origin, which counts the spans of all processes that have no
+// origin of their own. Its fields are those that are equal in all of these processes. Exporters can
+// read the names without the lock, so joinCommon replaces the slice instead of changing it.
 func (t *tables) joinCommon(o span.Origin) OriginID {
 	table := &t.origins
 	if table.common == noOrigin {
@@ -159,8 +161,9 @@ func (t *tables) joinCommon(o span.Origin) OriginID {
 	return table.common
 }
 
-// addOrigin assigns the next ID to an origin and creates its budgets. Values that recurred in the
-// previous interval keep their rows.
+// addOrigin gives the next ID to an origin, the description of a process that sends spans. It sets the
+// limits on different values of the origin's labels. Values that recurred in the previous interval keep
+// their places within these limits.
 func (t *tables) addOrigin(name span.Origin, identity uint64) OriginID {
 	record, wasPresent := t.previous.origins[identity]
 	if !wasPresent {

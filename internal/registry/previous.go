@@ -25,8 +25,9 @@ type previousOrigin struct {
 	kept     usage           // part of recurred that keeps its rows
 }
 
-// snapshot returns the part of the interval's state that the next interval uses. Batches that are
-// still in this interval can admit more keys later, which are not part of it.
+// snapshot returns the data of this interval that the next interval uses: its origins, and the labels
+// and keys that recurred. Batches that are still in this interval can admit more keys after the call.
+// These are not included.
 func (t *tables) snapshot() *previous {
 	prev := &previous{
 		classes: make(map[uint64]class, len(t.labels.list)+len(t.rows.list)),
@@ -54,8 +55,8 @@ func (p *previous) addLabels(t *tables, class class) {
 	}
 }
 
-// addLabel adds a label that recurred. The label keeps its row in the next interval, unless the rows
-// that its budget can keep are used up.
+// addLabel adds a label that was used at least twice in the interval. The label keeps its row in the
+// next interval, as long as not too many labels of the same kind do. Otherwise its class is classSeen.
 func (p *previous) addLabel(t *tables, l *label) {
 	o := p.origins[t.origins.list[l.scope.origin].identity]
 	kind := l.scope.kind
@@ -88,8 +89,9 @@ func (p *previous) addLabel(t *tables, l *label) {
 	o.kept.bytes += bytes
 }
 
-// addRows adds the keys that recurred. If the next interval cannot keep the rows of all of them, each
-// origin keeps at most an equal share, and rows that some origins do not need are shared by the rest.
+// addRows adds the keys that were used at least twice in the interval, so that their rows are kept in
+// the next one. If there is not enough space for all, the origins keep equal shares, and an origin that
+// needs less leaves the rest to the others.
 func (p *previous) addRows(t *tables) {
 	for i := range t.rows.list {
 		row := &t.rows.list[i]
@@ -139,9 +141,9 @@ func (p *previous) limitPerOrigin(config *Config) usage {
 	}
 }
 
-// fairLevel returns the largest cap for the given amounts with which their sum is at most limit
-// (max-min fairness). For example, the cap of 1, 5 and 9 with the limit 9 is 4: 1+4+4. If the sum is
-// within the limit without a cap, it returns math.MaxInt.
+// fairLevel returns the largest cap for which the sum of the amounts, each limited to the cap, is at
+// most limit (max-min fairness). For example, the cap of 1, 5 and 9 with the limit 9 is 4: 1+4+4. If no
+// cap is needed, it returns math.MaxInt. It sorts amounts.
 func fairLevel(amounts []int, limit int) int {
 	slices.Sort(amounts)
 	for i, amount := range amounts {

@@ -22,7 +22,7 @@ type Admission struct {
 	Hash      uint32   // determines the key's partition; the same in every interval
 	Collapsed LabelSet // labels whose values were replaced by tracer_blocked_value; span.WholeKey if all were
 	Masked    LabelSet // labels whose values were replaced by a mask
-	AllRecur  bool     // each value that got no row of its budget has now come at least twice in this interval
+	AllRecur  bool     // each value that was replaced has been used at least twice in this interval
 }
 
 // IsUnchanged reports whether the key has all of its labels as the client sent them.
@@ -58,8 +58,8 @@ type tables struct {
 	masked    *[span.LabelCount]uint64 // keys with a masked label, in all intervals
 }
 
-// newRegistry returns a registry whose first interval has no previous one. config, filter and masked
-// must be set in empty.
+// newRegistry returns an empty registry for the first interval. The fields config, filter and masked of
+// empty must be set.
 func newRegistry(mu *sync.Mutex, empty tables) *Registry {
 	r := &Registry{mu: mu, tables: empty}
 	r.admitter.tables = &r.tables
@@ -86,9 +86,10 @@ func (r *Registry) AdmitOrigin(o span.Origin) (OriginID, bool) {
 	return r.tables.admitOrigin(r.conflated(o), unlimitedProcess)
 }
 
-// JoinOrigin returns the ID of an origin of a process; process is 0 if unknown. If the origin exceeds
-// the maximum number of origins, of the interval or of the process, it shares the ID of its service.
-// If the service exceeds it as well, it shares the ID of the common origin.
+// JoinOrigin returns the ID under which the spans of an origin are counted; process is 0 if unknown. If
+// there are too many origins, in all or of this process, isShared is true: the ID is that of the
+// service, the origin without the fields of an instance, or else that of the common origin of all
+// services.
 func (r *Registry) JoinOrigin(o span.Origin, process int32) (id OriginID, isShared bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -116,9 +117,9 @@ func (r *Registry) conflated(o span.Origin) span.Origin {
 	return o
 }
 
-// Admit returns the ID of a normalized key, with the labels that the budgets of its origin allow. It
-// neither retains nor changes the key. A publisher calls Admit for the first two uses of a key in an
-// interval. Further calls for the key would return the same.
+// Admit returns the ID of a normalized key. Labels with too many different values are replaced. Admit
+// neither retains nor changes the key. A publisher must call it for the first two uses of a key in an
+// interval. Further calls for the key return the same.
 func (r *Registry) Admit(origin OriginID, key *span.Key) Admission {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -127,16 +128,16 @@ func (r *Registry) Admit(origin OriginID, key *span.Key) Admission {
 	return admission
 }
 
-// AdmitUnlabelled returns the ID under which spans with an unknown key are counted. It is the ID of
-// the overflow row of their origin, which also counts the keys that get no row of their own.
+// AdmitUnlabelled returns the ID under which spans of an origin are counted without labels, because
+// their keys are unknown. Spans whose keys got no row of their own have the same ID.
 func (r *Registry) AdmitUnlabelled(origin OriginID) Admission {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.tables.overflowRow(origin)
 }
 
-// overflowRow returns the admission to the row that counts the spans of an origin whose keys got no
-// row of their own. That row has no labels. It is added to the table of rows at its first use.
+// overflowRow returns the admission to the overflow row of an origin. That row counts, without labels,
+// the spans whose keys got no row of their own. The first call for an origin creates the row.
 func (t *tables) overflowRow(id OriginID) Admission {
 	o := &t.origins.list[id]
 	hasRow := o.overflow.Collapsed != 0
@@ -166,8 +167,8 @@ func (r *Registry) Size() (origins, keys int) {
 	return len(r.tables.origins.ids), len(r.tables.rows.entries)
 }
 
-// Contents returns the origins by OriginID and the keys by KeyID, as far as the interval has assigned
-// IDs. The caller may read both slices without a lock, but must not change them.
+// Contents returns all origins of the interval, by OriginID, and all keys, by KeyID, that have IDs so
+// far. The caller can read both slices without a lock, but must not change them.
 func (r *Registry) Contents() ([]span.Origin, []KeyEntry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -201,9 +202,9 @@ func NewIntervals(config *Config) *Intervals {
 	return i
 }
 
-// Begin begins a new interval. It clears the registry of the interval before the last and uses it
-// again. Keys that recurred, so were used at least twice, keep their rows in the new interval as far
-// as there is room. Only the sealer, which ends each interval, calls Begin.
+// Begin begins a new interval. It clears the registry of the interval before the last and reuses it.
+// Keys that were used at least twice in the last interval keep their rows in the new one, as far as the
+// limits allow. Only the goroutine that ends intervals may call Begin.
 func (i *Intervals) Begin() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -229,8 +230,8 @@ func (i *Intervals) Size() (origins, keys int) {
 	return current.Size()
 }
 
-// Masked returns the number of keys counted with a mask, by the name of the masked label. A label that
-// was never masked has the number 0.
+// Masked returns the number of keys in which placeholders have replaced identifiers in a label, by the
+// name of the label. The map contains every label that can be masked.
 func (i *Intervals) Masked() map[string]uint64 {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -241,9 +242,9 @@ func (i *Intervals) Masked() map[string]uint64 {
 	return masked
 }
 
-// MostCollapsed returns the label that the most keys have lost since the last call, and the number of
-// these keys. For a tag, the label is the name of its list and its tag key. If no key lost a label,
-// keys is 0.
+// MostCollapsed returns the label that most keys have lost since the last call, and the number of these
+// keys. Keys lose a label that has too many different values. For a tag, label consists of the name of
+// the list and the tag key. keys is 0 if no label was lost.
 func (i *Intervals) MostCollapsed() (label string, keys uint64) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -288,8 +289,8 @@ func labelOfKind(kind int) span.Label {
 	return span.Label(kind)
 }
 
-// add adds keys to the count of name. If there are maxCollapses names already, it adds them to the
-// count of fallback instead.
+// add adds keys to the count of name. If name is new and there are maxCollapses names already, it adds
+// them to the count of fallback instead.
 func (c collapses) add(name, fallback string, keys uint64) {
 	if keys == 0 {
 		return
@@ -301,8 +302,8 @@ func (c collapses) add(name, fallback string, keys uint64) {
 	c[name] += keys
 }
 
-// takeMost returns the name with the highest count, and resets all counts. Of several such names, it
-// returns the first in alphabetical order.
+// takeMost returns the name with the highest count, and resets all counts. If several names have this
+// count, it returns the first in alphabetical order. Without counts, keys is 0.
 func (c collapses) takeMost() (most string, keys uint64) {
 	for name, count := range c {
 		isFirstOfEqual := count == keys && name < most

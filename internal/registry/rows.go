@@ -34,8 +34,8 @@ type row struct {
 
 func newRowTable() rowTable { return rowTable{ids: map[uint64]KeyID{}} }
 
-// find returns the ID of an encoded key, or false if the key has no ID. identity is the hash of the
-// key. Two keys can have the same hash: the second one is stored under the next free number.
+// find returns the ID of an encoded key, or false if the table has no such key. identity is the hash of
+// the key. If several keys have the same hash, all but one are stored under the next free numbers.
 func (t *rowTable) find(words []uint32, identity uint64) (KeyID, bool) {
 	for {
 		id, ok := t.ids[identity]
@@ -49,8 +49,9 @@ func (t *rowTable) find(words []uint32, identity uint64) (KeyID, bool) {
 	}
 }
 
-// add assigns an ID to a key that has none, and returns the ID. identity is the hash of the key. If
-// another key has the same hash, the ID is stored under the next free number.
+// add gives the next ID to a key that is not in the table yet, and returns the ID. identity is the hash
+// of the key. If the table has another key with the same hash, the new key is stored under the next
+// free number, where find looks for it.
 func (t *rowTable) add(words []uint32, identity uint64, history history, entry KeyEntry) KeyID {
 	id := t.addUnlabelled(entry)
 	t.list[id] = row{words: slices.Clone(words), identity: identity, history: history}
@@ -74,9 +75,9 @@ func (t *rowTable) addUnlabelled(entry KeyEntry) KeyID {
 	return KeyID(len(t.list) - 1)
 }
 
-// orderTags sorts the IDs in each list of tags of an encoded key, and returns the encoding. Several
-// tags with one tag key can collapse into the same tag, which must occur only once. So orderTags
-// removes duplicates from the lists for which anyBlocked is true. It overwrites words.
+// orderTags sorts each list of tags of an encoded key, and returns the encoding. It overwrites words.
+// In a list for which anyBlocked is true, the same tag can have replaced several tags; orderTags keeps
+// it only once.
 func orderTags(words []uint32, anyBlocked *[lists]bool) []uint32 {
 	ordered := words[:wordTags]
 	list := 0
@@ -92,8 +93,8 @@ func orderTags(words []uint32, anyBlocked *[lists]bool) []uint32 {
 	return ordered
 }
 
-// keyOf returns the key with the given encoding. The texts of the key are those of the label table, so
-// that the key does not retain the memory of a message.
+// keyOf decodes a key. The texts of the key are those of the label table, so the key does not refer to
+// the memory of the message that contained it.
 func (t *labelTable) keyOf(words []uint32) (k span.Key) {
 	status, _ := strconv.ParseUint(t.list[words[wordStatus]].text, 10, 32) // 0 if absent
 	k.HTTPStatus = uint32(status)
@@ -122,8 +123,8 @@ func (t *labelTable) sortedTexts(ids []labelID) []string {
 	return texts
 }
 
-// tagLists iterates over the lists of tags of an encoded key. In the encoding, each list is preceded by
-// its length.
+// tagLists iterates over the lists of tags of an encoded key, in which each list follows its length.
+// The lists share memory with words.
 func tagLists(words []uint32) iter.Seq[[]uint32] {
 	return func(yield func(ids []uint32) bool) {
 		rest := words[wordTags:]
@@ -138,8 +139,8 @@ func tagLists(words []uint32) iter.Seq[[]uint32] {
 	}
 }
 
-// rowBytes returns the memory of a row and its key, without the texts of its labels. It includes
-// the spare capacity of the lists, the map entry, and the record in the next interval.
+// rowBytes returns the memory of an encoded key and its row, in bytes, without the texts of its labels.
+// It includes spare capacity, the map entry, and the data that is kept for the next interval.
 func rowBytes(words []uint32) int {
 	const wordBytes, stringHeader = int(unsafe.Sizeof(uint32(0))), int(unsafe.Sizeof(""))
 	elements := (int(unsafe.Sizeof(row{})) + int(unsafe.Sizeof(KeyEntry{}))) * 5 / 4
@@ -176,8 +177,9 @@ type rowBudget struct {
 	origins int   // origins of this interval, and those that keep rows of the previous one
 }
 
-// newRowBudget returns the budget of a new interval. Rows of keys that recurred in the previous
-// interval are reserved. The origins of these keys count as present from the start.
+// newRowBudget returns the limits on the rows of a new interval and on their memory. Keys that recurred
+// in the previous interval have their rows reserved. The origins of these keys, the processes that sent
+// them, count as present from the start.
 func newRowBudget(total usage, prev *previous) rowBudget {
 	b := rowBudget{
 		total: total,
@@ -206,8 +208,9 @@ type rowSource struct {
 	fromReserve bool
 }
 
-// find returns where a new row of an origin can be taken from: the budgets that all origins share or,
-// if they are used up, the reserve. It returns false if the origin can have no more rows.
+// find returns where an origin can take a new row from: the budgets that all origins share or, if these
+// are used up, the reserve for origins with few rows. class is the priority of the new key. It returns
+// false if neither has a row for the origin.
 func (b *rowBudget) find(o *origin, class class) (source rowSource, ok bool) {
 	rows, hasRows := b.rows.findFree(class)
 	bytes, hasBytes := b.bytes.findFree(class)
@@ -220,9 +223,9 @@ func (b *rowBudget) find(o *origin, class class) (source rowSource, ok bool) {
 	return rowSource{}, false
 }
 
-// mayUseReserve reports whether an origin can take a row from the reserve, the rows set aside for
-// origins with less than an equal share of all rows. An origin takes at most a quarter of its equal
-// share from the reserve, and nothing while it is the only origin.
+// mayUseReserve reports whether an origin can take a row from the reserve, which is for origins with
+// less than an equal share of all rows. An origin takes at most a quarter of an equal share from the
+// reserve, and nothing if it is the only origin.
 func (b *rowBudget) mayUseReserve(o *origin) bool {
 	hasOtherOrigins := b.origins > 1
 	equalShare := b.total.dividedBy(b.origins)
@@ -232,8 +235,8 @@ func (b *rowBudget) mayUseReserve(o *origin) bool {
 	return hasOtherOrigins && isBelowShare && isBelowExtra && hasReserve
 }
 
-// take charges a new row of an origin, and the memory of its key and labels, to the given source. The
-// last row of a share can exceed the limit of bytes.
+// take counts a new row of an origin, and the bytes of its key and labels, as taken from the given
+// source. The last row can exceed the limit on bytes.
 func (b *rowBudget) take(o *origin, source rowSource, bytes int) {
 	o.rows.add(bytes)
 	if source.fromReserve {

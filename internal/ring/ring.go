@@ -19,8 +19,9 @@ type Ring[T any] struct {
 	sequence
 }
 
-// New returns an empty ring and allocates all its memory. T must consist of numbers, arrays and
-// structs only. slots must be a power of two.
+// New returns an empty ring with the given number of slots, a power of two, and allocates all its
+// memory. T must be a number, a bool, or an array or struct of them, without pointers. New returns an
+// error otherwise.
 func New[T any](slots int) (*Ring[T], error) {
 	if err := checkFlat(reflect.TypeFor[T]()); err != nil {
 		return nil, fmt.Errorf("check slot type: %w", err)
@@ -41,8 +42,9 @@ func CheckSlots(slots int) error {
 	return nil
 }
 
-// segments returns n slots, the first of which is at the given position. If they wrap around at the
-// end of the ring, second contains the slots from the start of the ring. Otherwise it is nil.
+// segments returns the n slots that begin at the given position. If they extend past the end of the
+// ring, first contains the slots up to there, and second the rest, from the start of the ring.
+// Otherwise second is nil.
 func (r *Ring[T]) segments(position, n uint64) (first, second []T) {
 	start := position & r.mask
 	end := start + n
@@ -82,8 +84,9 @@ type Claim[T any] struct {
 	n     uint64   // number of slots
 }
 
-// Claim reserves n adjacent slots for the caller. n must be at least 1. If the Result is Claimed, the
-// caller fills the slots, and must then call Publish or Skip. Otherwise no slot is reserved.
+// Claim reserves n adjacent slots for the caller, and panics if n is less than 1. If the Result is
+// Claimed, the caller fills the slots, and must then call Publish or Skip. Otherwise no slot is
+// reserved.
 func (r *Ring[T]) Claim(n int) (Claim[T], Result) {
 	if n < 1 {
 		panic("BUG: a ring was asked for a run of no slots")
@@ -125,8 +128,9 @@ func (c *Claim[T]) Publish() { c.end(false) }
 // Skip gives the claimed slots back. The consumer frees them without reading them.
 func (c *Claim[T]) Skip() { c.end(true) }
 
-// Abandon skips the claimed slots if neither Publish nor Skip was called, and counts them as abandoned. It is
-// for a deferred call, in case the code that fills the slots panics.
+// Abandon skips the claimed slots if neither Publish nor Skip was called: the consumer frees them
+// without reading them. They are counted as abandoned. Callers defer it, in case the code that fills
+// the slots panics.
 func (c *Claim[T]) Abandon() {
 	hasEnded := c.ring == nil
 	if hasEnded {
@@ -136,8 +140,8 @@ func (c *Claim[T]) Abandon() {
 	c.end(true)
 }
 
-// end passes the claimed slots to the consumer. If skip is true, the consumer frees them without reading
-// them. A second call panics, because the slots can belong to another producer by then.
+// end passes the claimed slots to the consumer. If skip is true, the consumer frees them without
+// reading them. A second call panics, because the slots can belong to another producer by then.
 func (c *Claim[T]) end(skip bool) {
 	r := c.ring
 	if r == nil {
@@ -154,12 +158,13 @@ func (s *sequence) publish(start, n uint64, skip bool) {
 	s.wakeAfterPublish()
 }
 
-// Consume passes published slots to onSlots in order, and signals to onSignal, until it has passed on a
-// Stop signal. A ring has one consumer at a time. Slots published after Stop stay in the ring.
+// Consume passes published slots to onSlots in order, and signals to onSignal. It returns after it has
+// passed a Stop signal; slots published after Stop stay in the ring. It panics if another call is
+// running.
 //
-// onSlots must not retain the slots: they are returned to the producers after at most limit slots, or
-// after one claim if that is longer. If a callback panics, the panic propagates, and the slots that the
-// callback got are not returned.
+// onSlots must not retain the slots, because Consume frees them for producers: after at most limit
+// slots, or after one claim if that is longer. If a callback panics, so does Consume, and the slots
+// that the callback got are not freed.
 func (r *Ring[T]) Consume(limit int, onSlots func([]T), onSignal func(Signal)) {
 	if limit < 1 {
 		panic("BUG: a ring's consumer was given no room for a turn")
@@ -190,9 +195,9 @@ func (r *Ring[T]) Consume(limit int, onSlots func([]T), onSignal func(Signal)) {
 	}
 }
 
-// consumeRuns passes published slots to onSlots, beginning at position start, and then frees them. It returns
-// the position after the last of them. It stops after limit slots, but consumes slots that were published
-// together, a run, as a whole. So it exceeds limit if the first run is longer.
+// consumeRuns passes published slots to onSlots, beginning at position start, frees them, and returns
+// the position after them. It stops before limit is exceeded, but never divides a run, slots that were
+// published together. So a first run that is longer than limit is consumed as a whole.
 func (r *Ring[T]) consumeRuns(start, limit uint64, onSlots func([]T)) uint64 {
 	position := start
 	undelivered := start // position of the first slot that was not passed to onSlots
@@ -222,8 +227,8 @@ func (r *Ring[T]) consumeRuns(start, limit uint64, onSlots func([]T)) uint64 {
 	return position
 }
 
-// deliver passes the slots from position start up to position end to onSlots. It calls onSlots twice
-// if the slots wrap around at the end of the ring, and not at all if there are none.
+// deliver calls onSlots with the slots from position start up to, but excluding, position end. It calls
+// onSlots twice if the slots continue at the start of the ring, and not at all if start equals end.
 func (r *Ring[T]) deliver(start, end uint64, onSlots func([]T)) {
 	if start == end {
 		return
@@ -236,8 +241,9 @@ func (r *Ring[T]) deliver(start, end uint64, onSlots func([]T)) {
 }
 
 // free returns the slots from position start up to position end to the producers, and updates the
-// counters. The ring is fullest just before that. If the slot at end is not published, the slots
-// that are freed were all of the used ones; otherwise free reads the end of the claimed slots.
+// counters. skipped is how many of them the producers skipped. Before that, when the ring is fullest,
+// free determines how many slots are in use. It reads s.tail, which producers change often, only if the
+// slot at end is published.
 func (s *sequence) free(start, end, skipped uint64) {
 	used := end - start
 	_, hasMore := s.read(end)
@@ -263,8 +269,8 @@ const (
 	apart = 2 * line
 )
 
-// aligned returns n zeroed elements, the first of which is at the start of a cache line. E must not
-// contain pointers: the memory is allocated as bytes, which the garbage collector does not scan.
+// aligned returns n zeroed elements in memory that begins at a cache line. E must not contain pointers,
+// because the garbage collector does not scan this memory.
 func aligned[E any](n int) []E {
 	var zero E
 	size := uintptr(n) * unsafe.Sizeof(zero)
@@ -282,8 +288,8 @@ func checkFlat(t reflect.Type) error {
 	return checkField(t, t.String())
 }
 
-// checkField returns an error if a type contains a pointer, such as in a slice, a map or a string.
-// path is the name of the field in the error.
+// checkField returns an error if t is or contains a pointer; slices, maps and strings count as
+// pointers. The error names the field that contains the pointer. path is the name of t in the error.
 func checkField(t reflect.Type, path string) error {
 	switch t.Kind() {
 	case reflect.Bool,
@@ -333,8 +339,8 @@ func (r *Ring[T]) used() int {
 // the consumer, because it writes to the same cache line.
 func (r *Ring[T]) Drained() uint64 { return r.head.Load() }
 
-// Stats returns the counters of the ring and the number of slots in use. It does not stop the ring, so the
-// values can belong to slightly different times.
+// Stats returns the counters of the ring and the number of slots in use. Producers and the consumer
+// continue meanwhile, so the values can belong to slightly different times.
 func (r *Ring[T]) Stats() Stats {
 	return Stats{
 		Slots:     int(r.size),

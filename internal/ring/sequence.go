@@ -62,8 +62,8 @@ type counters struct {
 	wakes     atomic.Uint64
 }
 
-// init prepares an empty ring of 1<<shift slots. Positions begin at size instead of 0, as if the ring had
-// been filled and emptied once. So words that are 0 do not look like those of published slots.
+// init prepares an empty ring of 1<<shift slots. The first position is s.size instead of 0, because new
+// memory contains words that are 0, and a word of 0 would publish the slot at position 0.
 func (s *sequence) init(shift uint) {
 	s.shift = shift
 	s.size = 1 << shift
@@ -90,8 +90,9 @@ const (
 	Contended
 )
 
-// claim reserves n adjacent positions for the caller, and returns the first of them. The Result is Full if
-// fewer are free, and Contended if other producers were faster in every attempt.
+// claim reserves n adjacent positions for the caller, and returns the first of them. The Result is Full
+// if fewer than n are free. It is Contended if other producers were faster in each of claimAttempts
+// attempts.
 func (s *sequence) claim(n uint64) (start uint64, result Result) {
 	if n > s.size {
 		return 0, Full
@@ -108,9 +109,9 @@ func (s *sequence) claim(n uint64) (start uint64, result Result) {
 	return 0, Contended
 }
 
-// fits reports whether the slots before the position end fit in the ring together with those that are
-// in use. To avoid reading the consumer's cache line, it first compares with freed, a possibly
-// outdated copy of head. An outdated copy is too low, never too high.
+// fits reports whether the ring has space for all slots before the position end that are not freed. It
+// first compares end with s.freed, a copy of s.head, because reading s.head slows down the consumer.
+// The copy can be too low, but not too high.
 //
 // The differences are signed, because head can have passed a position that the caller read earlier.
 // Then the caller's compare-and-swap fails.
@@ -126,8 +127,8 @@ func (s *sequence) fits(end uint64) bool {
 	return int64(end-head) <= int64(s.size)
 }
 
-// read returns the word of the run that begins at a position, and reports whether the run is
-// published.
+// read returns the word that describes the slots published at the given position, and reports whether
+// there are any. If several slots were published together, the position must be that of the first.
 func (s *sequence) read(at uint64) (word, bool) {
 	w := word(s.words[at&s.mask].Load())
 	return w, w.publishes(at, s.shift)
@@ -143,8 +144,8 @@ func (s *sequence) read(at uint64) (word, bool) {
 // years. Words are never cleared. Positions start in lap 1, so zeroed memory contains no published run.
 type word uint64
 
-// wordOf returns the word of n published slots that begin at the given position. shift is the
-// logarithm of the ring's size to base 2.
+// wordOf returns the word that publishes n slots at the given position. If skip is true, the consumer
+// frees the slots without reading them. The ring has 1<<shift slots.
 func wordOf(position, n uint64, skip bool, shift uint) word {
 	lap := position >> shift
 	w := word(lap<<shift | (n - 1))
@@ -155,8 +156,9 @@ func wordOf(position, n uint64, skip bool, shift uint) word {
 	return w
 }
 
-// publishes reports whether the word belongs to a run at the given position, and not to one of an
-// earlier lap. A word has no room for the highest bit of the position, so that bit is ignored.
+// publishes reports whether w was written for slots at the given position, and not at an earlier
+// position with the same index. It ignores the highest bit of the position, for which a word has no
+// space.
 func (w word) publishes(at uint64, shift uint) bool {
 	return uint64(w)>>(shift+1) == at<<1>>1>>shift
 }

@@ -53,9 +53,9 @@ func (m *mailbox) init() {
 // due reports whether a signal is to be delivered to a consumer at the given position.
 func (m *mailbox) due(consumer uint64) bool { return consumer >= m.lowest.Load() }
 
-// put adds a signal, and reports false if the box is full. Clear is delivered immediately. Other
-// signals are delivered when the consumer reaches the current tail, the end of the claimed slots. The
-// tail is read under the lock, so that later signals never have a lower position.
+// put adds a signal for the consumer, and returns false if signalDepth signals are pending. Clear is
+// delivered immediately, any other signal after all slots that are claimed so far. put reads tail, the
+// end of the claimed slots, under the lock, so that a later signal never has a lower position.
 func (m *mailbox) put(signal Signal, tail *atomic.Uint64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -71,9 +71,9 @@ func (m *mailbox) put(signal Signal, tail *atomic.Uint64) bool {
 	return true
 }
 
-// take removes the next signal for a consumer at the given position, and returns it. It returns false if
-// the consumer has not reached the position of a signal. Signals for the same position are taken in the
-// order in which they were sent.
+// take removes and returns the next signal for a consumer at the given position. It returns false if no
+// signal is due there. Signals with the same position are returned in the order in which they were
+// sent.
 func (m *mailbox) take(consumer uint64) (Signal, bool) {
 	if !m.due(consumer) {
 		return Signal{}, false

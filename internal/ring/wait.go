@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// wakeAfterPublish wakes the consumer after slots were published. During a nap it wakes the consumer
-// only if the backlog is large, because the nap ends soon.
+// wakeAfterPublish wakes the consumer if it sleeps. Producers call it after they have published slots.
+// It wakes the consumer from a nap, a short sleep that a timer ends, only if many slots are waiting.
 func (s *sequence) wakeAfterPublish() {
 	switch s.sleepState.Load() {
 	case awake:
@@ -31,9 +31,10 @@ func (s *sequence) hasWork(position uint64) bool {
 	return isPublished || s.due(position)
 }
 
-// await lets the consumer sleep until a producer wakes it, or for a short nap. It does not sleep if there is
-// work at the given position, where the consumer reads next. It checks this after it has set the sleep
-// state: a producer that publishes after the check sees the state, and wakes the consumer.
+// await lets the consumer sleep until a producer wakes it, or for a short nap. It returns at once if
+// there is work at the given position, where the consumer reads next. It checks that only after it has
+// set the sleep state: a producer that publishes after the check sees the state, and wakes the
+// consumer.
 func (s *sequence) await(position uint64, idle *idlePolicy) {
 	isNap := idle.mayNap()
 	if isNap {
@@ -103,8 +104,9 @@ func (i *idlePolicy) work() { i.worked = true }
 // mayNap reports whether the next sleep is a nap.
 func (i *idlePolicy) mayNap() bool { return i.worked && i.skip == 0 }
 
-// begin records that a sleep begins, and starts the timer if it is a nap. If no work arrived during
-// the last nap, more of the following naps are skipped each time.
+// begin records that the consumer begins to sleep. If isNap is true, it starts the timer that ends the
+// sleep. If the last sleep was a nap after which there was no work, the next naps are skipped, more of
+// them each time.
 func (i *idlePolicy) begin(isNap bool) {
 	if i.napped && i.worked {
 		i.skip, i.backoff = 0, 1
@@ -141,8 +143,9 @@ const backlogPart = 4
 
 func (p *parking) init() { p.token = make(chan struct{}, 1) }
 
-// wake ends the sleep of the consumer, if it is asleep. A producer calls it after it has published slots or
-// sent a signal. If several producers call wake at once, only one of them ends the sleep.
+// wake ends the sleep of the consumer. It does nothing if the consumer is awake. Producers call it
+// after they have published slots or sent a signal. If several of them call it at once, only one ends
+// the sleep.
 func (p *parking) wake() {
 	state := p.sleepState.Load()
 	if state == awake {

@@ -45,8 +45,8 @@ type Balancer struct {
 	lastCounts [MaxPartitions]uint64 // counts of demand at the last rebalancing
 }
 
-// NewBalancer returns a balancer whose routing assigns about the same number of partitions to each
-// drainer. Start runs the balancer.
+// NewBalancer returns a balancer that initially gives about the same number of partitions, parts of the
+// key space, to each drainer. Its goroutine is not running before Start is called.
 func NewBalancer(config Config) *Balancer {
 	b := &Balancer{
 		config: config, grow: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
@@ -71,8 +71,7 @@ func (b *Balancer) publishFirstStats() {
 // Routing returns the current routing. Callers load it once per batch.
 func (b *Balancer) Routing() *Routing { return b.routing.Load() }
 
-// Install makes r the current routing. Only the balancer's goroutine may call it, or the owner of a
-// balancer that was not started.
+// Install makes r the current routing. After Start, only the balancer's goroutine may call it.
 func (b *Balancer) Install(r *Routing) {
 	b.keyCapacity.Store(int64(capacityOf(r.Partitions())))
 	b.routing.Store(r)
@@ -118,8 +117,9 @@ func (b *Balancer) run() {
 	}
 }
 
-// SetKeyCount tells the balancer how many different keys the current interval has so far. If these need
-// more partitions, the balancer adds some in the background.
+// SetKeyCount tells the balancer the number of different keys in the current interval. If keys are more
+// than the current number of partitions is meant for, the balancer's goroutine adds partitions.
+// SetKeyCount does not wait for that.
 func (b *Balancer) SetKeyCount(keys int) {
 	b.raisePeak(int64(keys))
 	isEnough := int64(keys) <= b.keyCapacity.Load()
@@ -142,8 +142,8 @@ func (b *Balancer) raisePeak(keys int64) {
 	}
 }
 
-// growTo adds partitions if there are too few for the given number of different keys. Spans of a key still
-// go to the same drainer. Partitions are never removed, because unused ones cost nothing.
+// growTo adds partitions if there are too few for the given number of different keys. Spans of a key
+// still go to the same drainers. It never removes partitions, because unused ones cost nothing.
 func (b *Balancer) growTo(keys int) {
 	current := b.Routing()
 	partitions := partitionsFor(b.config.Drainers, keys)
@@ -152,8 +152,9 @@ func (b *Balancer) growTo(keys int) {
 	}
 }
 
-// rebalance reads the load of each partition since the last call. If another assignment of partitions
-// to drainers makes the loads of the drainers more even, rebalance installs it.
+// rebalance reads the load of each partition, a part of the key space, since the last call. It changes
+// which drainers own the partitions if that makes the loads of the drainers more even. Then it updates
+// the statistics.
 func (b *Balancer) rebalance() {
 	current := b.Routing()
 	loads := b.demand.loadsSince(&b.lastCounts, current.Partitions())
@@ -173,8 +174,9 @@ func (b *Balancer) publishStats(plan *Plan, loads []uint64, r *Routing) {
 	b.stats.Store(&stats)
 }
 
-// decide returns the plan for the next interval, given the loads of the last one. The plan changes
-// nothing if there were too few spans, or if rebalancing is switched off.
+// decide returns a plan that assigns the partitions, parts of the key space, to drainers. loads
+// contains the number of sampled spans per partition in the last interval. The plan changes nothing if
+// there were fewer than minSamples samples per drainer, or if rebalancing is switched off.
 func (b *Balancer) decide(loads []uint64, current *Routing) Plan {
 	assigned := newAssignment(loads, current)
 	if assigned.fairLoad() < minSamples {
@@ -228,8 +230,8 @@ type PartitionLoad struct {
 	Owners    []uint16 `json:"owners"` // drainers; several if it is split
 }
 
-// addPlan adds the moves, splits and merges of the last plan to the totals. It sets LoadRatio and LastPlan,
-// and LastChange if the plan changes the owner of a partition.
+// addPlan stores a plan as the last one, and adds its moves, splits and merges to the totals. If the
+// plan changes the owner of a partition, addPlan also stores it as the last change.
 func (s *Stats) addPlan(p *Plan) {
 	s.LoadRatio = p.Before
 	s.Moves += uint64(p.Moves)
@@ -242,8 +244,8 @@ func (s *Stats) addPlan(p *Plan) {
 	}
 }
 
-// setLoads sets the loads of the drainers and of the busiest partitions. loads contains the number of
-// samples per partition in an interval, during which r was the routing.
+// setLoads sets the loads of all drainers, and of the busiest partitions. loads contains the number of
+// sampled spans of each partition, a part of the key space, while r was the current routing.
 func (s *Stats) setLoads(loads []uint64, r *Routing) {
 	assigned := newAssignment(loads, r)
 	total := max(1, assigned.fairLoad()*float64(r.drainers))

@@ -51,18 +51,18 @@ type PlanStats struct {
 // changesOwners reports whether the plan moves, splits or merges a partition.
 func (p *Plan) changesOwners() bool { return p.owners != nil }
 
-// unchanged returns the plan that changes nothing. ratio is the current load ratio, and why is the reason
-// that the status shows.
+// unchanged returns a plan that changes nothing. ratio is the load of the busiest drainer over that of
+// the idlest, and why is the reason that the status shows.
 func unchanged(ratio float64, why string) Plan {
 	return Plan{PlanStats: PlanStats{Before: ratio, After: ratio, Why: why}}
 }
 
-// plan decides which drainers, the goroutines that count spans, own each partition in the next interval.
-// loads contains the load of each partition in the last interval, and r its owners. A partition with
-// several owners is called split.
+// plan assigns the partitions, parts of the key space, to drainers for the next interval. loads
+// contains the load of each partition in the last interval, and r its owners, the drainers that count
+// its spans. A partition with several owners is called split.
 //
-// If the drainers have about the same load, plan only merges split partitions that no longer need several
-// owners. Otherwise it evens out the loads in three steps:
+// If the drainers have about the same load, plan only merges split partitions that no longer need
+// several owners. Otherwise it evens out the loads in three steps:
 //
 //  1. Split each partition whose load exceeds the fair load of a drainer.
 //  2. Move partitions from the busiest drainer to the idlest.
@@ -91,8 +91,9 @@ func plan(loads []uint64, r *Routing) Plan {
 	return next.planFrom(r, ratio, whyUneven)
 }
 
-// splitHeavy splits each partition whose load exceeds the fair load of a drainer. It adds just enough owners
-// that none of them gets more than a fair load from the partition.
+// splitHeavy splits each partition, a part of the key space, whose load exceeds the mean load of the
+// drainers. It adds just enough owners, the drainers that share the load of the partition, that none of
+// them gets more than the mean load from the partition.
 func (a *assignment) splitHeavy() {
 	fair := a.fairLoad()
 	for p, load := range a.loads {
@@ -103,9 +104,9 @@ func (a *assignment) splitHeavy() {
 	}
 }
 
-// splitUntilBalanced splits the heaviest partition over all drainers and moves others to make up for it,
-// until the drainers are balanced. It stops if no partition can be split, or after maxSplits splits per
-// drainer.
+// splitUntilBalanced makes all drainers owners of the heaviest partition, a part of the key space, then
+// moves other partitions to compensate for that. It repeats this until the loads are balanced, no
+// partition is left to split, or maxSplits partitions per drainer have been split.
 func (a *assignment) splitUntilBalanced() {
 	drainers := len(a.drainerLoads)
 	for range maxSplits * drainers {
@@ -118,9 +119,9 @@ func (a *assignment) splitUntilBalanced() {
 	}
 }
 
-// merge returns a plan in which partitions with several owners but little load keep only one of them, the
-// idlest. The plan changes nothing if there are no such partitions, or if the loads of the drainers would
-// be uneven afterwards.
+// merge returns a plan that leaves only the idlest owner to each partition that has several owners but
+// little load. The plan changes nothing if there is no such partition, or if the loads of the drainers
+// would not be balanced afterwards. merge does not modify current.
 func merge(current *assignment, r *Routing) Plan {
 	ratio := current.loadRatio()
 	littleLoad := mergeBelow * current.fairLoad()
@@ -165,8 +166,9 @@ func (a *assignment) clone() *assignment {
 	}
 }
 
-// planFrom returns the plan that replaces the routing r by this assignment, and counts the partitions that
-// are split, merged and moved. ratio is the load ratio with r, and why is the reason for the plan.
+// planFrom returns the plan that changes the owners of all partitions from those in r to those in a. It
+// counts the partitions that get more owners as splits, those that get fewer as merges, and other
+// changes as moves. ratio is the load ratio with r, and why is the reason shown in the statistics.
 func (a *assignment) planFrom(r *Routing, ratio float64, why string) Plan {
 	p := Plan{owners: a.owners, PlanStats: PlanStats{Before: ratio, After: a.loadRatio(), Why: why}}
 	for partition, owners := range a.owners {
@@ -234,8 +236,8 @@ func (a *assignment) idlest(excluded ...uint16) uint16 {
 	return uint16(idlest)
 }
 
-// heaviest returns the partition that causes the highest load per owner. It ignores partitions that all
-// drainers own already, and returns -1 if no other partition has load.
+// heaviest returns the partition with the highest load per owner, except for those that all drainers
+// own already. It returns -1 if no other partition has load.
 func (a *assignment) heaviest() int {
 	heaviest, highestShare := -1, 0.0
 	for p := range a.loads {
@@ -248,8 +250,8 @@ func (a *assignment) heaviest() int {
 	return heaviest
 }
 
-// splitOver adds the idlest drainers to the owners of a partition, until it has n owners or all drainers
-// own it. It never removes an owner.
+// splitOver adds owners to a partition, the idlest drainers first, until it has n owners or all
+// drainers own it. It does not remove owners.
 func (a *assignment) splitOver(n, partition int) {
 	drainers := len(a.drainerLoads)
 	wanted := min(n, drainers)
@@ -260,8 +262,9 @@ func (a *assignment) splitOver(n, partition int) {
 	a.assign(partition, owners...)
 }
 
-// moveToIdlest moves partitions from the busiest drainer to the idlest, one at a time, until the loads of
-// the drainers are balanced or no move makes them more even. It does not move split partitions.
+// moveToIdlest moves partitions, parts of the key space, from the busiest drainer to the idlest, one at
+// a time. It ends when the loads of the drainers are balanced, or if no move makes them more even. It
+// does not move partitions with several owners.
 func (a *assignment) moveToIdlest() {
 	movable := make([][]int, len(a.drainerLoads)) // by drainer: partitions with load that it alone owns
 	for p, owners := range a.owners {
@@ -287,8 +290,8 @@ func (a *assignment) moveToIdlest() {
 	}
 }
 
-// nearestLoad returns the index in partitions of the one whose load is nearest to wanted. It returns -1 if
-// every load is 0 or at least twice as high as wanted.
+// nearestLoad returns the index in partitions of the partition whose load is nearest to wanted. It
+// returns -1 if the load of each of them is 0, or at least twice as high as wanted.
 func (a *assignment) nearestLoad(partitions []int, wanted float64) int {
 	nearest := -1
 	shortestDistance := wanted // the distance of a load of 0, and of one twice as high as wanted

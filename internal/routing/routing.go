@@ -45,8 +45,8 @@ type Routing struct {
 	splitOwners [][]uint16
 }
 
-// newRouting returns the first routing: it assigns the partitions to the drainers in turn. The number
-// of partitions must be a power of two.
+// newRouting returns the first routing, with epoch 1. It assigns the partitions, parts of the key
+// space, to the drainers in turn. The number of partitions must be a power of two.
 func newRouting(partitions, drainers int) *Routing {
 	r := &Routing{
 		epoch: 1, mask: uint32(partitions - 1), drainers: drainers,
@@ -58,8 +58,8 @@ func newRouting(partitions, drainers int) *Routing {
 	return r
 }
 
-// drainer returns the drainer that counts spans, given the hash of their key. If several drainers own
-// the partition of the key, random selects one of them.
+// drainer returns the number of the drainer that counts the spans of a key with the given hash. If
+// several drainers share the partition of the key, random selects one of them.
 func (r *Routing) drainer(hash, random uint32) int {
 	partition := int(hash & r.mask)
 	if !r.isSplit(partition) {
@@ -72,8 +72,8 @@ func (r *Routing) drainer(hash, random uint32) int {
 // Partitions returns the number of partitions.
 func (r *Routing) Partitions() int { return len(r.owner) }
 
-// Owners returns the drainers that own a partition: one, or several if the partition is split. The
-// caller must not modify the result.
+// Owners returns the drainers that count the spans of a partition, a part of the key space: one or
+// several. The caller must not modify the result.
 func (r *Routing) Owners(partition int) []uint16 {
 	if r.isSplit(partition) {
 		return r.splitOwners[int(r.owner[partition])-r.drainers]
@@ -84,8 +84,9 @@ func (r *Routing) Owners(partition int) []uint16 {
 // isSplit reports whether a partition has several owners.
 func (r *Routing) isSplit(partition int) bool { return int(r.owner[partition]) >= r.drainers }
 
-// Subdivide returns a routing with more partitions, a power of two. Each partition is divided into
-// equal parts that have the same owners, so every key stays with its drainer.
+// Subdivide returns a routing in which each partition of r is divided into equal parts, so that there
+// are the given number of partitions, a power of two. The parts have the same owners, so every key
+// stays with its drainers.
 func (r *Routing) Subdivide(partitions int) *Routing {
 	owners := make([][]uint16, partitions)
 	for p := range owners {
@@ -119,8 +120,9 @@ const MaxPartitions = 4096
 // policy describes in the status how the number of partitions is chosen.
 const policy = "adaptive"
 
-// partitionsFor returns the number of partitions for a number of aggregates: about one per aggregate,
-// and at least one per drainer. It is a power of two, so that a mask computes the partition of a key.
+// partitionsFor returns the number of partitions into which a number of aggregates is divided: about
+// one per aggregate and at least one per drainer, but not more than MaxPartitions. The result is a
+// power of two.
 func partitionsFor(drainers, aggregates int) int {
 	wanted := min(max(drainers, aggregates), MaxPartitions)
 	partitions := 1
@@ -130,8 +132,8 @@ func partitionsFor(drainers, aggregates int) int {
 	return partitions
 }
 
-// capacityOf returns the largest number of aggregates that needs no more than the given number of
-// partitions.
+// capacityOf returns the largest number of aggregates for which partitionsFor returns at most the given
+// number of partitions.
 func capacityOf(partitions int) int {
 	if partitions >= MaxPartitions {
 		return math.MaxInt
@@ -153,8 +155,9 @@ type demand struct {
 
 func (d *demand) add(hash uint32) { d.counts[hash&(MaxPartitions-1)].Add(1) }
 
-// loadsSince returns the number of samples of each partition since the last call. lastCounts contains the
-// counters at the last call; loadsSince updates it. partitions is a power of two.
+// loadsSince returns the number of sampled spans of each partition since the last call. lastCounts
+// contains the counters as of the last call, and is updated. The number of partitions must be a power
+// of two.
 func (d *demand) loadsSince(lastCounts *[MaxPartitions]uint64, partitions int) []uint64 {
 	loads := make([]uint64, partitions)
 	for i := range d.counts {
@@ -199,8 +202,9 @@ func (r *Route) Begin() {
 // Drainer returns the drainer for spans with a hash.
 func (r *Route) Drainer(hash uint32) int { return r.routing.drainer(hash, r.batch) }
 
-// CountLoad tells the balancer how much load a batch causes. To save time, it counts only a random sample
-// of the spans. hashes contains the hash of each span's key, including spans that were dropped.
+// CountLoad tells the balancer how much load a batch causes. To save time, it counts only a random
+// sample of the spans. hashes contains one hash for each span, that of its key. Spans that were dropped
+// are included.
 func (r *Route) CountLoad(hashes []uint32) {
 	for r.skip < len(hashes) {
 		r.balancer.demand.add(hashes[r.skip])

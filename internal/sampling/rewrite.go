@@ -33,8 +33,9 @@ func fieldSize(messageSize int) int {
 	return protolite.Size(messageSize)
 }
 
-// computeSizes returns the length of the request after dropped spans are removed. It also stores the new
-// lengths of the request's scopes in s.scopes, and of its resources in s.resources.
+// computeSizes returns the length of the forwarded request, without the dropped spans. It also stores
+// the new length of each ScopeSpans message in s.scopes, and of each ResourceSpans message in
+// s.resources.
 func (s *Sample) computeSizes() (requestSize int) {
 	s.scopes = s.scopes[:0]
 	for i := range s.request.Scopes {
@@ -52,8 +53,8 @@ func (s *Sample) computeSizes() (requestSize int) {
 	return requestSize
 }
 
-// scopeSize returns the length of a ScopeSpans message after its dropped spans are removed. It returns
-// droppedSize if all spans are dropped. A message that never had spans is not changed.
+// scopeSize returns the length of a ScopeSpans message without its dropped spans, or droppedSize if all
+// its spans are dropped. A message that never had spans keeps its length.
 func (s *Sample) scopeSize(scope *otlp.Scope) int {
 	size := scope.End - scope.Body
 	isEmpty := scope.First == scope.Last
@@ -71,9 +72,10 @@ func (s *Sample) scopeSize(scope *otlp.Scope) int {
 	return droppedSize
 }
 
-// resourceSize returns the length of a ResourceSpans message after its dropped scopes are removed, and after
-// its attributes are replaced if result.isMarked. It returns droppedSize if all scopes are dropped. A message
-// that never had scopes is not dropped.
+// resourceSize returns the length of a ResourceSpans message without its dropped scopes, or droppedSize
+// if all its scopes are dropped. A message that never had scopes is kept. If result.isMarked, the
+// length includes the attribute that is added to the resource. s.scopes must contain the new lengths of
+// the scopes.
 func (s *Sample) resourceSize(resource *otlp.Resource, result *resourceResult) int {
 	size := resource.End - resource.Body
 	isEmpty := resource.First == resource.Last
@@ -94,8 +96,8 @@ func (s *Sample) resourceSize(resource *otlp.Resource, result *resourceResult) i
 	return droppedSize
 }
 
-// attributesFieldSize returns the length of the field that contains a resource's attributes, or 0 if the
-// resource has no such field.
+// attributesFieldSize returns the encoded length of the field "resource" of a ResourceSpans message,
+// including tag and length. It returns 0 if the message has no such field.
 func attributesFieldSize(resource *otlp.Resource) int {
 	hasField := resource.MessageField != 0
 	if !hasField {
@@ -105,8 +107,8 @@ func attributesFieldSize(resource *otlp.Resource) int {
 	return fieldEnd - resource.MessageField
 }
 
-// spanFieldSize returns the encoded length of a span in the forwarded request, including tag and length of
-// its field. It returns 0 if the span is dropped.
+// spanFieldSize returns the encoded length of a span in the forwarded request, including the tag and
+// the length of its protobuf field. It returns 0 if the span is dropped.
 func (s *Sample) spanFieldSize(span int) int {
 	extra := &s.request.Extras[span]
 	switch s.decisions[span] {
@@ -147,8 +149,8 @@ func stateField(extra *otlp.SpanExtra) (begin, end uint32) {
 	return extra.StateField, extra.State.At + extra.State.Len
 }
 
-// AppendSelected appends the forwarded part of the request to dst. The caller must use the request itself
-// instead if Selection.IsUnchanged is set.
+// AppendSelected appends the forwarded request, without the dropped spans, to dst. It must be called
+// after Select. If Selection.IsUnchanged is set, the caller must forward the original request instead.
 func (s *Sample) AppendSelected(dst []byte) []byte {
 	body := s.request.Body
 	from := 0 // start of the bytes that are neither copied nor dropped
@@ -161,8 +163,8 @@ func (s *Sample) AppendSelected(dst []byte) []byte {
 	return append(dst, body[from:]...)
 }
 
-// appendResource appends a ResourceSpans field with its forwarded scopes, or nothing if all are dropped. If
-// result.isMarked, the attribute otlp.StatsComputed is added to the resource.
+// appendResource appends a ResourceSpans field without its dropped scopes, or nothing if all of them
+// are dropped. If result.isMarked, it adds the attribute otlp.StatsComputed to the resource.
 func (s *Sample) appendResource(dst []byte, resource *otlp.Resource, result *resourceResult) []byte {
 	if result.size == droppedSize {
 		return dst
@@ -182,8 +184,9 @@ func (s *Sample) appendResource(dst []byte, resource *otlp.Resource, result *res
 	return s.appendBetweenScopes(dst, from, resource.End, resource, result)
 }
 
-// appendBetweenScopes appends the bytes of a resource in a range without scopes. If the range contains the
-// attributes of the resource, and result.isMarked, it adds the attribute otlp.StatsComputed to them.
+// appendBetweenScopes appends body[from:to], a part of a ResourceSpans message without scopes. If this
+// part contains the field "resource", and result.isMarked, it adds the attribute otlp.StatsComputed to
+// the field.
 func (s *Sample) appendBetweenScopes(
 	dst []byte, from, to int, resource *otlp.Resource, result *resourceResult,
 ) []byte {
@@ -205,8 +208,9 @@ func (s *Sample) appendAttributes(dst []byte, resource *otlp.Resource, result *r
 	return appendMarked(dst, s.request.Bytes(resource.Message))
 }
 
-// appendScope appends a ScopeSpans field with its forwarded spans, or nothing if all are dropped. number is
-// the index of the scope in the request.
+// appendScope appends a ScopeSpans field without its dropped spans, or nothing if all of them are
+// dropped. It replaces the tracestate of each span with the decision raised. number is the index of the
+// scope in the request.
 func (s *Sample) appendScope(dst []byte, number int) []byte {
 	if s.scopes[number] == droppedSize {
 		return dst
@@ -258,8 +262,8 @@ var mark = func() []byte {
 	return protolite.AppendBytes(nil, fieldAttributes, pair)
 }()
 
-// resourceFields iterates over the encoded fields of a resource message. isMark reports whether a field is
-// the attribute otlp.StatsComputed, with any value. The message must be valid protobuf.
+// resourceFields iterates over the encoded fields of a resource message, which must be valid protobuf.
+// isMark is true for a field that contains the attribute otlp.StatsComputed, with any value.
 func resourceFields(resource []byte) iter.Seq2[[]byte, bool] {
 	return func(yield func(field []byte, isMark bool) bool) {
 		for len(resource) > 0 {
@@ -278,8 +282,8 @@ func resourceFields(resource []byte) iter.Seq2[[]byte, bool] {
 	}
 }
 
-// attributeKey returns the key of a resource attribute, which is an encoded KeyValue message. If the message
-// contains several keys, the last one is valid, as in all of protobuf.
+// attributeKey returns the key of a resource attribute, an encoded KeyValue message, or nil if it has
+// no key. If the message contains several keys, the last one counts, as usual in protobuf.
 func attributeKey(attribute []byte) (key []byte) {
 	for field := range protolite.Fields(attribute) {
 		if field.Number == fieldKey && field.Bytes != nil {
@@ -289,8 +293,9 @@ func attributeKey(attribute []byte) (key []byte) {
 	return key
 }
 
-// markedSize returns the length of a resource message after the attribute otlp.StatsComputed is set to true.
-// isChanged is false if the message contains the attribute already, exactly once and with the value true.
+// markedSize returns the length of a resource message in which appendMarked has set the attribute
+// otlp.StatsComputed to true. isChanged is false if the message already contains this attribute exactly
+// once, with the value true.
 func markedSize(resource []byte) (size int, isChanged bool) {
 	size = len(resource) + len(mark)
 	marks, isTrue := 0, false
@@ -305,8 +310,8 @@ func markedSize(resource []byte) (size int, isChanged bool) {
 	return size, !isAlreadyMarked
 }
 
-// appendMarked appends a resource message in which the attribute otlp.StatsComputed is set to true. Earlier
-// occurrences of the attribute are removed.
+// appendMarked appends a resource message to dst, and sets its attribute otlp.StatsComputed to true.
+// Other occurrences of the attribute are removed.
 func appendMarked(dst, resource []byte) []byte {
 	for field, isMark := range resourceFields(resource) {
 		if !isMark {

@@ -114,8 +114,8 @@ func (s *Sample) Release() {
 	s.states.Forget()
 }
 
-// traceOf returns the trace of a span, and adds it if the span is the first one of its trace. The pointer is
-// valid until the next call.
+// traceOf returns the trace to which a span belongs. It adds the trace if the span is the first one
+// with this trace ID. The pointer is valid until the next call, which can move the traces.
 func (t *traces) traceOf(extra *otlp.SpanExtra) *trace {
 	number := t.numbers.NumberOf(extra.TraceHigh, extra.TraceLow)
 	isNew := number == len(t.all)
@@ -125,8 +125,9 @@ func (t *traces) traceOf(extra *otlp.SpanExtra) *trace {
 	return &t.all[number]
 }
 
-// findWantedTraces sets isWanted for each trace of the request that has an error or a slow root, if the
-// policy forwards such traces.
+// findWantedTraces sets isWanted for the traces that the policy forwards regardless of sampling: those
+// with an error if policy.Errors is set, and those with a root span of at least policy.Slow if that is
+// not 0.
 func (s *Sample) findWantedTraces(policy *Policy) {
 	s.traces.numbers.Reset(len(s.request.Spans))
 	s.traces.all = s.traces.all[:0]
@@ -142,8 +143,9 @@ func (s *Sample) findWantedTraces(policy *Policy) {
 	}
 }
 
-// decideSpans stores a decision for each span of the request. All spans of a trace with isWanted are
-// forwarded. decideSpans returns true if every span of the request is forwarded unchanged.
+// decideSpans decides which spans of the request are forwarded, and stores the result in s.decisions.
+// It forwards all spans of a trace with isWanted, and samples the others. It returns true if it
+// forwards every span unchanged.
 func (s *Sample) decideSpans() (isUnchanged bool) {
 	isUnchanged = true
 	for i := range s.request.Spans {
@@ -165,8 +167,10 @@ func (s *Sample) decideSpans() (isUnchanged bool) {
 	return isUnchanged
 }
 
-// decideSpan samples a span according to its tracestate. If the tracestate contains no randomness, the
-// randomness is the lowest 56 bits of the trace ID. traceIDLow is the lower half of the trace ID.
+// decideSpan decides whether a span is forwarded. It is forwarded unchanged if it was sampled with at
+// least this threshold before, and with the new threshold if its randomness is at least the threshold.
+// The randomness is in the tracestate, or else the lowest 56 bits of the trace ID, of which traceIDLow
+// is the lower half.
 func decideSpan(state *tracestate.State, traceIDLow, threshold uint64) decision {
 	randomness := traceIDLow & (tracestate.Never - 1)
 	if state.HasRandomness {
@@ -181,8 +185,8 @@ func decideSpan(state *tracestate.State, traceIDLow, threshold uint64) decision 
 	return dropped
 }
 
-// countDecisions returns how many spans and traces of the request are forwarded, and how many are dropped. A
-// trace counts as forwarded if at least one of its spans is.
+// countDecisions counts the forwarded and the dropped spans and traces of the request. A trace counts
+// as forwarded if at least one of its spans is forwarded.
 func (s *Sample) countDecisions() (sampled, sampledOut Tally) {
 	for _, result := range s.decisions {
 		if result == dropped {
@@ -208,8 +212,9 @@ type Policy struct {
 	Slow   time.Duration // also traces whose root takes at least this long; 0 disables this
 }
 
-// ParsePolicy parses a policy such as "0.05,errors,slow:500ms": the fraction of all traces to forward, then
-// optional conditions for traces that are always forwarded.
+// ParsePolicy parses a policy such as "0.05,errors,slow:500ms". It begins with the fraction of traces
+// to forward. The optional conditions select traces that are always forwarded: with an error, or with a
+// root span of at least this duration.
 func ParsePolicy(text string) (Policy, error) {
 	share, conditions, _ := strings.Cut(text, ",")
 	fraction, err := strconv.ParseFloat(share, 64)
@@ -255,9 +260,10 @@ func SelectionBytes(body int) int { return body + spantable.MaxSpans(body)*raise
 // tracestate field, the tracestate, and longer lengths of the enclosing messages.
 const raisedBytes = 2 + tracestate.GrowthBytes + 6
 
-// Select decides which spans of a request are forwarded. It selects the whole request if policy is nil, or if
-// the request could not be parsed. If marks is true, each forwarded resource gets the attribute
-// otlp.StatsComputed, so that the receiver does not count its spans again.
+// Select decides which spans of a request are forwarded. If policy is nil, all spans are. If the
+// request could not be parsed, it is forwarded unchanged. If marks is true, the attribute
+// otlp.StatsComputed is added to forwarded resources, so that the receiver does not count their spans
+// again.
 func (s *Sample) Select(r *otlp.Request, policy *Policy, marks bool) (selection Selection) {
 	s.request, s.threshold, s.decisions = r, 0, s.decisions[:0]
 	selection.IsUnchanged = true
@@ -283,9 +289,9 @@ func (s *Sample) Select(r *otlp.Request, policy *Policy, marks bool) (selection 
 	return selection
 }
 
-// selectMarks decides for each resource whether the attribute otlp.StatsComputed is added. It is not added
-// if marks is false, if the resource has no spans, or if the client has counted the spans itself. selectMarks
-// returns true if any resource gets the attribute.
+// selectMarks decides which resources get the attribute otlp.StatsComputed, which says that their spans
+// have been counted. If marks is true, these are the resources with spans that the client has not
+// counted itself. It returns true if this changes at least one resource.
 func (s *Sample) selectMarks(marks bool) (hasMarks bool) {
 	s.resources = s.resources[:0]
 	for i := range s.request.Resources {

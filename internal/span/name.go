@@ -58,8 +58,9 @@ func isOperationName(name string) bool {
 	return beginsWithLetter && !endsWithUnderscore && hasOperationBytes(name)
 }
 
-// hasOperationBytes reports whether all bytes of name after the first are allowed in an operation name: ASCII
-// letters, digits, dots, and single underscores. Like the agent, it accepts an underscore after a dot.
+// hasOperationBytes reports whether an operation name can contain all bytes of name after the first:
+// ASCII letters, digits, dots, and single underscores. As in the Datadog agent, an underscore may
+// follow a dot.
 func hasOperationBytes(name string) bool {
 	for i := 1; i < len(name); i++ {
 		class := byteClasses[name[i]]
@@ -74,8 +75,9 @@ func hasOperationBytes(name string) bool {
 	return true
 }
 
-// operationName normalizes the name of an operation. The result begins with a letter and contains only ASCII letters,
-// digits, '_' and '.'. If name contains no letter, the result is "unnamed_operation". The second parameter is unused.
+// operationName normalizes an operation name like the Datadog agent: the result begins with a letter
+// and contains only ASCII letters, digits, '_' and '.'. If name contains no letter, the result is
+// "unnamed_operation". The second parameter is unused.
 func operationName(name, _ string) string {
 	name = Text(name, MaxOperation)
 	for name != "" && byteClasses[name[0]]&letter == 0 {
@@ -90,8 +92,9 @@ func operationName(name, _ string) string {
 	return strings.TrimSuffix(name, "_")
 }
 
-// rewriteOperation replaces each run of invalid bytes and underscores by one underscore, and removes the run if it
-// is next to a dot: "a--b" becomes "a_b", and "a-.b" becomes "a.b". The first byte of name must be a letter.
+// rewriteOperation replaces each run of invalid bytes and underscores by one underscore, or removes it
+// if it is next to a dot: "a--b" becomes "a_b", and "a-.b" becomes "a.b". The first byte of name must
+// be a letter.
 func rewriteOperation(name string) string {
 	result := make([]byte, 0, len(name))
 	last := byte(0) // last byte of result
@@ -112,9 +115,10 @@ func rewriteOperation(name string) string {
 	return string(result)
 }
 
-// ServiceName normalizes the name of a service like the Datadog agent. It converts letters to lower case, keeps digits
-// and ":./-", and replaces each run of other characters by one underscore, except at the end. If name has no valid
-// character, the result is a default name that contains lang, the language of the tracer.
+// ServiceName normalizes a service name like the Datadog agent. It converts letters to lower case, and
+// replaces each run of characters other than letters, digits and ":./-" by one underscore, except at
+// the end. If name has no valid character, the result is a default name that contains lang, the
+// language of the client.
 func ServiceName(name, lang string) string {
 	if IsServiceName(name) {
 		return name

@@ -46,8 +46,8 @@ func (k *Key) NormalizeLabels(lang string) (changed bool) {
 	return changed
 }
 
-// normalizeTags shortens a list of tags to its maximum number and normalizes each tag. It reports whether it changed
-// anything.
+// normalizeTags normalizes each tag in the list l of the key. If the list is too long, it first removes
+// the last tags. It reports whether it changed the list.
 func (k *Key) normalizeTags(l Label) (changed bool) {
 	tags := k.Tags(l)
 	if maxTags := labels[l].maxTags; len(*tags) > maxTags {
@@ -65,8 +65,9 @@ func (k *Key) normalizeTags(l Label) (changed bool) {
 	return changed
 }
 
-// IsNormal reports whether text, the value of a text label or one tag of a list, is normalized. It can return false
-// for a normalized service name with non-ASCII letters, because a check would cost as much as normalizing it.
+// IsNormal reports whether text, a value of this label, would not be changed by normalizing it. It can
+// return false for a normal service name with non-ASCII letters, because a check would cost as much as
+// normalizing it.
 func (l Label) IsNormal(text string) bool {
 	spec := &labels[l]
 	switch {
@@ -85,8 +86,9 @@ func (l Label) normalizeText(value, lang string) string {
 	return truncate(value, labels[l].maxBytes)
 }
 
-// NormalizeTag returns tag, an element of a list, as valid UTF-8 of limited length. If the value of an additional tag
-// is too long, the constant Blocked replaces the value. Other tags that are too long are truncated.
+// NormalizeTag returns a tag, such as "region:eu", as valid UTF-8 of limited length. A tag that is too
+// long is truncated. But if the value of an additional tag is too long, the constant Blocked replaces
+// the value.
 func (l Label) NormalizeTag(tag string) string {
 	spec := &labels[l]
 	if !spec.blocksLongValues {

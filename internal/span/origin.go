@@ -28,8 +28,9 @@ type Origin struct {
 	Attributes string `wire:"-"`
 }
 
-// Common returns an origin with the fields that are equal in o and other. Differing values of Env, Version and Service
-// become Blocked, because statistics are grouped by them. Other differing fields become empty.
+// Common returns an origin with those fields that are equal in o and other. A field that differs
+// becomes empty. But Env, Version and Service become Blocked if they differ, because statistics are
+// grouped by them.
 func (o Origin) Common(other Origin) Origin {
 	common := func(a, b, fallback string) string {
 		if a == b {
@@ -115,9 +116,9 @@ func (o *Origin) shortFields() [14]*string {
 // attributeEnd terminates the name and the value of each attribute in Origin.Attributes.
 const attributeEnd = "\x00"
 
-// AppendAttribute appends an attribute to list, which is encoded like Origin.Attributes: a NUL byte follows each name
-// and each value. A value that contains a NUL byte is cut there. AppendAttribute returns list unchanged if the value
-// is empty, or if the list would be longer than MaxAttributes.
+// AppendAttribute appends an attribute to list, an encoded list of attributes in which a NUL byte
+// follows each name and each value. The value ends at the first NUL byte. AppendAttribute returns list
+// unchanged if the value is empty, or if the list would be longer than MaxAttributes.
 func AppendAttribute(list []byte, name, value string) []byte {
 	value, _, _ = strings.Cut(value, attributeEnd)
 	if value == "" || len(list)+len(name)+len(value)+2*len(attributeEnd) > MaxAttributes {

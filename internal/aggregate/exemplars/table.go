@@ -15,7 +15,7 @@ type Exemplar struct {
 	End                 int64  // nanoseconds since the Unix epoch
 }
 
-// Span is a span that is counted in a cycle under a key, and that may become its exemplar.
+// Span is a span that may become the exemplar of its key.
 type Span struct {
 	Exemplar
 	Cycle   uint64
@@ -48,9 +48,9 @@ func New(limit int) *Table {
 	return t
 }
 
-// Offer stores each span as the exemplar of its key, unless a slower span is stored already. A key has one
-// exemplar of its spans with an error, and one of the others. If the table is full, Offer counts the span
-// as NoRoom.
+// Offer stores spans as exemplars. The table keeps the slowest span with an error and the slowest span
+// without an error per key. If the table is full, Offer counts a span of a key without an exemplar as
+// NoRoom.
 func (t *Table) Offer(spans iter.Seq[Span]) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -68,8 +68,8 @@ func (t *Table) Offer(spans iter.Seq[Span]) {
 	}
 }
 
-// cycleOf returns the exemplars of the cycle (one export interval) with the given number. For the first
-// exemplar of a cycle, it discards those of an earlier cycle that are in the same memory.
+// cycleOf returns the exemplars of the cycle, one export interval, with the given number. If the memory
+// still contains the exemplars of an earlier cycle, cycleOf discards them.
 func (t *Table) cycleOf(number uint64) *cycle {
 	c := t.slotOf(number)
 	if !c.belongsTo(number) {
@@ -80,12 +80,13 @@ func (t *Table) cycleOf(number uint64) *cycle {
 	return c
 }
 
-// slotOf returns the memory for the exemplars of a cycle. Cycles with an even number use one memory, those
-// with an odd number the other.
+// slotOf returns the memory for the exemplars of a cycle, one export interval. There is one memory for
+// cycles with even numbers, and one for those with odd numbers.
 func (t *Table) slotOf(number uint64) *cycle { return &t.cycles[number%2] }
 
-// Seal returns the exemplars of a cycle. No more spans of the cycle may be offered. The result is valid
-// until the cycle is released.
+// Seal returns the exemplars of a cycle, one export interval. The caller must not offer more spans of
+// this cycle. The result is valid until a span of the cycle number+2 is offered, because that cycle
+// uses the same memory.
 func (t *Table) Seal(number uint64) Sealed {
 	if t == nil {
 		return Sealed{}
@@ -144,7 +145,7 @@ type cycle struct {
 // belongsTo reports whether the exemplars are those of the cycle with the given number.
 func (c *cycle) belongsTo(number uint64) bool { return c.numberPlusOne == number+1 }
 
-// row is the exemplar of one key and outcome.
+// row is an exemplar: the slowest span of one key with an error, or without.
 type row struct {
 	Exemplar        // none while its Span is 0
 	key      uint64 // see exemplarKey
@@ -179,8 +180,8 @@ func (c *cycle) find(key uint64) *row {
 // headOf returns the start of the list of rows that contains the given key.
 func (c *cycle) headOf(key uint64) *int32 { return &c.heads[key&uint64(len(c.heads)-1)] }
 
-// rowOf returns the row with the given key, see exemplarKey. If there is none, it adds an empty row. It
-// returns nil if the table is full.
+// rowOf returns the row with the given key, a result of exemplarKey. If there is no such row, it adds
+// one without an exemplar. It returns nil if the table has no space for another row.
 func (c *cycle) rowOf(key uint64) *row {
 	known := c.find(key)
 	if known != nil {
@@ -199,8 +200,8 @@ func (c *cycle) rowOf(key uint64) *row {
 // Sealed is the exemplars of a sealed cycle. The zero Sealed has none.
 type Sealed struct{ cycle *cycle }
 
-// Of returns the exemplar of the spans with the given key and outcome. If there is none, the result is
-// zero, and so is its Span.
+// Of returns the exemplar of a key: its slowest span with an error if isError is true, its slowest span
+// without an error otherwise. It returns the zero Exemplar if the table has no such span.
 func (s Sealed) Of(key uint32, isError bool) Exemplar {
 	if s.cycle == nil {
 		return Exemplar{}

@@ -44,8 +44,8 @@ func (c *Classic) Counts() []uint64 { return c.counts }
 // AddZeros counts spans with a duration of 0.
 func (c *Classic) AddZeros(spans uint64) { c.counts[0] += spans }
 
-// AddBins adds spans that a tracer has counted by the bins of m. All spans in a bin are counted as if they
-// had the same duration, the one that represents the bin in m. AddBins panics if m is invalid.
+// AddBins adds spans that a tracer has counted in bins of the mapping m. All spans in a bin count as if
+// they had the duration that m assigns to the bin. AddBins panics if m is invalid.
 func (c *Classic) AddBins(m Mapping, bins []Bin) {
 	library := c.mappings.libraryOf(m)
 	for _, bin := range bins {
@@ -64,9 +64,9 @@ func (c *Classic) addCells(g *Grid, first uint, counters []uint32) {
 	}
 }
 
-// mapCells determines the bucket of each cell of a grid. If the durations in a cell belong to several
-// buckets, the cell gets the bucket of the longest one. A cell without durations gets the bucket of the next
-// lower cell.
+// mapCells determines which histogram bucket counts each cell of g, a small range of durations. A cell
+// that covers several buckets is counted in the bucket of its longest duration. A cell without
+// durations gets the bucket of the next lower cell.
 func (c *Classic) mapCells(g *Grid) {
 	c.grid = g
 	clear(c.buckets[:])

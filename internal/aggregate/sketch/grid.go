@@ -53,9 +53,9 @@ var AgentGrid = sync.OnceValue(func() *Grid {
 // Histogram does. A page takes twice as much memory as in the AgentGrid.
 var CommonGrid = sync.OnceValue(func() *Grid { return newGrid(nil) })
 
-// GridWith returns a CommonGrid whose cells also end at the given bounds, those of a Classic. It returns an
-// error if CheckBounds rejects the bounds. Bounds that are close together, more than three within a factor
-// of 3.6, can double the memory per page.
+// GridWith returns a grid like CommonGrid whose cells, the ranges in which durations are counted, also
+// end at the given bounds. It returns an error if CheckBounds rejects the bounds. The counts take up to
+// twice the memory of those in a CommonGrid if more than three bounds are within a factor of 3.6.
 func GridWith(bounds []float64) (*Grid, error) {
 	if len(bounds) == 0 {
 		return CommonGrid(), nil
@@ -66,9 +66,9 @@ func GridWith(bounds []float64) (*Grid, error) {
 	return newGrid(bounds), nil
 }
 
-// newGrid divides the range of durations into cells. All durations in a cell belong to the same bin of the
-// agent, to the same bucket of a Histogram, and to the same bucket of a Classic with the given bounds. Each
-// group of 64 bins begins a new page of cells.
+// newGrid divides all durations into cells, the smallest ranges in which they are counted. A cell is
+// part of one bin of the agent, of one bucket of a Histogram, and of one bucket with the given bounds.
+// The cells of each 64 bins form a page, and have numbers from a multiple of pageCells on.
 func newGrid(bounds []float64) *Grid {
 	g := &Grid{}
 	cell := 0

@@ -29,8 +29,8 @@ func (h *Histogram) Reset() {
 // AddZeros counts spans with a duration of 0.
 func (h *Histogram) AddZeros(spans uint64) { h.zeros += spans }
 
-// AddBins adds spans that a tracer has counted by the bins of m. All spans in a bin are counted as if they
-// had the same duration, the one that represents the bin in m. AddBins panics if m is invalid.
+// AddBins adds spans that a tracer has counted in bins of the mapping m. All spans in a bin count as if
+// they had the duration that m assigns to the bin. AddBins panics if m is invalid.
 func (h *Histogram) AddBins(m Mapping, bins []Bin) {
 	library := h.mappings.libraryOf(m)
 	for _, bin := range bins {
@@ -64,8 +64,8 @@ func (h *Histogram) add(bucket int, spans uint64) {
 	h.end = max(h.end, at+1)
 }
 
-// Buckets returns the counts in at most limit buckets, at the finest scale at which that is possible.
-// limit is at least two. The slice in the result is valid until the next call.
+// Buckets returns the counts at the finest scale at which they fit into limit buckets. limit must be at
+// least two. The slice in the result is valid until the next call.
 func (h *Histogram) Buckets(limit int) Buckets {
 	b := Buckets{Scale: MaxScale, Zeros: h.zeros, Spans: h.zeros, Counts: h.lowered[:0]}
 	if h.end == 0 {
@@ -98,8 +98,9 @@ type Buckets struct {
 	Spans  uint64   // total
 }
 
-// Add adds the counts of other, and lowers the scale until there are at most limit buckets. The result is
-// the same as that of counting all durations in one histogram.
+// Add adds the counts of other to b. It lowers the scale of b if other has a lower one, or if the sum
+// would have more than limit buckets. The result is the same as that of counting all durations in one
+// histogram.
 func (b *Buckets) Add(other *Buckets, limit int) {
 	b.Zeros += other.Zeros
 	b.Spans += other.Spans
@@ -152,8 +153,8 @@ func (s *bucketRange) halve() {
 	s.highest >>= 1
 }
 
-// union returns the smallest range that contains all buckets of s and other. If their scales differ, the
-// result has the lower one. s can be empty, but other must not be.
+// union returns the smallest range that contains all buckets of s and other, at the lower of the two
+// scales. s can be empty, but other must not be.
 func (s bucketRange) union(other bucketRange) bucketRange {
 	isEmpty := s.length() <= 0
 	if isEmpty {

@@ -35,9 +35,9 @@ const MaxMappings = 8
 // worstAccuracy is a relative accuracy that the agent rejects.
 const worstAccuracy = 0.5
 
-// Library returns the mapping in the form of the sketches-go library, which converts between bins and
-// durations. It returns an error if the mapping has no bins for durations, or is too inaccurate. The agent
-// could not use a sketch with such a mapping.
+// Library returns the mapping as a type of the sketches-go library, which converts between bins and
+// durations. It returns an error if the mapping covers no range of durations, or if its relative
+// accuracy is worse than worstAccuracy.
 func (m Mapping) Library() (mapping.IndexMapping, error) {
 	index, err := mapping.FromProto(&sketchpb.IndexMapping{
 		Gamma: m.Gamma, IndexOffset: m.Offset,
@@ -80,9 +80,9 @@ func (c *mappingCache) libraryOf(m Mapping) mapping.IndexMapping {
 	return c.library
 }
 
-// Range returns the lowest and the highest bin that the daemon accepts from a tracer. Bins in between
-// represent durations up to 2^64 ns. In the agent's mapping the highest bin is 18 years, so that no
-// accepted bin is ever collapsed. It returns an error if the mapping is invalid.
+// Range returns the lowest and the highest index of a bin that the daemon accepts in the sketches of
+// tracers. Negative indexes, durations above 2^64 ns, and indexes for which a Sketch has no memory are
+// outside the range. Range returns an error if the mapping is invalid.
 func (m Mapping) Range() (first, last int64, err error) {
 	if m == OwnMapping {
 		return 0, maxBins - 1, nil
@@ -107,8 +107,9 @@ type Bins struct {
 	List  []Bin // lowest first, if sorted
 }
 
-// Mean returns the mean duration of all spans in nanoseconds, or 0 if there are none. All spans in a bin
-// count as if they had the same duration, the one that represents the bin in m. Mean panics if m is invalid.
+// Mean returns the mean duration of all spans in nanoseconds, or 0 if there are none. It is an
+// estimate: m assigns one duration to each bin, which Mean uses for all spans in the bin. Mean panics
+// if m is invalid.
 func (b *Bins) Mean(m Mapping) float64 {
 	library := m.mustLibrary()
 	spans, total := float64(b.Zeros), 0.0

@@ -28,8 +28,8 @@ type Memory struct {
 	reserved int // chunks charged by Reserve
 }
 
-// NewMemory returns a Memory from which stores can take up to the given number of bytes. The stores count
-// durations by the cells of grid. It allocates nothing yet.
+// NewMemory returns a limit of the given number of bytes for all counters of durations. The durations
+// are counted in the cells of grid. NewMemory itself allocates nothing.
 func NewMemory(bytes int, grid *Grid) *Memory { return &Memory{grid: grid, limit: bytes / ChunkBytes} }
 
 // Taken returns the number of bytes in use.
@@ -41,8 +41,8 @@ func (m *Memory) Taken() int {
 
 func (m *Memory) taken() int { return m.made - len(m.free) + m.reserved }
 
-// Coarsened returns how many spans were counted in a higher bin than their own, because there was
-// no memory for that bin.
+// Coarsened returns the number of spans that were counted in a bin for longer durations, because there
+// was no memory for the right bin.
 func (m *Memory) Coarsened() uint64 { return m.coarsened.Load() }
 
 // take returns a chunk of memory, or nil if the limit is reached. The chunk can contain old counts.
@@ -68,8 +68,9 @@ func (m *Memory) putBack(chunks []chunk) {
 	m.free = append(m.free, chunks...)
 }
 
-// Reserve reduces the memory for stores by a number of chunks, for a caller that keeps bins in a data
-// structure of its own. If so much memory is not free, it reports false and reserves nothing.
+// Reserve subtracts a number of chunks from the memory limit, for a caller that allocates memory for
+// bins itself. If fewer chunks are free, it returns false and subtracts nothing. The caller gives the
+// chunks back with Release.
 func (m *Memory) Reserve(chunks int) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -120,8 +121,8 @@ func (a *Arena) page(index uint32) []uint32 {
 	return a.chunks[index/chunkCounters][first : first+a.grid.perPage]
 }
 
-// newPage returns the index of a page whose counters are 0, or returns 0 if there is no memory. Index 0
-// is never that of a page.
+// newPage allocates a page of counters, all of which are 0, and returns its index. It returns 0 if the
+// memory limit is reached. 0 is never the index of a page.
 func (a *Arena) newPage() uint32 {
 	if int(a.next/chunkCounters) == len(a.chunks) {
 		c := a.memory.take()

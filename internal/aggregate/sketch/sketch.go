@@ -100,8 +100,8 @@ func (s *Sketch) Zeros() float64 { return float64(s.zeros) }
 // Counts returns the number of spans in each bin of a run. It is valid until the sketch changes.
 func (s *Sketch) Counts(r Run) []uint64 { return s.counts[r.First:r.End] }
 
-// AppendRuns appends one Run for each sequence of neighboring bins that have counts, lowest first. If mapping,
-// that of the bins, is the agent's, it first reduces the sketch to the 2048 highest bins, like the agent: it
+// AppendRuns appends one Run for each sequence of neighboring bins that are not empty, lowest first. If
+// mapping is the agent's, it first reduces the sketch to the 2048 highest bins, as the agent does: it
 // adds the counts of all lower bins to the lowest of these.
 func (s *Sketch) AppendRuns(runs []Run, mapping MappingID) []Run {
 	if mapping == ownMappingID {
@@ -131,8 +131,8 @@ func lowestOnes(word uint64) Run {
 // ones returns a word in which the bits of a run are set.
 func ones(r Run) uint64 { return (1<<r.Len() - 1) << r.First }
 
-// appendRun appends a run of bins to runs. If the run begins where the last element of runs ends, appendRun
-// extends that element instead. It never changes the first oldRuns elements.
+// appendRun appends a run of bins to runs. If the run begins where the last element of runs ends, it
+// extends that element instead. But it never changes the first oldRuns elements.
 func appendRun(runs []Run, oldRuns int, run Run) []Run {
 	last := len(runs) - 1
 	isOld := last < oldRuns

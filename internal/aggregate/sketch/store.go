@@ -45,8 +45,8 @@ func (s *Store) Add(a *Arena, nanoseconds uint64) {
 	s.addCell(a, cell)
 }
 
-// addCell counts a span in the given cell. It adds the cell to the list of cells, or increments the counter
-// of the cell, depending on the form of the store. a contains the pages of counters of the store.
+// addCell counts one span in a cell, a small range of durations. The form of the store determines
+// whether it adds the cell to a list or increments a counter. a contains the counters.
 func (s *Store) addCell(a *Arena, cell uint) {
 	switch s.form {
 	case listed:
@@ -58,8 +58,9 @@ func (s *Store) addCell(a *Arena, cell uint) {
 	}
 }
 
-// addListed counts a span in a store that consists of a list of cells: it appends the cell to the list. If
-// the list is full, it is converted to pages of counters first.
+// addListed counts one span in a store that has a list of cells, one for each span, instead of
+// counters. It appends the cell to the list. If the list is full, it first converts the store to
+// counters.
 func (s *Store) addListed(a *Arena, cell uint) {
 	if s.entries == listCells {
 		s.convertToPages(a)
@@ -93,8 +94,9 @@ func (s *Store) convertToPages(a *Arena) {
 
 func (s *Store) entry(i uint) uint { return uint(uint16(s.words[i/2] >> (i % 2 * 16))) }
 
-// addPage allocates the page of counters that contains the given cell, and counts a span in the cell. If
-// the cell is below the floor, the lowest cell that the store keeps, the span is counted in the floor.
+// addPage counts one span in a cell for which the store has no page of counters yet. It allocates the
+// page, if there is memory. A span in a cell below s.floor, the lowest cell that the store keeps, is
+// counted in the floor instead.
 func (s *Store) addPage(a *Arena, cell uint) {
 	isBelowFloor := a.grid.rank(cell) < uint(s.floor)
 	if isBelowFloor {
@@ -109,9 +111,9 @@ func (s *Store) addPage(a *Arena, cell uint) {
 	s.addWithoutMemory(a, cell)
 }
 
-// addWithoutMemory counts a span in a cell whose page of counters cannot be allocated. If the store has a
-// page of lower cells, the new page takes its memory. If it has only pages of higher cells, the span is
-// counted in the lowest of these cells. If it has no page, it becomes an inline store.
+// addWithoutMemory counts one span in a cell for which no page of counters can be allocated. If the
+// store has a page for shorter durations, its memory is reused. If all pages are for longer durations,
+// the span is counted in the lowest of their cells. A store without pages becomes an inline store.
 func (s *Store) addWithoutMemory(a *Arena, cell uint) {
 	page := int(cell / pageCells)
 	lowest := s.lowestPage()
@@ -128,8 +130,8 @@ func (s *Store) addWithoutMemory(a *Arena, cell uint) {
 	}
 }
 
-// becomeInline changes the store, which has no pages, to one that contains the counters of a few
-// neighboring cells itself. The highest of them is the given cell.
+// becomeInline changes a store without pages of counters to an inline store, which has counters for
+// allPages neighboring cells. The highest of these cells is the given one.
 func (s *Store) becomeInline(a *Arena, cell uint) {
 	s.form = inline
 	s.floor = uint16(max(int(a.grid.rank(cell))-(allPages-1), 0))
@@ -156,8 +158,9 @@ func (s *Store) lowestPage() int {
 	return -1
 }
 
-// replaceLowestPage gives the memory of the lowest page of counters to a page that is higher. The spans of
-// the lowest page are moved to the lowest cell that the store still has, which becomes the floor.
+// replaceLowestPage reuses the memory of the page of counters with the number lowest for the page with
+// the higher number page. The spans of the old page are moved to the lowest cell of the remaining
+// pages, which becomes the floor, and count as coarsened.
 func (s *Store) replaceLowestPage(a *Arena, lowest, page int) {
 	index := s.words[lowest]
 	counters := a.page(index)
@@ -171,9 +174,9 @@ func (s *Store) replaceLowestPage(a *Arena, lowest, page int) {
 	a.memory.coarsened.Add(uint64(spans))
 }
 
-// addInline counts a span in an inline store, whose words are the counters of neighboring cells. The lowest
-// of these cells is the floor. If the given cell is above all of them, the floor is raised. If the cell is
-// below the floor, the span is counted in the floor.
+// addInline counts one span in an inline store, which has counters for a range of allPages neighboring
+// cells. A span below the range is counted in its lowest cell, the floor. For a span above the range,
+// the range is first moved up.
 func (s *Store) addInline(a *Arena, cell uint) {
 	rank := a.grid.rank(cell) // position of the cell among all cells
 	highestRank := uint(s.floor) + allPages - 1

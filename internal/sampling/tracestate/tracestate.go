@@ -36,9 +36,9 @@ func Read(text []byte) (s State) {
 	return s
 }
 
-// readMembers parses the comma-separated members of a tracestate, such as "ot=th:8,vendor=value". It returns
-// false if the list violates W3C's syntax, or contains two OpenTelemetry entries (key "ot"). An OpenTelemetry
-// entry with an invalid value is ignored.
+// readMembers parses a tracestate, such as "ot=th:8,vendor=value", and stores the member with
+// OpenTelemetry's key "ot" in s. It ignores this member if its value is invalid. It returns false if
+// the tracestate violates W3C's syntax, or has two members with this key.
 func (s *State) readMembers(text []byte) bool {
 	members, hasEntry := 0, false
 	for member := range bytes.SplitSeq(text, []byte{','}) {
@@ -66,8 +66,9 @@ func (s *State) readMembers(text []byte) bool {
 	return true
 }
 
-// readEntry parses the value of OpenTelemetry's entry, such as "th:8;rv:0123456789abcd". It returns false if
-// the value is invalid; then some fields of s may be set nevertheless.
+// readEntry parses the value of the tracestate key "ot", such as "th:8;rv:0123456789abcd", and stores
+// threshold and randomness in s. It returns false if the value is invalid; then s can contain a part of
+// it.
 func (s *State) readEntry(entry []byte) bool {
 	s.entry = entry
 	for pair := range bytes.SplitSeq(entry, []byte{';'}) {
@@ -113,9 +114,9 @@ func (s *State) HasAtLeast(threshold uint64) bool {
 // sampled.
 func (s *State) isInconsistent() bool { return s.HasRandomness && s.Randomness < s.Threshold }
 
-// Rate returns the sampling rate as the Datadog agent computes it. It is 1-threshold/2^56 if the tracestate
-// has a threshold. Otherwise it is 2^-p for a pair "p:1" of OpenTelemetry's entry, as written by older
-// samplers. ok is false if the tracestate has neither, or if p is invalid.
+// Rate returns the sampling rate of the span, computed like in the Datadog agent: 1-threshold/2^56 if
+// the tracestate has a threshold. Otherwise it is 2^-n for a pair "p:n" of the tracestate key "ot",
+// which older samplers write. ok is false if there is neither, or if n is invalid.
 func (s *State) Rate() (rate float64, ok bool) {
 	if s.HasThreshold {
 		return float64(Never-s.Threshold) / Never, true
@@ -137,8 +138,9 @@ func (s *State) Rate() (rate float64, ok bool) {
 // notSampled is the value of p for a span that was not sampled.
 const notSampled = 63
 
-// AppendWith appends a tracestate with another threshold. text is the tracestate from which s was read. As
-// W3C requires, the modified entry is the first one, and members that do not fit are removed from the end.
+// AppendWith appends the tracestate text, in which it replaces the threshold. s must be the result of
+// reading text. The member with the key "ot" comes first, as W3C requires for a modified one. Other
+// members are omitted from the end if there are too many, and all of them if text is malformed.
 func (s *State) AppendWith(dst, text []byte, threshold uint64) []byte {
 	start := len(dst)
 	dst = append(dst, "ot="...)
@@ -165,8 +167,9 @@ func (s *State) AppendWith(dst, text []byte, threshold uint64) []byte {
 	return dst
 }
 
-// appendOtherPairs appends the pairs of OpenTelemetry's entry other than the threshold, each followed by a
-// semicolon. It omits pairs that leave no space for a threshold.
+// appendOtherPairs appends the pairs of the tracestate key "ot" except for the threshold, each followed
+// by a semicolon, such as "rv:0123456789abcd;". It omits pairs if there would be no space left for a
+// threshold.
 func (s *State) appendOtherPairs(dst []byte) []byte {
 	const maxPairBytes = maxValue - len("th:") - digits
 	start := len(dst)
@@ -246,8 +249,8 @@ type Memo struct {
 	state State
 }
 
-// Read parses a tracestate, unless it equals the one of the previous call. The result is valid until the next
-// call, and as long as text is not modified.
+// Read parses a tracestate, or returns the previous result if text is the same as in the previous call.
+// The result refers to text. It is valid until the next call, and while text is not modified.
 func (m *Memo) Read(text []byte) *State {
 	isCached := m.text != nil && bytes.Equal(m.text, text)
 	if !isCached {
@@ -279,8 +282,8 @@ const precision = 4
 // ThresholdOf returns the threshold that samples the given share of all traces.
 func ThresholdOf(share float64) uint64 { return thresholdOf(share, precision) }
 
-// thresholdOf returns the threshold that samples the given share of all traces. It is rounded to precision
-// hexadecimal digits after its leading digits f, which a small share has.
+// thresholdOf returns the threshold with which a sampler keeps the given share of all traces, from 0 to
+// 1. It is rounded to the given number of hexadecimal digits, not counting leading digits f.
 func thresholdOf(share float64, precision int) uint64 {
 	switch {
 	case share >= 1:
@@ -299,8 +302,8 @@ func thresholdOf(share float64, precision int) uint64 {
 	return (threshold + unit/2) / unit * unit
 }
 
-// appendThreshold appends a threshold in hexadecimal, without trailing zeros. The threshold must be less than
-// Never.
+// appendThreshold appends a threshold in hexadecimal, without trailing zeros, as in a tracestate. It
+// appends "0" for the threshold 0. The threshold must be less than Never.
 func appendThreshold(dst []byte, threshold uint64) []byte {
 	remaining := threshold << (64 - randomBits) // the highest four bits are the next digit
 	for {

@@ -21,9 +21,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 )
 
-// Cut removes the traces that the tracer's sampling has rejected from a request body, in place. t is the
-// result of decoding the body with d. Cut returns the remaining body, and the numbers of removed traces and
-// of their spans.
+// Cut removes the traces that the tracer has decided not to sample from a request body, in place, and
+// returns the remaining body. It also returns the numbers of removed traces and of their spans. t must
+// be the result of decoding the body with d.
 func Cut(t *spantable.Table, d *decode.Decoder) (remaining []byte, traces, spans int) {
 	list := d.TraceList()
 	hasList := list.End != 0
@@ -37,9 +37,9 @@ func Cut(t *spantable.Table, d *decode.Decoder) (remaining []byte, traces, spans
 	return cutList(t, list)
 }
 
-// cutList removes the unsampled traces from a body in a format in which traces do not refer to each other. It
-// moves the remaining traces together, in place. It also removes traces without spans, because t.Groups does
-// not contain them.
+// cutList removes the unsampled traces from a body in a format in which no trace refers to another. It
+// moves the remaining traces together, in place. Traces without spans are removed as well, because
+// t.Groups does not contain them.
 func cutList(t *spantable.Table, list decode.TraceList) (remaining []byte, traces, spans int) {
 	body := t.Body
 	length := list.First // of the remaining body so far
@@ -61,8 +61,9 @@ func cutList(t *spantable.Table, list decode.TraceList) (remaining []byte, trace
 // makes the decision then.
 const noPriority = math.MinInt8
 
-// isUnsampled reports whether a trace can be removed: the tracer's sampling has rejected it, and no span of
-// it has to reach the agent for another reason.
+// isUnsampled reports whether a trace can be removed before the request is forwarded to the agent: its
+// sampling priority is 0 or less, and mustForward is false for all of its spans. A trace without spans,
+// or without a priority, cannot be removed.
 func isUnsampled(t *spantable.Table, trace *spantable.Group) bool {
 	hasPriority := trace.HasPriority && trace.Priority != noPriority
 	isRejected := hasPriority && trace.Priority <= 0
@@ -78,8 +79,8 @@ func isUnsampled(t *spantable.Table, trace *spantable.Group) bool {
 	return true
 }
 
-// mustForward reports whether the agent keeps a span although its trace was rejected by sampling: the span
-// has an error, was sampled individually, or is an event.
+// mustForward reports whether the agent needs a span even if its trace was not sampled: a span that has
+// an error, that was sampled individually, or that is an event.
 func mustForward(t *spantable.Table, s *spantable.Span) bool {
 	if s.Status == spantable.StatusError {
 		return true
@@ -92,8 +93,8 @@ func mustForward(t *spantable.Table, s *spantable.Span) bool {
 	return false
 }
 
-// setCount writes the number of elements to the header of a msgpack array. The header keeps its length of 1,
-// 3 or 5 bytes, so count must not be larger than the previous number.
+// setCount writes the number of elements to header, the header of a msgpack array of 1, 3 or 5 bytes.
+// The header keeps its length, so count must not be larger than the previous number.
 func setCount(header []byte, count int) {
 	switch len(header) {
 	case 1:
@@ -114,8 +115,9 @@ func setCount(header []byte, count int) {
 // maxAhead limits the bytes of strings moved to the start. A request normally has much fewer.
 const maxAhead = 128 << 10
 
-// cutV1 removes the unsampled traces from a v1 body, in place. It removes nothing if the strings that must be
-// moved to the start are longer than the removed traces, or longer than maxAhead.
+// cutV1 removes the unsampled traces from a body in the v1 format, in place. Other traces can refer to
+// strings in removed ones, so these strings are moved to the start of the body. If they are longer than
+// the removed traces, or longer than maxAhead, cutV1 removes nothing.
 func cutV1(t *spantable.Table, list decode.TraceList, texts []spantable.Text) (remaining []byte, traces, spans int) {
 	removed := countRemovedV1(t, list)
 	start := t.Body[:list.FieldsStart]
@@ -157,9 +159,9 @@ func countRemovedV1(t *spantable.Table, list decode.TraceList) (removed removedV
 	return removed
 }
 
-// writeV1 writes a v1 body that begins with start and contains only the sampled traces, whose number is
-// traceCount. It writes from the last part to the first, at the end of the old body, so that no part
-// overwrites one that is still to be copied.
+// writeV1 replaces a v1 body by one that begins with start and contains only the sampled traces, and
+// returns it. traceCount is the number of these traces. It writes the last part first, to the end of
+// the old body, so that no part overwrites one that is still to be copied.
 func writeV1(t *spantable.Table, list decode.TraceList, start []byte, traceCount int) []byte {
 	body := t.Body
 	setCount(body[list.Header:list.First], traceCount)
@@ -180,8 +182,9 @@ func writeV1(t *spantable.Table, list decode.TraceList, start []byte, traceCount
 	return body[at:]
 }
 
-// encodeStart returns the start of a v1 body: the header of its map, for a list of strings and the given
-// number of other fields, and the list of strings. It returns nil if the strings are longer than maxAhead.
+// encodeStart returns the start of a v1 body: the header of a map with otherFields+1 fields, and the
+// first of these fields, which contains the strings in texts. It returns nil if they are longer than
+// maxAhead. The result uses the memory of t.Derived.
 func encodeStart(t *spantable.Table, otherFields int, texts []spantable.Text) []byte {
 	const maxHeader = 5 // bytes of the longest header of a map, a list or a string
 	maxBytes := 3 * maxHeader

@@ -12,8 +12,9 @@ import (
 // List is a list of rules. A span is ignored if any of them matches. A nil List ignores nothing.
 type List struct{ rules []rule }
 
-// Parse parses texts that contain one rule per line, such as resource=GET /healthz. It skips empty lines. It returns
-// a nil List if there are no rules, and an error if a rule is invalid or if there are too many.
+// Parse parses texts with one rule per line, such as resource=GET /healthz, and skips empty lines. It
+// returns an error if a rule is invalid or there are more than MaxRules. Without rules, it returns nil,
+// a List that ignores nothing.
 func Parse(texts []string) (*List, error) {
 	l := &List{}
 	for _, text := range texts {
@@ -46,8 +47,8 @@ func (l *List) MatchesKey(k *span.Key) bool {
 	return slices.ContainsFunc(l.rules, func(r rule) bool { return r.matchesKey(k) })
 }
 
-// matchesKey reports whether the rule matches a label of the key. A rule about an attribute that is not a label
-// matches a peer tag or an additional tag with the name of the attribute.
+// matchesKey reports whether the rule matches a label of the key. If the rule names an attribute that
+// is not a label, it is compared with the peer tags and the additional tags of the same name.
 func (r *rule) matchesKey(k *span.Key) bool {
 	isTextLabel := r.label < span.FirstList
 	switch {
@@ -76,8 +77,8 @@ func (l *List) AttributeNames() (names []string) {
 	return names
 }
 
-// MatchesAttribute reports whether spans with this attribute are ignored. It reads only the first MaxValue bytes of the
-// value. The value in a rule is always shorter than that.
+// MatchesAttribute reports whether a rule ignores spans with this attribute. Values that are longer
+// than MaxValue bytes are truncated before the comparison.
 func (l *List) MatchesAttribute(name, value string) bool {
 	if l == nil {
 		return false

@@ -46,8 +46,9 @@ func parseRule(text string) (r rule, err error) {
 	return r, nil
 }
 
-// parseField sets the label or the attribute that the rule is about. It returns false if field is not a valid field.
-// Labels that are lists of tags are not valid, because a rule can name their tags as attributes.
+// parseField sets the label or the attribute with which the rule is compared. It returns false if field
+// is neither the name of a label, nor attribute.NAME. The names of labels that are lists of tags are
+// not valid.
 func (r *rule) parseField(field string) (isValid bool) {
 	if name, isAttribute := strings.CutPrefix(field, attributePrefix); isAttribute {
 		r.attribute = name
@@ -64,8 +65,8 @@ func (r *rule) parseField(field string) (isValid bool) {
 	return isKnown && !isList
 }
 
-// matches reports whether the rule matches a label or an attribute with this value. No rule matches an empty value,
-// because an absent label has an empty value.
+// matches reports whether value, of the label or attribute that the rule names, matches the rule. An
+// empty value, as of an absent label, never matches.
 func (r *rule) matches(value string) bool {
 	switch {
 	case value == "":

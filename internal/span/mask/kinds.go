@@ -40,8 +40,8 @@ func hasPlaceholder(text string) bool {
 	return false
 }
 
-// segmentKind returns the kind of identifier that the complete text is: an e-mail or network address, a date, or a
-// JSON Web Token. If the text is none of them, it returns noIdentifier.
+// segmentKind returns the kind of identifier that text is: an e-mail address, a date, an IP address, or
+// a JSON Web Token. It returns noIdentifier if text is none of them, or only contains one.
 func segmentKind(text string) kind {
 	isTooShort := len(text) < len("a@b.c")
 	isJWT := strings.HasPrefix(text, "eyJ") && len(text) > 40 && strings.Count(text, ".") == 2
@@ -115,8 +115,9 @@ func isIPv4(text string) bool {
 // isDecimal reports whether text consists of one or more decimal digits.
 func isDecimal(text string) bool { return text != "" && runLength(text, 0, isDigit) == len(text) }
 
-// isIPv6 reports whether text is an IPv6 address: eight groups of hexadecimal digits, or fewer with one "::". It also
-// accepts a name like Db::Add, so the caller must exclude texts without a digit.
+// isIPv6 reports whether text is an IPv6 address: eight groups of hexadecimal digits, or fewer with one
+// "::". It also returns true for a name like Db::Add, so the caller must check that text contains a
+// digit.
 func isIPv6(text string) bool {
 	if len(text) > len("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff") {
 		return false
@@ -177,8 +178,8 @@ const (
 
 func isUUID(text string) bool { return hasLayout(text, uuidLayout, isHex) }
 
-// hasLayout reports whether text has the same length as layout, has dashes where layout has dashes, and has only bytes
-// for which isDigit returns true elsewhere.
+// hasLayout reports whether text has the same form as layout, for example 0000-00-00: dashes at the
+// same positions, and at all others bytes for which isDigit returns true.
 func hasLayout(text, layout string, isDigit func(byte) bool) bool {
 	if len(text) != len(layout) {
 		return false

@@ -32,8 +32,9 @@ import "strings"
 // maxText is the maximum length of a resource in the statistics. Longer texts are not masked.
 const maxText = 5000
 
-// Append appends the mask of text to dst. If text contains no identifier, or is a mask already, it appends nothing
-// and returns false.
+// Append appends the mask of text to dst: text with placeholders instead of identifiers, such as GET
+// /users/{id}. If text contains no identifier, or a placeholder already, it appends nothing and returns
+// false.
 func Append(dst []byte, text string) (masked []byte, ok bool) {
 	if len(text) < 2 || len(text) > maxText {
 		return dst, false
@@ -187,9 +188,9 @@ func (m *masker) maskPart(from, to int) {
 	m.maskWords(from, to)
 }
 
-// typePrefixLength returns the length of the prefix that states the type of an identifier, like "cus_" in
-// cus_NffrFeUfNV2Hib and "cs_test_" in cs_test_a1B2. A prefix consists of up to two short lower-case words. If there
-// is none, the result is 0.
+// typePrefixLength returns the length of a prefix that names the type of an identifier, like "cus_" in
+// cus_NffrFeUfNV2Hib and "cs_test_" in cs_test_a1B2. A prefix consists of one or two short lower-case
+// words. If there is none, the result is 0.
 func typePrefixLength(text string) (length int) {
 	const maxWords, maxWordLength = 2, 8
 	for range maxWords {
@@ -204,9 +205,9 @@ func typePrefixLength(text string) (length int) {
 	return length
 }
 
-// maskableLength returns the length of the part of a file name that may be masked. It is the complete name if the
-// last part is a long identifier, and the name without its extension if that is an identifier or begins with a long
-// one. Otherwise it is 0, because a name like main.3f2a9c1b.js is that of a static file.
+// maskableLength returns how many bytes of a file name may be masked: all if the part after the last
+// dot is a long identifier, those before the extension if they are or begin with an identifier.
+// Otherwise it returns 0, because a name like main.3f2a9c1b.js is that of a static file.
 func maskableLength(name string) int {
 	const longIdentifier = 12
 	lastPart := name[strings.LastIndexByte(name, '.')+1:]

@@ -2,8 +2,9 @@ package mask
 
 import "strings"
 
-// requiredKeyword returns the keyword that text must contain to be an SQL statement, such as " from " if its first word
-// is SELECT. It returns "" if the first word is not an SQL verb, or if text is an HTTP request like DELETE /users.
+// requiredKeyword returns the keyword that a statement with the first word of text must contain, such
+// as " from " for SELECT. It returns "" if the first word is not an SQL verb, or if a path follows, as
+// in DELETE /users.
 func requiredKeyword(text string) string {
 	text = withoutComment(text)
 	letters := runLength(text, 0, isLetter)
@@ -31,8 +32,8 @@ var statements = []struct{ verb, keyword string }{
 	{"merge", " into "},
 }
 
-// hasKeyword reports whether text contains a keyword between white space, in upper or lower case. The argument keyword
-// has a space at each end, like " from ".
+// hasKeyword reports whether text contains a keyword between white space, in upper or lower case. The
+// argument keyword begins and ends with a space, like " from ".
 func hasKeyword(text, keyword string) bool {
 	word := keyword[1 : len(keyword)-1]
 	for from := 0; from+len(keyword) <= len(text); from++ {
@@ -53,9 +54,10 @@ func withoutComment(text string) string {
 	return text[skipSpaces(text, 0):]
 }
 
-// appendStatement appends an SQL statement to dst, with a question mark instead of each literal, list of literals and
-// comment text. It returns dst and false if there are no literals, or if the keyword occurs only in literals. It does
-// the same if quotes are unbalanced in a text with a backslash, because not all databases treat \' as an escaped quote.
+// appendStatement appends an SQL statement to dst, with a question mark instead of each literal and
+// each list of literals. It returns dst and false if there are no literals, or if keyword is only in
+// literals. It does the same if a quote is not closed and text contains a backslash, which escapes a
+// quote only in some databases.
 func appendStatement(dst []byte, text, keyword string) (masked []byte, ok bool) {
 	masked = dst
 	l := lexer{text: text}
@@ -129,8 +131,8 @@ func (l *lexer) next(at int) (end int, isLiteral bool) {
 	return at + 1, false
 }
 
-// literalEnd returns the end of the literal that starts at text[at]: a number, a string or a question mark. If there
-// is none, it returns at.
+// literalEnd returns the end of the number, string or question mark that starts at text[at], a literal
+// in SQL. If none starts there, it returns at.
 func (l *lexer) literalEnd(at int) int {
 	if at == len(l.text) {
 		return at
@@ -148,9 +150,9 @@ func (l *lexer) literalEnd(at int) int {
 	return at
 }
 
-// listsEnd returns the end of consecutive lists of literals in parentheses, as in (1, 2), (3, 4). from is the position
-// after the first opening parenthesis, and the result is the position of the last closing one. If the first list does
-// not consist of literals only, listsEnd returns from.
+// listsEnd returns the end of lists of literals in parentheses, as in (1, 2), (3, 4): the position of
+// the last closing parenthesis. from is the position after the first opening one. If the first list
+// contains other elements, listsEnd returns from.
 func (l *lexer) listsEnd(from int) int {
 	end := l.listEnd(from)
 	if end == from {
@@ -169,8 +171,9 @@ func (l *lexer) listsEnd(from int) int {
 	}
 }
 
-// nextListStart skips a closing parenthesis, a comma and an opening parenthesis, with white space between them. It
-// returns the position after them, and false if text[end:] does not begin like that.
+// nextListStart skips a closing parenthesis, a comma and an opening parenthesis, and the white space
+// around them. It returns the position after them. It returns false if text[end:] does not begin with
+// these.
 func (l *lexer) nextListStart(end int) (start int, isFound bool) {
 	at := skipSpaces(l.text, end)
 	for _, c := range []byte("),(") {
@@ -182,8 +185,8 @@ func (l *lexer) nextListStart(end int) (start int, isFound bool) {
 	return at, true
 }
 
-// listEnd returns the end of a list of literals that starts at text[from] and is followed by a closing parenthesis. If
-// there is no such list, it returns from.
+// listEnd returns the end of a list of literals, like 1, 'a', that starts at text[from]. A closing
+// parenthesis must follow the list. If there is no such list, listEnd returns from.
 func (l *lexer) listEnd(from int) int {
 	at := from
 	for {
@@ -207,8 +210,9 @@ func (l *lexer) listEnd(from int) int {
 	}
 }
 
-// quoteEnd returns the end of the quoted text that starts with the quote at text[at]. A quote within it is doubled, or
-// escaped by a backslash. If the closing quote is missing, quoteEnd sets hasOpenQuote and returns len(text).
+// quoteEnd returns the position after a quoted text, which starts with the quote at text[at]. A quote
+// within the text must be doubled or follow a backslash. If there is no closing quote, quoteEnd sets
+// hasOpenQuote and returns len(text).
 func (l *lexer) quoteEnd(at int) int {
 	if isEscapeClause(l.text, at) {
 		return at + len(backslashLiteral)
@@ -257,8 +261,8 @@ func digitsEnd(text string, from int) int {
 	return from + runLength(text, from, func(c byte) bool { return isDigit(c) || c == '.' })
 }
 
-// numberEnd returns the end of the number that starts at text[from]: 17, 1.5e-3, 0x1f, 15ms. If the digits are the
-// start of a name, like the table name 2024_orders, it returns from.
+// numberEnd returns the end of the number that starts at text[from], such as 17, 1.5e-3, 0x1f or 15ms.
+// If the digits belong to a name, like the table name 2024_orders, it returns from.
 func numberEnd(text string, from int) int {
 	end := digitsEnd(text, from)
 	isZero := text[from:end] == "0"
@@ -277,8 +281,8 @@ func numberEnd(text string, from int) int {
 	return end
 }
 
-// exponentEnd returns the end of the exponent of a number, like e-3, that starts at text[at]. If there is none, it
-// returns at.
+// exponentEnd returns the end of the exponent of a number, like e-3, if one starts at text[at].
+// Otherwise it returns at.
 func exponentEnd(text string, at int) int {
 	if at == len(text) || text[at] != 'e' && text[at] != 'E' {
 		return at

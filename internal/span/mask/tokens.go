@@ -2,8 +2,8 @@ package mask
 
 import "strings"
 
-// identifierKind returns the kind of identifier that the complete text is, such as a number or a UUID. If the text is
-// not an identifier, or only a part of it is one, the result is noIdentifier.
+// identifierKind returns the kind of identifier that text is, such as a number or a UUID. It returns
+// noIdentifier if text is not an identifier, or only contains one.
 func identifierKind(text string) kind {
 	if isUUID(text) {
 		return uuid
@@ -30,9 +30,9 @@ func isBase64URL(text string) bool {
 	return s.others == 0 && hasAllClasses && hasFewDashes && changesOften && !isWords(text)
 }
 
-// wordKind returns the kind of identifier in a word, or noIdentifier. Only a word of ASCII letters and digits can be
-// an identifier. In a word like R123456789, only the number is the identifier, and nameLength is the number of letters
-// before it.
+// wordKind returns the kind of identifier that a word of ASCII letters and digits is, or noIdentifier.
+// If the word consists of letters and a long number, like R123456789, only the number is the
+// identifier, and nameLength is the number of letters. Otherwise nameLength is 0.
 func wordKind(text string) (k kind, nameLength int) {
 	if !hasDigit(text) {
 		return noIdentifier, 0
@@ -110,8 +110,9 @@ func (s *stats) addPair(a, b byte) {
 	}
 }
 
-// isHex reports whether a text of this length is a hexadecimal number, like a hash, rather than a word followed by
-// a number.
+// isHex reports whether a text of this length is a hexadecimal number, like a hash. s counts the
+// characters of the text. Words that are followed by a number, like cafe2024, are not hexadecimal
+// unless they are long.
 func (s *stats) isHex(length int) bool {
 	hasOtherBytes := s.digits+s.hexLetters < length
 	hasMixedCase := s.uppers > 0 && s.lowers > 0
@@ -139,9 +140,10 @@ func (s *stats) changesOften(length int) bool { return s.changes*5 >= 2*length }
 // isVersion reports whether text is a version like v2beta1.
 func isVersion(text string) bool { return text[0]|0x20 == 'v' && isDigit(text[1]) && len(text) < 10 }
 
-// isWords reports whether text consists of words and short numbers, like the names createOAuth2ClientV1, UTF8ToUTF16
-// and i18nToL10n. A word begins with a capital letter, or after a dash. To exclude random text, it requires that most
-// letters of words without a number are in words with a vowel.
+// isWords reports whether text consists of words and short numbers, like the names
+// createOAuth2ClientV1, UTF8ToUTF16 and i18nToL10n. A word begins with a capital letter, or after a
+// dash. At least half of the letters in words without a number must be in words with a vowel, which is
+// rare in random text.
 func isWords(text string) bool {
 	lettersWithVowel, lettersWithoutVowel := 0, 0 // numbers of letters in words with and without a vowel
 	var previous word

@@ -70,8 +70,9 @@ func (f Fingerprint) slot() uint64 {
 	return mixed * 0x9e3779b97f4a7c15 >> (64 - slotBits)
 }
 
-// NewNames returns a table in which the label of each name is its index in names. It ignores empty names, and
-// names[0], because label 0 is Other. There must be at most MaxLabels names.
+// NewNames returns a table that finds the index of a name in names. It ignores empty names and
+// names[0], because 0 is the label of names that are not in the table. There must be at most MaxLabels
+// names.
 func NewNames(names []string) *Names {
 	t := &Names{names: names}
 	for l := 1; l < len(names); l++ {
@@ -104,8 +105,8 @@ func (t *Names) Find(name []byte) Label {
 	return l
 }
 
-// FindFingerprint returns the label of the name with this fingerprint, or Other. If isSure is false, the result can
-// be wrong, and the caller must call Find with the complete name.
+// FindFingerprint returns the label of the name with this fingerprint, or Other if there is none. If
+// isSure is false, the result can be wrong: the caller must then call Find with the complete name.
 func (t *Names) FindFingerprint(f Fingerprint) (label Label, isSure bool) {
 	index := uint(t.slots[f.slot()])
 	entry := &t.entries[index]

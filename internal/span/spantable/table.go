@@ -59,8 +59,8 @@ const (
 	keptDerived = 4 << 20
 )
 
-// Release drops the reference to the body. If the table has grown very large, Release also frees its memory and
-// returns true.
+// Release drops the reference to the request body, so that its memory can be reused. If the table has
+// grown very large, Release also frees the memory of the table and returns true.
 func (t *Table) Release() (wasLarge bool) {
 	wasLarge = cap(t.Tags) > keptTags || cap(t.Derived) > keptDerived
 	if wasLarge {
@@ -94,8 +94,9 @@ func (t *Table) Charge(bytes uint32) {
 	}
 }
 
-// AddSpan appends a span without tags and returns a pointer to it, which is valid until the next call of AddSpan. It
-// fails the table if the body has too many spans.
+// AddSpan appends a span without tags, and returns a pointer to it that is valid until the next call.
+// If there are too many spans for a body of this length, it calls t.Fail, so that the body is not
+// counted.
 func (t *Table) AddSpan(kind Kind) *Span {
 	if len(t.Spans) >= t.Limits.Spans {
 		t.Fail(ErrTooMuch)
@@ -105,8 +106,9 @@ func (t *Table) AddSpan(kind Kind) *Span {
 	return &t.Spans[len(t.Spans)-1]
 }
 
-// AddGroup appends a group that consists of the spans from g.First to the end of the table. The caller must append the
-// sender of the group to t.Senders after the group. AddGroup fails the table if the body has too many groups.
+// AddGroup appends a group with all spans from g.First to the last span of the table. Then the caller
+// must append the sender of the group to t.Senders. If there are too many groups, AddGroup appends
+// nothing and calls t.Fail, so that the body is not counted.
 func (t *Table) AddGroup(g Group) {
 	maxGroups := t.Limits.Spans
 	if len(t.Groups) >= maxGroups {
@@ -226,8 +228,8 @@ func (t *Tag) Text() Text { return BitsText(t.Bits) }
 // HasText reports whether the value is a text or bytes.
 func (t *Tag) HasText() bool { return t.Value == IsText || t.Value == IsBytes }
 
-// Float returns the value as a float64; true is 1 and false is 0. ok is false if the value is not a number, an integer
-// or a bool.
+// Float returns the value of a tag as a float64. A bool is converted to 1 or 0. ok is false if the
+// value is neither a number, nor an integer, nor a bool.
 func (t *Tag) Float() (v float64, ok bool) {
 	switch t.Value {
 	case IsNumber:
@@ -273,8 +275,9 @@ const (
 	maxDerived = 12 << 20
 )
 
-// LimitsOf returns the limits for a body of bodyLen bytes. It allows one tag for every tagBytes bytes of the body. Each
-// limit has a constant part, so that a small body is never rejected.
+// LimitsOf returns how many spans and tags a body of bodyLen bytes can contain, so that decoding it
+// takes limited memory. It allows one tag per tagBytes bytes. Each limit has a constant part, so that a
+// small body is never rejected.
 func LimitsOf(bodyLen, tagBytes int) Limits {
 	return Limits{
 		Spans:        MaxSpans(bodyLen),
@@ -304,8 +307,8 @@ type Selected struct {
 	at  [MaxLabels]uint32 // by label in Set: index of the tag in Table.Tags
 }
 
-// Select replaces the selection by the tags in t.Tags[first:last]. If several have the same label, it selects the last
-// one, as in Datadog's formats.
+// Select selects the tags in t.Tags[first:last], and no others. If several of them have the same label,
+// it selects the last one, as in Datadog's formats.
 func (s *Selected) Select(t *Table, first, last uint32) {
 	s.Set = LabelSet{}
 	for i := first; i < last; i++ {
@@ -315,8 +318,8 @@ func (s *Selected) Select(t *Table, first, last uint32) {
 	}
 }
 
-// AddMissing adds to the selection the tags in t.Tags[first:last] whose label is not selected yet. If several have the
-// same label, it selects the first one, as in OTLP.
+// AddMissing selects those tags in t.Tags[first:last] whose label is not selected yet. If several of
+// them have the same label, it selects the first one, as in OTLP.
 func (s *Selected) AddMissing(t *Table, first, last uint32) {
 	for i := first; i < last; i++ {
 		if l := t.Tags[i].Label; !s.Set.Has(l) {
