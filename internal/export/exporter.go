@@ -148,8 +148,8 @@ type Clock struct {
 	At    time.Time     // when the response was read; zero if no response contained a time
 }
 
-// ClockOf compares a destination's clock with ours. date is the Date header of a response that was read at now. ClockOf
-// returns the zero Clock if date is not a valid time.
+// ClockOf compares the clock of a destination with the local clock. date is the Date header of a response that was
+// read at the local time now. It returns the zero Clock if date is not a valid time.
 func ClockOf(date string, now time.Time) Clock {
 	responseTime, err := http.ParseTime(date)
 	if err != nil {
