@@ -63,7 +63,8 @@ func (q *Queue) Lost() uint64 {
 }
 
 // Write queues one or more lines. If the queue is closed or would exceed Limit, Write drops the lines and counts
-// them as lost. It never waits for the log, and never returns an error, because callers cannot handle errors of their log.
+// them as lost. It never waits for the log, and never returns an error, because callers cannot handle errors of
+// their log.
 func (q *Queue) Write(lines []byte) (int, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
