@@ -222,8 +222,9 @@ func (k *totalsKeeper) hasOtherSeries() bool {
 	return counts.Series != k.counts.Series || counts.Ended != k.counts.Ended
 }
 
-// updateRecord replaces the record of a series that was counted in the given cycle. If the cycle has no exemplar
-// for the series, the new record keeps the previous exemplar, because scrapes can be less frequent than cycles.
+// updateRecord replaces the record of a series that was counted in the given export interval. If the interval has
+// no exemplar for the series, the new record keeps the previous exemplar, because scrapes can be less frequent than
+// intervals.
 func (k *totalsKeeper) updateRecord(s *totals.Series, cycle uint64) {
 	previous := recordOf(s)
 	exemplar := k.Slowest[s]

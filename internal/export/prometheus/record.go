@@ -38,7 +38,7 @@ type record struct {
 }
 
 // newRecord returns a record with the running totals of a series and the given labels. s contains the totals after
-// the given cycle, which has ended at end, in nanoseconds since the Unix epoch.
+// the export interval with the number cycle, which has ended at end, in nanoseconds since the Unix epoch.
 func newRecord(labels string, s *totals.Series, cycle uint64, end int64, e exemplars.Exemplar) *record {
 	buckets := &s.Buckets
 	return &record{
