@@ -90,8 +90,9 @@ func (x *Exporter) Describe() export.Exporter {
 	return d
 }
 
-// Encode implements export.Push: it encodes the counts of a cycle as payloads, and passes each payload to emit. A
-// payload can contain the spans of several processes. Before compression, no payload is longer than c.Limit.
+// Encode implements export.Push: it encodes the counts of one export interval as payloads, and passes each payload
+// to emit. A payload can contain the spans of several processes. Before compression, no payload is longer than
+// c.Limit.
 func (x *Exporter) Encode(c *export.Cycle, emit func(*export.Payload)) export.Encoded {
 	return x.encoder.encode(c, func(r *request) {
 		p := &export.Payload{Spans: r.spans, Undelivered: r.undelivered}
