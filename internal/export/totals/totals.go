@@ -123,9 +123,9 @@ type Counted struct {
 	Classic []uint64 // not cumulative; Limits.Classic elements
 }
 
-// Add adds the counts of a cycle to the series with the given resource and attributes, and returns
-// the series. If the series is new and would exceed the limits, Add uses an overflow series instead.
-// Add retains none of its arguments.
+// Add adds the counts of one export interval to the series with the given resource and attributes, and returns the
+// series. If the series is new and would exceed the limits, Add uses an overflow series instead. Add retains none
+// of its arguments.
 func (t *Totals) Add(resource, attributes []byte, counted Counted) *Series {
 	s := t.findOrAdd(resource, attributes)
 	if s == nil {
@@ -224,7 +224,7 @@ func (t *Totals) leastRecent() *Series {
 }
 
 // makeRoom removes the least recently counted series until the limits permit a new series with the given resource
-// and attributes. It returns false if the next series to remove was counted in the current cycle, or has
+// and attributes. It returns false if the next series to remove was counted in the current export interval, or has
 // undelivered spans.
 func (t *Totals) makeRoom(resource, attributes []byte) bool {
 	for !t.hasRoom(resource, attributes) {
