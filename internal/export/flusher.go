@@ -182,8 +182,8 @@ func (r *Row) Bucket() int64 { return r.parts[0].Bucket }
 // Mapping returns the mapping of the distributions, an index of Sealed.Mappings.
 func (r *Row) Mapping() sketch.MappingID { return r.parts[0].Mapping }
 
-// ReadOK adds the durations of the row's spans without an error to a histogram or a sketch. A sketch must have the
-// same mapping of durations to bins as the row.
+// ReadOK adds the durations of the row's spans without an error to a histogram or a sketch. A sketch must map
+// durations to bins in the same way as the row.
 func (r *Row) ReadOK(to sketch.Sum) {
 	for i := range r.parts {
 		r.parts[i].ReadOK(to)

@@ -82,8 +82,8 @@ func (d *pullDestination) join(cleared, spans uint64) (participates bool) {
 // close implements Destination.
 func (d *pullDestination) close() { d.isClosed.Store(true) }
 
-// end implements Destination. It waits until each published cycle is contained in a complete scrape, or ctx ends.
-// If there has never been a complete scrape, it returns immediately.
+// end implements Destination. It waits until complete scrapes contain the spans of every published export interval,
+// or ctx ends. If there has never been a complete scrape, it returns immediately.
 func (d *pullDestination) end(ctx context.Context) {
 	if _, hasScraped := d.scrapes.lastScraped(); !hasScraped {
 		return
@@ -97,8 +97,8 @@ func (d *pullDestination) end(ctx context.Context) {
 	}
 }
 
-// settle implements Destination. At shutdown, it counts the spans of published cycles as delivered if a complete scrape
-// contains them, and otherwise as unsent.
+// settle implements Destination. At shutdown, it counts the spans of each published export interval as delivered if
+// a complete scrape contains them, and otherwise as unsent.
 func (d *pullDestination) settle() {
 	if lastCycle, hasScraped := d.scrapes.lastScraped(); hasScraped {
 		d.scrapes.settleUpTo(lastCycle)
@@ -153,9 +153,9 @@ type Scrapes struct {
 	scraped   atomic.Uint64      // 1 + number of the last cycle in a complete scrape; 0 before the first scrape
 }
 
-// add adds a cycle whose spans are about to be published for scrapes. It reports success to the clients that wait
-// for the cycle, because they do not wait for a scrape. After retryAge it settles the cycle even without a scrape,
-// so that a daemon that starts after a crash does not report the spans as lost.
+// add adds a cycle, an export interval whose spans are about to be published for scrapes. It reports success to the
+// clients that wait for the cycle, because they do not wait for a scrape. After retryAge it settles the cycle even
+// without a scrape, so that a daemon that starts after a crash does not report the spans as lost.
 func (s *Scrapes) add(c *Cycle, retryAge time.Duration) {
 	added := openCycle{state: c.state, first: c.Cycle, number: c.Cycle, spans: c.spans, isAnswered: true}
 	s.open.add(added)
@@ -170,8 +170,9 @@ func (s *Scrapes) add(c *Cycle, retryAge time.Duration) {
 // math.MaxUint64 if there is no such cycle.
 func (s *Scrapes) FirstUnscraped() uint64 { return s.open.firstOpen(math.MaxUint64) }
 
-// Begin records that a response to a scrape is about to be written, with the spans of all cycles up to the given
-// one. The caller must call end once after the last write, with isComplete true if all writes have succeeded.
+// Begin records that a response to a scrape is about to be written, with the spans of all export intervals up to
+// the number cycle. The caller must call end once after the last write, with isComplete true if all writes have
+// succeeded.
 func (s *Scrapes) Begin(cycle uint64) (end func(isComplete bool)) {
 	states := s.open.statesUpTo(cycle)
 	for _, c := range states {
@@ -188,8 +189,8 @@ func (s *Scrapes) Begin(cycle uint64) (end func(isComplete bool)) {
 	}
 }
 
-// lastScraped returns the number of the last cycle in a complete scrape. It returns false if there has not been a
-// complete scrape.
+// lastScraped returns the number of the last export interval whose spans are in a complete scrape. It returns false
+// if there has not been a complete scrape.
 func (s *Scrapes) lastScraped() (cycle uint64, hasScraped bool) {
 	scraped := s.scraped.Load()
 	if scraped == 0 {
@@ -208,8 +209,9 @@ func raise(a *atomic.Uint64, value uint64) {
 	}
 }
 
-// settleUpTo counts the spans of all published cycles up to the given one as delivered, and settles these cycles.
-// If the daemon crashes later, the next one then does not report the spans as lost by the crash.
+// settleUpTo counts the spans of all published export intervals up to the number cycle as delivered, and settles
+// these intervals. If the daemon crashes later, the next daemon then does not report the spans as lost by the
+// crash.
 func (s *Scrapes) settleUpTo(cycle uint64) {
 	for _, c := range s.open.removeUpTo(cycle) {
 		s.onScraped(c.spans)

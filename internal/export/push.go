@@ -130,9 +130,10 @@ func (d *pushDestination) rejectCycle(c *Cycle, flush *Flush, reason Reason, err
 	c.state.recordError(d.wrapError(err))
 }
 
-// beginSnapshot begins a snapshot: the payloads with all running totals after the cycle c. It sets c.Number and
-// c.FirstUnsettled. Until the snapshot is delivered, the spans of the cycle are open, that is undelivered. Payloads
-// of earlier snapshots are removed from the queue, because the new ones contain their spans.
+// beginSnapshot begins a snapshot: the payloads with all running totals after the cycle (export interval) c. It
+// sets c.Number and c.FirstUnsettled. Until the snapshot is delivered, the spans of the cycle are open, that is
+// undelivered. It removes the payloads of earlier snapshots from the queue, because the new ones contain their
+// spans.
 func (d *pushDestination) beginSnapshot(c *Cycle, now time.Time) *snapshot {
 	number := d.snapshots.Add(1)
 	d.open.answerOlderThan(now.Add(-d.cfg.RetryAge), errNotYet)
@@ -146,8 +147,8 @@ func (d *pushDestination) beginSnapshot(c *Cycle, now time.Time) *snapshot {
 	return &snapshot{number: number, pending: 1}
 }
 
-// addOpenCycle adds a cycle to the open cycles, those with undelivered spans. If there are more than maxWaiting, it
-// merges the oldest ones, and reports an error to the clients that wait for their delivery.
+// addOpenCycle adds a cycle to the open cycles, the export intervals with undelivered spans. If there are more than
+// maxWaiting, it merges the oldest ones, and reports an error to the clients that wait for their delivery.
 func (d *pushDestination) addOpenCycle(c openCycle) {
 	d.open.add(c)
 	for _, merged := range d.open.mergeOldest(maxWaiting) {
@@ -156,9 +157,9 @@ func (d *pushDestination) addOpenCycle(c openCycle) {
 	}
 }
 
-// recordUnencodable records that the given number of spans of a cycle could not be encoded and are lost. It counts
-// them as unsent, logs an error, and reports it to the clients that wait for the delivery of the cycle. It does
-// nothing if spans is 0.
+// recordUnencodable records that spans of an export interval could not be encoded and are lost. It counts them as
+// unsent, logs an error, and reports it to the clients that wait for the delivery of the interval. It does nothing
+// if spans is 0.
 func recordUnencodable(log *slog.Logger, stats *statsRecorder, x *Exporter, c *Cycle, spans uint64) {
 	if spans == 0 {
 		return
@@ -255,8 +256,8 @@ func (d *pushDestination) recordLost(reason Reason, payloads ...*Payload) {
 }
 
 // recordLostDeltas counts the spans of a payload as unsent, and reports err to the clients that wait for their
-// delivery. It also settles the payload's part of the cycle, except at shutdown. If the daemon is killed before it
-// has reported the loss, the next daemon then reports it instead.
+// delivery. It settles the payload's part of its cycle (export interval), except at shutdown: if the daemon is
+// killed before it has reported the loss, the next daemon reports it instead.
 func (d *pushDestination) recordLostDeltas(p *Payload, reason Reason, err error) {
 	d.stats.recordUnsent(reason, p.Spans)
 	d.log.logLost(reason, p)
@@ -280,8 +281,8 @@ func (d *pushDestination) recordUnaccepted(p *Payload) {
 	d.recordSnapshotOutcome(p.snapshot, payloadOutcome{isUnaccepted: true, undelivered: p.Undelivered})
 }
 
-// recordSnapshotOutcome records the outcome of one payload of a snapshot, a set of payloads with all running totals
-// after an export interval. After the last payload, it counts the spans that were delivered.
+// recordSnapshotOutcome records whether one payload of a snapshot, the payloads with all running totals after an
+// export interval, was delivered. After the last payload, it counts the spans that were delivered.
 func (d *pushDestination) recordSnapshotOutcome(s *snapshot, o payloadOutcome) {
 	isLast := s.recordOutcome(o)
 	switch {
@@ -297,8 +298,8 @@ func (d *pushDestination) recordSnapshotOutcome(s *snapshot, o payloadOutcome) {
 }
 
 // recordSnapshotDelivered records that a snapshot of the running totals was delivered. It counts the spans of all
-// open cycles up to the snapshot as delivered, settles these cycles, and reports success to the clients that wait
-// for their delivery.
+// open cycles (export intervals with undelivered spans) up to the snapshot as delivered, settles these cycles, and
+// reports success to the clients that wait for their delivery.
 func (d *pushDestination) recordSnapshotDelivered(s *snapshot) {
 	cycles := d.open.removeUpTo(s.number)
 	deliveredSpans := uint64(0)

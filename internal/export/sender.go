@@ -41,9 +41,9 @@ func (d *pushDestination) currentPhase() phase {
 	return accepting
 }
 
-// runSender sends queued payloads until the destination is closed and all payloads have an outcome.
-// Each delivery runs in its own goroutine, which makes one request and returns the result. All
-// decisions, such as whether to retry, are made here, in the sender goroutine.
+// runSender sends queued payloads until the destination is closed and all payloads are delivered or lost. Each
+// delivery runs in its own goroutine, which makes one request and returns the result. All decisions, such as
+// whether to retry, are made here, in the sender goroutine.
 func (d *pushDestination) runSender() {
 	for {
 		now := time.Now()
@@ -75,8 +75,8 @@ func (d *pushDestination) startDeliveries(now time.Time, current phase) {
 	}
 }
 
-// startDelivery starts a goroutine that delivers a payload. Before that, it records that the cycles, the export
-// intervals whose spans the payload contains, are being sent.
+// startDelivery starts a goroutine that delivers a payload. Before that, it records for each export interval with
+// spans in the payload that they are being sent.
 func (d *pushDestination) startDelivery(p *Payload) {
 	next := delivery{payload: p, pauses: d.backoff.pauses, cycles: []*cycleState{p.cycle}}
 	if isRunningTotals := p.snapshot != nil; isRunningTotals {
@@ -161,8 +161,8 @@ func (d *pushDestination) phaseEnd(current phase) <-chan struct{} {
 	return nil
 }
 
-// newTimer returns a channel that receives when the oldest waiting payload expires, or earlier when
-// the current pause ends. It returns nil if no payload is waiting.
+// newTimer returns a channel that receives when the oldest waiting payload expires, or earlier when the pause after
+// a failure ends. It returns nil if no payload is waiting.
 func (d *pushDestination) newTimer(now time.Time) <-chan time.Time {
 	created, isAnyWaiting := d.queue.oldestWaiting()
 	if !isAnyWaiting {

@@ -377,8 +377,8 @@ func newOutcomeLog(log *slog.Logger, x Exporter) *outcomeLog {
 	}
 }
 
-// logAttempt logs the outcome of an attempt if it differs from the previous one, and each warning of
-// an accepted payload. queued is the number of waiting payloads, and pending the number of spans that
+// logAttempt logs the result of an attempt to deliver a payload if it differs from the previous one, and each
+// warning about an accepted payload. queued is the number of waiting payloads, and pending the number of spans that
 // are not delivered yet.
 func (l *outcomeLog) logAttempt(a Attempt, queued int, pending uint64) {
 	kind := outcomeKind{a.Outcome, a.Silent, a.Rejected > 0}
