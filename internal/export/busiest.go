@@ -28,7 +28,7 @@ const (
 	curveFirstNanos  = 1e3
 )
 
-// Busiest contains the aggregates with the most spans of the last sealed cycle that had spans.
+// Busiest describes the label sets with the most spans, in the last export interval that had spans.
 type Busiest struct {
 	Cycle      uint64       `json:"cycle"`
 	Start      time.Time    `json:"start"`
@@ -47,7 +47,7 @@ type CurveAxis struct {
 	Columns      int     `json:"columns"`
 }
 
-// BusyKey is one aggregate.
+// BusyKey contains the statistics of the spans with one set of labels.
 type BusyKey struct {
 	OriginService string   `json:"origin_service"`
 	OriginEnv     string   `json:"origin_env"`
@@ -66,7 +66,7 @@ type BusyKey struct {
 	ErrorLatency  []uint64 `json:"error_latency,omitempty"` // errors by column
 }
 
-// BusyOrigin is one origin.
+// BusyOrigin contains the statistics of one origin, a process that sends spans.
 type BusyOrigin struct {
 	Service    string `json:"service"`
 	Env        string `json:"env"`

@@ -118,12 +118,12 @@ func (c *cycleState) updateSend(change int, maybeDelivered bool) {
 // isInDoubt reports whether a destination may have spans of the cycle. The caller holds the lock.
 func (c *cycleState) isInDoubt() bool { return c.inFlight > 0 || c.maybeDelivered }
 
-// openCycle is a cycle with spans that have no outcome yet at one destination.
+// openCycle is an export interval with spans that are neither delivered nor lost yet, at one destination.
 type openCycle struct {
 	state      *cycleState
 	first      uint64    // number of the first cycle whose spans it contains
 	number     uint64    // number of the first snapshot that contains the spans
-	spans      uint64    // spans without an outcome
+	spans      uint64    // spans that are neither delivered nor lost
 	sealed     time.Time // when the cycle was sealed
 	isAnswered bool      // answer was called
 	isSettled  bool      // settle was called

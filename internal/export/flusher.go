@@ -40,7 +40,7 @@ type Destination interface {
 	settle()
 }
 
-// Flusher passes sealed cycles to every destination. See the package comment.
+// Flusher passes the counts of each export interval to every destination. See the package comment.
 type Flusher struct {
 	destinations []Destination
 	busiest      atomic.Pointer[Busiest]

@@ -19,7 +19,7 @@ const maxDeliveries = 28
 // flight, one for a probe, and one for Exporter.Watch.
 const MaxConnections = maxDeliveries + 2
 
-// queue contains the payloads without an outcome: waiting ones, oldest first, and those in flight.
+// queue contains the payloads that are neither delivered nor lost: waiting ones, oldest first, and those in flight.
 // Both lists are short (maxWaiting, maxDeliveries), so linear searches are fast enough.
 type queue struct {
 	maxBytes    int // limit for waiting payloads
