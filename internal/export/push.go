@@ -323,9 +323,10 @@ func (d *pushDestination) payloadError(reason Reason, p *Payload) error {
 		d.exporter.Name, reason, p.tries, p.lastErr)
 }
 
-// join implements Destination: it counts the spans of a cycle, one export interval, as pending. It counts cleared
-// spans, which were discarded because no destination wanted them, as unsent. It returns true if the destination
-// must accept the cycle. A destination of running totals also accepts cycles without spans, until it is closed.
+// join implements Destination: it counts the spans of a cycle, one export interval, as pending, and cleared spans,
+// which were discarded because no destination wanted them, as unsent. Before the destination is discovered, it only
+// adds both to Stats.BeforeDiscovery. It returns true if the destination must accept the cycle: if there are spans
+// or, until it is closed, if it gets running totals.
 func (d *pushDestination) join(cleared, spans uint64) (participates bool) {
 	if d.isDiscovering() { // nothing is pending for a destination that may never be found
 		d.stats.change(func(s *Stats) { s.BeforeDiscovery += cleared + spans })

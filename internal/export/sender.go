@@ -113,9 +113,8 @@ func (d *pushDestination) deliver(del delivery) {
 	d.finished <- finishedDelivery{del, attempt}
 }
 
-// isFinished reports whether the sender can end. No delivery may be running. In the phase accepting, it never ends.
-// In the phase draining, it ends when no payload is waiting, and in the phase aborted, it leaves waiting payloads
-// in the queue.
+// isFinished reports whether the sender can end: no delivery is running, and either sending is aborted, or the
+// destination is closed and no payload is waiting.
 func (d *pushDestination) isFinished(current phase) bool {
 	if d.queue.deliveries() > 0 {
 		return false
