@@ -6,8 +6,9 @@ import (
 	"os"
 )
 
-// Authorities reads a file with the PEM certificates of certificate authorities. It returns an error if the file contains
-// none. setting is the name of the setting in the error.
+// Authorities reads the certificates of certificate authorities from a PEM file. It returns an error if the file
+// can't be read or contains no certificate. setting is the name in the error of the setting that contains the file
+// name.
 func Authorities(setting, file string) (*x509.CertPool, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -25,8 +25,8 @@ func Number(setting string, n, least, most int) error {
 	return nil
 }
 
-// Size returns an error if a number of bytes is less than least or more than most. setting is the name of the setting in
-// the error.
+// Size returns an error if bytes is less than least or more than most. The error contains all three as sizes such
+// as 16 MiB. setting is the name of the checked setting in the error.
 func Size(setting string, bytes, least, most int) error {
 	if bytes < least || bytes > most {
 		return fmt.Errorf("check %s: %s is not between %s and %s", setting,
@@ -52,8 +52,8 @@ func Time(setting string, d, least, most time.Duration) error {
 	return nil
 }
 
-// Address returns an error if address is not a valid TCP listen address, such as localhost:4318 or :4318. setting is the
-// name of the setting in the error.
+// Address returns an error if address is not a valid TCP listen address, such as localhost:4318 or :4318. setting
+// is the name of the checked setting in the error.
 func Address(setting, address string) error {
 	var err error
 	if address == "" {

@@ -39,8 +39,8 @@ func AsUsage(mistakes ...error) error {
 	return UsageError{joined}
 }
 
-// Run parses args and runs the command that they select. It returns a UsageError if args are invalid or PersistentPreRunE
-// of root fails, and otherwise the error of the command.
+// Run parses args and runs the command that they select. It returns a UsageError if the command does not start,
+// because args are invalid or the PersistentPreRunE of root fails. Otherwise it returns the error of the command.
 func Run(root *cobra.Command, args []string) error {
 	isStarted := false
 	prepare := root.PersistentPreRunE
@@ -86,8 +86,9 @@ func NewGroup(title string) Group {
 	return Group{title, flags}
 }
 
-// AddGroups adds the flags of groups to a command, and a flag --all. The help of the command shows the flags under the
-// titles of their groups. Without --all, it shows only the flags in common and those of cobra.
+// AddGroups adds the flags of groups to a command, and a flag --all. The help of the command shows flags under the
+// titles of their groups. Without --all, it shows only the flags whose names are in common, and those that are in
+// no group.
 func AddGroups(cmd *cobra.Command, common []string, groups ...Group) {
 	cmd.Flags().SortFlags = false
 	for _, g := range groups {
@@ -117,8 +118,8 @@ func isInGroup(groups []Group, f *pflag.Flag) bool {
 	return slices.ContainsFunc(groups, func(g Group) bool { return g.Flags.Lookup(f.Name) != nil })
 }
 
-// writeUsage writes the usage line of a command and the flags of groups. hidden is the number of flags that it does not
-// show; if it is not 0, writeUsage also mentions --all.
+// writeUsage writes the usage line of a command, and the flags of groups that are not hidden. hidden is the number
+// of hidden flags; if it is not 0, writeUsage also mentions --all.
 func writeUsage(cmd *cobra.Command, groups []Group, hidden int) {
 	out := cmd.OutOrStderr()
 	fmt.Fprintf(out, "Usage:\n  %s\n", cmd.UseLine())
@@ -143,8 +144,8 @@ func CompleteValues(cmd *cobra.Command) {
 	}
 }
 
-// completionFor returns the shell completion for a flag whose value has the given type. It completes files for Path,
-// directories for Directory, and words for a type such as "on|off". It completes nothing for other types.
+// completionFor returns the shell completion for a flag whose value has the given type. It completes files for
+// Path, directories for Directory, and "on" and "off" for the type "on|off". It completes nothing for other types.
 func completionFor(valueType string) cobra.CompletionFunc {
 	if words := strings.Split(valueType, "|"); len(words) > 1 {
 		return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
@@ -175,8 +176,9 @@ func WritePages(cmd *cobra.Command, dir string) error {
 	return nil
 }
 
-// manualPage returns the manual page of a command in roff: its help with every flag. The page contains no date, so that it
-// is reproducible. It does not use cobra/doc, which has no groups of flags and many dependencies.
+// manualPage returns the manual page of a command in roff: its help with every flag. The page contains no date, so
+// that it is reproducible. cobra/doc is not used, because it does not support groups of flags and has many
+// dependencies.
 func manualPage(cmd *cobra.Command, name string) string {
 	if all := cmd.Flags().Lookup(AllFlag); all != nil {
 		_ = all.Value.Set("true") // the flag is a boolean, so this can't fail

@@ -39,9 +39,9 @@ func flagOf(variable string) string {
 	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(variable, variablePrefix), "_", "-"))
 }
 
-// ApplyEnvironment sets the flags of a command from environment variables. It skips flags that the command line has set.
-// used contains the name of the variable for each flag that was set. mistakes joins an error for each invalid value, and
-// one for each variable with the prefix SPANSTATSD_ that belongs to no flag of the program.
+// ApplyEnvironment sets those flags of a command from environment variables that the command line has not set. used
+// maps the name of each flag that was set to its variable. mistakes joins an error for each invalid value, and one
+// for each variable with the prefix SPANSTATSD_ that belongs to no flag of the program.
 func ApplyEnvironment(cmd *cobra.Command) (used map[string]string, mistakes error) {
 	used = map[string]string{}
 	setFlag := func(f *pflag.Flag, variable string) {
@@ -73,8 +73,8 @@ func ApplyEnvironment(cmd *cobra.Command) (used map[string]string, mistakes erro
 	return used, AsUsage(mistakes)
 }
 
-// programVariables returns the names of the environment variables with the prefix SPANSTATSD_. It omits variables that
-// Kubernetes sets for a Service.
+// programVariables returns the names of all environment variables with the prefix SPANSTATSD_. It omits variables
+// that Kubernetes sets for a Service with such a name.
 func programVariables() (names []string) {
 	for _, variable := range os.Environ() {
 		name, _, _ := strings.Cut(variable, "=")

@@ -2,9 +2,9 @@ package commandline
 
 import "github.com/spf13/pflag"
 
-// AcceptOldNames makes flags accept the old names in newNames, which maps each old name to the new name of the flag. Help
-// shows only new names. When an old name is used later, its entry of newNames is added to the map used, so that the
-// program can warn about it.
+// AcceptOldNames makes flags accept old names as well. newNames maps each old name to the current name of the flag,
+// which is the only one in help. When an old name is used later, its entry of newNames is added to the returned
+// map, so that the program can warn about it.
 func AcceptOldNames(flags *pflag.FlagSet, newNames map[string]string) (used map[string]string) {
 	used = map[string]string{}
 	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {

@@ -33,8 +33,8 @@ func (v value) String() string {
 	return v.text()
 }
 
-// Text returns a flag value that accepts any text and stores it in target. kind is the name of the value in help, or Path
-// or Directory.
+// Text returns a flag value that accepts any text and stores it in target. kind is the text in help that describes
+// the value, or Path or Directory, which also select a shell completion.
 func Text(target *string, kind string) pflag.Value {
 	set := func(text string) error {
 		*target = text
@@ -47,8 +47,8 @@ func Text(target *string, kind string) pflag.Value {
 // values.
 var switchWords = map[string]string{"true": "on", "1": "on", "false": "off", "0": "off"}
 
-// Choice returns a flag value that accepts one of the given words, in lower or upper case, and stores it in target. It
-// stores defaultWord first, which is accepted too.
+// Choice returns a flag value that accepts defaultWord and the words in choices, ignoring case, and stores the word
+// in target. It sets target to defaultWord immediately. It also accepts the synonyms of on and off in switchWords.
 func Choice[T ~string](target *T, defaultWord T, choices ...T) pflag.Value {
 	*target = defaultWord
 	words := make([]string, len(choices))
@@ -70,9 +70,9 @@ func Choice[T ~string](target *T, defaultWord T, choices ...T) pflag.Value {
 	return value{set, func() string { return string(*target) }, strings.Join(words, "|")}
 }
 
-// Parsed returns a flag value that accepts texts that parse accepts, and stores the result of parse in target. It stores
-// the result for defaultText first. It panics if defaultText is invalid, unless it is empty. kind is the name of the value
-// in help.
+// Parsed returns a flag value that accepts the texts that parse accepts, and stores the results of parse in target.
+// It parses and stores defaultText immediately, and panics if this fails, unless defaultText is empty. kind is the
+// text in help that describes the value.
 func Parsed[T any](target *T, defaultText, kind string, parse func(string) (T, error)) pflag.Value {
 	acceptedText := ""
 	set := func(text string) error {

@@ -42,8 +42,9 @@ func (c *Config) listenAddresses() []address {
 	return all
 }
 
-// destinationAddresses returns the addresses to which the daemon sends. It omits the address of an
-// auto-discovered agent: a process other than an agent may listen on that address.
+// destinationAddresses returns the addresses to which the daemon sends statistics or forwards
+// requests. It omits the address of an auto-discovered agent, because another process may listen
+// there.
 func (c *Config) destinationAddresses() (all []address) {
 	if !c.Agent.AutoDiscovered {
 		agentURL := c.Agent.URL
@@ -63,8 +64,8 @@ func (c *Config) destinationAddresses() (all []address) {
 	return all
 }
 
-// exporterAddress returns the address in the URL of an OTLP exporter. It has no location if the URL
-// is invalid.
+// exporterAddress returns the address in the URL of an OTLP exporter. If the URL is invalid, the
+// result has a flag, but no network and no location.
 func exporterAddress(exporterURL string) address {
 	u, err := url.Parse(exporterURL)
 	if err != nil {
@@ -93,8 +94,8 @@ func (c *Config) checkAddresses() (err error) {
 	return err
 }
 
-// hint returns an addition to the error about an address that may come from an environment
-// variable, or "".
+// hint returns a sentence to append to an error about an address that may be from an environment
+// variable. It returns "" for other addresses.
 func (a address) hint() string {
 	if a.flag == metricsFlag {
 		return ". The daemon sends its metrics to OTEL_EXPORTER_OTLP_ENDPOINT; the variable is not the address " +
@@ -104,7 +105,8 @@ func (a address) hint() string {
 }
 
 // conflictsWith reports whether two addresses are the same and at least one of them is a listen
-// address. It returns false if it can't be sure that they are the same.
+// address. It returns false if this is not certain, for example because two host names can have the
+// same IP address.
 func (a address) conflictsWith(other address) bool {
 	isConfigured := a.location != "" && other.location != ""
 	hasListener := a.isListen || other.isListen
@@ -117,8 +119,8 @@ func (a address) conflictsWith(other address) bool {
 	return a.hasSameHostPort(other)
 }
 
-// hasSameHostPort reports whether two TCP addresses have the same port and certainly the same host.
-// It returns false for port 0, for which the kernel selects a free port.
+// hasSameHostPort reports whether two TCP addresses have the same port, and certainly the same host.
+// It returns false for port 0, because the kernel then selects a free port.
 func (a address) hasSameHostPort(other address) bool {
 	host, port, err := net.SplitHostPort(a.location)
 	otherHost, otherPort, otherErr := net.SplitHostPort(other.location)
@@ -152,8 +154,9 @@ func isUnspecified(host string) bool {
 	return host == "" || ip != nil && ip.IsUnspecified()
 }
 
-// isLocal reports whether host, the host of the address, is certainly this machine. This is true for
-// every listen address.
+// isLocal reports whether the address a is certainly on this machine. host must be the host of a.
+// The result is true for every listen address, and for destinations with an unspecified or loopback
+// host.
 func (a address) isLocal(host string) bool {
 	if a.isListen || isUnspecified(host) {
 		return true

@@ -14,8 +14,8 @@ import (
 // daemon with all receivers stays within the 32 MiB that the manifests request.
 const typicalMemory = "28 MiB at 1,000 spans per second"
 
-// announce logs the receivers, limits and destinations at startup. If the operator has configured
-// nothing, it also logs the first steps of a new user.
+// announce logs the receivers, limits and destinations at startup. If the operator has set no flag
+// and no environment variable, it also logs the first steps of a new user.
 func (d *Daemon) announce() {
 	d.logConfig()
 	hasSettings := len(d.config.Settings) > 0
@@ -74,8 +74,8 @@ func isChosen(s status.Setting) bool {
 	return s.Origin == status.FromFlag || s.Origin == status.FromEnvironment
 }
 
-// maxAggregatesOrigin returns the origin of the value of --max-aggregates for the log, for example
-// "flag", "default", or the memory limit from which the value was computed.
+// maxAggregatesOrigin describes in the log where the value of --max-aggregates is from, for example
+// "flag", "default", or the memory limit from which it was computed.
 func (c *Config) maxAggregatesOrigin() string {
 	i := slices.IndexFunc(c.Settings, func(s status.Setting) bool { return s.Name == maxAggregates })
 	if i < 0 {

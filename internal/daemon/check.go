@@ -19,8 +19,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// Check returns the joined errors of all invalid values. It opens no socket or file, so it does not
-// detect a path without write permission or an address in use.
+// Check returns the joined errors of all invalid values. It opens no socket and no file, so it does
+// not detect a directory without write permission, or an address in use.
 func (c Config) Check() error {
 	return errors.Join(
 		c.checkComponents(), c.checkDestinations(), c.checkGrace(), c.checkHTTP(), c.checkAddresses(),
@@ -146,8 +146,9 @@ func (c *Config) memoryParts() []memory.Part {
 	)
 }
 
-// payloadMemory returns the maximum memory of payloads of all push destinations: those being
-// encoded, and those queued for a retry.
+// payloadMemory returns the maximum memory of payloads for all destinations to which the daemon
+// sends. One part is for payloads that are being encoded, the other for payloads that are queued for
+// a retry.
 func (c *Config) payloadMemory() []memory.Part {
 	encodeBytes := min(maxEncodeBytes,
 		payloadBytesPerSketchByte*c.Aggregate.SketchBytes+payloadBytesPerLabelByte*c.Aggregate.LabelBytes)
@@ -165,8 +166,9 @@ const (
 	totalResourceBytes = 4 << 10
 )
 
-// totalsLimits returns the limits of the running totals that an exporter keeps since the start. There
-// can be as many series as an interval has aggregates, with the same memory for their labels.
+// totalsLimits returns the limits of the running totals that an exporter keeps since the start of the
+// daemon. They permit as many series as an export interval can have label sets, with the same memory
+// for labels.
 func (c *Config) totalsLimits(exporter export.Exporter) totals.Limits {
 	limits := totals.Limits{
 		Series: c.Aggregate.MaxAggregates, Bytes: c.Aggregate.LabelBytes, Idle: idleTotalTimeout,
@@ -190,8 +192,8 @@ func (c *Config) exemplarsMemory() []memory.Part {
 	return []memory.Part{{Name: "exemplars", Bytes: c.Exemplars.Bytes()}}
 }
 
-// totalsMemory returns the maximum memory of the running totals of each push destination that
-// exports cumulative values.
+// totalsMemory returns the maximum memory of running totals, the sums since the start of the daemon.
+// The result has one part for each exporter that sends cumulative values.
 func (c *Config) totalsMemory() (parts []memory.Part) {
 	for _, exporter := range c.Exporters {
 		if !exporter.Cumulative {
@@ -223,9 +225,10 @@ func (c *Config) scrapedMemory() []memory.Part {
 	return parts
 }
 
-// admitConfig returns the configuration of package admit. It lowers the maximum size of a batch to
-// the size of a ring, because a batch must fit in a ring. It raises the maximum number of keys per
-// connection to the number of aggregates, because each aggregate has a key.
+// admitConfig returns the configuration of package admit, which passes spans to rings, the queues of
+// the aggregator. It lowers the maximum size of a batch to the size of a ring, in which a batch must
+// fit. It raises the maximum number of keys per connection to that of all label sets, because each
+// set needs a key.
 func (c *Config) admitConfig() admit.Config {
 	config := c.Admit
 	config.MaxBatch = min(c.Admit.MaxBatch, max(c.Aggregate.RingSlots, wire.MinMaxBatch))
@@ -234,8 +237,9 @@ func (c *Config) admitConfig() admit.Config {
 	return config
 }
 
-// aggregateConfig returns the configuration of the aggregator. Merging statistics that tracers
-// computed is enabled if the Datadog receiver is, because only this receiver accepts them.
+// aggregateConfig returns the configuration of the aggregator. It enables the merging of statistics
+// that tracers have computed if the Datadog receiver is enabled, because only this receiver accepts
+// such statistics.
 func (c *Config) aggregateConfig() aggregate.Config {
 	config := c.Aggregate
 	config.Merge = c.APM.Enabled()
@@ -263,7 +267,7 @@ func chosenLimits(c *Config) (flags []string) {
 }
 
 // canBeLower reports whether a lower value of a limit is valid and reduces the maximum memory. It
-// tries a half of the value, a quarter, and so on, in its own copy of the configuration.
+// tries a half of the value, a quarter, and so on. It changes only its own copy of the configuration.
 func (c Config) canBeLower(flag string) bool {
 	originalBytes := c.Memory().Total
 	originalErrors := fmt.Sprint(c.checkComponents())

@@ -68,8 +68,8 @@ func DefaultConfig() Config {
 	}
 }
 
-// pushDestinations returns the number of destinations to which the daemon sends, including the
-// agent.
+// pushDestinations returns the number of destinations to which the daemon sends statistics: the
+// exporters, and the Datadog agent unless it is off.
 func (c *Config) pushDestinations() int {
 	n := len(c.Exporters)
 	if !c.Agent.Off() {
@@ -87,9 +87,9 @@ func (c *Config) exporters() []export.Exporter {
 	return all
 }
 
-// gridFor returns the duration buckets in which spans are counted. Without exporters these are the
-// buckets of the agent's sketches. Otherwise each bucket lies within one bucket of every exporter's
-// histograms.
+// gridFor returns the duration buckets in which the aggregator counts spans. Without exporters,
+// these are the buckets of the Datadog agent's sketches. Otherwise each bucket lies within one
+// bucket of every exporter's histograms, so that counts can be converted exactly.
 func gridFor(exporters []export.Exporter) (*sketch.Grid, error) {
 	if len(exporters) == 0 {
 		return sketch.AgentGrid(), nil
@@ -121,8 +121,8 @@ const (
 	rejectedConnection = 1
 )
 
-// Descriptors returns the maximum number of file descriptors that the process needs with the
-// configuration.
+// Descriptors returns the maximum number of file descriptors that the daemon needs with the
+// configuration, for example if all connection limits are reached.
 func (c *Config) Descriptors() int {
 	n := processDescriptors + c.pushDestinations()*destinationDescriptors
 	n += c.Ingest.MaxConnections + rejectedConnection
@@ -140,8 +140,8 @@ func (c *Config) Descriptors() int {
 	return n
 }
 
-// connectionLimits returns the flags that limit the number of client connections, for each enabled
-// receiver.
+// connectionLimits returns the flags that limit the number of client connections: one for the native
+// protocol, and one for each enabled HTTP receiver.
 func (c *Config) connectionLimits() []string {
 	flags := []string{"max-connections"}
 	for _, kind := range receiverKinds {
@@ -155,9 +155,9 @@ func (c *Config) connectionLimits() []string {
 // minConnections is the lowest connection limit that FitDescriptors sets.
 const minConnections = 16
 
-// FitDescriptors lowers connection limits until the process needs at most descriptors file
-// descriptors, or until all limits are at their minimum. It does not change limits for which isSet
-// returns true, because the operator has set them. It returns the flags of the changed limits.
+// FitDescriptors lowers connection limits until the daemon needs at most descriptors file
+// descriptors, or until no limit can be lowered. It keeps limits for which isSet returns true,
+// because the operator has set them. It returns the flags of the lowered limits.
 func FitDescriptors(c *Config, descriptors uint64, isSet func(flag string) bool) (changed []string) {
 	c.DescriptorLimit = descriptors
 	isKnown := descriptors > 0
@@ -178,8 +178,8 @@ func FitDescriptors(c *Config, descriptors uint64, isSet func(flag string) bool)
 	return changed
 }
 
-// largestLimit returns the flag with the largest limit, and a pointer to this limit in the
-// configuration. It returns a nil limit if flags is empty.
+// largestLimit returns the flag in flags with the largest limit, and a pointer to the limit in the
+// configuration. If flags is empty, the pointer is nil.
 func (c *Config) largestLimit(flags []string) (flag string, limit *int) {
 	limits := c.limits()
 	for _, candidate := range flags {
@@ -190,8 +190,8 @@ func (c *Config) largestLimit(flags []string) (flag string, limit *int) {
 	return flag, limit
 }
 
-// checkDescriptors returns an error if the process needs more file descriptors than it may open. It
-// returns nil if either number is unknown.
+// checkDescriptors returns an error if the daemon may need more file descriptors than the process
+// may open. It returns nil if either number is unknown.
 func (c *Config) checkDescriptors() error {
 	if c.DescriptorLimit == 0 {
 		return nil // the limit is unknown

@@ -9,8 +9,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// Start starts all servers and background tasks. Clients can connect when it returns. The flusher,
-// which sends statistics to destinations, is not started here, because New has started it.
+// Start starts all servers and background tasks. When it returns, clients can connect. It does not
+// start the flusher, which sends statistics to destinations, because New has already started it.
 func (d *Daemon) Start() {
 	d.aggregator.Start()
 	features, _ := d.wantedFeatures()
@@ -46,8 +46,9 @@ func (d *Daemon) logLosses() {
 // requests to the status server.
 func (d *Daemon) Settled() <-chan struct{} { return d.settled }
 
-// Stop stops all components in the order of the data flow: receivers, aggregator, destinations. It
-// takes at most about the grace period, and returns the final accounting of all spans.
+// Stop stops all components in the order in which spans pass them: receivers, aggregator,
+// destinations. It takes little longer than the grace period at most. It returns the final numbers
+// of spans that were received, delivered and lost.
 func (d *Daemon) Stop() status.Accounting {
 	ctx, cancel := context.WithTimeout(context.Background(), d.config.ShutdownGrace)
 	defer cancel()
@@ -91,8 +92,8 @@ func (d *Daemon) stopBaseline() stopBaseline {
 	return baseline
 }
 
-// logStopped logs the final accounting, and how many spans were lost since baseline, which is during
-// the stop.
+// logStopped logs the final numbers of spans. The loss that it logs is the number of spans that were
+// lost since baseline was taken, at the beginning of the shutdown.
 func (d *Daemon) logStopped(ctx context.Context, baseline stopBaseline, final status.Accounting) {
 	log := d.config.Log
 	unsent := final.Unsent - baseline.accounting.Unsent
@@ -113,8 +114,8 @@ func (d *Daemon) logStopped(ctx context.Context, baseline stopBaseline, final st
 	}
 }
 
-// stopLevel returns the log level of the final accounting: warning if spans were lost during the
-// stop, otherwise info.
+// stopLevel returns the log level for the final numbers of spans: warning if spans were lost during
+// the shutdown, and otherwise info.
 func stopLevel(lost uint64) slog.Level {
 	if lost > 0 {
 		return slog.LevelWarn
@@ -122,8 +123,8 @@ func stopLevel(lost uint64) slog.Level {
 	return slog.LevelInfo
 }
 
-// statusLine returns the accounting as one line of text for the service manager. It returns an error
-// if the daemon is stuck, so that the service manager restarts it.
+// statusLine returns the numbers of received, delivered and lost spans as one line for the service
+// manager. It returns an error if the daemon is stuck, so that the service manager restarts it.
 func (d *Daemon) statusLine() (string, error) {
 	accounting := d.sources.Accounting()
 	line := fmt.Sprintf("%d spans received, %d dropped; %d flushed, %d unsent, %d pending",
@@ -131,8 +132,8 @@ func (d *Daemon) statusLine() (string, error) {
 	return line, d.statusServer.Alive()
 }
 
-// drainSocket reads the spans that native clients have already written to the socket. It takes at
-// most half of the grace period.
+// drainSocket reads the spans that native clients have already written to the socket, for at most
+// half of the grace period. It logs a warning if it has not read all of them.
 func (d *Daemon) drainSocket(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, d.config.ShutdownGrace/2)
 	defer cancel()
@@ -141,8 +142,8 @@ func (d *Daemon) drainSocket(ctx context.Context) {
 	}
 }
 
-// drainHTTP waits until all HTTP receivers have answered the requests in flight. It takes at most a
-// quarter of the grace period.
+// drainHTTP waits until all HTTP receivers have answered the requests in flight, but at most a
+// quarter of the grace period. It logs a warning for each receiver with unanswered requests.
 func (d *Daemon) drainHTTP(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, d.config.ShutdownGrace/4)
 	defer cancel()

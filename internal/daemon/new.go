@@ -67,8 +67,8 @@ func (d *Daemon) newAgent(config Config) (err error) {
 	return err
 }
 
-// newPipeline creates everything except the destinations. If this succeeds, it logs the losses of
-// daemons that crashed before this one.
+// newPipeline creates all components except the destinations. If it succeeds, it also logs the
+// losses of previous daemons that have crashed.
 func (d *Daemon) newPipeline(config Config) error {
 	if err := d.newRecoveryFile(&config); err != nil {
 		return err
@@ -80,8 +80,8 @@ func (d *Daemon) newPipeline(config Config) error {
 	return nil
 }
 
-// newRecoveryFile creates the recovery file next to the socket. If this daemon crashes, the next one
-// reads the file to report the losses.
+// newRecoveryFile creates the recovery file next to the socket, and makes other components use it.
+// If this daemon crashes, the next one reads the file to report how many spans were lost.
 func (d *Daemon) newRecoveryFile(config *Config) error {
 	hasInheritedSocket := config.Ingest.Socket.Inherited != nil
 	if !hasInheritedSocket {
@@ -120,8 +120,8 @@ func (d *Daemon) newComponents(config Config) error {
 	return err
 }
 
-// newAggregator creates the aggregator, which counts spans and passes the counts to the flusher. It
-// stores the complete configuration of the aggregator in config.
+// newAggregator creates the aggregator, which counts spans and passes the counts of each interval to
+// the flusher. It stores the complete configuration of the aggregator in config.
 func (d *Daemon) newAggregator(config *Config) (err error) {
 	config.Aggregate = config.aggregateConfig()
 	config.Aggregate.Deliver = d.flusher.Accept
@@ -134,7 +134,7 @@ func (d *Daemon) newAggregator(config *Config) (err error) {
 }
 
 // newPublishers creates the publishers, through which receivers pass spans to the aggregator. It
-// stores their complete configuration in config.
+// stores the complete configuration of the publishers in config.
 func (d *Daemon) newPublishers(config *Config) (err error) {
 	config.Admit = config.admitConfig()
 	config.Admit.Aggregator = d.aggregator
@@ -172,8 +172,8 @@ func (d *Daemon) closeListeners() {
 	}
 }
 
-// newStatusServer opens the server for status, metrics and probes. It also opens the separate server
-// for scrapes, if one is configured.
+// newStatusServer opens the server for the status, metrics and probes. If a separate address for
+// scrapes of span statistics is configured, it opens the server for this address as well.
 func (d *Daemon) newStatusServer(config Config) (err error) {
 	d.sources.Ingest = d.ingest
 	d.sources.Admit = d.admit
@@ -213,8 +213,9 @@ func (d *Daemon) newScrapeServer(config *Config) (err error) {
 	return err
 }
 
-// flushNow exports the counts without waiting for the end of the interval. It returns nil when all
-// spans counted before the call are delivered, and an error if delivery fails or ctx is done.
+// flushNow exports the current counts without waiting for the end of the interval. It returns nil
+// when all spans that were counted before the call are delivered, and an error if a delivery fails
+// or ctx ends before.
 func (d *Daemon) flushNow(ctx context.Context) error {
 	deliveries, err := d.aggregator.RequestFlush(ctx)
 	if err != nil {
@@ -224,8 +225,9 @@ func (d *Daemon) flushNow(ctx context.Context) error {
 }
 
 // wantedFeatures returns the features of the Datadog agent, such as the span tags that it wants as
-// labels, and a channel that is closed when they change. Without an agent it returns the features of
-// an agent with the default configuration. Stats reports whether any destination accepts statistics.
+// labels, and a channel that is closed when they change. features.Stats is true if any destination
+// accepts statistics. Without an agent, it returns the features of an agent with the default
+// configuration.
 func (d *Daemon) wantedFeatures() (features agent.Features, changed <-chan struct{}) {
 	if d.agent == nil {
 		return agent.DefaultFeatures(), nil
@@ -254,9 +256,9 @@ func (d *Daemon) nativeFeatures() (wire.Features, <-chan struct{}) {
 	}, changed
 }
 
-// followFeatures makes receivers reject spans while no destination accepts statistics, until the
-// daemon stops. When destinations stop accepting statistics, it also clears the spans counted in the
-// current interval, because they can't be delivered.
+// followFeatures makes receivers reject spans while no destination accepts statistics. When the last
+// destination stops accepting them, it also discards the counts of the current interval, because
+// they can't be delivered. It returns when the daemon stops.
 func (d *Daemon) followFeatures() {
 	wasWanted := true
 	for {

@@ -20,8 +20,8 @@ const (
 
 const maxAggregates = "max-aggregates" // label and sketch memory depend on it
 
-// limits returns pointers to the limits that depend on memory or file descriptors, by the names of
-// their flags. A limit without a flag has a description instead.
+// limits returns pointers to the limits in c that depend on memory or file descriptors. Each key is
+// the name of a flag or, for a limit without a flag, a description.
 func (c *Config) limits() map[string]*int {
 	return map[string]*int{
 		maxAggregates: &c.Aggregate.MaxAggregates, "label-bytes": &c.Aggregate.LabelBytes,
@@ -99,9 +99,9 @@ const (
 	minTableBytes          = 1 << 20 // minimum memory of labels, and of sketches
 )
 
-// FitMemory replaces defaults so that the maximum memory is within a limit. It does not change limits
-// for which isSet returns true, because the operator has set them. It returns the sorted flags of the
-// changed limits. If even the smallest defaults exceed the memory limit, it uses these.
+// FitMemory lowers or raises default limits so that the maximum memory of the daemon is within limit,
+// or as low as possible. It keeps limits for which isSet returns true, because the operator has set
+// them. It returns the sorted flags of the changed limits.
 func FitMemory(c *Config, limit memory.Limit, isSet func(flag string) bool) (changed []string) {
 	c.MemoryLimit = limit
 	c.Preset = presets[0].name
@@ -120,8 +120,9 @@ func FitMemory(c *Config, limit memory.Limit, isSet func(flag string) bool) (cha
 	return changed
 }
 
-// fitPreset applies the largest preset that fits in the memory limit, or the smallest one if none
-// fits. It then uses the remaining memory for more aggregates.
+// fitPreset applies the largest preset, a set of limits, that fits in the memory limit, or the
+// smallest one if none fits. It then uses the remaining memory for more aggregates, the label sets
+// that are counted.
 func (c *Config) fitPreset(isSet func(flag string) bool) {
 	defaults := *c
 	maximum := int(min(c.MemoryLimit.Bytes/bytesPerAggregate, maxFitted))
@@ -143,8 +144,8 @@ func (c *Config) fitPreset(isSet func(flag string) bool) {
 // fits reports whether the maximum memory of the configuration is within the memory limit.
 func (c *Config) fits() bool { return memory.Total(c.memoryParts()) <= c.MemoryLimit.Bytes }
 
-// applyPreset sets the number of aggregates, and lowers all other limits to those of a preset. It
-// does not change limits that the operator has set. preset is an index in presets.
+// applyPreset sets the number of aggregates (label sets), and lowers all other limits to those of a
+// preset. It keeps limits for which isSet returns true. preset is an index in presets.
 func (c *Config) applyPreset(preset, aggregates int, isSet func(flag string) bool) {
 	c.Preset = presets[preset].name
 	if preset > 0 { // the largest preset keeps all defaults
@@ -153,8 +154,8 @@ func (c *Config) applyPreset(preset, aggregates int, isSet func(flag string) boo
 	c.setAggregates(preset, aggregates, isSet)
 }
 
-// lowerLimits lowers the limits to the values at an index of presetLimits.values. It does not change
-// limits that the operator has set, and does not raise smaller ones.
+// lowerLimits lowers each limit to the value at the given index of presetLimits.values. It does not
+// change limits for which isSet returns true, or that are lower already.
 func (c *Config) lowerLimits(index int, isSet func(flag string) bool) {
 	limits := c.limits()
 	for _, preset := range presetLimits {
@@ -166,8 +167,8 @@ func (c *Config) lowerLimits(index int, isSet func(flag string) bool) {
 	}
 }
 
-// minLimit returns the minimum of a limit, if the minimum depends on the value of another limit, or
-// 0. For example, the memory of all requests must be enough for one request of maximum size.
+// minLimit returns the minimum of a limit if the minimum is the value of another limit, and otherwise
+// 0. For example, the memory for all requests must be enough for one request of the maximum size.
 func (c *Config) minLimit(flag string) int {
 	if flag == "max-key-bytes-total" {
 		return c.Admit.MaxKeyBytes
@@ -180,8 +181,8 @@ func (c *Config) minLimit(flag string) int {
 	return 0
 }
 
-// setAggregates sets the maximum number of aggregates, and the memory of labels and sketches in
-// proportion to it. It does not change limits that the operator has set.
+// setAggregates sets the maximum number of aggregates (label sets), and the memory of labels and
+// sketches in proportion to it. It keeps limits for which isSet returns true.
 func (c *Config) setAggregates(preset, aggregates int, isSet func(flag string) bool) {
 	if !isSet(maxAggregates) {
 		c.Aggregate.MaxAggregates = aggregates
@@ -194,8 +195,9 @@ func (c *Config) setAggregates(preset, aggregates int, isSet func(flag string) b
 	}
 }
 
-// addAggregates raises the number of aggregates as far as the memory limit permits, but not above
-// maximum. It searches for the largest number of steps of aggregateStep that fits.
+// addAggregates raises the maximum number of aggregates (label sets) as far as the memory limit
+// permits, but not above maximum. It uses binary search over the number of steps of aggregateStep to
+// add.
 func (c *Config) addAggregates(preset, maximum int, isSet func(flag string) bool) {
 	initial := c.Aggregate.MaxAggregates
 	addSteps := func(steps int) { c.setAggregates(preset, initial+steps*aggregateStep, isSet) }

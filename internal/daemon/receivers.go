@@ -66,8 +66,8 @@ func (c *Config) Receivers() map[string]*receiver.Config {
 	return all
 }
 
-// ForwardsTraces reports whether an enabled receiver forwards traces. Exemplars need this: they refer
-// to traces that a user can look up in the upstream.
+// ForwardsTraces reports whether an enabled receiver forwards traces to an upstream. Only then are
+// exemplars useful, because an exemplar refers to a trace that a user can look up there.
 func ForwardsTraces(c *Config) bool {
 	for _, kind := range receiverKinds {
 		config := kind.config(c)
@@ -142,9 +142,9 @@ func openZipkin(d *Daemon, config *Config) (receiverServer, error) {
 	return zipkin.New(*c)
 }
 
-// applyCommon completes the configuration c of a receiver with settings of the daemon. The Unix
-// socket of the receiver gets the permissions of the daemon's native socket, and accepts the same
-// users. Acknowledged spans are counted in the recovery file under id.
+// applyCommon completes the configuration c of an HTTP receiver with settings of the daemon. The Unix
+// socket of the receiver gets the same permissions and allowed users as the socket for native
+// clients. Spans that the receiver acknowledges are counted in the recovery file under id.
 func (d *Daemon) applyCommon(daemonConfig *Config, c *receiver.Config, id recovery.Receiver) {
 	socket := daemonConfig.Ingest.Socket
 	socket.Path = c.Socket.Path
@@ -157,8 +157,8 @@ func (d *Daemon) applyCommon(daemonConfig *Config, c *receiver.Config, id recove
 	c.OnAck = func(cycle, spans uint64) { d.recoveryFile.Count(cycle, id, spans) }
 }
 
-// openReceivers opens the enabled receivers, and adds all receivers to the status and the metrics. It
-// returns the joined errors of the receivers that can't be opened.
+// openReceivers opens the enabled receivers, and adds all receivers, also disabled ones, to the
+// status and the metrics. It returns the joined errors of the receivers that can't be opened.
 func (d *Daemon) openReceivers(config *Config) (err error) {
 	for _, kind := range receiverKinds {
 		common := kind.common(config)

@@ -28,7 +28,7 @@ const (
 	curveFirstNanos  = 1e3
 )
 
-// Busiest contains the aggregates with the most spans of the last sealed cycle that had spans.
+// Busiest describes the label sets with the most spans, in the last export interval that had spans.
 type Busiest struct {
 	Cycle      uint64       `json:"cycle"`
 	Start      time.Time    `json:"start"`
@@ -47,7 +47,7 @@ type CurveAxis struct {
 	Columns      int     `json:"columns"`
 }
 
-// BusyKey is one aggregate.
+// BusyKey contains the statistics of the spans with one set of labels.
 type BusyKey struct {
 	OriginService string   `json:"origin_service"`
 	OriginEnv     string   `json:"origin_env"`
@@ -66,7 +66,7 @@ type BusyKey struct {
 	ErrorLatency  []uint64 `json:"error_latency,omitempty"` // errors by column
 }
 
-// BusyOrigin is one origin.
+// BusyOrigin contains the statistics of one origin, a process that sends spans.
 type BusyOrigin struct {
 	Service    string `json:"service"`
 	Env        string `json:"env"`
@@ -110,8 +110,8 @@ func (r *busiestReader) findBusiest(sealed *aggregate.Sealed, rows []Row) *Busie
 	return b
 }
 
-// busiestOrigins returns the origins with the most spans, busiest first. The indexes of spansByKey are those of
-// sealed.Keys.
+// busiestOrigins returns up to maxBusyOrigins origins, the processes that send spans, in descending order of their
+// spans. spansByKey[i] is the number of spans with the labels sealed.Keys[i]. The result is never nil.
 func busiestOrigins(sealed *aggregate.Sealed, spansByKey []uint64) []BusyOrigin {
 	spansByOrigin := make([]uint64, len(sealed.Origins))
 	keysByOrigin := make([]int, len(sealed.Origins))
@@ -216,8 +216,8 @@ func (r *busiestReader) addCounts(k *BusyKey, rows []*Row) {
 }
 
 // percentile returns the duration in seconds below which the given fraction of the spans is, for example the 95th
-// percentile for 0.95. bins must be sorted by duration. The rank is defined as in Datadog's sketch library, so that
-// Datadog shows the same value.
+// percentile for 0.95. It returns 0 if there are no spans. bins must be sorted by duration. The rank is computed as
+// in Datadog's sketch library, so that Datadog shows the same value.
 func percentile(bins []bin, fraction float64) float64 {
 	total := 0.0
 	for _, b := range bins {
@@ -234,8 +234,8 @@ func percentile(bins []bin, fraction float64) float64 {
 	return 0
 }
 
-// moveBins appends the non-empty bins of a sketch to bins, and then empties the sketch. mapping determines the duration of
-// each bin.
+// moveBins appends the non-empty bins of the sketch s to bins, with durations in seconds, and returns the result.
+// It then empties the sketch. mapping determines the duration of each bin.
 func (r *busiestReader) moveBins(bins []bin, s *sketch.Sketch, mapping sketch.MappingID) []bin {
 	if zeros := s.Zeros(); zeros > 0 {
 		bins = append(bins, bin{seconds: 0, count: zeros})
@@ -251,8 +251,8 @@ func (r *busiestReader) moveBins(bins []bin, s *sketch.Sketch, mapping sketch.Ma
 	return bins
 }
 
-// latencyCurve returns the number of spans in each column of a latency curve, for example the number
-// of spans of 10 to 15 ms. It returns an empty list if there are no bins.
+// latencyCurve returns the number of spans in each of curveColumns ranges of duration, for example from 10 to 15
+// ms. It returns an empty list, not nil, if there are no bins.
 func latencyCurve(bins []bin) []uint64 {
 	if len(bins) == 0 {
 		return []uint64{}
@@ -264,8 +264,9 @@ func latencyCurve(bins []bin) []uint64 {
 	return columns
 }
 
-// curveColumn returns the column of a duration in a latency curve. The curve has columnsPerDecade columns for each
-// factor of ten, and begins with curveFirstNanos. Shorter durations are in the first column, longer ones in the last.
+// curveColumn returns the index of the column of a latency curve that counts a duration. The curve has
+// columnsPerDecade columns for each factor of ten, and begins with curveFirstNanos. Shorter durations are in the
+// first column, durations beyond the end in the last.
 func curveColumn(nanoseconds float64) int {
 	if nanoseconds <= curveFirstNanos {
 		return 0

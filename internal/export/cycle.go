@@ -63,8 +63,9 @@ func (c *cycleState) resolvePart(err error) {
 	c.answerPart(err)
 }
 
-// answerPart records the result of one part of the cycle, for example a payload: nil if it was delivered, and otherwise
-// an error. When all parts have a result, it sends the first error, if any, to the clients that wait for the cycle.
+// answerPart records the result of one part of a cycle (export interval), for example a payload: nil if it was
+// delivered, and otherwise an error. After the last part, it sends the first error, or nil, to the clients that
+// wait for the delivery of the cycle.
 func (c *cycleState) answerPart(err error) {
 	c.recordError(err)
 	c.mu.Lock()
@@ -77,8 +78,9 @@ func (c *cycleState) answerPart(err error) {
 	}
 }
 
-// settlePart records that all spans in one part of the cycle, for example a payload, were delivered or lost. When this
-// is so for all parts, it settles the cycle: after a crash, the next daemon does not count its spans again.
+// settlePart records that all spans in one part of a cycle (export interval), for example a payload, were delivered
+// or lost. After the last part, it calls Settle of the cycle's delivery. If the daemon crashes later, the next
+// daemon then does not report these spans as lost by the crash.
 func (c *cycleState) settlePart() {
 	c.mu.Lock()
 	c.unsettledParts--
@@ -96,9 +98,10 @@ func (c *cycleState) beginSend() { c.updateSend(1, false) }
 // false only if it certainly did not arrive.
 func (c *cycleState) endSend(maybeDelivered bool) { c.updateSend(-1, maybeDelivered) }
 
-// updateSend adds change, 1 or -1, to the number of sends in flight. maybeDelivered is true if a send has ended that may
-// have arrived. A cycle is in doubt if a destination may have its spans; if this changes, updateSend calls
-// Delivery.SetInDoubt. It holds the lock during the call, so that the calls are in the order of the changes.
+// updateSend adds change, 1 or -1, to the number of requests in flight that contain spans of the cycle.
+// maybeDelivered is true if a request that has ended may have delivered them. If this changes the result of
+// isInDoubt, and the cycle is not settled, it calls Delivery.SetInDoubt. It holds the lock during the call, so that
+// concurrent calls are in order.
 func (c *cycleState) updateSend(change int, maybeDelivered bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -115,12 +118,12 @@ func (c *cycleState) updateSend(change int, maybeDelivered bool) {
 // isInDoubt reports whether a destination may have spans of the cycle. The caller holds the lock.
 func (c *cycleState) isInDoubt() bool { return c.inFlight > 0 || c.maybeDelivered }
 
-// openCycle is a cycle with spans that have no outcome yet at one destination.
+// openCycle is an export interval with spans that are neither delivered nor lost yet, at one destination.
 type openCycle struct {
 	state      *cycleState
 	first      uint64    // number of the first cycle whose spans it contains
 	number     uint64    // number of the first snapshot that contains the spans
-	spans      uint64    // spans without an outcome
+	spans      uint64    // spans that are neither delivered nor lost
 	sealed     time.Time // when the cycle was sealed
 	isAnswered bool      // answer was called
 	isSettled  bool      // settle was called
@@ -134,8 +137,8 @@ func (c *openCycle) settle() {
 	}
 }
 
-// answer reports the result of this destination to the clients that wait for the cycle: nil if it
-// has all spans. Further calls do nothing.
+// answer sends the result of this destination to the clients that wait for the delivery of a cycle (export
+// interval): nil if the destination has received all spans, and otherwise an error. Further calls do nothing.
 func (c *openCycle) answer(err error) {
 	if !c.isAnswered {
 		c.isAnswered = true
@@ -160,8 +163,8 @@ func (o *openCycles) add(c openCycle) {
 	o.cycles = append(o.cycles, c)
 }
 
-// removeUpTo removes the open cycles, which have undelivered spans, up to the snapshot with the given number. It returns
-// the removed cycles, which the caller must settle.
+// removeUpTo removes the open cycles, the export intervals with undelivered spans, whose number is at most
+// snapshot. It returns the removed cycles. The caller must call settle for each of them.
 func (o *openCycles) removeUpTo(snapshot uint64) []openCycle {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -171,9 +174,9 @@ func (o *openCycles) removeUpTo(snapshot uint64) []openCycle {
 	return removed
 }
 
-// subtractDelivered records that a snapshot of the running totals was delivered, except for at most missing spans. It
-// subtracts the delivered spans from the open cycles up to the snapshot, and returns their number. It assumes that the
-// missing spans belong to the oldest cycles.
+// subtractDelivered records that a snapshot of the running totals was delivered, except for at most missing spans.
+// It assumes that the missing spans are from the oldest open cycles (export intervals with undelivered spans). It
+// subtracts all other spans from the cycles up to snapshot, and returns their number.
 func (o *openCycles) subtractDelivered(snapshot, missing uint64) (delivered uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -187,8 +190,9 @@ func (o *openCycles) subtractDelivered(snapshot, missing uint64) (delivered uint
 	return delivered
 }
 
-// upTo returns the open cycles whose spans are in the snapshot of the running totals with the given number: the cycles
-// with this number or a lower one. The caller holds the lock.
+// upTo returns the open cycles, the export intervals with undelivered spans, whose number is at most snapshot,
+// oldest first. The snapshot of the running totals with this number contains their spans. The result shares memory
+// with o.cycles. The caller holds the lock.
 func (o *openCycles) upTo(snapshot uint64) []openCycle {
 	for i := range o.cycles {
 		if o.cycles[i].number > snapshot {
@@ -208,8 +212,8 @@ func (o *openCycles) statesUpTo(snapshot uint64) (states []*cycleState) {
 	return states
 }
 
-// answerUpTo sends an error to the clients that wait for the delivery of an open cycle, up to the snapshot with the
-// given number.
+// answerUpTo sends err to the clients that wait for the delivery of open cycles, the export intervals with
+// undelivered spans. It does so for each open cycle whose number is at most snapshot.
 func (o *openCycles) answerUpTo(snapshot uint64, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -230,9 +234,9 @@ func (o *openCycles) answerOlderThan(t time.Time, err error) {
 	}
 }
 
-// mergeOldest limits the number of open cycles. While there are more than limit, it moves the spans
-// of the oldest cycle to the second oldest, and removes the oldest. It returns the removed cycles,
-// which the caller must settle.
+// mergeOldest merges the oldest open cycles, the export intervals with undelivered spans, until there are at most
+// limit, which must be at least 1. Each merge adds the spans of the oldest cycle to the second oldest one. It
+// returns the removed cycles. The caller must call settle for each of them.
 func (o *openCycles) mergeOldest(limit int) (removed []openCycle) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -247,8 +251,9 @@ func (o *openCycles) mergeOldest(limit int) (removed []openCycle) {
 	return removed
 }
 
-// subtractLost subtracts lost spans, which will never be delivered, from the open cycles up to the snapshot with the
-// given number. It returns the number of subtracted spans, which is less than lost if the cycles have fewer spans.
+// subtractLost subtracts lost spans, which will never be delivered, from the open cycles (export intervals with
+// undelivered spans) whose number is at most snapshot, oldest first. It returns the number of subtracted spans,
+// which is less than lost if the cycles have fewer spans.
 func (o *openCycles) subtractLost(snapshot, lost uint64) (subtracted uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -261,8 +266,9 @@ func (o *openCycles) subtractLost(snapshot, lost uint64) (subtracted uint64) {
 	return subtracted
 }
 
-// settleUpTo settles the open cycles up to the snapshot with the given number, so that the next daemon does not count
-// their spans again after a crash. It does not remove them, because this daemon can still deliver the spans.
+// settleUpTo marks the open cycles (export intervals with undelivered spans) whose number is at most snapshot as
+// settled. If the daemon crashes later, the next daemon then does not report their spans as lost by the crash. The
+// cycles remain open, because this daemon can still deliver the spans.
 func (o *openCycles) settleUpTo(snapshot uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -279,8 +285,8 @@ func (o *openCycles) hasAny() bool {
 	return len(o.cycles) > 0
 }
 
-// firstOpen returns the number of the first cycle whose spans are not all delivered or lost. It
-// returns fallback if there is no such cycle.
+// firstOpen returns the number of the oldest cycle (export interval) with spans that are neither delivered nor
+// lost. It returns fallback if there is no such cycle.
 func (o *openCycles) firstOpen(fallback uint64) uint64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -290,8 +296,8 @@ func (o *openCycles) firstOpen(fallback uint64) uint64 {
 	return o.cycles[0].first
 }
 
-// oldest returns the time at which the oldest open cycle was sealed. It returns false if no cycle is
-// open.
+// oldest returns the time at which the oldest open cycle, an export interval with undelivered spans, has ended. It
+// returns false if no cycle is open.
 func (o *openCycles) oldest() (sealed time.Time, isAnyOpen bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -329,8 +335,8 @@ type payloadOutcome struct {
 	rejected     uint64   // spans of an accepted payload that the destination rejected
 }
 
-// recordOutcome records the outcome of one payload of the snapshot. It returns true if all payloads of the snapshot now
-// have an outcome.
+// recordOutcome records whether one payload of the snapshot was delivered, and which of its spans were not. It
+// returns true if no outcome of a payload of the snapshot is missing any more.
 func (s *snapshot) recordOutcome(o payloadOutcome) (isLast bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

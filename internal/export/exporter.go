@@ -70,7 +70,7 @@ type Pull struct {
 	Scrapes *Scrapes
 }
 
-// Cycle is a sealed cycle while it is encoded.
+// Cycle contains the counts of one export interval while they are encoded.
 type Cycle struct {
 	*aggregate.Sealed
 	Rows []Row
@@ -85,7 +85,7 @@ type Cycle struct {
 	state   *cycleState
 }
 
-// Encoded is what an exporter returns for a cycle, in addition to payloads.
+// Encoded is the result of encoding one export interval, in addition to the payloads.
 type Encoded struct {
 	Unencodable uint64      // spans that could not be encoded
 	Totals      TotalsStats // only for exporters with running totals
@@ -141,15 +141,15 @@ type Attempt struct {
 	Clock    Clock         // the destination's clock, from the response
 }
 
-// Clock is the difference between a destination's clock and ours, accurate to about a second,
+// Clock is the difference between the clocks of a destination and of this machine, accurate to about a second,
 // because responses contain whole seconds and are read some time later.
 type Clock struct {
 	Ahead time.Duration // positive if the destination's clock is ahead
 	At    time.Time     // when the response was read; zero if no response contained a time
 }
 
-// ClockOf compares a destination's clock with ours. date is the Date header of a response that was read at now. ClockOf
-// returns the zero Clock if date is not a valid time.
+// ClockOf compares the clock of a destination with the local clock. date is the Date header of a response that was
+// read at the local time now. It returns the zero Clock if date is not a valid time.
 func ClockOf(date string, now time.Time) Clock {
 	responseTime, err := http.ParseTime(date)
 	if err != nil {

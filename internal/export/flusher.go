@@ -40,7 +40,7 @@ type Destination interface {
 	settle()
 }
 
-// Flusher passes sealed cycles to every destination. See the package comment.
+// Flusher passes the counts of each export interval to every destination. See the package comment.
 type Flusher struct {
 	destinations []Destination
 	busiest      atomic.Pointer[Busiest]
@@ -73,8 +73,9 @@ func New(cfg Config, exporters ...Exporter) (*Flusher, error) {
 	return f, nil
 }
 
-// Accept takes ownership of a sealed cycle: it merges the cycle once, lets each destination encode
-// it, and releases its memory. It does not wait for destinations.
+// Accept takes ownership of sealed, the counts of one export interval. It merges counts with equal labels into
+// rows, lets each destination encode the rows, and releases the memory of sealed. It does not wait until payloads
+// are delivered.
 func (f *Flusher) Accept(sealed *aggregate.Sealed) {
 	f.accepting.Lock()
 	defer f.accepting.Unlock()
@@ -104,8 +105,9 @@ func (f *Flusher) Accept(sealed *aggregate.Sealed) {
 	c.state.resolvePart(nil)
 }
 
-// joinDestinations counts the spans of a sealed cycle as pending at each destination, and returns the destinations that
-// must accept the cycle. cleared is the number of spans that were discarded because no destination wanted them.
+// joinDestinations counts the spans of a cycle, one export interval, as pending at each destination. It returns the
+// destinations that must accept the cycle. cleared is the number of spans that were discarded because no
+// destination wanted them.
 func (f *Flusher) joinDestinations(cleared, spans uint64) (participants []Destination) {
 	for _, d := range f.destinations {
 		if participates := d.join(cleared, spans); participates {
@@ -122,9 +124,9 @@ func (f *Flusher) recordDuration(duration time.Duration) {
 	f.durations.observe(duration.Seconds())
 }
 
-// Close shuts all destinations down. It tries to send each queued payload once more, until ctx ends.
-// The spans of payloads that are not delivered are then unsent, with the reason Shutdown. When Close
-// returns, every payload has its outcome and no goroutine is running.
+// Close shuts all destinations down. Until ctx ends, it tries once more to send each queued payload. Spans that are
+// not delivered then are counted as unsent, with the reason Shutdown. When Close returns, every payload is counted
+// as delivered or lost, and no goroutine of a destination is running.
 func (f *Flusher) Close(ctx context.Context) {
 	f.accepting.Lock()
 	for _, d := range f.destinations {
@@ -146,8 +148,8 @@ func (f *Flusher) Close(ctx context.Context) {
 // Destinations returns the destinations in the order of their exporters.
 func (f *Flusher) Destinations() []Destination { return f.destinations }
 
-// Durations returns a histogram of the time in seconds to merge and encode a sealed cycle for all
-// destinations.
+// Durations returns a copy of a histogram with one duration in seconds per call of Accept: the time to merge the
+// counts of an export interval, and to encode them for all destinations.
 func (f *Flusher) Durations() Histogram {
 	f.measuring.Lock()
 	defer f.measuring.Unlock()
@@ -180,8 +182,8 @@ func (r *Row) Bucket() int64 { return r.parts[0].Bucket }
 // Mapping returns the mapping of the distributions, an index of Sealed.Mappings.
 func (r *Row) Mapping() sketch.MappingID { return r.parts[0].Mapping }
 
-// ReadOK adds the durations of spans without an error to a histogram, or to a sketch with the same
-// mapping.
+// ReadOK adds the durations of the row's spans without an error to a histogram or a sketch. A sketch must map
+// durations to bins in the same way as the row.
 func (r *Row) ReadOK(to sketch.Sum) {
 	for i := range r.parts {
 		r.parts[i].ReadOK(to)
@@ -210,9 +212,9 @@ type part struct {
 	key    *span.Key
 }
 
-// compareParts compares two parts by origin, bucket, mapping, type and key, in this order. It returns 0 if both belong to
-// the same row. The type precedes the key so that rows with the same type are adjacent, because payloads for the Datadog
-// agent have one bucket per type.
+// compareParts compares two parts by origin, bucket, mapping, type and key, in this order. It returns 0 if all are
+// equal, so that both parts must be merged into one row. The type precedes the key because payloads for the Datadog
+// agent need adjacent rows of the same type.
 func compareParts(a, b part) int {
 	if a.origin != b.origin {
 		return cmp.Compare(a.origin, b.origin)
@@ -237,8 +239,9 @@ type Merger struct {
 	rows  []Row
 }
 
-// Merge returns one row per key, bucket and mapping of the sealed cycle, sorted by origin, bucket,
-// mapping, type and key. The rows are valid until Forget.
+// Merge returns one row for each combination of labels, time bucket and sketch mapping in sealed, with the sums of
+// its counts. The rows are sorted by origin, bucket, mapping, type and key. They refer to sealed, and are valid
+// until Forget.
 func (m *Merger) Merge(sealed *aggregate.Sealed) []Row {
 	for p := range sealed.Parts {
 		entry := &sealed.Keys[p.Key]
@@ -268,8 +271,8 @@ func partsOfFirstRow(parts []part) []part {
 	return parts
 }
 
-// Forget removes all references to the last merged cycle, so that the cycle can be released. It keeps
-// the memory for the next one.
+// Forget removes all references to the counts that Merge was called with, so that their memory can be released. It
+// invalidates the rows, and keeps their memory for the next call of Merge.
 func (m *Merger) Forget() {
 	clear(m.parts)
 	clear(m.rows)
@@ -320,8 +323,8 @@ const (
 	maxWaiting = 4096
 )
 
-// withDefaults returns a copy of the configuration in which fields that were zero have their defaults.
-// The error describes each invalid value.
+// withDefaults returns a copy of the configuration in which zero fields are replaced by their defaults. The error
+// describes each invalid value.
 func (c Config) withDefaults() (Config, error) {
 	c.MaxPayloadBytes = cmp.Or(c.MaxPayloadBytes, DefaultMaxPayloadBytes)
 	c.RetryBytes = cmp.Or(c.RetryBytes, DefaultRetryBytes)

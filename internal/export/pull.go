@@ -59,8 +59,9 @@ func (d *pullDestination) publish(c *Cycle) Encoded {
 	return encoded
 }
 
-// rejectCycle counts the spans of a cycle as unsent, because the destination is closed. Clients that wait for the cycle
-// get an error. flush is the history entry of the cycle.
+// rejectCycle counts the spans of a cycle, one export interval, as unsent, because the destination is closed. It
+// records the error in flush, the entry for the cycle in the history, and reports it to the clients that wait for
+// the delivery of the cycle.
 func (d *pullDestination) rejectCycle(c *Cycle, flush *Flush) {
 	d.stats.recordUnsent(Shutdown, c.spans)
 	d.stats.changeFlush(flush, func(f *Flush) {
@@ -70,8 +71,8 @@ func (d *pullDestination) rejectCycle(c *Cycle, flush *Flush) {
 	c.state.recordError(errClosed)
 }
 
-// join implements Destination: it counts the spans of a sealed cycle as pending. cleared is the number of spans that
-// were discarded because no destination wanted them.
+// join implements Destination: it counts the spans of a cycle, one export interval, as pending. It counts cleared
+// spans, which were discarded because no destination wanted them, as unsent. It returns true if there are spans.
 func (d *pullDestination) join(cleared, spans uint64) (participates bool) {
 	d.stats.addPending(cleared + spans)
 	d.stats.recordUnsent(NotWanted, cleared)
@@ -81,8 +82,8 @@ func (d *pullDestination) join(cleared, spans uint64) (participates bool) {
 // close implements Destination.
 func (d *pullDestination) close() { d.isClosed.Store(true) }
 
-// end implements Destination. It waits until complete scrapes contain all published cycles, or ctx ends. If there has
-// never been a complete scrape, it does not wait.
+// end implements Destination. It waits until complete scrapes contain the spans of every published export interval,
+// or ctx ends. If there has never been a complete scrape, it returns immediately.
 func (d *pullDestination) end(ctx context.Context) {
 	if _, hasScraped := d.scrapes.lastScraped(); !hasScraped {
 		return
@@ -96,8 +97,8 @@ func (d *pullDestination) end(ctx context.Context) {
 	}
 }
 
-// settle implements Destination. At shutdown, it counts the spans of published cycles as delivered if a complete scrape
-// contains them, and otherwise as unsent.
+// settle implements Destination. At shutdown, it counts the spans of each published export interval as delivered if
+// a complete scrape contains them, and otherwise as unsent.
 func (d *pullDestination) settle() {
 	if lastCycle, hasScraped := d.scrapes.lastScraped(); hasScraped {
 		d.scrapes.settleUpTo(lastCycle)
@@ -152,8 +153,9 @@ type Scrapes struct {
 	scraped   atomic.Uint64      // 1 + number of the last cycle in a complete scrape; 0 before the first scrape
 }
 
-// add adds a cycle that is about to be published. It answers the clients that wait for the cycle, because they do not
-// wait for a scrape. If the cycle is not scraped within retryAge, it is settled nevertheless.
+// add adds a cycle, an export interval whose spans are about to be published for scrapes. It reports success to the
+// clients that wait for the cycle, because they do not wait for a scrape. After retryAge it settles the cycle even
+// without a scrape, so that a daemon that starts after a crash does not report the spans as lost.
 func (s *Scrapes) add(c *Cycle, retryAge time.Duration) {
 	added := openCycle{state: c.state, first: c.Cycle, number: c.Cycle, spans: c.spans, isAnswered: true}
 	s.open.add(added)
@@ -168,8 +170,9 @@ func (s *Scrapes) add(c *Cycle, retryAge time.Duration) {
 // math.MaxUint64 if there is no such cycle.
 func (s *Scrapes) FirstUnscraped() uint64 { return s.open.firstOpen(math.MaxUint64) }
 
-// Begin records that a response to a scrape is about to be written, with the spans of all cycles up to the given one.
-// After the last write, the caller must call end once. isComplete is true if all writes have succeeded.
+// Begin records that a response to a scrape is about to be written, with the spans of all export intervals up to
+// the number cycle. The caller must call end once after the last write, with isComplete true if all writes have
+// succeeded.
 func (s *Scrapes) Begin(cycle uint64) (end func(isComplete bool)) {
 	states := s.open.statesUpTo(cycle)
 	for _, c := range states {
@@ -186,8 +189,8 @@ func (s *Scrapes) Begin(cycle uint64) (end func(isComplete bool)) {
 	}
 }
 
-// lastScraped returns the number of the last cycle in a complete scrape. It returns false if there has not been a
-// complete scrape.
+// lastScraped returns the number of the last export interval whose spans are in a complete scrape. It returns false
+// if there has not been a complete scrape.
 func (s *Scrapes) lastScraped() (cycle uint64, hasScraped bool) {
 	scraped := s.scraped.Load()
 	if scraped == 0 {
@@ -206,8 +209,9 @@ func raise(a *atomic.Uint64, value uint64) {
 	}
 }
 
-// settleUpTo counts the spans of the open cycles up to the given one as delivered, and settles the cycles: after a crash,
-// the next daemon does not count their spans again.
+// settleUpTo counts the spans of all published export intervals up to the number cycle as delivered, and settles
+// these intervals. If the daemon crashes later, the next daemon then does not report the spans as lost by the
+// crash.
 func (s *Scrapes) settleUpTo(cycle uint64) {
 	for _, c := range s.open.removeUpTo(cycle) {
 		s.onScraped(c.spans)

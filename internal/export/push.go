@@ -74,8 +74,9 @@ var (
 	errTooMany     = errors.New("too many exports are waiting for the destination")
 )
 
-// accept implements Destination. It encodes a cycle and queues its payloads, and does not wait for
-// the destination. The caller has called join, which counts the spans of the cycle as pending.
+// accept implements Destination. It encodes a cycle, the counts of one export interval, and queues the payloads. It
+// does not wait until they are delivered. join must have been called for the cycle before, to count its spans as
+// pending.
 func (d *pushDestination) accept(c *Cycle) {
 	flush := d.stats.beginFlush(c)
 	if reason, err := d.checkAccepting(); err != nil {
@@ -92,8 +93,8 @@ func (d *pushDestination) accept(c *Cycle) {
 	d.stats.change(func(s *Stats) { s.Totals = encoded.Totals })
 }
 
-// encode encodes a cycle and queues its payloads. Spans that could not be encoded are counted as unsent. flush is the
-// history entry of the cycle.
+// encode encodes a cycle, the counts of one export interval, and queues the payloads, which are created at now. It
+// counts spans that could not be encoded as unsent. flush is the entry for the cycle in the history.
 func (d *pushDestination) encode(c *Cycle, flush *Flush, now time.Time) Encoded {
 	cycle := *c // other destinations have other limits and numbers
 	cycle.Limit = d.payloadLimit()
@@ -117,8 +118,9 @@ func (d *pushDestination) encode(c *Cycle, flush *Flush, now time.Time) Encoded 
 	return encoded
 }
 
-// rejectCycle records that the destination does not accept a cycle. It counts the spans of the cycle as unsent for the
-// given reason, and reports err to the clients that wait for the cycle. flush is the history entry of the cycle.
+// rejectCycle counts the spans of a cycle that the destination does not accept as unsent, for the given reason. It
+// records err in flush, the entry for the cycle in the history, and reports it to the clients that wait for the
+// delivery of the cycle.
 func (d *pushDestination) rejectCycle(c *Cycle, flush *Flush, reason Reason, err error) {
 	d.stats.recordUnsent(reason, c.spans)
 	d.stats.changeFlush(flush, func(f *Flush) {
@@ -128,9 +130,10 @@ func (d *pushDestination) rejectCycle(c *Cycle, flush *Flush, reason Reason, err
 	c.state.recordError(d.wrapError(err))
 }
 
-// beginSnapshot begins the payloads with all running totals after a cycle, and sets the numbers in c. Until the payloads
-// are delivered, the spans of the cycle are open. Payloads of earlier cycles are removed from the queue, because the new
-// ones contain their spans.
+// beginSnapshot begins a snapshot: the payloads with all running totals after the cycle (export interval) c. It
+// sets c.Number and c.FirstUnsettled. Until the snapshot is delivered, the spans of the cycle are open, that is
+// undelivered. It removes the payloads of earlier snapshots from the queue, because the new ones contain their
+// spans.
 func (d *pushDestination) beginSnapshot(c *Cycle, now time.Time) *snapshot {
 	number := d.snapshots.Add(1)
 	d.open.answerOlderThan(now.Add(-d.cfg.RetryAge), errNotYet)
@@ -144,8 +147,8 @@ func (d *pushDestination) beginSnapshot(c *Cycle, now time.Time) *snapshot {
 	return &snapshot{number: number, pending: 1}
 }
 
-// addOpenCycle adds a cycle to the open cycles, whose spans are not delivered yet. If there are more than maxWaiting, the
-// spans of the oldest move to the next one. Clients that wait for a removed cycle get an error.
+// addOpenCycle adds a cycle to the open cycles, the export intervals with undelivered spans. If there are more than
+// maxWaiting, it merges the oldest ones, and reports an error to the clients that wait for their delivery.
 func (d *pushDestination) addOpenCycle(c openCycle) {
 	d.open.add(c)
 	for _, merged := range d.open.mergeOldest(maxWaiting) {
@@ -154,9 +157,9 @@ func (d *pushDestination) addOpenCycle(c openCycle) {
 	}
 }
 
-// recordUnencodable records that the given number of spans could not be encoded, so they are lost. It
-// counts them as unsent, logs an error, and reports it to the clients that wait for the cycle. It
-// does nothing if spans is 0.
+// recordUnencodable records that spans of an export interval could not be encoded and are lost. It counts them as
+// unsent, logs an error, and reports it to the clients that wait for the delivery of the interval. It does nothing
+// if spans is 0.
 func recordUnencodable(log *slog.Logger, stats *statsRecorder, x *Exporter, c *Cycle, spans uint64) {
 	if spans == 0 {
 		return
@@ -167,8 +170,8 @@ func recordUnencodable(log *slog.Logger, stats *statsRecorder, x *Exporter, c *C
 	c.state.recordError(fmt.Errorf("send to %s: %w", x.Name, errUnencodable))
 }
 
-// checkAccepting returns an error if the destination is closed or does not want statistics. The spans are then
-// counted as unsent for the returned reason.
+// checkAccepting returns an error if the destination is closed or does not want statistics at present. The first
+// result is then the reason to count spans as unsent.
 func (d *pushDestination) checkAccepting() (Reason, error) {
 	if isClosed := d.acceptCtx.Err() != nil; isClosed {
 		return Shutdown, errClosed
@@ -187,9 +190,9 @@ func (d *pushDestination) wants() (statistics bool, payloadBytes int) {
 	return d.exporter.Wants()
 }
 
-// payloadLimit returns the maximum length of a payload: Config.MaxPayloadBytes, or the limit that the
-// destination reports if that is smaller. The limit is at least MinPayloadBytes, because the counts
-// of one key, which cannot be split, may need that much.
+// payloadLimit returns the maximum length of a payload: Config.MaxPayloadBytes, or the limit that the destination
+// reports if that is smaller. The reported limit is raised to MinPayloadBytes, because the counts of one label set,
+// which cannot be split, may need that much.
 func (d *pushDestination) payloadLimit() int {
 	_, reportedLimit := d.wants()
 	if reportedLimit == 0 {
@@ -202,8 +205,8 @@ func (d *pushDestination) wrapError(err error) error {
 	return fmt.Errorf("send to %s: %w", d.exporter.Name, err)
 }
 
-// enqueue adds a new payload to the queue. If the queue then exceeds its limits, it evicts the oldest payloads, and
-// enqueue records them as lost.
+// enqueue adds a new payload to the queue, and notifies the sender. If the queue then exceeds its limits, enqueue
+// removes the oldest payloads, and records them as lost.
 func (d *pushDestination) enqueue(p *Payload) {
 	if p.snapshot != nil {
 		p.snapshot.add()
@@ -218,8 +221,9 @@ func (d *pushDestination) enqueue(p *Payload) {
 	notify(d.queued)
 }
 
-// recordAccepted records that the destination has accepted a payload of deltas or of running totals. rejectedSpans is
-// the number of spans in the payload that the destination rejected nevertheless.
+// recordAccepted records that the destination has accepted a payload. rejectedSpans is the number of its spans that
+// were rejected nevertheless; the clients that wait for their delivery get an error. Spans of running totals are
+// counted as delivered only after the last payload of their snapshot.
 func (d *pushDestination) recordAccepted(p *Payload, rejectedSpans uint64) {
 	d.stats.recordResult(p, ResultAccepted)
 	var err error
@@ -251,9 +255,9 @@ func (d *pushDestination) recordLost(reason Reason, payloads ...*Payload) {
 	}
 }
 
-// recordLostDeltas counts the spans of a payload as unsent, and reports err to the clients that wait for them. It does
-// not settle the cycle of a payload that is abandoned at shutdown. If the daemon is killed before it has reported the
-// loss, the next daemon reports it instead.
+// recordLostDeltas counts the spans of a payload as unsent, and reports err to the clients that wait for their
+// delivery. It settles the payload's part of its cycle (export interval), except at shutdown: if the daemon is
+// killed before it has reported the loss, the next daemon reports it instead.
 func (d *pushDestination) recordLostDeltas(p *Payload, reason Reason, err error) {
 	d.stats.recordUnsent(reason, p.Spans)
 	d.log.logLost(reason, p)
@@ -277,8 +281,8 @@ func (d *pushDestination) recordUnaccepted(p *Payload) {
 	d.recordSnapshotOutcome(p.snapshot, payloadOutcome{isUnaccepted: true, undelivered: p.Undelivered})
 }
 
-// recordSnapshotOutcome records the outcome of one payload of a snapshot, the payloads with all running totals after a
-// cycle. When all payloads have an outcome, it counts the spans that were delivered.
+// recordSnapshotOutcome records whether one payload of a snapshot, the payloads with all running totals after an
+// export interval, was delivered. After the last payload, it counts the spans that were delivered.
 func (d *pushDestination) recordSnapshotOutcome(s *snapshot, o payloadOutcome) {
 	isLast := s.recordOutcome(o)
 	switch {
@@ -293,9 +297,9 @@ func (d *pushDestination) recordSnapshotOutcome(s *snapshot, o payloadOutcome) {
 	}
 }
 
-// recordSnapshotDelivered records that a snapshot of the running totals was delivered. It counts the spans of all cycles
-// that the snapshot contains, and reports success to the clients that wait for them. It also
-// settles the part of each cycle that belongs to this destination.
+// recordSnapshotDelivered records that a snapshot of the running totals was delivered. It counts the spans of all
+// open cycles (export intervals with undelivered spans) up to the snapshot as delivered, settles these cycles, and
+// reports success to the clients that wait for their delivery.
 func (d *pushDestination) recordSnapshotDelivered(s *snapshot) {
 	cycles := d.open.removeUpTo(s.number)
 	deliveredSpans := uint64(0)
@@ -309,8 +313,8 @@ func (d *pushDestination) recordSnapshotDelivered(s *snapshot) {
 	}
 }
 
-// payloadError returns the error for clients that wait for a payload. reason is why the payload, or
-// a part of it, was not delivered.
+// payloadError returns the error for clients that wait for the delivery of a payload. The error contains reason,
+// which is why the payload or a part of it was not delivered, and the last error of a request, if any.
 func (d *pushDestination) payloadError(reason Reason, p *Payload) error {
 	if p.lastErr == nil {
 		return fmt.Errorf("send payload to %s: %s before the first try", d.exporter.Name, reason)
@@ -319,9 +323,10 @@ func (d *pushDestination) payloadError(reason Reason, p *Payload) error {
 		d.exporter.Name, reason, p.tries, p.lastErr)
 }
 
-// join implements Destination: it counts the spans of a sealed cycle as pending. cleared is the number of spans that
-// were discarded because no destination wanted them. The result is true if the destination must accept the cycle. A
-// destination of running totals also accepts cycles without spans, until it is closed.
+// join implements Destination: it counts the spans of a cycle, one export interval, as pending, and cleared spans,
+// which were discarded because no destination wanted them, as unsent. Before the destination is discovered, it only
+// adds both to Stats.BeforeDiscovery. It returns true if the destination must accept the cycle: if there are spans
+// or, until it is closed, if it gets running totals.
 func (d *pushDestination) join(cleared, spans uint64) (participates bool) {
 	if d.isDiscovering() { // nothing is pending for a destination that may never be found
 		d.stats.change(func(s *Stats) { s.BeforeDiscovery += cleared + spans })
@@ -351,8 +356,9 @@ func (d *pushDestination) end(ctx context.Context) {
 	d.abort()
 }
 
-// settle implements Destination. It counts the undelivered spans of running totals as unsent. Payloads of deltas have
-// their outcomes already.
+// settle implements Destination. At shutdown, it counts the undelivered spans of running totals as unsent, and
+// reports an error to the clients that wait for their delivery. It is called after end, when no payload is in
+// flight.
 func (d *pushDestination) settle() {
 	unsettled := d.open.removeUpTo(math.MaxUint64)
 	for _, c := range unsettled {

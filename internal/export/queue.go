@@ -19,7 +19,7 @@ const maxDeliveries = 28
 // flight, one for a probe, and one for Exporter.Watch.
 const MaxConnections = maxDeliveries + 2
 
-// queue contains the payloads without an outcome: waiting ones, oldest first, and those in flight.
+// queue contains the payloads that are neither delivered nor lost: waiting ones, oldest first, and those in flight.
 // Both lists are short (maxWaiting, maxDeliveries), so linear searches are fast enough.
 type queue struct {
 	maxBytes    int // limit for waiting payloads
@@ -32,8 +32,8 @@ type queue struct {
 	inFlight []*Payload
 }
 
-// put adds a payload that is new, or is to be retried, to the waiting payloads. If they then exceed their limits, put
-// removes the oldest ones and returns them. They can include p.
+// put adds a payload, new or to be retried, to the waiting payloads in the order of creation. If they then exceed
+// their limits, put removes the oldest ones and returns them. They can include p.
 func (q *queue) put(p *Payload) (evicted []*Payload) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -48,8 +48,8 @@ func (q *queue) put(p *Payload) (evicted []*Payload) {
 	return evicted
 }
 
-// take returns the payload to send next, and moves it from the waiting payloads to those in flight.
-// It returns nil if no payload can be sent now.
+// take moves the payload to send next from the waiting payloads to those in flight, and returns it. It returns nil
+// if no payload can be sent now.
 func (q *queue) take() *Payload {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -66,9 +66,10 @@ func (q *queue) take() *Payload {
 	return p
 }
 
-// nextIndex returns the index of the waiting payload to send next, or -1 if none can be sent now. If q.inOrder is true,
-// it is the oldest, once no payload is in flight. Otherwise it is the one with the fewest tries, so that a payload that
-// always fails does not delay others. The caller holds the lock.
+// nextIndex returns the index in q.waiting of the payload to send next, or -1 if none can be sent now. If q.inOrder
+// is true, this is the oldest payload, or -1 while another payload is in flight. Otherwise it is the one with the
+// fewest tries, without those whose origin (the process that sends the spans) has a payload in flight. The caller
+// holds the lock.
 func (q *queue) nextIndex() int {
 	if q.inOrder {
 		if len(q.waiting) == 0 || len(q.inFlight) > 0 {
@@ -91,8 +92,9 @@ func (q *queue) isOriginInFlight(o span.Origin) bool {
 	return slices.ContainsFunc(q.inFlight, func(p *Payload) bool { return p.Origin == o })
 }
 
-// bytesAvailable returns the maximum length of a payload that can be sent now. If no payload is in flight, there is no
-// limit. If maxDeliveries are in flight, none can be sent, and the result is -1. The caller holds the lock.
+// bytesAvailable returns the maximum length of a payload that can be sent now, so that all payloads in flight have
+// at most maxInFlight bytes together. There is no limit if no payload is in flight. If maxDeliveries are in flight,
+// the result is -1. The caller holds the lock.
 func (q *queue) bytesAvailable() int {
 	switch {
 	case len(q.inFlight) == 0:

@@ -29,8 +29,8 @@ const (
 	aborted                // nothing is sent any more
 )
 
-// currentPhase returns the phase of the sender: accepting until the destination is closed, and then draining until
-// sending is aborted.
+// currentPhase returns the phase of the sender. It is accepting until the destination is closed, then draining
+// until sending is aborted, and then aborted.
 func (d *pushDestination) currentPhase() phase {
 	if isAborted := d.sendCtx.Err() != nil; isAborted {
 		return aborted
@@ -41,9 +41,9 @@ func (d *pushDestination) currentPhase() phase {
 	return accepting
 }
 
-// runSender sends queued payloads until the destination is closed and all payloads have an outcome.
-// Each delivery runs in its own goroutine, which makes one request and returns the result. All
-// decisions, such as whether to retry, are made here, in the sender goroutine.
+// runSender sends queued payloads until the destination is closed and all payloads are delivered or lost. Each
+// delivery runs in its own goroutine, which makes one request and returns the result. All decisions, such as
+// whether to retry, are made here, in the sender goroutine.
 func (d *pushDestination) runSender() {
 	for {
 		now := time.Now()
@@ -58,8 +58,9 @@ func (d *pushDestination) runSender() {
 	d.recordLost(Shutdown, unsent...)
 }
 
-// startDeliveries starts deliveries of queued payloads until canStartDelivery or the queue permits no more. While cycles
-// are accepted, it first abandons the payloads that are older than the retry age.
+// startDeliveries starts deliveries of queued payloads until no other delivery can start now, or no queued payload
+// can be sent now. In the phase accepting, it first removes the payloads that are older than Config.RetryAge, and
+// records them as lost.
 func (d *pushDestination) startDeliveries(now time.Time, current phase) {
 	if current == accepting {
 		expired := d.queue.expire(now.Add(-d.cfg.RetryAge))
@@ -74,8 +75,8 @@ func (d *pushDestination) startDeliveries(now time.Time, current phase) {
 	}
 }
 
-// startDelivery starts a goroutine that delivers a payload. Before, it records that the spans of the payload's cycles are
-// being sent.
+// startDelivery starts a goroutine that delivers a payload. Before that, it records for each export interval with
+// spans in the payload that they are being sent.
 func (d *pushDestination) startDelivery(p *Payload) {
 	next := delivery{payload: p, pauses: d.backoff.pauses, cycles: []*cycleState{p.cycle}}
 	if isRunningTotals := p.snapshot != nil; isRunningTotals {
@@ -87,9 +88,9 @@ func (d *pushDestination) startDelivery(p *Payload) {
 	d.running.Go(func() { d.deliver(next) })
 }
 
-// canStartDelivery reports whether another delivery can start now. While cycles are accepted, none starts during a pause
-// after a failure. After the pause there is one delivery at a time, until one succeeds. A shutdown ignores pauses, until
-// it is aborted.
+// canStartDelivery reports whether another delivery can start now. In the phase accepting, no delivery starts
+// during the pause after a failure, and only one at a time after the pause, until one succeeds. In the phase
+// draining, deliveries can always start, and in the phase aborted, never.
 func (d *pushDestination) canStartDelivery(now time.Time, current phase) bool {
 	switch current {
 	case aborted:
@@ -112,8 +113,8 @@ func (d *pushDestination) deliver(del delivery) {
 	d.finished <- finishedDelivery{del, attempt}
 }
 
-// isFinished reports whether the sender can end. It never ends while a payload is in flight or new payloads are
-// accepted. A normal shutdown also sends all waiting payloads first; an aborted one leaves them unsent.
+// isFinished reports whether the sender can end: no delivery is running, and either sending is aborted, or the
+// destination is closed and no payload is waiting.
 func (d *pushDestination) isFinished(current phase) bool {
 	if d.queue.deliveries() > 0 {
 		return false
@@ -128,9 +129,9 @@ func (d *pushDestination) isFinished(current phase) bool {
 	return true
 }
 
-// handleNextEvent waits until the sender must look at its queue again: a delivery has finished, a payload was queued or
-// has expired, a pause or the phase has ended, or the destination has recovered. It handles the result of a finished
-// delivery, and ends the pause after a recovery.
+// handleNextEvent waits until the sender may have something to do: a delivery has finished, a payload was queued or
+// has expired, a pause or the phase has ended, or the destination has recovered. It handles the result of a
+// finished delivery, and ends the pause after a recovery.
 func (d *pushDestination) handleNextEvent(now time.Time, current phase) {
 	var timer <-chan time.Time // nil, and never ready, after close: then there are neither pauses nor expiry
 	if current == accepting {
@@ -159,8 +160,8 @@ func (d *pushDestination) phaseEnd(current phase) <-chan struct{} {
 	return nil
 }
 
-// newTimer returns the channel of a timer that fires when the oldest waiting payload expires, or when the current
-// pause ends if that is earlier. It returns nil if no payload is waiting.
+// newTimer returns a channel that receives when the oldest waiting payload expires, or earlier when the pause after
+// a failure ends. It returns nil if no payload is waiting.
 func (d *pushDestination) newTimer(now time.Time) <-chan time.Time {
 	created, isAnyWaiting := d.queue.oldestWaiting()
 	if !isAnyWaiting {
@@ -174,8 +175,9 @@ func (d *pushDestination) newTimer(now time.Time) <-chan time.Time {
 	return time.After(delay)
 }
 
-// handleResult handles the result of a finished delivery: it records that the payload was accepted or is lost, or queues
-// the payload for a retry.
+// handleResult handles the result of a finished delivery. It records that the payload was accepted or is lost, or
+// queues it for a retry. After a success or a failure that can be retried, it also updates the pause between
+// deliveries.
 func (d *pushDestination) handleResult(del delivery, a Attempt) {
 	p := del.payload
 	maybeDelivered := a.Outcome == OutcomeAccepted || a.Outcome == OutcomeUnknown
@@ -213,8 +215,8 @@ func (d *pushDestination) recordAttempt(p *Payload, a Attempt) {
 	d.stats.recordAttempt(p, a)
 }
 
-// retry queues a payload again after a failed delivery. It does not if newer payloads contain the same running totals, or
-// if the destination is closed: then there are no retries, and the payload is lost.
+// retry queues a payload again after a failed delivery. If a newer payload contains the same running totals, it
+// records the payload as replaced instead. If the destination is closed, it records the payload as lost.
 func (d *pushDestination) retry(p *Payload) {
 	isClosed := d.acceptCtx.Err() != nil
 	switch {
@@ -256,9 +258,9 @@ type backoff struct {
 // hasEnded reports whether the pause has ended.
 func (b *backoff) hasEnded(now time.Time) bool { return !now.Before(b.until) }
 
-// recordFailure begins a pause after a failed delivery. The pause is at least requestedDelay. pausesAtStart is the value
-// of b.pauses when the delivery started. If a pause has begun since, another delivery of the same time has failed, too:
-// there is no second pause, and the current one is only extended to requestedDelay.
+// recordFailure begins a pause of at least requestedDelay after a failed delivery. pausesAtStart is the value of
+// b.pauses when the delivery started. If another pause has begun since then, that was for a delivery that ran at
+// the same time: recordFailure begins no second pause, and only extends the current one to requestedDelay.
 func (b *backoff) recordFailure(now time.Time, requestedDelay time.Duration, pausesAtStart int) {
 	earliestRetry := now.Add(requestedDelay)
 	if hasPauseBegun := pausesAtStart != b.pauses; hasPauseBegun {
@@ -273,9 +275,9 @@ func (b *backoff) recordFailure(now time.Time, requestedDelay time.Duration, pau
 	b.until = now.Add(max(pause, requestedDelay))
 }
 
-// nextPause returns the length of the pause after another failure. It doubles with each consecutive failure, from
-// shortestPause to longestPause. A random part, up to a half, is subtracted, so that many daemons do not retry at the
-// same time.
+// nextPause returns the length of the pause if another delivery fails now. It doubles with each consecutive
+// failure, from shortestPause to longestPause. A random part, up to a half, is subtracted, so that many daemons do
+// not retry at the same time.
 func (b *backoff) nextPause() time.Duration {
 	pause := longestPause
 	if b.failures < maxDoublings {
@@ -285,8 +287,9 @@ func (b *backoff) nextPause() time.Duration {
 	return pause - jitter
 }
 
-// recordSuccess ends the pause after a successful delivery. pausesAtStart is the value of b.pauses when the delivery
-// started. If a pause has begun since, a later delivery has failed, and the pause continues.
+// recordSuccess ends the pause after a successful delivery. pausesAtStart is the value of b.pauses when the
+// delivery started. If another pause has begun since then, a concurrent delivery has failed, and the pause
+// continues.
 func (b *backoff) recordSuccess(pausesAtStart int) {
 	if pausesAtStart == b.pauses {
 		b.end()

@@ -47,8 +47,8 @@ var Results = []Result{
 	ResultSuperseded,
 }
 
-// result returns the result of a payload whose spans are unsent for reason r. For example, it is ResultGivenUp for a
-// payload that has expired.
+// result returns the result to count for a payload whose spans were not delivered for the reason r. For example, it
+// is ResultGivenUp for a payload that has expired.
 func (r Reason) result() Result {
 	switch r {
 	case Rejected:
@@ -204,8 +204,8 @@ func (r *statsRecorder) recordUnsent(reason Reason, spans uint64) {
 	})
 }
 
-// recordDelivered counts pending spans as flushed. rejected is the number of those spans that the destination rejected:
-// they are counted as unsent instead. If it exceeds spans, all spans are rejected.
+// recordDelivered counts spans that were pending as flushed, except for rejected ones, which it counts as unsent
+// with the reason Rejected. If rejected exceeds spans, all spans are rejected.
 func (r *statsRecorder) recordDelivered(spans, rejected uint64) {
 	rejected = min(rejected, spans)
 	r.change(func(s *Stats) {
@@ -215,8 +215,8 @@ func (r *statsRecorder) recordDelivered(spans, rejected uint64) {
 	})
 }
 
-// beginFlush adds an entry for a sealed cycle to the history, and returns the entry. It removes the oldest entry if the
-// history has its maximum length.
+// beginFlush adds an entry for a cycle, one export interval, to the history, and returns the entry. It removes the
+// oldest entry if the history has its maximum length.
 func (r *statsRecorder) beginFlush(c *Cycle) *Flush {
 	f := &Flush{Cycle: c.Cycle, Start: c.Start, Sealed: c.End, Spans: c.spans, Outcomes: map[Result]int{}}
 	r.mu.Lock()
@@ -245,8 +245,8 @@ func (r *statsRecorder) recordPayload(p *Payload) {
 	p.flush.Bytes += len(p.Body)
 }
 
-// recordAttempt counts an attempt to deliver a payload, and records its error, in the history entry of the payload's
-// cycle. It also records the destination's clock, if the response contained a time.
+// recordAttempt records an attempt to deliver a payload in p.flush: the number of attempts, and the last error. It
+// also records the destination's clock, if the response contained a time.
 func (r *statsRecorder) recordAttempt(p *Payload, a Attempt) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -313,8 +313,8 @@ func (l *Link) SetReachable() { l.isReachable.Store(true) }
 // SetSilent records that the destination did not answer a probe.
 func (l *Link) SetSilent() { l.isReachable.Store(false) }
 
-// SetRecovered records that the destination answers again, so that waiting payloads can be sent.
-// Whether it accepts them is not known yet.
+// SetRecovered records that the destination answers again, and notifies the sender, which can end its pause.
+// Whether the destination accepts payloads is not known yet.
 func (l *Link) SetRecovered() {
 	l.isReachable.Store(true)
 	l.isRefusing.Store(false)
@@ -325,8 +325,8 @@ func (l *Link) SetRecovered() {
 // was answered, but the last payload was not.
 func (l *Link) Lost() <-chan struct{} { return l.lost }
 
-// recordAttempt records whether the destination has answered and accepted a payload. If it did not answer, but has
-// answered the previous request, recordAttempt notifies the receiver of Lost.
+// recordAttempt records whether the destination has answered and accepted a payload. If it did not answer, but was
+// reachable before, recordAttempt sends to the channel that Lost returns.
 func (l *Link) recordAttempt(a Attempt) {
 	if a.Outcome != OutcomeNotWanted { // Exporter.Wants reports this state
 		l.isRefusing.Store(a.Outcome != OutcomeAccepted)
@@ -377,8 +377,8 @@ func newOutcomeLog(log *slog.Logger, x Exporter) *outcomeLog {
 	}
 }
 
-// logAttempt logs the outcome of an attempt if it differs from the previous one, and each warning of
-// an accepted payload. queued is the number of waiting payloads, and pending the number of spans that
+// logAttempt logs the result of an attempt to deliver a payload if it differs from the previous one, and each
+// warning about an accepted payload. queued is the number of waiting payloads, and pending the number of spans that
 // are not delivered yet.
 func (l *outcomeLog) logAttempt(a Attempt, queued int, pending uint64) {
 	kind := outcomeKind{a.Outcome, a.Silent, a.Rejected > 0}
@@ -417,8 +417,8 @@ func (l *outcomeLog) logFailure(a Attempt) {
 	}
 }
 
-// logLost logs that a payload was dropped because it could not be delivered in time. It logs only the first such payload
-// since a payload was accepted. It does nothing if the payload was dropped for another reason.
+// logLost logs that a payload was dropped because it could not be delivered in time. After that, it logs nothing
+// until a payload was accepted. It ignores payloads that were dropped for another reason.
 func (l *outcomeLog) logLost(reason Reason, p *Payload) {
 	if reason.result() != ResultGivenUp {
 		return

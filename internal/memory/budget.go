@@ -34,9 +34,9 @@ func Total(parts []Part) (bytes int64) {
 	return bytes
 }
 
-// Check returns an error if the budget exceeds the limit. The error advises the operator to lower up to maxAdvised flags:
-// first those in setFlags, which the operator has set, then those of the largest parts. It names only flags for which
-// canBeLower returns true.
+// Check returns an error if the budget exceeds the limit. The error advises the operator to lower up to maxAdvised
+// flags for which canBeLower returns true: first those in setFlags, which the operator has set, and then those that
+// limit the largest parts of the budget.
 func (b Budget) Check(limit Limit, setFlags []string, canBeLower func(flag string) bool) error {
 	if b.Total <= limit.Bytes {
 		return nil
@@ -50,8 +50,8 @@ func (b Budget) Check(limit Limit, setFlags []string, canBeLower func(flag strin
 		Text(limit.Bytes), advice)
 }
 
-// flagsToLower returns up to maxAdvised flags for which canBeLower returns true, each with the size of the part that it
-// limits. The flags in setFlags are first, followed by those of the largest parts.
+// flagsToLower returns descriptions of up to maxAdvised flags for which canBeLower returns true. The flags in
+// setFlags are first, followed by those that limit the parts of the budget, in the order of b.Parts.
 func (b Budget) flagsToLower(setFlags []string, canBeLower func(flag string) bool) []string {
 	candidates := slices.Clone(setFlags)
 	for _, part := range b.Parts {
@@ -72,8 +72,8 @@ func (b Budget) flagsToLower(setFlags []string, canBeLower func(flag string) boo
 	return flags
 }
 
-// describeFlag returns a flag with the name and the size of the part that it limits, such as "--ring-slots (ring of
-// 16 MiB)". It returns only the flag if the flag limits no part.
+// describeFlag returns a flag with the name and the size of the part of the budget that it limits, such as
+// "--ring-slots (ring of 16 MiB)". If it limits no part, the result contains only the flag.
 func (b Budget) describeFlag(flag string) string {
 	i := slices.IndexFunc(b.Parts, func(part Part) bool { return part.Flag == flag })
 	if i < 0 {

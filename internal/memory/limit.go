@@ -27,8 +27,8 @@ func (l Limit) Known() bool { return l.Bytes != math.MaxInt64 }
 // possible number of pages in bytes.
 const unlimited = 1 << 60
 
-// Find returns the lowest memory limit of the process: the limit of a cgroup, or GOMEMLIMIT. root is the root directory of
-// the file system.
+// Find returns the lowest memory limit of the process, from its cgroups or from GOMEMLIMIT. root must be the root
+// directory of the file system, which contains /proc and /sys.
 func Find(root fs.FS) Limit {
 	lowest := lowestCgroupLimit(root)
 	if bytes := debug.SetMemoryLimit(-1); bytes < lowest.Bytes {
@@ -71,9 +71,9 @@ func Groups(root fs.FS, controller string) iter.Seq2[string, int] {
 	}
 }
 
-// parseMembership parses a line of /proc/self/cgroup, for example "5:cpu,memory:/group". It returns the directories where
-// the cgroup file system can be mounted, the path of the cgroup in them, and the cgroup version. It returns no
-// directories for other controllers of cgroup v1.
+// parseMembership parses a line of /proc/self/cgroup, for example "5:cpu,memory:/group". mounts contains the
+// directories where the cgroup file system can be mounted, group is the path of the cgroup in them, and version is
+// 1 or 2. mounts is empty if the line is for another controller of cgroup v1.
 func parseMembership(line, controller string) (mounts []string, group string, version int) {
 	id, rest, _ := strings.Cut(line, ":")
 	controllers, group, isValid := strings.Cut(rest, ":")
@@ -87,8 +87,8 @@ func parseMembership(line, controller string) (mounts []string, group string, ve
 	return nil, "", 0
 }
 
-// visitParents calls yield for the directory of a cgroup and for each parent, up to mount. It stops and returns false
-// when yield returns false.
+// visitParents calls yield for the directory of a cgroup below mount, for each of its parents, and last for mount.
+// If yield returns false, it stops and returns false.
 func visitParents(mount, group string, version int, yield func(string, int) bool) bool {
 	parent := path.Clean("/" + group)
 	for parent != "/" {

@@ -39,8 +39,8 @@ type Buffer struct {
 	bytes []byte
 }
 
-// Take returns a buffer of at least size bytes, or nil if the buffer would exceed the limit of the pool. The content of
-// the buffer is undefined.
+// Take returns a buffer of at least size bytes with undefined content. It returns nil if the buffers in use would
+// then exceed the limit of the pool.
 func (p *Pool) Take(size int) *Buffer {
 	if spare := p.takeSpare(size); spare != nil {
 		return &Buffer{p, spare}
@@ -51,8 +51,8 @@ func (p *Pool) Take(size int) *Buffer {
 	return &Buffer{p, make([]byte, size)}
 }
 
-// TakeRegardless returns a buffer of at least size bytes, even if it exceeds the limit of the pool. The content of the
-// buffer is undefined. The caller must have another bound for the size of these buffers.
+// TakeRegardless returns a buffer of at least size bytes with undefined content, even if the buffers in use then
+// exceed the limit of the pool. The caller must limit the total size of these buffers in another way.
 func (p *Pool) TakeRegardless(size int) *Buffer {
 	if b := p.Take(size); b != nil {
 		return b
@@ -66,8 +66,8 @@ func (p *Pool) TakeRegardless(size int) *Buffer {
 // Bytes returns the whole buffer. The slice is valid until Grow or Release is called.
 func (b *Buffer) Bytes() []byte { return b.bytes }
 
-// Grow makes the buffer at least size bytes long, and preserves its first keep bytes. If the buffer would exceed the
-// limit of the pool, Grow changes nothing and returns false.
+// Grow makes the buffer at least size bytes long, and preserves its first keep bytes. If the buffers in use would
+// then exceed the limit of the pool, it changes nothing and returns false.
 func (b *Buffer) Grow(size, keep int) bool {
 	additional := size - len(b.bytes)
 	if additional <= 0 {
@@ -110,8 +110,8 @@ func (p *Pool) DropSpares() {
 	p.spareBytes = 0
 }
 
-// reserve adds size to the number of bytes in use, and reports whether the limit allows it. It drops spare buffers as
-// necessary.
+// reserve adds size to the number of bytes in use, and removes spare buffers until the limit of the pool permits
+// it. It changes nothing and returns false if the bytes in use alone would exceed the limit.
 func (p *Pool) reserve(size int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -125,8 +125,8 @@ func (p *Pool) reserve(size int64) bool {
 	return true
 }
 
-// takeSpare marks the smallest spare buffer that fits as in use, and returns it. A buffer fits if it has size to 2*size
-// bytes; a larger one would waste memory. takeSpare returns nil if no buffer fits.
+// takeSpare removes the smallest spare buffer that fits from the pool, counts it as in use, and returns it. A
+// buffer fits if it has size to 2*size bytes; a larger one would waste memory. It returns nil if no buffer fits.
 func (p *Pool) takeSpare(size int) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -50,9 +50,9 @@ type destination struct {
 	scraped *Scraped // nil unless it is scraped
 }
 
-// snapshot reads the statistics of all components. It reads in reverse order of the data flow: a
-// span that moves between two components during the call can be counted as received without being
-// exported, but never the other way round.
+// snapshot reads the statistics of all components. It begins with the last component that a span
+// reaches, and ends with the first. A span that moves between two components during the call can
+// thus be counted as received without being exported, but never as exported without being received.
 func (s *Sources) snapshot() (stats snapshot) {
 	for _, d := range s.Flush.Destinations() {
 		stats.destinations = append(stats.destinations, destination{
@@ -110,8 +110,9 @@ func (s *Sources) Accounting() Accounting {
 	return stats.accounting()
 }
 
-// accounting computes the accounting of all spans. It is balanced if each received span is
-// aggregated or dropped, and each destination accounts for all aggregated spans.
+// accounting compares the number of received spans with the numbers of aggregated, dropped,
+// delivered and pending ones. The result is balanced if each received span is aggregated or
+// dropped, and if each destination accounts for all aggregated spans.
 func (s *snapshot) accounting() Accounting {
 	a := Accounting{
 		Received: s.admit.Received, Aggregated: s.aggregate.Aggregated(), Dropped: s.admit.Dropped,

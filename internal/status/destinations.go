@@ -38,8 +38,8 @@ type Clock struct {
 	At           time.Time `json:"at"`
 }
 
-// clockOf converts a measurement of a destination's clock for JSON. It returns nil if the clock was
-// not measured yet.
+// clockOf converts the measured difference of a destination's clock to the type for JSON. It returns
+// nil if the difference has not been measured yet.
 func clockOf(c export.Clock) *Clock {
 	if c.At.IsZero() {
 		return nil

@@ -89,8 +89,8 @@ const (
 	spansGroup        = "spans_since_last_line"
 )
 
-// Run logs losses periodically until stop is closed. Before it returns, it logs the losses since the
-// last line.
+// Run logs lost spans and replaced labels periodically until stop is closed. Before it returns, it
+// logs those that it has not logged yet.
 func (l *LossLog) Run(stop <-chan struct{}) {
 	l.loggedDrops = l.Dropped()
 	l.ticksSinceDrops = ticksPerDropLine // the first drop is logged at the next tick
@@ -116,8 +116,9 @@ func (l *LossLog) Run(stop <-chan struct{}) {
 	}
 }
 
-// logDrops logs the number of dropped spans by reason, and the client that lost most of them. It logs
-// nothing if no span was dropped since the last line.
+// logDrops logs how many spans were dropped for each reason since the last call that logged any, and
+// the client with the most dropped spans. It omits spans that are left to the agent or ignored on
+// purpose, and logs nothing if no other span was dropped.
 func (l *LossLog) logDrops() {
 	dropped := l.Dropped()
 	delete(dropped, leftToAgent)
@@ -139,8 +140,8 @@ func (l *LossLog) logDrops() {
 		"spanstatsd_spans_dropped_total", args...)
 }
 
-// mostDropped returns the connected client that lost the most spans since the last call, and the
-// number of these spans. spans is 0 if no client lost any.
+// mostDropped returns the connected client with the most spans that were dropped since the last call,
+// and the number of these spans. The number is 0 if no span of a connected client was dropped.
 func (l *LossLog) mostDropped() (client ingest.Tracer, spans uint64) {
 	previous := l.droppedByConn
 	l.droppedByConn = map[connectionID]uint64{}
@@ -169,8 +170,8 @@ func (l *LossLog) logMasks() {
 		slog.Group("keys_since_last_line", attrs...))
 }
 
-// logCollapses logs the number of spans whose labels were collapsed since the last line, because a
-// label had too many values. It also logs the label that was collapsed most often.
+// logCollapses logs for how many spans each label was replaced since the last line, because the label
+// had too many values. It also logs the label that was replaced most often.
 func (l *LossLog) logCollapses() {
 	label, keys := l.MostCollapsed()
 	collapsed := l.Collapsed()

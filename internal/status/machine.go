@@ -104,8 +104,8 @@ func throttledSeconds(root fs.FS, group string) float64 {
 	return 0
 }
 
-// readNumbers returns the numbers at the start of a file, separated by spaces. It stops at the first
-// field that is not a number, and returns nil if the file can't be read.
+// readNumbers returns the numbers at the beginning of a file, which must be separated by spaces. It
+// stops at the first word that is not a number, and returns nil if the file can't be read.
 func readNumbers(root fs.FS, name string) (numbers []float64) {
 	text, _ := fs.ReadFile(root, name)
 	for field := range strings.FieldsSeq(string(text)) {

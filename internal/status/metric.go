@@ -45,8 +45,8 @@ func (e emitter) value(kind prometheus.ValueType, value float64, labels ...strin
 	e.target <- prometheus.MustNewConstMetric(e.desc, kind, value, labels...)
 }
 
-// histogram emits a histogram. It converts the count of each bucket to the number of values up to the
-// bucket's bound, because Prometheus needs cumulative counts.
+// histogram emits a histogram as a Prometheus metric. h has one count per bucket, and Prometheus needs
+// cumulative counts, so it adds up the counts of all buckets up to each bound.
 func (e emitter) histogram(h export.Histogram, labels ...string) {
 	countUpTo := map[float64]uint64{}
 	count := uint64(0)
@@ -77,8 +77,8 @@ func gauge[N number](name, help string, value func(*scrape) N) metric {
 	}}
 }
 
-// counters returns a counter with one value per key of a map. label is the name of the Prometheus
-// label that contains the key.
+// counters returns a counter metric with one value per key of the map that values returns. label is
+// the name of the Prometheus label for the key.
 func counters[K ~string](name, help, label string, values func(*scrape) map[K]uint64) metric {
 	return metric{describe(name, help, label), func(s *scrape, emit emitter) {
 		for key, value := range values(s) {
@@ -96,8 +96,8 @@ func ringGauge(name, help string, value func(*aggregate.DrainerStats) int) metri
 	}}
 }
 
-// perDestination returns a metric with one value per destination. value returns the value from the
-// statistics of one destination.
+// perDestination returns a metric with one value for each destination, in a label destination. The
+// function value computes the value from the statistics of one destination.
 func perDestination[N number](kind prometheus.ValueType, name, help string,
 	value func(*scrape, *export.Stats) N,
 ) metric {
@@ -109,9 +109,9 @@ func perDestination[N number](kind prometheus.ValueType, name, help string,
 	}}
 }
 
-// perKnownDestination returns a gauge that is 1 for each destination for which isTrue returns true,
-// and 0 for each other one. It omits a destination that has not been discovered yet, because the state
-// of that destination is unknown and must not cause an alert.
+// perKnownDestination returns a gauge with one value for each destination: 1 if isTrue returns true,
+// and otherwise 0. It omits an agent that has not been discovered yet, because its state is unknown
+// and must not cause an alert.
 func perKnownDestination(name, help string, isTrue func(*export.Stats) bool) metric {
 	return metric{describe(name, help, "destination"), func(s *scrape, emit emitter) {
 		for i := range s.destinations {
@@ -124,8 +124,8 @@ func perKnownDestination(name, help string, isTrue func(*export.Stats) bool) met
 	}}
 }
 
-// byReason returns a counter with one value per destination and key of a map. label is the name of
-// the Prometheus label that contains the key, for example "reason".
+// byReason returns a counter with one value for each destination and each key of the map that values
+// returns. label is the name of the Prometheus label for the key, for example "reason".
 func byReason[K ~string](name, help, label string, values func(*export.Stats) map[K]uint64) metric {
 	return metric{describe(name, help, "destination", label), func(s *scrape, emit emitter) {
 		for i := range s.destinations {
@@ -185,8 +185,8 @@ var receiverMetrics = []struct {
 	},
 }
 
-// metrics returns the metrics of an HTTP receiver with the given statistics. Their names begin with
-// the name of the receiver, for example otlp_requests_total.
+// metrics returns the metrics of an HTTP receiver with the values in stats. The names of the metrics
+// begin with the name of the receiver, for example otlp_requests_total.
 func (r *ReceiverSource) metrics(stats *receiver.Status) (all []metric) {
 	addCounters := func(name, help string, byResult map[string]uint64) {
 		all = append(all,

@@ -218,8 +218,9 @@ var metrics = []metric{
 	},
 }
 
-// emitAggregated emits the number of spans aggregated by each drainer. Spans of statistics that
-// tracers computed are not aggregated by a drainer, and have the label value "merged" instead.
+// emitAggregated emits the number of spans that each drainer, a goroutine, has aggregated. Spans in
+// statistics that tracers have computed are aggregated elsewhere, and have the label value "merged"
+// instead of the number of a drainer.
 func emitAggregated(s *scrape, emit emitter) {
 	for i := range s.aggregate.Drainers {
 		emit.value(prometheus.CounterValue, float64(s.aggregate.Drainers[i].Aggregated), strconv.Itoa(i))
@@ -227,8 +228,8 @@ func emitAggregated(s *scrape, emit emitter) {
 	emit.value(prometheus.CounterValue, float64(s.aggregate.Merged), "merged")
 }
 
-// allMetrics returns all metrics, including those of each receiver. s contains the values of the
-// metrics of receivers.
+// allMetrics returns all metrics, including those of each receiver. Metrics of receivers have the
+// values in s; other metrics read their values when they are emitted.
 func (c *collector) allMetrics(s *snapshot) []metric {
 	all := slices.Clone(metrics)
 	for i := range c.sources.Receivers {

@@ -28,8 +28,8 @@ func (p *probes) SetReady(ready bool) {
 	}
 }
 
-// Alive returns an error if aggregation is stuck, which only a restart fixes. It returns nil if a
-// destination is unreachable, because a restart would lose the queued spans.
+// Alive returns an error if no export interval has ended for a long time, so that only a restart can
+// help. An unreachable destination is no such error, because a restart would lose the queued spans.
 func (p *probes) Alive() error {
 	lastSeal := p.sources.Aggregate.Stats().LastSeal // the end of the last flush interval
 	sinceSeal := time.Since(lastSeal)

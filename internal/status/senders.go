@@ -109,9 +109,9 @@ func (r *ReceiverSource) upstream(stats *receiver.Status) *Forward {
 // maxClients is the maximum number of connections in the list.
 const maxClients = 50
 
-// shownClients returns the clients from which most spans were received, at most maxClients of them.
-// omitted is the number of clients that are not returned. The clients are sorted by the time of their
-// connection, so that their order does not change while their counts grow.
+// shownClients returns the maxClients clients from which most spans were received, or all if there
+// are fewer, and the number of omitted clients. If clients are omitted, the others are sorted by the
+// time of their connection, so that their order does not change while their counts grow.
 func shownClients(clients []ingest.Tracer) (shown []ingest.Tracer, omitted int) {
 	if len(clients) <= maxClients {
 		return clients, 0

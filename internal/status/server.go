@@ -80,8 +80,8 @@ type Server struct {
 // needs some tens of KiB.
 const MaxConnections = 256
 
-// New opens the listener of a server. Requests are served after Start. The statistics in
-// Config.Sources are not read before.
+// New returns a server that listens at config.Addr. Requests are served only after Start, so the
+// statistics in Config.Sources are not read before.
 func New(config Config) (*Server, error) {
 	config.setDefaults()
 	if err := web.Validate(config.WebConfigFile); err != nil {
@@ -121,8 +121,9 @@ func (s *Server) newHTTPServer() *http.Server {
 	return server
 }
 
-// routes returns the handlers of all paths. Browsers can request the status, the page and profiles
-// only through a known host name. Probes and scrapes are not restricted.
+// routes returns a handler with the paths that the configuration enables. It protects the status,
+// the page and profiles against requests of browsers through an unknown host name. Probes and
+// scrapes are not restricted.
 func (s *Server) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	if s.config.Spans && s.config.Sources.Prometheus != nil {
@@ -182,8 +183,8 @@ func (s *Server) Start() {
 	}()
 }
 
-// Close closes the listener and waits for requests in flight. When ctx ends, it closes the remaining
-// connections.
+// Close closes the listener and waits until all requests are answered. If ctx ends before, it closes
+// the remaining connections.
 func (s *Server) Close(ctx context.Context) {
 	if s.http.Shutdown(ctx) != nil {
 		s.http.Close()

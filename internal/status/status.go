@@ -129,8 +129,8 @@ type Ring struct {
 	HighWater int `json:"high_water"`
 }
 
-// interval returns the state of the current flush interval and of the drainers, the goroutines that
-// aggregate spans.
+// interval returns the state of the current export interval. This includes the drainers, the
+// goroutines that aggregate spans, and the usage of their rings, the queues from which they read.
 func interval(c *Config, s *snapshot) Interval {
 	state := Interval{
 		Cycle: Cycle{

@@ -37,8 +37,8 @@ type guardedListener struct {
 	probeConns       chan net.Conn
 }
 
-// Accept returns the next connection. While the configuration file is invalid, it does not return
-// connections, but passes them to a server that answers only probes.
+// Accept returns the next connection. If TLS is configured and the web configuration file is
+// invalid, it does not return connections, but passes them to a server that answers only probes.
 func (l *guardedListener) Accept() (net.Conn, error) {
 	if !l.isHandlerWrapped {
 		l.isHandlerWrapped = true
@@ -58,8 +58,8 @@ func (l *guardedListener) Accept() (net.Conn, error) {
 	}
 }
 
-// exemptProbes returns a handler that routes requests to /livez and /readyz to unauthenticated, and
-// all other requests to authenticated.
+// exemptProbes returns a handler that passes requests for /livez and /readyz to the handler
+// unauthenticated, and all other requests to the handler authenticated.
 func exemptProbes(unauthenticated, authenticated http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/livez" || r.URL.Path == "/readyz" {
@@ -70,8 +70,9 @@ func exemptProbes(unauthenticated, authenticated http.Handler) http.Handler {
 	})
 }
 
-// startProbeServer starts the server that answers only probes while the configuration file is
-// invalid. It does nothing without TLS: the main server can answer probes then.
+// startProbeServer starts the server that answers only probes while the web configuration file is
+// invalid. It does nothing if TLS is not configured, because the main server can answer probes
+// then.
 func (l *guardedListener) startProbeServer() {
 	hasTLS := l.server.TLSConfig != nil && l.server.TLSConfig.GetCertificate != nil
 	if !hasTLS {
@@ -101,7 +102,7 @@ func (l *guardedListener) startProbeServer() {
 type getCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 
 // keepLastCertificate returns a function that calls read. If read fails, the function returns the
-// last certificate that read has returned.
+// last certificate that a call of read has returned, or the error if there is none.
 func keepLastCertificate(read getCertificate) getCertificate {
 	var mu sync.Mutex
 	last, _ := read(nil)
@@ -119,8 +120,8 @@ func keepLastCertificate(read getCertificate) getCertificate {
 	}
 }
 
-// validateFile returns an error if the configuration file is invalid. It logs when the file becomes
-// invalid, and when it becomes valid again.
+// validateFile returns an error if the web configuration file is invalid. It logs a message if the
+// file was valid at the last call and is invalid now, or the other way round.
 func (l *guardedListener) validateFile() error {
 	wasInvalid := l.isFileInvalid
 	err := web.Validate(l.file)

@@ -47,8 +47,8 @@ type Scheme struct {
 // maxSocketPath is the maximum length of a Unix socket's path on Linux.
 const maxSocketPath = 107
 
-// Parse parses a URL such as http://host:port, https://host/path?query or unix:///path/of/socket. The error contains the
-// mistake, but not the URL, which can contain a password.
+// Parse parses a URL such as http://host:port, https://host/path?query or unix:///path/of/socket. The error
+// describes the mistake, but does not contain the URL, because that can contain a password.
 func (f Form) Parse(text string) (URL, error) {
 	u, err := url.Parse(text)
 	if err != nil {

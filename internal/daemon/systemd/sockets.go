@@ -17,8 +17,8 @@ type Sockets struct {
 	inherited []net.Listener // nil elements are in use
 }
 
-// TakeSockets returns the inherited sockets, if any. The error names each file that is not a
-// listening socket.
+// TakeSockets returns the sockets that the process has inherited from the service manager, if any. The error
+// names each inherited file that is not a listening socket.
 func TakeSockets() (s Sockets, err error) {
 	for _, file := range activation.Files(true) {
 		listener, fileErr := net.FileListener(file) // duplicates the file descriptor
@@ -41,7 +41,7 @@ func (s *Sockets) Unix(path string) *net.UnixListener {
 	return listener
 }
 
-// TCP returns the inherited listener on an address, or nil if there is none. An address without a host,
+// TCP returns the inherited listener on a TCP address, or nil if there is none. An address without a host,
 // such as ":4318", matches a listener on all addresses of the machine.
 func (s *Sockets) TCP(addr string) net.Listener {
 	wanted, err := net.ResolveTCPAddr("tcp", addr)
@@ -54,8 +54,8 @@ func (s *Sockets) TCP(addr string) net.Listener {
 	})
 }
 
-// isSameTCPAddr reports whether a listener on the address inherited is at the address wanted. An address
-// without an IP address is the unspecified address.
+// isSameTCPAddr reports whether two TCP addresses have the same port and the same IP address. If wanted has
+// no IP address, inherited must have none, or the unspecified one (0.0.0.0 or ::).
 func isSameTCPAddr(inherited, wanted *net.TCPAddr) bool {
 	if inherited.Port != wanted.Port {
 		return false
@@ -90,8 +90,8 @@ func (s *Sockets) CheckTaken() (err error) {
 	return err
 }
 
-// isSamePath reports whether two paths are those of the same file. Different paths can be the same file, for
-// example because /var/run is a symbolic link to /run. An empty path is no file.
+// isSamePath reports whether two paths refer to the same file. Different paths can do so, for example if
+// /var/run is a symbolic link to /run. The result is false if a path is empty.
 func isSamePath(a, b string) bool {
 	if a == "" || b == "" {
 		return false

@@ -31,8 +31,8 @@ type Supervisor struct {
 	lastError  string        // error of the last report; "" if there was none
 }
 
-// Open connects to the service manager whose socket is in the environment variable NOTIFY_SOCKET. It returns
-// nil if the variable is not set.
+// Open connects to the service manager, whose socket is in the environment variable NOTIFY_SOCKET. If the
+// variable is not set, it returns nil, which is a valid Supervisor without effect.
 func Open(log *slog.Logger) (*Supervisor, error) {
 	if os.Getenv("NOTIFY_SOCKET") == "" {
 		return nil, nil
@@ -70,9 +70,9 @@ func send(message string) error {
 	return err
 }
 
-// Ready reports to the service manager that clients can connect. It starts a goroutine that periodically
-// sends the status line that check returns. check must return an error if a restart would help; the goroutine
-// then does not notify the watchdog.
+// Ready reports to the service manager that clients can connect. It starts a goroutine that calls check
+// periodically and sends the returned status line. If check returns an error, the goroutine does not notify
+// the watchdog, so that the service manager restarts the daemon.
 func (s *Supervisor) Ready(check func() (status string, err error)) {
 	if s == nil {
 		return
@@ -81,8 +81,8 @@ func (s *Supervisor) Ready(check func() (status string, err error)) {
 	go s.watch(check)
 }
 
-// Stopping reports to the service manager that the daemon is shutting down, and extends the stop timeout of
-// the service manager to the grace period.
+// Stopping reports to the service manager that the daemon is shutting down. It also extends the timeout of
+// the service manager for the shutdown to a little more than grace.
 func (s *Supervisor) Stopping(grace time.Duration) {
 	if s == nil {
 		return
@@ -101,8 +101,8 @@ func (s *Supervisor) Close() {
 	<-s.done
 }
 
-// watch sends reports until Close. The interval is statusEvery, or half of the watchdog interval if that is
-// shorter.
+// watch calls check and sends reports periodically until Close. The period is statusEvery, or half of the
+// watchdog interval if that is shorter.
 func (s *Supervisor) watch(check func() (status string, err error)) {
 	defer close(s.done)
 	interval := statusEvery
@@ -121,8 +121,8 @@ func (s *Supervisor) watch(check func() (status string, err error)) {
 	}
 }
 
-// report sends the status line from check, and notifies the watchdog if check returns no error. During
-// shutdown it notifies the watchdog without calling check.
+// report sends the status line that check returns to the service manager, and notifies the watchdog unless
+// check returns an error. During the shutdown it only notifies the watchdog, without calling check.
 func (s *Supervisor) report(check func() (status string, err error)) error {
 	if s.stopping.Load() {
 		return s.send(daemon.SdNotifyWatchdog)
@@ -138,8 +138,8 @@ func (s *Supervisor) report(check func() (status string, err error)) error {
 	return checkErr
 }
 
-// logChange logs the error of a report. It logs nothing if the previous report had the same error, or if
-// err is nil.
+// logChange logs err, the result of the last report. It logs nothing if err is nil, or if the previous report
+// had an error with the same text.
 func (s *Supervisor) logChange(err error) {
 	text := ""
 	if err != nil {

@@ -54,8 +54,9 @@ func newHTTPClient(url URL, version string) *httpClient {
 	})}
 }
 
-// deliver makes one POST request with a payload. Headers describe the process that the payload is from: its
-// language, tracer version and container. Empty headers are omitted.
+// deliver sends a payload to the agent in one POST request, and returns the result. The headers of the request
+// describe the process that the statistics are from: its language, tracer version and container. Empty headers
+// are omitted.
 func (c *httpClient) deliver(ctx context.Context, p *export.Payload) post.Answer {
 	header := http.Header{}
 	for name, value := range map[string]string{
@@ -79,8 +80,8 @@ func (c *httpClient) deliver(ctx context.Context, p *export.Payload) post.Answer
 // maxInfoBytes limits the length of /info, which normally has about 4 KB.
 const maxInfoBytes = 1 << 20
 
-// readInfo requests the agent's /info and parses the response. If the agent has no such endpoint, it is too old
-// to accept statistics: readInfo returns the zero agentInfo without an error.
+// readInfo requests the agent's /info and parses the response. If the agent responds with 404, it is too old to
+// accept statistics: readInfo then returns the zero agentInfo without an error.
 func (c *httpClient) readInfo(ctx context.Context) (agentInfo, error) {
 	response := c.poster.Get(ctx, "/info", maxInfoBytes+1)
 	switch {
@@ -95,8 +96,8 @@ func (c *httpClient) readInfo(ctx context.Context) (agentInfo, error) {
 	return parseInfo(response.Body)
 }
 
-// headerText returns s as a valid value of an HTTP header. It removes control characters such as newlines, with
-// which net/http would refuse the request, and leading and trailing spaces.
+// headerText returns s without control characters such as newlines, and without leading and trailing spaces.
+// With a control character in a header, net/http would refuse the request.
 func headerText(s string) string {
 	const deleteRune = -1
 	printable := strings.Map(func(r rune) rune {

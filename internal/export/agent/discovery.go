@@ -56,9 +56,9 @@ type discovery struct {
 	hasAnswered bool // a read of /info has succeeded
 }
 
-// newDiscovery returns a discovery for the agent at url. If the operator has configured the agent, statistics are
-// sent to it from the start. If isAutoDiscovered is true, they are sent only after the agent has answered. Until
-// then, the agent is assumed to have its default configuration.
+// newDiscovery returns a discovery, which reads the features of the agent at url. Until the agent answers, its
+// features are assumed to be DefaultFeatures. If isAutoDiscovered is true, no statistics are sent until the agent
+// has answered that it accepts them. Otherwise they are sent from the start.
 func newDiscovery(log *slog.Logger, c client, url URL, isAutoDiscovered bool) *discovery {
 	d := &discovery{
 		log:          log,
@@ -81,9 +81,9 @@ func (d *discovery) watch(ctx context.Context, link *export.Link) {
 	}
 }
 
-// waitForNextRead waits until /info should be read again, or ctx ends. While the agent accepts statistics, it waits
-// for a payload without an answer or for a request to read. It waits at most discoveryPause if the last read failed
-// (lastReadOK is false) or if the agent accepts no statistics.
+// waitForNextRead returns when the agent's /info should be read again, or when ctx ends. If the last read failed
+// (lastReadOK is false) or the agent accepts no statistics, it waits for discoveryPause at most. If the agent
+// accepts statistics, it also returns when a payload gets no response, or when a read is requested.
 func (d *discovery) waitForNextRead(ctx context.Context, link *export.Link, lastReadOK bool) {
 	var pauseEnd <-chan time.Time // nil if there is no pause
 	if !lastReadOK || !d.acceptsStatistics() {
@@ -109,8 +109,9 @@ func (d *discovery) waitForNextRead(ctx context.Context, link *export.Link, last
 	}
 }
 
-// readInfo reads /info once, and updates the agent's features and the state of link. It returns false if the agent
-// does not answer, or if it is auto-discovered and does not accept statistics.
+// readInfo requests the agent's /info once. If the agent responds, it stores the agent's features and marks link
+// as reachable. It returns false if the request fails. Until an auto-discovered agent is found, it also returns
+// false if the server that responds does not accept statistics.
 func (d *discovery) readInfo(ctx context.Context, link *export.Link) bool {
 	info, err := d.requestInfo(ctx)
 	if err != nil {
@@ -136,8 +137,8 @@ func (d *discovery) readInfo(ctx context.Context, link *export.Link) bool {
 	return true
 }
 
-// requestInfo makes one request for /info, with a timeout. A server that does not accept statistics is an error
-// until the auto-discovered agent has been found, because the server can be of another kind.
+// requestInfo requests the agent's /info once, with a timeout. Until an auto-discovered agent is found, it returns
+// an error if the server does not accept statistics, because the server may not be an agent.
 func (d *discovery) requestInfo(ctx context.Context) (agentInfo, error) {
 	ctx, cancel := context.WithTimeout(ctx, infoTimeout)
 	defer cancel()
@@ -165,8 +166,9 @@ func (d *discovery) logFirstAnswer(info *agentInfo) {
 // because daemon and agent often start together.
 const failuresToWarn = 2
 
-// recordFailure counts and logs a failed read of /info. It logs one warning if a configured agent has never
-// answered, because its address is probably wrong. It logs other failures at debug level.
+// recordFailure counts and logs a failed read of the agent's /info. If an agent that the operator has configured
+// has never answered, it logs one warning after failuresToWarn failures, because the address is probably wrong. It
+// logs all other failures at debug level.
 func (d *discovery) recordFailure(err error) {
 	d.failures++
 	isConfigured := d.isDestination.Load()
@@ -187,8 +189,8 @@ func (d *discovery) disableStatistics() {
 	d.requestRead()
 }
 
-// updateFeatures replaces the agent's features by the result of edit, which gets the current ones. It logs a
-// message when the agent begins or ceases to accept statistics.
+// updateFeatures replaces the stored features of the agent by the result of edit, which is called with the stored
+// ones. It logs a message if the agent now accepts statistics and did not before, or the other way round.
 func (d *discovery) updateFeatures(edit func(Features) Features) {
 	old, current := d.features.update(edit)
 	switch {
@@ -199,9 +201,9 @@ func (d *discovery) updateFeatures(edit func(Features) Features) {
 	}
 }
 
-// noticeState requests a read of /info if the agent's configuration has changed. state is the
-// Datadog-Agent-State header of a response, a hash of the configuration. Each new state causes only one read:
-// with a proxy that rewrites /info, the hash of the content of /info never equals the header.
+// noticeState requests a read of the agent's /info if state differs from the state in the last /info. state is the
+// Datadog-Agent-State header of a response, a hash of the agent's configuration. Each new state causes only one
+// read: with a proxy that rewrites /info, the states always differ.
 func (d *discovery) noticeState(state string) {
 	if state == "" {
 		return
@@ -287,9 +289,8 @@ type Features struct {
 	MaxRequestBytes    int      `json:"-"` // maximum length of a payload; 0 if unknown
 }
 
-// DefaultFeatures returns the features of an agent with its default configuration. They apply
-// before the agent has answered, so that spans of a tracer that starts before the agent are
-// counted.
+// DefaultFeatures returns the features of an agent with its default configuration. The daemon uses them until the
+// agent has answered, so that it can count the spans that it receives before that.
 func DefaultFeatures() Features {
 	return Features{
 		Stats:     true,
@@ -324,8 +325,8 @@ func newFeatureStore(f Features) *featureStore {
 	return &featureStore{features: f, changed: make(chan struct{})}
 }
 
-// update replaces the features by the result of edit, which gets the current ones, and returns both. If they
-// differ, it notifies the callers of watch.
+// update replaces the stored features by the result of edit, which is called with the stored ones. It returns the
+// features before and after the call. If they differ, it closes the channels that watch has returned.
 func (s *featureStore) update(edit func(Features) Features) (old, current Features) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,8 +9,9 @@ import (
 // DefaultURL is the agent's address if no flag and no variable has one.
 const DefaultURL = "http://127.0.0.1:8126"
 
-// FromEnvironment returns the agent's URL according to the environment variables of Datadog's tracers, and the
-// names of the variables that define it. Both are empty if no variable is set.
+// FromEnvironment returns the agent's URL from DD_TRACE_AGENT_URL or, if that is not set, from DD_AGENT_HOST
+// and DD_TRACE_AGENT_PORT. The second result contains the names of the variables that were used. Both results
+// are empty if no variable is set.
 func FromEnvironment(getenv func(string) string) (url, variables string) {
 	const urlVariable, hostVariable, portVariable = "DD_TRACE_AGENT_URL", "DD_AGENT_HOST", "DD_TRACE_AGENT_PORT"
 	if url := getenv(urlVariable); url != "" {

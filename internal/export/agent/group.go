@@ -65,8 +65,9 @@ type groupEncoder struct {
 	sketch   sketch.Sketch // scratch; empty between uses
 }
 
-// writeGroup writes one row, the counters of one label set, as ClientGroupedStats. It omits empty optional
-// labels. It writes all other fields even if they are zero, because Datadog's test agent requires them.
+// writeGroup writes a row, the counters of one label set, as a map with the fields of Datadog's message
+// ClientGroupedStats. It omits empty optional labels. It writes all other fields even if they are zero, because
+// Datadog's test agent requires them.
 func (e *groupEncoder) writeGroup(r *export.Row) {
 	key := r.Key()
 	e.mapping(requiredFields + countOptionalLabels(key))

@@ -34,8 +34,9 @@ func newEncoder() *encoder {
 	}
 }
 
-// encode encodes a sealed cycle and passes each payload to emit. A payload has the rows of only one origin, the
-// process that the spans are from. The result has the number of spans that do not fit in any payload.
+// encode encodes the counts of a cycle, one export interval, as payloads, and passes each payload to emit. A
+// payload contains the counts of only one origin, the process that sends the spans. The result contains the number
+// of spans that do not fit in any payload.
 func (e *encoder) encode(c *export.Cycle, emit func(*export.Payload)) export.Encoded {
 	e.groupWriter.sketches.begin(c.Sealed)
 	var encoded export.Encoded
@@ -59,8 +60,8 @@ func rowsOfFirstOrigin(rows []export.Row) []export.Row {
 	return rows
 }
 
-// encodeOrigin encodes rows, which all have the same origin, as one or more payloads, none longer than c.Limit. It
-// returns the number of spans in rows that are too large for a payload.
+// encodeOrigin encodes rows, which must all be from the same process, as one or more payloads of at most c.Limit
+// bytes. It passes each payload to emit. It returns the number of spans in rows that are too large for a payload.
 func (e *encoder) encodeOrigin(
 	c *export.Cycle, rows []export.Row, emit func(*export.Payload),
 ) (unencodable uint64) {
@@ -80,9 +81,9 @@ func (e *encoder) encodeOrigin(
 // maxBucketHeadBytes is the maximum length of a bucket without its groups.
 const maxBucketHeadBytes = 64
 
-// encodeGroups encodes as many rows as fit into a payload of maxBytes, each as one group. It skips a row that is too
-// large even for a payload of its own. done is the number of rows that were encoded or skipped, and skippedSpans
-// the number of spans in the skipped rows.
+// encodeGroups encodes rows, the counters of one label set each, until the next one would exceed maxBytes. It
+// appends them to e.groups as the content of one payload, and skips rows that exceed maxBytes alone. done is the
+// number of rows that were encoded or skipped, and skippedSpans the number of spans in skipped rows.
 func (e *encoder) encodeGroups(rows []export.Row, maxBytes int) (done int, skippedSpans uint64) {
 	e.groupWriter.Reset()
 	e.groups = e.groups[:0]
@@ -127,8 +128,9 @@ func sameBucket(a, b *export.Row) bool {
 	return a.Bucket() == b.Bucket() && a.Mapping() == b.Mapping() && a.Key().Type == b.Key().Type
 }
 
-// joinPayload returns a payload with the groups that encodeGroups has encoded. width is the width of a bucket in
-// nanoseconds.
+// joinPayload returns a payload with the groups in e.groups, the encoded counters of a process. It gives the
+// payload the next sequence number, and removes the references to rows from e.groups. width is the length of a
+// bucket, a period with its own counters, in nanoseconds.
 func (e *encoder) joinPayload(origin *span.Origin, width uint64) *export.Payload {
 	buckets, spans := e.countBuckets()
 	maxHeadBytes := e.maxHeadBytes(origin) + buckets*maxBucketHeadBytes
@@ -168,8 +170,8 @@ func groupsOfFirstBucket(groups []group) []group {
 	return groups
 }
 
-// addBucket adds a bucket with the given groups to e.parts: first its head, and then the encoded groups, which are
-// contiguous. width is the width of the bucket in nanoseconds.
+// addBucket appends a bucket, the counters of one period, to e.parts: its head, and the encoded groups. The groups
+// must be adjacent in e.groupWriter. width is the length of the period in nanoseconds.
 func (e *encoder) addBucket(groups []group, width uint64) {
 	start := groups[0].row.Bucket()
 	headStart := e.heads.Len()
@@ -183,8 +185,9 @@ func (e *encoder) addBucket(groups []group, width uint64) {
 	e.parts = append(e.parts, head, e.groupWriter.Bytes()[firstByte:endByte])
 }
 
-// writeHead writes the beginning of a payload: all fields of its map, and the length of the list of buckets, which
-// is the last field. It omits ContainerID and other fields that the agent sets itself.
+// writeHead writes the beginning of a payload: a map with the properties of the process that sends the spans, up
+// to the length of the list of buckets, the last field. It omits ContainerID and other fields that the agent sets
+// itself.
 func (e *encoder) writeHead(origin *span.Origin, sequence uint64, buckets int) {
 	e.heads.mapping(11)
 	e.heads.text("Hostname", origin.Host)

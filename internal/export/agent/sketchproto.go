@@ -47,8 +47,8 @@ func (e *sketchEncoder) begin(sealed *aggregate.Sealed) {
 	}
 }
 
-// encode returns the encoded sketch, which is valid until the next call. It also writes the store of negative
-// values, which is always empty, because the agent's own code does.
+// encode returns the sketch in the protobuf format of Datadog's sketches. The result is valid until the next call.
+// It contains an empty store of negative values, because the agent's own code writes one, too.
 func (e *sketchEncoder) encode(s *sketch.Sketch, mapping sketch.MappingID) []byte {
 	e.runs = s.AppendRuns(e.runs[:0], mapping)
 	first, last := denseRange(e.runs)
@@ -69,9 +69,9 @@ func (e *sketchEncoder) encode(s *sketch.Sketch, mapping sketch.MappingID) []byt
 // denseBinBytes is the length of one bin in a contiguous range: a fixed64.
 const denseBinBytes = 8
 
-// denseRange returns the runs, from index first up to but excluding last, that should be written as one contiguous
-// range to minimize the total length. A run is a sequence of non-empty bins. A range saves an entry for each bin, but
-// costs denseBinBytes per bin, including the empty bins between its runs. Kadane's algorithm finds the best range.
+// denseRange returns the range runs[first:last] to encode as one array of counts, so that the total length is
+// minimal. A run is a sequence of adjacent non-empty bins. The array saves an entry for each bin, but costs
+// denseBinBytes per bin, including the empty bins between its runs. Kadane's algorithm finds the best range.
 func denseRange(runs []sketch.Run) (first, last int) {
 	bestSavings, savings, start := 0, 0, 0
 	for i, run := range runs {
@@ -112,8 +112,8 @@ func entryBytes(run sketch.Run) int {
 	return shortEntries*shortEntryBytes + longEntries*longEntryBytes
 }
 
-// appendSparse appends each bin of the runs as an entry of its own. It writes the tags as constant bytes instead
-// of calling protowire, because sketches of scattered durations have hundreds of entries.
+// appendSparse appends one entry, an index and a count, for each bin of the runs. It writes the protobuf tags as
+// constant bytes instead of calling protowire, because a sketch can have hundreds of entries.
 func appendSparse(b []byte, s *sketch.Sketch, runs []sketch.Run) []byte {
 	const (
 		entryTag = fieldSparse<<3 | byte(protowire.BytesType)

@@ -133,8 +133,8 @@ func httpStatusText(status uint32) string {
 	return strconv.FormatUint(uint64(status), 10)
 }
 
-// traceRootText returns "yes" if the spans of a group are roots of traces, "no" if they are not, and "" if it is
-// unknown. isTraceRoot is a value of the agent's enumeration Trilean.
+// traceRootText returns a text for a value of Trilean, an enumeration in Datadog's protobuf messages: "yes" for
+// true, "no" for false, and "" for any other value.
 func traceRootText(isTraceRoot int32) string {
 	const trileanTrue, trileanFalse = 1, 2
 	switch isTraceRoot {

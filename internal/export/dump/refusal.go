@@ -115,8 +115,8 @@ func (r *Refusal) readResponse(response *http.Response) error {
 	return nil
 }
 
-// moveAddedHeaders sets r.Time, r.Agent and r.Spans from headers in r.Sent that were not part of the original request. It
-// removes these headers from r.Sent.
+// moveAddedHeaders sets r.Time, r.Agent and r.Spans from the headers that encode adds to a request, and removes
+// these headers from r.Sent. It returns an error if the time or the number of spans is invalid.
 func (r *Refusal) moveAddedHeaders() (err error) {
 	r.Agent = r.Sent.Get(agentHeader)
 	r.Time, err = time.Parse(time.RFC3339Nano, r.Sent.Get(timeHeader))

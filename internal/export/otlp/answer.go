@@ -47,8 +47,9 @@ func hint(e endpoint.URL) string {
 	return ""
 }
 
-// readPartialSuccess reads the response to an accepted payload. If the receiver has rejected some of the data points,
-// it sets a.Rejected to the number of their spans, and a.Err. If the response only contains a warning, it sets a.Err.
+// readPartialSuccess reads the body of the response to an accepted payload. If the receiver has rejected data
+// points, it sets a.Err, and sets a.Rejected to the maximum number of spans in these points. If the response only
+// contains a warning, it only sets a.Err.
 func readPartialSuccess(a *post.Answer, p *export.Payload, isCompressed bool) {
 	partial := otlpanswer.ReadPartial(a.Body)
 	switch {
@@ -61,8 +62,8 @@ func readPartialSuccess(a *post.Answer, p *export.Payload, isCompressed bool) {
 	}
 }
 
-// maxRejectedSpans returns the largest number of spans that can be in rejectedPoints data points of a payload. The
-// response does not identify the rejected points, so they are assumed to be the ones with the most spans.
+// maxRejectedSpans returns the maximum number of spans in rejected data points of a payload. The response contains
+// only the number of these points, so they are assumed to be the ones with the most spans.
 func maxRejectedSpans(p *export.Payload, rejectedPoints uint64, isCompressed bool) uint64 {
 	if isRunningTotals := p.Spans == 0; isRunningTotals {
 		return sumOfLargest(slices.Clone(p.Undelivered), rejectedPoints)
@@ -113,8 +114,8 @@ func compress(w *gzip.Writer, request []byte) []byte {
 	return b.Bytes()
 }
 
-// decompress returns a request that compress has compressed. The length needs no limit, because the exporter has
-// created the request itself.
+// decompress returns the uncompressed form of body, which must be from compress. It does not limit the length of
+// the result, so it must not be used for data from other processes.
 func decompress(body []byte) []byte {
 	r, err := gzip.NewReader(bytes.NewReader(body))
 	if err != nil {

@@ -52,8 +52,8 @@ func (e *encoding) begin(c *export.Cycle, emit func(*request)) {
 // deltaEncoder writes points of the spans that one cycle counted.
 type deltaEncoder struct{ encoding }
 
-// encode writes the points of a cycle as requests, and passes each request to emit. The result has the number of
-// spans in series that are too large for a request.
+// encode writes the counts of a cycle, one export interval, as OTLP requests, and passes each request to emit. The
+// result contains the number of spans in series that are too large for a request.
 func (e *deltaEncoder) encode(c *export.Cycle, emit func(*request)) export.Encoded {
 	e.begin(c, emit)
 	var encoded export.Encoded
@@ -69,8 +69,8 @@ func (e *deltaEncoder) encode(c *export.Cycle, emit func(*request)) export.Encod
 	return encoded
 }
 
-// encodeSeries writes the points of one series to the current request. If they do not fit in any request, it returns
-// the number of their spans.
+// encodeSeries adds the points of the series g to the current request, or to a new one if the current one is full.
+// If the points do not even fit in an empty request, it adds none, and returns the number of their spans.
 func (e *deltaEncoder) encodeSeries(c *export.Cycle, g points.Group) (unencodable uint64) {
 	w := e.writer
 	sum := e.reader.AddRows(c.Rows, g)
@@ -90,9 +90,10 @@ type totalsEncoder struct {
 	totals *points.Running
 }
 
-// encode adds a cycle to the running totals, and writes the points of all series as requests. It includes series
-// without new spans, because receivers forget a series that is not sent. It begins with a random series, so that a
-// queue that is too short for all requests does not always drop the same series.
+// encode adds the counts of a cycle, one export interval, to the running totals. It then writes the totals of all
+// series as OTLP requests, including series without new spans, because receivers forget a series that is not sent.
+// It begins with a random series, so that a queue that is too short for all requests does not always drop the same
+// series.
 func (e *totalsEncoder) encode(c *export.Cycle, emit func(*request)) export.Encoded {
 	e.begin(c, emit)
 	w := e.writer
@@ -111,8 +112,9 @@ func (e *totalsEncoder) encode(c *export.Cycle, emit func(*request)) export.Enco
 	}
 }
 
-// encodeSeries writes the totals of one series to the current request. If they do not fit in any request, the spans
-// that the receiver does not have are lost, and encodeSeries returns their number.
+// encodeSeries adds the totals of one series to the current request, or to a new one if the current one is full. If
+// the totals do not even fit in an empty request, it adds none. It then returns the number of spans in the totals
+// that were not delivered before, which are lost.
 func (e *totalsEncoder) encodeSeries(s *totals.Series) (lost uint64) {
 	w := e.writer
 	point := points.Point{
@@ -156,8 +158,9 @@ func newEncoder(c *Config, limits totals.Limits) encoder {
 // window is the period that a cycle's points cover, in nanoseconds since the Unix epoch.
 type window struct{ start, end uint64 }
 
-// next returns the window that follows w: the start and end times of the next data points. It begins at the end of w,
-// so that there is no gap. If w is zero, there is no previous window, and the result begins at cycleStart.
+// next returns the window that follows w. A window is the period that the data points of one export interval cover.
+// It begins at the end of w, so that windows leave no gap. Only the first window, if w is zero, begins at
+// cycleStart.
 //
 // A window is at least one nanosecond long, even if the wall clock has been set back. Receivers that add up deltas
 // reject a point that does not end later than the last one.

@@ -90,8 +90,9 @@ func (x *Exporter) Describe() export.Exporter {
 	return d
 }
 
-// Encode implements export.Push. A payload can contain the spans of several processes. Before compression, no
-// payload is longer than the limit of the cycle.
+// Encode implements export.Push: it encodes the counts of one export interval as payloads, and passes each payload
+// to emit. A payload can contain the spans of several processes. Before compression, no payload is longer than
+// c.Limit.
 func (x *Exporter) Encode(c *export.Cycle, emit func(*export.Payload)) export.Encoded {
 	return x.encoder.encode(c, func(r *request) {
 		p := &export.Payload{Spans: r.spans, Undelivered: r.undelivered}
@@ -123,8 +124,9 @@ func (x *Exporter) Deliver(ctx context.Context, p *export.Payload) export.Attemp
 	return response.Attempt
 }
 
-// watch implements export.Exporter.Watch: it probes the receiver, and records the result in link. It probes at the
-// start, and when a payload is not answered. Then it continues to probe until the receiver answers again.
+// watch implements export.Exporter.Watch: it probes the receiver, and records in link whether the receiver answers.
+// It probes at the start, and when a payload gets no response. If the receiver does not answer a probe, it repeats
+// the probe every x.probeInterval.
 func (x *Exporter) watch(ctx context.Context, link *export.Link) {
 	isFirst := true
 	for {
@@ -145,8 +147,9 @@ func (x *Exporter) watch(ctx context.Context, link *export.Link) {
 	}
 }
 
-// waitForNextProbe waits until the receiver should be probed again, or ctx ends. A receiver that has answered the last
-// probe is probed again when a payload is not answered, and any other after x.probeInterval.
+// waitForNextProbe waits until the receiver should be probed again, or ctx ends. If the receiver has answered the
+// last probe (isReachable is true), it waits until a payload gets no response. Otherwise it waits for
+// x.probeInterval.
 func (x *Exporter) waitForNextProbe(ctx context.Context, link *export.Link, isReachable bool) {
 	if isReachable {
 		select {

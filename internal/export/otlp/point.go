@@ -80,8 +80,8 @@ func appendCalls(b []byte, p *points.Point, period window) []byte {
 	return protolite.AppendFixed64(b, fieldNumberInt, min(p.Calls, math.MaxInt64))
 }
 
-// appendExponential appends the body of an ExponentialHistogramDataPoint with the durations. Like protobuf, it omits
-// fields that are 0.
+// appendExponential appends p to b as the body of an OTLP ExponentialHistogramDataPoint that covers the given
+// period. Like protobuf, it omits the scale and the count of zeros if they are 0.
 func (w *writer) appendExponential(b []byte, p *points.Point, period window) []byte {
 	h := &p.Durations
 	b = append(b, p.Attributes...)
@@ -101,8 +101,8 @@ func (w *writer) appendExponential(b []byte, p *points.Point, period window) []b
 	return w.appendExemplar(b, fieldPointExemplars, p.Exemplar)
 }
 
-// appendExplicit appends the body of a HistogramDataPoint with the durations, in the buckets whose bounds are
-// w.bounds.
+// appendExplicit appends p to b as the body of an OTLP HistogramDataPoint that covers the given period. The bounds
+// of its buckets are w.bounds, and its counts are p.Classic.
 func (w *writer) appendExplicit(b []byte, p *points.Point, period window) []byte {
 	b = protolite.AppendFixed64(b, fieldStart, period.start)
 	b = protolite.AppendFixed64(b, fieldTime, period.end)
@@ -152,10 +152,10 @@ const (
 	exemplarSize = 2*(tagSize+fixed64Size) + (tagSize + 1 + spanIDSize) + (tagSize + 1 + traceIDSize)
 )
 
-// appendExemplar appends an exemplar as the given field of a point. It does nothing if the exemplar is missing.
+// appendExemplar appends x to b as a field of a data point. It does nothing if x.Span is 0.
 //
-// The value is the duration with the precision of the histogram, not the exact one. Otherwise it could be outside the
-// bounds of the bucket that counts the span.
+// The value is the duration with the precision of the histogram, not the exact one. Otherwise it could be outside
+// the bounds of the bucket that counts the span.
 func (w *writer) appendExemplar(b []byte, field protolite.Number, x exemplars.Exemplar) []byte {
 	if isMissing := x.Span == 0; isMissing {
 		return b
@@ -171,8 +171,8 @@ func (w *writer) appendExemplar(b []byte, field protolite.Number, x exemplars.Ex
 	return protolite.AppendDouble(b, fieldExemplarDouble, value)
 }
 
-// appendAttributes appends each attribute of an encoded list as a field with the given number. It ignores the field
-// numbers in list.
+// appendAttributes appends the attributes in list, a sequence of protobuf fields, to b as fields with the number
+// field. It ignores the numbers that the fields have in list.
 func appendAttributes(b []byte, field protolite.Number, list []byte) []byte {
 	for f := range protolite.Fields(list) {
 		b = protolite.AppendBytes(b, field, f.Bytes)

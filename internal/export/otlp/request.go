@@ -46,8 +46,9 @@ type metric struct {
 	series []byte           // encoded points of the current series
 }
 
-// newWriter returns a writer for a metric of calls and a metric of durations with the given names. Both have the
-// given temporality. Durations are exponential histograms in seconds.
+// newWriter returns a writer of requests with two metrics: a counter named calls, and exponential histograms of
+// durations in seconds, named durations. Both have the given temporality. version is the version of the
+// instrumentation scope; it is omitted if it is empty.
 func newWriter(calls, durations, version string, temporality uint64) *writer {
 	scope := protolite.AppendBytes(nil, fieldScopeName, "spanstatsd")
 	if version != "" {
@@ -80,8 +81,9 @@ func (w *writer) useExplicitBuckets(bounds []float64) {
 	w.durations.field = fieldMetricExplicit
 }
 
-// useMilliseconds changes the unit of explicit buckets, sums and exemplars to milliseconds. It rounds bounds to
-// picoseconds, so that 0.035 s become exactly 35 ms.
+// useMilliseconds changes the unit of explicit buckets, sums and exemplars from seconds to milliseconds. It
+// converts w.bounds, so these must be set before. It rounds bounds to picoseconds, so that 0.035 s become exactly
+// 35 ms.
 func (w *writer) useMilliseconds() {
 	const picosPerSecond, picosPerMilli = 1e12, 1e9
 	w.durations.head = metricHead(w.durations.name, "ms")
@@ -106,8 +108,9 @@ func (w *writer) beginResource(resource []byte) {
 	w.resource = resource
 }
 
-// writePoint adds a point to the current series of both metrics. The point covers the period from start to the end of
-// the cycle's window. If the metric of calls has no name, the point is added only to the metric of durations.
+// writePoint adds p to the current series of the calls metric and of the durations metric. Both points cover the
+// period from start to the end of w.window. It omits the calls if their metric has no name or p.Calls is 0, and the
+// durations if p contains none.
 func (w *writer) writePoint(p *points.Point, start uint64) {
 	period := window{start, w.window.end}
 	if w.calls.name != "" && p.Calls > 0 {
@@ -125,9 +128,9 @@ func (w *writer) writePoint(p *points.Point, start uint64) {
 	w.durations.series = protolite.AppendBytes(w.durations.series, fieldPoints, w.scratch)
 }
 
-// endSeries adds the points of the current series to the request. If the request would exceed the limit, it ends the
-// request, and adds the points to the next one. If the points exceed the limit even alone, it discards them and
-// returns false.
+// endSeries adds the points written since the last call to the request. If the request would then exceed w.limit,
+// it ends the request, and adds the points to a new one. If even the new one would exceed the limit, it discards
+// the points and returns false.
 func (w *writer) endSeries() (fits bool) {
 	fits = w.addSeries()
 	if !fits && w.hasPoints {
@@ -139,8 +142,8 @@ func (w *writer) endSeries() (fits bool) {
 	return fits
 }
 
-// addSeries adds the points of the current series to those of the current resource. If the request would exceed the
-// limit, it does not add them and returns false.
+// addSeries adds the points written since the last endSeries to the request. If the request would then exceed
+// w.limit, it does not add them and returns false.
 func (w *writer) addSeries() (fits bool) {
 	callsBytes, durationsBytes := len(w.calls.points), len(w.durations.points)
 	w.calls.points = append(w.calls.points, w.calls.series...)
@@ -194,8 +197,8 @@ func (w *writer) resourceMetricsSize(scopeMetricsSize int) int {
 	return protolite.Size(len(w.resource)) + protolite.Size(scopeMetricsSize)
 }
 
-// scopeMetricsSize returns the length of the ScopeMetrics message with the points of the current resource. It returns
-// 0 if there are no points.
+// scopeMetricsSize returns the length of the ScopeMetrics message with the points of the current resource. If there
+// are no points, it returns 0, because the message is then omitted.
 func (w *writer) scopeMetricsSize() (size int) {
 	for _, m := range [...]*metric{&w.calls, &w.durations} {
 		if len(m.points) > 0 {
@@ -211,8 +214,8 @@ func (w *writer) scopeMetricsSize() (size int) {
 // size returns the length of the Metric message.
 func (m *metric) size() int { return len(m.head) + protolite.Size(len(m.points)+len(m.tail)) }
 
-// movePoints appends the metric to the body of a request, and removes its points from m. It does nothing if m has no
-// points.
+// movePoints appends the metric and its points to body, and removes the points from m. It returns the extended
+// body, or the same body if m has no points.
 func (m *metric) movePoints(body []byte) []byte {
 	if len(m.points) == 0 {
 		return body

@@ -75,8 +75,9 @@ func (e *environment) lookup(variables ...string) (variable, value string) {
 	return "", ""
 }
 
-// readSetting sets *to to the value of the first variable that is set, and returns the name of the variable. If none
-// is set, it returns "" and leaves *to unchanged. If parse fails, it adds the error to e.errs.
+// readSetting parses the first of the given environment variables that is set, stores the value in *to, and returns
+// the name of the variable. If none is set, it returns "" and leaves *to unchanged. It adds an error of parse to
+// e.errs.
 func readSetting[T any](
 	e *environment, to *T, variables []string, parse func(variable, text string) (T, error),
 ) (variable string) {
@@ -92,8 +93,9 @@ func readSetting[T any](
 	return variable
 }
 
-// ReadVariables reads the OTEL_EXPORTER_OTLP variables. The error names every invalid variable; the
-// valid ones are read nevertheless.
+// ReadVariables reads the environment variables that begin with OTEL_EXPORTER_OTLP. It returns the valid settings
+// even if there is an error, which names every invalid variable. If the variables select a protocol that is not
+// supported, their endpoint is ignored.
 func ReadVariables(getenv func(string) string) (Variables, error) {
 	var v Variables
 	e := &environment{getenv: getenv}
@@ -133,9 +135,9 @@ func ParseEndpoint(text string) (endpoint.URL, error) {
 	return e, err
 }
 
-// endpointOf parses the value of an endpoint variable according to the specification. The variable for metrics
-// contains the exact URL. The general variable contains a base URL, to which /v1/metrics is added. It is added to the
-// path of a Unix socket in both cases, because that has no URL path.
+// endpointOf returns the URL for metrics according to an endpoint variable of OpenTelemetry. The variable for
+// metrics contains the URL itself. The general variable contains a base URL, to which /v1/metrics is added. Unix
+// sockets get this path in both cases, because their URL has no path for requests.
 func endpointOf(variable, text string) (endpoint.URL, error) {
 	e, err := endpoints.Parse(text)
 	if err != nil {
@@ -169,8 +171,8 @@ func parseCompression(_, text string) (gzip bool, err error) {
 	return text == "gzip", err
 }
 
-// newTLSConfig returns the TLS configuration with the certificates from the files in v. It returns an error if a file
-// is missing or invalid.
+// newTLSConfig returns a TLS configuration with the certificate authorities and the client certificate in the files
+// that v names, if any. It returns an error if a file is missing or invalid.
 func newTLSConfig(v *Variables) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	var errs error
@@ -183,9 +185,9 @@ func newTLSConfig(v *Variables) (*tls.Config, error) {
 	return config, errs
 }
 
-// addClientCertificate configures a client certificate from a file with the certificate and a file with its key. Each
-// connection reads the files again, so that the certificate can be renewed while the daemon runs. It returns an error
-// if the files cannot be read now.
+// addClientCertificate makes config use the client certificate in certificateFile with the key in keyFile. It
+// returns an error if a name is empty, or if the files can't be read now. Each connection reads the files again, so
+// that the certificate can be renewed while the daemon runs.
 func addClientCertificate(config *tls.Config, certificateFile, keyFile string) error {
 	if certificateFile == "" || keyFile == "" {
 		return fmt.Errorf("read client certificate: "+
@@ -211,8 +213,8 @@ const (
 	Cumulative Temporality = "cumulative"
 )
 
-// parsePreference parses a temporality preference, ignoring case. "lowmemory" means delta for
-// counters and histograms.
+// parsePreference parses a temporality preference of OpenTelemetry, ignoring case. The preference "lowmemory"
+// results in Delta, because it means delta for counters and histograms.
 func parsePreference(_, text string) (Temporality, error) {
 	switch strings.ToLower(text) {
 	case "cumulative":
@@ -260,8 +262,8 @@ func parseHeaders(_, text string) (Headers, error) {
 	return Headers{all}, nil
 }
 
-// parseHeaderValue decodes the percent-encoded value of a header. It returns an error if the value is invalid, or if
-// only the exporter may set the header.
+// parseHeaderValue decodes the percent-encoded value of a header. It returns an error if the value is invalid, or
+// if the name is in ownHeaders, the headers that only the exporter may set.
 func parseHeaderValue(name, escaped string) (string, error) {
 	if slices.Contains(ownHeaders, name) {
 		return "", fmt.Errorf("parse headers: %s is set by the daemon", name)

@@ -47,8 +47,8 @@ func (a *attributes) begin(reserved ...string) {
 	}
 }
 
-// text adds an attribute whose value is a text. It does nothing if the value is empty, or if the list has an
-// attribute of this name.
+// text adds an attribute with a text value to the list. It does nothing if value is empty, or if the list already
+// contains an attribute with this name.
 func (a *attributes) text(name, value string) {
 	if value == "" {
 		return
@@ -73,8 +73,8 @@ func (a *attributes) flag(name string, value bool) {
 	}
 }
 
-// texts adds an attribute whose value is a list of texts. It does nothing if values is empty, or if the list has
-// an attribute of this name.
+// texts adds an attribute whose value is a list of texts to the list. It does nothing if values is empty, or if the
+// list already contains an attribute with this name.
 func (a *attributes) texts(name string, values []string) {
 	if len(values) == 0 {
 		return
@@ -85,8 +85,8 @@ func (a *attributes) texts(name string, values []string) {
 	}
 }
 
-// addName converts the name of an attribute to the format, and adds it to a.names. isNew is false if the name is
-// empty or a.names contains it, so the attribute must not be added.
+// addName returns the name that a.format uses for an attribute, and adds this name to a.names. If the name is empty
+// or a.names contains it already, isNew is false, and the caller must not add the attribute.
 func (a *attributes) addName(attribute string) (name string, isNew bool) {
 	name = valid(a.format.nameOf(attribute))
 	if name == "" || slices.Contains(a.names, name) {
@@ -169,8 +169,8 @@ type labels map[string]string
 // maxCachedLabels limits the size of labels, because clients choose the names of attributes.
 const maxCachedLabels = 512
 
-// nameOf returns the Prometheus label for an attribute, for example http_route for http.route. It returns a valid
-// label unchanged.
+// nameOf returns the Prometheus label for an attribute, for example http_route for http.route. It caches up to
+// maxCachedLabels results in f.
 func (f labels) nameOf(attribute string) string {
 	if label, isCached := f[attribute]; isCached {
 		return label
@@ -212,9 +212,9 @@ func appendLabelText(b []byte, text string) []byte {
 	return append(b, labelEnd...)
 }
 
-// toLabelName converts the name of an attribute to a Prometheus label like the Collector: it replaces each
-// character other than a letter or a digit by "_". Names that Prometheus reserves, or that are invalid as labels,
-// get the prefix "key_": le, quantile, and names that begin with a digit or "_".
+// toLabelName converts the name of an attribute to a Prometheus label by the rules of the OpenTelemetry Collector.
+// Each character other than an ASCII letter or digit becomes "_". The labels le and quantile, and those that begin
+// with a digit, get the prefix "key_". Labels that begin with "_" get the prefix "key".
 func toLabelName(attribute string) string {
 	label := strings.Map(func(r rune) rune {
 		if isDigit(r) || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
@@ -249,9 +249,9 @@ func Labels(list string) iter.Seq2[string, string] {
 	}
 }
 
-// writeResource starts a new list with the attributes of a resource: the service and, in a format with resources, the
-// attributes of the process that the spans are from. These are the attributes that Datadog's tracers and
-// OpenTelemetry's SDKs send about themselves over OTLP.
+// writeResource writes the attributes of a resource: service.name and, if the format is OTLP, the attributes of the
+// process that sends the spans. These are the attributes that Datadog's tracers and OpenTelemetry's SDKs send about
+// themselves over OTLP.
 func (a *attributes) writeResource(o *span.Origin, service string) {
 	a.begin()
 	a.text("service.name", service)
@@ -271,9 +271,9 @@ func (a *attributes) overflow(instance string) {
 	a.flag("otel.metric.overflow", true)
 }
 
-// resourceAttributes iterates over the names and values of the resource attributes of an origin, the process that
-// the spans are from. It omits the service. A name can occur twice; then the first value takes precedence. Values
-// can be empty.
+// resourceAttributes iterates over the names and values of the resource attributes of a process that sends spans,
+// except its service. Values can be empty. If a name occurs twice, callers must use the first value that is not
+// empty.
 func resourceAttributes(o *span.Origin) iter.Seq2[string, string] {
 	return func(yield func(name, value string) bool) {
 		for name, value := range o.EachAttribute() {
@@ -289,8 +289,8 @@ func resourceAttributes(o *span.Origin) iter.Seq2[string, string] {
 	}
 }
 
-// originAttributes returns the resource attributes of an origin, a process, except its service. It returns an array,
-// because a slice would be allocated.
+// originAttributes returns the resource attributes of a process that sends spans, except its service. Values can be
+// empty. The result is an array, because a slice would be allocated.
 func originAttributes(o *span.Origin) [12]tag {
 	sdk := "datadog"
 	language := sdkLanguage(o.Lang)
@@ -318,8 +318,8 @@ func originAttributes(o *span.Origin) [12]tag {
 	}
 }
 
-// resourceAttribute returns the value of a resource attribute of an origin. It returns "" if the origin has no such
-// attribute.
+// resourceAttribute returns the value of a resource attribute of a process that sends spans, or "" if there is
+// none. It accepts the old name deployment.environment for deployment.environment.name.
 func resourceAttribute(o *span.Origin, name string) string {
 	if isOldName := name == "deployment.environment"; isOldName {
 		name = "deployment.environment.name"

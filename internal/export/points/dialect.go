@@ -44,8 +44,8 @@ func (c *Config) metricNames() (calls, durations string) {
 	return "traces_span_metrics_calls_total", "traces_span_metrics_duration_seconds"
 }
 
-// format returns the format of attributes. In the dialect of Tempo, the label for the service has a name of its
-// own.
+// format returns a new format of attributes: Prometheus labels if c.Labels is true, and otherwise OTLP attributes.
+// In the dialect of Tempo, the label for service.name is service.
 func (c *Config) format() format {
 	switch {
 	case !c.Labels:
@@ -123,8 +123,8 @@ func (datadog) writeResource(to *attributes, o *span.Origin, service string) {
 
 func (d datadog) writeOverflow(to *attributes) { to.overflow(d.instance) }
 
-// writeKey writes all fields of a key, the labels of some spans, as attributes. It returns true, because spans without
-// an error have the status OK.
+// writeKey writes all fields of k, the labels of some spans, as attributes. The result is always true: spans
+// without an error have the status OK.
 func (datadog) writeKey(to *attributes, _ *span.Origin, k *span.Key) (isOK bool) {
 	to.begin(statusName, topLevelName)
 	to.text("service.name", k.Service)
@@ -184,8 +184,9 @@ func (*spanmetrics) writeResource(to *attributes, o *span.Origin, service string
 
 func (d *spanmetrics) writeOverflow(to *attributes) { to.overflow(d.instance) }
 
-// writeKey writes the attributes that every series has, and then the configured dimensions: first those of the
-// span, then those of the resource. Only spans that were received over OTLP can have the status OK.
+// writeKey writes the labels in k as attributes: first those that every series has, such as the name and the kind
+// of the spans, and then the configured dimensions. isOK is true if the spans have the explicit status OK, which
+// only spans received over OTLP can have.
 func (d *spanmetrics) writeKey(to *attributes, origin *span.Origin, k *span.Key) (isOK bool) {
 	_, isOTLP := origin.OTLP()
 	to.begin(statusName)
@@ -220,8 +221,8 @@ func (d *spanmetrics) writeFields(to *attributes, k *span.Key) {
 	d.text(to, resourceDimension, k.Resource)
 }
 
-// writeTags writes those tags of a key that are configured as dimensions. If isOK is true, it omits the tag with
-// the status OK, which writeStatus writes as an attribute.
+// writeTags writes the tags of k that the operator has configured as dimensions. If isOK is true, it omits the tag
+// for the status OK, because writeStatus writes the status as an attribute.
 func (d *spanmetrics) writeTags(to *attributes, k *span.Key, isOK bool) {
 	d.tags = d.tags[:0].add(k.PeerTags, &d.dimensions)
 	d.tags = d.tags.add(k.AdditionalTags, &d.dimensions)
@@ -231,9 +232,9 @@ func (d *spanmetrics) writeTags(to *attributes, k *span.Key, isOK bool) {
 	d.tags.write(to)
 }
 
-// writeNamedDimensions writes the dimensions that the operator has included by name and that are not written yet. An
-// old name, such as http.method, gets the value of its current name in the key. Other values are the resource attributes
-// of the origin, the process that the spans are from.
+// writeNamedDimensions writes the dimensions that the operator has included by name, unless they are written
+// already. An old name, such as http.method, gets the value that k has for the current name. Other values are
+// resource attributes of the process that sends the spans.
 func (d *spanmetrics) writeNamedDimensions(to *attributes, origin *span.Origin, k *span.Key) {
 	for _, name := range d.dimensions.names {
 		writeByOldName(to, name, k)
@@ -241,8 +242,8 @@ func (d *spanmetrics) writeNamedDimensions(to *attributes, origin *span.Origin, 
 	}
 }
 
-// writeByOldName writes an attribute under an old name, such as http.method, if the key has a value for the
-// current name, http.request.method. It does nothing if oldName is not an old name.
+// writeByOldName writes an attribute under an old name, such as http.method, if k has a value for the current name,
+// http.request.method. It does nothing if oldName is not an old name.
 func writeByOldName(to *attributes, oldName string, k *span.Key) {
 	switch currentName := currentNames[oldName]; currentName {
 	case "":
@@ -312,8 +313,9 @@ func isHTTPMethod(word string) bool {
 	return false
 }
 
-// spanKind returns the kind that the Collector's receiver for Datadog traces gives a span. If the span has no kind,
-// it depends on the type: web spans are of kind server, and http spans of kind client.
+// spanKind returns the kind that the Collector's receiver for Datadog traces gives a span with the labels in k. If
+// k contains no kind, it depends on the type: web spans are server spans, http spans are client spans, and the kind
+// of others is unspecified.
 func spanKind(k *span.Key) string {
 	if k.Operation == "spring.handler" {
 		return spanKinds["internal"]

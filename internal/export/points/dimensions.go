@@ -124,7 +124,8 @@ func (d *Dimensions) Named(yield func(name string, budget int) bool) {
 }
 
 // has reports whether an attribute is a dimension: the operator has included it by name, or by "all" without
-// excluding it. "all" does not include the resource and internal attributes of tracers.
+// excluding it. "all" does not include resourceDimension and names that begin with "_dd.", which tracers use
+// internally.
 func (d *Dimensions) has(name string) bool {
 	if slices.Contains(d.names, name) {
 		return true
@@ -142,8 +143,9 @@ func (t tag) isStatusOK() bool { return t.name+":"+t.value == span.StatusOK }
 // tagList contains the tags of a key, as attributes.
 type tagList []tag
 
-// add appends those tags that are dimensions, under OpenTelemetry's names. tags are texts such as db.type:postgres.
-// A tag that the operator has included by its own name is added under this name as well.
+// add appends those tags that are dimensions, and returns the extended list. tags are texts such as
+// db.type:postgres. Each tag gets the name that OpenTelemetry has for it. If the operator has included the original
+// name, the tag is also added under that name.
 func (t tagList) add(tags []string, dimensions *Dimensions) tagList {
 	for _, text := range tags {
 		ownName, value, isTag := strings.Cut(text, ":")
@@ -161,8 +163,8 @@ func (t tagList) add(tags []string, dimensions *Dimensions) tagList {
 	return t
 }
 
-// write writes the tags as attributes, sorted by name. Without the order, two keys with the same tags in different
-// order would become two series.
+// write writes the tags as attributes, sorted by name and value. Without the order, two label sets with the same
+// tags in different order would become two series.
 func (t tagList) write(to *attributes) {
 	for i := range t {
 		t[i].name = to.format.nameOf(t[i].name)

@@ -14,8 +14,8 @@ func overflowAttributes(g *grouper) []byte {
 	return list.bytes
 }
 
-// commonResource returns the resource of the overflow series for spans whose own resource exceeds
-// the limits, too.
+// commonResource returns the encoded resource for spans whose own resource exceeds the limits of the running
+// totals. All these spans are counted in one overflow series with this resource.
 func commonResource(g *grouper) []byte {
 	list := attributes{format: g.scratch.format}
 	list.begin()
@@ -39,8 +39,9 @@ func NewRunning(r *Reader, limits totals.Limits) *Running {
 	}
 }
 
-// AddCycle adds the counts of a cycle to the totals, and sets Slowest. start and end are the window of the cycle in
-// nanoseconds since the Unix epoch. AddCycle returns the number of spans that are in no series; it should be 0.
+// AddCycle adds the counts of a cycle, one export interval, to the running totals, and replaces r.Slowest by the
+// exemplars of the cycle. start and end are the period of the cycle in nanoseconds since the Unix epoch. AddCycle
+// returns the number of spans that are in no series; it should be 0.
 func (r *Running) AddCycle(c *export.Cycle, start, end int64) (lost uint64) {
 	r.BeginCycle(c.Number, c.FirstUnsettled, start, end)
 	clear(r.Slowest)
@@ -50,8 +51,8 @@ func (r *Running) AddCycle(c *export.Cycle, start, end int64) (lost uint64) {
 	return lost
 }
 
-// addSeries adds the points of one series of a cycle to the totals. If the series has no points, its spans are
-// lost, and addSeries returns their number.
+// addSeries adds the counts of the series g in a cycle to the running totals. If the series has no data points, its
+// spans are lost, and addSeries returns their number. Otherwise it returns 0.
 func (r *Running) addSeries(c *export.Cycle, g Group) (lost uint64) {
 	resource := []byte(r.reader.Resource(g))
 	counts := r.reader.AddRows(c.Rows, g)

@@ -59,8 +59,9 @@ func newGrouper(c *Config) grouper {
 // its spans.
 func serviceName(o *span.Origin, k *span.Key) string { return cmp.Or(o.Service, k.Service) }
 
-// GroupRows groups the rows of a cycle, each with the counts of one set of labels, by the series of metrics that they
-// belong to. Groups with the same resource are adjacent. The result is valid until the next call.
+// GroupRows groups rows, the counts of one label set each, by the metric series that they belong to. It omits rows
+// that the dialect does not include. Groups with the same resource are adjacent. The result is valid until the next
+// call.
 func (g *grouper) GroupRows(sealed *aggregate.Sealed, rows []export.Row) []Group {
 	g.reset()
 	resource := int32(0)
@@ -94,8 +95,8 @@ func (g *grouper) reset() {
 // Resource returns the encoded resource of a group.
 func (g *grouper) Resource(group Group) string { return g.resources[group.Resource] }
 
-// addResource adds the resource of an origin and a service to g.resources, unless it has an equal one, and returns
-// the index of the resource.
+// addResource returns the index in g.resources of the resource of a service in a process. It adds the resource if
+// g.resources does not contain it yet.
 func (g *grouper) addResource(o *span.Origin, service string) int32 {
 	g.scratch.bytes = g.scratch.bytes[:0]
 	g.dialect.writeResource(&g.scratch, o, service)
@@ -109,8 +110,9 @@ func (g *grouper) addResource(o *span.Origin, service string) int32 {
 	return index
 }
 
-// identifySeries returns the ID of the series of a key. It hashes the attributes of the key, and the status of its
-// spans without an error, because two keys can differ only in this status.
+// identifySeries returns an ID for the series that spans with the labels in k belong to. It hashes the attributes
+// that the dialect writes for k, and the status attribute of spans without an error. The status is needed because
+// two label sets can differ only in it.
 func (g *grouper) identifySeries(resource int32, origin *span.Origin, k *span.Key) seriesID {
 	g.scratch.bytes = g.scratch.bytes[:0]
 	isOK := g.dialect.writeKey(&g.scratch, origin, k)
@@ -123,8 +125,8 @@ func (g *grouper) identifySeries(resource int32, origin *span.Origin, k *span.Ke
 	return id
 }
 
-// addRow appends a row, given by its index, to the group of the series with the given ID. If the series has no
-// group yet, addRow creates one.
+// addRow adds a row to the group of the series with the given ID, and creates the group if there is none. row is
+// the index of the row; calls must be in the order of the indexes.
 func (g *grouper) addRow(row int32, id seriesID) {
 	g.nextRow = append(g.nextRow, noRow)
 	index, isKnown := g.groupIndexes[id]
@@ -160,9 +162,9 @@ type Point struct {
 	Exemplar   exemplars.Exemplar // missing if its Span is 0
 }
 
-// setCounts sets Calls, Durations and Seconds. hits is the sum of the spans' weights, and nanoseconds the sum of
-// their durations, each multiplied by its weight. The histogram counts each span once, so setCounts divides
-// nanoseconds by the average weight.
+// setCounts sets p.Calls, p.Durations and p.Seconds. hits is the sum of the spans' weights, where a span of weight
+// 10 stands for 10 spans. nanoseconds is the sum of their durations, each multiplied by the weight. Since the
+// histogram counts each span once, p.Seconds is this sum divided by the average weight.
 func (p *Point) setCounts(h *sketch.Histogram, hits, nanoseconds float64) {
 	p.Calls = export.RoundRandomly(hits, math.MaxInt64)
 	p.Durations = h.Buckets(sketch.DefaultMaxBuckets)
@@ -228,9 +230,9 @@ func (r *Reader) AddRows(rows []export.Row, g Group) (sum Counts) {
 	return sum
 }
 
-// VisitPoints calls visit for the points of a series: one with the spans without an error, and one with the spans
-// with an error. It omits a point without spans. sum is the result of AddRows. A point is valid until visit
-// returns.
+// VisitPoints calls visit for the data points of the series g: one for the spans without an error, and one for
+// those with an error. It omits a point without spans. sum must be the result of AddRows for g. A point is valid
+// until visit returns.
 func (r *Reader) VisitPoints(
 	sealed *aggregate.Sealed, rows []export.Row, g Group, sum *Counts, visit func(*Point),
 ) {
@@ -252,8 +254,8 @@ func (r *Reader) VisitPoints(
 	}
 }
 
-// readPoint returns a point of a series without its attributes. The point has the spans with an error if isError is
-// true, and otherwise those without one. It is valid until the next call.
+// readPoint returns a data point of the series g, without attributes. The point counts the spans with an error if
+// isError is true, and otherwise the spans without one. It is valid until the next call.
 func (r *Reader) readPoint(rows []export.Row, g Group, sum *Counts, isError bool) *Point {
 	hits := sum.Hits - sum.Errors
 	nanoseconds := sum.Duration - sum.errorDuration
@@ -273,8 +275,8 @@ func (r *Reader) readPoint(rows []export.Row, g Group, sum *Counts, isError bool
 	return &r.point
 }
 
-// readHistograms sets r.histogram and r.classic to the durations of a series: of its spans with an error if isError
-// is true, and otherwise of those without one.
+// readHistograms sets r.histogram and r.classic to the durations of spans in the series g. It counts the spans with
+// an error if isError is true, and otherwise the spans without one.
 func (r *Reader) readHistograms(rows []export.Row, g Group, isError bool) {
 	r.histogram.Reset()
 	if r.classic != nil {
@@ -291,11 +293,11 @@ func (r *Reader) readHistograms(rows []export.Row, g Group, isError bool) {
 	}
 }
 
-// slowestExemplar returns the slowest exemplar of a series, among those with or without an error. If there is none,
-// its Span is 0.
+// slowestExemplar returns the exemplar with the longest duration in the series g, among the spans with an error if
+// isError is true, and otherwise among those without one. If there is no exemplar, the result has the Span 0.
 //
-// It moves the time of the exemplar into the window of the cycle. A late span, or one whose clock is ahead, can have
-// another time, and Prometheus rejects an exemplar that is older than the previous one of the series.
+// It moves the time of the exemplar into the window of the cycle. A late span, or one whose clock is ahead, can
+// have another time, and Prometheus rejects an exemplar that is older than the previous one of the series.
 func (r *Reader) slowestExemplar(rows []export.Row, g Group, isError bool) (slowest exemplars.Exemplar) {
 	for row := range r.rowsOf(g, rows) {
 		slowest = slower(slowest, r.exemplars.Of(uint32(row.KeyID()), isError))

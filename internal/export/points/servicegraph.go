@@ -76,8 +76,8 @@ func (*ServiceGraph) includes(k *span.Key) bool {
 	return false
 }
 
-// isReceive reports whether a client's span receives messages. The span that processes a message has
-// the edge from its topic.
+// isReceive reports whether k contains the labels of client spans that receive messages. The service
+// graph omits these spans, because the span that processes a message is counted instead.
 func isReceive(k *span.Key) bool {
 	operation := tagOf(k, "messaging.operation.type")
 	isSend := operation == "send" || operation == "publish" || operation == "create"
@@ -156,8 +156,9 @@ func (g *ServiceGraph) database(k *span.Key) string {
 	return cmp.Or(tagOf(k, "peer.service"), name, g.peer(k), tagOf(k, systemTags...), k.Type, unknownNode)
 }
 
-// server returns the node of the server that a span calls. It prefers the name of a service or host, then the RPC
-// service, and then an IP address. It returns unknownNode if the span has none of them.
+// server returns the name of the service graph's node that a client span calls: the peer service or
+// the host. If this is an IP address or unknown, it returns the RPC service instead. If there is none,
+// it returns the IP address, or unknownNode.
 func (g *ServiceGraph) server(k *span.Key) string {
 	peer := g.peer(k)
 	if _, err := netip.ParseAddr(peer); err == nil {
@@ -166,8 +167,8 @@ func (g *ServiceGraph) server(k *span.Key) string {
 	return cmp.Or(peer, tagOf(k, rpcTags...), unknownNode)
 }
 
-// peer returns the node of the peer that a span names: a service, or a host without its port and
-// Kubernetes domain. It returns "" if the span does not name its peer.
+// peer returns the name of the service graph's node for the peer that a span names: a service, or a
+// host without its port and Kubernetes domain. It returns "" if the span does not name its peer.
 func (g *ServiceGraph) peer(k *span.Key) string {
 	if name := tagOf(k, "peer.service"); name != "" {
 		return name

@@ -57,8 +57,9 @@ func failed(outcome export.Outcome, err error) Answer {
 	return Answer{Attempt: export.Attempt{Outcome: outcome, Silent: true, Err: err}}
 }
 
-// readAnswer reads a response, at most limit bytes of its body, and returns the outcome according to the status code.
-// name is the name of the destination in errors.
+// readAnswer reads a response, with at most limit bytes of its body, and returns the outcome for its status code.
+// If the code is not 2xx, the result has an error with the message in the body. name is the name of the destination
+// in errors.
 func (a Answers) readAnswer(name string, resp *http.Response, limit int64, now time.Time) Answer {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, limit))
 	answer := Answer{Code: resp.StatusCode, Status: resp.Status, Header: resp.Header, Body: body}
@@ -91,8 +92,8 @@ func readError(header http.Header, body []byte) (message string, retryDelay time
 	return strings.TrimSpace(string(body)), 0
 }
 
-// Quoted formats a destination's message so that it can be appended to an error: a colon, a space and the message in
-// quotes, truncated to maxMessage bytes. It returns "" if the message is empty.
+// Quoted formats a message from a destination so that it can be appended to an error: a colon, a space and the
+// message in quotes, truncated to maxMessage bytes. It returns "" if the message is empty.
 func Quoted(message string) string {
 	message = strings.TrimSpace(message)
 	if message == "" {

@@ -28,8 +28,9 @@ const (
 // errWithdrawn is returned to net/http if it reads a body that was withdrawn.
 var errWithdrawn = errors.New("the body was withdrawn")
 
-// trace returns a copy of ctx for the request with this body. With it, net/http records in b the connection of
-// the request, and whether the destination has requested the body.
+// trace returns a copy of ctx for the request with this body. It makes net/http store the connection of the
+// request in b.conn. It also makes net/http set b.isRequested when the destination requests the body with
+// status 100.
 func (b *body) trace(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(info httptrace.GotConnInfo) {
@@ -86,8 +87,8 @@ type watchedConn struct {
 	hasFailed atomic.Bool // a write failed before isSent was true
 }
 
-// Write implements net.Conn. It records whether the end of the request was written, or a write failed
-// before that.
+// Write implements net.Conn. It sets c.isSent when the end of the request body was written, and c.hasFailed if
+// a write fails before that.
 func (c *watchedConn) Write(p []byte) (int, error) {
 	b := c.body.Load()
 	containsEnd := b != nil && b.isRead.Load() // p contains the last byte of the body, or follows it

@@ -89,9 +89,9 @@ func New(c Config) *Poster {
 	}
 }
 
-// transport returns a transport that opens a new connection for each request. The destination could close an idle
-// connection at the moment when it is used again. Then it would be unknown whether the request has arrived. After
-// continueTimeout, the transport sends a body that the destination has not requested.
+// transport returns a transport that opens a new connection for each request. If it reused a connection that the
+// destination closes at the same moment, it would be unknown whether the request has arrived. A body that the
+// destination has not requested is sent after continueTimeout.
 func (c *Config) transport(continueTimeout time.Duration) *http.Transport {
 	t := &http.Transport{
 		DialContext:            c.dial,
@@ -128,9 +128,9 @@ var (
 	errNoResponse = errors.New("no response to a request that was sent completely")
 )
 
-// Post makes one attempt to deliver a body. If the destination does not accept bodies in the current
-// mode, for example because it does not support Expect, the body has certainly not arrived. Then Post
-// sends the body once more, in the mode that the destination supports.
+// Post sends a body to the destination in one request, and returns the result. The destination can reject the way
+// in which the body is sent, for example because it does not support Expect. The body has then certainly not
+// arrived, and Post sends it once more, in the way that the destination supports.
 func (p *Poster) Post(ctx context.Context, header http.Header, bytes []byte) Answer {
 	answer, isModeUnsupported := p.postOnce(ctx, header, bytes)
 	if isModeUnsupported {
@@ -139,8 +139,9 @@ func (p *Poster) Post(ctx context.Context, header http.Header, bytes []byte) Ans
 	return answer
 }
 
-// postOnce sends a body in the current mode. isModeUnsupported is true if the destination does not accept bodies in this
-// mode. Then postOnce has changed the mode, and another request can succeed.
+// postOnce sends a body in one request. The current mode determines whether it waits until the destination requests
+// the body. If the destination does not support the mode, isModeUnsupported is true, and postOnce has changed the
+// mode, so that another request can succeed.
 func (p *Poster) postOnce(
 	ctx context.Context, header http.Header, bytes []byte,
 ) (answer Answer, isModeUnsupported bool) {
@@ -154,9 +155,9 @@ func (p *Poster) postOnce(
 	return answer, wasWithdrawn || wasExpectRejected
 }
 
-// waitForMode returns the mode in which to send a body. If the mode is probeFirst, it probes the
-// destination, or waits for the probe of a concurrent call. It returns an error if the probe fails or
-// ctx ends.
+// waitForMode returns the mode in which to send a body, which determines whether the destination must request the
+// body first. If the mode is unknown (probeFirst), it probes the destination, or waits for the probe of a
+// concurrent call. It returns an error if the probe fails or ctx ends.
 func (p *Poster) waitForMode(ctx context.Context) (expectMode, error) {
 	if mode := p.currentMode(); mode != probeFirst {
 		return mode, nil
@@ -217,9 +218,9 @@ func (p *Poster) send(ctx context.Context, header http.Header, bytes []byte, mod
 	return answer
 }
 
-// answerWithoutResponse returns the result of a request that failed with err before a response. The outcome is unknown
-// if the destination may have received the whole body. If a connection was opened, the mode changes to probeFirst: the
-// next request begins with a probe.
+// answerWithoutResponse returns the result of a request that failed with err before a response. The outcome is
+// OutcomeUnknown if the destination may have received the whole body, and otherwise OutcomeNotYet. If the request
+// had a connection, the next request is sent only after a probe.
 func (p *Poster) answerWithoutResponse(b *body, err error, mode expectMode) Answer {
 	if b.hasConnection() {
 		p.changeMode(mode, probeFirst)
@@ -233,9 +234,9 @@ func (p *Poster) answerWithoutResponse(b *body, err error, mode expectMode) Answ
 	return failed(export.OutcomeNotYet, p.noResponse("send payload to", err))
 }
 
-// continueTimeout returns how long to wait for the response "100 Continue" before a body is sent. If the destination
-// has sent that response before, this is half of the time until the deadline of ctx; the other half is left for the
-// final response. Otherwise it is Config.ContinueTimeout, because some servers never send "100 Continue".
+// continueTimeout returns how long to wait until the destination requests a body with status 100. If it has
+// requested one before, this is half of the time until the deadline of ctx, so that the other half is left for the
+// response. Otherwise it is Config.ContinueTimeout, because some servers never request bodies.
 func (p *Poster) continueTimeout(ctx context.Context) time.Duration {
 	deadline, hasDeadline := ctx.Deadline()
 	if hasDeadline && p.hasRequestedBody.Load() {
@@ -244,8 +245,9 @@ func (p *Poster) continueTimeout(ctx context.Context) time.Duration {
 	return p.cfg.ContinueTimeout
 }
 
-// Probe sends a body without statistics, and the header Expect: 100-continue. It sets the mode to whenRequested if the
-// destination requests the body, and to immediate if it only responds. It returns an error if there is no response.
+// Probe finds out how the destination accepts bodies. It sends a body without statistics, and the header Expect:
+// 100-continue. It sets the mode to whenRequested if the destination requests the body, and to immediate if it
+// responds without doing so. It returns an error if there is no response.
 func (p *Poster) Probe(ctx context.Context) error {
 	req, body, err := p.newPost(ctx, nil, p.cfg.EmptyBody, true)
 	if err != nil {
@@ -280,8 +282,8 @@ func (p *Poster) Get(ctx context.Context, path string, limit int64) Answer {
 	return p.cfg.Answers.readAnswer(p.cfg.Name, resp, limit, time.Now())
 }
 
-// newPost creates a POST request and its body. If expectsContinue is true, the request has the header
-// Expect: 100-continue.
+// newPost returns a POST request with the given headers and content, and the body of the request, which records how
+// much of it was sent. If expectsContinue is true, the request has the header Expect: 100-continue.
 func (p *Poster) newPost(
 	ctx context.Context, header http.Header, bytes []byte, expectsContinue bool,
 ) (*http.Request, *body, error) {

@@ -99,8 +99,8 @@ func (x *Exporter) GraphMemory(l totals.Limits) int {
 	return seriesMemory(edgeLimits(l, x.config.MaxEdges))
 }
 
-// seriesMemory returns the maximum memory of series with the given limits: the running totals, the last snapshot, and
-// an older snapshot for each scrape.
+// seriesMemory returns the maximum number of bytes of series with the given limits. It is the sum for the running
+// totals, for the last snapshot of them, and for one older snapshot per concurrent scrape.
 func seriesMemory(l totals.Limits) int {
 	overflowSeries := l.Resources + 1
 	series := l.Series + overflowSeries
@@ -134,8 +134,8 @@ func (x *Exporter) Publish(c *export.Cycle) export.Encoded {
 	return export.Encoded{Unencodable: lost, Totals: stats}
 }
 
-// ServeHTTP answers a scrape with the last snapshot. If the response cannot be written completely, it aborts the
-// connection, so that the scraper does not take a part of the response for all of it.
+// ServeHTTP responds to a scrape with the series of the last snapshot. If the response cannot be written
+// completely, it aborts the connection, so that the scraper does not take a part of the response for all of it.
 func (x *Exporter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s := x.queue.begin(w, r)
 	if s == nil { // the client has disconnected
@@ -150,8 +150,8 @@ func (x *Exporter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.lastScrape.Store(time.Now().Unix())
 }
 
-// writeSnapshot writes the last snapshot as the response to a scrape, and records in x.scrapes whether it was written
-// completely. Before the first cycle, the response contains no series.
+// writeSnapshot writes the last snapshot of the series as the response to a scrape, and records in x.scrapes
+// whether it was written completely. Before the first snapshot, the response contains no series.
 func (x *Exporter) writeSnapshot(s *scrape, r *http.Request) error {
 	last := x.snapshot.Load()
 	if last == nil {
@@ -165,8 +165,8 @@ func (x *Exporter) writeSnapshot(s *scrape, r *http.Request) error {
 	return err
 }
 
-// withoutIdle returns those series that have been counted within the idle limit before now, and those with spans that
-// no scrape contains yet.
+// withoutIdle returns a copy of series without the idle ones. A series is idle if it was not counted for
+// x.limits.Idle before now, and if a complete scrape contains all of its spans.
 func (x *Exporter) withoutIdle(series []*record, now int64) []*record {
 	firstUnscraped := x.scrapes.FirstUnscraped()
 	return slices.DeleteFunc(slices.Clone(series), func(r *record) bool {
@@ -194,8 +194,9 @@ func newTotalsKeeper(r *points.Reader, limits totals.Limits) *totalsKeeper {
 	return &totalsKeeper{Running: points.NewRunning(r, limits), reader: r}
 }
 
-// addCycle adds a cycle to the running totals, and returns the records of all series, sorted by labels. slowSpans are
-// the exemplars of the cycle. lost is the number of spans that are in no series.
+// addCycle adds the counts of a cycle, one export interval, to the running totals. It returns the records of all
+// series, sorted by labels, and the number of spans that are in no series. slowSpans are the exemplars of the
+// cycle.
 func (k *totalsKeeper) addCycle(c *export.Cycle, slowSpans exemplars.Sealed) (records []*record, lost uint64) {
 	start := max(c.Start.UnixNano(), k.end) // not before the previous cycle, even if the clock was set back
 	k.end = max(c.End.UnixNano(), start+1)
@@ -221,8 +222,9 @@ func (k *totalsKeeper) hasOtherSeries() bool {
 	return counts.Series != k.counts.Series || counts.Ended != k.counts.Ended
 }
 
-// updateRecord replaces the record of a series that was counted in the given cycle. If the cycle has no exemplar of the
-// series, the new record has the previous one, because scrapes can be less frequent than cycles.
+// updateRecord replaces the record of a series that was counted in the given export interval. If the interval has
+// no exemplar for the series, the new record keeps the previous exemplar, because scrapes can be less frequent than
+// intervals.
 func (k *totalsKeeper) updateRecord(s *totals.Series, cycle uint64) {
 	previous := recordOf(s)
 	exemplar := k.Slowest[s]

@@ -70,8 +70,9 @@ func newEdge(r *record, cycle uint64) Edge {
 	return e
 }
 
-// quantile returns the duration in seconds that the given fraction of the spans does not exceed, up to
-// the width of a native bucket. It returns 0 if there are no spans.
+// quantile returns the duration in seconds that the given fraction of the spans does not exceed. The
+// result is the upper bound of a native bucket, so it can be too long by the width of this bucket. It
+// returns 0 if there are no spans.
 func (r *record) quantile(fraction float64) float64 {
 	rank, cumulative := fraction*float64(r.spans), float64(r.zeros)
 	if cumulative >= rank {

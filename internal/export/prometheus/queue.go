@@ -32,8 +32,8 @@ type scrape struct {
 	lastWrite time.Time     // time of the last write, or of the start; guarded by queue.mu
 }
 
-// begin waits until the scrape can run, and returns it. It returns nil if the client disconnects before. The caller
-// must call end after the response.
+// begin waits until the scrape with the request r can run, and returns it. The caller must call end after the
+// response. It returns nil if the client disconnects before; then there is nothing to end.
 func (q *scrapeQueue) begin(w http.ResponseWriter, r *http.Request) *scrape {
 	client, _, _ := net.SplitHostPort(r.RemoteAddr)
 	s := &scrape{ResponseWriter: w, queue: q, client: client, started: make(chan struct{})}
@@ -103,8 +103,8 @@ func (s *scrape) Write(b []byte) (int, error) {
 // Unwrap lets http.ResponseController find the methods of the connection.
 func (s *scrape) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
-// end removes the scrape from the queue, whether it runs or waits. It frees the encoder, and starts the next waiting
-// scrape.
+// end removes the scrape from the queue, whether it is running or waiting. It makes the encoder of the scrape
+// available again, and starts waiting scrapes for which there is an encoder.
 func (s *scrape) end() {
 	q := s.queue
 	q.mu.Lock()

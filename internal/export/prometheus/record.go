@@ -37,8 +37,8 @@ type record struct {
 	exemplar   exemplars.Exemplar // missing if its Span is 0
 }
 
-// newRecord returns the record of a series with the given labels. s contains the running totals of the series after a
-// cycle that has ended at end.
+// newRecord returns a record with the running totals of a series and the given labels. s contains the totals after
+// the export interval with the number cycle, which has ended at end, in nanoseconds since the Unix epoch.
 func newRecord(labels string, s *totals.Series, cycle uint64, end int64, e exemplars.Exemplar) *record {
 	buckets := &s.Buckets
 	return &record{
@@ -105,8 +105,8 @@ type message struct {
 // label is the name and the value of a label.
 type label struct{ name, value string }
 
-// newMessage returns a message. Its histogram has classic buckets if there are bounds, and native buckets if isNative
-// is true.
+// newMessage returns a message, a protobuf metric that is reused for one series after the other. Its histogram has
+// classic buckets if there are bounds, and native buckets if isNative is true.
 func newMessage(bounds []float64, isNative bool) *message {
 	m := &message{isNative: isNative}
 	if len(bounds) > 0 {
@@ -120,8 +120,8 @@ func newMessage(bounds []float64, isNative bool) *message {
 	return m
 }
 
-// toCalls returns the message for the number of calls of a series. The message is valid until the next call of a
-// method of m.
+// toCalls returns a protobuf metric with the number of calls in r. The metric is valid until the next call of a
+// method of m, which overwrites it.
 func (m *message) toCalls(r *record) *dto.Metric {
 	m.reset(r)
 	m.counter.Value = &r.calls
@@ -137,8 +137,8 @@ func (m *message) toErrors(r *record) *dto.Metric {
 	return &m.metric
 }
 
-// toDurations returns the message for the durations of a series. The message is valid until the next call of a method
-// of m.
+// toDurations returns a protobuf metric with the histogram of durations in r. The metric is valid until the next
+// call of a method of m, which overwrites it.
 func (m *message) toDurations(r *record) *dto.Metric {
 	m.reset(r)
 	h := &m.histogram
@@ -196,8 +196,9 @@ func (m *message) setNativeBuckets(r *record) {
 	}
 }
 
-// setExemplar sets the exemplar of the classic bucket that counts the span, and of the native histogram. Its value is
-// the duration with the precision of the histogram, not the exact one, so that it is within the bounds of the bucket.
+// setExemplar adds x to the native histogram, and to the classic bucket that counts its span. The value of the
+// exemplar is the duration with the precision of the histogram, not the exact one, so that it is within the bounds
+// of the bucket.
 func (m *message) setExemplar(x *exemplars.Exemplar) {
 	traceID := fmt.Sprintf("%016x%016x", x.TraceHigh, x.TraceLow)
 	spanID := fmt.Sprintf("%016x", x.Span)

@@ -30,8 +30,8 @@ type encoder struct {
 	compressor   *gzip.Writer // nil until it is needed
 }
 
-// newEncoder returns an encoder that uses m for the message of a series. calls and durations are the names of the
-// metrics of spans.
+// newEncoder returns an encoder for the metrics of spans, which are named calls and durations, and for the metrics
+// of the service graph. It converts each series to a protobuf metric in m.
 func newEncoder(m *message, calls, durations string) *encoder {
 	counter := func(name, help string, toMetric func(*record) *dto.Metric) *family {
 		return &family{dto.MetricFamily{Name: &name, Type: dto.MetricType_COUNTER.Enum(), Help: &help}, toMetric}
@@ -58,8 +58,8 @@ func newEncoder(m *message, calls, durations string) *encoder {
 	}
 }
 
-// writeResponse writes the series of spans and the edges of the service graph in the format that the client accepts,
-// compressed if it accepts gzip. An error means that the client has disconnected.
+// writeResponse writes the metrics of spans (series) and of the service graph (edges) in the format that the client
+// accepts, compressed if it accepts gzip. An error means that the client has disconnected.
 func (e *encoder) writeResponse(w http.ResponseWriter, r *http.Request, series, edges []*record) error {
 	format := expfmt.NegotiateAccept(r.Header, formats...)
 	w.Header().Set("Content-Type", string(format))
@@ -148,8 +148,8 @@ func (f *family) write(w *bufio.Writer, format expfmt.Format, series []*record) 
 	}
 }
 
-// writeText writes the metric in a text format. It calls encode for each series, with a family that has only this
-// series. encode begins with the lines HELP and TYPE, which writeText removes except before the first series.
+// writeText writes the metric in a text format. It calls encode once for each series, with a family that contains
+// only this series. encode writes the lines HELP and TYPE each time; writeText keeps only the first ones.
 func (f *family) writeText(
 	w *bufio.Writer, series []*record, encode func(io.Writer, *dto.MetricFamily) (int, error),
 ) {

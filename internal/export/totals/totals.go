@@ -75,8 +75,8 @@ type Counts struct {
 	Overflowed uint64 // spans counted in an overflow series
 }
 
-// New returns empty totals. overflow is the attributes of overflow series, and common the resource
-// of the common one.
+// New returns empty totals. A series that exceeds the limits is counted in an overflow series with the attributes
+// overflow. common is the resource of the overflow series for spans whose resource also exceeds the limits.
 func New(limits Limits, overflow, common []byte) *Totals {
 	return &Totals{
 		limits: limits, overflow: string(overflow), common: string(common), byEncoded: map[string]*Resource{},
@@ -90,9 +90,9 @@ func (t *Totals) Counts() Counts {
 	return counts
 }
 
-// BeginCycle begins the cycle with the given number. start and end are its window, in nanoseconds since the Unix epoch.
-// Numbers must ascend, and windows must not overlap. The spans of cycles before firstUnsettled are all delivered or lost.
-// Series that were idle for too long are removed.
+// BeginCycle begins the cycle, or export interval, with the given number, and removes series that were idle for too
+// long. start and end are its period, in nanoseconds since the Unix epoch. Numbers must ascend, and periods must
+// not overlap. All spans of cycles before firstUnsettled must be delivered or lost.
 func (t *Totals) BeginCycle(cycle, firstUnsettled uint64, start, end int64) {
 	t.cycle = cycle
 	t.firstUnsettled = firstUnsettled
@@ -101,8 +101,8 @@ func (t *Totals) BeginCycle(cycle, firstUnsettled uint64, start, end int64) {
 	t.removeIdle()
 }
 
-// removeIdle removes the series that had no spans for Limits.Idle, least recently counted first. It stops at a series with
-// undelivered spans.
+// removeIdle removes the series that were not counted for Limits.Idle, least recently counted first. It stops at
+// the first series that is not idle or has undelivered spans.
 func (t *Totals) removeIdle() {
 	for s := t.leastRecent(); s != nil; s = t.leastRecent() {
 		isIdle := t.windowStart-s.end >= int64(t.limits.Idle)
@@ -123,9 +123,9 @@ type Counted struct {
 	Classic []uint64 // not cumulative; Limits.Classic elements
 }
 
-// Add adds the counts of a cycle to the series with the given resource and attributes, and returns
-// the series. If the series is new and would exceed the limits, Add uses an overflow series instead.
-// Add retains none of its arguments.
+// Add adds the counts of one export interval to the series with the given resource and attributes, and returns the
+// series. If the series is new and would exceed the limits, Add uses an overflow series instead. Add retains none
+// of its arguments.
 func (t *Totals) Add(resource, attributes []byte, counted Counted) *Series {
 	s := t.findOrAdd(resource, attributes)
 	if s == nil {
@@ -136,8 +136,8 @@ func (t *Totals) Add(resource, attributes []byte, counted Counted) *Series {
 	return s
 }
 
-// findOrAdd returns the series with the given resource and attributes. It adds the series if there is none. It returns nil
-// if the limits do not permit another series.
+// findOrAdd returns the series with the given resource and attributes. If there is none, it adds the series. It
+// returns nil if the limits do not permit another series.
 func (t *Totals) findOrAdd(resource, attributes []byte) *Series {
 	if s := t.find(resource, attributes); s != nil {
 		return s
@@ -191,8 +191,8 @@ func (t *Totals) overflowSeries(resource []byte) *Series {
 	return t.addSeries(resource, attributes)
 }
 
-// Undelivered returns the number of spans of a series that are neither delivered nor lost. There are none if the last
-// cycle that has counted the series is settled.
+// Undelivered returns the number of spans of a series that are neither delivered nor lost. It returns 0 if all
+// cycles in which the series was counted are before t.firstUnsettled.
 func (t *Totals) Undelivered(s *Series) uint64 {
 	if isLastCycleSettled := s.cycle < t.firstUnsettled; isLastCycleSettled {
 		return 0
@@ -223,9 +223,9 @@ func (t *Totals) leastRecent() *Series {
 	return nil
 }
 
-// makeRoom removes the least recently counted series until the limits permit a new series with the given resource and
-// attributes. It does not remove a series that was counted in the current cycle or has undelivered spans. If it would have
-// to, it returns false.
+// makeRoom removes the least recently counted series until the limits permit a new series with the given resource
+// and attributes. It returns false if the next series to remove was counted in the current export interval, or has
+// undelivered spans.
 func (t *Totals) makeRoom(resource, attributes []byte) bool {
 	for !t.hasRoom(resource, attributes) {
 		s := t.leastRecent()
@@ -290,8 +290,8 @@ func (t *Totals) remove(s *Series) {
 	}
 }
 
-// remove removes a series from the resource. Since the list of series is unordered, the last one moves to the index of the
-// removed one.
+// remove removes a series from the resource. The list r.Series is unordered, so its last element moves to the index
+// of the removed one.
 func (r *Resource) remove(s *Series) {
 	delete(r.byAttributes, s.Attributes)
 	lastIndex := len(r.Series) - 1
@@ -302,8 +302,8 @@ func (r *Resource) remove(s *Series) {
 	r.Series = r.Series[:lastIndex]
 }
 
-// removeResource removes a resource without series. Since the list of resources is unordered, the last one moves to the
-// index of the removed one.
+// removeResource removes a resource, which must have no series. The list t.resources is unordered, so its last
+// element moves to the index of the removed one.
 func (t *Totals) removeResource(r *Resource) {
 	t.bytes -= len(r.Encoded)
 	delete(t.byEncoded, r.Encoded)

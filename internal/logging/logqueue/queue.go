@@ -62,8 +62,9 @@ func (q *Queue) Lost() uint64 {
 	return q.lost
 }
 
-// Write queues one or more lines. If the queue is full or closed, Write drops the lines and counts them. It never returns
-// an error, because callers cannot handle errors of their log.
+// Write queues one or more lines. If the queue is closed or would exceed Limit, Write drops the lines and counts
+// them as lost. It never waits for the log, and never returns an error, because callers cannot handle errors of
+// their log.
 func (q *Queue) Write(lines []byte) (int, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -91,8 +92,8 @@ func (q *Queue) isEmpty() bool {
 	return len(q.queued) == 0 && !q.writing
 }
 
-// Close closes the queue, which drops lines from then on. Close waits until all queued lines are written, but not longer
-// than the timeout.
+// Close makes the queue drop all further lines. It waits until all queued lines are written, but at most for the
+// timeout.
 func (q *Queue) Close(timeout time.Duration) {
 	q.mu.Lock()
 	q.closed = true
@@ -118,8 +119,8 @@ func (q *Queue) run() {
 	}
 }
 
-// takeLines waits for lines, and returns all queued lines. The queue then collects further lines in buffer. takeLines
-// returns no lines if the queue is closed and empty.
+// takeLines waits until lines are queued, and returns all of them. The queue collects further lines in buffer,
+// which the caller must not use any more. takeLines returns no lines if the queue is closed and empty.
 func (q *Queue) takeLines(buffer []byte) []byte {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -133,8 +134,9 @@ func (q *Queue) takeLines(buffer []byte) []byte {
 	return lines
 }
 
-// afterWrite counts lines that the log has rejected. If the log has rejected none, it is writable again: afterWrite then
-// calls onLost with the number of lost lines that have not been reported yet.
+// afterWrite counts rejected lines, which could not be written to the log, as lost. If rejected is 0, the log is
+// writable: afterWrite then calls onLost with the number of lost lines that have not been reported yet, if there
+// are any.
 func (q *Queue) afterWrite(rejected uint64) {
 	q.mu.Lock()
 	q.lost += rejected

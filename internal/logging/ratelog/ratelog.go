@@ -76,8 +76,8 @@ func (h *Handler) kindOf(r slog.Record) kind {
 	return k
 }
 
-// allow reports whether a record of a kind may be written: the first one, or one at least interval after the last one that
-// was written. suppressed is the number of records of the kind that were suppressed since then.
+// allow reports whether a record of the kind k may be written now: none was written before, or the last one at
+// least interval ago. If so, suppressed is the number of records of this kind that were not written in between.
 func (ks *kinds) allow(k kind, now time.Time, interval time.Duration) (suppressed int, mayWrite bool) {
 	ks.mu.Lock()
 	defer ks.mu.Unlock()

@@ -10,8 +10,9 @@ func sum(counts map[string]uint64) (total uint64) {
 	return total
 }
 
-// accounting checks that every received span is accounted for, and reports spans that were dropped,
-// not delivered, or lost in clients.
+// accounting adds a finding about whether every received span was counted or dropped, and about whether
+// each destination accounts for all counted spans. It also adds findings about dropped spans and about
+// spans that clients have lost.
 func (f *Findings) accounting(s *status.Status) {
 	const subject = "accounting"
 	b := &s.Accounting
@@ -38,8 +39,8 @@ func (f *Findings) accounting(s *status.Status) {
 	}
 }
 
-// collapsed adds a finding for each label that was replaced in spans, because the label has too many
-// distinct values.
+// collapsed adds a finding for each label whose value was replaced by a common one in some spans,
+// because the label has too many distinct values.
 func (f *Findings) collapsed(subject string, s *status.Status) {
 	for _, name := range sortedNonZero(s.Collapsed) {
 		fix := "shorten the values in the application, or raise --cardinality-limit " + name + "=N"
@@ -55,8 +56,8 @@ func (f *Findings) collapsed(subject string, s *status.Status) {
 }
 
 // balance adds a finding about whether total is equal to accounted, the sum of its parts. A smaller sum
-// is normal while spans are in rings, so it is wrong only if the difference exceeds the capacity of
-// all rings. format describes the equation.
+// is normal while spans wait in rings, the queues in front of the aggregation. It is wrong only if more
+// spans are missing than all rings can contain. format and args describe the equation.
 func (f *Findings) balance(subject string, s *status.Status, total, accounted uint64, format string, args ...any) {
 	ringSlots := uint64(max(s.Partitions.Slots, 0))
 	switch {

@@ -42,8 +42,8 @@ func (f *Findings) destinations(s *status.Status) {
 	}
 }
 
-// state adds a finding about the state of a push destination or an upstream. lastErr is the error of
-// the last request, or "".
+// state adds a finding about the state of a server to which the daemon sends statistics or forwards
+// requests. lastErr is the error of the last request, or "" if there was none.
 func (f *Findings) state(subject, url string, state export.State, lastErr string) {
 	errSuffix := ""
 	if lastErr != "" {
@@ -90,8 +90,8 @@ func (f *Findings) scraped(subject string, s *status.Status, d *status.Destinati
 	f.ok(subject, message, age.Seconds())
 }
 
-// clock adds a finding about the difference between the clock of a destination and the clock of the
-// daemon. It does nothing if c is nil, which means that the difference is unknown.
+// clock adds a finding about the difference between the clocks of a destination and of the daemon.
+// It does nothing if c is nil, which means that the difference has not been measured.
 func (f *Findings) clock(subject string, c *status.Clock) {
 	if c == nil {
 		return

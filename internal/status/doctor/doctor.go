@@ -40,16 +40,16 @@ func (f *Findings) add(v Verdict, subject, fix, format string, args ...any) {
 	f.Add(v, subject, fix, fmt.Sprintf(format, args...))
 }
 
-// Add adds a finding about a subject. It escapes control characters in all texts, because names and
-// error messages in them can be from clients or from responses of other servers.
+// Add adds a finding about a subject. It escapes control characters in all texts, because texts can
+// contain names and error messages from clients or from other servers.
 func (f *Findings) Add(v Verdict, subject, fix, message string) {
 	*f = append(*f, Finding{
 		Subject: sanitize.Text(subject), Verdict: v, Message: sanitize.Text(message), Fix: sanitize.Text(fix),
 	})
 }
 
-// reasons adds a finding for each reason that has a count above 0 and an entry in fixes. format is a
-// format for the count and the reason.
+// reasons adds a finding for each reason with a count above 0, if fixes contains a fix for the
+// reason. format is the format of the message; its arguments are the count and the reason.
 func (f *Findings) reasons(v Verdict, subject string, counts map[string]uint64, fixes map[string]string,
 	format string,
 ) {
@@ -90,8 +90,8 @@ func sortedNonZero(counts map[string]uint64) (names []string) {
 	return names
 }
 
-// Look returns findings about a daemon with the given status. version is the version of the calling
-// program; a different version of the daemon results in a finding.
+// Look returns findings about a daemon with the given status. If version, the version of the calling
+// program, differs from the version of the daemon, one of the findings says so.
 func Look(s *status.Status, version string) Findings {
 	var f Findings
 	f.program(s, version)

@@ -65,8 +65,8 @@ func (f *Findings) cpu(subject string, s *status.Status) {
 	}
 }
 
-// openFiles checks the number of open files against the limit. It also reports connection limits that
-// were lowered because of it.
+// openFiles adds a finding about whether the number of open files is near the limit of the process.
+// It adds another one for each connection limit that the daemon has lowered because of this limit.
 func (f *Findings) openFiles(subject string, s *status.Status) {
 	m := &s.Machine
 	hasLimit := m.MaxFiles > 0

@@ -72,9 +72,9 @@ func (r *queryResponse) arrival() Arrival {
 	return Arrival{HasCalls: err == nil, Calls: calls}
 }
 
-// Arrived adds findings about whether exported spans have arrived at Prometheus. More calls than
-// spans are normal, because Prometheus stores the calls of all daemons. Fewer calls are normal until
-// the next scrape.
+// Arrived adds findings about whether exported spans have arrived at Prometheus. It compares their
+// number with the calls in Prometheus. More calls are normal, because Prometheus stores the calls of
+// all daemons, and fewer calls are normal until the next scrape.
 func (f *Findings) Arrived(s *status.Status, arrival Arrival) {
 	const subject = PrometheusSubject
 	exported := exportedToPrometheus(s)
@@ -99,7 +99,8 @@ func (f *Findings) Arrived(s *status.Status, arrival Arrival) {
 }
 
 // exportedToPrometheus returns the number of spans that the daemon has exported to a destination from
-// which Prometheus can have calls: a scrape, or OTLP metrics with the names of CallsQuery.
+// which Prometheus can get calls. These are the destination that Prometheus scrapes, and the OTLP
+// exporter if its metrics have the names of CallsQuery.
 func exportedToPrometheus(s *status.Status) (spans uint64) {
 	hasCallNames := setting(s, "otlp-dialect") == "spanmetrics"
 	for i := range s.Destinations {

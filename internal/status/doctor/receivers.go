@@ -66,8 +66,8 @@ func (f *Findings) receiver(name string, receiver *status.Receiver, now time.Tim
 	}
 }
 
-// uncountedRequests adds a finding for each reason for which requests were not counted. It is only a
-// notice for the Datadog receiver, because the agent counts these requests.
+// uncountedRequests adds a finding for each reason for which a receiver has not counted requests. For
+// the Datadog receiver, the verdict is only a notice, because the agent counts these requests.
 func (f *Findings) uncountedRequests(name, subject string, receiver *status.Receiver) {
 	if name == "apm" {
 		f.reasons(Notice, subject, receiver.Requests, requestFixes,
@@ -77,8 +77,8 @@ func (f *Findings) uncountedRequests(name, subject string, receiver *status.Rece
 	f.reasons(Wrong, subject, receiver.Requests, requestFixes, "%d requests were not counted: %s")
 }
 
-// discardedSignals adds a finding for metrics and for logs that were received and discarded. It is only
-// a notice, because these requests contain no spans.
+// discardedSignals adds a finding for metrics and one for logs, if a receiver has received and
+// discarded requests with them. The verdict is only a notice, because these requests contain no spans.
 func (f *Findings) discardedSignals(subject string, receiver *status.Receiver) {
 	for _, signal := range sortedNonZero(receiver.DiscardedSignals) {
 		f.add(Notice, subject, "set OTEL_"+strings.ToUpper(signal)+"_EXPORTER=none for the application, or set "+
@@ -87,8 +87,8 @@ func (f *Findings) discardedSignals(subject string, receiver *status.Receiver) {
 	}
 }
 
-// sdks reports spans that SDKs have not exported, according to the metrics that the SDKs send about
-// themselves. It does nothing if no SDK has sent any.
+// sdks adds findings about the numbers of spans that OpenTelemetry SDKs have exported and lost. It
+// knows them from the metrics that SDKs send about themselves, and does nothing if no SDK has sent any.
 func (f *Findings) sdks(s *status.Status) {
 	sdks := s.SDKs
 	if sdks == nil {
@@ -120,8 +120,8 @@ func (f *Findings) sdks(s *status.Status) {
 const countEverySpan = "to count every span, set OTEL_TRACES_SAMPLER=parentbased_always_on for the application, and sample " +
 	"the forwarded traces with --otlp-keep"
 
-// sampling reports whether samplers discard spans before they reach the daemon. It knows this from
-// sampling rates in received spans, and from metrics that SDKs send about themselves.
+// sampling adds findings about whether samplers discard spans before they reach the daemon. It derives
+// this from the sampling rates in received spans, and from the metrics that SDKs send about themselves.
 func (f *Findings) sampling(s *status.Status) {
 	const subject = "sampling"
 	b, sdks := &s.Accounting, s.SDKs
@@ -142,7 +142,8 @@ func (f *Findings) sampling(s *status.Status) {
 }
 
 // countsAllExported reports whether the daemon counts every span that an SDK exports to the OTLP
-// receiver. Datadog's semantics, and senders that compute statistics themselves, exclude some spans.
+// receiver. It returns false with Datadog's semantics, which exclude some spans, and if a request was
+// not counted because its sender computes the statistics.
 func countsAllExported(s *status.Status) bool {
 	receiver := s.Receivers["otlp"]
 	if receiver == nil || setting(s, "otlp-semantics") == "datadog" {
@@ -181,8 +182,8 @@ func (f *Findings) countingSenders(subject, name string, receiver *status.Receiv
 	}
 }
 
-// uncertainMark adds a finding if forwarded OTLP requests are marked as counted only in a header, which
-// some upstreams ignore.
+// uncertainMark adds a finding if forwarded OTLP requests are marked only in a header as counted by the
+// daemon. An upstream that ignores the header counts the spans again.
 func (f *Findings) uncertainMark(subject string, s *status.Status) {
 	receiver := s.Receivers["otlp"]
 	forwards := receiver != nil && receiver.Forward != nil

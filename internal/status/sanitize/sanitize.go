@@ -49,9 +49,9 @@ func Lines(s string) string {
 // or the replacement of invalid UTF-8.
 func isInvisible(char rune) bool { return char == unicode.ReplacementChar || !unicode.IsPrint(char) }
 
-// JSON returns a JSON document with the invisible characters in its strings replaced by escapes such
-// as \u202e. The document must be from encoding/json, which has already escaped control characters
-// such as line breaks.
+// JSON returns a JSON document in which invisible characters in strings are replaced by escapes such
+// as \u202e. The document must be encoded by encoding/json, which escapes control characters such as
+// line breaks itself.
 func JSON(document []byte) []byte {
 	if !bytes.ContainsFunc(document, isUnescaped) {
 		return document

@@ -7,8 +7,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// accounting writes the accounting of spans as a tree of counts with rates, and the number of spans
-// that clients have lost.
+// accounting writes the numbers of spans by what happened to them, as a tree with rates. It also
+// writes the number of spans that were lost in clients.
 func (t *statusText) accounting() {
 	b, note := &t.now.Accounting, "spans since the start"
 	if len(t.now.Destinations) > 1 {
@@ -35,8 +35,8 @@ func pendingSpans(s *status.Status) uint64    { return s.Accounting.Pending }
 func unsentSpans(s *status.Status) uint64     { return s.Accounting.Unsent }
 func droppedSpans(s *status.Status) uint64    { return s.Accounting.DroppedTotal() }
 
-// accountingRow writes one count of the accounting, with its rate and a note. branch contains the
-// lines of the tree before the name.
+// accountingRow writes one line of a tree of counts: name, the value of the current status, its rate,
+// and a note. branch contains the lines of the tree to the left of the name.
 func (t *statusText) accountingRow(branch, name string, value func(*status.Status) uint64, note string) {
 	const nameWidth = 16 // with the branch
 	rate := ""
@@ -50,8 +50,9 @@ func (t *statusText) accountingRow(branch, name string, value func(*status.Statu
 // seeDoctor is the last sentence of a message about a problem.
 const seeDoctor = " Run `spanstatsd doctor` for the cause and a fix."
 
-// summary returns the most important message about losses and problems. It does not report an
-// imbalance of the accounting, because spans that move during the snapshot cause one as well.
+// summary returns a sentence about the most important problem, or one that there is none. Lost spans
+// are more important than a destination with a problem, and this is more important than an upstream
+// with a problem.
 func (t *statusText) summary() string {
 	b := &t.now.Accounting
 	if b.Received == 0 {
@@ -72,7 +73,7 @@ func (t *statusText) summary() string {
 	return t.good("No received span is lost.")
 }
 
-// samplingNote returns a sentence about spans that were discarded by a sampler before they reached the
+// samplingNote returns a sentence about spans that a sampler has discarded before they reached the
 // daemon. It returns "" if neither received spans nor the metrics of SDKs indicate a sampler.
 func (t *statusText) samplingNote() string {
 	b := &t.now.Accounting
@@ -88,8 +89,8 @@ func (t *statusText) samplingNote() string {
 	return ""
 }
 
-// inRings returns a note about received spans that are neither aggregated nor dropped yet, because
-// they are in rings. It returns "" if there are none.
+// inRings returns a note with the number of received spans that are neither aggregated nor dropped
+// yet. They wait in rings, the queues in front of the aggregation. It returns "" if there are none.
 func (t *statusText) inRings() string {
 	inTransit := t.now.Accounting.InTransit
 	if inTransit <= 0 {
@@ -98,8 +99,8 @@ func (t *statusText) inRings() string {
 	return t.dim(count(inTransit) + " in rings")
 }
 
-// rateSince returns the increase of a count per second between two statuses. isKnown is false if there
-// is no earlier status, or if the daemon was restarted between them.
+// rateSince returns the increase per second of a count between two statuses. isKnown is false if there
+// is no earlier status, or if the daemon was restarted between the two.
 func rateSince(earlier, current *status.Status, count func(*status.Status) uint64) (perSecond float64, isKnown bool) {
 	if earlier == nil || !earlier.Started.Equal(current.Started) {
 		return 0, false

@@ -11,8 +11,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status/sanitize"
 )
 
-// destinations writes the state, the accounting and the retry queue of each destination. It omits the
-// accounting of the first destination, which is a part of the section "Accounting".
+// destinations writes the state, the counts of spans and the queue of each destination. It omits the
+// counts of the first destination, because the section "Accounting" contains them.
 func (t *statusText) destinations() {
 	for i := range t.now.Destinations {
 		d := &t.now.Destinations[i]
@@ -57,8 +57,8 @@ func (t *statusText) upstreams() {
 	}
 }
 
-// upstreamState describes the state of an upstream, for example "does not respond". isGood reports
-// whether the upstream accepts requests.
+// upstreamState describes the state of an upstream, the server to which a receiver forwards requests,
+// for example "does not respond". isGood reports whether the upstream accepts requests.
 func upstreamState(upstream *status.Forward) (text string, isGood bool) {
 	switch upstream.State {
 	case export.StateUnreachable:
@@ -69,8 +69,8 @@ func upstreamState(upstream *status.Forward) (text string, isGood bool) {
 	return "accepts requests", true
 }
 
-// upstreamProblem describes the first upstream that does not accept requests. It returns "" if all
-// upstreams accept requests.
+// upstreamProblem describes the problem of the first upstream, a server to which a receiver forwards
+// requests, that does not accept them. It returns "" if all upstreams accept requests.
 func (t *statusText) upstreamProblem() string {
 	for _, name := range t.receivers() {
 		receiver := t.now.Receivers[name]
@@ -85,8 +85,8 @@ func (t *statusText) upstreamProblem() string {
 	return ""
 }
 
-// header writes the first line about a destination or an upstream: its name, its URL, and its state in
-// a color that depends on isGood.
+// header writes the title line of a server: its name, its URL and its state. The state has a color
+// that depends on isGood.
 func (t *statusText) header(name, url, state string, isGood bool) {
 	if isGood {
 		state = t.good(state)
@@ -96,8 +96,8 @@ func (t *statusText) header(name, url, state string, isGood bool) {
 	t.line("\n%s  %s  %s", t.bold(name), strings.TrimSpace(url), state)
 }
 
-// queue writes the number, the size and the age of queued payloads. It writes nothing if the queue is
-// empty.
+// queue writes the number and the size of queued payloads, and the age of the oldest one. It writes
+// nothing if no payload is queued.
 func (t *statusText) queue(queue *status.Retry) {
 	if queue.Payloads == 0 {
 		return
@@ -123,8 +123,8 @@ func (t *statusText) destinationProblem() string {
 	return ""
 }
 
-// mostUnsent returns the largest number of unsent spans of all destinations. The numbers are not
-// added, because the same span can be unsent at several destinations.
+// mostUnsent returns the largest number of unsent spans that a destination has. The numbers of several
+// destinations are not added, because the same span can be unsent at each of them.
 func (t *statusText) mostUnsent() uint64 {
 	most := t.now.Accounting.Unsent
 	for i := range t.now.Destinations {
@@ -137,7 +137,7 @@ func (t *statusText) mostUnsent() uint64 {
 const agentName = "agent"
 
 // destinationState describes the state of a destination, for example "accepts payloads". isGood is
-// false if the destination does not respond or does not accept statistics.
+// false if the destination does not respond, or does not accept statistics or payloads.
 func (t *statusText) destinationState(d *status.DestinationStatus) (text string, isGood bool) {
 	switch {
 	case d.Scraped != nil && d.Scraped.Last.IsZero():

@@ -77,8 +77,8 @@ func (t *statusText) head() {
 	}
 }
 
-// crashes writes how many spans were lost because previous daemons crashed. It writes nothing if none
-// crashed.
+// crashes writes how many spans were lost because previous daemons crashed or were killed. It writes
+// nothing if there were no such daemons.
 func (t *statusText) crashes() {
 	s := t.now
 	if s.Crashed == 0 {
@@ -151,8 +151,8 @@ func (t *statusText) requests() {
 	t.table(table)
 }
 
-// errorShare formats the share of requests with an error, for example "2.5%", or "-" if there are
-// none.
+// errorShare formats the share of requests with an error, for example "2.5%". It returns "-" if no
+// request has an error.
 func errorShare(r *export.BusyKey) string {
 	if r.Errors == 0 || r.Hits == 0 {
 		return "-"
@@ -160,8 +160,9 @@ func errorShare(r *export.BusyKey) string {
 	return fmt.Sprintf("%.1f%%", r.Errors/r.Hits*100)
 }
 
-// usedBuckets returns the smallest range of latency buckets, from first to end-1, outside of which all
-// rows have only zeros. Histograms drawn in this range are short and have the same axis.
+// usedBuckets returns the smallest range of latency buckets, from first to end-1, that contains all
+// non-zero counts of the rows. Histograms that are drawn only in this range are short and have the
+// same axis.
 func usedBuckets(rows []export.BusyKey) (first, end int) {
 	first = math.MaxInt
 	for _, r := range rows {
@@ -215,8 +216,8 @@ func (t *statusText) clients() {
 	}
 }
 
-// limits writes the usage of cardinality limits in the current interval. It also writes the number of
-// spans with a label that was replaced because of a limit.
+// limits writes how much of the limits for label sets and processes is used in the current export
+// interval. It also writes the number of spans with a label that was replaced because of a limit.
 func (t *statusText) limits() {
 	s := t.now
 	t.section("Cardinality", fmt.Sprintf("%s of %s aggregates, %s of %s origins in this interval",
@@ -226,8 +227,8 @@ func (t *statusText) limits() {
 	}
 }
 
-// drainers writes the number of aggregated spans of each drainer, and the usage of the ring from which
-// the drainer reads spans.
+// drainers writes the number of spans that each drainer, a goroutine, has aggregated. It also writes
+// the usage of the ring from which the drainer reads spans.
 func (t *statusText) drainers() {
 	t.section("Drainers", fmt.Sprintf("%d partitions", t.now.Partitions.Partitions))
 	for i, d := range t.now.Drainers {
