@@ -67,17 +67,17 @@ func (m Mapping) mustLibrary() mapping.IndexMapping {
 
 // mappingCache keeps the last mapping in the form of the library.
 type mappingCache struct {
-	mapping Mapping
-	library mapping.IndexMapping
+	mapping      Mapping
+	indexMapping mapping.IndexMapping
 }
 
-// libraryOf returns the mapping in the form of the library. It panics if the mapping is invalid.
-func (c *mappingCache) libraryOf(m Mapping) mapping.IndexMapping {
-	if c.library == nil || m != c.mapping {
-		c.library = m.mustLibrary()
+// indexMappingOf returns the mapping in the form of the library. It panics if the mapping is invalid.
+func (c *mappingCache) indexMappingOf(m Mapping) mapping.IndexMapping {
+	if c.indexMapping == nil || m != c.mapping {
+		c.indexMapping = m.mustLibrary()
 		c.mapping = m
 	}
-	return c.library
+	return c.indexMapping
 }
 
 // Range returns the lowest and the highest index of a bin that the daemon accepts in the sketches of
