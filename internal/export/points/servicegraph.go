@@ -60,10 +60,8 @@ const MaxEdgeBytes = 2*span.MaxLabel + 64
 // edge is a connection of the service graph.
 type edge struct{ client, server, connection string }
 
-// metricNames implements dialect. Edges have further metrics, which exporters name.
-func (*ServiceGraph) metricNames() (calls, durations string) {
-	return "traces_service_graph_request_total", "traces_service_graph_request_server_seconds"
-}
+// metricNames implements dialect. The names are empty, because an exporter names the metrics of edges.
+func (*ServiceGraph) metricNames() (calls, durations string) { return "", "" }
 
 // includes implements dialect.
 func (*ServiceGraph) includes(k *span.Key) bool {
