@@ -252,7 +252,7 @@ func (r *controlReader) readInto(field reflect.Value) {
 }
 
 // readOrZero calls read to decode the next value, and returns the result. If the next value is nil, it skips that
-// and returns the zero value of V. If read fails, it sets r.err to an error that says what was expected.
+// and returns the zero value of V. If read fails, it sets r.err to an error that contains expected, such as "an array".
 func readOrZero[V any](r *controlReader, read func() V, expected string) V {
 	if r.SkipNil() {
 		var zero V
