@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver"
+	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
 )
 
 // attribute appends a string attribute of a span or a resource.
@@ -87,10 +88,13 @@ func BenchmarkRead(b *testing.B) {
 	for _, semantics := range []Semantics{SemanticsOTel, SemanticsDatadog} {
 		for _, marks := range []bool{false, true} {
 			b.Run(fmt.Sprintf("%s/marks=%v", semantics, marks), func(b *testing.B) {
-				s := &Server{config: Config{
-					Semantics: semantics,
-					Config:    receiver.Config{Features: agentsWishes().features},
-				}}
+				s := &Server{
+					config: Config{
+						Semantics: semantics,
+						Config:    receiver.Config{Features: agentsWishes().features},
+					},
+					policy: otel.NewPolicy(otel.Labels{}),
+				}
 				s.loadFeatures()
 				w, body, left := &workspace{reader: s.newReader()}, webRequest(traces), []byte(nil)
 				r := w.reader
