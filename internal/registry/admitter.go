@@ -25,7 +25,7 @@ type admitter struct {
 	id             OriginID
 	origin         *origin
 	words          []uint32       // encoded key, see wordOrigin
-	anyBlocked     [lists]bool    // by list of tags, whether it contains a collapsed tag
+	tagsMayRepeat  [lists]bool    // by list of tags, whether it contains a collapsed tag
 	pending        []pendingLabel // labels of the key that are new in this interval
 	sentIdentities []uint64       // identities of the key's labels as the client sent them
 	rejected       []uint64       // identities of the key and its labels, as far as they got no row
@@ -51,7 +51,7 @@ func (p *pendingLabel) takesRow() bool { return p.budget != nil }
 // origin, without labels.
 func (a *admitter) admit(id OriginID, key *span.Key) Admission {
 	a.reset(id)
-	a.resolveLabels(key)
+	a.encodeKey(key)
 	identity := a.rowIdentity()
 	if row, isKnown := a.rows.find(a.words, identity); isKnown {
 		a.rows.list[row].recurred = true
@@ -77,7 +77,7 @@ func (a *admitter) reset(id OriginID) {
 	a.id = id
 	a.origin = &a.origins.list[id]
 	a.words = a.words[:0]
-	a.anyBlocked = [lists]bool{}
+	a.tagsMayRepeat = [lists]bool{}
 	a.pending = a.pending[:0]
 	a.sentIdentities = a.sentIdentities[:0]
 	a.rejected = a.rejected[:0]
@@ -140,9 +140,10 @@ func (a *admitter) lostCounter(l *label) *uint64 {
 	return &a.lost[l.scope.kind]
 }
 
-// resolveLabels encodes a key as a list of numbers, in a.words. Each label is encoded as an ID, and
-// each list of tags as its length and the IDs of its tags.
-func (a *admitter) resolveLabels(k *span.Key) {
+// encodeKey encodes a key as numbers in a.words: the ID of each label and, for each list of tags, its
+// length and the IDs of its tags. It sorts the tags, so keys that differ only in the order of their tags
+// get the same encoding.
+func (a *admitter) encodeKey(k *span.Key) {
 	a.words = append(a.words, uint32(a.id), a.resolveStatus(k.HTTPStatus), uint32(k.Facts()))
 	for l := range span.FirstList {
 		a.words = append(a.words, a.resolveText(l, *k.Text(l)))
@@ -154,7 +155,7 @@ func (a *admitter) resolveLabels(k *span.Key) {
 			a.words = append(a.words, a.resolveTag(list, tag))
 		}
 	}
-	a.words = orderTags(a.words, &a.anyBlocked)
+	a.words = orderTags(a.words, &a.tagsMayRepeat)
 }
 
 // resolveStatus returns the ID of an HTTP status. Clients can send any number, so a status has a
@@ -172,19 +173,20 @@ func (a *admitter) resolveStatus(status uint32) labelID {
 	return id
 }
 
-// resolveText returns the ID of the text of a label, or of the mask that replaces it. It returns
-// absentID if the text is empty, and blockedID if the budget of the label is used up.
+// resolveText returns the ID of the text of a label, or of the mask that replaces the text. It returns
+// absentID if the text is empty. It returns blockedID if the client replaced the text, or if the origin
+// can have no more distinct values of the label.
 func (a *admitter) resolveText(l span.Label, text string) labelID {
 	switch text {
 	case "":
-		a.sentIdentities = append(a.sentIdentities, uint64(absentID))
+		a.recordSentLabel(uint64(absentID))
 		return absentID
 	case span.Blocked: // collapsed by the client, which has budgets as well
-		a.sentIdentities = append(a.sentIdentities, uint64(blockedID))
+		a.recordSentLabel(uint64(blockedID))
 		return blockedID
 	}
 	sent := a.newLabel(int32(l), text)
-	a.sentIdentities = append(a.sentIdentities, sent.identity)
+	a.recordSentLabel(sent.identity)
 	id, ok := a.idOfTextOrMask(l, sent)
 	if !ok {
 		a.countLost(l, &a.lost[l])
@@ -193,19 +195,18 @@ func (a *admitter) resolveText(l span.Label, text string) labelID {
 	return id
 }
 
-// idOfTextOrMask returns the ID of a label as the client sent it, or that of its mask: the text with
-// its variable parts replaced, such as "GET /users/{id}". Config.Masking decides when the mask
-// replaces the text. It returns false if the budget of the label is used up.
+// recordSentLabel records the hash of a label as the client sent it, before anything is replaced.
+func (a *admitter) recordSentLabel(identity uint64) {
+	a.sentIdentities = append(a.sentIdentities, identity)
+}
+
+// idOfTextOrMask returns the ID of a label that a client sent. Depending on Config.Masking, the ID can be
+// that of the label's mask, a text with placeholders such as "GET /users/{id}". It returns false if the
+// origin can have no more distinct values of the label.
 func (a *admitter) idOfTextOrMask(l span.Label, sent label) (id labelID, ok bool) {
 	budget := &a.origin.budgets[l]
 	if a.config.Masking == MaskAlways {
-		masked, hasMask := a.maskOf(l, sent.text)
-		if !hasMask {
-			return a.idOf(budget, sent)
-		}
-		a.rejected = append(a.rejected, sent.identity)
-		a.admission.Masked |= setOf(l)
-		return a.idOf(budget, masked)
+		return a.idOfMask(budget, l, sent)
 	}
 	id, ok = a.idOf(budget, sent)
 	if ok || a.config.Masking == MaskNever {
@@ -223,23 +224,41 @@ func (a *admitter) idOfTextOrMask(l span.Label, sent label) (id labelID, ok bool
 	return id, ok
 }
 
+// idOfMask returns the ID of the mask of a label, a text with placeholders such as "GET /users/{id}". If
+// the label has no mask, it returns the ID of the label itself. It returns false if the budget, a limit
+// on the number of distinct values, is used up.
+func (a *admitter) idOfMask(budget *budget, l span.Label, sent label) (id labelID, ok bool) {
+	masked, hasMask := a.maskOf(l, sent.text)
+	if !hasMask {
+		return a.idOf(budget, sent)
+	}
+	a.rejected = append(a.rejected, sent.identity) // the text as sent is not counted
+	a.admission.Masked |= setOf(l)
+	return a.idOf(budget, masked)
+}
+
 // maxMaskBytes is the maximum length of a mask that is longer than its text.
 const maxMaskBytes = 100
 
-// maskOf returns a label whose text is the mask of the given text. It returns false if labels of this
-// kind are never masked, if the text has no variable part, or if the mask is too long.
+// maskOf returns a label whose text is a mask: the mask of "GET /users/17" is "GET /users/{id}". It returns
+// false if labels of this kind are never masked, if there is nothing to replace in the text, or if the
+// mask is too long.
 func (a *admitter) maskOf(l span.Label, text string) (masked label, ok bool) {
 	if !isMaskable(l) {
 		return label{}, false
 	}
 	from := len(a.scratch)
 	a.scratch, ok = mask.Append(a.scratch, text)
-	name := stringOf(a.scratch[from:])
-	maxBytes := min(l.MaxBytes(), max(len(text), maxMaskBytes))
-	if !ok || len(name) > maxBytes {
+	if !ok {
 		return label{}, false
 	}
-	return a.newLabel(int32(l), name), true
+	maskText := stringOf(a.scratch[from:])
+	isTooLongForLabel := len(maskText) > l.MaxBytes()
+	isTooLongForText := len(maskText) > len(text) && len(maskText) > maxMaskBytes
+	if isTooLongForLabel || isTooLongForText {
+		return label{}, false
+	}
+	return a.newLabel(int32(l), maskText), true
 }
 
 // newLabel returns a label of the current origin. The label has no ID yet.
@@ -248,14 +267,14 @@ func (a *admitter) newLabel(kind int32, text string) label {
 	return label{labelName: name, identity: a.origin.identityOf(name)}
 }
 
-// idOf returns the ID of a label. A label that is new in this interval needs a free row of the given
-// budget, and is appended to a.pending. If no row is free, idOf appends the identity of the label to
-// a.rejected and returns false.
+// idOf returns the ID of a label. If the label is new in this interval and the budget, a limit on distinct
+// values, is not used up, idOf appends the label to a.pending and returns a preliminary ID. If the
+// budget is used up, it appends the hash of the label to a.rejected and returns false.
 func (a *admitter) idOf(budget *budget, l label) (id labelID, ok bool) {
 	id, isKnown := a.findAndMarkRecurring(&l)
 	if isKnown {
 		if !l.isMask {
-			a.markAsName(budget, id)
+			a.markAsName(budget, id) // a client sent the text itself, so it is no longer only a mask
 		}
 		return id, true
 	}
@@ -284,20 +303,22 @@ func (a *admitter) markAsName(budget *budget, id labelID) {
 // lastPendingID returns the ID of the last pending label.
 func (a *admitter) lastPendingID() labelID { return pendingID + labelID(len(a.pending)-1) }
 
-// pendingIn returns the number of new labels of the current key that will take a row of the given
-// share of a budget.
+// pendingIn returns how many new values of the current key will be charged to a share, one part of a
+// budget. A budget limits the number of distinct values. It does not include the new values of a key
+// before the whole key is admitted.
 func (a *admitter) pendingIn(b *budget, share class) int {
-	rows := 0
+	count := 0
 	for i := range a.pending {
 		if a.pending[i].budget == b && a.pending[i].share == share {
-			rows++
+			count++
 		}
 	}
-	return rows
+	return count
 }
 
-// findAndMarkRecurring returns the ID of a label that was used before in this interval or in the
-// current key, and false if there is none. A label that an earlier key used is marked as recurring.
+// findAndMarkRecurring returns the ID of a label, or false if the label is new in this interval. It marks a
+// label that was used before as recurring. A label that only the current key has used is not marked, and
+// has a preliminary ID.
 func (a *admitter) findAndMarkRecurring(l *label) (id labelID, ok bool) {
 	id, ok = a.labels.find(l.labelName, l.identity)
 	if ok {
@@ -347,33 +368,33 @@ func (a *admitter) countLost(l span.Label, counter *uint64) {
 	*counter++
 }
 
-// resolveTag returns the ID of a tag "key:value". If the budget for values of the tag key is used up,
-// the tag becomes "key:tracer_blocked_value". If the budget for tag keys is used up, the whole tag
-// becomes "tracer_blocked_value".
+// resolveTag returns the ID of a tag "key:value". If the tag key has too many values in this interval, the
+// tag becomes "key:tracer_blocked_value". If the origin has too many tag keys, the whole tag becomes
+// "tracer_blocked_value". Either replacement is counted.
 func (a *admitter) resolveTag(list span.Label, tag string) labelID {
-	if tag == span.Blocked {
-		a.sentIdentities = append(a.sentIdentities, uint64(blockedID))
-		a.markBlocked(list)
+	if tag == span.Blocked { // replaced by the client
+		a.recordSentLabel(uint64(blockedID))
+		a.setTagsMayRepeat(list)
 		return blockedID
 	}
-	label := a.newLabel(int32(list), tag)
-	a.sentIdentities = append(a.sentIdentities, label.identity)
+	sent := a.newLabel(int32(list), tag)
+	a.recordSentLabel(sent.identity)
 	keyText, value, _ := strings.Cut(tag, ":")
 	keyID, hasKey := a.resolveTagKey(list, keyText)
 	if !hasKey {
 		a.countLost(list, &a.lost[list])
-		a.markBlocked(list)
+		a.setTagsMayRepeat(list)
 		return blockedID
 	}
 	if value != span.Blocked {
-		label.tagKey = keyID
-		key := a.tagKeyOf(keyID)
-		if id, ok := a.idOf(&key.budget, label); ok {
+		sent.tagKey = keyID
+		values := a.tagKeyOf(keyID)
+		if id, ok := a.idOf(&values.budget, sent); ok {
 			return id
 		}
-		a.countLost(list, &key.lost)
+		a.countLost(list, &values.lost)
 	}
-	a.markBlocked(list)
+	a.setTagsMayRepeat(list)
 	return a.resolveBlockedTag(list, keyID, keyText)
 }
 
@@ -430,9 +451,9 @@ func (a *admitter) resolveBlockedTag(list span.Label, keyID labelID, keyText str
 	return a.lastPendingID()
 }
 
-// markBlocked records that a list of tags contains a collapsed tag. The daemon or the client can have
-// collapsed it.
-func (a *admitter) markBlocked(list span.Label) { a.anyBlocked[list-span.FirstList] = true }
+// setTagsMayRepeat records that a list can contain the same tag twice, because the daemon or the client
+// replaced the value of a tag.
+func (a *admitter) setTagsMayRepeat(list span.Label) { a.tagsMayRepeat[list-span.FirstList] = true }
 
 // addPendingLabels gives each new label of the key its final ID, and takes the rows of the budgets. It
 // returns the memory of the new labels. The final IDs are in the same order as the IDs in a.words, so
@@ -475,9 +496,9 @@ func (a *admitter) finalBudget(b *budget, added *label) *budget {
 	return b
 }
 
-// rowIdentity returns a hash of the current key that is the same in every interval. It hashes the
-// identities of the labels, because their IDs differ between intervals. The hashes of tags are added
-// up, because their order depends on their IDs.
+// rowIdentity returns a hash of the current key that is the same in every interval. It is made of the
+// hashes of the labels, because their IDs differ between intervals. The hashes of tags are added up, so
+// the order of the tags does not matter.
 func (a *admitter) rowIdentity() uint64 {
 	hash := mix(a.origin.identity^uint64(a.words[wordFacts]), a.identityOf(a.words[wordStatus]))
 	for _, id := range a.words[wordTexts:wordTags] {
@@ -486,11 +507,15 @@ func (a *admitter) rowIdentity() uint64 {
 	sumOfTags := uint64(0)
 	for tags := range tagLists(a.words) {
 		for _, id := range tags {
-			sumOfTags += mix(0, a.identityOf(id))
+			sumOfTags += tagHash(a.identityOf(id))
 		}
 	}
 	return mix(hash, sumOfTags)
 }
+
+// tagHash returns the number that a tag adds to the hash of a key, given the hash of the tag. The hash is
+// mixed first, so that different sets of tags are unlikely to have the same sum.
+func tagHash(identity uint64) uint64 { return mix(0, identity) }
 
 // identityAsSent returns the hash that rowIdentity would return if no label had been replaced.
 func (a *admitter) identityAsSent() uint64 {
@@ -501,7 +526,7 @@ func (a *admitter) identityAsSent() uint64 {
 	}
 	sumOfTags := uint64(0)
 	for _, identity := range a.sentIdentities[texts:] {
-		sumOfTags += mix(0, identity)
+		sumOfTags += tagHash(identity)
 	}
 	return mix(hash, sumOfTags)
 }

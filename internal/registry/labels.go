@@ -105,11 +105,11 @@ func (t *labelTable) find(name labelName, identity uint64) (labelID, bool) {
 // add assigns the next ID to a label that has none. If another label has the same hash, the ID is
 // stored under the next free number.
 func (t *labelTable) add(l label) {
-	slot := l.identity
-	for t.ids[slot] != absentID {
-		slot++
+	mapKey := l.identity
+	for t.ids[mapKey] != absentID {
+		mapKey++
 	}
-	t.ids[slot] = labelID(len(t.list))
+	t.ids[mapKey] = labelID(len(t.list))
 	t.list = append(t.list, l)
 }
 
