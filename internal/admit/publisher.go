@@ -93,20 +93,23 @@ func (p *Publisher) Origin() *span.Origin { return &p.origin }
 // Received returns the number of spans that the publisher was given. It is safe for concurrent use.
 func (p *Publisher) Received() uint64 { return p.settling.Received() }
 
-// Token returns the name under which the next daemon knows the publisher. It is empty if there is
-// no recovery file.
+// Token returns an identifier by which the next daemon finds the publisher in the recovery file. It is
+// empty if the file has no record of the publisher.
 func (p *Publisher) Token() string { return p.settling.Token() }
 
-// Settled returns how many of the received spans have an outcome, assuming that all cycles up to
-// the given one are settled. A dropped span has its outcome when its cycle has. Settled is safe for
-// concurrent use.
-func (p *Publisher) Settled(through uint64) uint64 { return p.settling.SettledUpTo(through) }
+// Settled returns how many of the received spans are settled: delivered, or finally dropped. The caller
+// states that all spans of the cycles, or export intervals, before firstUnsettled are settled. Settled
+// is safe for concurrent use.
+func (p *Publisher) Settled(firstUnsettled uint64) uint64 {
+	return p.settling.SettledUpTo(firstUnsettled)
+}
 
 // Dropped returns the number of spans that were not admitted. It is safe for concurrent use.
 func (p *Publisher) Dropped() uint64 { return p.dropped.Load() }
 
-// Counted returns the slot of span i of the current batch of PublishTogether, and the number of the
-// cycle that counts it. The slot of an ignored span has no valid key. Only commit may call Counted.
+// Counted returns the record of span i of a batch, and the number of the cycle, one export interval, that
+// counts the span. The record of an ignored span has no valid key. Counted may only be called by the
+// commit function that is passed to PublishTogether.
 func (p *Publisher) Counted(i int) (cycle uint64, slot *aggregate.Slot) {
 	return p.settling.Cycle(), &p.batch.slots[i]
 }
