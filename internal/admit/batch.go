@@ -29,7 +29,7 @@ type batch struct {
 
 // run is the part of a batch that goes to one drainer.
 type run struct {
-	slots  int
+	spans  int // number of spans; each needs a slot of the drainer's ring
 	filled int // number of slots that are copied to claim
 	claim  ring.Claim[aggregate.Slot]
 }

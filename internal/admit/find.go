@@ -37,50 +37,37 @@ func (f *finder) begin(interval uint64, origin registry.OriginID) {
 	f.originID, f.interval = origin, interval
 }
 
-// find returns the row, a set of counters, in which a span is counted. The result is valid until the
-// next call. A malformed key or an undefined key number is an error. find takes the first of these
-// paths that fits. The cache key of a span is its fingerprint, or the bytes of its key in the native
-// protocol.
-//
-//	path       condition                            cost                            effect on the table
-//	numbered   the snapshot has a key number        an index                        none
-//	predicted  the key followed the last key        a comparison of bytes           none
-//	           the previous time too
-//	cached     the cache key is in the table        a hash, a comparison            the key is predicted next time
-//	admitted   the cache key is not in the table,   its labels are read,            the key is added
-//	           or this is its first or second use   normalized and looked up in     if there is room
-//	           in the interval                      the registry
-//
-// The registry must see the first two uses of a key in an interval, because it keeps the rows of keys
-// that were used twice. A key with labels that the registry replaced is added to the table only at its
-// second use, because a burst of new values uses each key only once. A key that a rule ignores is added
-// to the table, but the registry does not see it. A span with the flag Ignored is not looked up at all.
+// find returns where the spans of a snapshot's key are counted, and decodes the key only if necessary. The
+// first two uses of a key in an interval are reported to the registry, which keeps recurring keys. It
+// returns an error if the key is malformed, or has a number that was not defined. The result is valid
+// until the next call.
 func (f *finder) find(cycle *aggregate.Cycle, s *snapshot) (*resolved, error) {
-	index, hash := none, uint64(0)
-	switch {
-	case s.Flags&span.Ignored != 0:
+	if s.Flags&span.Ignored != 0 {
 		f.uncached = resolved{id: ignoredKey}
 		return &f.uncached, nil
-	case s.Numbered:
-		if index = f.keys.numbered(s.Number); index == none {
-			if f.keys.isUnlabelled(s.Number) {
-				f.uncached = f.resolved(cycle.AdmitUnlabelled(f.originID))
-				return &f.uncached, nil
+	}
+	var index int
+	if s.Numbered {
+		index = f.keys.numbered(s.Number)
+		if index == none {
+			return f.findUnlabelled(cycle, s.Number)
+		}
+	} else {
+		index = f.keys.predict(s.Key)
+		if index == none {
+			var hash uint64
+			index, hash = f.keys.find(s.Key)
+			if index == none {
+				return f.findNew(cycle, s, hash)
 			}
-			return nil, fmt.Errorf("resolve key: number %d is not defined on this connection", s.Number)
+			f.keys.train(index) // so that predict finds the key the next time
 		}
-	default:
-		if index = f.keys.predict(s.Key); index != none {
-			break
-		}
-		if index, hash = f.keys.find(s.Key); index == none {
-			return f.findNew(cycle, s, hash)
-		}
-		f.keys.train(index)
 	}
 	known := &f.keys.known[index]
-	if known.used != useIn(f.interval).second() {
-		if err := f.admitKnown(cycle, s, known); err != nil {
+	wasUsedTwice := known.used == useIn(f.interval).second()
+	if !wasUsedTwice {
+		err := f.admitKnown(cycle, s, known)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -116,9 +103,18 @@ func (f *finder) findNew(cycle *aggregate.Cycle, s *snapshot, hash uint64) (*res
 	return &known.resolved, nil
 }
 
-// admitKnown looks up a key of the key table in the registry, and stores the result in known. It must
-// be called for the first two uses of the key in each interval, because the registry keeps the rows of
-// keys that were used twice.
+// findUnlabelled returns where the spans of a number are counted whose key was not stored for lack of
+// memory: without labels. It returns an error if the client has not defined the number.
+func (f *finder) findUnlabelled(cycle *aggregate.Cycle, number uint32) (*resolved, error) {
+	if !f.keys.isUnlabelled(number) {
+		return nil, fmt.Errorf("resolve key: number %d is not defined on this connection", number)
+	}
+	f.uncached = f.resolved(cycle.AdmitUnlabelled(f.originID))
+	return &f.uncached, nil
+}
+
+// admitKnown admits a key of the key table. find calls it for the first and for the second use of the
+// key in an interval, so that the registry knows that the key recurs.
 func (f *finder) admitKnown(cycle *aggregate.Cycle, s *snapshot, known *knownKey) error {
 	isFirstEver := known.used == 0
 	isSecondUse := known.used.isIn(f.interval)

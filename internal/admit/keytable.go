@@ -57,9 +57,9 @@ func keyCapacity(cacheKey []byte) int { return (len(cacheKey) + keyUnit - 1) / k
 
 const keyUnit = 32
 
-// costOf returns the memory of a known key that has the given number of bytes allocated. The list of
-// known keys can have a quarter of spare capacity. A hash table that was just enlarged has four slots
-// per key.
+// costOf returns the number of bytes that are charged for one key: keyBytes, which are allocated for the
+// key itself, and its share of the list of keys and of the hash table. The list can have a quarter of
+// spare capacity. A hash table that was just enlarged has four slots per key.
 func costOf(keyBytes int) int {
 	listBytes := int(unsafe.Sizeof(knownKey{})) * 5 / 4
 	slotBytes := 4 * int(unsafe.Sizeof(keySlot{}))
@@ -79,7 +79,7 @@ type keySlot struct {
 // Within an interval the table never evicts a key. Once it is full, new keys are admitted at each
 // use, which costs their sender time, and frequently used keys stay. At the start of an interval,
 // sweep reduces a full table to the keys that the last interval used, and returns their memory to
-// the other publishers. A high-cardinality burst does not fill the table, see finder.find.
+// the other publishers. A high-cardinality burst does not fill the table, see finder.findNew.
 type keyTable struct {
 	seed       maphash.Seed
 	slots      []keySlot
@@ -129,9 +129,9 @@ func (k *keyTable) find(cacheKey []byte) (index int, hash uint64) {
 	return none, hash
 }
 
-// predict guesses that keys are used in the same order as before. It returns the index of the key that
-// followed the last key the previous time if that is the given one, and none otherwise. For most keys,
-// this single comparison replaces a hash lookup.
+// predict guesses that keys repeat in the same order. It compares cacheKey with the key that came next
+// when the last key was used before. If they are equal, it returns the index of that key, and none
+// otherwise. Most keys are found by this single comparison, without a hash lookup.
 func (k *keyTable) predict(cacheKey []byte) int {
 	if uint(k.last) >= uint(len(k.known)) {
 		return none
@@ -153,12 +153,14 @@ func (k *keyTable) train(index int) {
 	k.last = uint32(index)
 }
 
-// add adds a key that is not in the table yet, and returns its index. It copies cacheKey, whose hash
-// must be that returned by find. If the table is full, or has no memory for the key, add returns none.
+// add adds a key that is not in the table, and returns its index. hash is the hash of cacheKey. It returns
+// none if the table has the maximum number of keys, or if the memory for keys is used up. The limit on
+// the memory depends on use.
 func (k *keyTable) add(cacheKey []byte, hash uint64, use keyUse) int {
 	capacity := keyCapacity(cacheKey)
-	if len(k.known) >= 2*k.maxKeys || !k.charge(costOf(capacity), use) {
-		k.full = true
+	maxKnown := 2 * k.maxKeys // as many keys with a number as without
+	if len(k.known) >= maxKnown || !k.charge(costOf(capacity), use) {
+		k.full = true // the next sweep removes unused keys
 		return none
 	}
 	index := len(k.known)
@@ -196,19 +198,19 @@ func (k *keyTable) sweep(since uint64) {
 	}
 	k.full = false
 	newIndex := make([]uint32, len(k.known)) // by old index: the new index plus one; 0 if removed
-	count := uint32(0)
-	bytes := numberBytes * len(k.numbers)
+	remaining := uint32(0)
+	remainingBytes := numberBytes * len(k.numbers) // sweep keeps the list of numbers
 	for i := range k.known {
 		known := &k.known[i]
 		isNumbered := known.pins > 0
 		if isNumbered || known.used >= useIn(since) {
-			count++
-			newIndex[i] = count
-			bytes += known.cost()
+			remaining++
+			newIndex[i] = remaining
+			remainingBytes += known.cost()
 		}
 	}
-	k.moveKeys(newIndex, int(count))
-	k.share.shrink(bytes)
+	k.moveKeys(newIndex, int(remaining))
+	k.share.shrink(remainingBytes)
 	slots := 2 * leastKeys
 	for slots < 2*len(k.known) {
 		slots *= 2
@@ -364,15 +366,15 @@ func (k *keyTable) growTo(number uint32) bool {
 	return true
 }
 
-// pin assigns a number to the key at the given index. The list of numbers must contain the number. A
-// key is not removed from the table while it has a number.
+// pin assigns a number to a key of the table, so that sweep does not remove the key. If the number belongs
+// to another key, it no longer does. The caller has extended k.numbers to contain the number.
 func (k *keyTable) pin(number uint32, index int) {
 	known := &k.known[index]
 	if known.pins == 0 {
 		k.pinned += known.cost()
 	}
 	known.pins++
-	k.unpin(number)
+	k.unpin(number) // from the key that it belonged to
 	k.numbers[number] = uint32(index) + 1
 }
 
@@ -433,11 +435,12 @@ type keyShare struct {
 	held   int   // bytes charged to the publisher
 }
 
-// charge adds cost to the bytes that the publisher uses for keys. Bytes beyond its own share come from
-// the memory that all publishers share. If that is used up, charge returns false and adds nothing. The
-// last quarter of the shared memory is only for keys with a number.
+// charge adds cost to the number of bytes that the publisher uses. Bytes in excess of the publisher's own
+// share are taken from the memory that all publishers have in common. If too little of that is free,
+// charge changes nothing and returns false.
 func (s *keyShare) charge(cost int, use keyUse) bool {
-	commonBytes := s.commonPart(s.held+cost) - s.commonPart(s.held)
+	newHeld := s.held + cost
+	commonBytes := s.commonPart(newHeld) - s.commonPart(s.held)
 	limit := s.memory.common
 	if use == keyCached {
 		limit -= limit / 4 // the last quarter is reserved for keys with a number
@@ -446,7 +449,7 @@ func (s *keyShare) charge(cost int, use keyUse) bool {
 		s.memory.taken.Add(-commonBytes)
 		return false
 	}
-	s.held += cost
+	s.held = newHeld
 	return true
 }
 

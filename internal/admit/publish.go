@@ -172,7 +172,7 @@ func (p *Publisher) resolve(cycle *aggregate.Cycle, from *source) error {
 		}
 		drainer := p.route.Drainer(key.hash)
 		b.hashes[i-b.ignored], b.drainers[i] = key.hash, uint16(drainer)
-		b.runs[drainer].slots++
+		b.runs[drainer].spans++
 		slot := &b.slots[i]
 		slot.Duration, slot.End, slot.Weight, slot.Flags = s.Duration, s.End, s.Weight, s.Flags
 		slot.Key, slot.Place = key.id, window.Place(s.End)
@@ -189,39 +189,48 @@ func (p *Publisher) resolve(cycle *aggregate.Cycle, from *source) error {
 // the same time.
 const claimTries = 8
 
-// claim claims slots in the ring of one drainer, a goroutine of the aggregator, for the spans of the
-// batch that this drainer counts. It returns admitted, or the reason why the batch is dropped. Slots
-// that are claimed in other rings stay claimed until leave.
+// claim reserves ring slots for the spans of the batch that go to one drainer, a goroutine that counts the
+// spans of one ring. It returns admitted, or the reason why the whole batch is dropped. In
+// either case, leave must be called afterwards.
 func (p *Publisher) claim(drainer int) DropReason {
 	run := &p.batch.runs[drainer]
 	aggregator := p.shared.config.Aggregator
-	if run.slots == 0 {
+	if run.spans == 0 {
 		return admitted
 	}
-	if run.slots > aggregator.RingSlots() {
+	if run.spans > aggregator.RingSlots() {
 		return DropBatchTooLarge
 	}
 	spanRing := aggregator.Ring(drainer)
 	isAlone := p.shared.isAlone()
-	if !p.shares[drainer].allows(spanRing, run.slots, isAlone) {
+	if !p.shares[drainer].allows(spanRing, run.spans, isAlone) {
 		if isAlone {
 			return DropRingFull // the free slots are kept for the next publisher
 		}
 		return DropOverShare
 	}
-	claim, result := spanRing.Claim(run.slots)
+	claim, reason := claimSlots(spanRing, run.spans)
+	run.claim = claim
+	return reason
+}
+
+// claimSlots claims n slots of a ring. If other publishers claim slots at the same time, it makes up to
+// claimTries attempts. It returns the claim and admitted, or the reason why it has claimed nothing.
+func claimSlots(
+	spanRing *ring.Ring[aggregate.Slot], n int,
+) (claim ring.Claim[aggregate.Slot], reason DropReason) {
+	claim, result := spanRing.Claim(n)
 	for tries := 1; result == ring.Contended && tries < claimTries; tries++ {
 		runtime.Gosched()
-		claim, result = spanRing.Claim(run.slots)
+		claim, result = spanRing.Claim(n)
 	}
 	switch result {
 	case ring.Full:
-		return DropRingFull
+		return claim, DropRingFull
 	case ring.Contended:
-		return DropRingContended
+		return claim, DropRingContended
 	}
-	run.claim = claim
-	return admitted
+	return claim, admitted
 }
 
 // fill copies the spans of the batch to the claimed ring slots. It also records in p.shares how many

@@ -95,21 +95,23 @@ func (p *Publisher) Origin() *span.Origin { return &p.origin }
 // Received returns the number of spans that the publisher was given. It is safe for concurrent use.
 func (p *Publisher) Received() uint64 { return p.settling.Received() }
 
-// Token returns a name by which the client can ask the next daemon about its spans. It is empty if
-// there is no recovery file.
+// Token returns an identifier by which the next daemon finds the publisher in the recovery file. It is
+// empty if the file has no record of the publisher.
 func (p *Publisher) Token() string { return p.settling.Token() }
 
-// Settled returns how many of the received spans are delivered, dropped or given up, provided that this
-// is true of all spans in cycles (export intervals) before the number through. It is safe for
-// concurrent use.
-func (p *Publisher) Settled(through uint64) uint64 { return p.settling.SettledUpTo(through) }
+// Settled returns how many of the received spans are settled: delivered, or finally dropped. The caller
+// states that all spans of the cycles, or export intervals, before firstUnsettled are settled. Settled
+// is safe for concurrent use.
+func (p *Publisher) Settled(firstUnsettled uint64) uint64 {
+	return p.settling.SettledUpTo(firstUnsettled)
+}
 
 // Dropped returns the number of spans that were not admitted. It is safe for concurrent use.
 func (p *Publisher) Dropped() uint64 { return p.dropped.Load() }
 
-// Counted returns the ring slot of span i of the current batch, and the number of the cycle (one export
-// interval) in which it is counted. The slot of an ignored span has no valid key. Only the function
-// commit of PublishTogether may call Counted.
+// Counted returns the record of span i of a batch, and the number of the cycle, one export interval, that
+// counts the span. The record of an ignored span has no valid key. Counted may only be called by the
+// commit function that is passed to PublishTogether.
 func (p *Publisher) Counted(i int) (cycle uint64, slot *aggregate.Slot) {
 	return p.settling.Cycle(), &p.batch.slots[i]
 }

@@ -25,7 +25,7 @@ type admitter struct {
 	id             OriginID
 	origin         *origin
 	words          []uint32       // encoded key, see wordOrigin
-	anyBlocked     [lists]bool    // by list of tags, whether it contains a collapsed tag
+	tagsMayRepeat  [lists]bool    // by list of tags, whether it contains a collapsed tag
 	pending        []pendingLabel // labels of the key that are new in this interval
 	sentIdentities []uint64       // identities of the key's labels as the client sent them
 	rejected       []uint64       // identities of the key and its labels, as far as they got no row
@@ -51,7 +51,7 @@ func (p *pendingLabel) takesRow() bool { return p.budget != nil }
 // counted in the overflow row, which has no labels, of the process that sent them.
 func (a *admitter) admit(id OriginID, key *span.Key) Admission {
 	a.reset(id)
-	a.resolveLabels(key)
+	a.encodeKey(key)
 	identity := a.rowIdentity()
 	if row, isKnown := a.rows.find(a.words, identity); isKnown {
 		a.rows.list[row].recurred = true
@@ -77,7 +77,7 @@ func (a *admitter) reset(id OriginID) {
 	a.id = id
 	a.origin = &a.origins.list[id]
 	a.words = a.words[:0]
-	a.anyBlocked = [lists]bool{}
+	a.tagsMayRepeat = [lists]bool{}
 	a.pending = a.pending[:0]
 	a.sentIdentities = a.sentIdentities[:0]
 	a.rejected = a.rejected[:0]
@@ -141,9 +141,10 @@ func (a *admitter) lostCounter(l *label) *uint64 {
 	return &a.lost[l.scope.kind]
 }
 
-// resolveLabels encodes a key as a list of numbers, and appends them to a.words. Each label is encoded
-// as an ID, and each list of tags as its length, followed by the IDs of its tags.
-func (a *admitter) resolveLabels(k *span.Key) {
+// encodeKey encodes a key as numbers in a.words: the ID of each label and, for each list of tags, its
+// length and the IDs of its tags. It sorts the tags, so keys that differ only in the order of their tags
+// get the same encoding.
+func (a *admitter) encodeKey(k *span.Key) {
 	a.words = append(a.words, uint32(a.id), a.resolveStatus(k.HTTPStatus), uint32(k.Facts()))
 	for l := range span.FirstList {
 		a.words = append(a.words, a.resolveText(l, *k.Text(l)))
@@ -155,7 +156,7 @@ func (a *admitter) resolveLabels(k *span.Key) {
 			a.words = append(a.words, a.resolveTag(list, tag))
 		}
 	}
-	a.words = orderTags(a.words, &a.anyBlocked)
+	a.words = orderTags(a.words, &a.tagsMayRepeat)
 }
 
 // resolveStatus returns the ID of an HTTP status code. The number of different status codes is limited,
@@ -174,20 +175,20 @@ func (a *admitter) resolveStatus(status uint32) labelID {
 	return id
 }
 
-// resolveText returns the ID of the text of a label, or the ID of the mask, a text with placeholders,
-// that replaces it. It returns absentID if the text is empty, and blockedID if the label has too many
-// different values, or if the text is span.Blocked.
+// resolveText returns the ID of the text of a label, or of the mask that replaces the text. It returns
+// absentID if the text is empty. It returns blockedID if the client replaced the text, or if the origin
+// can have no more distinct values of the label.
 func (a *admitter) resolveText(l span.Label, text string) labelID {
 	switch text {
 	case "":
-		a.sentIdentities = append(a.sentIdentities, uint64(absentID))
+		a.recordSentLabel(uint64(absentID))
 		return absentID
 	case span.Blocked: // collapsed by the client, which has budgets as well
-		a.sentIdentities = append(a.sentIdentities, uint64(blockedID))
+		a.recordSentLabel(uint64(blockedID))
 		return blockedID
 	}
 	sent := a.newLabel(int32(l), text)
-	a.sentIdentities = append(a.sentIdentities, sent.identity)
+	a.recordSentLabel(sent.identity)
 	id, ok := a.idOfTextOrMask(l, sent)
 	if !ok {
 		a.countLost(l, &a.lost[l])
@@ -196,20 +197,18 @@ func (a *admitter) resolveText(l span.Label, text string) labelID {
 	return id
 }
 
-// idOfTextOrMask returns the ID of a label, or the ID of its mask: the text with placeholders for
-// identifiers, such as "GET /users/{id}". Depending on a.config.Masking, the mask is used always,
-// never, or if the label has too many different values. The result is false if there are too many
-// masks, too.
+// recordSentLabel records the hash of a label as the client sent it, before anything is replaced.
+func (a *admitter) recordSentLabel(identity uint64) {
+	a.sentIdentities = append(a.sentIdentities, identity)
+}
+
+// idOfTextOrMask returns the ID of a label that a client sent. Depending on Config.Masking, the ID can be
+// that of the label's mask, a text with placeholders such as "GET /users/{id}". It returns false if the
+// origin can have no more distinct values of the label.
 func (a *admitter) idOfTextOrMask(l span.Label, sent label) (id labelID, ok bool) {
 	budget := &a.origin.budgets[l]
 	if a.config.Masking == MaskAlways {
-		masked, hasMask := a.maskOf(l, sent.text)
-		if !hasMask {
-			return a.idOf(budget, sent)
-		}
-		a.rejected = append(a.rejected, sent.identity)
-		a.admission.Masked |= setOf(l)
-		return a.idOf(budget, masked)
+		return a.idOfMask(budget, l, sent)
 	}
 	id, ok = a.idOf(budget, sent)
 	if ok || a.config.Masking == MaskNever {
@@ -227,24 +226,41 @@ func (a *admitter) idOfTextOrMask(l span.Label, sent label) (id labelID, ok bool
 	return id, ok
 }
 
+// idOfMask returns the ID of the mask of a label, a text with placeholders such as "GET /users/{id}". If
+// the label has no mask, it returns the ID of the label itself. It returns false if the budget, a limit
+// on the number of distinct values, is used up.
+func (a *admitter) idOfMask(budget *budget, l span.Label, sent label) (id labelID, ok bool) {
+	masked, hasMask := a.maskOf(l, sent.text)
+	if !hasMask {
+		return a.idOf(budget, sent)
+	}
+	a.rejected = append(a.rejected, sent.identity) // the text as sent is not counted
+	a.admission.Masked |= setOf(l)
+	return a.idOf(budget, masked)
+}
+
 // maxMaskBytes is the maximum length of a mask that is longer than its text.
 const maxMaskBytes = 100
 
-// maskOf returns a label with the mask of text: placeholders replace identifiers, such as numbers. It
-// returns false if values of l are never masked, if text contains no identifier, or if the mask is too
-// long. The text of the result is valid until the next key is admitted.
+// maskOf returns a label whose text is a mask: the mask of "GET /users/17" is "GET /users/{id}". It returns
+// false if labels of this kind are never masked, if there is nothing to replace in the text, or if the
+// mask is too long.
 func (a *admitter) maskOf(l span.Label, text string) (masked label, ok bool) {
 	if !isMaskable(l) {
 		return label{}, false
 	}
 	from := len(a.scratch)
 	a.scratch, ok = mask.Append(a.scratch, text)
-	name := stringOf(a.scratch[from:])
-	maxBytes := min(l.MaxBytes(), max(len(text), maxMaskBytes))
-	if !ok || len(name) > maxBytes {
+	if !ok {
 		return label{}, false
 	}
-	return a.newLabel(int32(l), name), true
+	maskText := stringOf(a.scratch[from:])
+	isTooLongForLabel := len(maskText) > l.MaxBytes()
+	isTooLongForText := len(maskText) > len(text) && len(maskText) > maxMaskBytes
+	if isTooLongForLabel || isTooLongForText {
+		return label{}, false
+	}
+	return a.newLabel(int32(l), maskText), true
 }
 
 // newLabel returns a label of the current origin. The label has no ID yet.
@@ -253,14 +269,14 @@ func (a *admitter) newLabel(kind int32, text string) label {
 	return label{labelName: name, identity: a.origin.identityOf(name)}
 }
 
-// idOf returns the ID of a label. If the label is new in this interval, idOf takes it into a.pending
-// and returns a temporary ID, provided that budget, the limit on different values, has a free row.
-// Otherwise it appends the label's hash to a.rejected, and returns false.
+// idOf returns the ID of a label. If the label is new in this interval and the budget, a limit on distinct
+// values, is not used up, idOf appends the label to a.pending and returns a preliminary ID. If the
+// budget is used up, it appends the hash of the label to a.rejected and returns false.
 func (a *admitter) idOf(budget *budget, l label) (id labelID, ok bool) {
 	id, isKnown := a.findAndMarkRecurring(&l)
 	if isKnown {
 		if !l.isMask {
-			a.markAsName(budget, id)
+			a.markAsName(budget, id) // a client sent the text itself, so it is no longer only a mask
 		}
 		return id, true
 	}
@@ -289,20 +305,22 @@ func (a *admitter) markAsName(budget *budget, id labelID) {
 // lastPendingID returns the ID of the last pending label.
 func (a *admitter) lastPendingID() labelID { return pendingID + labelID(len(a.pending)-1) }
 
-// pendingIn returns how many of the new labels in a.pending will take a row from the given share, a
-// part of budget b.
+// pendingIn returns how many new values of the current key will be charged to a share, one part of a
+// budget. A budget limits the number of distinct values. It does not include the new values of a key
+// before the whole key is admitted.
 func (a *admitter) pendingIn(b *budget, share class) int {
-	rows := 0
+	count := 0
 	for i := range a.pending {
 		if a.pending[i].budget == b && a.pending[i].share == share {
-			rows++
+			count++
 		}
 	}
-	return rows
+	return count
 }
 
-// findAndMarkRecurring returns the ID of a label if the current key or an earlier key of this interval
-// contains it, and false otherwise. If an earlier key contains it, the label is marked as recurring.
+// findAndMarkRecurring returns the ID of a label, or false if the label is new in this interval. It marks a
+// label that was used before as recurring. A label that only the current key has used is not marked, and
+// has a preliminary ID.
 func (a *admitter) findAndMarkRecurring(l *label) (id labelID, ok bool) {
 	id, ok = a.labels.find(l.labelName, l.identity)
 	if ok {
@@ -353,33 +371,33 @@ func (a *admitter) countLost(l span.Label, counter *uint64) {
 	*counter++
 }
 
-// resolveTag returns the ID of a tag such as "region:eu". If its tag key has too many different values,
-// it returns the ID of "region:tracer_blocked_value". If there are too many tag keys, it returns the ID
-// of "tracer_blocked_value".
+// resolveTag returns the ID of a tag "key:value". If the tag key has too many values in this interval, the
+// tag becomes "key:tracer_blocked_value". If the origin has too many tag keys, the whole tag becomes
+// "tracer_blocked_value". Either replacement is counted.
 func (a *admitter) resolveTag(list span.Label, tag string) labelID {
-	if tag == span.Blocked {
-		a.sentIdentities = append(a.sentIdentities, uint64(blockedID))
-		a.markBlocked(list)
+	if tag == span.Blocked { // replaced by the client
+		a.recordSentLabel(uint64(blockedID))
+		a.setTagsMayRepeat(list)
 		return blockedID
 	}
-	label := a.newLabel(int32(list), tag)
-	a.sentIdentities = append(a.sentIdentities, label.identity)
+	sent := a.newLabel(int32(list), tag)
+	a.recordSentLabel(sent.identity)
 	keyText, value, _ := strings.Cut(tag, ":")
 	keyID, hasKey := a.resolveTagKey(list, keyText)
 	if !hasKey {
 		a.countLost(list, &a.lost[list])
-		a.markBlocked(list)
+		a.setTagsMayRepeat(list)
 		return blockedID
 	}
 	if value != span.Blocked {
-		label.tagKey = keyID
-		key := a.tagKeyOf(keyID)
-		if id, ok := a.idOf(&key.budget, label); ok {
+		sent.tagKey = keyID
+		values := a.tagKeyOf(keyID)
+		if id, ok := a.idOf(&values.budget, sent); ok {
 			return id
 		}
-		a.countLost(list, &key.lost)
+		a.countLost(list, &values.lost)
 	}
-	a.markBlocked(list)
+	a.setTagsMayRepeat(list)
 	return a.resolveBlockedTag(list, keyID, keyText)
 }
 
@@ -438,9 +456,9 @@ func (a *admitter) resolveBlockedTag(list span.Label, keyID labelID, keyText str
 	return a.lastPendingID()
 }
 
-// markBlocked records that a list of tags contains a tag that has been replaced by
-// tracer_blocked_value, by the daemon or by the client.
-func (a *admitter) markBlocked(list span.Label) { a.anyBlocked[list-span.FirstList] = true }
+// setTagsMayRepeat records that a list can contain the same tag twice, because the daemon or the client
+// replaced the value of a tag.
+func (a *admitter) setTagsMayRepeat(list span.Label) { a.tagsMayRepeat[list-span.FirstList] = true }
 
 // addPendingLabels registers the labels in a.pending, which are new in this interval, and returns their
 // memory in bytes. It replaces their temporary IDs in a.words by final ones. The final IDs have the
@@ -484,9 +502,9 @@ func (a *admitter) finalBudget(b *budget, added *label) *budget {
 	return b
 }
 
-// rowIdentity returns a hash of the current key that is the same in every interval. Label IDs differ
-// between intervals, so it combines the hashes of the labels instead. The order of tags does not affect
-// the result.
+// rowIdentity returns a hash of the current key that is the same in every interval. It is made of the
+// hashes of the labels, because their IDs differ between intervals. The hashes of tags are added up, so
+// the order of the tags does not matter.
 func (a *admitter) rowIdentity() uint64 {
 	hash := mix(a.origin.identity^uint64(a.words[wordFacts]), a.identityOf(a.words[wordStatus]))
 	for _, id := range a.words[wordTexts:wordTags] {
@@ -495,11 +513,15 @@ func (a *admitter) rowIdentity() uint64 {
 	sumOfTags := uint64(0)
 	for tags := range tagLists(a.words) {
 		for _, id := range tags {
-			sumOfTags += mix(0, a.identityOf(id))
+			sumOfTags += tagHash(a.identityOf(id))
 		}
 	}
 	return mix(hash, sumOfTags)
 }
+
+// tagHash returns the number that a tag adds to the hash of a key, given the hash of the tag. The hash is
+// mixed first, so that different sets of tags are unlikely to have the same sum.
+func tagHash(identity uint64) uint64 { return mix(0, identity) }
 
 // identityAsSent returns the hash that rowIdentity would return if no label had been replaced.
 func (a *admitter) identityAsSent() uint64 {
@@ -510,7 +532,7 @@ func (a *admitter) identityAsSent() uint64 {
 	}
 	sumOfTags := uint64(0)
 	for _, identity := range a.sentIdentities[texts:] {
-		sumOfTags += mix(0, identity)
+		sumOfTags += tagHash(identity)
 	}
 	return mix(hash, sumOfTags)
 }

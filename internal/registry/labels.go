@@ -106,11 +106,11 @@ func (t *labelTable) find(name labelName, identity uint64) (labelID, bool) {
 // add gives the next ID to a label that is not in the table yet. If the table has another label with
 // the same hash, the new label is stored under the next free number, where find looks for it.
 func (t *labelTable) add(l label) {
-	slot := l.identity
-	for t.ids[slot] != absentID {
-		slot++
+	mapKey := l.identity
+	for t.ids[mapKey] != absentID {
+		mapKey++
 	}
-	t.ids[slot] = labelID(len(t.list))
+	t.ids[mapKey] = labelID(len(t.list))
 	t.list = append(t.list, l)
 }
 

@@ -25,7 +25,7 @@ const commonIdentity = 0
 // services. So short-lived pods displace neither long-lived pods nor services.
 type originTable struct {
 	limit      int
-	kept       int           // slots kept for origins of the last two intervals
+	reserved   int           // slots kept for origins of the last two intervals
 	others     int           // slots taken by other origins
 	services   int           // slots of others that only services can take
 	slots      budget        // budget for the other origins, without the quarter for services
@@ -51,9 +51,8 @@ func (o *origin) identityOf(name labelName) uint64 {
 	return maphash.String(seed, name.text) ^ (o.identity+uint64(name.scope.kind))*hashMultiplier
 }
 
-// newOriginTable returns an empty table of at most limit origins, the processes that send spans, for a
-// new interval. Each origin that was present in both of the last two intervals has a place reserved in
-// it.
+// newOriginTable returns an empty table for at most limit origins. It reserves a place in the table for
+// each stable origin, one that was present in both of the last two intervals.
 func newOriginTable(limit int, p *previous) originTable {
 	stable := 0
 	for _, o := range p.origins {
@@ -61,10 +60,14 @@ func newOriginTable(limit int, p *previous) originTable {
 			stable++
 		}
 	}
+	slots := threeQuarters(limit) // the last quarter is for origins without resource attributes
 	return originTable{
-		limit: limit, kept: stable,
-		slots: newBudget(threeQuarters(limit), keptRows{stable: stable}),
-		ids:   map[span.Origin]OriginID{}, perProcess: map[int32]int{}, common: noOrigin,
+		limit:      limit,
+		reserved:   stable,
+		slots:      newBudget(slots, keptRows{stable: stable}),
+		ids:        map[span.Origin]OriginID{},
+		perProcess: map[int32]int{},
+		common:     noOrigin,
 	}
 }
 
@@ -75,9 +78,9 @@ func threeQuarters(n int) int { return n - n/4 }
 // attributes can take at most three quarters of the places.
 func (t *originTable) takeSlot(o span.Origin, class class) bool {
 	if class == classStable {
-		return true // t.kept includes its slot
+		return true // t.reserved includes its slot
 	}
-	if t.kept+t.others >= t.limit {
+	if t.reserved+t.others >= t.limit {
 		return false
 	}
 	isService := o.Attributes == ""

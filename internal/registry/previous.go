@@ -141,9 +141,9 @@ func (p *previous) limitPerOrigin(config *Config) usage {
 	}
 }
 
-// fairLevel returns the largest cap for which the sum of the amounts, each limited to the cap, is at
-// most limit (max-min fairness). For example, the cap of 1, 5 and 9 with the limit 9 is 4: 1+4+4. If no
-// cap is needed, it returns math.MaxInt. It sorts amounts.
+// fairLevel returns the cap to which large amounts must be cut, so that the sum of all amounts is at most
+// limit (max-min fairness). For 1, 5 and 9 with the limit 9, the cap is 4: 1+4+4. It returns math.MaxInt
+// if no amount must be cut. It sorts amounts.
 func fairLevel(amounts []int, limit int) int {
 	slices.Sort(amounts)
 	for i, amount := range amounts {

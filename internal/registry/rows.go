@@ -75,15 +75,15 @@ func (t *rowTable) addUnlabelled(entry KeyEntry) KeyID {
 	return KeyID(len(t.list) - 1)
 }
 
-// orderTags sorts each list of tags of an encoded key, and returns the encoding. It overwrites words.
-// In a list for which anyBlocked is true, the same tag can have replaced several tags; orderTags keeps
-// it only once.
-func orderTags(words []uint32, anyBlocked *[lists]bool) []uint32 {
+// orderTags sorts the IDs in each list of tags of an encoded key, and returns the encoding. Several
+// tags with one tag key can collapse into the same tag, which must occur only once. So orderTags
+// removes duplicates from the lists for which mayRepeat is true. It overwrites words.
+func orderTags(words []uint32, mayRepeat *[lists]bool) []uint32 {
 	ordered := words[:wordTags]
 	list := 0
 	for ids := range tagLists(words) {
 		slices.Sort(ids)
-		if anyBlocked[list] {
+		if mayRepeat[list] {
 			ids = slices.Compact(ids)
 		}
 		ordered = append(ordered, uint32(len(ids)))
@@ -93,13 +93,13 @@ func orderTags(words []uint32, anyBlocked *[lists]bool) []uint32 {
 	return ordered
 }
 
-// keyOf decodes a key. The texts of the key are those of the label table, so the key does not refer to
-// the memory of the message that contained it.
+// keyOf decodes a key. It takes the strings of the key from the label table, because strings of a received
+// message would keep the whole message in memory.
 func (t *labelTable) keyOf(words []uint32) (k span.Key) {
 	status, _ := strconv.ParseUint(t.list[words[wordStatus]].text, 10, 32) // 0 if absent
 	k.HTTPStatus = uint32(status)
 	k.SetFacts(byte(words[wordFacts]))
-	for l := range span.FirstList {
+	for l := range span.FirstList { // labels before FirstList are single texts
 		*k.Text(l) = t.list[words[wordTexts+int(l)]].text
 	}
 	list := span.FirstList
@@ -139,14 +139,17 @@ func tagLists(words []uint32) iter.Seq[[]uint32] {
 	}
 }
 
-// rowBytes returns the memory of an encoded key and its row, in bytes, without the texts of its labels.
-// It includes spare capacity, the map entry, and the data that is kept for the next interval.
+// rowBytes returns the approximate memory of one key: its encoding, its strings without their texts, and
+// its entries in lists and maps. words is the encoded key.
 func rowBytes(words []uint32) int {
 	const wordBytes, stringHeader = int(unsafe.Sizeof(uint32(0))), int(unsafe.Sizeof(""))
-	elements := (int(unsafe.Sizeof(row{})) + int(unsafe.Sizeof(KeyEntry{}))) * 5 / 4
-	encoding := wordBytes * len(words) * 9 / 8
+	listEntries := int(unsafe.Sizeof(row{})) + int(unsafe.Sizeof(KeyEntry{}))
+	listEntries += listEntries / 4 // spare capacity of the lists
+	encoding := wordBytes * len(words)
+	encoding += encoding / 8 // the allocator rounds sizes up
 	tags := stringHeader * (len(words) - wordTags)
-	return elements + encoding + tags + 2*mapSlot
+	mapEntries := 2 * mapSlot // one in this interval, one in the next
+	return listEntries + encoding + tags + mapEntries
 }
 
 // usage is a number of rows, and the memory of their keys and labels.
