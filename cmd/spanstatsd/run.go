@@ -88,12 +88,12 @@ const lastSecond = time.Second
 // statistics are lost.
 func run(config daemon.Config) error {
 	signal.Ignore(syscall.SIGPIPE) // the daemon survives if the reader of its log exits
+	// The handler stays until the process ends: without it, a second signal would kill a daemon that has already stopped.
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it
 		signal.Notify(signals, syscall.SIGHUP)
 	}
-	defer signal.Stop(signals)
 	if limit := memory.SetGoLimit(config.MemoryLimit); limit > 0 {
 		config.Log.Info("set GOMEMLIMIT from the memory limit", "limit",
 			memory.Text(config.MemoryLimit.Bytes),
