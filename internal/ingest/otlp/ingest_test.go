@@ -178,6 +178,31 @@ func TestMarker_TakesPrecedenceOverHeader(t *testing.T) {
 	}
 }
 
+// TestMarker_WithoutHeader checks that spans of a marked resource are not counted either if a Collector did not pass on
+// the header, and that the request is forwarded unchanged.
+func TestMarker_WithoutHeader(t *testing.T) {
+	to := newCollector(t, false, nil)
+	h := newHarness(t, forwardTo(t, to.url()))
+	client := h.client(false)
+	partlyMarked := sayingCounted("true", 0, 1)
+	allMarked := partlyMarked[len(exported("shop", 0, 1, 1)):]
+	for i, c := range []struct {
+		body   []byte
+		result string
+	}{{partlyMarked, "counted"}, {allMarked, "computed_by_client"}} {
+		if a := post(t, client, c.body); a.status != http.StatusOK || h.Stats().Requests[c.result] != 1 {
+			t.Fatalf("request %d: %+v, %v", i, a, h.Stats().Requests)
+		}
+		if got := to.last(); !bytes.Equal(got.body, c.body) {
+			t.Errorf("request %d is forwarded as %q", i, got.body)
+		}
+	}
+	h.stop()
+	if h.rows["name 0"] != 1 || len(h.rows) != 1 {
+		t.Errorf("counted %v", h.rows)
+	}
+}
+
 // TestMarker_OnCountedRequests checks the counted marker of each resource of counted requests: of retries, with gzip,
 // in JSON, and of samples. Uncounted requests have none.
 func TestMarker_OnCountedRequests(t *testing.T) {

@@ -72,6 +72,10 @@ func (r *otelReader) read(message []byte, isCounted bool) (Result, error) {
 	if err := r.Count(message, r.policy); err != nil {
 		return ResultUnparsable, err
 	}
+	isAllCounted := r.Skipped() > 0 && r.Skipped() == len(r.Request().Spans)
+	if isAllCounted {
+		return ResultComputedByClient, nil
+	}
 	return ResultCounted, nil
 }
 

@@ -21,16 +21,19 @@ type Counter struct {
 	origins   rules.Origins
 	places    []rules.Place // origins of the resources with spans, in their order
 	resources []resource    // one per resource
+	skipped   int           // spans that the client has already counted
 }
 
 // resource is the state that the spans of a resource share.
 type resource struct {
-	batch    int    // number of the batch; negative if the resource has no spans
+	batch    int    // number of the batch; noBatch if no span of the resource is counted
 	service  string // service of the origin
 	firstTag uint32 // first tag of the resource that its spans inherit
 	lastTag  uint32 // end of these tags
 	isGo     bool   // the spans are from Go's SDK
 }
+
+const noBatch = -1
 
 // NewCounter returns a counter.
 func NewCounter() *Counter { return &Counter{} }
@@ -46,7 +49,8 @@ const anyCounter = rules.MaxFingerprint + 256<<10
 // ofSpans and the resource attributes in ofResources.
 type Decode func(r *otlp.Request, body []byte, ofSpans, ofResources *spantable.Names) error
 
-// Count decodes an OTLP request body and counts its spans. If it returns an error, it has counted no span.
+// Count decodes an OTLP request body and counts its spans, except those of resources that the client has marked as
+// already counted. If it returns an error, it has counted no span.
 func (c *Counter) Count(body []byte, policy *Policy) error {
 	return c.CountBy((*otlp.Request).Decode, body, policy)
 }
@@ -61,12 +65,13 @@ func (c *Counter) CountBy(decode Decode, body []byte, policy *Policy) error {
 	if err := decode(r, body, policy.names, policy.resourceNames); err != nil {
 		return err //nolint:wrapcheck // the decoder's error is complete
 	}
+	c.skipCounted()
 	c.places = c.origins.AssignOrigins(c.places[:0], c.resourceOrigins)
 	places := c.places
 	for i := range r.Resources {
 		res := &r.Resources[i]
-		if first, last := r.SpansOf(res); first == last {
-			c.resources = append(c.resources, resource{batch: -1})
+		if !hasUncountedSpans(r, res) {
+			c.resources = append(c.resources, resource{batch: noBatch})
 			continue
 		}
 		c.countResource(res, places[0])
@@ -79,13 +84,36 @@ func (c *Counter) CountBy(decode Decode, body []byte, policy *Policy) error {
 	return nil
 }
 
-// resourceOrigins iterates over the origins of the resources of the request. It skips resources without spans.
+// skipCounted finds the resources whose spans the client has already counted, sets IsCounted of them, and sets
+// c.skipped to the number of their spans.
+func (c *Counter) skipCounted() {
+	r := &c.keys.request
+	c.skipped = 0
+	for i := range r.Resources {
+		res := &r.Resources[i]
+		res.IsCounted = isCountedByClient(r, res, c.keys.policy.computed)
+		if res.IsCounted {
+			first, last := r.SpansOf(res)
+			c.skipped += last - first
+		}
+	}
+}
+
+// hasUncountedSpans reports whether a resource has spans that the client has not counted itself.
+func hasUncountedSpans(r *otlp.Request, res *otlp.Resource) bool {
+	return r.HasSpans(res) && !res.IsCounted
+}
+
+// Skipped returns the number of spans of the last body that were not counted, because the client had already
+// counted them.
+func (c *Counter) Skipped() int { return c.skipped }
+
+// resourceOrigins iterates over the origins of the resources of the request that have spans to count.
 func (c *Counter) resourceOrigins(yield func(span.Origin) bool) {
 	r := &c.keys.request
 	for i := range r.Resources {
 		res := &r.Resources[i]
-		first, last := r.SpansOf(res)
-		if first == last {
+		if !hasUncountedSpans(r, res) {
 			continue
 		}
 		if !yield(originOf(r, res, c.keys.policy.keep)) {
@@ -238,12 +266,15 @@ func (c *Counter) Batches(yield func(span.Origin, *span.Batch) bool) {
 // batch.
 type Counted struct{ Span, Batch, At int }
 
-// Counted iterates over the spans of the last body, in the order of the body.
+// Counted iterates over the spans of the last body that are in a batch, in the order of the body.
 func (c *Counter) Counted(yield func(Counted) bool) {
 	var countInBatch [rules.MaxBatches]int
 	extras := c.keys.request.Extras
 	for i := range extras {
 		batch := c.resources[extras[i].Resource].batch
+		if batch == noBatch {
+			continue
+		}
 		if !yield(Counted{Span: i, Batch: batch, At: countInBatch[batch]}) {
 			return
 		}

@@ -520,3 +520,33 @@ func TestCounted_BatchAndIndex(t *testing.T) {
 		t.Errorf("%d spans, %v", seen, durations)
 	}
 }
+
+// TestCount_SkipsMarkedResources checks that a resource whose client has already counted its spans is left out, by the
+// attribute _dd.stats_computed, and that the spans of other resources keep their numbers.
+func TestCount_SkipsMarkedResources(t *testing.T) {
+	c := otel.NewCounter()
+	for value, isMarked := range map[any]bool{
+		true: true, "true": true, "yes": true, 1: true, false: false, "false": false, "": false,
+	} {
+		marked := otlptest.Resource{
+			Attributes: append(otlptest.SDK("marked"), otlptest.Attribute{"_dd.stats_computed", value}),
+			Scopes:     [][]otlptest.Span{{{End: 1}, {End: 2}}},
+		}
+		unmarked := otlptest.Resource{Attributes: otlptest.SDK("unmarked"), Scopes: [][]otlptest.Span{{{End: 3}}}}
+		spans := countedOf(t, c, otlptest.Request(marked, unmarked), standard())
+		counted, skipped := []int{0, 1, 2}, 0
+		if isMarked {
+			counted, skipped = []int{2}, 2
+		}
+		var numbers []int
+		for s := range c.Counted {
+			numbers = append(numbers, s.Span)
+		}
+		if len(spans) != len(counted) || !slices.Equal(numbers, counted) || c.Skipped() != skipped {
+			t.Errorf("%v: counted spans %v, want %v; skipped %d, want %d", value, numbers, counted, c.Skipped(), skipped)
+		}
+		if last := spans[len(spans)-1]; last.origin.Service != "unmarked" || last.Duration != 3 {
+			t.Errorf("%v: the last counted span is %+v", value, last)
+		}
+	}
+}

@@ -18,6 +18,13 @@ func isGo(r *otlp.Request, res *otlp.Resource) bool {
 	return t != nil && t.Value == spantable.IsText && r.String(t.Text()) == "go"
 }
 
+// isCountedByClient reports whether the client has counted the spans of a resource itself: whether the
+// attribute otlp.StatsComputed, which has the given label, is neither empty nor false.
+func isCountedByClient(r *otlp.Request, res *otlp.Resource, computed spantable.Label) bool {
+	value := copyAttribute(r, res, computed)
+	return value != "" && value != "false"
+}
+
 // findTag returns the first tag of a resource with the given label, or nil if there is none.
 func findTag(r *otlp.Request, res *otlp.Resource, label spantable.Label) *spantable.Tag {
 	for i := res.FirstTag; i < res.LastTag; i++ {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spanstatsd/spanstatsd/internal/decode/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/rules"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/span/ignore"
@@ -23,6 +24,7 @@ type Policy struct {
 	ignore        *ignore.List
 	ignorable     []spantable.Label // attributes that the rules of ignore match
 	keep          []keptAttribute   // resource attributes that the origin keeps, sorted by name
+	computed      spantable.Label   // the resource attribute otlp.StatsComputed
 	nameReader    *nameReader       // nil if spans keep their names
 }
 
@@ -111,6 +113,8 @@ func NewPolicy(l Labels) *Policy {
 	}
 	// After the labels of spans, so that spans do not inherit these attributes of their resource.
 	p.keep, inResource = assignLabels(l.Resource, inResource)
+	computed, inResource := assignLabels([]string{otlp.StatsComputed}, inResource)
+	p.computed = computed[0].label
 	p.names, p.resourceNames = spantable.NewNames(names), spantable.NewNames(inResource)
 	return p
 }
