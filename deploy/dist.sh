@@ -1,9 +1,9 @@
 #!/bin/sh
 # Builds the content of a release in dist/: an archive for each architecture, the chart, the
-# manifests, the image, the licences, the provenance of all of them, and their checksums. The
-# same commit gives the same bytes on any machine with the same Go version: entries are sorted,
-# have no owner, and have the time of the commit. The Makefile sets VERSION, EPOCH, COMMIT,
-# REGISTRY and GO, and has built the binaries.
+# manifests, the image, the Python client, the licences, the provenance of all of them, and their
+# checksums. The same commit gives the same bytes on any machine with the same Go version: entries
+# are sorted, have no owner, and have the time of the commit. The Makefile sets VERSION, EPOCH,
+# COMMIT, REGISTRY and GO, and has built the binaries.
 #
 # With SIGN_KEY each file gets a signature file in sigstore's format, made with that key. With
 # SIGN=keyless cosign makes it, with the identity of the workflow that runs this script.
@@ -44,14 +44,16 @@ sh deploy/chart.sh "dist/spanstatsd_${VERSION}_chart.tgz"
 pack "dist/spanstatsd_${VERSION}_deploy.tar.gz" deploy
 dist/parts/image -version "$VERSION" -epoch "$EPOCH" -out "dist/spanstatsd_${VERSION}_image.tar"
 cp THIRD_PARTY_LICENSES "dist/spanstatsd_${VERSION}_THIRD_PARTY_LICENSES"
+sh deploy/clients.sh
+files="dist/spanstatsd_${VERSION}_* dist/spanstatsd_opentelemetry-*.whl"
 rm -f dist/*.sigstore.json "dist/spanstatsd_${VERSION}_provenance.json"
 dist/parts/sign -version "$VERSION" -commit "$COMMIT" -go "$($GO env GOVERSION)" ${BUILDER:+-builder "$BUILDER"} \
-	-provenance "dist/spanstatsd_${VERSION}_provenance.json" dist/spanstatsd_"${VERSION}"_*
-(cd dist && sha256sum spanstatsd_"${VERSION}"_* >SHA256SUMS)
+	-provenance "dist/spanstatsd_${VERSION}_provenance.json" $files
+(cd dist && sha256sum $(echo "$files" | sed 's,dist/,,g') >SHA256SUMS)
 if [ -n "${SIGN_KEY:-}" ]; then
-	dist/parts/sign dist/SHA256SUMS dist/spanstatsd_"${VERSION}"_*
+	dist/parts/sign dist/SHA256SUMS $files
 elif [ "${SIGN:-}" = keyless ]; then
-	for file in dist/SHA256SUMS dist/spanstatsd_"${VERSION}"_*; do
+	for file in dist/SHA256SUMS $files; do
 		cosign sign-blob --yes --bundle "$file.sigstore.json" "$file"
 	done
 fi

@@ -32,6 +32,8 @@ func TestPublish_IsComplete(t *testing.T) {
 		"SHA256SUMS", "SHA256SUMS.sigstore.json", "spanstatsd_v0.1.0_chart.tgz",
 		"spanstatsd_v0.1.0_image.tar",
 		"spanstatsd_v0.1.0_image.tar.sigstore.json", "spanstatsd_v0.1.0_provenance.json",
+		"spanstatsd_opentelemetry-0.1.0-py3-none-any.whl",
+		"spanstatsd_opentelemetry-0.1.0-py3-none-any.whl.sigstore.json",
 	}
 	for _, file := range append(slices.Clone(files), "spanstatsd_v0.0.9_chart.tgz") {
 		if err := os.WriteFile(filepath.Join(dir, "dist", file), nil, 0o600); err != nil {
@@ -67,12 +69,12 @@ func TestPublish_IsComplete(t *testing.T) {
 		"gh release create v0.1.0 ", "input: this one", "dist/" + strings.Join(files, " dist/"),
 	} {
 		if !strings.Contains(string(text), want) {
-			t.Errorf("nobody was told %q:\n%s", want, text)
+			t.Errorf("no program was called with %q:\n%s", want, text)
 		}
 	}
 	for _, not := range []string{"old one", "not yet", "0.0.9"} {
 		if strings.Contains(string(text), not) {
-			t.Errorf("somebody was told %q:\n%s", not, text)
+			t.Errorf("a program was called with %q:\n%s", not, text)
 		}
 	}
 }
