@@ -117,7 +117,8 @@ func (o *exporterOptions) group(c *daemon.Config) commandline.Group {
 			"http.route,peer.service or all,-peer.service; up to eight can be any span or resource "+
 			"attribute, with an optional budget: tenant.id=200")
 	f.BoolVar(&o.serviceGraph, "service-graph", false,
-		"also serve traces_service_graph_* metrics for Prometheus: which service calls which, from client spans")
+		"also export traces_service_graph_* metrics to Prometheus and as OTLP metrics: which service calls which, "+
+			"from client spans")
 	f.IntVar(&o.serviceGraphEdges, "service-graph-edges", defaultEdges,
 		"maximum number of edges of the service graph; requests of further ones are counted in one overflow edge")
 	f.Var(commandline.Parsed(&o.serviceGraphNames, "", "host=name", points.ParseNodeNames), "service-graph-names",
@@ -163,12 +164,21 @@ func (o *exporterOptions) complete(c *daemon.Config, s *settings) error {
 	if hasPrometheus {
 		badPrometheus = o.addPrometheus(c)
 	}
-	if o.serviceGraph && !hasPrometheus {
-		badPrometheus = errors.New("check --service-graph: Prometheus is not a destination; add --prometheus")
-	}
+	badGraph := o.checkGraph(hasPrometheus || hasOTLP)
 	c.Zipkin.Labels.Attributes, c.Zipkin.Labels.Resource = c.OTLP.Labels.Attributes, c.OTLP.Labels.Resource
 	c.Aggregate.Attributes = len(c.OTLP.Labels.Resource) > 0 && (c.OTLP.Enabled() || c.Zipkin.Enabled())
-	return errors.Join(badAgent, badExemplars, badOTLP, badPrometheus, c.OTLP.Labels.Check())
+	return errors.Join(badAgent, badExemplars, badOTLP, badPrometheus, badGraph, c.OTLP.Labels.Check())
+}
+
+// checkGraph checks the flags of the service graph. hasDestination is true if a destination accepts its metrics.
+func (o *exporterOptions) checkGraph(hasDestination bool) error {
+	switch {
+	case !o.serviceGraph:
+		return nil
+	case !hasDestination:
+		return errors.New("check --service-graph: no destination accepts it; add --prometheus or --otlp-metrics-endpoint")
+	}
+	return check.Number("service-graph-edges", o.serviceGraphEdges, 1, maxEdges)
 }
 
 // addAgent configures the Datadog agent as a destination. variables names the environment variables that
@@ -213,6 +223,10 @@ func (o *exporterOptions) addOTLP(c *daemon.Config, s *settings, variables otlp.
 	}
 	if o.instance != noInstance {
 		config.Instance = cmp.Or(o.instance, newInstance())
+	}
+	if o.serviceGraph {
+		config.Graph = &points.ServiceGraph{Names: o.serviceGraphNames, Instance: config.Instance}
+		config.MaxEdges = o.serviceGraphEdges
 	}
 	exporter, err := otlp.New(config)
 	if err != nil {
@@ -268,7 +282,6 @@ func (o *exporterOptions) addPrometheus(c *daemon.Config) error {
 	if o.serviceGraph {
 		config.Graph = &points.ServiceGraph{Names: o.serviceGraphNames}
 		config.MaxEdges = o.serviceGraphEdges
-		err = errors.Join(err, check.Number("service-graph-edges", o.serviceGraphEdges, 1, maxEdges))
 	}
 	c.Prometheus = prometheus.New(config)
 	c.PrometheusAddr = o.prometheusAddr

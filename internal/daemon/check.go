@@ -193,16 +193,21 @@ func (c *Config) exemplarsMemory() []memory.Part {
 }
 
 // totalsMemory returns the maximum memory of running totals, the sums since the start of the daemon.
-// The result has one part for each exporter that sends cumulative values.
+// The result has one part for each exporter that sends cumulative values, and one for each service graph.
 func (c *Config) totalsMemory() (parts []memory.Part) {
 	for _, exporter := range c.Exporters {
-		if !exporter.Cumulative {
-			continue
-		}
 		limits := c.totalsLimits(exporter)
-		parts = append(parts, memory.Part{
-			Name: "running totals of " + exporter.Name, Bytes: int64(limits.Memory()), Flag: maxAggregates,
-		})
+		if exporter.Cumulative {
+			parts = append(parts, memory.Part{
+				Name: "running totals of " + exporter.Name, Bytes: int64(limits.Memory()), Flag: maxAggregates,
+			})
+		}
+		if exporter.GraphMemory != nil {
+			parts = append(parts, memory.Part{
+				Name: "edges of the service graph for " + exporter.Name, Bytes: int64(exporter.GraphMemory(limits)),
+				Flag: "service-graph-edges",
+			})
+		}
 	}
 	return parts
 }
@@ -219,7 +224,7 @@ func (c *Config) scrapedMemory() []memory.Part {
 	}}
 	if graph := c.Prometheus.GraphMemory(limits); graph > 0 {
 		parts = append(parts, memory.Part{
-			Name: "edges of the service graph", Bytes: int64(graph), Flag: "service-graph-edges",
+			Name: "edges of the service graph for Prometheus", Bytes: int64(graph), Flag: "service-graph-edges",
 		})
 	}
 	return parts

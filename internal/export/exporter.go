@@ -32,6 +32,10 @@ type Exporter struct {
 	// accepts them, and those of all destinations together.
 	Bounds []float64
 
+	// GraphMemory returns the maximum memory of the service graph, given the limits of running totals. It is nil
+	// without one. The edges are running totals in any case, so cycles without spans are sent as well.
+	GraphMemory func(totals.Limits) int
+
 	// LimitTotals sets the limits of running totals. It is called before the first cycle. It is nil if
 	// there are no running totals.
 	LimitTotals func(totals.Limits)
@@ -106,6 +110,9 @@ type Payload struct {
 	Origin span.Origin // origin of the spans; empty if there are several
 	Body   []byte
 	Spans  uint64 // 0 for running totals, whose spans are accounted per cycle
+
+	// IsGraph is true if the payload contains only edges of the service graph. A newer one replaces it.
+	IsGraph bool
 
 	// Undelivered has, for each series of running totals in the payload that is not fully delivered, the
 	// number of spans that the destination may lack.

@@ -98,6 +98,7 @@ func (d *pushDestination) accept(c *Cycle) {
 func (d *pushDestination) encode(c *Cycle, flush *Flush, now time.Time) Encoded {
 	cycle := *c // other destinations have other limits and numbers
 	cycle.Limit = d.payloadLimit()
+	d.removeGraph()
 	var snap *snapshot
 	if d.exporter.Cumulative {
 		snap = d.beginSnapshot(&cycle, now)
@@ -116,6 +117,18 @@ func (d *pushDestination) encode(c *Cycle, flush *Flush, now time.Time) Encoded 
 	}
 	recordUnencodable(d.cfg.Log, d.stats, &d.exporter, c, lost)
 	return encoded
+}
+
+// removeGraph removes the payloads of the service graph from the queue, because those of the next cycle replace them.
+func (d *pushDestination) removeGraph() {
+	for _, p := range d.queue.removeGraph() {
+		d.stats.recordResult(p, ResultSuperseded)
+		if p.snapshot != nil {
+			d.recordUnaccepted(p)
+			continue
+		}
+		p.cycle.resolvePart(nil)
+	}
 }
 
 // rejectCycle counts the spans of a cycle that the destination does not accept as unsent, for the given reason. It
@@ -335,7 +348,8 @@ func (d *pushDestination) join(cleared, spans uint64) (participates bool) {
 	d.stats.addPending(cleared + spans)
 	d.stats.recordUnsent(NotWanted, cleared)
 	isClosed := d.acceptCtx.Err() != nil
-	acceptsEmptyCycles := d.exporter.Cumulative && !isClosed
+	hasRunningTotals := d.exporter.Cumulative || d.exporter.GraphMemory != nil
+	acceptsEmptyCycles := hasRunningTotals && !isClosed
 	return spans > 0 || acceptsEmptyCycles
 }
 

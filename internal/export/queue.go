@@ -135,6 +135,20 @@ func (q *queue) drain() []*Payload {
 	return q.remove(0, len(q.waiting))
 }
 
+// removeGraph removes the waiting payloads that contain edges of the service graph, and returns them.
+func (q *queue) removeGraph() (removed []*Payload) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for i := 0; i < len(q.waiting); {
+		if q.waiting[i].IsGraph {
+			removed = append(removed, q.remove(i, i+1)...)
+		} else {
+			i++
+		}
+	}
+	return removed
+}
+
 // oldestWaiting returns the creation time of the oldest waiting payload. It returns false if no
 // payload is waiting.
 func (q *queue) oldestWaiting() (created time.Time, isAny bool) {

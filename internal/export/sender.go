@@ -184,7 +184,7 @@ func (d *pushDestination) handleResult(del delivery, a Attempt) {
 	for _, c := range del.cycles {
 		c.endSend(maybeDelivered)
 	}
-	isRunningTotals := p.snapshot != nil
+	isRunningTotals := p.snapshot != nil || p.IsGraph
 	if isRunningTotals && a.Outcome == OutcomeUnknown {
 		a.Outcome = OutcomeNotYet // they can safely be sent twice
 	}
@@ -208,7 +208,7 @@ func (d *pushDestination) handleResult(del delivery, a Attempt) {
 // recordAttempt records an attempt to deliver a payload in the log, the stats and the state of the destination.
 func (d *pushDestination) recordAttempt(p *Payload, a Attempt) {
 	waiting, _ := d.queue.size()
-	d.log.logAttempt(a, waiting, d.stats.read().Pending)
+	d.log.logAttempt(p, a, waiting, d.stats.read().Pending)
 	d.link.recordAttempt(a)
 	p.tries++
 	p.lastErr = a.Err

@@ -380,7 +380,7 @@ func newOutcomeLog(log *slog.Logger, x Exporter) *outcomeLog {
 // logAttempt logs the result of an attempt to deliver a payload if it differs from the previous one, and each
 // warning about an accepted payload. queued is the number of waiting payloads, and pending the number of spans that
 // are not delivered yet.
-func (l *outcomeLog) logAttempt(a Attempt, queued int, pending uint64) {
+func (l *outcomeLog) logAttempt(p *Payload, a Attempt, queued int, pending uint64) {
 	kind := outcomeKind{a.Outcome, a.Silent, a.Rejected > 0}
 	isAccepted := a.Outcome == OutcomeAccepted && a.Rejected == 0
 	if isAccepted && a.Err != nil {
@@ -395,12 +395,14 @@ func (l *outcomeLog) logAttempt(a Attempt, queued int, pending uint64) {
 		l.isLosing.Store(false)
 		l.log.Info(l.name+" accepts payloads again", "queued_payloads", queued, "pending_spans", pending)
 	case a.Outcome != OutcomeNotWanted: // which the exporter logs
-		l.logFailure(a)
+		isRepeated := l.isCumulative || p.IsGraph
+		l.logFailure(a, isRepeated)
 	}
 }
 
 // logFailure logs an attempt whose payload was not accepted, or of which the destination has rejected a part.
-func (l *outcomeLog) logFailure(a Attempt) {
+// isRepeated is true if the next payload includes the spans of this one.
+func (l *outcomeLog) logFailure(a Attempt, isRepeated bool) {
 	switch {
 	case a.Outcome == OutcomeAccepted:
 		l.log.Error(l.name+" rejects a part of the payloads; its spans are lost", "error", a.Err)
@@ -408,7 +410,7 @@ func (l *outcomeLog) logFailure(a Attempt) {
 		l.log.Warn(l.name+" is unreachable; payloads are queued and retried", "error", a.Err)
 	case a.Outcome == OutcomeNotYet:
 		l.log.Warn(l.name+" responds but rejects payloads for now; they are queued and retried", "error", a.Err)
-	case a.Outcome == OutcomeRefused && l.isCumulative:
+	case a.Outcome == OutcomeRefused && isRepeated:
 		l.log.Error(l.name+" rejects payloads; the next payload includes their spans", "error", a.Err)
 	case a.Outcome == OutcomeRefused:
 		l.log.Error(l.name+" rejects payloads; their spans are lost", "error", a.Err)
@@ -418,9 +420,10 @@ func (l *outcomeLog) logFailure(a Attempt) {
 }
 
 // logLost logs that a payload was dropped because it could not be delivered in time. After that, it logs nothing
-// until a payload was accepted. It ignores payloads that were dropped for another reason.
+// until a payload was accepted. It ignores payloads that were dropped for another reason, and those of the service
+// graph, whose edges the next payload repeats.
 func (l *outcomeLog) logLost(reason Reason, p *Payload) {
-	if reason.result() != ResultGivenUp {
+	if reason.result() != ResultGivenUp || p.IsGraph {
 		return
 	}
 	wasLosing := l.isLosing.Swap(true)

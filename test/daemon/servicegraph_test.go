@@ -1,19 +1,28 @@
 package daemon_test
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
+	"github.com/spanstatsd/spanstatsd/internal/export"
+	exporting "github.com/spanstatsd/spanstatsd/internal/export/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/export/points"
 	"github.com/spanstatsd/spanstatsd/internal/export/prometheus"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
+	"github.com/spanstatsd/spanstatsd/lab/standin/collector"
 )
 
 // call is a connection of the test's services. A client's span has the attributes, and so has a consumer's.
@@ -88,8 +97,187 @@ type edgeCounts struct {
 func TestServiceGraph_EdgeByEdge(t *testing.T) {
 	t.Parallel()
 	p, at := startGraph(t, 200)
+	truth := sendTopology(t, at)
+	got := scrapeGraph(t, p, 3000)
+	compareEdges(t, got, truth)
+	p.stop()
+}
+
+// TestServiceGraph_OverOTLP exports the same edges as OTLP metrics, next to those of spans with either temporality, to a receiver that
+// rejects every third payload. Edges are cumulative in any case, so a rejected payload loses no request, and each
+// temporality of the spans' metrics stays.
+func TestServiceGraph_OverOTLP(t *testing.T) {
+	for _, temporality := range []exporting.Temporality{exporting.Delta, exporting.Cumulative} {
+		t.Run(string(temporality), func(t *testing.T) {
+			t.Parallel()
+			receiver := startGraphReceiver(t)
+			var at string
+			p := startPair(t, func(c *daemon.Config) {
+				at = takesOTLP(c)
+				endpoint, err := exporting.ParseEndpoint(receiver.URL)
+				if err != nil {
+					t.Fatal(err)
+				}
+				x, err := exporting.New(exporting.Config{
+					Variables: exporting.Variables{Endpoint: endpoint}, Temporality: temporality, MaxEdges: 200,
+					Graph: &points.ServiceGraph{Names: map[string]string{"10.0.0.7": "payments"}, Instance: "daemon-1"},
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.Exporters = []export.Exporter{x.Describe()}
+			})
+			first, second := sendTopology(t, at), sendTopology(t, at)
+			for name, edge := range second {
+				if first[name] == nil {
+					first[name] = &edgeCounts{}
+				}
+				first[name].requests += edge.requests
+				first[name].failed += edge.failed
+				first[name].seconds += edge.seconds
+			}
+			eventually.True(t, "the edges have all requests, after rejected payloads",
+				func() bool { return receiver.isComplete(first) })
+			p.stop()
+			compareEdges(t, receiver.edges, first)
+			if receiver.rejected == 0 || len(receiver.problems) > 0 {
+				t.Errorf("%d payloads rejected, problems %q", receiver.rejected, receiver.problems)
+			}
+			if want := map[string]uint64{"delta": 1, "cumulative": 2}[string(temporality)]; receiver.temporality != want {
+				t.Errorf("the metrics of spans have temporality %d, want %d", receiver.temporality, want)
+			}
+		})
+	}
+}
+
+// graphReceiver receives OTLP metrics and keeps the last value of each edge.
+type graphReceiver struct {
+	*httptest.Server
+	mu          sync.Mutex
+	edges       map[string]*edgeCounts
+	payloads    int
+	rejected    int // payloads with edges
+	temporality uint64
+	problems    []string
+}
+
+func startGraphReceiver(t *testing.T) *graphReceiver {
+	t.Helper()
+	r := &graphReceiver{edges: map[string]*edgeCounts{}}
+	r.Server = httptest.NewServer(http.HandlerFunc(r.serve))
+	t.Cleanup(r.Close)
+	return r
+}
+
+func (r *graphReceiver) serve(w http.ResponseWriter, req *http.Request) {
+	body, err := io.ReadAll(req.Body)
+	if err != nil {
+		return
+	}
+	message, err := collector.Decode(body)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil {
+		r.problems = append(r.problems, err.Error())
+	}
+	isGraph := bytes.Contains(body, []byte("traces_service_graph"))
+	if isGraph {
+		r.payloads++
+	}
+	if isGraph && r.payloads%3 == 0 {
+		r.rejected++
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	for _, resource := range message {
+		for _, scope := range resource.Scopes {
+			for _, metric := range scope.Metrics {
+				r.record(fmt.Sprint(resource.Attributes), metric)
+			}
+		}
+	}
+}
+
+// record records the points of a metric.
+func (r *graphReceiver) record(resource string, m collector.Metric) {
+	name, isGraph := strings.CutPrefix(m.Name, "traces_service_graph_request_")
+	if !isGraph {
+		r.temporality = m.Temporality
+		return
+	}
+	if m.Temporality != 2 || resource != "[{service.name spanstatsd} {service.instance.id daemon-1}]" {
+		r.problems = append(r.problems, fmt.Sprintf("%s has temporality %d and the resource %s", m.Name, m.Temporality, resource))
+	}
+	for _, point := range m.Points {
+		labels := map[string]any{"connection_type": ""}
+		for _, a := range point.Attributes {
+			labels[a.Key] = a.Value
+		}
+		key := fmt.Sprintf(`client=%q,server=%q,connection_type=%q`, labels["client"], labels["server"], labels["connection_type"])
+		edge := r.edges[key]
+		if edge == nil {
+			edge = &edgeCounts{}
+			r.edges[key] = edge
+		}
+		switch name {
+		case "total":
+			edge.requests = float64(point.Value)
+		case "failed_total":
+			edge.failed = float64(point.Value)
+		case "client_seconds", "server_seconds":
+			edge.seconds = point.Sum
+		}
+	}
+}
+
+// isComplete reports whether the edges have all requests and failures in want, and payloads were rejected before.
+func (r *graphReceiver) isComplete(want map[string]*edgeCounts) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for name, edge := range want {
+		got := r.edges[name]
+		if got == nil || got.requests != edge.requests || got.failed != edge.failed {
+			return false
+		}
+	}
+	return r.rejected > 2
+}
+
+// TestServiceGraph_Overflow calls more peers than there may be edges. The first ones keep their edges, and all
+// requests are counted.
+func TestServiceGraph_Overflow(t *testing.T) {
+	t.Parallel()
+	const edges, peers = 8, 50
+	p, at := startGraph(t, edges)
+	rnd := rand.New(rand.NewPCG(48, 3))
+	var spans []string
+	for i := range peers {
+		spans = append(spans, graphSpan(rnd, 3, false, time.Millisecond, false, "server.address", fmt.Sprint("host-", i)))
+	}
+	post(t, at, "/v1/traces", "application/json",
+		[]byte(`{"resourceSpans":[`+resourceSpans("shop", "go", spans...)+`]}`))
+	got := scrapeGraph(t, p, peers)
+	overflow := got[`client="tracer_blocked_value",server="tracer_blocked_value",connection_type=""`]
+	if overflow == nil || overflow.requests != peers-edges || len(got) != edges+1 {
+		t.Errorf("%d edges, the overflow edge is %+v", len(got), overflow)
+	}
+	metrics := scrape(t, "http://"+p.HTTPAddr()+"/metrics")
+	for _, want := range []string{
+		fmt.Sprintf("spanstatsd_service_graph_edges{destination=\"prometheus\"} %d\n", edges+1),
+		fmt.Sprintf("spanstatsd_service_graph_spans_overflowed_total{destination=\"prometheus\"} %d\n", peers-edges),
+	} {
+		if !strings.Contains(metrics, want) {
+			t.Errorf("the metrics do not contain %s", want)
+		}
+	}
+	p.stop()
+}
+
+// sendTopology sends 3000 requests between the services of the topology, in random order, and returns their edges.
+func sendTopology(t *testing.T, at string) (truth map[string]*edgeCounts) {
+	t.Helper()
 	rnd := rand.New(rand.NewPCG(48, 2))
-	truth := map[string]*edgeCounts{}
+	truth = map[string]*edgeCounts{}
 	spans := map[string][]string{} // by service
 	for range 3000 {
 		c := &topology[rnd.IntN(len(topology))]
@@ -126,7 +314,12 @@ func TestServiceGraph_EdgeByEdge(t *testing.T) {
 	if len(services) != 12 {
 		t.Fatalf("%d services, want 12", len(services))
 	}
-	got := scrapeGraph(t, p, 3000)
+	return truth
+}
+
+// compareEdges checks that the edges are exactly those in truth.
+func compareEdges(t *testing.T, got, truth map[string]*edgeCounts) {
+	t.Helper()
 	for name, want := range truth {
 		edge := got[name]
 		if edge == nil {
@@ -143,37 +336,6 @@ func TestServiceGraph_EdgeByEdge(t *testing.T) {
 			t.Errorf("edge %s was not sent", name)
 		}
 	}
-	p.stop()
-}
-
-// TestServiceGraph_Overflow calls more peers than there may be edges. The first ones keep their edges, and all
-// requests are counted.
-func TestServiceGraph_Overflow(t *testing.T) {
-	t.Parallel()
-	const edges, peers = 8, 50
-	p, at := startGraph(t, edges)
-	rnd := rand.New(rand.NewPCG(48, 3))
-	var spans []string
-	for i := range peers {
-		spans = append(spans, graphSpan(rnd, 3, false, time.Millisecond, false, "server.address", fmt.Sprint("host-", i)))
-	}
-	post(t, at, "/v1/traces", "application/json",
-		[]byte(`{"resourceSpans":[`+resourceSpans("shop", "go", spans...)+`]}`))
-	got := scrapeGraph(t, p, peers)
-	overflow := got[`client="tracer_blocked_value",server="tracer_blocked_value",connection_type=""`]
-	if overflow == nil || overflow.requests != peers-edges || len(got) != edges+1 {
-		t.Errorf("%d edges, the overflow edge is %+v", len(got), overflow)
-	}
-	metrics := scrape(t, "http://"+p.HTTPAddr()+"/metrics")
-	for _, want := range []string{
-		fmt.Sprintf("spanstatsd_service_graph_edges{destination=\"prometheus\"} %d\n", edges+1),
-		fmt.Sprintf("spanstatsd_service_graph_spans_overflowed_total{destination=\"prometheus\"} %d\n", peers-edges),
-	} {
-		if !strings.Contains(metrics, want) {
-			t.Errorf("the metrics do not contain %s", want)
-		}
-	}
-	p.stop()
 }
 
 // startGraph starts a daemon with a service graph.

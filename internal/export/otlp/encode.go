@@ -43,9 +43,7 @@ func newEncoding(c *Config, temporality uint64) encoding {
 // begin prepares for the points of a cycle. emit gets each complete request.
 func (e *encoding) begin(c *export.Cycle, emit func(*request)) {
 	w := e.writer
-	w.window = w.window.next(c.Start, c.End)
-	w.limit = c.Limit
-	w.emit = emit
+	w.begin(c, emit)
 	e.reader.BeginCycle(e.exemplars.Seal(c.Cycle), int64(w.window.start), int64(w.window.end))
 }
 

@@ -29,6 +29,9 @@ type Config struct {
 	Millis      bool        // send explicit buckets in milliseconds
 
 	Exemplars *exemplars.Table // nil disables them
+
+	Graph    *points.ServiceGraph // nil disables the service graph
+	MaxEdges int                  // maximum number of edges of the graph
 }
 
 // Exporter sends metrics to an OTLP receiver. See the package comment.
@@ -36,6 +39,7 @@ type Exporter struct {
 	config        Config
 	poster        *post.Poster
 	encoder       encoder
+	graph         *graphEncoder // nil without a service graph
 	probeInterval time.Duration // probe interval
 	compressor    *gzip.Writer  // nil if requests are not compressed
 }
@@ -66,7 +70,12 @@ func New(c Config) (*Exporter, error) {
 
 // LimitTotals sets the limits of running totals, if the exporter has any. It is called before the
 // first cycle. Without it, all spans are in one series.
-func (x *Exporter) LimitTotals(limits totals.Limits) { x.encoder = newEncoder(&x.config, limits) }
+func (x *Exporter) LimitTotals(limits totals.Limits) {
+	x.encoder = newEncoder(&x.config, limits)
+	if c := &x.config; c.Graph != nil {
+		x.graph = newGraphEncoder(c, points.EdgeLimits(limits, c.MaxEdges))
+	}
+}
 
 // bucketCount returns the number of buckets for the given bounds: one more, for values above the last bound.
 func bucketCount(bounds []float64) int {
@@ -84,25 +93,44 @@ func (x *Exporter) Describe() export.Exporter {
 		InOrder: true, Cumulative: x.config.Temporality == Cumulative,
 		Bounds: x.config.Bounds, Watch: x.watch,
 	}
-	if d.Cumulative {
+	if x.config.Graph != nil {
+		d.GraphMemory = x.graphMemory
+	}
+	if d.Cumulative || x.config.Graph != nil {
 		d.LimitTotals = x.LimitTotals
 	}
 	return d
 }
 
+// graphMemory returns the maximum memory of the service graph, given the limits for series.
+func (x *Exporter) graphMemory(l totals.Limits) int {
+	edges := points.EdgeLimits(l, x.config.MaxEdges)
+	return edges.Memory()
+}
+
 // Encode implements export.Push: it encodes the counts of one export interval as payloads, and passes each payload
 // to emit. A payload can contain the spans of several processes. Before compression, no payload is longer than
-// c.Limit.
+// c.Limit. The payloads of the service graph follow those of the spans, so they are not sent before these.
 func (x *Exporter) Encode(c *export.Cycle, emit func(*export.Payload)) export.Encoded {
-	return x.encoder.encode(c, func(r *request) {
-		p := &export.Payload{Spans: r.spans, Undelivered: r.undelivered}
-		if x.compressor != nil {
-			p.Body = compress(x.compressor, r.body)
-		} else {
-			p.Body = bytes.Clone(r.body)
-		}
-		emit(p)
+	encoded := x.encoder.encode(c, func(r *request) {
+		emit(&export.Payload{Body: x.bodyOf(r), Spans: r.spans, Undelivered: r.undelivered})
 	})
+	if x.graph != nil {
+		x.graph.encode(c, func(r *request) {
+			emit(&export.Payload{Body: x.bodyOf(r), IsGraph: true})
+		})
+		counts := x.graph.counts()
+		encoded.Totals.Edges, encoded.Totals.EdgesOverflowed = counts.Series, counts.Overflowed
+	}
+	return encoded
+}
+
+// bodyOf returns a copy of the body of r, compressed if that is configured.
+func (x *Exporter) bodyOf(r *request) []byte {
+	if x.compressor != nil {
+		return compress(x.compressor, r.body)
+	}
+	return bytes.Clone(r.body)
 }
 
 // Deliver implements export.Push. In addition to ctx, the configured timeout limits the attempt.

@@ -114,6 +114,33 @@ func TestGoldenTotals(t *testing.T) {
 	compareGolden(t, "totals.json", r.shown(t))
 }
 
+// TestGoldenGraph pins the decoded content of the service graph's requests. The second cycle has no spans, so the edges
+// have the totals of the first one.
+func TestGoldenGraph(t *testing.T) {
+	graph := newGraphEncoder(&Config{
+		Version: "1.2.3", Graph: &points.ServiceGraph{Instance: "i-1"}, Exemplars: goldenExemplars(),
+	}, points.EdgeLimits(roomForAll, 10))
+	var bodies [][]byte
+	for _, c := range []*testcycle.Cycle{golden(), newCycle()} {
+		var m export.Merger
+		sealed := c.Seal()
+		bodies = bodies[:0]
+		cycle := &export.Cycle{Sealed: sealed, Rows: m.Merge(sealed), Limit: export.DefaultMaxPayloadBytes}
+		graph.encode(cycle, func(r *request) {
+			if r.spans > 0 || len(r.undelivered) > 0 {
+				t.Errorf("an edge has spans to account for: %d, %d", r.spans, r.undelivered)
+			}
+			bodies = append(bodies, slices.Clone(r.body))
+		})
+		m.Forget()
+	}
+	var requests []readResource
+	for _, body := range bodies {
+		requests = append(requests, mustRead(t, body)...)
+	}
+	compareGolden(t, "graph.json", readRequest(requests).shown(t))
+}
+
 func compareGolden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spanstatsd/spanstatsd/internal/export"
 	"github.com/spanstatsd/spanstatsd/internal/export/points"
 	"github.com/spanstatsd/spanstatsd/internal/wire/protolite"
 )
@@ -44,6 +45,8 @@ type metric struct {
 	tail   []byte           // fields of the data that follow the points
 	points []byte           // encoded points of complete series
 	series []byte           // encoded points of the current series
+
+	includesZero bool // a counter of 0 is written
 }
 
 // newWriter returns a writer of requests with two metrics: a counter named calls, and exponential histograms of
@@ -102,6 +105,13 @@ func metricHead(name, unit string) []byte {
 	return protolite.AppendBytes(head, fieldMetricUnit, unit)
 }
 
+// begin prepares for the points of a cycle, one export interval. emit gets each complete request.
+func (w *writer) begin(c *export.Cycle, emit func(*request)) {
+	w.window = w.window.next(c.Start, c.End)
+	w.limit = c.Limit
+	w.emit = emit
+}
+
 // beginResource begins the metrics of a resource.
 func (w *writer) beginResource(resource []byte) {
 	w.endResource()
@@ -109,11 +119,12 @@ func (w *writer) beginResource(resource []byte) {
 }
 
 // writePoint adds p to the current series of the calls metric and of the durations metric. Both points cover the
-// period from start to the end of w.window. It omits the calls if their metric has no name or p.Calls is 0, and the
-// durations if p contains none.
+// period from start to the end of w.window. It omits the calls if their metric has no name, or if p.Calls is 0 and the
+// metric does not include zeros, and the durations if p contains none.
 func (w *writer) writePoint(p *points.Point, start uint64) {
 	period := window{start, w.window.end}
-	if w.calls.name != "" && p.Calls > 0 {
+	hasCalls := p.Calls > 0 || w.calls.includesZero
+	if w.calls.name != "" && hasCalls {
 		w.scratch = appendCalls(w.scratch[:0], p, period)
 		w.calls.series = protolite.AppendBytes(w.calls.series, fieldPoints, w.scratch)
 	}

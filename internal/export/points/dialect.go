@@ -17,7 +17,7 @@ type Config struct {
 	// Labels selects the format of Prometheus: attributes are labels, metrics are named by its rules, and
 	// a resource consists only of its service.
 	Labels bool
-	Graph  *ServiceGraph // series are the edges of this graph instead of spans; optional, only with Labels
+	Graph  *ServiceGraph // series are the edges of this graph instead of spans; optional
 	Bounds []float64     // bounds of classic buckets; optional
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"strings"
 
+	"github.com/spanstatsd/spanstatsd/internal/export/totals"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
@@ -22,6 +23,27 @@ type ServiceGraph struct {
 	// Names maps host names and addresses to the names of nodes. A host name that begins with "*."
 	// stands for all host names that end with the rest.
 	Names map[string]string
+	// Instance identifies the daemon in the resource of the edges, because several daemons can have equal
+	// edges. It is for OTLP only, since Prometheus adds the instance itself. If it is empty, the edges have no
+	// resource.
+	Instance string
+}
+
+// The names of the metrics of the service graph.
+const (
+	GraphRequests        = "traces_service_graph_request_total"
+	GraphFailures        = "traces_service_graph_request_failed_total"
+	GraphClientDurations = "traces_service_graph_request_client_seconds"
+	GraphServerDurations = "traces_service_graph_request_server_seconds" // the same durations, as Grafana queries them
+)
+
+// EdgeLimits returns the limits of running totals for the edges of a service graph. l are the limits for series of
+// spans.
+func EdgeLimits(l totals.Limits, maxEdges int) totals.Limits {
+	return totals.Limits{
+		Series: maxEdges, Bytes: maxEdges * maxEdgeBytes, Idle: l.Idle, Buckets: l.Buckets, Classic: l.Classic,
+		Resources: 1, ResourceBytes: maxEdgeBytes,
+	}
 }
 
 // ParseNodeNames parses ServiceGraph.Names: pairs host=name, separated by commas.
@@ -54,8 +76,8 @@ const (
 	connectionVirtual   = "virtual_node" // from or to a node without spans
 )
 
-// MaxEdgeBytes is the maximum length of the encoded labels of an edge: two nodes, and the rest.
-const MaxEdgeBytes = 2*span.MaxLabel + 64
+// maxEdgeBytes is the maximum length of the encoded labels of an edge: two nodes, and the rest.
+const maxEdgeBytes = 2*span.MaxLabel + 72
 
 // edge is a connection of the service graph.
 type edge struct{ client, server, connection string }
@@ -82,8 +104,15 @@ func isReceive(k *span.Key) bool {
 	return spanKind(k) == spanKinds["client"] && operation != "" && !isSend
 }
 
-// writeResource implements dialect. An edge has no resource, because it connects two.
-func (*ServiceGraph) writeResource(*attributes, *span.Origin, string) {}
+// writeResource implements dialect. The resource of an edge is the daemon, because the edge connects two services.
+func (g *ServiceGraph) writeResource(to *attributes, _ *span.Origin, _ string) {
+	if g.Instance == "" {
+		return
+	}
+	to.begin()
+	to.text("service.name", "spanstatsd")
+	to.text("service.instance.id", g.Instance)
+}
 
 // writeKey implements dialect.
 func (g *ServiceGraph) writeKey(to *attributes, origin *span.Origin, k *span.Key) (isOK bool) {

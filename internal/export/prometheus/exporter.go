@@ -74,15 +74,7 @@ func (x *Exporter) LimitTotals(l totals.Limits) {
 	x.limits, x.keeper = l, newTotalsKeeper(x.reader, l)
 	if c := &x.config; c.Graph != nil {
 		reader := points.NewReader(points.Config{Graph: c.Graph, Labels: true, Bounds: c.Bounds})
-		x.edgeKeeper = newTotalsKeeper(reader, edgeLimits(l, c.MaxEdges))
-	}
-}
-
-// edgeLimits returns the limits for the edges of a service graph. l are the limits for series.
-func edgeLimits(l totals.Limits, maxEdges int) totals.Limits {
-	return totals.Limits{
-		Series: maxEdges, Bytes: maxEdges * points.MaxEdgeBytes, Idle: l.Idle, Buckets: l.Buckets, Classic: l.Classic,
-		Resources: 1, ResourceBytes: points.MaxEdgeBytes,
+		x.edgeKeeper = newTotalsKeeper(reader, points.EdgeLimits(l, c.MaxEdges))
 	}
 }
 
@@ -96,7 +88,7 @@ func (x *Exporter) GraphMemory(l totals.Limits) int {
 	if x.config.Graph == nil {
 		return 0
 	}
-	return seriesMemory(edgeLimits(l, x.config.MaxEdges))
+	return seriesMemory(points.EdgeLimits(l, x.config.MaxEdges))
 }
 
 // seriesMemory returns the maximum number of bytes of series with the given limits. It is the sum for the running

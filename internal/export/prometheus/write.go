@@ -11,6 +11,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
+	"github.com/spanstatsd/spanstatsd/internal/export/points"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 )
@@ -45,13 +46,13 @@ func newEncoder(m *message, calls, durations string) *encoder {
 			histogram(durations, "Durations of spans in seconds."),
 		},
 		edgeFamilies: []*family{
-			counter("traces_service_graph_request_total", "Requests between two nodes of the service graph.", m.toCalls),
-			counter("traces_service_graph_request_failed_total",
+			counter(points.GraphRequests, "Requests between two nodes of the service graph.", m.toCalls),
+			counter(points.GraphFailures,
 				"Requests between two nodes of the service graph that failed.", m.toErrors),
-			histogram("traces_service_graph_request_client_seconds",
+			histogram(points.GraphClientDurations,
 				"Durations of requests between two nodes of the service graph, as measured by the client, or by the "+
 					"server if the client has no spans."),
-			histogram("traces_service_graph_request_server_seconds",
+			histogram(points.GraphServerDurations,
 				"The same durations as traces_service_graph_request_client_seconds, under the name that Grafana's "+
 					"service graph queries."),
 		},

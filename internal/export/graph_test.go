@@ -1,0 +1,87 @@
+package export
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/export/totals"
+	"github.com/spanstatsd/spanstatsd/internal/testutil/testcycle"
+)
+
+// graphing is an exporter of deltas and of a service graph.
+type graphing struct{ *scripted }
+
+func (g graphing) describe() Exporter {
+	x := describePush(g.scripted, g)
+	x.InOrder, x.GraphMemory = true, func(totals.Limits) int { return 0 }
+	return x
+}
+
+// Encode adds a payload of the graph to those of the deltas.
+func (g graphing) Encode(c *Cycle, emit func(*Payload)) Encoded {
+	encoded := g.scripted.Encode(c, emit)
+	emit(&Payload{Body: []byte("graph"), IsGraph: true})
+	return encoded
+}
+
+// While the destination is unavailable, each payload of deltas is queued, but only the last one of the service graph,
+// which contains the requests of the others. Clients do not wait for the replaced ones.
+func TestGraph_NewerReplacesOlder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		destination := graphing{&scripted{answer: down}}
+		f, _ := startScripted(t, destination, nil)
+		cycle := testcycle.Spans(5)
+		for n := range 10 {
+			f.Accept(cycle)
+			time.Sleep(10 * time.Second)
+			synctest.Wait()
+			if s := balanced(t, f, uint64(5*(n+1))); s.QueuePayloads != n+1+1 {
+				t.Fatalf("after %d cycles %d payloads are queued", n+1, s.QueuePayloads)
+			}
+			cycle = testcycle.Spans(5)
+		}
+		destination.answers(nil)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		s := balanced(t, f, 50)
+		if s.Flushed != 50 || s.Payloads[ResultAccepted] != 11 || s.Payloads[ResultSuperseded] != 9 {
+			t.Errorf("%+v", s)
+		}
+		var idle testcycle.Cycle
+		sealed := idle.Seal()
+		f.Accept(sealed)
+		synctest.Wait()
+		if err, isResolved := resolution(sealed.Delivery); err != nil || !isResolved {
+			t.Errorf("delivery of a cycle without spans: %v, resolved %v", err, isResolved)
+		}
+		if s := f.Stats(); s.Payloads[ResultAccepted] != 12 {
+			t.Errorf("%d payloads are accepted, want 12: edges are sent without new requests", s.Payloads[ResultAccepted])
+		}
+	})
+}
+
+// A refused payload of the service graph loses no span, and the log does not say so.
+func TestGraph_RefusedLosesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		destination := graphing{&scripted{}}
+		f, log := startScripted(t, destination, nil)
+		destination.answers(func(_ context.Context, p *Payload) Attempt {
+			if p.IsGraph {
+				return Attempt{Outcome: OutcomeRefused, Err: errDown}
+			}
+			return Attempt{Outcome: OutcomeAccepted}
+		})
+		f.Accept(testcycle.Spans(5))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if s := balanced(t, f, 5); s.Flushed != 5 || s.Payloads[ResultRejected] != 1 {
+			t.Errorf("%+v", s)
+		}
+		if text := log.String(); strings.Contains(text, "lost") || !strings.Contains(text, "the next payload includes") {
+			t.Errorf("the log is\n%s", text)
+		}
+	})
+}
