@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,6 +22,8 @@ import (
 	exporting "github.com/spanstatsd/spanstatsd/internal/export/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/export/points"
 	"github.com/spanstatsd/spanstatsd/internal/export/prometheus"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/sampling"
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 	"github.com/spanstatsd/spanstatsd/lab/standin/collector"
 )
@@ -103,9 +106,40 @@ func TestServiceGraph_EdgeByEdge(t *testing.T) {
 	p.stop()
 }
 
-// TestServiceGraph_OverOTLP exports the same edges as OTLP metrics, next to those of spans with either temporality, to a receiver that
-// rejects every third payload. Edges are cumulative in any case, so a rejected payload loses no request, and each
-// temporality of the spans' metrics stays.
+// TestServiceGraph_WithSampling checks that the edges are as exact if only 1 % of the traces are forwarded.
+func TestServiceGraph_WithSampling(t *testing.T) {
+	t.Parallel()
+	var forwardedBytes atomic.Int64
+	upstream := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		n, _ := io.Copy(io.Discard, r.Body)
+		forwardedBytes.Add(n)
+	}))
+	t.Cleanup(upstream.Close)
+	p, at := startGraph(t, 200, func(c *daemon.Config) {
+		var err error
+		if c.OTLP.Forward, err = otlp.ParseCollector(upstream.URL); err != nil {
+			t.Fatal(err)
+		}
+		c.OTLP.Keep = &sampling.Policy{Share: .01}
+	})
+	truth := sendTopology(t, at)
+	got := scrapeGraph(t, p, 3000)
+	compareEdges(t, got, truth)
+	metrics := scrape(t, "http://"+p.HTTPAddr()+"/metrics")
+	p.stop()
+	var sampled, sampledOut float64
+	for line := range strings.Lines(metrics) {
+		_, _ = fmt.Sscanf(line, "spanstatsd_otlp_sampled_spans_total %g", &sampled)
+		_, _ = fmt.Sscanf(line, "spanstatsd_otlp_sampled_out_spans_total %g", &sampledOut)
+	}
+	if sampled == 0 || 20*sampled > sampledOut || forwardedBytes.Load() == 0 {
+		t.Errorf("%g spans are forwarded in %d bytes, and %g not", sampled, forwardedBytes.Load(), sampledOut)
+	}
+}
+
+// TestServiceGraph_OverOTLP exports the same edges as OTLP metrics, next to those of spans with either temporality, to a
+// receiver that rejects every third payload. Edges are cumulative in any case, so a rejected payload loses no request,
+// and each temporality of the spans' metrics stays.
 func TestServiceGraph_OverOTLP(t *testing.T) {
 	for _, temporality := range []exporting.Temporality{exporting.Delta, exporting.Cumulative} {
 		t.Run(string(temporality), func(t *testing.T) {
@@ -338,11 +372,14 @@ func compareEdges(t *testing.T, got, truth map[string]*edgeCounts) {
 	}
 }
 
-// startGraph starts a daemon with a service graph.
-func startGraph(t *testing.T, maxEdges int) (p *pair, at string) {
+// startGraph starts a daemon with a service graph. The edits change its configuration.
+func startGraph(t *testing.T, maxEdges int, edits ...func(*daemon.Config)) (p *pair, at string) {
 	t.Helper()
 	p = startPair(t, func(c *daemon.Config) {
 		at = takesOTLP(c)
+		for _, edit := range edits {
+			edit(c)
+		}
 		c.Prometheus = prometheus.New(prometheus.Config{
 			URL: prometheus.Path, MaxEdges: maxEdges, Bounds: []float64{.1, 1},
 			Graph: &points.ServiceGraph{Names: map[string]string{"10.0.0.7": "payments"}},
@@ -407,7 +444,7 @@ func graphSpan(rnd *rand.Rand, kind int, isRoot bool, duration time.Duration, is
 		status = 2
 	}
 	end := time.Now().UnixNano()
-	return fmt.Sprintf(`{"traceId":"0102030405060708090a0b0c0d0e0f10","spanId":"%x",%s"name":"call","kind":%d,"status":{"code":%d},`+
+	return fmt.Sprintf(`{"traceId":"01020304050607080%015x","spanId":"%x",%s"name":"call","kind":%d,"status":{"code":%d},`+
 		`"startTimeUnixNano":"%d","endTimeUnixNano":"%d","attributes":[%s]}`,
-		id, parent, kind, status, end-int64(duration), end, strings.Join(all, ","))
+		rnd.Uint64()>>4, id, parent, kind, status, end-int64(duration), end, strings.Join(all, ","))
 }
