@@ -161,19 +161,12 @@ func TestServiceGraph_OverOTLP(t *testing.T) {
 				}
 				c.Exporters = []export.Exporter{x.Describe()}
 			})
-			first, second := sendTopology(t, at), sendTopology(t, at)
-			for name, edge := range second {
-				if first[name] == nil {
-					first[name] = &edgeCounts{}
-				}
-				first[name].requests += edge.requests
-				first[name].failed += edge.failed
-				first[name].seconds += edge.seconds
-			}
+			truth := sendTopology(t, at)
+			addEdges(truth, sendTopology(t, at))
 			eventually.True(t, "the edges have all requests, after rejected payloads",
-				func() bool { return receiver.isComplete(first) })
+				func() bool { return receiver.isComplete(truth) })
 			p.stop()
-			compareEdges(t, receiver.edges, first)
+			compareEdges(t, receiver.edges, truth)
 			if receiver.rejected == 0 || len(receiver.problems) > 0 {
 				t.Errorf("%d payloads rejected, problems %q", receiver.rejected, receiver.problems)
 			}
@@ -351,6 +344,18 @@ func sendTopology(t *testing.T, at string) (truth map[string]*edgeCounts) {
 	return truth
 }
 
+// addEdges adds the counts of edges to those in sum.
+func addEdges(sum, edges map[string]*edgeCounts) {
+	for name, edge := range edges {
+		if sum[name] == nil {
+			sum[name] = &edgeCounts{}
+		}
+		sum[name].requests += edge.requests
+		sum[name].failed += edge.failed
+		sum[name].seconds += edge.seconds
+	}
+}
+
 // compareEdges checks that the edges are exactly those in truth.
 func compareEdges(t *testing.T, got, truth map[string]*edgeCounts) {
 	t.Helper()
@@ -369,6 +374,42 @@ func compareEdges(t *testing.T, got, truth map[string]*edgeCounts) {
 		if truth[name] == nil {
 			t.Errorf("edge %s was not sent", name)
 		}
+	}
+}
+
+// TestServiceGraph_Flood calls a new address with each of many requests, beside the requests of the topology. The edges
+// of the topology keep all of their requests, and the others are counted in edges to a collapsed node or in the overflow
+// edge.
+func TestServiceGraph_Flood(t *testing.T) {
+	t.Parallel()
+	p, at := startGraph(t, 100)
+	rnd := rand.New(rand.NewPCG(48, 4))
+	truth := sendTopology(t, at)
+	total := 3000.0
+	for range 5 {
+		scrapeGraph(t, p, total) // the requests so far belong to earlier intervals
+		var spans []string
+		for range 2000 {
+			spans = append(spans, graphSpan(rnd, 3, false, time.Millisecond, false,
+				"http.request.method", "GET", "server.address", fmt.Sprintf("%x.flood.example", rnd.Uint64())))
+		}
+		post(t, at, "/v1/traces", "application/json",
+			[]byte(`{"resourceSpans":[`+resourceSpans("crawler", "go", spans...)+`]}`))
+		addEdges(truth, sendTopology(t, at))
+		total += 5000
+	}
+	got := scrapeGraph(t, p, total)
+	p.stop()
+	flooded := 0.0
+	for name, edge := range got {
+		if isFlood := strings.Contains(name, "flood.example") || strings.Contains(name, "tracer_blocked_value"); isFlood {
+			flooded += edge.requests
+			delete(got, name)
+		}
+	}
+	compareEdges(t, got, truth)
+	if flooded != 10_000 {
+		t.Errorf("the flood has %v requests, want 10000", flooded)
 	}
 }
 

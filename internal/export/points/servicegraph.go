@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"strings"
+	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/export/totals"
 	"github.com/spanstatsd/spanstatsd/internal/span"
@@ -37,11 +38,15 @@ const (
 	GraphServerDurations = "traces_service_graph_request_server_seconds" // the same durations, as Grafana queries them
 )
 
+// minIdle is the time without requests in which an edge is not removed for a new one. So a flood of new nodes, such as
+// random host names, does not end the edges of other services.
+const minIdle = 5 * time.Minute
+
 // EdgeLimits returns the limits of running totals for the edges of a service graph. l are the limits for series of
 // spans.
 func EdgeLimits(l totals.Limits, maxEdges int) totals.Limits {
 	return totals.Limits{
-		Series: maxEdges, Bytes: maxEdges * maxEdgeBytes, Idle: l.Idle, Buckets: l.Buckets, Classic: l.Classic,
+		Series: maxEdges, Bytes: maxEdges * maxEdgeBytes, Idle: l.Idle, MinIdle: minIdle, Buckets: l.Buckets, Classic: l.Classic,
 		Resources: 1, ResourceBytes: maxEdgeBytes,
 	}
 }

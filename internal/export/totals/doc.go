@@ -6,8 +6,8 @@
 //
 // A series begins with the window in which it is counted first, and its start never changes. From then on
 // it is in each cycle, counted or not, because a reader forgets series that it is not sent. It ends when it
-// was not counted for Limits.Idle, or earlier to make room for one that is counted: then the one that was
-// not counted for the longest time ends. A series that is counted after its end begins again, with another
+// was not counted for Limits.Idle, or after Limits.MinIdle to make room for one that is counted: then the one
+// that was not counted for the longest time ends. A series that is counted after its end begins again, with another
 // start.
 //
 // No series ends in the cycle in which it is counted. Spans of series beyond the limits are counted in an

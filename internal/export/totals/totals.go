@@ -13,6 +13,7 @@ type Limits struct {
 	Series  int           // current number
 	Bytes   int           // encoded resources and attributes
 	Idle    time.Duration // how long a series exists without new spans
+	MinIdle time.Duration // part of Idle in which it is not removed for a new series; at least the current cycle
 	Buckets int           // buckets per exponential histogram
 	Classic int           // classic buckets per series; 0 disables them
 
@@ -224,18 +225,21 @@ func (t *Totals) leastRecent() *Series {
 }
 
 // makeRoom removes the least recently counted series until the limits permit a new series with the given resource
-// and attributes. It returns false if the next series to remove was counted in the current export interval, or has
-// undelivered spans.
+// and attributes. It returns false if the next series to remove was counted in the current export interval or within
+// Limits.MinIdle, or has undelivered spans.
 func (t *Totals) makeRoom(resource, attributes []byte) bool {
 	for !t.hasRoom(resource, attributes) {
 		s := t.leastRecent()
-		if s == nil || t.IsCounted(s) || t.Undelivered(s) > 0 {
+		if s == nil || t.IsCounted(s) || t.isProtected(s) || t.Undelivered(s) > 0 {
 			return false
 		}
 		t.remove(s)
 	}
 	return true
 }
+
+// isProtected reports whether a series was counted within Limits.MinIdle before the current cycle.
+func (t *Totals) isProtected(s *Series) bool { return t.windowStart-s.end < int64(t.limits.MinIdle) }
 
 // hasRoom reports whether the limits permit a new series with the given resource and attributes.
 func (t *Totals) hasRoom(resource, attributes []byte) bool {

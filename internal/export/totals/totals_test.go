@@ -87,7 +87,7 @@ func (m *model) add(resource, attributes string, counted Counted, bins []sketch.
 	s := m.find(resource, attributes)
 	if s == nil {
 		for !m.fits(resource, attributes) && len(m.series) > 0 && m.series[0].cycle != m.cycle &&
-			!m.series[0].isWanted() {
+			m.start-m.series[0].end >= int64(m.limits.MinIdle) && !m.series[0].isWanted() {
 			m.series = m.series[1:]
 			m.ended++
 		}
@@ -166,6 +166,9 @@ func TestTotals_AgainstModel(t *testing.T) {
 			Resources:     rnd.IntN(4),
 			ResourceBytes: len("resource 1overflow") - int(seed%5/4),
 			Classic:       int(seed % 4),
+		}
+		if seed%3 == 1 {
+			limits.MinIdle = limits.Idle / 2
 		}
 		totals, want := New(limits, []byte(overflow), []byte(common)), &model{limits: limits}
 		began := map[string]int64{}
