@@ -377,7 +377,7 @@ func compareEdges(t *testing.T, got, truth map[string]*edgeCounts) {
 	}
 }
 
-// TestServiceGraph_Flood calls a new address with each of many requests, beside the requests of the topology. The edges
+// TestServiceGraph_Flood calls a new address with each of many requests, next to the requests of the topology. The edges
 // of the topology keep all of their requests, and the others are counted in edges to a collapsed node or in the overflow
 // edge.
 func TestServiceGraph_Flood(t *testing.T) {
