@@ -168,24 +168,23 @@ func (ws *workspace) release() {
 	ws.sample.Release()
 }
 
-// forwardedSpans iterates over those counted spans that are forwarded and have both a trace ID and a span ID.
-// Metrics can refer to such a span as an exemplar.
+// forwardedSpans iterates over the spans of the request that are counted and forwarded, and have both a trace ID and
+// a span ID. Metrics can refer to such a span as an exemplar.
 func (ws *workspace) forwardedSpans(yield func(receiver.ForwardedSpan) bool) {
 	request := ws.reader.Request()
 	for counted := range ws.reader.Counted {
-		if !ws.sample.IsSelected(counted.Span) {
-			continue
-		}
-		spanID := request.Spans[counted.Span].ID
-		extra := &request.Extras[counted.Span]
+		spanID := request.Spans[counted.SpanIndex].ID
+		extra := &request.Extras[counted.SpanIndex]
 		hasTraceID := extra.TraceHigh != 0 || extra.TraceLow != 0
-		if spanID == 0 || !hasTraceID {
+		isForwarded := ws.sample.IsSelected(counted.SpanIndex)
+		if !isForwarded || spanID == 0 || !hasTraceID {
 			continue
 		}
-		if !yield(receiver.ForwardedSpan{
-			Batch: counted.Batch, Index: counted.At,
+		forwarded := receiver.ForwardedSpan{
+			Batch: counted.Batch, Index: counted.IndexInBatch,
 			TraceHigh: extra.TraceHigh, TraceLow: extra.TraceLow, Span: spanID,
-		}) {
+		}
+		if !yield(forwarded) {
 			return
 		}
 	}

@@ -202,8 +202,8 @@ func TestOrigin_AnyNumber(t *testing.T) {
 			}
 			at, seen := map[int]int{}, 0
 			for s := range c.Counted {
-				if s.Span != seen || s.At != at[s.Batch] {
-					t.Fatalf("span %d is at %d of batch %d", s.Span, s.At, s.Batch)
+				if s.SpanIndex != seen || s.IndexInBatch != at[s.Batch] {
+					t.Fatalf("span %d is at %d of batch %d", s.SpanIndex, s.IndexInBatch, s.Batch)
 				}
 				at[s.Batch]++
 				seen++
@@ -511,8 +511,8 @@ func TestCounted_BatchAndIndex(t *testing.T) {
 	}
 	seen := 0
 	for s := range c.Counted {
-		if want := c.Request().Spans[s.Span].Duration; s.Span != seen || durations[s.Batch][s.At] != want {
-			t.Errorf("span %d is said to be %d of batch %d", s.Span, s.At, s.Batch)
+		if want := c.Request().Spans[s.SpanIndex].Duration; s.SpanIndex != seen || durations[s.Batch][s.IndexInBatch] != want {
+			t.Errorf("span %d is said to be %d of batch %d", s.SpanIndex, s.IndexInBatch, s.Batch)
 		}
 		seen++
 	}
