@@ -42,7 +42,8 @@ var signals = [...]struct {
 	name     string // name in metrics and responses
 	httpPath string // path with OTLP/HTTP, relative to the base URL
 	grpcPath string // path with OTLP/gRPC
-	rejected string // JSON name of the partial-success field with the number of rejected items
+	// rejectedName is the JSON name of the partial-success field with the number of rejected items.
+	rejectedName string
 }{
 	{"traces", "/v1/traces", exportPath("trace.v1.Trace"), "rejectedSpans"},
 	{"metrics", "/v1/metrics", exportPath("metrics.v1.Metrics"), "rejectedDataPoints"},
@@ -200,25 +201,25 @@ func (c *call) readCompression() (isKnown bool) {
 	return isKnown
 }
 
-// readMessage sets the message of the call to the body of the request, without the gRPC prefix. readErr is the
-// error of reading the body. If it is not nil, or if the gRPC prefix is invalid, readMessage returns an error
-// reply.
-func (c *call) readMessage(readErr error) (refusal *reply) {
+// setMessage sets c.message to the body of the request, without the prefix of gRPC. readErr is the error with which
+// reading the body ended, or nil. setMessage returns an error reply if the body is incomplete or its gRPC prefix is
+// invalid.
+func (c *call) setMessage(readErr error) (refusal *reply) {
 	if readErr != nil {
-		return c.server.refuseUnreadable(fmt.Errorf("read request: the body is incomplete: "+
-			"%w", readErr), ResultIncomplete)
+		incomplete := fmt.Errorf("read request: the body is incomplete: %w", readErr)
+		return c.server.refuseUnreadable(incomplete, ResultIncomplete)
 	}
 	c.message = c.Body.Bytes
-	if c.encoding == encodingGRPC {
-		return c.removePrefix()
+	if c.encoding != encodingGRPC {
+		return nil
 	}
-	return nil
+	return c.removeGRPCPrefix()
 }
 
-// removePrefix removes the 5-byte gRPC prefix from the message. If the flag in the prefix says that the message is
+// removeGRPCPrefix removes the 5-byte gRPC prefix from the message. If the flag in the prefix says that the message is
 // not compressed, it sets the compression to Plain, whatever the header says. It returns an error reply if the
 // prefix is invalid.
-func (c *call) removePrefix() (refusal *reply) {
+func (c *call) removeGRPCPrefix() (refusal *reply) {
 	message, isCompressed, err := unframe(c.message)
 	if err != nil {
 		return newRefusal(ResultUnparsable, otlpanswer.InvalidArgument, err.Error())

@@ -26,10 +26,10 @@ func (c *call) Count(readErr error) receiver.Response {
 	if !hasUpstream && c.signal != signalTraces {
 		return c.discard(readErr)
 	}
-	if refusal := c.readMessage(readErr); refusal != nil {
+	if refusal := c.setMessage(readErr); refusal != nil {
 		return c.respondError(refusal)
 	}
-	result, refusal := c.countSignal()
+	result, refusal := c.processMessage()
 	c.Result = int(result)
 	if result == ResultUnparsable {
 		c.server.Log.Write(slog.LevelWarn, "spans of an SDK can't be read",
@@ -58,14 +58,14 @@ func (r Result) preventsForwarding() bool {
 	return false
 }
 
-// countSignal counts the spans of a trace request. From a metrics request it reads the span counts that SDKs report
-// about themselves. It returns an error reply if the spans of a trace request can't be counted.
-func (c *call) countSignal() (result Result, refusal *reply) {
-	switch c.signal {
-	case signalTraces:
+// processMessage counts the spans of a trace request. In a metrics request, it only reads the numbers of spans that
+// SDKs report about themselves. It returns an error reply if the spans of a trace request can't be counted.
+func (c *call) processMessage() (result Result, refusal *reply) {
+	if c.signal == signalTraces {
 		return c.countSpans()
-	case signalMetrics:
-		c.server.CatchPanic(func() { c.server.readSDKMetrics(c) })
+	}
+	if c.signal == signalMetrics {
+		c.readSDKMetrics()
 	}
 	return ResultOther, nil
 }
@@ -91,11 +91,11 @@ func (c *call) countSpans() (result Result, refusal *reply) {
 func (c *call) discard(readErr error) receiver.Response {
 	isTooLarge := errors.Is(readErr, bodies.ErrTooLarge) || errors.Is(readErr, bodies.ErrNoRoom)
 	if !isTooLarge {
-		if refusal := c.readMessage(readErr); refusal != nil {
+		if refusal := c.setMessage(readErr); refusal != nil {
 			return c.respondError(refusal)
 		}
 		if c.signal == signalMetrics {
-			c.server.CatchPanic(func() { c.server.readSDKMetrics(c) })
+			c.readSDKMetrics()
 		}
 	}
 	c.noteDiscarded()
@@ -218,9 +218,15 @@ func notAdmitted(reason admit.DropReason) (Result, *reply) {
 	panic(fmt.Sprint("BUG: a batch that was made here is ", reason))
 }
 
-// readSDKMetrics adds the span counts that SDKs report about themselves in a metrics request to s.sdkSums. It
+// readSDKMetrics reads the numbers of spans that SDKs report about themselves in a metrics request. A panic is logged
+// and does not affect the response.
+func (c *call) readSDKMetrics() {
+	c.server.CatchPanic(func() { c.server.addSDKMetrics(c) })
+}
+
+// addSDKMetrics adds the numbers of spans that SDKs report about themselves in a metrics request to s.sdkSums. It
 // ignores requests in JSON and requests that it can't decompress.
-func (s *Server) readSDKMetrics(c *call) {
+func (s *Server) addSDKMetrics(c *call) {
 	if c.encoding == encodingJSON {
 		return
 	}

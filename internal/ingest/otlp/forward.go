@@ -109,12 +109,13 @@ func removeTransportHeaders(header http.Header) {
 }
 
 // Translate converts the response of the upstream to the protocol of the sender: OTLP/gRPC, or OTLP/HTTP in
-// protobuf or JSON. If err is not nil, the upstream has not responded, and Translate returns an error response.
-func (c *call) Translate(response *http.Response, err error) receiver.Response {
-	var translated *reply
-	if err == nil {
-		translated, err = c.readReply(response)
+// protobuf or JSON. forwardErr is the error of forwarding the request, or nil. Translate returns an error response if
+// there is no complete response of the upstream.
+func (c *call) Translate(response *http.Response, forwardErr error) receiver.Response {
+	if forwardErr != nil {
+		return c.refuseUnanswered(forwardErr)
 	}
+	translated, err := c.readReply(response)
 	if err != nil {
 		return c.refuseUnanswered(err)
 	}
@@ -209,11 +210,11 @@ func (c *call) replyFromHTTP(response *http.Response, body []byte, isTruncated b
 	return translated
 }
 
-// readProtobuf adds the content of a protobuf response to r. If r is a success, body becomes its message.
+// readProtobuf adds the body of a protobuf response to r. If r is a success, body is the Export...Response message.
 // Otherwise, body is an encoded status, from which r gets the error message and the retry delay.
 func (r *reply) readProtobuf(body []byte) {
 	if r.Code == otlpanswer.OK {
-		r.message = body
+		r.exportResponse = body
 		return
 	}
 	upstreamStatus := otlpanswer.ReadStatus(body)
@@ -247,7 +248,7 @@ func replyFromGRPC(response *http.Response, body []byte, senderEncoding encoding
 	if code == otlpanswer.OK {
 		message, isCompressed, err := unframe(body)
 		if err == nil && !isCompressed {
-			translated.message = message
+			translated.exportResponse = message
 		}
 		return translated
 	}
@@ -290,7 +291,8 @@ type reply struct {
 	otlpanswer.Status
 	result     Result // result of a request that the receiver refuses
 	httpStatus int    // HTTP status if it differs from the one of the code; 0 otherwise
-	message    []byte // Export...Response message in protobuf, if the code is OK
+	// exportResponse is the Export...Response message in protobuf, if the code is OK.
+	exportResponse []byte
 
 	isBodyCopied bool // whether an OTLP/HTTP sender gets copiedBody, the body of the upstream's response
 	copiedBody   []byte
@@ -367,12 +369,13 @@ func (r *reply) encodeBody(requestEncoding encoding, requestSignal signal) []byt
 	isJSON := requestEncoding == encodingJSON
 	switch {
 	case isAccepted && isJSON:
-		return otlpanswer.ReadPartial(r.message).JSON(signals[requestSignal].rejected)
+		partialSuccess := otlpanswer.ReadPartial(r.exportResponse)
+		return partialSuccess.JSON(signals[requestSignal].rejectedName)
 	case isAccepted:
-		return r.message
+		return r.exportResponse
 	case isJSON:
-		return r.JSON()
+		return r.Status.JSON()
 	default:
-		return r.Protobuf()
+		return r.Status.Protobuf()
 	}
 }

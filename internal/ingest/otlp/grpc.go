@@ -106,8 +106,8 @@ func (r *reply) writeGRPC(w http.ResponseWriter, isHead bool) error {
 	w.WriteHeader(http.StatusOK)
 	var writeErr error
 	if r.Code == otlpanswer.OK {
-		messagePrefix := prefix(len(r.message), false)
-		_, writeErr = w.Write(append(messagePrefix[:], r.message...))
+		messagePrefix := prefix(len(r.exportResponse), false)
+		_, writeErr = w.Write(append(messagePrefix[:], r.exportResponse...))
 	}
 	flushErr := http.NewResponseController(w).Flush()
 	r.setStatus(header) // fields that are set after the body become trailers
@@ -155,7 +155,7 @@ type check struct{ *call }
 // request contains the name of an unknown service, the response is an error. readErr is the error of reading the
 // body.
 func (c check) Count(readErr error) receiver.Response {
-	refusal := c.readMessage(readErr)
+	refusal := c.setMessage(readErr)
 	if refusal == nil {
 		refusal = c.decompress()
 	}
@@ -171,7 +171,7 @@ func (c check) Count(readErr error) receiver.Response {
 	if c.server.IsStopping() {
 		status = notServing
 	}
-	return c.respond(&reply{message: []byte(status)})
+	return c.respond(&reply{exportResponse: []byte(status)})
 }
 
 // decompress decompresses the message of the health check. It returns a refusal if that fails.
