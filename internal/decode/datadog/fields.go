@@ -1,6 +1,8 @@
 package datadog
 
 import (
+	"math"
+
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 )
@@ -53,9 +55,9 @@ var v1Fields = [...]field{
 
 var fieldTable = spantable.NewNames(fieldNames[:])
 
-// fieldTableSize is the size of tables by field: a power of two, so that masking an index avoids a
+// fieldTableSize is the number of values of the type field, so that indexing a table by field needs no
 // bounds check.
-const fieldTableSize = 32
+const fieldTableSize = math.MaxUint8 + 1
 
 // encodedNames are the field names as nearly all tracers encode them, with their msgpack header. All
 // are at most 16 bytes long, so Ends covers them completely. The entry of a field without a name
@@ -72,30 +74,36 @@ var encodedNames = func() (all [fieldTableSize]spantable.Fingerprint) {
 }()
 
 // readSpanMap reads a span that is encoded as a map from field names to values, as in v0.4 and v0.7. To
-// save time, it predicts the name of each field: the one that followed the same field in an earlier
-// span. It looks up only the names that differ from the prediction.
+// save time, it predicts that each field is followed by the same field as in the previous span. It
+// looks up a field by its name only if the prediction is wrong.
 func (d *Decoder) readSpanMap() {
-	s := d.beginSpan(spantable.KindInternal)
-	body, f := d.body, fieldOther
-	fields := d.Map()
+	span := d.beginSpan(spantable.KindInternal)
+	body, current := d.body, fieldOther
+	unread := d.Map()
 	pos := d.At()
-	for ; fields > 0 && !d.Failed(); fields-- {
-		predicted := &d.nextField[f%fieldTableSize]
-		f = *predicted
-		name := &encodedNames[f%fieldTableSize]
+	for ; unread > 0 && !d.Failed(); unread-- {
+		predicted := &d.nextField[current]
+		name := &encodedNames[*predicted]
 		canReadFingerprint := pos >= 8 && pos <= len(body)-16
-		if canReadFingerprint && spantable.FingerprintAt(body, pos, name.Len()) == *name {
+		isPredicted := canReadFingerprint && spantable.FingerprintAt(body, pos, name.Len()) == *name
+		if isPredicted {
 			pos += name.Len()
 		} else {
-			d.Seek(pos)
-			f = field(fieldTable.Find(bytesOf(body, d.readKey())))
-			*predicted = f
-			pos = d.At()
+			*predicted, pos = d.readFieldName(pos)
 		}
-		pos = d.readField(s, f, pos)
+		current = *predicted
+		pos = d.readField(span, current, pos)
 	}
 	d.Seek(pos)
-	d.trace.restoreRootPriority(s.Parent)
+	d.trace.restoreRootPriority(span.Parent)
+}
+
+// readFieldName reads the name of a span field at pos. It returns the field, or fieldOther if the name is
+// unknown, and the position after the name.
+func (d *Decoder) readFieldName(pos int) (f field, next int) {
+	d.Seek(pos)
+	name := bytesOf(d.body, d.readKey())
+	return field(fieldTable.Find(name)), d.At()
 }
 
 // readKey reads the key of a map element. Like the Datadog agent, it accepts a string or binary data,

@@ -246,19 +246,20 @@ func (d *Decoder) readArrayOf(size int) int {
 // string table, because later values can refer to them by index. It rejects the payload if arrays and
 // maps in it are nested more than maxDepth levels deep.
 func (d *Decoder) skipV1Value(maxDepth int) {
-	lead := d.Lead()
+	firstByte := d.Lead()
 	elements := 0
 	switch {
-	case msgpack.IsStr(lead):
-		d.readStringIndex()
-	case msgpack.IsArray(lead):
+	case msgpack.IsStr(firstByte):
+		d.readStringIndex() // adds the string to the table
+	case msgpack.IsArray(firstByte):
 		elements = d.Array()
-	case msgpack.IsMap(lead):
-		elements = 2 * d.Map()
+	case msgpack.IsMap(firstByte):
+		elements = 2 * d.Map() // keys and values
 	default:
 		d.Skip()
 	}
-	if elements > 0 && maxDepth == 0 {
+	isTooDeep := elements > 0 && maxDepth == 0
+	if isTooDeep {
 		d.Fail()
 	}
 	for ; elements > 0 && !d.Failed(); elements-- {
