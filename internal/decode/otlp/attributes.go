@@ -125,15 +125,13 @@ func (r *Request) readAttribute(b []byte, pos int, names *spantable.Names) {
 	}
 }
 
-// readValue reads the value of an attribute, the AnyValue message in b[pos:], into t. It does not read
-// the content of bytes, lists and maps: t then has the type IsNested. If the message has several
-// values, the last one counts. readValue returns false if the message is invalid.
+// readValue reads the value of an attribute, the AnyValue message in b[pos:]. It stores the type of the
+// value in t.Value, and its content in t.Bits, except for bytes, lists and maps. If the message has
+// several values, the last one counts. readValue returns false if the message is invalid.
 func readValue(t *spantable.Tag, b []byte, pos int) (isValid bool) {
 	for pos < len(b) {
 		f, next := readField(b, pos)
-		if next == 0 {
-			return false
-		}
+		isValid = next != 0
 		switch f.tag {
 		case valueText:
 			*t = textTag(textBetween(f.start, next))
@@ -145,12 +143,15 @@ func readValue(t *spantable.Tag, b []byte, pos int) (isValid bool) {
 			t.Value, t.Bits = spantable.IsNumber, f.value
 		case valueBytes, valueIndex: // valueIndex does not occur in traces
 			t.Value, t.Bits = spantable.IsNested, 0
-		case valueArray, valueKeyValues:
+		case valueArray:
 			t.Value, t.Bits = spantable.IsNested, 0
-			content := submessages[messageAnyValue][number(f.tag)]
-			if !isValidMessage(b[:next], f.start, content) {
-				return false
-			}
+			isValid = isValidMessage(b[:next], f.start, messageArray)
+		case valueKeyValues:
+			t.Value, t.Bits = spantable.IsNested, 0
+			isValid = isValidMessage(b[:next], f.start, messageKeyValues)
+		}
+		if !isValid {
+			return false
 		}
 		pos = next
 	}

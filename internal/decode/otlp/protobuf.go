@@ -218,13 +218,17 @@ type Field struct {
 	Start, End int    // range of a text or a message
 }
 
-// EachField calls fn for each field of the protobuf message in b[pos:]. It stops and returns false if
-// fn returns false or if a field is invalid. fn may already have been called for fields before an
+// EachField calls visit for each field of the protobuf message in b[pos:]. It stops and returns false if
+// visit returns false or if a field is invalid. visit may already have been called for fields before an
 // invalid one.
-func EachField(b []byte, pos int, fn func(Field) bool) bool {
+func EachField(b []byte, pos int, visit func(Field) bool) bool {
 	for pos < len(b) {
 		f, next := readField(b, pos)
-		if next == 0 || !fn(Field{f.tag, f.value, f.start, next}) {
+		isValid := next != 0
+		if !isValid {
+			return false
+		}
+		if !visit(Field{Tag: f.tag, Value: f.value, Start: f.start, End: next}) {
 			return false
 		}
 		pos = next
