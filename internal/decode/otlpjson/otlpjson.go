@@ -78,12 +78,19 @@ func (c *converter) convertMessage(fields messageFields, depth int) error {
 		if err != nil {
 			return err
 		}
-		if f := fields.find(c.unescape(name)); f != nil {
-			return c.convertField(f, depth)
+		f := fields.find(c.unescape(name))
+		if f == nil {
+			return c.discardValue()
 		}
-		c.out, err = c.SkipValue(c.out) // writes nothing, but uses the free capacity
-		return err
+		return c.convertField(f, depth)
 	})
+}
+
+// discardValue reads a JSON value of any type and writes nothing. The scanner stores temporary data in the
+// free capacity of c.out.
+func (c *converter) discardValue() (err error) {
+	c.out, err = c.SkipValue(c.out)
+	return err
 }
 
 // convertField reads the JSON value of the field f and appends the field to c.out, encoded as protobuf.
@@ -127,7 +134,7 @@ func (c *converter) convertSubmessage(f *field, depth int) error {
 	start := c.beginLengthPrefixed(f)
 	var err error
 	if depth == MaxDepth {
-		c.out, err = c.SkipValue(c.out)
+		err = c.discardValue()
 	} else {
 		err = c.convertMessage(*f.fields, depth+1)
 	}
