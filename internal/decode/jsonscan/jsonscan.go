@@ -127,51 +127,57 @@ func ParseInteger(text []byte) (n uint64, ok bool) {
 // after its content. It returns buf with its content unchanged, but in new memory if the capacity was
 // too small.
 func (s *Scanner) SkipValue(buf []byte) ([]byte, error) {
-	bottom := len(buf)
-	stack := buf // stack[bottom:] contains the missing closing brackets
+	bufLen := len(buf)
+	closers := buf // after bufLen, the closing brackets of the open arrays and objects
 	for {
 		c := s.Peek()
 		isOpening := c == '{' || c == '['
 		if isOpening {
 			s.Pos++
-			stack = append(stack, c+2) // in ASCII, '}' is '{' + 2, and ']' is '[' + 2
+			closers = append(closers, c+2) // in ASCII, '}' is '{' + 2, and ']' is '[' + 2
 		} else if err := s.skipScalar(c); err != nil {
-			return stack[:bottom], err
+			return closers[:bufLen], err
 		}
-		var err error
-		stack, err = s.skipToNextValue(stack, bottom, isOpening)
-		isComplete := len(stack) == bottom
-		if err != nil || isComplete {
-			return stack[:bottom], err
+		skipped := s.skipClosers(closers[bufLen:])
+		closers = closers[:len(closers)-skipped]
+		isComplete := len(closers) == bufLen
+		if isComplete {
+			return closers, nil
+		}
+		isFirst := isOpening && skipped == 0
+		if err := s.skipSeparator(closers[len(closers)-1], isFirst); err != nil {
+			return closers[:bufLen], err
 		}
 	}
 }
 
-// skipToNextValue skips closing brackets, a comma, and the name of the next value in an object, up to
-// the next value. If isFirst is true, the scanner is after an opening bracket, where a comma is
-// invalid. stack[bottom:] contains the closing bracket of each open array or object; skipped brackets
-// are missing in the result.
-func (s *Scanner) skipToNextValue(stack []byte, bottom int, isFirst bool) ([]byte, error) {
-	for len(stack) > bottom && s.Peek() == stack[len(stack)-1] {
+// skipClosers skips consecutive closing brackets. expected contains the closing bracket of each open array
+// or object, the innermost last. skipClosers stops at any other byte, and returns the number of skipped
+// brackets.
+func (s *Scanner) skipClosers(expected []byte) (skipped int) {
+	for len(expected) > 0 && s.Peek() == expected[len(expected)-1] {
 		s.Pos++
-		stack = stack[:len(stack)-1]
-		isFirst = false
+		expected = expected[:len(expected)-1]
+		skipped++
 	}
-	if len(stack) == bottom {
-		return stack, nil
-	}
+	return skipped
+}
+
+// skipSeparator skips the text before the next value of an array or object: the comma, and in an object
+// the name of the value. closer is the closing bracket, ']' or '}'. If isFirst is true, the value is the
+// first one, which has no comma.
+func (s *Scanner) skipSeparator(closer byte, isFirst bool) error {
 	if !isFirst {
 		if s.Peek() != ',' {
-			return stack, ErrSyntax
+			return ErrSyntax
 		}
 		s.Pos++
 	}
-	isInObject := stack[len(stack)-1] == '}'
-	if isInObject {
+	if closer == '}' {
 		_, err := s.ReadName()
-		return stack, err
+		return err
 	}
-	return stack, nil
+	return nil
 }
 
 // skipScalar skips a string, number or literal that begins with c.
