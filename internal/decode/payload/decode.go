@@ -130,15 +130,16 @@ func (d *decoder) decodeInteger(dst reflect.Value, lead byte) error {
 	if err != nil {
 		return err
 	}
-	isNegative := int64(n) < 0 && lead != msgpcode.Uint64
-	fitsInt64 := isNegative || n <= math.MaxInt64
+	signed := int64(n)
+	exceedsInt64 := lead == msgpcode.Uint64 && n > math.MaxInt64
+	isNegative := signed < 0 && !exceedsInt64
 	switch {
 	case dst.CanUint() && !isNegative && !dst.OverflowUint(n):
 		dst.SetUint(n)
-	case dst.CanInt() && fitsInt64 && !dst.OverflowInt(int64(n)):
-		dst.SetInt(int64(n))
+	case dst.CanInt() && !exceedsInt64 && !dst.OverflowInt(signed):
+		dst.SetInt(signed)
 	default:
-		return fmt.Errorf("the integer %d where %s is expected", int64(n), dst.Type())
+		return fmt.Errorf("the integer %d where %s is expected", signed, dst.Type())
 	}
 	return nil
 }
