@@ -31,8 +31,8 @@ var ErrUnparsable = errors.New("read spans: the body is not a list of spans of Z
 // Decoder decodes request bodies. Its zero value is ready to use.
 type Decoder struct {
 	jsonscan.Scanner
-	table                    *otlp.Request
-	spanNames, resourceNames *spantable.Names // names of the attributes to keep
+	table                                      *otlp.Request
+	spanAttributeNames, resourceAttributeNames *spantable.Names // names of the attributes to keep
 
 	// The following fields describe the current span.
 	span              spantable.Span
@@ -46,7 +46,7 @@ type Decoder struct {
 func (d *Decoder) begin(r *otlp.Request, body []byte, spanNames, resourceNames *spantable.Names) {
 	r.Begin(body)
 	d.Scanner, d.table = jsonscan.Scanner{Body: body}, r
-	d.spanNames, d.resourceNames = spanNames, resourceNames
+	d.spanAttributeNames, d.resourceAttributeNames = spanNames, resourceNames
 }
 
 func (d *Decoder) beginSpan() {
@@ -90,10 +90,8 @@ func (d *Decoder) completeSpan() {
 	if s.Parent == 0 && d.isShared {
 		s.Parent = s.ID // the client side of the span, which has the same ID
 	}
-	peerService := d.spanNames.Find([]byte("peer.service"))
-	d.table.Tags = setTag(d.table.Tags, s.First, peerService, d.peer)
-	serviceName := d.resourceNames.Find([]byte("service.name"))
-	d.resourceTags = setTag(d.resourceTags, 0, serviceName, d.service)
+	d.setSpanAttribute([]byte("peer.service"), d.peer)
+	d.setResourceAttribute([]byte("service.name"), d.service)
 	s.Last = uint32(len(d.table.Tags))
 }
 
@@ -134,9 +132,9 @@ var statuses = map[string]spantable.Status{
 	"ERROR": spantable.StatusError, "STATUS_CODE_ERROR": spantable.StatusError,
 }
 
-// applyTag stores a tag of a Zipkin span as a span attribute if d.spanNames contains its name, and as a
-// resource attribute if d.resourceNames does. The tags error, otel.status_code and w3c.tracestate also
-// set fields of the current span.
+// applyTag stores a tag of a Zipkin span as a span attribute if its name is in d.spanAttributeNames, and as
+// a resource attribute if it is in d.resourceAttributeNames. The tags error, otel.status_code and
+// w3c.tracestate also set fields of the current span.
 func (d *Decoder) applyTag(name []byte, value spantable.Text) {
 	switch string(name) {
 	case "error":
@@ -146,8 +144,21 @@ func (d *Decoder) applyTag(name []byte, value spantable.Text) {
 	case "w3c.tracestate":
 		d.extra.State = value
 	}
-	d.table.Tags = setTag(d.table.Tags, d.span.First, d.spanNames.Find(name), value)
-	d.resourceTags = setTag(d.resourceTags, 0, d.resourceNames.Find(name), value)
+	d.setSpanAttribute(name, value)
+	d.setResourceAttribute(name, value)
+}
+
+// setSpanAttribute sets an attribute of the current span, unless its name is not in d.spanAttributeNames.
+func (d *Decoder) setSpanAttribute(name []byte, value spantable.Text) {
+	label := d.spanAttributeNames.Find(name)
+	d.table.Tags = setTag(d.table.Tags, d.span.First, label, value)
+}
+
+// setResourceAttribute sets an attribute of the resource of the current span, unless its name is not in
+// d.resourceAttributeNames.
+func (d *Decoder) setResourceAttribute(name []byte, value spantable.Text) {
+	label := d.resourceAttributeNames.Find(name)
+	d.resourceTags = setTag(d.resourceTags, 0, label, value)
 }
 
 // setTag sets the value of the tag with the given label in tags[first:], or appends a tag if there is
