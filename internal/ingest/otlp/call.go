@@ -60,9 +60,8 @@ func exportPath(service string) string {
 	return grpcPaths + "collector." + service + "Service" + exportMethod
 }
 
-// signalOf returns the signal for a request path, for example signalTraces for /v1/traces. isGRPC reports whether
-// the path is that of a gRPC method. If the path is that of an unknown method of OTLP/gRPC, isGRPC is true and
-// found is false.
+// signalOf returns the signal for a request path, for example signalTraces for /v1/traces. found is false if the path
+// is unknown. isGRPC is true for a path of a gRPC method, even if the method is unknown.
 func signalOf(path string) (s signal, isGRPC, found bool) {
 	for i := range signals {
 		switch path {
@@ -172,11 +171,13 @@ func (c *call) readHead() (refusal *reply) {
 	return nil
 }
 
-// refusalEncoding returns the encoding of the error reply to a request with an unsupported content type. It is gRPC
-// for a gRPC client, and otherwise JSON, which people can read.
+// refusalEncoding returns the encoding of the error reply to a request with an unsupported content type. A gRPC client
+// that sends another encoding, for example application/grpc+json, gets a gRPC reply. Others get JSON, which people
+// can read.
 func (c *call) refusalEncoding(isGRPCPath bool) encoding {
-	isGRPCType := strings.HasPrefix(c.Header().Get("Content-Type"), mediaGRPC+"+")
-	if isGRPCPath && isGRPCType {
+	const otherGRPCPrefix = mediaGRPC + "+"
+	isOtherGRPC := strings.HasPrefix(c.Header().Get("Content-Type"), otherGRPCPrefix)
+	if isGRPCPath && isOtherGRPC {
 		return encodingGRPC
 	}
 	return encodingJSON

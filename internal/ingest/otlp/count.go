@@ -149,7 +149,7 @@ func (s *Server) publish(c *call, ws *workspace, message []byte) (Result, *reply
 	}
 	isDuplicate, dropReason, isPublished := c.Publish(message, ws.reader.Batches, ws.forwardedSpans)
 	if !isPublished {
-		return notAdmitted(dropReason)
+		return dropResult(dropReason)
 	}
 	s.writeSelected(c, ws, selection, isDuplicate)
 	if isDuplicate {
@@ -202,11 +202,12 @@ func (s *Server) convertJSON(c *call, json []byte) (protobuf []byte, refusal *re
 	return converted.Bytes, nil
 }
 
-// notAdmitted returns the result for a request whose spans were dropped for the given reason. It returns an error
+// dropResult returns the result for a request whose spans were dropped for the given reason. It returns an error
 // reply instead if the sender should retry the request later, or should send smaller requests.
-func notAdmitted(reason admit.DropReason) (Result, *reply) {
+func dropResult(reason admit.DropReason) (Result, *reply) {
+	canRetry := reason.IsPassing()
 	switch {
-	case reason.IsPassing():
+	case canRetry:
 		return 0, retryableRefusal(ResultNoRoom, "the daemon can't count these spans at the moment; retry later: "+
 			reason.String())
 	case reason == admit.DropNotWanted:

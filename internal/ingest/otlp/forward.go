@@ -89,7 +89,7 @@ func (c *call) Outbound() receiver.OutboundRequest {
 	if isCompressed {
 		header.Set(headerGRPCEncoding, nameInGRPC(c.forwarded.compression))
 	}
-	messagePrefix := prefix(len(c.forwarded.message), isCompressed)
+	messagePrefix := grpcPrefix(len(c.forwarded.message), isCompressed)
 	outbound.Prefix = messagePrefix[:]
 	return outbound
 }

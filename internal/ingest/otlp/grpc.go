@@ -46,13 +46,19 @@ func unframe(body []byte) (message []byte, isCompressed bool, err error) {
 	return message, compressedFlag == 1, nil
 }
 
-// prefix returns the prefix of a gRPC message: the compressed flag and the length of the message.
-func prefix(length int, isCompressed bool) (encoded [prefixLen]byte) {
+// grpcPrefix returns the prefix of a gRPC message: the compressed flag and the length of the message.
+func grpcPrefix(length int, isCompressed bool) (encoded [prefixLen]byte) {
 	if isCompressed {
 		encoded[0] = 1
 	}
 	binary.BigEndian.PutUint32(encoded[1:], uint32(length))
 	return encoded
+}
+
+// frame returns a copy of an uncompressed message with the prefix of gRPC.
+func frame(message []byte) []byte {
+	messagePrefix := grpcPrefix(len(message), false)
+	return append(messagePrefix[:], message...)
 }
 
 // grpcCompressions is the value of the grpc-accept-encoding header.
@@ -98,7 +104,7 @@ func (r *reply) writeGRPC(w http.ResponseWriter, isHead bool) error {
 	header.Set("Content-Type", mediaGRPC)
 	header.Set(headerGRPCAccepts, grpcCompressions)
 	if isHead {
-		r.setStatus(header)
+		r.setGRPCStatus(header)
 		w.WriteHeader(http.StatusOK)
 		return nil
 	}
@@ -106,16 +112,15 @@ func (r *reply) writeGRPC(w http.ResponseWriter, isHead bool) error {
 	w.WriteHeader(http.StatusOK)
 	var writeErr error
 	if r.Code == otlpanswer.OK {
-		messagePrefix := prefix(len(r.exportResponse), false)
-		_, writeErr = w.Write(append(messagePrefix[:], r.exportResponse...))
+		_, writeErr = w.Write(frame(r.exportResponse))
 	}
 	flushErr := http.NewResponseController(w).Flush()
-	r.setStatus(header) // fields that are set after the body become trailers
+	r.setGRPCStatus(header) // fields that are set after the body become trailers
 	return cmp.Or(writeErr, flushErr)
 }
 
-// setStatus sets the gRPC status code in a header or a trailer. For an error, it also sets the message and the details.
-func (r *reply) setStatus(header http.Header) {
+// setGRPCStatus sets the gRPC status code in a header or a trailer. For an error, it also sets the message and the details.
+func (r *reply) setGRPCStatus(header http.Header) {
 	header.Set(headerGRPCStatus, strconv.Itoa(int(r.Code)))
 	if r.Message != "" {
 		header.Set(headerGRPCMessage, url.PathEscape(r.Message)) // escapes more characters than gRPC requires

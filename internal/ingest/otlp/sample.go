@@ -109,9 +109,13 @@ func (s *Server) compressSampled(c *call, ws *workspace) {
 // compressor compresses with gzip. It reuses its memory of about 1 MiB.
 type compressor struct{ gzip *gzip.Writer }
 
-// maxCompressedBytes returns the maximum length of n bytes after compression with gzip. Incompressible bytes grow by
-// five bytes per stored block, and by the header and the trailer.
-func maxCompressedBytes(n int) int { return n + n/1000 + 1<<10 }
+// maxCompressedBytes returns an upper limit for the length of n bytes after compression with gzip. Incompressible
+// bytes grow by five bytes per stored block, and by the header and the trailer.
+func maxCompressedBytes(n int) int {
+	const maxHeaderAndTrailer = 1 << 10
+	maxBlockOverhead := n / 1000
+	return n + maxBlockOverhead + maxHeaderAndTrailer
+}
 
 // appendCompressed compresses message with gzip and appends the result to body.Bytes. The free capacity there must
 // be at least maxCompressedBytes(len(message)), so that body.Bytes is not reallocated.
