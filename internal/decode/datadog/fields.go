@@ -148,22 +148,30 @@ func (d *Decoder) readField(s *spantable.Span, f field, pos int) (next int) {
 	return next
 }
 
-// readRareField reads the value of the field f, such as a map of tags, into the span s. It skips
-// unknown fields. It must not be called for the fields that readField reads itself, or for the links
-// and events of a v1 span.
+// readRareField reads the value of the field f, a map or list of tags or the span kind, into the span s.
+// It skips all other fields.
 func (d *Decoder) readRareField(s *spantable.Span, f field) {
-	switch {
-	case f == fieldMeta:
+	switch f {
+	case fieldMeta:
 		d.readTags(s, d.readTagCount(f), spantable.IsText)
-	case f == fieldMetrics:
+	case fieldMetrics:
 		d.readTags(s, d.readTagCount(f), spantable.IsNumber)
-	case f == fieldMetaStruct:
+	case fieldMetaStruct:
 		d.readTags(s, d.readTagCount(f), spantable.IsBytes)
-	case f == fieldAttributes:
+	case fieldAttributes:
 		d.table.Tags = d.table.Tags[:s.First] // a second list replaces the first
 		d.readTags(s, d.readArrayOf(v1AttributeParts), typedValue)
-	case f == fieldKind:
+	case fieldKind:
 		s.Kind = kindFromNumber(d.readUint32())
+	default:
+		d.skipField(f)
+	}
+}
+
+// skipField skips the value of a field that is not stored. In formats before v1, the links and the events
+// of a span must be lists of maps.
+func (d *Decoder) skipField(f field) {
+	switch {
 	case d.format == FormatV1:
 		d.skipV1Value(msgpack.MaxDepth)
 	case f == fieldLinks || f == fieldEvents:

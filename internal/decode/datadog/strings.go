@@ -98,11 +98,9 @@ func (d *Decoder) internString(t spantable.Text) (index int, isNew bool) {
 // string instead, readStringIndex adds it to the table, unless it is there already, and returns its
 // index. If the payload is invalid, it stops the decoder and returns 0.
 func (d *Decoder) readStringIndex() (index int) {
-	if d.format == FormatV1 && msgpack.IsStr(d.Lead()) {
-		if text := d.Str(); !d.Failed() {
-			index, _ = d.internString(spantable.Text(text))
-		}
-		return index
+	isString := d.format == FormatV1 && msgpack.IsStr(d.Lead())
+	if isString {
+		return d.readNewString()
 	}
 	n := d.readUint64()
 	if n >= uint64(len(d.strings.texts)) {
@@ -110,4 +108,15 @@ func (d *Decoder) readStringIndex() (index int) {
 		return 0
 	}
 	return int(n)
+}
+
+// readNewString reads a string and returns its index in the string table. It adds the string to the table,
+// unless it is there already. It returns 0 if the payload is invalid.
+func (d *Decoder) readNewString() (index int) {
+	text := d.Str()
+	if d.Failed() {
+		return 0
+	}
+	index, _ = d.internString(spantable.Text(text))
+	return index
 }

@@ -80,9 +80,8 @@ func (d *Decoder) chargeText(length uint32) {
 	}
 }
 
-// applyTraceTag copies the value of a tag to the field that it stands for: the kind of s, or the
-// sampling priority, environment, version, host name, Git commit or origin of the trace. It ignores all
-// other tags, and values of a wrong type.
+// applyTraceTag stores the value of a tag that describes the span s or its trace, such as the span kind or
+// the sampling priority. It ignores all other tags, and values of a wrong type.
 func (d *Decoder) applyTraceTag(s *spantable.Span, tag *spantable.Tag) {
 	isText := tag.Value == spantable.IsText
 	switch {
@@ -91,7 +90,7 @@ func (d *Decoder) applyTraceTag(s *spantable.Span, tag *spantable.Tag) {
 	case tag.Label == LabelKind && isText:
 		s.Kind = kindFromName(bytesOf(d.body, tag.Text()))
 	case isText:
-		d.trace.setText(tag)
+		d.trace.setTextTag(tag)
 	}
 }
 
@@ -243,9 +242,9 @@ type traceTags struct {
 	hasRootPriority bool // a root span with a priority has been read
 }
 
-// setText copies the value of an environment, version, host name, Git commit or origin tag to t. It
+// setTextTag copies the value of an environment, version, host name, Git commit or origin tag to t. It
 // replaces an earlier value, even by an empty one. It ignores other tags.
-func (t *traceTags) setText(tag *spantable.Tag) {
+func (t *traceTags) setTextTag(tag *spantable.Tag) {
 	switch tag.Label {
 	case LabelEnv:
 		t.env = tag.Text()

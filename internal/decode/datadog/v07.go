@@ -108,14 +108,15 @@ func (d v07) skipStringMap() {
 	}
 }
 
-// readSpan reads a span of a chunk, or skips nil. If several spans of the chunk have the same tag that
-// describes the process, such as the environment, the value in the first of them is kept.
+// readSpan reads a span of a chunk, or skips nil. For tags that describe the process, such as env, it
+// keeps the values from the first span of the chunk that has them.
 func (d v07) readSpan() {
 	if d.SkipNil() {
 		return
 	}
-	earlierTags := d.trace.processTags
-	d.trace.processTags = processTags{}
+	tags := &d.trace.processTags
+	tagsOfEarlierSpans := *tags
+	*tags = processTags{}
 	d.readSpanMap()
-	d.trace.processTags.overrideWith(&earlierTags)
+	tags.overrideWith(&tagsOfEarlierSpans)
 }

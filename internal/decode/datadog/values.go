@@ -15,14 +15,16 @@ import (
 // contains the index of the string in the string table instead, and in v1 it can contain either.
 func (d *Decoder) readText(pos int) (t spantable.Text, next int) {
 	if d.format.hasInlineStrings() {
-		text, next := msgpack.CommonStr(d.body, pos)
-		if next != 0 {
-			return spantable.Text(text), next
+		text, end := msgpack.CommonStr(d.body, pos)
+		isCommon := end != 0
+		if isCommon {
+			return spantable.Text(text), end
 		}
 	} else {
-		index, next := msgpack.CommonUint(d.body, pos)
-		if next != 0 && index < uint64(len(d.strings.texts)) {
-			return d.strings.texts[index], next
+		index, end := msgpack.CommonUint(d.body, pos)
+		isValid := end != 0 && index < uint64(len(d.strings.texts))
+		if isValid {
+			return d.strings.texts[index], end
 		}
 	}
 	d.Seek(pos)
