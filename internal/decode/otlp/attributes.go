@@ -1,6 +1,7 @@
 package otlp
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
 	"strconv"
@@ -167,15 +168,19 @@ const noField = 0
 // r if the message is invalid.
 func (r *Request) readAttributes(message spantable.Text, attributeTag, entityTag uint32, names *spantable.Names) {
 	b := r.Body[:message.At+message.Len]
-	for pos := int(message.At); pos < len(b) && r.Err() == nil; {
+	pos := int(message.At)
+	for pos < len(b) && r.Err() == nil {
 		f, next := readField(b, pos)
-		switch {
-		case next == 0:
+		isValid := next != 0
+		if f.tag == entityTag && isValid {
+			isValid = isValidMessage(b[:next], f.start, messageEntity)
+		}
+		if !isValid {
 			r.Fail(ErrUnparsable)
-		case f.tag == attributeTag:
+			return
+		}
+		if f.tag == attributeTag {
 			r.readAttribute(b[:next], f.start, names)
-		case f.tag == entityTag && !isValidMessage(b[:next], f.start, messageEntity):
-			r.Fail(ErrUnparsable)
 		}
 		pos = next
 	}
@@ -206,9 +211,12 @@ func appendNumber(dst []byte, n float64) []byte {
 		return strconv.AppendFloat(dst, n, 'f', -1, 64)
 	}
 	dst = strconv.AppendFloat(dst, n, 'e', -1, 64)
-	end := len(dst)
-	if string(dst[end-4:end-1]) == "e-0" {
-		dst = append(dst[:end-2], dst[end-1]) // JSON has e-7 where Go has e-07
+	// JSON has e-7 where Go has e-07.
+	last := len(dst) - 1
+	isPadded := bytes.HasSuffix(dst[:last], []byte("e-0"))
+	if isPadded {
+		dst[last-1] = dst[last]
+		dst = dst[:last]
 	}
 	return dst
 }

@@ -28,6 +28,9 @@ type field struct {
 // number returns the field number in a tag.
 func number(tag uint32) uint32 { return tag >> 3 }
 
+// wireTypeOf returns the wire type in a tag.
+func wireTypeOf(tag uint32) uint32 { return tag & 7 }
+
 // readField reads the field at b[pos:] of a protobuf message that ends at the end of b. It returns the
 // field and the position of the next one, or 0 as the position if the field is invalid. It is a fast
 // path for common fields, and calls readAnyField for the others.
@@ -42,7 +45,7 @@ func readField(b []byte, pos int) (f field, next int) {
 	f.tag = uint32(b[pos])
 	valueOrLength := int(b[pos+1])
 	isOneByte := valueOrLength < 0x80
-	switch wireType := f.tag & 7; {
+	switch wireType := wireTypeOf(f.tag); {
 	case wireType == asFixed64 && len(b)-pos > 8:
 		f.value = binary.LittleEndian.Uint64(b[pos+1:])
 		return f, pos + 9
@@ -64,27 +67,32 @@ func readAnyField(b []byte, pos int) (f field, next int) {
 	if pos == 0 {
 		return f, 0
 	}
-	switch f.tag & 7 {
+	unread := b[pos:]
+	switch wireTypeOf(f.tag) {
 	case asVarint:
 		f.value, next = readVarint(b, pos)
+		return f, next
 	case asBytes:
 		length, start := readVarint(b, pos)
-		if start == 0 || length > uint64(len(b)-start) {
-			return f, 0
+		isComplete := start != 0 && length <= uint64(len(b)-start)
+		if isComplete {
+			f.start = start
+			return f, start + int(length)
 		}
-		f.start, next = start, start+int(length)
 	case asFixed64:
-		if len(b)-pos >= 8 {
-			f.value, next = binary.LittleEndian.Uint64(b[pos:]), pos+8
+		if len(unread) >= 8 {
+			f.value = binary.LittleEndian.Uint64(unread)
+			return f, pos + 8
 		}
 	case asFixed32:
-		if len(b)-pos >= 4 {
-			f.value, next = uint64(binary.LittleEndian.Uint32(b[pos:])), pos+4
+		if len(unread) >= 4 {
+			f.value = uint64(binary.LittleEndian.Uint32(unread))
+			return f, pos + 4
 		}
 	case asGroup:
-		next = skipGroup(b, pos, number(f.tag))
+		return f, skipGroup(b, pos, number(f.tag))
 	}
-	return f, next
+	return f, 0
 }
 
 func readTag(b []byte, pos int) (tag uint32, next int) {
@@ -106,12 +114,12 @@ func skipGroup(b []byte, pos int, fieldNumber uint32) (end int) {
 		switch {
 		case next == 0:
 			return 0
-		case tag&7 == asGroup:
+		case wireTypeOf(tag) == asGroup:
 			if depth < MaxDepth {
 				openGroups[depth] = number(tag)
 			}
 			depth++
-		case tag&7 == endGroup:
+		case wireTypeOf(tag) == endGroup:
 			depth--
 			if depth < MaxDepth && openGroups[depth] != number(tag) {
 				return 0
@@ -198,7 +206,7 @@ func isValidMessage(b []byte, pos int, m message) bool {
 			return false
 		}
 		sub := noMessage
-		if f.tag&7 == asBytes && number(f.tag) < maxSubmessageNumber {
+		if wireTypeOf(f.tag) == asBytes && number(f.tag) < maxSubmessageNumber {
 			sub = submessages[m][number(f.tag)]
 		}
 		if sub == noMessage || depth == MaxDepth {

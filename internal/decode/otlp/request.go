@@ -117,12 +117,15 @@ func (r *Request) SpansOf(resource *Resource) (first, last int) {
 func (r *Request) Decode(body []byte, spanNames, resourceNames *spantable.Names) error {
 	r.Begin(body)
 	r.spanNames, r.resourceNames = spanNames, resourceNames
-	for pos := 0; pos < len(body) && r.Err() == nil; {
+	pos := 0
+	for pos < len(body) && r.Err() == nil {
 		f, next := readField(body, pos)
-		switch {
-		case next == 0:
+		isValid := next != 0
+		if !isValid {
 			r.Fail(ErrUnparsable)
-		case f.tag == requestResourceSpans:
+			break
+		}
+		if f.tag == requestResourceSpans {
 			r.readResourceSpans(pos, f.start, next)
 		}
 		pos = next
