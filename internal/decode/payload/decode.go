@@ -203,7 +203,7 @@ func (d *decoder) decodeStruct(dst reflect.Value) error {
 		case d.isVisitor():
 			err = ErrLossy
 		default:
-			err = d.skip(maxDepth)
+			err = d.skipValue(maxDepth)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
@@ -237,17 +237,17 @@ func fieldsOf[T any]() map[string][]int {
 	return byKey
 }
 
-// skip skips a value of any type. It returns an error if the value has more than depth levels: a number
-// has one, and an array of numbers has two. The method Skip of the library has no such limit.
-func (d *decoder) skip(depth int) error {
+// skipValue skips a value of any type. It returns an error if the value has more than maxLevels levels: a
+// number has one, and an array of numbers has two. The method Skip of the library has no such limit.
+func (d *decoder) skipValue(maxLevels int) error {
 	lead, err := d.PeekCode()
 	if err != nil {
 		return err
 	}
-	if depth == 0 {
+	if maxLevels == 0 {
 		return errors.New("values are nested too deeply")
 	}
-	values := 0
+	values := 0 // in the array or map
 	switch {
 	case isArray(lead):
 		values, err = d.DecodeArrayLen()
@@ -255,10 +255,10 @@ func (d *decoder) skip(depth int) error {
 		values, err = d.DecodeMapLen()
 		values *= 2 // keys and values
 	default:
-		return d.Skip()
+		return d.Decoder.Skip()
 	}
 	for i := 0; i < values && err == nil; i++ {
-		err = d.skip(depth - 1)
+		err = d.skipValue(maxLevels - 1)
 	}
 	return err
 }
