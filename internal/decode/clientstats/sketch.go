@@ -28,10 +28,10 @@ const maxHits = 1 << 40
 
 // sketchReader decodes a sketch with integer counts, and appends its bins to bins.
 type sketchReader struct {
-	mapping     sketch.Mapping
-	first, last int64 // valid bin indexes of the mapping
-	zeros       uint64
-	bins        []sketch.Bin
+	mapping            sketch.Mapping
+	minIndex, maxIndex int64 // range of bin indexes that the mapping can produce
+	zeros              uint64
+	bins               []sketch.Bin
 }
 
 // read decodes a sketch, a histogram in the protobuf format of the DDSketch library. It returns
@@ -62,18 +62,18 @@ func (r *sketchReader) read(encoded []byte) error {
 	return nil
 }
 
-// readMapping stores m, a mapping from values to histogram bins, and the first and the last bin index
-// that it can produce. It returns ErrMapping if m is nil, or if the Datadog agent does not support it.
+// readMapping stores m, a mapping from values to histogram bins, and the range of bin indexes that it can
+// produce. It returns ErrMapping if m is nil, or if the Datadog agent does not support it.
 func (r *sketchReader) readMapping(m *sketchpb.IndexMapping) error {
 	r.mapping = sketch.Mapping{
 		Gamma: m.GetGamma(), Offset: m.GetIndexOffset(), Interpolation: int32(m.GetInterpolation()),
 	}
-	first, last, err := r.mapping.Range()
+	minIndex, maxIndex, err := r.mapping.Range()
 	if err != nil {
 		return ErrMapping
 	}
-	r.first = first
-	r.last = last
+	r.minIndex = minIndex
+	r.maxIndex = maxIndex
 	return nil
 }
 
@@ -106,7 +106,7 @@ func (r *sketchReader) appendBins(store *sketchpb.Store) bool {
 
 // appendBin appends a histogram bin to r.bins, or nothing if count is 0. It returns false if count is
 // not an integer from 0 to maxHits, or if a bin that is not empty has an index outside the range from
-// r.first to r.last.
+// r.minIndex to r.maxIndex.
 func (r *sketchReader) appendBin(index int64, count float64) bool {
 	spans, isInteger := toInteger(count)
 	if !isInteger {
@@ -115,7 +115,7 @@ func (r *sketchReader) appendBin(index int64, count float64) bool {
 	if spans == 0 {
 		return true
 	}
-	if index < r.first || index > r.last {
+	if index < r.minIndex || index > r.maxIndex {
 		return false
 	}
 	r.bins = append(r.bins, sketch.Bin{Index: uint16(index), Spans: spans})
