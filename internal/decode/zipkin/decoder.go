@@ -115,14 +115,15 @@ func (d *Decoder) addSpan() {
 // hasLastResource reports whether the current span has the same resource attributes as the last
 // resource in the table. It returns false if the table has no resources.
 func (d *Decoder) hasLastResource() bool {
-	t := d.table
-	if len(t.Resources) == 0 {
+	table := d.table
+	if len(table.Resources) == 0 {
 		return false
 	}
-	last := &t.Resources[len(t.Resources)-1]
-	lastTags := t.Tags[last.FirstTag:last.LastTag]
+	last := &table.Resources[len(table.Resources)-1]
+	lastTags := table.Tags[last.FirstTag:last.LastTag]
 	return slices.EqualFunc(lastTags, d.resourceTags, func(a, b spantable.Tag) bool {
-		return a.Label == b.Label && bytes.Equal(t.Bytes(a.Text()), t.Bytes(b.Text()))
+		aText, bText := table.Bytes(a.Text()), table.Bytes(b.Text())
+		return a.Label == b.Label && bytes.Equal(aText, bText)
 	})
 }
 
