@@ -146,12 +146,11 @@ func (c *call) readHead() (refusal *reply) {
 	requestSignal, isGRPC, found := signalOf(c.HTTP.URL.Path)
 	c.signal = requestSignal
 	isGRPCType := c.encoding == encodingGRPC
-	isMismatch := found && isGRPC != isGRPCType
-	isWrongType := isMismatch || c.encoding == unknownEncoding
+	isOtherProtocol := found && isGRPC != isGRPCType
+	isWrongType := isOtherProtocol || c.encoding == unknownEncoding
 	if isWrongType {
 		c.encoding = c.refusalEncoding(isGRPC)
 	}
-	isKnownCompression := c.readCompression()
 	switch {
 	case !found:
 		return unsupported(http.StatusNotFound, "unknown path; send OTLP to /v1/traces, /v1/metrics or /v1/logs")
@@ -160,11 +159,21 @@ func (c *call) readHead() (refusal *reply) {
 	case isWrongType:
 		return unsupported(http.StatusUnsupportedMediaType, "unsupported Content-Type; /v1/... accepts "+
 			"application/x-protobuf and application/json, a gRPC method application/grpc")
-	case c.hasNoLength():
+	}
+	return c.readTransport(isGRPC)
+}
+
+// readTransport sets the compression of the call. It returns an error reply if the version of HTTP or the compression
+// is not supported, and nil otherwise.
+func (c *call) readTransport(isGRPC bool) (refusal *reply) {
+	if c.hasNoLength() {
 		return newRefusal(ResultRefused, otlpanswer.InvalidArgument, "an HTTP/1.0 request must declare its length")
-	case isGRPC && c.HTTP.ProtoMajor != 2:
+	}
+	if isGRPC && c.HTTP.ProtoMajor != 2 {
 		return unsupported(http.StatusHTTPVersionNotSupported, "gRPC needs HTTP/2")
-	case !isKnownCompression:
+	}
+	isKnownCompression := c.readCompression()
+	if !isKnownCompression {
 		return unsupported(http.StatusUnsupportedMediaType, "unsupported compression; use none, or "+
 			bodies.Compressions+", over gRPC "+grpcCompressions)
 	}

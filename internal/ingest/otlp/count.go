@@ -158,30 +158,39 @@ func (s *Server) publish(c *call, ws *workspace, message []byte) (Result, *reply
 	return ResultCounted, nil
 }
 
-// toProtobuf returns the message of a request in uncompressed protobuf. If it has to decompress the message or to
-// convert it from JSON, it also stores the result in c.protobuf. It returns an error reply if that fails.
+// toProtobuf returns the message of a request in uncompressed protobuf. If it differs from the received message,
+// toProtobuf also stores it in c.protobuf. It returns an error reply if the message can't be decompressed, or can't
+// be converted from JSON.
 func (s *Server) toProtobuf(c *call, ws *workspace) (message []byte, refusal *reply) {
-	message = c.message
-	isCompressed := c.compression != bodies.Plain
-	isJSON := c.encoding == encodingJSON
-	if isCompressed {
-		plain, err := ws.decompressor.Decompress(message, c.compression, &s.Bodies)
-		c.Own(plain)
-		if err != nil {
-			return nil, s.refuseUnreadable(err, ResultUnparsable)
-		}
-		message = plain.Bytes
+	message, refusal = s.decompress(c, ws)
+	if refusal != nil {
+		return nil, refusal
 	}
+	isJSON := c.encoding == encodingJSON
 	if isJSON {
 		message, refusal = s.convertJSON(c, message)
 		if refusal != nil {
 			return nil, refusal
 		}
 	}
-	if isCompressed || isJSON {
+	if isJSON || c.compression != bodies.Plain {
 		c.protobuf = message
 	}
 	return message, nil
+}
+
+// decompress returns the received message without compression. It returns an error reply if the message can't be
+// decompressed, or if there is not enough free memory.
+func (s *Server) decompress(c *call, ws *workspace) (message []byte, refusal *reply) {
+	if c.compression == bodies.Plain {
+		return c.message, nil
+	}
+	plain, err := ws.decompressor.Decompress(c.message, c.compression, &s.Bodies)
+	c.Own(plain) // releases the memory with the request
+	if err != nil {
+		return nil, s.refuseUnreadable(err, ResultUnparsable)
+	}
+	return plain.Bytes, nil
 }
 
 // convertJSON converts a request from JSON to protobuf. It returns an error reply if the JSON is invalid, or if
@@ -235,11 +244,13 @@ func (s *Server) addSDKMetrics(c *call) {
 		s.sdkSums.Add(c.message)
 		return
 	}
-	ws := <-s.workspaces
+	ws := <-s.workspaces // waits until one is idle
 	defer func() { s.workspaces <- ws }()
 	plain, err := ws.decompressor.Decompress(c.message, c.compression, &s.Bodies)
-	defer plain.Release()
-	if err == nil {
-		s.sdkSums.Add(plain.Bytes)
+	if err != nil {
+		plain.Release()
+		return
 	}
+	defer plain.Release()
+	s.sdkSums.Add(plain.Bytes)
 }

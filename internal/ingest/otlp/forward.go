@@ -156,8 +156,9 @@ func (c *call) noteOutcome(translated *reply) {
 	c.server.forwards.Note(outcome, translated.Message)
 }
 
-// refuseUnanswered returns a response that asks the sender to retry, because the upstream has not responded. err is
-// the error of forwarding. If the sender has canceled the request, the response closes the connection instead.
+// refuseUnanswered counts and logs that the upstream has not responded to the request, because of err. It returns a
+// response that asks the sender to retry. If the sender has canceled the request, the response closes the connection
+// instead.
 func (c *call) refuseUnanswered(err error) receiver.Response {
 	s := c.server
 	if c.IsCanceled() {

@@ -160,15 +160,15 @@ type check struct{ *call }
 // request contains the name of an unknown service, the response is an error. readErr is the error of reading the
 // body.
 func (c check) Count(readErr error) receiver.Response {
-	refusal := c.setMessage(readErr)
-	if refusal == nil {
-		refusal = c.decompress()
+	if refusal := c.setMessage(readErr); refusal != nil {
+		return c.respondError(refusal)
 	}
-	if refusal != nil {
+	if refusal := c.decompress(); refusal != nil {
 		return c.respondError(refusal)
 	}
 	c.Result = int(ResultOther)
-	if !hasService(checkedService(c.message)) {
+	service := checkedService(c.message)
+	if !hasService(service) {
 		return c.respond(newRefusal(ResultOther, otlpanswer.NotFound, "unknown gRPC method; send OTLP to Export of "+
 			"the trace, metrics or logs service"))
 	}

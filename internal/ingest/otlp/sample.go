@@ -96,10 +96,12 @@ func (s *Server) compressSampled(c *call, ws *workspace) {
 		return
 	}
 	uncompressed := c.sampled.body
-	compressed := c.Own(s.Bodies.Take(maxCompressedBytes(len(uncompressed.Bytes))))
-	if compressed == nil {
+	compressed := s.Bodies.Take(maxCompressedBytes(len(uncompressed.Bytes)))
+	hasMemory := compressed != nil
+	if !hasMemory {
 		return
 	}
+	c.Own(compressed)
 	ws.compressor.appendCompressed(compressed, uncompressed.Bytes)
 	uncompressed.Release()
 	c.sampled.body = compressed
