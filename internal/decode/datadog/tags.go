@@ -48,7 +48,7 @@ func (d *Decoder) readCommonTags(kind spantable.Value, n, pos int) (unread, next
 	if !d.format.hasInlineStrings() {
 		return d.readCommonIndexedTags(kind, n, pos)
 	}
-	if kind == spantable.IsBytes {
+	if kind == spantable.IsBytes { // binary tags have no fast path
 		return n, pos
 	}
 	return d.readCommonInlineTags(kind, n, pos)

@@ -64,20 +64,20 @@ func (d v05) readSpan() {
 	}
 }
 
-// checkEmptyStrings rejects the payload if s uses an empty string, because versions of the Datadog
-// agent read it differently. The caller must have found an empty string after the first string of the
-// dictionary. An empty type only sets s.HasUnknownType, and empty values of tags that are not kept are
-// accepted.
+// checkEmptyStrings rejects the payload if the service, name, resource or a stored tag of the span s is
+// empty. It is called if the dictionary has an empty string after its first string, because versions of
+// the Datadog agent read that differently. An empty type only sets s.HasUnknownType.
 func (d v05) checkEmptyStrings(s *spantable.Span) {
 	usesEmpty := s.Service.Len == 0 || s.Name.Len == 0 || s.Resource.Len == 0
-	for _, t := range d.table.TagsOf(s) {
-		isEmptyText := t.Value == spantable.IsText && t.Text().Len == 0
-		if isEmptyText || t.Label == labelMisplacedEmpty {
+	for _, tag := range d.table.TagsOf(s) {
+		hasEmptyName := tag.Label == labelMisplacedEmpty
+		hasEmptyValue := tag.Value == spantable.IsText && tag.Text().Len == 0
+		if hasEmptyName || hasEmptyValue {
 			usesEmpty = true
 		}
 	}
 	if usesEmpty {
 		d.Fail()
 	}
-	s.HasUnknownType = s.Type.Len == 0 // a rule that counts the span rejects the payload
+	s.HasUnknownType = s.Type.Len == 0
 }

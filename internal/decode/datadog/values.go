@@ -99,15 +99,25 @@ func (d *Decoder) readNanoseconds(pos int) (ns uint64, next int) {
 
 // readStatus reads the error field of a span at pos: a boolean in v1, and an integer in older formats.
 // The status is StatusError if the field is true or not 0. readStatus also returns the position after
-// the field. It rejects an integer that is negative or larger than math.MaxInt32.
+// the field.
 func (d *Decoder) readStatus(pos int) (s spantable.Status, next int) {
+	isError := false
 	if d.format == FormatV1 {
 		d.Seek(pos)
-		if d.Bool() {
-			s = spantable.StatusError
-		}
-		return s, d.At()
+		isError = d.Bool()
+		next = d.At()
+	} else {
+		isError, next = d.readErrorCode(pos)
 	}
+	if isError {
+		s = spantable.StatusError
+	}
+	return s, next
+}
+
+// readErrorCode reads the integer at pos, and returns whether it is not 0, and the position after it. It
+// rejects an integer that is negative or larger than math.MaxInt32.
+func (d *Decoder) readErrorCode(pos int) (isError bool, next int) {
 	code, next := msgpack.CommonInt(d.body, pos)
 	isCommon := next != 0
 	if !isCommon {
@@ -119,26 +129,24 @@ func (d *Decoder) readStatus(pos int) (s spantable.Status, next int) {
 	if isInvalid {
 		d.Fail()
 	}
-	if code != 0 {
-		s = spantable.StatusError
-	}
-	return s, next
+	return code != 0, next
 }
 
 // readFloatBits reads a float64, an integer, or nil, which stands for 0. It converts the value to a
 // float64 and returns its bits, as math.Float64bits does.
 func (d *Decoder) readFloatBits() uint64 {
-	switch {
-	case d.Lead() == msgpack.Float64:
+	switch d.Lead() {
+	case msgpack.Float64:
 		return math.Float64bits(d.Float())
-	case d.SkipNil():
+	case msgpack.Nil:
+		d.SkipNil()
 		return 0
 	}
-	v, isNegative := d.Integer()
+	n, isNegative := d.Integer() // two's complement if negative
 	if isNegative {
-		return math.Float64bits(float64(int64(v)))
+		return math.Float64bits(float64(int64(n)))
 	}
-	return math.Float64bits(float64(v))
+	return math.Float64bits(float64(n))
 }
 
 func (d *Decoder) readUint64() uint64 { return d.Uint(math.MaxUint64) }
