@@ -74,28 +74,34 @@ type Visitor struct {
 
 // Decode decodes a payload, and calls v.Group for each group and v.Bucket for each bucket. The returned
 // payload has no buckets; its strings refer to body, which must not be modified. Decode returns an
-// error if body is invalid, if it has more than v.MaxTags tags, or if a function returns one.
+// error if body is invalid, if it has more than v.MaxTags tags, or if v.Group or v.Bucket returns one.
 func (v Visitor) Decode(body []byte) (*Payload, error) {
 	p := &Payload{}
 	d := newDecoder(body)
-	tags := 0
+	tagCount := 0
 	d.visit = func(element any) (isAdded bool, err error) {
 		switch e := element.(type) {
 		case *Group:
 			return false, v.Group(e)
 		case *Bucket:
 			return false, v.Bucket(e)
+		default: // a tag
+			tagCount++
+			return true, v.checkTagCount(tagCount)
 		}
-		tags++ // all other lists contain tags
-		if tags > v.MaxTags {
-			return false, fmt.Errorf("more than %d tags: %w", v.MaxTags, ErrLossy)
-		}
-		return true, nil
 	}
 	if err := d.decodeValue(reflect.ValueOf(p).Elem()); err != nil {
 		return nil, fmt.Errorf("visit payload: %w", err)
 	}
 	return p, nil
+}
+
+// checkTagCount returns an error if a payload has more than v.MaxTags tags.
+func (v Visitor) checkTagCount(tagCount int) error {
+	if tagCount > v.MaxTags {
+		return fmt.Errorf("more than %d tags: %w", v.MaxTags, ErrLossy)
+	}
+	return nil
 }
 
 // Latency summarizes the durations in a sketch.
