@@ -20,6 +20,7 @@ package clientstats
 import (
 	"cmp"
 	"errors"
+	"slices"
 	"unsafe"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
@@ -65,16 +66,21 @@ func (p *Payload) Read(body []byte, fromHeaders span.Origin) error {
 	return nil
 }
 
-// mergeOrigin returns a description of the process that sent a payload. It reads most properties, such
-// as the host and the environment, from the payload. It keeps the properties in fromHeaders for which
-// the payload has no field, the container ID, and the language or tracer version if the payload has
-// none.
+// mergeOrigin returns a description of the process that sent a payload: fromHeaders, with the properties
+// that are fields of the payload. The language and the tracer version in the headers are used only if the
+// payload has none.
 func mergeOrigin(fromHeaders span.Origin, decoded *payload.Payload) span.Origin {
-	o := fromHeaders
-	o.Host, o.Env, o.Version, o.Service = decoded.Hostname, decoded.Env, decoded.Version, decoded.Service
-	o.RuntimeID, o.GitCommitSHA, o.ProcessTags = decoded.RuntimeID, decoded.GitCommitSha, decoded.ProcessTags
-	o.Lang, o.TracerVersion = cmp.Or(decoded.Lang, o.Lang), cmp.Or(decoded.TracerVersion, o.TracerVersion)
-	return o
+	merged := fromHeaders
+	merged.Host = decoded.Hostname
+	merged.Env = decoded.Env
+	merged.Version = decoded.Version
+	merged.Service = decoded.Service
+	merged.RuntimeID = decoded.RuntimeID
+	merged.GitCommitSHA = decoded.GitCommitSha
+	merged.ProcessTags = decoded.ProcessTags
+	merged.Lang = cmp.Or(decoded.Lang, fromHeaders.Lang)
+	merged.TracerVersion = cmp.Or(decoded.TracerVersion, fromHeaders.TracerVersion)
+	return merged
 }
 
 // addGroup adds a group to the payload. It returns ErrIncompatible if the group cannot be merged exactly.
@@ -107,14 +113,14 @@ func (p *Payload) addGroup(decoded *payload.Group) error {
 // error if the sketch is invalid or unsupported, or if all sketches of the payload together have too
 // many bins.
 func (p *Payload) readSketch(dst *sketch.Bins, encoded []byte) (sketch.Mapping, error) {
-	first := len(p.bins)
+	earlierBins := len(p.bins)
 	r := sketchReader{bins: p.bins}
 	err := r.read(encoded)
 	p.bins = r.bins
 	if err == nil && len(p.bins) > p.limits.bins {
 		err = ErrIncompatible
 	}
-	*dst = sketch.Bins{Zeros: r.zeros, List: p.bins[first:len(p.bins):len(p.bins)]}
+	*dst = sketch.Bins{Zeros: r.zeros, List: slices.Clip(p.bins[earlierBins:])}
 	return r.mapping, err
 }
 
