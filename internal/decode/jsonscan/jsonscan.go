@@ -303,8 +303,7 @@ func (t String) AppendTo(dst []byte) []byte {
 }
 
 // decodeEscape decodes the escape sequence at the start of b, which must be valid. It returns the
-// character and the length of the sequence. Two \u sequences that form a surrogate pair count as one of
-// 12 bytes. An unpaired surrogate becomes U+FFFD.
+// character and the length of the sequence.
 func decodeEscape(b []byte) (r rune, length int) {
 	switch b[1] {
 	case 'b':
@@ -318,15 +317,24 @@ func decodeEscape(b []byte) (r rune, length int) {
 	case 't':
 		return '\t', 2
 	case 'u':
-	default:
-		return rune(b[1]), 2
+		return decodeUnicodeEscape(b)
 	}
+	return rune(b[1]), 2 // a quote, slash or backslash
+}
+
+// decodeUnicodeEscape decodes the sequence \uXXXX at the start of b, or two such sequences that form a
+// surrogate pair. It returns the character and the length. An unpaired surrogate becomes U+FFFD.
+func decodeUnicodeEscape(b []byte) (r rune, length int) {
+	const escapeLength = 6
 	unit := parseUnicodeEscape(b)
 	if !utf16.IsSurrogate(unit) {
-		return unit, 6
+		return unit, escapeLength
 	}
-	if r = utf16.DecodeRune(unit, parseUnicodeEscape(b[6:])); r != utf8.RuneError {
-		return r, 12
+	nextUnit := parseUnicodeEscape(b[escapeLength:])
+	r = utf16.DecodeRune(unit, nextUnit)
+	isPair := r != utf8.RuneError
+	if isPair {
+		return r, 2 * escapeLength
 	}
-	return utf8.RuneError, 6
+	return utf8.RuneError, escapeLength
 }
