@@ -46,18 +46,20 @@ func (d *Decoder) readElements(opener, closer byte, readElement func() error) er
 	return d.EachElement(closer, readElement) //nolint:wrapcheck // JSON wraps it
 }
 
-// readObject reads a JSON object. It reads each name and calls readValue with it, which must read the
-// value that follows. If the value is null, readObject skips it instead.
+// readObject reads a JSON object. For each value except null, it calls readValue with the name of the
+// value. readValue must read the value.
 func (d *Decoder) readObject(readValue func(name []byte) error) error {
 	return d.readElements('{', '}', func() error {
 		name, err := d.ReadName()
 		if err != nil {
 			return err //nolint:wrapcheck // JSON wraps it
 		}
-		if d.Peek() == 'n' {
+		isNull := d.Peek() == 'n'
+		if isNull {
 			return d.ReadLiteral("null") //nolint:wrapcheck // JSON wraps it
 		}
-		return readValue(d.table.Bytes(d.store(name)))
+		nameText := d.store(name)
+		return readValue(d.table.Bytes(nameText))
 	})
 }
 
