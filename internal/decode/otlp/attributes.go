@@ -164,7 +164,7 @@ const noField = 0
 
 // readAttributes reads a Resource or InstrumentationScope message, and appends the attributes in names
 // to r.Tags. attributeTag is the protobuf tag of the fields with attributes. Fields with the tag
-// entityTag must contain a valid Entity message, which is not kept. readAttributes records an error in
+// entityTag must contain a valid Entity message, which is not stored. readAttributes records an error in
 // r if the message is invalid.
 func (r *Request) readAttributes(message spantable.Text, attributeTag, entityTag uint32, names *spantable.Names) {
 	b := r.Body[:message.At+message.Len]
