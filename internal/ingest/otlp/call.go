@@ -121,8 +121,8 @@ func encodingOfMedia(mediaType string) encoding {
 	return unknownEncoding
 }
 
-// classify checks the path and the header of a request. If they are valid, it returns an Exchange that handles the
-// request, and otherwise a Response with an error. It also returns a Response for a CORS preflight request.
+// classify checks the path and the header of a request. It returns an Exchange, which handles the request, or a
+// Response if the request is invalid or a CORS preflight request.
 func (s *Server) classify(r *receiver.BufferedRequest) (receiver.Exchange, receiver.Response) {
 	c := &call{BufferedRequest: r, server: s, encoding: encodingOf(r.Header().Get("Content-Type"))}
 	if s.config.Origins != nil {
@@ -135,7 +135,7 @@ func (s *Server) classify(r *receiver.BufferedRequest) (receiver.Exchange, recei
 		return nil, c.respondError(refusal)
 	}
 	if c.signal == signalHealth {
-		return check{c}, nil
+		return healthCheck{c}, nil
 	}
 	return c, nil
 }
@@ -245,8 +245,8 @@ func (c *call) removeGRPCPrefix() (refusal *reply) {
 	return nil
 }
 
-// refuseUnreadable returns the error reply to a request that can't be read, decompressed or parsed. err is the
-// cause. The request is counted with the given result, unless err means that a size or memory limit was exceeded.
+// refuseUnreadable returns the error reply to a request that can't be read, decompressed or parsed because of err.
+// result is the metric label of the request if no size or memory limit was exceeded.
 func (s *Server) refuseUnreadable(err error, result Result) (refusal *reply) {
 	switch {
 	case errors.Is(err, bodies.ErrTooLarge):

@@ -31,7 +31,8 @@ func (c *call) canForwardReceived() bool {
 	if !c.server.config.Forward.IsGRPC() {
 		return true
 	}
-	isSnappyBlock := c.compression.Detect(c.message) == bodies.Snappy
+	actualCompression := c.compression.Detect(c.message)
+	isSnappyBlock := actualCompression == bodies.Snappy
 	return c.encoding != encodingJSON && !isSnappyBlock
 }
 
@@ -245,15 +246,12 @@ func replyFromGRPC(response *http.Response, body []byte, senderEncoding encoding
 	if !isGRPC {
 		return replyWithoutGRPC(response)
 	}
-	translated := &reply{Status: otlpanswer.Status{Code: code}}
 	if code == otlpanswer.OK {
-		message, isCompressed, err := unframe(body)
-		if err == nil && !isCompressed {
-			translated.exportResponse = message
-		}
-		return translated
+		return successFromGRPC(body)
 	}
-	if text, err := url.PathUnescape(field(response, headerGRPCMessage)); err == nil {
+	translated := &reply{Status: otlpanswer.Status{Code: code}}
+	text, err := url.PathUnescape(field(response, headerGRPCMessage))
+	if err == nil {
 		translated.Message = text
 	}
 	details := field(response, headerGRPCDetails)
@@ -261,6 +259,17 @@ func replyFromGRPC(response *http.Response, body []byte, senderEncoding encoding
 	if senderEncoding == encodingGRPC {
 		translated.areDetailsCopied = true
 		translated.copiedDetails = details
+	}
+	return translated
+}
+
+// successFromGRPC returns the reply for a successful gRPC response with the given body. An invalid or compressed body
+// is ignored.
+func successFromGRPC(body []byte) *reply {
+	translated := successReply()
+	message, isCompressed, err := unframe(body)
+	if err == nil && !isCompressed {
+		translated.exportResponse = message
 	}
 	return translated
 }

@@ -64,15 +64,14 @@ func frame(message []byte) []byte {
 // grpcCompressions is the value of the grpc-accept-encoding header.
 const grpcCompressions = "gzip,zstd,snappy"
 
-// compressionFromGRPC returns the compression for the value of a grpc-encoding header. "snappy" means the snappy
-// framing format there, although it means the block format in Content-Encoding. isKnown is false for an unsupported
-// compression.
+// compressionFromGRPC returns the compression for the value of a grpc-encoding header. isKnown is false if it is not
+// supported. The name "snappy" means the framing format of snappy in gRPC, but the block format in HTTP.
 func compressionFromGRPC(name string) (compression bodies.Compression, isKnown bool) {
 	compression, isKnown = bodies.CompressionOf(name)
 	switch compression {
 	case bodies.Snappy:
 		return bodies.SnappyFramed, isKnown
-	case bodies.SnappyFramed: // its name in HTTP is not valid in gRPC
+	case bodies.SnappyFramed: // gRPC does not know this name of the framing format
 		return bodies.Plain, false
 	}
 	return compression, isKnown
@@ -153,13 +152,13 @@ const (
 	notServing = "\x08\x02"
 )
 
-// check is a gRPC health check. It is never forwarded.
-type check struct{ *call }
+// healthCheck is a gRPC health check. It is never forwarded.
+type healthCheck struct{ *call }
 
 // Count returns the response to a gRPC health check: serving, or not serving while the daemon shuts down. If the
 // request contains the name of an unknown service, the response is an error. readErr is the error of reading the
 // body.
-func (c check) Count(readErr error) receiver.Response {
+func (c healthCheck) Count(readErr error) receiver.Response {
 	if refusal := c.setMessage(readErr); refusal != nil {
 		return c.respondError(refusal)
 	}
@@ -180,7 +179,7 @@ func (c check) Count(readErr error) receiver.Response {
 }
 
 // decompress decompresses the message of the health check. It returns a refusal if that fails.
-func (c check) decompress() (refusal *reply) {
+func (c healthCheck) decompress() (refusal *reply) {
 	if c.compression == bodies.Plain {
 		return nil
 	}

@@ -55,25 +55,25 @@ func (s *Server) selectsNothing(selection sampling.Selection) bool {
 	return isSampling && !selection.IsUnchanged && selection.Sampled.Spans == 0
 }
 
-// writeSelected writes the message with only the selected spans, and releases the received message, because the
-// upstream can take long to respond. If all spans are selected, the received message is kept and forwarded. The
-// sampling statistics are updated unless isDuplicate is true.
+// writeSelected prepares the message to forward: the received one if all spans are selected, or a new one with only
+// the selected spans. A received message that is not forwarded is released at once, because the upstream can take
+// long to respond. The sampling statistics are updated unless isDuplicate is true.
 func (s *Server) writeSelected(c *call, ws *workspace, selection sampling.Selection, isDuplicate bool) {
 	receivedBytes := len(c.message)
-	forwardedBytes := receivedBytes
+	savedBytes := 0
 	switch {
 	case selection.IsUnchanged: // the received message is forwarded
 	case s.selectsNothing(selection):
-		forwardedBytes = 0
+		savedBytes = receivedBytes
 		c.sampled.isEmpty = true
 		c.Release()
 	default:
 		s.writeSampled(c, ws)
-		forwardedBytes = len(c.sampled.body.Bytes)
+		savedBytes = receivedBytes - len(c.sampled.body.Bytes)
 	}
 	isSampling := s.config.Keep != nil
 	if isSampling && !isDuplicate {
-		s.sampling.add(selection.Sampled, selection.SampledOut, receivedBytes-forwardedBytes)
+		s.sampling.add(selection.Sampled, selection.SampledOut, savedBytes)
 	}
 }
 
