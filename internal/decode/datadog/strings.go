@@ -62,17 +62,18 @@ func (s *stringTable) growSlots(body []byte) {
 
 func bytesOf(body []byte, t spantable.Text) []byte { return msgpack.Text(t).Bytes(body) }
 
-// addString appends a string to the string table of the payload. label is the number that stands for
-// the string if it is the name of a tag to keep. If the table is full, addString stops the decoder with
-// ErrTooMuch.
+// addString appends a string to the string table of the payload. label is the label of the tag with this
+// name, or spantable.Other. If the table is full, addString stops the decoder with ErrTooMuch.
 func (d *Decoder) addString(t spantable.Text, label spantable.Label) {
 	s := &d.strings
-	if len(s.texts) >= d.table.Limits.Strings {
+	isFull := len(s.texts) >= d.table.Limits.Strings
+	if isFull {
 		d.table.Fail(spantable.ErrTooMuch)
 		d.Fail()
 		return
 	}
-	s.texts, s.labels = append(s.texts, t), append(s.labels, label)
+	s.texts = append(s.texts, t)
+	s.labels = append(s.labels, label)
 }
 
 // internString returns the index of a string in the string table. It adds the string if it is new.

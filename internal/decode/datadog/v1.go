@@ -52,7 +52,8 @@ func (d v1) readStrings() {
 		if text.Len == 0 || d.Failed() {
 			continue
 		}
-		if _, isNew := d.internString(spantable.Text(text)); !isNew {
+		_, isNew := d.internString(spantable.Text(text))
+		if !isNew {
 			d.Fail()
 		}
 	}
@@ -61,21 +62,24 @@ func (d v1) readStrings() {
 // readPayloadAttributes reads the attributes of the payload, and stores the Git commit and the process
 // tags in d.sender. It rejects the payload if one of the two is not a string.
 func (d v1) readPayloadAttributes() {
-	for _, t := range d.readAttributes() {
-		if t.Label != LabelCommit && t.Label != LabelProcessTags {
-			continue
+	for _, attribute := range d.readAttributes() {
+		switch attribute.Label {
+		case LabelCommit:
+			d.sender.Commit = d.textOf(attribute)
+		case LabelProcessTags:
+			d.sender.ProcessTags = d.textOf(attribute)
+			d.sender.HasProcessTags = true
 		}
-		if t.Value != spantable.IsText {
-			d.Fail()
-			return
-		}
-		if t.Label == LabelCommit {
-			d.sender.Commit = t.Text()
-			continue
-		}
-		d.sender.ProcessTags = t.Text()
-		d.sender.HasProcessTags = true
 	}
+}
+
+// textOf returns the value of an attribute that must be a string. It rejects the payload if it is not.
+func (d v1) textOf(attribute spantable.Tag) spantable.Text {
+	if attribute.Value != spantable.IsText {
+		d.Fail()
+		return spantable.Text{}
+	}
+	return attribute.Text()
 }
 
 // readAttributes reads a list of attributes that do not belong to a span, and returns those whose names
