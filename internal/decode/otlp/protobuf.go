@@ -104,24 +104,26 @@ func readTag(b []byte, pos int) (tag uint32, next int) {
 }
 
 // skipGroup skips a protobuf group, an old encoding of a nested message. pos is the position after its
-// start tag. skipGroup returns the position after its end tag, or 0 if the group is invalid. The field
-// numbers in both tags must be equal, but this is not checked for groups that are nested more than
-// MaxDepth deep.
+// start tag. skipGroup returns the position after its end tag, or 0 if the group is invalid. Down to
+// MaxDepth levels, it checks that the start and the end tag of a group have the same field number.
 func skipGroup(b []byte, pos int, fieldNumber uint32) (end int) {
-	openGroups := [MaxDepth]uint32{fieldNumber} // field numbers of the enclosing groups
-	for depth := 1; depth > 0; {
+	openGroups := [MaxDepth]uint32{fieldNumber} // field numbers of the open groups, the outermost first
+	depth := 1
+	for depth > 0 {
 		tag, next := readTag(b, pos)
-		switch {
-		case next == 0:
+		if next == 0 {
 			return 0
-		case wireTypeOf(tag) == asGroup:
+		}
+		switch wireTypeOf(tag) {
+		case asGroup:
 			if depth < MaxDepth {
 				openGroups[depth] = number(tag)
 			}
 			depth++
-		case wireTypeOf(tag) == endGroup:
+		case endGroup:
 			depth--
-			if depth < MaxDepth && openGroups[depth] != number(tag) {
+			isMismatch := depth < MaxDepth && openGroups[depth] != number(tag)
+			if isMismatch {
 				return 0
 			}
 		default:
@@ -205,18 +207,25 @@ func isValidMessage(b []byte, pos int, m message) bool {
 		if next == 0 {
 			return false
 		}
-		sub := noMessage
-		if wireTypeOf(f.tag) == asBytes && number(f.tag) < maxSubmessageNumber {
-			sub = submessages[m][number(f.tag)]
-		}
-		if sub == noMessage || depth == MaxDepth {
+		submessage := m.submessage(f.tag)
+		if submessage == noMessage || depth == MaxDepth {
 			pos = next
 			continue
 		}
 		parents[depth].end, parents[depth].message = end, m
 		depth++
-		pos, end, m = f.start, next, sub
+		m = submessage
+		pos, end = f.start, next
 	}
+}
+
+// submessage returns the type of the message in the field with the given tag, or noMessage if the field
+// contains no message.
+func (m message) submessage(tag uint32) message {
+	if wireTypeOf(tag) != asBytes || number(tag) >= maxSubmessageNumber {
+		return noMessage
+	}
+	return submessages[m][number(tag)]
 }
 
 // Field is a field of a message, for decoders of other protobuf formats.
