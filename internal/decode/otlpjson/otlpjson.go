@@ -34,7 +34,11 @@ const MaxDepth = 72
 // usually shorter, because it has numbers instead of names. Only a string of 16 KiB or more in a list
 // can be longer: its tag and length take at least four bytes, and the quotes and the comma in JSON take
 // three.
-func ProtobufBytes(jsonLen int) int { return jsonLen + jsonLen>>14 }
+func ProtobufBytes(jsonLen int) int {
+	const longString = 16 << 10
+	maxLongStrings := jsonLen / longString
+	return jsonLen + maxLongStrings
+}
 
 var (
 	errType     = errors.New("a value has the wrong type for its field; see the JSON encoding of OTLP")
@@ -235,9 +239,8 @@ func parseDouble(text []byte) (bits uint64, ok bool) {
 	return math.Float64bits(n), err == nil
 }
 
-// unescape returns the value of a JSON string, with escape sequences decoded. The caller must not
-// append to c.out while it uses the result: a decoded value is stored after the end of c.out, in its
-// free capacity.
+// unescape returns the value of a JSON string, with escape sequences decoded. The value is valid until
+// something is appended to c.out, because it can be stored in the free capacity of c.out.
 func (c *converter) unescape(text jsonscan.String) []byte {
 	if text.IsPlain {
 		return text.Raw
@@ -267,10 +270,12 @@ func (c *converter) beginLengthPrefixed(f *field) (start int) {
 // content.
 func (c *converter) endLengthPrefixed(start int) {
 	var buf [binary.MaxVarintLen64]byte
-	length := protowire.AppendVarint(buf[:0], uint64(len(c.out)-start))
-	c.out[start-1] = length[0]
-	if len(length) > 1 {
-		c.out = slices.Insert(c.out, start, length[1:]...)
+	contentLen := len(c.out) - start
+	encodedLen := protowire.AppendVarint(buf[:0], uint64(contentLen))
+	reserved := start - 1
+	c.out[reserved] = encodedLen[0]
+	if len(encodedLen) > 1 {
+		c.out = slices.Insert(c.out, start, encodedLen[1:]...)
 	}
 }
 
