@@ -42,21 +42,24 @@ func (s *Scanner) Peek() byte {
 // bracket, ']' or '}'. EachElement stops at the first error and returns it.
 func (s *Scanner) EachElement(closer byte, readElement func() error) error {
 	s.Pos++
-	for isFirst := true; ; isFirst = false {
-		c := s.Peek()
-		if c == closer {
-			s.Pos++
-			return nil
-		}
-		if !isFirst {
-			if c != ',' {
-				return ErrSyntax
-			}
-			s.Pos++
-		}
+	isEmpty := s.Peek() == closer
+	if isEmpty {
+		s.Pos++
+		return nil
+	}
+	for {
 		// After a trailing comma, readElement finds the closing bracket and returns an error.
 		if err := readElement(); err != nil {
 			return err
+		}
+		switch s.Peek() {
+		case closer:
+			s.Pos++
+			return nil
+		case ',':
+			s.Pos++
+		default:
+			return ErrSyntax
 		}
 	}
 }
