@@ -201,12 +201,12 @@ func decodeSketch(encoded []byte) (*ddsketch.DDSketch, error) {
 const maxBinIndex = 1 << 15
 
 // checkBins returns an error if a bin of a sketch has an index outside the range from -maxBinIndex to
-// maxBinIndex, or a count that is negative, infinite or NaN.
+// maxBinIndex, or if a count, including the count of zeros, is negative, infinite or NaN.
 func checkBins(message *sketchpb.DDSketch) error {
 	for _, store := range []*sketchpb.Store{message.PositiveValues, message.NegativeValues} {
-		first := int(store.GetContiguousBinIndexOffset())
+		firstIndex := int(store.GetContiguousBinIndexOffset())
 		for i, count := range store.GetContiguousBinCounts() {
-			if err := checkBin(first+i, count); err != nil {
+			if err := checkBin(firstIndex+i, count); err != nil {
 				return err
 			}
 		}
