@@ -48,8 +48,8 @@ func (c *call) Count(readErr error) receiver.Response {
 	return nil
 }
 
-// preventsForwarding reports whether a request with this result is refused even if there is an upstream: it is too
-// large, or the daemon may be able to count it when the sender retries.
+// preventsForwarding reports whether a request with this result is refused even if it could be forwarded. It is too
+// large, or the sender should retry it, because the daemon may have memory for it later.
 func (r Result) preventsForwarding() bool {
 	switch r {
 	case ResultTooLarge, ResultBusy, ResultNoRoom:
@@ -78,6 +78,7 @@ func (c *call) countSpans() (result Result, refusal *reply) {
 		c.sampled = sampled{}
 		refusal = newRefusal(ResultBug, otlpanswer.Internal, "internal error; see the log of spanstatsd")
 		refusal.httpStatus = http.StatusInternalServerError
+		return ResultBug, refusal
 	}
 	if refusal != nil {
 		return refusal.result, refusal
