@@ -12,18 +12,19 @@ import (
 // parsing a long list of hosts takes many times its length in memory.
 const maxTagText = 16 << 10
 
-// readTags reads n tags with values of the given type, and appends those whose names are in d.names to
-// the tags of s. The tags of s must be the last ones in the table, because the tags of each span are
-// contiguous.
-func (d *Decoder) readTags(s *spantable.Span, n int, kind spantable.Value) {
+// readTags reads the given number of tags with values of one type, and appends those whose names are in
+// d.names to the tags of s. The tags of s must be the last ones in the table, because the tags of each
+// span are contiguous.
+func (d *Decoder) readTags(s *spantable.Span, count int, kind spantable.Value) {
 	t := d.table
 	firstNew := len(t.Tags)
-	expected := max(0, min(n, t.Limits.Tags-firstNew))
-	t.Tags = slices.Grow(t.Tags, expected+1) // one more, to exceed the limit
+	maxNew := max(0, min(count, t.Limits.Tags-firstNew))
+	t.Tags = slices.Grow(t.Tags, maxNew+1) // one more, to exceed the limit
 	pos := d.At()
-	for unread := n; unread > 0 && !d.Failed(); {
+	unread := count
+	for unread > 0 && !d.Failed() {
 		unread, pos = d.readCommonTags(kind, unread, pos)
-		if unread > 0 {
+		if unread > 0 { // the next tag is not in the most common encoding
 			d.Seek(pos)
 			d.readAnyTag(kind)
 			unread--
@@ -192,7 +193,7 @@ func (d *Decoder) readCommonIndexedTags(kind spantable.Value, n, pos int) (unrea
 }
 
 // readAnyTag reads the name and the value of a tag, and appends the tag to the table if its name is in
-// d.names. kind is the type of the value, or typedValue if the payload contains the type before the
+// d.names. kind is the type of the value. If it is typedValue, the payload contains the type before the
 // value.
 func (d *Decoder) readAnyTag(kind spantable.Value) {
 	label := d.readLabel()
@@ -207,8 +208,9 @@ func (d *Decoder) readAnyTag(kind spantable.Value) {
 	case typedValue:
 		tag = d.readTypedValue(0)
 	}
-	tag.Label = label
-	if label != spantable.Other {
+	isStored := label != spantable.Other
+	if isStored {
+		tag.Label = label
 		d.table.Tags = append(d.table.Tags, tag)
 	}
 }
@@ -265,15 +267,17 @@ func (t *traceTags) setPriority(tag *spantable.Tag) {
 	t.hasPriority = true
 }
 
-// restoreRootPriority keeps child spans from changing the sampling priority of the trace after its root
-// span has set it. It must be called after each span of the trace, with the ID of the parent of the
-// span, or 0 for the root span.
+// restoreRootPriority replaces the sampling priority that the last span has set by that of the root span,
+// if the root span has one. It must be called after each span of the trace. parentID is the ID of the
+// parent of the last span, or 0 if the last span is the root span.
 func (t *traceTags) restoreRootPriority(parentID uint64) {
 	isRoot := parentID == 0
 	if isRoot && t.hasPriority {
 		t.rootPriority = t.priority
 		t.hasRootPriority = true
-	} else if t.hasRootPriority {
+		return
+	}
+	if t.hasRootPriority {
 		t.priority = t.rootPriority
 	}
 }

@@ -9,9 +9,9 @@ type v05 struct{ *Decoder }
 func (d v05) readPayload() {
 	d.Array()
 	d.readDictionary()
-	for n := d.readTraceCount(); n > 0 && !d.Failed(); n-- {
+	for traces := d.readTraceCount(); traces > 0 && !d.Failed(); traces-- {
 		g := d.beginTrace()
-		for n := d.Array(); n > 0 && !d.Failed(); n-- {
+		for spans := d.Array(); spans > 0 && !d.Failed(); spans-- {
 			d.readSpan()
 		}
 		d.payloadTags.overrideWith(&d.trace.processTags)

@@ -74,7 +74,7 @@ func (d v07) readChunks() {
 // adds the spans to the table as one group. It adds no group if the chunk has no spans.
 func (d v07) readChunk() {
 	group := d.beginTrace()
-	for n := d.Map(); n > 0 && !d.Failed(); n-- {
+	for fields := d.Map(); fields > 0 && !d.Failed(); fields-- {
 		switch string(bytesOf(d.body, d.readKey())) {
 		case "priority":
 			group.Priority = d.readPriority()
@@ -86,7 +86,7 @@ func (d v07) readChunk() {
 		case "dropped_trace":
 			d.Bool()
 		case "spans":
-			for n := d.Array(); n > 0 && !d.Failed(); n-- {
+			for spans := d.Array(); spans > 0 && !d.Failed(); spans-- {
 				d.readSpan()
 			}
 		default:

@@ -107,7 +107,7 @@ func (d v1) readChunks() {
 func (d v1) readChunk() {
 	g := d.beginTrace()
 	g.HasPriority = true
-	for n := d.Map(); n > 0 && !d.Failed(); n-- {
+	for fields := d.Map(); fields > 0 && !d.Failed(); fields-- {
 		switch d.readUint32() {
 		case 1:
 			g.Priority = d.readPriority()
@@ -116,7 +116,7 @@ func (d v1) readChunk() {
 		case 3:
 			d.readAttributes()
 		case 4:
-			for n := d.Array(); n > 0 && !d.Failed(); n-- {
+			for spans := d.Array(); spans > 0 && !d.Failed(); spans-- {
 				d.readSpan()
 			}
 		case 5:
@@ -167,8 +167,8 @@ func (d v1) readSpan() {
 // discardLinks reads the links of a span without storing them. It must decode every link, because a
 // string in it also becomes an entry of the string table, to which later values can refer by index.
 func (d v1) discardLinks() {
-	for n := d.Array(); n > 0 && !d.Failed(); n-- {
-		for n := d.Map(); n > 0 && !d.Failed(); n-- {
+	for links := d.Array(); links > 0 && !d.Failed(); links-- {
+		for fields := d.Map(); fields > 0 && !d.Failed(); fields-- {
 			switch d.readUint32() {
 			case 1:
 				d.Bin() // trace ID
@@ -190,8 +190,8 @@ func (d v1) discardLinks() {
 // discardEvents reads the events of a span without storing them. It must decode every event, because a
 // string in it also becomes an entry of the string table, to which later values can refer by index.
 func (d v1) discardEvents() {
-	for n := d.Array(); n > 0 && !d.Failed(); n-- {
-		for n := d.Map(); n > 0 && !d.Failed(); n-- {
+	for events := d.Array(); events > 0 && !d.Failed(); events-- {
+		for fields := d.Map(); fields > 0 && !d.Failed(); fields-- {
 			switch d.readUint32() {
 			case 1:
 				d.readUint64() // time

@@ -71,13 +71,18 @@ func (d *Decoder) readInlineText() spantable.Text {
 // before v1, it also accepts a negative integer, which it converts to two's complement, and nil, which
 // stands for 0.
 func (d *Decoder) readID(pos int) (id uint64, next int) {
-	if id, next = msgpack.CommonInt(d.body, pos); next != 0 {
+	id, next = msgpack.CommonInt(d.body, pos)
+	isCommon := next != 0
+	if isCommon {
 		return id, next
 	}
 	d.Seek(pos)
 	if d.format == FormatV1 {
 		id = d.readUint64()
-	} else if !d.SkipNil() {
+		return id, d.At()
+	}
+	isNil := d.SkipNil()
+	if !isNil {
 		id, _ = d.Integer()
 	}
 	return id, d.At()
