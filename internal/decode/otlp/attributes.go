@@ -64,21 +64,21 @@ func (r *Request) readCommonAttributes(b []byte, pos int, tag byte, names *spant
 
 // readCommonValue is a fast path of readValue for texts, numbers and booleans. b contains an AnyValue
 // message of at least two bytes, which ends at position bodyEnd of the request body. The result is a
-// tag with the value. ok is false if the message is unusual and must be read with readValue.
-func readCommonValue(b []byte, bodyEnd int) (t spantable.Tag, ok bool) {
+// tag with the value. isCommon is false if the message must be read with readValue.
+func readCommonValue(b []byte, bodyEnd int) (t spantable.Tag, isCommon bool) {
 	switch uint32(b[0]) {
 	case valueText:
 		const headerLen = 2 // tag and length of the text, one byte each
 		textLen := len(b) - headerLen
-		hasTextOnly := int(b[1]) == textLen
-		return textTag(textBetween(bodyEnd-textLen, bodyEnd)), hasTextOnly
+		isCommon = int(b[1]) == textLen
+		return textTag(textBetween(bodyEnd-textLen, bodyEnd)), isCommon
 	case valueInt:
 		n, next := readVarint(b, 1)
-		hasIntOnly := next == len(b)
-		return spantable.Tag{Value: spantable.IsInteger, Bits: n}, hasIntOnly
+		isCommon = next == len(b)
+		return spantable.Tag{Value: spantable.IsInteger, Bits: n}, isCommon
 	case valueBool:
-		hasBoolOnly := len(b) == 2 && b[1] <= 1
-		return spantable.Tag{Value: spantable.IsBool, Bits: uint64(b[1])}, hasBoolOnly
+		isCommon = len(b) == 2 && b[1] <= 1
+		return spantable.Tag{Value: spantable.IsBool, Bits: uint64(b[1])}, isCommon
 	case valueDouble:
 		const messageLen = 1 + 8 // tag and float64
 		if len(b) == messageLen {
