@@ -101,17 +101,20 @@ func (c *converter) discardValue() (err error) {
 // It appends one field for each element of an array, and nothing for null. depth is the number of
 // messages that contain the field.
 func (c *converter) convertField(f *field, depth int) error {
-	switch c.Peek() {
-	case 'n':
+	firstByte := c.Peek()
+	isNull := firstByte == 'n'
+	if isNull {
 		return c.ReadLiteral("null")
-	case '[':
-		canBeRepeated := f.encoding == asMessage || f.encoding == asString
-		if !canBeRepeated {
-			return errType
-		}
-		return c.EachElement(']', func() error { return c.convertValue(f, depth) })
 	}
-	return c.convertValue(f, depth)
+	isArray := firstByte == '['
+	if !isArray {
+		return c.convertValue(f, depth)
+	}
+	canBeRepeated := f.encoding == asMessage || f.encoding == asString
+	if !canBeRepeated {
+		return errType
+	}
+	return c.EachElement(']', func() error { return c.convertValue(f, depth) })
 }
 
 // convertValue reads one value of a field, and writes the tag of the field and the value.
