@@ -58,38 +58,45 @@ func newDecoder(body []byte) *decoder {
 	return &decoder{Decoder: msgpack.NewDecoder(r), body: body, reader: r}
 }
 
-// decodeValue decodes a MessagePack value into dst. It returns an error if the value is invalid, or if
-// it does not have the same type as dst: it does not convert between types, except between the sizes of
-// integers.
+// decodeValue decodes a MessagePack value into dst. It returns an error if the value is invalid or has
+// another type than dst. Integers can have another size.
 func (d *decoder) decodeValue(dst reflect.Value) error {
-	lead, err := d.PeekCode()
+	firstByte, err := d.PeekCode()
 	if err != nil {
 		return err
 	}
 	kind := dst.Kind()
+	isIntegerKind := dst.CanUint() || dst.CanInt()
 	isBytes := dst.Type() == reflect.TypeFor[[]byte]()
 	switch {
-	case kind == reflect.String && msgpcode.IsString(lead):
-		text, err := d.decodeBytes()
-		dst.SetString(unsafe.String(unsafe.SliceData(text), len(text))) // text is never modified
-		return err
-	case isBytes && msgpcode.IsBin(lead):
+	case kind == reflect.String && msgpcode.IsString(firstByte):
+		return d.decodeString(dst)
+	case isBytes && msgpcode.IsBin(firstByte):
 		b, err := d.decodeBytes()
 		dst.SetBytes(b)
 		return err
-	case kind == reflect.Bool && (lead == msgpcode.True || lead == msgpcode.False):
+	case kind == reflect.Bool && isBool(firstByte):
 		v, err := d.DecodeBool()
 		dst.SetBool(v)
 		return err
-	case (dst.CanUint() || dst.CanInt()) && isInteger(lead):
-		return d.decodeInteger(dst, lead)
-	case kind == reflect.Struct && isMap(lead):
+	case isIntegerKind && isInteger(firstByte):
+		return d.decodeInteger(dst, firstByte)
+	case kind == reflect.Struct && isMap(firstByte):
 		return d.decodeStruct(dst)
-	case kind == reflect.Slice && !isBytes && isArray(lead):
+	case kind == reflect.Slice && !isBytes && isArray(firstByte):
 		return d.decodeSlice(dst)
 	}
-	return fmt.Errorf("lead byte %#x where %s is expected", lead, dst.Type())
+	return fmt.Errorf("lead byte %#x where %s is expected", firstByte, dst.Type())
 }
+
+// decodeString decodes a string into dst without copying it again.
+func (d *decoder) decodeString(dst reflect.Value) error {
+	text, err := d.decodeBytes()
+	dst.SetString(unsafe.String(unsafe.SliceData(text), len(text))) // text is never modified
+	return err
+}
+
+func isBool(lead byte) bool { return lead == msgpcode.True || lead == msgpcode.False }
 
 func isInteger(lead byte) bool {
 	return msgpcode.IsFixedNum(lead) || lead >= msgpcode.Uint8 && lead <= msgpcode.Int64
