@@ -124,20 +124,20 @@ func (p *Payload) readSketch(dst *sketch.Bins, encoded []byte) (sketch.Mapping, 
 	return r.mapping, err
 }
 
-// endBucket sets the start time of the groups that were read since its previous call: those of b, a
-// bucket, which contains the statistics of one time interval. It returns ErrIncompatible if b has a
-// time shift, starts at 1<<62 ns or later, or has another duration than the previous bucket.
-func (p *Payload) endBucket(b *payload.Bucket) error {
+// endBucket completes a bucket, the statistics of one time interval, after its groups have been added. It
+// sets the start time of these groups. It returns ErrIncompatible if the bucket has a time shift, a start
+// time of 1<<62 ns or later, or another duration than the previous bucket.
+func (p *Payload) endBucket(bucket *payload.Bucket) error {
 	const maxStart = 1<<62 - 1
-	hasOtherWidth := p.buckets > 0 && b.Duration != p.Width
-	if b.AgentTimeShift != 0 || b.Start > maxStart || hasOtherWidth {
+	hasOtherWidth := p.buckets > 0 && bucket.Duration != p.Width
+	if bucket.AgentTimeShift != 0 || bucket.Start > maxStart || hasOtherWidth {
 		return ErrIncompatible
 	}
 	p.buckets++
-	p.Width = b.Duration
+	p.Width = bucket.Duration
 	groupsOfBucket := p.Groups[p.firstGroup:]
 	for i := range groupsOfBucket {
-		groupsOfBucket[i].Bucket = int64(b.Start)
+		groupsOfBucket[i].Bucket = int64(bucket.Start)
 	}
 	p.firstGroup = len(p.Groups)
 	return nil

@@ -105,8 +105,7 @@ func (r *sketchReader) appendBins(store *sketchpb.Store) bool {
 }
 
 // appendBin appends a histogram bin to r.bins, or nothing if count is 0. It returns false if count is
-// not an integer from 0 to maxHits, or if a bin that is not empty has an index outside the range from
-// r.minIndex to r.maxIndex.
+// not an integer from 0 to maxHits, or if the mapping of the sketch can't produce the index.
 func (r *sketchReader) appendBin(index int64, count float64) bool {
 	spans, isInteger := toInteger(count)
 	if !isInteger {
