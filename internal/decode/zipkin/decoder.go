@@ -65,7 +65,7 @@ func (d *Decoder) endSpan() error {
 		return ErrUnparsable
 	}
 	if !d.hasDuration {
-		d.table.Tags = d.table.Tags[:d.span.First]
+		d.table.Tags = d.table.Tags[:d.span.First] // removes its tags
 		return nil
 	}
 	d.completeSpan()
@@ -100,8 +100,10 @@ func (d *Decoder) completeSpan() {
 // tags or resources.
 func (d *Decoder) addSpan() {
 	t := d.table
-	*t.AddSpan(d.span.Kind) = d.span
-	if len(t.Tags) > t.Limits.Tags {
+	newSpan := t.AddSpan(d.span.Kind)
+	*newSpan = d.span
+	hasTooManyTags := len(t.Tags) > t.Limits.Tags
+	if hasTooManyTags {
 		t.Fail(spantable.ErrTooMuch)
 	}
 	if !d.hasLastResource() {
@@ -163,8 +165,8 @@ func (d *Decoder) setResourceAttribute(name []byte, value spantable.Text) {
 }
 
 // setTag sets the value of the tag with the given label in tags[first:], or appends a tag if there is
-// none. It returns the new list. It changes nothing if value is empty, or if label is Other, the label
-// of all names that are not kept.
+// none. It returns the new list. It changes nothing if value is empty, or if label is spantable.Other,
+// which stands for all tags that are not stored.
 func setTag(tags []spantable.Tag, first uint32, label spantable.Label, value spantable.Text) []spantable.Tag {
 	if label == spantable.Other || value.Len == 0 {
 		return tags
