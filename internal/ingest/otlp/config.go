@@ -73,16 +73,17 @@ func (c *Config) checkKeep() error {
 	return errors.Join(forwardErr, memoryErr)
 }
 
-// LeastBodyBytes returns the minimum value of MaxBodyBytes, the memory for all bodies, with which one body of
-// MaxBody bytes can be handled. If Keep is set, one request needs memory for three bodies: the received, the
-// decompressed and the sampled one.
+// LeastBodyBytes returns the smallest valid MaxBodyBytes: the memory that one request with a body of MaxBody bytes may
+// need. If Keep is set, that is the memory of three bodies: the received, the decompressed and the sampled one.
 func (c *Config) LeastBodyBytes() int {
 	if c.Keep == nil {
 		return c.MaxBody
 	}
-	bodyBytes := 2*c.MaxBody + sampling.SelectionBytes(c.MaxBody)
+	receivedBytes, decompressedBytes := c.MaxBody, c.MaxBody
+	bodyBytes := receivedBytes + decompressedBytes + sampling.SelectionBytes(c.MaxBody)
 	const step = 64 << 10 // rounded up to a multiple, so that the number is readable
-	return (bodyBytes + step - 1) / step * step
+	steps := (bodyBytes + step - 1) / step
+	return steps * step
 }
 
 // Memory returns the maximum memory of the OTLP receiver, one part for each purpose, or nil if the receiver is

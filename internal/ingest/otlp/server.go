@@ -126,7 +126,7 @@ func (s *Server) loadFeatures() (changed <-chan struct{}) {
 }
 
 // agentPolicyOf returns the rules for counting OTLP spans like a Datadog agent with the given features. It returns
-// nil if the agent accepts no statistics, or if it is configured with rules that only the agent can apply.
+// nil if the agent accepts no statistics, or has rules that the daemon can't apply.
 func (s *Server) agentPolicyOf(features receiver.Features) *agent.Policy {
 	if !features.Stats || features.FiltersTags {
 		return nil
@@ -136,7 +136,9 @@ func (s *Server) agentPolicyOf(features receiver.Features) *agent.Policy {
 	if !isValid {
 		return nil
 	}
-	if _, err := translate.New(policy.Names()); err != nil {
+	_, err := translate.New(policy.Names())
+	canTranslate := err == nil
+	if !canTranslate {
 		return nil
 	}
 	return policy
