@@ -82,15 +82,14 @@ func (d v1) textOf(attribute spantable.Tag) spantable.Text {
 	return attribute.Text()
 }
 
-// readAttributes reads a list of attributes that do not belong to a span, and returns those whose names
-// are in d.names. The result is valid until the next attribute or tag is read, because its memory is
-// reused.
+// readAttributes reads a list of attributes that do not belong to a span. It returns those whose names are
+// in d.names. The result is valid until the next attribute is read.
 func (d v1) readAttributes() []spantable.Tag {
 	first := len(d.table.Tags)
-	var noSpan spantable.Span // for readTags; these attributes belong to no span
+	var noSpan spantable.Span // not added to the table
 	d.readTags(&noSpan, d.readArrayOf(v1AttributeParts), typedValue)
 	attributes := d.table.Tags[first:]
-	d.table.Tags = d.table.Tags[:first]
+	d.table.Tags = d.table.Tags[:first] // removes the attributes; the next ones overwrite them
 	return attributes
 }
 
