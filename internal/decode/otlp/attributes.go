@@ -103,16 +103,15 @@ func (r *Request) readAttribute(b []byte, pos int, names *spantable.Names) {
 	for pos < len(b) {
 		f, next := readField(b, pos)
 		isValid := next != 0
-		switch {
-		case !isValid:
-		case f.tag == keyValueKey:
-			key = b[f.start:next]
-		case f.tag == keyValueValue:
+		if f.tag == keyValueValue && isValid {
 			isValid = readValue(&t, b[:next], f.start)
 		}
 		if !isValid {
 			r.Fail(ErrUnparsable)
 			return
+		}
+		if f.tag == keyValueKey {
+			key = b[f.start:next]
 		}
 		pos = next
 	}

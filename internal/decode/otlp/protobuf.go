@@ -3,6 +3,7 @@ package otlp
 import (
 	"encoding/binary"
 
+	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -32,13 +33,14 @@ func number(tag uint32) uint32 { return tag >> 3 }
 func wireTypeOf(tag uint32) uint32 { return tag & 7 }
 
 // readField reads the field at b[pos:] of a protobuf message that ends at the end of b. It returns the
-// field and the position of the next one, or 0 as the position if the field is invalid. It is a fast
-// path for common fields, and calls readAnyField for the others.
+// field and the position of the next one, or 0 as the position if the field is invalid. It reads the most
+// common fields itself, those with a tag and a length of one byte, and calls readAnyField for the others.
 func readField(b []byte, pos int) (f field, next int) {
 	if len(b)-pos < 2 {
 		return readAnyField(b, pos)
 	}
 	const minTag, maxTag = 1 << 3, 1<<7 - 1 // tags of one byte: field numbers 1 to 15
+	const tagLen, fixed64Len, varintLen = 1, 8, 1
 	if b[pos] < minTag || b[pos] > maxTag {
 		return readAnyField(b, pos)
 	}
@@ -46,14 +48,14 @@ func readField(b []byte, pos int) (f field, next int) {
 	valueOrLength := int(b[pos+1])
 	isOneByte := valueOrLength < 0x80
 	switch wireType := wireTypeOf(f.tag); {
-	case wireType == asFixed64 && len(b)-pos > 8:
-		f.value = binary.LittleEndian.Uint64(b[pos+1:])
-		return f, pos + 9
+	case wireType == asFixed64 && len(b)-pos >= tagLen+fixed64Len:
+		f.value = binary.LittleEndian.Uint64(b[pos+tagLen:])
+		return f, pos + tagLen + fixed64Len
 	case wireType == asVarint && isOneByte:
 		f.value = uint64(valueOrLength)
-		return f, pos + 2
-	case wireType == asBytes && isOneByte && valueOrLength <= len(b)-pos-2:
-		f.start = pos + 2
+		return f, pos + tagLen + varintLen
+	case wireType == asBytes && isOneByte && valueOrLength <= len(b)-pos-(tagLen+varintLen):
+		f.start = pos + tagLen + varintLen
 		return f, f.start + valueOrLength
 	}
 	return readAnyField(b, pos)
@@ -234,6 +236,9 @@ type Field struct {
 	Value      uint64 // value of a numeric field
 	Start, End int    // range of a text or a message
 }
+
+// Text returns the range of a text or a message.
+func (f Field) Text() spantable.Text { return textBetween(f.Start, f.End) }
 
 // EachField calls visit for each field of the protobuf message in b[pos:]. It stops and returns false if
 // visit returns false or if a field is invalid. visit may already have been called for fields before an

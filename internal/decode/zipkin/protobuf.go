@@ -56,7 +56,7 @@ func (d *Decoder) Protobuf(r *otlp.Request, body []byte, spanNames, resourceName
 // if the value is invalid. It ignores unknown fields.
 func (d *Decoder) applySpanField(f otlp.Field) (isValid bool) {
 	s := &d.span
-	text := spantable.Text{At: uint32(f.Start), Len: uint32(f.End - f.Start)}
+	text := f.Text()
 	isValid = true
 	switch f.Tag {
 	case spanTraceID:
@@ -93,13 +93,13 @@ func (d *Decoder) applySpanField(f otlp.Field) (isValid bool) {
 // firstTwoTexts returns the strings in the fields 1 and 2 of a message, such as the key and the value
 // of a tag. A missing string is empty. isValid is false if the message is invalid.
 func (d *Decoder) firstTwoTexts(message otlp.Field) (first, second spantable.Text, isValid bool) {
+	const firstField, secondField = 1<<3 | asBytes, 2<<3 | asBytes
 	isValid = otlp.EachField(d.Body[:message.End], message.Start, func(f otlp.Field) bool {
-		text := spantable.Text{At: uint32(f.Start), Len: uint32(f.End - f.Start)}
 		switch f.Tag {
-		case 1<<3 | asBytes:
-			first = text
-		case 2<<3 | asBytes:
-			second = text
+		case firstField:
+			first = f.Text()
+		case secondField:
+			second = f.Text()
 		}
 		return true
 	})
