@@ -198,25 +198,29 @@ func (d *decoder) decodeStruct(dst reflect.Value) error {
 		return err
 	}
 	var name string
-	fields := fieldsByType[dst.Type()]
+	nameValue := reflect.ValueOf(&name).Elem()
 	for range n {
-		if err := d.decodeValue(reflect.ValueOf(&name).Elem()); err != nil {
+		if err := d.decodeValue(nameValue); err != nil {
 			return err
 		}
-		field, isKnown := fields[name]
-		switch {
-		case isKnown:
-			err = d.decodeValue(dst.FieldByIndex(field))
-		case d.isVisitor():
-			err = ErrLossy
-		default:
-			err = d.skipValue(maxDepth)
-		}
-		if err != nil {
+		if err := d.decodeField(dst, name); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return nil
+}
+
+// decodeField decodes the value of the field with the given name into the struct dst. If dst has no such
+// field, it returns ErrLossy for a Visitor, and otherwise skips the value.
+func (d *decoder) decodeField(dst reflect.Value, name string) error {
+	index, isKnown := fieldsByType[dst.Type()][name]
+	if isKnown {
+		return d.decodeValue(dst.FieldByIndex(index))
+	}
+	if d.isVisitor() {
+		return ErrLossy
+	}
+	return d.skipValue(maxDepth)
 }
 
 // checkLength returns an error if an array or a map exceeds the agent's limit.

@@ -171,8 +171,8 @@ func NewSketch() *ddsketch.DDSketch {
 }
 
 // decodeSketch decodes a sketch, a histogram in the protobuf format of the DDSketch library. It returns
-// an empty sketch if encoded is empty. It returns an error if the sketch is invalid, or if its bins
-// have other bounds than those of the Datadog agent, which then cannot merge it.
+// an empty sketch if encoded is empty. It returns an error if the sketch is invalid, or if the Datadog
+// agent can't merge it, because its mapping from durations to bins is not the agent's.
 func decodeSketch(encoded []byte) (*ddsketch.DDSketch, error) {
 	if len(encoded) == 0 {
 		return NewSketch(), nil
