@@ -192,13 +192,21 @@ const (
 	maxBins   = 1 << 19
 )
 
+// Limits for the shortest body.
+const (
+	fewGroups = 64
+	fewTags   = 1 << 10
+	fewBins   = 1 << 12
+)
+
 // limitsOf returns the maximum numbers of groups, tags and histogram bins in a body of bodyLen bytes.
 // They are far above the numbers in bodies that tracers send.
 func limitsOf(bodyLen int) limits {
+	const bytesPerGroup, bytesPerTag, bytesPerBin = 128, 16, 8
 	return limits{
-		groups: min(maxGroups, 64+bodyLen/128),
-		tags:   min(maxTags, 1<<10+bodyLen/16),
-		bins:   min(maxBins, 1<<12+bodyLen/8),
+		groups: min(maxGroups, fewGroups+bodyLen/bytesPerGroup),
+		tags:   min(maxTags, fewTags+bodyLen/bytesPerTag),
+		bins:   min(maxBins, fewBins+bodyLen/bytesPerBin),
 	}
 }
 
