@@ -84,15 +84,23 @@ func (d *Decoder) completeSpan() {
 	if d.isError {
 		s.Status = spantable.StatusError
 	}
-	if s.Parent == s.ID {
-		s.Parent = 0
-	}
-	if s.Parent == 0 && d.isShared {
-		s.Parent = s.ID // the client side of the span, which has the same ID
-	}
+	s.Parent = d.parentID()
 	d.setSpanAttribute([]byte("peer.service"), d.peer)
 	d.setResourceAttribute([]byte("service.name"), d.service)
 	s.Last = uint32(len(d.table.Tags))
+}
+
+// parentID returns the ID of the parent of the current span, or 0 for a root span. The parent of the server
+// side of a shared span is the client side, which has the same ID.
+func (d *Decoder) parentID() uint64 {
+	hasParent := d.span.Parent != 0 && d.span.Parent != d.span.ID
+	if hasParent {
+		return d.span.Parent
+	}
+	if d.isShared {
+		return d.span.ID
+	}
+	return 0
 }
 
 // addSpan adds the current span to the table. If its resource attributes differ from those of the

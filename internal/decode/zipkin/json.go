@@ -18,22 +18,29 @@ var errValue = errors.New("a value has the wrong type for its field, or data fol
 // exceeds a limit.
 func (d *Decoder) JSON(r *otlp.Request, body []byte, spanNames, resourceNames *spantable.Names) error {
 	d.begin(r, body, spanNames, resourceNames)
-	err := d.readElements('[', ']', func() error {
-		d.beginSpan()
-		if err := d.readObject(d.readSpanField); err != nil {
-			return err
-		}
-		return d.endSpan()
-	})
-	d.Peek() // skip white space
-	hasTrailingData := d.Pos < len(body)
-	if err == nil && hasTrailingData {
-		err = errValue
-	}
-	if err != nil {
+	if err := d.readSpans(); err != nil {
 		r.Fail(fmt.Errorf("%w; at byte %d: %w", ErrUnparsable, d.Pos, err))
 	}
 	return r.Err() //nolint:wrapcheck // contains the fix
+}
+
+// readSpans reads an array of spans. It returns an error if anything but white space follows.
+func (d *Decoder) readSpans() error {
+	err := d.readElements('[', ']', d.readSpan)
+	d.Peek() // skips white space
+	hasTrailingData := d.Pos < len(d.Body)
+	if err == nil && hasTrailingData {
+		return errValue
+	}
+	return err
+}
+
+func (d *Decoder) readSpan() error {
+	d.beginSpan()
+	if err := d.readObject(d.readSpanField); err != nil {
+		return err
+	}
+	return d.endSpan()
 }
 
 // readElements reads an array or an object with the given brackets, and calls readElement to read each
