@@ -93,10 +93,12 @@ func (c *Config) Memory(publisherBytes int) []memory.Part {
 		return nil
 	}
 	countingBytes := c.Semantics.countingBytes(c.MaxBody)
+	connectionBytes := c.connectionBytes()
 	allPublisherBytes := c.Publishers(rules.MaxBatches) * publisherBytes
-	parts := c.Config.Memory("otlp", "OTLP", countingBytes, c.connectionBytes(), allPublisherBytes)
-	return append(parts, c.Forward.Memory("OTLP"),
-		memory.Part{Name: "span metrics of SDKs", Bytes: sdkmetrics.Bytes})
+	parts := c.Config.Memory("otlp", "OTLP", countingBytes, connectionBytes, allPublisherBytes)
+	forwarding := c.Forward.Memory("OTLP")
+	sdkMetrics := memory.Part{Name: "span metrics of SDKs", Bytes: sdkmetrics.Bytes}
+	return append(parts, forwarding, sdkMetrics)
 }
 
 // Approximate memory of a connection.

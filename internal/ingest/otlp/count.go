@@ -200,10 +200,12 @@ func (s *Server) convertJSON(c *call, json []byte) (protobuf []byte, refusal *re
 	if !utf8.Valid(json) { // the conversion replaces each invalid byte by three, which exceeds ProtobufBytes
 		return nil, s.refuseUnreadable(errors.New("read spans in JSON: it is not UTF-8"), ResultUnparsable)
 	}
-	converted := c.Own(s.Bodies.Take(otlpjson.ProtobufBytes(len(json))))
-	if converted == nil {
+	converted := s.Bodies.Take(otlpjson.ProtobufBytes(len(json)))
+	hasMemory := converted != nil
+	if !hasMemory {
 		return nil, s.refuseUnreadable(bodies.ErrNoRoom, ResultBusy)
 	}
+	c.Own(converted)
 	var err error
 	converted.Bytes, err = otlpjson.FromJSON(converted.Bytes, json)
 	if err != nil {

@@ -36,21 +36,22 @@ func (c *call) canForwardReceived() bool {
 	return c.encoding != encodingJSON && !isSnappyBlock
 }
 
-// chooseForwarded sets c.forwarded to the message for the upstream. That is the message with the sampled spans if
-// there is one, otherwise the received message, or its conversion to protobuf if the upstream can't read it. It
-// returns false if there is no such conversion.
+// chooseForwarded sets c.forwarded to the message for the upstream: the one with only the sampled spans, the received
+// one, or its conversion to protobuf. It returns false if the upstream can't read any of them.
 func (c *call) chooseForwarded() (found bool) {
 	protobufEncoding := encodingProtobuf
 	if c.server.config.Forward.IsGRPC() {
 		protobufEncoding = encodingGRPC
 	}
+	receivedEncoding := protobufEncoding
+	if c.encoding == encodingJSON {
+		receivedEncoding = encodingJSON
+	}
 	switch {
 	case c.sampled.body != nil:
 		c.forwarded = encodedMessage{c.sampled.body.Bytes, c.sampled.compression, protobufEncoding}
-	case c.canForwardReceived() && c.encoding == encodingJSON:
-		c.forwarded = encodedMessage{c.message, c.compression, encodingJSON}
 	case c.canForwardReceived():
-		c.forwarded = encodedMessage{c.message, c.compression, protobufEncoding}
+		c.forwarded = encodedMessage{c.message, c.compression, receivedEncoding}
 	case c.protobuf != nil:
 		c.forwarded = encodedMessage{c.protobuf, bodies.Plain, protobufEncoding}
 	default:
@@ -129,7 +130,8 @@ func (c *call) Translate(response *http.Response, forwardErr error) receiver.Res
 func (c *call) readReply(response *http.Response) (*reply, error) {
 	body, err := receiver.ReadResponse(response, destination.MaxAnswer)
 	isTooLong := errors.Is(err, receiver.ErrLongResponse)
-	if err != nil && !isTooLong {
+	isIncomplete := err != nil && !isTooLong
+	if isIncomplete {
 		return nil, err
 	}
 	if c.forwarded.encoding != encodingGRPC {
@@ -184,9 +186,9 @@ func field(response *http.Response, name string) string {
 	return cmp.Or(response.Trailer.Get(name), response.Header.Get(name))
 }
 
-// replyFromHTTP converts the response of an OTLP/HTTP upstream to a reply. If the sender uses the encoding of the
-// forwarded request, the body is copied unchanged. A web page with a success status counts as an error. If
-// isTruncated is true, a part of the body is missing, and only the status is used.
+// replyFromHTTP converts the response of an OTLP/HTTP upstream to a reply. A sender that uses the encoding of the
+// forwarded request gets the body unchanged. A web page with a success status is an error. If isTruncated is true,
+// body is incomplete and not used.
 func (c *call) replyFromHTTP(response *http.Response, body []byte, isTruncated bool) *reply {
 	mediaType := response.Header.Get("Content-Type")
 	translated := &reply{Status: statusFromHTTP(response), httpStatus: response.StatusCode}
@@ -195,11 +197,12 @@ func (c *call) replyFromHTTP(response *http.Response, body []byte, isTruncated b
 		translated.Code = otlpanswer.Unknown
 		translated.Message = "forward request: the destination responded with a web page; check --otlp-forward"
 	}
+	if isTruncated {
+		return translated
+	}
 	isSameEncoding := c.forwarded.encoding == c.encoding
 	isProtobuf := c.forwarded.encoding == encodingProtobuf && strings.HasPrefix(mediaType, mediaProtobuf)
 	switch {
-	case isTruncated:
-		return translated
 	case isSameEncoding:
 		translated.isBodyCopied = true
 		translated.copiedBody = body

@@ -26,27 +26,33 @@ func (m *sampled) releaseUnused() {
 	}
 }
 
-// selectSpans decides which spans of a request are forwarded, and reserves memory for a message with only these
-// spans. It returns an error reply if there is not enough memory. It must be called before the spans are counted,
-// because the sender sends them again after an error reply.
+// selectSpans decides which spans of a request are forwarded. If the forwarded message differs from the received one,
+// it reserves memory for it, and returns an error reply if there is not enough. It must be called before the spans are
+// counted, because a sender that gets an error reply sends them again.
 func (s *Server) selectSpans(c *call, ws *workspace) (selection sampling.Selection, refusal *reply) {
-	isAlwaysUnchanged := s.config.Keep == nil && !s.config.Marks
-	if isAlwaysUnchanged {
+	canDiffer := s.config.Keep != nil || s.config.Marks
+	if !canDiffer {
 		return sampling.Selection{IsUnchanged: true}, nil
 	}
 	selection = ws.sample.Select(ws.reader.Request(), s.config.Keep, s.config.Marks)
 	if selection.IsUnchanged || s.selectsNothing(selection) {
 		return selection, nil
 	}
-	if c.Size()+selection.Size > s.config.MaxBodyBytes {
-		return selection, newRefusal(ResultTooLarge, otlpanswer.ResourceExhausted, "the request and its sampled "+
+	return selection, s.reserveSampled(c, selection.Size)
+}
+
+// reserveSampled reserves memory for a message with only the sampled spans. It returns an error reply if there is not
+// enough memory.
+func (s *Server) reserveSampled(c *call, messageBytes int) (refusal *reply) {
+	if c.Size()+messageBytes > s.config.MaxBodyBytes {
+		return newRefusal(ResultTooLarge, otlpanswer.ResourceExhausted, "the request and its sampled "+
 			"part together exceed --otlp-max-body-bytes; configure smaller batches in the SDK, or raise it")
 	}
-	c.sampled.reserved = s.Bodies.Take(selection.Size)
+	c.sampled.reserved = s.Bodies.Take(messageBytes)
 	if c.sampled.reserved == nil {
-		return selection, s.refuseUnreadable(bodies.ErrNoRoom, ResultBusy)
+		return s.refuseUnreadable(bodies.ErrNoRoom, ResultBusy)
 	}
-	return selection, nil
+	return nil
 }
 
 // selectsNothing reports whether a selection has no spans, so that nothing is forwarded.
