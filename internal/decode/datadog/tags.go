@@ -55,17 +55,16 @@ func (d *Decoder) readCommonTags(kind spantable.Value, n, pos int) (unread, next
 	return d.readCommonInlineTags(kind, n, pos)
 }
 
-// applyTags counts the texts in tags, which belong to the span s, against the limit of the table. In
-// formats before v1, it also reads the fields that are encoded as tags: the kind of s, and fields of
-// the trace such as the sampling priority.
+// applyTags adds the lengths of tag values to a total that is limited. In formats before v1, it also stores
+// the tags that describe the span s or its trace, such as the span kind or the sampling priority.
 func (d *Decoder) applyTags(s *spantable.Span, tags []spantable.Tag) {
 	for i := range tags {
 		tag := &tags[i]
 		if tag.HasText() {
 			d.chargeText(tag.Text().Len)
 		}
-		describesTrace := tag.Label < TraceLabels
-		if describesTrace && d.format != FormatV1 {
+		isTraceTag := tag.Label < TraceLabels // one of TraceTags
+		if isTraceTag && d.format != FormatV1 {
 			d.applyTraceTag(s, tag)
 		}
 	}

@@ -70,8 +70,8 @@ func (d v07) readChunks() {
 	d.list.End = d.At()
 }
 
-// readChunk reads a chunk, which contains spans of one trace and their sampling priority and origin. It
-// adds the spans to the table as one group. It adds no group if the chunk has no spans.
+// readChunk reads a chunk: spans of one trace, with their sampling priority and origin. It adds the spans
+// to the table as one group, unless there are none.
 func (d v07) readChunk() {
 	group := d.beginTrace()
 	for fields := d.Map(); fields > 0 && !d.Failed(); fields-- {
