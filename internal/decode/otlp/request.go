@@ -304,8 +304,7 @@ func kindFromNumber(n uint64) spantable.Kind {
 }
 
 // readStatus reads the Status message in b[pos:] and stores its code in status, or StatusOther if the
-// code is unknown. Without a code, status does not change. readStatus returns false if the message is
-// invalid.
+// code is unknown. It changes nothing if there is no code. It returns false if the message is invalid.
 func readStatus(status *spantable.Status, b []byte, pos int) (isValid bool) {
 	for pos < len(b) {
 		f, next := readField(b, pos)
@@ -313,7 +312,8 @@ func readStatus(status *spantable.Status, b []byte, pos int) (isValid bool) {
 			return false
 		}
 		if f.tag == statusCode {
-			*status = spantable.Status(min(uint32(f.value), uint32(spantable.StatusOther)))
+			code := uint32(f.value)
+			*status = spantable.Status(min(code, uint32(spantable.StatusOther)))
 		}
 		pos = next
 	}
