@@ -50,20 +50,27 @@ func (p *Payload) Read(body []byte, fromHeaders span.Origin) error {
 	p.limits = limitsOf(len(body))
 	visitor := payload.Visitor{MaxTags: p.limits.tags, Group: p.addGroup, Bucket: p.endBucket}
 	decoded, err := visitor.Decode(body)
+	if err != nil {
+		return readError(err)
+	}
+	isProbe := len(p.Groups) == 0 // sent to find out whether the endpoint exists; the agent must answer
+	hasUnsupportedFields := decoded.AgentAggregation != "" || decoded.ImageTag != ""
+	if isProbe || hasUnsupportedFields {
+		return ErrIncompatible
+	}
+	p.Origin = mergeOrigin(fromHeaders, decoded)
+	return nil
+}
+
+// readError returns the error of Payload.Read for an error of the decoder.
+func readError(err error) error {
 	switch {
 	case errors.Is(err, ErrMapping):
 		return ErrMapping
 	case errors.Is(err, ErrIncompatible), errors.Is(err, payload.ErrLossy):
 		return ErrIncompatible
-	case err != nil:
-		return ErrUnparsable
-	case len(p.Groups) == 0: // sent to probe the endpoint; the agent must answer
-		return ErrIncompatible
-	case decoded.AgentAggregation != "" || decoded.ImageTag != "": // p has no such fields
-		return ErrIncompatible
 	}
-	p.Origin = mergeOrigin(fromHeaders, decoded)
-	return nil
+	return ErrUnparsable
 }
 
 // mergeOrigin returns a description of the process that sent a payload: fromHeaders, with the properties
@@ -174,7 +181,8 @@ func (p *Payload) reset() {
 // Next returns an empty Payload, into which the caller can decode the next body. It returns p itself,
 // without the previous content, unless p uses unusually much memory.
 func (p *Payload) Next() *Payload {
-	isLarge := cap(p.bins) > maxBins/8 || cap(p.Groups) > maxGroups/4
+	const manyBins, manyGroups = maxBins / 8, maxGroups / 4
+	isLarge := cap(p.bins) > manyBins || cap(p.Groups) > manyGroups
 	if isLarge {
 		return &Payload{}
 	}

@@ -39,10 +39,10 @@ type sketchReader struct {
 // ErrIncompatible if the sketch is invalid, too long, or contains anything that r cannot represent,
 // such as negative values.
 func (r *sketchReader) read(encoded []byte) error {
-	var message sketchpb.DDSketch
 	if len(encoded) > maxSketchBytes {
 		return ErrIncompatible
 	}
+	var message sketchpb.DDSketch
 	if proto.Unmarshal(encoded, &message) != nil || hasUnknownFields(&message) {
 		return ErrIncompatible
 	}
@@ -51,12 +51,14 @@ func (r *sketchReader) read(encoded []byte) error {
 	}
 	// Durations are never negative. Some tracers encode an empty store for negative values.
 	negative := message.NegativeValues
-	if len(negative.GetBinCounts())+len(negative.GetContiguousBinCounts()) > 0 {
+	hasNegative := len(negative.GetBinCounts())+len(negative.GetContiguousBinCounts()) > 0
+	zeros, isInteger := toInteger(message.ZeroCount)
+	if hasNegative || !isInteger {
 		return ErrIncompatible
 	}
-	zeros, ok := toInteger(message.ZeroCount)
 	r.zeros = zeros
-	if !ok || !r.appendBins(message.PositiveValues) {
+	areBinsValid := r.appendBins(message.PositiveValues)
+	if !areBinsValid {
 		return ErrIncompatible
 	}
 	return nil
