@@ -86,19 +86,25 @@ func (c *call) countSpans() (result Result, refusal *reply) {
 	return result, nil
 }
 
-// discard responds to a metrics or logs request that is not forwarded, because there is no upstream. The response
-// is a success unless the body is incomplete or has an invalid gRPC prefix. SDKs send all signals to one endpoint,
-// and many would log an error or a partial success at each export.
+// discard responds to a metrics or logs request that is not forwarded, because there is no upstream. It returns an
+// error only if the body is incomplete or has an invalid gRPC prefix. Many SDKs send all signals to one endpoint, and
+// would log other errors at each export.
 func (c *call) discard(readErr error) receiver.Response {
 	isTooLarge := errors.Is(readErr, bodies.ErrTooLarge) || errors.Is(readErr, bodies.ErrNoRoom)
-	if !isTooLarge {
-		if refusal := c.setMessage(readErr); refusal != nil {
-			return c.respondError(refusal)
-		}
-		if c.signal == signalMetrics {
-			c.readSDKMetrics()
-		}
+	if isTooLarge {
+		return c.acceptDiscarded()
 	}
+	if refusal := c.setMessage(readErr); refusal != nil {
+		return c.respondError(refusal)
+	}
+	if c.signal == signalMetrics {
+		c.readSDKMetrics()
+	}
+	return c.acceptDiscarded()
+}
+
+// acceptDiscarded counts a discarded request, and returns a success.
+func (c *call) acceptDiscarded() receiver.Response {
 	c.noteDiscarded()
 	c.Result = int(ResultOther)
 	return c.respond(successReply())
@@ -114,17 +120,24 @@ func (c *call) noteDiscarded() {
 	}
 }
 
-// count counts the spans of a trace request, and prepares the message to forward if only sampled spans are
-// forwarded. If the spans can't be counted, it returns an error reply; result is undefined then.
+// count counts the spans of a trace request with an idle workspace, for which it waits. It returns an error reply
+// instead of a result if the spans can't be counted.
 func (s *Server) count(c *call) (result Result, refusal *reply) {
 	isCountedBySender := receiver.IsTrue(c.Header().Get(headerComputedStats))
-	if isCountedBySender && c.canForwardReceived() && s.config.Semantics == SemanticsOTel {
+	needsNoDecoding := isCountedBySender && c.canForwardReceived() && s.config.Semantics == SemanticsOTel
+	if needsNoDecoding {
 		return ResultComputedByClient, nil
 	}
-	defer c.sampled.releaseUnused()
 	ws := <-s.workspaces
 	defer func() { s.workspaces <- ws }()
 	defer ws.release()
+	return s.countMessage(c, ws, isCountedBySender)
+}
+
+// countMessage decodes the message of a trace request and counts its spans. If only sampled spans are forwarded, it
+// also writes the message to forward. It returns an error reply instead of a result if the spans can't be counted.
+func (s *Server) countMessage(c *call, ws *workspace, isCountedBySender bool) (result Result, refusal *reply) {
+	defer c.sampled.releaseUnused()
 	message, refusal := s.toProtobuf(c, ws)
 	if refusal != nil {
 		return 0, refusal

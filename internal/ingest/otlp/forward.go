@@ -71,7 +71,6 @@ func (c *call) refuseUnforwardable() receiver.Response {
 // request, except for fields about the connection, the protocol or the compression.
 func (c *call) Outbound() receiver.OutboundRequest {
 	upstream := &c.server.config.Forward
-	isCompressed := c.forwarded.compression != bodies.Plain
 	header := c.Header()
 	removeTransportHeaders(header)
 	header.Set("Content-Type", mediaOf[c.forwarded.encoding])
@@ -81,19 +80,25 @@ func (c *call) Outbound() receiver.OutboundRequest {
 	outbound := receiver.OutboundRequest{
 		Method: http.MethodPost, Target: upstream.target(c.signal), Header: header, Message: c.forwarded.message,
 	}
-	if !upstream.IsGRPC() {
-		if isCompressed {
-			header.Set("Content-Encoding", c.forwarded.compression.String())
-		}
+	if upstream.IsGRPC() {
+		c.addGRPCFraming(&outbound)
 		return outbound
 	}
-	header.Set("Te", "trailers")
+	if c.forwarded.compression != bodies.Plain {
+		header.Set("Content-Encoding", c.forwarded.compression.String())
+	}
+	return outbound
+}
+
+// addGRPCFraming adds the header fields of OTLP/gRPC and the prefix of the message to a request.
+func (c *call) addGRPCFraming(outbound *receiver.OutboundRequest) {
+	isCompressed := c.forwarded.compression != bodies.Plain
+	outbound.Header.Set("Te", "trailers")
 	if isCompressed {
-		header.Set(headerGRPCEncoding, nameInGRPC(c.forwarded.compression))
+		outbound.Header.Set(headerGRPCEncoding, nameInGRPC(c.forwarded.compression))
 	}
 	messagePrefix := grpcPrefix(len(c.forwarded.message), isCompressed)
 	outbound.Prefix = messagePrefix[:]
-	return outbound
 }
 
 // removeTransportHeaders removes the header fields of a received request that must not be forwarded, because they
