@@ -160,7 +160,7 @@ func (d *Decoder) readRareField(s *spantable.Span, f field) {
 		d.readTags(s, d.readTagCount(f), spantable.IsBytes)
 	case fieldAttributes:
 		d.table.Tags = d.table.Tags[:s.First] // a second list replaces the first
-		d.readTags(s, d.readArrayOf(v1AttributeParts), typedValue)
+		d.readTags(s, d.readTupleCount(v1AttributeParts), typedValue)
 	case fieldKind:
 		s.Kind = kindFromNumber(d.readUint32())
 	default:

@@ -87,7 +87,7 @@ func (d v1) textOf(attribute spantable.Tag) spantable.Text {
 func (d v1) readAttributes() []spantable.Tag {
 	first := len(d.table.Tags)
 	var noSpan spantable.Span // not added to the table
-	d.readTags(&noSpan, d.readArrayOf(v1AttributeParts), typedValue)
+	d.readTags(&noSpan, d.readTupleCount(v1AttributeParts), typedValue)
 	attributes := d.table.Tags[first:]
 	d.table.Tags = d.table.Tags[:first] // removes the attributes; the next ones overwrite them
 	return attributes

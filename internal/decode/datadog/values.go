@@ -193,17 +193,17 @@ const v1AttributeParts = 3
 const typedValue = spantable.IsNothing
 
 // readCommonType is a fast path that reads the type of the v1 attribute at body[pos]. If the type is
-// string or float64, it returns the type and the position of the value. Otherwise, it returns 0 as the
-// position.
+// string or float64, it returns the type and the position of the value. Otherwise, next is 0.
 func readCommonType(body []byte, pos int) (kind spantable.Value, next int) {
-	hasValue := pos+1 < len(body)
+	value := pos + 1 // position of the value, after a type of one byte
+	hasValue := value < len(body)
 	switch {
 	case !hasValue:
 		return spantable.IsNothing, 0
 	case body[pos] == v1String:
-		return spantable.IsText, pos + 1
-	case body[pos] == v1Float && body[pos+1] == msgpack.Float64:
-		return spantable.IsNumber, pos + 1
+		return spantable.IsText, value
+	case body[pos] == v1Float && body[value] == msgpack.Float64:
+		return spantable.IsNumber, value
 	}
 	return spantable.IsNothing, 0
 }
@@ -232,12 +232,12 @@ func (d *Decoder) readTypedValue(depth int) (t spantable.Tag) {
 		t.Value, t.Bits = spantable.IsBytes, spantable.TextBits(spantable.Text(d.Bin()))
 	case v1List:
 		t.Value = spantable.IsNested
-		for n := d.readArrayOf(2); n > 0 && !d.Failed(); n-- {
+		for n := d.readTupleCount(2); n > 0 && !d.Failed(); n-- {
 			d.readTypedValue(depth + 1)
 		}
 	case v1Map:
 		t.Value = spantable.IsNested
-		for n := d.readArrayOf(v1AttributeParts); n > 0 && !d.Failed(); n-- {
+		for n := d.readTupleCount(v1AttributeParts); n > 0 && !d.Failed(); n-- {
 			d.readStringIndex()
 			d.readTypedValue(depth + 2)
 		}
@@ -247,14 +247,15 @@ func (d *Decoder) readTypedValue(depth int) (t spantable.Tag) {
 	return t
 }
 
-// readArrayOf reads the header of an array in which size consecutive elements form a tuple, and returns
-// the number of tuples. It rejects the payload if the length of the array is not a multiple of size.
-func (d *Decoder) readArrayOf(size int) int {
+// readTupleCount reads the header of an array in which tupleLen consecutive elements form a tuple, and
+// returns the number of tuples. It rejects the payload if the array ends within a tuple.
+func (d *Decoder) readTupleCount(tupleLen int) int {
 	elements := d.Array()
-	if elements%size != 0 {
+	isComplete := elements%tupleLen == 0
+	if !isComplete {
 		d.Fail()
 	}
-	return elements / size
+	return elements / tupleLen
 }
 
 // skipV1Value skips a value of any type in a v1 payload. It still adds the strings in the value to the
