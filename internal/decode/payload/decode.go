@@ -113,21 +113,22 @@ func isArray(lead byte) bool {
 // decodeBytes decodes a string or binary data. If d decodes for a Visitor, the result refers to the
 // body and must not be modified. Otherwise, it is a copy.
 func (d *decoder) decodeBytes() ([]byte, error) {
-	n, err := d.DecodeBytesLen()
-	if err == nil && n > d.reader.Len() {
-		err = io.ErrUnexpectedEOF
-	}
+	length, err := d.DecodeBytesLen()
 	if err != nil {
 		return nil, err
 	}
-	start := len(d.body) - d.reader.Len()
-	end := start + n
-	b := d.body[start:end:end]
-	if !d.isVisitor() {
-		b = bytes.Clone(b)
+	unread := d.reader.Len()
+	if length > unread {
+		return nil, io.ErrUnexpectedEOF
 	}
-	_, err = d.reader.Seek(int64(n), io.SeekCurrent)
-	return b, err
+	start := len(d.body) - unread
+	end := start + length
+	content := d.body[start:end:end]
+	if !d.isVisitor() {
+		content = bytes.Clone(content)
+	}
+	_, err = d.reader.Seek(int64(length), io.SeekCurrent)
+	return content, err
 }
 
 // decodeInteger decodes an integer of any width into dst. lead is the first byte of the encoded
