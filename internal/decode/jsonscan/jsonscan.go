@@ -109,21 +109,23 @@ func (s *Scanner) ReadLiteral(literal string) error {
 	return nil
 }
 
-// ParseInteger parses a signed or unsigned 64-bit integer. n is the two's complement of a negative
-// integer. A fraction or an exponent is allowed if the value is an integer with an absolute value below
-// 1<<63, such as 1.0 or 1e3. ok is false for any other text.
+// ParseInteger parses a signed or unsigned 64-bit integer. It returns the two's complement of a negative
+// integer. It also accepts an integer with a fraction or an exponent, such as 1.0 or 1e3, if its absolute
+// value is less than 1<<63. ok is false for any other text.
 func ParseInteger(text []byte) (n uint64, ok bool) {
-	if n, err := strconv.ParseInt(string(text), 10, 64); err == nil {
-		return uint64(n), true
+	if signed, err := strconv.ParseInt(string(text), 10, 64); err == nil {
+		return uint64(signed), true
 	}
-	if n, err := strconv.ParseUint(string(text), 10, 64); err == nil {
-		return n, true
+	if unsigned, err := strconv.ParseUint(string(text), 10, 64); err == nil {
+		return unsigned, true
 	}
-	f, err := strconv.ParseFloat(string(text), 64)
-	if err != nil || f != math.Trunc(f) || math.Abs(f) >= 1<<63 {
+	float, err := strconv.ParseFloat(string(text), 64)
+	isInteger := float == math.Trunc(float)
+	isInRange := math.Abs(float) < 1<<63
+	if err != nil || !isInteger || !isInRange {
 		return 0, false
 	}
-	return uint64(int64(f)), true
+	return uint64(int64(float)), true
 }
 
 // SkipValue skips a value of any nesting depth. It stores temporary data in the free capacity of buf,
