@@ -65,7 +65,7 @@ func (d *Decoder) readObject(readValue func(name []byte) error) error {
 		if isNull {
 			return d.ReadLiteral("null") //nolint:wrapcheck // JSON wraps it
 		}
-		nameText := d.store(name)
+		nameText := d.storeString(name)
 		return readValue(d.table.Bytes(nameText))
 	})
 }
@@ -129,17 +129,16 @@ func (d *Decoder) skip() (err error) {
 func (d *Decoder) readText() (spantable.Text, error) {
 	if d.Peek() == '"' {
 		text, err := d.ReadString()
-		return d.store(text), err //nolint:wrapcheck // JSON wraps it
+		return d.storeString(text), err //nolint:wrapcheck // JSON wraps it
 	}
 	start := uint32(d.Pos)
 	number, err := d.ReadNumber()
 	return spantable.Text{At: start, Len: uint32(len(number))}, err //nolint:wrapcheck // JSON wraps it
 }
 
-// store returns the value of a JSON string as a text of the table. Usually the text refers to the body.
-// If the string has escape sequences, store appends the decoded value to d.table.Derived, and the text
-// refers to that.
-func (d *Decoder) store(s jsonscan.String) spantable.Text {
+// storeString returns the value of a JSON string as a text, a position in the body. If the string has escape
+// sequences, it appends the decoded value to d.table.Derived, and returns its position there.
+func (d *Decoder) storeString(s jsonscan.String) spantable.Text {
 	if s.IsPlain {
 		return spantable.Text{At: uint32(s.Start), Len: uint32(len(s.Raw))}
 	}

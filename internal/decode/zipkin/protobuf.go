@@ -40,16 +40,21 @@ const (
 func (d *Decoder) Protobuf(r *otlp.Request, body []byte, spanNames, resourceNames *spantable.Names) error {
 	d.begin(r, body, spanNames, resourceNames)
 	isValid := otlp.EachField(body, 0, func(f otlp.Field) bool {
-		if f.Tag != listSpans {
-			return true
-		}
-		d.beginSpan()
-		return otlp.EachField(body[:f.End], f.Start, d.applySpanField) && d.endSpan() == nil
+		isSpan := f.Tag == listSpans
+		return !isSpan || d.readSpanMessage(f)
 	})
 	if !isValid {
 		r.Fail(ErrUnparsable)
 	}
 	return r.Err() //nolint:wrapcheck // contains the fix
+}
+
+// readSpanMessage reads the span in a field, and adds it to the table. It returns false if the span is invalid
+// or exceeds a limit.
+func (d *Decoder) readSpanMessage(f otlp.Field) (isValid bool) {
+	d.beginSpan()
+	isValid = otlp.EachField(d.Body[:f.End], f.Start, d.applySpanField)
+	return isValid && d.endSpan() == nil
 }
 
 // applySpanField stores the value of f, a field of a Zipkin span, in the current span. It returns false
