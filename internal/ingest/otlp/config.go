@@ -115,8 +115,7 @@ const (
 )
 
 // windowBytes returns the HTTP/2 receive window of a stream, and of a connection. The sender of a longer body has to
-// wait for window updates. So the window fits a request of the Java agent with 512 spans, but it is never larger than
-// MaxBody.
+// wait for window updates. A request of the Java agent with 512 spans fits into maxWindow.
 func (c *Config) windowBytes() int { return min(c.MaxBody, maxWindow) }
 
 const (
@@ -127,7 +126,8 @@ const (
 // connectionBytes returns the approximate maximum memory of a connection.
 func (c *Config) connectionBytes() int {
 	extraWindowBytes := c.windowBytes() - minWindow
-	bytesPerStream := streamBytes + waitingHeaders*headerBytes
+	waitingBytes := waitingHeaders * headerBytes
+	bytesPerStream := streamBytes + waitingBytes
 	return plainBytes + extraWindowBytes + c.MaxStreams*bytesPerStream
 }
 

@@ -19,8 +19,8 @@ import (
 const headerComputedStats = "Datadog-Client-Computed-Stats"
 
 // Count counts the spans of the request. It returns nil if the caller must forward the request to the upstream, and
-// otherwise the response. readErr is the error of reading the body, or nil. A request that can't be counted is
-// still forwarded, unless it is too large or the sender should retry it later.
+// otherwise the response. readErr is the error of reading the body, or nil. Invalid spans are not counted, but they
+// are forwarded.
 func (c *call) Count(readErr error) receiver.Response {
 	hasUpstream := c.server.config.Forward.IsSet()
 	if !hasUpstream && c.signal != signalTraces {
@@ -36,13 +36,23 @@ func (c *call) Count(readErr error) receiver.Response {
 			append(c.senderAttributes(), "error", refusal.Message)...)
 	}
 	isForwarded := hasUpstream && !result.preventsForwarding()
-	if !isForwarded && refusal != nil {
+	if isForwarded {
+		return c.prepareForwarding()
+	}
+	if refusal != nil {
 		return c.respondError(refusal)
 	}
-	if !isForwarded || c.sampled.isEmpty {
+	return c.respond(successReply())
+}
+
+// prepareForwarding sets c.forwarded to the message to forward, and returns nil. It returns a response instead if all
+// spans are sampled out, or if the upstream can't read the message.
+func (c *call) prepareForwarding() receiver.Response {
+	if c.sampled.isEmpty {
 		return c.respond(successReply())
 	}
-	if found := c.chooseForwarded(); !found {
+	found := c.chooseForwarded()
+	if !found {
 		return c.refuseUnforwardable()
 	}
 	return nil
@@ -150,13 +160,13 @@ func (s *Server) countMessage(c *call, ws *workspace, isCountedBySender bool) (r
 	if result != ResultCounted {
 		return result, nil
 	}
-	return s.publish(c, ws, message)
+	return s.publishCounted(c, ws, message)
 }
 
-// publish publishes the counted spans of a request, all or none, and then writes the message with the sampled
-// spans. If an equal message was published before, it does not publish the spans again. It returns an error reply
-// if the sender should retry, or should send smaller requests.
-func (s *Server) publish(c *call, ws *workspace, message []byte) (Result, *reply) {
+// publishCounted publishes the counted spans of a request, all or none, and then prepares the message to forward. If
+// an equal message was published before, it does not publish the spans again. It returns an error reply if the sender
+// should retry, or should send smaller requests.
+func (s *Server) publishCounted(c *call, ws *workspace, message []byte) (Result, *reply) {
 	selection, refusal := s.selectSpans(c, ws)
 	if refusal != nil {
 		return 0, refusal

@@ -239,9 +239,10 @@ func statusFromHTTP(response *http.Response) (status otlpanswer.Status) {
 	if status.Code == otlpanswer.OK {
 		return status
 	}
-	status.Message = "forward request: the destination responded with " + strconv.Itoa(response.StatusCode) + " " +
-		http.StatusText(response.StatusCode)
-	if status.Code == otlpanswer.ResourceExhausted || status.IsRetryable() {
+	httpStatus := strconv.Itoa(response.StatusCode) + " " + http.StatusText(response.StatusCode)
+	status.Message = "forward request: the destination responded with " + httpStatus
+	canRetry := status.Code == otlpanswer.ResourceExhausted || status.IsRetryable()
+	if canRetry {
 		status.Retry = otlpanswer.RetryAfter(response.Header.Get("Retry-After"), time.Now())
 	}
 	return status
