@@ -203,8 +203,8 @@ func kindFromNumber(n uint64) spantable.Kind {
 }
 
 // readTagCount reads the header of a map of tags and returns the number of tags. f is the field with
-// the map: meta, metrics or meta_struct. In v0.7, readTagCount rejects a span that has these fields in
-// another order or twice, because the Datadog agent might then read another value of a tag.
+// the map: meta, metrics or meta_struct. In v0.7, it rejects a span that has these fields twice or in
+// another order, because the Datadog agent might use another value of a tag than the daemon.
 func (d *Decoder) readTagCount(f field) int {
 	isInOrder := f > d.lastTagMap
 	if d.format == FormatV07 && !isInOrder {
@@ -212,7 +212,9 @@ func (d *Decoder) readTagCount(f field) int {
 	}
 	d.lastTagMap = f
 	acceptsNil := d.format != FormatV05 && f != fieldMetaStruct
-	if acceptsNil && d.SkipNil() {
+	isNil := d.Lead() == msgpack.Nil
+	if acceptsNil && isNil {
+		d.SkipNil()
 		return 0
 	}
 	return d.Map()

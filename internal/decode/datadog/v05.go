@@ -21,9 +21,8 @@ func (d v05) readPayload() {
 	d.endPayload()
 }
 
-// readDictionary reads the dictionary, the list of all strings in the payload, and finds the strings
-// that are names of tags to keep. An empty string that is not the first one gets labelMisplacedEmpty.
-// If the same tag name or an empty string occurs twice, readDictionary rejects the payload.
+// readDictionary reads the dictionary, the list of all strings in the payload, and finds the labels of the
+// strings that are names of tags. It rejects the payload if such a name or an empty string occurs twice.
 func (d v05) readDictionary() {
 	var seen spantable.LabelSet
 	for n := d.Array(); n > 0 && !d.Failed(); n-- {
@@ -35,17 +34,22 @@ func (d v05) readDictionary() {
 		}
 		seen.Add(label)
 		isFirst := len(d.strings.texts) == 0
-		isMisplacedEmpty := text.Len == 0 && !isFirst
-		if isMisplacedEmpty {
-			isSecondEmpty := d.strings.hasMisplacedEmpty || d.strings.texts[0].Len == 0
-			if isSecondEmpty {
-				d.Fail()
-			}
-			d.strings.hasMisplacedEmpty = true
+		if text.Len == 0 && !isFirst {
+			d.noteMisplacedEmpty()
 			label = labelMisplacedEmpty
 		}
 		d.addString(text, label)
 	}
+}
+
+// noteMisplacedEmpty records that the dictionary has an empty string after its first string. It rejects
+// the payload if an earlier string is empty, too.
+func (d v05) noteMisplacedEmpty() {
+	isSecondEmpty := d.strings.hasMisplacedEmpty || d.strings.texts[0].Len == 0
+	if isSecondEmpty {
+		d.Fail()
+	}
+	d.strings.hasMisplacedEmpty = true
 }
 
 func (d v05) readSpan() {
