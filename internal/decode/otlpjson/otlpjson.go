@@ -167,15 +167,21 @@ func (c *converter) convertString(f *field) error {
 	case asHex:
 		c.out, err = hex.AppendDecode(c.out, c.unescape(text))
 	case asBase64:
-		encoded := c.unescape(text)
-		if !text.IsPlain {
-			encoded = slices.Clone(encoded) // base64 does not guarantee that it can decode in place
-		}
-		c.out, err = base64.StdEncoding.AppendDecode(c.out, encoded)
+		err = c.appendBase64(text)
 	default:
 		c.out = text.AppendTo(c.out)
 	}
 	c.endLengthPrefixed(start)
+	return err
+}
+
+// appendBase64 decodes a base64 string and appends the bytes to c.out.
+func (c *converter) appendBase64(text jsonscan.String) (err error) {
+	encoded := c.unescape(text)
+	if !text.IsPlain {
+		encoded = slices.Clone(encoded) // base64 does not guarantee that it can decode in place
+	}
+	c.out, err = base64.StdEncoding.AppendDecode(c.out, encoded)
 	return err
 }
 
