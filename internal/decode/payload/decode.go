@@ -167,27 +167,27 @@ func (d *decoder) decodeSlice(dst reflect.Value) error {
 	return nil
 }
 
-// decodeElement decodes an array element and appends it to slice. If d decodes for a Visitor, the
-// function d.visit can prevent that the element is appended. decodeElement returns ErrNilElement if the
-// element should be a struct but is nil.
+// decodeElement decodes an array element and appends it to slice, unless d.visit returns false for the
+// element. It returns ErrNilElement if the element should be a struct but is nil.
 func (d *decoder) decodeElement(slice reflect.Value) error {
 	element := reflect.New(slice.Type().Elem()).Elem()
-	lead, _ := d.PeekCode() // decodeValue returns the error
+	firstByte, _ := d.PeekCode() // decodeValue returns the error
 	isStruct := element.Kind() == reflect.Struct
-	if isStruct && lead == msgpcode.Nil {
+	if isStruct && firstByte == msgpcode.Nil {
 		return ErrNilElement
 	}
-	if err := d.decodeValue(element); err != nil {
+	err := d.decodeValue(element)
+	if err != nil {
 		return err
 	}
+	isAdded := true
 	if d.isVisitor() {
-		isAdded, err := d.visit(element.Addr().Interface())
-		if err != nil || !isAdded {
-			return err
-		}
+		isAdded, err = d.visit(element.Addr().Interface())
 	}
-	slice.Set(reflect.Append(slice, element))
-	return nil
+	if isAdded && err == nil {
+		slice.Set(reflect.Append(slice, element))
+	}
+	return err
 }
 
 // decodeStruct decodes a MessagePack map, whose keys are field names in any order, into the struct dst.
