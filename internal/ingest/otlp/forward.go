@@ -151,13 +151,14 @@ func (c *call) readReply(response *http.Response) (*reply, error) {
 
 // noteOutcome counts a forwarded request as accepted, retryable or refused by the upstream. It logs a refusal.
 func (c *call) noteOutcome(translated *reply) {
-	outcome := receiver.OutcomeRefused
+	var outcome receiver.ForwardOutcome
 	switch {
 	case translated.Code == otlpanswer.OK:
 		outcome = receiver.OutcomeAccepted
 	case translated.IsRetryable():
 		outcome = receiver.OutcomeRetryable
 	default:
+		outcome = receiver.OutcomeRefused
 		c.server.Log.Write(slog.LevelWarn, "the --otlp-forward destination rejected a request; the sender drops it",
 			"signal", signals[c.signal].name, "answer", translated.Message)
 	}

@@ -161,8 +161,10 @@ func (s *Server) Stats() (stats Stats) {
 	for _, discarded := range []signal{signalMetrics, signalLogs} {
 		stats.DiscardedSignals[signals[discarded].name] = s.discarded[discarded].Load()
 	}
-	stats.SampledTraces, stats.SampledSpans = s.sampling.sampledTraces.Load(), s.sampling.sampledSpans.Load()
-	stats.SampledOutTraces, stats.SampledOutSpans = s.sampling.sampledOutTraces.Load(), s.sampling.sampledOutSpans.Load()
+	stats.SampledTraces = s.sampling.sampledTraces.Load()
+	stats.SampledSpans = s.sampling.sampledSpans.Load()
+	stats.SampledOutTraces = s.sampling.sampledOutTraces.Load()
+	stats.SampledOutSpans = s.sampling.sampledOutSpans.Load()
 	stats.SavedBytes = s.sampling.savedBytes.Load()
 	return stats
 }
