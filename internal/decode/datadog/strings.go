@@ -78,13 +78,15 @@ func (d *Decoder) addString(t spantable.Text, label spantable.Label) {
 
 // internString returns the index of a string in the string table. It adds the string if it is new.
 func (d *Decoder) internString(t spantable.Text) (index int, isNew bool) {
-	s, text := &d.strings, bytesOf(d.body, t)
-	isHalfFull := 2*(len(s.texts)+1) > len(s.slots)
-	if isHalfFull {
+	s := &d.strings
+	text := bytesOf(d.body, t)
+	maxStrings := len(s.slots) / 2
+	if len(s.texts) >= maxStrings {
 		s.growSlots(d.body)
 	}
-	slot := s.findSlot(d.body, text)
-	if *slot != 0 {
+	slot := s.findSlot(d.body, text) // contains the index plus one
+	isKnown := *slot != 0
+	if isKnown {
 		return int(*slot - 1), false
 	}
 	index = len(s.texts)

@@ -58,10 +58,11 @@ func (d *Decoder) readLabel() spantable.Label {
 
 // readInlineText reads a string. Like the agent, it also accepts binary data, and nil as an empty string.
 func (d *Decoder) readInlineText() spantable.Text {
-	switch {
-	case msgpack.IsStr(d.Lead()):
+	if msgpack.IsStr(d.Lead()) {
 		return spantable.Text(d.Str())
-	case d.SkipNil():
+	}
+	isNil := d.SkipNil()
+	if isNil {
 		return spantable.Text{}
 	}
 	return spantable.Text(d.Bin())
@@ -90,7 +91,9 @@ func (d *Decoder) readID(pos int) (id uint64, next int) {
 
 // readNanoseconds reads the start time or the duration at pos, and returns it and the position after it.
 func (d *Decoder) readNanoseconds(pos int) (ns uint64, next int) {
-	if ns, next = msgpack.CommonInt(d.body, pos); next != 0 && ns <= math.MaxInt64 {
+	ns, next = msgpack.CommonInt(d.body, pos)
+	isCommon := next != 0 && ns <= math.MaxInt64
+	if isCommon {
 		return ns, next
 	}
 	d.Seek(pos)
