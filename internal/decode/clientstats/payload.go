@@ -92,7 +92,8 @@ func mergeOrigin(fromHeaders span.Origin, decoded *payload.Payload) span.Origin 
 
 // addGroup adds a group to the payload. It returns ErrIncompatible if the group cannot be merged exactly.
 func (p *Payload) addGroup(decoded *payload.Group) error {
-	if len(p.Groups) == p.limits.groups || !isMergeable(decoded) {
+	isFull := len(p.Groups) == p.limits.groups
+	if isFull || !isMergeable(decoded) {
 		return ErrIncompatible
 	}
 	g := aggregate.Group{Key: keyOf(decoded), Counts: aggregate.Counts{

@@ -93,13 +93,17 @@ func hasUnknownFields(s *sketchpb.DDSketch) bool {
 
 // appendBins appends the bins of a store that are not empty. It returns false if a bin is invalid.
 func (r *sketchReader) appendBins(store *sketchpb.Store) bool {
+	firstIndex := int64(store.GetContiguousBinIndexOffset())
 	for i, count := range store.GetContiguousBinCounts() {
-		if !r.appendBin(int64(store.ContiguousBinIndexOffset)+int64(i), count) {
+		isValid := r.appendBin(firstIndex+int64(i), count)
+		if !isValid {
 			return false
 		}
 	}
-	for _, index := range slices.Sorted(maps.Keys(store.GetBinCounts())) {
-		if !r.appendBin(int64(index), store.BinCounts[index]) {
+	binCounts := store.GetBinCounts()
+	for _, index := range slices.Sorted(maps.Keys(binCounts)) {
+		isValid := r.appendBin(int64(index), binCounts[index])
+		if !isValid {
 			return false
 		}
 	}
