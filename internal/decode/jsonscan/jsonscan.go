@@ -225,9 +225,11 @@ func (s *Scanner) ReadString() (String, error) {
 	start := s.Pos + 1
 	b := s.Body[start:]
 	isPlain := true
-	for i := 0; i < len(b); i++ {
+	i := 0
+	for i < len(b) {
 		switch c := b[i]; {
 		case isPlainByte[c]:
+			i++
 		case c == '"':
 			s.Pos = start + i + 1
 			return String{b[:i], start, isPlain}, nil
@@ -236,11 +238,12 @@ func (s *Scanner) ReadString() (String, error) {
 			if length == 0 {
 				return String{}, ErrSyntax
 			}
-			i += length - 1
+			i += length
 			isPlain = false
 		case c < ' ':
 			return String{}, ErrSyntax
 		default:
+			i++
 			isPlain = false
 		}
 	}
