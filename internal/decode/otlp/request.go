@@ -361,13 +361,18 @@ func (r *Request) AddExtra(extra SpanExtra) {
 const minAttributeBytes = 24
 
 // maxParts returns the maximum number of resources, and of scopes, in a body of bodyLen bytes.
-func maxParts(bodyLen int) int { return min(1<<15, 1<<8+bodyLen/64) }
+func maxParts(bodyLen int) int {
+	const few, many, bytesPerPart = 1 << 8, 1 << 15, 64
+	return min(few+bodyLen/bytesPerPart, many)
+}
 
 // Bytes returns the maximum memory of a Request for a body of bodyLen bytes. perSpan is the memory that
 // the caller needs for each span in addition.
 func Bytes(bodyLen, perSpan int) int {
-	const part = int(unsafe.Sizeof(Resource{}) + unsafe.Sizeof(Scope{}))
-	const reserved = reservedAttributes * int(unsafe.Sizeof(spantable.Tag{}))
-	table := spantable.LimitsOf(bodyLen, minAttributeBytes).Bytes(int(unsafe.Sizeof(SpanExtra{})) + perSpan)
-	return table + int(spantable.GrowthFactor*float64(maxParts(bodyLen)*part+reserved))
+	const partBytes = int(unsafe.Sizeof(Resource{}) + unsafe.Sizeof(Scope{}))
+	const reservedBytes = reservedAttributes * int(unsafe.Sizeof(spantable.Tag{}))
+	const extraBytes = int(unsafe.Sizeof(SpanExtra{}))
+	limits := spantable.LimitsOf(bodyLen, minAttributeBytes)
+	growingBytes := maxParts(bodyLen)*partBytes + reservedBytes
+	return limits.Bytes(extraBytes+perSpan) + int(spantable.GrowthFactor*float64(growingBytes))
 }
