@@ -112,10 +112,12 @@ type Latency struct {
 
 // Latencies summarizes the durations of the successful spans and of the failed spans of a group.
 func (g *Group) Latencies() (ok, failed Latency, err error) {
-	if ok, err = latency(g.OkSummary); err != nil {
+	ok, err = latency(g.OkSummary)
+	if err != nil {
 		return ok, failed, fmt.Errorf("ok summary: %w", err)
 	}
-	if failed, err = latency(g.ErrorSummary); err != nil {
+	failed, err = latency(g.ErrorSummary)
+	if err != nil {
 		return ok, failed, fmt.Errorf("error summary: %w", err)
 	}
 	return ok, failed, nil
