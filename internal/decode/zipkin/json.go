@@ -166,11 +166,14 @@ func (d *Decoder) readID(maxDigits int) (high, low uint64, err error) {
 // readMicroseconds reads a time in microseconds and returns it in nanoseconds.
 func (d *Decoder) readMicroseconds() (uint64, error) {
 	text, err := d.readText()
-	micros, ok := jsonscan.ParseInteger(d.table.Bytes(text))
-	if err == nil && !ok {
-		err = errValue
+	if err != nil {
+		return 0, err
 	}
-	return nanoseconds(micros), err
+	micros, isInteger := jsonscan.ParseInteger(d.table.Bytes(text))
+	if !isInteger {
+		return 0, errValue
+	}
+	return nanoseconds(micros), nil
 }
 
 // readKind reads the name of a span kind. It returns an error if there is no such kind.
