@@ -269,7 +269,8 @@ func (c *call) senderAttributes() (attributes []any) {
 		attributes = c.Conn.LogAttributes()
 	}
 	userAgent := c.Header().Get("User-Agent")
-	return append(attributes, "user-agent", userAgent[:min(len(userAgent), maxUserAgent)])
+	loggedLen := min(len(userAgent), maxUserAgent)
+	return append(attributes, "user-agent", userAgent[:loggedLen])
 }
 
 // maxUserAgent is the maximum number of logged bytes of a User-Agent.
