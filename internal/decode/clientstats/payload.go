@@ -20,6 +20,7 @@ package clientstats
 import (
 	"cmp"
 	"errors"
+	"slices"
 	"unsafe"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
@@ -49,37 +50,50 @@ func (p *Payload) Read(body []byte, fromHeaders span.Origin) error {
 	p.limits = limitsOf(len(body))
 	visitor := payload.Visitor{MaxTags: p.limits.tags, Group: p.addGroup, Bucket: p.endBucket}
 	decoded, err := visitor.Decode(body)
-	switch {
-	case errors.Is(err, ErrMapping):
-		return ErrMapping
-	case errors.Is(err, ErrIncompatible), errors.Is(err, payload.ErrLossy):
-		return ErrIncompatible
-	case err != nil:
-		return ErrUnparsable
-	case len(p.Groups) == 0: // sent to probe the endpoint; the agent must answer
-		return ErrIncompatible
-	case decoded.AgentAggregation != "" || decoded.ImageTag != "": // p has no such fields
+	if err != nil {
+		return readError(err)
+	}
+	isProbe := len(p.Groups) == 0 // sent to find out whether the endpoint exists; the agent must answer
+	hasUnsupportedFields := decoded.AgentAggregation != "" || decoded.ImageTag != ""
+	if isProbe || hasUnsupportedFields {
 		return ErrIncompatible
 	}
 	p.Origin = mergeOrigin(fromHeaders, decoded)
 	return nil
 }
 
-// mergeOrigin returns a description of the process that sent a payload. It reads most properties, such
-// as the host and the environment, from the payload. It keeps the properties in fromHeaders for which
-// the payload has no field, the container ID, and the language or tracer version if the payload has
-// none.
+// readError returns the error of Payload.Read for an error of the decoder.
+func readError(err error) error {
+	switch {
+	case errors.Is(err, ErrMapping):
+		return ErrMapping
+	case errors.Is(err, ErrIncompatible), errors.Is(err, payload.ErrLossy):
+		return ErrIncompatible
+	}
+	return ErrUnparsable
+}
+
+// mergeOrigin returns a description of the process that sent a payload: fromHeaders, with the properties
+// that are fields of the payload. The language and the tracer version in the headers are used only if the
+// payload has none.
 func mergeOrigin(fromHeaders span.Origin, decoded *payload.Payload) span.Origin {
-	o := fromHeaders
-	o.Host, o.Env, o.Version, o.Service = decoded.Hostname, decoded.Env, decoded.Version, decoded.Service
-	o.RuntimeID, o.GitCommitSHA, o.ProcessTags = decoded.RuntimeID, decoded.GitCommitSha, decoded.ProcessTags
-	o.Lang, o.TracerVersion = cmp.Or(decoded.Lang, o.Lang), cmp.Or(decoded.TracerVersion, o.TracerVersion)
-	return o
+	merged := fromHeaders
+	merged.Host = decoded.Hostname
+	merged.Env = decoded.Env
+	merged.Version = decoded.Version
+	merged.Service = decoded.Service
+	merged.RuntimeID = decoded.RuntimeID
+	merged.GitCommitSHA = decoded.GitCommitSha
+	merged.ProcessTags = decoded.ProcessTags
+	merged.Lang = cmp.Or(decoded.Lang, fromHeaders.Lang)
+	merged.TracerVersion = cmp.Or(decoded.TracerVersion, fromHeaders.TracerVersion)
+	return merged
 }
 
 // addGroup adds a group to the payload. It returns ErrIncompatible if the group cannot be merged exactly.
 func (p *Payload) addGroup(decoded *payload.Group) error {
-	if len(p.Groups) == p.limits.groups || !isMergeable(decoded) {
+	isFull := len(p.Groups) == p.limits.groups
+	if isFull || !isMergeable(decoded) {
 		return ErrIncompatible
 	}
 	g := aggregate.Group{Key: keyOf(decoded), Counts: aggregate.Counts{
@@ -107,31 +121,31 @@ func (p *Payload) addGroup(decoded *payload.Group) error {
 // error if the sketch is invalid or unsupported, or if all sketches of the payload together have too
 // many bins.
 func (p *Payload) readSketch(dst *sketch.Bins, encoded []byte) (sketch.Mapping, error) {
-	first := len(p.bins)
+	earlierBins := len(p.bins)
 	r := sketchReader{bins: p.bins}
 	err := r.read(encoded)
 	p.bins = r.bins
 	if err == nil && len(p.bins) > p.limits.bins {
 		err = ErrIncompatible
 	}
-	*dst = sketch.Bins{Zeros: r.zeros, List: p.bins[first:len(p.bins):len(p.bins)]}
+	*dst = sketch.Bins{Zeros: r.zeros, List: slices.Clip(p.bins[earlierBins:])}
 	return r.mapping, err
 }
 
-// endBucket sets the start time of the groups that were read since its previous call: those of b, a
-// bucket, which contains the statistics of one time interval. It returns ErrIncompatible if b has a
-// time shift, starts at 1<<62 ns or later, or has another duration than the previous bucket.
-func (p *Payload) endBucket(b *payload.Bucket) error {
+// endBucket completes a bucket, the statistics of one time interval, after its groups have been added. It
+// sets the start time of these groups. It returns ErrIncompatible if the bucket has a time shift, a start
+// time of 1<<62 ns or later, or another duration than the previous bucket.
+func (p *Payload) endBucket(bucket *payload.Bucket) error {
 	const maxStart = 1<<62 - 1
-	hasOtherWidth := p.buckets > 0 && b.Duration != p.Width
-	if b.AgentTimeShift != 0 || b.Start > maxStart || hasOtherWidth {
+	hasOtherWidth := p.buckets > 0 && bucket.Duration != p.Width
+	if bucket.AgentTimeShift != 0 || bucket.Start > maxStart || hasOtherWidth {
 		return ErrIncompatible
 	}
 	p.buckets++
-	p.Width = b.Duration
+	p.Width = bucket.Duration
 	groupsOfBucket := p.Groups[p.firstGroup:]
 	for i := range groupsOfBucket {
-		groupsOfBucket[i].Bucket = int64(b.Start)
+		groupsOfBucket[i].Bucket = int64(bucket.Start)
 	}
 	p.firstGroup = len(p.Groups)
 	return nil
@@ -168,7 +182,8 @@ func (p *Payload) reset() {
 // Next returns an empty Payload, into which the caller can decode the next body. It returns p itself,
 // without the previous content, unless p uses unusually much memory.
 func (p *Payload) Next() *Payload {
-	isLarge := cap(p.bins) > maxBins/8 || cap(p.Groups) > maxGroups/4
+	const manyBins, manyGroups = maxBins / 8, maxGroups / 4
+	isLarge := cap(p.bins) > manyBins || cap(p.Groups) > manyGroups
 	if isLarge {
 		return &Payload{}
 	}
@@ -186,13 +201,21 @@ const (
 	maxBins   = 1 << 19
 )
 
+// Limits for the shortest body.
+const (
+	fewGroups = 64
+	fewTags   = 1 << 10
+	fewBins   = 1 << 12
+)
+
 // limitsOf returns the maximum numbers of groups, tags and histogram bins in a body of bodyLen bytes.
 // They are far above the numbers in bodies that tracers send.
 func limitsOf(bodyLen int) limits {
+	const bytesPerGroup, bytesPerTag, bytesPerBin = 128, 16, 8
 	return limits{
-		groups: min(maxGroups, 64+bodyLen/128),
-		tags:   min(maxTags, 1<<10+bodyLen/16),
-		bins:   min(maxBins, 1<<12+bodyLen/8),
+		groups: min(maxGroups, fewGroups+bodyLen/bytesPerGroup),
+		tags:   min(maxTags, fewTags+bodyLen/bytesPerTag),
+		bins:   min(maxBins, fewBins+bodyLen/bytesPerBin),
 	}
 }
 

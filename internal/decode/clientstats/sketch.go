@@ -28,10 +28,10 @@ const maxHits = 1 << 40
 
 // sketchReader decodes a sketch with integer counts, and appends its bins to bins.
 type sketchReader struct {
-	mapping     sketch.Mapping
-	first, last int64 // valid bin indexes of the mapping
-	zeros       uint64
-	bins        []sketch.Bin
+	mapping            sketch.Mapping
+	minIndex, maxIndex int64 // range of bin indexes that the mapping can produce
+	zeros              uint64
+	bins               []sketch.Bin
 }
 
 // read decodes a sketch, a histogram in the protobuf format of the DDSketch library. It returns
@@ -39,10 +39,10 @@ type sketchReader struct {
 // ErrIncompatible if the sketch is invalid, too long, or contains anything that r cannot represent,
 // such as negative values.
 func (r *sketchReader) read(encoded []byte) error {
-	var message sketchpb.DDSketch
 	if len(encoded) > maxSketchBytes {
 		return ErrIncompatible
 	}
+	var message sketchpb.DDSketch
 	if proto.Unmarshal(encoded, &message) != nil || hasUnknownFields(&message) {
 		return ErrIncompatible
 	}
@@ -51,29 +51,31 @@ func (r *sketchReader) read(encoded []byte) error {
 	}
 	// Durations are never negative. Some tracers encode an empty store for negative values.
 	negative := message.NegativeValues
-	if len(negative.GetBinCounts())+len(negative.GetContiguousBinCounts()) > 0 {
+	hasNegative := len(negative.GetBinCounts())+len(negative.GetContiguousBinCounts()) > 0
+	zeros, isInteger := toInteger(message.ZeroCount)
+	if hasNegative || !isInteger {
 		return ErrIncompatible
 	}
-	zeros, ok := toInteger(message.ZeroCount)
 	r.zeros = zeros
-	if !ok || !r.appendBins(message.PositiveValues) {
+	areBinsValid := r.appendBins(message.PositiveValues)
+	if !areBinsValid {
 		return ErrIncompatible
 	}
 	return nil
 }
 
-// readMapping stores m, a mapping from values to histogram bins, and the first and the last bin index
-// that it can produce. It returns ErrMapping if m is nil, or if the Datadog agent does not support it.
+// readMapping stores m, a mapping from values to histogram bins, and the range of bin indexes that it can
+// produce. It returns ErrMapping if m is nil, or if the Datadog agent does not support it.
 func (r *sketchReader) readMapping(m *sketchpb.IndexMapping) error {
 	r.mapping = sketch.Mapping{
 		Gamma: m.GetGamma(), Offset: m.GetIndexOffset(), Interpolation: int32(m.GetInterpolation()),
 	}
-	first, last, err := r.mapping.Range()
+	minIndex, maxIndex, err := r.mapping.Range()
 	if err != nil {
 		return ErrMapping
 	}
-	r.first = first
-	r.last = last
+	r.minIndex = minIndex
+	r.maxIndex = maxIndex
 	return nil
 }
 
@@ -91,13 +93,17 @@ func hasUnknownFields(s *sketchpb.DDSketch) bool {
 
 // appendBins appends the bins of a store that are not empty. It returns false if a bin is invalid.
 func (r *sketchReader) appendBins(store *sketchpb.Store) bool {
+	firstIndex := int64(store.GetContiguousBinIndexOffset())
 	for i, count := range store.GetContiguousBinCounts() {
-		if !r.appendBin(int64(store.ContiguousBinIndexOffset)+int64(i), count) {
+		isValid := r.appendBin(firstIndex+int64(i), count)
+		if !isValid {
 			return false
 		}
 	}
-	for _, index := range slices.Sorted(maps.Keys(store.GetBinCounts())) {
-		if !r.appendBin(int64(index), store.BinCounts[index]) {
+	binCounts := store.GetBinCounts()
+	for _, index := range slices.Sorted(maps.Keys(binCounts)) {
+		isValid := r.appendBin(int64(index), binCounts[index])
+		if !isValid {
 			return false
 		}
 	}
@@ -105,8 +111,7 @@ func (r *sketchReader) appendBins(store *sketchpb.Store) bool {
 }
 
 // appendBin appends a histogram bin to r.bins, or nothing if count is 0. It returns false if count is
-// not an integer from 0 to maxHits, or if a bin that is not empty has an index outside the range from
-// r.first to r.last.
+// not an integer from 0 to maxHits, or if the mapping of the sketch can't produce the index.
 func (r *sketchReader) appendBin(index int64, count float64) bool {
 	spans, isInteger := toInteger(count)
 	if !isInteger {
@@ -115,7 +120,7 @@ func (r *sketchReader) appendBin(index int64, count float64) bool {
 	if spans == 0 {
 		return true
 	}
-	if index < r.first || index > r.last {
+	if index < r.minIndex || index > r.maxIndex {
 		return false
 	}
 	r.bins = append(r.bins, sketch.Bin{Index: uint16(index), Spans: spans})

@@ -124,15 +124,15 @@ func (d *Decoder) beginSpan(kind spantable.Kind) *spantable.Span {
 // origin, the sampling priority and the trace ID from the spans that were read since beginTrace. The
 // decoder must be at the end of the trace.
 func (d *Decoder) endTrace(g spantable.Group) {
-	t := &d.trace
-	replaceNonEmpty(&g.Origin, t.origin)
-	if t.hasPriority {
-		g.Priority = t.priority
+	tags := &d.trace
+	replaceNonEmpty(&g.Origin, tags.origin)
+	if tags.hasPriority {
+		g.Priority = tags.priority
 		g.HasPriority = true
 	}
-	hasCompleteID := g.IsHighRead // as in v1
-	if !hasCompleteID {
-		g.TraceLow = t.idLow
+	isIDRead := g.IsHighRead // in v1, where the trace ID is not a field of the spans
+	if !isIDRead {
+		g.TraceLow = tags.idLow
 	}
 	g.End = uint32(d.At())
 	g.Strings = uint32(len(d.strings.texts))

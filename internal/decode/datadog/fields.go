@@ -1,6 +1,8 @@
 package datadog
 
 import (
+	"math"
+
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 )
@@ -53,9 +55,9 @@ var v1Fields = [...]field{
 
 var fieldTable = spantable.NewNames(fieldNames[:])
 
-// fieldTableSize is the size of tables by field: a power of two, so that masking an index avoids a
+// fieldTableSize is the number of values of the type field, so that indexing a table by field needs no
 // bounds check.
-const fieldTableSize = 32
+const fieldTableSize = math.MaxUint8 + 1
 
 // encodedNames are the field names as nearly all tracers encode them, with their msgpack header. All
 // are at most 16 bytes long, so Ends covers them completely. The entry of a field without a name
@@ -72,30 +74,36 @@ var encodedNames = func() (all [fieldTableSize]spantable.Fingerprint) {
 }()
 
 // readSpanMap reads a span that is encoded as a map from field names to values, as in v0.4 and v0.7. To
-// save time, it predicts the name of each field: the one that followed the same field in an earlier
-// span. It looks up only the names that differ from the prediction.
+// save time, it predicts that each field is followed by the same field as in the previous span. It
+// looks up a field by its name only if the prediction is wrong.
 func (d *Decoder) readSpanMap() {
-	s := d.beginSpan(spantable.KindInternal)
-	body, f := d.body, fieldOther
-	fields := d.Map()
+	span := d.beginSpan(spantable.KindInternal)
+	body, current := d.body, fieldOther
+	unread := d.Map()
 	pos := d.At()
-	for ; fields > 0 && !d.Failed(); fields-- {
-		predicted := &d.nextField[f%fieldTableSize]
-		f = *predicted
-		name := &encodedNames[f%fieldTableSize]
+	for ; unread > 0 && !d.Failed(); unread-- {
+		predicted := &d.nextField[current]
+		name := &encodedNames[*predicted]
 		canReadFingerprint := pos >= 8 && pos <= len(body)-16
-		if canReadFingerprint && spantable.FingerprintAt(body, pos, name.Len()) == *name {
+		isPredicted := canReadFingerprint && spantable.FingerprintAt(body, pos, name.Len()) == *name
+		if isPredicted {
 			pos += name.Len()
 		} else {
-			d.Seek(pos)
-			f = field(fieldTable.Find(bytesOf(body, d.readKey())))
-			*predicted = f
-			pos = d.At()
+			*predicted, pos = d.readFieldName(pos)
 		}
-		pos = d.readField(s, f, pos)
+		current = *predicted
+		pos = d.readField(span, current, pos)
 	}
 	d.Seek(pos)
-	d.trace.restoreRootPriority(s.Parent)
+	d.trace.restoreRootPriority(span.Parent)
+}
+
+// readFieldName reads the name of a span field at pos. It returns the field, or fieldOther if the name is
+// unknown, and the position after the name.
+func (d *Decoder) readFieldName(pos int) (f field, next int) {
+	d.Seek(pos)
+	name := bytesOf(d.body, d.readKey())
+	return field(fieldTable.Find(name)), d.At()
 }
 
 // readKey reads the key of a map element. Like the Datadog agent, it accepts a string or binary data,
@@ -140,22 +148,30 @@ func (d *Decoder) readField(s *spantable.Span, f field, pos int) (next int) {
 	return next
 }
 
-// readRareField reads the value of the field f, such as a map of tags, into the span s. It skips
-// unknown fields. It must not be called for the fields that readField reads itself, or for the links
-// and events of a v1 span.
+// readRareField reads the value of the field f, a map or list of tags or the span kind, into the span s.
+// It skips all other fields.
 func (d *Decoder) readRareField(s *spantable.Span, f field) {
-	switch {
-	case f == fieldMeta:
+	switch f {
+	case fieldMeta:
 		d.readTags(s, d.readTagCount(f), spantable.IsText)
-	case f == fieldMetrics:
+	case fieldMetrics:
 		d.readTags(s, d.readTagCount(f), spantable.IsNumber)
-	case f == fieldMetaStruct:
+	case fieldMetaStruct:
 		d.readTags(s, d.readTagCount(f), spantable.IsBytes)
-	case f == fieldAttributes:
+	case fieldAttributes:
 		d.table.Tags = d.table.Tags[:s.First] // a second list replaces the first
-		d.readTags(s, d.readArrayOf(v1AttributeParts), typedValue)
-	case f == fieldKind:
+		d.readTags(s, d.readTupleCount(v1AttributeParts), typedValue)
+	case fieldKind:
 		s.Kind = kindFromNumber(d.readUint32())
+	default:
+		d.skipField(f)
+	}
+}
+
+// skipField skips the value of a field that is not stored. In formats before v1, the links and the events
+// of a span must be lists of maps.
+func (d *Decoder) skipField(f field) {
+	switch {
 	case d.format == FormatV1:
 		d.skipV1Value(msgpack.MaxDepth)
 	case f == fieldLinks || f == fieldEvents:
@@ -187,8 +203,8 @@ func kindFromNumber(n uint64) spantable.Kind {
 }
 
 // readTagCount reads the header of a map of tags and returns the number of tags. f is the field with
-// the map: meta, metrics or meta_struct. In v0.7, readTagCount rejects a span that has these fields in
-// another order or twice, because the Datadog agent might then read another value of a tag.
+// the map: meta, metrics or meta_struct. In v0.7, it rejects a span that has these fields twice or in
+// another order, because the Datadog agent might use another value of a tag than the daemon.
 func (d *Decoder) readTagCount(f field) int {
 	isInOrder := f > d.lastTagMap
 	if d.format == FormatV07 && !isInOrder {
@@ -196,7 +212,9 @@ func (d *Decoder) readTagCount(f field) int {
 	}
 	d.lastTagMap = f
 	acceptsNil := d.format != FormatV05 && f != fieldMetaStruct
-	if acceptsNil && d.SkipNil() {
+	isNil := d.Lead() == msgpack.Nil
+	if acceptsNil && isNil {
+		d.SkipNil()
 		return 0
 	}
 	return d.Map()

@@ -62,28 +62,31 @@ func (s *stringTable) growSlots(body []byte) {
 
 func bytesOf(body []byte, t spantable.Text) []byte { return msgpack.Text(t).Bytes(body) }
 
-// addString appends a string to the string table of the payload. label is the number that stands for
-// the string if it is the name of a tag to keep. If the table is full, addString stops the decoder with
-// ErrTooMuch.
+// addString appends a string to the string table of the payload. label is the label of the tag with this
+// name, or spantable.Other. If the table is full, addString stops the decoder with ErrTooMuch.
 func (d *Decoder) addString(t spantable.Text, label spantable.Label) {
 	s := &d.strings
-	if len(s.texts) >= d.table.Limits.Strings {
+	isFull := len(s.texts) >= d.table.Limits.Strings
+	if isFull {
 		d.table.Fail(spantable.ErrTooMuch)
 		d.Fail()
 		return
 	}
-	s.texts, s.labels = append(s.texts, t), append(s.labels, label)
+	s.texts = append(s.texts, t)
+	s.labels = append(s.labels, label)
 }
 
 // internString returns the index of a string in the string table. It adds the string if it is new.
 func (d *Decoder) internString(t spantable.Text) (index int, isNew bool) {
-	s, text := &d.strings, bytesOf(d.body, t)
-	isHalfFull := 2*(len(s.texts)+1) > len(s.slots)
-	if isHalfFull {
+	s := &d.strings
+	text := bytesOf(d.body, t)
+	maxStrings := len(s.slots) / 2
+	if len(s.texts) >= maxStrings {
 		s.growSlots(d.body)
 	}
-	slot := s.findSlot(d.body, text)
-	if *slot != 0 {
+	slot := s.findSlot(d.body, text) // contains the index plus one
+	isKnown := *slot != 0
+	if isKnown {
 		return int(*slot - 1), false
 	}
 	index = len(s.texts)
@@ -98,11 +101,9 @@ func (d *Decoder) internString(t spantable.Text) (index int, isNew bool) {
 // string instead, readStringIndex adds it to the table, unless it is there already, and returns its
 // index. If the payload is invalid, it stops the decoder and returns 0.
 func (d *Decoder) readStringIndex() (index int) {
-	if d.format == FormatV1 && msgpack.IsStr(d.Lead()) {
-		if text := d.Str(); !d.Failed() {
-			index, _ = d.internString(spantable.Text(text))
-		}
-		return index
+	isString := d.format == FormatV1 && msgpack.IsStr(d.Lead())
+	if isString {
+		return d.readNewString()
 	}
 	n := d.readUint64()
 	if n >= uint64(len(d.strings.texts)) {
@@ -110,4 +111,15 @@ func (d *Decoder) readStringIndex() (index int) {
 		return 0
 	}
 	return int(n)
+}
+
+// readNewString reads a string and returns its index in the string table. It adds the string to the table,
+// unless it is there already. It returns 0 if the payload is invalid.
+func (d *Decoder) readNewString() (index int) {
+	text := d.Str()
+	if d.Failed() {
+		return 0
+	}
+	index, _ = d.internString(spantable.Text(text))
+	return index
 }

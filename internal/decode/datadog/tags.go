@@ -12,18 +12,19 @@ import (
 // parsing a long list of hosts takes many times its length in memory.
 const maxTagText = 16 << 10
 
-// readTags reads n tags with values of the given type, and appends those whose names are in d.names to
-// the tags of s. The tags of s must be the last ones in the table, because the tags of each span are
-// contiguous.
-func (d *Decoder) readTags(s *spantable.Span, n int, kind spantable.Value) {
+// readTags reads the given number of tags with values of one type, and appends those whose names are in
+// d.names to the tags of s. The tags of s must be the last ones in the table, because the tags of each
+// span are contiguous.
+func (d *Decoder) readTags(s *spantable.Span, count int, kind spantable.Value) {
 	t := d.table
 	firstNew := len(t.Tags)
-	expected := max(0, min(n, t.Limits.Tags-firstNew))
-	t.Tags = slices.Grow(t.Tags, expected+1) // one more, to exceed the limit
+	maxNew := max(0, min(count, t.Limits.Tags-firstNew))
+	t.Tags = slices.Grow(t.Tags, maxNew+1) // one more, to exceed the limit
 	pos := d.At()
-	for unread := n; unread > 0 && !d.Failed(); {
+	unread := count
+	for unread > 0 && !d.Failed() {
 		unread, pos = d.readCommonTags(kind, unread, pos)
-		if unread > 0 {
+		if unread > 0 { // the next tag is not in the most common encoding
 			d.Seek(pos)
 			d.readAnyTag(kind)
 			unread--
@@ -48,23 +49,22 @@ func (d *Decoder) readCommonTags(kind spantable.Value, n, pos int) (unread, next
 	if !d.format.hasInlineStrings() {
 		return d.readCommonIndexedTags(kind, n, pos)
 	}
-	if kind == spantable.IsBytes {
+	if kind == spantable.IsBytes { // binary tags have no fast path
 		return n, pos
 	}
 	return d.readCommonInlineTags(kind, n, pos)
 }
 
-// applyTags counts the texts in tags, which belong to the span s, against the limit of the table. In
-// formats before v1, it also reads the fields that are encoded as tags: the kind of s, and fields of
-// the trace such as the sampling priority.
+// applyTags adds the lengths of tag values to a total that is limited. In formats before v1, it also stores
+// the tags that describe the span s or its trace, such as the span kind or the sampling priority.
 func (d *Decoder) applyTags(s *spantable.Span, tags []spantable.Tag) {
 	for i := range tags {
 		tag := &tags[i]
 		if tag.HasText() {
 			d.chargeText(tag.Text().Len)
 		}
-		describesTrace := tag.Label < TraceLabels
-		if describesTrace && d.format != FormatV1 {
+		isTraceTag := tag.Label < TraceLabels // one of TraceTags
+		if isTraceTag && d.format != FormatV1 {
 			d.applyTraceTag(s, tag)
 		}
 	}
@@ -80,9 +80,8 @@ func (d *Decoder) chargeText(length uint32) {
 	}
 }
 
-// applyTraceTag copies the value of a tag to the field that it stands for: the kind of s, or the
-// sampling priority, environment, version, host name, Git commit or origin of the trace. It ignores all
-// other tags, and values of a wrong type.
+// applyTraceTag stores the value of a tag that describes the span s or its trace, such as the span kind or
+// the sampling priority. It ignores all other tags, and values of a wrong type.
 func (d *Decoder) applyTraceTag(s *spantable.Span, tag *spantable.Tag) {
 	isText := tag.Value == spantable.IsText
 	switch {
@@ -91,7 +90,7 @@ func (d *Decoder) applyTraceTag(s *spantable.Span, tag *spantable.Tag) {
 	case tag.Label == LabelKind && isText:
 		s.Kind = kindFromName(bytesOf(d.body, tag.Text()))
 	case isText:
-		d.trace.setText(tag)
+		d.trace.setTextTag(tag)
 	}
 }
 
@@ -193,7 +192,7 @@ func (d *Decoder) readCommonIndexedTags(kind spantable.Value, n, pos int) (unrea
 }
 
 // readAnyTag reads the name and the value of a tag, and appends the tag to the table if its name is in
-// d.names. kind is the type of the value, or typedValue if the payload contains the type before the
+// d.names. kind is the type of the value. If it is typedValue, the payload contains the type before the
 // value.
 func (d *Decoder) readAnyTag(kind spantable.Value) {
 	label := d.readLabel()
@@ -208,8 +207,9 @@ func (d *Decoder) readAnyTag(kind spantable.Value) {
 	case typedValue:
 		tag = d.readTypedValue(0)
 	}
-	tag.Label = label
-	if label != spantable.Other {
+	isStored := label != spantable.Other
+	if isStored {
+		tag.Label = label
 		d.table.Tags = append(d.table.Tags, tag)
 	}
 }
@@ -243,9 +243,9 @@ type traceTags struct {
 	hasRootPriority bool // a root span with a priority has been read
 }
 
-// setText copies the value of an environment, version, host name, Git commit or origin tag to t. It
+// setTextTag copies the value of an environment, version, host name, Git commit or origin tag to t. It
 // replaces an earlier value, even by an empty one. It ignores other tags.
-func (t *traceTags) setText(tag *spantable.Tag) {
+func (t *traceTags) setTextTag(tag *spantable.Tag) {
 	switch tag.Label {
 	case LabelEnv:
 		t.env = tag.Text()
@@ -266,15 +266,17 @@ func (t *traceTags) setPriority(tag *spantable.Tag) {
 	t.hasPriority = true
 }
 
-// restoreRootPriority keeps child spans from changing the sampling priority of the trace after its root
-// span has set it. It must be called after each span of the trace, with the ID of the parent of the
-// span, or 0 for the root span.
+// restoreRootPriority replaces the sampling priority that the last span has set by that of the root span,
+// if the root span has one. It must be called after each span of the trace. parentID is the ID of the
+// parent of the last span, or 0 if the last span is the root span.
 func (t *traceTags) restoreRootPriority(parentID uint64) {
 	isRoot := parentID == 0
 	if isRoot && t.hasPriority {
 		t.rootPriority = t.priority
 		t.hasRootPriority = true
-	} else if t.hasRootPriority {
+		return
+	}
+	if t.hasRootPriority {
 		t.priority = t.rootPriority
 	}
 }

@@ -9,9 +9,9 @@ type v05 struct{ *Decoder }
 func (d v05) readPayload() {
 	d.Array()
 	d.readDictionary()
-	for n := d.readTraceCount(); n > 0 && !d.Failed(); n-- {
+	for traces := d.readTraceCount(); traces > 0 && !d.Failed(); traces-- {
 		g := d.beginTrace()
-		for n := d.Array(); n > 0 && !d.Failed(); n-- {
+		for spans := d.Array(); spans > 0 && !d.Failed(); spans-- {
 			d.readSpan()
 		}
 		d.payloadTags.overrideWith(&d.trace.processTags)
@@ -21,9 +21,8 @@ func (d v05) readPayload() {
 	d.endPayload()
 }
 
-// readDictionary reads the dictionary, the list of all strings in the payload, and finds the strings
-// that are names of tags to keep. An empty string that is not the first one gets labelMisplacedEmpty.
-// If the same tag name or an empty string occurs twice, readDictionary rejects the payload.
+// readDictionary reads the dictionary, the list of all strings in the payload, and finds the labels of the
+// strings that are names of tags. It rejects the payload if such a name or an empty string occurs twice.
 func (d v05) readDictionary() {
 	var seen spantable.LabelSet
 	for n := d.Array(); n > 0 && !d.Failed(); n-- {
@@ -35,17 +34,22 @@ func (d v05) readDictionary() {
 		}
 		seen.Add(label)
 		isFirst := len(d.strings.texts) == 0
-		isMisplacedEmpty := text.Len == 0 && !isFirst
-		if isMisplacedEmpty {
-			isSecondEmpty := d.strings.hasMisplacedEmpty || d.strings.texts[0].Len == 0
-			if isSecondEmpty {
-				d.Fail()
-			}
-			d.strings.hasMisplacedEmpty = true
+		if text.Len == 0 && !isFirst {
+			d.noteMisplacedEmpty()
 			label = labelMisplacedEmpty
 		}
 		d.addString(text, label)
 	}
+}
+
+// noteMisplacedEmpty records that the dictionary has an empty string after its first string. It rejects
+// the payload if an earlier string is empty, too.
+func (d v05) noteMisplacedEmpty() {
+	isSecondEmpty := d.strings.hasMisplacedEmpty || d.strings.texts[0].Len == 0
+	if isSecondEmpty {
+		d.Fail()
+	}
+	d.strings.hasMisplacedEmpty = true
 }
 
 func (d v05) readSpan() {
@@ -64,20 +68,20 @@ func (d v05) readSpan() {
 	}
 }
 
-// checkEmptyStrings rejects the payload if s uses an empty string, because versions of the Datadog
-// agent read it differently. The caller must have found an empty string after the first string of the
-// dictionary. An empty type only sets s.HasUnknownType, and empty values of tags that are not kept are
-// accepted.
+// checkEmptyStrings rejects the payload if the service, name, resource or a stored tag of the span s is
+// empty. It is called if the dictionary has an empty string after its first string, because versions of
+// the Datadog agent read that differently. An empty type only sets s.HasUnknownType.
 func (d v05) checkEmptyStrings(s *spantable.Span) {
 	usesEmpty := s.Service.Len == 0 || s.Name.Len == 0 || s.Resource.Len == 0
-	for _, t := range d.table.TagsOf(s) {
-		isEmptyText := t.Value == spantable.IsText && t.Text().Len == 0
-		if isEmptyText || t.Label == labelMisplacedEmpty {
+	for _, tag := range d.table.TagsOf(s) {
+		hasEmptyName := tag.Label == labelMisplacedEmpty
+		hasEmptyValue := tag.Value == spantable.IsText && tag.Text().Len == 0
+		if hasEmptyName || hasEmptyValue {
 			usesEmpty = true
 		}
 	}
 	if usesEmpty {
 		d.Fail()
 	}
-	s.HasUnknownType = s.Type.Len == 0 // a rule that counts the span rejects the payload
+	s.HasUnknownType = s.Type.Len == 0
 }

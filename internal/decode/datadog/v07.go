@@ -70,11 +70,11 @@ func (d v07) readChunks() {
 	d.list.End = d.At()
 }
 
-// readChunk reads a chunk, which contains spans of one trace and their sampling priority and origin. It
-// adds the spans to the table as one group. It adds no group if the chunk has no spans.
+// readChunk reads a chunk: spans of one trace, with their sampling priority and origin. It adds the spans
+// to the table as one group, unless there are none.
 func (d v07) readChunk() {
 	group := d.beginTrace()
-	for n := d.Map(); n > 0 && !d.Failed(); n-- {
+	for fields := d.Map(); fields > 0 && !d.Failed(); fields-- {
 		switch string(bytesOf(d.body, d.readKey())) {
 		case "priority":
 			group.Priority = d.readPriority()
@@ -86,7 +86,7 @@ func (d v07) readChunk() {
 		case "dropped_trace":
 			d.Bool()
 		case "spans":
-			for n := d.Array(); n > 0 && !d.Failed(); n-- {
+			for spans := d.Array(); spans > 0 && !d.Failed(); spans-- {
 				d.readSpan()
 			}
 		default:
@@ -108,14 +108,15 @@ func (d v07) skipStringMap() {
 	}
 }
 
-// readSpan reads a span of a chunk, or skips nil. If several spans of the chunk have the same tag that
-// describes the process, such as the environment, the value in the first of them is kept.
+// readSpan reads a span of a chunk, or skips nil. For tags that describe the process, such as env, it
+// keeps the values from the first span of the chunk that has them.
 func (d v07) readSpan() {
 	if d.SkipNil() {
 		return
 	}
-	earlierTags := d.trace.processTags
-	d.trace.processTags = processTags{}
+	tags := &d.trace.processTags
+	tagsOfEarlierSpans := *tags
+	*tags = processTags{}
 	d.readSpanMap()
-	d.trace.processTags.overrideWith(&earlierTags)
+	tags.overrideWith(&tagsOfEarlierSpans)
 }

@@ -52,7 +52,8 @@ func (d v1) readStrings() {
 		if text.Len == 0 || d.Failed() {
 			continue
 		}
-		if _, isNew := d.internString(spantable.Text(text)); !isNew {
+		_, isNew := d.internString(spantable.Text(text))
+		if !isNew {
 			d.Fail()
 		}
 	}
@@ -61,32 +62,34 @@ func (d v1) readStrings() {
 // readPayloadAttributes reads the attributes of the payload, and stores the Git commit and the process
 // tags in d.sender. It rejects the payload if one of the two is not a string.
 func (d v1) readPayloadAttributes() {
-	for _, t := range d.readAttributes() {
-		if t.Label != LabelCommit && t.Label != LabelProcessTags {
-			continue
+	for _, attribute := range d.readAttributes() {
+		switch attribute.Label {
+		case LabelCommit:
+			d.sender.Commit = d.textOf(attribute)
+		case LabelProcessTags:
+			d.sender.ProcessTags = d.textOf(attribute)
+			d.sender.HasProcessTags = true
 		}
-		if t.Value != spantable.IsText {
-			d.Fail()
-			return
-		}
-		if t.Label == LabelCommit {
-			d.sender.Commit = t.Text()
-			continue
-		}
-		d.sender.ProcessTags = t.Text()
-		d.sender.HasProcessTags = true
 	}
 }
 
-// readAttributes reads a list of attributes that do not belong to a span, and returns those whose names
-// are in d.names. The result is valid until the next attribute or tag is read, because its memory is
-// reused.
+// textOf returns the value of an attribute that must be a string. It rejects the payload if it is not.
+func (d v1) textOf(attribute spantable.Tag) spantable.Text {
+	if attribute.Value != spantable.IsText {
+		d.Fail()
+		return spantable.Text{}
+	}
+	return attribute.Text()
+}
+
+// readAttributes reads a list of attributes that do not belong to a span. It returns those whose names are
+// in d.names. The result is valid until the next attribute is read.
 func (d v1) readAttributes() []spantable.Tag {
 	first := len(d.table.Tags)
-	var noSpan spantable.Span // for readTags; these attributes belong to no span
-	d.readTags(&noSpan, d.readArrayOf(v1AttributeParts), typedValue)
+	var noSpan spantable.Span // not added to the table
+	d.readTags(&noSpan, d.readTupleCount(v1AttributeParts), typedValue)
 	attributes := d.table.Tags[first:]
-	d.table.Tags = d.table.Tags[:first]
+	d.table.Tags = d.table.Tags[:first] // removes the attributes; the next ones overwrite them
 	return attributes
 }
 
@@ -103,7 +106,7 @@ func (d v1) readChunks() {
 func (d v1) readChunk() {
 	g := d.beginTrace()
 	g.HasPriority = true
-	for n := d.Map(); n > 0 && !d.Failed(); n-- {
+	for fields := d.Map(); fields > 0 && !d.Failed(); fields-- {
 		switch d.readUint32() {
 		case 1:
 			g.Priority = d.readPriority()
@@ -112,7 +115,7 @@ func (d v1) readChunk() {
 		case 3:
 			d.readAttributes()
 		case 4:
-			for n := d.Array(); n > 0 && !d.Failed(); n-- {
+			for spans := d.Array(); spans > 0 && !d.Failed(); spans-- {
 				d.readSpan()
 			}
 		case 5:
@@ -163,8 +166,8 @@ func (d v1) readSpan() {
 // discardLinks reads the links of a span without storing them. It must decode every link, because a
 // string in it also becomes an entry of the string table, to which later values can refer by index.
 func (d v1) discardLinks() {
-	for n := d.Array(); n > 0 && !d.Failed(); n-- {
-		for n := d.Map(); n > 0 && !d.Failed(); n-- {
+	for links := d.Array(); links > 0 && !d.Failed(); links-- {
+		for fields := d.Map(); fields > 0 && !d.Failed(); fields-- {
 			switch d.readUint32() {
 			case 1:
 				d.Bin() // trace ID
@@ -186,8 +189,8 @@ func (d v1) discardLinks() {
 // discardEvents reads the events of a span without storing them. It must decode every event, because a
 // string in it also becomes an entry of the string table, to which later values can refer by index.
 func (d v1) discardEvents() {
-	for n := d.Array(); n > 0 && !d.Failed(); n-- {
-		for n := d.Map(); n > 0 && !d.Failed(); n-- {
+	for events := d.Array(); events > 0 && !d.Failed(); events-- {
+		for fields := d.Map(); fields > 0 && !d.Failed(); fields-- {
 			switch d.readUint32() {
 			case 1:
 				d.readUint64() // time

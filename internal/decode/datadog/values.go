@@ -15,14 +15,16 @@ import (
 // contains the index of the string in the string table instead, and in v1 it can contain either.
 func (d *Decoder) readText(pos int) (t spantable.Text, next int) {
 	if d.format.hasInlineStrings() {
-		text, next := msgpack.CommonStr(d.body, pos)
-		if next != 0 {
-			return spantable.Text(text), next
+		text, end := msgpack.CommonStr(d.body, pos)
+		isCommon := end != 0
+		if isCommon {
+			return spantable.Text(text), end
 		}
 	} else {
-		index, next := msgpack.CommonUint(d.body, pos)
-		if next != 0 && index < uint64(len(d.strings.texts)) {
-			return d.strings.texts[index], next
+		index, end := msgpack.CommonUint(d.body, pos)
+		isValid := end != 0 && index < uint64(len(d.strings.texts))
+		if isValid {
+			return d.strings.texts[index], end
 		}
 	}
 	d.Seek(pos)
@@ -56,10 +58,11 @@ func (d *Decoder) readLabel() spantable.Label {
 
 // readInlineText reads a string. Like the agent, it also accepts binary data, and nil as an empty string.
 func (d *Decoder) readInlineText() spantable.Text {
-	switch {
-	case msgpack.IsStr(d.Lead()):
+	if msgpack.IsStr(d.Lead()) {
 		return spantable.Text(d.Str())
-	case d.SkipNil():
+	}
+	isNil := d.SkipNil()
+	if isNil {
 		return spantable.Text{}
 	}
 	return spantable.Text(d.Bin())
@@ -69,13 +72,18 @@ func (d *Decoder) readInlineText() spantable.Text {
 // before v1, it also accepts a negative integer, which it converts to two's complement, and nil, which
 // stands for 0.
 func (d *Decoder) readID(pos int) (id uint64, next int) {
-	if id, next = msgpack.CommonInt(d.body, pos); next != 0 {
+	id, next = msgpack.CommonInt(d.body, pos)
+	isCommon := next != 0
+	if isCommon {
 		return id, next
 	}
 	d.Seek(pos)
 	if d.format == FormatV1 {
 		id = d.readUint64()
-	} else if !d.SkipNil() {
+		return id, d.At()
+	}
+	isNil := d.SkipNil()
+	if !isNil {
 		id, _ = d.Integer()
 	}
 	return id, d.At()
@@ -83,7 +91,9 @@ func (d *Decoder) readID(pos int) (id uint64, next int) {
 
 // readNanoseconds reads the start time or the duration at pos, and returns it and the position after it.
 func (d *Decoder) readNanoseconds(pos int) (ns uint64, next int) {
-	if ns, next = msgpack.CommonInt(d.body, pos); next != 0 && ns <= math.MaxInt64 {
+	ns, next = msgpack.CommonInt(d.body, pos)
+	isCommon := next != 0 && ns <= math.MaxInt64
+	if isCommon {
 		return ns, next
 	}
 	d.Seek(pos)
@@ -97,15 +107,25 @@ func (d *Decoder) readNanoseconds(pos int) (ns uint64, next int) {
 
 // readStatus reads the error field of a span at pos: a boolean in v1, and an integer in older formats.
 // The status is StatusError if the field is true or not 0. readStatus also returns the position after
-// the field. It rejects an integer that is negative or larger than math.MaxInt32.
+// the field.
 func (d *Decoder) readStatus(pos int) (s spantable.Status, next int) {
+	isError := false
 	if d.format == FormatV1 {
 		d.Seek(pos)
-		if d.Bool() {
-			s = spantable.StatusError
-		}
-		return s, d.At()
+		isError = d.Bool()
+		next = d.At()
+	} else {
+		isError, next = d.readErrorCode(pos)
 	}
+	if isError {
+		s = spantable.StatusError
+	}
+	return s, next
+}
+
+// readErrorCode reads the integer at pos, and returns whether it is not 0, and the position after it. It
+// rejects an integer that is negative or larger than math.MaxInt32.
+func (d *Decoder) readErrorCode(pos int) (isError bool, next int) {
 	code, next := msgpack.CommonInt(d.body, pos)
 	isCommon := next != 0
 	if !isCommon {
@@ -117,26 +137,24 @@ func (d *Decoder) readStatus(pos int) (s spantable.Status, next int) {
 	if isInvalid {
 		d.Fail()
 	}
-	if code != 0 {
-		s = spantable.StatusError
-	}
-	return s, next
+	return code != 0, next
 }
 
 // readFloatBits reads a float64, an integer, or nil, which stands for 0. It converts the value to a
 // float64 and returns its bits, as math.Float64bits does.
 func (d *Decoder) readFloatBits() uint64 {
-	switch {
-	case d.Lead() == msgpack.Float64:
+	switch d.Lead() {
+	case msgpack.Float64:
 		return math.Float64bits(d.Float())
-	case d.SkipNil():
+	case msgpack.Nil:
+		d.SkipNil()
 		return 0
 	}
-	v, isNegative := d.Integer()
+	n, isNegative := d.Integer() // two's complement if negative
 	if isNegative {
-		return math.Float64bits(float64(int64(v)))
+		return math.Float64bits(float64(int64(n)))
 	}
-	return math.Float64bits(float64(v))
+	return math.Float64bits(float64(n))
 }
 
 func (d *Decoder) readUint64() uint64 { return d.Uint(math.MaxUint64) }
@@ -178,17 +196,17 @@ const v1AttributeParts = 3
 const typedValue = spantable.IsNothing
 
 // readCommonType is a fast path that reads the type of the v1 attribute at body[pos]. If the type is
-// string or float64, it returns the type and the position of the value. Otherwise, it returns 0 as the
-// position.
+// string or float64, it returns the type and the position of the value. Otherwise, next is 0.
 func readCommonType(body []byte, pos int) (kind spantable.Value, next int) {
-	hasValue := pos+1 < len(body)
+	value := pos + 1 // position of the value, after a type of one byte
+	hasValue := value < len(body)
 	switch {
 	case !hasValue:
 		return spantable.IsNothing, 0
 	case body[pos] == v1String:
-		return spantable.IsText, pos + 1
-	case body[pos] == v1Float && body[pos+1] == msgpack.Float64:
-		return spantable.IsNumber, pos + 1
+		return spantable.IsText, value
+	case body[pos] == v1Float && body[value] == msgpack.Float64:
+		return spantable.IsNumber, value
 	}
 	return spantable.IsNothing, 0
 }
@@ -217,12 +235,12 @@ func (d *Decoder) readTypedValue(depth int) (t spantable.Tag) {
 		t.Value, t.Bits = spantable.IsBytes, spantable.TextBits(spantable.Text(d.Bin()))
 	case v1List:
 		t.Value = spantable.IsNested
-		for n := d.readArrayOf(2); n > 0 && !d.Failed(); n-- {
+		for n := d.readTupleCount(2); n > 0 && !d.Failed(); n-- {
 			d.readTypedValue(depth + 1)
 		}
 	case v1Map:
 		t.Value = spantable.IsNested
-		for n := d.readArrayOf(v1AttributeParts); n > 0 && !d.Failed(); n-- {
+		for n := d.readTupleCount(v1AttributeParts); n > 0 && !d.Failed(); n-- {
 			d.readStringIndex()
 			d.readTypedValue(depth + 2)
 		}
@@ -232,33 +250,35 @@ func (d *Decoder) readTypedValue(depth int) (t spantable.Tag) {
 	return t
 }
 
-// readArrayOf reads the header of an array in which size consecutive elements form a tuple, and returns
-// the number of tuples. It rejects the payload if the length of the array is not a multiple of size.
-func (d *Decoder) readArrayOf(size int) int {
+// readTupleCount reads the header of an array in which tupleLen consecutive elements form a tuple, and
+// returns the number of tuples. It rejects the payload if the array ends within a tuple.
+func (d *Decoder) readTupleCount(tupleLen int) int {
 	elements := d.Array()
-	if elements%size != 0 {
+	isComplete := elements%tupleLen == 0
+	if !isComplete {
 		d.Fail()
 	}
-	return elements / size
+	return elements / tupleLen
 }
 
 // skipV1Value skips a value of any type in a v1 payload. It still adds the strings in the value to the
 // string table, because later values can refer to them by index. It rejects the payload if arrays and
 // maps in it are nested more than maxDepth levels deep.
 func (d *Decoder) skipV1Value(maxDepth int) {
-	lead := d.Lead()
+	firstByte := d.Lead()
 	elements := 0
 	switch {
-	case msgpack.IsStr(lead):
-		d.readStringIndex()
-	case msgpack.IsArray(lead):
+	case msgpack.IsStr(firstByte):
+		d.readStringIndex() // adds the string to the table
+	case msgpack.IsArray(firstByte):
 		elements = d.Array()
-	case msgpack.IsMap(lead):
-		elements = 2 * d.Map()
+	case msgpack.IsMap(firstByte):
+		elements = 2 * d.Map() // keys and values
 	default:
 		d.Skip()
 	}
-	if elements > 0 && maxDepth == 0 {
+	isTooDeep := elements > 0 && maxDepth == 0
+	if isTooDeep {
 		d.Fail()
 	}
 	for ; elements > 0 && !d.Failed(); elements-- {

@@ -42,21 +42,24 @@ func (s *Scanner) Peek() byte {
 // bracket, ']' or '}'. EachElement stops at the first error and returns it.
 func (s *Scanner) EachElement(closer byte, readElement func() error) error {
 	s.Pos++
-	for isFirst := true; ; isFirst = false {
-		c := s.Peek()
-		if c == closer {
-			s.Pos++
-			return nil
-		}
-		if !isFirst {
-			if c != ',' {
-				return ErrSyntax
-			}
-			s.Pos++
-		}
+	isEmpty := s.Peek() == closer
+	if isEmpty {
+		s.Pos++
+		return nil
+	}
+	for {
 		// After a trailing comma, readElement finds the closing bracket and returns an error.
 		if err := readElement(); err != nil {
 			return err
+		}
+		switch s.Peek() {
+		case closer:
+			s.Pos++
+			return nil
+		case ',':
+			s.Pos++
+		default:
+			return ErrSyntax
 		}
 	}
 }
@@ -106,72 +109,80 @@ func (s *Scanner) ReadLiteral(literal string) error {
 	return nil
 }
 
-// ParseInteger parses a signed or unsigned 64-bit integer. n is the two's complement of a negative
-// integer. A fraction or an exponent is allowed if the value is an integer with an absolute value below
-// 1<<63, such as 1.0 or 1e3. ok is false for any other text.
+// ParseInteger parses a signed or unsigned 64-bit integer. It returns the two's complement of a negative
+// integer. It also accepts an integer with a fraction or an exponent, such as 1.0 or 1e3, if its absolute
+// value is less than 1<<63. ok is false for any other text.
 func ParseInteger(text []byte) (n uint64, ok bool) {
-	if n, err := strconv.ParseInt(string(text), 10, 64); err == nil {
-		return uint64(n), true
+	if signed, err := strconv.ParseInt(string(text), 10, 64); err == nil {
+		return uint64(signed), true
 	}
-	if n, err := strconv.ParseUint(string(text), 10, 64); err == nil {
-		return n, true
+	if unsigned, err := strconv.ParseUint(string(text), 10, 64); err == nil {
+		return unsigned, true
 	}
-	f, err := strconv.ParseFloat(string(text), 64)
-	if err != nil || f != math.Trunc(f) || math.Abs(f) >= 1<<63 {
+	float, err := strconv.ParseFloat(string(text), 64)
+	isInteger := float == math.Trunc(float)
+	isInRange := math.Abs(float) < 1<<63
+	if err != nil || !isInteger || !isInRange {
 		return 0, false
 	}
-	return uint64(int64(f)), true
+	return uint64(int64(float)), true
 }
 
 // SkipValue skips a value of any nesting depth. It stores temporary data in the free capacity of buf,
 // after its content. It returns buf with its content unchanged, but in new memory if the capacity was
 // too small.
 func (s *Scanner) SkipValue(buf []byte) ([]byte, error) {
-	bottom := len(buf)
-	stack := buf // stack[bottom:] contains the missing closing brackets
+	bufLen := len(buf)
+	closers := buf // after bufLen, the closing brackets of the open arrays and objects
 	for {
 		c := s.Peek()
 		isOpening := c == '{' || c == '['
 		if isOpening {
 			s.Pos++
-			stack = append(stack, c+2) // in ASCII, '}' is '{' + 2, and ']' is '[' + 2
+			closers = append(closers, c+2) // in ASCII, '}' is '{' + 2, and ']' is '[' + 2
 		} else if err := s.skipScalar(c); err != nil {
-			return stack[:bottom], err
+			return closers[:bufLen], err
 		}
-		var err error
-		stack, err = s.skipToNextValue(stack, bottom, isOpening)
-		isComplete := len(stack) == bottom
-		if err != nil || isComplete {
-			return stack[:bottom], err
+		skipped := s.skipClosers(closers[bufLen:])
+		closers = closers[:len(closers)-skipped]
+		isComplete := len(closers) == bufLen
+		if isComplete {
+			return closers, nil
+		}
+		isFirst := isOpening && skipped == 0
+		if err := s.skipSeparator(closers[len(closers)-1], isFirst); err != nil {
+			return closers[:bufLen], err
 		}
 	}
 }
 
-// skipToNextValue skips closing brackets, a comma, and the name of the next value in an object, up to
-// the next value. If isFirst is true, the scanner is after an opening bracket, where a comma is
-// invalid. stack[bottom:] contains the closing bracket of each open array or object; skipped brackets
-// are missing in the result.
-func (s *Scanner) skipToNextValue(stack []byte, bottom int, isFirst bool) ([]byte, error) {
-	for len(stack) > bottom && s.Peek() == stack[len(stack)-1] {
+// skipClosers skips consecutive closing brackets. expected contains the closing bracket of each open array
+// or object, the innermost last. skipClosers stops at any other byte, and returns the number of skipped
+// brackets.
+func (s *Scanner) skipClosers(expected []byte) (skipped int) {
+	for len(expected) > 0 && s.Peek() == expected[len(expected)-1] {
 		s.Pos++
-		stack = stack[:len(stack)-1]
-		isFirst = false
+		expected = expected[:len(expected)-1]
+		skipped++
 	}
-	if len(stack) == bottom {
-		return stack, nil
-	}
+	return skipped
+}
+
+// skipSeparator skips the text before the next value of an array or object: the comma, and in an object
+// the name of the value. closer is the closing bracket, ']' or '}'. If isFirst is true, the value is the
+// first one, which has no comma.
+func (s *Scanner) skipSeparator(closer byte, isFirst bool) error {
 	if !isFirst {
 		if s.Peek() != ',' {
-			return stack, ErrSyntax
+			return ErrSyntax
 		}
 		s.Pos++
 	}
-	isInObject := stack[len(stack)-1] == '}'
-	if isInObject {
+	if closer == '}' {
 		_, err := s.ReadName()
-		return stack, err
+		return err
 	}
-	return stack, nil
+	return nil
 }
 
 // skipScalar skips a string, number or literal that begins with c.
@@ -214,9 +225,11 @@ func (s *Scanner) ReadString() (String, error) {
 	start := s.Pos + 1
 	b := s.Body[start:]
 	isPlain := true
-	for i := 0; i < len(b); i++ {
+	i := 0
+	for i < len(b) {
 		switch c := b[i]; {
 		case isPlainByte[c]:
+			i++
 		case c == '"':
 			s.Pos = start + i + 1
 			return String{b[:i], start, isPlain}, nil
@@ -225,11 +238,12 @@ func (s *Scanner) ReadString() (String, error) {
 			if length == 0 {
 				return String{}, ErrSyntax
 			}
-			i += length - 1
+			i += length
 			isPlain = false
 		case c < ' ':
 			return String{}, ErrSyntax
 		default:
+			i++
 			isPlain = false
 		}
 	}
@@ -297,8 +311,7 @@ func (t String) AppendTo(dst []byte) []byte {
 }
 
 // decodeEscape decodes the escape sequence at the start of b, which must be valid. It returns the
-// character and the length of the sequence. Two \u sequences that form a surrogate pair count as one of
-// 12 bytes. An unpaired surrogate becomes U+FFFD.
+// character and the length of the sequence.
 func decodeEscape(b []byte) (r rune, length int) {
 	switch b[1] {
 	case 'b':
@@ -312,15 +325,24 @@ func decodeEscape(b []byte) (r rune, length int) {
 	case 't':
 		return '\t', 2
 	case 'u':
-	default:
-		return rune(b[1]), 2
+		return decodeUnicodeEscape(b)
 	}
+	return rune(b[1]), 2 // a quote, slash or backslash
+}
+
+// decodeUnicodeEscape decodes the sequence \uXXXX at the start of b, or two such sequences that form a
+// surrogate pair. It returns the character and the length. An unpaired surrogate becomes U+FFFD.
+func decodeUnicodeEscape(b []byte) (r rune, length int) {
+	const escapeLength = 6
 	unit := parseUnicodeEscape(b)
 	if !utf16.IsSurrogate(unit) {
-		return unit, 6
+		return unit, escapeLength
 	}
-	if r = utf16.DecodeRune(unit, parseUnicodeEscape(b[6:])); r != utf8.RuneError {
-		return r, 12
+	nextUnit := parseUnicodeEscape(b[escapeLength:])
+	r = utf16.DecodeRune(unit, nextUnit)
+	isPair := r != utf8.RuneError
+	if isPair {
+		return r, 2 * escapeLength
 	}
-	return utf8.RuneError, 6
+	return utf8.RuneError, escapeLength
 }

@@ -1,6 +1,7 @@
 package otlp
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
 	"strconv"
@@ -63,21 +64,21 @@ func (r *Request) readCommonAttributes(b []byte, pos int, tag byte, names *spant
 
 // readCommonValue is a fast path of readValue for texts, numbers and booleans. b contains an AnyValue
 // message of at least two bytes, which ends at position bodyEnd of the request body. The result is a
-// tag with the value. ok is false if the message is unusual and must be read with readValue.
-func readCommonValue(b []byte, bodyEnd int) (t spantable.Tag, ok bool) {
+// tag with the value. isCommon is false if the message must be read with readValue.
+func readCommonValue(b []byte, bodyEnd int) (t spantable.Tag, isCommon bool) {
 	switch uint32(b[0]) {
 	case valueText:
 		const headerLen = 2 // tag and length of the text, one byte each
 		textLen := len(b) - headerLen
-		hasTextOnly := int(b[1]) == textLen
-		return textTag(textBetween(bodyEnd-textLen, bodyEnd)), hasTextOnly
+		isCommon = int(b[1]) == textLen
+		return textTag(textBetween(bodyEnd-textLen, bodyEnd)), isCommon
 	case valueInt:
 		n, next := readVarint(b, 1)
-		hasIntOnly := next == len(b)
-		return spantable.Tag{Value: spantable.IsInteger, Bits: n}, hasIntOnly
+		isCommon = next == len(b)
+		return spantable.Tag{Value: spantable.IsInteger, Bits: n}, isCommon
 	case valueBool:
-		hasBoolOnly := len(b) == 2 && b[1] <= 1
-		return spantable.Tag{Value: spantable.IsBool, Bits: uint64(b[1])}, hasBoolOnly
+		isCommon = len(b) == 2 && b[1] <= 1
+		return spantable.Tag{Value: spantable.IsBool, Bits: uint64(b[1])}, isCommon
 	case valueDouble:
 		const messageLen = 1 + 8 // tag and float64
 		if len(b) == messageLen {
@@ -102,16 +103,15 @@ func (r *Request) readAttribute(b []byte, pos int, names *spantable.Names) {
 	for pos < len(b) {
 		f, next := readField(b, pos)
 		isValid := next != 0
-		switch {
-		case !isValid:
-		case f.tag == keyValueKey:
-			key = b[f.start:next]
-		case f.tag == keyValueValue:
+		if f.tag == keyValueValue && isValid {
 			isValid = readValue(&t, b[:next], f.start)
 		}
 		if !isValid {
 			r.Fail(ErrUnparsable)
 			return
+		}
+		if f.tag == keyValueKey {
+			key = b[f.start:next]
 		}
 		pos = next
 	}
@@ -125,15 +125,13 @@ func (r *Request) readAttribute(b []byte, pos int, names *spantable.Names) {
 	}
 }
 
-// readValue reads the value of an attribute, the AnyValue message in b[pos:], into t. It does not read
-// the content of bytes, lists and maps: t then has the type IsNested. If the message has several
-// values, the last one counts. readValue returns false if the message is invalid.
+// readValue reads the value of an attribute, the AnyValue message in b[pos:]. It stores the type of the
+// value in t.Value, and its content in t.Bits, except for bytes, lists and maps. If the message has
+// several values, the last one counts. readValue returns false if the message is invalid.
 func readValue(t *spantable.Tag, b []byte, pos int) (isValid bool) {
 	for pos < len(b) {
 		f, next := readField(b, pos)
-		if next == 0 {
-			return false
-		}
+		isValid = next != 0
 		switch f.tag {
 		case valueText:
 			*t = textTag(textBetween(f.start, next))
@@ -145,12 +143,15 @@ func readValue(t *spantable.Tag, b []byte, pos int) (isValid bool) {
 			t.Value, t.Bits = spantable.IsNumber, f.value
 		case valueBytes, valueIndex: // valueIndex does not occur in traces
 			t.Value, t.Bits = spantable.IsNested, 0
-		case valueArray, valueKeyValues:
+		case valueArray:
 			t.Value, t.Bits = spantable.IsNested, 0
-			content := submessages[messageAnyValue][number(f.tag)]
-			if !isValidMessage(b[:next], f.start, content) {
-				return false
-			}
+			isValid = isValidMessage(b[:next], f.start, messageArray)
+		case valueKeyValues:
+			t.Value, t.Bits = spantable.IsNested, 0
+			isValid = isValidMessage(b[:next], f.start, messageKeyValues)
+		}
+		if !isValid {
+			return false
 		}
 		pos = next
 	}
@@ -162,19 +163,23 @@ const noField = 0
 
 // readAttributes reads a Resource or InstrumentationScope message, and appends the attributes in names
 // to r.Tags. attributeTag is the protobuf tag of the fields with attributes. Fields with the tag
-// entityTag must contain a valid Entity message, which is not kept. readAttributes records an error in
+// entityTag must contain a valid Entity message, which is not stored. readAttributes records an error in
 // r if the message is invalid.
 func (r *Request) readAttributes(message spantable.Text, attributeTag, entityTag uint32, names *spantable.Names) {
 	b := r.Body[:message.At+message.Len]
-	for pos := int(message.At); pos < len(b) && r.Err() == nil; {
+	pos := int(message.At)
+	for pos < len(b) && r.Err() == nil {
 		f, next := readField(b, pos)
-		switch {
-		case next == 0:
+		isValid := next != 0
+		if f.tag == entityTag && isValid {
+			isValid = isValidMessage(b[:next], f.start, messageEntity)
+		}
+		if !isValid {
 			r.Fail(ErrUnparsable)
-		case f.tag == attributeTag:
+			return
+		}
+		if f.tag == attributeTag {
 			r.readAttribute(b[:next], f.start, names)
-		case f.tag == entityTag && !isValidMessage(b[:next], f.start, messageEntity):
-			r.Fail(ErrUnparsable)
 		}
 		pos = next
 	}
@@ -205,9 +210,12 @@ func appendNumber(dst []byte, n float64) []byte {
 		return strconv.AppendFloat(dst, n, 'f', -1, 64)
 	}
 	dst = strconv.AppendFloat(dst, n, 'e', -1, 64)
-	end := len(dst)
-	if string(dst[end-4:end-1]) == "e-0" {
-		dst = append(dst[:end-2], dst[end-1]) // JSON has e-7 where Go has e-07
+	// JSON has e-7 where Go has e-07.
+	last := len(dst) - 1
+	isPadded := bytes.HasSuffix(dst[:last], []byte("e-0"))
+	if isPadded {
+		dst[last-1] = dst[last]
+		dst = dst[:last]
 	}
 	return dst
 }

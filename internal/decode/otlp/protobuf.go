@@ -3,6 +3,7 @@ package otlp
 import (
 	"encoding/binary"
 
+	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -28,29 +29,33 @@ type field struct {
 // number returns the field number in a tag.
 func number(tag uint32) uint32 { return tag >> 3 }
 
+// wireTypeOf returns the wire type in a tag.
+func wireTypeOf(tag uint32) uint32 { return tag & 7 }
+
 // readField reads the field at b[pos:] of a protobuf message that ends at the end of b. It returns the
-// field and the position of the next one, or 0 as the position if the field is invalid. It is a fast
-// path for common fields, and calls readAnyField for the others.
+// field and the position of the next one, or 0 as the position if the field is invalid. It reads the most
+// common fields itself, those with a tag and a length of one byte, and calls readAnyField for the others.
 func readField(b []byte, pos int) (f field, next int) {
 	if len(b)-pos < 2 {
 		return readAnyField(b, pos)
 	}
 	const minTag, maxTag = 1 << 3, 1<<7 - 1 // tags of one byte: field numbers 1 to 15
+	const tagLen, fixed64Len, varintLen = 1, 8, 1
 	if b[pos] < minTag || b[pos] > maxTag {
 		return readAnyField(b, pos)
 	}
 	f.tag = uint32(b[pos])
 	valueOrLength := int(b[pos+1])
 	isOneByte := valueOrLength < 0x80
-	switch wireType := f.tag & 7; {
-	case wireType == asFixed64 && len(b)-pos > 8:
-		f.value = binary.LittleEndian.Uint64(b[pos+1:])
-		return f, pos + 9
+	switch wireType := wireTypeOf(f.tag); {
+	case wireType == asFixed64 && len(b)-pos >= tagLen+fixed64Len:
+		f.value = binary.LittleEndian.Uint64(b[pos+tagLen:])
+		return f, pos + tagLen + fixed64Len
 	case wireType == asVarint && isOneByte:
 		f.value = uint64(valueOrLength)
-		return f, pos + 2
-	case wireType == asBytes && isOneByte && valueOrLength <= len(b)-pos-2:
-		f.start = pos + 2
+		return f, pos + tagLen + varintLen
+	case wireType == asBytes && isOneByte && valueOrLength <= len(b)-pos-(tagLen+varintLen):
+		f.start = pos + tagLen + varintLen
 		return f, f.start + valueOrLength
 	}
 	return readAnyField(b, pos)
@@ -64,27 +69,32 @@ func readAnyField(b []byte, pos int) (f field, next int) {
 	if pos == 0 {
 		return f, 0
 	}
-	switch f.tag & 7 {
+	unread := b[pos:]
+	switch wireTypeOf(f.tag) {
 	case asVarint:
 		f.value, next = readVarint(b, pos)
+		return f, next
 	case asBytes:
 		length, start := readVarint(b, pos)
-		if start == 0 || length > uint64(len(b)-start) {
-			return f, 0
+		isComplete := start != 0 && length <= uint64(len(b)-start)
+		if isComplete {
+			f.start = start
+			return f, start + int(length)
 		}
-		f.start, next = start, start+int(length)
 	case asFixed64:
-		if len(b)-pos >= 8 {
-			f.value, next = binary.LittleEndian.Uint64(b[pos:]), pos+8
+		if len(unread) >= 8 {
+			f.value = binary.LittleEndian.Uint64(unread)
+			return f, pos + 8
 		}
 	case asFixed32:
-		if len(b)-pos >= 4 {
-			f.value, next = uint64(binary.LittleEndian.Uint32(b[pos:])), pos+4
+		if len(unread) >= 4 {
+			f.value = uint64(binary.LittleEndian.Uint32(unread))
+			return f, pos + 4
 		}
 	case asGroup:
-		next = skipGroup(b, pos, number(f.tag))
+		return f, skipGroup(b, pos, number(f.tag))
 	}
-	return f, next
+	return f, 0
 }
 
 func readTag(b []byte, pos int) (tag uint32, next int) {
@@ -96,24 +106,26 @@ func readTag(b []byte, pos int) (tag uint32, next int) {
 }
 
 // skipGroup skips a protobuf group, an old encoding of a nested message. pos is the position after its
-// start tag. skipGroup returns the position after its end tag, or 0 if the group is invalid. The field
-// numbers in both tags must be equal, but this is not checked for groups that are nested more than
-// MaxDepth deep.
+// start tag. skipGroup returns the position after its end tag, or 0 if the group is invalid. Down to
+// MaxDepth levels, it checks that the start and the end tag of a group have the same field number.
 func skipGroup(b []byte, pos int, fieldNumber uint32) (end int) {
-	openGroups := [MaxDepth]uint32{fieldNumber} // field numbers of the enclosing groups
-	for depth := 1; depth > 0; {
+	openGroups := [MaxDepth]uint32{fieldNumber} // field numbers of the open groups, the outermost first
+	depth := 1
+	for depth > 0 {
 		tag, next := readTag(b, pos)
-		switch {
-		case next == 0:
+		if next == 0 {
 			return 0
-		case tag&7 == asGroup:
+		}
+		switch wireTypeOf(tag) {
+		case asGroup:
 			if depth < MaxDepth {
 				openGroups[depth] = number(tag)
 			}
 			depth++
-		case tag&7 == endGroup:
+		case endGroup:
 			depth--
-			if depth < MaxDepth && openGroups[depth] != number(tag) {
+			isMismatch := depth < MaxDepth && openGroups[depth] != number(tag)
+			if isMismatch {
 				return 0
 			}
 		default:
@@ -197,18 +209,25 @@ func isValidMessage(b []byte, pos int, m message) bool {
 		if next == 0 {
 			return false
 		}
-		sub := noMessage
-		if f.tag&7 == asBytes && number(f.tag) < maxSubmessageNumber {
-			sub = submessages[m][number(f.tag)]
-		}
-		if sub == noMessage || depth == MaxDepth {
+		submessage := m.submessage(f.tag)
+		if submessage == noMessage || depth == MaxDepth {
 			pos = next
 			continue
 		}
 		parents[depth].end, parents[depth].message = end, m
 		depth++
-		pos, end, m = f.start, next, sub
+		m = submessage
+		pos, end = f.start, next
 	}
+}
+
+// submessage returns the type of the message in the field with the given tag, or noMessage if the field
+// contains no message.
+func (m message) submessage(tag uint32) message {
+	if wireTypeOf(tag) != asBytes || number(tag) >= maxSubmessageNumber {
+		return noMessage
+	}
+	return submessages[m][number(tag)]
 }
 
 // Field is a field of a message, for decoders of other protobuf formats.
@@ -218,13 +237,20 @@ type Field struct {
 	Start, End int    // range of a text or a message
 }
 
-// EachField calls fn for each field of the protobuf message in b[pos:]. It stops and returns false if
-// fn returns false or if a field is invalid. fn may already have been called for fields before an
+// Text returns the range of a text or a message.
+func (f Field) Text() spantable.Text { return textBetween(f.Start, f.End) }
+
+// EachField calls visit for each field of the protobuf message in b[pos:]. It stops and returns false if
+// visit returns false or if a field is invalid. visit may already have been called for fields before an
 // invalid one.
-func EachField(b []byte, pos int, fn func(Field) bool) bool {
+func EachField(b []byte, pos int, visit func(Field) bool) bool {
 	for pos < len(b) {
 		f, next := readField(b, pos)
-		if next == 0 || !fn(Field{f.tag, f.value, f.start, next}) {
+		isValid := next != 0
+		if !isValid {
+			return false
+		}
+		if !visit(Field{Tag: f.tag, Value: f.value, Start: f.start, End: next}) {
 			return false
 		}
 		pos = next

@@ -117,12 +117,15 @@ func (r *Request) SpansOf(resource *Resource) (first, last int) {
 func (r *Request) Decode(body []byte, spanNames, resourceNames *spantable.Names) error {
 	r.Begin(body)
 	r.spanNames, r.resourceNames = spanNames, resourceNames
-	for pos := 0; pos < len(body) && r.Err() == nil; {
+	pos := 0
+	for pos < len(body) && r.Err() == nil {
 		f, next := readField(body, pos)
-		switch {
-		case next == 0:
+		isValid := next != 0
+		if !isValid {
 			r.Fail(ErrUnparsable)
-		case f.tag == requestResourceSpans:
+			break
+		}
+		if f.tag == requestResourceSpans {
 			r.readResourceSpans(pos, f.start, next)
 		}
 		pos = next
@@ -301,8 +304,7 @@ func kindFromNumber(n uint64) spantable.Kind {
 }
 
 // readStatus reads the Status message in b[pos:] and stores its code in status, or StatusOther if the
-// code is unknown. Without a code, status does not change. readStatus returns false if the message is
-// invalid.
+// code is unknown. It changes nothing if there is no code. It returns false if the message is invalid.
 func readStatus(status *spantable.Status, b []byte, pos int) (isValid bool) {
 	for pos < len(b) {
 		f, next := readField(b, pos)
@@ -310,7 +312,8 @@ func readStatus(status *spantable.Status, b []byte, pos int) (isValid bool) {
 			return false
 		}
 		if f.tag == statusCode {
-			*status = spantable.Status(min(uint32(f.value), uint32(spantable.StatusOther)))
+			code := uint32(f.value)
+			*status = spantable.Status(min(code, uint32(spantable.StatusOther)))
 		}
 		pos = next
 	}
@@ -358,13 +361,18 @@ func (r *Request) AddExtra(extra SpanExtra) {
 const minAttributeBytes = 24
 
 // maxParts returns the maximum number of resources, and of scopes, in a body of bodyLen bytes.
-func maxParts(bodyLen int) int { return min(1<<15, 1<<8+bodyLen/64) }
+func maxParts(bodyLen int) int {
+	const few, many, bytesPerPart = 1 << 8, 1 << 15, 64
+	return min(few+bodyLen/bytesPerPart, many)
+}
 
 // Bytes returns the maximum memory of a Request for a body of bodyLen bytes. perSpan is the memory that
 // the caller needs for each span in addition.
 func Bytes(bodyLen, perSpan int) int {
-	const part = int(unsafe.Sizeof(Resource{}) + unsafe.Sizeof(Scope{}))
-	const reserved = reservedAttributes * int(unsafe.Sizeof(spantable.Tag{}))
-	table := spantable.LimitsOf(bodyLen, minAttributeBytes).Bytes(int(unsafe.Sizeof(SpanExtra{})) + perSpan)
-	return table + int(spantable.GrowthFactor*float64(maxParts(bodyLen)*part+reserved))
+	const partBytes = int(unsafe.Sizeof(Resource{}) + unsafe.Sizeof(Scope{}))
+	const reservedBytes = reservedAttributes * int(unsafe.Sizeof(spantable.Tag{}))
+	const extraBytes = int(unsafe.Sizeof(SpanExtra{}))
+	limits := spantable.LimitsOf(bodyLen, minAttributeBytes)
+	growingBytes := maxParts(bodyLen)*partBytes + reservedBytes
+	return limits.Bytes(extraBytes+perSpan) + int(spantable.GrowthFactor*float64(growingBytes))
 }

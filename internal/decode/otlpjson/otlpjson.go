@@ -34,7 +34,11 @@ const MaxDepth = 72
 // usually shorter, because it has numbers instead of names. Only a string of 16 KiB or more in a list
 // can be longer: its tag and length take at least four bytes, and the quotes and the comma in JSON take
 // three.
-func ProtobufBytes(jsonLen int) int { return jsonLen + jsonLen>>14 }
+func ProtobufBytes(jsonLen int) int {
+	const longString = 16 << 10
+	maxLongStrings := jsonLen / longString
+	return jsonLen + maxLongStrings
+}
 
 var (
 	errType     = errors.New("a value has the wrong type for its field; see the JSON encoding of OTLP")
@@ -78,29 +82,39 @@ func (c *converter) convertMessage(fields messageFields, depth int) error {
 		if err != nil {
 			return err
 		}
-		if f := fields.find(c.unescape(name)); f != nil {
-			return c.convertField(f, depth)
+		f := fields.find(c.unescape(name))
+		if f == nil {
+			return c.discardValue()
 		}
-		c.out, err = c.SkipValue(c.out) // writes nothing, but uses the free capacity
-		return err
+		return c.convertField(f, depth)
 	})
+}
+
+// discardValue reads a JSON value of any type and writes nothing. The scanner stores temporary data in the
+// free capacity of c.out.
+func (c *converter) discardValue() (err error) {
+	c.out, err = c.SkipValue(c.out)
+	return err
 }
 
 // convertField reads the JSON value of the field f and appends the field to c.out, encoded as protobuf.
 // It appends one field for each element of an array, and nothing for null. depth is the number of
 // messages that contain the field.
 func (c *converter) convertField(f *field, depth int) error {
-	switch c.Peek() {
-	case 'n':
+	firstByte := c.Peek()
+	isNull := firstByte == 'n'
+	if isNull {
 		return c.ReadLiteral("null")
-	case '[':
-		canBeRepeated := f.encoding == asMessage || f.encoding == asString
-		if !canBeRepeated {
-			return errType
-		}
-		return c.EachElement(']', func() error { return c.convertValue(f, depth) })
 	}
-	return c.convertValue(f, depth)
+	isArray := firstByte == '['
+	if !isArray {
+		return c.convertValue(f, depth)
+	}
+	canBeRepeated := f.encoding == asMessage || f.encoding == asString
+	if !canBeRepeated {
+		return errType
+	}
+	return c.EachElement(']', func() error { return c.convertValue(f, depth) })
 }
 
 // convertValue reads one value of a field, and writes the tag of the field and the value.
@@ -127,7 +141,7 @@ func (c *converter) convertSubmessage(f *field, depth int) error {
 	start := c.beginLengthPrefixed(f)
 	var err error
 	if depth == MaxDepth {
-		c.out, err = c.SkipValue(c.out)
+		err = c.discardValue()
 	} else {
 		err = c.convertMessage(*f.fields, depth+1)
 	}
@@ -153,15 +167,21 @@ func (c *converter) convertString(f *field) error {
 	case asHex:
 		c.out, err = hex.AppendDecode(c.out, c.unescape(text))
 	case asBase64:
-		encoded := c.unescape(text)
-		if !text.IsPlain {
-			encoded = slices.Clone(encoded) // base64 does not guarantee that it can decode in place
-		}
-		c.out, err = base64.StdEncoding.AppendDecode(c.out, encoded)
+		err = c.appendBase64(text)
 	default:
 		c.out = text.AppendTo(c.out)
 	}
 	c.endLengthPrefixed(start)
+	return err
+}
+
+// appendBase64 decodes a base64 string and appends the bytes to c.out.
+func (c *converter) appendBase64(text jsonscan.String) (err error) {
+	encoded := c.unescape(text)
+	if !text.IsPlain {
+		encoded = slices.Clone(encoded) // base64 does not guarantee that it can decode in place
+	}
+	c.out, err = base64.StdEncoding.AppendDecode(c.out, encoded)
 	return err
 }
 
@@ -228,9 +248,8 @@ func parseDouble(text []byte) (bits uint64, ok bool) {
 	return math.Float64bits(n), err == nil
 }
 
-// unescape returns the value of a JSON string, with escape sequences decoded. The caller must not
-// append to c.out while it uses the result: a decoded value is stored after the end of c.out, in its
-// free capacity.
+// unescape returns the value of a JSON string, with escape sequences decoded. The value is valid until
+// something is appended to c.out, because it can be stored in the free capacity of c.out.
 func (c *converter) unescape(text jsonscan.String) []byte {
 	if text.IsPlain {
 		return text.Raw
@@ -260,10 +279,12 @@ func (c *converter) beginLengthPrefixed(f *field) (start int) {
 // content.
 func (c *converter) endLengthPrefixed(start int) {
 	var buf [binary.MaxVarintLen64]byte
-	length := protowire.AppendVarint(buf[:0], uint64(len(c.out)-start))
-	c.out[start-1] = length[0]
-	if len(length) > 1 {
-		c.out = slices.Insert(c.out, start, length[1:]...)
+	contentLen := len(c.out) - start
+	encodedLen := protowire.AppendVarint(buf[:0], uint64(contentLen))
+	reserved := start - 1
+	c.out[reserved] = encodedLen[0]
+	if len(encodedLen) > 1 {
+		c.out = slices.Insert(c.out, start, encodedLen[1:]...)
 	}
 }
 

@@ -65,23 +65,13 @@ func (g *Group) describe() string {
 }
 
 // check calls reportProblem for each problem of a group, such as a missing service. It returns the
-// sketches, the histograms of the durations, of the successful and of the failed spans, nil if invalid.
-// If weighted is true, a span can count as several hits, so the counts are not compared with each
-// other.
+// histograms of the durations of successful spans (ok) and of failed spans (errs), nil if invalid. If
+// weighted is true, a span can count as several hits, so the counts are not compared with each other.
 func (g *Group) check(weighted bool, reportProblem reportFunc) (ok, errs *ddsketch.DDSketch) {
 	report := func(format string, args ...any) {
 		reportProblem("%s: %s", g.describe(), fmt.Sprintf(format, args...))
 	}
-	if g.Service == "" || g.Name == "" {
-		report("no service or no name")
-	}
-	if g.IsTraceRoot < 0 || g.IsTraceRoot > 2 {
-		report("trace root %d", g.IsTraceRoot)
-	}
-	// Each weighted count is rounded separately, so errors can exceed hits.
-	if !weighted && (g.Errors > g.Hits || g.TopLevelHits > g.Hits) {
-		report("%d errors and %d top-level hits of %d hits", g.Errors, g.TopLevelHits, g.Hits)
-	}
+	g.checkFields(weighted, report)
 	ok, okErr := decodeSketch(g.OkSummary)
 	if okErr != nil {
 		report("ok summary: %v", okErr)
@@ -94,6 +84,20 @@ func (g *Group) check(weighted bool, reportProblem reportFunc) (ok, errs *ddsket
 		g.compareCounts(ok, errs, report)
 	}
 	return ok, errs
+}
+
+// checkFields calls report for each problem of the labels and the counts of a group.
+func (g *Group) checkFields(weighted bool, report reportFunc) {
+	if g.Service == "" || g.Name == "" {
+		report("no service or no name")
+	}
+	if g.IsTraceRoot < 0 || g.IsTraceRoot > 2 {
+		report("trace root %d", g.IsTraceRoot)
+	}
+	exceedsHits := g.Errors > g.Hits || g.TopLevelHits > g.Hits
+	if exceedsHits && !weighted { // each weighted count is rounded separately
+		report("%d errors and %d top-level hits of %d hits", g.Errors, g.TopLevelHits, g.Hits)
+	}
 }
 
 // compareCounts calls report if the hits or the errors of a group differ from the number of spans in

@@ -58,38 +58,45 @@ func newDecoder(body []byte) *decoder {
 	return &decoder{Decoder: msgpack.NewDecoder(r), body: body, reader: r}
 }
 
-// decodeValue decodes a MessagePack value into dst. It returns an error if the value is invalid, or if
-// it does not have the same type as dst: it does not convert between types, except between the sizes of
-// integers.
+// decodeValue decodes a MessagePack value into dst. It returns an error if the value is invalid or has
+// another type than dst. Integers can have another size.
 func (d *decoder) decodeValue(dst reflect.Value) error {
-	lead, err := d.PeekCode()
+	firstByte, err := d.PeekCode()
 	if err != nil {
 		return err
 	}
 	kind := dst.Kind()
+	isIntegerKind := dst.CanUint() || dst.CanInt()
 	isBytes := dst.Type() == reflect.TypeFor[[]byte]()
 	switch {
-	case kind == reflect.String && msgpcode.IsString(lead):
-		text, err := d.decodeBytes()
-		dst.SetString(unsafe.String(unsafe.SliceData(text), len(text))) // text is never modified
-		return err
-	case isBytes && msgpcode.IsBin(lead):
+	case kind == reflect.String && msgpcode.IsString(firstByte):
+		return d.decodeString(dst)
+	case isBytes && msgpcode.IsBin(firstByte):
 		b, err := d.decodeBytes()
 		dst.SetBytes(b)
 		return err
-	case kind == reflect.Bool && (lead == msgpcode.True || lead == msgpcode.False):
+	case kind == reflect.Bool && isBool(firstByte):
 		v, err := d.DecodeBool()
 		dst.SetBool(v)
 		return err
-	case (dst.CanUint() || dst.CanInt()) && isInteger(lead):
-		return d.decodeInteger(dst, lead)
-	case kind == reflect.Struct && isMap(lead):
+	case isIntegerKind && isInteger(firstByte):
+		return d.decodeInteger(dst, firstByte)
+	case kind == reflect.Struct && isMap(firstByte):
 		return d.decodeStruct(dst)
-	case kind == reflect.Slice && !isBytes && isArray(lead):
+	case kind == reflect.Slice && !isBytes && isArray(firstByte):
 		return d.decodeSlice(dst)
 	}
-	return fmt.Errorf("lead byte %#x where %s is expected", lead, dst.Type())
+	return fmt.Errorf("lead byte %#x where %s is expected", firstByte, dst.Type())
 }
+
+// decodeString decodes a string into dst without copying it again.
+func (d *decoder) decodeString(dst reflect.Value) error {
+	text, err := d.decodeBytes()
+	dst.SetString(unsafe.String(unsafe.SliceData(text), len(text))) // text is never modified
+	return err
+}
+
+func isBool(lead byte) bool { return lead == msgpcode.True || lead == msgpcode.False }
 
 func isInteger(lead byte) bool {
 	return msgpcode.IsFixedNum(lead) || lead >= msgpcode.Uint8 && lead <= msgpcode.Int64
@@ -106,21 +113,22 @@ func isArray(lead byte) bool {
 // decodeBytes decodes a string or binary data. If d decodes for a Visitor, the result refers to the
 // body and must not be modified. Otherwise, it is a copy.
 func (d *decoder) decodeBytes() ([]byte, error) {
-	n, err := d.DecodeBytesLen()
-	if err == nil && n > d.reader.Len() {
-		err = io.ErrUnexpectedEOF
-	}
+	length, err := d.DecodeBytesLen()
 	if err != nil {
 		return nil, err
 	}
-	start := len(d.body) - d.reader.Len()
-	end := start + n
-	b := d.body[start:end:end]
-	if !d.isVisitor() {
-		b = bytes.Clone(b)
+	unread := d.reader.Len()
+	if length > unread {
+		return nil, io.ErrUnexpectedEOF
 	}
-	_, err = d.reader.Seek(int64(n), io.SeekCurrent)
-	return b, err
+	start := len(d.body) - unread
+	end := start + length
+	content := d.body[start:end:end]
+	if !d.isVisitor() {
+		content = bytes.Clone(content)
+	}
+	_, err = d.reader.Seek(int64(length), io.SeekCurrent)
+	return content, err
 }
 
 // decodeInteger decodes an integer of any width into dst. lead is the first byte of the encoded
@@ -130,15 +138,16 @@ func (d *decoder) decodeInteger(dst reflect.Value, lead byte) error {
 	if err != nil {
 		return err
 	}
-	isNegative := int64(n) < 0 && lead != msgpcode.Uint64
-	fitsInt64 := isNegative || n <= math.MaxInt64
+	signed := int64(n)
+	exceedsInt64 := lead == msgpcode.Uint64 && n > math.MaxInt64
+	isNegative := signed < 0 && !exceedsInt64
 	switch {
 	case dst.CanUint() && !isNegative && !dst.OverflowUint(n):
 		dst.SetUint(n)
-	case dst.CanInt() && fitsInt64 && !dst.OverflowInt(int64(n)):
-		dst.SetInt(int64(n))
+	case dst.CanInt() && !exceedsInt64 && !dst.OverflowInt(signed):
+		dst.SetInt(signed)
 	default:
-		return fmt.Errorf("the integer %d where %s is expected", int64(n), dst.Type())
+		return fmt.Errorf("the integer %d where %s is expected", signed, dst.Type())
 	}
 	return nil
 }
@@ -158,27 +167,27 @@ func (d *decoder) decodeSlice(dst reflect.Value) error {
 	return nil
 }
 
-// decodeElement decodes an array element and appends it to slice. If d decodes for a Visitor, the
-// function d.visit can prevent that the element is appended. decodeElement returns ErrNilElement if the
-// element should be a struct but is nil.
+// decodeElement decodes an array element and appends it to slice, unless d.visit returns false for the
+// element. It returns ErrNilElement if the element should be a struct but is nil.
 func (d *decoder) decodeElement(slice reflect.Value) error {
 	element := reflect.New(slice.Type().Elem()).Elem()
-	lead, _ := d.PeekCode() // decodeValue returns the error
+	firstByte, _ := d.PeekCode() // decodeValue returns the error
 	isStruct := element.Kind() == reflect.Struct
-	if isStruct && lead == msgpcode.Nil {
+	if isStruct && firstByte == msgpcode.Nil {
 		return ErrNilElement
 	}
-	if err := d.decodeValue(element); err != nil {
+	err := d.decodeValue(element)
+	if err != nil {
 		return err
 	}
+	isAdded := true
 	if d.isVisitor() {
-		isAdded, err := d.visit(element.Addr().Interface())
-		if err != nil || !isAdded {
-			return err
-		}
+		isAdded, err = d.visit(element.Addr().Interface())
 	}
-	slice.Set(reflect.Append(slice, element))
-	return nil
+	if isAdded && err == nil {
+		slice.Set(reflect.Append(slice, element))
+	}
+	return err
 }
 
 // decodeStruct decodes a MessagePack map, whose keys are field names in any order, into the struct dst.
@@ -190,25 +199,29 @@ func (d *decoder) decodeStruct(dst reflect.Value) error {
 		return err
 	}
 	var name string
-	fields := fieldsByType[dst.Type()]
+	nameValue := reflect.ValueOf(&name).Elem()
 	for range n {
-		if err := d.decodeValue(reflect.ValueOf(&name).Elem()); err != nil {
+		if err := d.decodeValue(nameValue); err != nil {
 			return err
 		}
-		field, isKnown := fields[name]
-		switch {
-		case isKnown:
-			err = d.decodeValue(dst.FieldByIndex(field))
-		case d.isVisitor():
-			err = ErrLossy
-		default:
-			err = d.skip(maxDepth)
-		}
-		if err != nil {
+		if err := d.decodeField(dst, name); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return nil
+}
+
+// decodeField decodes the value of the field with the given name into the struct dst. If dst has no such
+// field, it returns ErrLossy for a Visitor, and otherwise skips the value.
+func (d *decoder) decodeField(dst reflect.Value, name string) error {
+	index, isKnown := fieldsByType[dst.Type()][name]
+	if isKnown {
+		return d.decodeValue(dst.FieldByIndex(index))
+	}
+	if d.isVisitor() {
+		return ErrLossy
+	}
+	return d.skipValue(maxDepth)
 }
 
 // checkLength returns an error if an array or a map exceeds the agent's limit.
@@ -236,17 +249,17 @@ func fieldsOf[T any]() map[string][]int {
 	return byKey
 }
 
-// skip skips a value of any type. It returns an error if the value has more than depth levels: a number
-// has one, and an array of numbers has two. The method Skip of the library has no such limit.
-func (d *decoder) skip(depth int) error {
+// skipValue skips a value of any type. It returns an error if the value has more than maxLevels levels: a
+// number has one, and an array of numbers has two. The method Skip of the library has no such limit.
+func (d *decoder) skipValue(maxLevels int) error {
 	lead, err := d.PeekCode()
 	if err != nil {
 		return err
 	}
-	if depth == 0 {
+	if maxLevels == 0 {
 		return errors.New("values are nested too deeply")
 	}
-	values := 0
+	values := 0 // in the array or map
 	switch {
 	case isArray(lead):
 		values, err = d.DecodeArrayLen()
@@ -254,10 +267,10 @@ func (d *decoder) skip(depth int) error {
 		values, err = d.DecodeMapLen()
 		values *= 2 // keys and values
 	default:
-		return d.Skip()
+		return d.Decoder.Skip()
 	}
 	for i := 0; i < values && err == nil; i++ {
-		err = d.skip(depth - 1)
+		err = d.skipValue(maxLevels - 1)
 	}
 	return err
 }

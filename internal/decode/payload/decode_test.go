@@ -180,7 +180,7 @@ func TestSkip_EveryForm(t *testing.T) {
 		object{"a": 1},
 	} {
 		d := newDecoder(append(marshal(t, v), 0xc3))
-		if err := d.skip(maxDepth); err != nil {
+		if err := d.skipValue(maxDepth); err != nil {
 			t.Errorf("%T: %v", v, err)
 		}
 		if d.reader.Len() != 1 {
@@ -195,7 +195,7 @@ func TestSkip_EveryForm(t *testing.T) {
 		if raw[0] = lead; lead == 0xc7 {
 			raw[1] = 3
 		}
-		if d := newDecoder(raw); d.skip(1) != nil || d.reader.Len() != 0 {
+		if d := newDecoder(raw); d.skipValue(1) != nil || d.reader.Len() != 0 {
 			t.Errorf("extension %#x: %d bytes left", lead, d.reader.Len())
 		}
 	}

@@ -74,28 +74,34 @@ type Visitor struct {
 
 // Decode decodes a payload, and calls v.Group for each group and v.Bucket for each bucket. The returned
 // payload has no buckets; its strings refer to body, which must not be modified. Decode returns an
-// error if body is invalid, if it has more than v.MaxTags tags, or if a function returns one.
+// error if body is invalid, if it has more than v.MaxTags tags, or if v.Group or v.Bucket returns one.
 func (v Visitor) Decode(body []byte) (*Payload, error) {
 	p := &Payload{}
 	d := newDecoder(body)
-	tags := 0
+	tagCount := 0
 	d.visit = func(element any) (isAdded bool, err error) {
 		switch e := element.(type) {
 		case *Group:
 			return false, v.Group(e)
 		case *Bucket:
 			return false, v.Bucket(e)
+		default: // a tag
+			tagCount++
+			return true, v.checkTagCount(tagCount)
 		}
-		tags++ // all other lists contain tags
-		if tags > v.MaxTags {
-			return false, fmt.Errorf("more than %d tags: %w", v.MaxTags, ErrLossy)
-		}
-		return true, nil
 	}
 	if err := d.decodeValue(reflect.ValueOf(p).Elem()); err != nil {
 		return nil, fmt.Errorf("visit payload: %w", err)
 	}
 	return p, nil
+}
+
+// checkTagCount returns an error if a payload has more than v.MaxTags tags.
+func (v Visitor) checkTagCount(tagCount int) error {
+	if tagCount > v.MaxTags {
+		return fmt.Errorf("more than %d tags: %w", v.MaxTags, ErrLossy)
+	}
+	return nil
 }
 
 // Latency summarizes the durations in a sketch.
@@ -106,10 +112,12 @@ type Latency struct {
 
 // Latencies summarizes the durations of the successful spans and of the failed spans of a group.
 func (g *Group) Latencies() (ok, failed Latency, err error) {
-	if ok, err = latency(g.OkSummary); err != nil {
+	ok, err = latency(g.OkSummary)
+	if err != nil {
 		return ok, failed, fmt.Errorf("ok summary: %w", err)
 	}
-	if failed, err = latency(g.ErrorSummary); err != nil {
+	failed, err = latency(g.ErrorSummary)
+	if err != nil {
 		return ok, failed, fmt.Errorf("error summary: %w", err)
 	}
 	return ok, failed, nil
@@ -165,8 +173,8 @@ func NewSketch() *ddsketch.DDSketch {
 }
 
 // decodeSketch decodes a sketch, a histogram in the protobuf format of the DDSketch library. It returns
-// an empty sketch if encoded is empty. It returns an error if the sketch is invalid, or if its bins
-// have other bounds than those of the Datadog agent, which then cannot merge it.
+// an empty sketch if encoded is empty. It returns an error if the sketch is invalid, or if the Datadog
+// agent can't merge it, because its mapping from durations to bins is not the agent's.
 func decodeSketch(encoded []byte) (*ddsketch.DDSketch, error) {
 	if len(encoded) == 0 {
 		return NewSketch(), nil
@@ -195,12 +203,12 @@ func decodeSketch(encoded []byte) (*ddsketch.DDSketch, error) {
 const maxBinIndex = 1 << 15
 
 // checkBins returns an error if a bin of a sketch has an index outside the range from -maxBinIndex to
-// maxBinIndex, or a count that is negative, infinite or NaN.
+// maxBinIndex, or if a count, including the count of zeros, is negative, infinite or NaN.
 func checkBins(message *sketchpb.DDSketch) error {
 	for _, store := range []*sketchpb.Store{message.PositiveValues, message.NegativeValues} {
-		first := int(store.GetContiguousBinIndexOffset())
+		firstIndex := int(store.GetContiguousBinIndexOffset())
 		for i, count := range store.GetContiguousBinCounts() {
-			if err := checkBin(first+i, count); err != nil {
+			if err := checkBin(firstIndex+i, count); err != nil {
 				return err
 			}
 		}

@@ -31,8 +31,8 @@ var ErrUnparsable = errors.New("read spans: the body is not a list of spans of Z
 // Decoder decodes request bodies. Its zero value is ready to use.
 type Decoder struct {
 	jsonscan.Scanner
-	table                    *otlp.Request
-	spanNames, resourceNames *spantable.Names // names of the attributes to keep
+	table                                      *otlp.Request
+	spanAttributeNames, resourceAttributeNames *spantable.Names // names of the attributes to keep
 
 	// The following fields describe the current span.
 	span              spantable.Span
@@ -46,7 +46,7 @@ type Decoder struct {
 func (d *Decoder) begin(r *otlp.Request, body []byte, spanNames, resourceNames *spantable.Names) {
 	r.Begin(body)
 	d.Scanner, d.table = jsonscan.Scanner{Body: body}, r
-	d.spanNames, d.resourceNames = spanNames, resourceNames
+	d.spanAttributeNames, d.resourceAttributeNames = spanNames, resourceNames
 }
 
 func (d *Decoder) beginSpan() {
@@ -65,7 +65,7 @@ func (d *Decoder) endSpan() error {
 		return ErrUnparsable
 	}
 	if !d.hasDuration {
-		d.table.Tags = d.table.Tags[:d.span.First]
+		d.table.Tags = d.table.Tags[:d.span.First] // removes its tags
 		return nil
 	}
 	d.completeSpan()
@@ -84,17 +84,23 @@ func (d *Decoder) completeSpan() {
 	if d.isError {
 		s.Status = spantable.StatusError
 	}
-	if s.Parent == s.ID {
-		s.Parent = 0
-	}
-	if s.Parent == 0 && d.isShared {
-		s.Parent = s.ID // the client side of the span, which has the same ID
-	}
-	peerService := d.spanNames.Find([]byte("peer.service"))
-	d.table.Tags = setTag(d.table.Tags, s.First, peerService, d.peer)
-	serviceName := d.resourceNames.Find([]byte("service.name"))
-	d.resourceTags = setTag(d.resourceTags, 0, serviceName, d.service)
+	s.Parent = d.parentID()
+	d.setSpanAttribute([]byte("peer.service"), d.peer)
+	d.setResourceAttribute([]byte("service.name"), d.service)
 	s.Last = uint32(len(d.table.Tags))
+}
+
+// parentID returns the ID of the parent of the current span, or 0 for a root span. The parent of the server
+// side of a shared span is the client side, which has the same ID.
+func (d *Decoder) parentID() uint64 {
+	hasParent := d.span.Parent != 0 && d.span.Parent != d.span.ID
+	if hasParent {
+		return d.span.Parent
+	}
+	if d.isShared {
+		return d.span.ID
+	}
+	return 0
 }
 
 // addSpan adds the current span to the table. If its resource attributes differ from those of the
@@ -102,8 +108,10 @@ func (d *Decoder) completeSpan() {
 // tags or resources.
 func (d *Decoder) addSpan() {
 	t := d.table
-	*t.AddSpan(d.span.Kind) = d.span
-	if len(t.Tags) > t.Limits.Tags {
+	newSpan := t.AddSpan(d.span.Kind)
+	*newSpan = d.span
+	hasTooManyTags := len(t.Tags) > t.Limits.Tags
+	if hasTooManyTags {
 		t.Fail(spantable.ErrTooMuch)
 	}
 	if !d.hasLastResource() {
@@ -117,14 +125,15 @@ func (d *Decoder) addSpan() {
 // hasLastResource reports whether the current span has the same resource attributes as the last
 // resource in the table. It returns false if the table has no resources.
 func (d *Decoder) hasLastResource() bool {
-	t := d.table
-	if len(t.Resources) == 0 {
+	table := d.table
+	if len(table.Resources) == 0 {
 		return false
 	}
-	last := &t.Resources[len(t.Resources)-1]
-	lastTags := t.Tags[last.FirstTag:last.LastTag]
+	last := &table.Resources[len(table.Resources)-1]
+	lastTags := table.Tags[last.FirstTag:last.LastTag]
 	return slices.EqualFunc(lastTags, d.resourceTags, func(a, b spantable.Tag) bool {
-		return a.Label == b.Label && bytes.Equal(t.Bytes(a.Text()), t.Bytes(b.Text()))
+		aText, bText := table.Bytes(a.Text()), table.Bytes(b.Text())
+		return a.Label == b.Label && bytes.Equal(aText, bText)
 	})
 }
 
@@ -134,9 +143,9 @@ var statuses = map[string]spantable.Status{
 	"ERROR": spantable.StatusError, "STATUS_CODE_ERROR": spantable.StatusError,
 }
 
-// applyTag stores a tag of a Zipkin span as a span attribute if d.spanNames contains its name, and as a
-// resource attribute if d.resourceNames does. The tags error, otel.status_code and w3c.tracestate also
-// set fields of the current span.
+// applyTag stores a tag of a Zipkin span as a span attribute if its name is in d.spanAttributeNames, and as
+// a resource attribute if it is in d.resourceAttributeNames. The tags error, otel.status_code and
+// w3c.tracestate also set fields of the current span.
 func (d *Decoder) applyTag(name []byte, value spantable.Text) {
 	switch string(name) {
 	case "error":
@@ -146,13 +155,26 @@ func (d *Decoder) applyTag(name []byte, value spantable.Text) {
 	case "w3c.tracestate":
 		d.extra.State = value
 	}
-	d.table.Tags = setTag(d.table.Tags, d.span.First, d.spanNames.Find(name), value)
-	d.resourceTags = setTag(d.resourceTags, 0, d.resourceNames.Find(name), value)
+	d.setSpanAttribute(name, value)
+	d.setResourceAttribute(name, value)
+}
+
+// setSpanAttribute sets an attribute of the current span, unless its name is not in d.spanAttributeNames.
+func (d *Decoder) setSpanAttribute(name []byte, value spantable.Text) {
+	label := d.spanAttributeNames.Find(name)
+	d.table.Tags = setTag(d.table.Tags, d.span.First, label, value)
+}
+
+// setResourceAttribute sets an attribute of the resource of the current span, unless its name is not in
+// d.resourceAttributeNames.
+func (d *Decoder) setResourceAttribute(name []byte, value spantable.Text) {
+	label := d.resourceAttributeNames.Find(name)
+	d.resourceTags = setTag(d.resourceTags, 0, label, value)
 }
 
 // setTag sets the value of the tag with the given label in tags[first:], or appends a tag if there is
-// none. It returns the new list. It changes nothing if value is empty, or if label is Other, the label
-// of all names that are not kept.
+// none. It returns the new list. It changes nothing if value is empty, or if label is spantable.Other,
+// which stands for all tags that are not stored.
 func setTag(tags []spantable.Tag, first uint32, label spantable.Label, value spantable.Text) []spantable.Tag {
 	if label == spantable.Other || value.Len == 0 {
 		return tags

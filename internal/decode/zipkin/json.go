@@ -18,22 +18,29 @@ var errValue = errors.New("a value has the wrong type for its field, or data fol
 // exceeds a limit.
 func (d *Decoder) JSON(r *otlp.Request, body []byte, spanNames, resourceNames *spantable.Names) error {
 	d.begin(r, body, spanNames, resourceNames)
-	err := d.readElements('[', ']', func() error {
-		d.beginSpan()
-		if err := d.readObject(d.readSpanField); err != nil {
-			return err
-		}
-		return d.endSpan()
-	})
-	d.Peek() // skip white space
-	hasTrailingData := d.Pos < len(body)
-	if err == nil && hasTrailingData {
-		err = errValue
-	}
-	if err != nil {
+	if err := d.readSpans(); err != nil {
 		r.Fail(fmt.Errorf("%w; at byte %d: %w", ErrUnparsable, d.Pos, err))
 	}
 	return r.Err() //nolint:wrapcheck // contains the fix
+}
+
+// readSpans reads an array of spans. It returns an error if anything but white space follows.
+func (d *Decoder) readSpans() error {
+	err := d.readElements('[', ']', d.readSpan)
+	d.Peek() // skips white space
+	hasTrailingData := d.Pos < len(d.Body)
+	if err == nil && hasTrailingData {
+		return errValue
+	}
+	return err
+}
+
+func (d *Decoder) readSpan() error {
+	d.beginSpan()
+	if err := d.readObject(d.readSpanField); err != nil {
+		return err
+	}
+	return d.endSpan()
 }
 
 // readElements reads an array or an object with the given brackets, and calls readElement to read each
@@ -46,18 +53,20 @@ func (d *Decoder) readElements(opener, closer byte, readElement func() error) er
 	return d.EachElement(closer, readElement) //nolint:wrapcheck // JSON wraps it
 }
 
-// readObject reads a JSON object. It reads each name and calls readValue with it, which must read the
-// value that follows. If the value is null, readObject skips it instead.
+// readObject reads a JSON object. For each value except null, it calls readValue with the name of the
+// value. readValue must read the value.
 func (d *Decoder) readObject(readValue func(name []byte) error) error {
 	return d.readElements('{', '}', func() error {
 		name, err := d.ReadName()
 		if err != nil {
 			return err //nolint:wrapcheck // JSON wraps it
 		}
-		if d.Peek() == 'n' {
+		isNull := d.Peek() == 'n'
+		if isNull {
 			return d.ReadLiteral("null") //nolint:wrapcheck // JSON wraps it
 		}
-		return readValue(d.table.Bytes(d.store(name)))
+		nameText := d.storeString(name)
+		return readValue(d.table.Bytes(nameText))
 	})
 }
 
@@ -120,17 +129,16 @@ func (d *Decoder) skip() (err error) {
 func (d *Decoder) readText() (spantable.Text, error) {
 	if d.Peek() == '"' {
 		text, err := d.ReadString()
-		return d.store(text), err //nolint:wrapcheck // JSON wraps it
+		return d.storeString(text), err //nolint:wrapcheck // JSON wraps it
 	}
 	start := uint32(d.Pos)
 	number, err := d.ReadNumber()
 	return spantable.Text{At: start, Len: uint32(len(number))}, err //nolint:wrapcheck // JSON wraps it
 }
 
-// store returns the value of a JSON string as a text of the table. Usually the text refers to the body.
-// If the string has escape sequences, store appends the decoded value to d.table.Derived, and the text
-// refers to that.
-func (d *Decoder) store(s jsonscan.String) spantable.Text {
+// storeString returns the value of a JSON string as a text, a position in the body. If the string has escape
+// sequences, it appends the decoded value to d.table.Derived, and returns its position there.
+func (d *Decoder) storeString(s jsonscan.String) spantable.Text {
 	if s.IsPlain {
 		return spantable.Text{At: uint32(s.Start), Len: uint32(len(s.Raw))}
 	}
@@ -158,11 +166,14 @@ func (d *Decoder) readID(maxDigits int) (high, low uint64, err error) {
 // readMicroseconds reads a time in microseconds and returns it in nanoseconds.
 func (d *Decoder) readMicroseconds() (uint64, error) {
 	text, err := d.readText()
-	micros, ok := jsonscan.ParseInteger(d.table.Bytes(text))
-	if err == nil && !ok {
-		err = errValue
+	if err != nil {
+		return 0, err
 	}
-	return nanoseconds(micros), err
+	micros, isInteger := jsonscan.ParseInteger(d.table.Bytes(text))
+	if !isInteger {
+		return 0, errValue
+	}
+	return nanoseconds(micros), nil
 }
 
 // readKind reads the name of a span kind. It returns an error if there is no such kind.

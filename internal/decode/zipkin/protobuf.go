@@ -40,11 +40,8 @@ const (
 func (d *Decoder) Protobuf(r *otlp.Request, body []byte, spanNames, resourceNames *spantable.Names) error {
 	d.begin(r, body, spanNames, resourceNames)
 	isValid := otlp.EachField(body, 0, func(f otlp.Field) bool {
-		if f.Tag != listSpans {
-			return true
-		}
-		d.beginSpan()
-		return otlp.EachField(body[:f.End], f.Start, d.applySpanField) && d.endSpan() == nil
+		isSpan := f.Tag == listSpans
+		return !isSpan || d.readSpanMessage(f)
 	})
 	if !isValid {
 		r.Fail(ErrUnparsable)
@@ -52,11 +49,19 @@ func (d *Decoder) Protobuf(r *otlp.Request, body []byte, spanNames, resourceName
 	return r.Err() //nolint:wrapcheck // contains the fix
 }
 
+// readSpanMessage reads the span in a field, and adds it to the table. It returns false if the span is invalid
+// or exceeds a limit.
+func (d *Decoder) readSpanMessage(f otlp.Field) (isValid bool) {
+	d.beginSpan()
+	isValid = otlp.EachField(d.Body[:f.End], f.Start, d.applySpanField)
+	return isValid && d.endSpan() == nil
+}
+
 // applySpanField stores the value of f, a field of a Zipkin span, in the current span. It returns false
 // if the value is invalid. It ignores unknown fields.
 func (d *Decoder) applySpanField(f otlp.Field) (isValid bool) {
 	s := &d.span
-	text := spantable.Text{At: uint32(f.Start), Len: uint32(f.End - f.Start)}
+	text := f.Text()
 	isValid = true
 	switch f.Tag {
 	case spanTraceID:
@@ -93,13 +98,13 @@ func (d *Decoder) applySpanField(f otlp.Field) (isValid bool) {
 // firstTwoTexts returns the strings in the fields 1 and 2 of a message, such as the key and the value
 // of a tag. A missing string is empty. isValid is false if the message is invalid.
 func (d *Decoder) firstTwoTexts(message otlp.Field) (first, second spantable.Text, isValid bool) {
+	const firstField, secondField = 1<<3 | asBytes, 2<<3 | asBytes
 	isValid = otlp.EachField(d.Body[:message.End], message.Start, func(f otlp.Field) bool {
-		text := spantable.Text{At: uint32(f.Start), Len: uint32(f.End - f.Start)}
 		switch f.Tag {
-		case 1<<3 | asBytes:
-			first = text
-		case 2<<3 | asBytes:
-			second = text
+		case firstField:
+			first = f.Text()
+		case secondField:
+			second = f.Text()
 		}
 		return true
 	})

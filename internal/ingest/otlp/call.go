@@ -42,7 +42,8 @@ var signals = [...]struct {
 	name     string // name in metrics and responses
 	httpPath string // path with OTLP/HTTP, relative to the base URL
 	grpcPath string // path with OTLP/gRPC
-	rejected string // JSON name of the partial-success field with the number of rejected items
+	// rejectedName is the JSON name of the partial-success field with the number of rejected items.
+	rejectedName string
 }{
 	{"traces", "/v1/traces", exportPath("trace.v1.Trace"), "rejectedSpans"},
 	{"metrics", "/v1/metrics", exportPath("metrics.v1.Metrics"), "rejectedDataPoints"},
@@ -59,9 +60,8 @@ func exportPath(service string) string {
 	return grpcPaths + "collector." + service + "Service" + exportMethod
 }
 
-// signalOf returns the signal for a request path, for example signalTraces for /v1/traces. isGRPC reports whether
-// the path is that of a gRPC method. If the path is that of an unknown method of OTLP/gRPC, isGRPC is true and
-// found is false.
+// signalOf returns the signal for a request path, for example signalTraces for /v1/traces. found is false if the path
+// is unknown. isGRPC is true for a path of a gRPC method, even if the method is unknown.
 func signalOf(path string) (s signal, isGRPC, found bool) {
 	for i := range signals {
 		switch path {
@@ -121,8 +121,8 @@ func encodingOfMedia(mediaType string) encoding {
 	return unknownEncoding
 }
 
-// classify checks the path and the header of a request. If they are valid, it returns an Exchange that handles the
-// request, and otherwise a Response with an error. It also returns a Response for a CORS preflight request.
+// classify checks the path and the header of a request. It returns an Exchange, which handles the request, or a
+// Response if the request is invalid or a CORS preflight request.
 func (s *Server) classify(r *receiver.BufferedRequest) (receiver.Exchange, receiver.Response) {
 	c := &call{BufferedRequest: r, server: s, encoding: encodingOf(r.Header().Get("Content-Type"))}
 	if s.config.Origins != nil {
@@ -135,7 +135,7 @@ func (s *Server) classify(r *receiver.BufferedRequest) (receiver.Exchange, recei
 		return nil, c.respondError(refusal)
 	}
 	if c.signal == signalHealth {
-		return check{c}, nil
+		return healthCheck{c}, nil
 	}
 	return c, nil
 }
@@ -146,12 +146,11 @@ func (c *call) readHead() (refusal *reply) {
 	requestSignal, isGRPC, found := signalOf(c.HTTP.URL.Path)
 	c.signal = requestSignal
 	isGRPCType := c.encoding == encodingGRPC
-	isMismatch := found && isGRPC != isGRPCType
-	isWrongType := isMismatch || c.encoding == unknownEncoding
+	isOtherProtocol := found && isGRPC != isGRPCType
+	isWrongType := isOtherProtocol || c.encoding == unknownEncoding
 	if isWrongType {
 		c.encoding = c.refusalEncoding(isGRPC)
 	}
-	isKnownCompression := c.readCompression()
 	switch {
 	case !found:
 		return unsupported(http.StatusNotFound, "unknown path; send OTLP to /v1/traces, /v1/metrics or /v1/logs")
@@ -160,22 +159,34 @@ func (c *call) readHead() (refusal *reply) {
 	case isWrongType:
 		return unsupported(http.StatusUnsupportedMediaType, "unsupported Content-Type; /v1/... accepts "+
 			"application/x-protobuf and application/json, a gRPC method application/grpc")
-	case c.hasNoLength():
+	}
+	return c.readTransport(isGRPC)
+}
+
+// readTransport sets the compression of the call. It returns an error reply if the version of HTTP or the compression
+// is not supported, and nil otherwise.
+func (c *call) readTransport(isGRPC bool) (refusal *reply) {
+	if c.hasNoLength() {
 		return newRefusal(ResultRefused, otlpanswer.InvalidArgument, "an HTTP/1.0 request must declare its length")
-	case isGRPC && c.HTTP.ProtoMajor != 2:
+	}
+	if isGRPC && c.HTTP.ProtoMajor != 2 {
 		return unsupported(http.StatusHTTPVersionNotSupported, "gRPC needs HTTP/2")
-	case !isKnownCompression:
+	}
+	isKnownCompression := c.readCompression()
+	if !isKnownCompression {
 		return unsupported(http.StatusUnsupportedMediaType, "unsupported compression; use none, or "+
 			bodies.Compressions+", over gRPC "+grpcCompressions)
 	}
 	return nil
 }
 
-// refusalEncoding returns the encoding of the error reply to a request with an unsupported content type. It is gRPC
-// for a gRPC client, and otherwise JSON, which people can read.
+// refusalEncoding returns the encoding of the error reply to a request with an unsupported content type. A gRPC client
+// that sends another encoding, for example application/grpc+json, gets a gRPC reply. Others get JSON, which people
+// can read.
 func (c *call) refusalEncoding(isGRPCPath bool) encoding {
-	isGRPCType := strings.HasPrefix(c.Header().Get("Content-Type"), mediaGRPC+"+")
-	if isGRPCPath && isGRPCType {
+	const otherGRPCPrefix = mediaGRPC + "+"
+	isOtherGRPC := strings.HasPrefix(c.Header().Get("Content-Type"), otherGRPCPrefix)
+	if isGRPCPath && isOtherGRPC {
 		return encodingGRPC
 	}
 	return encodingJSON
@@ -200,25 +211,25 @@ func (c *call) readCompression() (isKnown bool) {
 	return isKnown
 }
 
-// readMessage sets the message of the call to the body of the request, without the gRPC prefix. readErr is the
-// error of reading the body. If it is not nil, or if the gRPC prefix is invalid, readMessage returns an error
-// reply.
-func (c *call) readMessage(readErr error) (refusal *reply) {
+// setMessage sets c.message to the body of the request, without the prefix of gRPC. readErr is the error with which
+// reading the body ended, or nil. setMessage returns an error reply if the body is incomplete or its gRPC prefix is
+// invalid.
+func (c *call) setMessage(readErr error) (refusal *reply) {
 	if readErr != nil {
-		return c.server.refuseUnreadable(fmt.Errorf("read request: the body is incomplete: "+
-			"%w", readErr), ResultIncomplete)
+		incomplete := fmt.Errorf("read request: the body is incomplete: %w", readErr)
+		return c.server.refuseUnreadable(incomplete, ResultIncomplete)
 	}
 	c.message = c.Body.Bytes
-	if c.encoding == encodingGRPC {
-		return c.removePrefix()
+	if c.encoding != encodingGRPC {
+		return nil
 	}
-	return nil
+	return c.removeGRPCPrefix()
 }
 
-// removePrefix removes the 5-byte gRPC prefix from the message. If the flag in the prefix says that the message is
+// removeGRPCPrefix removes the 5-byte gRPC prefix from the message. If the flag in the prefix says that the message is
 // not compressed, it sets the compression to Plain, whatever the header says. It returns an error reply if the
 // prefix is invalid.
-func (c *call) removePrefix() (refusal *reply) {
+func (c *call) removeGRPCPrefix() (refusal *reply) {
 	message, isCompressed, err := unframe(c.message)
 	if err != nil {
 		return newRefusal(ResultUnparsable, otlpanswer.InvalidArgument, err.Error())
@@ -234,8 +245,8 @@ func (c *call) removePrefix() (refusal *reply) {
 	return nil
 }
 
-// refuseUnreadable returns the error reply to a request that can't be read, decompressed or parsed. err is the
-// cause. The request is counted with the given result, unless err means that a size or memory limit was exceeded.
+// refuseUnreadable returns the error reply to a request that can't be read, decompressed or parsed because of err.
+// result is the metric label of the request if no size or memory limit was exceeded.
 func (s *Server) refuseUnreadable(err error, result Result) (refusal *reply) {
 	switch {
 	case errors.Is(err, bodies.ErrTooLarge):
@@ -258,7 +269,8 @@ func (c *call) senderAttributes() (attributes []any) {
 		attributes = c.Conn.LogAttributes()
 	}
 	userAgent := c.Header().Get("User-Agent")
-	return append(attributes, "user-agent", userAgent[:min(len(userAgent), maxUserAgent)])
+	loggedLen := min(len(userAgent), maxUserAgent)
+	return append(attributes, "user-agent", userAgent[:loggedLen])
 }
 
 // maxUserAgent is the maximum number of logged bytes of a User-Agent.

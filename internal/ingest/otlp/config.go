@@ -73,16 +73,17 @@ func (c *Config) checkKeep() error {
 	return errors.Join(forwardErr, memoryErr)
 }
 
-// LeastBodyBytes returns the minimum value of MaxBodyBytes, the memory for all bodies, with which one body of
-// MaxBody bytes can be handled. If Keep is set, one request needs memory for three bodies: the received, the
-// decompressed and the sampled one.
+// LeastBodyBytes returns the smallest valid MaxBodyBytes: the memory that one request with a body of MaxBody bytes may
+// need. If Keep is set, that is the memory of three bodies: the received, the decompressed and the sampled one.
 func (c *Config) LeastBodyBytes() int {
 	if c.Keep == nil {
 		return c.MaxBody
 	}
-	bodyBytes := 2*c.MaxBody + sampling.SelectionBytes(c.MaxBody)
+	receivedBytes, decompressedBytes := c.MaxBody, c.MaxBody
+	bodyBytes := receivedBytes + decompressedBytes + sampling.SelectionBytes(c.MaxBody)
 	const step = 64 << 10 // rounded up to a multiple, so that the number is readable
-	return (bodyBytes + step - 1) / step * step
+	steps := (bodyBytes + step - 1) / step
+	return steps * step
 }
 
 // Memory returns the maximum memory of the OTLP receiver, one part for each purpose, or nil if the receiver is
@@ -92,10 +93,12 @@ func (c *Config) Memory(publisherBytes int) []memory.Part {
 		return nil
 	}
 	countingBytes := c.Semantics.countingBytes(c.MaxBody)
+	connectionBytes := c.connectionBytes()
 	allPublisherBytes := c.Publishers(rules.MaxBatches) * publisherBytes
-	parts := c.Config.Memory("otlp", "OTLP", countingBytes, c.connectionBytes(), allPublisherBytes)
-	return append(parts, c.Forward.Memory("OTLP"),
-		memory.Part{Name: "span metrics of SDKs", Bytes: sdkmetrics.Bytes})
+	parts := c.Config.Memory("otlp", "OTLP", countingBytes, connectionBytes, allPublisherBytes)
+	forwarding := c.Forward.Memory("OTLP")
+	sdkMetrics := memory.Part{Name: "span metrics of SDKs", Bytes: sdkmetrics.Bytes}
+	return append(parts, forwarding, sdkMetrics)
 }
 
 // Approximate memory of a connection.
@@ -112,8 +115,7 @@ const (
 )
 
 // windowBytes returns the HTTP/2 receive window of a stream, and of a connection. The sender of a longer body has to
-// wait for window updates. So the window fits a request of the Java agent with 512 spans, but it is never larger than
-// MaxBody.
+// wait for window updates. A request of the Java agent with 512 spans fits into maxWindow.
 func (c *Config) windowBytes() int { return min(c.MaxBody, maxWindow) }
 
 const (
@@ -124,7 +126,8 @@ const (
 // connectionBytes returns the approximate maximum memory of a connection.
 func (c *Config) connectionBytes() int {
 	extraWindowBytes := c.windowBytes() - minWindow
-	bytesPerStream := streamBytes + waitingHeaders*headerBytes
+	waitingBytes := waitingHeaders * headerBytes
+	bytesPerStream := streamBytes + waitingBytes
 	return plainBytes + extraWindowBytes + c.MaxStreams*bytesPerStream
 }
 

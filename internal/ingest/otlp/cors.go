@@ -55,7 +55,7 @@ func isPattern(text string) bool {
 }
 
 // allow sets the response header fields that let a browser pass the response to a script of the web page at origin.
-// If no pattern in o matches origin, it does not set them, and the browser hides the response.
+// If no pattern in o matches origin, the browser hides the response. allow sets nothing if o is nil.
 func (o Origins) allow(origin string, header http.Header) {
 	if o == nil {
 		return
@@ -130,8 +130,9 @@ const (
 func (c *call) answerPreflight() receiver.Response {
 	origins := c.server.config.Origins
 	requestedHeaders := c.Header().Get("Access-Control-Request-Headers")
-	c.encoding = encodingJSON
-	if !origins.match(c.origin) || len(requestedHeaders) > maxRequestedHeaders {
+	isAllowed := origins.match(c.origin) && len(requestedHeaders) <= maxRequestedHeaders
+	if !isAllowed {
+		c.encoding = encodingJSON // of the error
 		return c.respondError(newRefusal(ResultRefused, otlpanswer.PermissionDenied, "the origin is not allowed, or the "+
 			"list of requested headers is too long; add the origin to --otlp-cors-origin of the daemon"))
 	}

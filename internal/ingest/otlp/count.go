@@ -19,37 +19,47 @@ import (
 const headerComputedStats = "Datadog-Client-Computed-Stats"
 
 // Count counts the spans of the request. It returns nil if the caller must forward the request to the upstream, and
-// otherwise the response. readErr is the error of reading the body, or nil. A request that can't be counted is
-// still forwarded, unless it is too large or the sender should retry it later.
+// otherwise the response. readErr is the error of reading the body, or nil. Invalid spans are not counted, but they
+// are forwarded.
 func (c *call) Count(readErr error) receiver.Response {
 	hasUpstream := c.server.config.Forward.IsSet()
 	if !hasUpstream && c.signal != signalTraces {
 		return c.discard(readErr)
 	}
-	if refusal := c.readMessage(readErr); refusal != nil {
+	if refusal := c.setMessage(readErr); refusal != nil {
 		return c.respondError(refusal)
 	}
-	result, refusal := c.countSignal()
+	result, refusal := c.processMessage()
 	c.Result = int(result)
 	if result == ResultUnparsable {
 		c.server.Log.Write(slog.LevelWarn, "spans of an SDK can't be read",
 			append(c.senderAttributes(), "error", refusal.Message)...)
 	}
 	isForwarded := hasUpstream && !result.preventsForwarding()
-	if !isForwarded && refusal != nil {
+	if isForwarded {
+		return c.prepareForwarding()
+	}
+	if refusal != nil {
 		return c.respondError(refusal)
 	}
-	if !isForwarded || c.sampled.isEmpty {
+	return c.respond(successReply())
+}
+
+// prepareForwarding sets c.forwarded to the message to forward, and returns nil. It returns a response instead if all
+// spans are sampled out, or if the upstream can't read the message.
+func (c *call) prepareForwarding() receiver.Response {
+	if c.sampled.isEmpty {
 		return c.respond(successReply())
 	}
-	if found := c.chooseForwarded(); !found {
+	found := c.chooseForwarded()
+	if !found {
 		return c.refuseUnforwardable()
 	}
 	return nil
 }
 
-// preventsForwarding reports whether a request with this result is refused even if there is an upstream: it is too
-// large, or the daemon may be able to count it when the sender retries.
+// preventsForwarding reports whether a request with this result is refused even if it could be forwarded. It is too
+// large, or the sender should retry it, because the daemon may have memory for it later.
 func (r Result) preventsForwarding() bool {
 	switch r {
 	case ResultTooLarge, ResultBusy, ResultNoRoom:
@@ -58,14 +68,14 @@ func (r Result) preventsForwarding() bool {
 	return false
 }
 
-// countSignal counts the spans of a trace request. From a metrics request it reads the span counts that SDKs report
-// about themselves. It returns an error reply if the spans of a trace request can't be counted.
-func (c *call) countSignal() (result Result, refusal *reply) {
-	switch c.signal {
-	case signalTraces:
+// processMessage counts the spans of a trace request. In a metrics request, it only reads the numbers of spans that
+// SDKs report about themselves. It returns an error reply if the spans of a trace request can't be counted.
+func (c *call) processMessage() (result Result, refusal *reply) {
+	if c.signal == signalTraces {
 		return c.countSpans()
-	case signalMetrics:
-		c.server.CatchPanic(func() { c.server.readSDKMetrics(c) })
+	}
+	if c.signal == signalMetrics {
+		c.readSDKMetrics()
 	}
 	return ResultOther, nil
 }
@@ -78,6 +88,7 @@ func (c *call) countSpans() (result Result, refusal *reply) {
 		c.sampled = sampled{}
 		refusal = newRefusal(ResultBug, otlpanswer.Internal, "internal error; see the log of spanstatsd")
 		refusal.httpStatus = http.StatusInternalServerError
+		return ResultBug, refusal
 	}
 	if refusal != nil {
 		return refusal.result, refusal
@@ -85,19 +96,25 @@ func (c *call) countSpans() (result Result, refusal *reply) {
 	return result, nil
 }
 
-// discard responds to a metrics or logs request that is not forwarded, because there is no upstream. The response
-// is a success unless the body is incomplete or has an invalid gRPC prefix. SDKs send all signals to one endpoint,
-// and many would log an error or a partial success at each export.
+// discard responds to a metrics or logs request that is not forwarded, because there is no upstream. It returns an
+// error only if the body is incomplete or has an invalid gRPC prefix. Many SDKs send all signals to one endpoint, and
+// would log other errors at each export.
 func (c *call) discard(readErr error) receiver.Response {
 	isTooLarge := errors.Is(readErr, bodies.ErrTooLarge) || errors.Is(readErr, bodies.ErrNoRoom)
-	if !isTooLarge {
-		if refusal := c.readMessage(readErr); refusal != nil {
-			return c.respondError(refusal)
-		}
-		if c.signal == signalMetrics {
-			c.server.CatchPanic(func() { c.server.readSDKMetrics(c) })
-		}
+	if isTooLarge {
+		return c.acceptDiscarded()
 	}
+	if refusal := c.setMessage(readErr); refusal != nil {
+		return c.respondError(refusal)
+	}
+	if c.signal == signalMetrics {
+		c.readSDKMetrics()
+	}
+	return c.acceptDiscarded()
+}
+
+// acceptDiscarded counts a discarded request, and returns a success.
+func (c *call) acceptDiscarded() receiver.Response {
 	c.noteDiscarded()
 	c.Result = int(ResultOther)
 	return c.respond(successReply())
@@ -113,17 +130,24 @@ func (c *call) noteDiscarded() {
 	}
 }
 
-// count counts the spans of a trace request, and prepares the message to forward if only sampled spans are
-// forwarded. If the spans can't be counted, it returns an error reply; result is undefined then.
+// count counts the spans of a trace request with an idle workspace, for which it waits. It returns an error reply
+// instead of a result if the spans can't be counted.
 func (s *Server) count(c *call) (result Result, refusal *reply) {
 	isCountedBySender := receiver.IsTrue(c.Header().Get(headerComputedStats))
-	if isCountedBySender && c.canForwardReceived() && s.config.Semantics == SemanticsOTel {
+	needsNoDecoding := isCountedBySender && c.canForwardReceived() && s.config.Semantics == SemanticsOTel
+	if needsNoDecoding {
 		return ResultComputedByClient, nil
 	}
-	defer c.sampled.releaseUnused()
 	ws := <-s.workspaces
 	defer func() { s.workspaces <- ws }()
 	defer ws.release()
+	return s.countMessage(c, ws, isCountedBySender)
+}
+
+// countMessage decodes the message of a trace request and counts its spans. If only sampled spans are forwarded, it
+// also writes the message to forward. It returns an error reply instead of a result if the spans can't be counted.
+func (s *Server) countMessage(c *call, ws *workspace, isCountedBySender bool) (result Result, refusal *reply) {
+	defer c.sampled.releaseUnused()
 	message, refusal := s.toProtobuf(c, ws)
 	if refusal != nil {
 		return 0, refusal
@@ -136,20 +160,20 @@ func (s *Server) count(c *call) (result Result, refusal *reply) {
 	if result != ResultCounted {
 		return result, nil
 	}
-	return s.publish(c, ws, message)
+	return s.publishCounted(c, ws, message)
 }
 
-// publish publishes the counted spans of a request, all or none, and then writes the message with the sampled
-// spans. If an equal message was published before, it does not publish the spans again. It returns an error reply
-// if the sender should retry, or should send smaller requests.
-func (s *Server) publish(c *call, ws *workspace, message []byte) (Result, *reply) {
+// publishCounted publishes the counted spans of a request, all or none, and then prepares the message to forward. If
+// an equal message was published before, it does not publish the spans again. It returns an error reply if the sender
+// should retry, or should send smaller requests.
+func (s *Server) publishCounted(c *call, ws *workspace, message []byte) (Result, *reply) {
 	selection, refusal := s.selectSpans(c, ws)
 	if refusal != nil {
 		return 0, refusal
 	}
 	isDuplicate, dropReason, isPublished := c.Publish(message, ws.reader.Batches, ws.forwardedSpans)
 	if !isPublished {
-		return notAdmitted(dropReason)
+		return dropResult(dropReason)
 	}
 	s.writeSelected(c, ws, selection, isDuplicate)
 	if isDuplicate {
@@ -158,30 +182,39 @@ func (s *Server) publish(c *call, ws *workspace, message []byte) (Result, *reply
 	return ResultCounted, nil
 }
 
-// toProtobuf returns the message of a request in uncompressed protobuf. If it has to decompress the message or to
-// convert it from JSON, it also stores the result in c.protobuf. It returns an error reply if that fails.
+// toProtobuf returns the message of a request in uncompressed protobuf. If it differs from the received message,
+// toProtobuf also stores it in c.protobuf. It returns an error reply if the message can't be decompressed, or can't
+// be converted from JSON.
 func (s *Server) toProtobuf(c *call, ws *workspace) (message []byte, refusal *reply) {
-	message = c.message
-	isCompressed := c.compression != bodies.Plain
-	isJSON := c.encoding == encodingJSON
-	if isCompressed {
-		plain, err := ws.decompressor.Decompress(message, c.compression, &s.Bodies)
-		c.Own(plain)
-		if err != nil {
-			return nil, s.refuseUnreadable(err, ResultUnparsable)
-		}
-		message = plain.Bytes
+	message, refusal = s.decompress(c, ws)
+	if refusal != nil {
+		return nil, refusal
 	}
+	isJSON := c.encoding == encodingJSON
 	if isJSON {
 		message, refusal = s.convertJSON(c, message)
 		if refusal != nil {
 			return nil, refusal
 		}
 	}
-	if isCompressed || isJSON {
+	if isJSON || c.compression != bodies.Plain {
 		c.protobuf = message
 	}
 	return message, nil
+}
+
+// decompress returns the received message without compression. It returns an error reply if the message can't be
+// decompressed, or if there is not enough free memory.
+func (s *Server) decompress(c *call, ws *workspace) (message []byte, refusal *reply) {
+	if c.compression == bodies.Plain {
+		return c.message, nil
+	}
+	plain, err := ws.decompressor.Decompress(c.message, c.compression, &s.Bodies)
+	c.Own(plain) // releases the memory with the request
+	if err != nil {
+		return nil, s.refuseUnreadable(err, ResultUnparsable)
+	}
+	return plain.Bytes, nil
 }
 
 // convertJSON converts a request from JSON to protobuf. It returns an error reply if the JSON is invalid, or if
@@ -190,10 +223,12 @@ func (s *Server) convertJSON(c *call, json []byte) (protobuf []byte, refusal *re
 	if !utf8.Valid(json) { // the conversion replaces each invalid byte by three, which exceeds ProtobufBytes
 		return nil, s.refuseUnreadable(errors.New("read spans in JSON: it is not UTF-8"), ResultUnparsable)
 	}
-	converted := c.Own(s.Bodies.Take(otlpjson.ProtobufBytes(len(json))))
-	if converted == nil {
+	converted := s.Bodies.Take(otlpjson.ProtobufBytes(len(json)))
+	hasMemory := converted != nil
+	if !hasMemory {
 		return nil, s.refuseUnreadable(bodies.ErrNoRoom, ResultBusy)
 	}
+	c.Own(converted)
 	var err error
 	converted.Bytes, err = otlpjson.FromJSON(converted.Bytes, json)
 	if err != nil {
@@ -202,11 +237,12 @@ func (s *Server) convertJSON(c *call, json []byte) (protobuf []byte, refusal *re
 	return converted.Bytes, nil
 }
 
-// notAdmitted returns the result for a request whose spans were dropped for the given reason. It returns an error
+// dropResult returns the result for a request whose spans were dropped for the given reason. It returns an error
 // reply instead if the sender should retry the request later, or should send smaller requests.
-func notAdmitted(reason admit.DropReason) (Result, *reply) {
+func dropResult(reason admit.DropReason) (Result, *reply) {
+	canRetry := reason.IsPassing()
 	switch {
-	case reason.IsPassing():
+	case canRetry:
 		return 0, retryableRefusal(ResultNoRoom, "the daemon can't count these spans at the moment; retry later: "+
 			reason.String())
 	case reason == admit.DropNotWanted:
@@ -218,9 +254,15 @@ func notAdmitted(reason admit.DropReason) (Result, *reply) {
 	panic(fmt.Sprint("BUG: a batch that was made here is ", reason))
 }
 
-// readSDKMetrics adds the span counts that SDKs report about themselves in a metrics request to s.sdkSums. It
+// readSDKMetrics reads the numbers of spans that SDKs report about themselves in a metrics request. A panic is logged
+// and does not affect the response.
+func (c *call) readSDKMetrics() {
+	c.server.CatchPanic(func() { c.server.addSDKMetrics(c) })
+}
+
+// addSDKMetrics adds the numbers of spans that SDKs report about themselves in a metrics request to s.sdkSums. It
 // ignores requests in JSON and requests that it can't decompress.
-func (s *Server) readSDKMetrics(c *call) {
+func (s *Server) addSDKMetrics(c *call) {
 	if c.encoding == encodingJSON {
 		return
 	}
@@ -228,11 +270,13 @@ func (s *Server) readSDKMetrics(c *call) {
 		s.sdkSums.Add(c.message)
 		return
 	}
-	ws := <-s.workspaces
+	ws := <-s.workspaces // waits until one is idle
 	defer func() { s.workspaces <- ws }()
 	plain, err := ws.decompressor.Decompress(c.message, c.compression, &s.Bodies)
-	defer plain.Release()
-	if err == nil {
-		s.sdkSums.Add(plain.Bytes)
+	if err != nil {
+		plain.Release()
+		return
 	}
+	defer plain.Release()
+	s.sdkSums.Add(plain.Bytes)
 }

@@ -185,7 +185,7 @@ func postGRPC(t testing.TB, client *http.Client, body []byte, header ...string) 
 
 // framed returns a message with its gRPC prefix.
 func framed(message []byte, isPacked bool) []byte {
-	p := prefix(len(message), isPacked)
+	p := grpcPrefix(len(message), isPacked)
 	return append(p[:], message...)
 }
 

@@ -31,25 +31,27 @@ func (c *call) canForwardReceived() bool {
 	if !c.server.config.Forward.IsGRPC() {
 		return true
 	}
-	isSnappyBlock := c.compression.Detect(c.message) == bodies.Snappy
+	actualCompression := c.compression.Detect(c.message)
+	isSnappyBlock := actualCompression == bodies.Snappy
 	return c.encoding != encodingJSON && !isSnappyBlock
 }
 
-// chooseForwarded sets c.forwarded to the message for the upstream. That is the message with the sampled spans if
-// there is one, otherwise the received message, or its conversion to protobuf if the upstream can't read it. It
-// returns false if there is no such conversion.
+// chooseForwarded sets c.forwarded to the message for the upstream: the one with only the sampled spans, the received
+// one, or its conversion to protobuf. It returns false if the upstream can't read any of them.
 func (c *call) chooseForwarded() (found bool) {
 	protobufEncoding := encodingProtobuf
 	if c.server.config.Forward.IsGRPC() {
 		protobufEncoding = encodingGRPC
 	}
+	receivedEncoding := protobufEncoding
+	if c.encoding == encodingJSON {
+		receivedEncoding = encodingJSON
+	}
 	switch {
 	case c.sampled.body != nil:
 		c.forwarded = encodedMessage{c.sampled.body.Bytes, c.sampled.compression, protobufEncoding}
-	case c.canForwardReceived() && c.encoding == encodingJSON:
-		c.forwarded = encodedMessage{c.message, c.compression, encodingJSON}
 	case c.canForwardReceived():
-		c.forwarded = encodedMessage{c.message, c.compression, protobufEncoding}
+		c.forwarded = encodedMessage{c.message, c.compression, receivedEncoding}
 	case c.protobuf != nil:
 		c.forwarded = encodedMessage{c.protobuf, bodies.Plain, protobufEncoding}
 	default:
@@ -69,7 +71,6 @@ func (c *call) refuseUnforwardable() receiver.Response {
 // request, except for fields about the connection, the protocol or the compression.
 func (c *call) Outbound() receiver.OutboundRequest {
 	upstream := &c.server.config.Forward
-	isCompressed := c.forwarded.compression != bodies.Plain
 	header := c.Header()
 	removeTransportHeaders(header)
 	header.Set("Content-Type", mediaOf[c.forwarded.encoding])
@@ -79,19 +80,25 @@ func (c *call) Outbound() receiver.OutboundRequest {
 	outbound := receiver.OutboundRequest{
 		Method: http.MethodPost, Target: upstream.target(c.signal), Header: header, Message: c.forwarded.message,
 	}
-	if !upstream.IsGRPC() {
-		if isCompressed {
-			header.Set("Content-Encoding", c.forwarded.compression.String())
-		}
+	if upstream.IsGRPC() {
+		c.addGRPCFraming(&outbound)
 		return outbound
 	}
-	header.Set("Te", "trailers")
-	if isCompressed {
-		header.Set(headerGRPCEncoding, nameInGRPC(c.forwarded.compression))
+	if c.forwarded.compression != bodies.Plain {
+		header.Set("Content-Encoding", c.forwarded.compression.String())
 	}
-	messagePrefix := prefix(len(c.forwarded.message), isCompressed)
-	outbound.Prefix = messagePrefix[:]
 	return outbound
+}
+
+// addGRPCFraming adds the header fields of OTLP/gRPC and the prefix of the message to a request.
+func (c *call) addGRPCFraming(outbound *receiver.OutboundRequest) {
+	isCompressed := c.forwarded.compression != bodies.Plain
+	outbound.Header.Set("Te", "trailers")
+	if isCompressed {
+		outbound.Header.Set(headerGRPCEncoding, nameInGRPC(c.forwarded.compression))
+	}
+	messagePrefix := grpcPrefix(len(c.forwarded.message), isCompressed)
+	outbound.Prefix = messagePrefix[:]
 }
 
 // removeTransportHeaders removes the header fields of a received request that must not be forwarded, because they
@@ -109,12 +116,13 @@ func removeTransportHeaders(header http.Header) {
 }
 
 // Translate converts the response of the upstream to the protocol of the sender: OTLP/gRPC, or OTLP/HTTP in
-// protobuf or JSON. If err is not nil, the upstream has not responded, and Translate returns an error response.
-func (c *call) Translate(response *http.Response, err error) receiver.Response {
-	var translated *reply
-	if err == nil {
-		translated, err = c.readReply(response)
+// protobuf or JSON. forwardErr is the error of forwarding the request, or nil. Translate returns an error response if
+// there is no complete response of the upstream.
+func (c *call) Translate(response *http.Response, forwardErr error) receiver.Response {
+	if forwardErr != nil {
+		return c.refuseUnanswered(forwardErr)
 	}
+	translated, err := c.readReply(response)
 	if err != nil {
 		return c.refuseUnanswered(err)
 	}
@@ -127,7 +135,8 @@ func (c *call) Translate(response *http.Response, err error) receiver.Response {
 func (c *call) readReply(response *http.Response) (*reply, error) {
 	body, err := receiver.ReadResponse(response, destination.MaxAnswer)
 	isTooLong := errors.Is(err, receiver.ErrLongResponse)
-	if err != nil && !isTooLong {
+	isIncomplete := err != nil && !isTooLong
+	if isIncomplete {
 		return nil, err
 	}
 	if c.forwarded.encoding != encodingGRPC {
@@ -142,21 +151,23 @@ func (c *call) readReply(response *http.Response) (*reply, error) {
 
 // noteOutcome counts a forwarded request as accepted, retryable or refused by the upstream. It logs a refusal.
 func (c *call) noteOutcome(translated *reply) {
-	outcome := receiver.OutcomeRefused
+	var outcome receiver.ForwardOutcome
 	switch {
 	case translated.Code == otlpanswer.OK:
 		outcome = receiver.OutcomeAccepted
 	case translated.IsRetryable():
 		outcome = receiver.OutcomeRetryable
 	default:
+		outcome = receiver.OutcomeRefused
 		c.server.Log.Write(slog.LevelWarn, "the --otlp-forward destination rejected a request; the sender drops it",
 			"signal", signals[c.signal].name, "answer", translated.Message)
 	}
 	c.server.forwards.Note(outcome, translated.Message)
 }
 
-// refuseUnanswered returns a response that asks the sender to retry, because the upstream has not responded. err is
-// the error of forwarding. If the sender has canceled the request, the response closes the connection instead.
+// refuseUnanswered counts and logs that the upstream has not responded to the request, because of err. It returns a
+// response that asks the sender to retry. If the sender has canceled the request, the response closes the connection
+// instead.
 func (c *call) refuseUnanswered(err error) receiver.Response {
 	s := c.server
 	if c.IsCanceled() {
@@ -181,9 +192,9 @@ func field(response *http.Response, name string) string {
 	return cmp.Or(response.Trailer.Get(name), response.Header.Get(name))
 }
 
-// replyFromHTTP converts the response of an OTLP/HTTP upstream to a reply. If the sender uses the encoding of the
-// forwarded request, the body is copied unchanged. A web page with a success status counts as an error. If
-// isTruncated is true, a part of the body is missing, and only the status is used.
+// replyFromHTTP converts the response of an OTLP/HTTP upstream to a reply. A sender that uses the encoding of the
+// forwarded request gets the body unchanged. A web page with a success status is an error. If isTruncated is true,
+// body is incomplete and not used.
 func (c *call) replyFromHTTP(response *http.Response, body []byte, isTruncated bool) *reply {
 	mediaType := response.Header.Get("Content-Type")
 	translated := &reply{Status: statusFromHTTP(response), httpStatus: response.StatusCode}
@@ -192,11 +203,12 @@ func (c *call) replyFromHTTP(response *http.Response, body []byte, isTruncated b
 		translated.Code = otlpanswer.Unknown
 		translated.Message = "forward request: the destination responded with a web page; check --otlp-forward"
 	}
+	if isTruncated {
+		return translated
+	}
 	isSameEncoding := c.forwarded.encoding == c.encoding
 	isProtobuf := c.forwarded.encoding == encodingProtobuf && strings.HasPrefix(mediaType, mediaProtobuf)
 	switch {
-	case isTruncated:
-		return translated
 	case isSameEncoding:
 		translated.isBodyCopied = true
 		translated.copiedBody = body
@@ -209,11 +221,11 @@ func (c *call) replyFromHTTP(response *http.Response, body []byte, isTruncated b
 	return translated
 }
 
-// readProtobuf adds the content of a protobuf response to r. If r is a success, body becomes its message.
+// readProtobuf adds the body of a protobuf response to r. If r is a success, body is the Export...Response message.
 // Otherwise, body is an encoded status, from which r gets the error message and the retry delay.
 func (r *reply) readProtobuf(body []byte) {
 	if r.Code == otlpanswer.OK {
-		r.message = body
+		r.exportResponse = body
 		return
 	}
 	upstreamStatus := otlpanswer.ReadStatus(body)
@@ -228,9 +240,10 @@ func statusFromHTTP(response *http.Response) (status otlpanswer.Status) {
 	if status.Code == otlpanswer.OK {
 		return status
 	}
-	status.Message = "forward request: the destination responded with " + strconv.Itoa(response.StatusCode) + " " +
-		http.StatusText(response.StatusCode)
-	if status.Code == otlpanswer.ResourceExhausted || status.IsRetryable() {
+	httpStatus := strconv.Itoa(response.StatusCode) + " " + http.StatusText(response.StatusCode)
+	status.Message = "forward request: the destination responded with " + httpStatus
+	canRetry := status.Code == otlpanswer.ResourceExhausted || status.IsRetryable()
+	if canRetry {
 		status.Retry = otlpanswer.RetryAfter(response.Header.Get("Retry-After"), time.Now())
 	}
 	return status
@@ -243,15 +256,12 @@ func replyFromGRPC(response *http.Response, body []byte, senderEncoding encoding
 	if !isGRPC {
 		return replyWithoutGRPC(response)
 	}
-	translated := &reply{Status: otlpanswer.Status{Code: code}}
 	if code == otlpanswer.OK {
-		message, isCompressed, err := unframe(body)
-		if err == nil && !isCompressed {
-			translated.message = message
-		}
-		return translated
+		return successFromGRPC(body)
 	}
-	if text, err := url.PathUnescape(field(response, headerGRPCMessage)); err == nil {
+	translated := &reply{Status: otlpanswer.Status{Code: code}}
+	text, err := url.PathUnescape(field(response, headerGRPCMessage))
+	if err == nil {
 		translated.Message = text
 	}
 	details := field(response, headerGRPCDetails)
@@ -259,6 +269,17 @@ func replyFromGRPC(response *http.Response, body []byte, senderEncoding encoding
 	if senderEncoding == encodingGRPC {
 		translated.areDetailsCopied = true
 		translated.copiedDetails = details
+	}
+	return translated
+}
+
+// successFromGRPC returns the reply for a successful gRPC response with the given body. An invalid or compressed body
+// is ignored.
+func successFromGRPC(body []byte) *reply {
+	translated := successReply()
+	message, isCompressed, err := unframe(body)
+	if err == nil && !isCompressed {
+		translated.exportResponse = message
 	}
 	return translated
 }
@@ -290,7 +311,8 @@ type reply struct {
 	otlpanswer.Status
 	result     Result // result of a request that the receiver refuses
 	httpStatus int    // HTTP status if it differs from the one of the code; 0 otherwise
-	message    []byte // Export...Response message in protobuf, if the code is OK
+	// exportResponse is the Export...Response message in protobuf, if the code is OK.
+	exportResponse []byte
 
 	isBodyCopied bool // whether an OTLP/HTTP sender gets copiedBody, the body of the upstream's response
 	copiedBody   []byte
@@ -367,12 +389,13 @@ func (r *reply) encodeBody(requestEncoding encoding, requestSignal signal) []byt
 	isJSON := requestEncoding == encodingJSON
 	switch {
 	case isAccepted && isJSON:
-		return otlpanswer.ReadPartial(r.message).JSON(signals[requestSignal].rejected)
+		partialSuccess := otlpanswer.ReadPartial(r.exportResponse)
+		return partialSuccess.JSON(signals[requestSignal].rejectedName)
 	case isAccepted:
-		return r.message
+		return r.exportResponse
 	case isJSON:
-		return r.JSON()
+		return r.Status.JSON()
 	default:
-		return r.Protobuf()
+		return r.Status.Protobuf()
 	}
 }

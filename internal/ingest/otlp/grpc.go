@@ -46,8 +46,8 @@ func unframe(body []byte) (message []byte, isCompressed bool, err error) {
 	return message, compressedFlag == 1, nil
 }
 
-// prefix returns the prefix of a gRPC message: the compressed flag and the length of the message.
-func prefix(length int, isCompressed bool) (encoded [prefixLen]byte) {
+// grpcPrefix returns the prefix of a gRPC message: the compressed flag and the length of the message.
+func grpcPrefix(length int, isCompressed bool) (encoded [prefixLen]byte) {
 	if isCompressed {
 		encoded[0] = 1
 	}
@@ -55,18 +55,23 @@ func prefix(length int, isCompressed bool) (encoded [prefixLen]byte) {
 	return encoded
 }
 
+// frame returns a copy of an uncompressed message with the prefix of gRPC.
+func frame(message []byte) []byte {
+	messagePrefix := grpcPrefix(len(message), false)
+	return append(messagePrefix[:], message...)
+}
+
 // grpcCompressions is the value of the grpc-accept-encoding header.
 const grpcCompressions = "gzip,zstd,snappy"
 
-// compressionFromGRPC returns the compression for the value of a grpc-encoding header. "snappy" means the snappy
-// framing format there, although it means the block format in Content-Encoding. isKnown is false for an unsupported
-// compression.
+// compressionFromGRPC returns the compression for the value of a grpc-encoding header. isKnown is false if it is not
+// supported. The name "snappy" means the framing format of snappy in gRPC, but the block format in HTTP.
 func compressionFromGRPC(name string) (compression bodies.Compression, isKnown bool) {
 	compression, isKnown = bodies.CompressionOf(name)
 	switch compression {
 	case bodies.Snappy:
 		return bodies.SnappyFramed, isKnown
-	case bodies.SnappyFramed: // its name in HTTP is not valid in gRPC
+	case bodies.SnappyFramed: // gRPC does not know this name of the framing format
 		return bodies.Plain, false
 	}
 	return compression, isKnown
@@ -98,7 +103,7 @@ func (r *reply) writeGRPC(w http.ResponseWriter, isHead bool) error {
 	header.Set("Content-Type", mediaGRPC)
 	header.Set(headerGRPCAccepts, grpcCompressions)
 	if isHead {
-		r.setStatus(header)
+		r.setGRPCStatus(header)
 		w.WriteHeader(http.StatusOK)
 		return nil
 	}
@@ -106,16 +111,15 @@ func (r *reply) writeGRPC(w http.ResponseWriter, isHead bool) error {
 	w.WriteHeader(http.StatusOK)
 	var writeErr error
 	if r.Code == otlpanswer.OK {
-		messagePrefix := prefix(len(r.message), false)
-		_, writeErr = w.Write(append(messagePrefix[:], r.message...))
+		_, writeErr = w.Write(frame(r.exportResponse))
 	}
 	flushErr := http.NewResponseController(w).Flush()
-	r.setStatus(header) // fields that are set after the body become trailers
+	r.setGRPCStatus(header) // fields that are set after the body become trailers
 	return cmp.Or(writeErr, flushErr)
 }
 
-// setStatus sets the gRPC status code in a header or a trailer. For an error, it also sets the message and the details.
-func (r *reply) setStatus(header http.Header) {
+// setGRPCStatus sets the gRPC status code in a header or a trailer. For an error, it also sets the message and the details.
+func (r *reply) setGRPCStatus(header http.Header) {
 	header.Set(headerGRPCStatus, strconv.Itoa(int(r.Code)))
 	if r.Message != "" {
 		header.Set(headerGRPCMessage, url.PathEscape(r.Message)) // escapes more characters than gRPC requires
@@ -148,22 +152,22 @@ const (
 	notServing = "\x08\x02"
 )
 
-// check is a gRPC health check. It is never forwarded.
-type check struct{ *call }
+// healthCheck is a gRPC health check. It is never forwarded.
+type healthCheck struct{ *call }
 
 // Count returns the response to a gRPC health check: serving, or not serving while the daemon shuts down. If the
 // request contains the name of an unknown service, the response is an error. readErr is the error of reading the
 // body.
-func (c check) Count(readErr error) receiver.Response {
-	refusal := c.readMessage(readErr)
-	if refusal == nil {
-		refusal = c.decompress()
+func (c healthCheck) Count(readErr error) receiver.Response {
+	if refusal := c.setMessage(readErr); refusal != nil {
+		return c.respondError(refusal)
 	}
-	if refusal != nil {
+	if refusal := c.decompress(); refusal != nil {
 		return c.respondError(refusal)
 	}
 	c.Result = int(ResultOther)
-	if !hasService(checkedService(c.message)) {
+	service := checkedService(c.message)
+	if !hasService(service) {
 		return c.respond(newRefusal(ResultOther, otlpanswer.NotFound, "unknown gRPC method; send OTLP to Export of "+
 			"the trace, metrics or logs service"))
 	}
@@ -171,11 +175,11 @@ func (c check) Count(readErr error) receiver.Response {
 	if c.server.IsStopping() {
 		status = notServing
 	}
-	return c.respond(&reply{message: []byte(status)})
+	return c.respond(&reply{exportResponse: []byte(status)})
 }
 
 // decompress decompresses the message of the health check. It returns a refusal if that fails.
-func (c check) decompress() (refusal *reply) {
+func (c healthCheck) decompress() (refusal *reply) {
 	if c.compression == bodies.Plain {
 		return nil
 	}

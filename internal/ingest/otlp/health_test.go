@@ -78,7 +78,7 @@ func TestHealth_NotServingDuringShutdown(t *testing.T) {
 	r.Body = &bodies.Body{Bytes: framed(nil, false)}
 	h.stop()
 	w := httptest.NewRecorder()
-	c := check{&call{BufferedRequest: r, server: h.Server, signal: signalHealth, encoding: encodingGRPC}}
+	c := healthCheck{&call{BufferedRequest: r, server: h.Server, signal: signalHealth, encoding: encodingGRPC}}
 	if err := c.Count(nil)(w); err != nil || !bytes.Equal(w.Body.Bytes(), framed([]byte{8, 2}, false)) {
 		t.Errorf("answered %x, %v", w.Body, err)
 	}

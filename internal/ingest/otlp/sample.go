@@ -26,27 +26,33 @@ func (m *sampled) releaseUnused() {
 	}
 }
 
-// selectSpans decides which spans of a request are forwarded, and reserves memory for a message with only these
-// spans. It returns an error reply if there is not enough memory. It must be called before the spans are counted,
-// because the sender sends them again after an error reply.
+// selectSpans decides which spans of a request are forwarded. If the forwarded message differs from the received one,
+// it reserves memory for it, and returns an error reply if there is not enough. It must be called before the spans are
+// counted, because a sender that gets an error reply sends them again.
 func (s *Server) selectSpans(c *call, ws *workspace) (selection sampling.Selection, refusal *reply) {
-	isAlwaysUnchanged := s.config.Keep == nil && !s.config.Marks
-	if isAlwaysUnchanged {
+	canDiffer := s.config.Keep != nil || s.config.Marks
+	if !canDiffer {
 		return sampling.Selection{IsUnchanged: true}, nil
 	}
 	selection = ws.sample.Select(ws.reader.Request(), s.config.Keep, s.config.Marks)
 	if selection.IsUnchanged || s.selectsNothing(selection) {
 		return selection, nil
 	}
-	if c.Size()+selection.Size > s.config.MaxBodyBytes {
-		return selection, newRefusal(ResultTooLarge, otlpanswer.ResourceExhausted, "the request and its sampled "+
+	return selection, s.reserveSampled(c, selection.Size)
+}
+
+// reserveSampled reserves memory for a message with only the sampled spans. It returns an error reply if there is not
+// enough memory.
+func (s *Server) reserveSampled(c *call, messageBytes int) (refusal *reply) {
+	if c.Size()+messageBytes > s.config.MaxBodyBytes {
+		return newRefusal(ResultTooLarge, otlpanswer.ResourceExhausted, "the request and its sampled "+
 			"part together exceed --otlp-max-body-bytes; configure smaller batches in the SDK, or raise it")
 	}
-	c.sampled.reserved = s.Bodies.Take(selection.Size)
+	c.sampled.reserved = s.Bodies.Take(messageBytes)
 	if c.sampled.reserved == nil {
-		return selection, s.refuseUnreadable(bodies.ErrNoRoom, ResultBusy)
+		return s.refuseUnreadable(bodies.ErrNoRoom, ResultBusy)
 	}
-	return selection, nil
+	return nil
 }
 
 // selectsNothing reports whether a selection has no spans, so that nothing is forwarded.
@@ -55,25 +61,25 @@ func (s *Server) selectsNothing(selection sampling.Selection) bool {
 	return isSampling && !selection.IsUnchanged && selection.Sampled.Spans == 0
 }
 
-// writeSelected writes the message with only the selected spans, and releases the received message, because the
-// upstream can take long to respond. If all spans are selected, the received message is kept and forwarded. The
-// sampling statistics are updated unless isDuplicate is true.
+// writeSelected prepares the message to forward: the received one if all spans are selected, or a new one with only
+// the selected spans. A received message that is not forwarded is released at once, because the upstream can take
+// long to respond. The sampling statistics are updated unless isDuplicate is true.
 func (s *Server) writeSelected(c *call, ws *workspace, selection sampling.Selection, isDuplicate bool) {
 	receivedBytes := len(c.message)
-	forwardedBytes := receivedBytes
+	savedBytes := 0
 	switch {
 	case selection.IsUnchanged: // the received message is forwarded
 	case s.selectsNothing(selection):
-		forwardedBytes = 0
+		savedBytes = receivedBytes
 		c.sampled.isEmpty = true
 		c.Release()
 	default:
 		s.writeSampled(c, ws)
-		forwardedBytes = len(c.sampled.body.Bytes)
+		savedBytes = receivedBytes - len(c.sampled.body.Bytes)
 	}
 	isSampling := s.config.Keep != nil
 	if isSampling && !isDuplicate {
-		s.sampling.add(selection.Sampled, selection.SampledOut, receivedBytes-forwardedBytes)
+		s.sampling.add(selection.Sampled, selection.SampledOut, savedBytes)
 	}
 }
 
@@ -96,10 +102,12 @@ func (s *Server) compressSampled(c *call, ws *workspace) {
 		return
 	}
 	uncompressed := c.sampled.body
-	compressed := c.Own(s.Bodies.Take(maxCompressedBytes(len(uncompressed.Bytes))))
-	if compressed == nil {
+	compressed := s.Bodies.Take(maxCompressedBytes(len(uncompressed.Bytes)))
+	hasMemory := compressed != nil
+	if !hasMemory {
 		return
 	}
+	c.Own(compressed)
 	ws.compressor.appendCompressed(compressed, uncompressed.Bytes)
 	uncompressed.Release()
 	c.sampled.body = compressed
@@ -109,9 +117,13 @@ func (s *Server) compressSampled(c *call, ws *workspace) {
 // compressor compresses with gzip. It reuses its memory of about 1 MiB.
 type compressor struct{ gzip *gzip.Writer }
 
-// maxCompressedBytes returns the maximum length of n bytes after compression with gzip. Incompressible bytes grow by
-// five bytes per stored block, and by the header and the trailer.
-func maxCompressedBytes(n int) int { return n + n/1000 + 1<<10 }
+// maxCompressedBytes returns an upper limit for the length of n bytes after compression with gzip. Incompressible
+// bytes grow by five bytes per stored block, and by the header and the trailer.
+func maxCompressedBytes(n int) int {
+	const maxHeaderAndTrailer = 1 << 10
+	maxBlockOverhead := n / 1000
+	return n + maxBlockOverhead + maxHeaderAndTrailer
+}
 
 // appendCompressed compresses message with gzip and appends the result to body.Bytes. The free capacity there must
 // be at least maxCompressedBytes(len(message)), so that body.Bytes is not reallocated.

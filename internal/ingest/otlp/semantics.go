@@ -82,24 +82,25 @@ func (r *otelReader) read(message []byte, isCounted bool) (Result, error) {
 // agentReader counts spans like the Datadog agent's OTLP ingest: a Translator converts a message to Datadog traces, and
 // the agent's rules are applied to these traces.
 type agentReader struct {
-	current    *atomic.Pointer[agent.Policy] // current policy; nil while only the agent can count the spans
-	policy     *agent.Policy                 // policy of translator
-	message    otlp.Request
-	translator *translate.Translator
-	traces     spantable.Table
-	counter    *agent.Counter
+	currentPolicy *atomic.Pointer[agent.Policy] // nil while only the agent can count the spans
+	policy        *agent.Policy                 // policy of translator
+	message       otlp.Request
+	translator    *translate.Translator
+	traces        spantable.Table
+	counter       *agent.Counter
 }
 
-func newAgentReader(current *atomic.Pointer[agent.Policy]) *agentReader {
-	return &agentReader{current: current, counter: agent.NewCounter()}
+func newAgentReader(currentPolicy *atomic.Pointer[agent.Policy]) *agentReader {
+	return &agentReader{currentPolicy: currentPolicy, counter: agent.NewCounter()}
 }
 
 // read decodes a trace message and counts its spans by the rules of the Datadog agent. isCounted reports whether
-// the sender has counted the spans itself. read counts nothing if there are no rules, because the agent then counts
-// the spans.
+// the sender has counted the spans itself. If the daemon can't apply the agent's rules, read counts nothing, because
+// the agent counts the spans.
 func (r *agentReader) read(message []byte, isCounted bool) (Result, error) {
-	policy := r.current.Load()
-	if policy == nil {
+	policy := r.currentPolicy.Load()
+	canApply := policy != nil
+	if !canApply {
 		return ResultNotWanted, nil
 	}
 	if err := r.setPolicy(policy); err != nil {
@@ -109,7 +110,8 @@ func (r *agentReader) read(message []byte, isCounted bool) (Result, error) {
 		return ResultUnparsable, err
 	}
 	spans := len(r.message.Spans)
-	isAllCounted := spans > 0 && r.translator.Counted() == spans
+	spansCountedBySender := r.translator.Counted()
+	isAllCounted := spans > 0 && spansCountedBySender == spans
 	if isAllCounted {
 		return ResultComputedByClient, nil
 	}
@@ -172,24 +174,23 @@ func (ws *workspace) release() {
 	ws.sample.Release()
 }
 
-// forwardedSpans iterates over those counted spans that are forwarded and have both a trace ID and a span ID.
-// Metrics can refer to such a span as an exemplar.
+// forwardedSpans iterates over the spans of the request that are counted and forwarded, and have both a trace ID and
+// a span ID. Metrics can refer to such a span as an exemplar.
 func (ws *workspace) forwardedSpans(yield func(receiver.ForwardedSpan) bool) {
 	request := ws.reader.Request()
 	for counted := range ws.reader.Counted {
-		if !ws.sample.IsSelected(counted.Span) {
-			continue
-		}
-		spanID := request.Spans[counted.Span].ID
-		extra := &request.Extras[counted.Span]
+		spanID := request.Spans[counted.SpanIndex].ID
+		extra := &request.Extras[counted.SpanIndex]
 		hasTraceID := extra.TraceHigh != 0 || extra.TraceLow != 0
-		if spanID == 0 || !hasTraceID {
+		isForwarded := ws.sample.IsSelected(counted.SpanIndex)
+		if !isForwarded || spanID == 0 || !hasTraceID {
 			continue
 		}
-		if !yield(receiver.ForwardedSpan{
-			Batch: counted.Batch, Index: counted.At,
+		forwarded := receiver.ForwardedSpan{
+			Batch: counted.Batch, Index: counted.IndexInBatch,
 			TraceHigh: extra.TraceHigh, TraceLow: extra.TraceLow, Span: spanID,
-		}) {
+		}
+		if !yield(forwarded) {
 			return
 		}
 	}

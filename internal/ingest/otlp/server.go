@@ -36,8 +36,8 @@ type samplingStats struct {
 }
 
 // add adds the result of sampling one request: the traces and spans that are forwarded, those that are not, and the
-// number of bytes that need not be sent. It counts a negative savedBytes as 0, because a sampled message can be
-// longer than the received one.
+// number of bytes that need not be sent. savedBytes is negative, and counts as 0, if the sampled message is longer
+// than the received one.
 func (stats *samplingStats) add(sampled, sampledOut sampling.Tally, savedBytes int) {
 	stats.sampledTraces.Add(uint64(sampled.Traces))
 	stats.sampledSpans.Add(uint64(sampled.Spans))
@@ -108,9 +108,9 @@ func (s *Server) newReader() reader {
 	return newOTelReader(s.policy)
 }
 
-// loadFeatures sets the rules for counting OTLP spans like the Datadog agent, according to the current features of
-// the agent. If the daemon can't apply the agent's rules, it leaves the counting to the agent. The returned channel
-// is closed when the features change; it is nil if other rules are configured.
+// loadFeatures reads the features of the Datadog agent, and sets the rules for counting OTLP spans like the agent. If
+// the daemon can't apply the agent's rules, it leaves the counting to the agent. The returned channel is closed when
+// the features change. loadFeatures does nothing and returns nil if other rules are configured.
 func (s *Server) loadFeatures() (changed <-chan struct{}) {
 	if s.config.Semantics != SemanticsDatadog {
 		return nil
@@ -126,7 +126,7 @@ func (s *Server) loadFeatures() (changed <-chan struct{}) {
 }
 
 // agentPolicyOf returns the rules for counting OTLP spans like a Datadog agent with the given features. It returns
-// nil if the agent accepts no statistics, or if it is configured with rules that only the agent can apply.
+// nil if the agent accepts no statistics, or has rules that the daemon can't apply.
 func (s *Server) agentPolicyOf(features receiver.Features) *agent.Policy {
 	if !features.Stats || features.FiltersTags {
 		return nil
@@ -136,7 +136,9 @@ func (s *Server) agentPolicyOf(features receiver.Features) *agent.Policy {
 	if !isValid {
 		return nil
 	}
-	if _, err := translate.New(policy.Names()); err != nil {
+	_, err := translate.New(policy.Names())
+	canTranslate := err == nil
+	if !canTranslate {
 		return nil
 	}
 	return policy
@@ -159,8 +161,10 @@ func (s *Server) Stats() (stats Stats) {
 	for _, discarded := range []signal{signalMetrics, signalLogs} {
 		stats.DiscardedSignals[signals[discarded].name] = s.discarded[discarded].Load()
 	}
-	stats.SampledTraces, stats.SampledSpans = s.sampling.sampledTraces.Load(), s.sampling.sampledSpans.Load()
-	stats.SampledOutTraces, stats.SampledOutSpans = s.sampling.sampledOutTraces.Load(), s.sampling.sampledOutSpans.Load()
+	stats.SampledTraces = s.sampling.sampledTraces.Load()
+	stats.SampledSpans = s.sampling.sampledSpans.Load()
+	stats.SampledOutTraces = s.sampling.sampledOutTraces.Load()
+	stats.SampledOutSpans = s.sampling.sampledOutSpans.Load()
 	stats.SavedBytes = s.sampling.savedBytes.Load()
 	return stats
 }

@@ -138,10 +138,10 @@ func (r *report) publish(message []byte, worker *worker) receiver.Response {
 func (w *worker) forwardedSpans(yield func(receiver.ForwardedSpan) bool) {
 	request := w.counter.Request()
 	for counted := range w.counter.Counted {
-		extra := &request.Extras[counted.Span]
+		extra := &request.Extras[counted.SpanIndex]
 		forwarded := receiver.ForwardedSpan{
-			Batch: counted.Batch, Index: counted.At,
-			TraceHigh: extra.TraceHigh, TraceLow: extra.TraceLow, Span: request.Spans[counted.Span].ID,
+			Batch: counted.Batch, Index: counted.IndexInBatch,
+			TraceHigh: extra.TraceHigh, TraceLow: extra.TraceLow, Span: request.Spans[counted.SpanIndex].ID,
 		}
 		if !yield(forwarded) {
 			return

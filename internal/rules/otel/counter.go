@@ -262,9 +262,9 @@ func (c *Counter) Batches(yield func(span.Origin, *span.Batch) bool) {
 	}
 }
 
-// Counted identifies a span of a body: its number, the number of its batch, and its index in the
-// batch.
-type Counted struct{ Span, Batch, At int }
+// Counted identifies a span of a body: its index in the body, the number of its batch, and its index in
+// the batch.
+type Counted struct{ SpanIndex, Batch, IndexInBatch int }
 
 // Counted iterates over the spans of the last body that are in a batch, in the order of the body.
 func (c *Counter) Counted(yield func(Counted) bool) {
@@ -275,7 +275,7 @@ func (c *Counter) Counted(yield func(Counted) bool) {
 		if batch == noBatch {
 			continue
 		}
-		if !yield(Counted{Span: i, Batch: batch, At: countInBatch[batch]}) {
+		if !yield(Counted{SpanIndex: i, Batch: batch, IndexInBatch: countInBatch[batch]}) {
 			return
 		}
 		countInBatch[batch]++

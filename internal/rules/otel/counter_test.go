@@ -202,8 +202,8 @@ func TestOrigin_AnyNumber(t *testing.T) {
 			}
 			at, seen := map[int]int{}, 0
 			for s := range c.Counted {
-				if s.Span != seen || s.At != at[s.Batch] {
-					t.Fatalf("span %d is at %d of batch %d", s.Span, s.At, s.Batch)
+				if s.SpanIndex != seen || s.IndexInBatch != at[s.Batch] {
+					t.Fatalf("span %d is at %d of batch %d", s.SpanIndex, s.IndexInBatch, s.Batch)
 				}
 				at[s.Batch]++
 				seen++
@@ -511,8 +511,8 @@ func TestCounted_BatchAndIndex(t *testing.T) {
 	}
 	seen := 0
 	for s := range c.Counted {
-		if want := c.Request().Spans[s.Span].Duration; s.Span != seen || durations[s.Batch][s.At] != want {
-			t.Errorf("span %d is said to be %d of batch %d", s.Span, s.At, s.Batch)
+		if want := c.Request().Spans[s.SpanIndex].Duration; s.SpanIndex != seen || durations[s.Batch][s.IndexInBatch] != want {
+			t.Errorf("span %d is said to be %d of batch %d", s.SpanIndex, s.IndexInBatch, s.Batch)
 		}
 		seen++
 	}
@@ -540,7 +540,7 @@ func TestCount_SkipsMarkedResources(t *testing.T) {
 		}
 		var numbers []int
 		for s := range c.Counted {
-			numbers = append(numbers, s.Span)
+			numbers = append(numbers, s.SpanIndex)
 		}
 		if len(spans) != len(counted) || !slices.Equal(numbers, counted) || c.Skipped() != skipped {
 			t.Errorf("%v: counted spans %v, want %v; skipped %d, want %d", value, numbers, counted, c.Skipped(), skipped)

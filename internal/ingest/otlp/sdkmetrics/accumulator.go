@@ -89,24 +89,24 @@ func (a *Accumulator) hashSeries(p *point) uint64 {
 }
 
 // storeReport stores p as the last report of its series, and returns the number of spans that no earlier report of
-// the series included. If p begins a new series and MaxSeries are stored already, it first removes those.
+// the series included. If p begins a new series, but MaxSeries are stored, it first removes all stored reports.
 func (a *Accumulator) storeReport(series uint64, p *point) (newSpans float64) {
 	previous, hasPrevious := a.lastReports[series]
-	if !hasPrevious && len(a.lastReports) >= MaxSeries {
+	isFull := len(a.lastReports) >= MaxSeries
+	if isFull && !hasPrevious {
 		a.startPeriod()
 	}
 	if hasPrevious && p.isOutdated(previous) {
 		return 0
 	}
-	a.lastReports[series] = report{p.time, p.value}
-	if !p.isCumulative {
-		return p.value
-	}
-	if hasPrevious {
-		return p.value - previous.value
-	}
+	a.lastReports[series] = report{time: p.time, value: p.value}
 	includesEarlierSpans := p.start < a.periodStart
-	if includesEarlierSpans {
+	switch {
+	case !p.isCumulative:
+		return p.value
+	case hasPrevious:
+		return p.value - previous.value
+	case includesEarlierSpans:
 		return 0 // the next report adds the difference to p.value
 	}
 	return p.value

@@ -29,12 +29,12 @@ func attribute(key string, value any) []byte {
 	var encoded []byte
 	switch v := value.(type) {
 	case string:
-		encoded = nested(valueText, []byte(v))
+		encoded = nested(textValueField, []byte(v))
 	case bool:
-		encoded = protowire.AppendVarint(protowire.AppendTag(nil, valueBool, protowire.VarintType),
+		encoded = protowire.AppendVarint(protowire.AppendTag(nil, boolValueField, protowire.VarintType),
 			protowire.EncodeBool(v))
 	}
-	return append(nested(attributeKey, []byte(key)), nested(attributeValue, encoded)...)
+	return append(nested(attributeKeyField, []byte(key)), nested(attributeValueField, encoded)...)
 }
 
 // encode returns the request in protobuf.
@@ -42,26 +42,26 @@ func (s reportedPoint) encode() []byte {
 	fixed := func(number protowire.Number, bits uint64) []byte {
 		return protowire.AppendFixed64(protowire.AppendTag(nil, number, protowire.Fixed64Type), bits)
 	}
-	point := append(fixed(pointStart, uint64(s.start)), fixed(pointTime, s.time)...)
+	point := append(fixed(pointStartField, uint64(s.start)), fixed(pointTimeField, s.time)...)
 	for key, value := range s.attributes {
-		point = append(point, nested(pointAttribute, attribute(key, value))...)
+		point = append(point, nested(pointAttributeField, attribute(key, value))...)
 	}
 	switch v := s.value.(type) {
 	case int64:
-		point = append(point, fixed(pointInt, uint64(v))...)
+		point = append(point, fixed(pointIntField, uint64(v))...)
 	case float64:
-		point = append(point, fixed(pointDouble, math.Float64bits(v))...)
+		point = append(point, fixed(pointDoubleField, math.Float64bits(v))...)
 	}
-	sum := nested(sumPoint, point)
+	sum := nested(sumPointField, point)
 	temporality := uint64(temporalityCumulative)
 	if s.isDelta {
 		temporality = 1
 	}
-	sum = protowire.AppendVarint(protowire.AppendTag(sum, sumTemporality, protowire.VarintType), temporality)
-	metric := append(nested(metricSum, sum), nested(metricName, []byte(s.name))...)
+	sum = protowire.AppendVarint(protowire.AppendTag(sum, temporalityField, protowire.VarintType), temporality)
+	metric := append(nested(metricSumField, sum), nested(metricNameField, []byte(s.name))...)
 	resource := nested(1, attribute("service.instance.id", s.process))
-	return nested(requestResource, append(nested(resourceInfo, resource),
-		nested(resourceScope, nested(scopeMetric, metric))...))
+	return nested(resourceMetricsField, append(nested(resourceField, resource),
+		nested(scopeMetricsField, nested(metricField, metric))...))
 }
 
 func listen(since int64) *Accumulator {
@@ -219,13 +219,13 @@ func TestSeries_AreBounded(t *testing.T) {
 
 // TestPoint_TooManyAttributes also checks that the memory of a point does not grow with its attributes.
 func TestPoint_TooManyAttributes(t *testing.T) {
-	l, one := listen(10), nested(pointAttribute, nil)
+	l, one := listen(10), nested(pointAttributeField, nil)
 	for _, attributes := range []int{maxAttributes, maxAttributes + 1, 1 << 16} {
-		encoded := protowire.AppendFixed64(protowire.AppendTag(nil, pointInt, protowire.Fixed64Type), 5)
+		encoded := protowire.AppendFixed64(protowire.AppendTag(nil, pointIntField, protowire.Fixed64Type), 5)
 		encoded = append(encoded, bytes.Repeat(one, attributes)...)
-		sum := nested(sumPoint, encoded)
-		metric := append(nested(metricName, []byte(spanStarted)), nested(metricSum, sum)...)
-		l.Add(nested(requestResource, nested(resourceScope, nested(scopeMetric, metric))))
+		sum := nested(sumPointField, encoded)
+		metric := append(nested(metricNameField, []byte(spanStarted)), nested(metricSumField, sum)...)
+		l.Add(nested(resourceMetricsField, nested(scopeMetricsField, nested(metricField, metric))))
 		p := &point{}
 		if p.decode(encoded) != (attributes <= maxAttributes) || cap(p.attributes) > 4*maxAttributes {
 			t.Errorf("of %d attributes there is room for %d", attributes, cap(p.attributes))

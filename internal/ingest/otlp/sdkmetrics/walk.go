@@ -10,23 +10,23 @@ import (
 
 // Field numbers and values of OTLP's protobuf messages.
 const (
-	requestResource       = 1
-	resourceInfo          = 1
-	resourceScope         = 2
-	scopeMetric           = 2
-	metricName            = 1
-	metricSum             = 7
-	sumPoint              = 1
-	sumTemporality        = 2
-	pointStart            = 2
-	pointTime             = 3
-	pointDouble           = 4
-	pointInt              = 6
-	pointAttribute        = 7
-	attributeKey          = 1
-	attributeValue        = 2
-	valueText             = 1
-	valueBool             = 2
+	resourceMetricsField  = 1
+	resourceField         = 1
+	scopeMetricsField     = 2
+	metricField           = 2
+	metricNameField       = 1
+	metricSumField        = 7
+	sumPointField         = 1
+	temporalityField      = 2
+	pointStartField       = 2
+	pointTimeField        = 3
+	pointDoubleField      = 4
+	pointIntField         = 6
+	pointAttributeField   = 7
+	attributeKeyField     = 1
+	attributeValueField   = 2
+	textValueField        = 1
+	boolValueField        = 2
 	temporalityCumulative = 2 // AGGREGATION_TEMPORALITY_CUMULATIVE
 )
 
@@ -89,13 +89,13 @@ func lastField(message []byte, number protolite.Number) (last []byte) {
 // an encoded OTLP metrics request. The point is valid only during the call of visit.
 func visitPoints(request []byte, visit func(*point)) {
 	p := &point{}
-	for resourceMetrics := range submessages(request, requestResource) {
-		p.resource = lastField(resourceMetrics, resourceInfo)
-		for scopeMetrics := range submessages(resourceMetrics, resourceScope) {
-			for metric := range submessages(scopeMetrics, scopeMetric) {
-				p.name = lastField(metric, metricName)
+	for resourceMetrics := range submessages(request, resourceMetricsField) {
+		p.resource = lastField(resourceMetrics, resourceField)
+		for scopeMetrics := range submessages(resourceMetrics, scopeMetricsField) {
+			for metric := range submessages(scopeMetrics, metricField) {
+				p.name = lastField(metric, metricNameField)
 				if isSDKMetric(p.name) {
-					p.visitSum(lastField(metric, metricSum), visit)
+					p.visitSum(lastField(metric, metricSumField), visit)
 				}
 			}
 		}
@@ -105,19 +105,19 @@ func visitPoints(request []byte, visit func(*point)) {
 // visitSum decodes the data points of an encoded Sum message of OTLP one after the other. It stores each of them in
 // p, and calls visit with p if the point is valid.
 func (p *point) visitSum(sum []byte, visit func(*point)) {
-	p.isCumulative = isCumulative(sum)
-	for encodedPoint := range submessages(sum, sumPoint) {
+	p.isCumulative = hasCumulativePoints(sum)
+	for encodedPoint := range submessages(sum, sumPointField) {
 		if p.decode(encodedPoint) {
 			visit(p)
 		}
 	}
 }
 
-// isCumulative reports whether the data points of a sum metric are cumulative, and not deltas.
-func isCumulative(sum []byte) bool {
+// hasCumulativePoints reports whether the data points of a sum metric are cumulative, and not deltas.
+func hasCumulativePoints(sum []byte) bool {
 	temporality := uint64(0)
 	for field := range protolite.Fields(sum) {
-		if field.Number == sumTemporality {
+		if field.Number == temporalityField {
 			temporality = field.Value
 		}
 	}
@@ -131,15 +131,15 @@ func (p *point) decode(encodedPoint []byte) (isValid bool) {
 	p.attributes = p.attributes[:0]
 	for field := range protolite.Fields(encodedPoint) {
 		switch field.Number {
-		case pointStart:
+		case pointStartField:
 			p.start = field.Value
-		case pointTime:
+		case pointTimeField:
 			p.time = field.Value
-		case pointDouble:
+		case pointDoubleField:
 			p.value = math.Float64frombits(field.Value)
-		case pointInt:
+		case pointIntField:
 			p.value = float64(int64(field.Value))
-		case pointAttribute:
+		case pointAttributeField:
 			if len(p.attributes) == maxAttributes {
 				return false
 			}
@@ -152,9 +152,10 @@ func (p *point) decode(encodedPoint []byte) (isValid bool) {
 // attribute returns the value of the attribute with the given key as a string, for example "true" for a bool. It
 // returns "" if p has no such attribute.
 func (p *point) attribute(key string) string {
-	for _, attribute := range p.attributes {
-		if string(lastField(attribute, attributeKey)) == key {
-			return textOf(lastField(attribute, attributeValue))
+	for _, keyValue := range p.attributes {
+		attributeKey := lastField(keyValue, attributeKeyField)
+		if string(attributeKey) == key {
+			return textOf(lastField(keyValue, attributeValueField))
 		}
 	}
 	return ""
@@ -165,9 +166,9 @@ func (p *point) attribute(key string) string {
 func textOf(value []byte) string {
 	for field := range protolite.Fields(value) {
 		switch field.Number {
-		case valueText:
+		case textValueField:
 			return string(field.Bytes)
-		case valueBool:
+		case boolValueField:
 			return strconv.FormatBool(field.Value != 0)
 		}
 	}
