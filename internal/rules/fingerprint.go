@@ -51,7 +51,7 @@ func (f *Fingerprint) AppendText(text string) {
 // AppendTag appends a tag of a span in t to the fingerprint: its label, the number that stands for its
 // name, then the type of its value, and the value. A text is preceded by its length.
 func (f *Fingerprint) AppendTag(t *spantable.Table, tag *spantable.Tag) {
-	labelAndType := uint64(tag.Label) | uint64(tag.Value)<<typeShift
+	labelAndType := uint64(tag.Label) | uint64(tag.Type)<<typeShift
 	if !tag.HasText() {
 		f.appendNumber(labelAndType)
 		f.appendNumber(tag.Bits)

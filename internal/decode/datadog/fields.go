@@ -146,11 +146,11 @@ func (d *Decoder) readField(s *spantable.Span, f field, pos int) (next int) {
 func (d *Decoder) readRareField(s *spantable.Span, f field) {
 	switch {
 	case f == fieldMeta:
-		d.readTags(s, d.readTagCount(f), spantable.IsText)
+		d.readTags(s, d.readTagCount(f), spantable.TypeText)
 	case f == fieldMetrics:
-		d.readTags(s, d.readTagCount(f), spantable.IsNumber)
+		d.readTags(s, d.readTagCount(f), spantable.TypeNumber)
 	case f == fieldMetaStruct:
-		d.readTags(s, d.readTagCount(f), spantable.IsBytes)
+		d.readTags(s, d.readTagCount(f), spantable.TypeBytes)
 	case f == fieldAttributes:
 		d.table.Tags = d.table.Tags[:s.First] // a second list replaces the first
 		d.readTags(s, d.readArrayOf(v1AttributeParts), typedValue)

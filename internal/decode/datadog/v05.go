@@ -71,7 +71,7 @@ func (d v05) readSpan() {
 func (d v05) checkEmptyStrings(s *spantable.Span) {
 	usesEmpty := s.Service.Len == 0 || s.Name.Len == 0 || s.Resource.Len == 0
 	for _, t := range d.table.TagsOf(s) {
-		isEmptyText := t.Value == spantable.IsText && t.Text().Len == 0
+		isEmptyText := t.Type == spantable.TypeText && t.Text().Len == 0
 		if isEmptyText || t.Label == labelMisplacedEmpty {
 			usesEmpty = true
 		}

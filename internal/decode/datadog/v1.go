@@ -65,7 +65,7 @@ func (d v1) readPayloadAttributes() {
 		if t.Label != LabelCommit && t.Label != LabelProcessTags {
 			continue
 		}
-		if t.Value != spantable.IsText {
+		if t.Type != spantable.TypeText {
 			d.Fail()
 			return
 		}

@@ -441,7 +441,7 @@ func (c *Counter) readTraceHigh(g *spantable.Group) uint64 {
 		tags := c.table.TagsOf(&spans[i])
 		for j := range tags {
 			tag := &tags[j]
-			hasValidLength := tag.Value == spantable.IsText && tag.Text().Len == highDigits
+			hasValidLength := tag.Type == spantable.TypeText && tag.Text().Len == highDigits
 			if tag.Label != decode.LabelTraceHigh || !hasValidLength {
 				continue
 			}

@@ -84,7 +84,7 @@ func (r *labeller) setKindAndSynthetic(s *spantable.Span) {
 	}
 	s.Kind = spantable.KindUnknown
 	t := r.findTag(decode.LabelKind)
-	if t != nil && t.Value == spantable.IsText {
+	if t != nil && t.Type == spantable.TypeText {
 		s.Kind = r.rulebook.kindOf(r.table.Bytes(t.Text()))
 	}
 	s.IsSynthetic = r.rulebook.isSynthetic(r.textValue(decode.LabelOrigin))
@@ -143,7 +143,7 @@ func (r *labeller) mainService(root *spantable.Span) string {
 // baseService returns the base service of the current span, which is the service that is configured for
 // its process. It returns "" if the span has no tag with a base service.
 func (r *labeller) baseService() string {
-	if t := r.findTag(labelBaseService); t != nil && t.Value == spantable.IsText {
+	if t := r.findTag(labelBaseService); t != nil && t.Type == spantable.TypeText {
 		return r.services.normalizePeer(r.validText(t.Text()))
 	}
 	return ""
@@ -153,7 +153,7 @@ func (r *labeller) baseService() string {
 func (r *labeller) matchesIgnoreRule() bool {
 	return slices.ContainsFunc(r.policy.labels.ignoreLabels, func(l label) bool {
 		t := r.findTag(l)
-		if t == nil || t.Value == spantable.IsNested {
+		if t == nil || t.Type == spantable.TypeNested {
 			return false
 		}
 		return r.policy.ignoreRules.MatchesAttribute(r.policy.labels.names[l], r.formatValue(l))
@@ -186,11 +186,11 @@ func (r *labeller) makeFingerprint(s *spantable.Span) []byte {
 		for word := r.Set[i] & keyLabels[i]; word != 0; word &= word - 1 {
 			l := label(64*i + bits.TrailingZeros64(word))
 			tag := &t.Tags[r.At(l)]
-			hasNested = hasNested || tag.Value == spantable.IsNested
+			hasNested = hasNested || tag.Type == spantable.TypeNested
 			f.AppendTag(t, tag)
 		}
 	}
-	t.Charge(f.Size())
+	t.AddReadBytes(f.Size())
 	if hasNested {
 		return nil
 	}
@@ -261,7 +261,7 @@ func (r *labeller) appendPeerTag(dst []string, l label, kind spantable.Kind) []s
 
 // isServiceName reports whether t, the tag with label l or nil, contains the name of a service.
 func isServiceName(l label, t *spantable.Tag) bool {
-	isText := t != nil && t.Value == spantable.IsText
+	isText := t != nil && t.Type == spantable.TypeText
 	return isText && (l == labelPeerService || l == labelBaseService)
 }
 
@@ -280,7 +280,7 @@ func (r *labeller) appendAdditionalTags(dst []string, kind spantable.Kind) []str
 // span does not have the tag, or if the value is not a text and the tracer's rules accept only texts.
 func (r *labeller) labelValue(l label) string {
 	t := r.findTag(l)
-	if t == nil || r.rulebook.peers.ignoresNumbers && t.Value != spantable.IsText {
+	if t == nil || r.rulebook.peers.ignoresNumbers && t.Type != spantable.TypeText {
 		return ""
 	}
 	return r.formatValue(l)
@@ -322,14 +322,14 @@ func (r *labeller) httpStatus() uint32 {
 // validatesStatus reports whether the HTTP status in the tag t is ignored if it is invalid. By the
 // Datadog agent's rules it is, except for a number in an OTLP request.
 func (r *labeller) validatesStatus(t *spantable.Tag) bool {
-	return r.rulebook.followsAgent && (r.source != fromOTLP || t.Value == spantable.IsText)
+	return r.rulebook.followsAgent && (r.source != fromOTLP || t.Type == spantable.TypeText)
 }
 
 // statusCode returns the value of a status tag, which can be an integer or a text such as "200". ok is
 // false for any other value. By the rules of some tracers, a text can contain only digits. By the
 // Datadog agent's rules, it can also be "200.0".
 func (r *labeller) statusCode(t *spantable.Tag) (code int64, ok bool) {
-	if t.Value != spantable.IsText {
+	if t.Type != spantable.TypeText {
 		return integerValue(t)
 	}
 	text := r.viewText(t.Text())
@@ -370,7 +370,7 @@ func (r *labeller) firstGRPCStatus(acceptsText bool) string {
 		if t == nil || !r.isGRPCStatusTag(l) {
 			continue
 		}
-		if acceptsText && t.Value == spantable.IsText && t.Text().Len > 0 {
+		if acceptsText && t.Type == spantable.TypeText && t.Text().Len > 0 {
 			return agent.ParseGRPCStatus(r.viewText(t.Text()))
 		}
 		if code, isInteger := integerValue(t); isInteger {

@@ -70,7 +70,7 @@ func (c *Counter) processTags(header string) string {
 	}
 	if len(c.table.Spans) > 0 {
 		for _, t := range c.table.TagsOf(&c.table.Spans[0]) {
-			if t.Label == decode.LabelProcessTags && t.Value == spantable.IsText {
+			if t.Label == decode.LabelProcessTags && t.Type == spantable.TypeText {
 				return c.cloneText(t.Text())
 			}
 		}

@@ -27,7 +27,7 @@ func (r *tags) findTag(l label) *spantable.Tag { return r.Tag(r.table, l) }
 // span is read.
 func (r *tags) validText(t spantable.Text) []byte {
 	raw := r.table.Bytes(t)
-	r.table.Charge(t.Len)
+	r.table.AddReadBytes(t.Len)
 	if utf8.Valid(raw) {
 		return raw
 	}
@@ -50,7 +50,7 @@ func (r *tags) viewText(t spantable.Text) string { return spantable.View(r.valid
 // textValue returns the value of a tag of the current span. It returns "" if the span does not have the
 // tag, or if the value is not a text. The result is valid until the next span is read.
 func (r *tags) textValue(l label) string {
-	if t := r.findTag(l); t != nil && t.Value == spantable.IsText {
+	if t := r.findTag(l); t != nil && t.Type == spantable.TypeText {
 		return r.viewText(t.Text())
 	}
 	return ""
@@ -65,16 +65,16 @@ func (r *tags) formatValue(l label) string {
 		return ""
 	}
 	start := len(r.scratch)
-	switch t.Value {
-	case spantable.IsText:
+	switch t.Type {
+	case spantable.TypeText:
 		return r.viewText(t.Text())
-	case spantable.IsNumber:
+	case spantable.TypeNumber:
 		r.scratch = strconv.AppendFloat(r.scratch, math.Float64frombits(t.Bits), 'f', -1, 64)
-	case spantable.IsInteger:
+	case spantable.TypeInteger:
 		r.scratch = strconv.AppendInt(r.scratch, int64(t.Bits), 10)
-	case spantable.IsBool:
+	case spantable.TypeBool:
 		r.scratch = strconv.AppendBool(r.scratch, t.Bits == 1)
-	case spantable.IsBytes:
+	case spantable.TypeBytes:
 		return r.table.String(t.Text())
 	default:
 		r.table.Fail(decode.ErrUnparsable) // only the agent can convert a nested value
@@ -94,7 +94,7 @@ func (r *tags) numberValue(l label) (n float64, ok bool) {
 	switch {
 	case t == nil:
 		return 0, false
-	case t.Value != spantable.IsText:
+	case t.Type != spantable.TypeText:
 		return t.Float()
 	case !r.rulebook.followsAgent:
 		return 0, false
@@ -116,10 +116,10 @@ func (r *tags) isOne(l label) bool {
 // integerValue returns the value of a tag as an integer. The value can be an integer or a float without
 // a fraction, such as 200.0. ok is false for all other values, including texts such as "200".
 func integerValue(t *spantable.Tag) (n int64, ok bool) {
-	switch t.Value {
-	case spantable.IsInteger:
+	switch t.Type {
+	case spantable.TypeInteger:
 		return int64(t.Bits), true
-	case spantable.IsNumber:
+	case spantable.TypeNumber:
 		return agent.WholeNumber(math.Float64frombits(t.Bits))
 	}
 	return 0, false

@@ -64,7 +64,7 @@ func (k *keys) fingerprintOf(
 	if name.route != "" {
 		k.fingerprint.AppendText(name.route)
 	}
-	k.request.Charge(k.fingerprint.Size())
+	k.request.AddReadBytes(k.fingerprint.Size())
 	return k.fingerprint.Bytes(), name.isRenamed
 }
 

@@ -362,10 +362,10 @@ func (k *keys) isTrue(label spantable.Label) bool {
 	if t == nil {
 		return false
 	}
-	switch t.Value {
-	case spantable.IsBool:
+	switch t.Type {
+	case spantable.TypeBool:
 		return t.Bits == 1
-	case spantable.IsText:
+	case spantable.TypeText:
 		return k.textOfTag(t) == "true"
 	}
 	return false

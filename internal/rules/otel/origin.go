@@ -15,7 +15,7 @@ const unknownService = "unknown_service"
 // isGo reports whether the spans of a resource are from OpenTelemetry's SDK for Go.
 func isGo(r *otlp.Request, res *otlp.Resource) bool {
 	t := findTag(r, res, labelLanguage)
-	return t != nil && t.Value == spantable.IsText && r.String(t.Text()) == "go"
+	return t != nil && t.Type == spantable.TypeText && r.String(t.Text()) == "go"
 }
 
 // findTag returns the first tag of a resource with the given label, or nil if there is none.
@@ -36,7 +36,7 @@ func copyAttribute(r *otlp.Request, res *otlp.Resource, label spantable.Label) s
 		return ""
 	}
 	var value []byte
-	if t.Value == spantable.IsText {
+	if t.Type == spantable.TypeText {
 		value = r.Bytes(t.Text())
 	} else {
 		value = r.AppendValue(nil, t)

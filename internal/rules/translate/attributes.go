@@ -54,7 +54,7 @@ func (a *spanAttributes) textOf(l spantable.Label) spantable.Text {
 // for the compiler to inline.
 func (a *spanAttributes) findText(l spantable.Label) spantable.Text {
 	for _, s := range [...]*spantable.Selected{&a.span, &a.resourceAttrs} {
-		if t := s.Tag(&a.request.Table, l); t != nil && t.Value == spantable.IsText && t.Text().Len > 0 {
+		if t := s.Tag(&a.request.Table, l); t != nil && t.Type == spantable.TypeText && t.Text().Len > 0 {
 			return t.Text()
 		}
 	}
@@ -74,7 +74,7 @@ func (a *spanAttributes) textOfEither(l, fallback spantable.Label) spantable.Tex
 // no such integer, it returns that of the resource. ok is false if neither has one.
 func (a *spanAttributes) integerOf(l spantable.Label) (n int64, ok bool) {
 	for _, s := range [...]*spantable.Selected{&a.span, &a.resourceAttrs} {
-		if t := s.Tag(&a.request.Table, l); t != nil && t.Value == spantable.IsInteger {
+		if t := s.Tag(&a.request.Table, l); t != nil && t.Type == spantable.TypeInteger {
 			return int64(t.Bits), true
 		}
 	}
@@ -108,7 +108,7 @@ func (a *spanAttributes) Value(attribute work.Attribute) string {
 
 // formatValue returns the value of an attribute as text. It formats numbers and booleans.
 func (a *spanAttributes) formatValue(t *spantable.Tag) spantable.Text {
-	if t.Value == spantable.IsText {
+	if t.Type == spantable.TypeText {
 		return t.Text()
 	}
 	start := len(a.output.Derived)

@@ -44,7 +44,7 @@ func (t *spanBuilder) readScope(attributes []spantable.Tag) {
 		if tag == spantable.Other {
 			continue // no rule reads the tag
 		}
-		if attribute.Value == spantable.IsNested {
+		if attribute.Type == spantable.TypeNested {
 			t.output.Fail(otlp.ErrUnparsable) // only the agent can convert a list or a map
 			return
 		}
@@ -103,11 +103,11 @@ func (t *spanBuilder) collect(attributes []spantable.Tag, keepsNumbers bool) {
 		if tag == spantable.Other {
 			continue // no rule reads the tag
 		}
-		if attribute.Value == spantable.IsNested {
+		if attribute.Type == spantable.TypeNested {
 			t.output.Fail(otlp.ErrUnparsable) // only the agent can convert a list or a map
 			return
 		}
-		isNumber := attribute.Value == spantable.IsNumber || attribute.Value == spantable.IsInteger
+		isNumber := attribute.Type == spantable.TypeNumber || attribute.Type == spantable.TypeInteger
 		if isNumber && keepsNumbers {
 			n, _ := attribute.Float()
 			t.tags.setNumber(tag, n)
@@ -137,7 +137,7 @@ func (t *spanBuilder) collectDerived(state []byte) {
 // _sample_rate, or otherwise state, the tracestate of the span. ok is false if neither contains a rate.
 func (t *spanBuilder) sampleRate(state []byte) (rate float64, ok bool) {
 	attribute := t.span.Tag(&t.request.Table, attrSampleRate)
-	if attribute != nil && (attribute.Value == spantable.IsNumber || attribute.Value == spantable.IsInteger) {
+	if attribute != nil && (attribute.Type == spantable.TypeNumber || attribute.Type == spantable.TypeInteger) {
 		return attribute.Float()
 	}
 	if len(state) == 0 {
@@ -280,7 +280,7 @@ func (c *collectedTags) setNumber(l spantable.Label, n float64) {
 func (c *collectedTags) appendTexts(dst []spantable.Tag) []spantable.Tag {
 	for _, l := range c.used {
 		text := spantable.TextBits(c.values[l].text)
-		dst = append(dst, spantable.Tag{Label: l, Value: spantable.IsText, Bits: text})
+		dst = append(dst, spantable.Tag{Label: l, Type: spantable.TypeText, Bits: text})
 	}
 	return dst
 }
@@ -296,10 +296,10 @@ func (c *collectedTags) appendTo(output *spantable.Table, s *spantable.Span, rul
 		switch {
 		case v.hasNumber && rule.prefersNumber(v):
 			number := math.Float64bits(v.number)
-			output.Tags = append(output.Tags, spantable.Tag{Label: l, Value: spantable.IsNumber, Bits: number})
+			output.Tags = append(output.Tags, spantable.Tag{Label: l, Type: spantable.TypeNumber, Bits: number})
 		case v.text.Len > 0 && rule.acceptsText():
 			text := spantable.TextBits(v.text)
-			output.Tags = append(output.Tags, spantable.Tag{Label: l, Value: spantable.IsText, Bits: text})
+			output.Tags = append(output.Tags, spantable.Tag{Label: l, Type: spantable.TypeText, Bits: text})
 		}
 	}
 	s.Last = uint32(len(output.Tags))
