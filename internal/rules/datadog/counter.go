@@ -22,11 +22,12 @@ type Counter struct {
 	labeller
 	decoder decode.Decoder
 	decoded spantable.Table
-	links   []agent.Link
-	spans   agent.Spans
-	batches rules.Batches
-	origins rules.Origins // origins of the senders of an OTLP request
-	senders []rules.Place // place of each sender of an OTLP request
+	// Links of the spans of the current trace to their parents, and an index of the spans by ID.
+	links     []agent.Link
+	spanIndex agent.Spans
+	batches   rules.Batches
+	origins   rules.Origins // origins of the senders of an OTLP request
+	senders   []rules.Place // place of each sender of an OTLP request
 
 	// State of the current body.
 	countedKinds     spantable.KindSet // kinds of spans that are always counted
@@ -108,7 +109,8 @@ func (c *Counter) begin(t *spantable.Table, from source, lang string, hasTopLeve
 // countTraces counts the spans of all traces in the table. It stops at the first error and returns it.
 // The batches are then incomplete, and the caller must ignore them.
 func (c *Counter) countTraces() error {
-	for i := range c.table.Groups {
+	traces := c.table.Groups
+	for i := range traces {
 		if c.table.Err() != nil {
 			break
 		}
@@ -121,8 +123,8 @@ func (c *Counter) countTraces() error {
 // service that is configured for the process of the spans. A batch is valid until the next body is
 // counted.
 func (c *Counter) Batches(yield func(baseService string, batch *span.Batch) bool) {
-	for origin, batch := range c.batches.All {
-		if !yield(origin.Service, batch) {
+	for id, batch := range c.batches.All {
+		if !yield(id.Service, batch) {
 			return
 		}
 	}
@@ -132,9 +134,9 @@ func (c *Counter) Batches(yield func(baseService string, batch *span.Batch) bool
 // each batch with its origin, the description of the process that sent its spans. Both are valid until
 // the next body is counted.
 func (c *Counter) IngestedBatches(yield func(origin span.Origin, batch *span.Batch) bool) {
-	for from, batch := range c.batches.All {
-		origin := c.origins.Get(from.Number)
-		origin.Service = from.Service
+	for id, batch := range c.batches.All {
+		origin := c.origins.Get(id.Origin)
+		origin.Service = id.Service
 		if !yield(origin, batch) {
 			return
 		}
@@ -172,7 +174,7 @@ func (c *Counter) countTrace(index int) {
 		return
 	}
 	if !c.hasTopLevelMarks {
-		c.findParents(spans)
+		c.indexSpans(spans)
 	}
 	root := c.findRoot(spans)
 	if c.rulebook.honorsIgnoredResources && c.isIgnoredTrace(root) {
@@ -261,16 +263,16 @@ func (c *Counter) selectBatch(g *spantable.Group, baseService string) {
 	if len(c.senders) > 0 {
 		place = c.senders[g.Sender]
 	}
-	origin := rules.Origin{Number: int(place.Number), Service: baseService}
-	if origin.Number == rules.Common {
-		origin.Service = ""
+	id := rules.BatchID{Origin: int(place.Number), Service: baseService}
+	if id.Origin == rules.Common {
+		id.Service = ""
 	}
-	number, hasBatch := c.batches.FindOrAdd(origin)
+	number, hasBatch := c.batches.FindOrAdd(id)
 	switch {
 	case hasBatch:
 	case c.source == fromOTLP:
-		common := c.origins.MergeIntoCommon(c.origins.Get(origin.Number))
-		number, _ = c.batches.FindOrAdd(rules.Origin{Number: common})
+		common := c.origins.MergeIntoCommon(c.origins.Get(id.Origin))
+		number, _ = c.batches.FindOrAdd(rules.BatchID{Origin: common})
 		place.IsShared = true
 	default:
 		c.table.Fail(spantable.ErrTooMuch)
@@ -291,15 +293,15 @@ func (c *Counter) findRoot(spans []spantable.Span) *spantable.Span {
 		}
 	}
 	if c.hasTopLevelMarks {
-		c.findParents(spans) // otherwise, countTrace has already found them
+		c.indexSpans(spans) // otherwise, countTrace has already done so
 	}
-	return &spans[c.spans.Root()]
+	return &spans[c.spanIndex.Root()]
 }
 
-// findParents stores the IDs and the parent IDs of spans in c.spans, which finds the parent of each
-// span. If the tracer has not marked top-level spans, it also stores the services, because a top-level
-// span is found by comparing its service with that of its parent.
-func (c *Counter) findParents(spans []spantable.Span) {
+// indexSpans fills c.spanIndex, which finds the parent of each span by its ID. If the tracer has not
+// marked top-level spans, the index also contains the services, because a span is top-level if its
+// service differs from that of its parent.
+func (c *Counter) indexSpans(spans []spantable.Span) {
 	c.links = c.links[:0]
 	for i := range spans {
 		s := &spans[i]
@@ -309,12 +311,12 @@ func (c *Counter) findParents(spans []spantable.Span) {
 		}
 		c.links = append(c.links, link)
 	}
-	c.spans.Reset(c.links)
+	c.spanIndex.Reset(c.links)
 }
 
 // isTopLevel reports whether the current span, which has the given index in its trace, is top-level.
 func (c *Counter) isTopLevel(index int) bool {
-	if !c.hasTopLevelMarks && c.spans.IsTopLevel(index) {
+	if !c.hasTopLevelMarks && c.spanIndex.IsTopLevel(index) {
 		return true
 	}
 	return c.isOne(labelTopLevel) || c.isOne(labelTracerTopLevel)

@@ -98,7 +98,7 @@ func (c *Counter) resourceOrigins(yield func(span.Origin) bool) {
 func (c *Counter) countResource(res *otlp.Resource, place rules.Place) {
 	r := &c.keys.request
 	number := int(place.Number)
-	batch, _ := c.batches.FindOrAdd(rules.Origin{Number: number})
+	batch, _ := c.batches.FindOrAdd(rules.BatchID{Origin: number})
 	service := c.origins.Get(number).Service
 	if number == rules.Common {
 		service = originOf(r, res, nil).Service
@@ -228,7 +228,7 @@ func (c *Counter) Request() *otlp.Request { return &c.keys.request }
 // description of the process that sent the spans. A batch is valid until the next call of Count.
 func (c *Counter) Batches(yield func(span.Origin, *span.Batch) bool) {
 	for id, batch := range c.batches.All {
-		if !yield(c.origins.Get(id.Number), batch) {
+		if !yield(c.origins.Get(id.Origin), batch) {
 			return
 		}
 	}
