@@ -82,26 +82,29 @@ func (r *tags) formatValue(l label) string {
 	return spantable.View(r.scratch[start:])
 }
 
-// numberStarts contains the first bytes of all texts that strconv.ParseFloat accepts, such as -1, .5,
-// inf or NaN.
-const numberStarts = "+-.0123456789iInN"
-
 // numberValue returns the value of a tag of the current span as a number. By the Datadog agent's rules,
 // the value can also be a text such as "0.5". ok is false if there is no such tag, or if its value is
 // not a number.
 func (r *tags) numberValue(l label) (n float64, ok bool) {
 	t := r.findTag(l)
-	switch {
-	case t == nil:
-		return 0, false
-	case t.Type != spantable.TypeText:
-		return t.Float()
-	case !r.rulebook.followsAgent:
+	if t == nil {
 		return 0, false
 	}
-	text := r.table.String(t.Text())
-	if text == "" || strings.IndexByte(numberStarts, text[0]) < 0 {
-		return 0, false // ParseFloat would allocate an error
+	if t.Type != spantable.TypeText {
+		return t.Float()
+	}
+	if !r.rulebook.followsAgent {
+		return 0, false
+	}
+	return parseNumber(r.table.String(t.Text()))
+}
+
+// parseNumber is like strconv.ParseFloat, but does not allocate an error for a text that begins like a
+// word.
+func parseNumber(text string) (n float64, ok bool) {
+	const firstBytes = "+-.0123456789iInN" // of all valid numbers, such as -1, .5, inf or NaN
+	if text == "" || strings.IndexByte(firstBytes, text[0]) < 0 {
+		return 0, false
 	}
 	n, err := strconv.ParseFloat(text, 64)
 	return n, err == nil
