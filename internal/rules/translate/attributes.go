@@ -15,7 +15,7 @@ import (
 type spanAttributes struct {
 	request        *otlp.Request
 	output         *spantable.Table   // new table; it shares the request's body, so texts of the request are valid in it
-	span           spantable.Selected // attributes of the current span
+	spanAttrs      spantable.Selected // attributes of the current span
 	resourceAttrs  spantable.Selected // attributes of its resource
 	spanOrResource spantable.LabelSet // labels that the span or the resource has
 	scratch        []byte             // temporary texts of Value
@@ -26,17 +26,17 @@ type spanAttributes struct {
 func (a *spanAttributes) selectResource(r *otlp.Resource) {
 	a.resourceAttrs.Set = spantable.LabelSet{}
 	a.resourceAttrs.AddMissing(&a.request.Table, r.FirstTag, r.LastTag)
-	a.span.Set, a.spanOrResource = spantable.LabelSet{}, a.resourceAttrs.Set
+	a.spanAttrs.Set, a.spanOrResource = spantable.LabelSet{}, a.resourceAttrs.Set
 }
 
 // selectSpan makes s the current span. The other methods read its attributes and those of the current
 // resource, to which s must belong.
 func (a *spanAttributes) selectSpan(s *spantable.Span) {
 	a.scratch = a.scratch[:0]
-	a.span.Set = spantable.LabelSet{}
-	a.span.AddMissing(&a.request.Table, s.First, s.Last) // if an attribute occurs twice, the first one
+	a.spanAttrs.Set = spantable.LabelSet{}
+	a.spanAttrs.AddMissing(&a.request.Table, s.First, s.Last) // if an attribute occurs twice, the first one
 	for i := range a.spanOrResource {
-		a.spanOrResource[i] = a.span.Set[i] | a.resourceAttrs.Set[i]
+		a.spanOrResource[i] = a.spanAttrs.Set[i] | a.resourceAttrs.Set[i]
 	}
 }
 
@@ -49,12 +49,13 @@ func (a *spanAttributes) textOf(l spantable.Label) spantable.Text {
 	return a.findText(l)
 }
 
-// findText returns the text of an attribute of the current span, or otherwise of its resource, or an
-// empty text if neither has one. textOf is its only caller: as one function, they would be too large
-// for the compiler to inline.
+// findText is the slow part of textOf. It is a function of its own, so that the compiler can inline
+// textOf.
 func (a *spanAttributes) findText(l spantable.Label) spantable.Text {
-	for _, s := range [...]*spantable.Selected{&a.span, &a.resourceAttrs} {
-		if t := s.Tag(&a.request.Table, l); t != nil && t.Type == spantable.TypeText && t.Text().Len > 0 {
+	for _, attributes := range [...]*spantable.Selected{&a.spanAttrs, &a.resourceAttrs} {
+		t := attributes.Tag(&a.request.Table, l)
+		isText := t != nil && t.Type == spantable.TypeText
+		if isText && t.Text().Len > 0 {
 			return t.Text()
 		}
 	}
@@ -73,8 +74,8 @@ func (a *spanAttributes) textOfEither(l, fallback spantable.Label) spantable.Tex
 // integerOf returns the value of an attribute of the current span that is an integer. If the span has
 // no such integer, it returns that of the resource. ok is false if neither has one.
 func (a *spanAttributes) integerOf(l spantable.Label) (n int64, ok bool) {
-	for _, s := range [...]*spantable.Selected{&a.span, &a.resourceAttrs} {
-		if t := s.Tag(&a.request.Table, l); t != nil && t.Type == spantable.TypeInteger {
+	for _, attributes := range [...]*spantable.Selected{&a.spanAttrs, &a.resourceAttrs} {
+		if t := attributes.Tag(&a.request.Table, l); t != nil && t.Type == spantable.TypeInteger {
 			return int64(t.Bits), true
 		}
 	}

@@ -17,17 +17,17 @@ type spanBuilder struct {
 	tags collectedTags // tags of the span that is being built
 	// Tags that the current resource and scope add to each of their spans; each label occurs once.
 	resourceTags, scopeTags []spantable.Tag
-	resourceFacts           traceFacts // environment and version of the current resource
+	defaultTags             traceTags // environment and version of the current resource
 }
 
 // readResource converts the attributes of the current resource to Datadog tags and stores them in
 // resourceTags, for all spans of the resource. If several attributes become the same tag, the first one
-// that is not empty counts. readResource also stores the environment and the version in resourceFacts.
+// that is not empty counts. readResource also stores the environment and the version in defaultTags.
 func (t *spanBuilder) readResource(attributes []spantable.Tag) {
 	t.tags.reset()
-	t.collect(attributes, false)
+	t.collectAttributes(attributes, false)
 	t.resourceTags = t.tags.appendTexts(t.resourceTags[:0])
-	t.resourceFacts = traceFacts{
+	t.defaultTags = traceTags{
 		version: t.normalizeTagValue(t.textOf(attrVersion)),
 		env:     t.normalizeTagValue(t.textOfEither(attrEnvironment, attrOldEnvironment)),
 	}
@@ -40,15 +40,15 @@ func (t *spanBuilder) readScope(attributes []spantable.Tag) {
 	t.tags.reset()
 	for i := range attributes {
 		attribute := &attributes[i]
-		tag := t.scopeTagOf[attribute.Label]
-		if tag == spantable.Other {
-			continue // no rule reads the tag
+		tagLabel := t.scopeTagOf[attribute.Label]
+		if tagLabel == spantable.Other {
+			continue // the tag does not affect the statistics
 		}
 		if attribute.Type == spantable.TypeNested {
 			t.output.Fail(otlp.ErrUnparsable) // only the agent can convert a list or a map
 			return
 		}
-		t.tags.replaceText(tag, t.formatValue(attribute))
+		t.tags.replaceText(tagLabel, t.formatValue(attribute))
 	}
 	t.scopeTags = t.tags.appendTexts(t.scopeTags[:0])
 }
@@ -69,16 +69,16 @@ func (t *spanBuilder) build(dst, src *spantable.Span, state []byte) {
 	// replace all of them.
 	t.tags.reset()
 	t.collectDerived(state)
-	t.collect(t.request.TagsOf(src), true)
-	facts := t.resourceFacts
-	if t.span.Set.Has(attrVersion) {
-		facts.version = t.normalizeTagValue(t.textOf(attrVersion))
+	t.collectAttributes(t.request.TagsOf(src), true)
+	traceTags := t.defaultTags
+	if t.spanAttrs.Set.Has(attrVersion) {
+		traceTags.version = t.normalizeTagValue(t.textOf(attrVersion))
 	}
-	if t.span.Set.Has(attrEnvironment) || t.span.Set.Has(attrOldEnvironment) {
-		facts.env = t.normalizeTagValue(t.textOfEither(attrEnvironment, attrOldEnvironment))
+	if t.spanAttrs.Set.Has(attrEnvironment) || t.spanAttrs.Set.Has(attrOldEnvironment) {
+		traceTags.env = t.normalizeTagValue(t.textOfEither(attrEnvironment, attrOldEnvironment))
 	}
-	t.tags.setDerivedText(t.version, facts.version)
-	t.tags.setDerivedText(t.env, facts.env)
+	t.tags.setDerivedText(t.version, traceTags.version)
+	t.tags.setDerivedText(t.env, traceTags.env)
 	for i := range t.resourceTags {
 		t.tags.setText(t.resourceTags[i].Label, t.resourceTags[i].Text())
 	}
@@ -93,15 +93,15 @@ func (t *spanBuilder) build(dst, src *spantable.Span, state []byte) {
 	t.tags.appendTo(t.output, dst, &t.rules)
 }
 
-// collect converts attributes to Datadog tags and adds them to t.tags. It skips tags that do not affect
-// the statistics. If keepsNumbers is false, it converts numbers to texts, as the Datadog agent does for
+// collectAttributes converts attributes to Datadog tags and adds them to t.tags. It skips tags that do
+// not affect the statistics. If keepsNumbers is false, it converts numbers to texts, as the Datadog agent does for
 // a resource. A list or a map is recorded as an error in the output.
-func (t *spanBuilder) collect(attributes []spantable.Tag, keepsNumbers bool) {
+func (t *spanBuilder) collectAttributes(attributes []spantable.Tag, keepsNumbers bool) {
 	for i := range attributes {
 		attribute := &attributes[i]
-		tag := t.tagOf[attribute.Label]
-		if tag == spantable.Other {
-			continue // no rule reads the tag
+		tagLabel := t.tagOf[attribute.Label]
+		if tagLabel == spantable.Other {
+			continue // the tag does not affect the statistics
 		}
 		if attribute.Type == spantable.TypeNested {
 			t.output.Fail(otlp.ErrUnparsable) // only the agent can convert a list or a map
@@ -110,9 +110,9 @@ func (t *spanBuilder) collect(attributes []spantable.Tag, keepsNumbers bool) {
 		isNumber := attribute.Type == spantable.TypeNumber || attribute.Type == spantable.TypeInteger
 		if isNumber && keepsNumbers {
 			n, _ := attribute.Float()
-			t.tags.setNumber(tag, n)
+			t.tags.setNumber(tagLabel, n)
 		} else {
-			t.tags.setText(tag, t.formatValue(attribute))
+			t.tags.setText(tagLabel, t.formatValue(attribute))
 		}
 	}
 }
@@ -136,7 +136,7 @@ func (t *spanBuilder) collectDerived(state []byte) {
 // sampleRate returns the rate at which the current span was sampled. It reads the attribute
 // _sample_rate, or otherwise state, the tracestate of the span. ok is false if neither contains a rate.
 func (t *spanBuilder) sampleRate(state []byte) (rate float64, ok bool) {
-	attribute := t.span.Tag(&t.request.Table, attrSampleRate)
+	attribute := t.spanAttrs.Tag(&t.request.Table, attrSampleRate)
 	if attribute != nil && (attribute.Type == spantable.TypeNumber || attribute.Type == spantable.TypeInteger) {
 		return attribute.Float()
 	}

@@ -122,42 +122,48 @@ func (t *Translator) addResource(resource *otlp.Resource) {
 	for i := resource.First; i < resource.Last; i++ {
 		t.buildSpans(&r.Scopes[i], first, spans, groups)
 	}
-	var senderFacts traceFacts
-	for i, facts := range t.traces.facts {
-		groups[i].Origin = facts.origin
-		facts.setMissing(senderFacts) // the last trace with a fact takes precedence
-		senderFacts = facts
+	var senderTags traceTags
+	for i, tags := range t.traces.tags {
+		groups[i].Origin = tags.origin
+		tags.setEmptyFields(senderTags) // the last trace with a tag takes precedence
+		senderTags = tags
 	}
-	sender.Version = senderFacts.version
-	sender.Commit = senderFacts.commit
+	sender.Version = senderTags.version
+	sender.Commit = senderTags.commit
 	if sender.Env.Len == 0 {
-		sender.Env = senderFacts.env
+		sender.Env = senderTags.env
 	}
 	t.output.Senders = append(t.output.Senders, sender)
 }
 
-// buildSpans converts the OTLP spans of a scope to Datadog spans. It stores them in spans, and their
-// trace IDs in groups; both are parts of the output for the whole resource of the scope.
+// buildSpans converts the OTLP spans of a scope to Datadog spans, and sets the IDs of their traces. spans
+// and groups are the spans and the traces of the resource in the output, which addTraces has added.
 // firstOfResource is the index in the request of the first span of the resource.
 func (t *Translator) buildSpans(scope *otlp.Scope, firstOfResource int, spans []spantable.Span, groups []spantable.Group) {
-	r := t.request
-	if scope.First < scope.Last {
-		t.readScope(r.Tags[scope.FirstTag:scope.LastTag])
+	if scope.First == scope.Last {
+		return
 	}
-	for i := scope.First; i < scope.Last && t.output.Err() == nil; i++ {
+	r := t.request
+	t.readScope(r.Tags[scope.FirstTag:scope.LastTag])
+	for i := scope.First; i < scope.Last; i++ {
+		if t.output.Err() != nil {
+			return
+		}
 		extra := &r.Extras[i]
+		traceState := r.Bytes(extra.State)
 		indexInResource := i - firstOfResource
 		position := t.traces.positions[indexInResource]
+		t.build(&spans[position], &r.Spans[i], traceState)
+
 		trace := t.traces.traceNumbers[indexInResource]
-		t.build(&spans[position], &r.Spans[i], r.Bytes(extra.State))
 		groups[trace].TraceLow = extra.TraceLow
-		t.traces.facts[trace].setMissing(t.collectedFacts())
+		t.traces.tags[trace].setEmptyFields(t.traceTagsOfSpan())
 	}
 }
 
-// collectedFacts returns those tags of the last built span that describe its trace or its sender.
-func (t *Translator) collectedFacts() traceFacts {
-	return traceFacts{
+// traceTagsOfSpan returns those tags of the last built span that describe its trace or its sender.
+func (t *Translator) traceTagsOfSpan() traceTags {
+	return traceTags{
 		env:     t.tags.values[t.env].text,
 		version: t.tags.values[t.version].text,
 		commit:  t.tags.values[t.commit].text,
@@ -191,12 +197,12 @@ type traces struct {
 	traceNumbers []uint32 // number of its trace
 	positions    []uint32 // its position when spans are ordered by trace
 	// For each trace, by number:
-	ends  []uint32 // position after its last span
-	facts []traceFacts
+	ends []uint32 // position after its last span
+	tags []traceTags
 }
 
 // traceBytes is the memory per span of traces.
-const traceBytes = spantable.TraceNumberBytes + 2*(3*4+int(unsafe.Sizeof(traceFacts{})))
+const traceBytes = spantable.TraceNumberBytes + 2*(3*4+int(unsafe.Sizeof(traceTags{})))
 
 // group numbers the traces of the given spans. It then calculates the position of each span in a list
 // in which the spans of each trace are adjacent. Positions follow the order of the trace numbers.
@@ -207,8 +213,8 @@ func (t *traces) group(spans []otlp.SpanExtra) {
 		t.traceNumbers = append(t.traceNumbers, uint32(t.numbers.NumberOf(0, spans[i].TraceLow)))
 	}
 	traceCount := t.numbers.Len()
-	t.facts = slices.Grow(t.facts[:0], traceCount)[:traceCount]
-	clear(t.facts)
+	t.tags = slices.Grow(t.tags[:0], traceCount)[:traceCount]
+	clear(t.tags)
 	t.ends = slices.Grow(t.ends[:0], traceCount)[:traceCount]
 	clear(t.ends)
 	t.sortSpans()
@@ -233,12 +239,12 @@ func (t *traces) sortSpans() {
 	}
 }
 
-// traceFacts are the attributes of spans that describe their trace or their sender. For a trace,
-// the first span with the attribute counts; for a sender, the last trace with it.
-type traceFacts struct{ env, version, commit, origin spantable.Text }
+// traceTags are the tags of spans that describe their trace or their sender. For a trace, the first span
+// with the tag counts; for a sender, the last trace with it.
+type traceTags struct{ env, version, commit, origin spantable.Text }
 
-// setMissing sets each field of f that is empty to the same field of other.
-func (f *traceFacts) setMissing(other traceFacts) {
+// setEmptyFields sets each empty field of f to the same field of other.
+func (f *traceTags) setEmptyFields(other traceTags) {
 	setIfEmpty := func(field *spantable.Text, text spantable.Text) {
 		if field.Len == 0 {
 			*field = text
