@@ -41,21 +41,21 @@ const (
 	fingerprintStatusOK = 1 << 9
 )
 
-// fingerprintOf returns bytes that are equal only for spans with the same labels, or nil if there would
-// be too many. service is the name of the service of s, and firstTag to lastTag are the tags that s
-// inherits from its resource. isRenamed reports whether s is counted under another name than it was
-// sent with.
+// fingerprintOf returns the fingerprint of s: bytes that are equal only for spans with the same labels.
+// It is nil if it would be longer than rules.MaxFingerprint. service is the name of the service of s, and
+// firstTag to lastTag are the tags that s inherits from its resource. isRenamed reports whether s is
+// counted under another name than it was sent with.
 func (k *keys) fingerprintOf(
 	s *spantable.Span, service string, firstTag, lastTag uint32,
 ) (fingerprint []byte, isRenamed bool) {
-	bits := uint32(s.Kind)
+	facts := uint32(s.Kind)
 	if s.Parent == 0 {
-		bits |= fingerprintRoot
+		facts |= fingerprintRoot
 	}
 	if s.Status == spantable.StatusOK {
-		bits |= fingerprintStatusOK
+		facts |= fingerprintStatusOK
 	}
-	k.fingerprint.Reset(k.policy.id, bits)
+	k.fingerprint.Reset(k.policy.id, facts)
 	k.fingerprint.AppendText(service)
 	k.fingerprintTags(s.Kind, s.First, s.Last)
 	k.fingerprintTags(s.Kind, firstTag, lastTag)

@@ -53,7 +53,7 @@ var nameRules = [...]nameRule{
 // nameRule is the convention for the names of spans that describe one kind of work.
 type nameRule struct {
 	kinds spantable.KindSet // kinds of spans that the rule applies to
-	has   []spantable.Label // attributes of which a span has at least one if the rule applies
+	anyOf []spantable.Label // the rule applies if a span has at least one of these attributes
 	// name returns the name of a span that was sent with another one. The result is empty if the span
 	// keeps its name, because no attribute describes the work better.
 	name func(k *keys, s *spantable.Span, sent string) nameParts
@@ -108,11 +108,10 @@ func newNameReader() *nameReader {
 }
 
 // firstRule returns the index in nameRules of the first rule that applies to spans of the given kind
-// with the given tag. It returns noRule if there is none. label is the number that stands for the name
-// of the tag.
+// with the attribute that label stands for. It returns noRule if there is none.
 func firstRule(kind spantable.Kind, label spantable.Label) uint8 {
 	for i, rule := range nameRules {
-		if rule.kinds.Has(kind) && slices.Contains(rule.has, label) {
+		if rule.kinds.Has(kind) && slices.Contains(rule.anyOf, label) {
 			return uint8(i)
 		}
 	}
@@ -205,33 +204,35 @@ const (
 	unknownMethod = "_OTHER"
 )
 
-// isHTTPName reports whether name is already the name that the conventions define for the HTTP span:
-// its method and its route or URL template, such as "GET /users/{id}".
+// isHTTPName reports whether name, which was sent for an HTTP span, is the one that OpenTelemetry defines
+// for its attributes: the method and the route or URL template, such as "GET /users/{id}".
 func (k *keys) isHTTPName(name string) bool {
-	method := k.httpText(k.httpMethodPart())
-	if !slices.Contains(httpMethods, method) {
+	method := k.sentHTTPMethod()
+	isKnownMethod := slices.Contains(httpMethods, method)
+	if !isKnownMethod {
 		return false
 	}
-	return withTarget(method, k.httpText(httpTarget)).equal(name)
+	expectedName := withTarget(method, k.httpText(httpTarget))
+	return expectedName.equal(name)
 }
 
 // httpMethods are the HTTP methods that the conventions know.
 var httpMethods = []string{"GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "CONNECT", "TRACE", "QUERY"}
 
-// httpMethodPart returns the attribute that contains the method of the HTTP span that is being named:
-// httpMethod if the span has it, and otherwise oldHTTPMethod.
-func (k *keys) httpMethodPart() httpPart {
+// sentHTTPMethod returns the method of the HTTP span that is being named, as it was sent, or "" if the
+// span has none.
+func (k *keys) sentHTTPMethod() string {
 	if k.httpTags[httpMethod] == 0 {
-		return oldHTTPMethod
+		return k.httpText(oldHTTPMethod)
 	}
-	return httpMethod
+	return k.httpText(httpMethod)
 }
 
 // httpMethod returns the method of the HTTP span that is being named, in upper case. It returns "HTTP"
 // for an unknown method, because a client can send any text as its method, and "" if the span has no
 // method.
 func (k *keys) httpMethod() string {
-	sentMethod := k.httpText(k.httpMethodPart())
+	sentMethod := k.sentHTTPMethod()
 	if sentMethod == "" {
 		return ""
 	}
