@@ -40,14 +40,15 @@ func hasPlaceholder(text string) bool {
 	return false
 }
 
-// segmentKind returns the kind of identifier that text is: an e-mail address, a date, an IP address, or
-// a JSON Web Token. It returns noIdentifier if text is none of them, or only contains one.
+// segmentKind returns the kind of identifier that text is, a segment between separators such as slashes:
+// an e-mail address, a date, an IP address, or a JSON Web Token. It returns noIdentifier if text is none
+// of them, or only contains one.
 func segmentKind(text string) kind {
-	isTooShort := len(text) < len("a@b.c")
-	isJWT := strings.HasPrefix(text, "eyJ") && len(text) > 40 && strings.Count(text, ".") == 2
-	switch {
-	case isTooShort:
+	const minLength = len("a@b.c")
+	if len(text) < minLength {
 		return noIdentifier
+	}
+	switch {
 	case isEmail(text):
 		return email
 	case isDate(text):
@@ -56,10 +57,18 @@ func segmentKind(text string) kind {
 		return ipv4
 	case isIPv6(text):
 		return ipv6
-	case isJWT:
+	case isJWT(text):
 		return token
 	}
 	return noIdentifier
+}
+
+// isJWT reports whether text is a JSON Web Token: three parts in base64 with dots between them. The first
+// part is a JSON object, so it begins with the encoding of {".
+func isJWT(text string) bool {
+	const encodedStart = "eyJ"
+	const minLength = 41
+	return len(text) >= minLength && strings.HasPrefix(text, encodedStart) && strings.Count(text, ".") == 2
 }
 
 // isEmail reports whether text is an e-mail address. The @ may be URL-encoded as %40.

@@ -131,14 +131,14 @@ func (l *lexer) next(at int) (end int, isLiteral bool) {
 	return at + 1, false
 }
 
-// literalEnd returns the end of the number, string or question mark that starts at text[at], a literal
-// in SQL. If none starts there, it returns at.
+// literalEnd returns the end of the number, string or parameter that starts at text[at]. If none starts
+// there, it returns at.
 func (l *lexer) literalEnd(at int) int {
 	if at == len(l.text) {
 		return at
 	}
 	switch c := l.text[at]; {
-	case c == '?':
+	case c == '?': // a parameter, such as ? or ?1
 		return at + 1 + runLength(l.text, at+1, isDigit)
 	case c == '\'':
 		return l.quoteEnd(at)
