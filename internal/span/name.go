@@ -75,10 +75,10 @@ func hasOperationBytes(name string) bool {
 	return true
 }
 
-// operationName normalizes an operation name like the Datadog agent: the result begins with a letter
-// and contains only ASCII letters, digits, '_' and '.'. If name contains no letter, the result is
-// "unnamed_operation". The second parameter is unused.
-func operationName(name, _ string) string {
+// operationName normalizes an operation name like the Datadog agent: the result begins with a letter,
+// contains only ASCII letters, digits, '_' and '.', and does not end with '_'. If name contains no
+// letter, the result is "unnamed_operation".
+func operationName(name string) string {
 	name = Text(name, MaxOperation)
 	for name != "" && byteClasses[name[0]]&letter == 0 {
 		name = name[1:]

@@ -13,9 +13,8 @@ import (
 // Normalize reports whether it changed any label, apart from the order of tags. It is idempotent.
 func (k *Key) Normalize(lang string) (changed bool) {
 	changed = k.NormalizeLabels(lang)
-	for l := FirstList; l < EndOfLists; l++ {
-		slices.Sort(*k.Tags(l))
-	}
+	slices.Sort(k.PeerTags)
+	slices.Sort(k.AdditionalTags)
 	return changed
 }
 
