@@ -318,8 +318,8 @@ func (s *Selected) Select(t *Table, first, last uint32) {
 	}
 }
 
-// AddMissing selects those tags in t.Tags[first:last] whose label is not selected yet. If several of
-// them have the same label, it selects the first one, as in OTLP.
+// AddMissing adds t.Tags[first:last] to the tags that s finds, except for those with a label that s finds
+// already. If several of them have the same label, s finds the first one, as in OTLP.
 func (s *Selected) AddMissing(t *Table, first, last uint32) {
 	for i := first; i < last; i++ {
 		if l := t.Tags[i].Label; !s.Set.Has(l) {
