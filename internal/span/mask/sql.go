@@ -215,17 +215,16 @@ func (l *lexer) listEnd(from int) int {
 // hasOpenQuote and returns len(text).
 func (l *lexer) quoteEnd(at int) int {
 	if isEscapeClause(l.text, at) {
-		return at + len(backslashLiteral)
+		return at + len(backslashLiteral) // the backslash in ESCAPE '\' does not escape the quote
 	}
 	quote := l.text[at]
 	for i := at + 1; i < len(l.text); i++ {
-		switch {
-		case l.text[i] == '\\':
-			i++
-		case l.text[i] != quote:
-		case i+1 < len(l.text) && l.text[i+1] == quote:
-			i++
-		default:
+		isQuote := l.text[i] == quote
+		isDoubled := isQuote && i+1 < len(l.text) && l.text[i+1] == quote
+		isBackslash := l.text[i] == '\\'
+		if isDoubled || isBackslash {
+			i++ // skip the escaped byte
+		} else if isQuote {
 			return i + 1
 		}
 	}

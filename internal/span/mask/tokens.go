@@ -8,7 +8,9 @@ func identifierKind(text string) kind {
 	if isUUID(text) {
 		return uuid
 	}
-	if k, nameLength := wordKind(text); k != noIdentifier && nameLength == 0 {
+	k, nameLength := wordKind(text)
+	isWholeText := nameLength == 0
+	if k != noIdentifier && isWholeText {
 		return k
 	}
 	if isBase64URL(text) {
@@ -142,23 +144,23 @@ func isVersion(text string) bool { return text[0]|0x20 == 'v' && isDigit(text[1]
 
 // isWords reports whether text consists of words and short numbers, like the names
 // createOAuth2ClientV1, UTF8ToUTF16 and i18nToL10n. A word begins with a capital letter, or after a
-// dash. At least half of the letters in words without a number must be in words with a vowel, which is
-// rare in random text.
+// dash. Most words must contain a vowel, unlike in random text: isWords compares the numbers of letters in
+// words with and without one, except for acronyms and words with a number.
 func isWords(text string) bool {
-	lettersWithVowel, lettersWithoutVowel := 0, 0 // numbers of letters in words with and without a vowel
+	lettersWithVowel, lettersWithoutVowel := 0, 0
 	var previous word
 	for at := 0; at < len(text); {
 		w := wordAt(text, at)
 		if !w.canFollow(previous) {
 			return false
 		}
-		isAcronymOrNumbered := w.digits > 0 || w.lowers == 0
-		if !isAcronymOrNumbered {
-			if hasVowel(w.letters) {
-				lettersWithVowel += len(w.letters)
-			} else {
-				lettersWithoutVowel += len(w.letters)
-			}
+		isUpperCase := w.lowers == 0
+		switch {
+		case isUpperCase || w.digits > 0: // it may have no vowel
+		case hasVowel(w.letters):
+			lettersWithVowel += len(w.letters)
+		default:
+			lettersWithoutVowel += len(w.letters)
 		}
 		previous = w
 		at += len(w.letters) + w.digits
@@ -188,26 +190,38 @@ func wordAt(text string, from int) word {
 	return word{text[from:lettersEnd], capitals, lowers, digits, isLast}
 }
 
-// canFollow reports whether w is plausible after the word previous in a name that a programmer has written, rather than
+// canFollow reports whether w can follow the word previous in a name that a programmer has written, rather than
 // in random text. At the start of the text and after a separator, previous is the zero value.
 func (w *word) canFollow(previous word) bool {
-	length := len(w.letters)
+	if w.letters == "" || w.capitals > 5 || w.digits > 4 {
+		return false
+	}
+	isSingleLetter := len(w.letters) == 1 && w.digits == 0
 	isAfterNumber := previous.digits > 0
 	isAfterLetterAndNumber := isAfterNumber && len(previous.letters) == 1 // like i18 and B2
+	if isAfterLetterAndNumber && isSingleLetter {
+		isLowerCase := w.capitals == 0
+		return isLowerCase || w.isLast // the end of i18n or B2B
+	}
 	switch {
-	case length == 0, w.capitals > 5, w.digits > 4:
-		return false
-	case isAfterLetterAndNumber && length == 1 && w.digits == 0 && (w.capitals == 0 || w.isLast):
-		return true // the end of i18n or B2B
 	case isAfterNumber && w.capitals == 0:
 		return continuesNumber(w.letters)
-	case length == 1 && w.digits == 0:
+	case isSingleLetter:
 		return false
 	case isAfterLetterAndNumber && w.capitals == 2:
 		return true // the end of B2B, then a word
+	}
+	return w.isPlausible()
+}
+
+// isPlausible reports whether w, which has at least two letters or digits, looks like a word or acronym.
+// It returns false for most short words with letters of both cases, such as XYz, and for short words
+// without a vowel, such as Xz.
+func (w *word) isPlausible() bool {
+	switch {
 	case w.capitals > 1 && w.lowers > 0 && w.lowers < 3:
 		return isAcronym(w.letters)
-	case w.digits == 0 && length == 2 && w.lowers == 1:
+	case w.digits == 0 && w.capitals == 1 && w.lowers == 1:
 		return hasVowel(w.letters)
 	}
 	return true
