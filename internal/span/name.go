@@ -58,7 +58,7 @@ func isOperationName(name string) bool {
 	return beginsWithLetter && !endsWithUnderscore && hasOperationBytes(name)
 }
 
-// hasOperationBytes reports whether an operation name can contain all bytes of name after the first:
+// hasOperationBytes reports whether all bytes of name after the first are valid in an operation name:
 // ASCII letters, digits, dots, and single underscores. As in the Datadog agent, an underscore may
 // follow a dot.
 func hasOperationBytes(name string) bool {
