@@ -134,11 +134,11 @@ func (c *Counter) countSpan(index int, res *resource, flags span.Flags) {
 		snapshot.Weight = min(c.states.Read(r.Bytes(state)).Weight(), wire.MaxWeight)
 	}
 	var fingerprint []byte
-	if c.keys.isIgnored(s, res.firstTag, res.lastTag) {
+	if c.keys.isIgnored(s, res) {
 		snapshot.Flags |= span.Ignored
 	} else {
 		var isRenamed bool
-		fingerprint, isRenamed = c.keys.fingerprintOf(s, res.service, res.firstTag, res.lastTag)
+		fingerprint, isRenamed = c.keys.fingerprintOf(s, res)
 		if isRenamed {
 			snapshot.Flags |= span.Renamed
 		}
@@ -179,7 +179,7 @@ func (c *Counter) ReadSpan(body []byte, service string, policy *Policy) (fingerp
 	c.resources = append(c.resources[:0], resource{
 		service: service, firstTag: firstTag, lastTag: lastTag, isGo: c.keys.isGo,
 	})
-	fingerprint, _ = c.keys.fingerprintOf(s, service, firstTag, lastTag)
+	fingerprint, _ = c.keys.fingerprintOf(s, &c.resources[0])
 	return fingerprint, flagsOf(s), r.Err()
 }
 
@@ -191,7 +191,7 @@ func (c *Counter) Label(number uint32) *span.Key {
 	res := &c.resources[r.Extras[number].Resource]
 	s := &r.Spans[number]
 	c.keys.isGo = res.isGo
-	return c.keys.keyOf(s, res.service, res.firstTag, res.lastTag)
+	return c.keys.keyOf(s, res)
 }
 
 // inheritedTags sorts the tags of a resource by label, the number that stands for their name. It

@@ -24,16 +24,19 @@ type keys struct {
 }
 
 // selectSpan makes s the selected span, whose attributes the other methods read. Attributes that s does
-// not have are read from firstTag to lastTag, the tags that it inherits from its resource.
-func (k *keys) selectSpan(s *spantable.Span, firstTag, lastTag uint32) {
-	k.selected.Set = spantable.LabelSet{}
-	k.selected.AddMissing(&k.request.Table, s.First, s.Last)
-	k.selected.AddMissing(&k.request.Table, firstTag, lastTag)
-	k.scratch = k.scratch[:0]
+// not have are read from res, its resource, if the operator has configured them as labels.
+func (k *keys) selectSpan(s *spantable.Span, res *resource) {
+	k.selectWithoutResource(s)
+	k.selected.AddMissing(&k.request.Table, res.firstTag, res.lastTag)
 }
 
-// selectWithoutResource is like selectSpan for a span that inherits no tags of its resource.
-func (k *keys) selectWithoutResource(s *spantable.Span) { k.selectSpan(s, 0, 0) }
+// selectWithoutResource makes s the selected span, whose attributes the other methods read. They do not
+// read attributes of its resource.
+func (k *keys) selectWithoutResource(s *spantable.Span) {
+	k.selected.Set = spantable.LabelSet{}
+	k.selected.AddMissing(&k.request.Table, s.First, s.Last)
+	k.scratch = k.scratch[:0]
+}
 
 // Bits of a fingerprint, in addition to the kind of the span.
 const (
@@ -42,12 +45,9 @@ const (
 )
 
 // fingerprintOf returns the fingerprint of s: bytes that are equal only for spans with the same labels.
-// It is nil if it would be longer than rules.MaxFingerprint. service is the name of the service of s, and
-// firstTag to lastTag are the tags that s inherits from its resource. isRenamed reports whether s is
-// counted under another name than it was sent with.
-func (k *keys) fingerprintOf(
-	s *spantable.Span, service string, firstTag, lastTag uint32,
-) (fingerprint []byte, isRenamed bool) {
+// It is nil if it would be longer than rules.MaxFingerprint. res is the resource of s. isRenamed reports
+// whether s is counted under another name than it was sent with.
+func (k *keys) fingerprintOf(s *spantable.Span, res *resource) (fingerprint []byte, isRenamed bool) {
 	facts := uint32(s.Kind)
 	if s.Parent == 0 {
 		facts |= fingerprintRoot
@@ -56,9 +56,9 @@ func (k *keys) fingerprintOf(
 		facts |= fingerprintStatusOK
 	}
 	k.fingerprint.Reset(k.policy.id, facts)
-	k.fingerprint.AppendText(service)
+	k.fingerprint.AppendText(res.service)
 	k.fingerprintTags(s.Kind, s.First, s.Last)
-	k.fingerprintTags(s.Kind, firstTag, lastTag)
+	k.fingerprintTags(s.Kind, res.firstTag, res.lastTag)
 	name := k.nameOf(s)
 	k.fingerprint.AppendText(name.text)
 	if name.route != "" {
@@ -82,42 +82,46 @@ func (k *keys) fingerprintTags(kind spantable.Kind, first, last uint32) {
 }
 
 // isIgnored reports whether the operator has excluded s from the statistics by a rule for the value of
-// an attribute. firstTag to lastTag are the tags that s inherits from its resource. isIgnored can make
-// s the selected span, whose attributes other methods read.
-func (k *keys) isIgnored(s *spantable.Span, firstTag, lastTag uint32) bool {
+// an attribute. res is the resource of s.
+func (k *keys) isIgnored(s *spantable.Span, res *resource) bool {
 	if len(k.policy.ignorable) == 0 {
 		return false
 	}
-	k.selectSpan(s, firstTag, lastTag)
+	k.selectSpan(s, res)
 	return slices.ContainsFunc(k.policy.ignorable, func(l spantable.Label) bool {
 		return k.policy.ignore.MatchesAttribute(k.policy.names.Name(l), k.text(l))
 	})
 }
 
-// keyOf returns the key of a span, the labels under which it is counted. service is the name of its
-// service, and firstTag to lastTag are the tags that it inherits from its resource. The key is valid
-// until the next call.
-func (k *keys) keyOf(s *spantable.Span, service string, firstTag, lastTag uint32) *span.Key {
+// keyOf returns the key of s, the labels under which it is counted. res is the resource of s. The key is
+// valid until the next call.
+func (k *keys) keyOf(s *spantable.Span, res *resource) *span.Key {
 	name := k.nameOf(s)
-	k.selectSpan(s, firstTag, lastTag)
+	k.selectSpan(s, res)
 	k.operation = work.AppendOperation(k.operation[:0], k, s.Kind)
-	key := &k.key
-	peerTags := k.appendPeerTags(key.PeerTags[:0], s.Kind)
-	additionalTags := key.AdditionalTags[:0]
+	traceRoot := span.TraceRootFalse
+	if s.Parent == 0 {
+		traceRoot = span.TraceRootTrue
+	}
+	additionalTags := k.key.AdditionalTags[:0]
 	if s.Status == spantable.StatusOK {
 		additionalTags = append(additionalTags, span.StatusOK)
 	}
-	*key = span.Key{
-		Service: service, Operation: spantable.View(k.operation), Resource: name.text,
-		Type: work.Type(k, s.Kind), Kind: s.Kind.String(), TraceRoot: span.TraceRootFalse,
-		HTTPStatus: k.httpStatus(), GRPCStatus: k.grpcStatus(),
-		HTTPMethod: k.text(labelHTTPMethod, labelOldHTTPMethod), HTTPEndpoint: cmp.Or(k.text(labelHTTPRoute), name.route),
-		PeerTags: peerTags, AdditionalTags: additionalTags,
+	k.key = span.Key{
+		Service:        res.service,
+		Operation:      spantable.View(k.operation),
+		Resource:       name.text,
+		Type:           work.Type(k, s.Kind),
+		Kind:           s.Kind.String(),
+		TraceRoot:      traceRoot,
+		HTTPMethod:     k.text(labelHTTPMethod, labelOldHTTPMethod),
+		HTTPEndpoint:   cmp.Or(k.text(labelHTTPRoute), name.route),
+		HTTPStatus:     k.httpStatus(),
+		GRPCStatus:     k.grpcStatus(),
+		PeerTags:       k.appendPeerTags(k.key.PeerTags[:0], s.Kind),
+		AdditionalTags: additionalTags,
 	}
-	if s.Parent == 0 {
-		key.TraceRoot = span.TraceRootTrue
-	}
-	return key
+	return &k.key
 }
 
 // appendPeerTags appends the peer tags of the selected span to dst, each as "name:value". It omits tags without a value.

@@ -126,13 +126,14 @@ type spanName struct {
 	isRenamed bool
 }
 
-// nameOf returns the name under which a span is counted. This is the name that the semantic conventions
-// define for its attributes, or the name that was sent if they define none, or if the policy keeps sent
-// names. The result is valid until the next call. nameOf can make s the selected span.
+// nameOf returns the name under which a span is counted. This is the name that OpenTelemetry's semantic
+// conventions define for its attributes. It is the name that was sent if they define none, or if the
+// operator has configured that. The result is valid until the next call.
 func (k *keys) nameOf(s *spantable.Span) spanName {
 	sentName := k.request.String(s.Name)
-	k.route = ""
-	if k.policy.nameReader == nil {
+	k.route = "" // the naming rule of HTTP servers can set it
+	keepsNames := k.policy.nameReader == nil
+	if keepsNames {
 		return spanName{text: sentName}
 	}
 	rule := k.findNameRule(s)
@@ -144,12 +145,11 @@ func (k *keys) nameOf(s *spantable.Span) spanName {
 		return spanName{text: sentName}
 	}
 	parts := nameRules[rule].name(k, s, sentName)
-	if parts.first == "" || parts.equal(sentName) {
+	isEmpty := parts.first == ""
+	if isEmpty || parts.equal(sentName) {
 		return spanName{text: sentName, route: k.route}
 	}
-	k.name = append(k.name[:0], parts.first...)
-	k.name = append(k.name, parts.separator...)
-	k.name = append(k.name, parts.last...)
+	k.name = parts.appendTo(k.name[:0])
 	return spanName{text: spantable.View(k.name), route: k.route, isRenamed: true}
 }
 
@@ -181,6 +181,13 @@ func (k *keys) httpText(part httpPart) string {
 // nameParts is a name in three parts. Most spans have the right name, and comparing the parts with it is
 // cheaper than joining them.
 type nameParts struct{ first, separator, last string }
+
+// appendTo appends the name to dst.
+func (p nameParts) appendTo(dst []byte) []byte {
+	dst = append(dst, p.first...)
+	dst = append(dst, p.separator...)
+	return append(dst, p.last...)
+}
 
 // equal reports whether name is the concatenation of the parts.
 func (p nameParts) equal(name string) bool {
@@ -463,14 +470,13 @@ func isMethodPrefix(prefix, method string) bool {
 
 // requestPath returns the URL path of the request that an HTTP span describes, or "" if it is unknown.
 // isZipkin reports whether the span has the path in http.path, an attribute that only Zipkin uses.
-// requestPath can make s the selected span.
 func (k *keys) requestPath(s *spantable.Span) (path string, isZipkin bool) {
-	if path := k.httpText(httpPath); path != "" {
-		return path, false
+	if urlPath := k.httpText(httpPath); urlPath != "" {
+		return urlPath, false
 	}
 	k.selectWithoutResource(s)
-	if path := k.text(labelZipkinPath); path != "" {
-		return path, true
+	if zipkinPath := k.text(labelZipkinPath); zipkinPath != "" {
+		return zipkinPath, true
 	}
 	if target := k.text(labelOldHTTPTarget); target != "" {
 		return pathOfURL(target), false
