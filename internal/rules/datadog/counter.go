@@ -255,9 +255,9 @@ func (c *Counter) selectWeightAndBatch(root *spantable.Span, g *spantable.Group)
 	c.selectBatch(g, c.mainService(root))
 }
 
-// selectBatch sets c.batchNumber to the batch for the spans of the trace g, which depends on their
-// sender and on baseService. If there are too many batches, it uses that of the common origin, which
-// senders of an OTLP request can share. For a tracer's body, it records an error in the table instead.
+// selectBatch sets c.batchNumber and c.originFlags for the spans of the trace g. Spans of the same sender
+// and base service share a batch. If there are too many batches, selectBatch records an error in the table.
+// But in an OTLP request, all further senders share the batch of the common origin.
 func (c *Counter) selectBatch(g *spantable.Group, baseService string) {
 	var place rules.Place
 	if len(c.senders) > 0 {
@@ -268,18 +268,18 @@ func (c *Counter) selectBatch(g *spantable.Group, baseService string) {
 		id.Service = ""
 	}
 	number, hasBatch := c.batches.FindOrAdd(id)
-	switch {
-	case hasBatch:
-	case c.source == fromOTLP:
+	if !hasBatch && c.source != fromOTLP {
+		c.table.Fail(spantable.ErrTooMuch)
+		return
+	}
+	if !hasBatch {
 		common := c.origins.MergeIntoCommon(c.origins.Get(id.Origin))
 		number, _ = c.batches.FindOrAdd(rules.BatchID{Origin: common})
-		place.IsShared = true
-	default:
-		c.table.Fail(spantable.ErrTooMuch)
 	}
 	c.batchNumber = number
 	c.originFlags = 0
-	if place.IsShared {
+	isShared := place.IsShared || !hasBatch
+	if isShared {
 		c.originFlags = span.SharedOrigin
 	}
 }
@@ -368,13 +368,16 @@ func (c *Counter) addSnapshot(index uint32, isTopLevel bool) {
 	isIgnored := c.matchesIgnoreRule()
 	if !isIgnored {
 		fingerprint = c.makeFingerprint(s)
-		if len(fingerprint) == 0 {
-			c.makeKey(s) // records an error now if only the agent can read a tag
+		if fingerprint == nil {
+			c.makeKey(s) // a tag may be a list or a map: making the key records it as an error
 		}
 	}
 	c.batches.Add(c.batchNumber, fingerprint, span.Snapshot{
-		Duration: s.Duration, End: int64(s.Start + s.Duration), Weight: c.weight, Span: index,
-		Flags: c.originFlags | flagsOf(s, isTopLevel, isIgnored),
+		Duration: s.Duration,
+		End:      int64(s.Start + s.Duration),
+		Weight:   c.weight,
+		Span:     index,
+		Flags:    c.originFlags | flagsOf(s, isTopLevel, isIgnored),
 	})
 	if c.batches.FingerprintBytes() > c.table.Limits.DerivedBytes {
 		c.table.Fail(spantable.ErrTooMuch)
@@ -442,17 +445,27 @@ func (c *Counter) readTraceHigh(g *spantable.Group) uint64 {
 	for i := range spans {
 		tags := c.table.TagsOf(&spans[i])
 		for j := range tags {
-			tag := &tags[j]
-			hasValidLength := tag.Type == spantable.TypeText && tag.Text().Len == highDigits
-			if tag.Label != decode.LabelTraceHigh || !hasValidLength {
+			if tags[j].Label != decode.LabelTraceHigh {
 				continue
 			}
-			if high, err := strconv.ParseUint(c.table.String(tag.Text()), 16, 64); err == nil {
+			if high, isValid := c.parseTraceHigh(&tags[j]); isValid {
 				return high
 			}
 		}
 	}
 	return 0
+}
+
+// parseTraceHigh returns the upper half of a trace ID in the tag t. It returns false if the value does not
+// consist of 16 hexadecimal digits.
+func (c *Counter) parseTraceHigh(t *spantable.Tag) (high uint64, isValid bool) {
+	hasValidLength := t.Type == spantable.TypeText && t.Text().Len == highDigits
+	if !hasValidLength {
+		return 0, false
+	}
+	const base, bitSize = 16, 64
+	high, err := strconv.ParseUint(c.table.String(t.Text()), base, bitSize)
+	return high, err == nil
 }
 
 // sampledSpanBytes is the memory of an element of Counter.sampledSpans. maxReusedBytes limits the

@@ -75,12 +75,11 @@ func (r *labeller) endpoint() string {
 	return ""
 }
 
-// setKindAndSynthetic sets s.Kind and s.IsSynthetic, which is true for spans of a synthetic test, from
-// tags of s, the current span. It changes nothing if the body has the format v1.0, in which the decoder
-// has already read both from fields.
+// setKindAndSynthetic sets the kind of s, the current span, and whether it is part of a synthetic test. It
+// reads them from tags. In the format v1.0, these are fields instead, which the decoder has already read.
 func (r *labeller) setKindAndSynthetic(s *spantable.Span) {
 	if r.source == fromFields {
-		return // bodies of v1.0 have fields for both, and the decoder has set them
+		return
 	}
 	s.Kind = spantable.KindUnknown
 	t := r.findTag(decode.LabelKind)

@@ -60,14 +60,14 @@ func newLabels(peerTags []string, config Labels) (*labels, bool) {
 		case agent.TagKind, "env", "version", "component":
 			return nil, false
 		}
-		peer, ok := l.labelOf(name)
+		peer, ok := l.findOrAdd(name)
 		if !ok {
 			return nil, false
 		}
 		l.peers = append(l.peers, peer)
 	}
 	for _, name := range config.Ignore.AttributeNames() {
-		tag, ok := l.labelOf(name)
+		tag, ok := l.findOrAdd(name)
 		if !ok {
 			return nil, false
 		}
@@ -86,10 +86,12 @@ func newLabels(peerTags []string, config Labels) (*labels, bool) {
 	return l, true
 }
 
-// labelOf returns the label of a tag, the number that stands for its name. If the tag has none yet,
-// labelOf assigns the next one. ok is false if all labels are used.
-func (l *labels) labelOf(name string) (tag label, ok bool) {
-	if i := slices.Index(l.names, name); i > int(spantable.Other) { // Other stands for all names without a label
+// findOrAdd returns the label of a tag, the number that stands for its name. If the tag has none yet,
+// findOrAdd assigns the next one. ok is false if all labels are used.
+func (l *labels) findOrAdd(name string) (tag label, ok bool) {
+	i := slices.Index(l.names, name)
+	hasLabel := i > int(spantable.Other) // Other stands for all names without a label
+	if hasLabel {
 		return label(i), true
 	}
 	if len(l.names) == spantable.MaxLabels {
@@ -119,7 +121,7 @@ func (l *labels) addAdditional(book *rulebook, ruleLabels *rulebookLabels, names
 	}
 	accepted := names[:min(book.maxAdditional, len(names))]
 	for _, name := range accepted {
-		tag, ok := l.labelOf(name)
+		tag, ok := l.findOrAdd(name)
 		if !ok {
 			return false
 		}
@@ -128,8 +130,8 @@ func (l *labels) addAdditional(book *rulebook, ruleLabels *rulebookLabels, names
 	return true
 }
 
-// addAliases assigns labels, numbers that stand for names, to the tags that a tracer sends instead of
-// other tags, such as db.type instead of db.system. It stores both labels in ruleLabels. It returns
+// addAliases adds the aliases of book, tags that a tracer sends instead of others, such as db.type instead
+// of db.system, to ruleLabels. It assigns a label, a number that stands for the name, to each. It returns
 // false if all labels are used.
 func (l *labels) addAliases(book *rulebook, ruleLabels *rulebookLabels) bool {
 	for _, a := range book.peers.aliases {
@@ -137,7 +139,7 @@ func (l *labels) addAliases(book *rulebook, ruleLabels *rulebookLabels) bool {
 		if tag < 0 {
 			continue // no rule reads the tag
 		}
-		sentAs, ok := l.labelOf(a.sentAs)
+		sentAs, ok := l.findOrAdd(a.sentAs)
 		if !ok {
 			return false
 		}
