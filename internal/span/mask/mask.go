@@ -205,9 +205,10 @@ func typePrefixLength(text string) (length int) {
 	return length
 }
 
-// maskableLength returns how many bytes of a file name may be masked: all if the part after the last
-// dot is a long identifier, those before the extension if they are or begin with an identifier.
-// Otherwise it returns 0, because a name like main.3f2a9c1b.js is that of a static file.
+// maskableLength returns how many bytes of a file name may be masked. These are the bytes before the
+// extension if they are an identifier or begin with a long one, as in 1234567-small.jpg. If the part after
+// the last dot is a long identifier, it is not an extension, and the whole name may be masked. The result
+// is 0 for all other names, because a name like main.3f2a9c1b.js is that of a static file.
 func maskableLength(name string) int {
 	const longIdentifier = 12
 	lastPart := name[strings.LastIndexByte(name, '.')+1:]
@@ -218,13 +219,25 @@ func maskableLength(name string) int {
 	if !isExtension(extension) {
 		return 0
 	}
-	firstWord := stem[:indexAny(stem, 0, &wordSeparators)]
-	k, _ := wordKind(firstWord)
-	isLong := k == hexadecimal || k == number && len(firstWord) >= 6 || k == token && len(firstWord) >= 10
-	if isLong || identifierKind(stem) != noIdentifier {
+	if identifierKind(stem) != noIdentifier || beginsWithLongIdentifier(stem) {
 		return len(stem)
 	}
 	return 0
+}
+
+// beginsWithLongIdentifier reports whether the first word of text is an identifier of a length that is rare in
+// the names of static files.
+func beginsWithLongIdentifier(text string) bool {
+	firstWord := text[:indexAny(text, 0, &wordSeparators)]
+	switch k, _ := wordKind(firstWord); k {
+	case hexadecimal:
+		return true
+	case number:
+		return len(firstWord) >= 6
+	case token:
+		return len(firstWord) >= 10
+	}
+	return false
 }
 
 // isExtension reports whether text can be a file extension, or several like tar.gz.
