@@ -88,7 +88,7 @@ func (c *Counter) resourceOrigins(yield func(span.Origin) bool) {
 		if first == last {
 			continue
 		}
-		if !yield(originOf(r, res, c.keys.policy.keep)) {
+		if !yield(originOf(r, res, c.keys.policy.ofOrigin)) {
 			return
 		}
 	}
@@ -123,30 +123,37 @@ func (c *Counter) countResource(res *otlp.Resource, place rules.Place) {
 func (c *Counter) countSpan(index int, res *resource, flags span.Flags) {
 	r := &c.keys.request
 	s := &r.Spans[index]
-	snapshot := span.Snapshot{
-		Duration: s.Duration,
-		End:      int64(min(s.Start+s.Duration, math.MaxInt64)),
-		Weight:   1,
-		Span:     uint32(index),
-		Flags:    flags | flagsOf(s),
-	}
-	if state := r.Extras[index].State; state.Len > 0 {
-		snapshot.Weight = min(c.states.Read(r.Bytes(state)).Weight(), wire.MaxWeight)
-	}
+	flags |= flagsOf(s)
 	var fingerprint []byte
 	if c.keys.isIgnored(s, res) {
-		snapshot.Flags |= span.Ignored
+		flags |= span.Ignored
 	} else {
 		var isRenamed bool
 		fingerprint, isRenamed = c.keys.fingerprintOf(s, res)
 		if isRenamed {
-			snapshot.Flags |= span.Renamed
+			flags |= span.Renamed
 		}
 	}
-	c.batches.Add(res.batch, fingerprint, snapshot)
+	end := min(s.Start+s.Duration, math.MaxInt64)
+	c.batches.Add(res.batch, fingerprint, span.Snapshot{
+		Duration: s.Duration,
+		End:      int64(end),
+		Weight:   c.weightOf(r.Extras[index].State),
+		Span:     uint32(index),
+		Flags:    flags,
+	})
 	if c.batches.FingerprintBytes() > r.Limits.DerivedBytes {
 		r.Fail(spantable.ErrTooMuch)
 	}
+}
+
+// weightOf returns the number of spans that a sampled span with this tracestate represents.
+func (c *Counter) weightOf(traceState spantable.Text) float64 {
+	if traceState.Len == 0 {
+		return 1
+	}
+	sampling := c.states.Read(c.keys.request.Bytes(traceState))
+	return min(sampling.Weight(), wire.MaxWeight)
 }
 
 // flagsOf returns the flags of a span: Error if its status is an error, and TopLevel if it has no

@@ -68,14 +68,14 @@ func (k *keys) fingerprintOf(s *spantable.Span, res *resource) (fingerprint []by
 	return k.fingerprint.Bytes(), name.isRenamed
 }
 
-// fingerprintTags appends the tags with the indexes first to last-1 in the request to the fingerprint.
-// It omits tags that cannot affect the labels of a span of the given kind.
+// fingerprintTags appends tags of the request, the elements of Tags[first:last], to the fingerprint. It
+// omits tags that cannot affect the key of a span of the given kind.
 func (k *keys) fingerprintTags(kind spantable.Kind, first, last uint32) {
 	table := &k.request.Table
-	inKey := &k.policy.inKey[kind]
+	affectsKey := &k.policy.affectsKey[kind]
 	tags := table.Tags[first:last]
 	for i := range tags {
-		if inKey.Has(tags[i].Label) {
+		if affectsKey.Has(tags[i].Label) {
 			k.fingerprint.AppendTag(table, &tags[i])
 		}
 	}

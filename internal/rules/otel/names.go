@@ -77,16 +77,16 @@ type nameReader [spantable.Kinds][spantable.MaxLabels]struct {
 	http httpPart // part of HTTP names that the tag is
 }
 
-// httpPart is an attribute of an HTTP span. httpTarget is the route for a server, and the template for a
+// httpPart is an attribute of an HTTP span. partTarget is the route for a server, and the template for a
 // client.
 type httpPart uint8
 
 const (
 	noPart httpPart = iota
-	httpMethod
-	oldHTTPMethod
-	httpTarget
-	httpPath
+	partMethod
+	partOldMethod
+	partTarget
+	partPath
 	httpParts // number of parts
 )
 
@@ -98,12 +98,12 @@ func newNameReader() *nameReader {
 		for label := range tags {
 			tags[label].rule = firstRule(spantable.Kind(kind), spantable.Label(label))
 		}
-		tags[labelHTTPMethod].http = httpMethod
-		tags[labelOldHTTPMethod].http = oldHTTPMethod
-		tags[labelURLPath].http = httpPath
+		tags[labelHTTPMethod].http = partMethod
+		tags[labelOldHTTPMethod].http = partOldMethod
+		tags[labelURLPath].http = partPath
 	}
-	reader[spantable.KindServer][labelHTTPRoute].http = httpTarget
-	reader[spantable.KindClient][labelURLTemplate].http = httpTarget
+	reader[spantable.KindServer][labelHTTPRoute].http = partTarget
+	reader[spantable.KindClient][labelURLTemplate].http = partTarget
 	return reader
 }
 
@@ -219,7 +219,7 @@ func (k *keys) isHTTPName(name string) bool {
 	if !isKnownMethod {
 		return false
 	}
-	expectedName := withTarget(method, k.httpText(httpTarget))
+	expectedName := withTarget(method, k.httpText(partTarget))
 	return expectedName.equal(name)
 }
 
@@ -229,10 +229,10 @@ var httpMethods = []string{"GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPT
 // sentHTTPMethod returns the method of the HTTP span that is being named, as it was sent, or "" if the
 // span has none.
 func (k *keys) sentHTTPMethod() string {
-	if k.httpTags[httpMethod] == 0 {
-		return k.httpText(oldHTTPMethod)
+	if k.httpTags[partMethod] == 0 {
+		return k.httpText(partOldMethod)
 	}
-	return k.httpText(httpMethod)
+	return k.httpText(partMethod)
 }
 
 // httpMethod returns the method of the HTTP span that is being named, in upper case. It returns "HTTP"
@@ -252,7 +252,7 @@ func (k *keys) httpMethod() string {
 }
 
 func (k *keys) httpServerName(s *spantable.Span, sent string) nameParts {
-	method, route := k.httpMethod(), k.httpText(httpTarget)
+	method, route := k.httpMethod(), k.httpText(partTarget)
 	if route == "" {
 		route = k.routeIn(s, sent, method)
 		k.route = route
@@ -261,7 +261,7 @@ func (k *keys) httpServerName(s *spantable.Span, sent string) nameParts {
 }
 
 func (k *keys) httpClientName(s *spantable.Span, sent string) nameParts {
-	method, template := k.httpMethod(), k.httpText(httpTarget)
+	method, template := k.httpMethod(), k.httpText(partTarget)
 	if template == "" {
 		template = k.routeIn(s, sent, method)
 	}
@@ -471,7 +471,7 @@ func isMethodPrefix(prefix, method string) bool {
 // requestPath returns the URL path of the request that an HTTP span describes, or "" if it is unknown.
 // isZipkin reports whether the span has the path in http.path, an attribute that only Zipkin uses.
 func (k *keys) requestPath(s *spantable.Span) (path string, isZipkin bool) {
-	if urlPath := k.httpText(httpPath); urlPath != "" {
+	if urlPath := k.httpText(partPath); urlPath != "" {
 		return urlPath, false
 	}
 	k.selectWithoutResource(s)

@@ -47,9 +47,9 @@ func copyAttribute(r *otlp.Request, res *otlp.Resource, label spantable.Label) s
 }
 
 // originOf returns the origin of the spans of a resource: a description of the process that sent them,
-// including the attributes in keep. All texts are copies, so the origin remains valid when the request
+// including the additional attributes. All texts are copies, so the origin remains valid when the request
 // changes.
-func originOf(r *otlp.Request, res *otlp.Resource, keep []keptAttribute) span.Origin {
+func originOf(r *otlp.Request, res *otlp.Resource, additional []originAttribute) span.Origin {
 	copyOf := func(label spantable.Label) string { return copyAttribute(r, res, label) }
 	o := span.Origin{
 		Service:         cmp.Or(copyOf(labelService), unknownService),
@@ -65,8 +65,8 @@ func originOf(r *otlp.Request, res *otlp.Resource, keep []keptAttribute) span.Or
 		GitCommitSHA:    copyOf(labelCommit),
 	}
 	var attributes []byte
-	for _, kept := range keep {
-		attributes = span.AppendAttribute(attributes, kept.name, copyOf(kept.label))
+	for _, a := range additional {
+		attributes = span.AppendAttribute(attributes, a.name, copyOf(a.label))
 	}
 	o.Attributes = string(attributes)
 	o.Normalize()

@@ -18,11 +18,11 @@ type Policy struct {
 	names         *spantable.Names                    // attributes that are read from spans
 	resourceNames *spantable.Names                    // attributes that are read from resources
 	tags          []spantable.Label                   // attributes that become peer tags
-	inKey         [spantable.Kinds]spantable.LabelSet // for each kind of spans, the labels that affect the key
+	affectsKey    [spantable.Kinds]spantable.LabelSet // for each kind of spans, the labels that affect the key
 	onEveryKind   []spantable.Label                   // peer labels that are read from spans of every kind
 	ignore        *ignore.List
 	ignorable     []spantable.Label // attributes that the rules of ignore match
-	keep          []keptAttribute   // resource attributes that the origin keeps, sorted by name
+	ofOrigin      []originAttribute // resource attributes that become part of the origin, sorted by name
 	nameReader    *nameReader       // nil if spans keep their names
 }
 
@@ -107,10 +107,10 @@ func NewPolicy(l Labels) *Policy {
 		p.ignorable = append(p.ignorable, labelOf(name))
 	}
 	for kind := range spantable.Kinds {
-		p.inKey[kind] = p.labelsInKey(kind)
+		p.affectsKey[kind] = p.labelsInKey(kind)
 	}
 	// After the labels of spans, so that spans do not inherit these attributes of their resource.
-	p.keep, inResource = assignLabels(l.Resource, inResource)
+	p.ofOrigin, inResource = assignLabels(l.Resource, inResource)
 	p.names, p.resourceNames = spantable.NewNames(names), spantable.NewNames(inResource)
 	return p
 }
