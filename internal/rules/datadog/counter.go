@@ -180,7 +180,9 @@ func (c *Counter) countTrace(index int) {
 	if c.rulebook.honorsIgnoredResources && c.isIgnoredTrace(root) {
 		return
 	}
-	c.selectWeightAndBatch(root, g)
+	c.selectSpan(root)
+	c.setWeight()
+	c.selectBatch(g, c.mainService(root))
 	isSynthetic := c.rulebook.isSynthetic(c.table.String(g.Origin))
 	hasKeepingPriority := g.HasPriority && g.Priority > 0
 	c.groupIndex = index
@@ -190,7 +192,7 @@ func (c *Counter) countTrace(index int) {
 			return // the agent counts the body
 		}
 		s := &spans[i]
-		c.Select(c.table, s.First, s.Last)
+		c.selectSpan(s)
 		s.IsSynthetic = isSynthetic
 		if !c.rulebook.followsAgent {
 			c.setKindAndSynthetic(s)
@@ -239,20 +241,20 @@ func (c *Counter) normalizeSpans(spans []spantable.Span) bool {
 	return true
 }
 
-// selectWeightAndBatch prepares c for counting the spans of the trace g. From the tags of its root
-// span, it sets c.weight, the number of spans that each of them stands for because of sampling, and
-// c.batchNumber, the batch for their process and service.
-func (c *Counter) selectWeightAndBatch(root *spantable.Span, g *spantable.Group) {
-	c.Select(c.table, root.First, root.Last)
+// setWeight sets c.weight, the number of spans that each span of a trace represents if the trace was
+// sampled. It reads the sample rate from a tag of the current span, which must be the root of the trace.
+// It records an error in the table if the weight is invalid.
+func (c *Counter) setWeight() {
 	c.weight = 1
-	if c.rulebook.usesSampleRate {
-		c.weight = agent.WeightOf(c.numberValue(labelSampleRate))
+	if !c.rulebook.usesSampleRate {
+		return
 	}
-	if !wire.ValidWeight(c.weight) {
+	weight := agent.WeightOf(c.numberValue(labelSampleRate))
+	if !wire.ValidWeight(weight) {
 		c.table.Fail(decode.ErrUnparsable)
-		c.weight = 1
+		return
 	}
-	c.selectBatch(g, c.mainService(root))
+	c.weight = weight
 }
 
 // selectBatch sets c.batchNumber and c.originFlags for the spans of the trace g. Spans of the same sender
@@ -404,7 +406,7 @@ func flagsOf(s *spantable.Span, isTopLevel, isIgnored bool) (flags span.Flags) {
 func (c *Counter) Label(index uint32) *span.Key {
 	s := &c.table.Spans[index]
 	c.scratch = c.scratch[:0]
-	c.Select(c.table, s.First, s.Last)
+	c.selectSpan(s)
 	return c.makeKey(s)
 }
 

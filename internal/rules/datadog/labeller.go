@@ -268,7 +268,8 @@ func isServiceName(l label, t *spantable.Tag) bool {
 // to dst, each as "name:value". It omits tags that are missing or empty. kind is the kind of the span.
 func (r *labeller) appendAdditionalTags(dst []string, kind spantable.Kind) []string {
 	for _, l := range r.ruleLabels.additional {
-		if value := r.labelValue(r.resolveAlias(l, kind)); value != "" {
+		sentAs := r.resolveAlias(l, kind)
+		if value := r.labelValue(sentAs); value != "" {
 			dst = append(dst, r.joinTag(r.policy.labels.names[l], value))
 		}
 	}
@@ -279,7 +280,11 @@ func (r *labeller) appendAdditionalTags(dst []string, kind spantable.Kind) []str
 // span does not have the tag, or if the value is not a text and the tracer's rules accept only texts.
 func (r *labeller) labelValue(l label) string {
 	t := r.findTag(l)
-	if t == nil || r.rulebook.peers.ignoresNumbers && t.Type != spantable.TypeText {
+	if t == nil {
+		return ""
+	}
+	isText := t.Type == spantable.TypeText
+	if !isText && r.rulebook.peers.ignoresNumbers {
 		return ""
 	}
 	return r.formatValue(l)

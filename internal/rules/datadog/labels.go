@@ -108,7 +108,10 @@ func (l *labels) addTracerLabels(id rulebookID, config Labels) bool {
 	if config.RenamesResources || !book.needsRenamedResources {
 		ruleLabels.endpoints = book.endpoints
 	}
-	return l.addAdditional(book, ruleLabels, config.AdditionalTags) && l.addAliases(book, ruleLabels)
+	if !l.addAdditional(book, ruleLabels, config.AdditionalTags) {
+		return false
+	}
+	return l.addAliases(book, ruleLabels)
 }
 
 // addAdditional assigns labels, numbers that stand for names, to the tags that the operator wants in

@@ -19,6 +19,9 @@ type tags struct {
 	scratch  []byte // texts that differ from the body, or are not in it
 }
 
+// selectSpan makes s the current span, whose tags the other methods read.
+func (r *tags) selectSpan(s *spantable.Span) { r.Select(r.table, s.First, s.Last) }
+
 // findTag returns a tag of the current span, or nil.
 func (r *tags) findTag(l label) *spantable.Tag { return r.Tag(r.table, l) }
 
