@@ -77,19 +77,19 @@ func (t *spanBuilder) build(dst, src *spantable.Span, state []byte) {
 	if t.spanAttrs.Set.Has(attrEnvironment) || t.spanAttrs.Set.Has(attrOldEnvironment) {
 		traceTags.env = t.normalizeTagValue(t.textOfEither(attrEnvironment, attrOldEnvironment))
 	}
-	t.tags.setDerivedText(t.version, traceTags.version)
-	t.tags.setDerivedText(t.env, traceTags.env)
+	t.tags.setDerivedText(t.labels.version, traceTags.version)
+	t.tags.setDerivedText(t.labels.env, traceTags.env)
 	for i := range t.resourceTags {
 		t.tags.setText(t.resourceTags[i].Label, t.resourceTags[i].Text())
 	}
 	for i := range t.scopeTags {
 		l, text := t.scopeTags[i].Label, t.scopeTags[i].Text()
 		t.tags.replaceText(l, text)
-		if l == t.kind {
+		if l == t.labels.kind {
 			dst.Kind = kindNamed(t.output.String(text))
 		}
 	}
-	t.tags.setDerivedText(t.dbName, t.textOf(attrNamespace))
+	t.tags.setDerivedText(t.labels.dbName, t.textOf(attrNamespace))
 	t.tags.appendTo(t.output, dst, &t.rules)
 }
 
@@ -122,14 +122,15 @@ func (t *spanBuilder) collectAttributes(attributes []spantable.Tag, keepsNumbers
 // tracestate of the span.
 func (t *spanBuilder) collectDerived(state []byte) {
 	if code, ok := t.httpCode(); ok && code >= 0 {
-		t.tags.setNumber(t.httpStatus, float64(code))
+		t.tags.setNumber(t.labels.httpStatus, float64(code))
 	}
-	t.tags.setDerivedText(t.grpcStatus, t.grpcCode())
-	if n, ok := t.integerOf(attrMeasured); ok && n == 1 {
-		t.tags.setNumber(t.measured, 1)
+	t.tags.setDerivedText(t.labels.grpcStatus, t.grpcCode())
+	measured, _ := t.integerOf(attrMeasured)
+	if measured == 1 {
+		t.tags.setNumber(t.labels.measured, 1)
 	}
 	if rate, ok := t.sampleRate(state); ok {
-		t.tags.setNumber(t.rate, rate)
+		t.tags.setNumber(t.labels.rate, rate)
 	}
 }
 
@@ -168,12 +169,13 @@ func (t *spanBuilder) httpCode() (code int64, ok bool) {
 // grpcCode returns the gRPC status of the current span as text: an integer in decimal digits, or a text
 // as it was sent. It returns an empty text if the span has no gRPC status.
 func (t *spanBuilder) grpcCode() spantable.Text {
-	for l := attrGRPCStatus; l <= attrRPCStatus; l++ {
+	for l := attrGRPCStatus; l <= attrRPCStatus; l++ { // five attributes, in the order in which the agent reads them
 		if !t.spanOrResource.Has(l) {
 			continue
 		}
-		if l == attrRPCStatus && !t.callsGRPC() {
-			break // the status of another RPC system
+		isOfOtherSystem := l == attrRPCStatus && !t.callsGRPC()
+		if isOfOtherSystem {
+			continue
 		}
 		if text := t.textOf(l); text.Len > 0 {
 			return text

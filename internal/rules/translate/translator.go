@@ -106,8 +106,8 @@ func (t *Translator) isCounted(isRequestCounted bool) bool {
 	return value != "" && value != "false"
 }
 
-// keptByDefault is the sampling priority of every trace. OTLP does not carry a priority.
-const keptByDefault = 1
+// defaultPriority is the sampling priority of every trace: it is kept. OTLP does not carry a priority.
+const defaultPriority = 1
 
 // addResource adds the traces of the current resource to the table, and a sender for the resource.
 func (t *Translator) addResource(resource *otlp.Resource) {
@@ -164,27 +164,27 @@ func (t *Translator) buildSpans(scope *otlp.Scope, firstOfResource int, spans []
 // traceTagsOfSpan returns those tags of the last built span that describe its trace or its sender.
 func (t *Translator) traceTagsOfSpan() traceTags {
 	return traceTags{
-		env:     t.tags.values[t.env].text,
-		version: t.tags.values[t.version].text,
-		commit:  t.tags.values[t.commit].text,
-		origin:  t.tags.values[t.origin].text,
+		env:     t.tags.values[t.labels.env].text,
+		version: t.tags.values[t.labels.version].text,
+		commit:  t.tags.values[t.labels.commit].text,
+		origin:  t.tags.values[t.labels.origin].text,
 	}
 }
 
-// addTraces reserves memory in the output for the Datadog spans of some OTLP spans. It adds a group for
-// each trace, and an empty span for each span. It returns these spans, ordered by trace, and the
-// groups.
+// addTraces adds a group to the output for each trace of the given OTLP spans, and an empty span for each
+// of its spans. It returns the added spans, ordered by trace, and the added groups.
 func (t *Translator) addTraces(extras []otlp.SpanExtra) ([]spantable.Span, []spantable.Group) {
 	t.traces.group(extras)
 	output := t.output
-	firstSpan, firstGroup := len(output.Spans), len(output.Groups)
-	begin := uint32(0)
+	firstSpan := len(output.Spans)
+	firstGroup := len(output.Groups)
+	previousEnd := uint32(0)
 	for _, end := range t.traces.ends {
-		g := spantable.Group{First: uint32(len(output.Spans)), Priority: keptByDefault, HasPriority: true}
-		spanCount := end - begin
+		g := spantable.Group{First: uint32(len(output.Spans)), Priority: defaultPriority, HasPriority: true}
+		spanCount := end - previousEnd
+		previousEnd = end
 		output.Spans = append(output.Spans, make([]spantable.Span, spanCount)...)
 		output.AddGroup(g)
-		begin = end
 	}
 	return output.Spans[firstSpan:], output.Groups[firstGroup:]
 }
