@@ -279,11 +279,18 @@ const (
 // takes limited memory. It allows one tag per tagBytes bytes. Each limit has a constant part, so that a
 // small body is never rejected.
 func LimitsOf(bodyLen, tagBytes int) Limits {
+	const (
+		minTags        = 1 << 12
+		minStrings     = 1 << 12
+		bytesPerString = 16
+		minDerived     = 1 << 18
+		derivedPerByte = 4
+	)
 	return Limits{
 		Spans:        MaxSpans(bodyLen),
-		Tags:         min(maxTags, 1<<12+bodyLen/tagBytes),
-		Strings:      min(maxStrings, 1<<12+bodyLen/16),
-		DerivedBytes: min(maxDerived, 1<<18+4*bodyLen),
+		Tags:         min(maxTags, minTags+bodyLen/tagBytes),
+		Strings:      min(maxStrings, minStrings+bodyLen/bytesPerString),
+		DerivedBytes: min(maxDerived, minDerived+derivedPerByte*bodyLen),
 	}
 }
 
