@@ -42,6 +42,7 @@ func wordKind(text string) (k kind, nameLength int) {
 	s := statsOf(text)
 	isAlphanumeric := s.others == 0 && s.dashes == 0
 	isLettersThenDigits := s.boundaries == 1 && isDigit(text[len(text)-1])
+	const longNumber = 5 // digits
 	switch {
 	case !isAlphanumeric:
 		return noIdentifier, 0
@@ -51,7 +52,7 @@ func wordKind(text string) (k kind, nameLength int) {
 		return hexadecimal, 0
 	case s.isToken(len(text)) && !isVersion(text) && !isWords(text):
 		return token, 0
-	case s.digits >= 5 && isLettersThenDigits:
+	case isLettersThenDigits && s.digits >= longNumber:
 		return number, len(text) - s.digits
 	}
 	return noIdentifier, 0
