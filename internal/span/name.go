@@ -97,20 +97,21 @@ func operationName(name string) string {
 // be a letter.
 func rewriteOperation(name string) string {
 	result := make([]byte, 0, len(name))
-	last := byte(0) // last byte of result
 	for i := range len(name) {
 		c := name[i]
-		switch {
-		case byteClasses[c]&alphanumeric != 0:
+		if byteClasses[c]&alphanumeric != 0 {
 			result = append(result, c)
-		case c == '.' && last == '_':
-			result[len(result)-1] = '.'
+			continue
+		}
+		last := len(result) - 1
+		switch {
+		case c == '.' && result[last] == '_':
+			result[last] = '.'
 		case c == '.':
 			result = append(result, '.')
-		case last != '.' && last != '_':
+		case result[last] != '.' && result[last] != '_':
 			result = append(result, '_')
 		}
-		last = result[len(result)-1]
 	}
 	return string(result)
 }

@@ -48,18 +48,20 @@ func (k *Key) NormalizeLabels(lang string) (changed bool) {
 // normalizeTags normalizes each tag in the list l of the key. If the list is too long, it first removes
 // the last tags. It reports whether it changed the list.
 func (k *Key) normalizeTags(l Label) (changed bool) {
-	tags := k.Tags(l)
-	if maxTags := labels[l].maxTags; len(*tags) > maxTags {
-		*tags = (*tags)[:maxTags]
+	list := k.Tags(l)
+	if maxTags := labels[l].maxTags; len(*list) > maxTags {
+		*list = (*list)[:maxTags]
 		changed = true
 	}
-	for i, tag := range *tags {
+	tags := *list
+	for i, tag := range tags {
 		if l.IsNormal(tag) {
 			continue
 		}
-		normalized := l.NormalizeTag(tag)
-		changed = changed || normalized != tag
-		(*tags)[i] = normalized
+		tags[i] = l.NormalizeTag(tag)
+		if tags[i] != tag {
+			changed = true
+		}
 	}
 	return changed
 }

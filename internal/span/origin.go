@@ -121,7 +121,8 @@ const attributeEnd = "\x00"
 // unchanged if the value is empty, or if the list would be longer than MaxAttributes.
 func AppendAttribute(list []byte, name, value string) []byte {
 	value, _, _ = strings.Cut(value, attributeEnd)
-	if value == "" || len(list)+len(name)+len(value)+2*len(attributeEnd) > MaxAttributes {
+	encodedLength := len(name) + len(attributeEnd) + len(value) + len(attributeEnd)
+	if value == "" || len(list)+encodedLength > MaxAttributes {
 		return list
 	}
 	list = append(list, name...)
