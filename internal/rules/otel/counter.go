@@ -107,9 +107,8 @@ func (c *Counter) countResource(res *otlp.Resource, place rules.Place) {
 	if place.IsShared {
 		flags = span.SharedOrigin
 	}
-	firstTag, lastTag := inheritedTags(r, res, c.keys.policy.names.Len())
-	c.keys.isGo = isGo(r, res)
-	current := resource{batch: batch, service: service, firstTag: firstTag, lastTag: lastTag, isGo: c.keys.isGo}
+	current := c.readResource(res, service)
+	current.batch = batch
 	c.resources = append(c.resources, current)
 	first, last := r.SpansOf(res)
 	for i := first; i < last && r.Err() == nil; i++ {
@@ -179,13 +178,8 @@ func (c *Counter) ReadSpan(body []byte, service string, policy *Policy) (fingerp
 	if err := r.Decode(body, policy.names, policy.resourceNames); err != nil {
 		return nil, 0, err //nolint:wrapcheck // the decoder's error is complete
 	}
-	res := &r.Resources[0]
 	s := &r.Spans[0]
-	firstTag, lastTag := inheritedTags(r, res, c.keys.policy.names.Len())
-	c.keys.isGo = isGo(r, res)
-	c.resources = append(c.resources[:0], resource{
-		service: service, firstTag: firstTag, lastTag: lastTag, isGo: c.keys.isGo,
-	})
+	c.resources = append(c.resources[:0], c.readResource(&r.Resources[0], service))
 	fingerprint, _ = c.keys.fingerprintOf(s, &c.resources[0])
 	return fingerprint, flagsOf(s), r.Err()
 }
@@ -197,8 +191,14 @@ func (c *Counter) Label(number uint32) *span.Key {
 	r := &c.keys.request
 	res := &c.resources[r.Extras[number].Resource]
 	s := &r.Spans[number]
-	c.keys.isGo = res.isGo
 	return c.keys.keyOf(s, res)
+}
+
+// readResource reads the state that the spans of res share, except for their batch. It sorts the tags of res.
+func (c *Counter) readResource(res *otlp.Resource, service string) resource {
+	r := &c.keys.request
+	firstTag, lastTag := inheritedTags(r, res, c.keys.policy.names.Len())
+	return resource{service: service, firstTag: firstTag, lastTag: lastTag, isGo: isGo(r, res)}
 }
 
 // inheritedTags sorts the tags of a resource by label, the number that stands for their name. It

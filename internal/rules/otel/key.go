@@ -20,7 +20,7 @@ type keys struct {
 	name        []byte            // name of a span that was renamed
 	httpTags    [httpParts]uint32 // tags of the HTTP span that is being named: 1 plus the index, or 0
 	route       string            // route in the name of the span, see nameOf
-	isGo        bool              // the spans are from Go's SDK
+	isGo        bool              // the span that is being named is from Go's SDK
 }
 
 // selectSpan makes s the selected span, whose attributes the other methods read. Attributes that s does
@@ -59,7 +59,7 @@ func (k *keys) fingerprintOf(s *spantable.Span, res *resource) (fingerprint []by
 	k.fingerprint.AppendText(res.service)
 	k.fingerprintTags(s.Kind, s.First, s.Last)
 	k.fingerprintTags(s.Kind, res.firstTag, res.lastTag)
-	name := k.nameOf(s)
+	name := k.nameOf(s, res)
 	k.fingerprint.AppendText(name.text)
 	if name.route != "" {
 		k.fingerprint.AppendText(name.route)
@@ -96,7 +96,7 @@ func (k *keys) isIgnored(s *spantable.Span, res *resource) bool {
 // keyOf returns the key of s, the labels under which it is counted. res is the resource of s. The key is
 // valid until the next call.
 func (k *keys) keyOf(s *spantable.Span, res *resource) *span.Key {
-	name := k.nameOf(s)
+	name := k.nameOf(s, res)
 	k.selectSpan(s, res)
 	k.operation = work.AppendOperation(k.operation[:0], k, s.Kind)
 	traceRoot := span.TraceRootFalse

@@ -72,9 +72,12 @@ const noRule = uint8(math.MaxUint8)
 const httpRules = uint8(len(nameRules) - 2)
 
 // nameReader defines what the tags of spans mean for their names, by kind and label.
-type nameReader [spantable.Kinds][spantable.MaxLabels]struct {
-	rule uint8    // number of the first rule that applies to spans with the tag
-	http httpPart // part of HTTP names that the tag is
+type nameReader [spantable.Kinds][spantable.MaxLabels]nameMeaning
+
+// nameMeaning is what a tag means for the name of its span.
+type nameMeaning struct {
+	rule     uint8    // number of the first rule that applies to spans with the tag
+	httpPart httpPart // part of HTTP names that the tag is, or noPart
 }
 
 // httpPart is an attribute of an HTTP span. partTarget is the route for a server, and the template for a
@@ -98,12 +101,12 @@ func newNameReader() *nameReader {
 		for label := range tags {
 			tags[label].rule = firstRule(spantable.Kind(kind), spantable.Label(label))
 		}
-		tags[labelHTTPMethod].http = partMethod
-		tags[labelOldHTTPMethod].http = partOldMethod
-		tags[labelURLPath].http = partPath
+		tags[labelHTTPMethod].httpPart = partMethod
+		tags[labelOldHTTPMethod].httpPart = partOldMethod
+		tags[labelURLPath].httpPart = partPath
 	}
-	reader[spantable.KindServer][labelHTTPRoute].http = partTarget
-	reader[spantable.KindClient][labelURLTemplate].http = partTarget
+	reader[spantable.KindServer][labelHTTPRoute].httpPart = partTarget
+	reader[spantable.KindClient][labelURLTemplate].httpPart = partTarget
 	return reader
 }
 
@@ -128,10 +131,11 @@ type spanName struct {
 
 // nameOf returns the name under which a span is counted. This is the name that OpenTelemetry's semantic
 // conventions define for its attributes. It is the name that was sent if they define none, or if the
-// operator has configured that. The result is valid until the next call.
-func (k *keys) nameOf(s *spantable.Span) spanName {
+// operator has configured that. res is the resource of s. The result is valid until the next call.
+func (k *keys) nameOf(s *spantable.Span, res *resource) spanName {
 	sentName := k.request.String(s.Name)
-	k.route = "" // the naming rule of HTTP servers can set it
+	k.isGo = res.isGo // the naming rules of HTTP read it
+	k.route = ""      // the naming rule of HTTP servers can set it
 	keepsNames := k.policy.nameReader == nil
 	if keepsNames {
 		return spanName{text: sentName}
@@ -154,17 +158,20 @@ func (k *keys) nameOf(s *spantable.Span) spanName {
 }
 
 // findNameRule returns the index in nameRules of the rule that defines the name of a span, or noRule if
-// there is none. It also stores in k.httpTags which tags of the span can be parts of the name of an
+// there is none. It also stores in k.httpTags which tags of the span are parts of the name if it is an
 // HTTP span.
 func (k *keys) findNameRule(s *spantable.Span) uint8 {
-	reader := &k.policy.nameReader[s.Kind]
+	meanings := &k.policy.nameReader[s.Kind]
 	tags := k.request.TagsOf(s)
 	rule := noRule
 	k.httpTags = [httpParts]uint32{}
-	for i := len(tags) - 1; i >= 0; i-- { // backward, so that the first of several tags with a label is stored last
-		tag := &reader[tags[i].Label]
-		rule = min(rule, tag.rule)
-		k.httpTags[tag.http] = s.First + uint32(i) + 1 // not in an if, because its branch would be unpredictable
+	// Backward, so that the first of several tags with the same label is stored last.
+	for i := len(tags) - 1; i >= 0; i-- {
+		meaning := &meanings[tags[i].Label]
+		rule = min(rule, meaning.rule)
+		tagNumber := s.First + uint32(i) + 1 // 0 means that the span has no such tag
+		// Also for noPart: a condition would be a branch that the CPU cannot predict.
+		k.httpTags[meaning.httpPart] = tagNumber
 	}
 	return rule
 }
