@@ -65,10 +65,11 @@ func (r *labeller) kindName(s *spantable.Span) string {
 // it returns that of the first one that exists, even if it is empty.
 func (r *labeller) endpoint() string {
 	for _, l := range r.ruleLabels.endpoints {
-		if r.rulebook.acceptsEmptyEndpoint && r.findTag(l) != nil {
-			return r.textValue(l)
+		if r.findTag(l) == nil {
+			continue
 		}
-		if endpoint := r.textValue(l); endpoint != "" {
+		endpoint := r.textValue(l)
+		if endpoint != "" || r.rulebook.acceptsEmptyEndpoint {
 			return endpoint
 		}
 	}

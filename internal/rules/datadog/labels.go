@@ -274,7 +274,8 @@ func NewPolicy(peerTags, spanKinds, ignoreResources []string, config Labels) (p 
 		ofTracer: config.OfTracer, traceIDs: config.TraceIDs,
 	}
 	for k := range spantable.Kinds {
-		if k != spantable.KindOther && slices.Contains(spanKinds, k.String()) {
+		isNamed := k != spantable.KindOther // which is all kinds without a name of their own
+		if isNamed && slices.Contains(spanKinds, k.String()) {
 			p.countedKinds |= spantable.KindsOf(k)
 		}
 	}
