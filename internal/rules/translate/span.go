@@ -25,7 +25,8 @@ type spanBuilder struct {
 // that is not empty counts. readResource also stores the environment and the version in defaultTags.
 func (t *spanBuilder) readResource(attributes []spantable.Tag) {
 	t.tags.reset()
-	t.collectAttributes(attributes, false)
+	const keepsNumbers = false
+	t.collectAttributes(attributes, keepsNumbers)
 	t.resourceTags = t.tags.appendTexts(t.resourceTags[:0])
 	t.defaultTags = traceTags{
 		version: t.normalizeTagValue(t.textOf(attrVersion)),
@@ -69,7 +70,8 @@ func (t *spanBuilder) build(dst, src *spantable.Span, state []byte) {
 	// replace all of them.
 	t.tags.reset()
 	t.collectDerived(state)
-	t.collectAttributes(t.request.TagsOf(src), true)
+	const keepsNumbers = true
+	t.collectAttributes(t.request.TagsOf(src), keepsNumbers)
 	traceTags := t.defaultTags
 	if t.spanAttrs.Set.Has(attrVersion) {
 		traceTags.version = t.normalizeTagValue(t.textOf(attrVersion))
