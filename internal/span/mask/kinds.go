@@ -131,11 +131,12 @@ func isIPv6(text string) bool {
 	if len(text) > len("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff") {
 		return false
 	}
+	const maxColons, maxGroupDigits = 7, 4
 	colons := 0
 	groupDigits := 0 // digits of the current group
 	for i := range len(text) {
 		switch c := text[i]; {
-		case isHex(c) && groupDigits < 4:
+		case isHex(c) && groupDigits < maxGroupDigits:
 			groupDigits++
 		case c == ':':
 			colons++
@@ -144,8 +145,8 @@ func isIPv6(text string) bool {
 			return false
 		}
 	}
-	isComplete := colons == 7
-	isAbbreviated := colons >= 2 && colons < 7 && strings.Count(text, "::") == 1
+	isComplete := colons == maxColons
+	isAbbreviated := colons < maxColons && strings.Count(text, "::") == 1
 	return isComplete || isAbbreviated
 }
 
