@@ -65,8 +65,8 @@ func (r *rule) parseField(field string) (isValid bool) {
 	return isKnown && !isList
 }
 
-// matches reports whether value, of the label or attribute that the rule names, matches the rule. An
-// empty value, as of an absent label, never matches.
+// matches reports whether value matches the pattern of the rule, or is equal to its value. An empty value
+// never matches, because it means that the label or attribute is absent.
 func (r *rule) matches(value string) bool {
 	switch {
 	case value == "":
