@@ -184,13 +184,13 @@ func (c *Counter) ReadSpan(body []byte, service string, policy *Policy) (fingerp
 	return fingerprint, flagsOf(s), r.Err()
 }
 
-// Label returns the key of a span of the last body, the label set under which it is counted. number is
+// Label returns the key of a span of the last body, the label set under which it is counted. index is
 // the index of the span in the body. The key is valid until the next call. Label implements
 // span.Labeller.
-func (c *Counter) Label(number uint32) *span.Key {
+func (c *Counter) Label(index uint32) *span.Key {
 	r := &c.keys.request
-	res := &c.resources[r.Extras[number].Resource]
-	s := &r.Spans[number]
+	res := &c.resources[r.Extras[index].Resource]
+	s := &r.Spans[index]
 	return c.keys.keyOf(s, res)
 }
 
