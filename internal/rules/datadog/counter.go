@@ -39,7 +39,7 @@ type Counter struct {
 	originFlags    span.Flags // span.SharedOrigin or 0
 	weight         float64    // weight of each span
 	recordsSampled bool       // counted spans are added to sampledSpans
-	groupIndex     int        // number of the trace in the table
+	traceIndex     int        // index of the trace in the table
 }
 
 // SampledSpan is a counted span of a trace that is certainly sampled: its trace will be in the backend
@@ -64,11 +64,11 @@ func NewCounter() *Counter { return &Counter{Now: time.Now} }
 // top-level spans. If Count returns an error, the batches are incomplete: the caller must ignore them
 // and leave the whole body to the Datadog agent.
 func (c *Counter) Count(format decode.Format, body []byte, lang string, hasTopLevelMarks bool, policy *Policy) error {
-	from := fromTags
+	source := fromTags
 	if format == decode.FormatV1 {
-		from = fromFields
+		source = fromFields
 	}
-	c.begin(&c.decoded, from, lang, hasTopLevelMarks, policy)
+	c.begin(&c.decoded, source, lang, hasTopLevelMarks, policy)
 	if err := c.decoder.Decode(format, body, policy.Names(), c.table); err != nil {
 		return err //nolint:wrapcheck // the decoder's error is complete
 	}
@@ -185,7 +185,7 @@ func (c *Counter) countTrace(index int) {
 	c.selectBatch(g, c.mainService(root))
 	isSynthetic := c.rulebook.isSynthetic(c.table.String(g.Origin))
 	hasKeepingPriority := g.HasPriority && g.Priority > 0
-	c.groupIndex = index
+	c.traceIndex = index
 	c.recordsSampled = c.policy.traceIDs && hasKeepingPriority && g.TraceLow != 0
 	for i := range spans {
 		if c.table.Err() != nil {
@@ -294,8 +294,9 @@ func (c *Counter) findRoot(spans []spantable.Span) *spantable.Span {
 			return &spans[i]
 		}
 	}
-	if c.hasTopLevelMarks {
-		c.indexSpans(spans) // otherwise, countTrace has already done so
+	isIndexed := !c.hasTopLevelMarks // countTrace has indexed the spans to find top-level ones
+	if !isIndexed {
+		c.indexSpans(spans)
 	}
 	return &spans[c.spanIndex.Root()]
 }
@@ -415,8 +416,10 @@ func (c *Counter) Label(index uint32) *span.Key {
 func (c *Counter) addSampled(index int) {
 	lastOfBatch := c.batches.Len(c.batchNumber) - 1
 	c.sampledSpans = append(c.sampledSpans, SampledSpan{
-		Batch: int32(c.batchNumber), Index: int32(lastOfBatch),
-		span: int32(index), trace: int32(c.groupIndex),
+		Batch: int32(c.batchNumber),
+		Index: int32(lastOfBatch),
+		span:  int32(index),
+		trace: int32(c.traceIndex),
 	})
 }
 

@@ -101,7 +101,7 @@ func (b *rulebook) kindOf(name []byte) spantable.Kind {
 		if string(name) == k.String() {
 			return k
 		}
-		if b.foldsKind && equalFoldASCII(name, k.String()) {
+		if b.ignoresKindCase && equalFoldASCII(name, k.String()) {
 			return k
 		}
 	}
@@ -366,16 +366,17 @@ func (r *labeller) grpcStatus(s *spantable.Span) string {
 	return r.firstGRPCStatus(!rule.prefersText)
 }
 
-// firstGRPCStatus returns the gRPC status in the first status tag of the current span that is not
-// empty, in decimal digits. The tag can contain an integer, or a text if acceptsText is true. The
-// result is "" if there is no such tag, or if its value is not a gRPC status.
+// firstGRPCStatus returns the gRPC status of the current span in decimal digits. It reads only the first
+// status tag with an integer or, if acceptsText is true, a text that is not empty. The result is "" if
+// there is no such tag, or if its value is not a gRPC status.
 func (r *labeller) firstGRPCStatus(acceptsText bool) string {
 	for _, l := range r.rulebook.status.grpc {
 		t := r.findTag(l)
 		if t == nil || !r.isGRPCStatusTag(l) {
 			continue
 		}
-		if acceptsText && t.Type == spantable.TypeText && t.Text().Len > 0 {
+		isText := t.Type == spantable.TypeText && t.Text().Len > 0
+		if isText && acceptsText {
 			return agent.ParseGRPCStatus(r.viewText(t.Text()))
 		}
 		if code, isInteger := integerValue(t); isInteger {

@@ -52,10 +52,8 @@ func (c *Counter) setTracerFields(origin *span.Origin, sender *spantable.Sender)
 // that is valid in a tag value. In that case, the Datadog agent uses its own environment.
 func (c *Counter) env(text spantable.Text) string {
 	env := c.cloneText(text)
-	if rules.IsTagValue([]byte(env)) {
-		return env
-	}
-	if normalized := rules.AppendTagValue(nil, env); len(normalized) == 0 {
+	isTagValue := rules.IsTagValue([]byte(env))
+	if !isTagValue && len(rules.AppendTagValue(nil, env)) == 0 {
 		return ""
 	}
 	return env

@@ -29,7 +29,7 @@ type counting struct {
 // labelling defines the labels of counted spans.
 type labelling struct {
 	followsAgent          bool    // the agent's rules: labels are read after the normalization in its receiver
-	foldsKind             bool    // the case of a span kind is ignored
+	ignoresKindCase       bool    // span kinds may be in upper case
 	omitsTraceRoot        bool    // keys do not show whether a span is the root of its trace
 	noMainService         bool    // payloads do not contain the service of the process
 	endpoints             []label // tags of the HTTP endpoint; the first non-empty one counts
@@ -107,7 +107,7 @@ var rulebooks = [rulebookCount]rulebook{
 	goRules: {
 		lang:      "go",
 		counting:  counting{counts: everyKind, honorsIgnoredResources: true, isSynthetic: agent.Synthetics},
-		labelling: labelling{foldsKind: true, endpoints: []label{labelHTTPEndpoint}, maxAdditional: 6},
+		labelling: labelling{ignoresKindCase: true, endpoints: []label{labelHTTPEndpoint}, maxAdditional: 6},
 		peers:     peerRules{allTagsKinds: peerKinds, baseOnlyKinds: internal | unknown, ignoresNumbers: true},
 		status:    statusRules{grpc: grpcLabels, otel: true},
 	},
@@ -115,7 +115,7 @@ var rulebooks = [rulebookCount]rulebook{
 		lang:     "python",
 		counting: counting{counts: everyKind, honorsIgnoredResources: true, isSynthetic: agent.Synthetics},
 		labelling: labelling{
-			foldsKind: true, endpoints: []label{labelHTTPEndpoint, labelHTTPRoute}, acceptsEmptyEndpoint: true,
+			ignoresKindCase: true, endpoints: []label{labelHTTPEndpoint, labelHTTPRoute}, acceptsEmptyEndpoint: true,
 			maxAdditional: 4, sortsTags: true,
 		},
 		peers: peerRules{
