@@ -316,12 +316,15 @@ func (a *spanAttributes) firstOfResource(labels ...spantable.Label) spantable.Te
 // the machine has three dots or more, it removes the domain. It returns an empty text if the resource
 // does not have the attributes host.name and cloud.account.id.
 func (a *spanAttributes) hostOfGCP() spantable.Text {
-	if !a.resourceAttrs.Set.Has(attrHostName) || !a.resourceAttrs.Set.Has(attrAccount) {
+	has := a.resourceAttrs.Set.Has
+	if !has(attrHostName) || !has(attrAccount) {
 		return spantable.Text{}
 	}
-	name := a.output.String(a.textOf(attrHostName))
-	if strings.Count(name, ".") >= 3 {
-		name, _, _ = strings.Cut(name, ".")
+	machine := a.output.String(a.textOf(attrHostName))
+	const dotsOfDomain = 3
+	if strings.Count(machine, ".") >= dotsOfDomain {
+		machine, _, _ = strings.Cut(machine, ".")
 	}
-	return a.join(name, ".", a.output.String(a.textOf(attrAccount)))
+	project := a.output.String(a.textOf(attrAccount))
+	return a.join(machine, ".", project)
 }

@@ -158,11 +158,12 @@ func (t *spanBuilder) httpCode() (code int64, ok bool) {
 		if !t.spanOrResource.Has(l) {
 			continue
 		}
-		if code, isInteger := t.integerOf(l); isInteger {
-			return code, true
+		if integer, isInteger := t.integerOf(l); isInteger {
+			return integer, true
 		}
-		if code, isInteger := rules.ParseStatus(t.output.String(t.textOf(l))); isInteger {
-			return code, true
+		text := t.output.String(t.textOf(l))
+		if parsed, isStatus := rules.ParseStatus(text); isStatus {
+			return parsed, true
 		}
 	}
 	return 0, false
@@ -196,13 +197,16 @@ func (t *spanBuilder) callsGRPC() bool {
 	return rules.CallsGRPC(name, deprecatedName)
 }
 
+// agentKinds contains the span kinds whose names the Datadog agent knows, except for KindInternal.
+var agentKinds = [...]spantable.Kind{
+	spantable.KindServer, spantable.KindClient, spantable.KindProducer, spantable.KindConsumer,
+	spantable.KindUnspecified,
+}
+
 // kindNamed returns the span kind with the given name, such as "server". Like the Datadog agent, it
-// returns KindInternal for all other names.
+// returns KindInternal for all unknown names.
 func kindNamed(name string) spantable.Kind {
-	for _, k := range [...]spantable.Kind{
-		spantable.KindServer, spantable.KindClient, spantable.KindProducer, spantable.KindConsumer,
-		spantable.KindUnspecified,
-	} {
+	for _, k := range agentKinds {
 		if name == k.String() {
 			return k
 		}
@@ -289,22 +293,26 @@ func (c *collectedTags) appendTexts(dst []spantable.Tag) []spantable.Tag {
 	return dst
 }
 
-// appendTo appends the collected tags to output as the tags of s. Each tag gets its text, its number or
-// neither, according to rules, which has one element for each label. appendTo records an error in
-// output if it has too many tags.
+// appendTo appends the collected tags to output as the tags of s. rules contains the rule of each label: it
+// decides whether the value of the tag is its text or its number. A tag without a value is left out.
+// appendTo records an error in output if it has too many tags.
 func (c *collectedTags) appendTo(output *spantable.Table, s *spantable.Span, rules *[spantable.MaxLabels]numberRule) {
 	s.First = uint32(len(output.Tags))
 	for _, l := range c.used {
 		v := &c.values[l]
 		rule := rules[l]
+		tag := spantable.Tag{Label: l}
 		switch {
 		case v.hasNumber && rule.prefersNumber(v):
-			number := math.Float64bits(v.number)
-			output.Tags = append(output.Tags, spantable.Tag{Label: l, Type: spantable.TypeNumber, Bits: number})
+			tag.Type = spantable.TypeNumber
+			tag.Bits = math.Float64bits(v.number)
 		case v.text.Len > 0 && rule.acceptsText():
-			text := spantable.TextBits(v.text)
-			output.Tags = append(output.Tags, spantable.Tag{Label: l, Type: spantable.TypeText, Bits: text})
+			tag.Type = spantable.TypeText
+			tag.Bits = spantable.TextBits(v.text)
+		default:
+			continue
 		}
+		output.Tags = append(output.Tags, tag)
 	}
 	s.Last = uint32(len(output.Tags))
 	if len(output.Tags) > output.Limits.Tags {
