@@ -52,8 +52,8 @@ func (b *Batches) Reset(labeller span.Labeller) {
 }
 
 // FindOrAdd returns the number of the batch with the given ID, and adds an empty batch if there is none.
-// It copies id.Service. ok is false if there are already MaxOrigins other batches. Only the batch of the
-// common origin, whose number is Common, can be added even then.
+// ok is false if there are already MaxOrigins other batches. The batch of the common origin, whose number
+// is Common, can be added nevertheless. FindOrAdd copies id.Service.
 func (b *Batches) FindOrAdd(id BatchID) (number int, ok bool) {
 	for i := range b.all {
 		if b.all[i].id == id {
@@ -64,8 +64,16 @@ func (b *Batches) FindOrAdd(id BatchID) (number int, ok bool) {
 	if number >= MaxOrigins && id.Origin != Common {
 		return 0, false
 	}
+	b.add(id)
+	return number, true
+}
+
+// add appends an empty batch with a copy of id. It reuses the memory of a batch of an earlier body, if there
+// is one.
+func (b *Batches) add(id BatchID) {
+	number := len(b.all)
 	if number < cap(b.all) {
-		b.all = b.all[:number+1] // reuse the memory of a batch of an earlier body
+		b.all = b.all[:number+1]
 	} else {
 		b.all = append(b.all, batch{})
 	}
@@ -73,7 +81,6 @@ func (b *Batches) FindOrAdd(id BatchID) (number int, ok bool) {
 	added.service = append(added.service[:0], id.Service...)
 	added.id = BatchID{Origin: id.Origin, Service: spantable.View(added.service)}
 	added.Snapshots = added.Snapshots[:0]
-	return number, true
 }
 
 // Add appends a snapshot to the batch with the given number, and copies its fingerprint.
