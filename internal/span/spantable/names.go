@@ -81,11 +81,16 @@ func NewNames(names []string) *Names {
 			continue
 		}
 		fingerprint := FingerprintOf(name)
-		slot := &t.slots[fingerprint.slot()]
-		sharesSlot := *slot != Other
+		slot := fingerprint.slot()
+		previous := t.slots[slot]
+		sharesSlot := previous != Other
 		isLongerThanFingerprint := len(name) > 2*endLen
-		t.entries[l] = nameEntry{fingerprint, *slot, sharesSlot || isLongerThanFingerprint}
-		*slot = Label(l)
+		t.entries[l] = nameEntry{
+			fingerprint: fingerprint,
+			next:        previous,
+			isAmbiguous: sharesSlot || isLongerThanFingerprint,
+		}
+		t.slots[slot] = Label(l)
 	}
 	return t
 }
