@@ -55,7 +55,8 @@ type originAttribute struct {
 func checkResource(names []string) (err error) {
 	for _, name := range names {
 		hasValidLength := name != "" && len(name) <= span.MaxLabel
-		if !hasValidLength || strings.ContainsAny(name, "\x00 ") {
+		hasInvalidByte := strings.ContainsAny(name, "\x00 ")
+		if !hasValidLength || hasInvalidByte {
 			err = errors.Join(err, fmt.Errorf("check otlp-resource-attributes: %q is not an attribute name: "+
 				"it has 1 to %d bytes and no space", name, span.MaxLabel))
 		}
