@@ -84,19 +84,12 @@ func (c *Counter) CountIngested(t *spantable.Table, policy *Policy) error {
 	return c.countTraces()
 }
 
-// begin prepares the counter for a body. It selects the rules by which spans are counted: those of the
-// Datadog agent, or those of the tracer for lang if the policy asks for a tracer's rules.
+// begin prepares the counter for a body. lang is the language of the tracer, or "" for an OTLP request.
 func (c *Counter) begin(t *spantable.Table, from source, lang string, hasTopLevelMarks bool, policy *Policy) {
 	c.table = t
 	c.source = from
 	c.policy = policy
-	c.rulebookID = agentRules
-	if policy.ofTracer {
-		c.rulebookID = rulebookOf(lang)
-	}
-	c.rulebook = &rulebooks[c.rulebookID]
-	c.ruleLabels = &policy.labels.byRulebook[c.rulebookID]
-	c.countedKinds = policy.countedKinds & c.rulebook.counts
+	c.selectRulebook(lang)
 	c.hasTopLevelMarks = hasTopLevelMarks || !c.rulebook.followsAgent // tracers' rules use only the marks
 	c.services.reset(lang)
 	c.batches.Reset(c)
@@ -104,6 +97,18 @@ func (c *Counter) begin(t *spantable.Table, from source, lang string, hasTopLeve
 	c.sampledSpans = c.sampledSpans[:0]
 	c.scratch = c.scratch[:0]
 	c.senders = c.senders[:0]
+}
+
+// selectRulebook selects the rules by which spans are counted: those of the Datadog agent, or if the policy
+// asks for a tracer's rules, those of the tracer for the language lang.
+func (c *Counter) selectRulebook(lang string) {
+	c.rulebookID = agentRules
+	if c.policy.ofTracer {
+		c.rulebookID = rulebookOf(lang)
+	}
+	c.rulebook = &rulebooks[c.rulebookID]
+	c.ruleLabels = &c.policy.labels.byRulebook[c.rulebookID]
+	c.countedKinds = c.policy.countedKinds & c.rulebook.countableKinds
 }
 
 // countTraces counts the spans of all traces in the table. It stops at the first error and returns it.
@@ -157,8 +162,8 @@ func (c *Counter) Release() {
 	clear(c.links[:cap(c.links)])
 	c.sampledSpans = c.sampledSpans[:0]
 	wasLarge := c.decoded.Release()
-	ownBytes := max(cap(c.scratch), cap(c.sampledSpans)*sampledSpanBytes)
-	if wasLarge || ownBytes > maxReusedBytes {
+	largestBuffer := max(cap(c.scratch), cap(c.sampledSpans)*sampledSpanBytes)
+	if wasLarge || largestBuffer > maxReusedBytes {
 		c.links = nil
 		c.scratch = nil
 		c.sampledSpans = nil
@@ -336,6 +341,7 @@ func (c *Counter) isCounted(s *spantable.Span, isTopLevel bool) bool {
 	if c.rulebook.ignoresZeroDuration && s.Duration == 0 {
 		return false
 	}
+	// The tag is 0 or more if the tracer will send the span again when it is finished.
 	version, hasVersion := c.numberValue(labelPartialVersion)
 	isUnfinished := hasVersion && version >= 0
 	return !isUnfinished

@@ -246,10 +246,7 @@ func (r *labeller) hasBasePeerTag() bool {
 // the value is missing or empty. Unless the rules keep them, IP addresses in the value are replaced.
 // kind is the kind of the span.
 func (r *labeller) appendPeerTag(dst []string, l label, kind spantable.Kind) []string {
-	value := r.labelValue(r.resolveAlias(l, kind))
-	if t := r.findTag(l); r.rulebook.followsAgent && isServiceName(l, t) {
-		value = r.services.normalizePeer(r.validText(t.Text()))
-	}
+	value := r.peerValue(l, kind)
 	if value == "" {
 		return dst
 	}
@@ -257,6 +254,17 @@ func (r *labeller) appendPeerTag(dst []string, l label, kind spantable.Kind) []s
 		value = agent.QuantizePeer(value)
 	}
 	return append(dst, r.joinTag(r.policy.labels.names[l], value))
+}
+
+// peerValue returns the value of a peer tag of the current span, or "" if it is missing. By the Datadog
+// agent's rules, it normalizes the name of a service. kind is the kind of the span.
+func (r *labeller) peerValue(l label, kind spantable.Kind) string {
+	t := r.findTag(l)
+	if r.rulebook.followsAgent && isServiceName(l, t) {
+		return r.services.normalizePeer(r.validText(t.Text()))
+	}
+	sentAs := r.resolveAlias(l, kind)
+	return r.labelValue(sentAs)
 }
 
 // isServiceName reports whether t, the tag with label l or nil, contains the name of a service.
