@@ -75,7 +75,9 @@ func (a *spanAttributes) textOfEither(l, fallback spantable.Label) spantable.Tex
 // no such integer, it returns that of the resource. ok is false if neither has one.
 func (a *spanAttributes) integerOf(l spantable.Label) (n int64, ok bool) {
 	for _, attributes := range [...]*spantable.Selected{&a.spanAttrs, &a.resourceAttrs} {
-		if t := attributes.Tag(&a.request.Table, l); t != nil && t.Type == spantable.TypeInteger {
+		t := attributes.Tag(&a.request.Table, l)
+		isInteger := t != nil && t.Type == spantable.TypeInteger
+		if isInteger {
 			return int64(t.Bits), true
 		}
 	}

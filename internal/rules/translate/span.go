@@ -35,8 +35,8 @@ func (t *spanBuilder) readResource(attributes []spantable.Tag) {
 }
 
 // readScope converts the attributes of an instrumentation scope to Datadog tags and stores them in
-// scopeTags, for all spans of the scope. They will replace tags with the same names. If an attribute
-// occurs several times, the last one counts. A list or a map is recorded as an error in the output.
+// scopeTags, for all spans of the scope. If an attribute occurs several times, the last one counts. A
+// list or a map is recorded as an error in the output.
 func (t *spanBuilder) readScope(attributes []spantable.Tag) {
 	t.tags.reset()
 	for i := range attributes {

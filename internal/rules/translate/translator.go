@@ -35,8 +35,8 @@ import (
 // Translator converts OTLP requests to tables of Datadog spans.
 type Translator struct {
 	spanBuilder
-	traces  traces
-	counted int // spans of the last request that were counted before, see Counted
+	traces       traces
+	countedSpans int // spans of the last request that were counted before, see Counted
 }
 
 // New returns a translator that creates only the wanted tags. It fails if these tags are made from more
@@ -64,21 +64,21 @@ func Bytes(bodyLen, perSpan int) int {
 func (t *Translator) Names() (ofSpans, ofResources *spantable.Names) { return t.ofSpans, t.ofResources }
 
 // Translate converts the spans of an OTLP request to Datadog spans and stores them in output. It leaves
-// out spans that the client has already counted: those of resources that say so, and if isCounted is
-// true, also those of resources that say nothing. If Translate returns an error, output is empty, and
+// out spans that the client has already counted: those of resources that say so, and if isRequestCounted
+// is true, also those of resources that say nothing. If Translate returns an error, output is empty, and
 // r.Err returns the same error.
-func (t *Translator) Translate(r *otlp.Request, isCounted bool, output *spantable.Table) error {
+func (t *Translator) Translate(r *otlp.Request, isRequestCounted bool, output *spantable.Table) error {
 	t.request = r
 	t.output = output
-	t.counted = 0
+	t.countedSpans = 0
 	output.Reset(r.Body, spantable.LimitsOf(len(r.Body), tagBytes))
 	for i := range r.Resources {
 		resource := &r.Resources[i]
 		t.selectResource(resource)
-		resource.IsCounted = t.isCounted(isCounted)
+		resource.IsCounted = t.isResourceCounted(isRequestCounted)
 		if resource.IsCounted {
 			first, last := r.SpansOf(resource)
-			t.counted += last - first
+			t.countedSpans += last - first
 			continue
 		}
 		t.addResource(resource)
@@ -93,12 +93,12 @@ func (t *Translator) Translate(r *otlp.Request, isCounted bool, output *spantabl
 
 // Counted returns the number of spans of the last request that Translate left out, because their client
 // had already counted them.
-func (t *Translator) Counted() int { return t.counted }
+func (t *Translator) Counted() int { return t.countedSpans }
 
-// isCounted reports whether the client has already counted the spans of the current resource, according
-// to the attribute _dd.stats_computed. If the resource does not have the attribute, isCounted returns
-// isRequestCounted, the default for the request.
-func (t *Translator) isCounted(isRequestCounted bool) bool {
+// isResourceCounted reports whether the client has already counted the spans of the current resource,
+// according to the attribute _dd.stats_computed. If the resource does not have the attribute, the result
+// is isRequestCounted, the default for the request.
+func (t *Translator) isResourceCounted(isRequestCounted bool) bool {
 	if !t.resourceAttrs.Set.Has(attrComputed) {
 		return isRequestCounted
 	}
