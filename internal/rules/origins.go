@@ -75,7 +75,7 @@ func (o *Origins) assign(places []Place, senders iter.Seq[span.Origin], maxOwned
 			number = o.add(sender)
 			owned++
 		case isNew:
-			number = o.findShared(sender)
+			number = o.addService(sender)
 			isAnyShared = true
 		}
 		assigned = append(assigned, Place{Number: uint8(number), IsShared: o.Get(number) != sender})
@@ -83,10 +83,10 @@ func (o *Origins) assign(places []Place, senders iter.Seq[span.Origin], maxOwned
 	return assigned, isAnyShared
 }
 
-// findShared returns the number of the origin, a description of processes, that all senders of one
-// service share. It adds this origin if necessary. If there are already MaxOrigins origins, it merges
-// the service into the common origin and returns Common.
-func (o *Origins) findShared(sender span.Origin) int {
+// addService returns the number of the origin that all senders of one service share, which describes only
+// the service. It adds this origin if necessary. If there are already MaxOrigins origins, it merges the
+// service into the common origin and returns Common.
+func (o *Origins) addService(sender span.Origin) int {
 	service := sender.ServiceOnly()
 	if number := slices.Index(o.list, service); number >= 0 {
 		return number
