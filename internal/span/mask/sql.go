@@ -14,8 +14,8 @@ func requiredKeyword(text string) string {
 	if isPath {
 		return ""
 	}
-	for i := range statements {
-		if s := &statements[i]; strings.EqualFold(verb, s.verb) {
+	for _, s := range statements {
+		if strings.EqualFold(verb, s.verb) {
 			return s.keyword
 		}
 	}
@@ -326,7 +326,12 @@ func dollarQuoteEnd(text string, at int) int {
 		}
 	}
 	tagEnd := nameEnd(text, at+1)
-	if tagEnd == len(text) || text[tagEnd] != '$' || isDigit(text[at+1]) {
+	hasSecondDollar := tagEnd < len(text) && text[tagEnd] == '$'
+	if !hasSecondDollar {
+		return at
+	}
+	isParameter := isDigit(text[at+1])
+	if isParameter {
 		return at
 	}
 	quote := text[at : tagEnd+1]

@@ -123,7 +123,8 @@ func (s *stats) isHex(length int) bool {
 		return false
 	}
 	isLong := length >= 16
-	isMixed := length >= 6 && s.boundaries >= 2 && s.digits >= 2
+	isWordAndNumber := s.boundaries < 2
+	isMixed := length >= 6 && s.digits >= 2 && !isWordAndNumber
 	return isLong || isMixed
 }
 
