@@ -84,11 +84,11 @@ func (k *keys) fingerprintTags(kind spantable.Kind, first, last uint32) {
 // isIgnored reports whether the operator has excluded s from the statistics by a rule for the value of
 // an attribute. res is the resource of s.
 func (k *keys) isIgnored(s *spantable.Span, res *resource) bool {
-	if len(k.policy.ignorable) == 0 {
+	if len(k.policy.ignoreLabels) == 0 {
 		return false
 	}
 	k.selectSpan(s, res)
-	return slices.ContainsFunc(k.policy.ignorable, func(l spantable.Label) bool {
+	return slices.ContainsFunc(k.policy.ignoreLabels, func(l spantable.Label) bool {
 		return k.policy.ignore.MatchesAttribute(k.policy.names.Name(l), k.text(l))
 	})
 }

@@ -494,9 +494,12 @@ func (k *keys) requestPath(s *spantable.Span) (path string, isZipkin bool) {
 // pathOfURL returns the path of a URL without its query, or the host if the URL has no path. The URL
 // can also start with the path, without a scheme and a host.
 func pathOfURL(url string) string {
-	if _, hostAndPath, hasScheme := strings.Cut(url, "://"); hasScheme {
-		slash := strings.IndexByte(hostAndPath, '/')
-		url = hostAndPath[max(0, slash):]
+	_, hostAndPath, hasScheme := strings.Cut(url, "://")
+	if hasScheme {
+		url = hostAndPath
+		if slash := strings.IndexByte(hostAndPath, '/'); slash >= 0 {
+			url = hostAndPath[slash:]
+		}
 	}
 	path, _, _ := strings.Cut(url, "?")
 	return path

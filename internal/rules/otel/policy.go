@@ -21,7 +21,7 @@ type Policy struct {
 	affectsKey    [spantable.Kinds]spantable.LabelSet // for each kind of spans, the labels that affect the key
 	onEveryKind   []spantable.Label                   // peer labels that are read from spans of every kind
 	ignore        *ignore.List
-	ignorable     []spantable.Label // attributes that the rules of ignore match
+	ignoreLabels  []spantable.Label // attributes that the rules of ignore match
 	ofOrigin      []originAttribute // resource attributes that become part of the origin, sorted by name
 	nameReader    *nameReader       // nil if spans keep their names
 }
@@ -104,7 +104,7 @@ func NewPolicy(l Labels) *Policy {
 		}
 	}
 	for _, name := range l.Ignore.AttributeNames() {
-		p.ignorable = append(p.ignorable, labelOf(name))
+		p.ignoreLabels = append(p.ignoreLabels, labelOf(name))
 	}
 	for kind := range spantable.Kinds {
 		p.affectsKey[kind] = p.labelsInKey(kind)
