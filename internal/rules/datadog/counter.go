@@ -229,21 +229,29 @@ func (c *Counter) normalizeSpans(spans []spantable.Span) bool {
 		if s.Parent == s.ID {
 			s.Parent = 0
 		}
-		if s.Start > math.MaxInt64 {
-			c.table.Fail(decode.ErrUnparsable) // a negative start time
+		isNegativeStart := s.Start > math.MaxInt64
+		if isNegativeStart {
+			c.table.Fail(decode.ErrUnparsable)
 			return false
 		}
-		if s.Duration > math.MaxInt64-s.Start {
-			s.Duration = 0
-		}
-		if s.Start < year2000 {
-			s.Start = uint64(c.Now().UnixNano())
-			if s.Duration <= s.Start {
-				s.Start -= s.Duration
-			}
-		}
+		c.normalizeTime(s)
 	}
 	return true
+}
+
+// normalizeTime sets the duration of s to 0 if its end would overflow. If s starts before 2000, it sets the
+// start so that the span ends now.
+func (c *Counter) normalizeTime(s *spantable.Span) {
+	if s.Duration > math.MaxInt64-s.Start {
+		s.Duration = 0
+	}
+	if s.Start >= year2000 {
+		return
+	}
+	s.Start = uint64(c.Now().UnixNano())
+	if s.Duration <= s.Start {
+		s.Start -= s.Duration
+	}
 }
 
 // setWeight sets c.weight, the number of spans that each span of a trace represents if the trace was

@@ -132,7 +132,7 @@ func (r *labeller) mainService(root *spantable.Span) string {
 	switch {
 	case r.rulebook.followsAgent:
 		return r.baseService()
-	case r.rulebook.noMainService:
+	case r.rulebook.omitsMainService:
 		return ""
 	case r.findTag(labelBaseService) != nil:
 		return r.textValue(labelBaseService)
@@ -353,25 +353,35 @@ func (r *labeller) statusCode(t *spantable.Tag) (code int64, ok bool) {
 	return agent.ParseStatus(text)
 }
 
-// grpcStatus returns the gRPC status of s, the current span, as text, or "" if it has none. By the
-// rules of one tracer, only spans of the type "rpc" have a status, which is the unchanged value of a
-// tag.
+// grpcStatus returns the gRPC status of s, the current span, as text, or "" if it has none. By the rules
+// of one tracer, only spans of the type "rpc" have a status, which is the value of a tag as it was sent.
 func (r *labeller) grpcStatus(s *spantable.Span) string {
 	rule := &r.rulebook.status
 	if rule.keepsRawGRPC {
-		if r.table.String(s.Type) == "rpc" {
-			return r.formatValue(rule.grpc[0])
+		isRPC := r.table.String(s.Type) == "rpc"
+		if !isRPC {
+			return ""
 		}
-		return ""
+		return r.formatValue(rule.grpc[0])
 	}
 	if rule.prefersText {
-		for _, l := range rule.grpc {
-			if code := agent.ParseGRPCStatus(r.textValue(l)); code != "" {
-				return code
-			}
+		if code := r.textGRPCStatus(); code != "" {
+			return code
 		}
 	}
-	return r.firstGRPCStatus(!rule.prefersText)
+	acceptsText := !rule.prefersText // otherwise, no text is a valid status
+	return r.firstGRPCStatus(acceptsText)
+}
+
+// textGRPCStatus returns the first gRPC status of the current span that is a text, in decimal digits, or ""
+// if there is none.
+func (r *labeller) textGRPCStatus() string {
+	for _, l := range r.rulebook.status.grpc {
+		if code := agent.ParseGRPCStatus(r.textValue(l)); code != "" {
+			return code
+		}
+	}
+	return ""
 }
 
 // firstGRPCStatus returns the gRPC status of the current span in decimal digits. It reads only the first

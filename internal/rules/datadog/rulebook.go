@@ -31,7 +31,7 @@ type labelling struct {
 	followsAgent          bool    // the agent's rules: labels are read after the normalization in its receiver
 	ignoresKindCase       bool    // span kinds may be in upper case
 	omitsTraceRoot        bool    // keys do not show whether a span is the root of its trace
-	noMainService         bool    // payloads do not contain the service of the process
+	omitsMainService      bool    // payloads do not contain the service of the process
 	endpoints             []label // tags of the HTTP endpoint; the first non-empty one counts
 	acceptsEmptyEndpoint  bool    // the first existing one of endpoints counts, even if it is empty
 	needsRenamedResources bool    // HTTP method and endpoint are labels only if resources are renamed
@@ -127,7 +127,7 @@ var rulebooks = [rulebookCount]rulebook{
 		lang: "nodejs", statsLang: "javascript",
 		counting: counting{isSynthetic: isSyntheticsOnly},
 		labelling: labelling{
-			omitsTraceRoot: true, noMainService: true, endpoints: []label{labelHTTPRoute, labelHTTPEndpoint},
+			omitsTraceRoot: true, omitsMainService: true, endpoints: []label{labelHTTPRoute, labelHTTPEndpoint},
 		},
 		status: statusRules{
 			grpc:      []label{labelGRPCStatus + 3, labelGRPCStatus, labelRPCResponseStatus},
