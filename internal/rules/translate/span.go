@@ -109,14 +109,18 @@ func (t *spanBuilder) collectAttributes(attributes []spantable.Tag, keepsNumbers
 			t.output.Fail(otlp.ErrUnparsable) // only the agent can convert a list or a map
 			return
 		}
-		isNumber := attribute.Type == spantable.TypeNumber || attribute.Type == spantable.TypeInteger
-		if isNumber && keepsNumbers {
+		if keepsNumbers && isNumber(attribute) {
 			n, _ := attribute.Float()
 			t.tags.setNumber(tagLabel, n)
 		} else {
 			t.tags.setText(tagLabel, t.formatValue(attribute))
 		}
 	}
+}
+
+// isNumber reports whether the value of an attribute is a number or an integer.
+func isNumber(attribute *spantable.Tag) bool {
+	return attribute.Type == spantable.TypeNumber || attribute.Type == spantable.TypeInteger
 }
 
 // collectDerived adds the tags of the current span that the Datadog agent does not simply copy from an
@@ -140,7 +144,7 @@ func (t *spanBuilder) collectDerived(state []byte) {
 // _sample_rate, or otherwise state, the tracestate of the span. ok is false if neither contains a rate.
 func (t *spanBuilder) sampleRate(state []byte) (rate float64, ok bool) {
 	attribute := t.spanAttrs.Tag(&t.request.Table, attrSampleRate)
-	if attribute != nil && (attribute.Type == spantable.TypeNumber || attribute.Type == spantable.TypeInteger) {
+	if attribute != nil && isNumber(attribute) {
 		return attribute.Float()
 	}
 	if len(state) == 0 {
