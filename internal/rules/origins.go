@@ -103,16 +103,16 @@ func (o *Origins) add(origin span.Origin) int {
 	return len(o.list) - 1
 }
 
-// MergeIntoCommon adds a process, described by origin, to the common origin, which describes all
-// processes without an origin of their own. The common origin keeps a field such as the environment
-// only if it is equal for all of them, and never the service. The result is Common, its number.
-func (o *Origins) MergeIntoCommon(origin span.Origin) int {
-	merged := origin.ServiceOnly()
-	merged.Service = ""
+// MergeIntoCommon makes the common origin describe a process, too. It returns Common, the number of the
+// common origin. The environment and language of the common origin are those of the merged processes, as
+// far as they are equal, and it has no service.
+func (o *Origins) MergeIntoCommon(process span.Origin) int {
+	shared := process.ServiceOnly()
+	shared.Service = ""
 	if o.hasCommon {
-		merged = o.common.Common(merged)
+		shared = o.common.Common(shared)
 	}
-	o.common = merged
+	o.common = shared
 	o.hasCommon = true
 	return Common
 }
