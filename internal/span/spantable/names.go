@@ -161,6 +161,14 @@ func (s *LabelSet) Add(l Label) { s[l>>6] |= 1 << (l & 63) }
 // Remove removes a label from the set.
 func (s *LabelSet) Remove(l Label) { s[l>>6] &^= 1 << (l & 63) }
 
+// Union returns the set of all labels that are in s or other.
+func (s *LabelSet) Union(other *LabelSet) (union LabelSet) {
+	for i := range s {
+		union[i] = s[i] | other[i]
+	}
+	return union
+}
+
 // Has reports whether a label is in the set.
 func (s *LabelSet) Has(l Label) bool { return s[l>>6]&(1<<(l&63)) != 0 }
 
