@@ -39,12 +39,15 @@ func Append(dst []byte, text string) (masked []byte, ok bool) {
 	if len(text) < 2 || len(text) > maxText {
 		return dst, false
 	}
-	if keyword := requiredKeyword(text); keyword != "" {
-		if masked, ok = appendStatement(dst, text, keyword); ok {
+	keyword := requiredKeyword(text)
+	if keyword != "" {
+		masked, ok = appendStatement(dst, text, keyword)
+		if ok {
 			return masked, true
 		}
-		if hasKeyword(withoutComment(text), keyword) {
-			return dst, false // a statement without literals, or with ambiguous quotes
+		isStatement := hasKeyword(withoutComment(text), keyword)
+		if isStatement {
+			return dst, false // it has no literals, or ambiguous quotes
 		}
 	}
 	if hasPlaceholder(text) {
