@@ -94,7 +94,8 @@ func (l *List) MatchesAttribute(name, value string) bool {
 	}
 	value = span.Shorten(value, MaxValue)
 	for i := range l.rules {
-		if r := &l.rules[i]; r.attribute == name && r.matches(value) {
+		r := &l.rules[i]
+		if r.attribute == name && r.matches(value) {
 			return true
 		}
 	}
