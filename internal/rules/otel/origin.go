@@ -43,7 +43,8 @@ func copyAttribute(r *otlp.Request, res *otlp.Resource, label spantable.Label) s
 	}
 	// span.Text cuts the text between two characters, so it needs all bytes of the character at the limit.
 	const maxCopy = span.MaxOriginField + utf8.UTFMax
-	return span.Text(string(value[:min(len(value), maxCopy)]), span.MaxOriginField)
+	copied := string(value[:min(len(value), maxCopy)])
+	return span.Text(copied, span.MaxOriginField)
 }
 
 // originOf returns the origin of the spans of a resource: a description of the process that sent them,
