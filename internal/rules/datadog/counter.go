@@ -365,8 +365,8 @@ func (c *Counter) isIgnoredTrace(root *spantable.Span) bool {
 	resource := c.validText(root.Resource)
 	if len(resource) == 0 {
 		key := span.Key{Operation: c.cloneText(root.Name)}
-		key.Normalize("") // sets the missing resource
-		resource = []byte(key.Resource)
+		key.Normalize("")
+		resource = []byte(key.Operation)
 	}
 	return c.policy.ignoresResource(resource)
 }

@@ -84,9 +84,13 @@ func (c *Counter) eachSenderOrigin(yield func(span.Origin) bool) {
 	for i := range c.table.Senders {
 		s := &c.table.Senders[i]
 		o := span.Origin{
-			Env: c.env(s.Env), Version: c.cloneText(s.Version), Host: c.cloneText(s.Host),
-			Lang: c.cloneText(s.Lang), TracerVersion: c.cloneText(s.TracerVersion),
-			ContainerID: c.cloneText(s.Container), GitCommitSHA: c.cloneText(s.Commit),
+			Env:           c.env(s.Env),
+			Version:       c.cloneText(s.Version),
+			Host:          c.cloneText(s.Host),
+			Lang:          c.cloneText(s.Lang),
+			TracerVersion: c.cloneText(s.TracerVersion),
+			ContainerID:   c.cloneText(s.Container),
+			GitCommitSHA:  c.cloneText(s.Commit),
 		}
 		o.Normalize()
 		if !yield(o) {
@@ -123,7 +127,8 @@ func (n *serviceNames) normalize(name []byte) string {
 		return normalized
 	}
 	normalized := span.ServiceName(spantable.View(name), n.lang)
-	if len(n.cache) < maxNames && len(name) <= span.MaxOriginField {
+	isShort := len(name) <= span.MaxOriginField
+	if isShort && len(n.cache) < maxNames {
 		normalized = strings.Clone(normalized)
 		n.cache[string(name)] = normalized
 	}

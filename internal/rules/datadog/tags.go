@@ -67,22 +67,30 @@ func (r *tags) formatValue(l label) string {
 	if t == nil {
 		return ""
 	}
-	start := len(r.scratch)
 	switch t.Type {
 	case spantable.TypeText:
 		return r.viewText(t.Text())
-	case spantable.TypeNumber:
-		r.scratch = strconv.AppendFloat(r.scratch, math.Float64frombits(t.Bits), 'f', -1, 64)
-	case spantable.TypeInteger:
-		r.scratch = strconv.AppendInt(r.scratch, int64(t.Bits), 10)
-	case spantable.TypeBool:
-		r.scratch = strconv.AppendBool(r.scratch, t.Bits == 1)
 	case spantable.TypeBytes:
 		return r.table.String(t.Text())
-	default:
-		r.table.Fail(decode.ErrUnparsable) // only the agent can convert a nested value
+	case spantable.TypeNumber, spantable.TypeInteger, spantable.TypeBool:
+		start := len(r.scratch)
+		r.scratch = appendNumber(r.scratch, t)
+		return spantable.View(r.scratch[start:])
 	}
-	return spantable.View(r.scratch[start:])
+	r.table.Fail(decode.ErrUnparsable)
+	return ""
+}
+
+// appendNumber appends the value of a tag, a number, an integer or a bool, to dst as text.
+func appendNumber(dst []byte, t *spantable.Tag) []byte {
+	switch t.Type {
+	case spantable.TypeInteger:
+		return strconv.AppendInt(dst, int64(t.Bits), 10)
+	case spantable.TypeBool:
+		return strconv.AppendBool(dst, t.Bits == 1)
+	}
+	const shortest, bitSize = -1, 64
+	return strconv.AppendFloat(dst, math.Float64frombits(t.Bits), 'f', shortest, bitSize)
 }
 
 // numberValue returns the value of a tag of the current span as a number. By the Datadog agent's rules,
