@@ -34,10 +34,8 @@ func (a *spanAttributes) selectResource(r *otlp.Resource) {
 func (a *spanAttributes) selectSpan(s *spantable.Span) {
 	a.scratch = a.scratch[:0]
 	a.spanAttrs.Set = spantable.LabelSet{}
-	a.spanAttrs.AddMissing(&a.request.Table, s.First, s.Last) // if an attribute occurs twice, the first one
-	for i := range a.spanOrResource {
-		a.spanOrResource[i] = a.spanAttrs.Set[i] | a.resourceAttrs.Set[i]
-	}
+	a.spanAttrs.AddMissing(&a.request.Table, s.First, s.Last)
+	a.spanOrResource = a.spanAttrs.Set.Union(&a.resourceAttrs.Set)
 }
 
 // textOf returns the text of an attribute of the current span. If the span has no such text, or an
@@ -278,7 +276,7 @@ func (a *spanAttributes) host() spantable.Text {
 
 // hostAttribute returns the host name in the attributes of the current resource, or an empty text if
 // there is none. Like in the Datadog agent, the attributes to read depend on the cloud provider and
-// platform.
+// platform. The order of the cases is that of the agent.
 func (a *spanAttributes) hostAttribute() spantable.Text {
 	valueOf := func(l spantable.Label) string { return a.output.String(a.textOf(l)) }
 	has := a.resourceAttrs.Set.Has
@@ -296,12 +294,22 @@ func (a *spanAttributes) hostAttribute() spantable.Text {
 		return a.firstOfResource(attrHostID)
 	case provider == "gcp":
 		return a.hostOfGCP()
-	case provider == "azure" || !has(attrNode):
+	case provider == "azure":
 		return a.firstOfResource(attrHostID, attrHostName)
-	case has(attrCluster):
-		return a.join(valueOf(attrNode), "-", valueOf(attrCluster))
+	case has(attrNode):
+		return a.hostOfKubernetes()
 	}
-	return a.textOf(attrNode)
+	return a.firstOfResource(attrHostID, attrHostName)
+}
+
+// hostOfKubernetes returns the host name of a resource in Kubernetes, as "node-cluster". If the resource
+// does not name its cluster, it returns only the name of the node.
+func (a *spanAttributes) hostOfKubernetes() spantable.Text {
+	node := a.textOf(attrNode)
+	if !a.resourceAttrs.Set.Has(attrCluster) {
+		return node
+	}
+	return a.join(a.output.String(node), "-", a.output.String(a.textOf(attrCluster)))
 }
 
 // firstOfResource returns the text of the first of the given attributes that the current resource has.

@@ -210,14 +210,20 @@ func (t *traces) group(spans []otlp.SpanExtra) {
 	t.numbers.Reset(len(spans))
 	t.traceNumbers = t.traceNumbers[:0]
 	for i := range spans {
-		t.traceNumbers = append(t.traceNumbers, uint32(t.numbers.NumberOf(0, spans[i].TraceLow)))
+		number := t.numbers.NumberOf(0, spans[i].TraceLow)
+		t.traceNumbers = append(t.traceNumbers, uint32(number))
 	}
 	traceCount := t.numbers.Len()
-	t.tags = slices.Grow(t.tags[:0], traceCount)[:traceCount]
-	clear(t.tags)
-	t.ends = slices.Grow(t.ends[:0], traceCount)[:traceCount]
-	clear(t.ends)
+	t.tags = zeroed(t.tags, traceCount)
+	t.ends = zeroed(t.ends, traceCount)
 	t.sortSpans()
+}
+
+// zeroed returns a slice of n zero values. It reuses the memory of s if it is large enough.
+func zeroed[T any](s []T, n int) []T {
+	s = slices.Grow(s[:0], n)[:n]
+	clear(s)
+	return s
 }
 
 // sortSpans sets positions and ends from traceNumbers. All elements of ends must be 0.
