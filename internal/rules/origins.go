@@ -26,10 +26,10 @@ type Origins struct {
 	hasCommon bool
 }
 
-// AssignOrigins assigns an origin to each sender, a process that sent spans, and appends it as a Place
-// to places. Up to MaxOrigins different senders get one of their own. If there are more, some share an
-// origin that describes only what they have in common. AssignOrigins can iterate over senders up to
-// three times.
+// AssignOrigins assigns an origin to each sender, a process that sent spans. It appends the place of each
+// sender, the number of its origin, to places. Up to MaxOrigins different senders get an origin of their
+// own. If there are more, some share an origin that describes only what they have in common. AssignOrigins
+// can iterate over senders up to three times.
 func (o *Origins) AssignOrigins(places []Place, senders iter.Seq[span.Origin]) []Place {
 	o.Reset()
 	assigned, isAnyShared := o.assign(places, senders, MaxOrigins)
@@ -63,22 +63,22 @@ func countServices(senders iter.Seq[span.Origin]) int {
 
 // assign appends one Place to places for each sender. The first maxOwned different senders get an
 // origin of their own. The other senders share the origin of their service, or the common origin if
-// there are already MaxOrigins origins. isAnyShared reports whether there are such senders.
+// there are already MaxOrigins origins. isAnyShared reports whether any sender shares an origin.
 func (o *Origins) assign(places []Place, senders iter.Seq[span.Origin], maxOwned int) (assigned []Place, isAnyShared bool) {
 	assigned = places
 	owned := 0
 	for sender := range senders {
 		number := slices.Index(o.list, sender)
 		isNew := number < 0
-		switch {
-		case isNew && owned < maxOwned:
+		if isNew && owned < maxOwned {
 			number = o.add(sender)
 			owned++
-		case isNew:
+		} else if isNew {
 			number = o.addService(sender)
 			isAnyShared = true
 		}
-		assigned = append(assigned, Place{Number: uint8(number), IsShared: o.Get(number) != sender})
+		isShared := o.Get(number) != sender
+		assigned = append(assigned, Place{Number: uint8(number), IsShared: isShared})
 	}
 	return assigned, isAnyShared
 }
