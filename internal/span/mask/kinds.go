@@ -189,15 +189,19 @@ const (
 func isUUID(text string) bool { return hasLayout(text, uuidLayout, isHex) }
 
 // hasLayout reports whether text has the same form as layout, for example 0000-00-00: dashes at the
-// same positions, and at all others bytes for which isDigit returns true.
-func hasLayout(text, layout string, isDigit func(byte) bool) bool {
+// same positions, and at all others bytes that isAllowed accepts.
+func hasLayout(text, layout string, isAllowed func(byte) bool) bool {
 	if len(text) != len(layout) {
 		return false
 	}
 	for i := range len(layout) {
-		isDash := text[i] == '-'
-		mustBeDash := layout[i] == '-'
-		if isDash != mustBeDash || !isDash && !isDigit(text[i]) {
+		if layout[i] == '-' {
+			if text[i] != '-' {
+				return false
+			}
+			continue
+		}
+		if !isAllowed(text[i]) {
 			return false
 		}
 	}

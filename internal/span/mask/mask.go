@@ -199,8 +199,9 @@ func typePrefixLength(text string) (length int) {
 	for range maxWords {
 		wordEnd := length + runLength(text, length, isLower)
 		wordLength := wordEnd - length
+		isShortWord := wordLength > 0 && wordLength <= maxWordLength
 		isBeforeUnderscore := wordEnd < len(text) && text[wordEnd] == '_'
-		if wordLength == 0 || wordLength > maxWordLength || !isBeforeUnderscore {
+		if !isShortWord || !isBeforeUnderscore {
 			break
 		}
 		length = wordEnd + 1

@@ -22,12 +22,14 @@ func identifierKind(text string) kind {
 // isBase64URL reports whether text is at least 20 random characters of the URL-safe base64 alphabet, which contains
 // dashes.
 func isBase64URL(text string) bool {
-	if len(text) < 20 {
+	const minLength = 20
+	if len(text) < minLength {
 		return false
 	}
 	s := statsOf(text)
 	hasAllClasses := s.digits > 0 && s.uppers > 1 && s.lowers > 1
-	hasFewDashes := s.dashes > 0 && s.dashes*10 <= len(text)
+	const bytesPerDash = 10
+	hasFewDashes := s.dashes > 0 && len(text) >= s.dashes*bytesPerDash
 	changesOften := s.changesOften(len(text))
 	return s.others == 0 && hasAllClasses && hasFewDashes && changesOften && !isWords(text)
 }
