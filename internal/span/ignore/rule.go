@@ -60,9 +60,12 @@ func (r *rule) parseField(field string) (isValid bool) {
 		return true
 	}
 	label, isKnown := span.ParseLabel(field)
-	r.label = label
 	isList := label >= span.FirstList && label < span.EndOfLists
-	return isKnown && !isList
+	if !isKnown || isList {
+		return false
+	}
+	r.label = label
+	return true
 }
 
 // matches reports whether value matches the pattern of the rule, or is equal to its value. An empty value
