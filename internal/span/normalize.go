@@ -87,20 +87,21 @@ func (l Label) normalizeText(value, lang string) string {
 	return truncate(value, labels[l].maxBytes)
 }
 
-// NormalizeTag returns a tag, such as "region:eu", as valid UTF-8 of limited length. A tag that is too
-// long is truncated. But if the value of an additional tag is too long, the constant Blocked replaces
-// the value.
+// NormalizeTag returns a tag, such as "region:eu", as valid UTF-8 of limited length. It truncates a tag
+// that is too long. Only in an additional tag, it replaces a value that is too long by Blocked instead.
 func (l Label) NormalizeTag(tag string) string {
 	spec := &labels[l]
 	if !spec.blocksLongValues {
 		return truncate(tag, spec.maxBytes)
 	}
 	tag = truncate(tag, maxAdditionalTag)
-	key, value, found := strings.Cut(tag, ":")
-	switch {
-	case !found || len(key) > spec.maxBytes:
+	key, value, hasValue := strings.Cut(tag, ":")
+	hasLongKey := len(key) > spec.maxBytes
+	if !hasValue || hasLongKey {
 		return truncate(tag, spec.maxBytes)
-	case len(value) > spec.maxBytes:
+	}
+	hasLongValue := len(value) > spec.maxBytes
+	if hasLongValue {
 		return key + ":" + Blocked
 	}
 	return tag

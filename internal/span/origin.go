@@ -76,7 +76,7 @@ func (o Origin) WithoutInstance() Origin {
 }
 
 // ServiceOnly returns the origin with only its service, environment and language. They are the same for all processes
-// and versions of a service. An origin that is an OpenTelemetry SDK remains one.
+// and versions of a service. If the process has an OpenTelemetry SDK, the result still says so, without the version.
 func (o Origin) ServiceOnly() Origin {
 	service := Origin{Service: o.Service, Env: o.Env, Lang: o.Lang}
 	if _, isOTLP := o.OTLP(); isOTLP {
