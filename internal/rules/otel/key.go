@@ -143,8 +143,10 @@ func (k *keys) peerTagValue(label spantable.Label, kind spantable.Kind) string {
 	if label == labelServerAddress {
 		return k.serverAddress(kind)
 	}
-	if next := label + 1; oldLabels.Has(next) {
-		return k.text(label, next)
+	olderName := label + 1
+	hasOlderName := oldLabels.Has(olderName)
+	if hasOlderName {
+		return k.text(label, olderName)
 	}
 	return k.text(label)
 }

@@ -398,37 +398,40 @@ func (k *keys) serverAndPort() string {
 }
 
 // routeIn returns the route in the name of an HTTP span, such as /users/{id} in "GET /users/{id}", or
-// "" if there is none. method is the HTTP method of the span.
-//
-// A path with a placeholder is a route, unless it is also the path of the request. A path without a
-// placeholder is a route only in server spans of Go's otelhttp and of Zipkin. If it is also the path of
-// the request, as in "GET /health", it must not contain an identifier, and the status must not be 404.
+// "" if there is none. method is the HTTP method of the span. A path in the name can also be the path of
+// the request, such as /users/17, which is not a route.
 func (k *keys) routeIn(s *spantable.Span, name, method string) string {
-	text := pathIn(name, method)
-	var meanings byteMeaning
+	path := pathIn(name, method)
+	meanings := meaningsInRoute(path)
+	if path == "" || meanings&notInRoute != 0 {
+		return ""
+	}
+	requestPath, isZipkin := k.requestPath(s)
+	isRequestPath := requestPath != "" && endsIn(requestPath, path)
+	hasPlaceholder := meanings&inPlaceholder != 0
+	// Servers with Go's otelhttp and Zipkin name spans after routes, also those without a placeholder.
+	namesRoutes := s.Kind == spantable.KindServer && (k.isGo || isZipkin)
+	isRoute := false
+	switch {
+	case hasPlaceholder:
+		isRoute = !isRequestPath
+	case namesRoutes && isRequestPath: // such as "GET /health"
+		isRoute = !hasIdentifier(path) && !k.isNotFound(s)
+	case namesRoutes:
+		isRoute = true
+	}
+	if !isRoute {
+		return ""
+	}
+	return path
+}
+
+// meaningsInRoute returns the meanings of all bytes of text.
+func meaningsInRoute(text string) (meanings byteMeaning) {
 	for i := range len(text) {
 		meanings |= meaningInRoute[text[i]]
 	}
-	if text == "" || meanings&notInRoute != 0 {
-		return ""
-	}
-	path, isZipkin := k.requestPath(s)
-	isPath := path != "" && endsIn(path, text)
-	hasPlaceholder := meanings&inPlaceholder != 0
-	if hasPlaceholder {
-		if isPath {
-			return ""
-		}
-		return text
-	}
-	canHaveRoute := s.Kind == spantable.KindServer && (k.isGo || isZipkin)
-	if !canHaveRoute {
-		return ""
-	}
-	if isPath && (hasIdentifier(text) || k.isNotFound(s)) {
-		return ""
-	}
-	return text
+	return meanings
 }
 
 // byteMeaning is a set of the meanings of a byte in a text that might be a route.
