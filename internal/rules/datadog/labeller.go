@@ -49,12 +49,14 @@ func (r *labeller) traceRoot(s *spantable.Span) span.TraceRoot {
 // rules, this is always a valid kind. By a tracer's rules, it is the text that the tracer sent, or ""
 // if it sent none.
 func (r *labeller) kindName(s *spantable.Span) string {
-	switch {
-	case r.rulebook.followsAgent:
+	if r.rulebook.followsAgent {
 		return s.Kind.String()
-	case r.source != fromFields:
+	}
+	isTag := r.source != fromFields
+	if isTag {
 		return r.textValue(decode.LabelKind)
-	case s.Kind == spantable.KindUnknown:
+	}
+	if s.Kind == spantable.KindUnknown {
 		return ""
 	}
 	return s.Kind.String()
@@ -317,19 +319,31 @@ func (r *labeller) resolveAlias(l label, kind spantable.Kind) label {
 // httpStatus returns the HTTP status of the current span, or 0 if it has no valid status. It reads
 // Datadog's tag first, and then OpenTelemetry's attribute, which the rules of some tracers ignore.
 func (r *labeller) httpStatus() uint32 {
+	if code, ok := r.datadogHTTPStatus(); ok {
+		return agent.StatusOf(code)
+	}
+	t := r.findTag(labelOTelHTTPStatus)
+	if t == nil || !r.rulebook.status.otel {
+		return 0
+	}
+	code, ok := r.statusCode(t)
+	if !ok {
+		return 0
+	}
+	return agent.StatusOf(code)
+}
+
+// datadogHTTPStatus returns the HTTP status in Datadog's tag of the current span. ok is false if there is no
+// such tag, or if its value is not a status.
+func (r *labeller) datadogHTTPStatus() (code int64, ok bool) {
 	t := r.findTag(labelHTTPStatus)
-	if t != nil && (!r.validatesStatus(t) || agent.ValidHTTPStatus(r.formatValue(labelHTTPStatus))) {
-		if code, ok := r.statusCode(t); ok {
-			return agent.StatusOf(code)
-		}
+	if t == nil {
+		return 0, false
 	}
-	t = r.findTag(labelOTelHTTPStatus)
-	if t != nil && r.rulebook.status.otel {
-		if code, ok := r.statusCode(t); ok {
-			return agent.StatusOf(code)
-		}
+	if r.validatesStatus(t) && !agent.ValidHTTPStatus(r.formatValue(labelHTTPStatus)) {
+		return 0, false
 	}
-	return 0
+	return r.statusCode(t)
 }
 
 // validatesStatus reports whether the HTTP status in the tag t is ignored if it is invalid. By the
