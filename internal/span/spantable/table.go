@@ -136,10 +136,12 @@ func (t *Table) DerivedSince(start int) Text {
 
 // Bytes returns the bytes of a text. They are valid until the next Reset.
 func (t *Table) Bytes(text Text) []byte {
-	source, start := t.Body, text.At
-	if text.At&inDerived != 0 {
-		source, start = t.Derived, text.At&^inDerived
+	source := t.Body
+	isDerived := text.At&inDerived != 0
+	if isDerived {
+		source = t.Derived
 	}
+	start := text.At &^ inDerived
 	end := start + text.Len
 	return source[start:end:end]
 }
