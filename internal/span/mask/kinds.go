@@ -77,7 +77,8 @@ func isEmail(text string) bool {
 	if !found {
 		name, host, found = strings.Cut(text, "%40")
 	}
-	if !found || name == "" || strings.IndexByte(host, '@') >= 0 || isImageScale(host) {
+	hasNameAndHost := found && name != "" && strings.IndexByte(host, '@') < 0
+	if !hasNameAndHost || isImageScale(host) {
 		return false
 	}
 	lastDot := strings.LastIndexByte(host, '.')
@@ -99,12 +100,18 @@ func isImageScale(text string) bool {
 		numberEnd += len(".") + runLength(text, numberEnd+1, isDigit)
 	}
 	suffix := text[numberEnd:]
-	return len(suffix) > 1 && suffix[0] == 'x' && !isLetter(suffix[1]) && !isDigit(suffix[1])
+	if len(suffix) < 2 || suffix[0] != 'x' {
+		return false
+	}
+	continuesWord := isLetter(suffix[1]) || isDigit(suffix[1])
+	return !continuesWord
 }
 
 // isIPv4 reports whether text is an IPv4 address with or without a port.
 func isIPv4(text string) bool {
-	if text == "" || !isDigit(text[0]) || len(text) > len("255.255.255.255:65535") {
+	const maxLength = len("255.255.255.255:65535")
+	beginsWithDigit := text != "" && isDigit(text[0])
+	if !beginsWithDigit || len(text) > maxLength {
 		return false
 	}
 	address, port, hasPort := strings.Cut(text, ":")
@@ -157,12 +164,12 @@ func isDate(text string) bool {
 	if len(text) < len(layout) || len(text) > maxLength {
 		return false
 	}
-	day, time := text[:len(layout)], text[len(layout):]
-	if !hasLayout(day, layout, isDigit) || !isTimeSuffix(time) {
+	date, time := text[:len(layout)], text[len(layout):]
+	if !hasLayout(date, layout, isDigit) || !isTimeSuffix(time) {
 		return false
 	}
-	isPlausible := day[5] <= '1' && day[8] <= '3' // first digits of month and day
-	return isPlausible
+	month, day := date[len("0000-"):], date[len("0000-00-"):]
+	return month[0] <= '1' && day[0] <= '3'
 }
 
 // isTimeSuffix reports whether text can follow a date: it is empty, or a time with or without a zone, like T10:00Z.

@@ -142,8 +142,10 @@ func (m *masker) maskQuery(from int) {
 // maskSegment masks the identifiers in text[from:to], which contains no segment separator.
 func (m *masker) maskSegment(from, to int) {
 	segment := m.text[from:to]
-	mayLackIdentifierBytes := len(segment) >= uuidLength && indexAny(segment, 0, &wordSeparators) < len(segment)
-	if !mayLackIdentifierBytes && indexAny(segment, 0, &identifierBytes) == len(segment) {
+	isLong := len(segment) >= uuidLength
+	mayLackIdentifierBytes := isLong && indexAny(segment, 0, &wordSeparators) < len(segment)
+	hasIdentifierBytes := indexAny(segment, 0, &identifierBytes) < len(segment)
+	if !hasIdentifierBytes && !mayLackIdentifierBytes {
 		return // most segments end here
 	}
 	if k := segmentKind(segment); k != noIdentifier {
@@ -246,7 +248,9 @@ func beginsWithLongIdentifier(text string) bool {
 
 // isExtension reports whether text can be a file extension, or several like tar.gz.
 func isExtension(text string) bool {
-	if len(text) < 1 || len(text) > 16 || !isLetter(text[0]) {
+	const maxLength = 16
+	beginsWithLetter := text != "" && isLetter(text[0])
+	if !beginsWithLetter || len(text) > maxLength {
 		return false
 	}
 	for i := range len(text) {
@@ -261,22 +265,27 @@ func isExtension(text string) bool {
 func (m *masker) maskWords(from, to int) {
 	isAfterIdentifier := false
 	for ; from < to; from++ {
-		if uuidEnd := from + uuidLength; uuidEnd <= to && isUUID(m.text[from:uuidEnd]) {
+		uuidEnd := from + uuidLength
+		beginsWithUUID := uuidEnd <= to && isUUID(m.text[from:uuidEnd])
+		if beginsWithUUID {
 			m.replace(from, uuidEnd, uuid)
-			from, isAfterIdentifier = uuidEnd, true
+			from = uuidEnd
+			isAfterIdentifier = true
 			continue
 		}
 		wordEnd := indexAny(m.text[:to], from, &wordSeparators)
 		word := m.text[from:wordEnd]
 		k, nameLength := wordKind(word)
 		isLastWord := wordEnd == to
-		if k == noIdentifier && isAfterIdentifier && isLastWord && isPodSuffix(word) {
-			k = token // the random end of a pod name, like x7k2p in shop-6c8d9f7b54-x7k2p
+		canBePodSuffix := isAfterIdentifier && isLastWord // like x7k2p in shop-6c8d9f7b54-x7k2p
+		if k == noIdentifier && canBePodSuffix && isPodSuffix(word) {
+			k = token
 		}
-		isAfterIdentifier = k != noIdentifier
-		if k != noIdentifier {
+		isIdentifier := k != noIdentifier
+		if isIdentifier {
 			m.replace(from+nameLength, wordEnd, k)
 		}
+		isAfterIdentifier = isIdentifier
 		from = wordEnd
 	}
 }

@@ -103,15 +103,17 @@ func statsOf(text string) (s stats) {
 }
 
 // addPair counts a pair of neighboring bytes.
-func (s *stats) addPair(a, b byte) {
+func (s *stats) addPair(first, second byte) {
+	isBoundary := isDigit(first) != isDigit(second)
+	changesCase := isUpper(first) != isUpper(second) || isLower(first) != isLower(second)
 	switch {
-	case isDigit(a) != isDigit(b):
+	case isBoundary:
 		s.boundaries++
 		s.changes++
-	case isUpper(a) && isUpper(b):
-		s.upperPairs++
-	case isUpper(a) != isUpper(b) || isLower(a) != isLower(b):
+	case changesCase:
 		s.changes++
+	case isUpper(first): // and so is second
+		s.upperPairs++
 	}
 }
 
@@ -218,9 +220,8 @@ func (w *word) canFollow(previous word) bool {
 	return w.isPlausible()
 }
 
-// isPlausible reports whether w, which has at least two letters or digits, looks like a word or acronym.
-// It returns false for most short words with letters of both cases, such as XYz, and for short words
-// without a vowel, such as Xz.
+// isPlausible reports whether w, which has at least two letters or digits, looks like a word or acronym,
+// such as Open, UTF8 or URLs. It returns false for text like XYz and Xz, which is random.
 func (w *word) isPlausible() bool {
 	switch {
 	case w.capitals > 1 && w.lowers > 0 && w.lowers < 3:
