@@ -64,13 +64,13 @@ func (b *Batches) FindOrAdd(id BatchID) (number int, ok bool) {
 	if number >= MaxOrigins && id.Origin != Common {
 		return 0, false
 	}
-	b.add(id)
+	b.addBatch(id)
 	return number, true
 }
 
-// add appends an empty batch with a copy of id. It reuses the memory of a batch of an earlier body, if there
+// addBatch appends an empty batch with a copy of id. It reuses the memory of a batch of an earlier body, if there
 // is one.
-func (b *Batches) add(id BatchID) {
+func (b *Batches) addBatch(id BatchID) {
 	number := len(b.all)
 	if number < cap(b.all) {
 		b.all = b.all[:number+1]
@@ -83,8 +83,8 @@ func (b *Batches) add(id BatchID) {
 	added.Snapshots = added.Snapshots[:0]
 }
 
-// Add appends a snapshot to the batch with the given number, and copies its fingerprint.
-func (b *Batches) Add(number int, fingerprint []byte, s span.Snapshot) {
+// AddSnapshot appends a snapshot to the batch with the given number, and copies its fingerprint.
+func (b *Batches) AddSnapshot(number int, fingerprint []byte, s span.Snapshot) {
 	s.Fingerprint = uint32(len(b.fingerprints))
 	b.fingerprints = append(b.fingerprints, fingerprint...)
 	s.FingerprintEnd = uint32(len(b.fingerprints))

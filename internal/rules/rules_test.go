@@ -93,7 +93,7 @@ func TestBatches_PerOriginAndService(t *testing.T) {
 			if want := i % rules.MaxOrigins; number != want || !ok {
 				t.Fatalf("the batch %d is %d, %v", want, number, ok)
 			}
-			b.Add(number, []byte(fmt.Sprint("key ", i)), span.Snapshot{Duration: uint64(i), Weight: 1})
+			b.AddSnapshot(number, []byte(fmt.Sprint("key ", i)), span.Snapshot{Duration: uint64(i), Weight: 1})
 		}
 		for _, more := range []string{"service 1", "service 2"} {
 			if _, ok := b.FindOrAdd(rules.BatchID{Service: more}); ok {
@@ -136,7 +136,7 @@ func TestBatches_ReleasedHoldNothing(t *testing.T) {
 	var memory weak.Pointer[byte]
 	for _, size := range []int{1, 4<<20 + 1} {
 		number, _ := b.FindOrAdd(rules.BatchID{Service: "a service"})
-		if b.Add(number, make([]byte, size), span.Snapshot{}); b.FingerprintBytes() != size {
+		if b.AddSnapshot(number, make([]byte, size), span.Snapshot{}); b.FingerprintBytes() != size {
 			t.Fatalf("%d bytes of fingerprints", b.FingerprintBytes())
 		}
 		for _, batch := range b.All {

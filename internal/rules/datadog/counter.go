@@ -389,7 +389,7 @@ func (c *Counter) addSnapshot(index uint32, isTopLevel bool) {
 			c.makeKey(s) // a tag may be a list or a map: making the key records it as an error
 		}
 	}
-	c.batches.Add(c.batchNumber, fingerprint, span.Snapshot{
+	c.batches.AddSnapshot(c.batchNumber, fingerprint, span.Snapshot{
 		Duration: s.Duration,
 		End:      int64(s.Start + s.Duration),
 		Weight:   c.weight,

@@ -134,7 +134,7 @@ func (c *Counter) countSpan(index int, res *resource, flags span.Flags) {
 		}
 	}
 	end := min(s.Start+s.Duration, math.MaxInt64)
-	c.batches.Add(res.batch, fingerprint, span.Snapshot{
+	c.batches.AddSnapshot(res.batch, fingerprint, span.Snapshot{
 		Duration: s.Duration,
 		End:      int64(end),
 		Weight:   c.weightOf(r.Extras[index].State),
