@@ -202,18 +202,26 @@ func (r *labeller) makeFingerprint(s *spantable.Span) []byte {
 // makeKey returns the key of s, the current span. The key is valid until the next call.
 func (r *labeller) makeKey(s *spantable.Span) *span.Key {
 	k := &r.key
-	peers, additional := k.PeerTags[:0], k.AdditionalTags[:0]
+	peerTags := k.PeerTags[:0] // their memory is reused
+	additionalTags := k.AdditionalTags[:0]
 	*k = span.Key{
-		Service: r.services.normalize(r.validText(s.Service)), Operation: r.viewText(s.Name),
-		Resource: r.viewText(s.Resource), Type: r.viewText(s.Type),
-		Kind: r.kindName(s), TraceRoot: r.traceRoot(s),
-		HTTPStatus: r.httpStatus(), GRPCStatus: r.grpcStatus(s),
-		ServiceSource: r.formatValue(labelServiceSource), Synthetics: s.IsSynthetic,
+		Service:       r.services.normalize(r.validText(s.Service)),
+		Operation:     r.viewText(s.Name),
+		Resource:      r.viewText(s.Resource),
+		Type:          r.viewText(s.Type),
+		Kind:          r.kindName(s),
+		TraceRoot:     r.traceRoot(s),
+		HTTPStatus:    r.httpStatus(),
+		GRPCStatus:    r.grpcStatus(s),
+		ServiceSource: r.formatValue(labelServiceSource),
+		Synthetics:    s.IsSynthetic,
 	}
-	k.PeerTags = r.appendPeerTags(peers, s.Kind)
-	k.AdditionalTags = r.appendAdditionalTags(additional, s.Kind)
-	if r.ruleLabels.endpoints != nil {
-		k.HTTPMethod, k.HTTPEndpoint = r.textValue(labelHTTPMethod), r.endpoint()
+	k.PeerTags = r.appendPeerTags(peerTags, s.Kind)
+	k.AdditionalTags = r.appendAdditionalTags(additionalTags, s.Kind)
+	hasHTTPLabels := r.ruleLabels.endpoints != nil
+	if hasHTTPLabels {
+		k.HTTPMethod = r.textValue(labelHTTPMethod)
+		k.HTTPEndpoint = r.endpoint()
 	}
 	return k
 }

@@ -241,7 +241,8 @@ type Labels struct {
 // Check returns an error that names all invalid additional tags, or nil if all are valid.
 func (l *Labels) Check() (err error) {
 	for _, name := range l.AdditionalTags {
-		if name == "" || len(name) > span.MaxLabel || strings.Contains(name, ":") {
+		hasValidLength := name != "" && len(name) <= span.MaxLabel
+		if !hasValidLength || strings.Contains(name, ":") {
 			err = errors.Join(err, fmt.Errorf("check apm-additional-tags: "+
 				"%q is not a tag name: it has 1 to %d bytes and no colon", name, span.MaxLabel))
 		}
