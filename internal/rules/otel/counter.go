@@ -62,15 +62,16 @@ func (c *Counter) CountBy(decode Decode, body []byte, policy *Policy) error {
 		return err //nolint:wrapcheck // the decoder's error is complete
 	}
 	c.places = c.origins.AssignOrigins(c.places[:0], c.resourceOrigins)
-	places := c.places
+	nextPlace := 0 // in c.places, which has one for each resource with spans
 	for i := range r.Resources {
 		res := &r.Resources[i]
-		if first, last := r.SpansOf(res); first == last {
+		first, last := r.SpansOf(res)
+		if first == last {
 			c.resources = append(c.resources, resource{batch: -1})
 			continue
 		}
-		c.countResource(res, places[0])
-		places = places[1:]
+		c.countResource(res, c.places[nextPlace])
+		nextPlace++
 		if r.Err() != nil {
 			c.batches.Reset(nil)
 			return r.Err()
@@ -97,11 +98,11 @@ func (c *Counter) resourceOrigins(yield func(span.Origin) bool) {
 // countResource adds a snapshot of each span of a resource to the batch of an origin. place identifies the origin.
 func (c *Counter) countResource(res *otlp.Resource, place rules.Place) {
 	r := &c.keys.request
-	number := int(place.Number)
-	batch, _ := c.batches.FindOrAdd(rules.BatchID{Origin: number})
-	service := c.origins.Get(number).Service
-	if number == rules.Common {
-		service = originOf(r, res, nil).Service
+	originNumber := int(place.Number)
+	batch, _ := c.batches.FindOrAdd(rules.BatchID{Origin: originNumber})
+	service := c.origins.Get(originNumber).Service
+	if originNumber == rules.Common {
+		service = originOf(r, res, nil).Service // the common origin has no service
 	}
 	var flags span.Flags
 	if place.IsShared {
@@ -111,7 +112,10 @@ func (c *Counter) countResource(res *otlp.Resource, place rules.Place) {
 	current.batch = batch
 	c.resources = append(c.resources, current)
 	first, last := r.SpansOf(res)
-	for i := first; i < last && r.Err() == nil; i++ {
+	for i := first; i < last; i++ {
+		if r.Err() != nil {
+			return
+		}
 		c.countSpan(i, &current, flags)
 	}
 }

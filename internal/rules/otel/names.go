@@ -97,13 +97,13 @@ const (
 func newNameReader() *nameReader {
 	reader := &nameReader{}
 	for kind := range reader {
-		tags := &reader[kind]
-		for label := range tags {
-			tags[label].rule = firstRule(spantable.Kind(kind), spantable.Label(label))
+		meanings := &reader[kind]
+		for label := range meanings {
+			meanings[label].rule = firstRule(spantable.Kind(kind), spantable.Label(label))
 		}
-		tags[labelHTTPMethod].httpPart = partMethod
-		tags[labelOldHTTPMethod].httpPart = partOldMethod
-		tags[labelURLPath].httpPart = partPath
+		meanings[labelHTTPMethod].httpPart = partMethod
+		meanings[labelOldHTTPMethod].httpPart = partOldMethod
+		meanings[labelURLPath].httpPart = partPath
 	}
 	reader[spantable.KindServer][labelHTTPRoute].httpPart = partTarget
 	reader[spantable.KindClient][labelURLTemplate].httpPart = partTarget
