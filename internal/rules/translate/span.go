@@ -54,9 +54,9 @@ func (t *spanBuilder) readScope(attributes []spantable.Tag) {
 	t.scopeTags = t.tags.appendTexts(t.scopeTags[:0])
 }
 
-// build fills dst with the Datadog span for the OTLP span src. state is the tracestate of src. The
+// build fills dst with the Datadog span for the OTLP span src. traceState is the tracestate of src. The
 // caller must have called readResource and readScope for the resource and the scope of src.
-func (t *spanBuilder) build(dst, src *spantable.Span, state []byte) {
+func (t *spanBuilder) build(dst, src *spantable.Span, traceState []byte) {
 	dst.ID, dst.Parent = src.ID, src.Parent
 	dst.Start, dst.Duration = src.Start, src.Duration
 	dst.Name, dst.Kind = src.Name, src.Kind
@@ -69,18 +69,10 @@ func (t *spanBuilder) build(dst, src *spantable.Span, state []byte) {
 	// derives, attributes of the span, then attributes of the resource. Attributes of the scope
 	// replace all of them.
 	t.tags.reset()
-	t.collectDerived(state)
+	t.collectDerived(traceState)
 	const keepsNumbers = true
 	t.collectAttributes(t.request.TagsOf(src), keepsNumbers)
-	traceTags := t.defaultTags
-	if t.spanAttrs.Set.Has(attrVersion) {
-		traceTags.version = t.normalizeTagValue(t.textOf(attrVersion))
-	}
-	if t.spanAttrs.Set.Has(attrEnvironment) || t.spanAttrs.Set.Has(attrOldEnvironment) {
-		traceTags.env = t.normalizeTagValue(t.textOfEither(attrEnvironment, attrOldEnvironment))
-	}
-	t.tags.setDerivedText(t.labels.version, traceTags.version)
-	t.tags.setDerivedText(t.labels.env, traceTags.env)
+	t.collectVersionAndEnv()
 	for i := range t.resourceTags {
 		t.tags.setText(t.resourceTags[i].Label, t.resourceTags[i].Text())
 	}
@@ -93,6 +85,22 @@ func (t *spanBuilder) build(dst, src *spantable.Span, state []byte) {
 	}
 	t.tags.setDerivedText(t.labels.dbName, t.textOf(attrNamespace))
 	t.tags.appendTo(t.output, dst, &t.rules)
+}
+
+// collectVersionAndEnv adds the version and the environment of the current span to t.tags. They are those of
+// its resource if the span does not have the attributes.
+func (t *spanBuilder) collectVersionAndEnv() {
+	version, env := t.defaultTags.version, t.defaultTags.env
+	hasVersion := t.spanAttrs.Set.Has(attrVersion)
+	if hasVersion {
+		version = t.normalizeTagValue(t.textOf(attrVersion))
+	}
+	hasEnv := t.spanAttrs.Set.Has(attrEnvironment) || t.spanAttrs.Set.Has(attrOldEnvironment)
+	if hasEnv {
+		env = t.normalizeTagValue(t.textOfEither(attrEnvironment, attrOldEnvironment))
+	}
+	t.tags.setDerivedText(t.labels.version, version)
+	t.tags.setDerivedText(t.labels.env, env)
 }
 
 // collectAttributes converts attributes to Datadog tags and adds them to t.tags. It skips tags that do
@@ -124,9 +132,9 @@ func isNumber(attribute *spantable.Tag) bool {
 }
 
 // collectDerived adds the tags of the current span that the Datadog agent does not simply copy from an
-// attribute: the HTTP status, the gRPC status, _dd.measured and the sample rate. state is the
+// attribute: the HTTP status, the gRPC status, _dd.measured and the sample rate. traceState is the
 // tracestate of the span.
-func (t *spanBuilder) collectDerived(state []byte) {
+func (t *spanBuilder) collectDerived(traceState []byte) {
 	if code, ok := t.httpCode(); ok && code >= 0 {
 		t.tags.setNumber(t.labels.httpStatus, float64(code))
 	}
@@ -135,22 +143,22 @@ func (t *spanBuilder) collectDerived(state []byte) {
 	if measured == 1 {
 		t.tags.setNumber(t.labels.measured, 1)
 	}
-	if rate, ok := t.sampleRate(state); ok {
+	if rate, ok := t.sampleRate(traceState); ok {
 		t.tags.setNumber(t.labels.rate, rate)
 	}
 }
 
 // sampleRate returns the rate at which the current span was sampled. It reads the attribute
-// _sample_rate, or otherwise state, the tracestate of the span. ok is false if neither contains a rate.
-func (t *spanBuilder) sampleRate(state []byte) (rate float64, ok bool) {
+// _sample_rate, or otherwise the tracestate of the span. ok is false if neither contains a rate.
+func (t *spanBuilder) sampleRate(traceState []byte) (rate float64, ok bool) {
 	attribute := t.spanAttrs.Tag(&t.request.Table, attrSampleRate)
 	if attribute != nil && isNumber(attribute) {
 		return attribute.Float()
 	}
-	if len(state) == 0 {
+	if len(traceState) == 0 {
 		return 0, false
 	}
-	parsed := tracestate.Read(state)
+	parsed := tracestate.Read(traceState)
 	return parsed.Rate()
 }
 

@@ -122,12 +122,10 @@ func (t *Translator) addResource(resource *otlp.Resource) {
 	for i := resource.First; i < resource.Last; i++ {
 		t.buildSpans(&r.Scopes[i], first, spans, groups)
 	}
-	var senderTags traceTags
 	for i, tags := range t.traces.tags {
 		groups[i].Origin = tags.origin
-		tags.setEmptyFields(senderTags) // the last trace with a tag takes precedence
-		senderTags = tags
 	}
+	senderTags := t.traces.senderTags()
 	sender.Version = senderTags.version
 	sender.Commit = senderTags.commit
 	if sender.Env.Len == 0 {
@@ -199,6 +197,17 @@ type traces struct {
 	// For each trace, by number:
 	ends []uint32 // position after its last span
 	tags []traceTags
+}
+
+// senderTags returns the tags that describe the sender of the traces. If several traces have a tag, the last
+// one counts.
+func (t *traces) senderTags() traceTags {
+	var combined traceTags
+	for _, tags := range t.tags {
+		tags.setEmptyFields(combined)
+		combined = tags
+	}
+	return combined
 }
 
 // traceBytes is the memory per span of traces.
