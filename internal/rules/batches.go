@@ -25,18 +25,17 @@ type Batches struct {
 	labeller     span.Labeller
 }
 
-// Origin identifies a batch. Number is the number of an origin, the description of the process that
-// sent the spans, and Service is the name of their service.
-type Origin struct {
-	Number  int
+// BatchID identifies a batch by the process that sent its spans and by their service.
+type BatchID struct {
+	Origin  int // number of the origin, the description of the process
 	Service string
 }
 
-// batch is the batch of one origin.
+// batch is a batch with its ID.
 type batch struct {
 	span.Batch
-	origin  Origin
-	service []byte // copy of the origin's service, because the caller may reuse the memory of its string
+	id      BatchID
+	service []byte // copy of id.Service, because the caller may reuse the memory of its string
 }
 
 // Reset removes all batches, but keeps their memory for the next body. labeller makes the keys of the
@@ -45,40 +44,47 @@ func (b *Batches) Reset(labeller span.Labeller) {
 	for i := range b.all {
 		batch := &b.all[i]
 		batch.Batch = span.Batch{Snapshots: batch.Snapshots} // drop all references but this memory
-		batch.origin = Origin{}
+		batch.id = BatchID{}
 	}
 	b.all = b.all[:0]
 	b.fingerprints = b.fingerprints[:0]
 	b.labeller = labeller
 }
 
-// FindOrAdd returns the number of the batch for origin, and adds an empty batch if there is none. ok is
-// false if there are already MaxOrigins other batches. Only the batch for the origin number Common can
-// be added even then. FindOrAdd copies origin.Service.
-func (b *Batches) FindOrAdd(origin Origin) (number int, ok bool) {
+// FindOrAdd returns the number of the batch with the given ID, and adds an empty batch if there is none.
+// ok is false if there are already MaxOrigins other batches. The batch of the common origin, whose number
+// is Common, can be added nevertheless. FindOrAdd copies id.Service.
+func (b *Batches) FindOrAdd(id BatchID) (number int, ok bool) {
 	for i := range b.all {
-		if b.all[i].origin == origin {
+		if b.all[i].id == id {
 			return i, true
 		}
 	}
 	number = len(b.all)
-	if number >= MaxOrigins && origin.Number != Common {
+	if number >= MaxOrigins && id.Origin != Common {
 		return 0, false
 	}
+	b.addBatch(id)
+	return number, true
+}
+
+// addBatch appends an empty batch with a copy of id. It reuses the memory of a batch of an earlier body, if there
+// is one.
+func (b *Batches) addBatch(id BatchID) {
+	number := len(b.all)
 	if number < cap(b.all) {
-		b.all = b.all[:number+1] // reuse the memory of a batch of an earlier body
+		b.all = b.all[:number+1]
 	} else {
 		b.all = append(b.all, batch{})
 	}
 	added := &b.all[number]
-	added.service = append(added.service[:0], origin.Service...)
-	added.origin = Origin{Number: origin.Number, Service: spantable.View(added.service)}
+	added.service = append(added.service[:0], id.Service...)
+	added.id = BatchID{Origin: id.Origin, Service: spantable.View(added.service)}
 	added.Snapshots = added.Snapshots[:0]
-	return number, true
 }
 
-// Add appends a snapshot to the batch with the given number, and copies its fingerprint.
-func (b *Batches) Add(number int, fingerprint []byte, s span.Snapshot) {
+// AddSnapshot appends a snapshot to the batch with the given number, and copies its fingerprint.
+func (b *Batches) AddSnapshot(number int, fingerprint []byte, s span.Snapshot) {
 	s.Fingerprint = uint32(len(b.fingerprints))
 	b.fingerprints = append(b.fingerprints, fingerprint...)
 	s.FingerprintEnd = uint32(len(b.fingerprints))
@@ -95,13 +101,13 @@ func (b *Batches) Len(number int) int { return len(b.all[number].Snapshots) }
 // Count returns the number of batches.
 func (b *Batches) Count() int { return len(b.all) }
 
-// All iterates over the batches in the order of their numbers, and yields each with the origin of its
-// spans. Origins and batches are valid until the next Reset.
-func (b *Batches) All(yield func(Origin, *span.Batch) bool) {
+// All iterates over the batches in the order of their numbers, and yields each with its ID. IDs and
+// batches are valid until the next Reset.
+func (b *Batches) All(yield func(BatchID, *span.Batch) bool) {
 	for i := range b.all {
 		batch := &b.all[i]
 		batch.Fingerprints, batch.Labeller = b.fingerprints, b.labeller
-		if !yield(batch.origin, &batch.Batch) {
+		if !yield(batch.id, &batch.Batch) {
 			return
 		}
 	}

@@ -51,14 +51,15 @@ func (f *Fingerprint) AppendText(text string) {
 // AppendTag appends a tag of a span in t to the fingerprint: its label, the number that stands for its
 // name, then the type of its value, and the value. A text is preceded by its length.
 func (f *Fingerprint) AppendTag(t *spantable.Table, tag *spantable.Tag) {
-	labelAndType := uint64(tag.Label) | uint64(tag.Value)<<typeShift
+	header := uint64(tag.Label) | uint64(tag.Type)<<typeShift
 	if !tag.HasText() {
-		f.appendNumber(labelAndType)
+		f.appendNumber(header)
 		f.appendNumber(tag.Bits)
 		return
 	}
 	text := t.String(tag.Text())
-	f.appendNumber(labelAndType | uint64(len(text))<<lengthShift)
+	header |= uint64(len(text)) << lengthShift
+	f.appendNumber(header)
 	f.appendBytes(text)
 }
 

@@ -26,10 +26,10 @@ type Origins struct {
 	hasCommon bool
 }
 
-// AssignOrigins assigns an origin to each sender, a process that sent spans, and appends it as a Place
-// to places. Up to MaxOrigins different senders get one of their own. If there are more, some share an
-// origin that describes only what they have in common. AssignOrigins can iterate over senders up to
-// three times.
+// AssignOrigins assigns an origin to each sender, a process that sent spans. It appends the place of each
+// sender, the number of its origin, to places. Up to MaxOrigins different senders get an origin of their
+// own. If there are more, some share an origin that describes only what they have in common. AssignOrigins
+// can iterate over senders up to three times.
 func (o *Origins) AssignOrigins(places []Place, senders iter.Seq[span.Origin]) []Place {
 	o.Reset()
 	assigned, isAnyShared := o.assign(places, senders, MaxOrigins)
@@ -63,30 +63,30 @@ func countServices(senders iter.Seq[span.Origin]) int {
 
 // assign appends one Place to places for each sender. The first maxOwned different senders get an
 // origin of their own. The other senders share the origin of their service, or the common origin if
-// there are already MaxOrigins origins. isAnyShared reports whether there are such senders.
+// there are already MaxOrigins origins. isAnyShared reports whether any sender shares an origin.
 func (o *Origins) assign(places []Place, senders iter.Seq[span.Origin], maxOwned int) (assigned []Place, isAnyShared bool) {
 	assigned = places
 	owned := 0
 	for sender := range senders {
 		number := slices.Index(o.list, sender)
 		isNew := number < 0
-		switch {
-		case isNew && owned < maxOwned:
+		if isNew && owned < maxOwned {
 			number = o.add(sender)
 			owned++
-		case isNew:
-			number = o.findShared(sender)
+		} else if isNew {
+			number = o.addService(sender)
 			isAnyShared = true
 		}
-		assigned = append(assigned, Place{Number: uint8(number), IsShared: o.Get(number) != sender})
+		isShared := o.Get(number) != sender
+		assigned = append(assigned, Place{Number: uint8(number), IsShared: isShared})
 	}
 	return assigned, isAnyShared
 }
 
-// findShared returns the number of the origin, a description of processes, that all senders of one
-// service share. It adds this origin if necessary. If there are already MaxOrigins origins, it merges
-// the service into the common origin and returns Common.
-func (o *Origins) findShared(sender span.Origin) int {
+// addService returns the number of the origin that all senders of one service share, which describes only
+// the service. It adds this origin if necessary. If there are already MaxOrigins origins, it merges the
+// service into the common origin and returns Common.
+func (o *Origins) addService(sender span.Origin) int {
 	service := sender.ServiceOnly()
 	if number := slices.Index(o.list, service); number >= 0 {
 		return number
@@ -103,16 +103,16 @@ func (o *Origins) add(origin span.Origin) int {
 	return len(o.list) - 1
 }
 
-// MergeIntoCommon adds a process, described by origin, to the common origin, which describes all
-// processes without an origin of their own. The common origin keeps a field such as the environment
-// only if it is equal for all of them, and never the service. The result is Common, its number.
-func (o *Origins) MergeIntoCommon(origin span.Origin) int {
-	merged := origin.ServiceOnly()
-	merged.Service = ""
+// MergeIntoCommon makes the common origin describe a process, too. It returns Common, the number of the
+// common origin. The environment and language of the common origin are those of the merged processes, as
+// far as they are equal, and it has no service.
+func (o *Origins) MergeIntoCommon(process span.Origin) int {
+	shared := process.ServiceOnly()
+	shared.Service = ""
 	if o.hasCommon {
-		merged = o.common.Common(merged)
+		shared = o.common.Common(shared)
 	}
-	o.common = merged
+	o.common = shared
 	o.hasCommon = true
 	return Common
 }

@@ -37,14 +37,14 @@ func TestFingerprint_DiffersIfAnyPartDoes(t *testing.T) {
 		{facts: 1, texts: []string{"a", "b"}},
 		{facts: 1, texts: []string{"ab", ""}},
 		{facts: 1, texts: []string{"", "ab"}},
-		{tags: []spantable.Tag{{Label: 1, Value: spantable.IsText, Bits: text(0, 1)}}},
-		{tags: []spantable.Tag{{Label: 2, Value: spantable.IsText, Bits: text(0, 1)}}},
-		{tags: []spantable.Tag{{Label: 1, Value: spantable.IsText, Bits: text(1, 1)}}},
-		{tags: []spantable.Tag{{Label: 1, Value: spantable.IsText, Bits: text(0, 2)}}},
-		{tags: []spantable.Tag{{Label: 1, Value: spantable.IsBytes, Bits: text(0, 1)}}},
-		{tags: []spantable.Tag{{Label: 1, Value: spantable.IsInteger, Bits: 1}}},
-		{tags: []spantable.Tag{{Label: 1, Value: spantable.IsInteger, Bits: 2}}},
-		{tags: []spantable.Tag{{Label: 1, Value: spantable.IsBool, Bits: 1}}},
+		{tags: []spantable.Tag{{Label: 1, Type: spantable.TypeText, Bits: text(0, 1)}}},
+		{tags: []spantable.Tag{{Label: 2, Type: spantable.TypeText, Bits: text(0, 1)}}},
+		{tags: []spantable.Tag{{Label: 1, Type: spantable.TypeText, Bits: text(1, 1)}}},
+		{tags: []spantable.Tag{{Label: 1, Type: spantable.TypeText, Bits: text(0, 2)}}},
+		{tags: []spantable.Tag{{Label: 1, Type: spantable.TypeBytes, Bits: text(0, 1)}}},
+		{tags: []spantable.Tag{{Label: 1, Type: spantable.TypeInteger, Bits: 1}}},
+		{tags: []spantable.Tag{{Label: 1, Type: spantable.TypeInteger, Bits: 2}}},
+		{tags: []spantable.Tag{{Label: 1, Type: spantable.TypeBool, Bits: 1}}},
 		{texts: []string{long}},
 		{texts: []string{long[1:] + "y"}},
 		{texts: []string{long, "y"}},
@@ -86,23 +86,23 @@ func TestBatches_PerOriginAndService(t *testing.T) {
 	for round := range 2 { // the second round reuses the memory of the first
 		b.Reset(nil)
 		for i := range 2 * rules.MaxOrigins {
-			number, ok := b.FindOrAdd(rules.Origin{
-				Number:  i % rules.MaxOrigins,
+			number, ok := b.FindOrAdd(rules.BatchID{
+				Origin:  i % rules.MaxOrigins,
 				Service: fmt.Sprint("service ", i%2),
 			})
 			if want := i % rules.MaxOrigins; number != want || !ok {
 				t.Fatalf("the batch %d is %d, %v", want, number, ok)
 			}
-			b.Add(number, []byte(fmt.Sprint("key ", i)), span.Snapshot{Duration: uint64(i), Weight: 1})
+			b.AddSnapshot(number, []byte(fmt.Sprint("key ", i)), span.Snapshot{Duration: uint64(i), Weight: 1})
 		}
 		for _, more := range []string{"service 1", "service 2"} {
-			if _, ok := b.FindOrAdd(rules.Origin{Service: more}); ok {
+			if _, ok := b.FindOrAdd(rules.BatchID{Service: more}); ok {
 				t.Errorf("round %d: a batch of %s was begun", round, more)
 			}
 		}
 		seen := 0
 		for from, batch := range b.All {
-			origin, service := from.Number, from.Service
+			origin, service := from.Origin, from.Service
 			var got []string
 			for i := range batch.Snapshots {
 				got = append(got,
@@ -122,7 +122,7 @@ func TestBatches_PerOriginAndService(t *testing.T) {
 			t.Errorf("there are %d batches", seen)
 		}
 		for range 2 {
-			if n, ok := b.FindOrAdd(rules.Origin{Number: rules.Common}); n != rules.MaxOrigins || !ok {
+			if n, ok := b.FindOrAdd(rules.BatchID{Origin: rules.Common}); n != rules.MaxOrigins || !ok {
 				t.Errorf("the common batch is %d, %v", n, ok)
 			}
 		}
@@ -135,8 +135,8 @@ func TestBatches_ReleasedHoldNothing(t *testing.T) {
 	b := &rules.Batches{}
 	var memory weak.Pointer[byte]
 	for _, size := range []int{1, 4<<20 + 1} {
-		number, _ := b.FindOrAdd(rules.Origin{Service: "a service"})
-		if b.Add(number, make([]byte, size), span.Snapshot{}); b.FingerprintBytes() != size {
+		number, _ := b.FindOrAdd(rules.BatchID{Service: "a service"})
+		if b.AddSnapshot(number, make([]byte, size), span.Snapshot{}); b.FingerprintBytes() != size {
 			t.Fatalf("%d bytes of fingerprints", b.FingerprintBytes())
 		}
 		for _, batch := range b.All {

@@ -18,11 +18,13 @@ const (
 // ignored.
 func AppendTagValue(dst []byte, text string) []byte {
 	needsUnderscore := false
-	runes := 0
-	for offset := 0; offset < min(len(text), maxTagBytes) && runes < maxTagRunes; runes++ {
+	offset := 0
+	end := min(len(text), maxTagBytes)
+	for runes := 0; runes < maxTagRunes && offset < end; runes++ {
 		r, width := utf8.DecodeRuneInString(text[offset:])
 		offset += width
-		if lower := unicode.ToLower(r); unicode.IsUpper(r) && utf8.RuneLen(lower) == width {
+		lower := unicode.ToLower(r)
+		if unicode.IsUpper(r) && utf8.RuneLen(lower) == width {
 			r = lower
 		}
 		isInvalidUTF8 := r == utf8.RuneError && width == 1

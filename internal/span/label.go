@@ -57,7 +57,7 @@ var labels = [LabelCount]labelSpec{
 	},
 	LabelOperation: {
 		name: "operation", agentName: "Name", maxBytes: MaxOperation, budget: 128, required: true,
-		rules: &labelRules{isOperationName, operationName},
+		rules: &labelRules{isOperationName, func(name, _ string) string { return operationName(name) }},
 	},
 	LabelResource: {
 		name: "resource", agentName: "Resource", maxBytes: MaxResource, budget: 1024,

@@ -58,7 +58,7 @@ func isOperationName(name string) bool {
 	return beginsWithLetter && !endsWithUnderscore && hasOperationBytes(name)
 }
 
-// hasOperationBytes reports whether an operation name can contain all bytes of name after the first:
+// hasOperationBytes reports whether all bytes of name after the first are valid in an operation name:
 // ASCII letters, digits, dots, and single underscores. As in the Datadog agent, an underscore may
 // follow a dot.
 func hasOperationBytes(name string) bool {
@@ -75,10 +75,10 @@ func hasOperationBytes(name string) bool {
 	return true
 }
 
-// operationName normalizes an operation name like the Datadog agent: the result begins with a letter
-// and contains only ASCII letters, digits, '_' and '.'. If name contains no letter, the result is
-// "unnamed_operation". The second parameter is unused.
-func operationName(name, _ string) string {
+// operationName normalizes an operation name like the Datadog agent: the result begins with a letter,
+// contains only ASCII letters, digits, '_' and '.', and does not end with '_'. If name contains no
+// letter, the result is "unnamed_operation".
+func operationName(name string) string {
 	name = Text(name, MaxOperation)
 	for name != "" && byteClasses[name[0]]&letter == 0 {
 		name = name[1:]
@@ -97,20 +97,21 @@ func operationName(name, _ string) string {
 // be a letter.
 func rewriteOperation(name string) string {
 	result := make([]byte, 0, len(name))
-	last := byte(0) // last byte of result
 	for i := range len(name) {
 		c := name[i]
-		switch {
-		case byteClasses[c]&alphanumeric != 0:
+		if byteClasses[c]&alphanumeric != 0 {
 			result = append(result, c)
-		case c == '.' && last == '_':
-			result[len(result)-1] = '.'
+			continue
+		}
+		last := len(result) - 1
+		switch {
+		case c == '.' && result[last] == '_':
+			result[last] = '.'
 		case c == '.':
 			result = append(result, '.')
-		case last != '.' && last != '_':
+		case result[last] != '.' && result[last] != '_':
 			result = append(result, '_')
 		}
-		last = result[len(result)-1]
 	}
 	return string(result)
 }

@@ -13,9 +13,8 @@ import (
 // Normalize reports whether it changed any label, apart from the order of tags. It is idempotent.
 func (k *Key) Normalize(lang string) (changed bool) {
 	changed = k.NormalizeLabels(lang)
-	for l := FirstList; l < EndOfLists; l++ {
-		slices.Sort(*k.Tags(l))
-	}
+	slices.Sort(k.PeerTags)
+	slices.Sort(k.AdditionalTags)
 	return changed
 }
 
@@ -49,18 +48,20 @@ func (k *Key) NormalizeLabels(lang string) (changed bool) {
 // normalizeTags normalizes each tag in the list l of the key. If the list is too long, it first removes
 // the last tags. It reports whether it changed the list.
 func (k *Key) normalizeTags(l Label) (changed bool) {
-	tags := k.Tags(l)
-	if maxTags := labels[l].maxTags; len(*tags) > maxTags {
-		*tags = (*tags)[:maxTags]
+	list := k.Tags(l)
+	if maxTags := labels[l].maxTags; len(*list) > maxTags {
+		*list = (*list)[:maxTags]
 		changed = true
 	}
-	for i, tag := range *tags {
+	tags := *list
+	for i, tag := range tags {
 		if l.IsNormal(tag) {
 			continue
 		}
-		normalized := l.NormalizeTag(tag)
-		changed = changed || normalized != tag
-		(*tags)[i] = normalized
+		tags[i] = l.NormalizeTag(tag)
+		if tags[i] != tag {
+			changed = true
+		}
 	}
 	return changed
 }
@@ -86,20 +87,21 @@ func (l Label) normalizeText(value, lang string) string {
 	return truncate(value, labels[l].maxBytes)
 }
 
-// NormalizeTag returns a tag, such as "region:eu", as valid UTF-8 of limited length. A tag that is too
-// long is truncated. But if the value of an additional tag is too long, the constant Blocked replaces
-// the value.
+// NormalizeTag returns a tag, such as "region:eu", as valid UTF-8 of limited length. It truncates a tag
+// that is too long. Only in an additional tag, it replaces a value that is too long by Blocked instead.
 func (l Label) NormalizeTag(tag string) string {
 	spec := &labels[l]
 	if !spec.blocksLongValues {
 		return truncate(tag, spec.maxBytes)
 	}
 	tag = truncate(tag, maxAdditionalTag)
-	key, value, found := strings.Cut(tag, ":")
-	switch {
-	case !found || len(key) > spec.maxBytes:
+	key, value, hasValue := strings.Cut(tag, ":")
+	hasLongKey := len(key) > spec.maxBytes
+	if !hasValue || hasLongKey {
 		return truncate(tag, spec.maxBytes)
-	case len(value) > spec.maxBytes:
+	}
+	hasLongValue := len(value) > spec.maxBytes
+	if hasLongValue {
 		return key + ":" + Blocked
 	}
 	return tag

@@ -76,7 +76,7 @@ func (o Origin) WithoutInstance() Origin {
 }
 
 // ServiceOnly returns the origin with only its service, environment and language. They are the same for all processes
-// and versions of a service. An origin that is an OpenTelemetry SDK remains one.
+// and versions of a service. If the process has an OpenTelemetry SDK, the result still says so, without the version.
 func (o Origin) ServiceOnly() Origin {
 	service := Origin{Service: o.Service, Env: o.Env, Lang: o.Lang}
 	if _, isOTLP := o.OTLP(); isOTLP {
@@ -121,7 +121,8 @@ const attributeEnd = "\x00"
 // unchanged if the value is empty, or if the list would be longer than MaxAttributes.
 func AppendAttribute(list []byte, name, value string) []byte {
 	value, _, _ = strings.Cut(value, attributeEnd)
-	if value == "" || len(list)+len(name)+len(value)+2*len(attributeEnd) > MaxAttributes {
+	encodedLength := len(name) + len(attributeEnd) + len(value) + len(attributeEnd)
+	if value == "" || len(list)+encodedLength > MaxAttributes {
 		return list
 	}
 	list = append(list, name...)

@@ -43,19 +43,25 @@ func (k *Key) Clear() {
 	*k = Key{PeerTags: peers[:0], AdditionalTags: additional[:0]}
 }
 
-// Facts encodes the fields that are neither text nor number, TraceRoot and Synthetics, in one byte.
-// SetFacts decodes them.
+// Layout of the byte that Facts returns.
+const (
+	syntheticsBit  = 1
+	traceRootShift = 1
+)
+
+// Facts encodes TraceRoot and Synthetics in one byte. SetFacts decodes them.
 func (k *Key) Facts() byte {
-	facts := byte(k.TraceRoot) << 1
+	facts := byte(k.TraceRoot) << traceRootShift
 	if k.Synthetics {
-		facts |= 1
+		facts |= syntheticsBit
 	}
 	return facts
 }
 
 // SetFacts sets TraceRoot and Synthetics from a byte that Facts returned.
 func (k *Key) SetFacts(facts byte) {
-	k.TraceRoot, k.Synthetics = TraceRoot(facts>>1), facts&1 != 0
+	k.TraceRoot = TraceRoot(facts >> traceRootShift)
+	k.Synthetics = facts&syntheticsBit != 0
 }
 
 // TraceRoot states whether a span is the root of its trace, or that this is unknown. The values are those

@@ -153,11 +153,11 @@ func (d *Decoder) readField(s *spantable.Span, f field, pos int) (next int) {
 func (d *Decoder) readRareField(s *spantable.Span, f field) {
 	switch f {
 	case fieldMeta:
-		d.readTags(s, d.readTagCount(f), spantable.IsText)
+		d.readTags(s, d.readTagCount(f), spantable.TypeText)
 	case fieldMetrics:
-		d.readTags(s, d.readTagCount(f), spantable.IsNumber)
+		d.readTags(s, d.readTagCount(f), spantable.TypeNumber)
 	case fieldMetaStruct:
-		d.readTags(s, d.readTagCount(f), spantable.IsBytes)
+		d.readTags(s, d.readTagCount(f), spantable.TypeBytes)
 	case fieldAttributes:
 		d.table.Tags = d.table.Tags[:s.First] // a second list replaces the first
 		d.readTags(s, d.readTupleCount(v1AttributeParts), typedValue)

@@ -15,7 +15,7 @@ const maxTagText = 16 << 10
 // readTags reads the given number of tags with values of one type, and appends those whose names are in
 // d.names to the tags of s. The tags of s must be the last ones in the table, because the tags of each
 // span are contiguous.
-func (d *Decoder) readTags(s *spantable.Span, count int, kind spantable.Value) {
+func (d *Decoder) readTags(s *spantable.Span, count int, kind spantable.ValueType) {
 	t := d.table
 	firstNew := len(t.Tags)
 	maxNew := max(0, min(count, t.Limits.Tags-firstNew))
@@ -45,11 +45,11 @@ func (d *Decoder) readTags(s *spantable.Span, count int, kind spantable.Value) {
 // readCommonTags is a fast path that reads up to n tags, starting at pos. It stops at the first tag
 // that is not in the most common encoding. It returns the number of tags that are left and the position
 // of the next one.
-func (d *Decoder) readCommonTags(kind spantable.Value, n, pos int) (unread, next int) {
+func (d *Decoder) readCommonTags(kind spantable.ValueType, n, pos int) (unread, next int) {
 	if !d.format.hasInlineStrings() {
 		return d.readCommonIndexedTags(kind, n, pos)
 	}
-	if kind == spantable.IsBytes { // binary tags have no fast path
+	if kind == spantable.TypeBytes { // binary tags have no fast path
 		return n, pos
 	}
 	return d.readCommonInlineTags(kind, n, pos)
@@ -74,7 +74,7 @@ func (d *Decoder) applyTags(s *spantable.Span, tags []spantable.Tag) {
 // chargeText adds the length of a tag value to the total that the table limits. It rejects the payload
 // if the value is longer than maxTagText.
 func (d *Decoder) chargeText(length uint32) {
-	d.table.Charge(length)
+	d.table.AddReadBytes(length)
 	if length > maxTagText {
 		d.Fail()
 	}
@@ -83,9 +83,9 @@ func (d *Decoder) chargeText(length uint32) {
 // applyTraceTag stores the value of a tag that describes the span s or its trace, such as the span kind or
 // the sampling priority. It ignores all other tags, and values of a wrong type.
 func (d *Decoder) applyTraceTag(s *spantable.Span, tag *spantable.Tag) {
-	isText := tag.Value == spantable.IsText
+	isText := tag.Type == spantable.TypeText
 	switch {
-	case tag.Label == LabelPriority && tag.Value == spantable.IsNumber:
+	case tag.Label == LabelPriority && tag.Type == spantable.TypeNumber:
 		d.trace.setPriority(tag)
 	case tag.Label == LabelKind && isText:
 		s.Kind = kindFromName(bytesOf(d.body, tag.Text()))
@@ -118,7 +118,7 @@ const maxCommonTag = 1 + 31 + 2 + 255
 // tag that is not in the most common encoding, and returns the number of tags that are left and the
 // position of the next one. It stores every tag after the end of d.table.Tags, and extends the list
 // only if the tag has a label. That avoids a branch on the label, which the CPU could not predict.
-func (d *Decoder) readCommonInlineTags(kind spantable.Value, n, pos int) (unread, next int) {
+func (d *Decoder) readCommonInlineTags(kind spantable.ValueType, n, pos int) (unread, next int) {
 	body, names := d.body, d.names
 	tags, stored := d.table.Tags[:cap(d.table.Tags)], len(d.table.Tags)
 	for ; n > 0 && stored < len(tags) && pos <= len(body)-maxCommonTag; n-- {
@@ -133,7 +133,7 @@ func (d *Decoder) readCommonInlineTags(kind spantable.Value, n, pos int) (unread
 		}
 		bits, end, lead := uint64(0), 0, encoded[1+nameLen]
 		switch {
-		case kind == spantable.IsNumber:
+		case kind == spantable.TypeNumber:
 			bits, end = msgpack.CommonNumber(body, pos+1+nameLen)
 		case lead-msgpack.FixStr < 32:
 			value := spantable.Text{At: uint32(pos + 2 + nameLen), Len: uint32(lead - msgpack.FixStr)}
@@ -145,7 +145,7 @@ func (d *Decoder) readCommonInlineTags(kind spantable.Value, n, pos int) (unread
 		if end == 0 {
 			break
 		}
-		tags[stored] = spantable.Tag{Label: label, Value: kind, Bits: bits}
+		tags[stored] = spantable.Tag{Label: label, Type: kind, Bits: bits}
 		stored += label.OneIfUsed()
 		pos = end
 	}
@@ -156,7 +156,7 @@ func (d *Decoder) readCommonInlineTags(kind spantable.Value, n, pos int) (unread
 // readCommonIndexedTags is a fast path that reads up to n tags, starting at pos, in a format that
 // refers to strings by index. It stops at the first tag that is not in the most common encoding, and
 // returns the number of tags that are left and the position of the next one.
-func (d *Decoder) readCommonIndexedTags(kind spantable.Value, n, pos int) (unread, next int) {
+func (d *Decoder) readCommonIndexedTags(kind spantable.ValueType, n, pos int) (unread, next int) {
 	body, labels, texts := d.body, d.strings.labels, d.strings.texts
 	tags, stored := d.table.Tags[:cap(d.table.Tags)], len(d.table.Tags)
 	for ; n > 0 && stored < len(tags); n-- {
@@ -168,14 +168,14 @@ func (d *Decoder) readCommonIndexedTags(kind spantable.Value, n, pos int) (unrea
 		if kind == typedValue {
 			tagKind, next = readCommonType(body, next)
 		}
-		if tagKind == spantable.IsText {
+		if tagKind == spantable.TypeText {
 			var index uint64
 			index, next = msgpack.CommonUint(body, next)
 			if index >= uint64(len(texts)) {
 				break
 			}
 			bits = spantable.TextBits(texts[index])
-		} else if tagKind == spantable.IsNumber {
+		} else if tagKind == spantable.TypeNumber {
 			bits, next = msgpack.CommonNumber(body, next)
 		} else {
 			break
@@ -183,7 +183,7 @@ func (d *Decoder) readCommonIndexedTags(kind spantable.Value, n, pos int) (unrea
 		if next == 0 {
 			break
 		}
-		tags[stored] = spantable.Tag{Label: labels[name], Value: tagKind, Bits: bits}
+		tags[stored] = spantable.Tag{Label: labels[name], Type: tagKind, Bits: bits}
 		stored += labels[name].OneIfUsed()
 		pos = next
 	}
@@ -194,15 +194,15 @@ func (d *Decoder) readCommonIndexedTags(kind spantable.Value, n, pos int) (unrea
 // readAnyTag reads the name and the value of a tag, and appends the tag to the table if its name is in
 // d.names. kind is the type of the value. If it is typedValue, the payload contains the type before the
 // value.
-func (d *Decoder) readAnyTag(kind spantable.Value) {
+func (d *Decoder) readAnyTag(kind spantable.ValueType) {
 	label := d.readLabel()
-	tag := spantable.Tag{Value: kind}
+	tag := spantable.Tag{Type: kind}
 	switch kind {
-	case spantable.IsText:
+	case spantable.TypeText:
 		tag.Bits = spantable.TextBits(d.readAnyText())
-	case spantable.IsNumber:
+	case spantable.TypeNumber:
 		tag.Bits = d.readFloatBits()
-	case spantable.IsBytes:
+	case spantable.TypeBytes:
 		tag.Bits = spantable.TextBits(spantable.Text(d.Bin()))
 	case typedValue:
 		tag = d.readTypedValue(0)

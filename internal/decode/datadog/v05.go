@@ -75,7 +75,7 @@ func (d v05) checkEmptyStrings(s *spantable.Span) {
 	usesEmpty := s.Service.Len == 0 || s.Name.Len == 0 || s.Resource.Len == 0
 	for _, tag := range d.table.TagsOf(s) {
 		hasEmptyName := tag.Label == labelMisplacedEmpty
-		hasEmptyValue := tag.Value == spantable.IsText && tag.Text().Len == 0
+		hasEmptyValue := tag.Type == spantable.TypeText && tag.Text().Len == 0
 		if hasEmptyName || hasEmptyValue {
 			usesEmpty = true
 		}

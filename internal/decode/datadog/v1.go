@@ -75,7 +75,7 @@ func (d v1) readPayloadAttributes() {
 
 // textOf returns the value of an attribute that must be a string. It rejects the payload if it is not.
 func (d v1) textOf(attribute spantable.Tag) spantable.Text {
-	if attribute.Value != spantable.IsText {
+	if attribute.Type != spantable.TypeText {
 		d.Fail()
 		return spantable.Text{}
 	}

@@ -193,22 +193,22 @@ const (
 const v1AttributeParts = 3
 
 // typedValue stands for the type of v1 attributes, whose values begin with their own type.
-const typedValue = spantable.IsNothing
+const typedValue = spantable.TypeNothing
 
 // readCommonType is a fast path that reads the type of the v1 attribute at body[pos]. If the type is
 // string or float64, it returns the type and the position of the value. Otherwise, next is 0.
-func readCommonType(body []byte, pos int) (kind spantable.Value, next int) {
+func readCommonType(body []byte, pos int) (kind spantable.ValueType, next int) {
 	value := pos + 1 // position of the value, after a type of one byte
 	hasValue := value < len(body)
 	switch {
 	case !hasValue:
-		return spantable.IsNothing, 0
+		return spantable.TypeNothing, 0
 	case body[pos] == v1String:
-		return spantable.IsText, value
+		return spantable.TypeText, value
 	case body[pos] == v1Float && body[value] == msgpack.Float64:
-		return spantable.IsNumber, value
+		return spantable.TypeNumber, value
 	}
-	return spantable.IsNothing, 0
+	return spantable.TypeNothing, 0
 }
 
 // readTypedValue reads the type and the value of a v1 attribute, and returns them as a tag without a
@@ -221,25 +221,25 @@ func (d *Decoder) readTypedValue(depth int) (t spantable.Tag) {
 	}
 	switch d.readUint32() {
 	case v1String:
-		t.Value, t.Bits = spantable.IsText, spantable.TextBits(d.readAnyText())
+		t.Type, t.Bits = spantable.TypeText, spantable.TextBits(d.readAnyText())
 	case v1Bool:
-		t.Value = spantable.IsBool
+		t.Type = spantable.TypeBool
 		if d.Bool() {
 			t.Bits = 1
 		}
 	case v1Float:
-		t.Value, t.Bits = spantable.IsNumber, math.Float64bits(d.Float())
+		t.Type, t.Bits = spantable.TypeNumber, math.Float64bits(d.Float())
 	case v1Int:
-		t.Value, t.Bits = spantable.IsInteger, uint64(d.Int())
+		t.Type, t.Bits = spantable.TypeInteger, uint64(d.Int())
 	case v1Bytes:
-		t.Value, t.Bits = spantable.IsBytes, spantable.TextBits(spantable.Text(d.Bin()))
+		t.Type, t.Bits = spantable.TypeBytes, spantable.TextBits(spantable.Text(d.Bin()))
 	case v1List:
-		t.Value = spantable.IsNested
+		t.Type = spantable.TypeNested
 		for n := d.readTupleCount(2); n > 0 && !d.Failed(); n-- {
 			d.readTypedValue(depth + 1)
 		}
 	case v1Map:
-		t.Value = spantable.IsNested
+		t.Type = spantable.TypeNested
 		for n := d.readTupleCount(v1AttributeParts); n > 0 && !d.Failed(); n-- {
 			d.readStringIndex()
 			d.readTypedValue(depth + 2)

@@ -75,14 +75,14 @@ func readCommonValue(b []byte, bodyEnd int) (t spantable.Tag, isCommon bool) {
 	case valueInt:
 		n, next := readVarint(b, 1)
 		isCommon = next == len(b)
-		return spantable.Tag{Value: spantable.IsInteger, Bits: n}, isCommon
+		return spantable.Tag{Type: spantable.TypeInteger, Bits: n}, isCommon
 	case valueBool:
 		isCommon = len(b) == 2 && b[1] <= 1
-		return spantable.Tag{Value: spantable.IsBool, Bits: uint64(b[1])}, isCommon
+		return spantable.Tag{Type: spantable.TypeBool, Bits: uint64(b[1])}, isCommon
 	case valueDouble:
 		const messageLen = 1 + 8 // tag and float64
 		if len(b) == messageLen {
-			return spantable.Tag{Value: spantable.IsNumber, Bits: binary.LittleEndian.Uint64(b[1:])}, true
+			return spantable.Tag{Type: spantable.TypeNumber, Bits: binary.LittleEndian.Uint64(b[1:])}, true
 		}
 	}
 	return t, false
@@ -92,7 +92,7 @@ func textTag(t spantable.Text) spantable.Tag { return TextTag(spantable.Other, t
 
 // TextTag returns a tag with a label and a text value.
 func TextTag(label spantable.Label, t spantable.Text) spantable.Tag {
-	return spantable.Tag{Label: label, Value: spantable.IsText, Bits: spantable.TextBits(t)}
+	return spantable.Tag{Label: label, Type: spantable.TypeText, Bits: spantable.TextBits(t)}
 }
 
 // readAttribute reads an attribute, the KeyValue message in b[pos:], and appends it to r.Tags if its
@@ -126,7 +126,7 @@ func (r *Request) readAttribute(b []byte, pos int, names *spantable.Names) {
 }
 
 // readValue reads the value of an attribute, the AnyValue message in b[pos:]. It stores the type of the
-// value in t.Value, and its content in t.Bits, except for bytes, lists and maps. If the message has
+// value in t.Type, and its content in t.Bits, except for bytes, lists and maps. If the message has
 // several values, the last one counts. readValue returns false if the message is invalid.
 func readValue(t *spantable.Tag, b []byte, pos int) (isValid bool) {
 	for pos < len(b) {
@@ -136,18 +136,18 @@ func readValue(t *spantable.Tag, b []byte, pos int) (isValid bool) {
 		case valueText:
 			*t = textTag(textBetween(f.start, next))
 		case valueInt:
-			t.Value, t.Bits = spantable.IsInteger, f.value
+			t.Type, t.Bits = spantable.TypeInteger, f.value
 		case valueBool:
-			t.Value, t.Bits = spantable.IsBool, min(f.value, 1)
+			t.Type, t.Bits = spantable.TypeBool, min(f.value, 1)
 		case valueDouble:
-			t.Value, t.Bits = spantable.IsNumber, f.value
+			t.Type, t.Bits = spantable.TypeNumber, f.value
 		case valueBytes, valueIndex: // valueIndex does not occur in traces
-			t.Value, t.Bits = spantable.IsNested, 0
+			t.Type, t.Bits = spantable.TypeNested, 0
 		case valueArray:
-			t.Value, t.Bits = spantable.IsNested, 0
+			t.Type, t.Bits = spantable.TypeNested, 0
 			isValid = isValidMessage(b[:next], f.start, messageArray)
 		case valueKeyValues:
-			t.Value, t.Bits = spantable.IsNested, 0
+			t.Type, t.Bits = spantable.TypeNested, 0
 			isValid = isValidMessage(b[:next], f.start, messageKeyValues)
 		}
 		if !isValid {
@@ -187,14 +187,14 @@ func (r *Request) readAttributes(message spantable.Text, attributeTag, entityTag
 
 // AppendValue appends the value of an attribute as text. It appends nothing for bytes, lists and maps.
 func (r *Request) AppendValue(dst []byte, t *spantable.Tag) []byte {
-	switch t.Value {
-	case spantable.IsText:
+	switch t.Type {
+	case spantable.TypeText:
 		return append(dst, r.Bytes(t.Text())...)
-	case spantable.IsInteger:
+	case spantable.TypeInteger:
 		return strconv.AppendInt(dst, int64(t.Bits), 10)
-	case spantable.IsBool:
+	case spantable.TypeBool:
 		return strconv.AppendBool(dst, t.Bits == 1)
-	case spantable.IsNumber:
+	case spantable.TypeNumber:
 		return appendNumber(dst, math.Float64frombits(t.Bits))
 	}
 	return dst

@@ -233,7 +233,7 @@ func TestAttributes_EachEncoding(t *testing.T) {
 // specifies.
 func TestNumbers_AsInJSON(t *testing.T) {
 	written := func(n float64) string {
-		tag := spantable.Tag{Value: spantable.IsNumber, Bits: math.Float64bits(n)}
+		tag := spantable.Tag{Type: spantable.TypeNumber, Bits: math.Float64bits(n)}
 		return string((&otlp.Request{}).AppendValue(nil, &tag))
 	}
 	for _, n := range []float64{

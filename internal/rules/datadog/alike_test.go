@@ -72,7 +72,7 @@ func TestKey_SimilarSpans(t *testing.T) {
 	long := strings.Repeat("10.0.0.1,", rules.MaxFingerprint/9+9) // normalized to one word in the key
 	database := uint64(policy.Names().Find([]byte("db.name")))
 	// a database name of one byte
-	head := string(binary.LittleEndian.AppendUint64(nil, 1<<16|uint64(spantable.IsText)<<8|database))
+	head := string(binary.LittleEndian.AppendUint64(nil, 1<<16|uint64(spantable.TypeText)<<8|database))
 	for what, pair := range map[string][2]alike{
 		"where one text ends and the next begins": {{service: "ab", name: "c"}, {service: "a", name: "bc"}},
 		"whether it is a root":                    {{parent: 0}, {parent: 9}},

@@ -22,11 +22,12 @@ type Counter struct {
 	labeller
 	decoder decode.Decoder
 	decoded spantable.Table
-	links   []agent.Link
-	spans   agent.Spans
-	batches rules.Batches
-	origins rules.Origins // origins of the senders of an OTLP request
-	senders []rules.Place // place of each sender of an OTLP request
+	// Links of the spans of the current trace to their parents, and an index of the spans by ID.
+	links     []agent.Link
+	spanIndex agent.Spans
+	batches   rules.Batches
+	origins   rules.Origins // origins of the senders of an OTLP request
+	senders   []rules.Place // place of each sender of an OTLP request
 
 	// State of the current body.
 	countedKinds     spantable.KindSet // kinds of spans that are always counted
@@ -38,7 +39,7 @@ type Counter struct {
 	originFlags    span.Flags // span.SharedOrigin or 0
 	weight         float64    // weight of each span
 	recordsSampled bool       // counted spans are added to sampledSpans
-	groupIndex     int        // number of the trace in the table
+	traceIndex     int        // index of the trace in the table
 }
 
 // SampledSpan is a counted span of a trace that is certainly sampled: its trace will be in the backend
@@ -63,11 +64,11 @@ func NewCounter() *Counter { return &Counter{Now: time.Now} }
 // top-level spans. If Count returns an error, the batches are incomplete: the caller must ignore them
 // and leave the whole body to the Datadog agent.
 func (c *Counter) Count(format decode.Format, body []byte, lang string, hasTopLevelMarks bool, policy *Policy) error {
-	from := fromTags
+	source := fromTags
 	if format == decode.FormatV1 {
-		from = fromFields
+		source = fromFields
 	}
-	c.begin(&c.decoded, from, lang, hasTopLevelMarks, policy)
+	c.begin(&c.decoded, source, lang, hasTopLevelMarks, policy)
 	if err := c.decoder.Decode(format, body, policy.Names(), c.table); err != nil {
 		return err //nolint:wrapcheck // the decoder's error is complete
 	}
@@ -83,19 +84,12 @@ func (c *Counter) CountIngested(t *spantable.Table, policy *Policy) error {
 	return c.countTraces()
 }
 
-// begin prepares the counter for a body. It selects the rules by which spans are counted: those of the
-// Datadog agent, or those of the tracer for lang if the policy asks for a tracer's rules.
+// begin prepares the counter for a body. lang is the language of the tracer, or "" for an OTLP request.
 func (c *Counter) begin(t *spantable.Table, from source, lang string, hasTopLevelMarks bool, policy *Policy) {
 	c.table = t
 	c.source = from
 	c.policy = policy
-	c.rulebookID = agentRules
-	if policy.ofTracer {
-		c.rulebookID = rulebookOf(lang)
-	}
-	c.rulebook = &rulebooks[c.rulebookID]
-	c.ruleLabels = &policy.labels.byRulebook[c.rulebookID]
-	c.countedKinds = policy.countedKinds & c.rulebook.counts
+	c.selectRulebook(lang)
 	c.hasTopLevelMarks = hasTopLevelMarks || !c.rulebook.followsAgent // tracers' rules use only the marks
 	c.services.reset(lang)
 	c.batches.Reset(c)
@@ -105,10 +99,23 @@ func (c *Counter) begin(t *spantable.Table, from source, lang string, hasTopLeve
 	c.senders = c.senders[:0]
 }
 
+// selectRulebook selects the rules by which spans are counted: those of the Datadog agent, or if the policy
+// asks for a tracer's rules, those of the tracer for the language lang.
+func (c *Counter) selectRulebook(lang string) {
+	c.rulebookID = agentRules
+	if c.policy.ofTracer {
+		c.rulebookID = rulebookOf(lang)
+	}
+	c.rulebook = &rulebooks[c.rulebookID]
+	c.ruleLabels = &c.policy.labels.byRulebook[c.rulebookID]
+	c.countedKinds = c.policy.countedKinds & c.rulebook.countableKinds
+}
+
 // countTraces counts the spans of all traces in the table. It stops at the first error and returns it.
 // The batches are then incomplete, and the caller must ignore them.
 func (c *Counter) countTraces() error {
-	for i := range c.table.Groups {
+	traces := c.table.Groups
+	for i := range traces {
 		if c.table.Err() != nil {
 			break
 		}
@@ -121,8 +128,8 @@ func (c *Counter) countTraces() error {
 // service that is configured for the process of the spans. A batch is valid until the next body is
 // counted.
 func (c *Counter) Batches(yield func(baseService string, batch *span.Batch) bool) {
-	for origin, batch := range c.batches.All {
-		if !yield(origin.Service, batch) {
+	for id, batch := range c.batches.All {
+		if !yield(id.Service, batch) {
 			return
 		}
 	}
@@ -132,9 +139,9 @@ func (c *Counter) Batches(yield func(baseService string, batch *span.Batch) bool
 // each batch with its origin, the description of the process that sent its spans. Both are valid until
 // the next body is counted.
 func (c *Counter) IngestedBatches(yield func(origin span.Origin, batch *span.Batch) bool) {
-	for from, batch := range c.batches.All {
-		origin := c.origins.Get(from.Number)
-		origin.Service = from.Service
+	for id, batch := range c.batches.All {
+		origin := c.origins.Get(id.Origin)
+		origin.Service = id.Service
 		if !yield(origin, batch) {
 			return
 		}
@@ -155,8 +162,8 @@ func (c *Counter) Release() {
 	clear(c.links[:cap(c.links)])
 	c.sampledSpans = c.sampledSpans[:0]
 	wasLarge := c.decoded.Release()
-	ownBytes := max(cap(c.scratch), cap(c.sampledSpans)*sampledSpanBytes)
-	if wasLarge || ownBytes > maxReusedBytes {
+	largestBuffer := max(cap(c.scratch), cap(c.sampledSpans)*sampledSpanBytes)
+	if wasLarge || largestBuffer > maxReusedBytes {
 		c.links = nil
 		c.scratch = nil
 		c.sampledSpans = nil
@@ -172,23 +179,25 @@ func (c *Counter) countTrace(index int) {
 		return
 	}
 	if !c.hasTopLevelMarks {
-		c.findParents(spans)
+		c.indexSpans(spans)
 	}
 	root := c.findRoot(spans)
 	if c.rulebook.honorsIgnoredResources && c.isIgnoredTrace(root) {
 		return
 	}
-	c.selectWeightAndBatch(root, g)
+	c.selectSpan(root)
+	c.setWeight()
+	c.selectBatch(g, c.mainService(root))
 	isSynthetic := c.rulebook.isSynthetic(c.table.String(g.Origin))
 	hasKeepingPriority := g.HasPriority && g.Priority > 0
-	c.groupIndex = index
+	c.traceIndex = index
 	c.recordsSampled = c.policy.traceIDs && hasKeepingPriority && g.TraceLow != 0
 	for i := range spans {
 		if c.table.Err() != nil {
 			return // the agent counts the body
 		}
 		s := &spans[i]
-		c.Select(c.table, s.First, s.Last)
+		c.selectSpan(s)
 		s.IsSynthetic = isSynthetic
 		if !c.rulebook.followsAgent {
 			c.setKindAndSynthetic(s)
@@ -220,64 +229,72 @@ func (c *Counter) normalizeSpans(spans []spantable.Span) bool {
 		if s.Parent == s.ID {
 			s.Parent = 0
 		}
-		if s.Start > math.MaxInt64 {
-			c.table.Fail(decode.ErrUnparsable) // a negative start time
+		isNegativeStart := s.Start > math.MaxInt64
+		if isNegativeStart {
+			c.table.Fail(decode.ErrUnparsable)
 			return false
 		}
-		if s.Duration > math.MaxInt64-s.Start {
-			s.Duration = 0
-		}
-		if s.Start < year2000 {
-			s.Start = uint64(c.Now().UnixNano())
-			if s.Duration <= s.Start {
-				s.Start -= s.Duration
-			}
-		}
+		c.normalizeTime(s)
 	}
 	return true
 }
 
-// selectWeightAndBatch prepares c for counting the spans of the trace g. From the tags of its root
-// span, it sets c.weight, the number of spans that each of them stands for because of sampling, and
-// c.batchNumber, the batch for their process and service.
-func (c *Counter) selectWeightAndBatch(root *spantable.Span, g *spantable.Group) {
-	c.Select(c.table, root.First, root.Last)
-	c.weight = 1
-	if c.rulebook.usesSampleRate {
-		c.weight = agent.WeightOf(c.numberValue(labelSampleRate))
+// normalizeTime sets the duration of s to 0 if its end would overflow. If s starts before 2000, it sets the
+// start so that the span ends now.
+func (c *Counter) normalizeTime(s *spantable.Span) {
+	if s.Duration > math.MaxInt64-s.Start {
+		s.Duration = 0
 	}
-	if !wire.ValidWeight(c.weight) {
-		c.table.Fail(decode.ErrUnparsable)
-		c.weight = 1
+	if s.Start >= year2000 {
+		return
 	}
-	c.selectBatch(g, c.mainService(root))
+	s.Start = uint64(c.Now().UnixNano())
+	if s.Duration <= s.Start {
+		s.Start -= s.Duration
+	}
 }
 
-// selectBatch sets c.batchNumber to the batch for the spans of the trace g, which depends on their
-// sender and on baseService. If there are too many batches, it uses that of the common origin, which
-// senders of an OTLP request can share. For a tracer's body, it records an error in the table instead.
+// setWeight sets c.weight, the number of spans that each span of a trace represents if the trace was
+// sampled. It reads the sample rate from a tag of the current span, which must be the root of the trace.
+// It records an error in the table if the weight is invalid.
+func (c *Counter) setWeight() {
+	c.weight = 1
+	if !c.rulebook.usesSampleRate {
+		return
+	}
+	weight := agent.WeightOf(c.numberValue(labelSampleRate))
+	if !wire.ValidWeight(weight) {
+		c.table.Fail(decode.ErrUnparsable)
+		return
+	}
+	c.weight = weight
+}
+
+// selectBatch sets c.batchNumber and c.originFlags for the spans of the trace g. Spans of the same sender
+// and base service share a batch. If there are too many batches, selectBatch records an error in the table.
+// But in an OTLP request, all further senders share the batch of the common origin.
 func (c *Counter) selectBatch(g *spantable.Group, baseService string) {
 	var place rules.Place
 	if len(c.senders) > 0 {
 		place = c.senders[g.Sender]
 	}
-	origin := rules.Origin{Number: int(place.Number), Service: baseService}
-	if origin.Number == rules.Common {
-		origin.Service = ""
+	id := rules.BatchID{Origin: int(place.Number), Service: baseService}
+	if id.Origin == rules.Common {
+		id.Service = ""
 	}
-	number, hasBatch := c.batches.FindOrAdd(origin)
-	switch {
-	case hasBatch:
-	case c.source == fromOTLP:
-		common := c.origins.MergeIntoCommon(c.origins.Get(origin.Number))
-		number, _ = c.batches.FindOrAdd(rules.Origin{Number: common})
-		place.IsShared = true
-	default:
+	number, hasBatch := c.batches.FindOrAdd(id)
+	if !hasBatch && c.source != fromOTLP {
 		c.table.Fail(spantable.ErrTooMuch)
+		return
+	}
+	if !hasBatch {
+		common := c.origins.MergeIntoCommon(c.origins.Get(id.Origin))
+		number, _ = c.batches.FindOrAdd(rules.BatchID{Origin: common})
 	}
 	c.batchNumber = number
 	c.originFlags = 0
-	if place.IsShared {
+	isShared := place.IsShared || !hasBatch
+	if isShared {
 		c.originFlags = span.SharedOrigin
 	}
 }
@@ -290,16 +307,17 @@ func (c *Counter) findRoot(spans []spantable.Span) *spantable.Span {
 			return &spans[i]
 		}
 	}
-	if c.hasTopLevelMarks {
-		c.findParents(spans) // otherwise, countTrace has already found them
+	isIndexed := !c.hasTopLevelMarks // countTrace has indexed the spans to find top-level ones
+	if !isIndexed {
+		c.indexSpans(spans)
 	}
-	return &spans[c.spans.Root()]
+	return &spans[c.spanIndex.Root()]
 }
 
-// findParents stores the IDs and the parent IDs of spans in c.spans, which finds the parent of each
-// span. If the tracer has not marked top-level spans, it also stores the services, because a top-level
-// span is found by comparing its service with that of its parent.
-func (c *Counter) findParents(spans []spantable.Span) {
+// indexSpans fills c.spanIndex, which finds the parent of each span by its ID. If the tracer has not
+// marked top-level spans, the index also contains the services, because a span is top-level if its
+// service differs from that of its parent.
+func (c *Counter) indexSpans(spans []spantable.Span) {
 	c.links = c.links[:0]
 	for i := range spans {
 		s := &spans[i]
@@ -309,12 +327,12 @@ func (c *Counter) findParents(spans []spantable.Span) {
 		}
 		c.links = append(c.links, link)
 	}
-	c.spans.Reset(c.links)
+	c.spanIndex.Reset(c.links)
 }
 
 // isTopLevel reports whether the current span, which has the given index in its trace, is top-level.
 func (c *Counter) isTopLevel(index int) bool {
-	if !c.hasTopLevelMarks && c.spans.IsTopLevel(index) {
+	if !c.hasTopLevelMarks && c.spanIndex.IsTopLevel(index) {
 		return true
 	}
 	return c.isOne(labelTopLevel) || c.isOne(labelTracerTopLevel)
@@ -331,6 +349,7 @@ func (c *Counter) isCounted(s *spantable.Span, isTopLevel bool) bool {
 	if c.rulebook.ignoresZeroDuration && s.Duration == 0 {
 		return false
 	}
+	// The tag is 0 or more if the tracer will send the span again when it is finished.
 	version, hasVersion := c.numberValue(labelPartialVersion)
 	isUnfinished := hasVersion && version >= 0
 	return !isUnfinished
@@ -346,8 +365,8 @@ func (c *Counter) isIgnoredTrace(root *spantable.Span) bool {
 	resource := c.validText(root.Resource)
 	if len(resource) == 0 {
 		key := span.Key{Operation: c.cloneText(root.Name)}
-		key.Normalize("") // sets the missing resource
-		resource = []byte(key.Resource)
+		key.Normalize("")
+		resource = []byte(key.Operation)
 	}
 	return c.policy.ignoresResource(resource)
 }
@@ -366,13 +385,16 @@ func (c *Counter) addSnapshot(index uint32, isTopLevel bool) {
 	isIgnored := c.matchesIgnoreRule()
 	if !isIgnored {
 		fingerprint = c.makeFingerprint(s)
-		if len(fingerprint) == 0 {
-			c.makeKey(s) // records an error now if only the agent can read a tag
+		if fingerprint == nil {
+			c.makeKey(s) // a tag may be a list or a map: making the key records it as an error
 		}
 	}
-	c.batches.Add(c.batchNumber, fingerprint, span.Snapshot{
-		Duration: s.Duration, End: int64(s.Start + s.Duration), Weight: c.weight, Span: index,
-		Flags: c.originFlags | flagsOf(s, isTopLevel, isIgnored),
+	c.batches.AddSnapshot(c.batchNumber, fingerprint, span.Snapshot{
+		Duration: s.Duration,
+		End:      int64(s.Start + s.Duration),
+		Weight:   c.weight,
+		Span:     index,
+		Flags:    c.originFlags | flagsOf(s, isTopLevel, isIgnored),
 	})
 	if c.batches.FingerprintBytes() > c.table.Limits.DerivedBytes {
 		c.table.Fail(spantable.ErrTooMuch)
@@ -399,7 +421,7 @@ func flagsOf(s *spantable.Span, isTopLevel, isIgnored bool) (flags span.Flags) {
 func (c *Counter) Label(index uint32) *span.Key {
 	s := &c.table.Spans[index]
 	c.scratch = c.scratch[:0]
-	c.Select(c.table, s.First, s.Last)
+	c.selectSpan(s)
 	return c.makeKey(s)
 }
 
@@ -408,8 +430,10 @@ func (c *Counter) Label(index uint32) *span.Key {
 func (c *Counter) addSampled(index int) {
 	lastOfBatch := c.batches.Len(c.batchNumber) - 1
 	c.sampledSpans = append(c.sampledSpans, SampledSpan{
-		Batch: int32(c.batchNumber), Index: int32(lastOfBatch),
-		span: int32(index), trace: int32(c.groupIndex),
+		Batch: int32(c.batchNumber),
+		Index: int32(lastOfBatch),
+		span:  int32(index),
+		trace: int32(c.traceIndex),
 	})
 }
 
@@ -440,17 +464,27 @@ func (c *Counter) readTraceHigh(g *spantable.Group) uint64 {
 	for i := range spans {
 		tags := c.table.TagsOf(&spans[i])
 		for j := range tags {
-			tag := &tags[j]
-			hasValidLength := tag.Value == spantable.IsText && tag.Text().Len == highDigits
-			if tag.Label != decode.LabelTraceHigh || !hasValidLength {
+			if tags[j].Label != decode.LabelTraceHigh {
 				continue
 			}
-			if high, err := strconv.ParseUint(c.table.String(tag.Text()), 16, 64); err == nil {
+			if high, isValid := c.parseTraceHigh(&tags[j]); isValid {
 				return high
 			}
 		}
 	}
 	return 0
+}
+
+// parseTraceHigh returns the upper half of a trace ID in the tag t. It returns false if the value does not
+// consist of 16 hexadecimal digits.
+func (c *Counter) parseTraceHigh(t *spantable.Tag) (high uint64, isValid bool) {
+	hasValidLength := t.Type == spantable.TypeText && t.Text().Len == highDigits
+	if !hasValidLength {
+		return 0, false
+	}
+	const base, bitSize = 16, 64
+	high, err := strconv.ParseUint(c.table.String(t.Text()), base, bitSize)
+	return high, err == nil
 }
 
 // sampledSpanBytes is the memory of an element of Counter.sampledSpans. maxReusedBytes limits the

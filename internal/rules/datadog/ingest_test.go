@@ -41,9 +41,9 @@ func (in *ingested) add(kind spantable.Kind, tags map[string]any) {
 	for name, value := range tags {
 		tag := spantable.Tag{Label: in.names.Find([]byte(name))}
 		if n, ok := value.(float64); ok {
-			tag.Value, tag.Bits = spantable.IsNumber, math.Float64bits(n)
+			tag.Type, tag.Bits = spantable.TypeNumber, math.Float64bits(n)
 		} else {
-			tag.Value, tag.Bits = spantable.IsText, spantable.TextBits(in.text(value.(string)))
+			tag.Type, tag.Bits = spantable.TypeText, spantable.TextBits(in.text(value.(string)))
 		}
 		in.Tags = append(in.Tags, tag)
 	}

@@ -49,12 +49,14 @@ func (r *labeller) traceRoot(s *spantable.Span) span.TraceRoot {
 // rules, this is always a valid kind. By a tracer's rules, it is the text that the tracer sent, or ""
 // if it sent none.
 func (r *labeller) kindName(s *spantable.Span) string {
-	switch {
-	case r.rulebook.followsAgent:
+	if r.rulebook.followsAgent {
 		return s.Kind.String()
-	case r.source != fromFields:
+	}
+	isTag := r.source != fromFields
+	if isTag {
 		return r.textValue(decode.LabelKind)
-	case s.Kind == spantable.KindUnknown:
+	}
+	if s.Kind == spantable.KindUnknown {
 		return ""
 	}
 	return s.Kind.String()
@@ -65,26 +67,26 @@ func (r *labeller) kindName(s *spantable.Span) string {
 // it returns that of the first one that exists, even if it is empty.
 func (r *labeller) endpoint() string {
 	for _, l := range r.ruleLabels.endpoints {
-		if r.rulebook.acceptsEmptyEndpoint && r.findTag(l) != nil {
-			return r.textValue(l)
+		if r.findTag(l) == nil {
+			continue
 		}
-		if endpoint := r.textValue(l); endpoint != "" {
+		endpoint := r.textValue(l)
+		if endpoint != "" || r.rulebook.acceptsEmptyEndpoint {
 			return endpoint
 		}
 	}
 	return ""
 }
 
-// setKindAndSynthetic sets s.Kind and s.IsSynthetic, which is true for spans of a synthetic test, from
-// tags of s, the current span. It changes nothing if the body has the format v1.0, in which the decoder
-// has already read both from fields.
+// setKindAndSynthetic sets the kind of s, the current span, and whether it is part of a synthetic test. It
+// reads them from tags. In the format v1.0, these are fields instead, which the decoder has already read.
 func (r *labeller) setKindAndSynthetic(s *spantable.Span) {
 	if r.source == fromFields {
-		return // bodies of v1.0 have fields for both, and the decoder has set them
+		return
 	}
 	s.Kind = spantable.KindUnknown
 	t := r.findTag(decode.LabelKind)
-	if t != nil && t.Value == spantable.IsText {
+	if t != nil && t.Type == spantable.TypeText {
 		s.Kind = r.rulebook.kindOf(r.table.Bytes(t.Text()))
 	}
 	s.IsSynthetic = r.rulebook.isSynthetic(r.textValue(decode.LabelOrigin))
@@ -101,7 +103,7 @@ func (b *rulebook) kindOf(name []byte) spantable.Kind {
 		if string(name) == k.String() {
 			return k
 		}
-		if b.foldsKind && equalFoldASCII(name, k.String()) {
+		if b.ignoresKindCase && equalFoldASCII(name, k.String()) {
 			return k
 		}
 	}
@@ -132,7 +134,7 @@ func (r *labeller) mainService(root *spantable.Span) string {
 	switch {
 	case r.rulebook.followsAgent:
 		return r.baseService()
-	case r.rulebook.noMainService:
+	case r.rulebook.omitsMainService:
 		return ""
 	case r.findTag(labelBaseService) != nil:
 		return r.textValue(labelBaseService)
@@ -143,7 +145,7 @@ func (r *labeller) mainService(root *spantable.Span) string {
 // baseService returns the base service of the current span, which is the service that is configured for
 // its process. It returns "" if the span has no tag with a base service.
 func (r *labeller) baseService() string {
-	if t := r.findTag(labelBaseService); t != nil && t.Value == spantable.IsText {
+	if t := r.findTag(labelBaseService); t != nil && t.Type == spantable.TypeText {
 		return r.services.normalizePeer(r.validText(t.Text()))
 	}
 	return ""
@@ -153,7 +155,7 @@ func (r *labeller) baseService() string {
 func (r *labeller) matchesIgnoreRule() bool {
 	return slices.ContainsFunc(r.policy.labels.ignoreLabels, func(l label) bool {
 		t := r.findTag(l)
-		if t == nil || t.Value == spantable.IsNested {
+		if t == nil || t.Type == spantable.TypeNested {
 			return false
 		}
 		return r.policy.ignoreRules.MatchesAttribute(r.policy.labels.names[l], r.formatValue(l))
@@ -186,11 +188,11 @@ func (r *labeller) makeFingerprint(s *spantable.Span) []byte {
 		for word := r.Set[i] & keyLabels[i]; word != 0; word &= word - 1 {
 			l := label(64*i + bits.TrailingZeros64(word))
 			tag := &t.Tags[r.At(l)]
-			hasNested = hasNested || tag.Value == spantable.IsNested
+			hasNested = hasNested || tag.Type == spantable.TypeNested
 			f.AppendTag(t, tag)
 		}
 	}
-	t.Charge(f.Size())
+	t.AddReadBytes(f.Size())
 	if hasNested {
 		return nil
 	}
@@ -200,18 +202,26 @@ func (r *labeller) makeFingerprint(s *spantable.Span) []byte {
 // makeKey returns the key of s, the current span. The key is valid until the next call.
 func (r *labeller) makeKey(s *spantable.Span) *span.Key {
 	k := &r.key
-	peers, additional := k.PeerTags[:0], k.AdditionalTags[:0]
+	peerTags := k.PeerTags[:0] // their memory is reused
+	additionalTags := k.AdditionalTags[:0]
 	*k = span.Key{
-		Service: r.services.normalize(r.validText(s.Service)), Operation: r.viewText(s.Name),
-		Resource: r.viewText(s.Resource), Type: r.viewText(s.Type),
-		Kind: r.kindName(s), TraceRoot: r.traceRoot(s),
-		HTTPStatus: r.httpStatus(), GRPCStatus: r.grpcStatus(s),
-		ServiceSource: r.formatValue(labelServiceSource), Synthetics: s.IsSynthetic,
+		Service:       r.services.normalize(r.validText(s.Service)),
+		Operation:     r.viewText(s.Name),
+		Resource:      r.viewText(s.Resource),
+		Type:          r.viewText(s.Type),
+		Kind:          r.kindName(s),
+		TraceRoot:     r.traceRoot(s),
+		HTTPStatus:    r.httpStatus(),
+		GRPCStatus:    r.grpcStatus(s),
+		ServiceSource: r.formatValue(labelServiceSource),
+		Synthetics:    s.IsSynthetic,
 	}
-	k.PeerTags = r.appendPeerTags(peers, s.Kind)
-	k.AdditionalTags = r.appendAdditionalTags(additional, s.Kind)
-	if r.ruleLabels.endpoints != nil {
-		k.HTTPMethod, k.HTTPEndpoint = r.textValue(labelHTTPMethod), r.endpoint()
+	k.PeerTags = r.appendPeerTags(peerTags, s.Kind)
+	k.AdditionalTags = r.appendAdditionalTags(additionalTags, s.Kind)
+	hasHTTPLabels := r.ruleLabels.endpoints != nil
+	if hasHTTPLabels {
+		k.HTTPMethod = r.textValue(labelHTTPMethod)
+		k.HTTPEndpoint = r.endpoint()
 	}
 	return k
 }
@@ -246,10 +256,7 @@ func (r *labeller) hasBasePeerTag() bool {
 // the value is missing or empty. Unless the rules keep them, IP addresses in the value are replaced.
 // kind is the kind of the span.
 func (r *labeller) appendPeerTag(dst []string, l label, kind spantable.Kind) []string {
-	value := r.labelValue(r.resolveAlias(l, kind))
-	if t := r.findTag(l); r.rulebook.followsAgent && isServiceName(l, t) {
-		value = r.services.normalizePeer(r.validText(t.Text()))
-	}
+	value := r.peerValue(l, kind)
 	if value == "" {
 		return dst
 	}
@@ -259,9 +266,20 @@ func (r *labeller) appendPeerTag(dst []string, l label, kind spantable.Kind) []s
 	return append(dst, r.joinTag(r.policy.labels.names[l], value))
 }
 
+// peerValue returns the value of a peer tag of the current span, or "" if it is missing. By the Datadog
+// agent's rules, it normalizes the name of a service. kind is the kind of the span.
+func (r *labeller) peerValue(l label, kind spantable.Kind) string {
+	t := r.findTag(l)
+	if r.rulebook.followsAgent && isServiceName(l, t) {
+		return r.services.normalizePeer(r.validText(t.Text()))
+	}
+	sentAs := r.resolveAlias(l, kind)
+	return r.labelValue(sentAs)
+}
+
 // isServiceName reports whether t, the tag with label l or nil, contains the name of a service.
 func isServiceName(l label, t *spantable.Tag) bool {
-	isText := t != nil && t.Value == spantable.IsText
+	isText := t != nil && t.Type == spantable.TypeText
 	return isText && (l == labelPeerService || l == labelBaseService)
 }
 
@@ -269,7 +287,8 @@ func isServiceName(l label, t *spantable.Tag) bool {
 // to dst, each as "name:value". It omits tags that are missing or empty. kind is the kind of the span.
 func (r *labeller) appendAdditionalTags(dst []string, kind spantable.Kind) []string {
 	for _, l := range r.ruleLabels.additional {
-		if value := r.labelValue(r.resolveAlias(l, kind)); value != "" {
+		sentAs := r.resolveAlias(l, kind)
+		if value := r.labelValue(sentAs); value != "" {
 			dst = append(dst, r.joinTag(r.policy.labels.names[l], value))
 		}
 	}
@@ -280,7 +299,11 @@ func (r *labeller) appendAdditionalTags(dst []string, kind spantable.Kind) []str
 // span does not have the tag, or if the value is not a text and the tracer's rules accept only texts.
 func (r *labeller) labelValue(l label) string {
 	t := r.findTag(l)
-	if t == nil || r.rulebook.peers.ignoresNumbers && t.Value != spantable.IsText {
+	if t == nil {
+		return ""
+	}
+	isText := t.Type == spantable.TypeText
+	if !isText && r.rulebook.peers.ignoresNumbers {
 		return ""
 	}
 	return r.formatValue(l)
@@ -304,32 +327,44 @@ func (r *labeller) resolveAlias(l label, kind spantable.Kind) label {
 // httpStatus returns the HTTP status of the current span, or 0 if it has no valid status. It reads
 // Datadog's tag first, and then OpenTelemetry's attribute, which the rules of some tracers ignore.
 func (r *labeller) httpStatus() uint32 {
+	if code, ok := r.datadogHTTPStatus(); ok {
+		return agent.StatusOf(code)
+	}
+	t := r.findTag(labelOTelHTTPStatus)
+	if t == nil || !r.rulebook.status.otel {
+		return 0
+	}
+	code, ok := r.statusCode(t)
+	if !ok {
+		return 0
+	}
+	return agent.StatusOf(code)
+}
+
+// datadogHTTPStatus returns the HTTP status in Datadog's tag of the current span. ok is false if there is no
+// such tag, or if its value is not a status.
+func (r *labeller) datadogHTTPStatus() (code int64, ok bool) {
 	t := r.findTag(labelHTTPStatus)
-	if t != nil && (!r.validatesStatus(t) || agent.ValidHTTPStatus(r.formatValue(labelHTTPStatus))) {
-		if code, ok := r.statusCode(t); ok {
-			return agent.StatusOf(code)
-		}
+	if t == nil {
+		return 0, false
 	}
-	t = r.findTag(labelOTelHTTPStatus)
-	if t != nil && r.rulebook.status.otel {
-		if code, ok := r.statusCode(t); ok {
-			return agent.StatusOf(code)
-		}
+	if r.validatesStatus(t) && !agent.ValidHTTPStatus(r.formatValue(labelHTTPStatus)) {
+		return 0, false
 	}
-	return 0
+	return r.statusCode(t)
 }
 
 // validatesStatus reports whether the HTTP status in the tag t is ignored if it is invalid. By the
 // Datadog agent's rules it is, except for a number in an OTLP request.
 func (r *labeller) validatesStatus(t *spantable.Tag) bool {
-	return r.rulebook.followsAgent && (r.source != fromOTLP || t.Value == spantable.IsText)
+	return r.rulebook.followsAgent && (r.source != fromOTLP || t.Type == spantable.TypeText)
 }
 
 // statusCode returns the value of a status tag, which can be an integer or a text such as "200". ok is
 // false for any other value. By the rules of some tracers, a text can contain only digits. By the
 // Datadog agent's rules, it can also be "200.0".
 func (r *labeller) statusCode(t *spantable.Tag) (code int64, ok bool) {
-	if t.Value != spantable.IsText {
+	if t.Type != spantable.TypeText {
 		return integerValue(t)
 	}
 	text := r.viewText(t.Text())
@@ -340,37 +375,48 @@ func (r *labeller) statusCode(t *spantable.Tag) (code int64, ok bool) {
 	return agent.ParseStatus(text)
 }
 
-// grpcStatus returns the gRPC status of s, the current span, as text, or "" if it has none. By the
-// rules of one tracer, only spans of the type "rpc" have a status, which is the unchanged value of a
-// tag.
+// grpcStatus returns the gRPC status of s, the current span, as text, or "" if it has none. By the rules
+// of one tracer, only spans of the type "rpc" have a status, which is the value of a tag as it was sent.
 func (r *labeller) grpcStatus(s *spantable.Span) string {
 	rule := &r.rulebook.status
 	if rule.keepsRawGRPC {
-		if r.table.String(s.Type) == "rpc" {
-			return r.formatValue(rule.grpc[0])
+		isRPC := r.table.String(s.Type) == "rpc"
+		if !isRPC {
+			return ""
 		}
-		return ""
+		return r.formatValue(rule.grpc[0])
 	}
 	if rule.prefersText {
-		for _, l := range rule.grpc {
-			if code := agent.ParseGRPCStatus(r.textValue(l)); code != "" {
-				return code
-			}
+		if code := r.textGRPCStatus(); code != "" {
+			return code
 		}
 	}
-	return r.firstGRPCStatus(!rule.prefersText)
+	acceptsText := !rule.prefersText // otherwise, no text is a valid status
+	return r.firstGRPCStatus(acceptsText)
 }
 
-// firstGRPCStatus returns the gRPC status in the first status tag of the current span that is not
-// empty, in decimal digits. The tag can contain an integer, or a text if acceptsText is true. The
-// result is "" if there is no such tag, or if its value is not a gRPC status.
+// textGRPCStatus returns the first gRPC status of the current span that is a text, in decimal digits, or ""
+// if there is none.
+func (r *labeller) textGRPCStatus() string {
+	for _, l := range r.rulebook.status.grpc {
+		if code := agent.ParseGRPCStatus(r.textValue(l)); code != "" {
+			return code
+		}
+	}
+	return ""
+}
+
+// firstGRPCStatus returns the gRPC status of the current span in decimal digits. It reads only the first
+// status tag with an integer or, if acceptsText is true, a text that is not empty. The result is "" if
+// there is no such tag, or if its value is not a gRPC status.
 func (r *labeller) firstGRPCStatus(acceptsText bool) string {
 	for _, l := range r.rulebook.status.grpc {
 		t := r.findTag(l)
 		if t == nil || !r.isGRPCStatusTag(l) {
 			continue
 		}
-		if acceptsText && t.Value == spantable.IsText && t.Text().Len > 0 {
+		isText := t.Type == spantable.TypeText && t.Text().Len > 0
+		if isText && acceptsText {
 			return agent.ParseGRPCStatus(r.viewText(t.Text()))
 		}
 		if code, isInteger := integerValue(t); isInteger {

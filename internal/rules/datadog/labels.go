@@ -60,14 +60,14 @@ func newLabels(peerTags []string, config Labels) (*labels, bool) {
 		case agent.TagKind, "env", "version", "component":
 			return nil, false
 		}
-		peer, ok := l.labelOf(name)
+		peer, ok := l.findOrAdd(name)
 		if !ok {
 			return nil, false
 		}
 		l.peers = append(l.peers, peer)
 	}
 	for _, name := range config.Ignore.AttributeNames() {
-		tag, ok := l.labelOf(name)
+		tag, ok := l.findOrAdd(name)
 		if !ok {
 			return nil, false
 		}
@@ -86,10 +86,12 @@ func newLabels(peerTags []string, config Labels) (*labels, bool) {
 	return l, true
 }
 
-// labelOf returns the label of a tag, the number that stands for its name. If the tag has none yet,
-// labelOf assigns the next one. ok is false if all labels are used.
-func (l *labels) labelOf(name string) (tag label, ok bool) {
-	if i := slices.Index(l.names, name); i > int(spantable.Other) { // Other stands for all names without a label
+// findOrAdd returns the label of a tag, the number that stands for its name. If the tag has none yet,
+// findOrAdd assigns the next one. ok is false if all labels are used.
+func (l *labels) findOrAdd(name string) (tag label, ok bool) {
+	i := slices.Index(l.names, name)
+	hasLabel := i > int(spantable.Other) // Other stands for all names without a label
+	if hasLabel {
 		return label(i), true
 	}
 	if len(l.names) == spantable.MaxLabels {
@@ -106,7 +108,10 @@ func (l *labels) addTracerLabels(id rulebookID, config Labels) bool {
 	if config.RenamesResources || !book.needsRenamedResources {
 		ruleLabels.endpoints = book.endpoints
 	}
-	return l.addAdditional(book, ruleLabels, config.AdditionalTags) && l.addAliases(book, ruleLabels)
+	if !l.addAdditional(book, ruleLabels, config.AdditionalTags) {
+		return false
+	}
+	return l.addAliases(book, ruleLabels)
 }
 
 // addAdditional assigns labels, numbers that stand for names, to the tags that the operator wants in
@@ -119,7 +124,7 @@ func (l *labels) addAdditional(book *rulebook, ruleLabels *rulebookLabels, names
 	}
 	accepted := names[:min(book.maxAdditional, len(names))]
 	for _, name := range accepted {
-		tag, ok := l.labelOf(name)
+		tag, ok := l.findOrAdd(name)
 		if !ok {
 			return false
 		}
@@ -128,8 +133,8 @@ func (l *labels) addAdditional(book *rulebook, ruleLabels *rulebookLabels, names
 	return true
 }
 
-// addAliases assigns labels, numbers that stand for names, to the tags that a tracer sends instead of
-// other tags, such as db.type instead of db.system. It stores both labels in ruleLabels. It returns
+// addAliases adds the aliases of book, tags that a tracer sends instead of others, such as db.type instead
+// of db.system, to ruleLabels. It assigns a label, a number that stands for the name, to each. It returns
 // false if all labels are used.
 func (l *labels) addAliases(book *rulebook, ruleLabels *rulebookLabels) bool {
 	for _, a := range book.peers.aliases {
@@ -137,7 +142,7 @@ func (l *labels) addAliases(book *rulebook, ruleLabels *rulebookLabels) bool {
 		if tag < 0 {
 			continue // no rule reads the tag
 		}
-		sentAs, ok := l.labelOf(a.sentAs)
+		sentAs, ok := l.findOrAdd(a.sentAs)
 		if !ok {
 			return false
 		}
@@ -236,7 +241,8 @@ type Labels struct {
 // Check returns an error that names all invalid additional tags, or nil if all are valid.
 func (l *Labels) Check() (err error) {
 	for _, name := range l.AdditionalTags {
-		if name == "" || len(name) > span.MaxLabel || strings.Contains(name, ":") {
+		hasValidLength := name != "" && len(name) <= span.MaxLabel
+		if !hasValidLength || strings.Contains(name, ":") {
 			err = errors.Join(err, fmt.Errorf("check apm-additional-tags: "+
 				"%q is not a tag name: it has 1 to %d bytes and no colon", name, span.MaxLabel))
 		}
@@ -269,7 +275,8 @@ func NewPolicy(peerTags, spanKinds, ignoreResources []string, config Labels) (p 
 		ofTracer: config.OfTracer, traceIDs: config.TraceIDs,
 	}
 	for k := range spantable.Kinds {
-		if k != spantable.KindOther && slices.Contains(spanKinds, k.String()) {
+		isNamed := k != spantable.KindOther // which is all kinds without a name of their own
+		if isNamed && slices.Contains(spanKinds, k.String()) {
 			p.countedKinds |= spantable.KindsOf(k)
 		}
 	}

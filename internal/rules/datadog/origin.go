@@ -9,11 +9,11 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// Origin returns a description of the process that sent the last body. headers is a description from
-// the headers of the request; the content of the body takes precedence. Origin does not set the
-// service, because each batch of the body can have another one.
+// Origin returns a description of the tracer that sent the last body, and of its process. headers is a
+// description from the headers of the request; the content of the body takes precedence. Origin does not
+// set the service, because each batch of the body can have another one.
 func (c *Counter) Origin(headers span.Origin) span.Origin {
-	sender := &c.table.Senders[0]
+	sender := &c.table.Senders[0] // the body of a tracer has only one
 	origin := headers
 	origin.Env = c.env(sender.Env)
 	origin.Version = c.cloneText(sender.Version)
@@ -21,20 +21,20 @@ func (c *Counter) Origin(headers span.Origin) span.Origin {
 	origin.GitCommitSHA = c.cloneText(sender.Commit)
 	origin.ProcessTags = c.processTags(headers.ProcessTags)
 	format := c.decoder.Format()
-	bodyDescribesTracer := format == decode.FormatV07 || format == decode.FormatV1
-	if bodyDescribesTracer {
-		c.readTracer(sender, &origin)
+	hasTracerFields := format == decode.FormatV07 || format == decode.FormatV1
+	if hasTracerFields {
+		c.setTracerFields(&origin, sender)
 	}
 	if c.rulebook.statsLang != "" {
-		origin.Lang = c.rulebook.statsLang
+		origin.Lang = c.rulebook.statsLang // the tracer's statistics use another name of the language
 	}
 	return origin
 }
 
-// readTracer copies the language, its version, the tracer's version and the container of sender to
+// setTracerFields copies the language, its version, the tracer's version and the container of sender to
 // origin. It copies an empty language, but no other empty field. If it sets the container, it removes
 // the entity ID.
-func (c *Counter) readTracer(sender *spantable.Sender, origin *span.Origin) {
+func (c *Counter) setTracerFields(origin *span.Origin, sender *spantable.Sender) {
 	origin.Lang = c.cloneText(sender.Lang)
 	if sender.LangVersion.Len > 0 {
 		origin.LangVersion = c.cloneText(sender.LangVersion)
@@ -52,25 +52,24 @@ func (c *Counter) readTracer(sender *spantable.Sender, origin *span.Origin) {
 // that is valid in a tag value. In that case, the Datadog agent uses its own environment.
 func (c *Counter) env(text spantable.Text) string {
 	env := c.cloneText(text)
-	if rules.IsTagValue([]byte(env)) {
-		return env
-	}
-	if normalized := rules.AppendTagValue(nil, env); len(normalized) == 0 {
+	isTagValue := rules.IsTagValue([]byte(env))
+	if !isTagValue && len(rules.AppendTagValue(nil, env)) == 0 {
 		return ""
 	}
 	return env
 }
 
-// processTags returns the process tags, which describe the process that sent the last body. If the body
-// has none, they are those of its first span, or otherwise header, the process tags in the headers of
-// the request.
+// processTags returns the tags of the process that sent the last body. It reads them from a field of the
+// body, or otherwise from a tag of the first span. If the body contains neither, it returns header, the
+// process tags in the headers of the request.
 func (c *Counter) processTags(header string) string {
-	if s := &c.table.Senders[0]; s.HasProcessTags {
-		return c.cloneText(s.ProcessTags)
+	sender := &c.table.Senders[0] // the body of a tracer has only one
+	if sender.HasProcessTags {
+		return c.cloneText(sender.ProcessTags)
 	}
 	if len(c.table.Spans) > 0 {
 		for _, t := range c.table.TagsOf(&c.table.Spans[0]) {
-			if t.Label == decode.LabelProcessTags && t.Value == spantable.IsText {
+			if t.Label == decode.LabelProcessTags && t.Type == spantable.TypeText {
 				return c.cloneText(t.Text())
 			}
 		}
@@ -85,9 +84,13 @@ func (c *Counter) eachSenderOrigin(yield func(span.Origin) bool) {
 	for i := range c.table.Senders {
 		s := &c.table.Senders[i]
 		o := span.Origin{
-			Env: c.env(s.Env), Version: c.cloneText(s.Version), Host: c.cloneText(s.Host),
-			Lang: c.cloneText(s.Lang), TracerVersion: c.cloneText(s.TracerVersion),
-			ContainerID: c.cloneText(s.Container), GitCommitSHA: c.cloneText(s.Commit),
+			Env:           c.env(s.Env),
+			Version:       c.cloneText(s.Version),
+			Host:          c.cloneText(s.Host),
+			Lang:          c.cloneText(s.Lang),
+			TracerVersion: c.cloneText(s.TracerVersion),
+			ContainerID:   c.cloneText(s.Container),
+			GitCommitSHA:  c.cloneText(s.Commit),
 		}
 		o.Normalize()
 		if !yield(o) {
@@ -124,7 +127,8 @@ func (n *serviceNames) normalize(name []byte) string {
 		return normalized
 	}
 	normalized := span.ServiceName(spantable.View(name), n.lang)
-	if len(n.cache) < maxNames && len(name) <= span.MaxOriginField {
+	isShort := len(name) <= span.MaxOriginField
+	if isShort && len(n.cache) < maxNames {
 		normalized = strings.Clone(normalized)
 		n.cache[string(name)] = normalized
 	}

@@ -19,7 +19,7 @@ type rulebook struct {
 
 // counting defines which spans count, in addition to top-level and measured ones.
 type counting struct {
-	counts                 spantable.KindSet        // kinds that count if the agent asks for them
+	countableKinds         spantable.KindSet        // kinds that count if the agent asks for them
 	ignoresZeroDuration    bool                     // spans with a duration of 0 do not count
 	honorsIgnoredResources bool                     // traces that the agent ignores because of the root's resource do not count
 	usesSampleRate         bool                     // the sample rate of the trace determines the weight
@@ -29,9 +29,9 @@ type counting struct {
 // labelling defines the labels of counted spans.
 type labelling struct {
 	followsAgent          bool    // the agent's rules: labels are read after the normalization in its receiver
-	foldsKind             bool    // the case of a span kind is ignored
+	ignoresKindCase       bool    // span kinds may be in upper case
 	omitsTraceRoot        bool    // keys do not show whether a span is the root of its trace
-	noMainService         bool    // payloads do not contain the service of the process
+	omitsMainService      bool    // payloads do not contain the service of the process
 	endpoints             []label // tags of the HTTP endpoint; the first non-empty one counts
 	acceptsEmptyEndpoint  bool    // the first existing one of endpoints counts, even if it is empty
 	needsRenamedResources bool    // HTTP method and endpoint are labels only if resources are renamed
@@ -98,7 +98,7 @@ func isSyntheticsOnly(origin string) bool { return origin == "synthetics" }
 var rulebooks = [rulebookCount]rulebook{
 	agentRules: {
 		counting: counting{
-			counts: everyKind, honorsIgnoredResources: true, usesSampleRate: true, isSynthetic: agent.Synthetics,
+			countableKinds: everyKind, honorsIgnoredResources: true, usesSampleRate: true, isSynthetic: agent.Synthetics,
 		},
 		labelling: labelling{followsAgent: true},
 		peers:     peerRules{allTagsKinds: peerKinds, baseOnlyKinds: internal},
@@ -106,16 +106,16 @@ var rulebooks = [rulebookCount]rulebook{
 	},
 	goRules: {
 		lang:      "go",
-		counting:  counting{counts: everyKind, honorsIgnoredResources: true, isSynthetic: agent.Synthetics},
-		labelling: labelling{foldsKind: true, endpoints: []label{labelHTTPEndpoint}, maxAdditional: 6},
+		counting:  counting{countableKinds: everyKind, honorsIgnoredResources: true, isSynthetic: agent.Synthetics},
+		labelling: labelling{ignoresKindCase: true, endpoints: []label{labelHTTPEndpoint}, maxAdditional: 6},
 		peers:     peerRules{allTagsKinds: peerKinds, baseOnlyKinds: internal | unknown, ignoresNumbers: true},
 		status:    statusRules{grpc: grpcLabels, otel: true},
 	},
 	pythonRules: {
 		lang:     "python",
-		counting: counting{counts: everyKind, honorsIgnoredResources: true, isSynthetic: agent.Synthetics},
+		counting: counting{countableKinds: everyKind, honorsIgnoredResources: true, isSynthetic: agent.Synthetics},
 		labelling: labelling{
-			foldsKind: true, endpoints: []label{labelHTTPEndpoint, labelHTTPRoute}, acceptsEmptyEndpoint: true,
+			ignoresKindCase: true, endpoints: []label{labelHTTPEndpoint, labelHTTPRoute}, acceptsEmptyEndpoint: true,
 			maxAdditional: 4, sortsTags: true,
 		},
 		peers: peerRules{
@@ -127,7 +127,7 @@ var rulebooks = [rulebookCount]rulebook{
 		lang: "nodejs", statsLang: "javascript",
 		counting: counting{isSynthetic: isSyntheticsOnly},
 		labelling: labelling{
-			omitsTraceRoot: true, noMainService: true, endpoints: []label{labelHTTPRoute, labelHTTPEndpoint},
+			omitsTraceRoot: true, omitsMainService: true, endpoints: []label{labelHTTPRoute, labelHTTPEndpoint},
 		},
 		status: statusRules{
 			grpc:      []label{labelGRPCStatus + 3, labelGRPCStatus, labelRPCResponseStatus},
@@ -136,7 +136,7 @@ var rulebooks = [rulebookCount]rulebook{
 	},
 	javaRules: {
 		lang:     "java",
-		counting: counting{counts: everyKind, ignoresZeroDuration: true, isSynthetic: isSyntheticsOnly},
+		counting: counting{countableKinds: everyKind, ignoresZeroDuration: true, isSynthetic: isSyntheticsOnly},
 		labelling: labelling{
 			endpoints: []label{labelHTTPEndpoint}, needsRenamedResources: true, maxAdditional: 4, sortsTags: true,
 		},

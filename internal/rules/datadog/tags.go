@@ -19,6 +19,9 @@ type tags struct {
 	scratch  []byte // texts that differ from the body, or are not in it
 }
 
+// selectSpan makes s the current span, whose tags the other methods read.
+func (r *tags) selectSpan(s *spantable.Span) { r.Select(r.table, s.First, s.Last) }
+
 // findTag returns a tag of the current span, or nil.
 func (r *tags) findTag(l label) *spantable.Tag { return r.Tag(r.table, l) }
 
@@ -27,7 +30,7 @@ func (r *tags) findTag(l label) *spantable.Tag { return r.Tag(r.table, l) }
 // span is read.
 func (r *tags) validText(t spantable.Text) []byte {
 	raw := r.table.Bytes(t)
-	r.table.Charge(t.Len)
+	r.table.AddReadBytes(t.Len)
 	if utf8.Valid(raw) {
 		return raw
 	}
@@ -50,7 +53,7 @@ func (r *tags) viewText(t spantable.Text) string { return spantable.View(r.valid
 // textValue returns the value of a tag of the current span. It returns "" if the span does not have the
 // tag, or if the value is not a text. The result is valid until the next span is read.
 func (r *tags) textValue(l label) string {
-	if t := r.findTag(l); t != nil && t.Value == spantable.IsText {
+	if t := r.findTag(l); t != nil && t.Type == spantable.TypeText {
 		return r.viewText(t.Text())
 	}
 	return ""
@@ -64,44 +67,55 @@ func (r *tags) formatValue(l label) string {
 	if t == nil {
 		return ""
 	}
-	start := len(r.scratch)
-	switch t.Value {
-	case spantable.IsText:
+	switch t.Type {
+	case spantable.TypeText:
 		return r.viewText(t.Text())
-	case spantable.IsNumber:
-		r.scratch = strconv.AppendFloat(r.scratch, math.Float64frombits(t.Bits), 'f', -1, 64)
-	case spantable.IsInteger:
-		r.scratch = strconv.AppendInt(r.scratch, int64(t.Bits), 10)
-	case spantable.IsBool:
-		r.scratch = strconv.AppendBool(r.scratch, t.Bits == 1)
-	case spantable.IsBytes:
+	case spantable.TypeBytes:
 		return r.table.String(t.Text())
-	default:
-		r.table.Fail(decode.ErrUnparsable) // only the agent can convert a nested value
+	case spantable.TypeNumber, spantable.TypeInteger, spantable.TypeBool:
+		start := len(r.scratch)
+		r.scratch = appendNumber(r.scratch, t)
+		return spantable.View(r.scratch[start:])
 	}
-	return spantable.View(r.scratch[start:])
+	r.table.Fail(decode.ErrUnparsable)
+	return ""
 }
 
-// numberStarts contains the first bytes of all texts that strconv.ParseFloat accepts, such as -1, .5,
-// inf or NaN.
-const numberStarts = "+-.0123456789iInN"
+// appendNumber appends the value of a tag, a number, an integer or a bool, to dst as text.
+func appendNumber(dst []byte, t *spantable.Tag) []byte {
+	switch t.Type {
+	case spantable.TypeInteger:
+		return strconv.AppendInt(dst, int64(t.Bits), 10)
+	case spantable.TypeBool:
+		return strconv.AppendBool(dst, t.Bits == 1)
+	}
+	const shortest, bitSize = -1, 64
+	return strconv.AppendFloat(dst, math.Float64frombits(t.Bits), 'f', shortest, bitSize)
+}
 
 // numberValue returns the value of a tag of the current span as a number. By the Datadog agent's rules,
 // the value can also be a text such as "0.5". ok is false if there is no such tag, or if its value is
 // not a number.
 func (r *tags) numberValue(l label) (n float64, ok bool) {
 	t := r.findTag(l)
-	switch {
-	case t == nil:
-		return 0, false
-	case t.Value != spantable.IsText:
-		return t.Float()
-	case !r.rulebook.followsAgent:
+	if t == nil {
 		return 0, false
 	}
-	text := r.table.String(t.Text())
-	if text == "" || strings.IndexByte(numberStarts, text[0]) < 0 {
-		return 0, false // ParseFloat would allocate an error
+	if t.Type != spantable.TypeText {
+		return t.Float()
+	}
+	if !r.rulebook.followsAgent {
+		return 0, false
+	}
+	return parseNumber(r.table.String(t.Text()))
+}
+
+// parseNumber is like strconv.ParseFloat, but does not allocate an error for a text that begins like a
+// word.
+func parseNumber(text string) (n float64, ok bool) {
+	const firstBytes = "+-.0123456789iInN" // of all valid numbers, such as -1, .5, inf or NaN
+	if text == "" || strings.IndexByte(firstBytes, text[0]) < 0 {
+		return 0, false
 	}
 	n, err := strconv.ParseFloat(text, 64)
 	return n, err == nil
@@ -116,10 +130,10 @@ func (r *tags) isOne(l label) bool {
 // integerValue returns the value of a tag as an integer. The value can be an integer or a float without
 // a fraction, such as 200.0. ok is false for all other values, including texts such as "200".
 func integerValue(t *spantable.Tag) (n int64, ok bool) {
-	switch t.Value {
-	case spantable.IsInteger:
+	switch t.Type {
+	case spantable.TypeInteger:
 		return int64(t.Bits), true
-	case spantable.IsNumber:
+	case spantable.TypeNumber:
 		return agent.WholeNumber(math.Float64frombits(t.Bits))
 	}
 	return 0, false

@@ -16,8 +16,8 @@ type attributes struct {
 	scratch  []byte // texts of values that are not text in the body
 }
 
-// tag returns the first of the given tags that the selected span has, or nil if it has none of them. A
-// label is a number that stands for the name of a tag.
+// tag returns the tag of the selected span with the first of the given labels, numbers that stand for names
+// of tags. It tries the next label if the span has no such tag, and returns nil if it has none of them.
 func (a *attributes) tag(labels ...spantable.Label) *spantable.Tag {
 	for _, l := range labels {
 		if a.selected.Set.Has(l) {
@@ -38,7 +38,7 @@ func (a *attributes) text(labels ...spantable.Label) string {
 
 // textOfTag returns the value of a tag as text. The text is valid until another span is selected.
 func (a *attributes) textOfTag(t *spantable.Tag) string {
-	if t.Value == spantable.IsText {
+	if t.Type == spantable.TypeText {
 		return a.request.String(t.Text())
 	}
 	start := len(a.scratch)
@@ -70,12 +70,12 @@ func (a *attributes) Value(attribute work.Attribute) string {
 // integer returns the value of a tag as an integer. The value can be an integer, a float without a
 // fraction, or a text that contains an integer. ok is false for all other values.
 func (a *attributes) integer(t *spantable.Tag) (value int64, ok bool) {
-	switch t.Value {
-	case spantable.IsInteger:
+	switch t.Type {
+	case spantable.TypeInteger:
 		return int64(t.Bits), true
-	case spantable.IsText:
+	case spantable.TypeText:
 		return rules.ParseStatus(a.request.String(t.Text()))
-	case spantable.IsNumber:
+	case spantable.TypeNumber:
 		return rules.WholeNumber(math.Float64frombits(t.Bits))
 	}
 	return 0, false

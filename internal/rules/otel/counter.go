@@ -67,15 +67,15 @@ func (c *Counter) CountBy(decode Decode, body []byte, policy *Policy) error {
 	}
 	c.skipCounted()
 	c.places = c.origins.AssignOrigins(c.places[:0], c.resourceOrigins)
-	places := c.places
+	nextPlace := 0 // in c.places, which has one for each resource with spans
 	for i := range r.Resources {
 		res := &r.Resources[i]
 		if !hasUncountedSpans(r, res) {
 			c.resources = append(c.resources, resource{batch: noBatch})
 			continue
 		}
-		c.countResource(res, places[0])
-		places = places[1:]
+		c.countResource(res, c.places[nextPlace])
+		nextPlace++
 		if r.Err() != nil {
 			c.batches.Reset(nil)
 			return r.Err()
@@ -116,7 +116,7 @@ func (c *Counter) resourceOrigins(yield func(span.Origin) bool) {
 		if !hasUncountedSpans(r, res) {
 			continue
 		}
-		if !yield(originOf(r, res, c.keys.policy.keep)) {
+		if !yield(originOf(r, res, c.keys.policy.ofOrigin)) {
 			return
 		}
 	}
@@ -125,22 +125,24 @@ func (c *Counter) resourceOrigins(yield func(span.Origin) bool) {
 // countResource adds a snapshot of each span of a resource to the batch of an origin. place identifies the origin.
 func (c *Counter) countResource(res *otlp.Resource, place rules.Place) {
 	r := &c.keys.request
-	number := int(place.Number)
-	batch, _ := c.batches.FindOrAdd(rules.Origin{Number: number})
-	service := c.origins.Get(number).Service
-	if number == rules.Common {
-		service = originOf(r, res, nil).Service
+	originNumber := int(place.Number)
+	batch, _ := c.batches.FindOrAdd(rules.BatchID{Origin: originNumber})
+	service := c.origins.Get(originNumber).Service
+	if originNumber == rules.Common {
+		service = originOf(r, res, nil).Service // the common origin has no service
 	}
 	var flags span.Flags
 	if place.IsShared {
 		flags = span.SharedOrigin
 	}
-	firstTag, lastTag := inheritedTags(r, res, c.keys.policy.names.Len())
-	c.keys.isGo = isGo(r, res)
-	current := resource{batch: batch, service: service, firstTag: firstTag, lastTag: lastTag, isGo: c.keys.isGo}
+	current := c.readResource(res, service)
+	current.batch = batch
 	c.resources = append(c.resources, current)
 	first, last := r.SpansOf(res)
-	for i := first; i < last && r.Err() == nil; i++ {
+	for i := first; i < last; i++ {
+		if r.Err() != nil {
+			return
+		}
 		c.countSpan(i, &current, flags)
 	}
 }
@@ -151,30 +153,37 @@ func (c *Counter) countResource(res *otlp.Resource, place rules.Place) {
 func (c *Counter) countSpan(index int, res *resource, flags span.Flags) {
 	r := &c.keys.request
 	s := &r.Spans[index]
-	snapshot := span.Snapshot{
-		Duration: s.Duration,
-		End:      int64(min(s.Start+s.Duration, math.MaxInt64)),
-		Weight:   1,
-		Span:     uint32(index),
-		Flags:    flags | flagsOf(s),
-	}
-	if state := r.Extras[index].State; state.Len > 0 {
-		snapshot.Weight = min(c.states.Read(r.Bytes(state)).Weight(), wire.MaxWeight)
-	}
+	flags |= flagsOf(s)
 	var fingerprint []byte
-	if c.keys.isIgnored(s, res.firstTag, res.lastTag) {
-		snapshot.Flags |= span.Ignored
+	if c.keys.isIgnored(s, res) {
+		flags |= span.Ignored
 	} else {
 		var isRenamed bool
-		fingerprint, isRenamed = c.keys.fingerprintOf(s, res.service, res.firstTag, res.lastTag)
+		fingerprint, isRenamed = c.keys.fingerprintOf(s, res)
 		if isRenamed {
-			snapshot.Flags |= span.Renamed
+			flags |= span.Renamed
 		}
 	}
-	c.batches.Add(res.batch, fingerprint, snapshot)
+	end := min(s.Start+s.Duration, math.MaxInt64)
+	c.batches.AddSnapshot(res.batch, fingerprint, span.Snapshot{
+		Duration: s.Duration,
+		End:      int64(end),
+		Weight:   c.weightOf(r.Extras[index].State),
+		Span:     uint32(index),
+		Flags:    flags,
+	})
 	if c.batches.FingerprintBytes() > r.Limits.DerivedBytes {
 		r.Fail(spantable.ErrTooMuch)
 	}
+}
+
+// weightOf returns the number of spans that a sampled span with this tracestate represents.
+func (c *Counter) weightOf(traceState spantable.Text) float64 {
+	if traceState.Len == 0 {
+		return 1
+	}
+	sampling := c.states.Read(c.keys.request.Bytes(traceState))
+	return min(sampling.Weight(), wire.MaxWeight)
 }
 
 // flagsOf returns the flags of a span: Error if its status is an error, and TopLevel if it has no
@@ -200,26 +209,27 @@ func (c *Counter) ReadSpan(body []byte, service string, policy *Policy) (fingerp
 	if err := r.Decode(body, policy.names, policy.resourceNames); err != nil {
 		return nil, 0, err //nolint:wrapcheck // the decoder's error is complete
 	}
-	res := &r.Resources[0]
 	s := &r.Spans[0]
-	firstTag, lastTag := inheritedTags(r, res, c.keys.policy.names.Len())
-	c.keys.isGo = isGo(r, res)
-	c.resources = append(c.resources[:0], resource{
-		service: service, firstTag: firstTag, lastTag: lastTag, isGo: c.keys.isGo,
-	})
-	fingerprint, _ = c.keys.fingerprintOf(s, service, firstTag, lastTag)
+	c.resources = append(c.resources[:0], c.readResource(&r.Resources[0], service))
+	fingerprint, _ = c.keys.fingerprintOf(s, &c.resources[0])
 	return fingerprint, flagsOf(s), r.Err()
 }
 
-// Label returns the key of a span of the last body, the label set under which it is counted. number is
+// Label returns the key of a span of the last body, the label set under which it is counted. index is
 // the index of the span in the body. The key is valid until the next call. Label implements
 // span.Labeller.
-func (c *Counter) Label(number uint32) *span.Key {
+func (c *Counter) Label(index uint32) *span.Key {
 	r := &c.keys.request
-	res := &c.resources[r.Extras[number].Resource]
-	s := &r.Spans[number]
-	c.keys.isGo = res.isGo
-	return c.keys.keyOf(s, res.service, res.firstTag, res.lastTag)
+	res := &c.resources[r.Extras[index].Resource]
+	s := &r.Spans[index]
+	return c.keys.keyOf(s, res)
+}
+
+// readResource reads the state that the spans of res share, except for their batch. It sorts the tags of res.
+func (c *Counter) readResource(res *otlp.Resource, service string) resource {
+	r := &c.keys.request
+	firstTag, lastTag := inheritedTags(r, res, c.keys.policy.names.Len())
+	return resource{service: service, firstTag: firstTag, lastTag: lastTag, isGo: isGo(r, res)}
 }
 
 // inheritedTags sorts the tags of a resource by label, the number that stands for their name. It
@@ -256,7 +266,7 @@ func (c *Counter) Request() *otlp.Request { return &c.keys.request }
 // description of the process that sent the spans. A batch is valid until the next call of Count.
 func (c *Counter) Batches(yield func(span.Origin, *span.Batch) bool) {
 	for id, batch := range c.batches.All {
-		if !yield(c.origins.Get(id.Number), batch) {
+		if !yield(c.origins.Get(id.Origin), batch) {
 			return
 		}
 	}

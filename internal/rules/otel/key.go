@@ -20,20 +20,23 @@ type keys struct {
 	name        []byte            // name of a span that was renamed
 	httpTags    [httpParts]uint32 // tags of the HTTP span that is being named: 1 plus the index, or 0
 	route       string            // route in the name of the span, see nameOf
-	isGo        bool              // the spans are from Go's SDK
+	isGo        bool              // the span that is being named is from Go's SDK
 }
 
 // selectSpan makes s the selected span, whose attributes the other methods read. Attributes that s does
-// not have are read from firstTag to lastTag, the tags that it inherits from its resource.
-func (k *keys) selectSpan(s *spantable.Span, firstTag, lastTag uint32) {
-	k.selected.Set = spantable.LabelSet{}
-	k.selected.AddMissing(&k.request.Table, s.First, s.Last)
-	k.selected.AddMissing(&k.request.Table, firstTag, lastTag)
-	k.scratch = k.scratch[:0]
+// not have are read from res, its resource, if the operator has configured them as labels.
+func (k *keys) selectSpan(s *spantable.Span, res *resource) {
+	k.selectWithoutResource(s)
+	k.selected.AddMissing(&k.request.Table, res.firstTag, res.lastTag)
 }
 
-// selectWithoutResource is like selectSpan for a span that inherits no tags of its resource.
-func (k *keys) selectWithoutResource(s *spantable.Span) { k.selectSpan(s, 0, 0) }
+// selectWithoutResource makes s the selected span, whose attributes the other methods read. They do not
+// read attributes of its resource.
+func (k *keys) selectWithoutResource(s *spantable.Span) {
+	k.selected.Set = spantable.LabelSet{}
+	k.selected.AddMissing(&k.request.Table, s.First, s.Last)
+	k.scratch = k.scratch[:0]
+}
 
 // Bits of a fingerprint, in addition to the kind of the span.
 const (
@@ -41,83 +44,84 @@ const (
 	fingerprintStatusOK = 1 << 9
 )
 
-// fingerprintOf returns bytes that are equal only for spans with the same labels, or nil if there would
-// be too many. service is the name of the service of s, and firstTag to lastTag are the tags that s
-// inherits from its resource. isRenamed reports whether s is counted under another name than it was
-// sent with.
-func (k *keys) fingerprintOf(
-	s *spantable.Span, service string, firstTag, lastTag uint32,
-) (fingerprint []byte, isRenamed bool) {
-	bits := uint32(s.Kind)
+// fingerprintOf returns the fingerprint of s: bytes that are equal only for spans with the same labels.
+// It is nil if it would be longer than rules.MaxFingerprint. res is the resource of s. isRenamed reports
+// whether s is counted under another name than it was sent with.
+func (k *keys) fingerprintOf(s *spantable.Span, res *resource) (fingerprint []byte, isRenamed bool) {
+	facts := uint32(s.Kind)
 	if s.Parent == 0 {
-		bits |= fingerprintRoot
+		facts |= fingerprintRoot
 	}
 	if s.Status == spantable.StatusOK {
-		bits |= fingerprintStatusOK
+		facts |= fingerprintStatusOK
 	}
-	k.fingerprint.Reset(k.policy.id, bits)
-	k.fingerprint.AppendText(service)
+	k.fingerprint.Reset(k.policy.id, facts)
+	k.fingerprint.AppendText(res.service)
 	k.fingerprintTags(s.Kind, s.First, s.Last)
-	k.fingerprintTags(s.Kind, firstTag, lastTag)
-	name := k.nameOf(s)
+	k.fingerprintTags(s.Kind, res.firstTag, res.lastTag)
+	name := k.nameOf(s, res)
 	k.fingerprint.AppendText(name.text)
 	if name.route != "" {
 		k.fingerprint.AppendText(name.route)
 	}
-	k.request.Charge(k.fingerprint.Size())
+	k.request.AddReadBytes(k.fingerprint.Size())
 	return k.fingerprint.Bytes(), name.isRenamed
 }
 
-// fingerprintTags appends the tags with the indexes first to last-1 in the request to the fingerprint.
-// It omits tags that cannot affect the labels of a span of the given kind.
+// fingerprintTags appends tags of the request, the elements of Tags[first:last], to the fingerprint. It
+// omits tags that cannot affect the key of a span of the given kind.
 func (k *keys) fingerprintTags(kind spantable.Kind, first, last uint32) {
 	table := &k.request.Table
-	inKey := &k.policy.inKey[kind]
+	affectsKey := &k.policy.affectsKey[kind]
 	tags := table.Tags[first:last]
 	for i := range tags {
-		if inKey.Has(tags[i].Label) {
+		if affectsKey.Has(tags[i].Label) {
 			k.fingerprint.AppendTag(table, &tags[i])
 		}
 	}
 }
 
 // isIgnored reports whether the operator has excluded s from the statistics by a rule for the value of
-// an attribute. firstTag to lastTag are the tags that s inherits from its resource. isIgnored can make
-// s the selected span, whose attributes other methods read.
-func (k *keys) isIgnored(s *spantable.Span, firstTag, lastTag uint32) bool {
-	if len(k.policy.ignorable) == 0 {
+// an attribute. res is the resource of s.
+func (k *keys) isIgnored(s *spantable.Span, res *resource) bool {
+	if len(k.policy.ignoreLabels) == 0 {
 		return false
 	}
-	k.selectSpan(s, firstTag, lastTag)
-	return slices.ContainsFunc(k.policy.ignorable, func(l spantable.Label) bool {
+	k.selectSpan(s, res)
+	return slices.ContainsFunc(k.policy.ignoreLabels, func(l spantable.Label) bool {
 		return k.policy.ignore.MatchesAttribute(k.policy.names.Name(l), k.text(l))
 	})
 }
 
-// keyOf returns the key of a span, the labels under which it is counted. service is the name of its
-// service, and firstTag to lastTag are the tags that it inherits from its resource. The key is valid
-// until the next call.
-func (k *keys) keyOf(s *spantable.Span, service string, firstTag, lastTag uint32) *span.Key {
-	name := k.nameOf(s)
-	k.selectSpan(s, firstTag, lastTag)
+// keyOf returns the key of s, the labels under which it is counted. res is the resource of s. The key is
+// valid until the next call.
+func (k *keys) keyOf(s *spantable.Span, res *resource) *span.Key {
+	name := k.nameOf(s, res)
+	k.selectSpan(s, res)
 	k.operation = work.AppendOperation(k.operation[:0], k, s.Kind)
-	key := &k.key
-	peerTags := k.appendPeerTags(key.PeerTags[:0], s.Kind)
-	additionalTags := key.AdditionalTags[:0]
+	traceRoot := span.TraceRootFalse
+	if s.Parent == 0 {
+		traceRoot = span.TraceRootTrue
+	}
+	additionalTags := k.key.AdditionalTags[:0]
 	if s.Status == spantable.StatusOK {
 		additionalTags = append(additionalTags, span.StatusOK)
 	}
-	*key = span.Key{
-		Service: service, Operation: spantable.View(k.operation), Resource: name.text,
-		Type: work.Type(k, s.Kind), Kind: s.Kind.String(), TraceRoot: span.TraceRootFalse,
-		HTTPStatus: k.httpStatus(), GRPCStatus: k.grpcStatus(),
-		HTTPMethod: k.text(labelHTTPMethod, labelOldHTTPMethod), HTTPEndpoint: cmp.Or(k.text(labelHTTPRoute), name.route),
-		PeerTags: peerTags, AdditionalTags: additionalTags,
+	k.key = span.Key{
+		Service:        res.service,
+		Operation:      spantable.View(k.operation),
+		Resource:       name.text,
+		Type:           work.Type(k, s.Kind),
+		Kind:           s.Kind.String(),
+		TraceRoot:      traceRoot,
+		HTTPMethod:     k.text(labelHTTPMethod, labelOldHTTPMethod),
+		HTTPEndpoint:   cmp.Or(k.text(labelHTTPRoute), name.route),
+		HTTPStatus:     k.httpStatus(),
+		GRPCStatus:     k.grpcStatus(),
+		PeerTags:       k.appendPeerTags(k.key.PeerTags[:0], s.Kind),
+		AdditionalTags: additionalTags,
 	}
-	if s.Parent == 0 {
-		key.TraceRoot = span.TraceRootTrue
-	}
-	return key
+	return &k.key
 }
 
 // appendPeerTags appends the peer tags of the selected span to dst, each as "name:value". It omits tags without a value.
@@ -139,8 +143,10 @@ func (k *keys) peerTagValue(label spantable.Label, kind spantable.Kind) string {
 	if label == labelServerAddress {
 		return k.serverAddress(kind)
 	}
-	if next := label + 1; oldLabels.Has(next) {
-		return k.text(label, next)
+	olderName := label + 1
+	hasOlderName := oldLabels.Has(olderName)
+	if hasOlderName {
+		return k.text(label, olderName)
 	}
 	return k.text(label)
 }

@@ -53,7 +53,7 @@ var nameRules = [...]nameRule{
 // nameRule is the convention for the names of spans that describe one kind of work.
 type nameRule struct {
 	kinds spantable.KindSet // kinds of spans that the rule applies to
-	has   []spantable.Label // attributes of which a span has at least one if the rule applies
+	anyOf []spantable.Label // the rule applies if a span has at least one of these attributes
 	// name returns the name of a span that was sent with another one. The result is empty if the span
 	// keeps its name, because no attribute describes the work better.
 	name func(k *keys, s *spantable.Span, sent string) nameParts
@@ -72,21 +72,24 @@ const noRule = uint8(math.MaxUint8)
 const httpRules = uint8(len(nameRules) - 2)
 
 // nameReader defines what the tags of spans mean for their names, by kind and label.
-type nameReader [spantable.Kinds][spantable.MaxLabels]struct {
-	rule uint8    // number of the first rule that applies to spans with the tag
-	http httpPart // part of HTTP names that the tag is
+type nameReader [spantable.Kinds][spantable.MaxLabels]nameMeaning
+
+// nameMeaning is what a tag means for the name of its span.
+type nameMeaning struct {
+	rule     uint8    // number of the first rule that applies to spans with the tag
+	httpPart httpPart // part of HTTP names that the tag is, or noPart
 }
 
-// httpPart is an attribute of an HTTP span. httpTarget is the route for a server, and the template for a
+// httpPart is an attribute of an HTTP span. partTarget is the route for a server, and the template for a
 // client.
 type httpPart uint8
 
 const (
 	noPart httpPart = iota
-	httpMethod
-	oldHTTPMethod
-	httpTarget
-	httpPath
+	partMethod
+	partOldMethod
+	partTarget
+	partPath
 	httpParts // number of parts
 )
 
@@ -94,25 +97,24 @@ const (
 func newNameReader() *nameReader {
 	reader := &nameReader{}
 	for kind := range reader {
-		tags := &reader[kind]
-		for label := range tags {
-			tags[label].rule = firstRule(spantable.Kind(kind), spantable.Label(label))
+		meanings := &reader[kind]
+		for label := range meanings {
+			meanings[label].rule = firstRule(spantable.Kind(kind), spantable.Label(label))
 		}
-		tags[labelHTTPMethod].http = httpMethod
-		tags[labelOldHTTPMethod].http = oldHTTPMethod
-		tags[labelURLPath].http = httpPath
+		meanings[labelHTTPMethod].httpPart = partMethod
+		meanings[labelOldHTTPMethod].httpPart = partOldMethod
+		meanings[labelURLPath].httpPart = partPath
 	}
-	reader[spantable.KindServer][labelHTTPRoute].http = httpTarget
-	reader[spantable.KindClient][labelURLTemplate].http = httpTarget
+	reader[spantable.KindServer][labelHTTPRoute].httpPart = partTarget
+	reader[spantable.KindClient][labelURLTemplate].httpPart = partTarget
 	return reader
 }
 
 // firstRule returns the index in nameRules of the first rule that applies to spans of the given kind
-// with the given tag. It returns noRule if there is none. label is the number that stands for the name
-// of the tag.
+// with the attribute that label stands for. It returns noRule if there is none.
 func firstRule(kind spantable.Kind, label spantable.Label) uint8 {
 	for i, rule := range nameRules {
-		if rule.kinds.Has(kind) && slices.Contains(rule.has, label) {
+		if rule.kinds.Has(kind) && slices.Contains(rule.anyOf, label) {
 			return uint8(i)
 		}
 	}
@@ -127,13 +129,15 @@ type spanName struct {
 	isRenamed bool
 }
 
-// nameOf returns the name under which a span is counted. This is the name that the semantic conventions
-// define for its attributes, or the name that was sent if they define none, or if the policy keeps sent
-// names. The result is valid until the next call. nameOf can make s the selected span.
-func (k *keys) nameOf(s *spantable.Span) spanName {
+// nameOf returns the name under which a span is counted. This is the name that OpenTelemetry's semantic
+// conventions define for its attributes. It is the name that was sent if they define none, or if the
+// operator has configured that. res is the resource of s. The result is valid until the next call.
+func (k *keys) nameOf(s *spantable.Span, res *resource) spanName {
 	sentName := k.request.String(s.Name)
-	k.route = ""
-	if k.policy.nameReader == nil {
+	k.isGo = res.isGo // the naming rules of HTTP read it
+	k.route = ""      // the naming rule of HTTP servers can set it
+	keepsNames := k.policy.nameReader == nil
+	if keepsNames {
 		return spanName{text: sentName}
 	}
 	rule := k.findNameRule(s)
@@ -145,27 +149,29 @@ func (k *keys) nameOf(s *spantable.Span) spanName {
 		return spanName{text: sentName}
 	}
 	parts := nameRules[rule].name(k, s, sentName)
-	if parts.first == "" || parts.equal(sentName) {
+	isEmpty := parts.first == ""
+	if isEmpty || parts.equal(sentName) {
 		return spanName{text: sentName, route: k.route}
 	}
-	k.name = append(k.name[:0], parts.first...)
-	k.name = append(k.name, parts.separator...)
-	k.name = append(k.name, parts.last...)
+	k.name = parts.appendTo(k.name[:0])
 	return spanName{text: spantable.View(k.name), route: k.route, isRenamed: true}
 }
 
 // findNameRule returns the index in nameRules of the rule that defines the name of a span, or noRule if
-// there is none. It also stores in k.httpTags which tags of the span can be parts of the name of an
+// there is none. It also stores in k.httpTags which tags of the span are parts of the name if it is an
 // HTTP span.
 func (k *keys) findNameRule(s *spantable.Span) uint8 {
-	reader := &k.policy.nameReader[s.Kind]
+	meanings := &k.policy.nameReader[s.Kind]
 	tags := k.request.TagsOf(s)
 	rule := noRule
 	k.httpTags = [httpParts]uint32{}
-	for i := len(tags) - 1; i >= 0; i-- { // backward, so that the first of several tags with a label is stored last
-		tag := &reader[tags[i].Label]
-		rule = min(rule, tag.rule)
-		k.httpTags[tag.http] = s.First + uint32(i) + 1 // not in an if, because its branch would be unpredictable
+	// Backward, so that the first of several tags with the same label is stored last.
+	for i := len(tags) - 1; i >= 0; i-- {
+		meaning := &meanings[tags[i].Label]
+		rule = min(rule, meaning.rule)
+		tagNumber := s.First + uint32(i) + 1 // 0 means that the span has no such tag
+		// Also for noPart: a condition would be a branch that the CPU cannot predict.
+		k.httpTags[meaning.httpPart] = tagNumber
 	}
 	return rule
 }
@@ -182,6 +188,13 @@ func (k *keys) httpText(part httpPart) string {
 // nameParts is a name in three parts. Most spans have the right name, and comparing the parts with it is
 // cheaper than joining them.
 type nameParts struct{ first, separator, last string }
+
+// appendTo appends the name to dst.
+func (p nameParts) appendTo(dst []byte) []byte {
+	dst = append(dst, p.first...)
+	dst = append(dst, p.separator...)
+	return append(dst, p.last...)
+}
 
 // equal reports whether name is the concatenation of the parts.
 func (p nameParts) equal(name string) bool {
@@ -205,33 +218,35 @@ const (
 	unknownMethod = "_OTHER"
 )
 
-// isHTTPName reports whether name is already the name that the conventions define for the HTTP span:
-// its method and its route or URL template, such as "GET /users/{id}".
+// isHTTPName reports whether name, which was sent for an HTTP span, is the one that OpenTelemetry defines
+// for its attributes: the method and the route or URL template, such as "GET /users/{id}".
 func (k *keys) isHTTPName(name string) bool {
-	method := k.httpText(k.httpMethodPart())
-	if !slices.Contains(httpMethods, method) {
+	method := k.sentHTTPMethod()
+	isKnownMethod := slices.Contains(httpMethods, method)
+	if !isKnownMethod {
 		return false
 	}
-	return withTarget(method, k.httpText(httpTarget)).equal(name)
+	expectedName := withTarget(method, k.httpText(partTarget))
+	return expectedName.equal(name)
 }
 
 // httpMethods are the HTTP methods that the conventions know.
 var httpMethods = []string{"GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "CONNECT", "TRACE", "QUERY"}
 
-// httpMethodPart returns the attribute that contains the method of the HTTP span that is being named:
-// httpMethod if the span has it, and otherwise oldHTTPMethod.
-func (k *keys) httpMethodPart() httpPart {
-	if k.httpTags[httpMethod] == 0 {
-		return oldHTTPMethod
+// sentHTTPMethod returns the method of the HTTP span that is being named, as it was sent, or "" if the
+// span has none.
+func (k *keys) sentHTTPMethod() string {
+	if k.httpTags[partMethod] == 0 {
+		return k.httpText(partOldMethod)
 	}
-	return httpMethod
+	return k.httpText(partMethod)
 }
 
 // httpMethod returns the method of the HTTP span that is being named, in upper case. It returns "HTTP"
 // for an unknown method, because a client can send any text as its method, and "" if the span has no
 // method.
 func (k *keys) httpMethod() string {
-	sentMethod := k.httpText(k.httpMethodPart())
+	sentMethod := k.sentHTTPMethod()
 	if sentMethod == "" {
 		return ""
 	}
@@ -244,7 +259,7 @@ func (k *keys) httpMethod() string {
 }
 
 func (k *keys) httpServerName(s *spantable.Span, sent string) nameParts {
-	method, route := k.httpMethod(), k.httpText(httpTarget)
+	method, route := k.httpMethod(), k.httpText(partTarget)
 	if route == "" {
 		route = k.routeIn(s, sent, method)
 		k.route = route
@@ -253,7 +268,7 @@ func (k *keys) httpServerName(s *spantable.Span, sent string) nameParts {
 }
 
 func (k *keys) httpClientName(s *spantable.Span, sent string) nameParts {
-	method, template := k.httpMethod(), k.httpText(httpTarget)
+	method, template := k.httpMethod(), k.httpText(partTarget)
 	if template == "" {
 		template = k.routeIn(s, sent, method)
 	}
@@ -362,10 +377,10 @@ func (k *keys) isTrue(label spantable.Label) bool {
 	if t == nil {
 		return false
 	}
-	switch t.Value {
-	case spantable.IsBool:
+	switch t.Type {
+	case spantable.TypeBool:
 		return t.Bits == 1
-	case spantable.IsText:
+	case spantable.TypeText:
 		return k.textOfTag(t) == "true"
 	}
 	return false
@@ -383,37 +398,40 @@ func (k *keys) serverAndPort() string {
 }
 
 // routeIn returns the route in the name of an HTTP span, such as /users/{id} in "GET /users/{id}", or
-// "" if there is none. method is the HTTP method of the span.
-//
-// A path with a placeholder is a route, unless it is also the path of the request. A path without a
-// placeholder is a route only in server spans of Go's otelhttp and of Zipkin. If it is also the path of
-// the request, as in "GET /health", it must not contain an identifier, and the status must not be 404.
+// "" if there is none. method is the HTTP method of the span. A path in the name can also be the path of
+// the request, such as /users/17, which is not a route.
 func (k *keys) routeIn(s *spantable.Span, name, method string) string {
-	text := pathIn(name, method)
-	var meanings byteMeaning
+	path := pathIn(name, method)
+	meanings := meaningsInRoute(path)
+	if path == "" || meanings&notInRoute != 0 {
+		return ""
+	}
+	requestPath, isZipkin := k.requestPath(s)
+	isRequestPath := requestPath != "" && endsIn(requestPath, path)
+	hasPlaceholder := meanings&inPlaceholder != 0
+	// Servers with Go's otelhttp and Zipkin name spans after routes, also those without a placeholder.
+	namesRoutes := s.Kind == spantable.KindServer && (k.isGo || isZipkin)
+	isRoute := false
+	switch {
+	case hasPlaceholder:
+		isRoute = !isRequestPath
+	case namesRoutes && isRequestPath: // such as "GET /health"
+		isRoute = !hasIdentifier(path) && !k.isNotFound(s)
+	case namesRoutes:
+		isRoute = true
+	}
+	if !isRoute {
+		return ""
+	}
+	return path
+}
+
+// meaningsInRoute returns the meanings of all bytes of text.
+func meaningsInRoute(text string) (meanings byteMeaning) {
 	for i := range len(text) {
 		meanings |= meaningInRoute[text[i]]
 	}
-	if text == "" || meanings&notInRoute != 0 {
-		return ""
-	}
-	path, isZipkin := k.requestPath(s)
-	isPath := path != "" && endsIn(path, text)
-	hasPlaceholder := meanings&inPlaceholder != 0
-	if hasPlaceholder {
-		if isPath {
-			return ""
-		}
-		return text
-	}
-	canHaveRoute := s.Kind == spantable.KindServer && (k.isGo || isZipkin)
-	if !canHaveRoute {
-		return ""
-	}
-	if isPath && (hasIdentifier(text) || k.isNotFound(s)) {
-		return ""
-	}
-	return text
+	return meanings
 }
 
 // byteMeaning is a set of the meanings of a byte in a text that might be a route.
@@ -462,14 +480,13 @@ func isMethodPrefix(prefix, method string) bool {
 
 // requestPath returns the URL path of the request that an HTTP span describes, or "" if it is unknown.
 // isZipkin reports whether the span has the path in http.path, an attribute that only Zipkin uses.
-// requestPath can make s the selected span.
 func (k *keys) requestPath(s *spantable.Span) (path string, isZipkin bool) {
-	if path := k.httpText(httpPath); path != "" {
-		return path, false
+	if urlPath := k.httpText(partPath); urlPath != "" {
+		return urlPath, false
 	}
 	k.selectWithoutResource(s)
-	if path := k.text(labelZipkinPath); path != "" {
-		return path, true
+	if zipkinPath := k.text(labelZipkinPath); zipkinPath != "" {
+		return zipkinPath, true
 	}
 	if target := k.text(labelOldHTTPTarget); target != "" {
 		return pathOfURL(target), false
@@ -480,9 +497,12 @@ func (k *keys) requestPath(s *spantable.Span) (path string, isZipkin bool) {
 // pathOfURL returns the path of a URL without its query, or the host if the URL has no path. The URL
 // can also start with the path, without a scheme and a host.
 func pathOfURL(url string) string {
-	if _, hostAndPath, hasScheme := strings.Cut(url, "://"); hasScheme {
-		slash := strings.IndexByte(hostAndPath, '/')
-		url = hostAndPath[max(0, slash):]
+	_, hostAndPath, hasScheme := strings.Cut(url, "://")
+	if hasScheme {
+		url = hostAndPath
+		if slash := strings.IndexByte(hostAndPath, '/'); slash >= 0 {
+			url = hostAndPath[slash:]
+		}
 	}
 	path, _, _ := strings.Cut(url, "?")
 	return path

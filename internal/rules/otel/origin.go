@@ -15,7 +15,7 @@ const unknownService = "unknown_service"
 // isGo reports whether the spans of a resource are from OpenTelemetry's SDK for Go.
 func isGo(r *otlp.Request, res *otlp.Resource) bool {
 	t := findTag(r, res, labelLanguage)
-	return t != nil && t.Value == spantable.IsText && r.String(t.Text()) == "go"
+	return t != nil && t.Type == spantable.TypeText && r.String(t.Text()) == "go"
 }
 
 // isCountedByClient reports whether the client has counted the spans of a resource itself: whether the
@@ -43,20 +43,21 @@ func copyAttribute(r *otlp.Request, res *otlp.Resource, label spantable.Label) s
 		return ""
 	}
 	var value []byte
-	if t.Value == spantable.IsText {
+	if t.Type == spantable.TypeText {
 		value = r.Bytes(t.Text())
 	} else {
 		value = r.AppendValue(nil, t)
 	}
 	// span.Text cuts the text between two characters, so it needs all bytes of the character at the limit.
 	const maxCopy = span.MaxOriginField + utf8.UTFMax
-	return span.Text(string(value[:min(len(value), maxCopy)]), span.MaxOriginField)
+	copied := string(value[:min(len(value), maxCopy)])
+	return span.Text(copied, span.MaxOriginField)
 }
 
 // originOf returns the origin of the spans of a resource: a description of the process that sent them,
-// including the attributes in keep. All texts are copies, so the origin remains valid when the request
+// including the additional attributes. All texts are copies, so the origin remains valid when the request
 // changes.
-func originOf(r *otlp.Request, res *otlp.Resource, keep []keptAttribute) span.Origin {
+func originOf(r *otlp.Request, res *otlp.Resource, additional []originAttribute) span.Origin {
 	copyOf := func(label spantable.Label) string { return copyAttribute(r, res, label) }
 	o := span.Origin{
 		Service:         cmp.Or(copyOf(labelService), unknownService),
@@ -72,8 +73,8 @@ func originOf(r *otlp.Request, res *otlp.Resource, keep []keptAttribute) span.Or
 		GitCommitSHA:    copyOf(labelCommit),
 	}
 	var attributes []byte
-	for _, kept := range keep {
-		attributes = span.AppendAttribute(attributes, kept.name, copyOf(kept.label))
+	for _, a := range additional {
+		attributes = span.AppendAttribute(attributes, a.name, copyOf(a.label))
 	}
 	o.Attributes = string(attributes)
 	o.Normalize()

@@ -19,11 +19,11 @@ type Policy struct {
 	names         *spantable.Names                    // attributes that are read from spans
 	resourceNames *spantable.Names                    // attributes that are read from resources
 	tags          []spantable.Label                   // attributes that become peer tags
-	inKey         [spantable.Kinds]spantable.LabelSet // for each kind of spans, the labels that affect the key
+	affectsKey    [spantable.Kinds]spantable.LabelSet // for each kind of spans, the labels that affect the key
 	onEveryKind   []spantable.Label                   // peer labels that are read from spans of every kind
 	ignore        *ignore.List
-	ignorable     []spantable.Label // attributes that the rules of ignore match
-	keep          []keptAttribute   // resource attributes that the origin keeps, sorted by name
+	ignoreLabels  []spantable.Label // attributes that the rules of ignore match
+	ofOrigin      []originAttribute // resource attributes that become part of the origin, sorted by name
 	computed      spantable.Label   // the resource attribute otlp.StatsComputed
 	nameReader    *nameReader       // nil if spans keep their names
 }
@@ -106,13 +106,13 @@ func NewPolicy(l Labels) *Policy {
 		}
 	}
 	for _, name := range l.Ignore.AttributeNames() {
-		p.ignorable = append(p.ignorable, labelOf(name))
+		p.ignoreLabels = append(p.ignoreLabels, labelOf(name))
 	}
 	for kind := range spantable.Kinds {
-		p.inKey[kind] = p.labelsInKey(kind)
+		p.affectsKey[kind] = p.labelsInKey(kind)
 	}
 	// After the labels of spans, so that spans do not inherit these attributes of their resource.
-	p.keep, inResource = assignLabels(l.Resource, inResource)
+	p.ofOrigin, inResource = assignLabels(l.Resource, inResource)
 	computed, inResource := assignLabels([]string{otlp.StatsComputed}, inResource)
 	p.computed = computed[0].label
 	p.names, p.resourceNames = spantable.NewNames(names), spantable.NewNames(inResource)

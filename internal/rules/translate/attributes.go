@@ -15,7 +15,7 @@ import (
 type spanAttributes struct {
 	request        *otlp.Request
 	output         *spantable.Table   // new table; it shares the request's body, so texts of the request are valid in it
-	span           spantable.Selected // attributes of the current span
+	spanAttrs      spantable.Selected // attributes of the current span
 	resourceAttrs  spantable.Selected // attributes of its resource
 	spanOrResource spantable.LabelSet // labels that the span or the resource has
 	scratch        []byte             // temporary texts of Value
@@ -26,18 +26,16 @@ type spanAttributes struct {
 func (a *spanAttributes) selectResource(r *otlp.Resource) {
 	a.resourceAttrs.Set = spantable.LabelSet{}
 	a.resourceAttrs.AddMissing(&a.request.Table, r.FirstTag, r.LastTag)
-	a.span.Set, a.spanOrResource = spantable.LabelSet{}, a.resourceAttrs.Set
+	a.spanAttrs.Set, a.spanOrResource = spantable.LabelSet{}, a.resourceAttrs.Set
 }
 
 // selectSpan makes s the current span. The other methods read its attributes and those of the current
 // resource, to which s must belong.
 func (a *spanAttributes) selectSpan(s *spantable.Span) {
 	a.scratch = a.scratch[:0]
-	a.span.Set = spantable.LabelSet{}
-	a.span.AddMissing(&a.request.Table, s.First, s.Last) // if an attribute occurs twice, the first one
-	for i := range a.spanOrResource {
-		a.spanOrResource[i] = a.span.Set[i] | a.resourceAttrs.Set[i]
-	}
+	a.spanAttrs.Set = spantable.LabelSet{}
+	a.spanAttrs.AddMissing(&a.request.Table, s.First, s.Last)
+	a.spanOrResource = a.spanAttrs.Set.Union(&a.resourceAttrs.Set)
 }
 
 // textOf returns the text of an attribute of the current span. If the span has no such text, or an
@@ -49,12 +47,13 @@ func (a *spanAttributes) textOf(l spantable.Label) spantable.Text {
 	return a.findText(l)
 }
 
-// findText returns the text of an attribute of the current span, or otherwise of its resource, or an
-// empty text if neither has one. textOf is its only caller: as one function, they would be too large
-// for the compiler to inline.
+// findText is the slow part of textOf. It is a function of its own, so that the compiler can inline
+// textOf.
 func (a *spanAttributes) findText(l spantable.Label) spantable.Text {
-	for _, s := range [...]*spantable.Selected{&a.span, &a.resourceAttrs} {
-		if t := s.Tag(&a.request.Table, l); t != nil && t.Value == spantable.IsText && t.Text().Len > 0 {
+	for _, attributes := range [...]*spantable.Selected{&a.spanAttrs, &a.resourceAttrs} {
+		t := attributes.Tag(&a.request.Table, l)
+		isText := t != nil && t.Type == spantable.TypeText
+		if isText && t.Text().Len > 0 {
 			return t.Text()
 		}
 	}
@@ -73,8 +72,10 @@ func (a *spanAttributes) textOfEither(l, fallback spantable.Label) spantable.Tex
 // integerOf returns the value of an attribute of the current span that is an integer. If the span has
 // no such integer, it returns that of the resource. ok is false if neither has one.
 func (a *spanAttributes) integerOf(l spantable.Label) (n int64, ok bool) {
-	for _, s := range [...]*spantable.Selected{&a.span, &a.resourceAttrs} {
-		if t := s.Tag(&a.request.Table, l); t != nil && t.Value == spantable.IsInteger {
+	for _, attributes := range [...]*spantable.Selected{&a.spanAttrs, &a.resourceAttrs} {
+		t := attributes.Tag(&a.request.Table, l)
+		isInteger := t != nil && t.Type == spantable.TypeInteger
+		if isInteger {
 			return int64(t.Bits), true
 		}
 	}
@@ -108,7 +109,7 @@ func (a *spanAttributes) Value(attribute work.Attribute) string {
 
 // formatValue returns the value of an attribute as text. It formats numbers and booleans.
 func (a *spanAttributes) formatValue(t *spantable.Tag) spantable.Text {
-	if t.Value == spantable.IsText {
+	if t.Type == spantable.TypeText {
 		return t.Text()
 	}
 	start := len(a.output.Derived)
@@ -275,7 +276,7 @@ func (a *spanAttributes) host() spantable.Text {
 
 // hostAttribute returns the host name in the attributes of the current resource, or an empty text if
 // there is none. Like in the Datadog agent, the attributes to read depend on the cloud provider and
-// platform.
+// platform. The order of the cases is that of the agent.
 func (a *spanAttributes) hostAttribute() spantable.Text {
 	valueOf := func(l spantable.Label) string { return a.output.String(a.textOf(l)) }
 	has := a.resourceAttrs.Set.Has
@@ -293,12 +294,22 @@ func (a *spanAttributes) hostAttribute() spantable.Text {
 		return a.firstOfResource(attrHostID)
 	case provider == "gcp":
 		return a.hostOfGCP()
-	case provider == "azure" || !has(attrNode):
+	case provider == "azure":
 		return a.firstOfResource(attrHostID, attrHostName)
-	case has(attrCluster):
-		return a.join(valueOf(attrNode), "-", valueOf(attrCluster))
+	case has(attrNode):
+		return a.hostOfKubernetes()
 	}
-	return a.textOf(attrNode)
+	return a.firstOfResource(attrHostID, attrHostName)
+}
+
+// hostOfKubernetes returns the host name of a resource in Kubernetes, as "node-cluster". If the resource
+// does not name its cluster, it returns only the name of the node.
+func (a *spanAttributes) hostOfKubernetes() spantable.Text {
+	node := a.textOf(attrNode)
+	if !a.resourceAttrs.Set.Has(attrCluster) {
+		return node
+	}
+	return a.join(a.output.String(node), "-", a.output.String(a.textOf(attrCluster)))
 }
 
 // firstOfResource returns the text of the first of the given attributes that the current resource has.
@@ -315,12 +326,15 @@ func (a *spanAttributes) firstOfResource(labels ...spantable.Label) spantable.Te
 // the machine has three dots or more, it removes the domain. It returns an empty text if the resource
 // does not have the attributes host.name and cloud.account.id.
 func (a *spanAttributes) hostOfGCP() spantable.Text {
-	if !a.resourceAttrs.Set.Has(attrHostName) || !a.resourceAttrs.Set.Has(attrAccount) {
+	has := a.resourceAttrs.Set.Has
+	if !has(attrHostName) || !has(attrAccount) {
 		return spantable.Text{}
 	}
-	name := a.output.String(a.textOf(attrHostName))
-	if strings.Count(name, ".") >= 3 {
-		name, _, _ = strings.Cut(name, ".")
+	machine := a.output.String(a.textOf(attrHostName))
+	const dotsOfDomain = 3
+	if strings.Count(machine, ".") >= dotsOfDomain {
+		machine, _, _ = strings.Cut(machine, ".")
 	}
-	return a.join(name, ".", a.output.String(a.textOf(attrAccount)))
+	project := a.output.String(a.textOf(attrAccount))
+	return a.join(machine, ".", project)
 }

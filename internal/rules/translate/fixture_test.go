@@ -106,7 +106,7 @@ func (c *translated) spanOf(s *spantable.Span) agentSpan {
 		Numbers:  map[string]float64{},
 	}
 	for _, tag := range t.TagsOf(s) {
-		if name := c.names.Name(tag.Label); tag.Value == spantable.IsText {
+		if name := c.names.Name(tag.Label); tag.Type == spantable.TypeText {
 			words.Texts[name] = t.String(tag.Text())
 		} else {
 			words.Numbers[name] = math.Float64frombits(tag.Bits)

@@ -17,45 +17,46 @@ type spanBuilder struct {
 	tags collectedTags // tags of the span that is being built
 	// Tags that the current resource and scope add to each of their spans; each label occurs once.
 	resourceTags, scopeTags []spantable.Tag
-	resourceFacts           traceFacts // environment and version of the current resource
+	defaultTags             traceTags // environment and version of the current resource
 }
 
 // readResource converts the attributes of the current resource to Datadog tags and stores them in
 // resourceTags, for all spans of the resource. If several attributes become the same tag, the first one
-// that is not empty counts. readResource also stores the environment and the version in resourceFacts.
+// that is not empty counts. readResource also stores the environment and the version in defaultTags.
 func (t *spanBuilder) readResource(attributes []spantable.Tag) {
 	t.tags.reset()
-	t.collect(attributes, false)
+	const keepsNumbers = false
+	t.collectAttributes(attributes, keepsNumbers)
 	t.resourceTags = t.tags.appendTexts(t.resourceTags[:0])
-	t.resourceFacts = traceFacts{
+	t.defaultTags = traceTags{
 		version: t.normalizeTagValue(t.textOf(attrVersion)),
 		env:     t.normalizeTagValue(t.textOfEither(attrEnvironment, attrOldEnvironment)),
 	}
 }
 
 // readScope converts the attributes of an instrumentation scope to Datadog tags and stores them in
-// scopeTags, for all spans of the scope. They will replace tags with the same names. If an attribute
-// occurs several times, the last one counts. A list or a map is recorded as an error in the output.
+// scopeTags, for all spans of the scope. If an attribute occurs several times, the last one counts. A
+// list or a map is recorded as an error in the output.
 func (t *spanBuilder) readScope(attributes []spantable.Tag) {
 	t.tags.reset()
 	for i := range attributes {
 		attribute := &attributes[i]
-		tag := t.scopeTagOf[attribute.Label]
-		if tag == spantable.Other {
-			continue // no rule reads the tag
+		tagLabel := t.scopeTagOf[attribute.Label]
+		if tagLabel == spantable.Other {
+			continue // the tag does not affect the statistics
 		}
-		if attribute.Value == spantable.IsNested {
+		if attribute.Type == spantable.TypeNested {
 			t.output.Fail(otlp.ErrUnparsable) // only the agent can convert a list or a map
 			return
 		}
-		t.tags.replaceText(tag, t.formatValue(attribute))
+		t.tags.replaceText(tagLabel, t.formatValue(attribute))
 	}
 	t.scopeTags = t.tags.appendTexts(t.scopeTags[:0])
 }
 
-// build fills dst with the Datadog span for the OTLP span src. state is the tracestate of src. The
+// build fills dst with the Datadog span for the OTLP span src. traceState is the tracestate of src. The
 // caller must have called readResource and readScope for the resource and the scope of src.
-func (t *spanBuilder) build(dst, src *spantable.Span, state []byte) {
+func (t *spanBuilder) build(dst, src *spantable.Span, traceState []byte) {
 	dst.ID, dst.Parent = src.ID, src.Parent
 	dst.Start, dst.Duration = src.Start, src.Duration
 	dst.Name, dst.Kind = src.Name, src.Kind
@@ -68,82 +69,96 @@ func (t *spanBuilder) build(dst, src *spantable.Span, state []byte) {
 	// derives, attributes of the span, then attributes of the resource. Attributes of the scope
 	// replace all of them.
 	t.tags.reset()
-	t.collectDerived(state)
-	t.collect(t.request.TagsOf(src), true)
-	facts := t.resourceFacts
-	if t.span.Set.Has(attrVersion) {
-		facts.version = t.normalizeTagValue(t.textOf(attrVersion))
-	}
-	if t.span.Set.Has(attrEnvironment) || t.span.Set.Has(attrOldEnvironment) {
-		facts.env = t.normalizeTagValue(t.textOfEither(attrEnvironment, attrOldEnvironment))
-	}
-	t.tags.setDerivedText(t.version, facts.version)
-	t.tags.setDerivedText(t.env, facts.env)
+	t.collectDerived(traceState)
+	const keepsNumbers = true
+	t.collectAttributes(t.request.TagsOf(src), keepsNumbers)
+	t.collectVersionAndEnv()
 	for i := range t.resourceTags {
 		t.tags.setText(t.resourceTags[i].Label, t.resourceTags[i].Text())
 	}
 	for i := range t.scopeTags {
 		l, text := t.scopeTags[i].Label, t.scopeTags[i].Text()
 		t.tags.replaceText(l, text)
-		if l == t.kind {
+		if l == t.labels.kind {
 			dst.Kind = kindNamed(t.output.String(text))
 		}
 	}
-	t.tags.setDerivedText(t.dbName, t.textOf(attrNamespace))
+	t.tags.setDerivedText(t.labels.dbName, t.textOf(attrNamespace))
 	t.tags.appendTo(t.output, dst, &t.rules)
 }
 
-// collect converts attributes to Datadog tags and adds them to t.tags. It skips tags that do not affect
-// the statistics. If keepsNumbers is false, it converts numbers to texts, as the Datadog agent does for
+// collectVersionAndEnv adds the version and the environment of the current span to t.tags. They are those of
+// its resource if the span does not have the attributes.
+func (t *spanBuilder) collectVersionAndEnv() {
+	version, env := t.defaultTags.version, t.defaultTags.env
+	hasVersion := t.spanAttrs.Set.Has(attrVersion)
+	if hasVersion {
+		version = t.normalizeTagValue(t.textOf(attrVersion))
+	}
+	hasEnv := t.spanAttrs.Set.Has(attrEnvironment) || t.spanAttrs.Set.Has(attrOldEnvironment)
+	if hasEnv {
+		env = t.normalizeTagValue(t.textOfEither(attrEnvironment, attrOldEnvironment))
+	}
+	t.tags.setDerivedText(t.labels.version, version)
+	t.tags.setDerivedText(t.labels.env, env)
+}
+
+// collectAttributes converts attributes to Datadog tags and adds them to t.tags. It skips tags that do
+// not affect the statistics. If keepsNumbers is false, it converts numbers to texts, as the Datadog agent does for
 // a resource. A list or a map is recorded as an error in the output.
-func (t *spanBuilder) collect(attributes []spantable.Tag, keepsNumbers bool) {
+func (t *spanBuilder) collectAttributes(attributes []spantable.Tag, keepsNumbers bool) {
 	for i := range attributes {
 		attribute := &attributes[i]
-		tag := t.tagOf[attribute.Label]
-		if tag == spantable.Other {
-			continue // no rule reads the tag
+		tagLabel := t.tagOf[attribute.Label]
+		if tagLabel == spantable.Other {
+			continue // the tag does not affect the statistics
 		}
-		if attribute.Value == spantable.IsNested {
+		if attribute.Type == spantable.TypeNested {
 			t.output.Fail(otlp.ErrUnparsable) // only the agent can convert a list or a map
 			return
 		}
-		isNumber := attribute.Value == spantable.IsNumber || attribute.Value == spantable.IsInteger
-		if isNumber && keepsNumbers {
+		if keepsNumbers && isNumber(attribute) {
 			n, _ := attribute.Float()
-			t.tags.setNumber(tag, n)
+			t.tags.setNumber(tagLabel, n)
 		} else {
-			t.tags.setText(tag, t.formatValue(attribute))
+			t.tags.setText(tagLabel, t.formatValue(attribute))
 		}
 	}
 }
 
+// isNumber reports whether the value of an attribute is a number or an integer.
+func isNumber(attribute *spantable.Tag) bool {
+	return attribute.Type == spantable.TypeNumber || attribute.Type == spantable.TypeInteger
+}
+
 // collectDerived adds the tags of the current span that the Datadog agent does not simply copy from an
-// attribute: the HTTP status, the gRPC status, _dd.measured and the sample rate. state is the
+// attribute: the HTTP status, the gRPC status, _dd.measured and the sample rate. traceState is the
 // tracestate of the span.
-func (t *spanBuilder) collectDerived(state []byte) {
+func (t *spanBuilder) collectDerived(traceState []byte) {
 	if code, ok := t.httpCode(); ok && code >= 0 {
-		t.tags.setNumber(t.httpStatus, float64(code))
+		t.tags.setNumber(t.labels.httpStatus, float64(code))
 	}
-	t.tags.setDerivedText(t.grpcStatus, t.grpcCode())
-	if n, ok := t.integerOf(attrMeasured); ok && n == 1 {
-		t.tags.setNumber(t.measured, 1)
+	t.tags.setDerivedText(t.labels.grpcStatus, t.grpcCode())
+	measured, _ := t.integerOf(attrMeasured)
+	if measured == 1 {
+		t.tags.setNumber(t.labels.measured, 1)
 	}
-	if rate, ok := t.sampleRate(state); ok {
-		t.tags.setNumber(t.rate, rate)
+	if rate, ok := t.sampleRate(traceState); ok {
+		t.tags.setNumber(t.labels.rate, rate)
 	}
 }
 
 // sampleRate returns the rate at which the current span was sampled. It reads the attribute
-// _sample_rate, or otherwise state, the tracestate of the span. ok is false if neither contains a rate.
-func (t *spanBuilder) sampleRate(state []byte) (rate float64, ok bool) {
-	attribute := t.span.Tag(&t.request.Table, attrSampleRate)
-	if attribute != nil && (attribute.Value == spantable.IsNumber || attribute.Value == spantable.IsInteger) {
+// _sample_rate, or otherwise the tracestate of the span. ok is false if neither contains a rate.
+func (t *spanBuilder) sampleRate(traceState []byte) (rate float64, ok bool) {
+	attribute := t.spanAttrs.Tag(&t.request.Table, attrSampleRate)
+	if attribute != nil && isNumber(attribute) {
 		return attribute.Float()
 	}
-	if len(state) == 0 {
+	if len(traceState) == 0 {
 		return 0, false
 	}
-	parsed := tracestate.Read(state)
+	parsed := tracestate.Read(traceState)
 	return parsed.Rate()
 }
 
@@ -155,11 +170,12 @@ func (t *spanBuilder) httpCode() (code int64, ok bool) {
 		if !t.spanOrResource.Has(l) {
 			continue
 		}
-		if code, isInteger := t.integerOf(l); isInteger {
-			return code, true
+		if integer, isInteger := t.integerOf(l); isInteger {
+			return integer, true
 		}
-		if code, isInteger := rules.ParseStatus(t.output.String(t.textOf(l))); isInteger {
-			return code, true
+		text := t.output.String(t.textOf(l))
+		if parsed, isStatus := rules.ParseStatus(text); isStatus {
+			return parsed, true
 		}
 	}
 	return 0, false
@@ -168,12 +184,13 @@ func (t *spanBuilder) httpCode() (code int64, ok bool) {
 // grpcCode returns the gRPC status of the current span as text: an integer in decimal digits, or a text
 // as it was sent. It returns an empty text if the span has no gRPC status.
 func (t *spanBuilder) grpcCode() spantable.Text {
-	for l := attrGRPCStatus; l <= attrRPCStatus; l++ {
+	for l := attrGRPCStatus; l <= attrRPCStatus; l++ { // five attributes, in the order in which the agent reads them
 		if !t.spanOrResource.Has(l) {
 			continue
 		}
-		if l == attrRPCStatus && !t.callsGRPC() {
-			break // the status of another RPC system
+		isOfOtherSystem := l == attrRPCStatus && !t.callsGRPC()
+		if isOfOtherSystem {
+			continue
 		}
 		if text := t.textOf(l); text.Len > 0 {
 			return text
@@ -192,13 +209,16 @@ func (t *spanBuilder) callsGRPC() bool {
 	return rules.CallsGRPC(name, deprecatedName)
 }
 
+// agentKinds contains the span kinds whose names the Datadog agent knows, except for KindInternal.
+var agentKinds = [...]spantable.Kind{
+	spantable.KindServer, spantable.KindClient, spantable.KindProducer, spantable.KindConsumer,
+	spantable.KindUnspecified,
+}
+
 // kindNamed returns the span kind with the given name, such as "server". Like the Datadog agent, it
-// returns KindInternal for all other names.
+// returns KindInternal for all unknown names.
 func kindNamed(name string) spantable.Kind {
-	for _, k := range [...]spantable.Kind{
-		spantable.KindServer, spantable.KindClient, spantable.KindProducer, spantable.KindConsumer,
-		spantable.KindUnspecified,
-	} {
+	for _, k := range agentKinds {
 		if name == k.String() {
 			return k
 		}
@@ -280,27 +300,31 @@ func (c *collectedTags) setNumber(l spantable.Label, n float64) {
 func (c *collectedTags) appendTexts(dst []spantable.Tag) []spantable.Tag {
 	for _, l := range c.used {
 		text := spantable.TextBits(c.values[l].text)
-		dst = append(dst, spantable.Tag{Label: l, Value: spantable.IsText, Bits: text})
+		dst = append(dst, spantable.Tag{Label: l, Type: spantable.TypeText, Bits: text})
 	}
 	return dst
 }
 
-// appendTo appends the collected tags to output as the tags of s. Each tag gets its text, its number or
-// neither, according to rules, which has one element for each label. appendTo records an error in
-// output if it has too many tags.
+// appendTo appends the collected tags to output as the tags of s. rules contains the rule of each label: it
+// decides whether the value of the tag is its text or its number. A tag without a value is left out.
+// appendTo records an error in output if it has too many tags.
 func (c *collectedTags) appendTo(output *spantable.Table, s *spantable.Span, rules *[spantable.MaxLabels]numberRule) {
 	s.First = uint32(len(output.Tags))
 	for _, l := range c.used {
 		v := &c.values[l]
 		rule := rules[l]
+		tag := spantable.Tag{Label: l}
 		switch {
 		case v.hasNumber && rule.prefersNumber(v):
-			number := math.Float64bits(v.number)
-			output.Tags = append(output.Tags, spantable.Tag{Label: l, Value: spantable.IsNumber, Bits: number})
+			tag.Type = spantable.TypeNumber
+			tag.Bits = math.Float64bits(v.number)
 		case v.text.Len > 0 && rule.acceptsText():
-			text := spantable.TextBits(v.text)
-			output.Tags = append(output.Tags, spantable.Tag{Label: l, Value: spantable.IsText, Bits: text})
+			tag.Type = spantable.TypeText
+			tag.Bits = spantable.TextBits(v.text)
+		default:
+			continue
 		}
+		output.Tags = append(output.Tags, tag)
 	}
 	s.Last = uint32(len(output.Tags))
 	if len(output.Tags) > output.Limits.Tags {

@@ -35,8 +35,8 @@ import (
 // Translator converts OTLP requests to tables of Datadog spans.
 type Translator struct {
 	spanBuilder
-	traces  traces
-	counted int // spans of the last request that were counted before, see Counted
+	traces       traces
+	countedSpans int // spans of the last request that were counted before, see Counted
 }
 
 // New returns a translator that creates only the wanted tags. It fails if these tags are made from more
@@ -64,21 +64,21 @@ func Bytes(bodyLen, perSpan int) int {
 func (t *Translator) Names() (ofSpans, ofResources *spantable.Names) { return t.ofSpans, t.ofResources }
 
 // Translate converts the spans of an OTLP request to Datadog spans and stores them in output. It leaves
-// out spans that the client has already counted: those of resources that say so, and if isCounted is
-// true, also those of resources that say nothing. If Translate returns an error, output is empty, and
+// out spans that the client has already counted: those of resources that say so, and if isRequestCounted
+// is true, also those of resources that say nothing. If Translate returns an error, output is empty, and
 // r.Err returns the same error.
-func (t *Translator) Translate(r *otlp.Request, isCounted bool, output *spantable.Table) error {
+func (t *Translator) Translate(r *otlp.Request, isRequestCounted bool, output *spantable.Table) error {
 	t.request = r
 	t.output = output
-	t.counted = 0
+	t.countedSpans = 0
 	output.Reset(r.Body, spantable.LimitsOf(len(r.Body), tagBytes))
 	for i := range r.Resources {
 		resource := &r.Resources[i]
 		t.selectResource(resource)
-		resource.IsCounted = t.isCounted(isCounted)
+		resource.IsCounted = t.isResourceCounted(isRequestCounted)
 		if resource.IsCounted {
 			first, last := r.SpansOf(resource)
-			t.counted += last - first
+			t.countedSpans += last - first
 			continue
 		}
 		t.addResource(resource)
@@ -93,12 +93,12 @@ func (t *Translator) Translate(r *otlp.Request, isCounted bool, output *spantabl
 
 // Counted returns the number of spans of the last request that Translate left out, because their client
 // had already counted them.
-func (t *Translator) Counted() int { return t.counted }
+func (t *Translator) Counted() int { return t.countedSpans }
 
-// isCounted reports whether the client has already counted the spans of the current resource, according
-// to the attribute _dd.stats_computed. If the resource does not have the attribute, isCounted returns
-// isRequestCounted, the default for the request.
-func (t *Translator) isCounted(isRequestCounted bool) bool {
+// isResourceCounted reports whether the client has already counted the spans of the current resource,
+// according to the attribute _dd.stats_computed. If the resource does not have the attribute, the result
+// is isRequestCounted, the default for the request.
+func (t *Translator) isResourceCounted(isRequestCounted bool) bool {
 	if !t.resourceAttrs.Set.Has(attrComputed) {
 		return isRequestCounted
 	}
@@ -106,8 +106,8 @@ func (t *Translator) isCounted(isRequestCounted bool) bool {
 	return value != "" && value != "false"
 }
 
-// keptByDefault is the sampling priority of every trace. OTLP does not carry a priority.
-const keptByDefault = 1
+// defaultPriority is the sampling priority of every trace: it is kept. OTLP does not carry a priority.
+const defaultPriority = 1
 
 // addResource adds the traces of the current resource to the table, and a sender for the resource.
 func (t *Translator) addResource(resource *otlp.Resource) {
@@ -122,63 +122,67 @@ func (t *Translator) addResource(resource *otlp.Resource) {
 	for i := resource.First; i < resource.Last; i++ {
 		t.buildSpans(&r.Scopes[i], first, spans, groups)
 	}
-	var senderFacts traceFacts
-	for i, facts := range t.traces.facts {
-		groups[i].Origin = facts.origin
-		facts.setMissing(senderFacts) // the last trace with a fact takes precedence
-		senderFacts = facts
+	for i, tags := range t.traces.tags {
+		groups[i].Origin = tags.origin
 	}
-	sender.Version = senderFacts.version
-	sender.Commit = senderFacts.commit
+	senderTags := t.traces.senderTags()
+	sender.Version = senderTags.version
+	sender.Commit = senderTags.commit
 	if sender.Env.Len == 0 {
-		sender.Env = senderFacts.env
+		sender.Env = senderTags.env
 	}
 	t.output.Senders = append(t.output.Senders, sender)
 }
 
-// buildSpans converts the OTLP spans of a scope to Datadog spans. It stores them in spans, and their
-// trace IDs in groups; both are parts of the output for the whole resource of the scope.
+// buildSpans converts the OTLP spans of a scope to Datadog spans, and sets the IDs of their traces. spans
+// and groups are the spans and the traces of the resource in the output, which addTraces has added.
 // firstOfResource is the index in the request of the first span of the resource.
 func (t *Translator) buildSpans(scope *otlp.Scope, firstOfResource int, spans []spantable.Span, groups []spantable.Group) {
-	r := t.request
-	if scope.First < scope.Last {
-		t.readScope(r.Tags[scope.FirstTag:scope.LastTag])
+	if scope.First == scope.Last {
+		return
 	}
-	for i := scope.First; i < scope.Last && t.output.Err() == nil; i++ {
+	r := t.request
+	t.readScope(r.Tags[scope.FirstTag:scope.LastTag])
+	for i := scope.First; i < scope.Last; i++ {
+		if t.output.Err() != nil {
+			return
+		}
 		extra := &r.Extras[i]
+		traceState := r.Bytes(extra.State)
 		indexInResource := i - firstOfResource
 		position := t.traces.positions[indexInResource]
+		t.build(&spans[position], &r.Spans[i], traceState)
+
 		trace := t.traces.traceNumbers[indexInResource]
-		t.build(&spans[position], &r.Spans[i], r.Bytes(extra.State))
 		groups[trace].TraceLow = extra.TraceLow
-		t.traces.facts[trace].setMissing(t.collectedFacts())
+		t.traces.tags[trace].setEmptyFields(t.traceTagsOfSpan())
 	}
 }
 
-// collectedFacts returns those tags of the last built span that describe its trace or its sender.
-func (t *Translator) collectedFacts() traceFacts {
-	return traceFacts{
-		env:     t.tags.values[t.env].text,
-		version: t.tags.values[t.version].text,
-		commit:  t.tags.values[t.commit].text,
-		origin:  t.tags.values[t.origin].text,
+// traceTagsOfSpan returns those tags of the last built span that describe its trace or its sender.
+func (t *Translator) traceTagsOfSpan() traceTags {
+	return traceTags{
+		env:     t.tags.values[t.labels.env].text,
+		version: t.tags.values[t.labels.version].text,
+		commit:  t.tags.values[t.labels.commit].text,
+		origin:  t.tags.values[t.labels.origin].text,
 	}
 }
 
-// addTraces reserves memory in the output for the Datadog spans of some OTLP spans. It adds a group for
-// each trace, and an empty span for each span. It returns these spans, ordered by trace, and the
-// groups.
+// addTraces adds a group to the output for each trace of the given OTLP spans, and an empty span for each
+// of its spans. It returns the added spans, ordered by trace, and the added groups.
 func (t *Translator) addTraces(extras []otlp.SpanExtra) ([]spantable.Span, []spantable.Group) {
 	t.traces.group(extras)
 	output := t.output
-	firstSpan, firstGroup := len(output.Spans), len(output.Groups)
-	begin := uint32(0)
+	firstSpan := len(output.Spans)
+	firstGroup := len(output.Groups)
+	previousEnd := uint32(0)
 	for _, end := range t.traces.ends {
-		g := spantable.Group{First: uint32(len(output.Spans)), Priority: keptByDefault, HasPriority: true}
-		spanCount := end - begin
+		g := spantable.Group{First: uint32(len(output.Spans)), Priority: defaultPriority, HasPriority: true}
+		spanCount := end - previousEnd
+		previousEnd = end
 		output.Spans = append(output.Spans, make([]spantable.Span, spanCount)...)
 		output.AddGroup(g)
-		begin = end
 	}
 	return output.Spans[firstSpan:], output.Groups[firstGroup:]
 }
@@ -191,12 +195,23 @@ type traces struct {
 	traceNumbers []uint32 // number of its trace
 	positions    []uint32 // its position when spans are ordered by trace
 	// For each trace, by number:
-	ends  []uint32 // position after its last span
-	facts []traceFacts
+	ends []uint32 // position after its last span
+	tags []traceTags
+}
+
+// senderTags returns the tags that describe the sender of the traces. If several traces have a tag, the last
+// one counts.
+func (t *traces) senderTags() traceTags {
+	var combined traceTags
+	for _, tags := range t.tags {
+		tags.setEmptyFields(combined)
+		combined = tags
+	}
+	return combined
 }
 
 // traceBytes is the memory per span of traces.
-const traceBytes = spantable.TraceNumberBytes + 2*(3*4+int(unsafe.Sizeof(traceFacts{})))
+const traceBytes = spantable.TraceNumberBytes + 2*(3*4+int(unsafe.Sizeof(traceTags{})))
 
 // group numbers the traces of the given spans. It then calculates the position of each span in a list
 // in which the spans of each trace are adjacent. Positions follow the order of the trace numbers.
@@ -204,14 +219,20 @@ func (t *traces) group(spans []otlp.SpanExtra) {
 	t.numbers.Reset(len(spans))
 	t.traceNumbers = t.traceNumbers[:0]
 	for i := range spans {
-		t.traceNumbers = append(t.traceNumbers, uint32(t.numbers.NumberOf(0, spans[i].TraceLow)))
+		number := t.numbers.NumberOf(0, spans[i].TraceLow)
+		t.traceNumbers = append(t.traceNumbers, uint32(number))
 	}
 	traceCount := t.numbers.Len()
-	t.facts = slices.Grow(t.facts[:0], traceCount)[:traceCount]
-	clear(t.facts)
-	t.ends = slices.Grow(t.ends[:0], traceCount)[:traceCount]
-	clear(t.ends)
+	t.tags = zeroed(t.tags, traceCount)
+	t.ends = zeroed(t.ends, traceCount)
 	t.sortSpans()
+}
+
+// zeroed returns a slice of n zero values. It reuses the memory of s if it is large enough.
+func zeroed[T any](s []T, n int) []T {
+	s = slices.Grow(s[:0], n)[:n]
+	clear(s)
+	return s
 }
 
 // sortSpans sets positions and ends from traceNumbers. All elements of ends must be 0.
@@ -233,12 +254,12 @@ func (t *traces) sortSpans() {
 	}
 }
 
-// traceFacts are the attributes of spans that describe their trace or their sender. For a trace,
-// the first span with the attribute counts; for a sender, the last trace with it.
-type traceFacts struct{ env, version, commit, origin spantable.Text }
+// traceTags are the tags of spans that describe their trace or their sender. For a trace, the first span
+// with the tag counts; for a sender, the last trace with it.
+type traceTags struct{ env, version, commit, origin spantable.Text }
 
-// setMissing sets each field of f that is empty to the same field of other.
-func (f *traceFacts) setMissing(other traceFacts) {
+// setEmptyFields sets each empty field of f to the same field of other.
+func (f *traceTags) setEmptyFields(other traceTags) {
 	setIfEmpty := func(field *spantable.Text, text spantable.Text) {
 		if field.Len == 0 {
 			*field = text

@@ -20,7 +20,9 @@ type vocabulary struct {
 	rules             [spantable.MaxLabels]numberRule // by the label of a tag
 
 	// Labels of tags that the ingest generates, or that belong to the trace.
-	kind, httpStatus, grpcStatus, measured, rate, version, env, dbName, origin, commit spantable.Label
+	labels struct {
+		kind, httpStatus, grpcStatus, measured, rate, version, env, dbName, origin, commit spantable.Label
+	}
 }
 
 // newVocabulary returns the vocabulary for the wanted tags: the attributes to read, and the tags that
@@ -63,10 +65,16 @@ func newVocabulary(wanted *spantable.Names) (*vocabulary, error) {
 		}
 	}
 	v.ofSpans, v.ofResources = spantable.NewNames(ofSpans), spantable.NewNames(names)
-	v.measured, v.rate = find("_dd.measured"), find("_sample_rate")
-	v.httpStatus, v.grpcStatus = find("http.status_code"), find("rpc.grpc.status_code")
-	v.dbName, v.kind, v.env, v.version = find("db.name"), find(tagKind), find(tagEnv), find(tagVersion)
-	v.origin, v.commit = find(tagOrigin), find(tagCommit)
+	v.labels.measured = find("_dd.measured")
+	v.labels.rate = find("_sample_rate")
+	v.labels.httpStatus = find("http.status_code")
+	v.labels.grpcStatus = find("rpc.grpc.status_code")
+	v.labels.dbName = find("db.name")
+	v.labels.kind = find(tagKind)
+	v.labels.env = find(tagEnv)
+	v.labels.version = find(tagVersion)
+	v.labels.origin = find(tagOrigin)
+	v.labels.commit = find(tagCommit)
 	return v, nil
 }
 

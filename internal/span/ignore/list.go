@@ -53,7 +53,7 @@ func (r *rule) matchesKey(k *span.Key) bool {
 	isTextLabel := r.label < span.FirstList
 	switch {
 	case r.label == span.LabelHTTPStatus:
-		return k.HTTPStatus != 0 && r.matches(strconv.FormatUint(uint64(k.HTTPStatus), 10))
+		return r.matchesStatus(k.HTTPStatus)
 	case isTextLabel:
 		return r.matches(*k.Text(r.label))
 	}
@@ -62,6 +62,15 @@ func (r *rule) matchesKey(k *span.Key) bool {
 		return name == r.attribute && r.matches(value)
 	}
 	return slices.ContainsFunc(k.PeerTags, matchesTag) || slices.ContainsFunc(k.AdditionalTags, matchesTag)
+}
+
+// matchesStatus reports whether the rule matches an HTTP status. It returns false for 0, which means that the
+// span has no status.
+func (r *rule) matchesStatus(status uint32) bool {
+	if status == 0 {
+		return false
+	}
+	return r.matches(strconv.FormatUint(uint64(status), 10))
 }
 
 // AttributeNames returns the names of all attributes that rules refer to, without duplicates.
@@ -85,7 +94,8 @@ func (l *List) MatchesAttribute(name, value string) bool {
 	}
 	value = span.Shorten(value, MaxValue)
 	for i := range l.rules {
-		if r := &l.rules[i]; r.attribute == name && r.matches(value) {
+		r := &l.rules[i]
+		if r.attribute == name && r.matches(value) {
 			return true
 		}
 	}

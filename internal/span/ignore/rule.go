@@ -60,13 +60,16 @@ func (r *rule) parseField(field string) (isValid bool) {
 		return true
 	}
 	label, isKnown := span.ParseLabel(field)
-	r.label = label
 	isList := label >= span.FirstList && label < span.EndOfLists
-	return isKnown && !isList
+	if !isKnown || isList {
+		return false
+	}
+	r.label = label
+	return true
 }
 
-// matches reports whether value, of the label or attribute that the rule names, matches the rule. An
-// empty value, as of an absent label, never matches.
+// matches reports whether value matches the pattern of the rule, or is equal to its value. An empty value
+// never matches, because it means that the label or attribute is absent.
 func (r *rule) matches(value string) bool {
 	switch {
 	case value == "":

@@ -40,14 +40,15 @@ func hasPlaceholder(text string) bool {
 	return false
 }
 
-// segmentKind returns the kind of identifier that text is: an e-mail address, a date, an IP address, or
-// a JSON Web Token. It returns noIdentifier if text is none of them, or only contains one.
+// segmentKind returns the kind of identifier that text is, a segment between separators such as slashes:
+// an e-mail address, a date, an IP address, or a JSON Web Token. It returns noIdentifier if text is none
+// of them, or only contains one.
 func segmentKind(text string) kind {
-	isTooShort := len(text) < len("a@b.c")
-	isJWT := strings.HasPrefix(text, "eyJ") && len(text) > 40 && strings.Count(text, ".") == 2
-	switch {
-	case isTooShort:
+	const minLength = len("a@b.c")
+	if len(text) < minLength {
 		return noIdentifier
+	}
+	switch {
 	case isEmail(text):
 		return email
 	case isDate(text):
@@ -56,10 +57,18 @@ func segmentKind(text string) kind {
 		return ipv4
 	case isIPv6(text):
 		return ipv6
-	case isJWT:
+	case isJWT(text):
 		return token
 	}
 	return noIdentifier
+}
+
+// isJWT reports whether text is a JSON Web Token: three parts in base64 with dots between them. The first
+// part is a JSON object, so it begins with the encoding of {".
+func isJWT(text string) bool {
+	const encodedStart = "eyJ"
+	const minLength = 41
+	return len(text) >= minLength && strings.HasPrefix(text, encodedStart) && strings.Count(text, ".") == 2
 }
 
 // isEmail reports whether text is an e-mail address. The @ may be URL-encoded as %40.
@@ -68,7 +77,8 @@ func isEmail(text string) bool {
 	if !found {
 		name, host, found = strings.Cut(text, "%40")
 	}
-	if !found || name == "" || strings.IndexByte(host, '@') >= 0 || isImageScale(host) {
+	hasNameAndHost := found && name != "" && strings.IndexByte(host, '@') < 0
+	if !hasNameAndHost || isImageScale(host) {
 		return false
 	}
 	lastDot := strings.LastIndexByte(host, '.')
@@ -90,12 +100,18 @@ func isImageScale(text string) bool {
 		numberEnd += len(".") + runLength(text, numberEnd+1, isDigit)
 	}
 	suffix := text[numberEnd:]
-	return len(suffix) > 1 && suffix[0] == 'x' && !isLetter(suffix[1]) && !isDigit(suffix[1])
+	if len(suffix) < 2 || suffix[0] != 'x' {
+		return false
+	}
+	continuesWord := isLetter(suffix[1]) || isDigit(suffix[1])
+	return !continuesWord
 }
 
 // isIPv4 reports whether text is an IPv4 address with or without a port.
 func isIPv4(text string) bool {
-	if text == "" || !isDigit(text[0]) || len(text) > len("255.255.255.255:65535") {
+	const maxLength = len("255.255.255.255:65535")
+	beginsWithDigit := text != "" && isDigit(text[0])
+	if !beginsWithDigit || len(text) > maxLength {
 		return false
 	}
 	address, port, hasPort := strings.Cut(text, ":")
@@ -122,11 +138,12 @@ func isIPv6(text string) bool {
 	if len(text) > len("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff") {
 		return false
 	}
+	const maxColons, maxGroupDigits = 7, 4
 	colons := 0
 	groupDigits := 0 // digits of the current group
 	for i := range len(text) {
 		switch c := text[i]; {
-		case isHex(c) && groupDigits < 4:
+		case isHex(c) && groupDigits < maxGroupDigits:
 			groupDigits++
 		case c == ':':
 			colons++
@@ -135,8 +152,8 @@ func isIPv6(text string) bool {
 			return false
 		}
 	}
-	isComplete := colons == 7
-	isAbbreviated := colons >= 2 && colons < 7 && strings.Count(text, "::") == 1
+	isComplete := colons == maxColons
+	isAbbreviated := colons < maxColons && strings.Count(text, "::") == 1
 	return isComplete || isAbbreviated
 }
 
@@ -147,12 +164,12 @@ func isDate(text string) bool {
 	if len(text) < len(layout) || len(text) > maxLength {
 		return false
 	}
-	day, time := text[:len(layout)], text[len(layout):]
-	if !hasLayout(day, layout, isDigit) || !isTimeSuffix(time) {
+	date, time := text[:len(layout)], text[len(layout):]
+	if !hasLayout(date, layout, isDigit) || !isTimeSuffix(time) {
 		return false
 	}
-	isPlausible := day[5] <= '1' && day[8] <= '3' // first digits of month and day
-	return isPlausible
+	month, day := date[len("0000-"):], date[len("0000-00-"):]
+	return month[0] <= '1' && day[0] <= '3'
 }
 
 // isTimeSuffix reports whether text can follow a date: it is empty, or a time with or without a zone, like T10:00Z.
@@ -179,15 +196,19 @@ const (
 func isUUID(text string) bool { return hasLayout(text, uuidLayout, isHex) }
 
 // hasLayout reports whether text has the same form as layout, for example 0000-00-00: dashes at the
-// same positions, and at all others bytes for which isDigit returns true.
-func hasLayout(text, layout string, isDigit func(byte) bool) bool {
+// same positions, and at all others bytes that isAllowed accepts.
+func hasLayout(text, layout string, isAllowed func(byte) bool) bool {
 	if len(text) != len(layout) {
 		return false
 	}
 	for i := range len(layout) {
-		isDash := text[i] == '-'
-		mustBeDash := layout[i] == '-'
-		if isDash != mustBeDash || !isDash && !isDigit(text[i]) {
+		if layout[i] == '-' {
+			if text[i] != '-' {
+				return false
+			}
+			continue
+		}
+		if !isAllowed(text[i]) {
 			return false
 		}
 	}

@@ -39,12 +39,15 @@ func Append(dst []byte, text string) (masked []byte, ok bool) {
 	if len(text) < 2 || len(text) > maxText {
 		return dst, false
 	}
-	if keyword := requiredKeyword(text); keyword != "" {
-		if masked, ok = appendStatement(dst, text, keyword); ok {
+	keyword := requiredKeyword(text)
+	if keyword != "" {
+		masked, ok = appendStatement(dst, text, keyword)
+		if ok {
 			return masked, true
 		}
-		if hasKeyword(withoutComment(text), keyword) {
-			return dst, false // a statement without literals, or with ambiguous quotes
+		isStatement := hasKeyword(withoutComment(text), keyword)
+		if isStatement {
+			return dst, false // it has no literals, or ambiguous quotes
 		}
 	}
 	if hasPlaceholder(text) {
@@ -139,8 +142,10 @@ func (m *masker) maskQuery(from int) {
 // maskSegment masks the identifiers in text[from:to], which contains no segment separator.
 func (m *masker) maskSegment(from, to int) {
 	segment := m.text[from:to]
-	mayLackIdentifierBytes := len(segment) >= uuidLength && indexAny(segment, 0, &wordSeparators) < len(segment)
-	if !mayLackIdentifierBytes && indexAny(segment, 0, &identifierBytes) == len(segment) {
+	isLong := len(segment) >= uuidLength
+	mayLackIdentifierBytes := isLong && indexAny(segment, 0, &wordSeparators) < len(segment)
+	hasIdentifierBytes := indexAny(segment, 0, &identifierBytes) < len(segment)
+	if !hasIdentifierBytes && !mayLackIdentifierBytes {
 		return // most segments end here
 	}
 	if k := segmentKind(segment); k != noIdentifier {
@@ -196,8 +201,9 @@ func typePrefixLength(text string) (length int) {
 	for range maxWords {
 		wordEnd := length + runLength(text, length, isLower)
 		wordLength := wordEnd - length
+		isShortWord := wordLength > 0 && wordLength <= maxWordLength
 		isBeforeUnderscore := wordEnd < len(text) && text[wordEnd] == '_'
-		if wordLength == 0 || wordLength > maxWordLength || !isBeforeUnderscore {
+		if !isShortWord || !isBeforeUnderscore {
 			break
 		}
 		length = wordEnd + 1
@@ -205,9 +211,10 @@ func typePrefixLength(text string) (length int) {
 	return length
 }
 
-// maskableLength returns how many bytes of a file name may be masked: all if the part after the last
-// dot is a long identifier, those before the extension if they are or begin with an identifier.
-// Otherwise it returns 0, because a name like main.3f2a9c1b.js is that of a static file.
+// maskableLength returns how many bytes of a file name may be masked. These are the bytes before the
+// extension if they are an identifier or begin with a long one, as in 1234567-small.jpg. If the part after
+// the last dot is a long identifier, it is not an extension, and the whole name may be masked. The result
+// is 0 for all other names, because a name like main.3f2a9c1b.js is that of a static file.
 func maskableLength(name string) int {
 	const longIdentifier = 12
 	lastPart := name[strings.LastIndexByte(name, '.')+1:]
@@ -218,18 +225,32 @@ func maskableLength(name string) int {
 	if !isExtension(extension) {
 		return 0
 	}
-	firstWord := stem[:indexAny(stem, 0, &wordSeparators)]
-	k, _ := wordKind(firstWord)
-	isLong := k == hexadecimal || k == number && len(firstWord) >= 6 || k == token && len(firstWord) >= 10
-	if isLong || identifierKind(stem) != noIdentifier {
+	if identifierKind(stem) != noIdentifier || beginsWithLongIdentifier(stem) {
 		return len(stem)
 	}
 	return 0
 }
 
+// beginsWithLongIdentifier reports whether the first word of text is an identifier of a length that is rare in
+// the names of static files.
+func beginsWithLongIdentifier(text string) bool {
+	firstWord := text[:indexAny(text, 0, &wordSeparators)]
+	switch k, _ := wordKind(firstWord); k {
+	case hexadecimal:
+		return true
+	case number:
+		return len(firstWord) >= 6
+	case token:
+		return len(firstWord) >= 10
+	}
+	return false
+}
+
 // isExtension reports whether text can be a file extension, or several like tar.gz.
 func isExtension(text string) bool {
-	if len(text) < 1 || len(text) > 16 || !isLetter(text[0]) {
+	const maxLength = 16
+	beginsWithLetter := text != "" && isLetter(text[0])
+	if !beginsWithLetter || len(text) > maxLength {
 		return false
 	}
 	for i := range len(text) {
@@ -244,22 +265,27 @@ func isExtension(text string) bool {
 func (m *masker) maskWords(from, to int) {
 	isAfterIdentifier := false
 	for ; from < to; from++ {
-		if uuidEnd := from + uuidLength; uuidEnd <= to && isUUID(m.text[from:uuidEnd]) {
+		uuidEnd := from + uuidLength
+		beginsWithUUID := uuidEnd <= to && isUUID(m.text[from:uuidEnd])
+		if beginsWithUUID {
 			m.replace(from, uuidEnd, uuid)
-			from, isAfterIdentifier = uuidEnd, true
+			from = uuidEnd
+			isAfterIdentifier = true
 			continue
 		}
 		wordEnd := indexAny(m.text[:to], from, &wordSeparators)
 		word := m.text[from:wordEnd]
 		k, nameLength := wordKind(word)
 		isLastWord := wordEnd == to
-		if k == noIdentifier && isAfterIdentifier && isLastWord && isPodSuffix(word) {
-			k = token // the random end of a pod name, like x7k2p in shop-6c8d9f7b54-x7k2p
+		canBePodSuffix := isAfterIdentifier && isLastWord // like x7k2p in shop-6c8d9f7b54-x7k2p
+		if k == noIdentifier && canBePodSuffix && isPodSuffix(word) {
+			k = token
 		}
-		isAfterIdentifier = k != noIdentifier
-		if k != noIdentifier {
+		isIdentifier := k != noIdentifier
+		if isIdentifier {
 			m.replace(from+nameLength, wordEnd, k)
 		}
+		isAfterIdentifier = isIdentifier
 		from = wordEnd
 	}
 }

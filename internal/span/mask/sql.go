@@ -14,8 +14,8 @@ func requiredKeyword(text string) string {
 	if isPath {
 		return ""
 	}
-	for i := range statements {
-		if s := &statements[i]; strings.EqualFold(verb, s.verb) {
+	for _, s := range statements {
+		if strings.EqualFold(verb, s.verb) {
 			return s.keyword
 		}
 	}
@@ -35,11 +35,12 @@ var statements = []struct{ verb, keyword string }{
 // hasKeyword reports whether text contains a keyword between white space, in upper or lower case. The
 // argument keyword begins and ends with a space, like " from ".
 func hasKeyword(text, keyword string) bool {
-	word := keyword[1 : len(keyword)-1]
-	for from := 0; from+len(keyword) <= len(text); from++ {
-		last := from + len(keyword) - 1
-		isBetweenSpaces := isSpace(text[from]) && isSpace(text[last])
-		if isBetweenSpaces && strings.EqualFold(text[from+1:last], word) {
+	word := strings.Trim(keyword, " ")
+	for start := 0; start+len(keyword) <= len(text); start++ {
+		candidate := text[start : start+len(keyword)]
+		last := len(candidate) - 1
+		isBetweenSpaces := isSpace(candidate[0]) && isSpace(candidate[last])
+		if isBetweenSpaces && strings.EqualFold(candidate[1:last], word) {
 			return true
 		}
 	}
@@ -61,24 +62,25 @@ func withoutComment(text string) string {
 func appendStatement(dst []byte, text, keyword string) (masked []byte, ok bool) {
 	masked = dst
 	l := lexer{text: text}
-	hasLiteral, isStatement := false, false
+	isStatement := false
 	copied := 0 // length of the part of text that masked already represents
-	for at := 0; at < len(text); {
-		end, isLiteral := l.next(at)
-		if isLiteral {
-			masked = append(masked, text[copied:at]...)
-			masked = append(masked, '?')
-			isStatement = isStatement || hasKeyword(text[copied:at], keyword)
-			end += runLength(text, end, isDigit) // digits after a question mark would look like a numbered parameter
-			hasLiteral = true
-			copied = end
+	for {
+		start, end := l.nextLiteral(copied)
+		beforeLiteral := text[copied:start]
+		masked = append(masked, beforeLiteral...)
+		if hasKeyword(beforeLiteral, keyword) {
+			isStatement = true
 		}
-		at = end
+		isLast := start == len(text)
+		if isLast {
+			break
+		}
+		masked = append(masked, '?')
+		copied = end
 	}
-	masked = append(masked, text[copied:]...)
-	isStatement = isStatement || hasKeyword(text[copied:], keyword)
+	hasLiterals := copied > 0
 	isAmbiguous := l.hasOpenQuote && strings.IndexByte(text, '\\') >= 0
-	if !hasLiteral || !isStatement || isAmbiguous {
+	if !hasLiterals || !isStatement || isAmbiguous {
 		return dst, false
 	}
 	return masked, true
@@ -90,6 +92,20 @@ type lexer struct {
 	text         string
 	commentEnd   string // terminator of the comment whose start is the previous token; "" otherwise
 	hasOpenQuote bool   // a quote is not closed
+}
+
+// nextLiteral returns the start and the end of the next literal or list of literals in text[from:]. If there
+// is none, both are len(text).
+func (l *lexer) nextLiteral(from int) (start, end int) {
+	for start = from; start < len(l.text); start = end {
+		var isLiteral bool
+		end, isLiteral = l.next(start)
+		if isLiteral {
+			end += runLength(l.text, end, isDigit) // digits after a question mark would look like a numbered parameter
+			return start, end
+		}
+	}
+	return len(l.text), len(l.text)
 }
 
 // next returns the end of the token that starts at text[at]. isLiteral is true if a question mark should replace the
@@ -131,14 +147,14 @@ func (l *lexer) next(at int) (end int, isLiteral bool) {
 	return at + 1, false
 }
 
-// literalEnd returns the end of the number, string or question mark that starts at text[at], a literal
-// in SQL. If none starts there, it returns at.
+// literalEnd returns the end of the number, string or parameter that starts at text[at]. If none starts
+// there, it returns at.
 func (l *lexer) literalEnd(at int) int {
 	if at == len(l.text) {
 		return at
 	}
 	switch c := l.text[at]; {
-	case c == '?':
+	case c == '?': // a parameter, such as ? or ?1
 		return at + 1 + runLength(l.text, at+1, isDigit)
 	case c == '\'':
 		return l.quoteEnd(at)
@@ -215,17 +231,16 @@ func (l *lexer) listEnd(from int) int {
 // hasOpenQuote and returns len(text).
 func (l *lexer) quoteEnd(at int) int {
 	if isEscapeClause(l.text, at) {
-		return at + len(backslashLiteral)
+		return at + len(backslashLiteral) // the backslash in ESCAPE '\' does not escape the quote
 	}
 	quote := l.text[at]
 	for i := at + 1; i < len(l.text); i++ {
-		switch {
-		case l.text[i] == '\\':
-			i++
-		case l.text[i] != quote:
-		case i+1 < len(l.text) && l.text[i+1] == quote:
-			i++
-		default:
+		isQuote := l.text[i] == quote
+		isDoubled := isQuote && i+1 < len(l.text) && l.text[i+1] == quote
+		isBackslash := l.text[i] == '\\'
+		if isDoubled || isBackslash {
+			i++ // skip the escaped byte
+		} else if isQuote {
 			return i + 1
 		}
 	}
@@ -284,11 +299,13 @@ func numberEnd(text string, from int) int {
 // exponentEnd returns the end of the exponent of a number, like e-3, if one starts at text[at].
 // Otherwise it returns at.
 func exponentEnd(text string, at int) int {
-	if at == len(text) || text[at] != 'e' && text[at] != 'E' {
+	hasExponent := at < len(text) && (text[at] == 'e' || text[at] == 'E')
+	if !hasExponent {
 		return at
 	}
 	digitsStart := at + 1
-	if digitsStart < len(text) && (text[digitsStart] == '-' || text[digitsStart] == '+') {
+	hasSign := digitsStart < len(text) && (text[digitsStart] == '-' || text[digitsStart] == '+')
+	if hasSign {
 		digitsStart++
 	}
 	digits := runLength(text, digitsStart, isDigit)
@@ -309,7 +326,12 @@ func dollarQuoteEnd(text string, at int) int {
 		}
 	}
 	tagEnd := nameEnd(text, at+1)
-	if tagEnd == len(text) || text[tagEnd] != '$' || isDigit(text[at+1]) {
+	hasSecondDollar := tagEnd < len(text) && text[tagEnd] == '$'
+	if !hasSecondDollar {
+		return at
+	}
+	isParameter := isDigit(text[at+1])
+	if isParameter {
 		return at
 	}
 	quote := text[at : tagEnd+1]

@@ -8,7 +8,9 @@ func identifierKind(text string) kind {
 	if isUUID(text) {
 		return uuid
 	}
-	if k, nameLength := wordKind(text); k != noIdentifier && nameLength == 0 {
+	k, nameLength := wordKind(text)
+	isWholeText := nameLength == 0
+	if k != noIdentifier && isWholeText {
 		return k
 	}
 	if isBase64URL(text) {
@@ -20,12 +22,14 @@ func identifierKind(text string) kind {
 // isBase64URL reports whether text is at least 20 random characters of the URL-safe base64 alphabet, which contains
 // dashes.
 func isBase64URL(text string) bool {
-	if len(text) < 20 {
+	const minLength = 20
+	if len(text) < minLength {
 		return false
 	}
 	s := statsOf(text)
 	hasAllClasses := s.digits > 0 && s.uppers > 1 && s.lowers > 1
-	hasFewDashes := s.dashes > 0 && s.dashes*10 <= len(text)
+	const bytesPerDash = 10
+	hasFewDashes := s.dashes > 0 && len(text) >= s.dashes*bytesPerDash
 	changesOften := s.changesOften(len(text))
 	return s.others == 0 && hasAllClasses && hasFewDashes && changesOften && !isWords(text)
 }
@@ -40,6 +44,7 @@ func wordKind(text string) (k kind, nameLength int) {
 	s := statsOf(text)
 	isAlphanumeric := s.others == 0 && s.dashes == 0
 	isLettersThenDigits := s.boundaries == 1 && isDigit(text[len(text)-1])
+	const longNumber = 5 // digits
 	switch {
 	case !isAlphanumeric:
 		return noIdentifier, 0
@@ -49,7 +54,7 @@ func wordKind(text string) (k kind, nameLength int) {
 		return hexadecimal, 0
 	case s.isToken(len(text)) && !isVersion(text) && !isWords(text):
 		return token, 0
-	case s.digits >= 5 && isLettersThenDigits:
+	case isLettersThenDigits && s.digits >= longNumber:
 		return number, len(text) - s.digits
 	}
 	return noIdentifier, 0
@@ -98,15 +103,17 @@ func statsOf(text string) (s stats) {
 }
 
 // addPair counts a pair of neighboring bytes.
-func (s *stats) addPair(a, b byte) {
+func (s *stats) addPair(first, second byte) {
+	isBoundary := isDigit(first) != isDigit(second)
+	changesCase := isUpper(first) != isUpper(second) || isLower(first) != isLower(second)
 	switch {
-	case isDigit(a) != isDigit(b):
+	case isBoundary:
 		s.boundaries++
 		s.changes++
-	case isUpper(a) && isUpper(b):
-		s.upperPairs++
-	case isUpper(a) != isUpper(b) || isLower(a) != isLower(b):
+	case changesCase:
 		s.changes++
+	case isUpper(first): // and so is second
+		s.upperPairs++
 	}
 }
 
@@ -120,7 +127,8 @@ func (s *stats) isHex(length int) bool {
 		return false
 	}
 	isLong := length >= 16
-	isMixed := length >= 6 && s.boundaries >= 2 && s.digits >= 2
+	isWordAndNumber := s.boundaries < 2
+	isMixed := length >= 6 && s.digits >= 2 && !isWordAndNumber
 	return isLong || isMixed
 }
 
@@ -142,23 +150,23 @@ func isVersion(text string) bool { return text[0]|0x20 == 'v' && isDigit(text[1]
 
 // isWords reports whether text consists of words and short numbers, like the names
 // createOAuth2ClientV1, UTF8ToUTF16 and i18nToL10n. A word begins with a capital letter, or after a
-// dash. At least half of the letters in words without a number must be in words with a vowel, which is
-// rare in random text.
+// dash. Most words must contain a vowel, unlike in random text: isWords compares the numbers of letters in
+// words with and without one, except for acronyms and words with a number.
 func isWords(text string) bool {
-	lettersWithVowel, lettersWithoutVowel := 0, 0 // numbers of letters in words with and without a vowel
+	lettersWithVowel, lettersWithoutVowel := 0, 0
 	var previous word
 	for at := 0; at < len(text); {
 		w := wordAt(text, at)
 		if !w.canFollow(previous) {
 			return false
 		}
-		isAcronymOrNumbered := w.digits > 0 || w.lowers == 0
-		if !isAcronymOrNumbered {
-			if hasVowel(w.letters) {
-				lettersWithVowel += len(w.letters)
-			} else {
-				lettersWithoutVowel += len(w.letters)
-			}
+		isUpperCase := w.lowers == 0
+		switch {
+		case isUpperCase || w.digits > 0: // it may have no vowel
+		case hasVowel(w.letters):
+			lettersWithVowel += len(w.letters)
+		default:
+			lettersWithoutVowel += len(w.letters)
 		}
 		previous = w
 		at += len(w.letters) + w.digits
@@ -188,26 +196,37 @@ func wordAt(text string, from int) word {
 	return word{text[from:lettersEnd], capitals, lowers, digits, isLast}
 }
 
-// canFollow reports whether w is plausible after the word previous in a name that a programmer has written, rather than
+// canFollow reports whether w can follow the word previous in a name that a programmer has written, rather than
 // in random text. At the start of the text and after a separator, previous is the zero value.
 func (w *word) canFollow(previous word) bool {
-	length := len(w.letters)
+	if w.letters == "" || w.capitals > 5 || w.digits > 4 {
+		return false
+	}
+	isSingleLetter := len(w.letters) == 1 && w.digits == 0
 	isAfterNumber := previous.digits > 0
 	isAfterLetterAndNumber := isAfterNumber && len(previous.letters) == 1 // like i18 and B2
+	if isAfterLetterAndNumber && isSingleLetter {
+		isLowerCase := w.capitals == 0
+		return isLowerCase || w.isLast // the end of i18n or B2B
+	}
 	switch {
-	case length == 0, w.capitals > 5, w.digits > 4:
-		return false
-	case isAfterLetterAndNumber && length == 1 && w.digits == 0 && (w.capitals == 0 || w.isLast):
-		return true // the end of i18n or B2B
 	case isAfterNumber && w.capitals == 0:
 		return continuesNumber(w.letters)
-	case length == 1 && w.digits == 0:
+	case isSingleLetter:
 		return false
 	case isAfterLetterAndNumber && w.capitals == 2:
 		return true // the end of B2B, then a word
+	}
+	return w.isPlausible()
+}
+
+// isPlausible reports whether w, which has at least two letters or digits, looks like a word or acronym,
+// such as Open, UTF8 or URLs. It returns false for text like XYz and Xz, which is random.
+func (w *word) isPlausible() bool {
+	switch {
 	case w.capitals > 1 && w.lowers > 0 && w.lowers < 3:
 		return isAcronym(w.letters)
-	case w.digits == 0 && length == 2 && w.lowers == 1:
+	case w.digits == 0 && w.capitals == 1 && w.lowers == 1:
 		return hasVowel(w.letters)
 	}
 	return true

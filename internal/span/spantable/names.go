@@ -81,11 +81,16 @@ func NewNames(names []string) *Names {
 			continue
 		}
 		fingerprint := FingerprintOf(name)
-		slot := &t.slots[fingerprint.slot()]
-		sharesSlot := *slot != Other
+		slot := fingerprint.slot()
+		previous := t.slots[slot]
+		sharesSlot := previous != Other
 		isLongerThanFingerprint := len(name) > 2*endLen
-		t.entries[l] = nameEntry{fingerprint, *slot, sharesSlot || isLongerThanFingerprint}
-		*slot = Label(l)
+		t.entries[l] = nameEntry{
+			fingerprint: fingerprint,
+			next:        previous,
+			isAmbiguous: sharesSlot || isLongerThanFingerprint,
+		}
+		t.slots[slot] = Label(l)
 	}
 	return t
 }
@@ -105,18 +110,19 @@ func (t *Names) Find(name []byte) Label {
 	return l
 }
 
-// FindFingerprint returns the label of the name with this fingerprint, or Other if there is none. If
-// isSure is false, the result can be wrong: the caller must then call Find with the complete name.
+// FindFingerprint returns the label of the name with this fingerprint, or Other if there is none. It
+// compares only one name of the table. If isSure is false, the table has another candidate, or names that
+// differ in bytes that are not in the fingerprint: the caller must then call Find with the complete name.
 func (t *Names) FindFingerprint(f Fingerprint) (label Label, isSure bool) {
-	index := uint(t.slots[f.slot()])
-	entry := &t.entries[index]
-	expected := &entry.fingerprint
+	found := uint(t.slots[f.slot()])
+	entry := &t.entries[found]
+	candidate := &entry.fingerprint
 	// One condition on the combined differences compiles to a conditional move rather than to branches.
-	difference := (expected.first ^ f.first) | (expected.last ^ f.last) | uint64(expected.length^f.length)
+	difference := (candidate.first ^ f.first) | (candidate.last ^ f.last) | uint64(candidate.length^f.length)
 	if difference != 0 {
-		index = uint(Other)
+		found = uint(Other)
 	}
-	return Label(index), !entry.isAmbiguous
+	return Label(found), !entry.isAmbiguous
 }
 
 // Label identifies the name of a tag that a rule uses. Names assigns labels.
@@ -154,6 +160,14 @@ func (s *LabelSet) Add(l Label) { s[l>>6] |= 1 << (l & 63) }
 
 // Remove removes a label from the set.
 func (s *LabelSet) Remove(l Label) { s[l>>6] &^= 1 << (l & 63) }
+
+// Union returns the set of all labels that are in s or other.
+func (s *LabelSet) Union(other *LabelSet) (union LabelSet) {
+	for i := range s {
+		union[i] = s[i] | other[i]
+	}
+	return union
+}
 
 // Has reports whether a label is in the set.
 func (s *LabelSet) Has(l Label) bool { return s[l>>6]&(1<<(l&63)) != 0 }

@@ -12,7 +12,7 @@
 // # Limits
 //
 // Limits bounds the number of spans, tags and strings of a body by the length of the body, and the number
-// of derived bytes. Charge bounds the bytes of text that are read, because a body can refer to the same
+// of derived bytes. AddReadBytes bounds the bytes of text that are read, because a body can refer to the same
 // text many times. A body that exceeds a limit fails with ErrTooMuch.
 //
 // # Concurrency
@@ -41,13 +41,13 @@ type Table struct {
 	Senders []Sender
 	Limits  Limits
 
-	charged int // number of bytes passed to Charge
-	err     error
+	readBytes int // number of bytes passed to AddReadBytes
+	err       error
 }
 
 // Reset empties the table and sets the body that it describes.
 func (t *Table) Reset(body []byte, limits Limits) {
-	t.Body, t.Limits, t.charged, t.err = body, limits, 0, nil
+	t.Body, t.Limits, t.readBytes, t.err = body, limits, 0, nil
 	t.Derived, t.Spans, t.Tags = t.Derived[:0], t.Spans[:0], t.Tags[:0]
 	t.Groups, t.Senders = t.Groups[:0], t.Senders[:0]
 }
@@ -80,16 +80,16 @@ func (t *Table) Fail(reason error) {
 // Err returns the reason why the body is not counted, or nil.
 func (t *Table) Err() error { return t.err }
 
-// maxCharged limits the bytes of text that are read for one body. In two formats, every span can refer to a
+// maxReadBytes limits the bytes of text that are read for one body. In two formats, every span can refer to a
 // string that the body contains only once, so that one megabyte could otherwise expand to gigabytes of
 // labels.
-const maxCharged = 32 << 20
+const maxReadBytes = 32 << 20
 
-// Charge adds a number of bytes of text that a rule reads to the total of the body. If the total exceeds the limit,
-// Charge fails the table with ErrTooMuch.
-func (t *Table) Charge(bytes uint32) {
-	t.charged += int(bytes)
-	if t.charged > maxCharged {
+// AddReadBytes adds n to the number of bytes of text that rules have read for the body. If the sum exceeds
+// maxReadBytes, it fails the table with ErrTooMuch.
+func (t *Table) AddReadBytes(n uint32) {
+	t.readBytes += int(n)
+	if t.readBytes > maxReadBytes {
 		t.Fail(ErrTooMuch)
 	}
 }
@@ -106,9 +106,9 @@ func (t *Table) AddSpan(kind Kind) *Span {
 	return &t.Spans[len(t.Spans)-1]
 }
 
-// AddGroup appends a group with all spans from g.First to the last span of the table. Then the caller
-// must append the sender of the group to t.Senders. If there are too many groups, AddGroup appends
-// nothing and calls t.Fail, so that the body is not counted.
+// AddGroup appends a group with all spans from g.First to the last span of the table. Its sender is the
+// one that the caller appends to t.Senders next. If there are too many groups, AddGroup appends nothing
+// and calls t.Fail, so that the body is not counted.
 func (t *Table) AddGroup(g Group) {
 	maxGroups := t.Limits.Spans
 	if len(t.Groups) >= maxGroups {
@@ -136,10 +136,12 @@ func (t *Table) DerivedSince(start int) Text {
 
 // Bytes returns the bytes of a text. They are valid until the next Reset.
 func (t *Table) Bytes(text Text) []byte {
-	source, start := t.Body, text.At
-	if text.At&inDerived != 0 {
-		source, start = t.Derived, text.At&^inDerived
+	source := t.Body
+	isDerived := text.At&inDerived != 0
+	if isDerived {
+		source = t.Derived
 	}
+	start := text.At &^ inDerived
 	end := start + text.Len
 	return source[start:end:end]
 }
@@ -201,24 +203,24 @@ type Sender struct {
 	HasProcessTags             bool
 }
 
-// Value is the type of a tag's value in the body.
-type Value uint8
+// ValueType is the type of a tag's value in the body.
+type ValueType uint8
 
 const (
-	IsNothing Value = iota
-	IsText
-	IsNumber // float64
-	IsInteger
-	IsBool
-	IsBytes
-	IsNested // list or map, which no rule can read
+	TypeNothing ValueType = iota
+	TypeText
+	TypeNumber // float64
+	TypeInteger
+	TypeBool
+	TypeBytes
+	TypeNested // list or map, which no rule can read
 )
 
 // Tag is a tag of a span that a rule uses. Bits contains the value: for a number the bits of a float64, for
 // an integer those of an int64, for a bool 0 or 1, and for a text or bytes the result of TextBits.
 type Tag struct {
 	Label Label
-	Value Value
+	Type  ValueType
 	Bits  uint64
 }
 
@@ -226,17 +228,17 @@ type Tag struct {
 func (t *Tag) Text() Text { return BitsText(t.Bits) }
 
 // HasText reports whether the value is a text or bytes.
-func (t *Tag) HasText() bool { return t.Value == IsText || t.Value == IsBytes }
+func (t *Tag) HasText() bool { return t.Type == TypeText || t.Type == TypeBytes }
 
 // Float returns the value of a tag as a float64. A bool is converted to 1 or 0. ok is false if the
 // value is neither a number, nor an integer, nor a bool.
 func (t *Tag) Float() (v float64, ok bool) {
-	switch t.Value {
-	case IsNumber:
+	switch t.Type {
+	case TypeNumber:
 		return math.Float64frombits(t.Bits), true
-	case IsInteger:
+	case TypeInteger:
 		return float64(int64(t.Bits)), true
-	case IsBool:
+	case TypeBool:
 		return float64(t.Bits), true
 	}
 	return 0, false
@@ -279,11 +281,18 @@ const (
 // takes limited memory. It allows one tag per tagBytes bytes. Each limit has a constant part, so that a
 // small body is never rejected.
 func LimitsOf(bodyLen, tagBytes int) Limits {
+	const (
+		minTags        = 1 << 12
+		minStrings     = 1 << 12
+		bytesPerString = 16
+		minDerived     = 1 << 18
+		derivedPerByte = 4
+	)
 	return Limits{
 		Spans:        MaxSpans(bodyLen),
-		Tags:         min(maxTags, 1<<12+bodyLen/tagBytes),
-		Strings:      min(maxStrings, 1<<12+bodyLen/16),
-		DerivedBytes: min(maxDerived, 1<<18+4*bodyLen),
+		Tags:         min(maxTags, minTags+bodyLen/tagBytes),
+		Strings:      min(maxStrings, minStrings+bodyLen/bytesPerString),
+		DerivedBytes: min(maxDerived, minDerived+derivedPerByte*bodyLen),
 	}
 }
 
@@ -307,8 +316,8 @@ type Selected struct {
 	at  [MaxLabels]uint32 // by label in Set: index of the tag in Table.Tags
 }
 
-// Select selects the tags in t.Tags[first:last], and no others. If several of them have the same label,
-// it selects the last one, as in Datadog's formats.
+// Select makes t.Tags[first:last] the tags that s finds, instead of the previous ones. If several of them
+// have the same label, s finds the last one, as in Datadog's formats.
 func (s *Selected) Select(t *Table, first, last uint32) {
 	s.Set = LabelSet{}
 	for i := first; i < last; i++ {
@@ -318,8 +327,8 @@ func (s *Selected) Select(t *Table, first, last uint32) {
 	}
 }
 
-// AddMissing selects those tags in t.Tags[first:last] whose label is not selected yet. If several of
-// them have the same label, it selects the first one, as in OTLP.
+// AddMissing adds t.Tags[first:last] to the tags that s finds, except for those with a label that s finds
+// already. If several of them have the same label, s finds the first one, as in OTLP.
 func (s *Selected) AddMissing(t *Table, first, last uint32) {
 	for i := first; i < last; i++ {
 		if l := t.Tags[i].Label; !s.Set.Has(l) {

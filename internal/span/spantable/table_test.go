@@ -24,7 +24,7 @@ func TestTable_TextFromBodyOrDerived(t *testing.T) {
 	for want, text := range map[string]spantable.Text{
 		"service": {At: 2, Len: 7}, "": {}, "of it": made,
 	} {
-		tag := spantable.Tag{Value: spantable.IsText, Bits: spantable.TextBits(text)}
+		tag := spantable.Tag{Type: spantable.TypeText, Bits: spantable.TextBits(text)}
 		if got := table.String(tag.Text()); got != want {
 			t.Errorf("%q is read as %q", want, got)
 		}
@@ -57,9 +57,9 @@ func TestTable_IsBounded(t *testing.T) {
 		},
 		"looked at": func(table *spantable.Table, more int) {
 			for range 32 {
-				table.Charge(1 << 20)
+				table.AddReadBytes(1 << 20)
 			}
-			table.Charge(uint32(more))
+			table.AddReadBytes(uint32(more))
 		},
 	} {
 		table := &spantable.Table{}
@@ -166,18 +166,18 @@ func TestFloat_EachNumericValue(t *testing.T) {
 		want float64
 		ok   bool
 	}{
-		{spantable.Tag{Value: spantable.IsNumber, Bits: math.Float64bits(-1.5)}, -1.5, true},
-		{spantable.Tag{Value: spantable.IsInteger, Bits: math.MaxUint64}, -1, true},
-		{spantable.Tag{Value: spantable.IsBool, Bits: 1}, 1, true},
-		{spantable.Tag{Value: spantable.IsText, Bits: 1}, 0, false},
-		{spantable.Tag{Value: spantable.IsBytes, Bits: 1}, 0, false},
-		{spantable.Tag{Value: spantable.IsNested, Bits: 1}, 0, false},
+		{spantable.Tag{Type: spantable.TypeNumber, Bits: math.Float64bits(-1.5)}, -1.5, true},
+		{spantable.Tag{Type: spantable.TypeInteger, Bits: math.MaxUint64}, -1, true},
+		{spantable.Tag{Type: spantable.TypeBool, Bits: 1}, 1, true},
+		{spantable.Tag{Type: spantable.TypeText, Bits: 1}, 0, false},
+		{spantable.Tag{Type: spantable.TypeBytes, Bits: 1}, 0, false},
+		{spantable.Tag{Type: spantable.TypeNested, Bits: 1}, 0, false},
 	} {
 		if got, ok := c.tag.Float(); got != c.want || ok != c.ok {
 			t.Errorf("%+v is %v, %v", c.tag, got, ok)
 		}
-		if written := c.tag.Value == spantable.IsText ||
-			c.tag.Value == spantable.IsBytes; c.tag.HasText() != written {
+		if written := c.tag.Type == spantable.TypeText ||
+			c.tag.Type == spantable.TypeBytes; c.tag.HasText() != written {
 			t.Errorf("%+v holds a place: %v", c.tag, !written)
 		}
 	}

@@ -198,7 +198,7 @@ func (c *translated) spanOf(g *spantable.Group, s *spantable.Span) *pb.Span {
 		made.Error = 1
 	}
 	for _, tag := range t.TagsOf(s) {
-		if name := c.policy.Names().Name(tag.Label); tag.Value == spantable.IsText {
+		if name := c.policy.Names().Name(tag.Label); tag.Type == spantable.TypeText {
 			made.Meta[name] = t.String(tag.Text())
 		} else {
 			made.Metrics[name], _ = tag.Float()

@@ -44,8 +44,8 @@ func ParseResource(text string) (names []string, err error) {
 	return names, nil
 }
 
-// keptAttribute is a resource attribute that becomes part of the origin.
-type keptAttribute struct {
+// originAttribute is a resource attribute that becomes part of the origin.
+type originAttribute struct {
 	name  string
 	label spantable.Label
 }
@@ -55,7 +55,8 @@ type keptAttribute struct {
 func checkResource(names []string) (err error) {
 	for _, name := range names {
 		hasValidLength := name != "" && len(name) <= span.MaxLabel
-		if !hasValidLength || strings.ContainsAny(name, "\x00 ") {
+		hasInvalidByte := strings.ContainsAny(name, "\x00 ")
+		if !hasValidLength || hasInvalidByte {
 			err = errors.Join(err, fmt.Errorf("check otlp-resource-attributes: %q is not an attribute name: "+
 				"it has 1 to %d bytes and no space", name, span.MaxLabel))
 		}
@@ -68,9 +69,9 @@ func checkResource(names []string) (err error) {
 }
 
 // assignLabels returns the resource attributes with the given names, sorted and without duplicates,
-// each with its label. The label is the index of the name in labelNames, to which assignLabels appends
-// the missing names. allLabelNames is the new list.
-func assignLabels(names, labelNames []string) (kept []keptAttribute, allLabelNames []string) {
+// each with its label. The label of a name is its index in labelNames. assignLabels returns labelNames
+// with the missing names appended.
+func assignLabels(names, labelNames []string) (attributes []originAttribute, allLabelNames []string) {
 	sortedNames := slices.Compact(slices.Sorted(slices.Values(names)))
 	for _, name := range sortedNames {
 		label := slices.Index(labelNames, name)
@@ -78,7 +79,7 @@ func assignLabels(names, labelNames []string) (kept []keptAttribute, allLabelNam
 			label = len(labelNames)
 			labelNames = append(labelNames, name)
 		}
-		kept = append(kept, keptAttribute{name, spantable.Label(label)})
+		attributes = append(attributes, originAttribute{name, spantable.Label(label)})
 	}
-	return kept, labelNames
+	return attributes, labelNames
 }
