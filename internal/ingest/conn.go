@@ -37,10 +37,10 @@ type conn struct {
 	flushContext   context.Context // done when the connection ends
 	cancelFlushes  context.CancelFunc
 
-	writeMu      sync.Mutex
-	isWelcomed   bool   // the welcome has been sent, so other messages may follow
-	wantsSettled bool   // the client has requested the number of settled spans
-	settled      uint64 // number of settled spans that was sent last
+	writeMu           sync.Mutex
+	isWelcomed        bool   // the welcome has been sent, so other messages may follow
+	wantsSettledCount bool   // the client has requested the number of settled spans
+	settled           uint64 // number of settled spans that was sent last
 }
 
 // authenticate sets c.peer to the user and the process of the client, according to the kernel. It returns an error
@@ -70,17 +70,19 @@ func (c *conn) logAttributes() []any {
 	return attributes
 }
 
-// serve handles the client's messages until the client or the daemon ends the connection, and then closes it. Spans
-// that the client has written but serve has not handled are counted as dropped.
+// serve handles the client's messages until the client or the daemon ends the connection, and then closes it. It
+// counts spans in messages that it could not handle as dropped. If the connection ends without an error, serve first
+// waits for replies to flush messages, in which the client asks for delivery of its spans.
 func (c *conn) serve() {
 	defer c.socket.Close()
-	defer c.stopFlushes()
+	defer c.cancelFlushReplies()
 	err := recoverPanic(c.handleMessages)
 	c.sendEndReason(err)
 	c.dropRemaining()
-	c.release()
-	if isNormalEnd(err) && c.pendingFlushes.Load() > 0 {
-		c.waitForFlushes() // the client can still read the replies
+	c.releaseResources()
+	hasPendingFlushes := c.pendingFlushes.Load() > 0
+	if hasPendingFlushes && isNormalEnd(err) {
+		c.waitForFlushReplies()
 	}
 }
 
@@ -128,8 +130,9 @@ func (c *conn) handleMessages() error {
 // helloTimeout is the maximum time from the start of a connection to the end of its hello.
 const helloTimeout = 5 * time.Second
 
-// handleHello reads the first message of the client, the hello, and replies with a welcome message. It also creates
-// c.publisher, which later passes the client's spans to the aggregation.
+// handleHello reads the first message of the client, the hello, and replies with a welcome message. A client that
+// reconnects also learns what happened to its earlier spans. handleHello creates c.publisher, which later passes the
+// client's spans to the aggregation.
 func (c *conn) handleHello() error {
 	hello, firstMessage, err := readHello(c.frames)
 	if firstMessage != nil { // also if it is not a valid hello
@@ -138,12 +141,13 @@ func (c *conn) handleHello() error {
 	if err != nil {
 		return err
 	}
-	outcomes, err := c.awaitOutcomes(hello.Earlier)
+	previousConnection := hello.Earlier
+	outcomes, err := c.awaitOutcomes(previousConnection)
 	if err != nil {
 		return err
 	}
 	c.publisher = c.config.Admit.NewConnection(c.originOf(hello), c.peer.PID)
-	c.wantsSettled = hello.Settled
+	c.wantsSettledCount = hello.Settled
 	c.tracer.Store(c.describe(hello))
 	c.config.Log.Debug("client connected", c.logAttributes()...)
 	c.sendWelcome(outcomes)
@@ -385,9 +389,9 @@ func (c *conn) sendWelcome(outcomes []uint64) {
 		Version: wire.Version, Daemon: config.Version, Interval: uint64(config.Interval),
 		MaxFrame: config.MaxFrame, MaxBatch: config.Admit.MaxBatch(),
 		MaxKeys: config.Admit.MaxKeys(), MaxKeyBytes: config.Admit.MaxKeyBytes(),
-		Features: *c.features.Load(), Settled: c.wantsSettled, Earlier: outcomes,
+		Features: *c.features.Load(), Settled: c.wantsSettledCount, Earlier: outcomes,
 	}
-	if c.wantsSettled {
+	if c.wantsSettledCount {
 		welcome.Token = c.publisher.Token()
 	}
 	err := c.writeLocked(wire.AppendWelcome(nil, &welcome))
@@ -416,7 +420,7 @@ func (c *conn) sendSettled(firstUnsettled uint64, features *wire.Features) {
 		return
 	}
 	settled := c.publisher.Settled(firstUnsettled) // also frees memory, so it is called for all clients
-	if !c.wantsSettled || settled <= c.settled {
+	if !c.wantsSettledCount || settled <= c.settled {
 		return
 	}
 	c.settled = settled
@@ -476,8 +480,8 @@ func (c *conn) dropMessage(head []byte, length int) {
 	}
 }
 
-// release releases the publisher and the read buffers. Pending replies to flushes can still be sent.
-func (c *conn) release() {
+// releaseResources releases the publisher and the read buffers. Pending replies to flushes can still be sent.
+func (c *conn) releaseResources() {
 	c.frames.releaseLarge()
 	c.frames.base, c.frames.buf = nil, nil
 	if c.publisher != nil {
@@ -485,9 +489,9 @@ func (c *conn) release() {
 	}
 }
 
-// waitForFlushes waits until the daemon has replied to all pending flush messages of the client. It returns early
+// waitForFlushReplies waits until the daemon has replied to all pending flush messages of the client. It returns early
 // if the client closes the connection, or if the daemon begins to shut down.
-func (c *conn) waitForFlushes() {
+func (c *conn) waitForFlushReplies() {
 	allReplied, clientClosed := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(allReplied)
@@ -502,7 +506,7 @@ func (c *conn) waitForFlushes() {
 	case <-clientClosed:
 	case <-c.draining:
 	}
-	c.stopFlushes()
+	c.cancelFlushReplies()
 	_ = c.socket.SetReadDeadline(time.Unix(1, 0)) // ends waitForClose
 	<-clientClosed
 }
@@ -522,8 +526,8 @@ func (c *conn) waitForClose() {
 	})
 }
 
-// stopFlushes cancels pending flushes and waits until their goroutines have ended.
-func (c *conn) stopFlushes() {
+// cancelFlushReplies cancels pending flushes and waits until their goroutines have ended.
+func (c *conn) cancelFlushReplies() {
 	c.cancelFlushes()
 	c.flushReplies.Wait()
 }

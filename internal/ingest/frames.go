@@ -227,33 +227,35 @@ func (f *frameReader) eachRemaining(fn func(head []byte, length int)) {
 			return // invalid, so the rest of the stream can't be read
 		}
 		frameSize := wire.HeaderLen + length
-		headSize := min(frameSize, len(f.base)/2)
+		maxHeadSize := len(f.base) / 2 // the other half is for reading the rest
+		headSize := min(frameSize, maxHeadSize)
 		if !f.drainUntil(headSize) {
 			return
 		}
-		storedSize, isComplete := f.skipTail(headSize, frameSize)
+		bufferedSize, isComplete := f.readTail(headSize, frameSize)
 		if !isComplete {
 			return
 		}
-		fn(f.buf[f.start+wire.HeaderLen:f.start+headSize], length)
-		f.start += storedSize
+		head := f.buf[f.start+wire.HeaderLen : f.start+headSize]
+		fn(head, length)
+		f.start += bufferedSize
 	}
 }
 
-// skipTail reads the rest of a frame of frameSize bytes, and keeps its first headSize bytes. If the frame does not
-// fit in the buffer, later bytes overwrite each other. storedSize is the number of bytes of the frame in the
-// buffer. isComplete is false if the connection ends within the frame.
-func (f *frameReader) skipTail(headSize, frameSize int) (storedSize int, isComplete bool) {
-	storedSize = frameSize
-	for f.buffered() < storedSize {
+// readTail reads the rest of a frame of frameSize bytes, of which it keeps only the first headSize bytes and those
+// that it reads last. bufferedSize is the number of bytes of the frame that are in the buffer at the end. isComplete
+// is false if the connection ends within the frame.
+func (f *frameReader) readTail(headSize, frameSize int) (bufferedSize int, isComplete bool) {
+	bufferedSize = frameSize
+	for f.buffered() < bufferedSize {
 		tailSize := f.buffered() - headSize
 		f.end -= tailSize // discards the bytes after the head
-		storedSize -= tailSize
+		bufferedSize -= tailSize
 		if !f.drainOnce() {
 			return 0, false
 		}
 	}
-	return storedSize, true
+	return bufferedSize, true
 }
 
 // drainUntil reads until the buffer contains at least size unread bytes. It returns false if the connection ends
