@@ -86,8 +86,9 @@ var formats = map[string]decode.Format{
 const statsPath = "/v0.6/stats"
 
 // classify returns a traceRequest for a request with traces, and a statsRequest for one with statistics that the
-// daemon merges. It returns nil for all other requests, which the caller streams to the agent.
-func (s *Server) classify(r *receiver.BufferedRequest) (receiver.Exchange, receiver.Response) {
+// daemon merges. It returns nil for all other requests, which the caller streams to the agent. refusal is always
+// nil, because the agent responds to invalid requests.
+func (s *Server) classify(r *receiver.BufferedRequest) (exchange receiver.Exchange, refusal receiver.Response) {
 	path, method := r.HTTP.URL.Path, r.HTTP.Method
 	format, isTracePath := formats[path]
 	isTraces := isTracePath && (method == http.MethodPut || method == http.MethodPost)

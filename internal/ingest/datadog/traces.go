@@ -37,21 +37,32 @@ func (s *Server) newTraceRequest(r *receiver.BufferedRequest, format decode.Form
 }
 
 // resultIfUncounted returns true, and the result, if the spans of a trace request must not be counted: the tracer
-// has counted them, the daemon does not support such a request, or it has no rules for counting. format is the
-// format of the body, and h the header of the request.
-func (s *Server) resultIfUncounted(format decode.Format, h http.Header) (result Result, isUncounted bool) {
-	isCompressed := h.Get(headerEncoding) != "" // the agent does not support it
-	isFromWebPage := h.Get(headerFetchSite) == crossSite
-	isOtherMedia := format == decode.FormatV04 && !isMsgpack(h.Get(headerContentType))
+// has counted them, the daemon can't read the body, or it has no rules for counting. format is the format of the
+// body, and header the header of the request.
+func (s *Server) resultIfUncounted(format decode.Format, header http.Header) (result Result, isUncounted bool) {
+	isCountedByTracer := receiver.IsTrue(header.Get(headerComputedStats))
+	hasRules := s.policy.Load() != nil
 	switch {
-	case receiver.IsTrue(h.Get(headerComputedStats)):
+	case isCountedByTracer:
 		return ResultByTracer, true
-	case isCompressed, isFromWebPage, isOtherMedia:
+	case !isReadable(format, header):
 		return ResultUnread, true
-	case s.policy.Load() == nil:
+	case !hasRules:
 		return ResultNotWanted, true
 	}
 	return 0, false
+}
+
+// isReadable reports whether the daemon reads the body of a trace request. It does not read a body that is
+// compressed, that a web page of another site has sent, or that is JSON, which only some formats permit.
+func isReadable(format decode.Format, header http.Header) bool {
+	isCompressed := header.Get(headerEncoding) != ""
+	isFromOtherSite := header.Get(headerFetchSite) == crossSite
+	if isCompressed || isFromOtherSite {
+		return false
+	}
+	canBeJSON := format == decode.FormatV04
+	return !canBeJSON || isMsgpack(header.Get(headerContentType))
 }
 
 // Count counts the spans of the request. It returns nil, and the caller must forward the request to the agent, even
