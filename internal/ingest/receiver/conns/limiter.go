@@ -238,7 +238,8 @@ func (l *Limiter) Evicted() uint64 { return l.evicted.Load() }
 // allowed, or if a limit is reached, it closes the connection and returns nil.
 func (l *Limiter) admit(accepted net.Conn, config *Listeners) *Conn {
 	c := &Conn{Conn: accepted, writeTimeout: config.WriteTimeout, limitsLines: config.LimitsLines}
-	if !c.authorizePeer(config.AllowUIDs) {
+	isAllowed := c.identifyPeer(config.AllowUIDs)
+	if !isAllowed {
 		accepted.Close()
 		return nil
 	}
