@@ -189,8 +189,7 @@ func (d *Decompressor) decompressZstd(message []byte, pool *Pool) (*Body, error)
 }
 
 // decompressZstdWithin decompresses a zstd message into a body of the given capacity. It returns errZstdCapacity if
-// decompression fails near the end of the body: the message can be invalid or the capacity too small, and the
-// library does not say which.
+// the capacity may be too small. The caller must release the body even after an error.
 func (d *Decompressor) decompressZstdWithin(capacity int, message []byte, pool *Pool) (*Body, error) {
 	if d.zstd == nil {
 		d.zstd = newZstdDecoder()
@@ -204,8 +203,10 @@ func (d *Decompressor) decompressZstdWithin(capacity int, message []byte, pool *
 		plain.Bytes = decoded
 		return plain, nil
 	}
-	isNearEnd := capacity-len(decoded) < zstdBlock
-	if isNearEnd || errors.Is(err, zstd.ErrDecoderSizeExceeded) {
+	// The library reports a block that does not fit in the rest of the body like an invalid block.
+	remainingCapacity := capacity - len(decoded)
+	mayNotFit := remainingCapacity < zstdBlock
+	if mayNotFit || errors.Is(err, zstd.ErrDecoderSizeExceeded) {
 		return plain, errZstdCapacity
 	}
 	return plain, err //nolint:wrapcheck // Decompress does
