@@ -134,14 +134,15 @@ func (r *report) publish(message []byte, worker *worker) receiver.Response {
 }
 
 // forwardedSpans iterates over the counted spans, with their trace and span IDs, so that metrics can refer to them
-// as exemplars. It includes all counted spans, because every counted request is forwarded.
+// as exemplars. All of them are forwarded, because the receiver does not sample.
 func (w *worker) forwardedSpans(yield func(receiver.ForwardedSpan) bool) {
 	request := w.counter.Request()
 	for counted := range w.counter.Counted {
-		extra := &request.Extras[counted.Span]
+		spanID := request.Spans[counted.Span].ID
+		trace := &request.Extras[counted.Span]
 		forwarded := receiver.ForwardedSpan{
 			Batch: counted.Batch, Index: counted.At,
-			TraceHigh: extra.TraceHigh, TraceLow: extra.TraceLow, Span: request.Spans[counted.Span].ID,
+			TraceHigh: trace.TraceHigh, TraceLow: trace.TraceLow, Span: spanID,
 		}
 		if !yield(forwarded) {
 			return
