@@ -162,11 +162,11 @@ func (f *frameReader) extendDeadline(delay time.Duration) {
 	}
 }
 
-// makeRoom makes room at the end of a full buffer that contains a part of a frame. If that part begins at the start
-// of the buffer, makeRoom moves it to a larger buffer for size bytes, and otherwise to the start of the same
-// buffer.
+// makeRoom makes room at the end of a full buffer that contains a part of a frame. It moves the part to the start of
+// the buffer. If the part is there already, makeRoom moves it to a larger buffer for size bytes.
 func (f *frameReader) makeRoom(size int) error {
-	if f.start == 0 {
+	isAtStart := f.start == 0
+	if isAtStart {
 		return f.grow(size)
 	}
 	f.moveTo(f.buf)
@@ -339,8 +339,8 @@ func (b *largeBuffers) acquire(size, maxSize int, timeout time.Duration) *memory
 }
 
 // waitForBuffer waits until a buffer of at least size bytes is available, and returns nil after timeout. Once
-// b.stopped is closed, it allocates a buffer even beyond the memory limit: each connection then has at most one
-// socket buffer of data left.
+// b.stopped is closed, it allocates a buffer even beyond the memory limit. Little data is left then, because clients
+// can no longer write.
 func (b *largeBuffers) waitForBuffer(size int, timeout time.Duration) *memory.Buffer {
 	deadline := time.Now().Add(timeout)
 	for time.Now().Before(deadline) {
