@@ -102,15 +102,16 @@ func (s *Server) classify(r *receiver.BufferedRequest) (exchange receiver.Exchan
 	return nil, nil
 }
 
-// serveOther streams a request that the daemon does not count to the agent. It counts the request with ResultUnread
-// if the path is one for traces, with StatsNotWanted if it is the path for statistics, and otherwise as another
-// request.
+// serveOther streams a request to the agent, without counting its spans or statistics. It records the request as
+// ResultUnread if the path is one for traces, as StatsNotWanted if it is the path for statistics, and otherwise in
+// the counter of all other requests.
 func (s *Server) serveOther(w http.ResponseWriter, r *http.Request) {
 	_, isTracePath := formats[r.URL.Path]
+	isStatsPath := r.URL.Path == statsPath
 	switch {
 	case isTracePath:
 		s.CountResult(int(ResultUnread))
-	case r.URL.Path == statsPath:
+	case isStatsPath:
 		s.CountResult(StatsNotWanted.index())
 	default:
 		s.counters.other.Add(1)

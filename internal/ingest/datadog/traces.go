@@ -148,12 +148,12 @@ func (t *traceRequest) count() Result {
 }
 
 // publish publishes the spans that counter has read from the body, unless an equal body was published before. If
-// they are counted, now or before, and t.dropsUnsampled is true, it removes unsampled traces from the body to
-// forward.
+// t.dropsUnsampled is true, it also removes unsampled traces from the body to forward, but only if their spans are
+// counted.
 func (t *traceRequest) publish(counter *rules.Counter) Result {
 	origin := counter.Origin(originOf(t.Header()))
 	isDuplicate, reason, isCounted := t.Publish(t.Body.Bytes, batchesOf(counter, origin), sampledSpans(counter))
-	if isCounted && t.dropsUnsampled {
+	if isCounted && t.dropsUnsampled { // isCounted is true for duplicates too
 		t.removeUnsampled(counter, isDuplicate)
 	}
 	switch {
