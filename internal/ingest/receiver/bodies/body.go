@@ -66,6 +66,9 @@ func (p *Pool) Read(source io.Reader, contentLength int64, senderBytes *atomic.I
 	return body, err
 }
 
+// readDecompressed reads a body, whose length is unknown, from a decompressor. It does not apply the limit per sender.
+func (p *Pool) readDecompressed(source io.Reader) (*Body, error) { return p.Read(source, -1, nil) }
+
 // Take returns an empty body with a capacity of size bytes. It returns nil if the pool has too little free memory.
 func (p *Pool) Take(size int) *Body {
 	buffer := p.memory.Take(size)

@@ -128,7 +128,7 @@ func (d *Decompressor) decompressGzip(message []byte, pool *Pool) (*Body, error)
 	if err := d.gzip.Reset(&d.source); err != nil {
 		return &Body{}, err //nolint:wrapcheck // Decompress does
 	}
-	return pool.Read(&d.gzip, -1, nil)
+	return pool.readDecompressed(&d.gzip)
 }
 
 // decompressSnappyFrames decompresses a message in the snappy framing format. It returns an error for the s2
@@ -144,7 +144,7 @@ func (d *Decompressor) decompressSnappyFrames(message []byte, pool *Pool) (*Body
 	defer d.source.Reset(nil)
 	d.snappy.Reset(&d.source)
 	defer d.snappy.Reset(nil)
-	return pool.Read(d.snappy, -1, nil)
+	return pool.readDecompressed(d.snappy)
 }
 
 // decompressSnappy decompresses the snappy block format. A message in this format begins with its decompressed length.
