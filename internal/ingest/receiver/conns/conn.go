@@ -114,7 +114,8 @@ func (c *Conn) IsClosed() bool {
 }
 
 // ConnState is the http.Server.ConnState hook for servers that accept from Listeners. It tells the connection's
-// limiter whether the connection is busy, idle or closed. It ignores connections without a limiter.
+// limiter whether the connection is busy, idle or closed, and the limit of header lines when a header ends or the
+// next one can begin. It ignores connections without a limiter.
 func ConnState(conn net.Conn, state http.ConnState) {
 	if tlsConn, isTLS := conn.(*tls.Conn); isTLS {
 		conn = tlsConn.NetConn()
