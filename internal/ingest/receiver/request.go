@@ -97,9 +97,9 @@ func (r *BufferedRequest) MayBeRetry() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if r.HTTP.ContentLength < 0 {
-		return p.counted.HasAny(time.Now())
+		return p.countedBodies.HasAny(time.Now())
 	}
-	return p.counted.HasLength(r.HTTP.ContentLength, time.Now())
+	return p.countedBodies.HasLength(r.HTTP.ContentLength, time.Now())
 }
 
 // ForwardedSpan is a counted span that is forwarded, so that it can become an exemplar.
@@ -116,14 +116,15 @@ func (r *BufferedRequest) Publish(
 ) (isDuplicate bool, reason admit.DropReason, isCounted bool) {
 	now := time.Now()
 	p := r.server.publishers
-	hash := p.counted.Hash(message)
+	hash := p.countedBodies.Hash(message)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.counted.Has(hash, now) {
+	if p.countedBodies.Has(hash, now) {
 		r.IsCounted = true
 		return true, 0, true
 	}
-	if !p.setParts(batches, now) {
+	isOpen := p.setParts(batches, now)
+	if !isOpen {
 		return false, admit.DropShutdown, false
 	}
 	defer clear(p.parts)
@@ -131,7 +132,7 @@ func (r *BufferedRequest) Publish(
 		r.IsCounted = true
 		isProbe := !slices.ContainsFunc(p.parts, hasSpans) // repeated empty bodies are probes, not retries
 		if !isProbe {
-			p.counted.Add(hash, len(message), now)
+			p.countedBodies.Add(hash, len(message), now)
 			r.offerExemplars(forwarded)
 		}
 		r.addUnacked(p.parts)
@@ -160,10 +161,10 @@ func (r *BufferedRequest) Merge(
 	now := time.Now()
 	body := r.Body.Bytes
 	p := r.server.publishers
-	hash := p.counted.Hash(body)
+	hash := p.countedBodies.Hash(body)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.counted.Has(hash, now) {
+	if p.countedBodies.Has(hash, now) {
 		r.IsCounted = true
 		return true, nil
 	}
@@ -171,10 +172,10 @@ func (r *BufferedRequest) Merge(
 		return false, admit.ErrStopping
 	}
 	publisher := p.getOrCreate(origin, now)
-	onMerge := func(spans uint64) {
+	onMerge := func(spans uint64) { // called only if the statistics are added
 		r.IsCounted = true
-		p.counted.Add(hash, len(body), now)
-		r.unacked = append(r.unacked, unackedSpans{publisher.Cycle(), spans})
+		p.countedBodies.Add(hash, len(body), now)
+		r.unacked = append(r.unacked, unackedSpans{cycle: publisher.Cycle(), spans: spans})
 	}
 	err = publisher.Merge(onMerge, groups, width, now)
 	return false, err //nolint:wrapcheck // its own words

@@ -33,7 +33,7 @@ func (s *Server) Stats() Stats {
 		Bytes: s.ParsedBytes.Load(), Origins: s.publishers.Count(),
 		Waited: s.dialing.waited.Load(), Waiting: int(s.dialing.waiting.Load()),
 		Connections: open, LastHeard: lastActive, Refused: s.limiter.Rejected(), BufferedBytes: s.Bodies.Used(),
-		Serving: s.inFlight.Load(), DedupEvicted: s.publishers.counted.Evicted(),
+		Serving: s.inFlight.Load(), DedupEvicted: s.publishers.countedBodies.Evicted(),
 	}
 }
 

@@ -67,17 +67,18 @@ func (u *Upstream) dial(ctx context.Context) (net.Conn, error) {
 	return (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, u.Network, u.Address)
 }
 
-// NewTransport returns a transport that sends all requests to the upstream, whatever host their URL contains. If
-// retrier is not nil, it retries failed dials.
+// NewTransport returns a transport that sends all requests to the upstream, whatever host their URL contains. For
+// gRPC it uses HTTP/2, and otherwise HTTP/1 or, over TLS, HTTP/2. If retrier is not nil, it retries failed dials.
 func (u *Upstream) NewTransport(retrier *DialRetrier) *http.Transport {
 	dial := u.dial
 	if retrier != nil {
 		dial = func(ctx context.Context) (net.Conn, error) { return retrier.Dial(ctx, u.dial) }
 	}
+	isEncrypted := u.TLS != nil
 	protocols := &http.Protocols{}
 	protocols.SetHTTP1(!u.IsGRPC)
-	protocols.SetHTTP2(u.TLS != nil)
-	protocols.SetUnencryptedHTTP2(u.IsGRPC && u.TLS == nil)
+	protocols.SetHTTP2(isEncrypted)
+	protocols.SetUnencryptedHTTP2(u.IsGRPC && !isEncrypted)
 	return &http.Transport{
 		Protocols:              protocols,
 		DialContext:            func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
@@ -213,9 +214,9 @@ func RemoveConnectionOptions(h http.Header) {
 func CopyResponse(upstream *http.Response) Response {
 	return func(w http.ResponseWriter) error {
 		for name, values := range upstream.Header {
-			// The list is for requests, whose Content-Length net/http sets itself.
-			isForwarded := name == "Content-Length" || !slices.Contains(hopByHop, name)
-			if isForwarded {
+			isLength := name == "Content-Length" // in hopByHop only because net/http sets it in requests
+			isHopByHop := slices.Contains(hopByHop, name) && !isLength
+			if !isHopByHop {
 				w.Header()[name] = values
 			}
 		}
