@@ -98,7 +98,8 @@ func (l *Listener) AcceptUnix() (*net.UnixConn, error) {
 		case isShutDown:
 			_ = socket.SetDeadline(time.Time{}) // to accept the pending connections
 		case isDrained: // no pending connections are left
-			if hasNewer := l.removeOldest(); !hasNewer {
+			isRemoved := l.removeOldest()
+			if !isRemoved {
 				return nil, net.ErrClosed
 			}
 		default:
@@ -114,9 +115,9 @@ func (l *Listener) oldest() *net.UnixListener {
 	return l.sockets[0]
 }
 
-// removeOldest closes the oldest socket and removes it from l.sockets, unless it is the only one. It returns false
-// in that case. The caller must have accepted all pending connections of the socket.
-func (l *Listener) removeOldest() (hasNewer bool) {
+// removeOldest closes the oldest socket and removes it from l.sockets. If it is the only one, removeOldest does
+// nothing and returns false. The caller must have accepted all pending connections of the socket.
+func (l *Listener) removeOldest() (isRemoved bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.sockets) == 1 {
