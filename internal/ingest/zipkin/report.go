@@ -58,8 +58,8 @@ func (s *Server) classify(request *receiver.BufferedRequest) (receiver.Exchange,
 }
 
 // Count counts the spans of the request. It returns nil if the caller must forward the request to the upstream, and
-// otherwise the response. readErr is the error of reading the body, or nil. A request that can't be counted is
-// still forwarded, unless its body is incomplete or too large.
+// otherwise the response. If there is an upstream, it returns nil even if the spans can't be counted, unless the
+// body is incomplete or too large. readErr is the error of reading the body, or nil.
 func (r *report) Count(readErr error) receiver.Response {
 	if readErr != nil {
 		return r.refuseUnreadable(readErr, resultIncomplete)
@@ -69,9 +69,10 @@ func (r *report) Count(readErr error) receiver.Response {
 	if hasPanicked {
 		refusal = r.refuse(resultBug, http.StatusInternalServerError, "internal error; see the log of spanstatsd")
 	}
-	isForwarded := r.server.config.Forward.IsSet() && r.Result != resultTooLarge
-	if isForwarded {
-		return nil
+	hasUpstream := r.server.config.Forward.IsSet()
+	isTooLarge := r.Result == resultTooLarge
+	if hasUpstream && !isTooLarge {
+		return nil // the upstream's response takes precedence over refusal
 	}
 	if refusal != nil {
 		return refusal
@@ -107,8 +108,9 @@ func (r *report) count() receiver.Response {
 	return r.publish(message, worker)
 }
 
-// publish publishes the spans that worker has read from message, unless an equal message was published before, and
-// sets r.Result. It returns an error response if the spans can't be published, and nil otherwise.
+// publish publishes the spans of message, which worker has decoded, and sets r.Result. It does nothing else if an
+// equal message was published before, or if the daemon needs no spans. It returns an error response if the spans
+// can't be published, and nil otherwise.
 func (r *report) publish(message []byte, worker *worker) receiver.Response {
 	isDuplicate, reason, isCounted := r.Publish(message, worker.counter.Batches, worker.forwardedSpans)
 	switch {
