@@ -95,12 +95,13 @@ func isNormalEnd(err error) bool { return err == nil || errors.Is(err, io.EOF) }
 func (c *conn) sendEndReason(err error) {
 	isDraining := c.isDraining()
 	isNormal := isNormalEnd(err)
-	// A shutdown of the daemon can interrupt a client that is writing a message.
-	isInterrupted := isDraining && FaultOf(err) == FaultIncompleteFrame
+	isIncomplete := FaultOf(err) == FaultIncompleteFrame
+	isShutdown := isDraining && (isNormal || isIncomplete) // a shutdown can interrupt the client's last write
+	mustRetryLater := errors.Is(err, errEarlierPending)
 	switch {
-	case isInterrupted, isDraining && isNormal:
+	case isShutdown:
 		c.sendBye(byeShutdown)
-	case errors.Is(err, errEarlierPending): // the client has to retry later
+	case mustRetryLater:
 		c.sendBye(wire.Bye{Reason: "earlier_pending", Detail: err.Error()})
 	case !isNormal:
 		c.fail(err)
@@ -235,7 +236,8 @@ func decodeHello(body []byte) (*wire.Hello, error) {
 // If the hello identifies no container, originOf adds the container in which the process runs.
 func (c *conn) originOf(hello *wire.Hello) span.Origin {
 	origin := hello.Origin
-	if origin.ContainerID == "" && origin.EntityID == "" {
+	isContainerKnown := origin.ContainerID != "" || origin.EntityID != ""
+	if !isContainerKnown {
 		origin.ContainerID = c.peer.Container
 	}
 	return origin
@@ -329,11 +331,11 @@ func (c *conn) handleFlush(body []byte) error {
 func (c *conn) deliverAndReply(flushID uint64) {
 	err := c.config.Deliver(c.flushContext)
 	isCanceled := c.flushContext.Err() != nil
-	c.pendingFlushes.Add(-1) // after the check, because serve cancels the context once no flush is pending
+	c.pendingFlushes.Add(-1) // after the check: without a pending flush, serve cancels the context
 	if isCanceled {
 		return
 	}
-	// The client may close after the reply, so it must know the outcome of its spans before.
+	// The client may close the connection after the reply, so it must learn before which spans are delivered.
 	firstUnsettled, _ := c.config.Settled()
 	c.sendSettled(firstUnsettled, c.features.Load())
 	reply := wire.Flush{ID: flushID, OK: err == nil}

@@ -136,17 +136,17 @@ func (f *frameReader) handleReadError(err error, isPartial bool) error {
 // readAvailable reads bytes that have already arrived, without waiting, and reports whether there were any. It
 // reads from the file descriptor, because net.Conn does not read after its deadline.
 func (f *frameReader) readAvailable() bool {
-	conn, ok := f.conn.(syscall.Conn)
-	if !ok {
+	socket, isSocket := f.conn.(syscall.Conn)
+	if !isSocket {
 		return false
 	}
-	rawConn, err := conn.SyscallConn()
+	rawConn, err := socket.SyscallConn()
 	if err != nil {
 		return false
 	}
-	n := 0
-	// Control fails only if the socket is closed.
-	_ = rawConn.Control(func(fd uintptr) { n, _ = unix.Read(int(fd), f.buf[f.end:]) })
+	n := 0 // -1 after an error of unix.Read
+	readOnce := func(fd uintptr) { n, _ = unix.Read(int(fd), f.buf[f.end:]) }
+	_ = rawConn.Control(readOnce) // fails only if the socket is closed
 	if n <= 0 {
 		return false
 	}
