@@ -145,8 +145,8 @@ func (s *Server) newPolicy(features *receiver.Features) *rules.Policy {
 	return policy
 }
 
-// noteFailed counts and logs a request to which the agent has not responded.
-func (s *Server) noteFailed(err error) {
+// recordFailure counts and logs a request to which the agent has not responded.
+func (s *Server) recordFailure(err error) {
 	s.counters.failed.Add(1)
 	s.Log.Write(slog.LevelWarn, "the agent did not respond to a tracer's request, so the tracer's connection is "+
 		"closed",
@@ -159,11 +159,11 @@ func (s *Server) noteFailed(err error) {
 func (s *Server) translate(r *receiver.BufferedRequest, response *http.Response, err error) receiver.Response {
 	if err != nil {
 		if !r.IsCanceled() {
-			s.noteFailed(err)
+			s.recordFailure(err)
 		}
 		return receiver.CloseConnection
 	}
-	s.agentState.readFrom(response.Header)
+	s.agentState.update(response.Header)
 	return receiver.CopyResponse(response)
 }
 

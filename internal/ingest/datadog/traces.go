@@ -72,7 +72,7 @@ func (t *traceRequest) Count(readErr error) receiver.Response {
 	if readErr != nil {
 		resultIfTooLarge := ResultTooLarge
 		if t.isUncounted {
-			resultIfTooLarge = t.traceResult // the size is not the reason
+			resultIfTooLarge = t.traceResult // a smaller request would not be counted either
 		}
 		return t.server.refuseUnreadable(
 			t.BufferedRequest, readErr, int(resultIfTooLarge), int(ResultIncomplete),
@@ -202,8 +202,8 @@ func batchesOf(counter *rules.Counter, origin span.Origin) iter.Seq2[span.Origin
 }
 
 // removeUnsampled removes unsampled traces from the body to forward, and tells the agent their number in the
-// header. If isDuplicate is true, the request is a retry. Its header contains the number again, but the daemon's
-// counters of unsampled traces and spans are not increased again.
+// header. If isDuplicate is true, the request is a retry, whose unsampled traces and spans are already in the
+// daemon's counters.
 func (t *traceRequest) removeUnsampled(counter *rules.Counter, isDuplicate bool) {
 	remaining, removedTraces, removedSpans := unsampled.Cut(counter.Decoded())
 	if removedTraces == 0 {
