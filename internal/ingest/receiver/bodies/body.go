@@ -117,11 +117,12 @@ func (p *Pool) grow(body *Body, maxCapacity int64) error {
 	addedBytes := capacity - length
 	bytesOfSender := body.chargeSender(addedBytes)
 	isAllowed := bytesOfSender <= p.maxPerSender
-	if isAllowed && p.resize(body, int(capacity)) {
-		return nil
+	isResized := isAllowed && p.resize(body, int(capacity))
+	if !isResized {
+		body.chargeSender(-addedBytes)
+		return ErrNoRoom
 	}
-	body.chargeSender(-addedBytes)
-	return ErrNoRoom
+	return nil
 }
 
 // resize raises the capacity of a body and keeps its data. It returns false, and does not change the body, if the
@@ -143,8 +144,12 @@ func (p *Pool) resize(body *Body, capacity int) bool {
 // extendBuffer raises the capacity of b by enlarging its buffer, which needs less free memory than a second buffer.
 // It returns false if b has no buffer, or if the pool has too little free memory.
 func (b *Body) extendBuffer(capacity int) bool {
+	if b.buffer == nil {
+		return false
+	}
 	length := len(b.Bytes)
-	if b.buffer == nil || !b.buffer.Grow(capacity, length) {
+	hasGrown := b.buffer.Grow(capacity, length)
+	if !hasGrown {
 		return false
 	}
 	b.Bytes = b.buffer.Bytes()[:length:capacity]

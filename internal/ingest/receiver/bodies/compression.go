@@ -171,8 +171,9 @@ func (d *Decompressor) decompressZstd(message []byte, pool *Pool) (*Body, error)
 	if len(message) < minZstd {
 		return &Body{}, io.ErrUnexpectedEOF
 	}
-	maxCapacity := int(pool.maxBody) + zstdBlock
-	capacity := min(max(FirstBuffer, zstdRatio*len(message)), maxCapacity)
+	maxCapacity := int(pool.maxBody) + zstdBlock // the library needs free capacity after the last block
+	estimatedLength := zstdRatio * len(message)
+	capacity := min(max(FirstBuffer, estimatedLength), maxCapacity)
 	for {
 		plain, err := d.decompressZstdWithin(capacity, message, pool)
 		isTooSmall := errors.Is(err, errZstdCapacity)
@@ -181,7 +182,8 @@ func (d *Decompressor) decompressZstd(message []byte, pool *Pool) (*Body, error)
 			capacity = min(2*capacity, maxCapacity)
 			continue
 		}
-		if isTooSmall || int64(len(plain.Bytes)) > pool.maxBody {
+		isTooLong := int64(len(plain.Bytes)) > pool.maxBody
+		if isTooSmall || isTooLong {
 			return plain, ErrTooLarge
 		}
 		return plain, err
