@@ -91,7 +91,7 @@ func New(config *Config, setup Setup, maxBatches int) (*Server, error) {
 	}
 	s.listeners = conns.Listeners{
 		Limiter: s.limiter, AllowUIDs: config.AllowUIDs, WriteTimeout: setup.WriteTimeout,
-		LimitsLines: true, Rejected: s.logRejected,
+		LimitsLines: true, OnReject: s.logRejected,
 	}
 	if err := s.listen(); err != nil {
 		s.Abandon()
@@ -205,7 +205,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	conn := conns.FromContext(r.Context())
 	isClosed := conn != nil && conn.IsClosed()
 	if isClosed {
-		panic(http.ErrAbortHandler) // the sender gets no response, so its request must not be counted
+		panic(http.ErrAbortHandler) // without a response, the sender sends the request again
 	}
 	isUnsupported := r.ProtoMajor != 1 && s.setup.HTTP2 == nil
 	if isUnsupported {
@@ -216,7 +216,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	req := s.NewRequest(r)
 	defer req.Release()
 	exchange, refusal := s.setup.Classify(req)
-	if exchange == nil && refusal == nil {
+	isStreamed := exchange == nil && refusal == nil
+	if isStreamed {
 		s.setup.Stream.ServeHTTP(w, r)
 		return
 	}

@@ -30,7 +30,7 @@ type Conn struct {
 	// The limiter's lock guards the fields below.
 	hasSentRequest bool
 	isBusy         bool      // whether a request is in flight
-	since          time.Time // time when the connection became busy or idle, or was accepted
+	stateSince     time.Time // time when the connection became busy or idle, or was accepted
 	isClosed       bool
 	isDone         bool // whether the last request of the connection has ended
 }

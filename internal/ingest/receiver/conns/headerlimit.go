@@ -61,7 +61,8 @@ func (h *headerLimit) count(received []byte) bool {
 		switch c {
 		case '\r': // belongs to the line end
 		case '\n':
-			if h.isLineEmpty && h.hasText {
+			isHeaderEnd := h.isLineEmpty && h.hasText
+			if isHeaderEnd {
 				h.isComplete = true
 				return true
 			}

@@ -47,7 +47,7 @@ func (c *Conn) activity() activity {
 		return activityBusy
 	case c.hasSentRequest:
 		return activityIdle
-	case time.Since(c.since) < firstRequestGrace:
+	case time.Since(c.stateSince) < firstRequestGrace:
 		return activityNew
 	}
 	return activitySilent
@@ -80,7 +80,7 @@ func (l *Limiter) add(c *Conn) bool {
 	if isFull && !l.evictForNew(isAny) {
 		return false
 	}
-	c.since = time.Now()
+	c.stateSince = time.Now()
 	l.conns[c] = struct{}{}
 	return true
 }
@@ -128,7 +128,7 @@ func (c *Conn) isLessActive(other *Conn) bool {
 	if c.activity() != other.activity() {
 		return c.activity() < other.activity()
 	}
-	return c.since.Before(other.since)
+	return c.stateSince.Before(other.stateSince)
 }
 
 // drainGrace is the time for which a stopping server waits for the first request of a connection. It is longer than
@@ -141,7 +141,7 @@ func (l *Limiter) AwaitsFirstRequest() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for c := range l.conns {
-		isYoung := time.Since(c.since) < drainGrace
+		isYoung := time.Since(c.stateSince) < drainGrace
 		if isYoung && !c.hasSentRequest {
 			return true
 		}
@@ -180,7 +180,7 @@ func (l *Limiter) setBusy(c *Conn) {
 	defer l.mu.Unlock()
 	c.isBusy = true
 	c.hasSentRequest = true
-	c.since = time.Now()
+	c.stateSince = time.Now()
 }
 
 // setIdle marks a connection as waiting for its next request.
@@ -217,8 +217,8 @@ func (l *Limiter) release(c *Conn) bool {
 // markIdle marks a connection as idle from now on. The limiter's lock must be held.
 func (l *Limiter) markIdle(c *Conn) {
 	c.isBusy = false
-	c.since = time.Now()
-	l.lastActive = c.since
+	c.stateSince = time.Now()
+	l.lastActive = c.stateSince
 }
 
 // Count returns the number of open connections, and the time when a request or a connection last ended.
@@ -243,9 +243,10 @@ func (l *Limiter) admit(accepted net.Conn, config *Listeners) *Conn {
 		accepted.Close()
 		return nil
 	}
-	if !l.add(c) {
+	isAdded := l.add(c)
+	if !isAdded {
 		l.rejected.Add(1)
-		config.Rejected(c.pid)
+		config.OnReject(c.pid)
 		reject(accepted)
 		return nil
 	}
