@@ -40,17 +40,16 @@ type cachedPublisher struct {
 	lastUsed time.Time
 }
 
-// NewPublishers returns a cache of at most maxPublishers admit.Publishers, which also remembers at most maxCounted
-// bodies. upstreamCounts reports whether the upstream counts spans that can't be published here. If not, such spans
-// are dropped, unless the sender can send them again.
-func NewPublishers(admission *admit.Publishers, maxPublishers, maxCounted int, upstreamCounts bool) *Publishers {
+// NewPublishers returns a cache of at most maxPublishers admit.Publishers, which also remembers at most maxBodies
+// counted bodies. upstreamCounts reports whether the upstream counts the spans that the daemon does not count.
+func NewPublishers(admission *admit.Publishers, maxPublishers, maxBodies int, upstreamCounts bool) *Publishers {
 	newPublisher := admission.NewLastPublisher
 	if upstreamCounts {
 		newPublisher = admission.NewPublisher
 	}
 	return &Publishers{
 		admit: admission, newPublisher: newPublisher, max: maxPublishers,
-		countedBodies: bodies.NewDedupCache(maxCounted), byOrigin: map[span.Origin]*cachedPublisher{},
+		countedBodies: bodies.NewDedupCache(maxBodies), byOrigin: map[span.Origin]*cachedPublisher{},
 	}
 }
 

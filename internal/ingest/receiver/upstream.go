@@ -229,17 +229,16 @@ func CopyResponse(upstream *http.Response) Response {
 // ErrLongResponse is the error of a response body over the limit.
 var ErrLongResponse = errors.New("read response: the body is too long")
 
-// ReadResponse reads the body of a response. If the body is longer than maxBytes, it returns ErrLongResponse. It
-// then also discards the rest, up to 16 times maxBytes, because net/http sets the trailers only after the whole
-// body is read.
+// ReadResponse reads the body of a response. If the body is longer than maxBytes, it returns ErrLongResponse. The
+// trailers of the response are set even then, unless the body is many times longer.
 func ReadResponse(response *http.Response, maxBytes int) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(response.Body, int64(maxBytes)+1))
 	if err != nil {
-		cause := cmp.Or(response.Request.Context().Err(), err)
+		cause := cmp.Or(response.Request.Context().Err(), err) // whether the request was canceled
 		return nil, fmt.Errorf("read response: %w", cause)
 	}
 	if len(body) > maxBytes {
-		maxDiscarded := 16 * int64(maxBytes)
+		maxDiscarded := 16 * int64(maxBytes) // net/http sets the trailers at the end of the body
 		_, _ = io.CopyN(io.Discard, response.Body, maxDiscarded)
 		return nil, ErrLongResponse
 	}
