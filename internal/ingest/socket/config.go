@@ -99,7 +99,8 @@ func createPrivateDirectory(dir string) error {
 // setPermissions sets the configured mode and owner of dir, if any. currentMode is the present mode of dir; if it
 // equals the configured mode, the mode is not set again.
 func (s *Config) setPermissions(dir string, currentMode fs.FileMode) error {
-	if s.DirectoryMode != 0 && s.DirectoryMode != currentMode {
+	mustSetMode := s.DirectoryMode != 0 && s.DirectoryMode != currentMode
+	if mustSetMode {
 		if err := os.Chmod(dir, s.DirectoryMode); err != nil {
 			return fmt.Errorf("set directory mode: %w; remove --directory-mode to keep its current mode", err)
 		}

@@ -84,8 +84,8 @@ func (l *Listener) bind() error {
 func (l *Listener) Accept() (net.Conn, error) { return l.AcceptUnix() }
 
 // AcceptUnix waits for the next connection and returns it. After Shut, it returns the connections that are already
-// pending, and then net.ErrClosed. If the socket comes from the service manager, it leaves pending connections to
-// the next daemon.
+// pending, and then net.ErrClosed. If the socket comes from the service manager, it returns net.ErrClosed at once,
+// and the next daemon accepts the pending connections.
 func (l *Listener) AcceptUnix() (*net.UnixConn, error) {
 	for {
 		socket := l.oldest()
@@ -190,13 +190,13 @@ func isSameFile(path string, file fs.FileInfo) bool {
 	return err == nil && os.SameFile(current, file)
 }
 
-// restore creates the socket again if its file was removed or replaced, and reports whether it did. Pending
-// connections of the previous socket are accepted before those of the new one. restore can't create a socket that
-// came from the service manager, and returns an error instead.
-func (l *Listener) restore() (restored bool, err error) {
+// restore creates the socket again if its file was removed or replaced. isRestored is false if that is not needed.
+// restore can't create a socket that came from the service manager, and returns an error instead.
+func (l *Listener) restore() (isRestored bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.isShut || isSameFile(l.config.Path, l.file) {
+	hasFile := isSameFile(l.config.Path, l.file)
+	if l.isShut || hasFile {
 		return false, nil
 	}
 	if l.isInherited() {
@@ -213,7 +213,7 @@ func (l *Listener) restore() (restored bool, err error) {
 	if err := l.bind(); err != nil {
 		return false, err
 	}
-	shutdown(previous)
+	shutdown(previous) // AcceptUnix accepts its pending connections first
 	return true, nil
 }
 
