@@ -80,8 +80,8 @@ func (r *report) Count(readErr error) receiver.Response {
 	return respond(http.StatusAccepted, "", "")
 }
 
-// count decompresses and decodes the body, counts its spans, and sets r.Result. It returns an error response if the
-// spans can't be counted, and nil otherwise.
+// count decompresses the body, counts its spans, and sets r.Result. It returns an error response if the spans can't
+// be counted, and nil otherwise.
 func (r *report) count() receiver.Response {
 	s := r.server
 	worker := <-s.workers
@@ -97,6 +97,13 @@ func (r *report) count() receiver.Response {
 		message = plain.Bytes
 	}
 	s.ParsedBytes.Add(uint64(len(message)))
+	return r.countMessage(message, worker)
+}
+
+// countMessage decodes a message in JSON or protobuf, counts its spans, and sets r.Result. It returns an error
+// response if the spans can't be counted, and nil otherwise.
+func (r *report) countMessage(message []byte, worker *worker) receiver.Response {
+	s := r.server
 	decode := worker.decoder.JSON
 	if r.mediaType == mediaProtobuf {
 		decode = worker.decoder.Protobuf
