@@ -166,10 +166,10 @@ func (c *conn) describe(hello *wire.Hello) *Tracer {
 }
 
 const (
-	// earlierTimeout is the maximum time that a welcome waits for a daemon that is still shutting down. It
+	// outcomesTimeout is the maximum time that a welcome waits for a daemon that is still shutting down. It
 	// is shorter than the time that clients wait.
-	earlierTimeout = 2 * time.Second
-	earlierPoll    = 100 * time.Millisecond
+	outcomesTimeout = 2 * time.Second
+	outcomesPoll    = 100 * time.Millisecond
 )
 
 // errEarlierPending ends a connection whose client must ask again later. It is not a fault of the client.
@@ -178,9 +178,9 @@ var errEarlierPending = errors.New("handle hello: the daemon of the earlier conn
 
 // awaitOutcomes returns what happened to spans that a reconnecting client sent to a previous daemon, such as
 // delivered or lost. token identifies the client's previous connection. If the previous daemon is still shutting
-// down, awaitOutcomes waits for up to earlierTimeout and then returns errEarlierPending.
+// down, awaitOutcomes waits for up to outcomesTimeout and then returns errEarlierPending.
 func (c *conn) awaitOutcomes(token string) (outcomes []uint64, err error) {
-	deadline := time.Now().Add(earlierTimeout)
+	deadline := time.Now().Add(outcomesTimeout)
 	for {
 		outcomes, isPending := c.config.Recovery.Earlier(token)
 		if !isPending {
@@ -192,7 +192,7 @@ func (c *conn) awaitOutcomes(token string) (outcomes []uint64, err error) {
 		if time.Now().After(deadline) {
 			return nil, errEarlierPending
 		}
-		time.Sleep(earlierPoll)
+		time.Sleep(outcomesPoll)
 	}
 }
 

@@ -184,9 +184,9 @@ func (f *frameReader) grow(size int) error {
 	}
 	f.extendDeadline(time.Since(waitStart))
 	f.large = large
-	maxBytes := size + baseBuffer // so that the bytes after the frame fit the base buffer, see shrink
-	buf := large.Bytes()
-	f.moveTo(buf[:min(len(buf), maxBytes)])
+	maxSize := size + baseBuffer // so that the bytes after the frame fit the base buffer later
+	bufferSize := min(len(large.Bytes()), maxSize)
+	f.moveTo(large.Bytes()[:bufferSize])
 	return nil
 }
 
@@ -251,7 +251,8 @@ func (f *frameReader) readTail(headSize, frameSize int) (bufferedSize int, isCom
 		tailSize := f.buffered() - headSize
 		f.end -= tailSize // discards the bytes after the head
 		bufferedSize -= tailSize
-		if !f.drainOnce() {
+		isOpen := f.drainOnce()
+		if !isOpen {
 			return 0, false
 		}
 	}
@@ -262,7 +263,8 @@ func (f *frameReader) readTail(headSize, frameSize int) (bufferedSize int, isCom
 // before that.
 func (f *frameReader) drainUntil(size int) bool {
 	for f.buffered() < size {
-		if !f.drainOnce() {
+		isOpen := f.drainOnce()
+		if !isOpen {
 			return false
 		}
 	}
