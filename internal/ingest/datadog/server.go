@@ -135,8 +135,9 @@ func (s *Server) newPolicy(features *receiver.Features) *rules.Policy {
 		return nil
 	}
 	labels := s.config.Labels
-	// An agent that samples traces itself ignores their priorities, and does not have client_drop_p0s.
-	labels.TraceIDs = s.config.Exemplars != nil && features.DropsP0s
+	// Exemplars must be sampled traces. An agent without client_drop_p0s chooses these itself.
+	hasExemplars := s.config.Exemplars != nil && features.DropsP0s
+	labels.TraceIDs = hasExemplars
 	policy, isValid := rules.NewPolicy(features.PeerTags, features.SpanKinds, features.IgnoreResources, labels)
 	if !isValid {
 		s.config.Log.Warn("the agent is configured with tags that only it can evaluate; it counts traces itself")
