@@ -100,8 +100,8 @@ func (p *Publishers) getOrCreate(origin span.Origin, now time.Time) *admit.Publi
 	return cached.Publisher
 }
 
-// closeLeastRecent closes the least recently used publisher that is not in p.parts; the body that is being
-// published needs those. It does nothing if all publishers are in p.parts.
+// closeLeastRecent closes the least recently used publisher. It does not close publishers in p.parts, because the
+// body that is being published needs them.
 func (p *Publishers) closeLeastRecent() {
 	var leastRecent *cachedPublisher
 	var leastRecentOrigin span.Origin

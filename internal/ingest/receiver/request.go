@@ -108,9 +108,9 @@ type ForwardedSpan struct {
 	TraceHigh, TraceLow, Span uint64
 }
 
-// Publish publishes all batches of a message, or none. If an equal message was published before, it does nothing
-// and isDuplicate is true. isCounted is true if the spans are counted, now or before; otherwise, reason says why
-// not. forwarded are the spans that metrics can refer to as exemplars.
+// Publish publishes all batches of a message, or none of them. If an equal message was published before, it does
+// nothing, and isDuplicate is true. If isCounted is false, the spans are not counted, and reason says why. Metrics
+// can refer to the spans in forwarded as exemplars.
 func (r *BufferedRequest) Publish(
 	message []byte, batches Batches, forwarded iter.Seq[ForwardedSpan],
 ) (isDuplicate bool, reason admit.DropReason, isCounted bool) {
@@ -128,10 +128,10 @@ func (r *BufferedRequest) Publish(
 		return false, admit.DropShutdown, false
 	}
 	defer clear(p.parts)
-	onPublish := func() {
+	onPublish := func() { // called only if all batches are published
 		r.IsCounted = true
-		isProbe := !slices.ContainsFunc(p.parts, hasSpans) // repeated empty bodies are probes, not retries
-		if !isProbe {
+		isEmpty := !slices.ContainsFunc(p.parts, hasSpans)
+		if !isEmpty { // senders repeat empty bodies as probes, not as retries
 			p.countedBodies.Add(hash, len(message), now)
 			r.offerExemplars(forwarded)
 		}

@@ -345,8 +345,8 @@ func (s *Server) Drain(ctx context.Context) error {
 		s.http.Close()
 		s.limiter.CloseAll()
 	}
-	// net/http does not wait for HTTP/2 handlers whose connection is closed.
-	waitUntil(ctx, func() bool { return s.inFlight.Load() == 0 })
+	hasNoRequests := func() bool { return s.inFlight.Load() == 0 }
+	waitUntil(ctx, hasNoRequests) // net/http does not wait for HTTP/2 handlers whose connection is closed
 	s.publishers.Close()
 	close(s.drained)
 	s.listeners.Wait()

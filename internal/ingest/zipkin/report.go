@@ -218,23 +218,25 @@ func (r *report) Translate(response *http.Response, err error) receiver.Response
 		return r.refuseUnanswered(err)
 	}
 	body, err := receiver.ReadResponse(response, destination.MaxAnswer)
-	if err != nil && !errors.Is(err, receiver.ErrLongResponse) {
+	isTooLong := errors.Is(err, receiver.ErrLongResponse) // the sender then gets an empty body
+	if err != nil && !isTooLong {
 		return r.refuseUnanswered(err)
 	}
-	r.server.noteResponse(response.StatusCode, body)
+	r.server.recordResponse(response.StatusCode, body)
 	return respond(response.StatusCode, string(body), response.Header.Get("Content-Type"))
 }
 
-// noteResponse counts a forwarded request as accepted or not, according to the HTTP status of the upstream's
+// recordResponse counts a forwarded request as accepted or not, according to the HTTP status of the upstream's
 // response. It logs the response if the request was not accepted.
-func (s *Server) noteResponse(status int, body []byte) {
+func (s *Server) recordResponse(status int, body []byte) {
 	outcome := outcomeOf(status)
 	if outcome == receiver.OutcomeAccepted {
-		s.forwards.Note(outcome, "")
+		s.forwards.Record(outcome, "")
 		return
 	}
-	answer := fmt.Sprintf("%d %s: %.200q", status, http.StatusText(status), body)
-	s.forwards.Note(outcome, answer)
+	const maxShown = 200 // bytes of the body
+	answer := fmt.Sprintf("%d %s: %.*q", status, http.StatusText(status), maxShown, body)
+	s.forwards.Record(outcome, answer)
 	s.Log.Write(slog.LevelWarn, "the --zipkin-forward destination rejected a request", "answer", answer)
 }
 
@@ -257,12 +259,12 @@ func outcomeOf(status int) receiver.ForwardOutcome {
 func (r *report) refuseUnanswered(err error) receiver.Response {
 	s := r.server
 	if r.IsCanceled() {
-		s.forwards.Note(receiver.OutcomeClientGone, "")
+		s.forwards.Record(receiver.OutcomeClientGone, "")
 		return receiver.CloseConnection
 	}
-	withAdvice := s.config.Forward.Advise(err)
-	s.forwards.Note(receiver.OutcomeUnreachable, withAdvice.Error())
-	s.Log.Write(slog.LevelWarn, "the --zipkin-forward destination did not respond", "error", withAdvice)
+	errWithAdvice := s.config.Forward.Advise(err)
+	s.forwards.Record(receiver.OutcomeUnreachable, errWithAdvice.Error())
+	s.Log.Write(slog.LevelWarn, "the --zipkin-forward destination did not respond", "error", errWithAdvice)
 	isTimeout := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded)
 	if isTimeout {
 		return respond(http.StatusGatewayTimeout, "forward request: the destination did not respond in "+
