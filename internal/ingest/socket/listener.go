@@ -149,19 +149,21 @@ func (l *Listener) Shut() {
 }
 
 // shutdown makes a socket reject new connections. From then on, accept(2) returns the pending connections and then
-// EINVAL. Linux returns EINVAL only for a blocking socket, so shutdown makes it blocking. It sets a deadline in the
-// past to wake up a pending call of AcceptUnix.
+// EINVAL. Linux returns EINVAL only for a blocking socket, so shutdown makes it blocking. It also makes a pending
+// call of AcceptUnix return.
 func shutdown(socket *net.UnixListener) {
 	rawConn, err := socket.SyscallConn()
 	if err != nil {
 		return // closed
 	}
 	_ = rawConn.Control(func(fd uintptr) {
-		if unix.Shutdown(int(fd), unix.SHUT_RD) == nil {
+		err := unix.Shutdown(int(fd), unix.SHUT_RD)
+		if err == nil {
 			_ = unix.SetNonblock(int(fd), false)
 		}
 	})
-	_ = socket.SetDeadline(time.Unix(1, 0))
+	past := time.Unix(1, 0)
+	_ = socket.SetDeadline(past)
 }
 
 // Close closes the socket and removes its file, unless another process has replaced the file. It releases the lock
