@@ -201,7 +201,8 @@ func (c *conn) awaitOutcomes(token string) (outcomes []uint64, err error) {
 func readHello(frames *frameReader) (hello *wire.Hello, message []byte, err error) {
 	message, err = frames.first(helloTimeout)
 	if err != nil {
-		if FaultOf(err) == FaultTooSlow {
+		isTooSlow := FaultOf(err) == FaultTooSlow
+		if isTooSlow {
 			err = faultf(FaultNoHello, "read hello: no message within %s", helloTimeout)
 		}
 		return nil, nil, err
@@ -394,6 +395,7 @@ func (c *conn) sendWelcome(outcomes []uint64) {
 		Features: *c.features.Load(), Settled: c.wantsSettledCount, Earlier: outcomes,
 	}
 	if c.wantsSettledCount {
+		// After a reconnect, the client asks with this token for the outcomes of its earlier spans.
 		welcome.Token = c.publisher.Token()
 	}
 	err := c.writeLocked(wire.AppendWelcome(nil, &welcome))

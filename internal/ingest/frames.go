@@ -94,9 +94,11 @@ func (f *frameReader) buffered() int { return f.end - f.start }
 // size bytes. If the buffer contains a part of a frame that has no deadline yet, it sets the deadline for the rest.
 func (f *frameReader) read(size int) error {
 	isPartial := f.buffered() > 0 // a part of the frame has already been read
-	if !isPartial {
+	isFull := f.end == len(f.buf)
+	switch {
+	case !isPartial:
 		f.start, f.end = 0, 0
-	} else if f.end == len(f.buf) {
+	case isFull:
 		if err := f.makeRoom(size); err != nil {
 			return err
 		}
@@ -328,7 +330,8 @@ func newLargeBuffers(maxBytes int64, stopped <-chan struct{}) *largeBuffers {
 // acquire returns a buffer of at least size bytes. It prefers a larger one of up to maxSize bytes, which may also
 // fit the next frames. If no buffer is available, it waits for one, and returns nil after timeout.
 func (b *largeBuffers) acquire(size, maxSize int, timeout time.Duration) *memory.Buffer {
-	roundedSize := (size + baseBuffer - 1) / baseBuffer * baseBuffer
+	blocks := (size + baseBuffer - 1) / baseBuffer // rounded up
+	roundedSize := blocks * baseBuffer
 	preferredSize := max(size, min(roundedSize, maxSize))
 	if buffer := b.pool.Take(preferredSize); buffer != nil {
 		return buffer

@@ -287,7 +287,7 @@ func (s *Server) Drain(ctx context.Context) error {
 	case <-ctx.Done():
 		err = fmt.Errorf("drain connections: %w; raise --shutdown-grace", ctx.Err())
 	}
-	s.dropLaterSpans()
+	s.dropLaterSpans() // so that drained is closed soon
 	<-drained
 	return err
 }
