@@ -49,7 +49,7 @@ func (r *statsRequest) merge() StatsResult {
 	}
 	setContainer(containerOf(r.BufferedRequest), header)
 	payload := <-r.server.idlePayload
-	defer func() { r.server.idlePayload <- payload.Next() }()
+	defer func() { r.server.idlePayload <- payload.Next() }() // Next returns an empty payload
 	if err := payload.Read(r.Body.Bytes, statsOriginOf(header)); err != nil {
 		return mergeResult(err)
 	}

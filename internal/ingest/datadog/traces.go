@@ -130,13 +130,14 @@ func (s *Server) streamOrClose(r *receiver.BufferedRequest, readErr error) recei
 func (t *traceRequest) count() Result {
 	s := t.server
 	policy := s.policy.Load()
-	if policy == nil {
+	if policy == nil { // the agent's features have changed since the header was read
 		return ResultNotWanted
 	}
 	counter := <-s.idleCounters
 	defer func() { s.idleCounters <- counter }()
 	defer counter.Release()
-	body, header := t.Body.Bytes, t.Header()
+	body := t.Body.Bytes
+	header := t.Header()
 	s.ParsedBytes.Add(uint64(len(body)))
 	hasTopLevelMarks := receiver.IsTrue(header.Get(headerComputedTop))
 	if err := counter.Count(t.format, body, header.Get(headerLang), hasTopLevelMarks, policy); err != nil {
