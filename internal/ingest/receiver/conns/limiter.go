@@ -73,12 +73,18 @@ func (l *Limiter) add(c *Conn) bool {
 		}
 	}
 	isProcessFull := connsOfProcess >= max(1, l.max/2)
-	if isProcessFull && !l.evictForNew(isSameProcess) {
-		return false
+	if isProcessFull {
+		isEvicted := l.evictForNew(isSameProcess)
+		if !isEvicted {
+			return false
+		}
 	}
 	isFull := len(l.conns) >= l.max
-	if isFull && !l.evictForNew(isAny) {
-		return false
+	if isFull {
+		isEvicted := l.evictForNew(isAny)
+		if !isEvicted {
+			return false
+		}
 	}
 	c.stateSince = time.Now()
 	l.conns[c] = struct{}{}
