@@ -328,9 +328,9 @@ func (s *Server) CatchPanic(count func()) (hasPanicked bool) {
 const (
 	// goAwayGrace is the time in which HTTP/2 clients can read the GOAWAY frame before idle connections are closed.
 	goAwayGrace = 250 * time.Millisecond
-	// drainPoll is the interval at which a stopping server then closes idle connections. net/http alone would wait for
+	// closeIdleInterval is the interval at which a stopping server then closes idle connections. net/http alone would wait for
 	// the clients to close them.
-	drainPoll = 10 * time.Millisecond
+	closeIdleInterval = 10 * time.Millisecond
 )
 
 // Drain stops accepting connections, and waits until no request is in flight. When ctx is done before that, it
@@ -362,8 +362,9 @@ func (s *Server) Drain(ctx context.Context) error {
 // connections, because http.Server.Shutdown drops requests that it has not read. Then it calls Shutdown, and after
 // goAwayGrace closes idle connections.
 func (s *Server) shutdownHTTP(ctx context.Context) error {
-	waitUntil(ctx, func() bool { return !s.limiter.AwaitsFirstRequest() })
-	s.limiter.Drain()
+	haveAllSentRequests := func() bool { return !s.limiter.AwaitsFirstRequest() }
+	waitUntil(ctx, haveAllSentRequests)
+	s.limiter.Drain() // from now on, Shutdown can't close a connection with a request in flight
 	shutdownDone := make(chan error, 1)
 	go func() { shutdownDone <- s.http.Shutdown(ctx) }()
 	closeIdleTimer := time.NewTimer(goAwayGrace)
@@ -374,7 +375,7 @@ func (s *Server) shutdownHTTP(ctx context.Context) error {
 			return err //nolint:wrapcheck // Drain does
 		case <-closeIdleTimer.C:
 			s.limiter.CloseIdle()
-			closeIdleTimer.Reset(drainPoll)
+			closeIdleTimer.Reset(closeIdleInterval)
 		}
 	}
 }

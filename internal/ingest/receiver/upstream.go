@@ -270,12 +270,13 @@ const (
 // last attempt.
 func (d *DialRetrier) Dial(ctx context.Context, dial func(context.Context) (net.Conn, error)) (net.Conn, error) {
 	conn, err := dial(ctx)
-	if err == nil || d.MaxWait <= 0 {
+	canRetry := d.MaxWait > 0
+	if err == nil || !canRetry {
 		return conn, err
 	}
-	waiting := d.waiting.Add(1)
+	waitingCalls := d.waiting.Add(1)
 	defer d.waiting.Add(-1)
-	if waiting > maxWaiting {
+	if waitingCalls > maxWaiting {
 		return nil, err
 	}
 	d.waited.Add(1)
