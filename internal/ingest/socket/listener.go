@@ -20,11 +20,11 @@ type Listener struct {
 
 	mu sync.Mutex
 	// the last one is at config.Path; the others have been replaced and still have pending connections
-	sockets     []*net.UnixListener
-	file        fs.FileInfo // file of the last socket, to distinguish it from that of another daemon
-	lock        *os.File
-	isShut      bool
-	unreachable error // why clients cannot find the socket, according to Watch
+	sockets    []*net.UnixListener
+	file       fs.FileInfo // file of the last socket, to distinguish it from that of another daemon
+	lock       *os.File
+	isShut     bool
+	restoreErr error // why Watch could not create the socket again; nil if it exists
 }
 
 // Listen opens the Unix socket at config.Path. If the service manager has passed a socket to this process, it uses
@@ -223,7 +223,8 @@ func (l *Listener) restore() (isRestored bool, err error) {
 // another daemon could lock a new file with the same name, and replace the socket.
 func (l *Listener) restoreLock() error {
 	lockedFile, err := l.lock.Stat()
-	if err == nil && isSameFile(l.lock.Name(), lockedFile) {
+	isInPlace := err == nil && isSameFile(l.lock.Name(), lockedFile)
+	if isInPlace {
 		return nil
 	}
 	newLock, err := lockSocket(l.config.Path)
@@ -257,12 +258,12 @@ func (l *Listener) Watch(stop <-chan struct{}, log *slog.Logger) {
 }
 
 // checkFile creates the socket again if its file was removed, and logs that. If this fails, it stores the error in
-// l.unreachable, and logs the error unless it is the same as at the previous check.
+// l.restoreErr, and logs the error unless it is the same as at the previous check.
 func (l *Listener) checkFile(log *slog.Logger) {
-	restored, err := l.restore()
+	isRestored, err := l.restore()
 	l.mu.Lock()
-	previousErr := l.unreachable
-	l.unreachable = err
+	previousErr := l.restoreErr
+	l.restoreErr = err
 	l.mu.Unlock()
 	isNewError := err != nil && (previousErr == nil || previousErr.Error() != err.Error())
 	switch {
@@ -270,7 +271,7 @@ func (l *Listener) checkFile(log *slog.Logger) {
 		log.Error("the socket was removed and can't be created again, so clients can't connect; retrying every "+
 			"second",
 			"socket", l.config.Path, "error", err)
-	case restored:
+	case isRestored:
 		log.Warn("the socket was removed, and has been created again; find the process that removes it", "socket", l.config.Path)
 	}
 }
@@ -279,5 +280,5 @@ func (l *Listener) checkFile(log *slog.Logger) {
 func (l *Listener) Unreachable() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.unreachable
+	return l.restoreErr
 }
