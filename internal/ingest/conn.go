@@ -40,7 +40,7 @@ type conn struct {
 	writeMu           sync.Mutex
 	isWelcomed        bool   // the welcome has been sent, so other messages may follow
 	wantsSettledCount bool   // the client has requested the number of settled spans
-	settled           uint64 // number of settled spans that was sent last
+	sentSettledCount  uint64 // number of settled spans that was sent last
 }
 
 // authenticate sets c.peer to the user and the process of the client, according to the kernel. It returns an error
@@ -410,7 +410,7 @@ func (c *conn) sendFeatures(features *wire.Features) {
 	if !c.isWelcomed {
 		return
 	}
-	announcement := wire.Announcement{Features: *features, Settled: c.settled}
+	announcement := wire.Announcement{Features: *features, Settled: c.sentSettledCount}
 	_ = c.writeLocked(wire.AppendFeatures(nil, &announcement))
 }
 
@@ -423,12 +423,13 @@ func (c *conn) sendSettled(firstUnsettled uint64, features *wire.Features) {
 	if !c.isWelcomed {
 		return
 	}
-	settled := c.publisher.Settled(firstUnsettled) // also frees memory, so it is called for all clients
-	if !c.wantsSettledCount || settled <= c.settled {
+	settledCount := c.publisher.Settled(firstUnsettled) // also frees memory, so it is called for all clients
+	hasGrown := settledCount > c.sentSettledCount
+	if !c.wantsSettledCount || !hasGrown {
 		return
 	}
-	c.settled = settled
-	announcement := wire.Announcement{Features: *features, Settled: settled}
+	c.sentSettledCount = settledCount
+	announcement := wire.Announcement{Features: *features, Settled: settledCount}
 	_ = c.writeLocked(wire.AppendFeatures(nil, &announcement))
 }
 
@@ -523,11 +524,12 @@ func (c *conn) waitForClose() {
 	if err != nil {
 		return
 	}
-	_ = rawConn.Read(func(fd uintptr) (isClosed bool) { // returns an error at the deadline
+	isClosed := func(fd uintptr) bool {
 		polled := []unix.PollFd{{Fd: int32(fd)}} // without requested events, poll reports only POLLHUP and errors
 		_, err := unix.Poll(polled, 0)
 		return err == nil && polled[0].Revents != 0
-	})
+	}
+	_ = rawConn.Read(isClosed) // calls isClosed at each event until it returns true; returns an error at the deadline
 }
 
 // cancelFlushReplies cancels pending flushes and waits until their goroutines have ended.

@@ -364,9 +364,9 @@ func (b *largeBuffers) waitForBuffer(size int, timeout time.Duration) *memory.Bu
 // throttle limits the rate at which a connection is read, so that the client's socket buffer fills up. A
 // nil throttle does nothing.
 type throttle struct {
-	rate     float64         // bytes per second
-	credit   float64         // bytes that may be read; negative after reading too many
-	last     time.Time       // time of the last read
+	rate     float64 // bytes per second
+	credit   float64 // bytes that may be read; negative after reading too many
+	lastRead time.Time
 	disabled <-chan struct{} // if closed, there is no limit
 	delays   *atomic.Uint64
 }
@@ -381,7 +381,7 @@ func newThrottle(rate int, disabled <-chan struct{}, delays *atomic.Uint64) *thr
 	return &throttle{
 		rate:     float64(rate),
 		credit:   float64(rate), // one second
-		last:     time.Now(),
+		lastRead: time.Now(),
 		disabled: disabled,
 		delays:   delays,
 	}
@@ -394,10 +394,11 @@ func (t *throttle) spend(n int) (waited time.Duration) {
 		return 0
 	}
 	now := time.Now()
-	earned := now.Sub(t.last).Seconds() * t.rate
+	earned := now.Sub(t.lastRead).Seconds() * t.rate
 	maxCredit := t.rate // bytes of one second
-	t.credit = min(maxCredit, t.credit+earned) - float64(n)
-	t.last = now
+	t.credit = min(maxCredit, t.credit+earned)
+	t.credit -= float64(n)
+	t.lastRead = now
 	if t.credit >= 0 {
 		return 0
 	}
