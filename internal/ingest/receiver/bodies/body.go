@@ -61,7 +61,8 @@ func (p *Pool) Read(source io.Reader, contentLength int64, senderBytes *atomic.I
 	if contentLength >= 0 {
 		maxLength = contentLength
 	}
-	err := p.fill(body, source, maxLength+1) // the last Read needs one free byte, even if it only returns io.EOF
+	maxCapacity := maxLength + 1 // the last Read needs one free byte, even if it only returns io.EOF
+	err := p.fill(body, source, maxCapacity)
 	body.unread = body.Bytes
 	return body, err
 }
