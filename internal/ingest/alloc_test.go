@@ -34,7 +34,7 @@ func warm(t testing.TB) (*harness, *conn, [][]byte) {
 	wire.EndSpans(numbered, 0, 64)
 	h.aggregator.Start()
 	t.Cleanup(func() {
-		c.release()
+		c.releaseResources()
 		h.aggregator.Stop()
 		h.Abandon()
 	})
@@ -81,7 +81,7 @@ func allocationsOfAMiss(t *testing.T, isNumbered bool) {
 		publisher: h.admit.NewConnection(span.Origin{Service: "shop", Lang: "go"}, 0),
 	}
 	t.Cleanup(func() {
-		c.release()
+		c.releaseResources()
 		h.aggregator.Stop()
 		h.Abandon()
 	})

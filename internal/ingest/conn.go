@@ -37,10 +37,10 @@ type conn struct {
 	flushContext   context.Context // done when the connection ends
 	cancelFlushes  context.CancelFunc
 
-	writeMu      sync.Mutex
-	isWelcomed   bool   // the welcome has been sent, so other messages may follow
-	wantsSettled bool   // the client has requested the number of settled spans
-	settled      uint64 // number of settled spans that was sent last
+	writeMu           sync.Mutex
+	isWelcomed        bool   // the welcome has been sent, so other messages may follow
+	wantsSettledCount bool   // the client has requested the number of settled spans
+	sentSettledCount  uint64 // number of settled spans that was sent last
 }
 
 // authenticate sets c.peer to the user and the process of the client, according to the kernel. It returns an error
@@ -70,17 +70,19 @@ func (c *conn) logAttributes() []any {
 	return attributes
 }
 
-// serve handles the client's messages until the client or the daemon ends the connection, and then closes it. Spans
-// that the client has written but serve has not handled are counted as dropped.
+// serve handles the client's messages until the client or the daemon ends the connection, and then closes it. It
+// counts spans in messages that it could not handle as dropped. If the connection ends without an error, serve first
+// waits for replies to flush messages, in which the client asks for delivery of its spans.
 func (c *conn) serve() {
 	defer c.socket.Close()
-	defer c.stopFlushes()
+	defer c.cancelFlushReplies()
 	err := recoverPanic(c.handleMessages)
 	c.sendEndReason(err)
 	c.dropRemaining()
-	c.release()
-	if isNormalEnd(err) && c.pendingFlushes.Load() > 0 {
-		c.waitForFlushes() // the client can still read the replies
+	c.releaseResources()
+	hasPendingFlushes := c.pendingFlushes.Load() > 0
+	if hasPendingFlushes && isNormalEnd(err) {
+		c.waitForFlushReplies()
 	}
 }
 
@@ -93,12 +95,13 @@ func isNormalEnd(err error) bool { return err == nil || errors.Is(err, io.EOF) }
 func (c *conn) sendEndReason(err error) {
 	isDraining := c.isDraining()
 	isNormal := isNormalEnd(err)
-	// A shutdown of the daemon can interrupt a client that is writing a message.
-	isInterrupted := isDraining && FaultOf(err) == FaultIncompleteFrame
+	isIncomplete := FaultOf(err) == FaultIncompleteFrame
+	isShutdown := isDraining && (isNormal || isIncomplete) // a shutdown can interrupt the client's last write
+	mustRetryLater := errors.Is(err, errEarlierPending)
 	switch {
-	case isInterrupted, isDraining && isNormal:
+	case isShutdown:
 		c.sendBye(byeShutdown)
-	case errors.Is(err, errEarlierPending): // the client has to retry later
+	case mustRetryLater:
 		c.sendBye(wire.Bye{Reason: "earlier_pending", Detail: err.Error()})
 	case !isNormal:
 		c.fail(err)
@@ -128,8 +131,9 @@ func (c *conn) handleMessages() error {
 // helloTimeout is the maximum time from the start of a connection to the end of its hello.
 const helloTimeout = 5 * time.Second
 
-// handleHello reads the first message of the client, the hello, and replies with a welcome message. It also creates
-// c.publisher, which later passes the client's spans to the aggregation.
+// handleHello reads the first message of the client, the hello, and replies with a welcome message. A client that
+// reconnects also learns what happened to its earlier spans. handleHello creates c.publisher, which later passes the
+// client's spans to the aggregation.
 func (c *conn) handleHello() error {
 	hello, firstMessage, err := readHello(c.frames)
 	if firstMessage != nil { // also if it is not a valid hello
@@ -138,12 +142,13 @@ func (c *conn) handleHello() error {
 	if err != nil {
 		return err
 	}
-	outcomes, err := c.awaitOutcomes(hello.Earlier)
+	previousConnection := hello.Earlier
+	outcomes, err := c.awaitOutcomes(previousConnection)
 	if err != nil {
 		return err
 	}
 	c.publisher = c.config.Admit.NewConnection(c.originOf(hello), c.peer.PID)
-	c.wantsSettled = hello.Settled
+	c.wantsSettledCount = hello.Settled
 	c.tracer.Store(c.describe(hello))
 	c.config.Log.Debug("client connected", c.logAttributes()...)
 	c.sendWelcome(outcomes)
@@ -161,10 +166,10 @@ func (c *conn) describe(hello *wire.Hello) *Tracer {
 }
 
 const (
-	// earlierTimeout is the maximum time that a welcome waits for a daemon that is still shutting down. It
+	// outcomesTimeout is the maximum time that a welcome waits for a daemon that is still shutting down. It
 	// is shorter than the time that clients wait.
-	earlierTimeout = 2 * time.Second
-	earlierPoll    = 100 * time.Millisecond
+	outcomesTimeout = 2 * time.Second
+	outcomesPoll    = 100 * time.Millisecond
 )
 
 // errEarlierPending ends a connection whose client must ask again later. It is not a fault of the client.
@@ -173,9 +178,9 @@ var errEarlierPending = errors.New("handle hello: the daemon of the earlier conn
 
 // awaitOutcomes returns what happened to spans that a reconnecting client sent to a previous daemon, such as
 // delivered or lost. token identifies the client's previous connection. If the previous daemon is still shutting
-// down, awaitOutcomes waits for up to earlierTimeout and then returns errEarlierPending.
+// down, awaitOutcomes waits for up to outcomesTimeout and then returns errEarlierPending.
 func (c *conn) awaitOutcomes(token string) (outcomes []uint64, err error) {
-	deadline := time.Now().Add(earlierTimeout)
+	deadline := time.Now().Add(outcomesTimeout)
 	for {
 		outcomes, isPending := c.config.Recovery.Earlier(token)
 		if !isPending {
@@ -187,7 +192,7 @@ func (c *conn) awaitOutcomes(token string) (outcomes []uint64, err error) {
 		if time.Now().After(deadline) {
 			return nil, errEarlierPending
 		}
-		time.Sleep(earlierPoll)
+		time.Sleep(outcomesPoll)
 	}
 }
 
@@ -196,7 +201,8 @@ func (c *conn) awaitOutcomes(token string) (outcomes []uint64, err error) {
 func readHello(frames *frameReader) (hello *wire.Hello, message []byte, err error) {
 	message, err = frames.first(helloTimeout)
 	if err != nil {
-		if FaultOf(err) == FaultTooSlow {
+		isTooSlow := FaultOf(err) == FaultTooSlow
+		if isTooSlow {
 			err = faultf(FaultNoHello, "read hello: no message within %s", helloTimeout)
 		}
 		return nil, nil, err
@@ -231,7 +237,8 @@ func decodeHello(body []byte) (*wire.Hello, error) {
 // If the hello identifies no container, originOf adds the container in which the process runs.
 func (c *conn) originOf(hello *wire.Hello) span.Origin {
 	origin := hello.Origin
-	if origin.ContainerID == "" && origin.EntityID == "" {
+	isContainerKnown := origin.ContainerID != "" || origin.EntityID != ""
+	if !isContainerKnown {
 		origin.ContainerID = c.peer.Container
 	}
 	return origin
@@ -325,11 +332,11 @@ func (c *conn) handleFlush(body []byte) error {
 func (c *conn) deliverAndReply(flushID uint64) {
 	err := c.config.Deliver(c.flushContext)
 	isCanceled := c.flushContext.Err() != nil
-	c.pendingFlushes.Add(-1) // after the check, because serve cancels the context once no flush is pending
+	c.pendingFlushes.Add(-1) // after the check: without a pending flush, serve cancels the context
 	if isCanceled {
 		return
 	}
-	// The client may close after the reply, so it must know the outcome of its spans before.
+	// The client may close the connection after the reply, so it must learn before which spans are delivered.
 	firstUnsettled, _ := c.config.Settled()
 	c.sendSettled(firstUnsettled, c.features.Load())
 	reply := wire.Flush{ID: flushID, OK: err == nil}
@@ -385,9 +392,10 @@ func (c *conn) sendWelcome(outcomes []uint64) {
 		Version: wire.Version, Daemon: config.Version, Interval: uint64(config.Interval),
 		MaxFrame: config.MaxFrame, MaxBatch: config.Admit.MaxBatch(),
 		MaxKeys: config.Admit.MaxKeys(), MaxKeyBytes: config.Admit.MaxKeyBytes(),
-		Features: *c.features.Load(), Settled: c.wantsSettled, Earlier: outcomes,
+		Features: *c.features.Load(), Settled: c.wantsSettledCount, Earlier: outcomes,
 	}
-	if c.wantsSettled {
+	if c.wantsSettledCount {
+		// After a reconnect, the client asks with this token for the outcomes of its earlier spans.
 		welcome.Token = c.publisher.Token()
 	}
 	err := c.writeLocked(wire.AppendWelcome(nil, &welcome))
@@ -402,7 +410,7 @@ func (c *conn) sendFeatures(features *wire.Features) {
 	if !c.isWelcomed {
 		return
 	}
-	announcement := wire.Announcement{Features: *features, Settled: c.settled}
+	announcement := wire.Announcement{Features: *features, Settled: c.sentSettledCount}
 	_ = c.writeLocked(wire.AppendFeatures(nil, &announcement))
 }
 
@@ -415,12 +423,13 @@ func (c *conn) sendSettled(firstUnsettled uint64, features *wire.Features) {
 	if !c.isWelcomed {
 		return
 	}
-	settled := c.publisher.Settled(firstUnsettled) // also frees memory, so it is called for all clients
-	if !c.wantsSettled || settled <= c.settled {
+	settledCount := c.publisher.Settled(firstUnsettled) // also frees memory, so it is called for all clients
+	hasGrown := settledCount > c.sentSettledCount
+	if !c.wantsSettledCount || !hasGrown {
 		return
 	}
-	c.settled = settled
-	announcement := wire.Announcement{Features: *features, Settled: settled}
+	c.sentSettledCount = settledCount
+	announcement := wire.Announcement{Features: *features, Settled: settledCount}
 	_ = c.writeLocked(wire.AppendFeatures(nil, &announcement))
 }
 
@@ -476,8 +485,8 @@ func (c *conn) dropMessage(head []byte, length int) {
 	}
 }
 
-// release releases the publisher and the read buffers. Pending replies to flushes can still be sent.
-func (c *conn) release() {
+// releaseResources releases the publisher and the read buffers. Pending replies to flushes can still be sent.
+func (c *conn) releaseResources() {
 	c.frames.releaseLarge()
 	c.frames.base, c.frames.buf = nil, nil
 	if c.publisher != nil {
@@ -485,9 +494,9 @@ func (c *conn) release() {
 	}
 }
 
-// waitForFlushes waits until the daemon has replied to all pending flush messages of the client. It returns early
+// waitForFlushReplies waits until the daemon has replied to all pending flush messages of the client. It returns early
 // if the client closes the connection, or if the daemon begins to shut down.
-func (c *conn) waitForFlushes() {
+func (c *conn) waitForFlushReplies() {
 	allReplied, clientClosed := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(allReplied)
@@ -502,7 +511,7 @@ func (c *conn) waitForFlushes() {
 	case <-clientClosed:
 	case <-c.draining:
 	}
-	c.stopFlushes()
+	c.cancelFlushReplies()
 	_ = c.socket.SetReadDeadline(time.Unix(1, 0)) // ends waitForClose
 	<-clientClosed
 }
@@ -515,15 +524,16 @@ func (c *conn) waitForClose() {
 	if err != nil {
 		return
 	}
-	_ = rawConn.Read(func(fd uintptr) (isClosed bool) { // returns an error at the deadline
+	isClosed := func(fd uintptr) bool {
 		polled := []unix.PollFd{{Fd: int32(fd)}} // without requested events, poll reports only POLLHUP and errors
 		_, err := unix.Poll(polled, 0)
 		return err == nil && polled[0].Revents != 0
-	})
+	}
+	_ = rawConn.Read(isClosed) // calls isClosed at each event until it returns true; returns an error at the deadline
 }
 
-// stopFlushes cancels pending flushes and waits until their goroutines have ended.
-func (c *conn) stopFlushes() {
+// cancelFlushReplies cancels pending flushes and waits until their goroutines have ended.
+func (c *conn) cancelFlushReplies() {
 	c.cancelFlushes()
 	c.flushReplies.Wait()
 }

@@ -94,9 +94,11 @@ func (f *frameReader) buffered() int { return f.end - f.start }
 // size bytes. If the buffer contains a part of a frame that has no deadline yet, it sets the deadline for the rest.
 func (f *frameReader) read(size int) error {
 	isPartial := f.buffered() > 0 // a part of the frame has already been read
-	if !isPartial {
+	isFull := f.end == len(f.buf)
+	switch {
+	case !isPartial:
 		f.start, f.end = 0, 0
-	} else if f.end == len(f.buf) {
+	case isFull:
 		if err := f.makeRoom(size); err != nil {
 			return err
 		}
@@ -136,17 +138,17 @@ func (f *frameReader) handleReadError(err error, isPartial bool) error {
 // readAvailable reads bytes that have already arrived, without waiting, and reports whether there were any. It
 // reads from the file descriptor, because net.Conn does not read after its deadline.
 func (f *frameReader) readAvailable() bool {
-	conn, ok := f.conn.(syscall.Conn)
-	if !ok {
+	socket, isSocket := f.conn.(syscall.Conn)
+	if !isSocket {
 		return false
 	}
-	rawConn, err := conn.SyscallConn()
+	rawConn, err := socket.SyscallConn()
 	if err != nil {
 		return false
 	}
-	n := 0
-	// Control fails only if the socket is closed.
-	_ = rawConn.Control(func(fd uintptr) { n, _ = unix.Read(int(fd), f.buf[f.end:]) })
+	n := 0 // -1 after an error of unix.Read
+	readOnce := func(fd uintptr) { n, _ = unix.Read(int(fd), f.buf[f.end:]) }
+	_ = rawConn.Control(readOnce) // fails only if the socket is closed
 	if n <= 0 {
 		return false
 	}
@@ -162,11 +164,11 @@ func (f *frameReader) extendDeadline(delay time.Duration) {
 	}
 }
 
-// makeRoom makes room at the end of a full buffer that contains a part of a frame. If that part begins at the start
-// of the buffer, makeRoom moves it to a larger buffer for size bytes, and otherwise to the start of the same
-// buffer.
+// makeRoom makes room at the end of a full buffer that contains a part of a frame. It moves the part to the start of
+// the buffer. If the part is there already, makeRoom moves it to a larger buffer for size bytes.
 func (f *frameReader) makeRoom(size int) error {
-	if f.start == 0 {
+	isAtStart := f.start == 0
+	if isAtStart {
 		return f.grow(size)
 	}
 	f.moveTo(f.buf)
@@ -184,9 +186,9 @@ func (f *frameReader) grow(size int) error {
 	}
 	f.extendDeadline(time.Since(waitStart))
 	f.large = large
-	maxBytes := size + baseBuffer // so that the bytes after the frame fit the base buffer, see shrink
-	buf := large.Bytes()
-	f.moveTo(buf[:min(len(buf), maxBytes)])
+	maxSize := size + baseBuffer // so that the bytes after the frame fit the base buffer later
+	bufferSize := min(len(large.Bytes()), maxSize)
+	f.moveTo(large.Bytes()[:bufferSize])
 	return nil
 }
 
@@ -227,40 +229,44 @@ func (f *frameReader) eachRemaining(fn func(head []byte, length int)) {
 			return // invalid, so the rest of the stream can't be read
 		}
 		frameSize := wire.HeaderLen + length
-		headSize := min(frameSize, len(f.base)/2)
+		maxHeadSize := len(f.base) / 2 // the other half is for reading the rest
+		headSize := min(frameSize, maxHeadSize)
 		if !f.drainUntil(headSize) {
 			return
 		}
-		storedSize, isComplete := f.skipTail(headSize, frameSize)
+		bufferedSize, isComplete := f.readTail(headSize, frameSize)
 		if !isComplete {
 			return
 		}
-		fn(f.buf[f.start+wire.HeaderLen:f.start+headSize], length)
-		f.start += storedSize
+		head := f.buf[f.start+wire.HeaderLen : f.start+headSize]
+		fn(head, length)
+		f.start += bufferedSize
 	}
 }
 
-// skipTail reads the rest of a frame of frameSize bytes, and keeps its first headSize bytes. If the frame does not
-// fit in the buffer, later bytes overwrite each other. storedSize is the number of bytes of the frame in the
-// buffer. isComplete is false if the connection ends within the frame.
-func (f *frameReader) skipTail(headSize, frameSize int) (storedSize int, isComplete bool) {
-	storedSize = frameSize
-	for f.buffered() < storedSize {
+// readTail reads the rest of a frame of frameSize bytes, of which it keeps only the first headSize bytes and those
+// that it reads last. bufferedSize is the number of bytes of the frame that are in the buffer at the end. isComplete
+// is false if the connection ends within the frame.
+func (f *frameReader) readTail(headSize, frameSize int) (bufferedSize int, isComplete bool) {
+	bufferedSize = frameSize
+	for f.buffered() < bufferedSize {
 		tailSize := f.buffered() - headSize
 		f.end -= tailSize // discards the bytes after the head
-		storedSize -= tailSize
-		if !f.drainOnce() {
+		bufferedSize -= tailSize
+		isOpen := f.drainOnce()
+		if !isOpen {
 			return 0, false
 		}
 	}
-	return storedSize, true
+	return bufferedSize, true
 }
 
 // drainUntil reads until the buffer contains at least size unread bytes. It returns false if the connection ends
 // before that.
 func (f *frameReader) drainUntil(size int) bool {
 	for f.buffered() < size {
-		if !f.drainOnce() {
+		isOpen := f.drainOnce()
+		if !isOpen {
 			return false
 		}
 	}
@@ -324,7 +330,8 @@ func newLargeBuffers(maxBytes int64, stopped <-chan struct{}) *largeBuffers {
 // acquire returns a buffer of at least size bytes. It prefers a larger one of up to maxSize bytes, which may also
 // fit the next frames. If no buffer is available, it waits for one, and returns nil after timeout.
 func (b *largeBuffers) acquire(size, maxSize int, timeout time.Duration) *memory.Buffer {
-	roundedSize := (size + baseBuffer - 1) / baseBuffer * baseBuffer
+	blocks := (size + baseBuffer - 1) / baseBuffer // rounded up
+	roundedSize := blocks * baseBuffer
 	preferredSize := max(size, min(roundedSize, maxSize))
 	if buffer := b.pool.Take(preferredSize); buffer != nil {
 		return buffer
@@ -337,8 +344,8 @@ func (b *largeBuffers) acquire(size, maxSize int, timeout time.Duration) *memory
 }
 
 // waitForBuffer waits until a buffer of at least size bytes is available, and returns nil after timeout. Once
-// b.stopped is closed, it allocates a buffer even beyond the memory limit: each connection then has at most one
-// socket buffer of data left.
+// b.stopped is closed, it allocates a buffer even beyond the memory limit. Little data is left then, because clients
+// can no longer write.
 func (b *largeBuffers) waitForBuffer(size int, timeout time.Duration) *memory.Buffer {
 	deadline := time.Now().Add(timeout)
 	for time.Now().Before(deadline) {
@@ -357,9 +364,9 @@ func (b *largeBuffers) waitForBuffer(size int, timeout time.Duration) *memory.Bu
 // throttle limits the rate at which a connection is read, so that the client's socket buffer fills up. A
 // nil throttle does nothing.
 type throttle struct {
-	rate     float64         // bytes per second
-	credit   float64         // bytes that may be read; negative after reading too many
-	last     time.Time       // time of the last read
+	rate     float64 // bytes per second
+	credit   float64 // bytes that may be read; negative after reading too many
+	lastRead time.Time
 	disabled <-chan struct{} // if closed, there is no limit
 	delays   *atomic.Uint64
 }
@@ -374,7 +381,7 @@ func newThrottle(rate int, disabled <-chan struct{}, delays *atomic.Uint64) *thr
 	return &throttle{
 		rate:     float64(rate),
 		credit:   float64(rate), // one second
-		last:     time.Now(),
+		lastRead: time.Now(),
 		disabled: disabled,
 		delays:   delays,
 	}
@@ -387,10 +394,11 @@ func (t *throttle) spend(n int) (waited time.Duration) {
 		return 0
 	}
 	now := time.Now()
-	earned := now.Sub(t.last).Seconds() * t.rate
+	earned := now.Sub(t.lastRead).Seconds() * t.rate
 	maxCredit := t.rate // bytes of one second
-	t.credit = min(maxCredit, t.credit+earned) - float64(n)
-	t.last = now
+	t.credit = min(maxCredit, t.credit+earned)
+	t.credit -= float64(n)
+	t.lastRead = now
 	if t.credit >= 0 {
 		return 0
 	}

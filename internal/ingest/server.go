@@ -51,7 +51,7 @@ type Server struct {
 	mu             sync.Mutex
 	conns          map[*conn]struct{}
 	connsOfProcess map[int32]int // number of connections by process ID, which is 0 if the kernel does not report it
-	stopping       bool
+	isStopping     bool
 
 	accepting sync.WaitGroup  // accept loop
 	serving   sync.WaitGroup  // connections
@@ -160,8 +160,8 @@ func (s *Server) add(socket *net.UnixConn) {
 }
 
 // register adds c to the open connections of the server. It returns an error if the maximum number of connections
-// is reached, or if the client's process already has half of that number. It does not close an idle connection
-// instead, because that client would have to send its label definitions again.
+// is reached, or if the client's process already has half of that number. While the server stops, it also closes
+// the read side of c, so that the client can't write any more.
 func (s *Server) register(c *conn) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,8 +171,8 @@ func (s *Server) register(c *conn) error {
 	s.conns[c] = struct{}{}
 	s.connsOfProcess[c.peer.PID]++
 	s.serving.Add(1)
-	if s.stopping {
-		_ = c.socket.CloseRead() // Drain has done so for earlier connections; fails only if the client has closed it
+	if s.isStopping {
+		_ = c.socket.CloseRead() // fails only if the client has closed the connection
 	}
 	return nil
 }
@@ -287,7 +287,7 @@ func (s *Server) Drain(ctx context.Context) error {
 	case <-ctx.Done():
 		err = fmt.Errorf("drain connections: %w; raise --shutdown-grace", ctx.Err())
 	}
-	s.dropLaterSpans()
+	s.dropLaterSpans() // so that drained is closed soon
 	<-drained
 	return err
 }
@@ -296,10 +296,10 @@ func (s *Server) Drain(ctx context.Context) error {
 // accepted, and data that clients have already written can still be read.
 func (s *Server) rejectNewData() {
 	s.mu.Lock()
-	s.stopping = true // register closes the read side of pending connections
+	s.isStopping = true // connections that are accepted later can't write either
 	s.mu.Unlock()
 	close(s.draining)
-	s.listener.Shut()
+	s.listener.Shut() // rejects new connections
 	for _, c := range s.connections() {
 		_ = c.socket.CloseRead() // fails only if the client has closed the connection
 	}

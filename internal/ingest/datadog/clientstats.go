@@ -19,19 +19,19 @@ type statsRequest struct {
 }
 
 // Count adds the statistics in the request to those of the daemon, and returns the response that the agent would
-// send. If they can't be added, it returns nil, and the caller must forward the request to the agent. readErr is
-// the error of reading the body.
+// send. If they can't be added, it returns nil, and the caller must forward the request to the agent. If readErr,
+// the error of reading the body, is not nil, Count adds nothing and returns another response.
 func (r *statsRequest) Count(readErr error) receiver.Response {
 	if readErr != nil {
 		return r.server.refuseUnreadable(
 			r.BufferedRequest, readErr, StatsTooLarge.index(), StatsIncomplete.index(),
 		)
 	}
-	result := StatsBug
+	result := StatsBug // if merge panics
 	r.server.CatchPanic(func() { result = r.merge() })
 	r.Result = result.index()
-	isMerged := r.IsCounted // also if merging panicked after a part: the agent must not count that part again
-	if !isMerged {
+	// merge sets r.IsCounted when it adds statistics. Even if it panics afterwards, the agent must not count them too.
+	if !r.IsCounted {
 		return nil
 	}
 	return func(w http.ResponseWriter) error {
@@ -49,7 +49,7 @@ func (r *statsRequest) merge() StatsResult {
 	}
 	setContainer(containerOf(r.BufferedRequest), header)
 	payload := <-r.server.idlePayload
-	defer func() { r.server.idlePayload <- payload.Next() }()
+	defer func() { r.server.idlePayload <- payload.Next() }() // Next returns an empty payload
 	if err := payload.Read(r.Body.Bytes, statsOriginOf(header)); err != nil {
 		return mergeResult(err)
 	}

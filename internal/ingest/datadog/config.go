@@ -76,13 +76,13 @@ func (c *Config) Memory(publisherBytes int) []memory.Part {
 	}
 	publishingBytes := spantable.MaxSpans(c.MaxBody) * admit.SpanBytes
 	counterBytes := rules.CounterBytes(c.MaxBody, c.Exemplars != nil) + publishingBytes
-	allPublishers := c.Publishers(rules.MaxBaseServices) * publisherBytes
-	parts := c.Config.Memory(flagPrefix, data, counterBytes, connectionBytes, allPublishers)
+	allPublisherBytes := c.Publishers(rules.MaxBaseServices) * publisherBytes
+	parts := c.Config.Memory(flagPrefix, data, counterBytes, connectionBytes, allPublisherBytes)
 	statistics := memory.Part{
 		Name: "statistics that are read", Bytes: int64(clientstats.Bytes(c.MaxBody)), Flag: "apm-max-body",
 	}
-	const afterBodies = 2 // number of parts for bodies and their hashes, which come first
-	return slices.Insert(parts, afterBodies, statistics)
+	const bodyParts = 2 // bodies and their hashes, which come first
+	return slices.Insert(parts, bodyParts, statistics)
 }
 
 // connectionBytes is the approximate memory of a connection during a request, including the connection to the agent: six

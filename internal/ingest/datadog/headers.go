@@ -90,8 +90,8 @@ type agentState struct {
 
 type versionAndState struct{ version, state string }
 
-// readFrom stores the agent's version and state from the header of a response. A header without both changes nothing.
-func (a *agentState) readFrom(h http.Header) {
+// update stores the agent's version and state from the header of a response. A header without both changes nothing.
+func (a *agentState) update(h http.Header) {
 	received := versionAndState{version: h.Get(headerAgentVersion), state: h.Get(headerAgentState)}
 	if received == (versionAndState{}) {
 		return

@@ -86,8 +86,9 @@ var formats = map[string]decode.Format{
 const statsPath = "/v0.6/stats"
 
 // classify returns a traceRequest for a request with traces, and a statsRequest for one with statistics that the
-// daemon merges. It returns nil for all other requests, which the caller streams to the agent.
-func (s *Server) classify(r *receiver.BufferedRequest) (receiver.Exchange, receiver.Response) {
+// daemon merges. It returns nil for all other requests, which the caller streams to the agent. refusal is always
+// nil, because the agent responds to invalid requests.
+func (s *Server) classify(r *receiver.BufferedRequest) (exchange receiver.Exchange, refusal receiver.Response) {
 	path, method := r.HTTP.URL.Path, r.HTTP.Method
 	format, isTracePath := formats[path]
 	isTraces := isTracePath && (method == http.MethodPut || method == http.MethodPost)
@@ -101,15 +102,16 @@ func (s *Server) classify(r *receiver.BufferedRequest) (receiver.Exchange, recei
 	return nil, nil
 }
 
-// serveOther streams a request that the daemon does not count to the agent. It counts the request with ResultUnread
-// if the path is one for traces, with StatsNotWanted if it is the path for statistics, and otherwise as another
-// request.
+// serveOther streams a request to the agent, without counting its spans or statistics. It records the request as
+// ResultUnread if the path is one for traces, as StatsNotWanted if it is the path for statistics, and otherwise in
+// the counter of all other requests.
 func (s *Server) serveOther(w http.ResponseWriter, r *http.Request) {
 	_, isTracePath := formats[r.URL.Path]
+	isStatsPath := r.URL.Path == statsPath
 	switch {
 	case isTracePath:
 		s.CountResult(int(ResultUnread))
-	case r.URL.Path == statsPath:
+	case isStatsPath:
 		s.CountResult(StatsNotWanted.index())
 	default:
 		s.counters.other.Add(1)
@@ -133,8 +135,9 @@ func (s *Server) newPolicy(features *receiver.Features) *rules.Policy {
 		return nil
 	}
 	labels := s.config.Labels
-	// An agent that samples traces itself ignores their priorities, and does not have client_drop_p0s.
-	labels.TraceIDs = s.config.Exemplars != nil && features.DropsP0s
+	// Exemplars must be sampled traces. An agent without client_drop_p0s chooses these itself.
+	hasExemplars := s.config.Exemplars != nil && features.DropsP0s
+	labels.TraceIDs = hasExemplars
 	policy, isValid := rules.NewPolicy(features.PeerTags, features.SpanKinds, features.IgnoreResources, labels)
 	if !isValid {
 		s.config.Log.Warn("the agent is configured with tags that only it can evaluate; it counts traces itself")
@@ -143,8 +146,8 @@ func (s *Server) newPolicy(features *receiver.Features) *rules.Policy {
 	return policy
 }
 
-// noteFailed counts and logs a request to which the agent has not responded.
-func (s *Server) noteFailed(err error) {
+// recordFailure counts and logs a request to which the agent has not responded.
+func (s *Server) recordFailure(err error) {
 	s.counters.failed.Add(1)
 	s.Log.Write(slog.LevelWarn, "the agent did not respond to a tracer's request, so the tracer's connection is "+
 		"closed",
@@ -157,11 +160,11 @@ func (s *Server) noteFailed(err error) {
 func (s *Server) translate(r *receiver.BufferedRequest, response *http.Response, err error) receiver.Response {
 	if err != nil {
 		if !r.IsCanceled() {
-			s.noteFailed(err)
+			s.recordFailure(err)
 		}
 		return receiver.CloseConnection
 	}
-	s.agentState.readFrom(response.Header)
+	s.agentState.update(response.Header)
 	return receiver.CopyResponse(response)
 }
 

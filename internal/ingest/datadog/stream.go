@@ -21,14 +21,14 @@ func (s *Server) newProxy() *httputil.ReverseProxy {
 	return &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(agentURL)
-			r.Out.URL.RawQuery = r.In.URL.RawQuery
+			r.Out.URL.RawQuery = r.In.URL.RawQuery // with the parameters that ReverseProxy has removed as invalid
 			if conn := conns.FromContext(r.In.Context()); conn != nil {
 				setContainer(conn.Container, r.Out.Header)
 			}
 		},
 		Transport: s.transport,
 		ModifyResponse: func(r *http.Response) error {
-			s.agentState.readFrom(r.Header)
+			s.agentState.update(r.Header)
 			return nil
 		},
 		FlushInterval: -1,                         // flush after each write
@@ -43,7 +43,7 @@ func (s *Server) newProxy() *httputil.ReverseProxy {
 func (s *Server) abortStream(_ http.ResponseWriter, r *http.Request, err error) {
 	isTracerGone := r.Context().Err() != nil
 	if !isTracerGone {
-		s.noteFailed(err)
+		s.recordFailure(err)
 	}
 	if conn := conns.FromContext(r.Context()); conn != nil {
 		conn.Abort() // otherwise net/http would wait for the rest of the body

@@ -37,21 +37,32 @@ func (s *Server) newTraceRequest(r *receiver.BufferedRequest, format decode.Form
 }
 
 // resultIfUncounted returns true, and the result, if the spans of a trace request must not be counted: the tracer
-// has counted them, the daemon does not support such a request, or it has no rules for counting. format is the
-// format of the body, and h the header of the request.
-func (s *Server) resultIfUncounted(format decode.Format, h http.Header) (result Result, isUncounted bool) {
-	isCompressed := h.Get(headerEncoding) != "" // the agent does not support it
-	isFromWebPage := h.Get(headerFetchSite) == crossSite
-	isOtherMedia := format == decode.FormatV04 && !isMsgpack(h.Get(headerContentType))
+// has counted them, the daemon can't read the body, or it has no rules for counting. format is the format of the
+// body, and header the header of the request.
+func (s *Server) resultIfUncounted(format decode.Format, header http.Header) (result Result, isUncounted bool) {
+	isCountedByTracer := receiver.IsTrue(header.Get(headerComputedStats))
+	hasRules := s.policy.Load() != nil
 	switch {
-	case receiver.IsTrue(h.Get(headerComputedStats)):
+	case isCountedByTracer:
 		return ResultByTracer, true
-	case isCompressed, isFromWebPage, isOtherMedia:
+	case !isReadable(format, header):
 		return ResultUnread, true
-	case s.policy.Load() == nil:
+	case !hasRules:
 		return ResultNotWanted, true
 	}
 	return 0, false
+}
+
+// isReadable reports whether the daemon reads the body of a trace request. It does not read a body that is
+// compressed, that a web page of another site has sent, or that is JSON, which only some formats permit.
+func isReadable(format decode.Format, header http.Header) bool {
+	isCompressed := header.Get(headerEncoding) != ""
+	isFromOtherSite := header.Get(headerFetchSite) == crossSite
+	if isCompressed || isFromOtherSite {
+		return false
+	}
+	canBeJSON := format == decode.FormatV04
+	return !canBeJSON || isMsgpack(header.Get(headerContentType))
 }
 
 // Count counts the spans of the request. It returns nil, and the caller must forward the request to the agent, even
@@ -61,7 +72,7 @@ func (t *traceRequest) Count(readErr error) receiver.Response {
 	if readErr != nil {
 		resultIfTooLarge := ResultTooLarge
 		if t.isUncounted {
-			resultIfTooLarge = t.traceResult // the size is not the reason
+			resultIfTooLarge = t.traceResult // a smaller request would not be counted either
 		}
 		return t.server.refuseUnreadable(
 			t.BufferedRequest, readErr, int(resultIfTooLarge), int(ResultIncomplete),
@@ -119,13 +130,14 @@ func (s *Server) streamOrClose(r *receiver.BufferedRequest, readErr error) recei
 func (t *traceRequest) count() Result {
 	s := t.server
 	policy := s.policy.Load()
-	if policy == nil {
+	if policy == nil { // the agent's features have changed since the header was read
 		return ResultNotWanted
 	}
 	counter := <-s.idleCounters
 	defer func() { s.idleCounters <- counter }()
 	defer counter.Release()
-	body, header := t.Body.Bytes, t.Header()
+	body := t.Body.Bytes
+	header := t.Header()
 	s.ParsedBytes.Add(uint64(len(body)))
 	hasTopLevelMarks := receiver.IsTrue(header.Get(headerComputedTop))
 	if err := counter.Count(t.format, body, header.Get(headerLang), hasTopLevelMarks, policy); err != nil {
@@ -137,12 +149,12 @@ func (t *traceRequest) count() Result {
 }
 
 // publish publishes the spans that counter has read from the body, unless an equal body was published before. If
-// they are counted, now or before, and t.dropsUnsampled is true, it removes unsampled traces from the body to
-// forward.
+// t.dropsUnsampled is true, it also removes unsampled traces from the body to forward, but only if their spans are
+// counted.
 func (t *traceRequest) publish(counter *rules.Counter) Result {
 	origin := counter.Origin(originOf(t.Header()))
 	isDuplicate, reason, isCounted := t.Publish(t.Body.Bytes, batchesOf(counter, origin), sampledSpans(counter))
-	if isCounted && t.dropsUnsampled {
+	if isCounted && t.dropsUnsampled { // isCounted is true for duplicates too
 		t.removeUnsampled(counter, isDuplicate)
 	}
 	switch {
@@ -191,8 +203,8 @@ func batchesOf(counter *rules.Counter, origin span.Origin) iter.Seq2[span.Origin
 }
 
 // removeUnsampled removes unsampled traces from the body to forward, and tells the agent their number in the
-// header. If isDuplicate is true, the request is a retry. Its header contains the number again, but the daemon's
-// counters of unsampled traces and spans are not increased again.
+// header. If isDuplicate is true, the request is a retry, whose unsampled traces and spans are already in the
+// daemon's counters.
 func (t *traceRequest) removeUnsampled(counter *rules.Counter, isDuplicate bool) {
 	remaining, removedTraces, removedSpans := unsampled.Cut(counter.Decoded())
 	if removedTraces == 0 {

@@ -62,7 +62,7 @@ func (c *call) chooseForwarded() (found bool) {
 
 // refuseUnforwardable refuses a request that can't be forwarded in any encoding that the upstream can read.
 func (c *call) refuseUnforwardable() receiver.Response {
-	c.server.forwards.Note(receiver.OutcomeIncompatible, "")
+	c.server.forwards.Record(receiver.OutcomeIncompatible, "")
 	return c.respond(unsupported(http.StatusUnsupportedMediaType, signals[c.signal].name+" in JSON or with snappy "+
 		"block compression can't be forwarded over gRPC; let the SDK send protobuf, and gzip or no compression"))
 }
@@ -162,7 +162,7 @@ func (c *call) noteOutcome(translated *reply) {
 		c.server.Log.Write(slog.LevelWarn, "the --otlp-forward destination rejected a request; the sender drops it",
 			"signal", signals[c.signal].name, "answer", translated.Message)
 	}
-	c.server.forwards.Note(outcome, translated.Message)
+	c.server.forwards.Record(outcome, translated.Message)
 }
 
 // refuseUnanswered counts and logs that the upstream has not responded to the request, because of err. It returns a
@@ -171,11 +171,11 @@ func (c *call) noteOutcome(translated *reply) {
 func (c *call) refuseUnanswered(err error) receiver.Response {
 	s := c.server
 	if c.IsCanceled() {
-		s.forwards.Note(receiver.OutcomeClientGone, "")
+		s.forwards.Record(receiver.OutcomeClientGone, "")
 		return receiver.CloseConnection
 	}
 	advice := s.config.Forward.Advise(err)
-	s.forwards.Note(receiver.OutcomeUnreachable, advice.Error())
+	s.forwards.Record(receiver.OutcomeUnreachable, advice.Error())
 	s.Log.Write(slog.LevelWarn, "the --otlp-forward destination did not respond; the senders are asked to retry",
 		"error", advice)
 	isTimeout := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded)

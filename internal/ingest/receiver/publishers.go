@@ -27,11 +27,11 @@ type Publishers struct {
 	newPublisher func(span.Origin) *admit.Publisher
 	admit        *admit.Publishers
 
-	mu       sync.Mutex
-	counted  *bodies.DedupCache
-	byOrigin map[span.Origin]*cachedPublisher
-	parts    []admit.BatchPart // batches of the body that is being published
-	isClosed bool
+	mu            sync.Mutex
+	countedBodies *bodies.DedupCache
+	byOrigin      map[span.Origin]*cachedPublisher
+	parts         []admit.BatchPart // batches of the body that is being published
+	isClosed      bool
 }
 
 // cachedPublisher is the publisher of one origin.
@@ -40,38 +40,39 @@ type cachedPublisher struct {
 	lastUsed time.Time
 }
 
-// NewPublishers returns a cache of at most maxPublishers admit.Publishers, which also remembers at most maxCounted
-// bodies. upstreamCounts reports whether the upstream counts spans that can't be published here. If not, such spans
-// are dropped, unless the sender can send them again.
-func NewPublishers(admission *admit.Publishers, maxPublishers, maxCounted int, upstreamCounts bool) *Publishers {
+// NewPublishers returns a cache of at most maxPublishers admit.Publishers, which also remembers at most maxBodies
+// counted bodies. upstreamCounts reports whether the upstream counts the spans that the daemon does not count.
+func NewPublishers(admission *admit.Publishers, maxPublishers, maxBodies int, upstreamCounts bool) *Publishers {
 	newPublisher := admission.NewLastPublisher
 	if upstreamCounts {
 		newPublisher = admission.NewPublisher
 	}
 	return &Publishers{
 		admit: admission, newPublisher: newPublisher, max: maxPublishers,
-		counted: bodies.NewDedupCache(maxCounted), byOrigin: map[span.Origin]*cachedPublisher{},
+		countedBodies: bodies.NewDedupCache(maxBodies), byOrigin: map[span.Origin]*cachedPublisher{},
 	}
 }
 
 // Batches are the batches of one body, each with its origin.
 type Batches = iter.Seq2[span.Origin, *span.Batch]
 
-// Publish publishes all batches of a request body, or none of them. ok is false if they are not published, and
-// reason says why. It does not check whether an equal body was published before.
-func (p *Publishers) Publish(batches Batches, now time.Time) (reason admit.DropReason, ok bool) {
+// Publish publishes all batches of a request body, or none of them. If isPublished is false, reason says why. It
+// does not check whether an equal body was published before.
+func (p *Publishers) Publish(batches Batches, now time.Time) (reason admit.DropReason, isPublished bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.setParts(batches, now) {
+	isOpen := p.setParts(batches, now)
+	if !isOpen {
 		return admit.DropShutdown, false
 	}
-	defer clear(p.parts)
-	return p.admit.PublishTogether(func() {}, p.parts...)
+	defer clear(p.parts) // they refer to the memory of the body
+	onPublish := func() {}
+	return p.admit.PublishTogether(onPublish, p.parts...)
 }
 
-// setParts fills p.parts with the batches of a request body and the publisher for each batch. It returns false if p
-// is closed. The caller must hold p.mu.
-func (p *Publishers) setParts(batches Batches, now time.Time) bool {
+// setParts fills p.parts with the batches of a request body and the publisher for each batch. If p is closed, it
+// does nothing and returns false. The caller must hold p.mu.
+func (p *Publishers) setParts(batches Batches, now time.Time) (isOpen bool) {
 	if p.isClosed {
 		return false
 	}
@@ -99,8 +100,8 @@ func (p *Publishers) getOrCreate(origin span.Origin, now time.Time) *admit.Publi
 	return cached.Publisher
 }
 
-// closeLeastRecent closes the least recently used publisher that is not in p.parts; the body that is being
-// published needs those. It does nothing if all publishers are in p.parts.
+// closeLeastRecent closes the least recently used publisher. It does not close publishers in p.parts, because the
+// body that is being published needs them.
 func (p *Publishers) closeLeastRecent() {
 	var leastRecent *cachedPublisher
 	var leastRecentOrigin span.Origin

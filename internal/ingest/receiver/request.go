@@ -97,9 +97,9 @@ func (r *BufferedRequest) MayBeRetry() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if r.HTTP.ContentLength < 0 {
-		return p.counted.HasAny(time.Now())
+		return p.countedBodies.HasAny(time.Now())
 	}
-	return p.counted.HasLength(r.HTTP.ContentLength, time.Now())
+	return p.countedBodies.HasLength(r.HTTP.ContentLength, time.Now())
 }
 
 // ForwardedSpan is a counted span that is forwarded, so that it can become an exemplar.
@@ -108,30 +108,31 @@ type ForwardedSpan struct {
 	TraceHigh, TraceLow, Span uint64
 }
 
-// Publish publishes all batches of a message, or none. If an equal message was published before, it does nothing
-// and isDuplicate is true. isCounted is true if the spans are counted, now or before; otherwise, reason says why
-// not. forwarded are the spans that metrics can refer to as exemplars.
+// Publish publishes all batches of a message, or none of them. If an equal message was published before, it does
+// nothing, and isDuplicate is true. If isCounted is false, the spans are not counted, and reason says why. Metrics
+// can refer to the spans in forwarded as exemplars.
 func (r *BufferedRequest) Publish(
 	message []byte, batches Batches, forwarded iter.Seq[ForwardedSpan],
 ) (isDuplicate bool, reason admit.DropReason, isCounted bool) {
 	now := time.Now()
 	p := r.server.publishers
-	hash := p.counted.Hash(message)
+	hash := p.countedBodies.Hash(message)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.counted.Has(hash, now) {
+	if p.countedBodies.Has(hash, now) {
 		r.IsCounted = true
 		return true, 0, true
 	}
-	if !p.setParts(batches, now) {
+	isOpen := p.setParts(batches, now)
+	if !isOpen {
 		return false, admit.DropShutdown, false
 	}
 	defer clear(p.parts)
-	onPublish := func() {
+	onPublish := func() { // called only if all batches are published
 		r.IsCounted = true
-		isProbe := !slices.ContainsFunc(p.parts, hasSpans) // repeated empty bodies are probes, not retries
-		if !isProbe {
-			p.counted.Add(hash, len(message), now)
+		isEmpty := !slices.ContainsFunc(p.parts, hasSpans)
+		if !isEmpty { // senders repeat empty bodies as probes, not as retries
+			p.countedBodies.Add(hash, len(message), now)
 			r.offerExemplars(forwarded)
 		}
 		r.addUnacked(p.parts)
@@ -160,10 +161,10 @@ func (r *BufferedRequest) Merge(
 	now := time.Now()
 	body := r.Body.Bytes
 	p := r.server.publishers
-	hash := p.counted.Hash(body)
+	hash := p.countedBodies.Hash(body)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.counted.Has(hash, now) {
+	if p.countedBodies.Has(hash, now) {
 		r.IsCounted = true
 		return true, nil
 	}
@@ -171,10 +172,10 @@ func (r *BufferedRequest) Merge(
 		return false, admit.ErrStopping
 	}
 	publisher := p.getOrCreate(origin, now)
-	onMerge := func(spans uint64) {
+	onMerge := func(spans uint64) { // called only if the statistics are added
 		r.IsCounted = true
-		p.counted.Add(hash, len(body), now)
-		r.unacked = append(r.unacked, unackedSpans{publisher.Cycle(), spans})
+		p.countedBodies.Add(hash, len(body), now)
+		r.unacked = append(r.unacked, unackedSpans{cycle: publisher.Cycle(), spans: spans})
 	}
 	err = publisher.Merge(onMerge, groups, width, now)
 	return false, err //nolint:wrapcheck // its own words

@@ -91,7 +91,7 @@ func New(config *Config, setup Setup, maxBatches int) (*Server, error) {
 	}
 	s.listeners = conns.Listeners{
 		Limiter: s.limiter, AllowUIDs: config.AllowUIDs, WriteTimeout: setup.WriteTimeout,
-		LimitsLines: true, Rejected: s.logRejected,
+		LimitsLines: true, OnReject: s.logRejected,
 	}
 	if err := s.listen(); err != nil {
 		s.Abandon()
@@ -205,7 +205,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	conn := conns.FromContext(r.Context())
 	isClosed := conn != nil && conn.IsClosed()
 	if isClosed {
-		panic(http.ErrAbortHandler) // the sender gets no response, so its request must not be counted
+		panic(http.ErrAbortHandler) // without a response, the sender sends the request again
 	}
 	isUnsupported := r.ProtoMajor != 1 && s.setup.HTTP2 == nil
 	if isUnsupported {
@@ -216,7 +216,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	req := s.NewRequest(r)
 	defer req.Release()
 	exchange, refusal := s.setup.Classify(req)
-	if exchange == nil && refusal == nil {
+	isStreamed := exchange == nil && refusal == nil
+	if isStreamed {
 		s.setup.Stream.ServeHTTP(w, r)
 		return
 	}
@@ -327,9 +328,9 @@ func (s *Server) CatchPanic(count func()) (hasPanicked bool) {
 const (
 	// goAwayGrace is the time in which HTTP/2 clients can read the GOAWAY frame before idle connections are closed.
 	goAwayGrace = 250 * time.Millisecond
-	// drainPoll is the interval at which a stopping server then closes idle connections. net/http alone would wait for
+	// closeIdleInterval is the interval at which a stopping server then closes idle connections. net/http alone would wait for
 	// the clients to close them.
-	drainPoll = 10 * time.Millisecond
+	closeIdleInterval = 10 * time.Millisecond
 )
 
 // Drain stops accepting connections, and waits until no request is in flight. When ctx is done before that, it
@@ -344,8 +345,8 @@ func (s *Server) Drain(ctx context.Context) error {
 		s.http.Close()
 		s.limiter.CloseAll()
 	}
-	// net/http does not wait for HTTP/2 handlers whose connection is closed.
-	waitUntil(ctx, func() bool { return s.inFlight.Load() == 0 })
+	hasNoRequests := func() bool { return s.inFlight.Load() == 0 }
+	waitUntil(ctx, hasNoRequests) // net/http does not wait for HTTP/2 handlers whose connection is closed
 	s.publishers.Close()
 	close(s.drained)
 	s.listeners.Wait()
@@ -361,8 +362,9 @@ func (s *Server) Drain(ctx context.Context) error {
 // connections, because http.Server.Shutdown drops requests that it has not read. Then it calls Shutdown, and after
 // goAwayGrace closes idle connections.
 func (s *Server) shutdownHTTP(ctx context.Context) error {
-	waitUntil(ctx, func() bool { return !s.limiter.AwaitsFirstRequest() })
-	s.limiter.Drain()
+	haveAllSentRequests := func() bool { return !s.limiter.AwaitsFirstRequest() }
+	waitUntil(ctx, haveAllSentRequests)
+	s.limiter.Drain() // from now on, Shutdown can't close a connection with a request in flight
 	shutdownDone := make(chan error, 1)
 	go func() { shutdownDone <- s.http.Shutdown(ctx) }()
 	closeIdleTimer := time.NewTimer(goAwayGrace)
@@ -373,7 +375,7 @@ func (s *Server) shutdownHTTP(ctx context.Context) error {
 			return err //nolint:wrapcheck // Drain does
 		case <-closeIdleTimer.C:
 			s.limiter.CloseIdle()
-			closeIdleTimer.Reset(drainPoll)
+			closeIdleTimer.Reset(closeIdleInterval)
 		}
 	}
 }

@@ -33,7 +33,7 @@ func (s *Server) Stats() Stats {
 		Bytes: s.ParsedBytes.Load(), Origins: s.publishers.Count(),
 		Waited: s.dialing.waited.Load(), Waiting: int(s.dialing.waiting.Load()),
 		Connections: open, LastHeard: lastActive, Refused: s.limiter.Rejected(), BufferedBytes: s.Bodies.Used(),
-		Serving: s.inFlight.Load(), DedupEvicted: s.publishers.counted.Evicted(),
+		Serving: s.inFlight.Load(), DedupEvicted: s.publishers.countedBodies.Evicted(),
 	}
 }
 
@@ -48,13 +48,13 @@ type Status struct {
 	DiscardedSignals map[string]uint64
 }
 
-// Status returns the current counters of the receiver. results are the names of all request results. If s is nil,
-// because the receiver is disabled, the counters of requests are 0.
+// Status returns the current counters of the receiver. results are the names of all request results. s is nil if the
+// receiver is disabled; the counters are then 0.
 func (s *Server) Status(results []string, forwards *ForwardStats) Status {
 	status := Status{
-		Requests:  s.Results(results, 0),
+		Requests:  s.Results(results, 0), // also if s is nil
 		Forwarded: forwards.Counts(),
-		Refusal:   forwards.last.Load(),
+		Refusal:   forwards.lastError.Load(),
 	}
 	if s != nil {
 		status.Stats = s.Stats()
@@ -99,8 +99,8 @@ func (o ForwardOutcome) String() string { return outcomeNames[o] }
 
 // ForwardStats counts forwarded requests by outcome. It is safe for concurrent use.
 type ForwardStats struct {
-	counts [outcomes]atomic.Uint64
-	last   atomic.Pointer[UpstreamError] // error of the last request; nil if the upstream accepted it
+	counts    [outcomes]atomic.Uint64
+	lastError atomic.Pointer[UpstreamError] // error of the last request; nil if the upstream accepted it
 }
 
 // UpstreamError is the reason why the upstream did not accept a request.
@@ -112,15 +112,15 @@ type UpstreamError struct {
 // maxMessage is the maximum length of UpstreamError.Said in bytes.
 const maxMessage = 1 << 10
 
-// Note counts a forwarded request by its outcome. If the upstream has refused the request or not responded, it
+// Record counts a forwarded request by its outcome. If the upstream has refused the request or not responded, it
 // stores message as the last error. An accepted request clears the last error.
-func (f *ForwardStats) Note(outcome ForwardOutcome, message string) {
+func (f *ForwardStats) Record(outcome ForwardOutcome, message string) {
 	f.counts[outcome].Add(1)
 	switch outcome {
 	case OutcomeAccepted:
-		f.last.Store(nil)
+		f.lastError.Store(nil)
 	case OutcomeRefused, OutcomeRetryable, OutcomeUnreachable:
-		f.last.Store(&UpstreamError{
+		f.lastError.Store(&UpstreamError{
 			Answered: outcome != OutcomeUnreachable,
 			Said:     span.Text(message, maxMessage),
 		})

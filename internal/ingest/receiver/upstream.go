@@ -67,17 +67,18 @@ func (u *Upstream) dial(ctx context.Context) (net.Conn, error) {
 	return (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, u.Network, u.Address)
 }
 
-// NewTransport returns a transport that sends all requests to the upstream, whatever host their URL contains. If
-// retrier is not nil, it retries failed dials.
+// NewTransport returns a transport that sends all requests to the upstream, whatever host their URL contains. For
+// gRPC it uses HTTP/2, and otherwise HTTP/1 or, over TLS, HTTP/2. If retrier is not nil, it retries failed dials.
 func (u *Upstream) NewTransport(retrier *DialRetrier) *http.Transport {
 	dial := u.dial
 	if retrier != nil {
 		dial = func(ctx context.Context) (net.Conn, error) { return retrier.Dial(ctx, u.dial) }
 	}
+	isEncrypted := u.TLS != nil
 	protocols := &http.Protocols{}
 	protocols.SetHTTP1(!u.IsGRPC)
-	protocols.SetHTTP2(u.TLS != nil)
-	protocols.SetUnencryptedHTTP2(u.IsGRPC && u.TLS == nil)
+	protocols.SetHTTP2(isEncrypted)
+	protocols.SetUnencryptedHTTP2(u.IsGRPC && !isEncrypted)
 	return &http.Transport{
 		Protocols:              protocols,
 		DialContext:            func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
@@ -213,9 +214,9 @@ func RemoveConnectionOptions(h http.Header) {
 func CopyResponse(upstream *http.Response) Response {
 	return func(w http.ResponseWriter) error {
 		for name, values := range upstream.Header {
-			// The list is for requests, whose Content-Length net/http sets itself.
-			isForwarded := name == "Content-Length" || !slices.Contains(hopByHop, name)
-			if isForwarded {
+			isLength := name == "Content-Length" // in hopByHop only because net/http sets it in requests
+			isHopByHop := slices.Contains(hopByHop, name) && !isLength
+			if !isHopByHop {
 				w.Header()[name] = values
 			}
 		}
@@ -228,17 +229,16 @@ func CopyResponse(upstream *http.Response) Response {
 // ErrLongResponse is the error of a response body over the limit.
 var ErrLongResponse = errors.New("read response: the body is too long")
 
-// ReadResponse reads the body of a response. If the body is longer than maxBytes, it returns ErrLongResponse. It
-// then also discards the rest, up to 16 times maxBytes, because net/http sets the trailers only after the whole
-// body is read.
+// ReadResponse reads the body of a response. If the body is longer than maxBytes, it returns ErrLongResponse. The
+// trailers of the response are set even then, unless the body is many times longer.
 func ReadResponse(response *http.Response, maxBytes int) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(response.Body, int64(maxBytes)+1))
 	if err != nil {
-		cause := cmp.Or(response.Request.Context().Err(), err)
+		cause := cmp.Or(response.Request.Context().Err(), err) // whether the request was canceled
 		return nil, fmt.Errorf("read response: %w", cause)
 	}
 	if len(body) > maxBytes {
-		maxDiscarded := 16 * int64(maxBytes)
+		maxDiscarded := 16 * int64(maxBytes) // net/http sets the trailers at the end of the body
 		_, _ = io.CopyN(io.Discard, response.Body, maxDiscarded)
 		return nil, ErrLongResponse
 	}
@@ -270,12 +270,13 @@ const (
 // last attempt.
 func (d *DialRetrier) Dial(ctx context.Context, dial func(context.Context) (net.Conn, error)) (net.Conn, error) {
 	conn, err := dial(ctx)
-	if err == nil || d.MaxWait <= 0 {
+	canRetry := d.MaxWait > 0
+	if err == nil || !canRetry {
 		return conn, err
 	}
-	waiting := d.waiting.Add(1)
+	waitingCalls := d.waiting.Add(1)
 	defer d.waiting.Add(-1)
-	if waiting > maxWaiting {
+	if waitingCalls > maxWaiting {
 		return nil, err
 	}
 	d.waited.Add(1)

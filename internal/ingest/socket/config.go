@@ -69,17 +69,29 @@ func (s *Config) PrepareDirectory() error {
 // Private only if dir belongs to this user and other users have no access.
 func (s *Config) createDirectory(dir string) error {
 	if s.Private {
-		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-			return fmt.Errorf("create socket directory: %w; choose another --socket", err)
-		}
-		if err := socketpath.CheckOwn(dir); err != nil {
-			return fmt.Errorf("listen on socket: %w; remove it, or choose another --socket", err)
+		if err := createPrivateDirectory(dir); err != nil {
+			return err
 		}
 	}
-	if s.DirectoryMode != 0 {
-		if err := os.Mkdir(dir, s.DirectoryMode); err != nil && !errors.Is(err, fs.ErrExist) {
-			return fmt.Errorf("create socket directory: %w; create its parent or choose another --socket", err)
-		}
+	if s.DirectoryMode == 0 {
+		return nil
+	}
+	err := os.Mkdir(dir, s.DirectoryMode)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("create socket directory: %w; create its parent or choose another --socket", err)
+	}
+	return nil
+}
+
+// createPrivateDirectory creates dir so that only this user has access. If dir already exists, it returns an error
+// if dir belongs to another user, or if other users have access.
+func createPrivateDirectory(dir string) error {
+	err := os.Mkdir(dir, 0o700)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("create socket directory: %w; choose another --socket", err)
+	}
+	if err := socketpath.CheckOwn(dir); err != nil {
+		return fmt.Errorf("listen on socket: %w; remove it, or choose another --socket", err)
 	}
 	return nil
 }
@@ -87,7 +99,8 @@ func (s *Config) createDirectory(dir string) error {
 // setPermissions sets the configured mode and owner of dir, if any. currentMode is the present mode of dir; if it
 // equals the configured mode, the mode is not set again.
 func (s *Config) setPermissions(dir string, currentMode fs.FileMode) error {
-	if s.DirectoryMode != 0 && s.DirectoryMode != currentMode {
+	mustSetMode := s.DirectoryMode != 0 && s.DirectoryMode != currentMode
+	if mustSetMode {
 		if err := os.Chmod(dir, s.DirectoryMode); err != nil {
 			return fmt.Errorf("set directory mode: %w; remove --directory-mode to keep its current mode", err)
 		}
@@ -117,8 +130,9 @@ func ParseOwner(text string) (*Owner, error) {
 		return nil, nil
 	}
 	user, group, _ := strings.Cut(text, ":")
-	uid, userErr := strconv.ParseUint(user, 10, 31)
-	gid, groupErr := strconv.ParseUint(group, 10, 31)
+	const maxBits = 31 // so that a number also fits in an int of 32 bits
+	uid, userErr := strconv.ParseUint(user, 10, maxBits)
+	gid, groupErr := strconv.ParseUint(group, 10, maxBits)
 	if userErr != nil || groupErr != nil {
 		return nil, fmt.Errorf("%q is not UID:GID; give two numbers, such as 1000:1000", text)
 	}

@@ -20,11 +20,11 @@ type Listener struct {
 
 	mu sync.Mutex
 	// the last one is at config.Path; the others have been replaced and still have pending connections
-	sockets     []*net.UnixListener
-	file        fs.FileInfo // file of the last socket, to distinguish it from that of another daemon
-	lock        *os.File
-	isShut      bool
-	unreachable error // why clients cannot find the socket, according to Watch
+	sockets    []*net.UnixListener
+	file       fs.FileInfo // file of the last socket, to distinguish it from that of another daemon
+	lock       *os.File
+	isShut     bool
+	restoreErr error // why Watch could not create the socket again; nil if it exists
 }
 
 // Listen opens the Unix socket at config.Path. If the service manager has passed a socket to this process, it uses
@@ -84,8 +84,8 @@ func (l *Listener) bind() error {
 func (l *Listener) Accept() (net.Conn, error) { return l.AcceptUnix() }
 
 // AcceptUnix waits for the next connection and returns it. After Shut, it returns the connections that are already
-// pending, and then net.ErrClosed. If the socket comes from the service manager, it leaves pending connections to
-// the next daemon.
+// pending, and then net.ErrClosed. If the socket comes from the service manager, it returns net.ErrClosed at once,
+// and the next daemon accepts the pending connections.
 func (l *Listener) AcceptUnix() (*net.UnixConn, error) {
 	for {
 		socket := l.oldest()
@@ -98,7 +98,8 @@ func (l *Listener) AcceptUnix() (*net.UnixConn, error) {
 		case isShutDown:
 			_ = socket.SetDeadline(time.Time{}) // to accept the pending connections
 		case isDrained: // no pending connections are left
-			if hasNewer := l.removeOldest(); !hasNewer {
+			isRemoved := l.removeOldest()
+			if !isRemoved {
 				return nil, net.ErrClosed
 			}
 		default:
@@ -114,9 +115,9 @@ func (l *Listener) oldest() *net.UnixListener {
 	return l.sockets[0]
 }
 
-// removeOldest closes the oldest socket and removes it from l.sockets, unless it is the only one. It returns false
-// in that case. The caller must have accepted all pending connections of the socket.
-func (l *Listener) removeOldest() (hasNewer bool) {
+// removeOldest closes the oldest socket and removes it from l.sockets. If it is the only one, removeOldest does
+// nothing and returns false. The caller must have accepted all pending connections of the socket.
+func (l *Listener) removeOldest() (isRemoved bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.sockets) == 1 {
@@ -148,19 +149,21 @@ func (l *Listener) Shut() {
 }
 
 // shutdown makes a socket reject new connections. From then on, accept(2) returns the pending connections and then
-// EINVAL. Linux returns EINVAL only for a blocking socket, so shutdown makes it blocking. It sets a deadline in the
-// past to wake up a pending call of AcceptUnix.
+// EINVAL. Linux returns EINVAL only for a blocking socket, so shutdown makes it blocking. It also makes a pending
+// call of AcceptUnix return.
 func shutdown(socket *net.UnixListener) {
 	rawConn, err := socket.SyscallConn()
 	if err != nil {
 		return // closed
 	}
 	_ = rawConn.Control(func(fd uintptr) {
-		if unix.Shutdown(int(fd), unix.SHUT_RD) == nil {
+		err := unix.Shutdown(int(fd), unix.SHUT_RD)
+		if err == nil {
 			_ = unix.SetNonblock(int(fd), false)
 		}
 	})
-	_ = socket.SetDeadline(time.Unix(1, 0))
+	past := time.Unix(1, 0)
+	_ = socket.SetDeadline(past)
 }
 
 // Close closes the socket and removes its file, unless another process has replaced the file. It releases the lock
@@ -189,13 +192,13 @@ func isSameFile(path string, file fs.FileInfo) bool {
 	return err == nil && os.SameFile(current, file)
 }
 
-// restore creates the socket again if its file was removed or replaced, and reports whether it did. Pending
-// connections of the previous socket are accepted before those of the new one. restore can't create a socket that
-// came from the service manager, and returns an error instead.
-func (l *Listener) restore() (restored bool, err error) {
+// restore creates the socket again if its file was removed or replaced. isRestored is false if that is not needed.
+// restore can't create a socket that came from the service manager, and returns an error instead.
+func (l *Listener) restore() (isRestored bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.isShut || isSameFile(l.config.Path, l.file) {
+	hasFile := isSameFile(l.config.Path, l.file)
+	if l.isShut || hasFile {
 		return false, nil
 	}
 	if l.isInherited() {
@@ -212,7 +215,7 @@ func (l *Listener) restore() (restored bool, err error) {
 	if err := l.bind(); err != nil {
 		return false, err
 	}
-	shutdown(previous)
+	shutdown(previous) // AcceptUnix accepts its pending connections first
 	return true, nil
 }
 
@@ -220,7 +223,8 @@ func (l *Listener) restore() (restored bool, err error) {
 // another daemon could lock a new file with the same name, and replace the socket.
 func (l *Listener) restoreLock() error {
 	lockedFile, err := l.lock.Stat()
-	if err == nil && isSameFile(l.lock.Name(), lockedFile) {
+	isInPlace := err == nil && isSameFile(l.lock.Name(), lockedFile)
+	if isInPlace {
 		return nil
 	}
 	newLock, err := lockSocket(l.config.Path)
@@ -254,12 +258,12 @@ func (l *Listener) Watch(stop <-chan struct{}, log *slog.Logger) {
 }
 
 // checkFile creates the socket again if its file was removed, and logs that. If this fails, it stores the error in
-// l.unreachable, and logs the error unless it is the same as at the previous check.
+// l.restoreErr, and logs the error unless it is the same as at the previous check.
 func (l *Listener) checkFile(log *slog.Logger) {
-	restored, err := l.restore()
+	isRestored, err := l.restore()
 	l.mu.Lock()
-	previousErr := l.unreachable
-	l.unreachable = err
+	previousErr := l.restoreErr
+	l.restoreErr = err
 	l.mu.Unlock()
 	isNewError := err != nil && (previousErr == nil || previousErr.Error() != err.Error())
 	switch {
@@ -267,7 +271,7 @@ func (l *Listener) checkFile(log *slog.Logger) {
 		log.Error("the socket was removed and can't be created again, so clients can't connect; retrying every "+
 			"second",
 			"socket", l.config.Path, "error", err)
-	case restored:
+	case isRestored:
 		log.Warn("the socket was removed, and has been created again; find the process that removes it", "socket", l.config.Path)
 	}
 }
@@ -276,5 +280,5 @@ func (l *Listener) checkFile(log *slog.Logger) {
 func (l *Listener) Unreachable() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.unreachable
+	return l.restoreErr
 }

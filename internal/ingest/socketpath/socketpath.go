@@ -34,16 +34,17 @@ func userPaths() (paths []string) {
 	return append(paths, filepath.Join(os.TempDir(), "spanstatsd-"+strconv.Itoa(os.Getuid()), name))
 }
 
-// ForDaemon returns the path at which a daemon should create its socket. It returns Default if possible, and
-// otherwise a path in a private directory of the user; isOwn is true then, and the daemon has to create the
-// directory. If the user can't create a socket at any of these paths, ForDaemon returns Default too.
+// ForDaemon returns the path at which a daemon should create its socket. It prefers Default. If the user can't create
+// files there, it returns a path in a private directory of the user, which the daemon has to create, and isOwn is
+// true. If that is not possible either, it returns Default.
 func ForDaemon() (path string, isOwn bool) {
 	if canCreateIn(filepath.Dir(Default)) {
 		return Default, false
 	}
 	for _, path := range userPaths() {
-		parent := filepath.Dir(filepath.Dir(path))
-		if len(path) <= maxLength && canCreateIn(parent) {
+		privateDirectory := filepath.Dir(path)
+		canCreateDirectory := canCreateIn(filepath.Dir(privateDirectory))
+		if canCreateDirectory && len(path) <= maxLength {
 			return path, true
 		}
 	}

@@ -48,8 +48,8 @@ func (c *Config) Memory(publisherBytes int) []memory.Part {
 	}
 	publishingBytes := spantable.MaxSpans(c.MaxBody) * admit.SpanBytes
 	counterBytes := otel.CounterBytes(c.MaxBody) + publishingBytes + bodies.DecompressorBytes
-	allPublishers := c.Publishers(rules.MaxBatches) * publisherBytes
-	parts := c.Config.Memory("zipkin", "Zipkin", counterBytes, connectionBytes, allPublishers)
+	allPublisherBytes := c.Publishers(rules.MaxBatches) * publisherBytes
+	parts := c.Config.Memory("zipkin", "Zipkin", counterBytes, connectionBytes, allPublisherBytes)
 	return append(parts, c.Forward.Memory("Zipkin"))
 }
 

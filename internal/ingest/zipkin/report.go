@@ -58,8 +58,8 @@ func (s *Server) classify(request *receiver.BufferedRequest) (receiver.Exchange,
 }
 
 // Count counts the spans of the request. It returns nil if the caller must forward the request to the upstream, and
-// otherwise the response. readErr is the error of reading the body, or nil. A request that can't be counted is
-// still forwarded, unless its body is incomplete or too large.
+// otherwise the response. If there is an upstream, it returns nil even if the spans can't be counted, unless the
+// body is incomplete or too large. readErr is the error of reading the body, or nil.
 func (r *report) Count(readErr error) receiver.Response {
 	if readErr != nil {
 		return r.refuseUnreadable(readErr, resultIncomplete)
@@ -69,9 +69,10 @@ func (r *report) Count(readErr error) receiver.Response {
 	if hasPanicked {
 		refusal = r.refuse(resultBug, http.StatusInternalServerError, "internal error; see the log of spanstatsd")
 	}
-	isForwarded := r.server.config.Forward.IsSet() && r.Result != resultTooLarge
-	if isForwarded {
-		return nil
+	hasUpstream := r.server.config.Forward.IsSet()
+	isTooLarge := r.Result == resultTooLarge
+	if hasUpstream && !isTooLarge {
+		return nil // the upstream's response takes precedence over refusal
 	}
 	if refusal != nil {
 		return refusal
@@ -79,8 +80,8 @@ func (r *report) Count(readErr error) receiver.Response {
 	return respond(http.StatusAccepted, "", "")
 }
 
-// count decompresses and decodes the body, counts its spans, and sets r.Result. It returns an error response if the
-// spans can't be counted, and nil otherwise.
+// count decompresses the body, counts its spans, and sets r.Result. It returns an error response if the spans can't
+// be counted, and nil otherwise.
 func (r *report) count() receiver.Response {
 	s := r.server
 	worker := <-s.workers
@@ -96,6 +97,13 @@ func (r *report) count() receiver.Response {
 		message = plain.Bytes
 	}
 	s.ParsedBytes.Add(uint64(len(message)))
+	return r.countMessage(message, worker)
+}
+
+// countMessage decodes a message in JSON or protobuf, counts its spans, and sets r.Result. It returns an error
+// response if the spans can't be counted, and nil otherwise.
+func (r *report) countMessage(message []byte, worker *worker) receiver.Response {
+	s := r.server
 	decode := worker.decoder.JSON
 	if r.mediaType == mediaProtobuf {
 		decode = worker.decoder.Protobuf
@@ -107,8 +115,9 @@ func (r *report) count() receiver.Response {
 	return r.publish(message, worker)
 }
 
-// publish publishes the spans that worker has read from message, unless an equal message was published before, and
-// sets r.Result. It returns an error response if the spans can't be published, and nil otherwise.
+// publish publishes the spans of message, which worker has decoded, and sets r.Result. It does nothing else if an
+// equal message was published before, or if the daemon needs no spans. It returns an error response if the spans
+// can't be published, and nil otherwise.
 func (r *report) publish(message []byte, worker *worker) receiver.Response {
 	isDuplicate, reason, isCounted := r.Publish(message, worker.counter.Batches, worker.forwardedSpans)
 	switch {
@@ -134,14 +143,15 @@ func (r *report) publish(message []byte, worker *worker) receiver.Response {
 }
 
 // forwardedSpans iterates over the counted spans, with their trace and span IDs, so that metrics can refer to them
-// as exemplars. It includes all counted spans, because every counted request is forwarded.
+// as exemplars. All of them are forwarded, because the receiver does not sample.
 func (w *worker) forwardedSpans(yield func(receiver.ForwardedSpan) bool) {
 	request := w.counter.Request()
 	for counted := range w.counter.Counted {
-		extra := &request.Extras[counted.SpanIndex]
+		spanID := request.Spans[counted.SpanIndex].ID
+		trace := &request.Extras[counted.SpanIndex]
 		forwarded := receiver.ForwardedSpan{
 			Batch: counted.Batch, Index: counted.IndexInBatch,
-			TraceHigh: extra.TraceHigh, TraceLow: extra.TraceLow, Span: request.Spans[counted.SpanIndex].ID,
+			TraceHigh: trace.TraceHigh, TraceLow: trace.TraceLow, Span: spanID,
 		}
 		if !yield(forwarded) {
 			return
@@ -208,23 +218,25 @@ func (r *report) Translate(response *http.Response, err error) receiver.Response
 		return r.refuseUnanswered(err)
 	}
 	body, err := receiver.ReadResponse(response, destination.MaxAnswer)
-	if err != nil && !errors.Is(err, receiver.ErrLongResponse) {
+	isTooLong := errors.Is(err, receiver.ErrLongResponse) // the sender then gets an empty body
+	if err != nil && !isTooLong {
 		return r.refuseUnanswered(err)
 	}
-	r.server.noteResponse(response.StatusCode, body)
+	r.server.recordResponse(response.StatusCode, body)
 	return respond(response.StatusCode, string(body), response.Header.Get("Content-Type"))
 }
 
-// noteResponse counts a forwarded request as accepted or not, according to the HTTP status of the upstream's
+// recordResponse counts a forwarded request as accepted or not, according to the HTTP status of the upstream's
 // response. It logs the response if the request was not accepted.
-func (s *Server) noteResponse(status int, body []byte) {
+func (s *Server) recordResponse(status int, body []byte) {
 	outcome := outcomeOf(status)
 	if outcome == receiver.OutcomeAccepted {
-		s.forwards.Note(outcome, "")
+		s.forwards.Record(outcome, "")
 		return
 	}
-	answer := fmt.Sprintf("%d %s: %.200q", status, http.StatusText(status), body)
-	s.forwards.Note(outcome, answer)
+	const maxShown = 200 // bytes of the body
+	answer := fmt.Sprintf("%d %s: %.*q", status, http.StatusText(status), maxShown, body)
+	s.forwards.Record(outcome, answer)
 	s.Log.Write(slog.LevelWarn, "the --zipkin-forward destination rejected a request", "answer", answer)
 }
 
@@ -247,12 +259,12 @@ func outcomeOf(status int) receiver.ForwardOutcome {
 func (r *report) refuseUnanswered(err error) receiver.Response {
 	s := r.server
 	if r.IsCanceled() {
-		s.forwards.Note(receiver.OutcomeClientGone, "")
+		s.forwards.Record(receiver.OutcomeClientGone, "")
 		return receiver.CloseConnection
 	}
-	withAdvice := s.config.Forward.Advise(err)
-	s.forwards.Note(receiver.OutcomeUnreachable, withAdvice.Error())
-	s.Log.Write(slog.LevelWarn, "the --zipkin-forward destination did not respond", "error", withAdvice)
+	errWithAdvice := s.config.Forward.Advise(err)
+	s.forwards.Record(receiver.OutcomeUnreachable, errWithAdvice.Error())
+	s.Log.Write(slog.LevelWarn, "the --zipkin-forward destination did not respond", "error", errWithAdvice)
 	isTimeout := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded)
 	if isTimeout {
 		return respond(http.StatusGatewayTimeout, "forward request: the destination did not respond in "+

@@ -61,10 +61,14 @@ func (p *Pool) Read(source io.Reader, contentLength int64, senderBytes *atomic.I
 	if contentLength >= 0 {
 		maxLength = contentLength
 	}
-	err := p.fill(body, source, maxLength+1) // the last Read needs one free byte, even if it only returns io.EOF
+	maxCapacity := maxLength + 1 // the last Read needs one free byte, even if it only returns io.EOF
+	err := p.fill(body, source, maxCapacity)
 	body.unread = body.Bytes
 	return body, err
 }
+
+// readDecompressed reads a body, whose length is unknown, from a decompressor. It does not apply the limit per sender.
+func (p *Pool) readDecompressed(source io.Reader) (*Body, error) { return p.Read(source, -1, nil) }
 
 // Take returns an empty body with a capacity of size bytes. It returns nil if the pool has too little free memory.
 func (p *Pool) Take(size int) *Body {
@@ -114,11 +118,12 @@ func (p *Pool) grow(body *Body, maxCapacity int64) error {
 	addedBytes := capacity - length
 	bytesOfSender := body.chargeSender(addedBytes)
 	isAllowed := bytesOfSender <= p.maxPerSender
-	if isAllowed && p.resize(body, int(capacity)) {
-		return nil
+	isResized := isAllowed && p.resize(body, int(capacity))
+	if !isResized {
+		body.chargeSender(-addedBytes)
+		return ErrNoRoom
 	}
-	body.chargeSender(-addedBytes)
-	return ErrNoRoom
+	return nil
 }
 
 // resize raises the capacity of a body and keeps its data. It returns false, and does not change the body, if the
@@ -140,8 +145,12 @@ func (p *Pool) resize(body *Body, capacity int) bool {
 // extendBuffer raises the capacity of b by enlarging its buffer, which needs less free memory than a second buffer.
 // It returns false if b has no buffer, or if the pool has too little free memory.
 func (b *Body) extendBuffer(capacity int) bool {
+	if b.buffer == nil {
+		return false
+	}
 	length := len(b.Bytes)
-	if b.buffer == nil || !b.buffer.Grow(capacity, length) {
+	hasGrown := b.buffer.Grow(capacity, length)
+	if !hasGrown {
 		return false
 	}
 	b.Bytes = b.buffer.Bytes()[:length:capacity]

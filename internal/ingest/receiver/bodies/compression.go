@@ -128,7 +128,7 @@ func (d *Decompressor) decompressGzip(message []byte, pool *Pool) (*Body, error)
 	if err := d.gzip.Reset(&d.source); err != nil {
 		return &Body{}, err //nolint:wrapcheck // Decompress does
 	}
-	return pool.Read(&d.gzip, -1, nil)
+	return pool.readDecompressed(&d.gzip)
 }
 
 // decompressSnappyFrames decompresses a message in the snappy framing format. It returns an error for the s2
@@ -144,7 +144,7 @@ func (d *Decompressor) decompressSnappyFrames(message []byte, pool *Pool) (*Body
 	defer d.source.Reset(nil)
 	d.snappy.Reset(&d.source)
 	defer d.snappy.Reset(nil)
-	return pool.Read(d.snappy, -1, nil)
+	return pool.readDecompressed(d.snappy)
 }
 
 // decompressSnappy decompresses the snappy block format. A message in this format begins with its decompressed length.
@@ -171,8 +171,9 @@ func (d *Decompressor) decompressZstd(message []byte, pool *Pool) (*Body, error)
 	if len(message) < minZstd {
 		return &Body{}, io.ErrUnexpectedEOF
 	}
-	maxCapacity := int(pool.maxBody) + zstdBlock
-	capacity := min(max(FirstBuffer, zstdRatio*len(message)), maxCapacity)
+	maxCapacity := int(pool.maxBody) + zstdBlock // the library needs free capacity after the last block
+	estimatedLength := zstdRatio * len(message)
+	capacity := min(max(FirstBuffer, estimatedLength), maxCapacity)
 	for {
 		plain, err := d.decompressZstdWithin(capacity, message, pool)
 		isTooSmall := errors.Is(err, errZstdCapacity)
@@ -181,7 +182,8 @@ func (d *Decompressor) decompressZstd(message []byte, pool *Pool) (*Body, error)
 			capacity = min(2*capacity, maxCapacity)
 			continue
 		}
-		if isTooSmall || int64(len(plain.Bytes)) > pool.maxBody {
+		isTooLong := int64(len(plain.Bytes)) > pool.maxBody
+		if isTooSmall || isTooLong {
 			return plain, ErrTooLarge
 		}
 		return plain, err
@@ -189,8 +191,7 @@ func (d *Decompressor) decompressZstd(message []byte, pool *Pool) (*Body, error)
 }
 
 // decompressZstdWithin decompresses a zstd message into a body of the given capacity. It returns errZstdCapacity if
-// decompression fails near the end of the body: the message can be invalid or the capacity too small, and the
-// library does not say which.
+// the capacity may be too small. The caller must release the body even after an error.
 func (d *Decompressor) decompressZstdWithin(capacity int, message []byte, pool *Pool) (*Body, error) {
 	if d.zstd == nil {
 		d.zstd = newZstdDecoder()
@@ -204,8 +205,10 @@ func (d *Decompressor) decompressZstdWithin(capacity int, message []byte, pool *
 		plain.Bytes = decoded
 		return plain, nil
 	}
-	isNearEnd := capacity-len(decoded) < zstdBlock
-	if isNearEnd || errors.Is(err, zstd.ErrDecoderSizeExceeded) {
+	// The library reports a block that does not fit in the rest of the body like an invalid block.
+	remainingCapacity := capacity - len(decoded)
+	mayNotFit := remainingCapacity < zstdBlock
+	if mayNotFit || errors.Is(err, zstd.ErrDecoderSizeExceeded) {
 		return plain, errZstdCapacity
 	}
 	return plain, err //nolint:wrapcheck // Decompress does

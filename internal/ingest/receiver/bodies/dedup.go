@@ -93,16 +93,19 @@ func (d *DedupCache) Add(hash uint64, length int, now time.Time) {
 	for d.len() > 0 && d.isExpired(d.oldest, now) {
 		d.removeOldest()
 	}
-	if d.len() == d.maxEntries {
+	isCacheFull := d.len() == d.maxEntries
+	if isCacheFull {
 		d.removeOldest()
 		d.evicted.Add(1)
 	}
-	if d.len() == len(d.ring) {
+	isRingFull := d.len() == len(d.ring)
+	if isRingFull {
 		d.growRing()
 	}
-	*d.entry(d.next) = dedupEntry{hash: hash, countedAt: now.Sub(d.start), length: uint32(length)}
-	d.newest[hash] = d.next
+	number := d.next
 	d.next++
+	*d.entry(number) = dedupEntry{hash: hash, countedAt: now.Sub(d.start), length: uint32(length)}
+	d.newest[hash] = number
 }
 
 // Evicted returns the number of entries that were removed before MaxAge. A retry of such a body is counted twice.

@@ -30,7 +30,7 @@ type Conn struct {
 	// The limiter's lock guards the fields below.
 	hasSentRequest bool
 	isBusy         bool      // whether a request is in flight
-	since          time.Time // time when the connection became busy or idle, or was accepted
+	stateSince     time.Time // time when the connection became busy or idle, or was accepted
 	isClosed       bool
 	isDone         bool // whether the last request of the connection has ended
 }
@@ -43,21 +43,23 @@ func (c *Conn) LogAttributes() []any {
 	return []any{"from", c.RemoteAddr().String()}
 }
 
-// authorizePeer reports whether the user of the peer is in allowUIDs. It returns true for all users if allowUIDs is
-// empty, and for all TCP peers. For a Unix socket, it also sets c.pid and c.Container to the process and the
-// container of the peer.
-func (c *Conn) authorizePeer(allowUIDs []uint32) bool {
+// identifyPeer sets c.pid and c.Container to the process and the container of the peer of a Unix socket. isAllowed
+// is false if allowUIDs is not empty and does not contain the user of the peer. A TCP peer is always allowed.
+func (c *Conn) identifyPeer(allowUIDs []uint32) (isAllowed bool) {
 	unix, isUnix := c.Conn.(*net.UnixConn)
 	if !isUnix {
 		return true
 	}
 	peer, err := socket.PeerOf(unix)
-	c.pid = peer.PID
-	c.Container = peer.Container
+	isUserKnown := err == nil
+	if isUserKnown {
+		c.pid = peer.PID
+		c.Container = peer.Container
+	}
 	if len(allowUIDs) == 0 {
 		return true
 	}
-	return err == nil && slices.Contains(allowUIDs, peer.UID)
+	return isUserKnown && slices.Contains(allowUIDs, peer.UID)
 }
 
 // Read reads from the sender. It returns an error if the header of a request has more than MaxHeaderLines lines.
@@ -112,7 +114,8 @@ func (c *Conn) IsClosed() bool {
 }
 
 // ConnState is the http.Server.ConnState hook for servers that accept from Listeners. It tells the connection's
-// limiter whether the connection is busy, idle or closed. It ignores connections without a limiter.
+// limiter whether the connection is busy, idle or closed, and the limit of header lines when a header ends or the
+// next one can begin. It ignores connections without a limiter.
 func ConnState(conn net.Conn, state http.ConnState) {
 	if tlsConn, isTLS := conn.(*tls.Conn); isTLS {
 		conn = tlsConn.NetConn()

@@ -61,7 +61,8 @@ func (h *headerLimit) count(received []byte) bool {
 		switch c {
 		case '\r': // belongs to the line end
 		case '\n':
-			if h.isLineEmpty && h.hasText {
+			isHeaderEnd := h.isLineEmpty && h.hasText
+			if isHeaderEnd {
 				h.isComplete = true
 				return true
 			}
@@ -81,7 +82,8 @@ func (h *headerLimit) count(received []byte) bool {
 // detectHTTP2 compares the first bytes of the connection with the HTTP/2 preface, and sets isHTTP1 or isHTTP2. It
 // must be called with all received bytes in order, because the preface can arrive in several pieces.
 func (h *headerLimit) detectHTTP2(received []byte) {
-	if h.isHTTP1 || h.isHTTP2.Load() {
+	isDetected := h.isHTTP1 || h.isHTTP2.Load()
+	if isDetected {
 		return
 	}
 	for _, c := range received {

@@ -47,7 +47,7 @@ func (c *Conn) activity() activity {
 		return activityBusy
 	case c.hasSentRequest:
 		return activityIdle
-	case time.Since(c.since) < firstRequestGrace:
+	case time.Since(c.stateSince) < firstRequestGrace:
 		return activityNew
 	}
 	return activitySilent
@@ -73,14 +73,20 @@ func (l *Limiter) add(c *Conn) bool {
 		}
 	}
 	isProcessFull := connsOfProcess >= max(1, l.max/2)
-	if isProcessFull && !l.evictForNew(isSameProcess) {
-		return false
+	if isProcessFull {
+		isEvicted := l.evictForNew(isSameProcess)
+		if !isEvicted {
+			return false
+		}
 	}
 	isFull := len(l.conns) >= l.max
-	if isFull && !l.evictForNew(isAny) {
-		return false
+	if isFull {
+		isEvicted := l.evictForNew(isAny)
+		if !isEvicted {
+			return false
+		}
 	}
-	c.since = time.Now()
+	c.stateSince = time.Now()
 	l.conns[c] = struct{}{}
 	return true
 }
@@ -128,7 +134,7 @@ func (c *Conn) isLessActive(other *Conn) bool {
 	if c.activity() != other.activity() {
 		return c.activity() < other.activity()
 	}
-	return c.since.Before(other.since)
+	return c.stateSince.Before(other.stateSince)
 }
 
 // drainGrace is the time for which a stopping server waits for the first request of a connection. It is longer than
@@ -141,7 +147,7 @@ func (l *Limiter) AwaitsFirstRequest() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for c := range l.conns {
-		isYoung := time.Since(c.since) < drainGrace
+		isYoung := time.Since(c.stateSince) < drainGrace
 		if isYoung && !c.hasSentRequest {
 			return true
 		}
@@ -180,7 +186,7 @@ func (l *Limiter) setBusy(c *Conn) {
 	defer l.mu.Unlock()
 	c.isBusy = true
 	c.hasSentRequest = true
-	c.since = time.Now()
+	c.stateSince = time.Now()
 }
 
 // setIdle marks a connection as waiting for its next request.
@@ -217,8 +223,8 @@ func (l *Limiter) release(c *Conn) bool {
 // markIdle marks a connection as idle from now on. The limiter's lock must be held.
 func (l *Limiter) markIdle(c *Conn) {
 	c.isBusy = false
-	c.since = time.Now()
-	l.lastActive = c.since
+	c.stateSince = time.Now()
+	l.lastActive = c.stateSince
 }
 
 // Count returns the number of open connections, and the time when a request or a connection last ended.
@@ -238,13 +244,15 @@ func (l *Limiter) Evicted() uint64 { return l.evicted.Load() }
 // allowed, or if a limit is reached, it closes the connection and returns nil.
 func (l *Limiter) admit(accepted net.Conn, config *Listeners) *Conn {
 	c := &Conn{Conn: accepted, writeTimeout: config.WriteTimeout, limitsLines: config.LimitsLines}
-	if !c.authorizePeer(config.AllowUIDs) {
+	isAllowed := c.identifyPeer(config.AllowUIDs)
+	if !isAllowed {
 		accepted.Close()
 		return nil
 	}
-	if !l.add(c) {
+	isAdded := l.add(c)
+	if !isAdded {
 		l.rejected.Add(1)
-		config.Rejected(c.pid)
+		config.OnReject(c.pid)
 		reject(accepted)
 		return nil
 	}

@@ -19,8 +19,8 @@ type Listeners struct {
 	AllowUIDs    []uint32      // users that may connect to the Unix socket; nil allows all
 	WriteTimeout time.Duration // timeout of one write; 0 means unlimited
 	LimitsLines  bool          // whether to limit the lines of request headers; must be false with TLS
-	// Rejected is called for each rejected connection, with the peer's process id, or 0 if it is unknown.
-	Rejected func(process int32)
+	// OnReject is called for each rejected connection, with the peer's process id, or 0 if it is unknown.
+	OnReject func(process int32)
 
 	unix      *socket.Listener // nil without a Unix socket
 	tcp       net.Listener     // nil without a TCP address
