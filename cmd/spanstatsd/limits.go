@@ -155,33 +155,34 @@ func (o *limitOptions) setFlagBudgets(c *daemon.Config) (limited map[span.Label]
 	return limited, err
 }
 
-// setVariableBudgets sets the budgets in environment variables of tracers, except for the labels that
-// the operator has limited by a flag.
-func setVariableBudgets(c *daemon.Config, s *settings, limited map[span.Label]bool) (err error) {
+// setVariableBudgets reads the environment variables with which tracers limit the values of a label, and
+// applies these limits. It skips labels that are in limitedByFlag.
+func setVariableBudgets(c *daemon.Config, s *settings, limitedByFlag map[span.Label]bool) (err error) {
 	var budgets, variables []string
 	for _, v := range limitVariables {
 		value := os.Getenv(v.name)
-		if value == "" || limited[v.label] {
+		if value == "" || limitedByFlag[v.label] {
 			continue
 		}
-		limit, numberErr := strconv.Atoi(value)
-		if numberErr != nil || limit < 1 || limit > registry.MaxBudget {
+		budget, numberErr := strconv.Atoi(value)
+		isValid := numberErr == nil && budget >= 1 && budget <= registry.MaxBudget
+		if !isValid {
 			err = errors.Join(err, fmt.Errorf("read environment variable %s: %q is not a number from "+
 				"1 to %d; fix it, or set --cardinality-limit %s=N", v.name, value, registry.MaxBudget, v.label))
 			continue
 		}
-		c.Aggregate.Budgets[v.label] = limit
-		budgets = append(budgets, fmt.Sprintf("%s=%d", v.label, limit))
+		c.Aggregate.Budgets[v.label] = budget
+		budgets = append(budgets, fmt.Sprintf("%s=%d", v.label, budget))
 		variables = append(variables, v.name)
 	}
 	if len(budgets) > 0 {
-		s.addBudgets(strings.Join(budgets, ","), strings.Join(variables, ", "))
+		s.recordBudgets(strings.Join(budgets, ","), strings.Join(variables, ", "))
 	}
 	return err
 }
 
-// addBudgets records in the setting of --cardinality-limit that environment variables add budgets.
-func (s *settings) addBudgets(budgets, variables string) {
+// recordBudgets records in the setting of --cardinality-limit that environment variables add budgets.
+func (s *settings) recordBudgets(budgets, variables string) {
 	const flag = "cardinality-limit"
 	if s.isSet(flag) {
 		s.setting(flag).Effective = "and " + budgets + " by " + variables

@@ -96,14 +96,13 @@ func (o *runOptions) fitLimits(s *settings) {
 	}
 }
 
-// descriptorLimit returns the maximum number of open files of the process, or 0 if it is unknown. This
-// is the hard limit, because the Go runtime has raised the soft limit to it.
+// descriptorLimit returns the maximum number of open files of the process, or 0 if it is unknown.
 func descriptorLimit() uint64 {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		return 0
 	}
-	return limit.Cur
+	return limit.Cur // the soft limit, which the Go runtime raises to the hard limit at startup
 }
 
 // read creates the configuration and the logger from flags and environment variables. It returns the
