@@ -11,19 +11,16 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status/sanitize"
 )
 
-// destinations writes the state, the counts of spans and the queue of each destination. It omits the
+// writeDestinations writes the state, the counts of spans and the queue of each destination. It omits the
 // counts of the first destination, because the section "Accounting" contains them.
-func (t *statusText) destinations() {
+func (t *statusText) writeDestinations() {
 	for i := range t.now.Destinations {
 		d := &t.now.Destinations[i]
-		location := sanitize.Text(d.URL)
-		if d.Name == agentName {
-			location = sanitize.Text(t.now.Agent.URL + " " + t.now.Agent.Version)
-		}
 		state, isGood := t.destinationState(d)
-		t.header("Destination "+sanitize.Text(d.Name), location, state, isGood)
+		t.header("Destination "+sanitize.Text(d.Name), t.location(d), state, isGood)
 		isFirst := i == 0
-		if !isFirst && d.State != export.StateDiscovering {
+		isDiscovered := d.State != export.StateDiscovering
+		if !isFirst && isDiscovered {
 			t.line("  %s flushed, %s pending, %s unsent  %s", count(d.Accounting.Flushed), count(d.Accounting.Pending),
 				count(d.Accounting.Unsent), t.warn(nonZeroCounts(d.Accounting.UnsentBy)))
 		}
@@ -35,11 +32,19 @@ func (t *statusText) destinations() {
 	}
 }
 
+// location returns the URL of a destination. For the Datadog agent, it also returns the version.
+func (t *statusText) location(d *status.DestinationStatus) string {
+	if d.Name == agentName {
+		return sanitize.Text(t.now.Agent.URL + " " + t.now.Agent.Version)
+	}
+	return sanitize.Text(d.URL)
+}
+
 // receivers returns the names of the HTTP receivers in alphabetical order.
 func (t *statusText) receivers() []string { return slices.Sorted(maps.Keys(t.now.Receivers)) }
 
-// upstreams writes the state of each upstream, and the results of the requests forwarded to it.
-func (t *statusText) upstreams() {
+// writeUpstreams writes the state of each upstream, and the results of the requests forwarded to it.
+func (t *statusText) writeUpstreams() {
 	for _, name := range t.receivers() {
 		receiver := t.now.Receivers[name]
 		upstream := receiver.Forward
