@@ -144,19 +144,27 @@ const agentName = "agent"
 // destinationState describes the state of a destination, for example "accepts payloads". isGood is
 // false if the destination does not respond, or does not accept statistics or payloads.
 func (t *statusText) destinationState(d *status.DestinationStatus) (text string, isGood bool) {
-	switch {
-	case d.Scraped != nil && d.Scraped.Last.IsZero():
-		return "not scraped yet", true
-	case d.Scraped != nil:
-		return "last scrape " + ago(t.now.At.Sub(d.Scraped.Last)) + " ago", true
-	case d.State == export.StateDiscovering:
+	if d.Scraped != nil {
+		return t.scrapeState(d.Scraped), true
+	}
+	switch d.State {
+	case export.StateDiscovering:
 		return "not discovered yet", true
-	case d.State == export.StateUnreachable:
+	case export.StateUnreachable:
 		return "does not respond", false
-	case d.Name == agentName && !t.now.Agent.Stats:
+	}
+	if d.Name == agentName && !t.now.Agent.Stats {
 		return "does not accept statistics", false
-	case d.State == export.StateRejecting:
+	}
+	if d.State == export.StateRejecting {
 		return "responds, but does not accept payloads", false
 	}
 	return "accepts payloads", true
+}
+
+func (t *statusText) scrapeState(scraped *status.Scraped) string {
+	if scraped.Last.IsZero() {
+		return "not scraped yet"
+	}
+	return "last scrape " + ago(t.now.At.Sub(scraped.Last)) + " ago"
 }
