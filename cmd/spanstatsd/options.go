@@ -146,7 +146,7 @@ func newSettings(flags *pflag.FlagSet, variables map[string]string) *settings {
 			setting.Origin = status.FromFlag
 		}
 		s.byName[f.Name] = setting
-		s.fromVariable(f.Name, variables[f.Name])
+		s.recordVariables(f.Name, variables[f.Name])
 	})
 	return s
 }
@@ -163,9 +163,9 @@ func (s *settings) isSet(flag string) bool {
 	return f != nil && f.Changed
 }
 
-// fromVariable records that the value of a flag is from environment variables, a list of names. It does
-// nothing if the list is empty.
-func (s *settings) fromVariable(flag, variables string) {
+// recordVariables records that a flag was set by environment variables. variables contains their names,
+// separated by commas; if it is empty, recordVariables does nothing.
+func (s *settings) recordVariables(flag, variables string) {
 	if variables == "" {
 		return
 	}

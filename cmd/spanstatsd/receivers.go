@@ -265,7 +265,7 @@ func readAdditionalTags(labels *rules.Labels, s *settings) error {
 	}
 	labels.AdditionalTags = tags.AdditionalTags
 	if len(tags.AdditionalTags) > 0 {
-		s.fromVariable("apm-additional-tags", additionalTagsVariable)
+		s.recordVariables("apm-additional-tags", additionalTagsVariable)
 	}
 	return nil
 }
