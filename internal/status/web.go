@@ -216,7 +216,7 @@ func etcHosts() (names []string) {
 }
 
 // allows reports whether a request with the given Host header is permitted. An empty host is
-// permitted, because browsers always send a Host header.
+// permitted, because it can't be from a browser: browsers always send a Host header.
 func (h hosts) allows(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
