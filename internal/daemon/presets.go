@@ -18,13 +18,13 @@ const (
 	zipkinCounters = "counters of zipkin"
 )
 
-const maxAggregates = "max-aggregates" // label and sketch memory depend on it
+const maxAggregatesFlag = "max-aggregates" // label and sketch memory depend on it
 
 // limits returns pointers to the limits in c that depend on memory or file descriptors. Each key is
 // the name of a flag or, for a limit without a flag, a description.
 func (c *Config) limits() map[string]*int {
 	return map[string]*int{
-		maxAggregates: &c.Aggregate.MaxAggregates, "label-bytes": &c.Aggregate.LabelBytes,
+		maxAggregatesFlag: &c.Aggregate.MaxAggregates, "label-bytes": &c.Aggregate.LabelBytes,
 		"sketch-bytes": &c.Aggregate.SketchBytes, "max-origins": &c.Aggregate.MaxOrigins,
 		"drainers": &c.Aggregate.Drainers, "ring-slots": &c.Aggregate.RingSlots,
 		"max-key-bytes": &c.Admit.MaxKeyBytes, "max-key-bytes-total": &c.Admit.MaxKeyBytesInAll,
@@ -191,7 +191,7 @@ func (c *Config) minLimit(flag string) int {
 // setAggregates sets the maximum number of aggregates (label sets), and the memory of labels and
 // sketches in proportion to it. It keeps limits for which isSet returns true.
 func (c *Config) setAggregates(preset, aggregates int, isSet func(flag string) bool) {
-	if !isSet(maxAggregates) {
+	if !isSet(maxAggregatesFlag) {
 		c.Aggregate.MaxAggregates = aggregates
 	}
 	if !isSet("label-bytes") {
