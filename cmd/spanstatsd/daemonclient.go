@@ -153,7 +153,7 @@ func (s *statusSource) request(ctx context.Context) (body []byte, err error) {
 	}
 	response, err := s.client.Do(request)
 	if err != nil {
-		return nil, unreachable(checkAddress, "%w", err)
+		return nil, unreachable(checkDaemon, "%w", err)
 	}
 	defer response.Body.Close()
 	body, err = io.ReadAll(io.LimitReader(response.Body, maxStatusBytes))
@@ -175,22 +175,22 @@ func (s *statusSource) checkResponse(response *http.Response) error {
 		return refused("use the IP address of the daemon in --url, or add the name to --http-hosts of the daemon",
 			"%s rejects the host name in its URL", s.url)
 	}
-	return unreachable(isSpanstatsd, "%s responded with %s", s.url, response.Status)
+	return unreachable(checkURL, "%s responded with %s", s.url, response.Status)
 }
 
-// decode decodes a response. It returns an error if the response is not a status, which another server
-// at the same address can cause, or if it is from another version of the daemon.
+// decode decodes the body of a response. It returns an error if the body is not a status of a daemon of
+// this version.
 func (s *statusSource) decode(body []byte) (*status.Status, error) {
 	decoded := &status.Status{}
 	err := json.Unmarshal(body, decoded)
-	switch {
+	switch { // the schema first, because a status with another schema can be impossible to decode
 	case decoded.Schema == 0:
-		return nil, unreachable(isSpanstatsd, "%s responded with something other than a status", s.url)
+		return nil, unreachable(checkURL, "%s responded with something other than a status", s.url)
 	case decoded.Schema != status.StatusSchema:
 		return nil, refused("use spanstatsd of the same version as the daemon",
 			"the status of the daemon has schema %d, and this program reads schema %d", decoded.Schema, status.StatusSchema)
 	case err != nil:
-		return nil, unreachable(isSpanstatsd, "%s responded with an invalid status: %w", s.url, err)
+		return nil, unreachable(checkURL, "%s responded with an invalid status: %w", s.url, err)
 	}
 	isNull := func(_ string, r *status.Receiver) bool { return r == nil }
 	maps.DeleteFunc(decoded.Receivers, isNull)
@@ -199,6 +199,6 @@ func (s *statusSource) decode(body []byte) (*status.Status, error) {
 
 // Fixes for a daemon that does not respond.
 const (
-	checkAddress = "check that the daemon is running, and that --url is the address in its --http-addr"
-	isSpanstatsd = "check that --url is the address of a spanstatsd"
+	checkDaemon = "check that the daemon is running, and that --url is the address in its --http-addr"
+	checkURL    = "check that --url is the address of a spanstatsd"
 )

@@ -133,7 +133,7 @@ func (o *exporterOptions) complete(c *daemon.Config, s *settings) error {
 	var agentVariables string
 	if o.agentURL == "" {
 		o.agentURL, agentVariables = agent.FromEnvironment(os.Getenv)
-		s.fromVariable("agent-url", agentVariables)
+		s.recordVariables("agent-url", agentVariables)
 	}
 	variables, badVariables := otlp.ReadVariables(os.Getenv)
 	if o.endpoint == "" {
@@ -204,13 +204,13 @@ func (o *exporterOptions) addOTLP(c *daemon.Config, s *settings, variables otlp.
 ) error {
 	var badEndpoint error
 	if o.endpoint == "" {
-		s.fromVariable("otlp-metrics-endpoint", variables.From)
+		s.recordVariables("otlp-metrics-endpoint", variables.From)
 	} else {
 		badEndpoint = parseInto(&variables.Endpoint, o.endpoint, otlp.ParseEndpoint)
 	}
 	o.endpoint = variables.Endpoint.String() // without a password
 	if o.temporality == "" && variables.Preference != "" {
-		s.fromVariable("otlp-temporality", otlp.TemporalityVariable)
+		s.recordVariables("otlp-temporality", otlp.TemporalityVariable)
 	}
 	o.temporality = cmp.Or(o.temporality, variables.Preference, otlp.Delta)
 	config := otlp.Config{

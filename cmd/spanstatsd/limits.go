@@ -99,18 +99,28 @@ func (o *limitOptions) group(c *daemon.Config) commandline.Group {
 // complete parses the flags that are not stored directly in c, and stores their values in c. It returns
 // the joined errors of all invalid flags.
 func (o *limitOptions) complete(c *daemon.Config, s *settings) error {
-	var retryErr error
-	if c.Flush.RetryAge == 0 || c.Flush.RetryBytes == 0 { // exporters would replace 0 by their default
-		retryErr = fmt.Errorf("parse --retry-age and --retry-bytes: %s and %d must be positive",
+	c.Admit.Block = o.buffer == "block"
+	return errors.Join(checkRetry(c), o.completeIgnore(c), o.completeBudgets(c, s))
+}
+
+// checkRetry returns an error if a limit of the retry queue is 0. Exporters would use their default
+// instead of 0.
+func checkRetry(c *daemon.Config) error {
+	if c.Flush.RetryAge == 0 || c.Flush.RetryBytes == 0 {
+		return fmt.Errorf("parse --retry-age and --retry-bytes: %s and %d must be positive",
 			c.Flush.RetryAge, c.Flush.RetryBytes)
 	}
-	c.Admit.Block = o.buffer == "block"
-	rules, ignoreErr := ignore.Parse(o.ignore)
+	return nil
+}
+
+// completeIgnore sets the rules of --ignore for all receivers.
+func (o *limitOptions) completeIgnore(c *daemon.Config) error {
+	rules, err := ignore.Parse(o.ignore)
 	c.Admit.Ignore = rules
 	c.APM.Labels.Ignore = rules
 	c.OTLP.Labels.Ignore = rules
 	c.Zipkin.Labels.Ignore = rules
-	return errors.Join(retryErr, ignoreErr, o.completeBudgets(c, s))
+	return err
 }
 
 // limitVariables contains the environment variables of tracers that limit the values of a label.
@@ -127,13 +137,13 @@ var limitVariables = []struct {
 // completeBudgets sets the budgets of labels, their maximum numbers of distinct values. A budget is from
 // --cardinality-limit, or from the environment variable that configures it in tracers.
 func (o *limitOptions) completeBudgets(c *daemon.Config, s *settings) error {
-	limited, flagErr := o.setFlagBudgets(c)
-	variableErr := setVariableBudgets(c, s, limited)
+	limitedByFlag, flagErr := o.setFlagBudgets(c)
+	variableErr := setVariableBudgets(c, s, limitedByFlag)
 	return errors.Join(flagErr, variableErr)
 }
 
-// setFlagBudgets sets the budgets in --cardinality-limit, which has elements such as resource=500 or
-// tag:tenant.id=200. It returns the set of limited labels.
+// setFlagBudgets applies --cardinality-limit, which limits the values of labels, as in resource=500, and
+// of tags, as in tag:tenant.id=200. It returns the labels that the flag limits.
 func (o *limitOptions) setFlagBudgets(c *daemon.Config) (limited map[span.Label]bool, err error) {
 	limited = map[span.Label]bool{}
 	for _, element := range o.cardinality {
@@ -155,38 +165,39 @@ func (o *limitOptions) setFlagBudgets(c *daemon.Config) (limited map[span.Label]
 	return limited, err
 }
 
-// setVariableBudgets sets the budgets in environment variables of tracers, except for the labels that
-// the operator has limited by a flag.
-func setVariableBudgets(c *daemon.Config, s *settings, limited map[span.Label]bool) (err error) {
+// setVariableBudgets reads the environment variables with which tracers limit the values of a label, and
+// applies these limits. It skips labels that are in limitedByFlag.
+func setVariableBudgets(c *daemon.Config, s *settings, limitedByFlag map[span.Label]bool) (err error) {
 	var budgets, variables []string
 	for _, v := range limitVariables {
 		value := os.Getenv(v.name)
-		if value == "" || limited[v.label] {
+		if value == "" || limitedByFlag[v.label] {
 			continue
 		}
-		limit, numberErr := strconv.Atoi(value)
-		if numberErr != nil || limit < 1 || limit > registry.MaxBudget {
+		budget, numberErr := strconv.Atoi(value)
+		isValid := numberErr == nil && budget >= 1 && budget <= registry.MaxBudget
+		if !isValid {
 			err = errors.Join(err, fmt.Errorf("read environment variable %s: %q is not a number from "+
 				"1 to %d; fix it, or set --cardinality-limit %s=N", v.name, value, registry.MaxBudget, v.label))
 			continue
 		}
-		c.Aggregate.Budgets[v.label] = limit
-		budgets = append(budgets, fmt.Sprintf("%s=%d", v.label, limit))
+		c.Aggregate.Budgets[v.label] = budget
+		budgets = append(budgets, fmt.Sprintf("%s=%d", v.label, budget))
 		variables = append(variables, v.name)
 	}
 	if len(budgets) > 0 {
-		s.addBudgets(strings.Join(budgets, ","), strings.Join(variables, ", "))
+		s.recordBudgets(strings.Join(budgets, ","), strings.Join(variables, ", "))
 	}
 	return err
 }
 
-// addBudgets records in the setting of --cardinality-limit that environment variables add budgets.
-func (s *settings) addBudgets(budgets, variables string) {
+// recordBudgets records in the setting of --cardinality-limit that environment variables add budgets.
+func (s *settings) recordBudgets(budgets, variables string) {
 	const flag = "cardinality-limit"
 	if s.isSet(flag) {
 		s.setting(flag).Effective = "and " + budgets + " by " + variables
 		return
 	}
 	s.setting(flag).Effective = budgets
-	s.fromVariable(flag, variables)
+	s.recordVariables(flag, variables)
 }

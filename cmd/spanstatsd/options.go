@@ -96,14 +96,13 @@ func (o *runOptions) fitLimits(s *settings) {
 	}
 }
 
-// descriptorLimit returns the maximum number of open files of the process, or 0 if it is unknown. This
-// is the hard limit, because the Go runtime has raised the soft limit to it.
+// descriptorLimit returns the maximum number of open files of the process, or 0 if it is unknown.
 func descriptorLimit() uint64 {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		return 0
 	}
-	return limit.Cur
+	return limit.Cur // the soft limit, which the Go runtime raises to the hard limit at startup
 }
 
 // read creates the configuration and the logger from flags and environment variables. It returns the
@@ -147,7 +146,7 @@ func newSettings(flags *pflag.FlagSet, variables map[string]string) *settings {
 			setting.Origin = status.FromFlag
 		}
 		s.byName[f.Name] = setting
-		s.fromVariable(f.Name, variables[f.Name])
+		s.recordVariables(f.Name, variables[f.Name])
 	})
 	return s
 }
@@ -164,9 +163,9 @@ func (s *settings) isSet(flag string) bool {
 	return f != nil && f.Changed
 }
 
-// fromVariable records that the value of a flag is from environment variables, a list of names. It does
-// nothing if the list is empty.
-func (s *settings) fromVariable(flag, variables string) {
+// recordVariables records that a flag was set by environment variables. variables contains their names,
+// separated by commas; if it is empty, recordVariables does nothing.
+func (s *settings) recordVariables(flag, variables string) {
 	if variables == "" {
 		return
 	}

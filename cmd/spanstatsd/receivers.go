@@ -127,8 +127,9 @@ func (o *receiverOptions) group(c *daemon.Config) commandline.Group {
 // complete parses the flags that are not stored directly in c, and stores their values in c. It returns
 // the joined errors of all invalid flags.
 func (o *receiverOptions) complete(c *daemon.Config, s *settings) error {
-	isSocketInherited := os.Getenv("LISTEN_FDS") != "" // then it is at the default path
-	if !isSocketInherited && !s.isSet("socket") {
+	// A socket that systemd opened is at the default path already.
+	isOpenedBySystemd := os.Getenv("LISTEN_FDS") != ""
+	if !isOpenedBySystemd && !s.isSet("socket") {
 		c.Ingest.Socket.Path, c.Ingest.Socket.Private = socketpath.ForDaemon()
 	}
 	c.OTLP.Labels.KeepNames = o.spanNames == namesAsSent
@@ -264,7 +265,7 @@ func readAdditionalTags(labels *rules.Labels, s *settings) error {
 	}
 	labels.AdditionalTags = tags.AdditionalTags
 	if len(tags.AdditionalTags) > 0 {
-		s.fromVariable("apm-additional-tags", additionalTagsVariable)
+		s.recordVariables("apm-additional-tags", additionalTagsVariable)
 	}
 	return nil
 }

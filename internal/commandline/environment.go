@@ -74,11 +74,11 @@ func ApplyEnvironment(cmd *cobra.Command) (used map[string]string, mistakes erro
 }
 
 // programVariables returns the names of all environment variables with the prefix SPANSTATSD_. It omits variables
-// that Kubernetes sets for a Service with such a name.
+// that Kubernetes sets for a Service named spanstatsd, such as SPANSTATSD_SERVICE_HOST.
 func programVariables() (names []string) {
 	for _, variable := range os.Environ() {
 		name, _, _ := strings.Cut(variable, "=")
-		if strings.HasPrefix(name, variablePrefix) && !serviceLink.MatchString(variable) {
+		if strings.HasPrefix(name, variablePrefix) && !kubernetesVariable.MatchString(variable) {
 			names = append(names, name)
 		}
 	}
@@ -100,8 +100,8 @@ func checkVariables(root *cobra.Command) (mistakes error) {
 	return mistakes
 }
 
-// serviceLink matches variables that Kubernetes sets in every container for a Service whose name
+// kubernetesVariable matches variables that Kubernetes sets in every container for a Service whose name
 // begins with spanstatsd. It matches the name, or the value if the variable could also belong to a
 // flag.
-var serviceLink = regexp.MustCompile(`^[^=]+(_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|` +
+var kubernetesVariable = regexp.MustCompile(`^[^=]+(_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|` +
 	`PORT_[0-9]+_(TCP|UDP|SCTP)_(PROTO|PORT|ADDR))=|=(tcp|udp|sctp)://)`)

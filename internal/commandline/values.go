@@ -33,14 +33,14 @@ func (v value) String() string {
 	return v.text()
 }
 
-// Text returns a flag value that accepts any text and stores it in target. kind is the text in help that describes
-// the value, or Path or Directory, which also select a shell completion.
+// Text returns a flag value that accepts any text and stores it in target. kind is the placeholder of the value
+// in help. If it is Path or Directory, shells also complete files or directories.
 func Text(target *string, kind string) pflag.Value {
 	set := func(text string) error {
 		*target = text
 		return nil
 	}
-	return value{set, func() string { return *target }, kind}
+	return value{set: set, text: func() string { return *target }, kind: kind}
 }
 
 // switchWords maps the booleans, which flags with the values on and off accept too, to those
@@ -67,7 +67,7 @@ func Choice[T ~string](target *T, defaultWord T, choices ...T) pflag.Value {
 		*target = T(word)
 		return nil
 	}
-	return value{set, func() string { return string(*target) }, strings.Join(words, "|")}
+	return value{set: set, text: func() string { return string(*target) }, kind: strings.Join(words, "|")}
 }
 
 // Parsed returns a flag value that accepts the texts that parse accepts, and stores the results of parse in target.
@@ -87,7 +87,7 @@ func Parsed[T any](target *T, defaultText, kind string, parse func(string) (T, e
 	if err := set(defaultText); err != nil && defaultText != "" {
 		panic("BUG: a default is invalid: " + err.Error())
 	}
-	return value{set, func() string { return acceptedText }, kind}
+	return value{set: set, text: func() string { return acceptedText }, kind: kind}
 }
 
 // Size returns a flag value that accepts a number of bytes, such as 16MiB or 16777216, and stores it in target.
@@ -100,5 +100,5 @@ func Size(target *int) pflag.Value {
 		*target = bytes
 		return nil
 	}
-	return value{set, func() string { return memory.SizeText(*target) }, "size"}
+	return value{set: set, text: func() string { return memory.SizeText(*target) }, kind: "size"}
 }

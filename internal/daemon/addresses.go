@@ -87,21 +87,22 @@ func (c *Config) checkAddresses() (err error) {
 		for _, first := range all[:i] {
 			if second.conflictsWith(first) {
 				err = errors.Join(err, fmt.Errorf("check %s: %s is also the address of --%s; give each its own%s",
-					second.flag, second.location, first.flag, second.hint()))
+					second.flag, second.location, first.flag, second.variableHint()))
 			}
 		}
 	}
 	return err
 }
 
-// hint returns a sentence to append to an error about an address that may be from an environment
-// variable. It returns "" for other addresses.
-func (a address) hint() string {
-	if a.flag == metricsFlag {
-		return ". The daemon sends its metrics to OTEL_EXPORTER_OTLP_ENDPOINT; the variable is not the address " +
-			"for SDKs"
+// variableHint returns a sentence to append to an error about the address, or "". Only the address for
+// metrics has one, because it can be from an environment variable that was meant for applications.
+func (a address) variableHint() string {
+	isMetricsAddress := a.flag == metricsFlag
+	if !isMetricsAddress {
+		return ""
 	}
-	return ""
+	return ". The daemon sends its metrics to OTEL_EXPORTER_OTLP_ENDPOINT; the variable is not the address " +
+		"for SDKs"
 }
 
 // conflictsWith reports whether two addresses are the same and at least one of them is a listen

@@ -77,7 +77,7 @@ func isChosen(s status.Setting) bool {
 // maxAggregatesOrigin describes in the log where the value of --max-aggregates is from, for example
 // "flag", "default", or the memory limit from which it was computed.
 func (c *Config) maxAggregatesOrigin() string {
-	i := slices.IndexFunc(c.Settings, func(s status.Setting) bool { return s.Name == maxAggregates })
+	i := slices.IndexFunc(c.Settings, func(s status.Setting) bool { return s.Name == maxAggregatesFlag })
 	if i < 0 {
 		return status.FromDefault
 	}

@@ -199,7 +199,7 @@ func (c *Config) totalsMemory() (parts []memory.Part) {
 		limits := c.totalsLimits(exporter)
 		if exporter.Cumulative {
 			parts = append(parts, memory.Part{
-				Name: "running totals of " + exporter.Name, Bytes: int64(limits.Memory()), Flag: maxAggregates,
+				Name: "running totals of " + exporter.Name, Bytes: int64(limits.Memory()), Flag: maxAggregatesFlag,
 			})
 		}
 		if exporter.GraphMemory != nil {
@@ -220,11 +220,11 @@ func (c *Config) scrapedMemory() []memory.Part {
 	}
 	limits := c.totalsLimits(c.Prometheus.Describe())
 	parts := []memory.Part{{
-		Name: "series for Prometheus", Bytes: int64(c.Prometheus.Memory(limits)), Flag: maxAggregates,
+		Name: "series for Prometheus", Bytes: int64(c.Prometheus.Memory(limits)), Flag: maxAggregatesFlag,
 	}}
-	if graph := c.Prometheus.GraphMemory(limits); graph > 0 {
+	if graphBytes := c.Prometheus.GraphMemory(limits); graphBytes > 0 {
 		parts = append(parts, memory.Part{
-			Name: "edges of the service graph for Prometheus", Bytes: int64(graph), Flag: "service-graph-edges",
+			Name: "edges of the service graph for Prometheus", Bytes: int64(graphBytes), Flag: "service-graph-edges",
 		})
 	}
 	return parts

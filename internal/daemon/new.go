@@ -193,7 +193,7 @@ func (d *Daemon) newStatusServer(config Config) (err error) {
 			Connections: config.Ingest.MaxConnections,
 		},
 		Memory: config.Memory(), MemoryLimit: config.MemoryLimit, Preset: config.Preset,
-		Sources: d.sources, Spans: config.PrometheusAddr == "",
+		Sources: d.sources, ServesScrapes: config.PrometheusAddr == "",
 		Log: config.Log, LogLinesLost: config.LogLinesLost,
 		Crashes: d.recoveryFile.Crashes, CrashLosses: d.recoveryFile.Losses,
 	})
@@ -208,7 +208,7 @@ func (d *Daemon) newScrapeServer(config *Config) (err error) {
 	}
 	d.scrapeServer, err = status.New(status.Config{
 		Addr: config.PrometheusAddr, WebConfigFile: config.WebConfigFile, Log: config.Log,
-		Sources: status.Sources{Prometheus: config.Prometheus}, Spans: true, OnlySpans: true,
+		Sources: status.Sources{Prometheus: config.Prometheus}, ServesScrapes: true, OnlyScrapes: true,
 	})
 	return err
 }
@@ -246,13 +246,13 @@ func receiverFeatures(f agent.Features) receiver.Features {
 	}
 }
 
-// nativeFeatures returns the features to send to native clients, and a channel that is closed when
-// they change.
+// nativeFeatures returns the features of the Datadog agent, such as the span tags that it wants as
+// labels, in the type that is sent to native clients. The channel is closed when the features change.
 func (d *Daemon) nativeFeatures() (wire.Features, <-chan struct{}) {
-	f, changed := d.wantedFeatures()
+	features, changed := d.wantedFeatures()
 	return wire.Features{
-		Stats: f.Stats, PeerTags: f.PeerTags, SpanKinds: f.SpanKinds,
-		IgnoreResources: f.IgnoreResources, ObfuscationVersion: f.ObfuscationVersion,
+		Stats: features.Stats, PeerTags: features.PeerTags, SpanKinds: features.SpanKinds,
+		IgnoreResources: features.IgnoreResources, ObfuscationVersion: features.ObfuscationVersion,
 	}, changed
 }
 

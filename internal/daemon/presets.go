@@ -18,13 +18,13 @@ const (
 	zipkinCounters = "counters of zipkin"
 )
 
-const maxAggregates = "max-aggregates" // label and sketch memory depend on it
+const maxAggregatesFlag = "max-aggregates" // label and sketch memory depend on it
 
 // limits returns pointers to the limits in c that depend on memory or file descriptors. Each key is
 // the name of a flag or, for a limit without a flag, a description.
 func (c *Config) limits() map[string]*int {
 	return map[string]*int{
-		maxAggregates: &c.Aggregate.MaxAggregates, "label-bytes": &c.Aggregate.LabelBytes,
+		maxAggregatesFlag: &c.Aggregate.MaxAggregates, "label-bytes": &c.Aggregate.LabelBytes,
 		"sketch-bytes": &c.Aggregate.SketchBytes, "max-origins": &c.Aggregate.MaxOrigins,
 		"drainers": &c.Aggregate.Drainers, "ring-slots": &c.Aggregate.RingSlots,
 		"max-key-bytes": &c.Admit.MaxKeyBytes, "max-key-bytes-total": &c.Admit.MaxKeyBytesInAll,
@@ -124,21 +124,28 @@ func FitMemory(c *Config, limit memory.Limit, isSet func(flag string) bool) (cha
 // smallest one if none fits. It then uses the remaining memory for more aggregates, the label sets
 // that are counted.
 func (c *Config) fitPreset(isSet func(flag string) bool) {
+	affordable := int(min(c.MemoryLimit.Bytes/bytesPerAggregate, maxFitted))
+	// Users notice missing label sets first, so a smaller preset is better than few aggregates.
+	preset := c.applyFittingPreset(affordable/2, isSet)
+	c.addAggregates(preset, affordable, isSet)
+}
+
+// applyFittingPreset applies the largest preset that fits in the memory limit with at least the given
+// number of aggregates. If none fits, it applies the smallest one, with its own minimum of aggregates.
+// It returns the index of the preset.
+func (c *Config) applyFittingPreset(aggregates int, isSet func(flag string) bool) int {
 	defaults := *c
-	maximum := int(min(c.MemoryLimit.Bytes/bytesPerAggregate, maxFitted))
 	smallest := len(presets) - 1
 	for preset := range smallest {
 		*c = defaults
-		// Users notice missing names first, so a smaller preset is better than fewer aggregates.
-		c.applyPreset(preset, max(presets[preset].minAggregates, maximum/2), isSet)
+		c.applyPreset(preset, max(presets[preset].minAggregates, aggregates), isSet)
 		if c.fits() {
-			c.addAggregates(preset, maximum, isSet)
-			return
+			return preset
 		}
 	}
 	*c = defaults
 	c.applyPreset(smallest, presets[smallest].minAggregates, isSet)
-	c.addAggregates(smallest, maximum, isSet)
+	return smallest
 }
 
 // fits reports whether the maximum memory of the configuration is within the memory limit.
@@ -184,7 +191,7 @@ func (c *Config) minLimit(flag string) int {
 // setAggregates sets the maximum number of aggregates (label sets), and the memory of labels and
 // sketches in proportion to it. It keeps limits for which isSet returns true.
 func (c *Config) setAggregates(preset, aggregates int, isSet func(flag string) bool) {
-	if !isSet(maxAggregates) {
+	if !isSet(maxAggregatesFlag) {
 		c.Aggregate.MaxAggregates = aggregates
 	}
 	if !isSet("label-bytes") {

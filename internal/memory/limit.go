@@ -124,8 +124,9 @@ func SetGoLimit(limit Limit) int64 {
 	if !limit.Known() {
 		return 0
 	}
-	socketBytes := limit.Bytes / 20
-	bytes := max(limit.Bytes/2, limit.Bytes-socketBytes-ProgramBytes)
-	debug.SetMemoryLimit(bytes)
-	return bytes
+	socketBytes := limit.Bytes / 20 // an estimate: 5 percent
+	goLimit := limit.Bytes - socketBytes - ProgramBytes
+	goLimit = max(goLimit, limit.Bytes/2)
+	debug.SetMemoryLimit(goLimit)
+	return goLimit
 }

@@ -56,7 +56,7 @@ type destination struct {
 func (s *Sources) snapshot() (stats snapshot) {
 	for _, d := range s.Flush.Destinations() {
 		stats.destinations = append(stats.destinations, destination{
-			Destination: d, Stats: d.Stats(), scraped: scrapedOf(d, s.Prometheus),
+			Destination: d, Stats: d.Stats(), scraped: lastScrapeOf(d, s.Prometheus),
 		})
 	}
 	stats.flushSeconds = s.Flush.Durations()
@@ -116,10 +116,10 @@ func (s *Sources) Accounting() Accounting {
 func (s *snapshot) accounting() Accounting {
 	a := Accounting{
 		Received: s.admit.Received, Aggregated: s.aggregate.Aggregated(), Dropped: s.admit.Dropped,
-		DeliveryAccounting: s.deliveryAccounting(0), PendingInTables: s.aggregate.Pending,
-		AdjustedCount: s.aggregate.AdjustedCount(),
+		DeliveryAccounting: s.deliveryAccounting(0), // of the first destination
+		PendingInTables:    s.aggregate.Pending, AdjustedCount: s.aggregate.AdjustedCount(),
 	}
-	a.InTransit = int64(a.Received - a.Aggregated - a.DroppedTotal())
+	a.InTransit = int64(a.Received) - int64(a.Aggregated+a.DroppedTotal())
 	a.Balanced = a.InTransit == 0
 	for i := range s.destinations {
 		delivery := s.deliveryAccounting(i)

@@ -123,9 +123,9 @@ type Scraped struct {
 	Last time.Time `json:"last"` // zero if there was none
 }
 
-// scrapedOf returns the time of the last scrape if d is the destination that Prometheus scrapes. It
-// returns nil for any other destination.
-func scrapedOf(d export.Destination, exporter *prometheus.Exporter) *Scraped {
+// lastScrapeOf returns the time of the last scrape of d. It returns nil if d is not the destination that
+// Prometheus scrapes.
+func lastScrapeOf(d export.Destination, exporter *prometheus.Exporter) *Scraped {
 	isScraped := exporter != nil && d.Name() == exporter.Describe().Name
 	if !isScraped {
 		return nil

@@ -67,11 +67,11 @@ type LossLog struct {
 	Masked        func() map[string]uint64           // masked keys so far, by field
 	Log           *slog.Logger
 
-	loggedDrops     map[string]uint64       // Dropped at the last line
-	loggedCollapses map[string]uint64       // Collapsed at the last line
-	loggedMasks     map[string]uint64       // Masked at the last line
-	droppedByConn   map[connectionID]uint64 // dropped spans at the last line, by connection
-	ticksSinceDrops int                     // number of ticks since the last line about drops
+	loggedDrops        map[string]uint64       // Dropped at the last line
+	loggedCollapses    map[string]uint64       // Collapsed at the last line
+	loggedMasks        map[string]uint64       // Masked at the last line
+	droppedByConn      map[connectionID]uint64 // dropped spans at the last line, by connection
+	ticksSinceDropLine int                     // number of ticks since the last line about drops
 }
 
 // connectionID identifies a connection.
@@ -93,14 +93,14 @@ const (
 // logs those that it has not logged yet.
 func (l *LossLog) Run(stop <-chan struct{}) {
 	l.loggedDrops = l.Dropped()
-	l.ticksSinceDrops = ticksPerDropLine // the first drop is logged at the next tick
+	l.ticksSinceDropLine = ticksPerDropLine // the first drop is logged at the next tick
 	ticker := time.NewTicker(tickInterval)
 	defer ticker.Stop()
 	for tick := 1; ; tick++ {
 		select {
 		case <-ticker.C:
-			l.ticksSinceDrops++
-			if l.ticksSinceDrops >= ticksPerDropLine {
+			l.ticksSinceDropLine++
+			if l.ticksSinceDropLine >= ticksPerDropLine {
 				l.logDrops()
 			}
 			if tick%ticksPerLabelLine == 0 {
@@ -116,9 +116,9 @@ func (l *LossLog) Run(stop <-chan struct{}) {
 	}
 }
 
-// logDrops logs how many spans were dropped for each reason since the last call that logged any, and
-// the client with the most dropped spans. It omits spans that are left to the agent or ignored on
-// purpose, and logs nothing if no other span was dropped.
+// logDrops logs the number of spans that were dropped since the last line, for each reason. It also logs
+// the client with the most of them. It omits the reasons left_to_agent and ignored, because such spans
+// are not lost. It logs nothing if no span was lost.
 func (l *LossLog) logDrops() {
 	dropped := l.Dropped()
 	delete(dropped, leftToAgent)
@@ -128,16 +128,20 @@ func (l *LossLog) logDrops() {
 	if len(attrs) == 0 {
 		return
 	}
-	l.ticksSinceDrops = 0
+	l.ticksSinceDropLine = 0
 	args := []any{slog.Group(spansGroup, attrs...)}
 	client, spans := l.mostDropped()
 	if spans > 0 {
-		group := slog.GroupValue(slog.String("service", client.Service), slog.String("client", client.Client),
-			slog.Int("pid", int(client.PID)), slog.String("container", client.Container))
-		args = append(args, "mostly", group, "mostly_spans", spans)
+		args = append(args, "mostly", clientAttrs(&client), "mostly_spans", spans)
 	}
 	l.Log.Warn("spans were dropped; docs/metrics.md has the fix for each reason, see "+
 		"spanstatsd_spans_dropped_total", args...)
+}
+
+// clientAttrs returns the attributes that identify a client in the log.
+func clientAttrs(client *ingest.Tracer) slog.Value {
+	return slog.GroupValue(slog.String("service", client.Service), slog.String("client", client.Client),
+		slog.Int("pid", int(client.PID)), slog.String("container", client.Container))
 }
 
 // mostDropped returns the connected client with the most spans that were dropped since the last call,

@@ -11,7 +11,7 @@ import (
 )
 
 // metrics are all metrics except those of receivers. docs/metrics.md explains each.
-var metrics = []metric{
+var daemonMetrics = []metric{
 	counter("spans_received_total", "Spans received.",
 		func(s *scrape) uint64 { return s.admit.Received }),
 	{describe("spans_aggregated_total",
@@ -231,9 +231,10 @@ func emitAggregated(s *scrape, emit emitter) {
 // allMetrics returns all metrics, including those of each receiver. Metrics of receivers have the
 // values in s; other metrics read their values when they are emitted.
 func (c *collector) allMetrics(s *snapshot) []metric {
-	all := slices.Clone(metrics)
+	all := slices.Clone(daemonMetrics)
 	for i := range c.sources.Receivers {
-		all = append(all, c.sources.Receivers[i].metrics(&s.receivers[i])...)
+		receiver := &c.sources.Receivers[i]
+		all = append(all, receiver.metrics(&s.receivers[i])...)
 	}
 	return all
 }

@@ -35,8 +35,8 @@ type Config struct {
 	Preset        string    // name of the defaults chosen for MemoryLimit
 	Settings      []Setting // configuration of the daemon
 	Sources       Sources
-	Spans         bool // serve scrapes of statistics
-	OnlySpans     bool // serve nothing else
+	ServesScrapes bool // serve scrapes of span statistics
+	OnlyScrapes   bool // serve nothing else
 	Log           *slog.Logger
 	LogLinesLost  func() uint64
 	Crashes       func() int             // number of previous daemons that crashed
@@ -88,7 +88,7 @@ func New(config Config) (*Server, error) {
 		return nil, fmt.Errorf("read web config file: %w; fix the file of --web-config-file, or remove the flag", err)
 	}
 	flag := "http-addr"
-	if config.OnlySpans {
+	if config.OnlyScrapes {
 		flag = "prometheus-addr"
 	}
 	listener, err := net.Listen("tcp", config.Addr)
@@ -126,17 +126,17 @@ func (s *Server) newHTTPServer() *http.Server {
 // scrapes are not restricted.
 func (s *Server) routes() *http.ServeMux {
 	mux := http.NewServeMux()
-	if s.config.Spans && s.config.Sources.Prometheus != nil {
+	if s.config.ServesScrapes && s.config.Sources.Prometheus != nil {
 		mux.Handle("GET "+exit.Path, s.config.Sources.Prometheus)
 	}
-	if s.config.OnlySpans {
+	if s.config.OnlyScrapes {
 		return mux
 	}
 	mux.Handle("GET /metrics", s.metricsHandler())
 	mux.HandleFunc("GET /livez", s.livez)
 	mux.HandleFunc("GET /readyz", s.readyz)
-	known := newHosts(s.config.Hosts)
-	guarded := func(pattern string, handler http.HandlerFunc) { mux.Handle(pattern, known.guard(handler)) }
+	knownHosts := newHosts(s.config.Hosts)
+	guarded := func(pattern string, handler http.HandlerFunc) { mux.Handle(pattern, knownHosts.guard(handler)) }
 	guarded("GET /status", s.status)
 	addPage(guarded)
 	if s.config.Debug {

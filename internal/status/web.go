@@ -37,12 +37,11 @@ type guardedListener struct {
 	probeConns       chan net.Conn
 }
 
-// Accept returns the next connection. If TLS is configured and the web configuration file is
-// invalid, it does not return connections, but passes them to a server that answers only probes.
+// Accept returns the next connection for the main server. While that server can't handle connections,
+// Accept passes them to the probe server, which answers only health checks.
 func (l *guardedListener) Accept() (net.Conn, error) {
 	if !l.isHandlerWrapped {
-		l.isHandlerWrapped = true
-		l.server.Handler = exemptProbes(l.unauthenticated, l.server.Handler)
+		l.wrapHandler()
 		l.startProbeServer()
 	}
 	for {
@@ -50,12 +49,26 @@ func (l *guardedListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		hasProbeServer := l.probeServer != nil
-		if !hasProbeServer || l.validateFile() == nil {
+		if l.isMainServerUsable() {
 			return conn, nil
 		}
 		l.probeConns <- conn
 	}
+}
+
+// wrapHandler exempts probes from the authentication of the main server.
+func (l *guardedListener) wrapHandler() {
+	l.server.Handler = exemptProbes(l.unauthenticated, l.server.Handler)
+	l.isHandlerWrapped = true
+}
+
+// isMainServerUsable reports whether the main server can handle a connection. It returns false if TLS
+// is configured and the web configuration file is invalid, because each TLS handshake would fail.
+func (l *guardedListener) isMainServerUsable() bool {
+	if l.probeServer == nil { // TLS is not configured
+		return true
+	}
+	return l.validateFile() == nil
 }
 
 // exemptProbes returns a handler that passes requests for /livez and /readyz to the handler
@@ -203,7 +216,7 @@ func etcHosts() (names []string) {
 }
 
 // allows reports whether a request with the given Host header is permitted. An empty host is
-// permitted, because browsers always send a Host header.
+// permitted, because it can't be from a browser: browsers always send a Host header.
 func (h hosts) allows(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

@@ -7,9 +7,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// accounting writes the numbers of spans by what happened to them, as a tree with rates. It also
+// writeAccounting writes the numbers of spans by what happened to them, as a tree with rates. It also
 // writes the number of spans that were lost in clients.
-func (t *statusText) accounting() {
+func (t *statusText) writeAccounting() {
 	b, note := &t.now.Accounting, "spans since the start"
 	if len(t.now.Destinations) > 1 {
 		note += "; flushed, pending and unsent at the first destination"

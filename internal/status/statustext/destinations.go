@@ -11,19 +11,16 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status/sanitize"
 )
 
-// destinations writes the state, the counts of spans and the queue of each destination. It omits the
+// writeDestinations writes the state, the counts of spans and the queue of each destination. It omits the
 // counts of the first destination, because the section "Accounting" contains them.
-func (t *statusText) destinations() {
+func (t *statusText) writeDestinations() {
 	for i := range t.now.Destinations {
 		d := &t.now.Destinations[i]
-		location := sanitize.Text(d.URL)
-		if d.Name == agentName {
-			location = sanitize.Text(t.now.Agent.URL + " " + t.now.Agent.Version)
-		}
 		state, isGood := t.destinationState(d)
-		t.header("Destination "+sanitize.Text(d.Name), location, state, isGood)
+		t.header("Destination "+sanitize.Text(d.Name), t.location(d), state, isGood)
 		isFirst := i == 0
-		if !isFirst && d.State != export.StateDiscovering {
+		isDiscovered := d.State != export.StateDiscovering
+		if !isFirst && isDiscovered {
 			t.line("  %s flushed, %s pending, %s unsent  %s", count(d.Accounting.Flushed), count(d.Accounting.Pending),
 				count(d.Accounting.Unsent), t.warn(nonZeroCounts(d.Accounting.UnsentBy)))
 		}
@@ -35,11 +32,19 @@ func (t *statusText) destinations() {
 	}
 }
 
+// location returns the URL of a destination. For the Datadog agent, it also returns the version.
+func (t *statusText) location(d *status.DestinationStatus) string {
+	if d.Name == agentName {
+		return sanitize.Text(t.now.Agent.URL + " " + t.now.Agent.Version)
+	}
+	return sanitize.Text(d.URL)
+}
+
 // receivers returns the names of the HTTP receivers in alphabetical order.
 func (t *statusText) receivers() []string { return slices.Sorted(maps.Keys(t.now.Receivers)) }
 
-// upstreams writes the state of each upstream, and the results of the requests forwarded to it.
-func (t *statusText) upstreams() {
+// writeUpstreams writes the state of each upstream, and the results of the requests forwarded to it.
+func (t *statusText) writeUpstreams() {
 	for _, name := range t.receivers() {
 		receiver := t.now.Receivers[name]
 		upstream := receiver.Forward
@@ -139,19 +144,27 @@ const agentName = "agent"
 // destinationState describes the state of a destination, for example "accepts payloads". isGood is
 // false if the destination does not respond, or does not accept statistics or payloads.
 func (t *statusText) destinationState(d *status.DestinationStatus) (text string, isGood bool) {
-	switch {
-	case d.Scraped != nil && d.Scraped.Last.IsZero():
-		return "not scraped yet", true
-	case d.Scraped != nil:
-		return "last scrape " + ago(t.now.At.Sub(d.Scraped.Last)) + " ago", true
-	case d.State == export.StateDiscovering:
+	if d.Scraped != nil {
+		return t.scrapeState(d.Scraped), true
+	}
+	switch d.State {
+	case export.StateDiscovering:
 		return "not discovered yet", true
-	case d.State == export.StateUnreachable:
+	case export.StateUnreachable:
 		return "does not respond", false
-	case d.Name == agentName && !t.now.Agent.Stats:
+	}
+	if d.Name == agentName && !t.now.Agent.Stats {
 		return "does not accept statistics", false
-	case d.State == export.StateRejecting:
+	}
+	if d.State == export.StateRejecting {
 		return "responds, but does not accept payloads", false
 	}
 	return "accepts payloads", true
+}
+
+func (t *statusText) scrapeState(scraped *status.Scraped) string {
+	if scraped.Last.IsZero() {
+		return "not scraped yet"
+	}
+	return "last scrape " + ago(t.now.At.Sub(scraped.Last)) + " ago"
 }

@@ -49,20 +49,20 @@ func (t *statusText) table(rows [][]string) {
 // the same daemon; if it is nil, the text contains no rates.
 func Render(s *status.Status, last *status.Status, colors bool) string {
 	t := &statusText{paint: paint(colors), now: s, last: last}
-	t.head()
-	t.requests()
-	t.accounting()
-	t.destinations()
-	t.upstreams()
-	t.flushes()
-	t.senders()
-	t.limits()
-	t.drainers()
+	t.writeHead()
+	t.writeRequests()
+	t.writeAccounting()
+	t.writeDestinations()
+	t.writeUpstreams()
+	t.writeFlushes()
+	t.writeSenders()
+	t.writeLimits()
+	t.writeDrainers()
 	return trimLines(t.String())
 }
 
-// head writes the version, uptime and readiness of the daemon, and the most important messages.
-func (t *statusText) head() {
+// writeHead writes the version, uptime and readiness of the daemon, and the most important messages.
+func (t *statusText) writeHead() {
 	s := t.now
 	ready := t.good("ready")
 	if !s.Ready {
@@ -96,8 +96,8 @@ func (t *statusText) crashes() {
 	}
 }
 
-// flushes writes a table of the last flushes.
-func (t *statusText) flushes() {
+// writeFlushes writes a table of the last flushes.
+func (t *statusText) writeFlushes() {
 	if len(t.now.Flushes) == 0 {
 		return
 	}
@@ -127,8 +127,8 @@ func outcome(f *export.Flush) string {
 	return strings.Join(parts, ", ")
 }
 
-// requests writes a table with the request rate, errors and latencies of the busiest label sets.
-func (t *statusText) requests() {
+// writeRequests writes a table with the request rate, errors and latencies of the busiest label sets.
+func (t *statusText) writeRequests() {
 	busiest := &t.now.Busiest
 	if len(busiest.Rows) == 0 {
 		return
@@ -176,9 +176,9 @@ func usedBuckets(rows []export.BusyKey) (first, end int) {
 	return min(first, end), end
 }
 
-// senders writes the requests of each HTTP receiver, and a table of the native clients. It omits the
+// writeSenders writes the requests of each HTTP receiver, and a table of the native clients. It omits the
 // table if no native client has ever connected and another receiver is enabled.
-func (t *statusText) senders() {
+func (t *statusText) writeSenders() {
 	t.section("Senders", "")
 	for _, name := range t.receivers() {
 		receiver := t.now.Receivers[name]
@@ -216,9 +216,9 @@ func (t *statusText) clients() {
 	}
 }
 
-// limits writes how much of the limits for label sets and processes is used in the current export
+// writeLimits writes how much of the limits for label sets and processes is used in the current export
 // interval. It also writes the number of spans with a label that was replaced because of a limit.
-func (t *statusText) limits() {
+func (t *statusText) writeLimits() {
 	s := t.now
 	t.section("Cardinality", fmt.Sprintf("%s of %s aggregates, %s of %s origins in this interval",
 		count(s.Aggregates.Live), count(s.Aggregates.Max), count(s.Origins.Live), count(s.Origins.Max)))
@@ -227,9 +227,9 @@ func (t *statusText) limits() {
 	}
 }
 
-// drainers writes the number of spans that each drainer, a goroutine, has aggregated. It also writes
+// writeDrainers writes the number of spans that each drainer, a goroutine, has aggregated. It also writes
 // the usage of the ring from which the drainer reads spans.
-func (t *statusText) drainers() {
+func (t *statusText) writeDrainers() {
 	t.section("Drainers", fmt.Sprintf("%d partitions", t.now.Partitions.Partitions))
 	for i, d := range t.now.Drainers {
 		t.line("  %3d  %s  %s of %s ring slots in use, %s at most  %s spans aggregated", i, t.ringBar(&d.Ring),
