@@ -497,7 +497,8 @@ func (c *conn) releaseResources() {
 // waitForFlushReplies waits until the daemon has replied to all pending flush messages of the client. It returns early
 // if the client closes the connection, or if the daemon begins to shut down.
 func (c *conn) waitForFlushReplies() {
-	allReplied, clientClosed := make(chan struct{}), make(chan struct{})
+	allReplied := make(chan struct{})
+	clientClosed := make(chan struct{})
 	go func() {
 		defer close(allReplied)
 		c.flushReplies.Wait()
@@ -512,7 +513,8 @@ func (c *conn) waitForFlushReplies() {
 	case <-c.draining:
 	}
 	c.cancelFlushReplies()
-	_ = c.socket.SetReadDeadline(time.Unix(1, 0)) // ends waitForClose
+	past := time.Unix(1, 0)
+	_ = c.socket.SetReadDeadline(past) // ends waitForClose
 	<-clientClosed
 }
 

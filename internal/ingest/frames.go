@@ -123,12 +123,14 @@ func (f *frameReader) read(size int) error {
 // the daemon itself may have been paused, and returns nil if there is data.
 func (f *frameReader) handleReadError(err error, isPartial bool) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		if f.readAvailable() {
+		hasData := f.readAvailable()
+		if hasData {
 			return nil
 		}
 		return faultf(FaultTooSlow, "read frame: not complete within %s", f.timeout)
 	}
-	if isPartial && !errors.Is(err, net.ErrClosed) {
+	isClosedByClient := !errors.Is(err, net.ErrClosed)
+	if isPartial && isClosedByClient {
 		return faultf(FaultIncompleteFrame, "read frame: the client closed the connection after %d bytes of the "+
 			"frame", f.buffered())
 	}

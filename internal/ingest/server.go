@@ -197,8 +197,8 @@ func (s *Server) checkLimits(pid int32) error {
 // written are counted as dropped. Only the accept loop may call refuse, because all calls share one read buffer.
 func (s *Server) refuse(c *conn, err error) {
 	defer c.socket.Close()
-	buffer := s.refusedReader.base
-	s.refusedReader = frameReader{conn: c.socket, base: buffer, buf: buffer}
+	sharedBuffer := s.refusedReader.base
+	s.refusedReader = frameReader{conn: c.socket, base: sharedBuffer, buf: sharedBuffer}
 	c.frames = &s.refusedReader
 	c.fail(err)
 	c.dropRemaining()

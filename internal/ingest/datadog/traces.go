@@ -93,7 +93,7 @@ func (t *traceRequest) Count(readErr error) receiver.Response {
 func (s *Server) refuseUnreadable(
 	r *receiver.BufferedRequest, readErr error, tooLarge, incomplete int,
 ) receiver.Response {
-	isOverLimit := errors.Is(readErr, bodies.ErrNoRoom)
+	isOverLimit := errors.Is(readErr, bodies.ErrNoRoom) // also for ErrTooLarge, which wraps it
 	if isOverLimit {
 		r.Result = tooLarge
 		return s.streamOrClose(r, readErr)
@@ -110,11 +110,12 @@ func (s *Server) refuseUnreadable(
 }
 
 // streamOrClose returns the response to a request whose body exceeds a size or memory limit. The response streams
-// the request to the agent, which counts its spans. But if the request can be a retry of a counted one, they would
-// be counted twice, so the response closes the connection, and the tracer retries later.
+// the request to the agent, which counts its spans. If the daemon may have counted the same spans before, the
+// response closes the connection instead, and the tracer retries later.
 func (s *Server) streamOrClose(r *receiver.BufferedRequest, readErr error) receiver.Response {
-	isTooLarge := errors.Is(readErr, bodies.ErrTooLarge) // such a body is never counted, so this is no retry of one
-	if !isTooLarge && r.MayBeRetry() {
+	isTooLarge := errors.Is(readErr, bodies.ErrTooLarge)
+	mayBeCounted := !isTooLarge && r.MayBeRetry() // the daemon never counts a body that is too large
+	if mayBeCounted {
 		s.Log.Write(slog.LevelWarn, "no memory for a request that may be a retry, so its connection is closed; "+
 			"raise --apm-max-body-bytes, or check whether the agent is slow")
 		return receiver.CloseConnection

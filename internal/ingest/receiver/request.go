@@ -197,12 +197,14 @@ func (r *BufferedRequest) offerExemplars(forwarded iter.Seq[ForwardedSpan]) {
 	})
 }
 
-// candidate returns the span in the form in which exemplars are chosen. It takes the key, the duration and the end
-// from the published batches; f contains only the position there and the IDs.
+// candidate returns the span as a candidate for an exemplar. f contains only its IDs and its position in the
+// published batches, from which candidate takes its label set (key), its duration and its end.
 func (f ForwardedSpan) candidate(published []admit.BatchPart) exemplars.Span {
-	cycle, slot := published[f.Batch].Publisher.Counted(f.Index)
+	publisher := published[f.Batch].Publisher
+	cycle, slot := publisher.Counted(f.Index)
+	isError := slot.Flags&span.Error != 0
 	return exemplars.Span{
-		Cycle: cycle, Key: uint32(slot.Key), IsError: slot.Flags&span.Error != 0,
+		Cycle: cycle, Key: uint32(slot.Key), IsError: isError,
 		Exemplar: exemplars.Exemplar{
 			TraceHigh: f.TraceHigh, TraceLow: f.TraceLow, Span: f.Span,
 			Duration: slot.Duration, End: slot.End,

@@ -242,8 +242,9 @@ func (s *Server) serveBuffered(w http.ResponseWriter, req *BufferedRequest, exch
 		return
 	}
 	s.respond(w, req, response)
-	hasUnreadBody := errors.Is(readErr, bodies.ErrNoRoom) && s.setup.Stream == nil // otherwise the rest was streamed
-	if hasUnreadBody {
+	isOverLimit := errors.Is(readErr, bodies.ErrNoRoom)
+	canStream := s.setup.Stream != nil // then the response has read the rest of the body
+	if isOverLimit && !canStream {
 		discardBody(control, req.HTTP)
 	}
 }
