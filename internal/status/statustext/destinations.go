@@ -131,7 +131,7 @@ func (t *statusText) destinationProblem() string {
 // mostUnsent returns the largest number of unsent spans that a destination has. The numbers of several
 // destinations are not added, because the same span can be unsent at each of them.
 func (t *statusText) mostUnsent() uint64 {
-	most := t.now.Accounting.Unsent
+	most := t.now.Accounting.Unsent // of the first destination
 	for i := range t.now.Destinations {
 		most = max(most, t.now.Destinations[i].Accounting.Unsent)
 	}
