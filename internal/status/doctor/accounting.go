@@ -55,20 +55,23 @@ func (f *Findings) collapsed(subject string, s *status.Status) {
 	}
 }
 
-// balance adds a finding about whether total is equal to accounted, the sum of its parts. A smaller sum
-// is normal while spans wait in rings, the queues in front of the aggregation. It is wrong only if more
-// spans are missing than all rings can contain. format and args describe the equation.
+// balance adds a finding about whether total is equal to accounted, the sum of its parts. The finding is
+// only a notice if the missing spans can be in rings, the queues in front of the aggregation. format and
+// args describe the equation.
 func (f *Findings) balance(subject string, s *status.Status, total, accounted uint64, format string, args ...any) {
 	ringSlots := uint64(max(s.Partitions.Slots, 0))
-	switch {
-	case total == accounted:
+	if total == accounted {
 		f.ok(subject, format, args...)
-	case accounted < total && total-accounted <= ringSlots:
-		f.add(Notice, subject, "nothing, while spans arrive; if the number stays without traffic, report a bug",
-			format+", and %d are in transit", append(args, total-accounted)...)
-	default:
-		f.add(Wrong, subject, reportBug, "the accounting does not balance: "+format, args...)
+		return
 	}
+	missing := total - accounted
+	canBeInRings := accounted < total && missing <= ringSlots
+	if canBeInRings {
+		f.add(Notice, subject, "nothing, while spans arrive; if the number stays without traffic, report a bug",
+			format+", and %d are in transit", append(args, missing)...)
+		return
+	}
+	f.add(Wrong, subject, reportBug, "the accounting does not balance: "+format, args...)
 }
 
 const reportBug = "report a bug, with the log of the daemon"
