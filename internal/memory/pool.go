@@ -125,8 +125,8 @@ func (p *Pool) reserve(size int64) bool {
 	return true
 }
 
-// takeSpare removes the smallest spare buffer that fits from the pool, counts it as in use, and returns it. A
-// buffer fits if it has size to 2*size bytes; a larger one would waste memory. It returns nil if no buffer fits.
+// takeSpare takes the smallest spare buffer with at least size bytes, whose bytes then count as in use. It returns
+// nil if there is none with at most 2*size bytes, because a larger one would waste memory.
 func (p *Pool) takeSpare(size int) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
