@@ -155,9 +155,9 @@ func isUnspecified(host string) bool {
 	return host == "" || ip != nil && ip.IsUnspecified()
 }
 
-// isLocal reports whether the address a is certainly on this machine. host must be the host of a.
-// The result is true for every listen address, and for destinations with an unspecified or loopback
-// host.
+// isLocal reports whether an address is on this machine. host is the host of the address. The result is
+// true for listen addresses, and for destinations with an unspecified or loopback host. It is false
+// for other hosts, even if they resolve to this machine.
 func (a address) isLocal(host string) bool {
 	if a.isListen || isUnspecified(host) {
 		return true
