@@ -107,9 +107,10 @@ func (t *statusText) queue(queue *status.Retry) {
 	if queue.Payloads == 0 {
 		return
 	}
-	t.line("  %s", t.warn(fmt.Sprintf("%s payloads are queued: %s of %s; the oldest for %s, dropped after %s",
-		count(queue.Payloads), bytesText(queue.Bytes), bytesText(queue.MaxBytes), ago(seconds(queue.OldestSeconds)),
-		ago(seconds(queue.MaxSeconds)))))
+	oldest, maxAge := seconds(queue.OldestSeconds), seconds(queue.MaxSeconds)
+	text := fmt.Sprintf("%s payloads are queued: %s of %s; the oldest for %s, dropped after %s",
+		count(queue.Payloads), bytesText(queue.Bytes), bytesText(queue.MaxBytes), ago(oldest), ago(maxAge))
+	t.line("  %s", t.warn(text))
 }
 
 // destinationProblem describes the first destination in a bad state. It returns "" if there is none.
