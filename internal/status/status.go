@@ -146,11 +146,12 @@ func interval(c *Config, s *snapshot) Interval {
 			Ring:       Ring{Slots: d.Ring.Slots, Used: d.Ring.Used, HighWater: d.Ring.HighWater},
 		})
 	}
+	// Lists in JSON are never null.
+	state.Partitions.Drainers = nonNil(state.Partitions.Drainers)
+	state.Partitions.Busiest = nonNil(state.Partitions.Busiest)
 	if c.Sources.Prometheus != nil {
 		state.ServiceGraph = c.Sources.Prometheus.Graph()
 	}
-	state.Partitions.Drainers = nonNil(state.Partitions.Drainers)
-	state.Partitions.Busiest = nonNil(state.Partitions.Busiest)
 	return state
 }
 
