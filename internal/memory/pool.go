@@ -43,12 +43,12 @@ type Buffer struct {
 // then exceed the limit of the pool.
 func (p *Pool) Take(size int) *Buffer {
 	if spare := p.takeSpare(size); spare != nil {
-		return &Buffer{p, spare}
+		return &Buffer{pool: p, bytes: spare}
 	}
 	if !p.reserve(int64(size)) {
 		return nil
 	}
-	return &Buffer{p, make([]byte, size)}
+	return &Buffer{pool: p, bytes: make([]byte, size)}
 }
 
 // TakeRegardless returns a buffer of at least size bytes with undefined content, even if the buffers in use then
@@ -60,7 +60,7 @@ func (p *Pool) TakeRegardless(size int) *Buffer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.used += int64(size)
-	return &Buffer{p, make([]byte, size)}
+	return &Buffer{pool: p, bytes: make([]byte, size)}
 }
 
 // Bytes returns the whole buffer. The slice is valid until Grow or Release is called.
