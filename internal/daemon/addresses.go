@@ -64,8 +64,8 @@ func (c *Config) destinationAddresses() (all []address) {
 	return all
 }
 
-// exporterAddress returns the address in the URL of an OTLP exporter. If the URL is invalid, the
-// result has a flag, but no network and no location.
+// exporterAddress returns the address to which an OTLP exporter connects. It returns an address with an
+// empty location if the URL of the exporter is invalid.
 func exporterAddress(exporterURL string) address {
 	u, err := url.Parse(exporterURL)
 	if err != nil {
@@ -74,8 +74,9 @@ func exporterAddress(exporterURL string) address {
 	if u.Scheme == "unix" {
 		return address{flag: metricsFlag, network: "unix", location: u.Path}
 	}
-	defaultPort := map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	hostPort := net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), defaultPort))
+	defaultPorts := map[string]string{"http": "80", "https": "443"}
+	port := cmp.Or(u.Port(), defaultPorts[u.Scheme])
+	hostPort := net.JoinHostPort(u.Hostname(), port)
 	return address{flag: metricsFlag, network: "tcp", location: hostPort}
 }
 
