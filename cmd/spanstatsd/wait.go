@@ -98,15 +98,18 @@ const idleTime = 3 * time.Second
 // checkIdle returns an error if a client is connected, or if a Datadog tracer sent a request within
 // idleTime.
 func checkIdle(s *status.Status) error {
-	connections := s.Connections.Live
+	connections := s.Connections.Live // of native clients
 	for _, receiver := range s.Receivers {
 		connections += receiver.Connections.Live
 	}
 	if connections > 0 {
 		return fmt.Errorf("connections are still open: %d", connections)
 	}
-	datadog := s.Receivers["apm"]
-	if datadog != nil && s.At.Sub(datadog.LastResponse) < idleTime {
+	datadogReceiver := s.Receivers["apm"]
+	if datadogReceiver == nil {
+		return nil
+	}
+	if s.At.Sub(datadogReceiver.LastResponse) < idleTime {
 		return fmt.Errorf("a client sent a request less than %s ago", idleTime)
 	}
 	return nil

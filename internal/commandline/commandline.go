@@ -87,30 +87,44 @@ func NewGroup(title string) Group {
 }
 
 // AddGroups adds the flags of groups to a command, and a flag --all. The help of the command shows flags under the
-// titles of their groups. Without --all, it shows only the flags whose names are in common, and those that are in
-// no group.
-func AddGroups(cmd *cobra.Command, common []string, groups ...Group) {
+// titles of their groups. Without --all, it omits the flags of groups whose names are not in commonFlags.
+func AddGroups(cmd *cobra.Command, commonFlags []string, groups ...Group) {
 	cmd.Flags().SortFlags = false
 	for _, g := range groups {
 		cmd.Flags().AddFlagSet(g.Flags)
 	}
 	showAll := cmd.Flags().Bool(AllFlag, false, "with --help: show every flag")
 	cmd.SetUsageFunc(func(cmd *cobra.Command) error {
-		otherFlags := NewGroup("Other flags")
-		hidden := 0
-		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			if !isInGroup(groups, f) {
-				otherFlags.Flags.AddFlag(f)
-				return
-			}
-			f.Hidden = !*showAll && !slices.Contains(common, f.Name)
-			if f.Hidden {
-				hidden++
-			}
-		})
-		writeUsage(cmd, append(slices.Clip(groups), otherFlags), hidden)
+		isShown := func(name string) bool { return *showAll || slices.Contains(commonFlags, name) }
+		hidden := hideFlags(cmd, groups, isShown)
+		writeUsage(cmd, append(slices.Clip(groups), otherFlags(cmd, groups)), hidden)
 		return nil
 	})
+}
+
+// hideFlags hides the flags of groups for which isShown returns false, and returns their number.
+func hideFlags(cmd *cobra.Command, groups []Group, isShown func(name string) bool) (hidden int) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !isInGroup(groups, f) {
+			return
+		}
+		f.Hidden = !isShown(f.Name)
+		if f.Hidden {
+			hidden++
+		}
+	})
+	return hidden
+}
+
+// otherFlags returns the flags of a command that are in none of the groups.
+func otherFlags(cmd *cobra.Command, groups []Group) Group {
+	others := NewGroup("Other flags")
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !isInGroup(groups, f) {
+			others.Flags.AddFlag(f)
+		}
+	})
+	return others
 }
 
 // isInGroup reports whether one of the groups contains a flag with the name of f.

@@ -2,17 +2,18 @@ package commandline
 
 import "github.com/spf13/pflag"
 
-// AcceptOldNames makes flags accept old names as well. newNames maps each old name to the current name of the flag,
-// which is the only one in help. When an old name is used later, its entry of newNames is added to the returned
-// map, so that the program can warn about it.
+// AcceptOldNames makes flags accept old names, too. newNames maps each old name to the current name of the flag.
+// The returned map is empty until flags are parsed. It then contains the entries of newNames for the old names that
+// were used.
 func AcceptOldNames(flags *pflag.FlagSet, newNames map[string]string) (used map[string]string) {
 	used = map[string]string{}
 	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-		if newName, isOld := newNames[name]; isOld {
-			used[name] = newName
-			name = newName
+		newName, isOld := newNames[name]
+		if !isOld {
+			return pflag.NormalizedName(name)
 		}
-		return pflag.NormalizedName(name)
+		used[name] = newName
+		return pflag.NormalizedName(newName)
 	})
 	return used
 }

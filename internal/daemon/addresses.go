@@ -64,8 +64,8 @@ func (c *Config) destinationAddresses() (all []address) {
 	return all
 }
 
-// exporterAddress returns the address in the URL of an OTLP exporter. If the URL is invalid, the
-// result has a flag, but no network and no location.
+// exporterAddress returns the address to which an OTLP exporter connects. It returns an address with an
+// empty location if the URL of the exporter is invalid.
 func exporterAddress(exporterURL string) address {
 	u, err := url.Parse(exporterURL)
 	if err != nil {
@@ -74,8 +74,9 @@ func exporterAddress(exporterURL string) address {
 	if u.Scheme == "unix" {
 		return address{flag: metricsFlag, network: "unix", location: u.Path}
 	}
-	defaultPort := map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	hostPort := net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), defaultPort))
+	defaultPorts := map[string]string{"http": "80", "https": "443"}
+	port := cmp.Or(u.Port(), defaultPorts[u.Scheme])
+	hostPort := net.JoinHostPort(u.Hostname(), port)
 	return address{flag: metricsFlag, network: "tcp", location: hostPort}
 }
 
@@ -155,9 +156,9 @@ func isUnspecified(host string) bool {
 	return host == "" || ip != nil && ip.IsUnspecified()
 }
 
-// isLocal reports whether the address a is certainly on this machine. host must be the host of a.
-// The result is true for every listen address, and for destinations with an unspecified or loopback
-// host.
+// isLocal reports whether an address is on this machine. host is the host of the address. The result is
+// true for listen addresses, and for destinations with an unspecified or loopback host. It is false
+// for other hosts, even if they resolve to this machine.
 func (a address) isLocal(host string) bool {
 	if a.isListen || isUnspecified(host) {
 		return true

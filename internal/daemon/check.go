@@ -274,12 +274,13 @@ func chosenLimits(c *Config) (flags []string) {
 // canBeLower reports whether a lower value of a limit is valid and reduces the maximum memory. It
 // tries a half of the value, a quarter, and so on. It changes only its own copy of the configuration.
 func (c Config) canBeLower(flag string) bool {
+	allErrors := func() string { return fmt.Sprint(c.checkComponents()) }
 	originalBytes := c.Memory().Total
-	originalErrors := fmt.Sprint(c.checkComponents())
+	originalErrors := allErrors()
 	limit := c.limits()[flag]
 	for *limit > 1 {
 		*limit /= 2
-		isInvalid := fmt.Sprint(c.checkComponents()) != originalErrors
+		isInvalid := allErrors() != originalErrors
 		if isInvalid {
 			return false
 		}

@@ -124,20 +124,21 @@ const (
 // Descriptors returns the maximum number of file descriptors that the daemon needs with the
 // configuration, for example if all connection limits are reached.
 func (c *Config) Descriptors() int {
-	n := processDescriptors + c.pushDestinations()*destinationDescriptors
-	n += c.Ingest.MaxConnections + rejectedConnection
-	n += status.MaxConnections + rejectedConnection
+	total := processDescriptors + c.pushDestinations()*destinationDescriptors
+	total += c.Ingest.MaxConnections + rejectedConnection
+	statusConnections := status.MaxConnections + rejectedConnection
+	total += statusConnections
 	hasScrapeServer := c.PrometheusAddr != ""
 	if hasScrapeServer {
-		n += status.MaxConnections + rejectedConnection
+		total += statusConnections
 	}
 	for _, kind := range receiverKinds {
 		config := kind.config(c)
 		if config.Enabled() {
-			n += receiverListeners + kind.common(c).MaxConnections + rejectedConnection + config.Forwards()
+			total += receiverListeners + kind.common(c).MaxConnections + rejectedConnection + config.Forwards()
 		}
 	}
-	return n
+	return total
 }
 
 // connectionLimits returns the flags that limit the number of client connections: one for the native

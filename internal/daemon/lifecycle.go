@@ -53,22 +53,17 @@ func (d *Daemon) Stop() status.Accounting {
 	ctx, cancel := context.WithTimeout(context.Background(), d.config.ShutdownGrace)
 	defer cancel()
 	d.statusServer.SetReady(false)
-	baseline := d.stopBaseline()
+	baseline := d.takeBaseline()
 	close(d.stopping)
 	d.background.Wait()
 	d.config.Supervisor.Stopping(d.config.ShutdownGrace)
-	d.drainHTTP(ctx)
-	d.recoveryFile.SetStopping()
-	d.drainSocket(ctx)
-	d.aggregator.Stop()
-	d.flusher.Close(ctx)
-	d.ingest.Close()
+	d.stopPipeline(ctx)
 	accounting := d.sources.Accounting()
 	d.logStopped(ctx, baseline, accounting)
 	if err := d.recoveryFile.Remove(); err != nil {
 		d.config.Log.Warn("can't remove the recovery file, so the next daemon will report a crash", "error", err)
 	}
-	close(d.settled)
+	close(d.settled) // every received span is delivered or counted as lost
 	if d.scrapeServer != nil {
 		d.scrapeServer.Close(ctx)
 	}
@@ -77,14 +72,24 @@ func (d *Daemon) Stop() status.Accounting {
 	return accounting
 }
 
+// stopPipeline stops the components in the order in which spans pass them.
+func (d *Daemon) stopPipeline(ctx context.Context) {
+	d.drainHTTP(ctx)
+	d.recoveryFile.SetStopping()
+	d.drainSocket(ctx)
+	d.aggregator.Stop()
+	d.flusher.Close(ctx)
+	d.ingest.Close()
+}
+
 // stopBaseline contains counts at the beginning of a stop.
 type stopBaseline struct {
 	accounting status.Accounting
 	unsent     map[string]uint64 // unsent spans of each additional destination, by its name
 }
 
-// stopBaseline returns the current counts.
-func (d *Daemon) stopBaseline() stopBaseline {
+// takeBaseline returns the current counts.
+func (d *Daemon) takeBaseline() stopBaseline {
 	baseline := stopBaseline{accounting: d.sources.Accounting(), unsent: map[string]uint64{}}
 	for _, destination := range d.sources.AdditionalDestinations() {
 		baseline.unsent[destination.Name] = destination.Accounting.Unsent
@@ -92,8 +97,8 @@ func (d *Daemon) stopBaseline() stopBaseline {
 	return baseline
 }
 
-// logStopped logs the final numbers of spans. The loss that it logs is the number of spans that were
-// lost since baseline was taken, at the beginning of the shutdown.
+// logStopped logs the final numbers of spans, and how many spans were lost during the shutdown. baseline
+// contains the numbers at the beginning of the shutdown.
 func (d *Daemon) logStopped(ctx context.Context, baseline stopBaseline, final status.Accounting) {
 	log := d.config.Log
 	unsent := final.Unsent - baseline.accounting.Unsent
@@ -105,11 +110,16 @@ func (d *Daemon) logStopped(ctx context.Context, baseline stopBaseline, final st
 	if !final.Balanced {
 		log.Error("the accounting does not balance, which is a bug; please report it with the line above")
 	}
+	d.logStoppedDestinations(ctx, baseline)
+}
+
+// logStoppedDestinations logs the final numbers of spans of each destination except the first.
+func (d *Daemon) logStoppedDestinations(ctx context.Context, baseline stopBaseline) {
 	for _, destination := range d.sources.AdditionalDestinations() {
 		delivery := destination.Accounting
 		lost := delivery.Unsent - baseline.unsent[destination.Name]
-		log.Log(ctx, stopLevel(lost), "stopped: additional destination", "destination", destination.Name, "lost", lost,
-			"flushed", delivery.Flushed, "unsent", delivery.Unsent, "pending", delivery.Pending,
+		d.config.Log.Log(ctx, stopLevel(lost), "stopped: additional destination",
+			"destination", destination.Name, "lost", lost, "flushed", delivery.Flushed, "unsent", delivery.Unsent, "pending", delivery.Pending,
 			"before_discovery", delivery.BeforeDiscovery)
 	}
 }

@@ -155,22 +155,24 @@ func (c *Config) fits() bool { return memory.Total(c.memoryParts()) <= c.MemoryL
 // preset. It keeps limits for which isSet returns true. preset is an index in presets.
 func (c *Config) applyPreset(preset, aggregates int, isSet func(flag string) bool) {
 	c.Preset = presets[preset].name
-	if preset > 0 { // the largest preset keeps all defaults
-		c.lowerLimits(preset-1, isSet)
+	isLargest := preset == 0
+	if !isLargest { // the largest preset keeps all defaults
+		c.lowerLimits(preset, isSet)
 	}
 	c.setAggregates(preset, aggregates, isSet)
 }
 
-// lowerLimits lowers each limit to the value at the given index of presetLimits.values. It does not
-// change limits for which isSet returns true, or that are lower already.
-func (c *Config) lowerLimits(index int, isSet func(flag string) bool) {
+// lowerLimits lowers each limit to its value in a preset other than the largest. It does not change
+// limits for which isSet returns true, or that are lower already.
+func (c *Config) lowerLimits(preset int, isSet func(flag string) bool) {
 	limits := c.limits()
-	for _, preset := range presetLimits {
-		if isSet(preset.limit) {
+	for _, p := range presetLimits {
+		if isSet(p.limit) {
 			continue
 		}
-		value := max(preset.values[index], c.minLimit(preset.limit))
-		*limits[preset.limit] = min(*limits[preset.limit], value)
+		presetValue := p.values[preset-1] // without a value for the largest preset
+		value := max(presetValue, c.minLimit(p.limit))
+		*limits[p.limit] = min(*limits[p.limit], value)
 	}
 }
 

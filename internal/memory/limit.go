@@ -31,8 +31,9 @@ const unlimited = 1 << 60
 // directory of the file system, which contains /proc and /sys.
 func Find(root fs.FS) Limit {
 	lowest := lowestCgroupLimit(root)
-	if bytes := debug.SetMemoryLimit(-1); bytes < lowest.Bytes {
-		lowest = Limit{bytes, "GOMEMLIMIT"}
+	goLimit := debug.SetMemoryLimit(-1) // a negative value only reads the limit
+	if goLimit < lowest.Bytes {
+		lowest = Limit{goLimit, "GOMEMLIMIT"}
 	}
 	return lowest
 }
@@ -87,15 +88,15 @@ func parseMembership(line, controller string) (mounts []string, group string, ve
 	return nil, "", 0
 }
 
-// visitParents calls yield for the directory of a cgroup below mount, for each of its parents, and last for mount.
-// If yield returns false, it stops and returns false.
+// visitParents calls yield with the directory of a cgroup, then with each parent directory up to mount, and with the
+// version of cgroups each time. If yield returns false, visitParents stops and returns false.
 func visitParents(mount, group string, version int, yield func(string, int) bool) bool {
-	parent := path.Clean("/" + group)
-	for parent != "/" {
-		if !yield(path.Join(mount, parent), version) {
+	directory := path.Clean("/" + group)
+	for directory != "/" {
+		if !yield(path.Join(mount, directory), version) {
 			return false
 		}
-		parent = path.Dir(parent)
+		directory = path.Dir(directory)
 	}
 	return yield(mount, version)
 }

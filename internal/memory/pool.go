@@ -43,12 +43,12 @@ type Buffer struct {
 // then exceed the limit of the pool.
 func (p *Pool) Take(size int) *Buffer {
 	if spare := p.takeSpare(size); spare != nil {
-		return &Buffer{p, spare}
+		return &Buffer{pool: p, bytes: spare}
 	}
 	if !p.reserve(int64(size)) {
 		return nil
 	}
-	return &Buffer{p, make([]byte, size)}
+	return &Buffer{pool: p, bytes: make([]byte, size)}
 }
 
 // TakeRegardless returns a buffer of at least size bytes with undefined content, even if the buffers in use then
@@ -60,7 +60,7 @@ func (p *Pool) TakeRegardless(size int) *Buffer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.used += int64(size)
-	return &Buffer{p, make([]byte, size)}
+	return &Buffer{pool: p, bytes: make([]byte, size)}
 }
 
 // Bytes returns the whole buffer. The slice is valid until Grow or Release is called.
@@ -125,8 +125,8 @@ func (p *Pool) reserve(size int64) bool {
 	return true
 }
 
-// takeSpare removes the smallest spare buffer that fits from the pool, counts it as in use, and returns it. A
-// buffer fits if it has size to 2*size bytes; a larger one would waste memory. It returns nil if no buffer fits.
+// takeSpare takes the smallest spare buffer with at least size bytes, whose bytes then count as in use. It returns
+// nil if there is none with at most 2*size bytes, because a larger one would waste memory.
 func (p *Pool) takeSpare(size int) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -39,8 +39,8 @@ type snapshot struct {
 	apm          datadog.Stats
 	otlp         otlp.Stats
 	flushSeconds export.Histogram
-	late         uint64 // spans that ended before the window, sum of all drainers
-	early        uint64 // spans that end in the future, sum of all drainers
+	lateSpans    uint64 // spans that ended before the window, sum of all drainers
+	earlySpans   uint64 // spans that end in the future, sum of all drainers
 }
 
 // destination contains the statistics of one destination.
@@ -50,9 +50,9 @@ type destination struct {
 	scraped *Scraped // nil unless it is scraped
 }
 
-// snapshot reads the statistics of all components. It begins with the last component that a span
-// reaches, and ends with the first. A span that moves between two components during the call can
-// thus be counted as received without being exported, but never as exported without being received.
+// snapshot reads the statistics of all components, from the destinations back to the receivers. In this
+// order, a span that arrives during the call can be counted as received without being exported, but
+// never as exported without being received.
 func (s *Sources) snapshot() (stats snapshot) {
 	for _, d := range s.Flush.Destinations() {
 		stats.destinations = append(stats.destinations, destination{
@@ -62,8 +62,8 @@ func (s *Sources) snapshot() (stats snapshot) {
 	stats.flushSeconds = s.Flush.Durations()
 	stats.aggregate = s.Aggregate.Stats()
 	for _, drainer := range stats.aggregate.Drainers {
-		stats.late += drainer.Late
-		stats.early += drainer.Early
+		stats.lateSpans += drainer.Late
+		stats.earlySpans += drainer.Early
 	}
 	stats.admit = s.Admit.Stats()
 	stats.ingest = s.Ingest.Stats()

@@ -54,7 +54,7 @@ func maxFiles() uint64 {
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil {
 		return 0
 	}
-	return limit.Cur
+	return limit.Cur // the soft limit
 }
 
 // residentBytes returns the resident memory of the process, or 0 if it is unknown.

@@ -71,7 +71,7 @@ func readStatus(c *Config, p *probes, started time.Time) Status {
 			Ready: p.ready.Load(), NotReady: p.notReady(), Crashed: c.Crashes(),
 		},
 		Spans: Spans{
-			Accounting: s.accounting(), Collapsed: s.admit.Collapsed, Renamed: s.admit.Renamed, Late: s.late, Early: s.early,
+			Accounting: s.accounting(), Collapsed: s.admit.Collapsed, Renamed: s.admit.Renamed, Late: s.lateSpans, Early: s.earlySpans,
 			ClientLost: s.ingest.ClientLost, LostToCrashes: c.CrashLosses(),
 		},
 		Interval: interval(c, &s), Senders: senders(c, &s), Delivery: delivery(c, &s),
@@ -146,11 +146,12 @@ func interval(c *Config, s *snapshot) Interval {
 			Ring:       Ring{Slots: d.Ring.Slots, Used: d.Ring.Used, HighWater: d.Ring.HighWater},
 		})
 	}
+	// Lists in JSON are never null.
+	state.Partitions.Drainers = nonNil(state.Partitions.Drainers)
+	state.Partitions.Busiest = nonNil(state.Partitions.Busiest)
 	if c.Sources.Prometheus != nil {
 		state.ServiceGraph = c.Sources.Prometheus.Graph()
 	}
-	state.Partitions.Drainers = nonNil(state.Partitions.Drainers)
-	state.Partitions.Busiest = nonNil(state.Partitions.Busiest)
 	return state
 }
 

@@ -48,10 +48,11 @@ func (s *Sockets) TCP(addr string) net.Listener {
 	if addr == "" || err != nil {
 		return nil
 	}
-	return s.take(func(address net.Addr) bool {
+	isWanted := func(address net.Addr) bool {
 		inherited, isTCP := address.(*net.TCPAddr)
 		return isTCP && isSameTCPAddr(inherited, wanted)
-	})
+	}
+	return s.take(isWanted)
 }
 
 // isSameTCPAddr reports whether two TCP addresses have the same port and the same IP address. If wanted has
@@ -77,8 +78,8 @@ func (s *Sockets) take(matches func(net.Addr) bool) net.Listener {
 	return nil
 }
 
-// CheckTaken returns an error for each inherited socket that neither Unix nor TCP has returned. Clients that
-// connect to such a socket would wait forever.
+// CheckTaken returns an error for each inherited socket that was not taken with Unix or TCP. Clients
+// that connect to such a socket would wait forever.
 func (s *Sockets) CheckTaken() (err error) {
 	for _, listener := range s.inherited {
 		if listener != nil {

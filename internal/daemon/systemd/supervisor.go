@@ -84,12 +84,14 @@ func (s *Supervisor) Ready(check func() (status string, err error)) {
 // Stopping reports to the service manager that the daemon is shutting down. It also extends the timeout of
 // the service manager for the shutdown to a little more than grace.
 func (s *Supervisor) Stopping(grace time.Duration) {
-	if s == nil {
+	if s == nil { // there is no service manager
 		return
 	}
 	s.stopping.Store(true)
-	_ = s.send(fmt.Sprintf("%s\nSTATUS=stopping: delivering what was counted\nEXTEND_TIMEOUT_USEC=%d",
-		daemon.SdNotifyStopping, (grace + sendTimeout).Microseconds()))
+	timeout := grace + sendTimeout
+	report := fmt.Sprintf("%s\nSTATUS=stopping: delivering what was counted\nEXTEND_TIMEOUT_USEC=%d",
+		daemon.SdNotifyStopping, timeout.Microseconds())
+	_ = s.send(report) // the daemon stops even if the service manager can't be reached
 }
 
 // Close stops the goroutine that Ready has started.

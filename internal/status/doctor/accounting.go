@@ -10,32 +10,42 @@ func sum(counts map[string]uint64) (total uint64) {
 	return total
 }
 
-// accounting adds a finding about whether every received span was counted or dropped, and about whether
-// each destination accounts for all counted spans. It also adds findings about dropped spans and about
-// spans that clients have lost.
+// accounting adds findings about whether the numbers of spans balance, and about spans that were dropped,
+// were lost in clients, have a replaced label, or end in the future.
 func (f *Findings) accounting(s *status.Status) {
 	const subject = "accounting"
-	b := &s.Accounting
-	f.balance(subject, s, b.Received, b.Aggregated+sum(b.Dropped),
-		"%d spans received = %d counted + %d dropped (%d of them ignored by --ignore)",
-		b.Received, b.Aggregated, sum(b.Dropped), b.Dropped["ignored"])
-	for i := range s.Destinations {
-		d := &s.Destinations[i].Accounting
-		unsent := sum(d.UnsentBy)
-		f.balance(subject, s, b.Aggregated, d.Flushed+unsent+d.Pending+d.BeforeDiscovery,
-			"of %d counted spans, the destination %s accepted %d; %d could not be sent, and %d are pending",
-			b.Aggregated, s.Destinations[i].Name, d.Flushed, unsent, d.Pending)
-	}
-	f.reasons(Wrong, subject, b.Dropped, droppedFixes, "%d received spans were dropped: %s")
-	if n := b.Dropped["left_to_agent"]; n > 0 {
-		f.add(Notice, subject, "no fix is needed for the totals; the findings about the receiver apm have the reasons",
-			"%d received spans were forwarded without being counted, so that the agent counts them", n)
-	}
+	f.balances(subject, s)
+	f.droppedSpans(subject, s.Accounting.Dropped)
 	f.reasons(Wrong, subject, s.ClientLost, lostFixes, "%d spans were lost in native clients, as they report: %s")
 	f.collapsed(subject, s)
 	if s.Early > 0 {
 		f.add(Notice, subject, "synchronize the clocks of the senders, for example with NTP",
 			"%d received spans end in the future", s.Early)
+	}
+}
+
+// balances adds a finding about whether every received span was counted or dropped, and one about whether
+// each destination accounts for all counted spans.
+func (f *Findings) balances(subject string, s *status.Status) {
+	spans := &s.Accounting
+	f.balance(subject, s, spans.Received, spans.Aggregated+sum(spans.Dropped),
+		"%d spans received = %d counted + %d dropped (%d of them ignored by --ignore)",
+		spans.Received, spans.Aggregated, sum(spans.Dropped), spans.Dropped["ignored"])
+	for i := range s.Destinations {
+		d := &s.Destinations[i].Accounting
+		unsent := sum(d.UnsentBy)
+		f.balance(subject, s, spans.Aggregated, d.Flushed+unsent+d.Pending+d.BeforeDiscovery,
+			"of %d counted spans, the destination %s accepted %d; %d could not be sent, and %d are pending",
+			spans.Aggregated, s.Destinations[i].Name, d.Flushed, unsent, d.Pending)
+	}
+}
+
+// droppedSpans adds a finding for each reason for which received spans were not counted.
+func (f *Findings) droppedSpans(subject string, dropped map[string]uint64) {
+	f.reasons(Wrong, subject, dropped, droppedFixes, "%d received spans were dropped: %s")
+	if spans := dropped["left_to_agent"]; spans > 0 {
+		f.add(Notice, subject, "no fix is needed for the totals; the findings about the receiver apm have the reasons",
+			"%d received spans were forwarded without being counted, so that the agent counts them", spans)
 	}
 }
 
@@ -55,20 +65,23 @@ func (f *Findings) collapsed(subject string, s *status.Status) {
 	}
 }
 
-// balance adds a finding about whether total is equal to accounted, the sum of its parts. A smaller sum
-// is normal while spans wait in rings, the queues in front of the aggregation. It is wrong only if more
-// spans are missing than all rings can contain. format and args describe the equation.
+// balance adds a finding about whether total is equal to accounted, the sum of its parts. The finding is
+// only a notice if the missing spans can be in rings, the queues in front of the aggregation. format and
+// args describe the equation.
 func (f *Findings) balance(subject string, s *status.Status, total, accounted uint64, format string, args ...any) {
 	ringSlots := uint64(max(s.Partitions.Slots, 0))
-	switch {
-	case total == accounted:
+	if total == accounted {
 		f.ok(subject, format, args...)
-	case accounted < total && total-accounted <= ringSlots:
-		f.add(Notice, subject, "nothing, while spans arrive; if the number stays without traffic, report a bug",
-			format+", and %d are in transit", append(args, total-accounted)...)
-	default:
-		f.add(Wrong, subject, reportBug, "the accounting does not balance: "+format, args...)
+		return
 	}
+	missing := total - accounted
+	canBeInRings := accounted < total && missing <= ringSlots
+	if canBeInRings {
+		f.add(Notice, subject, "nothing, while spans arrive; if the number stays without traffic, report a bug",
+			format+", and %d are in transit", append(args, missing)...)
+		return
+	}
+	f.add(Wrong, subject, reportBug, "the accounting does not balance: "+format, args...)
 }
 
 const reportBug = "report a bug, with the log of the daemon"

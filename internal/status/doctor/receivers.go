@@ -142,8 +142,8 @@ func (f *Findings) sampling(s *status.Status) {
 }
 
 // countsAllExported reports whether the daemon counts every span that an SDK exports to the OTLP
-// receiver. It returns false with Datadog's semantics, which exclude some spans, and if a request was
-// not counted because its sender computes the statistics.
+// receiver. It returns false if Datadog's semantics are configured, because they exclude some spans. It
+// also returns false if requests were not counted because their sender computes the statistics.
 func countsAllExported(s *status.Status) bool {
 	receiver := s.Receivers["otlp"]
 	if receiver == nil || setting(s, "otlp-semantics") == "datadog" {
@@ -162,7 +162,7 @@ func (f *Findings) doubleCounting(s *status.Status) {
 	for _, name := range slices.Sorted(maps.Keys(s.Receivers)) {
 		f.countingSenders(subject, name, s.Receivers[name])
 	}
-	f.uncertainMark(subject, s)
+	f.markedByHeader(subject, s)
 	hasFinding := len(*f) > findings
 	if !hasFinding {
 		f.ok(subject, "no sender reports that it counts itself, and no forwarded span could be counted again by its marker")
@@ -182,12 +182,13 @@ func (f *Findings) countingSenders(subject, name string, receiver *status.Receiv
 	}
 }
 
-// uncertainMark adds a finding if forwarded OTLP requests are marked only in a header as counted by the
-// daemon. An upstream that ignores the header counts the spans again.
-func (f *Findings) uncertainMark(subject string, s *status.Status) {
+// markedByHeader adds a finding if only a header tells the upstream of the OTLP receiver that the daemon has
+// counted the forwarded spans. An upstream that ignores the header counts them again.
+func (f *Findings) markedByHeader(subject string, s *status.Status) {
 	receiver := s.Receivers["otlp"]
 	forwards := receiver != nil && receiver.Forward != nil
-	if !forwards || setting(s, "otlp-mark") != "header" {
+	marksByHeader := setting(s, "otlp-mark") == "header"
+	if !forwards || !marksByHeader {
 		return
 	}
 	f.add(Notice, subject, "if the upstream is a Collector, set --otlp-mark=attribute, and have the components that count "+

@@ -50,8 +50,8 @@ func Lines(s string) string {
 func isInvisible(char rune) bool { return char == unicode.ReplacementChar || !unicode.IsPrint(char) }
 
 // JSON returns a JSON document in which invisible characters in strings are replaced by escapes such
-// as \u202e. The document must be encoded by encoding/json, which escapes control characters such as
-// line breaks itself.
+// as \u202e. The document must be from encoding/json, which has escaped control characters such as
+// line breaks.
 func JSON(document []byte) []byte {
 	if !bytes.ContainsFunc(document, isUnescaped) {
 		return document
@@ -68,8 +68,7 @@ func JSON(document []byte) []byte {
 }
 
 // isUnescaped reports whether a character is invisible and not escaped by encoding/json. It returns
-// false for all characters from the start of Unicode to '~': encoding/json escapes the control
-// characters among them.
+// false for ASCII characters up to '~', because encoding/json escapes the invisible ones.
 func isUnescaped(char rune) bool { return char > '~' && !unicode.IsPrint(char) }
 
 // writeJSONEscape writes the JSON escape of a character, for example \u202e. An escape has four

@@ -107,9 +107,10 @@ func (t *statusText) queue(queue *status.Retry) {
 	if queue.Payloads == 0 {
 		return
 	}
-	t.line("  %s", t.warn(fmt.Sprintf("%s payloads are queued: %s of %s; the oldest for %s, dropped after %s",
-		count(queue.Payloads), bytesText(queue.Bytes), bytesText(queue.MaxBytes), ago(seconds(queue.OldestSeconds)),
-		ago(seconds(queue.MaxSeconds)))))
+	oldest, maxAge := seconds(queue.OldestSeconds), seconds(queue.MaxSeconds)
+	text := fmt.Sprintf("%s payloads are queued: %s of %s; the oldest for %s, dropped after %s",
+		count(queue.Payloads), bytesText(queue.Bytes), bytesText(queue.MaxBytes), ago(oldest), ago(maxAge))
+	t.line("  %s", t.warn(text))
 }
 
 // destinationProblem describes the first destination in a bad state. It returns "" if there is none.
@@ -131,7 +132,7 @@ func (t *statusText) destinationProblem() string {
 // mostUnsent returns the largest number of unsent spans that a destination has. The numbers of several
 // destinations are not added, because the same span can be unsent at each of them.
 func (t *statusText) mostUnsent() uint64 {
-	most := t.now.Accounting.Unsent
+	most := t.now.Accounting.Unsent // of the first destination
 	for i := range t.now.Destinations {
 		most = max(most, t.now.Destinations[i].Accounting.Unsent)
 	}

@@ -232,8 +232,9 @@ func (t *statusText) writeLimits() {
 func (t *statusText) writeDrainers() {
 	t.section("Drainers", fmt.Sprintf("%d partitions", t.now.Partitions.Partitions))
 	for i, d := range t.now.Drainers {
-		t.line("  %3d  %s  %s of %s ring slots in use, %s at most  %s spans aggregated", i, t.ringBar(&d.Ring),
-			count(d.Ring.Used), count(d.Ring.Slots), count(d.Ring.HighWater), count(d.Aggregated))
+		ringUsage := fmt.Sprintf("%s of %s ring slots in use, %s at most",
+			count(d.Ring.Used), count(d.Ring.Slots), count(d.Ring.HighWater))
+		t.line("  %3d  %s  %s  %s spans aggregated", i, t.ringBar(&d.Ring), ringUsage, count(d.Aggregated))
 	}
 }
 
