@@ -14,9 +14,9 @@ const (
 	messageSpans = wire.MinMaxBatch
 	// Upper bounds of the encoded length of a snapshot without its key, of a definition without its key, and of the
 	// header of a message.
-	snapshotRoom   = 64
-	definitionRoom = 16
-	headerRoom     = 16
+	maxBytesWithoutKey = 64
+	definitionRoom     = 16
+	headerRoom         = 16
 )
 
 // buffer is a fixed piece of memory with two sections. The first bytes contain at most one message, which defines
@@ -129,7 +129,7 @@ func (b *buffer) defineKey(encodedKey []byte) (number uint32) {
 // encodeKey encodes a key into unused memory of the buffer, after space for the other fields of a snapshot. It appends
 // nothing: the result can then be passed to defineKey or appendWithKey.
 func (b *buffer) encodeKey(key *Key) []byte {
-	start := len(b.spanMessages) + snapshotRoom
+	start := len(b.spanMessages) + maxBytesWithoutKey
 	unused := b.spanMessages[start:start:cap(b.spanMessages)]
 	return wire.AppendKey(unused, key)
 }

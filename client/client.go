@@ -197,7 +197,7 @@ func (c *Client) Flush(ctx context.Context) error {
 // Close returns an error if spans were lost, or if the daemon received all spans and did not close the connection. A
 // second call waits for the first one and returns the same error.
 func (c *Client) Close(ctx context.Context) error {
-	c.gate.set(closed)
+	c.gate.refuse(closed)
 	if c.isClosing.CompareAndSwap(false, true) {
 		close(c.closing)
 	}
@@ -373,7 +373,7 @@ func (l *losses) addTo(total *[reasons]uint64) {
 }
 
 // countsByName returns counts as a map from the name of the reason to the count, including counts of 0. It leaves
-// out daemonDied and all later reasons, because their spans were sent.
+// out the reasons from daemonDied on, which apply to spans that were sent.
 func countsByName(counts [reasons]uint64) map[string]uint64 {
 	byName := make(map[string]uint64, daemonDied)
 	for i := noReason + 1; i < daemonDied; i++ {

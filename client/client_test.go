@@ -325,7 +325,7 @@ func TestPublish_RefusingAllocatesNothing(t *testing.T) {
 	}
 	for _, why := range []reason{bufferFull, disconnected} {
 		if why == disconnected {
-			c.gate.set(disconnected)
+			c.gate.refuse(disconnected)
 		}
 		before := c.refusedSpans()[why]
 		if n := testing.AllocsPerRun(500, func() { c.Publish(batch) }); n != 0 {

@@ -50,7 +50,7 @@ func BenchmarkPublish(b *testing.B) {
 		})
 		b.Run(fmt.Sprintf("disconnected/batch=%d", size), func(b *testing.B) {
 			c := openBenchmark(b, filepath.Join(b.TempDir(), "nobody"))
-			c.gate.set(disconnected) // as after MaxAway
+			c.gate.refuse(disconnected) // as after MaxAway
 			benchmarkBatch(b, c, sampleBatch(size))
 		})
 	}

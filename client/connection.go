@@ -372,9 +372,9 @@ func newFeatures() *features {
 // and opens it otherwise. It must not be called concurrently.
 func (f *features) set(newFeatures Features, g *gate) {
 	if newFeatures.Stats {
-		g.set(noReason)
+		g.open()
 	} else {
-		g.set(notWanted)
+		g.refuse(notWanted)
 	}
 	if reflect.DeepEqual(newFeatures, *f.current.Load()) {
 		return
@@ -393,9 +393,12 @@ type gate struct{ reason atomic.Uint32 }
 // closedReason returns the reason why the gate is closed, or noReason if it is open.
 func (g *gate) closedReason() reason { return reason(g.reason.Load()) }
 
-// set makes Publish refuse spans with the given reason, or accept spans if the reason is noReason. It does nothing
-// if the current reason is closed, because a closed client is never reopened.
-func (g *gate) set(newReason reason) {
+// open makes Publish accept spans, unless the client is closed.
+func (g *gate) open() { g.refuse(noReason) }
+
+// refuse makes Publish refuse spans with the given reason, or accept spans if the reason is noReason. It does
+// nothing if the current reason is closed, because a closed client is never reopened.
+func (g *gate) refuse(newReason reason) {
 	for {
 		current := g.reason.Load()
 		if reason(current) == closed {

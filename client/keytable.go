@@ -39,7 +39,8 @@ func (s *keySlot) isEmpty() bool { return s.size == 0 }
 func hashKey(encodedKey []byte) uint64 { return maphash.Bytes(seed, encodedKey) }
 
 // find returns the slot that contains the key, or the empty slot in which the key can be stored. hash must be the
-// hash of the key. definitions must contain the bytes of all keys in the table.
+// hash of the key. definitions is the message that contains the bytes of all keys in the table. There is always an
+// empty slot, because at most half of the slots are used.
 func (t *keyTable) find(key []byte, hash uint64, definitions []byte) *keySlot {
 	for i := hash % tableSlots; ; i = (i + 1) % tableSlots {
 		slot := &t[i]

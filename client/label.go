@@ -223,12 +223,20 @@ func (l *keyLabels) equal(k *Key) bool {
 		l.httpStatus == k.HTTPStatus && l.traceRoot == k.TraceRoot && l.synthetics == k.Synthetics &&
 		same(l.httpMethod, k.HTTPMethod) && same(l.httpEndpoint, k.HTTPEndpoint) &&
 		same(l.grpcStatus, k.GRPCStatus) && same(l.serviceSource, k.ServiceSource) &&
-		int(l.peerTagCount) == len(k.PeerTags) && int(l.additionalTagCount) == len(k.AdditionalTags) &&
-		sameTags(l.tags[:], k.PeerTags) && sameTags(l.tags[l.peerTagCount:], k.AdditionalTags)
+		sameTags(l.peerTags(), k.PeerTags) && sameTags(l.additionalTags(), k.AdditionalTags)
 }
 
-// sameTags reports whether stored begins with the given tags.
+func (l *keyLabels) peerTags() []string { return l.tags[:l.peerTagCount] }
+
+func (l *keyLabels) additionalTags() []string {
+	return l.tags[l.peerTagCount:][:l.additionalTagCount]
+}
+
+// sameTags reports whether both lists contain the same tags in the same order.
 func sameTags(stored, tags []string) bool {
+	if len(stored) != len(tags) {
+		return false
+	}
 	for i, tag := range tags {
 		if !same(stored[i], tag) {
 			return false

@@ -65,7 +65,8 @@ func TestLargestKey_FitsEmptyBuffer(t *testing.T) {
 	}
 	var c keyTruncator
 	cut := c.truncate(&k)
-	if bound := maxEncodedLength(cut); bound > maxKeyBytes || headerRoom+snapshotRoom+bound > bufferBytes-defineRoom {
+	bound := maxEncodedLength(cut)
+	if bound > maxKeyBytes || headerRoom+maxBytesWithoutKey+bound > bufferBytes-defineRoom {
 		t.Errorf("the largest key is taken for %d bytes, at most %d are planned", bound, maxKeyBytes)
 	}
 }

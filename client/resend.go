@@ -178,7 +178,7 @@ func (conn *connection) supportsRecovery() bool {
 }
 
 // handleUnsettled handles the sent spans of an ended connection that the daemon has reported neither as delivered
-// nor as lost. If the next daemon can know what happened to them, it stores the connection in s.unresolved.
+// nor as lost. If the next daemon can know what happened to them, it stores the connection in s.unresolvedConn.
 // Otherwise, it counts them as lost after a crash of the daemon, and as delivered after a graceful shutdown.
 func (s *sender) handleUnsettled(conn *connection) {
 	sent := conn.sent.Load()
@@ -189,7 +189,7 @@ func (s *sender) handleUnsettled(conn *connection) {
 	unsettled := conn.unsettled()
 	hasDaemonEnded := conn.hasCrashed() || conn.saidBye()
 	if unsettled > 0 && hasDaemonEnded && conn.supportsRecovery() {
-		s.unresolved = conn
+		s.unresolvedConn = conn
 		return
 	}
 	if s.client.ctx.Err() == nil { // otherwise, Stats.Unsettled remains the number of these spans after Close
@@ -201,15 +201,15 @@ func (s *sender) handleUnsettled(conn *connection) {
 	}
 }
 
-// applyOutcomes requeues those spans of the connection s.unresolved that reached no destination. outcomes is the
+// applyOutcomes requeues those spans of the connection s.unresolvedConn that reached no destination. outcomes is the
 // report of the new daemon about them. If it is empty, no span is resent: all count as lost after a crash of the
 // previous daemon, and as delivered after a graceful shutdown.
 func (s *sender) applyOutcomes(outcomes []uint64) {
-	conn := s.unresolved
+	conn := s.unresolvedConn
 	if conn == nil {
 		return
 	}
-	s.unresolved = nil
+	s.unresolvedConn = nil
 	sent := conn.sent.Load()
 	unsettled := conn.unsettled()
 	conn.recordSettled(sent) // Stats.Unsettled must not include these spans any more

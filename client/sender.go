@@ -16,8 +16,8 @@ import (
 type sender struct {
 	client         *Client
 	pending        []*buffer   // buffers to send, oldest first; never exceeds its capacity
-	sentBuffers    sentBuffers // of the current connection, or of unresolved
-	unresolved     *connection // ended connection about whose spans the client must ask the next daemon, or nil
+	sentBuffers    sentBuffers // of the current connection, or of unresolvedConn
+	unresolvedConn *connection // ended connection about whose spans the client must ask the next daemon, or nil
 	flushes        []*flush    // flush requests to send
 	reported       [reasons]uint64
 	backoff        backoff
@@ -73,7 +73,7 @@ func (s *sender) connect() *connection {
 				return nil
 			}
 		}
-		conn, err := dial(s.client, s.unresolved)
+		conn, err := dial(s.client, s.unresolvedConn)
 		if err == nil {
 			s.start(conn)
 			return conn
@@ -82,14 +82,14 @@ func (s *sender) connect() *connection {
 		if isClosing && !s.shouldRetryOnClose(err) {
 			return nil
 		}
-		s.refuseAfterMaxAway()
+		s.refuseIfUnavailableTooLong()
 		s.pause(isClosing)
 	}
 }
 
 // needsConnection reports whether there are spans to send, or sent spans whose outcome the next daemon knows.
 func (s *sender) needsConnection() bool {
-	return len(s.pending) > 0 || s.unresolved != nil
+	return len(s.pending) > 0 || s.unresolvedConn != nil
 }
 
 // logUnavailable logs why the client cannot connect, once until it is connected again.
@@ -126,15 +126,15 @@ func (s *sender) pause(isClosing bool) {
 	}
 }
 
-// refuseAfterMaxAway makes Publish refuse spans once the daemon has been unavailable for Config.MaxAway, and logs
-// that. Spans that were published before remain buffered, and are sent when a daemon is available again.
-func (s *sender) refuseAfterMaxAway() {
+// refuseIfUnavailableTooLong makes Publish refuse spans once the daemon has been unavailable for Config.MaxAway, and
+// logs that. Spans that were published before remain buffered, and are sent when a daemon is available again.
+func (s *sender) refuseIfUnavailableTooLong() {
 	unavailableFor := time.Since(s.disconnectedAt)
 	if s.hasGivenUp || unavailableFor < s.client.config.MaxAway {
 		return
 	}
 	s.hasGivenUp = true
-	s.client.gate.set(disconnected)
+	s.client.gate.refuse(disconnected)
 	s.collectAllBuffers() // frees the label strings in the shards
 	s.client.config.Logger.Warn("spanstatsd is still unreachable; spans are dropped and counted until it is back",
 		slog.String("socket", s.client.config.Socket), slog.Duration("unreachable_for", unavailableFor))
@@ -382,8 +382,8 @@ func (s *sender) awaitSettled(conn *connection) (isSettled bool, err error) {
 // finish releases all buffers, and sets the result of Close. Spans that were not sent count as lost.
 func (s *sender) finish() {
 	s.collectAllBuffers()
-	if s.unresolved != nil {
-		s.requeueUnsent(s.unresolved.sent.Load())
+	if s.unresolvedConn != nil {
+		s.requeueUnsent(s.unresolvedConn.sent.Load())
 	}
 	s.sentBuffers.freeAll()
 	s.logUnsettled()
@@ -437,15 +437,16 @@ const (
 // the end of the daemon's interval. So a buffer waits as long as possible, but is sent early enough to be counted in
 // the current interval.
 type schedule struct {
-	age      time.Duration // maximum wait
+	maxWait  time.Duration
 	interval time.Duration // the daemon's interval; 0 if unknown
 	lead     time.Duration // time before the end of an interval at which everything is sent
 }
 
 // newSchedule returns a schedule for sending published spans to the daemon. interval is the time between two
-// exports of the daemon in nanoseconds; an implausible value such as 0 is ignored. No span waits longer than age.
-func newSchedule(age time.Duration, interval uint64) schedule {
-	s := schedule{age: age, lead: minLead + rand.N(randomLead)}
+// exports of the daemon in nanoseconds; an implausible value such as 0 is ignored. No span waits longer than maxWait.
+// The lead, the time between sending and the export, has a random part, so that clients do not all send at once.
+func newSchedule(maxWait time.Duration, interval uint64) schedule {
+	s := schedule{maxWait: maxWait, lead: minLead + rand.N(randomLead)}
 	isPlausible := interval >= uint64(minInterval) && interval <= uint64(maxInterval)
 	if isPlausible {
 		s.interval = time.Duration(interval)
@@ -454,16 +455,16 @@ func newSchedule(age time.Duration, interval uint64) schedule {
 }
 
 // wait returns how long a span that is published now waits for further spans before it is sent. It is sent shortly
-// before the daemon's next export, and after s.age at the latest. An export interval of one minute, for example,
+// before the daemon's next export, and after s.maxWait at the latest. An export interval of one minute, for example,
 // ends at each full minute.
 func (s *schedule) wait(now time.Time) time.Duration {
 	if s.interval == 0 {
-		return s.age
+		return s.maxWait
 	}
 	elapsed := time.Duration(now.UnixNano()) % s.interval
 	untilSend := s.interval - elapsed - s.lead
 	if untilSend <= 0 { // too late for this interval
 		untilSend += s.interval
 	}
-	return min(s.age, untilSend)
+	return min(s.maxWait, untilSend)
 }

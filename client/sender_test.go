@@ -19,12 +19,12 @@ func TestSender_Schedule(t *testing.T) {
 		var leaves time.Time
 		sent := 0
 		for range 1000 {
-			now = now.Add(time.Duration(dice.ExpFloat64() * float64(s.age) / float64(1+dice.IntN(8))))
+			now = now.Add(time.Duration(dice.ExpFloat64() * float64(s.maxWait) / float64(1+dice.IntN(8))))
 			if now.After(leaves) {
 				leaves = now.Add(s.wait(now))
 				sent++
 			}
-			if wait := leaves.Sub(now); wait > s.age || wait < 0 {
+			if wait := leaves.Sub(now); wait > s.maxWait || wait < 0 {
 				t.Fatalf("%+v: what was published at %s waits %s", s, now, wait)
 			}
 			if interval == 0 {

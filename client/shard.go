@@ -133,7 +133,7 @@ func (s *shard) appendGroup(group []Snapshot) (appended int) {
 
 // appendSnapshot appends a snapshot to the current buffer. It returns false if the snapshot does not fit.
 func (s *shard) appendSnapshot(snapshot *Snapshot) bool {
-	if !s.buffer.fits(snapshotRoom) {
+	if !s.buffer.fits(maxBytesWithoutKey) {
 		return false
 	}
 	if snapshot.Encoded != nil {
@@ -143,7 +143,7 @@ func (s *shard) appendSnapshot(snapshot *Snapshot) bool {
 		s.buffer.appendWithNumber(snapshot, uint32(number))
 		return true
 	}
-	return s.appendLabels(snapshot)
+	return s.encodeAndAppend(snapshot)
 }
 
 // appendPreEncoded appends a span whose labels the caller of Publish has encoded in advance as key. It returns
@@ -154,30 +154,31 @@ func (s *shard) appendPreEncoded(snapshot *Snapshot, key *EncodedKey) bool {
 		s.buffer.appendWithNumber(snapshot, slot.number)
 		return true
 	}
-	if !s.buffer.fits(snapshotRoom + len(key.raw)) {
+	if !s.buffer.fits(maxBytesWithoutKey + len(key.raw)) {
 		return false
 	}
-	if number, hasNumber := s.appendWithEncodedKey(snapshot, key.raw); hasNumber {
-		*slot = encodedSlot{key.id, number}
+	keyNumber, hasNumber := s.appendWithEncodedKey(snapshot, key.raw)
+	if hasNumber {
+		*slot = encodedSlot{key.id, keyNumber}
 	}
 	return true
 }
 
-// appendLabels encodes the labels of a span and appends the span to the current buffer. It stores the labels in
-// s.labels, so that the next span with equal labels need not encode them again. It returns false if the span does
-// not fit.
-func (s *shard) appendLabels(snapshot *Snapshot) bool {
+// encodeAndAppend encodes the labels of a span and appends the span to the current buffer. If the buffer has
+// a number for the labels then, it adds both to s.labels, so that the next span with equal labels need not encode
+// them again. It returns false if the span does not fit.
+func (s *shard) encodeAndAppend(snapshot *Snapshot) bool {
 	key := &snapshot.Key
-	maxLength := maxEncodedLength(key)
-	if isOversized(key, maxLength) {
+	maxKeyLength := maxEncodedLength(key)
+	if isOversized(key, maxKeyLength) {
 		return s.appendTruncated(snapshot)
 	}
-	if !s.buffer.fits(snapshotRoom + maxLength) {
+	if !s.buffer.fits(maxBytesWithoutKey + maxKeyLength) {
 		return false
 	}
-	number, hasNumber := s.appendWithEncodedKey(snapshot, s.buffer.encodeKey(key))
+	keyNumber, hasNumber := s.appendWithEncodedKey(snapshot, s.buffer.encodeKey(key))
 	if hasNumber {
-		s.labels.add(key, number)
+		s.labels.add(key, keyNumber)
 	}
 	return true
 }
@@ -186,7 +187,7 @@ func (s *shard) appendLabels(snapshot *Snapshot) bool {
 // fit even so.
 func (s *shard) appendTruncated(snapshot *Snapshot) bool {
 	key := s.truncator.truncate(&snapshot.Key)
-	fits := s.buffer.fits(snapshotRoom + maxEncodedLength(key))
+	fits := s.buffer.fits(maxBytesWithoutKey + maxEncodedLength(key))
 	if fits {
 		s.appendWithEncodedKey(snapshot, s.buffer.encodeKey(key))
 	}
@@ -197,19 +198,19 @@ func (s *shard) appendTruncated(snapshot *Snapshot) bool {
 // appendWithEncodedKey appends a span with a number for its encoded labels. If the buffer has no space to assign a
 // number, it appends the encoded labels instead, and hasNumber is false. The caller must have checked that the span
 // fits.
-func (s *shard) appendWithEncodedKey(snapshot *Snapshot, encodedKey []byte) (number uint32, hasNumber bool) {
-	number, hasNumber = s.keyNumber(encodedKey)
+func (s *shard) appendWithEncodedKey(snapshot *Snapshot, encodedKey []byte) (keyNumber uint32, hasNumber bool) {
+	keyNumber, hasNumber = s.findOrDefineKey(encodedKey)
 	if hasNumber {
-		s.buffer.appendWithNumber(snapshot, number)
+		s.buffer.appendWithNumber(snapshot, keyNumber)
 	} else {
 		s.buffer.appendWithKey(snapshot, encodedKey)
 	}
-	return number, hasNumber
+	return keyNumber, hasNumber
 }
 
-// keyNumber returns the number of an encoded key in the current buffer. If the key has none yet, keyNumber assigns
-// the next number to it. It returns false if the buffer has no space for another key.
-func (s *shard) keyNumber(encodedKey []byte) (number uint32, hasNumber bool) {
+// findOrDefineKey returns the number of an encoded key in the current buffer. If the key has none yet,
+// findOrDefineKey assigns the next number to it. It returns false if the buffer has no space for another key.
+func (s *shard) findOrDefineKey(encodedKey []byte) (number uint32, hasNumber bool) {
 	b := s.buffer
 	hash := hashKey(encodedKey)
 	slot := s.keys.find(encodedKey, hash, b.definitions)

@@ -111,8 +111,8 @@ func OriginFields(o *span.Origin) iter.Seq2[string, string] {
 func AppendHello(dst []byte, m *Hello) []byte { return appendControl(dst, TypeHello, m) }
 
 // DecodeHello decodes the body of a hello, the first message of a client. It returns an error if the version is
-// missing, or if Earlier is longer than MaxToken. It accepts versions that this package does not support, so that
-// the daemon can reply with the supported ones.
+// missing, or if Earlier, the token of the client's previous connection, is longer than MaxToken. It accepts versions
+// that this package does not support, so that the daemon can reply with the supported ones.
 func DecodeHello(body []byte) (Hello, error) {
 	m, err := readControl[Hello](TypeHello, body)
 	switch {
