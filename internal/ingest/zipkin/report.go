@@ -143,7 +143,7 @@ func (r *report) publish(message []byte, worker *worker) receiver.Response {
 }
 
 // forwardedSpans iterates over the counted spans, with their trace and span IDs, so that metrics can refer to them
-// as exemplars. All of them are forwarded, because the receiver does not sample.
+// as exemplars. If the receiver has an upstream, it forwards all of them; otherwise, exemplars are disabled.
 func (w *worker) forwardedSpans(yield func(receiver.ForwardedSpan) bool) {
 	request := w.counter.Request()
 	for counted := range w.counter.Counted {
