@@ -58,9 +58,10 @@ func TestConnection_BrokenIsNotCounted(t *testing.T) {
 	eventually.True(t, "no connection is left", func() bool {
 		return h.Stats().Connections == 0 && h.Stats().BufferedBytes == 0
 	})
-	if a := post(t, h.client(false), body); a.status != http.StatusOK {
-		t.Errorf("answered %+v", a)
-	}
+	// The server may not have accepted the last connections yet, which are then too many for a moment.
+	eventually.True(t, "the next request is served", func() bool {
+		return post(t, h.client(false), body).status == http.StatusOK
+	})
 	h.stop()
 	if h.rows["name 0"] != 5 {
 		t.Errorf("counted %v", h.rows)
