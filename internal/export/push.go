@@ -311,8 +311,8 @@ func (d *pushDestination) recordSnapshotOutcome(s *snapshot, o payloadOutcome) {
 }
 
 // recordSnapshotDelivered records that a snapshot of the running totals was delivered. It counts the spans of all
-// open cycles (export intervals with undelivered spans) up to the snapshot as delivered, settles these cycles, and
-// reports success to the clients that wait for their delivery.
+// open cycles (export intervals with undelivered spans) up to the snapshot as delivered. It settles these cycles,
+// so that their spans are not reported as lost after a crash, and answers the clients that wait for their delivery.
 func (d *pushDestination) recordSnapshotDelivered(s *snapshot) {
 	cycles := d.open.removeUpTo(s.number)
 	deliveredSpans := uint64(0)

@@ -328,7 +328,7 @@ func (l *Link) Lost() <-chan struct{} { return l.lost }
 // recordAttempt records whether the destination has answered and accepted a payload. If it did not answer, but was
 // reachable before, recordAttempt sends to the channel that Lost returns.
 func (l *Link) recordAttempt(a Attempt) {
-	if a.Outcome != OutcomeNotWanted { // Exporter.Wants reports this state
+	if wantsStatistics := a.Outcome != OutcomeNotWanted; wantsStatistics {
 		l.isRefusing.Store(a.Outcome != OutcomeAccepted)
 	}
 	isReachable := !a.Silent

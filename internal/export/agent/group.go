@@ -79,9 +79,9 @@ func (e *groupEncoder) writeGroup(r *export.Row) {
 	e.number("TopLevelHits", round(r.TopLevel))
 	e.number("Duration", round(r.Duration))
 	r.ReadOK(&e.sketch)
-	e.flushSketch("OkSummary", r.Mapping())
+	e.writeAndResetSketch("OkSummary", r.Mapping())
 	r.ReadErrors(&e.sketch)
-	e.flushSketch("ErrorSummary", r.Mapping())
+	e.writeAndResetSketch("ErrorSummary", r.Mapping())
 	e.flag("Synthetics", key.Synthetics)
 	e.writeOptionalLabels(key)
 }
@@ -89,9 +89,9 @@ func (e *groupEncoder) writeGroup(r *export.Row) {
 // requiredFields is the number of map entries that writeGroup writes for every row.
 const requiredFields = 10
 
-// flushSketch writes e.sketch as a binary field, and then empties it. mapping determines which durations the bins
+// writeAndResetSketch writes e.sketch as a binary field, and then empties it. mapping determines which durations the bins
 // of the sketch stand for.
-func (e *groupEncoder) flushSketch(name string, mapping sketch.MappingID) {
+func (e *groupEncoder) writeAndResetSketch(name string, mapping sketch.MappingID) {
 	e.binary(name, e.sketches.encode(&e.sketch, mapping))
 	e.sketch.Reset()
 }

@@ -81,9 +81,10 @@ func (e *encoder) encodeOrigin(
 // maxBucketHeadBytes is the maximum length of a bucket without its groups.
 const maxBucketHeadBytes = 64
 
-// encodeGroups encodes rows, the counters of one label set each, until the next one would exceed maxBytes. It
-// appends them to e.groups as the content of one payload, and skips rows that exceed maxBytes alone. done is the
-// number of rows that were encoded or skipped, and skippedSpans the number of spans in skipped rows.
+// encodeGroups encodes rows, the counters of one label set each, until the next one would exceed maxBytes. It sets
+// e.groups to the content of one payload: a list of buckets, each with the rows of one period. It skips rows that
+// exceed maxBytes alone. done is the number of rows that were encoded or skipped, and skippedSpans the number of
+// spans in skipped rows.
 func (e *encoder) encodeGroups(rows []export.Row, maxBytes int) (done int, skippedSpans uint64) {
 	e.groupWriter.Reset()
 	e.groups = e.groups[:0]
@@ -100,7 +101,7 @@ func (e *encoder) encodeGroups(rows []export.Row, maxBytes int) (done int, skipp
 			skippedSpans += row.Spans
 			continue
 		}
-		if e.beginsBucket(row) {
+		if e.needsNewBucket(row) {
 			addedBytes += maxBucketHeadBytes
 		}
 		if addedBytes > freeBytes {
@@ -112,8 +113,8 @@ func (e *encoder) encodeGroups(rows []export.Row, maxBytes int) (done int, skipp
 	return len(rows), skippedSpans
 }
 
-// beginsBucket reports whether row, as the next group of the payload, needs a new bucket.
-func (e *encoder) beginsBucket(row *export.Row) bool {
+// needsNewBucket reports whether row, as the next group of the payload, needs a new bucket.
+func (e *encoder) needsNewBucket(row *export.Row) bool {
 	if len(e.groups) == 0 {
 		return true
 	}
@@ -189,7 +190,8 @@ func (e *encoder) addBucket(groups []group, width uint64) {
 // to the length of the list of buckets, the last field. It omits ContainerID and other fields that the agent sets
 // itself.
 func (e *encoder) writeHead(origin *span.Origin, sequence uint64, buckets int) {
-	e.heads.mapping(11)
+	const fieldCount = 11
+	e.heads.mapping(fieldCount)
 	e.heads.text("Hostname", origin.Host)
 	e.heads.text("Env", origin.Env)
 	e.heads.text("Version", origin.Version)

@@ -157,8 +157,7 @@ func newEncoder(c *Config, limits totals.Limits) encoder {
 type window struct{ start, end uint64 }
 
 // next returns the window that follows w. A window is the period that the data points of one export interval cover.
-// It begins at the end of w, so that windows leave no gap. Only the first window, if w is zero, begins at
-// cycleStart.
+// The next window begins at the end of w, so that windows leave no gap. If w is zero, it begins at cycleStart.
 //
 // A window is at least one nanosecond long, even if the wall clock has been set back. Receivers that add up deltas
 // reject a point that does not end later than the last one.

@@ -138,5 +138,6 @@ func socketIn(t *testing.T) (string, net.Listener) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = l.Close() }) // also keeps an unused listener from being closed by the garbage collector
 	return path, l
 }

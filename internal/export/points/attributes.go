@@ -53,23 +53,23 @@ func (a *attributes) text(name, value string) {
 	if value == "" {
 		return
 	}
-	name, isNew := a.addName(name)
+	encodedName, isNew := a.addName(name)
 	if isNew {
-		a.bytes = a.format.appendText(a.bytes, name, valid(value))
+		a.bytes = a.format.appendText(a.bytes, encodedName, valid(value))
 	}
 }
 
 func (a *attributes) number(name string, value int64) {
-	name, isNew := a.addName(name)
+	encodedName, isNew := a.addName(name)
 	if isNew {
-		a.bytes = a.format.appendNumber(a.bytes, name, value)
+		a.bytes = a.format.appendNumber(a.bytes, encodedName, value)
 	}
 }
 
 func (a *attributes) flag(name string, value bool) {
-	name, isNew := a.addName(name)
+	encodedName, isNew := a.addName(name)
 	if isNew {
-		a.bytes = a.format.appendFlag(a.bytes, name, value)
+		a.bytes = a.format.appendFlag(a.bytes, encodedName, value)
 	}
 }
 
@@ -79,9 +79,9 @@ func (a *attributes) texts(name string, values []string) {
 	if len(values) == 0 {
 		return
 	}
-	name, isNew := a.addName(name)
+	encodedName, isNew := a.addName(name)
 	if isNew {
-		a.bytes = a.format.appendTexts(a.bytes, name, values)
+		a.bytes = a.format.appendTexts(a.bytes, encodedName, values)
 	}
 }
 

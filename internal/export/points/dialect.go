@@ -314,8 +314,8 @@ func isHTTPMethod(word string) bool {
 }
 
 // spanKind returns the kind that the Collector's receiver for Datadog traces gives a span with the labels in k. If
-// k contains no kind, it depends on the type: web spans are server spans, http spans are client spans, and the kind
-// of others is unspecified.
+// k contains no kind, the type of the span determines it: web spans are server spans, http spans are client spans,
+// and the kind of others is unspecified.
 func spanKind(k *span.Key) string {
 	if k.Operation == "spring.handler" {
 		return spanKinds["internal"]

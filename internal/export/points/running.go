@@ -57,20 +57,21 @@ func (r *Running) addSeries(c *export.Cycle, g Group) (lost uint64) {
 	resource := []byte(r.reader.Resource(g))
 	counts := r.reader.AddRows(c.Rows, g)
 	remainingSpans := counts.Spans
-	var series *totals.Series
+	var lastSeries *totals.Series
 	r.reader.VisitPoints(c.Sealed, c.Rows, g, &counts, func(p *Point) {
 		spans := min(p.Durations.Spans, remainingSpans)
 		remainingSpans -= spans
-		series = r.Add(resource, p.Attributes, totals.Counted{
+		series := r.Add(resource, p.Attributes, totals.Counted{
 			Spans: spans, Calls: p.Calls, Errors: p.Errors, Seconds: p.Seconds, Buckets: &p.Durations, Classic: p.Classic,
 		})
 		if hasExemplar := p.Exemplar.Span != 0; hasExemplar {
 			r.Slowest[series] = slower(r.Slowest[series], p.Exemplar)
 		}
+		lastSeries = series
 	})
-	if series == nil {
+	if lastSeries == nil {
 		return remainingSpans
 	}
-	series.Spans += remainingSpans // a tracer can send a number of spans that exceeds the sum of its bins
+	lastSeries.Spans += remainingSpans // a tracer can send more spans than its histograms contain
 	return 0
 }

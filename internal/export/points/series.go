@@ -172,10 +172,11 @@ func (p *Point) setCounts(h *sketch.Histogram, hits, nanoseconds float64) {
 	if spans == 0 {
 		return
 	}
-	if hits > 0 && hits != spans {
-		nanoseconds *= spans / hits
+	unweightedNanoseconds := nanoseconds
+	if hasWeights := hits > 0 && hits != spans; hasWeights {
+		unweightedNanoseconds *= spans / hits
 	}
-	p.Seconds = max(0, nanoseconds) / 1e9
+	p.Seconds = max(0, unweightedNanoseconds) / 1e9
 }
 
 // isEmpty reports whether the point has no spans.
@@ -190,16 +191,16 @@ type Reader struct {
 	point      Point            // current point
 	histogram  sketch.Histogram // sum of the rows of the current point
 	classic    *sketch.Classic  // the same with classic buckets; nil without bounds
-	sums       []sketch.Sum     // &histogram, and classic if not nil
+	histograms []sketch.Sum     // &histogram, and classic if not nil
 }
 
 // NewReader returns a Reader.
 func NewReader(c Config) *Reader {
 	r := &Reader{grouper: newGrouper(&c), attributes: attributes{format: c.format()}}
-	r.sums = []sketch.Sum{&r.histogram}
+	r.histograms = []sketch.Sum{&r.histogram}
 	if len(c.Bounds) > 0 {
 		r.classic = sketch.NewClassic(c.Bounds)
-		r.sums = append(r.sums, r.classic)
+		r.histograms = append(r.histograms, r.classic)
 	}
 	return r
 }
@@ -246,7 +247,7 @@ func (r *Reader) VisitPoints(
 		if p.isEmpty() {
 			continue
 		}
-		r.attributes.bytes = r.attributes.bytes[:keyBytes]
+		r.attributes.bytes = r.attributes.bytes[:keyBytes] // without the status of the previous point
 		r.attributes.begin()
 		r.dialect.writeStatus(&r.attributes, status{isError, isOK, isTopLevel})
 		p.Attributes = r.attributes.bytes
@@ -275,19 +276,19 @@ func (r *Reader) readPoint(rows []export.Row, g Group, sum *Counts, isError bool
 	return &r.point
 }
 
-// readHistograms sets r.histogram and r.classic to the durations of spans in the series g. It counts the spans with
-// an error if isError is true, and otherwise the spans without one.
+// readHistograms sets r.histograms to the durations of spans in the series g. They are r.histogram, and r.classic if
+// bounds are configured. They count the spans with an error if isError is true, and otherwise the spans without one.
 func (r *Reader) readHistograms(rows []export.Row, g Group, isError bool) {
 	r.histogram.Reset()
 	if r.classic != nil {
 		r.classic.Reset()
 	}
 	for row := range r.rowsOf(g, rows) {
-		for _, sum := range r.sums {
+		for _, histogram := range r.histograms {
 			if isError {
-				row.ReadErrors(sum)
+				row.ReadErrors(histogram)
 			} else {
-				row.ReadOK(sum)
+				row.ReadOK(histogram)
 			}
 		}
 	}

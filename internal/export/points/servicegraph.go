@@ -200,20 +200,20 @@ func (g *ServiceGraph) server(k *span.Key) string {
 }
 
 // peer returns the name of the service graph's node for the peer that a span names: a service, or a
-// host without its port and Kubernetes domain. It returns "" if the span does not name its peer.
+// host without its port and Kubernetes domain. A configured name replaces that of the host. It returns "" if the span does not name its peer.
 func (g *ServiceGraph) peer(k *span.Key) string {
 	if name := tagOf(k, "peer.service"); name != "" {
 		return name
 	}
 	host := withoutPort(tagOf(k, addressTags...))
-	if name, isMapped := g.lookUp(host); isMapped {
+	if name, isMapped := g.configuredName(host); isMapped {
 		return name
 	}
 	return withoutKubernetesDomain(host)
 }
 
-// lookUp returns the configured name of a host.
-func (g *ServiceGraph) lookUp(host string) (name string, isMapped bool) {
+// configuredName returns the configured name of a host.
+func (g *ServiceGraph) configuredName(host string) (name string, isMapped bool) {
 	if name, isMapped = g.Names[host]; isMapped {
 		return name, true
 	}

@@ -150,9 +150,9 @@ func (p *Poster) postOnce(
 		return failed(export.OutcomeNotYet, err), false
 	}
 	answer = p.send(ctx, header, bytes, mode)
-	wasWithdrawn := errors.Is(answer.Err, errNotRequested)
+	wasNotRequested := errors.Is(answer.Err, errNotRequested)
 	wasExpectRejected := answer.Code == http.StatusExpectationFailed && mode != immediate
-	return answer, wasWithdrawn || wasExpectRejected
+	return answer, wasNotRequested || wasExpectRejected
 }
 
 // waitForMode returns the mode in which to send a body, which determines whether the destination must request the
@@ -163,7 +163,7 @@ func (p *Poster) waitForMode(ctx context.Context) (expectMode, error) {
 		return mode, nil
 	}
 	select {
-	case p.probing <- struct{}{}:
+	case p.probing <- struct{}{}: // only one call probes at a time
 		defer func() { <-p.probing }()
 	case <-ctx.Done():
 		return probeFirst, p.noResponse("probe", errNotRequested)

@@ -115,12 +115,12 @@ func (x *Exporter) Describe() export.Exporter {
 func (x *Exporter) Publish(c *export.Cycle) export.Encoded {
 	slowSpans := x.config.Exemplars.Seal(c.Cycle)
 	series, lost := x.keeper.addCycle(c, slowSpans)
-	counts := x.keeper.counts
+	counts := x.keeper.lastCounts
 	stats := export.TotalsStats{Series: counts.Series, Ended: counts.Ended, Overflowed: counts.Overflowed}
 	next := &snapshot{cycle: c.Number, seconds: c.End.Sub(c.Start).Seconds(), series: series}
 	if x.edgeKeeper != nil {
 		next.edges, _ = x.edgeKeeper.addCycle(c, slowSpans)
-		stats.Edges, stats.EdgesOverflowed = x.edgeKeeper.counts.Series, x.edgeKeeper.counts.Overflowed
+		stats.Edges, stats.EdgesOverflowed = x.edgeKeeper.lastCounts.Series, x.edgeKeeper.lastCounts.Overflowed
 	}
 	x.snapshot.Store(next)
 	return export.Encoded{Unencodable: lost, Totals: stats}
@@ -176,10 +176,10 @@ func (x *Exporter) LastScrape() int64 { return x.lastScrape.Load() }
 // change.
 type totalsKeeper struct {
 	*points.Running
-	reader *points.Reader
-	end    int64            // end of the last cycle, nanoseconds since the Unix epoch
-	order  []*totals.Series // all series, sorted by labels
-	counts totals.Counts    // counts of the last cycle
+	reader       *points.Reader
+	end          int64            // end of the last cycle, nanoseconds since the Unix epoch
+	sortedSeries []*totals.Series // sorted by labels
+	lastCounts   totals.Counts    // counts of the last cycle
 }
 
 func newTotalsKeeper(r *points.Reader, limits totals.Limits) *totalsKeeper {
@@ -197,9 +197,9 @@ func (k *totalsKeeper) addCycle(c *export.Cycle, slowSpans exemplars.Sealed) (re
 	if k.hasOtherSeries() {
 		k.sortSeries()
 	}
-	k.counts = k.Counts()
-	records = make([]*record, len(k.order))
-	for i, series := range k.order {
+	k.lastCounts = k.Counts()
+	records = make([]*record, len(k.sortedSeries))
+	for i, series := range k.sortedSeries {
 		if k.IsCounted(series) {
 			k.updateRecord(series, c.Number)
 		}
@@ -211,7 +211,7 @@ func (k *totalsKeeper) addCycle(c *export.Cycle, slowSpans exemplars.Sealed) (re
 // hasOtherSeries reports whether a series has begun or ended since the previous cycle.
 func (k *totalsKeeper) hasOtherSeries() bool {
 	counts := k.Counts()
-	return counts.Series != k.counts.Series || counts.Ended != k.counts.Ended
+	return counts.Series != k.lastCounts.Series || counts.Ended != k.lastCounts.Ended
 }
 
 // updateRecord replaces the record of a series that was counted in the given export interval. If the interval has
@@ -231,18 +231,18 @@ func (k *totalsKeeper) updateRecord(s *totals.Series, cycle uint64) {
 // recordOf returns the last record of a series.
 func recordOf(s *totals.Series) *record { return s.Note.(*record) }
 
-// sortSeries sets k.order to all series, sorted by labels. It creates records for new series, only with their labels.
+// sortSeries sets k.sortedSeries to all series, sorted by labels. It creates records for new series, only with their labels.
 func (k *totalsKeeper) sortSeries() {
-	k.order = make([]*totals.Series, 0, k.Counts().Series)
+	k.sortedSeries = make([]*totals.Series, 0, k.Counts().Series)
 	for _, resource := range k.Resources() {
 		for _, series := range resource.Series {
 			if isNew := series.Note == nil; isNew {
 				series.Note = &record{labels: seriesLabels(resource, series)}
 			}
-			k.order = append(k.order, series)
+			k.sortedSeries = append(k.sortedSeries, series)
 		}
 	}
-	slices.SortFunc(k.order, func(a, b *totals.Series) int {
+	slices.SortFunc(k.sortedSeries, func(a, b *totals.Series) int {
 		return strings.Compare(recordOf(a).labels, recordOf(b).labels)
 	})
 }
