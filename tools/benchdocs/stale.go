@@ -32,7 +32,9 @@ var (
 		"bench-flush": {packages: []string{
 			"./internal/export/agent", "./internal/export/otlp", "./internal/export/points",
 		}},
-		"bench-scrape": {packages: []string{"./internal/export/prometheus"}},
+		"bench-scrape":        {packages: []string{"./internal/export/prometheus"}},
+		"bench-clients":       {packages: []string{"./client"}, folders: []string{"clients/otel-go"}},
+		"bench-python-client": {folders: []string{"clients/python/src"}},
 		"bench-java": {folders: []string{
 			"clients/java/client/src/main",
 			"clients/java/opentelemetry/src/main",
