@@ -71,17 +71,17 @@ func dialSocket(c *Client) (*net.UnixConn, error) {
 }
 
 // dial connects to the daemon and exchanges the first messages, hello and welcome. It applies the features in the
-// daemon's welcome, such as whether the daemon wants statistics. unresolved is nil or an earlier connection; the
-// hello then asks the daemon whether the spans of that connection were delivered.
-func dial(c *Client, unresolved *connection) (*connection, error) {
+// daemon's welcome, such as whether the daemon wants statistics. If endedConn, an earlier connection, is not nil, the
+// hello asks the daemon which spans of that connection were delivered.
+func dial(c *Client, endedConn *connection) (*connection, error) {
 	socket, err := dialSocket(c)
 	if err != nil {
 		return nil, err
 	}
 	conn := newConnection(c.ctx, socket)
 	hello := wire.Hello{Version: wire.Version, Client: c.config.Name, Origin: c.config.Origin, Settled: true}
-	if unresolved != nil {
-		hello.Earlier = unresolved.welcome.Token
+	if endedConn != nil {
+		hello.Earlier = endedConn.welcome.Token
 	}
 	if err := conn.greet(c.ctx, &hello); err != nil {
 		conn.stopInterrupt()

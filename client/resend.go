@@ -177,22 +177,26 @@ func (conn *connection) supportsRecovery() bool {
 	return conn.welcome.Settled && token != "" && len(token) <= wire.MaxToken
 }
 
-// handleUnsettled handles the sent spans of an ended connection that the daemon has reported neither as delivered
-// nor as lost. If the next daemon can know what happened to them, it stores the connection in s.unresolvedConn.
-// Otherwise, it counts them as lost after a crash of the daemon, and as delivered after a graceful shutdown.
+// handleUnsettled handles the unsettled spans of an ended connection: the client has sent them, and the daemon has
+// reported them neither as delivered nor as lost. If the daemon can report their outcome after a restart, the
+// connection is stored in s.unresolvedConn. Otherwise, they count as lost if the daemon has crashed, and as delivered
+// if it has shut down gracefully.
 func (s *sender) handleUnsettled(conn *connection) {
 	sent := conn.sent.Load()
-	if s.sentByeOn == conn { // closed by the client: Stats.Unsettled remains the number of these spans
+	hasClientClosed := s.sentByeOn == conn
+	if hasClientClosed { // Stats.Unsettled remains the number of these spans
 		s.requeueUnsent(sent)
 		return
 	}
 	unsettled := conn.unsettled()
 	hasDaemonEnded := conn.hasCrashed() || conn.saidBye()
-	if unsettled > 0 && hasDaemonEnded && conn.supportsRecovery() {
+	canReportLater := hasDaemonEnded && conn.supportsRecovery()
+	if unsettled > 0 && canReportLater {
 		s.unresolvedConn = conn
 		return
 	}
-	if s.client.ctx.Err() == nil { // otherwise, Stats.Unsettled remains the number of these spans after Close
+	hasCloseTimedOut := s.client.ctx.Err() != nil
+	if !hasCloseTimedOut { // otherwise, Stats.Unsettled remains the number of these spans
 		conn.recordSettled(sent)
 	}
 	s.requeueUnsent(sent)

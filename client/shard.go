@@ -195,9 +195,9 @@ func (s *shard) appendTruncated(snapshot *Snapshot) bool {
 	return fits
 }
 
-// appendWithEncodedKey appends a span with a number for its encoded labels. If the buffer has no space to assign a
-// number, it appends the encoded labels instead, and hasNumber is false. The caller must have checked that the span
-// fits.
+// appendWithEncodedKey appends a span to the current buffer, with a number in place of its labels. encodedKey is the
+// encoding of the labels. If the buffer has no space to define a number for encodedKey, appendWithEncodedKey appends
+// the span with encodedKey itself, and returns false. The caller must have checked that the span fits.
 func (s *shard) appendWithEncodedKey(snapshot *Snapshot, encodedKey []byte) (keyNumber uint32, hasNumber bool) {
 	keyNumber, hasNumber = s.findOrDefineKey(encodedKey)
 	if hasNumber {
