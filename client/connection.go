@@ -26,8 +26,8 @@ const handshakeTimeout = 5 * time.Second
 // not closed the connection by then has not crashed.
 const byeTimeout = 5 * time.Second
 
-// longAgo is a deadline that ends all current reads or writes immediately.
-var longAgo = time.Unix(1, 0)
+// expiredDeadline is a deadline that ends all current reads or writes immediately.
+var expiredDeadline = time.Unix(1, 0)
 
 // connection is a connection to a daemon. The sender writes to it, and a reader goroutine reads from it.
 type connection struct {
@@ -92,19 +92,20 @@ func dial(c *Client, endedConn *connection) (*connection, error) {
 	return conn, nil
 }
 
-// newConnection returns a connection that uses the socket. When ctx is done, its reads and writes fail. They also
-// fail after handshakeTimeout, unless the caller changes the deadline of the socket.
+// newConnection returns a connection that uses the socket. The connection's reads and writes fail when ctx is done.
+// They also fail after handshakeTimeout, unless the caller removes the deadline of the socket.
 func newConnection(ctx context.Context, socket *net.UnixConn) *connection {
 	_ = socket.SetWriteBuffer(wire.SendBuffer) // the kernel applies its own maximum
 	now := time.Now()
 	socket.SetDeadline(now.Add(handshakeTimeout))
+	interrupt := func() { socket.SetDeadline(expiredDeadline) }
 	return &connection{
 		socket:        socket,
 		in:            bufio.NewReader(socket),
 		connectedAt:   now,
 		ended:         make(chan struct{}),
 		flushes:       map[uint64]*flush{},
-		stopInterrupt: context.AfterFunc(ctx, func() { socket.SetDeadline(longAgo) }),
+		stopInterrupt: context.AfterFunc(ctx, interrupt),
 	}
 }
 
@@ -260,7 +261,7 @@ func (conn *connection) read(c *Client) {
 		conn.endReason = err
 	}
 	// Interrupt a write in progress, so that the sender gets the number of bytes that were sent.
-	conn.socket.SetWriteDeadline(longAgo)
+	conn.socket.SetWriteDeadline(expiredDeadline)
 }
 
 // handle handles a message of the daemon. It returns an error if the connection must end.

@@ -205,9 +205,9 @@ func (s *sender) handleUnsettled(conn *connection) {
 	}
 }
 
-// applyOutcomes requeues those spans of the connection s.unresolvedConn that reached no destination. outcomes is the
-// report of the new daemon about them. If it is empty, no span is resent: all count as lost after a crash of the
-// previous daemon, and as delivered after a graceful shutdown.
+// applyOutcomes moves those spans of the ended connection s.unresolvedConn that reached no destination back to the
+// queue. outcomes is the new daemon's report about the spans of this connection. If it is empty, no span is resent:
+// all count as lost after a crash of the previous daemon, and as delivered after a graceful shutdown.
 func (s *sender) applyOutcomes(outcomes []uint64) {
 	conn := s.unresolvedConn
 	if conn == nil {
@@ -217,15 +217,16 @@ func (s *sender) applyOutcomes(outcomes []uint64) {
 	sent := conn.sent.Load()
 	unsettled := conn.unsettled()
 	conn.recordSettled(sent) // Stats.Unsettled must not include these spans any more
-	if len(outcomes) > 0 {
-		counts := s.requeue(spanOutcomes{sent: sent, settled: sent - unsettled, later: outcomes})
-		s.countOutcomes(counts)
+	if len(outcomes) == 0 {
+		s.requeueUnsent(sent)
+		if !conn.saidBye() { // the previous daemon has crashed
+			s.countOutcomes(outcomeCounts{lost: unsettled})
+		}
 		return
 	}
-	s.requeueUnsent(sent)
-	if !conn.saidBye() {
-		s.countOutcomes(outcomeCounts{lost: unsettled})
-	}
+	allOutcomes := spanOutcomes{sent: sent, settled: sent - unsettled, later: outcomes}
+	counts := s.requeue(allOutcomes)
+	s.countOutcomes(counts)
 }
 
 // limitSentBuffers sets the maximum number of sent buffers that are kept for resending. It is 0 if the next daemon
