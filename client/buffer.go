@@ -212,8 +212,8 @@ func (b *buffer) countWrittenSpans(bytesWritten int) (spans int) {
 // spans of each message that contains spans, in order, and removes the message if shouldKeep returns false. A
 // message that only defines keys is kept if a message with spans after it is kept.
 func (b *buffer) filterMessages(shouldKeep func(spanCount int) bool) {
-	var definitions []byte // message that defines keys and is not copied yet
-	end := b.sealedStart
+	var definitions []byte   // message that defines keys and is not copied yet
+	keptEnd := b.sealedStart // end of the kept messages, which move to the front
 	keptSpans := 0
 	for message, spanCount := range b.messages() {
 		if spanCount == 0 { // the message defines keys
@@ -223,12 +223,12 @@ func (b *buffer) filterMessages(shouldKeep func(spanCount int) bool) {
 		if !shouldKeep(spanCount) {
 			continue
 		}
-		end += copy(b.memory[end:], definitions)
+		keptEnd += copy(b.memory[keptEnd:], definitions)
 		definitions = nil
-		end += copy(b.memory[end:], message)
+		keptEnd += copy(b.memory[keptEnd:], message)
 		keptSpans += spanCount
 	}
-	b.sealedEnd = end
+	b.sealedEnd = keptEnd
 	b.spanCount = keptSpans
 }
 

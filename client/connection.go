@@ -26,8 +26,8 @@ const handshakeTimeout = 5 * time.Second
 // not closed the connection by then has not crashed.
 const byeTimeout = 5 * time.Second
 
-// longAgo is a deadline that ends all current reads or writes immediately.
-var longAgo = time.Unix(1, 0)
+// expiredDeadline is a deadline that ends all current reads or writes immediately.
+var expiredDeadline = time.Unix(1, 0)
 
 // connection is a connection to a daemon. The sender writes to it, and a reader goroutine reads from it.
 type connection struct {
@@ -71,17 +71,17 @@ func dialSocket(c *Client) (*net.UnixConn, error) {
 }
 
 // dial connects to the daemon and exchanges the first messages, hello and welcome. It applies the features in the
-// daemon's welcome, such as whether the daemon wants statistics. unresolved is nil or an earlier connection; the
-// hello then asks the daemon whether the spans of that connection were delivered.
-func dial(c *Client, unresolved *connection) (*connection, error) {
+// daemon's welcome, such as whether the daemon wants statistics. If endedConn, an earlier connection, is not nil, the
+// hello asks the daemon which spans of that connection were delivered.
+func dial(c *Client, endedConn *connection) (*connection, error) {
 	socket, err := dialSocket(c)
 	if err != nil {
 		return nil, err
 	}
 	conn := newConnection(c.ctx, socket)
 	hello := wire.Hello{Version: wire.Version, Client: c.config.Name, Origin: c.config.Origin, Settled: true}
-	if unresolved != nil {
-		hello.Earlier = unresolved.welcome.Token
+	if endedConn != nil {
+		hello.Earlier = endedConn.welcome.Token
 	}
 	if err := conn.greet(c.ctx, &hello); err != nil {
 		conn.stopInterrupt()
@@ -92,19 +92,20 @@ func dial(c *Client, unresolved *connection) (*connection, error) {
 	return conn, nil
 }
 
-// newConnection returns a connection that uses the socket. When ctx is done, its reads and writes fail. They also
-// fail after handshakeTimeout, unless the caller changes the deadline of the socket.
+// newConnection returns a connection that uses the socket. The connection's reads and writes fail when ctx is done.
+// They also fail after handshakeTimeout, unless the caller removes the deadline of the socket.
 func newConnection(ctx context.Context, socket *net.UnixConn) *connection {
 	_ = socket.SetWriteBuffer(wire.SendBuffer) // the kernel applies its own maximum
 	now := time.Now()
 	socket.SetDeadline(now.Add(handshakeTimeout))
+	interrupt := func() { socket.SetDeadline(expiredDeadline) }
 	return &connection{
 		socket:        socket,
 		in:            bufio.NewReader(socket),
 		connectedAt:   now,
 		ended:         make(chan struct{}),
 		flushes:       map[uint64]*flush{},
-		stopInterrupt: context.AfterFunc(ctx, func() { socket.SetDeadline(longAgo) }),
+		stopInterrupt: context.AfterFunc(ctx, interrupt),
 	}
 }
 
@@ -260,7 +261,7 @@ func (conn *connection) read(c *Client) {
 		conn.endReason = err
 	}
 	// Interrupt a write in progress, so that the sender gets the number of bytes that were sent.
-	conn.socket.SetWriteDeadline(longAgo)
+	conn.socket.SetWriteDeadline(expiredDeadline)
 }
 
 // handle handles a message of the daemon. It returns an error if the connection must end.

@@ -125,16 +125,16 @@ func (t *labelTable) find(k *Key) (number uint8, ok bool) {
 	if t.isPaused() {
 		return 0, false
 	}
-	predicted := t.successors[t.lastNumber]
-	if t.keys[predicted].equal(k) {
-		t.countHit(predicted)
-		return predicted, true
+	number = t.successors[t.lastNumber]
+	if t.keys[number].equal(k) {
+		t.countHit(number)
+		return number, true
 	}
-	sameHash := t.numbersByHash[hashLabels(k)]
-	if t.keys[sameHash].equal(k) {
-		t.successors[t.lastNumber] = sameHash
-		t.countHit(sameHash)
-		return sameHash, true
+	number = t.numbersByHash[hashLabels(k)] // can be the number of other labels
+	if t.keys[number].equal(k) {
+		t.successors[t.lastNumber] = number
+		t.countHit(number)
+		return number, true
 	}
 	t.misses++
 	return 0, false

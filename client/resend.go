@@ -177,22 +177,26 @@ func (conn *connection) supportsRecovery() bool {
 	return conn.welcome.Settled && token != "" && len(token) <= wire.MaxToken
 }
 
-// handleUnsettled handles the sent spans of an ended connection that the daemon has reported neither as delivered
-// nor as lost. If the next daemon can know what happened to them, it stores the connection in s.unresolvedConn.
-// Otherwise, it counts them as lost after a crash of the daemon, and as delivered after a graceful shutdown.
+// handleUnsettled handles the unsettled spans of an ended connection: the client has sent them, and the daemon has
+// reported them neither as delivered nor as lost. If the daemon can report their outcome after a restart, the
+// connection is stored in s.unresolvedConn. Otherwise, they count as lost if the daemon has crashed, and as delivered
+// if it has shut down gracefully.
 func (s *sender) handleUnsettled(conn *connection) {
 	sent := conn.sent.Load()
-	if s.sentByeOn == conn { // closed by the client: Stats.Unsettled remains the number of these spans
+	hasClientClosed := s.sentByeOn == conn
+	if hasClientClosed { // Stats.Unsettled remains the number of these spans
 		s.requeueUnsent(sent)
 		return
 	}
 	unsettled := conn.unsettled()
 	hasDaemonEnded := conn.hasCrashed() || conn.saidBye()
-	if unsettled > 0 && hasDaemonEnded && conn.supportsRecovery() {
+	canReportLater := hasDaemonEnded && conn.supportsRecovery()
+	if unsettled > 0 && canReportLater {
 		s.unresolvedConn = conn
 		return
 	}
-	if s.client.ctx.Err() == nil { // otherwise, Stats.Unsettled remains the number of these spans after Close
+	hasCloseTimedOut := s.client.ctx.Err() != nil
+	if !hasCloseTimedOut { // otherwise, Stats.Unsettled remains the number of these spans
 		conn.recordSettled(sent)
 	}
 	s.requeueUnsent(sent)
@@ -201,9 +205,9 @@ func (s *sender) handleUnsettled(conn *connection) {
 	}
 }
 
-// applyOutcomes requeues those spans of the connection s.unresolvedConn that reached no destination. outcomes is the
-// report of the new daemon about them. If it is empty, no span is resent: all count as lost after a crash of the
-// previous daemon, and as delivered after a graceful shutdown.
+// applyOutcomes moves those spans of the ended connection s.unresolvedConn that reached no destination back to the
+// queue. outcomes is the new daemon's report about the spans of this connection. If it is empty, no span is resent:
+// all count as lost after a crash of the previous daemon, and as delivered after a graceful shutdown.
 func (s *sender) applyOutcomes(outcomes []uint64) {
 	conn := s.unresolvedConn
 	if conn == nil {
@@ -213,15 +217,16 @@ func (s *sender) applyOutcomes(outcomes []uint64) {
 	sent := conn.sent.Load()
 	unsettled := conn.unsettled()
 	conn.recordSettled(sent) // Stats.Unsettled must not include these spans any more
-	if len(outcomes) > 0 {
-		counts := s.requeue(spanOutcomes{sent: sent, settled: sent - unsettled, later: outcomes})
-		s.countOutcomes(counts)
+	if len(outcomes) == 0 {
+		s.requeueUnsent(sent)
+		if !conn.saidBye() { // the previous daemon has crashed
+			s.countOutcomes(outcomeCounts{lost: unsettled})
+		}
 		return
 	}
-	s.requeueUnsent(sent)
-	if !conn.saidBye() {
-		s.countOutcomes(outcomeCounts{lost: unsettled})
-	}
+	allOutcomes := spanOutcomes{sent: sent, settled: sent - unsettled, later: outcomes}
+	counts := s.requeue(allOutcomes)
+	s.countOutcomes(counts)
 }
 
 // limitSentBuffers sets the maximum number of sent buffers that are kept for resending. It is 0 if the next daemon

@@ -327,7 +327,7 @@ func (s *sender) closeGracefully(conn *connection) (isFinished bool) {
 	if err := s.sendAllBuffers(conn); err != nil {
 		return false
 	}
-	isSettled, err := s.awaitSettled(conn)
+	hasTimedOut, err := s.awaitOutcomes(conn)
 	if err != nil {
 		return false
 	}
@@ -337,15 +337,16 @@ func (s *sender) closeGracefully(conn *connection) (isFinished bool) {
 	}
 	s.sentByeOn = conn
 	conn.socket.CloseWrite()
-	s.awaitClosed(conn, isSettled)
+	s.awaitClosed(conn, hasTimedOut)
 	return true
 }
 
-// awaitClosed waits until the daemon has closed the connection. If isSettled is false, it waits for
-// unsettledByeTimeout at most. If the connection ends with an error, it sets s.closeErr.
-func (s *sender) awaitClosed(conn *connection, isSettled bool) {
+// awaitClosed waits until the daemon has closed the connection. If hasTimedOut is true, because the daemon has already
+// failed to respond in time, it waits for unsettledByeTimeout at most. If the connection ends with an error, it sets
+// s.closeErr.
+func (s *sender) awaitClosed(conn *connection, hasTimedOut bool) {
 	var timeout <-chan time.Time
-	if !isSettled {
+	if hasTimedOut {
 		timeout = time.After(unsettledByeTimeout)
 	}
 	select {
@@ -357,12 +358,13 @@ func (s *sender) awaitClosed(conn *connection, isSettled bool) {
 	}
 }
 
-// awaitSettled asks the daemon to export all spans now, unless the daemon has already reported what happened to
-// them, and waits for the response. isSettled is false if there is no response within settleTimeout. awaitSettled
-// returns an error if the request can't be sent, or if the context of Close is done.
-func (s *sender) awaitSettled(conn *connection) (isSettled bool, err error) {
+// awaitOutcomes asks the daemon to export all spans now, and waits for the response. It does not ask if the daemon
+// has already reported which spans it delivered, or does not support such reports. hasTimedOut is true if there is no
+// response within settleTimeout. awaitOutcomes returns an error if the request can't be sent, or if the context of
+// Close is done.
+func (s *sender) awaitOutcomes(conn *connection) (hasTimedOut bool, err error) {
 	if s.sentBuffers.maxBuffers == 0 || conn.unsettled() == 0 {
-		return true, nil
+		return false, nil
 	}
 	ctx, cancel := context.WithTimeout(s.client.ctx, settleTimeout)
 	defer cancel()
@@ -373,10 +375,10 @@ func (s *sender) awaitSettled(conn *connection) (isSettled bool, err error) {
 	select {
 	case <-f.result:
 	case <-ctx.Done():
-		return false, s.client.ctx.Err()
+		return true, s.client.ctx.Err()
 	case <-conn.ended: // the next write fails
 	}
-	return true, s.client.ctx.Err()
+	return false, s.client.ctx.Err()
 }
 
 // finish releases all buffers, and sets the result of Close. Spans that were not sent count as lost.

@@ -112,19 +112,20 @@ func (s *shard) appendBatch(batch []Snapshot) reason {
 // To an empty buffer it appends as many as fit.
 func (s *shard) appendGroup(group []Snapshot) (appended int) {
 	b := s.buffer
-	if b == nil || !b.fits(headerRoom) {
+	if b == nil || !b.fits(headerRoom) { // no space for the header of a message
 		return 0
 	}
-	before := b.state()
+	stateBefore := b.state()
+	wasEmpty := b.spanCount == 0
 	if !b.canExtendMessage(len(group)) {
 		b.beginMessage()
 	}
 	for appended < len(group) && s.appendSnapshot(&group[appended]) {
 		appended++
 	}
-	wasEmpty := before.spanCount == 0
-	if appended < len(group) && !wasEmpty {
-		b.restore(before)
+	fitsGroup := appended == len(group)
+	if !fitsGroup && !wasEmpty {
+		b.restore(stateBefore)
 		return 0
 	}
 	b.countAppended(appended)
@@ -195,9 +196,9 @@ func (s *shard) appendTruncated(snapshot *Snapshot) bool {
 	return fits
 }
 
-// appendWithEncodedKey appends a span with a number for its encoded labels. If the buffer has no space to assign a
-// number, it appends the encoded labels instead, and hasNumber is false. The caller must have checked that the span
-// fits.
+// appendWithEncodedKey appends a span to the current buffer, with a number in place of its labels. encodedKey is the
+// encoding of the labels. If the buffer has no space to define a number for encodedKey, appendWithEncodedKey appends
+// the span with encodedKey itself, and returns false. The caller must have checked that the span fits.
 func (s *shard) appendWithEncodedKey(snapshot *Snapshot, encodedKey []byte) (keyNumber uint32, hasNumber bool) {
 	keyNumber, hasNumber = s.findOrDefineKey(encodedKey)
 	if hasNumber {
@@ -245,6 +246,8 @@ func (s *shard) startBuffer() reason {
 	}
 	s.buffer = emptyBuffer
 	s.rejectedSize = 0
+
+	// An empty buffer has not assigned numbers to keys: empty all tables of numbers.
 	clear(s.keys[:])
 	clear(s.encoded[:])
 	s.labels.startBuffer()

@@ -136,12 +136,13 @@ func (s *Spans) find(id uint64) int {
 // IsTopLevel reports whether the span with index i in the trace is top-level: it has no parent, its parent is not in
 // the trace, or its parent belongs to another service.
 func (s *Spans) IsTopLevel(i int) bool {
-	link := &s.trace[i]
-	if link.Parent == 0 {
+	span := &s.trace[i]
+	if span.Parent == 0 {
 		return true
 	}
-	parent := s.find(link.Parent)
-	return parent < 0 || s.trace[parent].Service != link.Service
+	parentIndex := s.find(span.Parent)
+	isParentInTrace := parentIndex >= 0
+	return !isParentInTrace || s.trace[parentIndex].Service != span.Service
 }
 
 // Root returns the index of the trace's root, which is the last span without a parent. If each span has a parent, Root

@@ -88,16 +88,20 @@ const (
 // GRPCStatus returns the gRPC status code in the tags of a span, in decimal digits. It returns "" if the tags
 // contain no code, or a text that is neither a number nor the name of a code.
 func GRPCStatus(t Tags) string {
-	keys := GRPCStatusTags[:]
+	names := GRPCStatusTags[:]
 	if !CallsGRPC(t.Text(TagRPCSystemName), t.Text(TagRPCSystem)) {
-		keys = keys[:len(keys)-1] // other RPC systems use the last tag, too
+		lastTag := len(GRPCStatusTags) - 1
+		names = GRPCStatusTags[:lastTag] // the last tag can contain the status of another RPC system
 	}
-	for _, key := range keys {
-		if text := t.Text(key); text != "" {
+	for _, name := range names {
+		if text := t.Text(name); text != "" {
 			return ParseGRPCStatus(text)
 		}
-		number, isSet := t.Number(key)
-		if code, isWhole := WholeNumber(number); isWhole && isSet {
+		number, isSet := t.Number(name)
+		if !isSet {
+			continue
+		}
+		if code, isWhole := WholeNumber(number); isWhole {
 			return ParseGRPCStatus(strconv.FormatInt(code, 10))
 		}
 	}

@@ -49,8 +49,8 @@ func SamplerFromEnv() (sdktrace.Sampler, error) {
 // parentBased is the prefix of samplers that adopt the decision of the calling service, if there is one.
 const parentBased = "parentbased_"
 
-// rootSampler returns the sampler for spans without a parent that the value name of OTEL_TRACES_SAMPLER selects. It
-// ignores the prefix "parentbased_". It returns an error if name is not supported.
+// rootSampler returns the sampler for spans without a parent. name is the value of OTEL_TRACES_SAMPLER, of which
+// rootSampler ignores the prefix "parentbased_". It returns an error if name is not supported.
 func rootSampler(name string) (sdktrace.Sampler, error) {
 	switch strings.TrimPrefix(name, parentBased) {
 	case "always_on":

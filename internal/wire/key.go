@@ -43,8 +43,8 @@ func AppendKey(dst []byte, k *span.Key) []byte {
 	return dst[:len(dst)-trailingNils]
 }
 
-// countElements returns the number of array elements that the encoding of k needs. The optional elements after the
-// last label that is set are left out. The cases are in the reverse order of the elements.
+// countElements returns the length of the array that encodes k. Each label has a fixed position in the array, and the
+// array ends with the last label that is set. The cases therefore go from the last position to the first.
 func countElements(k *span.Key) int {
 	switch {
 	case len(k.AdditionalTags) != 0:
@@ -276,20 +276,25 @@ func (r *keyReader) appendTags(dst []string) []string {
 	if count > maxKeyTags {
 		r.Fail()
 	}
-	for ; count > 0 && !r.Failed(); count-- {
-		text, next := msgpack.CommonStr(r.raw, r.At())
-		switch {
-		case next != 0:
-			r.Seek(next)
-			dst = append(dst, stringOf(text.Bytes(r.raw)))
-		case r.SkipNil():
-			dst = append(dst, "")
-		default:
-			dst = append(dst, r.string())
-		}
+	for i := 0; i < count && !r.Failed(); i++ {
+		dst = append(dst, r.readTag())
 	}
-	r.countElement()
+	r.countElement() // the list is one element of the encoded key
 	return dst
+}
+
+// readTag reads one tag of a list. It returns "" for nil.
+func (r *keyReader) readTag() string {
+	text, next := msgpack.CommonStr(r.raw, r.At())
+	isShortText := next != 0
+	if isShortText {
+		r.Seek(next)
+		return stringOf(text.Bytes(r.raw))
+	}
+	if r.SkipNil() {
+		return ""
+	}
+	return r.string()
 }
 
 // minDefinitionLen is the minimum length of a definition: an array header, a number and an empty byte

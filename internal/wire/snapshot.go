@@ -192,14 +192,14 @@ func CountSpans(head []byte, following int) uint64 {
 	return uint64(count)
 }
 
-// readArrayHeader reads the array header at the start of body, and returns the number of elements and the bytes
-// after the header. It returns an error if these are too few for elements of at least minLen bytes each.
-func readArrayHeader(operation string, body []byte, minLen int) (count int, rest []byte, err error) {
+// readArrayHeader reads the array header at the start of body, and returns the number of elements and the bytes after
+// the header. It returns an error if body is too short for so many elements of at least minElementLen bytes.
+func readArrayHeader(operation string, body []byte, minElementLen int) (count int, rest []byte, err error) {
 	r := msgpack.NewReader(body)
 	count = r.Array()
-	if r.Failed() || count > r.Left()/minLen {
+	if r.Failed() || count > r.Left()/minElementLen {
 		return 0, nil, malformed(operation, len(body), "expected an array of no more elements than fit, each "+
-			"of at least %d bytes, found %s", minLen, describeByte(body, 0))
+			"of at least %d bytes, found %s", minElementLen, describeByte(body, 0))
 	}
 	return count, body[r.At():], nil
 }

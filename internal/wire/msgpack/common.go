@@ -72,7 +72,8 @@ func CommonInt(b []byte, at int) (v uint64, next int) {
 	if !isInteger || isNegative {
 		return 0, 0
 	}
-	bits := 8 << (lead & 3)
+	log2 := lead & 3 // logarithm of the number of bytes
+	bits := 8 << log2
 	return eightBytes >> (64 - bits), at + 1 + bits/8
 }
 

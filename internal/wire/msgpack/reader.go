@@ -109,11 +109,16 @@ func (r *Reader) Map() int {
 // the lead byte is lead16, and four bytes if it is lead16+1. Otherwise, longHeader returns 0 and r.Failed returns
 // true.
 func (r *Reader) longHeader(lead16 byte) int {
-	switch rest := r.body[r.at:]; {
-	case len(rest) >= 3 && rest[0] == lead16:
-		return r.skipHeader(3, int(binary.BigEndian.Uint16(rest[1:])))
-	case len(rest) >= 5 && rest[0] == lead16+1:
-		return r.skipHeader(5, int(binary.BigEndian.Uint32(rest[1:])))
+	const (
+		headerLen16 = 1 + 2
+		headerLen32 = 1 + 4
+	)
+	header := r.body[r.at:]
+	switch {
+	case len(header) >= headerLen16 && header[0] == lead16:
+		return r.skipHeader(headerLen16, int(binary.BigEndian.Uint16(header[1:])))
+	case len(header) >= headerLen32 && header[0] == lead16+1:
+		return r.skipHeader(headerLen32, int(binary.BigEndian.Uint32(header[1:])))
 	}
 	r.Fail()
 	return 0

@@ -72,7 +72,11 @@ func visit(message []byte, path []Number, yield func([]byte) bool) bool {
 		return yield(message)
 	}
 	for f := range Fields(message) {
-		if f.Number == path[0] && f.Bytes != nil && !visit(f.Bytes, path[1:], yield) {
+		isMessageOnPath := f.Number == path[0] && f.Bytes != nil
+		if !isMessageOnPath {
+			continue
+		}
+		if !visit(f.Bytes, path[1:], yield) {
 			return false
 		}
 	}
