@@ -48,14 +48,14 @@ import (
 // Sample determines which part of one OTLP request is forwarded. Select makes the decisions, and
 // AppendSelected writes the forwarded part.
 type Sample struct {
-	request   *otlp.Request
-	threshold uint64 // threshold of the configured share
-	states    tracestate.Memo
-	traces    traces
-	decisions []decision       // one per span
-	scopes    []int            // new length of each scope's message; droppedSize if it is dropped
-	resources []resourceResult // one per resource
-	newState  []byte           // buffer for a tracestate with the configured threshold
+	request    *otlp.Request
+	threshold  uint64 // threshold of the configured share
+	states     tracestate.Memo
+	traces     traces
+	decisions  []decision       // one per span
+	scopeSizes []int            // new length of each scope's message; droppedSize if it is dropped
+	resources  []resourceResult // one per resource
+	newState   []byte           // buffer for a tracestate with the configured threshold
 }
 
 // decision is the decision about a span.
