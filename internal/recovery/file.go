@@ -169,18 +169,19 @@ func (f *File) fail(err error) {
 // daemon has reported.
 func (f *File) ReportCrashes() { f.predecessors.report() }
 
-// FollowPredecessors reports losses of earlier daemons that are found later, until stop is closed. Such
-// losses occur if an earlier daemon is killed while it shuts down, or if its clients do not reconnect
-// in time.
+// FollowPredecessors looks for more losses of earlier daemons until stop is closed, and reports them. An
+// earlier daemon can be killed while it shuts down, and its clients may not reconnect in time.
 func (f *File) FollowPredecessors(stop <-chan struct{}) { f.predecessors.follow(stop) }
 
 // Crashes returns the number of crashed daemons that this one has reported.
 func (f *File) Crashes() int { return f.predecessors.crashes() }
 
 // Losses returns the spans lost by the crashes that this daemon has reported. The numbers never decrease.
+// All are 0 for a daemon without a recovery file, for which f is nil.
 func (f *File) Losses() Losses {
 	if f == nil {
-		return new(predecessors).losses()
+		var noPredecessors predecessors
+		return noPredecessors.losses()
 	}
 	return f.predecessors.losses()
 }
