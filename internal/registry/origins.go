@@ -30,7 +30,7 @@ type originTable struct {
 	services   int           // slots of others that only services can take
 	slots      budget        // budget for the other origins, without the quarter for services
 	names      []span.Origin // by OriginID; replaced, not changed, once it was returned
-	list       []origin      // by OriginID
+	byID       []origin      // index is an OriginID
 	ids        map[span.Origin]OriginID
 	perProcess map[int32]int // origins admitted for each process
 	common     OriginID      // ID of the common origin; noOrigin until it is needed
@@ -181,9 +181,9 @@ func (t *tables) addOrigin(name span.Origin, identity uint64) OriginID {
 		}
 	}
 	t.origins.names = append(t.origins.names, name)
-	t.origins.list = append(t.origins.list, added)
+	t.origins.byID = append(t.origins.byID, added)
 	t.rowBudget.join(record)
-	return OriginID(len(t.origins.list) - 1)
+	return OriginID(len(t.origins.byID) - 1)
 }
 
 // limitOf returns the maximum number of distinct values of one label. If kind is not below

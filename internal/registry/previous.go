@@ -30,12 +30,12 @@ type previousOrigin struct {
 // These are not included.
 func (t *tables) snapshot() *previous {
 	prev := &previous{
-		classes: make(map[uint64]class, len(t.labels.list)+len(t.rows.list)),
-		origins: make(map[uint64]*previousOrigin, len(t.origins.list)),
+		classes: make(map[uint64]class, len(t.labels.byID)+len(t.rows.byID)),
+		origins: make(map[uint64]*previousOrigin, len(t.origins.byID)),
 		tagKeys: map[uint64]keptRows{},
 	}
-	for i := range t.origins.list {
-		o := &t.origins.list[i]
+	for i := range t.origins.byID {
+		o := &t.origins.byID[i]
 		isStable := !o.isNew && o.identity != commonIdentity
 		prev.origins[o.identity] = &previousOrigin{isStable: isStable}
 	}
@@ -47,8 +47,8 @@ func (t *tables) snapshot() *previous {
 
 // addLabels adds the labels that recurred and have the given class in the next interval.
 func (p *previous) addLabels(t *tables, class class) {
-	for i := range t.labels.list {
-		l := &t.labels.list[i]
+	for i := range t.labels.byID {
+		l := &t.labels.byID[i]
 		if l.recurred && !l.isBlocked && l.nextClass == class {
 			p.addLabel(t, l)
 		}
@@ -58,12 +58,12 @@ func (p *previous) addLabels(t *tables, class class) {
 // addLabel adds a label that was used at least twice in the interval. The label keeps its row in the
 // next interval, as long as not too many labels of the same kind do. Otherwise its class is classSeen.
 func (p *previous) addLabel(t *tables, l *label) {
-	o := p.origins[t.origins.list[l.scope.origin].identity]
+	o := p.origins[t.origins.byID[l.scope.origin].identity]
 	kind := l.scope.kind
 	kept, limit := o.labels[kind], t.limitOf(kind)
 	var tagKeyIdentity uint64
 	if l.isTag() {
-		tagKey := &t.labels.list[l.tagKey]
+		tagKey := &t.labels.byID[l.tagKey]
 		tagKeyIdentity = tagKey.identity
 		kept, limit = p.tagKeys[tagKeyIdentity], tagKey.tags.limit
 	}
@@ -93,16 +93,16 @@ func (p *previous) addLabel(t *tables, l *label) {
 // the next one. If there is not enough space for all, the origins keep equal shares, and an origin that
 // needs less leaves the rest to the others.
 func (p *previous) addRows(t *tables) {
-	for i := range t.rows.list {
-		row := &t.rows.list[i]
+	for i := range t.rows.byID {
+		row := &t.rows.byID[i]
 		if row.recurred {
 			p.originOf(t, row).recurred.add(rowBytes(row.words))
 		}
 	}
 	limitPerOrigin := p.limitPerOrigin(t.config)
 	for _, class := range [...]class{classStable, classRecent} {
-		for i := range t.rows.list {
-			row := &t.rows.list[i]
+		for i := range t.rows.byID {
+			row := &t.rows.byID[i]
 			if row.recurred && row.nextClass == class {
 				p.addRow(row, p.originOf(t, row), limitPerOrigin)
 			}
@@ -125,7 +125,7 @@ func (p *previous) addRow(row *row, o *previousOrigin, limit usage) {
 
 // originOf returns the record of the origin of a row.
 func (p *previous) originOf(t *tables, row *row) *previousOrigin {
-	return p.origins[t.origins.list[row.words[wordOrigin]].identity]
+	return p.origins[t.origins.byID[row.words[wordOrigin]].identity]
 }
 
 // limitPerOrigin returns the most rows and bytes that one origin can keep in the next interval.

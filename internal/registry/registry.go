@@ -139,7 +139,7 @@ func (r *Registry) AdmitUnlabelled(origin OriginID) Admission {
 // overflowRow returns the admission to the overflow row of an origin. That row counts, without labels,
 // the spans whose keys got no row of their own. The first call for an origin creates the row.
 func (t *tables) overflowRow(id OriginID) Admission {
-	o := &t.origins.list[id]
+	o := &t.origins.byID[id]
 	hasRow := o.overflow.Collapsed != 0
 	if !hasRow {
 		row := t.rows.addUnlabelled(KeyEntry{Origin: id, Key: overflowKey})
@@ -270,8 +270,8 @@ func (c collapses) moveFrom(t *tables) {
 		c.add(name, name, keys)
 	}
 	t.lost = [kinds]uint64{}
-	for i := range t.labels.list {
-		l := &t.labels.list[i]
+	for i := range t.labels.byID {
+		l := &t.labels.byID[i]
 		isTagKey := l.tags != nil
 		if isTagKey {
 			list := labelOfKind(int(l.scope.kind)).String()
