@@ -162,15 +162,15 @@ func (s *sequence) publish(start, n uint64, skip bool) {
 // passed a Stop signal; slots published after Stop stay in the ring. It panics if another call is
 // running.
 //
-// onSlots must not retain the slots, because Consume frees them for producers: after at most limit
-// slots, or after one claim if that is longer. If a callback panics, so does Consume, and the slots
-// that the callback got are not freed.
+// Consume frees the slots after it has passed at most limit of them, or a single longer claim. Producers
+// then overwrite them, so onSlots must not retain them. If a callback panics, the slots that it got are
+// not freed.
 func (r *Ring[T]) Consume(limit int, onSlots func([]T), onSignal func(Signal)) {
 	if limit < 1 {
 		panic("BUG: a ring's consumer was given no room for a turn")
 	}
-	isFirst := r.consuming.CompareAndSwap(false, true)
-	if !isFirst {
+	isOnlyConsumer := r.consuming.CompareAndSwap(false, true)
+	if !isOnlyConsumer {
 		panic("BUG: a ring was given a second consumer")
 	}
 	defer r.consuming.Store(false)
@@ -178,7 +178,7 @@ func (r *Ring[T]) Consume(limit int, onSlots func([]T), onSignal func(Signal)) {
 	defer idle.timer.Stop()
 	position := r.head.Load()
 	for {
-		signal, hasSignal := r.take(position)
+		signal, hasSignal := r.takeSignal(position)
 		if hasSignal {
 			onSignal(signal)
 			if signal.Kind == Stop {
@@ -186,8 +186,9 @@ func (r *Ring[T]) Consume(limit int, onSlots func([]T), onSignal func(Signal)) {
 			}
 		}
 		next := r.consumeRuns(position, uint64(limit), onSlots)
-		if next != position || hasSignal {
-			idle.work()
+		hasSlots := next != position
+		if hasSlots || hasSignal {
+			idle.recordWork()
 		} else {
 			r.await(position, idle)
 		}

@@ -71,10 +71,10 @@ func (m *mailbox) put(signal Signal, tail *atomic.Uint64) bool {
 	return true
 }
 
-// take removes and returns the next signal for a consumer at the given position. It returns false if no
-// signal is due there. Signals with the same position are returned in the order in which they were
-// sent.
-func (m *mailbox) take(consumer uint64) (Signal, bool) {
+// takeSignal removes and returns the next signal for a consumer at the given position. It returns false
+// if no signal is due there. Signals with the same position are returned in the order in which they
+// were sent.
+func (m *mailbox) takeSignal(consumer uint64) (Signal, bool) {
 	if !m.due(consumer) {
 		return Signal{}, false
 	}

@@ -99,7 +99,7 @@ func newIdlePolicy() *idlePolicy {
 }
 
 // work records that there was work.
-func (i *idlePolicy) work() { i.worked = true }
+func (i *idlePolicy) recordWork() { i.worked = true }
 
 // mayNap reports whether the next sleep is a nap.
 func (i *idlePolicy) mayNap() bool { return i.worked && i.skip == 0 }
