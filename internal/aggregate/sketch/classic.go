@@ -64,8 +64,8 @@ func (c *Classic) addCells(g *Grid, first uint, counters []uint32) {
 	}
 }
 
-// mapCells determines which histogram bucket counts each cell of g, a small range of durations. A cell
-// that covers several buckets is counted in the bucket of its longest duration. A cell without
+// mapCells determines the histogram bucket in which the spans of each cell of g, a small range of
+// durations, are counted. This is the bucket of the longest duration in the cell. A cell without
 // durations gets the bucket of the next lower cell.
 func (c *Classic) mapCells(g *Grid) {
 	c.grid = g
