@@ -64,7 +64,7 @@ func (f *finder) find(cycle *aggregate.Cycle, s *snapshot) (*resolved, error) {
 		}
 	}
 	known := &f.keys.known[index]
-	wasUsedTwice := known.used == useIn(f.interval).second()
+	wasUsedTwice := known.used == firstUseIn(f.interval).second()
 	if !wasUsedTwice {
 		err := f.admitKnown(cycle, s, known)
 		if err != nil {
@@ -154,11 +154,11 @@ func (f *finder) admit(
 
 // resolved returns the table's entry for a key that was admitted in the current interval.
 func (f *finder) resolved(a registry.Admission) resolved {
-	return resolved{useIn(f.interval), a.ID, a.Hash, a.Collapsed}
+	return resolved{firstUseIn(f.interval), a.ID, a.Hash, a.Collapsed}
 }
 
-// normalize makes the labels of a key valid UTF-8 of limited length, and names of services and
-// operations like those of the Datadog agent. It reports whether it changed any label.
+// normalize makes the labels of a key valid UTF-8 of limited length. It writes names of services and
+// operations as the Datadog agent does. It reports whether it changed any label.
 func (f *finder) normalize(k *span.Key) (changed bool) {
 	changed = k.NormalizeLabels(f.lang)
 	limit := f.shared.config.MaxResource
@@ -169,9 +169,9 @@ func (f *finder) normalize(k *span.Key) (changed bool) {
 	return changed
 }
 
-// define assigns a number, which must be less than MaxKeys, to an encoded key, so that spans can refer
-// to the key by the number. If there is no memory for the key, such spans are counted without labels.
-// define returns an error if the key is malformed.
+// define assigns a number to an encoded key, so that spans can refer to the key by the number. The number
+// must be less than MaxKeys. If there is no memory for the key, spans with the number are counted
+// without labels. define returns an error if the key is malformed.
 func (f *finder) define(number uint32, encoded []byte) error {
 	index, hash := f.keys.find(encoded)
 	if index == none {
@@ -180,19 +180,24 @@ func (f *finder) define(number uint32, encoded []byte) error {
 			return err //nolint:wrapcheck // the decoder's error is complete
 		}
 	}
-	if f.keys.assign(number, encoded, index, hash) {
+	if f.keys.assign(number, encoded, index, hash) || f.assignAfterSweep(number, encoded) {
 		return nil
-	}
-	if f.keys.worthSweeping() {
-		f.keys.sweep(f.interval + 1) // removes all keys without a number
-		index, hash = f.keys.find(encoded)
-		if f.keys.assign(number, encoded, index, hash) {
-			return nil
-		}
 	}
 	f.keys.markUnlabelled(number)
 	f.shared.totals.unnumbered.Add(1)
 	return nil
+}
+
+// assignAfterSweep removes all keys without a number from the key table, and then assigns a number to an
+// encoded key. It returns false if there is no memory for the key, or too little would become free.
+func (f *finder) assignAfterSweep(number uint32, encoded []byte) bool {
+	if !f.keys.isSweepWorthwhile() {
+		return false
+	}
+	nextInterval := f.interval + 1 // no key was used in it
+	f.keys.sweep(nextInterval)
+	index, hash := f.keys.find(encoded)
+	return f.keys.assign(number, encoded, index, hash)
 }
 
 // misses counts the keys of a batch that were decoded.

@@ -27,8 +27,8 @@ const ignoredKey registry.KeyID = registry.MostKeys
 // comparison to see that the key does not have to be admitted.
 type use uint64
 
-// useIn returns the first use in an interval, given the interval's number plus one.
-func useIn(interval uint64) use { return use(interval << 1) }
+// firstUseIn returns the first use in an interval, given the interval's number plus one.
+func firstUseIn(interval uint64) use { return use(interval << 1) }
 
 // second returns a use after the first one in the same interval.
 func (u use) second() use { return u | 1 }
@@ -42,10 +42,10 @@ func (u use) isIn(interval uint64) bool { return uint64(u>>1) == interval }
 // two uses in an interval, when the key is admitted.
 type knownKey struct {
 	resolved
-	cacheKey  []byte
-	hash      uint64 // hash of cacheKey
-	pins      int32  // how many numbers are assigned to the key
-	successor uint32 // index of the key that followed this one the last time
+	cacheKey    []byte
+	hash        uint64 // hash of cacheKey
+	numberCount int32  // how many numbers are assigned to the key
+	successor   uint32 // index of the key that followed this one the last time
 }
 
 // cost returns the memory that a known key is charged for, see costOf.
@@ -189,10 +189,10 @@ func (k *keyTable) release() {
 	k.share.shrink(0)
 }
 
-// sweep removes the keys without a number that were last used before the given interval. The indexes of
-// the other keys change. sweep does nothing unless the table had no space for a key since the last
-// call.
-func (k *keyTable) sweep(since uint64) {
+// sweep removes the keys that were last used before the given interval, except for keys that a client
+// has assigned a number to. The indexes of the remaining keys change. sweep does nothing if the table
+// has had space for all keys since the last call.
+func (k *keyTable) sweep(interval uint64) {
 	if !k.full {
 		return
 	}
@@ -202,8 +202,9 @@ func (k *keyTable) sweep(since uint64) {
 	remainingBytes := numberBytes * len(k.numbers) // sweep keeps the list of numbers
 	for i := range k.known {
 		known := &k.known[i]
-		isNumbered := known.pins > 0
-		if isNumbered || known.used >= useIn(since) {
+		hasNumber := known.numberCount > 0
+		isRecent := known.used >= firstUseIn(interval)
+		if hasNumber || isRecent {
 			remaining++
 			newIndex[i] = remaining
 			remainingBytes += known.cost()
@@ -211,11 +212,17 @@ func (k *keyTable) sweep(since uint64) {
 	}
 	k.moveKeys(newIndex, int(remaining))
 	k.share.shrink(remainingBytes)
+	k.rehash(slotsFor(len(k.known)))
+}
+
+// slotsFor returns the size of a hash table, a power of two, that is at most half full with the given
+// number of keys.
+func slotsFor(keys int) int {
 	slots := 2 * leastKeys
-	for slots < 2*len(k.known) {
+	for slots < 2*keys {
 		slots *= 2
 	}
-	k.rehash(slots)
+	return slots
 }
 
 // moveKeys removes keys and moves the others to new indexes. newIndex contains, by old index, the new
@@ -313,12 +320,12 @@ func (k *keyTable) replace(number uint32, cacheKey []byte, hash uint64) bool {
 		return false
 	}
 	replaced := &k.known[index]
-	if replaced.pins > 1 || len(cacheKey) > cap(replaced.cacheKey) {
+	if replaced.numberCount > 1 || len(cacheKey) > cap(replaced.cacheKey) {
 		return false
 	}
 	k.remove(index)
 	copied := append(replaced.cacheKey[:0], cacheKey...)
-	*replaced = knownKey{cacheKey: copied, hash: hash, pins: 1}
+	*replaced = knownKey{cacheKey: copied, hash: hash, numberCount: 1}
 	k.insert(index)
 	return true
 }
@@ -370,10 +377,10 @@ func (k *keyTable) growTo(number uint32) bool {
 // to another key, it no longer does. The caller has extended k.numbers to contain the number.
 func (k *keyTable) pin(number uint32, index int) {
 	known := &k.known[index]
-	if known.pins == 0 {
+	if known.numberCount == 0 {
 		k.pinned += known.cost()
 	}
-	known.pins++
+	known.numberCount++
 	k.unpin(number) // from the key that it belonged to
 	k.numbers[number] = uint32(index) + 1
 }
@@ -387,16 +394,16 @@ func (k *keyTable) unpin(number uint32) {
 		return
 	}
 	known := &k.known[index]
-	known.pins--
-	if known.pins == 0 {
+	known.numberCount--
+	if known.numberCount == 0 {
 		k.pinned -= known.cost()
 	}
 }
 
-// worthSweeping reports whether removing all keys without a number would free at least an eighth of the
+// isSweepWorthwhile reports whether removing all keys without a number would free at least an eighth of the
 // table. Without this condition, a tracer could cause a sweep, which reads the whole table, with each
 // key that it defines.
-func (k *keyTable) worthSweeping() bool {
+func (k *keyTable) isSweepWorthwhile() bool {
 	hasRoomForOthers := k.pinned < k.maxBytes-k.maxBytes/8
 	removable := k.share.held - k.pinned
 	return hasRoomForOthers && removable > k.share.held/8
