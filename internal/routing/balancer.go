@@ -160,7 +160,7 @@ func (b *Balancer) rebalance() {
 	loads := b.demand.loadsSince(&b.lastCounts, current.Partitions())
 	plan := b.decide(loads, current)
 	if plan.changesOwners() {
-		b.Install(current.Next(plan.owners))
+		b.Install(current.WithOwners(plan.owners))
 	}
 	b.publishStats(&plan, loads, current)
 }

@@ -38,7 +38,7 @@ func BenchmarkRoute(b *testing.B) {
 		for _, r := range []struct {
 			name string
 			*Routing
-		}{{"whole", dealt}, {"split", dealt.Next(split)}} {
+		}{{"whole", dealt}, {"split", dealt.WithOwners(split)}} {
 			balancer.Install(r.Routing)
 			b.Run(fmt.Sprintf("%d/%s", partitions, r.name), func(b *testing.B) {
 				route := balancer.NewRoute()
