@@ -196,9 +196,9 @@ func (r *Ring[T]) Consume(limit int, onSlots func([]T), onSignal func(Signal)) {
 	}
 }
 
-// consumeRuns passes published slots to onSlots, beginning at position start, frees them, and returns
-// the position after them. It stops before limit is exceeded, but never divides a run, slots that were
-// published together. So a first run that is longer than limit is consumed as a whole.
+// consumeRuns passes published slots to onSlots, beginning at position start, and frees them. It returns
+// the position after them. It consumes whole runs, each of them the slots of one claim, and at most
+// limit slots, unless the first run is longer.
 func (r *Ring[T]) consumeRuns(start, limit uint64, onSlots func([]T)) uint64 {
 	position := start
 	undelivered := start // position of the first slot that was not passed to onSlots
@@ -215,7 +215,7 @@ func (r *Ring[T]) consumeRuns(start, limit uint64, onSlots func([]T)) uint64 {
 			break
 		}
 		if run.skipped() {
-			r.deliver(undelivered, position, onSlots)
+			r.deliver(undelivered, position, onSlots) // the slots before this run
 			undelivered = end
 			skipped += end - position
 		}
