@@ -77,8 +77,8 @@ type traces struct {
 
 // trace is the state of one trace.
 type trace struct {
-	isWanted bool // has an error or is slow, so all of its spans are forwarded
-	isKept   bool // at least one of its spans is forwarded
+	isWanted    bool // has an error or is slow, so all of its spans are forwarded
+	isForwarded bool // at least one of its spans is forwarded
 }
 
 const traceBytes = int(unsafe.Sizeof(trace{}))
@@ -97,7 +97,7 @@ type resourceResult struct {
 // each span is in a resource, a scope and a trace of its own.
 func Bytes(requestBytes int) int {
 	const resourceBytes = int(unsafe.Sizeof(resourceResult{}))
-	const scopeBytes = int(unsafe.Sizeof(0)) // element of Sample.scopes
+	const scopeBytes = int(unsafe.Sizeof(0)) // element of Sample.scopeSizes
 	const spanBytes = spantable.TraceNumberBytes + traceBytes + decisionBytes + resourceBytes + scopeBytes
 	maxSpans := spantable.MaxSpans(requestBytes)
 	return int(spantable.GrowthFactor * float64(maxSpans*spanBytes))
@@ -161,7 +161,7 @@ func (s *Sample) decideSpans() (isUnchanged bool) {
 			isUnchanged = false
 		}
 		if result != dropped {
-			t.isKept = true
+			t.isForwarded = true
 		}
 	}
 	return isUnchanged
@@ -185,18 +185,18 @@ func decideSpan(state *tracestate.State, traceIDLow, threshold uint64) decision 
 	return dropped
 }
 
-// countDecisions counts the forwarded and the dropped spans and traces of the request. A trace counts
-// as forwarded if at least one of its spans is forwarded.
+// countDecisions returns the numbers of sampled spans and traces of the request, which are forwarded, and
+// of sampled out ones, which are dropped. A trace counts as sampled if at least one of its spans is.
 func (s *Sample) countDecisions() (sampled, sampledOut Tally) {
-	for _, result := range s.decisions {
-		if result == dropped {
+	for _, decision := range s.decisions {
+		if decision == dropped {
 			sampledOut.Spans++
 		} else {
 			sampled.Spans++
 		}
 	}
 	for _, t := range s.traces.all {
-		if t.isKept {
+		if t.isForwarded {
 			sampled.Traces++
 		} else {
 			sampledOut.Traces++
