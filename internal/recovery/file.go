@@ -251,8 +251,9 @@ var receiverNames = [receivers]string{"socket", "apm", "otlp", "zipkin"}
 func (d Receiver) String() string { return receiverNames[d] }
 
 // Begin records that the cycle (an export interval, or a part of one) with the given number begins. The
-// caller must call it before spans are counted in the cycle. The cycle overwrites the oldest cycle in
-// the file.
+// caller must call it before spans are counted in the cycle. The record of the cycle overwrites the
+// oldest one in the file. If spans of the oldest cycle are neither delivered nor given up, their number
+// is added to a total first.
 func (f *File) Begin(number uint64) {
 	if f == nil {
 		return
@@ -260,17 +261,19 @@ func (f *File) Begin(number uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	slot := number % maxCycles
-	if stateIn(f.cycles[slot].state) != settled {
-		f.addOlder(f.cycles[slot].spans) // before the slot is reused, so that a crash between loses no counts
+	record := &f.cycles[slot]
+	wasSettled := stateIn(record.state) == settled
+	if !wasSettled {
+		f.addToOlder(record.spans) // written first, so that a crash between the two writes loses no counts
 	}
-	f.cycles[slot] = cycle{state: packState(number, open)}
-	f.write(cycleOffset(slot), appendWords(nil, f.cycles[slot].words()...))
+	*record = cycle{state: packState(number, open)}
+	f.write(cycleOffset(slot), appendWords(nil, record.words()...))
 }
 
-// addOlder adds the spans of a cycle, by receiver, to the total f.older. It is called for a cycle that
+// addToOlder adds the spans of a cycle, by receiver, to the total f.older. It is called for a cycle that
 // is about to be overwritten in the file, although some of its spans are neither delivered nor given
 // up.
-func (f *File) addOlder(spans [receivers]uint64) {
+func (f *File) addToOlder(spans [receivers]uint64) {
 	if spans == [receivers]uint64{} {
 		return
 	}
