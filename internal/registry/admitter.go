@@ -250,12 +250,13 @@ func (a *admitter) maskOf(l span.Label, text string) (masked label, ok bool) {
 	if !isMaskable(l) {
 		return label{}, false
 	}
-	from := len(a.scratch)
-	a.scratch, ok = mask.Append(a.scratch, text)
-	if !ok {
+	maskStart := len(a.scratch)
+	scratch, hasMask := mask.Append(a.scratch, text)
+	a.scratch = scratch
+	if !hasMask {
 		return label{}, false
 	}
-	maskText := stringOf(a.scratch[from:])
+	maskText := stringOf(a.scratch[maskStart:])
 	isTooLongForLabel := len(maskText) > l.MaxBytes()
 	isTooLongForText := len(maskText) > len(text) && len(maskText) > maxMaskBytes
 	if isTooLongForLabel || isTooLongForText {

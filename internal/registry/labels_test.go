@@ -52,7 +52,7 @@ func TestCollapses_NamesAreBounded(t *testing.T) {
 	for i := range 10 * maxCollapses {
 		c.add(fmt.Sprint("peer_tag ", i), "peer_tag", 1)
 	}
-	if label, keys := c.takeMost(); len(c) != 0 || label != "peer_tag" || keys != 9*maxCollapses {
+	if label, keys := c.takeHighest(); len(c) != 0 || label != "peer_tag" || keys != 9*maxCollapses {
 		t.Errorf("%d keys of %q, of %d names", keys, label, len(c))
 	}
 	for i := range 10 * maxCollapses {

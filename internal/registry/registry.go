@@ -251,7 +251,7 @@ func (i *Intervals) MostCollapsed() (label string, keys uint64) {
 	for _, r := range i.registries {
 		i.collapses.moveFrom(&r.tables)
 	}
-	return i.collapses.takeMost()
+	return i.collapses.takeHighest()
 }
 
 // collapses counts the keys that lost a label, by name, over all intervals. A label is lost if it
@@ -302,15 +302,16 @@ func (c collapses) add(name, fallback string, keys uint64) {
 	c[name] += keys
 }
 
-// takeMost returns the name with the highest count, and resets all counts. If several names have this
-// count, it returns the first in alphabetical order. Without counts, keys is 0.
-func (c collapses) takeMost() (most string, keys uint64) {
+// takeHighest returns the name with the highest count, and this count, and resets all counts. If several
+// names have this count, it returns the first in alphabetical order. It returns "" and 0 if there are no
+// counts.
+func (c collapses) takeHighest() (topName string, topCount uint64) {
 	for name, count := range c {
-		isFirstOfEqual := count == keys && name < most
-		if count > keys || isFirstOfEqual {
-			most, keys = name, count
+		isFirstOfEqual := count == topCount && name < topName
+		if count > topCount || isFirstOfEqual {
+			topName, topCount = name, count
 		}
 	}
 	clear(c)
-	return most, keys
+	return topName, topCount
 }
