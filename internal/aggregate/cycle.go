@@ -36,7 +36,7 @@ func (c *Cycle) Interval() uint64 { return c.interval }
 // Registry returns the registry of the cycle's interval.
 func (c *Cycle) Registry() *registry.Registry { return c.registry }
 
-// Window returns the cycle's window, for one batch.
+// Window returns the time buckets of the cycle. A publisher uses the result for the spans of one batch.
 func (c *Cycle) Window() Window { return c.window }
 
 // AdmitOrigin returns the ID of an origin, the process that sends spans, in this interval. It returns
