@@ -261,11 +261,13 @@ func SelectionBytes(body int) int { return body + spantable.MaxSpans(body)*raise
 const raisedBytes = 2 + tracestate.GrowthBytes + 6
 
 // Select decides which spans of a request are forwarded. If policy is nil, all spans are. If the
-// request could not be parsed, it is forwarded unchanged. If marks is true, the attribute
+// request could not be parsed, it is forwarded unchanged. If addMarks is true, the attribute
 // otlp.StatsComputed is added to forwarded resources, so that the receiver does not count their spans
 // again.
-func (s *Sample) Select(r *otlp.Request, policy *Policy, marks bool) (selection Selection) {
-	s.request, s.threshold, s.decisions = r, 0, s.decisions[:0]
+func (s *Sample) Select(r *otlp.Request, policy *Policy, addMarks bool) (selection Selection) {
+	s.request = r
+	s.threshold = 0
+	s.decisions = s.decisions[:0]
 	selection.IsUnchanged = true
 	selection.Size = len(r.Body)
 	if r.Err() != nil {
@@ -280,7 +282,8 @@ func (s *Sample) Select(r *otlp.Request, policy *Policy, marks bool) (selection 
 		selection.IsUnchanged = s.decideSpans()
 		selection.Sampled, selection.SampledOut = s.countDecisions()
 	}
-	if hasMarks := s.selectMarks(marks); hasMarks {
+	hasMarks := s.selectMarks(addMarks)
+	if hasMarks {
 		selection.IsUnchanged = false
 	}
 	if !selection.IsUnchanged {
@@ -290,14 +293,14 @@ func (s *Sample) Select(r *otlp.Request, policy *Policy, marks bool) (selection 
 }
 
 // selectMarks decides which resources get the attribute otlp.StatsComputed, which says that their spans
-// have been counted. If marks is true, these are the resources with spans that the client has not
+// have been counted. If addMarks is true, these are the resources with spans that the client has not
 // counted itself. It returns true if this changes at least one resource.
-func (s *Sample) selectMarks(marks bool) (hasMarks bool) {
+func (s *Sample) selectMarks(addMarks bool) (hasMarks bool) {
 	s.resources = s.resources[:0]
 	for i := range s.request.Resources {
 		resource := &s.request.Resources[i]
 		var result resourceResult
-		if marks && !resource.IsCounted && s.request.HasSpans(resource) {
+		if addMarks && !resource.IsCounted && s.request.HasSpans(resource) {
 			result.markedSize, result.isMarked = markedSize(s.request.Bytes(resource.Message))
 		}
 		s.resources = append(s.resources, result)
