@@ -119,7 +119,7 @@ func (f *File) write(offset int64, words []byte) {
 	if err != nil {
 		f.fail(errors.Join(err, f.file.Truncate(0)))
 	}
-	stored()
+	killPoint()
 }
 
 // mapFile maps the file into memory, so that store needs no system call. It opens the file a second
@@ -154,7 +154,7 @@ func (f *File) store(offset int64, word uint64) {
 		}
 	}()
 	atomic.StoreUint64((*uint64)(unsafe.Pointer(&f.mapped[offset])), word)
-	stored()
+	killPoint()
 }
 
 // fail ends all further writes after a failed one, and logs the error.

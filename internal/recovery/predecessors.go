@@ -428,7 +428,7 @@ func (p *predecessors) removeFile(d *predecessor) bool {
 func (d *predecessor) write(offset int64, words ...uint64) {
 	if d.file != nil && d.readErr == nil {
 		_, _ = d.file.WriteAt(appendWords(nil, words...), offset)
-		stored()
+		killPoint()
 	}
 }
 
