@@ -320,17 +320,23 @@ func (a *admitter) pendingIn(b *budget, share class) int {
 	return count
 }
 
-// findAndMarkRecurring returns the ID of a label, or false if the label is new in this interval. It marks a
-// label that was used before as recurring. A label that only the current key has used is not marked, and
-// has a preliminary ID.
+// findAndMarkRecurring returns the ID of a label, or false if the label is new in this interval. It marks
+// the label as recurring if an earlier key has used it. If only the current key has used it, the ID is
+// preliminary.
 func (a *admitter) findAndMarkRecurring(l *label) (id labelID, ok bool) {
 	id, ok = a.labels.find(l.labelName, l.identity)
 	if ok {
 		a.labels.byID[id].recurred = true
 		return id, true
 	}
+	return a.findPending(l.labelName)
+}
+
+// findPending returns the preliminary ID of a label that only the current key has used, or false if the
+// current key has not used it.
+func (a *admitter) findPending(name labelName) (id labelID, ok bool) {
 	for i := range a.pending {
-		if a.pending[i].labelName == l.labelName {
+		if a.pending[i].labelName == name {
 			return pendingID + labelID(i), true
 		}
 	}

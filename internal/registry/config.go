@@ -83,12 +83,13 @@ func (c *Config) tagBudget(list span.Label, key string) int {
 // includes the texts of its fields, its row for spans without labels, and the data kept for the next
 // interval. It excludes its keys.
 func (c *Config) originBytes() int {
-	const fields, overflowRow = 14 * span.MaxOriginField, 1 << 10
-	texts := fields + span.MaxProcessTags
+	const overflowRowBytes = 1 << 10 // row for spans without labels
+	const fieldCount = 14            // of span.Origin, without process tags and attributes
+	textBytes := fieldCount*span.MaxOriginField + span.MaxProcessTags
 	if c.Attributes {
-		texts += span.MaxAttributes
+		textBytes += span.MaxAttributes
 	}
-	return texts + overflowRow + int(unsafe.Sizeof(origin{})+unsafe.Sizeof(previousOrigin{}))
+	return textBytes + overflowRowBytes + int(unsafe.Sizeof(origin{})+unsafe.Sizeof(previousOrigin{}))
 }
 
 // MaxKeys returns the maximum number of keys per interval. It includes the reserve for origins with few

@@ -158,8 +158,9 @@ func (t *tables) joinCommon(o span.Origin) OriginID {
 	}
 	current := table.names[table.common]
 	if current != o {
-		table.names = slices.Clone(table.names)
-		table.names[table.common] = current.Common(o)
+		names := slices.Clone(table.names)
+		names[table.common] = current.Common(o) // without the fields that differ
+		table.names = names
 	}
 	return table.common
 }
@@ -186,8 +187,8 @@ func (t *tables) addOrigin(name span.Origin, identity uint64) OriginID {
 	return OriginID(len(t.origins.byID) - 1)
 }
 
-// limitOf returns the maximum number of distinct values of one label. If kind is not below
-// span.LabelCount, it stands for a list of tags, and the result is the maximum number of tag keys.
+// limitOf returns the maximum number of distinct values of a label. kind is the number of the label.
+// Numbers from span.LabelCount on stand for the tag keys of a list of tags.
 func (t *tables) limitOf(kind int32) int {
 	isTagKeys := kind >= int32(span.LabelCount)
 	if isTagKeys {

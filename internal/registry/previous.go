@@ -9,11 +9,11 @@ import (
 // contains hashes with a secret seed instead of texts, so it retains no memory of the interval's
 // registry.
 type previous struct {
-	classes map[uint64]class           // classes of values, tag keys and keys that had a row and recurred, by identity
-	origins map[uint64]*previousOrigin // by identity
-	tagKeys map[uint64]keptRows        // tags that keep a row, by the identity of their tag key
-	rows    keptRows                   // keys that keep a row
-	bytes   keptRows                   // memory of these keys, and of all labels that keep a row
+	classes   map[uint64]class           // classes of values, tag keys and keys that had a row and recurred, by identity
+	origins   map[uint64]*previousOrigin // by identity
+	tagKeys   map[uint64]keptRows        // tags that keep a row, by the identity of their tag key
+	keptRows  keptRows                   // keys that keep a row
+	keptBytes keptRows                   // memory of these keys, and of all labels that keep a row
 }
 
 // previousOrigin is the part of an origin's state that the next interval uses.
@@ -59,34 +59,48 @@ func (p *previous) addLabels(t *tables, class class) {
 // next interval, as long as not too many labels of the same kind do. Otherwise its class is classSeen.
 func (p *previous) addLabel(t *tables, l *label) {
 	o := p.origins[t.origins.byID[l.scope.origin].identity]
-	kind := l.scope.kind
-	kept, limit := o.labels[kind], t.limitOf(kind)
-	var tagKeyIdentity uint64
-	if l.isTag() {
-		tagKey := &t.labels.byID[l.tagKey]
-		tagKeyIdentity = tagKey.identity
-		kept, limit = p.tagKeys[tagKeyIdentity], tagKey.tags.limit
-	}
-	isFull := kept.total() >= maxKept(limit)
-	isExcessMask := l.isMask && o.masks[kind] >= limit/4
-	if isFull || isExcessMask {
+	if !p.hasSpaceFor(t, o, l) {
 		p.classes[l.identity] = classSeen
 		return
 	}
 	p.classes[l.identity] = l.nextClass
-	kept.add(l.nextClass, 1)
-	if l.isTag() {
-		p.tagKeys[tagKeyIdentity] = kept
-	} else {
-		o.labels[kind] = kept
-	}
-	if l.isMask {
-		o.masks[kind]++
-	}
+	p.countKept(t, o, l)
 	bytes := labelBytes(l)
-	p.bytes.add(l.nextClass, bytes)
+	p.keptBytes.add(l.nextClass, bytes)
 	o.recurred.bytes += bytes
 	o.kept.bytes += bytes
+}
+
+// hasSpaceFor reports whether another label like l, a label of the origin o, can keep its row in the next
+// interval. The limit applies to the values of one label, or to the tags with one tag key. Masks, texts
+// with placeholders, can keep at most a quarter of the limit.
+func (p *previous) hasSpaceFor(t *tables, o *previousOrigin, l *label) bool {
+	kind := l.scope.kind
+	kept := o.labels[kind]
+	limit := t.limitOf(kind)
+	if l.isTag() {
+		tagKey := &t.labels.byID[l.tagKey]
+		kept = p.tagKeys[tagKey.identity]
+		limit = tagKey.tags.limit
+	}
+	isFull := kept.total() >= maxKept(limit)
+	isExcessMask := l.isMask && o.masks[kind] >= limit/4
+	return !isFull && !isExcessMask
+}
+
+// countKept counts a label of the origin o as one that keeps its row in the next interval.
+func (p *previous) countKept(t *tables, o *previousOrigin, l *label) {
+	if l.isTag() {
+		tagKey := &t.labels.byID[l.tagKey]
+		kept := p.tagKeys[tagKey.identity]
+		kept.add(l.nextClass, 1)
+		p.tagKeys[tagKey.identity] = kept
+	} else {
+		o.labels[l.scope.kind].add(l.nextClass, 1)
+	}
+	if l.isMask {
+		o.masks[l.scope.kind]++
+	}
 }
 
 // addRows adds the keys that were used at least twice in the interval, so that their rows are kept in
@@ -119,8 +133,8 @@ func (p *previous) addRow(row *row, o *previousOrigin, limit usage) {
 	bytes := rowBytes(row.words)
 	p.classes[row.identity] = row.nextClass
 	o.kept.add(bytes)
-	p.rows.add(row.nextClass, 1)
-	p.bytes.add(row.nextClass, bytes)
+	p.keptRows.add(row.nextClass, 1)
+	p.keptBytes.add(row.nextClass, bytes)
 }
 
 // originOf returns the record of the origin of a row.

@@ -182,14 +182,14 @@ type rowBudget struct {
 	origins int   // origins of this interval, and those that keep rows of the previous one
 }
 
-// newRowBudget returns the limits on the rows of a new interval and on their memory. Keys that recurred
-// in the previous interval have their rows reserved. The origins of these keys, the processes that sent
-// them, count as present from the start.
+// newRowBudget returns the limits on the rows of a new interval and on their memory. It reserves rows for
+// keys that recurred in the previous interval. The origins of these keys, the processes that sent them,
+// count as present from the start.
 func newRowBudget(total usage, prev *previous) rowBudget {
 	b := rowBudget{
 		total: total,
-		rows:  newBudget(total.rows, prev.rows),
-		bytes: newBudget(total.bytes, prev.bytes),
+		rows:  newBudget(total.rows, prev.keptRows),
+		bytes: newBudget(total.bytes, prev.keptBytes),
 	}
 	for _, o := range prev.origins {
 		keepsRows := o.kept.rows > 0
