@@ -134,7 +134,7 @@ func (s *sealer) seal(number uint64, request *flushRequest) {
 // the cycle, then until the drainers have read all slots that were published in it.
 func (a *Aggregator) awaitCounts(number uint64) {
 	a.cycles.awaitExits(number)
-	a.signal(ring.Signal{Kind: ring.Report, Arg: number})
+	a.signalAll(ring.Signal{Kind: ring.Report, Arg: number})
 }
 
 // sealedCycle returns the counts of an ended cycle in the form that exporters read. The Delivery of the
@@ -169,9 +169,9 @@ func (c *Cycle) clearPending() {
 // exporters get a Sealed that contains only the number of discarded spans.
 func (a *Aggregator) clear() {
 	number := a.cycles.current.Load()
-	a.signal(ring.Signal{Kind: ring.Clear, Arg: number})
+	a.signalAll(ring.Signal{Kind: ring.Clear, Arg: number})
 	discarded := uint64(0)
-	for _, d := range a.drainers {
+	for _, d := range a.drainers { // each of them has handled the signal, and set d.discarded
 		discarded += d.discarded
 	}
 	merged := a.cycles.at(number).merged
@@ -185,8 +185,8 @@ func (a *Aggregator) clear() {
 	})
 }
 
-// signal sends a signal to all drainers, and waits until all have handled it.
-func (a *Aggregator) signal(signal ring.Signal) {
+// signalAll sends a signal to all drainers, and waits until all have handled it.
+func (a *Aggregator) signalAll(signal ring.Signal) {
 	for _, d := range a.drainers {
 		if !d.ring.Send(signal) {
 			panic("BUG: a signal is pending in a ring, although the sealer waits for each one")
