@@ -64,7 +64,7 @@ func (f *finder) find(cycle *aggregate.Cycle, s *snapshot) (*resolved, error) {
 		}
 	}
 	known := &f.keys.known[index]
-	wasUsedTwice := known.used == firstUseIn(f.interval).second()
+	wasUsedTwice := known.used == firstUseIn(f.interval).asSecondUse()
 	if !wasUsedTwice {
 		err := f.admitKnown(cycle, s, known)
 		if err != nil {
@@ -75,9 +75,8 @@ func (f *finder) find(cycle *aggregate.Cycle, s *snapshot) (*resolved, error) {
 }
 
 // findNew returns the row for a key that is not in the key table, and adds the key to the table if
-// there is space. It does not add an empty key. It adds a key whose labels the registry has replaced
-// only if all replaced values have occurred before, so that a burst of new values does not fill the
-// table.
+// there is space. If the registry has replaced labels of the key, the key is only added if it recurs, so
+// that a burst of new values does not fill the table. An empty key is never added.
 func (f *finder) findNew(cycle *aggregate.Cycle, s *snapshot, hash uint64) (*resolved, error) {
 	admission, wasNormalized, err := f.admit(cycle, s, s.Key)
 	if err != nil {
@@ -86,7 +85,8 @@ func (f *finder) findNew(cycle *aggregate.Cycle, s *snapshot, hash uint64) (*res
 	f.misses.count(wasNormalized)
 	f.uncached = f.resolved(admission)
 	isUnchanged := admission.IsUnchanged()
-	mayCache := len(s.Key) > 0 && (isUnchanged || admission.AllRecur)
+	isBurst := !isUnchanged && !admission.AllRecur
+	mayCache := len(s.Key) > 0 && !isBurst
 	if !mayCache {
 		return &f.uncached, nil
 	}
@@ -97,8 +97,8 @@ func (f *finder) findNew(cycle *aggregate.Cycle, s *snapshot, hash uint64) (*res
 	}
 	known := &f.keys.known[index]
 	known.resolved = f.uncached
-	if !isUnchanged {
-		known.used = known.used.second()
+	if !isUnchanged { // then the registry has recorded several uses
+		known.used = known.used.asSecondUse()
 	}
 	return &known.resolved, nil
 }
@@ -124,7 +124,7 @@ func (f *finder) admitKnown(cycle *aggregate.Cycle, s *snapshot, known *knownKey
 	}
 	known.resolved = f.resolved(admission)
 	if isSecondUse {
-		known.used = known.used.second()
+		known.used = known.used.asSecondUse()
 	}
 	if isFirstEver {
 		f.misses.count(wasNormalized)

@@ -30,8 +30,8 @@ type use uint64
 // firstUseIn returns the first use in an interval, given the interval's number plus one.
 func firstUseIn(interval uint64) use { return use(interval << 1) }
 
-// second returns a use after the first one in the same interval.
-func (u use) second() use { return u | 1 }
+// asSecondUse returns a use after the first one in the same interval.
+func (u use) asSecondUse() use { return u | 1 }
 
 // isIn reports whether u is in an interval, given the interval's number plus one.
 func (u use) isIn(interval uint64) bool { return uint64(u>>1) == interval }
@@ -81,17 +81,17 @@ type keySlot struct {
 // sweep reduces a full table to the keys that the last interval used, and returns their memory to
 // the other publishers. A high-cardinality burst does not fill the table, see finder.findNew.
 type keyTable struct {
-	seed       maphash.Seed
-	slots      []keySlot
-	known      []knownKey
-	last       uint32   // index of the last key that was found by its bytes
-	numbers    []uint32 // for each number, index into known plus one; 0 if undefined, or unlabelled
-	maxKeys    int      // limit on numbers, and on keys without a number
-	maxBytes   int
-	share      keyShare // memory that is charged for the known keys and the numbers
-	pinned     int      // part of share that is charged for numbers and numbered keys
-	full       bool     // a key or number did not fit since the last sweep
-	lostNumber bool     // a number beyond the list of numbers was defined, but did not fit
+	seed          maphash.Seed
+	slots         []keySlot
+	known         []knownKey
+	last          uint32   // index of the last key that was found by its bytes
+	numbers       []uint32 // for each number, index into known plus one; 0 if undefined, or unlabelled
+	maxKeys       int      // limit on numbers, and on keys without a number
+	maxBytes      int
+	share         keyShare // memory that is charged for the known keys and the numbers
+	numberedBytes int      // part of share that is charged for numbers and numbered keys
+	full          bool     // a key or number did not fit since the last sweep
+	lostNumber    bool     // a number beyond the list of numbers was defined, but did not fit
 }
 
 // newKeyTable returns an empty table whose memory is charged to share.
@@ -287,7 +287,7 @@ func (k *keyTable) markUnlabelled(number uint32) {
 		k.lostNumber = true
 		return
 	}
-	k.unpin(number)
+	k.releaseNumber(number)
 	k.numbers[number] = unlabelled
 }
 
@@ -296,7 +296,7 @@ func (k *keyTable) markUnlabelled(number uint32) {
 // number.
 func (k *keyTable) assign(number uint32, cacheKey []byte, index int, hash uint64) bool {
 	if index == none {
-		if k.replace(number, cacheKey, hash) {
+		if k.overwriteKeyOf(number, cacheKey, hash) {
 			return true
 		}
 		index = k.add(cacheKey, hash, keyNumbered)
@@ -307,14 +307,14 @@ func (k *keyTable) assign(number uint32, cacheKey []byte, index int, hash uint64
 	if !k.growTo(number) {
 		return false
 	}
-	k.pin(number, index)
+	k.setNumber(number, index)
 	return true
 }
 
-// replace assigns a number to a key that is not in the table, and overwrites the key that had the
+// overwriteKeyOf assigns a number to a key that is not in the table, and overwrites the key that had the
 // number. So a client that redefines one number for each of its spans needs no more memory. It returns
 // false if no key has the number, if that key has another number, too, or if its memory is too small.
-func (k *keyTable) replace(number uint32, cacheKey []byte, hash uint64) bool {
+func (k *keyTable) overwriteKeyOf(number uint32, cacheKey []byte, hash uint64) bool {
 	index := k.numbered(number)
 	if index == none {
 		return false
@@ -363,7 +363,7 @@ func (k *keyTable) growTo(number uint32) bool {
 		k.full = true
 		return false
 	}
-	k.pinned += cost
+	k.numberedBytes += cost
 	k.numbers = append(make([]uint32, 0, newLength), k.numbers...)[:newLength]
 	if k.lostNumber {
 		for i := length; i < newLength; i++ {
@@ -373,22 +373,22 @@ func (k *keyTable) growTo(number uint32) bool {
 	return true
 }
 
-// pin assigns a number to a key of the table, so that sweep does not remove the key. If the number belongs
-// to another key, it no longer does. The caller has extended k.numbers to contain the number.
-func (k *keyTable) pin(number uint32, index int) {
+// setNumber assigns a number to a key of the table, so that sweep does not remove the key. If the number
+// belongs to another key, it no longer does. The caller has extended k.numbers to contain the number.
+func (k *keyTable) setNumber(number uint32, index int) {
 	known := &k.known[index]
 	if known.numberCount == 0 {
-		k.pinned += known.cost()
+		k.numberedBytes += known.cost()
 	}
 	known.numberCount++
-	k.unpin(number) // from the key that it belonged to
+	k.releaseNumber(number) // from the key that it belonged to
 	k.numbers[number] = uint32(index) + 1
 }
 
-// unpin records that a key no longer has the given number. A key without any number can be removed from
-// the table. unpin does nothing if no key has the number. The caller must then overwrite
-// k.numbers[number].
-func (k *keyTable) unpin(number uint32) {
+// releaseNumber records that a key no longer has the given number. A key without any number can be
+// removed from the table. releaseNumber does nothing if no key has the number. The caller must then
+// overwrite k.numbers[number].
+func (k *keyTable) releaseNumber(number uint32) {
 	index := k.numbered(number)
 	if index == none {
 		return
@@ -396,7 +396,7 @@ func (k *keyTable) unpin(number uint32) {
 	known := &k.known[index]
 	known.numberCount--
 	if known.numberCount == 0 {
-		k.pinned -= known.cost()
+		k.numberedBytes -= known.cost()
 	}
 }
 
@@ -404,8 +404,8 @@ func (k *keyTable) unpin(number uint32) {
 // table. Without this condition, a tracer could cause a sweep, which reads the whole table, with each
 // key that it defines.
 func (k *keyTable) isSweepWorthwhile() bool {
-	hasRoomForOthers := k.pinned < k.maxBytes-k.maxBytes/8
-	removable := k.share.held - k.pinned
+	hasRoomForOthers := k.numberedBytes < k.maxBytes-k.maxBytes/8
+	removable := k.share.held - k.numberedBytes
 	return hasRoomForOthers && removable > k.share.held/8
 }
 

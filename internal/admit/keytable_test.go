@@ -145,7 +145,7 @@ func TestKeyTable_AgainstMap(t *testing.T) {
 				pinned += k.known[i].cost()
 			}
 		}
-		if len(k.known) > 128 || k.share.held > most*testKeyCost || k.pinned != pinned ||
+		if len(k.known) > 128 || k.share.held > most*testKeyCost || k.numberedBytes != pinned ||
 			share.memory.taken.Load() != int64(k.share.held) {
 			t.Fatalf("step %d: %d keys of %d bytes", step, len(k.known), k.share.held)
 		}
@@ -199,14 +199,14 @@ func TestKeyTable_RedefinitionInFullTable(t *testing.T) {
 		}
 	}
 	if k.isSweepWorthwhile() {
-		t.Errorf("a sweep that frees nothing, with %d of %d bytes pinned", k.pinned, k.share.held)
+		t.Errorf("a sweep that frees nothing, with %d of %d bytes pinned", k.numberedBytes, k.share.held)
 	}
-	k.pin(0, k.numbered(1))
+	k.setNumber(0, k.numbered(1))
 	if k.isSweepWorthwhile() {
 		t.Error("a sweep for one key")
 	}
 	for n := range number / 2 {
-		k.pin(n, k.numbered(number-1))
+		k.setNumber(n, k.numbered(number-1))
 	}
 	before := k.share.held
 	if !k.isSweepWorthwhile() {

@@ -133,13 +133,14 @@ func (p *Publisher) claimAll() DropReason {
 // returns false if there are too many origins, so that the agent has to count the spans.
 func (p *Publisher) joinCycle(cycle *aggregate.Cycle) bool {
 	p.settling.EnterCycle(cycle.Number())
-	interval := cycle.Interval() + 1
-	if p.finder.interval == interval {
+	intervalPlusOne := cycle.Interval() + 1 // 0 stands for no interval
+	isSameInterval := p.finder.interval == intervalPlusOne
+	if isSameInterval {
 		return true
 	}
 	origin, ok := p.joinOrigin(cycle)
 	if ok {
-		p.finder.begin(interval, origin)
+		p.finder.begin(intervalPlusOne, origin)
 	}
 	return ok
 }
