@@ -77,7 +77,7 @@ type traces struct {
 
 // trace is the state of one trace.
 type trace struct {
-	isWanted    bool // has an error or is slow, so all of its spans are forwarded
+	isExempt    bool // has an error or is slow, so all of its spans are forwarded
 	isForwarded bool // at least one of its spans is forwarded
 }
 
@@ -125,42 +125,43 @@ func (t *traces) traceOf(extra *otlp.SpanExtra) *trace {
 	return &t.all[number]
 }
 
-// findWantedTraces sets isWanted for the traces that the policy forwards regardless of sampling: those
-// with an error if policy.Errors is set, and those with a root span of at least policy.Slow if that is
-// not 0.
-func (s *Sample) findWantedTraces(policy *Policy) {
+// markExemptTraces sets isExempt for the traces that the policy forwards completely, without sampling:
+// those with an error if policy.Errors is set, and those with a root span of at least policy.Slow if
+// that is not 0.
+func (s *Sample) markExemptTraces(policy *Policy) {
 	s.traces.numbers.Reset(len(s.request.Spans))
 	s.traces.all = s.traces.all[:0]
 	for i := range s.request.Spans {
 		span := &s.request.Spans[i]
-		isRoot := span.Parent == 0
 		isSlow := policy.Slow > 0 && span.Duration >= uint64(policy.Slow)
-		isError := span.Status == spantable.StatusError
+		isSlowRoot := isSlow && span.Parent == 0
+		isWantedError := policy.Errors && span.Status == spantable.StatusError
 		t := s.traces.traceOf(&s.request.Extras[i])
-		if isRoot && isSlow || isError && policy.Errors {
-			t.isWanted = true
+		if isSlowRoot || isWantedError {
+			t.isExempt = true
 		}
 	}
 }
 
 // decideSpans decides which spans of the request are forwarded, and stores the result in s.decisions.
-// It forwards all spans of a trace with isWanted, and samples the others. It returns true if it
-// forwards every span unchanged.
+// It forwards all spans of traces that are exempt from sampling, and samples other spans. It returns
+// true if it forwards every span unchanged.
 func (s *Sample) decideSpans() (isUnchanged bool) {
 	isUnchanged = true
 	for i := range s.request.Spans {
 		extra := &s.request.Extras[i]
 		t := s.traces.traceOf(extra)
-		result := forwarded
-		if !t.isWanted && s.threshold > 0 {
+		decision := forwarded
+		mustSample := s.threshold > 0 && !t.isExempt
+		if mustSample {
 			state := s.states.Read(s.request.Bytes(extra.State))
-			result = decideSpan(state, extra.TraceLow, s.threshold)
+			decision = decideSpan(state, extra.TraceLow, s.threshold)
 		}
-		s.decisions[i] = result
-		if result != forwarded {
+		s.decisions[i] = decision
+		if decision != forwarded {
 			isUnchanged = false
 		}
-		if result != dropped {
+		if decision != dropped {
 			t.isForwarded = true
 		}
 	}
@@ -278,7 +279,7 @@ func (s *Sample) Select(r *otlp.Request, policy *Policy, addMarks bool) (selecti
 	}
 	if policy != nil {
 		s.threshold = tracestate.ThresholdOf(policy.Share)
-		s.findWantedTraces(policy)
+		s.markExemptTraces(policy)
 		selection.IsUnchanged = s.decideSpans()
 		selection.Sampled, selection.SampledOut = s.countDecisions()
 	}

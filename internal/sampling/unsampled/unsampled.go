@@ -27,11 +27,12 @@ import (
 func Cut(t *spantable.Table, d *decode.Decoder) (remaining []byte, traces, spans int) {
 	list := d.TraceList()
 	hasList := list.End != 0
-	unsampled := func(g spantable.Group) bool { return isUnsampled(t, &g) }
-	if !hasList || !slices.ContainsFunc(t.Groups, unsampled) {
+	hasUnsampled := slices.ContainsFunc(t.Groups, func(g spantable.Group) bool { return isUnsampled(t, &g) })
+	if !hasList || !hasUnsampled {
 		return t.Body, 0, 0
 	}
-	if isV1 := list.FieldCount > 0; isV1 {
+	isV1 := list.FieldCount > 0 // other formats are lists, not maps
+	if isV1 {
 		return cutV1(t, list, d.Strings())
 	}
 	return cutList(t, list)
