@@ -54,10 +54,11 @@ func (r *Ring[T]) segments(position, n uint64) (first, second []T) {
 	return r.slots[start:], r.slots[:end-r.size]
 }
 
-// Send sends a signal to the consumer and wakes it. It reports false, and sends nothing, if
+// Send sends a signal to the consumer and wakes it. It returns false, and sends nothing, if
 // signalDepth signals are pending.
 func (r *Ring[T]) Send(signal Signal) bool {
-	if !r.put(signal, &r.tail) {
+	isAdded := r.addSignal(signal, &r.tail)
+	if !isAdded {
 		return false
 	}
 	r.wake()

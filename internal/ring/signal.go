@@ -53,10 +53,10 @@ func (m *mailbox) init() {
 // due reports whether a signal is to be delivered to a consumer at the given position.
 func (m *mailbox) due(position uint64) bool { return position >= m.lowest.Load() }
 
-// put adds a signal for the consumer, and returns false if signalDepth signals are pending. Clear is
-// delivered immediately, any other signal after all slots that are claimed so far. put reads tail, the
+// addSignal adds a signal for the consumer, and returns false if signalDepth signals are pending. Clear is
+// delivered immediately, any other signal after all slots that are claimed so far. addSignal reads tail, the
 // end of the claimed slots, under the lock, so that a later signal never has a lower position.
-func (m *mailbox) put(signal Signal, tail *atomic.Uint64) bool {
+func (m *mailbox) addSignal(signal Signal, tail *atomic.Uint64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.pending) == signalDepth {

@@ -9,13 +9,12 @@ import (
 // It wakes the consumer from a nap, a short sleep that a timer ends, only if many slots are waiting.
 func (s *sequence) wakeAfterPublish() {
 	switch s.sleepState.Load() {
-	case awake:
+	case parked:
+		s.wake()
 	case napping:
 		if s.hasLargeBacklog(s.head.Load()) {
 			s.wake()
 		}
-	default:
-		s.wake()
 	}
 }
 
