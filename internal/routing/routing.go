@@ -163,7 +163,7 @@ func (d *demand) loadsSince(lastCounts *[MaxPartitions]uint64, partitions int) [
 	loads := make([]uint64, partitions)
 	for i := range d.counts {
 		count := d.counts[i].Load()
-		partition := i & (partitions - 1)
+		partition := i % partitions
 		loads[partition] += count - lastCounts[i]
 		lastCounts[i] = count
 	}
