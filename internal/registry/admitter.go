@@ -177,8 +177,8 @@ func (a *admitter) resolveStatus(status uint32) labelID {
 }
 
 // resolveText returns the ID of the text of a label, or of the mask that replaces the text. It returns
-// absentID if the text is empty. It returns blockedID if the client replaced the text, or if the origin
-// can have no more distinct values of the label.
+// absentID if the text is empty. It returns blockedID if the origin can have no more distinct values of
+// the label, or if the client has replaced the text for such a reason.
 func (a *admitter) resolveText(l span.Label, text string) labelID {
 	switch text {
 	case "":
