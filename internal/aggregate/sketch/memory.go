@@ -118,7 +118,7 @@ func (a *Arena) counter(index uint32, cell uint) *uint32 {
 // page returns the counters of the page at the given index.
 func (a *Arena) page(index uint32) []uint32 {
 	first := uint(index) % chunkCounters
-	return a.chunks[index/chunkCounters][first : first+a.grid.perPage]
+	return a.chunks[index/chunkCounters][first : first+a.grid.cellsPerPage]
 }
 
 // newPage allocates a page of counters, all of which are 0, and returns its index. It returns 0 if the
@@ -131,7 +131,7 @@ func (a *Arena) newPage() uint32 {
 		}
 		a.chunks = append(a.chunks, c)
 	}
-	counters := uint32(a.grid.perPage)
+	counters := uint32(a.grid.cellsPerPage)
 	index := max(a.next, counters)
 	a.next = index + counters
 	clear(a.page(index))

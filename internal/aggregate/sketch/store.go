@@ -128,7 +128,7 @@ func (s *Store) addWithoutMemory(a *Arena, cell uint) {
 		s.replaceLowestPage(a, lowest, page)
 		s.addCell(a, cell)
 	default:
-		s.floor = uint16(uint(lowest) * a.grid.perPage)
+		s.floor = uint16(uint(lowest) * a.grid.cellsPerPage)
 		s.addToFloor(a)
 	}
 }
@@ -173,7 +173,7 @@ func (s *Store) replaceLowestPage(a *Arena, lowest, page int) {
 	s.words[lowest] = 0
 	s.words[page] = index
 	newLowest := s.lowestPage()
-	s.floor = uint16(uint(newLowest) * a.grid.perPage)
+	s.floor = uint16(uint(newLowest) * a.grid.cellsPerPage)
 	a.page(s.words[newLowest])[0] += spans
 	a.memory.coarsened.Add(uint64(spans))
 }
