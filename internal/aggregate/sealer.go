@@ -78,8 +78,8 @@ func (s *sealer) run() {
 }
 
 // timeUntilSeal returns the time until the next export is due; it is negative if the export is overdue.
-// The export is due at intervalEnd, or earlier if a client has requested a flush. The time between two
-// flushes is at least minFlushSpacing.
+// An export is due at the end of the interval. If a client has requested a flush, one is also due when
+// minFlushSpacing has passed since the last flush.
 func (s *sealer) timeUntilSeal() time.Duration {
 	untilIntervalEnd := time.Until(s.intervalEnd)
 	if s.mayFlush() {
@@ -377,12 +377,12 @@ func (r Deliveries) Wait(ctx context.Context) (first error) {
 type settledCycles struct {
 	mu             sync.Mutex
 	firstUnsettled uint64
-	later          map[uint64]struct{} // settled cycles after firstUnsettled; exporters limit their number
+	settledLater   map[uint64]struct{} // settled cycles after firstUnsettled; exporters limit their number
 	changed        chan struct{}       // closed when firstUnsettled increases
 }
 
 func newSettledCycles() settledCycles {
-	return settledCycles{later: map[uint64]struct{}{}, changed: make(chan struct{})}
+	return settledCycles{settledLater: map[uint64]struct{}{}, changed: make(chan struct{})}
 }
 
 // add records that a cycle (a set of spans that are exported together) is settled: all of its spans are
@@ -392,20 +392,21 @@ func (s *settledCycles) add(cycle uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if cycle != s.firstUnsettled {
-		s.later[cycle] = struct{}{}
+		s.settledLater[cycle] = struct{}{}
 		return
 	}
 	s.firstUnsettled++
-	for s.hasSettled(s.firstUnsettled) {
-		delete(s.later, s.firstUnsettled)
+	for s.wasSettledEarly(s.firstUnsettled) {
+		delete(s.settledLater, s.firstUnsettled)
 		s.firstUnsettled++
 	}
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
-func (s *settledCycles) hasSettled(cycle uint64) bool {
-	_, isSettled := s.later[cycle]
+// wasSettledEarly reports whether a cycle was settled before an earlier one.
+func (s *settledCycles) wasSettledEarly(cycle uint64) bool {
+	_, isSettled := s.settledLater[cycle]
 	return isSettled
 }
 
