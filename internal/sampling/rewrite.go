@@ -192,15 +192,15 @@ func (s *Sample) appendBetweenScopes(
 	dst []byte, from, to int, resource *otlp.Resource, result *resourceResult,
 ) []byte {
 	body := s.request.Body
-	begin := resource.MessageField
-	hasAttributes := from <= begin && begin < to
-	if !hasAttributes || !result.isMarked {
+	fieldStart := resource.MessageField
+	containsField := from <= fieldStart && fieldStart < to
+	if !containsField || !result.isMarked {
 		return append(dst, body[from:to]...)
 	}
-	end := begin + attributesFieldSize(resource)
-	dst = append(dst, body[from:begin]...)
+	fieldEnd := fieldStart + attributesFieldSize(resource)
+	dst = append(dst, body[from:fieldStart]...)
 	dst = s.appendAttributes(dst, resource, result)
-	return append(dst, body[end:to]...)
+	return append(dst, body[fieldEnd:to]...)
 }
 
 // appendAttributes appends the field with a resource's attributes, including the attribute otlp.StatsComputed.
