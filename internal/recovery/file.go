@@ -53,32 +53,41 @@ type File struct {
 // oldest. It returns an error if it cannot create the file. If it cannot write to the file, it only
 // logs that.
 func Create(c Config) (*File, error) {
+	pathPrefix := prefixOf(c.Path)
 	f := &File{log: c.Log, inUse: make([]bool, c.Connections)}
 	f.predecessors = predecessors{
-		prefix: prefixOf(c.Path), log: c.Log, flushLog: c.FlushLog, warned: map[string]bool{},
+		prefix: pathPrefix, log: c.Log, flushLog: c.FlushLog, warned: map[string]bool{},
 	}
 	f.predecessors.makeRoom()
-	dir, prefix := filepath.Dir(f.predecessors.prefix), filepath.Base(f.predecessors.prefix)
-	file, err := os.CreateTemp(dir, fmt.Sprintf("%s%d-*%s", prefix, os.Getpid(), unfinished))
+	namePrefix := filepath.Base(pathPrefix)
+	file, err := os.CreateTemp(filepath.Dir(pathPrefix), fmt.Sprintf("%s%d-*%s", namePrefix, os.Getpid(), unfinished))
 	if err != nil {
 		return nil, fmt.Errorf("create recovery file: %w; check that the directory of --socket is writable", err)
 	}
 	f.file = file
-	f.name = strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file.Name()), prefix), unfinished)
+	f.name = strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file.Name()), namePrefix), unfinished)
 	if err := tryLock(file); err != nil {
 		return nil, errors.Join(fmt.Errorf("lock recovery file: %w", err), os.Remove(file.Name()), file.Close())
 	}
-	if err := errors.Join(allocate(file, Bytes(c.Connections)), f.mapFile(Bytes(c.Connections))); err != nil {
-		f.fail(errors.Join(err, file.Truncate(0))) // other files may need the space
-	}
-	h := header{magic: magic, records: uint64(c.Connections), began: uint64(time.Now().UnixNano())}
-	f.write(0, appendWords(nil, h.words()...))
+	f.writeHeader(c.Connections)
 	// The name is final only now, so that no other daemon takes an empty file for that of a killed one.
-	if err := os.Rename(file.Name(), f.predecessors.prefix+f.name); err != nil {
+	if err := os.Rename(file.Name(), pathPrefix+f.name); err != nil {
 		return nil, errors.Join(fmt.Errorf("rename recovery file: %w", err), os.Remove(file.Name()), file.Close())
 	}
 	f.predecessors.own = f.name
 	return f, nil
+}
+
+// writeHeader allocates the file with records for a number of connections, and writes its header. If
+// that fails, it logs the error, and nothing is written to the file later.
+func (f *File) writeHeader(connections int) {
+	size := Bytes(connections)
+	err := errors.Join(allocate(f.file, size), f.mapFile(size))
+	if err != nil {
+		f.fail(errors.Join(err, f.file.Truncate(0))) // other files may need the space
+	}
+	h := header{magic: magic, records: uint64(connections), began: uint64(time.Now().UnixNano())}
+	f.write(0, appendWords(nil, h.words()...))
 }
 
 // prefixOf returns the common prefix of the recovery files of a socket. It is the same for all
