@@ -30,7 +30,8 @@ func New[T any](slots int) (*Ring[T], error) {
 		return nil, err
 	}
 	r := &Ring[T]{slots: aligned[T](slots)}
-	r.init(uint(bits.TrailingZeros(uint(slots))))
+	sizeBits := uint(bits.TrailingZeros(uint(slots))) // slots is 1<<sizeBits
+	r.init(sizeBits)
 	return r, nil
 }
 
