@@ -409,20 +409,20 @@ func (a *admitter) resolveTag(list span.Label, tag string) labelID {
 	return a.resolveBlockedTag(list, keyID, keyText)
 }
 
-// resolveTagKey returns the ID of a tag key, such as "region" in the tag "region:eu". For a tag key
-// that is new in this interval, it also sets the limit on different values. It returns false if there
-// are too many tag keys.
+// resolveTagKey returns the ID of a tag key, such as "region" in the tag "region:eu". It returns false
+// if there are too many tag keys. For a tag key that is new in this interval, it sets the limit on
+// different values.
 func (a *admitter) resolveTagKey(list span.Label, text string) (id labelID, ok bool) {
 	kind := tagKeyKind(list)
 	pendingBefore := len(a.pending)
 	id, ok = a.idOf(&a.origin.budgets[kind], a.newLabel(kind, text))
-	isNew := len(a.pending) > pendingBefore
+	isNew := len(a.pending) > pendingBefore // idOf appends a new label
 	if isNew {
-		key := &a.pending[pendingBefore]
+		newKey := &a.pending[pendingBefore]
 		limit := a.config.tagBudget(list, text)
-		kept := a.previous.tagKeys[key.identity]
-		key.tags = a.unusedTagKey()
-		*key.tags = tagKey{budget: newBudget(limit, kept), limit: limit}
+		keptTags := a.previous.tagKeys[newKey.identity]
+		newKey.tags = a.unusedTagKey()
+		*newKey.tags = tagKey{budget: newBudget(limit, keptTags), limit: limit}
 	}
 	return id, ok
 }

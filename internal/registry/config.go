@@ -93,14 +93,14 @@ func (c *Config) originBytes() int {
 }
 
 // MaxKeys returns the maximum number of keys per interval. It includes the reserve for origins with few
-// keys, and one key without labels for each origin.
+// keys, and one key without labels for each origin and for the common origin.
 func (c *Config) MaxKeys() int { return c.MaxAggregates + c.reserve().rows + c.MaxOrigins + 1 }
 
 // Bytes returns the maximum memory of both registries of Intervals.
 func (c *Config) Bytes() int {
-	origins := (c.MaxOrigins + 1) * c.originBytes()
-	filter := 2 * filterBytes(c.LabelBytes)
-	return 2*(c.LabelBytes+c.reserve().bytes+origins) + filter
+	maxOrigins := c.MaxOrigins + 1 // including the common origin
+	registryBytes := c.LabelBytes + c.reserve().bytes + maxOrigins*c.originBytes()
+	return 2*registryBytes + 2*filterBytes(c.LabelBytes)
 }
 
 func (c *Config) all() usage { return usage{rows: c.MaxAggregates, bytes: c.LabelBytes} }

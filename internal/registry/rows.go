@@ -250,5 +250,6 @@ func (b *rowBudget) take(o *origin, source rowSource, bytes int) {
 		return
 	}
 	b.rows.take(source.rows, notMask)
-	b.bytes.shares[source.bytes].taken += bytes
+	byteShare := &b.bytes.shares[source.bytes]
+	byteShare.taken += bytes
 }
