@@ -98,15 +98,15 @@ func (s *sealer) mayFlush() bool { return s.flushes < maxFlushes && s.requests.i
 // keys.
 func (a *Aggregator) nextCycle(newInterval bool) (ended uint64) {
 	ended = a.cycles.current.Load()
-	number := ended + 1
-	next := a.cycles.at(number)
+	nextNumber := ended + 1
+	next := a.cycles.at(nextNumber)
 	<-next.released
 	if newInterval {
 		a.intervals.Begin()
 	}
-	next.begin(number, time.Now(), a.intervals)
-	a.config.Running.Begin(number) // in the recovery file, before a publisher can use the cycle
-	a.cycles.current.Store(number)
+	next.begin(nextNumber, time.Now(), a.intervals)
+	a.config.Running.Begin(nextNumber) // in the recovery file, before a publisher can use the cycle
+	a.cycles.current.Store(nextNumber)
 	return ended
 }
 
