@@ -159,21 +159,30 @@ func (k *keyTable) train(index int) {
 func (k *keyTable) add(cacheKey []byte, hash uint64, use keyUse) int {
 	capacity := keyCapacity(cacheKey)
 	maxKnown := 2 * k.maxKeys // as many keys with a number as without
-	if len(k.known) >= maxKnown || !k.charge(costOf(capacity), use) {
+	hasSpace := len(k.known) < maxKnown && k.charge(costOf(capacity), use)
+	if !hasSpace {
 		k.full = true // the next sweep removes unused keys
 		return none
 	}
 	index := len(k.known)
-	if 2*(index+1) > len(k.slots) { // at most half of the slots are used
-		k.rehash(2 * len(k.slots))
-	}
-	if index == cap(k.known) {
-		k.known = append(make([]knownKey, 0, max(leastKeys, index+index/4)), k.known...)
-	}
 	copied := append(make([]byte, 0, capacity), cacheKey...)
+	k.growFor(index + 1)
 	k.known = append(k.known, knownKey{cacheKey: copied, hash: hash})
 	k.insert(index)
 	return index
+}
+
+// growFor enlarges the hash table and the list of keys, if necessary, so that they have space for the
+// given number of keys.
+func (k *keyTable) growFor(keys int) {
+	isOverHalfFull := 2*keys > len(k.slots)
+	if isOverHalfFull {
+		k.rehash(2 * len(k.slots))
+	}
+	if keys > cap(k.known) {
+		newCapacity := max(leastKeys, len(k.known)*5/4)
+		k.known = append(make([]knownKey, 0, newCapacity), k.known...)
+	}
 }
 
 // charge adds cost to the memory of the table. It returns false, and adds nothing, if this would exceed

@@ -146,13 +146,15 @@ func (p *Publisher) joinCycle(cycle *aggregate.Cycle) bool {
 }
 
 // joinOrigin returns the ID of the publisher's origin, the process that sends the spans, in the
-// interval of the cycle. If there are too many origins, it returns false if an agent can count the
-// spans instead. Otherwise it returns an ID that several origins share, and sets p.isShared.
+// interval of the cycle. If there are too many origins, it returns false, so that an agent counts the
+// spans. Without an agent, it returns an ID that several origins share, and sets p.isShared.
 func (p *Publisher) joinOrigin(cycle *aggregate.Cycle) (id registry.OriginID, ok bool) {
-	if !p.last {
+	hasAgent := !p.isLast
+	if hasAgent {
 		return cycle.AdmitOrigin(p.origin)
 	}
-	id, p.isShared = cycle.JoinOrigin(p.origin, p.process)
+	id, isShared := cycle.JoinOrigin(p.origin, p.process)
+	p.isShared = isShared
 	return id, true
 }
 
@@ -373,7 +375,7 @@ func (s *Publishers) PublishTogether(commit func(), parts ...BatchPart) (reason 
 	}
 	entry := s.totals.begin(spans, DropLeftToAgent)
 	defer entry.end()
-	noAgent := parts[0].Publisher.last
+	noAgent := parts[0].Publisher.isLast
 	if noAgent {
 		entry.reason = DropBug
 	}

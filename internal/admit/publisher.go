@@ -17,7 +17,7 @@ type Publisher struct {
 	shared   *Publishers
 	origin   span.Origin
 	process  int32 // process ID of the connection's peer; 0 if unknown
-	last     bool  // no agent upstream counts spans that are not admitted
+	isLast   bool  // no agent upstream counts spans that are not admitted
 	isShared bool  // the spans are counted in the common origin, because their own did not fit
 	guard    *aggregate.Guard
 	route    *routing.Route
@@ -43,7 +43,9 @@ func (s *Publishers) NewPublisher(origin span.Origin) *Publisher {
 // up its share of origins, its spans are counted in the common origin.
 func (s *Publishers) NewConnection(origin span.Origin, process int32) *Publisher {
 	p := s.newPublisher(origin, keyShare{memory: &s.keyMemory, own: s.keyMemory.share})
-	p.process, p.last, p.settling = process, true, recovery.NewSettlementTracker(s.config.Running)
+	p.process = process
+	p.isLast = true
+	p.settling = recovery.NewSettlementTracker(s.config.Running)
 	return p
 }
 
@@ -52,7 +54,7 @@ func (s *Publishers) NewConnection(origin span.Origin, process int32) *Publisher
 // share.
 func (s *Publishers) NewLastPublisher(origin span.Origin) *Publisher {
 	p := s.NewPublisher(origin)
-	p.last = true
+	p.isLast = true
 	return p
 }
 
