@@ -10,7 +10,7 @@ func (a *Aggregator) Reroute(rnd *rand.Rand) {
 	if rnd.IntN(4) == 0 && next.Partitions() < 128 {
 		next = next.Subdivide(2 * next.Partitions())
 	}
-	a.balancer.Install(next)
+	a.balancer.SetRouting(next)
 }
 
 // anyOwners are drainers for each partition, several for one in eight.

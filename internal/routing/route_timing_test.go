@@ -39,7 +39,7 @@ func BenchmarkRoute(b *testing.B) {
 			name string
 			*Routing
 		}{{"whole", dealt}, {"split", dealt.WithOwners(split)}} {
-			balancer.Install(r.Routing)
+			balancer.SetRouting(r.Routing)
 			b.Run(fmt.Sprintf("%d/%s", partitions, r.name), func(b *testing.B) {
 				route := balancer.NewRoute()
 				for i := 0; b.Loop(); i += batch {
