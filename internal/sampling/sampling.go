@@ -301,8 +301,11 @@ func (s *Sample) selectMarks(addMarks bool) (hasMarks bool) {
 	for i := range s.request.Resources {
 		resource := &s.request.Resources[i]
 		var result resourceResult
-		if addMarks && !resource.IsCounted && s.request.HasSpans(resource) {
-			result.markedSize, result.isMarked = markedSize(s.request.Bytes(resource.Message))
+		hasUncounted := !resource.IsCounted && s.request.HasSpans(resource)
+		if addMarks && hasUncounted {
+			size, isChanged := markedSize(s.request.Bytes(resource.Message))
+			result.markedSize = size
+			result.isMarked = isChanged
 		}
 		s.resources = append(s.resources, result)
 		if result.isMarked {
