@@ -297,8 +297,8 @@ func (c *cycle) words() []uint64 { return append([]uint64{c.state}, c.spans[:]..
 
 // SetInDoubt records whether a destination may have received some spans of the cycle (one export
 // interval) with the given number. Calls for one cycle must not be concurrent.
-func (f *File) SetInDoubt(number uint64, isInDoubt bool) {
-	if isInDoubt {
+func (f *File) SetInDoubt(number uint64, mayBeReceived bool) {
+	if mayBeReceived {
 		f.setState(number, inDoubt)
 	} else {
 		f.setState(number, open)
