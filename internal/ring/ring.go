@@ -81,9 +81,9 @@ func (r *Ring[T]) Send(signal Signal) bool {
 // A batch that claims from several rings can keep its claims in a reused slice, and abandon all of
 // them in one deferred call. Abandon does nothing for the zero Claim.
 type Claim[T any] struct {
-	ring  *Ring[T] // nil after the end of the run
-	start uint64   // position of the first slot
-	n     uint64   // number of slots
+	ring   *Ring[T] // nil after the end of the run
+	start  uint64   // position of the first slot
+	length uint64   // number of slots
 }
 
 // Claim reserves n adjacent slots for the caller, and panics if n is less than 1. If the Result is
@@ -97,7 +97,7 @@ func (r *Ring[T]) Claim(n int) (Claim[T], Result) {
 	if result != Claimed {
 		return Claim[T]{}, result
 	}
-	return Claim[T]{ring: r, start: start, n: uint64(n)}, Claimed
+	return Claim[T]{ring: r, start: start, length: uint64(n)}, Claimed
 }
 
 // Len returns the number of claimed slots. It returns 0 after Publish, Skip or Abandon.
@@ -105,16 +105,16 @@ func (c *Claim[T]) Len() int {
 	if c.ring == nil {
 		return 0
 	}
-	return int(c.n)
+	return int(c.length)
 }
 
 // End returns the position after the last claimed slot. The consumer has freed all claimed slots when
 // Ring.Drained returns at least this position.
-func (c *Claim[T]) End() uint64 { return c.start + c.n }
+func (c *Claim[T]) End() uint64 { return c.start + c.length }
 
 // Slot returns the i-th claimed slot. Until the caller overwrites the slot, it contains old data.
 func (c *Claim[T]) Slot(i int) *T {
-	if uint64(i) >= c.n {
+	if uint64(i) >= c.length {
 		panic("BUG: a slot was asked for beyond the end of its run")
 	}
 	return &c.ring.slots[(c.start+uint64(i))&c.ring.mask]
@@ -122,7 +122,7 @@ func (c *Claim[T]) Slot(i int) *T {
 
 // Segments returns the claimed slots in order. If they wrap around at the end of the ring, those at the start
 // of the ring are in second. Otherwise all are in first.
-func (c *Claim[T]) Segments() (first, second []T) { return c.ring.segments(c.start, c.n) }
+func (c *Claim[T]) Segments() (first, second []T) { return c.ring.segments(c.start, c.length) }
 
 // Publish passes the claimed slots to the consumer. The caller must not use them afterwards.
 func (c *Claim[T]) Publish() { c.end(false) }
@@ -138,7 +138,7 @@ func (c *Claim[T]) Abandon() {
 	if hasEnded {
 		return
 	}
-	c.ring.abandoned.Add(c.n)
+	c.ring.abandoned.Add(c.length)
 	c.end(true)
 }
 
@@ -150,7 +150,7 @@ func (c *Claim[T]) end(skip bool) {
 		panic("BUG: a claimed run was published or skipped twice")
 	}
 	c.ring = nil
-	r.publish(c.start, c.n, skip)
+	r.publish(c.start, c.length, skip)
 }
 
 // publish marks n claimed slots as published, the first of which is at position start. It wakes the
