@@ -86,10 +86,10 @@ func (r *Registry) AdmitOrigin(o span.Origin) (OriginID, bool) {
 	return r.tables.admitOrigin(r.conflated(o), unlimitedProcess)
 }
 
-// JoinOrigin returns the ID under which the spans of an origin are counted; process is 0 if unknown. If
-// there are too many origins, in all or of this process, isShared is true: the ID is that of the
-// service, the origin without the fields of an instance, or else that of the common origin of all
-// services.
+// JoinOrigin returns the ID under which the spans of an origin are counted. process is the process ID of
+// the client, or 0 if it is unknown. If there are too many origins, the ID is that of the service, the
+// origin without the fields of an instance. If there are too many services, it is that of one origin
+// common to all services. isShared is true in both cases.
 func (r *Registry) JoinOrigin(o span.Origin, process int32) (id OriginID, isShared bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -119,7 +119,7 @@ func (r *Registry) conflated(o span.Origin) span.Origin {
 
 // Admit returns the ID of a normalized key. Labels with too many different values are replaced. Admit
 // neither retains nor changes the key. A publisher must call it for the first two uses of a key in an
-// interval. Further calls for the key return the same.
+// interval. It can reuse the second result for further uses.
 func (r *Registry) Admit(origin OriginID, key *span.Key) Admission {
 	r.mu.Lock()
 	defer r.mu.Unlock()
