@@ -47,9 +47,9 @@ func (c *Classic) AddZeros(spans uint64) { c.counts[0] += spans }
 // AddBins adds spans that a tracer has counted in bins of the mapping m. All spans in a bin count as if
 // they had the duration that m assigns to the bin. AddBins panics if m is invalid.
 func (c *Classic) AddBins(m Mapping, bins []Bin) {
-	library := c.mappings.indexMappingOf(m)
+	indexMapping := c.mappings.indexMappingOf(m)
 	for _, bin := range bins {
-		nanoseconds := library.Value(int(bin.Index))
+		nanoseconds := indexMapping.Value(int(bin.Index))
 		c.counts[boundOf(c.bounds, nanoseconds)] += bin.Spans
 	}
 }

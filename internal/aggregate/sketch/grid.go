@@ -73,9 +73,9 @@ func newGrid(bounds []float64) *Grid {
 	g := &Grid{}
 	cell := 0
 	maxCells := commonCells // of all pages
-	previous := bucketsOf(stepValue(0), bounds)
+	previous := rangesOf(stepValue(0), bounds)
 	for step := range steps { // all durations in ascending order
-		current := bucketsOf(stepValue(step), bounds)
+		current := rangesOf(stepValue(step), bounds)
 		pageStart := int(current.bin) / pageBins * pageCells
 		beginsPage := cell < pageStart
 		beginsCell := current != previous
@@ -94,16 +94,17 @@ func newGrid(bounds []float64) *Grid {
 	return g
 }
 
-// buckets are the ranges in which the readers of a grid count a duration.
-type buckets struct {
+// ranges are the bin and the buckets in which the readers of a grid count a duration.
+type ranges struct {
 	bin     uint16 // bin of the agent
 	bucket  int16  // bucket of a Histogram
 	classic int    // bucket of a Classic
 }
 
-// bucketsOf returns the buckets in which a duration is counted. bounds are those of the Classic.
-func bucketsOf(nanoseconds float64, bounds []float64) buckets {
-	return buckets{
+// rangesOf returns the bin and the buckets in which a duration is counted. bounds are those of the
+// Classic.
+func rangesOf(nanoseconds float64, bounds []float64) ranges {
+	return ranges{
 		bin:     uint16(logarithmic.Index(nanoseconds)),
 		bucket:  int16(bucketOf(nanoseconds)),
 		classic: boundOf(bounds, nanoseconds),
@@ -111,10 +112,10 @@ func bucketsOf(nanoseconds float64, bounds []float64) buckets {
 }
 
 // setCells sets the bin and the bucket of the cells from first up to but excluding end.
-func (g *Grid) setCells(first, end int, b buckets) {
+func (g *Grid) setCells(first, end int, r ranges) {
 	for cell := first; cell < end; cell++ {
-		g.bins[cell] = b.bin
-		g.buckets[cell] = b.bucket
+		g.bins[cell] = r.bin
+		g.buckets[cell] = r.bucket
 	}
 }
 

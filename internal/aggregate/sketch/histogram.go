@@ -32,9 +32,9 @@ func (h *Histogram) AddZeros(spans uint64) { h.zeros += spans }
 // AddBins adds spans that a tracer has counted in bins of the mapping m. All spans in a bin count as if
 // they had the duration that m assigns to the bin. AddBins panics if m is invalid.
 func (h *Histogram) AddBins(m Mapping, bins []Bin) {
-	library := h.mappings.indexMappingOf(m)
+	indexMapping := h.mappings.indexMappingOf(m)
 	for _, bin := range bins {
-		nanoseconds := library.Value(int(bin.Index))
+		nanoseconds := indexMapping.Value(int(bin.Index))
 		h.add(bucketOf(nanoseconds), bin.Spans)
 	}
 }

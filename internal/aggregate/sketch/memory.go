@@ -28,8 +28,8 @@ type Memory struct {
 	reserved  int // chunks charged by Reserve
 }
 
-// NewMemory returns a limit of the given number of bytes for all counters of durations. The durations
-// are counted in the cells of grid. NewMemory itself allocates nothing.
+// NewMemory returns a Memory for counters of durations that allocates at most the given number of bytes
+// later. The durations are counted in the cells of grid.
 func NewMemory(bytes int, grid *Grid) *Memory { return &Memory{grid: grid, limit: bytes / ChunkBytes} }
 
 // Taken returns the number of bytes in use.

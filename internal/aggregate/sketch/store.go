@@ -65,13 +65,19 @@ func (s *Store) addCell(a *Arena, cell uint) {
 // counters. It appends the cell to the list. If the list is full, it first converts the store to
 // counters.
 func (s *Store) addListed(a *Arena, cell uint) {
-	if s.entries == listCells {
+	isFull := s.entries == listCells
+	if isFull {
 		s.convertToPages(a)
 		s.addCell(a, cell)
 		return
 	}
-	shift := s.entries % 2 * 16 // a word holds two cells of 16 bits
-	s.words[s.entries/2] |= uint32(cell) << shift
+	word := &s.words[s.entries/2] // contains two cells of 16 bits
+	isUpperHalf := s.entries%2 == 1
+	if isUpperHalf {
+		*word |= uint32(cell) << 16
+	} else {
+		*word = uint32(cell)
+	}
 	s.entries++
 }
 
