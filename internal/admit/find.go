@@ -113,17 +113,17 @@ func (f *finder) findUnlabelled(cycle *aggregate.Cycle, number uint32) (*resolve
 	return &f.uncached, nil
 }
 
-// admitKnown admits a key of the key table. find calls it for the first and for the second use of the
-// key in an interval, so that the registry knows that the key recurs.
+// admitKnown admits a key of the key table. It must be called for the first two uses of the key in an
+// interval, so that the registry knows that the key recurs.
 func (f *finder) admitKnown(cycle *aggregate.Cycle, s *snapshot, known *knownKey) error {
 	isFirstEver := known.used == 0
-	isSecondUse := known.used.isIn(f.interval)
+	wasUsedInInterval := known.used.isIn(f.interval)
 	admission, wasNormalized, err := f.admit(cycle, s, known.cacheKey)
 	if err != nil {
 		return err
 	}
 	known.resolved = f.resolved(admission)
-	if isSecondUse {
+	if wasUsedInInterval {
 		known.used = known.used.asSecondUse()
 	}
 	if isFirstEver {

@@ -51,7 +51,10 @@ func (p *Publisher) waitForRoom(reason DropReason) (final DropReason, retry bool
 	if !reason.isTransient() {
 		return reason, false
 	}
-	mayWait := p.shared.config.Block || p.wait.refill(time.Now(), p.shared.config.WaitBudget)
+	mayWait := p.shared.config.Block
+	if !mayWait {
+		mayWait = p.wait.refill(time.Now(), p.shared.config.WaitBudget)
+	}
 	if !mayWait {
 		// Only the drainers free ring slots. Without this call, a burst that only drops would keep
 		// the CPU from them for up to ten milliseconds.
@@ -265,7 +268,7 @@ func (p *Publisher) countHeldSlots() {
 	for drainer := range b.runs {
 		claim := &b.runs[drainer].claim
 		if claim.Len() > 0 {
-			p.shares[drainer].add(claim.End(), claim.Len(), ringSlots)
+			p.shares[drainer].addMark(claim.End(), claim.Len(), ringSlots)
 		}
 	}
 }

@@ -188,23 +188,27 @@ func (s *ringShare) removeDrained(drained uint64) {
 	}
 }
 
-// add records that the publisher uses n more slots of a ring with ringSize slots, until the consumer
-// has passed the position end. If there are many records, add merges the new one with the last, so some
-// slots are counted longer than necessary.
-func (s *ringShare) add(end uint64, n, ringSize int) {
+// addMark records that the publisher uses n more slots of a ring with ringSize slots, until the consumer
+// has passed the position end. If there are many marks, addMark extends the last one instead of adding
+// another, so some slots are counted longer than necessary.
+func (s *ringShare) addMark(end uint64, n, ringSize int) {
 	s.held += n
 	if s.markCount > exactMarks {
-		last := &s.marks[(s.firstMark+s.markCount-1)%shareMarks]
+		last := s.markAt(s.markCount - 1)
 		isSmall := last.slots < ringSize/markPart
-		if isSmall || s.markCount == shareMarks {
+		isFull := s.markCount == shareMarks
+		if isSmall || isFull {
 			last.end = end
 			last.slots += n
 			return
 		}
 	}
-	s.marks[(s.firstMark+s.markCount)%shareMarks] = mark{end, n}
+	*s.markAt(s.markCount) = mark{end, n}
 	s.markCount++
 }
+
+// markAt returns the mark at the given index, counted from the oldest one, in the circular buffer.
+func (s *ringShare) markAt(i int) *mark { return &s.marks[(s.firstMark+i)%shareMarks] }
 
 // waitBudget is the time that a publisher may still wait for ring slots before it drops batches.
 // Its maximum is Config.WaitBudget. Waiting bridges the few milliseconds in which a drainer waits
