@@ -58,7 +58,7 @@ func TestSlot_HeldUntilDrained(t *testing.T) {
 	}
 	claim, _ := r.Claim(1)
 	var s ringShare
-	s.add(claim.End(), claim.Len(), 64)
+	s.addMark(claim.End(), claim.Len(), 64)
 	claim.Publish()
 	if s.allows(r, 32, false); s.held != 1 {
 		t.Errorf("%d slots are held of one that nobody has drained", s.held)

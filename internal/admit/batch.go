@@ -114,7 +114,7 @@ func (p *Publisher) Merge(
 	if err := merging.Reserve(groups, width, now); err != nil {
 		return err
 	}
-	if !p.join(cycle) {
+	if !p.joinCycle(cycle) {
 		return ErrTooManyOrigins
 	}
 	totals, spans, ignored := &p.shared.totals, uint64(0), uint64(0)

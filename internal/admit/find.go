@@ -64,7 +64,7 @@ func (f *finder) find(cycle *aggregate.Cycle, s *snapshot) (*resolved, error) {
 		}
 	}
 	known := &f.keys.known[index]
-	wasUsedTwice := known.used == useIn(f.interval).second()
+	wasUsedTwice := known.used == firstUseIn(f.interval).asSecondUse()
 	if !wasUsedTwice {
 		err := f.admitKnown(cycle, s, known)
 		if err != nil {
@@ -75,9 +75,8 @@ func (f *finder) find(cycle *aggregate.Cycle, s *snapshot) (*resolved, error) {
 }
 
 // findNew returns the row for a key that is not in the key table, and adds the key to the table if
-// there is space. It does not add an empty key. It adds a key whose labels the registry has replaced
-// only if all replaced values have occurred before, so that a burst of new values does not fill the
-// table.
+// there is space. If the registry has replaced labels of the key, the key is only added if it recurs, so
+// that a burst of new values does not fill the table. An empty key is never added.
 func (f *finder) findNew(cycle *aggregate.Cycle, s *snapshot, hash uint64) (*resolved, error) {
 	admission, wasNormalized, err := f.admit(cycle, s, s.Key)
 	if err != nil {
@@ -86,7 +85,8 @@ func (f *finder) findNew(cycle *aggregate.Cycle, s *snapshot, hash uint64) (*res
 	f.misses.count(wasNormalized)
 	f.uncached = f.resolved(admission)
 	isUnchanged := admission.IsUnchanged()
-	mayCache := len(s.Key) > 0 && (isUnchanged || admission.AllRecur)
+	isBurst := !isUnchanged && !admission.AllRecur
+	mayCache := len(s.Key) > 0 && !isBurst
 	if !mayCache {
 		return &f.uncached, nil
 	}
@@ -97,8 +97,8 @@ func (f *finder) findNew(cycle *aggregate.Cycle, s *snapshot, hash uint64) (*res
 	}
 	known := &f.keys.known[index]
 	known.resolved = f.uncached
-	if !isUnchanged {
-		known.used = known.used.second()
+	if !isUnchanged { // then the registry has recorded several uses
+		known.used = known.used.asSecondUse()
 	}
 	return &known.resolved, nil
 }
@@ -113,18 +113,18 @@ func (f *finder) findUnlabelled(cycle *aggregate.Cycle, number uint32) (*resolve
 	return &f.uncached, nil
 }
 
-// admitKnown admits a key of the key table. find calls it for the first and for the second use of the
-// key in an interval, so that the registry knows that the key recurs.
+// admitKnown admits a key of the key table. It must be called for the first two uses of the key in an
+// interval, so that the registry knows that the key recurs.
 func (f *finder) admitKnown(cycle *aggregate.Cycle, s *snapshot, known *knownKey) error {
 	isFirstEver := known.used == 0
-	isSecondUse := known.used.isIn(f.interval)
+	wasUsedInInterval := known.used.isIn(f.interval)
 	admission, wasNormalized, err := f.admit(cycle, s, known.cacheKey)
 	if err != nil {
 		return err
 	}
 	known.resolved = f.resolved(admission)
-	if isSecondUse {
-		known.used = known.used.second()
+	if wasUsedInInterval {
+		known.used = known.used.asSecondUse()
 	}
 	if isFirstEver {
 		f.misses.count(wasNormalized)
@@ -154,11 +154,11 @@ func (f *finder) admit(
 
 // resolved returns the table's entry for a key that was admitted in the current interval.
 func (f *finder) resolved(a registry.Admission) resolved {
-	return resolved{useIn(f.interval), a.ID, a.Hash, a.Collapsed}
+	return resolved{firstUseIn(f.interval), a.ID, a.Hash, a.Collapsed}
 }
 
-// normalize makes the labels of a key valid UTF-8 of limited length, and names of services and
-// operations like those of the Datadog agent. It reports whether it changed any label.
+// normalize makes the labels of a key valid UTF-8 of limited length. It writes names of services and
+// operations as the Datadog agent does. It reports whether it changed any label.
 func (f *finder) normalize(k *span.Key) (changed bool) {
 	changed = k.NormalizeLabels(f.lang)
 	limit := f.shared.config.MaxResource
@@ -169,9 +169,9 @@ func (f *finder) normalize(k *span.Key) (changed bool) {
 	return changed
 }
 
-// define assigns a number, which must be less than MaxKeys, to an encoded key, so that spans can refer
-// to the key by the number. If there is no memory for the key, such spans are counted without labels.
-// define returns an error if the key is malformed.
+// define assigns a number to an encoded key, so that spans can refer to the key by the number. The number
+// must be less than MaxKeys. If there is no memory for the key, spans with the number are counted
+// without labels. define returns an error if the key is malformed.
 func (f *finder) define(number uint32, encoded []byte) error {
 	index, hash := f.keys.find(encoded)
 	if index == none {
@@ -180,19 +180,24 @@ func (f *finder) define(number uint32, encoded []byte) error {
 			return err //nolint:wrapcheck // the decoder's error is complete
 		}
 	}
-	if f.keys.assign(number, encoded, index, hash) {
+	if f.keys.assign(number, encoded, index, hash) || f.assignAfterSweep(number, encoded) {
 		return nil
-	}
-	if f.keys.worthSweeping() {
-		f.keys.sweep(f.interval + 1) // removes all keys without a number
-		index, hash = f.keys.find(encoded)
-		if f.keys.assign(number, encoded, index, hash) {
-			return nil
-		}
 	}
 	f.keys.markUnlabelled(number)
 	f.shared.totals.unnumbered.Add(1)
 	return nil
+}
+
+// assignAfterSweep removes all keys without a number from the key table, and then assigns a number to an
+// encoded key. It returns false if there is no memory for the key, or too little would become free.
+func (f *finder) assignAfterSweep(number uint32, encoded []byte) bool {
+	if !f.keys.isSweepWorthwhile() {
+		return false
+	}
+	nextInterval := f.interval + 1 // no key was used in it
+	f.keys.sweep(nextInterval)
+	index, hash := f.keys.find(encoded)
+	return f.keys.assign(number, encoded, index, hash)
 }
 
 // misses counts the keys of a batch that were decoded.

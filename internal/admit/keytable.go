@@ -27,11 +27,11 @@ const ignoredKey registry.KeyID = registry.MostKeys
 // comparison to see that the key does not have to be admitted.
 type use uint64
 
-// useIn returns the first use in an interval, given the interval's number plus one.
-func useIn(interval uint64) use { return use(interval << 1) }
+// firstUseIn returns the first use in an interval, given the interval's number plus one.
+func firstUseIn(interval uint64) use { return use(interval << 1) }
 
-// second returns a use after the first one in the same interval.
-func (u use) second() use { return u | 1 }
+// asSecondUse returns a use after the first one in the same interval.
+func (u use) asSecondUse() use { return u | 1 }
 
 // isIn reports whether u is in an interval, given the interval's number plus one.
 func (u use) isIn(interval uint64) bool { return uint64(u>>1) == interval }
@@ -42,10 +42,10 @@ func (u use) isIn(interval uint64) bool { return uint64(u>>1) == interval }
 // two uses in an interval, when the key is admitted.
 type knownKey struct {
 	resolved
-	cacheKey  []byte
-	hash      uint64 // hash of cacheKey
-	pins      int32  // how many numbers are assigned to the key
-	successor uint32 // index of the key that followed this one the last time
+	cacheKey    []byte
+	hash        uint64 // hash of cacheKey
+	numberCount int32  // how many numbers are assigned to the key
+	successor   uint32 // index of the key that followed this one the last time
 }
 
 // cost returns the memory that a known key is charged for, see costOf.
@@ -81,17 +81,17 @@ type keySlot struct {
 // sweep reduces a full table to the keys that the last interval used, and returns their memory to
 // the other publishers. A high-cardinality burst does not fill the table, see finder.findNew.
 type keyTable struct {
-	seed       maphash.Seed
-	slots      []keySlot
-	known      []knownKey
-	last       uint32   // index of the last key that was found by its bytes
-	numbers    []uint32 // for each number, index into known plus one; 0 if undefined, or unlabelled
-	maxKeys    int      // limit on numbers, and on keys without a number
-	maxBytes   int
-	share      keyShare // memory that is charged for the known keys and the numbers
-	pinned     int      // part of share that is charged for numbers and numbered keys
-	full       bool     // a key or number did not fit since the last sweep
-	lostNumber bool     // a number beyond the list of numbers was defined, but did not fit
+	seed          maphash.Seed
+	slots         []keySlot
+	known         []knownKey
+	last          uint32   // index of the last key that was found by its bytes
+	numbers       []uint32 // for each number, index into known plus one; 0 if undefined, or unlabelled
+	maxKeys       int      // limit on numbers, and on keys without a number
+	maxBytes      int
+	share         keyShare // memory that is charged for the known keys and the numbers
+	numberedBytes int      // part of share that is charged for numbers and numbered keys
+	full          bool     // a key or number did not fit since the last sweep
+	lostNumber    bool     // a number beyond the list of numbers was defined, but did not fit
 }
 
 // newKeyTable returns an empty table whose memory is charged to share.
@@ -159,21 +159,30 @@ func (k *keyTable) train(index int) {
 func (k *keyTable) add(cacheKey []byte, hash uint64, use keyUse) int {
 	capacity := keyCapacity(cacheKey)
 	maxKnown := 2 * k.maxKeys // as many keys with a number as without
-	if len(k.known) >= maxKnown || !k.charge(costOf(capacity), use) {
+	hasSpace := len(k.known) < maxKnown && k.charge(costOf(capacity), use)
+	if !hasSpace {
 		k.full = true // the next sweep removes unused keys
 		return none
 	}
 	index := len(k.known)
-	if 2*(index+1) > len(k.slots) { // at most half of the slots are used
-		k.rehash(2 * len(k.slots))
-	}
-	if index == cap(k.known) {
-		k.known = append(make([]knownKey, 0, max(leastKeys, index+index/4)), k.known...)
-	}
 	copied := append(make([]byte, 0, capacity), cacheKey...)
+	k.growFor(index + 1)
 	k.known = append(k.known, knownKey{cacheKey: copied, hash: hash})
 	k.insert(index)
 	return index
+}
+
+// growFor enlarges the hash table and the list of keys, if necessary, so that they have space for the
+// given number of keys.
+func (k *keyTable) growFor(keys int) {
+	isOverHalfFull := 2*keys > len(k.slots)
+	if isOverHalfFull {
+		k.rehash(2 * len(k.slots))
+	}
+	if keys > cap(k.known) {
+		newCapacity := max(leastKeys, len(k.known)*5/4)
+		k.known = append(make([]knownKey, 0, newCapacity), k.known...)
+	}
 }
 
 // charge adds cost to the memory of the table. It returns false, and adds nothing, if this would exceed
@@ -189,10 +198,10 @@ func (k *keyTable) release() {
 	k.share.shrink(0)
 }
 
-// sweep removes the keys without a number that were last used before the given interval. The indexes of
-// the other keys change. sweep does nothing unless the table had no space for a key since the last
-// call.
-func (k *keyTable) sweep(since uint64) {
+// sweep removes the keys that were last used before the given interval, except for keys that a client
+// has assigned a number to. The indexes of the remaining keys change. sweep does nothing if the table
+// has had space for all keys since the last call.
+func (k *keyTable) sweep(interval uint64) {
 	if !k.full {
 		return
 	}
@@ -202,8 +211,9 @@ func (k *keyTable) sweep(since uint64) {
 	remainingBytes := numberBytes * len(k.numbers) // sweep keeps the list of numbers
 	for i := range k.known {
 		known := &k.known[i]
-		isNumbered := known.pins > 0
-		if isNumbered || known.used >= useIn(since) {
+		hasNumber := known.numberCount > 0
+		isRecent := known.used >= firstUseIn(interval)
+		if hasNumber || isRecent {
 			remaining++
 			newIndex[i] = remaining
 			remainingBytes += known.cost()
@@ -211,11 +221,17 @@ func (k *keyTable) sweep(since uint64) {
 	}
 	k.moveKeys(newIndex, int(remaining))
 	k.share.shrink(remainingBytes)
+	k.rehash(slotsFor(len(k.known)))
+}
+
+// slotsFor returns the size of a hash table, a power of two, that is at most half full with the given
+// number of keys.
+func slotsFor(keys int) int {
 	slots := 2 * leastKeys
-	for slots < 2*len(k.known) {
+	for slots < 2*keys {
 		slots *= 2
 	}
-	k.rehash(slots)
+	return slots
 }
 
 // moveKeys removes keys and moves the others to new indexes. newIndex contains, by old index, the new
@@ -280,7 +296,7 @@ func (k *keyTable) markUnlabelled(number uint32) {
 		k.lostNumber = true
 		return
 	}
-	k.unpin(number)
+	k.releaseNumber(number)
 	k.numbers[number] = unlabelled
 }
 
@@ -289,7 +305,7 @@ func (k *keyTable) markUnlabelled(number uint32) {
 // number.
 func (k *keyTable) assign(number uint32, cacheKey []byte, index int, hash uint64) bool {
 	if index == none {
-		if k.replace(number, cacheKey, hash) {
+		if k.overwriteKeyOf(number, cacheKey, hash) {
 			return true
 		}
 		index = k.add(cacheKey, hash, keyNumbered)
@@ -300,25 +316,25 @@ func (k *keyTable) assign(number uint32, cacheKey []byte, index int, hash uint64
 	if !k.growTo(number) {
 		return false
 	}
-	k.pin(number, index)
+	k.setNumber(number, index)
 	return true
 }
 
-// replace assigns a number to a key that is not in the table, and overwrites the key that had the
+// overwriteKeyOf assigns a number to a key that is not in the table, and overwrites the key that had the
 // number. So a client that redefines one number for each of its spans needs no more memory. It returns
 // false if no key has the number, if that key has another number, too, or if its memory is too small.
-func (k *keyTable) replace(number uint32, cacheKey []byte, hash uint64) bool {
+func (k *keyTable) overwriteKeyOf(number uint32, cacheKey []byte, hash uint64) bool {
 	index := k.numbered(number)
 	if index == none {
 		return false
 	}
 	replaced := &k.known[index]
-	if replaced.pins > 1 || len(cacheKey) > cap(replaced.cacheKey) {
+	if replaced.numberCount > 1 || len(cacheKey) > cap(replaced.cacheKey) {
 		return false
 	}
 	k.remove(index)
 	copied := append(replaced.cacheKey[:0], cacheKey...)
-	*replaced = knownKey{cacheKey: copied, hash: hash, pins: 1}
+	*replaced = knownKey{cacheKey: copied, hash: hash, numberCount: 1}
 	k.insert(index)
 	return true
 }
@@ -356,7 +372,7 @@ func (k *keyTable) growTo(number uint32) bool {
 		k.full = true
 		return false
 	}
-	k.pinned += cost
+	k.numberedBytes += cost
 	k.numbers = append(make([]uint32, 0, newLength), k.numbers...)[:newLength]
 	if k.lostNumber {
 		for i := length; i < newLength; i++ {
@@ -366,39 +382,39 @@ func (k *keyTable) growTo(number uint32) bool {
 	return true
 }
 
-// pin assigns a number to a key of the table, so that sweep does not remove the key. If the number belongs
-// to another key, it no longer does. The caller has extended k.numbers to contain the number.
-func (k *keyTable) pin(number uint32, index int) {
+// setNumber assigns a number to a key of the table, so that sweep does not remove the key. If the number
+// belongs to another key, it no longer does. The caller has extended k.numbers to contain the number.
+func (k *keyTable) setNumber(number uint32, index int) {
 	known := &k.known[index]
-	if known.pins == 0 {
-		k.pinned += known.cost()
+	if known.numberCount == 0 {
+		k.numberedBytes += known.cost()
 	}
-	known.pins++
-	k.unpin(number) // from the key that it belonged to
+	known.numberCount++
+	k.releaseNumber(number) // from the key that it belonged to
 	k.numbers[number] = uint32(index) + 1
 }
 
-// unpin records that a key no longer has the given number. A key without any number can be removed from
-// the table. unpin does nothing if no key has the number. The caller must then overwrite
-// k.numbers[number].
-func (k *keyTable) unpin(number uint32) {
+// releaseNumber records that a key no longer has the given number. A key without any number can be
+// removed from the table. releaseNumber does nothing if no key has the number. The caller must then
+// overwrite k.numbers[number].
+func (k *keyTable) releaseNumber(number uint32) {
 	index := k.numbered(number)
 	if index == none {
 		return
 	}
 	known := &k.known[index]
-	known.pins--
-	if known.pins == 0 {
-		k.pinned -= known.cost()
+	known.numberCount--
+	if known.numberCount == 0 {
+		k.numberedBytes -= known.cost()
 	}
 }
 
-// worthSweeping reports whether removing all keys without a number would free at least an eighth of the
+// isSweepWorthwhile reports whether removing all keys without a number would free at least an eighth of the
 // table. Without this condition, a tracer could cause a sweep, which reads the whole table, with each
 // key that it defines.
-func (k *keyTable) worthSweeping() bool {
-	hasRoomForOthers := k.pinned < k.maxBytes-k.maxBytes/8
-	removable := k.share.held - k.pinned
+func (k *keyTable) isSweepWorthwhile() bool {
+	hasRoomForOthers := k.numberedBytes < k.maxBytes-k.maxBytes/8
+	removable := k.share.held - k.numberedBytes
 	return hasRoomForOthers && removable > k.share.held/8
 }
 

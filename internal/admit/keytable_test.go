@@ -127,7 +127,7 @@ func TestKeyTable_AgainstMap(t *testing.T) {
 				}
 			}
 			if index != none {
-				k.known[index].used, used[raw] = useIn(interval), interval
+				k.known[index].used, used[raw] = firstUseIn(interval), interval
 				if got := string(k.known[index].cacheKey); got != raw {
 					t.Fatalf("step %d: %q stands for %q", step, raw, got)
 				}
@@ -141,11 +141,11 @@ func TestKeyTable_AgainstMap(t *testing.T) {
 		}
 		pinned := numberBytes * len(k.numbers)
 		for i := range k.known {
-			if k.known[i].pins > 0 {
+			if k.known[i].numberCount > 0 {
 				pinned += k.known[i].cost()
 			}
 		}
-		if len(k.known) > 128 || k.share.held > most*testKeyCost || k.pinned != pinned ||
+		if len(k.known) > 128 || k.share.held > most*testKeyCost || k.numberedBytes != pinned ||
 			share.memory.taken.Load() != int64(k.share.held) {
 			t.Fatalf("step %d: %d keys of %d bytes", step, len(k.known), k.share.held)
 		}
@@ -170,7 +170,7 @@ func TestKeyTable_ScanKeepsHotKeys(t *testing.T) {
 				return
 			}
 		}
-		k.known[index].resolved = resolved{used: useIn(interval), id: registry.KeyID(1)}
+		k.known[index].resolved = resolved{used: firstUseIn(interval), id: registry.KeyID(1)}
 	}
 	for interval := uint64(2); interval < 12; interval++ {
 		k.sweep(interval - 1)
@@ -198,18 +198,18 @@ func TestKeyTable_RedefinitionInFullTable(t *testing.T) {
 			break
 		}
 	}
-	if k.worthSweeping() {
-		t.Errorf("a sweep that frees nothing, with %d of %d bytes pinned", k.pinned, k.share.held)
+	if k.isSweepWorthwhile() {
+		t.Errorf("a sweep that frees nothing, with %d of %d bytes pinned", k.numberedBytes, k.share.held)
 	}
-	k.pin(0, k.numbered(1))
-	if k.worthSweeping() {
+	k.setNumber(0, k.numbered(1))
+	if k.isSweepWorthwhile() {
 		t.Error("a sweep for one key")
 	}
 	for n := range number / 2 {
-		k.pin(n, k.numbered(number-1))
+		k.setNumber(n, k.numbered(number-1))
 	}
 	before := k.share.held
-	if !k.worthSweeping() {
+	if !k.isSweepWorthwhile() {
 		t.Error("no sweep for half of the table")
 	}
 	k.sweep(^uint64(0))

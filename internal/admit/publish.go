@@ -51,7 +51,10 @@ func (p *Publisher) waitForRoom(reason DropReason) (final DropReason, retry bool
 	if !reason.isTransient() {
 		return reason, false
 	}
-	mayWait := p.shared.config.Block || p.wait.refill(time.Now(), p.shared.config.WaitBudget)
+	mayWait := p.shared.config.Block
+	if !mayWait {
+		mayWait = p.wait.refill(time.Now(), p.shared.config.WaitBudget)
+	}
 	if !mayWait {
 		// Only the drainers free ring slots. Without this call, a burst that only drops would keep
 		// the CPU from them for up to ten milliseconds.
@@ -71,12 +74,13 @@ func (p *Publisher) waitForRoom(reason DropReason) (final DropReason, retry bool
 
 // try admits the complete batch within one cycle, or drops it and returns the reason.
 func (p *Publisher) try(from source, entry *entry) (DropReason, error) {
-	defer p.leave()
-	reason, err := p.reserve(from)
+	defer p.leaveCycle()
+	reason, err := p.resolveAndClaim(from)
 	if reason == admitted {
-		p.fill()
+		p.copySlots()
+		p.countHeldSlots()
 		p.publish(entry)
-		p.settling.Receive(entry.spans) // before leave, so that the cycle is not sealed yet
+		p.settling.Receive(entry.spans) // before leaveCycle, so that the cycle is not sealed yet
 	}
 	return reason, err
 }
@@ -87,10 +91,10 @@ func (s *Publishers) Refuse(spans uint64) {
 	entry.end()
 }
 
-// reserve finds the row in which each span of a batch is counted, and claims ring slots for the spans.
-// It returns admitted, or the reason why the batch is dropped, and an error if the message is
-// malformed. The caller must call leave afterwards in all cases.
-func (p *Publisher) reserve(from source) (DropReason, error) {
+// resolveAndClaim finds the row in which each span of a batch is counted, and claims ring slots for the
+// spans. It returns admitted, or the reason why the batch is dropped, and an error if the message is
+// malformed. The caller must call leaveCycle afterwards in all cases.
+func (p *Publisher) resolveAndClaim(from source) (DropReason, error) {
 	if p.shared.isStopped() {
 		return DropShutdown, nil
 	}
@@ -101,49 +105,59 @@ func (p *Publisher) reserve(from source) (DropReason, error) {
 	if cycle == nil {
 		return DropShutdown, nil
 	}
-	if !p.join(cycle) {
+	if !p.joinCycle(cycle) {
 		return DropLeftToAgent, nil
 	}
-	if !p.batch.isResolvedIn(cycle.Number()) { // a retry must not count as another use of the keys
+	wasResolved := p.batch.isResolvedIn(cycle.Number())
+	if !wasResolved { // a retry must not count as another use of the keys
 		err := p.resolve(cycle, &from)
 		p.finder.countMisses()
 		if err != nil {
 			return DropMalformed, err
 		}
 	}
+	return p.claimAll(), nil
+}
+
+// claimAll reserves ring slots for all spans of the batch. It returns admitted, or the reason why the
+// batch is dropped.
+func (p *Publisher) claimAll() DropReason {
 	for drainer := range p.batch.runs {
 		reason := p.claim(drainer)
 		if reason != admitted {
-			return reason, nil
+			return reason
 		}
 	}
-	return admitted, nil
+	return admitted
 }
 
-// join prepares the publisher for the given cycle, one export interval or a part of it. In a new
+// joinCycle prepares the publisher for the given cycle, one export interval or a part of it. In a new
 // interval, it first gets an ID for the publisher's origin, the process that sends the spans. It
 // returns false if there are too many origins, so that the agent has to count the spans.
-func (p *Publisher) join(cycle *aggregate.Cycle) bool {
+func (p *Publisher) joinCycle(cycle *aggregate.Cycle) bool {
 	p.settling.EnterCycle(cycle.Number())
-	interval := cycle.Interval() + 1
-	if p.finder.interval == interval {
+	intervalPlusOne := cycle.Interval() + 1 // 0 stands for no interval
+	isSameInterval := p.finder.interval == intervalPlusOne
+	if isSameInterval {
 		return true
 	}
 	origin, ok := p.joinOrigin(cycle)
 	if ok {
-		p.finder.begin(interval, origin)
+		p.finder.begin(intervalPlusOne, origin)
 	}
 	return ok
 }
 
 // joinOrigin returns the ID of the publisher's origin, the process that sends the spans, in the
-// interval of the cycle. If there are too many origins, it returns false if an agent can count the
-// spans instead. Otherwise it returns an ID that several origins share, and sets p.isShared.
+// interval of the cycle. If there are too many origins, it returns false, so that an agent counts the
+// spans. Without an agent, it returns an ID that several origins share, and sets p.isShared.
 func (p *Publisher) joinOrigin(cycle *aggregate.Cycle) (id registry.OriginID, ok bool) {
-	if !p.last {
+	hasAgent := !p.isLast
+	if hasAgent {
 		return cycle.AdmitOrigin(p.origin)
 	}
-	id, p.isShared = cycle.JoinOrigin(p.origin, p.process)
+	id, isShared := cycle.JoinOrigin(p.origin, p.process)
+	p.isShared = isShared
 	return id, true
 }
 
@@ -191,7 +205,7 @@ const claimTries = 8
 
 // claim reserves ring slots for the spans of the batch that go to one drainer, a goroutine that counts the
 // spans of one ring. It returns admitted, or the reason why the whole batch is dropped. In
-// either case, leave must be called afterwards.
+// either case, leaveCycle must be called afterwards.
 func (p *Publisher) claim(drainer int) DropReason {
 	run := &p.batch.runs[drainer]
 	aggregator := p.shared.config.Aggregator
@@ -233,9 +247,8 @@ func claimSlots(
 	return claim, admitted
 }
 
-// fill copies the spans of the batch to the claimed ring slots. It also records in p.shares how many
-// slots of each ring the publisher uses now.
-func (p *Publisher) fill() {
+// copySlots copies the spans of the batch to the claimed ring slots.
+func (p *Publisher) copySlots() {
 	b := &p.batch
 	for i, drainer := range b.drainers {
 		if drainer == noDrainer {
@@ -245,11 +258,17 @@ func (p *Publisher) fill() {
 		*run.claim.Slot(run.filled) = b.slots[i]
 		run.filled++
 	}
+}
+
+// countHeldSlots adds the claimed slots of each ring to those that the publisher uses, so that its share
+// of the ring is limited.
+func (p *Publisher) countHeldSlots() {
+	b := &p.batch
 	ringSlots := p.shared.config.Aggregator.RingSlots()
 	for drainer := range b.runs {
 		claim := &b.runs[drainer].claim
 		if claim.Len() > 0 {
-			p.shares[drainer].add(claim.End(), claim.Len(), ringSlots)
+			p.shares[drainer].addMark(claim.End(), claim.Len(), ringSlots)
 		}
 	}
 }
@@ -281,10 +300,10 @@ func (p *Publisher) publish(entry *entry) {
 	}
 }
 
-// leave ends the use of the current cycle, so that it can be exported, and drops the reference to the
+// leaveCycle ends the use of the current cycle, so that it can be exported, and drops the reference to the
 // message. It abandons claimed ring slots that were not published, because their ring would be blocked
 // otherwise.
-func (p *Publisher) leave() {
+func (p *Publisher) leaveCycle() {
 	for i := range p.batch.runs {
 		p.batch.runs[i].claim.Abandon()
 	}
@@ -359,7 +378,7 @@ func (s *Publishers) PublishTogether(commit func(), parts ...BatchPart) (reason 
 	}
 	entry := s.totals.begin(spans, DropLeftToAgent)
 	defer entry.end()
-	noAgent := parts[0].Publisher.last
+	noAgent := parts[0].Publisher.isLast
 	if noAgent {
 		entry.reason = DropBug
 	}
@@ -369,7 +388,7 @@ func (s *Publishers) PublishTogether(commit func(), parts ...BatchPart) (reason 
 		reason = DropBatchTooLarge
 	}
 	for i := 0; i < len(parts) && reason == admitted; i++ {
-		reason, _ = parts[i].Publisher.reserve(source{batch: parts[i].Batch})
+		reason, _ = parts[i].Publisher.resolveAndClaim(source{batch: parts[i].Batch})
 	}
 	if reason != admitted {
 		if noAgent {
@@ -378,7 +397,8 @@ func (s *Publishers) PublishTogether(commit func(), parts ...BatchPart) (reason 
 		return reason, false
 	}
 	for i := range parts {
-		parts[i].Publisher.fill()
+		parts[i].Publisher.copySlots()
+		parts[i].Publisher.countHeldSlots()
 	}
 	entry.reason = DropBug
 	commit()
@@ -388,10 +408,10 @@ func (s *Publishers) PublishTogether(commit func(), parts ...BatchPart) (reason 
 	return 0, true
 }
 
-// leaveAll calls leave and finish for the publisher of each part.
+// leaveAll calls leaveCycle and finish for the publisher of each part.
 func (s *Publishers) leaveAll(parts []BatchPart) {
 	for i := range parts {
-		parts[i].Publisher.leave()
+		parts[i].Publisher.leaveCycle()
 		parts[i].Publisher.finish(s.config.MaxBatch)
 	}
 }

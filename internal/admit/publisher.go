@@ -17,7 +17,7 @@ type Publisher struct {
 	shared   *Publishers
 	origin   span.Origin
 	process  int32 // process ID of the connection's peer; 0 if unknown
-	last     bool  // no agent upstream counts spans that are not admitted
+	isLast   bool  // no agent upstream counts spans that are not admitted
 	isShared bool  // the spans are counted in the common origin, because their own did not fit
 	guard    *aggregate.Guard
 	route    *routing.Route
@@ -43,7 +43,9 @@ func (s *Publishers) NewPublisher(origin span.Origin) *Publisher {
 // up its share of origins, its spans are counted in the common origin.
 func (s *Publishers) NewConnection(origin span.Origin, process int32) *Publisher {
 	p := s.newPublisher(origin, keyShare{memory: &s.keyMemory, own: s.keyMemory.share})
-	p.process, p.last, p.settling = process, true, recovery.NewSettlementTracker(s.config.Running)
+	p.process = process
+	p.isLast = true
+	p.settling = recovery.NewSettlementTracker(s.config.Running)
 	return p
 }
 
@@ -52,7 +54,7 @@ func (s *Publishers) NewConnection(origin span.Origin, process int32) *Publisher
 // share.
 func (s *Publishers) NewLastPublisher(origin span.Origin) *Publisher {
 	p := s.NewPublisher(origin)
-	p.last = true
+	p.isLast = true
 	return p
 }
 
@@ -125,21 +127,20 @@ func (p *Publisher) Counting() int { return len(p.batch.slots) - p.batch.ignored
 func (p *Publisher) Cycle() uint64 { return p.settling.Cycle() }
 
 // ringShare limits the slots of one publisher in one ring, so that a publisher that sends too much
-// cannot fill a ring that others need. While several publishers are open, a publisher that already
-// holds slots may claim more only up to the number that it leaves free: one such publisher stops at
-// half of the ring, and n that grow together leave 1/(n+1). If they grow one after the other, n
-// leave 1/2^n. A publisher that is alone leaves an eighth for the next one. A publisher that holds
-// no slots may claim any free ones for one batch, so that no batch is refused for its size alone.
+// cannot fill a ring that others need. A publisher may hold at most as many slots as it leaves free, so
+// one publisher stops at half of the ring. n publishers leave 1/(n+1) if they grow together, and 1/2^n
+// if they grow one after the other. The only open publisher leaves an eighth for the next one. A
+// publisher without slots may claim any free ones for one batch, so that no batch is refused for its
+// size alone.
 //
-// The share keeps a mark for each stretch of the ring with slots of the publisher, until the
-// drainer has passed the end of the stretch. The cursors of the ring are enough to tell that. The
-// first exactMarks marks cover one batch each, so held is exact. Later marks cover several batches,
-// which bounds the number of marks; held then exceeds the true number by at most one mark.
+// marks records the parts of the ring that contain slots of the publisher, until the drainer has passed
+// them. The first exactMarks marks cover one batch each. Later marks cover several batches, so that
+// their number is bounded. held then exceeds the true number by at most the slots of one mark.
 type ringShare struct {
-	marks [shareMarks]mark
-	first int // index of the oldest mark
-	count int
-	held  int // number of slots in all marks
+	marks     [shareMarks]mark // a circular buffer
+	firstMark int              // index of the oldest mark
+	markCount int
+	held      int // number of slots in all marks
 }
 
 // mark is a stretch of a ring that contains slots of one publisher.
@@ -180,30 +181,34 @@ func (s *ringShare) allows(r *ring.Ring[aggregate.Slot], n int, isAlone bool) bo
 // removeDrained subtracts the slots that the consumer of the ring has freed from those that the
 // publisher uses. drained is the ring position up to which slots are free.
 func (s *ringShare) removeDrained(drained uint64) {
-	for s.count > 0 && s.marks[s.first].end <= drained {
-		s.held -= s.marks[s.first].slots
-		s.first = (s.first + 1) % shareMarks
-		s.count--
+	for s.markCount > 0 && s.marks[s.firstMark].end <= drained {
+		s.held -= s.marks[s.firstMark].slots
+		s.firstMark = (s.firstMark + 1) % shareMarks
+		s.markCount--
 	}
 }
 
-// add records that the publisher uses n more slots of a ring with ringSize slots, until the consumer
-// has passed the position end. If there are many records, add merges the new one with the last, so some
-// slots are counted longer than necessary.
-func (s *ringShare) add(end uint64, n, ringSize int) {
+// addMark records that the publisher uses n more slots of a ring with ringSize slots, until the consumer
+// has passed the position end. If there are many marks, addMark extends the last one instead of adding
+// another, so some slots are counted longer than necessary.
+func (s *ringShare) addMark(end uint64, n, ringSize int) {
 	s.held += n
-	if s.count > exactMarks {
-		last := &s.marks[(s.first+s.count-1)%shareMarks]
+	if s.markCount > exactMarks {
+		last := s.markAt(s.markCount - 1)
 		isSmall := last.slots < ringSize/markPart
-		if isSmall || s.count == shareMarks {
+		isFull := s.markCount == shareMarks
+		if isSmall || isFull {
 			last.end = end
 			last.slots += n
 			return
 		}
 	}
-	s.marks[(s.first+s.count)%shareMarks] = mark{end, n}
-	s.count++
+	*s.markAt(s.markCount) = mark{end, n}
+	s.markCount++
 }
+
+// markAt returns the mark at the given index, counted from the oldest one, in the circular buffer.
+func (s *ringShare) markAt(i int) *mark { return &s.marks[(s.firstMark+i)%shareMarks] }
 
 // waitBudget is the time that a publisher may still wait for ring slots before it drops batches.
 // Its maximum is Config.WaitBudget. Waiting bridges the few milliseconds in which a drainer waits

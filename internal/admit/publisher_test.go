@@ -153,7 +153,7 @@ func TestRingShare_AgainstList(t *testing.T) {
 				}
 				if claim, result := r.Claim(n); result == ring.Claimed {
 					runs = append(runs, mark{claim.End(), n})
-					s.add(claim.End(), n, slots)
+					s.addMark(claim.End(), n, slots)
 					claim.Publish()
 				}
 			}

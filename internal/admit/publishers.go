@@ -125,17 +125,18 @@ func (s *Publishers) isAlone() bool { return s.open.Load() == 1 }
 // the hash of the key and the drainer's number.
 const SpanBytes = int(unsafe.Sizeof(aggregate.Slot{}) + unsafe.Sizeof(uint32(0)) + unsafe.Sizeof(uint16(0)))
 
-// pathBytes is roughly the memory of a publisher's guard and route in the aggregator.
-const pathBytes = 1 << 10
+// guardAndRouteBytes is roughly the memory of a publisher's guard and route in the aggregator.
+const guardAndRouteBytes = 1 << 10
 
 // PublisherBytes returns the maximum memory of one publisher, except for its keys. drainers is the
 // number of goroutines that aggregate spans: a publisher has some data for each of them.
 func (c *Config) PublisherBytes(drainers int) int {
 	const (
-		perDrainer = int(unsafe.Sizeof(ringShare{}) + unsafe.Sizeof(run{}))
-		emptyTable = int(leastKeys * (unsafe.Sizeof(knownKey{}) + 2*unsafe.Sizeof(keySlot{})))
-		fixed      = int(unsafe.Sizeof(Publisher{})) + emptyTable + pathBytes
+		bytesPerDrainer = int(unsafe.Sizeof(ringShare{}) + unsafe.Sizeof(run{}))
+		keyTableBytes   = int(leastKeys * (unsafe.Sizeof(knownKey{}) + 2*unsafe.Sizeof(keySlot{}))) // empty
+		fixedBytes      = int(unsafe.Sizeof(Publisher{})) + keyTableBytes + guardAndRouteBytes
 	)
-	bytes := fixed + drainers*perDrainer + c.MaxBatch*SpanBytes
+	batchBytes := c.MaxBatch * SpanBytes
+	bytes := fixedBytes + drainers*bytesPerDrainer + batchBytes
 	return bytes + bytes/8 // the allocator's size classes can add an eighth
 }

@@ -84,17 +84,17 @@ func (a *Aggregator) newCycle() *Cycle {
 	return c
 }
 
-// newDrainer returns a drainer, which aggregates spans, and a new ring from which it reads them. The
-// drainer is not started. number is its index, which selects its tables. The error says that
-// config.RingSlots is invalid.
-func (a *Aggregator) newDrainer(number int) (*drainer, error) {
+// newDrainer returns a drainer, which aggregates spans, with a new ring from which it reads them. The
+// caller must start it. index is the position of the drainer's tables in those of each cycle. newDrainer
+// returns an error if config.RingSlots is invalid.
+func (a *Aggregator) newDrainer(index int) (*drainer, error) {
 	slots, err := ring.New[Slot](a.config.RingSlots)
 	if err != nil {
 		return nil, fmt.Errorf("make ring: %w", err)
 	}
 	d := &drainer{ring: slots, handled: make(chan struct{}, 1), done: make(chan struct{})}
 	for i, cycle := range a.cycles.memory {
-		d.tables[i] = cycle.tables[number]
+		d.tables[i] = cycle.tables[index]
 	}
 	return d, nil
 }

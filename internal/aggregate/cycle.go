@@ -36,7 +36,7 @@ func (c *Cycle) Interval() uint64 { return c.interval }
 // Registry returns the registry of the cycle's interval.
 func (c *Cycle) Registry() *registry.Registry { return c.registry }
 
-// Window returns the cycle's window, for one batch.
+// Window returns the time buckets of the cycle. A publisher uses the result for the spans of one batch.
 func (c *Cycle) Window() Window { return c.window }
 
 // AdmitOrigin returns the ID of an origin, the process that sends spans, in this interval. It returns
@@ -146,15 +146,15 @@ func (g *Guard) Enter() *Cycle {
 		if number == closedCycle {
 			return nil
 		}
-		if g.enter(number) {
+		if g.tryEnter(number) {
 			return g.cycles.at(number)
 		}
 	}
 }
 
-// enter keeps the cycle with the given number from being exported until Exit. If another cycle has
-// become current, enter changes nothing and returns false.
-func (g *Guard) enter(number uint64) bool {
+// tryEnter keeps the cycle with the given number from being exported until Exit. If another cycle has
+// become current, tryEnter changes nothing and returns false.
+func (g *Guard) tryEnter(number uint64) bool {
 	// The sealer does this in reverse: it changes current, and then reads inside. So either the sealer
 	// waits for this guard, or the guard sees that the cycle is not current.
 	g.inside.Store(number + 1)

@@ -6,11 +6,11 @@ import "math/rand/v2"
 // makes more of them. The balancer must not be at work.
 func (a *Aggregator) Reroute(rnd *rand.Rand) {
 	now := a.balancer.Routing()
-	next := now.Next(anyOwners(rnd, now.Partitions(), a.Drainers()))
+	next := now.WithOwners(anyOwners(rnd, now.Partitions(), a.Drainers()))
 	if rnd.IntN(4) == 0 && next.Partitions() < 128 {
 		next = next.Subdivide(2 * next.Partitions())
 	}
-	a.balancer.Install(next)
+	a.balancer.SetRouting(next)
 }
 
 // anyOwners are drainers for each partition, several for one in eight.

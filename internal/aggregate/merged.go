@@ -25,7 +25,7 @@ type Merged struct {
 	indexes  map[mergedKey]int // indexes of rows
 	rows     []mergedRow
 	mappings []sketch.Mapping // by MappingID
-	bins     int
+	binCount int
 	chunks   int // of memory, reserved
 
 	pending atomic.Uint64  // spans in the rows, for the accounting
@@ -62,10 +62,10 @@ func newMerged(config *Config, memory *sketch.Memory, spans *atomic.Uint64) *Mer
 	}
 }
 
-// reserve ensures that enough memory is reserved for the given total numbers of rows and bins, which
+// reserveMemory ensures that enough memory is reserved for the given total numbers of rows and bins, which
 // include the existing ones. If that would exceed the memory limit, it returns false and reserves
 // nothing.
-func (m *Merged) reserve(rows, bins int) bool {
+func (m *Merged) reserveMemory(rows, bins int) bool {
 	bytes := rows*mergedRowBytes + bins*mergedBinBytes
 	chunks := (bytes + sketch.ChunkBytes - 1) / sketch.ChunkBytes // rounded up
 	missing := chunks - m.chunks
@@ -115,7 +115,7 @@ func (m *Merged) reset() {
 	m.rows = nil
 	m.mappings = m.mappings[:1] // the own one
 	m.memory.Release(m.chunks)
-	m.bins, m.chunks = 0, 0
+	m.binCount, m.chunks = 0, 0
 	m.pending.Store(0)
 }
 
@@ -149,10 +149,10 @@ func (m *mergedBuckets) begin(now time.Time) {
 	m.oldest = now.UnixNano() - now.UnixNano()%m.width - mergedBackBuckets*m.width
 }
 
-// accepts reports whether spans of a time bucket that begins at start can still be counted. It returns
+// acceptsStart reports whether spans of a time bucket that begins at start can still be counted. It returns
 // false if the bucket begins after now, or is too old. start and now are in nanoseconds since the Unix
 // epoch.
-func (m *mergedBuckets) accepts(start, now int64) bool {
+func (m *mergedBuckets) acceptsStart(start, now int64) bool {
 	isInFuture := start > now
 	if isInFuture {
 		return false
@@ -208,34 +208,40 @@ func (c *Cycle) LockGroups() GroupWriter {
 func (m GroupWriter) End() { m.mu.Unlock() }
 
 // Reserve reserves memory for groups, statistics that a tracer has aggregated in time buckets of the
-// given width. If it returns an error, it has reserved nothing. The error is ErrOtherTime if the daemon
-// has another width, or a bucket is in the future or too old; ErrMappings or ErrNoMergedRoom if a limit
-// is exceeded.
+// given width. It returns ErrOtherTime if the daemon's buckets have another width, or if the bucket of a
+// group is in the future or too old, and ErrMappings or ErrNoMergedRoom if a limit is exceeded. After an
+// error, nothing is reserved.
 func (m GroupWriter) Reserve(groups []Group, width uint64, now time.Time) error {
 	if width != uint64(m.width) {
 		return ErrOtherTime
 	}
 	mappings := m.mappings
-	totalBins := m.bins
+	totalBins := m.binCount
 	for i := range groups {
 		g := &groups[i]
-		if !m.accepts(g.Bucket, now.UnixNano()) {
+		if !m.acceptsStart(g.Bucket, now.UnixNano()) {
 			return ErrOtherTime
 		}
-		if !slices.Contains(mappings, g.Mapping) {
-			mappings = append(mappings, g.Mapping)
-			if len(mappings) > sketch.MaxMappings {
-				return ErrMappings
-			}
+		mappings = withMapping(mappings, g.Mapping)
+		if len(mappings) > sketch.MaxMappings {
+			return ErrMappings
 		}
 		totalBins += len(g.OK.List) + len(g.Errors.List)
 	}
 	totalRows := len(m.rows) + len(groups)
-	if !m.reserve(totalRows, totalBins) {
+	if !m.reserveMemory(totalRows, totalBins) {
 		return ErrNoMergedRoom
 	}
 	m.mappings = mappings
 	return nil
+}
+
+// withMapping returns mappings with the given mapping, which is appended if it is missing.
+func withMapping(mappings []sketch.Mapping, mapping sketch.Mapping) []sketch.Mapping {
+	if slices.Contains(mappings, mapping) {
+		return mappings
+	}
+	return append(mappings, mapping)
 }
 
 // Add adds the counts of a group, the statistics that a tracer has aggregated for one key. The caller
@@ -252,7 +258,7 @@ func (m GroupWriter) Add(origin registry.OriginID, g *Group) registry.LabelSet {
 	})
 	row.Add(&g.Counts)
 	newBins := row.ok.add(&g.OK) + row.errors.add(&g.Errors)
-	m.bins += newBins
+	m.binCount += newBins
 	m.pending.Add(g.Spans)
 	m.spans.Add(g.Spans)
 	return admission.Collapsed

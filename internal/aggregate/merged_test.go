@@ -478,7 +478,7 @@ func TestBuckets_FromClients(t *testing.T) {
 	} {
 		start, now := int64(test.start*1e9), int64(test.now*1e9)
 		got := m.rounded(start)
-		if !m.accepts(start, now) {
+		if !m.acceptsStart(start, now) {
 			got = none * 1e9
 		}
 		if got != int64(test.want*1e9) {
@@ -516,7 +516,7 @@ func TestBuckets_AgentKeepsSlot(t *testing.T) {
 	for range 200_000 {
 		now := time.Unix(1003, rnd.Int64N(7e9))
 		start := now.Add(time.Duration(rnd.Int64N(9e9) - 8e9))
-		if !m.accepts(start.UnixNano(), now.UnixNano()) || start.UnixNano()%m.width == 0 {
+		if !m.acceptsStart(start.UnixNano(), now.UnixNano()) || start.UnixNano()%m.width == 0 {
 			continue
 		}
 		bucket := m.rounded(start.UnixNano())

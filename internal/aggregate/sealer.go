@@ -78,8 +78,8 @@ func (s *sealer) run() {
 }
 
 // timeUntilSeal returns the time until the next export is due; it is negative if the export is overdue.
-// The export is due at intervalEnd, or earlier if a client has requested a flush. The time between two
-// flushes is at least minFlushSpacing.
+// An export is due at the end of the interval. If a client has requested a flush, one is also due when
+// minFlushSpacing has passed since the last flush.
 func (s *sealer) timeUntilSeal() time.Duration {
 	untilIntervalEnd := time.Until(s.intervalEnd)
 	if s.mayFlush() {
@@ -98,15 +98,15 @@ func (s *sealer) mayFlush() bool { return s.flushes < maxFlushes && s.requests.i
 // keys.
 func (a *Aggregator) nextCycle(newInterval bool) (ended uint64) {
 	ended = a.cycles.current.Load()
-	number := ended + 1
-	next := a.cycles.at(number)
+	nextNumber := ended + 1
+	next := a.cycles.at(nextNumber)
 	<-next.released
 	if newInterval {
 		a.intervals.Begin()
 	}
-	next.begin(number, time.Now(), a.intervals)
-	a.config.Running.Begin(number) // in the recovery file, before a publisher can use the cycle
-	a.cycles.current.Store(number)
+	next.begin(nextNumber, time.Now(), a.intervals)
+	a.config.Running.Begin(nextNumber) // in the recovery file, before a publisher can use the cycle
+	a.cycles.current.Store(nextNumber)
 	return ended
 }
 
@@ -134,7 +134,7 @@ func (s *sealer) seal(number uint64, request *flushRequest) {
 // the cycle, then until the drainers have read all slots that were published in it.
 func (a *Aggregator) awaitCounts(number uint64) {
 	a.cycles.awaitExits(number)
-	a.signal(ring.Signal{Kind: ring.Report, Arg: number})
+	a.signalAll(ring.Signal{Kind: ring.Report, Arg: number})
 }
 
 // sealedCycle returns the counts of an ended cycle in the form that exporters read. The Delivery of the
@@ -169,9 +169,9 @@ func (c *Cycle) clearPending() {
 // exporters get a Sealed that contains only the number of discarded spans.
 func (a *Aggregator) clear() {
 	number := a.cycles.current.Load()
-	a.signal(ring.Signal{Kind: ring.Clear, Arg: number})
+	a.signalAll(ring.Signal{Kind: ring.Clear, Arg: number})
 	discarded := uint64(0)
-	for _, d := range a.drainers {
+	for _, d := range a.drainers { // each of them has handled the signal, and set d.discarded
 		discarded += d.discarded
 	}
 	merged := a.cycles.at(number).merged
@@ -185,8 +185,8 @@ func (a *Aggregator) clear() {
 	})
 }
 
-// signal sends a signal to all drainers, and waits until all have handled it.
-func (a *Aggregator) signal(signal ring.Signal) {
+// signalAll sends a signal to all drainers, and waits until all have handled it.
+func (a *Aggregator) signalAll(signal ring.Signal) {
 	for _, d := range a.drainers {
 		if !d.ring.Send(signal) {
 			panic("BUG: a signal is pending in a ring, although the sealer waits for each one")
@@ -377,12 +377,12 @@ func (r Deliveries) Wait(ctx context.Context) (first error) {
 type settledCycles struct {
 	mu             sync.Mutex
 	firstUnsettled uint64
-	later          map[uint64]struct{} // settled cycles after firstUnsettled; exporters limit their number
+	settledLater   map[uint64]struct{} // settled cycles after firstUnsettled; exporters limit their number
 	changed        chan struct{}       // closed when firstUnsettled increases
 }
 
 func newSettledCycles() settledCycles {
-	return settledCycles{later: map[uint64]struct{}{}, changed: make(chan struct{})}
+	return settledCycles{settledLater: map[uint64]struct{}{}, changed: make(chan struct{})}
 }
 
 // add records that a cycle (a set of spans that are exported together) is settled: all of its spans are
@@ -392,20 +392,21 @@ func (s *settledCycles) add(cycle uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if cycle != s.firstUnsettled {
-		s.later[cycle] = struct{}{}
+		s.settledLater[cycle] = struct{}{}
 		return
 	}
 	s.firstUnsettled++
-	for s.hasSettled(s.firstUnsettled) {
-		delete(s.later, s.firstUnsettled)
+	for s.wasSettledEarly(s.firstUnsettled) {
+		delete(s.settledLater, s.firstUnsettled)
 		s.firstUnsettled++
 	}
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
-func (s *settledCycles) hasSettled(cycle uint64) bool {
-	_, isSettled := s.later[cycle]
+// wasSettledEarly reports whether a cycle was settled before an earlier one.
+func (s *settledCycles) wasSettledEarly(cycle uint64) bool {
+	_, isSettled := s.settledLater[cycle]
 	return isSettled
 }
 

@@ -370,7 +370,7 @@ func TestSettled_FirstUnsettledCycle(t *testing.T) {
 			t.Fatalf("settled before %d, want %d", got, want)
 		}
 	}
-	if len(a.settled.later) != 0 {
-		t.Errorf("%d cycles are still remembered", len(a.settled.later))
+	if len(a.settled.settledLater) != 0 {
+		t.Errorf("%d cycles are still remembered", len(a.settled.settledLater))
 	}
 }

@@ -202,8 +202,8 @@ func (p *Part) mergedRow() (*mergedRow, sketch.Mapping) {
 	return &p.merged.rows[p.row], p.merged.mappings[p.Mapping]
 }
 
-// ReadOK adds the durations of all spans without an error to sum. If sum is a sketch.Sketch, only parts
-// with the same Mapping may be added to it.
+// ReadOK adds the durations of all spans without an error to sum. All parts that are added to one
+// sketch.Sketch must have the same Mapping.
 func (p *Part) ReadOK(sum sketch.Sum) {
 	if p.countedByTracer() {
 		row, mapping := p.mergedRow()
@@ -213,17 +213,18 @@ func (p *Part) ReadOK(sum sketch.Sum) {
 	p.table.rows[p.row].ok.Read(&p.table.pages, sum)
 }
 
-// ReadErrors adds the durations of all spans with an error to sum. If sum is a sketch.Sketch, only
-// parts with the same Mapping may be added to it.
+// ReadErrors adds the durations of all spans with an error to sum. All parts that are added to one
+// sketch.Sketch must have the same Mapping.
 func (p *Part) ReadErrors(sum sketch.Sum) {
 	if p.countedByTracer() {
 		row, mapping := p.mergedRow()
 		row.errors.read(sum, mapping)
 		return
 	}
-	part := p.table.errorPartOf(p.row)
-	if part != nil {
-		part.durations.Read(&p.table.pages, sum)
+	errorPart := p.table.findErrorPart(p.row)
+	hasErrors := errorPart != nil
+	if hasErrors {
+		errorPart.durations.Read(&p.table.pages, sum)
 	}
 }
 
@@ -235,16 +236,17 @@ func (p *Part) ErrorDuration() float64 {
 		row, mapping := p.mergedRow()
 		return row.errorDuration(mapping)
 	}
-	part := p.table.errorPartOf(p.row)
-	if part == nil {
+	errorPart := p.table.findErrorPart(p.row)
+	hasErrors := errorPart != nil
+	if !hasErrors {
 		return 0
 	}
-	return part.duration
+	return errorPart.duration
 }
 
-// errorPartOf returns the counts of the spans with an error in a row, or nil if there are none. row is the
-// index of the row in the table.
-func (t *Table) errorPartOf(row int32) *errorPart {
+// findErrorPart returns the counts of the spans with an error in a row, or nil if there are none. row is
+// the index of the row in the table.
+func (t *Table) findErrorPart(row int32) *errorPart {
 	indexPlusOne := t.rows[row].errors
 	if indexPlusOne == 0 {
 		return nil

@@ -53,32 +53,41 @@ type File struct {
 // oldest. It returns an error if it cannot create the file. If it cannot write to the file, it only
 // logs that.
 func Create(c Config) (*File, error) {
+	pathPrefix := prefixOf(c.Path)
 	f := &File{log: c.Log, inUse: make([]bool, c.Connections)}
 	f.predecessors = predecessors{
-		prefix: prefixOf(c.Path), log: c.Log, flushLog: c.FlushLog, warned: map[string]bool{},
+		prefix: pathPrefix, log: c.Log, flushLog: c.FlushLog, warned: map[string]bool{},
 	}
 	f.predecessors.makeRoom()
-	dir, prefix := filepath.Dir(f.predecessors.prefix), filepath.Base(f.predecessors.prefix)
-	file, err := os.CreateTemp(dir, fmt.Sprintf("%s%d-*%s", prefix, os.Getpid(), unfinished))
+	namePrefix := filepath.Base(pathPrefix)
+	file, err := os.CreateTemp(filepath.Dir(pathPrefix), fmt.Sprintf("%s%d-*%s", namePrefix, os.Getpid(), unfinished))
 	if err != nil {
 		return nil, fmt.Errorf("create recovery file: %w; check that the directory of --socket is writable", err)
 	}
 	f.file = file
-	f.name = strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file.Name()), prefix), unfinished)
+	f.name = strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file.Name()), namePrefix), unfinished)
 	if err := tryLock(file); err != nil {
 		return nil, errors.Join(fmt.Errorf("lock recovery file: %w", err), os.Remove(file.Name()), file.Close())
 	}
-	if err := errors.Join(allocate(file, Bytes(c.Connections)), f.mapFile(Bytes(c.Connections))); err != nil {
-		f.fail(errors.Join(err, file.Truncate(0))) // other files may need the space
-	}
-	h := header{magic: magic, records: uint64(c.Connections), began: uint64(time.Now().UnixNano())}
-	f.write(0, appendWords(nil, h.words()...))
+	f.writeHeader(c.Connections)
 	// The name is final only now, so that no other daemon takes an empty file for that of a killed one.
-	if err := os.Rename(file.Name(), f.predecessors.prefix+f.name); err != nil {
+	if err := os.Rename(file.Name(), pathPrefix+f.name); err != nil {
 		return nil, errors.Join(fmt.Errorf("rename recovery file: %w", err), os.Remove(file.Name()), file.Close())
 	}
 	f.predecessors.own = f.name
 	return f, nil
+}
+
+// writeHeader allocates the file with records for a number of connections, and writes its header. If
+// that fails, it logs the error, and nothing is written to the file later.
+func (f *File) writeHeader(connections int) {
+	size := Bytes(connections)
+	err := errors.Join(allocate(f.file, size), f.mapFile(size))
+	if err != nil {
+		f.fail(errors.Join(err, f.file.Truncate(0))) // other files may need the space
+	}
+	h := header{magic: magic, records: uint64(connections), began: uint64(time.Now().UnixNano())}
+	f.write(0, appendWords(nil, h.words()...))
 }
 
 // prefixOf returns the common prefix of the recovery files of a socket. It is the same for all
@@ -119,7 +128,7 @@ func (f *File) write(offset int64, words []byte) {
 	if err != nil {
 		f.fail(errors.Join(err, f.file.Truncate(0)))
 	}
-	stored()
+	killPoint()
 }
 
 // mapFile maps the file into memory, so that store needs no system call. It opens the file a second
@@ -154,7 +163,7 @@ func (f *File) store(offset int64, word uint64) {
 		}
 	}()
 	atomic.StoreUint64((*uint64)(unsafe.Pointer(&f.mapped[offset])), word)
-	stored()
+	killPoint()
 }
 
 // fail ends all further writes after a failed one, and logs the error.
@@ -169,18 +178,19 @@ func (f *File) fail(err error) {
 // daemon has reported.
 func (f *File) ReportCrashes() { f.predecessors.report() }
 
-// FollowPredecessors reports losses of earlier daemons that are found later, until stop is closed. Such
-// losses occur if an earlier daemon is killed while it shuts down, or if its clients do not reconnect
-// in time.
+// FollowPredecessors looks for more losses of earlier daemons until stop is closed, and reports them. An
+// earlier daemon can be killed while it shuts down, and its clients may not reconnect in time.
 func (f *File) FollowPredecessors(stop <-chan struct{}) { f.predecessors.follow(stop) }
 
 // Crashes returns the number of crashed daemons that this one has reported.
 func (f *File) Crashes() int { return f.predecessors.crashes() }
 
 // Losses returns the spans lost by the crashes that this daemon has reported. The numbers never decrease.
+// All are 0 for a daemon without a recovery file, for which f is nil.
 func (f *File) Losses() Losses {
 	if f == nil {
-		return new(predecessors).losses()
+		var noPredecessors predecessors
+		return noPredecessors.losses()
 	}
 	return f.predecessors.losses()
 }
@@ -250,8 +260,9 @@ var receiverNames = [receivers]string{"socket", "apm", "otlp", "zipkin"}
 func (d Receiver) String() string { return receiverNames[d] }
 
 // Begin records that the cycle (an export interval, or a part of one) with the given number begins. The
-// caller must call it before spans are counted in the cycle. The cycle overwrites the oldest cycle in
-// the file.
+// caller must call it before spans are counted in the cycle. The record of the cycle overwrites the
+// oldest one in the file. If spans of the oldest cycle are neither delivered nor given up, their number
+// is added to a total first.
 func (f *File) Begin(number uint64) {
 	if f == nil {
 		return
@@ -259,17 +270,19 @@ func (f *File) Begin(number uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	slot := number % maxCycles
-	if stateIn(f.cycles[slot].state) != settled {
-		f.addOlder(f.cycles[slot].spans) // before the slot is reused, so that a crash between loses no counts
+	record := &f.cycles[slot]
+	wasSettled := stateIn(record.state) == settled
+	if !wasSettled {
+		f.addToOlder(record.spans) // written first, so that a crash between the two writes loses no counts
 	}
-	f.cycles[slot] = cycle{state: packState(number, open)}
-	f.write(cycleOffset(slot), appendWords(nil, f.cycles[slot].words()...))
+	*record = cycle{state: packState(number, open)}
+	f.write(cycleOffset(slot), appendWords(nil, record.words()...))
 }
 
-// addOlder adds the spans of a cycle, by receiver, to the total f.older. It is called for a cycle that
+// addToOlder adds the spans of a cycle, by receiver, to the total f.older. It is called for a cycle that
 // is about to be overwritten in the file, although some of its spans are neither delivered nor given
 // up.
-func (f *File) addOlder(spans [receivers]uint64) {
+func (f *File) addToOlder(spans [receivers]uint64) {
 	if spans == [receivers]uint64{} {
 		return
 	}
@@ -284,8 +297,8 @@ func (c *cycle) words() []uint64 { return append([]uint64{c.state}, c.spans[:]..
 
 // SetInDoubt records whether a destination may have received some spans of the cycle (one export
 // interval) with the given number. Calls for one cycle must not be concurrent.
-func (f *File) SetInDoubt(number uint64, isInDoubt bool) {
-	if isInDoubt {
+func (f *File) SetInDoubt(number uint64, mayBeReceived bool) {
+	if mayBeReceived {
 		f.setState(number, inDoubt)
 	} else {
 		f.setState(number, open)

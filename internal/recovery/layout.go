@@ -316,7 +316,8 @@ func (c *contents) stateOf(number uint64) cycleState {
 // commonState returns the state of the cycles, or export intervals, from firstCycle to lastCycle if all
 // have the same state. Otherwise, or if there are too many for the file, it returns inDoubt.
 func (c *contents) commonState(firstCycle, lastCycle uint64) cycleState {
-	if lastCycle-firstCycle >= maxCycles {
+	exceedsFile := lastCycle-firstCycle >= maxCycles
+	if exceedsFile {
 		return inDoubt
 	}
 	state := c.stateOf(lastCycle)

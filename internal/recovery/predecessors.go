@@ -224,9 +224,8 @@ func (p *predecessors) findByName(name string) *predecessor {
 	return nil
 }
 
-// lockFile locks and reads the recovery file of a crashed daemon, and adds it to p.crashed. It returns
-// nil if the file cannot be opened or no longer exists. It returns nil and true if the daemon is still
-// running.
+// lockFile locks and reads the recovery file of a crashed daemon, and adds the daemon to p.crashed. It
+// returns nil if the file does not exist or cannot be opened, or if the daemon is still running.
 func (p *predecessors) lockFile(name string) (d *predecessor, isRunning bool) {
 	path := p.prefix + name
 	fd, err := unix.Open(path, unix.O_RDWR|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
@@ -238,13 +237,15 @@ func (p *predecessors) lockFile(name string) (d *predecessor, isRunning bool) {
 	}
 	file := os.NewFile(uintptr(fd), path)
 	info, err := file.Stat()
-	if err != nil || !info.Mode().IsRegular() {
+	isRegular := err == nil && info.Mode().IsRegular()
+	if !isRegular {
 		file.Close()
 		return nil, false
 	}
-	isRunning = tryLock(file) != nil // a running daemon has the lock
-	_, err = os.Lstat(path)
-	isRemoved := err != nil // by a daemon that has shut down since the file was opened
+	lockErr := tryLock(file)
+	isRunning = lockErr != nil // a running daemon has the lock
+	_, statErr := os.Lstat(path)
+	isRemoved := statErr != nil // by a daemon that has shut down since the file was opened
 	if isRunning || isRemoved {
 		file.Close()
 		return nil, isRunning
@@ -293,11 +294,14 @@ func (c *contents) lossAt(receiver int) Loss {
 	return loss
 }
 
-// markSurplus sets isSurplus for all crashed daemons except for maxKeptFiles, and clears it for these.
-// It keeps those with connections first, because clients can ask about them, and then the newest.
+// markSurplus determines the crashed daemons whose files are kept, at most maxKeptFiles, and sets
+// isSurplus for the others. Daemons with connections precede others, because clients can ask about them.
+// Newer daemons precede older ones.
 func (p *predecessors) markSurplus() {
 	slices.SortStableFunc(p.crashed, func(a, b *predecessor) int {
-		byConnections := cmp.Compare(min(b.records, 1), min(a.records, 1))
+		hasConnectionsA := min(a.records, 1) // 0 or 1
+		hasConnectionsB := min(b.records, 1)
+		byConnections := cmp.Compare(hasConnectionsB, hasConnectionsA)
 		byAge := cmp.Compare(b.began, a.began)
 		return cmp.Or(byConnections, byAge)
 	})
@@ -428,7 +432,7 @@ func (p *predecessors) removeFile(d *predecessor) bool {
 func (d *predecessor) write(offset int64, words ...uint64) {
 	if d.file != nil && d.readErr == nil {
 		_, _ = d.file.WriteAt(appendWords(nil, words...), offset)
-		stored()
+		killPoint()
 	}
 }
 

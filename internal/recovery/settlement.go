@@ -16,8 +16,8 @@ type SettlementTracker struct {
 	slot int   // of the record
 	id   uint64
 
-	received  atomic.Uint64 // number of received spans
-	nextCycle atomic.Uint64 // number of the publisher's last cycle, plus one; 0 before the first
+	received     atomic.Uint64 // number of received spans
+	cyclePlusOne atomic.Uint64 // number of the publisher's last cycle, plus one; 0 before the first
 
 	mu         sync.Mutex  // guards the rest, and writing the record
 	settled    uint64      // number of spans that are delivered or given up
@@ -64,7 +64,7 @@ func (s *SettlementTracker) save() {
 	if s.file == nil {
 		return
 	}
-	r := record{id: s.id, received: s.received.Load(), settled: s.settled, current: s.nextCycle.Load()}
+	r := record{id: s.id, received: s.received.Load(), settled: s.settled, current: s.cyclePlusOne.Load()}
 	r.count = uint64(copy(r.ranges[:], s.openRanges))
 	hasMore := len(s.openRanges) > rangesPerRecord
 	if hasMore {
@@ -87,23 +87,24 @@ func (s *SettlementTracker) Token() string {
 }
 
 // Cycle returns the last cycle that the publisher was in.
-func (s *SettlementTracker) Cycle() uint64 { return s.nextCycle.Load() - 1 }
+func (s *SettlementTracker) Cycle() uint64 { return s.cyclePlusOne.Load() - 1 }
 
 // EnterCycle records that spans from now on are counted in the given cycle (an export interval, or a
 // part of one). Spans received before belong to the cycle of the previous call. If both cycles are the
 // same, EnterCycle does nothing.
 func (s *SettlementTracker) EnterCycle(cycle uint64) {
-	isSameCycle := s.nextCycle.Load() == cycle+1
+	isSameCycle := s.cyclePlusOne.Load() == cycle+1
 	if isSameCycle {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	received := s.received.Load()
-	if received > s.spansBeforeCycle() {
+	hasNewSpans := received > s.spansBeforeCycle()
+	if hasNewSpans {
 		s.addRange(s.Cycle(), received)
 	}
-	s.nextCycle.Store(cycle + 1)
+	s.cyclePlusOne.Store(cycle + 1)
 	s.save()
 }
 
@@ -165,7 +166,7 @@ func (s *SettlementTracker) SettledUpTo(cycle uint64) uint64 {
 		settledRanges++
 	}
 	s.openRanges = slices.Delete(s.openRanges, 0, settledRanges)
-	isCurrentSettled := s.nextCycle.Load() <= cycle
+	isCurrentSettled := s.cyclePlusOne.Load() <= cycle
 	if isCurrentSettled {
 		s.settled = s.received.Load()
 	}
@@ -198,7 +199,7 @@ func (s *SettlementTracker) countUnsettled() {
 		s.file.Count(r.lastCycle, Socket, r.lastSpan-counted)
 		counted = r.lastSpan
 	}
-	hasCycle := s.nextCycle.Load() > 0
+	hasCycle := s.cyclePlusOne.Load() > 0
 	if hasCycle {
 		s.file.Count(s.Cycle(), Socket, s.received.Load()-counted)
 	}

@@ -2,5 +2,5 @@
 
 package recovery
 
-// stored is called after each store to a word of the file.
-func stored() {}
+// killPoint is called after each write to the file. In tests of crashes, it ends the process.
+func killPoint() {}

@@ -22,9 +22,9 @@ import (
 // memory.
 type admitter struct {
 	*tables
-	id             OriginID
+	originID       OriginID
 	origin         *origin
-	words          []uint32       // encoded key, see wordOrigin
+	encodedKey     []uint32       // see wordOrigin
 	tagsMayRepeat  [lists]bool    // by list of tags, whether it contains a collapsed tag
 	pending        []pendingLabel // labels of the key that are new in this interval
 	sentIdentities []uint64       // identities of the key's labels as the client sent them
@@ -43,8 +43,8 @@ type pendingLabel struct {
 	share  class   // share of the budget that the row is taken from
 }
 
-// takesRow reports whether the label takes a row of a budget.
-func (p *pendingLabel) takesRow() bool { return p.budget != nil }
+// isCharged reports whether the label is counted in a budget, a limit on distinct values.
+func (p *pendingLabel) isCharged() bool { return p.budget != nil }
 
 // admit returns the ID of the row, a set of counters, in which the spans of a key are counted. A key
 // that is new in this interval gets a row of its own if the limits allow it. Otherwise its spans are
@@ -53,8 +53,8 @@ func (a *admitter) admit(id OriginID, key *span.Key) Admission {
 	a.reset(id)
 	a.encodeKey(key)
 	identity := a.rowIdentity()
-	if row, isKnown := a.rows.find(a.words, identity); isKnown {
-		a.rows.list[row].recurred = true
+	if row, isKnown := a.rows.find(a.encodedKey, identity); isKnown {
+		a.rows.byID[row].recurred = true
 		return a.countInRow(row)
 	}
 	class := a.classOf(identity)
@@ -63,20 +63,20 @@ func (a *admitter) admit(id OriginID, key *span.Key) Admission {
 		return a.countInOverflowRow(identity)
 	}
 	labelBytes := a.addPendingLabels()
-	a.rowBudget.take(a.origin, source, labelBytes+rowBytes(a.words))
+	a.rowBudget.take(a.origin, source, labelBytes+rowBytes(a.encodedKey))
 	history := a.newHistory(class)
 	if source.fromReserve {
 		history.nextClass = classStable // the row is kept, so an origin can grow up to its fair share
 	}
-	row := a.rows.add(a.words, identity, history, KeyEntry{id, a.labels.keyOf(a.words)})
+	row := a.rows.add(a.encodedKey, identity, history, KeyEntry{id, a.labels.keyOf(a.encodedKey)})
 	return a.countInRow(row)
 }
 
 // reset prepares the admitter for a key of the given origin.
 func (a *admitter) reset(id OriginID) {
-	a.id = id
-	a.origin = &a.origins.list[id]
-	a.words = a.words[:0]
+	a.originID = id
+	a.origin = &a.origins.byID[id]
+	a.encodedKey = a.encodedKey[:0]
 	a.tagsMayRepeat = [lists]bool{}
 	a.pending = a.pending[:0]
 	a.sentIdentities = a.sentIdentities[:0]
@@ -91,9 +91,9 @@ func (a *admitter) reset(id OriginID) {
 // in the next interval if they recur.
 func (a *admitter) countInRow(row KeyID) Admission {
 	a.admission.ID = row
-	a.admission.Hash = partitionHash(a.rows.list[row].identity)
-	a.rejectKeyAsSent()
-	a.admission.AllRecur = a.filter.add(a.rejected)
+	a.admission.Hash = partitionHash(a.rows.byID[row].identity)
+	a.rejectSentKeyIfReplaced()
+	a.admission.AllRecur = a.filter.recordUses(a.rejected)
 	for _, l := range maskedLabels {
 		if a.admission.Masked.Has(l) {
 			a.masked[l]++
@@ -102,9 +102,9 @@ func (a *admitter) countInRow(row KeyID) Admission {
 	return a.admission
 }
 
-// rejectKeyAsSent appends the hash of the key, as the client sent it, to a.rejected, if at least one of
-// its labels was replaced.
-func (a *admitter) rejectKeyAsSent() {
+// rejectSentKeyIfReplaced appends the hash of the key, as the client sent it, to a.rejected, if at least
+// one of its labels was replaced.
+func (a *admitter) rejectSentKeyIfReplaced() {
 	if !a.admission.IsUnchanged() {
 		a.rejected = append(a.rejected, a.identityAsSent())
 	}
@@ -114,21 +114,21 @@ func (a *admitter) rejectKeyAsSent() {
 // belongs to. Like the identity of the row, it is the same in every interval.
 func partitionHash(identity uint64) uint32 { return uint32(identity>>32 ^ identity) }
 
-// countInOverflowRow returns the admission of a key that gets no row: its spans are counted without
-// labels. The labels of the key that are new in this interval are counted as lost. A filter records the
-// key and these labels, so that they precede unknown ones in the next interval if they recur.
+// countInOverflowRow returns the admission of a key for which there is no free row, a set of counters:
+// its spans are counted in a row without labels. New labels of the key are counted as lost. The filter
+// records them and the key, so that they take precedence in the next interval if they recur.
 func (a *admitter) countInOverflowRow(identity uint64) Admission {
 	a.rejected = append(a.rejected, identity)
-	a.rejectKeyAsSent()
+	a.rejectSentKeyIfReplaced()
 	for i := range a.pending {
 		newLabel := &a.pending[i]
-		if newLabel.takesRow() {
+		if newLabel.isCharged() {
 			a.rejected = append(a.rejected, newLabel.identity)
 			*a.lostCounter(&newLabel.label)++
 		}
 	}
-	admission := a.overflowRow(a.id)
-	admission.AllRecur = a.filter.add(a.rejected)
+	admission := a.overflowRow(a.originID)
+	admission.AllRecur = a.filter.recordUses(a.rejected)
 	return admission
 }
 
@@ -141,22 +141,23 @@ func (a *admitter) lostCounter(l *label) *uint64 {
 	return &a.lost[l.scope.kind]
 }
 
-// encodeKey encodes a key as numbers in a.words: the ID of each label and, for each list of tags, its
-// length and the IDs of its tags. It sorts the tags, so keys that differ only in the order of their tags
-// get the same encoding.
+// encodeKey encodes a key as a list of numbers in a.encodedKey: the ID of the origin, the process that
+// sent the key; one number for each label; and for each list of tags, its length and the IDs of the
+// tags. The tags are sorted, so keys that differ only in the order of their tags are equal.
 func (a *admitter) encodeKey(k *span.Key) {
-	a.words = append(a.words, uint32(a.id), a.resolveStatus(k.HTTPStatus), uint32(k.Facts()))
+	status := a.resolveStatus(k.HTTPStatus)
+	a.encodedKey = append(a.encodedKey, uint32(a.originID), status, uint32(k.Facts()))
 	for l := range span.FirstList {
-		a.words = append(a.words, a.resolveText(l, *k.Text(l)))
+		a.encodedKey = append(a.encodedKey, a.resolveText(l, *k.Text(l)))
 	}
 	for list := span.FirstList; list < span.EndOfLists; list++ {
 		tags := *k.Tags(list)
-		a.words = append(a.words, uint32(len(tags)))
+		a.encodedKey = append(a.encodedKey, uint32(len(tags)))
 		for _, tag := range tags {
-			a.words = append(a.words, a.resolveTag(list, tag))
+			a.encodedKey = append(a.encodedKey, a.resolveTag(list, tag))
 		}
 	}
-	a.words = orderTags(a.words, &a.tagsMayRepeat)
+	a.encodedKey = orderTags(a.encodedKey, &a.tagsMayRepeat)
 }
 
 // resolveStatus returns the ID of an HTTP status code. The number of different status codes is limited,
@@ -176,8 +177,8 @@ func (a *admitter) resolveStatus(status uint32) labelID {
 }
 
 // resolveText returns the ID of the text of a label, or of the mask that replaces the text. It returns
-// absentID if the text is empty. It returns blockedID if the client replaced the text, or if the origin
-// can have no more distinct values of the label.
+// absentID if the text is empty. It returns blockedID if the origin can have no more distinct values of
+// the label, or if the client has replaced the text for such a reason.
 func (a *admitter) resolveText(l span.Label, text string) labelID {
 	switch text {
 	case "":
@@ -249,12 +250,13 @@ func (a *admitter) maskOf(l span.Label, text string) (masked label, ok bool) {
 	if !isMaskable(l) {
 		return label{}, false
 	}
-	from := len(a.scratch)
-	a.scratch, ok = mask.Append(a.scratch, text)
-	if !ok {
+	maskStart := len(a.scratch)
+	scratch, hasMask := mask.Append(a.scratch, text)
+	a.scratch = scratch
+	if !hasMask {
 		return label{}, false
 	}
-	maskText := stringOf(a.scratch[from:])
+	maskText := stringOf(a.scratch[maskStart:])
 	isTooLongForLabel := len(maskText) > l.MaxBytes()
 	isTooLongForText := len(maskText) > len(text) && len(maskText) > maxMaskBytes
 	if isTooLongForLabel || isTooLongForText {
@@ -265,7 +267,7 @@ func (a *admitter) maskOf(l span.Label, text string) (masked label, ok bool) {
 
 // newLabel returns a label of the current origin. The label has no ID yet.
 func (a *admitter) newLabel(kind int32, text string) label {
-	name := labelName{scope{a.id, kind}, text}
+	name := labelName{scope{a.originID, kind}, text}
 	return label{labelName: name, identity: a.origin.identityOf(name)}
 }
 
@@ -295,10 +297,10 @@ func (a *admitter) idOf(budget *budget, l label) (id labelID, ok bool) {
 // mask before, to replace several similar texts, it no longer counts against the limit for masks.
 func (a *admitter) markAsName(budget *budget, id labelID) {
 	isPending := id >= pendingID
-	if isPending || !a.labels.list[id].isMask {
+	if isPending || !a.labels.byID[id].isMask {
 		return
 	}
-	a.labels.list[id].isMask = false
+	a.labels.byID[id].isMask = false
 	budget.masks--
 }
 
@@ -318,17 +320,23 @@ func (a *admitter) pendingIn(b *budget, share class) int {
 	return count
 }
 
-// findAndMarkRecurring returns the ID of a label, or false if the label is new in this interval. It marks a
-// label that was used before as recurring. A label that only the current key has used is not marked, and
-// has a preliminary ID.
+// findAndMarkRecurring returns the ID of a label, or false if the label is new in this interval. It marks
+// the label as recurring if an earlier key has used it. If only the current key has used it, the ID is
+// preliminary.
 func (a *admitter) findAndMarkRecurring(l *label) (id labelID, ok bool) {
 	id, ok = a.labels.find(l.labelName, l.identity)
 	if ok {
-		a.labels.list[id].recurred = true
+		a.labels.byID[id].recurred = true
 		return id, true
 	}
+	return a.findPending(l.labelName)
+}
+
+// findPending returns the preliminary ID of a label that only the current key has used, or false if the
+// current key has not used it.
+func (a *admitter) findPending(name labelName) (id labelID, ok bool) {
 	for i := range a.pending {
-		if a.pending[i].labelName == l.labelName {
+		if a.pending[i].labelName == name {
 			return pendingID + labelID(i), true
 		}
 	}
@@ -401,20 +409,20 @@ func (a *admitter) resolveTag(list span.Label, tag string) labelID {
 	return a.resolveBlockedTag(list, keyID, keyText)
 }
 
-// resolveTagKey returns the ID of a tag key, such as "region" in the tag "region:eu". For a tag key
-// that is new in this interval, it also sets the limit on different values. It returns false if there
-// are too many tag keys.
+// resolveTagKey returns the ID of a tag key, such as "region" in the tag "region:eu". It returns false
+// if there are too many tag keys. For a tag key that is new in this interval, it sets the limit on
+// different values.
 func (a *admitter) resolveTagKey(list span.Label, text string) (id labelID, ok bool) {
 	kind := tagKeyKind(list)
 	pendingBefore := len(a.pending)
 	id, ok = a.idOf(&a.origin.budgets[kind], a.newLabel(kind, text))
-	isNew := len(a.pending) > pendingBefore
+	isNew := len(a.pending) > pendingBefore // idOf appends a new label
 	if isNew {
-		key := &a.pending[pendingBefore]
+		newKey := &a.pending[pendingBefore]
 		limit := a.config.tagBudget(list, text)
-		kept := a.previous.tagKeys[key.identity]
-		key.tags = a.unusedTagKey()
-		*key.tags = tagKey{budget: newBudget(limit, kept), limit: limit}
+		keptTags := a.previous.tagKeys[newKey.identity]
+		newKey.tags = a.unusedTagKey()
+		*newKey.tags = tagKey{budget: newBudget(limit, keptTags), limit: limit}
 	}
 	return id, ok
 }
@@ -434,7 +442,7 @@ func (a *admitter) tagKeyOf(id labelID) *tagKey {
 	if id >= pendingID {
 		return a.pending[id-pendingID].tags
 	}
-	return a.labels.list[id].tags
+	return a.labels.byID[id].tags
 }
 
 // resolveBlockedTag returns the ID of the tag "key:tracer_blocked_value", which replaces tags of a tag
@@ -461,10 +469,10 @@ func (a *admitter) resolveBlockedTag(list span.Label, keyID labelID, keyText str
 func (a *admitter) setTagsMayRepeat(list span.Label) { a.tagsMayRepeat[list-span.FirstList] = true }
 
 // addPendingLabels registers the labels in a.pending, which are new in this interval, and returns their
-// memory in bytes. It replaces their temporary IDs in a.words by final ones. The final IDs have the
+// memory in bytes. It replaces their temporary IDs in a.encodedKey by final ones. The final IDs have the
 // same order, so sorted tags stay sorted.
 func (a *admitter) addPendingLabels() (bytes int) {
-	firstNewID := labelID(len(a.labels.list))
+	firstNewID := labelID(len(a.labels.byID))
 	finalID := func(id labelID) labelID {
 		if id < pendingID {
 			return id
@@ -480,14 +488,14 @@ func (a *admitter) addPendingLabels() (bytes int) {
 			tags := *added.tags
 			added.tags = &tags
 		}
-		if pending.takesRow() {
+		if pending.isCharged() {
 			a.finalBudget(pending.budget, &added).take(pending.share, added.isMask)
 		}
 		a.labels.add(added)
 		bytes += labelBytes(&added)
 	}
-	for i, id := range a.words {
-		a.words[i] = finalID(id)
+	for i, id := range a.encodedKey {
+		a.encodedKey[i] = finalID(id)
 	}
 	return bytes
 }
@@ -497,7 +505,7 @@ func (a *admitter) addPendingLabels() (bytes int) {
 // the budget.
 func (a *admitter) finalBudget(b *budget, added *label) *budget {
 	if added.isTag() {
-		return &a.labels.list[added.tagKey].tags.budget
+		return &a.labels.byID[added.tagKey].tags.budget
 	}
 	return b
 }
@@ -506,12 +514,12 @@ func (a *admitter) finalBudget(b *budget, added *label) *budget {
 // hashes of the labels, because their IDs differ between intervals. The hashes of tags are added up, so
 // the order of the tags does not matter.
 func (a *admitter) rowIdentity() uint64 {
-	hash := mix(a.origin.identity^uint64(a.words[wordFacts]), a.identityOf(a.words[wordStatus]))
-	for _, id := range a.words[wordTexts:wordTags] {
+	hash := mix(a.origin.identity^uint64(a.encodedKey[wordFacts]), a.identityOf(a.encodedKey[wordStatus]))
+	for _, id := range a.encodedKey[wordTexts:wordTags] {
 		hash = mix(hash, a.identityOf(id))
 	}
 	sumOfTags := uint64(0)
-	for tags := range tagLists(a.words) {
+	for tags := range tagLists(a.encodedKey) {
 		for _, id := range tags {
 			sumOfTags += tagHash(a.identityOf(id))
 		}
@@ -526,7 +534,7 @@ func tagHash(identity uint64) uint64 { return mix(0, identity) }
 // identityAsSent returns the hash that rowIdentity would return if no label had been replaced.
 func (a *admitter) identityAsSent() uint64 {
 	const texts = 1 + int(span.FirstList) // the status and the texts
-	hash := a.origin.identity ^ uint64(a.words[wordFacts])
+	hash := a.origin.identity ^ uint64(a.encodedKey[wordFacts])
 	for _, identity := range a.sentIdentities[:texts] {
 		hash = mix(hash, identity)
 	}
@@ -543,7 +551,7 @@ func (a *admitter) identityOf(id labelID) uint64 {
 	case id < firstID:
 		return uint64(id)
 	case id < pendingID:
-		return a.labels.list[id].identity
+		return a.labels.byID[id].identity
 	default:
 		return a.pending[id-pendingID].identity
 	}

@@ -83,23 +83,24 @@ func (c *Config) tagBudget(list span.Label, key string) int {
 // includes the texts of its fields, its row for spans without labels, and the data kept for the next
 // interval. It excludes its keys.
 func (c *Config) originBytes() int {
-	const fields, overflowRow = 14 * span.MaxOriginField, 1 << 10
-	texts := fields + span.MaxProcessTags
+	const overflowRowBytes = 1 << 10 // row for spans without labels
+	const fieldCount = 14            // of span.Origin, without process tags and attributes
+	textBytes := fieldCount*span.MaxOriginField + span.MaxProcessTags
 	if c.Attributes {
-		texts += span.MaxAttributes
+		textBytes += span.MaxAttributes
 	}
-	return texts + overflowRow + int(unsafe.Sizeof(origin{})+unsafe.Sizeof(previousOrigin{}))
+	return textBytes + overflowRowBytes + int(unsafe.Sizeof(origin{})+unsafe.Sizeof(previousOrigin{}))
 }
 
 // MaxKeys returns the maximum number of keys per interval. It includes the reserve for origins with few
-// keys, and one key without labels for each origin.
+// keys, and one key without labels for each origin and for the common origin.
 func (c *Config) MaxKeys() int { return c.MaxAggregates + c.reserve().rows + c.MaxOrigins + 1 }
 
 // Bytes returns the maximum memory of both registries of Intervals.
 func (c *Config) Bytes() int {
-	origins := (c.MaxOrigins + 1) * c.originBytes()
-	filter := 2 * filterBytes(c.LabelBytes)
-	return 2*(c.LabelBytes+c.reserve().bytes+origins) + filter
+	maxOrigins := c.MaxOrigins + 1 // including the common origin
+	registryBytes := c.LabelBytes + c.reserve().bytes + maxOrigins*c.originBytes()
+	return 2*registryBytes + 2*filterBytes(c.LabelBytes)
 }
 
 func (c *Config) all() usage { return usage{rows: c.MaxAggregates, bytes: c.LabelBytes} }

@@ -27,9 +27,10 @@ func newFilter(bytes int) *filter {
 	return &filter{newBloom(bytes), newBloom(bytes / 2), newBloom(bytes / 2)}
 }
 
-// add records one use of each value of a key, given the hashes of the values. Values that were used
-// before in this interval are recorded as recurring. add returns true if that applies to all of them.
-func (f *filter) add(identities []uint64) (allRecur bool) {
+// recordUses records one use of each value of a key, given the hashes of the values. Values that were
+// used before in this interval are recorded as recurring. It returns true if that applies to all of
+// them.
+func (f *filter) recordUses(identities []uint64) (allRecur bool) {
 	allRecur = true
 	for _, identity := range identities {
 		if f.usedOnce.has(identity) {

@@ -21,8 +21,8 @@ func TestFilter_HasRecurringValues(t *testing.T) {
 			}
 			continue
 		}
-		f.add(hashes[i : i+1])
-		if i%10 == 0 && !f.add(hashes[i:i+1]) {
+		f.recordUses(hashes[i : i+1])
+		if i%10 == 0 && !f.recordUses(hashes[i:i+1]) {
 			t.Fatalf("value %d came before", i)
 		}
 	}

@@ -55,7 +55,7 @@ func tagKeyKind(list span.Label) int32 { return int32(span.LabelCount) + int32(l
 
 // labelTable assigns IDs to the distinct texts of the keys of one interval.
 type labelTable struct {
-	list []label            // by labelID
+	byID []label            // index is a labelID
 	ids  map[uint64]labelID // by identity; after a collision, by the next free number
 }
 
@@ -84,7 +84,7 @@ type tagKey struct {
 
 func newLabelTable() labelTable {
 	blocked := label{labelName: labelName{text: span.Blocked}, isBlocked: true}
-	return labelTable{list: []label{{}, blocked}, ids: map[uint64]labelID{}}
+	return labelTable{byID: []label{{}, blocked}, ids: map[uint64]labelID{}}
 }
 
 // find returns the ID of the label with the given name, or false if the table has no such label.
@@ -96,7 +96,7 @@ func (t *labelTable) find(name labelName, identity uint64) (labelID, bool) {
 		if !ok {
 			return absentID, false
 		}
-		if t.list[id].labelName == name {
+		if t.byID[id].labelName == name {
 			return id, true
 		}
 		identity++
@@ -110,8 +110,8 @@ func (t *labelTable) add(l label) {
 	for t.ids[mapKey] != absentID {
 		mapKey++
 	}
-	t.ids[mapKey] = labelID(len(t.list))
-	t.list = append(t.list, l)
+	t.ids[mapKey] = labelID(len(t.byID))
+	t.byID = append(t.byID, l)
 }
 
 // isTag reports whether the label is a tag, as opposed to a tag key or another text.

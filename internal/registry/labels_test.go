@@ -17,11 +17,11 @@ func TestLabels_EqualHashes(t *testing.T) {
 				t.Fatalf("%v is label %d before it was added", name, id)
 			}
 			table.add(label{labelName: name, identity: 42})
-			ids[name] = labelID(len(table.list) - 1)
+			ids[name] = labelID(len(table.byID) - 1)
 		}
 	}
 	for name, want := range ids {
-		if id, ok := table.find(name, 42); !ok || id != want || table.list[id].identity != 42 {
+		if id, ok := table.find(name, 42); !ok || id != want || table.byID[id].identity != 42 {
 			t.Errorf("%v is %d, %t; want %d", name, id, ok, want)
 		}
 	}
@@ -52,7 +52,7 @@ func TestCollapses_NamesAreBounded(t *testing.T) {
 	for i := range 10 * maxCollapses {
 		c.add(fmt.Sprint("peer_tag ", i), "peer_tag", 1)
 	}
-	if label, keys := c.takeMost(); len(c) != 0 || label != "peer_tag" || keys != 9*maxCollapses {
+	if label, keys := c.takeHighest(); len(c) != 0 || label != "peer_tag" || keys != 9*maxCollapses {
 		t.Errorf("%d keys of %q, of %d names", keys, label, len(c))
 	}
 	for i := range 10 * maxCollapses {

@@ -24,16 +24,16 @@ const commonIdentity = 0
 // other half is for origins that were seen in the previous interval. The last quarter is for
 // services. So short-lived pods displace neither long-lived pods nor services.
 type originTable struct {
-	limit      int
-	reserved   int           // slots kept for origins of the last two intervals
-	others     int           // slots taken by other origins
-	services   int           // slots of others that only services can take
-	slots      budget        // budget for the other origins, without the quarter for services
-	names      []span.Origin // by OriginID; replaced, not changed, once it was returned
-	list       []origin      // by OriginID
-	ids        map[span.Origin]OriginID
-	perProcess map[int32]int // origins admitted for each process
-	common     OriginID      // ID of the common origin; noOrigin until it is needed
+	limit         int
+	stablePlaces  int           // places kept for origins of the last two intervals
+	otherPlaces   int           // places taken by other origins
+	servicePlaces int           // part of otherPlaces that only services can take
+	slots         budget        // budget for the other origins, without the quarter for services
+	names         []span.Origin // by OriginID; replaced, not changed, once it was returned
+	byID          []origin      // index is an OriginID
+	ids           map[span.Origin]OriginID
+	perProcess    map[int32]int // origins admitted for each process
+	common        OriginID      // ID of the common origin; noOrigin until it is needed
 }
 
 // origin is the state of one origin: its budgets, and what it has used of the shared ones.
@@ -62,42 +62,49 @@ func newOriginTable(limit int, p *previous) originTable {
 	}
 	slots := threeQuarters(limit) // the last quarter is for origins without resource attributes
 	return originTable{
-		limit:      limit,
-		reserved:   stable,
-		slots:      newBudget(slots, keptRows{stable: stable}),
-		ids:        map[span.Origin]OriginID{},
-		perProcess: map[int32]int{},
-		common:     noOrigin,
+		limit:        limit,
+		stablePlaces: stable,
+		slots:        newBudget(slots, keptRows{stable: stable}),
+		ids:          map[span.Origin]OriginID{},
+		perProcess:   map[int32]int{},
+		common:       noOrigin,
 	}
 }
 
 func threeQuarters(n int) int { return n - n/4 }
 
-// takeSlot takes one of the limited places for an origin that is new in this interval. It returns false
+// takePlace takes one of the limited places for an origin that is new in this interval. It returns false
 // if none is free. A place is always reserved for an origin of classStable. Origins with resource
 // attributes can take at most three quarters of the places.
-func (t *originTable) takeSlot(o span.Origin, class class) bool {
+func (t *originTable) takePlace(o span.Origin, class class) bool {
 	if class == classStable {
-		return true // t.reserved includes its slot
+		return true // t.stablePlaces includes its place
 	}
-	if t.reserved+t.others >= t.limit {
+	isFull := t.stablePlaces+t.otherPlaces >= t.limit
+	if isFull {
 		return false
 	}
+	hasPlace := t.takeShare(o, class)
+	if hasPlace {
+		t.otherPlaces++
+	}
+	return hasPlace
+}
+
+// takeShare charges a new origin to the part of the places that is for origins of its kind. It returns
+// false if this part is used up. An origin without resource attributes, a service, can then have any
+// free place, so takeShare returns true for it.
+func (t *originTable) takeShare(o span.Origin, class class) bool {
 	isService := o.Attributes == ""
-	if isService && t.services < t.limit/4 {
-		t.services++
-		t.others++
+	if isService && t.servicePlaces < t.limit/4 {
+		t.servicePlaces++
 		return true
 	}
-	share, hasShare := t.slots.findFree(class)
-	if !hasShare && !isService {
-		return false
-	}
-	if hasShare {
+	share, hasFree := t.slots.findFree(class)
+	if hasFree {
 		t.slots.take(share, notMask)
 	}
-	t.others++ // a service can have any free slot, even without a share
-	return true
+	return hasFree || isService
 }
 
 // mayAddFor reports whether a process may add an origin. One process may add at most half of all
@@ -121,7 +128,7 @@ func (t *tables) admitOrigin(o span.Origin, process int32) (OriginID, bool) {
 	}
 	identity := maphash.Comparable(seed, o)
 	isOverLimit := process != 0 && !t.origins.mayAddFor(process, o)
-	if isOverLimit || !t.origins.takeSlot(o, t.classOfOrigin(identity)) {
+	if isOverLimit || !t.origins.takePlace(o, t.classOfOrigin(identity)) {
 		t.filter.recurred.add(identity) // in the next interval, the origin precedes unknown ones
 		return 0, false
 	}
@@ -158,8 +165,9 @@ func (t *tables) joinCommon(o span.Origin) OriginID {
 	}
 	current := table.names[table.common]
 	if current != o {
-		table.names = slices.Clone(table.names)
-		table.names[table.common] = current.Common(o)
+		names := slices.Clone(table.names)
+		names[table.common] = current.Common(o) // without the fields that differ
+		table.names = names
 	}
 	return table.common
 }
@@ -181,13 +189,13 @@ func (t *tables) addOrigin(name span.Origin, identity uint64) OriginID {
 		}
 	}
 	t.origins.names = append(t.origins.names, name)
-	t.origins.list = append(t.origins.list, added)
+	t.origins.byID = append(t.origins.byID, added)
 	t.rowBudget.join(record)
-	return OriginID(len(t.origins.list) - 1)
+	return OriginID(len(t.origins.byID) - 1)
 }
 
-// limitOf returns the maximum number of distinct values of one label. If kind is not below
-// span.LabelCount, it stands for a list of tags, and the result is the maximum number of tag keys.
+// limitOf returns the maximum number of distinct values of a label. kind is the number of the label.
+// Numbers from span.LabelCount on stand for the tag keys of a list of tags.
 func (t *tables) limitOf(kind int32) int {
 	isTagKeys := kind >= int32(span.LabelCount)
 	if isTagKeys {

@@ -9,11 +9,11 @@ import (
 // contains hashes with a secret seed instead of texts, so it retains no memory of the interval's
 // registry.
 type previous struct {
-	classes map[uint64]class           // classes of values, tag keys and keys that had a row and recurred, by identity
-	origins map[uint64]*previousOrigin // by identity
-	tagKeys map[uint64]keptRows        // tags that keep a row, by the identity of their tag key
-	rows    keptRows                   // keys that keep a row
-	bytes   keptRows                   // memory of these keys, and of all labels that keep a row
+	classes   map[uint64]class           // classes of values, tag keys and keys that had a row and recurred, by identity
+	origins   map[uint64]*previousOrigin // by identity
+	tagKeys   map[uint64]keptRows        // tags that keep a row, by the identity of their tag key
+	keptRows  keptRows                   // keys that keep a row
+	keptBytes keptRows                   // memory of these keys, and of all labels that keep a row
 }
 
 // previousOrigin is the part of an origin's state that the next interval uses.
@@ -30,12 +30,12 @@ type previousOrigin struct {
 // These are not included.
 func (t *tables) snapshot() *previous {
 	prev := &previous{
-		classes: make(map[uint64]class, len(t.labels.list)+len(t.rows.list)),
-		origins: make(map[uint64]*previousOrigin, len(t.origins.list)),
+		classes: make(map[uint64]class, len(t.labels.byID)+len(t.rows.byID)),
+		origins: make(map[uint64]*previousOrigin, len(t.origins.byID)),
 		tagKeys: map[uint64]keptRows{},
 	}
-	for i := range t.origins.list {
-		o := &t.origins.list[i]
+	for i := range t.origins.byID {
+		o := &t.origins.byID[i]
 		isStable := !o.isNew && o.identity != commonIdentity
 		prev.origins[o.identity] = &previousOrigin{isStable: isStable}
 	}
@@ -47,8 +47,8 @@ func (t *tables) snapshot() *previous {
 
 // addLabels adds the labels that recurred and have the given class in the next interval.
 func (p *previous) addLabels(t *tables, class class) {
-	for i := range t.labels.list {
-		l := &t.labels.list[i]
+	for i := range t.labels.byID {
+		l := &t.labels.byID[i]
 		if l.recurred && !l.isBlocked && l.nextClass == class {
 			p.addLabel(t, l)
 		}
@@ -58,51 +58,65 @@ func (p *previous) addLabels(t *tables, class class) {
 // addLabel adds a label that was used at least twice in the interval. The label keeps its row in the
 // next interval, as long as not too many labels of the same kind do. Otherwise its class is classSeen.
 func (p *previous) addLabel(t *tables, l *label) {
-	o := p.origins[t.origins.list[l.scope.origin].identity]
-	kind := l.scope.kind
-	kept, limit := o.labels[kind], t.limitOf(kind)
-	var tagKeyIdentity uint64
-	if l.isTag() {
-		tagKey := &t.labels.list[l.tagKey]
-		tagKeyIdentity = tagKey.identity
-		kept, limit = p.tagKeys[tagKeyIdentity], tagKey.tags.limit
-	}
-	isFull := kept.total() >= maxKept(limit)
-	isExcessMask := l.isMask && o.masks[kind] >= limit/4
-	if isFull || isExcessMask {
+	o := p.origins[t.origins.byID[l.scope.origin].identity]
+	if !p.hasSpaceFor(t, o, l) {
 		p.classes[l.identity] = classSeen
 		return
 	}
 	p.classes[l.identity] = l.nextClass
-	kept.add(l.nextClass, 1)
-	if l.isTag() {
-		p.tagKeys[tagKeyIdentity] = kept
-	} else {
-		o.labels[kind] = kept
-	}
-	if l.isMask {
-		o.masks[kind]++
-	}
+	p.countKept(t, o, l)
 	bytes := labelBytes(l)
-	p.bytes.add(l.nextClass, bytes)
+	p.keptBytes.add(l.nextClass, bytes)
 	o.recurred.bytes += bytes
 	o.kept.bytes += bytes
+}
+
+// hasSpaceFor reports whether another label like l, a label of the origin o, can keep its row in the next
+// interval. The limit applies to the values of one label, or to the tags with one tag key. Masks, texts
+// with placeholders, can keep at most a quarter of the limit.
+func (p *previous) hasSpaceFor(t *tables, o *previousOrigin, l *label) bool {
+	kind := l.scope.kind
+	kept := o.labels[kind]
+	limit := t.limitOf(kind)
+	if l.isTag() {
+		tagKey := &t.labels.byID[l.tagKey]
+		kept = p.tagKeys[tagKey.identity]
+		limit = tagKey.tags.limit
+	}
+	isFull := kept.total() >= maxKept(limit)
+	isExcessMask := l.isMask && o.masks[kind] >= limit/4
+	return !isFull && !isExcessMask
+}
+
+// countKept counts a label of the origin o as one that keeps its row in the next interval.
+func (p *previous) countKept(t *tables, o *previousOrigin, l *label) {
+	if l.isTag() {
+		tagKey := &t.labels.byID[l.tagKey]
+		kept := p.tagKeys[tagKey.identity]
+		kept.add(l.nextClass, 1)
+		p.tagKeys[tagKey.identity] = kept
+	} else {
+		o.labels[l.scope.kind].add(l.nextClass, 1)
+	}
+	if l.isMask {
+		o.masks[l.scope.kind]++
+	}
 }
 
 // addRows adds the keys that were used at least twice in the interval, so that their rows are kept in
 // the next one. If there is not enough space for all, the origins keep equal shares, and an origin that
 // needs less leaves the rest to the others.
 func (p *previous) addRows(t *tables) {
-	for i := range t.rows.list {
-		row := &t.rows.list[i]
+	for i := range t.rows.byID {
+		row := &t.rows.byID[i]
 		if row.recurred {
 			p.originOf(t, row).recurred.add(rowBytes(row.words))
 		}
 	}
 	limitPerOrigin := p.limitPerOrigin(t.config)
 	for _, class := range [...]class{classStable, classRecent} {
-		for i := range t.rows.list {
-			row := &t.rows.list[i]
+		for i := range t.rows.byID {
+			row := &t.rows.byID[i]
 			if row.recurred && row.nextClass == class {
 				p.addRow(row, p.originOf(t, row), limitPerOrigin)
 			}
@@ -119,13 +133,13 @@ func (p *previous) addRow(row *row, o *previousOrigin, limit usage) {
 	bytes := rowBytes(row.words)
 	p.classes[row.identity] = row.nextClass
 	o.kept.add(bytes)
-	p.rows.add(row.nextClass, 1)
-	p.bytes.add(row.nextClass, bytes)
+	p.keptRows.add(row.nextClass, 1)
+	p.keptBytes.add(row.nextClass, bytes)
 }
 
 // originOf returns the record of the origin of a row.
 func (p *previous) originOf(t *tables, row *row) *previousOrigin {
-	return p.origins[t.origins.list[row.words[wordOrigin]].identity]
+	return p.origins[t.origins.byID[row.words[wordOrigin]].identity]
 }
 
 // limitPerOrigin returns the most rows and bytes that one origin can keep in the next interval.

@@ -86,10 +86,10 @@ func (r *Registry) AdmitOrigin(o span.Origin) (OriginID, bool) {
 	return r.tables.admitOrigin(r.conflated(o), unlimitedProcess)
 }
 
-// JoinOrigin returns the ID under which the spans of an origin are counted; process is 0 if unknown. If
-// there are too many origins, in all or of this process, isShared is true: the ID is that of the
-// service, the origin without the fields of an instance, or else that of the common origin of all
-// services.
+// JoinOrigin returns the ID under which the spans of an origin are counted. process is the process ID of
+// the client, or 0 if it is unknown. If there are too many origins, the ID is that of the service, the
+// origin without the fields of an instance. If there are too many services, it is that of one origin
+// common to all services. isShared is true in both cases.
 func (r *Registry) JoinOrigin(o span.Origin, process int32) (id OriginID, isShared bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -119,7 +119,7 @@ func (r *Registry) conflated(o span.Origin) span.Origin {
 
 // Admit returns the ID of a normalized key. Labels with too many different values are replaced. Admit
 // neither retains nor changes the key. A publisher must call it for the first two uses of a key in an
-// interval. Further calls for the key return the same.
+// interval. It can reuse the second result for further uses.
 func (r *Registry) Admit(origin OriginID, key *span.Key) Admission {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -139,7 +139,7 @@ func (r *Registry) AdmitUnlabelled(origin OriginID) Admission {
 // overflowRow returns the admission to the overflow row of an origin. That row counts, without labels,
 // the spans whose keys got no row of their own. The first call for an origin creates the row.
 func (t *tables) overflowRow(id OriginID) Admission {
-	o := &t.origins.list[id]
+	o := &t.origins.byID[id]
 	hasRow := o.overflow.Collapsed != 0
 	if !hasRow {
 		row := t.rows.addUnlabelled(KeyEntry{Origin: id, Key: overflowKey})
@@ -251,7 +251,7 @@ func (i *Intervals) MostCollapsed() (label string, keys uint64) {
 	for _, r := range i.registries {
 		i.collapses.moveFrom(&r.tables)
 	}
-	return i.collapses.takeMost()
+	return i.collapses.takeHighest()
 }
 
 // collapses counts the keys that lost a label, by name, over all intervals. A label is lost if it
@@ -270,8 +270,8 @@ func (c collapses) moveFrom(t *tables) {
 		c.add(name, name, keys)
 	}
 	t.lost = [kinds]uint64{}
-	for i := range t.labels.list {
-		l := &t.labels.list[i]
+	for i := range t.labels.byID {
+		l := &t.labels.byID[i]
 		isTagKey := l.tags != nil
 		if isTagKey {
 			list := labelOfKind(int(l.scope.kind)).String()
@@ -302,15 +302,16 @@ func (c collapses) add(name, fallback string, keys uint64) {
 	c[name] += keys
 }
 
-// takeMost returns the name with the highest count, and resets all counts. If several names have this
-// count, it returns the first in alphabetical order. Without counts, keys is 0.
-func (c collapses) takeMost() (most string, keys uint64) {
+// takeHighest returns the name with the highest count, and this count, and resets all counts. If several
+// names have this count, it returns the first in alphabetical order. It returns "" and 0 if there are no
+// counts.
+func (c collapses) takeHighest() (topName string, topCount uint64) {
 	for name, count := range c {
-		isFirstOfEqual := count == keys && name < most
-		if count > keys || isFirstOfEqual {
-			most, keys = name, count
+		isFirstOfEqual := count == topCount && name < topName
+		if count > topCount || isFirstOfEqual {
+			topName, topCount = name, count
 		}
 	}
 	clear(c)
-	return most, keys
+	return topName, topCount
 }

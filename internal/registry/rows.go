@@ -21,7 +21,7 @@ const (
 
 // rowTable assigns IDs to the keys of one interval and finds them by their encoding.
 type rowTable struct {
-	list    []row // by KeyID
+	byID    []row // index is a KeyID
 	entries []KeyEntry
 	ids     map[uint64]KeyID // by identity; after a collision, by the next free number
 }
@@ -42,7 +42,7 @@ func (t *rowTable) find(words []uint32, identity uint64) (KeyID, bool) {
 		if !ok {
 			return 0, false
 		}
-		if slices.Equal(t.list[id].words, words) {
+		if slices.Equal(t.byID[id].words, words) {
 			return id, true
 		}
 		identity++
@@ -54,7 +54,7 @@ func (t *rowTable) find(words []uint32, identity uint64) (KeyID, bool) {
 // free number, where find looks for it.
 func (t *rowTable) add(words []uint32, identity uint64, history history, entry KeyEntry) KeyID {
 	id := t.addUnlabelled(entry)
-	t.list[id] = row{words: slices.Clone(words), identity: identity, history: history}
+	t.byID[id] = row{words: slices.Clone(words), identity: identity, history: history}
 	slot := identity
 	for t.hasID(slot) {
 		slot++
@@ -70,9 +70,9 @@ func (t *rowTable) hasID(slot uint64) bool {
 
 // addUnlabelled assigns an ID to a row that find never returns.
 func (t *rowTable) addUnlabelled(entry KeyEntry) KeyID {
-	t.list = append(t.list, row{})
+	t.byID = append(t.byID, row{})
 	t.entries = append(t.entries, entry)
-	return KeyID(len(t.list) - 1)
+	return KeyID(len(t.byID) - 1)
 }
 
 // orderTags sorts the IDs in each list of tags of an encoded key, and returns the encoding. Several
@@ -96,11 +96,12 @@ func orderTags(words []uint32, mayRepeat *[lists]bool) []uint32 {
 // keyOf decodes a key. It takes the strings of the key from the label table, because strings of a received
 // message would keep the whole message in memory.
 func (t *labelTable) keyOf(words []uint32) (k span.Key) {
-	status, _ := strconv.ParseUint(t.list[words[wordStatus]].text, 10, 32) // 0 if absent
+	statusText := t.byID[words[wordStatus]].text
+	status, _ := strconv.ParseUint(statusText, 10, 32) // 0 if the text is empty
 	k.HTTPStatus = uint32(status)
 	k.SetFacts(byte(words[wordFacts]))
 	for l := range span.FirstList { // labels before FirstList are single texts
-		*k.Text(l) = t.list[words[wordTexts+int(l)]].text
+		*k.Text(l) = t.byID[words[wordTexts+int(l)]].text
 	}
 	list := span.FirstList
 	for ids := range tagLists(words) {
@@ -117,7 +118,7 @@ func (t *labelTable) sortedTexts(ids []labelID) []string {
 	}
 	texts := make([]string, 0, len(ids))
 	for _, id := range ids {
-		texts = append(texts, t.list[id].text)
+		texts = append(texts, t.byID[id].text)
 	}
 	slices.Sort(texts)
 	return texts
@@ -142,14 +143,15 @@ func tagLists(words []uint32) iter.Seq[[]uint32] {
 // rowBytes returns the approximate memory of one key: its encoding, its strings without their texts, and
 // its entries in lists and maps. words is the encoded key.
 func rowBytes(words []uint32) int {
-	const wordBytes, stringHeader = int(unsafe.Sizeof(uint32(0))), int(unsafe.Sizeof(""))
-	listEntries := int(unsafe.Sizeof(row{})) + int(unsafe.Sizeof(KeyEntry{}))
-	listEntries += listEntries / 4 // spare capacity of the lists
-	encoding := wordBytes * len(words)
-	encoding += encoding / 8 // the allocator rounds sizes up
-	tags := stringHeader * (len(words) - wordTags)
-	mapEntries := 2 * mapSlot // one in this interval, one in the next
-	return listEntries + encoding + tags + mapEntries
+	const wordBytes, stringHeaderBytes = int(unsafe.Sizeof(uint32(0))), int(unsafe.Sizeof(""))
+	listBytes := int(unsafe.Sizeof(row{})) + int(unsafe.Sizeof(KeyEntry{}))
+	listBytes += listBytes / 4 // spare capacity of the lists
+	encodedBytes := wordBytes * len(words)
+	encodedBytes += encodedBytes / 8  // the allocator rounds sizes up
+	tagWords := len(words) - wordTags // at least the number of tags
+	tagBytes := stringHeaderBytes * tagWords
+	mapBytes := 2 * mapSlot // one entry in this interval, one in the next
+	return listBytes + encodedBytes + tagBytes + mapBytes
 }
 
 // usage is a number of rows, and the memory of their keys and labels.
@@ -180,14 +182,14 @@ type rowBudget struct {
 	origins int   // origins of this interval, and those that keep rows of the previous one
 }
 
-// newRowBudget returns the limits on the rows of a new interval and on their memory. Keys that recurred
-// in the previous interval have their rows reserved. The origins of these keys, the processes that sent
-// them, count as present from the start.
+// newRowBudget returns the limits on the rows of a new interval and on their memory. It reserves rows for
+// keys that recurred in the previous interval. The origins of these keys, the processes that sent them,
+// count as present from the start.
 func newRowBudget(total usage, prev *previous) rowBudget {
 	b := rowBudget{
 		total: total,
-		rows:  newBudget(total.rows, prev.rows),
-		bytes: newBudget(total.bytes, prev.bytes),
+		rows:  newBudget(total.rows, prev.keptRows),
+		bytes: newBudget(total.bytes, prev.keptBytes),
 	}
 	for _, o := range prev.origins {
 		keepsRows := o.kept.rows > 0
@@ -248,5 +250,6 @@ func (b *rowBudget) take(o *origin, source rowSource, bytes int) {
 		return
 	}
 	b.rows.take(source.rows, notMask)
-	b.bytes.shares[source.bytes].taken += bytes
+	byteShare := &b.bytes.shares[source.bytes]
+	byteShare.taken += bytes
 }

@@ -30,7 +30,8 @@ func New[T any](slots int) (*Ring[T], error) {
 		return nil, err
 	}
 	r := &Ring[T]{slots: aligned[T](slots)}
-	r.init(uint(bits.TrailingZeros(uint(slots))))
+	sizeBits := uint(bits.TrailingZeros(uint(slots))) // slots is 1<<sizeBits
+	r.init(sizeBits)
 	return r, nil
 }
 
@@ -54,10 +55,11 @@ func (r *Ring[T]) segments(position, n uint64) (first, second []T) {
 	return r.slots[start:], r.slots[:end-r.size]
 }
 
-// Send sends a signal to the consumer and wakes it. It reports false, and sends nothing, if
+// Send sends a signal to the consumer and wakes it. It returns false, and sends nothing, if
 // signalDepth signals are pending.
 func (r *Ring[T]) Send(signal Signal) bool {
-	if !r.put(signal, &r.tail) {
+	isAdded := r.addSignal(signal, &r.tail)
+	if !isAdded {
 		return false
 	}
 	r.wake()
@@ -79,9 +81,9 @@ func (r *Ring[T]) Send(signal Signal) bool {
 // A batch that claims from several rings can keep its claims in a reused slice, and abandon all of
 // them in one deferred call. Abandon does nothing for the zero Claim.
 type Claim[T any] struct {
-	ring  *Ring[T] // nil after the end of the run
-	start uint64   // position of the first slot
-	n     uint64   // number of slots
+	ring   *Ring[T] // nil after the end of the run
+	start  uint64   // position of the first slot
+	length uint64   // number of slots
 }
 
 // Claim reserves n adjacent slots for the caller, and panics if n is less than 1. If the Result is
@@ -95,7 +97,7 @@ func (r *Ring[T]) Claim(n int) (Claim[T], Result) {
 	if result != Claimed {
 		return Claim[T]{}, result
 	}
-	return Claim[T]{ring: r, start: start, n: uint64(n)}, Claimed
+	return Claim[T]{ring: r, start: start, length: uint64(n)}, Claimed
 }
 
 // Len returns the number of claimed slots. It returns 0 after Publish, Skip or Abandon.
@@ -103,16 +105,16 @@ func (c *Claim[T]) Len() int {
 	if c.ring == nil {
 		return 0
 	}
-	return int(c.n)
+	return int(c.length)
 }
 
 // End returns the position after the last claimed slot. The consumer has freed all claimed slots when
 // Ring.Drained returns at least this position.
-func (c *Claim[T]) End() uint64 { return c.start + c.n }
+func (c *Claim[T]) End() uint64 { return c.start + c.length }
 
 // Slot returns the i-th claimed slot. Until the caller overwrites the slot, it contains old data.
 func (c *Claim[T]) Slot(i int) *T {
-	if uint64(i) >= c.n {
+	if uint64(i) >= c.length {
 		panic("BUG: a slot was asked for beyond the end of its run")
 	}
 	return &c.ring.slots[(c.start+uint64(i))&c.ring.mask]
@@ -120,7 +122,7 @@ func (c *Claim[T]) Slot(i int) *T {
 
 // Segments returns the claimed slots in order. If they wrap around at the end of the ring, those at the start
 // of the ring are in second. Otherwise all are in first.
-func (c *Claim[T]) Segments() (first, second []T) { return c.ring.segments(c.start, c.n) }
+func (c *Claim[T]) Segments() (first, second []T) { return c.ring.segments(c.start, c.length) }
 
 // Publish passes the claimed slots to the consumer. The caller must not use them afterwards.
 func (c *Claim[T]) Publish() { c.end(false) }
@@ -136,7 +138,7 @@ func (c *Claim[T]) Abandon() {
 	if hasEnded {
 		return
 	}
-	c.ring.abandoned.Add(c.n)
+	c.ring.abandoned.Add(c.length)
 	c.end(true)
 }
 
@@ -148,7 +150,7 @@ func (c *Claim[T]) end(skip bool) {
 		panic("BUG: a claimed run was published or skipped twice")
 	}
 	c.ring = nil
-	r.publish(c.start, c.n, skip)
+	r.publish(c.start, c.length, skip)
 }
 
 // publish marks n claimed slots as published, the first of which is at position start. It wakes the
@@ -162,15 +164,15 @@ func (s *sequence) publish(start, n uint64, skip bool) {
 // passed a Stop signal; slots published after Stop stay in the ring. It panics if another call is
 // running.
 //
-// onSlots must not retain the slots, because Consume frees them for producers: after at most limit
-// slots, or after one claim if that is longer. If a callback panics, so does Consume, and the slots
-// that the callback got are not freed.
+// Consume frees the slots after it has passed at most limit of them, or a single longer claim. Producers
+// then overwrite them, so onSlots must not retain them. If a callback panics, the slots that it got are
+// not freed.
 func (r *Ring[T]) Consume(limit int, onSlots func([]T), onSignal func(Signal)) {
 	if limit < 1 {
 		panic("BUG: a ring's consumer was given no room for a turn")
 	}
-	isFirst := r.consuming.CompareAndSwap(false, true)
-	if !isFirst {
+	isOnlyConsumer := r.consuming.CompareAndSwap(false, true)
+	if !isOnlyConsumer {
 		panic("BUG: a ring was given a second consumer")
 	}
 	defer r.consuming.Store(false)
@@ -178,7 +180,7 @@ func (r *Ring[T]) Consume(limit int, onSlots func([]T), onSignal func(Signal)) {
 	defer idle.timer.Stop()
 	position := r.head.Load()
 	for {
-		signal, hasSignal := r.take(position)
+		signal, hasSignal := r.takeSignal(position)
 		if hasSignal {
 			onSignal(signal)
 			if signal.Kind == Stop {
@@ -186,8 +188,9 @@ func (r *Ring[T]) Consume(limit int, onSlots func([]T), onSignal func(Signal)) {
 			}
 		}
 		next := r.consumeRuns(position, uint64(limit), onSlots)
-		if next != position || hasSignal {
-			idle.work()
+		hasSlots := next != position
+		if hasSlots || hasSignal {
+			idle.recordWork()
 		} else {
 			r.await(position, idle)
 		}
@@ -195,9 +198,9 @@ func (r *Ring[T]) Consume(limit int, onSlots func([]T), onSignal func(Signal)) {
 	}
 }
 
-// consumeRuns passes published slots to onSlots, beginning at position start, frees them, and returns
-// the position after them. It stops before limit is exceeded, but never divides a run, slots that were
-// published together. So a first run that is longer than limit is consumed as a whole.
+// consumeRuns passes published slots to onSlots, beginning at position start, and frees them. It returns
+// the position after them. It consumes whole runs, each of them the slots of one claim, and at most
+// limit slots, unless the first run is longer.
 func (r *Ring[T]) consumeRuns(start, limit uint64, onSlots func([]T)) uint64 {
 	position := start
 	undelivered := start // position of the first slot that was not passed to onSlots
@@ -214,7 +217,7 @@ func (r *Ring[T]) consumeRuns(start, limit uint64, onSlots func([]T)) uint64 {
 			break
 		}
 		if run.skipped() {
-			r.deliver(undelivered, position, onSlots)
+			r.deliver(undelivered, position, onSlots) // the slots before this run
 			undelivered = end
 			skipped += end - position
 		}

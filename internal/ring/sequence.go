@@ -110,21 +110,26 @@ func (s *sequence) claim(n uint64) (start uint64, result Result) {
 }
 
 // fits reports whether the ring has space for all slots before the position end that are not freed. It
-// first compares end with s.freed, a copy of s.head, because reading s.head slows down the consumer.
-// The copy can be too low, but not too high.
-//
-// The differences are signed, because head can have passed a position that the caller read earlier.
-// Then the caller's compare-and-swap fails.
+// first compares end with s.freed, an older copy of s.head, because reading s.head slows down the
+// consumer.
 func (s *sequence) fits(end uint64) bool {
 	freed := s.freed.Load()
-	if int64(end-freed) <= int64(s.size) {
+	if s.isWithinSize(freed, end) {
 		return true
 	}
 	head := s.head.Load()
 	if head != freed {
 		s.freed.Store(head)
 	}
-	return int64(end-head) <= int64(s.size)
+	return s.isWithinSize(head, end)
+}
+
+// isWithinSize reports whether the slots from position start up to position end fit in the ring. It
+// returns true if start is after end: other producers have then claimed the slots up to end, so the
+// claim of the caller fails.
+func (s *sequence) isWithinSize(start, end uint64) bool {
+	length := int64(end - start) // negative if start is after end
+	return length <= int64(s.size)
 }
 
 // read returns the word that describes the slots published at the given position, and reports whether

@@ -37,57 +37,57 @@ type pendingSignal struct {
 // mailbox contains the pending signals in the order in which they were sent. A lock is fast enough,
 // because there are only a few signals per second.
 type mailbox struct {
-	lowest atomic.Uint64 // lowest position in box, compared with the consumer's position
-	mu     sync.Mutex
-	box    []pendingSignal
+	lowest  atomic.Uint64 // lowest position in pending, compared with the consumer's position
+	mu      sync.Mutex
+	pending []pendingSignal
 }
 
-// never is the value of lowest when the box is empty. No position reaches it.
+// never is the value of lowest when no signal is pending. No position reaches it.
 const never = math.MaxUint64
 
 func (m *mailbox) init() {
-	m.box = make([]pendingSignal, 0, signalDepth)
+	m.pending = make([]pendingSignal, 0, signalDepth)
 	m.lowest.Store(never)
 }
 
 // due reports whether a signal is to be delivered to a consumer at the given position.
-func (m *mailbox) due(consumer uint64) bool { return consumer >= m.lowest.Load() }
+func (m *mailbox) due(position uint64) bool { return position >= m.lowest.Load() }
 
-// put adds a signal for the consumer, and returns false if signalDepth signals are pending. Clear is
-// delivered immediately, any other signal after all slots that are claimed so far. put reads tail, the
+// addSignal adds a signal for the consumer, and returns false if signalDepth signals are pending. Clear is
+// delivered immediately, any other signal after all slots that are claimed so far. addSignal reads tail, the
 // end of the claimed slots, under the lock, so that a later signal never has a lower position.
-func (m *mailbox) put(signal Signal, tail *atomic.Uint64) bool {
+func (m *mailbox) addSignal(signal Signal, tail *atomic.Uint64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.box) == signalDepth {
+	if len(m.pending) == signalDepth {
 		return false
 	}
-	pending := pendingSignal{Signal: signal}
+	added := pendingSignal{Signal: signal}
 	if signal.Kind != Clear {
-		pending.position = tail.Load()
+		added.position = tail.Load()
 	}
-	m.box = append(m.box, pending)
-	m.lowest.Store(min(m.lowest.Load(), pending.position))
+	m.pending = append(m.pending, added)
+	m.lowest.Store(min(m.lowest.Load(), added.position))
 	return true
 }
 
-// take removes and returns the next signal for a consumer at the given position. It returns false if no
-// signal is due there. Signals with the same position are returned in the order in which they were
-// sent.
-func (m *mailbox) take(consumer uint64) (Signal, bool) {
-	if !m.due(consumer) {
+// takeSignal removes and returns the next signal for a consumer at the given position. It returns false
+// if no signal is due there. Signals with the same position are returned in the order in which they
+// were sent.
+func (m *mailbox) takeSignal(position uint64) (Signal, bool) {
+	if !m.due(position) {
 		return Signal{}, false
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	next := 0
-	for i, pending := range m.box {
-		if pending.position < m.box[next].position {
+	for i, signal := range m.pending {
+		if signal.position < m.pending[next].position {
 			next = i
 		}
 	}
-	signal := m.box[next].Signal
-	m.box = slices.Delete(m.box, next, next+1)
+	signal := m.pending[next].Signal
+	m.pending = slices.Delete(m.pending, next, next+1)
 	m.lowest.Store(m.lowestPosition())
 	return signal, true
 }
@@ -95,8 +95,8 @@ func (m *mailbox) take(consumer uint64) (Signal, bool) {
 // lowestPosition returns the lowest position of the pending signals, or never if there are none.
 func (m *mailbox) lowestPosition() uint64 {
 	lowest := uint64(never)
-	for _, pending := range m.box {
-		lowest = min(lowest, pending.position)
+	for _, signal := range m.pending {
+		lowest = min(lowest, signal.position)
 	}
 	return lowest
 }

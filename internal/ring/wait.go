@@ -9,13 +9,12 @@ import (
 // It wakes the consumer from a nap, a short sleep that a timer ends, only if many slots are waiting.
 func (s *sequence) wakeAfterPublish() {
 	switch s.sleepState.Load() {
-	case awake:
+	case parked:
+		s.wake()
 	case napping:
 		if s.hasLargeBacklog(s.head.Load()) {
 			s.wake()
 		}
-	default:
-		s.wake()
 	}
 }
 
@@ -31,10 +30,9 @@ func (s *sequence) hasWork(position uint64) bool {
 	return isPublished || s.due(position)
 }
 
-// await lets the consumer sleep until a producer wakes it, or for a short nap. It returns at once if
-// there is work at the given position, where the consumer reads next. It checks that only after it has
-// set the sleep state: a producer that publishes after the check sees the state, and wakes the
-// consumer.
+// await lets the consumer sleep until a producer wakes it. A nap also ends after a short time. await
+// returns at once if there is work at the given position, where the consumer reads next. It sets
+// sleepState before this check, so a producer that publishes after the check wakes the consumer.
 func (s *sequence) await(position uint64, idle *idlePolicy) {
 	isNap := idle.mayNap()
 	if isNap {
@@ -42,24 +40,24 @@ func (s *sequence) await(position uint64, idle *idlePolicy) {
 	} else {
 		s.sleepState.Store(parked)
 	}
-	if s.mustStayAwake(position, isNap) {
-		s.unpark()
+	if s.hasWakingWork(position, isNap) {
+		s.endSleep()
 		return
 	}
 	s.parks.Add(1)
 	idle.begin(isNap)
 	select {
-	case <-s.token:
+	case <-s.wakeToken:
 		s.wakes.Add(1)
 	case <-idle.timer.C: // the nap has ended; the timer runs only during naps
-		s.unpark()
+		s.endSleep()
 	}
 	idle.timer.Stop()
 }
 
-// mustStayAwake reports whether there is work that would end the sleep at once: urgent work in a nap, any
+// hasWakingWork reports whether there is work that would end the sleep at once: urgent work in a nap, any
 // work in a longer sleep.
-func (s *sequence) mustStayAwake(position uint64, isNap bool) bool {
+func (s *sequence) hasWakingWork(position uint64, isNap bool) bool {
 	if isNap {
 		return s.hasUrgentWork(position)
 	}
@@ -99,7 +97,7 @@ func newIdlePolicy() *idlePolicy {
 }
 
 // work records that there was work.
-func (i *idlePolicy) work() { i.worked = true }
+func (i *idlePolicy) recordWork() { i.worked = true }
 
 // mayNap reports whether the next sleep is a nap.
 func (i *idlePolicy) mayNap() bool { return i.worked && i.skip == 0 }
@@ -128,7 +126,7 @@ func (i *idlePolicy) begin(isNap bool) {
 // exactly one token.
 type parking struct {
 	sleepState atomic.Uint32 // awake, napping or parked
-	token      chan struct{} // ends a sleep
+	wakeToken  chan struct{} // ends a sleep
 }
 
 // The values of parking.sleepState.
@@ -141,7 +139,7 @@ const (
 // backlogPart is the fraction of a ring, as a divisor, that counts as a large backlog.
 const backlogPart = 4
 
-func (p *parking) init() { p.token = make(chan struct{}, 1) }
+func (p *parking) init() { p.wakeToken = make(chan struct{}, 1) }
 
 // wake ends the sleep of the consumer. It does nothing if the consumer is awake. Producers call it
 // after they have published slots or sent a signal. If several of them call it at once, only one ends
@@ -153,15 +151,15 @@ func (p *parking) wake() {
 	}
 	endedSleep := p.sleepState.CompareAndSwap(state, awake)
 	if endedSleep {
-		p.token <- struct{}{} // does not block: the token of each sleep is received before the next sleep
+		p.wakeToken <- struct{}{} // does not block: the token of each sleep is received before the next sleep
 	}
 }
 
-// unpark ends the sleep from the consumer's side. If a producer has ended the sleep already, unpark
+// endSleep ends the sleep from the consumer's side. If a producer has ended the sleep already, endSleep
 // receives the producer's token, so that the token does not end a later sleep.
-func (p *parking) unpark() {
+func (p *parking) endSleep() {
 	wasWoken := p.sleepState.Swap(awake) == awake
 	if wasWoken {
-		<-p.token
+		<-p.wakeToken
 	}
 }

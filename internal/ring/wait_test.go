@@ -243,17 +243,17 @@ func TestNap_SleepsThroughNoBacklog(t *testing.T) {
 	})
 }
 
-// TestUnpark_TakesToken expects no token of a wake that coincides with an unpark, because it
+// TestEndSleep_TakesToken expects no token of a wake that coincides with an endSleep, because it
 // would end a later park.
-func TestUnpark_TakesToken(t *testing.T) {
+func TestEndSleep_TakesToken(t *testing.T) {
 	r, err := New[uint64](8)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.sleepState.Store(parked)
 	r.wake()
-	r.unpark()
-	if left, flag := len(r.token), r.sleepState.Load(); left != 0 || flag != 0 {
+	r.endSleep()
+	if left, flag := len(r.wakeToken), r.sleepState.Load(); left != 0 || flag != 0 {
 		t.Errorf("%d tokens and flag %d are left, want none", left, flag)
 	}
 }

@@ -12,7 +12,7 @@ func TestAllocations_Route(t *testing.T) {
 	for p := range owners {
 		owners[p] = []uint16{uint16(p % 4), uint16((p + 1) % 4)}
 	}
-	b.Install(b.Routing().Next(owners))
+	b.SetRouting(b.Routing().WithOwners(owners))
 	route := b.NewRoute()
 	hashes := make([]uint32, 1024)
 	batch := func() {

@@ -51,7 +51,7 @@ func NewBalancer(config Config) *Balancer {
 	b := &Balancer{
 		config: config, grow: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
 	}
-	b.Install(newRouting(partitionsFor(config.Drainers, 0), config.Drainers))
+	b.SetRouting(newRouting(partitionsFor(config.Drainers, 0), config.Drainers))
 	b.publishFirstStats()
 	return b
 }
@@ -71,8 +71,8 @@ func (b *Balancer) publishFirstStats() {
 // Routing returns the current routing. Callers load it once per batch.
 func (b *Balancer) Routing() *Routing { return b.routing.Load() }
 
-// Install makes r the current routing. After Start, only the balancer's goroutine may call it.
-func (b *Balancer) Install(r *Routing) {
+// SetRouting makes r the current routing. After Start, only the balancer's goroutine may call it.
+func (b *Balancer) SetRouting(r *Routing) {
 	b.keyCapacity.Store(int64(capacityOf(r.Partitions())))
 	b.routing.Store(r)
 }
@@ -148,7 +148,7 @@ func (b *Balancer) growTo(keys int) {
 	current := b.Routing()
 	partitions := partitionsFor(b.config.Drainers, keys)
 	if partitions > current.Partitions() {
-		b.Install(current.Subdivide(partitions))
+		b.SetRouting(current.Subdivide(partitions))
 	}
 }
 
@@ -160,7 +160,7 @@ func (b *Balancer) rebalance() {
 	loads := b.demand.loadsSince(&b.lastCounts, current.Partitions())
 	plan := b.decide(loads, current)
 	if plan.changesOwners() {
-		b.Install(current.Next(plan.owners))
+		b.SetRouting(current.WithOwners(plan.owners))
 	}
 	b.publishStats(&plan, loads, current)
 }

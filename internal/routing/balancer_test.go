@@ -11,7 +11,7 @@ import (
 
 func newTestBalancer(drainers, partitions int) *Balancer {
 	b := NewBalancer(Config{Drainers: drainers, Interval: 10 * time.Second})
-	b.Install(newRouting(partitions, drainers))
+	b.SetRouting(newRouting(partitions, drainers))
 	return b
 }
 
@@ -202,7 +202,7 @@ func TestSplit_IsEven(t *testing.T) {
 	r := newRouting(4, 4)
 	owners := [][]uint16{{0}, {3, 1, 2}, {2}, {3}}
 	b := newTestBalancer(4, 4)
-	b.Install(r.Next(owners))
+	b.SetRouting(r.WithOwners(owners))
 	got := make([]int, 4)
 	route := b.NewRoute()
 	const batches = 30_000
@@ -267,7 +267,7 @@ func TestDemand_IsSampled(t *testing.T) {
 func TestBalancer_MergesThousands(t *testing.T) {
 	const partitions, drainers = MaxPartitions, 2
 	b := newTestBalancer(drainers, 1)
-	b.Install(newRouting(1, drainers).Next([][]uint16{{0, 1}}).Subdivide(partitions))
+	b.SetRouting(newRouting(1, drainers).WithOwners([][]uint16{{0, 1}}).Subdivide(partitions))
 	b.ask(slices.Repeat([]uint64{10}, partitions))
 	b.rebalance()
 	if s := b.Stats(); s.Split != 0 || s.Merges != partitions || s.LastPlan.After > balanced {

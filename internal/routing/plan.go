@@ -92,8 +92,8 @@ func plan(loads []uint64, r *Routing) Plan {
 }
 
 // splitHeavy splits each partition, a part of the key space, whose load exceeds the mean load of the
-// drainers. It adds just enough owners, the drainers that share the load of the partition, that none of
-// them gets more than the mean load from the partition.
+// drainers. The owners of the partition, the drainers that share its load, become so many that none of
+// them gets more than the mean load from it.
 func (a *assignment) splitHeavy() {
 	fair := a.fairLoad()
 	for p, load := range a.loads {

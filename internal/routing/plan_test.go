@@ -58,7 +58,7 @@ func anyRouting(rnd *rand.Rand, partitions, drainers int) *Routing {
 			owners[p] = append(owners[p], uint16(d))
 		}
 	}
-	return r.Next(owners)
+	return r.WithOwners(owners)
 }
 
 // checkWhole fails unless every partition has owners, all different, that exist.
@@ -78,7 +78,7 @@ func after(r *Routing, p Plan) *Routing {
 	if p.owners == nil {
 		return r
 	}
-	return r.Next(p.owners)
+	return r.WithOwners(p.owners)
 }
 
 func forEachShape(t *testing.T, seeds uint64,

@@ -38,8 +38,8 @@ func BenchmarkRoute(b *testing.B) {
 		for _, r := range []struct {
 			name string
 			*Routing
-		}{{"whole", dealt}, {"split", dealt.Next(split)}} {
-			balancer.Install(r.Routing)
+		}{{"whole", dealt}, {"split", dealt.WithOwners(split)}} {
+			balancer.SetRouting(r.Routing)
 			b.Run(fmt.Sprintf("%d/%s", partitions, r.name), func(b *testing.B) {
 				route := balancer.NewRoute()
 				for i := 0; b.Loop(); i += batch {

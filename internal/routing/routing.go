@@ -90,14 +90,15 @@ func (r *Routing) isSplit(partition int) bool { return int(r.owner[partition]) >
 func (r *Routing) Subdivide(partitions int) *Routing {
 	owners := make([][]uint16, partitions)
 	for p := range owners {
-		undivided := p & int(r.mask)
-		owners[p] = r.Owners(undivided)
+		divided := p & int(r.mask) // partition of r of which p is a part: both are low bits of a key's hash
+		owners[p] = r.Owners(divided)
 	}
-	return r.Next(owners)
+	return r.WithOwners(owners)
 }
 
-// Next returns the next routing. owners contains the drainers that own each partition.
-func (r *Routing) Next(owners [][]uint16) *Routing {
+// WithOwners returns the routing that follows r. owners contains, for each partition, the drainers that
+// count its spans.
+func (r *Routing) WithOwners(owners [][]uint16) *Routing {
 	next := newRouting(len(owners), r.drainers)
 	next.epoch = r.epoch + 1
 	for partition, drainers := range owners {
@@ -162,7 +163,7 @@ func (d *demand) loadsSince(lastCounts *[MaxPartitions]uint64, partitions int) [
 	loads := make([]uint64, partitions)
 	for i := range d.counts {
 		count := d.counts[i].Load()
-		partition := i & (partitions - 1)
+		partition := i % partitions
 		loads[partition] += count - lastCounts[i]
 		lastCounts[i] = count
 	}

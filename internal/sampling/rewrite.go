@@ -34,13 +34,13 @@ func fieldSize(messageSize int) int {
 }
 
 // computeSizes returns the length of the forwarded request, without the dropped spans. It also stores
-// the new length of each ScopeSpans message in s.scopes, and of each ResourceSpans message in
+// the new length of each ScopeSpans message in s.scopeSizes, and of each ResourceSpans message in
 // s.resources.
 func (s *Sample) computeSizes() (requestSize int) {
-	s.scopes = s.scopes[:0]
+	s.scopeSizes = s.scopeSizes[:0]
 	for i := range s.request.Scopes {
 		newSize := s.scopeSize(&s.request.Scopes[i])
-		s.scopes = append(s.scopes, newSize)
+		s.scopeSizes = append(s.scopeSizes, newSize)
 	}
 	requestSize = len(s.request.Body)
 	for i := range s.request.Resources {
@@ -74,7 +74,7 @@ func (s *Sample) scopeSize(scope *otlp.Scope) int {
 
 // resourceSize returns the length of a ResourceSpans message without its dropped scopes, or droppedSize
 // if all its scopes are dropped. A message that never had scopes is kept. If result.isMarked, the
-// length includes the attribute that is added to the resource. s.scopes must contain the new lengths of
+// length includes the attribute that is added to the resource. s.scopeSizes must contain the new lengths of
 // the scopes.
 func (s *Sample) resourceSize(resource *otlp.Resource, result *resourceResult) int {
 	size := resource.End - resource.Body
@@ -82,8 +82,8 @@ func (s *Sample) resourceSize(resource *otlp.Resource, result *resourceResult) i
 	hasForwarded := false
 	for scope := resource.First; scope < resource.Last; scope++ {
 		oldFieldSize := s.request.Scopes[scope].End - s.request.Scopes[scope].At
-		size += fieldSize(s.scopes[scope]) - oldFieldSize
-		if s.scopes[scope] != droppedSize {
+		size += fieldSize(s.scopeSizes[scope]) - oldFieldSize
+		if s.scopeSizes[scope] != droppedSize {
 			hasForwarded = true
 		}
 	}
@@ -146,7 +146,8 @@ func stateField(extra *otlp.SpanExtra) (begin, end uint32) {
 	if !hasField {
 		return extra.End, extra.End
 	}
-	return extra.StateField, extra.State.At + extra.State.Len
+	stateText := extra.State // the last part of the field
+	return extra.StateField, stateText.At + stateText.Len
 }
 
 // AppendSelected appends the forwarded request, without the dropped spans, to dst. It must be called
@@ -191,15 +192,15 @@ func (s *Sample) appendBetweenScopes(
 	dst []byte, from, to int, resource *otlp.Resource, result *resourceResult,
 ) []byte {
 	body := s.request.Body
-	begin := resource.MessageField
-	hasAttributes := from <= begin && begin < to
-	if !hasAttributes || !result.isMarked {
+	fieldStart := resource.MessageField
+	containsField := from <= fieldStart && fieldStart < to
+	if !containsField || !result.isMarked {
 		return append(dst, body[from:to]...)
 	}
-	end := begin + attributesFieldSize(resource)
-	dst = append(dst, body[from:begin]...)
+	fieldEnd := fieldStart + attributesFieldSize(resource)
+	dst = append(dst, body[from:fieldStart]...)
 	dst = s.appendAttributes(dst, resource, result)
-	return append(dst, body[end:to]...)
+	return append(dst, body[fieldEnd:to]...)
 }
 
 // appendAttributes appends the field with a resource's attributes, including the attribute otlp.StatsComputed.
@@ -208,26 +209,28 @@ func (s *Sample) appendAttributes(dst []byte, resource *otlp.Resource, result *r
 	return appendMarked(dst, s.request.Bytes(resource.Message))
 }
 
-// appendScope appends a ScopeSpans field without its dropped spans, or nothing if all of them are
-// dropped. It replaces the tracestate of each span with the decision raised. number is the index of the
-// scope in the request.
-func (s *Sample) appendScope(dst []byte, number int) []byte {
-	if s.scopes[number] == droppedSize {
+// appendScope appends the ScopeSpans field with the given index in the request, without its dropped
+// spans. It appends nothing if all of them are dropped. A span whose sampling threshold was raised gets
+// a new tracestate.
+func (s *Sample) appendScope(dst []byte, index int) []byte {
+	newSize := s.scopeSizes[index]
+	if newSize == droppedSize {
 		return dst
 	}
-	body, scope := s.request.Body, &s.request.Scopes[number]
-	dst = protolite.AppendHead(dst, fieldScopeSpans, s.scopes[number])
+	dst = protolite.AppendHead(dst, fieldScopeSpans, newSize)
+	body := s.request.Body
+	scope := &s.request.Scopes[index]
 	from := scope.Body // start of the bytes that are neither copied nor dropped
 	for span := scope.First; span < scope.Last; span++ {
 		if s.decisions[span] == forwarded {
 			continue // copied together with the bytes around it
 		}
-		extra := &s.request.Extras[span]
-		dst = append(dst, body[from:extra.At]...)
+		spanField := &s.request.Extras[span]
+		dst = append(dst, body[from:spanField.At]...)
 		if s.decisions[span] == raised {
-			dst = s.appendWithThreshold(dst, extra)
+			dst = s.appendWithThreshold(dst, spanField)
 		}
-		from = int(extra.End)
+		from = int(spanField.End)
 	}
 	return append(dst, body[from:scope.End]...)
 }

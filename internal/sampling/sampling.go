@@ -48,14 +48,14 @@ import (
 // Sample determines which part of one OTLP request is forwarded. Select makes the decisions, and
 // AppendSelected writes the forwarded part.
 type Sample struct {
-	request   *otlp.Request
-	threshold uint64 // threshold of the configured share
-	states    tracestate.Memo
-	traces    traces
-	decisions []decision       // one per span
-	scopes    []int            // new length of each scope's message; droppedSize if it is dropped
-	resources []resourceResult // one per resource
-	newState  []byte           // buffer for a tracestate with the configured threshold
+	request    *otlp.Request
+	threshold  uint64 // threshold of the configured share
+	states     tracestate.Memo
+	traces     traces
+	decisions  []decision       // one per span
+	scopeSizes []int            // new length of each scope's message; droppedSize if it is dropped
+	resources  []resourceResult // one per resource
+	newState   []byte           // buffer for a tracestate with the configured threshold
 }
 
 // decision is the decision about a span.
@@ -77,8 +77,8 @@ type traces struct {
 
 // trace is the state of one trace.
 type trace struct {
-	isWanted bool // has an error or is slow, so all of its spans are forwarded
-	isKept   bool // at least one of its spans is forwarded
+	isExempt    bool // has an error or is slow, so all of its spans are forwarded
+	isForwarded bool // at least one of its spans is forwarded
 }
 
 const traceBytes = int(unsafe.Sizeof(trace{}))
@@ -97,7 +97,7 @@ type resourceResult struct {
 // each span is in a resource, a scope and a trace of its own.
 func Bytes(requestBytes int) int {
 	const resourceBytes = int(unsafe.Sizeof(resourceResult{}))
-	const scopeBytes = int(unsafe.Sizeof(0)) // element of Sample.scopes
+	const scopeBytes = int(unsafe.Sizeof(0)) // element of Sample.scopeSizes
 	const spanBytes = spantable.TraceNumberBytes + traceBytes + decisionBytes + resourceBytes + scopeBytes
 	maxSpans := spantable.MaxSpans(requestBytes)
 	return int(spantable.GrowthFactor * float64(maxSpans*spanBytes))
@@ -125,43 +125,44 @@ func (t *traces) traceOf(extra *otlp.SpanExtra) *trace {
 	return &t.all[number]
 }
 
-// findWantedTraces sets isWanted for the traces that the policy forwards regardless of sampling: those
-// with an error if policy.Errors is set, and those with a root span of at least policy.Slow if that is
-// not 0.
-func (s *Sample) findWantedTraces(policy *Policy) {
+// markExemptTraces sets isExempt for the traces that the policy forwards completely, without sampling:
+// those with an error if policy.Errors is set, and those with a root span of at least policy.Slow if
+// that is not 0.
+func (s *Sample) markExemptTraces(policy *Policy) {
 	s.traces.numbers.Reset(len(s.request.Spans))
 	s.traces.all = s.traces.all[:0]
 	for i := range s.request.Spans {
 		span := &s.request.Spans[i]
-		isRoot := span.Parent == 0
 		isSlow := policy.Slow > 0 && span.Duration >= uint64(policy.Slow)
-		isError := span.Status == spantable.StatusError
+		isSlowRoot := isSlow && span.Parent == 0
+		isWantedError := policy.Errors && span.Status == spantable.StatusError
 		t := s.traces.traceOf(&s.request.Extras[i])
-		if isRoot && isSlow || isError && policy.Errors {
-			t.isWanted = true
+		if isSlowRoot || isWantedError {
+			t.isExempt = true
 		}
 	}
 }
 
 // decideSpans decides which spans of the request are forwarded, and stores the result in s.decisions.
-// It forwards all spans of a trace with isWanted, and samples the others. It returns true if it
-// forwards every span unchanged.
+// It forwards all spans of traces that are exempt from sampling, and samples other spans. It returns
+// true if it forwards every span unchanged.
 func (s *Sample) decideSpans() (isUnchanged bool) {
 	isUnchanged = true
 	for i := range s.request.Spans {
 		extra := &s.request.Extras[i]
 		t := s.traces.traceOf(extra)
-		result := forwarded
-		if !t.isWanted && s.threshold > 0 {
+		decision := forwarded
+		mustSample := s.threshold > 0 && !t.isExempt
+		if mustSample {
 			state := s.states.Read(s.request.Bytes(extra.State))
-			result = decideSpan(state, extra.TraceLow, s.threshold)
+			decision = decideSpan(state, extra.TraceLow, s.threshold)
 		}
-		s.decisions[i] = result
-		if result != forwarded {
+		s.decisions[i] = decision
+		if decision != forwarded {
 			isUnchanged = false
 		}
-		if result != dropped {
-			t.isKept = true
+		if decision != dropped {
+			t.isForwarded = true
 		}
 	}
 	return isUnchanged
@@ -185,18 +186,18 @@ func decideSpan(state *tracestate.State, traceIDLow, threshold uint64) decision 
 	return dropped
 }
 
-// countDecisions counts the forwarded and the dropped spans and traces of the request. A trace counts
-// as forwarded if at least one of its spans is forwarded.
+// countDecisions returns the numbers of sampled spans and traces of the request, which are forwarded, and
+// of sampled out ones, which are dropped. A trace counts as sampled if at least one of its spans is.
 func (s *Sample) countDecisions() (sampled, sampledOut Tally) {
-	for _, result := range s.decisions {
-		if result == dropped {
+	for _, decision := range s.decisions {
+		if decision == dropped {
 			sampledOut.Spans++
 		} else {
 			sampled.Spans++
 		}
 	}
 	for _, t := range s.traces.all {
-		if t.isKept {
+		if t.isForwarded {
 			sampled.Traces++
 		} else {
 			sampledOut.Traces++
@@ -261,11 +262,13 @@ func SelectionBytes(body int) int { return body + spantable.MaxSpans(body)*raise
 const raisedBytes = 2 + tracestate.GrowthBytes + 6
 
 // Select decides which spans of a request are forwarded. If policy is nil, all spans are. If the
-// request could not be parsed, it is forwarded unchanged. If marks is true, the attribute
+// request could not be parsed, it is forwarded unchanged. If addMarks is true, the attribute
 // otlp.StatsComputed is added to forwarded resources, so that the receiver does not count their spans
 // again.
-func (s *Sample) Select(r *otlp.Request, policy *Policy, marks bool) (selection Selection) {
-	s.request, s.threshold, s.decisions = r, 0, s.decisions[:0]
+func (s *Sample) Select(r *otlp.Request, policy *Policy, addMarks bool) (selection Selection) {
+	s.request = r
+	s.threshold = 0
+	s.decisions = s.decisions[:0]
 	selection.IsUnchanged = true
 	selection.Size = len(r.Body)
 	if r.Err() != nil {
@@ -276,11 +279,12 @@ func (s *Sample) Select(r *otlp.Request, policy *Policy, marks bool) (selection 
 	}
 	if policy != nil {
 		s.threshold = tracestate.ThresholdOf(policy.Share)
-		s.findWantedTraces(policy)
+		s.markExemptTraces(policy)
 		selection.IsUnchanged = s.decideSpans()
 		selection.Sampled, selection.SampledOut = s.countDecisions()
 	}
-	if hasMarks := s.selectMarks(marks); hasMarks {
+	hasMarks := s.selectMarks(addMarks)
+	if hasMarks {
 		selection.IsUnchanged = false
 	}
 	if !selection.IsUnchanged {
@@ -290,15 +294,18 @@ func (s *Sample) Select(r *otlp.Request, policy *Policy, marks bool) (selection 
 }
 
 // selectMarks decides which resources get the attribute otlp.StatsComputed, which says that their spans
-// have been counted. If marks is true, these are the resources with spans that the client has not
+// have been counted. If addMarks is true, these are the resources with spans that the client has not
 // counted itself. It returns true if this changes at least one resource.
-func (s *Sample) selectMarks(marks bool) (hasMarks bool) {
+func (s *Sample) selectMarks(addMarks bool) (hasMarks bool) {
 	s.resources = s.resources[:0]
 	for i := range s.request.Resources {
 		resource := &s.request.Resources[i]
 		var result resourceResult
-		if marks && !resource.IsCounted && s.request.HasSpans(resource) {
-			result.markedSize, result.isMarked = markedSize(s.request.Bytes(resource.Message))
+		hasUncounted := !resource.IsCounted && s.request.HasSpans(resource)
+		if addMarks && hasUncounted {
+			size, isChanged := markedSize(s.request.Bytes(resource.Message))
+			result.markedSize = size
+			result.isMarked = isChanged
 		}
 		s.resources = append(s.resources, result)
 		if result.isMarked {

@@ -55,7 +55,7 @@ func (t *Table) Offer(spans iter.Seq[Span]) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for s := range spans {
-		row := t.cycleOf(s.Cycle).rowOf(exemplarKey(s.Key, s.IsError))
+		row := t.cycleOf(s.Cycle).findOrAdd(exemplarKey(s.Key, s.IsError))
 		if row == nil {
 			t.counts.NoRoom++
 			continue
@@ -166,7 +166,7 @@ func exemplarKey(key uint32, isError bool) uint64 {
 
 // find returns the row with the given key, see exemplarKey, or nil if there is none.
 func (c *cycle) find(key uint64) *row {
-	next := *c.headOf(key)
+	next := *c.listHead(key)
 	for next > 0 {
 		row := &c.rows[next-1]
 		if row.key == key {
@@ -177,12 +177,12 @@ func (c *cycle) find(key uint64) *row {
 	return nil
 }
 
-// headOf returns the start of the list of rows that contains the given key.
-func (c *cycle) headOf(key uint64) *int32 { return &c.heads[key&uint64(len(c.heads)-1)] }
+// listHead returns the start of the list of rows that contains the given key.
+func (c *cycle) listHead(key uint64) *int32 { return &c.heads[key&uint64(len(c.heads)-1)] }
 
-// rowOf returns the row with the given key, a result of exemplarKey. If there is no such row, it adds
+// findOrAdd returns the row with the given key, a result of exemplarKey. If there is no such row, it adds
 // one without an exemplar. It returns nil if the table has no space for another row.
-func (c *cycle) rowOf(key uint64) *row {
+func (c *cycle) findOrAdd(key uint64) *row {
 	known := c.find(key)
 	if known != nil {
 		return known
@@ -191,7 +191,7 @@ func (c *cycle) rowOf(key uint64) *row {
 	if isFull {
 		return nil
 	}
-	head := c.headOf(key)
+	head := c.listHead(key) // one list for all keys with the same low bits
 	c.rows = append(c.rows, row{key: key, next: *head})
 	*head = int32(len(c.rows)) // index of the new row plus one: it is now the first in its list
 	return &c.rows[len(c.rows)-1]

@@ -47,9 +47,9 @@ func (c *Classic) AddZeros(spans uint64) { c.counts[0] += spans }
 // AddBins adds spans that a tracer has counted in bins of the mapping m. All spans in a bin count as if
 // they had the duration that m assigns to the bin. AddBins panics if m is invalid.
 func (c *Classic) AddBins(m Mapping, bins []Bin) {
-	library := c.mappings.indexMappingOf(m)
+	indexMapping := c.mappings.indexMappingOf(m)
 	for _, bin := range bins {
-		nanoseconds := library.Value(int(bin.Index))
+		nanoseconds := indexMapping.Value(int(bin.Index))
 		c.counts[boundOf(c.bounds, nanoseconds)] += bin.Spans
 	}
 }
@@ -64,8 +64,8 @@ func (c *Classic) addCells(g *Grid, first uint, counters []uint32) {
 	}
 }
 
-// mapCells determines which histogram bucket counts each cell of g, a small range of durations. A cell
-// that covers several buckets is counted in the bucket of its longest duration. A cell without
+// mapCells determines the histogram bucket in which the spans of each cell of g, a small range of
+// durations, are counted. This is the bucket of the longest duration in the cell. A cell without
 // durations gets the bucket of the next lower cell.
 func (c *Classic) mapCells(g *Grid) {
 	c.grid = g

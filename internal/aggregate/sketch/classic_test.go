@@ -60,8 +60,8 @@ func TestClassic_AgainstModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if pages[g.perPage]++; seed == 0 && g.perPage != commonCells {
-			t.Errorf("the bounds of the connector need pages of %d cells", g.perPage)
+		if pages[g.cellsPerPage]++; seed == 0 && g.cellsPerPage != commonCells {
+			t.Errorf("the bounds of the connector need pages of %d cells", g.cellsPerPage)
 		}
 		arena, common := NewArena(NewMemory(64<<20, g)), NewArena(NewMemory(64<<20, CommonGrid()))
 		classic := NewClassic(bounds)
@@ -119,7 +119,7 @@ func TestClassic_MaximumBoundsInOnePage(t *testing.T) {
 			}
 		}
 		g, err := GridWith(bounds)
-		if err != nil || len(bounds) < MaxBounds || g.perPage != pageCells {
+		if err != nil || len(bounds) < MaxBounds || g.cellsPerPage != pageCells {
 			t.Fatalf("page %d: %d bounds, %v", page, len(bounds), err)
 		}
 		for step := range steps {

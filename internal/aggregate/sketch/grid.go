@@ -13,7 +13,7 @@ import (
 // Classic determine that exactly, too.
 //
 // A cell's number determines its counter: number%pageCells in page number/pageCells, which has the
-// cells of 64 bins. Numbers increase with durations. A page has memory for perPage cells, some of
+// cells of 64 bins. Numbers increase with durations. A page has memory for cellsPerPage cells, some of
 // which contain no durations. If a store collapses its lowest cells into such a cell, it is read as
 // the next lower cell that contains durations.
 //
@@ -21,10 +21,10 @@ import (
 type Grid struct {
 	// cells has the cell of each truncated duration, by stepOf. It has an element for every uint16,
 	// so that the compiler can omit the bounds check.
-	cells   [1 << 16]uint16
-	bins    [allPages * pageCells]uint16 // by cell
-	buckets [allPages * pageCells]int16  // by cell
-	perPage uint                         // cells per page
+	cells        [1 << 16]uint16
+	bins         [allPages * pageCells]uint16 // by cell
+	buckets      [allPages * pageCells]int16  // by cell
+	cellsPerPage uint                         // cells per page
 }
 
 const (
@@ -39,7 +39,7 @@ const (
 // AgentGrid returns the grid whose cells are the agent's bins. A Histogram counts each bin as the
 // duration that represents it in the agent's mapping.
 var AgentGrid = sync.OnceValue(func() *Grid {
-	g := &Grid{perPage: pageBins}
+	g := &Grid{cellsPerPage: pageBins}
 	for step := range steps {
 		bin := logarithmic.Index(stepValue(step))
 		cell := bin/pageBins*pageCells + bin%pageBins
@@ -66,42 +66,45 @@ func GridWith(bounds []float64) (*Grid, error) {
 	return newGrid(bounds), nil
 }
 
-// newGrid divides all durations into cells, the smallest ranges in which they are counted. A cell is
-// part of one bin of the agent, of one bucket of a Histogram, and of one bucket with the given bounds.
-// The cells of each 64 bins form a page, and have numbers from a multiple of pageCells on.
+// newGrid divides all durations into cells, the smallest ranges in which they are counted. A new cell
+// begins where a bin of the agent, a bucket of a Histogram, or a bucket with the given bounds does. The
+// cells of each 64 bins form a page. The first cell of a page is a multiple of pageCells.
 func newGrid(bounds []float64) *Grid {
 	g := &Grid{}
 	cell := 0
 	maxCells := commonCells // of all pages
-	last := placementOf(stepValue(0), bounds)
+	previous := rangesOf(stepValue(0), bounds)
 	for step := range steps { // all durations in ascending order
-		current := placementOf(stepValue(step), bounds)
+		current := rangesOf(stepValue(step), bounds)
 		pageStart := int(current.bin) / pageBins * pageCells
-		if cell < pageStart {
-			g.setCells(cell+1, pageStart, last) // the rest of the previous page contains no durations
+		beginsPage := cell < pageStart
+		beginsCell := current != previous
+		if beginsPage {
+			g.setCells(cell+1, pageStart, previous) // the rest of the previous page contains no durations
 			cell = pageStart
-		} else if current != last {
+		} else if beginsCell {
 			cell++
 		}
 		g.cells[step] = uint16(cell)
 		g.setCells(cell, cell+1, current)
 		maxCells = max(maxCells, cell%pageCells+1)
-		last = current
+		previous = current
 	}
-	g.perPage = 1 << bits.Len(uint(maxCells-1)) // rounded up to a power of two, so that pages fill a chunk
+	g.cellsPerPage = 1 << bits.Len(uint(maxCells-1)) // rounded up to a power of two, so that pages fill a chunk
 	return g
 }
 
-// placement says where the readers of a grid count a duration.
-type placement struct {
+// ranges are the bin and the buckets in which the readers of a grid count a duration.
+type ranges struct {
 	bin     uint16 // bin of the agent
 	bucket  int16  // bucket of a Histogram
 	classic int    // bucket of a Classic
 }
 
-// placementOf returns the placement of a duration. bounds are those of the Classic.
-func placementOf(nanoseconds float64, bounds []float64) placement {
-	return placement{
+// rangesOf returns the bin and the buckets in which a duration is counted. bounds are those of the
+// Classic.
+func rangesOf(nanoseconds float64, bounds []float64) ranges {
+	return ranges{
 		bin:     uint16(logarithmic.Index(nanoseconds)),
 		bucket:  int16(bucketOf(nanoseconds)),
 		classic: boundOf(bounds, nanoseconds),
@@ -109,10 +112,10 @@ func placementOf(nanoseconds float64, bounds []float64) placement {
 }
 
 // setCells sets the bin and the bucket of the cells from first up to but excluding end.
-func (g *Grid) setCells(first, end int, p placement) {
+func (g *Grid) setCells(first, end int, r ranges) {
 	for cell := first; cell < end; cell++ {
-		g.bins[cell] = p.bin
-		g.buckets[cell] = p.bucket
+		g.bins[cell] = r.bin
+		g.buckets[cell] = r.bucket
 	}
 }
 
@@ -120,7 +123,7 @@ func (g *Grid) setCells(first, end int, p placement) {
 func (g *Grid) cellOf(nanoseconds uint64) uint { return uint(g.cells[stepOf(nanoseconds)]) }
 
 // rank returns the position of a cell among all counters of this grid's pages.
-func (g *Grid) rank(cell uint) uint { return cell/pageCells*g.perPage + cell%pageCells }
+func (g *Grid) rank(cell uint) uint { return cell/pageCells*g.cellsPerPage + cell%pageCells }
 
 // cellAt returns the cell with the given rank.
-func (g *Grid) cellAt(rank uint) uint { return rank/g.perPage*pageCells + rank%g.perPage }
+func (g *Grid) cellAt(rank uint) uint { return rank/g.cellsPerPage*pageCells + rank%g.cellsPerPage }

@@ -110,7 +110,7 @@ func TestCells_Coarsest(t *testing.T) {
 		}
 		for _, g := range grids {
 			cell := uint(g.cells[step])
-			if rank := g.rank(cell); cell%pageCells >= g.perPage || g.cellAt(rank) != cell || rank > cell {
+			if rank := g.rank(cell); cell%pageCells >= g.cellsPerPage || g.cellAt(rank) != cell || rank > cell {
 				t.Fatalf("cell %d of %v has the rank %d", cell, stepValue(step), rank)
 			}
 		}

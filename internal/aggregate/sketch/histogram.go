@@ -13,11 +13,11 @@ import "math"
 //
 // A Histogram is large and flat, and is reused for the next key. The zero value is empty.
 type Histogram struct {
-	zeros      uint64
-	counts     [allBuckets]uint64 // at MaxScale
-	first, end int                // range of the counts that may not be 0
-	lowered    []uint64           // memory of what Buckets returned
-	mappings   mappingCache
+	zeros        uint64
+	counts       [allBuckets]uint64 // at MaxScale
+	first, end   int                // range of the counts that may not be 0
+	countsBuffer []uint64           // memory of what Buckets returned
+	mappings     mappingCache
 }
 
 // Reset empties the histogram. Its cost is proportional to the range in use.
@@ -32,9 +32,9 @@ func (h *Histogram) AddZeros(spans uint64) { h.zeros += spans }
 // AddBins adds spans that a tracer has counted in bins of the mapping m. All spans in a bin count as if
 // they had the duration that m assigns to the bin. AddBins panics if m is invalid.
 func (h *Histogram) AddBins(m Mapping, bins []Bin) {
-	library := h.mappings.indexMappingOf(m)
+	indexMapping := h.mappings.indexMappingOf(m)
 	for _, bin := range bins {
-		nanoseconds := library.Value(int(bin.Index))
+		nanoseconds := indexMapping.Value(int(bin.Index))
 		h.add(bucketOf(nanoseconds), bin.Spans)
 	}
 }
@@ -67,20 +67,23 @@ func (h *Histogram) add(bucket int, spans uint64) {
 // Buckets returns the counts at the finest scale at which they fit into limit buckets. limit must be at
 // least two. The slice in the result is valid until the next call.
 func (h *Histogram) Buckets(limit int) Buckets {
-	b := Buckets{Scale: MaxScale, Zeros: h.zeros, Spans: h.zeros, Counts: h.lowered[:0]}
-	if h.end == 0 {
+	b := Buckets{Scale: MaxScale, Zeros: h.zeros, Spans: h.zeros, Counts: h.countsBuffer[:0]}
+	isEmpty := h.end == 0
+	if isEmpty {
 		return b
 	}
-	inUse := bucketRange{MaxScale, h.first + lowestBucket, h.end - 1 + lowestBucket}
+	lowest := h.first + lowestBucket
+	highest := h.end - 1 + lowestBucket
+	inUse := bucketRange{MaxScale, lowest, highest}
 	inUse.fit(limit)
 	b.Scale = int32(inUse.scale)
 	b.Offset = int32(inUse.lowest)
 	b.Counts = append(b.Counts, make([]uint64, inUse.length())...)
-	b.addCounts(h.counts[h.first:h.end], MaxScale, h.first+lowestBucket)
+	b.addCounts(h.counts[h.first:h.end], MaxScale, lowest)
 	for _, spans := range b.Counts {
 		b.Spans += spans
 	}
-	h.lowered = b.Counts
+	h.countsBuffer = b.Counts
 	return b
 }
 
@@ -110,14 +113,22 @@ func (b *Buckets) Add(other *Buckets, limit int) {
 	needed := b.bucketRange().union(other.bucketRange())
 	needed.fit(limit)
 	if needed != b.bucketRange() {
-		sum := Buckets{
-			Scale: int32(needed.scale), Offset: int32(needed.lowest),
-			Counts: make([]uint64, needed.length()),
-		}
-		sum.addCounts(b.Counts, int(b.Scale), int(b.Offset))
-		b.Scale, b.Offset, b.Counts = sum.Scale, sum.Offset, sum.Counts
+		b.changeRange(needed)
 	}
 	b.addCounts(other.Counts, int(other.Scale), int(other.Offset))
+}
+
+// changeRange moves the counts to the buckets of a range that contains all buckets of b, at the same or a
+// lower scale.
+func (b *Buckets) changeRange(newRange bucketRange) {
+	moved := Buckets{
+		Scale: int32(newRange.scale), Offset: int32(newRange.lowest),
+		Counts: make([]uint64, newRange.length()),
+	}
+	moved.addCounts(b.Counts, int(b.Scale), int(b.Offset))
+	b.Scale = moved.Scale
+	b.Offset = moved.Offset
+	b.Counts = moved.Counts
 }
 
 // addCounts adds counts that begin at offset. Their scale is at least as fine as that of b.

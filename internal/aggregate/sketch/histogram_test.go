@@ -168,7 +168,7 @@ func TestHistogram_WithoutMemory(t *testing.T) {
 		for _, bytes := range []int{0, ChunkBytes} {
 			rnd := rand.New(rand.NewPCG(3, uint64(bytes)))
 			arena := NewArena(NewMemory(bytes, CommonGrid()))
-			for arena.next > 0 && arena.next < chunkCounters-2*uint32(arena.grid.perPage) {
+			for arena.next > 0 && arena.next < chunkCounters-2*uint32(arena.grid.cellsPerPage) {
 				arena.newPage()
 			}
 			var store Store

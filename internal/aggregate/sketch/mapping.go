@@ -91,9 +91,10 @@ func (m Mapping) Range() (first, last int64, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	shortest := index.Index(index.MinIndexableValue())
-	longest := index.Index(min(math.MaxUint64, index.MaxIndexableValue()))
-	return max(0, int64(shortest)), min(int64(longest), sketchBins-1), nil
+	longest := min(math.MaxUint64, index.MaxIndexableValue()) // duration
+	first = int64(index.Index(index.MinIndexableValue()))
+	last = int64(index.Index(longest))
+	return max(0, first), min(last, sketchBins-1), nil
 }
 
 // sketchBins is the number of bins of a Sketch: those whose index takes at most two bytes in the

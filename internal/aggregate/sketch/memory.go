@@ -22,14 +22,14 @@ type Memory struct {
 	limit     int           // chunks
 	coarsened atomic.Uint64 // see Coarsened
 
-	mu       sync.Mutex
-	free     []chunk
-	made     int // number of allocated chunks, including free ones
-	reserved int // chunks charged by Reserve
+	mu        sync.Mutex
+	free      []chunk
+	allocated int // number of allocated chunks, including free ones
+	reserved  int // chunks charged by Reserve
 }
 
-// NewMemory returns a limit of the given number of bytes for all counters of durations. The durations
-// are counted in the cells of grid. NewMemory itself allocates nothing.
+// NewMemory returns a Memory for counters of durations that allocates at most the given number of bytes
+// later. The durations are counted in the cells of grid.
 func NewMemory(bytes int, grid *Grid) *Memory { return &Memory{grid: grid, limit: bytes / ChunkBytes} }
 
 // Taken returns the number of bytes in use.
@@ -39,7 +39,7 @@ func (m *Memory) Taken() int {
 	return m.taken() * ChunkBytes
 }
 
-func (m *Memory) taken() int { return m.made - len(m.free) + m.reserved }
+func (m *Memory) taken() int { return m.allocated - len(m.free) + m.reserved }
 
 // Coarsened returns the number of spans that were counted in a bin for longer durations, because there
 // was no memory for the right bin.
@@ -55,10 +55,10 @@ func (m *Memory) take() chunk {
 		m.free = m.free[:last]
 		return c
 	}
-	if m.made+m.reserved >= m.limit {
+	if m.allocated+m.reserved >= m.limit {
 		return nil
 	}
-	m.made++
+	m.allocated++
 	return new([chunkCounters]uint32)
 }
 
@@ -78,12 +78,12 @@ func (m *Memory) Reserve(chunks int) bool {
 		return false
 	}
 	m.reserved += chunks
-	excess := m.made + m.reserved - m.limit
-	if excess > 0 { // free chunks must be left to the garbage collector
+	excess := m.allocated + m.reserved - m.limit // free chunks that are left to the garbage collector
+	if excess > 0 {
 		remaining := len(m.free) - excess
 		clear(m.free[remaining:])
 		m.free = m.free[:remaining]
-		m.made -= excess
+		m.allocated -= excess
 	}
 	return true
 }
@@ -118,7 +118,7 @@ func (a *Arena) counter(index uint32, cell uint) *uint32 {
 // page returns the counters of the page at the given index.
 func (a *Arena) page(index uint32) []uint32 {
 	first := uint(index) % chunkCounters
-	return a.chunks[index/chunkCounters][first : first+a.grid.perPage]
+	return a.chunks[index/chunkCounters][first : first+a.grid.cellsPerPage]
 }
 
 // newPage allocates a page of counters, all of which are 0, and returns its index. It returns 0 if the
@@ -131,7 +131,7 @@ func (a *Arena) newPage() uint32 {
 		}
 		a.chunks = append(a.chunks, c)
 	}
-	counters := uint32(a.grid.perPage)
+	counters := uint32(a.grid.cellsPerPage)
 	index := max(a.next, counters)
 	a.next = index + counters
 	clear(a.page(index))

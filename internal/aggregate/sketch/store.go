@@ -26,7 +26,10 @@ const (
 	inline
 )
 
-const listCells = 2 * allPages
+const (
+	listCells   = 2 * allPages // maximum length of the list
+	inlineCells = allPages     // number of counters of an inline store
+)
 
 // Add counts one span with the given duration.
 func (s *Store) Add(a *Arena, nanoseconds uint64) {
@@ -62,13 +65,19 @@ func (s *Store) addCell(a *Arena, cell uint) {
 // counters. It appends the cell to the list. If the list is full, it first converts the store to
 // counters.
 func (s *Store) addListed(a *Arena, cell uint) {
-	if s.entries == listCells {
+	isFull := s.entries == listCells
+	if isFull {
 		s.convertToPages(a)
 		s.addCell(a, cell)
 		return
 	}
-	shift := s.entries % 2 * 16 // a word holds two cells of 16 bits
-	s.words[s.entries/2] |= uint32(cell) << shift
+	word := &s.words[s.entries/2] // contains two cells of 16 bits
+	isUpperHalf := s.entries%2 == 1
+	if isUpperHalf {
+		*word |= uint32(cell) << 16
+	} else {
+		*word = uint32(cell)
+	}
 	s.entries++
 }
 
@@ -77,7 +86,7 @@ func (s *Store) addPaged(a *Arena, cell uint) {
 	index := s.words[cell/pageCells]
 	hasPage := index != 0
 	if !hasPage {
-		s.addPage(a, cell)
+		s.addToNewPage(a, cell)
 		return
 	}
 	*a.counter(index, cell)++
@@ -94,17 +103,17 @@ func (s *Store) convertToPages(a *Arena) {
 
 func (s *Store) entry(i uint) uint { return uint(uint16(s.words[i/2] >> (i % 2 * 16))) }
 
-// addPage counts one span in a cell for which the store has no page of counters yet. It allocates the
-// page, if there is memory. A span in a cell below s.floor, the lowest cell that the store keeps, is
-// counted in the floor instead.
-func (s *Store) addPage(a *Arena, cell uint) {
+// addToNewPage counts one span in a cell, a small range of durations, that belongs to a page of counters
+// that is not allocated yet. It allocates the page, if there is memory. If the cell is below s.floor, the
+// lowest cell that is counted exactly, the span is counted as one of that cell.
+func (s *Store) addToNewPage(a *Arena, cell uint) {
 	isBelowFloor := a.grid.rank(cell) < uint(s.floor)
 	if isBelowFloor {
 		s.addToFloor(a)
 		return
 	}
 	page := int(cell / pageCells)
-	if s.newPage(a, page) {
+	if s.allocatePage(a, page) {
 		*a.counter(s.words[page], cell)++
 		return
 	}
@@ -125,16 +134,16 @@ func (s *Store) addWithoutMemory(a *Arena, cell uint) {
 		s.replaceLowestPage(a, lowest, page)
 		s.addCell(a, cell)
 	default:
-		s.floor = uint16(uint(lowest) * a.grid.perPage)
+		s.floor = uint16(uint(lowest) * a.grid.cellsPerPage)
 		s.addToFloor(a)
 	}
 }
 
 // becomeInline changes a store without pages of counters to an inline store, which has counters for
-// allPages neighboring cells. The highest of these cells is the given one.
+// inlineCells neighboring cells. The highest of these cells is the given one.
 func (s *Store) becomeInline(a *Arena, cell uint) {
 	s.form = inline
-	s.floor = uint16(max(int(a.grid.rank(cell))-(allPages-1), 0))
+	s.floor = uint16(max(int(a.grid.rank(cell))-(inlineCells-1), 0))
 }
 
 // addToFloor counts a span whose cell is below the floor, the lowest cell that the store keeps.
@@ -143,7 +152,8 @@ func (s *Store) addToFloor(a *Arena) {
 	a.memory.coarsened.Add(1)
 }
 
-func (s *Store) newPage(a *Arena, page int) bool {
+// allocatePage allocates the counters of a page. It returns false if there is no memory.
+func (s *Store) allocatePage(a *Arena, page int) bool {
 	s.words[page] = a.newPage()
 	return s.words[page] != 0
 }
@@ -169,17 +179,17 @@ func (s *Store) replaceLowestPage(a *Arena, lowest, page int) {
 	s.words[lowest] = 0
 	s.words[page] = index
 	newLowest := s.lowestPage()
-	s.floor = uint16(uint(newLowest) * a.grid.perPage)
+	s.floor = uint16(uint(newLowest) * a.grid.cellsPerPage)
 	a.page(s.words[newLowest])[0] += spans
 	a.memory.coarsened.Add(uint64(spans))
 }
 
-// addInline counts one span in an inline store, which has counters for a range of allPages neighboring
-// cells. A span below the range is counted in its lowest cell, the floor. For a span above the range,
-// the range is first moved up.
+// addInline counts one span in a store that has only inlineCells counters, for neighboring cells (small
+// ranges of durations) from s.floor on. A span below that range is counted in the lowest cell of the
+// range. For a span above it, the range is first moved up.
 func (s *Store) addInline(a *Arena, cell uint) {
 	rank := a.grid.rank(cell) // position of the cell among all cells
-	highestRank := uint(s.floor) + allPages - 1
+	highestRank := uint(s.floor) + inlineCells - 1
 	if rank > highestRank {
 		s.raiseFloor(a, rank-highestRank)
 	}
@@ -192,10 +202,10 @@ func (s *Store) addInline(a *Arena, cell uint) {
 
 // raiseFloor raises the lowest cell of an inline store by n cells. The spans in lower cells are moved to it.
 func (s *Store) raiseFloor(a *Arena, n uint) {
-	removed := min(n, allPages)
+	removed := min(n, inlineCells)
 	spans := sum(s.words[:removed])
 	copy(s.words[:], s.words[removed:])
-	clear(s.words[allPages-removed:])
+	clear(s.words[inlineCells-removed:])
 	s.words[0] += spans
 	s.floor += uint16(n)
 	a.memory.coarsened.Add(uint64(spans))

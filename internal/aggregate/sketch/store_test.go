@@ -159,7 +159,7 @@ func storeWithoutMemory(t *testing.T, grid *Grid) {
 		for _, pages := range []uint32{0, 1, 2, 5, 40} {
 			rnd := rand.New(rand.NewPCG(7, uint64(pages)))
 			arena := NewArena(NewMemory(ChunkBytes, grid))
-			for arena.next < chunkCounters-pages*uint32(grid.perPage) {
+			for arena.next < chunkCounters-pages*uint32(grid.cellsPerPage) {
 				if arena.newPage() == 0 {
 					t.Fatal("no page of a fresh chunk")
 				}

@@ -7,7 +7,7 @@
 //
 // # Concurrency and limits
 //
-// Cut allocates no memory except for these strings, up to maxAhead bytes in the table's own buffer.
+// Cut allocates no memory except for these strings, up to maxStartBytes bytes in the table's own buffer.
 // It is called by the goroutine that owns the table and its decoder.
 package unsampled
 
@@ -27,11 +27,12 @@ import (
 func Cut(t *spantable.Table, d *decode.Decoder) (remaining []byte, traces, spans int) {
 	list := d.TraceList()
 	hasList := list.End != 0
-	unsampled := func(g spantable.Group) bool { return isUnsampled(t, &g) }
-	if !hasList || !slices.ContainsFunc(t.Groups, unsampled) {
+	hasUnsampled := slices.ContainsFunc(t.Groups, func(g spantable.Group) bool { return isUnsampled(t, &g) })
+	if !hasList || !hasUnsampled {
 		return t.Body, 0, 0
 	}
-	if isV1 := list.FieldCount > 0; isV1 {
+	isV1 := list.FieldCount > 0 // other formats are lists, not maps
+	if isV1 {
 		return cutV1(t, list, d.Strings())
 	}
 	return cutList(t, list)
@@ -112,22 +113,27 @@ func setCount(header []byte, count int) {
 // trace, because a repeated string gets no second number. This is unnecessary for traces after which
 // nothing remains.
 
-// maxAhead limits the bytes of strings moved to the start. A request normally has much fewer.
-const maxAhead = 128 << 10
+// maxStartBytes limits the bytes that are written to the start of a body for moved strings. A request normally has much fewer.
+const maxStartBytes = 128 << 10
 
-// cutV1 removes the unsampled traces from a body in the v1 format, in place. Other traces can refer to
-// strings in removed ones, so these strings are moved to the start of the body. If they are longer than
-// the removed traces, or longer than maxAhead, cutV1 removes nothing.
+// cutV1 removes the unsampled traces from a body in the v1 format, in place. Remaining traces can refer
+// to strings that first occur in removed ones, so these strings are moved to the start of the body. If
+// the body would not become shorter, or the strings exceed maxStartBytes, cutV1 removes nothing.
 func cutV1(t *spantable.Table, list decode.TraceList, texts []spantable.Text) (remaining []byte, traces, spans int) {
 	removed := countRemovedV1(t, list)
 	start := t.Body[:list.FieldsStart]
-	if removed.strings > 0 {
+	if removed.stringsEnd > 0 {
 		const emptyString = 1 // has number 0 in every body, so it is not listed
-		start = encodeStart(t, list.FieldCount, texts[emptyString:removed.strings])
+		moved := texts[emptyString:removed.stringsEnd]
+		var fits bool
+		start, fits = encodeStart(t, list.FieldCount, moved)
+		if !fits {
+			return t.Body, 0, 0
+		}
 	}
-	isTooLong := start == nil
-	isLonger := len(start) >= list.FieldsStart+removed.bytes
-	if isTooLong || isLonger {
+	addedBytes := len(start) - list.FieldsStart
+	isShorter := addedBytes < removed.bytes
+	if !isShorter {
 		return t.Body, 0, 0
 	}
 	return writeV1(t, list, start, len(t.Groups)-removed.traces), removed.traces, removed.spans
@@ -137,7 +143,7 @@ func cutV1(t *spantable.Table, list decode.TraceList, texts []spantable.Text) (r
 type removedV1 struct {
 	traces, spans int
 	bytes         int // encoded length of the traces
-	strings       int // number of strings up to the end of the last trace that is not at the end of the body
+	stringsEnd    int // number of strings up to the end of the last trace that is not at the end of the body
 }
 
 // countRemovedV1 adds up the unsampled traces of a v1 body.
@@ -153,7 +159,7 @@ func countRemovedV1(t *spantable.Table, list decode.TraceList) (removed removedV
 		removed.spans += len(t.SpansOf(g))
 		removed.bytes += int(g.End - g.At)
 		if hasSuccessor {
-			removed.strings = max(removed.strings, int(g.Strings)) // strings up to the end of this trace
+			removed.stringsEnd = max(removed.stringsEnd, int(g.Strings)) // strings up to the end of this trace
 		}
 	}
 	return removed
@@ -182,20 +188,21 @@ func writeV1(t *spantable.Table, list decode.TraceList, start []byte, traceCount
 	return body[at:]
 }
 
-// encodeStart returns the start of a v1 body: the header of a map with otherFields+1 fields, and the
-// first of these fields, which contains the strings in texts. It returns nil if they are longer than
-// maxAhead. The result uses the memory of t.Derived.
-func encodeStart(t *spantable.Table, otherFields int, texts []spantable.Text) []byte {
+// encodeStart returns the start of a v1 body, a msgpack map: the header of the map, and its first field, a
+// list of the given strings. The caller appends otherFields more fields. encodeStart returns false if
+// the start could exceed maxStartBytes. The result uses the memory of t.Derived.
+func encodeStart(t *spantable.Table, otherFields int, texts []spantable.Text) (start []byte, ok bool) {
 	const maxHeader = 5 // bytes of the longest header of a map, a list or a string
 	maxBytes := 3 * maxHeader
 	for _, text := range texts {
 		maxBytes += maxHeader + int(text.Len)
 	}
-	if maxBytes > maxAhead {
-		return nil
+	if maxBytes > maxStartBytes {
+		return nil, false
 	}
-	const stringsField = 1
-	start := append32(t.Derived[:0], msgpack.Map32, otherFields+1)
+	const stringsField = 1 // number of the field with the list of strings
+	fieldCount := 1 + otherFields
+	start = append32(t.Derived[:0], msgpack.Map32, fieldCount)
 	start = append(start, stringsField)
 	start = append32(start, msgpack.Array32, len(texts))
 	for _, text := range texts {
@@ -207,7 +214,7 @@ func encodeStart(t *spantable.Table, otherFields int, texts []spantable.Text) []
 		start = append(start, t.Bytes(text)...)
 	}
 	t.Derived = start
-	return start
+	return start, true
 }
 
 // append32 appends a msgpack header: its lead byte and a 32-bit length.
