@@ -120,10 +120,14 @@ func (k *keyTable) find(cacheKey []byte) (index int, hash uint64) {
 	hash = maphash.Bytes(k.seed, cacheKey)
 	tag := uint32(hash >> 32)
 	mask := uint32(len(k.slots) - 1)
-	for i := uint32(hash) & mask; k.slots[i].key != 0; i = (i + 1) & mask {
+	for i := uint32(hash) & mask; k.slots[i].key != 0; i = (i + 1) & mask { // until an empty slot
 		slot := &k.slots[i]
-		if slot.tag == tag && bytes.Equal(k.known[slot.key-1].cacheKey, cacheKey) {
-			return int(slot.key - 1), hash
+		if slot.tag != tag { // most keys differ in this part of the hash
+			continue
+		}
+		knownIndex := int(slot.key - 1)
+		if bytes.Equal(k.known[knownIndex].cacheKey, cacheKey) {
+			return knownIndex, hash
 		}
 	}
 	return none, hash
@@ -133,11 +137,13 @@ func (k *keyTable) find(cacheKey []byte) (index int, hash uint64) {
 // when the last key was used before. If they are equal, it returns the index of that key, and none
 // otherwise. Most keys are found by this single comparison, without a hash lookup.
 func (k *keyTable) predict(cacheKey []byte) int {
-	if uint(k.last) >= uint(len(k.known)) {
+	hasLast := uint(k.last) < uint(len(k.known))
+	if !hasLast {
 		return none
 	}
 	successor := k.known[k.last].successor
-	if uint(successor) >= uint(len(k.known)) || !bytes.Equal(k.known[successor].cacheKey, cacheKey) {
+	hasSuccessor := uint(successor) < uint(len(k.known))
+	if !hasSuccessor || !bytes.Equal(k.known[successor].cacheKey, cacheKey) {
 		return none
 	}
 	k.last = successor
