@@ -43,7 +43,7 @@ func DefaultConfig() Config {
 }
 
 // MaxNumberedBytes returns the memory limit of one publisher for keys to which clients have assigned
-// numbers. The rest of MaxKeyBytes is for keys without a number, which can always be removed.
+// numbers: seven eighths of MaxKeyBytes. The rest is for keys without a number, which can always be removed.
 func (c *Config) MaxNumberedBytes() int { return c.MaxKeyBytes - c.MaxKeyBytes/8 }
 
 // minKeyBytes is the lowest MaxKeyBytes for which MaxNumberedBytes is at least wire.MinMaxKeyBytes,
