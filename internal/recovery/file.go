@@ -159,11 +159,13 @@ func (f *File) store(offset int64, word uint64) {
 	defer debug.SetPanicOnFault(wasPanicOnFault)
 	defer func() {
 		if fault := recover(); fault != nil {
-			f.fail(errors.Join(fmt.Errorf("store to recovery file: %v", fault), f.file.Truncate(0)))
+			storeErr := fmt.Errorf("store to recovery file: %v", fault)
+			truncateErr := f.file.Truncate(0) // the next daemon must not read a part of the file
+			f.fail(errors.Join(storeErr, truncateErr))
 		}
 	}()
 	atomic.StoreUint64((*uint64)(unsafe.Pointer(&f.mapped[offset])), word)
-	killPoint()
+	killPoint() // does nothing, except in a test that kills the daemon here
 }
 
 // fail ends all further writes after a failed one, and logs the error.
