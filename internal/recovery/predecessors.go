@@ -47,20 +47,20 @@ const (
 // predecessor is a daemon that crashed or was killed. The running daemon has the lock on the recovery
 // file of the predecessor, so no other daemon reports its losses.
 type predecessor struct {
-	name          string
-	file          *os.File
-	size          int64
-	readErr       error // why the contents are unknown; nil if they are known
-	began         uint64
-	records       int             // number of records in use
-	lost          [receivers]Loss // spans that no client kept
-	clients       Loss            // undelivered spans of clients that have not reconnected
-	awaitUntil    time.Time
-	isSurplus     bool      // there are too many files
-	isStuck       bool      // the file can't be removed
-	reported      stage     // by this daemon or an earlier one
-	written       stage     // part of reported that is in the file
-	firstReported time.Time // when an earlier daemon reported the crash
+	name            string
+	file            *os.File
+	size            int64
+	readErr         error // why the contents are unknown; nil if they are known
+	startTime       uint64
+	records         int             // number of records in use
+	lost            [receivers]Loss // spans that no client kept
+	clients         Loss            // undelivered spans of clients that have not reconnected
+	awaitUntil      time.Time
+	isSurplus       bool      // there are too many files
+	isStuck         bool      // the file can't be removed
+	reportedStage   stage     // losses that this daemon or an earlier one has reported
+	recordedStage   stage     // the part of reportedStage that is recorded in the file
+	firstReportTime time.Time // when an earlier daemon reported the crash
 }
 
 // predecessors are the daemons with the same socket path that crashed or were killed.
@@ -267,11 +267,11 @@ func (d *predecessor) read() error {
 	if err := c.read(d.file, d.size); err != nil {
 		return err
 	}
-	d.began = c.began
-	d.reported = stage(c.reported)
-	d.written = d.reported
+	d.startTime = c.began
+	d.reportedStage = stage(c.reported)
+	d.recordedStage = d.reportedStage
 	if c.reportedAt > 0 {
-		d.firstReported = time.Unix(0, int64(c.reportedAt))
+		d.firstReportTime = time.Unix(0, int64(c.reportedAt))
 	}
 	for receiver := range d.lost {
 		d.lost[receiver] = c.lossAt(receiver)
@@ -302,7 +302,7 @@ func (p *predecessors) markSurplus() {
 		hasConnectionsA := min(a.records, 1) // 0 or 1
 		hasConnectionsB := min(b.records, 1)
 		byConnections := cmp.Compare(hasConnectionsB, hasConnectionsA)
-		byAge := cmp.Compare(b.began, a.began)
+		byAge := cmp.Compare(b.startTime, a.startTime)
 		return cmp.Or(byConnections, byAge)
 	})
 	for i, d := range p.crashed {
@@ -322,12 +322,12 @@ func (p *predecessors) reportMatching(matches func(*predecessor) bool) {
 		}
 		hasTimedOut := time.Now().After(d.awaitUntil)
 		isFinal := d.clients == Loss{} || d.isSurplus || hasTimedOut
-		if d.reported == nothingReported {
-			d.reported = crashReported
+		if d.reportedStage == nothingReported {
+			d.reportedStage = crashReported
 			p.reportCrash(d, isFinal)
 		}
-		if d.reported == crashReported && isFinal {
-			d.reported = allReported
+		if d.reportedStage == crashReported && isFinal {
+			d.reportedStage = allReported
 			p.reportClients(d)
 		}
 	}
@@ -380,13 +380,13 @@ func (p *predecessors) recordReports() (removed int) {
 	defer p.mu.Unlock()
 	p.crashed = slices.DeleteFunc(p.crashed, func(d *predecessor) (isForgotten bool) {
 		d.recordReport()
-		isExpired := d.isSurplus || time.Since(d.firstReported) > keepFor
+		isExpired := d.isSurplus || time.Since(d.firstReportTime) > keepFor
 		isRemoved := d.file == nil
 		if isRemoved {
 			return isExpired && !d.isStuck
 		}
 		hasClients := d.readErr == nil && d.records > 0
-		isNeeded := d.reported < allReported || hasClients && !isExpired
+		isNeeded := d.reportedStage < allReported || hasClients && !isExpired
 		if isNeeded || !p.removeFile(d) {
 			return false
 		}
@@ -400,19 +400,19 @@ func (p *predecessors) recordReports() (removed int) {
 func (p *predecessors) hasNewReports() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.ContainsFunc(p.crashed, func(d *predecessor) bool { return d.reported > d.written })
+	return slices.ContainsFunc(p.crashed, func(d *predecessor) bool { return d.reportedStage > d.recordedStage })
 }
 
 // recordReport writes into the recovery file which losses have been reported, if that has changed.
 func (d *predecessor) recordReport() {
-	if d.reported == d.written {
+	if d.reportedStage == d.recordedStage {
 		return
 	}
-	if d.firstReported.IsZero() {
-		d.firstReported = time.Now()
+	if d.firstReportTime.IsZero() {
+		d.firstReportTime = time.Now()
 	}
-	d.write(reportedOffset, uint64(d.reported), uint64(d.firstReported.UnixNano()))
-	d.written = d.reported
+	d.write(reportedOffset, uint64(d.reportedStage), uint64(d.firstReportTime.UnixNano()))
+	d.recordedStage = d.reportedStage
 }
 
 // removeFile deletes and closes the recovery file of a crashed daemon. If it cannot delete the file, it
@@ -501,7 +501,7 @@ func (d *predecessor) reconnect(id uint64) ([]uint64, error) {
 		return nil, err
 	}
 	isFirstTime := r.isReconnected == 0
-	if isFirstTime && d.reported == allReported {
+	if isFirstTime && d.reportedStage == allReported {
 		// Too late: the spans were reported as lost, so the client must not resend them.
 		return wire.AppendOutcome(nil, r.received, wire.Settled), nil
 	}
@@ -578,7 +578,7 @@ func (p *predecessors) losses() Losses {
 		all.Receivers[Receiver(receiver).String()] = loss
 	}
 	for _, d := range p.crashed {
-		if d.reported < allReported {
+		if d.reportedStage < allReported {
 			all.Awaited += d.clients.Lost + d.clients.Ambiguous
 		}
 	}
