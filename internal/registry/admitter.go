@@ -343,9 +343,9 @@ func (a *admitter) findPending(name labelName) (id labelID, ok bool) {
 	return absentID, false
 }
 
-// classOf returns the priority with which a label, or a whole key, gets a row. identity is its hash. A
-// label or key that was used at least twice in the previous interval precedes others. If its origin is
-// new and has no previous interval, a second use in this interval counts instead.
+// classOf returns the priority with which a label, or a whole key, gets a row. identity is its hash. The
+// priority is higher if the label or key was used at least twice in the previous interval. If its origin
+// is new and has no previous interval, a second use in this interval raises the priority instead.
 func (a *admitter) classOf(identity uint64) class {
 	class, isKnown := a.previous.classes[identity]
 	if isKnown {
