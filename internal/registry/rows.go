@@ -35,18 +35,19 @@ type row struct {
 func newRowTable() rowTable { return rowTable{ids: map[uint64]KeyID{}} }
 
 // find returns the ID of an encoded key, or false if the table has no such key. identity is the hash of
-// the key. If several keys have the same hash, all but one are stored under the next free numbers.
+// the key. Of several keys with one hash, the first is in t.ids under the hash, the second under the hash
+// plus one, and so on.
 func (t *rowTable) find(words []uint32, identity uint64) (KeyID, bool) {
-	for {
-		id, ok := t.ids[identity]
-		if !ok {
-			return 0, false
-		}
+	slot := identity
+	id, isUsed := t.ids[slot]
+	for isUsed {
 		if slices.Equal(t.byID[id].words, words) {
 			return id, true
 		}
-		identity++
+		slot++
+		id, isUsed = t.ids[slot]
 	}
+	return 0, false
 }
 
 // add gives the next ID to a key that is not in the table yet, and returns the ID. identity is the hash
