@@ -296,20 +296,23 @@ func attributeKey(attribute []byte) (key []byte) {
 	return key
 }
 
-// markedSize returns the length of a resource message in which appendMarked has set the attribute
-// otlp.StatsComputed to true. isChanged is false if the message already contains this attribute exactly
-// once, with the value true.
+// markedSize returns the length that a resource message has with the attribute otlp.StatsComputed set to
+// true. isChanged is false if the message already contains this attribute exactly once, with the value
+// true.
 func markedSize(resource []byte) (size int, isChanged bool) {
 	size = len(resource) + len(mark)
-	marks, isTrue := 0, false
+	marks, trueMarks := 0, 0
 	for field, isMark := range resourceFields(resource) {
-		if isMark {
-			marks++
-			size -= len(field)
-			isTrue = bytes.Equal(field, mark)
+		if !isMark {
+			continue
+		}
+		size -= len(field)
+		marks++
+		if bytes.Equal(field, mark) {
+			trueMarks++
 		}
 	}
-	isAlreadyMarked := marks == 1 && isTrue
+	isAlreadyMarked := marks == 1 && trueMarks == 1
 	return size, !isAlreadyMarked
 }
 
