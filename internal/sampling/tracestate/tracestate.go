@@ -191,15 +191,22 @@ const (
 	maxValue   = 256
 )
 
+// The maximum lengths of a key and of its parts in bytes, according to W3C.
+const (
+	maxKey    = 256
+	maxTenant = 241
+	maxSystem = 14
+)
+
 // isKey reports whether a tracestate key is valid according to W3C: a name like "vendor", or a tenant and a
 // system like "tenant@vendor".
 func isKey(key []byte) bool {
 	tenant, system, hasSystem := bytes.Cut(key, []byte{'@'})
 	if !hasSystem {
-		return isName(key, 256)
+		return isName(key, maxKey)
 	}
-	isTenant := len(tenant) > 0 && len(tenant) <= 241 && !isSpecial(tenant[0]) && areAll(tenant, isKeyChar)
-	isSystem := isName(system, 14)
+	isTenant := len(tenant) > 0 && len(tenant) <= maxTenant && isLowerOrDigit(tenant[0]) && areAll(tenant, isKeyChar)
+	isSystem := isName(system, maxSystem)
 	return isTenant && isSystem
 }
 
@@ -227,11 +234,14 @@ func isSubvalue(value []byte) bool {
 	})
 }
 
-func isLower(c byte) bool   { return 'a' <= c && c <= 'z' }
-func isDigit(c byte) bool   { return '0' <= c && c <= '9' }
-func isSpecial(c byte) bool { return c == '_' || c == '-' || c == '*' || c == '/' }
+func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-func isKeyChar(c byte) bool { return isLower(c) || isDigit(c) || isSpecial(c) }
+func isLowerOrDigit(c byte) bool { return isLower(c) || isDigit(c) }
+
+func isKeyChar(c byte) bool {
+	return isLowerOrDigit(c) || c == '_' || c == '-' || c == '*' || c == '/'
+}
 
 // areAll reports whether all bytes of text satisfy a condition.
 func areAll(text []byte, condition func(byte) bool) bool {
