@@ -95,7 +95,7 @@ func mustForward(t *spantable.Table, s *spantable.Span) bool {
 }
 
 // setCount writes the number of elements to header, the header of a msgpack array of 1, 3 or 5 bytes.
-// The header keeps its length, so count must not be larger than the previous number.
+// The header keeps its length, so count must not be larger than the number that the header contains.
 func setCount(header []byte, count int) {
 	switch len(header) {
 	case 1:
@@ -171,21 +171,22 @@ func countRemovedV1(t *spantable.Table, list decode.TraceList) (removed removedV
 func writeV1(t *spantable.Table, list decode.TraceList, start []byte, traceCount int) []byte {
 	body := t.Body
 	setCount(body[list.Header:list.First], traceCount)
-	at := len(body)
+	newStart := len(body)
 	prepend := func(part []byte) {
-		at -= len(part)
-		copy(body[at:], part)
+		newStart -= len(part)
+		copy(body[newStart:], part)
 	}
-	prepend(body[list.End:])
+	afterTraces, beforeTraces := body[list.End:], body[list.FieldsStart:list.First]
+	prepend(afterTraces)
 	for i := len(t.Groups) - 1; i >= 0; i-- {
-		g := &t.Groups[i]
-		if !isUnsampled(t, g) {
-			prepend(body[g.At:g.End])
+		trace := &t.Groups[i]
+		if !isUnsampled(t, trace) {
+			prepend(body[trace.At:trace.End])
 		}
 	}
-	prepend(body[list.FieldsStart:list.First])
+	prepend(beforeTraces)
 	prepend(start)
-	return body[at:]
+	return body[newStart:]
 }
 
 // encodeStart returns the start of a v1 body, a msgpack map: the header of the map, and its first field, a
