@@ -7,16 +7,21 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/export/totals"
 	"github.com/spanstatsd/spanstatsd/internal/testutil/testcycle"
 )
 
 // graphing is an exporter of deltas and of a service graph.
-type graphing struct{ *scripted }
+type graphing struct {
+	*scripted
+	isCumulative bool
+}
 
 func (g graphing) describe() Exporter {
 	x := describePush(g.scripted, g)
-	x.InOrder, x.GraphMemory = true, func(totals.Limits) int { return 0 }
+	x.InOrder, x.Cumulative = true, g.isCumulative
+	x.GraphMemory = func(totals.Limits) int { return 0 }
 	return x
 }
 
@@ -31,7 +36,7 @@ func (g graphing) Encode(c *Cycle, emit func(*Payload)) Encoded {
 // which contains the requests of the others. Clients do not wait for the replaced ones.
 func TestGraph_NewerReplacesOlder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		destination := graphing{&scripted{answer: down}}
+		destination := graphing{&scripted{answer: down}, false}
 		f, _ := startScripted(t, destination, nil)
 		cycle := testcycle.Spans(5)
 		for n := range 10 {
@@ -63,25 +68,32 @@ func TestGraph_NewerReplacesOlder(t *testing.T) {
 	})
 }
 
-// A refused payload of the service graph loses no span, and the log does not say so.
+// A refused payload of the service graph loses no span, and the log does not say so. The spans are settled, also if
+// those of other payloads are running totals, so that clients do not keep them.
 func TestGraph_RefusedLosesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		destination := graphing{&scripted{}}
-		f, log := startScripted(t, destination, nil)
-		destination.answers(func(_ context.Context, p *Payload) Attempt {
-			if p.IsGraph {
-				return Attempt{Outcome: OutcomeRefused, Err: errDown}
+	for _, isCumulative := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			destination := graphing{&scripted{}, isCumulative}
+			f, log := startScripted(t, destination, nil)
+			destination.answers(func(_ context.Context, p *Payload) Attempt {
+				if p.IsGraph {
+					return Attempt{Outcome: OutcomeRefused, Err: errDown}
+				}
+				return Attempt{Outcome: OutcomeAccepted}
+			})
+			isSettled := false
+			sealed := testcycle.Spans(5)
+			sealed.Delivery = aggregate.NewWatchedDelivery(func(bool) {}, func() { isSettled = true })
+			f.Accept(sealed)
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			s := balanced(t, f, 5)
+			if s.Flushed != 5 || s.Payloads[ResultRejected] != 1 || !isSettled {
+				t.Errorf("cumulative %v, settled %v: %+v", isCumulative, isSettled, s)
 			}
-			return Attempt{Outcome: OutcomeAccepted}
+			if text := log.String(); strings.Contains(text, "lost") || !strings.Contains(text, "the next payload includes") {
+				t.Errorf("the log is\n%s", text)
+			}
 		})
-		f.Accept(testcycle.Spans(5))
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		if s := balanced(t, f, 5); s.Flushed != 5 || s.Payloads[ResultRejected] != 1 {
-			t.Errorf("%+v", s)
-		}
-		if text := log.String(); strings.Contains(text, "lost") || !strings.Contains(text, "the next payload includes") {
-			t.Errorf("the log is\n%s", text)
-		}
-	})
+	}
 }

@@ -291,7 +291,7 @@ func (d *pushDestination) recordReplaced(payloads ...*Payload) {
 // recordUnaccepted records that the destination has not accepted a payload of running totals. Its spans stay pending,
 // because the payloads of the next cycle contain them again.
 func (d *pushDestination) recordUnaccepted(p *Payload) {
-	d.recordSnapshotOutcome(p.snapshot, payloadOutcome{isUnaccepted: true, undelivered: p.Undelivered})
+	d.recordSnapshotOutcome(p.snapshot, payloadOutcome{isUnaccepted: !p.IsGraph, undelivered: p.Undelivered})
 }
 
 // recordSnapshotOutcome records whether one payload of a snapshot, the payloads with all running totals after an
