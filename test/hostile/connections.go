@@ -93,7 +93,8 @@ const (
 	jsonType     = "application/json"
 )
 
-// sendForeignHost requests the status page with a foreign Host header, like a browser after DNS rebinding.
+// sendForeignHost requests the status page with a foreign Host header, like a browser after DNS
+// rebinding.
 func sendForeignHost(ctx context.Context, t *target) error {
 	name := anyOf([]string{"evil.example", "127.0.0.1.evil.example", "localhost.evil.example:9126"})
 	path := anyOf([]string{"/", "/status"})

@@ -9,8 +9,8 @@
 // tracers and SDKs do: with a new compression for each attempt, also after 408, 500, 503 and
 // RESOURCE_EXHAUSTED. Impatient senders abandon an attempt after milliseconds. The hostile shapes are
 // listed in one table (shapes.go) and run simultaneously in separate processes. The fake agent and the
-// fake OTLP backend reject, hang, disconnect, respond incorrectly or stop listening in turn. Daemons are
-// paused and gracefully restarted.
+// fake OTLP backend reject, hang, disconnect, respond incorrectly or stop listening in turn. Daemons
+// are paused and gracefully restarted.
 //
 // Every second, the accounting of every daemon must balance, and its memory and all figures in its
 // status must be within the limits that the status shows. Every request of a well-behaved sender must
@@ -30,9 +30,9 @@
 //
 // # Concurrency
 //
-// There is a goroutine per sender, one that inspects the daemons, and the caller's, which injects faults.
-// The ledger and the soak have a lock each. Hostile processes are connected through standard input and
-// output.
+// There is a goroutine per sender, one that inspects the daemons, and the caller's, which injects
+// faults. The ledger and the soak have a lock each. Hostile processes are connected through standard
+// input and output.
 //
 // # Limits
 //

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// impatientConn is the connection of a sender that abandons requests after milliseconds. It does not use
-// net/http, which can cancel a request after it has read the response: then even the kernel does not
-// know that the response was not processed.
+// impatientConn is the connection of a sender that abandons requests after milliseconds. It does not
+// use net/http, which can cancel a request after it has read the response: then even the kernel does
+// not know that the response was not processed.
 type impatientConn struct {
 	address string
 	conn    net.Conn // nil if not connected

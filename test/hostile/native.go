@@ -65,8 +65,8 @@ func (s *nativeSender) batch() []client.Snapshot {
 	return batch
 }
 
-// close delivers the remaining spans. Spans that the client reports as lost are an error, since there was
-// enough time to deliver them.
+// close delivers the remaining spans. Spans that the client reports as lost are an error, since there
+// was enough time to deliver them.
 func (s *nativeSender) close(ctx context.Context, c *client.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

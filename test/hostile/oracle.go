@@ -69,8 +69,8 @@ func (l *ledger) change(change func()) {
 	change()
 }
 
-// recordPayload counts a payload that a daemon sends to the agent. A forwarded payload of a hostile sender
-// has the hostile header.
+// recordPayload counts a payload that a daemon sends to the agent. A forwarded payload of a hostile
+// sender has the hostile header.
 func (l *ledger) recordPayload(r standin.Received) {
 	if r.Header.Get(hostileHeader) != "" {
 		return

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// hostileProcess runs shape group of shapes against shape daemon. It is a separate process because daemons
-// limit each process to a share of their capacity.
+// hostileProcess runs one group of shapes against one daemon. It is a separate process because
+// daemons limit each process to a share of their capacity.
 type hostileProcess struct {
 	process *exec.Cmd
 	stdin   io.Closer

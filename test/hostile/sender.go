@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// sender is a well-behaved sender. It creates a request, sends it until it completes, and continues with
-// the next one.
+// sender is a well-behaved sender. It creates a request, sends it until it completes, and continues
+// with the next one.
 type sender struct {
 	name       string
 	address    string // host:port, or a socket path
@@ -66,7 +66,8 @@ func sdkFormat(path, media string, encode func(*spans) []byte) format {
 	}
 }
 
-// resources are the resource names of every well-behaved sender. They recur, like those of an application.
+// resources are the resource names of every well-behaved sender. They recur, like those of an
+// application.
 var resources = []string{
 	"GET /", "GET /cart", "POST /orders", "GET /orders/{id}", "SELECT orders", "UPDATE orders", "GET cache",
 	"publish shipped",
@@ -164,9 +165,9 @@ func pause(ctx context.Context, d time.Duration) {
 type outcome int
 
 const (
-	retry    outcome = iota // retry
-	accepted                // accepted
-	rejected                // rejected permanently
+	retry outcome = iota
+	accepted
+	rejected
 )
 
 // attempt makes one attempt to send a request.

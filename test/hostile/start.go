@@ -16,9 +16,9 @@ import (
 // small.
 const memoryLimit = "192MiB"
 
-// retryBytes is the size of the retry queue: enough for payloads that are queued while the agent misbehaves
-// and while a daemon waits before its next attempt (5 s to 8 s). The default, half of the limit, was
-// barely enough.
+// retryBytes is the size of the retry queue: enough for payloads that are queued while the agent
+// misbehaves and while a daemon waits before its next attempt (5 s to 8 s). The default, half of the
+// limit, was barely enough.
 const retryBytes = "16MiB"
 
 // startAll starts everything except the hostile processes.

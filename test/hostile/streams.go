@@ -53,7 +53,8 @@ func pipeline(ctx context.Context, t *target) error {
 	return write(ctx, address, bytes.Repeat(request, 50), hold(ctx))
 }
 
-// expectAndStall sends a header with Expect: 100-continue or a chunked encoding, and then a few bytes at a time.
+// expectAndStall sends a header with Expect: 100-continue or a chunked encoding, and then a few bytes
+// at a time.
 func expectAndStall(ctx context.Context, t *target) error {
 	header := anyOf([]string{"Expect: 100-continue\r\n", "Transfer-Encoding: chunked\r\n"})
 	path, media, address := "/v1/traces", protobufType, anyOf(t.sdks())
