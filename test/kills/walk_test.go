@@ -28,28 +28,28 @@ func TestKills_AfterAnyStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tagged, err := built.KillPoints(filepath.Join(dir, "tagged"), built.Daemon)
+	selfKilling, err := built.KillPoints(filepath.Join(dir, "self-killing"), built.Daemon)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for program, want := range map[string]bool{plain: false, tagged: true} {
+	for program, want := range map[string]bool{plain: false, selfKilling: true} {
 		if code, err := os.ReadFile(program); err != nil ||
 			bytes.Contains(code, []byte("KILL_AT_STORE")) != want {
-			t.Fatalf("%s has kill points: not %t (%v)", program, want, err)
+			t.Fatalf("%s must have kill points: %t (error %v)", program, want, err)
 		}
 	}
 	var next atomic.Int64
 	var isOver atomic.Bool
 	var mu sync.Mutex
-	all := map[fate]uint64{}
-	var named loss
-	var walking sync.WaitGroup
+	all := map[state]uint64{}
+	var total loss
+	var workers sync.WaitGroup
 	for range 6 {
-		walking.Go(func() {
+		workers.Go(func() {
 			for !isOver.Load() {
 				w := &walk{
-					t: t, plain: plain, tagged: tagged, killAt: int(next.Add(1)),
-					hadLeft: map[*message]bool{},
+					t: t, plain: plain, selfKilling: selfKilling, killAt: int(next.Add(1)),
+					wasClosed: map[*message]bool{},
 				}
 				if !w.run() {
 					isOver.Store(true)
@@ -57,36 +57,35 @@ func TestKills_AfterAnyStore(t *testing.T) {
 				mu.Lock()
 				for _, c := range w.clients {
 					for _, m := range c.messages {
-						all[m.fate] += m.spans
+						all[m.state] += m.spans
 					}
 				}
-				named.lost += w.named.lost
-				named.ambiguous += w.named.ambiguous
+				total.lost += w.receiverLoss.lost
+				total.ambiguous += w.receiverLoss.ambiguous
 				mu.Unlock()
 			}
 		})
 	}
-	walking.Wait()
-	t.Logf("%d lives: spans by fate %v, of the doors named %d lost, %d ambiguous", next.Load(), all,
-		named.lost,
-		named.ambiguous)
-	if next.Load() < 40 || all[settled] == 0 || all[ambiguous] == 0 || all[left] == 0 || named.lost == 0 {
-		t.Error("not all that can become of a span did")
+	workers.Wait()
+	t.Logf("%d lives: spans by state %v; received over HTTP: %d lost, %d ambiguous", next.Load(), all, total.lost,
+		total.ambiguous)
+	if next.Load() < 40 || all[settled] == 0 || all[ambiguous] == 0 || all[connClosed] == 0 || total.lost == 0 {
+		t.Error("some states of spans did not occur")
 	}
 }
 
 // walk is one life and the life after it.
 type walk struct {
-	t             *testing.T
-	plain, tagged string
-	killAt        int
-	dir           string
-	agent         *agent
-	first         *process
-	clients       []*rawClient
-	requests      []request
-	named         loss
-	hadLeft       map[*message]bool // messages of clients that left the first daemon
+	t                  *testing.T
+	plain, selfKilling string
+	killAt             int
+	dir                string
+	agent              *agent
+	first              *process
+	clients            []*rawClient
+	requests           []request
+	receiverLoss       loss
+	wasClosed          map[*message]bool // messages that were in state connClosed
 }
 
 func (w *walk) errorf(format string, args ...any) {
@@ -95,16 +94,16 @@ func (w *walk) errorf(format string, args ...any) {
 
 // run runs the first life and reports whether its daemon was killed.
 func (w *walk) run() (wasKilled bool) {
-	dir, err := os.MkdirTemp("", "w") // a short one, for sockets
+	dir, err := os.MkdirTemp("", "w") // short, because socket paths have a limit
 	if err != nil {
 		w.errorf("%v", err)
 		return false
 	}
 	defer os.RemoveAll(dir)
 	w.dir = dir
-	moods := newMoods(scenario{})
-	moods.calm(true)
-	if w.agent, err = newAgent(moods); err != nil {
+	faults := newFaults(scenario{})
+	faults.suspend(true)
+	if w.agent, err = newAgent(faults); err != nil {
 		w.errorf("%v", err)
 		return false
 	}
@@ -122,18 +121,18 @@ func (w *walk) run() (wasKilled bool) {
 		}
 		return standin.Fault{}
 	})
-	if w.first, err = w.start(w.tagged, w.killAt); err == nil {
+	if w.first, err = w.start(w.selfKilling, w.killAt); err == nil {
 		w.script()
 		wasKilled, err = w.first.end(syscall.SIGTERM)
 	}
 	if err == nil {
-		err = w.after(wasKilled)
+		err = w.runSuccessor(wasKilled)
 	}
 	if err != nil {
 		w.errorf("%v", err)
 		return false
 	}
-	w.judge(wasKilled)
+	w.compare(wasKilled)
 	return wasKilled
 }
 
@@ -152,23 +151,24 @@ func (w *walk) start(program string, killAt int) (*process, error) {
 	return p, err
 }
 
-// script runs the clients of the first life: two stay and two leave, over three flush cycles.
+// script runs the clients of the first life: two stay connected and two disconnect, over three flush
+// cycles.
 func (w *walk) script() {
-	stays, alsoStays := w.client("stays"), w.client("also-stays")
-	stays.publish(1)
-	alsoStays.publish(2)
-	w.client("leaves").publish(4)
-	w.clients[2].leave()
+	first, second := w.client("connected"), w.client("also-connected")
+	first.publish(1)
+	second.publish(2)
+	w.client("disconnects").publish(4)
+	w.clients[2].disconnect()
 	w.request(8)
-	w.settle(stays)
-	stays.publish(16)
-	alsoStays.publish(32)
-	stays.publish(64)
-	w.client("leaves-too").publish(128)
-	w.clients[3].leave()
+	w.settle(first)
+	first.publish(16)
+	second.publish(32)
+	first.publish(64)
+	w.client("disconnects-too").publish(128)
+	w.clients[3].disconnect()
 	w.request(256)
-	w.settle(alsoStays)
-	alsoStays.publish(512)
+	w.settle(second)
+	second.publish(512)
 	w.request(1024)
 }
 
@@ -189,7 +189,7 @@ func (w *walk) request(spans uint64) {
 
 // settle requests a flush and waits until all messages of the client are settled or the daemon is dead.
 func (w *walk) settle(c *rawClient) {
-	c.report()
+	c.requestFlush()
 	for deadline := time.Now().Add(time.Minute); c.isOpen() && !w.first.hasEnded(); {
 		time.Sleep(5 * time.Millisecond)
 		if time.Now().After(deadline) {
@@ -199,11 +199,12 @@ func (w *walk) settle(c *rawClient) {
 	}
 }
 
-// after starts the next daemon, waits until all clients have reconnected, and shuts it down gracefully.
-func (w *walk) after(wasKilled bool) error {
+// runSuccessor starts the next daemon, waits until all clients have reconnected, and shuts it down
+// gracefully.
+func (w *walk) runSuccessor(wasKilled bool) error {
 	for _, c := range w.clients {
-		if conn := c.ended; conn != nil {
-			<-conn
+		if ended := c.ended; ended != nil {
+			<-ended
 		}
 	}
 	// a daemon that shuts down tries each destination once
@@ -213,11 +214,11 @@ func (w *walk) after(wasKilled bool) error {
 		return err
 	}
 	for _, c := range w.clients {
-		if wasKilled || c.isOpen() && !c.hasLeft {
+		if wasKilled || c.isOpen() && !c.hasDisconnected {
 			err = c.connect()
 		}
 		if err != nil {
-			return fmt.Errorf("come back: %w", err)
+			return fmt.Errorf("reconnect: %w", err)
 		}
 	}
 	status, err := next.status()
@@ -225,11 +226,11 @@ func (w *walk) after(wasKilled bool) error {
 		return err
 	}
 	if status.LostToCrashes.Unknown > 0 && w.killAt > 1 {
-		w.errorf("nobody knows what %d daemons took with them", status.LostToCrashes.Unknown)
+		w.errorf("the losses of %d crashed daemons are unknown", status.LostToCrashes.Unknown)
 	}
 	socket, apm := status.LostToCrashes.Receivers["socket"], status.LostToCrashes.Receivers["apm"]
-	w.named = loss{lost: apm.Lost, ambiguous: apm.Ambiguous}
-	w.judgeLeft(wasKilled, socket.Lost, socket.Ambiguous, status.LostToCrashes.Awaited)
+	w.receiverLoss = loss{lost: apm.Lost, ambiguous: apm.Ambiguous}
+	w.compareDisconnected(wasKilled, socket.Lost, socket.Ambiguous, status.LostToCrashes.Awaited)
 	_, err = next.end(syscall.SIGTERM)
 	w.waitForEnds()
 	return err
@@ -244,66 +245,66 @@ func (w *walk) waitForEnds() {
 	}
 }
 
-// judgeLeft compares the losses that the next daemon reports for connections closed by their clients
-// with the spans missing at the agent. A kill while a connection is closing can count its spans in
-// both. All other clients have reconnected, including those that received a bye.
-func (w *walk) judgeLeft(wasKilled bool, lost, maybe, awaited uint64) {
+// compareDisconnected compares the losses that the next daemon reports for connections closed by their
+// clients with the spans missing at the agent. A kill while a connection is closing can count its
+// spans in both. All other clients have reconnected, including those that received a bye.
+func (w *walk) compareDisconnected(wasKilled bool, lost, ambiguous, awaited uint64) {
 	if awaited > 0 {
-		w.errorf("%d spans are awaited of clients that are back", awaited)
+		w.errorf("%d spans are awaited from clients that have reconnected", awaited)
 	}
 	counted, missing, both := w.agent.count(), uint64(0), uint64(0)
 	for _, c := range w.clients {
 		c.mu.Lock()
 		for _, m := range c.messages {
-			if m.fate == left {
-				w.hadLeft[m] = true
+			if m.state == connClosed {
+				w.wasClosed[m] = true
 				missing += m.spans - counted[m.slot]
 			}
-			switch hasLeft := strings.HasPrefix(c.name, "leaves"); {
-			case wasKilled && m.fate == left && !hasLeft:
-				w.errorf("the next daemon says nothing of %d spans of %s", m.spans, c.name)
-			case m.fate != left && hasLeft:
+			switch hasDisconnected := strings.HasPrefix(c.name, "disconnects"); {
+			case wasKilled && m.state == connClosed && !hasDisconnected:
+				w.errorf("the next daemon reports no outcome for %d spans of %s", m.spans, c.name)
+			case m.state != connClosed && hasDisconnected:
 				both += m.spans
 			}
 		}
 		c.mu.Unlock()
 	}
-	if missing+both < lost || missing > lost+maybe {
-		w.errorf("of clients that had left %d spans are missing: it names %d lost, %d ambiguous", missing,
-			lost, maybe)
+	if missing+both < lost || missing > lost+ambiguous {
+		w.errorf("%d spans of disconnected clients are missing: the next daemon reports %d lost, %d ambiguous", missing,
+			lost, ambiguous)
 	}
 }
 
-// judge compares the outcomes reported to the clients with the spans that the agent has counted.
-func (w *walk) judge(wasKilled bool) {
+// compare compares the outcomes reported to the clients with the spans that the agent has counted.
+func (w *walk) compare(wasKilled bool) {
 	counted := w.agent.count()
 	for _, c := range w.clients {
-		for _, wrong := range c.wrong {
-			w.errorf("%s: %s", c.name, wrong)
+		for _, outcome := range c.invalidOutcomes {
+			w.errorf("%s: %s", c.name, outcome)
 		}
 		for _, m := range c.messages {
 			got := counted[m.slot]
-			isOne := got == m.spans
-			switch m.fate {
+			isValid := got == m.spans
+			switch m.state {
 			case ambiguous:
-				isOne = isOne || got == 0
-			case left:
-				isOne = isOne || got == 0 && wasKilled && w.hadLeft[m]
-			case given:
-				isOne = isOne && (c.heardBye || c.hasLeft && !wasKilled)
-			case waits, unknown:
-				isOne = false
+				isValid = isValid || got == 0
+			case connClosed:
+				isValid = isValid || got == 0 && wasKilled && w.wasClosed[m]
+			case written:
+				isValid = isValid && (c.receivedBye || c.hasDisconnected && !wasKilled)
+			case unsent, unknown:
+				isValid = false
 			}
-			if !isOne {
-				w.errorf("%s of %s is %d times %d at the agent, with fate %d", m.name, c.name, got, m.spans,
-					m.fate)
+			if !isValid {
+				w.errorf("%s of %s: the agent counted %d of %d spans, state %v", m.name, c.name, got, m.spans,
+					m.state)
 			}
 		}
 	}
-	named := []loss{{door: "apm", lost: w.named.lost, ambiguous: w.named.ambiguous}}
-	say := func(format string, args ...any) { w.errorf(format, args...) }
-	v := judgeDoor("apm", w.requests, named, map[string]counts{"agent": counted}, say)
-	if v.Twice > 0 || v.Named != v.Missing {
-		w.errorf("the door: %v", v)
+	losses := []loss{{receiver: "apm", lost: w.receiverLoss.lost, ambiguous: w.receiverLoss.ambiguous}}
+	printf := func(format string, args ...any) { w.errorf(format, args...) }
+	v := compareReceiver("apm", w.requests, losses, map[string]counts{"agent": counted}, printf)
+	if v.Twice > 0 || v.Reported != v.Missing {
+		w.errorf("receiver apm: %v", v)
 	}
 }
