@@ -47,21 +47,21 @@ func TestKills_AfterAnyStore(t *testing.T) {
 	for range 6 {
 		workers.Go(func() {
 			for !isOver.Load() {
-				w := &walk{
+				cp := &crashPoint{
 					t: t, plain: plain, selfKilling: selfKilling, killAt: int(next.Add(1)),
 					wasClosed: map[*message]bool{},
 				}
-				if !w.run() {
+				if !cp.run() {
 					isOver.Store(true)
 				}
 				mu.Lock()
-				for _, c := range w.clients {
+				for _, c := range cp.clients {
 					for _, m := range c.messages {
 						all[m.state] += m.spans
 					}
 				}
-				total.lost += w.receiverLoss.lost
-				total.ambiguous += w.receiverLoss.ambiguous
+				total.lost += cp.receiverLoss.lost
+				total.ambiguous += cp.receiverLoss.ambiguous
 				mu.Unlock()
 			}
 		})
@@ -74,8 +74,8 @@ func TestKills_AfterAnyStore(t *testing.T) {
 	}
 }
 
-// walk is one life and the life after it.
-type walk struct {
+// crashPoint is a daemon that kills itself after a given store to its recovery file, and its successor.
+type crashPoint struct {
 	t                  *testing.T
 	plain, selfKilling string
 	killAt             int
@@ -88,28 +88,28 @@ type walk struct {
 	wasClosed          map[*message]bool // messages that were in state connClosed
 }
 
-func (w *walk) errorf(format string, args ...any) {
-	w.t.Errorf("killed at store %d: "+format, append([]any{w.killAt}, args...)...)
+func (cp *crashPoint) errorf(format string, args ...any) {
+	cp.t.Errorf("killed at store %d: "+format, append([]any{cp.killAt}, args...)...)
 }
 
 // run runs the first life and reports whether its daemon was killed.
-func (w *walk) run() (wasKilled bool) {
+func (cp *crashPoint) run() (wasKilled bool) {
 	dir, err := os.MkdirTemp("", "w") // short, because socket paths have a limit
 	if err != nil {
-		w.errorf("%v", err)
+		cp.errorf("%v", err)
 		return false
 	}
 	defer os.RemoveAll(dir)
-	w.dir = dir
+	cp.dir = dir
 	faults := newFaults(scenario{})
 	faults.suspend(true)
-	if w.agent, err = newAgent(faults); err != nil {
-		w.errorf("%v", err)
+	if cp.agent, err = newAgent(faults); err != nil {
+		cp.errorf("%v", err)
 		return false
 	}
-	defer w.agent.close()
+	defer cp.agent.close()
 	var payloads atomic.Int64
-	w.agent.SetFault(func(r *http.Request) standin.Fault {
+	cp.agent.SetFault(func(r *http.Request) standin.Fault {
 		if r.URL.Path != "/v0.6/stats" {
 			return standin.Fault{}
 		}
@@ -121,27 +121,27 @@ func (w *walk) run() (wasKilled bool) {
 		}
 		return standin.Fault{}
 	})
-	if w.first, err = w.start(w.selfKilling, w.killAt); err == nil {
-		w.script()
-		wasKilled, err = w.first.end(syscall.SIGTERM)
+	if cp.first, err = cp.start(cp.selfKilling, cp.killAt); err == nil {
+		cp.script()
+		wasKilled, err = cp.first.end(syscall.SIGTERM)
 	}
 	if err == nil {
-		err = w.runSuccessor(wasKilled)
+		err = cp.runSuccessor(wasKilled)
 	}
 	if err != nil {
-		w.errorf("%v", err)
+		cp.errorf("%v", err)
 		return false
 	}
-	w.compare(wasKilled)
+	cp.compare(wasKilled)
 	return wasKilled
 }
 
-func (w *walk) start(program string, killAt int) (*process, error) {
+func (cp *crashPoint) start(program string, killAt int) (*process, error) {
 	p, err := startProcess(exec.Command(program,
-		"run", "--socket="+filepath.Join(w.dir, "s"), "--http-addr=127.0.0.1:0", "--log-format=json",
-		"--agent-url="+w.agent.URL(), "--apm-socket="+filepath.Join(w.dir, fmt.Sprint("apm", killAt)),
+		"run", "--socket="+filepath.Join(cp.dir, "s"), "--http-addr=127.0.0.1:0", "--log-format=json",
+		"--agent-url="+cp.agent.URL(), "--apm-socket="+filepath.Join(cp.dir, fmt.Sprint("apm", killAt)),
 		"--flush-interval=10s", "--mask-names=never", "--buffer=block"),
-		fmt.Sprint("store ", w.killAt), killAt, func([]byte) {})
+		fmt.Sprint("store ", cp.killAt), killAt, func([]byte) {})
 	if err != nil {
 		return nil, err
 	}
@@ -153,47 +153,47 @@ func (w *walk) start(program string, killAt int) (*process, error) {
 
 // script runs the clients of the first life: two stay connected and two disconnect, over three flush
 // cycles.
-func (w *walk) script() {
-	first, second := w.client("connected"), w.client("also-connected")
+func (cp *crashPoint) script() {
+	first, second := cp.client("connected"), cp.client("also-connected")
 	first.publish(1)
 	second.publish(2)
-	w.client("disconnects").publish(4)
-	w.clients[2].disconnect()
-	w.request(8)
-	w.settle(first)
+	cp.client("disconnects").publish(4)
+	cp.clients[2].disconnect()
+	cp.request(8)
+	cp.settle(first)
 	first.publish(16)
 	second.publish(32)
 	first.publish(64)
-	w.client("disconnects-too").publish(128)
-	w.clients[3].disconnect()
-	w.request(256)
-	w.settle(second)
+	cp.client("disconnects-too").publish(128)
+	cp.clients[3].disconnect()
+	cp.request(256)
+	cp.settle(second)
 	second.publish(512)
-	w.request(1024)
+	cp.request(1024)
 }
 
 // client creates a client and connects it if the daemon is alive.
-func (w *walk) client(name string) *rawClient {
-	c := &rawClient{name: name, socket: filepath.Join(w.dir, "s")}
-	w.clients = append(w.clients, c)
+func (cp *crashPoint) client(name string) *rawClient {
+	c := &rawClient{name: name, socket: filepath.Join(cp.dir, "s")}
+	cp.clients = append(cp.clients, c)
 	_ = c.connect() // fails if the daemon has been killed
 	return c
 }
 
-func (w *walk) request(spans uint64) {
+func (cp *crashPoint) request(spans uint64) {
 	r := request{slot: slot{"apm", fmt.Sprint("GET /r/", spans)}, spans: spans}
-	if r.send("apm", filepath.Join(w.dir, fmt.Sprint("apm", w.killAt))) {
-		w.requests = append(w.requests, r)
+	if r.send("apm", filepath.Join(cp.dir, fmt.Sprint("apm", cp.killAt))) {
+		cp.requests = append(cp.requests, r)
 	}
 }
 
 // settle requests a flush and waits until all messages of the client are settled or the daemon is dead.
-func (w *walk) settle(c *rawClient) {
+func (cp *crashPoint) settle(c *rawClient) {
 	c.requestFlush()
-	for deadline := time.Now().Add(time.Minute); c.isOpen() && !w.first.hasEnded(); {
+	for deadline := time.Now().Add(time.Minute); c.isOpen() && !cp.first.hasEnded(); {
 		time.Sleep(5 * time.Millisecond)
 		if time.Now().After(deadline) {
-			w.errorf("%s is not settled within a minute", c.name)
+			cp.errorf("%s is not settled within a minute", c.name)
 			return
 		}
 	}
@@ -201,44 +201,44 @@ func (w *walk) settle(c *rawClient) {
 
 // runSuccessor starts the next daemon, waits until all clients have reconnected, and shuts it down
 // gracefully.
-func (w *walk) runSuccessor(wasKilled bool) error {
-	for _, c := range w.clients {
+func (cp *crashPoint) runSuccessor(wasKilled bool) error {
+	for _, c := range cp.clients {
 		if ended := c.ended; ended != nil {
 			<-ended
 		}
 	}
 	// a daemon that shuts down tries each destination once
-	w.agent.SetFault(func(*http.Request) standin.Fault { return standin.Fault{} })
-	next, err := w.start(w.plain, 0)
+	cp.agent.SetFault(func(*http.Request) standin.Fault { return standin.Fault{} })
+	next, err := cp.start(cp.plain, 0)
 	if err != nil {
 		return err
 	}
-	for _, c := range w.clients {
+	for _, c := range cp.clients {
 		if wasKilled || c.isOpen() && !c.hasDisconnected {
 			err = c.connect()
 		}
 		if err != nil {
-			return fmt.Errorf("reconnect: %w", err)
+			return fmt.Errorf("reconnect: %cp", err)
 		}
 	}
 	status, err := next.status()
 	if err != nil {
 		return err
 	}
-	if status.LostToCrashes.Unknown > 0 && w.killAt > 1 {
-		w.errorf("the losses of %d crashed daemons are unknown", status.LostToCrashes.Unknown)
+	if status.LostToCrashes.Unknown > 0 && cp.killAt > 1 {
+		cp.errorf("the losses of %d crashed daemons are unknown", status.LostToCrashes.Unknown)
 	}
 	socket, apm := status.LostToCrashes.Receivers["socket"], status.LostToCrashes.Receivers["apm"]
-	w.receiverLoss = loss{lost: apm.Lost, ambiguous: apm.Ambiguous}
-	w.compareDisconnected(wasKilled, socket.Lost, socket.Ambiguous, status.LostToCrashes.Awaited)
+	cp.receiverLoss = loss{lost: apm.Lost, ambiguous: apm.Ambiguous}
+	cp.compareDisconnected(wasKilled, socket.Lost, socket.Ambiguous, status.LostToCrashes.Awaited)
 	_, err = next.end(syscall.SIGTERM)
-	w.waitForEnds()
+	cp.waitForEnds()
 	return err
 }
 
 // waitForEnds waits until all clients have read the outcome of their last connection.
-func (w *walk) waitForEnds() {
-	for _, c := range w.clients {
+func (cp *crashPoint) waitForEnds() {
+	for _, c := range cp.clients {
 		if c.ended != nil {
 			<-c.ended
 		}
@@ -248,21 +248,21 @@ func (w *walk) waitForEnds() {
 // compareDisconnected compares the losses that the next daemon reports for connections closed by their
 // clients with the spans missing at the agent. A kill while a connection is closing can count its
 // spans in both. All other clients have reconnected, including those that received a bye.
-func (w *walk) compareDisconnected(wasKilled bool, lost, ambiguous, awaited uint64) {
+func (cp *crashPoint) compareDisconnected(wasKilled bool, lost, ambiguous, awaited uint64) {
 	if awaited > 0 {
-		w.errorf("%d spans are awaited from clients that have reconnected", awaited)
+		cp.errorf("%d spans are awaited from clients that have reconnected", awaited)
 	}
-	counted, missing, both := w.agent.count(), uint64(0), uint64(0)
-	for _, c := range w.clients {
+	counted, missing, both := cp.agent.count(), uint64(0), uint64(0)
+	for _, c := range cp.clients {
 		c.mu.Lock()
 		for _, m := range c.messages {
 			if m.state == connClosed {
-				w.wasClosed[m] = true
+				cp.wasClosed[m] = true
 				missing += m.spans - counted[m.slot]
 			}
 			switch hasDisconnected := strings.HasPrefix(c.name, "disconnects"); {
 			case wasKilled && m.state == connClosed && !hasDisconnected:
-				w.errorf("the next daemon reports no outcome for %d spans of %s", m.spans, c.name)
+				cp.errorf("the next daemon reports no outcome for %d spans of %s", m.spans, c.name)
 			case m.state != connClosed && hasDisconnected:
 				both += m.spans
 			}
@@ -270,17 +270,17 @@ func (w *walk) compareDisconnected(wasKilled bool, lost, ambiguous, awaited uint
 		c.mu.Unlock()
 	}
 	if missing+both < lost || missing > lost+ambiguous {
-		w.errorf("%d spans of disconnected clients are missing: the next daemon reports %d lost, %d ambiguous", missing,
+		cp.errorf("%d spans of disconnected clients are missing: the next daemon reports %d lost, %d ambiguous", missing,
 			lost, ambiguous)
 	}
 }
 
 // compare compares the outcomes reported to the clients with the spans that the agent has counted.
-func (w *walk) compare(wasKilled bool) {
-	counted := w.agent.count()
-	for _, c := range w.clients {
+func (cp *crashPoint) compare(wasKilled bool) {
+	counted := cp.agent.count()
+	for _, c := range cp.clients {
 		for _, outcome := range c.invalidOutcomes {
-			w.errorf("%s: %s", c.name, outcome)
+			cp.errorf("%s: %s", c.name, outcome)
 		}
 		for _, m := range c.messages {
 			got := counted[m.slot]
@@ -289,22 +289,22 @@ func (w *walk) compare(wasKilled bool) {
 			case ambiguous:
 				isValid = isValid || got == 0
 			case connClosed:
-				isValid = isValid || got == 0 && wasKilled && w.wasClosed[m]
+				isValid = isValid || got == 0 && wasKilled && cp.wasClosed[m]
 			case written:
 				isValid = isValid && (c.receivedBye || c.hasDisconnected && !wasKilled)
 			case unsent, unknown:
 				isValid = false
 			}
 			if !isValid {
-				w.errorf("%s of %s: the agent counted %d of %d spans, state %v", m.name, c.name, got, m.spans,
+				cp.errorf("%s of %s: the agent counted %d of %d spans, state %v", m.name, c.name, got, m.spans,
 					m.state)
 			}
 		}
 	}
-	losses := []loss{{receiver: "apm", lost: w.receiverLoss.lost, ambiguous: w.receiverLoss.ambiguous}}
-	printf := func(format string, args ...any) { w.errorf(format, args...) }
-	v := compareReceiver("apm", w.requests, losses, map[string]counts{"agent": counted}, printf)
+	losses := []loss{{receiver: "apm", lost: cp.receiverLoss.lost, ambiguous: cp.receiverLoss.ambiguous}}
+	printf := func(format string, args ...any) { cp.errorf(format, args...) }
+	v := compareReceiver("apm", cp.requests, losses, map[string]counts{"agent": counted}, printf)
 	if v.Twice > 0 || v.Reported != v.Missing {
-		w.errorf("receiver apm: %v", v)
+		cp.errorf("receiver apm: %v", v)
 	}
 }
