@@ -98,10 +98,10 @@ test-hostile: ## run an unattended soak test: well-behaved and hostile senders o
 
 # As many kills as fit into an hour, unless KILLS or TIME is set.
 test-kills: TIME := 1h
-test-kills: ## kill daemons with SIGKILL at random times under Go, Java and Python clients; the last line reports spans lost, counted twice, ambiguous (an hour, or TIME=5m, KILLS=100; SEED, RATE, DESTINATION, DOOR, STARVED=1)
+test-kills: ## kill daemons with SIGKILL at random times under Go, Java and Python clients; the last line reports spans lost, counted twice, ambiguous (an hour, or TIME=5m, KILLS=100; SEED, RATE, DESTINATION, RECEIVER, OOM=1)
 	@mkdir -p bin
 	cd test/kills && $(GO) run . -time $(TIME) -log $(CURDIR)/bin/kills.log $(if $(KILLS),-kills $(KILLS)) $(if $(SEED),-seed $(SEED)) \
-		$(if $(RATE),-rate $(RATE)) $(if $(DESTINATION),-destination $(DESTINATION)) $(if $(DOOR),-door $(DOOR)) $(if $(STARVED),-starved)
+		$(if $(RATE),-rate $(RATE)) $(if $(DESTINATION),-destination $(DESTINATION)) $(if $(RECEIVER),-receiver $(RECEIVER)) $(if $(OOM),-oom)
 
 # Each run has new seeds, and prints them.
 test-lives: TIME := 1h

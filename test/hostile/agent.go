@@ -17,7 +17,7 @@ type agent struct {
 
 func newAgent(path string, l *ledger) (*agent, error) {
 	a, err := standin.Start(standin.Config{
-		Network: "unix", Address: path, Weighted: true, OnPayload: l.payload, OnTraces: l.traces,
+		Network: "unix", Address: path, Weighted: true, OnPayload: l.recordPayload, OnTraces: l.recordTraces,
 	})
 	if err != nil {
 		return nil, err
@@ -25,10 +25,10 @@ func newAgent(path string, l *ledger) (*agent, error) {
 	return &agent{a, path}, nil
 }
 
-// misbehave starts a fault that lasts until the next call; nil ends the current fault.
-func (a *agent) misbehave(f *fault) error {
-	if f == nil || f.does != isGone {
-		if err := os.Rename(a.path+".away", a.path); err != nil && !os.IsNotExist(err) {
+// setFault starts a fault that lasts until the next call; nil ends the current fault.
+func (a *agent) setFault(f *fault) error {
+	if f == nil || f.kind != isUnreachable {
+		if err := os.Rename(a.path+".moved", a.path); err != nil && !os.IsNotExist(err) {
 			return err
 		}
 	}
@@ -36,25 +36,25 @@ func (a *agent) misbehave(f *fault) error {
 		a.SetFault(nil)
 		return nil
 	}
-	a.SetFault(func(r *http.Request) standin.Fault { return f.ofAgent(r) })
-	if f.does == isGone {
-		return os.Rename(a.path, a.path+".away")
+	a.SetFault(func(r *http.Request) standin.Fault { return f.forAgent(r) })
+	if f.kind == isUnreachable {
+		return os.Rename(a.path, a.path+".moved")
 	}
 	return nil
 }
 
-// ofAgent converts the fault to a fault of the fake agent.
-func (f *fault) ofAgent(r *http.Request) standin.Fault {
+// forAgent converts the fault to a fault of the fake agent.
+func (f *fault) forAgent(r *http.Request) standin.Fault {
 	hasTraces := r.URL.Path != "/v0.6/stats" && r.URL.Path != "/info"
 	isCounted := r.Header.Get("Datadog-Client-Computed-Stats") != ""
 	switch {
-	case f.does == hangs && hasTraces:
+	case f.kind == hangs && hasTraces:
 		return standin.Fault{Kind: standin.Hang}
-	case f.does == hangs:
+	case f.kind == hangs:
 		return standin.Fault{Kind: standin.HangUnread}
-	case f.does == takes && hasTraces && isCounted:
+	case f.kind == acceptsAndCloses && hasTraces && isCounted:
 		return standin.Fault{Kind: standin.CloseRead}
-	case f.does == breaksOff || f.does == isGone || f.does == takes:
+	case f.kind == closesUnread || f.kind == isUnreachable || f.kind == acceptsAndCloses:
 		return standin.Fault{Kind: standin.CloseUnread}
 	case f.raw != nil && hasTraces:
 		return standin.Fault{Kind: standin.Raw, Raw: f.raw}

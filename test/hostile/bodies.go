@@ -25,8 +25,8 @@ func (s *stalled) Read([]byte) (int, error) {
 	return 0, io.ErrUnexpectedEOF
 }
 
-// stream makes a gRPC call on a new connection.
-func stream(ctx context.Context, t *target, body io.Reader, more ...string) error {
+// callGRPC makes a gRPC call on a new connection.
+func callGRPC(ctx context.Context, t *target, body io.Reader, headers ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	c := newClient(anyOf(t.sdks()), true)
@@ -37,30 +37,30 @@ func stream(ctx context.Context, t *target, body io.Reader, more ...string) erro
 	}
 	r.Header.Set("Content-Type", "application/grpc")
 	r.Header.Set(hostileHeader, "1")
-	for i := 0; i+1 < len(more); i += 2 {
-		r.Header.Set(more[i], more[i+1])
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
 	}
-	answer, err := c.Do(r)
+	response, err := c.Do(r)
 	if err != nil {
 		return err
 	}
-	defer answer.Body.Close()
-	_, err = io.Copy(io.Discard, answer.Body)
+	defer response.Body.Close()
+	_, err = io.Copy(io.Discard, response.Body)
 	return err
 }
 
 // Bodies that are slow to build.
 var (
-	bomb    = sync.OnceValue(func() []byte { return pack(make([]byte, 64<<20)) })
-	tags    = sync.OnceValue(func() []byte { return pack(manyTags(1000, 1000)) })
-	growing = sync.OnceValue(func() []byte {
+	gzipBomb     = sync.OnceValue(func() []byte { return compress(make([]byte, 64<<20)) })
+	tags         = sync.OnceValue(func() []byte { return compress(manyTags(1000, 1000)) })
+	growingEnums = sync.OnceValue(func() []byte {
 		kinds := strings.Repeat(`"kind":-1,`, 30_000)
-		return pack([]byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{` + kinds + `"name":"x"}]}]}]}`))
+		return compress([]byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{` + kinds + `"name":"x"}]}]}]}`))
 	})
 )
 
-// deep is a request with an attribute of nested lists.
-func deep(depth int) []byte {
+// nestedAttribute returns a request with an attribute of nested lists.
+func nestedAttribute(depth int) []byte {
 	value := nested(nil, 1, []byte("x"))
 	for range depth {
 		value = nested(nil, 5, nested(nil, 1, value))
@@ -69,7 +69,7 @@ func deep(depth int) []byte {
 	return nested(nil, 1, nested(nil, 1, resource))
 }
 
-// manyTags is a request with the given number of resource attributes and spans.
+// manyTags returns a request with the given number of resource attributes and spans.
 func manyTags(tags, count int) []byte {
 	s := newSpans("hostile", resources, count)
 	all := s.protobuf()
@@ -91,61 +91,61 @@ func randomBytes(n int) []byte {
 	return b
 }
 
-// garbage sends random bytes: at the start of a connection, as a body, or after a valid beginning.
-func garbage(ctx context.Context, t *target) error {
+// sendGarbage sends random bytes: at the start of a connection, as a body, or after a valid beginning.
+func sendGarbage(ctx context.Context, t *target) error {
 	switch rand.IntN(4) {
 	case 0:
 		return write(ctx, anyOf(t.addresses()), randomBytes(1+rand.IntN(4000)), readAll)
 	case 1:
-		return write(ctx, anyOf(t.tracers()), whole(anyOf(tracePaths), msgpacks, randomBytes(2000)), readAll)
+		return write(ctx, anyOf(t.tracers()), postRequest(anyOf(tracePaths), msgpackType, randomBytes(2000)), readAll)
 	case 2:
-		media, packed := anyOf([]string{protos, jsons, "text/html", ""}), anyOf([]string{"", gzipped})
-		return write(ctx, anyOf(t.sdks()), whole("/v1/traces", media, randomBytes(2000), packed), readAll)
+		media, encoding := anyOf([]string{protobufType, jsonType, "text/html", ""}), anyOf([]string{"", gzipHeader})
+		return write(ctx, anyOf(t.sdks()), postRequest("/v1/traces", media, randomBytes(2000), encoding), readAll)
 	}
 	s := newSpans("hostile", resources, 20)
 	body := s.protobuf()
 	for range 5 {
 		body[rand.IntN(len(body))] ^= byte(1 << rand.IntN(8))
 	}
-	return write(ctx, anyOf(t.sdks()), whole("/v1/traces", protos, body[:rand.IntN(len(body))]), readAll)
+	return write(ctx, anyOf(t.sdks()), postRequest("/v1/traces", protobufType, body[:rand.IntN(len(body))]), readAll)
 }
 
-// lies sends bodies whose lists, maps and strings claim to be longer than the body.
-func lies(ctx context.Context, t *target) error {
+// sendFalseLengths sends bodies whose lists, maps and strings claim to be longer than the body.
+func sendFalseLengths(ctx context.Context, t *target) error {
 	body := anyOf([]string{
 		"\xdd\xff\xff\xff\xff", "\x91\xdd\xff\xff\xff\xff\x80", "\x91\x91\xdf\xff\xff\xff\xff",
 		"\x91\x91\x81\xdb\xff\xff\xff\xff", "\x92\xdd\xff\xff\xff\xff\x90",
 		"\x92\x90\x91\x91\x9c\xce\xff\xff\xff\xff", strings.Repeat("\x91", 100_000),
 		"\x91\x91\xde\xff\xff" + strings.Repeat("\xa0\xa0", 65535), strings.Repeat("\x81\xa1a", 30_000),
 	})
-	return write(ctx, anyOf(t.tracers()), whole(anyOf(tracePaths), msgpacks, []byte(body)), readAll)
+	return write(ctx, anyOf(t.tracers()), postRequest(anyOf(tracePaths), msgpackType, []byte(body)), readAll)
 }
 
-// oddCall makes gRPC calls that no gRPC library makes.
-func oddCall(ctx context.Context, t *target) error {
+// sendMalformedCall makes a gRPC call that violates the protocol.
+func sendMalformedCall(ctx context.Context, t *target) error {
 	s := newSpans("hostile", resources, 10)
 	message := s.protobuf()
 	framed := func(flag byte, length int) io.Reader {
-		before := binary.BigEndian.AppendUint32([]byte{flag}, uint32(length))
-		return bytes.NewReader(append(before, message...))
+		prefix := binary.BigEndian.AppendUint32([]byte{flag}, uint32(length))
+		return bytes.NewReader(append(prefix, message...))
 	}
 	switch rand.IntN(6) {
 	case 0:
-		return stream(ctx, t, framed(7, len(message)))
+		return callGRPC(ctx, t, framed(7, len(message)))
 	case 1:
-		return stream(ctx, t, framed(1, len(message)))
+		return callGRPC(ctx, t, framed(1, len(message)))
 	case 2:
-		return stream(ctx, t, framed(0, len(message)+1))
+		return callGRPC(ctx, t, framed(0, len(message)+1))
 	case 3:
-		return stream(ctx, t, io.MultiReader(framed(0, len(message)), framed(0, len(message))))
+		return callGRPC(ctx, t, io.MultiReader(framed(0, len(message)), framed(0, len(message))))
 	case 4:
-		return stream(ctx, t, framed(0, len(message)), "Content-Type", "application/grpc+json")
+		return callGRPC(ctx, t, framed(0, len(message)), "Content-Type", "application/grpc+json")
 	}
-	return stream(ctx, t, framed(1, len(message)), "Grpc-Encoding", "snappy")
+	return callGRPC(ctx, t, framed(1, len(message)), "Grpc-Encoding", "snappy")
 }
 
-// statistics sends client-computed statistics that no tracer sends.
-func statistics(ctx context.Context, t *target) error {
+// sendStatistics sends invalid client-computed statistics.
+func sendStatistics(ctx context.Context, t *target) error {
 	p := newPacker()
 	p.dict(4)
 	p.put("Env", "hostile", "Service", strings.Repeat("s", rand.IntN(100_000)), "Sequence", 1, "Stats")
@@ -161,53 +161,53 @@ func statistics(ctx context.Context, t *target) error {
 			rand.Uint64()>>uint(rand.IntN(64)), "Duration", rand.Uint64(), "OkSummary",
 			randomBytes(rand.IntN(300)))
 	}
-	return write(ctx, anyOf(t.tracers()), whole("/v0.6/stats", msgpacks, p.Bytes()), readAll)
+	return write(ctx, anyOf(t.tracers()), postRequest("/v0.6/stats", msgpackType, p.Bytes()), readAll)
 }
 
 func stallBody(ctx context.Context, t *target) error {
-	path, media, address := "/v1/traces", protos, anyOf(t.sdks())
+	path, media, address := "/v1/traces", protobufType, anyOf(t.sdks())
 	if rand.IntN(3) == 0 {
-		path, media, address = "/v0.4/traces", msgpacks, anyOf(t.tracers())
+		path, media, address = "/v0.4/traces", msgpackType, anyOf(t.tracers())
 	}
-	begun := append(head(path, media, 100_000+rand.IntN(400_000)), make([]byte, 90)...)
-	return write(ctx, address, begun, hold(ctx))
+	partial := append(postHeader(path, media, 100_000+rand.IntN(400_000)), make([]byte, 90)...)
+	return write(ctx, address, partial, hold(ctx))
 }
 
 func stallCall(ctx context.Context, t *target) error {
-	return stream(ctx, t, io.MultiReader(bytes.NewReader([]byte{0, 0, 4, 0, 0, 1, 2, 3}), &stalled{ctx}))
+	return callGRPC(ctx, t, io.MultiReader(bytes.NewReader([]byte{0, 0, 4, 0, 0, 1, 2, 3}), &stalled{ctx}))
 }
 
 func sendBomb(ctx context.Context, t *target) error {
-	return write(ctx, anyOf(t.sdks()), whole("/v1/traces", protos, bomb(), gzipped), readAll)
+	return write(ctx, anyOf(t.sdks()), postRequest("/v1/traces", protobufType, gzipBomb(), gzipHeader), readAll)
 }
 
-func nestProtobuf(ctx context.Context, t *target) error {
-	return write(ctx, anyOf(t.sdks()), whole("/v1/traces", protos, deep(1+rand.IntN(3000)), ""), readAll)
+func sendNestedProtobuf(ctx context.Context, t *target) error {
+	return write(ctx, anyOf(t.sdks()), postRequest("/v1/traces", protobufType, nestedAttribute(1+rand.IntN(3000)), ""), readAll)
 }
 
-func nestJSON(ctx context.Context, t *target) error {
+func sendNestedJSON(ctx context.Context, t *target) error {
 	depth := 1 + rand.IntN(100_000)
 	body := `{"resourceSpans":[{"resource":{"attributes":[{"key":"a","value":` +
 		strings.Repeat(`{"arrayValue":{"values":[`, depth/20) +
 		anyOf([]string{"", strings.Repeat("[", depth)})
-	return write(ctx, anyOf(t.sdks()), whole("/v1/traces", jsons, []byte(body)), readAll)
+	return write(ctx, anyOf(t.sdks()), postRequest("/v1/traces", jsonType, []byte(body)), readAll)
 }
 
-func growEnums(ctx context.Context, t *target) error {
-	return write(ctx, anyOf(t.sdks()), whole("/v1/traces", jsons, growing(), gzipped), readAll)
+func sendGrowingEnums(ctx context.Context, t *target) error {
+	return write(ctx, anyOf(t.sdks()), postRequest("/v1/traces", jsonType, growingEnums(), gzipHeader), readAll)
 }
 
 func sendManyTags(ctx context.Context, t *target) error {
-	return write(ctx, anyOf(t.sdks()), whole("/v1/traces", protos, tags(), gzipped), readAll)
+	return write(ctx, anyOf(t.sdks()), postRequest("/v1/traces", protobufType, tags(), gzipHeader), readAll)
 }
 
 func resetStream(ctx context.Context, t *target) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(rand.IntN(5))*time.Millisecond)
 	defer cancel()
-	return stream(ctx, t, &stalled{ctx})
+	return callGRPC(ctx, t, &stalled{ctx})
 }
 
-func askElsewhere(ctx context.Context, t *target) error {
+func requestUnservedPaths(ctx context.Context, t *target) error {
 	path := anyOf([]string{"/v1/metrics", "/v1/logs", "/v1/profiles", "/info", "/v0.7/config", "/../../x"})
-	return write(ctx, anyOf(t.http()), whole(path, protos, nested(nil, 1, make([]byte, 1000))), readAll)
+	return write(ctx, anyOf(t.http()), postRequest(path, protobufType, nested(nil, 1, make([]byte, 1000))), readAll)
 }

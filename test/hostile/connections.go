@@ -23,7 +23,7 @@ func connect(ctx context.Context, address string) (net.Conn, error) {
 }
 
 // addresses returns all addresses of a daemon. The method http returns those of its HTTP receivers.
-func (t *target) addresses() []string { return append(t.http(), t.Spans, t.Page) }
+func (t *target) addresses() []string { return append(t.http(), t.Spans, t.StatusAddr) }
 
 func (t *target) http() []string {
 	return []string{t.APM, t.APMAddr, t.OTLP, t.OTLPAddr, t.OTLPAddr}
@@ -64,82 +64,83 @@ func readAll(conn net.Conn) error {
 	return err
 }
 
-// answerTo reads the status of a response.
-func answerTo(conn net.Conn) (int, error) {
+// readStatus reads the status of a response.
+func readStatus(conn net.Conn) (int, error) {
 	_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second))
-	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		return 0, err
 	}
-	return answer.StatusCode, nil
+	return response.StatusCode, nil
 }
 
-// head returns the head of a request with a body of the given length.
-func head(path, media string, length int, more ...string) []byte {
+// postHeader returns the header of a request with a body of the given length.
+func postHeader(path, media string, length int, headers ...string) []byte {
 	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: daemon\r\nContent-Type: %s\r\n%s: 1\r\n"+
 		"X-Datadog-Trace-Count: 1\r\n%sContent-Length: %d\r\n\r\n", path, media, hostileHeader,
-		strings.Join(more, ""), length)
+		strings.Join(headers, ""), length)
 }
 
-// whole returns a request with its body.
-func whole(path, media string, body []byte, more ...string) []byte {
-	return append(head(path, media, len(body), more...), body...)
+// postRequest returns a request with its body.
+func postRequest(path, media string, body []byte, headers ...string) []byte {
+	return append(postHeader(path, media, len(body), headers...), body...)
 }
 
 const (
-	gzipped  = "Content-Encoding: gzip\r\n"
-	msgpacks = "application/msgpack"
-	protos   = "application/x-protobuf"
-	jsons    = "application/json"
+	gzipHeader   = "Content-Encoding: gzip\r\n"
+	msgpackType  = "application/msgpack"
+	protobufType = "application/x-protobuf"
+	jsonType     = "application/json"
 )
 
-// oddHost requests the status page with a foreign Host header, like a browser after DNS rebinding.
-func oddHost(ctx context.Context, t *target) error {
+// sendForeignHost requests the status page with a foreign Host header, like a browser after DNS
+// rebinding.
+func sendForeignHost(ctx context.Context, t *target) error {
 	name := anyOf([]string{"evil.example", "127.0.0.1.evil.example", "localhost.evil.example:9126"})
 	path := anyOf([]string{"/", "/status"})
 	request := fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", path, name)
-	return write(ctx, t.Page, request, func(conn net.Conn) error {
-		if code, err := answerTo(conn); err == nil && code == http.StatusOK {
-			return fmt.Errorf("%w: 200 to %s for %s", errAnswered, path, name)
+	return write(ctx, t.StatusAddr, request, func(conn net.Conn) error {
+		if code, err := readStatus(conn); err == nil && code == http.StatusOK {
+			return fmt.Errorf("%w: 200 to %s for %s", errInvalidResponse, path, name)
 		}
 		return nil
 	})
 }
 
-// withoutLength sends a body without a length, which must not be treated as an empty body.
-func withoutLength(ctx context.Context, t *target) error {
+// sendBodyWithoutLength sends a body without a length, which must not be treated as an empty body.
+func sendBodyWithoutLength(ctx context.Context, t *target) error {
 	spans := newSpans("hostile", resources, 10)
 	request := fmt.Appendf(nil, "POST /v1/traces HTTP/1.0\r\nHost: daemon\r\nContent-Type: %s\r\n\r\n%s",
-		protos, spans.protobuf())
+		protobufType, spans.protobuf())
 	return write(ctx, anyOf(t.sdks()), request, func(conn net.Conn) error {
-		if code, err := answerTo(conn); err == nil && code == http.StatusOK {
-			return fmt.Errorf("%w: 200 to a request without a length", errAnswered)
+		if code, err := readStatus(conn); err == nil && code == http.StatusOK {
+			return fmt.Errorf("%w: 200 to a request without a length", errInvalidResponse)
 		}
 		return nil
 	})
 }
 
-func sayNothing(ctx context.Context, t *target) error {
+func stayIdle(ctx context.Context, t *target) error {
 	return write(ctx, anyOf(t.addresses()), nil, hold(ctx))
 }
 
-func comeAndGo(ctx context.Context, t *target) error {
+func connectAndClose(ctx context.Context, t *target) error {
 	return write(ctx, anyOf(t.addresses()), nil, nil)
 }
 
-func halfHead(ctx context.Context, t *target) error {
-	half := []byte("POST /v1/traces HTTP/1.1\r\nHost: daemon\r\nConte")
-	return write(ctx, anyOf(append(t.http(), t.Page)), half, hold(ctx))
+func sendPartialHeader(ctx context.Context, t *target) error {
+	partial := []byte("POST /v1/traces HTTP/1.1\r\nHost: daemon\r\nConte")
+	return write(ctx, anyOf(append(t.http(), t.StatusAddr)), partial, hold(ctx))
 }
 
-func halfHeadBehind(ctx context.Context, t *target) error {
-	request := append(whole("/v1/traces", protos, nil), "POST /v1/traces HTTP/1.1\r\nHo"...)
+func pipelinePartialHeader(ctx context.Context, t *target) error {
+	request := append(postRequest("/v1/traces", protobufType, nil), "POST /v1/traces HTTP/1.1\r\nHo"...)
 	return write(ctx, anyOf(t.http()), request, hold(ctx))
 }
 
-func slowHead(ctx context.Context, t *target) error {
+func sendHeaderSlowly(ctx context.Context, t *target) error {
 	return write(ctx, anyOf(t.http()), nil, func(conn net.Conn) error {
-		for _, b := range head("/v1/traces", protos, 10) {
+		for _, b := range postHeader("/v1/traces", protobufType, 10) {
 			if _, err := conn.Write([]byte{b}); err != nil {
 				return err
 			}
@@ -149,19 +150,19 @@ func slowHead(ctx context.Context, t *target) error {
 	})
 }
 
-func endlessHead(ctx context.Context, t *target) error {
+func sendEndlessHeader(ctx context.Context, t *target) error {
 	long := []byte("POST /v1/traces HTTP/1.1\r\nHost: " + strings.Repeat("x", 1<<20))
 	return write(ctx, anyOf(t.http()), long, readAll)
 }
 
-func prefaceBehind(ctx context.Context, t *target) error {
-	request := append(whole("/v1/traces", protos, nil), "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"+
+func sendLatePreface(ctx context.Context, t *target) error {
+	request := append(postRequest("/v1/traces", protobufType, nil), "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"+
 		"\x00\x00\x00\x04\x00\x00\x00\x00\x00"...)
 	return write(ctx, anyOf(t.http()), request, readAll)
 }
 
-func noRequest(ctx context.Context, t *target) error {
-	odd := []string{
+func sendMalformedRequest(ctx context.Context, t *target) error {
+	requests := []string{
 		"GET\r\n\r\n", "POST /v1/traces HTTP/9.9\r\n\r\n",
 		"POST /v1/traces HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
 		"POST /v1/traces HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nabcdef",
@@ -172,5 +173,5 @@ func noRequest(ctx context.Context, t *target) error {
 		"\x00\x01\x02", "\r\n\r\n\r\n\r\n",
 		"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "HEAD /v1/traces HTTP/1.1\r\nHost: a\r\n\r\n",
 	}
-	return write(ctx, anyOf(append(t.http(), t.Page)), []byte(anyOf(odd)), readAll)
+	return write(ctx, anyOf(append(t.http(), t.StatusAddr)), []byte(anyOf(requests)), readAll)
 }

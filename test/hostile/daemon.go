@@ -20,9 +20,8 @@ import (
 
 // target holds the addresses of a daemon. Hostile processes receive it as JSON.
 type target struct {
-	Spans, APM, OTLP         string // socket paths
-	APMAddr, OTLPAddr, Page  string // host:port
-	ReadsAsDatadog, HasAgent bool
+	Spans, APM, OTLP              string // socket paths
+	APMAddr, OTLPAddr, StatusAddr string // host:port
 }
 
 // daemon is a sequence of daemon processes with the same addresses.
@@ -30,37 +29,37 @@ type daemon struct {
 	name       string
 	program    string
 	flags      []string
-	at         target
+	target     target
 	log        io.Writer
 	files      []*os.File // sockets passed to each process, as by a service manager
-	hasMetrics bool       // it also exports OTLP metrics
+	hasMetrics bool       // the daemon also exports OTLP metrics
 
 	mu        sync.Mutex
 	process   *exec.Cmd
 	last      string // last line of the log before the final accounting
 	ended     chan struct{}
-	isSeen    bool   // inspected every second
+	isWatched bool   // inspected every second
 	flushed   uint64 // spans flushed by previous processes
 	ambiguous uint64 // spans reported as unsent by previous processes
 	dropped   uint64
 	peak      int64  // peak resident bytes; owned by watch
-	givenUp   uint64 // spans given up at the last inspection; owned by watch
+	abandoned uint64 // spans abandoned up to the last inspection; owned by watch
 	starts    int
 }
 
 // listen opens all sockets except that of the status page. They are passed to each process in turn.
 func (d *daemon) listen() error {
-	for _, address := range []string{d.at.Spans, d.at.APM, d.at.OTLP, d.at.APMAddr, d.at.OTLPAddr} {
+	for _, address := range []string{d.target.Spans, d.target.APM, d.target.OTLP, d.target.APMAddr, d.target.OTLPAddr} {
 		listener, err := net.Listen(networkOf(address), address)
 		if err != nil {
-			return fmt.Errorf("keep a socket: %w", err)
+			return fmt.Errorf("open socket: %w", err)
 		}
 		if unix, is := listener.(*net.UnixListener); is {
 			unix.SetUnlinkOnClose(false)
 		}
 		file, err := listener.(interface{ File() (*os.File, error) }).File()
 		if err != nil {
-			return fmt.Errorf("keep a socket: %w", err)
+			return fmt.Errorf("open socket: %w", err)
 		}
 		d.files = append(d.files, file)
 		listener.Close() // the file is a duplicate descriptor
@@ -93,16 +92,16 @@ func (d *daemon) start() error {
 		defer close(ended)
 		lines := bufio.NewScanner(stderr)
 		lines.Buffer(nil, 1<<20)
-		said := sync.OnceFunc(func() { close(listens) })
+		notify := sync.OnceFunc(func() { close(listens) })
 		for lines.Scan() {
 			fmt.Fprintf(d.log, "%s %s\n", d.name, lines.Bytes())
 			d.mu.Lock()
-			if !strings.Contains(d.last, `"msg":"stopped"`) { // what was held back by rate may follow
+			if !strings.Contains(d.last, `"msg":"stopped"`) { // rate-limited messages can follow
 				d.last = lines.Text()
 			}
 			d.mu.Unlock()
 			if strings.Contains(lines.Text(), `"listening for clients"`) {
-				said()
+				notify()
 			}
 		}
 	}()
@@ -114,7 +113,7 @@ func (d *daemon) start() error {
 		return errors.New("daemon " + d.name + " does not listen within a minute")
 	}
 	d.mu.Lock()
-	d.isSeen = true
+	d.isWatched = true
 	d.mu.Unlock()
 	return nil
 }
@@ -122,7 +121,7 @@ func (d *daemon) start() error {
 // stop shuts the process down gracefully and records its accounting.
 func (d *daemon) stop() error {
 	d.mu.Lock()
-	d.isSeen = false
+	d.isWatched = false
 	process, ended := d.process, d.ended
 	d.mu.Unlock()
 	if err := process.Process.Signal(syscall.SIGTERM); err != nil {
@@ -135,18 +134,18 @@ func (d *daemon) stop() error {
 		return fmt.Errorf("daemon %s does not end within two minutes", d.name)
 	}
 	err := process.Wait()
-	var books struct {
+	var accounting struct {
 		Msg                      string
 		Balanced                 bool
 		Flushed, Dropped, Unsent uint64
 		Received, Aggregated     uint64
 		UnsentBy                 map[string]uint64 `json:"unsent_by_reason"`
 	}
-	_ = json.Unmarshal([]byte(d.last), &books)
-	d.flushed += books.Flushed
-	d.dropped += books.Dropped
-	d.ambiguous += books.Unsent // if the agent did count them, the ledger shows it
-	if err != nil || books.Msg != "stopped" || !books.Balanced {
+	_ = json.Unmarshal([]byte(d.last), &accounting)
+	d.flushed += accounting.Flushed
+	d.dropped += accounting.Dropped
+	d.ambiguous += accounting.Unsent // if the agent has counted them, the ledger contains them
+	if err != nil || accounting.Msg != "stopped" || !accounting.Balanced {
 		return fmt.Errorf("daemon %s ended with %v: %s", d.name, err, d.last)
 	}
 	return nil
@@ -169,33 +168,33 @@ func (d *daemon) signal(s syscall.Signal) {
 }
 
 // pid returns the process ID, and whether the process is to be inspected.
-func (d *daemon) pid() (pid int, isSeen bool) {
+func (d *daemon) pid() (pid int, isWatched bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.process.Process.Pid, d.isSeen
+	return d.process.Process.Pid, d.isWatched
 }
 
 // dump writes a goroutine dump into the daemon's log.
 func (d *daemon) dump() {
-	answer, err := looking.Get("http://" + d.at.Page + "/debug/pprof/goroutine?debug=2")
+	response, err := statusClient.Get("http://" + d.target.StatusAddr + "/debug/pprof/goroutine?debug=2")
 	if err != nil {
 		return
 	}
-	defer answer.Body.Close()
-	_, _ = io.Copy(d.log, answer.Body) // human-readable; errors don't matter
+	defer response.Body.Close()
+	_, _ = io.Copy(d.log, response.Body) // human-readable; errors don't matter
 }
 
-var looking = &http.Client{Timeout: 20 * time.Second}
+var statusClient = &http.Client{Timeout: 20 * time.Second}
 
 // status returns the daemon's status.
 func (d *daemon) status() (*status.Status, error) {
-	answer, err := looking.Get("http://" + d.at.Page + "/status")
+	response, err := statusClient.Get("http://" + d.target.StatusAddr + "/status")
 	if err != nil {
 		return nil, err
 	}
-	defer answer.Body.Close()
+	defer response.Body.Close()
 	var s status.Status
-	if err := json.NewDecoder(answer.Body).Decode(&s); err != nil {
+	if err := json.NewDecoder(response.Body).Decode(&s); err != nil {
 		return nil, fmt.Errorf("read /status: %w", err)
 	}
 	return &s, nil

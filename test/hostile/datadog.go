@@ -92,21 +92,21 @@ func (s *spans) v05() []byte {
 	p.list(len(traces))
 	for _, trace := range traces {
 		p.list(len(trace))
-		for _, one := range trace {
+		for _, span := range trace {
 			p.list(12)
-			p.put(number(s.service), number("http.request"), number(one.resource), one.trace, one.id)
-			p.put(one.root, one.start, one.duration, bit(one.failed))
+			p.put(number(s.service), number("http.request"), number(span.resource), span.trace, span.id)
+			p.put(span.root, span.start, span.duration, bit(span.failed))
 			p.dict(2)
-			p.put(number("env"), number(s.service), number("span.kind"), number(one.kind()))
+			p.put(number("env"), number(s.service), number("span.kind"), number(span.kind()))
 			p.dict(2)
-			p.put(number("_sampling_priority_v1"), 1.0, number("_top_level"), float64(bit(one.isRoot())),
+			p.put(number("_sampling_priority_v1"), 1.0, number("_top_level"), float64(bit(span.isRoot())),
 				number("web"))
 		}
 	}
-	head := newPacker()
-	head.list(2)
-	head.put(names)
-	return append(head.Bytes(), p.Bytes()...)
+	header := newPacker()
+	header.list(2)
+	header.put(names)
+	return append(header.Bytes(), p.Bytes()...)
 }
 
 func (s *spans) v07() []byte {
@@ -134,19 +134,19 @@ func (s *spans) statistics() []byte {
 		ok, errs *ddsketch.DDSketch
 	}
 	groups := map[string]*group{}
-	for _, one := range s.all {
-		g := groups[one.resource]
+	for _, span := range s.all {
+		g := groups[span.resource]
 		if g == nil {
 			g = &group{ok: payload.NewSketch(), errs: payload.NewSketch()}
-			groups[one.resource] = g
+			groups[span.resource] = g
 		}
-		g.add(counts{1, bit(one.failed), uint64(one.duration)})
-		g.roots += bit(one.isRoot())
+		g.add(counts{1, bit(span.failed), uint64(span.duration)})
+		g.roots += bit(span.isRoot())
 		sketch := g.ok
-		if one.failed {
+		if span.failed {
 			sketch = g.errs
 		}
-		_ = sketch.Add(float64(one.duration)) // durations are positive
+		_ = sketch.Add(float64(span.duration)) // durations are positive
 	}
 	p := newPacker()
 	p.dict(4)
@@ -167,13 +167,13 @@ func (s *spans) statistics() []byte {
 	return p.Bytes()
 }
 
-// text writes a v1.0 string: in full at its first occurrence, and as a number afterwards.
-func (p *packer) text(field int, text string) {
+// stringField writes a v1.0 string: in full at its first occurrence, and as a number afterwards.
+func (p *packer) stringField(field int, text string) {
 	p.put(field)
-	p.again(text)
+	p.internedString(text)
 }
 
-func (p *packer) again(text string) {
+func (p *packer) internedString(text string) {
 	n, ok := p.numbers[text]
 	if !ok {
 		p.numbers[text] = uint64(len(p.numbers))
@@ -186,8 +186,8 @@ func (p *packer) again(text string) {
 func (s *spans) v10() []byte {
 	p := newPacker()
 	p.dict(3)
-	p.text(3, "go")
-	p.text(7, s.service)
+	p.stringField(3, "go")
+	p.stringField(7, s.service)
 	traces := s.traces()
 	p.put(11)
 	p.list(len(traces))
@@ -196,17 +196,17 @@ func (s *spans) v10() []byte {
 		p.dict(3)
 		p.put(1, 1, 6, id, 4)
 		p.list(len(trace))
-		for _, one := range trace {
+		for _, span := range trace {
 			p.dict(11)
-			p.text(1, s.service)
-			p.text(2, "http.request")
-			p.text(3, one.resource)
-			p.put(4, one.id, 5, one.root, 6, one.start, 7, one.duration, 8, one.failed)
-			p.text(10, "web")
-			p.put(16, 3-bit(one.isRoot()), 9)
+			p.stringField(1, s.service)
+			p.stringField(2, "http.request")
+			p.stringField(3, span.resource)
+			p.put(4, span.id, 5, span.root, 6, span.start, 7, span.duration, 8, span.failed)
+			p.stringField(10, "web")
+			p.put(16, 3-bit(span.isRoot()), 9)
 			p.list(3)
-			p.again("_top_level")
-			p.put(3, float64(bit(one.isRoot())))
+			p.internedString("_top_level")
+			p.put(3, float64(bit(span.isRoot())))
 		}
 	}
 	return p.Bytes()

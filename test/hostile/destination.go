@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// destination is the OTLP backend behind a daemon. It accepts HTTP and gRPC on one port.
+// destination is the OTLP backend that a daemon forwards to. It accepts HTTP and gRPC on one port.
 type destination struct {
 	address string
 	ledger  *ledger
@@ -27,54 +27,52 @@ type fault struct {
 	status int    // respond with this status, count nothing
 	grpc   string // same for gRPC
 	raw    []byte // respond with these bytes and close
-	does   what
+	kind   faultKind
 }
 
-type what int
+type faultKind int
 
 const (
-	answers   what = iota
-	hangs          // reads without responding
-	breaksOff      // closes without reading
-	takes          // counts, and closes before the response
-	isGone         // does not listen
+	responds         faultKind = iota
+	hangs                      // reads without responding
+	closesUnread               // closes without reading
+	acceptsAndCloses           // counts, and closes before the response
+	isUnreachable              // does not listen
 )
 
 // faults lists the faults of a destination in the order in which they are tried.
 var faults = []fault{
-	{name: "answers 503", status: 503, grpc: "14"},
-	{name: "hangs", does: hangs},
-	{name: "answers status 099", raw: []byte("HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n"), grpc: "99"},
-	{name: "answers 500", status: 500, grpc: "13"},
-	{name: "breaks off", does: breaksOff},
-	{name: "answers 429", status: 429, grpc: "8"},
-	{name: "answers 101", raw: []byte("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\n" +
+	{name: "responds with 503", status: 503, grpc: "14"},
+	{name: "hangs", kind: hangs},
+	{name: "responds with status 099", raw: []byte("HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n"), grpc: "99"},
+	{name: "responds with 500", status: 500, grpc: "13"},
+	{name: "closes without reading", kind: closesUnread},
+	{name: "responds with 429", status: 429, grpc: "8"},
+	{name: "responds with 101", raw: []byte("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\n" +
 		"Upgrade: x\r\n\r\n"), grpc: "x"},
-	{name: "is gone", does: isGone},
-	{name: "answers 408", status: 408, grpc: "4"},
-	{name: "answers +20", raw: []byte("HTTP/1.1 +20 OK\r\nContent-Length: 0\r\n\r\n"), grpc: ""},
-	{name: "takes it and breaks off", does: takes},
-	{name: "answers 503 with a long body", status: 503, raw: answer("503 Busy", 1<<20, ""), grpc: "14"},
-	{name: "answers half", raw: []byte("HTTP/1.1 200 OK\r\nContent-Le"), grpc: "2"},
-	{name: "answers a long head", raw: answer("503 Busy", 0, "X-Long: "+text(2<<20)), grpc: "10"},
-	{name: "speaks no HTTP", raw: []byte("220 mail ready\r\n"), grpc: "11"},
+	{name: "is unreachable", kind: isUnreachable},
+	{name: "responds with 408", status: 408, grpc: "4"},
+	{name: "responds with +20", raw: []byte("HTTP/1.1 +20 OK\r\nContent-Length: 0\r\n\r\n"), grpc: ""},
+	{name: "accepts without a response", kind: acceptsAndCloses},
+	{name: "responds with 503 and a long body", status: 503, raw: response("503 Busy", 1<<20, ""), grpc: "14"},
+	{name: "responds with half a header", raw: []byte("HTTP/1.1 200 OK\r\nContent-Le"), grpc: "2"},
+	{name: "responds with a long header", raw: response("503 Busy", 0, "X-Long: "+strings.Repeat("x", 2<<20)), grpc: "10"},
+	{name: "responds with another protocol", raw: []byte("220 mail ready\r\n"), grpc: "11"},
 }
 
-func text(n int) string { return strings.Repeat("x", n) }
-
-// answer returns a complete response with a body of the given length.
-func answer(status string, length int, head string) []byte {
-	if head != "" {
-		head += "\r\n"
+// response returns a complete response with a body of the given length.
+func response(status string, length int, header string) []byte {
+	if header != "" {
+		header += "\r\n"
 	}
-	return fmt.Appendf(nil, "HTTP/1.1 %s\r\nContent-Length: %d\r\n%s\r\n%s", status, length, head,
-		text(length))
+	return fmt.Appendf(nil, "HTTP/1.1 %s\r\nContent-Length: %d\r\n%s\r\n%s", status, length, header,
+		strings.Repeat("x", length))
 }
 
 // String returns the name of the fault, also for nil.
 func (f *fault) String() string {
 	if f == nil {
-		return "is well"
+		return "has no fault"
 	}
 	return f.name
 }
@@ -91,13 +89,13 @@ func newDestination(address string, l *ledger) (*destination, error) {
 func (d *destination) open() error {
 	listener, err := net.Listen("tcp", d.address)
 	if err != nil {
-		return fmt.Errorf("stand for a destination: %w", err)
+		return fmt.Errorf("start destination: %w", err)
 	}
-	speaks := &http.Protocols{}
-	speaks.SetHTTP1(true)
-	speaks.SetUnencryptedHTTP2(true)
+	protocols := &http.Protocols{}
+	protocols.SetHTTP1(true)
+	protocols.SetUnencryptedHTTP2(true)
 	server := &http.Server{
-		Handler: http.HandlerFunc(d.serve), Protocols: speaks, ReadHeaderTimeout: time.Minute,
+		Handler: http.HandlerFunc(d.serve), Protocols: protocols, ReadHeaderTimeout: time.Minute,
 	}
 	d.mu.Lock()
 	d.server = server
@@ -116,17 +114,17 @@ func (d *destination) close() {
 	d.server = nil
 }
 
-// misbehave starts a fault that lasts until the next call; nil ends the current fault.
-func (d *destination) misbehave(f *fault) error {
+// setFault starts a fault that lasts until the next call; nil ends the current fault.
+func (d *destination) setFault(f *fault) error {
 	before := d.fault.Load()
 	if f == nil {
 		f = noFault
 	}
 	d.fault.Store(f)
 	switch {
-	case f.does == isGone:
+	case f.kind == isUnreachable:
 		d.close()
-	case before.does == isGone:
+	case before.kind == isUnreachable:
 		return d.open()
 	}
 	return nil
@@ -134,7 +132,7 @@ func (d *destination) misbehave(f *fault) error {
 
 func (d *destination) serve(w http.ResponseWriter, r *http.Request) {
 	f := d.fault.Load()
-	if f.does == breaksOff {
+	if f.kind == closesUnread {
 		panic(http.ErrAbortHandler)
 	}
 	if _, err := io.Copy(io.Discard, r.Body); err != nil {
@@ -142,11 +140,11 @@ func (d *destination) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	isGRPC := r.ProtoMajor == 2
 	switch {
-	case f.does == hangs:
+	case f.kind == hangs:
 		<-r.Context().Done()
 		panic(http.ErrAbortHandler)
-	case f.does == takes:
-		d.ledger.came(r.Header)
+	case f.kind == acceptsAndCloses:
+		d.ledger.recordDelivery(r.Header)
 		panic(http.ErrAbortHandler)
 	case isGRPC && f != noFault:
 		w.Header().Set("Content-Type", "application/grpc")
@@ -154,7 +152,7 @@ func (d *destination) serve(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusOK)
 		w.Header().Set("Grpc-Status", f.grpc)
 	case isGRPC:
-		d.ledger.came(r.Header)
+		d.ledger.recordDelivery(r.Header)
 		w.Header().Set("Content-Type", "application/grpc")
 		w.Header().Set("Trailer", "Grpc-Status")
 		_, _ = w.Write(make([]byte, 5)) // an empty gRPC message
@@ -167,9 +165,9 @@ func (d *destination) serve(w http.ResponseWriter, r *http.Request) {
 		_, _ = conn.Write(f.raw)
 		_ = conn.Close()
 	case f.status != 0:
-		http.Error(w, "a fault on purpose", f.status)
+		http.Error(w, "injected fault", f.status)
 	default:
-		d.ledger.came(r.Header)
+		d.ledger.recordDelivery(r.Header)
 		w.Header().Set("Content-Type", r.Header.Get("Content-Type"))
 		if r.Header.Get("Content-Type") == "application/json" {
 			_, _ = io.WriteString(w, "{}")

@@ -14,34 +14,34 @@ import (
 
 func main() {
 	log.SetOutput(io.Discard) // net/http logs invalid responses
-	if os.Getenv(crowdVariable) != "" {
-		if err := beCrowd(); err != nil {
+	if os.Getenv(taskVariable) != "" {
+		if err := runHostile(); err != nil {
 			fmt.Fprintln(os.Stderr, "hostile:", err)
 			os.Exit(2)
 		}
 		return
 	}
-	length := flag.Duration("time", 20*time.Minute, "duration of the soak")
+	duration := flag.Duration("time", 20*time.Minute, "duration of the soak")
 	only := flag.String("only", "", "run only hostile shapes whose name contains this text")
-	skipsDefects := flag.Bool("mended", false, "skip shapes with a known defect")
+	skipsDefects := flag.Bool("skip-defects", false, "skip shapes with a known defect")
 	file := flag.String("log", os.DevNull, "file for the output of the daemons")
 	flag.Parse()
-	line, isGood, err := soakFor(*length, *file, func(shape string) bool {
+	line, passed, err := buildAndRun(*duration, *file, func(shape string) bool {
 		return strings.Contains(shape, *only) && !(*skipsDefects && knownDefects[shape] != "")
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "hostile:", err)
 	}
 	fmt.Println(line)
-	if !isGood {
+	if !passed {
 		os.Exit(1)
 	}
 }
 
-// soakFor builds the daemon and runs a soak.
-func soakFor(
-	length time.Duration, file string, isTried func(shape string) bool,
-) (line string, isGood bool, err error) {
+// buildAndRun builds the daemon and runs a soak.
+func buildAndRun(
+	duration time.Duration, file string, isSelected func(shape string) bool,
+) (line string, passed bool, err error) {
 	dir, err := os.MkdirTemp("", "hostile")
 	if err != nil {
 		return "", false, err
@@ -57,6 +57,6 @@ func soakFor(
 	}
 	defer log.Close()
 	return run(settings{
-		program: program, length: length, log: log, notes: os.Stderr, isTried: isTried,
+		program: program, duration: duration, log: log, messages: os.Stderr, isSelected: isSelected,
 	})
 }

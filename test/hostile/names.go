@@ -49,14 +49,14 @@ func hello() []byte {
 	})
 }
 
-// closed ends the spans message that follows the hello.
-func closed(frames []byte, count int) []byte {
+// endSpans ends the spans message that follows the hello.
+func endSpans(frames []byte, count int) []byte {
 	wire.EndSpans(frames, len(hello()), count)
 	return frames
 }
 
-// numbered defines and uses keys until ctx is done or the daemon's memory for keys is exhausted.
-func numbered(ctx context.Context, t *target) error {
+// defineKeys defines and uses keys until ctx is done or the daemon's memory for keys is exhausted.
+func defineKeys(ctx context.Context, t *target) error {
 	return write(ctx, t.Spans, hello(), func(conn net.Conn) error {
 		for number := uint32(0); number < 4000 && ctx.Err() == nil; number += 20 {
 			frames := wire.BeginDefine(nil)
@@ -79,7 +79,7 @@ func numbered(ctx context.Context, t *target) error {
 	})
 }
 
-func nameAtOurs(ctx context.Context, t *target) error {
+func sendNewNamesNative(ctx context.Context, t *target) error {
 	c, err := client.Open(client.Config{
 		Socket: t.Spans, MaxAge: 20 * time.Millisecond,
 		Origin: client.Origin{Service: "hostile", Env: "hostile"},
@@ -101,29 +101,29 @@ func nameAtOurs(ctx context.Context, t *target) error {
 	return c.Close(ctx)
 }
 
-func nameByTraces(ctx context.Context, t *target) error {
+func sendNewNamesTraces(ctx context.Context, t *target) error {
 	s := newSpans("hostile", newNames(), 40)
-	return write(ctx, anyOf(t.tracers()), whole("/v0.4/traces", msgpacks, s.v04()), readSome)
+	return write(ctx, anyOf(t.tracers()), postRequest("/v0.4/traces", msgpackType, s.v04()), readSome)
 }
 
-func nameByOTLP(ctx context.Context, t *target) error {
+func sendNewNamesOTLP(ctx context.Context, t *target) error {
 	s := newSpans("hostile", newNames(), 40)
-	return write(ctx, anyOf(t.sdks()), whole("/v1/traces", protos, s.protobuf()), readSome)
+	return write(ctx, anyOf(t.sdks()), postRequest("/v1/traces", protobufType, s.protobuf()), readSome)
 }
 
-func newOrigin(ctx context.Context, t *target) error {
+func sendNewOrigin(ctx context.Context, t *target) error {
 	s := newSpans(fmt.Sprint("hostile-", rand.Uint32()), resources, 2)
 	if rand.IntN(2) == 0 {
-		return write(ctx, t.APM, whole("/v0.5/traces", msgpacks, s.v05()), readSome)
+		return write(ctx, t.APM, postRequest("/v0.5/traces", msgpackType, s.v05()), readSome)
 	}
-	return write(ctx, t.OTLP, whole("/v1/traces", protos, s.protobuf()), readSome)
+	return write(ctx, t.OTLP, postRequest("/v1/traces", protobufType, s.protobuf()), readSome)
 }
 
-func leaveEarly(ctx context.Context, t *target) error {
+func closeEarly(ctx context.Context, t *target) error {
 	s := newSpans("hostile", resources, 10)
-	address, request := t.OTLPAddr, whole("/v1/traces", protos, s.protobuf())
+	address, request := t.OTLPAddr, postRequest("/v1/traces", protobufType, s.protobuf())
 	if rand.IntN(2) == 0 {
-		address, request = t.APMAddr, whole("/v0.7/traces", msgpacks, s.v07())
+		address, request = t.APMAddr, postRequest("/v0.7/traces", msgpackType, s.v07())
 	}
 	return write(ctx, address, request, func(net.Conn) error {
 		pause(ctx, time.Duration(rand.IntN(3000))*time.Microsecond)
@@ -131,34 +131,34 @@ func leaveEarly(ctx context.Context, t *target) error {
 	})
 }
 
-func undefinedNumber(ctx context.Context, t *target) error {
+func useUndefinedKey(ctx context.Context, t *target) error {
 	frames := wire.BeginSpans(hello())
 	frames = wire.AppendNumbered(frames, rand.Uint32N(5000), 1, time.Now().UnixNano(), 0, 1)
-	return write(ctx, t.Spans, closed(frames, 1), readAll)
+	return write(ctx, t.Spans, endSpans(frames, 1), readAll)
 }
 
-func garbleFrames(ctx context.Context, t *target) error {
+func sendCorruptFrames(ctx context.Context, t *target) error {
 	frames := wire.AppendWhole(wire.BeginSpans(hello()), wire.AppendKey(nil, newKey()), 1, 1, 0, 1)
-	closed(frames, 1)
+	endSpans(frames, 1)
 	for range 3 {
 		frames[rand.IntN(len(frames))] ^= byte(1 << rand.IntN(8))
 	}
 	return write(ctx, t.Spans, frames, readAll)
 }
 
-func stopInFrame(ctx context.Context, t *target) error {
+func sendPartialFrame(ctx context.Context, t *target) error {
 	return write(ctx, t.Spans, append(hello(), 0, 0xf, 0xff, 0xff, 0x92, 5), hold(ctx))
 }
 
-func oddWeights(ctx context.Context, t *target) error {
+func sendOddWeights(ctx context.Context, t *target) error {
 	frames, key := wire.BeginSpans(hello()), wire.AppendKey(nil, newKey())
 	for _, weight := range []float64{1 << 32, 0.001, math.SmallestNonzeroFloat64} {
 		frames = wire.AppendWhole(frames, key, math.MaxUint64, math.MinInt64, daemonspan.Error, weight)
 	}
-	return write(ctx, t.Spans, closed(frames, 3), readAll)
+	return write(ctx, t.Spans, endSpans(frames, 3), readAll)
 }
 
-func flushUnread(ctx context.Context, t *target) error {
+func flushWithoutReading(ctx context.Context, t *target) error {
 	frames := hello()
 	for id := range uint64(200) {
 		frames = wire.AppendFlush(frames, &wire.Flush{ID: id})
@@ -166,11 +166,11 @@ func flushUnread(ctx context.Context, t *target) error {
 	return write(ctx, t.Spans, frames, nil)
 }
 
-func sendAndGo(ctx context.Context, t *target) error {
+func sendAndClose(ctx context.Context, t *target) error {
 	frames, key := wire.BeginSpans(hello()), wire.AppendKey(nil, newKey())
 	for range 50 {
-		at := time.Now().UnixNano() + rand.Int64N(1e12) - 5e11
-		frames = wire.AppendWhole(frames, key, rand.Uint64(), at, 0, 1)
+		end := time.Now().UnixNano() + rand.Int64N(1e12) - 5e11
+		frames = wire.AppendWhole(frames, key, rand.Uint64(), end, 0, 1)
 	}
-	return write(ctx, t.Spans, closed(frames, 50), nil)
+	return write(ctx, t.Spans, endSpans(frames, 50), nil)
 }

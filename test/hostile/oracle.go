@@ -27,7 +27,7 @@ func (c *counts) add(more counts) {
 	c.Duration += more.Duration
 }
 
-// ledger records the spans that polite senders sent, and the spans that arrived.
+// ledger records the spans that well-behaved senders sent, and the spans that arrived.
 type ledger struct {
 	mu      sync.Mutex
 	senders map[string]*account // by sender name, which is also the service and environment of the spans
@@ -38,13 +38,13 @@ type ledger struct {
 
 // account is the account of one sender.
 type account struct {
-	handed  counts          // each span once, when it was first sent
-	arrived counts          // spans that arrived in statistics
-	metrics uint64          // spans that arrived in OTLP metrics
-	byAgent counts          // spans that the agent counted in traces without a counted marker
-	taken   map[uint64]bool // requests acknowledged to the sender
-	came    map[uint64]bool // requests that reached their destination
-	tries   uint64
+	sent      counts          // each span once, when it was first sent
+	arrived   counts          // spans that arrived in statistics
+	metrics   uint64          // spans that arrived in OTLP metrics
+	byAgent   counts          // spans that the agent counted in traces without a counted marker
+	accepted  map[uint64]bool // requests acknowledged to the sender
+	delivered map[uint64]bool // requests that reached their destination
+	attempts  uint64
 
 	isMerged   bool      // its statistics are merged by the daemon, so its requests are not forwarded
 	hasMetrics bool      // its daemon exports metrics as well
@@ -57,7 +57,7 @@ func newLedger() *ledger { return &ledger{senders: map[string]*account{}} }
 func (l *ledger) open(name string) *account {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	a := &account{taken: map[uint64]bool{}, came: map[uint64]bool{}, last: time.Now()}
+	a := &account{accepted: map[uint64]bool{}, delivered: map[uint64]bool{}, last: time.Now()}
 	l.senders[name] = a
 	return a
 }
@@ -69,36 +69,36 @@ func (l *ledger) change(change func()) {
 	change()
 }
 
-// payload counts a payload that a daemon sends to the agent. A forwarded payload of a hostile sender
-// has the hostile header.
-func (l *ledger) payload(r standin.Received) {
+// recordPayload counts a payload that a daemon sends to the agent. A forwarded payload of a hostile
+// sender has the hostile header.
+func (l *ledger) recordPayload(r standin.Received) {
 	if r.Header.Get(hostileHeader) != "" {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if name, number, what, ok := readTag(r.Header); ok { // a tracer's payload, forwarded by its daemon
+	if name, number, sum, ok := readTag(r.Header); ok { // a tracer's payload, forwarded by its daemon
 		a := l.senders[name]
-		a.came[number] = true
-		a.byAgent.add(what)
+		a.delivered[number] = true
+		a.byAgent.add(sum)
 		return
 	}
-	r.Payload.Check(true, l.fault, func(g *payload.Group, sketches ...*ddsketch.DDSketch) {
+	r.Payload.Check(true, l.recordFault, func(g *payload.Group, sketches ...*ddsketch.DDSketch) {
 		for _, sketch := range sketches {
 			if sketch != nil {
 				l.counted += uint64(sketch.GetCount())
 			}
 		}
-		into := &l.others
+		to := &l.others
 		if a := cmp.Or(l.senders[g.Service], l.senders[r.Payload.Env]); a != nil {
-			into = &a.arrived
+			to = &a.arrived
 		}
-		into.add(counts{g.Hits, g.Errors, g.Duration})
+		to.add(counts{g.Hits, g.Errors, g.Duration})
 	})
 }
 
-// metricsOf counts the OTLP metrics that a daemon exports in addition to its statistics.
-func (l *ledger) metricsOf(request collector.Request) {
+// recordMetrics counts the OTLP metrics that a daemon exports in addition to its statistics.
+func (l *ledger) recordMetrics(request collector.Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, resource := range request {
@@ -125,15 +125,15 @@ func serviceOf(r collector.Resource) (name string) {
 	return name
 }
 
-// fault records incorrect data in the agent. The caller holds the lock.
-func (l *ledger) fault(format string, args ...any) {
+// recordFault records incorrect data in the agent. The caller holds the lock.
+func (l *ledger) recordFault(format string, args ...any) {
 	if len(l.faults) < payload.MaxProblems {
 		l.faults = append(l.faults, fmt.Sprintf(format, args...))
 	}
 }
 
-// traces records a request that the agent accepted, and counts its spans if no daemon has.
-func (l *ledger) traces(t standin.Traces) {
+// recordTraces records a request that the agent accepted, and counts its spans if no daemon has.
+func (l *ledger) recordTraces(t standin.Traces) {
 	name, number, spans, ok := readTag(t.Header)
 	if !ok {
 		return
@@ -141,23 +141,23 @@ func (l *ledger) traces(t standin.Traces) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a := l.senders[name]
-	a.came[number] = true
+	a.delivered[number] = true
 	if !t.IsCounted {
 		a.byAgent.add(spans)
 	}
 }
 
-// came records an OTLP request that the destination accepted.
-func (l *ledger) came(h http.Header) {
+// recordDelivery records an OTLP request that the destination accepted.
+func (l *ledger) recordDelivery(h http.Header) {
 	if name, number, _, ok := readTag(h); ok {
-		l.change(func() { l.senders[name].came[number] = true })
+		l.change(func() { l.senders[name].delivered[number] = true })
 	}
 }
 
-// Request headers that daemons forward. The polite header contains the sender's name, the request
+// Request headers that daemons forward. The sender header contains the sender's name, the request
 // number and the counts; the hostile header marks hostile requests.
 const (
-	politeHeader  = "X-Polite"
+	senderHeader  = "X-Sender"
 	hostileHeader = "X-Hostile"
 )
 
@@ -166,7 +166,7 @@ func tagOf(name string, number uint64, c counts) string {
 }
 
 func readTag(h http.Header) (name string, number uint64, c counts, ok bool) {
-	fields := strings.Fields(h.Get(politeHeader))
+	fields := strings.Fields(h.Get(senderHeader))
 	if len(fields) != 5 {
 		return "", 0, counts{}, false
 	}
@@ -179,39 +179,38 @@ func readTag(h http.Header) (name string, number uint64, c counts, ok bool) {
 
 // verdict is the result of comparing sent and arrived spans.
 type verdict struct {
-	Sent, Requests, Tries, Answered uint64
-	Lost, Twice                     uint64
+	Sent, Attempts uint64
+	Lost, Twice    uint64
 }
 
-// judge compares the sent spans with the arrived spans and prints each difference.
-func (l *ledger) judge(say func(format string, args ...any)) (v verdict) {
+// compare compares the sent spans with the arrived spans and prints each difference.
+func (l *ledger) compare(printf func(format string, args ...any)) (v verdict) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(l.senders)) {
 		a := l.senders[name]
 		got := a.arrived
 		got.add(a.byAgent)
-		v.Sent += a.handed.Spans
-		v.Tries += a.tries
-		v.Answered += uint64(len(a.taken))
-		if got != a.handed {
-			say("%s handed over %+v, and %+v arrived, of which the agent counted %d", name, a.handed, got,
+		v.Sent += a.sent.Spans
+		v.Attempts += a.attempts
+		if got != a.sent {
+			printf("%s sent %+v, but %+v arrived; the agent counted %d spans of them", name, a.sent, got,
 				a.byAgent.Spans)
-			v.Lost += max(a.handed.Spans, got.Spans) - got.Spans
-			v.Twice += max(a.handed.Spans, got.Spans) - a.handed.Spans
+			v.Lost += max(a.sent.Spans, got.Spans) - got.Spans
+			v.Twice += max(a.sent.Spans, got.Spans) - a.sent.Spans
 		}
 		if a.hasMetrics && a.metrics != a.arrived.Spans {
-			say("of %s %d spans arrived in statistics, and %d in metrics", name, a.arrived.Spans, a.metrics)
+			printf("%s: %d spans arrived in statistics, but %d in metrics", name, a.arrived.Spans, a.metrics)
 			v.Lost += max(a.arrived.Spans, a.metrics) - a.metrics
 			v.Twice += max(a.arrived.Spans, a.metrics) - a.arrived.Spans
 		}
-		if got != a.handed && got.Spans == a.handed.Spans { // one span lost, another counted twice
+		if got != a.sent && got.Spans == a.sent.Spans { // one span lost, another counted twice
 			v.Lost++
 			v.Twice++
 		}
-		for number := range a.taken {
-			if !a.came[number] && !a.isMerged {
-				say("%s was told that its request %d is taken, and it never came", name, number)
+		for number := range a.accepted {
+			if !a.delivered[number] && !a.isMerged {
+				printf("%s: request %d was acknowledged, but did not reach the destination", name, number)
 				v.Lost++
 			}
 		}

@@ -6,26 +6,26 @@ import "testing"
 // replaced span, an acknowledged request that never arrived, and metrics with fewer spans than the
 // statistics.
 func TestLedger_DetectsFaults(t *testing.T) {
-	whole := counts{Spans: 10, Errors: 1, Duration: 1000}
+	all := counts{Spans: 10, Errors: 1, Duration: 1000}
 	for name, c := range map[string]struct {
 		change      func(*account)
 		lost, twice uint64
 	}{
-		"nothing":            {func(*account) {}, 0, 0},
-		"one too few":        {func(a *account) { a.arrived = counts{9, 1, 900} }, 1, 0},
-		"one too many":       {func(a *account) { a.arrived = counts{11, 1, 1100} }, 0, 1},
-		"one for another":    {func(a *account) { a.arrived.Duration++ }, 1, 1},
-		"by the agent":       {func(a *account) { a.arrived, a.byAgent = counts{}, whole }, 0, 0},
-		"by both":            {func(a *account) { a.byAgent = whole }, 0, 10},
-		"taken, never came":  {func(a *account) { a.taken[7] = true }, 1, 0},
-		"taken and came":     {func(a *account) { a.taken[7], a.came[7] = true, true }, 0, 0},
-		"metrics have fewer": {func(a *account) { a.hasMetrics, a.metrics = true, 8 }, 2, 0},
+		"nothing":                     {func(*account) {}, 0, 0},
+		"missing span":                {func(a *account) { a.arrived = counts{9, 1, 900} }, 1, 0},
+		"duplicate span":              {func(a *account) { a.arrived = counts{11, 1, 1100} }, 0, 1},
+		"replaced span":               {func(a *account) { a.arrived.Duration++ }, 1, 1},
+		"counted by agent":            {func(a *account) { a.arrived, a.byAgent = counts{}, all }, 0, 0},
+		"counted by both":             {func(a *account) { a.byAgent = all }, 0, 10},
+		"acknowledged, not delivered": {func(a *account) { a.accepted[7] = true }, 1, 0},
+		"acknowledged and delivered":  {func(a *account) { a.accepted[7], a.delivered[7] = true, true }, 0, 0},
+		"fewer spans in metrics":      {func(a *account) { a.hasMetrics, a.metrics = true, 8 }, 2, 0},
 	} {
 		l := newLedger()
-		a := l.open("one")
-		a.handed, a.arrived = whole, whole
+		a := l.open("sender")
+		a.sent, a.arrived = all, all
 		c.change(a)
-		if v := l.judge(func(string, ...any) {}); v.Lost != c.lost || v.Twice != c.twice || v.Sent != 10 {
+		if v := l.compare(func(string, ...any) {}); v.Lost != c.lost || v.Twice != c.twice || v.Sent != 10 {
 			t.Errorf("%s: %+v", name, v)
 		}
 	}

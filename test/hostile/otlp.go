@@ -20,19 +20,19 @@ func attribute(key, value string) []byte {
 // protobuf encodes the spans as an ExportTraceServiceRequest.
 func (s *spans) protobuf() []byte {
 	var scope []byte
-	for _, one := range s.all {
-		id := binary.BigEndian.AppendUint64(nil, one.id)
-		b := nested(nil, 1, append(make([]byte, 8), binary.BigEndian.AppendUint64(nil, one.trace)...))
+	for _, span := range s.all {
+		id := binary.BigEndian.AppendUint64(nil, span.id)
+		b := nested(nil, 1, append(make([]byte, 8), binary.BigEndian.AppendUint64(nil, span.trace)...))
 		b = nested(b, 2, id)
-		if !one.isRoot() {
-			b = nested(b, 4, binary.BigEndian.AppendUint64(nil, one.root))
+		if !span.isRoot() {
+			b = nested(b, 4, binary.BigEndian.AppendUint64(nil, span.root))
 		}
-		b = nested(b, 5, []byte(one.resource))
-		b = protowire.AppendVarint(protowire.AppendTag(b, 6, protowire.VarintType), 3-bit(one.isRoot()))
-		b = protowire.AppendFixed64(protowire.AppendTag(b, 7, protowire.Fixed64Type), uint64(one.start))
+		b = nested(b, 5, []byte(span.resource))
+		b = protowire.AppendVarint(protowire.AppendTag(b, 6, protowire.VarintType), 3-bit(span.isRoot()))
+		b = protowire.AppendFixed64(protowire.AppendTag(b, 7, protowire.Fixed64Type), uint64(span.start))
 		b = protowire.AppendFixed64(protowire.AppendTag(b, 8, protowire.Fixed64Type),
-			uint64(one.start+one.duration))
-		if one.failed {
+			uint64(span.start+span.duration))
+		if span.failed {
 			b = nested(b, 15, protowire.AppendVarint(protowire.AppendTag(nil, 3, protowire.VarintType), 2))
 		}
 		scope = nested(scope, 2, b)
@@ -48,17 +48,17 @@ func (s *spans) json() []byte {
 		`{"key":"service.name","value":{"stringValue":%q}},`+
 		`{"key":"deployment.environment.name","value":{"stringValue":%q}}]},"scopeSpans":[{"spans":[`,
 		s.service, s.service)
-	for i, one := range s.all {
+	for i, span := range s.all {
 		if i > 0 {
 			b = append(b, ',')
 		}
 		b = fmt.Appendf(b, `{"traceId":"%032x","spanId":"%016x","name":%q,"kind":%d,`+
-			`"startTimeUnixNano":"%d","endTimeUnixNano":"%d"`, one.trace, one.id, one.resource,
-			3-bit(one.isRoot()), one.start, one.start+one.duration)
-		if !one.isRoot() {
-			b = fmt.Appendf(b, `,"parentSpanId":"%016x"`, one.root)
+			`"startTimeUnixNano":"%d","endTimeUnixNano":"%d"`, span.trace, span.id, span.resource,
+			3-bit(span.isRoot()), span.start, span.start+span.duration)
+		if !span.isRoot() {
+			b = fmt.Appendf(b, `,"parentSpanId":"%016x"`, span.root)
 		}
-		if one.failed {
+		if span.failed {
 			b = append(b, `,"status":{"code":2}`...)
 		}
 		b = append(b, '}')

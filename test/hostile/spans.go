@@ -26,25 +26,25 @@ func newSpans(service string, resources []string, count int) spans {
 	s := spans{service: service}
 	trace := uint64(0)
 	for i := range count {
-		one := span{
+		span := span{
 			resource: resources[rand.IntN(len(resources))], id: rand.Uint64() | 1,
 			duration: 1 + rand.Int64N(int64(2*time.Second)), failed: rand.IntN(7) == 0,
 		}
 		if i%2 == 1 {
-			one.root = s.all[i-1].id
+			span.root = s.all[i-1].id
 		} else {
 			trace = rand.Uint64() | 1
 		}
-		one.trace = trace
-		one.start = time.Now().UnixNano() - one.duration
-		s.all = append(s.all, one)
+		span.trace = trace
+		span.start = time.Now().UnixNano() - span.duration
+		s.all = append(s.all, span)
 	}
 	return s
 }
 
 func (s *spans) counts() (c counts) {
-	for _, one := range s.all {
-		c.add(counts{1, bit(one.failed), uint64(one.duration)})
+	for _, span := range s.all {
+		c.add(counts{1, bit(span.failed), uint64(span.duration)})
 	}
 	return c
 }

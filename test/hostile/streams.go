@@ -27,15 +27,15 @@ const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 // floodFrames writes frames that cost the sender little, and reads no response.
 func floodFrames(ctx context.Context, t *target) error {
 	// A HEADERS frame with a method, without END_HEADERS.
-	begun := frame(1, 0, 1, append([]byte{0x40, 7}, ":method\x04POST"...))
+	partial := frame(1, 0, 1, append([]byte{0x40, 7}, ":method\x04POST"...))
 	floods := [][2][]byte{
-		{nil, frame(6, 0, 0, make([]byte, 8))},              // PING
-		{nil, frame(4, 0, 0, nil)},                          // SETTINGS
-		{begun, frame(9, 0, 1, nil)},                        // CONTINUATION
-		{begun, frame(9, 0, 1, bytes.Repeat([]byte{0}, 9))}, // malformed CONTINUATION
-		{nil, frame(2, 0, 1, []byte{0, 0, 0, 0, 1})},        // PRIORITY
-		{nil, frame(8, 0, 0, []byte{0, 0, 0, 1})},           // WINDOW_UPDATE by one byte
-		{nil, frame(3, 0, 1, []byte{0, 0, 0, 8})},           // RST_STREAM of an idle stream
+		{nil, frame(6, 0, 0, make([]byte, 8))},                // PING
+		{nil, frame(4, 0, 0, nil)},                            // SETTINGS
+		{partial, frame(9, 0, 1, nil)},                        // CONTINUATION
+		{partial, frame(9, 0, 1, bytes.Repeat([]byte{0}, 9))}, // malformed CONTINUATION
+		{nil, frame(2, 0, 1, []byte{0, 0, 0, 0, 1})},          // PRIORITY
+		{nil, frame(8, 0, 0, []byte{0, 0, 0, 1})},             // WINDOW_UPDATE by one byte
+		{nil, frame(3, 0, 1, []byte{0, 0, 0, 8})},             // RST_STREAM of an idle stream
 	}
 	f := floods[rand.IntN(len(floods))]
 	all := append([]byte(preface), frame(4, 0, 0, nil)...)
@@ -46,24 +46,24 @@ func floodFrames(ctx context.Context, t *target) error {
 // pipeline sends many requests without waiting, and reads no response.
 func pipeline(ctx context.Context, t *target) error {
 	s := newSpans("hostile", resources, 4)
-	address, one := anyOf(t.sdks()), whole("/v1/traces", protos, s.protobuf())
+	address, request := anyOf(t.sdks()), postRequest("/v1/traces", protobufType, s.protobuf())
 	if rand.IntN(2) == 0 {
-		address, one = anyOf(t.tracers()), whole("/v0.4/traces", msgpacks, s.v04())
+		address, request = anyOf(t.tracers()), postRequest("/v0.4/traces", msgpackType, s.v04())
 	}
-	return write(ctx, address, bytes.Repeat(one, 50), hold(ctx))
+	return write(ctx, address, bytes.Repeat(request, 50), hold(ctx))
 }
 
-// expectAndStall asks for permission to send a body, and then sends nothing, or sends the body in
-// pieces.
+// expectAndStall sends a header with Expect: 100-continue or a chunked encoding, and then a few bytes
+// at a time.
 func expectAndStall(ctx context.Context, t *target) error {
-	more := anyOf([]string{"Expect: 100-continue\r\n", "Transfer-Encoding: chunked\r\n"})
-	path, media, address := "/v1/traces", protos, anyOf(t.sdks())
+	header := anyOf([]string{"Expect: 100-continue\r\n", "Transfer-Encoding: chunked\r\n"})
+	path, media, address := "/v1/traces", protobufType, anyOf(t.sdks())
 	if rand.IntN(2) == 0 {
-		path, media, address = "/v0.5/traces", msgpacks, anyOf(t.tracers())
+		path, media, address = "/v0.5/traces", msgpackType, anyOf(t.tracers())
 	}
-	begun := fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: daemon\r\nContent-Type: %s\r\n%s%s: 1\r\n\r\n",
-		path, media, more, hostileHeader)
-	return write(ctx, address, begun, func(conn net.Conn) error {
+	partial := fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: daemon\r\nContent-Type: %s\r\n%s%s: 1\r\n\r\n",
+		path, media, header, hostileHeader)
+	return write(ctx, address, partial, func(conn net.Conn) error {
 		for range 20 {
 			if _, err := conn.Write([]byte("1\r\nx\r\n")); err != nil {
 				return err
@@ -74,8 +74,8 @@ func expectAndStall(ctx context.Context, t *target) error {
 	})
 }
 
-// emptyTraces sends many empty lists, or spans with many tags.
-func emptyTraces(ctx context.Context, t *target) error {
+// sendEmptyTraces sends many empty lists, or spans with many tags.
+func sendEmptyTraces(ctx context.Context, t *target) error {
 	p := newPacker()
 	if rand.IntN(2) == 0 {
 		p.list(100_000)
@@ -90,12 +90,12 @@ func emptyTraces(ctx context.Context, t *target) error {
 			p.put(fmt.Sprint("tag", i), "x")
 		}
 	}
-	return write(ctx, anyOf(t.tracers()), whole("/v0.4/traces", msgpacks, p.Bytes()), readAll)
+	return write(ctx, anyOf(t.tracers()), postRequest("/v0.4/traces", msgpackType, p.Bytes()), readAll)
 }
 
-// talkOn sends messages after its bye, repeats the hello, reports invented losses, or sends spans
+// sendAfterBye sends messages after a bye, repeats the hello, reports invented losses, or sends spans
 // before the hello.
-func talkOn(ctx context.Context, t *target) error {
+func sendAfterBye(ctx context.Context, t *target) error {
 	spans := wire.BeginSpans(nil)
 	spans = wire.AppendWhole(spans, wire.AppendKey(nil, newKey()), 1, time.Now().UnixNano(), 0, 1)
 	wire.EndSpans(spans, 0, 1)

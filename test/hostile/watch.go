@@ -13,119 +13,119 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// starved limits how long a polite sender can go without a response while no fault is active.
-const starved = 30 * time.Second
+// maxWait limits how long a well-behaved sender can go without a response while no fault is active.
+const maxWait = 30 * time.Second
 
 // watch inspects everything every second, until ctx is done.
 func (s *soak) watch(ctx context.Context) {
 	for second := 1; ctx.Err() == nil; second++ {
 		pause(ctx, time.Second)
 		for _, d := range s.daemons {
-			d.look(s.noticed)
+			d.inspect(s.violation)
 		}
 		s.mu.Lock()
-		past, since := s.past, s.calm
+		violations, since := s.violations, s.healthySince
 		s.mu.Unlock()
 		s.ledger.change(func() {
 			spans, arrived := uint64(0), uint64(0)
 			for name, a := range s.ledger.senders {
-				spans, arrived = spans+a.handed.Spans, arrived+a.arrived.Spans+a.byAgent.Spans
-				if !since.IsZero() && time.Since(since) > starved && time.Since(a.last) > starved {
-					s.noticed("%s: no request had its end in %s of nobody misbehaving", name, starved)
+				spans, arrived = spans+a.sent.Spans, arrived+a.arrived.Spans+a.byAgent.Spans
+				if !since.IsZero() && time.Since(since) > maxWait && time.Since(a.last) > maxWait {
+					s.violation("%s: no request completed within %s without faults", name, maxWait)
 					a.last = time.Now()
 				}
 			}
 			if second%60 == 0 {
-				s.note("%d polite spans, of which %d have arrived; past a limit %d", spans, arrived, past)
+				s.logf("%d spans sent by well-behaved senders, %d of them arrived; over a limit %d", spans, arrived, violations)
 			}
 		})
 	}
 }
 
-// balances is the number of consecutive status reads in which the accounting must balance at least
+// balanceReads is the number of consecutive status reads in which the accounting must balance at least
 // once. Spans in transit between two packages can make a single read off by their number.
-const balances = 500
+const balanceReads = 500
 
-// look reads a daemon's status and reports exceeded limits.
-func (d *daemon) look(past func(format string, args ...any)) {
-	pid, isSeen := d.pid()
-	if !isSeen {
+// inspect reads a daemon's status and reports violated limits.
+func (d *daemon) inspect(violation func(format string, args ...any)) {
+	pid, isWatched := d.pid()
+	if !isWatched {
 		return // being restarted
 	}
 	var s *status.Status
 	var err error
-	for try := range balances {
+	for attempt := range balanceReads {
 		if s, err = d.status(); err == nil && s.Accounting.Balanced {
 			break
 		}
-		if now, isSeen := d.pid(); now != pid || !isSeen {
+		if now, isWatched := d.pid(); now != pid || !isWatched {
 			return
 		}
-		time.Sleep(time.Duration(try%10) * time.Millisecond)
-		if err != nil && try > 3 {
-			past("%s: /status is not answered: %v", d.name, err)
+		time.Sleep(time.Duration(attempt%10) * time.Millisecond)
+		if err != nil && attempt > 3 {
+			violation("%s: read /status: %v", d.name, err)
 			return
 		}
 	}
 	if !s.Accounting.Balanced {
-		past("%s: books are not balanced in %d looks: %+v", d.name, balances, s.Accounting)
+		violation("%s: accounting is not balanced in %d reads: %+v", d.name, balanceReads, s.Accounting)
 	}
-	givenUp := s.Accounting.Unsent - s.Accounting.UnsentBy["ambiguous"]
-	if givenUp > d.givenUp {
-		past("%s: spans were given up: %v", d.name, s.Accounting.UnsentBy)
+	abandoned := s.Accounting.Unsent - s.Accounting.UnsentBy["ambiguous"]
+	if abandoned > d.abandoned {
+		violation("%s: spans were abandoned: %v", d.name, s.Accounting.UnsentBy)
 	}
-	d.givenUp = givenUp
+	d.abandoned = abandoned
 	for _, bounded := range bounds(s) {
-		if bounded.now > bounded.most {
-			past("%s: %s: %d, and %d at most", d.name, bounded.what, bounded.now, bounded.most)
+		if bounded.now > bounded.limit {
+			violation("%s: %s: %d, limit %d", d.name, bounded.name, bounded.now, bounded.limit)
 		}
 	}
 	resident, err := residentBytes(pid)
 	d.peak = max(d.peak, resident)
 	if err == nil && resident > s.Memory.LimitBytes {
-		past("%s: %d MiB are resident, and %d may be", d.name, resident>>20, s.Memory.LimitBytes>>20)
+		violation("%s: resident memory %d MiB, limit %d MiB", d.name, resident>>20, s.Memory.LimitBytes>>20)
 	}
 }
 
 type bound struct {
-	what      string
-	now, most int64
+	name       string
+	now, limit int64
 }
 
 // bounds returns the limits that a daemon's status contains.
 func bounds(s *status.Status) (all []bound) {
-	add := func(what string, now, most int64) { all = append(all, bound{what, now, most}) }
-	of := func(what string, b status.Bounded) { add(what, int64(b.Live), int64(b.Max)) }
+	add := func(name string, now, limit int64) { all = append(all, bound{name, now, limit}) }
+	addBounded := func(name string, b status.Bounded) { add(name, int64(b.Live), int64(b.Max)) }
 	add("memory budget", s.Memory.TotalBytes, s.Memory.LimitBytes)
-	of("aggregates", s.Aggregates)
-	of("origins", s.Origins)
-	of("connections", status.Bounded{Live: s.Connections.Live, Max: s.Connections.Max})
-	add("payloads that wait", int64(s.Retry.Bytes), int64(s.Retry.MaxBytes))
+	addBounded("aggregates", s.Aggregates)
+	addBounded("origins", s.Origins)
+	addBounded("connections", status.Bounded{Live: s.Connections.Live, Max: s.Connections.Max})
+	add("bytes in the retry queue", int64(s.Retry.Bytes), int64(s.Retry.MaxBytes))
 	slots := int64(0)
 	for _, drainer := range s.Drainers {
-		add("slots of a ring", int64(drainer.Ring.Used), int64(drainer.Ring.Slots))
+		add("slots in a ring", int64(drainer.Ring.Used), int64(drainer.Ring.Slots))
 		slots += int64(drainer.Ring.Slots)
 	}
 	add("spans in transit", s.Accounting.InTransit, slots)
 	if apm := s.Receivers["apm"]; apm != nil {
-		of("connections of tracers", apm.Connections)
-		add("bytes of traces", apm.BufferedBytes, setting(s, "apm-max-body-bytes"))
+		addBounded("tracer connections", apm.Connections)
+		add("buffered bytes of traces", apm.BufferedBytes, setting(s, "apm-max-body-bytes"))
 	}
 	if otlp := s.Receivers["otlp"]; otlp != nil {
-		of("connections of SDKs", otlp.Connections)
-		add("bytes of OTLP", otlp.BufferedBytes, setting(s, "otlp-max-body-bytes"))
+		addBounded("SDK connections", otlp.Connections)
+		add("buffered bytes of OTLP requests", otlp.BufferedBytes, setting(s, "otlp-max-body-bytes"))
 	}
 	return all
 }
 
 // setting returns the value in bytes of a flag of the daemon.
 func setting(s *status.Status, flag string) int64 {
-	for _, one := range s.Config {
-		if one.Name != flag {
+	for _, option := range s.Config {
+		if option.Name != flag {
 			continue
 		}
 		for unit, bytes := range map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "": 1} {
-			if n, err := strconv.ParseInt(strings.TrimSuffix(one.Value, unit), 10, 64); err == nil {
+			if n, err := strconv.ParseInt(strings.TrimSuffix(option.Value, unit), 10, 64); err == nil {
 				return n * bytes
 			}
 		}
@@ -141,7 +141,7 @@ func residentBytes(pid int) (int64, error) {
 	}
 	_, rest, found := bytes.Cut(status, []byte("VmHWM:"))
 	if !found {
-		return 0, errors.New("it has ended")
+		return 0, errors.New("read resident memory: the process has ended")
 	}
 	kibibytes, err := strconv.ParseInt(string(bytes.Fields(rest)[0]), 10, 64)
 	return kibibytes << 10, err

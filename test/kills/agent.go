@@ -16,13 +16,13 @@ import (
 // agent is a fake agent that counts the payloads and traces it has read completely.
 type agent struct {
 	tally
-	moods *moods
+	faults *faults
 	*standin.Agent
 }
 
-func newAgent(m *moods) (_ *agent, err error) {
-	a := &agent{moods: m}
-	a.Agent, err = standin.Start(standin.Config{OnPayload: a.take, OnTraces: a.takeTraces})
+func newAgent(f *faults) (_ *agent, err error) {
+	a := &agent{faults: f}
+	a.Agent, err = standin.Start(standin.Config{OnPayload: a.countPayload, OnTraces: a.countTraces})
 	if err != nil {
 		return nil, err
 	}
@@ -30,10 +30,10 @@ func newAgent(m *moods) (_ *agent, err error) {
 		if r.URL.Path != "/v0.6/stats" {
 			return standin.Fault{}
 		}
-		m.notice()
-		one := m.draw()
-		time.Sleep(one.before)
-		if one.refuses {
+		f.notifyArrival()
+		fault := f.draw()
+		time.Sleep(fault.countDelay)
+		if fault.rejects {
 			return standin.Fault{Kind: standin.Answer, Status: http.StatusServiceUnavailable}
 		}
 		return standin.Fault{}
@@ -41,18 +41,18 @@ func newAgent(m *moods) (_ *agent, err error) {
 	return a, nil
 }
 
-func (a *agent) take(r standin.Received) {
+func (a *agent) countPayload(r standin.Received) {
 	a.mu.Lock()
 	r.Payload.Check(false, func(string, ...any) {}, func(g *payload.Group, _ ...*ddsketch.DDSketch) {
 		a.add(slot{g.Service, g.Resource}, g.Hits)
 	})
 	a.mu.Unlock()
-	a.moods.notice()
-	time.Sleep(a.moods.draw().after)
+	a.faults.notifyArrival()
+	time.Sleep(a.faults.draw().responseDelay)
 }
 
-// takeTraces counts the spans of a request that the daemon has not counted, like the real agent.
-func (a *agent) takeTraces(t standin.Traces) {
+// countTraces counts the spans of a request that the daemon has not counted, like the real agent.
+func (a *agent) countTraces(t standin.Traces) {
 	fields := strings.SplitN(t.Header.Get(slotHeader), " ", 3)
 	if t.IsCounted || len(fields) < 3 {
 		return

@@ -13,22 +13,23 @@ import (
 // slotTime is the time window in which a client publishes spans with the same name.
 const slotTime = 50 * time.Millisecond
 
-// patience limits how long a client waits on Close for the outcome of the spans that it has written.
-const patience = time.Minute
+// closeTimeout limits how long a client waits on Close for the outcome of the spans that it has
+// written.
+const closeTimeout = time.Minute
 
 // startClients starts clients that publish until ctx is done and then close.
 func (e *episode) startClients(ctx context.Context) {
-	all := e.goClients
-	for _, has := range []bool{e.hasJava, e.hasPython, e.hasLeaving} {
-		if has {
-			all++
+	total := e.goClients
+	for _, isPresent := range []bool{e.hasJava, e.hasPython, e.hasDisconnecting} {
+		if isPresent {
+			total++
 		}
 	}
 	open := func(name string, publish func(context.Context, *account, int) error) {
-		a := &account{name: name, isTight: e.isTight || name == leaving, published: counts{}}
+		a := &account{name: name, hasLowCapacity: e.hasLowCapacity || name == disconnecting, published: counts{}}
 		e.accounts = append(e.accounts, a)
-		e.publishing.Go(func() {
-			if err := publish(ctx, a, e.rate/all); err != nil {
+		e.clients.Go(func() {
+			if err := publish(ctx, a, e.rate/total); err != nil {
 				e.mu.Lock()
 				defer e.mu.Unlock()
 				e.errs = append(e.errs, fmt.Errorf("%s: %w", name, err))
@@ -38,11 +39,11 @@ func (e *episode) startClients(ctx context.Context) {
 	for i := range e.goClients {
 		open(fmt.Sprint("go-", i), e.publishGo)
 	}
-	if e.hasLeaving {
-		open(leaving, e.publishAndLeave)
+	if e.hasDisconnecting {
+		open(disconnecting, e.publishAndDisconnect)
 	}
 	for i := range e.rawClients {
-		open(leaving, func(ctx context.Context, a *account, _ int) error { return e.publishRaw(ctx, a, i) })
+		open(disconnecting, func(ctx context.Context, a *account, _ int) error { return e.publishRaw(ctx, a, i) })
 	}
 	if e.hasJava {
 		open("java", e.publishJava)
@@ -59,14 +60,14 @@ func (e *episode) publishGo(ctx context.Context, a *account, rate int) error {
 		return err
 	}
 	a.publish(ctx, e.flushing(ctx), c, rate, time.Now())
-	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
 	err = c.Close(closing)
 	a.close(c.Stats())
 	return err
 }
 
-// flushing returns the context for requested reports in half of the episodes, otherwise nil.
+// flushing returns the context for flush requests in half of the episodes, otherwise nil.
 func (e *episode) flushing(ctx context.Context) context.Context {
 	if e.seed%2 == 0 || slices.Contains(e.scenario.destinations, "prometheus") {
 		return nil
@@ -77,21 +78,21 @@ func (e *episode) flushing(ctx context.Context) context.Context {
 func (e *episode) config(name string) client.Config {
 	return client.Config{
 		Socket: e.daemon.socket(), Origin: client.Origin{Service: name, Env: "kills"}, Name: name,
-		MaxAge: e.maxAge, MaxBackoff: e.maxBackoff, BufferBytes: 32 << 20, MaxKept: e.kept(),
+		MaxAge: e.maxAge, MaxBackoff: e.maxBackoff, BufferBytes: 32 << 20, MaxKept: e.maxKept(),
 	}
 }
 
-// publish publishes until ctx is done. Span names contain the time since begun. Unless flushing is nil, it also
-// requests reports, about one per second.
-func (a *account) publish(ctx, flushing context.Context, c *client.Client, rate int, begun time.Time) {
+// publish publishes until ctx is done. Span names contain the time since started. Unless flushing is
+// nil, it also requests a flush about once per second.
+func (a *account) publish(ctx, flushing context.Context, c *client.Client, rate int, started time.Time) {
 	batch := make([]client.Snapshot, 0, 1000)
-	from := time.Now()
+	start := time.Now()
 	for offered := 0; ctx.Err() == nil; pause(ctx, 10*time.Millisecond) {
 		if flushing != nil && rand.IntN(100) == 0 {
-			go func() { _ = c.Flush(flushing) }() // it fails if the daemon is killed first
+			go func() { _ = c.Flush(flushing) }() // fails if the daemon is killed first
 		}
-		for due := int(time.Since(from).Seconds() * float64(rate)); offered < due; offered += len(batch) {
-			s := slot{a.name, fmt.Sprint("GET /s/", int(time.Since(begun)/slotTime))}
+		for due := int(time.Since(start).Seconds() * float64(rate)); offered < due; offered += len(batch) {
+			s := slot{a.name, fmt.Sprint("GET /s/", int(time.Since(started)/slotTime))}
 			batch = fill(batch[:min(due-offered, cap(batch))], s)
 			if c.Publish(batch) {
 				a.published[s] += uint64(len(batch))
@@ -109,33 +110,35 @@ func (a *account) close(s client.Stats) {
 	}
 }
 
-// leaving is the service name of clients that leave.
-const leaving = "leaving"
+// disconnecting is the name of the account of clients that disconnect without waiting for outcomes or
+// crash.
+const disconnecting = "disconnecting"
 
-// publishAndLeave runs clients one after another. Most of them close without waiting for the outcome.
-func (e *episode) publishAndLeave(ctx context.Context, a *account, rate int) error {
+// publishAndDisconnect runs clients one after another. Most of them close without waiting for the
+// outcome.
+func (e *episode) publishAndDisconnect(ctx context.Context, a *account, rate int) error {
 	random := rand.New(rand.NewPCG(e.seed, 3))
-	begun := time.Now()
+	started := time.Now()
 	for ctx.Err() == nil {
 		c, err := client.Open(e.config(a.name))
 		if err != nil {
 			return err
 		}
-		publishing, over := context.WithTimeout(ctx, time.Duration(random.Int64N(int64(2*time.Second))))
-		a.publish(publishing, e.flushing(publishing), c, rate, begun)
-		over()
+		publishing, stop := context.WithTimeout(ctx, time.Duration(random.Int64N(int64(2*time.Second))))
+		a.publish(publishing, e.flushing(publishing), c, rate, started)
+		stop()
 		wait := time.Duration(random.Int64N(int64(time.Second)))
 		if ctx.Err() != nil || random.IntN(4) == 0 {
-			wait = patience
+			wait = closeTimeout
 		}
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), wait)
 		err = c.Close(closing)
 		cancel()
 		stats := c.Stats()
 		a.close(stats)
-		life, _ := e.daemon.page()
-		fmt.Fprintf(e.log, "seed %d life %d: a client has left by slot %d with error %v: %+v\n", e.seed, life,
-			int(time.Since(begun)/slotTime), err, stats)
+		life, _ := e.daemon.statusAddress()
+		fmt.Fprintf(e.log, "seed %d life %d: a client disconnected in slot %d with error %v: %+v\n", e.seed, life,
+			int(time.Since(started)/slotTime), err, stats)
 		a.unsettled += stats.Unsettled
 	}
 	a.died, a.lost = a.died+a.lost, 0 // closed without time to deliver

@@ -8,24 +8,23 @@ import (
 )
 
 // publishRaw runs raw clients one after another until ctx is done. Each one implements the protocol
-// itself and finally crashes: the messages that it still keeps are lost, and the messages that it had
-// written are counted by the daemon.
+// itself and finally crashes: its unsent messages are lost, and the daemon counts its written messages.
 func (e *episode) publishRaw(ctx context.Context, a *account, number int) error {
 	random := rand.New(rand.NewPCG(e.seed, 200+uint64(number)))
 	for i := 0; ctx.Err() == nil; i++ {
 		c := &rawClient{name: fmt.Sprintf("crashes-%d-%d", number, i), socket: e.daemon.socket()}
-		living, over := context.WithTimeout(ctx, time.Duration(random.Int64N(int64(4*time.Second))))
-		for living.Err() == nil {
+		lifetime, cancel := context.WithTimeout(ctx, time.Duration(random.Int64N(int64(4*time.Second))))
+		for lifetime.Err() == nil {
 			if !c.isConnected() {
 				_ = c.connect() // fails when no daemon is running
 			}
 			c.publish(1 + random.Uint64N(50))
 			if random.IntN(10) == 0 {
-				c.report()
+				c.requestFlush()
 			}
-			pause(living, time.Duration(random.IntN(100))*time.Millisecond)
+			pause(lifetime, time.Duration(random.IntN(100))*time.Millisecond)
 		}
-		over()
+		cancel()
 		c.crash()
 		c.account(a)
 	}
@@ -50,14 +49,14 @@ func (c *rawClient) crash() {
 	}
 }
 
-// account adds the client's final knowledge of its messages, and the invalid outcomes that daemons
+// account adds the final states of the client's messages, and the invalid outcomes that daemons
 // reported.
 func (c *rawClient) account(a *account) {
 	for _, m := range c.messages {
-		switch m.fate {
-		case waits: // never written to a daemon
+		switch m.state {
+		case unsent: // never written to a daemon
 			continue
-		case given:
+		case written:
 			a.unsettled += m.spans
 		case ambiguous:
 			a.ambiguous += m.spans
@@ -66,5 +65,5 @@ func (c *rawClient) account(a *account) {
 		}
 		a.published[m.slot] += m.spans
 	}
-	a.wrong = append(a.wrong, c.wrong...)
+	a.invalidOutcomes = append(a.invalidOutcomes, c.invalidOutcomes...)
 }

@@ -21,71 +21,71 @@ type destination interface {
 func newDestination(name string, e *episode) (destination, error) {
 	switch name {
 	case "agent":
-		return newAgent(e.moods)
+		return newAgent(e.faults)
 	case "delta", "cumulative":
-		return newReceiver(name, e.moods)
+		return newOTLPBackend(name, e.faults)
 	case "prometheus":
-		return &scraper{daemon: e.daemon, moods: e.moods, lives: map[int]scrape{}}, nil
+		return &scraper{daemon: e.daemon, faults: e.faults, lives: map[int]scrape{}}, nil
 	}
-	return nil, fmt.Errorf("no destination is called %q: choose agent, delta, cumulative, prometheus", name)
+	return nil, fmt.Errorf("find destination: %q is unknown; use agent, delta, cumulative or prometheus", name)
 }
 
-// moods determines how destinations treat requests.
-type moods struct {
-	arrived chan struct{} // receives a value per request
-	mu      sync.Mutex
-	random  *rand.Rand
-	slow    float64
-	hangs   bool
-	calming int // number of daemons that shut down
+// faults determines how destinations treat requests.
+type faults struct {
+	arrived   chan struct{} // receives a value per request
+	mu        sync.Mutex
+	random    *rand.Rand
+	slow      float64
+	hangs     bool
+	suspended int // number of daemons that are shutting down
 }
 
-func newMoods(c scenario) *moods {
-	return &moods{
+func newFaults(c scenario) *faults {
+	return &faults{
 		arrived: make(chan struct{}), random: rand.New(rand.NewPCG(c.seed, 2)),
 		slow: c.slow, hangs: c.hangs,
 	}
 }
 
-// calm makes destinations accept all requests while a daemon shuts down, because it tries only once. Each
-// call with true needs one with false.
-func (m *moods) calm(isCalm bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if isCalm {
-		m.calming++
+// suspend makes destinations accept all requests while a daemon shuts down, because the daemon tries
+// only once. Each call with true needs one with false.
+func (f *faults) suspend(isSuspended bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if isSuspended {
+		f.suspended++
 	} else {
-		m.calming--
+		f.suspended--
 	}
 }
 
-// mood determines how a destination treats one request.
-type mood struct {
-	before, after time.Duration // delays before counting and before responding
-	refuses       bool
+// fault determines how a destination treats one request.
+type fault struct {
+	countDelay, responseDelay time.Duration // delays before counting and before responding
+	rejects                   bool
 }
 
-func (m *moods) draw() (one mood) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (f *faults) draw() (drawn fault) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	wait := func() time.Duration {
-		if m.random.Float64() >= m.slow {
+		if f.random.Float64() >= f.slow {
 			return 0
 		}
-		return time.Duration(m.random.Int64N(int64(300 * time.Millisecond)))
+		return time.Duration(f.random.Int64N(int64(300 * time.Millisecond)))
 	}
-	one.before, one.after = wait(), wait()
-	if m.hangs && m.calming == 0 && m.random.IntN(40) == 0 {
-		one.after = 11 * time.Second
+	drawn.countDelay, drawn.responseDelay = wait(), wait()
+	if f.hangs && f.suspended == 0 && f.random.IntN(40) == 0 {
+		drawn.responseDelay = 11 * time.Second
 	}
-	one.refuses = m.random.IntN(25) == 0 && m.calming == 0
-	return one
+	drawn.rejects = f.random.IntN(25) == 0 && f.suspended == 0
+	return drawn
 }
 
-// notice tells the killing goroutine that a request has arrived.
-func (m *moods) notice() {
+// notifyArrival notifies the goroutine that kills daemons that a request has arrived.
+func (f *faults) notifyArrival() {
 	select {
-	case m.arrived <- struct{}{}:
+	case f.arrived <- struct{}{}:
 	default:
 	}
 }

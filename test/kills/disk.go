@@ -7,22 +7,22 @@ import (
 	"syscall"
 )
 
-// fillUp mounts a file system on dir that is too small for a recovery file, until release.
-func fillUp(dir string) error {
+// mountSmallDisk mounts a file system on dir that is too small for a recovery file, until unmountDisk.
+func mountSmallDisk(dir string) error {
 	if err := syscall.Mount("kills", dir, "tmpfs", 0, "size=16k"); err != nil {
 		return fmt.Errorf("mount a small disk: %w", err)
 	}
 	return nil
 }
 
-func release(dir string) { _ = syscall.Unmount(dir, syscall.MNT_DETACH) } // fails if dir is not mounted
+func unmountDisk(dir string) { _ = syscall.Unmount(dir, syscall.MNT_DETACH) } // fails if dir is not mounted
 
-// canFillUp returns an error if this process can't mount a file system.
-func canFillUp(dir string) error {
+// canMountDisk returns an error if this process can't mount a file system.
+func canMountDisk(dir string) error {
 	dir = filepath.Join(dir, "full")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
-	defer release(dir)
-	return fillUp(dir)
+	defer unmountDisk(dir)
+	return mountSmallDisk(dir)
 }

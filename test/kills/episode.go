@@ -19,29 +19,29 @@ type episode struct {
 	dir          string
 	daemon       *daemon
 	destinations map[string]destination
-	moods        *moods
+	faults       *faults
 	kills        int
 	lives        plan           // planned lives; empty means random kills
-	begun        int            // number of planned lives that have started
+	startedLives int            // number of planned lives that have started
 	ending       sync.WaitGroup // daemons that shut down next to their successors
 	ends         map[string]int // number of lives per kind of end
 
-	publishing, sending, scraping sync.WaitGroup
-	mu                            sync.Mutex
-	accounts                      []*account
-	requests                      map[string][]request // by receiver
-	errs                          []error
+	clients, sending, scraping sync.WaitGroup
+	mu                         sync.Mutex
+	accounts                   []*account
+	requests                   map[string][]request // by receiver
+	errs                       []error
 }
 
 func newEpisode(s settings, c scenario) (e *episode, err error) {
 	e = &episode{
 		settings: s, scenario: c, random: rand.New(rand.NewPCG(c.seed, 1)),
 		destinations: map[string]destination{},
-		moods:        newMoods(c), requests: map[string][]request{},
+		faults:       newFaults(c), requests: map[string][]request{},
 		ends: map[string]int{},
 	}
 	e.daemon = &daemon{
-		name: fmt.Sprint("seed ", c.seed), program: s.program, tagged: s.tagged, doors: c.doors, log: s.log,
+		name: fmt.Sprint("seed ", c.seed), program: s.program, selfKilling: s.selfKilling, receivers: c.receivers, log: s.log,
 	}
 	if s.isPlanned {
 		e.lives = c.plan()
@@ -53,12 +53,12 @@ func newEpisode(s settings, c scenario) (e *episode, err error) {
 		return e, err
 	}
 	e.daemon.dir = e.dir
-	if c.isFull {
-		if err := fillUp(e.dir); err != nil {
+	if c.diskIsFull {
+		if err := mountSmallDisk(e.dir); err != nil {
 			return e, err
 		}
 	}
-	if c.isStarved {
+	if c.usesOOMKiller {
 		if e.daemon.pod, err = newPod(); err != nil {
 			return e, err
 		}
@@ -82,41 +82,41 @@ func (e *episode) run(ctx, killing context.Context, mayKill func() bool) error {
 	if err := e.startNext(); err != nil {
 		return err
 	}
-	scraping, unscraped := context.WithCancel(ctx)
-	defer unscraped()
+	scraping, stopScraping := context.WithCancel(ctx)
+	defer stopScraping()
 	for _, d := range e.destinations {
 		e.scraping.Go(func() { d.run(scraping) })
 	}
-	busy, quiet := context.WithCancel(ctx)
-	defer quiet()
-	e.startClients(busy)
-	e.startSenders(busy)
-	during, over := context.WithTimeout(killing, e.episode)
-	defer over()
-	end := func() error { return e.trouble(during, mayKill) }
+	publishing, stopPublishing := context.WithCancel(ctx)
+	defer stopPublishing()
+	e.startClients(publishing)
+	e.startSenders(publishing)
+	during, cancel := context.WithTimeout(killing, e.episode)
+	defer cancel()
+	endLives := func() error { return e.killDaemons(during, mayKill) }
 	if len(e.lives) > 0 {
-		end = func() error { return e.live(during) }
+		endLives = func() error { return e.runPlan(during) }
 	}
-	err := end()
-	quiet()
-	e.publishing.Wait()
+	err := endLives()
+	stopPublishing()
+	e.clients.Wait()
 	e.sending.Wait()
 	if err != nil {
 		return err
 	}
-	e.moods.calm(true)
-	err = e.end(ctx)
-	unscraped()
+	e.faults.suspend(true)
+	err = e.waitUntilEmpty(ctx)
+	stopScraping()
 	e.scraping.Wait()
 	return errors.Join(err, e.daemon.stop(), errors.Join(e.errs...))
 }
 
-// end waits until the last daemon holds no spans.
-func (e *episode) end(ctx context.Context) error {
+// waitUntilEmpty waits until the last daemon holds no spans.
+func (e *episode) waitUntilEmpty(ctx context.Context) error {
 	for deadline := time.Now().Add(time.Minute); ; pause(ctx, 20*time.Millisecond) {
 		s, err := e.daemon.process.status()
 		if err != nil {
-			return fmt.Errorf("look whether the daemon is empty: %w", err)
+			return fmt.Errorf("check whether the daemon is empty: %w", err)
 		}
 		held := s.Accounting.InTransit
 		for _, d := range s.Destinations {
@@ -126,7 +126,7 @@ func (e *episode) end(ctx context.Context) error {
 			break
 		}
 		if time.Now().After(deadline) || ctx.Err() != nil {
-			return fmt.Errorf("a minute after everybody left the daemon has the books %+v", s.Accounting)
+			return fmt.Errorf("the daemon still holds spans a minute after all clients left: accounting %+v", s.Accounting)
 		}
 	}
 	for _, d := range e.destinations {
@@ -137,8 +137,8 @@ func (e *episode) end(ctx context.Context) error {
 	return e.compareMetrics(ctx)
 }
 
-// compareMetrics compares the metrics of the last daemon with the same values in its log, which can be read
-// a little later.
+// compareMetrics compares the metrics of the last daemon with the same values in its log, which can be
+// read a little later.
 func (e *episode) compareMetrics(ctx context.Context) (err error) {
 	for range 100 {
 		if err = e.compareOnce(); err == nil {
@@ -150,90 +150,90 @@ func (e *episode) compareMetrics(ctx context.Context) (err error) {
 }
 
 func (e *episode) compareOnce() error {
-	shown, err := e.daemon.metrics("spanstatsd_spans_lost_to_crashes_total")
+	metrics, err := e.daemon.metrics("spanstatsd_spans_lost_to_crashes_total")
 	if err != nil {
 		return err
 	}
-	life, _ := e.daemon.page()
-	for _, door := range e.doors {
-		logged := e.daemon.reportedBy(life, door)
+	life, _ := e.daemon.statusAddress()
+	for _, receiver := range e.receivers {
+		logged := e.daemon.reportedLosses(life, receiver)
 		for reason, spans := range map[string]uint64{"lost": logged.lost, "ambiguous": logged.ambiguous} {
-			if n := shown[fmt.Sprintf("{reason=%q,receiver=%q}", reason, door)]; n != spans {
-				return fmt.Errorf("the log says that %d were %s at %s, and the metric %d", spans,
-					reason, door, n)
+			if n := metrics[fmt.Sprintf("{reason=%q,receiver=%q}", reason, receiver)]; n != spans {
+				return fmt.Errorf("receiver %s: the log reports %d spans as %s, the metric %d", receiver, spans,
+					reason, n)
 			}
 		}
 	}
 	return nil
 }
 
-// judge compares the accounts of all participants.
-func (e *episode) judge(say say) (v verdict) {
+// compare compares the accounts of all participants.
+func (e *episode) compare(printf printfFunc) (v verdict) {
 	counted := map[string]counts{}
 	for name, d := range e.destinations {
 		counted[name] = d.count()
 	}
-	books := e.books()
-	for _, a := range books {
-		v.add(a.own(say))
+	accounts := e.mergedAccounts()
+	for _, a := range accounts {
+		v.add(a.summarize(printf))
 	}
 	for name := range e.destinations {
-		// Both are reported without the clients that sent the spans.
-		gaveUp := e.daemon.gaveUp + counted[name].collapsed()
-		for _, a := range books {
-			one := a.judge(name, counted[name], e.lossOf(a), gaveUp, say)
-			gaveUp -= min(gaveUp, one.gaveUp)
-			v.add(one)
+		// Abandoned and collapsed spans are reported without the clients that sent them.
+		abandoned := e.daemon.abandoned + counted[name].collapsed()
+		for _, a := range accounts {
+			result := a.compare(name, counted[name], e.disconnectedLoss(a), abandoned, printf)
+			abandoned -= min(abandoned, result.abandoned)
+			v.add(result)
 		}
 	}
-	for _, door := range e.doors {
-		if e.isFull || e.lives.isDamaged() { // some daemons could not report their losses
-			of := judgeDoor(door, e.requests[door], nil, counted, func(string, ...any) {})
-			v.Twice += of.Twice
+	for _, receiver := range e.receivers {
+		if e.diskIsFull || e.lives.damagesFile() { // some daemons could not report their losses
+			result := compareReceiver(receiver, e.requests[receiver], nil, counted, func(string, ...any) {})
+			v.Twice += result.Twice
 			continue
 		}
-		of := judgeDoor(door, e.requests[door], e.daemon.losses, counted, say)
-		if of.Missing > of.Named {
-			of.Missing -= min(of.Missing-of.Named, e.daemon.gaveUp)
+		result := compareReceiver(receiver, e.requests[receiver], e.daemon.losses, counted, printf)
+		if result.Missing > result.Reported {
+			result.Missing -= min(result.Missing-result.Reported, e.daemon.abandoned)
 		}
-		v.add(of)
+		v.add(result)
 	}
-	if !v.isGood() {
-		say("daemons that ended in order say that they gave up %d", e.daemon.gaveUp)
+	if !v.passed() {
+		printf("daemons that shut down gracefully report %d abandoned spans", e.daemon.abandoned)
 	}
 	return v
 }
 
-// books returns the accounts. Clients that leave share one account, because daemons report their losses
-// as one number. If a recovery file is damaged, spans that a client reports as daemon_died may have
-// been delivered.
-func (e *episode) books() (all []*account) {
-	var leave *account
+// mergedAccounts returns the accounts. Clients that disconnect share one account, because daemons
+// report their losses as one number. If a recovery file is damaged, spans that a client reports as
+// daemon_died may have been delivered.
+func (e *episode) mergedAccounts() (all []*account) {
+	var disconnected *account
 	for _, a := range e.accounts {
-		if e.isFull || e.lives.isDamaged() {
-			a.isTight = true
+		if e.diskIsFull || e.lives.damagesFile() {
+			a.hasLowCapacity = true
 			a.ambiguous, a.died = a.ambiguous+a.died, 0
 		}
-		// daemons report the losses of clients that have left
-		if e.isFull || e.lives.isGone() || e.lives.isDamaged() && a.name == leaving {
+		// daemons report the losses of disconnected clients
+		if e.diskIsFull || e.lives.removesFile() || e.lives.damagesFile() && a.name == disconnecting {
 			a.unsettled += a.published.sum()
 		}
-		if a.name == leaving && leave != nil {
-			leave.merge(a)
+		if a.name == disconnecting && disconnected != nil {
+			disconnected.merge(a)
 			continue
 		}
-		if a.name == leaving {
-			leave = a
+		if a.name == disconnecting {
+			disconnected = a
 		}
 		all = append(all, a)
 	}
 	return all
 }
 
-// lossOf returns the losses that daemons report for clients that had left.
-func (e *episode) lossOf(a *account) (all loss) {
+// disconnectedLoss returns the losses that daemons report for disconnected clients.
+func (e *episode) disconnectedLoss(a *account) (all loss) {
 	for _, l := range e.daemon.losses {
-		if l.door == "socket" && a.name == leaving {
+		if l.receiver == "socket" && a.name == disconnecting {
 			all.lost += l.lost
 			all.ambiguous += l.ambiguous
 		}
@@ -250,6 +250,6 @@ func (e *episode) close() {
 	if e.daemon.pod != nil {
 		_ = e.daemon.pod.close() // the control group is empty
 	}
-	release(e.dir)
+	unmountDisk(e.dir)
 	_ = os.RemoveAll(e.dir)
 }

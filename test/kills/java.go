@@ -14,20 +14,20 @@ import (
 	"time"
 )
 
-var errNoJava = errors.New("there is no javac of Java 17")
+var errNoJava = errors.New("javac of Java 17 is missing; install a JDK")
 
 // buildJava compiles the Java client and a program that publishes with it.
-func buildJava(into string) (classes string, err error) {
-	if said, err := exec.Command("javac", "--release", "17", "--version").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w: %s", errNoJava, said)
+func buildJava(dir string) (classes string, err error) {
+	if output, err := exec.Command("javac", "--release", "17", "--version").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", errNoJava, output)
 	}
 	_, here, _, _ := runtime.Caller(0)
-	from := filepath.Join(filepath.Dir(here), "../../clients/java/client/src/main")
+	source := filepath.Join(filepath.Dir(here), "../../clients/java/client/src/main")
 	publisher := filepath.Join(filepath.Dir(here), "java/Publisher.java")
-	args := []string{"--release", "17", "-nowarn", "-d", into, publisher}
-	older := filepath.Join(from, "java/io/github/spanstatsd/client/UnixSocket.java") // than that of Java 16
-	err = filepath.WalkDir(from, func(path string, _ fs.DirEntry, err error) error {
-		if strings.HasSuffix(path, ".java") && path != older {
+	args := []string{"--release", "17", "-nowarn", "-d", dir, publisher}
+	obsolete := filepath.Join(source, "java/io/github/spanstatsd/client/UnixSocket.java") // for Java versions before 16
+	err = filepath.WalkDir(source, func(path string, _ fs.DirEntry, err error) error {
+		if strings.HasSuffix(path, ".java") && path != obsolete {
 			args = append(args, path)
 		}
 		return err
@@ -35,10 +35,10 @@ func buildJava(into string) (classes string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if said, err := exec.Command("javac", args...).CombinedOutput(); err != nil {
-		return "", fmt.Errorf("compile the library for Java: %w\n%s", err, said)
+	if output, err := exec.Command("javac", args...).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("compile Java client: %w\n%s", err, output)
 	}
-	return into, nil
+	return dir, nil
 }
 
 // publishJava publishes with the Java client, in a separate process.
@@ -47,12 +47,13 @@ func (e *episode) publishJava(ctx context.Context, a *account, rate int) error {
 		e.classes, "Publisher")
 }
 
-// publishProcess publishes with a program that ends when its standard input does, and prints its statistics.
+// publishProcess publishes with a program that ends when its standard input does, and prints its
+// statistics.
 func (e *episode) publishProcess(ctx context.Context, a *account, rate int, command ...string) error {
-	command = append(command, e.daemon.socket(), a.name, strconv.Itoa(rate), strconv.Itoa(e.kept()),
+	command = append(command, e.daemon.socket(), a.name, strconv.Itoa(rate), strconv.Itoa(e.maxKept()),
 		strconv.FormatInt(e.maxAge.Milliseconds(), 10), strconv.FormatInt(e.maxBackoff.Milliseconds(), 10))
 	process := exec.Command(command[0], command[1:]...)
-	process.Stderr = e.notes
+	process.Stderr = e.messages
 	stdin, err := process.StdinPipe()
 	if err != nil {
 		return err
@@ -69,20 +70,20 @@ func (e *episode) publishProcess(ctx context.Context, a *account, rate int, comm
 		stdin.Close() // makes the process end
 	}()
 	kill := context.AfterFunc(ctx, func() {
-		time.AfterFunc(2*patience, func() { _ = process.Process.Kill() })
+		time.AfterFunc(2*closeTimeout, func() { _ = process.Process.Kill() })
 	})
 	defer kill()
-	var said struct {
+	var result struct {
 		Published             map[string]uint64
 		Ambiguous, Died, Lost uint64
 	}
-	err = json.NewDecoder(stdout).Decode(&said)
+	err = json.NewDecoder(stdout).Decode(&result)
 	if err := errors.Join(err, process.Wait()); err != nil {
 		return fmt.Errorf("publish from %s: %w", command[0], err)
 	}
-	for name, spans := range said.Published {
+	for name, spans := range result.Published {
 		a.published[slot{a.name, name}] = spans
 	}
-	a.ambiguous, a.died, a.lost = said.Ambiguous, said.Died, said.Lost
+	a.ambiguous, a.died, a.lost = result.Ambiguous, result.Died, result.Lost
 	return nil
 }

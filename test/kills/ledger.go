@@ -20,8 +20,8 @@ func (c counts) sum() (all uint64) {
 	return all
 }
 
-// collapsed returns the number of spans that were counted without their name. A daemon with little memory has rows for
-// fewer names than the spans have that several clients resend at the same time.
+// collapsed returns the number of spans that were counted without their name. A daemon with little
+// memory has too few rows for all names when several clients resend spans at the same time.
 func (c counts) collapsed() (all uint64) {
 	for s, spans := range c {
 		if s.name == span.Blocked {
@@ -33,14 +33,14 @@ func (c counts) collapsed() (all uint64) {
 
 // account is a client's account: published spans, and spans reported as not delivered.
 type account struct {
-	name      string
-	isTight   bool
-	published counts
-	ambiguous uint64
-	died      uint64
-	lost      uint64   // reported as lost for another reason than daemon_died
-	unsettled uint64   // spans of clients that left before they knew the outcome
-	wrong     []string // invalid outcomes reported by daemons
+	name            string
+	hasLowCapacity  bool // the client can't keep all its spans
+	published       counts
+	ambiguous       uint64   // reported as ambiguous
+	died            uint64   // reported as daemon_died
+	lost            uint64   // reported as lost for another reason than daemon_died
+	unsettled       uint64   // spans of clients that disconnected before they received the outcome
+	invalidOutcomes []string // invalid outcomes reported by daemons
 }
 
 func (a *account) merge(more *account) {
@@ -49,21 +49,21 @@ func (a *account) merge(more *account) {
 	a.died += more.died
 	a.lost += more.lost
 	a.unsettled += more.unsettled
-	a.wrong = append(a.wrong, more.wrong...)
+	a.invalidOutcomes = append(a.invalidOutcomes, more.invalidOutcomes...)
 }
 
 // request is a request that a sender has sent to an HTTP receiver, once.
 type request struct {
 	slot
-	spans      uint64
-	life       int // life of the daemon that received it
-	isAnswered bool
+	spans          uint64
+	life           int // life of the daemon that received it
+	isAcknowledged bool
 }
 
-// loss is the number of spans from one receiver that a daemon reports as lost with a killed one.
+// loss is the number of spans from one receiver that a daemon reports as lost with a killed daemon.
 type loss struct {
 	life      int // life of the killed daemon
-	door      string
+	receiver  string
 	by        int    // life of the reporting daemon
 	line      string // message of the log line, and name of the killed daemon
 	lost      uint64

@@ -14,27 +14,27 @@ import (
 	"time"
 )
 
-// life is the planned fate of one daemon. The plan depends on the seed alone. Its printed form is valid
-// as the value of -plan.
+// life is the planned life of one daemon process. The plan depends on the seed alone. Its printed form
+// is valid as the value of -plan.
 type life struct {
-	End   string        `json:"end"`             // one of ends
-	Store int           `json:"store,omitempty"` // it kills itself behind that one to its running file
-	Lasts time.Duration `json:"lasts"`           // from its start until its end begins
-	More  time.Duration `json:"more,omitempty"`  // between the two parts of an end
-	Gap   time.Duration `json:"gap,omitempty"`   // until the next one starts
-	File  string        `json:"file,omitempty"`  // what becomes of running files behind: torn, foreign, gone
+	End          string        `json:"end"`             // kind of end, one of the constants below
+	Store        int           `json:"store,omitempty"` // the daemon kills itself after this number of stores to its recovery file; 0 means never
+	Uptime       time.Duration `json:"lasts"`           // from the start until the first signal
+	SignalGap    time.Duration `json:"more,omitempty"`  // between the two signals of an end
+	RestartDelay time.Duration `json:"gap,omitempty"`   // from the end until the next daemon starts
+	File         string        `json:"file,omitempty"`  // damage to recovery files after the end: torn, foreign, gone
 }
 
 // The ways in which a life can end. A Prometheus destination supports only the first two, because a
 // graceful shutdown loses the spans counted after the last scrape.
 const (
 	killed     = "kill"
-	paused     = "pause"     // it stands still before it is killed
-	stopped    = "stop"      // in order
-	stopKilled = "stop-kill" // stopped, and killed before it is done, if it is not that fast
-	stopTwice  = "stop-stop" // stopped by two signals: it gives up at the second
-	replaced   = "replace"   // the next one starts while this one stops
-	outlived   = "outlived"  // the same, and this one is killed if it does not stop fast; the next one may die first
+	paused     = "pause"     // paused before it is killed
+	stopped    = "stop"      // graceful shutdown
+	stopKilled = "stop-kill" // graceful shutdown, killed if it takes too long
+	stopTwice  = "stop-stop" // shutdown that a second signal aborts
+	replaced   = "replace"   // the next daemon starts during the shutdown
+	outlived   = "outlived"  // the same, and the old daemon is killed if it takes too long; the next one may end first
 )
 
 // plan lists the lives of an episode in order.
@@ -43,7 +43,7 @@ type plan []life
 // plan draws the lives of an episode.
 func (c scenario) plan() plan {
 	r := rand.New(rand.NewPCG(c.seed, 5))
-	upTo := func(d time.Duration) time.Duration {
+	randomDuration := func(d time.Duration) time.Duration {
 		return time.Duration(r.Int64N(int64(d))).Round(time.Millisecond)
 	}
 	ends := []string{
@@ -53,24 +53,24 @@ func (c scenario) plan() plan {
 	if slices.Contains(c.destinations, "prometheus") {
 		ends = ends[:4]
 	}
-	isDamaged := r.IntN(6) == 0
+	damagesFile := r.IntN(6) == 0
 	lives := make(plan, 3+r.IntN(6))
 	for i := range lives {
 		l := life{
-			End: ends[r.IntN(len(ends))], Lasts: upTo(2500 * time.Millisecond),
-			More: upTo(400 * time.Millisecond),
+			End: ends[r.IntN(len(ends))], Uptime: randomDuration(2500 * time.Millisecond),
+			SignalGap: randomDuration(400 * time.Millisecond),
 		}
 		switch r.IntN(6) {
 		case 0:
-			l.Lasts = upTo(60 * time.Millisecond) // during startup
+			l.Uptime = randomDuration(60 * time.Millisecond) // during startup
 		case 1, 2:
 			l.Store = 1 << r.IntN(11)
 			l.Store += r.IntN(l.Store)
 		}
 		if r.IntN(3) == 0 {
-			l.Gap = upTo(500 * time.Millisecond)
+			l.RestartDelay = randomDuration(500 * time.Millisecond)
 		}
-		if isDamaged && r.IntN(2) == 0 {
+		if damagesFile && r.IntN(2) == 0 {
 			l.File = []string{"torn", "foreign", "gone"}[r.IntN(3)]
 		}
 		lives[i] = l
@@ -78,10 +78,10 @@ func (c scenario) plan() plan {
 	return lives
 }
 
-// live runs daemons according to the plan and leaves the last one running.
-func (e *episode) live(ctx context.Context) error {
+// runPlan runs daemons according to the plan and leaves the last one running.
+func (e *episode) runPlan(ctx context.Context) error {
 	for _, l := range e.lives {
-		pause(ctx, l.Lasts)
+		pause(ctx, l.Uptime)
 		if ctx.Err() != nil {
 			break
 		}
@@ -95,30 +95,30 @@ func (e *episode) live(ctx context.Context) error {
 		if err := e.damage(l.File); err != nil {
 			return err
 		}
-		pause(ctx, l.Gap)
+		pause(ctx, l.RestartDelay)
 		if err := e.startNext(); err != nil {
 			return err
 		}
 	}
 	e.ending.Wait()
-	return e.lastLife()
+	return e.ensureRunning()
 }
 
 // startNext starts the daemon of the next planned life.
 func (e *episode) startNext() error {
 	e.daemon.killAt = 0
-	if e.begun < len(e.lives) {
-		e.daemon.killAt = e.lives[e.begun].Store
+	if e.startedLives < len(e.lives) {
+		e.daemon.killAt = e.lives[e.startedLives].Store
 	}
-	e.begun++
+	e.startedLives++
 	return e.daemon.start()
 }
 
-// lastLife ensures that the running daemon does not kill itself.
-func (e *episode) lastLife() error {
+// ensureRunning ensures that the running daemon does not kill itself.
+func (e *episode) ensureRunning() error {
 	if e.daemon.killAt > 0 {
-		e.begun = len(e.lives)
-		if err := errors.Join(e.daemon.process.endBy(syscall.SIGKILL), e.startNext()); err != nil {
+		e.startedLives = len(e.lives)
+		if err := errors.Join(e.daemon.process.endWith(syscall.SIGKILL), e.startNext()); err != nil {
 			return err
 		}
 	}
@@ -131,49 +131,49 @@ func (e *episode) finish(ctx context.Context, l life) (isNextStarted bool, err e
 	e.kills++
 	switch {
 	case p.hasEnded():
-		e.ends["killed behind a store"]++
+		e.ends["killed after a store"]++
 	case l.File != "":
 		e.ends[l.End+", file "+l.File]++
 	default:
 		e.ends[l.End]++
 	}
 	if l.End != killed && l.End != paused {
-		// A daemon that shuts down tries each destination once. It reports refused spans as given up,
-		// but not the clients that sent them.
-		e.moods.calm(true)
+		// A daemon that shuts down tries each destination once. It reports rejected spans as
+		// abandoned, but not the clients that sent them.
+		e.faults.suspend(true)
 		if l.End != outlived {
-			defer e.moods.calm(false)
+			defer e.faults.suspend(false)
 		}
 		select {
 		case <-p.listens:
 		case <-p.ended:
 		}
 	}
-	first, then := syscall.SIGKILL, syscall.Signal(0)
+	first, second := syscall.SIGKILL, syscall.Signal(0)
 	switch l.End {
 	case paused:
 		_ = p.Process.Signal(syscall.SIGSTOP)
-		pause(ctx, l.More)
-		first, then = syscall.SIGCONT, syscall.SIGKILL
+		pause(ctx, l.SignalGap)
+		first, second = syscall.SIGCONT, syscall.SIGKILL
 	case stopped:
 		first = syscall.SIGTERM
 	case stopKilled:
-		first, then = syscall.SIGTERM, syscall.SIGKILL
+		first, second = syscall.SIGTERM, syscall.SIGKILL
 	case stopTwice:
-		first, then = syscall.SIGTERM, syscall.SIGTERM
+		first, second = syscall.SIGTERM, syscall.SIGTERM
 	case replaced, outlived:
 		return true, e.replace(l)
 	}
-	if then != 0 {
+	if second != 0 {
 		_ = p.Process.Signal(first)
-		pause(ctx, l.More)
-		first = then
+		pause(ctx, l.SignalGap)
+		first = second
 	}
-	return false, p.endBy(first)
+	return false, p.endWith(first)
 }
 
-// endBy ends the daemon with a signal. A second signal makes it exit with an error.
-func (p *process) endBy(s syscall.Signal) error {
+// endWith ends the daemon with a signal. A second signal makes it exit with an error.
+func (p *process) endWith(s syscall.Signal) error {
 	_, err := p.end(s)
 	if p.hasEnded() && strings.Contains(p.lastLine(), "by a second signal") {
 		return nil
@@ -182,15 +182,15 @@ func (p *process) endBy(s syscall.Signal) error {
 }
 
 // replace starts the next daemon while the current one shuts down, and waits until the current one has
-// ended. With the end outlived it does not wait, but kills the current one after a while. A new daemon that
-// finds its socket in use exits immediately and is restarted.
+// ended. With the end outlived it does not wait, but kills the current one after a while. A new daemon
+// that finds its socket in use exits immediately and is restarted.
 func (e *episode) replace(l life) error {
 	old := e.daemon.process
 	_ = old.Process.Signal(syscall.SIGTERM)
 	if l.End == outlived {
 		e.ending.Go(func() {
-			defer e.moods.calm(false)
-			time.Sleep(l.More)
+			defer e.faults.suspend(false)
+			time.Sleep(l.SignalGap)
 			if _, err := old.end(syscall.SIGKILL); err != nil {
 				e.mu.Lock()
 				defer e.mu.Unlock()
@@ -202,9 +202,9 @@ func (e *episode) replace(l life) error {
 		return err
 	}
 	deadline := time.Now().Add(time.Minute)
-	for ; e.daemon.process.isRefused(); time.Sleep(5 * time.Millisecond) {
+	for ; e.daemon.process.isSocketInUse(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			return old.failed("is not replaced within a minute")
+			return old.failed("was not replaced within a minute")
 		}
 		if err := e.daemon.start(); err != nil {
 			return err
@@ -217,9 +217,9 @@ func (e *episode) replace(l life) error {
 	return err
 }
 
-// isRefused waits until the daemon listens or has ended. It reports whether it ended because another
-// process listens on its socket.
-func (p *process) isRefused() bool {
+// isSocketInUse waits until the daemon listens or has ended. It reports whether it ended because
+// another process listens on its socket.
+func (p *process) isSocketInUse() bool {
 	select {
 	case <-p.listens:
 		return false
@@ -229,13 +229,13 @@ func (p *process) isRefused() bool {
 }
 
 // damage truncates, replaces or removes the recovery files of ended daemons.
-func (e *episode) damage(how string) error {
-	if e.isFull {
+func (e *episode) damage(kind string) error {
+	if e.diskIsFull {
 		return nil
 	}
 	names, err := filepath.Glob(e.daemon.socket() + ".running-*")
 	for _, name := range names {
-		switch how {
+		switch kind {
 		case "torn":
 			err = errors.Join(err, os.Truncate(name, e.random.Int64N(100_000)))
 		case "foreign":
@@ -247,14 +247,15 @@ func (e *episode) damage(how string) error {
 	return err
 }
 
-// isDamaged reports whether the plan damages a recovery file, so that daemons can't report all losses.
-func (p plan) isDamaged() bool {
+// damagesFile reports whether the plan damages a recovery file, so that daemons can't report all
+// losses.
+func (p plan) damagesFile() bool {
 	return slices.ContainsFunc(p, func(l life) bool { return l.File != "" })
 }
 
-// isGone reports whether the plan removes a recovery file. A client that gets no outcome after a bye
-// assumes that its spans were delivered.
-func (p plan) isGone() bool {
+// removesFile reports whether the plan removes a recovery file. A client that gets no outcome after a
+// bye assumes that its spans were delivered.
+func (p plan) removesFile() bool {
 	return slices.ContainsFunc(p, func(l life) bool { return l.File == "gone" })
 }
 

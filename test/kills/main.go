@@ -19,33 +19,32 @@ import (
 )
 
 func main() {
-	if os.Getenv(eaterVariable) != "" {
-		eat()
+	if os.Getenv(hogVariable) != "" {
+		hogMemory()
 		return
 	}
 	var s settings
-	flag.DurationVar(&s.length, "time", time.Hour, "how long new episodes begin and daemons are killed")
-	flag.IntVar(&s.kills, "kills", 0, "end after so many kills; 0: when the time is over")
+	flag.DurationVar(&s.duration, "time", time.Hour, "duration of the run")
+	flag.IntVar(&s.kills, "kills", 0, "maximum number of kills; 0 means no limit")
 	flag.Uint64Var(&s.firstSeed, "seed", rand.Uint64N(1_000_000_000),
-		"of the first episode; each later one has the next")
-	flag.IntVar(&s.onlyRate, "rate", 0, "spans a second, of all clients of an episode; 0: drawn")
-	flag.StringVar(&s.onlyTo, "destination", "",
-		"exporting statistics, agent, delta, cumulative, prometheus, with commas; empty: drawn")
-	flag.StringVar(&s.onlyDoors, "door", "",
-		"HTTP doors that are sent to as well, apm, otlp, zipkin, with commas, or none; empty: drawn")
-	flag.BoolVar(&s.onlyStarved, "starved", false, "kill by the OOM killer, in each episode")
-	flag.BoolVar(&s.isOrderly, "orderly", false,
-		"stop daemons in order instead of killing them: it checks this program")
-	flag.IntVar(&s.atOnce, "at-once", 5, "episodes at a time")
-	flag.DurationVar(&s.episode, "episode", 45*time.Second, "how long daemons are killed in an episode")
-	flag.BoolVar(&s.isPlanned, "lives", false, "give daemons lives by a plan that is drawn from the seed: "+
-		"stops, "+
-		"second signals, successors, damaged files, and kills behind any store")
-	plan := flag.String("plan", "", "the plan of one episode, as a run prints it that has failed")
-	file := flag.String("log", os.DevNull, "file for what the daemons write")
+		"seed of the first episode; later episodes use the following numbers")
+	flag.IntVar(&s.onlyRate, "rate", 0, "spans per second of all clients of an episode; 0 means random")
+	flag.StringVar(&s.onlyDestinations, "destination", "",
+		"destinations, comma-separated: agent, delta, cumulative, prometheus; empty means random")
+	flag.StringVar(&s.onlyReceivers, "receiver", "",
+		"HTTP receivers to send to, comma-separated: apm, otlp, zipkin; or none; empty means random")
+	flag.BoolVar(&s.onlyOOM, "oom", false, "use the OOM killer in every episode")
+	flag.BoolVar(&s.isGraceful, "graceful", false,
+		"shut daemons down gracefully instead of killing them, to test this program")
+	flag.IntVar(&s.parallel, "parallel", 5, "number of parallel episodes")
+	flag.DurationVar(&s.episode, "episode", 45*time.Second, "duration of the kills in an episode")
+	flag.BoolVar(&s.isPlanned, "lives", false, "run daemons by plans that are drawn from the seed: shutdowns, "+
+		"second signals, successors, damaged files, kills after any store")
+	plan := flag.String("plan", "", "plan of a single episode, as printed by a failed run")
+	file := flag.String("log", os.DevNull, "file for the output of the daemons")
 	flag.Parse()
 	if *plan != "" {
-		s.isPlanned, s.atOnce = true, 1
+		s.isPlanned, s.parallel = true, 1
 		if err := json.Unmarshal([]byte(*plan), &s.onlyPlan); err != nil {
 			log.Fatalf("kills: read -plan: %v", err)
 		}
@@ -56,18 +55,18 @@ func main() {
 	log.SetOutput(io.Discard) // net/http logs failed connections to killed daemons
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
-	line, isGood, err := runWith(ctx, s, *file)
+	line, passed, err := runWith(ctx, s, *file)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "kills:", err)
 	}
 	fmt.Println(line)
-	if !isGood || err != nil {
+	if !passed || err != nil {
 		os.Exit(1)
 	}
 }
 
 // runWith builds the required programs and runs the episodes.
-func runWith(ctx context.Context, s settings, file string) (line string, isGood bool, err error) {
+func runWith(ctx context.Context, s settings, file string) (line string, passed bool, err error) {
 	s.dir, err = os.MkdirTemp("", "kills")
 	if err != nil {
 		return "", false, err
@@ -77,26 +76,26 @@ func runWith(ctx context.Context, s settings, file string) (line string, isGood 
 		return "", false, err
 	}
 	if s.isPlanned {
-		if err := canFillUp(s.dir); err != nil {
+		if err := canMountDisk(s.dir); err != nil {
 			fmt.Fprintln(os.Stderr, "NOT RUN: full disks:", err)
 		} else {
-			s.canFill = true
+			s.canLimitDisk = true
 		}
-		if s.tagged, err = built.KillPoints(filepath.Join(s.dir, "tagged"), built.Daemon); err != nil {
+		if s.selfKilling, err = built.KillPoints(filepath.Join(s.dir, "self-killing"), built.Daemon); err != nil {
 			return "", false, err
 		}
 	}
 	if s.classes, err = buildJava(filepath.Join(s.dir, "java")); errors.Is(err, errNoJava) {
-		fmt.Fprintln(os.Stderr, "NOT RUN: the client library for Java:", err)
+		fmt.Fprintln(os.Stderr, "NOT RUN: Java client:", err)
 	} else if err != nil {
 		return "", false, err
 	}
 	if s.python, err = pythonCommand(); err != nil {
-		fmt.Fprintln(os.Stderr, "NOT RUN: the client library for Python:", err)
+		fmt.Fprintln(os.Stderr, "NOT RUN: Python client:", err)
 	}
 	if p, err := newPod(); err != nil {
-		fmt.Fprintln(os.Stderr, "NOT RUN: kills by the OOM killer:", err)
-	} else if s.canStarve = true; p.close() != nil {
+		fmt.Fprintln(os.Stderr, "NOT RUN: OOM kills:", err)
+	} else if s.canUseOOMKiller = true; p.close() != nil {
 		return "", false, err
 	}
 	log, err := os.Create(file)
@@ -104,6 +103,6 @@ func runWith(ctx context.Context, s settings, file string) (line string, isGood 
 		return "", false, err
 	}
 	defer log.Close()
-	s.log, s.notes = &lockedWriter{to: log}, &lockedWriter{to: os.Stderr}
+	s.log, s.messages = &lockedWriter{to: log}, &lockedWriter{to: os.Stderr}
 	return s.run(ctx)
 }

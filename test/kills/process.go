@@ -19,17 +19,17 @@ import (
 type process struct {
 	*exec.Cmd
 	name    string
-	listens chan struct{} // closed when tracers can connect
+	listens chan struct{} // closed when clients can connect
 	ended   chan struct{} // closed when the process has ended
 
 	mu      sync.Mutex
-	address string // of its status page
+	address string // address of its status page
 	last    string // last line of its log
 }
 
-// startProcess starts a daemon and calls heard for each line of its log. If killAt is positive, the
+// startProcess starts a daemon and calls onLine for each line of its log. If killAt is positive, the
 // daemon kills itself after that many stores to its recovery file.
-func startProcess(cmd *exec.Cmd, name string, killAt int, heard func(line []byte)) (*process, error) {
+func startProcess(cmd *exec.Cmd, name string, killAt int, onLine func(line []byte)) (*process, error) {
 	p := &process{Cmd: cmd, name: name, listens: make(chan struct{}), ended: make(chan struct{})}
 	p.Env = append(os.Environ(), fmt.Sprint("KILL_AT_STORE=", killAt))
 	p.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -44,7 +44,7 @@ func startProcess(cmd *exec.Cmd, name string, killAt int, heard func(line []byte
 		lines := bufio.NewScanner(stderr)
 		lines.Buffer(nil, 1<<20)
 		for lines.Scan() {
-			heard(lines.Bytes())
+			onLine(lines.Bytes())
 			p.readLogLine(lines.Bytes())
 		}
 		_ = p.Wait() // ProcessState has the result
@@ -55,13 +55,13 @@ func startProcess(cmd *exec.Cmd, name string, killAt int, heard func(line []byte
 
 // readLogLine handles a line of the daemon's log.
 func (p *process) readLogLine(line []byte) {
-	var said struct{ Msg, HTTP string }
-	_ = json.Unmarshal(line, &said) // lines that are not JSON are ignored
+	var entry struct{ Msg, HTTP string }
+	_ = json.Unmarshal(line, &entry) // lines that are not JSON are ignored
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.last = string(line)
-	if said.Msg == "listening for clients" {
-		p.address = said.HTTP
+	if entry.Msg == "listening for clients" {
+		p.address = entry.HTTP
 		close(p.listens)
 	}
 }
@@ -120,8 +120,8 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// page returns the address of the status page, or "" if it is not known yet.
-func (p *process) page() string {
+// statusAddress returns the address of the status page, or "" if it is not known yet.
+func (p *process) statusAddress() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.address
@@ -129,17 +129,17 @@ func (p *process) page() string {
 
 // status returns the daemon's status.
 func (p *process) status() (*status.Status, error) {
-	address := p.page()
+	address := p.statusAddress()
 	if address == "" {
-		return nil, errors.New("it does not listen")
+		return nil, errors.New("read /status: the daemon does not listen")
 	}
-	answer, err := http.Get("http://" + address + "/status")
+	response, err := http.Get("http://" + address + "/status")
 	if err != nil {
 		return nil, err
 	}
-	defer answer.Body.Close()
+	defer response.Body.Close()
 	var s status.Status
-	if err := json.NewDecoder(answer.Body).Decode(&s); err != nil {
+	if err := json.NewDecoder(response.Body).Decode(&s); err != nil {
 		return nil, fmt.Errorf("read /status: %w", err)
 	}
 	return &s, nil

@@ -8,12 +8,14 @@ import (
 	"runtime"
 )
 
-// maxPythonRate is the maximum number of spans per second of the Python client, which leaves time to the others.
+// maxPythonRate is the maximum number of spans per second of the Python client, which leaves processor
+// time for the other clients.
 const maxPythonRate = 5000
 
 var errNoPython = errors.New("bin/python-client is missing; run make test-python-client")
 
-// pythonCommand returns the interpreter that has the Python client, and the program that publishes with it.
+// pythonCommand returns the interpreter that has the Python client, and the program that publishes
+// with it.
 func pythonCommand() ([]string, error) {
 	_, here, _, _ := runtime.Caller(0)
 	dir := filepath.Dir(here)

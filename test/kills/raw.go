@@ -18,44 +18,48 @@ type message struct {
 	slot
 	spans uint64
 	frame []byte
-	fate  fate
+	state state
 }
 
-// fate is the delivery state of a message, as known to its client.
-type fate int
+// state is the delivery state of a message, as known to its client.
+type state int
 
 const (
-	waits     fate = iota // waiting for a connection
-	given                 // written to a daemon that is alive, as far as the client knows
-	settled               // acknowledged, so never resent
-	ambiguous             // possibly delivered to a destination
-	unknown               // no outcome known: counted, or lost with a killed daemon
-	left                  // written to a daemon that saw the client leave or said bye; its successor has no outcome for it
+	unsent     state = iota // waiting for a connection
+	written                 // written to a daemon that is alive, as far as the client knows
+	settled                 // settled by the daemon, so never resent
+	ambiguous               // possibly delivered to a destination
+	unknown                 // no outcome known: counted, or lost with a killed daemon
+	connClosed              // written on a connection that the client closed or the daemon ended with a bye; the successor reports no outcome
 )
+
+func (s state) String() string {
+	return [...]string{"unsent", "written", "settled", "ambiguous", "unknown", "connection closed"}[s]
+}
 
 // rawService is the service of all raw clients. They share it because a daemon limits the origins per
 // process.
 const rawService = "raw"
 
 // rawClient implements docs/protocol.md without the client library and remembers all its messages. One
-// goroutine owns it; another one reads from its connection.
+// goroutine owns it; another goroutine reads from its connection.
 type rawClient struct {
 	name, socket string
 
-	mu       sync.Mutex
-	conn     *net.UnixConn // nil if not connected
-	ended    chan struct{} // closed when the connection has been read to its end
-	token    string        // token of the current or last connection
-	hasLeft  bool          // the client ended the last connection
-	heardBye bool          // the daemon ended the last connection with a bye
-	messages []*message    // all messages ever published
-	given    []*message    // messages written to the current or last connection
-	told     uint64        // settled spans of the current connection
-	reported uint64        // number of responses to flush requests
-	wrong    []string      // invalid outcomes reported by daemons
+	mu              sync.Mutex
+	conn            *net.UnixConn // nil if not connected
+	ended           chan struct{} // closed when the connection has been read to its end
+	token           string        // token of the current or last connection
+	hasDisconnected bool          // the client ended the last connection
+	receivedBye     bool          // the daemon ended the last connection with a bye
+	messages        []*message    // all messages ever published
+	written         []*message    // messages written to the current or last connection
+	settledSpans    uint64        // settled spans of the current connection
+	flushResponses  uint64        // number of responses to flush requests
+	invalidOutcomes []string      // invalid outcomes reported by daemons
 }
 
-// publish adds a message and writes all waiting messages.
+// publish adds a message and writes all unsent messages.
 func (c *rawClient) publish(spans uint64) {
 	m := &message{slot: slot{rawService, fmt.Sprint("GET /", c.name, "/", len(c.messages))}, spans: spans}
 	key := wire.AppendKey(nil, &span.Key{
@@ -70,7 +74,7 @@ func (c *rawClient) publish(spans uint64) {
 	c.write()
 }
 
-// write writes the waiting messages until the daemon stops accepting them.
+// write writes the unsent messages until the daemon stops accepting them.
 func (c *rawClient) write() {
 	for _, m := range c.messages {
 		c.mu.Lock()
@@ -79,18 +83,18 @@ func (c *rawClient) write() {
 			c.mu.Unlock()
 			return
 		}
-		if m.fate == waits {
-			m.fate = given // set first, because the daemon can settle the message at any time after the write
-			c.given = append(c.given, m)
+		if m.state == unsent {
+			m.state = written // set first, because the daemon can settle the message at any time after the write
+			c.written = append(c.written, m)
 			c.mu.Unlock()
 			if _, err := conn.Write(m.frame); err == nil {
 				continue
 			}
 			c.mu.Lock()
-			if m.fate == given {
-				m.fate = waits // the socket did not accept the whole message
+			if m.state == written {
+				m.state = unsent // the socket did not accept the complete message
 			}
-			c.given = c.given[:len(c.given)-1]
+			c.written = c.written[:len(c.written)-1]
 			c.mu.Unlock()
 			return
 		}
@@ -98,22 +102,22 @@ func (c *rawClient) write() {
 	}
 }
 
-// connect connects to the daemon, asks for the outcome of the last connection, and writes the waiting
+// connect connects to the daemon, asks for the outcome of the last connection, and writes the unsent
 // messages.
 func (c *rawClient) connect() error {
-	dialled, err := net.DialTimeout("unix", c.socket, 5*time.Second)
+	dialed, err := net.DialTimeout("unix", c.socket, 5*time.Second)
 	if err != nil {
 		return err
 	}
-	conn := dialled.(*net.UnixConn)
-	hello := wire.Hello{Version: wire.Version, Settled: true, Earlier: c.asksFor()}
+	conn := dialed.(*net.UnixConn)
+	hello := wire.Hello{Version: wire.Version, Settled: true, Earlier: c.unsettledToken()}
 	hello.Origin = span.Origin{Service: rawService, Env: "kills"}
 	if _, err := conn.Write(wire.AppendHello(nil, &hello)); err != nil {
 		return errors.Join(err, conn.Close())
 	}
 	kind, body, err := readMessage(conn)
 	if err != nil || kind != wire.TypeWelcome {
-		return errors.Join(fmt.Errorf("no welcome but %s: %w", kind, err), conn.Close())
+		return errors.Join(fmt.Errorf("read welcome: received %s: %w", kind, err), conn.Close())
 	}
 	welcome, err := wire.DecodeWelcome(body)
 	if err != nil {
@@ -122,49 +126,49 @@ func (c *rawClient) connect() error {
 	c.mu.Lock()
 	c.applyOutcome(hello.Earlier, welcome.Earlier)
 	c.conn, c.ended, c.token = conn, make(chan struct{}), welcome.Token
-	c.given, c.told, c.hasLeft, c.heardBye = nil, 0, false, false
+	c.written, c.settledSpans, c.hasDisconnected, c.receivedBye = nil, 0, false, false
 	c.mu.Unlock()
 	go c.read(conn, c.ended)
 	c.write()
 	return nil
 }
 
-// asksFor returns the token of the last connection if some of its messages are not settled.
-func (c *rawClient) asksFor() string {
+// unsettledToken returns the token of the last connection if some of its messages are not settled.
+func (c *rawClient) unsettledToken() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, m := range c.given {
-		if m.fate == given {
+	for _, m := range c.written {
+		if m.state == written {
 			return c.token
 		}
 	}
 	return ""
 }
 
-// applyOutcome applies the outcome of the last connection, as reported by the next daemon in the format
-// of wire.Outcomes. Without a report, messages become unknown. If the client or the daemon had ended
-// the connection, they become left, since the next daemon reports such messages only if the killed
-// daemon had not read the end.
-func (c *rawClient) applyOutcome(asked string, reported []uint64) {
-	otherwise := unknown
-	if (c.hasLeft || c.heardBye) && asked != "" {
-		otherwise = left
+// applyOutcome applies the outcome of the last connection, as reported by the next daemon in the
+// format of wire.Outcomes. Without a report, messages become unknown. If the client or the daemon had
+// ended the connection, they become connClosed, since the next daemon reports such messages only if
+// the killed daemon had not read the end of the connection.
+func (c *rawClient) applyOutcome(token string, reported []uint64) {
+	unreported := unknown
+	if (c.hasDisconnected || c.receivedBye) && token != "" {
+		unreported = connClosed
 	}
 	at, ends := uint64(0), map[uint64]bool{0: true}
-	for _, m := range c.given {
+	for _, m := range c.written {
 		at += m.spans
 		ends[at] = true
-		if m.fate != given {
+		if m.state != written {
 			continue
 		}
 		if reported == nil {
-			m.fate = otherwise
+			m.state = unreported
 			continue
 		}
-		m.fate = waits // beyond the last reported bound
-		for upTo, what := range wire.Outcomes(reported) {
-			if at <= upTo {
-				m.fate = []fate{settled, ambiguous, waits}[what]
+		m.state = unsent // beyond the last reported bound
+		for bound, outcome := range wire.Outcomes(reported) {
+			if at <= bound {
+				m.state = []state{settled, ambiguous, unsent}[outcome]
 				break
 			}
 		}
@@ -173,12 +177,12 @@ func (c *rawClient) applyOutcome(asked string, reported []uint64) {
 		return // unreadable recovery file: its last bound is unknown
 	}
 	last := uint64(0)
-	for upTo, what := range wire.Outcomes(reported) {
-		if upTo < last || !ends[upTo] && upTo < at || last == 0 && what == wire.Settled && upTo < c.told {
-			c.wrong = append(c.wrong, fmt.Sprintf("of %d spans, of which %d were settled, a daemon says %d",
-				at, c.told, reported))
+	for bound, outcome := range wire.Outcomes(reported) {
+		if bound < last || !ends[bound] && bound < at || last == 0 && outcome == wire.Settled && bound < c.settledSpans {
+			c.invalidOutcomes = append(c.invalidOutcomes, fmt.Sprintf("invalid outcome %d for %d spans, %d of them settled",
+				reported, at, c.settledSpans))
 		}
-		last = upTo
+		last = bound
 	}
 }
 
@@ -196,31 +200,31 @@ func (c *rawClient) read(conn *net.UnixConn, ended chan struct{}) {
 		}
 		switch kind {
 		case wire.TypeFeatures:
-			if said, err := wire.DecodeFeatures(body); err == nil {
-				c.settle(said.Settled)
+			if features, err := wire.DecodeFeatures(body); err == nil {
+				c.settle(features.Settled)
 			}
 		case wire.TypeFlush:
-			c.reported++
+			c.flushResponses++
 		case wire.TypeBye:
-			c.conn, c.heardBye = nil, true // the daemon accounts for all spans unless it is killed first
+			c.conn, c.receivedBye = nil, true // the daemon accounts for all spans unless it is killed first
 		}
 		c.mu.Unlock()
 	}
 }
 
-// settle marks the first told spans of the connection as settled.
-func (c *rawClient) settle(told uint64) {
-	c.told = max(c.told, told)
+// settle marks the first spans of the connection as settled.
+func (c *rawClient) settle(spans uint64) {
+	c.settledSpans = max(c.settledSpans, spans)
 	at := uint64(0)
-	for _, m := range c.given {
-		if at += m.spans; at <= told && m.fate == given {
-			m.fate = settled
+	for _, m := range c.written {
+		if at += m.spans; at <= spans && m.state == written {
+			m.state = settled
 		}
 	}
 }
 
-// report sends a flush request.
-func (c *rawClient) report() {
+// requestFlush sends a flush request.
+func (c *rawClient) requestFlush() {
 	c.mu.Lock()
 	conn := c.conn
 	c.mu.Unlock()
@@ -229,11 +233,11 @@ func (c *rawClient) report() {
 	}
 }
 
-// leave closes the connection gracefully and waits until the daemon has read everything.
-func (c *rawClient) leave() {
+// disconnect closes the connection gracefully and waits until the daemon has read everything.
+func (c *rawClient) disconnect() {
 	c.mu.Lock()
 	conn, ended := c.conn, c.ended
-	c.hasLeft = conn != nil
+	c.hasDisconnected = conn != nil
 	c.mu.Unlock()
 	if conn == nil {
 		return
@@ -251,7 +255,7 @@ func (c *rawClient) isOpen() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, m := range c.messages {
-		if m.fate == waits || m.fate == given {
+		if m.state == unsent || m.state == written {
 			return true
 		}
 	}

@@ -14,25 +14,25 @@ import (
 
 // settings are the settings chosen by the caller.
 type settings struct {
-	length, episode   time.Duration
-	kills, atOnce     int
-	isOrderly         bool
-	firstSeed         uint64
-	onlyRate          int
-	onlyTo, onlyDoors string // comma-separated names
-	onlyStarved       bool
-	isPlanned         bool // daemons live by plans instead of being killed at random
-	onlyPlan          plan // run only this plan
+	duration, episode               time.Duration
+	kills, parallel                 int
+	isGraceful                      bool
+	firstSeed                       uint64
+	onlyRate                        int
+	onlyDestinations, onlyReceivers string // comma-separated names
+	onlyOOM                         bool
+	isPlanned                       bool // daemons follow plans instead of being killed at random
+	onlyPlan                        plan // run only this plan
 
-	dir       string   // directory for sockets and built programs
-	program   string   // daemon binary
-	tagged    string   // program that can kill itself after a store to its recovery file
-	classes   string   // classes of the Java client; empty without Java
-	python    []string // command of the Python client; nil without it
-	canStarve bool
-	canFill   bool
-	log       io.Writer
-	notes     io.Writer
+	dir             string   // directory for sockets and built programs
+	program         string   // daemon binary
+	selfKilling     string   // daemon binary that can kill itself after a store to its recovery file
+	classes         string   // classes of the Java client; empty without Java
+	python          []string // command of the Python client; nil without it
+	canUseOOMKiller bool
+	canLimitDisk    bool
+	log             io.Writer // output of the daemons
+	messages        io.Writer // output of this program
 }
 
 // total is the sum of all episodes.
@@ -47,28 +47,28 @@ type total struct {
 
 // run runs episodes until the time is over or the number of kills is reached. The line reports the
 // result.
-func (s settings) run(ctx context.Context) (line string, isGood bool, err error) {
-	killing, over := context.WithTimeout(ctx, s.length)
-	defer over()
-	var left atomic.Int64
-	left.Store(int64(s.kills))
-	mayKill := func() bool { return s.kills == 0 || left.Add(-1) >= 0 }
+func (s settings) run(ctx context.Context) (line string, passed bool, err error) {
+	killing, cancel := context.WithTimeout(ctx, s.duration)
+	defer cancel()
+	var remaining atomic.Int64
+	remaining.Store(int64(s.kills))
+	mayKill := func() bool { return s.kills == 0 || remaining.Add(-1) >= 0 }
 	all := total{ends: map[string]int{}}
 	var number atomic.Uint64
-	var loud sync.Mutex // held by the episode with the highest rate
+	var highRateLock sync.Mutex // held by the episode with the highest rate
 	var running sync.WaitGroup
-	for range s.atOnce {
+	for range s.parallel {
 		running.Go(func() {
-			for killing.Err() == nil && (s.kills == 0 || left.Load() > 0) {
+			for killing.Err() == nil && (s.kills == 0 || remaining.Load() > 0) {
 				c := s.draw(s.firstSeed + number.Add(1) - 1)
-				if c.rate >= loudRate {
-					if !loud.TryLock() {
+				if c.rate >= highRate {
+					if !highRateLock.TryLock() {
 						continue
 					}
 				}
-				s.once(ctx, killing, c, mayKill, &all)
-				if c.rate >= loudRate {
-					loud.Unlock()
+				s.runAndAdd(ctx, killing, c, mayKill, &all)
+				if c.rate >= highRate {
+					highRateLock.Unlock()
 				}
 				if len(s.onlyPlan) > 0 {
 					return
@@ -79,32 +79,32 @@ func (s settings) run(ctx context.Context) (line string, isGood bool, err error)
 	running.Wait()
 	if n := len(all.ready); n > 0 {
 		slices.Sort(all.ready)
-		fmt.Fprintf(s.notes, "ready again after %s (median of %d), %s (99 %%), %s (worst)\n",
+		fmt.Fprintf(s.messages, "time to readiness: %s (median of %d), %s (99 %%), %s (worst)\n",
 			all.ready[n/2].Round(time.Millisecond), n, all.ready[n*99/100].Round(time.Millisecond),
 			all.ready[n-1].Round(time.Millisecond))
 	}
-	for _, how := range slices.Sorted(maps.Keys(all.ends)) {
-		fmt.Fprintf(s.notes, "%d times %s\n", all.ends[how], how)
+	for _, end := range slices.Sorted(maps.Keys(all.ends)) {
+		fmt.Fprintf(s.messages, "%d times %s\n", all.ends[end], end)
 	}
-	fmt.Fprintf(s.notes, "%d spans published, %d of them could not be kept and died with a daemon\n",
+	fmt.Fprintf(s.messages, "%d spans published, %d of them exceeded the capacity of clients and were lost with a daemon\n",
 		all.Published, all.Died)
-	what := "kills"
+	unit := "kills"
 	if s.isPlanned {
-		what = "lives"
+		unit = "lives"
 	}
-	line = fmt.Sprintf("%s %d: lost %d, twice %d, ambiguous %d, counted as lost %d of %d",
-		what, all.kills, all.Lost, all.Twice, all.Ambiguous, all.Named, all.Missing)
+	line = fmt.Sprintf("%s %d: lost %d, counted twice %d, ambiguous %d, reported as lost %d of %d",
+		unit, all.kills, all.Lost, all.Twice, all.Ambiguous, all.Reported, all.Missing)
 	err = errors.Join(all.errs...)
-	return line, all.isGood() && all.Published > 0 && err == nil, err
+	return line, all.passed() && all.Published > 0 && err == nil, err
 }
 
-// once runs an episode and adds its result to the total.
-func (s settings) once(ctx, killing context.Context, c scenario, mayKill func() bool, all *total) {
-	e, v, err := s.try(ctx, killing, c, mayKill)
+// runAndAdd runs an episode and adds its result to the total.
+func (s settings) runAndAdd(ctx, killing context.Context, c scenario, mayKill func() bool, all *total) {
+	e, v, err := s.runEpisode(ctx, killing, c, mayKill)
 	all.mu.Lock()
 	all.kills += e.kills
-	for how, n := range e.ends {
-		all.ends[how] += n
+	for end, n := range e.ends {
+		all.ends[end] += n
 	}
 	all.verdict.add(v)
 	all.ready = append(all.ready, e.daemon.ready...)
@@ -112,13 +112,13 @@ func (s settings) once(ctx, killing context.Context, c scenario, mayKill func() 
 		all.errs = append(all.errs, fmt.Errorf("seed %d: %w", c.seed, err))
 	}
 	all.mu.Unlock()
-	if (err != nil || !v.isGood()) && len(e.lives) > 1 && len(s.onlyPlan) == 0 {
+	if (err != nil || !v.passed()) && len(e.lives) > 1 && len(s.onlyPlan) == 0 {
 		s.shrink(ctx, c, e.lives)
 	}
 }
 
-// try runs an episode and returns its result.
-func (s settings) try(
+// runEpisode runs an episode and returns its result.
+func (s settings) runEpisode(
 	ctx, killing context.Context, c scenario, mayKill func() bool,
 ) (*episode, verdict, error) {
 	var v verdict
@@ -127,30 +127,30 @@ func (s settings) try(
 		err = e.run(ctx, killing, mayKill)
 	}
 	if err == nil {
-		v = e.judge(func(format string, args ...any) {
-			fmt.Fprintf(s.notes, "seed %d: "+format+"\n", append([]any{c.seed}, args...)...)
+		v = e.compare(func(format string, args ...any) {
+			fmt.Fprintf(s.messages, "seed %d: "+format+"\n", append([]any{c.seed}, args...)...)
 		})
 	}
 	e.close()
-	fmt.Fprintf(s.notes, "seed %d: %v: %d kills, %v\n", c.seed, c, e.kills, v)
+	fmt.Fprintf(s.messages, "seed %d: %v: %d kills, %v\n", c.seed, c, e.kills, v)
 	return e, v, err
 }
 
-// mostTries limits the episodes run to find a shorter plan that fails.
-const mostTries = 12
+// maxAttempts limits the episodes run to find a shorter plan that fails.
+const maxAttempts = 12
 
 // shrink prints a command that reproduces the failure with as few lives as it finds. The timing depends
-// on the kernel, so a shorter plan that passes may only have been lucky.
+// on the kernel, so a shorter plan can pass by chance.
 func (s settings) shrink(ctx context.Context, c scenario, lives plan) {
-	tries := 0
+	attempts := 0
 	fails := func(shorter plan) bool {
-		if tries++; tries > mostTries || ctx.Err() != nil {
+		if attempts++; attempts > maxAttempts || ctx.Err() != nil {
 			return false
 		}
-		with := s
-		with.onlyPlan = shorter
-		_, v, err := with.try(ctx, ctx, c, nil)
-		return err != nil || !v.isGood()
+		shortened := s
+		shortened.onlyPlan = shorter
+		_, v, err := shortened.runEpisode(ctx, ctx, c, nil)
+		return err != nil || !v.passed()
 	}
 	for size := max(len(lives)/2, 1); size >= 1; size /= 2 {
 		for at := 0; at+size <= len(lives) && len(lives) > size; {
@@ -162,7 +162,7 @@ func (s settings) shrink(ctx context.Context, c scenario, lives plan) {
 			lives = shorter
 		}
 	}
-	fmt.Fprintf(s.notes, "seed %d: it fails with go run . -lives -seed %d -plan '%s'\n", c.seed, c.seed,
+	fmt.Fprintf(s.messages, "seed %d: reproduce with go run . -lives -seed %d -plan '%s'\n", c.seed, c.seed,
 		lives.text())
 }
 

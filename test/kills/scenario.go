@@ -9,25 +9,26 @@ import (
 
 // scenario holds the parameters of an episode.
 type scenario struct {
-	seed                uint64
-	rate                int // spans per second, of all clients together
-	goClients           int
-	rawClients          int // clients that crash
-	hasJava, hasPython  bool
-	hasLeaving          bool
-	isTight             bool          // the clients can't keep all spans, so some die with a daemon
-	maxAge, maxBackoff  time.Duration // client settings
-	isFull              bool          // the disk has no space for recovery files
-	isStarved           bool          // daemons have the memory of a small pod and are killed by the OOM killer
-	destinations, doors []string
-	slow                float64 // share of requests that a destination answers late
-	hangs               bool    // the destination answers some requests after the timeout
+	seed                    uint64
+	rate                    int // spans per second, of all clients together
+	goClients               int
+	rawClients              int // clients that crash
+	hasJava, hasPython      bool
+	hasDisconnecting        bool          // clients that disconnect without waiting for outcomes
+	hasLowCapacity          bool          // the clients can't keep all spans, so some are lost with a daemon
+	maxAge, maxBackoff      time.Duration // client settings
+	diskIsFull              bool          // the disk has no space for recovery files
+	usesOOMKiller           bool          // daemons have the memory of a small pod and are killed by the OOM killer
+	destinations, receivers []string
+	slow                    float64 // share of requests that a destination delays
+	hangs                   bool    // the destination responds to some requests after the timeout
 }
 
-const loudRate = 100_000
+// highRate is the rate at which only one episode runs at a time.
+const highRate = 100_000
 
 // rates are drawn with equal probability. Most of them leave the processor mostly idle.
-var rates = []int{1000, 1000, 1000, 20_000, 20_000, loudRate}
+var rates = []int{1000, 1000, 1000, 20_000, 20_000, highRate}
 
 // mixes are the combinations of destinations: each alone, and several together.
 var mixes = []string{
@@ -41,81 +42,81 @@ func (s *settings) draw(seed uint64) scenario {
 	r := rand.New(rand.NewPCG(seed, 0))
 	c := scenario{
 		seed: seed, rate: rates[r.IntN(len(rates))], goClients: 1 + r.IntN(3), hasJava: r.IntN(3) == 0,
-		isTight: r.IntN(6) == 0, hasLeaving: r.IntN(3) == 0, isStarved: r.IntN(12) == 0,
+		hasLowCapacity: r.IntN(6) == 0, hasDisconnecting: r.IntN(3) == 0, usesOOMKiller: r.IntN(12) == 0,
 		slow: []float64{0, 0.1, 0.5}[r.IntN(3)],
 	}
 	c.maxAge = []time.Duration{20 * time.Millisecond, 200 * time.Millisecond, time.Second}[r.IntN(3)]
 	c.maxBackoff = []time.Duration{20 * time.Millisecond, 100 * time.Millisecond, 2 * time.Second}[r.IntN(3)]
 	mix := mixes[r.IntN(len(mixes))]
-	door := []string{"none", "apm", "otlp", "zipkin", "apm,otlp,zipkin"}[r.IntN(5)]
+	receivers := []string{"none", "apm", "otlp", "zipkin", "apm,otlp,zipkin"}[r.IntN(5)]
 	if s.isPlanned {
-		c.rawClients, c.isFull, c.hangs = r.IntN(3), r.IntN(12) == 0 && s.canFill, r.IntN(8) == 0
+		c.rawClients, c.diskIsFull, c.hangs = r.IntN(3), r.IntN(12) == 0 && s.canLimitDisk, r.IntN(8) == 0
 	}
 	c.hasPython = r.IntN(3) == 0 && s.python != nil
 	if s.onlyRate != 0 {
 		c.rate = s.onlyRate
 	}
-	if s.onlyTo != "" {
-		mix = s.onlyTo
+	if s.onlyDestinations != "" {
+		mix = s.onlyDestinations
 	}
-	if s.onlyDoors != "" {
-		door = s.onlyDoors
+	if s.onlyReceivers != "" {
+		receivers = s.onlyReceivers
 	}
-	c.isStarved = (c.isStarved || s.onlyStarved) && s.canStarve
+	c.usesOOMKiller = (c.usesOOMKiller || s.onlyOOM) && s.canUseOOMKiller
 	c.hasJava = c.hasJava && s.classes != ""
 	c.destinations = strings.Split(mix, ",")
-	for _, name := range strings.Split(door, ",") {
+	for _, name := range strings.Split(receivers, ",") {
 		// Traces are forwarded to the agent, so without an agent no destination accepts them.
 		if name == "otlp" || name == "zipkin" || name == "apm" && strings.Contains(mix, "agent") {
-			c.doors = append(c.doors, name)
+			c.receivers = append(c.receivers, name)
 		}
 	}
-	if c.isStarved { // the limits for more destinations exceed the memory of a small pod
-		c.destinations, c.doors = c.destinations[:1], nil
+	if c.usesOOMKiller { // the limits for more destinations exceed the memory of a small pod
+		c.destinations, c.receivers = c.destinations[:1], nil
 	}
 	return c
 }
 
-// kept returns the number of spans that a client keeps. The default is enough except at the highest
-// rate.
-func (c scenario) kept() int {
+// maxKept returns the memory for unsettled spans of a client, in bytes. The default is enough except at
+// the highest rate.
+func (c scenario) maxKept() int {
 	switch {
-	case c.isTight:
+	case c.hasLowCapacity:
 		return 128 << 10
-	case c.rate >= loudRate:
+	case c.rate >= highRate:
 		return 128 << 20
 	}
 	return 4 << 20
 }
 
 func (c scenario) String() string {
-	text := fmt.Sprintf("%s, %d spans/s of %d Go", strings.Join(c.destinations, " and "), c.rate, c.goClients)
+	text := fmt.Sprintf("%s, %d spans/s, clients: %d Go", strings.Join(c.destinations, " and "), c.rate, c.goClients)
 	if c.hasJava {
-		text += " and a Java client"
+		text += ", 1 Java"
 	}
 	if c.hasPython {
-		text += " and a Python client"
+		text += ", 1 Python"
 	}
 	if c.rawClients > 0 {
-		text += fmt.Sprintf(", %d that crash", c.rawClients)
+		text += fmt.Sprintf(", %d crashing", c.rawClients)
 	}
-	if c.isFull {
-		text += ", on a full disk"
+	if c.hasDisconnecting {
+		text += ", disconnecting"
+	}
+	if c.diskIsFull {
+		text += "; full disk"
 	}
 	if c.hangs {
-		text += ", to who hangs"
+		text += "; hanging destinations"
 	}
-	if c.hasLeaving {
-		text += ", others that leave"
+	if c.hasLowCapacity {
+		text += "; low client capacity"
 	}
-	if c.isTight {
-		text += " that keep little"
+	if c.usesOOMKiller {
+		text += "; OOM kills"
 	}
-	if c.isStarved {
-		text += ", killed by the OOM killer"
-	}
-	if len(c.doors) > 0 {
-		text += ", doors " + strings.Join(c.doors, " and ")
+	if len(c.receivers) > 0 {
+		text += "; receivers " + strings.Join(c.receivers, " and ")
 	}
 	return text
 }

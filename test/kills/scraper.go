@@ -18,9 +18,9 @@ import (
 // scraper acts as a Prometheus server. For each life it keeps the last complete scrape. The order is
 // that of their starts, because two scrapes can overlap and the first can take longer.
 type scraper struct {
-	daemon *daemon
-	moods  *moods
-	begun  atomic.Int64 // number of scrapes begun
+	daemon  *daemon
+	faults  *faults
+	started atomic.Int64 // number of started scrapes
 
 	mu    sync.Mutex
 	lives map[int]scrape
@@ -28,8 +28,8 @@ type scraper struct {
 
 // scrape is the result of one scrape.
 type scrape struct {
-	number int64
-	seen   counts
+	number  int64
+	counted counts
 }
 
 // scrapedCalls is the prefix of the span counter's lines.
@@ -39,33 +39,33 @@ const scrapedCalls = "traces_span_metrics_calls_total{"
 func (s *scraper) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		s.scrape(ctx)
-		pause(ctx, 100*time.Millisecond+min(s.moods.draw().before, mostUnread))
+		pause(ctx, 100*time.Millisecond+min(s.faults.draw().countDelay, maxUnread))
 	}
 }
 
 // scrape scrapes the current daemon if possible. Each life has its own address, so the result belongs
 // to a known life.
 func (s *scraper) scrape(ctx context.Context) (isRead bool) {
-	life, page := s.daemon.page()
-	if page == "" {
+	life, address := s.daemon.statusAddress()
+	if address == "" {
 		return false
 	}
-	number := s.begun.Add(1)
-	body, err := s.read(ctx, "http://"+page+"/metrics/spans")
+	number := s.started.Add(1)
+	body, err := s.read(ctx, "http://"+address+"/metrics/spans")
 	if err != nil {
 		return false // that life has ended, so the scrape is invalid
 	}
-	seen := counts{}
+	counted := counts{}
 	for lines := bufio.NewScanner(bytes.NewReader(body)); lines.Scan(); {
 		if labels, ok := strings.CutPrefix(lines.Text(), scrapedCalls); ok {
 			value, _ := strconv.ParseFloat(labels[strings.LastIndexByte(labels, ' ')+1:], 64)
-			seen[slot{label(labels, "service_name"), label(labels, "span_name")}] += uint64(value)
+			counted[slot{label(labels, "service_name"), label(labels, "span_name")}] += uint64(value)
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.lives[life].number < number {
-		s.lives[life] = scrape{number, seen}
+		s.lives[life] = scrape{number, counted}
 	}
 	return true
 }
@@ -79,27 +79,27 @@ func (s *scraper) read(ctx context.Context, url string) ([]byte, error) {
 		return nil, err
 	}
 	request.Close = true
-	answer, err := http.DefaultClient.Do(request)
+	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return nil, err
 	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("scrape: %s", answer.Status)
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("scrape: %s", response.Status)
 	}
-	s.moods.notice()
-	time.Sleep(min(s.moods.draw().after, mostUnread))
-	return io.ReadAll(answer.Body)
+	s.faults.notifyArrival()
+	time.Sleep(min(s.faults.draw().responseDelay, maxUnread))
+	return io.ReadAll(response.Body)
 }
 
-// mostUnread limits how long a scrape response stays unread. A daemon assumes that a response was read
+// maxUnread limits how long a scrape response stays unread. A daemon assumes that a response was read
 // one second after it was written.
-const mostUnread = 300 * time.Millisecond
+const maxUnread = 300 * time.Millisecond
 
 // label returns the value of a label that contains no escapes.
 func label(labels, name string) string {
-	_, from, _ := strings.Cut(labels, name+`="`)
-	value, _, _ := strings.Cut(from, `"`)
+	_, value, _ := strings.Cut(labels, name+`="`)
+	value, _, _ = strings.Cut(value, `"`)
 	return value
 }
 
@@ -113,7 +113,7 @@ func (s *scraper) settle(ctx context.Context) error {
 		}
 		pause(ctx, 10*time.Millisecond)
 	}
-	return errors.New("the last daemon can't be scraped")
+	return errors.New("scrape the last daemon: no scrape succeeded")
 }
 
 func (s *scraper) count() counts {
@@ -121,7 +121,7 @@ func (s *scraper) count() counts {
 	defer s.mu.Unlock()
 	all := counts{}
 	for _, last := range s.lives {
-		for name, spans := range last.seen {
+		for name, spans := range last.counted {
 			all[name] += spans
 		}
 	}

@@ -15,9 +15,9 @@ type verdict struct {
 	Twice     uint64 // counted more often than sent, or counted and reported as lost
 	Ambiguous uint64 // reported as ambiguous
 	Died      uint64 // reported as daemon_died by clients that could not keep all spans
-	Named     uint64 // reported as lost by daemons, received over HTTP
+	Reported  uint64 // reported as lost by daemons, received over HTTP
 	Missing   uint64 // spans received over HTTP that are not counted anywhere
-	gaveUp    uint64 // spans given up by daemons that shut down gracefully
+	abandoned uint64 // spans abandoned by daemons that shut down gracefully
 }
 
 func (v *verdict) add(more verdict) {
@@ -26,68 +26,68 @@ func (v *verdict) add(more verdict) {
 	v.Twice += more.Twice
 	v.Ambiguous += more.Ambiguous
 	v.Died += more.Died
-	v.Named += more.Named
+	v.Reported += more.Reported
 	v.Missing += more.Missing
 }
 
-func (v verdict) isGood() bool { return v.Lost == 0 && v.Twice == 0 && v.Named == v.Missing }
+func (v verdict) passed() bool { return v.Lost == 0 && v.Twice == 0 && v.Reported == v.Missing }
 
 func (v verdict) String() string {
-	return fmt.Sprintf("%d published, lost %d, twice %d, ambiguous %d, died %d, counted as lost %d of %d",
-		v.Published, v.Lost, v.Twice, v.Ambiguous, v.Died, v.Named, v.Missing)
+	return fmt.Sprintf("%d published, lost %d, counted twice %d, ambiguous %d, died %d, reported as lost %d of %d",
+		v.Published, v.Lost, v.Twice, v.Ambiguous, v.Died, v.Reported, v.Missing)
 }
 
-type say func(format string, args ...any)
+// printfFunc prints a message about a difference.
+type printfFunc func(format string, args ...any)
 
-// judge compares the account of a client, and the losses that daemons report for clients that had left,
-// with the spans that a destination counted.
-func (a *account) judge(destination string, counted counts, left loss, gaveUp uint64, say say) (v verdict) {
-	missing, doubled := a.published.against(counted)
-	v.Twice = doubled
-	least := a.died + left.lost
-	if most := least + a.ambiguous + a.unsettled + left.ambiguous; missing > most {
-		v.gaveUp = min(missing-most, gaveUp)
-		v.Lost = missing - most - v.gaveUp
+// compare compares the account of a client, and the losses that daemons report for disconnected
+// clients, with the spans that a destination counted.
+func (a *account) compare(destination string, counted counts, disconnected loss, abandoned uint64, printf printfFunc) (v verdict) {
+	missing, duplicated := a.published.against(counted)
+	v.Twice = duplicated
+	minMissing := a.died + disconnected.lost
+	if maxMissing := minMissing + a.ambiguous + a.unsettled + disconnected.ambiguous; missing > maxMissing {
+		v.abandoned = min(missing-maxMissing, abandoned)
+		v.Lost = missing - maxMissing - v.abandoned
 	}
-	if least > missing {
-		v.Twice += least - missing
+	if minMissing > missing {
+		v.Twice += minMissing - missing
 	}
 	if v.Lost+v.Twice > 0 {
-		say("%s at %s: %d are missing and %d counted beyond what was published; it names %d ambiguous, "+
-			"%d died, %d not known when it left; daemons name %d lost, %d ambiguous of who had left",
+		printf("%s at %s: %d spans are missing, %d counted twice; the client reports %d ambiguous, "+
+			"%d died, %d unsettled; for disconnected clients daemons report %d lost, %d ambiguous",
 			a.name, destination,
-			missing, doubled, a.ambiguous, a.died, a.unsettled, left.lost, left.ambiguous)
-		say("missing of %s at %s: %s", a.name, destination, a.published.missing(counted))
+			missing, duplicated, a.ambiguous, a.died, a.unsettled, disconnected.lost, disconnected.ambiguous)
+		printf("%s at %s: missing spans: %s", a.name, destination, a.published.missing(counted))
 	}
 	return v
 }
 
-// own returns the verdict on the client's account alone.
-func (a *account) own(say say) (v verdict) {
+// summarize returns the verdict on the client's account alone.
+func (a *account) summarize(printf printfFunc) (v verdict) {
 	v.Ambiguous, v.Died, v.Lost = a.ambiguous, a.died, a.lost
 	v.Published = a.published.sum()
-	if !a.isTight {
+	if !a.hasLowCapacity {
 		v.Lost += a.died
 	}
-	for _, wrong := range a.wrong {
+	for _, outcome := range a.invalidOutcomes {
 		v.Lost++
-		say("%s: %s", a.name, wrong)
+		printf("%s: %s", a.name, outcome)
 	}
 	if v.Lost > 0 {
-		say("%s had room for all that it kept, and says that %d died with a daemon and %d were lost "+
-			"otherwise",
+		printf("%s reports %d spans as daemon_died and %d as lost for other reasons, despite enough capacity",
 			a.name, a.died, a.lost)
 	}
 	return v
 }
 
 // against compares sent with counted spans, by name.
-func (c counts) against(counted counts) (missing, doubled uint64) {
+func (c counts) against(counted counts) (missing, duplicated uint64) {
 	for s, spans := range c {
 		missing += max(spans, counted[s]) - counted[s]
-		doubled += max(spans, counted[s]) - spans
+		duplicated += max(spans, counted[s]) - spans
 	}
-	return missing, doubled
+	return missing, duplicated
 }
 
 // missing lists the missing spans by name.
@@ -107,90 +107,89 @@ func (c counts) missing(counted counts) string {
 	return strings.Join(all, ", ")
 }
 
-// judgeDoor compares the losses that daemons report for an HTTP receiver with the spans that a
+// compareReceiver compares the losses that daemons report for an HTTP receiver with the spans that a
 // destination did not count, for each life.
-func judgeDoor(door string, sent []request, losses []loss, counted map[string]counts, say say) (v verdict) {
+func compareReceiver(receiver string, sent []request, losses []loss, counted map[string]counts, printf printfFunc) (v verdict) {
 	byLife, groups := map[int]*loss{}, map[int][]request{}
-	of := func(life int) *loss {
+	lossOf := func(life int) *loss {
 		if byLife[life] == nil {
-			byLife[life] = &loss{life: life, door: door}
+			byLife[life] = &loss{life: life, receiver: receiver}
 		}
 		return byLife[life]
 	}
 	for _, r := range sent {
-		groups[of(r.life).life] = append(groups[r.life], r)
+		groups[lossOf(r.life).life] = append(groups[r.life], r)
 	}
 	for _, l := range losses {
-		if l.door == door {
-			all := of(l.life)
-			all.lost += l.lost
-			all.ambiguous += l.ambiguous
+		if l.receiver == receiver {
+			total := lossOf(l.life)
+			total.lost += l.lost
+			total.ambiguous += l.ambiguous
 		}
 	}
 	for _, life := range slices.Sorted(maps.Keys(byLife)) {
-		v.add(byLife[life].judge(groups[life], counted, say))
+		v.add(byLife[life].compare(groups[life], counted, printf))
 	}
 	return v
 }
 
-// judge compares a reported loss with the requests that it covers.
-func (l *loss) judge(sent []request, counted map[string]counts, say say) (v verdict) {
-	v.Named, v.Missing, v.Ambiguous = l.lost, l.lost, l.ambiguous
+// compare compares a reported loss with the requests that it covers.
+func (l *loss) compare(sent []request, counted map[string]counts, printf printfFunc) (v verdict) {
+	v.Reported, v.Missing, v.Ambiguous = l.lost, l.lost, l.ambiguous
 	for _, destination := range slices.Sorted(maps.Keys(counted)) {
-		missing, doubled, open := compare(sent, counted[destination])
-		v.Twice += doubled
-		owed := l.owed(missing, open)
-		if doubled > 0 || owed != l.lost {
-			say("door %s at %s, life %d: %d answered are missing, %d counted beyond what was sent, "+
-				"not "+
-				"answered %v; it names %d lost, %d ambiguous",
-				l.door, destination, l.life, missing, doubled, open, l.lost, l.ambiguous)
+		missing, duplicated, unacked := compareRequests(sent, counted[destination])
+		v.Twice += duplicated
+		expected := l.expectedLoss(missing, unacked)
+		if duplicated > 0 || expected != l.lost {
+			printf("receiver %s at %s, life %d: %d acknowledged spans are missing, %d counted twice, "+
+				"missing unacknowledged requests %v; the next daemon reports %d lost, %d ambiguous",
+				l.receiver, destination, l.life, missing, duplicated, unacked, l.lost, l.ambiguous)
 		}
-		if distance(owed, l.lost) > distance(v.Missing, l.lost) {
-			v.Missing = owed
+		if distance(expected, l.lost) > distance(v.Missing, l.lost) {
+			v.Missing = expected
 		}
 	}
 	return v
 }
 
-// mostOpen limits the unacknowledged requests of a life that are considered: each doubles the
+// maxUnacked limits the unacknowledged requests of a life that are considered: each doubles the
 // combinations.
-const mostOpen = 12
+const maxUnacked = 12
 
-// compare compares requests with the spans that a destination counted. An unacknowledged request may be
-// missing, even if another destination has counted it: a daemon that is killed while it waits for the
-// agent has not responded to its sender. The result open contains the span counts of missing
-// unacknowledged requests.
-func compare(sent []request, counted counts) (missing, doubled uint64, open []uint64) {
+// compareRequests compares requests with the spans that a destination counted. An unacknowledged
+// request may be missing, even if another destination has counted it: a daemon that is killed while it
+// waits for the agent has not responded to its sender. The result unacked contains the span counts of
+// missing unacknowledged requests.
+func compareRequests(sent []request, counted counts) (missing, duplicated uint64, unacked []uint64) {
 	for _, r := range sent {
 		got := counted[r.slot]
-		doubled += max(got, r.spans) - r.spans
-		less := max(got, r.spans) - got
+		duplicated += max(got, r.spans) - r.spans
+		shortfall := max(got, r.spans) - got
 		switch {
-		case r.isAnswered:
-			missing += less
-		case less > 0 && len(open) < mostOpen:
-			open = append(open, less)
+		case r.isAcknowledged:
+			missing += shortfall
+		case shortfall > 0 && len(unacked) < maxUnacked:
+			unacked = append(unacked, shortfall)
 		}
 	}
-	return missing, doubled, open
+	return missing, duplicated, unacked
 }
 
-// owed returns the number of spans that the daemon should have reported as lost. It returns l.lost if
-// that number is plausible, given that any subset of the unacknowledged requests (open) and any number
-// of the spans reported as ambiguous can be missing.
-func (l *loss) owed(missing uint64, open []uint64) uint64 {
+// expectedLoss returns the number of spans that the daemon should have reported as lost. It returns
+// l.lost if that number is plausible, given that any subset of the unacknowledged requests (unacked)
+// and any number of the spans reported as ambiguous can be missing.
+func (l *loss) expectedLoss(missing uint64, unacked []uint64) uint64 {
 	if missing >= l.lost && missing <= l.lost+l.ambiguous {
 		return l.lost
 	}
 	if missing > l.lost+l.ambiguous {
 		return missing - l.ambiguous
 	}
-	if len(open) == 0 {
+	if len(unacked) == 0 {
 		return missing
 	}
-	for _, with := range []uint64{0, open[0]} {
-		if l.owed(missing+with, open[1:]) == l.lost {
+	for _, extra := range []uint64{0, unacked[0]} {
+		if l.expectedLoss(missing+extra, unacked[1:]) == l.lost {
 			return l.lost
 		}
 	}

@@ -34,10 +34,10 @@ public final class Publisher {
         watcher.start();
         Map<String, Long> published = new LinkedHashMap<>();
         Labels labels = new Labels();
-        long begun = System.nanoTime();
+        long started = System.nanoTime();
         long offered = 0;
         while (!isOver.get()) {
-            long since = System.nanoTime() - begun;
+            long since = System.nanoTime() - started;
             String name = "GET /s/" + since / SLOT_NANOS;
             long now = System.currentTimeMillis() * 1_000_000;
             long accepted = 0;

@@ -25,10 +25,10 @@ def main() -> None:
     is_over = threading.Event()
     threading.Thread(target=lambda: (sys.stdin.read(), is_over.set()), daemon=True).start()
     published: dict[str, int] = {}
-    begun = time.monotonic()
+    started = time.monotonic()
     offered = 0
     while not is_over.wait(0.01):
-        since = time.monotonic() - begun
+        since = time.monotonic() - started
         name = f"GET /s/{int(since / SLOT_SECONDS)}"
         keys = [
             Key({"service": service, "operation": "http.request", "resource": name, "type": "web", "kind": "server",

@@ -14,7 +14,7 @@ import (
 // podBytes is the memory limit of the control group, that of a small pod.
 const podBytes = 64 << 20
 
-// pod is a control group in which daemons are killed because another process takes all its memory.
+// pod is a control group in which daemons are killed because another process allocates all its memory.
 type pod struct{ dir string }
 
 // newPod creates a control group if this process has the permission.
@@ -34,7 +34,7 @@ func newPod() (*pod, error) {
 	return p, nil
 }
 
-// in makes a command run in the control group.
+// in returns a command that runs c in the control group.
 func (p *pod) in(c *exec.Cmd) *exec.Cmd {
 	if p == nil {
 		return c
@@ -44,27 +44,27 @@ func (p *pod) in(c *exec.Cmd) *exec.Cmd {
 	return exec.Command("sh", args...)
 }
 
-// starve allocates memory until the kernel has killed the victim, and then frees it.
-func (p *pod) starve(victim *os.Process, ended <-chan struct{}) error {
-	first := fmt.Sprintf("/proc/%d/oom_score_adj", victim.Pid)
-	if err := os.WriteFile(first, []byte("1000"), 0o600); err != nil {
+// oomKill allocates memory until the kernel has killed the victim, and then frees it.
+func (p *pod) oomKill(victim *os.Process, ended <-chan struct{}) error {
+	scoreFile := fmt.Sprintf("/proc/%d/oom_score_adj", victim.Pid)
+	if err := os.WriteFile(scoreFile, []byte("1000"), 0o600); err != nil {
 		return fmt.Errorf("choose the process for the OOM killer: %w", err)
 	}
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	eater := p.in(exec.Command(self))
-	eater.Env = append(os.Environ(), eaterVariable+"=1")
-	if err := eater.Start(); err != nil {
-		return fmt.Errorf("take memory: %w", err)
+	hog := p.in(exec.Command(self))
+	hog.Env = append(os.Environ(), hogVariable+"=1")
+	if err := hog.Start(); err != nil {
+		return fmt.Errorf("start process that allocates memory: %w", err)
 	}
-	defer func() { _ = errors.Join(eater.Process.Kill(), eater.Wait()) }()
+	defer func() { _ = errors.Join(hog.Process.Kill(), hog.Wait()) }()
 	select {
 	case <-ended:
 		return nil
 	case <-time.After(30 * time.Second):
-		return errors.New("the kernel's OOM killer kills no process")
+		return errors.New("the kernel's OOM killer did not kill a process within 30 s")
 	}
 }
 
@@ -78,13 +78,13 @@ func (p *pod) close() error {
 	return os.Remove(p.dir)
 }
 
-// eaterVariable is the environment variable that makes this program allocate memory and do nothing
+// hogVariable is the environment variable that makes this program allocate memory and do nothing
 // else.
-const eaterVariable = "KILLS_EATER"
+const hogVariable = "KILLS_MEMORY_HOG"
 
-// eat allocates memory until the process is killed.
-func eat() {
-	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("-1000"), 0o600) // it is to be the last
+// hogMemory allocates memory until the process is killed.
+func hogMemory() {
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("-1000"), 0o600) // the OOM killer chooses it last
 	var all []string
 	for range podBytes >> 20 {
 		all = append(all, strings.Repeat("x", 1<<20))

@@ -18,47 +18,47 @@ const slotHeader = "X-Kills"
 // sender sends requests to an HTTP receiver, one at a time. It never retries: an unacknowledged request
 // may or may not have been counted, and both are correct.
 type sender struct {
-	door string
-	life int
-	conn net.Conn // connection to the daemon of that life; nil before the daemon listens
-	from *bufio.Reader
-	sent []request
+	receiver string
+	life     int
+	conn     net.Conn // connection to the daemon of that life; nil before the daemon listens
+	reader   *bufio.Reader
+	sent     []request
 }
 
 // startSenders starts a sender for each receiver. The senders run until ctx is done.
 func (e *episode) startSenders(ctx context.Context) {
-	for i, door := range e.doors {
+	for i, receiver := range e.receivers {
 		random := rand.New(rand.NewPCG(e.seed, 100+uint64(i)))
 		e.sending.Go(func() {
-			s := &sender{door: door}
+			s := &sender{receiver: receiver}
 			for number := 0; ctx.Err() == nil; number++ {
-				r := request{slot: slot{door, fmt.Sprint("GET /r/", number)}, spans: 1 + random.Uint64N(40)}
+				r := request{slot: slot{receiver, fmt.Sprint("GET /r/", number)}, spans: 1 + random.Uint64N(40)}
 				if s.connect(e.daemon) {
 					r.life = s.life
-					r.isAnswered = s.send(&r)
+					r.isAcknowledged = s.send(&r)
 					s.sent = append(s.sent, r)
 				}
 				pause(ctx, time.Duration(random.IntN(40))*time.Millisecond)
 			}
-			s.hangUp()
+			s.disconnect()
 			e.mu.Lock()
 			defer e.mu.Unlock()
-			e.requests[door] = s.sent
+			e.requests[receiver] = s.sent
 		})
 	}
 }
 
 // connect connects to the daemon if there is no connection. It reports whether there is one.
 func (s *sender) connect(d *daemon) bool {
-	life, page := d.page()
+	life, address := d.statusAddress()
 	if life != s.life {
-		s.hangUp()
+		s.disconnect()
 	}
-	if s.conn != nil || page == "" {
+	if s.conn != nil || address == "" {
 		return s.conn != nil
 	}
 	s.life = life
-	return s.dial(d.door(s.door, life))
+	return s.dial(d.receiverSocket(s.receiver, life))
 }
 
 func (s *sender) dial(socket string) bool {
@@ -66,11 +66,11 @@ func (s *sender) dial(socket string) bool {
 	if err != nil {
 		return false // the daemon has been killed
 	}
-	s.conn, s.from = conn, bufio.NewReader(conn)
+	s.conn, s.reader = conn, bufio.NewReader(conn)
 	return true
 }
 
-func (s *sender) hangUp() {
+func (s *sender) disconnect() {
 	if s.conn != nil {
 		s.conn.Close()
 		s.conn = nil
@@ -78,19 +78,19 @@ func (s *sender) hangUp() {
 }
 
 // send sends a request on a new connection. It reports whether a daemon accepted the connection.
-func (r *request) send(door, socket string) (isSent bool) {
-	s := &sender{door: door}
+func (r *request) send(receiver, socket string) (isSent bool) {
+	s := &sender{receiver: receiver}
 	if isSent = s.dial(socket); isSent {
-		r.isAnswered = s.send(r)
-		s.hangUp()
+		r.isAcknowledged = s.send(r)
+		s.disconnect()
 	}
 	return isSent
 }
 
 // send sends a request and reports whether it was acknowledged.
-func (s *sender) send(r *request) (isAnswered bool) {
+func (s *sender) send(r *request) (isAcknowledged bool) {
 	path, media, body := "/v1/traces", "application/x-protobuf", []byte(nil)
-	switch s.door {
+	switch s.receiver {
 	case "apm":
 		path, media, body = "/v0.4/traces", "application/msgpack", r.v04()
 	case "zipkin":
@@ -107,19 +107,19 @@ func (s *sender) send(r *request) (isAnswered bool) {
 	request.Header.Set("Datadog-Meta-Lang", "go")
 	request.Header.Set(slotHeader, fmt.Sprintf("%d %s %s", r.spans, r.service, r.name))
 	defer func() {
-		if !isAnswered {
-			s.hangUp()
+		if !isAcknowledged {
+			s.disconnect()
 		}
 	}()
 	_ = s.conn.SetDeadline(time.Now().Add(10 * time.Second))
 	if err := request.Write(s.conn); err != nil {
 		return false
 	}
-	answer, err := http.ReadResponse(s.from, request)
+	response, err := http.ReadResponse(s.reader, request)
 	if err != nil {
 		return false
 	}
-	defer answer.Body.Close()
-	_, err = io.Copy(io.Discard, answer.Body)
-	return err == nil && answer.StatusCode/100 == 2
+	defer response.Body.Close()
+	_, err = io.Copy(io.Discard, response.Body)
+	return err == nil && response.StatusCode/100 == 2
 }
