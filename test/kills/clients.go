@@ -19,7 +19,7 @@ const patience = time.Minute
 // startClients starts clients that publish until ctx is done and then close.
 func (e *episode) startClients(ctx context.Context) {
 	all := e.goClients
-	for _, has := range []bool{e.hasJava, e.hasPython, e.hasLeaving} {
+	for _, has := range []bool{e.hasJava, e.hasPython, e.hasNode, e.hasLeaving} {
 		if has {
 			all++
 		}
@@ -49,6 +49,9 @@ func (e *episode) startClients(ctx context.Context) {
 	}
 	if e.hasPython {
 		open("python", e.publishPython)
+	}
+	if e.hasNode {
+		open("node", e.publishNode)
 	}
 }
 

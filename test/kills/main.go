@@ -94,6 +94,9 @@ func runWith(ctx context.Context, s settings, file string) (line string, isGood 
 	if s.python, err = pythonCommand(); err != nil {
 		fmt.Fprintln(os.Stderr, "NOT RUN: the client library for Python:", err)
 	}
+	if s.node, err = nodeCommand(); err != nil {
+		fmt.Fprintln(os.Stderr, "NOT RUN: the client library for Node.js:", err)
+	}
 	if p, err := newPod(); err != nil {
 		fmt.Fprintln(os.Stderr, "NOT RUN: kills by the OOM killer:", err)
 	} else if s.canStarve = true; p.close() != nil {

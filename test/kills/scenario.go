@@ -14,7 +14,7 @@ type scenario struct {
 	goClients           int
 	rawClients          int // clients that crash
 	hasJava, hasPython  bool
-	hasLeaving          bool
+	hasNode, hasLeaving bool
 	isTight             bool          // the clients can't keep all spans, so some die with a daemon
 	maxAge, maxBackoff  time.Duration // client settings
 	isFull              bool          // the disk has no space for recovery files
@@ -52,6 +52,7 @@ func (s *settings) draw(seed uint64) scenario {
 		c.rawClients, c.isFull, c.hangs = r.IntN(3), r.IntN(12) == 0 && s.canFill, r.IntN(8) == 0
 	}
 	c.hasPython = r.IntN(3) == 0 && s.python != nil
+	c.hasNode = r.IntN(3) == 0 && s.node != nil
 	if s.onlyRate != 0 {
 		c.rate = s.onlyRate
 	}
@@ -95,6 +96,9 @@ func (c scenario) String() string {
 	}
 	if c.hasPython {
 		text += " and a Python client"
+	}
+	if c.hasNode {
+		text += " and a Node.js client"
 	}
 	if c.rawClients > 0 {
 		text += fmt.Sprintf(", %d that crash", c.rawClients)

@@ -88,7 +88,9 @@ function encode(labels: Labels, isCut: boolean): Buffer {
     if (name === 'trace_root') return value === undefined ? null : Boolean(value)
     if (!value || (Array.isArray(value) && value.length === 0)) return null
     const most = name === 'peer_tags' ? MAX_PEER_TAGS : MAX_ADDITIONAL_TAGS
-    return Array.isArray(value) && isCut ? value.slice(0, most).map((tag) => cut(tag, limit, true)) : cut(value, limit, isCut)
+    return Array.isArray(value) && isCut
+      ? value.slice(0, most).map((tag) => cut(tag, limit, true))
+      : cut(value, limit, isCut)
   })
   while (values.length > REQUIRED && values.at(-1) === null) values.pop()
   return pack(values)

@@ -27,7 +27,7 @@ export function socketPaths(configured: string): string[] {
 /** Reports whether no other user could have created a socket in a folder. */
 function isOwn(folder: string, user: number): boolean {
   const status = lstatSync(folder, { throwIfNoEntry: false })
-  return status !== undefined && status.isDirectory() && status.uid === user && (status.mode & 0o077) === 0
+  return status?.isDirectory() === true && status.uid === user && (status.mode & 0o077) === 0
 }
 
 /** Handles the events of a connection. */
@@ -243,9 +243,7 @@ function greet(socket: Socket, hello: Buffer, signal: AbortSignal, listener: Lis
         const welcome = readWelcome(complete[0]!)
         clearTimeout(timer)
         socket.removeAllListeners()
-        resolve(
-          new Connection(socket, welcome, unread.subarray(messages.HEADER_BYTES + complete[0]!.length), listener),
-        )
+        resolve(new Connection(socket, welcome, unread.subarray(messages.HEADER_BYTES + complete[0]!.length), listener))
       } catch (error) {
         fail(error as Error)
       }

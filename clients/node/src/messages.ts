@@ -112,7 +112,8 @@ export function split(message: Buffer): [number, unknown] {
   const value = unpack(message)
   if (!Array.isArray(value) || value.length !== 2) throw new MalformedError('a message is not an array of two')
   const [kind, body] = value
-  if (typeof kind !== 'number' || kind < HELLO || kind > BYE) throw new MalformedError(`${kind} is not a type of message`)
+  if (typeof kind !== 'number' || kind < HELLO || kind > BYE)
+    throw new MalformedError(`${kind} is not a type of message`)
   return [kind, body]
 }
 

@@ -131,9 +131,7 @@ function ofMessaging(a: Attributes): string {
   const operation = a.firstText('messaging.operation.name', 'messaging.operation', 'messaging.operation.type')
   const template = a.text('messaging.destination.template')
   if (template) return joined(operation, template)
-  if (
-    a.isTrue('messaging.destination.temporary', 'messaging.temp_destination', 'messaging.destination.anonymous')
-  ) {
+  if (a.isTrue('messaging.destination.temporary', 'messaging.temp_destination', 'messaging.destination.anonymous')) {
     return operation
   }
   return joined(operation, a.text(...MESSAGING_DESTINATION) || serverAndPort(a))

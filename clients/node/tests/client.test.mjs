@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Kept } from '../dist/kept.js'
-import { Client, ERROR, Key, TOP_LEVEL } from '../dist/index.js'
 import { Packer } from '../dist/batches.js'
-import { Schedule } from '../dist/sender.js'
+import { Client, ERROR, Key, TOP_LEVEL } from '../dist/index.js'
+import { Kept } from '../dist/kept.js'
 import * as messages from '../dist/messages.js'
+import { Schedule } from '../dist/sender.js'
 import { eventually, FakeDaemon, FEATURES, settleAndAnswer } from './fake_daemon.mjs'
 
 const KEY = new Key({ service: 'shop', operation: 'http.request', resource: 'GET /' })
@@ -71,7 +71,10 @@ testWithDaemon('spans arrive once', async (daemon) => {
   assert(await client.close())
   const [peer] = daemon.peers
   assert.deepEqual(peer.spans[0], [KEY.encoded, 12, Number(1_700_000_000_000_000_005n), 3])
-  assert.deepEqual(peer.spans.slice(1).map((span) => span[1]), Array.from({ length: 5000 }, (_, i) => i))
+  assert.deepEqual(
+    peer.spans.slice(1).map((span) => span[1]),
+    Array.from({ length: 5000 }, (_, i) => i),
+  )
   assert.deepEqual([...peer.keys], [[0, KEY.encoded]])
   assert.deepEqual(Object.fromEntries(peer.hello.get('origin')), ORIGIN)
   assert(peer.hello.get('settled'))
@@ -86,7 +89,10 @@ testWithDaemon('each key gets its spans although there are more keys than number
   const keys = Array.from({ length: 1500 }, (_, i) => new Key({ service: 'shop', resource: `GET /${i}` }))
   for (const key of [...keys, ...keys]) client.publish(key, 1, NOW)
   assert(await client.close())
-  assert.deepEqual(daemon.spans.map((span) => span[0]), [...keys, ...keys].map((key) => key.encoded))
+  assert.deepEqual(
+    daemon.spans.map((span) => span[0]),
+    [...keys, ...keys].map((key) => key.encoded),
+  )
 })
 
 testWithDaemon('flush', async (daemon) => {
@@ -246,7 +252,10 @@ testWithDaemon('a message that the socket accepted only in part is resent whole'
   checkBalance(stats, offered)
   const received = daemon.peers[1].spans.map((span) => span[1])
   assert.equal(received[0], 0)
-  assert.deepEqual(received, [...new Set(received)].sort((a, b) => a - b))
+  assert.deepEqual(
+    received,
+    [...new Set(received)].sort((a, b) => a - b),
+  )
   assert.equal(stats.sent, received.length)
   assert.equal(stats.published, received.length)
 })
@@ -311,7 +320,10 @@ test('kept memory has a limit', () => {
   })
   for (let i = 0; i < 10 * 256; i++) packer.add(KEY, 1, NOW, 0)
   const resolution = kept.resolve(sent, 256, [256, 0, 700, 1])
-  assert.deepEqual(resolution.resend.map((batch) => batch.spans), [256, 256])
+  assert.deepEqual(
+    resolution.resend.map((batch) => batch.spans),
+    [256, 256],
+  )
   // Spans 257 to 2048 are no longer kept: up to 700 are ambiguous.
   assert.deepEqual([resolution.ambiguous, resolution.lost], [700 - 256, 2048 - 700])
 })

@@ -73,7 +73,8 @@ class Peer {
         for (const [number, key] of body) this.keys.set(number, key)
         break
       case messages.SPANS:
-        for (const [key, ...rest] of body) this.spans.push([typeof key === 'number' ? this.keys.get(key) : key, ...rest])
+        for (const [key, ...rest] of body)
+          this.spans.push([typeof key === 'number' ? this.keys.get(key) : key, ...rest])
         this.daemon.onSpans(this)
         break
       case messages.LOST:

@@ -40,7 +40,14 @@ function runFile(socket, path, { flags = [], env = {} } = {}) {
     let output = ''
     const child = spawn(process.execPath, [...flags, path], {
       cwd: folder,
-      env: { PATH: process.env.PATH, SPANSTATSD_SOCKET: socket, OTEL_SERVICE_NAME: 'shop', OTEL_METRICS_EXPORTER: 'none', OTEL_LOGS_EXPORTER: 'none', ...env },
+      env: {
+        PATH: process.env.PATH,
+        SPANSTATSD_SOCKET: socket,
+        OTEL_SERVICE_NAME: 'shop',
+        OTEL_METRICS_EXPORTER: 'none',
+        OTEL_LOGS_EXPORTER: 'none',
+        ...env,
+      },
     })
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (output += data))
     const timer = setTimeout(() => child.kill('SIGKILL'), 30_000)
@@ -207,7 +214,10 @@ testWithDaemon('--require of the SDK before --import of this package is refused'
 })
 
 testWithDaemon('--require of this package before --import of the SDK', async (daemon) => {
-  writeFileSync(join(folder, 'sdk-later.mjs'), `import { NodeSDK } from '@opentelemetry/sdk-node'; new NodeSDK().start()`)
+  writeFileSync(
+    join(folder, 'sdk-later.mjs'),
+    `import { NodeSDK } from '@opentelemetry/sdk-node'; new NodeSDK().start()`,
+  )
   const flags = ['--require', REGISTER, '--import', './sdk-later.mjs']
   const env = { OTEL_TRACES_EXPORTER: 'none' }
   const source = `require('@opentelemetry/api').trace.getTracer('test').startSpan('job').end()`
@@ -231,13 +241,23 @@ testWithDaemon('a process without a signal handler that is terminated sends its 
 })
 
 testWithDaemon('a bundle with a copy of the SDK and the API, and register outside of it', async (daemon) => {
-  writeFileSync(join(folder, 'entry.cjs'), `
+  writeFileSync(
+    join(folder, 'entry.cjs'),
+    `
 const { trace } = require('@opentelemetry/api')
 const { AlwaysOffSampler, BasicTracerProvider } = require('@opentelemetry/sdk-trace-base')
 trace.setGlobalTracerProvider(new BasicTracerProvider({ sampler: new AlwaysOffSampler() }))
-for (let i = 0; i < 10; i++) trace.getTracer('test').startSpan('job').end()`)
+for (let i = 0; i < 10; i++) trace.getTracer('test').startSpan('job').end()`,
+  )
   const outfile = join(folder, 'bundle/app.cjs')
-  await build({ entryPoints: [join(folder, 'entry.cjs')], outfile, bundle: true, platform: 'node', minify: true, logLevel: 'error' })
+  await build({
+    entryPoints: [join(folder, 'entry.cjs')],
+    outfile,
+    bundle: true,
+    platform: 'node',
+    minify: true,
+    logLevel: 'error',
+  })
   await checkSpans(daemon, await runFile(daemon.path, outfile, { flags: ['--import', REGISTER] }), 10)
 })
 
@@ -246,15 +266,29 @@ for (const format of ['esm', 'cjs']) {
     const name = format === 'esm' ? 'entry-all.mjs' : 'entry-all.cjs'
     writeFileSync(join(folder, name), `${format === 'esm' ? PROVIDER_ESM : PROVIDER_CJS}publish(10)`)
     const outfile = join(folder, `bundle/all.${format === 'esm' ? 'mjs' : 'cjs'}`)
-    const banner = format === 'esm' ? { js: `import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);` } : {}
-    await build({ entryPoints: [join(folder, name)], outfile, banner, format, bundle: true, platform: 'node', minify: true, logLevel: 'error' })
+    const banner =
+      format === 'esm'
+        ? { js: `import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);` }
+        : {}
+    await build({
+      entryPoints: [join(folder, name)],
+      outfile,
+      banner,
+      format,
+      bundle: true,
+      platform: 'node',
+      minify: true,
+      logLevel: 'error',
+    })
     await checkSpans(daemon, await runFile(daemon.path, outfile), 10)
   })
 }
 
 testWithDaemon('two copies of the SDK', async (daemon) => {
   for (const name of ['sdk-trace-base', 'sdk-trace']) {
-    cpSync(join(PACKAGE, 'node_modules/@opentelemetry', name), join(folder, 'copy/node_modules/@opentelemetry', name), { recursive: true })
+    cpSync(join(PACKAGE, 'node_modules/@opentelemetry', name), join(folder, 'copy/node_modules/@opentelemetry', name), {
+      recursive: true,
+    })
   }
   const source = `${PROVIDER_CJS}
 const copy = require('./copy/node_modules/@opentelemetry/sdk-trace-base')
@@ -269,7 +303,7 @@ publish(1)`
 
 testWithDaemon('metrics account for the spans', async (daemon) => {
   const source = `${PROVIDER_CJS.replace('install()', 'install({ meterProvider })').replace(
-    "trace.set",
+    'trace.set',
     `const { AggregationTemporality, InMemoryMetricExporter, MeterProvider, PeriodicExportingMetricReader } = require('@opentelemetry/sdk-metrics')
 const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)
 const meterProvider = new MeterProvider({ readers: [new PeriodicExportingMetricReader({ exporter })] })
@@ -285,7 +319,7 @@ meterProvider.forceFlush().then(() => {
   assert.match(output, /^spanstatsd.client.spans 7 published, 0 refused buffer_full, 0 lost buffer_full, /)
 })
 
-testWithDaemon('a provider that is not the SDK\'s, or none, is left alone', async (daemon) => {
+testWithDaemon("a provider that is not the SDK's, or none, is left alone", async (daemon) => {
   const source = `
 const { install } = require('@spanstatsd/opentelemetry')
 for (const options of [{}, { tracerProvider: { getTracer() {} } }]) {

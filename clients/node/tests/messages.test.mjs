@@ -6,7 +6,9 @@ import { Definitions, Key, Packer } from '../dist/batches.js'
 import * as messages from '../dist/messages.js'
 import { MalformedError, pack, unpack } from '../dist/msgpack.js'
 
-const VECTORS = JSON.parse(readFileSync(new URL('../../../internal/wire/testdata/vectors.json', import.meta.url), 'utf8'))
+const VECTORS = JSON.parse(
+  readFileSync(new URL('../../../internal/wire/testdata/vectors.json', import.meta.url), 'utf8'),
+)
 const READERS = new Map([
   [messages.WELCOME, messages.readWelcome],
   [messages.FEATURES, messages.readFeatures],
@@ -124,7 +126,14 @@ test('batches of any spans', () => {
   const batches = []
   const packer = new Packer((batch) => batches.push(batch))
   const want = []
-  const add = (key, duration, end, flags, wantDuration = duration, wantEnd = BigInt(end[0]) * 10n ** 9n + BigInt(end[1])) => {
+  const add = (
+    key,
+    duration,
+    end,
+    flags,
+    wantDuration = duration,
+    wantEnd = BigInt(end[0]) * 10n ** 9n + BigInt(end[1]),
+  ) => {
     packer.add(key, duration, end, flags)
     want.push([key.encoded.toString('hex'), wantDuration, wantEnd, flags])
   }
@@ -166,10 +175,16 @@ test('batches of any spans', () => {
   }
 })
 
-
 test('ends of spans are exact', () => {
   const key = new Key({ service: 'shop' })
-  for (const end of [[0, 0], [0, 1], [1_700_000_000, 123_456_789], [65_535, 999_999_999], [65_536, 0], [4_102_444_800, 1]]) {
+  for (const end of [
+    [0, 0],
+    [0, 1],
+    [1_700_000_000, 123_456_789],
+    [65_535, 999_999_999],
+    [65_536, 0],
+    [4_102_444_800, 1],
+  ]) {
     let frame
     const packer = new Packer((batch) => {
       frame = batch.frame
@@ -181,7 +196,22 @@ test('ends of spans are exact', () => {
 })
 
 test('values of msgpack', () => {
-  const values = [null, true, 0, 127, 128, 255, 256, 65_535, 65_536, 2 ** 32, 2 ** 50, '', 'ä'.repeat(20), 'x'.repeat(300)]
+  const values = [
+    null,
+    true,
+    0,
+    127,
+    128,
+    255,
+    256,
+    65_535,
+    65_536,
+    2 ** 32,
+    2 ** 50,
+    '',
+    'ä'.repeat(20),
+    'x'.repeat(300),
+  ]
   values.push('x'.repeat(70_000), Buffer.alloc(300), Buffer.alloc(70_000), Array(20).fill(1), Array(70_000).fill(null))
   for (const value of values) assert.deepEqual(unpack(pack(value)), value)
 })

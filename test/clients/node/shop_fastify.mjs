@@ -1,0 +1,16 @@
+import { FastifyOtelInstrumentation } from '@fastify/otel'
+import fastify from 'fastify'
+import { endWith, run } from './workers.cjs'
+
+run(async () => {
+  const app = fastify()
+  await app.register(new FastifyOtelInstrumentation().plugin())
+  app.get('/orders', async () => 'orders')
+  app.get('/carts/:cart', async (request, reply) => {
+    reply.code(request.params.cart === '7' ? 500 : 200)
+    return 'cart'
+  })
+  const [host, port] = process.env.ADDRESS.split(':')
+  await app.listen({ host, port: Number(port) })
+  endWith(() => app.close())
+})
