@@ -74,15 +74,15 @@ func TestNode_EqualsOTLP(t *testing.T) {
 // TestNode_Servers checks that every request to a server with four workers is counted once although the SDK exports one
 // trace in a hundred, to the same daemon, while that daemon is stopped and killed. The application has no code for it.
 func TestNode_Servers(t *testing.T) {
-	for name, program := range map[string]string{"Express": "shop_express.cjs", "Fastify": "shop_fastify.mjs"} {
+	for name, program := range map[string]string{"Express": "shop_express.cjs", "Fastify": "shop_fastify.cjs"} {
 		t.Run(name, func(t *testing.T) {
 			p, exports := newPod(t), newRelay(t)
 			exports.set(p.otlp)
 			address := freeAddress(t)
-			const loader = "--experimental-loader=@opentelemetry/instrumentation/hook.mjs"
 			process := nodeCommand(t, "--import=@spanstatsd/opentelemetry/register",
-				"--import=@opentelemetry/auto-instrumentations-node/register", loader, program)
-			app := startApplication(t, p, exports, process, "ADDRESS="+address, "OTEL_NODE_ENABLED_INSTRUMENTATIONS=http,express")
+				"--import=@opentelemetry/auto-instrumentations-node/register", program)
+			app := startApplication(t, p, exports, process, "ADDRESS="+address,
+				"OTEL_NODE_ENABLED_INSTRUMENTATIONS=http,express", "OTEL_NODE_RESOURCE_DETECTORS=env,host,process")
 			requests := &shopClient{t: t, url: "http://" + address, requests: map[string]int64{}}
 			requests.requestDuringOutages(p, app)
 			requests.check(p.series(), "/carts/:cart", app.unconfirmed())

@@ -110,7 +110,7 @@ type shopClient struct {
 
 func (s *shopClient) awaitStart(app *application) {
 	s.t.Helper()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(4 * time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		if response, err := http.Get(s.url + "/orders"); err == nil {
 			response.Body.Close()
 			s.requests["/orders"]++

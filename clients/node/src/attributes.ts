@@ -87,10 +87,16 @@ export function textOf(value: unknown): string {
     case 'number':
       if (value === Infinity) return '+Inf'
       if (value === -Infinity) return '-Inf'
+      if (isLongInteger(value)) return String(BigInt(value))
       return Object.is(value, -0) ? '-0' : String(value)
     default:
       return ''
   }
+}
+
+/** Reports whether a number is an integer that OTLP exporters send with all digits, and JavaScript writes without. */
+function isLongInteger(value: number): boolean {
+  return Number.isInteger(value) && Math.abs(value) > Number.MAX_SAFE_INTEGER && Math.abs(value) <= 2 ** 63
 }
 
 /** Returns a status code that is a number or a text, or 0. */

@@ -1,6 +1,6 @@
-import { FastifyOtelInstrumentation } from '@fastify/otel'
-import fastify from 'fastify'
-import { endWith, run } from './workers.cjs'
+const { FastifyOtelInstrumentation } = require('@fastify/otel')
+const fastify = require('fastify')
+const { endWith, run } = require('./workers.cjs')
 
 run(async () => {
   const app = fastify()
