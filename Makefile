@@ -98,7 +98,7 @@ test-hostile: ## run an unattended soak test: well-behaved and hostile senders o
 
 # As many kills as fit into an hour, unless KILLS or TIME is set.
 test-kills: TIME := 1h
-test-kills: ## kill daemons with SIGKILL at random times under Go, Java and Python clients; the last line reports spans lost, counted twice, ambiguous (an hour, or TIME=5m, KILLS=100; SEED, RATE, DESTINATION, RECEIVER, OOM=1)
+test-kills: ## kill daemons with SIGKILL at random times under Go, Java, Python and Node.js clients; the last line reports spans lost, counted twice, ambiguous (an hour, or TIME=5m, KILLS=100; SEED, RATE, DESTINATION, RECEIVER, OOM=1)
 	@mkdir -p bin
 	cd test/kills && $(GO) run . -time $(TIME) -log $(CURDIR)/bin/kills.log $(if $(KILLS),-kills $(KILLS)) $(if $(SEED),-seed $(SEED)) \
 		$(if $(RATE),-rate $(RATE)) $(if $(DESTINATION),-destination $(DESTINATION)) $(if $(RECEIVER),-receiver $(RECEIVER)) $(if $(OOM),-oom)
@@ -191,6 +191,11 @@ test-python-client: ## test the client for OpenTelemetry's Python SDK: its libra
 	cd clients/python && $(CURDIR)/bin/python-client/venv/bin/ruff check . && $(CURDIR)/bin/python-client/venv/bin/mypy && $(CURDIR)/bin/python-client/venv/bin/python -m pytest -q
 	cd test/clients && PYTHON_DIR=$(CURDIR)/bin/python-client $(GO) test -tags languages -timeout 10m -count=1 -v -run Python ./...
 
+test-node-client: ## test the client for OpenTelemetry's JavaScript SDK: its library, and its tarball in servers with four workers, while the daemon is stopped and killed; installs dependencies into bin/ (5 minutes)
+	sh test/clients/node/install.sh $(CURDIR)/bin/node-client
+	cd bin/node-client/clients/node && npm run --silent lint && node --test tests/
+	cd test/clients && NODE_DIR=$(CURDIR)/bin/node-client $(GO) test -tags languages -timeout 10m -count=1 -v -run Node ./...
+
 test-fuzz:
 	@GO=$(GO) FUZZ=$(FUZZ) sh .ci/fuzz
 
@@ -222,6 +227,7 @@ ci-lives:
 ci: test lint build test-modules test-deploy test-faults test-fuzz ci-lives ## run all required checks: make test first, then lint, the real agent, deployment files, fuzzing (50 minutes without a build cache)
 	@sh .ci/where-possible test-prometheus command -v prometheus
 	@sh .ci/where-possible test-python-client sh test/clients/python/install.sh $(CURDIR)/bin/python-client
+	@sh .ci/where-possible test-node-client sh test/clients/node/install.sh $(CURDIR)/bin/node-client
 	@sh .ci/where-possible test-java-client sh -c 'command -v javac && command -v mvn'
 	@sh .ci/where-possible test-container unshare --mount true
 	@sh .ci/where-possible test-page sh -c 'command -v "$${CHROMIUM:-chromium}"'
@@ -297,6 +303,10 @@ bench-clients: ## measure the CPU time of a span in the application: recorded, c
 bench-python-client: build ## measure the same for OpenTelemetry's Python SDK (2 minutes; installs dependencies into bin/)
 	sh test/clients/python/install.sh $(CURDIR)/bin/python-client
 	bin/python-client/venv/bin/python test/clients/python/cost.py bin/spanstatsd
+
+bench-node-client: build ## measure the same for OpenTelemetry's JavaScript SDK (1 minute; installs dependencies into bin/)
+	sh test/clients/node/install.sh $(CURDIR)/bin/node-client
+	cd bin/node-client/applications && node cost.cjs $(CURDIR)/bin/spanstatsd
 
 bench-sketch: ## compare our sketches with the library's: bins of 100 million durations, memory, time; in both grids
 	$(GO) test -v -run BinTable_ ./internal/aggregate/sketch -durations 100000000

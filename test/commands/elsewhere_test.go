@@ -40,6 +40,10 @@ var elsewhere = []exception{
 		`^pip install \./clients/python |^OTEL_PYTHON_CONFIGURATOR=spanstatsd `,
 		"needs packages of Python; make test-python-client installs them, and runs applications with these variables", nil,
 	},
+	{
+		`^npm install spanstatsd-opentelemetry|^npm pack |^(OTEL_\S+ )*node --import @spanstatsd/|^sh test/clients/node/install.sh `,
+		"needs packages of npm; make test-node-client installs them, and runs applications with these flags", nil,
+	},
 	{`^(systemctl restart spanstatsd|kubectl (rollout|exec|port-forward) )`, "needs systemd or a cluster", nil},
 }
 

@@ -20,7 +20,7 @@ const closeTimeout = time.Minute
 // startClients starts clients that publish until ctx is done and then close.
 func (e *episode) startClients(ctx context.Context) {
 	total := e.goClients
-	for _, isPresent := range []bool{e.hasJava, e.hasPython, e.hasDisconnecting} {
+	for _, isPresent := range []bool{e.hasJava, e.hasPython, e.hasNode, e.hasDisconnecting} {
 		if isPresent {
 			total++
 		}
@@ -50,6 +50,9 @@ func (e *episode) startClients(ctx context.Context) {
 	}
 	if e.hasPython {
 		open("python", e.publishPython)
+	}
+	if e.hasNode {
+		open("node", e.publishNode)
 	}
 }
 

@@ -93,6 +93,9 @@ func runWith(ctx context.Context, s settings, file string) (line string, passed 
 	if s.python, err = pythonCommand(); err != nil {
 		fmt.Fprintln(os.Stderr, "NOT RUN: Python client:", err)
 	}
+	if s.node, err = nodeCommand(); err != nil {
+		fmt.Fprintln(os.Stderr, "NOT RUN: the client library for Node.js:", err)
+	}
 	if p, err := newPod(); err != nil {
 		fmt.Fprintln(os.Stderr, "NOT RUN: OOM kills:", err)
 	} else if s.canUseOOMKiller = true; p.close() != nil {

@@ -29,6 +29,7 @@ type settings struct {
 	selfKilling     string   // daemon binary that can kill itself after a store to its recovery file
 	classes         string   // classes of the Java client; empty without Java
 	python          []string // command of the Python client; nil without it
+	node            []string // command of the Node.js client; nil without it
 	canUseOOMKiller bool
 	canLimitDisk    bool
 	log             io.Writer // output of the daemons

@@ -14,6 +14,7 @@ type scenario struct {
 	goClients               int
 	rawClients              int // clients that crash
 	hasJava, hasPython      bool
+	hasNode                 bool
 	hasDisconnecting        bool          // clients that disconnect without waiting for outcomes
 	hasLowCapacity          bool          // the clients can't keep all spans, so some are lost with a daemon
 	maxAge, maxBackoff      time.Duration // client settings
@@ -53,6 +54,7 @@ func (s *settings) draw(seed uint64) scenario {
 		c.rawClients, c.diskIsFull, c.hangs = r.IntN(3), r.IntN(12) == 0 && s.canLimitDisk, r.IntN(8) == 0
 	}
 	c.hasPython = r.IntN(3) == 0 && s.python != nil
+	c.hasNode = r.IntN(3) == 0 && s.node != nil
 	if s.onlyRate != 0 {
 		c.rate = s.onlyRate
 	}
@@ -96,6 +98,9 @@ func (c scenario) String() string {
 	}
 	if c.hasPython {
 		text += ", 1 Python"
+	}
+	if c.hasNode {
+		text += ", 1 Node.js"
 	}
 	if c.rawClients > 0 {
 		text += fmt.Sprintf(", %d crashing", c.rawClients)
