@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds the content of a release in dist/: an archive for each architecture, the chart, the
-# manifests, the image, the Python client, the licences, the provenance of all of them, and their
+# manifests, the image, the Python and Node.js clients, the licences, the provenance of all of them, and their
 # checksums. The same commit gives the same bytes on any machine with the same Go version: entries
 # are sorted, have no owner, and have the time of the commit. The Makefile sets VERSION, EPOCH,
 # COMMIT, REGISTRY and GO, and has built the binaries.
@@ -45,7 +45,7 @@ pack "dist/spanstatsd_${VERSION}_deploy.tar.gz" deploy
 dist/parts/image -version "$VERSION" -epoch "$EPOCH" -out "dist/spanstatsd_${VERSION}_image.tar"
 cp THIRD_PARTY_LICENSES "dist/spanstatsd_${VERSION}_THIRD_PARTY_LICENSES"
 sh deploy/clients.sh
-files="dist/spanstatsd_${VERSION}_* dist/spanstatsd_opentelemetry-*.whl"
+files="dist/spanstatsd_${VERSION}_* dist/spanstatsd_opentelemetry-*.whl dist/spanstatsd-opentelemetry-*.tgz"
 rm -f dist/*.sigstore.json "dist/spanstatsd_${VERSION}_provenance.json"
 dist/parts/sign -version "$VERSION" -commit "$COMMIT" -go "$($GO env GOVERSION)" ${BUILDER:+-builder "$BUILDER"} \
 	-provenance "dist/spanstatsd_${VERSION}_provenance.json" $files

@@ -12,4 +12,4 @@ fi
 skopeo copy --all "oci-archive:dist/spanstatsd_${VERSION}_image.tar" "docker://$REGISTRY/spanstatsd:$version"
 helm push "dist/spanstatsd_${VERSION}_chart.tgz" "oci://$REGISTRY/charts"
 awk -v head="## [$version]" 'index($0, "## ") == 1 { is = index($0, head) == 1; next } is' CHANGELOG.md |
-	gh release create "$VERSION" --verify-tag --title "$VERSION" --notes-file - dist/SHA256SUMS* dist/spanstatsd_"${VERSION}"_* dist/spanstatsd_opentelemetry-*
+	gh release create "$VERSION" --verify-tag --title "$VERSION" --notes-file - dist/SHA256SUMS* dist/spanstatsd_"${VERSION}"_* dist/spanstatsd_opentelemetry-* dist/spanstatsd-opentelemetry-*

@@ -39,7 +39,7 @@ func TestDist_IsSigned(t *testing.T) {
 		files = append(files, file)
 		for _, kind := range []string{
 			"_amd64.tar.gz", "_arm64.tar.gz", "_chart.tgz", "_deploy.tar.gz", "_image.tar",
-			"_THIRD_PARTY_LICENSES", "-py3-none-any.whl",
+			"_THIRD_PARTY_LICENSES", "-py3-none-any.whl", "-opentelemetry-0.1.0.tgz",
 			".sbom.cdx.json", ".sbom-lab.cdx.json",
 		} {
 			if strings.HasSuffix(file, kind) {
@@ -47,7 +47,7 @@ func TestDist_IsSigned(t *testing.T) {
 			}
 		}
 	}
-	if len(kinds) != 9 || provenance == "" {
+	if len(kinds) != 10 || provenance == "" {
 		t.Fatalf("the release has %v, and the provenance %q", kinds, provenance)
 	}
 	if _, err := check(t, filepath.Join(dir, "SHA256SUMS"), public); err != nil {

@@ -34,6 +34,7 @@ func TestPublish_IsComplete(t *testing.T) {
 		"spanstatsd_v0.1.0_image.tar.sigstore.json", "spanstatsd_v0.1.0_provenance.json",
 		"spanstatsd_opentelemetry-0.1.0-py3-none-any.whl",
 		"spanstatsd_opentelemetry-0.1.0-py3-none-any.whl.sigstore.json",
+		"spanstatsd-opentelemetry-0.1.0.tgz", "spanstatsd-opentelemetry-0.1.0.tgz.sigstore.json",
 	}
 	for _, file := range append(slices.Clone(files), "spanstatsd_v0.0.9_chart.tgz") {
 		if err := os.WriteFile(filepath.Join(dir, "dist", file), nil, 0o600); err != nil {
