@@ -64,36 +64,36 @@ func cuts(b *buffer) (at []int) {
 // For a write that ends at any position, the messages before it and those that are resent contain every
 // span exactly once.
 func TestBuffer_ResentAfterPartialWrite(t *testing.T) {
-	whole := filledBuffer(t)
+	complete := filledBuffer(t)
 	want := &fakeDaemon{counts: map[string]tally{}}
-	replay(t, want, whole.bytes())
-	if want.spans != uint64(whole.spanCount) || whole.spanCount <= messageSpans {
-		t.Fatalf("%d spans lie in the buffer, which counts %d", want.spans, whole.spanCount)
+	replay(t, want, complete.bytes())
+	if want.spans != uint64(complete.spanCount) || complete.spanCount <= messageSpans {
+		t.Fatalf("%d spans are in the buffer, which counts %d", want.spans, complete.spanCount)
 	}
 	memory := make([]byte, bufferBytes)
-	for _, cut := range cuts(whole) {
+	for _, cut := range cuts(complete) {
 		b := &buffer{
-			memory: memory, sealedStart: whole.sealedStart, sealedEnd: whole.sealedEnd, spanCount: whole.spanCount,
+			memory: memory, sealedStart: complete.sealedStart, sealedEnd: complete.sealedEnd, spanCount: complete.spanCount,
 		}
-		copy(memory, whole.memory)
+		copy(memory, complete.memory)
 		got := &fakeDaemon{counts: map[string]tally{}}
 		replay(t, got, b.bytes()[:cut])
 		first := got.spans
-		if handed := handOver(b, cut); uint64(handed) != first || b.spanCount != whole.spanCount-handed {
-			t.Fatalf("cut at %d: the daemon counts %d, handed over are %d", cut, first, handed)
+		if handed := removeWritten(b, cut); uint64(handed) != first || b.spanCount != complete.spanCount-handed {
+			t.Fatalf("cut at %d: the daemon counts %d spans, the buffer %d as sent", cut, first, handed)
 		}
 		replay(t, got, b.bytes())
 		for key, n := range want.counts {
 			if got.counts[key] != n {
-				t.Fatalf("cut at %d: of a key %+v arrived, want %+v", cut, got.counts[key], n)
+				t.Fatalf("cut at %d: a key arrived as %+v, want %+v", cut, got.counts[key], n)
 			}
 		}
 	}
 }
 
-// handOver removes the messages that a write of this many bytes has sent, as a sender does after a graceful
+// removeWritten removes the messages that a write of this many bytes has sent, as a sender does after a graceful
 // shutdown.
-func handOver(b *buffer, n int) (spans int) {
+func removeWritten(b *buffer, n int) (spans int) {
 	spans = b.countWrittenSpans(n)
 	at := 0
 	b.filterMessages(func(spans1 int) bool { at += spans1; return at > spans })
@@ -102,7 +102,7 @@ func handOver(b *buffer, n int) (spans int) {
 
 // The rest of a partially written buffer, which begins with a message of definitions, can be partially
 // written again.
-func TestHandOver_SecondPartialWrite(t *testing.T) {
+func TestBuffer_SecondPartialWrite(t *testing.T) {
 	b := filledBuffer(t)
 	spans := b.spanCount
 	got := &fakeDaemon{counts: map[string]tally{}}
@@ -112,12 +112,12 @@ func TestHandOver_SecondPartialWrite(t *testing.T) {
 		second := wire.HeaderLen + int(wire.FrameLength(b.bytes()[first:]))
 		cut := min(len(b.bytes()), first+second+20)
 		replay(t, got, b.bytes()[:cut])
-		if handOver(b, cut) == 0 {
-			t.Fatal("a whole message was not handed over")
+		if removeWritten(b, cut) == 0 {
+			t.Fatal("a complete message did not count as sent")
 		}
 	}
 	if got.spans != uint64(spans) || b.spanCount != 0 {
-		t.Errorf("%d of %d arrived, %d are left", got.spans, spans, b.spanCount)
+		t.Errorf("%d of %d arrived, %d remain", got.spans, spans, b.spanCount)
 	}
 }
 
@@ -183,7 +183,7 @@ func TestSealedBuffers_KeepOrder(t *testing.T) {
 	}
 	for i, b := range p.takeSubmitted(nil) {
 		if b.index != uint32(i) {
-			t.Errorf("buffer %d comes at place %d", b.index, i)
+			t.Errorf("buffer %d is at index %d", b.index, i)
 		}
 	}
 }
@@ -193,7 +193,7 @@ func TestShards_ShareNoCacheLine(t *testing.T) {
 	var two [2]shard
 	end := unsafe.Offsetof(two[0].refused) + unsafe.Sizeof(two[0].refused)
 	if gap := unsafe.Sizeof(two[0]) - end; gap < 64 {
-		t.Errorf("the next shard begins %d bytes behind the counters", gap)
+		t.Errorf("the next shard begins %d bytes after the counters", gap)
 	}
 }
 
@@ -204,6 +204,6 @@ func TestPool_ReturnedHeadIsDetected(t *testing.T) {
 	before := p.free.head.Load()
 	p.release(p.take())
 	if after := p.free.head.Load(); after == before || uint32(after) != uint32(before) {
-		t.Errorf("the head was %x, and is %x after a buffer was taken and given back", before, after)
+		t.Errorf("the head was %x, and is %x after a buffer was taken and released", before, after)
 	}
 }

@@ -122,7 +122,7 @@ func TestPublish_ArrivesUnchanged(t *testing.T) {
 	for range 300 {
 		batch := randomBatch(r, 1+r.IntN(300)*r.IntN(2)+r.IntN(3)*300*r.IntN(2))
 		if !c.Publish(batch) {
-			t.Fatal("refused, though there is room for all")
+			t.Fatal("refused although there is room for all")
 		}
 		offered += len(batch)
 		for i := range batch {
@@ -216,9 +216,9 @@ func uniqueBatch(size, length int) []Snapshot {
 }
 
 func TestPublish_RefusesInvalid(t *testing.T) {
-	nobody := filepath.Join(t.TempDir(), "nobody")
+	absent := filepath.Join(t.TempDir(), "absent")
 	t.Run("too large", func(t *testing.T) {
-		c := open(t, Config{Socket: nobody, BufferBytes: 4 * bufferBytes, MaxKept: KeepNothing})
+		c := open(t, Config{Socket: absent, BufferBytes: 4 * bufferBytes, MaxKept: KeepNothing})
 		if c.Publish(uniqueBatch(100, 4000)) {
 			t.Error("accepted more than all buffers hold")
 		}
@@ -227,11 +227,11 @@ func TestPublish_RefusesInvalid(t *testing.T) {
 			t.Errorf("%d are counted too large", got)
 		}
 		if !c.Publish(sampleBatch(256)) {
-			t.Error("a refused batch left no room for another")
+			t.Error("a refused batch reduced the capacity")
 		}
 	})
 	t.Run("buffer full", func(t *testing.T) {
-		c := open(t, Config{Socket: nobody, BufferBytes: 4 * bufferBytes, MaxKept: KeepNothing})
+		c := open(t, Config{Socket: absent, BufferBytes: 4 * bufferBytes, MaxKept: KeepNothing})
 		offered := uint64(0)
 		for range 1000 {
 			offered += 50
@@ -252,7 +252,7 @@ func TestPublish_RefusesInvalid(t *testing.T) {
 		checkAccounting(t, c, offered)
 	})
 	t.Run("every shard locked", func(t *testing.T) {
-		c := open(t, Config{Socket: nobody})
+		c := open(t, Config{Socket: absent})
 		for i := range c.shards {
 			c.shards[i].lock()
 			defer c.shards[i].mu.Unlock()
@@ -265,7 +265,7 @@ func TestPublish_RefusesInvalid(t *testing.T) {
 		}
 	})
 	t.Run("nothing", func(t *testing.T) {
-		c := open(t, Config{Socket: nobody})
+		c := open(t, Config{Socket: absent})
 		if !c.Publish(nil) {
 			t.Error("an empty batch is refused")
 		}
@@ -294,8 +294,8 @@ func TestSnapshot_NormalizesFields(t *testing.T) {
 
 func TestPublish_AllocatesNothing(t *testing.T) {
 	for name, socket := range map[string]string{
-		"connected": drain(t),
-		"away":      filepath.Join(t.TempDir(), "nobody"),
+		"connected":    drain(t),
+		"disconnected": filepath.Join(t.TempDir(), "absent"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := open(t, Config{Socket: socket, MaxAge: time.Hour, BufferBytes: 64 << 20})
@@ -304,7 +304,7 @@ func TestPublish_AllocatesNothing(t *testing.T) {
 			}
 			batch, wild := sampleBatch(100), randomBatch(rand.New(rand.NewPCG(3, 4)), 40)
 			c.Publish(batch)
-			// Allocations of the whole process are counted, including those of an attempt to connect. There is less than
+			// Allocations of the entire process are counted, including those of an attempt to connect. There is less than
 			// one attempt per run, which rounding removes.
 			if n := testing.AllocsPerRun(500, func() { c.Publish(batch); c.Publish(wild) }); n != 0 {
 				t.Errorf("%v allocations", n)
@@ -319,7 +319,7 @@ func TestPublish_AllocatesNothing(t *testing.T) {
 // A client whose buffers are full, and one whose daemon is unavailable for long, refuse batches without
 // allocating.
 func TestPublish_RefusingAllocatesNothing(t *testing.T) {
-	c := open(t, Config{Socket: filepath.Join(t.TempDir(), "nobody"), BufferBytes: minBuffers * bufferBytes})
+	c := open(t, Config{Socket: filepath.Join(t.TempDir(), "absent"), BufferBytes: minBuffers * bufferBytes})
 	batch := sampleBatch(100)
 	for c.Publish(batch) {
 	}

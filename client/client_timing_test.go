@@ -43,13 +43,13 @@ func BenchmarkPublish(b *testing.B) {
 	})
 	for _, size := range []int{1, 64} {
 		b.Run(fmt.Sprintf("full/batch=%d", size), func(b *testing.B) {
-			c := openBenchmark(b, filepath.Join(b.TempDir(), "nobody"))
+			c := openBenchmark(b, filepath.Join(b.TempDir(), "absent"))
 			for c.Publish(sampleBatch(64)) {
 			}
 			benchmarkBatch(b, c, sampleBatch(size))
 		})
 		b.Run(fmt.Sprintf("disconnected/batch=%d", size), func(b *testing.B) {
-			c := openBenchmark(b, filepath.Join(b.TempDir(), "nobody"))
+			c := openBenchmark(b, filepath.Join(b.TempDir(), "absent"))
 			c.gate.refuse(disconnected) // as after MaxAway
 			benchmarkBatch(b, c, sampleBatch(size))
 		})

@@ -15,8 +15,8 @@ func TestConnection_UnsettledSpansReportedToNext(t *testing.T) {
 		end     func(d *fakeDaemon)
 		want    uint64
 	}{
-		"it has told nothing yet": {true, nil, (*fakeDaemon).kill, handed},
-		"it has told of some": {true, func(t *testing.T, d *fakeDaemon, c *Client) {
+		"it has reported nothing": {true, nil, (*fakeDaemon).kill, handed},
+		"it has reported some spans": {true, func(t *testing.T, d *fakeDaemon, c *Client) {
 			changes := c.Features()
 			d.settle(30)
 			d.settle(20) // it never decreases
@@ -24,13 +24,13 @@ func TestConnection_UnsettledSpansReportedToNext(t *testing.T) {
 			d.setFeatures(changes)
 			<-c.FeatureChanges() // the previous messages were read
 		}, (*fakeDaemon).kill, handed - 30},
-		"it has told of all": {true, func(t *testing.T, d *fakeDaemon, c *Client) {
+		"it has reported all spans": {true, func(t *testing.T, d *fakeDaemon, c *Client) {
 			if err := c.Flush(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}, (*fakeDaemon).kill, 0},
-		"it stops in order": {true, nil, (*fakeDaemon).stop, 0},
-		"it never says so":  {false, nil, (*fakeDaemon).kill, 0},
+		"it stops gracefully":            {true, nil, (*fakeDaemon).stop, 0},
+		"it never reports settled spans": {false, nil, (*fakeDaemon).kill, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newFakeDaemon(t)
@@ -46,7 +46,7 @@ func TestConnection_UnsettledSpansReportedToNext(t *testing.T) {
 			connects := c.Stats().Connects
 			test.end(d)
 			d.start()
-			eventually(t, "the client is back", func() bool { return c.Stats().Connects == connects+1 })
+			eventually(t, "the client is reconnected", func() bool { return c.Stats().Connects == connects+1 })
 			c.Publish(sampleBatch(1))
 			eventually(t, "the next daemon has more", func() bool { return d.spansSeen() == handed+1 })
 			if got := c.Stats().Unconfirmed; got != test.want {
@@ -55,13 +55,13 @@ func TestConnection_UnsettledSpansReportedToNext(t *testing.T) {
 			mustClose(t, c)
 			d.see(func() {
 				if got := d.lost[ReasonDaemonDied]; got != test.want || len(d.lost) > 1 {
-					t.Errorf("the next daemon is told of %v, want %d", d.lost, test.want)
+					t.Errorf("the next daemon was notified of %v, want %d", d.lost, test.want)
 				}
 			})
 			stats := c.Stats()
 			if _, is := stats.Lost[ReasonDaemonDied]; is || stats.Sent != handed+1 ||
 				stats.Published != handed+1 {
-				t.Errorf("the books: %+v", stats)
+				t.Errorf("stats %+v", stats)
 			}
 		})
 	}

@@ -27,7 +27,7 @@ type fakeDaemon struct {
 	features  wire.Features
 	settles   bool
 	isScraped bool                            // a successful flush does not settle spans, because only a scrape does
-	lives     *lives                          // state that survives this daemon; nil for a daemon without tokens
+	history   *history                        // state that survives this daemon; nil for a daemon without tokens
 	interval  uint64                          // interval in the welcome
 	answer    func(id uint64) *wire.Flush     // response to a flush request; nil for none
 	greeting  func(c *net.UnixConn) bool      // returns false to send no welcome
@@ -72,9 +72,9 @@ type fakeConn struct {
 	*net.UnixConn
 	reading sync.Mutex // locked to make the daemon stop reading
 	keys    map[uint32][]byte
-	isHung  bool   // until it is killed
-	life    *life  // spans of this connection, if the daemon has tokens
-	spans   uint64 // received on this connection
+	isHung  bool         // until it is killed
+	history *connHistory // spans of this connection, if the daemon has tokens
+	spans   uint64       // received on this connection
 }
 
 func newFakeDaemon(t testing.TB) *fakeDaemon {
@@ -159,7 +159,7 @@ func (d *fakeDaemon) serve(c *fakeConn) {
 			err = d.take(c, t, body)
 		}
 		if err != nil {
-			if !errors.Is(err, errSilent) {
+			if !errors.Is(err, errNoResponse) {
 				d.faults = append(d.faults, err)
 			}
 			d.mu.Unlock()
@@ -175,7 +175,7 @@ func (d *fakeDaemon) serve(c *fakeConn) {
 	}
 }
 
-var errSilent = errors.New("nothing more to say")
+var errNoResponse = errors.New("no more responses")
 
 // take counts one message. mu must be held.
 func (d *fakeDaemon) take(c *fakeConn, t wire.Type, body []byte) error {
@@ -187,14 +187,14 @@ func (d *fakeDaemon) take(c *fakeConn, t wire.Type, body []byte) error {
 		}
 		d.origins = append(d.origins, m.Origin)
 		if d.greeting != nil && !d.greeting(c.UnixConn) {
-			return errSilent
+			return errNoResponse
 		}
 		welcome := wire.Welcome{
 			Version: wire.Version, Daemon: "fake 1", MaxFrame: wire.MinMaxFrame, MaxBatch: wire.MinMaxBatch,
 			MaxKeys: 1024, Features: d.features, Settled: d.settles && m.Settled, Interval: d.interval,
 		}
-		if d.lives != nil {
-			c.life, err = d.lives.begin(m.Earlier, &welcome)
+		if d.history != nil {
+			c.history, err = d.history.begin(m.Earlier, &welcome)
 		}
 		if d.welcome != nil {
 			welcome = *d.welcome(&m)
@@ -216,8 +216,8 @@ func (d *fakeDaemon) take(c *fakeConn, t wire.Type, body []byte) error {
 		d.flushes++
 		if answer := d.answer(m.ID); answer != nil {
 			if answer.OK && !d.isScraped {
-				if c.life != nil {
-					c.life.told = c.life.spans()
+				if c.history != nil {
+					c.history.reported = c.history.spans()
 				}
 				c.Write(wire.AppendFeatures(nil, &wire.Announcement{Features: d.features, Settled: c.spans}))
 			}
@@ -226,7 +226,7 @@ func (d *fakeDaemon) take(c *fakeConn, t wire.Type, body []byte) error {
 		return err
 	case wire.TypeBye:
 		d.byes++
-		c.life.leave()
+		c.history.disconnect()
 		return nil
 	}
 	return fmt.Errorf("a tracer may not send %s", t)
@@ -266,11 +266,11 @@ func (d *fakeDaemon) takeSpans(c *fakeConn, body []byte) error {
 		d.counts[string(raw)] = d.counts[string(raw)].plus(s.Duration, s.End, s.Flags, s.Weight)
 		d.spans++
 		c.spans++
-		if err := c.life.take(raw, s.Duration); err != nil {
+		if err := c.history.receive(raw, s.Duration); err != nil {
 			return err
 		}
 	}
-	c.life.endMessage()
+	c.history.endMessage()
 	return w.Err()
 }
 
@@ -284,7 +284,7 @@ func (d *fakeDaemon) stop() {
 	}
 	d.serving.Wait()
 	for _, c := range conns {
-		c.life.leave()
+		c.history.disconnect()
 	}
 }
 
@@ -294,7 +294,7 @@ func (d *fakeDaemon) kill() {
 	conns := d.cut()
 	d.serving.Wait()
 	for _, c := range conns {
-		c.life.die()
+		c.history.crash()
 	}
 }
 

@@ -77,8 +77,8 @@ func ExampleEncodeKey() {
 
 // Stats counts the spans that could not be sent, by reason.
 func ExampleClient_Stats() {
-	nobody := filepath.Join(os.TempDir(), "no-daemon-here", "spans.sock")
-	c, err := client.Open(client.Config{Socket: nobody, MaxAway: 10 * time.Second})
+	absent := filepath.Join(os.TempDir(), "no-daemon-here", "spans.sock")
+	c, err := client.Open(client.Config{Socket: absent, MaxAway: 10 * time.Second})
 	if err != nil {
 		log.Fatal(err)
 	}

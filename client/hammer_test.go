@@ -55,11 +55,11 @@ func TestHammer(t *testing.T) {
 		t.Errorf("daemons counted %d spans, sent are %d", d.spans, s.Sent)
 	}
 	if s.Connects < 3 || s.Sent == 0 {
-		t.Errorf("the test did not do what it is for: %+v", s)
+		t.Errorf("the test had too few reconnects or spans: %+v", s)
 	}
-	heard := sum(d.lost)
-	if counted := sum(s.Refused) + sum(s.Lost); heard > counted {
-		t.Errorf("the daemons heard of %d lost spans, lost are %d", heard, counted)
+	reported := sum(d.lost)
+	if counted := sum(s.Refused) + sum(s.Lost); reported > counted {
+		t.Errorf("the daemons were notified of %d lost spans, the client counts %d", reported, counted)
 	}
 }
 
@@ -102,7 +102,7 @@ func publishMuch(t *testing.T, c *Client) (offered *atomic.Uint64, stop func()) 
 // accounted for, and the numbers in Stats balance at any moment.
 func TestHammer_Kills(t *testing.T) {
 	d := newFakeDaemon(t)
-	d.settles, d.lives = true, newLives(7)
+	d.settles, d.history = true, newHistory(7)
 	d.start()
 	c := open(t, Config{
 		Socket: d.socket, BufferBytes: 8 * bufferBytes, MaxKept: 8 * bufferBytes, MaxAge: time.Millisecond,
@@ -119,9 +119,9 @@ func TestHammer_Kills(t *testing.T) {
 		case 1:
 			d.setFeatures(wire.Features{Stats: r.IntN(3) > 0})
 		case 2:
-			d.lives.mu.Lock()
-			d.lives.forgets = r.IntN(2) == 0
-			d.lives.mu.Unlock()
+			d.history.mu.Lock()
+			d.history.discards = r.IntN(2) == 0
+			d.history.mu.Unlock()
 		case 3, 4:
 			d.settleSome()
 		case 5:
@@ -139,7 +139,7 @@ func TestHammer_Kills(t *testing.T) {
 	flushThrough(t, c)
 	mustClose(t, c)
 	d.stop()
-	checkLives(t, d, c, accepted)
+	checkHistory(t, d, c, accepted)
 }
 
 // publishNumbered publishes numbered spans from several goroutines and checks Stats, until it is stopped.
@@ -173,7 +173,7 @@ func publishNumbered(t *testing.T, c *Client) (stop func() (accepted map[uint64]
 	running.Go(func() {
 		for ; !isStopped.Load(); runtime.Gosched() {
 			if s := c.Stats(); s.Buffered > s.Published || s.Sent+s.Buffered+sum(s.Lost) != s.Published {
-				t.Errorf("the books: %+v", s)
+				t.Errorf("stats %+v", s)
 				return
 			}
 		}

@@ -109,7 +109,7 @@ func TestEncodedKey_ManyEncodings(t *testing.T) {
 	}
 }
 
-// Two encoded keys whose IDs share a slot are sent with their own keys.
+// Two encoded keys whose IDs share a slot are sent with separate keys.
 func TestEncodedKey_SharedSlot(t *testing.T) {
 	labels := make([]Snapshot, 4)
 	encoded := make([]Snapshot, len(labels))
@@ -156,7 +156,7 @@ func TestEncodedKey_IsTruncated(t *testing.T) {
 // bytesOf returns the messages that a client sends for one batch.
 func bytesOf(t *testing.T, batch []Snapshot) []byte {
 	t.Helper()
-	c := open(t, Config{Socket: t.TempDir() + "/nobody", MaxAge: time.Hour})
+	c := open(t, Config{Socket: t.TempDir() + "/absent", MaxAge: time.Hour})
 	s := &c.shards[0]
 	s.lock()
 	defer s.mu.Unlock()

@@ -39,9 +39,9 @@ func TestTruncate_SameKeyAfterNormalization(t *testing.T) {
 			AdditionalTags: tags(),
 		}
 		var c keyTruncator
-		given := slices.Clone(k.PeerTags)
+		original := slices.Clone(k.PeerTags)
 		cut := *c.truncate(&k)
-		if !slices.Equal(given, k.PeerTags) {
+		if !slices.Equal(original, k.PeerTags) {
 			t.Fatal("the caller's tags were changed")
 		}
 		if normalized(cut) != normalized(k) {
@@ -67,7 +67,7 @@ func TestLargestKey_FitsEmptyBuffer(t *testing.T) {
 	cut := c.truncate(&k)
 	bound := maxEncodedLength(cut)
 	if bound > maxKeyBytes || headerRoom+maxBytesWithoutKey+bound > bufferBytes-defineRoom {
-		t.Errorf("the largest key is taken for %d bytes, at most %d are planned", bound, maxKeyBytes)
+		t.Errorf("the largest key is bounded by %d bytes, want at most %d", bound, maxKeyBytes)
 	}
 }
 
@@ -122,7 +122,7 @@ func TestLabels_EachChangesTheKey(t *testing.T) {
 			changed := k
 			reflect.ValueOf(&changed).Elem().Field(i).Set(other)
 			if l.equal(&changed) {
-				t.Errorf("with %s %v it is taken for the same", name, other)
+				t.Errorf("with %s %v the keys are equal", name, other)
 			}
 		}
 	}
@@ -185,14 +185,14 @@ func TestLabelTable_SameMessagesWithout(t *testing.T) {
 		replay(t, got, sealedBytes(quick))
 		replay(t, want, sealedBytes(slow))
 		if !reflect.DeepEqual(got.counts, want.counts) {
-			t.Fatal("the two shards say different things")
+			t.Fatal("the two shards encoded different counts")
 		}
 	}
 }
 
 // shardOf returns a shard with its own pool.
 func shardOf(t *testing.T) *shard {
-	return &open(t, Config{Socket: t.TempDir() + "/nobody"}).shards[0]
+	return &open(t, Config{Socket: t.TempDir() + "/absent"}).shards[0]
 }
 
 // sealedBytes returns all messages of a shard.
@@ -215,12 +215,12 @@ func TestLabelTable_KeepsNoOldStrings(t *testing.T) {
 	}
 	s.submitBuffer()
 	if !isEmpty(s) {
-		t.Error("labels are kept of a sealed buffer")
+		t.Error("labels of a sealed buffer are kept")
 	}
 	s = shardOf(t)
 	s.encodeBatch(uniqueBatch(2, maxKeyBytes))
 	if !isEmpty(s) || s.buffer.keyCount != 2 {
-		t.Error("labels are kept that were cut")
+		t.Error("labels of truncated keys are kept")
 	}
 	p := newPool(3)
 	s = &shard{pool: p, gate: new(gate)}
@@ -228,7 +228,7 @@ func TestLabelTable_KeepsNoOldStrings(t *testing.T) {
 		t.Fatal("accepted more than all buffers hold, or knew no key of it")
 	}
 	if !isEmpty(s) {
-		t.Error("labels are kept of a batch that was taken back")
+		t.Error("labels of a removed batch are kept")
 	}
 	if why, _ := s.encodeBatch(uniqueBatch(5000, 100)); why == noReason {
 		t.Fatal("accepted more than all buffers hold")

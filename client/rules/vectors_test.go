@@ -127,15 +127,15 @@ func TestVectors_MatchRules(t *testing.T) {
 	for i, trace := range traces {
 		v := trace.vector
 		v.Snapshots = v.snapshotsOf()
-		said := map[uint64]uint8{}
+		counted := map[uint64]uint8{}
 		for _, s := range v.Snapshots {
-			said[s.Span] = s.Flags
+			counted[s.Span] = s.Flags
 		}
-		if len(said) != len(trace.counted) {
-			t.Errorf("%s: counted %v, want %v", v.Name, said, trace.counted)
+		if len(counted) != len(trace.counted) {
+			t.Errorf("%s: counted %v, want %v", v.Name, counted, trace.counted)
 		}
 		for id, flags := range trace.counted {
-			if got, is := said[id]; !is || got != flags {
+			if got, is := counted[id]; !is || got != flags {
 				t.Errorf("%s: span %d has flags %d, counted %v, want %d", v.Name, id, got, is, flags)
 			}
 		}
@@ -145,9 +145,9 @@ func TestVectors_MatchRules(t *testing.T) {
 		}
 		b.Write(append([]byte(",\n")[2*(1-min(i, 1)):], line...))
 	}
-	whole := append(append([]byte("[\n"), b.Bytes()...), "\n]\n"...)
+	complete := append(append([]byte("[\n"), b.Bytes()...), "\n]\n"...)
 	if *update {
-		if err := os.WriteFile(vectorsFile, whole, 0o644); err != nil {
+		if err := os.WriteFile(vectorsFile, complete, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -155,7 +155,7 @@ func TestVectors_MatchRules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(file, whole) {
+	if !bytes.Equal(file, complete) {
 		t.Errorf("%s differs from the rules; run go test ./client/rules -run Vectors -update and look at the "+
 			"difference", vectorsFile)
 	}

@@ -73,7 +73,7 @@ func TestSpanProcessor_WithoutDaemon(t *testing.T) {
 		t.Errorf("of %d ended spans %d are accounted for: %+v", goroutines*each, offered, stats)
 	}
 	if published := observed(t, reader)["published"]; published != int64(stats.Published) {
-		t.Errorf("the metric says that %d spans were published, Stats %d", published, stats.Published)
+		t.Errorf("the metric has %d published spans, Stats %d", published, stats.Published)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -44,7 +44,7 @@ func TestConfig(t *testing.T) {
 			t.Errorf("%+v, want %+v", got[name], want)
 		}
 	}
-	if _, own := got["check"]; own {
+	if _, isShown := got["check"]; isShown {
 		t.Error("config shows its own flags")
 	}
 	out, err = program(t, "config", "--sketch-bytes=2097152").Output()
@@ -85,7 +85,7 @@ func TestConfigCheck(t *testing.T) {
 }
 
 // TestConfigCheck_MissingDirectory: if the configuration is valid but a socket's directory is
-// missing, so that run would fail, the output says so.
+// missing, so that run would fail, the output reports it.
 func TestConfigCheck_MissingDirectory(t *testing.T) {
 	here := t.TempDir()
 	for args, lacks := range map[string]string{
@@ -94,11 +94,11 @@ func TestConfigCheck_MissingDirectory(t *testing.T) {
 		"--socket=" + here + "/s --apm-socket=" + here + "/away/a": here + "/away",
 	} {
 		out, err := program(t, append([]string{"config", "--check"}, strings.Fields(args)...)...).Output()
-		said := string(out)
-		if err != nil || !strings.Contains(said, "is valid") ||
-			strings.Contains(said, "on this machine yet") != (lacks != "") ||
-			!strings.Contains(said, lacks) {
-			t.Errorf("%s: %v, %s", args, err, said)
+		output := string(out)
+		if err != nil || !strings.Contains(output, "is valid") ||
+			strings.Contains(output, "on this machine yet") != (lacks != "") ||
+			!strings.Contains(output, lacks) {
+			t.Errorf("%s: %v, %s", args, err, output)
 		}
 	}
 }

@@ -33,7 +33,7 @@ func TestReceivers_ReadDimensionsOfExporters(t *testing.T) {
 	names := c.OTLP.Labels.Attributes
 	if !slices.Equal(names, []string{"tenant.id", "feature", "zone"}) ||
 		!slices.Equal(names, c.Zipkin.Labels.Attributes) {
-		t.Errorf("doors read %q and %q", names, c.Zipkin.Labels.Attributes)
+		t.Errorf("receivers read %q and %q", names, c.Zipkin.Labels.Attributes)
 	}
 	if !slices.Equal(c.APM.Labels.AdditionalTags, []string{"plan", "tier"}) {
 		t.Errorf("additional tags %q", c.APM.Labels.AdditionalTags)
@@ -50,7 +50,7 @@ func TestReceivers_ReadDimensionsOfExporters(t *testing.T) {
 		"--agent-url=http://127.0.0.1:8126",
 		"--otlp-dimensions=all,tenant.id=50", "--prometheus-dimensions=zone").config
 	if len(off.OTLP.Labels.Attributes) != 0 || len(off.Aggregate.TagBudgets) != 0 {
-		t.Errorf("without the exit doors read %q", off.OTLP.Labels.Attributes)
+		t.Errorf("without the exporter, receivers read %q", off.OTLP.Labels.Attributes)
 	}
 	for _, args := range [][]string{
 		{"--prometheus-dimensions=a,b,c,d,e,f,g,h,i"},
@@ -62,41 +62,41 @@ func TestReceivers_ReadDimensionsOfExporters(t *testing.T) {
 	} {
 		if out, err := program(t,
 			append([]string{"config", "--check"}, args...)...).CombinedOutput(); err == nil {
-			t.Errorf("%q is taken: %s", args, out)
+			t.Errorf("%q is accepted: %s", args, out)
 		}
 	}
 	if out, err := program(t, "config", "--check", "--otlp-addr=127.0.0.1:4318",
 		"--prometheus-dimensions=all,a,b,c,d,e,f,g,h,db.system.name,http.route").CombinedOutput(); err != nil {
-		t.Errorf("eight of one's own beside known ones: %s", out)
+		t.Errorf("eight custom dimensions next to known ones: %s", out)
 	}
 	but := &completed(t, "--otlp-metrics-endpoint=http://127.0.0.1:4318/v1/metrics", "--prometheus",
 		"--otlp-dimensions=all,-peer.service,-rpc.method", "--prometheus-dimensions", "all,-peer.service,zone=9").config
 	if got := but.OTLP.Labels.Attributes; !slices.Equal(got, []string{"zone"}) {
-		t.Errorf("doors read %q", got)
+		t.Errorf("receivers read %q", got)
 	}
 }
 
 // TestReceivers_KeepResourceAttributes: receivers keep the resource attributes that an enabled
 // exporter names.
 func TestReceivers_KeepResourceAttributes(t *testing.T) {
-	const exit, door = "--otlp-metrics-endpoint=http://127.0.0.1:4318/v1/metrics", "--otlp-addr=127.0.0.1:4318"
+	const exporter, receiver = "--otlp-metrics-endpoint=http://127.0.0.1:4318/v1/metrics", "--otlp-addr=127.0.0.1:4318"
 	for _, c := range []struct {
 		args   []string
 		counts bool
 		want   []string
 	}{
-		{[]string{exit, door}, true, otel.Identifying},
-		{[]string{exit, "--zipkin-addr=127.0.0.1:9411"}, true, otel.Identifying},
-		{[]string{exit}, false, otel.Identifying},
-		{[]string{exit, door, "--otlp-resource-attributes=none"}, false, nil},
+		{[]string{exporter, receiver}, true, otel.Identifying},
+		{[]string{exporter, "--zipkin-addr=127.0.0.1:9411"}, true, otel.Identifying},
+		{[]string{exporter}, false, otel.Identifying},
+		{[]string{exporter, receiver, "--otlp-resource-attributes=none"}, false, nil},
 		{
-			[]string{exit, door, "--otlp-resource-attributes=identifying, cloud.region"},
+			[]string{exporter, receiver, "--otlp-resource-attributes=identifying, cloud.region"},
 			true,
 			append(slices.Clone(otel.Identifying), "cloud.region"),
 		},
-		{[]string{door, "--prometheus"}, false, nil},
+		{[]string{receiver, "--prometheus"}, false, nil},
 		{
-			[]string{door, "--prometheus", "--prometheus-dimensions=all,service.instance.id"},
+			[]string{receiver, "--prometheus", "--prometheus-dimensions=all,service.instance.id"},
 			true,
 			[]string{"service.instance.id"},
 		},
@@ -104,16 +104,16 @@ func TestReceivers_KeepResourceAttributes(t *testing.T) {
 		config := &completed(t, c.args...).config
 		if got := config.OTLP.Labels.Resource; !slices.Equal(got, c.want) ||
 			!slices.Equal(config.Zipkin.Labels.Resource, got) {
-			t.Errorf("%q: doors keep %q", c.args, got)
+			t.Errorf("%q: receivers keep %q", c.args, got)
 		}
 		if config.Aggregate.Attributes != c.counts {
 			t.Errorf("%q: memory for attributes is counted: %t", c.args, config.Aggregate.Attributes)
 		}
 	}
 	for _, wrong := range []string{"a,,b", "none,a", "a b", strings.Repeat("a,", otel.MaxKept) + "b"} {
-		if out, err := program(t, "config", "--check", exit,
+		if out, err := program(t, "config", "--check", exporter,
 			"--otlp-resource-attributes="+wrong).CombinedOutput(); err == nil {
-			t.Errorf("%q is taken: %s", wrong, out)
+			t.Errorf("%q is accepted: %s", wrong, out)
 		}
 	}
 }

@@ -45,8 +45,8 @@ func TestDropUnsampled_Values(t *testing.T) {
 			}
 		}
 	}
-	if says := refusal(t, []string{"config", "--check", "--drop-unsampled=maybe"}); !strings.Contains(says,
+	if output := refusal(t, []string{"config", "--check", "--drop-unsampled=maybe"}); !strings.Contains(output,
 		`"maybe" is not one of auto, on, off`) {
-		t.Errorf("it says %s", says)
+		t.Errorf("output: %s", output)
 	}
 }

@@ -65,7 +65,7 @@ func TestFlags_SameInEveryList(t *testing.T) {
 	}
 	out, err := program(t, "run", "--help").Output()
 	if err != nil || !strings.Contains(string(out), "spanstatsd run --help --all") {
-		t.Errorf("help does not say how to see every flag: %v, %s", err, out)
+		t.Errorf("help does not explain how to print every flag: %v, %s", err, out)
 	}
 }
 

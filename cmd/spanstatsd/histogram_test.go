@@ -20,7 +20,7 @@ func TestHistograms(t *testing.T) {
 	if out, err := program(t, append(datadog, "--otlp-histogram=explicit")...).CombinedOutput(); err != nil {
 		t.Errorf("explicit buckets of the dialect datadog: %s", out)
 	}
-	if says := refusal(t, append(datadog, "--otlp-histogram=explicit-ms")); !strings.Contains(says, "explicit-ms is of") {
-		t.Errorf("milliseconds of the dialect datadog: %s", says)
+	if output := refusal(t, append(datadog, "--otlp-histogram=explicit-ms")); !strings.Contains(output, "explicit-ms is of") {
+		t.Errorf("milliseconds of the dialect datadog: %s", output)
 	}
 }

@@ -86,10 +86,10 @@ func TestTracerVariables_AreDefaults(t *testing.T) {
 func TestTracerVariables_Invalid(t *testing.T) {
 	for _, v := range limitVariables {
 		for _, value := range []string{"many", "0", "-1", "1048577", "1.5"} {
-			says := refusal(t, []string{"config", "--check"}, v.name+"="+value)
-			if !strings.Contains(says, v.name) || !strings.Contains(says, value) ||
-				!strings.Contains(says, "--cardinality-limit "+v.label.String()) {
-				t.Errorf("%s=%s: it says %s", v.name, value, says)
+			output := refusal(t, []string{"config", "--check"}, v.name+"="+value)
+			if !strings.Contains(output, v.name) || !strings.Contains(output, value) ||
+				!strings.Contains(output, "--cardinality-limit "+v.label.String()) {
+				t.Errorf("%s=%s: output: %s", v.name, value, output)
 			}
 		}
 	}
@@ -98,9 +98,9 @@ func TestTracerVariables_Invalid(t *testing.T) {
 		"DD_TRACE_RESOURCE_RENAMING_ENABLED=perhaps",
 	} {
 		name, _, _ := strings.Cut(variable, "=")
-		if says := refusal(t, []string{"config", "--check", "--apm-labels=tracer"},
-			variable); !strings.Contains(says, name) {
-			t.Errorf("%s: it says %s", variable, says)
+		if output := refusal(t, []string{"config", "--check", "--apm-labels=tracer"},
+			variable); !strings.Contains(output, name) {
+			t.Errorf("%s: output: %s", variable, output)
 		}
 		cmd := program(t, "config", "--check")
 		cmd.Env = append(cmd.Env, variable)
@@ -112,9 +112,9 @@ func TestTracerVariables_Invalid(t *testing.T) {
 		"--apm-labels=both": `"both" is not one of agent, tracer`, "--apm-socket=/a " +
 			"--apm-additional-tags=a:b": `"a:b" is not a tag name`,
 	} {
-		if says := refusal(t, append([]string{"config", "--check"},
-			strings.Fields(args)...)); !strings.Contains(says, want) {
-			t.Errorf("%s: it says %s", args, says)
+		if output := refusal(t, append([]string{"config", "--check"},
+			strings.Fields(args)...)); !strings.Contains(output, want) {
+			t.Errorf("%s: output: %s", args, output)
 		}
 	}
 }

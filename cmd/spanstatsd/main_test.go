@@ -37,7 +37,7 @@ func program(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// TestCommandLine_Invalid expects an exit code, one line that says how to fix the error, and no
+// TestCommandLine_Invalid expects an exit code, one line that explains how to fix the error, and no
 // files that remain.
 func TestCommandLine_Invalid(t *testing.T) {
 	dir := t.TempDir()
@@ -103,7 +103,7 @@ func TestCommandLine_Invalid(t *testing.T) {
 		}
 	}
 	if _, err := os.Lstat(socket); err == nil {
-		t.Error("a refused start left its socket behind")
+		t.Error("a refused start left its socket")
 	}
 }
 

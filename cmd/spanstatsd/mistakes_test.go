@@ -24,7 +24,7 @@ func refusal(t *testing.T, args []string, environment ...string) string {
 // TestConfigCheck_EachErrorOnce: each invalid value, or invalid combination of values, is
 // one line, and no error causes another.
 func TestConfigCheck_EachErrorOnce(t *testing.T) {
-	says := refusal(t,
+	output := refusal(t,
 		[]string{
 			"config", "--check", "--flush-interval=1h",
 			"--max-aggregates=0", "--label-bytes=1KiB", "--max-origins=0",
@@ -39,7 +39,7 @@ func TestConfigCheck_EachErrorOnce(t *testing.T) {
 		},
 		"SPANSTATSD_SOCKET=/s",
 	)
-	lines := strings.Split(strings.TrimSpace(says), "\n")
+	lines := strings.Split(strings.TrimSpace(output), "\n")
 	for _, want := range []string{
 		"check flush-interval: 1h",
 		"check max-aggregates: 0", "check label-bytes: 1KiB", "check max-origins: 0",
@@ -60,17 +60,17 @@ func TestConfigCheck_EachErrorOnce(t *testing.T) {
 			}
 		}
 		if found != 1 {
-			t.Errorf("%d lines say %q", found, want)
+			t.Errorf("%d lines contain %q", found, want)
 		}
 	}
 	if len(lines) != 22 || t.Failed() {
-		t.Errorf("22 things are wrong, and these %d lines were said:\n%s", len(lines), says)
+		t.Errorf("want 22 lines of errors, got %d:\n%s", len(lines), output)
 	}
 }
 
 // TestValues_InvalidAreRejected checks that run, before it starts anything, and config --check reject them.
 func TestValues_InvalidAreRejected(t *testing.T) {
-	for _, c := range []struct{ args, says string }{
+	for _, c := range []struct{ args, want string }{
 		{"--apm-addr 9999", "apm-addr"},
 		{"--socket=", "give one with --socket"},
 		{"--socket=/run/a --apm-socket=/run/../run/a", "the address of --socket"},
@@ -83,9 +83,9 @@ func TestValues_InvalidAreRejected(t *testing.T) {
 		{"--sketch-bytes=16MB", "as 64MiB"},
 	} {
 		for _, command := range []string{"config --check ", "run "} {
-			if says := refusal(t, strings.Fields(command+c.args)); !strings.Contains(says, c.says) ||
-				strings.Count(says, "\n") != 1 {
-				t.Errorf("%s%s: %q, want one line with %q", command, c.args, says, c.says)
+			if output := refusal(t, strings.Fields(command+c.args)); !strings.Contains(output, c.want) ||
+				strings.Count(output, "\n") != 1 {
+				t.Errorf("%s%s: %q, want one line with %q", command, c.args, output, c.want)
 			}
 		}
 	}
@@ -104,19 +104,19 @@ func TestLimits_SumDoesNotOverflow(t *testing.T) {
 	for _, limit := range limits {
 		args = append(args, "--"+limit+"=9223372036854775807")
 	}
-	says := refusal(t, args, "GOMEMLIMIT=400MiB")
+	output := refusal(t, args, "GOMEMLIMIT=400MiB")
 	for _, limit := range limits {
-		if !strings.Contains(says, "check "+limit+": ") && limit != "ring-slots" {
-			t.Errorf("nothing is said of %s", limit)
+		if !strings.Contains(output, "check "+limit+": ") && limit != "ring-slots" {
+			t.Errorf("no error about %s", limit)
 		}
 	}
-	if !strings.Contains(says, "size ring: ") || strings.Contains(says, "need -") ||
-		strings.Contains(says, " -9223") {
-		t.Error(says)
+	if !strings.Contains(output, "size ring: ") || strings.Contains(output, "need -") ||
+		strings.Contains(output, " -9223") {
+		t.Error(output)
 	}
-	if says := refusal(t, []string{"config", "--check", "--retry-bytes=2GiB"},
-		"GOMEMLIMIT=400MiB"); !strings.Contains(says, "lower --retry-bytes") {
-		t.Errorf("more than the memory there is: %s", says)
+	if output := refusal(t, []string{"config", "--check", "--retry-bytes=2GiB"},
+		"GOMEMLIMIT=400MiB"); !strings.Contains(output, "lower --retry-bytes") {
+		t.Errorf("more than the available memory: %s", output)
 	}
 }
 
@@ -124,9 +124,9 @@ func TestLimits_SumDoesNotOverflow(t *testing.T) {
 // sets for a Service.
 func TestVariables_UnknownIsAnError(t *testing.T) {
 	for _, command := range []string{"run", "config", "config --check", "status", "wait ready"} {
-		if says := refusal(t, strings.Fields(command), "SPANSTATSD_RING_SLOT=1024"); !strings.Contains(says,
+		if output := refusal(t, strings.Fields(command), "SPANSTATSD_RING_SLOT=1024"); !strings.Contains(output,
 			"SPANSTATSD_RING_SLOT: ") {
-			t.Errorf("%s: %s", command, says)
+			t.Errorf("%s: %s", command, output)
 		}
 	}
 	cmd := program(t, "config", "--check")
@@ -148,9 +148,9 @@ func TestVariables_UnknownIsAnError(t *testing.T) {
 
 // TestSizes_Units: sizes have units on the command line, in variables, and in the output.
 func TestSizes_Units(t *testing.T) {
-	for _, given := range []string{"3MiB", "3145728", "3072KiB"} {
-		cmd := program(t, "config", "--sketch-bytes="+given)
-		cmd.Env = append(cmd.Env, "SPANSTATSD_LABEL_BYTES="+given)
+	for _, size := range []string{"3MiB", "3145728", "3072KiB"} {
+		cmd := program(t, "config", "--sketch-bytes="+size)
+		cmd.Env = append(cmd.Env, "SPANSTATSD_LABEL_BYTES="+size)
 		out, err := cmd.Output()
 		if err != nil {
 			t.Fatal(err)
@@ -161,7 +161,7 @@ func TestSizes_Units(t *testing.T) {
 			"--retry-bytes 16MiB default",
 		} {
 			if !strings.Contains(shown, want) {
-				t.Errorf("given %s, config does not show %s: %s", given, want, out)
+				t.Errorf("with %s, config does not show %s: %s", size, want, out)
 			}
 		}
 	}
@@ -180,9 +180,9 @@ func TestUsageErrors_ExitCodeTwo(t *testing.T) {
 		"wait", "wait no", "wait ready idle", "wait ready --at-most=-1s", "wait idle --at-most=0s",
 		"wait ready --url=:::",
 	} {
-		if says := refusal(t, strings.Fields(line)); !strings.HasPrefix(says, "spanstatsd: ") ||
-			strings.Count(says, "\n") != 1 {
-			t.Errorf("%s: %q", line, says)
+		if output := refusal(t, strings.Fields(line)); !strings.HasPrefix(output, "spanstatsd: ") ||
+			strings.Count(output, "\n") != 1 {
+			t.Errorf("%s: %q", line, output)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 // auto-discovered.
 func TestAgentDiscovery(t *testing.T) {
 	const here, otlp = "http://127.0.0.1:8126", "--otlp-metrics-endpoint=http://c"
-	for _, c := range []struct{ given, value, effective string }{
+	for _, c := range []struct{ flags, value, effective string }{
 		{"", here, "looked for"},
 		{"--agent-url=" + here, here, ""},
 		{"DD_AGENT_HOST=h", "http://h:8126", ""},
@@ -31,7 +31,7 @@ func TestAgentDiscovery(t *testing.T) {
 		{otlp + " DD_TRACE_AGENT_URL=off", "off", ""},
 	} {
 		cmd := program(t, "config", "--json")
-		for text := range strings.FieldsSeq(c.given) {
+		for text := range strings.FieldsSeq(c.flags) {
 			if strings.HasPrefix(text, "-") {
 				cmd.Args = append(cmd.Args, text)
 			} else {
@@ -41,11 +41,11 @@ func TestAgentDiscovery(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		var settings []status.Setting
 		if err != nil || json.Unmarshal(out, &settings) != nil {
-			t.Fatalf("%q: %v: %s", c.given, err, out)
+			t.Fatalf("%q: %v: %s", c.flags, err, out)
 		}
 		at := slices.IndexFunc(settings, func(s status.Setting) bool { return s.Name == "agent-url" })
 		if s := settings[at]; s.Value != c.value || s.Effective != c.effective {
-			t.Errorf("%q: %+v, want %+v", c.given, s, c)
+			t.Errorf("%q: %+v, want %+v", c.flags, s, c)
 		}
 	}
 }

@@ -196,7 +196,7 @@ func TestInstance_RandomUUID(t *testing.T) {
 }
 
 // Variables for SDKs that use gRPC, which are common to all containers of a pod, do not stop the
-// daemon. A warning says that it does not export OTLP metrics.
+// daemon. A warning reports that it does not export OTLP metrics.
 func TestOTLPVariables_GRPCIsIgnored(t *testing.T) {
 	for _, c := range []struct{ args, effective, warning string }{
 		{"", "agent-url", "OTEL_EXPORTER_OTLP_ENDPOINT is ignored because OTEL_EXPORTER_OTLP_PROTOCOL is grpc"},

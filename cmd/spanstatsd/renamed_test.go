@@ -8,7 +8,7 @@ import (
 // A release accepts the old names of its renamed flags and variables, so that an upgrade does not
 // stop a daemon. The new name takes precedence, and the log names it.
 func TestRenamedFlag_OldNameWarns(t *testing.T) {
-	for _, c := range []struct{ given, want, warning string }{
+	for _, c := range []struct{ flags, want, warning string }{
 		{"--otlp-reading=datadog", "datadog", "--otlp-semantics"},
 		{"SPANSTATSD_OTLP_READING=datadog", "datadog", "--otlp-semantics"},
 		{"SPANSTATSD_OTLP_READING=otel SPANSTATSD_OTLP_SEMANTICS=datadog", "datadog", "--otlp-semantics"},
@@ -16,7 +16,7 @@ func TestRenamedFlag_OldNameWarns(t *testing.T) {
 		{"--otlp-semantics=datadog", "datadog", ""},
 	} {
 		cmd := program(t, "config")
-		for text := range strings.FieldsSeq(c.given) {
+		for text := range strings.FieldsSeq(c.flags) {
 			if strings.HasPrefix(text, "-") {
 				cmd.Args = append(cmd.Args, text)
 			} else {
@@ -27,11 +27,11 @@ func TestRenamedFlag_OldNameWarns(t *testing.T) {
 		cmd.Stderr = &warnings
 		out, err := cmd.Output()
 		if err != nil || !strings.Contains(string(out), c.want) {
-			t.Errorf("%q: %v: %s%s", c.given, err, out, warnings.String())
+			t.Errorf("%q: %v: %s%s", c.flags, err, out, warnings.String())
 		}
 		if got := warnings.String(); strings.Count(got, "\n") != min(1, len(c.warning)) ||
 			!strings.Contains(got, c.warning) {
-			t.Errorf("%q: the log has %q, want one line with %q", c.given, got, c.warning)
+			t.Errorf("%q: the log has %q, want one line with %q", c.flags, got, c.warning)
 		}
 	}
 	cmd := program(t, "status", "--timeout=1ns", "--addr=127.0.0.1:1")

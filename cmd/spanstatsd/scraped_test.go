@@ -13,7 +13,7 @@ import (
 // configured, unless --prometheus is set.
 func TestPrometheus_OnWithoutDestination(t *testing.T) {
 	const otlp = "--otlp-metrics-endpoint=http://c"
-	for _, c := range []struct{ given, value, effective string }{
+	for _, c := range []struct{ flags, value, effective string }{
 		{"", "", "on"},
 		{"--agent-url=off", "", "on"},
 		{"--agent-url=http://h:8126", "", "off"},
@@ -27,7 +27,7 @@ func TestPrometheus_OnWithoutDestination(t *testing.T) {
 		{"SPANSTATSD_PROMETHEUS=true " + otlp, "on", ""},
 	} {
 		cmd := program(t, "config", "--json")
-		for text := range strings.FieldsSeq(c.given) {
+		for text := range strings.FieldsSeq(c.flags) {
 			if strings.HasPrefix(text, "-") {
 				cmd.Args = append(cmd.Args, text)
 			} else {
@@ -37,11 +37,11 @@ func TestPrometheus_OnWithoutDestination(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		var settings []status.Setting
 		if err != nil || json.Unmarshal(out, &settings) != nil {
-			t.Fatalf("%q: %v: %s", c.given, err, out)
+			t.Fatalf("%q: %v: %s", c.flags, err, out)
 		}
 		at := slices.IndexFunc(settings, func(s status.Setting) bool { return s.Name == "prometheus" })
 		if s := settings[at]; s.Value != c.value || s.Effective != c.effective {
-			t.Errorf("%q: %+v, want %+v", c.given, s, c)
+			t.Errorf("%q: %+v, want %+v", c.flags, s, c)
 		}
 	}
 }
@@ -49,7 +49,7 @@ func TestPrometheus_OnWithoutDestination(t *testing.T) {
 // TestPrometheus_InvalidFlags: invalid flags of the Prometheus exporter are errors before
 // anything starts.
 func TestPrometheus_InvalidFlags(t *testing.T) {
-	for given, says := range map[string]string{
+	for flags, want := range map[string]string{
 		"--prometheus=maybe": "not one of on, off", "--prometheus-buckets=1,x": "not a number of seconds",
 		"--prometheus-buckets=2,1": "increasing", "--prometheus-dimensions=a=b": "parse dimensions",
 		"--prometheus-addr=nowhere": "check prometheus-addr", "--prometheus-dialect=datadog": "not one of",
@@ -57,9 +57,9 @@ func TestPrometheus_InvalidFlags(t *testing.T) {
 		"--agent-url=off --prometheus=off": "no other destination",
 	} {
 		out, err := program(t,
-			append([]string{"config", "--check"}, strings.Fields(given)...)...).CombinedOutput()
-		if err == nil || !strings.Contains(string(out), says) {
-			t.Errorf("%q: %v: %s, want %q", given, err, out, says)
+			append([]string{"config", "--check"}, strings.Fields(flags)...)...).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), want) {
+			t.Errorf("%q: %v: %s, want %q", flags, err, out, want)
 		}
 	}
 	for _, fine := range []string{

@@ -92,7 +92,7 @@ func TestStatus_HostileResponse(t *testing.T) {
 	}()
 	out, _ := program(t, "status", "--url", "http://"+listener.Addr().String()).CombinedOutput()
 	if controls.Match(out) || !strings.Contains(string(out), `\x1b[2J`) {
-		t.Errorf("it says %q", out)
+		t.Errorf("output: %q", out)
 	}
 }
 
@@ -114,8 +114,8 @@ func TestStatus_Watch(t *testing.T) {
 	}))
 	defer server.Close()
 	cmd := program(t, "status", "--watch", "--interval", "200ms", "--url", server.URL)
-	var out, said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &said
+	var out, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -134,8 +134,8 @@ func TestStatus_Watch(t *testing.T) {
 			t.Errorf("no %q in\n%s", says, out.String())
 		}
 	}
-	if !strings.Contains(said.String(), "no response") || controls.Match(out.Bytes()) {
-		t.Errorf("the gap is told as %q", said.String())
+	if !strings.Contains(stderr.String(), "no response") || controls.Match(out.Bytes()) {
+		t.Errorf("the gap is logged as %q", stderr.String())
 	}
 }
 

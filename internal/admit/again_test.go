@@ -13,7 +13,7 @@ import (
 )
 
 // TestLastKey_SameBufferOtherMessage: the messages of a connection use the same buffer, so a key
-// must not be taken for the previous one because it has the same address.
+// must not be confused with the previous one because it has the same address.
 func TestLastKey_SameBufferOtherMessage(t *testing.T) {
 	h := newHarness(t, nil)
 	h.aggregator.Start()

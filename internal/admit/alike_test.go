@@ -40,7 +40,7 @@ func TestKey_AdmittedInEachInterval(t *testing.T) {
 		}
 		publish("first of the first interval")
 		time.Sleep(aggregate.DefaultConfig().FlushInterval)
-		synctest.Wait() // until the sealer has begun the second interval
+		synctest.Wait() // until the sealer has started the second interval
 		publish("first of the second interval")
 		publish("first of the first interval")
 		h.stop(p)
@@ -61,7 +61,7 @@ func TestSlot_HeldUntilDrained(t *testing.T) {
 	s.addMark(claim.End(), claim.Len(), 64)
 	claim.Publish()
 	if s.allows(r, 32, false); s.held != 1 {
-		t.Errorf("%d slots are held of one that nobody has drained", s.held)
+		t.Errorf("%d slots are held of an undrained slot", s.held)
 	}
 	r.Send(ring.Signal{Kind: ring.Stop})
 	r.Consume(64, func([]aggregate.Slot) {}, func(ring.Signal) {})

@@ -93,7 +93,7 @@ const (
 	keptLabels   = 20 // distinct values of each
 	usualKeys    = 8
 	numberedKeys = 5 // of them
-	mostMistaken = 3 // spans of values that are taken for some that came before
+	mostMistaken = 3 // spans of values that are mistaken for earlier ones
 )
 
 func usualKey(i int) span.Key {

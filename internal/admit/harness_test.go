@@ -129,7 +129,7 @@ func (h *harness) stop(publishers ...*Publisher) {
 		stats, counted := h.Stats(), h.aggregator.Stats()
 		if aggregated := counted.Aggregated(); stats.Received != aggregated+stats.DroppedTotal() ||
 			aggregated != h.sealed || counted.Pending != 0 {
-			h.t.Errorf("books: received %d = aggregated %d + dropped %v; sealed %d, held %d",
+			h.t.Errorf("accounting: received %d = aggregated %d + dropped %v; sealed %d, held %d",
 				stats.Received, aggregated, stats.Dropped, h.sealed, counted.Pending)
 		}
 	})

@@ -72,7 +72,7 @@ func TestIgnored_AgainstModel(t *testing.T) {
 			stats.Dropped)
 	}
 	if received != sent || dropped != 0 {
-		t.Errorf("the client hears of %d spans, and of %d that were lost", received, dropped)
+		t.Errorf("the client is notified of %d spans and %d lost ones", received, dropped)
 	}
 	for resource, n := range want {
 		if h.rows[resource] != n {
@@ -96,7 +96,7 @@ func TestReceiver_MayMarkASpanAsIgnored(t *testing.T) {
 	}
 	counting := -1
 	if _, ok := h.PublishTogether(func() { counting = p.Counting() }, BatchPart{p, batch}); !ok || counting != 3 {
-		t.Errorf("it was not published, or %d spans of it are said to count", counting)
+		t.Errorf("it was not published, or %d of its spans are reported as counted", counting)
 	}
 	h.finish(p)
 	if stats := h.Stats(); stats.Received != 6 || stats.Dropped["ignored"] != 3 || h.counted() != 3 {

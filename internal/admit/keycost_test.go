@@ -12,7 +12,7 @@ func TestKeyCost_WithinProtocolLimit(t *testing.T) {
 	for length := range 6000 {
 		raw := make([]byte, length)
 		if cost, documented := costOf(keyCapacity(raw))+2*numberBytes, wire.KeyCost(length); cost > documented {
-			t.Fatalf("a key of %d bytes costs %d, and %d are said", length, cost, documented)
+			t.Fatalf("a key of %d bytes costs %d, documented are %d", length, cost, documented)
 		}
 	}
 }

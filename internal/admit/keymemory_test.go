@@ -50,7 +50,7 @@ func TestKeyMemory_BoundedAndShared(t *testing.T) {
 			sum += max(shares[i].held, int(shares[i].own))
 		}
 		if sum > bytes {
-			t.Fatalf("step %d: %d bytes of %d are taken or set apart", step, sum, bytes)
+			t.Fatalf("step %d: %d bytes of %d are used or reserved", step, sum, bytes)
 		}
 	}
 	if refused == 0 {
@@ -59,8 +59,8 @@ func TestKeyMemory_BoundedAndShared(t *testing.T) {
 	for i := range shares {
 		shares[i].shrink(0)
 	}
-	if taken := memory.taken.Load(); taken != 0 {
-		t.Errorf("%d bytes are taken by nobody", taken)
+	if used := memory.taken.Load(); used != 0 {
+		t.Errorf("%d bytes are used without a table", used)
 	}
 }
 

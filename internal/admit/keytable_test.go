@@ -68,7 +68,7 @@ func TestKeyTable_HighNumberIsCharged(t *testing.T) {
 		t.Fatal("there is no room for one number")
 	}
 	if held := k.held(); held > k.share.held+leastHeld || int64(k.share.held) != share.memory.taken.Load() {
-		t.Errorf("the table holds %d bytes and costs %d, of %d taken", held, k.share.held,
+		t.Errorf("the table holds %d bytes and costs %d, of %d used", held, k.share.held,
 			share.memory.taken.Load())
 	}
 	other := newKeyTable(8192, 8<<20, keyShare{memory: share.memory})
@@ -265,7 +265,7 @@ func TestKeyTable_DefinedWithoutRoom(t *testing.T) {
 	other := keyShare{memory: share.memory}
 	k := newKeyTable(8192, 8<<20, share)
 	if !k.defined(3, "before") || k.isUnlabelled(100) {
-		t.Fatal("the first number found no room, or one that nobody defined is taken for defined")
+		t.Fatal("the first number does not fit, or an undefined one counts as defined")
 	}
 	for other.charge(100, keyNumbered) {
 	}

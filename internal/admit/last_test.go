@@ -25,7 +25,7 @@ func TestLastPublisher_DropReasons(t *testing.T) {
 	}
 	h.SetStatsWanted(false)
 	if reason, ok := h.offer(p, body(5)); ok || reason != DropNotWanted {
-		t.Errorf("what nobody wants was answered with %s", reason)
+		t.Errorf("unwanted spans were answered with %s", reason)
 	}
 	h.SetStatsWanted(true)
 	h.Stop()

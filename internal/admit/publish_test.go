@@ -130,9 +130,9 @@ func TestWeight_TakesOneSlot(t *testing.T) {
 func TestBatch_MalformedIsDropped(t *testing.T) {
 	h := newHarness(t, nil)
 	p := h.NewConnection(span.Origin{Service: "web"}, 0)
-	whole := spans(3, key("r"))
-	for _, body := range [][]byte{whole[:len(whole)-1], numbered(7), spans(2, []byte("no key"))} {
-		if err := p.Publish(body); !errors.Is(err, wire.ErrMalformed) && len(body) == len(whole)-1 ||
+	complete := spans(3, key("r"))
+	for _, body := range [][]byte{complete[:len(complete)-1], numbered(7), spans(2, []byte("no key"))} {
+		if err := p.Publish(body); !errors.Is(err, wire.ErrMalformed) && len(body) == len(complete)-1 ||
 			err == nil {
 			t.Errorf("%x: %v", body, err)
 		}

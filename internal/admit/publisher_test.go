@@ -23,14 +23,14 @@ func TestFlood_LeavesRoom(t *testing.T) {
 			for i := range floods {
 				flooding = append(flooding, h.NewPublisher(span.Origin{Service: fmt.Sprint("flood", i)}))
 			}
-			taken := 0
+			accepted := 0
 			for refused := 0; refused < floods; {
 				refused = 0
 				for _, p := range flooding {
 					reason, ok := h.offer(p, body(100))
 					switch {
 					case ok:
-						taken += 100
+						accepted += 100
 					case reason == DropOverShare:
 						refused++
 					default:
@@ -39,7 +39,7 @@ func TestFlood_LeavesRoom(t *testing.T) {
 				}
 			}
 			slots := h.config.Aggregator.RingSlots()
-			if left := slots - taken; left < slots/(1+shareOfFree*floods)-100 ||
+			if left := slots - accepted; left < slots/(1+shareOfFree*floods)-100 ||
 				left > slots/(1+shareOfFree*floods)+100*floods {
 				t.Errorf("%d floods left %d of %d slots", floods, left, slots)
 			}
@@ -83,17 +83,17 @@ func TestFlood_PublishersInTurn(t *testing.T) {
 func TestRingShare_SinglePublisherLeavesEighth(t *testing.T) {
 	h := newHarness(t, nil)
 	p := h.NewPublisher(span.Origin{Service: "only"})
-	slots, taken := h.config.Aggregator.RingSlots(), 0
+	slots, accepted := h.config.Aggregator.RingSlots(), 0
 	for ok := true; ok; {
 		var reason DropReason
 		if reason, ok = h.offer(p, body(1)); ok {
-			taken++
+			accepted++
 		} else if reason != DropRingFull {
 			t.Errorf("one more was refused as %s", reason)
 		}
 	}
-	if free := h.config.Aggregator.Ring(0).Free(); free != slots/8 || taken != slots/8*7 {
-		t.Errorf("%d spans were taken and %d slots left of %d", taken, free, slots)
+	if free := h.config.Aggregator.Ring(0).Free(); free != slots/8 || accepted != slots/8*7 {
+		t.Errorf("%d spans were accepted and %d slots free of %d", accepted, free, slots)
 	}
 	next := h.NewPublisher(span.Origin{Service: "next"})
 	if reason, ok := h.offer(next, body(1024)); !ok {
@@ -251,7 +251,7 @@ func TestWaitBudget_RefillsSlowly(t *testing.T) {
 	for _, step := range []struct{ rest, want time.Duration }{
 		{0, most}, // a connection has all of it at first
 		{0, 0},
-		{9 * time.Millisecond, time.Millisecond}, // begun is waited to the end
+		{9 * time.Millisecond, time.Millisecond}, // a started wait is not shortened
 		{time.Millisecond, 0},
 		{50 * time.Millisecond, 5 * time.Millisecond},
 		{time.Hour, most},

@@ -28,8 +28,8 @@ func TestTable_Bytes(t *testing.T) {
 		}
 	}
 	// the other half is the other cycle's
-	if taken, want := table.bytes(), config.TableBytes()/2; taken != want {
-		t.Errorf("a full table takes %d bytes, want %d", taken, want)
+	if size, want := table.bytes(), config.TableBytes()/2; size != want {
+		t.Errorf("a full table has %d bytes, want %d", size, want)
 	}
 }
 
@@ -47,7 +47,7 @@ func BenchmarkSketchMemory(b *testing.B) {
 	for _, name := range []string{"web", "spread"} {
 		for _, spans := range []int{1, 20, 200} {
 			b.Run(fmt.Sprintf("%s/%d", name, spans), func(b *testing.B) {
-				taken := func(grid *sketch.Grid) float64 {
+				bytesPer := func(grid *sketch.Grid) float64 {
 					memory := sketch.NewMemory(64<<20, grid)
 					table := NewTable(aggregates, 10*time.Second, memory)
 					table.Begin(time.Unix(1000, 0))
@@ -57,8 +57,8 @@ func BenchmarkSketchMemory(b *testing.B) {
 					return float64(table.bytes()+memory.Taken()) / aggregates
 				}
 				for b.Loop() {
-					b.ReportMetric(taken(sketch.AgentGrid()), "B/aggregate")
-					b.ReportMetric(taken(sketch.CommonGrid()), "B-common/aggregate")
+					b.ReportMetric(bytesPer(sketch.AgentGrid()), "B/aggregate")
+					b.ReportMetric(bytesPer(sketch.CommonGrid()), "B-common/aggregate")
 					before := liveBytes()
 					sketches := make([][2]*ddsketch.DDSketch, aggregates)
 					fill(name, spans, aggregates, func(i int, ns uint64, flags span.Flags) {

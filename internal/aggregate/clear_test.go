@@ -11,7 +11,7 @@ import (
 )
 
 // TestClear clears again and again while publishers publish: each snapshot is in
-// a sealed table or was given up by a clear, and never both.
+// a sealed table or was dropped by a clear, and never both.
 func TestClear(t *testing.T) {
 	var sealed, cleared, hits atomic.Uint64
 	config := testConfig(func(s *Sealed) {

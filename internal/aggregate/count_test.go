@@ -15,7 +15,7 @@ import (
 
 // TestCount_AgreesWithAdd has a drainer count random slots in turns of any length, cut anywhere,
 // and expects what a table has that takes the slots
-// one by one, sketches and all, and books that agree.
+// one by one, sketches and all, and consistent counters.
 func TestCount_AgreesWithAdd(t *testing.T) {
 	for seed := range uint64(40) {
 		rnd := rand.New(rand.NewPCG(seed, 2))

@@ -25,7 +25,7 @@ func TestParseDrainers(t *testing.T) {
 		"fixed:", "fixed:0", "fixed:x", "gpu:1", "cpu:1e9", "fixed:-2", "fixed:1.5", "cores:1",
 	} {
 		if n, err := aggregate.ParseDrainers(text); err == nil {
-			t.Errorf("%q was taken for %d drainers", text, n)
+			t.Errorf("%q was parsed as %d drainers", text, n)
 		}
 	}
 }

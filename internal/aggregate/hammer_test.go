@@ -111,7 +111,7 @@ func binsOf(t *testing.T, summary []byte) map[int]float64 {
 	return bins
 }
 
-// chain is aggregates, a flush and an agent, and what they were given and gave.
+// chain is aggregates, a flush and an agent, and their input and output.
 type chain struct {
 	*aggregate.Aggregator
 	t       *testing.T
@@ -174,8 +174,8 @@ func (c *chain) takePayload(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// publishing sends batches of random spans, whole or not at all as ingest does,
-// and notes what it sent in a reference of its own.
+// publishing sends batches of random spans, completely or not at all as ingest does,
+// and records them in a separate reference.
 func (c *chain) publishing(rnd *rand.Rand, ended *atomic.Bool) {
 	mine, sent := reference{}, uint64(0)
 	guard, route := c.NewGuard(), c.NewRoute()
@@ -265,7 +265,7 @@ func (c *chain) end() {
 	c.flusher.Close(ctx)
 	counts, sent := c.Stats(), c.flusher.Destinations()[0].Stats()
 	if counts.Aggregated() != c.sent || counts.Pending != 0 || sent.Flushed != c.sent || sent.Pending != 0 {
-		c.t.Errorf("books: sent %d, aggregated %d, held %d and %d, flushed %d", c.sent, counts.Aggregated(),
+		c.t.Errorf("sent %d, aggregated %d, pending %d and %d, flushed %d", c.sent, counts.Aggregated(),
 			counts.Pending, sent.Pending, sent.Flushed)
 	}
 	got := reference{}
@@ -304,7 +304,7 @@ func (c *chain) end() {
 
 // TestHammer moves, splits and subdivides partitions without a pause while several
 // publishers send and cycle after cycle is sealed and flushed. Every payload that
-// reaches the agent is the reference model's, to the bin, and the books balance.
+// reaches the agent is the reference model's, to the bin, and the accounting balances.
 func TestHammer(t *testing.T) {
 	config := aggregate.DefaultConfig()
 	config.Drainers, config.RingSlots = 4, 256

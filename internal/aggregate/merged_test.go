@@ -186,8 +186,8 @@ func TestMerged_Model(t *testing.T) {
 			t.Errorf("seed %d: %d spans in rows, %d held, %d in all, want %d", seed, s.Spans(),
 				c.merged.pending.Load(), c.merged.spans.Load(), spans)
 		}
-		if taken := c.merged.memory.Taken(); taken > c.merged.maxChunks*sketch.ChunkBytes {
-			t.Errorf("seed %d: took %d bytes", seed, taken)
+		if size := c.merged.memory.Taken(); size > c.merged.maxChunks*sketch.ChunkBytes {
+			t.Errorf("seed %d: uses %d bytes", seed, size)
 		}
 		if c.merged.clear() != spans || len(contents(c.view())) != 0 || c.merged.memory.Taken() != 0 {
 			t.Errorf("seed %d: something is left after a clear", seed)
@@ -331,7 +331,7 @@ func TestMergedRows_AreBounded(t *testing.T) {
 	}
 	if most := config.SketchBytes / mergedShare / (mergedRowBytes + 2*mergedBinBytes); added > most ||
 		added < most*9/10 {
-		t.Errorf("%d rows, want %d, or as many as whole chunks leave of them", added, most)
+		t.Errorf("%d rows, want %d, or as many as complete chunks leave of them", added, most)
 	}
 }
 
@@ -377,8 +377,8 @@ func TestMerged_Bytes(t *testing.T) {
 const maxMergedBin = 2000
 
 // TestMerge merges from many sides while drainers count the same keys, and cycles
-// are sealed and cleared: each span is in one sealed cycle or given up, its key has
-// all of its counts, and the books say so.
+// are sealed and cleared: each span is in one sealed cycle or dropped, its key has
+// all of its counts, and the counters agree.
 func TestMerge(t *testing.T) {
 	var sealed, cleared, hits, binned atomic.Uint64
 	config := testConfig(func(s *Sealed) {
@@ -489,7 +489,7 @@ func TestBuckets_FromClients(t *testing.T) {
 	defer merging.End()
 	if merging.Reserve([]Group{{Bucket: 1000e9, Mapping: sketch.OwnMapping}}, 5e9,
 		time.Unix(1004, 0)) == nil {
-		t.Error("a bucket of another width is taken")
+		t.Error("a bucket of another width is accepted")
 	}
 }
 
@@ -526,7 +526,7 @@ func TestBuckets_AgentKeepsSlot(t *testing.T) {
 		direct := agentsTime(start, now, now.Add(-time.Duration(rnd.Int64N(2e9))))
 		through := agentsTime(time.Unix(0, bucket), sent, sent.Add(-time.Duration(rnd.Int64N(2e9))))
 		if !direct.Equal(through) {
-			t.Fatalf("begun %v, sent %v: the agent has it at %v; begun %v and sent %v, at %v", start, now,
+			t.Fatalf("started %v, sent %v: the agent has it at %v; started %v and sent %v, at %v", start, now,
 				direct, time.Unix(0, bucket), sent, through)
 		}
 	}

@@ -129,22 +129,22 @@ func addTo(t *testing.T, to *ddsketch.DDSketch, s *sketch.Sketch) {
 }
 
 // clamp is the naive rule of the window: a span belongs to the bucket of its end,
-// but to none before the one that precedes its cycle's own, and to none that has
-// not begun.
+// but to none before the one that precedes the bucket of its cycle, and to none that has
+// not started.
 func (m model) clamp(opened, now, end time.Time) (bucket time.Time, late, early uint64) {
 	const width = 10 * time.Second
-	own := opened.Truncate(width)
-	if now.Before(own) {
-		now = own
+	bucketStart := opened.Truncate(width)
+	if now.Before(bucketStart) {
+		now = bucketStart
 	}
 	switch {
-	case end.Before(own.Add(-width)):
-		return own.Add(-width), 1, 0
+	case end.Before(bucketStart.Add(-width)):
+		return bucketStart.Add(-width), 1, 0
 	case end.Truncate(width).After(now):
 		end, early = now, 1
 	}
-	if bucket = end.Truncate(width); bucket.After(own.Add(width)) {
-		bucket = own.Add(width)
+	if bucket = end.Truncate(width); bucket.After(bucketStart.Add(width)) {
+		bucket = bucketStart.Add(width)
 	}
 	return bucket, 0, early
 }

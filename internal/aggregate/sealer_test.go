@@ -107,7 +107,7 @@ func TestReport_CoversPublishedSpans(t *testing.T) {
 		total := uint64(0)
 		a, err := New(testConfig(func(s *Sealed) {
 			total += s.Spans()
-			s.Delivery.Resolve(errors.New("the agent said no"))
+			s.Delivery.Resolve(errors.New("the agent refused"))
 			s.Release()
 		}))
 		if err != nil {
@@ -121,7 +121,7 @@ func TestReport_CoversPublishedSpans(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := reported.Wait(t.Context()); err == nil || err.Error() != "the agent said no" {
+			if err := reported.Wait(t.Context()); err == nil || err.Error() != "the agent refused" {
 				t.Errorf("the promise was resolved with %v", err)
 			}
 			if total != i+1 {
@@ -189,18 +189,18 @@ func TestReport_WaitsForEarlierCycle(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		told := make(chan error, 1)
-		go func() { told <- reported.Wait(t.Context()) }()
+		reports := make(chan error, 1)
+		go func() { reports <- reported.Wait(t.Context()) }()
 		if !slices.Equal(spans, []uint64{1, 0}) {
 			t.Errorf("%d spans were sealed", spans)
 		}
 		deliveries[1].Resolve(nil)
 		synctest.Wait()
-		if len(told) != 0 {
+		if len(reports) != 0 {
 			t.Error("a report was called delivered while the span before it was on its way")
 		}
-		deliveries[0].Resolve(errors.New("the agent said no"))
-		if err := <-told; err == nil {
+		deliveries[0].Resolve(errors.New("the agent refused"))
+		if err := <-reports; err == nil {
 			t.Error("a report was called delivered though the agent refused the span before it")
 		}
 		if reported, err = a.RequestFlush(t.Context()); err != nil || len(reported) != 1 {
@@ -359,11 +359,11 @@ func TestSettled_FirstUnsettledCycle(t *testing.T) {
 		select {
 		case <-changed:
 			if got == before {
-				t.Fatalf("said to have changed, from %d to %d", before, got)
+				t.Fatalf("a change was reported, from %d to %d", before, got)
 			}
 		default:
 			if got != before {
-				t.Fatalf("changed from %d to %d, and nobody was told", before, got)
+				t.Fatalf("changed from %d to %d without a report", before, got)
 			}
 		}
 		if got != want {

@@ -46,11 +46,11 @@ func newProgram() *program {
 	g.Flags.DurationVar(&p.period, "period", time.Second, "a duration")
 	g.Flags.BoolVar(&p.isOn, "on", false, "a switch")
 	g.Flags.UintSliceVar(&p.numbers, "numbers", nil, "numbers")
-	g.Flags.Var(commandline.Parsed(&p.length, "abc", "text", func(given string) (int, error) {
-		if given == "no" {
+	g.Flags.Var(commandline.Parsed(&p.length, "abc", "text", func(text string) (int, error) {
+		if text == "no" {
 			return 0, errors.New("it is no text")
 		}
-		return len(given), nil
+		return len(text), nil
 	}), "length", "a text")
 	commandline.AddGroups(run, []string{"word", "bytes"}, g)
 	p.root.AddCommand(run, &cobra.Command{

@@ -16,7 +16,7 @@ import (
 func TestAddresses_UsedTwice(t *testing.T) {
 	for _, c := range []struct {
 		socket, apmSocket, http, apmAddr, agent string
-		says                                    string // "" if valid
+		wantErr                                 string // "" if valid
 	}{
 		{"/a", "/b", ":1", "127.0.0.1:2", "http://127.0.0.1:8126", ""},
 		{"/a", "", ":0", "127.0.0.1:0", "http://127.0.0.1:8126", ""},
@@ -41,7 +41,7 @@ func TestAddresses_UsedTwice(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = config.Check()
-		if (err != nil) != (c.says != "") || err != nil && !strings.Contains(err.Error(), c.says) {
+		if (err != nil) != (c.wantErr != "") || err != nil && !strings.Contains(err.Error(), c.wantErr) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}

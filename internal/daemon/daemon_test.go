@@ -33,10 +33,10 @@ func testConfig(t *testing.T, dir, agent string) daemon.Config {
 func TestStop_LeavesNothing(t *testing.T) {
 	before := runtime.NumGoroutine()
 	dir := t.TempDir()
-	config := testConfig(t, dir, "unix://"+filepath.Join(dir, "nobody"))
+	config := testConfig(t, dir, "unix://"+filepath.Join(dir, "absent"))
 	for _, broken := range []struct {
-		change func(*daemon.Config)
-		says   string
+		change  func(*daemon.Config)
+		wantErr string
 	}{
 		{func(c *daemon.Config) { c.HTTPAddr = "256.0.0.1:1" }, "--http-addr"},
 		{func(c *daemon.Config) { c.Aggregate.RingSlots = 3000 }, "power of two"},
@@ -47,8 +47,8 @@ func TestStop_LeavesNothing(t *testing.T) {
 	} {
 		c := config
 		broken.change(&c)
-		if d, err := daemon.New(c); err == nil || !strings.Contains(err.Error(), broken.says) {
-			t.Errorf("got %v, %v; want an error with %q", d, err, broken.says)
+		if d, err := daemon.New(c); err == nil || !strings.Contains(err.Error(), broken.wantErr) {
+			t.Errorf("got %v, %v; want an error with %q", d, err, broken.wantErr)
 		}
 	}
 	d, err := daemon.New(config)

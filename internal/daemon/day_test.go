@@ -22,7 +22,7 @@ import (
 
 // TestAccounting_DestinationsFailForADay runs everything between a connection and a destination for a day of
 // synthetic time. Publishers connect, publish, pause and disconnect. Two destinations accept,
-// refuse, hang, are silent, or accept no statistics for a while. At the end, the books of each
+// refuse, hang, are silent, or do not accept statistics for a while. At the end, the counters of each
 // destination contain each offered span once, and agree with the spans that the destination
 // counted.
 func TestAccounting_DestinationsFailForADay(t *testing.T) {
@@ -30,19 +30,19 @@ func TestAccounting_DestinationsFailForADay(t *testing.T) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir() // removed outside of the bubble
-			synctest.Test(t, func(t *testing.T) { liveADay(t, seed, filepath.Join(dir, "s")) })
+			synctest.Test(t, func(t *testing.T) { runForADay(t, seed, filepath.Join(dir, "s")) })
 		})
 	}
 }
 
 const aDay = 24 * time.Hour
 
-func liveADay(t *testing.T, seed uint64, path string) {
+func runForADay(t *testing.T, seed uint64, path string) {
 	file, err := recovery.Create(recovery.Config{Path: path, Connections: 64, Log: slog.Default()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	destinations := []*moody{newMoody("one", seed), newMoody("other", seed+100)}
+	destinations := []*erratic{newErratic("one", seed), newErratic("other", seed+100)}
 	flusher, err := export.New(export.Config{}, destinations[0].describe(), destinations[1].describe())
 	if err != nil {
 		t.Fatal(err)
@@ -60,13 +60,13 @@ func liveADay(t *testing.T, seed uint64, path string) {
 		t.Fatal(err)
 	}
 	aggregator.Start()
-	var living sync.WaitGroup
+	var running sync.WaitGroup
 	offered := make([]uint64, 3)
 	for i := range offered {
 		random := rand.New(rand.NewPCG(seed, uint64(i)))
-		living.Go(func() { offered[i] = publishForADay(t, publishers, aggregator, random) })
+		running.Go(func() { offered[i] = publishForADay(t, publishers, aggregator, random) })
 	}
-	living.Wait()
+	running.Wait()
 	aggregator.Stop()
 	ending, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -74,7 +74,7 @@ func liveADay(t *testing.T, seed uint64, path string) {
 	admitted, all := publishers.Stats(), aggregator.Stats()
 	if sum := offered[0] + offered[1] + offered[2]; admitted.Received != sum ||
 		admitted.Received != all.Aggregated()+admitted.DroppedTotal() || all.Pending != 0 {
-		t.Errorf("%d were offered: received %d, aggregated %d, dropped %v, held %d", sum, admitted.Received,
+		t.Errorf("%d offered: received %d, aggregated %d, dropped %v, pending %d", sum, admitted.Received,
 			all.Aggregated(), admitted.Dropped, all.Pending)
 	}
 	for i, d := range flusher.Destinations() {
@@ -96,7 +96,7 @@ func publishForADay(
 	t *testing.T, publishers *admit.Publishers, a *aggregate.Aggregator, random *rand.Rand,
 ) (offered uint64) {
 	for end := time.Now().Add(aDay); time.Now().Before(end); {
-		brought, settled := uint64(0), uint64(0)
+		published, settled := uint64(0), uint64(0)
 		p := publishers.NewConnection(span.Origin{Service: fmt.Sprint("s", random.IntN(5))}, 0)
 		for range random.IntN(40) {
 			n := 1 + random.IntN(50)
@@ -114,43 +114,43 @@ func publishForADay(
 			if err := p.Publish(body); err != nil {
 				t.Error(err)
 			}
-			brought += uint64(n)
+			published += uint64(n)
 			time.Sleep(time.Duration(random.Int64N(int64(40 * time.Second))))
 			through, _ := a.Settled()
-			if now := p.Settled(through); now < settled || now > brought {
-				t.Errorf("%d of %d are settled, where %d were before", now, brought, settled)
+			if now := p.Settled(through); now < settled || now > published {
+				t.Errorf("%d of %d are settled, %d were settled before", now, published, settled)
 			} else {
 				settled = now
 			}
 		}
-		offered += brought
+		offered += published
 		p.Close()
 		time.Sleep(time.Duration(random.Int64N(int64(10 * time.Minute))))
 	}
 	return offered
 }
 
-// moody is a destination whose behavior changes at random. It counts the spans that it accepts.
-type moody struct {
+// erratic is a destination whose behavior changes at random. It counts the spans that it accepts.
+type erratic struct {
 	name string
 
-	mu      sync.Mutex
-	random  *rand.Rand
-	mood    int
-	until   time.Time
-	taken   map[*export.Payload]bool
-	counted uint64 // counted and acknowledged
-	silent  uint64 // counted and not acknowledged
+	mu        sync.Mutex
+	random    *rand.Rand
+	behavior  int
+	until     time.Time
+	delivered map[*export.Payload]bool
+	counted   uint64 // counted and acknowledged
+	silent    uint64 // counted and not acknowledged
 }
 
-func newMoody(name string, seed uint64) *moody {
-	return &moody{name: name, random: rand.New(rand.NewPCG(seed, 7)), taken: map[*export.Payload]bool{}}
+func newErratic(name string, seed uint64) *erratic {
+	return &erratic{name: name, random: rand.New(rand.NewPCG(seed, 7)), delivered: map[*export.Payload]bool{}}
 }
 
-func (m *moody) describe() export.Exporter { return export.Exporter{Name: m.name, Push: m} }
+func (m *erratic) describe() export.Exporter { return export.Exporter{Name: m.name, Push: m} }
 
 // Encode makes one payload of all rows.
-func (m *moody) Encode(c *export.Cycle, emit func(*export.Payload)) export.Encoded {
+func (m *erratic) Encode(c *export.Cycle, emit func(*export.Payload)) export.Encoded {
 	p := &export.Payload{Body: make([]byte, 1000)}
 	for i := range c.Rows {
 		p.Spans += c.Rows[i].Spans
@@ -161,35 +161,35 @@ func (m *moody) Encode(c *export.Cycle, emit func(*export.Payload)) export.Encod
 	return export.Encoded{}
 }
 
-// Each mood lasts for some minutes.
+// Each behavior lasts for some minutes.
 const (
 	takes = iota
 	refuses
-	isAway
+	isUnreachable
 	hangs       // counts the payload, or does not
-	isForgetful // accepts, refuses, or answers that it accepts no statistics
-	moods
+	isForgetful // accepts, refuses, or answers that it does not accept statistics
+	behaviors
 )
 
-func (m *moody) Deliver(ctx context.Context, p *export.Payload) export.Attempt {
+func (m *erratic) Deliver(ctx context.Context, p *export.Payload) export.Attempt {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if now := time.Now(); now.After(m.until) {
-		m.mood = m.random.IntN(2 * moods)
+		m.behavior = m.random.IntN(2 * behaviors)
 		m.until = now.Add(time.Duration(m.random.Int64N(int64(10 * time.Minute))))
 	}
-	if m.taken[p] {
-		panic("BUG: a payload is delivered that was taken, or may have been")
+	if m.delivered[p] {
+		panic("BUG: a payload that may have been accepted is sent again")
 	}
 	wrong := errors.New("on purpose")
-	switch m.mood {
+	switch m.behavior {
 	case refuses:
 		after := time.Duration(m.random.IntN(5)) * time.Second
 		return export.Attempt{Outcome: export.OutcomeNotYet, Err: wrong, After: after}
-	case isAway:
+	case isUnreachable:
 		return export.Attempt{Outcome: export.OutcomeNotYet, Silent: true, Err: wrong}
 	case hangs:
-		m.taken[p] = true
+		m.delivered[p] = true
 		if m.random.IntN(2) == 0 {
 			m.silent += p.Spans
 		}
@@ -199,31 +199,31 @@ func (m *moody) Deliver(ctx context.Context, p *export.Payload) export.Attempt {
 		return export.Attempt{Outcome: export.OutcomeUnknown, Silent: true, Err: wrong}
 	case isForgetful:
 		if m.random.IntN(2) == 0 {
-			m.taken[p] = true
+			m.delivered[p] = true
 			return export.Attempt{Outcome: export.OutcomeRefused, Err: wrong}
 		}
 	}
-	m.taken[p] = true
+	m.delivered[p] = true
 	m.counted += p.Spans
 	return export.Attempt{}
 }
 
-// check compares the spans of the destination with its books.
-func (m *moody) check(t *testing.T, books export.Stats, aggregated uint64) {
+// check compares the spans of the destination with stats.
+func (m *erratic) check(t *testing.T, stats export.Stats, aggregated uint64) {
 	t.Helper()
 	unsent := uint64(0)
-	for _, spans := range books.Unsent {
+	for _, spans := range stats.Unsent {
 		unsent += spans
 	}
-	if books.Flushed != m.counted || books.Pending != 0 || books.Flushed+unsent != aggregated {
-		t.Errorf("%s counted %d; of %d its books say flushed %d, unsent %v, held %d", m.name, m.counted,
+	if stats.Flushed != m.counted || stats.Pending != 0 || stats.Flushed+unsent != aggregated {
+		t.Errorf("%s counted %d; of %d spans flushed %d, unsent %v, pending %d", m.name, m.counted,
 			aggregated,
-			books.Flushed, books.Unsent, books.Pending)
+			stats.Flushed, stats.Unsent, stats.Pending)
 	}
-	if ambiguous := books.Unsent[export.Ambiguous]; m.silent > ambiguous {
-		t.Errorf("%s counted %d without a word, and its books say that %d are ambiguous", m.name, m.silent,
+	if ambiguous := stats.Unsent[export.Ambiguous]; m.silent > ambiguous {
+		t.Errorf("%s counted %d without an acknowledgment, but %d are ambiguous", m.name, m.silent,
 			ambiguous)
 	}
-	t.Logf("%s: flushed %d, unsent %v, %d of it counted all the same", m.name, books.Flushed, books.Unsent,
+	t.Logf("%s: flushed %d, unsent %v, %d counted without an acknowledgment", m.name, stats.Flushed, stats.Unsent,
 		m.silent)
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/export/agent"
 	"github.com/spanstatsd/spanstatsd/internal/export/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/export/prometheus"
-	doorotlp "github.com/spanstatsd/spanstatsd/internal/ingest/otlp"
+	receiverotlp "github.com/spanstatsd/spanstatsd/internal/ingest/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/ingest/zipkin"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/sampling"
@@ -28,7 +28,7 @@ import (
 func combinations(t *testing.T) map[string]Config {
 	t.Helper()
 	endpoint, badEndpoint := otlp.ParseEndpoint("http://127.0.0.1:4318")
-	forward, badForward := doorotlp.ParseCollector("http://127.0.0.1:4318")
+	forward, badForward := receiverotlp.ParseCollector("http://127.0.0.1:4318")
 	metrics, badMetrics := otlp.New(otlp.Config{Variables: otlp.Variables{Endpoint: endpoint}})
 	totals, badTotals := otlp.New(otlp.Config{
 		Variables: otlp.Variables{Endpoint: endpoint}, Temporality: otlp.Cumulative,
@@ -52,27 +52,27 @@ func combinations(t *testing.T) map[string]Config {
 	reports := func(c *Config) { c.Zipkin.Addr, c.Zipkin.Forward = "127.0.0.1:9411", zipkins }
 	all := map[string]Config{"": usable(t)}
 	for _, choices := range [][]choice{
-		{none, {"datadog's door ", func(c *Config) { c.APM.Addr = "127.0.0.1:8127" }}},
+		{none, {"Datadog receiver ", func(c *Config) { c.APM.Addr = "127.0.0.1:8127" }}},
 		{
 			none,
 			{"OTLP ", takes},
-			{"OTLP that goes on ", forwards},
-			{"OTLP that is kept ", func(c *Config) { forwards(c); c.OTLP.Keep = &sampling.Policy{} }},
-			{"Zipkin that goes on ", reports},
-			{"OTLP and Zipkin that go on ", func(c *Config) { forwards(c); reports(c) }},
+			{"forwarded OTLP ", forwards},
+			{"sampled OTLP ", func(c *Config) { forwards(c); c.OTLP.Keep = &sampling.Policy{} }},
+			{"forwarded Zipkin ", reports},
+			{"forwarded OTLP and Zipkin ", func(c *Config) { forwards(c); reports(c) }},
 		},
-		{none, {"by datadog's reading ", func(c *Config) {
-			c.OTLP.Semantics, c.OTLP.Marks = doorotlp.SemanticsDatadog, c.OTLP.Forward.IsSet()
+		{none, {"with Datadog semantics ", func(c *Config) {
+			c.OTLP.Semantics, c.OTLP.Marks = receiverotlp.SemanticsDatadog, c.OTLP.Forward.IsSet()
 		}}},
 		{
 			none,
 			{"to metrics ", func(c *Config) { c.Exporters = []export.Exporter{metrics.Describe()} }},
 			{"to running totals ", func(c *Config) { c.Exporters = []export.Exporter{totals.Describe()} }},
-			{"to be scraped alone ", func(c *Config) { c.Prometheus, c.Agent.URL = scraped, agent.URL{} }},
-			{"to metrics and to be scraped ", func(c *Config) {
+			{"to a scrape only ", func(c *Config) { c.Prometheus, c.Agent.URL = scraped, agent.URL{} }},
+			{"to metrics and a scrape ", func(c *Config) {
 				c.Exporters, c.Prometheus = []export.Exporter{metrics.Describe()}, scraped
 			}},
-			{"to running totals alone ", func(c *Config) {
+			{"to running totals only ", func(c *Config) {
 				c.Exporters, c.Agent.URL = []export.Exporter{totals.Describe()}, agent.URL{}
 			}},
 		},

@@ -13,18 +13,18 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/export/prometheus"
 )
 
-// Statistics are scraped at the HTTP address, or at an address of their own that serves nothing
+// Statistics are scraped at the HTTP address, or at a separate address that serves nothing
 // else. A metric shows the time of the last scrape.
 func TestScrape_OneAddress(t *testing.T) {
-	for _, isApart := range []bool{false, true} {
+	for _, isSeparate := range []bool{false, true} {
 		dir := t.TempDir()
-		config := testConfig(t, dir, "unix://"+filepath.Join(dir, "nobody"))
+		config := testConfig(t, dir, "unix://"+filepath.Join(dir, "absent"))
 		config.Agent.URL = agent.URL{}
 		config.Prometheus = prometheus.New(prometheus.Config{URL: prometheus.Path, Bounds: []float64{.1, 1}})
-		apart := ""
-		if isApart {
-			apart = freeAddress(t)
-			config.PrometheusAddr = apart
+		separate := ""
+		if isSeparate {
+			separate = freeAddress(t)
+			config.PrometheusAddr = separate
 		}
 		d, err := daemon.New(config)
 		if err != nil {
@@ -32,24 +32,24 @@ func TestScrape_OneAddress(t *testing.T) {
 		}
 		d.Start()
 		at, spans := d.HTTPAddr(), d.HTTPAddr()
-		if isApart {
-			spans = apart
+		if isSeparate {
+			spans = separate
 			for _, path := range []string{"/metrics", "/status", "/", "/livez"} {
-				if got, _ := get(t, apart+path); got != http.StatusNotFound {
-					t.Errorf("%s is answered %d where only statistics are scraped", path, got)
+				if got, _ := get(t, separate+path); got != http.StatusNotFound {
+					t.Errorf("%s is answered %d at the address of statistics", path, got)
 				}
 			}
 			if got, _ := get(t, at+prometheus.Path); got != http.StatusNotFound {
-				t.Errorf("statistics are answered %d at the HTTP address too", got)
+				t.Errorf("statistics are answered %d at the HTTP address as well", got)
 			}
 		}
 		const gauge = "\nspanstatsd_prometheus_last_scrape_timestamp_seconds "
 		if _, text := get(t, at+"/metrics"); !strings.Contains(text, gauge+"0\n") {
-			t.Error("nobody has scraped, and the metric does not say so")
+			t.Error("the metric has a time before the first scrape")
 		}
 		if s := d.Status().Destinations[0]; s.Name != "prometheus" || s.Scraped == nil ||
 			!s.Scraped.Last.IsZero() {
-			t.Errorf("before anybody has scraped: %+v", s)
+			t.Errorf("before the first scrape: %+v", s)
 		}
 		if got, _ := get(t, spans+prometheus.Path); got != http.StatusOK {
 			t.Errorf("a scrape is answered %d", got)
@@ -66,10 +66,10 @@ func TestScrape_OneAddress(t *testing.T) {
 		}
 		if _, text := get(t, at+"/metrics"); strings.Contains(text, gauge+"0\n") ||
 			!strings.Contains(text, gauge) {
-			t.Error("somebody has scraped, and the metric does not say so")
+			t.Error("the metric has no time after a scrape")
 		}
 		if s := d.Status().Destinations[0]; s.Scraped.Last.IsZero() {
-			t.Errorf("somebody has scraped: %+v", s)
+			t.Errorf("after a scrape: %+v", s)
 		}
 		d.Stop()
 	}
@@ -103,7 +103,7 @@ func get(t *testing.T, at string) (status int, body string) {
 // A flag with an address that is in use is named, and the daemon leaves nothing.
 func TestAddresses_InUseIsNamed(t *testing.T) {
 	dir := t.TempDir()
-	config := testConfig(t, dir, "unix://"+filepath.Join(dir, "nobody"))
+	config := testConfig(t, dir, "unix://"+filepath.Join(dir, "absent"))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

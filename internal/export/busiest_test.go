@@ -33,7 +33,7 @@ func TestBusiest_AgreesWithLibrary(t *testing.T) {
 	}
 	truths := map[string]*truth{}
 	perOrigin := map[string]uint64{}
-	own, err := sketch.OwnMapping.Library()
+	mapping, err := sketch.OwnMapping.Library()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestBusiest_AgreesWithLibrary(t *testing.T) {
 		origin := i % 3
 		resource := fmt.Sprint("r", i)
 		id := c.Key(origins[origin], span.Key{Service: "s", Operation: "o", Resource: resource})
-		now := &truth{sketch: ddsketch.NewDDSketch(own, store.NewDenseStore(), store.NewDenseStore())}
+		now := &truth{sketch: ddsketch.NewDDSketch(mapping, store.NewDenseStore(), store.NewDenseStore())}
 		for range 20 + 13*i {
 			ns, flags := uint64(math.Exp(random.Float64()*25)), span.Flags(0)
 			if random.IntN(5) == 0 {

@@ -85,7 +85,7 @@ func (s *summing) Deliver(ctx context.Context, p *Payload) Attempt {
 	return a
 }
 
-func (s *summing) told() (spans uint64) {
+func (s *summing) received() (spans uint64) {
 	s.reading.Lock()
 	defer s.reading.Unlock()
 	for _, n := range s.reader {
@@ -147,8 +147,8 @@ func TestTotals_NewerReplaceOlder(t *testing.T) {
 		sums.answers(nil)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if s := balanced(t, f, 350); s.Flushed != 350 || sums.told() != 350 || s.OldestAge != 0 {
-			t.Errorf("%+v, and it was told of %d", s, sums.told())
+		if s := balanced(t, f, 350); s.Flushed != 350 || sums.received() != 350 || s.OldestAge != 0 {
+			t.Errorf("%+v, and the receiver counted %d", s, sums.received())
 		}
 	})
 }
@@ -197,14 +197,14 @@ func TestTotals_RefusedPartIsHeld(t *testing.T) {
 		f, _ := startScripted(t, sums, nil)
 		var all []*testcycle.Reports
 		for cycle := range uint64(3) {
-			sealed, told := watched(testcycle.Origins(3))
-			all = append(all, told)
+			sealed, reports := watch(testcycle.Origins(3))
+			all = append(all, reports)
 			f.Accept(sealed)
 			synctest.Wait()
 			if s := balanced(t, f, 3*(cycle+1)); s.Flushed != 2*(cycle+1) {
 				t.Errorf("%+v", s)
 			}
-			says(t, "a part was refused", told, "doubtful")
+			wantReports(t, "a part was refused", reports, "doubtful")
 		}
 		sums.answers(nil)
 		var idle testcycle.Cycle
@@ -213,8 +213,8 @@ func TestTotals_RefusedPartIsHeld(t *testing.T) {
 		if s := balanced(t, f, 9); s.Flushed != 9 {
 			t.Errorf("%+v", s)
 		}
-		for _, told := range all {
-			says(t, "all has arrived", told, "doubtful settled")
+		for _, reports := range all {
+			wantReports(t, "all has arrived", reports, "doubtful settled")
 		}
 	})
 }
@@ -246,7 +246,7 @@ func TestTotals_ClientsWaitForRetryAgeAtMost(t *testing.T) {
 		f.Accept(first)
 		for waited := time.Duration(0); waited < DefaultRetryAge; waited += 10 * time.Second {
 			if _, resolved := resolution(first.Delivery); resolved {
-				t.Fatalf("told after %v", waited)
+				t.Fatalf("reports after %v", waited)
 			}
 			time.Sleep(10 * time.Second)
 			f.Accept(testcycle.Spans(1))
@@ -380,7 +380,7 @@ func TestTotals_LeftOutSpansAreUnsent(t *testing.T) {
 	}
 }
 
-// Whatever the destination does: the books balance at any moment, the destination has all spans
+// Whatever the destination does: the accounting balances at any moment, the destination has all spans
 // that are counted as flushed, all limits hold, and at the end every span is flushed unless it was
 // left out.
 func TestAccounting_Totals(t *testing.T) {
@@ -425,8 +425,8 @@ func TestAccounting_Totals(t *testing.T) {
 			check := func() Stats {
 				synctest.Wait()
 				s := balanced(t, f, accepted)
-				if s.Flushed > sums.told() || s.QueueBytes > f.queue.maxBytes {
-					t.Fatalf("seed %d: %+v, and it was told of %d", seed, s, sums.told())
+				if s.Flushed > sums.received() || s.QueueBytes > f.queue.maxBytes {
+					t.Fatalf("seed %d: %+v, and the receiver counted %d", seed, s, sums.received())
 				}
 				return s
 			}

@@ -127,7 +127,7 @@ func TestRetryAfter_HoldsWhileOthersArrive(t *testing.T) {
 				return answersAfter(time.Second,
 					Attempt{Outcome: OutcomeNotYet, Err: errDown, After: 45 * time.Second})(ctx, p)
 			}
-			return answersAfter(2*time.Second, Attempt{})(ctx, p) // all have begun before the first answer
+			return answersAfter(2*time.Second, Attempt{})(ctx, p) // all are in flight before the first answer
 		})
 		f, _ := startScripted(t, agent, nil)
 		f.Accept(testcycle.Origins(2 * maxDeliveries))

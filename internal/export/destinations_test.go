@@ -38,7 +38,7 @@ func hangs(ctx context.Context, _ *Payload) Attempt {
 }
 
 // A destination gets everything immediately, whatever the others do: are unavailable, hang, refuse,
-// or do not accept statistics. The books of each balance. A cycle is delivered when it has an
+// or do not accept statistics. The accounting of each balances. A cycle is delivered when it has an
 // outcome at each destination.
 func TestDestinations_DelayNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -49,7 +49,7 @@ func TestDestinations_DelayNoOther(t *testing.T) {
 				name:   "refusing",
 				answer: always(Attempt{Outcome: OutcomeRefused, Err: errors.New("never")}),
 			},
-			&scripted{name: "unwilling", away: true},
+			&scripted{name: "unwilling", unwilling: true},
 			&scripted{name: "dead and strict", answer: down, inOrder: true},
 		}
 		f := startSeveral(t, Config{}, append(bad, &scripted{name: "good"})...)
@@ -77,7 +77,7 @@ func TestDestinations_DelayNoOther(t *testing.T) {
 			t.Errorf("%v have passed", time.Since(began))
 		}
 		if _, resolved := resolution(deliveries[0]); resolved {
-			t.Error("a cycle is delivered that waits for a destination")
+			t.Error("a cycle is delivered while a destination has no outcome")
 		}
 		time.Sleep(2 * DefaultRetryAge)
 		synctest.Wait()
@@ -98,27 +98,27 @@ func TestDestinations_DelayNoOther(t *testing.T) {
 	})
 }
 
-// moody is a destination whose behavior changes with each payload.
-type moody struct {
+// erratic is a destination whose behavior changes with each payload.
+type erratic struct {
 	*scripted
-	mu     sync.Mutex
-	random *rand.Rand
-	taken  uint64 // accepted spans
-	bodies map[*Payload]int
+	mu       sync.Mutex
+	random   *rand.Rand
+	accepted uint64 // accepted spans
+	bodies   map[*Payload]int
 }
 
-func (m *moody) describe() Exporter { return describePush(m.scripted, m) }
+func (m *erratic) describe() Exporter { return describePush(m.scripted, m) }
 
-func (m *moody) Deliver(ctx context.Context, p *Payload) Attempt {
+func (m *erratic) Deliver(ctx context.Context, p *Payload) Attempt {
 	m.mu.Lock()
-	mood, wait := m.random.IntN(8), time.Duration(m.random.IntN(3000))*time.Millisecond
+	behavior, wait := m.random.IntN(8), time.Duration(m.random.IntN(3000))*time.Millisecond
 	m.mu.Unlock()
 	select {
 	case <-time.After(wait):
 	case <-ctx.Done():
 		return Attempt{Outcome: OutcomeNotYet, Silent: true, Err: ctx.Err()}
 	}
-	switch mood {
+	switch behavior {
 	case 0:
 		return Attempt{Outcome: OutcomeNotYet, Err: errDown, After: wait}
 	case 1:
@@ -131,22 +131,22 @@ func (m *moody) Deliver(ctx context.Context, p *Payload) Attempt {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.bodies[p]++
-	m.taken += p.Spans
+	m.accepted += p.Spans
 	return Attempt{}
 }
 
-// Whatever three destinations do: the books of each balance at any moment, each flushed payload was
-// accepted exactly once, and at the end nothing is held and every cycle has its outcome.
+// Whatever three destinations do: the accounting of each balances at any moment, each flushed payload was
+// accepted exactly once, and at the end nothing is pending and every cycle has its outcome.
 func TestAccounting_EachDestination(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var moods []*moody
+		var destinations []*erratic
 		var exporters []describer
 		for i, name := range []string{"one", "other", "strict"} {
-			m := &moody{
+			m := &erratic{
 				scripted: &scripted{name: name, inOrder: name == "strict"},
 				random:   rand.New(rand.NewPCG(7, uint64(i))), bodies: map[*Payload]int{},
 			}
-			moods, exporters = append(moods, m), append(exporters, m)
+			destinations, exporters = append(destinations, m), append(exporters, m)
 		}
 		f := startSeveral(t, Config{RetryAge: 20 * time.Second}, exporters...)
 		var deliveries []*aggregate.Delivery
@@ -165,12 +165,12 @@ func TestAccounting_EachDestination(t *testing.T) {
 		f.Close(t.Context())
 		for i, d := range f.Destinations() {
 			s := balanced(t, d, accepted)
-			if s.Pending != 0 || s.Flushed != moods[i].taken || s.Flushed == 0 || s.Flushed == accepted {
-				t.Errorf("%s took %d spans, stats %+v", d.Name(), moods[i].taken, s)
+			if s.Pending != 0 || s.Flushed != destinations[i].accepted || s.Flushed == 0 || s.Flushed == accepted {
+				t.Errorf("%s accepted %d spans, stats %+v", d.Name(), destinations[i].accepted, s)
 			}
-			for p, times := range moods[i].bodies {
+			for p, times := range destinations[i].bodies {
 				if times > 1 {
-					t.Errorf("%s took payload %d %d times", d.Name(), p.sequence, times)
+					t.Errorf("%s accepted payload %d %d times", d.Name(), p.sequence, times)
 				}
 			}
 		}
@@ -195,7 +195,7 @@ func TestQueue_BoundedPerDestination(t *testing.T) {
 			synctest.Wait()
 			for _, d := range f.Destinations() {
 				if s := d.Stats(); s.QueueBytes > MinPayloadBytes || s.QueueMaxBytes != MinPayloadBytes {
-					t.Fatalf("%s: %d bytes wait", d.Name(), s.QueueBytes)
+					t.Fatalf("%s: %d bytes are queued", d.Name(), s.QueueBytes)
 				}
 			}
 		}
@@ -211,7 +211,7 @@ func TestQueue_BoundedPerDestination(t *testing.T) {
 	})
 }
 
-// At shutdown, each destination has the whole grace period. One that hangs takes no time from the
+// At shutdown, each destination has the full grace period. One that hangs takes no time from the
 // others, and one that answers ends immediately.
 func TestClose_WaitsForSlowestDestination(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -227,12 +227,12 @@ func TestClose_WaitsForSlowestDestination(t *testing.T) {
 		go func() { f.Close(grace); close(closed) }()
 		synctest.Wait()
 		if s := balanced(t, f.Destinations()[1], 5); s.Flushed != 5 || !time.Now().Equal(began) {
-			t.Errorf("the one that is back has %d of 5 spans after %v", s.Flushed, time.Since(began))
+			t.Errorf("the recovered destination has %d of 5 spans after %v", s.Flushed, time.Since(began))
 		}
 		<-closed
 		if s := balanced(t, f.Destinations()[0], 5); s.Unsent[Ambiguous] != 5 ||
 			time.Since(began) != 3*time.Second {
-			t.Errorf("the one that hangs: stats %+v after %v", s, time.Since(began))
+			t.Errorf("the hanging destination: stats %+v after %v", s, time.Since(began))
 		}
 	})
 }

@@ -16,10 +16,10 @@ import (
 // scripted is an exporter with a scripted destination and no network, so that tests can run in
 // synthetic time.
 type scripted struct {
-	name    string
-	inOrder bool
-	away    bool // it does not accept statistics
-	takes   int  // maximum length of a payload; 0 if unknown
+	name      string
+	inOrder   bool
+	unwilling bool // reports that it does not accept statistics
+	takes     int  // maximum length of a payload; 0 if unknown
 
 	mu     sync.Mutex
 	answer func(ctx context.Context, p *Payload) Attempt
@@ -52,7 +52,7 @@ func describePush(within describer, p Push) Exporter {
 func (s *scripted) wants() (statistics bool, payloadBytes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.away, s.takes
+	return !s.unwilling, s.takes
 }
 
 // Encode writes a row as as many bytes as its texts have, plus a hundred.

@@ -152,7 +152,7 @@ func TestPayload_Expires(t *testing.T) {
 			t.Errorf("delivery %v", err)
 		}
 		if age := time.Since(began); age != DefaultRetryAge {
-			t.Errorf("given up after %v, want %v", age, DefaultRetryAge)
+			t.Errorf("dropped after %v, want %v", age, DefaultRetryAge)
 		}
 		synctest.Wait()
 		s := balanced(t, f, 7)
@@ -183,8 +183,8 @@ func TestQueue_FullEvictsOldest(t *testing.T) {
 			t.Errorf("stats %+v", s)
 		}
 		for i, d := range deliveries {
-			if _, givenUp := resolution(d); givenUp != (uint64(i) < s.Unsent[QueueFull]/2) {
-				t.Errorf("cycle %d given up: %v", i, givenUp)
+			if _, isResolved := resolution(d); isResolved != (uint64(i) < s.Unsent[QueueFull]/2) {
+				t.Errorf("cycle %d dropped: %v", i, isResolved)
 			}
 		}
 	})
@@ -329,15 +329,15 @@ func TestStats_ReasonsAndResultsFromStart(t *testing.T) {
 
 func TestDestination_OwnLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for said, want := range map[int]int{
+		for limit, want := range map[int]int{
 			0: DefaultMaxPayloadBytes, 25 << 20: DefaultMaxPayloadBytes, 1 << 20: 1 << 20,
 			300 << 10: 300 << 10, 5: MinPayloadBytes,
 		} {
-			exporter := &scripted{takes: said}
+			exporter := &scripted{takes: limit}
 			f, _ := startScripted(t, exporter, nil)
 			f.Accept(testcycle.Spans(1))
 			if exporter.limits[0] != want {
-				t.Errorf("one that takes %d: limit %d, want %d", said, exporter.limits[0], want)
+				t.Errorf("destination with a limit of %d: payload limit %d, want %d", limit, exporter.limits[0], want)
 			}
 		}
 	})
@@ -401,7 +401,7 @@ func TestClose_WhileCycleIsEncoded(t *testing.T) {
 }
 
 // TestRows_DifferByKeyBucketAndMapping counts pairs of groups that are neighbors and differ in one
-// of key, bucket and mapping. Each group gets a row of its own.
+// of key, bucket and mapping. Each group gets its own row.
 func TestRows_DifferByKeyBucketAndMapping(t *testing.T) {
 	now := time.Now()
 	one := aggregate.Group{

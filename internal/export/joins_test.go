@@ -62,7 +62,7 @@ func TestJoin_LateDestinationGetsLaterCycles(t *testing.T) {
 					balanced(t, d, before+after+cleared)
 				}
 				if _, resolved := resolution(delivery); i < joins && !resolved {
-					t.Fatal("who waits for a cycle waits for a destination that is only looked for")
+					t.Fatal("a cycle is not delivered while a destination is being discovered")
 				}
 			}
 			if s := all[len(all)-1].Stats(); (s.State() == StateDiscovering) != (joins >= cycles) {

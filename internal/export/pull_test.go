@@ -26,10 +26,10 @@ func (s *shelf) describe() Exporter {
 
 // publish accepts a cycle with a number, and returns its reports.
 func publish(f *Flusher, number uint64) *testcycle.Reports {
-	sealed, told := watched(testcycle.Spans(1))
+	sealed, reports := watch(testcycle.Spans(1))
 	sealed.Cycle = number
 	f.Accept(sealed)
-	return told
+	return reports
 }
 
 // Clients that wait for a published cycle are answered. Its spans count as flushed, and the cycle is
@@ -38,33 +38,33 @@ func TestPull_ScrapeSettlesCycle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{}
 		f := startSeveral(t, Config{}, s)
-		sealed, first := watched(testcycle.Spans(1))
+		sealed, first := watch(testcycle.Spans(1))
 		f.Accept(sealed)
-		says(t, "it is published", first, "")
+		wantReports(t, "it is published", first, "")
 		if st := balanced(t, f.Destinations()[0], 1); st.Flushed != 0 || st.Pending != 1 || st.OldestAge != 0 {
 			t.Errorf("%+v", st)
 		}
 		if err, resolved := resolution(sealed.Delivery); err != nil || !resolved {
 			t.Errorf("delivery %v, resolved %v", err, resolved)
 		}
-		cut, whole := s.Begin(1), s.Begin(1)
+		cut, complete := s.Begin(1), s.Begin(1)
 		second := publish(f, 2)
 		s.Begin(1)(false)
-		says(t, "two are sent it", first, "doubtful")
-		says(t, "and not the next", second, "")
+		wantReports(t, "two scrapes read it", first, "doubtful")
+		wantReports(t, "no scrape reads the next cycle", second, "")
 		cut(false)
-		says(t, "one is", first, "doubtful")
+		wantReports(t, "one scrape reads it", first, "doubtful")
 		again := s.Begin(2)
-		whole(true)
+		complete(true)
 		again(false)
-		says(t, "one has it but for the answer's end", first, "doubtful")
-		says(t, "a reader had nothing of the next", second, "doubtful clear")
+		wantReports(t, "before the settle delay has passed", first, "doubtful")
+		wantReports(t, "the scrape of the next cycle was incomplete", second, "doubtful clear")
 		time.Sleep(settleDelay)
-		says(t, "it was read", first, "doubtful settled")
-		says(t, "and the next was not", second, "doubtful clear")
+		wantReports(t, "a scrape was complete", first, "doubtful settled")
+		wantReports(t, "no scrape of the next cycle was complete", second, "doubtful clear")
 		s.Begin(2)(true)
 		time.Sleep(settleDelay)
-		says(t, "it was read", second, "doubtful clear doubtful settled")
+		wantReports(t, "a scrape was complete", second, "doubtful clear doubtful settled")
 		if st := balanced(t, f.Destinations()[0], 2); st.Flushed != 2 || s.open.hasAny() {
 			t.Errorf("after both scrapes: %+v", st)
 		}
@@ -77,11 +77,11 @@ func TestPull_ScrapeDuringEncodingIsInDoubt(t *testing.T) {
 		s, end := &shelf{}, func(bool) {}
 		s.onPublish = func(c *Cycle) { end = s.Begin(c.Cycle) }
 		f := startSeveral(t, Config{}, s)
-		told := publish(f, 1)
-		says(t, "it reads", told, "doubtful")
+		reports := publish(f, 1)
+		wantReports(t, "a scrape is in flight", reports, "doubtful")
 		end(true)
 		time.Sleep(settleDelay)
-		says(t, "it has read", told, "doubtful settled")
+		wantReports(t, "the scrape is complete", reports, "doubtful settled")
 	})
 }
 
@@ -90,15 +90,15 @@ func TestPull_IncompleteScrapeClearsDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{}
 		f := startSeveral(t, Config{}, s)
-		told := publish(f, 1)
+		reports := publish(f, 1)
 		s.Begin(0)(true)
-		says(t, "who came before it was there", told, "")
+		wantReports(t, "a scrape without the cycle", reports, "")
 		s.Begin(1)(false)
-		says(t, "cut off", told, "doubtful clear")
+		wantReports(t, "an incomplete scrape", reports, "doubtful clear")
 	})
 }
 
-// Without scrapes, clients are told after the retry age that a cycle is settled. Its spans stay
+// Without scrapes, clients are notified after the retry age that a cycle is settled. Its spans stay
 // pending, and a later scrape still delivers them. The number of tracked cycles is limited.
 func TestPull_NotScrapedWithinRetryAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -111,10 +111,10 @@ func TestPull_NotScrapedWithinRetryAge(t *testing.T) {
 			time.Sleep(testcycle.Width)
 		}
 		time.Sleep(DefaultRetryAge - testcycle.Width - 1)
-		says(t, "before", all[99], "")
+		wantReports(t, "before the retry age", all[99], "")
 		time.Sleep(time.Nanosecond)
-		for _, told := range all {
-			says(t, "after", told, "settled")
+		for _, reports := range all {
+			wantReports(t, "after the retry age", reports, "settled")
 		}
 		for number := range uint64(maxUnscraped) {
 			publish(f, 100+number)
@@ -145,8 +145,8 @@ func TestPull_ShutdownBeforeAnyScrape(t *testing.T) {
 		end := s.Begin(1)
 		f.Close(t.Context())
 		for range 2 {
-			says(t, "a scrape was in flight", first, "doubtful settled")
-			says(t, "no scrape was", second, "settled")
+			wantReports(t, "a scrape was in flight", first, "doubtful settled")
+			wantReports(t, "no scrape was", second, "settled")
 			if st := balanced(t, f.Destinations()[0], 2); st.Unsent[Shutdown] != 2 {
 				t.Errorf("%+v", st)
 			}
@@ -197,20 +197,20 @@ func TestPull_ShutdownWaitsForScrape(t *testing.T) {
 func TestPull_SettledAfterPushAndScrape(t *testing.T) {
 	for _, readFirst := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			s, agent := &shelf{}, newSteered("agent")
+			s, agent := &shelf{}, newManual("agent")
 			f := startSeveral(t, Config{}, s, agent)
-			sealed, told := watched(testcycle.Origins(1))
+			sealed, reports := watch(testcycle.Origins(1))
 			f.Accept(sealed)
 			read := func() { s.Begin(sealed.Cycle)(true); time.Sleep(settleDelay) }
-			arrive := func() { agent.answers(t, "s0", Attempt{}) }
+			arrive := func() { agent.respond(t, "s0", Attempt{}) }
 			first, last := arrive, read
 			if readFirst {
 				first, last = read, arrive
 			}
 			first()
-			says(t, "one has it", told, "doubtful")
+			wantReports(t, "one destination has it", reports, "doubtful")
 			last()
-			says(t, "both have it", told, "doubtful settled")
+			wantReports(t, "both destinations have it", reports, "doubtful settled")
 		})
 	}
 }

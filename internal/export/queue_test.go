@@ -49,7 +49,7 @@ func TestQueue_AgainstModel(t *testing.T) {
 			bytes += len(p.Body)
 		}
 		if n, size := q.size(); size != bytes || size > q.maxBytes || n != len(q.waiting) {
-			t.Fatalf("step %d: %d bytes announced, %d there", step, size, bytes)
+			t.Fatalf("step %d: %d bytes reported, want %d", step, size, bytes)
 		}
 		if !slices.IsSortedFunc(q.waiting, func(a, b *Payload) int {
 			return int(a.sequence) - int(b.sequence)
@@ -57,7 +57,7 @@ func TestQueue_AgainstModel(t *testing.T) {
 			t.Fatalf("step %d: out of order", step)
 		}
 		if in-out != len(q.waiting)+q.deliveries() {
-			t.Fatalf("step %d: %d payloads in, %d out, %d waiting, %d under way", step, in, out,
+			t.Fatalf("step %d: %d payloads in, %d out, %d queued, %d in flight", step, in, out,
 				len(q.waiting), q.deliveries())
 		}
 		origins, bytes := map[span.Origin]bool{}, 0
@@ -66,14 +66,14 @@ func TestQueue_AgainstModel(t *testing.T) {
 			bytes += len(p.Body)
 		}
 		if len(origins) != q.deliveries() || bytes > q.maxInFlight {
-			t.Fatalf("step %d: %d bytes of %d origins are under way in %d payloads", step, bytes,
+			t.Fatalf("step %d: %d bytes of %d origins are in flight in %d payloads", step, bytes,
 				len(origins), q.deliveries())
 		}
 	}
 }
 
 // A payload that is too large to be in flight with others is not overtaken by smaller ones forever:
-// they wait until it was sent alone.
+// smaller payloads wait until it was sent alone.
 func TestQueue_LargePayloadGetsItsTurn(t *testing.T) {
 	q := &queue{maxBytes: 1 << 20, maxInFlight: 1000}
 	for i, size := range []int{600, 900, 100, 100} {
@@ -83,12 +83,12 @@ func TestQueue_LargePayloadGetsItsTurn(t *testing.T) {
 	}
 	first := q.take()
 	if next := q.take(); first.sequence != 0 || next != nil {
-		t.Fatalf("%d went first, and %v beside it", first.sequence, next)
+		t.Fatalf("%d was taken first, and %v concurrently", first.sequence, next)
 	}
 	q.endDelivery(first)
 	large, small, none := q.take(), q.take(), q.take()
 	if large.sequence != 1 || small.sequence != 2 || none != nil {
-		t.Errorf("%v, %v and %v went next", large, small, none)
+		t.Errorf("%v, %v and %v were taken next", large, small, none)
 	}
 }
 
@@ -115,8 +115,8 @@ func TestInOrder_OneInFlight(t *testing.T) {
 	}
 	for _, want := range []uint64{0, 0, 1, 2} {
 		p := q.take()
-		if beside := q.take(); p.sequence != want || beside != nil {
-			t.Fatalf("%d went, and beside it %v; want %d alone", p.sequence, beside, want)
+		if concurrent := q.take(); p.sequence != want || concurrent != nil {
+			t.Fatalf("%d was taken, and concurrently %v; want %d alone", p.sequence, concurrent, want)
 		}
 		q.endDelivery(p)
 		if p.tries++; want == 0 && p.tries == 1 {
@@ -124,6 +124,6 @@ func TestInOrder_OneInFlight(t *testing.T) {
 		}
 	}
 	if p := q.take(); p != nil {
-		t.Errorf("%d went twice", p.sequence)
+		t.Errorf("%d was taken twice", p.sequence)
 	}
 }

@@ -14,34 +14,34 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/testcycle"
 )
 
-// watched is a sealed cycle with its reports.
-func watched(sealed *aggregate.Sealed) (*aggregate.Sealed, *testcycle.Reports) {
+// watch returns a sealed cycle and its reports.
+func watch(sealed *aggregate.Sealed) (*aggregate.Sealed, *testcycle.Reports) {
 	return sealed, testcycle.Watch(sealed)
 }
 
-// says fails the test unless the cycle has exactly the given reports.
-func says(t *testing.T, when string, told *testcycle.Reports, want string) {
+// wantReports fails the test unless the reports of the cycle are exactly want.
+func wantReports(t *testing.T, when string, reports *testcycle.Reports, want string) {
 	t.Helper()
 	synctest.Wait()
-	if got := told.String(); got != want {
-		t.Errorf("%s: told %q, want %q", when, got, want)
+	if got := reports.String(); got != want {
+		t.Errorf("%s: reports %q, want %q", when, got, want)
 	}
 }
 
-// steered is an exporter whose test answers each delivery.
-type steered struct {
+// manualExporter is an exporter that answers a delivery when the test calls respond.
+type manualExporter struct {
 	*scripted
 	mu      sync.Mutex
 	waiting map[string]chan Attempt // deliveries in flight, by service of the payload
 }
 
-func newSteered(name string) *steered {
-	s := &steered{scripted: &scripted{name: name}, waiting: map[string]chan Attempt{}}
-	s.answer = func(_ context.Context, p *Payload) Attempt { return s.ask(p.Origin.Service) }
+func newManual(name string) *manualExporter {
+	s := &manualExporter{scripted: &scripted{name: name}, waiting: map[string]chan Attempt{}}
+	s.answer = func(_ context.Context, p *Payload) Attempt { return s.wait(p.Origin.Service) }
 	return s
 }
 
-func (s *steered) ask(service string) Attempt {
+func (s *manualExporter) wait(service string) Attempt {
 	answer := make(chan Attempt)
 	s.mu.Lock()
 	s.waiting[service] = answer
@@ -49,8 +49,8 @@ func (s *steered) ask(service string) Attempt {
 	return <-answer
 }
 
-// answers answers the delivery of a service, which must be in flight.
-func (s *steered) answers(t *testing.T, service string, a Attempt) {
+// respond answers the delivery of a service. The delivery must be in flight.
+func (s *manualExporter) respond(t *testing.T, service string, a Attempt) {
 	t.Helper()
 	synctest.Wait()
 	s.mu.Lock()
@@ -58,7 +58,7 @@ func (s *steered) answers(t *testing.T, service string, a Attempt) {
 	delete(s.waiting, service)
 	s.mu.Unlock()
 	if answer == nil {
-		t.Fatalf("nothing of %q is under way to %s", service, s.name)
+		t.Fatalf("no delivery of %q is in flight to %s", service, s.name)
 	}
 	answer <- a
 	synctest.Wait()
@@ -77,10 +77,10 @@ func TestDoubt_WhilePayloadIsInFlight(t *testing.T) {
 		answers []Attempt
 		want    string
 	}{
-		"accepted":                {[]Attempt{{}}, "doubtful settled"},
-		"accepted but for a part": {[]Attempt{{Rejected: 1, Err: errDown}}, "doubtful settled"},
-		"ambiguous":               {[]Attempt{unknown}, "doubtful settled"},
-		"refused":                 {[]Attempt{refused}, "doubtful clear settled"},
+		"accepted":         {[]Attempt{{}}, "doubtful settled"},
+		"accepted in part": {[]Attempt{{Rejected: 1, Err: errDown}}, "doubtful settled"},
+		"ambiguous":        {[]Attempt{unknown}, "doubtful settled"},
+		"refused":          {[]Attempt{refused}, "doubtful clear settled"},
 		"not wanted": {
 			[]Attempt{{Outcome: OutcomeNotWanted, Err: errDown}},
 			"doubtful clear settled",
@@ -93,18 +93,18 @@ func TestDoubt_WhilePayloadIsInFlight(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				sealed, told := watched(testcycle.Spans(3))
+				sealed, reports := watch(testcycle.Spans(3))
 				tries := 0
 				f, _ := startScripted(t, &scripted{answer: func(context.Context, *Payload) Attempt {
-					if !strings.HasSuffix(told.String(), "doubtful") {
-						t.Errorf("told %q before try %d", told, tries+1)
+					if !strings.HasSuffix(reports.String(), "doubtful") {
+						t.Errorf("reports %q before try %d", reports, tries+1)
 					}
 					tries++
 					return c.answers[tries-1]
 				}}, nil)
 				f.Accept(sealed)
 				time.Sleep(time.Minute)
-				says(t, "at the end", told, c.want)
+				wantReports(t, "at the end", reports, c.want)
 			})
 		})
 	}
@@ -114,62 +114,62 @@ func TestDoubt_WhilePayloadIsInFlight(t *testing.T) {
 // was accepted.
 func TestDoubt_WhileAnyPayloadIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSteered("agent")
+		s := newManual("agent")
 		f, _ := startScripted(t, s, nil)
-		sealed, told := watched(testcycle.Origins(3))
+		sealed, reports := watch(testcycle.Origins(3))
 		f.Accept(sealed)
-		s.answers(t, "s0", notYet)
-		s.answers(t, "s1", refused)
-		says(t, "one is under way", told, "doubtful")
-		s.answers(t, "s2", notYet)
-		says(t, "none is", told, "doubtful clear")
+		s.respond(t, "s0", notYet)
+		s.respond(t, "s1", refused)
+		wantReports(t, "one payload is in flight", reports, "doubtful")
+		s.respond(t, "s2", notYet)
+		wantReports(t, "no payload is in flight", reports, "doubtful clear")
 		time.Sleep(time.Minute) // one payload is sent alone after a failure
-		s.answers(t, "s0", Attempt{})
-		says(t, "one was taken", told, "doubtful clear doubtful")
-		s.answers(t, "s2", notYet)
-		says(t, "the other was not", told, "doubtful clear doubtful")
+		s.respond(t, "s0", Attempt{})
+		wantReports(t, "one was accepted", reports, "doubtful clear doubtful")
+		s.respond(t, "s2", notYet)
+		wantReports(t, "the other was not accepted", reports, "doubtful clear doubtful")
 		time.Sleep(time.Minute)
-		s.answers(t, "s2", refused)
-		says(t, "the other was refused", told, "doubtful clear doubtful settled")
+		s.respond(t, "s2", refused)
+		wantReports(t, "the other was refused", reports, "doubtful clear doubtful settled")
 	})
 }
 
-// A cycle that one destination has stays in doubt until it has its outcome at the other.
+// A cycle that one destination accepted stays in doubt until it has its outcome at the other.
 func TestDoubt_UntilAllDestinationsHaveIt(t *testing.T) {
 	for name, c := range map[string]struct {
 		first, other Attempt
 		then, want   string
 	}{
-		"taken by one":    {Attempt{}, notYet, "doubtful", "doubtful settled"},
-		"maybe by one":    {unknown, notYet, "doubtful", "doubtful settled"},
-		"taken by none":   {notYet, notYet, "doubtful clear", "doubtful clear settled"},
-		"refused by one":  {refused, notYet, "doubtful clear", "doubtful clear settled"},
-		"taken by both":   {Attempt{}, Attempt{}, "doubtful settled", "doubtful settled"},
-		"refused by both": {refused, refused, "doubtful clear settled", "doubtful clear settled"},
+		"accepted by one":  {Attempt{}, notYet, "doubtful", "doubtful settled"},
+		"unknown at one":   {unknown, notYet, "doubtful", "doubtful settled"},
+		"accepted by none": {notYet, notYet, "doubtful clear", "doubtful clear settled"},
+		"refused by one":   {refused, notYet, "doubtful clear", "doubtful clear settled"},
+		"accepted by both": {Attempt{}, Attempt{}, "doubtful settled", "doubtful settled"},
+		"refused by both":  {refused, refused, "doubtful clear settled", "doubtful clear settled"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				one, other := newSteered("one"), newSteered("other")
+				one, other := newManual("one"), newManual("other")
 				f := startSeveral(t, Config{RetryAge: time.Millisecond}, one, other) // shorter than a pause
-				sealed, told := watched(testcycle.Origins(1))
+				sealed, reports := watch(testcycle.Origins(1))
 				f.Accept(sealed)
-				one.answers(t, "s0", c.first)
-				says(t, "the other is under way", told, "doubtful")
-				other.answers(t, "s0", c.other)
-				says(t, "none is under way", told, c.then)
+				one.respond(t, "s0", c.first)
+				wantReports(t, "the other is in flight", reports, "doubtful")
+				other.respond(t, "s0", c.other)
+				wantReports(t, "none is in flight", reports, c.then)
 				time.Sleep(time.Minute)
-				says(t, "what waits has expired", told, c.want)
+				wantReports(t, "the queued payload has expired", reports, c.want)
 			})
 		})
 	}
 }
 
 // startTotals starts a flusher of running totals whose test answers each delivery.
-func startTotals(t *testing.T) (*steered, running, *summing) {
-	s := newSteered("sums")
+func startTotals(t *testing.T) (*manualExporter, running, *summing) {
+	s := newManual("sums")
 	sums := newSumming(func(_ context.Context, p *Payload) Attempt {
 		service, _ := total(p)
-		return s.ask(service)
+		return s.wait(service)
 	})
 	f, _ := startScripted(t, sums, nil)
 	return s, f, sums
@@ -180,32 +180,32 @@ func startTotals(t *testing.T) (*steered, running, *summing) {
 func TestDoubt_TotalsInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, f, _ := startTotals(t)
-		sealed, first := watched(testcycle.Origins(2))
+		sealed, first := watch(testcycle.Origins(2))
 		f.Accept(sealed)
-		says(t, "the first copy is under way", first, "doubtful")
-		sealed, second := watched(testcycle.Origins(2))
+		wantReports(t, "the first copy is in flight", first, "doubtful")
+		sealed, second := watch(testcycle.Origins(2))
 		f.Accept(sealed)
-		says(t, "an older copy is under way", second, "")
-		s.answers(t, "s0", notYet)
-		says(t, "it did not arrive", first, "doubtful clear")
+		wantReports(t, "an older copy is in flight", second, "")
+		s.respond(t, "s0", notYet)
+		wantReports(t, "it did not arrive", first, "doubtful clear")
 		time.Sleep(time.Minute)
-		for _, told := range []*testcycle.Reports{first, second} {
-			says(t, "a copy of both is under way", told,
-				map[*testcycle.Reports]string{first: "doubtful clear doubtful", second: "doubtful"}[told])
+		for _, reports := range []*testcycle.Reports{first, second} {
+			wantReports(t, "a copy with both cycles is in flight", reports,
+				map[*testcycle.Reports]string{first: "doubtful clear doubtful", second: "doubtful"}[reports])
 		}
-		s.answers(t, "s0", refused)
-		says(t, "its first payload was refused, the next is under way", second, "doubtful clear doubtful")
-		s.answers(t, "s1", Attempt{})
-		says(t, "a part of it has arrived", first, "doubtful clear doubtful clear doubtful")
-		says(t, "a part of it has arrived", second, "doubtful clear doubtful")
-		sealed, third := watched(testcycle.Origins(1))
+		s.respond(t, "s0", refused)
+		wantReports(t, "its first payload was refused, the next is in flight", second, "doubtful clear doubtful")
+		s.respond(t, "s1", Attempt{})
+		wantReports(t, "a part of it has arrived", first, "doubtful clear doubtful clear doubtful")
+		wantReports(t, "a part of it has arrived", second, "doubtful clear doubtful")
+		sealed, third := watch(testcycle.Origins(1))
 		f.Accept(sealed)
-		s.answers(t, "s0", Attempt{})
-		says(t, "half of the next has arrived", third, "doubtful")
-		s.answers(t, "s1", Attempt{})
-		says(t, "all has arrived", first, "doubtful clear doubtful clear doubtful settled")
-		says(t, "all has arrived", second, "doubtful clear doubtful settled")
-		says(t, "all has arrived", third, "doubtful settled")
+		s.respond(t, "s0", Attempt{})
+		wantReports(t, "half of the next copy has arrived", third, "doubtful")
+		s.respond(t, "s1", Attempt{})
+		wantReports(t, "all has arrived", first, "doubtful clear doubtful clear doubtful settled")
+		wantReports(t, "all has arrived", second, "doubtful clear doubtful settled")
+		wantReports(t, "all has arrived", third, "doubtful settled")
 	})
 }
 
@@ -214,19 +214,19 @@ func TestDoubt_TotalsInFlight(t *testing.T) {
 func TestDoubt_TotalsRetriedAfterNoResponse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, f, _ := startTotals(t)
-		sealed, told := watched(testcycle.Origins(1))
+		sealed, reports := watch(testcycle.Origins(1))
 		f.Accept(sealed)
-		s.answers(t, "s0", unknown)
-		says(t, "it may have arrived", told, "doubtful")
+		s.respond(t, "s0", unknown)
+		wantReports(t, "it may have arrived", reports, "doubtful")
 		if st := balanced(t, f, 1); st.Pending != 1 || st.Payloads[ResultRetried] != 1 {
 			t.Errorf("%+v", st)
 		}
 		time.Sleep(time.Minute)
-		s.answers(t, "s0", notYet)
-		says(t, "the second copy did not arrive", told, "doubtful")
+		s.respond(t, "s0", notYet)
+		wantReports(t, "the second copy did not arrive", reports, "doubtful")
 		time.Sleep(time.Minute)
-		s.answers(t, "s0", Attempt{})
-		says(t, "the third did", told, "doubtful settled")
+		s.respond(t, "s0", Attempt{})
+		wantReports(t, "the third did", reports, "doubtful settled")
 		if st := balanced(t, f, 1); st.Flushed != 1 || st.Unsent[Ambiguous] != 0 {
 			t.Errorf("%+v", st)
 		}
@@ -237,15 +237,15 @@ func TestDoubt_TotalsRetriedAfterNoResponse(t *testing.T) {
 func TestDoubt_NoReportAfterSettlement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, f, sums := startTotals(t)
-		sealed, told := watched(testcycle.Origins(1))
+		sealed, reports := watch(testcycle.Origins(1))
 		f.Accept(sealed)
 		synctest.Wait()
 		for range maxWaiting {
 			f.Accept(testcycle.Origins(1))
 		}
-		says(t, "it was given up, being the oldest of too many", told, "doubtful settled")
-		s.answers(t, "s0", notYet)
-		says(t, "it has returned", told, "doubtful settled")
+		wantReports(t, "it was dropped as the oldest of too many", reports, "doubtful settled")
+		s.respond(t, "s0", notYet)
+		wantReports(t, "its delivery has ended", reports, "doubtful settled")
 		sums.answers(nil)
 	})
 }
@@ -265,22 +265,22 @@ func TestStop_LeavesAbandonedCyclesOpen(t *testing.T) {
 					return Attempt{Outcome: outcome, Silent: true, Err: ctx.Err()}
 				}
 				var x describer = &scripted{answer: hanging}
-				then, waits := want, ""
+				then, wantQueued := want, ""
 				if totals {
-					x, waits = newSumming(hanging), "settled"
+					x, wantQueued = newSumming(hanging), "settled"
 					then = strings.TrimSuffix(want, " settled") + " settled"
 				}
 				f, _ := startScripted(t, x, nil)
-				underWay, first := watched(testcycle.Spans(1))
-				f.Accept(underWay)
+				inFlight, first := watch(testcycle.Spans(1))
+				f.Accept(inFlight)
 				synctest.Wait()
-				waiting, second := watched(testcycle.Spans(1))
-				f.Accept(waiting)
+				queued, second := watch(testcycle.Spans(1))
+				f.Accept(queued)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
 				f.Close(ctx)
-				says(t, fmt.Sprint("under way, totals ", totals), first, then)
-				says(t, fmt.Sprint("waiting, totals ", totals), second, waits)
+				wantReports(t, fmt.Sprint("in flight, totals ", totals), first, then)
+				wantReports(t, fmt.Sprint("queued, totals ", totals), second, wantQueued)
 			})
 		}
 	}
@@ -300,31 +300,31 @@ func TestDoubt_AgainstModel(t *testing.T) {
 				return rnd.IntN(n)
 			}
 			var totals *pushDestination
-			all, taken := map[*aggregate.Delivery]*testcycle.Reports{}, map[*aggregate.Delivery]bool{}
-			check := func(c *cycleState, takes bool) {
+			all, accepted := map[*aggregate.Delivery]*testcycle.Reports{}, map[*aggregate.Delivery]bool{}
+			check := func(c *cycleState, isAccepted bool) {
 				mu.Lock()
 				defer mu.Unlock()
-				told := all[c.delivery].String()
-				if strings.HasSuffix(told, "clear") || told == "" {
-					t.Errorf("seed %d: told %q while a payload is under way", seed, told)
+				reports := all[c.delivery].String()
+				if strings.HasSuffix(reports, "clear") || reports == "" {
+					t.Errorf("seed %d: reports %q while a payload is in flight", seed, reports)
 				}
-				if was := strings.Count(told, "clear"); taken[c.delivery] && was > 0 &&
-					!strings.Contains(told[strings.LastIndex(told, "clear"):], "doubtful") {
-					t.Errorf("seed %d: told %q though it was taken", seed, told)
+				if was := strings.Count(reports, "clear"); accepted[c.delivery] && was > 0 &&
+					!strings.Contains(reports[strings.LastIndex(reports, "clear"):], "doubtful") {
+					t.Errorf("seed %d: reports %q although its payload was accepted", seed, reports)
 				}
-				taken[c.delivery] = taken[c.delivery] || takes
+				accepted[c.delivery] = accepted[c.delivery] || isAccepted
 			}
 			answer := func(_ context.Context, p *Payload) Attempt {
-				said := []*cycleState{p.cycle}
+				cycles := []*cycleState{p.cycle}
 				if p.snapshot != nil {
-					said = totals.open.statesUpTo(p.snapshot.number)
+					cycles = totals.open.statesUpTo(p.snapshot.number)
 				}
-				for _, c := range said {
+				for _, c := range cycles {
 					check(c, false)
 				}
 				time.Sleep(time.Duration(draw(3000)) * time.Millisecond)
 				a := []Attempt{{}, {}, notYet, notYet, refused, unknown}[draw(6)]
-				for _, c := range said {
+				for _, c := range cycles {
 					check(c, a.Outcome == OutcomeAccepted || a.Outcome == OutcomeUnknown)
 				}
 				return a
@@ -336,26 +336,26 @@ func TestDoubt_AgainstModel(t *testing.T) {
 				}, newSumming(answer))
 			totals = f.Destinations()[2].(*pushDestination)
 			for range 30 {
-				sealed, told := watched(testcycle.Origins(draw(6)))
+				sealed, reports := watch(testcycle.Origins(draw(6)))
 				mu.Lock()
-				all[sealed.Delivery] = told
+				all[sealed.Delivery] = reports
 				mu.Unlock()
 				f.Accept(sealed)
 				time.Sleep(time.Duration(draw(5000)) * time.Millisecond)
 			}
 			time.Sleep(time.Minute) // until no payload is queued that shutdown would abandon
 			f.Close(t.Context())
-			for delivery, told := range all {
-				words := strings.Fields(told.String())
+			for delivery, reports := range all {
+				words := strings.Fields(reports.String())
 				for i, word := range words {
 					if isLast := i == len(words)-1; (word == "settled") != isLast ||
 						!isLast && (word == "doubtful") != (i%2 == 0) {
-						t.Errorf("seed %d: told %q", seed, told)
+						t.Errorf("seed %d: reports %q", seed, reports)
 						break
 					}
 				}
-				if n := len(words); n == 0 || taken[delivery] && words[max(0, n-2)] != "doubtful" {
-					t.Errorf("seed %d: told %q, taken %v", seed, told, taken[delivery])
+				if n := len(words); n == 0 || accepted[delivery] && words[max(0, n-2)] != "doubtful" {
+					t.Errorf("seed %d: reports %q, accepted %v", seed, reports, accepted[delivery])
 				}
 			}
 		})

@@ -23,7 +23,7 @@ func TestFlushes_ReportOutcomes(t *testing.T) {
 		if len(got) != 1 || got[0].Spans != 7 || got[0].Payloads != 1 || got[0].Pending != 1 ||
 			got[0].Tries != 1 ||
 			got[0].LastError != errDown.Error() || got[0].Bytes == 0 {
-			t.Errorf("while the agent is away: %+v", got)
+			t.Errorf("while the agent is unreachable: %+v", got)
 		}
 		agent.answers(nil)
 		time.Sleep(time.Minute)
@@ -56,7 +56,7 @@ func TestFlushes_AreBounded(t *testing.T) {
 		}
 		got[0].Outcomes[ResultAccepted] = 99
 		if f.Flushes()[0].Outcomes[ResultAccepted] != 1 {
-			t.Error("who looks can change what others see")
+			t.Error("a change of the returned outcomes changes the stored ones")
 		}
 	})
 }
@@ -69,7 +69,7 @@ func TestStats_RefusalIsReachable(t *testing.T) {
 		f.Accept(testcycle.Spans(1))
 		synctest.Wait()
 		if !f.Stats().Reachable {
-			t.Error("who refuses was heard of")
+			t.Error("a refusing destination is not reachable")
 		}
 	})
 }

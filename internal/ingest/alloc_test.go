@@ -19,7 +19,7 @@ import (
 func warm(t testing.TB) (*harness, *conn, [][]byte) {
 	h := newHarness(t, func(_ *configs, a *aggregate.Config) { a.Drainers = 2 })
 	c := &conn{shared: &h.shared, frames: &frameReader{}, publisher: h.admit.NewConnection(span.Origin{}, 0)}
-	whole, numbered := wire.BeginSpans(nil), wire.BeginSpans(nil)
+	keyed, numbered := wire.BeginSpans(nil), wire.BeginSpans(nil)
 	for i := range 64 {
 		raw := key(fmt.Sprint("resource ", i))
 		body := define(uint32(i), raw)[wire.HeaderLen:]
@@ -27,10 +27,10 @@ func warm(t testing.TB) (*harness, *conn, [][]byte) {
 		if err := c.defineKeys(body); err != nil {
 			t.Fatal(err)
 		}
-		whole = wire.AppendWhole(whole, raw, 1e6, 1e18, 1, 1)
+		keyed = wire.AppendWhole(keyed, raw, 1e6, 1e18, 1, 1)
 		numbered = wire.AppendNumbered(numbered, uint32(i), 1e6, 1e18, 0, 1)
 	}
-	wire.EndSpans(whole, 0, 64)
+	wire.EndSpans(keyed, 0, 64)
 	wire.EndSpans(numbered, 0, 64)
 	h.aggregator.Start()
 	t.Cleanup(func() {
@@ -38,7 +38,7 @@ func warm(t testing.TB) (*harness, *conn, [][]byte) {
 		h.aggregator.Stop()
 		h.Abandon()
 	})
-	return h, c, [][]byte{whole[wire.HeaderLen:], numbered[wire.HeaderLen:]}
+	return h, c, [][]byte{keyed[wire.HeaderLen:], numbered[wire.HeaderLen:]}
 }
 
 func TestAllocations_Hit(t *testing.T) {

@@ -73,10 +73,10 @@ func TestHotKey_IsSplit(t *testing.T) {
 		const enough = 100_000 // number of spans after which the balancer acts
 		before := h.Stats().Received
 		eventually.True(t, "more spans come", func() bool { return h.Stats().Received >= before+enough })
-		begun := time.Now()
-		looks <- begun
+		began := time.Now()
+		looks <- began
 		eventually.True(t, "the balancer has looked", func() bool {
-			return h.aggregator.Stats().Partitions.LastPlan.At.After(begun)
+			return h.aggregator.Stats().Partitions.LastPlan.At.After(began)
 		})
 		return h.aggregator.Stats().Partitions
 	}

@@ -67,13 +67,13 @@ func TestFrames_LargeBufferIsReleased(t *testing.T) {
 		t.Fatalf("a large frame took %d bytes: %v", all.pool.Used(), err)
 	}
 	if _, err := f.next(); err != nil || all.pool.Used() != 0 {
-		t.Errorf("%d bytes are taken behind a large frame: %v", all.pool.Used(), err)
+		t.Errorf("%d bytes are used after a large frame: %v", all.pool.Used(), err)
 	}
 	if _, err := f.next(); FaultOf(err) != FaultIncompleteFrame || all.pool.Used() == 0 {
 		t.Fatalf("half a large frame took %d bytes: %v", all.pool.Used(), err)
 	}
 	if f.releaseLarge(); all.pool.Used() != 0 {
-		t.Errorf("%d bytes are taken by a connection that ended", all.pool.Used())
+		t.Errorf("%d bytes are used by a closed connection", all.pool.Used())
 	}
 }
 

@@ -288,14 +288,14 @@ func TestFlush_AnsweredWhenDelivered(t *testing.T) {
 	}
 	h.mu.Lock()
 	counted := h.rows["r"]
-	h.answer = errors.New("agent away")
+	h.answer = errors.New("agent unreachable")
 	h.mu.Unlock()
 	if counted != 3 {
 		t.Errorf("answered with %d of 3 spans delivered", counted)
 	}
 	c.send(wire.AppendFlush(nil, &wire.Flush{ID: 43}))
 	_, body = c.read()
-	if answer, _ := wire.DecodeFlush(body); answer.ID != 43 || answer.OK || answer.Error != "agent away" {
+	if answer, _ := wire.DecodeFlush(body); answer.ID != 43 || answer.OK || answer.Error != "agent unreachable" {
 		t.Errorf("a failed delivery was answered with %+v", answer)
 	}
 }
@@ -324,18 +324,18 @@ func TestDrain_ExactBoundary(t *testing.T) {
 		for i := range 4 {
 			c := h.connect(fmt.Sprint(i))
 			writing.Go(func() {
-				whole := uint64(0)
+				complete := uint64(0)
 				for {
 					n, err := c.Write(frame)
 					if n == len(frame) {
-						whole++
+						complete++
 					}
 					if err != nil {
 						break
 					}
 				}
 				mu.Lock()
-				handedOver += whole * perFrame
+				handedOver += complete * perFrame
 				mu.Unlock()
 			})
 		}
@@ -435,7 +435,7 @@ func TestPanic_EndsOneConnection(t *testing.T) {
 	}
 }
 
-// FuzzConnection sends arbitrary bytes, with or without a hello. The books must balance, and
+// FuzzConnection sends arbitrary bytes, with or without a hello. The accounting must balance, and
 // another client must be served.
 func FuzzConnection(f *testing.F) {
 	f.Add(false, []byte("nonsense"))

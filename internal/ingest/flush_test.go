@@ -14,7 +14,7 @@ import (
 )
 
 // TestFlush_EndsWithConnection checks that clients that leave without waiting for flush replies
-// leave no goroutines behind.
+// leave no goroutines.
 func TestFlush_EndsWithConnection(t *testing.T) {
 	const keys = 200
 	var asked, waiting atomic.Int64
@@ -43,7 +43,7 @@ func TestFlush_EndsWithConnection(t *testing.T) {
 		}
 		eventually.True(t, "all flushes wait", func() bool { return asked.Load() == before+maxPendingFlushes })
 		c.Close()
-		eventually.True(t, "the connection is gone", func() bool { return h.Stats().Connections == 0 })
+		eventually.True(t, "the connection is closed", func() bool { return h.Stats().Connections == 0 })
 		if open := waiting.Load(); open != 0 {
 			t.Fatalf("%d flushes outlive their connection", open)
 		}
@@ -88,7 +88,7 @@ func TestFlush_AnsweredAfterHalfClose(t *testing.T) {
 			if len(ids) != 2 {
 				t.Errorf("answered are %v of two", ids)
 			}
-			eventually.True(t, "the connection is gone", func() bool { return h.Stats().Connections == 0 })
+			eventually.True(t, "the connection is closed", func() bool { return h.Stats().Connections == 0 })
 			h.stop()
 			if h.rows["r"] != 3 {
 				t.Errorf("%d spans arrived", h.rows["r"])
@@ -115,9 +115,9 @@ func TestFlush_PendingDelaysNoShutdown(t *testing.T) {
 	}
 	eventually.True(t, "both flushes wait", func() bool { return asked.Load() == 2 })
 	leaves.Close()
-	eventually.True(t, "one is gone", func() bool { return h.Stats().Connections == 1 })
+	eventually.True(t, "one connection is closed", func() bool { return h.Stats().Connections == 1 })
 	h.stop()
 	if kind, _ := stays.read(); kind != 0 && kind != wire.TypeBye {
-		t.Errorf("the other one is told %s", kind)
+		t.Errorf("the other connection gets %s", kind)
 	}
 }

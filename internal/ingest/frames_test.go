@@ -155,8 +155,8 @@ func TestFrames_LargeWaitForSpace(t *testing.T) {
 		after func(hog *frameReader, over chan struct{})
 		want  Fault // FaultBug: no fault
 	}{
-		{"given back", func(hog *frameReader, _ chan struct{}) { hog.releaseLarge() }, FaultBug},
-		{"never given back", func(*frameReader, chan struct{}) {}, FaultNoSpace},
+		{"released", func(hog *frameReader, _ chan struct{}) { hog.releaseLarge() }, FaultBug},
+		{"never released", func(*frameReader, chan struct{}) {}, FaultNoSpace},
 		{"the daemon stops", func(_ *frameReader, over chan struct{}) { close(over) }, FaultBug},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -186,7 +186,7 @@ func TestFrames_LargeWaitForSpace(t *testing.T) {
 				f.releaseLarge()
 				if took := before - s.pool.Used(); err == nil && took < int64(len(large)) ||
 					err != nil && took != 0 {
-					t.Errorf("%d bytes were given back", took)
+					t.Errorf("%d bytes were released", took)
 				}
 			})
 		})
@@ -201,7 +201,7 @@ func TestFrames_LargeBufferIsReused(t *testing.T) {
 	bytes := first.Bytes()
 	first.Release()
 	if next := b.acquire(3*baseBuffer, 1<<20, 0); &next.Bytes()[0] != &bytes[0] {
-		t.Error("the next frame has memory of its own")
+		t.Error("the next frame has a separate buffer")
 	}
 	if most := 2*baseBuffer + 7; len(b.acquire(2*baseBuffer+1, most, 0).Bytes()) != most {
 		t.Error("a buffer is longer than the largest frame")
@@ -210,18 +210,18 @@ func TestFrames_LargeBufferIsReused(t *testing.T) {
 	c := h.connect("web")
 	frame := spans(4000, key(strings.Repeat("long", 20)))
 	if len(frame) < 2*baseBuffer {
-		t.Fatalf("a frame of %d bytes needs no buffer of its own", len(frame))
+		t.Fatalf("a frame of %d bytes needs no large buffer", len(frame))
 	}
 	c.send(frame)
 	c.settle()
 	c.Close()
 	eventually.True(t, "the connection has ended", func() bool { return len(h.Tracers()) == 0 })
 	shorter := len(frame) - baseBuffer // a spare buffer would be longer
-	taken := h.buffers.pool.Take(shorter)
-	if taken == nil || len(taken.Bytes()) != shorter {
-		t.Error("a buffer is kept for nobody")
+	spare := h.buffers.pool.Take(shorter)
+	if spare == nil || len(spare.Bytes()) != shorter {
+		t.Error("a spare buffer is kept without a connection")
 	}
-	taken.Release()
+	spare.Release()
 }
 
 // TestFrames_SmallNeedNoSpace checks that small frames can be read while other connections have all
@@ -251,10 +251,10 @@ func TestFrames_SmallNeedNoSpace(t *testing.T) {
 // TestFrames_ReleaseLargeBuffers checks that no buffer is held after a connection ends, if a frame
 // that does not fit the large buffer has followed a large one.
 func TestFrames_ReleaseLargeBuffers(t *testing.T) {
-	own := newLargeBuffers(8<<20, nil)
-	own.pool.Take(256 << 10).Release() // a spare buffer, larger than the first frame needs
+	buffers := newLargeBuffers(8<<20, nil)
+	buffers.pool.Take(256 << 10).Release() // a spare buffer, larger than the first frame needs
 	writer, reader := net.Pipe()
-	f := newFrameReader(reader, 1<<20, time.Minute, nil, own)
+	f := newFrameReader(reader, 1<<20, time.Minute, nil, buffers)
 	var stream []byte
 	for _, length := range []int{100 << 10, 80 << 10, 300 << 10, 10} {
 		stream = append(binary.BigEndian.AppendUint32(stream, uint32(length)), make([]byte, length)...)
@@ -272,7 +272,7 @@ func TestFrames_ReleaseLargeBuffers(t *testing.T) {
 		}
 	}
 	f.releaseLarge()
-	if held := own.pool.Used(); held != 0 {
+	if held := buffers.pool.Used(); held != 0 {
 		t.Errorf("%d bytes are held after the end of the connection", held)
 	}
 }

@@ -29,7 +29,7 @@ func TestClient_ExitsBeforeWelcome(t *testing.T) {
 	}
 	h.aggregator.Start()
 	h.Start()
-	eventually.True(t, "all have come and gone", func() bool {
+	eventually.True(t, "all have connected and disconnected", func() bool {
 		stats := h.Stats()
 		return stats.ConnectionsTotal == tracers && stats.Connections == 0
 	})
@@ -93,9 +93,9 @@ func TestDeadline_CompleteFrameIsReadAfterPause(t *testing.T) {
 // TestAccounting_SpansAfterInvalidMessage checks that spans that a client writes after an invalid
 // message are counted as dropped.
 func TestAccounting_SpansAfterInvalidMessage(t *testing.T) {
-	behind := append(spans(7, key("behind")), wire.AppendLost(nil, wire.Lost{"closed": 3})...)
+	after := append(spans(7, key("after")), wire.AppendLost(nil, wire.Lost{"closed": 3})...)
 	many := spans(700, key("longer than half a buffer"))
-	behind = append(append(behind, many...), many[:len(many)-10]...)
+	after = append(append(after, many...), many[:len(many)-10]...)
 	hellos := func(fault []byte) []byte { return append(hello("x"), fault...) }
 	tooLarge := spans(1500, key("larger than any may be"))
 	for _, test := range []struct {
@@ -131,7 +131,7 @@ func TestAccounting_SpansAfterInvalidMessage(t *testing.T) {
 			}
 			gate.Lock() // accept no client before all have written
 			c := h.dial()
-			_, err := c.Write(append(test.begins, behind...))
+			_, err := c.Write(append(test.begins, after...))
 			c.CloseWrite()
 			gate.Unlock()
 			if err != nil {

@@ -126,7 +126,7 @@ func (h *harness) strangers(conn *net.UnixConn) (socket.Peer, error) {
 	return peer, err
 }
 
-// stop stops everything in the daemon's order, and checks that the books balance.
+// stop stops everything in the daemon's order, and checks that the accounting balances.
 func (h *harness) stop() {
 	h.ended.Do(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -139,7 +139,7 @@ func (h *harness) stop() {
 		in, agg := h.Stats(), h.aggregator.Stats()
 		if in.Received != agg.Aggregated()+in.DroppedTotal() || agg.Aggregated() != h.sealed ||
 			agg.Pending != 0 {
-			h.t.Errorf("books: received %d = aggregated %d + dropped %v; sealed %d, held %d",
+			h.t.Errorf("accounting: received %d = aggregated %d + dropped %v; sealed %d, held %d",
 				in.Received, agg.Aggregated(), in.Dropped, h.sealed, agg.Pending)
 		}
 	})

@@ -14,7 +14,7 @@ import (
 )
 
 // TestHostile sends various invalid and hostile input over a real socket, while a well-behaved
-// client sends spans. All spans of that client must be counted, and the books must balance (checked
+// client sends spans. All spans of that client must be counted, and the accounting must balance (checked
 // by stop).
 func TestHostile(t *testing.T) {
 	for _, attack := range []struct {

@@ -20,14 +20,14 @@ import (
 )
 
 func TestAllowedUsers(t *testing.T) {
-	own := uint32(os.Getuid())
+	uid := uint32(os.Getuid())
 	for _, test := range []struct {
 		allow  []uint32
 		reason string
 	}{
 		{nil, ""},
-		{[]uint32{own + 1, own}, ""},
-		{[]uint32{own + 1, own + 2}, "not_allowed"},
+		{[]uint32{uid + 1, uid}, ""},
+		{[]uint32{uid + 1, uid + 2}, "not_allowed"},
 	} {
 		h := start(t, func(c *configs, _ *aggregate.Config) { c.AllowUIDs = test.allow })
 		if test.reason == "" {
@@ -63,9 +63,9 @@ func TestPeer_Container(t *testing.T) {
 	if origin := c.originOf(&wire.Hello{}); origin.ContainerID != "seen" {
 		t.Errorf("the container is %q", origin.ContainerID)
 	}
-	for _, said := range []span.Origin{{ContainerID: "own"}, {EntityID: "in-1234"}} {
-		if origin := c.originOf(&wire.Hello{Origin: said}); origin.ContainerID != said.ContainerID {
-			t.Errorf("%+v became %+v", said, origin)
+	for _, reported := range []span.Origin{{ContainerID: "reported"}, {EntityID: "in-1234"}} {
+		if origin := c.originOf(&wire.Hello{Origin: reported}); origin.ContainerID != reported.ContainerID {
+			t.Errorf("%+v became %+v", reported, origin)
 		}
 	}
 }
@@ -119,14 +119,14 @@ func TestByteRate_ThrottlingExtendsReadTimeout(t *testing.T) {
 			}
 		}()
 		var throttled atomic.Uint64
-		begun, timeout := time.Now(), 100*time.Millisecond
+		began, timeout := time.Now(), 100*time.Millisecond
 		f := newFrameReader(ours, 1<<20, timeout, newThrottle(100_000, nil, &throttled), ample())
 		message, err := f.next()
 		if err != nil || len(message) != len(frame)-wire.HeaderLen {
 			t.Errorf("read %d of %d bytes: %v", len(message), len(frame)-wire.HeaderLen, err)
 		}
-		if throttled.Load() == 0 || time.Since(begun) <= timeout {
-			t.Errorf("the frame was read within %s, and its reading put off %d times", time.Since(begun),
+		if throttled.Load() == 0 || time.Since(began) <= timeout {
+			t.Errorf("the frame was read within %s, and its reads were delayed %d times", time.Since(began),
 				throttled.Load())
 		}
 	})

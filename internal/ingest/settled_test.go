@@ -26,40 +26,40 @@ func TestSettled_SentToClientsThatRequestIt(t *testing.T) {
 		welcome.Interval != uint64(h.config.Interval) {
 		t.Fatalf("welcome %+v: %v", welcome, err)
 	}
-	told := func(want uint64) {
+	wantSettled := func(want uint64) {
 		t.Helper()
 		for settled, answered := uint64(0), false; !answered || settled < want; {
 			switch kind, body := c.read(); kind {
 			case wire.TypeFeatures:
 				features, err := wire.DecodeFeatures(body)
 				if err != nil || !features.Stats || features.Settled <= settled || features.Settled > want {
-					t.Fatalf("told of %+v, want %d: %v", features, want, err)
+					t.Fatalf("notified of %+v, want %d: %v", features, want, err)
 				}
 				settled = features.Settled
 			case wire.TypeFlush:
 				answered = true
 			default:
-				t.Fatalf("told of %d, and then %s", settled, kind)
+				t.Fatalf("notified of %d, and then %s", settled, kind)
 			}
 		}
 	}
 	c.send(spans(3, key("r")))
 	other.send(spans(5, key("r")))
 	c.send(wire.AppendFlush(nil, &wire.Flush{ID: 1}))
-	told(3)
+	wantSettled(3)
 	h.mu.Lock()
 	h.answer = errors.New("refused")
 	h.mu.Unlock()
 	c.send(spans(4, key("r")))
 	c.send(wire.AppendFlush(nil, &wire.Flush{ID: 2}))
-	told(7)
+	wantSettled(7)
 	h.setFeatures(wire.Features{Stats: true, PeerTags: []string{"a"}})
 	for c, want := range map[*tracer]uint64{c: 7, other: 0} {
 		kind, body := c.read()
 		features, err := wire.DecodeFeatures(body)
 		if kind != wire.TypeFeatures || features.Settled != want || len(features.PeerTags) != 1 ||
 			err != nil {
-			t.Errorf("told of %s %+v, want %d: %v", kind, features, want, err)
+			t.Errorf("notified of %s %+v, want %d: %v", kind, features, want, err)
 		}
 	}
 }

@@ -26,7 +26,7 @@ func TestBatch_MaximumSizeIsAdmitted(t *testing.T) {
 			t.Fatal(err)
 		}
 		if welcome.MaxBatch != 1024 {
-			t.Errorf("with %d slots tracers are told batches of %d", slots, welcome.MaxBatch)
+			t.Errorf("with %d slots tracers get a batch limit of %d", slots, welcome.MaxBatch)
 		}
 		for range 3 {
 			c.send(weighted(welcome.MaxBatch))

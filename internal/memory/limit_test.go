@@ -75,7 +75,7 @@ func TestTell_LeavesRoomForTheProgram(t *testing.T) {
 	debug.SetMemoryLimit(math.MaxInt64)
 	if got := memory.SetGoLimit(memory.Limit{Bytes: math.MaxInt64}); got != 0 ||
 		debug.SetMemoryLimit(-1) != math.MaxInt64 {
-		t.Errorf("told %d without a limit", got)
+		t.Errorf("got %d without a limit", got)
 	}
 	debug.SetMemoryLimit(64 << 20)
 	limit := memory.Find(fstest.MapFS{})
@@ -88,7 +88,7 @@ func TestTell_LeavesRoomForTheProgram(t *testing.T) {
 	} {
 		limit.Bytes = bytes
 		if got := memory.SetGoLimit(limit); got != want || debug.SetMemoryLimit(-1) != want {
-			t.Errorf("told %d of a limit of %d, not %d", got, bytes, want)
+			t.Errorf("got %d of a limit of %d, want %d", got, bytes, want)
 		}
 	}
 }

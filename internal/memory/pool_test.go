@@ -24,7 +24,7 @@ func TestPool_ChargesExactBytes(t *testing.T) {
 				overLimit++
 			} else {
 				if len(b.Bytes()) < size {
-					t.Fatalf("step %d: %d bytes were taken, %d were asked for", step, len(b.Bytes()), size)
+					t.Fatalf("step %d: %d bytes were allocated, %d were requested", step, len(b.Bytes()), size)
 				}
 				reused += spares - len(pool.spares)
 				fill(b, byte(len(held)+1))
@@ -68,7 +68,7 @@ func TestPool_ChargesExactBytes(t *testing.T) {
 	}
 	pool.DropSpares()
 	if pool.Used() != 0 || pool.spareBytes != 0 || pool.spares != nil {
-		t.Errorf("%d bytes are held by nobody, %d spared", pool.Used(), pool.spareBytes)
+		t.Errorf("%d bytes are held without a buffer, %d spared", pool.Used(), pool.spareBytes)
 	}
 }
 
@@ -107,7 +107,7 @@ func TestPool_IsShared(t *testing.T) {
 	}
 	sharing.Wait()
 	if pool.Used() != 0 {
-		t.Errorf("%d bytes are held by nobody", pool.Used())
+		t.Errorf("%d bytes are held without a buffer", pool.Used())
 	}
 }
 

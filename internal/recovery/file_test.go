@@ -155,17 +155,17 @@ func TestFile_OfOtherUserIsIgnored(t *testing.T) {
 		}
 	}
 	kill(t, start(t, filepath.Join(dir, "dead"), 0))
-	died, said := reportAsAnybody(t, path)
-	if died != 0 || strings.Count(said, unreadable) == 0 || strings.Count(said, "level=WARN") != 1 {
-		t.Errorf("%d died, and it says %s, want only %s", died, said, unreadable)
+	died, logged := reportUnprivileged(t, path)
+	if died != 0 || strings.Count(logged, unreadable) == 0 || strings.Count(logged, "level=WARN") != 1 {
+		t.Errorf("%d died, and the log is %s, want only %s", died, logged, unreadable)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 5 {
 		t.Errorf("%v is left: %v", left, err)
 	}
 }
 
-// reportAsAnybody looks twice for crashed daemons, with the rights of a user that can't read every file.
-func reportAsAnybody(t *testing.T, path string) (died int, said string) {
+// reportUnprivileged searches twice for crashed daemons, as a user that can't read every file.
+func reportUnprivileged(t *testing.T, path string) (died int, logged string) {
 	t.Helper()
 	done := make(chan struct{})
 	go func() {
@@ -183,10 +183,10 @@ func reportAsAnybody(t *testing.T, path string) (died int, said string) {
 		}
 		p.report()
 		p.report()
-		died, said = p.crashes(), log.String()
+		died, logged = p.crashes(), log.String()
 	}()
 	<-done
-	return died, said
+	return died, logged
 }
 
 // If its directory was removed, a daemon leaves no file that looks like a crash.
@@ -204,7 +204,7 @@ func TestDirectory_RemovedIsNoCrash(t *testing.T) {
 	}
 }
 
-// Another process truncates the file of a running daemon, which continues. The next one knows nothing of it.
+// Another process truncates the file of a running daemon, which continues. The next daemon has no outcomes from it.
 func TestFile_TruncatedWhileItsDaemonRuns(t *testing.T) {
 	for name, at := range map[string]uint64{"before the first cycle": 0, "before spans are received": 1} {
 		t.Run(name, func(t *testing.T) {
@@ -230,8 +230,8 @@ func TestFile_TruncatedWhileItsDaemonRuns(t *testing.T) {
 			}
 			f.Settle(0)
 			f.Settle(1)
-			if told := s.SettledUpTo(2); told != 14 {
-				t.Errorf("%d spans are settled, want 14", told)
+			if count := s.SettledUpTo(2); count != 14 {
+				t.Errorf("%d spans are settled, want 14", count)
 			}
 			kill(t, f)
 			next := start(t, path, 1)
@@ -243,7 +243,7 @@ func TestFile_TruncatedWhileItsDaemonRuns(t *testing.T) {
 	}
 }
 
-// A file that does not fit into its directory takes no room there, and its daemon runs without it. The
+// A file that does not fit into its directory uses no space there, and its daemon runs without it. The
 // limit on the size of a file stands for a full directory.
 func TestFile_ThatDoesNotFit(t *testing.T) {
 	dir := t.TempDir()
@@ -266,11 +266,11 @@ func TestFile_ThatDoesNotFit(t *testing.T) {
 	s.EnterCycle(0)
 	s.Receive(7)
 	f.Settle(0)
-	if told := s.SettledUpTo(1); told != 7 || s.Token() != "" {
-		t.Errorf("%d spans are settled, and the token is %q", told, s.Token())
+	if count := s.SettledUpTo(1); count != 7 || s.Token() != "" {
+		t.Errorf("%d spans are settled, and the token is %q", count, s.Token())
 	}
 	if info, err := os.Stat(pathOf(f)); err != nil || info.Size() > 0 {
-		t.Errorf("the file takes room: %v, %v", info, err)
+		t.Errorf("the file uses space: %v, %v", info, err)
 	}
 	kill(t, f)
 	if err := start(t, path, 1).Remove(); err != nil {

@@ -55,9 +55,9 @@ func (m *model) step(t *testing.T) {
 			break
 		}
 	case 5:
-		door, spans := OTLP, m.rnd.Uint64N(5)
-		m.file.Count(now, door, spans)
-		m.left[door][now] += spans
+		receiver, spans := OTLP, m.rnd.Uint64N(5)
+		m.file.Count(now, receiver, spans)
+		m.left[receiver][now] += spans
 	case 6: // a payload of a sealed cycle is sent, or certainly did not arrive
 		if number := m.sealed(); m.states[number] < settled && number < now {
 			m.states[number] ^= inDoubt
@@ -71,8 +71,8 @@ func (m *model) step(t *testing.T) {
 				m.through++
 			}
 			for c := range m.conns {
-				if told := c.SettledUpTo(m.through); m.rnd.IntN(2) == 0 {
-					m.check(t, c, told)
+				if count := c.SettledUpTo(m.through); m.rnd.IntN(2) == 0 {
+					m.check(t, c, count)
 				}
 			}
 		}
@@ -93,11 +93,11 @@ func (m *model) step(t *testing.T) {
 func (m *model) sealed() uint64 { return m.rnd.Uint64N(uint64(len(m.states))) }
 
 // check verifies the number of settled spans that a client gets against the cycles of its spans.
-func (m *model) check(t *testing.T, c *client, told uint64) {
+func (m *model) check(t *testing.T, c *client, count uint64) {
 	t.Helper()
-	for _, cycle := range c.cycles[:told] {
+	for _, cycle := range c.cycles[:count] {
 		if m.states[cycle] != settled {
-			t.Fatalf("%d of %d spans are settled, and one lies in cycle %d", told, len(c.cycles), cycle)
+			t.Fatalf("%d of %d spans are settled, but one is in unsettled cycle %d", count, len(c.cycles), cycle)
 		}
 	}
 }
@@ -113,8 +113,8 @@ func TestOutcomes_OfCrashedDaemon(t *testing.T) {
 			rnd: rand.New(rand.NewPCG(seed, 34)), file: start(t, path, 0), states: []cycleState{open},
 			conns: map[*client]struct{}{},
 		}
-		for door := range m.left {
-			m.left[door] = map[uint64]uint64{}
+		for receiver := range m.left {
+			m.left[receiver] = map[uint64]uint64{}
 		}
 		m.file.Begin(0)
 		for range m.rnd.IntN(400) {
@@ -127,14 +127,14 @@ func TestOutcomes_OfCrashedDaemon(t *testing.T) {
 			next = start(t, path, 1)
 		}
 		for c := range m.conns {
-			says, _ := next.Earlier(c.token)
+			outcomes, _ := next.Earlier(c.token)
 			for span, cycle := range c.cycles {
-				got, want := of(says, uint64(span)+1), outcomeOf[m.states[cycle]]
+				got, want := of(outcomes, uint64(span)+1), outcomeOf[m.states[cycle]]
 				if all++; got == want {
 					exact++
 				} else if got != wire.Doubtful {
 					t.Fatalf("seed %d: span %d of cycle %d is %d, want %d: %d", seed, span, cycle, got, want,
-						says)
+						outcomes)
 				}
 			}
 		}
@@ -143,15 +143,15 @@ func TestOutcomes_OfCrashedDaemon(t *testing.T) {
 		}
 	}
 	if exact < all*9/10 {
-		t.Errorf("%d of %d spans are said exactly", exact, all)
+		t.Errorf("%d of %d spans have the exact outcome", exact, all)
 	}
 }
 
 // of returns the outcome of a span in a list.
 func of(list []uint64, span uint64) wire.Outcome {
-	for upTo, what := range wire.Outcomes(list) {
+	for upTo, outcome := range wire.Outcomes(list) {
 		if span <= upTo {
-			return what
+			return outcome
 		}
 	}
 	return wire.Resend
@@ -170,16 +170,16 @@ func TestLosses_CountedOnce(t *testing.T) {
 				s.Receive(spans)
 			}
 		}
-		gone, back, never := NewSettlementTracker(f), NewSettlementTracker(f), NewSettlementTracker(f)
+		disconnected, returned, absent := NewSettlementTracker(f), NewSettlementTracker(f), NewSettlementTracker(f)
 		for cycle := range uint64(3) {
-			begin(cycle, 10, gone, back, never)
+			begin(cycle, 10, disconnected, returned, absent)
 			f.Count(cycle, APM, 100)
 			f.Count(cycle, Zipkin, 1000)
 		}
 		f.Settle(0)
 		f.SetInDoubt(1, true)
-		gone.Close()
-		token, late := back.Token(), never.Token()
+		disconnected.Close()
+		token, late := returned.Token(), absent.Token()
 		kill(t, f)
 		next := start(t, path, 1)
 		defer func() { _ = next.Remove() }()
@@ -189,36 +189,36 @@ func TestLosses_CountedOnce(t *testing.T) {
 			if got.Receivers["socket"] != socket || got.Awaited != awaited ||
 				got.Receivers["apm"] != (Loss{100, 100}) || got.Receivers["zipkin"] != (Loss{1000, 1000}) ||
 				got.Receivers["otlp"] != (Loss{}) || got.Unknown != 0 {
-				t.Errorf("lost %+v, want of the socket %+v, awaited %d", got, socket, awaited)
+				t.Errorf("lost %+v, want %+v from the socket, awaited %d", got, socket, awaited)
 			}
 		}
 		want(Loss{10, 10}, 40)
-		if says := said(next, token); says != "[0 0 10 0 20 1 30 2]" {
-			t.Error(says)
+		if outcomes := outcomesOf(next, token); outcomes != "[0 0 10 0 20 1 30 2]" {
+			t.Error(outcomes)
 		}
 		want(Loss{10, 10}, 20)
 		time.Sleep(reconnectTimeout + scanInterval)
 		next.ReportCrashes()
 		want(Loss{20, 20}, 0)
-		// too late: the spans count as lost, so the client must not send them again
-		if says := said(next, late); says != "[30 0]" {
-			t.Error(says)
+		// too late: the spans count as lost, so the client must not resend them
+		if outcomes := outcomesOf(next, late); outcomes != "[30 0]" {
+			t.Error(outcomes)
 		}
 		want(Loss{20, 20}, 0)
 		next.predecessors.recordReports()
 		later := start(t, path, 0)
 		if all := later.Losses(); all.Awaited != 0 || all.Receivers["apm"] != (Loss{}) {
-			t.Errorf("another daemon counts them again: %+v", all)
+			t.Errorf("another daemon counts the losses again: %+v", all)
 		}
 		_ = later.Remove()
 	})
 }
 
-// said returns the answer about a connection as text.
-func said(f *File, token string) string {
+// outcomesOf returns the outcomes of a connection as text.
+func outcomesOf(f *File, token string) string {
 	outcomes, isPending := f.Earlier(token)
 	if isPending {
-		return "not known yet"
+		return "pending"
 	}
 	return fmt.Sprint(outcomes)
 }
@@ -227,19 +227,19 @@ func said(f *File, token string) string {
 // unknown losses.
 func TestFile_UnreadableCountsAsCrash(t *testing.T) {
 	for name, change := range map[string]func(name string) error{
-		"cut short":         func(name string) error { return os.Truncate(name, 4000) },
-		"empty":             func(name string) error { return os.Truncate(name, 0) },
-		"of another layout": func(name string) error { return overwrite(name, 0, "another ") },
-		"garbage after its beginning": func(name string) error {
+		"truncated":      func(name string) error { return os.Truncate(name, 4000) },
+		"empty":          func(name string) error { return os.Truncate(name, 0) },
+		"another layout": func(name string) error { return overwrite(name, 0, "another ") },
+		"garbage after the header": func(name string) error {
 			return overwrite(name, headerBytes, strings.Repeat("\xff\xff\xff\xff\xff\xff\xff\xff", 1000))
 		},
-		"garbage in its records": func(name string) error {
+		"garbage in the records": func(name string) error {
 			return overwrite(name, recordsOffset, strings.Repeat("\xff", recordBytes))
 		},
 		"an impossible number of ranges": func(name string) error {
 			return overwrite(name, recordsOffset+5*wordBytes, "\xff\xff\xff\xff\xff\xff\xff\x7f")
 		},
-		"of many records": func(name string) error {
+		"too many records": func(name string) error {
 			return overwrite(name, 8, "\xff\xff\xff\xff\xff\xff\xff\x7f")
 		},
 	} {
@@ -255,8 +255,8 @@ func TestFile_UnreadableCountsAsCrash(t *testing.T) {
 			if got := next.Losses(); got.Unknown != 1 || got.Sum() != (Loss{}) || got.Awaited != 0 {
 				t.Errorf("lost %+v", got)
 			}
-			if says, _ := next.Earlier(token); of(says, 1) != wire.Doubtful || of(says, 1<<40) != wire.Doubtful {
-				t.Errorf("of a connection of which nobody knows it says %d", says)
+			if outcomes, _ := next.Earlier(token); of(outcomes, 1) != wire.Doubtful || of(outcomes, 1<<40) != wire.Doubtful {
+				t.Errorf("an unknown connection has the outcomes %d", outcomes)
 			}
 			if err := next.Remove(); err != nil {
 				t.Error(err)
@@ -335,9 +335,9 @@ func TestOutcomes_OfTokens(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	f := start(t, path, 0)
 	s := NewSettlementTracker(f)
-	own, _ := f.Earlier(s.Token())
-	if got := of(own, 1<<40); got != wire.Settled {
-		t.Errorf("a connection of a daemon that lives is %d", got)
+	live, _ := f.Earlier(s.Token())
+	if got := of(live, 1<<40); got != wire.Settled {
+		t.Errorf("a connection of a running daemon has the outcome %d", got)
 	}
 	if len(s.Token()) > wire.MaxToken {
 		t.Errorf("a token has %d bytes", len(s.Token()))
@@ -347,11 +347,11 @@ func TestOutcomes_OfTokens(t *testing.T) {
 		f.name + "-zz",
 	} {
 		if got, isPending := f.Earlier(token); got != nil || isPending {
-			t.Errorf("%q is answered by %d, pending %t", token, got, isPending)
+			t.Errorf("%q has the outcomes %d, pending %t", token, got, isPending)
 		}
 	}
-	var nobody *File
-	if says, isPending := nobody.Earlier(s.Token()); says != nil || isPending || NewSettlementTracker(nobody).Token() != "" {
+	var noFile *File
+	if outcomes, isPending := noFile.Earlier(s.Token()); outcomes != nil || isPending || NewSettlementTracker(noFile).Token() != "" {
 		t.Error("a daemon without a file has a token")
 	}
 	all := []*SettlementTracker{s}
@@ -359,14 +359,14 @@ func TestOutcomes_OfTokens(t *testing.T) {
 		all = append(all, NewSettlementTracker(f))
 	}
 	if NewSettlementTracker(f).Token() != "" {
-		t.Error("a connection that found no room has a token")
+		t.Error("a connection without a free record has a token")
 	}
 	before := all[2].Token()
 	all[2].Receive(7)
 	all[2].Close()
 	if again := NewSettlementTracker(f); again.Token() == "" || again.Token() == before || again.Received() != 0 ||
 		all[2].Received() != 7 || all[2].SettledUpTo(1<<50) != 0 {
-		t.Errorf("the room of one that left is %q with %d", again.Token(), again.Received())
+		t.Errorf("the reused record has the token %q and %d spans", again.Token(), again.Received())
 	}
 	if err := f.Remove(); err != nil {
 		t.Error(err)
@@ -413,7 +413,7 @@ func filesOf(t *testing.T, path string) []string {
 	return files
 }
 
-// The spans of a client that has left are counted in the cycles that contain them, however many these are.
+// The spans of a disconnected client are counted in the cycles that contain them, however many cycles these are.
 func TestAccounting_SpansOfDisconnectedClients(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	f := start(t, path, 0)
@@ -426,7 +426,7 @@ func TestAccounting_SpansOfDisconnectedClients(t *testing.T) {
 	}
 	for cycle := range uint64(cycles - 10) {
 		if cycle == 3 {
-			f.Settle(cycle) // before it leaves
+			f.Settle(cycle) // before it disconnects
 		}
 	}
 	s.Close()
@@ -468,8 +468,8 @@ func TestLosses_CycleWhoseSlotIsReused(t *testing.T) {
 	if lost := next.Losses().Receivers["otlp"]; lost != (Loss{Lost: 1}) {
 		t.Errorf("lost %+v, want the one of the first cycle", lost)
 	}
-	says, _ := next.Earlier(token)
-	if got := of(says, 5); got != wire.Doubtful {
+	outcomes, _ := next.Earlier(token)
+	if got := of(outcomes, 5); got != wire.Doubtful {
 		t.Errorf("a span of it is %d", got)
 	}
 }
@@ -480,39 +480,39 @@ func TestLosses_CycleWhoseSlotIsReused(t *testing.T) {
 func TestRecords_StayAfterBye(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	f := start(t, path, 0)
-	hadLeft, stays := NewSettlementTracker(f), NewSettlementTracker(f)
-	tokens := [2]string{hadLeft.Token(), stays.Token()}
+	disconnected, connected := NewSettlementTracker(f), NewSettlementTracker(f)
+	tokens := [2]string{disconnected.Token(), connected.Token()}
 	for cycle := range uint64(3) {
 		f.Begin(cycle)
-		hadLeft.EnterCycle(cycle)
-		hadLeft.Receive(5)
-		stays.EnterCycle(cycle)
-		stays.Receive(7)
+		disconnected.EnterCycle(cycle)
+		disconnected.Receive(5)
+		connected.EnterCycle(cycle)
+		connected.Receive(7)
 	}
 	f.Settle(0)
-	hadLeft.Close()
+	disconnected.Close()
 	f.SetStopping()
-	stays.Close()
+	connected.Close()
 	f.SetInDoubt(1, true)
 	kill(t, f)
 	next := start(t, path, 1)
 	defer func() { _ = next.Remove() }()
 	all := next.Losses()
 	if want := (Loss{Lost: 5, Ambiguous: 5}); all.Receivers["socket"] != want || all.Awaited != 14 {
-		t.Errorf("before anybody is back it says %+v", all)
+		t.Errorf("before any client has reconnected: %+v", all)
 	}
-	if says, _ := next.Earlier(tokens[0]); says != nil {
-		t.Errorf("of who had left it says %d", says)
+	if outcomes, _ := next.Earlier(tokens[0]); outcomes != nil {
+		t.Errorf("the disconnected client has the outcomes %d", outcomes)
 	}
 	want := []uint64{
 		0, uint64(wire.Settled), 7, uint64(wire.Settled), 14, uint64(wire.Doubtful), 21,
 		uint64(wire.Resend),
 	}
-	if says, _ := next.Earlier(tokens[1]); !slices.Equal(says, want) {
-		t.Errorf("of who heard a bye it says %d, want %d", says, want)
+	if outcomes, _ := next.Earlier(tokens[1]); !slices.Equal(outcomes, want) {
+		t.Errorf("the client that got the bye has the outcomes %d, want %d", outcomes, want)
 	}
-	if left := next.Losses().Awaited; left != 0 {
-		t.Errorf("%d spans are awaited of who is back", left)
+	if awaited := next.Losses().Awaited; awaited != 0 {
+		t.Errorf("%d spans of a reconnected client are awaited", awaited)
 	}
 }
 
@@ -548,12 +548,12 @@ func TestPredecessor_KilledBesideSuccessor(t *testing.T) {
 		defer func() { _ = next.Remove() }()
 		follow(t, next)
 		time.Sleep(10 * time.Second)
-		if says := said(next, s.Token()); says != "not known yet" {
-			t.Errorf("while it shuts down: %s", says)
+		if outcomes := outcomesOf(next, s.Token()); outcomes != "pending" {
+			t.Errorf("while it shuts down: %s", outcomes)
 		}
 		kill(t, stopping)
-		if says := said(next, s.Token()); says != "[0 0 7 2]" {
-			t.Errorf("after it was killed: %s", says)
+		if outcomes := outcomesOf(next, s.Token()); outcomes != "[0 0 7 2]" {
+			t.Errorf("after it was killed: %s", outcomes)
 		}
 		time.Sleep(2 * scanInterval)
 		if all := next.Losses(); next.Crashes() != 1 || all.Receivers["zipkin"] != (Loss{Lost: 5}) || all.Awaited != 0 {
@@ -562,7 +562,7 @@ func TestPredecessor_KilledBesideSuccessor(t *testing.T) {
 	})
 }
 
-// A daemon is killed while it shuts down, and its successor shuts down before it would look again.
+// A daemon is killed while it shuts down, and its successor shuts down before its next scan.
 func TestPredecessor_KilledBeforeSuccessorStops(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	stopping := start(t, path, 0)
@@ -594,13 +594,13 @@ func TestPredecessor_StopsBesideSuccessor(t *testing.T) {
 		t.Error(err)
 	}
 	next.ReportCrashes()
-	if says := said(next, token); says != "[]" || next.Crashes() != 0 {
-		t.Errorf("%s, %d crashes", says, next.Crashes())
+	if outcomes := outcomesOf(next, token); outcomes != "[]" || next.Crashes() != 0 {
+		t.Errorf("%s, %d crashes", outcomes, next.Crashes())
 	}
 }
 
-// Each daemon of a crash loop lives for less than the time in which clients return, some for less than a
-// second. Every lost span is reported once: by a daemon that lives long enough, or when there are too many files.
+// Each daemon of a crash loop runs for less than the time in which clients reconnect, some for less than a
+// second. Every lost span is reported once: by a daemon that runs long enough, or when there are too many files.
 func TestCrashLoop_ReportsEachSpanOnce(t *testing.T) {
 	for name, lives := range map[string]int{"a few": 4, "many": 3 * maxKeptFiles} {
 		t.Run(name, func(t *testing.T) {
@@ -627,7 +627,7 @@ func TestCrashLoop_ReportsEachSpanOnce(t *testing.T) {
 				time.Sleep(reconnectTimeout + 2*scanInterval)
 				count(f)
 				if want := uint64(lives); socket != 7*want || otlp != 5*want || f.Losses().Awaited != 0 {
-					t.Errorf("%d spans of clients and %d of OTLP are reported, want %d and %d", socket, otlp, 7*want,
+					t.Errorf("%d socket spans and %d OTLP spans are reported, want %d and %d", socket, otlp, 7*want,
 						5*want)
 				}
 				_ = f.Remove()
@@ -636,7 +636,7 @@ func TestCrashLoop_ReportsEachSpanOnce(t *testing.T) {
 	}
 }
 
-// A client has returned to a daemon that is killed as well: its spans are not lost with the first one.
+// A client has reconnected to a daemon that is killed as well: its spans are not lost with the first one.
 func TestCrashLoop_ClientThatReturned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "s")
@@ -648,7 +648,7 @@ func TestCrashLoop_ClientThatReturned(t *testing.T) {
 		token := s.Token()
 		kill(t, first)
 		second := start(t, path, 1)
-		answer := said(second, token)
+		answer := outcomesOf(second, token)
 		kill(t, second)
 		third := start(t, path, 1)
 		defer func() { _ = third.Remove() }()
@@ -657,13 +657,13 @@ func TestCrashLoop_ClientThatReturned(t *testing.T) {
 		if all := third.Losses(); all.Sum() != (Loss{}) {
 			t.Errorf("lost %+v", all)
 		}
-		if again := said(third, token); again != answer || answer != "[0 0 7 2]" {
-			t.Errorf("the answers are %s and %s", answer, again)
+		if again := outcomesOf(third, token); again != answer || answer != "[0 0 7 2]" {
+			t.Errorf("the outcomes are %s and %s", answer, again)
 		}
 	})
 }
 
-// The files of all daemons together have a limit, whether daemons live for minutes or crash while they start.
+// The files of all daemons together have a limit, whether daemons run for minutes or crash while they start.
 func TestDirectory_IsBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	most := 0
@@ -708,12 +708,12 @@ func TestDirectory_KeepsClients(t *testing.T) {
 	for range 3 * maxKeptFiles {
 		starting := create(t, path)
 		starting.ReportCrashes()
-		kill(t, starting) // before it notes anything
+		kill(t, starting) // before it records anything
 	}
 	next := create(t, path)
 	defer func() { _ = next.Remove() }()
-	if says := said(next, s.Token()); says != "[0 0 7 2]" {
-		t.Errorf("its client is told %s", says)
+	if outcomes := outcomesOf(next, s.Token()); outcomes != "[0 0 7 2]" {
+		t.Errorf("its client gets the outcomes %s", outcomes)
 	}
 }
 

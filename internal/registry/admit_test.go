@@ -155,16 +155,16 @@ func TestPublishers_ManyAtOnce(t *testing.T) {
 		var publishers sync.WaitGroup
 		for p := range 4 {
 			publishers.Go(func() {
-				rnd, told := rand.New(rand.NewPCG(9, uint64(p))), map[string]registry.KeyID{}
+				rnd, admitted := rand.New(rand.NewPCG(9, uint64(p))), map[string]registry.KeyID{}
 				for range 3000 {
 					value := fmt.Sprint("GET /", rnd.IntN(600))
 					a := r.Admit(origin, resource(value))
-					if id, is := told[value]; is && (a.ID != id || !a.IsUnchanged()) {
+					if id, is := admitted[value]; is && (a.ID != id || !a.IsUnchanged()) {
 						t.Errorf("%s was %d, and is %+v", value, id, a)
 						return
 					}
 					if a.IsUnchanged() {
-						told[value] = a.ID
+						admitted[value] = a.ID
 					}
 				}
 			})

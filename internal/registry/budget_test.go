@@ -130,7 +130,7 @@ func TestBlockedValue_OfClient(t *testing.T) {
 	}
 	named := r.Admit(origin, &span.Key{Resource: "r", PeerTags: []string{"k:1"}})
 	if named.Collapsed != 0 {
-		t.Errorf("collapsed %b: the tracer's own took a budget", named.Collapsed)
+		t.Errorf("collapsed %b: the label of the tracer used a budget", named.Collapsed)
 	}
 	both := r.Admit(origin, &span.Key{Resource: "s", PeerTags: []string{"k:2", "k:3", span.Blocked}})
 	if both.ID != theirs.ID || both.Collapsed != 1<<span.LabelResource|1<<span.LabelPeerTag {

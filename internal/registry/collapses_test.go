@@ -33,7 +33,7 @@ func TestCollapses_NamesWorstLabel(t *testing.T) {
 		t.Errorf("%d keys of %q", keys, label)
 	}
 	if label, keys := a.MostCollapsed(); keys != 0 {
-		t.Errorf("%d keys of %q are told twice", keys, label)
+		t.Errorf("%d keys of %q are reported twice", keys, label)
 	}
 	r := a.Registry()
 	for i := range 4200 { // as many combinations of few labels

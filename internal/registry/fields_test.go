@@ -73,14 +73,14 @@ func TestSimulation_FloodInAnyField(t *testing.T) {
 }
 
 // TestStatus_HasBudget checks that a key over the budget of statuses has none, which is counted as a
-// collapsed field of its own, and that a recurring status keeps its place.
+// separate collapsed field, and that a recurring status keeps its place.
 func TestStatus_HasBudget(t *testing.T) {
 	config := registry.DefaultConfig()
 	intervals := registry.NewIntervals(&config)
 	for interval := range 3 {
 		r := intervals.Registry()
 		origin, _ := r.AdmitOrigin(span.Origin{})
-		told := map[uint32]bool{}
+		admitted := map[uint32]bool{}
 		for i := range 4000 {
 			status := uint32(1000*interval + i%1000 + 600)
 			if i%2 == 0 {
@@ -90,15 +90,15 @@ func TestStatus_HasBudget(t *testing.T) {
 			a := r.Admit(origin, &key)
 			switch got := rowOf(r, a).HTTPStatus; {
 			case a.Collapsed == 0 && got == status:
-				told[status] = true
+				admitted[status] = true
 			case a.Collapsed != set(span.LabelHTTPStatus) || got != 0:
 				t.Fatalf("status %d became %d, lost %b", status, got, a.Collapsed)
 			case status < 600 && interval > 0:
 				t.Fatalf("status %d was lost in interval %d", status, interval)
 			}
 		}
-		if most := span.LabelHTTPStatus.Budget(); len(told) > most || len(told) < 20 {
-			t.Errorf("%d statuses of a budget of %d", len(told), most)
+		if most := span.LabelHTTPStatus.Budget(); len(admitted) > most || len(admitted) < 20 {
+			t.Errorf("%d statuses of a budget of %d", len(admitted), most)
 		}
 		intervals.Begin()
 	}

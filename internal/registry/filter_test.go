@@ -33,7 +33,7 @@ func TestFilter_HasRecurringValues(t *testing.T) {
 	for i, hash := range hashes {
 		switch recurred := i < added && i%10 == 0; {
 		case f.usedOnce.has(hash), f.recurred.has(hash):
-			t.Fatalf("value %d came in the interval that has just begun", i)
+			t.Fatalf("value %d came in the interval that has just started", i)
 		case recurred && !f.recurredBefore.has(hash):
 			t.Fatalf("value %d recurred, and is not known", i)
 		case !recurred && f.recurredBefore.has(hash):

@@ -16,7 +16,7 @@ func TestMasks_Flood(t *testing.T) {
 		config := testConfig()
 		config.Budgets[l] = 64
 		intervals, rnd := registry.NewIntervals(&config), rand.New(rand.NewPCG(1, 20))
-		own, masked, blocked, keys := 0, 0, 0, uint64(0)
+		named, masked, blocked, keys := 0, 0, 0, uint64(0)
 		for i := range 4 {
 			r := intervals.Registry()
 			origin, _ := r.AdmitOrigin(span.Origin{Service: "shop"})
@@ -27,10 +27,10 @@ func TestMasks_Flood(t *testing.T) {
 				a := r.Admit(origin, &key)
 				switch got := *rowOf(r, a).Text(l); got {
 				case value:
-					own++
+					named++
 				case "GET /orders/{uuid}":
 					if masked++; a.Masked != set(l) || a.Collapsed != 0 || a.IsUnchanged() {
-						t.Fatalf("%s is said to be %+v", value, a)
+						t.Fatalf("%s was admitted as %+v", value, a)
 					}
 					keys++
 				default:
@@ -46,8 +46,8 @@ func TestMasks_Flood(t *testing.T) {
 			}
 			intervals.Begin()
 		}
-		if own > 4*64 || intervals.Masked()[l.String()] != keys {
-			t.Errorf("%d values have their own names, %d are masked and %v are said to be", own, masked,
+		if named > 4*64 || intervals.Masked()[l.String()] != keys {
+			t.Errorf("%d values have their own names, %d are masked, reported %v", named, masked,
 				intervals.Masked())
 		}
 	}
@@ -146,7 +146,7 @@ func TestMasks_NoneForKeyWithoutRow(t *testing.T) {
 			lost++
 		}
 	}
-	if said := intervals.Masked()["resource"]; masked == 0 || lost == 0 || said != masked {
-		t.Errorf("%d keys are masked and %d have no row; %d are said to be masked", masked, lost, said)
+	if reported := intervals.Masked()["resource"]; masked == 0 || lost == 0 || reported != masked {
+		t.Errorf("%d keys are masked and %d have no row; %d are reported as masked", masked, lost, reported)
 	}
 }

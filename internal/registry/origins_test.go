@@ -11,8 +11,8 @@ import (
 
 // pod is an origin that an attribute tells from the others of its service.
 func pod(service, name string) span.Origin {
-	said := span.AppendAttribute(nil, "k8s.pod.name", name)
-	return span.Origin{Service: service, Host: name, Attributes: string(said)}
+	attributes := span.AppendAttribute(nil, "k8s.pod.name", name)
+	return span.Origin{Service: service, Host: name, Attributes: string(attributes)}
 }
 
 // TestOrigins_ShortLivedPodsEvictNone: with many pods that exist in one interval only, lasting pods
@@ -53,7 +53,7 @@ func TestOrigins_ShortLivedPodsEvictNone(t *testing.T) {
 		for _, o := range honest {
 			isNew := round < 2 || round == begin
 			if shared[o] && (!isNew || o.Attributes == "") {
-				t.Errorf("round %d: %s %s has no origin of its own", round, o.Service, o.Host)
+				t.Errorf("round %d: %s %s has no separate origin", round, o.Service, o.Host)
 			}
 		}
 		if len(ids) > most {
@@ -97,14 +97,14 @@ func TestOrigins_ProcessLeavesRoomForServices(t *testing.T) {
 	config.MaxOrigins = 32
 	intervals := registry.NewIntervals(&config)
 	for round := range 4 {
-		r, own := intervals.Registry(), 0
+		r, separate := intervals.Registry(), 0
 		for i := range 100 {
 			if _, isShared := r.JoinOrigin(pod("job", fmt.Sprint(i)), 7); !isShared {
-				own++
+				separate++
 			}
 		}
-		if own != 12 { // three quarters of the half that a process may have
-			t.Errorf("round %d: %d pods have origins of their own", round, own)
+		if separate != 12 { // three quarters of the half that a process may have
+			t.Errorf("round %d: %d pods have separate origins", round, separate)
 		}
 		if _, isShared := r.JoinOrigin(span.Origin{Service: "shop"}, 7); isShared {
 			t.Errorf("round %d: a service of the same process has none", round)

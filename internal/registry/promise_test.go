@@ -229,7 +229,7 @@ func TestSimulation_RecurringValuesKeepRows(t *testing.T) {
 						for range 2 {
 							f.interval(t, all[:1], flood(f.rnd, limit))
 						}
-						come(5, "beside the running flood")
+						come(5, "next to the running flood")
 					})
 				}
 			}
@@ -261,11 +261,11 @@ func TestRecurringValues_WhenAFloodBegins(t *testing.T) {
 	for shape, flood := range floods {
 		f, all := newTraffic(limit, shape), names("routes", limit*7/8)
 		for i := range 8 {
-			var beside []string
+			var concurrent []string
 			if i > 0 {
-				beside = flood(f.rnd, limit)
+				concurrent = flood(f.rnd, limit)
 			}
-			if lost, such := f.interval(t, all, beside); i > 0 && lost > 0 {
+			if lost, such := f.interval(t, all, concurrent); i > 0 && lost > 0 {
 				t.Errorf("%s, interval %d: %d values lost spans, such as %s", shape, i+1, lost, such)
 			}
 		}

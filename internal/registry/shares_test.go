@@ -88,7 +88,7 @@ func TestNewOrigin_BesideAFlood(t *testing.T) {
 	}
 }
 
-// TestShares_OriginGrowsToFairShare covers an origin that begins when another origin has taken all
+// TestShares_OriginGrowsToFairShare covers an origin that begins when another origin uses all
 // rows with recurring keys.
 func TestShares_OriginGrowsToFairShare(t *testing.T) {
 	h := newSharesHarness(t, 1024)

@@ -32,6 +32,6 @@ func TestTagBudget_OwnBudget(t *testing.T) {
 	config := testConfig()
 	config.LimitTag("tenant.id", 0)
 	if config.Check() == nil {
-		t.Error("a budget of nothing is taken")
+		t.Error("an empty budget is accepted")
 	}
 }

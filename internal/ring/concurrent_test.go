@@ -125,7 +125,7 @@ func TestSignals_AreBoundaries(t *testing.T) {
 				defer reports.Add(1)
 			}
 			if s.Kind == Report && seen != s.Arg {
-				t.Errorf("a report behind %d items came after %d", s.Arg, seen)
+				t.Errorf("a report after %d items came after %d", s.Arg, seen)
 			}
 		})
 	}()
@@ -186,7 +186,7 @@ func TestProducers_AbandonedClaim(t *testing.T) {
 	}()
 	produce(r, 0, 5, 1)
 	if seen := stop(); seen[0] != 5 {
-		t.Errorf("%d of 5 seen behind a producer that abandoned", seen[0])
+		t.Errorf("%d of 5 seen after a producer that abandoned", seen[0])
 	}
 	if stats := r.Stats(); stats.Abandoned != 3 || stats.Skipped < 3 {
 		t.Errorf("in the end %+v", stats)

@@ -27,13 +27,13 @@ func (m *model) used() (n int) {
 
 // take returns the slots that one turn of at most limit slots consumes, and frees them.
 func (m *model) take(limit int) (values []uint64) {
-	taken := 0
+	received := 0
 	for len(m.runs) > 0 && m.runs[0].state != 0 {
 		run := m.runs[0]
-		if taken > 0 && taken+len(run.values) > limit {
+		if received > 0 && received+len(run.values) > limit {
 			break
 		}
-		taken += len(run.values)
+		received += len(run.values)
 		if run.state == 1 {
 			values = append(values, run.values...)
 		}
@@ -174,10 +174,10 @@ func TestNew_Refuses(t *testing.T) {
 		_ int
 		_ [2]struct{ _ string }
 	}](8); err == nil {
-		t.Error("a slot with a string was taken")
+		t.Error("a slot with a string was accepted")
 	}
 	if _, err := New[struct{}](8); err == nil {
-		t.Error("a slot without a size was taken")
+		t.Error("a slot without a size was accepted")
 	}
 	for _, slots := range []int{-8, 0, 3, 1000, maxSlots * 2} {
 		if _, err := New[uint64](slots); err == nil {

@@ -25,7 +25,7 @@ func TestLayout(t *testing.T) {
 	}
 	for i := 1; i < len(offsets); i++ {
 		if gap := offsets[i].start - offsets[i-1].start; gap < apart {
-			t.Errorf("%s begins %d bytes behind %s, want %d", offsets[i].name, gap, offsets[i-1].name, apart)
+			t.Errorf("%s begins %d bytes after %s, want %d", offsets[i].name, gap, offsets[i-1].name, apart)
 		}
 	}
 	if offsets[0].start < apart || unsafe.Sizeof(s)-offsets[len(offsets)-1].end < line {
@@ -37,7 +37,7 @@ func TestLayout(t *testing.T) {
 			t.Fatal(err)
 		}
 		if at := uintptr(unsafe.Pointer(&r.slots[0])); at%line != 0 {
-			t.Errorf("the first of %d slots is %d bytes behind a line's start", slots, at%line)
+			t.Errorf("the first of %d slots is %d bytes after a line's start", slots, at%line)
 		}
 	}
 }
@@ -96,18 +96,18 @@ func TestRing_Stats(t *testing.T) {
 	}{
 		{"new", func() {}, Stats{Slots: 8}},
 		{"two published", func() { put(); put() }, Stats{Slots: 8, Used: 2}},
-		{"both taken", turn(8), Stats{Slots: 8, HighWater: 2, Published: 2}},
+		{"both received", turn(8), Stats{Slots: 8, HighWater: 2, Published: 2}},
 		{
 			"five published", func() { put(); put(); put(); put(); put() },
 			Stats{Slots: 8, Used: 5, HighWater: 2, Published: 2},
 		},
-		{"one taken of five in use", turn(1), Stats{Slots: 8, Used: 4, HighWater: 5, Published: 3}},
+		{"one received of five in use", turn(1), Stats{Slots: 8, Used: 4, HighWater: 5, Published: 3}},
 		{"a run skipped", skip((*Claim[uint64]).Skip), Stats{Slots: 8, Used: 6, HighWater: 5, Published: 3}},
 		{
 			"a run left by a panic", skip((*Claim[uint64]).Abandon),
 			Stats{Slots: 8, Used: 8, HighWater: 5, Published: 3, Abandoned: 2},
 		},
-		{"all taken", turn(8), Stats{Slots: 8, HighWater: 8, Published: 7, Skipped: 4, Abandoned: 2}},
+		{"all received", turn(8), Stats{Slots: 8, HighWater: 8, Published: 7, Skipped: 4, Abandoned: 2}},
 	} {
 		step.do()
 		if got := r.Stats(); got != step.want {

@@ -31,7 +31,7 @@ func TestSignals_AndData(t *testing.T) {
 		want  []string
 	}{
 		{
-			"a report is behind its data",
+			"a report is after its data",
 			[]step{put(1), put(2), send(Report, 7), send(Stop, 0)},
 			[]string{"1", "2", "report 7", "stop"},
 		},
@@ -46,7 +46,7 @@ func TestSignals_AndData(t *testing.T) {
 			[]string{"clear 8", "1", "report 7", "stop"},
 		},
 		{
-			"a stop behind a clear survives",
+			"a stop after a clear survives",
 			[]step{send(Clear, 8), send(Stop, 0)},
 			[]string{"clear 8", "stop"},
 		},
@@ -56,7 +56,7 @@ func TestSignals_AndData(t *testing.T) {
 			[]string{"report 1", "1", "report 2", "report 3", "stop"},
 		},
 		{
-			"what is behind a stop stays",
+			"items after a stop stay",
 			[]step{put(1), send(Stop, 0), send(Clear, 8)},
 			[]string{"clear 8", "1", "stop"},
 		},

@@ -129,13 +129,13 @@ func TestNap_EndsForBacklog(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var taken atomic.Int64
-		stop := start(t, r, size, func(slots []uint64) { taken.Add(int64(len(slots))) }, noSignal)
+		var received atomic.Int64
+		stop := start(t, r, size, func(slots []uint64) { received.Add(int64(len(slots))) }, noSignal)
 		expect := func(want int, when string) {
 			t.Helper()
 			synctest.Wait()
-			if got := int(taken.Load()); got != want {
-				t.Errorf("%s: %d slots taken, want %d", when, got, want)
+			if got := int(received.Load()); got != want {
+				t.Errorf("%s: %d slots received, want %d", when, got, want)
 			}
 		}
 		synctest.Wait()

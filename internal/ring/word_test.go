@@ -18,14 +18,14 @@ func TestWord_Fields(t *testing.T) {
 					}
 					for _, laps := range []uint64{1, 2, 1 << 32} {
 						if w.publishes(at+laps*size, shift) {
-							t.Errorf("word %#x of position %d is taken for one %d laps later", w, at, laps)
+							t.Errorf("word %#x of position %d is equal to one %d laps later", w, at, laps)
 						}
 					}
 				}
 			}
 		}
 		if word(0).publishes(size, shift) {
-			t.Errorf("fresh memory is taken for a run of a ring of %d slots", size)
+			t.Errorf("fresh memory is read as a run of a ring of %d slots", size)
 		}
 	}
 }

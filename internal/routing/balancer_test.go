@@ -196,7 +196,7 @@ func TestGrowth_AfterRebalance(t *testing.T) {
 	}
 }
 
-// TestSplit_IsEven: the spans of a split partition go to all who share it, much
+// TestSplit_IsEven: the spans of a split partition go to all drainers that share it, much
 // the same number to each, and those of a batch all to one.
 func TestSplit_IsEven(t *testing.T) {
 	r := newRouting(4, 4)
@@ -211,7 +211,7 @@ func TestSplit_IsEven(t *testing.T) {
 		d := route.Drainer(1)
 		for range 5 {
 			if route.Drainer(5) != d {
-				t.Fatal("one batch went to two of those who share a partition")
+				t.Fatal("one batch went to two of the drainers that share a partition")
 			}
 		}
 		if route.Drainer(0) != 0 || route.Drainer(6) != 2 {
@@ -235,12 +235,12 @@ func TestDemand_IsSampled(t *testing.T) {
 		var asked [64]float64
 		var hashes []uint32
 		const spans = 2_000_000
-		for begun := 0; begun < spans; begun += size {
+		for first := 0; first < spans; first += size {
 			for try := range 2 {
 				route.Begin()
 				hashes = hashes[:0]
 				for i := range size {
-					hash := uint32((begun + i) % 64) // a rhythm of twice the sampled distance
+					hash := uint32((first + i) % 64) // a rhythm of twice the sampled distance
 					if i%3 == 0 {
 						hash = 7
 					}

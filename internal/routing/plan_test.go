@@ -109,7 +109,7 @@ func TestPlan_Properties(t *testing.T) {
 				is.highestLoad())
 		}
 		if math.Abs(is.loadRatio()-p.After) > 1e-9 || math.Abs(was.loadRatio()-p.Before) > 1e-9 {
-			t.Fatalf("said %.3f -> %.3f, is %.3f -> %.3f", p.Before, p.After, was.loadRatio(), is.loadRatio())
+			t.Fatalf("planned %.3f -> %.3f, is %.3f -> %.3f", p.Before, p.After, was.loadRatio(), is.loadRatio())
 		}
 		loaded, changed := 0, 0
 		for partition, load := range loads {

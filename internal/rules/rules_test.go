@@ -67,7 +67,7 @@ func TestFingerprint_DiffersIfAnyPartDoes(t *testing.T) {
 		}
 		got := string(f.Bytes())
 		if isLong := size > rules.MaxFingerprint; (got == "") != isLong || f.Size() != uint32(size) {
-			t.Errorf("parts %d of %d bytes have a fingerprint of %d, and are said to have %d", i, size, len(got), f.Size())
+			t.Errorf("parts %d of %d bytes have a fingerprint of %d, and report %d", i, size, len(got), f.Size())
 		}
 		if other, isKnown := seen[got]; isKnown && got != "" {
 			t.Errorf("parts %d and %d have the fingerprint %q", other, i, got)
@@ -97,7 +97,7 @@ func TestBatches_PerOriginAndService(t *testing.T) {
 		}
 		for _, more := range []string{"service 1", "service 2"} {
 			if _, ok := b.FindOrAdd(rules.BatchID{Service: more}); ok {
-				t.Errorf("round %d: a batch of %s was begun", round, more)
+				t.Errorf("round %d: a batch of %s was started", round, more)
 			}
 		}
 		seen := 0

@@ -34,7 +34,7 @@ func TestTagValues_AsInAgent(t *testing.T) {
 			t.Errorf("%q becomes %q, want %q", text, got, want)
 		}
 		if rules.IsTagValue([]byte(text)) && text != want {
-			t.Errorf("%q is said to be a value", text)
+			t.Errorf("%q is reported as a value", text)
 		}
 	}
 }

@@ -47,8 +47,8 @@ func leftOf(t testing.TB, dst, body []byte, k *sampling.Policy, isMarked bool) (
 }
 
 // keptOf returns the names and weights of the forwarded spans of a body.
-func keptOf(t *testing.T, body []byte, k sampling.Policy) (said string, weight float64, kept,
-	gone sampling.Tally,
+func keptOf(t *testing.T, body []byte, k sampling.Policy) (names string, weight float64, kept,
+	sampledOut sampling.Tally,
 ) {
 	t.Helper()
 	prefix := []byte("what was there")
@@ -65,13 +65,13 @@ func keptOf(t *testing.T, body []byte, k sampling.Policy) (said string, weight f
 	all, r := len(decoded(body).Spans), decoded(got)
 	for i := range r.Spans {
 		state := tracestate.Read(r.Bytes(r.Extras[i].State))
-		said += r.String(r.Spans[i].Name)
+		names += r.String(r.Spans[i].Name)
 		weight += state.Weight()
 	}
-	if kept, gone = left.Sampled, left.SampledOut; kept.Spans != len(r.Spans) || kept.Spans+gone.Spans != all {
-		t.Fatalf("%d spans go on, it says %+v and %+v of %d", len(r.Spans), kept, gone, all)
+	if kept, sampledOut = left.Sampled, left.SampledOut; kept.Spans != len(r.Spans) || kept.Spans+sampledOut.Spans != all {
+		t.Fatalf("%d spans are forwarded, reported %+v and %+v of %d", len(r.Spans), kept, sampledOut, all)
 	}
-	return said, weight, kept, gone
+	return names, weight, kept, sampledOut
 }
 
 // TestSelect_ByRandomness: in each case, the randomness of traces is in their IDs or tracestates, and
@@ -79,11 +79,11 @@ func keptOf(t *testing.T, body []byte, k sampling.Policy) (said string, weight f
 func TestSelect_ByRandomness(t *testing.T) {
 	const low, high = 0x00_7f_ff_ff_ff_ff_ff_ff, 0x00_80_00_00_00_00_00_00
 	for name, test := range map[string]struct {
-		keeping    sampling.Policy
-		spans      []otlptest.Span
-		want       string
-		weight     float64
-		kept, gone sampling.Tally
+		keeping       sampling.Policy
+		spans         []otlptest.Span
+		want          string
+		weight        float64
+		kept, dropped sampling.Tally
 	}{
 		"by the lowest 56 bits of the id": {
 			sampling.Policy{Share: 0.5},
@@ -97,7 +97,7 @@ func TestSelect_ByRandomness(t *testing.T) {
 			tally(2, 2),
 			tally(2, 2),
 		},
-		"by the randomness that is said": {
+		"by the explicit randomness": {
 			sampling.Policy{Share: 0.5},
 			[]otlptest.Span{
 				{Trace: low, State: "ot=rv:80000000000000", Name: "a"},
@@ -120,7 +120,7 @@ func TestSelect_ByRandomness(t *testing.T) {
 			tally(4, 4),
 			tally(1, 1),
 		},
-		"whole traces": {
+		"complete traces": {
 			sampling.Policy{Share: 0.5},
 			[]otlptest.Span{
 				{Trace: low, Name: "a"},
@@ -132,7 +132,7 @@ func TestSelect_ByRandomness(t *testing.T) {
 			tally(1, 2),
 			tally(1, 2),
 		},
-		"a trace with an error, whatever its randomness, at its own weight": {
+		"a trace with an error, whatever its randomness, with its weight": {
 			sampling.Policy{Share: 0.5, Errors: true},
 			[]otlptest.Span{
 				{Trace: low, Name: "a"},
@@ -182,7 +182,7 @@ func TestSelect_ByRandomness(t *testing.T) {
 			},
 			"b", 2, tally(1, 1), tally(1, 1),
 		},
-		"a trace that goes on in part": {
+		"a trace that is forwarded in part": {
 			sampling.Policy{Share: 0.5},
 			[]otlptest.Span{{Trace: low, Name: "a"}, {Trace: low, Name: "b", State: "ot=th:c"}},
 			"b", 4, tally(1, 1), tally(0, 1),
@@ -196,11 +196,11 @@ func TestSelect_ByRandomness(t *testing.T) {
 				}),
 				otlptest.Request(apart(test.spans)...),
 			} {
-				names, weight, kept, gone := keptOf(t, body, test.keeping)
+				names, weight, kept, dropped := keptOf(t, body, test.keeping)
 				if names != test.want || math.Abs(weight-test.weight) > 1e-9 || kept != test.kept ||
-					gone != test.gone {
-					t.Errorf("%q goes on, %v in all, %+v, and not %+v; want %q, %v", names, weight, kept,
-						gone, test.want, test.weight)
+					dropped != test.dropped {
+					t.Errorf("%q is forwarded, %v in all, kept %+v, dropped %+v; want %q, %v", names, weight, kept,
+						dropped, test.want, test.weight)
 				}
 			}
 		})
@@ -242,7 +242,7 @@ func TestSelect_AllKeptIsUnchanged(t *testing.T) {
 	}
 	if got, left := leftOf(t, nil, cut, &sampling.Policy{}, true); !bytes.Equal(got, cut) ||
 		left.Sampled != tally(0, 0) || left.SampledOut != tally(0, 0) {
-		t.Errorf("of a body that was not read goes on %q", got)
+		t.Errorf("of an unread body %q is forwarded", got)
 	}
 }
 
@@ -273,7 +273,7 @@ func TestSelect_KeepsUnknownFields(t *testing.T) {
 		unknown("8"), resource(unknown("9")), unknown("10"),
 	)
 	if got, _ := leftOf(t, nil, body, &sampling.Policy{Share: 0.5}, false); !bytes.Equal(got, want) {
-		t.Errorf("%q goes on, want\n%q", got, want)
+		t.Errorf("%q is forwarded, want\n%q", got, want)
 	}
 }
 
@@ -306,7 +306,7 @@ func TestWeights_AddUp(t *testing.T) {
 			}), k)
 		if bound := 6 * math.Sqrt(traces*(1/k.Share-1)); math.Abs(weight-traces) > bound ||
 			kept.Spans == traces {
-			t.Errorf("%+v: what goes on stands for %v of %d spans, within %v", k, weight, traces, bound)
+			t.Errorf("%+v: the forwarded spans represent %v of %d spans, within %v", k, weight, traces, bound)
 		}
 	}
 }
@@ -319,7 +319,7 @@ func TestSample_AllocatesNothing(t *testing.T) {
 	}, &sampling.Sample{}, []byte(nil)
 	round := func() {
 		if s.Select(r, k, true).IsUnchanged {
-			t.Fatal("all goes on")
+			t.Fatal("all spans are forwarded")
 		}
 		left = s.AppendSelected(left[:0])
 		s.Release()
@@ -350,7 +350,7 @@ func TestIsSelected_MatchesForwardedBody(t *testing.T) {
 	}
 	s.Select(r, &sampling.Policy{}, false)
 	if s.Release(); !s.IsSelected(1) {
-		t.Error("the last body's fate holds for the next one")
+		t.Error("the result of the last body applies to the next one")
 	}
 }
 

@@ -43,7 +43,7 @@ func TestMark_EachResource(t *testing.T) {
 		k          *sampling.Policy
 	}{
 		"before its scopes": {of(resource(service), scope), of(resource(service, mark), scope), nil},
-		"behind its scopes": {
+		"after its scopes": {
 			of(scope, resource(service), unknown("x")),
 			of(scope, resource(service, mark), unknown("x")), nil,
 		},
@@ -84,15 +84,15 @@ func TestMark_EachResource(t *testing.T) {
 			join(unknown("1"), of(resource(service, mark), scope), unknown("2"), of(resource(mark), scope),
 				unknown("3")), nil,
 		},
-		"some of it goes on": {
+		"a part is forwarded": {
 			join(of(resource(service), scope, ends), of(resource(service), ends),
 				of(resource(service), empty)),
 			join(of(resource(service, mark), kept), of(resource(service), empty)), half,
 		},
-		"all of it goes on": {of(resource(service), scope), of(resource(service, mark), kept), half},
+		"everything is forwarded": {of(resource(service), scope), of(resource(service, mark), kept), half},
 	} {
 		if got := markedSize(t, test.body, test.k); !bytes.Equal(got, test.want) {
-			t.Errorf("%s: goes on\n%q, want\n%q", name, got, test.want)
+			t.Errorf("%s: forwarded\n%q, want\n%q", name, got, test.want)
 		}
 		if twice := markedSize(t, markedSize(t, test.body, nil), nil); !bytes.Equal(twice,
 			markedSize(t, test.body, nil)) {
@@ -115,6 +115,6 @@ func TestMark_CountedResourceIsUnchanged(t *testing.T) {
 	got := s.AppendSelected(nil)
 	if alone := otlptest.Request(theirs); !bytes.HasPrefix(got, alone) ||
 		bytes.Count(got, []byte(goldenMark)) != 1 {
-		t.Errorf("goes on %q", got)
+		t.Errorf("forwarded %q", got)
 	}
 }

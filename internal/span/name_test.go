@@ -96,7 +96,7 @@ func TestNormalize_Properties(t *testing.T) {
 		changed := k.Normalize("go")
 		after := string(k.AppendCanonical(nil))
 		if !changed && before != after && tags < 2 && len(k.AdditionalTags) < 2 {
-			t.Fatalf("%q became %q and was not said to change", before, after)
+			t.Fatalf("%q became %q and was not reported as changed", before, after)
 		}
 		if k.Normalize("go") || string(k.AppendCanonical(nil)) != after {
 			t.Fatalf("%q changed again, to %q", after, k.AppendCanonical(nil))

@@ -41,14 +41,14 @@ func TestOrigin_FieldsAreBoundedAndCloned(t *testing.T) {
 // Attributes are returned in the order in which they were appended, up to MaxAttributes bytes in total.
 func TestAttributes_RoundTrip(t *testing.T) {
 	var text []byte
-	for _, said := range [][2]string{
+	for _, attribute := range [][2]string{
 		{"k8s.pod.name", "shop-1"},
 		{"empty", ""},
 		{"a", "x=y\x01,z"},
 		{"cut", "kept\x00lost"},
 		{"nothing", "\x00lost"},
 	} {
-		text = AppendAttribute(text, said[0], said[1])
+		text = AppendAttribute(text, attribute[0], attribute[1])
 	}
 	o, got := Origin{Attributes: string(text)}, ""
 	for name, value := range o.EachAttribute() {

@@ -39,16 +39,16 @@ func TestStatus_ControlCharactersAreEscaped(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer answer.Body.Close()
-	said, err := io.ReadAll(answer.Body)
+	content, err := io.ReadAll(answer.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	body := string(said)
+	body := string(content)
 	if strings.ContainsAny(body, "\u202e\u2069\u009b") || strings.Count(body, `\u202e`) != 2 {
 		t.Errorf("hidden characters are not shown in %s", body)
 	}
 	var status Status
-	if err := json.Unmarshal(said, &status); err != nil || status.Agent.URL != "unix:///"+label ||
+	if err := json.Unmarshal(content, &status); err != nil || status.Agent.URL != "unix:///"+label ||
 		status.Config[0].Value != label {
 		t.Errorf("%v: a program reads %q", err, status.Agent.URL)
 	}

@@ -10,16 +10,16 @@ import (
 // attack. The page and the status are refused; metrics and probes are served.
 func TestStatus_ForeignHostNamesAreRefused(t *testing.T) {
 	s := startServer(t, Config{Hosts: []string{"Stats.Example"}, Debug: true})
-	own, err := os.Hostname()
+	host, err := os.Hostname()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for host, isKnown := range map[string]bool{
 		"": true, "localhost": true, "localhost:9126": true, "LocalHost.": true, "127.0.0.1:9126": true,
 		"10.1.2.3": true, "[::1]:9126": true, "[fe80::1%25eth0]:9126": true, "::1": true,
-		own: true, own + ":80": true, "stats.example:443": true,
+		host: true, host + ":80": true, "stats.example:443": true,
 		"evil.example": false, "evil.example:9126": false, "localhost.evil.example": false,
-		"127.0.0.1.evil.example": false, "10.1.2": false, "example": false, own + ".evil.example": false,
+		"127.0.0.1.evil.example": false, "10.1.2": false, "example": false, host + ".evil.example": false,
 	} {
 		for path, isGuarded := range map[string]bool{
 			"/": true, "/status": true, "/page/main.js": true, "/debug/pprof/cmdline": true,

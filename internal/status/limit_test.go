@@ -13,8 +13,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/eventually"
 )
 
-// crowd fills the server with connections that have sent the given bytes, the oldest first.
-func crowd(t *testing.T, s *Server, sent string) (inside []net.Conn) {
+// openConnections fills the server with connections that have sent the given bytes, the oldest first.
+func openConnections(t *testing.T, s *Server, sent string) (inside []net.Conn) {
 	t.Helper()
 	for range MaxConnections {
 		inside = append(inside, dial(t, s, sent))
@@ -74,7 +74,7 @@ const slowRequest = "GET /metrics HTTP/1.1\r\nHost: x\r\nSlow: 1\r\nConnection: 
 func TestProbes_AmongIncompleteRequests(t *testing.T) {
 	for _, half := range []string{"", "GET /livez HTT", "GET /metrics HTTP/1.1\r\nHost: x\r\n"} {
 		s := unhurried(t)
-		inside := crowd(t, s, half)
+		inside := openConnections(t, s, half)
 		for range 10 {
 			if response, body := get(t, s, "/livez", nil); response.StatusCode != http.StatusOK {
 				t.Fatalf("a probe beside %q: %s %s", half, response.Status, body)
@@ -82,7 +82,7 @@ func TestProbes_AmongIncompleteRequests(t *testing.T) {
 			dial(t, s, half)
 		}
 		if s.connections.Evicted() == 0 {
-			t.Error("nobody gave way")
+			t.Error("no idle connection was closed")
 		}
 		if _, err := bufio.NewReader(inside[0]).ReadByte(); err == nil {
 			t.Error("the oldest got an answer to half a request")
@@ -97,7 +97,7 @@ func TestConnections_BusyAreNotEvicted(t *testing.T) {
 	s, began := slowly(t, Config{}, end)
 	slow := dial(t, s, slowRequest)
 	<-began
-	crowd(t, s, "GET")
+	openConnections(t, s, "GET")
 	get(t, s, "/livez", nil)
 	close(end)
 	text, err := io.ReadAll(slow)
@@ -122,7 +122,7 @@ func TestTLS_BusyConnectionIsNotEvicted(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-began
-	crowd(t, s, "")
+	openConnections(t, s, "")
 	eventually.True(t, "a silent connection is evicted", func() bool { return s.connections.Evicted() > 0 })
 	close(end)
 	if text, err := io.ReadAll(slow); err != nil || !strings.HasPrefix(string(text), "HTTP/1.1 200 ") {
@@ -134,7 +134,7 @@ func TestTLS_BusyConnectionIsNotEvicted(t *testing.T) {
 // through.
 func TestConnections_UnfinishedResponsesAreEvicted(t *testing.T) {
 	s, began := slowly(t, Config{}, nil)
-	crowd(t, s, slowRequest)
+	openConnections(t, s, slowRequest)
 	for range MaxConnections {
 		<-began
 	}

@@ -12,7 +12,7 @@ func TestMachine(t *testing.T) {
 		files            map[string]string
 		limit, throttled float64
 	}{
-		"nothing is said": {nil, 0, 0},
+		"no limit": {nil, 0, 0},
 		"version 2, the lowest of all levels": {map[string]string{
 			"proc/self/cgroup": "0::/pod/a\n", "sys/fs/cgroup/pod/a/cpu.max": "max 100000\n",
 			"sys/fs/cgroup/pod/cpu.max":    "50000 100000\n",

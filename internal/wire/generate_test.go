@@ -34,8 +34,8 @@ func (g *generator) integer(dst []byte, v int64) []byte {
 		signed := lead >= msgpack.Int8
 		fits := signed && v == v<<(64-bits)>>(64-bits) || !signed && v >= 0 && (width == 8 || v < 1<<bits)
 		if fits && g.oneIn(3) {
-			whole := binary.BigEndian.AppendUint64(nil, uint64(v))
-			return append(append(dst, lead), whole[8-width:]...)
+			encoded := binary.BigEndian.AppendUint64(nil, uint64(v))
+			return append(append(dst, lead), encoded[8-width:]...)
 		}
 		if g.oneIn(3) {
 			return appendInt(dst, v)

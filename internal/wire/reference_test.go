@@ -22,8 +22,8 @@ func newReference(b []byte) *reference {
 	return &reference{reader: reader, dec: library.NewDecoder(reader)}
 }
 
-// whole reports whether everything was read without an error.
-func (r *reference) whole() bool { return !r.bad && r.reader.Len() == 0 }
+// isComplete reports whether everything was read without an error.
+func (r *reference) isComplete() bool { return !r.bad && r.reader.Len() == 0 }
 
 func (r *reference) lead() byte {
 	lead, err := r.dec.PeekCode()
@@ -155,7 +155,7 @@ func referenceSpans(body []byte) ([]Snapshot, bool) {
 		}
 		all = append(all, s)
 	}
-	return all, r.whole()
+	return all, r.isComplete()
 }
 
 // referenceKey decodes a key.
@@ -193,7 +193,7 @@ func referenceKey(raw []byte) (span.Key, bool) {
 	for _, label := range read[:n] {
 		label()
 	}
-	return k, r.whole()
+	return k, r.isComplete()
 }
 
 func (r *reference) tags() []string {

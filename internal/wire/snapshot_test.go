@@ -241,7 +241,7 @@ func TestWeight_ErrorPosition(t *testing.T) {
 		body := append([]byte{0x91, 0x95, 0xc4, 4, 0x93, 0xa0, 0xa0, 0xa0, 1, 2, 0}, weight...)
 		walker, err := WalkSpans(body)
 		if err != nil || walker.Next(new(Snapshot)) {
-			t.Fatalf("a weight of % x is taken: %v", weight, err)
+			t.Fatalf("a weight of % x is accepted: %v", weight, err)
 		}
 		if left, ok := UndecodedBytes(walker.Err()); !ok || left != len(weight) {
 			t.Errorf("the fault is %d bytes before the end, and the weight has %d", left, len(weight))

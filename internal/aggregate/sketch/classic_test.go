@@ -261,7 +261,7 @@ func TestCollapsedCells_AgreeWithModel(t *testing.T) {
 			for i, spans := range classic.Counts() {
 				if spans > 0 &&
 					(i > boundOf(connectorBounds, value*1.03) || i < boundOf(connectorBounds, value/2.2)) {
-					t.Fatalf("%s: beside %v ns they are %v", name, value, classic.Counts())
+					t.Fatalf("%s: next to %v ns they are %v", name, value, classic.Counts())
 				}
 			}
 		}

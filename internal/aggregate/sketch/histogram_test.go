@@ -208,14 +208,14 @@ func TestHistogram_LargestCounts(t *testing.T) {
 // TestBuckets_AddUp: histograms of some spans each add up to that of all spans, whatever
 // their scales are and in whatever order they come.
 func TestBuckets_AddUp(t *testing.T) {
-	var part, whole Histogram
+	var part, complete Histogram
 	lowered := 0
 	for name, draw := range shapes {
 		for seed := range uint64(20) {
 			rnd := rand.New(rand.NewPCG(seed, 5))
 			most := []int{DefaultMaxBuckets, 2, 9, 40}[seed%4]
 			total := Buckets{Scale: MaxScale}
-			whole.Reset()
+			complete.Reset()
 			for range 1 + rnd.IntN(12) {
 				arena, store := NewArena(NewMemory(1<<20, CommonGrid())), Store{}
 				narrow := rnd.IntN(60)
@@ -228,13 +228,13 @@ func TestBuckets_AddUp(t *testing.T) {
 				}
 				part.Reset()
 				store.Read(&arena, &part)
-				store.Read(&arena, &whole)
+				store.Read(&arena, &complete)
 				b := part.Buckets(most + rnd.IntN(100))
 				if len(total.Counts) > 0 && len(b.Counts) > 0 && b.Scale != total.Scale {
 					lowered++
 				}
 				total.Add(&b, most)
-				if want := whole.Buckets(most); !total.equal(&want) {
+				if want := complete.Buckets(most); !total.equal(&want) {
 					t.Fatalf("%s, seed %d: %v, want %v", name, seed, total, want)
 				}
 			}

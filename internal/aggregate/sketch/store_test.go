@@ -263,13 +263,13 @@ func TestArena_PagesAreSharedAndReturned(t *testing.T) {
 	}
 	b.newPage()
 	if a.newPage() != 0 || memory.Taken() != 3*ChunkBytes {
-		t.Errorf("%d bytes taken of %d", memory.Taken(), 3*ChunkBytes)
+		t.Errorf("%d bytes used of %d", memory.Taken(), 3*ChunkBytes)
 	}
 	copy(b.page(pageBins), []uint32{3, 4, 5})
 	b.Reset()
 	a.Reset()
 	if memory.Taken() != 0 {
-		t.Errorf("%d bytes taken after the reset", memory.Taken())
+		t.Errorf("%d bytes used after the reset", memory.Taken())
 	}
 	for ref := a.newPage(); ref != 0; ref = a.newPage() {
 		if !slices.Equal(a.page(ref), make([]uint32, pageBins)) {
@@ -302,10 +302,10 @@ func TestArena_ReservedWithinLimit(t *testing.T) {
 	}
 	chunks := []chunk{m.take(), m.take()}
 	if m.Reserve(3) || !m.Reserve(2) {
-		t.Error("beside two chunks of four it is not two that can be reserved")
+		t.Error("with two of four chunks used, other than two can be reserved")
 	}
 	if m.take() != nil || m.Taken() != limit*ChunkBytes {
-		t.Errorf("%d bytes are taken, and one chunk more was", m.Taken())
+		t.Errorf("%d bytes are used, want one chunk less", m.Taken())
 	}
 	m.putBack(chunks)
 	if !m.Reserve(2) || m.take() != nil {

@@ -104,7 +104,7 @@ func TestOpen_ErrorsHaveAdvice(t *testing.T) {
 	for _, pairs := range [][]string{
 		{"NOTIFY_SOCKET", "vsock:2:1234"},
 		{"NOTIFY_SOCKET", "/nowhere/at/all"},
-		{"NOTIFY_SOCKET", "@nobody", "WATCHDOG_USEC", "x"},
+		{"NOTIFY_SOCKET", "@absent", "WATCHDOG_USEC", "x"},
 	} {
 		setEnvironment(t, pairs...)
 		s, err := Open(slog.New(slog.DiscardHandler))
@@ -131,7 +131,7 @@ func TestNotify_UnreadMessagesDoNotBlock(t *testing.T) {
 		t.Fatalf("a full queue gave %v", refused)
 	}
 	if err := send("WATCHDOG=1"); err == nil {
-		t.Error("a second message waits beside the first")
+		t.Error("a second message is queued after the first")
 	}
 	go func() {
 		for buffer := make([]byte, 100); ; {

@@ -42,7 +42,7 @@ func TestSockets_FoundByAddress(t *testing.T) {
 		t.Errorf("through a link %v is found", got)
 	}
 	if got := s.Unix(filepath.Join(dir, "s")); got != nil {
-		t.Errorf("%s is given twice", got.Addr())
+		t.Errorf("%s is passed twice", got.Addr())
 	}
 	if err := s.CheckTaken(); err == nil || strings.Count(err.Error(), "no flag has the address") != 2 {
 		t.Errorf("two are left: %v", err)

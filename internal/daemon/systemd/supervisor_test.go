@@ -43,7 +43,7 @@ func (r *recorder) take() string {
 func expect(t *testing.T, when, got, want string) {
 	t.Helper()
 	if got != want {
-		t.Errorf("%s the service manager was told\n%s\nwant\n%s", when, got, want)
+		t.Errorf("%s the service manager was notified of\n%s\nwant\n%s", when, got, want)
 	}
 }
 

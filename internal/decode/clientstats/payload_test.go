@@ -97,10 +97,10 @@ func statsOf(t testing.TB, change func(payload, bucket, group object)) []byte {
 	if change != nil {
 		change(payload, bucket, group)
 	}
-	if _, said := bucket["Stats"]; !said {
+	if _, isPresent := bucket["Stats"]; !isPresent {
 		bucket["Stats"] = []any{group}
 	}
-	if _, said := payload["Stats"]; !said {
+	if _, isPresent := payload["Stats"]; !isPresent {
 		payload["Stats"] = []any{bucket}
 	}
 	body, err := msgpack.Marshal(payload)
@@ -415,9 +415,9 @@ func TestLimits_GroupsAndBins(t *testing.T) {
 // ownMapping returns the mapping of the agent's sketches.
 func ownMapping(t *testing.T) mapping.IndexMapping {
 	t.Helper()
-	own, err := sketch.OwnMapping.Library()
+	mapping, err := sketch.OwnMapping.Library()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return own
+	return mapping
 }

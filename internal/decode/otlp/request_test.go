@@ -117,9 +117,9 @@ func TestRequest_Invalid(t *testing.T) {
 		}
 	}
 	for name, more := range map[string][]byte{
-		"nothing":                   nil,
-		"a field that nobody knows": otlptest.Field(nil, 1000, []byte{0xff}),
-		"a name that is a number":   {0x28, 5},
+		"nothing":                 nil,
+		"an unknown field":        otlptest.Field(nil, 1000, []byte{0xff}),
+		"a name that is a number": {0x28, 5},
 		"ids that are not there": otlptest.Field(otlptest.Field(otlptest.Field(nil, 1, nil), 2, nil),
 			4, nil),
 		"a group":                       {0x0b, 8, 1, 0x13, 0x14, 0x0c},
@@ -257,11 +257,11 @@ func TestNumbers_AsInJSON(t *testing.T) {
 // the spans.
 func TestResource_AfterItsSpans(t *testing.T) {
 	spans := otlptest.Field(nil, 2, otlptest.Field(nil, 2, otlptest.Span{Name: "x"}.Encode()))
-	said := otlptest.Field(nil, 1,
+	resource := otlptest.Field(nil, 1,
 		otlptest.Field(nil, 1, otlptest.Attribute{"service.name", "shop"}.Encode()))
 	for _, content := range [][]byte{
-		append(slices.Clone(said), spans...),
-		append(slices.Clone(spans), said...),
+		append(slices.Clone(resource), spans...),
+		append(slices.Clone(spans), resource...),
 	} {
 		r := decoded(t, otlptest.Field(nil, 1, content))
 		of := &r.Resources[0]
@@ -333,14 +333,14 @@ func TestLimits_SpansPerBody(t *testing.T) {
 // TestPositions_OfMessages checks that the position of each span, scope and resource contains
 // its message.
 func TestPositions_OfMessages(t *testing.T) {
-	said := otlptest.Field(nil, 1, []byte{})
+	resource := otlptest.Field(nil, 1, []byte{})
 	spans := []otlptest.Span{
 		{Trace: 3, ID: 1, State: "a=b", Name: "x"},
 		{Trace: 4, ID: 2, Parent: 1, Name: "y"},
 	}
 	first, second := spans[0].Encode(), spans[1].Encode()
 	scope := otlptest.Field(otlptest.Field(nil, 2, first), 2, second)
-	body := otlptest.Field(nil, 1, append(otlptest.Field(nil, 2, scope), said...))
+	body := otlptest.Field(nil, 1, append(otlptest.Field(nil, 2, scope), resource...))
 	r := decoded(t, body)
 	for i, want := range [][]byte{first, second} {
 		p := &r.Extras[i]
@@ -427,18 +427,18 @@ func FuzzDecode(f *testing.F) {
 		for i := range r.Resources {
 			of := &r.Resources[i]
 			if of.At < end || of.Body < of.At || of.End < of.Body || of.End > len(body) {
-				t.Fatalf("resource %d lies at %+v behind %d", i, of, end)
+				t.Fatalf("resource %d is at %+v after %d", i, of, end)
 			}
 			inner := of.Body
 			for _, s := range r.Scopes[of.First:of.Last] {
 				if s.At < inner || s.Body < s.At || s.End < s.Body || s.End > of.End {
-					t.Fatalf("a scope of %d lies at %+v behind %d", i, s, inner)
+					t.Fatalf("a scope of %d is at %+v after %d", i, s, inner)
 				}
 				at := uint32(s.Body)
 				for _, p := range r.Extras[s.First:s.Last] {
 					if p.At < at || p.Body < p.At || p.End < p.Body || p.End > uint32(s.End) ||
 						int(p.Resource) != i {
-						t.Fatalf("a span of %d lies at %+v behind %d", i, p, at)
+						t.Fatalf("a span of %d is at %+v after %d", i, p, at)
 					}
 					at = p.End
 				}

@@ -174,7 +174,7 @@ func TestNesting_DeepIsSkipped(t *testing.T) {
 				// Replace the last bracket by the other kind.
 				body[len(body)-len(around[1])-1] = ']' + '}' - body[len(body)-len(around[1])-1]
 				if _, err := FromJSON(room, body); err == nil {
-					t.Errorf("%d times %s: a wrong end is taken", depth, deep[0])
+					t.Errorf("%d times %s: a wrong end is accepted", depth, deep[0])
 				}
 			}
 		}

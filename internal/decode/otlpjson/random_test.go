@@ -35,7 +35,7 @@ func isReadAsTheModelReadsIt(t *testing.T, body []byte) (isTaken bool) {
 	return true
 }
 
-// maker writes random requests that use the whole encoding. Most of them are valid.
+// maker writes random requests that use the complete encoding. Most of them are valid.
 type maker struct {
 	*rand.Rand
 	written []byte
@@ -187,23 +187,23 @@ func mutated(r *rand.Rand, body []byte) []byte {
 func TestJSON_AgainstModel(t *testing.T) {
 	sent := recordedJSON(t)
 	if !isReadAsTheModelReadsIt(t, sent) {
-		t.Error("a request of an SDK is not taken")
+		t.Error("a request of an SDK is not accepted")
 	}
 	sent = firstSpans(t, sent)
-	taken, refused := 0, 0
+	accepted, refused := 0, 0
 	for seed := range uint64(1000) {
 		m := maker{Rand: rand.New(rand.NewPCG(seed, 1)), wrong: int(seed%3) * 10}
 		m.message(requestFields, 0)
 		for _, body := range [][]byte{m.written, mutated(m.Rand, m.written), mutated(m.Rand, sent)} {
 			if isReadAsTheModelReadsIt(t, body) {
-				taken++
+				accepted++
 			} else {
 				refused++
 			}
 		}
 	}
-	if taken < 600 || refused < 600 {
-		t.Errorf("%d requests were taken and %d refused", taken, refused)
+	if accepted < 600 || refused < 600 {
+		t.Errorf("%d requests were accepted and %d refused", accepted, refused)
 	}
 }
 

@@ -28,12 +28,12 @@ func buckets(t testing.TB, change func(payload, bucket, group object)) []byte {
 		"Stats": []any{group, object{"Hits": uint64(1) << 63}}, "Start": 20, "Duration": 10,
 		"AgentTimeShift": -1,
 	}
-	whole := object{"Hostname": "h", "Tags": []string{"t"}}
+	message := object{"Hostname": "h", "Tags": []string{"t"}}
 	if change != nil {
-		change(whole, bucket, group)
+		change(message, bucket, group)
 	}
-	whole["Stats"] = []any{bucket, object{"Start": 30, "Duration": 10, "Stats": []any{object{"Hits": 2}}}}
-	return encode(t, whole)
+	message["Stats"] = []any{bucket, object{"Start": 30, "Duration": 10, "Stats": []any{object{"Hits": 2}}}}
+	return encode(t, message)
 }
 
 // gather decodes a payload with a Visitor and collects its buckets.

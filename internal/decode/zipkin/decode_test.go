@@ -108,12 +108,12 @@ func TestBody_Truncated(t *testing.T) {
 		low: 1, id: 2, duration: 3, name: "a", service: "s",
 		tags: map[string]string{"http.route": "/"},
 	}, {low: 1, id: 3, duration: 3}}
-	whole, first := inProtobuf(spans), len(inProtobuf(spans[:1]))
-	for end := range whole {
-		isWhole := end == 0 || end == first
-		if got, err := decoded(whole[:end], true); isWhole != (err == nil) || !isWhole &&
+	complete, first := inProtobuf(spans), len(inProtobuf(spans[:1]))
+	for end := range complete {
+		isComplete := end == 0 || end == first
+		if got, err := decoded(complete[:end], true); isComplete != (err == nil) || !isComplete &&
 			!errors.Is(err, ErrUnparsable) {
-			t.Errorf("%d bytes of %d: %q, %v", end, len(whole), got, err)
+			t.Errorf("%d bytes of %d: %q, %v", end, len(complete), got, err)
 		}
 	}
 }

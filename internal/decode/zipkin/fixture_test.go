@@ -52,18 +52,18 @@ func inJSON(spans []reported) []byte {
 			"tags":          s.tags,
 			"localEndpoint": s.service, "remoteEndpoint": s.peer, "parentId": s.parent,
 		} {
-			switch said := value.(type) {
+			switch v := value.(type) {
 			case string:
-				if said == "" {
+				if v == "" {
 					continue
 				} else if strings.HasSuffix(name, "Endpoint") {
-					value = map[string]any{"ipv4": "10.0.0.1", "serviceName": said, "port": 80}
+					value = map[string]any{"ipv4": "10.0.0.1", "serviceName": v, "port": 80}
 				}
 			case uint64:
-				if said == 0 {
+				if v == 0 {
 					continue
 				} else if name == "parentId" {
-					value = fmt.Sprintf("%x", said)
+					value = fmt.Sprintf("%x", v)
 				}
 			}
 			m[name] = value
@@ -137,15 +137,15 @@ func shown(r *otlp.Request) (all []string) {
 		text := fmt.Sprintf("%x%016x/%x<%x %q %s %d+%d %d state=%q", place.TraceHigh, place.TraceLow, s.ID,
 			s.Parent,
 			r.String(s.Name), s.Kind, s.Start, s.Duration, s.Status, r.String(place.State))
-		said := map[string]string{}
+		attributes := map[string]string{}
 		for _, t := range r.TagsOf(s) {
-			said[spanNames[t.Label]] = r.String(t.Text())
+			attributes[spanNames[t.Label]] = r.String(t.Text())
 		}
 		for _, t := range r.Tags[of.FirstTag:of.LastTag] {
-			said["sender "+resourceNames[t.Label]] = r.String(t.Text())
+			attributes["sender "+resourceNames[t.Label]] = r.String(t.Text())
 		}
-		for _, name := range slices.Sorted(maps.Keys(said)) {
-			text += fmt.Sprintf(" %s=%q", name, said[name])
+		for _, name := range slices.Sorted(maps.Keys(attributes)) {
+			text += fmt.Sprintf(" %s=%q", name, attributes[name])
 		}
 		all = append(all, text)
 	}
@@ -169,23 +169,23 @@ func (s *reported) want() string {
 	if _, isError := s.tags["error"]; isError {
 		status = 2
 	}
-	said := map[string]string{"peer.service": s.peer, "sender service.name": s.service}
+	attributes := map[string]string{"peer.service": s.peer, "sender service.name": s.service}
 	for name, value := range s.tags {
 		if name == "" {
 			continue
 		}
-		if slices.Contains(spanNames, name) && said[name] == "" {
-			said[name] = value
+		if slices.Contains(spanNames, name) && attributes[name] == "" {
+			attributes[name] = value
 		}
-		if slices.Contains(resourceNames, name) && said["sender "+name] == "" {
-			said["sender "+name] = value
+		if slices.Contains(resourceNames, name) && attributes["sender "+name] == "" {
+			attributes["sender "+name] = value
 		}
 	}
 	text := fmt.Sprintf("%x%016x/%x<%x %q %s %d+%d %d state=%q", s.high, s.low, s.id, parent, s.name, kind,
 		s.timestamp*1000, s.duration*1000, status, s.tags["w3c.tracestate"])
-	for _, name := range slices.Sorted(maps.Keys(said)) {
-		if said[name] != "" {
-			text += fmt.Sprintf(" %s=%q", name, said[name])
+	for _, name := range slices.Sorted(maps.Keys(attributes)) {
+		if attributes[name] != "" {
+			text += fmt.Sprintf(" %s=%q", name, attributes[name])
 		}
 	}
 	return text

@@ -108,7 +108,7 @@ func checkHeaders(t *testing.T, full, bare received) {
 	}
 	for name := range bare.header {
 		if strings.HasPrefix(name, "Datadog-") {
-			t.Errorf("an origin that says nothing sent %s", name)
+			t.Errorf("an empty origin sent %s", name)
 		}
 	}
 }
@@ -181,7 +181,7 @@ func TestInfo_OverHTTP(t *testing.T) {
 	}
 	agent.fault = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }
 	if _, err := client.readInfo(t.Context()); err == nil {
-		t.Error("500 was taken for info")
+		t.Error("a 500 response was accepted as info")
 	}
 }
 

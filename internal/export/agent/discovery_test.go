@@ -17,7 +17,7 @@ import (
 func TestInfo_ReadUntilSuccess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := &scripted{}
-		agent.said = func() (agentInfo, error) {
+		agent.info = func() (agentInfo, error) {
 			if len(agent.asked) < 3 {
 				return agentInfo{}, errors.New("no agent yet")
 			}
@@ -33,7 +33,7 @@ func TestInfo_ReadUntilSuccess(t *testing.T) {
 		began := time.Now()
 		<-changed
 		if waited := time.Since(began); waited != 2*discoveryPause {
-			t.Errorf("known after %v, want the third look", waited)
+			t.Errorf("known after %v, want the third read", waited)
 		}
 		if got := f.Features(); len(got.PeerTags) != 1 || !got.Stats {
 			t.Errorf("features %+v", got)
@@ -116,7 +116,7 @@ func TestDowngrade_AndRecovery(t *testing.T) {
 
 func TestInfo_WithoutEndpointIsReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agent := &scripted{said: func() (agentInfo, error) { return agentInfo{}, nil }}
+		agent := &scripted{info: func() (agentInfo, error) { return agentInfo{}, nil }}
 		f, _ := startScripted(t, agent, nil)
 		time.Sleep(5*discoveryPause + time.Second)
 		synctest.Wait()
@@ -128,13 +128,13 @@ func TestInfo_WithoutEndpointIsReadAgain(t *testing.T) {
 
 func TestInfo_AgentsLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for _, said := range []int{0, 1 << 20} {
-			f, _ := startScripted(t, &scripted{said: func() (agentInfo, error) {
-				return agentInfo{features: Features{Stats: true, MaxRequestBytes: said}}, nil
+		for _, limit := range []int{0, 1 << 20} {
+			f, _ := startScripted(t, &scripted{info: func() (agentInfo, error) {
+				return agentInfo{features: Features{Stats: true, MaxRequestBytes: limit}}, nil
 			}}, nil)
 			synctest.Wait()
-			if wanted, bytes := f.Describe().Wants(); !wanted || bytes != said {
-				t.Errorf("agent takes %d: wants statistics %v, of %d bytes at most", said, wanted, bytes)
+			if wanted, bytes := f.Describe().Wants(); !wanted || bytes != limit {
+				t.Errorf("agent with a limit of %d: wants statistics %v, of %d bytes at most", limit, wanted, bytes)
 			}
 		}
 	})
@@ -166,7 +166,7 @@ func TestParseInfo(t *testing.T) {
 		`<html>`,
 	} {
 		if _, err := parseInfo([]byte(body)); err == nil {
-			t.Errorf("%q was taken for an agent's info", body)
+			t.Errorf("%q was accepted as an agent's info", body)
 		}
 	}
 }

@@ -19,7 +19,7 @@ import (
 type scripted struct {
 	mu     sync.Mutex
 	answer func(ctx context.Context, p *export.Payload) post.Answer
-	said   func() (agentInfo, error)
+	info   func() (agentInfo, error)
 	tries  int
 	asked  []time.Time // times of reads of /info
 }
@@ -39,10 +39,10 @@ func (s *scripted) readInfo(context.Context) (agentInfo, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked = append(s.asked, time.Now())
-	if s.said == nil {
+	if s.info == nil {
 		return agentInfo{features: DefaultFeatures(), state: "first"}, nil
 	}
-	return s.said()
+	return s.info()
 }
 
 // answers changes the behavior of the agent.
@@ -52,11 +52,11 @@ func (s *scripted) answers(reply func(ctx context.Context, p *export.Payload) po
 	s.answer = reply
 }
 
-// comesBack lets the agent behave normally again.
-func (s *scripted) comesBack() {
+// restore lets the agent behave normally again.
+func (s *scripted) restore() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.answer, s.said = nil, nil
+	s.answer, s.info = nil, nil
 }
 
 func (s *scripted) tried() int {
@@ -79,7 +79,7 @@ func stateOf(a post.Answer) string { return a.Header.Get("Datadog-Agent-State") 
 var (
 	errDown = errors.New("connection refused")
 	down    = always(failed(export.OutcomeNotYet, true, errDown))
-	away    = func() (agentInfo, error) { return agentInfo{}, errDown }
+	noInfo  = func() (agentInfo, error) { return agentInfo{}, errDown }
 )
 
 // longestPause is the longest pause between two attempts in package export.

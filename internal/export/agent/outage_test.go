@@ -17,32 +17,32 @@ import (
 // outage is an agent that is unavailable for a while, and counts the payloads that it accepts.
 type outage struct {
 	*scripted
-	t     *testing.T
-	mu    sync.Mutex
-	away  bool
-	taken map[uint64]int // by sequence number, how often it was accepted
+	t        *testing.T
+	mu       sync.Mutex
+	isDown   bool
+	accepted map[uint64]int // by sequence number, how often it was accepted
 }
 
-func (o *outage) set(away bool) {
+func (o *outage) set(isDown bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.away = away
+	o.isDown = isDown
 }
 
 func (o *outage) deliver(ctx context.Context, p *export.Payload) post.Answer {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.away {
+	if o.isDown {
 		return down(ctx, p)
 	}
-	o.taken[sequence(o.t, p)]++
+	o.accepted[sequence(o.t, p)]++
 	return post.Answer{}
 }
 
 func (o *outage) readInfo(ctx context.Context) (agentInfo, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.away {
+	if o.isDown {
 		return agentInfo{}, errDown
 	}
 	return o.scripted.readInfo(ctx)
@@ -50,15 +50,15 @@ func (o *outage) readInfo(ctx context.Context) (agentInfo, error) {
 
 // The agent is unavailable for three minutes, which is longer than the retry age, with a cycle
 // every ten seconds. The oldest payloads expire and are counted, and no seal is delayed. When the
-// agent is back, all younger payloads arrive once, the oldest first.
+// agent has recovered, all younger payloads arrive once, the oldest first.
 func TestAgent_UnavailableForThreeMinutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agent := &outage{scripted: &scripted{}, t: t, taken: map[uint64]int{}}
+		agent := &outage{scripted: &scripted{}, t: t, accepted: map[uint64]int{}}
 		f, log := startScripted(t, agent, nil)
-		const spans, cycles, gone = 10, 60, 18
+		const spans, cycles, outageCycles = 10, 60, 18
 		var deliveries []*aggregate.Delivery
 		for i := range cycles {
-			agent.set(i >= 12 && i < 12+gone)
+			agent.set(i >= 12 && i < 12+outageCycles)
 			sealed, began := testcycle.Spans(spans), time.Now()
 			deliveries = append(deliveries, sealed.Delivery)
 			f.Accept(sealed)
@@ -70,14 +70,14 @@ func TestAgent_UnavailableForThreeMinutes(t *testing.T) {
 			s := balanced(t, f, uint64(i+1)*spans)
 			// The payloads of the retry age, including the cycle at each end.
 			if most := int(export.DefaultRetryAge/(10*time.Second)) + 1; s.QueuePayloads > most ||
-				s.Reachable == agent.away {
-				t.Errorf("cycle %d: %d payloads wait, reachable %v", i, s.QueuePayloads, s.Reachable)
+				s.Reachable == agent.isDown {
+				t.Errorf("cycle %d: %d payloads are queued, reachable %v", i, s.QueuePayloads, s.Reachable)
 			}
 		}
 		s := balanced(t, f, cycles*spans)
 		lost := s.Unsent[export.Expired]
-		// The retry age is twelve cycles, and the daemon notices the agent within one.
-		if lost < (gone-12)*spans || lost > (gone-10)*spans || s.Pending != 0 ||
+		// The retry age is twelve cycles, and the daemon detects the agent within one.
+		if lost < (outageCycles-12)*spans || lost > (outageCycles-10)*spans || s.Pending != 0 ||
 			s.Flushed != cycles*spans-lost || s.Payloads[export.ResultGivenUp] != lost/spans {
 			t.Errorf("stats %+v", s)
 		}
@@ -85,13 +85,13 @@ func TestAgent_UnavailableForThreeMinutes(t *testing.T) {
 			err, resolved := resolution(d)
 			isLost := i >= 12 && uint64(i) < 12+lost/spans // the oldest ones of the outage
 			if !resolved || (err != nil) != isLost ||
-				agent.taken[uint64(i)] != map[bool]int{false: 1}[isLost] {
-				t.Errorf("cycle %d: %v, taken %d times", i, err, agent.taken[uint64(i)])
+				agent.accepted[uint64(i)] != map[bool]int{false: 1}[isLost] {
+				t.Errorf("cycle %d: %v, accepted %d times", i, err, agent.accepted[uint64(i)])
 			}
 		}
 		for _, line := range []string{"is unreachable", "dropping payloads", "accepts payloads again"} {
 			if strings.Count(log.String(), line) != 1 {
-				t.Errorf("%q is not there once:\n%s", line, log)
+				t.Errorf("%q is not logged once:\n%s", line, log)
 			}
 		}
 	})

@@ -82,7 +82,7 @@ func TestPayload_HasEveryLabel(t *testing.T) {
 		t.Errorf("head %+v, want %+v", p, want)
 	}
 	if len(buckets) != 3 {
-		t.Fatalf("%d buckets, want the earlier one and the cycle's own twice, for two types", len(buckets))
+		t.Fatalf("%d buckets, want the earlier one and that of the cycle twice, for two types", len(buckets))
 	}
 	early, http, web := buckets[0], buckets[1], buckets[2]
 	start := uint64(testcycle.Opened.UnixNano())
@@ -279,8 +279,8 @@ func TestEncoding_BoundedByPayload(t *testing.T) {
 	if len(payloads) < 20 || unencodable != 0 {
 		t.Fatalf("%d payloads, %d spans in none", len(payloads), unencodable)
 	}
-	if taken := e.groupWriter.Cap(); taken > 3*export.MinPayloadBytes {
-		t.Errorf("%d bytes set aside for payloads of %d", taken, export.MinPayloadBytes)
+	if size := e.groupWriter.Cap(); size > 3*export.MinPayloadBytes {
+		t.Errorf("%d bytes reserved for payloads of %d", size, export.MinPayloadBytes)
 	}
 }
 
@@ -303,7 +303,7 @@ func TestCounts_Saturate(t *testing.T) {
 	}
 }
 
-// Groups of one bucket that differ only in type or mapping get buckets of their own, so that the
+// Groups of one bucket that differ only in type or mapping get separate buckets, so that the
 // agent can't merge them.
 func TestGroup_AgentMergesNone(t *testing.T) {
 	now := time.Now()

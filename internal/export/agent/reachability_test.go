@@ -18,18 +18,18 @@ import (
 // when it answers.
 func TestAgent_UnavailableAtStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agent := &scripted{answer: down, said: away}
+		agent := &scripted{answer: down, info: noInfo}
 		f, log := startScripted(t, agent, nil)
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if f.Stats().Reachable {
-			t.Error("nobody is reachable")
+			t.Error("the agent is reachable")
 		}
 		if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "level=WARN") ||
 			!strings.Contains(text, "unix:///nowhere") || !strings.Contains(text, "--agent-url") {
 			t.Errorf("log:\n%s", text)
 		}
-		agent.comesBack()
+		agent.restore()
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if !f.Stats().Reachable || strings.Count(log.String(), "\n") != 2 ||
@@ -42,10 +42,10 @@ func TestAgent_UnavailableAtStart(t *testing.T) {
 // Daemon and agent often start together, so one failure is not logged.
 func TestAgent_StartsLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agent := &scripted{said: away}
+		agent := &scripted{info: noInfo}
 		_, log := startScripted(t, agent, nil)
 		time.Sleep(discoveryPause / 2)
-		agent.comesBack()
+		agent.restore()
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "the agent responds") {
@@ -54,12 +54,12 @@ func TestAgent_StartsLater(t *testing.T) {
 	})
 }
 
-// An auto-discovered agent is probed after each pause. Until it is found, no span is held for it
-// and nothing is logged. A server that does not accept statistics is not an agent. After it was
+// An auto-discovered agent is probed after each pause. Until it is found, no span is queued for it
+// and nothing is logged. A server that does not accept statistics is not an agent. After it is
 // found, it is a destination like any other.
 func TestDiscovery_LogsNothingUntilFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agent := &scripted{answer: down, said: away}
+		agent := &scripted{answer: down, info: noInfo}
 		var log bytes.Buffer
 		cfg := export.Config{Log: slog.New(slog.NewTextHandler(&log, nil))}
 		f := start(t, cfg, newExporter(Config{
@@ -79,7 +79,7 @@ func TestDiscovery_LogsNothingUntilFound(t *testing.T) {
 			}
 			if minute == 5 {
 				agent.mu.Lock()
-				agent.said = func() (agentInfo, error) { return agentInfo{}, nil } // a server of another kind
+				agent.info = func() (agentInfo, error) { return agentInfo{}, nil } // a server of another kind
 				agent.mu.Unlock()
 			}
 		}
@@ -89,7 +89,7 @@ func TestDiscovery_LogsNothingUntilFound(t *testing.T) {
 				agent.tried(),
 				f.Features(), log.String())
 		}
-		agent.comesBack()
+		agent.restore()
 		time.Sleep(discoveryPause)
 		synctest.Wait()
 		f.Accept(testcycle.Spans(5))
@@ -101,19 +101,19 @@ func TestDiscovery_LogsNothingUntilFound(t *testing.T) {
 			t.Errorf("log:\n%s", text)
 		}
 		agent.mu.Lock()
-		agent.answer, agent.said = down, away
+		agent.answer, agent.info = down, noInfo
 		agent.mu.Unlock()
 		f.Accept(testcycle.Spans(2))
 		synctest.Wait()
 		if s := balanced(t, f, 37); s.Pending != 2 || s.State() != export.StateUnreachable {
-			t.Errorf("gone again: stats %+v", s)
+			t.Errorf("unreachable again: stats %+v", s)
 		}
 	})
 }
 
 func TestPayload_RetriedUntilItArrives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agent := &scripted{answer: down, said: away}
+		agent := &scripted{answer: down, info: noInfo}
 		f, log := startScripted(t, agent, nil)
 		sealed := testcycle.Spans(3)
 		f.Accept(sealed)
@@ -125,7 +125,7 @@ func TestPayload_RetriedUntilItArrives(t *testing.T) {
 		if s := balanced(t, f, 3); s.Pending != 3 || s.Reachable || s.QueuePayloads != 1 || s.QueueBytes == 0 {
 			t.Errorf("stats %+v", s)
 		}
-		agent.comesBack()
+		agent.restore()
 		time.Sleep(longestPause)
 		synctest.Wait()
 		if err, resolved := resolution(sealed.Delivery); err != nil || !resolved {
@@ -138,13 +138,13 @@ func TestPayload_RetriedUntilItArrives(t *testing.T) {
 		}
 		if lines := strings.Count(log.String(), "\n"); lines != 4 ||
 			!strings.Contains(log.String(), "again\" queued") {
-			t.Errorf("%d lines, want who is missing, the outage, who answers, the outage's end:\n%s", lines,
+			t.Errorf("%d lines, want the unreachable agent, the outage, the response, the end of the outage:\n%s", lines,
 				log)
 		}
 	})
 }
 
-// While payloads are not answered, /info is read. So a recovery is noticed without traffic, and
+// While payloads are not answered, /info is read. So a recovery is detected without traffic, and
 // another kind of agent is known before the next payload.
 func TestInfo_ReadWithoutResponses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -155,7 +155,7 @@ func TestInfo_ReadWithoutResponses(t *testing.T) {
 			t.Error("an agent that answers is not reachable")
 		}
 		agent.mu.Lock()
-		agent.answer, agent.said = always(failed(export.OutcomeUnknown, true, errDown)), away
+		agent.answer, agent.info = always(failed(export.OutcomeUnknown, true, errDown)), noInfo
 		agent.mu.Unlock()
 		f.Accept(testcycle.Spans(1))
 		synctest.Wait()
@@ -163,25 +163,25 @@ func TestInfo_ReadWithoutResponses(t *testing.T) {
 			t.Errorf("after a lost answer: reachable %v, asked %d times", f.Stats().Reachable,
 				len(agent.asked))
 		}
-		agent.comesBack()
+		agent.restore()
 		time.Sleep(discoveryPause)
 		synctest.Wait()
 		if !f.Stats().Reachable {
-			t.Error("not reachable though it answers again")
+			t.Error("not reachable although it answers again")
 		}
 	})
 }
 
 func TestPause_EndsAtRecovery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agent := &scripted{answer: down, said: away}
+		agent := &scripted{answer: down, info: noInfo}
 		f, _ := startScripted(t, agent, func(c *export.Config) { c.RetryAge = time.Hour })
 		sealed := testcycle.Spans(1)
 		f.Accept(sealed)
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
 		before := agent.tried()
-		agent.comesBack()
+		agent.restore()
 		began := time.Now()
 		if err := sealed.Delivery.Wait(t.Context()); err != nil {
 			t.Fatal(err)
@@ -192,8 +192,8 @@ func TestPause_EndsAtRecovery(t *testing.T) {
 	})
 }
 
-// An agent that answers without accepting payloads has a state of its own, whatever it answers. The
-// log has one line about it. The payloads are held.
+// An agent that answers without accepting payloads has its own state, whatever it answers. The
+// log has one line about it. The payloads stay queued.
 func TestAgent_AnswersWithoutAccepting(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer post.Answer
@@ -203,9 +203,9 @@ func TestAgent_AnswersWithoutAccepting(t *testing.T) {
 			failed(export.OutcomeNotYet, false, errDown),
 			"rejects payloads for now",
 		},
-		"a refusal":                 {failed(export.OutcomeRefused, false, errDown), "rejects payloads"},
-		"no endpoint":               {failed(export.OutcomeNotWanted, false, errDown), "does not accept statistics"},
-		"hanging but for its /info": {failed(export.OutcomeNotYet, true, errDown), "is unreachable"},
+		"a refusal":                {failed(export.OutcomeRefused, false, errDown), "rejects payloads"},
+		"no endpoint":              {failed(export.OutcomeNotWanted, false, errDown), "does not accept statistics"},
+		"hanging except for /info": {failed(export.OutcomeNotYet, true, errDown), "is unreachable"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -221,12 +221,12 @@ func TestAgent_AnswersWithoutAccepting(t *testing.T) {
 				if s := balanced(t, f, 3); s.State() != export.StateRejecting || s.IsAccepting {
 					t.Errorf("the agent is %s", s.State())
 				}
-				agent.comesBack()
+				agent.restore()
 				time.Sleep(longestPause)
 				f.Accept(testcycle.Spans(3))
 				synctest.Wait()
 				if s := balanced(t, f, 6); s.State() != export.StateAccepting || !s.IsAccepting || s.OldestAge != 0 {
-					t.Errorf("when it takes again: %s, stats %+v", s.State(), s)
+					t.Errorf("when it accepts again: %s, stats %+v", s.State(), s)
 				}
 				if strings.Count(log.String(), test.logged) != 1 {
 					t.Errorf("log:\n%s", log)

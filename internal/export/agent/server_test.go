@@ -24,7 +24,7 @@ type received struct {
 }
 
 // agentServer is an agent that decodes payloads with internal/decode/payload. The one of lab is
-// stricter and counts spans; tests of the whole daemon use that one.
+// stricter and counts spans; tests of the complete daemon use that one.
 type agentServer struct {
 	url       string
 	onPayload func(received)

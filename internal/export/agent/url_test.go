@@ -29,7 +29,7 @@ func TestParseURL(t *testing.T) {
 		"/var/run/datadog/apm.socket", "http://%zz", URL{}.String(),
 	} {
 		if got, err := ParseURL(text); err == nil {
-			t.Errorf("%q was taken as %+v", text, got)
+			t.Errorf("%q was accepted as %+v", text, got)
 		} else if !strings.Contains(err.Error(), "give http://host:port or unix:///path/of/socket") {
 			t.Errorf("%q: %v does not say what is accepted", text, err)
 		}

@@ -56,13 +56,13 @@ func TestDump_UnusualResponses(t *testing.T) {
 }
 
 func TestRead_InvalidIsRefused(t *testing.T) {
-	whole := written(t, sample(100))
+	complete := written(t, sample(100))
 	for name, text := range map[string]string{
 		"nothing": "", "another file": "hello, world, this is no dump at all",
-		"half":         string(whole[:len(whole)/2]),
-		"no answer":    string(whole[:bytes.Index(whole, []byte("HTTP/1.1 400"))]),
-		"not our time": strings.Replace(string(whole), "Spanstatsd-Time: 2026", "Spanstatsd-Time: soon", 1),
-		"negative":     strings.Replace(string(whole), "Spanstatsd-Spans: 17", "Spanstatsd-Spans: -7", 1),
+		"truncated":    string(complete[:len(complete)/2]),
+		"no response":  string(complete[:bytes.Index(complete, []byte("HTTP/1.1 400"))]),
+		"invalid time": strings.Replace(string(complete), "Spanstatsd-Time: 2026", "Spanstatsd-Time: soon", 1),
+		"negative":     strings.Replace(string(complete), "Spanstatsd-Spans: 17", "Spanstatsd-Spans: -7", 1),
 	} {
 		if got, err := dump.Read(strings.NewReader(text)); err == nil {
 			t.Errorf("%s: %+v", name, got)
@@ -180,7 +180,7 @@ func TestDir_Unusable(t *testing.T) {
 		t.Fatal(err)
 	}
 	if file, err := d.Keep(sample(1)); err == nil {
-		t.Errorf("kept in %s, which is gone", file)
+		t.Errorf("kept in %s, which does not exist", file)
 	}
 }
 

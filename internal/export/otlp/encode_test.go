@@ -186,7 +186,7 @@ func many(n int) *testcycle.Cycle {
 func TestRequests_WithinLimit(t *testing.T) {
 	for _, d := range []points.Config{withAll(), asDatadog} {
 		_, metric := points.NewReader(d).MetricNames()
-		whole := flatten(t, mustRead(t, encodeAll(t, d, many(200))), metric)
+		unlimited := flatten(t, mustRead(t, encodeAll(t, d, many(200))), metric)
 		for limit := 1500; limit < 20_000; limit += 2111 {
 			requests, unencodable := encodeWith(testEncoder(d, "1.2.3", nil), many(200).Seal(), limit)
 			if unencodable != 0 {
@@ -199,23 +199,23 @@ func TestRequests_WithinLimit(t *testing.T) {
 				}
 				// No series has 1400 bytes, so the next one would not have fitted.
 				if i < len(requests)-1 && len(r.body) < limit-1400 {
-					t.Errorf("a request has %d bytes, and could have %d", len(r.body), limit)
+					t.Errorf("a request has %d bytes, but %d fit", len(r.body), limit)
 				}
 				spans := uint64(0)
 				for name, p := range flatten(t, mustRead(t, r.body), metric) {
 					if _, twice := parts[name]; twice {
-						t.Fatalf("%s stands in two requests", name)
+						t.Fatalf("%s is in two requests", name)
 					}
 					parts[name] = p
 					spans += *p.Count
 				}
 				if spans != r.spans {
-					t.Errorf("a request of %d spans says that it has %d", spans, r.spans)
+					t.Errorf("a request of %d spans reports %d", spans, r.spans)
 				}
 			}
-			if !reflect.DeepEqual(parts, whole) {
-				t.Fatalf("in parts of %d bytes there are %d points, as a whole %d, or they differ", limit,
-					len(parts), len(whole))
+			if !reflect.DeepEqual(parts, unlimited) {
+				t.Fatalf("with a limit of %d bytes there are %d points, without a limit %d, or they differ", limit,
+					len(parts), len(unlimited))
 			}
 		}
 	}
@@ -224,11 +224,11 @@ func TestRequests_WithinLimit(t *testing.T) {
 // A request can be exactly as long as the limit. With a limit of one byte less, there are two
 // requests.
 func TestRequests_ExactlyAtLimit(t *testing.T) {
-	whole := len(encodeAll(t, withAll(), many(20)))
-	for limit, want := range map[int]int{whole: 1, whole - 1: 2} {
+	size := len(encodeAll(t, withAll(), many(20)))
+	for limit, want := range map[int]int{size: 1, size - 1: 2} {
 		if requests, _ := encodeWith(testEncoder(withAll(), "1.2.3", nil), many(20).Seal(),
 			limit); len(requests) != want {
-			t.Errorf("%d requests of %d bytes within %d, want %d", len(requests), whole, limit, want)
+			t.Errorf("%d requests of %d bytes within %d, want %d", len(requests), size, limit, want)
 		}
 	}
 }

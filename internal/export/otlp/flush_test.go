@@ -13,9 +13,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/testcycle"
 )
 
-// wholeFlush is a flusher with this exporter alone. It probes frequently unless the test sets
+// startFlusher starts a flusher with this exporter only. It probes frequently unless the test sets
 // another interval.
-func wholeFlush(t *testing.T, x *Exporter) (*export.Flusher, export.Destination) {
+func startFlusher(t *testing.T, x *Exporter) (*export.Flusher, export.Destination) {
 	t.Helper()
 	if x.probeInterval == probeInterval {
 		x.probeInterval = 5 * time.Millisecond
@@ -37,20 +37,20 @@ func TestDestination_StateWithoutTraffic(t *testing.T) {
 	r := started(t, nil)
 	x := exporterTo(t, r.URL, nil)
 	x.probeInterval = time.Minute // the first probe has enough time
-	_, d := wholeFlush(t, x)
+	_, d := startFlusher(t, x)
 	eventually.True(t, "the receiver is known", func() bool { return d.Stats().Reachable })
 }
 
-// A receiver that is back gets the queued payloads immediately, and the books contain them.
+// A receiver that has recovered gets the queued payloads immediately, and they count as flushed.
 func TestDestination_RecoveredGetsQueued(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "otlp.sock")
 	x := exporterTo(t, "unix://"+path, nil)
-	f, d := wholeFlush(t, x)
+	f, d := startFlusher(t, x)
 	f.Accept(testcycle.Spans(7))
 	f.Accept(testcycle.Spans(5))
 	eventually.True(t, "a try has failed", func() bool { return d.Stats().Payloads[export.ResultRetried] > 0 })
 	if s := d.Stats(); s.Pending != 12 || s.Flushed != 0 || s.Reachable {
-		t.Errorf("while nobody is there %+v", s)
+		t.Errorf("without a receiver: %+v", s)
 	}
 	r := newReceiver(t, nil)
 	_ = r.Listener.Close()
@@ -70,12 +70,12 @@ func TestDestination_RecoveredGetsQueued(t *testing.T) {
 	}
 }
 
-// The books count the spans of rejected points as unsent, and the others as flushed.
+// The spans of rejected points count as unsent, the others as flushed.
 func TestAccounting_RejectedPoints(t *testing.T) {
 	r := started(t, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write(partialBody(1, "too old"))
 	})
-	f, d := wholeFlush(t, exporterTo(t, r.URL, nil))
+	f, d := startFlusher(t, exporterTo(t, r.URL, nil))
 	c := newCycle()
 	origin := c.Origin(testOrigin)
 	for operation, spans := range map[string]int{"four": 4, "nine": 9} {
@@ -94,11 +94,11 @@ func TestAccounting_RejectedPoints(t *testing.T) {
 // Payloads without a response are ambiguous. Only one is: a probe precedes the next payload.
 func TestAccounting_NoResponseIsAmbiguous(t *testing.T) {
 	r := started(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
-	f, d := wholeFlush(t, exporterTo(t, r.URL, nil))
+	f, d := startFlusher(t, exporterTo(t, r.URL, nil))
 	f.Accept(testcycle.Spans(7))
 	eventually.True(t, "the payload has its outcome", func() bool { return d.Stats().Pending == 0 })
 	if s := d.Stats(); s.Unsent[export.Ambiguous] != 7 || s.Flushed != 0 {
 		t.Errorf("%+v", s)
 	}
-	eventually.True(t, "who was silent is probed", func() bool { _, probes := r.got(); return probes > 0 })
+	eventually.True(t, "the silent receiver is probed", func() bool { _, probes := r.got(); return probes > 0 })
 }

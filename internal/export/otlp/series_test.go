@@ -37,7 +37,7 @@ func TestTags_WithNameOfOutcome(t *testing.T) {
 	}
 }
 
-// Spans with the status OK of OpenTelemetry have a series of their own, separate from spans with an
+// Spans with the status OK of OpenTelemetry have a series that is separate from spans with an
 // unset status.
 func TestSeries_StatusOKIsSeparate(t *testing.T) {
 	for _, test := range []struct {

@@ -31,7 +31,7 @@ func TestEndpoint_ReadAndShown(t *testing.T) {
 		"http://a\x00b",
 	} {
 		if e, err := ParseEndpoint(text); err == nil {
-			t.Errorf("%q was taken as %s", text, e)
+			t.Errorf("%q was parsed as %s", text, e)
 		}
 	}
 	if shown := (endpoint.URL{}).String(); shown != "off" || !(endpoint.URL{}).IsZero() {
@@ -152,7 +152,7 @@ func TestHeaders_FollowSpecification(t *testing.T) {
 		"expect=x", "a:b=c",
 	} {
 		if _, err := parseHeaders("", text); err == nil {
-			t.Errorf("%q was taken", text)
+			t.Errorf("%q was accepted", text)
 		}
 	}
 }

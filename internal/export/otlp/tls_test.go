@@ -160,13 +160,13 @@ func TestTLS_CloseAfterPayloadIsAmbiguous(t *testing.T) {
 		r := overTLS(t, a, http2, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 		x := exporterTo(t, r.URL, func(c *Config) { c.Certificate = a.file })
 		if got := deliver(t, x, onePayload(t, x)); got.Outcome != export.OutcomeUnknown || !got.Silent {
-			t.Errorf("HTTP/2 %t: %+v, want that nobody knows", http2, got)
+			t.Errorf("HTTP/2 %t: %+v, want an ambiguous payload", http2, got)
 		}
 	}
 }
 
 // A reset makes the alert close_notify fail, with which net/http closes the connection. This failure must not be
-// taken for one of the payload, or the payload is retried and counted twice.
+// attributed to the payload, or the payload is retried and counted twice.
 func TestTLS_ResetAfterPayloadIsAmbiguous(t *testing.T) {
 	type rawConn struct{}
 	a := newAuthority(t)
@@ -199,7 +199,7 @@ func TestTLS_UntrustedServerGetsNothing(t *testing.T) {
 		t.Errorf("%+v, want another try", got)
 	}
 	if payloads, probes := r.got(); len(payloads)+probes != 0 {
-		t.Error("who is not trusted was spoken to")
+		t.Error("an untrusted server got a request")
 	}
 }
 
@@ -243,10 +243,10 @@ func TestTLS_UnusableFilesAreNamed(t *testing.T) {
 	} {
 		v.Endpoint, _ = ParseEndpoint("https://host")
 		if _, err := New(Config{Variables: v}); err == nil {
-			t.Errorf("%s was taken", name)
+			t.Errorf("%s was accepted", name)
 		}
 	}
 	if _, err := New(Config{}); err == nil {
-		t.Error("no endpoint was taken")
+		t.Error("an empty endpoint was accepted")
 	}
 }

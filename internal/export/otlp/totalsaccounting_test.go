@@ -97,7 +97,7 @@ func (r *naiveReader) read(body []byte) {
 	})
 }
 
-func (r *naiveReader) told() (spans uint64) {
+func (r *naiveReader) received() (spans uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, n := range r.totals {
@@ -122,7 +122,7 @@ func someSpans(rnd *rand.Rand) *aggregate.Sealed {
 }
 
 // TestAccounting_RunningTotals sends random cycles to a receiver that fails, refuses and recovers, with
-// limits for all series or for a few. At any moment the books balance, and no more spans are
+// limits for all series or for a few. At any moment the accounting balances, and no more spans are
 // flushed than the largest accepted totals contain. At the end all of these are flushed, also
 // with limits that are too small for all series.
 func TestAccounting_RunningTotals(t *testing.T) {
@@ -138,10 +138,10 @@ func TestAccounting_RunningTotals(t *testing.T) {
 			case few:
 				limits.Idle = 2 // the windows of these cycles are a nanosecond long
 			}
-			moods := rand.New(rand.NewPCG(seed, 6))
+			behavior := rand.New(rand.NewPCG(seed, 6))
 			r := readerOf(t, limits, nil)
 			r.answer = func() export.Attempt {
-				switch moods.IntN(5) {
+				switch behavior.IntN(5) {
 				case 0:
 					return export.Attempt{Outcome: export.OutcomeNotYet, Silent: true, Err: errLost}
 				case 1:
@@ -150,7 +150,7 @@ func TestAccounting_RunningTotals(t *testing.T) {
 				return export.Attempt{}
 			}
 			if slow {
-				r.delay = func() time.Duration { return time.Duration(moods.IntN(5000)) * time.Millisecond }
+				r.delay = func() time.Duration { return time.Duration(behavior.IntN(5000)) * time.Millisecond }
 			}
 			f, err := export.New(export.Config{}, r.describe())
 			if err != nil {
@@ -164,8 +164,8 @@ func TestAccounting_RunningTotals(t *testing.T) {
 				for _, n := range s.Unsent {
 					sum += n
 				}
-				if sum != accepted || s.Flushed > r.told() || !few && sum != s.Flushed+s.Pending {
-					t.Fatalf("seed %d: %+v of %d, and the receiver has %d", seed, s, accepted, r.told())
+				if sum != accepted || s.Flushed > r.received() || !few && sum != s.Flushed+s.Pending {
+					t.Fatalf("seed %d: %+v of %d, and the receiver has %d", seed, s, accepted, r.received())
 				}
 				return s
 			}
@@ -187,9 +187,9 @@ func TestAccounting_RunningTotals(t *testing.T) {
 			time.Sleep(time.Minute)
 			check()
 			f.Close(t.Context())
-			if s := f.Destinations()[0].Stats(); s.Pending != 0 || s.Flushed > r.told() || !few &&
-				s.Flushed != r.told() {
-				t.Errorf("seed %d: at the end %+v, the receiver has %d", seed, s, r.told())
+			if s := f.Destinations()[0].Stats(); s.Pending != 0 || s.Flushed > r.received() || !few &&
+				s.Flushed != r.received() {
+				t.Errorf("seed %d: at the end %+v, the receiver has %d", seed, s, r.received())
 			} else {
 				flushed += s.Flushed
 			}
@@ -204,8 +204,8 @@ func TestAccounting_RunningTotals(t *testing.T) {
 // copy. Between cycles it accepts the rest. After some cycles it has every series.
 func TestRunningTotals_LongCopyStarvesNoSeries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		away := export.Attempt{Outcome: export.OutcomeNotYet, Silent: true, Err: errLost}
-		r := readerOf(t, roomForAll, func() export.Attempt { return away })
+		unreachable := export.Attempt{Outcome: export.OutcomeNotYet, Silent: true, Err: errLost}
+		r := readerOf(t, roomForAll, func() export.Attempt { return unreachable })
 		f, err := export.New(export.Config{
 			MaxPayloadBytes: export.MinPayloadBytes,
 			RetryBytes:      export.MinPayloadBytes,
@@ -224,17 +224,17 @@ func TestRunningTotals_LongCopyStarvesNoSeries(t *testing.T) {
 			r.answers(export.Attempt{})
 			time.Sleep(time.Minute) // longer than any pause
 			synctest.Wait()
-			if r.told() == series {
+			if r.received() == series {
 				break
-			} else if s := d.Stats(); cycle == 0 && r.told() == 0 || s.QueueBytes != 0 ||
+			} else if s := d.Stats(); cycle == 0 && r.received() == 0 || s.QueueBytes != 0 ||
 				s.Payloads[export.ResultGivenUp] == 0 {
 				t.Errorf("in cycle %d: %+v", cycle, s)
 			}
-			r.answers(away)
+			r.answers(unreachable)
 			f.Accept(newCycle().Seal())
 		}
-		if r.told() != series {
-			t.Errorf("the receiver has %d of %d spans", r.told(), series)
+		if r.received() != series {
+			t.Errorf("the receiver has %d of %d spans", r.received(), series)
 		}
 		if s := d.Stats(); s.Flushed == 0 || s.Flushed+s.Pending != series {
 			t.Errorf("%+v", s)
@@ -258,7 +258,7 @@ func TestRunningTotals_RetriedAfterNoResponse(t *testing.T) {
 		})
 		x := exporterTo(t, r.URL, func(c *Config) { c.Temporality = temporality })
 		x.LimitTotals(roomForAll)
-		f, d := wholeFlush(t, x)
+		f, d := startFlusher(t, x)
 		f.Accept(testcycle.Spans(7))
 		if temporality == Delta {
 			eventually.True(t, "it is ambiguous", func() bool {
@@ -266,7 +266,7 @@ func TestRunningTotals_RetriedAfterNoResponse(t *testing.T) {
 			})
 			continue
 		}
-		eventually.True(t, "the second copy is taken", func() bool { return d.Stats().Flushed == 7 })
+		eventually.True(t, "the second copy is accepted", func() bool { return d.Stats().Flushed == 7 })
 		payloads, _ := r.got()
 		if len(payloads) != 2 || string(payloads[0].body) != string(payloads[1].body) {
 			t.Errorf("%d payloads", len(payloads))
@@ -284,7 +284,7 @@ func TestRunningTotals_RejectedPoints(t *testing.T) {
 		defer mu.Unlock()
 		_, _ = w.Write(answer)
 	})
-	f, d := wholeFlush(t, cumulativeTo(t, r.URL, roomForAll))
+	f, d := startFlusher(t, cumulativeTo(t, r.URL, roomForAll))
 	cycle := func(spans map[string]int) *aggregate.Sealed {
 		c := newCycle()
 		origin := c.Origin(testOrigin)
@@ -308,7 +308,7 @@ func TestRunningTotals_RejectedPoints(t *testing.T) {
 	}
 }
 
-// Totals contain all spans of the books, including those that tracers have counted without a bin.
+// Totals contain all counted spans, including those that tracers have counted without a bin.
 func TestRunningTotals_HaveEverySpan(t *testing.T) {
 	now := time.Now()
 	sealed := testcycle.Merged(t, now, aggregate.Group{

@@ -133,7 +133,7 @@ func TestDimensions_Named(t *testing.T) {
 		"all,-http.route=3", "all,-all", "all,-none", "none,-a", "all,a,-a", "all,-span.kind", "all,- a",
 	} {
 		if _, err := ParseDimensions(text); err == nil {
-			t.Errorf("%q was taken", text)
+			t.Errorf("%q was accepted", text)
 		}
 	}
 }

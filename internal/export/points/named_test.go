@@ -25,7 +25,7 @@ func TestDimensions_Budgets(t *testing.T) {
 		"none=3",
 	} {
 		if _, err := ParseDimensions(text); err == nil {
-			t.Errorf("%s is taken", text)
+			t.Errorf("%s is accepted", text)
 		}
 	}
 }

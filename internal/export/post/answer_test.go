@@ -11,8 +11,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire/otlpanswer"
 )
 
-// said returns a google.rpc.Status with a message and a RetryInfo.
-func said(text string, retry time.Duration) string {
+// statusBody returns an encoded google.rpc.Status with a message and a RetryInfo.
+func statusBody(text string, retry time.Duration) string {
 	return string(otlpanswer.Status{Code: otlpanswer.Unavailable, Message: text, Retry: retry}.Protobuf())
 }
 
@@ -34,53 +34,53 @@ func TestResponse_Outcomes(t *testing.T) {
 		after      time.Duration
 		err        string
 	}{
-		"a success":            {code: 200, body: "x", want: export.OutcomeAccepted},
-		"another, with a wait": {code: 202, retry: "7", want: export.OutcomeAccepted},
-		"a redirection": {
+		"a success":                     {code: 200, body: "x", want: export.OutcomeAccepted},
+		"another success, with a delay": {code: 202, retry: "7", want: export.OutcomeAccepted},
+		"redirect": {
 			code: 307, want: export.OutcomeRefused,
-			err: "who answered 307 Temporary Redirect",
+			err: "upstream answered 307 Temporary Redirect",
 		},
 		"a status without a row": {
 			code: 400, body: " no\n", retry: "7", want: export.OutcomeRefused,
-			err: `who answered 400 Bad Request: "no"`,
+			err: `upstream answered 400 Bad Request: "no"`,
 		},
-		"one with a row": {
+		"status with a row": {
 			code: 404, want: export.OutcomeNotWanted,
-			err: "who answered 404 Not Found",
+			err: "upstream answered 404 Not Found",
 		},
-		"a wait and advice": {
+		"delay and advice": {
 			code: 429, retry: "7", want: export.OutcomeNotYet,
-			after: 7 * time.Second, err: "who answered 429 Too Many Requests (later)",
+			after: 7 * time.Second, err: "upstream answered 429 Too Many Requests (later)",
 		},
-		"a status of a class": {
+		"status of a class": {
 			code: 502, want: export.OutcomeNotYet,
-			err: "who answered 502 Bad Gateway",
+			err: "upstream answered 502 Bad Gateway",
 		},
-		"one with a row of its own": {
+		"status with its own row": {
 			code: 501, want: export.OutcomeRefused,
-			err: "who answered 501 Not Implemented",
+			err: "upstream answered 501 Not Implemented",
 		},
-		"what is no text": {
+		"body that is not text": {
 			code: 400, body: "\xff\xfe", want: export.OutcomeRefused,
-			err: "who answered 400 Bad Request",
+			err: "upstream answered 400 Bad Request",
 		},
-		"a wait in a status": {
-			code: 503, kind: proto, body: said("busy", 3500*time.Millisecond),
+		"delay in a status": {
+			code: 503, kind: proto, body: statusBody("busy", 3500*time.Millisecond),
 			want:  export.OutcomeNotYet,
 			after: 3500 * time.Millisecond,
-			err:   `who answered 503 Service Unavailable: "busy"`,
+			err:   `upstream answered 503 Service Unavailable: "busy"`,
 		},
-		"the longer of two waits": {
-			code: 503, kind: proto, retry: "5", body: said("", 3*time.Second),
-			want: export.OutcomeNotYet, after: 5 * time.Second, err: "who answered 503 Service Unavailable",
+		"the longer of two delays": {
+			code: 503, kind: proto, retry: "5", body: statusBody("", 3*time.Second),
+			want: export.OutcomeNotYet, after: 5 * time.Second, err: "upstream answered 503 Service Unavailable",
 		},
-		"a status of another type": {
-			code: 503, kind: "text/plain", body: said("\xff", 3*time.Second),
-			want: export.OutcomeNotYet, err: "who answered 503 Service Unavailable",
+		"status with another content type": {
+			code: 503, kind: "text/plain", body: statusBody("\xff", 3*time.Second),
+			want: export.OutcomeNotYet, err: "upstream answered 503 Service Unavailable",
 		},
-		"a status that is not taken": {
-			code: 400, kind: proto, body: said("no", 3*time.Second),
-			want: export.OutcomeRefused, err: `who answered 400 Bad Request: "no"`,
+		"delay of a permanent error": {
+			code: 400, kind: proto, body: statusBody("no", 3*time.Second),
+			want: export.OutcomeRefused, err: `upstream answered 400 Bad Request: "no"`,
 		},
 	} {
 		resp := &http.Response{
@@ -90,10 +90,10 @@ func TestResponse_Outcomes(t *testing.T) {
 			Header: http.Header{"Content-Type": {test.kind}, "Retry-After": {test.retry}},
 			Body:   io.NopCloser(strings.NewReader(test.body)),
 		}
-		a := table.readAnswer("who", resp, maxRead, time.Now())
+		a := table.readAnswer("upstream", resp, maxRead, time.Now())
 		if a.Outcome != test.want || a.After != test.after || a.Silent || a.Code != test.code ||
 			string(a.Body) != test.body {
-			t.Errorf("%s: %+v, want outcome %d, another try after %s", name, a, test.want, test.after)
+			t.Errorf("%s: %+v, want outcome %d, retry after %s", name, a, test.want, test.after)
 		}
 		if (a.Err == nil) != (test.err == "") || a.Err != nil && a.Err.Error() != test.err {
 			t.Errorf("%s: error %v, want %s", name, a.Err, test.err)
@@ -109,10 +109,10 @@ func itoa(n int) string {
 func TestResponse_LongIsBounded(t *testing.T) {
 	read := 0
 	body := &endless{read: &read}
-	a := Answers{}.readAnswer("who", &http.Response{StatusCode: 400, Header: http.Header{}, Body: body}, maxRead,
+	a := Answers{}.readAnswer("upstream", &http.Response{StatusCode: 400, Header: http.Header{}, Body: body}, maxRead,
 		time.Now())
 	if read > maxRead || len(a.Err.Error()) > 2*maxMessage || len(a.Message) > maxMessage {
-		t.Errorf("%d bytes were read, and %d are said", read, len(a.Err.Error()))
+		t.Errorf("%d bytes were read, and %d are in the error", read, len(a.Err.Error()))
 	}
 }
 

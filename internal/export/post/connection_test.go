@@ -43,10 +43,10 @@ func TestConnection_EndDecidesRetry(t *testing.T) {
 		size int
 		want export.Outcome
 	}{
-		"closed before writing": {conduct{leaves: unread}, small, export.OutcomeNotYet},
-		"closed, much to write": {conduct{leaves: unread}, large, export.OutcomeNotYet},
-		"read and closed":       {conduct{asks: true, leaves: read}, small, export.OutcomeUnknown},
-		"read whole and closed": {conduct{asks: true, leaves: read}, 1 << 20, export.OutcomeUnknown},
+		"closed before writing":      {conduct{leaves: unread}, small, export.OutcomeNotYet},
+		"closed, much to write":      {conduct{leaves: unread}, large, export.OutcomeNotYet},
+		"read and closed":            {conduct{asks: true, leaves: read}, small, export.OutcomeUnknown},
+		"read completely and closed": {conduct{asks: true, leaves: read}, 1 << 20, export.OutcomeUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onBoth(t, test.conduct, func(t *testing.T, _ *server, p *post.Poster) {
@@ -65,7 +65,7 @@ func TestConnection_EndDecidesRetry(t *testing.T) {
 func TestTimeout_BeforeResponseIsAmbiguous(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	p := served(t, func(_ http.ResponseWriter, r *http.Request) {
-		// The client times out after the whole body was read.
+		// The client times out after the body was read completely.
 		_, _ = io.Copy(io.Discard, r.Body)
 		cancel()
 		<-r.Context().Done()
@@ -134,22 +134,22 @@ func TestConnection_UsedOnce(t *testing.T) {
 
 // A proxy without support for Expect answers so once, and then gets the payload.
 func TestExpect_FailedOnce(t *testing.T) {
-	var asked, taken atomic.Int32
+	var expects, accepted atomic.Int32
 	p := served(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Expect") != "" {
-			asked.Add(1)
+			expects.Add(1)
 			w.WriteHeader(http.StatusExpectationFailed)
 			return
 		}
 		if body, err := io.ReadAll(r.Body); err == nil && len(body) == small {
-			taken.Add(1)
+			accepted.Add(1)
 		}
 	})
 	for range 3 {
 		mustPost(t, p, export.OutcomeAccepted)
 	}
-	if asked.Load() != 1 || taken.Load() != 3 {
-		t.Errorf("asked %d times and took %d payloads", asked.Load(), taken.Load())
+	if expects.Load() != 1 || accepted.Load() != 3 {
+		t.Errorf("%d requests with Expect, %d accepted payloads", expects.Load(), accepted.Load())
 	}
 }
 

@@ -22,16 +22,16 @@ func TestError_HidesSecrets(t *testing.T) {
 		} {
 			err := parse(text)
 			if err == nil {
-				t.Errorf("%s: %s was read", name, text)
-			} else if said := err.Error(); strings.Contains(said, "hidden") ||
-				!strings.Contains(said, "give http") {
-				t.Errorf("%s: of %s it says %s", name, text, said)
+				t.Errorf("%s: %s was accepted", name, text)
+			} else if message := err.Error(); strings.Contains(message, "hidden") ||
+				!strings.Contains(message, "give http") {
+				t.Errorf("%s: error for %s: %s", name, text, message)
 			}
 		}
 	}
 	for _, text := range []string{"http://host:8126/?api_key=hidden", "http://host:8126/api_key=hidden"} {
 		if _, err := agent.ParseURL(text); err == nil || strings.Contains(err.Error(), "hidden") {
-			t.Errorf("of %s it says %v", text, err)
+			t.Errorf("error for %s: %v", text, err)
 		}
 	}
 }

@@ -21,10 +21,10 @@ func TestExpect_HangingServerGetsNoBody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			onBoth(t, before, func(t *testing.T, s *server, p *post.Poster) {
-				taken := 0
+				accepted := 0
 				if before == takes {
 					mustPost(t, p, export.OutcomeAccepted)
-					taken = 1
+					accepted = 1
 				}
 				s.becomes(hangs)
 				for range 3 {
@@ -35,8 +35,8 @@ func TestExpect_HangingServerGetsNoBody(t *testing.T) {
 				}
 				s.becomes(takes)
 				mustPost(t, p, export.OutcomeAccepted)
-				if s.payloads() != taken+1 {
-					t.Errorf("%d payloads read, want %d", s.payloads(), taken+1)
+				if s.payloads() != accepted+1 {
+					t.Errorf("%d payloads read, want %d", s.payloads(), accepted+1)
 				}
 			})
 		})
@@ -75,7 +75,7 @@ func (x exporter) Deliver(ctx context.Context, p *export.Payload) export.Attempt
 	return x.Post(ctx, nil, p.Body).Attempt
 }
 
-// With such a destination, the books contain no ambiguous spans. Payloads wait until they expire,
+// With such a destination, no spans are counted as ambiguous. Payloads wait until they expire,
 // or until the destination accepts bodies.
 func TestExpect_UnreadIsNotAmbiguous(t *testing.T) {
 	t.Parallel()
@@ -165,7 +165,7 @@ func TestExpect_OtherServerAtAddress(t *testing.T) {
 		defer cancel()
 		got := p.Post(ctx, nil, make([]byte, small))
 		if got.Outcome != export.OutcomeAccepted && got.Outcome != export.OutcomeNotYet {
-			t.Errorf("%+v, want it taken or not yet", got)
+			t.Errorf("%+v, want it accepted or not yet", got)
 		}
 		for _, now := range []conduct{neverAsks, takes, takes} {
 			s.becomes(now)

@@ -121,9 +121,9 @@ func (s *server) serve(serving *sync.WaitGroup) {
 }
 
 func (s *server) meet(conn net.Conn, r *http.Request) {
-	const taken = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+	const accepted = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 	if r.Method == http.MethodGet {
-		fmt.Fprint(conn, taken)
+		fmt.Fprint(conn, accepted)
 		return
 	}
 	does := *s.meets.Load()
@@ -146,7 +146,7 @@ func (s *server) meet(conn net.Conn, r *http.Request) {
 	switch {
 	case does.leaves == read:
 	case does.leaves == answering && err == nil:
-		fmt.Fprint(conn, taken)
+		fmt.Fprint(conn, accepted)
 	default:
 		_, _ = io.Copy(io.Discard, conn)
 	}

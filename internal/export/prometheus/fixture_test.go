@@ -87,7 +87,7 @@ func later(sealed *aggregate.Sealed, by time.Duration) *aggregate.Sealed {
 // recent returns a sealed cycle that has just ended, so that scrapes contain it.
 func recent(sealed *aggregate.Sealed) *aggregate.Sealed { return later(sealed, time.Since(sealed.End)) }
 
-// ask scrapes once, and returns the whole response.
+// ask scrapes once, and returns the complete response.
 func ask(t testing.TB, x http.Handler, accept, encoding string) (body []byte, header http.Header) {
 	t.Helper()
 	r := httptest.NewRequest(http.MethodGet, Path, nil)

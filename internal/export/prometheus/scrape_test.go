@@ -108,7 +108,7 @@ func hang(t testing.TB, address string) net.Conn {
 }
 
 // A scraper that hangs delays neither other scrapes nor cycles. Its scrape does not count, and a
-// later one can take its place.
+// later one can use its slot.
 func TestScrape_HangingDelaysNoOther(t *testing.T) {
 	x := exporterWith(t, nil)
 	large(t, x)
@@ -116,7 +116,7 @@ func TestScrape_HangingDelaysNoOther(t *testing.T) {
 	conn := hang(t, address)
 	eventually.True(t, "the scrape hangs", func() bool { return x.queue.freeEncoders() == maxScrapes-1 })
 	if x.LastScrape() != 0 {
-		t.Error("who has read nothing has scraped")
+		t.Error("a scrape without a read counts as complete")
 	}
 	for i := range 5 {
 		one(t, x, time.Duration(i)*time.Second, "op")
@@ -129,14 +129,14 @@ func TestScrape_HangingDelaysNoOther(t *testing.T) {
 		if want := fmt.Sprintf("} %d\n", i+1); err != nil ||
 			!strings.Contains(string(body), `span_name="op"`) ||
 			!strings.Contains(string(body), want) {
-			t.Fatalf("beside one that hangs: %v, without %q", err, want)
+			t.Fatalf("next to a hanging scrape: %v, without %q", err, want)
 		}
 	}
 	if x.LastScrape() == 0 {
-		t.Error("who has read all of it has not scraped")
+		t.Error("a completely read scrape does not count")
 	}
 	conn.Close()
-	eventually.True(t, "the place of who is gone is free", func() bool {
+	eventually.True(t, "the slot of the closed scrape is free", func() bool {
 		return x.queue.freeEncoders() == maxScrapes
 	})
 }
@@ -188,7 +188,7 @@ func TestScrapes_HungClientsCostOthersNothing(t *testing.T) {
 			}
 		})
 	}
-	eventually.True(t, "all turns are taken", func() bool { return x.queue.freeEncoders() == 0 })
+	eventually.True(t, "all slots are in use", func() bool { return x.queue.freeEncoders() == 0 })
 	scraper := http.Client{Transport: &http.Transport{DialContext: (&net.Dialer{
 		LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)},
 	}).DialContext}}
@@ -233,7 +233,7 @@ func TestScrape_OverLimitWaits(t *testing.T) {
 		t.Fatal("the one that waited has no answer a minute after its place was free")
 	}
 	second.Close()
-	eventually.True(t, "all places are free", func() bool { return x.queue.freeEncoders() == maxScrapes })
+	eventually.True(t, "all slots are free", func() bool { return x.queue.freeEncoders() == maxScrapes })
 }
 
 // A write error ends the connection, so that the scraper does not consider the response complete.
@@ -244,23 +244,23 @@ func TestScrape_WriteErrorEndsConnection(t *testing.T) {
 		func() {
 			defer func() {
 				if recover() != http.ErrAbortHandler {
-					t.Errorf("with %q the answer ends as if it were whole", encoding)
+					t.Errorf("with %q the answer ends as if it were complete", encoding)
 				}
 			}()
 			r := httptest.NewRequest(http.MethodGet, Path, nil)
 			r.Header.Set("Accept-Encoding", encoding)
-			x.ServeHTTP(gone{httptest.NewRecorder()}, r)
+			x.ServeHTTP(closedConn{httptest.NewRecorder()}, r)
 		}()
 	}
 	if x.LastScrape() != 0 || x.queue.freeEncoders() != maxScrapes {
-		t.Errorf("it was scraped at %d, and %d places are free", x.LastScrape(), x.queue.freeEncoders())
+		t.Errorf("last scrape at %d, and %d slots are free", x.LastScrape(), x.queue.freeEncoders())
 	}
 }
 
-// gone is a closed connection.
-type gone struct{ *httptest.ResponseRecorder }
+// closedConn is a closed connection.
+type closedConn struct{ *httptest.ResponseRecorder }
 
-func (gone) Write([]byte) (int, error) { return 0, net.ErrClosed }
+func (closedConn) Write([]byte) (int, error) { return 0, net.ErrClosed }
 
 // Spans are pending until a complete scrape contains them, and unsent if a shutdown comes first. The
 // destination has its stats before the first cycle.

@@ -13,29 +13,29 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/testutil/testcycle"
 )
 
-// held is a connection whose writes block until the test releases them, and then fail or not.
-type held struct {
+// blockedWriter is a connection whose writes block until the test sends their error, which may be nil.
+type blockedWriter struct {
 	*httptest.ResponseRecorder
-	goOn chan error
+	release chan error
 }
 
-func (h held) Write(b []byte) (int, error) {
-	if err := <-h.goOn; err != nil {
+func (h blockedWriter) Write(b []byte) (int, error) {
+	if err := <-h.release; err != nil {
 		return 0, err
 	}
 	return h.ResponseRecorder.Write(b)
 }
 
-// reader is a scrape that blocks in its first write. The test must call goOn, which releases it.
-func reader(x *Exporter, method string) (goOn func(error)) {
-	w := held{httptest.NewRecorder(), make(chan error)}
+// reader is a scrape that blocks in its first write. The test must call release to continue it.
+func reader(x *Exporter, method string) (release func(error)) {
+	w := blockedWriter{httptest.NewRecorder(), make(chan error)}
 	go func() {
 		defer func() { _ = recover() }() // as the server does
 		x.ServeHTTP(w, httptest.NewRequest(method, Path, nil))
 	}()
 	synctest.Wait()
 	return func(err error) {
-		w.goOn <- err
+		w.release <- err
 		synctest.Wait()
 	}
 }
@@ -53,47 +53,47 @@ func TestSettled_ByCompleteScrape(t *testing.T) {
 		accept := func(number uint64) *testcycle.Reports {
 			sealed := recent(testcycle.Spans(7))
 			sealed.Cycle = number
-			told := testcycle.Watch(sealed)
+			reports := testcycle.Watch(sealed)
 			f.Accept(sealed)
 			synctest.Wait()
-			return told
+			return reports
 		}
-		says := func(when string, told *testcycle.Reports, want string) {
+		wantReports := func(when string, reports *testcycle.Reports, want string) {
 			t.Helper()
-			if got := told.String(); got != want {
-				t.Errorf("%s: told %q, want %q", when, got, want)
+			if got := reports.String(); got != want {
+				t.Errorf("%s: reports %q, want %q", when, got, want)
 			}
 		}
 		x.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
 		zeroth := accept(0) // the first cycle of a daemon
 		time.Sleep(time.Minute)
-		says("the scrape came before it", zeroth, "")
+		wantReports("the scrape was before the cycle", zeroth, "")
 		first := accept(1)
-		goOn := reader(x, http.MethodGet)
+		release := reader(x, http.MethodGet)
 		second := accept(2)
-		says("a scrape is under way", first, "doubtful")
-		says("it began before the cycle ended", second, "")
-		goOn(net.ErrClosed)
-		says("it was cut short", first, "doubtful clear")
-		goOn = reader(x, http.MethodHead)
-		goOn(nil)
+		wantReports("a scrape is in flight", first, "doubtful")
+		wantReports("the scrape began before the end of the cycle", second, "")
+		release(net.ErrClosed)
+		wantReports("the scrape was incomplete", first, "doubtful clear")
+		release = reader(x, http.MethodHead)
+		release(nil)
 		time.Sleep(time.Minute)
-		says("a head was asked for", second, "doubtful clear")
-		goOn = reader(x, http.MethodGet)
+		wantReports("after a HEAD request", second, "doubtful clear")
+		release = reader(x, http.MethodGet)
 		third := accept(3)
-		goOn(nil)
-		says("all was written but the end", second, "doubtful clear doubtful")
+		release(nil)
+		wantReports("before the last byte", second, "doubtful clear doubtful")
 		time.Sleep(time.Minute)
-		says("all was written", first, "doubtful clear doubtful clear doubtful settled")
-		says("all was written", second, "doubtful clear doubtful settled")
-		says("it was not in that scrape", third, "")
+		wantReports("after the last byte", first, "doubtful clear doubtful clear doubtful settled")
+		wantReports("after the last byte", second, "doubtful clear doubtful settled")
+		wantReports("the cycle was not in the scrape", third, "")
 		time.Sleep(export.DefaultRetryAge)
-		says("nobody came for it", third, "settled")
+		wantReports("after the retry age without a scrape", third, "settled")
 		last := accept(4)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		f.Close(ctx)
-		says("at a stop", last, "settled")
+		wantReports("after the shutdown", last, "settled")
 	})
 }
 
@@ -108,7 +108,7 @@ func TestScrape_CompleteAfterLastByte(t *testing.T) {
 	one(t, x, 0, "op")
 	defer func() {
 		if recover() != http.ErrAbortHandler || x.LastScrape() != 0 {
-			t.Error("an answer whose end did not leave was taken for whole")
+			t.Error("a response without its last byte counts as complete")
 		}
 	}()
 	x.ServeHTTP(unfinished{httptest.NewRecorder()}, httptest.NewRequest(http.MethodGet, Path, nil))

@@ -35,12 +35,12 @@ func newHarness(t *testing.T, change ...func(*Config)) *harness {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own := DefaultConfig()
-	own.Log, own.Admit = slog.New(slog.DiscardHandler), publishers
+	server := DefaultConfig()
+	server.Log, server.Admit = slog.New(slog.DiscardHandler), publishers
 	for _, change := range change {
-		change(&own)
+		change(&server)
 	}
-	s, err := New(own)
+	s, err := New(server)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -201,7 +201,7 @@ func TestStop_EndsConnections(t *testing.T) {
 		delay = 10 * time.Second
 		_, _ = io.WriteString(conns[2], request.text)
 		synctest.Wait()
-		begun := time.Now()
+		began := time.Now()
 		drained := make(chan error)
 		go func() { drained <- s.Drain(t.Context()) }()
 		if got := answerOf(t, from[2]); got != request.answer {
@@ -212,8 +212,8 @@ func TestStop_EndsConnections(t *testing.T) {
 				t.Errorf("connection %d: %v", i, err)
 			}
 		}
-		if err := <-drained; err != nil || time.Since(begun) > 2*delay {
-			t.Errorf("it ended after %s: %v", time.Since(begun), err)
+		if err := <-drained; err != nil || time.Since(began) > 2*delay {
+			t.Errorf("it ended after %s: %v", time.Since(began), err)
 		}
 	})
 }

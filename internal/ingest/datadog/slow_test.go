@@ -107,7 +107,7 @@ func TestClient_StallsWithinBody(t *testing.T) {
 				if err != nil {
 					t.Errorf("%s: the connection is still open: %v", path, err)
 				}
-				if told := strings.HasPrefix(string(answer), "HTTP/1.1 4"); !told && !streams {
+				if isRefused := strings.HasPrefix(string(answer), "HTTP/1.1 4"); !isRefused && !streams {
 					t.Errorf("%s: answered %q", path, answer)
 				}
 			})
@@ -149,7 +149,7 @@ func TestClient_Silent(t *testing.T) {
 }
 
 // TestTraces_AgentHangs checks that a trace request without a response of the agent ends after forwardTimeout. This
-// includes a tracer that has disconnected after a pipelined request, which net/http does not notice.
+// includes a tracer that has disconnected after a pipelined request, which net/http does not detect.
 func TestTraces_AgentHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, tracers, stop := serveInMemory(t, "agent",

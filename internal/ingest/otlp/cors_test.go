@@ -60,7 +60,7 @@ func TestCORS_OriginPatterns(t *testing.T) {
 	} {
 		if o, err := ParseOrigins([]string{"https://good.example", bad}); err == nil ||
 			!strings.Contains(err.Error(), "--otlp-cors-origin") {
-			t.Errorf("%q is taken, as %q: %v", bad, o, err)
+			t.Errorf("%q is accepted, as %q: %v", bad, o, err)
 		}
 	}
 	if o, err := ParseOrigins(nil); o != nil || err != nil {
@@ -142,7 +142,7 @@ func TestCORS_ResponseHeaders(t *testing.T) {
 		w.Header().Set("Retry-After", "7")
 		w.WriteHeader(http.StatusTooManyRequests)
 	})
-	here, away := withOrigins(t, nil), withOrigins(t, forwardTo(t, busy.url()))
+	local, forwarding := withOrigins(t, nil), withOrigins(t, forwardTo(t, busy.url()))
 	unreachable := withOrigins(t, func(c *Config, a *aggregate.Config) {
 		forwardTo(t, "unix:///nowhere/at/all")(c, a)
 		c.Buffer = 0
@@ -155,12 +155,12 @@ func TestCORS_ResponseHeaders(t *testing.T) {
 		header []string
 		status int
 	}{
-		{here, "/v1/traces", good, nil, 200},
-		{here, "/v1/traces", []byte("nonsense"), nil, 400},
-		{here, "/v1/profiles", good, nil, 404},
-		{here, "/v1/traces", make([]byte, bodies.FirstBuffer+1), nil, 413},
-		{here, "/v1/traces", good, []string{"Content-Encoding", "br"}, 415},
-		{away, "/v1/traces", good, nil, 429},
+		{local, "/v1/traces", good, nil, 200},
+		{local, "/v1/traces", []byte("nonsense"), nil, 400},
+		{local, "/v1/profiles", good, nil, 404},
+		{local, "/v1/traces", make([]byte, bodies.FirstBuffer+1), nil, 413},
+		{local, "/v1/traces", good, []string{"Content-Encoding", "br"}, 415},
+		{forwarding, "/v1/traces", good, nil, 429},
 		{unreachable, "/v1/traces", good, nil, 503},
 	} {
 		for _, origin := range []string{shop, "https://evil.example", ""} {

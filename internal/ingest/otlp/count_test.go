@@ -38,7 +38,7 @@ func TestRequest_TooLargeForRingsIsRefused(t *testing.T) {
 		}
 		h.admit.SetStatsWanted(false)
 		if a := post(t, client, few); a.status != http.StatusOK {
-			t.Errorf("forwarding %v: what nobody wants was answered %d", isForwarding, a.status)
+			t.Errorf("forwarding %v: an unwanted request was answered %d", isForwarding, a.status)
 		}
 		if got := to.last(); isForwarding != (got.path != "") || got.header.Get(headerComputedStats) != "" {
 			t.Errorf("forwarding %v: %s got %v", isForwarding, got.path, got.header)
@@ -74,7 +74,7 @@ func TestLimits_TemporaryAreRetriedBySDK(t *testing.T) {
 		}
 	}
 	if got := to.last(); got.path != "" {
-		t.Errorf("what nobody has counted went on to %s", got.path)
+		t.Errorf("an uncounted request was forwarded to %s", got.path)
 	}
 	h.stop()
 	if stats := h.admit.Stats(); stats.Received != 0 || h.Stats().Requests["no_room"] != 2 {
@@ -104,9 +104,9 @@ func manyOrigins(services, values int, attribute string, isJSON bool) []byte {
 	for service := range services {
 		for value := range values {
 			id := uint64(1 + service*values + value)
-			name, said := fmt.Sprint("shop ", service), fmt.Sprint("value ", value)
+			name, value := fmt.Sprint("shop ", service), fmt.Sprint("value ", value)
 			resources = append(resources, otlptest.Resource{
-				Attributes: []otlptest.Attribute{{"service.name", name}, {attribute, said}},
+				Attributes: []otlptest.Attribute{{"service.name", name}, {attribute, value}},
 				Scopes: [][]otlptest.Span{{{
 					Trace: id, ID: id, Name: name, Kind: spantable.KindServer, Start: 1, End: 2,
 				}}},
@@ -114,7 +114,7 @@ func manyOrigins(services, values int, attribute string, isJSON bool) []byte {
 			inJSON = append(inJSON, fmt.Sprintf(`{"resource":{"attributes":[`+
 				`{"key":"service.name","value":{"stringValue":%q}},{"key":%q,"value":{"stringValue":%q}}]},`+
 				`"scopeSpans":[{"spans":[{"traceId":"%032x","spanId":"%016x","name":%[1]q,"kind":2,`+
-				`"startTimeUnixNano":"1","endTimeUnixNano":"2"}]}]}`, name, attribute, said, id, id))
+				`"startTimeUnixNano":"1","endTimeUnixNano":"2"}]}]}`, name, attribute, value, id, id))
 		}
 	}
 	if isJSON {
@@ -182,7 +182,7 @@ func TestAdmission_RetryableIfRetryHelps(t *testing.T) {
 		t.Errorf("what no ring can hold is answered %+v", no)
 	}
 	if result, no := dropResult(admit.DropNotWanted); result != ResultNotWanted || no != nil {
-		t.Errorf("what nobody wants is %s, answered %+v", resultNames[result], no)
+		t.Errorf("an unwanted request is %s, answered %+v", resultNames[result], no)
 	}
 }
 

@@ -72,7 +72,7 @@ type faulty struct {
 	net.Listener
 	fault
 	isHealed atomic.Bool
-	taken    atomic.Int64 // requests accepted after healing
+	accepted atomic.Int64 // requests accepted after healing
 }
 
 func newFaulty(t *testing.T, f fault, isGRPC bool) (to *faulty, url string) {
@@ -93,7 +93,7 @@ func newFaulty(t *testing.T, f fault, isGRPC bool) (to *faulty, url string) {
 				to.answers(w, r)
 				return
 			}
-			to.taken.Add(1)
+			to.accepted.Add(1)
 			if isGRPC {
 				_ = successReply().writeGRPC(w, false)
 			}
@@ -153,26 +153,26 @@ func TestUpstream_Faults(t *testing.T) {
 				}
 				last := h.Stats().Refusal
 				if last == nil || last.Answered != (fault.outcome == receiver.OutcomeRetryable) || last.Said == "" {
-					t.Errorf("to gRPC %v: of the last request it is said %+v", isGRPC, last)
+					t.Errorf("to gRPC %v: the last request is reported as %+v", isGRPC, last)
 				}
 				to.isHealed.Store(true)
-				eventually.True(t, "it is taken", func() bool {
+				eventually.True(t, "the request is accepted", func() bool {
 					a, err := try(plain, http.MethodPost, "/v1/traces", bytes.NewReader(one), "Content-Type",
 						mediaProtobuf)
 					return err == nil && a.status == http.StatusOK
 				})
-				eventually.True(t, "the other is taken", func() bool {
+				eventually.True(t, "the other request is accepted", func() bool {
 					a, err := try(streams, http.MethodPost, signals[signalTraces].grpcPath,
 						bytes.NewReader(framed(other, false)), "Content-Type", mediaGRPC)
 					return err == nil && a.grpc == "0"
 				})
 				if last := h.Stats().Refusal; last != nil {
-					t.Errorf("to gRPC %v: the last request was taken, and it is said %+v", isGRPC, last)
+					t.Errorf("to gRPC %v: the last request was accepted, but is reported as %+v", isGRPC, last)
 				}
 				h.stop()
-				if h.rows["name 0"] != 20 || to.taken.Load() != 2 {
-					t.Errorf("to gRPC %v: counted %v, and %d requests were taken", isGRPC, h.rows,
-						to.taken.Load())
+				if h.rows["name 0"] != 20 || to.accepted.Load() != 2 {
+					t.Errorf("to gRPC %v: counted %v, and %d requests were accepted", isGRPC, h.rows,
+						to.accepted.Load())
 				}
 			}
 		})

@@ -190,7 +190,7 @@ func TestForward_UpstreamResponseReturned(t *testing.T) {
 		answer    *reply
 		http      int
 		grpc      string
-		said      string // gRPC message
+		message   string // gRPC message
 		retry     string // value of the Retry-After header
 		isCounted bool   // whether the spans are counted again when the SDK retries
 	}{
@@ -220,7 +220,7 @@ func TestForward_UpstreamResponseReturned(t *testing.T) {
 				t.Errorf("%s, of gRPC %v: answered %+v", name, isGRPC, a)
 			}
 			a = postGRPC(t, streams, framed(exported("shop", 10, 1, 1), false))
-			if a.grpc != c.grpc || a.message != c.said || c.grpc == "0" &&
+			if a.grpc != c.grpc || a.message != c.message || c.grpc == "0" &&
 				!bytes.Equal(a.body, framed(c.answer.exportResponse, false)) ||
 				c.retry != "" && retryIn(a.header.Get(headerGRPCDetails)) != c.answer.Retry {
 				t.Errorf("%s, of gRPC %v: gRPC answered %+v", name, isGRPC, a)
@@ -352,10 +352,10 @@ func TestRequest_CanceledReleasesMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Header.Set("Content-Type", mediaProtobuf)
-		gone := make(chan error, 1)
+		ended := make(chan error, 1)
 		go func() {
 			_, err := h.client(isHTTP2).Do(r)
-			gone <- err
+			ended <- err
 		}()
 		eventually.True(t, "the destination has it", func() bool {
 			to.mu.Lock()
@@ -363,7 +363,7 @@ func TestRequest_CanceledReleasesMemory(t *testing.T) {
 			return len(to.got) == i+1
 		})
 		leave()
-		if err := <-gone; !errors.Is(err, context.Canceled) {
+		if err := <-ended; !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
 		eventually.True(t, "nothing is held", func() bool {
@@ -475,11 +475,11 @@ func TestUpstream_ResponseTooLong(t *testing.T) {
 		outcome  receiver.ForwardOutcome
 		speaking string
 	}{
-		"accepted":         {false, 200, destination.MaxAnswer + 1, 200, receiver.OutcomeAccepted, mediaProtobuf},
-		"taken, in JSON":   {false, 200, destination.MaxAnswer + 1, 200, receiver.OutcomeAccepted, mediaJSON},
-		"refused":          {false, 400, destination.MaxAnswer + 1, 400, receiver.OutcomeRefused, mediaProtobuf},
-		"taken, by gRPC":   {true, 200, destination.MaxAnswer + 1, 200, receiver.OutcomeAccepted, mediaProtobuf},
-		"endless, by gRPC": {true, 200, 32 * destination.MaxAnswer, 503, receiver.OutcomeUnreachable, mediaProtobuf},
+		"accepted":            {false, 200, destination.MaxAnswer + 1, 200, receiver.OutcomeAccepted, mediaProtobuf},
+		"accepted, in JSON":   {false, 200, destination.MaxAnswer + 1, 200, receiver.OutcomeAccepted, mediaJSON},
+		"refused":             {false, 400, destination.MaxAnswer + 1, 400, receiver.OutcomeRefused, mediaProtobuf},
+		"accepted, over gRPC": {true, 200, destination.MaxAnswer + 1, 200, receiver.OutcomeAccepted, mediaProtobuf},
+		"endless, by gRPC":    {true, 200, 32 * destination.MaxAnswer, 503, receiver.OutcomeUnreachable, mediaProtobuf},
 	} {
 		to := newCollector(t, c.isGRPC, func(w http.ResponseWriter, _ int) {
 			w.Header().Set("Trailer", headerGRPCStatus)

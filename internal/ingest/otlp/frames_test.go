@@ -158,7 +158,7 @@ func TestWindow_HoldsMaximumBody(t *testing.T) {
 }
 
 // TestStop_WaitsForRequestsWithoutConnection checks that Stop waits for requests on closed connections, since
-// they use memory, and can publish spans, until they notice.
+// they use memory, and can publish spans, until they detect it.
 func TestStop_WaitsForRequestsWithoutConnection(t *testing.T) {
 	for range 10 {
 		h := newHarness(t, nil)
@@ -174,7 +174,7 @@ func TestStop_WaitsForRequestsWithoutConnection(t *testing.T) {
 				}
 			}
 		}
-		eventually.True(t, "all requests have begun", func() bool {
+		eventually.True(t, "all requests have started", func() bool {
 			return h.Stats().BufferedBytes >= 64*bodies.FirstBuffer
 		})
 		for _, c := range conns {

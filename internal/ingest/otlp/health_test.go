@@ -11,14 +11,14 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/ingest/receiver/bodies"
 )
 
-// TestHealth_ServerAndServices covers gRPC health checks of the server as a whole, and of each accepted service.
+// TestHealth_ServerAndServices covers gRPC health checks of the entire server, and of each accepted service.
 func TestHealth_ServerAndServices(t *testing.T) {
 	to := newCollector(t, true, nil)
 	forward := forwardTo(t, to.url())
 	const services = "opentelemetry.proto.collector."
-	for _, goesOn := range []bool{false, true} {
+	for _, isForwarding := range []bool{false, true} {
 		h := newHarness(t, func(c *Config, a *aggregate.Config) {
-			if goesOn {
+			if isForwarding {
 				forward(c, a)
 			}
 		})
@@ -41,7 +41,7 @@ func TestHealth_ServerAndServices(t *testing.T) {
 			} {
 				if isFound := want == "0"; a.grpc != want ||
 					isFound != bytes.Equal(a.body, framed([]byte{8, 1}, false)) {
-					t.Errorf("%q, goes on %v: answered %+v, want %s", service, goesOn, a, want)
+					t.Errorf("%q, forwarding %v: answered %+v, want %s", service, isForwarding, a, want)
 				}
 			}
 		}

@@ -55,10 +55,10 @@ const mark = "\n\x1c\n\x12_dd.stats_computed\x12\x06\n\x04true"
 
 // sayingCounted returns a request whose resource has the counted marker with a value.
 func sayingCounted(value string, first, spans int) []byte {
-	said := nested(nested(nil, 1, []byte("_dd.stats_computed")), 2, nested(nil, 1, []byte(value)))
+	attribute := nested(nested(nil, 1, []byte("_dd.stats_computed")), 2, nested(nil, 1, []byte(value)))
 	return append(exported("shop", first, spans, 1),
 		nested(nil, 1,
-			append(nested(nil, 1, nested(nil, 1, said)),
+			append(nested(nil, 1, nested(nil, 1, attribute)),
 				scopeOf(exported("shop", first+spans, spans, 1))...))...)
 }
 
@@ -260,7 +260,7 @@ func TestMarker_OnCountedRequests(t *testing.T) {
 		if a := post(t, client, exported("shop", 30, 5, 1)); a.status != http.StatusOK {
 			t.Errorf("answered %+v", a)
 		}
-		says("what nobody wants", false)
+		says("unwanted", false)
 		h.stop()
 		if h.rows["name 0"] != 10 || h.rows["from JSON"] != 1 {
 			t.Errorf("%s: counted %v", semantics, h.rows)
@@ -343,7 +343,7 @@ func TestTranslator_FollowsPeerTags(t *testing.T) {
 	}
 	const tag = "db.namespace:shop"
 	if strings.Contains(keys(), tag) {
-		t.Error("a tag is a label that nobody asks for")
+		t.Error("a tag is a label without a request for it")
 	}
 	w.change(func(f *receiver.Features) { f.PeerTags = []string{"db.namespace"} })
 	s.loadFeatures()

@@ -53,9 +53,9 @@ func spansIn(request []byte) (byTrace map[string]int, states map[string]bool) {
 	return byTrace, states
 }
 
-// TestSampling_WholeTracesByID checks that whole traces are sampled by their ids, with the threshold in the tracestate,
+// TestSampling_CompleteTracesByID checks that complete traces are sampled by their ids, with the threshold in the tracestate,
 // and that every span is counted. A quarter of all ids has a randomness of 0xc0000000000000 or more.
-func TestSampling_WholeTracesByID(t *testing.T) {
+func TestSampling_CompleteTracesByID(t *testing.T) {
 	for _, isGRPC := range []bool{false, true} {
 		to := newCollector(t, isGRPC, nil)
 		forward := forwardTo(t, to.url())
@@ -146,7 +146,7 @@ func TestSampling_RetriesAreReportedOnce(t *testing.T) {
 	h.stop()
 	if stats := h.Stats(); h.rows["name 0"] != 200 || stats.SampledTraces+stats.SampledOutTraces != 100 ||
 		stats.SampledTraces == 0 {
-		t.Errorf("counted %v, %d traces are said to have gone on and %d not", h.rows, stats.SampledTraces,
+		t.Errorf("counted %v, %d traces are reported as sampled and %d as dropped", h.rows, stats.SampledTraces,
 			stats.SampledOutTraces)
 	}
 }

@@ -88,7 +88,7 @@ func TestCompression_CountsAlike(t *testing.T) {
 				t.Fatalf("%v: %d spans are answered %+v", c, spans, a)
 			} else if accepted := a.header.Get(headerGRPCAccepts); c.isGRPC &&
 				accepted != "gzip,zstd,snappy" {
-				t.Errorf("%v: what is taken is said as %q", c, accepted)
+				t.Errorf("%v: accepted encodings are listed as %q", c, accepted)
 			}
 			want += uint64(spans)
 		}
@@ -136,9 +136,9 @@ func TestCompression_InvalidIsRefused(t *testing.T) {
 		{strings.Repeat("z", 200), false, nil},
 	} {
 		a := c.send(t, h, signalTraces, good)
-		if said := a.message +
+		if text := a.message +
 			string(a.body); !c.is(a, http.StatusUnsupportedMediaType, otlpanswer.Unimplemented) ||
-			!strings.Contains(said, "zstd") {
+			!strings.Contains(text, "zstd") {
 			t.Errorf("%v is answered %+v", c, a)
 		}
 	}
@@ -167,7 +167,7 @@ func TestCompression_ForwardedUnchanged(t *testing.T) {
 			a, got := c.send(t, h, signalTraces, came), to.last()
 			if !c.is(a, http.StatusOK, otlpanswer.OK) || !bytes.Equal(got.body, want) ||
 				got.header.Get(header) != name {
-				t.Errorf("%v, to gRPC %v: answered %+v; what goes on has %d bytes with %v", c, isGRPC, a,
+				t.Errorf("%v, to gRPC %v: answered %+v; the forwarded request has %d bytes with %v", c, isGRPC, a,
 					len(got.body), got.header)
 			}
 			a, got = c.send(t, h, signalLogs, came), to.last()

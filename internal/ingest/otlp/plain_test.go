@@ -28,7 +28,7 @@ func inChunks(body []byte) string {
 	return fmt.Sprintf("POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", mediaProtobuf, len(body), body)
 }
 
-// statusOf reads a whole response and returns its status.
+// statusOf reads a complete response and returns its status.
 func statusOf(t *testing.T, from *bufio.Reader) int {
 	t.Helper()
 	resp, err := http.ReadResponse(from, nil)
@@ -121,7 +121,7 @@ func TestUpstream_MoreRequestsThanConnections(t *testing.T) {
 // TestUpstream_ClosedConnectionIsSkipped covers upstreams that close their connection after each
 // response, with or without a Connection: close header.
 func TestUpstream_ClosedConnectionIsSkipped(t *testing.T) {
-	for _, said := range []string{"", "Connection: close\r\n"} {
+	for _, header := range []string{"", "Connection: close\r\n"} {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
@@ -136,9 +136,9 @@ func TestUpstream_ClosedConnectionIsSkipped(t *testing.T) {
 				}
 				if r, err := http.ReadRequest(bufio.NewReader(c)); err == nil {
 					_, _ = io.Copy(io.Discard, r.Body)
-					_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\n"+said+"Content-Length: 0\r\n\r\n")
+					_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\n"+header+"Content-Length: 0\r\n\r\n")
 				}
-				if said == "" {
+				if header == "" {
 					c.Close()
 				} else {
 					t.Cleanup(func() { c.Close() })
@@ -157,18 +157,18 @@ func TestUpstream_ClosedConnectionIsSkipped(t *testing.T) {
 				got = statusOf(t, from)
 			}
 			if got != http.StatusOK {
-				t.Fatalf("%q: request %d was answered %d", said, i, got)
+				t.Fatalf("%q: request %d was answered %d", header, i, got)
 			}
 			<-ended
 		}
 		if s := h.Stats(); s.Forwarded["accepted"] != 5 || s.Requests["counted"] != 5 {
-			t.Errorf("%q: %v, %v", said, s.Forwarded, s.Requests)
+			t.Errorf("%q: %v, %v", header, s.Forwarded, s.Requests)
 		}
 	}
 }
 
 // TestUpstream_LateAndEarlyResponses also covers a response that arrives before the upstream has read the
-// whole request.
+// complete request.
 func TestUpstream_LateAndEarlyResponses(t *testing.T) {
 	to := newCollector(t, false, func(http.ResponseWriter, int) { time.Sleep(40 * time.Millisecond) })
 	h := newHarness(t, forwardTo(t, to.url()))

@@ -28,9 +28,9 @@ func TestResponse_GoldenBytes(t *testing.T) {
 	}{
 		{"accepted", successReply(), encodingProtobuf, 200, "", ""},
 		{"accepted", successReply(), encodingJSON, 200, "", `{}`},
-		{"partly taken", partial, encodingProtobuf, 200, "", "0a0b08031207746f6f206f6c64"},
+		{"partly accepted", partial, encodingProtobuf, 200, "", "0a0b08031207746f6f206f6c64"},
 		{
-			"partly taken", partial, encodingJSON, 200, "",
+			"partly accepted", partial, encodingJSON, 200, "",
 			`{"partialSuccess":{"errorMessage":"too old","rejectedSpans":"3"}}`,
 		},
 		{

@@ -68,10 +68,10 @@ func webRequest(traces int) []byte {
 		}
 		scope = nested(scope, 2, s)
 	}
-	said := attribute(attribute(nil, 1, "service.name", "shop"), 1, "deployment.environment.name", "prod")
-	said = attribute(attribute(said, 1, "telemetry.sdk.language", "java"), 1, "telemetry.sdk.version",
+	resource := attribute(attribute(nil, 1, "service.name", "shop"), 1, "deployment.environment.name", "prod")
+	resource = attribute(attribute(resource, 1, "telemetry.sdk.language", "java"), 1, "telemetry.sdk.version",
 		"1.52.0")
-	return nested(nil, 1, nested(nested(nil, 1, said), 2, scope))
+	return nested(nil, 1, nested(nested(nil, 1, resource), 2, scope))
 }
 
 // BenchmarkRead measures the time per span from a message to batches, for each semantics, and the additional time to

@@ -294,7 +294,7 @@ func TestHTTP10_WithoutLengthIsRefused(t *testing.T) {
 	}
 }
 
-// TestRefusal_ReachesSenderThatKeepsWriting checks that a sender that writes its whole body before it reads gets the refusal.
+// TestRefusal_ReachesSenderThatKeepsWriting checks that a sender that writes its complete body before it reads gets the refusal.
 func TestRefusal_ReachesSenderThatKeepsWriting(t *testing.T) {
 	h := newHarness(t, func(c *Config, _ *aggregate.Config) { c.Addr = "127.0.0.1:0" })
 	for path, want := range map[string]int{signals[signalTraces].httpPath: 413, "/v1/profiles": 404} {

@@ -68,7 +68,7 @@ func TestTLS_Upstream(t *testing.T) {
 		trust   bool
 		advice  string // expected text in the log; empty if the request succeeds
 	}{
-		"own authority":     {trust: true},
+		"private authority": {trust: true},
 		"unknown authority": {advice: "--otlp-forward-ca"},
 		"another name": {
 			trust: true, host: "localhost",

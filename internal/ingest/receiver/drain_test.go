@@ -32,7 +32,7 @@ func TestStop_CountedRequestsAreAnswered(t *testing.T) {
 	of := func(c *receiver.Config) { c.MaxConnections = 2 * senders }
 	for round := range rounds {
 		each(t, of, slow, func(s *subject) {
-			s.life.Start()
+			s.lifecycle.Start()
 			slowly.Store(false)
 			var answering sync.WaitGroup
 			var answered atomic.Uint64
@@ -55,7 +55,7 @@ func TestStop_CountedRequestsAreAnswered(t *testing.T) {
 				})
 			}
 			time.Sleep(time.Duration(round) * 3 * time.Millisecond)
-			if err := s.life.Drain(s.t.Context()); err != nil {
+			if err := s.lifecycle.Drain(s.t.Context()); err != nil {
 				s.t.Error(err)
 			}
 			answering.Wait()
@@ -77,14 +77,14 @@ func TestStop_LastResponseClosesConnection(t *testing.T) {
 	}
 	each(t, nil, slow, func(s *subject) {
 		goOn = make(chan struct{})
-		s.life.Start()
+		s.lifecycle.Start()
 		c := s.dial()
 		s.write(c, s.body(1))
 		<-come
 		ended := make(chan error)
-		go func() { ended <- s.life.Drain(s.t.Context()) }()
-		eventually.True(s.t, "nobody can connect any more", func() bool {
-			late, err := net.Dial("tcp", s.life.Addr())
+		go func() { ended <- s.lifecycle.Drain(s.t.Context()) }()
+		eventually.True(s.t, "new connections are refused", func() bool {
+			late, err := net.Dial("tcp", s.lifecycle.Addr())
 			if err == nil {
 				late.Close()
 			}
@@ -109,13 +109,13 @@ func TestStop_UnfinishedRequestCostsNoOther(t *testing.T) {
 		took(w, r)
 		time.Sleep(10 * time.Millisecond)
 	}
-	behind := httptest.NewServer(http.HandlerFunc(slow))
-	defer behind.Close()
+	upstream := httptest.NewServer(http.HandlerFunc(slow))
+	defer upstream.Close()
 	s := openOTLP(t, func(c *receiver.Config) {
 		c.Addr, c.Log, c.Admit = "127.0.0.1:0", slog.New(slog.DiscardHandler), publishers(t)
-	}, behind.Listener.Addr().String())
-	s.life.Start()
-	half, err := net.Dial("tcp", s.life.Addr())
+	}, upstream.Listener.Addr().String())
+	s.lifecycle.Start()
+	half, err := net.Dial("tcp", s.lifecycle.Addr())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestStop_UnfinishedRequestCostsNoOther(t *testing.T) {
 	for first := range senders {
 		sending.Go(func() {
 			for n := first; ; n += senders {
-				answer, err := sender.Post("http://"+s.life.Addr()+"/v1/traces", "application/x-protobuf",
+				answer, err := sender.Post("http://"+s.lifecycle.Addr()+"/v1/traces", "application/x-protobuf",
 					bytes.NewReader(inProtobuf(n)))
 				if err != nil {
 					return
@@ -146,10 +146,10 @@ func TestStop_UnfinishedRequestCostsNoOther(t *testing.T) {
 			}
 		})
 	}
-	eventually.True(t, "they are under way", func() bool { return answered.Load() > 2*senders })
+	eventually.True(t, "the requests are in flight", func() bool { return answered.Load() > 2*senders })
 	within, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
-	_ = s.life.Drain(within) // returns an error because of the incomplete header
+	_ = s.lifecycle.Drain(within) // returns an error because of the incomplete header
 	half.Close()
 	sending.Wait()
 	if got := s.requests(); got["counted"] != answered.Load() {
@@ -161,19 +161,19 @@ func TestStop_UnfinishedRequestCostsNoOther(t *testing.T) {
 // idle.
 func TestStop_IncompleteBodyIsAnswered(t *testing.T) {
 	t.Parallel()
-	behind := httptest.NewServer(http.HandlerFunc(took))
-	defer behind.Close()
+	upstream := httptest.NewServer(http.HandlerFunc(took))
+	defer upstream.Close()
 	of := subject{t: t, api: senders["otlp"]}
 	of.server = openOTLP(t, func(c *receiver.Config) {
 		c.Addr, c.Log, c.Admit = "127.0.0.1:0", slog.New(slog.DiscardHandler), publishers(t)
-	}, behind.Listener.Addr().String())
-	of.life.Start()
-	idle := of.dialBy("tcp", of.life.Addr())
+	}, upstream.Listener.Addr().String())
+	of.lifecycle.Start()
+	idle := of.dialBy("tcp", of.lifecycle.Addr())
 	if _, err := io.WriteString(idle,
 		"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"); err != nil {
 		t.Fatal(err)
 	}
-	slow := of.dialBy("tcp", of.life.Addr())
+	slow := of.dialBy("tcp", of.lifecycle.Addr())
 	if _, err := io.WriteString(slow, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func TestStop_IncompleteBodyIsAnswered(t *testing.T) {
 	within, cancel := context.WithTimeout(t.Context(), 6*time.Second)
 	defer cancel()
 	ended := make(chan error)
-	go func() { ended <- of.life.Drain(within) }()
+	go func() { ended <- of.lifecycle.Drain(within) }()
 	_, _ = io.Copy(io.Discard, idle) // returns when the shutdown has closed the connection
 	if _, err := slow.Write(text[len(text)-1:]); err != nil {
 		t.Error(err)

@@ -26,7 +26,7 @@ func TestBody_ContentLengthReservesNoMemory(t *testing.T) {
 				"POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nContent-Length: 1000000\r\n\r\nhalf",
 				s.path, s.media)
 		}
-		eventually.True(s.t, "their requests are under way", func() bool {
+		eventually.True(s.t, "their requests are in flight", func() bool {
 			return s.stats().BufferedBytes >= stalled*64<<10
 		})
 		if held := s.stats().BufferedBytes; held != stalled*64<<10 {
@@ -41,7 +41,7 @@ func TestBody_ContentLengthReservesNoMemory(t *testing.T) {
 }
 
 // TestBody_MemoryFullForwardsAllOrNothing exhausts the memory after a half of the body. The upstream gets the
-// whole body, or the sender is asked to retry.
+// complete body, or the sender is asked to retry.
 func TestBody_MemoryFullForwardsAllOrNothing(t *testing.T) {
 	const most = 256 << 10
 	came := make(chan []byte, 1)
@@ -56,15 +56,15 @@ func TestBody_MemoryFullForwardsAllOrNothing(t *testing.T) {
 		if _, err := s.dial().Write(half[:len(half)*3/4]); err != nil {
 			s.t.Fatal(err)
 		}
-		eventually.True(s.t, "a half of the room is taken", func() bool {
+		eventually.True(s.t, "half of the memory is used", func() bool {
 			return s.stats().BufferedBytes >= most/2
 		})
-		body := bytes.Repeat([]byte("whole body "), most*3/4/11)
+		body := bytes.Repeat([]byte("large body "), most*3/4/11)
 		c := s.dial()
 		s.write(c, body)
 		code, err := status(c)
 		if code == http.StatusOK {
-			eventually.True(s.t, "what is behind has a body", func() bool { return len(came) == 1 })
+			eventually.True(s.t, "the upstream has a body", func() bool { return len(came) == 1 })
 		}
 		switch {
 		case code == http.StatusServiceUnavailable && s.requests()["busy"] == 1 && len(came) == 0:
@@ -88,15 +88,15 @@ func TestConnection_RejectionIsLogged(t *testing.T) {
 		s.start()
 		fmt.Fprintf(s.dial(), "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nContent-Length: 9\r\n\r\n",
 			s.path, s.media)
-		eventually.True(s.t, "its request is under way", func() bool { return s.stats().BufferedBytes > 0 })
+		eventually.True(s.t, "its request is in flight", func() bool { return s.stats().BufferedBytes > 0 })
 		for range 3 {
 			if answer, _ := io.ReadAll(s.dial()); !bytes.HasPrefix(answer, []byte("HTTP/1.1 503 ")) {
 				s.t.Errorf("one too many got %q", answer)
 			}
 		}
 		process := fmt.Sprintf("process=%d", os.Getpid())
-		if said := log.String(); strings.Count(said, "connection rejected") != 1 || !strings.Contains(said, process) {
-			s.t.Errorf("the log has %q", said)
+		if text := log.String(); strings.Count(text, "connection rejected") != 1 || !strings.Contains(text, process) {
+			s.t.Errorf("the log has %q", text)
 		}
 	})
 }

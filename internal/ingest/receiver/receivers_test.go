@@ -33,12 +33,12 @@ import (
 type api struct {
 	path, media string
 	body        func(n int) []byte // returns a body with one counted span; each n gives another body
-	open        func(t *testing.T, common func(*receiver.Config), behind string) server
+	open        func(t *testing.T, common func(*receiver.Config), upstream string) server
 }
 
 // server has the methods of receivers that the daemon uses.
 type server struct {
-	life interface {
+	lifecycle interface {
 		Start()
 		Drain(ctx context.Context) error
 		Addr() string
@@ -86,10 +86,10 @@ func inZipkin(n int) []byte {
 			`"localEndpoint":{"serviceName":"shop"}}]`, n+1, n+1, time.Now().UnixMicro()-1000)
 }
 
-func openDatadog(t *testing.T, common func(*receiver.Config), behind string) server {
+func openDatadog(t *testing.T, common func(*receiver.Config), upstream string) server {
 	config := datadog.DefaultConfig()
 	common(&config.Config)
-	config.Agent = receiver.Upstream{Network: "tcp", Address: behind}
+	config.Agent = receiver.Upstream{Network: "tcp", Address: upstream}
 	config.Features = func() (receiver.Features, <-chan struct{}) {
 		return receiver.Features{Stats: true, SpanKinds: []string{"server"}}, nil
 	}
@@ -102,10 +102,10 @@ func openDatadog(t *testing.T, common func(*receiver.Config), behind string) ser
 	}, func() map[string]uint64 { return s.Stats().Requests }}
 }
 
-func openOTLP(t *testing.T, common func(*receiver.Config), behind string) server {
+func openOTLP(t *testing.T, common func(*receiver.Config), upstream string) server {
 	config := otlp.DefaultConfig()
 	common(&config.Config)
-	to, err := otlp.ParseCollector("http://" + behind)
+	to, err := otlp.ParseCollector("http://" + upstream)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,10 +119,10 @@ func openOTLP(t *testing.T, common func(*receiver.Config), behind string) server
 	}, func() map[string]uint64 { return s.Stats().Requests }}
 }
 
-func openZipkin(t *testing.T, common func(*receiver.Config), behind string) server {
+func openZipkin(t *testing.T, common func(*receiver.Config), upstream string) server {
 	config := zipkin.DefaultConfig()
 	common(&config.Config)
-	to, err := zipkin.Protocol.Parse("http://" + behind)
+	to, err := zipkin.Protocol.Parse("http://" + upstream)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,10 +149,10 @@ func each(t *testing.T, change func(*receiver.Config), answer http.HandlerFunc, 
 		t.Run(name, func(t *testing.T) {
 			a, known := senders[name]
 			if !known {
-				t.Fatal("nobody has said what its senders send")
+				t.Fatal("senders has no entry for this receiver")
 			}
-			behind := httptest.NewServer(answer)
-			t.Cleanup(behind.Close)
+			upstream := httptest.NewServer(answer)
+			t.Cleanup(upstream.Close)
 			s := &subject{api: a, t: t, socket: filepath.Join(t.TempDir(), "s")}
 			s.server = a.open(t, func(c *receiver.Config) {
 				c.Socket, c.Log = socket.Config{Path: s.socket, Mode: 0o600}, slog.New(slog.DiscardHandler)
@@ -161,7 +161,7 @@ func each(t *testing.T, change func(*receiver.Config), answer http.HandlerFunc, 
 				if change != nil {
 					change(c)
 				}
-			}, behind.Listener.Addr().String())
+			}, upstream.Listener.Addr().String())
 			test(s)
 		})
 	}
@@ -191,13 +191,13 @@ func publishers(t *testing.T) *admit.Publishers {
 
 // start serves requests until the end of the test.
 func (s *subject) start() {
-	s.life.Start()
+	s.lifecycle.Start()
 	s.t.Cleanup(func() {
-		if err := s.life.Drain(context.Background()); err != nil {
+		if err := s.lifecycle.Drain(context.Background()); err != nil {
 			s.t.Error(err)
 		}
 		if got := s.stats(); got.BufferedBytes != 0 || got.Serving != 0 {
-			s.t.Errorf("something is left: %+v", got)
+			s.t.Errorf("resources are not released: %+v", got)
 		}
 	})
 }
@@ -216,7 +216,7 @@ func (s *subject) dialBy(network, address string) net.Conn {
 
 // networks has the network of each address of a receiver.
 func (s *subject) networks() map[string]string {
-	return map[string]string{"unix": s.socket, "tcp": s.life.Addr()}
+	return map[string]string{"unix": s.socket, "tcp": s.lifecycle.Addr()}
 }
 
 // text returns an HTTP/1.1 request with a body.
@@ -275,22 +275,22 @@ func TestConnection_OverLimit(t *testing.T) {
 	of := func(c *receiver.Config) { c.MaxConnections = 2 } // the test itself uses one of the connections
 	each(t, of, took, func(s *subject) {
 		s.start()
-		inside, whole := s.dial(), s.body(1)
-		half := len(whole) / 2
+		inside, body := s.dial(), s.body(1)
+		half := len(body) / 2
 		_, _ = fmt.Fprintf(inside,
 			"POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s",
-			s.path, s.media, len(whole), whole[:half])
-		eventually.True(s.t, "a request is under way", func() bool { return s.stats().BufferedBytes > 0 })
+			s.path, s.media, len(body), body[:half])
+		eventually.True(s.t, "a request is in flight", func() bool { return s.stats().BufferedBytes > 0 })
 		answer, _ := io.ReadAll(s.dial())
 		if !strings.HasPrefix(string(answer), "HTTP/1.1 503 ") || s.stats().Refused != 1 ||
 			s.stats().Connections != 1 {
-			s.t.Errorf("one too many got %q; %+v", answer, s.stats())
+			s.t.Errorf("a connection over the limit got %q; %+v", answer, s.stats())
 		}
-		_, _ = inside.Write(whole[half:])
+		_, _ = inside.Write(body[half:])
 		if code, err := status(inside); code != http.StatusOK {
-			s.t.Errorf("who was inside is answered %d, %v", code, err)
+			s.t.Errorf("the open connection is answered %d, %v", code, err)
 		}
-		eventually.True(s.t, "an idle one gives way to the next", func() bool {
+		eventually.True(s.t, "an idle connection is closed for the next one", func() bool {
 			next := s.dial()
 			_, _ = next.Write(s.text(s.body(2)))
 			code, _ := status(next)
@@ -315,8 +315,8 @@ func TestStop_ConnectedSendersAreAnswered(t *testing.T) {
 				}
 			})
 		}
-		s.life.Start()
-		if err := s.life.Drain(s.t.Context()); err != nil {
+		s.lifecycle.Start()
+		if err := s.lifecycle.Drain(s.t.Context()); err != nil {
 			s.t.Error(err)
 		}
 		answering.Wait()

@@ -67,12 +67,12 @@ func TestServer_DeadHTTP2Peer(t *testing.T) {
 	config := DefaultConfig()
 	config.MaxConnections, config.MaxBody, config.MaxBodyBytes = 4, 1<<20, 4<<20
 	config.Admit, config.Log, config.Addr = newPublishers(t, 1).admit, slog.New(slog.DiscardHandler), "127.0.0.1:0"
-	begun, end := make(chan struct{}), make(chan struct{})
+	started, end := make(chan struct{}), make(chan struct{})
 	s, err := New(&config, Setup{
 		ReadHeaderTimeout: time.Hour, BodyTimeout: time.Hour, WriteTimeout: time.Hour, IdleTimeout: time.Hour,
 		HTTP2:    &http.HTTP2Config{SendPingTimeout: 10 * time.Millisecond, PingTimeout: 10 * time.Millisecond},
 		Classify: func(*BufferedRequest) (Exchange, Response) { return nil, nil },
-		Stream:   http.HandlerFunc(func(http.ResponseWriter, *http.Request) { close(begun); <-end }),
+		Stream:   http.HandlerFunc(func(http.ResponseWriter, *http.Request) { close(started); <-end }),
 	}, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +94,7 @@ func TestServer_DeadHTTP2Peer(t *testing.T) {
 	if _, err := io.WriteString(peer, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"+settings+get); err != nil {
 		t.Fatal(err)
 	}
-	<-begun
+	<-started
 	eventually.True(t, "the dead peer's slot is free", func() bool { return s.Stats().Connections == 0 })
 }
 
@@ -103,8 +103,8 @@ func TestServer_DeadHTTP2Peer(t *testing.T) {
 func TestOutboundBody_FillsReads(t *testing.T) {
 	for _, message := range [][]byte{{}, {1}, bytes.Repeat([]byte("span"), 100)} {
 		for _, prefix := range [][]byte{nil, {0, 0, 0, 1, 0}} {
-			whole := append(bytes.Clone(prefix), message...)
-			for size := 1; size <= len(whole)+1; size++ {
+			complete := append(bytes.Clone(prefix), message...)
+			for size := 1; size <= len(complete)+1; size++ {
 				body := &outboundBody{prefix: prefix, message: message}
 				from, _ := body.newReader()
 				var got []byte
@@ -113,12 +113,12 @@ func TestOutboundBody_FillsReads(t *testing.T) {
 					var n int
 					n, err = from.Read(piece)
 					got = append(got, piece[:n]...)
-					if isLast := len(got) == len(whole); isLast != errors.Is(err, io.EOF) || !isLast && n != size {
-						t.Fatalf("%d of %d bytes are read into a buffer of %d: %v", n, len(whole), size, err)
+					if isLast := len(got) == len(complete); isLast != errors.Is(err, io.EOF) || !isLast && n != size {
+						t.Fatalf("%d of %d bytes are read into a buffer of %d: %v", n, len(complete), size, err)
 					}
 				}
-				if !bytes.Equal(got, whole) {
-					t.Errorf("read %x, want %x", got, whole)
+				if !bytes.Equal(got, complete) {
+					t.Errorf("read %x, want %x", got, complete)
 				}
 				again, _ := body.newReader()
 				body.Close()

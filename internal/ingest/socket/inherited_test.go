@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// given returns a duplicate of a socket, like a service manager that passes it to one daemon after the other.
-func given(t *testing.T, kept *os.File) *net.UnixListener {
+// duplicate returns a duplicate of a socket, like a service manager that passes it to one daemon after the other.
+func duplicate(t *testing.T, kept *os.File) *net.UnixListener {
 	t.Helper()
 	listener, err := net.FileListener(kept)
 	if err != nil {
@@ -36,7 +36,7 @@ func TestInheritedSocket_PendingGoToNextDaemon(t *testing.T) {
 	}
 	defer kept.Close()
 	for daemons := range 3 {
-		l, err := Listen(Config{Path: path, Inherited: given(t, kept)})
+		l, err := Listen(Config{Path: path, Inherited: duplicate(t, kept)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +78,7 @@ func TestInheritedSocket_PendingGoToNextDaemon(t *testing.T) {
 		}
 	}
 	if _, err := os.Lstat(path + ".lock"); err == nil {
-		t.Error("a socket that was given is locked")
+		t.Error("an inherited socket is locked")
 	}
 }
 
@@ -95,7 +95,7 @@ func TestInheritedSocket_IsNotRecreated(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer kept.Close()
-	l, err := Listen(Config{Path: path, Inherited: given(t, kept)})
+	l, err := Listen(Config{Path: path, Inherited: duplicate(t, kept)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,9 +111,9 @@ func TestInheritedSocket_IsNotRecreated(t *testing.T) {
 	l.checkFile(slog.New(slog.NewTextHandler(log, nil)))
 	if err := l.Unreachable(); err == nil || !strings.Contains(err.Error(), "socket unit") ||
 		log.count("the socket was removed") != 1 {
-		t.Errorf("a given socket that is gone: %v", err)
+		t.Errorf("an inherited socket without a file: %v", err)
 	}
-	if _, err := Listen(Config{Path: path, Inherited: given(t, kept)}); err == nil {
-		t.Error("a given socket without a file is taken")
+	if _, err := Listen(Config{Path: path, Inherited: duplicate(t, kept)}); err == nil {
+		t.Error("an inherited socket without a file is accepted")
 	}
 }

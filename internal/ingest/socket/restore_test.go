@@ -94,7 +94,7 @@ func TestRemovedSocket_IsRecreated(t *testing.T) {
 	}
 	look()
 	if look(); l.Unreachable() == nil {
-		t.Error("nobody knows that the socket can't be found")
+		t.Error("the missing socket is not reported")
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
@@ -103,11 +103,11 @@ func TestRemovedSocket_IsRecreated(t *testing.T) {
 		t.Errorf("the socket is not there again: %v", l.Unreachable())
 	}
 	if n := log.count("can't be created again"); n != 1 {
-		t.Errorf("%d lines say that it is away:\n%s", n, log.text.String())
+		t.Errorf("%d lines report that it is missing:\n%s", n, log.text.String())
 	}
 	if _, err := Listen(Config{Path: path, Mode: 0o600}); err == nil ||
 		!strings.Contains(err.Error(), "holds its lock") {
-		t.Errorf("the lock was not taken again: a second daemon got %v", err)
+		t.Errorf("the lock was not acquired again: a second daemon got %v", err)
 	}
 }
 
@@ -152,7 +152,7 @@ func TestRemovedSocket_EarlierClientsAreAccepted(t *testing.T) {
 		conn.Close()
 	}
 	if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("behind the last there is %v", err)
+		t.Errorf("after the last connection: %v", err)
 	}
 }
 
@@ -176,6 +176,6 @@ func TestClose_RemovesOnlyOwnSocket(t *testing.T) {
 		t.Error(err)
 	}
 	if !answers(path) {
-		t.Error("the successor's socket is gone")
+		t.Error("the successor's socket was removed")
 	}
 }

@@ -38,7 +38,7 @@ func TestPath_SameForDaemonAndClient(t *testing.T) {
 		t.Setenv("TMPDIR", c.temporary)
 		got, isOwn := ForDaemon()
 		if got != c.want || isOwn != (c.want != Default) {
-			t.Errorf("%+v: a daemon listens at %s, of its own: %t", c, got, isOwn)
+			t.Errorf("%+v: a daemon listens at %s, as its default: %t", c, got, isOwn)
 		}
 		if isOwn {
 			if err := os.Mkdir(filepath.Dir(got), 0o700); err != nil && !os.IsExist(err) {
@@ -61,8 +61,8 @@ func TestPath_WritableByOthersIsIgnored(t *testing.T) {
 		"open to write": func() error { return first(os.Mkdir(dir, 0o700), os.Chmod(dir, 0o720)) },
 		"open to look":  func() error { return first(os.Mkdir(dir, 0o700), os.Chmod(dir, 0o701)) },
 		"a link": func() error {
-			behind := t.TempDir()
-			return first(os.Chmod(behind, 0o700), os.Symlink(behind, dir))
+			target := t.TempDir()
+			return first(os.Chmod(target, 0o700), os.Symlink(target, dir))
 		},
 		"another's": func() error {
 			if os.Getuid() != 0 {

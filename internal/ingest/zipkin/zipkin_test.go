@@ -153,7 +153,7 @@ func TestRefusal_ExplainsUncountable(t *testing.T) {
 	}
 	h.admit.SetStatsWanted(false)
 	if a := h.post(reported("shop", 2, 1)); a.status != http.StatusAccepted {
-		t.Errorf("what nobody wants is answered %+v", a)
+		t.Errorf("an unwanted request is answered %+v", a)
 	}
 	h.admit.SetStatsWanted(true)
 	policy := h.policy
@@ -163,7 +163,7 @@ func TestRefusal_ExplainsUncountable(t *testing.T) {
 	}
 	h.policy = policy
 	if a := h.post(reported("shop", 4, 1)); a.status != http.StatusAccepted {
-		t.Errorf("behind it: %+v", a)
+		t.Errorf("after the defect: %+v", a)
 	}
 	got := h.Status().Requests
 	if got["too_many"] != 1 || got["not_wanted"] != 1 || got["bug"] != 1 || got["counted"] != 1 {
@@ -225,7 +225,7 @@ func TestForward_BytesUnchanged(t *testing.T) {
 		bomb := packed(make([]byte, 2<<20))
 		if a := h.post(bomb, "Content-Encoding", "gzip"); a.status != http.StatusRequestEntityTooLarge ||
 			len(to.bodies) != 2 {
-			t.Errorf("a bomb is answered %+v, and %d requests have gone on", a, len(to.bodies))
+			t.Errorf("a bomb is answered %+v, and %d requests were forwarded", a, len(to.bodies))
 		}
 		h.stop()
 		if got := h.Status(); h.rows["shop server get /"] != 2 || got.Forwarded["accepted"] != 2 ||
@@ -244,18 +244,18 @@ func TestForward_UpstreamResponseReturned(t *testing.T) {
 		to := newDestination(t, func(w http.ResponseWriter, n int) {
 			if w.Header().Set("Content-Type", "text/x-test"); n == 1 {
 				w.WriteHeader(status)
-				_, _ = w.Write([]byte("said"))
+				_, _ = w.Write([]byte("refusal"))
 			}
 		})
 		h := newHarness(t, forwardTo(t, to.URL))
 		body := reported("shop", 1, 3)
-		if a := h.post(body); a.status != status || a.body != "said" ||
+		if a := h.post(body); a.status != status || a.body != "refusal" ||
 			a.header.Get("Content-Type") != "text/x-test" {
 			t.Errorf("%d: answered %+v", status, a)
 		}
 		got := h.Status()
 		if got.Forwarded[outcome] != 1 || (got.Refusal == nil) != (outcome == "accepted") ||
-			got.Refusal != nil && !strings.Contains(got.Refusal.Said, "said") {
+			got.Refusal != nil && !strings.Contains(got.Refusal.Said, "refusal") {
 			t.Errorf("%d: %+v", status, got)
 		}
 		if outcome != "accepted" {
@@ -273,10 +273,10 @@ func TestForward_UpstreamResponseReturned(t *testing.T) {
 // TestUpstream_Unavailable covers upstreams that are unreachable, send truncated responses, or close the
 // connection. The spans are counted.
 func TestUpstream_Unavailable(t *testing.T) {
-	gone := newDestination(t, nil)
-	gone.Close()
+	unreachable := newDestination(t, nil)
+	unreachable.Close()
 	breaks := newDestination(t, func(http.ResponseWriter, int) { panic(http.ErrAbortHandler) })
-	for _, to := range []*destined{gone, breaks} {
+	for _, to := range []*destined{unreachable, breaks} {
 		h := newHarness(t, forwardTo(t, to.URL))
 		if a := h.post(reported("shop", 1, 1)); a.status != http.StatusServiceUnavailable ||
 			!strings.Contains(a.body, "does not respond") {

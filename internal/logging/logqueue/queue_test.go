@@ -45,7 +45,7 @@ func (e *end) lines() int {
 	return strings.Count(e.text.String(), "\n")
 }
 
-// Lines of several goroutines are written whole, and in order for each goroutine. Close waits for them.
+// Lines of several goroutines are written completely, and in order for each goroutine. Close waits for them.
 func TestLines_ArriveWhole(t *testing.T) {
 	e := newEnd()
 	close(e.stalled)
@@ -79,11 +79,11 @@ func TestStalled_LostLinesAreCounted(t *testing.T) {
 	e := newEnd()
 	q := logqueue.New(e)
 	var mu sync.Mutex
-	told := uint64(0)
+	reported := uint64(0)
 	q.OnLost(func(lines uint64) {
 		mu.Lock()
 		defer mu.Unlock()
-		told += lines
+		reported += lines
 	})
 	line := []byte(strings.Repeat("x", 99) + "\n")
 	const logged = 3 * logqueue.Limit / 100
@@ -99,10 +99,10 @@ func TestStalled_LostLinesAreCounted(t *testing.T) {
 	close(e.stalled)
 	eventually.True(t, "all lines are accounted for",
 		func() bool { return uint64(e.lines())+q.Lost() == logged })
-	eventually.True(t, "the loss is told", func() bool {
+	eventually.True(t, "the loss is reported", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
-		return told == lost
+		return reported == lost
 	})
 }
 

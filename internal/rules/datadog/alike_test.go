@@ -154,7 +154,7 @@ func TestKey_OfLanguageAndPolicy(t *testing.T) {
 			got = append(got, keysOf(t, c, body, s.lang, s.policy)...)
 			if alone := keysOf(t, datadog.NewCounter(), body, s.lang, s.policy); !bytes.Equal(alone[0],
 				got[len(got)-1]) {
-				t.Errorf("%s: the key is %q, and %q behind another %s", what, alone[0], got[len(got)-1], what)
+				t.Errorf("%s: the key is %q, and %q after another %s", what, alone[0], got[len(got)-1], what)
 			}
 		}
 		if bytes.Equal(got[0], got[1]) {

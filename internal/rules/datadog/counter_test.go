@@ -49,7 +49,7 @@ func TestIgnore_Resources(t *testing.T) {
 		t.Errorf("%d spans counted", n)
 	}
 	if _, ok := datadog.NewPolicy(nil, nil, []string{"("}, datadog.Labels{}); ok {
-		t.Error("an expression that can't be read was taken")
+		t.Error("an invalid expression was accepted")
 	}
 }
 
@@ -59,13 +59,13 @@ func TestCounter_CutsUnsampledTraces(t *testing.T) {
 	for _, f := range examples {
 		for _, traces := range []int{1, 2, 15, 16, 40} {
 			c, w, body := datadog.NewCounter(), policyOf(t), f.body(t, traces)
-			whole := len(body)
+			size := len(body)
 			if err := c.Count(f.format, body, "go", true, w); err != nil {
 				t.Fatal(err)
 			}
 			left, cutTraces, cutSpans := unsampled.Cut(c.Decoded())
-			if len(left) > whole || len(left) == whole && traces > 1 {
-				t.Errorf("%s: %d of %d bytes are left of %d traces", f.name, len(left), whole, traces)
+			if len(left) > size || len(left) == size && traces > 1 {
+				t.Errorf("%s: %d of %d bytes are left of %d traces", f.name, len(left), size, traces)
 			}
 			if cutTraces != traces/2 || cutSpans != 4*cutTraces {
 				t.Errorf("%s: of %d traces %d were cut, with %d spans", f.name, traces, cutTraces, cutSpans)

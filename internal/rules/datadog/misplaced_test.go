@@ -29,7 +29,7 @@ func TestStrings_MisplacedEmpty(t *testing.T) {
 		spans []fields
 		left  bool
 	}{
-		"nobody means it": {dict, []fields{root, inner}, false},
+		"ambiguous": {dict, []fields{root, inner}, false},
 		"an uncounted span's": {dict, []fields{root, with(inner, func(f *fields) {
 			f.typ = empty
 		})}, false},

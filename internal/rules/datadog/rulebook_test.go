@@ -403,6 +403,6 @@ func TestClientRules_TooManyTags(t *testing.T) {
 	}
 	if _, ok := datadog.NewPolicy(peers, nil, nil,
 		datadog.Labels{OfTracer: true, AdditionalTags: []string{"region"}}); ok {
-		t.Error("one more was taken")
+		t.Error("one more was accepted")
 	}
 }

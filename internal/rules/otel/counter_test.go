@@ -65,9 +65,9 @@ func TestOrigin_KeepsNamedAttributes(t *testing.T) {
 		Attributes: []string{"tenant", "zone"},
 		Resource:   append([]string{"zone", "cloud.region"}, otel.Identifying...),
 	})
-	resource := func(said ...otlptest.Attribute) otlptest.Resource {
+	resource := func(attributes ...otlptest.Attribute) otlptest.Resource {
 		return otlptest.Resource{
-			Attributes: append(said, otlptest.Attribute{"service.name", "shop"},
+			Attributes: append(attributes, otlptest.Attribute{"service.name", "shop"},
 				otlptest.Attribute{"host.name", "h"}),
 			Scopes: [][]otlptest.Span{{{Name: "x"}}},
 		}
@@ -107,7 +107,7 @@ func TestOrigin_KeepsNamedAttributes(t *testing.T) {
 	}
 	for _, wrong := range [][]string{{""}, {"a b"}, make([]string, otel.MaxKept+1)} {
 		if (&otel.Labels{Resource: wrong}).Check() == nil {
-			t.Errorf("%q was taken", wrong)
+			t.Errorf("%q was accepted", wrong)
 		}
 	}
 }
@@ -143,8 +143,8 @@ func TestBatches_PerOrigin(t *testing.T) {
 }
 
 // TestOrigin_AnyNumber: each span is counted once and under its own service, and is
-// marked if its origin is less specific than its resource. As many services as fit have an origin
-// of their own.
+// marked if its origin is less specific than its resource. As many services as fit have a separate
+// origin.
 func TestOrigin_AnyNumber(t *testing.T) {
 	c, keeping := otel.NewCounter(), otel.NewPolicy(otel.Labels{Resource: otel.Identifying})
 	for _, test := range []struct {
@@ -512,7 +512,7 @@ func TestCounted_BatchAndIndex(t *testing.T) {
 	seen := 0
 	for s := range c.Counted {
 		if want := c.Request().Spans[s.SpanIndex].Duration; s.SpanIndex != seen || durations[s.Batch][s.IndexInBatch] != want {
-			t.Errorf("span %d is said to be %d of batch %d", s.SpanIndex, s.IndexInBatch, s.Batch)
+			t.Errorf("span %d is reported as %d of batch %d", s.SpanIndex, s.IndexInBatch, s.Batch)
 		}
 		seen++
 	}

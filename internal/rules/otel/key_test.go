@@ -396,7 +396,7 @@ func TestTags_NamedByOperator(t *testing.T) {
 	}
 	for _, wrong := range [][]string{{""}, {"a:b"}, many} {
 		if (&otel.Labels{Attributes: wrong}).Check() == nil {
-			t.Errorf("%q was taken", wrong)
+			t.Errorf("%q was accepted", wrong)
 		}
 	}
 	if err := (&otel.Labels{Attributes: []string{"tenant", "a.b"}}).Check(); err != nil {

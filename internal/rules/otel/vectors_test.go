@@ -631,20 +631,20 @@ func TestLabelsFile_MatchesKeys(t *testing.T) {
 		s.Name = s.Name[:min(len(s.Name), 60)]
 		all = append(all, vectorOf(t, fmt.Sprint("random ", i), "shop", s))
 	}
-	whole := bytes.NewBufferString("[\n")
+	document := bytes.NewBufferString("[\n")
 	for i, v := range all {
 		line, err := json.Marshal(v)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if i > 0 {
-			whole.WriteString(",\n")
+			document.WriteString(",\n")
 		}
-		whole.Write(line)
+		document.Write(line)
 	}
-	whole.WriteString("\n]\n")
+	document.WriteString("\n]\n")
 	if *update {
-		if err := os.WriteFile(vectorsFile, whole.Bytes(), 0o644); err != nil {
+		if err := os.WriteFile(vectorsFile, document.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -652,7 +652,7 @@ func TestLabelsFile_MatchesKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(file, whole.Bytes()) {
+	if !bytes.Equal(file, document.Bytes()) {
 		t.Errorf("%s is not what is counted; run go test ./internal/rules/otel -run LabelsFile -update and look at the difference", vectorsFile)
 	}
 }

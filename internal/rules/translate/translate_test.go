@@ -225,7 +225,7 @@ func TestRequest_Untranslatable(t *testing.T) {
 		names = append(names, fmt.Sprint("tag-", i))
 	}
 	if _, err := translate.New(spantable.NewNames(names)); err == nil {
-		t.Error("too many tags were taken")
+		t.Error("too many tags were accepted")
 	}
 	if _, err := translate.New(spantable.NewNames(names[:spantable.MaxLabels-len(translate.AttributeNames)])); err != nil {
 		t.Error(err)
@@ -366,7 +366,7 @@ func TestResource_TagsAreAddedOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		if resourceTags, scopeTags := translate.Given(c.Translator); resourceTags+scopeTags != 1 {
-			t.Errorf("each span is given %d tags by its resource and %d by its scope", resourceTags, scopeTags)
+			t.Errorf("each span gets %d tags from its resource and %d from its scope", resourceTags, scopeTags)
 		}
 		if got := c.sent()[0].Traces[0][0].Texts["peer.service"]; got != want {
 			t.Errorf("the tag is %q, not %q", got, want)

@@ -149,7 +149,7 @@ func TestTracestate_FullMakesRoom(t *testing.T) {
 		},
 		"its count": func(n int) string { return strings.Repeat("x=y,", min(n, maxMembers)) },
 	} {
-		whole := 0
+		complete := 0
 		for n := 1; n <= 254; n++ {
 			text := []byte(of(n))
 			s := Read(text)
@@ -160,12 +160,12 @@ func TestTracestate_FullMakesRoom(t *testing.T) {
 				t.Fatalf("%s of %d: %s becomes %s", what, n, text, written)
 			}
 			if strings.Count(string(written), "y") == strings.Count(string(text), "y") {
-				whole++
+				complete++
 			}
 		}
 		want := map[string]int{"an entry": 236, "all": 240, "its count": maxMembers - 1}[what]
-		if whole != want {
-			t.Errorf("%s: %d of 254 stay whole, want %d", what, whole, want)
+		if complete != want {
+			t.Errorf("%s: %d of 254 stay complete, want %d", what, complete, want)
 		}
 	}
 }

@@ -119,7 +119,7 @@ func cut(t *testing.T, format datadog.Format, body []byte) (left []byte, traces,
 	}
 	if s := &table.Senders[0]; (format == datadog.FormatV07 || format == datadog.FormatV1) &&
 		table.String(s.Env) != "e" {
-		t.Errorf("%s: what lies behind the traces is read as %q", format, table.String(s.Env))
+		t.Errorf("%s: the field after the traces is read as %q", format, table.String(s.Env))
 	}
 	return left, traces, spans, services
 }
@@ -156,10 +156,10 @@ func TestRemove_KeepsOthersUnchanged(t *testing.T) {
 			}
 		}
 		for format, body := range bodies(t, traces) {
-			whole := bytes.Clone(body)
+			original := bytes.Clone(body)
 			left, cutTraces, cutSpans, services := cut(t, format, body)
 			if format == datadog.FormatV1 && cutTraces == 0 && goneTraces > 0 {
-				if !bytes.Equal(left, whole) {
+				if !bytes.Equal(left, original) {
 					t.Errorf("%s: nothing was cut, and it is another body", format)
 				}
 				continue // the body would have become longer
@@ -168,8 +168,8 @@ func TestRemove_KeepsOthersUnchanged(t *testing.T) {
 				t.Errorf("%s: of %v %d traces were cut with %d spans, left are %q", format, traces, cutTraces,
 					cutSpans, services)
 			}
-			if len(left) > len(whole) || goneTraces > 0 && len(left) == len(whole) {
-				t.Errorf("%s: %d of %d bytes are left", format, len(left), len(whole))
+			if len(left) > len(original) || goneTraces > 0 && len(left) == len(original) {
+				t.Errorf("%s: %d of %d bytes are left", format, len(left), len(original))
 			}
 			if _, again, _, _ := cut(t, format, left); again != 0 {
 				t.Errorf("%s: %d more traces were cut", format, again)

@@ -84,7 +84,7 @@ func TestRule_InvalidIsNamed(t *testing.T) {
 		}
 	}
 	if _, err := ignore.Parse([]string{strings.Repeat("type=a\n", ignore.MaxRules+1)}); err == nil {
-		t.Error("any number of rules is taken")
+		t.Error("any number of rules is accepted")
 	}
 	if l, err := ignore.Parse([]string{"", " \n"}); l != nil || err != nil {
 		t.Error("no rules are some", err)

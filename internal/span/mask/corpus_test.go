@@ -52,12 +52,12 @@ func TestMasks_Corpus(t *testing.T) {
 // test for false merges.
 func judge(t *testing.T, traffic *traffic, nameOf map[string]string) (hits, right int) {
 	t.Helper()
-	patterns, rightOf, told := map[string]*regexp.Regexp{}, map[string]map[string]int{}, map[string]bool{}
+	patterns, rightOf, reported := map[string]*regexp.Regexp{}, map[string]map[string]int{}, map[string]bool{}
 	for range hitsAnApp {
 		h := traffic.next()
 		text := masked(h.value)
-		if other, is := nameOf[text]; is && other != h.route && !told[text] {
-			told[text] = true
+		if other, is := nameOf[text]; is && other != h.route && !reported[text] {
+			reported[text] = true
 			t.Errorf("%s: %s and %s are both %s", traffic.name, other, h.route, text)
 		}
 		nameOf[text] = h.route

@@ -25,17 +25,17 @@ func namesLike(names []string) map[string]bool {
 // lookUp returns the label of a name. It fails the test if Find and FindFingerprint disagree.
 func lookUp(t *testing.T, names *spantable.Names, name string) (l spantable.Label, isSure bool) {
 	t.Helper()
-	whole := names.Find([]byte(name))
+	id := names.Find([]byte(name))
 	// the bytes before and after the name in a body
 	for _, around := range []string{"xxxxxxxx", "\x00\x00\x00\x00\x00\x00\x00\x00"} {
 		var byEnds spantable.Label
 		byEnds, isSure = names.FindFingerprint(spantable.FingerprintAt([]byte(around+name+around), len(around), len(name)))
-		if isSure && byEnds != whole {
+		if isSure && byEnds != id {
 			t.Errorf("%q is found as %q by its ends, as %q by all of it", name, names.Name(byEnds),
-				names.Name(whole))
+				names.Name(id))
 		}
 	}
-	return whole, isSure
+	return id, isSure
 }
 
 // A similar name is not found, even if it has the same fingerprint.
@@ -68,7 +68,7 @@ func TestNames_EqualHashes(t *testing.T) {
 	for want, name := range all {
 		got, isSure := lookUp(t, names, name)
 		if int(got) != want {
-			t.Errorf("%q is taken for %q", name, names.Name(got))
+			t.Errorf("%q is found as %q", name, names.Name(got))
 		}
 		if !isSure {
 			shared++

@@ -29,7 +29,7 @@ func TestTable_TextFromBodyOrDerived(t *testing.T) {
 			t.Errorf("%q is read as %q", want, got)
 		}
 		if b := table.Bytes(text); len(b) != cap(b) {
-			t.Errorf("who appends to %q writes over what lies behind it", want)
+			t.Errorf("an append to %q overwrites the text after it", want)
 		}
 	}
 	if table.Err() != nil {

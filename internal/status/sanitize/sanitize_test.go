@@ -30,9 +30,9 @@ func TestEscape_InvisibleCharacters(t *testing.T) {
 
 // TestJSON_MeaningIsUnchanged checks that the decoded document is unchanged, and that all characters are visible.
 func TestJSON_MeaningIsUnchanged(t *testing.T) {
-	given := map[string]string{"resource": "a" + hidden + "b", "plain": "naïve ✓ \"quoted\" \\u202e \ufffd"}
+	texts := map[string]string{"resource": "a" + hidden + "b", "plain": "naïve ✓ \"quoted\" \\u202e \ufffd"}
 	var document bytes.Buffer
-	if err := json.NewEncoder(sanitize.JSONLines(&document)).Encode(given); err != nil {
+	if err := json.NewEncoder(sanitize.JSONLines(&document)).Encode(texts); err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range hidden {
@@ -41,8 +41,8 @@ func TestJSON_MeaningIsUnchanged(t *testing.T) {
 		}
 	}
 	var read map[string]string
-	if err := json.Unmarshal(document.Bytes(), &read); err != nil || read["resource"] != given["resource"] ||
-		read["plain"] != given["plain"] {
+	if err := json.Unmarshal(document.Bytes(), &read); err != nil || read["resource"] != texts["resource"] ||
+		read["plain"] != texts["plain"] {
 		t.Errorf("%v: %q", err, read)
 	}
 	if !bytes.Contains(document.Bytes(), []byte("naïve ✓")) {

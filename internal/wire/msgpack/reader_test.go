@@ -219,7 +219,7 @@ func TestReader_Truncated(t *testing.T) {
 			}
 			if r.Left() != 0 || r.Lead() != msgpack.Unused || r.Int() != 0 || r.Str() != (msgpack.Text{}) ||
 				r.Array() != 0 || r.Map() != 0 || r.Number() != 0 || r.Bool() || r.SkipNil() {
-				t.Fatalf("%x, cut at %d: something was read behind the fault", body, cut)
+				t.Fatalf("%x, cut at %d: something was read after the fault", body, cut)
 			}
 		}
 	}

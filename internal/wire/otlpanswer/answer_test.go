@@ -18,11 +18,11 @@ func number(to []byte, field protowire.Number, value int64) []byte {
 }
 
 // rpcStatus is a google.rpc.Status with a message, a RetryInfo and a detail of another type.
-func rpcStatus(said string, seconds, nanos int64) []byte {
+func rpcStatus(message string, seconds, nanos int64) []byte {
 	detail := func(kind string, delay []byte) []byte {
 		return text(text(nil, 1, []byte("type.googleapis.com/google.rpc."+kind)), 2, text(nil, 1, delay))
 	}
-	s := text(number(nil, 1, 14), 2, []byte(said))
+	s := text(number(nil, 1, 14), 2, []byte(message))
 	s = text(s, 3, detail("RetryInfo", number(number(nil, 1, seconds), 2, nanos)))
 	return text(s, 3, detail("Help", number(nil, 1, 50)))
 }
@@ -55,8 +55,8 @@ func TestStatus_Read(t *testing.T) {
 		"an absurd wait":     {rpcStatus("", 1<<62, 1<<62), Status{Code: Unavailable, Retry: MaxRetryAfter}},
 		"another detail": {text(nil, 3,
 			text(text(nil, 1, []byte("x/google.rpc.Help")), 2, text(nil, 1, number(nil, 1, 50)))), Status{}},
-		"a code of nobody's": {number(nil, 1, 1<<40), Status{Code: Unauthenticated + 1}},
-		"no protobuf":        {[]byte{0xff, 0xff}, Status{}},
+		"an unknown code": {number(nil, 1, 1<<40), Status{Code: Unauthenticated + 1}},
+		"no protobuf":     {[]byte{0xff, 0xff}, Status{}},
 	} {
 		if got := ReadStatus(c.status); got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)

@@ -106,14 +106,14 @@ func TestSums_MetricNames(t *testing.T) {
 	l := listen(10)
 	l.Add(reportedPoint{"a", "http.server.requests", nil, false, 10, int64(7), 0}.encode())
 	if _, found := l.Sums(); found {
-		t.Error("a sum of an application is taken for one of its SDK")
+		t.Error("a sum of an application counts as one of its SDK")
 	}
 }
 
 // TestSums_OnlySinceStart covers processes that started before and after the listener, with cumulative and
 // with delta sums, and restarts of these processes.
 func TestSums_OnlySinceStart(t *testing.T) {
-	hear := func(l *Accumulator, isDelta bool, start int64, values ...int64) {
+	read := func(l *Accumulator, isDelta bool, start int64, values ...int64) {
 		for _, v := range values {
 			l.Add(reportedPoint{"a", spanStarted, nil, isDelta, start, v, 0}.encode())
 		}
@@ -123,17 +123,17 @@ func TestSums_OnlySinceStart(t *testing.T) {
 		do   func(*Accumulator)
 		want uint64
 	}{
-		{"it began later", func(l *Accumulator) { hear(l, false, 11, 5, 5, 9) }, 9},
-		{"it began before", func(l *Accumulator) { hear(l, false, 9, 100, 100, 104) }, 4},
-		{"since the last report", func(l *Accumulator) { hear(l, true, 9, 5, 0, 9) }, 14},
-		{"it begins again", func(l *Accumulator) { hear(l, false, 9, 100, 104); hear(l, false, 12, 3, 6) }, 10},
+		{"it began later", func(l *Accumulator) { read(l, false, 11, 5, 5, 9) }, 9},
+		{"it began before", func(l *Accumulator) { read(l, false, 9, 100, 100, 104) }, 4},
+		{"since the last report", func(l *Accumulator) { read(l, true, 9, 5, 0, 9) }, 14},
+		{"it begins again", func(l *Accumulator) { read(l, false, 9, 100, 104); read(l, false, 12, 3, 6) }, 10},
 		{"it begins again, with more", func(l *Accumulator) {
-			hear(l, false, 9, 100, 104)
-			hear(l, false, 12, 200)
+			read(l, false, 9, 100, 104)
+			read(l, false, 12, 200)
 		}, 204},
-		{"a late report", func(l *Accumulator) { hear(l, false, 9, 100, 104, 102, 106) }, 6},
+		{"a late report", func(l *Accumulator) { read(l, false, 9, 100, 104, 102, 106) }, 6},
 		{"less than nothing, and too much", func(l *Accumulator) {
-			hear(l, true, 9, -1, 1<<60)
+			read(l, true, 9, -1, 1<<60)
 			l.Add(reportedPoint{"a", spanStarted, nil, true, 9, math.NaN(), 0}.encode())
 		}, 0},
 	} {

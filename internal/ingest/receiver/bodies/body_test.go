@@ -14,9 +14,9 @@ func TestBody_ContentLengthReservesNoMemory(t *testing.T) {
 	b := NewPool(25<<20, 64<<20)
 	from := io.MultiReader(bytes.NewReader(make([]byte, 100)), readerFunc(func([]byte) (int, error) {
 		if used := b.Used(); used > 2*FirstBuffer {
-			t.Errorf("%d bytes are taken for 100 that came", used)
+			t.Errorf("%d bytes are used for 100 received ones", used)
 		}
-		return 0, errors.New("the tracer is gone")
+		return 0, errors.New("the tracer has disconnected")
 	}))
 	held, err := b.Read(from, b.maxBody, nil)
 	if err == nil {
@@ -24,7 +24,7 @@ func TestBody_ContentLengthReservesNoMemory(t *testing.T) {
 	}
 	held.Release()
 	if used := b.Used(); used != 0 {
-		t.Errorf("%d bytes are still taken", used)
+		t.Errorf("%d bytes are still used", used)
 	}
 }
 
@@ -59,7 +59,7 @@ func TestBody_IsReadWhole(t *testing.T) {
 			head.Close() // http.Transport can close it twice
 			held.Release()
 			if used := b.Used(); used != 0 {
-				t.Fatalf("%d bytes, announced as %d: %d are still taken", size, length, used)
+				t.Fatalf("%d bytes, announced as %d: %d are still used", size, length, used)
 			}
 		}
 	}

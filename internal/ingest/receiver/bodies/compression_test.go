@@ -106,7 +106,7 @@ func TestDecompress_Truncated(t *testing.T) {
 	message := random(rand.New(rand.NewPCG(3, 4)), 70_000) // fits into two frames
 	for _, with := range all {
 		for _, isAtOnce := range []bool{true, false} {
-			packed, whole := pack(t, with, message, isAtOnce), 0
+			packed, accepted := pack(t, with, message, isAtOnce), 0
 			for at := range packed {
 				if at > 60 && at < len(packed)-60 && at%499 != 0 {
 					continue
@@ -114,7 +114,7 @@ func TestDecompress_Truncated(t *testing.T) {
 				plain, err := inflater.Decompress(packed[:at], with, &pool)
 				switch {
 				case err == nil && with == bodies.SnappyFramed && bytes.HasPrefix(message, plain.Bytes):
-					whole++
+					accepted++
 				case err == nil:
 					t.Errorf("%s is read that is cut at %d of %d", with, at, len(packed))
 				case errors.Is(err, bodies.ErrNoRoom):
@@ -124,8 +124,8 @@ func TestDecompress_Truncated(t *testing.T) {
 				}
 				plain.Release()
 			}
-			if whole > 2 { // a stream truncated after its header, and after its first frame
-				t.Errorf("%d cuts of frames are taken", whole)
+			if accepted > 2 { // a stream truncated after its header, and after its first frame
+				t.Errorf("%d truncated frames are accepted", accepted)
 			}
 		}
 	}

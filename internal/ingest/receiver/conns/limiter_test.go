@@ -57,7 +57,7 @@ func TestLimiter_IdleConnectionIsEvicted(t *testing.T) {
 	other.Close() // net/http can close a connection twice
 	add(2, true)
 	if n, last := l.Count(); n != 4 || last.IsZero() {
-		t.Errorf("%d are open, the last was heard at %v", n, last)
+		t.Errorf("%d are open, the last was active at %v", n, last)
 	}
 	if l.CloseAll(); !first.IsClosed() {
 		t.Error("a connection is open after all are closed")
@@ -84,17 +84,17 @@ func TestLimiter_NewConnectionIsNotEvicted(t *testing.T) {
 // idle ones.
 func TestLimiter_SilentConnectionIsEvictedFirst(t *testing.T) {
 	l := NewLimiter(3)
-	spoken, older, newer := newConn(0), newConn(0), newConn(0)
-	for _, c := range []*Conn{spoken, older, newer} {
+	used, older, newer := newConn(0), newConn(0), newConn(0)
+	for _, c := range []*Conn{used, older, newer} {
 		if !l.add(c) {
 			t.Error("there is room, and a connection is rejected")
 		}
 		time.Sleep(time.Millisecond)
 		age(c)
 	}
-	busy(spoken)
-	idle(spoken)
-	for _, want := range []*Conn{older, newer, spoken} {
+	busy(used)
+	idle(used)
+	for _, want := range []*Conn{older, newer, used} {
 		next := newConn(0)
 		if !l.add(next) || !want.IsClosed() {
 			t.Error("the wrong connection is evicted")
@@ -156,11 +156,11 @@ func TestConn_CloseWhileDraining(t *testing.T) {
 	if n, _ := l.Count(); !c.IsClosed() || n != 0 {
 		t.Errorf("it stays open; %d connections", n)
 	}
-	given := newConn(0)
-	l.add(given)
-	busy(given)
-	ConnState(given, http.StateHijacked)
-	given.Close() // the handler closes a hijacked connection
+	hijacked := newConn(0)
+	l.add(hijacked)
+	busy(hijacked)
+	ConnState(hijacked, http.StateHijacked)
+	hijacked.Close() // the handler closes a hijacked connection
 	if n, _ := l.Count(); n != 0 {
 		t.Errorf("a hijacked connection stays open: %d", n)
 	}

@@ -48,7 +48,7 @@ func TestListeners_AcceptUntilStop(t *testing.T) {
 	})
 	dial("unix", path)
 	dial("tcp", l.Addr())
-	eventually.True(t, "who connected over TCP is accepted", func() bool { return accepted.Load() == 3 })
+	eventually.True(t, "the TCP connection is accepted", func() bool { return accepted.Load() == 3 })
 	dial("unix", path)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -62,7 +62,7 @@ func TestListeners_AcceptUntilStop(t *testing.T) {
 	}
 	if c, err := net.Dial("unix", path); err == nil {
 		c.Close()
-		t.Error("somebody connected behind the end")
+		t.Error("a connection was accepted after the close")
 	}
 }
 
@@ -79,12 +79,12 @@ func TestListeners_GivenSocketStaysOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	given, err := net.FileListener(file)
+	inherited, err := net.FileListener(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	l := Listeners{Limiter: NewLimiter(1)}
-	if err := l.OpenTCP("unused", given); err != nil || l.Addr() != managers.Addr().String() {
+	if err := l.OpenTCP("unused", inherited); err != nil || l.Addr() != managers.Addr().String() {
 		t.Fatal(l.Addr(), err)
 	}
 	l.Serve(func(on net.Listener) {

@@ -9,59 +9,59 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// lives contains the state that survives a daemon: the outcomes of the spans of each connection. Spans are identified by
+// history contains the state that survives a daemon: the outcomes of the spans of each connection. Spans are identified by
 // a number, which is their duration and part of their resource.
-type lives struct {
+type history struct {
 	mu           sync.Mutex
 	dice         *rand.Rand
 	isOrdered    bool // on each connection, the numbers of the spans must increase
-	forgets      bool // the next daemon knows no earlier connection
-	hasForgotten bool
-	lives        map[string]*life
+	discards     bool // the next daemon has no outcomes of earlier connections
+	hasDiscarded bool
+	conns        map[string]*connHistory
 	asked        []string       // tokens of the earlier connections that clients have asked about, in order
 	counted      map[uint64]int // by number: how often the span was counted
 	doubtful     map[uint64]bool
 }
 
-// life is the state of one connection.
-type life struct {
-	of       *lives
+// connHistory is the state of one connection.
+type connHistory struct {
+	owner    *history
 	numbers  []uint64 // numbers of the spans that were read
 	ends     []uint64 // number of spans up to the end of each message
-	told     uint64   // number of spans that were reported as settled
+	reported uint64   // number of spans that were reported as settled
 	outcomes []uint64 // set when the daemon has crashed
 	isOver   bool
 }
 
-func newLives(seed uint64) *lives {
-	return &lives{
-		dice: rand.New(rand.NewPCG(seed, 34)), lives: map[string]*life{}, counted: map[uint64]int{},
+func newHistory(seed uint64) *history {
+	return &history{
+		dice: rand.New(rand.NewPCG(seed, 34)), conns: map[string]*connHistory{}, counted: map[uint64]int{},
 		doubtful: map[uint64]bool{},
 	}
 }
 
 // begin sets the token of a connection, and returns the outcomes of an earlier one.
-func (l *lives) begin(earlier string, welcome *wire.Welcome) (*life, error) {
+func (l *history) begin(earlier string, welcome *wire.Welcome) (*connHistory, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if earlier != "" {
 		l.asked = append(l.asked, earlier)
-		l.hasForgotten = l.hasForgotten || l.forgets
-		before := l.lives[earlier]
+		l.hasDiscarded = l.hasDiscarded || l.discards
+		before := l.conns[earlier]
 		if before == nil || !before.isOver {
-			return nil, fmt.Errorf("asked about %q, of which no daemon has died", earlier)
+			return nil, fmt.Errorf("asked about %q, which is not a connection of a crashed daemon", earlier)
 		}
-		if !l.forgets {
+		if !l.discards {
 			welcome.Earlier = before.outcomes
 		}
 	}
-	welcome.Token = fmt.Sprint("life ", len(l.lives))
-	l.lives[welcome.Token] = &life{of: l}
-	return l.lives[welcome.Token], nil
+	welcome.Token = fmt.Sprint("connection ", len(l.conns))
+	l.conns[welcome.Token] = &connHistory{owner: l}
+	return l.conns[welcome.Token], nil
 }
 
-// take records a span.
-func (l *life) take(key []byte, number uint64) error {
+// receive records a span.
+func (l *connHistory) receive(key []byte, number uint64) error {
 	if l == nil {
 		return nil
 	}
@@ -72,68 +72,68 @@ func (l *life) take(key []byte, number uint64) error {
 	if k.Resource != resourceOf(number) {
 		return fmt.Errorf("span %d has the resource %q", number, k.Resource)
 	}
-	if n := len(l.numbers); l.of.isOrdered && n > 0 && l.numbers[n-1] >= number {
-		return fmt.Errorf("span %d came behind %d", number, l.numbers[n-1])
+	if n := len(l.numbers); l.owner.isOrdered && n > 0 && l.numbers[n-1] >= number {
+		return fmt.Errorf("span %d came after %d", number, l.numbers[n-1])
 	}
 	l.numbers = append(l.numbers, number)
 	return nil
 }
 
-func (l *life) spans() uint64 { return uint64(len(l.numbers)) }
+func (l *connHistory) spans() uint64 { return uint64(len(l.numbers)) }
 
-func (l *life) endMessage() {
+func (l *connHistory) endMessage() {
 	if l != nil {
 		l.ends = append(l.ends, l.spans())
 	}
 }
 
-// leave ends the connection gracefully: all spans are counted.
-func (l *life) leave() {
+// disconnect ends the connection gracefully: all spans are counted.
+func (l *connHistory) disconnect() {
 	if l == nil || l.isOver {
 		return
 	}
-	l.of.mu.Lock()
-	defer l.of.mu.Unlock()
+	l.owner.mu.Lock()
+	defer l.owner.mu.Unlock()
 	l.isOver = true
 	for _, number := range l.numbers {
-		l.of.counted[number]++
+		l.owner.counted[number]++
 	}
 }
 
-// die chooses random outcomes for the messages: some are settled, including all that were reported as settled, and each
+// crash chooses random outcomes for the messages: some are settled, including all that were reported as settled, and each
 // of the others is in doubt or has to be resent.
-func (l *life) die() {
+func (l *connHistory) crash() {
 	if l == nil || l.isOver {
 		return
 	}
-	l.of.mu.Lock()
-	defer l.of.mu.Unlock()
+	l.owner.mu.Lock()
+	defer l.owner.mu.Unlock()
 	l.isOver = true
-	settled := l.told
+	settled := l.reported
 	for _, end := range l.ends {
-		if end > settled && l.of.dice.IntN(3) > 0 {
+		if end > settled && l.owner.dice.IntN(3) > 0 {
 			break
 		}
 		settled = max(settled, end)
 	}
 	l.outcomes = wire.AppendOutcome(nil, settled, wire.Settled)
 	for _, number := range l.numbers[:settled] {
-		l.of.counted[number]++
+		l.owner.counted[number]++
 	}
-	at, what := settled, wire.Doubtful
+	at, outcome := settled, wire.Doubtful
 	for _, end := range l.ends {
 		if end <= at {
 			continue
 		}
-		if l.of.dice.IntN(4) == 0 {
-			what = wire.Doubtful + wire.Resend - what
+		if l.owner.dice.IntN(4) == 0 {
+			outcome = wire.Doubtful + wire.Resend - outcome
 		}
-		if what == wire.Doubtful {
+		if outcome == wire.Doubtful {
 			for _, number := range l.numbers[at:end] {
-				l.of.doubtful[number] = true
+				l.owner.doubtful[number] = true
 			}
 		}
-		l.outcomes = wire.AppendOutcome(l.outcomes, end, what)
+		l.outcomes = wire.AppendOutcome(l.outcomes, end, outcome)
 		at = end
 	}
 }
@@ -143,14 +143,14 @@ func (d *fakeDaemon) settleSome() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for c := range d.conns {
-		if c.life == nil || len(c.life.ends) == 0 {
+		if c.history == nil || len(c.history.ends) == 0 {
 			continue
 		}
-		d.lives.mu.Lock()
-		c.life.told = max(c.life.told, c.life.ends[d.lives.dice.IntN(len(c.life.ends))])
-		d.lives.mu.Unlock()
+		d.history.mu.Lock()
+		c.history.reported = max(c.history.reported, c.history.ends[d.history.dice.IntN(len(c.history.ends))])
+		d.history.mu.Unlock()
 		c.SetWriteDeadline(time.Now().Add(time.Second))
-		c.Write(wire.AppendFeatures(nil, &wire.Announcement{Features: d.features, Settled: c.life.told}))
+		c.Write(wire.AppendFeatures(nil, &wire.Announcement{Features: d.features, Settled: c.history.reported}))
 		c.SetWriteDeadline(time.Time{}) // otherwise, later responses would fail on a slow machine
 	}
 }

@@ -31,9 +31,9 @@ func TestFlush(t *testing.T) {
 		})
 	}
 	d.see(func() {
-		d.answer = func(id uint64) *wire.Flush { return &wire.Flush{ID: id, Error: "agent said no"} }
+		d.answer = func(id uint64) *wire.Flush { return &wire.Flush{ID: id, Error: "agent refused"} }
 	})
-	if err := c.Flush(t.Context()); err == nil || !strings.Contains(err.Error(), "agent said no") {
+	if err := c.Flush(t.Context()); err == nil || !strings.Contains(err.Error(), "agent refused") {
 		t.Errorf("refused by the agent: %v", err)
 	}
 	// A response with another ID is ignored.
@@ -53,7 +53,7 @@ func TestFlush(t *testing.T) {
 	eventually(t, "it was asked", func() (is bool) { d.see(func() { is = d.flushes == 6 }); return is })
 	d.kill()
 	if err := <-answer; !errors.Is(err, errDisconnected) {
-		t.Errorf("the daemon left: %v", err)
+		t.Errorf("the daemon crashed: %v", err)
 	}
 	// No daemon is available.
 	ctx, cancel = context.WithCancel(t.Context())
@@ -66,7 +66,7 @@ func TestFlush(t *testing.T) {
 	go func() { answer <- c.Flush(t.Context()) }()
 	d.start()
 	if err := <-answer; err != nil {
-		t.Errorf("a daemon came: %v", err)
+		t.Errorf("a daemon started: %v", err)
 	}
 	mustClose(t, c)
 	if err := c.Flush(t.Context()); !errors.Is(err, errClosed) {
@@ -79,7 +79,7 @@ func TestFeatures_AgentStopsAccepting(t *testing.T) {
 	d := newFakeDaemon(t).start()
 	c := open(t, Config{Socket: d.socket, MaxAge: time.Hour})
 	if f := c.Features(); !f.Stats || f.PeerTags != nil {
-		t.Errorf("features before a daemon said any: %+v", f)
+		t.Errorf("features before a welcome: %+v", f)
 	}
 	if err := c.Flush(t.Context()); err != nil {
 		t.Fatal(err)
@@ -91,7 +91,7 @@ func TestFeatures_AgentStopsAccepting(t *testing.T) {
 		t.Errorf("features: %+v", f)
 	}
 	if c.Publish(sampleBatch(4)) {
-		t.Error("accepted what is not wanted")
+		t.Error("accepted statistics that the agent does not accept")
 	}
 	if err := c.Flush(t.Context()); err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func TestFeatures_AgentStopsAccepting(t *testing.T) {
 	}
 	d.see(func() {
 		if d.spans != 0 || d.lost[ReasonNotWanted] != 9 {
-			t.Errorf("the daemon got %d spans, and heard of %v", d.spans, d.lost)
+			t.Errorf("the daemon got %d spans, and was notified of %v", d.spans, d.lost)
 		}
 	})
 	d.setFeatures(wire.Features{Stats: true})
@@ -135,11 +135,11 @@ func TestDisconnected_LossReportedOnce(t *testing.T) {
 		}
 	}
 	if d.spansSeen() != before.Buffered {
-		t.Errorf("%d spans came of %d that were buffered", d.spans, before.Buffered)
+		t.Errorf("%d spans arrived, %d were buffered", d.spans, before.Buffered)
 	}
 	d.see(func() {
 		if d.lost[ReasonBufferFull] != before.Refused[ReasonBufferFull] {
-			t.Errorf("the daemon heard of %v, lost are %v", d.lost, before.Refused)
+			t.Errorf("the daemon was notified of %v, lost are %v", d.lost, before.Refused)
 		}
 	})
 	checkAccounting(t, c, offered)
@@ -163,7 +163,7 @@ func TestClient_Disconnected(t *testing.T) {
 		eventually(t, "the gate is shut", func() bool { return !publish() })
 		for range 10 {
 			if publish() {
-				t.Error("accepted while the daemon is away")
+				t.Error("accepted while the daemon is unavailable")
 			}
 		}
 		checkAccounting(t, c, offered)
@@ -180,14 +180,14 @@ func TestClient_Disconnected(t *testing.T) {
 		s := c.Stats()
 		d.see(func() {
 			if d.lost[ReasonDisconnected] != s.Refused[ReasonDisconnected] || d.spans != s.Published {
-				t.Errorf("round %d: the daemon got %d spans and heard of %v, the client counts %+v", round,
+				t.Errorf("round %d: the daemon got %d spans and was notified of %v, the client counts %+v", round,
 					d.spans, d.lost, s)
 			}
 		})
 		d.stop()
 	}
 	eventually(t, "the gate is shut", func() bool { return !publish() })
-	eventually(t, "no shard goes on holding a buffer, and labels with it", func() bool {
+	eventually(t, "no shard holds a buffer", func() bool {
 		held := false
 		for i := range c.shards {
 			c.shards[i].lock()
@@ -215,7 +215,7 @@ func TestDisconnected_LoggedOnce(t *testing.T) {
 		Logger: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	for n := 1; n <= 2; n++ {
-		eventually(t, "it is said", func() bool { return strings.Count(log.String(), "still unreachable") == n })
+		eventually(t, "the outage is logged", func() bool { return strings.Count(log.String(), "still unreachable") == n })
 		d.start()
 		eventually(t, "it is connected", func() bool { return c.Stats().Connected })
 		d.stop()
@@ -249,13 +249,13 @@ func TestClose(t *testing.T) {
 }
 
 func TestClose_WithoutDaemon(t *testing.T) {
-	nobody := filepath.Join(t.TempDir(), "nobody")
-	c := open(t, Config{Socket: nobody})
+	absent := filepath.Join(t.TempDir(), "absent")
+	c := open(t, Config{Socket: absent})
 	mustClose(t, c)
-	c = open(t, Config{Socket: nobody})
+	c = open(t, Config{Socket: absent})
 	c.Publish(sampleBatch(5))
 	if err := c.Close(t.Context()); err == nil {
-		t.Error("no error, though 5 spans are lost")
+		t.Error("no error although 5 spans are lost")
 	}
 	checkAccounting(t, c, 5)
 	if got := c.Stats().Lost[ReasonClosed]; got != 5 {
@@ -277,17 +277,17 @@ func TestClose_ContextEnds(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if err := c.Close(ctx); err == nil {
-		t.Error("no error, though spans are lost")
+		t.Error("no error although spans are lost")
 	}
 	checkAccounting(t, c, offered)
 	s := c.Stats()
 	if s.Lost[ReasonClosed] == 0 {
-		t.Error("nothing is lost, though the daemon does not read")
+		t.Error("nothing is lost although the daemon does not read")
 	}
 	d.each(func(f *fakeConn) { f.reading.Unlock() })
 	d.stop()
 	if d.spans != s.Sent {
-		t.Errorf("the daemon found %d spans, sent are %d", d.spans, s.Sent)
+		t.Errorf("the daemon received %d spans, sent are %d", d.spans, s.Sent)
 	}
 }
 
@@ -317,25 +317,25 @@ func TestClose_DestinationUnavailable(t *testing.T) {
 	}
 	d.welcome = func(*wire.Hello) *wire.Welcome { return &welcome }
 	d.answer = func(uint64) *wire.Flush { return nil }
-	isBack := make(chan struct{})
+	resume := make(chan struct{})
 	d.onFrame = func(_ *fakeConn, got wire.Type) {
 		if got == wire.TypeBye {
-			<-isBack
+			<-resume
 		}
 	}
 	d.start()
 	c := open(t, Config{Socket: d.socket})
 	c.Publish(sampleBatch(7))
 	if err := c.Close(context.Background()); err != nil {
-		t.Errorf("closed with %v, though the daemon has everything", err)
+		t.Errorf("closed with %v although the daemon has everything", err)
 	}
 	if s := c.Stats(); s.Sent != 7 || s.Unsettled != 7 || c.notCounted() != [reasons]uint64{} {
-		t.Errorf("the books after it has left: %+v", s)
+		t.Errorf("stats after close: %+v", s)
 	}
-	close(isBack)
+	close(resume)
 }
 
-// A daemon that has stopped reading says bye and does not close the connection. The client closes it and
+// A daemon that has stopped reading sends bye and does not close the connection. The client closes it and
 // reconnects.
 func TestBye_EndsBlockedWrite(t *testing.T) {
 	d := newFakeDaemon(t).start()
@@ -441,7 +441,7 @@ func TestReconnect_LoggedOnce(t *testing.T) {
 	d.start()
 	eventually(t, "it is connected", func() bool { return c.Stats().Connected })
 	d.stop()
-	eventually(t, "it is away", func() bool {
+	eventually(t, "it is disconnected", func() bool {
 		return strings.Contains(log.String(),
 			"the daemon said bye: shutdown")
 	})

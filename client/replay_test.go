@@ -18,14 +18,14 @@ import (
 // is counted once or is ambiguous; with little memory, all other spans are accounted for as lost.
 func TestReplay_NothingLostOrCountedTwice(t *testing.T) {
 	for name, maxKept := range map[string]int{
-		"room for all": 16 << 20, "little room": minBuffers * bufferBytes,
+		"memory for all": 16 << 20, "little memory": minBuffers * bufferBytes,
 		"none": KeepNothing,
 	} {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(2) {
 				d := newFakeDaemon(t)
-				d.settles, d.lives = true, newLives(seed)
-				d.lives.isOrdered = true // there is one shard
+				d.settles, d.history = true, newHistory(seed)
+				d.history.isOrdered = true // there is one shard
 				d.start()
 				c := open(t, Config{
 					Socket:      d.socket,
@@ -34,23 +34,23 @@ func TestReplay_NothingLostOrCountedTwice(t *testing.T) {
 					MaxAge:      time.Millisecond,
 					MaxBackoff:  time.Millisecond,
 				})
-				accepted := liveAtRandom(t, d, c, rand.New(rand.NewPCG(seed, 3)))
+				accepted := runAtRandom(t, d, c, rand.New(rand.NewPCG(seed, 3)))
 				if maxKept == KeepNothing { // then Close does not wait
 					flushThrough(t, c)
 				}
 				mustClose(t, c)
 				d.stop()
-				checkLives(t, d, c, accepted)
+				checkHistory(t, d, c, accepted)
 				if maxKept == 16<<20 && c.Stats().Unconfirmed > 0 {
-					t.Errorf("%d spans had no room", c.Stats().Unconfirmed)
+					t.Errorf("%d spans did not fit", c.Stats().Unconfirmed)
 				}
 			}
 		})
 	}
 }
 
-// liveAtRandom publishes while daemons start and end, and returns the numbers of the accepted spans.
-func liveAtRandom(t *testing.T, d *fakeDaemon, c *Client, dice *rand.Rand) (accepted map[uint64]bool) {
+// runAtRandom publishes while daemons start and end, and returns the numbers of the accepted spans.
+func runAtRandom(t *testing.T, d *fakeDaemon, c *Client, dice *rand.Rand) (accepted map[uint64]bool) {
 	accepted = map[uint64]bool{}
 	next := uint64(1)
 	publish := func(batches int) {
@@ -83,7 +83,7 @@ func liveAtRandom(t *testing.T, d *fakeDaemon, c *Client, dice *rand.Rand) (acce
 			d.start()
 		case 5: // the next one crashes before its welcome, too
 			d.kill()
-			d.dieGreeting(t)
+			d.crashBeforeWelcome(t)
 			publish(dice.IntN(3))
 			d.start()
 		case 6: // within a message that was written partially
@@ -96,11 +96,11 @@ func liveAtRandom(t *testing.T, d *fakeDaemon, c *Client, dice *rand.Rand) (acce
 			}
 			d.kill()
 			d.start()
-			eventually(t, "the client is back", func() bool { return c.Stats().Connects > connects })
+			eventually(t, "the client is reconnected", func() bool { return c.Stats().Connects > connects })
 		default:
 			seen := d.spansSeen()
 			publish(1)
-			eventually(t, "something comes", func() bool {
+			eventually(t, "a span arrives", func() bool {
 				return d.spansSeen() > seen || c.Stats().Buffered == 0
 			})
 		}
@@ -108,8 +108,8 @@ func liveAtRandom(t *testing.T, d *fakeDaemon, c *Client, dice *rand.Rand) (acce
 	return accepted
 }
 
-// dieGreeting starts a daemon that crashes before its first welcome.
-func (d *fakeDaemon) dieGreeting(t *testing.T) {
+// crashBeforeWelcome starts a daemon that crashes before its first welcome.
+func (d *fakeDaemon) crashBeforeWelcome(t *testing.T) {
 	greeted := make(chan struct{})
 	var once sync.Once
 	d.see(func() {
@@ -121,13 +121,13 @@ func (d *fakeDaemon) dieGreeting(t *testing.T) {
 	d.see(func() { d.greeting = nil })
 }
 
-// checkLives compares the spans that daemons have counted with Stats.
-func checkLives(t *testing.T, d *fakeDaemon, c *Client, accepted map[uint64]bool) {
+// checkHistory compares the spans that daemons have counted with Stats.
+func checkHistory(t *testing.T, d *fakeDaemon, c *Client, accepted map[uint64]bool) {
 	t.Helper()
 	missing, doubtful, twice := uint64(0), uint64(0), 0
 	for number := range accepted {
-		n := d.lives.counted[number]
-		if d.lives.doubtful[number] {
+		n := d.history.counted[number]
+		if d.history.doubtful[number] {
 			doubtful++
 			n++
 		}
@@ -141,19 +141,19 @@ func checkLives(t *testing.T, d *fakeDaemon, c *Client, accepted map[uint64]bool
 	s := c.Stats()
 	known := s.Ambiguous + s.Unconfirmed + sum(s.Lost)
 	isExact := missing == s.Unconfirmed+sum(s.Lost) && doubtful == s.Ambiguous
-	if twice > 0 || missing+doubtful > known || !d.lives.hasForgotten && !isExact {
-		t.Errorf("of %d spans %d are counted twice, %d are missing, %d doubtful; the client says %+v",
+	if twice > 0 || missing+doubtful > known || !d.history.hasDiscarded && !isExact {
+		t.Errorf("of %d spans %d are counted twice, %d are missing, %d doubtful; stats %+v",
 			len(accepted), twice, missing, doubtful, s)
 	}
 	if s.Published != uint64(len(accepted)) || s.Buffered != 0 || s.Unsettled != 0 ||
 		s.Sent != s.Published-sum(s.Lost) {
-		t.Errorf("of %d spans that were published the books say %+v", len(accepted), s)
+		t.Errorf("%d spans were published, stats %+v", len(accepted), s)
 	}
 	if d.lost[ReasonDaemonDied] > s.Unconfirmed || d.lost[ReasonAmbiguous] > s.Ambiguous {
-		t.Errorf("the daemons heard of %v, the client counts %+v", d.lost, s)
+		t.Errorf("the daemons were notified of %v, the client counts %+v", d.lost, s)
 	}
-	if len(d.lives.asked) == 0 {
-		t.Error("no daemon died, or no client asked")
+	if len(d.history.asked) == 0 {
+		t.Error("no daemon crashed, or no client asked")
 	}
 }
 
@@ -190,12 +190,12 @@ func TestReplay_EachSpanHasOneOutcome(t *testing.T) {
 				if at > kept {
 					of = last
 				}
-				what := naiveOutcome(outcomes, of)
+				outcome := naiveOutcome(outcomes, of)
 				switch {
 				case last > handed:
 					again = append(again, at)
-				case of <= settled || what == 0:
-				case what == 1:
+				case of <= settled || outcome == 0:
+				case outcome == 1:
 					want.ambiguous++
 				case at <= kept:
 					want.lost++
@@ -239,9 +239,9 @@ func keepAtRandom(k *sentBuffers, dice *rand.Rand) (handed uint64, messages []in
 		before := handed
 		handed += uint64(b.spanCount)
 		if dice.IntN(12) == 0 {
-			taken := b.countWrittenSpans(dice.IntN(len(b.bytes())))
+			written := b.countWrittenSpans(dice.IntN(len(b.bytes())))
 			k.addPartlySent(b, handed)
-			return before + uint64(taken), messages
+			return before + uint64(written), messages
 		}
 		k.add(b, handed)
 	}
@@ -271,13 +271,13 @@ func naiveOutcome(outcomes []uint64, number uint64) uint64 {
 	return 2
 }
 
-// checkAgain decodes the remaining messages, each buffer as on a connection of its own.
+// checkAgain decodes the remaining messages, each buffer as on a separate connection.
 func checkAgain(t *testing.T, k *sentBuffers, want []uint64) {
 	t.Helper()
-	read := &life{of: &lives{isOrdered: true}}
+	read := &connHistory{owner: &history{isOrdered: true}}
 	d := &fakeDaemon{counts: map[string]tally{}}
 	for _, b := range k.buffers {
-		c, before := &fakeConn{keys: map[uint32][]byte{}, life: read}, read.spans()
+		c, before := &fakeConn{keys: map[uint32][]byte{}, history: read}, read.spans()
 		for message := range b.messages() {
 			kind, body, err := wire.Split(message[wire.HeaderLen:])
 			if err == nil {
@@ -288,11 +288,11 @@ func checkAgain(t *testing.T, k *sentBuffers, want []uint64) {
 			}
 		}
 		if read.spans()-before != uint64(b.spanCount) || b.spanCount == 0 {
-			t.Fatalf("%d spans lie in a buffer that counts %d", read.spans()-before, b.spanCount)
+			t.Fatalf("a buffer contains %d spans, but counts %d", read.spans()-before, b.spanCount)
 		}
 	}
 	if !slices.Equal(read.numbers, want) {
-		t.Fatalf("%d spans are to be handed over again, want %d", len(read.numbers), len(want))
+		t.Fatalf("%d spans are to be resent, want %d", len(read.numbers), len(want))
 	}
 	free := len(k.buffers)
 	for k.pool.take() != nil {
@@ -333,14 +333,14 @@ func TestFlush_DoesNotSettle(t *testing.T) {
 // A client whose spans are all settled keeps few buffers, however many spans it sends.
 func TestReplay_SettledSpansAreFreed(t *testing.T) {
 	d := newFakeDaemon(t)
-	d.settles, d.lives = true, newLives(1)
+	d.settles, d.history = true, newHistory(1)
 	d.start()
 	c := open(t, Config{Socket: d.socket, MaxAge: time.Hour})
 	next := uint64(1)
 	for range 20 {
 		for range 30 { // more than one buffer
 			if !c.Publish(numbered(next, 256)) {
-				t.Fatal("refused, though there is room")
+				t.Fatal("refused although there is room")
 			}
 			next += 256
 		}
@@ -353,7 +353,7 @@ func TestReplay_SettledSpansAreFreed(t *testing.T) {
 		free++
 	}
 	if used := len(c.pool.buffers) - free; used > 16 {
-		t.Errorf("%d buffers are kept, though all is settled", used)
+		t.Errorf("%d buffers are kept although all spans are settled", used)
 	}
 }
 
@@ -362,10 +362,10 @@ func TestReplay_LastSpanReleasesBuffer(t *testing.T) {
 	k := &sentBuffers{pool: newPool(2), maxBuffers: 1}
 	k.add(filledBuffer(t), 10)
 	if k.freeSettled(9); len(k.buffers) != 1 {
-		t.Error("what is not settled is let go")
+		t.Error("an unsettled buffer was released")
 	}
 	if k.freeSettled(10); len(k.buffers) != 0 {
-		t.Error("what is settled is kept")
+		t.Error("a settled buffer is kept")
 	}
 }
 
@@ -377,38 +377,38 @@ func TestReplay_ResponsesOfNextDaemon(t *testing.T) {
 	for name, test := range map[string]struct {
 		earlier                []uint64
 		token                  string
-		told                   uint64 // number of spans that were reported as settled before the crash
-		unwanted               bool   // the next daemon wants no statistics
+		reported               uint64 // number of spans that were reported as settled before the crash
+		unwanted               bool   // the next daemon does not accept statistics
 		again, ambiguous, died uint64
 		isNotAsked             bool
 	}{
-		"all is to be handed over again": {earlier: []uint64{0, settled}, again: 90},
-		"all is settled":                 {earlier: []uint64{90, settled}},
-		"all is doubtful":                {earlier: []uint64{0, settled, 90, doubtful}, ambiguous: 90},
+		"all spans are to be resent": {earlier: []uint64{0, settled}, again: 90},
+		"all spans are settled":      {earlier: []uint64{90, settled}},
+		"all spans are doubtful":     {earlier: []uint64{0, settled, 90, doubtful}, ambiguous: 90},
 		"some of each": {
 			earlier: []uint64{20, settled, 50, doubtful, 90, again}, ambiguous: 30, again: 40,
 		},
 		"some of each in another order": {
 			earlier: []uint64{0, settled, 20, again, 50, doubtful}, ambiguous: 30, again: 60,
 		},
-		"what was settled before the end is settled": {
-			told: 50, earlier: []uint64{20, settled, 50, doubtful}, again: 40,
+		"spans settled before the crash stay settled": {
+			reported: 50, earlier: []uint64{20, settled, 50, doubtful}, again: 40,
 		},
-		"an outcome of another version is to be handed over again": {
+		"spans with an unknown outcome are resent": {
 			earlier: []uint64{20, settled, 50, 9},
 			again:   70,
 		},
 		"bounds lie within messages": {
 			earlier: []uint64{10, settled, 30, doubtful, 80, settled}, ambiguous: 20, again: 40,
 		},
-		"bounds fall and exceed":           {earlier: []uint64{50, settled, 20, doubtful, 1 << 60, settled}},
-		"half a pair":                      {earlier: []uint64{50, settled, 90}, again: 40},
-		"it knows nothing":                 {died: 90},
-		"it knows nothing of what is left": {told: 20, died: 70},
-		"everything was settled":           {told: 90, isNotAsked: true},
-		"no token was said":                {token: "-", died: 90, isNotAsked: true},
-		"too long a token":                 {token: long, died: 90, isNotAsked: true},
-		"stats are not wanted any more":    {earlier: []uint64{20, settled}, unwanted: true, again: 70},
+		"bounds fall and exceed":               {earlier: []uint64{50, settled, 20, doubtful, 1 << 60, settled}},
+		"half a pair":                          {earlier: []uint64{50, settled, 90}, again: 40},
+		"no outcomes":                          {died: 90},
+		"no outcomes of unsettled spans":       {reported: 20, died: 70},
+		"everything was settled":               {reported: 90, isNotAsked: true},
+		"no token":                             {token: "-", died: 90, isNotAsked: true},
+		"token too long":                       {token: long, died: 90, isNotAsked: true},
+		"statistics are not accepted any more": {earlier: []uint64{20, settled}, unwanted: true, again: 70},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newFakeDaemon(t)
@@ -435,7 +435,7 @@ func TestReplay_ResponsesOfNextDaemon(t *testing.T) {
 					d.answer = func(id uint64) *wire.Flush { return &wire.Flush{ID: id, Error: "later"} }
 				})
 				if err := c.Flush(ask); err == nil {
-					t.Fatal("a flush that failed is none")
+					t.Fatal("a failed flush succeeded")
 				}
 			}
 			if s := c.Stats(); s.Unsettled != 90 || s.Sent != 90 {
@@ -445,12 +445,12 @@ func TestReplay_ResponsesOfNextDaemon(t *testing.T) {
 				d.spans, d.counts = 0, map[string]tally{}
 				welcome.Token, welcome.Earlier, welcome.Features.Stats = "second", test.earlier, !test.unwanted
 			})
-			if test.told > 0 {
-				d.settle(test.told)
+			if test.reported > 0 {
+				d.settle(test.reported)
 			}
 			d.kill()
 			d.start()
-			eventually(t, "the client is back", func() bool { return c.Stats().Connects == 2 })
+			eventually(t, "the client is reconnected", func() bool { return c.Stats().Connects == 2 })
 			d.see(func() { d.answer = func(id uint64) *wire.Flush { return &wire.Flush{ID: id, OK: true} } })
 			if err := c.Flush(ask); err != nil {
 				t.Fatal(err)
@@ -467,14 +467,14 @@ func TestReplay_ResponsesOfNextDaemon(t *testing.T) {
 			if got := [2]uint64{s.Ambiguous, s.Unconfirmed}; got != counts ||
 				s.Lost[ReasonNotWanted] != lost ||
 				s.Sent != 90-lost || s.Unsettled != 0 {
-				t.Errorf("the books: %+v", s)
+				t.Errorf("stats %+v", s)
 			}
 			d.see(func() {
 				if d.spans != arrived || !slices.Equal(hellos, want) {
-					t.Errorf("%d spans came again, want %d; hellos were of %q", d.spans, arrived, hellos)
+					t.Errorf("%d spans were resent, want %d; hellos with the tokens %q", d.spans, arrived, hellos)
 				}
 				if got := [2]uint64{d.lost[ReasonAmbiguous], d.lost[ReasonDaemonDied]}; got != counts {
-					t.Errorf("the next daemon is told of %v", d.lost)
+					t.Errorf("the next daemon was notified of %v", d.lost)
 				}
 			})
 			mustClose(t, c)
@@ -483,18 +483,18 @@ func TestReplay_ResponsesOfNextDaemon(t *testing.T) {
 	}
 }
 
-// A daemon that says bye delivers all spans, or is killed before. In the first case, the next one knows no
+// A daemon that sends bye delivers all spans, or is killed before. In the first case, the next one has no
 // outcomes; in the second, it knows which spans have to be resent.
 func TestReplay_AfterBye(t *testing.T) {
-	for name, isKilled := range map[string]bool{"it ends in order": false, "it is killed": true} {
+	for name, isKilled := range map[string]bool{"it stops gracefully": false, "it is killed": true} {
 		t.Run(name, func(t *testing.T) { followBye(t, isKilled) })
 	}
 }
 
-// stoppedWithUnsettled returns a daemon that has said bye, and its client, whose 70 spans are not settled.
+// stoppedWithUnsettled returns a daemon that has sent bye, and its client, whose 70 spans are not settled.
 func stoppedWithUnsettled(t *testing.T) (*fakeDaemon, *Client) {
 	d := newFakeDaemon(t)
-	d.settles, d.lives = true, newLives(1)
+	d.settles, d.history = true, newHistory(1)
 	d.start()
 	c := open(t, Config{Socket: d.socket, MaxAge: time.Millisecond, MaxBackoff: time.Millisecond})
 	c.Publish(numbered(1, 70))
@@ -507,34 +507,34 @@ func stoppedWithUnsettled(t *testing.T) (*fakeDaemon, *Client) {
 
 func followBye(t *testing.T, isKilled bool) {
 	d, c := stoppedWithUnsettled(t)
-	comes := 70
+	arriving := 70
 	if isKilled {
-		d.lives.lives["life 0"].outcomes = []uint64{0, uint64(wire.Settled)}
-		comes += 70
+		d.history.conns["connection 0"].outcomes = []uint64{0, uint64(wire.Settled)}
+		arriving += 70
 	}
 	d.start()
-	eventually(t, "the client is back", func() bool { return c.Stats().Connects == 2 })
-	eventually(t, "it hands over what nobody has", func() bool { return d.spansSeen() == uint64(comes) })
-	eventually(t, "the books are those of what it handed over", func() bool { return c.Stats().Sent == 70 })
-	if s := c.Stats(); s.Unsettled != uint64(comes-70) || s.Unconfirmed != 0 {
-		t.Errorf("the books: %+v", s)
+	eventually(t, "the client is reconnected", func() bool { return c.Stats().Connects == 2 })
+	eventually(t, "unsettled spans are resent", func() bool { return d.spansSeen() == uint64(arriving) })
+	eventually(t, "the spans are counted as sent", func() bool { return c.Stats().Sent == 70 })
+	if s := c.Stats(); s.Unsettled != uint64(arriving-70) || s.Unconfirmed != 0 {
+		t.Errorf("stats %+v", s)
 	}
 	mustClose(t, c)
 	d.stop()
-	if !slices.Equal(d.lives.asked, []string{"life 0"}) {
-		t.Errorf("the next daemon was asked about %q", d.lives.asked)
+	if !slices.Equal(d.history.asked, []string{"connection 0"}) {
+		t.Errorf("the next daemon was asked about %q", d.history.asked)
 	}
 }
 
-// A daemon was killed while it shut down. Its successor does not know the outcomes until then, and says so. The client
+// A daemon was killed while it shut down. Its successor does not know the outcomes until then, and reports that. The client
 // asks again, also while it closes.
 func TestReplay_EarlierDaemonPending(t *testing.T) {
-	for name, isClosing := range map[string]bool{"it stays": false, "it closes": true} {
+	for name, isClosing := range map[string]bool{"client stays open": false, "client closes": true} {
 		t.Run(name, func(t *testing.T) {
 			d, c := stoppedWithUnsettled(t)
 			asked, isKnown := 0, false
 			d.see(func() {
-				d.lives.lives["life 0"].outcomes = []uint64{0, uint64(wire.Settled)}
+				d.history.conns["connection 0"].outcomes = []uint64{0, uint64(wire.Settled)}
 				d.greeting = func(conn *net.UnixConn) bool {
 					if asked++; !isKnown {
 						conn.Write(wire.AppendBye(nil, &wire.Bye{Reason: earlierPending}))
@@ -561,7 +561,7 @@ func TestReplay_EarlierDaemonPending(t *testing.T) {
 			}
 			d.see(func() { isKnown = true })
 			if !isClosing {
-				eventually(t, "it hands them over again", func() bool { return d.spansSeen() == 140 })
+				eventually(t, "the spans are resent", func() bool { return d.spansSeen() == 140 })
 				go end()
 			}
 			if err := <-closed; err != nil {
@@ -579,7 +579,7 @@ func closing(t *testing.T, maxKept int) (d *fakeDaemon, c *Client, log *syncBuff
 	end func(context.Context),
 ) {
 	d, log = newFakeDaemon(t), &syncBuffer{}
-	d.settles, d.lives = true, newLives(1)
+	d.settles, d.history = true, newHistory(1)
 	d.answer = func(uint64) *wire.Flush { return nil }
 	d.start()
 	c = open(t, Config{
@@ -610,7 +610,7 @@ func TestClose_WaitsForOutcome(t *testing.T) {
 		unsettled uint64
 	}{
 		"settled": {wire.Flush{OK: true}, 0},
-		"refused": {wire.Flush{Error: "the agent is away"}, 70},
+		"refused": {wire.Flush{Error: "the agent is unreachable"}, 70},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, c, log, end := closing(t, 0)
@@ -625,10 +625,10 @@ func TestClose_WaitsForOutcome(t *testing.T) {
 			d.stop()
 			s := c.Stats()
 			if byes != 0 || d.byes != 1 || d.spans != 70 || s.Unsettled != test.unsettled || s.Sent != 70 {
-				t.Errorf("%d and %d byes, %d spans, the books: %+v", byes, d.byes, d.spans, s)
+				t.Errorf("%d and %d byes, %d spans, stats %+v", byes, d.byes, d.spans, s)
 			}
-			if said := strings.Contains(log.String(), "unsettled=70"); said != (test.unsettled > 0) {
-				t.Errorf("it logs:\n%s", log)
+			if isLogged := strings.Contains(log.String(), "unsettled=70"); isLogged != (test.unsettled > 0) {
+				t.Errorf("log:\n%s", log)
 			}
 		})
 	}
@@ -640,7 +640,7 @@ func TestClose_WaitIsBounded(t *testing.T) {
 		d, c, _, end := closing(t, 0)
 		end(context.Background())
 		if s := c.Stats(); s.Unsettled != 70 || !d.isAsked() || d.byes != 1 {
-			t.Errorf("%d byes, the books: %+v", d.byes, s)
+			t.Errorf("%d byes, stats %+v", d.byes, s)
 		}
 	})
 	t.Run("its context", func(t *testing.T) {
@@ -649,14 +649,14 @@ func TestClose_WaitIsBounded(t *testing.T) {
 		d.see(func() { d.answer = func(uint64) *wire.Flush { cancel(); return nil } })
 		end(ctx)
 		if s := c.Stats(); s.Unsettled != 70 {
-			t.Errorf("the books: %+v", s)
+			t.Errorf("stats %+v", s)
 		}
 	})
 	t.Run("nothing is kept", func(t *testing.T) {
 		d, c, _, end := closing(t, KeepNothing)
 		end(t.Context())
 		if s := c.Stats(); s.Unsettled != 70 || d.isAsked() {
-			t.Errorf("the books: %+v", s)
+			t.Errorf("stats %+v", s)
 		}
 	})
 }
@@ -664,14 +664,14 @@ func TestClose_WaitIsBounded(t *testing.T) {
 // If the next daemon is available, it gets all spans again. Otherwise, they are counted as unsettled and
 // logged.
 func TestClose_DaemonCrashes(t *testing.T) {
-	t.Run("the next is there", func(t *testing.T) {
+	t.Run("the next daemon is available", func(t *testing.T) {
 		d, c, _, end := closing(t, 0)
 		var dead *fakeConn
 		d.see(func() {
 			d.onFrame = func(f *fakeConn, kind wire.Type) {
 				if kind == wire.TypeFlush && dead == nil {
 					dead = f
-					f.life.die()
+					f.history.crash()
 					d.see(func() {
 						d.answer = func(id uint64) *wire.Flush { return &wire.Flush{ID: id, OK: true} }
 					})
@@ -681,17 +681,17 @@ func TestClose_DaemonCrashes(t *testing.T) {
 		})
 		end(t.Context())
 		d.stop()
-		d.lives.isOrdered = false
+		d.history.isOrdered = false
 		accepted := map[uint64]bool{}
 		for number := range uint64(70) {
 			accepted[number+1] = true
 		}
-		checkLives(t, d, c, accepted)
+		checkHistory(t, d, c, accepted)
 		if s := c.Stats(); s.Connects != 2 || s.Unconfirmed > 0 {
-			t.Errorf("the books: %+v", s)
+			t.Errorf("stats %+v", s)
 		}
 	})
-	t.Run("nobody is there", func(t *testing.T) {
+	t.Run("no daemon is available", func(t *testing.T) {
 		d, c, log, end := closing(t, 0)
 		ended := make(chan struct{})
 		go func() {
@@ -703,19 +703,19 @@ func TestClose_DaemonCrashes(t *testing.T) {
 		<-ended
 		if s := c.Stats(); s.Unsettled != 70 || s.Sent != 70 ||
 			!strings.Contains(log.String(), "unsettled=70") {
-			t.Errorf("the books: %+v; it logs:\n%s", s, log)
+			t.Errorf("stats %+v; log:\n%s", s, log)
 		}
 	})
-	t.Run("nobody is there any more", func(t *testing.T) {
+	t.Run("the daemon has stopped", func(t *testing.T) {
 		d, c, _, end := closing(t, 0)
 		if err := c.Flush(canceledWhenAsked(t, d)); err == nil {
-			t.Error("nobody answered, and the flush is well")
+			t.Error("the flush succeeded without a response")
 		}
 		d.kill()
-		eventually(t, "the client has seen it", func() bool { return !c.Stats().Connected })
+		eventually(t, "the client is disconnected", func() bool { return !c.Stats().Connected })
 		end(t.Context())
 		if s := c.Stats(); s.Unsettled != 70 {
-			t.Errorf("the books: %+v", s)
+			t.Errorf("stats %+v", s)
 		}
 	})
 }

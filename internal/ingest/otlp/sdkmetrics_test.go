@@ -15,8 +15,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// begun returns a metrics request with the delta of the number of spans that an SDK has started.
-func begun(spans uint64) []byte {
+// spansStarted returns a metrics request with the delta of the number of spans that an SDK has started.
+func spansStarted(spans uint64) []byte {
 	point := protowire.AppendFixed64(protowire.AppendTag(nil, 6, protowire.Fixed64Type), spans)
 	sum := number(nested(nil, 1, point), 2, 1)
 	metric := nested(nested(nil, 1, []byte("otel.sdk.span.started")), 7, sum)
@@ -27,30 +27,30 @@ func begun(spans uint64) []byte {
 func TestSDKMetrics_ReadInEachEncoding(t *testing.T) {
 	to := newCollector(t, false, nil)
 	h := newHarness(t, forwardTo(t, to.url()))
-	if _, heard := h.SDKSums(); heard {
-		t.Error("something is heard before anybody spoke")
+	if _, hasSums := h.SDKSums(); hasSums {
+		t.Error("sums exist before the first request")
 	}
-	message := begun(3)
+	message := spansStarted(3)
 	a := send(t, h.client(false), http.MethodPost, signals[signalMetrics].httpPath, bytes.NewReader(message),
 		"Content-Type", mediaProtobuf)
 	if a.status != http.StatusOK || !bytes.Equal(to.last().body, message) {
-		t.Errorf("answered %+v, %q goes on", a, to.last().body)
+		t.Errorf("answered %+v, forwarded %q", a, to.last().body)
 	}
 	for n, c := range compressions {
-		came := c.pack(message)
-		a := c.send(t, h, signalMetrics, came)
-		if !c.is(a, http.StatusOK, otlpanswer.OK) || !bytes.Equal(to.last().body, came) {
-			t.Errorf("%v: answered %+v, %q goes on", c, a, to.last().body)
+		packed := c.pack(message)
+		a := c.send(t, h, signalMetrics, packed)
+		if !c.is(a, http.StatusOK, otlpanswer.OK) || !bytes.Equal(to.last().body, packed) {
+			t.Errorf("%v: answered %+v, forwarded %q", c, a, to.last().body)
 		}
 		if sums, _ := h.SDKSums(); sums != (sdkmetrics.Sums{Started: 3 * uint64(n+2)}) {
-			t.Errorf("%v: heard %+v", c, sums)
+			t.Errorf("%v: sums %+v", c, sums)
 		}
 	}
 }
 
 // TestDiscard_MetricsAndLogsWithoutUpstream sends all signals to one endpoint, as an SDK does whose only setting is
-// OTEL_EXPORTER_OTLP_ENDPOINT. It gets a success for each, so it logs no error, and one log line per signal says what
-// becomes of the request.
+// OTEL_EXPORTER_OTLP_ENDPOINT. It gets a success for each, so it logs no error, and one log line per signal reports that
+// the requests are discarded.
 func TestDiscard_MetricsAndLogsWithoutUpstream(t *testing.T) {
 	var log bytes.Buffer // written before the response
 	h := newHarness(t, func(c *Config, _ *aggregate.Config) {
@@ -58,11 +58,11 @@ func TestDiscard_MetricsAndLogsWithoutUpstream(t *testing.T) {
 	})
 	for _, s := range []signal{signalMetrics, signalLogs} {
 		for n, c := range compressions {
-			if a := c.send(t, h, s, c.pack(begun(3))); !c.is(a, http.StatusOK, otlpanswer.OK) {
+			if a := c.send(t, h, s, c.pack(spansStarted(3))); !c.is(a, http.StatusOK, otlpanswer.OK) {
 				t.Errorf("%v: answered %+v", c, a)
 			}
 			if sums, _ := h.SDKSums(); s == signalMetrics && sums != (sdkmetrics.Sums{Started: 3 * uint64(n+1)}) {
-				t.Errorf("%v: heard %+v", c, sums)
+				t.Errorf("%v: sums %+v", c, sums)
 			}
 		}
 		for media, body := range map[string]string{
@@ -84,7 +84,7 @@ func TestDiscard_MetricsAndLogsWithoutUpstream(t *testing.T) {
 	}
 	for _, name := range []string{"metrics", "logs"} {
 		if strings.Count(log.String(), name+" are accepted and discarded") != 1 {
-			t.Errorf("the log does not say once that %s are discarded: %s", name, log.String())
+			t.Errorf("the log does not report once that %s are discarded: %s", name, log.String())
 		}
 	}
 }
@@ -95,11 +95,11 @@ func TestSDKMetrics_UnreadableAreForwarded(t *testing.T) {
 	to := newCollector(t, false, nil)
 	h := newHarness(t, forwardTo(t, to.url()))
 	for name, c := range map[string]struct{ media, packing, body string }{
-		"JSON":       {mediaJSON, "", `{"resourceMetrics":[]}`},
-		"no message": {mediaProtobuf, "", "\x0a\xff"},
-		"no gzip":    {mediaProtobuf, "gzip", "none"},
-		"a bomb":     {mediaProtobuf, "gzip", string(packed(make([]byte, 8<<20)))},
-		"a block":    {mediaProtobuf, "snappy", string(snappy.Encode(nil, make([]byte, 8<<20)))},
+		"JSON":            {mediaJSON, "", `{"resourceMetrics":[]}`},
+		"invalid message": {mediaProtobuf, "", "\x0a\xff"},
+		"invalid gzip":    {mediaProtobuf, "gzip", "none"},
+		"a bomb":          {mediaProtobuf, "gzip", string(packed(make([]byte, 8<<20)))},
+		"a block":         {mediaProtobuf, "snappy", string(snappy.Encode(nil, make([]byte, 8<<20)))},
 	} {
 		a := send(t, h.client(false), http.MethodPost, signals[signalMetrics].httpPath, strings.NewReader(c.body),
 			"Content-Type", c.media, "Content-Encoding", c.packing)
@@ -108,7 +108,7 @@ func TestSDKMetrics_UnreadableAreForwarded(t *testing.T) {
 		}
 	}
 	h.stop()
-	if sums, heard := h.SDKSums(); heard || h.Stats().BufferedBytes != 0 {
-		t.Errorf("heard %+v, and %d bytes are held", sums, h.Stats().BufferedBytes)
+	if sums, hasSums := h.SDKSums(); hasSums || h.Stats().BufferedBytes != 0 {
+		t.Errorf("sums %+v, and %d bytes are held", sums, h.Stats().BufferedBytes)
 	}
 }
