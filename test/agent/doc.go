@@ -4,7 +4,7 @@
 //	realagent  the agent within a test, with captured output
 //	stats      compares the daemon's statistics with the agent's own
 //	traces     compares the daemon's reading of traces with the agent's code
-//	pod        measures the cost of statistics for a whole pod
+//	pod        measures the cost of statistics for a complete pod
 //	tracers    runs published tracers with and without the daemon in between
 //
 // `go mod tidy` fails here, because the agent's tests import a module that the module proxy does not

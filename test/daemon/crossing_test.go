@@ -18,31 +18,31 @@ import (
 type crossing struct {
 	t      *testing.T
 	path   string
-	agent  string                  // agent's socket
-	stats  atomic.Pointer[meeting] // for connections with a payload
-	info   atomic.Pointer[meeting] // for all other connections
+	agent  string                      // agent's socket
+	stats  atomic.Pointer[connHandler] // for connections with a payload
+	info   atomic.Pointer[connHandler] // for all other connections
 	mu     sync.Mutex
 	closed func()
 }
 
-// meeting handles one connection, from which nothing has been read yet.
-type meeting func(c *crossing, in *bufio.Reader, conn *net.UnixConn)
+// connHandler handles one connection, from which nothing has been read yet.
+type connHandler func(c *crossing, in *bufio.Reader, conn *net.UnixConn)
 
 // newCrossing listens next to an agent's socket.
 func newCrossing(t *testing.T, agent string) *crossing {
 	c := &crossing{t: t, path: agent + "x", agent: agent, closed: func() {}}
-	c.meet(passing)
-	c.meetInfo(passing)
+	c.handleStats(forwarding)
+	c.handleInfo(forwarding)
 	c.open()
 	t.Cleanup(c.close)
 	return c
 }
 
-// meet sets the handler of later connections with a payload.
-func (c *crossing) meet(m meeting) { c.stats.Store(&m) }
+// handleStats sets the handler of later connections with a payload.
+func (c *crossing) handleStats(m connHandler) { c.stats.Store(&m) }
 
-// meetInfo sets the handler of later requests for the agent's features.
-func (c *crossing) meetInfo(m meeting) { c.info.Store(&m) }
+// handleInfo sets the handler of later requests for the agent's features.
+func (c *crossing) handleInfo(m connHandler) { c.info.Store(&m) }
 
 // open creates the socket file and listens.
 func (c *crossing) open() {
@@ -91,8 +91,8 @@ func (c *crossing) serve(conn *net.UnixConn) {
 	(*c.stats.Load())(c, in, conn)
 }
 
-// passing forwards the request to the agent and its response to the daemon.
-func passing(c *crossing, in *bufio.Reader, conn *net.UnixConn) {
+// forwarding forwards the request to the agent and its response to the daemon.
+func forwarding(c *crossing, in *bufio.Reader, conn *net.UnixConn) {
 	_, _ = conn.Write(c.ask(in, conn))
 }
 
@@ -121,15 +121,15 @@ func (c *crossing) ask(in *bufio.Reader, conn net.Conn) []byte {
 	if request.Write(agent) != nil {
 		return nil
 	}
-	answer, _ := io.ReadAll(agent)
-	return answer
+	response, _ := io.ReadAll(agent)
+	return response
 }
 
 // hanging reads without responding, like a stopped process.
 func hanging(_ *crossing, in *bufio.Reader, _ *net.UnixConn) { _, _ = io.Copy(io.Discard, in) }
 
-// swallowing reads the body and sends nothing until the client disconnects.
-func swallowing(c *crossing, in *bufio.Reader, conn *net.UnixConn) {
+// discarding reads the body and sends nothing until the client disconnects.
+func discarding(c *crossing, in *bufio.Reader, conn *net.UnixConn) {
 	if _, err := invite(in, conn); err == nil {
 		hanging(c, in, conn)
 	}
@@ -140,9 +140,9 @@ func cutBeforeReading(_ *crossing, in *bufio.Reader, _ *net.UnixConn) { _, _ = h
 
 // tooLate lets the agent count the request, and responds when the client has disconnected.
 func tooLate(c *crossing, in *bufio.Reader, conn *net.UnixConn) {
-	answer := c.ask(in, conn)
+	response := c.ask(in, conn)
 	_, _ = io.Copy(io.Discard, in)
-	_, _ = conn.Write(answer)
+	_, _ = conn.Write(response)
 }
 
 // cutWhileReading disconnects within the request.
@@ -159,17 +159,17 @@ func cutAfterReading(_ *crossing, in *bufio.Reader, conn *net.UnixConn) {
 	}
 }
 
-// saying reads the request and responds with these bytes.
-func saying(bytes string) meeting {
+// responding reads the request and responds with these bytes.
+func responding(bytes string) connHandler {
 	return func(c *crossing, in *bufio.Reader, conn *net.UnixConn) {
 		cutAfterReading(c, in, conn)
 		_, _ = conn.Write([]byte(bytes))
 	}
 }
 
-// answering reads the request and responds with a status, without counting it.
-func answering(status int, header ...string) meeting {
-	return saying(fmt.Sprintf("HTTP/1.1 %d %s\r\n%s\r\nContent-Length: 0\r\n\r\n", status,
+// respondingStatus reads the request and responds with a status, without counting it.
+func respondingStatus(status int, header ...string) connHandler {
+	return responding(fmt.Sprintf("HTTP/1.1 %d %s\r\n%s\r\nContent-Length: 0\r\n\r\n", status,
 		http.StatusText(status),
 		strings.Join(append(header, "X-Fault: on purpose"), "\r\n")))
 }

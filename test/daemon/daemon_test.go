@@ -83,12 +83,12 @@ func testConfig(t *testing.T, dir, agent string) daemon.Config {
 // metric returns the value of a metric, or 0 if the metric is missing.
 func (p *pair) metric(name string) float64 {
 	p.t.Helper()
-	answer, err := http.Get("http://" + p.HTTPAddr() + "/metrics")
+	response, err := http.Get("http://" + p.HTTPAddr() + "/metrics")
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	defer answer.Body.Close()
-	for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
+	defer response.Body.Close()
+	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
 		if value, is := strings.CutPrefix(lines.Text(), name+" "); is {
 			number, err := strconv.ParseFloat(value, 64)
 			if err != nil {
@@ -127,13 +127,13 @@ func batch(n int, resource string) []client.Snapshot {
 // stop stops the daemon and checks that its accounting balances and that the agent has the same counts.
 func (p *pair) stop() {
 	p.t.Helper()
-	books := p.Stop()
-	if !books.Balanced || books.Pending != 0 {
-		p.t.Errorf("the books do not balance: %+v", books)
+	accounting := p.Stop()
+	if !accounting.Balanced || accounting.Pending != 0 {
+		p.t.Errorf("accounting does not balance: %+v", accounting)
 	}
 	totals := p.agent.Totals()
-	if totals.Hits != books.Flushed || len(totals.Problems) > 0 {
-		p.t.Errorf("the agent counted %d hits, %d were flushed; problems %v", totals.Hits, books.Flushed,
+	if totals.Hits != accounting.Flushed || len(totals.Problems) > 0 {
+		p.t.Errorf("the agent counted %d hits, %d were flushed; problems %v", totals.Hits, accounting.Flushed,
 			totals.Problems)
 	}
 }
@@ -170,7 +170,7 @@ func TestFlush_Concurrent(t *testing.T) {
 	}
 	flushing.Wait()
 	if b := p.Accounting(); b.Flushed != 60 {
-		t.Errorf("after all answers: %+v", b)
+		t.Errorf("accounting after all flushes: %+v", b)
 	}
 	p.stop()
 }
@@ -197,7 +197,7 @@ func TestAgent_Recovers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if b := p.Accounting(); b.Flushed != 500 || !b.Balanced {
-		t.Errorf("the books of an agent that came back: %+v", b)
+		t.Errorf("accounting after the agent recovered: %+v", b)
 	}
 	p.stop()
 }
@@ -212,10 +212,10 @@ func TestAgent_WithoutStatistics(t *testing.T) {
 	c := p.client("shop")
 	c.Publish(batch(10, "r"))
 	_ = c.Flush(t.Context()) // the daemon learns it from the agent's status 404
-	eventually.True(t, "the tracer is told that nobody wants spans",
+	eventually.True(t, "the tracer to be notified that no destination accepts spans",
 		func() bool { return !c.Features().Stats })
 	if c.Publish(batch(10, "r")) {
-		t.Error("the client took spans that nobody wants")
+		t.Error("the client accepted spans that no destination accepts")
 	}
 	p.stop()
 }
@@ -248,14 +248,14 @@ func TestDowngrade_DropsAggregates(t *testing.T) {
 	eventually.True(t, "all is aggregated", func() bool { return p.Accounting().Aggregated == 600 })
 	close(counted)
 	if err := <-flushed; err == nil {
-		t.Error("a report that the agent refused was called delivered")
+		t.Error("a flush that the agent rejected was reported as delivered")
 	}
 	eventually.True(t, "nothing is held", func() bool { b := p.Accounting(); return b.Pending == 0 && b.Balanced })
 	if seals := p.Status().Cycle.Sealed; seals != 1 {
 		t.Errorf("%d seals; the clear was not needed", seals)
 	}
 	if b := p.Accounting(); b.Unsent != 600 {
-		t.Errorf("the books after a downgrade: %+v", b)
+		t.Errorf("accounting after the downgrade: %+v", b)
 	}
 	p.stop()
 }
@@ -286,9 +286,9 @@ func TestOrigins_ManyUnderLoad(t *testing.T) {
 		})
 	}
 	publishing.Wait()
-	books := p.Accounting()
-	if books.Received != published.Load() || books.DroppedTotal() != 0 {
-		t.Errorf("received %d of %d, dropped %v", books.Received, published.Load(), books.Dropped)
+	accounting := p.Accounting()
+	if accounting.Received != published.Load() || accounting.DroppedTotal() != 0 {
+		t.Errorf("received %d of %d, dropped %v", accounting.Received, published.Load(), accounting.Dropped)
 	}
 	p.stop()
 	if hits := p.agent.Totals().Hits; hits != published.Load() {

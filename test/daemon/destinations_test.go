@@ -18,7 +18,7 @@ import (
 // plain is an exporter whose destination accepts or refuses every payload.
 type plain struct {
 	name    string
-	refuses bool
+	rejects bool
 
 	mu    sync.Mutex
 	spans uint64
@@ -31,13 +31,13 @@ func (p *plain) describe() export.Exporter {
 	}
 }
 
-func (p *plain) Deliver(_ context.Context, one *export.Payload) export.Attempt {
-	if p.refuses {
+func (p *plain) Deliver(_ context.Context, payload *export.Payload) export.Attempt {
+	if p.rejects {
 		return export.Attempt{Outcome: export.OutcomeRefused, Err: errors.New("it will not have it")}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.spans += one.Spans
+	p.spans += payload.Spans
 	return export.Attempt{}
 }
 
@@ -48,7 +48,7 @@ func (p *plain) Encode(c *export.Cycle, emit func(*export.Payload)) (made export
 	return made
 }
 
-func (p *plain) taken() uint64 {
+func (p *plain) accepted() uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.spans
@@ -58,15 +58,15 @@ func (p *plain) taken() uint64 {
 // that each accounting balances, that metrics and status distinguish the destinations, and that a
 // waiting tracer is notified of a refusal by one of them.
 func TestDestinations_EachHasEverySpan(t *testing.T) {
-	good, refusing := &plain{name: "good"}, &plain{name: "refusing", refuses: true}
-	p := startPair(t, func(c *daemon.Config) { c.Exporters = []export.Exporter{good.describe(), refusing.describe()} })
+	healthy, rejecting := &plain{name: "good"}, &plain{name: "refusing", rejects: true}
+	p := startPair(t, func(c *daemon.Config) { c.Exporters = []export.Exporter{healthy.describe(), rejecting.describe()} })
 	c := p.client("shop")
 	c.Publish(batch(100, "a"))
 	if err := c.Flush(t.Context()); err == nil || !strings.Contains(err.Error(), "send payload to refusing") {
-		t.Errorf("a tracer that waits is told: %v", err)
+		t.Errorf("result for a waiting tracer: %v", err)
 	}
-	if good.taken() != 100 || p.agent.Totals().Hits != 100 {
-		t.Errorf("the agent has %d spans and the good one %d, of 100", p.agent.Totals().Hits, good.taken())
+	if healthy.accepted() != 100 || p.agent.Totals().Hits != 100 {
+		t.Errorf("the agent has %d of 100 spans, the healthy destination %d", p.agent.Totals().Hits, healthy.accepted())
 	}
 	status := p.Status()
 	for i, want := range []struct {
@@ -82,14 +82,14 @@ func TestDestinations_EachHasEverySpan(t *testing.T) {
 		}
 	}
 	if !status.Accounting.Balanced || status.Agent.State != export.StateAccepting {
-		t.Errorf("books %+v, agent %+v", status.Accounting, status.Agent)
+		t.Errorf("accounting %+v, agent %+v", status.Accounting, status.Agent)
 	}
-	answer, err := http.Get("http://" + p.HTTPAddr() + "/metrics")
+	response, err := http.Get("http://" + p.HTTPAddr() + "/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close()
-	metrics, err := io.ReadAll(answer.Body)
+	defer response.Body.Close()
+	metrics, err := io.ReadAll(response.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,9 +113,9 @@ func TestDestinations_EachHasEverySpan(t *testing.T) {
 // TestDestinations_WithoutAgent checks that the statistics reach the other destination, and that tracers get the
 // features of an agent with default settings.
 func TestDestinations_WithoutAgent(t *testing.T) {
-	good := &plain{name: "good"}
+	healthy := &plain{name: "good"}
 	p := startPair(t, func(c *daemon.Config) {
-		c.Agent.URL, c.Exporters = agent.URL{}, []export.Exporter{good.describe()}
+		c.Agent.URL, c.Exporters = agent.URL{}, []export.Exporter{healthy.describe()}
 	})
 	c := p.client("shop")
 	c.Publish(batch(100, "a"))
@@ -123,20 +123,20 @@ func TestDestinations_WithoutAgent(t *testing.T) {
 		t.Error(err)
 	}
 	status := p.Status()
-	if good.taken() != 100 || status.Accounting.Flushed != 100 || status.Agent.State != "off" ||
+	if healthy.accepted() != 100 || status.Accounting.Flushed != 100 || status.Agent.State != "off" ||
 		len(status.Destinations) != 1 {
-		t.Errorf("the good one has %d spans; %+v, agent %+v", good.taken(), status.Accounting, status.Agent)
+		t.Errorf("the healthy destination has %d spans; %+v, agent %+v", healthy.accepted(), status.Accounting, status.Agent)
 	}
-	if books := p.Stop(); !books.Balanced || p.agent.Totals().Payloads != 0 {
-		t.Errorf("books %+v", books)
+	if accounting := p.Stop(); !accounting.Balanced || p.agent.Totals().Payloads != 0 {
+		t.Errorf("accounting %+v", accounting)
 	}
 }
 
 // TestDestinations_AgentWithoutEndpoint checks that statistics still reach the other
 // destination when the agent turns out to lack the endpoint, and that only the agent's are unsent.
 func TestDestinations_AgentWithoutEndpoint(t *testing.T) {
-	good := &plain{name: "good"}
-	p := startPair(t, func(c *daemon.Config) { c.Exporters = []export.Exporter{good.describe()} })
+	healthy := &plain{name: "good"}
+	p := startPair(t, func(c *daemon.Config) { c.Exporters = []export.Exporter{healthy.describe()} })
 	p.agent.SetFault(func(*http.Request) standin.Fault {
 		return standin.Fault{Kind: standin.Answer, Status: http.StatusNotFound}
 	})
@@ -148,10 +148,10 @@ func TestDestinations_AgentWithoutEndpoint(t *testing.T) {
 		}
 	}
 	if agent := p.Status().Destinations[0]; agent.Accounting.UnsentBy[string(export.NotWanted)] != 300 {
-		t.Errorf("the agent's books %+v", agent.Accounting)
+		t.Errorf("accounting of the agent: %+v", agent.Accounting)
 	}
-	if books := p.Accounting(); good.taken() != 300 || books.DroppedTotal() != 0 {
-		t.Errorf("the good one has %d of 300 spans; books %+v", good.taken(), books)
+	if accounting := p.Accounting(); healthy.accepted() != 300 || accounting.DroppedTotal() != 0 {
+		t.Errorf("the healthy destination has %d of 300 spans; accounting %+v", healthy.accepted(), accounting)
 	}
 	p.stop()
 }

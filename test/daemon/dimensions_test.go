@@ -64,7 +64,7 @@ func TestDimensions_FloodKeepsRegularValues(t *testing.T) {
 				rnd.Uint64()|1, "GET "+route, now-1000, now, tenant, route))
 		}
 		for i := range 2 * tenants * routes {
-			add(fmt.Sprint("honest-", i%tenants), fmt.Sprint("/route-", i%routes))
+			add(fmt.Sprint("regular-", i%tenants), fmt.Sprint("/route-", i%routes))
 		}
 		for range flood {
 			add(fmt.Sprintf("%x", rnd.Uint64()), "/flooded")
@@ -81,7 +81,7 @@ func TestDimensions_FloodKeepsRegularValues(t *testing.T) {
 		t.Errorf("%g calls of %d", total, sent)
 	}
 	for i := range tenants {
-		if name := fmt.Sprintf(`tenant_id="honest-%d"`, i); !series[name] {
+		if name := fmt.Sprintf(`tenant_id="regular-%d"`, i); !series[name] {
 			t.Errorf("there is no series with %s", name)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 // fault is a way in which an agent fails to accept a payload. If reason is set, the payload is lost
 // with that reason. Otherwise the daemon retries until the agent recovers, and no span is lost.
 type fault struct {
-	begin   func(*crossing)
+	apply   func(*crossing)
 	reason  export.Reason
 	counted bool // the agent counts the payload that the daemon gives up
 	large   bool // the payload exceeds the socket buffer
@@ -26,39 +26,39 @@ type fault struct {
 }
 
 var faults = map[string]fault{
-	"refuses connections":    {begin: (*crossing).close},
-	"socket file replaced":   {begin: (*crossing).open, smooth: true},
-	"accepts, never answers": {begin: meeting(hanging).begin, silent: true},
-	"reads, never answers":   {begin: meeting(swallowing).begin, reason: export.Ambiguous, silent: true},
-	"reset before reading":   {begin: meeting(cutBeforeReading).begin},
-	"answers too late": {
-		begin: meeting(tooLate).begin, reason: export.Ambiguous, counted: true,
+	"refuses connections":     {apply: (*crossing).close},
+	"socket file replaced":    {apply: (*crossing).open, smooth: true},
+	"accepts, never responds": {apply: connHandler(hanging).apply, silent: true},
+	"reads, never responds":   {apply: connHandler(discarding).apply, reason: export.Ambiguous, silent: true},
+	"reset before reading":    {apply: connHandler(cutBeforeReading).apply},
+	"responds too late": {
+		apply: connHandler(tooLate).apply, reason: export.Ambiguous, counted: true,
 		silent: true,
 	},
-	"reset while reading": {begin: meeting(cutWhileReading).begin, large: true},
-	"reset after reading": {begin: meeting(cutAfterReading).begin, reason: export.Ambiguous},
-	"answer is not HTTP":  {begin: saying("220 mail.example ESMTP\r\n").begin, reason: export.Ambiguous},
-	"answer is half a header": {
-		begin:  saying("HTTP/1.1 200 OK\r\nContent-Le").begin,
+	"reset while reading":  {apply: connHandler(cutWhileReading).apply, large: true},
+	"reset after reading":  {apply: connHandler(cutAfterReading).apply, reason: export.Ambiguous},
+	"response is not HTTP": {apply: responding("220 mail.example ESMTP\r\n").apply, reason: export.Ambiguous},
+	"response is half a header": {
+		apply:  responding("HTTP/1.1 200 OK\r\nContent-Le").apply,
 		reason: export.Ambiguous,
 	},
-	"answer has endless head": {
-		begin:  saying("HTTP/1.1 200 OK\r\nX: " + endless).begin,
+	"response has endless head": {
+		apply:  responding("HTTP/1.1 200 OK\r\nX: " + endless).apply,
 		reason: export.Ambiguous,
 	},
-	"400":                      {begin: answering(400).begin, reason: export.Rejected},
-	"404":                      {begin: answering(404).begin, reason: export.NotWanted},
-	"408":                      {begin: answering(408).begin},
-	"413":                      {begin: answering(413).begin, reason: export.Rejected},
-	"429":                      {begin: answering(429, "Retry-After: 1").begin},
-	"500":                      {begin: answering(500).begin},
-	"503":                      {begin: answering(503).begin},
-	"503 with an endless body": {begin: saying("HTTP/1.1 503 Busy\r\n\r\n" + endless).begin},
+	"400":                      {apply: respondingStatus(400).apply, reason: export.Rejected},
+	"404":                      {apply: respondingStatus(404).apply, reason: export.NotWanted},
+	"408":                      {apply: respondingStatus(408).apply},
+	"413":                      {apply: respondingStatus(413).apply, reason: export.Rejected},
+	"429":                      {apply: respondingStatus(429, "Retry-After: 1").apply},
+	"500":                      {apply: respondingStatus(500).apply},
+	"503":                      {apply: respondingStatus(503).apply},
+	"503 with an endless body": {apply: responding("HTTP/1.1 503 Busy\r\n\r\n" + endless).apply},
 }
 
 var endless = strings.Repeat("x", 1<<20)
 
-func (m meeting) begin(c *crossing) { c.meet(m) }
+func (m connHandler) apply(c *crossing) { c.handleStats(m) }
 
 // TestFaultyAgent exposes a daemon to each fault for one payload, between two successful ones. In each
 // case the accounting balances, the reason is right, the agent counts nothing twice, other clients are
@@ -68,15 +68,15 @@ func TestFaultyAgent(t *testing.T) {
 	for name, fault := range faults {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p, c := startCrossed(t, passing, fault.silent)
+			p, c := startCrossed(t, forwarding, fault.silent)
 			p.report("before", 1)
-			fault.begin(c)
+			fault.apply(c)
 			resources := 1
 			if fault.large {
 				resources = 200 // fit in one payload that exceeds the socket buffer
 			}
-			told := make(chan error, 1)
-			go func() { told <- p.tryReport("during", resources) }()
+			reported := make(chan error, 1)
+			go func() { reported <- p.tryReport("during", resources) }()
 			p.mustServe()
 			if fault.reason == "" && !fault.smooth {
 				eventually.True(t, "a retry",
@@ -84,15 +84,15 @@ func TestFaultyAgent(t *testing.T) {
 						return p.metric(`spanstatsd_payloads_total{destination="agent",result="retried"}`) > 0
 					})
 				if p.Status().Destinations[0].IsAccepting {
-					t.Error("an agent that did not take the last payload is shown as one that does")
+					t.Error("the status shows an agent as accepting that rejected the last payload")
 				}
 				c.heal()
 			}
-			if err := <-told; (err == nil) != (fault.reason == "") {
-				t.Errorf("the tracer was told %v", err)
+			if err := <-reported; (err == nil) != (fault.reason == "") {
+				t.Errorf("result reported to the tracer: %v", err)
 			}
 			c.heal()
-			eventually.True(t, "statistics to be wanted", func() bool { return p.Status().Agent.Stats })
+			eventually.True(t, "the agent to accept statistics", func() bool { return p.Status().Agent.Stats })
 			p.report("after", 1)
 			p.expect(fault)
 		})
@@ -105,11 +105,11 @@ const phase = 600
 // startCrossed starts a pair with a proxy in between. info handles all requests for the agent's
 // features. If silent is set, the agent will not respond, so the daemon's timeout is short; otherwise a
 // short timeout would fail on a busy machine.
-func startCrossed(t *testing.T, info meeting, silent bool) (p *pair, c *crossing) {
+func startCrossed(t *testing.T, info connHandler, silent bool) (p *pair, c *crossing) {
 	t.Helper()
 	p = startPair(t, func(config *daemon.Config) {
 		c = newCrossing(t, config.Agent.URL.Address)
-		c.meetInfo(info)
+		c.handleInfo(info)
 		config.Agent.URL.Address = c.path
 		config.Flush.Timeout = time.Minute
 		if silent {
@@ -122,8 +122,8 @@ func startCrossed(t *testing.T, info meeting, silent bool) (p *pair, c *crossing
 
 // heal forwards all later connections.
 func (c *crossing) heal() {
-	c.meet(passing)
-	c.meetInfo(passing)
+	c.handleStats(forwarding)
+	c.handleInfo(forwarding)
 	c.close()
 	c.open()
 }
@@ -175,18 +175,18 @@ func (p *pair) expect(f fault) {
 	p.t.Helper()
 	if d := p.Status().Destinations[0]; d.Retry.Payloads != 0 || d.Retry.Bytes != 0 ||
 		d.State != export.StateAccepting {
-		p.t.Errorf("when all is over %d payloads wait, and the agent's state is %s", d.Retry.Payloads,
+		p.t.Errorf("at the end %d payloads are queued, and the agent has state %s", d.Retry.Payloads,
 			d.State)
 	}
-	books := p.Stop()
+	accounting := p.Stop()
 	lost := uint64(0)
 	if f.reason != "" {
 		lost = phase
 	}
 	unsent := p.Status().Destinations[0].Accounting.UnsentBy[string(f.reason)]
-	if !books.Balanced || books.Pending != 0 || books.Flushed != 3*phase-lost || books.Unsent != lost ||
+	if !accounting.Balanced || accounting.Pending != 0 || accounting.Flushed != 3*phase-lost || accounting.Unsent != lost ||
 		unsent != lost {
-		p.t.Errorf("the books are %+v, with %d unsent as %q", books, unsent, f.reason)
+		p.t.Errorf("accounting is %+v, with %d spans unsent for reason %q", accounting, unsent, f.reason)
 	}
 	want := map[string]uint64{"before": phase, "during": phase, "after": phase}
 	if lost > 0 && !f.counted {
@@ -213,15 +213,15 @@ func (p *pair) expect(f fault) {
 func TestFaultyInfo(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
-		info   meeting
+		info   connHandler
 		reason export.Reason
 	}{
-		"missing":       {answering(404), export.NotWanted},
-		"huge":          {saying("HTTP/1.1 200 OK\r\n\r\n{\"version\": \"" + endless + endless), ""},
-		"not JSON":      {saying("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>"), ""},
-		"not HTTP":      {saying("220 mail.example ESMTP\r\n"), ""},
-		"never answers": {hanging, ""},
-		"500":           {answering(500), ""},
+		"missing":        {respondingStatus(404), export.NotWanted},
+		"huge":           {responding("HTTP/1.1 200 OK\r\n\r\n{\"version\": \"" + endless + endless), ""},
+		"not JSON":       {responding("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>"), ""},
+		"not HTTP":       {responding("220 mail.example ESMTP\r\n"), ""},
+		"never responds": {hanging, ""},
+		"500":            {respondingStatus(500), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -237,9 +237,9 @@ func TestFaultyInfo(t *testing.T) {
 			c.heal()
 			tracer := p.client("after")
 			if row.reason == "" {
-				p.report("after", 1) // the answer's state shows that there is something to ask
+				p.report("after", 1) // the state in the response makes the daemon query the agent
 			}
-			eventually.True(t, "the tracer to hear of it", func() bool {
+			eventually.True(t, "the tracer to be notified", func() bool {
 				f := tracer.Features()
 				return f.Stats && len(f.PeerTags) == 1 && f.PeerTags[0] == "my.peer"
 			})

@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	room = regexp.MustCompile(`spanstatsd/internal/(aggregate|routing|ingest|export|status|daemon)\.`)
+	internalPackage = regexp.MustCompile(`spanstatsd/internal/(aggregate|routing|ingest|export|status|daemon)\.`)
 	// Goroutines of the test, of a tracer and an agent in the same process, and of HTTP requests in
 	// flight.
 	others = regexp.MustCompile(`created by net/http|testing\.tRunner|daemon_test\.|` +
@@ -28,21 +28,21 @@ var (
 const mostDeliveries = 28
 
 // goroutines counts the daemon's permanent goroutines by package, and its deliveries.
-func goroutines() (rooms map[string]int, deliveries int) {
+func goroutines() (packages map[string]int, deliveries int) {
 	stacks := make([]byte, 4<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]
-	rooms = map[string]int{}
+	packages = map[string]int{}
 	for stack := range strings.SplitSeq(string(stacks), "\n\n") {
-		of := room.FindAllStringSubmatch(stack, -1)
+		of := internalPackage.FindAllStringSubmatch(stack, -1)
 		switch {
 		case of == nil || others.MatchString(stack):
 		case delivering.MatchString(stack):
 			deliveries++
 		default:
-			rooms[of[len(of)-1][1]]++ // the last one is where it was created
+			packages[of[len(of)-1][1]]++ // the last one is where it was created
 		}
 	}
-	return rooms, deliveries
+	return packages, deliveries
 }
 
 // TestGoroutines_AreConstant checks that the daemon has the goroutines listed in docs/architecture.md

@@ -21,12 +21,12 @@ func post(t *testing.T, socket, path, contentType string, body []byte) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}}
 	defer transport.CloseIdleConnections()
-	r, err := http.NewRequest(http.MethodPost, "http://door"+path, bytes.NewReader(body))
+	r, err := http.NewRequest(http.MethodPost, "http://receiver"+path, bytes.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Header.Set("Content-Type", contentType)
-	r.Header.Set("X-Datadog-Trace-Count", "1") // as every tracer says
+	r.Header.Set("X-Datadog-Trace-Count", "1") // as every tracer sends
 	resp, err := (&http.Client{Transport: transport}).Do(r)
 	if err != nil {
 		t.Fatal(err)
@@ -53,11 +53,11 @@ func TestReceivers_IgnoreSameSpans(t *testing.T) {
 		c.APM.Socket.Path, c.OTLP.Socket.Path, c.Zipkin.Socket.Path = apm, otlp, zipkin
 	})
 
-	own := p.client("own")
+	native := p.client("own")
 	spans := batch(3, "GET /own")
 	spans[0].Key.Resource = "GET /healthz"
 	spans[1].Key.PeerTags = []string{"url.path:/static/x"}
-	if !own.Publish(spans) || own.Close(t.Context()) != nil {
+	if !native.Publish(spans) || native.Close(t.Context()) != nil {
 		t.Fatal("the client lost its spans")
 	}
 
@@ -99,9 +99,9 @@ func TestReceivers_IgnoreSameSpans(t *testing.T) {
 		start/1000))
 	p.stop()
 
-	books := p.Daemon.Accounting()
-	if books.Received != 12 || books.Dropped["ignored"] != 8 || books.Flushed != 4 || !books.Balanced {
-		t.Errorf("%+v", books)
+	accounting := p.Daemon.Accounting()
+	if accounting.Received != 12 || accounting.Dropped["ignored"] != 8 || accounting.Flushed != 4 || !accounting.Balanced {
+		t.Errorf("%+v", accounting)
 	}
 	totals := p.agent.Totals()
 	hits := map[string]uint64{}

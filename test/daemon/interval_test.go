@@ -20,7 +20,7 @@ func TestClient_SendsBeforeIntervalEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Publish(batch(3, "r"))
-	eventually.True(t, "what was published has come", func() bool { return p.Accounting().Received == 3 })
+	eventually.True(t, "the published spans to be received", func() bool { return p.Accounting().Received == 3 })
 	if err := c.Close(t.Context()); err != nil {
 		t.Error(err)
 	}

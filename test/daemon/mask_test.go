@@ -17,7 +17,7 @@ import (
 // routes under their names, and most of the resources with identifiers under their mask.
 func TestMask_FloodOfIdentifiers(t *testing.T) {
 	p := startPair(t, func(c *daemon.Config) { c.Aggregate.Budgets[span.LabelResource] = 64 })
-	const tracers, batches, honest = 4, 60, 20
+	const tracers, batches, regular = 4, 60, 20
 	const mask = "GET /users/{id}/orders/{uuid}"
 	var all sync.WaitGroup
 	for tracer := range uint64(tracers) {
@@ -29,9 +29,9 @@ func TestMask_FloodOfIdentifiers(t *testing.T) {
 			}
 			rnd := rand.New(rand.NewPCG(tracer, 20))
 			for range batches {
-				spans := batch(2*honest, "")
+				spans := batch(2*regular, "")
 				for i := range spans {
-					spans[i].Key.Resource = fmt.Sprintf("GET /honest/route-%c", 'a'+i/2)
+					spans[i].Key.Resource = fmt.Sprintf("GET /regular/route-%c", 'a'+i/2)
 					if i%2 == 1 {
 						spans[i].Key.Resource = fmt.Sprintf("GET /users/%d/orders/%08x-0000-4000-8000-%012x",
 							100_000+rnd.IntN(1<<30), rnd.Uint32(), rnd.Uint64()>>16)
@@ -51,7 +51,7 @@ func TestMask_FloodOfIdentifiers(t *testing.T) {
 	masked := p.metric(`spanstatsd_keys_masked_total{field="resource"}`)
 	p.stop()
 
-	const sent = tracers * batches * 2 * honest
+	const sent = tracers * batches * 2 * regular
 	totals := p.agent.Totals()
 	if totals.Hits != sent || totals.Errors != tracers*batches ||
 		totals.Duration != sent*uint64(time.Millisecond) {
@@ -61,10 +61,10 @@ func TestMask_FloodOfIdentifiers(t *testing.T) {
 	for i := range totals.Rows {
 		hits[totals.Rows[i].Resource] += totals.Rows[i].Hits
 	}
-	for i := range honest {
+	for i := range regular {
 		// A route that first occurs after the burst is counted under its name from the second
 		// occurrence on.
-		if route := fmt.Sprintf("GET /honest/route-%c", 'a'+i); hits[route] < tracers*(batches-1) ||
+		if route := fmt.Sprintf("GET /regular/route-%c", 'a'+i); hits[route] < tracers*(batches-1) ||
 			hits[route] > tracers*batches {
 			t.Errorf("%s has %d hits", route, hits[route])
 		}
@@ -74,6 +74,6 @@ func TestMask_FloodOfIdentifiers(t *testing.T) {
 			span.Blocked)
 	}
 	if masked < sent/3 {
-		t.Errorf("%g keys are said to be masked", masked)
+		t.Errorf("the metric reports %g masked keys", masked)
 	}
 }

@@ -77,10 +77,10 @@ func checkDimensions(t *testing.T, all string, ofSpans, ofResources []string) {
 	})
 	now := time.Now().UnixNano()
 	for _, name := range names {
-		said := fmt.Sprintf(`{"key":%q,"value":{"stringValue":%q}}`, name, valueOf(name))
-		ofSpan, ofResource := said, ""
+		attribute := fmt.Sprintf(`{"key":%q,"value":{"stringValue":%q}}`, name, valueOf(name))
+		ofSpan, ofResource := attribute, ""
 		if slices.Contains(ofResources, name) {
-			ofSpan, ofResource = "", said
+			ofSpan, ofResource = "", attribute
 		}
 		if name == "rpc.response.status_code" {
 			ofSpan += `,{"key":"rpc.system.name","value":{"stringValue":"grpc"}}`
@@ -106,7 +106,7 @@ func checkDimensions(t *testing.T, all string, ofSpans, ofResources []string) {
 				strings.Contains(line, fmt.Sprintf(`span_name="says %s"`, name))
 		}
 		if !found {
-			t.Errorf("no series of a span that says %s has %s", name, label)
+			t.Errorf("no series of a span named %s has %s", name, label)
 		}
 	}
 	p.stop()

@@ -38,7 +38,7 @@ func TestOrigins_FloodLosesNoSpan(t *testing.T) {
 		totals.Duration != want*uint64(time.Millisecond) {
 		t.Errorf("the agent has %+v of %d spans", totals.Counts, want)
 	}
-	if books := p.Accounting(); books.DroppedTotal() != 0 {
-		t.Errorf("dropped %v", books.Dropped)
+	if accounting := p.Accounting(); accounting.DroppedTotal() != 0 {
+		t.Errorf("dropped %v", accounting.Dropped)
 	}
 }

@@ -54,10 +54,10 @@ func TestOTLP_SpansReachAgent(t *testing.T) {
 		t.Errorf("the status has %+v", got)
 	}
 	p.stop()
-	books := p.Daemon.Accounting()
-	if counted := p.Status().Receivers["otlp"].Requests; books.Received != 20*counted["counted"] || !books.Balanced ||
-		books.Flushed != books.Received || counted["counted"]+counted["duplicate"] != 10 {
-		t.Errorf("books %+v, requests %v", books, counted)
+	accounting := p.Daemon.Accounting()
+	if counted := p.Status().Receivers["otlp"].Requests; accounting.Received != 20*counted["counted"] || !accounting.Balanced ||
+		accounting.Flushed != accounting.Received || counted["counted"]+counted["duplicate"] != 10 {
+		t.Errorf("accounting %+v, requests %v", accounting, counted)
 	}
 }
 
@@ -85,8 +85,8 @@ func TestOTLP_ForwardedSpansAreExemplars(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = stand.Close() })
-	behind := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	t.Cleanup(behind.Close)
+	traceBackend := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(traceBackend.Close)
 	var at string
 	p := startPair(t, func(c *daemon.Config) {
 		endpoint, err := exporting.ParseEndpoint(stand.URL())
@@ -106,7 +106,7 @@ func TestOTLP_ForwardedSpansAreExemplars(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.Exporters, at = []export.Exporter{x.Describe()}, takesOTLP(c)
-		if c.OTLP.Forward, err = otlp.ParseCollector(behind.URL); err != nil {
+		if c.OTLP.Forward, err = otlp.ParseCollector(traceBackend.URL); err != nil {
 			t.Fatal(err)
 		}
 		neverEnd(&c.Aggregate)

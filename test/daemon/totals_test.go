@@ -56,8 +56,8 @@ func TestCumulative_ReachesCollector(t *testing.T) {
 	if got.Spans != 450 || got.Calls != 450 || got.ProblemCount != 0 {
 		t.Errorf("%+v", got)
 	}
-	if books := p.Status().Destinations[1].Accounting; books.Flushed != 450 || books.Pending != 0 {
-		t.Errorf("%+v", books)
+	if accounting := p.Status().Destinations[1].Accounting; accounting.Flushed != 450 || accounting.Pending != 0 {
+		t.Errorf("%+v", accounting)
 	}
 	p.stop()
 }

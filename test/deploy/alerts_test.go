@@ -60,11 +60,11 @@ const rateText = "{{ if lt $value 1.0 }}{{ $value | printf `%.2g` }}{{ else }}{{
 // section, and that each metric exists or is recorded by an earlier rule.
 func TestAlerts_AreDocumented(t *testing.T) {
 	for _, file := range []ruleFile{daemonRules, requestRules} {
-		t.Run(filepath.Base(file.rules), func(t *testing.T) { file.tellWhatToDo(t) })
+		t.Run(filepath.Base(file.rules), func(t *testing.T) { file.checkAnnotations(t) })
 	}
 }
 
-func (f ruleFile) tellWhatToDo(t *testing.T) {
+func (f ruleFile) checkAnnotations(t *testing.T) {
 	runbook, known := string(readFile(t, "../../docs/operations.md")), metricNames(t)
 	for _, rule := range f.read(t) {
 		if rule.Record != "" {
@@ -81,7 +81,7 @@ func (f ruleFile) tellWhatToDo(t *testing.T) {
 		}
 		_, anchor, _ := strings.Cut(rule.Annotations["runbook_url"], "docs/operations.md#")
 		if !hasSection(runbook, anchor) {
-			t.Errorf("%s leads to #%s, which docs/operations.md does not have", rule.Alert, anchor)
+			t.Errorf("%s links to #%s, but docs/operations.md has no such heading", rule.Alert, anchor)
 		}
 		checkQuery(t, rule.Alert, rule.Expr, known)
 	}
@@ -155,13 +155,13 @@ func (f ruleFile) fire(t *testing.T) {
 	}
 	for _, rule := range f.alerts(t) {
 		if !fires[rule.Alert] || !silent[rule.Alert] {
-			t.Errorf("%s: a case that fires: %t, one that does not: %t", rule.Alert, fires[rule.Alert],
+			t.Errorf("%s: has a firing case: %t, has a case that does not fire: %t", rule.Alert, fires[rule.Alert],
 				silent[rule.Alert])
 		}
 		delete(fires, rule.Alert)
 	}
 	if len(fires) > 0 {
-		t.Errorf("cases of alerts that are not there: %v", slices.Sorted(maps.Keys(fires)))
+		t.Errorf("cases of unknown alerts: %v", slices.Sorted(maps.Keys(fires)))
 	}
 }
 

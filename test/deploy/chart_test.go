@@ -47,11 +47,11 @@ func application(t *testing.T) *chart.Chart {
 // render checks the values against the schema and renders every template.
 func render(t *testing.T, c *chart.Chart, values string) (*manifests, error) {
 	t.Helper()
-	var given map[string]any
-	if err := yaml.UnmarshalStrict([]byte(values), &given); err != nil {
+	var count map[string]any
+	if err := yaml.UnmarshalStrict([]byte(values), &count); err != nil {
 		t.Fatal(err)
 	}
-	all, err := util.ToRenderValues(c, given,
+	all, err := util.ToRenderValues(c, count,
 		common.ReleaseOptions{Name: "release", Namespace: "ns", IsInstall: true}, nil)
 	if err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func TestChart(t *testing.T) {
 			return len(m.pods) == 1 && m.pods[0].kind == "DaemonSet" && len(m.policies) == 1 &&
 				len(m.monitors)+len(m.rules)+len(m.maps) == 0
 		}},
-		"a name of its own": {"nameOverride: stats", func(m *manifests) bool {
+		"name override": {"nameOverride: stats", func(m *manifests) bool {
 			return m.pods[0].name == "stats" && m.policies[0].Name == "stats"
 		}},
 		"labels": {"extraLabels: {team: shop}", func(m *manifests) bool {
@@ -88,7 +88,7 @@ func TestChart(t *testing.T) {
 		"no account": {"", func(m *manifests) bool {
 			return len(m.accounts) == 0 && m.pods[0].pod.Spec.ServiceAccountName == ""
 		}},
-		"an account of its own": {
+		"separate service account": {
 			"serviceAccount: {create: true, annotations: {a: b}}",
 			func(m *manifests) bool {
 				spec := &m.pods[0].pod.Spec
@@ -131,7 +131,7 @@ func TestChart(t *testing.T) {
 		"agent without a port": {"agent: {url: 'http://agent.example/'}", func(m *manifests) bool {
 			return m.policies[0].Spec.Egress[0].Ports[0].Port.String() == "8126"
 		}},
-		"agent behind a socket": {
+		"agent at a socket": {
 			"agent: {url: 'unix:///var/run/datadog/apm.socket'}",
 			func(m *manifests) bool {
 				mount := mountAt(&m.pods[0].pod.Spec.Containers[0], "/var/run/datadog")
@@ -147,17 +147,17 @@ func TestChart(t *testing.T) {
 				takesItsEnvironment(t, c)
 				return environment(c, "SPANSTATSD_AGENT_URL") == "off" &&
 					len(m.policies[0].Spec.Egress) == 0 &&
-					!slices.ContainsFunc(c.Env, asksDatadog) &&
+					!slices.ContainsFunc(c.Env, looksForDatadog) &&
 					slices.Equal(scrapedPaths(m), []string{"/metrics", "/metrics/spans"})
 			},
 		},
-		"scraped beside the agent, at a port of its own": {
+		"scraped next to the agent, at another port": {
 			"prometheus: {enabled: true}\nconfig: {prometheus-addr: ':9127'}\npodMonitor: {enabled: true}",
 			func(m *manifests) bool {
 				c := &m.pods[0].pod.Spec.Containers[0]
 				takesItsEnvironment(t, c)
 				return environment(c, "SPANSTATSD_PROMETHEUS") == "on" &&
-					slices.ContainsFunc(c.Env, asksDatadog) &&
+					slices.ContainsFunc(c.Env, looksForDatadog) &&
 					c.Ports[1].ContainerPort == 9127 && c.Ports[1].Name == "spans" &&
 					m.policies[0].Spec.Ingress[0].Ports[1].Port.IntValue() == 9127 &&
 					*m.monitors[0].Spec.PodMetricsEndpoints[1].Port == "spans"
@@ -169,7 +169,7 @@ func TestChart(t *testing.T) {
 				c := &m.pods[0].pod.Spec.Containers[0]
 				takesItsEnvironment(t, c)
 				return environment(c, "SPANSTATSD_AGENT_URL") == "off" &&
-					!slices.ContainsFunc(c.Env, asksDatadog) &&
+					!slices.ContainsFunc(c.Env, looksForDatadog) &&
 					slices.Equal(egressPorts(m), []int{4318, 53, 53}) &&
 					slices.Equal(scrapedPaths(m), []string{"/metrics"})
 			},
@@ -189,7 +189,7 @@ func TestChart(t *testing.T) {
 				return slices.Equal(egressPorts(m), []int{443, 8126, 53, 53})
 			},
 		},
-		"OTLP beside an agent behind a socket": {"otlp: {endpoint: 'http://otlp.example'}\nagent: {url: " +
+		"OTLP next to an agent at a socket": {"otlp: {endpoint: 'http://otlp.example'}\nagent: {url: " +
 			"'unix:///var/run/datadog/apm.socket'}", func(m *manifests) bool {
 			return slices.Equal(egressPorts(m), []int{80, 53, 53})
 		}},
@@ -320,15 +320,15 @@ func TestChart(t *testing.T) {
 			},
 		},
 		"alerts": {"prometheusRule: {enabled: true, labels: {release: p}}", func(m *manifests) bool {
-			given := 0
+			count := 0
 			for _, group := range m.rules[0].Spec.Groups {
-				given += len(group.Rules)
+				count += len(group.Rules)
 			}
-			return given == len(daemonRules.read(t)) && m.rules[0].Labels["release"] == "p"
+			return count == len(daemonRules.read(t)) && m.rules[0].Labels["release"] == "p"
 		}},
 		"dashboard": {"dashboard: {enabled: true}", func(m *manifests) bool {
 			for _, d := range dashboards {
-				if m.maps[0].Data[d.name] != strings.TrimSpace(string(readFile(t, d.file()))) {
+				if m.maps[0].Data[d.name] != strings.TrimSpace(string(readFile(t, d.path()))) {
 					return false
 				}
 			}
@@ -342,14 +342,14 @@ func TestChart(t *testing.T) {
 			}
 			m.keepPromises(t)
 			if !c.holds(m) {
-				t.Errorf("%s does not show in %+v", c.values, m)
+				t.Errorf("%s has no effect on %+v", c.values, m)
 			}
 		})
 	}
 }
 
-// asksDatadog reports whether a variable configures an agent.
-func asksDatadog(e core.EnvVar) bool { return strings.HasPrefix(e.Name, "DD_") }
+// looksForDatadog reports whether a variable configures an agent.
+func looksForDatadog(e core.EnvVar) bool { return strings.HasPrefix(e.Name, "DD_") }
 
 // scrapedPaths returns the paths that the monitor scrapes.
 func scrapedPaths(m *manifests) (paths []string) {
@@ -413,7 +413,7 @@ func TestSidecar_FollowsConfig(t *testing.T) {
 			t.Fatal(err)
 		}
 		m.keepPromises(t)
-		tellsTracers(t, m, "/run/stats/apm.socket")
+		checkAgentSocket(t, m, "/run/stats/apm.socket")
 		daemon, _ := daemonOf(&m.pods[0].pod.Spec)
 		if socket := environment(daemon, "SPANSTATSD_SOCKET"); socket != "/run/stats/daemon.sock" ||
 			daemon.Ports[0].ContainerPort != 9999 {
@@ -422,7 +422,7 @@ func TestSidecar_FollowsConfig(t *testing.T) {
 	}
 }
 
-// TestChart_FlagWithOwnValueIsRejected checks settings that have a value of their own in the chart.
+// TestChart_FlagWithOwnValueIsRejected checks settings that have a separate value in the chart.
 // If set as plain flags, mounts, policies and probes would not match. The error must name the right
 // value.
 func TestChart_FlagWithOwnValueIsRejected(t *testing.T) {
@@ -465,17 +465,17 @@ func TestChart_KnowsEveryFlag(t *testing.T) {
 	}
 	config := schema.Properties.Config
 	if config.AdditionalProperties == nil || *config.AdditionalProperties {
-		t.Error("config takes any key")
+		t.Error("config accepts any key")
 	}
 	flags := regexp.MustCompile(`(?m)^ {2,6}(?:-h, )?--([a-z-]+)`)
 	for _, flag := range flags.FindAllStringSubmatch(daemonHelp(t, "run"), -1) {
 		if _, known := config.Properties[flag[1]]; !known && flag[1] != "help" && flag[1] != "all" {
-			t.Errorf("config does not take %s", flag[1])
+			t.Errorf("config does not accept %s", flag[1])
 		}
 		delete(config.Properties, flag[1])
 	}
 	if len(config.Properties) > 0 {
-		t.Errorf("config takes what is no flag: %v", config.Properties)
+		t.Errorf("config accepts keys that are not flags: %v", config.Properties)
 	}
 }
 
@@ -492,25 +492,25 @@ func TestSidecar_ForTracers(t *testing.T) {
 			t.Fatal(err)
 		}
 		m.keepPromises(t)
-		tellsTracers(t, m, want)
+		checkAgentSocket(t, m, want)
 	}
 }
 
-// tellsTracers checks the agent socket configured in the daemon and in the application. If want is "",
+// checkAgentSocket checks the agent socket configured in the daemon and in the application. If want is "",
 // there must be none.
-func tellsTracers(t *testing.T, m *manifests, want string) {
+func checkAgentSocket(t *testing.T, m *manifests, want string) {
 	t.Helper()
 	spec := &m.pods[0].pod.Spec
 	daemon, _ := daemonOf(spec)
 	application := &spec.Containers[len(spec.Containers)-1]
 	if got := environment(daemon, "SPANSTATSD_APM_SOCKET"); got != want {
-		t.Errorf("the daemon is the agent at %q, want %q", got, want)
+		t.Errorf("the daemon listens for traces at %q, want %q", got, want)
 	}
 	if got := strings.TrimPrefix(environment(application, "DD_TRACE_AGENT_URL"), "unix://"); got != want {
-		t.Errorf("tracers look for the agent at %q, want %q", got, want)
+		t.Errorf("tracers connect to the agent at %q, want %q", got, want)
 	}
 	if want != "" && (mountAt(daemon, path.Dir(want)) == nil || mountAt(application, path.Dir(want)) == nil) {
-		t.Errorf("%s is in no directory that both mount", want)
+		t.Errorf("%s is not in a directory that both containers mount", want)
 	}
 }
 
@@ -531,7 +531,7 @@ func TestSidecar_ForSDKs(t *testing.T) {
 		daemon, _ := daemonOf(spec)
 		application := &spec.Containers[len(spec.Containers)-1]
 		if got := environment(daemon, "SPANSTATSD_OTLP_ADDR"); got != want {
-			t.Errorf("%q: OTLP is taken at %q, want %q", values, got, want)
+			t.Errorf("%q: OTLP address %q, want %q", values, got, want)
 		}
 		if got := strings.TrimPrefix(environment(application, "OTEL_EXPORTER_OTLP_ENDPOINT"),
 			"http://"); got != want {
@@ -593,7 +593,7 @@ func TestPolicy_SameAsChart(t *testing.T) {
 		}
 	}
 	if string(readFile(t, manifest)) != text {
-		t.Errorf("%s is not what the chart installs: UPDATE=1 go test -run %s writes it", manifest, t.Name())
+		t.Errorf("%s differs from the chart: UPDATE=1 go test -run %s writes it", manifest, t.Name())
 	}
 	limit := regexp.MustCompile(`emptyDir\{sizeLimit: "(\w+)"\}`).FindStringSubmatch(text)
 	if size, err := resource.ParseQuantity(strings.Join(limit[1:], "")); err != nil || size.Value() < recoveryBytes {
@@ -618,7 +618,7 @@ func TestInjection_WithoutAgent(t *testing.T) {
 	} {
 		if _, err := injecting(t, map[string]any{of: value}); err == nil ||
 			!strings.Contains(err.Error(), "inject.enabled") {
-			t.Errorf("%v of %s is taken: %v", value, of, err)
+			t.Errorf("%v of %s is accepted: %v", value, of, err)
 		}
 	}
 }

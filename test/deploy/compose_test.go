@@ -41,7 +41,7 @@ func TestComposeExample(t *testing.T) {
 	for name, service := range c.Services {
 		for _, volume := range service.Volumes {
 			if _, err := os.Stat(volume.Source); err != nil || !volume.ReadOnly {
-				t.Errorf("%s mounts %s, to write: %t; %v", name, volume.Source, !volume.ReadOnly, err)
+				t.Errorf("%s mounts %s, writable: %t; %v", name, volume.Source, !volume.ReadOnly, err)
 			}
 		}
 		for _, port := range service.Ports {
@@ -57,7 +57,7 @@ func TestComposeExample(t *testing.T) {
 	}
 	daemon := c.Services["spanstatsd"]
 	if daemon.Command[0] != "run" || !daemon.ReadOnly || !slices.Equal(daemon.CapDrop, []string{"ALL"}) {
-		t.Errorf("the daemon is run as %q, its root is to be written: %t", daemon.Command, !daemon.ReadOnly)
+		t.Errorf("the daemon runs as %q, its root is writable: %t", daemon.Command, !daemon.ReadOnly)
 	}
 	check := exec.Command(binary, append([]string{"config", "--check"}, daemon.Command[1:]...)...)
 	if out, err := check.CombinedOutput(); err != nil {
@@ -66,10 +66,10 @@ func TestComposeExample(t *testing.T) {
 	shop := c.Services["shop"]
 	if exports, err := url.Parse(*shop.Environment["OTEL_EXPORTER_OTLP_ENDPOINT"]); err != nil ||
 		!c.listens(exports.Host) {
-		t.Errorf("the shop exports to %v, where nobody listens; %v", exports, err)
+		t.Errorf("the shop exports to %v, which has no listener; %v", exports, err)
 	}
 	if !shop.StdinOpen {
-		t.Error("the shop's standard input ends, and so does the shop")
+		t.Error("the shop has no standard input, so it exits at once")
 	}
 	c.checkPrometheus(t)
 	c.checkGrafana(t)
@@ -98,7 +98,7 @@ func (c composed) mounted(t *testing.T, service, at string) string {
 			return volume.Source
 		}
 	}
-	t.Fatalf("%s has nothing at %s", service, at)
+	t.Fatalf("%s has no file at %s", service, at)
 	return ""
 }
 
@@ -124,7 +124,7 @@ func (c composed) checkPrometheus(t *testing.T) {
 	for _, job := range config.Jobs {
 		paths = append(paths, job.Path)
 		if target := job.Targets[0].Targets[0]; !c.listens(target) {
-			t.Errorf("Prometheus scrapes %s, where nobody listens", target)
+			t.Errorf("Prometheus scrapes %s, which has no listener", target)
 		}
 	}
 	if !slices.Equal(paths, []string{"/metrics/spans", ""}) {

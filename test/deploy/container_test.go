@@ -71,7 +71,7 @@ func TestContainer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := daemon.Wait(); err != nil {
-		t.Errorf("the stop: %v\n%s", err, log)
+		t.Errorf("shutdown: %v\n%s", err, log)
 	}
 	if hits := agent.Totals().Hits; hits != 100 || !strings.Contains(log.String(), `"balanced":true`) {
 		t.Errorf("the agent counted %d of 100 spans\n%s", hits, log)
@@ -125,7 +125,7 @@ func confinedProcess(t *testing.T, pid int) {
 		`(?m)^Groups:\s*$`, `(?m)^CapEff:\s+0+$`, `(?m)^CapPrm:\s+0+$`, `(?m)^NoNewPrivs:\s+1$`,
 	} {
 		if !regexp.MustCompile(want).MatchString(status) {
-			t.Errorf("the process is not as %s says:\n%s", want, status)
+			t.Errorf("the process does not match %s:\n%s", want, status)
 		}
 	}
 	mounts := string(readFile(t, fmt.Sprintf("/proc/%d/mountinfo", pid)))
@@ -157,7 +157,7 @@ exec setpriv --reuid="$4" --regid="$4" --clear-groups "$3"`, "sh", shared, direc
 		strconv.Itoa(applicationUser))
 	cmd.Env = append(os.Environ(), publishesTo+"="+filepath.Join(directory, "spans.sock"))
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("the application of another user: %v, %s", err, out)
+		t.Errorf("an application with another user: %v, %s", err, out)
 	}
 }
 

@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// givenDashboard is a dashboard in deploy/grafana.
-type givenDashboard struct {
+// dashboardFile is a dashboard in deploy/grafana.
+type dashboardFile struct {
 	name, uid string
 	rows      []string // row titles in order
 	matcher   string   // label matcher that each query must contain
 }
 
-var dashboards = []givenDashboard{
+var dashboards = []dashboardFile{
 	{
 		"spanstatsd.json", "spanstatsd",
 		[]string{"Is anything lost?", "What loses spans?", "What does it cost?", "What is the load?"},
@@ -30,7 +30,7 @@ var dashboards = []givenDashboard{
 	},
 }
 
-func (d *givenDashboard) file() string { return "../../deploy/grafana/" + d.name }
+func (d *dashboardFile) path() string { return "../../deploy/grafana/" + d.name }
 
 // dashboard is the tested part of Grafana's format.
 type dashboard struct {
@@ -62,33 +62,33 @@ var queryVariables = strings.NewReplacer("$__rate_interval", "5m", "$__range", "
 // TestDashboards checks that each dashboard has its rows in order, that every panel has a description
 // and the selected data source, and that every query is about existing metrics.
 func TestDashboards(t *testing.T) {
-	for _, given := range dashboards {
-		t.Run(given.name, func(t *testing.T) { given.check(t) })
+	for _, file := range dashboards {
+		t.Run(file.name, func(t *testing.T) { file.check(t) })
 	}
 }
 
-func (given *givenDashboard) read(t *testing.T) (d dashboard) {
+func (file *dashboardFile) read(t *testing.T) (d dashboard) {
 	t.Helper()
-	if err := json.Unmarshal(readFile(t, given.file()), &d); err != nil {
+	if err := json.Unmarshal(readFile(t, file.path()), &d); err != nil {
 		t.Fatal(err)
 	}
 	return d
 }
 
-func (given *givenDashboard) check(t *testing.T) {
-	d := given.read(t)
-	if d.UID != given.uid {
+func (file *dashboardFile) check(t *testing.T) {
+	d := file.read(t)
+	if d.UID != file.uid {
 		t.Errorf("uid %q: links to the dashboard break", d.UID)
 	}
 	if first := d.Templating.List[0]; first.Type != "datasource" || first.Name != "datasource" ||
 		first.Query != "prometheus" {
-		t.Errorf("the data source is no variable: %+v", first)
+		t.Errorf("the data source is not a variable: %+v", first)
 	}
 	known, ids := metricNames(t), map[int]bool{}
 	for _, variable := range d.Templating.List[1:] {
 		selector, ok := strings.CutPrefix(variable.Definition, "label_values(")
 		if end := strings.LastIndex(selector, ", "); !ok || end < 0 {
-			t.Errorf("the variable %s asks %s", variable.Name, variable.Definition)
+			t.Errorf("the variable %s queries %s", variable.Name, variable.Definition)
 		} else {
 			checkQuery(t, "variable "+variable.Name, selector[:end], known)
 		}
@@ -96,21 +96,21 @@ func (given *givenDashboard) check(t *testing.T) {
 	var rows []string
 	for i, p := range d.Panels {
 		if ids[p.ID] {
-			t.Errorf("%s: the number %d is taken", p.Title, p.ID)
+			t.Errorf("%s: the panel ID %d is already in use", p.Title, p.ID)
 		}
 		ids[p.ID] = true
 		for _, before := range d.Panels[:i] {
 			if p.overlaps(before) {
-				t.Errorf("%s lies over %s", p.Title, before.Title)
+				t.Errorf("%s overlaps %s", p.Title, before.Title)
 			}
 		}
 		if p.Type == "row" {
 			rows = append(rows, p.Title)
 			continue
 		}
-		p.check(t, given.matcher, known)
+		p.check(t, file.matcher, known)
 	}
-	if !slices.Equal(rows, given.rows) {
+	if !slices.Equal(rows, file.rows) {
 		t.Errorf("rows %q", rows)
 	}
 }
@@ -123,10 +123,10 @@ func (p *panel) check(t *testing.T, matcher string, known map[string]bool) {
 	}
 	for _, target := range p.Targets {
 		if target.Datasource.UID != "${datasource}" {
-			t.Errorf("%s asks the data source %q", p.Title, target.Datasource.UID)
+			t.Errorf("%s uses the data source %q", p.Title, target.Datasource.UID)
 		}
 		if !strings.Contains(target.Expr, matcher) {
-			t.Errorf("%s does not heed what is chosen", p.Title)
+			t.Errorf("%s ignores the selected labels", p.Title)
 		}
 		checkQuery(t, p.Title, queryVariables.Replace(target.Expr), known)
 	}

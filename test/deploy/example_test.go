@@ -50,9 +50,9 @@ func TestComposeExample_Runs(t *testing.T) {
 		}
 	}
 	server.await(`count(service:request_errors:ratio_rate5m{service_name="shop"} > 0.1)`)
-	for _, given := range dashboards {
-		if given.name == "requests.json" {
-			server.answers(&given)
+	for _, file := range dashboards {
+		if file.name == "requests.json" {
+			server.runQueries(&file)
 		}
 	}
 	server.rulesAreWell()

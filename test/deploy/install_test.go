@@ -70,14 +70,14 @@ func TestInstallSteps_MatchUnit(t *testing.T) {
 	program := regexp.MustCompile(`(?m)^ExecStart=(\S+)`).FindStringSubmatch(unit)
 	page := regexp.MustCompile(`(?m)^Documentation=.*man:([a-z-]+)\(([0-9])\)`).FindStringSubmatch(unit)
 	if program == nil || page == nil {
-		t.Fatalf("the unit names no program or no page: %s", unit)
+		t.Fatalf("the unit has no program or no documentation page: %s", unit)
 	}
 	for _, file := range []string{
 		program[1],
 		"/usr/local/share/man/man" + page[2] + "/" + page[1] + "." + page[2],
 	} {
 		if info, err := os.Stat(filepath.Join(root, file)); err != nil || info.Size() == 0 {
-			t.Errorf("the unit leads to %s: %v", file, err)
+			t.Errorf("the unit links to %s: %v", file, err)
 		}
 	}
 }

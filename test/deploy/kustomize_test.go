@@ -74,10 +74,10 @@ func TestOverlay_Tracers(t *testing.T) {
 	daemon, native := daemonOf(&m.pods[0].pod.Spec)
 	if socket := environment(daemon, "SPANSTATSD_APM_SOCKET"); !native ||
 		socket != "/var/run/spanstatsd/apm.socket" || mountAt(daemon, "/var/run/spanstatsd") == nil {
-		t.Errorf("the daemon is the agent at %q", socket)
+		t.Errorf("the daemon listens for traces at %q", socket)
 	}
 	if environment(daemon, "SPANSTATSD_SOCKET") == "" {
-		t.Error("the component took the daemon's own socket away")
+		t.Error("the component removed the daemon's native socket")
 	}
 }
 
@@ -91,7 +91,7 @@ func TestOverlay_OTLP(t *testing.T) {
 		t.Errorf("metrics go to %q", endpoint)
 	}
 	if environment(daemon, "SPANSTATSD_SOCKET") == "" {
-		t.Error("the component took the daemon's own socket away")
+		t.Error("the component removed the daemon's native socket")
 	}
 }
 
@@ -102,10 +102,10 @@ func TestOverlay_SDKs(t *testing.T) {
 	daemon, native := daemonOf(&m.pods[0].pod.Spec)
 	if address := environment(daemon, "SPANSTATSD_OTLP_ADDR"); !native || address != "127.0.0.1:4318" ||
 		environment(daemon, "SPANSTATSD_OTLP_FORWARD") != "http://collector.observability:4318" {
-		t.Errorf("OTLP is taken at %q", address)
+		t.Errorf("OTLP address %q", address)
 	}
 	if environment(daemon, "SPANSTATSD_SOCKET") == "" {
-		t.Error("the component took the daemon's own socket away")
+		t.Error("the component removed the daemon's native socket")
 	}
 }
 
@@ -137,7 +137,7 @@ func TestOverlay_PrometheusAlone(t *testing.T) {
 	daemon, native := daemonOf(&m.pods[0].pod.Spec)
 	if !native || environment(daemon, "SPANSTATSD_AGENT_URL") != "off" ||
 		environment(daemon, "SPANSTATSD_SOCKET") == "" {
-		t.Errorf("the daemon is told %v", daemon.Env)
+		t.Errorf("environment of the daemon: %v", daemon.Env)
 	}
 	takesItsEnvironment(t, daemon)
 }
@@ -153,7 +153,7 @@ func takesItsEnvironment(t *testing.T, daemon *core.Container) {
 		}
 	}
 	if out, err := check.CombinedOutput(); err != nil {
-		t.Errorf("the daemon refuses %v: %s", check.Env, out)
+		t.Errorf("the daemon rejects %v: %s", check.Env, out)
 	}
 }
 
@@ -190,26 +190,26 @@ func TestOverlays_UseEveryFile(t *testing.T) {
 func (m *manifests) keepPromises(t *testing.T) {
 	t.Helper()
 	for _, w := range m.pods {
-		for _, broken := range brokenPromises(w) {
-			t.Errorf("%s %s: %s", w.kind, w.name, broken)
+		for _, violation := range violations(w) {
+			t.Errorf("%s %s: %s", w.kind, w.name, violation)
 		}
 		port := 9126
 		if daemon, _ := daemonOf(&w.pod.Spec); daemon != nil {
 			port = httpPort(daemon)
 		}
 		if len(m.monitors) == 0 && !isScraped(w.pod, port) {
-			t.Errorf("nothing leads Prometheus to %s: %v", w.name, w.pod.Annotations)
+			t.Errorf("Prometheus does not discover %s: %v", w.name, w.pod.Annotations)
 		}
 		for _, policy := range m.policies {
 			if len(policy.Spec.Egress) > 0 && !findsNames(policy) {
-				t.Errorf("the policy %s keeps %s from the name service", policy.Name, w.name)
+				t.Errorf("the policy %s blocks %s from the name service", policy.Name, w.name)
 			}
 			if !selects(t, &policy.Spec.PodSelector, w.pod.Labels) {
 				t.Errorf("the policy %s does not select %s", policy.Name, w.name)
 			}
 			if rule := policy.Spec.Ingress[len(policy.Spec.Ingress)-1]; len(rule.From) != 1 ||
 				rule.Ports[0].Port.IntValue() != port {
-				t.Errorf("the policy %s lets others than the monitoring ask for metrics", policy.Name)
+				t.Errorf("the policy %s admits scrapes from outside the monitoring namespace", policy.Name)
 			}
 		}
 		for _, monitor := range m.monitors {
@@ -217,7 +217,7 @@ func (m *manifests) keepPromises(t *testing.T) {
 				t.Errorf("the monitor %s does not select %s", monitor.Name, w.name)
 			}
 			if port := monitor.Spec.PodMetricsEndpoints[0].Port; port == nil || *port != "spanstatsd" {
-				t.Errorf("the monitor %s asks another port", monitor.Name)
+				t.Errorf("the monitor %s scrapes another port", monitor.Name)
 			}
 		}
 		hooksAndFlags(t, &w.pod.Spec)
@@ -266,7 +266,7 @@ func hooksAndFlags(t *testing.T, spec *core.PodSpec) {
 			help += daemonHelp(t, c.Lifecycle.PreStop.Exec.Command[1:]...)
 		}
 		for _, e := range c.Env {
-			if name, ours := strings.CutPrefix(e.Name, "SPANSTATSD_"); ours {
+			if name, isFlag := strings.CutPrefix(e.Name, "SPANSTATSD_"); isFlag {
 				if flag := "--" + strings.ToLower(strings.ReplaceAll(name, "_", "-")) +
 					" "; !strings.Contains(help, flag) {
 					t.Errorf("%s sets %s, and neither %v nor a hook has a flag %s", c.Name, e.Name, c.Args,

@@ -93,7 +93,7 @@ func (m *manifests) add(object []byte) error {
 	case "monitoring.coreos.com/v1 PrometheusRule":
 		return collect(&m.rules, object)
 	}
-	return fmt.Errorf("%s %s is no kind that is expected here", head.APIVersion, head.Kind)
+	return fmt.Errorf("unexpected kind %s %s", head.APIVersion, head.Kind)
 }
 
 func collect[T any](into *[]*T, object []byte) error {

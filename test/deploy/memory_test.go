@@ -15,7 +15,7 @@ import (
 func TestManifests_DefaultsFitMemory(t *testing.T) {
 	daemon, _ := daemonOf(&overlay(t, "sidecar").pods[0].pod.Spec)
 	limit := daemon.Resources.Limits[core.ResourceMemory]
-	settings := func(memory string, more ...string) (kept []string) {
+	settings := func(memory string, more ...string) (lines []string) {
 		t.Helper()
 		cmd := exec.Command(binary, "config")
 		cmd.Env = append(more, "GOMEMLIMIT="+memory, "GOMAXPROCS=2")
@@ -31,10 +31,10 @@ func TestManifests_DefaultsFitMemory(t *testing.T) {
 				}
 			}
 			if len(fields) > 1 && (fields[0] == "--ring-slots" || fields[0] == "--retry-bytes") {
-				kept = append(kept, fields[0]+"="+fields[1])
+				lines = append(lines, fields[0]+"="+fields[1])
 			}
 		}
-		return kept
+		return lines
 	}
 	free, limited := settings("off"), settings(strings.TrimSuffix(limit.String(), "Mi")+"MiB")
 	if len(free) != 2 || strings.Join(free, " ") != strings.Join(limited, " ") {
@@ -46,6 +46,6 @@ func TestManifests_DefaultsFitMemory(t *testing.T) {
 		t.Errorf("without a limit %v, as the agent with %s %v", free, limit.String(), both)
 	}
 	if small := settings("128MiB"); strings.Join(small, " ") == strings.Join(free, " ") {
-		t.Errorf("a smaller limit changes nothing: this test sees nothing, or the limit can be lower")
+		t.Errorf("a smaller limit has no effect: the test is ineffective, or the limit can be lower")
 	}
 }

@@ -77,10 +77,10 @@ func TestPrometheus(t *testing.T) {
 		t.Errorf("received %v, aggregated %v, dropped %v, flushed %v, unsent %v; the agent counted %d",
 			received, aggregated, dropped, flushed, unsent, agent.Totals().Hits)
 	}
-	t.Logf("books as Prometheus has them: received %.0f = aggregated %.0f + dropped %.0f; flushed %.0f, "+
+	t.Logf("accounting in Prometheus: received %.0f = aggregated %.0f + dropped %.0f; flushed %.0f, "+
 		"unsent %.0f", received, aggregated, dropped, flushed, unsent)
-	for _, given := range dashboards {
-		server.answers(&given)
+	for _, file := range dashboards {
+		server.runQueries(&file)
 	}
 	server.rulesAreWell()
 }

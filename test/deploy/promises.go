@@ -37,17 +37,17 @@ var (
 // connections.
 var recoveryBytes = int64(recovery.DirectoryBytes(ingest.DefaultConfig().MaxConnections))
 
-// findings are the broken promises.
+// findings are the violations.
 type findings []string
 
-func (f *findings) expect(kept bool, format string, args ...any) {
-	if !kept {
+func (f *findings) expect(isMet bool, format string, args ...any) {
+	if !isMet {
 		*f = append(*f, fmt.Sprintf(format, args...))
 	}
 }
 
-// brokenPromises checks one pod.
-func brokenPromises(w workload) (f findings) {
+// violations checks one pod.
+func violations(w workload) (f findings) {
 	spec := &w.pod.Spec
 	f.expect(!spec.HostNetwork && !spec.HostIPC, "%s shares the host's network or memory", w.name)
 	f.expect(w.pod.Labels["spanstatsd"] != "", "%s has no label for the PodMonitor", w.name)
@@ -105,7 +105,7 @@ func (f *findings) order(w workload, daemon *core.Container, native bool) {
 	f.expect(grace == nil || *grace > graceSeconds, "the pod's grace ends before the daemon's")
 }
 
-// hook reports whether the post-start hook, or the pre-stop hook, waits for the given thing.
+// hook reports whether the post-start hook, or the pre-stop hook, waits for the given condition.
 func hook(c *core.Container, start bool, what string) bool {
 	if c.Lifecycle == nil {
 		return false
@@ -174,7 +174,7 @@ func (f *findings) token(spec *core.PodSpec, daemon *core.Container) {
 	f.expect(false, "the daemon sees the service account's token")
 }
 
-// shared checks that daemon and application mount the whole directory of the socket, and that every
+// shared checks that daemon and application mount the complete directory of the socket, and that every
 // container with this mount can connect.
 func (f *findings) shared(spec *core.PodSpec, daemon *core.Container) {
 	socket := environment(daemon, "SPANSTATSD_SOCKET")
@@ -205,7 +205,7 @@ func (f *findings) shared(spec *core.PodSpec, daemon *core.Container) {
 		f.expect(m != nil && m.Name == mount.Name && m.SubPath == "", "%s does not mount the socket's "+
 			"directory", c.Name)
 		f.expect(m == nil || m.ReadOnly, "%s may put another socket in the daemon's place", c.Name)
-		f.expect(environment(c, "SPANSTATSD_SOCKET") == socket, "%s is not told where the socket is", c.Name)
+		f.expect(environment(c, "SPANSTATSD_SOCKET") == socket, "%s is not configured with the socket", c.Name)
 	}
 }
 
@@ -218,7 +218,7 @@ func (f *findings) exports(c, daemon *core.Container) bool {
 		return false
 	}
 	address := environment(daemon, "SPANSTATSD_OTLP_ADDR")
-	f.expect(endpoint == "http://"+address, "%s exports to %s, and the daemon takes OTLP at %q", c.Name,
+	f.expect(endpoint == "http://"+address, "%s exports to %s, and the daemon accepts OTLP at %q", c.Name,
 		endpoint, address)
 	host, _, _ := net.SplitHostPort(address)
 	f.expect(net.ParseIP(host).IsLoopback(), "whoever reaches the pod is counted")
@@ -232,9 +232,9 @@ func (f *findings) resources(c *core.Container) {
 	f.expect(request.Cmp(leastRequest) >= 0, "%s requests %s, less than its budget", c.Name, request.String())
 	f.expect(limit.Cmp(leastLimit) >= 0, "%s is limited to %s, less than its defaults need", c.Name,
 		limit.String())
-	asked := c.Resources.Requests[core.ResourceCPU]
-	f.expect(asked.Cmp(leastCPU) >= 0, "%s requests %s of processors, less than it takes", c.Name,
-		asked.String())
+	requested := c.Resources.Requests[core.ResourceCPU]
+	f.expect(requested.Cmp(leastCPU) >= 0, "%s requests %s of CPU, less than it uses", c.Name,
+		requested.String())
 	cpu := c.Resources.Limits[core.ResourceCPU]
 	f.expect(!cpu.IsZero(), "%s has as many drainers as the node has cores", c.Name)
 }
@@ -245,9 +245,9 @@ func (f *findings) probes(c *core.Container) {
 		ok := probe != nil && probe.HTTPGet != nil && probe.HTTPGet.Path == path &&
 			probe.HTTPGet.Host == "" &&
 			probe.HTTPGet.Port.String() == "spanstatsd"
-		f.expect(ok, "no probe asks the daemon for %s", path)
+		f.expect(ok, "no probe of the daemon requests %s", path)
 	}
-	f.expect(c.ReadinessProbe == nil, "the daemon's readiness takes the application out of service")
+	f.expect(c.ReadinessProbe == nil, "the daemon's readiness affects the readiness of the application")
 	port := slices.IndexFunc(c.Ports, func(p core.ContainerPort) bool { return p.Name == "spanstatsd" })
 	f.expect(port >= 0 && int(c.Ports[port].ContainerPort) == httpPort(c), "no port has the name that "+
 		"probes and scrapes use")
@@ -268,8 +268,8 @@ func (f *findings) agent(c *core.Container) {
 	host := slices.IndexFunc(c.Env, func(e core.EnvVar) bool { return e.Name == "DD_AGENT_HOST" })
 	node := host >= 0 && c.Env[host].ValueFrom != nil && c.Env[host].ValueFrom.FieldRef != nil &&
 		c.Env[host].ValueFrom.FieldRef.FieldPath == "status.hostIP"
-	told := environment(c, "DD_TRACE_AGENT_URL") != "" || environment(c, "SPANSTATSD_AGENT_URL") == "off"
-	f.expect(node || told, "the daemon does not know the node's agent")
+	isConfigured := environment(c, "DD_TRACE_AGENT_URL") != "" || environment(c, "SPANSTATSD_AGENT_URL") == "off"
+	f.expect(node || isConfigured, "the address of the node's agent is not configured")
 }
 
 func isTrue(b *bool) bool { return b != nil && *b }

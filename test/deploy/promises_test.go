@@ -86,9 +86,9 @@ func TestPromises_DetectViolations(t *testing.T) {
 			small := resource.MustParse("1Mi")
 			s.Volumes[0].EmptyDir.SizeLimit = &small
 		}, "evicts"},
-		"not told": {
+		"socket not configured": {
 			"sidecar", func(s *core.PodSpec, _ *core.Container) { s.Containers[0].Env = nil },
-			"is not told",
+			"is not configured with the socket",
 		},
 		"closed": {
 			"sidecar", func(_ *core.PodSpec, d *core.Container) { d.Env[1].Value = "0660" },
@@ -110,7 +110,7 @@ func TestPromises_DetectViolations(t *testing.T) {
 			d *core.Container,
 		) {
 			d.ReadinessProbe = d.LivenessProbe
-		}, "out of service"},
+		}, "affects the readiness"},
 		"probes others": {"sidecar", func(_ *core.PodSpec,
 			d *core.Container,
 		) {
@@ -152,7 +152,7 @@ func TestPromises_DetectViolations(t *testing.T) {
 				Value: "/run/other/spans.sock",
 			}}
 		}, "another directory"},
-		"asks elsewhere": {"sidecar", func(_ *core.PodSpec, d *core.Container) {
+		"probes elsewhere": {"sidecar", func(_ *core.PodSpec, d *core.Container) {
 			d.Env = append(d.Env, core.EnvVar{Name: "SPANSTATSD_HTTP_ADDR", Value: ":9999"})
 		}, "no port"},
 		"prepares other": {"node", func(s *core.PodSpec,
@@ -178,12 +178,12 @@ func TestPromises_DetectViolations(t *testing.T) {
 		},
 	} {
 		w := overlay(t, c.overlay).pods[0]
-		if broken := brokenPromises(w); len(broken) > 0 {
-			t.Fatalf("%s is broken before the test breaks it: %v", c.overlay, broken)
+		if violation := violations(w); len(violation) > 0 {
+			t.Fatalf("%s has violations before the test adds one: %v", c.overlay, violation)
 		}
 		daemon, _ := daemonOf(&w.pod.Spec)
 		c.do(&w.pod.Spec, daemon)
-		if found := strings.Join(brokenPromises(w), "; "); !strings.Contains(found, c.finds) {
+		if found := strings.Join(violations(w), "; "); !strings.Contains(found, c.finds) {
 			t.Errorf("%s: found %q, want one with %q", name, found, c.finds)
 		}
 	}

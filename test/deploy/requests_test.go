@@ -31,7 +31,7 @@ import (
 func TestRequests_AreEnough(t *testing.T) {
 	length, err := time.ParseDuration(os.Getenv("TIME"))
 	if err != nil {
-		t.Fatalf("TIME says how long to measure: %v", err)
+		t.Fatalf("parse TIME, the duration of the measurement: %v", err)
 	}
 	dir := t.TempDir()
 	agent, err := standin.Start(standin.Config{Network: "unix", Address: filepath.Join(dir, "agent")})
@@ -62,17 +62,17 @@ func TestRequests_AreEnough(t *testing.T) {
 	if err := daemon.Wait(); err != nil {
 		t.Error(err)
 	}
-	if taken := agent.Totals().Hits; taken < uint64(length.Seconds())*900 {
-		t.Errorf("the agent has %d spans", taken)
+	if hits := agent.Totals().Hits; hits < uint64(length.Seconds())*900 {
+		t.Errorf("the agent has %d spans", hits)
 	}
 	t.Logf("memory: 99 %% %.1f MiB, most %.1f MiB; processors: 99 %% %.1fm, mean %.1fm", at99(memory),
 		slices.Max(memory),
 		at99(cpu), mean(cpu))
 	if most := float64(leastRequest.Value()) / (1 << 20); slices.Max(memory) > most {
-		t.Errorf("it takes %.1f MiB of memory, and requests %.0f", slices.Max(memory), most)
+		t.Errorf("the daemon uses %.1f MiB of memory, and requests %.0f", slices.Max(memory), most)
 	}
 	if most := float64(leastCPU.MilliValue()); mean(cpu) > most {
-		t.Errorf("it takes %.1fm of processors, and requests %.0fm", mean(cpu), most)
+		t.Errorf("the daemon uses %.1fm of CPU, and requests %.0fm", mean(cpu), most)
 	}
 }
 
@@ -113,14 +113,14 @@ func exportSpans(ctx context.Context, t *testing.T) {
 			return
 		}
 		request.Stamp(message, time.Now())
-		answer, err := http.Post("http://127.0.0.1:24318/v1/traces", "application/x-protobuf",
+		response, err := http.Post("http://127.0.0.1:24318/v1/traces", "application/x-protobuf",
 			bytes.NewReader(message))
 		if err != nil {
 			t.Error(err)
 			return
 		}
-		_, _ = io.Copy(io.Discard, answer.Body)
-		answer.Body.Close()
+		_, _ = io.Copy(io.Discard, response.Body)
+		response.Body.Close()
 		scrape, err := http.Get("http://127.0.0.1:29126/metrics/spans")
 		if err != nil {
 			t.Error(err)

@@ -86,7 +86,7 @@ func (s *server) await(promql string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			s.t.Fatalf("the server never had an answer to %s; the last was %+v, %v", promql, r, err)
+			s.t.Fatalf("the server returned no result for %s; last response %+v, %v", promql, r, err)
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
@@ -108,17 +108,17 @@ func (s *server) ask(promql string) float64 {
 
 // answers runs each query of a dashboard. Queries for values above 0 only, and those about a memory
 // limit, may have an empty result.
-func (s *server) answers(given *givenDashboard) {
+func (s *server) runQueries(file *dashboardFile) {
 	s.t.Helper()
 	all := strings.NewReplacer("$__rate_interval", "1m", "$__range", "1h", "$job", ".*", "$instance", ".*",
 		"$kind", ".*", "$service", ".*", "$route", ".*")
-	for _, p := range given.read(s.t).Panels {
+	for _, p := range file.read(s.t).Panels {
 		for _, target := range p.Targets {
 			r, err := s.query(all.Replace(target.Expr))
 			if err != nil || r.Status != "success" {
 				s.t.Errorf("%s: %v, %s", p.Title, err, r.Error)
 			} else if !strings.Contains(target.Expr, "> 0") && len(r.Data.Result) == 0 {
-				s.t.Errorf("%s: no answer to %s", p.Title, target.Expr)
+				s.t.Errorf("%s: no result for %s", p.Title, target.Expr)
 			}
 		}
 	}
@@ -127,18 +127,18 @@ func (s *server) answers(given *givenDashboard) {
 // rulesAreWell checks that the server evaluates each rule without an error.
 func (s *server) rulesAreWell() {
 	s.t.Helper()
-	var answer struct {
+	var response struct {
 		Data struct {
 			Groups []struct {
 				Rules []struct{ Name, Health, LastError string }
 			}
 		}
 	}
-	if err := s.get("rules", nil, &answer); err != nil {
+	if err := s.get("rules", nil, &response); err != nil {
 		s.t.Fatal(err)
 	}
 	evaluated := 0
-	for _, group := range answer.Data.Groups {
+	for _, group := range response.Data.Groups {
 		for _, rule := range group.Rules {
 			evaluated++
 			if rule.Health != "ok" {

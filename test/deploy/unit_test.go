@@ -27,12 +27,12 @@ func TestUnit(t *testing.T) {
 		"SystemCallFilter=~@privileged", "MemoryMax=192M",
 	} {
 		if !has[want] {
-			t.Errorf("the unit does not say %s", want)
+			t.Errorf("the unit does not contain %s", want)
 		}
 	}
 	for _, not := range []string{"PrivateUsers=yes", "ProtectProc=invisible", "DynamicUser=yes"} {
 		if has[not] {
-			t.Errorf("the unit says %s, and the daemon would not see who connects", not)
+			t.Errorf("the unit contains %s, which hides the peer credentials from the daemon", not)
 		}
 	}
 	if unit := string(readFile(t, "../../deploy/systemd/spanstatsd.socket")); !strings.Contains(unit,
@@ -41,6 +41,6 @@ func TestUnit(t *testing.T) {
 		t.Error("the socket's unit does not listen where the daemon does by default, for its user")
 	}
 	if !strings.Contains(daemonHelp(t, "run"), `/var/run/spanstatsd/spans.sock)`) {
-		t.Error("the daemon's default socket is not in the unit's directory any more")
+		t.Error("the daemon's default socket is not in the unit's directory")
 	}
 }

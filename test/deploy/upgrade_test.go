@@ -63,7 +63,7 @@ func previous(t *testing.T) version {
 // counts no span twice, and all spans if both versions support that.
 func TestVersions_UpgradeAndDowngrade(t *testing.T) {
 	old, now := previous(t), buildVersion(t, "this", "../..")
-	t.Run("flags of the previous version are taken", func(t *testing.T) {
+	t.Run("flags of the previous version are accepted", func(t *testing.T) {
 		was := flagsOf(t, old)
 		for flag := range was {
 			// The value may be invalid, but the flag must be known, by its present name or an old one.
@@ -92,7 +92,7 @@ func TestVersions_UpgradeAndDowngrade(t *testing.T) {
 					t.Errorf("the agent has counted %d of 40000 spans: %v\n%s", result.Hits, err, out)
 				}
 			})
-		t.Run("a daemon of the "+daemon.name+" version behind a killed one of the "+tracers.name,
+		t.Run("a daemon of the "+daemon.name+" version after a killed one of the "+tracers.name,
 			func(t *testing.T) {
 				takeOver(t, tracers, daemon)
 			})
@@ -146,7 +146,7 @@ func takeOver(t *testing.T, first, then version) {
 		t.Fatal(err)
 	}
 	_ = killed.Wait()
-	next, said := runVersion(t, then, socket, agent)
+	next, logLines := runVersion(t, then, socket, agent)
 	eventually.True(t, "the client is back", func() bool { return c.Stats().Connects == 2 })
 	if err := c.Close(context.Background()); err != nil {
 		t.Error(err)
@@ -154,16 +154,16 @@ func takeOver(t *testing.T, first, then version) {
 	if err := next.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	for range said { // until the end of its log
+	for range logLines { // until the end of its log
 	}
 	if err := next.Wait(); err != nil {
-		t.Errorf("the next daemon ended with %v", err)
+		t.Errorf("the next daemon exited with %v", err)
 	}
 	stats, hits := c.Stats(), agent.Totals().Hits
 	if named := stats.Unconfirmed + stats.Ambiguous; hits > spans || hits+named < spans {
-		t.Errorf("of %d spans the agent has %d, and the client names %d: %+v", spans, hits, named, stats)
+		t.Errorf("of %d spans the agent has %d, and the client reports %d: %+v", spans, hits, named, stats)
 	}
-	t.Logf("the agent has %d of %d; the client names %d as lost at most, %d as ambiguous", hits, spans,
+	t.Logf("the agent has %d of %d; the client reports at most %d as lost, %d as ambiguous", hits, spans,
 		stats.Unconfirmed,
 		stats.Ambiguous)
 }
@@ -183,20 +183,20 @@ func runVersion(t *testing.T, v version, socket string, agent *standin.Agent) (*
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	said := make(chan string, 1000)
+	logLines := make(chan string, 1000)
 	go func() {
-		defer close(said)
+		defer close(logLines)
 		for lines := bufio.NewScanner(stderr); lines.Scan(); {
 			var line struct{ Msg string }
 			_ = json.Unmarshal(lines.Bytes(), &line)
-			said <- line.Msg
+			logLines <- line.Msg
 		}
 	}()
-	for line := range said {
+	for line := range logLines {
 		if strings.HasPrefix(line, "listening for ") { // clients; the previous version says tracers
-			return cmd, said
+			return cmd, logLines
 		}
 	}
-	t.Fatalf("a daemon of the %s version ended at its start", v.name)
+	t.Fatalf("a daemon of the %s version exited at startup", v.name)
 	return nil, nil
 }

@@ -28,7 +28,7 @@ var names = []string{
 	"client.address", "http.client_ip", "http.request.header.x",
 }
 
-// ofProcess lists the attributes that apply to a whole process. If its spans disagree, the agent uses
+// ofProcess lists the attributes that apply to a complete process. If its spans disagree, the agent uses
 // the value of any of them.
 var ofProcess = []string{"deployment.environment.name", "service.version", "version", "env"}
 

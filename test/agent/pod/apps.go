@@ -10,20 +10,20 @@ import (
 
 // app is an application and the load that two processors can handle.
 type app struct {
-	name    string
-	rate    int           // requests per second
-	warm    time.Duration // minimum warm-up
-	lives   time.Duration // time that it keeps running after the load, to send data that it does not send on exit
-	heaps   []int         // in MiB; 0 for no such limit
-	spans   int           // counted spans per request
-	tracer  []string      // further environment variables of the tracer
-	command func(places, launch) []string
-	ways    []way
+	name     string
+	rate     int           // requests per second
+	warm     time.Duration // minimum warm-up
+	lives    time.Duration // time that it keeps running after the load, to send data that it does not send on exit
+	heaps    []int         // in MiB; 0 for no such limit
+	spans    int           // counted spans per request
+	tracer   []string      // further environment variables of the tracer
+	command  func(places, launch) []string
+	variants []variant
 }
 
 // launch holds the parameters that a side chooses.
 type launch struct {
-	way         way
+	variant     variant
 	port, heap  int
 	collections string // file for Java's garbage collection log
 }
@@ -35,19 +35,19 @@ type places struct{ tracers, built, extension string }
 var apps = []app{
 	{
 		name: "java", rate: 300, warm: 12 * time.Second, lives: 12 * time.Second,
-		heaps: []int{48, 64, 128, 256}, spans: 4, command: spring, ways: slices.Concat(ways, otelWays),
+		heaps: []int{48, 64, 128, 256}, spans: 4, command: spring, variants: slices.Concat(variants, otelVariants),
 	},
 	{
 		name: "python", rate: 100, warm: 6 * time.Second, lives: 2 * time.Second, heaps: []int{0}, spans: 3,
-		command: flask, ways: ways,
+		command: flask, variants: variants,
 	},
 	{
 		name: "go", rate: 1000, warm: 3 * time.Second, lives: 2 * time.Second, heaps: []int{0}, spans: 3,
-		command: goshop, ways: ways,
+		command: goshop, variants: variants,
 	},
 	{
 		name: "go v0.4", rate: 1000, warm: 3 * time.Second, lives: 2 * time.Second, heaps: []int{0}, spans: 3,
-		command: goshop, ways: ways, tracer: []string{"DD_TRACE_AGENT_PROTOCOL_VERSION=0.4"},
+		command: goshop, variants: variants, tracer: []string{"DD_TRACE_AGENT_PROTOCOL_VERSION=0.4"},
 	},
 }
 
@@ -56,12 +56,12 @@ func spring(p places, l launch) []string {
 		"java", "-XX:-UseDynamicNumberOfCompilerThreads", "-XX:+UseG1GC", fmt.Sprintf("-Xms%dm", l.heap),
 		fmt.Sprintf("-Xmx%dm", l.heap), "-Xlog:gc:file=" + l.collections,
 	}
-	switch l.way.tracer {
+	switch l.variant.tracer {
 	case datadog:
 		command = append(command, "-javaagent:"+filepath.Join(p.tracers, "java/dd-java-agent.jar"))
 	case opentelemetry:
 		command = append(command, "-javaagent:"+filepath.Join(p.tracers, "otel/opentelemetry-javaagent.jar"))
-		if l.way.computes {
+		if l.variant.computes {
 			command = append(command, "-Dotel.javaagent.extensions="+p.extension)
 		}
 	}
@@ -81,7 +81,7 @@ func goshop(p places, l launch) []string {
 	return []string{filepath.Join(p.built, "goshop"), strconv.Itoa(l.port)}
 }
 
-// cell is a combination of application, heap and load in which the ways are compared.
+// cell is a combination of application, heap and load in which the variants are compared.
 type cell struct {
 	app  app
 	heap int
@@ -110,7 +110,7 @@ func (c cell) path(number int) string {
 // namedPath is handled by the same code, but has its own name in the statistics.
 func (c cell) namedPath(number int) string { return "/named" + c.path(number) }
 
-// isJava reports whether the cell also has the OpenTelemetry ways.
+// isJava reports whether the cell also has the OpenTelemetry variants.
 func (c cell) isJava() bool { return c.app.name == "java" }
 
 func cells() (all []cell) {

@@ -26,7 +26,7 @@ type backend struct {
 	mu      sync.Mutex
 	counted counts
 	traces  int
-	trouble error // first error
+	failure error // first error
 }
 
 // counts are counts from statistics.
@@ -55,7 +55,7 @@ func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Content-Encoding") == "gzip" {
 		unpacked, err := gzip.NewReader(r.Body)
 		if err != nil {
-			b.note(counts{}, 0, fmt.Errorf("read what the agent sends: %w", err))
+			b.note(counts{}, 0, fmt.Errorf("read request of the agent: %w", err))
 			return
 		}
 		body = unpacked
@@ -80,8 +80,8 @@ func (b *backend) note(c counts, traces int, err error) {
 	all := &b.counted
 	*all = counts{all.Hits + c.Hits, all.Requests + c.Requests, all.Named + c.Named, all.Masked + c.Masked}
 	b.traces += traces
-	if b.trouble == nil {
-		b.trouble = err
+	if b.failure == nil {
+		b.failure = err
 	}
 }
 
@@ -89,7 +89,7 @@ func (b *backend) note(c counts, traces int, err error) {
 func (b *backend) seen() (counted counts, traces int, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.counted, b.traces, b.trouble
+	return b.counted, b.traces, b.failure
 }
 
 func countsOf(body io.Reader, ends bool) (c counts, err error) {

@@ -88,14 +88,14 @@ func TestBackend_ReportsUnreadable(t *testing.T) {
 		var b backend
 		send(t, &b, path, []byte("no such thing"))
 		if _, _, err := b.seen(); err == nil {
-			t.Errorf("%s takes anything", path)
+			t.Errorf("%s accepts an arbitrary body", path)
 		}
 		b = backend{}
 		r := httptest.NewRequest(http.MethodPost, path, bytes.NewReader([]byte("plain")))
 		r.Header.Set("Content-Encoding", "gzip")
 		b.ServeHTTP(httptest.NewRecorder(), r)
 		if _, _, err := b.seen(); err == nil {
-			t.Errorf("%s takes what is not packed", path)
+			t.Errorf("%s accepts an uncompressed body", path)
 		}
 	}
 }

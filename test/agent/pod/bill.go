@@ -17,14 +17,14 @@ func (p parts) plus(times float64, q parts) parts {
 
 // each calls ask for every running process.
 func (p *pod) each(ask func(*process) (float64, error)) (all parts, err error) {
-	for _, one := range []struct {
-		who  *process
+	for _, entry := range []struct {
+		proc *process
 		part *float64
 	}{{p.app, &all.App}, {p.daemon, &all.Daemon}, {p.agent, &all.Agent}} {
-		if one.who == nil {
+		if entry.proc == nil {
 			continue
 		}
-		if *one.part, err = ask(one.who); err != nil {
+		if *entry.part, err = ask(entry.proc); err != nil {
 			return all, err
 		}
 	}
@@ -32,18 +32,18 @@ func (p *pod) each(ask func(*process) (float64, error)) (all parts, err error) {
 }
 
 // billed returns the billed processor time in µs.
-func billed(one *process) (us float64, err error) {
-	all, err := one.cpu()
+func billed(entry *process) (us float64, err error) {
+	all, err := entry.cpu()
 	if err != nil {
 		return 0, err
 	}
-	compiling, err := one.compiling()
+	compiling, err := entry.compiling()
 	return float64(all-compiling) / float64(time.Microsecond), err
 }
 
-// spent is the resource usage of a pod in one slice, either its own, with the load on it, or that of
+// usage is the resource usage of a pod in one slice, either its own, with the load on it, or that of
 // another side.
-type spent struct {
+type usage struct {
 	own     bool
 	seconds float64
 	cpu     parts // in µs
@@ -52,7 +52,7 @@ type spent struct {
 // bill returns the billed processor time in µs. It contains all usage of the processes, including work
 // deferred to later slices, except that idle usage counts only for the time of the side's own slices,
 // as if it had always had the load.
-func bill(all []spent) (cpu parts) {
+func bill(all []usage) (cpu parts) {
 	ticks := idle(all)
 	for _, s := range all {
 		cpu = cpu.plus(1, s.cpu)
@@ -66,7 +66,7 @@ func bill(all []spent) (cpu parts) {
 // idle returns the usage per second without load: the median of the slices of other sides. The median
 // excludes deferred work, which happens in the first of these slices, and the work of every ten
 // seconds, which happens in few of them.
-func idle(all []spent) parts {
+func idle(all []usage) parts {
 	middle := func(part func(parts) float64) float64 {
 		var rates []float64
 		for _, s := range all {

@@ -10,10 +10,10 @@ import (
 // periodically, but only ten of the fifty seconds of idle usage.
 func TestBill_InSlices(t *testing.T) {
 	const ticks, load, left, flush = 1000, 20000, 3000, 5000 // in µs
-	var all []spent
+	var all []usage
 	want := 0.0
 	for n := range 50 {
-		s := spent{own: n%5 == 0, seconds: 1 + float64(n%3)/10} // slices of different lengths
+		s := usage{own: n%5 == 0, seconds: 1 + float64(n%3)/10} // slices of different lengths
 		s.cpu.App = ticks * s.seconds
 		switch n % 5 {
 		case 0:
@@ -41,12 +41,12 @@ func TestBill_InSlices(t *testing.T) {
 		}
 	}
 	if got := idle(all).App; math.Abs(got-ticks) > 1e-6 {
-		t.Errorf("%v a second while nothing comes", got)
+		t.Errorf("%v per second without load", got)
 	}
 }
 
-func TestBill_OfOneWay(t *testing.T) {
-	all := []spent{{own: true, seconds: 1, cpu: parts{App: 3}}, {own: true, seconds: 2, cpu: parts{App: 4}}}
+func TestBill_OfOneVariant(t *testing.T) {
+	all := []usage{{own: true, seconds: 1, cpu: parts{App: 3}}, {own: true, seconds: 2, cpu: parts{App: 4}}}
 	if got := bill(all); got != (parts{App: 7}) {
 		t.Errorf("%+v", got)
 	}

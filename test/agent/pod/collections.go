@@ -34,11 +34,11 @@ func (l collectionLog) between(from, to int) (pauses int, ms float64, err error)
 		return 0, 0, fmt.Errorf("read log of collections: %w", err)
 	}
 	for _, found := range pause.FindAllSubmatch(written[from:to], -1) {
-		one, err := strconv.ParseFloat(string(found[1]), 64)
+		value, err := strconv.ParseFloat(string(found[1]), 64)
 		if err != nil {
 			return 0, 0, fmt.Errorf("read log of collections: %w", err)
 		}
-		pauses, ms = pauses+1, ms+one
+		pauses, ms = pauses+1, ms+value
 	}
 	return pauses, ms, nil
 }

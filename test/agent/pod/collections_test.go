@@ -20,7 +20,7 @@ func TestCollections(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "log")
 	l := collectionLog(file)
 	if n, err := l.length(); n != 0 || err != nil {
-		t.Errorf("%d, %v of what is not there", n, err)
+		t.Errorf("%d, %v for a missing file", n, err)
 	}
 	if pauses, ms, err := l.between(0, 0); pauses != 0 || ms != 0 || err != nil {
 		t.Error(pauses, ms, err)

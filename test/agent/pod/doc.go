@@ -1,16 +1,16 @@
-// Command pod measures what statistics cost a whole pod: processor time and memory per request, in the
-// application, the daemon and the agent, for each way to count the statistics.
+// Command pod measures what statistics cost a complete pod: processor time and memory per request, in the
+// application, the daemon and the agent, for each variant of counting the statistics.
 //
 //	make bench-pod-java                       # the cells in Java, with two tracers
 //	make bench-pod-others                     # those in Python and Go
-//	make bench-pod-java ONLY=64 WAYS=OTel     # cells and ways whose names match
+//	make bench-pod-java ONLY=64 WAYS=OTel     # cells and variants whose names match
 //	make bench-pod-others QUICK=1 ONLY=go     # few slices, as a smoke test
 //	make bench-pod-others TURNS=3             # median of three
 //	make bench-docs FILE=docs/pod.md          # all, and the tables written into the document
 //
-// A cell is an application with a heap size and a load. For each way to count, the cell has a side with
+// A cell is an application with a heap size and a load. For each variant, the cell has a side with
 // its own processes. All sides run at the same time. They are warmed up together and receive the load
-// of one whole statistics interval together. Then they receive the load in turns, a slice of one second
+// of one complete statistics interval together. Then they receive the load in turns, a slice of one second
 // each, in rounds of changing order, so that all have the same conditions. The bill begins after twenty
 // seconds, because agents hold statistics for that time. Requests are sent at a fixed rate, independent
 // of the responses, and latencies are measured from their due time.

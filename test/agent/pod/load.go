@@ -35,16 +35,16 @@ func newLoad(address string) *load {
 
 // get sends one request.
 func (l *load) get(path string) error {
-	answer, err := l.client.Get("http://" + l.address + path)
+	response, err := l.client.Get("http://" + l.address + path)
 	if err != nil {
 		return err
 	}
-	defer answer.Body.Close()
-	if _, err := io.Copy(io.Discard, answer.Body); err != nil {
+	defer response.Body.Close()
+	if _, err := io.Copy(io.Discard, response.Body); err != nil {
 		return err
 	}
-	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("answered %s", answer.Status)
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("response %s", response.Status)
 	}
 	return nil
 }
@@ -56,13 +56,13 @@ func (l *load) run(path func(number int) string, rate int, lasts, most time.Dura
 	latencies := make([]time.Duration, requests) // 0 for skipped requests
 	var next, failed atomic.Int64
 	var wg sync.WaitGroup
-	begun := time.Now()
+	started := time.Now()
 	for range connections {
 		wg.Go(func() {
 			for {
 				number := int(next.Add(1) - 1)
-				due := begun.Add(time.Duration(number) * time.Second / time.Duration(rate))
-				if number >= requests || time.Since(begun) > most {
+				due := started.Add(time.Duration(number) * time.Second / time.Duration(rate))
+				if number >= requests || time.Since(started) > most {
 					return
 				}
 				time.Sleep(time.Until(due))
@@ -74,7 +74,7 @@ func (l *load) run(path func(number int) string, rate int, lasts, most time.Dura
 		})
 	}
 	wg.Wait()
-	w := window{failed: int(failed.Load()), lasted: time.Since(begun)}
+	w := window{failed: int(failed.Load()), lasted: time.Since(started)}
 	w.latencies = slices.DeleteFunc(latencies, func(took time.Duration) bool { return took == 0 })
 	w.requests = len(w.latencies)
 	l.number, l.sent = l.number+requests, l.sent+w.requests

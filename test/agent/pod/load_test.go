@@ -35,7 +35,7 @@ func TestLoad_SendsEachRequestOnce(t *testing.T) {
 	failed := 0
 	for path, times := range seen {
 		if times != 1 {
-			t.Errorf("%s was asked %d times", path, times)
+			t.Errorf("%s was requested %d times", path, times)
 		}
 		if strings.HasSuffix(path, "7") {
 			failed++
@@ -50,7 +50,7 @@ func TestLoad_SendsEachRequestOnce(t *testing.T) {
 func TestLoad_Share(t *testing.T) {
 	w := window{}
 	if w.share(0.99) != 0 {
-		t.Error("nothing has a latency")
+		t.Error("no latencies")
 	}
 	for i := range 101 {
 		w.latencies = append(w.latencies, time.Duration(i))

@@ -16,28 +16,28 @@ import (
 
 // options are the command-line options.
 type options struct {
-	at          places
-	group       string
-	only, ways  string
-	turns       int
-	quick, keep bool
-	show        bool
+	at             places
+	group          string
+	only, variants string
+	turns          int
+	quick, keep    bool
+	show           bool
 }
 
 func main() {
 	runtime.LockOSThread() // the processes it starts end with this thread
 	var o options
-	flag.StringVar(&o.at.tracers, "tracers", "bin/tracers", "where the tracers were installed")
-	flag.StringVar(&o.at.built, "built", "bin/pod", "where agent, daemon and applications were built; raw "+
-		"figures are written there")
-	flag.StringVar(&o.at.extension, "extension", "", "our extension of OpenTelemetry's agent for Java, a jar")
-	flag.StringVar(&o.group, "group", "java", "whose cells: java, or others")
-	flag.StringVar(&o.only, "only", "", "cells whose names match")
-	flag.StringVar(&o.ways, "ways", "", "ways whose names match")
-	flag.IntVar(&o.turns, "turns", 1, "times a cell, of which the middle one is shown")
-	flag.BoolVar(&o.quick, "quick", false, "few slices, to see that it works")
-	flag.BoolVar(&o.keep, "keep", false, "add to the raw figures that there are")
-	flag.BoolVar(&o.show, "show", false, "measure nothing; show the raw figures that there are")
+	flag.StringVar(&o.at.tracers, "tracers", "bin/tracers", "directory of the installed tracers")
+	flag.StringVar(&o.at.built, "built", "bin/pod", "directory of the built agent, daemon and applications, "+
+		"and of the raw results")
+	flag.StringVar(&o.at.extension, "extension", "", "jar of this project's extension for the OpenTelemetry Java agent")
+	flag.StringVar(&o.group, "group", "java", "group of cells: java or others")
+	flag.StringVar(&o.only, "only", "", "regular expression of the cells to run")
+	flag.StringVar(&o.variants, "ways", "", "regular expression of the variants to run")
+	flag.IntVar(&o.turns, "turns", 1, "runs per cell; the median is shown")
+	flag.BoolVar(&o.quick, "quick", false, "run few slices, as a smoke test")
+	flag.BoolVar(&o.keep, "keep", false, "append to the raw results")
+	flag.BoolVar(&o.show, "show", false, "show the existing raw results without measuring")
 	flag.Parse()
 	if err := o.run(); err != nil {
 		fmt.Fprintln(os.Stderr, "bench pod:", err)
@@ -47,7 +47,7 @@ func main() {
 
 func (o options) run() error {
 	if o.group != "java" && o.group != "others" {
-		return fmt.Errorf("read -group: there are java and others, not %q", o.group)
+		return fmt.Errorf("read -group: invalid group %q; use java or others", o.group)
 	}
 	raw := filepath.Join(o.at.built, o.group+".jsonl")
 	var failed error
@@ -69,7 +69,7 @@ func (o options) measure(raw string) error {
 	if err != nil {
 		return fmt.Errorf("read -only: %w", err)
 	}
-	ways, err := regexp.Compile(o.ways)
+	variants, err := regexp.Compile(o.variants)
 	if err != nil {
 		return fmt.Errorf("read -ways: %w", err)
 	}
@@ -79,7 +79,7 @@ func (o options) measure(raw string) error {
 	}
 	to, err := os.OpenFile(raw, how, 0o644)
 	if err != nil {
-		return fmt.Errorf("write raw figures: %w", err)
+		return fmt.Errorf("write raw results: %w", err)
 	}
 	defer to.Close()
 	var failed []error
@@ -87,8 +87,8 @@ func (o options) measure(raw string) error {
 		if !names.MatchString(c.String()) {
 			continue
 		}
-		c.app.ways = slices.DeleteFunc(slices.Clone(c.app.ways), func(w way) bool {
-			return !ways.MatchString(w.name)
+		c.app.variants = slices.DeleteFunc(slices.Clone(c.app.variants), func(w variant) bool {
+			return !variants.MatchString(w.name)
 		})
 		for range o.turns {
 			failed = append(failed, o.take(to, c))
@@ -116,13 +116,13 @@ func (o options) take(to io.Writer, c cell) error {
 	if o.quick {
 		lasts = schedule{warm: 3 * time.Second, interval: 2 * time.Second, slice: time.Second, rounds: 3}
 	}
-	begun := time.Now()
+	started := time.Now()
 	turns, failed := take(o.at, c, lasts)
-	fmt.Fprintf(os.Stderr, "%s: %.0f s\n", c, time.Since(begun).Seconds())
+	fmt.Fprintf(os.Stderr, "%s: %.0f s\n", c, time.Since(started).Seconds())
 	for _, t := range turns {
 		fmt.Fprintf(os.Stderr, "    %-40s %s\n", t.Way, t.CPU)
 		if err := json.NewEncoder(to).Encode(t); err != nil {
-			return errors.Join(failed, fmt.Errorf("write raw figures: %w", err))
+			return errors.Join(failed, fmt.Errorf("write raw results: %w", err))
 		}
 	}
 	return failed
@@ -131,7 +131,7 @@ func (o options) take(to io.Writer, c cell) error {
 func readTurns(raw string) (turns []turn, err error) {
 	from, err := os.Open(raw)
 	if err != nil {
-		return nil, fmt.Errorf("read raw figures: %w", err)
+		return nil, fmt.Errorf("read raw results: %w", err)
 	}
 	defer from.Close()
 	for lines := json.NewDecoder(from); ; {
@@ -140,7 +140,7 @@ func readTurns(raw string) (turns []turn, err error) {
 		case errors.Is(err, io.EOF):
 			return turns, nil
 		case err != nil:
-			return nil, fmt.Errorf("read raw figures: %w", err)
+			return nil, fmt.Errorf("read raw results: %w", err)
 		}
 		turns = append(turns, t)
 	}

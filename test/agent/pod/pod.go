@@ -20,9 +20,9 @@ type pod struct {
 	otlp               string // the application's OTLP endpoint, if its tracer is OpenTelemetry's
 }
 
-// raise starts the processes of a way, the agent first. The application may not listen yet when raise
+// startPod starts the processes of a variant, the agent first. The application may not listen yet when startPod
 // returns. Its port is the first free one from the given port on.
-func raise(p places, c cell, w way, from int) (raised *pod, err error) {
+func startPod(p places, c cell, w variant, from int) (raised *pod, err error) {
 	dir, err := os.MkdirTemp("", "pod")
 	if err != nil {
 		return nil, fmt.Errorf("make directory of sockets: %w", err)
@@ -51,7 +51,7 @@ func raise(p places, c cell, w way, from int) (raised *pod, err error) {
 	return all, all.startApp(p, c, w, socket, from)
 }
 
-func (p *pod) startAgent(at places, w way, from int) (socket string, err error) {
+func (p *pod) startAgent(at places, w variant, from int) (socket string, err error) {
 	socket = filepath.Join(p.dir, "agent.sock")
 	command := []string{filepath.Join(at.built, "agent"), socket, p.backend.address}
 	if w.tracer == opentelemetry {
@@ -68,7 +68,7 @@ func (p *pod) startAgent(at places, w way, from int) (socket string, err error) 
 	return socket, await(p.agent, "unix", socket)
 }
 
-func (p *pod) startDaemon(at places, agent string, w way, from int) (socket string, err error) {
+func (p *pod) startDaemon(at places, agent string, w variant, from int) (socket string, err error) {
 	socket = filepath.Join(p.dir, "apm.sock")
 	command := []string{
 		filepath.Join(at.built, "spanstatsd"), "run", "--agent-url", "unix://" + agent, "--socket", p.spans(),
@@ -98,7 +98,7 @@ func (p *pod) startDaemon(at places, agent string, w way, from int) (socket stri
 // spans returns the daemon's native socket, for applications that contain a client.
 func (p *pod) spans() string { return filepath.Join(p.dir, "spans.sock") }
 
-func (p *pod) startApp(at places, c cell, w way, agent string, from int) (err error) {
+func (p *pod) startApp(at places, c cell, w variant, agent string, from int) (err error) {
 	port, err := freePort(from)
 	if err != nil {
 		return err
@@ -138,24 +138,24 @@ func freePort(from int) (port int, err error) {
 const raising = 5 * time.Minute
 
 // await waits until a process listens.
-func await(who *process, network, address string) error {
+func await(proc *process, network, address string) error {
 	for deadline := time.Now().Add(raising); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if err := who.alive(); err != nil {
+		if err := proc.alive(); err != nil {
 			return err
 		}
 		if conn, err := net.Dial(network, address); err == nil {
 			return conn.Close()
 		}
 	}
-	return fmt.Errorf("start %s: it does not listen within %s", who.name, raising)
+	return fmt.Errorf("start %s: process does not listen within %s", proc.name, raising)
 }
 
 // processes returns the running processes in shutdown order: each one before the process that receives
 // its remaining data.
 func (p *pod) processes() (all []*process) {
-	for _, one := range []*process{p.app, p.daemon, p.agent} {
-		if one != nil {
-			all = append(all, one)
+	for _, proc := range []*process{p.app, p.daemon, p.agent} {
+		if proc != nil {
+			all = append(all, proc)
 		}
 	}
 	return all
@@ -164,16 +164,16 @@ func (p *pod) processes() (all []*process) {
 // stop shuts all processes down gracefully, in that order.
 func (p *pod) stop() error {
 	var failed []error
-	for _, one := range p.processes() {
-		failed = append(failed, one.stop())
+	for _, proc := range p.processes() {
+		failed = append(failed, proc.stop())
 	}
 	return errors.Join(failed...)
 }
 
 // clear kills the remaining processes and removes their files.
 func (p *pod) clear() {
-	for _, one := range p.processes() {
-		one.kill()
+	for _, proc := range p.processes() {
+		proc.kill()
 	}
 	if p.backend != nil {
 		p.backend.stop()

@@ -12,11 +12,11 @@ func TestFreePort(t *testing.T) {
 	if err != nil || first < from || first >= from+portsApart {
 		t.Fatal(first, err)
 	}
-	taken, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(first))
+	listener, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(first))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer taken.Close()
+	defer listener.Close()
 	if second, err := freePort(from); err != nil || second <= first || second >= from+portsApart {
 		t.Error(first, second, err)
 	}

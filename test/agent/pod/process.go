@@ -27,12 +27,12 @@ func start(dir, name string, env []string, command ...string) (*process, error) 
 		name: name, command: exec.Command(command[0], command[1:]...),
 		log: filepath.Join(dir, name+".log"), ended: make(chan struct{}),
 	}
-	said, err := os.Create(p.log)
+	output, err := os.Create(p.log)
 	if err != nil {
 		return nil, fmt.Errorf("make log: %w", err)
 	}
-	defer said.Close() // inherited by the process
-	p.command.Env, p.command.Stdout, p.command.Stderr = env, said, said
+	defer output.Close() // inherited by the process
+	p.command.Env, p.command.Stdout, p.command.Stderr = env, output, output
 	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // no process outlives the benchmark
 	if err := p.command.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
@@ -48,16 +48,16 @@ func start(dir, name string, env []string, command ...string) (*process, error) 
 func (p *process) alive() error {
 	select {
 	case <-p.ended:
-		said, err := os.ReadFile(p.log)
-		return fmt.Errorf("run %s: it ended: %s (%v)", p.name, lastLines(said), err)
+		output, err := os.ReadFile(p.log)
+		return fmt.Errorf("run %s: process exited: %s (%v)", p.name, lastLines(output), err)
 	default:
 		return nil
 	}
 }
 
-func lastLines(said []byte) []byte {
+func lastLines(output []byte) []byte {
 	const most = 2000
-	return bytes.TrimSpace(said[max(0, len(said)-most):])
+	return bytes.TrimSpace(output[max(0, len(output)-most):])
 }
 
 // stop shuts it down gracefully.
@@ -73,7 +73,7 @@ func (p *process) stop() error {
 		return nil
 	case <-time.After(time.Minute):
 		p.kill()
-		return fmt.Errorf("stop %s: it did not end within a minute", p.name)
+		return fmt.Errorf("stop %s: process did not exit within a minute", p.name)
 	}
 }
 

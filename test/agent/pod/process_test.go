@@ -14,7 +14,7 @@ import (
 // The clock of another process has the same value as that process's own reading.
 func TestClock(t *testing.T) {
 	self := &process{command: &exec.Cmd{Process: &os.Process{Pid: os.Getpid()}}}
-	own := func() time.Duration {
+	localClock := func() time.Duration {
 		var now unix.Timespec
 		if err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &now); err != nil {
 			t.Fatal(err)
@@ -22,9 +22,9 @@ func TestClock(t *testing.T) {
 		return time.Duration(now.Nano())
 	}
 	for range 1000 {
-		first := own()
+		first := localClock()
 		between, err := self.cpu()
-		if last := own(); err != nil || between < first || between > last {
+		if last := localClock(); err != nil || between < first || between > last {
 			t.Fatalf("%v is not between %v and %v, %v", between, first, last, err)
 		}
 	}
@@ -53,7 +53,7 @@ func TestProcess(t *testing.T) {
 	if err := p.stop(); err == nil || !strings.Contains(err.Error(), "no such thing") {
 		t.Errorf("%v", err)
 	}
-	if _, err := start(dir, "nobody", nil, filepath.Join(dir, "no-such-program")); err == nil {
-		t.Error("it started")
+	if _, err := start(dir, "missing", nil, filepath.Join(dir, "no-such-program")); err == nil {
+		t.Error("a missing program was started")
 	}
 }

@@ -73,6 +73,6 @@ func readAll(all []*side) (readings []reading, err error) {
 	return readings, nil
 }
 
-func (r reading) since(before reading, own bool) spent {
-	return spent{own, r.at.Sub(before.at).Seconds(), r.cpu.plus(-1, before.cpu)}
+func (r reading) since(before reading, own bool) usage {
+	return usage{own, r.at.Sub(before.at).Seconds(), r.cpu.plus(-1, before.cpu)}
 }

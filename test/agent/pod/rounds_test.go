@@ -16,22 +16,22 @@ func TestRounds_Order(t *testing.T) {
 				len(slices.Compact(sorted)) != sides || sorted[sides-1] != sides-1 {
 				t.Fatalf("%v are not %d sides", all, sides)
 			}
-			for place, one := range all {
-				places[one][place]++
+			for place, side := range all {
+				places[side][place]++
 				if place > 0 {
-					follows[one][all[place-1]]++
+					follows[side][all[place-1]]++
 				}
 			}
 		}
-		for one := range sides {
+		for side := range sides {
 			for place := range sides {
-				if places[one][place] != 2 {
-					t.Errorf("of %d sides %d was %d times at place %d", sides, one, places[one][place], place)
+				if places[side][place] != 2 {
+					t.Errorf("with %d sides, side %d was %d times at place %d", sides, side, places[side][place], place)
 				}
 			}
-			for _, times := range follows[one][:sides] {
+			for _, times := range follows[side][:sides] {
 				if sides > 2 && times > sides-1 {
-					t.Errorf("of %d sides %d followed another %d times", sides, one, times)
+					t.Errorf("with %d sides, side %d followed another %d times", sides, side, times)
 				}
 			}
 		}

@@ -33,7 +33,7 @@ func tracerSettings(agent string, computes bool) []string {
 // otelSettings returns the settings of an OpenTelemetry SDK: the defaults, except for the endpoint,
 // sampling, and features that are not measured. Spans counted before they reach the agent have the
 // counted marker.
-func otelSettings(p *pod, w way) []string {
+func otelSettings(p *pod, w variant) []string {
 	resource := "deployment.environment.name=pod,service.version=1.2"
 	if w.daemon != nil {
 		resource += ",_dd.stats_computed=true"
@@ -55,7 +55,7 @@ func otelSettings(p *pod, w way) []string {
 
 // keptByAgent returns the percentage of OpenTelemetry traces that the agent keeps: all if they are
 // sampled before, or a share if the agent samples.
-func (w way) keptByAgent() string {
+func (w variant) keptByAgent() string {
 	if w.samples || w.daemon != nil {
 		return "100"
 	}

@@ -6,33 +6,33 @@ import (
 	"time"
 )
 
-// side is one way of a cell: its pod, its load, and the measurements of both.
+// side is one variant of a cell: its pod, its load, and the measurements of both.
 type side struct {
-	cell cell
-	way  way
-	pod  *pod
-	load *load
+	cell    cell
+	variant variant
+	pod     *pod
+	load    *load
 
-	slices   []spent // since the bill began, of this and all other sides
+	slices   []usage // since the bill began, of this and all other sides
 	billed   window  // requests in its own slices
 	interval window  // requests of the interval with unique names
 	pauses   int     // garbage collections in its own slices
 	pauseMs  float64
 }
 
-// raiseAll starts the pods of a cell. The applications, which are the slowest, start in parallel.
-func raiseAll(p places, c cell) (all []*side, err error) {
+// startPods starts the pods of a cell. The applications, which are the slowest, start in parallel.
+func startPods(p places, c cell) (all []*side, err error) {
 	defer func() {
 		if err != nil {
 			clearAll(all)
 		}
 	}()
-	for i, w := range c.app.ways {
-		raised, err := raise(p, c, w, firstPort(i))
+	for i, w := range c.app.variants {
+		raised, err := startPod(p, c, w, firstPort(i))
 		if err != nil {
 			return all, err
 		}
-		all = append(all, &side{cell: c, way: w, pod: raised, load: newLoad(raised.address)})
+		all = append(all, &side{cell: c, variant: w, pod: raised, load: newLoad(raised.address)})
 	}
 	return all, together(all, func(s *side) error { return await(s.pod.app, "tcp", s.pod.address) })
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// table is a figure of all turns, with a row per cell and a column per way.
+// table is a figure of all turns, with a row per cell and a column per variant.
 type table struct {
 	title string
 	show  func(turn) string // empty if not applicable
@@ -39,65 +39,65 @@ func (p parts) String() string {
 }
 
 func latency(t turn) string {
-	said := fmt.Sprintf("%.1f", t.P99)
+	value := fmt.Sprintf("%.1f", t.P99)
 	if t.Served < 0.95*float64(t.Rate) {
-		said += fmt.Sprintf(", %.0f/s of %d", t.Served, t.Rate)
+		value += fmt.Sprintf(", %.0f/s of %d", t.Served, t.Rate)
 	}
 	if t.Failed > 0 {
-		said += fmt.Sprintf(", %d failed", t.Failed)
+		value += fmt.Sprintf(", %d failed", t.Failed)
 	}
-	return said
+	return value
 }
 
 func named(t turn) string {
 	if t.Traces == 0 {
 		return ""
 	}
-	said := share(t.Counted.Named, t.Interval)
+	value := share(t.Counted.Named, t.Interval)
 	if t.Counted.Masked > 0 {
-		said += ", masked " + share(t.Counted.Masked, t.Interval)
+		value += ", masked " + share(t.Counted.Masked, t.Interval)
 	}
 	if lost := t.Spans - t.Counted.Hits; lost > 0 {
-		said += ", lost " + share(lost, t.Spans)
+		value += ", lost " + share(lost, t.Spans)
 	}
-	return said
+	return value
 }
 
 func share(part, of int) string { return fmt.Sprintf("%.1f %%", 100*float64(part)/float64(of)) }
 
-// write writes the non-empty tables of cells with the same ways. Of several turns it uses the one with
+// write writes the non-empty tables of cells with the same variants. Of several turns it uses the one with
 // the median total processor time.
 func write(to io.Writer, of []cell, turns []turn) {
-	all := of[0].app.ways
-	for _, one := range tables {
-		rows, figures := one.rows(of, turns)
+	all := of[0].app.variants
+	for _, table := range tables {
+		rows, figures := table.rows(of, turns)
 		if figures == 0 {
 			continue
 		}
-		fmt.Fprintf(to, "| %s |%s\n|%s\n", one.title, heading(all), strings.Repeat(" --- |", len(all)+1))
+		fmt.Fprintf(to, "| %s |%s\n|%s\n", table.title, heading(all), strings.Repeat(" --- |", len(all)+1))
 		fmt.Fprintf(to, "%s\n", rows)
 	}
 }
 
-func heading(ways []way) (all string) {
-	for _, w := range ways {
+func heading(variants []variant) (all string) {
+	for _, w := range variants {
 		all += " " + w.name + " |"
 	}
 	return all
 }
 
-func (one table) rows(of []cell, turns []turn) (rows string, figures int) {
+func (t table) rows(of []cell, turns []turn) (rows string, figures int) {
 	for _, c := range of {
 		row, in := "| "+c.String()+" |", 0
-		for _, w := range c.app.ways {
-			said := ""
-			if t, is := middle(turns, c.String(), w.name); is {
-				said = one.show(t)
+		for _, w := range c.app.variants {
+			value := ""
+			if turn, is := middle(turns, c.String(), w.name); is {
+				value = t.show(turn)
 			}
-			if said != "" {
+			if value != "" {
 				in++
 			}
-			row += " " + said + " |"
+			row += " " + value + " |"
 		}
 		if in > 0 {
 			rows, figures = rows+row+"\n", figures+in
@@ -106,10 +106,10 @@ func (one table) rows(of []cell, turns []turn) (rows string, figures int) {
 	return rows, figures
 }
 
-func middle(turns []turn, cell, way string) (t turn, is bool) {
+func middle(turns []turn, cell, variant string) (t turn, is bool) {
 	var of []turn
 	for _, t := range turns {
-		if t.Cell == cell && t.Way == way {
+		if t.Cell == cell && t.Way == variant {
 			of = append(of, t)
 		}
 	}

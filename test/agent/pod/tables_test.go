@@ -12,17 +12,17 @@ func TestTables(t *testing.T) {
 	stable, many := of[0].String(), of[1].String()
 	turns := []turn{
 		{
-			Cell: stable, Way: ways[0].name, CPU: parts{App: 100}, P99: 1.25, Rate: 300, Served: 299,
+			Cell: stable, Way: variants[0].name, CPU: parts{App: 100}, P99: 1.25, Rate: 300, Served: 299,
 			Interval: 10, Requests: 20, Spans: 80,
 		},
-		{Cell: stable, Way: ways[3].name, CPU: parts{App: 900, Daemon: 1, Agent: 1}}, // not the median
+		{Cell: stable, Way: variants[3].name, CPU: parts{App: 900, Daemon: 1, Agent: 1}}, // not the median
 		{
-			Cell: stable, Way: ways[3].name, CPU: parts{App: 500, Daemon: 20, Agent: 30}, Traces: 1,
+			Cell: stable, Way: variants[3].name, CPU: parts{App: 500, Daemon: 20, Agent: 30}, Traces: 1,
 			Interval: 10, Spans: 80, Counted: counts{80, 20, 5, 3},
 		},
-		{Cell: stable, Way: ways[3].name, CPU: parts{App: 1, Daemon: 1, Agent: 1}},
+		{Cell: stable, Way: variants[3].name, CPU: parts{App: 1, Daemon: 1, Agent: 1}},
 		{
-			Cell: many, Way: ways[1].name, CPU: parts{App: 300, Agent: 40}, Rate: 300, Served: 120, P99: 2000,
+			Cell: many, Way: variants[1].name, CPU: parts{App: 300, Agent: 40}, Rate: 300, Served: 120, P99: 2000,
 			Failed: 3, Pauses: 7, PauseMs: 44.6, Traces: 1, Interval: 10, Spans: 80,
 			Counted: counts{60, 20, 10, 0},
 		},
@@ -46,10 +46,10 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// TestWays checks the properties that characterize each way, since ways are rows of a table.
-func TestWays(t *testing.T) {
+// TestVariants checks the properties that characterize each variant, since variants are rows of a table.
+func TestVariants(t *testing.T) {
 	names := map[string]bool{}
-	for _, w := range slices.Concat(ways, otelWays) {
+	for _, w := range slices.Concat(variants, otelVariants) {
 		if names[w.name] || w.tracer == none && (w.computes || w.daemon != nil) ||
 			w.tracer != opentelemetry && w.samples {
 			t.Errorf("%+v", w)

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// turn holds the raw measurements of one way in one run of a cell.
+// turn holds the raw measurements of one variant in one run of a cell.
 type turn struct {
 	Cell, Way string
 	Rate      int     // due requests per second
-	Served    float64 // answered requests per second
+	Served    float64 // successful requests per second
 	Failed    int     // failed or unanswered requests
 	CPU       parts   // µs per request
 	Idle      parts   // µs per second
@@ -35,9 +35,9 @@ type schedule struct {
 	rounds   int           // billed rounds
 }
 
-// take runs a cell with all ways side by side. A side whose accounting or processes fail has no turn.
+// take runs a cell with all variants side by side. A side whose accounting or processes fail has no turn.
 func take(p places, c cell, lasts schedule) (turns []turn, err error) {
-	all, err := raiseAll(p, c)
+	all, err := startPods(p, c)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (s *side) begin() { s.slices, s.billed, s.pauses, s.pauseMs = nil, window{}
 func (s *side) end() (t turn, err error) {
 	requests := s.billed.requests
 	t = turn{
-		Cell: s.cell.String(), Way: s.way.name, Rate: s.cell.app.rate,
+		Cell: s.cell.String(), Way: s.variant.name, Rate: s.cell.app.rate,
 		Served: float64(requests) / s.billed.lasted.Seconds(), Failed: s.billed.failed,
 		CPU: parts{}.plus(1/float64(max(requests, 1)), bill(s.slices)), Idle: idle(s.slices),
 		P50: ms(s.billed.share(0.5)), P99: ms(s.billed.share(0.99)), Pauses: s.pauses, PauseMs: s.pauseMs,
@@ -93,7 +93,7 @@ func (s *side) end() (t turn, err error) {
 	if t.Counted, t.Traces, err = s.pod.backend.seen(); err != nil {
 		return turn{}, err
 	}
-	if err := t.check(s.way); err != nil {
+	if err := t.check(s.variant); err != nil {
 		return turn{}, err
 	}
 	return t, nil
@@ -101,15 +101,15 @@ func (s *side) end() (t turn, err error) {
 
 // spans returns the number of counted spans per request.
 func (s *side) spans() int {
-	if s.way.spans != 0 {
-		return s.way.spans
+	if s.variant.spans != 0 {
+		return s.variant.spans
 	}
 	return s.cell.app.spans
 }
 
 // check returns an error for impossible results: more requests counted than sent, or no traces. Lost
 // and failed requests are valid results.
-func (t turn) check(w way) error {
+func (t turn) check(w variant) error {
 	switch {
 	case t.Counted.Requests > t.Requests || t.Counted.Hits > t.Spans:
 		return fmt.Errorf("%s, %s: of %d requests and %d spans %+v counted", t.Cell, t.Way, t.Requests,

@@ -8,7 +8,7 @@ import (
 )
 
 // TestTurn_EveryRequestIsCounted makes a short run and checks that each request of a Go pod is counted once
-// in every way.
+// with every variant.
 func TestTurn_EveryRequestIsCounted(t *testing.T) {
 	at := places{built: t.TempDir()}
 	build(t, ".", at.built, "./agent", "./apps/goshop")
@@ -23,17 +23,17 @@ func TestTurn_EveryRequestIsCounted(t *testing.T) {
 				slice: 100 * time.Millisecond, settle: 100 * time.Millisecond, rounds: 5,
 			}
 			turns, err := take(at, c, short)
-			if err != nil || len(turns) != len(ways) {
+			if err != nil || len(turns) != len(variants) {
 				t.Fatal(len(turns), err)
 			}
 			for i, got := range turns {
-				checkTurn(t, c, ways[i], got)
+				checkTurn(t, c, variants[i], got)
 			}
 		})
 	}
 }
 
-func checkTurn(t *testing.T, c cell, w way, got turn) {
+func checkTurn(t *testing.T, c cell, w variant, got turn) {
 	t.Helper()
 	want := counts{
 		Hits: got.Spans, Requests: got.Requests, Named: got.Counted.Named,
@@ -50,10 +50,10 @@ func checkTurn(t *testing.T, c cell, w way, got turn) {
 		t.Errorf("%+v", got)
 	}
 	if !c.many && (w.tracer != none) && got.Counted.Named != got.Interval {
-		t.Errorf("of %d requests %d have their own name", got.Interval, got.Counted.Named)
+		t.Errorf("%d requests, %d of them with a unique name", got.Interval, got.Counted.Named)
 	}
 	if (got.Peak.Agent > 0) != (w.tracer != none) || (got.Peak.Daemon > 0) != (w.daemon != nil) {
-		t.Errorf("on the bill are %+v", got)
+		t.Errorf("billed usage %+v", got)
 	}
 }
 
@@ -62,7 +62,7 @@ func build(t *testing.T, dir, into string, packages ...string) {
 	command := exec.Command("go", append([]string{"build", "-o", into + string(filepath.Separator)},
 		packages...)...)
 	command.Dir = dir
-	if said, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, said)
+	if output, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, output)
 	}
 }

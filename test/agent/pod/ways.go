@@ -1,7 +1,7 @@
 package main
 
-// way is one way to count a pod's statistics. To add another one, add an entry to this table.
-type way struct {
+// variant is one way to count a pod's statistics. To add another one, add an entry to this table.
+type variant struct {
 	name   string
 	tracer tracer
 	// The tracer counts itself, with its own feature or with this project's extension.
@@ -22,10 +22,10 @@ const (
 	opentelemetry
 )
 
-// All ways keep one trace of ten.
+// All variants keep one trace of ten.
 const kept = 0.1
 
-var ways = []way{
+var variants = []variant{
 	{name: "no tracer"},
 	{name: "tracer counts", tracer: datadog, computes: true},
 	{name: "agent counts", tracer: datadog},
@@ -35,7 +35,7 @@ var ways = []way{
 
 // OpenTelemetry's Java agent sends traces sampled by itself, by the agent, or by the daemon. An agent
 // does not count its internal spans.
-var otelWays = []way{
+var otelVariants = []variant{
 	{name: "OTel samples, agent sees one in ten", tracer: opentelemetry, samples: true, spans: 3},
 	{name: "OTel exports all, agent counts", tracer: opentelemetry, spans: 3},
 	{name: "OTel exports all, spanstatsd counts", tracer: opentelemetry, daemon: []string{"--otlp-keep=0.1"}},

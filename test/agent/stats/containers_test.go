@@ -76,7 +76,7 @@ func (o *oracle) hits() map[string]uint64 {
 	return all
 }
 
-func (b books) String() string {
+func (b accounting) String() string {
 	return fmt.Sprintf("received %d, aggregated %d, flushed %d, unsent %d, held %d, balanced %v",
 		b.Received, b.Aggregated, b.Flushed, b.Unsent, b.Pending, b.Balanced)
 }

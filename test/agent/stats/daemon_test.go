@@ -90,27 +90,27 @@ func startDaemon(t *testing.T, socket, agent string, args ...string) *daemon {
 	return d
 }
 
-// books is the daemon's accounting of all spans.
-type books struct {
+// accounting is the daemon's accounting of all spans.
+type accounting struct {
 	Received, Aggregated, Flushed, Unsent, Pending uint64
 	Balanced                                       bool
 }
 
-func (d *daemon) books() books {
+func (d *daemon) accounting() accounting {
 	d.t.Helper()
 	resp, err := http.Get("http://" + d.http + "/status")
 	if err != nil {
 		d.t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	var status struct{ Accounting books }
+	var status struct{ Accounting accounting }
 	if err := json.NewDecoder(resp.Body).Decode(&status); err != nil {
 		d.t.Fatal(err)
 	}
 	return status.Accounting
 }
 
-// unsent returns the number of spans given up for a reason.
+// unsent returns the number of spans dropped for a reason.
 func (d *daemon) unsent(reason string) string {
 	d.t.Helper()
 	return d.metric(fmt.Sprintf("spanstatsd_spans_unsent_total{destination=\"agent\",reason=%q}", reason))
@@ -140,7 +140,7 @@ func (d *daemon) stop() {
 	<-d.end
 	_ = d.cmd.Wait() // the exit code has the result
 	if last := d.stopped(); last["balanced"] != true || last["pending"] != 0.0 {
-		d.t.Errorf("the log says of the stop %v", last)
+		d.t.Errorf("log line of the shutdown %v", last)
 	}
 }
 
@@ -180,7 +180,7 @@ func publish(t *testing.T, c *client.Client, spans []client.Snapshot) {
 	for len(spans) > 0 {
 		n := min(len(spans), 100)
 		if !c.Publish(spans[:n]) {
-			t.Fatalf("the client refused spans: %+v", c.Stats())
+			t.Fatalf("the client rejected spans: %+v", c.Stats())
 		}
 		spans = spans[n:]
 	}

@@ -32,7 +32,7 @@ func TestAgent_SameStatistics(t *testing.T) {
 		for _, withOTLP := range []bool{false, true} {
 			t.Run(fmt.Sprintf("seed %d, OTLP %t", seed, withOTLP), func(t *testing.T) {
 				for !compared(t, rand.New(rand.NewPCG(seed, 1)), withOTLP) {
-					t.Log("a bucket ended meanwhile; once more")
+					t.Log("a bucket ended in the meantime; trying again")
 				}
 			})
 		}
@@ -129,6 +129,6 @@ func (o *oracle) trace(traces pb.Traces) {
 	}
 	_ = resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		o.t.Fatalf("the agent answered traces with %s", resp.Status)
+		o.t.Fatalf("response of the agent to traces: %s", resp.Status)
 	}
 }

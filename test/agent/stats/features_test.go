@@ -48,7 +48,7 @@ func awaitFeatures(c *client.Client, are func(client.Features) bool) {
 // TestAgent_DowngradeAndUpgrade uses an agent without the endpoint, as after a downgrade. Tracers are
 // notified to stop, spans that still arrive are counted, and an upgrade is noticed without a restart.
 func TestAgent_DowngradeAndUpgrade(t *testing.T) {
-	for name, kind := range map[string]trouble{
+	for name, kind := range map[string]disruption{
 		"neither endpoint nor info":    absent,
 		"an info without the endpoint": unlisted,
 	} {
@@ -66,7 +66,7 @@ func TestAgent_DowngradeAndUpgrade(t *testing.T) {
 			f.disrupt(kind)
 			publish(t, c, shopSpans(100, "unwanted"))
 			if err := c.Flush(t.Context()); err == nil {
-				t.Error("the tracer was told that an agent without statistics took them")
+				t.Error("the tracer was notified that an agent without statistics accepted them")
 			}
 			awaitFeatures(c, func(f client.Features) bool { return !f.Stats })
 			if got := d.unsent("not_wanted"); got != "100" {

@@ -18,9 +18,9 @@ type front struct {
 	server *http.Server
 	agent  http.RoundTripper
 
-	mu       sync.Mutex
-	requests []request
-	trouble  trouble
+	mu         sync.Mutex
+	requests   []request
+	disruption disruption
 }
 
 // request is a request as sent by the daemon.
@@ -29,17 +29,17 @@ type request struct {
 	body []byte
 }
 
-// trouble is a disruption of a request. The zero value means none.
-type trouble int
+// disruption is a disruption of a request. The zero value means none.
+type disruption int
 
 const (
-	none       trouble = iota
-	cutBefore          // the connection is closed before the agent sees the request
-	cutAfter           // the agent counts the request, and its response is lost
-	unreadable         // the agent counts the request, and the response is not HTTP
-	overloaded         // 503, and the agent does not see the request
-	absent             // 404 for everything, as in agents without statistics
-	unlisted           // 404 for payloads, and /info does not list the endpoint
+	none       disruption = iota
+	cutBefore             // the connection is closed before the agent sees the request
+	cutAfter              // the agent counts the request, and its response is lost
+	unreadable            // the agent counts the request, and the response is not HTTP
+	overloaded            // 503, and the agent does not see the request
+	absent                // 404 for everything, as in agents without statistics
+	unlisted              // 404 for payloads, and /info does not list the endpoint
 )
 
 func startFront(t *testing.T, socket, agent string) *front {
@@ -64,10 +64,10 @@ func startFront(t *testing.T, socket, agent string) *front {
 func (f *front) url() string { return "unix://" + f.socket }
 
 // disrupt sets the disruption of all later payloads.
-func (f *front) disrupt(t trouble) {
+func (f *front) disrupt(t disruption) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.trouble = t
+	f.disruption = t
 }
 
 // posted returns the recorded payloads, disrupted or not.
@@ -89,13 +89,13 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	f.mu.Lock()
 	f.requests = append(f.requests, request{r, body})
-	what := f.trouble
+	active := f.disruption
 	f.mu.Unlock()
-	if r.URL.Path == "/info" && what != absent {
-		f.info(w, r, what)
+	if r.URL.Path == "/info" && active != absent {
+		f.info(w, r, active)
 		return
 	}
-	switch what {
+	switch active {
 	case cutBefore:
 		panic(http.ErrAbortHandler)
 	case overloaded:
@@ -105,35 +105,35 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	answer := f.forward(r, body)
-	switch what {
+	response := f.forward(r, body)
+	switch active {
 	case cutAfter:
 		panic(http.ErrAbortHandler)
 	case unreadable:
-		sayNonsense(w)
+		respondNonsense(w)
 	default:
-		answer.replay(w)
+		response.replay(w)
 	}
 }
 
 // info responds with the agent's features, with or without the endpoint.
-func (f *front) info(w http.ResponseWriter, r *http.Request, what trouble) {
-	answer := f.forward(r, nil)
-	if what == unlisted {
-		answer.body = bytes.ReplaceAll(answer.body, []byte("/v0.6/stats"), []byte("/v0.5/stats"))
+func (f *front) info(w http.ResponseWriter, r *http.Request, active disruption) {
+	response := f.forward(r, nil)
+	if active == unlisted {
+		response.body = bytes.ReplaceAll(response.body, []byte("/v0.6/stats"), []byte("/v0.5/stats"))
 	}
-	answer.replay(w)
+	response.replay(w)
 }
 
-// answer is a response of the agent.
-type answer struct {
+// response is a response of the agent.
+type response struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
 // forward sends a request to the agent and reads the complete response.
-func (f *front) forward(r *http.Request, body []byte) answer {
+func (f *front) forward(r *http.Request, body []byte) response {
 	out := r.Clone(r.Context())
 	out.URL.Scheme, out.URL.Host, out.RequestURI = "http", "agent", ""
 	out.Body = io.NopCloser(bytes.NewReader(body))
@@ -142,14 +142,14 @@ func (f *front) forward(r *http.Request, body []byte) answer {
 		panic(http.ErrAbortHandler) // the agent is unreachable, so close the connection as well
 	}
 	defer resp.Body.Close()
-	said, err := io.ReadAll(resp.Body)
+	text, err := io.ReadAll(resp.Body)
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	return answer{resp.StatusCode, resp.Header, said}
+	return response{resp.StatusCode, resp.Header, text}
 }
 
-func (a answer) replay(w http.ResponseWriter) {
+func (a response) replay(w http.ResponseWriter) {
 	for name, values := range a.header {
 		if name != "Content-Length" {
 			w.Header()[name] = values
@@ -159,7 +159,7 @@ func (a answer) replay(w http.ResponseWriter) {
 	_, _ = w.Write(a.body)
 }
 
-func sayNonsense(w http.ResponseWriter) {
+func respondNonsense(w http.ResponseWriter) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		panic("BUG: hijack: " + err.Error())

@@ -164,13 +164,13 @@ func (r *receiver) mustHave(t *testing.T, spans []client.Snapshot) {
 	defer r.mu.Unlock()
 	for name := range r.got {
 		if want[name] == nil {
-			t.Errorf("series %s is of no span", name)
+			t.Errorf("series %s belongs to no span", name)
 		}
 	}
 	for name, w := range want {
 		got := r.got[name]
 		if got == nil {
-			t.Errorf("series %s has not come", name)
+			t.Errorf("series %s is missing", name)
 			continue
 		}
 		if w.lower(got.scale); !w.isLike(got) {

@@ -79,8 +79,8 @@ func overHTTP(t *testing.T, socket, media string, message []byte) error {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	if said, _ := io.ReadAll(resp.Body); resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", resp.Status, said)
+	if text, _ := io.ReadAll(resp.Body); resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", resp.Status, text)
 	}
 	return nil
 }
@@ -117,7 +117,7 @@ func TestOTLP_SameStatistics(t *testing.T) {
 			seed := rand.Uint64()
 			t.Run(fmt.Sprintf("%s, seed %d", name, seed), func(t *testing.T) {
 				for !comparedOTLP(t, rand.New(rand.NewPCG(seed, 1)), export) {
-					t.Log("a bucket ended meanwhile; once more")
+					t.Log("a bucket ended in the meantime; trying again")
 				}
 			})
 		}
@@ -148,7 +148,7 @@ func comparedOTLP(t *testing.T, r *rand.Rand, export func(*testing.T, string, pt
 			continue
 		}
 		if spans += all.SpanCount(); overGRPC(t.Context(), direct, all) != nil {
-			t.Fatal("the agent does not take it")
+			t.Fatal("the agent does not accept it")
 		}
 	}
 	d.stop()
@@ -159,15 +159,15 @@ func comparedOTLP(t *testing.T, r *rand.Rand, export func(*testing.T, string, pt
 	want := o.Computed.Payloads()
 	got := o.Received.Payloads()
 	for _, p := range got {
-		if p.Hostname == "" { // which the backend takes for the agent's, and the agent's receiver writes out
+		if p.Hostname == "" { // which the backend treats as the agent's, and the agent's receiver writes out
 			p.Hostname = "agent-host"
 		}
 	}
 	mustAgree(t, "groups", sums(t, got, byGroup), sums(t, want, byGroup))
 	mustAgree(t, "buckets", sums(t, f.payloads(t), byBucket), sums(t, want, byBucket))
-	if t.Logf("%d spans in %d groups, %d requests refused", spans, len(sums(t, want, byGroup)),
+	if t.Logf("%d spans in %d groups, %d requests rejected", spans, len(sums(t, want, byGroup)),
 		refused); refused > 10 {
-		t.Errorf("%d requests of 60 were refused: this shows little", refused)
+		t.Errorf("only %d of 60 requests were rejected: the comparison has little coverage", refused)
 	}
 	return true
 }
@@ -199,7 +199,7 @@ func TestOTLP_MarkerReachesAgent(t *testing.T) {
 						"say so in docs/opentelemetry.md", counted)
 				}
 				if hits(o.Received.Payloads()) == 0 || o.Spans.Load() != int64(spans) {
-					t.Errorf("%d spans of %d went on, and %d were counted", o.Spans.Load(), spans,
+					t.Errorf("%d spans of %d were forwarded, %d counted", o.Spans.Load(), spans,
 						hits(o.Received.Payloads()))
 				}
 			})

@@ -8,9 +8,9 @@ import (
 	"github.com/DataDog/datadog-agent/pkg/trace/config"
 )
 
-// A payload that the real agent refuses is given up immediately, with its reason, and kept with the
+// TestRejectedPayload_Saved checks that a payload that the real agent rejects is dropped immediately, with its reason, and saved with the
 // agent's response.
-func TestRefusedPayload_IsKept(t *testing.T) {
+func TestRejectedPayload_Saved(t *testing.T) {
 	t.Parallel()
 	at := here(t)
 	o := startOracle(t, at.path("agent"), func(conf *config.AgentConfig) { conf.MaxRequestBytes = 200 })
@@ -18,7 +18,7 @@ func TestRefusedPayload_IsKept(t *testing.T) {
 	c := d.tracer(origin)
 	publish(t, c, shopSpans(100, "GET /cart"))
 	if err := c.Flush(t.Context()); err == nil || !strings.Contains(err.Error(), "400") {
-		t.Errorf("the tracer was told %v", err)
+		t.Errorf("result reported to the tracer: %v", err)
 	}
 	if got := d.unsent("rejected"); got != "100" {
 		t.Errorf("%s spans are rejected", got)
@@ -31,12 +31,12 @@ func TestRefusedPayload_IsKept(t *testing.T) {
 		}
 	}
 	out, err := exec.Command(program, "dump", file).CombinedOutput()
-	for _, says := range []string{
+	for _, text := range []string{
 		"400 Bad Request", "read limit reached", "Datadog-Agent-Version: 7.85.1",
 		"GET /cart", "hits 100",
 	} {
-		if err != nil || !strings.Contains(string(out), says) {
-			t.Errorf("%v, %q is not in\n%s", err, says, out)
+		if err != nil || !strings.Contains(string(out), text) {
+			t.Errorf("%v, %q is not in\n%s", err, text, out)
 		}
 	}
 	t.Logf("\n%s", out)

@@ -77,8 +77,8 @@ func newSpan(r *rand.Rand, now time.Time) *span {
 	s := &span{raw: &pb.Span{Meta: map[string]string{}, Metrics: map[string]float64{}}}
 	s.names(r)
 	s.when(r, now)
-	for _, say := range []func(*rand.Rand){s.kind, s.httpStatus, s.grpcStatus, s.marks} {
-		say(r)
+	for _, add := range []func(*rand.Rand){s.kind, s.httpStatus, s.grpcStatus, s.marks} {
+		add(r)
 	}
 	return s
 }
@@ -178,10 +178,10 @@ func (s *span) grpcStatus(r *rand.Rand) {
 	if r.IntN(4) > 0 {
 		return
 	}
-	said := pick(r, [2]string{"0", "0"}, [2]string{"OK", "0"}, [2]string{"StatusCode.UNAVAILABLE", "14"},
+	code := pick(r, [2]string{"0", "0"}, [2]string{"OK", "0"}, [2]string{"StatusCode.UNAVAILABLE", "14"},
 		[2]string{"cancelled", "1"}, [2]string{"DEADLINE_EXCEEDED", "4"}, [2]string{"no such", ""})
-	s.snapshot.Key.GRPCStatus = said[1]
-	s.raw.Meta[pick(r, "rpc.grpc.status_code", "grpc.code", "grpc.status.code")] = said[0]
+	s.snapshot.Key.GRPCStatus = code[1]
+	s.raw.Meta[pick(r, "rpc.grpc.status_code", "grpc.code", "grpc.status.code")] = code[0]
 }
 
 // marks sets the facts that are not labels.
@@ -223,7 +223,7 @@ func service(s *pb.Span) string {
 	return name
 }
 
-// root sets the facts that a trace's first span contains for the whole trace.
+// root sets the facts that a trace's first span contains for the complete trace.
 func (s *span) root(rate float64, synthetic bool) {
 	for name, value := range map[string]string{
 		"env": origin.Env, "version": origin.Version, "_dd.hostname": origin.Host,

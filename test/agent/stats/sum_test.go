@@ -87,26 +87,26 @@ func (b bins) count(index int, count float64) {
 }
 
 // mustAgree reports every name with different counts.
-func mustAgree(t *testing.T, what string, got, want map[string]*sum) {
+func mustAgree(t *testing.T, active string, got, want map[string]*sum) {
 	t.Helper()
 	wrong := 0
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		if got[name] == nil {
 			wrong++
-			t.Logf("%s: only the agent's own has\n  %s: %s", what, name, want[name])
+			t.Logf("%s: only in the agent's statistics\n  %s: %s", active, name, want[name])
 		} else if g, w := got[name].String(), want[name].String(); g != w {
 			wrong++
-			t.Logf("%s: of %s\n  arrived %s\n  want    %s", what, name, g, w)
+			t.Logf("%s: at %s\n  arrived %s\n  want    %s", active, name, g, w)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(got)) {
 		if want[name] == nil {
 			wrong++
-			t.Logf("%s: only what arrived has\n  %s: %s", what, name, got[name])
+			t.Logf("%s: only in the received statistics\n  %s: %s", active, name, got[name])
 		}
 	}
 	if wrong > 0 || len(want) == 0 {
-		t.Fatalf("%s: %d of %d differ", what, wrong, len(want))
+		t.Fatalf("%s: %d of %d differ", active, wrong, len(want))
 	}
 }
 

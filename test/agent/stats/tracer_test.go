@@ -21,7 +21,7 @@ func TestTracer_SameStatistics(t *testing.T) {
 		seed := rand.Uint64()
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			for !comparedWithTracer(t, rand.New(rand.NewPCG(seed, 2))) {
-				t.Log("a bucket ended meanwhile; once more")
+				t.Log("a bucket ended in the meantime; trying again")
 			}
 		})
 	}
@@ -75,7 +75,7 @@ func tracerSpan(r *rand.Rand, now time.Time) *span {
 	k.Type = pick(r, "", "web", "sql")
 	s.raw.Service, s.raw.Name, s.raw.Resource, s.raw.Type = k.Service, k.Operation, k.Resource, k.Type
 	k.Kind = s.raw.Meta["span.kind"]
-	if k.Kind != "" && r.IntN(5) == 0 { // it is eligible in any case, and stays as it was said
+	if k.Kind != "" && r.IntN(5) == 0 { // it is eligible in any case, and stays unchanged
 		k.Kind = strings.ToUpper(k.Kind)
 		s.raw.Meta["span.kind"] = k.Kind
 	}
@@ -109,7 +109,7 @@ func comparedWithTracer(t *testing.T, r *rand.Rand) bool {
 	for range 1500 {
 		s := tracerSpan(r, now)
 		if eligible := want.add(s); eligible != s.eligible() {
-			t.Fatalf("the tracer says of %v that it is eligible: %v", s.raw, eligible)
+			t.Fatalf("eligibility of %v according to the tracer: %v", s.raw, eligible)
 		} else if eligible {
 			m.snapshots = append(m.snapshots, s.snapshot)
 		}

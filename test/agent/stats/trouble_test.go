@@ -15,18 +15,18 @@ import (
 // as ambiguous. Afterwards everything works again.
 func TestAgent_CountsNothingTwice(t *testing.T) {
 	for name, row := range map[string]struct {
-		trouble trouble
-		passes  bool   // ends by itself, so that the daemon retries until then
-		arrives uint64 // how many of the hundred disrupted spans the agent counts
-		reason  string // reason for which the daemon gives them up
+		disruption disruption
+		passes     bool   // ends by itself, so that the daemon retries until then
+		arrives    uint64 // how many of the hundred disrupted spans the agent counts
+		reason     string // reason for which the daemon gives them up
 	}{
-		"the connection ends before the agent hears": {trouble: cutBefore, reason: "ambiguous"},
-		"the answer is lost":                         {trouble: cutAfter, reason: "ambiguous", arrives: 100},
+		"the connection ends before the agent hears": {disruption: cutBefore, reason: "ambiguous"},
+		"the answer is lost":                         {disruption: cutAfter, reason: "ambiguous", arrives: 100},
 		"the answer is not HTTP": {
-			trouble: unreadable, reason: "ambiguous",
+			disruption: unreadable, reason: "ambiguous",
 			arrives: 100,
 		},
-		"the agent is overloaded": {trouble: overloaded, passes: true, arrives: 100},
+		"the agent is overloaded": {disruption: overloaded, passes: true, arrives: 100},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -44,12 +44,12 @@ func TestAgent_CountsNothingTwice(t *testing.T) {
 			if err := send("before"); err != nil {
 				t.Fatal(err)
 			}
-			f.disrupt(row.trouble)
+			f.disrupt(row.disruption)
 			if row.passes {
 				go func() { f.await(2); f.disrupt(none) }()
 			}
-			if err := send("in trouble"); (err == nil) != row.passes {
-				t.Errorf("the tracer was told %v", err)
+			if err := send("during the disruption"); (err == nil) != row.passes {
+				t.Errorf("result reported to the tracer: %v", err)
 			}
 			f.disrupt(none)
 			if err := send("after"); err != nil {
@@ -62,14 +62,14 @@ func TestAgent_CountsNothingTwice(t *testing.T) {
 					t.Errorf("%s spans are %s", got, row.reason)
 				}
 			}
-			if b := d.books(); !b.Balanced || b.Flushed != 300-lost || b.Unsent != lost || b.Pending != 0 {
-				t.Errorf("the books: %v", b)
+			if b := d.accounting(); !b.Balanced || b.Flushed != 300-lost || b.Unsent != lost || b.Pending != 0 {
+				t.Errorf("accounting: %v", b)
 			}
 			d.stop()
 			o.Stop()
-			want := map[string]uint64{"before": 100, "in trouble": row.arrives, "after": 100}
+			want := map[string]uint64{"before": 100, "during the disruption": row.arrives, "after": 100}
 			if row.arrives == 0 {
-				delete(want, "in trouble")
+				delete(want, "during the disruption")
 			}
 			if got := o.hits(); !maps.Equal(got, want) {
 				t.Errorf("the agent counted %v, want %v", got, want)
@@ -110,8 +110,8 @@ func TestAgent_IsReplaced(t *testing.T) {
 	if err := <-flushed; err != nil {
 		t.Fatal(err)
 	}
-	if b := d.books(); !b.Balanced || b.Flushed != 200 {
-		t.Errorf("the books: %v", b)
+	if b := d.accounting(); !b.Balanced || b.Flushed != 200 {
+		t.Errorf("accounting: %v", b)
 	}
 	d.stop()
 	new.Stop()
@@ -124,7 +124,7 @@ func TestAgent_IsReplaced(t *testing.T) {
 // SIGTERM with an agent that is unreachable or does not respond ends the daemon within its grace
 // period, and the last log line contains the number of lost spans.
 func TestStop_AgentUnavailable(t *testing.T) {
-	for name, listens := range map[string]bool{"nobody listens": false, "who listens is silent": true} {
+	for name, listens := range map[string]bool{"no listener": false, "listener without responses": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			at := here(t)
@@ -138,7 +138,7 @@ func TestStop_AgentUnavailable(t *testing.T) {
 			d := startDaemon(t, at.path("spans"), "unix://"+at.path("agent"), "--shutdown-grace=1s")
 			c := d.tracer(origin)
 			publish(t, c, shopSpans(100, "lost"))
-			eventually.True(t, "all is received", func() bool { return d.books().Received >= 100 })
+			eventually.True(t, "all is received", func() bool { return d.accounting().Received >= 100 })
 			d.stop()
 			if last := d.stopped(); last["unsent"] != 100.0 || last["flushed"] != 0.0 ||
 				d.cmd.ProcessState.ExitCode() != 0 {

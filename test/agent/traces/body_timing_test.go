@@ -54,7 +54,7 @@ func randomBody(format datadog.Format) (body []byte, spans int) {
 	return formats[format](p, rnd), spans
 }
 
-// countBeside counts a body with the given number of spans in both ways.
+// countBeside counts a body with the given number of spans with both implementations.
 func countBeside(b *testing.B, format datadog.Format, body []byte, lang string, spans int) {
 	o := makeOracle()
 	policy, c := agentPolicy(b, o.conf), dd.NewCounter()

@@ -22,29 +22,29 @@ func TestBody_MalformedIsLeftToAgent(t *testing.T) {
 			c := dd.NewCounter()
 			now := time.Now()
 			since := now.Add(-2 * time.Hour)
-			taken, left := 0, 0
+			accepted, uncounted := 0, 0
 			for i := range 6_000 {
 				body := write(randomPayload(rnd, now), rnd)
 				for range 1 + rnd.IntN(3) {
 					body = broken(rnd, body)
 				}
 				if c.Count(format, body, "go", false, policy) != nil {
-					left++
+					uncounted++
 					continue
 				}
-				taken++
-				theirs, refused := o.count(t, format, slices.Clone(body), "go", false, since)
+				accepted++
+				expected, refused := o.count(t, format, slices.Clone(body), "go", false, since)
 				if refused != nil {
-					t.Fatalf("case %d is counted and the agent refuses it: %v\n%q", i, refused, body)
+					t.Fatalf("case %d: counted, but the agent rejects it: %v\n%q", i, refused, body)
 				}
-				if mine := ours(t, c.Batches, "go", since); !maps.Equal(mine, theirs) &&
-					!ambiguous(mine, theirs) {
-					t.Fatalf("case %d:\n ours %v\nagent %v\n%q", i, mine, theirs, body)
+				if actual := ours(t, c.Batches, "go", since); !maps.Equal(actual, expected) &&
+					!ambiguous(actual, expected) {
+					t.Fatalf("case %d:\n ours %v\nagent %v\n%q", i, actual, expected, body)
 				}
 			}
-			t.Logf("%d taken, %d left", taken, left)
-			if taken < 500 || left < 500 {
-				t.Errorf("%d taken and %d left: this shows little", taken, left)
+			t.Logf("%d accepted, %d left to the agent", accepted, uncounted)
+			if accepted < 500 || uncounted < 500 {
+				t.Errorf("%d accepted and %d uncounted: the comparison has little coverage", accepted, uncounted)
 			}
 		})
 	}
@@ -55,8 +55,8 @@ func TestBody_MalformedIsLeftToAgent(t *testing.T) {
 // the root can differ.
 func ambiguous(a, b map[string]total) bool {
 	sum := func(m map[string]total) (spans float64) {
-		for _, one := range m {
-			spans += one.fine + one.failed
+		for _, count := range m {
+			spans += count.fine + count.failed
 		}
 		return spans
 	}

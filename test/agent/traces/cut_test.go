@@ -20,42 +20,42 @@ import (
 func TestBody_RemovedTracesLeaveRestUnchanged(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(10, 77))
 	c, policy := dd.NewCounter(), agentPolicy(t, makeOracle().conf)
-	cuts, saved, left := 0, 0, 0
+	cuts, saved, uncounted := 0, 0, 0
 	for i := range 5_000 {
 		body := randomPayload(rnd, time.Now()).v1(rnd)
 		if err := c.Count(datadog.FormatV1, body, "go", true, policy); err != nil {
-			left++
+			uncounted++
 			continue
 		}
-		whole := bytes.Clone(body)
+		original := bytes.Clone(body)
 		rest, cutTraces, cutSpans := unsampled.Cut(c.Decoded())
 		if cutTraces == 0 {
-			if !bytes.Equal(rest, whole) {
-				t.Fatalf("case %d: nothing was cut, and it is another body", i)
+			if !bytes.Equal(rest, original) {
+				t.Fatalf("case %d: nothing was removed, but the body differs", i)
 			}
 			continue
 		}
 		cuts++
-		saved += len(whole) - len(rest)
-		before, after := decodeV1(t, whole), decodeV1(t, rest)
+		saved += len(original) - len(rest)
+		before, after := decodeV1(t, original), decodeV1(t, rest)
 		kept, spans := keptOf(before)
-		if len(before.Chunks)-len(kept) != cutTraces || spans != cutSpans || len(rest) > len(whole) {
-			t.Fatalf("case %d: %d traces with %d spans were cut of %d", i, cutTraces, cutSpans,
+		if len(before.Chunks)-len(kept) != cutTraces || spans != cutSpans || len(rest) > len(original) {
+			t.Fatalf("case %d: %d traces with %d spans were removed of %d", i, cutTraces, cutSpans,
 				len(before.Chunks))
 		}
 		before.Chunks = kept
 		was, is := before.ToProto(), after.ToProto()
 		if len(is.Strings) > len(was.Strings) || !slices.Equal(is.Strings, was.Strings[:len(is.Strings)]) {
-			t.Fatalf("case %d: the strings are %q, and were %q", i, is.Strings, was.Strings)
+			t.Fatalf("case %d: got strings %q, want %q", i, is.Strings, was.Strings)
 		}
 		if was.Strings, is.Strings = nil, nil; !proto.Equal(was, is) {
-			t.Fatalf("case %d: it is\n%v, and was\n%v", i, is, was)
+			t.Fatalf("case %d: got\n%v, want\n%v", i, is, was)
 		}
 	}
-	t.Logf("%d of the bodies were cut, by %d bytes each; %d left to the agent", cuts, saved/max(1, cuts),
-		left)
+	t.Logf("traces were removed from %d bodies, %d bytes each; %d left to the agent", cuts, saved/max(1, cuts),
+		uncounted)
 	if cuts < 500 {
-		t.Errorf("only %d bodies were cut: this shows little", cuts)
+		t.Errorf("traces were removed from only %d bodies: the comparison has little coverage", cuts)
 	}
 }
 
@@ -71,12 +71,12 @@ func decodeV1(t *testing.T, body []byte) *idx.InternalTracerPayload {
 // keptOf returns the remaining traces and the number of spans in the removed ones.
 func keptOf(p *idx.InternalTracerPayload) (kept []*idx.InternalTraceChunk, spans int) {
 	for _, chunk := range p.Chunks {
-		asks := slices.ContainsFunc(chunk.Spans, func(s *idx.InternalSpan) bool {
+		isRequired := slices.ContainsFunc(chunk.Spans, func(s *idx.InternalSpan) bool {
 			_, isSampled := s.GetAttributeAsString("_dd.span_sampling.mechanism")
 			_, isEvent := s.GetAttributeAsString("_dd1.sr.eausr")
 			return s.Error() || isSampled || isEvent
 		})
-		if chunk.Priority > 0 || asks || len(chunk.Spans) == 0 {
+		if chunk.Priority > 0 || isRequired || len(chunk.Spans) == 0 {
 			kept = append(kept, chunk)
 		} else {
 			spans += len(chunk.Spans)

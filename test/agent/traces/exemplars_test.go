@@ -87,6 +87,6 @@ func TestExemplars_OfTracesSentByAgent(t *testing.T) {
 	}
 	t.Logf("%d exemplars of %d rows", len(l.found), l.rows)
 	if len(l.found) < l.rows/10 || l.rows == 0 {
-		t.Errorf("only %d exemplars of %d rows: this shows little", len(l.found), l.rows)
+		t.Errorf("only %d exemplars of %d rows: the comparison has little coverage", len(l.found), l.rows)
 	}
 }

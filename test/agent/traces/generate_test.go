@@ -72,7 +72,7 @@ func randomTrace(rnd *rand.Rand, now time.Time) []*fakeSpan {
 			duration: rnd.Int64N(5e9),
 			failed:   rnd.IntN(5) == 0,
 		}
-		// At most one root or one lost parent, because the agent takes any of several.
+		// At most one root or one lost parent, because the agent uses any of several.
 		switch {
 		case i == root:
 			s.parent = rootParent

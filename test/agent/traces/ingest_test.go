@@ -147,18 +147,18 @@ func byService(c *dd.Counter) iter.Seq2[string, *span.Batch] {
 	}
 }
 
-// theirs returns the spans of a request as converted by the agent's ingest, by resource.
-func (c *translated) theirs(all ptrace.Traces) (want []map[string]int) {
+// expected returns the spans of a request as converted by the agent's ingest, by resource.
+func (c *translated) expected(all ptrace.Traces) (want []map[string]int) {
 	for _, resource := range all.ResourceSpans().All() {
 		_, filtered := attributes.ConsumeContainerTagsFromResource(resource.Resource())
-		one := map[string]int{}
+		counts := map[string]int{}
 		for _, scope := range resource.ScopeSpans().All() {
 			for _, s := range scope.Spans().All() {
-				one[shown(transform.OtelSpanToDDSpan(s, filtered, scope.Scope(), c.conf), c.wanted)]++
+				counts[shown(transform.OtelSpanToDDSpan(s, filtered, scope.Scope(), c.conf), c.wanted)]++
 			}
 		}
-		if len(one) > 0 {
-			want = append(want, one)
+		if len(counts) > 0 {
+			want = append(want, counts)
 		}
 	}
 	return want
@@ -210,7 +210,7 @@ func (c *translated) spanOf(g *spantable.Group, s *spantable.Span) *pb.Span {
 // compare compares the two conversions of a request.
 func (c *translated) compare(t testing.TB, all ptrace.Traces) (spans int) {
 	t.Helper()
-	got, want := c.ours(), c.theirs(all)
+	got, want := c.ours(), c.expected(all)
 	if len(got) != len(want) {
 		t.Fatalf("%d senders, want %d", len(got), len(want))
 	}
@@ -274,37 +274,37 @@ func (o *oracle) ingest(t testing.TB, all ptrace.Traces, since time.Time) map[st
 // concentrator.
 func TestOTLP_CountedLikeAgent(t *testing.T) {
 	o := makeOracle()
-	c, since, groups, left := newTranslated(t, o), time.Unix(1_789_999_000, 0), 0, 0
+	c, since, groups, uncounted := newTranslated(t, o), time.Unix(1_789_999_000, 0), 0, 0
 	for seed := range uint64(500) {
 		all := otlpspans.Random(rand.New(rand.NewPCG(seed, 2)), otlpspans.Config{})
 		withinOneBucket(func() {
 			c.translate(t, all)
 			if c.counter.CountIngested(&c.table, c.policy) != nil {
-				left++
+				uncounted++
 				return
 			}
-			mine := ours(t, byService(c.counter), "", since)
-			theirs := o.ingest(t, all, since)
-			groups += len(mine)
-			for key := range mine {
-				if mine[key] != theirs[key] {
-					for key := range theirs {
-						if _, ok := mine[key]; !ok {
-							t.Errorf("case %d: only the agent has %s %v", seed, key, theirs[key])
+			actual := ours(t, byService(c.counter), "", since)
+			expected := o.ingest(t, all, since)
+			groups += len(actual)
+			for key := range actual {
+				if actual[key] != expected[key] {
+					for key := range expected {
+						if _, ok := actual[key]; !ok {
+							t.Errorf("case %d: only the agent has %s %v", seed, key, expected[key])
 						}
 					}
-					t.Fatalf("case %d: %s\n ours %v\nagent %v", seed, key, mine[key], theirs[key])
+					t.Fatalf("case %d: %s\n ours %v\nagent %v", seed, key, actual[key], expected[key])
 				}
 			}
-			for key := range theirs {
-				if _, ok := mine[key]; !ok {
-					t.Fatalf("case %d: only the agent has %s %v", seed, key, theirs[key])
+			for key := range expected {
+				if _, ok := actual[key]; !ok {
+					t.Fatalf("case %d: only the agent has %s %v", seed, key, expected[key])
 				}
 			}
 		})
 	}
-	t.Logf("%d groups, %d requests left to the agent", groups, left)
-	if groups < 2000 || left > 100 {
-		t.Errorf("only %d groups were compared, and %d requests left: this shows little", groups, left)
+	t.Logf("%d groups, %d requests left to the agent", groups, uncounted)
+	if groups < 2000 || uncounted > 100 {
+		t.Errorf("only %d groups were compared, and %d requests uncounted: the comparison has little coverage", groups, uncounted)
 	}
 }

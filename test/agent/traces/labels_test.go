@@ -91,8 +91,8 @@ func TestTracerLabels_SameAsConcentrator(t *testing.T) {
 		var got []string
 		for _, batch := range c.Batches {
 			for i := range batch.Snapshots {
-				one := &batch.Snapshots[i]
-				got = append(got, labelsOf(groupOf(batch.Labeller.Label(one.Span), one)))
+				snapshot := &batch.Snapshots[i]
+				got = append(got, labelsOf(groupOf(batch.Labeller.Label(snapshot.Span), snapshot)))
 			}
 		}
 		var want []string

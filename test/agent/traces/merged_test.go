@@ -108,7 +108,7 @@ func groupsAt(t *testing.T, of *realagent.Statistics) map[string]*pb.ClientGroup
 						g.Service, g.Name, g.Resource, g.Type, g.SpanKind, tags,
 					})
 				if all[key] != nil {
-					t.Errorf("%s stands twice in what the agent sends on", key)
+					t.Errorf("%s occurs twice in the output of the agent", key)
 				}
 				all[key] = g
 			}
@@ -146,11 +146,11 @@ func differ(a, b *ddsketch.DDSketch) string {
 		})
 		return all
 	}
-	ours, theirs := bins(a), bins(b)
+	ours, expected := bins(a), bins(b)
 	for bin := range ours {
-		theirs[bin] += 0
+		expected[bin] += 0
 	}
-	for bin, count := range theirs {
+	for bin, count := range expected {
 		if got := ours[bin]; math.Abs(got-count) > 1e-9*max(1, count) {
 			return fmt.Sprintf("bin %d has %v, want %v", bin, got, count)
 		}
@@ -169,7 +169,7 @@ func TestAgent_SameOutputForMergedStats(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for try := uint64(0); !sameOfWorkers(t, langs, try); try++ {
-				t.Log("too slow: statistics of 17 s ago are of another second to the agent")
+				t.Log("machine too slow: the agent assigns statistics of 17 s ago to another second")
 			}
 		})
 	}
@@ -195,8 +195,8 @@ func sameOfWorkers(t *testing.T, langs []string, try uint64) bool {
 				header: map[string]string{"Datadog-Meta-Lang": "jvm", "Datadog-Container-ID": "container-1"},
 			}
 			for _, client := range clients {
-				if answer := s.to(t, client); answer != "200 " {
-					t.Errorf("answered %q", answer)
+				if response := s.to(t, client); response != "200 " {
+					t.Errorf("response %q", response)
 				}
 			}
 			mu.Lock()
@@ -206,21 +206,21 @@ func sameOfWorkers(t *testing.T, langs []string, try uint64) bool {
 	}
 	workers.Wait()
 	fresh := time.Since(began) < 3*time.Second
-	books := d.Stop()
+	accounting := d.Stop()
 	inTime := time.Since(began) < 14*time.Second
 	through.Stop()
 	direct.Stop()
 	if !inTime || !fresh {
 		return false
 	}
-	if !books.Balanced || books.Flushed != hits {
-		t.Errorf("of %d spans, the books: %+v", hits, books)
+	if !accounting.Balanced || accounting.Flushed != hits {
+		t.Errorf("of %d spans, accounting: %+v", hits, accounting)
 	}
 	got, want := groupsAt(t, &through.Received), groupsAt(t, &direct.Received)
 	if len(got) != len(want) {
 		t.Errorf("%d groups, want %d", len(got), len(want))
 	}
-	asTheyAre, converted := 0, 0
+	unconverted, converted := 0, 0
 	for key, w := range want {
 		g := got[key]
 		if g == nil {
@@ -232,21 +232,21 @@ func sameOfWorkers(t *testing.T, langs []string, try uint64) bool {
 			t.Errorf("%s\n got %v\nwant %v", key, g, w)
 		}
 		for _, encoded := range [][2][]byte{{g.OkSummary, w.OkSummary}, {g.ErrorSummary, w.ErrorSummary}} {
-			ours, theirs := decoded(encoded[0]), decoded(encoded[1])
-			asTheyAre++
-			if !ours.IndexMapping.Equals(theirs.IndexMapping) {
-				asTheyAre, converted = asTheyAre-1, converted+1
-				ours, theirs = asAgents(ours), asAgents(theirs)
+			ours, expected := decoded(encoded[0]), decoded(encoded[1])
+			unconverted++
+			if !ours.IndexMapping.Equals(expected.IndexMapping) {
+				unconverted, converted = unconverted-1, converted+1
+				ours, expected = asAgents(ours), asAgents(expected)
 			}
-			if why := differ(ours, theirs); why != "" {
+			if why := differ(ours, expected); why != "" {
 				t.Errorf("%s: %s", key, why)
 			}
 		}
 	}
 	t.Logf("%d groups of %d spans; %d sketches compared as they are, %d converted", len(want), hits,
-		asTheyAre, converted)
-	if asTheyAre == 0 || len(langs) == 1 && langs[0] != "go" && converted == 0 {
-		t.Error("not all ways of the agent were seen")
+		unconverted, converted)
+	if unconverted == 0 || len(langs) == 1 && langs[0] != "go" && converted == 0 {
+		t.Error("not all code paths of the agent were covered")
 	}
 	return true
 }

@@ -39,34 +39,34 @@ func TestEmptyString_Misplaced(t *testing.T) {
 	since := now.Add(-2 * time.Hour)
 	rnd := rand.New(rand.NewPCG(13, 5))
 	c := dd.NewCounter()
-	taken, left := 0, 0
+	accepted, uncounted := 0, 0
 	for i := range 3_000 {
 		p := randomPayload(rnd, now)
 		p.sayAllButTypes()
 		body := p.v05(rnd)
-		var mine, theirs map[string]total
+		var actual, expected map[string]total
 		var err, refused error
 		withinOneBucket(func() {
 			err = c.Count(datadog.FormatV05, body, "java", true, policy)
-			theirs, refused = o.count(t, datadog.FormatV05, slices.Clone(body), "java", true, since)
+			expected, refused = o.count(t, datadog.FormatV05, slices.Clone(body), "java", true, since)
 			if err == nil && refused == nil {
-				mine = ours(t, c.Batches, "java", since)
+				actual = ours(t, c.Batches, "java", since)
 			}
 		})
 		if err != nil {
-			left++
+			uncounted++
 			continue
 		}
-		taken++
+		accepted++
 		if refused != nil {
-			t.Fatalf("case %d is counted and the agent refuses it: %v", i, refused)
+			t.Fatalf("case %d: counted, but the agent rejects it: %v", i, refused)
 		}
-		if !maps.Equal(mine, theirs) {
-			t.Fatalf("case %d:\n ours %v\nagent %v", i, mine, theirs)
+		if !maps.Equal(actual, expected) {
+			t.Fatalf("case %d:\n ours %v\nagent %v", i, actual, expected)
 		}
 	}
-	t.Logf("%d bodies counted, %d left to the agent", taken, left)
-	if taken < 2_000 || left < 100 {
-		t.Errorf("%d bodies were counted and %d left to the agent: this shows little", taken, left)
+	t.Logf("%d bodies counted, %d left to the agent", accepted, uncounted)
+	if accepted < 2_000 || uncounted < 100 {
+		t.Errorf("%d bodies were counted and %d left to the agent: the comparison has little coverage", accepted, uncounted)
 	}
 }

@@ -78,7 +78,7 @@ func TestFields_Repeated(t *testing.T) {
 		t.Run(fmt.Sprint(format), func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(12, uint64(format)))
 			c := dd.NewCounter()
-			taken := 0
+			accepted := 0
 			for i := range 3_000 {
 				spans := 1 + rnd.IntN(3)
 				list := msgp.AppendArrayHeader(nil, uint32(spans))
@@ -94,18 +94,18 @@ func TestFields_Repeated(t *testing.T) {
 				if c.Count(format, body, "go", false, policy) != nil {
 					continue
 				}
-				taken++
-				theirs, refused := o.count(t, format, slices.Clone(body), "go", false, since)
+				accepted++
+				expected, refused := o.count(t, format, slices.Clone(body), "go", false, since)
 				if refused != nil {
-					t.Fatalf("case %d is counted and the agent refuses it: %v\n%q", i, refused, body)
+					t.Fatalf("case %d: counted, but the agent rejects it: %v\n%q", i, refused, body)
 				}
-				if mine := ours(t, c.Batches, "go", since); !maps.Equal(mine, theirs) &&
-					!ambiguous(mine, theirs) {
-					t.Fatalf("case %d:\n ours %v\nagent %v\n%q", i, mine, theirs, body)
+				if actual := ours(t, c.Batches, "go", since); !maps.Equal(actual, expected) &&
+					!ambiguous(actual, expected) {
+					t.Fatalf("case %d:\n ours %v\nagent %v\n%q", i, actual, expected, body)
 				}
 			}
-			if taken < 200 {
-				t.Errorf("only %d were taken: this shows little", taken)
+			if accepted < 200 {
+				t.Errorf("only %d were accepted: the comparison has little coverage", accepted)
 			}
 		})
 	}

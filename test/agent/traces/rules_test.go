@@ -141,7 +141,7 @@ func TestRules_SameAsAgent(t *testing.T) {
 		}
 	}
 	if eligible < 5_000 {
-		t.Fatalf("only %d spans were counted: the comparison shows little", eligible)
+		t.Fatalf("only %d spans were counted: the comparison has little coverage", eligible)
 	}
 }
 

@@ -26,23 +26,23 @@ func BenchmarkSlow(b *testing.B) {
 	build(b, dir)
 	for _, format := range bench.Recorded {
 		at := filepath.Join(dir, format)
-		alone, behind, daemon := at+"alone", at+"behind", at+"daemon"
+		alone, upstream, daemon := at+"alone", at+"upstream", at+"daemon"
 		intake := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
 		}))
 		processes := []process{
 			{"agent-that-counts", started(b, alone, filepath.Join(dir, "agent"), alone, intake.URL)},
-			{"agent-behind-us", started(b, behind, filepath.Join(dir, "agent"), behind, intake.URL)},
+			{"agent-after-daemon", started(b, upstream, filepath.Join(dir, "agent"), upstream, intake.URL)},
 			{"daemon", started(b, daemon, filepath.Join(dir, "spanstatsd"), "run", "--socket="+at+"spans",
 				"--apm-socket="+daemon,
-				"--agent-url=unix://"+behind, "--http-addr=127.0.0.1:0", "--drop-unsampled=off")},
+				"--agent-url=unix://"+upstream, "--http-addr=127.0.0.1:0", "--drop-unsampled=off")},
 		}
 		time.Sleep(2 * time.Second) // until the daemon knows the agent's features
 		tracers := []*http.Client{tracerOf(alone), tracerOf(daemon)}
 		var before []measure.CPU
 		var measured time.Time
-		for begun := time.Now(); before == nil || time.Since(measured) < seconds*time.Second; {
-			if before == nil && time.Since(begun) > warmUp*time.Second {
+		for start := time.Now(); before == nil || time.Since(measured) < seconds*time.Second; {
+			if before == nil && time.Since(start) > warmUp*time.Second {
 				before, measured = spent(b, processes), time.Now()
 			}
 			next, spans := time.Now(), 0
@@ -54,7 +54,7 @@ func BenchmarkSlow(b *testing.B) {
 		took := time.Since(measured).Seconds()
 		after := spent(b, processes)
 		b.Run(format, func(b *testing.B) {
-			b.ReportMetric(0, "ns/op") // which says nothing here
+			b.ReportMetric(0, "ns/op") // meaningless here
 			for i, p := range processes {
 				b.ReportMetric(float64(after[i].Minus(before[i]).All)/1e6/took, p.name+"-cpu-ms/s")
 			}
@@ -136,13 +136,13 @@ func deliver(b *testing.B, tracer *http.Client, format string) (spans int) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	answer, err := tracer.Do(req)
+	response, err := tracer.Do(req)
 	if err != nil {
 		b.Fatal(err)
 	}
-	answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		b.Fatalf("%s: %s", format, answer.Status)
+	response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		b.Fatalf("%s: %s", format, response.Status)
 	}
 	return spans
 }

@@ -114,7 +114,7 @@ type sent struct {
 	header map[string]string
 }
 
-func (s *sent) to(t *testing.T, client *http.Client) (answer string) {
+func (s *sent) to(t *testing.T, client *http.Client) (response string) {
 	req, err := http.NewRequest(http.MethodPut, "http://localhost"+s.path, bytes.NewReader(s.body))
 	if err != nil {
 		t.Fatal(err)
@@ -165,34 +165,34 @@ func TestAgent_SameOutputForTraces(t *testing.T) {
 			s.body = s.body[:len(s.body)/2]
 		}
 		if a, b := s.to(t, clients[0]), s.to(t, clients[1]); a != b && len(a) > 3 && a[:3] != b[:3] {
-			t.Errorf("%s: answered %q through the daemon, %q directly", s.path, a, b)
+			t.Errorf("%s: response %q through the daemon, %q directly", s.path, a, b)
 		}
 	}
-	books := d.Stop()
-	if !books.Balanced || books.Flushed == 0 {
-		t.Errorf("the books: %+v", books)
+	accounting := d.Stop()
+	if !accounting.Balanced || accounting.Flushed == 0 {
+		t.Errorf("accounting: %+v", accounting)
 	}
 	through.Stop()
 	direct.Stop()
-	ours, left, theirs := groups(t, &through.Received), groups(t, &through.Computed),
+	ours, uncounted, expected := groups(t, &through.Received), groups(t, &through.Computed),
 		groups(t, &direct.Computed)
 	if len(ours) < 500 {
 		t.Errorf("only %d groups were counted here", len(ours))
 	}
-	t.Logf("%d groups counted here, %d left to the agent, %d spans", len(ours), len(left), books.Flushed)
-	for key, counts := range left {
+	t.Logf("%d groups counted here, %d left to the agent, %d spans", len(ours), len(uncounted), accounting.Flushed)
+	for key, counts := range uncounted {
 		ours[key] = ours[key].plus(counts)
 	}
-	if !maps.Equal(ours, theirs) {
+	if !maps.Equal(ours, expected) {
 		shown := 0
-		for key := range theirs {
-			if ours[key] != theirs[key] && shown < 5 {
+		for key := range expected {
+			if ours[key] != expected[key] && shown < 5 {
 				shown++
-				t.Errorf("%s\nthrough %v\n direct %v", key, ours[key], theirs[key])
+				t.Errorf("%s\nthrough %v\n direct %v", key, ours[key], expected[key])
 			}
 		}
 		for key := range ours {
-			if _, ok := theirs[key]; !ok && shown < 10 {
+			if _, ok := expected[key]; !ok && shown < 10 {
 				shown++
 				t.Errorf("only through the daemon: %s %v", key, ours[key])
 			}

@@ -63,14 +63,14 @@ func ours(t testing.TB, batches iter.Seq2[string, *span.Batch], lang string,
 				fmt.Sprint(k.Synthetics), fmt.Sprint(k.TraceRoot), k.GRPCStatus, k.ServiceSource, k.PeerTags,
 				fmt.Sprint(bucket),
 			})
-			one := total{hits: s.Weight, duration: s.Weight * float64(s.Duration), fine: 1}
+			count := total{hits: s.Weight, duration: s.Weight * float64(s.Duration), fine: 1}
 			if s.Flags&span.Error != 0 {
-				one.errors, one.fine, one.failed = s.Weight, 0, 1
+				count.errors, count.fine, count.failed = s.Weight, 0, 1
 			}
 			if s.Flags&span.TopLevel != 0 {
-				one.topLevel = s.Weight
+				count.topLevel = s.Weight
 			}
-			totals[key] = totals[key].plus(one)
+			totals[key] = totals[key].plus(count)
 		}
 	}
 	return totals
@@ -80,7 +80,7 @@ func agentPolicy(t testing.TB, conf *config.AgentConfig) *dd.Policy {
 	policy, ok := dd.NewPolicy(conf.PeerTagsCache().Keys,
 		[]string{"client", "consumer", "producer", "server"}, nil, dd.Labels{})
 	if !ok {
-		t.Fatal("the agent wants more tags than we can tell apart")
+		t.Fatal("the agent uses more tags than the test distinguishes")
 	}
 	return policy
 }
@@ -113,44 +113,44 @@ func TestBody_CountedLikeAgent(t *testing.T) {
 			c := dd.NewCounter()
 			now := time.Now()
 			since := now.Add(-2 * time.Hour)
-			groups, left := 0, 0
+			groups, uncounted := 0, 0
 			for i := range 2_000 {
 				body := write(randomPayload(rnd, now), rnd)
 				lang, topLevel := pick(rnd, "", "go"), rnd.IntN(2) == 0
 				var err, refused error
-				var mine, theirs map[string]total
+				var actual, expected map[string]total
 				withinOneBucket(func() {
 					err = c.Count(format, body, lang, topLevel, policy)
-					theirs, refused = o.count(t, format, slices.Clone(body), lang, topLevel, since)
+					expected, refused = o.count(t, format, slices.Clone(body), lang, topLevel, since)
 					if err == nil && refused == nil {
-						mine = ours(t, c.Batches, lang, since)
+						actual = ours(t, c.Batches, lang, since)
 					}
 				})
 				if err != nil {
-					left++
+					uncounted++
 					continue // the agent counts it
 				}
 				if refused != nil {
-					t.Fatalf("case %d is counted and the agent refuses it: %v", i, refused)
+					t.Fatalf("case %d: counted, but the agent rejects it: %v", i, refused)
 				}
-				groups += len(mine)
-				if !maps.Equal(mine, theirs) {
-					for key := range mine {
-						if mine[key] != theirs[key] {
-							t.Errorf("case %d: %s\n ours %v\nagent %v", i, key, mine[key], theirs[key])
+				groups += len(actual)
+				if !maps.Equal(actual, expected) {
+					for key := range actual {
+						if actual[key] != expected[key] {
+							t.Errorf("case %d: %s\n ours %v\nagent %v", i, key, actual[key], expected[key])
 						}
 					}
-					for key := range theirs {
-						if _, ok := mine[key]; !ok {
-							t.Errorf("case %d: only the agent has %s %v", i, key, theirs[key])
+					for key := range expected {
+						if _, ok := actual[key]; !ok {
+							t.Errorf("case %d: only the agent has %s %v", i, key, expected[key])
 						}
 					}
 					t.FailNow()
 				}
 			}
-			t.Logf("%d groups, %d bodies left to the agent", groups, left)
-			if groups < 5_000 || left > 700 {
-				t.Errorf("only %d groups were compared, and %d bodies left: this shows little", groups, left)
+			t.Logf("%d groups, %d bodies left to the agent", groups, uncounted)
+			if groups < 5_000 || uncounted > 700 {
+				t.Errorf("only %d groups were compared, and %d bodies uncounted: the comparison has little coverage", groups, uncounted)
 			}
 		})
 	}

@@ -58,7 +58,7 @@ func (c *metricsCollector) exemplars(point fields) {
 	for _, exemplar := range (messages{point}).all(11) {
 		bits, _ := protowire.ConsumeFixed64(exemplar[3][0])
 		if seconds := math.Float64frombits(bits); !isCounted(point, seconds) {
-			c.t.Errorf("%s has an exemplar of %v s, which no bucket counts", series, seconds)
+			c.t.Errorf("%s has an exemplar of %v s, but no bucket counts it", series, seconds)
 		}
 		c.found[series] = fmt.Sprintf("%x %x", exemplar[5][0], exemplar[4][0])
 	}

@@ -1,2 +1,2 @@
-// Package datadog tests a whole daemon between tracers and a stand-in for the Datadog agent, over HTTP.
+// Package datadog tests a complete daemon between tracers and a stand-in for the Datadog agent, over HTTP.
 package datadog

@@ -172,10 +172,10 @@ func TestExemplars_NotOfTracesCountedByTheirTracer(t *testing.T) {
 	}
 }
 
-// TestExemplars_OfTheirOwnSeries has several tracers send more resources than the daemon
+// TestExemplars_MatchTheirSeries has several tracers send more resources than the daemon
 // can keep. Each exemplar must belong to the series that counted its span; the collector checks that
 // its duration is in a non-empty bucket.
-func TestExemplars_OfTheirOwnSeries(t *testing.T) {
+func TestExemplars_MatchTheirSeries(t *testing.T) {
 	s := startSampled(t, startAgent(t), func(c *daemon.Config) {
 		c.Aggregate.MaxAggregates, c.Aggregate.Masking = 16, registry.MaskNever
 	})

@@ -16,17 +16,17 @@ import (
 )
 
 // before starts a daemon with a misbehaving agent.
-func before(t *testing.T, rude func(net.Conn, *bufio.Reader)) *proxied {
+func before(t *testing.T, misbehave func(net.Conn, *bufio.Reader)) *proxied {
 	t.Helper()
-	good := startAgent(t)
-	socket, _ := rudeAgent(t, good, rude)
-	return start(t, good, func(c *daemon.Config) {
+	healthy := startAgent(t)
+	socket, _ := misbehavingAgent(t, healthy, misbehave)
+	return start(t, healthy, func(c *daemon.Config) {
 		c.Agent.URL = agent.URL{Network: "unix", Address: socket}
 	})
 }
 
-// receiveWhole reads a complete request.
-func receiveWhole(t *testing.T, from *bufio.Reader) {
+// receiveComplete reads a complete request.
+func receiveComplete(t *testing.T, from *bufio.Reader) {
 	t.Helper()
 	r, err := http.ReadRequest(from)
 	if err == nil {
@@ -50,12 +50,12 @@ func TestForward_ResponseBeforeEndOfBody(t *testing.T) {
 	body := padded(t, 3<<20) // larger than any socket buffer
 	for i, want := range []string{"413", "200"} {
 		if got := p.attempt(body); got != want {
-			t.Errorf("try %d was answered %s, want %s", i, got, want)
+			t.Errorf("attempt %d: response %s, want %s", i, got, want)
 		}
 	}
 	p.free()
-	if books := p.stop(); books.Received != 1 || books.Flushed != 1 {
-		t.Errorf("the books: %+v", books)
+	if accounting := p.stop(); accounting.Received != 1 || accounting.Flushed != 1 {
+		t.Errorf("accounting: %+v", accounting)
 	}
 }
 
@@ -70,12 +70,12 @@ func TestForward_AgentReadsLate(t *testing.T) {
 			return
 		}
 		if got, err := io.ReadAll(r.Body); !bytes.Equal(got, body) {
-			t.Errorf("it got %d of %d bytes: %v", len(got), len(body), err)
+			t.Errorf("the agent received %d of %d bytes: %v", len(got), len(body), err)
 		}
 		_, _ = io.WriteString(conn, "HTTP/1.1 202 x\r\nContent-Length: 0\r\n\r\n")
 	})
 	if got := p.attempt(body); got != "202" {
-		t.Errorf("answered %s", got)
+		t.Errorf("response %s", got)
 	}
 }
 
@@ -86,32 +86,32 @@ const slowWrite = 20 * time.Millisecond
 // TestForward_ClosedConnectionIsNotReused checks that the daemon closes a connection with unsolicited
 // data from the agent, and uses neither it nor a connection closed by the agent for another request.
 func TestForward_ClosedConnectionIsNotReused(t *testing.T) {
-	const answer = "HTTP/1.1 202 x\r\nContent-Length: 0\r\n\r\n"
+	const response = "HTTP/1.1 202 x\r\nContent-Length: 0\r\n\r\n"
 	for name, test := range map[string]struct {
-		says  string
-		later string // sent once the tracer has its response
-		stays bool
+		first     string
+		trailing  string // sent once the tracer has its response
+		keepAlive bool
 	}{
-		"an answer afterwards": {says: answer, later: answer, stays: true},
-		"ended":                {says: answer},
-		"ended, as it says": {says: strings.Replace(answer, "\r\n\r\n", "\r\nConnection: close\r\n\r\n",
-			1), stays: true},
-		"two answers":            {says: answer + answer, stays: true},
-		"an answer without end":  {says: "HTTP/1.0 202 x\r\n\r\nto the end of the connection"},
-		"more than its length":   {says: answer + "more", stays: true},
-		"an answer to the chunk": {says: "HTTP/1.1 202 x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n" + answer, stays: true},
+		"a second response later": {first: response, trailing: response, keepAlive: true},
+		"closed":                  {first: response},
+		"closed, as announced": {first: strings.Replace(response, "\r\n\r\n", "\r\nConnection: close\r\n\r\n",
+			1), keepAlive: true},
+		"two responses":                  {first: response + response, keepAlive: true},
+		"a response without length":      {first: "HTTP/1.0 202 x\r\n\r\nto the end of the connection"},
+		"longer than its length":         {first: response + "more", keepAlive: true},
+		"a response after a chunked one": {first: "HTTP/1.1 202 x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n" + response, keepAlive: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			answered, over, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
+			responded, over, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
 			defer close(ended)
 			p := before(t, func(conn net.Conn, from *bufio.Reader) {
-				receiveWhole(t, from)
-				_, _ = io.WriteString(conn, test.says)
-				if test.later != "" {
-					<-answered
-					_, _ = io.WriteString(conn, test.later)
+				receiveComplete(t, from)
+				_, _ = io.WriteString(conn, test.first)
+				if test.trailing != "" {
+					<-responded
+					_, _ = io.WriteString(conn, test.trailing)
 				}
-				if test.stays {
+				if test.keepAlive {
 					_, _ = io.Copy(io.Discard, from) // until the daemon closes it
 				}
 				conn.Close()
@@ -125,15 +125,15 @@ func TestForward_ClosedConnectionIsNotReused(t *testing.T) {
 					got = p.attempt(body)
 				}
 				if got != want {
-					t.Errorf("request %d was answered %s, want %s", i, got, want)
+					t.Errorf("request %d: response %s, want %s", i, got, want)
 				}
 				if i == 0 {
-					close(answered)
+					close(responded)
 				}
 				<-over
 			}
-			if books := p.stop(); books.Received != 3 || books.Flushed != 3 {
-				t.Errorf("the books: %+v", books)
+			if accounting := p.stop(); accounting.Received != 3 || accounting.Flushed != 3 {
+				t.Errorf("accounting: %+v", accounting)
 			}
 		})
 	}
@@ -143,7 +143,7 @@ func TestForward_ClosedConnectionIsNotReused(t *testing.T) {
 // are preserved.
 func TestForward_ResponseIsComplete(t *testing.T) {
 	p := before(t, func(conn net.Conn, from *bufio.Reader) {
-		receiveWhole(t, from)
+		receiveComplete(t, from)
 		for _, piece := range []string{
 			"HTTP/1.1 203 x\r\nConnection: keep-alive\r\nKeep-Alive: timeout=5\r\nX-Many: a\r\nX-Many: b\r\nTrailer: X-Last\r\nTransfer-Encoding: chunked\r\n\r\n",
 			"4\r\nfirs\r\n", "5\r\nt and\r\n5\r\n last\r\n", "0\r\nX-Last: z\r\n\r\n",
@@ -164,9 +164,9 @@ func TestForward_ResponseIsComplete(t *testing.T) {
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	if err != nil || string(text) != "first and last" || resp.StatusCode != 203 {
-		t.Errorf("answered %d %q: %v", resp.StatusCode, text, err)
+		t.Errorf("status %d, body %q: %v", resp.StatusCode, text, err)
 	}
 	if got := fmt.Sprint(resp.Header["X-Many"]); got != "[a b]" || resp.Header.Get("Keep-Alive") != "" {
-		t.Errorf("it came with %v", resp.Header)
+		t.Errorf("headers %v", resp.Header)
 	}
 }

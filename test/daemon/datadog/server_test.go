@@ -37,7 +37,7 @@ type fakeAgent struct {
 	listener net.Listener
 	socket   string
 	info     string
-	answer   func(w http.ResponseWriter, r *http.Request)
+	respond  func(w http.ResponseWriter, r *http.Request)
 
 	mu       sync.Mutex
 	requests []request
@@ -80,10 +80,10 @@ func (a *fakeAgent) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	a.mu.Lock()
 	a.requests = append(a.requests, request{r.Method, r.URL.Path, r.URL.RawQuery, r.Header.Clone(), body})
-	answer := a.answer
+	respond := a.respond
 	a.mu.Unlock()
-	if answer != nil && r.URL.Path != "/v0.6/stats" {
-		answer(w, r)
+	if respond != nil && r.URL.Path != "/v0.6/stats" {
+		respond(w, r)
 	}
 }
 
@@ -139,11 +139,11 @@ func prepare(t *testing.T, agent *fakeAgent, change func(*daemon.Config)) *proxi
 	p.client = &http.Client{Transport: transport}
 	p.stop = sync.OnceValue(func() status.Accounting {
 		transport.CloseIdleConnections()
-		books := d.Stop()
-		if !books.Balanced {
-			t.Errorf("the books do not balance: %+v", books)
+		accounting := d.Stop()
+		if !accounting.Balanced {
+			t.Errorf("accounting does not balance: %+v", accounting)
 		}
-		return books
+		return accounting
 	})
 	t.Cleanup(func() { p.stop() })
 	return p
@@ -211,7 +211,7 @@ const mark = "Datadog-Client-Computed-Stats"
 // returned unchanged, and that the span is in a payload for that tracer.
 func TestRequest_CountedAndForwarded(t *testing.T) {
 	agent := startAgent(t)
-	agent.answer = func(w http.ResponseWriter, _ *http.Request) {
+	agent.respond = func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Datadog-Rates-Payload-Version", "v7")
 		w.WriteHeader(http.StatusAccepted)
 		fmt.Fprint(w, `{"rate_by_service":{}}`)
@@ -222,7 +222,7 @@ func TestRequest_CountedAndForwarded(t *testing.T) {
 		"X-Datadog-Trace-Count", "1")
 	if resp.StatusCode != http.StatusAccepted || text != `{"rate_by_service":{}}` ||
 		resp.Header.Get("Datadog-Rates-Payload-Version") != "v7" {
-		t.Errorf("answered %d %q %v", resp.StatusCode, text, resp.Header)
+		t.Errorf("status %d, body %q, headers %v", resp.StatusCode, text, resp.Header)
 	}
 	got := p.only("/v0.4/traces")
 	if !bytes.Equal(got.body, body) || got.query != "a=b" || got.method != http.MethodPut ||
@@ -232,8 +232,8 @@ func TestRequest_CountedAndForwarded(t *testing.T) {
 	if got.header.Get(mark) != "true" {
 		t.Errorf("the request is not marked: %v", got.header)
 	}
-	if books := p.stop(); books.Received != 1 || books.Flushed != 1 {
-		t.Errorf("the books: %+v", books)
+	if accounting := p.stop(); accounting.Received != 1 || accounting.Flushed != 1 {
+		t.Errorf("accounting: %+v", accounting)
 	}
 	payload := p.only("/v0.6/stats")
 	if payload.header.Get("Datadog-Container-ID") != "c1" ||
@@ -303,7 +303,7 @@ func TestForward_Uncounted(t *testing.T) {
 				p.learned()
 			}
 			if resp, _ := p.send(test.path, test.body, test.header...); resp.StatusCode != http.StatusOK {
-				t.Errorf("answered %d", resp.StatusCode)
+				t.Errorf("status %d", resp.StatusCode)
 			}
 			got := agent.of(test.path)
 			last := got[len(got)-1]
@@ -312,8 +312,8 @@ func TestForward_Uncounted(t *testing.T) {
 					last.header.Get(mark))
 			}
 			p.await(test.result, 1)
-			if books := p.stop(); books.Aggregated != 0 && test.info == "" {
-				t.Errorf("the books: %+v", books)
+			if accounting := p.stop(); accounting.Aggregated != 0 && test.info == "" {
+				t.Errorf("accounting: %+v", accounting)
 			}
 		})
 	}
@@ -390,7 +390,7 @@ func (p *proxied) learned() {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	p.t.Fatal("the daemon does not learn what the agent wants")
+	p.t.Fatal("the daemon does not detect the features of the agent")
 }
 
 // TestAgent_Unavailable: a tracer sees the same as without the daemon. Its spans are counted, and not again
@@ -401,16 +401,16 @@ func TestAgent_Unavailable(t *testing.T) {
 	agent.Close()
 	body := trace()
 	if got := p.attempt(body); got != "cut" {
-		t.Errorf("answered %s", got)
+		t.Errorf("response %s", got)
 	}
 	p.await("counted", 1)
 	agent.restart(t)
 	if resp, _ := p.send("/v0.4/traces", body); resp.StatusCode != http.StatusOK {
-		t.Errorf("answered %d by an agent that is back", resp.StatusCode)
+		t.Errorf("status %d after the agent recovered", resp.StatusCode)
 	}
 	p.await("duplicate", 1)
-	if books := p.stop(); books.Received != 1 || books.Flushed != 1 {
-		t.Errorf("the books: %+v", books)
+	if accounting := p.stop(); accounting.Received != 1 || accounting.Flushed != 1 {
+		t.Errorf("accounting: %+v", accounting)
 	}
 }
 
@@ -445,21 +445,21 @@ func TestAgentUnavailable_Briefly(t *testing.T) {
 	// connection and, as already sent, would not wait.
 	if resp, err := p.client.Get("http://localhost/info"); err == nil {
 		resp.Body.Close()
-		t.Errorf("/info was answered %v", resp)
+		t.Errorf("response to /info: %v", resp)
 	}
-	answered := make(chan int)
+	responded := make(chan int)
 	for range 2 {
 		another := trace()
 		go func() {
 			resp, _ := p.send("/v0.4/traces", another)
-			answered <- resp.StatusCode
+			responded <- resp.StatusCode
 		}()
 	}
 	p.waiting(2)
 	agent.restart(t)
 	for range 2 {
-		if code := <-answered; code != http.StatusOK {
-			t.Errorf("answered %d by an agent that is back", code)
+		if code := <-responded; code != http.StatusOK {
+			t.Errorf("status %d after the agent recovered", code)
 		}
 	}
 	p.await("counted", 3)
@@ -471,8 +471,8 @@ func TestAgentUnavailable_Briefly(t *testing.T) {
 	if n := p.metric("spanstatsd_apm_waited_requests_total"); n != "2" {
 		t.Errorf("%s requests waited", n)
 	}
-	if books := p.stop(); books.Received != 3 {
-		t.Errorf("the books: %+v", books)
+	if accounting := p.stop(); accounting.Received != 3 {
+		t.Errorf("accounting: %+v", accounting)
 	}
 }
 
@@ -489,17 +489,17 @@ func TestAgentUnavailable_Permanently(t *testing.T) {
 				c.APM.Buffer, c.ShutdownGrace = test.buffer, 10*time.Minute
 			})
 			agent.Close()
-			answered := make(chan string)
-			go func() { answered <- p.attempt(trace()) }()
+			responded := make(chan string)
+			go func() { responded <- p.attempt(trace()) }()
 			if test.stop {
 				p.waiting(1)
 				go p.stop()
 			}
-			if got := <-answered; got != "cut" {
-				t.Errorf("answered %s", got)
+			if got := <-responded; got != "cut" {
+				t.Errorf("response %s", got)
 			}
-			if books := p.stop(); books.Received != 1 {
-				t.Errorf("the books: %+v", books)
+			if accounting := p.stop(); accounting.Received != 1 {
+				t.Errorf("accounting: %+v", accounting)
 			}
 		})
 	}
@@ -513,14 +513,14 @@ func TestRequest_ExceedsRing(t *testing.T) {
 	one := trace()
 	body := append([]byte{0xdc, 0x02, 0x00}, bytes.Repeat(one[1:], 512)...)
 	if resp, _ := p.send("/v0.4/traces", body); resp.StatusCode != http.StatusOK {
-		t.Errorf("answered %d", resp.StatusCode)
+		t.Errorf("status %d", resp.StatusCode)
 	}
 	if got := p.only("/v0.4/traces"); got.header.Get(mark) != "" || !bytes.Equal(got.body, body) {
 		t.Errorf("marked %q", got.header.Get(mark))
 	}
-	if books := p.stop(); books.Received != 512 || books.Dropped["left_to_agent"] != 512 ||
-		books.Aggregated != 0 {
-		t.Errorf("the books: %+v", books)
+	if accounting := p.stop(); accounting.Received != 512 || accounting.Dropped["left_to_agent"] != 512 ||
+		accounting.Aggregated != 0 {
+		t.Errorf("accounting: %+v", accounting)
 	}
 }
 
@@ -550,25 +550,25 @@ func TestTrace_UnsampledNotForwarded(t *testing.T) {
 		return body
 	}
 	for _, test := range []struct {
-		name    string
-		drop    datadog.Dropping
-		info    string
-		forward int
-		told    string
+		name        string
+		drop        datadog.Dropping
+		info        string
+		forward     int
+		sendDropped string
 	}{
 		{"off", datadog.DropOff, `{"endpoints":["/v0.6/stats"],"client_drop_p0s":true}`, 4, "1"},
 		{
-			"an agent that wants them", datadog.DropAuto,
+			"an agent that requires unsampled traces", datadog.DropAuto,
 			`{"endpoints":["/v0.6/stats"],"client_drop_p0s":false}`, 4, "1",
 		},
-		{"an agent that says nothing", datadog.DropAuto, `{"endpoints":["/v0.6/stats"]}`, 4, "1"},
+		{"an agent without the feature", datadog.DropAuto, `{"endpoints":["/v0.6/stats"]}`, 4, "1"},
 		{
-			"an agent that does without them", daemon.DefaultConfig().APM.DropUnsampled,
+			"an agent that accepts client-side drops", daemon.DefaultConfig().APM.DropUnsampled,
 			`{"endpoints":["/v0.6/stats"],"client_drop_p0s":true}`, 2, "3",
 		},
 		{"on", datadog.DropOn, `{"endpoints":["/v0.6/stats"],"client_drop_p0s":true}`, 2, "3"},
 		{
-			"on before an agent that wants them", datadog.DropOn,
+			"on, with an agent that requires unsampled traces", datadog.DropOn,
 			`{"endpoints":["/v0.6/stats"],"client_drop_p0s":false}`, 2, "3",
 		},
 	} {
@@ -599,14 +599,14 @@ func TestTrace_UnsampledNotForwarded(t *testing.T) {
 					last.header.Get("X-Datadog-Trace-Count"))
 			}
 			if got := last.header.Get("Datadog-Client-Dropped-P0-Traces") +
-				last.header.Get("Datadog-Client-Dropped-P0-Spans"); got != test.told+test.told {
-				t.Errorf("the agent was told %s", got)
+				last.header.Get("Datadog-Client-Dropped-P0-Spans"); got != test.sendDropped+test.sendDropped {
+				t.Errorf("dropped traces and spans reported to the agent: %s", got)
 			}
 			if last.header.Get(mark) != "true" {
 				t.Error("the request is not marked")
 			}
-			if books := p.stop(); books.Received != uint64(4*sent) || books.Dropped["left_to_agent"] != 0 {
-				t.Errorf("%d requests, the books: %+v", sent, books)
+			if accounting := p.stop(); accounting.Received != uint64(4*sent) || accounting.Dropped["left_to_agent"] != 0 {
+				t.Errorf("%d requests, accounting: %+v", sent, accounting)
 			}
 		})
 	}
@@ -701,10 +701,10 @@ func TestTracers_Concurrent(t *testing.T) {
 			marked++
 		}
 	}
-	books := p.stop()
-	if uint64(marked) != books.Aggregated || books.Received != tracers*requests ||
-		books.Flushed != books.Aggregated {
-		t.Errorf("%d requests are marked, the books say %+v", marked, books)
+	accounting := p.stop()
+	if uint64(marked) != accounting.Aggregated || accounting.Received != tracers*requests ||
+		accounting.Flushed != accounting.Aggregated {
+		t.Errorf("%d requests are marked, accounting: %+v", marked, accounting)
 	}
 }
 
@@ -733,12 +733,12 @@ func TestBody_MemoryIsReleased(t *testing.T) {
 // is retried, and marked each time, and that a different body is counted.
 func TestRetry_CountedOnce(t *testing.T) {
 	agent := startAgent(t)
-	var tries atomic.Int32
-	agent.answer = func(w http.ResponseWriter, _ *http.Request) {
-		switch tries := tries.Add(1); {
-		case tries%2 == 0:
+	var attempts atomic.Int32
+	agent.respond = func(w http.ResponseWriter, _ *http.Request) {
+		switch attempts := attempts.Add(1); {
+		case attempts%2 == 0:
 			panic(http.ErrAbortHandler) // closes the connection
-		case tries < 5:
+		case attempts < 5:
 			w.WriteHeader(http.StatusTooManyRequests)
 		}
 	}
@@ -746,21 +746,21 @@ func TestRetry_CountedOnce(t *testing.T) {
 	body := trace()
 	for _, want := range []string{"429", "cut", "429", "cut", "200"} {
 		if got := p.attempt(body); got != want {
-			t.Errorf("answered %s, want %s", got, want)
+			t.Errorf("response %s, want %s", got, want)
 		}
 	}
 	for _, r := range agent.of("/v0.4/traces") {
 		if r.header.Get(mark) != "true" || !bytes.Equal(r.body, body) {
-			t.Errorf("a try is marked %q, of %d bytes", r.header.Get(mark), len(r.body))
+			t.Errorf("an attempt is marked %q and has %d bytes", r.header.Get(mark), len(r.body))
 		}
 	}
 	p.await("duplicate", 4)
 	agent.mu.Lock()
-	agent.answer = nil
+	agent.respond = nil
 	agent.mu.Unlock()
 	p.send("/v0.4/traces", trace())
-	if books := p.stop(); books.Received != 2 || books.Flushed != 2 {
-		t.Errorf("the books: %+v", books)
+	if accounting := p.stop(); accounting.Received != 2 || accounting.Flushed != 2 {
+		t.Errorf("accounting: %+v", accounting)
 	}
 }
 
@@ -841,7 +841,7 @@ func TestFraming_BodyArrivesOnce(t *testing.T) {
 			}
 			fmt.Fprintf(conn, "%sContent-Type: application/msgpack\r\n\r\n%s", request, sent)
 			next := 0
-			if name != "old" { // whose connection ends with its answer
+			if name != "old" { // its connection ends with the response
 				fmt.Fprint(conn, "GET /next HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
 				next = 1
 			}
@@ -854,10 +854,10 @@ func TestFraming_BodyArrivesOnce(t *testing.T) {
 					got.header.Get(mark))
 			}
 			if got := len(agent.of("/next")); got != next {
-				t.Errorf("the request behind it was forwarded %d times", got)
+				t.Errorf("the next request was forwarded %d times", got)
 			}
-			if books := p.stop(); books.Received != 1 || books.Flushed != 1 {
-				t.Errorf("the books: %+v", books)
+			if accounting := p.stop(); accounting.Received != 1 || accounting.Flushed != 1 {
+				t.Errorf("accounting: %+v", accounting)
 			}
 		})
 	}

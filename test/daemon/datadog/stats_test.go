@@ -28,8 +28,8 @@ type object = map[string]any
 // library creates a sketch like a tracer.
 type library func() *ddsketch.DDSketch
 
-// own is the sketch of the agent and of dd-trace-go.
-func own() *ddsketch.DDSketch {
+// goSketch is the sketch of the agent and of dd-trace-go.
+func goSketch() *ddsketch.DDSketch {
 	m, err := mapping.NewLogarithmicMapping(.01)
 	if err != nil {
 		panic(err)
@@ -128,7 +128,7 @@ func add(t *testing.T, to map[slotted]float64, body []byte) (groups int) {
 	const hits, top, duration = -1, -2, -3
 	for _, bucket := range payload.Stats {
 		if len(bucket.Stats) != 1 {
-			t.Errorf("%d groups in a bucket that differ in nothing the agent compares", len(bucket.Stats))
+			t.Errorf("%d groups in a bucket are equal to another group by the agent's key", len(bucket.Stats))
 		}
 		for _, g := range bucket.Stats {
 			groups++
@@ -167,26 +167,26 @@ func add(t *testing.T, to map[slotted]float64, body []byte) (groups int) {
 func TestStats_SixteenProcesses(t *testing.T) {
 	aligned := func() time.Time { return time.Now().Truncate(10 * time.Second).Add(-20 * time.Second) }
 	for name, workers := range map[string]struct {
-		sketches []library
-		begun    func() time.Time
+		sketches  []library
+		startTime func() time.Time
 	}{
-		"go":                   {[]library{own}, aligned},
+		"go":                   {[]library{goSketch}, aligned},
 		"python":               {[]library{python}, aligned},
 		"java":                 {[]library{java}, time.Now},
-		"of several languages": {[]library{own, java, python}, time.Now},
+		"of several languages": {[]library{goSketch, java, python}, time.Now},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for !sixteen(t, workers.sketches, workers.begun) {
-				t.Log("too slow: a payload was no longer fresh when it was read")
+			for !sixteen(t, workers.sketches, workers.startTime) {
+				t.Log("machine too slow: a payload was stale when it was read")
 			}
 		})
 	}
 }
 
 // sixteen returns false if the machine was too slow for a result.
-func sixteen(t *testing.T, sketches []library, begun func() time.Time) bool {
+func sixteen(t *testing.T, sketches []library, startTime func() time.Time) bool {
 	agent := startAgent(t)
-	agent.answer = func(w http.ResponseWriter, _ *http.Request) {
+	agent.respond = func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Datadog-Agent-State", "s1")
 	}
 	p := start(t, agent, nil)
@@ -196,12 +196,12 @@ func sixteen(t *testing.T, sketches []library, begun func() time.Time) bool {
 	var workers sync.WaitGroup
 	for worker := range 16 {
 		workers.Go(func() {
-			body := statistics(t, sketches[worker%len(sketches)], begun(), fmt.Sprint(worker), 100,
+			body := statistics(t, sketches[worker%len(sketches)], startTime(), fmt.Sprint(worker), 100,
 				float64(1000*(1+worker%2)))
 			resp, text := p.send("/v0.6/stats", body, "Datadog-Meta-Lang", "go")
 			if resp.StatusCode != http.StatusOK || text != "" ||
 				resp.Header.Get("Datadog-Agent-State") != "s1" {
-				t.Errorf("answered %d %q %v", resp.StatusCode, text, resp.Header)
+				t.Errorf("status %d, body %q, headers %v", resp.StatusCode, text, resp.Header)
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -210,12 +210,12 @@ func sixteen(t *testing.T, sketches []library, begun func() time.Time) bool {
 	}
 	workers.Wait()
 	ended := time.Now()
-	books := p.stop()
+	accounting := p.stop()
 	if ended.Sub(began) > 5*time.Second {
 		return false
 	}
-	if books.Received != 1600 || books.Flushed != 1600 {
-		t.Errorf("the books: %+v", books)
+	if accounting.Received != 1600 || accounting.Flushed != 1600 {
+		t.Errorf("accounting: %+v", accounting)
 	}
 	const interval = 10e9
 	sent, got, groups := agent.of("/v0.6/stats"), map[slotted]float64{}, 0
@@ -242,39 +242,39 @@ func sixteen(t *testing.T, sketches []library, begun func() time.Time) bool {
 // and are not part of the daemon's accounting.
 func TestStats_ForwardedUnchanged(t *testing.T) {
 	now := time.Now().Truncate(10 * time.Second)
-	good := statistics(t, own, now, "r", 1, 1000)
+	healthy := statistics(t, goSketch, now, "r", 1, 1000)
 	for name, test := range map[string]struct {
 		body   []byte
 		header []string
 		change func(*daemon.Config)
 		result string
 	}{
-		"cut short": {body: good[:len(good)-9], result: "unparsable"},
+		"cut short": {body: healthy[:len(healthy)-9], result: "unparsable"},
 		"compressed": {
-			body: good, header: []string{"Content-Encoding", "gzip"},
+			body: healthy, header: []string{"Content-Encoding", "gzip"},
 			result: "unparsable",
 		},
 		"of the hour before": {
-			body:   statistics(t, own, now.Add(-time.Hour), "r", 1, 1000),
+			body:   statistics(t, goSketch, now.Add(-time.Hour), "r", 1, 1000),
 			result: "other_time",
 		},
-		"begun a while ago": {
-			body:   statistics(t, own, now.Add(-8*time.Second), "r", 1, 1000),
+		"started a while ago": {
+			body:   statistics(t, goSketch, now.Add(-8*time.Second), "r", 1, 1000),
 			result: "other_time",
 		},
-		"not yet begun": {
-			body:   statistics(t, own, now.Add(time.Hour), "r", 1, 1000),
+		"in the future": {
+			body:   statistics(t, goSketch, now.Add(time.Hour), "r", 1, 1000),
 			result: "other_time",
 		},
-		"without a span": {body: statistics(t, own, now, "r", 0, 1000), result: "incompatible"},
+		"without a span": {body: statistics(t, goSketch, now, "r", 0, 1000), result: "incompatible"},
 		"too large": {
-			body: append(good, make([]byte, 1<<20)...), result: "too_large",
+			body: append(healthy, make([]byte, 1<<20)...), result: "too_large",
 			change: func(c *daemon.Config) {
 				c.APM.MaxBody = 1 << 20
 			},
 		},
-		"of one origin too many": {
-			body: statistics(t, own, now, "other", 1, 1000), result: "no_room",
+		"above the limit of origins": {
+			body: statistics(t, goSketch, now, "other", 1, 1000), result: "no_room",
 			change: func(c *daemon.Config) {
 				c.Aggregate.MaxOrigins, c.Aggregate.ConflateRuntimes = 1, false
 			},
@@ -285,11 +285,11 @@ func TestStats_ForwardedUnchanged(t *testing.T) {
 			p := start(t, agent, test.change)
 			before := 0
 			if test.result == "no_room" {
-				p.send("/v0.6/stats", good)
+				p.send("/v0.6/stats", healthy)
 				before = 1
 			}
 			if resp, _ := p.send("/v0.6/stats", test.body, test.header...); resp.StatusCode != http.StatusOK {
-				t.Errorf("answered %d", resp.StatusCode)
+				t.Errorf("status %d", resp.StatusCode)
 			}
 			got := agent.of("/v0.6/stats")
 			if len(got) == 0 || !slices.Equal(got[len(got)-1].body, test.body) {
@@ -298,8 +298,8 @@ func TestStats_ForwardedUnchanged(t *testing.T) {
 			if n := p.resultsOf("spanstatsd_apm_stats_requests_total")[test.result]; n != 1 {
 				t.Errorf("%d results %s", n, test.result)
 			}
-			if books := p.stop(); books.Received != uint64(before) {
-				t.Errorf("the books: %+v", books)
+			if accounting := p.stop(); accounting.Received != uint64(before) {
+				t.Errorf("accounting: %+v", accounting)
 			}
 		})
 	}
@@ -335,13 +335,13 @@ func TestStats_InfiniteBinIsLeftToAgent(t *testing.T) {
 // status returns the daemon's status.
 func (p *proxied) status(t *testing.T) (status status.Status) {
 	t.Helper()
-	answer, err := http.Get("http://" + p.HTTPAddr() + "/status")
+	response, err := http.Get("http://" + p.HTTPAddr() + "/status")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close()
-	if err := json.NewDecoder(answer.Body).Decode(&status); err != nil || answer.StatusCode != http.StatusOK {
-		t.Fatalf("status answers %d: %v", answer.StatusCode, err)
+	defer response.Body.Close()
+	if err := json.NewDecoder(response.Body).Decode(&status); err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("/status: %d, %v", response.StatusCode, err)
 	}
 	return status
 }

@@ -27,10 +27,10 @@ func limited(t *testing.T, files int, args ...string) *exec.Cmd {
 // descriptors, and that explicit limits above them are rejected.
 func TestDescriptors_LimitConnections(t *testing.T) {
 	for _, c := range []struct {
-		files int
-		args  []string
-		want  string // in the list of settings
-		says  string // error of --check
+		files   int
+		args    []string
+		want    string // in the list of settings
+		problem string // error of --check
 	}{
 		{4096, nil, "--max-connections 1024 default", ""},
 		{1024, nil, "--max-connections 512 descriptors, instead of 1024", ""},
@@ -49,8 +49,8 @@ func TestDescriptors_LimitConnections(t *testing.T) {
 			t.Errorf("%s: %v, want %q in\n%s", name, err, c.want, out)
 		}
 		out, err = limited(t, c.files, append([]string{"config", "--check"}, c.args...)...).CombinedOutput()
-		if (err != nil) != (c.says != "") || !strings.Contains(string(out), c.says) {
-			t.Errorf("%s: %v: %s, want %q", name, err, out, c.says)
+		if (err != nil) != (c.problem != "") || !strings.Contains(string(out), c.problem) {
+			t.Errorf("%s: %v: %s, want %q", name, err, out, c.problem)
 		}
 	}
 }
@@ -61,12 +61,12 @@ func TestDescriptors_ProbesAndDeliveriesAtLimit(t *testing.T) {
 	dir := sockets(t)
 	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
 	socket := filepath.Join(dir, "s")
-	daemon, said := listening(t, limited(t, 400, "run", "--socket", socket, "--agent-url", agent.URL(),
+	daemon, startLine := listening(t, limited(t, 400, "run", "--socket", socket, "--agent-url", agent.URL(),
 		"--http-addr", "127.0.0.1:0", "--log-format", "json", "--flush-interval", "1s", "--shutdown-grace",
 		"1s"))
 	publishOne(t, socket)
 	for range 500 {
-		for network, address := range map[string]string{"unix": socket, "tcp": fmt.Sprint(said["http"])} {
+		for network, address := range map[string]string{"unix": socket, "tcp": fmt.Sprint(startLine["http"])} {
 			if conn, err := net.Dial(network, address); err == nil {
 				defer conn.Close()
 			}

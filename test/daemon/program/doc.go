@@ -1,4 +1,4 @@
 // Package program has tests only, of the daemon's program as operators run it: a process that
-// is started, asked, signalled, paused and killed. It is built once, with the race detector
+// is started, queried, signaled, paused and killed. It is built once, with the race detector
 // where the tests have it.
 package program

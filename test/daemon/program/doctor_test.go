@@ -36,19 +36,19 @@ func TestDoctor(t *testing.T) {
 	daemonProcess(t, agent.URL(), socket, "--http-addr", addr, "--apm-addr", traces, "--otlp-addr",
 		otlp, "--flush-interval", "1s", "--prometheus")
 	at := "--url=http://" + addr
-	expect := func(code int, says ...string) {
+	expect := func(code int, texts ...string) {
 		t.Helper()
 		for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
 			out, got := doctorOf(t, at)
-			isSaid := got == code
-			for _, text := range says {
-				isSaid = isSaid && strings.Contains(out, text)
+			isMatch := got == code
+			for _, text := range texts {
+				isMatch = isMatch && strings.Contains(out, text)
 			}
-			if isSaid {
+			if isMatch {
 				return
 			}
 			if time.Now().After(deadline) {
-				t.Fatalf("it exits with %d, want %d, and does not say all of %q:\n%s", got, code, says, out)
+				t.Fatalf("exit code %d, want %d; not all of %q are in the output:\n%s", got, code, texts, out)
 			}
 		}
 	}
@@ -92,16 +92,16 @@ func TestDoctor(t *testing.T) {
 		"accounting: 1 spans received = 1 counted",
 		"of 1 counted spans, the destination agent accepted 1")
 	everyReasonHasAFix(t, at)
-	asked := ""
+	query := ""
 	prometheus := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked = r.FormValue("query")
+		query = r.FormValue("query")
 		_, _ = w.Write([]byte(`{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,"5"]}]}}`))
 	}))
 	t.Cleanup(prometheus.Close)
 	if out, code := doctorOf(t, at, "--prometheus", prometheus.URL); code != 0 ||
-		asked != doctor.CallsQuery ||
+		query != doctor.CallsQuery ||
 		!strings.Contains(out, "prometheus: Prometheus has 5 calls of all daemons") {
-		t.Errorf("it exits with %d, and says\n%s", code, out)
+		t.Errorf("exit code %d, output\n%s", code, out)
 	}
 	if err := agent.Close(); err != nil {
 		t.Fatal(err)
@@ -118,13 +118,13 @@ func TestDoctor(t *testing.T) {
 	}
 	if out, code := doctorOf(t, at, "--prometheus=http://"+addr); code != 1 ||
 		!strings.Contains(out, "wrong   prometheus: query Prometheus: ") {
-		t.Errorf("without a Prometheus it exits with %d, and prints %s", code, out)
+		t.Errorf("without Prometheus: exit code %d, output %s", code, out)
 	}
 	if out, code := doctorOf(t, "--url=http://"+freePort(t)); code != 3 || out != "" {
-		t.Errorf("without a daemon it exits with %d, and prints %s", code, out)
+		t.Errorf("without a daemon: exit code %d, output %s", code, out)
 	}
 	if _, code := doctorOf(t, at, "--timeout=0s"); code != 2 {
-		t.Errorf("with a flag that can't be used it exits with %d", code)
+		t.Errorf("with an invalid flag: exit code %d", code)
 	}
 }
 
@@ -155,7 +155,7 @@ func everyReasonHasAFix(t *testing.T, at string) {
 		}
 		return s
 	}
-	try := func(what string, counts func(*status.Status) map[string]uint64) {
+	check := func(what string, counts func(*status.Status) map[string]uint64) {
 		for reason := range counts(read()) {
 			s := read()
 			before := doctor.Look(s, s.Version).Wrong()
@@ -173,14 +173,14 @@ func everyReasonHasAFix(t *testing.T, at string) {
 			}
 			if found := doctor.Look(s, s.Version).Wrong() > before; found == isRight &&
 				counts(read())[reason] == 0 {
-				t.Errorf("%s %s: it is wrong: %t", what, reason, found)
+				t.Errorf("%s %s: reported as a problem: %t", what, reason, found)
 			}
 		}
 	}
-	try("dropped", func(s *status.Status) map[string]uint64 { return s.Accounting.Dropped })
-	try("unsent", func(s *status.Status) map[string]uint64 { return s.Destinations[0].Accounting.UnsentBy })
-	try("closed", func(s *status.Status) map[string]uint64 { return s.Connections.Faults })
-	try("requests", func(s *status.Status) map[string]uint64 { return s.Receivers["otlp"].Requests })
+	check("dropped", func(s *status.Status) map[string]uint64 { return s.Accounting.Dropped })
+	check("unsent", func(s *status.Status) map[string]uint64 { return s.Destinations[0].Accounting.UnsentBy })
+	check("closed", func(s *status.Status) map[string]uint64 { return s.Connections.Faults })
+	check("requests", func(s *status.Status) map[string]uint64 { return s.Receivers["otlp"].Requests })
 	right = right[:1]
-	try("lost", func(s *status.Status) map[string]uint64 { return s.ClientLost })
+	check("lost", func(s *status.Status) map[string]uint64 { return s.ClientLost })
 }

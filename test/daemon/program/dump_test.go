@@ -14,16 +14,16 @@ import (
 
 // A payload that the agent refuses can be inspected later if the daemon is configured to keep it, in a
 // given directory or in that for temporary files.
-func TestRefusedPayload_IsKeptAndPrinted(t *testing.T) {
+func TestRejectedPayload_SavedAndPrinted(t *testing.T) {
 	for name, args := range map[string][]string{
 		"debug-dir": {"--debug-dir", t.TempDir()},
 		"debug":     {"--debug"},
 	} {
-		t.Run(name, func(t *testing.T) { keepAndPrint(t, args...) })
+		t.Run(name, func(t *testing.T) { saveAndPrint(t, args...) })
 	}
 }
 
-func keepAndPrint(t *testing.T, args ...string) {
+func saveAndPrint(t *testing.T, args ...string) {
 	dir := sockets(t)
 	t.Setenv("TMPDIR", t.TempDir())
 	agent := startAgent(t, "unix", filepath.Join(dir, "a"))
@@ -52,22 +52,22 @@ func keepAndPrint(t *testing.T, args ...string) {
 		},
 	})
 	if err := c.Flush(t.Context()); err == nil {
-		t.Error("the tracer was told that a refused payload was taken")
+		t.Error("the tracer was notified that a rejected payload was accepted")
 	}
 	_ = c.Close(t.Context())
-	kept := p.await("saved a rejected payload; show it with: spanstatsd dump FILE")
-	out, err := program(t, "dump", kept["file"].(string)).CombinedOutput()
+	saved := p.await("saved a rejected payload; show it with: spanstatsd dump FILE")
+	out, err := program(t, "dump", saved["file"].(string)).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	for _, says := range []string{
+	for _, text := range []string{
 		"answer   400 Bad Request: \"a fault on purpose\"", "bytes for 2 spans", "Datadog-Container-Id: cid",
 		"origin   service=shop",
 		"shop  op  GET /cart", "status=200", "hits 2, errors 1, top-level 0, in all 1.001s", "ok     1 spans",
 		"failed 1 spans", "p99 99",
 	} {
-		if !strings.Contains(string(out), says) {
-			t.Errorf("%q is not in:\n%s", says, out)
+		if !strings.Contains(string(out), text) {
+			t.Errorf("%q is not in:\n%s", text, out)
 		}
 	}
 	_ = p.Process.Signal(syscall.SIGTERM)

@@ -35,11 +35,11 @@ import (
 // flood fills all receivers of a daemon to their limits. All keys are distinct, and all bodies have the
 // maximum length.
 type flood struct {
-	t      *testing.T
-	socket string            // of the native protocol
-	doors  map[string]string // Unix sockets of the receivers, by the prefix of their flags
-	limits status.Status     // at the start
-	number atomic.Uint64     // of the last key
+	t         *testing.T
+	socket    string            // of the native protocol
+	receivers map[string]string // Unix sockets of the receivers, by the prefix of their flags
+	limits    status.Status     // at the start
+	number    atomic.Uint64     // of the last key
 
 	mu    sync.Mutex
 	zeros []byte
@@ -80,11 +80,11 @@ func (f *flood) spans(spansPerConnection int) {
 					Key: key, Duration: time.Millisecond << (i % 12), End: time.Now(), TopLevel: true,
 				}
 			}
-			c.Publish(batch) // what a buffer has no room for is lost to the client
+			c.Publish(batch) // the client drops snapshots that exceed its buffer
 		}
 		for range 2 {
 			leave, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
-			_ = c.Flush(leave) // and leaves before it is answered
+			_ = c.Flush(leave) // and disconnects before the response
 			cancel()
 		}
 		over, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -124,9 +124,9 @@ const (
 const floodConnections = 6
 
 // sendAll sends messages to a receiver over one connection, in turns without compression, in gzip and in zstd.
-func (f *flood) sendAll(door string, messages []message, connection int) {
-	isHTTP2 := door == "otlp" && connection%2 == 1
-	over := transport(f.doors[door], isHTTP2)
+func (f *flood) sendAll(receiver string, messages []message, connection int) {
+	isHTTP2 := receiver == "otlp" && connection%2 == 1
+	over := transport(f.receivers[receiver], isHTTP2)
 	defer over.CloseIdleConnections()
 	for i, m := range messages {
 		if isHTTP2 && len(m.body) < 10*f.limit("otlp-max-body") {
@@ -134,7 +134,7 @@ func (f *flood) sendAll(door string, messages []message, connection int) {
 			m.body = append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(m.body))), m.body...)
 		}
 		encoding := [...]string{"", "gzip", "zstd"}[(i+connection)%3]
-		if door == "apm" || isHTTP2 || door == "zipkin" && encoding == "zstd" {
+		if receiver == "apm" || isHTTP2 || receiver == "zipkin" && encoding == "zstd" {
 			encoding = ""
 		}
 		f.post(over, m, encoding)
@@ -187,7 +187,7 @@ func (f *flood) post(over *http.Transport, m message, encoding string) {
 	default:
 		body.Write(m.body)
 	}
-	patience, cancel := context.WithTimeout(context.Background(), time.Second) // destinations don't answer
+	patience, cancel := context.WithTimeout(context.Background(), time.Second) // destinations don't respond
 	defer cancel()
 	request, err := http.NewRequestWithContext(patience, http.MethodPost, "http://daemon"+m.path, &body)
 	if err != nil {
@@ -198,12 +198,12 @@ func (f *flood) post(over *http.Transport, m message, encoding string) {
 	if encoding != "" {
 		request.Header.Set("Content-Encoding", encoding)
 	}
-	answer, err := over.RoundTrip(request)
+	response, err := over.RoundTrip(request)
 	if err != nil {
-		return // no answer, or the connection was given to another sender
+		return // no response, or another sender got the connection
 	}
-	defer answer.Body.Close()
-	_, _ = io.Copy(io.Discard, answer.Body)
+	defer response.Body.Close()
+	_, _ = io.Copy(io.Discard, response.Body)
 }
 
 // otlp returns requests with spans whose names and attributes are distinct, and bodies of what takes the most
@@ -347,23 +347,23 @@ func (f *flood) hold(httpAddr string) (release func()) {
 	for i := range 90 {
 		header.Set(fmt.Sprintf("X-Header-%d", i), strings.Repeat("x", 100))
 	}
-	for door := range f.doors {
-		path := map[string]string{"apm": pathTraces, "zipkin": pathZipkin, "otlp": pathOTLP}[door]
-		length := f.limit(door + "-max-body")
+	for receiver := range f.receivers {
+		path := map[string]string{"apm": pathTraces, "zipkin": pathZipkin, "otlp": pathOTLP}[receiver]
+		length := f.limit(receiver + "-max-body")
 		request, err := http.NewRequest(http.MethodPost, "http://daemon"+path, bytes.NewReader(make([]byte, length)))
 		if err != nil {
 			panic(err)
 		}
 		request.Header = header
-		var begun bytes.Buffer
-		_ = request.Write(&begun)
-		begun.Truncate(begun.Len() - length/2)
-		for connection := range f.limit(door + "-max-connections") {
-			if door != "otlp" || connection%2 == 0 {
-				dial("unix", f.doors[door], begun.Bytes())
+		var partial bytes.Buffer
+		_ = request.Write(&partial)
+		partial.Truncate(partial.Len() - length/2)
+		for connection := range f.limit(receiver + "-max-connections") {
+			if receiver != "otlp" || connection%2 == 0 {
+				dial("unix", f.receivers[receiver], partial.Bytes())
 				continue
 			}
-			over := transport(f.doors[door], true)
+			over := transport(f.receivers[receiver], true)
 			for range 4 {
 				body, rest := io.Pipe()
 				stream, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://daemon"+pathGRPC, body)
@@ -375,8 +375,8 @@ func (f *flood) hold(httpAddr string) (release func()) {
 				holding.Go(func() { _, _ = rest.Write(append([]byte{0, 0, 0, 0xff, 0xff}, make([]byte, 1<<14)...)) })
 				holding.Go(func() {
 					defer body.Close()
-					if answer, err := over.RoundTrip(stream); err == nil {
-						answer.Body.Close()
+					if response, err := over.RoundTrip(stream); err == nil {
+						response.Body.Close()
 					}
 				})
 			}

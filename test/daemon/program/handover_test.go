@@ -65,11 +65,11 @@ func (m *manager) stop(daemon *process) map[string]any {
 		m.t.Fatal(err)
 	}
 	code, log := daemon.exit()
-	books := log[len(log)-1]
-	if code != 0 || books["balanced"] != true || books["received"] == 0.0 {
-		m.t.Errorf("exit code %d, last line %v", code, books)
+	accounting := log[len(log)-1]
+	if code != 0 || accounting["balanced"] != true || accounting["received"] == 0.0 {
+		m.t.Errorf("exit code %d, last line %v", code, accounting)
 	}
-	return books
+	return accounting
 }
 
 // tracesOf returns a v0.4 body with the given number of traces that differ from those of all other
@@ -106,12 +106,12 @@ func TestSocketActivation_RestartLosesNoTraces(t *testing.T) {
 	addr := m.listen("tcp", "127.0.0.1:0").String()
 	m.listen("unix", traces)
 	daemon := m.start("--apm-addr", addr)
-	var sent, answered atomic.Uint64
+	var sent, succeeded atomic.Uint64
 	stop, sending := make(chan struct{}), sync.WaitGroup{}
 	for i := range 6 {
 		sending.Go(func() {
 			sendTraces(t, stop, []string{"unix " + traces, "tcp " + addr}[i%2], &sent,
-				&answered)
+				&succeeded)
 		})
 	}
 	c, err := client.Open(client.Config{Socket: spans, MaxBackoff: 50 * time.Millisecond})
@@ -120,7 +120,7 @@ func TestSocketActivation_RestartLosesNoTraces(t *testing.T) {
 	}
 	published := uint64(0)
 	for restarts := 0; restarts < 3; restarts++ {
-		for before := answered.Load(); answered.Load() < before+200; published++ {
+		for before := succeeded.Load(); succeeded.Load() < before+200; published++ {
 			c.Publish([]client.Snapshot{{
 				Key: client.Key{Service: "a", Operation: "b", Resource: "c"},
 				End: time.Now(),
@@ -141,10 +141,10 @@ func TestSocketActivation_RestartLosesNoTraces(t *testing.T) {
 	}
 	m.stop(daemon)
 	got := agent.Totals()
-	t.Logf("%d requests with 10 traces each, of which %d were left to the agent; %d spans of our client",
+	t.Logf("%d requests with 10 traces each, %d of them left to the agent; %d spans of our client",
 		sent.Load(), got.Uncounted.Requests, published)
-	if sent.Load() != answered.Load() || got.Counted.Requests+got.Uncounted.Requests != sent.Load() {
-		t.Errorf("%d requests, %d answers, and the agent has %d and %d", sent.Load(), answered.Load(),
+	if sent.Load() != succeeded.Load() || got.Counted.Requests+got.Uncounted.Requests != sent.Load() {
+		t.Errorf("%d requests, %d responses, and the agent has %d and %d", sent.Load(), succeeded.Load(),
 			got.Counted.Requests, got.Uncounted.Requests)
 	}
 	if want := published + 10*got.Counted.Requests; got.Hits != want {
@@ -154,7 +154,7 @@ func TestSocketActivation_RestartLosesNoTraces(t *testing.T) {
 
 // sendTraces sends one request after another until stop is closed, each over a new connection, like a
 // tracer whose connection was closed.
-func sendTraces(t *testing.T, stop chan struct{}, to string, sent, answered *atomic.Uint64) {
+func sendTraces(t *testing.T, stop chan struct{}, to string, sent, succeeded *atomic.Uint64) {
 	network, address, _ := strings.Cut(to, " ")
 	tracer := http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,
@@ -176,16 +176,16 @@ func sendTraces(t *testing.T, stop chan struct{}, to string, sent, answered *ato
 		}
 		request.Header.Set("Content-Type", "application/msgpack")
 		request.Header.Set("X-Datadog-Trace-Count", "10")
-		answer, err := tracer.Do(request)
+		response, err := tracer.Do(request)
 		if err != nil {
-			t.Errorf("a tracer sees the restart: %v", err)
+			t.Errorf("a request of a tracer failed during the restart: %v", err)
 			return
 		}
-		answer.Body.Close()
-		if answer.StatusCode != http.StatusOK {
-			t.Errorf("a tracer is answered %s", answer.Status)
+		response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			t.Errorf("a tracer got the response %s", response.Status)
 		}
-		answered.Add(1)
+		succeeded.Add(1)
 	}
 }
 

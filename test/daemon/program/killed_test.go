@@ -27,16 +27,16 @@ import (
 // same, and spans received over HTTP must be counted as lost.
 func TestKill_SuccessorKnowsOutcomes(t *testing.T) {
 	for name, c := range map[string]struct {
-		report  bool // flush requested before the kill
-		hangs   bool // the agent hangs with the payload
-		stops   bool // shutdown requested before the kill
-		earlier string
-		apm     [2]float64 // expected lost and ambiguous spans
+		report     bool // flush requested before the kill
+		agentHangs bool // the agent hangs with the payload
+		stops      bool // shutdown requested before the kill
+		earlier    string
+		apm        [2]float64 // expected lost and ambiguous spans
 	}{
-		"before its payload":    {earlier: "[0 0 3 2]", apm: [2]float64{5, 0}},
-		"its payload under way": {report: true, hangs: true, earlier: "[0 0 3 1]", apm: [2]float64{0, 5}},
-		"its payload was taken": {report: true, earlier: "[3 0]"},
-		"while it stops":        {stops: true, hangs: true, earlier: "[0 0 3 1]", apm: [2]float64{0, 5}},
+		"before the payload": {earlier: "[0 0 3 2]", apm: [2]float64{5, 0}},
+		"payload in flight":  {report: true, agentHangs: true, earlier: "[0 0 3 1]", apm: [2]float64{0, 5}},
+		"payload accepted":   {report: true, earlier: "[3 0]"},
+		"during a shutdown":  {stops: true, agentHangs: true, earlier: "[0 0 3 1]", apm: [2]float64{0, 5}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := sockets(t)
@@ -45,7 +45,7 @@ func TestKill_SuccessorKnowsOutcomes(t *testing.T) {
 			over := make(chan struct{})
 			defer close(over)
 			agent.SetFault(func(r *http.Request) standin.Fault {
-				if c.hangs && r.URL.Path == "/v0.6/stats" {
+				if c.agentHangs && r.URL.Path == "/v0.6/stats" {
 					arrived <- struct{}{}
 					<-over
 				}
@@ -58,7 +58,7 @@ func TestKill_SuccessorKnowsOutcomes(t *testing.T) {
 			first := start()
 			conn, welcome := greet(t, socket, "")
 			if welcome.Token == "" || welcome.Earlier != nil {
-				t.Fatalf("welcomed with %+v", welcome)
+				t.Fatalf("welcome message %+v", welcome)
 			}
 			if _, err := conn.Write(threeSpans()); err != nil {
 				t.Fatal(err)
@@ -71,7 +71,7 @@ func TestKill_SuccessorKnowsOutcomes(t *testing.T) {
 				if _, err := conn.Write(wire.AppendFlush(nil, &wire.Flush{ID: 1})); err != nil {
 					t.Fatal(err)
 				}
-				if c.hangs {
+				if c.agentHangs {
 					<-arrived
 				} else {
 					settledOf(t, conn, 3)
@@ -92,22 +92,22 @@ func TestKill_SuccessorKnowsOutcomes(t *testing.T) {
 			first.exit()
 			for range 2 {
 				next := start()
-				shown := next.get("/metrics")
+				metrics := next.get("/metrics")
 				conn, welcome := greet(t, socket, welcome.Token)
-				if says := fmt.Sprint(welcome.Earlier); says != c.earlier {
-					t.Errorf("of 3 spans the next daemon says %s, want %s", says, c.earlier)
+				if got := fmt.Sprint(welcome.Earlier); got != c.earlier {
+					t.Errorf("outcome of 3 spans at the next daemon: %s, want %s", got, c.earlier)
 				}
 				for i, reason := range []string{"lost", "ambiguous"} {
 					by := `spanstatsd_spans_lost_to_crashes_total{reason="` + reason + `",receiver="apm"}`
-					if got := metric(shown, by); got != c.apm[i] {
+					if got := metric(metrics, by); got != c.apm[i] {
 						t.Errorf("%s is %g, want %g", by, got, c.apm[i])
 					}
 				}
-				if left := metric(next.get("/metrics"), "spanstatsd_spans_awaiting_replay"); left != 0 {
-					t.Errorf("%g spans are awaited of a client that is back", left)
+				if awaiting := metric(next.get("/metrics"), "spanstatsd_spans_awaiting_replay"); awaiting != 0 {
+					t.Errorf("%g spans are still awaiting replay of a reconnected client", awaiting)
 				}
 				conn.Close()
-				eventually.True(t, "it is noted that this was said", func() bool {
+				eventually.True(t, "the recovery file to be marked as reported", func() bool {
 					files, _ := filepath.Glob(socket + ".running-*")
 					return slices.ContainsFunc(files, isReported)
 				})
@@ -121,10 +121,10 @@ func TestKill_SuccessorKnowsOutcomes(t *testing.T) {
 	}
 }
 
-// TestKill_BesideSuccessor kills a daemon that is still shutting down when its successor already runs. A client
+// TestKill_WhileSuccessorRuns kills a daemon that is still shutting down when its successor already runs. A client
 // that asks the successor gets no outcome before the kill, the true one afterwards, and the successor reports the
 // crash.
-func TestKill_BesideSuccessor(t *testing.T) {
+func TestKill_WhileSuccessorRuns(t *testing.T) {
 	dir := sockets(t)
 	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
 	arrived, over := make(chan struct{}, 10), make(chan struct{})
@@ -159,7 +159,7 @@ func TestKill_BesideSuccessor(t *testing.T) {
 	next := start()
 	kind, body := read(t, ask(t, socket, welcome.Token))
 	if bye, err := wire.DecodeBye(body); kind != wire.TypeBye || err != nil || bye.Reason != "earlier_pending" {
-		t.Errorf("before the kill its successor sends %s %+v: %v", kind, bye, err)
+		t.Errorf("before the kill the successor sends %s %+v: %v", kind, bye, err)
 	}
 	asking := ask(t, socket, welcome.Token)
 	if err := first.Process.Kill(); err != nil {
@@ -167,15 +167,15 @@ func TestKill_BesideSuccessor(t *testing.T) {
 	}
 	first.exit()
 	kind, body = read(t, asking)
-	answer, err := wire.DecodeWelcome(body)
-	if says := fmt.Sprint(answer.Earlier); kind != wire.TypeWelcome || err != nil || says != "[0 0 3 1]" {
-		t.Errorf("after the kill its successor sends %s, and says %s: %v", kind, says, err)
+	response, err := wire.DecodeWelcome(body)
+	if got := fmt.Sprint(response.Earlier); kind != wire.TypeWelcome || err != nil || got != "[0 0 3 1]" {
+		t.Errorf("after the kill the successor sends %s with outcome %s: %v", kind, got, err)
 	}
 	const ambiguous = `spanstatsd_spans_lost_to_crashes_total{reason="ambiguous",receiver="apm"}`
 	eventually.True(t, "the loss is counted", func() bool {
-		shown := next.get("/metrics")
-		return metric(shown, ambiguous) == 5 && metric(shown, "spanstatsd_crashed_predecessors") == 1 &&
-			metric(shown, "spanstatsd_spans_awaiting_replay") == 0
+		metrics := next.get("/metrics")
+		return metric(metrics, ambiguous) == 5 && metric(metrics, "spanstatsd_crashed_predecessors") == 1 &&
+			metric(metrics, "spanstatsd_spans_awaiting_replay") == 0
 	})
 	if err := next.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -251,11 +251,11 @@ func settledOf(t *testing.T, conn net.Conn, spans uint64) {
 	t.Helper()
 	for {
 		if kind, body := read(t, conn); kind == wire.TypeFeatures {
-			said, err := wire.DecodeFeatures(body)
+			features, err := wire.DecodeFeatures(body)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if said.Settled >= spans {
+			if features.Settled >= spans {
 				return
 			}
 		}
@@ -275,12 +275,12 @@ func putTraces(t *testing.T, socket string, body []byte) {
 	}
 	r.Header.Set("Content-Type", "application/msgpack")
 	r.Header.Set("X-Datadog-Trace-Count", "5")
-	answer, err := to.Do(r)
+	response, err := to.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		t.Fatal(answer.Status)
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		t.Fatal(response.Status)
 	}
 }

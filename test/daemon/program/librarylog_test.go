@@ -30,7 +30,7 @@ func TestLog_FormatOfLibraries(t *testing.T) {
 			if err != nil {
 				return
 			}
-			go answerTwice(conn)
+			go respondTwice(conn)
 		}
 	}()
 	daemon, _ := daemonWithLog(t, "http://"+listener.Addr().String(), filepath.Join(dir, "s"), "--apm-socket",
@@ -54,7 +54,7 @@ func TestLog_FormatOfLibraries(t *testing.T) {
 		}
 	})
 	if line["level"] != "DEBUG" {
-		t.Errorf("it is %v", line)
+		t.Errorf("log line %v", line)
 	}
 	if err := daemon.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -64,8 +64,8 @@ func TestLog_FormatOfLibraries(t *testing.T) {
 	}
 }
 
-// answerTwice sends a response to a request, and a second one later.
-func answerTwice(conn net.Conn) {
+// respondTwice sends a response to a request, and a second one later.
+func respondTwice(conn net.Conn) {
 	defer conn.Close()
 	in := bufio.NewReader(conn)
 	if _, err := http.ReadRequest(in); err != nil {

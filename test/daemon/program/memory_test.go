@@ -30,8 +30,8 @@ import (
 const smallest = 64 << 20 // memory limit in which a daemon with default settings must work
 
 // TestMemoryLimit_AllReceivers floods all receivers of a daemon in a control group while its destinations don't
-// answer, and then holds all their connections in the middle of requests. The daemon is not killed, its heap and its
-// resident memory stay within the sum that it has stated at its start, and its books balance. (The race detector takes
+// respond, and then holds all their connections in the middle of requests. The daemon is not killed, its heap and its
+// resident memory stay within the sum that it has stated at its start, and its accounting balances. (The race detector takes
 // several times as much.)
 func TestMemoryLimit_AllReceivers(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -86,12 +86,12 @@ func floodReceivers(t *testing.T, confine confinement, limit, spans int, args []
 		return standin.Fault{}
 	})
 	collector := startAgent(t, "unix", filepath.Join(dir, "collector"))
-	f := &flood{t: t, socket: filepath.Join(dir, "s"), doors: map[string]string{}}
+	f := &flood{t: t, socket: filepath.Join(dir, "s"), receivers: map[string]string{}}
 	for i, arg := range args {
 		flag, socket, _ := strings.Cut(arg, "=")
-		if door, isDoor := strings.CutSuffix(flag, "-socket"); isDoor {
+		if receiver, isReceiver := strings.CutSuffix(flag, "-socket"); isReceiver {
 			args[i] = flag + "=" + filepath.Join(dir, socket)
-			f.doors[strings.TrimPrefix(door, "--")] = filepath.Join(dir, socket)
+			f.receivers[strings.TrimPrefix(receiver, "--")] = filepath.Join(dir, socket)
 		}
 		args[i] = strings.Replace(args[i], "unix://", "unix://"+dir+"/", 1)
 	}
@@ -104,12 +104,12 @@ func floodReceivers(t *testing.T, confine confinement, limit, spans int, args []
 	f.limits = daemon.status()
 	stated := f.limits.Memory.TotalBytes
 	if stated > int64(limit) {
-		t.Errorf("the daemon states %d bytes, and has %d", stated, limit)
+		t.Errorf("the daemon reports a limit of %d bytes, want %d", stated, limit)
 	}
 
 	messages := map[string]func() []message{"apm": f.datadog, "otlp": f.otlp, "zipkin": f.zipkin}
-	for door := range f.doors {
-		f.sendAll(door, messages[door](), 0) // the limit allows one after another
+	for receiver := range f.receivers {
+		f.sendAll(receiver, messages[receiver](), 0) // the limit allows one after another
 	}
 	collector.SetFault(func(*http.Request) standin.Fault { return standin.Fault{Kind: standin.Hang} })
 	most := int64(0)
@@ -119,9 +119,9 @@ func floodReceivers(t *testing.T, confine confinement, limit, spans int, args []
 		defer close(flooding)
 		var senders sync.WaitGroup
 		senders.Go(func() { f.spans(spans) })
-		for door := range f.doors {
+		for receiver := range f.receivers {
 			senders.Go(func() {
-				f.atOnce(floodConnections, func(connection int) { f.sendAll(door, messages[door](), connection) })
+				f.atOnce(floodConnections, func(connection int) { f.sendAll(receiver, messages[receiver](), connection) })
 			})
 		}
 		senders.Wait()
@@ -148,19 +148,19 @@ func floodReceivers(t *testing.T, confine confinement, limit, spans int, args []
 	if filled.Collapsed["whole_key"] == 0 {
 		t.Errorf("the table of aggregates was never full: %v", filled.Collapsed)
 	}
-	for door, d := range filled.Receivers {
+	for receiver, d := range filled.Receivers {
 		if d.Requests["counted"] == 0 {
-			t.Errorf("%s counted nothing: %v", door, d.Requests)
+			t.Errorf("%s counted nothing: %v", receiver, d.Requests)
 		}
 	}
 	if apm := filled.Receivers["apm"]; apm != nil && apm.Statistics["merged"] == 0 {
 		t.Errorf("no statistics were merged: %v", apm.Statistics)
 	}
 	if most > stated {
-		t.Errorf("%d bytes of the heap were live, %d are stated", most, stated)
+		t.Errorf("%d bytes of the heap were live, the stated limit is %d", most, stated)
 	}
 	if int64(peak) > stated {
-		t.Errorf("%d bytes were resident, %d are stated", peak, stated)
+		t.Errorf("%d bytes were resident, the stated limit is %d", peak, stated)
 	}
 	agent.SetFault(nil)
 	collector.SetFault(nil)
@@ -196,10 +196,10 @@ func (p *process) liveBytes() (sum int64) {
 	return sum
 }
 
-// TestMemoryLimit_HonestRows checks that a daemon with 64 MiB keeps all names of 30 services with 100
+// TestMemoryLimit_RegularRows checks that a daemon with 64 MiB keeps all names of 30 services with 100
 // resources and 25 distinct durations each over several intervals, even if it also acts as the agent
 // for tracers.
-func TestMemoryLimit_HonestRows(t *testing.T) {
+func TestMemoryLimit_RegularRows(t *testing.T) {
 	for name, more := range map[string][]string{
 		"spans":            nil,
 		"spans and traces": {"--apm-addr=127.0.0.1:0"},
@@ -213,34 +213,34 @@ func TestMemoryLimit_HonestRows(t *testing.T) {
 				"--http-addr=127.0.0.1:0", "--log-format=json", "--flush-interval=1s",
 			}, more...)...)
 			source := confine(t, cmd, smallest)
-			daemon, said := listening(t, cmd)
-			published, kept, rounds, before, wasWhole := 0, 0, 0, 0.0, false
+			daemon, startLine := listening(t, cmd)
+			published, completeRounds, rounds, before, wasComplete := 0, 0, 0, 0.0, false
 			aggregates := func() float64 { return metric(daemon.get("/metrics"), "spanstatsd_aggregates") }
 			collapsed := func() float64 {
 				return metric(daemon.get("/metrics"), `spanstatsd_spans_collapsed_total{field="whole_key"}`)
 			}
-			for ; kept < 3 && rounds < 60; rounds++ {
+			for ; completeRounds < 3 && rounds < 60; rounds++ {
 				eventually.True(t, "the interval ends", func() bool { return aggregates() == 0 })
 				for service := range 30 {
 					published += publishRows(t, socket, fmt.Sprintf("shop-%d", service), 100, 25)
 				}
-				isWhole := aggregates() >= 3000 // all of the round is in one interval
+				isComplete := aggregates() >= 3000 // all of the round is in one interval
 				after := collapsed()
-				if isWhole && wasWhole && after == before { // names of the previous interval have rows
-					kept++
+				if isComplete && wasComplete && after == before { // names of the previous interval have rows
+					completeRounds++
 				}
-				before, wasWhole = after, isWhole
+				before, wasComplete = after, isComplete
 			}
 			exposed, peak := daemon.get("/metrics"), peakResident(t, daemon.Process.Pid)
-			t.Logf("%s: --max-aggregates=%v, chosen for %v; %d rounds, %d of them with all names: at most "+
+			t.Logf("%s: --max-aggregates=%v, chosen for %v; %d rounds, %d of them complete: at most "+
 				"%d MiB resident",
-				source, said["max_aggregates"], said["max_aggregates_from"], rounds, kept, peak>>20)
-			if kept < 3 || peak > smallest {
-				t.Errorf("%d rounds of 3000 rows kept all names, %d bytes were resident", kept, peak)
+				source, startLine["max_aggregates"], startLine["max_aggregates_from"], rounds, completeRounds, peak>>20)
+			if completeRounds < 3 || peak > smallest {
+				t.Errorf("%d rounds of 3000 rows are complete, %d bytes were resident", completeRounds, peak)
 			}
 			for _, label := range append(span.LabelNames(), "origin") {
 				if n := metric(exposed, `spanstatsd_spans_collapsed_total{field="`+label+`"}`); n != 0 {
-					t.Errorf("%g spans have lost their %s", n, label)
+					t.Errorf("%g spans have no %s", n, label)
 				}
 			}
 			if n := metric(exposed, "spanstatsd_spans_coarsened_total"); n != 0 {
@@ -285,7 +285,7 @@ func publishRows(t *testing.T, socket, service string, resources, spans int) int
 			}
 		}
 		if !c.Publish(batch) {
-			t.Fatal("a batch was refused")
+			t.Fatal("a batch was rejected")
 		}
 	}
 	if err := c.Close(t.Context()); err != nil {
@@ -334,7 +334,7 @@ func peakResident(t *testing.T, pid int) int {
 	}
 	_, rest, isAlive := bytes.Cut(status, []byte("VmHWM:"))
 	if !isAlive {
-		t.Fatal("the daemon has ended: was it killed for its memory?")
+		t.Fatal("the daemon has exited; it was probably killed for its memory usage")
 	}
 	kibibytes, err := strconv.Atoi(string(bytes.Fields(rest)[0]))
 	if err != nil {

@@ -45,7 +45,7 @@ func spansOf(number uint64, count int) []byte {
 type exporter struct {
 	network, address string
 	isGRPC           bool
-	isKept           bool // keeps its connection between requests
+	keepsConnection  bool // keeps its connection between requests
 	transport        *http.Transport
 }
 
@@ -64,7 +64,7 @@ func (e *exporter) connect() {
 
 // post sends a request and returns an error if it is not accepted.
 func (e *exporter) post(ctx context.Context, body []byte) error {
-	if !e.isKept {
+	if !e.keepsConnection {
 		e.transport.CloseIdleConnections()
 		e.connect()
 	}
@@ -79,23 +79,23 @@ func (e *exporter) post(ctx context.Context, body []byte) error {
 		return err
 	}
 	request.Header.Set("Content-Type", media)
-	answer, err := e.transport.RoundTrip(request)
+	response, err := e.transport.RoundTrip(request)
 	if err != nil {
 		return err
 	}
-	defer answer.Body.Close()
-	if _, err := io.Copy(io.Discard, answer.Body); err != nil {
+	defer response.Body.Close()
+	if _, err := io.Copy(io.Discard, response.Body); err != nil {
 		return err
 	}
-	if answer.StatusCode != http.StatusOK || e.isGRPC && answer.Trailer.Get("Grpc-Status") != "0" {
-		return fmt.Errorf("answered %s, %v", answer.Status, answer.Trailer)
+	if response.StatusCode != http.StatusOK || e.isGRPC && response.Trailer.Get("Grpc-Status") != "0" {
+		return fmt.Errorf("response %s, %v", response.Status, response.Trailer)
 	}
 	return nil
 }
 
 // send exports bodies numbered from first on until stop is closed, retrying each until it is accepted.
 // If canFail is set, an attempt can fail.
-func (e *exporter) send(t *testing.T, first uint64, stop chan struct{}, canFail bool, taken *atomic.Uint64) {
+func (e *exporter) send(t *testing.T, first uint64, stop chan struct{}, canFail bool, accepted *atomic.Uint64) {
 	e.connect()
 	defer func() { e.transport.CloseIdleConnections() }()
 	for number := first; ; number++ {
@@ -107,23 +107,23 @@ func (e *exporter) send(t *testing.T, first uint64, stop chan struct{}, canFail 
 		body := spansOf(number, 10)
 		for err := e.post(t.Context(), body); err != nil; err = e.post(t.Context(), body) {
 			if !canFail || t.Context().Err() != nil {
-				t.Errorf("an SDK at %s (gRPC %v, connection kept %v) sees the restart: %v", e.network,
-					e.isGRPC, e.isKept, err)
+				t.Errorf("an SDK at %s (gRPC %v, keep-alive %v) failed during the restart: %v", e.network,
+					e.isGRPC, e.keepsConnection, err)
 				return
 			}
 			time.Sleep(time.Millisecond) // the next daemon is not running yet
 		}
-		taken.Add(1)
+		accepted.Add(1)
 	}
 }
 
-// takesThrice runs three daemons one after another and waits until each has accepted 200 more requests.
+// acceptWhileRestarting runs three daemons one after another and waits until each has accepted 200 more requests.
 // It calls ending before the last one shuts down.
-func takesThrice(t *testing.T, m *manager, start func() *process, taken *atomic.Uint64, ending func()) {
+func acceptWhileRestarting(t *testing.T, m *manager, start func() *process, accepted *atomic.Uint64, ending func()) {
 	t.Helper()
 	for restarts := range 3 {
 		daemon := start()
-		for before := taken.Load(); taken.Load() < before+200 && !t.Failed(); {
+		for before := accepted.Load(); accepted.Load() < before+200 && !t.Failed(); {
 			time.Sleep(time.Millisecond)
 		}
 		if restarts == 2 {
@@ -144,23 +144,23 @@ func TestSocketActivation_RestartLosesNoOTLP(t *testing.T) {
 		agent.URL(), "--http-addr", "127.0.0.1:0", "--log-format", "json")
 	addr := m.listen("tcp", "127.0.0.1:0").String()
 	m.listen("unix", socket)
-	var taken atomic.Uint64
+	var accepted atomic.Uint64
 	stop, sending := make(chan struct{}), sync.WaitGroup{}
 	for i, e := range []*exporter{
 		{network: "unix", address: socket},
 		{network: "tcp", address: addr},
 		{network: "unix", address: socket, isGRPC: true},
 		{network: "tcp", address: addr, isGRPC: true},
-		{network: "tcp", address: addr, isGRPC: true, isKept: true},
+		{network: "tcp", address: addr, isGRPC: true, keepsConnection: true},
 	} {
-		sending.Go(func() { e.send(t, uint64(i)<<32, stop, false, &taken) })
+		sending.Go(func() { e.send(t, uint64(i)<<32, stop, false, &accepted) })
 	}
-	takesThrice(t, m, func() *process { return m.start("--otlp-addr", addr) }, &taken, func() {
+	acceptWhileRestarting(t, m, func() *process { return m.start("--otlp-addr", addr) }, &accepted, func() {
 		close(stop)
 		sending.Wait()
 	})
-	if got := agent.Totals(); got.Hits != 10*taken.Load() {
-		t.Errorf("%d requests with 10 spans each, and the agent has %d hits", taken.Load(), got.Hits)
+	if got := agent.Totals(); got.Hits != 10*accepted.Load() {
+		t.Errorf("%d requests with 10 spans each, and the agent has %d hits", accepted.Load(), got.Hits)
 	}
 }
 
@@ -170,21 +170,21 @@ func TestRestart_CountsEachSpanOnce(t *testing.T) {
 	dir := sockets(t)
 	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
 	socket := filepath.Join(dir, "o")
-	var taken atomic.Uint64
+	var accepted atomic.Uint64
 	stop, sending := make(chan struct{}), sync.WaitGroup{}
 	for i := range uint64(4) {
-		e := &exporter{network: "unix", address: socket, isGRPC: i%2 == 0, isKept: i < 2}
-		sending.Go(func() { e.send(t, i<<32, stop, true, &taken) })
+		e := &exporter{network: "unix", address: socket, isGRPC: i%2 == 0, keepsConnection: i < 2}
+		sending.Go(func() { e.send(t, i<<32, stop, true, &accepted) })
 	}
 	start := func() *process {
 		return daemonProcess(t, agent.URL(), filepath.Join(dir, "s"), "--otlp-socket", socket)
 	}
-	takesThrice(t, newManager(t), start, &taken, func() {
+	acceptWhileRestarting(t, newManager(t), start, &accepted, func() {
 		close(stop)
 		sending.Wait()
 	})
-	if got := agent.Totals(); got.Hits != 10*taken.Load() {
-		t.Errorf("%d requests with 10 spans each were taken, and the agent has %d hits", taken.Load(),
+	if got := agent.Totals(); got.Hits != 10*accepted.Load() {
+		t.Errorf("%d requests with 10 spans each were accepted, and the agent has %d hits", accepted.Load(),
 			got.Hits)
 	}
 }

@@ -92,7 +92,7 @@ func TestStop_CountsShortProcesses(t *testing.T) {
 			}
 		})
 	}
-	eventually.True(t, "they have come and gone", func() bool { return handedOver.Load() > 1000*each })
+	eventually.True(t, "the clients have connected and disconnected", func() bool { return handedOver.Load() > 1000*each })
 	if err := daemon.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}

@@ -67,9 +67,9 @@ func listening(t *testing.T, cmd *exec.Cmd) (*process, map[string]any) {
 			p.lines <- line
 		}
 	}()
-	said := p.await("listening for clients")
-	p.http, _ = said["http"].(string)
-	return p, said
+	startLine := p.await("listening for clients")
+	p.http, _ = startLine["http"].(string)
+	return p, startLine
 }
 
 // await reads the log up to a message.
@@ -80,13 +80,13 @@ func (p *process) await(message string) map[string]any {
 		select {
 		case line, isOpen := <-p.lines:
 			if !isOpen {
-				p.t.Fatalf("the daemon ended without saying %q", message)
+				p.t.Fatalf("the daemon exited without logging %q", message)
 			}
 			if line["msg"] == message {
 				return line
 			}
 		case <-late:
-			p.t.Fatalf("waited for %s in vain: the daemon says %q", endsWithin, message)
+			p.t.Fatalf("the daemon did not log %q within %s", message, endsWithin)
 		}
 	}
 }
@@ -99,7 +99,7 @@ const endsWithin = 2 * time.Minute
 func (p *process) exit() (code int, log []map[string]any) {
 	p.t.Helper()
 	late := time.AfterFunc(endsWithin, func() {
-		p.t.Errorf("waited for %s in vain: the daemon of process %d ends", endsWithin, p.Process.Pid)
+		p.t.Errorf("the daemon with process ID %d did not exit within %s", p.Process.Pid, endsWithin)
 		_ = p.Process.Kill()
 	})
 	defer late.Stop()
@@ -210,7 +210,7 @@ func TestStop_UnderLoad(t *testing.T) {
 			totals := agent.Totals()
 			if code != 0 || last["msg"] != "stopped" || last["balanced"] != true || last["dropped"] != 0.0 ||
 				last["flushed"] != float64(sent) {
-				t.Errorf("exit code %d, last line %v; %d spans were handed over", code, last, sent)
+				t.Errorf("exit code %d, last line %v; %d spans were accepted", code, last, sent)
 			}
 			if totals.Hits != sent || len(totals.Problems) != 0 {
 				t.Errorf("the agent counted %d of %d spans; problems: %v", totals.Hits, sent, totals.Problems)
@@ -226,7 +226,7 @@ func TestStop_UnderLoad(t *testing.T) {
 func TestStop_WithoutAgent(t *testing.T) {
 	dir := sockets(t)
 	socket := filepath.Join(dir, "s")
-	daemon := daemonProcess(t, "unix://"+filepath.Join(dir, "nobody"), socket)
+	daemon := daemonProcess(t, "unix://"+filepath.Join(dir, "unreachable"), socket)
 	c, err := client.Open(client.Config{Socket: socket})
 	if err != nil {
 		t.Fatal(err)
@@ -276,17 +276,17 @@ func TestStop_SecondSignal(t *testing.T) {
 		}
 	}
 	code, log := daemon.exit()
-	closing, leave := context.WithCancel(t.Context())
-	leave() // no connection will arrive
+	closing, closeEarly := context.WithCancel(t.Context())
+	closeEarly() // no connection will arrive
 	_ = c.Close(closing)
 	if last := log[len(log)-1]; code != 1 || !strings.Contains(fmt.Sprint(last["msg"]), "second signal") {
 		t.Errorf("exit code %d, log %v", code, log)
 	}
 }
 
-// TestSecondSignal_NothingLeft sends a second signal to a daemon that has nothing left to deliver: immediately after the
+// TestSecondSignal_NothingToDeliver sends a second signal to a daemon that has nothing left to deliver: immediately after the
 // first, and while an unfinished HTTP request holds up the end of a stop that is otherwise complete.
-func TestSecondSignal_NothingLeft(t *testing.T) {
+func TestSecondSignal_NothingToDeliver(t *testing.T) {
 	dir := sockets(t)
 	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
 	socket := filepath.Join(dir, "s")
@@ -299,7 +299,7 @@ func TestSecondSignal_NothingLeft(t *testing.T) {
 		if _, err := io.WriteString(conn, "GET /livez HTTP/1.1\r\n\r\nGET /livez HT"); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := io.ReadFull(conn, make([]byte, 10)); err != nil { // the server has begun to read
+		if _, err := io.ReadFull(conn, make([]byte, 10)); err != nil { // the server has started to read
 			t.Fatal(err)
 		}
 		signal := func() {
@@ -322,9 +322,9 @@ func TestSecondSignal_NothingLeft(t *testing.T) {
 				t.Fatalf("after the stop %v: exit code %d, log %v", isStopped, code, log)
 			}
 		}
-		left, err := filepath.Glob(filepath.Join(dir, "*running*"))
-		if code != 0 || err != nil || len(left) > 0 {
-			t.Errorf("after the stop %v: exit code %d; the next daemon finds %v, %v", isStopped, code, left, err)
+		crashFiles, err := filepath.Glob(filepath.Join(dir, "*running*"))
+		if code != 0 || err != nil || len(crashFiles) > 0 {
+			t.Errorf("after the stop %v: exit code %d; crash files for the next daemon: %v, %v", isStopped, code, crashFiles, err)
 		}
 	}
 }
@@ -345,17 +345,17 @@ func TestSocket_InUseOrStale(t *testing.T) {
 	first.exit()
 	second := daemonProcess(t, agent.URL(), socket)
 	if died := metric(second.get("/metrics"), "spanstatsd_crashed_predecessors"); died != 1 {
-		t.Errorf("after one was killed, the second daemon says that %g were", died)
+		t.Errorf("after a kill, the second daemon reports %g crashed predecessors", died)
 	}
 	if err := second.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	if code, _ := second.exit(); code != 0 {
-		t.Errorf("the second daemon ended with %d", code)
+		t.Errorf("the second daemon exited with code %d", code)
 	}
 	third := daemonProcess(t, agent.URL(), socket)
 	if died := metric(third.get("/metrics"), "spanstatsd_crashed_predecessors"); died != 0 {
-		t.Errorf("after one that stopped in order, the third daemon says that %g were killed", died)
+		t.Errorf("after a graceful shutdown, the third daemon reports %g crashed predecessors", died)
 	}
 }
 
@@ -379,11 +379,11 @@ func TestStart_NamesAllAddressesInUse(t *testing.T) {
 	}
 	out, err := program(t, append(args, "--prometheus")...).CombinedOutput()
 	if err == nil {
-		t.Fatalf("the daemon runs at addresses in use: %s", out)
+		t.Fatalf("the daemon started although its addresses are in use: %s", out)
 	}
 	for _, address := range inUse {
 		if !strings.Contains(string(out), address) {
-			t.Errorf("the daemon does not say that %s is in use: %s", address, out)
+			t.Errorf("the output does not report that %s is in use: %s", address, out)
 		}
 	}
 }

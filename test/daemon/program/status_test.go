@@ -25,7 +25,7 @@ func TestStatus(t *testing.T) {
 		"see",
 	} {
 		if first[key] == nil {
-			t.Errorf("the line at start does not say %s: %v", key, first)
+			t.Errorf("the first log line does not contain %s: %v", key, first)
 		}
 	}
 	c, err := client.Open(client.Config{Socket: socket, Origin: client.Origin{Service: "shop\x1b[2J"}})
@@ -41,29 +41,29 @@ func TestStatus(t *testing.T) {
 	}
 	url := "http://" + first["http"].(string)
 	out, err := program(t, "status", "--url", url, "--json").Output()
-	var answer status.Status
-	if err != nil || json.Unmarshal(out, &answer) != nil || answer.Schema != status.StatusSchema ||
-		answer.Accounting.Flushed != 1 || len(answer.Clients) != 1 {
+	var got status.Status
+	if err != nil || json.Unmarshal(out, &got) != nil || got.Schema != status.StatusSchema ||
+		got.Accounting.Flushed != 1 || len(got.Clients) != 1 {
 		t.Errorf("--json: %v, %s", err, out)
 	}
 	origins := map[string]string{}
-	for _, s := range answer.Config {
+	for _, s := range got.Config {
 		origins[s.Name] = s.Origin
 	}
 	if origins["socket"] != status.FromFlag || origins["max-origins"] != status.FromDefault {
-		t.Errorf("the settings come from %v", origins)
+		t.Errorf("origins of the settings: %v", origins)
 	}
 	out, err = program(t, "status", "--url", url).Output()
-	for _, says := range []string{
+	for _, text := range []string{
 		"Every received span is accounted for", "received", "Last flushes", "1 accepted",
 		"GET /", "accepts payloads", "1 of 1,024 connections",
 	} {
-		if !strings.Contains(string(out), says) {
-			t.Errorf("status does not say %q: %v\n%s", says, err, out)
+		if !strings.Contains(string(out), text) {
+			t.Errorf("the status output does not contain %q: %v\n%s", text, err, out)
 		}
 	}
 	if found := controls.Find(out); found != nil {
-		t.Errorf("what is no terminal got %q", found)
+		t.Errorf("output that is not a terminal got control characters %q", found)
 	}
 	if err := daemon.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -108,15 +108,15 @@ func TestStatus_CountsLive(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var answer status.Status
-		err = json.NewDecoder(response.Body).Decode(&answer)
+		var s status.Status
+		err = json.NewDecoder(response.Body).Decode(&s)
 		response.Body.Close()
 		if err != nil {
 			t.Fatal(err)
 		}
 		got = [3]status.Bounded{
-			answer.Aggregates, answer.Origins,
-			{Live: answer.Connections.Live, Max: answer.Connections.Max},
+			s.Aggregates, s.Origins,
+			{Live: s.Connections.Live, Max: s.Connections.Max},
 		}
 		if got == want {
 			return

@@ -31,7 +31,7 @@ func TestServiceManager(t *testing.T) {
 		buffer := make([]byte, 1000)
 		n, err := manager.Read(buffer)
 		if err != nil || !regexp.MustCompile(pattern).Match(buffer[:n]) {
-			t.Fatalf("the service manager was told %q, %v; want %s", buffer[:n], err, pattern)
+			t.Fatalf("the service manager was notified with %q, %v; want %s", buffer[:n], err, pattern)
 		}
 	}
 	expect(`^STATUS=starting$`)

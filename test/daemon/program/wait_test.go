@@ -21,7 +21,7 @@ func TestWait(t *testing.T) {
 	}
 	daemonProcess(t, agent.URL(), socket, "--http-addr", addr)
 	if err := ready.Wait(); err != nil {
-		t.Errorf("wait ready, begun before the daemon: %v", err)
+		t.Errorf("wait ready, started before the daemon: %v", err)
 	}
 	c, err := client.Open(client.Config{Socket: socket})
 	if err != nil {
@@ -41,7 +41,7 @@ func TestWait(t *testing.T) {
 			break
 		}
 		if err == nil || atMost > time.Minute { // a shorter wait can end before the first check
-			t.Errorf("wait idle beside a tracer, for %s: %v, %s", atMost, err, out)
+			t.Errorf("wait idle with a connected tracer, for %s: %v, %s", atMost, err, out)
 			break
 		}
 	}
@@ -53,7 +53,7 @@ func TestWait(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := idle.Wait(); err != nil {
-		t.Errorf("wait idle, begun beside a tracer that left: %v", err)
+		t.Errorf("wait idle, started before the tracer disconnected: %v", err)
 	}
 }
 

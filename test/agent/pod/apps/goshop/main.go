@@ -61,7 +61,7 @@ func find(ctx context.Context, id int) (o order) {
 	return o
 }
 
-func answer(w http.ResponseWriter, r *http.Request) {
+func respond(w http.ResponseWriter, r *http.Request) {
 	id, err := strconv.Atoi(r.PathValue("id"))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -76,7 +76,7 @@ func many(w http.ResponseWriter, r *http.Request) {
 	if span, ok := tracer.SpanFromContext(r.Context()); ok {
 		span.SetTag(ext.ResourceName, "GET "+r.URL.Path)
 	}
-	answer(w, r)
+	respond(w, r)
 }
 
 type mux interface {
@@ -94,7 +94,7 @@ func main() {
 		routes = httptrace.NewServeMux()
 	}
 	for _, when := range []string{"", "/named"} {
-		routes.HandleFunc("GET "+when+"/orders/{id}", answer)
+		routes.HandleFunc("GET "+when+"/orders/{id}", respond)
 		routes.HandleFunc("GET "+when+"/pages/{id}", many)
 	}
 	server := &http.Server{Addr: "127.0.0.1:" + os.Args[1], Handler: routes}

@@ -12,8 +12,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/client"
 )
 
-// nobody is the ID of an unprivileged user.
-const nobody = 65534
+// unprivilegedUser is the ID of an unprivileged user.
+const unprivilegedUser = 65534
 
 // TestFirstRun_NeedsNoFlag runs the daemon as a user without write permission in /var/run. The socket
 // must be in a directory of that user, the status page must respond, the log must explain the first
@@ -23,11 +23,11 @@ func TestFirstRun_NeedsNoFlag(t *testing.T) {
 	// not take them from another daemon.
 	free, err := net.Listen("tcp", ":9126")
 	if err != nil {
-		t.Skip("the port of the default is taken on this machine")
+		t.Skip("the default port is in use on this machine")
 	}
 	free.Close()
 	if _, err := os.Stat("/var/run/spanstatsd"); err == nil {
-		t.Skip("this machine has the directory of the default")
+		t.Skip("the default directory exists on this machine")
 	}
 	dir := sockets(t)
 	cmd := program(t, "run")
@@ -38,15 +38,15 @@ func TestFirstRun_NeedsNoFlag(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := os.Chown(dir, nobody, nobody); err != nil {
+		if err := os.Chown(dir, unprivilegedUser, unprivilegedUser); err != nil {
 			t.Fatal(err)
 		}
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: unprivilegedUser, Gid: unprivilegedUser}}
 	}
-	daemon, said := listening(t, cmd)
+	daemon, startLine := listening(t, cmd)
 	socket := filepath.Join(dir, "spanstatsd", "spans.sock")
-	if said["socket"] != socket {
-		t.Errorf("it listens at %v", said)
+	if startLine["socket"] != socket {
+		t.Errorf("the daemon listens at %v", startLine)
 	}
 	goes := <-daemon.lines
 	if looked, _ := goes["auto_discovery"].(string); goes["msg"] != "exporting statistics" ||
@@ -65,7 +65,7 @@ func TestFirstRun_NeedsNoFlag(t *testing.T) {
 			found = found || strings.HasPrefix(text, wants)
 		}
 		if !found {
-			t.Errorf("%v does not say %s", line, wants)
+			t.Errorf("%v does not contain %s", line, wants)
 		}
 	}
 	page, err := http.Get("http://127.0.0.1:9126/")
@@ -84,7 +84,7 @@ func TestFirstRun_NeedsNoFlag(t *testing.T) {
 	out, err := program(t, "status").CombinedOutput()
 	for _, wants := range []string{"Every received span is accounted for", "not discovered yet"} {
 		if err != nil || !strings.Contains(string(out), wants) {
-			t.Errorf("status says no %q: %v, %s", wants, err, out)
+			t.Errorf("status does not contain %q: %v, %s", wants, err, out)
 		}
 	}
 	if err := c.Close(t.Context()); err != nil {
@@ -94,6 +94,6 @@ func TestFirstRun_NeedsNoFlag(t *testing.T) {
 		t.Fatal(err)
 	}
 	if code, log := daemon.exit(); code != 0 {
-		t.Errorf("it ended with %d: %v", code, log)
+		t.Errorf("exit code %d: %v", code, log)
 	}
 }

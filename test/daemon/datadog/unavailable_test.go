@@ -17,10 +17,10 @@ import (
 func TestAgentUnavailable_ConnectionEnds(t *testing.T) {
 	body := trace()
 	for name, request := range map[string]string{
-		"traces":                     fmt.Sprintf("PUT /v0.4/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/msgpack\r\nContent-Length: %d\r\n\r\n%s", len(body), body),
-		"traces that it counted":     fmt.Sprintf("PUT /v0.4/traces HTTP/1.1\r\nHost: x\r\n%s: yes\r\nContent-Length: %d\r\n\r\n%s", mark, len(body), body),
-		"the question what it wants": "GET /info HTTP/1.1\r\nHost: x\r\n\r\n",
-		"telemetry":                  "POST /telemetry/proxy/x HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody",
+		"traces":                 fmt.Sprintf("PUT /v0.4/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/msgpack\r\nContent-Length: %d\r\n\r\n%s", len(body), body),
+		"traces that it counted": fmt.Sprintf("PUT /v0.4/traces HTTP/1.1\r\nHost: x\r\n%s: yes\r\nContent-Length: %d\r\n\r\n%s", mark, len(body), body),
+		"GET /info":              "GET /info HTTP/1.1\r\nHost: x\r\n\r\n",
+		"telemetry":              "POST /telemetry/proxy/x HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody",
 	} {
 		t.Run(name, func(t *testing.T) {
 			agent := startAgent(t)
@@ -30,8 +30,8 @@ func TestAgentUnavailable_ConnectionEnds(t *testing.T) {
 			if _, err := io.WriteString(conn, request); err != nil {
 				t.Fatal(err)
 			}
-			if answer, err := conn.from.Peek(1); len(answer) > 0 || err != io.EOF {
-				t.Errorf("answered %q: %v", answer, err)
+			if response, err := conn.from.Peek(1); len(response) > 0 || err != io.EOF {
+				t.Errorf("response %q: %v", response, err)
 			}
 			if failed := p.metric("spanstatsd_apm_failed_requests_total"); failed != "1" {
 				t.Errorf("%s requests failed", failed)
@@ -41,8 +41,8 @@ func TestAgentUnavailable_ConnectionEnds(t *testing.T) {
 				p.await("counted", 1)
 				received = 1
 			}
-			if books := p.stop(); books.Received != received {
-				t.Errorf("the books: %+v", books)
+			if accounting := p.stop(); accounting.Received != received {
+				t.Errorf("accounting: %+v", accounting)
 			}
 		})
 	}
@@ -60,7 +60,7 @@ func TestAgentUnavailable_WaitShorterThanTimeouts(t *testing.T) {
 	p := start(t, agent, nil)
 	agent.Close()
 	if got := p.attempt(trace()); got != "cut" {
-		t.Errorf("answered %s", got)
+		t.Errorf("response %s", got)
 	}
 	if waited := p.metric("spanstatsd_apm_waited_requests_total"); waited != "1" {
 		t.Errorf("%s requests waited", waited)
@@ -91,7 +91,7 @@ func TestAgentUnavailable_RetryingTracerLosesNothing(t *testing.T) {
 	if got := p.only("/v0.4/traces"); string(got.body) != string(flush) || got.header.Get(mark) != "true" {
 		t.Errorf("the agent got %d bytes, marked %q", len(got.body), got.header.Get(mark))
 	}
-	if books := p.stop(); books.Received != 1 || books.Flushed != 1 {
-		t.Errorf("the books: %+v", books)
+	if accounting := p.stop(); accounting.Received != 1 || accounting.Flushed != 1 {
+		t.Errorf("accounting: %+v", accounting)
 	}
 }

@@ -36,8 +36,8 @@ func (p *proxied) say(bytes string, isAll bool) string {
 	if isAll {
 		_ = conn.(*net.UnixConn).CloseWrite()
 	}
-	answer, _ := io.ReadAll(conn)
-	return string(answer)
+	respond, _ := io.ReadAll(conn)
+	return string(respond)
 }
 
 // TestRequest_Unusual checks that unusual requests are counted exactly once, by the daemon or by the agent,
@@ -58,10 +58,10 @@ func TestRequest_Unusual(t *testing.T) {
 		got      int    // requests received by the agent
 		mark     string // marker of each request
 		received uint64
-		answers  string // beginning of the first response
+		response string // beginning of the first response
 	}{
 		"three of the same at once": {strings.Repeat(one, 3), 3, "true", 1, "HTTP/1.1 200"},
-		"naming its own mark": {
+		"with a forged mark": {
 			request("PUT", "/v0.4/traces", named+mark+": yes\r\n", body), 1, "yes", 0,
 			"HTTP/1.1 200",
 		},
@@ -72,15 +72,15 @@ func TestRequest_Unusual(t *testing.T) {
 		"marked in its trailer": {trailing, 1, "true", 1, "HTTP/1.1 200"},
 		"two marks": {request("PUT", "/v0.4/traces", mark+": false\r\n"+mark+": true\r\n",
 			body), 1, "true", 1, "HTTP/1.1 200"},
-		"said to be compressed": {
+		"with Content-Encoding of an uncompressed body": {
 			request("PUT", "/v0.4/traces", "Content-Encoding: gzip\r\n", body), 1, "",
 			0, "HTTP/1.1 200",
 		},
-		"asked for":        {request("GET", "/v0.4/traces", "", ""), 1, "", 0, "HTTP/1.1 200"},
+		"GET":              {request("GET", "/v0.4/traces", "", ""), 1, "", 0, "HTTP/1.1 200"},
 		"without a length": {"PUT /v0.4/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/msgpack\r\n\r\n", 1, "", 0, "HTTP/1.1 200"},
-		"longer than it says": {strings.Replace(one, fmt.Sprintf("Content-Length: %d", len(body)),
+		"longer than its Content-Length": {strings.Replace(one, fmt.Sprintf("Content-Length: %d", len(body)),
 			fmt.Sprintf("Content-Length: %d", len(body)-1), 1), 1, "", 0, "HTTP/1.1 200"},
-		"shorter than it says": {one[:len(one)-1], 0, "", 0, "HTTP/1.1 400"},
+		"shorter than its Content-Length": {one[:len(one)-1], 0, "", 0, "HTTP/1.1 400"},
 		"two lengths": {
 			request("PUT", "/v0.4/traces", "Content-Length: 1\r\n", body), 0, "", 0,
 			"HTTP/1.1 400",
@@ -95,16 +95,16 @@ func TestRequest_Unusual(t *testing.T) {
 		},
 		"a header of many bytes": {request("PUT", "/v0.4/traces", "a: "+strings.Repeat("b", 30<<10)+"\r\n",
 			body), 0, "", 0, "HTTP/1.1 431"},
-		"another path, the same":  {request("PUT", "/v0.4/%74races", "", body), 1, "true", 1, "HTTP/1.1 200"},
-		"chunks that are not one": {"PUT /v0.4/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/msgpack\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 0, "", 0, "HTTP/1.1 400"},
-		"an odd encoding":         {"PUT /v0.4/traces HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 0, "", 0, "HTTP/1.1 501"},
+		"another path, the same": {request("PUT", "/v0.4/%74races", "", body), 1, "true", 1, "HTTP/1.1 200"},
+		"invalid chunks":         {"PUT /v0.4/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/msgpack\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 0, "", 0, "HTTP/1.1 400"},
+		"an odd encoding":        {"PUT /v0.4/traces HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 0, "", 0, "HTTP/1.1 501"},
 	} {
 		for _, drop := range []datadog.Dropping{datadog.DropOff, datadog.DropOn} {
 			t.Run(fmt.Sprintf("%s, dropping %v", name, drop), func(t *testing.T) {
 				agent := startAgent(t)
 				p := start(t, agent, func(c *daemon.Config) { c.APM.DropUnsampled = drop })
-				if answer := p.say(test.sent, test.got == 0); !strings.HasPrefix(answer, test.answers) {
-					t.Errorf("answered %.80q", answer)
+				if respond := p.say(test.sent, test.got == 0); !strings.HasPrefix(respond, test.response) {
+					t.Errorf("response %.80q", respond)
 				}
 				all := agent.of("/v0.4/traces")
 				if len(all) != test.got {
@@ -115,8 +115,8 @@ func TestRequest_Unusual(t *testing.T) {
 						t.Errorf("the agent got %v", r.header)
 					}
 				}
-				if books := p.stop(); books.Received != test.received || books.Flushed != test.received {
-					t.Errorf("the books: %+v", books)
+				if accounting := p.stop(); accounting.Received != test.received || accounting.Flushed != test.received {
+					t.Errorf("accounting: %+v", accounting)
 				}
 			})
 		}
@@ -136,13 +136,13 @@ func TestPaths_ForwardedUnchanged(t *testing.T) {
 	}
 }
 
-// rudeAgent returns an agent that treats the first request of each connection with the next of the
+// misbehavingAgent returns an agent that treats the first request of each connection with the next of the
 // given functions, and later connections like good.
-func rudeAgent(t *testing.T, good *fakeAgent, rude func(net.Conn, *bufio.Reader)) (socket string,
-	met *atomic.Int32,
+func misbehavingAgent(t *testing.T, healthy *fakeAgent, misbehave func(net.Conn, *bufio.Reader)) (socket string,
+	misbehaved *atomic.Int32,
 ) {
 	t.Helper()
-	socket, met = filepath.Join(t.TempDir(), "rude"), new(atomic.Int32)
+	socket, misbehaved = filepath.Join(t.TempDir(), "misbehaving"), new(atomic.Int32)
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
 		t.Fatal(err)
@@ -158,28 +158,28 @@ func rudeAgent(t *testing.T, good *fakeAgent, rude func(net.Conn, *bufio.Reader)
 				defer conn.Close()
 				from := bufio.NewReader(conn)
 				if first, err := from.Peek(len("PUT /v0.4")); err == nil && string(first) == "PUT /v0.4" &&
-					met.Add(1) == 1 {
-					rude(conn, from)
+					misbehaved.Add(1) == 1 {
+					misbehave(conn, from)
 					return
 				}
-				behind, err := net.Dial("unix", good.socket)
+				upstream, err := net.Dial("unix", healthy.socket)
 				if err != nil {
 					return
 				}
-				defer behind.Close()
-				go func() { _, _ = io.Copy(behind, from); behind.(*net.UnixConn).CloseWrite() }()
-				_, _ = io.Copy(conn, behind)
+				defer upstream.Close()
+				go func() { _, _ = io.Copy(upstream, from); upstream.(*net.UnixConn).CloseWrite() }()
+				_, _ = io.Copy(conn, upstream)
 			}()
 		}
 	}()
-	return socket, met
+	return socket, misbehaved
 }
 
 // TestAgent_Misbehaving checks that, whatever an agent does to a request, the tracer gets a response or a
 // closed connection, the memory of the body is released, and a retry is not counted again.
 func TestAgent_Misbehaving(t *testing.T) {
 	small, large := trace(), padded(t, 3<<20) // larger than any socket buffer
-	answer := func(text string) func(net.Conn, *bufio.Reader) {
+	respond := func(text string) func(net.Conn, *bufio.Reader) {
 		return func(conn net.Conn, from *bufio.Reader) {
 			if req, err := http.ReadRequest(from); err == nil {
 				_, _ = io.Copy(io.Discard, req.Body)
@@ -188,9 +188,9 @@ func TestAgent_Misbehaving(t *testing.T) {
 		}
 	}
 	for name, test := range map[string]struct {
-		rude  func(net.Conn, *bufio.Reader)
-		body  []byte
-		codes string // what its tracer may get, "cut" for no whole answer
+		misbehave func(net.Conn, *bufio.Reader)
+		body      []byte
+		codes     string // possible responses at the tracer; "cut" for an incomplete one
 	}{
 		"closes at once": {func(net.Conn, *bufio.Reader) {}, small, "cut"},
 		"closes within the body": {func(_ net.Conn, from *bufio.Reader) {
@@ -199,48 +199,48 @@ func TestAgent_Misbehaving(t *testing.T) {
 		"refuses before the body": {func(conn net.Conn, _ *bufio.Reader) {
 			io.WriteString(conn, "HTTP/1.1 413 x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 		}, large, "413 cut"},
-		"closes without an answer": {answer(""), small, "cut"},
-		"answers no HTTP":          {answer("what?\r\n\r\n"), small, "cut"},
-		"breaks off its answer": {
-			answer("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"),
+		"closes without a response": {respond(""), small, "cut"},
+		"responds with no HTTP":     {respond("what?\r\n\r\n"), small, "cut"},
+		"truncates its response": {
+			respond("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"),
 			small, "cut",
 		},
-		"breaks off a chunk":             {answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n40\r\nhalf"), small, "cut"},
-		"announces for ever":             {answer(strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n", 50)), small, "cut"},
-		"switches to what nobody speaks": {answer("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n"), small, "cut"},
-		"answers with a huge header": {answer("HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 1<<20) +
+		"truncates a chunk":               {respond("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n40\r\nhalf"), small, "cut"},
+		"sends endless 103 responses":     {respond(strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n", 50)), small, "cut"},
+		"switches to an unknown protocol": {respond("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n"), small, "cut"},
+		"responds with a huge header": {respond("HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 1<<20) +
 			"\r\n\r\n"), small, "cut"},
 		"is overloaded": {
-			answer("HTTP/1.1 429 x\r\nContent-Length: 0\r\n\r\n"), small,
+			respond("HTTP/1.1 429 x\r\nContent-Length: 0\r\n\r\n"), small,
 			"429",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			good := startAgent(t)
-			socket, met := rudeAgent(t, good, test.rude)
-			p := start(t, good, func(c *daemon.Config) {
+			healthy := startAgent(t)
+			socket, misbehaved := misbehavingAgent(t, healthy, test.misbehave)
+			p := start(t, healthy, func(c *daemon.Config) {
 				c.Agent.URL = exporter.URL{Network: "unix", Address: socket}
 			})
 			if code := p.attempt(test.body); !strings.Contains(test.codes, code) {
-				t.Errorf("answered %s", code)
+				t.Errorf("response %s", code)
 			}
-			if met.Load() == 0 {
-				t.Fatal("the agent was not met")
+			if misbehaved.Load() == 0 {
+				t.Fatal("the agent received no trace request")
 			}
-			for range 10 { // after a connection has been broken, another pooled one can be closed, too
+			for range 10 { // after a connection has failed, another pooled one can be closed, too
 				if p.attempt(test.body) == "200" {
 					break
 				}
 			}
-			last := good.of("/v0.4/traces")
+			last := healthy.of("/v0.4/traces")
 			if len(last) == 0 || last[len(last)-1].header.Get(mark) != "true" ||
 				!bytes.Equal(last[len(last)-1].body, test.body) {
-				t.Errorf("%d requests came through", len(last))
+				t.Errorf("%d requests arrived at the healthy agent", len(last))
 			}
 			p.await("duplicate", 1)
 			p.free()
-			if books := p.stop(); books.Received != 1 || books.Flushed != 1 {
-				t.Errorf("the books: %+v", books)
+			if accounting := p.stop(); accounting.Received != 1 || accounting.Flushed != 1 {
+				t.Errorf("accounting: %+v", accounting)
 			}
 		})
 	}
@@ -303,10 +303,10 @@ func (p *proxied) free() {
 // TestAgentHangs_TracerDisconnects checks that neither the body nor the connection is held once a
 // tracer has abandoned its request to an agent that does not respond, and that a retry is counted once.
 func TestAgentHangs_TracerDisconnects(t *testing.T) {
-	good := startAgent(t)
-	left := make(chan struct{})
-	socket, met := rudeAgent(t, good, func(conn net.Conn, _ *bufio.Reader) { <-left })
-	p := start(t, good, func(c *daemon.Config) {
+	healthy := startAgent(t)
+	disconnected := make(chan struct{})
+	socket, misbehaved := misbehavingAgent(t, healthy, func(conn net.Conn, _ *bufio.Reader) { <-disconnected })
+	p := start(t, healthy, func(c *daemon.Config) {
 		c.Agent.URL = exporter.URL{Network: "unix", Address: socket}
 	})
 	body := padded(t, 3<<20)
@@ -316,19 +316,19 @@ func TestAgentHangs_TracerDisconnects(t *testing.T) {
 	}
 	fmt.Fprintf(conn,
 		"PUT /v0.4/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/msgpack\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
-	eventually.True(t, "the agent is met", func() bool { return met.Load() > 0 })
+	eventually.True(t, "the agent has received a request", func() bool { return misbehaved.Load() > 0 })
 	conn.Close()
 	p.free()
 	p.await("counted", 1)
-	close(left)
+	close(disconnected)
 	for range 10 {
 		if p.attempt(body) == "200" {
 			break
 		}
 	}
 	p.await("duplicate", 1)
-	if books := p.stop(); books.Received != 1 || books.Flushed != 1 {
-		t.Errorf("the books: %+v", books)
+	if accounting := p.stop(); accounting.Received != 1 || accounting.Flushed != 1 {
+		t.Errorf("accounting: %+v", accounting)
 	}
 }
 
@@ -340,10 +340,10 @@ func TestDropUnsampled_Retry(t *testing.T) {
 	agent.info = strings.Replace(plainInfo, "{", `{"client_drop_p0s":true,`, 1)
 	p := start(t, agent, nil)
 	p.dropping()
-	var tries atomic.Int32
+	var attempts atomic.Int32
 	agent.mu.Lock()
-	agent.requests, agent.answer = nil, func(w http.ResponseWriter, r *http.Request) {
-		switch tries.Add(1) {
+	agent.requests, agent.respond = nil, func(w http.ResponseWriter, r *http.Request) {
+		switch attempts.Add(1) {
 		case 1:
 			w.WriteHeader(http.StatusTooManyRequests)
 		case 2:
@@ -354,7 +354,7 @@ func TestDropUnsampled_Retry(t *testing.T) {
 	before := p.metric("spanstatsd_apm_unsampled_traces_total")
 	body := priorities(t, 1, 0, -1)
 	for range 3 {
-		p.told(body)
+		p.sendDropped(body)
 	}
 	all := agent.of("/v0.4/traces")
 	if len(all) != 3 {
@@ -365,10 +365,10 @@ func TestDropUnsampled_Retry(t *testing.T) {
 		if err := msgpack.Unmarshal(r.body, &forwarded); err != nil {
 			t.Fatal(err)
 		}
-		told := r.header.Get("Datadog-Client-Dropped-P0-Traces") +
+		sendDropped := r.header.Get("Datadog-Client-Dropped-P0-Traces") +
 			r.header.Get("Datadog-Client-Dropped-P0-Spans") + r.header.Get("X-Datadog-Trace-Count")
-		if len(forwarded) != 1 || told != "521" || r.header.Get(mark) != "true" {
-			t.Errorf("try %d: %d traces, told %s: %v", i, len(forwarded), told, r.header)
+		if len(forwarded) != 1 || sendDropped != "521" || r.header.Get(mark) != "true" {
+			t.Errorf("attempt %d: %d traces, reported as dropped: %s; headers %v", i, len(forwarded), sendDropped, r.header)
 		}
 	}
 	after := p.metric("spanstatsd_apm_unsampled_traces_total")
@@ -385,8 +385,8 @@ func counted(t *testing.T, text string) (n int) {
 	return n
 }
 
-// told sends a body of a tracer that has dropped three traces itself.
-func (p *proxied) told(body []byte) {
+// sendDropped sends a body of a tracer that has dropped three traces itself.
+func (p *proxied) sendDropped(body []byte) {
 	p.t.Helper()
 	p.attempt(body, "X-Datadog-Trace-Count", "3", "Datadog-Client-Dropped-P0-Traces", "3",
 		"Datadog-Client-Dropped-P0-Spans", "0")
@@ -423,5 +423,5 @@ func (p *proxied) dropping() {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	p.t.Fatal("the daemon does not learn that the agent may be spared traces")
+	p.t.Fatal("the daemon does not detect that the agent accepts client-side drops")
 }

@@ -36,7 +36,7 @@ func startSlowAgent(t *testing.T, requests int) *slowAgent {
 	}
 	ended := make(chan struct{})
 	t.Cleanup(func() { close(ended) })
-	a.answer = func(http.ResponseWriter, *http.Request) {
+	a.respond = func(http.ResponseWriter, *http.Request) {
 		select {
 		case <-<-come:
 		case <-ended:
@@ -78,8 +78,8 @@ func (c *tracerConn) put(path string, body []byte) {
 	}
 }
 
-// answered reads a response, which must be successful.
-func (c *tracerConn) answered() {
+// responded reads a response, which must be successful.
+func (c *tracerConn) responded() {
 	c.t.Helper()
 	resp, err := http.ReadResponse(c.from, nil)
 	if err != nil {
@@ -87,24 +87,24 @@ func (c *tracerConn) answered() {
 	}
 	defer resp.Body.Close()
 	if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != http.StatusOK {
-		c.t.Errorf("answered %d: %v", resp.StatusCode, err)
+		c.t.Errorf("status %d: %v", resp.StatusCode, err)
 	}
 }
 
 // countedOnce stops the daemon and checks that every attempt was marked and one was counted.
-func (p *proxied) countedOnce(tries int) {
+func (p *proxied) countedOnce(attempts int) {
 	p.t.Helper()
-	if books := p.stop(); books.Received != 1 || books.Flushed != 1 {
-		p.t.Errorf("the books: %+v", books)
+	if accounting := p.stop(); accounting.Received != 1 || accounting.Flushed != 1 {
+		p.t.Errorf("accounting: %+v", accounting)
 	}
 	all := p.agent.of("/v0.4/traces")
 	for _, r := range all {
 		if r.header.Get(mark) != "true" {
-			p.t.Errorf("a try is not marked: %v", r.header)
+			p.t.Errorf("an attempt is not marked: %v", r.header)
 		}
 	}
-	if len(all) != tries {
-		p.t.Errorf("the agent got %d tries, want %d", len(all), tries)
+	if len(all) != attempts {
+		p.t.Errorf("the agent received %d attempts, want %d", len(all), attempts)
 	}
 }
 
@@ -113,7 +113,7 @@ func (p *proxied) countedOnce(tries int) {
 func TestRetry_DuringFirstAttempt(t *testing.T) {
 	for name, leave := range map[string]func(first *tracerConn){
 		"it closes the first connection, as Python and Node do": func(first *tracerConn) { first.Close() },
-		"it ends what it sends on the first": func(first *tracerConn) {
+		"the first connection is half closed": func(first *tracerConn) {
 			first.CloseWrite()
 		},
 		"the first connection is half open": func(*tracerConn) {},
@@ -130,7 +130,7 @@ func TestRetry_DuringFirstAttempt(t *testing.T) {
 			agent.has(t, 2)
 			close(agent.release[0])
 			close(agent.release[1])
-			second.answered()
+			second.responded()
 			p.await("duplicate", 1)
 			p.countedOnce(2)
 		})
@@ -150,34 +150,34 @@ func TestRetry_OvertakesFirstAttempt(t *testing.T) {
 	close(agent.release[1])
 	close(agent.release[2])
 	second.put("/v0.4/traces", body)
-	second.answered()
+	second.responded()
 	second.Close()
 	third.put("/v0.4/traces", body)
-	third.answered()
+	third.responded()
 	close(agent.release[0])
-	first.answered()
+	first.responded()
 	p.await("duplicate", 2)
 	p.countedOnce(3)
 }
 
 // TestRetry_ConcurrentAttempts has sixteen attempts in flight together.
 func TestRetry_ConcurrentAttempts(t *testing.T) {
-	const tries = 16
-	agent := startSlowAgent(t, tries)
+	const attempts = 16
+	agent := startSlowAgent(t, attempts)
 	p := start(t, agent.fakeAgent, nil)
 	body := trace()
 	var sending sync.WaitGroup
-	for range tries {
+	for range attempts {
 		conn := p.dial()
-		sending.Go(func() { conn.put("/v0.4/traces", body); conn.answered() })
+		sending.Go(func() { conn.put("/v0.4/traces", body); conn.responded() })
 	}
-	agent.has(t, tries)
+	agent.has(t, attempts)
 	for _, release := range agent.release {
 		close(release)
 	}
 	sending.Wait()
-	p.await("duplicate", tries-1)
-	p.countedOnce(tries)
+	p.await("duplicate", attempts-1)
+	p.countedOnce(attempts)
 }
 
 // TestRetry_ConnectionClosedBeforeWrite has the agent accept the connection and close
@@ -192,7 +192,7 @@ func TestRetry_ConnectionClosedBeforeWrite(t *testing.T) {
 	p := start(t, agent, func(c *daemon.Config) {
 		c.Agent.URL = exporter.URL{Network: "unix", Address: socket}
 	})
-	ended, behind := make(chan struct{}), &http.Server{Handler: agent.Handler}
+	ended, upstream := make(chan struct{}), &http.Server{Handler: agent.Handler}
 	var isBack atomic.Bool
 	go func() {
 		defer close(ended)
@@ -203,19 +203,19 @@ func TestRetry_ConnectionClosedBeforeWrite(t *testing.T) {
 			}
 			conn.Close()
 		}
-		_ = behind.Serve(listener)
+		_ = upstream.Serve(listener)
 	}()
-	t.Cleanup(func() { listener.Close(); behind.Close(); <-ended })
+	t.Cleanup(func() { listener.Close(); upstream.Close(); <-ended })
 	body := trace()
 	if got := p.attempt(body); got == "200" {
-		t.Error("the first try was answered")
+		t.Error("the first attempt got a response")
 	}
 	p.await("counted", 1)
 	isBack.Store(true)
 	eventually.True(t, "the agent is back", func() bool { return p.attempt(body) == "200" })
 	p.await("duplicate", 1)
-	if books := p.stop(); books.Received != 1 || books.Flushed != 1 {
-		t.Errorf("the books: %+v", books)
+	if accounting := p.stop(); accounting.Received != 1 || accounting.Flushed != 1 {
+		t.Errorf("accounting: %+v", accounting)
 	}
 }
 
@@ -223,7 +223,7 @@ func TestRetry_ConnectionClosedBeforeWrite(t *testing.T) {
 // its statistics. After a retry they must be merged once.
 func TestRetry_StatisticsMergedOnce(t *testing.T) {
 	p := start(t, startAgent(t), nil)
-	body := statistics(t, own, time.Now().Truncate(10*time.Second), "r", 7, 1000)
+	body := statistics(t, goSketch, time.Now().Truncate(10*time.Second), "r", 7, 1000)
 	first := p.dial()
 	first.put("/v0.6/stats", body)
 	eventually.True(t, "they are merged", func() bool {
@@ -231,16 +231,16 @@ func TestRetry_StatisticsMergedOnce(t *testing.T) {
 	})
 	second := p.dial()
 	second.put("/v0.6/stats", body)
-	second.answered()
+	second.responded()
 	first.Close()
 	third := p.dial()
 	third.put("/v0.6/stats", body)
-	third.answered()
+	third.responded()
 	if results := p.resultsOf("spanstatsd_apm_stats_requests_total"); results["duplicate"] != 2 {
 		t.Errorf("results %v", results)
 	}
-	if books := p.stop(); books.Received != 7 || books.Flushed != 7 {
-		t.Errorf("the books: %+v", books)
+	if accounting := p.stop(); accounting.Received != 7 || accounting.Flushed != 7 {
+		t.Errorf("accounting: %+v", accounting)
 	}
 }
 
@@ -262,12 +262,12 @@ func TestRetry_WithoutMemory(t *testing.T) {
 		return p.metric("spanstatsd_apm_buffered_bytes") == fmt.Sprint(memory/2)
 	})
 	if got := p.attempt(body); got != "cut" {
-		t.Errorf("a retry without memory is answered %s", got)
+		t.Errorf("response to a retry without memory: %s", got)
 	}
 	stalled.Close()
 	p.free()
 	if got := p.attempt(body); got != "200" {
-		t.Errorf("the next retry is answered %s", got)
+		t.Errorf("response to the next retry: %s", got)
 	}
 	if got := p.results(); got["too_large"] != 1 || got["duplicate"] != 1 {
 		t.Errorf("%v", got)

@@ -57,20 +57,20 @@ func TestKill_ClientLosesNothing(t *testing.T) {
 	lost := func() uint64 { return c.Stats().Sent - agent.Totals().Hits }
 
 	first := start()
-	eventually.True(t, "the client is there", func() bool { return c.Stats().Connects == 1 })
+	eventually.True(t, "the client is connected", func() bool { return c.Stats().Connects == 1 })
 	second := during(func() {
 		if err := first.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
 		first.exit()
 	})
-	taken, stats := lost(), c.Stats()
-	if taken > stats.Ambiguous || stats.Unconfirmed > 0 || stats.Unsettled > 0 {
-		t.Errorf("%d spans are lost, or %d twice; the client says %+v", taken, -taken, stats)
+	lostSpans, stats := lost(), c.Stats()
+	if lostSpans > stats.Ambiguous || stats.Unconfirmed > 0 || stats.Unsettled > 0 {
+		t.Errorf("%d spans are lost, or %d counted twice; client stats %+v", lostSpans, -lostSpans, stats)
 	}
-	if told := metric(second.get("/metrics"),
-		`spanstatsd_client_lost_spans_total{reason="ambiguous"}`); told != float64(stats.Ambiguous) {
-		t.Errorf("the next daemon says that %g spans are ambiguous, and the client %d", told, stats.Ambiguous)
+	if reported := metric(second.get("/metrics"),
+		`spanstatsd_client_lost_spans_total{reason="ambiguous"}`); reported != float64(stats.Ambiguous) {
+		t.Errorf("the next daemon reports %g ambiguous spans, the client %d", reported, stats.Ambiguous)
 	}
 	third := during(func() {
 		if err := second.Process.Signal(syscall.SIGTERM); err != nil {
@@ -78,11 +78,11 @@ func TestKill_ClientLosesNothing(t *testing.T) {
 		}
 		second.exit()
 	})
-	if s := c.Stats(); s.Unconfirmed > 0 || s.Ambiguous != stats.Ambiguous || lost() != taken {
-		t.Errorf("after a stop in order, %d spans more are lost; the client says %+v", lost()-taken, s)
+	if s := c.Stats(); s.Unconfirmed > 0 || s.Ambiguous != stats.Ambiguous || lost() != lostSpans {
+		t.Errorf("after a graceful shutdown, %d more spans are lost; client stats %+v", lost()-lostSpans, s)
 	}
-	if told := metric(third.get("/metrics"),
-		`spanstatsd_client_lost_spans_total{reason="ambiguous"}`); told != 0 {
-		t.Errorf("after a stop in order, the next daemon says that %g spans are ambiguous", told)
+	if reported := metric(third.get("/metrics"),
+		`spanstatsd_client_lost_spans_total{reason="ambiguous"}`); reported != 0 {
+		t.Errorf("after a graceful shutdown the next daemon reports %g ambiguous spans", reported)
 	}
 }

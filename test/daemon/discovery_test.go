@@ -45,10 +45,10 @@ func TestAgentDiscovery_DeliversOnceFound(t *testing.T) {
 		all := d.Status().Destinations
 		return all[len(all)-1]
 	}
-	if at, books := agentOf(), d.Accounting(); at.Name != "agent" || at.State != export.StateDiscovering ||
-		at.Accounting.Pending != 0 || at.Accounting.BeforeDiscovery != 300 || !books.Balanced || books.Flushed != 300 ||
+	if at, accounting := agentOf(), d.Accounting(); at.Name != "agent" || at.State != export.StateDiscovering ||
+		at.Accounting.Pending != 0 || at.Accounting.BeforeDiscovery != 300 || !accounting.Balanced || accounting.Flushed != 300 ||
 		d.Status().Agent.State != export.StateDiscovering {
-		t.Errorf("before: %+v, %+v", at, books)
+		t.Errorf("before: %+v, %+v", at, accounting)
 	}
 	metrics := metricsOf(t, d)
 	if !strings.Contains(metrics, `spanstatsd_spans_before_discovery_total{destination="agent"} 300`) ||
@@ -71,7 +71,7 @@ func TestAgentDiscovery_DeliversOnceFound(t *testing.T) {
 	}
 	agent.Close()
 	c.Publish(batch(7, "gone"))
-	eventually.True(t, "what follows waits for an agent that has gone", func() bool {
+	eventually.True(t, "payloads to be queued for an unreachable agent", func() bool {
 		return agentOf().Accounting.PendingInPayloads == 7 && agentOf().State == export.StateUnreachable
 	})
 	if agent, err = standin.Start(standin.Config{
@@ -81,19 +81,19 @@ func TestAgentDiscovery_DeliversOnceFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer agent.Close()
-	eventually.True(t, "an agent that is back has what waited", func() bool {
+	eventually.True(t, "the recovered agent to have the queued payloads", func() bool {
 		return agentOf().Accounting.Flushed == 57
 	})
-	if books := p.Stop(); !books.Balanced || books.Pending != 0 || agent.Totals().Hits != 7 ||
+	if accounting := p.Stop(); !accounting.Balanced || accounting.Pending != 0 || agent.Totals().Hits != 7 ||
 		other.spans != 357 {
-		t.Errorf("at the end: %+v, the agent has %d, the other %d", books, agent.Totals().Hits, other.spans)
+		t.Errorf("at the end: %+v, the agent has %d, the other %d", accounting, agent.Totals().Hits, other.spans)
 	}
-	for said, times := range map[string]int{
+	for message, times := range map[string]int{
 		`msg="exporting statistics" other=memory://other auto_discovery="agent at unix://`: 1, "found an agent": 1,
 		"the agent does not respond": 0,
 	} {
-		if strings.Count(log.String(), said) != times {
-			t.Errorf("the log does not say %q %d times:\n%s", said, times, log.String())
+		if strings.Count(log.String(), message) != times {
+			t.Errorf("the log does not say %q %d times:\n%s", message, times, log.String())
 		}
 	}
 }
@@ -119,12 +119,12 @@ func (l *lines) String() string {
 // metricsOf returns a daemon's response to a scrape.
 func metricsOf(t *testing.T, d *daemon.Daemon) string {
 	t.Helper()
-	answer, err := http.Get("http://" + d.HTTPAddr() + "/metrics")
+	response, err := http.Get("http://" + d.HTTPAddr() + "/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
