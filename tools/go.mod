@@ -1,5 +1,5 @@
-// The programs that check this repository. They are a module of their own, so
-// that what they need never enters the daemon's.
+// Programs that check this repository. They are a separate module, so that their
+// dependencies never become those of the daemon.
 module github.com/spanstatsd/spanstatsd/tools
 
 go 1.26.0

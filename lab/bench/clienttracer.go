@@ -54,8 +54,8 @@ func openClient(socket string, origin span.Origin) (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	for begun := time.Now(); !c.Stats().Connected; time.Sleep(time.Millisecond) {
-		if time.Since(begun) > limit {
+	for started := time.Now(); !c.Stats().Connected; time.Sleep(time.Millisecond) {
+		if time.Since(started) > limit {
 			return nil, fmt.Errorf("connect tracer: no daemon at %s within %s", socket, limit)
 		}
 	}
@@ -80,9 +80,9 @@ func (t *clientTracer) publish(now time.Time) error {
 		return nil
 	}
 	t.Attempted += uint64(len(t.batch))
-	begun := time.Now()
+	started := time.Now()
 	t.client.Publish(t.batch)
-	t.Publish.add(time.Since(begun))
+	t.Publish.add(time.Since(started))
 	return nil
 }
 

@@ -25,7 +25,7 @@
 //
 // # Figures
 //
-// A run begins when the tracers are told to start, is drained when the daemon has counted or
+// A run begins when the tracers receive the start signal, is drained when the daemon has counted or
 // dropped the last span, and ends when the daemon has exported to the agent. Throughput is the
 // number of accepted spans until drained, per second. CPU time is the daemon's from beginning
 // to end, including all flushes, divided by the accepted spans: refused spans don't make spans

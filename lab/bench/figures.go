@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func whole(n float64) string { return fmt.Sprintf("%.0f", n) }
+func integer(n float64) string { return fmt.Sprintf("%.0f", n) }
 
 func nanoseconds(ns float64) string {
 	d := time.Duration(ns)

@@ -35,7 +35,7 @@ func (r *run) finish(after *reading, cost *costs) error {
 
 func (r *run) addCounts(report *Report, after *reading) {
 	grown := after.metrics.since(r.before.metrics)
-	report.Accounting = accountingSince(&after.books, &r.before.books)
+	report.Accounting = accountingSince(&after.accounting, &r.before.accounting)
 	report.Dropped = grown.by("spanstatsd_spans_dropped_total")
 	report.Collapsed = grown.by("spanstatsd_spans_collapsed_total")
 	report.SpansAccepted = report.Accounting.Aggregated
@@ -67,7 +67,7 @@ func (c *costs) add(before, after *reading) {
 		c.grown[name] += value
 	}
 	c.cpu = c.cpu.Plus(after.cpu.Minus(before.cpu))
-	c.aggregated += after.books.Aggregated - before.books.Aggregated
+	c.aggregated += after.accounting.Aggregated - before.accounting.Aggregated
 	c.seconds += after.at.Sub(before.at).Seconds()
 }
 

@@ -48,7 +48,7 @@ func (t *httpTracer) publish(now time.Time) error {
 	t.recording.stamp(t.body, now.Add(-spanAge))
 	t.request.Body = io.NopCloser(bytes.NewReader(t.body))
 	t.Attempted += uint64(t.recording.spans)
-	begun := time.Now()
+	started := time.Now()
 	answer, err := t.transport.RoundTrip(t.request)
 	if err != nil {
 		return fmt.Errorf("send traces: %w", err)
@@ -60,7 +60,7 @@ func (t *httpTracer) publish(now time.Time) error {
 	if answer.StatusCode != http.StatusOK {
 		return fmt.Errorf("send traces: the answer was %s", answer.Status)
 	}
-	t.Publish.add(time.Since(begun))
+	t.Publish.add(time.Since(started))
 	t.Handed += uint64(t.recording.spans)
 	return nil
 }

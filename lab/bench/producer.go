@@ -63,7 +63,7 @@ func startProducer(c *Config, what string, job any) (*producer, error) {
 	}
 	if err := json.NewEncoder(p.in).Encode(job); err != nil {
 		p.kill()
-		return nil, fmt.Errorf("tell %s its job: %w", what, err)
+		return nil, fmt.Errorf("send job to %s: %w", what, err)
 	}
 	return p, nil
 }
@@ -79,7 +79,7 @@ func (p *producer) await() error {
 	return nil
 }
 
-// begin tells the process to start, and starts a goroutine that waits for its result.
+// begin starts the run in the process, and starts a goroutine that waits for its result.
 func (p *producer) begin() error {
 	if _, err := io.WriteString(p.in, "true\n"); err != nil {
 		return fmt.Errorf("start tracer: %w", err)

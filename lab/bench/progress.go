@@ -48,7 +48,7 @@ func (p *progress) line() {
 	seconds := now.at.Sub(p.last.at).Seconds()
 	fmt.Fprintf(p.run.config.Out, "%6.0f %14s %9.1f %9.1f %10.2f%%  %s\n",
 		now.at.Sub(p.run.before.at).Seconds(),
-		thousands(float64(now.books.Aggregated-p.last.books.Aggregated)/seconds),
+		thousands(float64(now.accounting.Aggregated-p.last.accounting.Aggregated)/seconds),
 		now.metrics["go_memstats_heap_inuse_bytes"]/(1<<20), float64(used.Resident)/(1<<20),
 		100*grown[collectorSeconds]/spent.All.Seconds(), losses(grown, seconds))
 	p.last = now

@@ -146,7 +146,7 @@ func (r *ratesRun) spend(ctx context.Context, pids ...int) ([]time.Duration, err
 	if err := pass(ctx, r.config.WarmUp); err != nil {
 		return nil, err
 	}
-	begun := time.Now()
+	started := time.Now()
 	before, err := cpuOf(pids)
 	if err != nil {
 		return nil, err
@@ -154,7 +154,7 @@ func (r *ratesRun) spend(ctx context.Context, pids ...int) ([]time.Duration, err
 	if err := pass(ctx, r.config.For); err != nil {
 		return nil, err
 	}
-	seconds := time.Since(begun).Seconds()
+	seconds := time.Since(started).Seconds()
 	spent, err := cpuOf(pids)
 	for i := range spent {
 		spent[i] = time.Duration(float64(spent[i]-before[i]) / seconds)
@@ -205,7 +205,7 @@ func ratesFacts(rate float64, turns []rateTurn) []fact {
 	daemon := median(func(t rateTurn) time.Duration { return t.daemon })
 	sent, ofProcess, ofDaemon := "idle", "", ""
 	if rate > 0 {
-		sent, ofProcess, ofDaemon = thousands(rate), whole(added/rate), whole(daemon/rate)
+		sent, ofProcess, ofDaemon = thousands(rate), integer(added/rate), integer(daemon/rate)
 	}
 	return []fact{
 		{"spans a second", sent},

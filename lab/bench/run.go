@@ -94,7 +94,7 @@ func (r *run) runSpans(ctx context.Context) (report *Report, err error) {
 // costs. With a warm-up the costs end before that flush, because the measured time already
 // contains its share of flushes.
 func (r *run) drain(handed uint64) error {
-	if err := r.target.awaitAccounting(r.before.books.Received + handed); err != nil {
+	if err := r.target.awaitAccounting(r.before.accounting.Received + handed); err != nil {
 		r.report.fault(err)
 	}
 	r.report.Seconds = time.Since(r.before.at).Seconds()
@@ -158,11 +158,11 @@ func (r *run) watch(ctx context.Context, producers []*producer) error {
 // flush requests a flush of the daemon, as a tracer would, and takes a reading afterwards. The
 // daemon may delay it by up to a second if a regular flush is due.
 func (r *run) flush() (reading, error) {
-	begun := time.Now()
+	started := time.Now()
 	if err := r.askFlush(); err != nil {
 		r.report.fault(err)
 	}
-	r.report.FlushAnswer = time.Since(begun).Seconds()
+	r.report.FlushAnswer = time.Since(started).Seconds()
 	return r.read()
 }
 

@@ -102,7 +102,7 @@ func (m metrics) histogram(name string) (buckets []bucket) {
 	return buckets
 }
 
-func books(base string) (status.Accounting, error) {
+func readAccounting(base string) (status.Accounting, error) {
 	var s status.Status
 	text, err := ask(context.Background(), limit, base, "/status")
 	if err == nil {

@@ -45,7 +45,7 @@ func TestScrape(t *testing.T) {
 	if _, err := scrape(server.URL); err == nil {
 		t.Error("a value that is no number was read")
 	}
-	if _, err := books(server.URL); err == nil {
+	if _, err := readAccounting(server.URL); err == nil {
 		t.Error("a daemon that has no /status was believed")
 	}
 }

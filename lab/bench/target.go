@@ -105,7 +105,7 @@ func startTarget(c *Config) (t *target, err error) {
 		return t, nil
 	case err := <-t.exited:
 		t.exited <- err
-		return t, errors.New("start daemon: it ended at once; its log says why")
+		return t, errors.New("start daemon: it ended at once; see its log")
 	case <-time.After(limit):
 		return t, fmt.Errorf("start daemon: it did not listen within %s", limit)
 	}
@@ -139,7 +139,7 @@ const atRest = 30 * time.Second
 func (t *target) awaitAccounting(received uint64) error {
 	var moved uint64
 	for since := time.Now(); ; time.Sleep(2 * time.Millisecond) {
-		has, err := books(t.http)
+		has, err := readAccounting(t.http)
 		if err != nil || has.Balanced && has.Received >= received {
 			return err
 		}
@@ -147,8 +147,8 @@ func (t *target) awaitAccounting(received uint64) error {
 			moved, since = now, time.Now()
 		}
 		if time.Since(since) > atRest {
-			return fmt.Errorf("wait for the books: the daemon has received %d of %d spans and no more for "+
-				"%s, and its books say balanced: %v",
+			return fmt.Errorf("wait for the accounting: the daemon has received %d of %d spans and no more for "+
+				"%s, and its accounting is balanced: %v",
 				has.Received, received, atRest, has.Balanced)
 		}
 	}

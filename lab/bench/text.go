@@ -11,11 +11,11 @@ func (r *Report) costs() []fact {
 	return []fact{
 		{"accepted/s", thousands(r.SpansAcceptedPerSecond)},
 		{"dropped", thousands(float64(r.Accounting.Dropped))},
-		{"daemon CPU ns", whole(r.DaemonCPU)},
-		{"in the kernel", whole(r.DaemonSystemCPU)},
-		{"tracer CPU ns", whole(r.TracerCPU)},
+		{"daemon CPU ns", integer(r.DaemonCPU)},
+		{"in the kernel", integer(r.DaemonSystemCPU)},
+		{"tracer CPU ns", integer(r.TracerCPU)},
 		{"allocations", fmt.Sprintf("%.4f", r.DaemonAllocs)},
-		{"peak MiB", whole(float64(r.DaemonPeakRSS) / (1 << 20))},
+		{"peak MiB", integer(float64(r.DaemonPeakRSS) / (1 << 20))},
 	}
 }
 
@@ -34,15 +34,15 @@ func (t *TracesReport) facts() []fact {
 		{"requests", t.Format},
 		{"spans each", fmt.Sprint(t.SpansPerRequest)},
 		{"counted", fmt.Sprint(t.CountedPerRequest)},
-		{"bytes a span", whole(t.BytesPerSpan)},
-		{"a bare relay, CPU ns", whole(t.Relay.CPU)},
-		{"handing on", whole(t.Proxied.CPU)},
+		{"bytes a span", integer(t.BytesPerSpan)},
+		{"a bare relay, CPU ns", integer(t.Relay.CPU)},
+		{"handing on", integer(t.Proxied.CPU)},
 		{"times", fmt.Sprintf("%.2f", t.TimesRelay)},
-		{"and counting", whole(t.Counted.CPU)},
-		{"counting adds", whole(t.Counting.AddedCPU)},
-		{"the walk alone", whole(t.Counting.CPU)},
+		{"and counting", integer(t.Counted.CPU)},
+		{"counting adds", integer(t.Counting.AddedCPU)},
+		{"the walk alone", integer(t.Counting.CPU)},
 		{"times", fmt.Sprintf("%.2f", t.TimesWalk)},
-		{"all of counting alone", whole(t.Counting.WholeCPU)},
+		{"all of counting alone", integer(t.Counting.WholeCPU)},
 		{"times", fmt.Sprintf("%.2f", t.TimesWhole)},
 		{"allocations, alone", fmt.Sprintf("%.4f", t.Counting.Allocs)},
 		{"daemon ms a second", fmt.Sprintf("%.1f / %.1f", t.Proxied.CPUPerSecond/1e6,
@@ -72,7 +72,7 @@ func (r *Report) WriteText(w io.Writer) {
 		facts = append(facts, fact{"spans", what})
 	}
 	b := &r.Accounting
-	facts = append(facts, fact{"books", fmt.Sprintf("received %d = aggregated %d + dropped %d; aggregated "+
+	facts = append(facts, fact{"accounting", fmt.Sprintf("received %d = aggregated %d + dropped %d; aggregated "+
 		"= flushed %d + unsent %d + held %d; balanced: %v",
 		b.Received, b.Aggregated, b.Dropped, b.Flushed, b.Unsent, b.Pending, b.Balanced)})
 	if r.AgentHits != nil {

@@ -21,7 +21,7 @@ type emitter interface {
 	publish(now time.Time) error
 	// flush sends batches that publish has buffered.
 	flush() error
-	// close says bye, and returns when the daemon has read everything.
+	// close sends bye, and returns when the daemon has read everything.
 	close() error
 	// did returns the result. It is complete after close.
 	did() *result
@@ -52,7 +52,7 @@ func (j *job) run(words *json.Decoder, in io.Reader, out *json.Encoder, r *resul
 		}
 	}
 	if err := out.Encode(&result{}); err != nil {
-		return fmt.Errorf("say ready: %w", err)
+		return fmt.Errorf("report ready: %w", err)
 	}
 	var start bool
 	if err := words.Decode(&start); err != nil {
@@ -73,11 +73,11 @@ func (j *job) drive(ctx context.Context, emitters []emitter, r *result) error {
 	if err != nil {
 		return err
 	}
-	begun := time.Now()
+	started := time.Now()
 	failed := make([]error, len(emitters))
 	var running sync.WaitGroup
 	for i, e := range emitters {
-		running.Go(func() { failed[i] = j.send(ctx, e, begun.Add(j.stagger(j.First+i))) })
+		running.Go(func() { failed[i] = j.send(ctx, e, started.Add(j.stagger(j.First+i))) })
 	}
 	running.Wait()
 	for i, e := range emitters {
@@ -93,18 +93,18 @@ func (j *job) drive(ctx context.Context, emitters []emitter, r *result) error {
 const lull = time.Millisecond
 
 // send publishes batches when they are due, at least one.
-func (j *job) send(ctx context.Context, e emitter, begun time.Time) error {
+func (j *job) send(ctx context.Context, e emitter, started time.Time) error {
 	var isOver atomic.Bool
 	defer context.AfterFunc(ctx, func() { isOver.Store(true) })()
 	for sent := uint64(0); j.Spans == 0 || sent < j.Spans; sent += uint64(j.Batch) {
 		now := time.Now()
-		for due := j.due(sent, begun); due.After(now) && !isOver.Load(); now = time.Now() {
+		for due := j.due(sent, started); due.After(now) && !isOver.Load(); now = time.Now() {
 			if err := e.flush(); err != nil {
 				return err
 			}
 			time.Sleep(min(max(due.Sub(now), lull), 100*lull))
 		}
-		if isOver.Load() || j.For > 0 && sent > 0 && now.Sub(begun) >= j.For {
+		if isOver.Load() || j.For > 0 && sent > 0 && now.Sub(started) >= j.For {
 			break
 		}
 		if err := e.publish(now); err != nil {
@@ -125,12 +125,12 @@ func (j *job) stagger(number int) time.Duration {
 }
 
 // due returns when the next batch may be sent, after a number of sent spans.
-func (j *job) due(sent uint64, begun time.Time) time.Time {
+func (j *job) due(sent uint64, started time.Time) time.Time {
 	switch {
 	case j.Burst > 0:
-		return begun.Add(time.Duration(sent/j.Burst) * workload.BurstEvery)
+		return started.Add(time.Duration(sent/j.Burst) * workload.BurstEvery)
 	case j.Rate > 0:
-		return begun.Add(time.Duration(float64(sent) / j.Rate * float64(time.Second)))
+		return started.Add(time.Duration(float64(sent) / j.Rate * float64(time.Second)))
 	}
 	return time.Time{}
 }

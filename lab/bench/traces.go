@@ -43,7 +43,7 @@ func (r *run) runTraces(ctx context.Context) (*Report, error) {
 	for i := range t.loads {
 		t.loads[i] = load{socket: r.target.apm, did: newResult()}
 	}
-	if t.whole, err = newWholeCounting(); err != nil {
+	if t.complete, err = newWholeCounting(); err != nil {
 		return nil, err
 	}
 	if err := t.startRelay(); err != nil {
@@ -111,9 +111,9 @@ func (t *tracesRun) countAlone(c *Config, isMeasured bool) error {
 	if err != nil {
 		return err
 	}
-	whole, err := t.countBy(c, func() error { return t.whole.count(t.recording, t.policy) })
+	complete, err := t.countBy(c, func() error { return t.complete.count(t.recording, t.policy) })
 	if err == nil && isMeasured {
-		t.counting = append(t.counting, countedAlone{walk, whole})
+		t.counting = append(t.counting, countedAlone{walk, complete})
 	}
 	return err
 }
@@ -122,7 +122,7 @@ func (t *tracesRun) countAlone(c *Config, isMeasured bool) error {
 func (t *tracesRun) countBy(c *Config, count func() error) (measure.Each, error) {
 	spans := uint64(0)
 	cost, err := measure.Of(func() error {
-		for begun := time.Now(); spans == 0 || (c.For == 0 || time.Since(begun) < c.For) &&
+		for started := time.Now(); spans == 0 || (c.For == 0 || time.Since(started) < c.For) &&
 			(c.Spans == 0 || spans < c.Spans); {
 			if err := count(); err != nil {
 				return fmt.Errorf("count recording: %w", err)
@@ -155,7 +155,7 @@ func (t *tracesRun) turn(ctx context.Context, c *Config, loadIndex int, isMeasur
 	sending := time.Since(before.at)
 	if loadIndex == counted {
 		arrived = t.target.agent.Totals().Counted.Requests - arrived
-		if err := t.target.awaitAccounting(before.books.Received +
+		if err := t.target.awaitAccounting(before.accounting.Received +
 			arrived*uint64(t.recording.counted)); err != nil {
 			t.report.fault(err)
 		}
@@ -207,7 +207,7 @@ func (t *tracesRun) end() error {
 	if err != nil {
 		return err
 	}
-	if err := t.whole.end(); err != nil {
+	if err := t.complete.end(); err != nil {
 		return err
 	}
 	t.report.Seconds = t.loads[counted].seconds

@@ -20,13 +20,13 @@ func (t *tracesRun) addTraces(r *Report) {
 		Counting: TracesCounting{
 			CPU:         times(func(c comparison) float64 { return c.alone.walk.CPU }),
 			Allocs:      times(func(c comparison) float64 { return c.alone.walk.Allocs }),
-			WholeCPU:    times(func(c comparison) float64 { return c.alone.whole.CPU }),
+			WholeCPU:    times(func(c comparison) float64 { return c.alone.complete.CPU }),
 			AddedCPU:    times(comparison.addedCPU),
 			AddedAllocs: times(func(c comparison) float64 { return c.counted.Allocs - c.proxied.Allocs }),
 		},
 		TimesRelay:  times(func(c comparison) float64 { return c.proxied.CPU / c.relayed.CPU }),
 		TimesWalk:   times(func(c comparison) float64 { return c.addedCPU() / c.alone.walk.CPU }),
-		TimesWhole:  times(func(c comparison) float64 { return c.addedCPU() / c.alone.whole.CPU }),
+		TimesWhole:  times(func(c comparison) float64 { return c.addedCPU() / c.alone.complete.CPU }),
 		LeftToAgent: left,
 		AllAccounted: arrived.Hits+left == andCounted.Requests*uint64(rec.counted) &&
 			arrived.Counted.Requests+arrived.Uncounted.Requests == requests &&

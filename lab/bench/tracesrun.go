@@ -10,7 +10,7 @@ type tracesRun struct {
 	*run
 	recording *recording
 	counter   *dd.Counter
-	whole     *wholeCounting
+	complete  *wholeCounting
 	policy    *dd.Policy
 	counting  []countedAlone // one per round
 	relay     *producer
@@ -36,4 +36,4 @@ type load struct {
 }
 
 // countedAlone is the cost of counting alone in one round.
-type countedAlone struct{ walk, whole measure.Each }
+type countedAlone struct{ walk, complete measure.Each }

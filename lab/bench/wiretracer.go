@@ -105,7 +105,7 @@ func (t *wireTracer) greet(origin span.Origin) error {
 		if kind, body, splitErr := wire.Split(rest[min(len(rest), wire.HeaderLen):]); splitErr == nil &&
 			kind == wire.TypeBye {
 			if bye, byeErr := wire.DecodeBye(body); byeErr == nil {
-				err = errors.Join(err, fmt.Errorf("the daemon said bye, %s: %s", bye.Reason, bye.Detail))
+				err = errors.Join(err, fmt.Errorf("the daemon sent bye, %s: %s", bye.Reason, bye.Detail))
 			}
 		}
 		t.read <- err
@@ -165,8 +165,8 @@ func (t *wireTracer) flush() error {
 	t.buffer = t.buffer[:0]
 	if err != nil {
 		select {
-		case said := <-t.read:
-			return fmt.Errorf("write spans: %w", errors.Join(err, said))
+		case readErr := <-t.read:
+			return fmt.Errorf("write spans: %w", errors.Join(err, readErr))
 		case <-time.After(time.Second):
 			return fmt.Errorf("write spans: %w", err)
 		}
@@ -179,13 +179,13 @@ func (t *wireTracer) flush() error {
 func (t *wireTracer) close() error {
 	defer t.conn.Close()
 	if _, err := t.conn.Write(wire.AppendBye(nil, &wire.Bye{Reason: "closed"})); err != nil {
-		return fmt.Errorf("say bye: %w", err)
+		return fmt.Errorf("send bye: %w", err)
 	}
 	select {
 	case err := <-t.read:
 		return err
 	case <-time.After(limit):
-		return fmt.Errorf("say bye: the daemon did not close its end within %s", limit)
+		return fmt.Errorf("send bye: the daemon did not close its end within %s", limit)
 	}
 }
 

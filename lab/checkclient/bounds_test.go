@@ -34,11 +34,11 @@ func TestSession_IsBounded(t *testing.T) {
 	}
 	s.fail(ended)
 	if !strings.Contains(out.String(), "malformed: bad_message: walk spans: expected an array") {
-		t.Error("what ended the connection is not told")
+		t.Error("the cause of the end is not reported")
 	}
-	if len(s.noted) > maxNotes+1 || len(s.keys.whole) > maxWhole || len(s.keys.numbers) > 8192 ||
+	if len(s.noted) > maxNotes+1 || len(s.keys.complete) > maxWhole || len(s.keys.numbers) > 8192 ||
 		len(s.keys.used) > maxScopes {
-		t.Errorf("kept: %d notes, %d keys, %d numbers, %d scopes", len(s.noted), len(s.keys.whole),
+		t.Errorf("kept: %d notes, %d keys, %d numbers, %d scopes", len(s.noted), len(s.keys.complete),
 			len(s.keys.numbers), len(s.keys.used))
 	}
 	budgets := 0
@@ -72,7 +72,7 @@ func TestInterrupt_IsAShutdown(t *testing.T) {
 	if _, err := conn.Write(append(hello(), batch(webKey())...)); err != nil {
 		t.Fatal(err)
 	}
-	eventually.True(t, "the batch is told of", func() bool {
+	eventually.True(t, "the batch is reported", func() bool {
 		return strings.Contains(s.out.String(), "#1 spans")
 	})
 	s.stop()

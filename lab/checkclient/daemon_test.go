@@ -93,7 +93,7 @@ func TestBye_SameAsDaemon(t *testing.T) {
 	compare := func(name string, sent []byte) {
 		want, got := byesOf(t, running, sent), byesOf(t, check.path, sent)
 		if g, w := asJSON(t, got), asJSON(t, want); g != w {
-			t.Errorf("%s: the check says\n%s, a daemon\n%s", name, g, w)
+			t.Errorf("%s: the check reports\n%s, a daemon\n%s", name, g, w)
 		}
 	}
 	for _, v := range vectors {
@@ -101,7 +101,7 @@ func TestBye_SameAsDaemon(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		compare(v.Name+" behind a hello", append(hello(), frame...))
+		compare(v.Name+" after a hello", append(hello(), frame...))
 		compare(v.Name, frame)
 	}
 	for _, c := range wrongClients {
@@ -125,7 +125,7 @@ func asJSON(t *testing.T, v any) string {
 func TestBye_NotAfterDisconnectInFrame(t *testing.T) {
 	for name, path := range map[string]string{"daemon": startDaemon(t), "check": serve(t, 0, nil).path} {
 		if byes := byesOf(t, path, append(hello(), batch(webKey())[:20]...)); len(byes) != 0 {
-			t.Errorf("the %s says %+v", name, byes)
+			t.Errorf("the %s sends %+v", name, byes)
 		}
 	}
 }

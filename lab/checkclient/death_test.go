@@ -33,7 +33,7 @@ func TestCrash_LostAndDuplicateSpans(t *testing.T) {
 	for _, test := range []struct {
 		name        string
 		first, next [][]byte
-		says        string // expected note; empty if the client is correct
+		want        string // expected note; empty if the client is correct
 	}{
 		{
 			"well",
@@ -110,8 +110,8 @@ func TestCrash_LostAndDuplicateSpans(t *testing.T) {
 			if err != nil {
 				out += err.Error()
 			}
-			if (err == nil) != (test.says == "") || !strings.Contains(out, test.says) {
-				t.Errorf("%q is not in:\n%s", test.says, out)
+			if (err == nil) != (test.want == "") || !strings.Contains(out, test.want) {
+				t.Errorf("%q is not in:\n%s", test.want, out)
 			}
 		})
 	}

@@ -47,16 +47,16 @@ func (e *event) text() string {
 }
 
 func (t *entry) text(indent string) string {
-	var said []string
+	var pairs []string
 	for i := 0; i < len(t.facts); i += 2 {
 		verb := "%s %v"
 		switch t.facts[i+1].(type) {
 		case string, []string:
 			verb = "%s %q"
 		}
-		said = append(said, fmt.Sprintf(verb, t.facts[i:i+2]...))
+		pairs = append(pairs, fmt.Sprintf(verb, t.facts[i:i+2]...))
 	}
-	lines := strings.Join(said, ", ") + "\n"
+	lines := strings.Join(pairs, ", ") + "\n"
 	for _, n := range t.notes {
 		lines += fmt.Sprintf("%s%s: %s\n", indent, n.Kind, n.Text)
 	}

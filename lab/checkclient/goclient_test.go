@@ -55,12 +55,12 @@ func TestGoClient_PassesCheck(t *testing.T) {
 			t.Errorf("there is something %s:\n%s", kind, out)
 		}
 	}
-	for _, says := range []string{
+	for _, want := range []string{
 		"#1 hello ", `service "shop"`, `#1 answer    type "welcome"`, "#1 define",
 		"#1 spans", "#1 flush", `type "flush"`, "well true", "spans 2000", "normalised 0",
 	} {
-		if !strings.Contains(out, says) {
-			t.Errorf("%q is not in:\n%s", says, out)
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not in:\n%s", want, out)
 		}
 	}
 }

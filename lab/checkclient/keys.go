@@ -15,10 +15,10 @@ var seed = maphash.MakeSeed()
 
 // keys records the keys that a connection has sent.
 type keys struct {
-	numbers map[uint32]uint64
-	whole   map[uint64]struct{}
-	values  map[uint64]struct{} // hashes of distinct values, of all scopes
-	used    map[string]int      // number of distinct values per scope
+	numbers  map[uint32]uint64
+	complete map[uint64]struct{}
+	values   map[uint64]struct{} // hashes of distinct values, of all scopes
+	used     map[string]int      // number of distinct values per scope
 }
 
 func newKeys() keys {
@@ -41,9 +41,9 @@ func (k *keys) define(number uint32, raw []byte) (redefined bool) {
 // met records a key that was sent in full, and reports whether it had been sent before.
 func (k *keys) met(raw []byte) bool {
 	hash := maphash.Bytes(seed, raw)
-	_, known := k.whole[hash]
-	if len(k.whole) < maxWhole {
-		k.whole[hash] = struct{}{}
+	_, known := k.complete[hash]
+	if len(k.complete) < maxWhole {
+		k.complete[hash] = struct{}{}
 	}
 	return known
 }

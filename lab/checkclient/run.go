@@ -28,11 +28,11 @@ func (s *session) run() *ending {
 		if err != nil {
 			return s.unread(err)
 		}
-		left, ended := s.handle(message)
-		if left {
+		isClosed, ended := s.handle(message)
+		if isClosed {
 			s.afterBye()
 		}
-		if left || ended != nil {
+		if isClosed || ended != nil {
 			return ended
 		}
 		if s.isDoomed() && len(s.death.batches) == dieAt {
@@ -55,7 +55,7 @@ func (s *session) die() *ending {
 		if err != nil {
 			break
 		}
-		if left, ended := s.handle(message); left || ended != nil {
+		if isClosed, ended := s.handle(message); isClosed || ended != nil {
 			return ended
 		}
 	}
@@ -82,10 +82,10 @@ func (s *session) afterBye() {
 		e := s.event(kind.String(), message)
 		if kind == wire.TypeSpans {
 			spans := wire.CountSpans(body, 0)
-			s.note(&e.entry, noteDropped, "%d spans behind the bye: dropped, as refused", spans)
+			s.note(&e.entry, noteDropped, "%d spans after the bye: dropped, as refused", spans)
 			s.sums.spans += int(spans)
 		} else {
-			s.note(&e.entry, noteAdvice, "%s behind the bye: the daemon does not read it", kind)
+			s.note(&e.entry, noteAdvice, "%s after the bye: the daemon does not read it", kind)
 		}
 		s.printer.print(e, false)
 	}
@@ -141,8 +141,8 @@ func (s *session) hello(hello *wire.Hello, message []byte) {
 		"span_kinds", f.SpanKinds, "peer_tags", f.PeerTags)
 }
 
-// handle reports one message. left reports whether the client has said bye.
-func (s *session) handle(message []byte) (left bool, ended *ending) {
+// handle reports one message. isClosed reports whether the client has sent bye.
+func (s *session) handle(message []byte) (isClosed bool, ended *ending) {
 	kind, body, err := wire.Split(message)
 	e := s.event(kind.String(), message)
 	if err != nil {
@@ -174,7 +174,7 @@ func (s *session) handle(message []byte) (left bool, ended *ending) {
 			}
 		}
 	case wire.TypeBye:
-		left = true // the daemon parses nothing after this
+		isClosed = true // the daemon parses nothing after this
 		_, err = wire.DecodeBye(body)
 	default:
 		err = fmt.Errorf("handle message: unexpected %s", kind)
@@ -183,5 +183,5 @@ func (s *session) handle(message []byte) (left bool, ended *ending) {
 		return false, malformed(message, err)
 	}
 	s.printer.print(e, false)
-	return left, ended
+	return isClosed, ended
 }

@@ -62,58 +62,58 @@ func helloOf(m wire.Hello) []byte { return wire.AppendHello(nil, &m) }
 var wrongClients = []struct {
 	name   string
 	frames [][]byte
-	says   []string
+	want   []string
 	well   bool
 }{
-	{name: "nothing", says: []string{"reason \"no_hello\"", "closed the connection before its hello"}},
+	{name: "nothing", want: []string{"reason \"no_hello\"", "closed the connection before its hello"}},
 	{
 		name: "empty frame", frames: [][]byte{hello(), {0, 0, 0, 0}},
-		says: []string{`reason "bad_frame", message 2, byte 0, hex "[00] 00 00 00"`},
+		want: []string{`reason "bad_frame", message 2, byte 0, hex "[00] 00 00 00"`},
 	},
 	{
 		name: "little-endian length", frames: [][]byte{littleEndian(hello())},
-		says: []string{
+		want: []string{
 			`reason "too_large", message 1`,
 			"a frame's length is big-endian; little-endian this one says 73",
 		},
 	},
 	{
 		name: "half a frame", frames: [][]byte{hello(), batch(webKey())[:20]},
-		says: []string{`reason "half_frame", message 2`, "the client closed the connection after 20 bytes"},
+		want: []string{`reason "half_frame", message 2`, "the client closed the connection after 20 bytes"},
 	},
 	{
 		name: "spans before hello", frames: [][]byte{batch(webKey())},
-		says: []string{`reason "no_hello", message 1`, "the first message is spans"},
+		want: []string{`reason "no_hello", message 1`, "the first message is spans"},
 	},
 	{
 		name: "no version", frames: [][]byte{framed(0x92, 1, 0x80)},
-		says: []string{`reason "bad_message", message 1, byte 2, hex "92 01 [80]`, "the version is missing"},
+		want: []string{`reason "bad_message", message 1, byte 2, hex "92 01 [80]`, "the version is missing"},
 	},
 	{
 		name: "another version", frames: [][]byte{helloOf(wire.Hello{Version: 2})},
-		says: []string{`reason "version"`, "protocol version 2 is not supported; use version 1", `type "bye"`},
+		want: []string{`reason "version"`, "protocol version 2 is not supported; use version 1", `type "bye"`},
 	},
 	{
 		name: "two hellos", frames: [][]byte{hello(), hello()},
-		says: []string{`reason "bad_message", message 2, byte 0`, "handle message: unexpected hello"},
+		want: []string{`reason "bad_message", message 2, byte 0`, "handle message: unexpected hello"},
 	},
 	{
 		name:   "a message of the daemon's",
 		frames: [][]byte{hello(), wire.AppendFeatures(nil, &wire.Announcement{})},
-		says:   []string{"handle message: unexpected features"},
+		want:   []string{"handle message: unexpected features"},
 	},
 	{
 		name: "unknown type", frames: [][]byte{hello(), framed(0x92, 9, 0x90)},
-		says: []string{`message 2, byte 1, hex "92 [09] 90"`, "unknown message type 9"},
+		want: []string{`message 2, byte 1, hex "92 [09] 90"`, "unknown message type 9"},
 	},
 	{
 		name: "a map for an array", frames: [][]byte{hello(), framed(0x92, 5, 0x80)},
-		says: []string{`byte 2, hex "92 05 [80]`, "expected an array"},
+		want: []string{`byte 2, hex "92 05 [80]`, "expected an array"},
 	},
 	{
 		name:   "a string as a key",
 		frames: [][]byte{hello(), framed(0x92, 5, 0x91, 0x94, 0xa2, 'a', 'b', 1, 2, 0)},
-		says:   []string{`byte 4, hex "92 05 91 94 [a2]`, "a key, as a byte string or a number"},
+		want:   []string{`byte 4, hex "92 05 91 94 [a2]`, "a key, as a byte string or a number"},
 	},
 	{
 		name: "a duration in seconds",
@@ -122,12 +122,12 @@ var wrongClients = []struct {
 			framed(0x92, 5, 0x91, 0x94, 0xc4, 4, 0x93, 0xa0, 0xa0, 0xa0, 0xcb, 0x3f, 0xe0, 0, 0, 0, 0, 0, 0,
 				2, 0),
 		},
-		says: []string{`byte 10, hex`, "[cb]", "an integer as the duration"},
+		want: []string{`byte 10, hex`, "[cb]", "an integer as the duration"},
 	},
 	{
 		name:   "an unknown flag",
 		frames: [][]byte{hello(), framed(0x92, 5, 0x91, 0x94, 0xc4, 4, 0x93, 0xa0, 0xa0, 0xa0, 1, 2, 4)},
-		says:   []string{`byte 12, hex`, "[04]", "flags with no bits but 0 and 1"},
+		want:   []string{`byte 12, hex`, "[04]", "flags with no bits but 0 and 1"},
 	},
 	{
 		name: "a weight of NaN",
@@ -135,7 +135,7 @@ var wrongClients = []struct {
 			hello(),
 			framed(0x92, 5, 0x91, 0x95, 0xc4, 4, 0x93, 0xa0, 0xa0, 0xa0, 1, 2, 0, 0xca, 0x7f, 0xc0, 0, 0),
 		},
-		says: []string{`byte 13, hex`, "[ca]", "a weight above 0 and at most 2^32, found lead byte 0xca"},
+		want: []string{`byte 13, hex`, "[ca]", "a weight above 0 and at most 2^32, found lead byte 0xca"},
 	},
 	{
 		name: "a weight below zero",
@@ -143,30 +143,30 @@ var wrongClients = []struct {
 			hello(),
 			framed(0x92, 5, 0x91, 0x95, 0xc4, 4, 0x93, 0xa0, 0xa0, 0xa0, 1, 2, 0, 0xff),
 		},
-		says: []string{`byte 13, hex`, "[ff]", "a weight above 0 and at most 2^32, found lead byte 0xff"},
+		want: []string{`byte 13, hex`, "[ff]", "a weight above 0 and at most 2^32, found lead byte 0xff"},
 	},
 	{
 		name:   "a number as the reason of a bye",
 		frames: [][]byte{hello(), framed(0x92, 8, 0x81, 0xa6, 'r', 'e', 'a', 's', 'o', 'n', 7)},
-		says:   []string{`reason "bad_message", message 2, byte 10`, "expected a string, found lead byte 0x07"},
+		want:   []string{`reason "bad_message", message 2, byte 10`, "expected a string, found lead byte 0x07"},
 	},
 	{
 		name: "a lost without a map", frames: [][]byte{hello(), framed(0x92, 6, 0xc0)},
-		says: []string{`reason "bad_message", message 2, byte 2`, "expected a map, found lead byte 0xc0"},
+		want: []string{`reason "bad_message", message 2, byte 2`, "expected a map, found lead byte 0xc0"},
 	},
 	{
 		name: "a flush without a map", frames: [][]byte{hello(), framed(0x92, 7, 0xc0)},
-		says: []string{`reason "bad_message", message 2, byte 2`, "expected a map, found lead byte 0xc0"},
+		want: []string{`reason "bad_message", message 2, byte 2`, "expected a map, found lead byte 0xc0"},
 	},
 	{
 		name:   "an earlier of 65 bytes",
 		frames: [][]byte{helloOf(wire.Hello{Version: wire.Version, Earlier: strings.Repeat("a", 65)})},
-		says:   []string{`reason "bad_message", message 1`, "expected an earlier token of at most 64 bytes, found 65"},
+		want:   []string{`reason "bad_message", message 1`, "expected an earlier token of at most 64 bytes, found 65"},
 	},
 	{
-		name:   "spans behind a bye",
+		name:   "spans after a bye",
 		frames: [][]byte{hello(), wire.AppendBye(nil, &wire.Bye{Reason: "exit"}), batchOf(3, webKey())},
-		says:   []string{"dropped: 3 spans behind the bye", "spans 3", "well false"},
+		want:   []string{"dropped: 3 spans after the bye", "spans 3", "well false"},
 	},
 	{
 		name: "a report behind a bye", well: true,
@@ -174,11 +174,11 @@ var wrongClients = []struct {
 			hello(), wire.AppendBye(nil, &wire.Bye{Reason: "exit"}),
 			wire.AppendLost(nil, wire.Lost{"buffer_full": 7}),
 		},
-		says: []string{"advice: lost behind the bye"},
+		want: []string{"advice: lost after the bye"},
 	},
 	{
 		name: "a weight that is the rate", well: true, frames: [][]byte{hello(), spanOf(1, 0.1)},
-		says: []string{"advice: weights are below 1: a weight is how many spans one stands for, 1 / rate"},
+		want: []string{"advice: weights are below 1: a weight is how many spans one stands for, 1 / rate"},
 	},
 	{
 		name: "a negative duration", well: true,
@@ -186,40 +186,40 @@ var wrongClients = []struct {
 			hello(),
 			framed(0x92, 5, 0x91, 0x94, 0xc4, 4, 0x93, 0xa0, 0xa0, 0xa0, 0xd1, 0xfc, 0x18, 2, 0),
 		},
-		says: []string{"normalised: a duration of -1000 becomes 0"},
+		want: []string{"normalised: a duration of -1000 becomes 0"},
 	},
 	{
 		name: "an end as the duration", well: true,
 		frames: [][]byte{hello(), spanOf(uint64(noon.UnixNano()), 1)},
-		says:   []string{"advice: spans last longer than a week: a duration is nanoseconds from a span's start"},
+		want:   []string{"advice: spans last longer than a week: a duration is nanoseconds from a span's start"},
 	},
 	{
 		name: "the same in microseconds", well: true,
 		frames: [][]byte{hello(), spanOf(uint64(noon.UnixMicro()), 1)},
-		says:   []string{"advice: spans last longer than a week"},
+		want:   []string{"advice: spans last longer than a week"},
 	},
 	{name: "a kind in capitals", well: true, frames: [][]byte{hello(), batch(keyWith(func(k *span.Key) {
 		k.Kind = "Client"
-	}))}, says: []string{`advice: span_kind "Client" is none of client, consumer, internal, producer, server`}},
+	}))}, want: []string{`advice: span_kind "Client" is none of client, consumer, internal, producer, server`}},
 	{name: "a status of no HTTP", well: true, frames: [][]byte{hello(), batch(keyWith(func(k *span.Key) {
 		k.HTTPStatus = 99999
-	}))}, says: []string{"advice: http_status 99999 is none of HTTP"}},
+	}))}, want: []string{"advice: http_status 99999 is none of HTTP"}},
 	{
 		name: "a peer tag that nobody asked for", well: true,
 		frames: [][]byte{hello(), batch(keyWith(func(k *span.Key) {
 			k.PeerTags = []string{"_dd.base_service:shop", "user.id:7"}
-		}))}, says: []string{`advice: peer_tag "user.id" is none that features asks for`},
+		}))}, want: []string{`advice: peer_tag "user.id" is none that features asks for`},
 	},
 	{name: "a tag twice", well: true, frames: [][]byte{hello(), batch(keyWith(func(k *span.Key) {
 		k.PeerTags = []string{"db.name:a", "db.name:b"}
-	}))}, says: []string{`advice: peer_tag "db.name" stands twice in a list`}},
+	}))}, want: []string{`advice: peer_tag "db.name" stands twice in a list`}},
 	{name: "a tag without a colon", well: true, frames: [][]byte{hello(), batch(keyWith(func(k *span.Key) {
 		k.AdditionalTags = []string{"premium"}
-	}))}, says: []string{`advice: additional_tag "premium" has no colon`}},
+	}))}, want: []string{`advice: additional_tag "premium" has no colon`}},
 	{
 		name:   "a weight of zero",
 		frames: [][]byte{hello(), framed(0x92, 5, 0x91, 0x95, 0xc4, 4, 0x93, 0xa0, 0xa0, 0xa0, 1, 2, 0, 0)},
-		says:   []string{`byte 13, hex`, "[00]", "a weight above 0 and at most 2^32, found lead byte 0x00"},
+		want:   []string{`byte 13, hex`, "[00]", "a weight above 0 and at most 2^32, found lead byte 0x00"},
 	},
 	{
 		name: "a status as text",
@@ -228,7 +228,7 @@ var wrongClients = []struct {
 			framed(0x92, 5, 0x91, 0x94, 0xc4, 9, 0x97, 0xa0, 0xa0, 0xa0, 0xc0, 0xc0, 0xc0, 0xa1, '2', 1, 2,
 				0),
 		},
-		says: []string{`byte 13, hex`, "[a1] 32", "element 6: expected the HTTP status"},
+		want: []string{`byte 13, hex`, "[a1] 32", "element 6: expected the HTTP status"},
 	},
 	{
 		name: "the same in a definition",
@@ -236,23 +236,23 @@ var wrongClients = []struct {
 			hello(),
 			framed(0x92, 4, 0x91, 0x92, 7, 0xc4, 9, 0x97, 0xa0, 0xa0, 0xa0, 0xc0, 0xc0, 0xc0, 0xa1, '2'),
 		},
-		says: []string{`byte 14, hex`, "[a1] 32", "element 6"},
+		want: []string{`byte 14, hex`, "[a1] 32", "element 6"},
 	},
 	{
 		name: "bytes behind a message", frames: [][]byte{hello(), framed(0x92, 5, 0x90, 1, 2)},
-		says: []string{`byte 3, hex "92 05 90 [01] 02"`, "2 bytes follow"},
+		want: []string{`byte 3, hex "92 05 90 [01] 02"`, "2 bytes follow"},
 	},
 	{
 		name: "a number that nobody defined", frames: [][]byte{hello(), numbered(3)},
-		says: []string{"number 3 is not defined on this connection", "byte 7"},
+		want: []string{"number 3 is not defined on this connection", "byte 7"},
 	},
 	{
 		name: "a number beyond max_keys", frames: [][]byte{hello(), define(8192, webKey())},
-		says: []string{"number 8192 is not below 8192, the maximum in the welcome message"},
+		want: []string{"number 8192 is not below 8192, the maximum in the welcome message"},
 	},
 	{
 		name: "a batch beyond max_batch", frames: [][]byte{hello(), batchOf(1025, webKey())},
-		says: []string{
+		want: []string{
 			"dropped: a batch of 1025 spans, where welcome says max_batch 1024", "batch_too_large",
 			"well false",
 		},
@@ -260,80 +260,80 @@ var wrongClients = []struct {
 	{
 		name: "messages of nothing", well: true,
 		frames: [][]byte{hello(), framed(0x92, 4, 0x90), framed(0x92, 5, 0x90), framed(0x92, 6, 0x80)},
-		says:   []string{"definitions 0", "#1 lost"},
+		want:   []string{"definitions 0", "#1 lost"},
 	},
 	{
 		name: "a misspelt field", well: true,
 		frames: [][]byte{framed(append([]byte{0x92, 1, 0x83, 0xa7},
 			"version\x01\xa6client\xa1c\xa5orgin\x81\xa3env\xa4prod"...)...)},
-		says: []string{"is a name misspelt?"},
+		want: []string{"is a name misspelt?"},
 	},
 	{
 		name: "an origin that is too long", well: true,
 		frames: [][]byte{helloOf(wire.Hello{Version: 1, Origin: span.Origin{Env: strings.Repeat("e", 300)}})},
-		says:   []string{`normalised: origin env "eee`, "(300 bytes)", "(200 bytes)"},
+		want:   []string{`normalised: origin env "eee`, "(300 bytes)", "(200 bytes)"},
 	},
 	{name: "a service in capitals", well: true, frames: [][]byte{hello(), batch(keyWith(func(k *span.Key) {
 		k.Service = "My Shop!"
-	}))}, says: []string{`normalised: service "My Shop!" becomes "my_shop"`}},
+	}))}, want: []string{`normalised: service "My Shop!" becomes "my_shop"`}},
 	{name: "no service", well: true, frames: [][]byte{hello(), batch(keyWith(func(k *span.Key) {
 		k.Service = ""
-	}))}, says: []string{`normalised: service "" becomes "unnamed-python-service"`}},
+	}))}, want: []string{`normalised: service "" becomes "unnamed-python-service"`}},
 	{name: "no resource", well: true, frames: [][]byte{hello(), define(0, keyWith(func(k *span.Key) {
 		k.Resource = ""
-	}))}, says: []string{`normalised: resource "" becomes "op"`}},
+	}))}, want: []string{`normalised: resource "" becomes "op"`}},
 	{name: "text that is no UTF-8", well: true, frames: [][]byte{hello(), batch(keyWith(func(k *span.Key) {
 		k.Type = "a\xffb"
-	}))}, says: []string{`normalised: type "a\xffb" becomes "a�b"`}},
+	}))}, want: []string{`normalised: type "a\xffb" becomes "a�b"`}},
 	{
 		name: "a resource that is too long", well: true,
 		frames: [][]byte{hello(), batch(keyWith(func(k *span.Key) {
 			k.Resource = strings.Repeat("r", 6000)
-		}))}, says: []string{"(6000 bytes)", "(5000 bytes)"},
+		}))}, want: []string{"(6000 bytes)", "(5000 bytes)"},
 	},
 	{name: "too many additional tags", well: true, frames: [][]byte{hello(), batch(keyWith(func(k *span.Key) {
 		k.AdditionalTags = []string{"a:1", "b:1", "c:1", "d:1", "e:1"}
-	}))}, says: []string{"of 5 additional_tags the first 4 are kept"}},
+	}))}, want: []string{"of 5 additional_tags the first 4 are kept"}},
 	{name: "tags out of order", well: true, frames: [][]byte{hello(), batch(keyWith(func(k *span.Key) {
 		k.PeerTags = []string{"out.host:db", "db.name:orders"}
-	}))}, says: []string{`advice: peer_tags are not in the order of their bytes, as "out.host:db" before "db.name:orders"`}},
+	}))}, want: []string{`advice: peer_tags are not in the order of their bytes, as "out.host:db" before "db.name:orders"`}},
 	{
 		name: "a label over its budget", well: true, frames: [][]byte{hello(), distinct(33)},
-		says: []string{`normalised: "type" has more than 32 distinct values`, span.Blocked},
+		want: []string{`normalised: "type" has more than 32 distinct values`, span.Blocked},
 	},
 	{
 		name: "a key in another form", well: true,
 		frames: [][]byte{hello(), batch([]byte{0x95, 0xa1, 's', 0xa1, 'o', 0xa1, 'r', 0xa0, 0xa0})},
-		says:   []string{"its 9 bytes are not the canonical 7"},
+		want:   []string{"its 9 bytes are not the canonical 7"},
 	},
 	{
 		name: "ends in milliseconds", well: true, frames: [][]byte{hello(), endingAt(noon.UnixMilli())},
-		says: []string{"spans end before 2001: an end is in nanoseconds", "late 1"},
+		want: []string{"spans end before 2001: an end is in nanoseconds", "late 1"},
 	},
 	{
 		name: "old spans", well: true,
 		frames: [][]byte{hello(), endingAt(noon.UnixNano() - 60e9), endingAt(noon.UnixNano() - 61e9)},
-		says:   []string{"this one 1m0s ago", "late 2"},
+		want:   []string{"this one 1m0s ago", "late 2"},
 	},
 	{
 		name:   "a clock that is wrong",
 		well:   true,
 		frames: [][]byte{hello(), endingAt(noon.UnixNano() + 60e9)},
-		says:   []string{"spans end after now, this one in 1m0s", "early 1"},
+		want:   []string{"spans end after now, this one in 1m0s", "early 1"},
 	},
 	{
 		name: "batches of one", well: true,
 		frames: [][]byte{hello(), bytes.Repeat(append(define(0, webKey()), numbered(0)...), 10)},
-		says:   []string{"advice: 1.0 spans a batch, 34 bytes a span", "six to seven times"},
+		want:   []string{"advice: 1.0 spans a batch, 34 bytes a span", "six to seven times"},
 	},
 	{
 		name: "keys whole again and again", well: true,
 		frames: [][]byte{hello(), bytes.Repeat(batchOf(50, webKey()), 2)},
-		says:   []string{"advice: 99 spans brought a key whole that had come before: 4752 of the 6622 bytes"},
+		want:   []string{"advice: 99 spans brought a key whole that had come before: 4752 of the 6622 bytes"},
 	},
 	{name: "what acts on a terminal", well: true, frames: [][]byte{hello(), batch(keyWith(func(k *span.Key) {
 		k.Resource = "a\x1b[2J\u202eb\n"
-	}))}, says: []string{`resource "a\x1b[2J\u202eb\n"`}},
+	}))}, want: []string{`resource "a\x1b[2J\u202eb\n"`}},
 }
 
 // TestWrongClients_NamedMistakes: each common mistake gets its own sentence, and the exit
@@ -347,9 +347,9 @@ func TestWrongClients_NamedMistakes(t *testing.T) {
 			if (err == nil) != c.well {
 				t.Errorf("the verdict is %v, and it should be well: %v", err, c.well)
 			}
-			for _, says := range append(c.says, fmt.Sprintf("well %v", c.well)) {
-				if !strings.Contains(out, says) {
-					t.Errorf("%q is not in:\n%s", says, out)
+			for _, want := range append(c.want, fmt.Sprintf("well %v", c.well)) {
+				if !strings.Contains(out, want) {
+					t.Errorf("%q is not in:\n%s", want, out)
 				}
 			}
 			if strings.ContainsAny(out, "\x1b\u202e") {

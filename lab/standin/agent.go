@@ -92,7 +92,7 @@ func (a *Agent) refuse(w http.ResponseWriter, status int, why string) {
 func (a *Agent) offered(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		now := a.info.Load()
-		now.say(w.Header())
+		now.setHeaders(w.Header())
 		if !slices.Contains(now.Endpoints, r.URL.Path) {
 			a.refuse(w, http.StatusNotFound, "404 page not found")
 			return

@@ -51,8 +51,8 @@ func (i Info) render() (body []byte, state string) {
 	return body, hex.EncodeToString(sum[:])
 }
 
-// say sets the headers of every response.
-func (i *Info) say(h http.Header) {
+// setHeaders sets the headers of every response.
+func (i *Info) setHeaders(h http.Header) {
 	_, state := i.render()
 	h.Set("Datadog-Agent-Version", i.Version)
 	h.Set("Datadog-Agent-State", state)

@@ -44,7 +44,7 @@ func TestTraces(t *testing.T) {
 		t.Errorf("%+v without the mark, %+v with it", totals.Uncounted, totals.Counted)
 	}
 	if want := []bool{false, false, false, true, true}; !slices.Equal(seen, want) {
-		t.Errorf("requests that somebody has counted: %v, want %v", seen, want)
+		t.Errorf("requests counted by their client: %v, want %v", seen, want)
 	}
 	info := DefaultInfo()
 	info.Endpoints = []string{"/info", "/v0.6/stats"}

@@ -89,7 +89,7 @@ func TestFlood_UniqueKeysOfManyLengths(t *testing.T) {
 // TestFlood_ShapesNeedNormalization: normalization changes the keys of the shapes made for it.
 // Keys of other shapes change at most in the order of tags.
 func TestFlood_ShapesNeedNormalization(t *testing.T) {
-	mended := map[string]bool{
+	normalized := map[string]bool{
 		"operations": true, "services": true, "capitals": true, "unicode": true, "invalid-utf8": true,
 		"additional": true, "long": true, "many-tags": true,
 	}
@@ -101,7 +101,7 @@ func TestFlood_ShapesNeedNormalization(t *testing.T) {
 				changed++
 			}
 		}
-		if mended[shape] != (changed > len(keys)/20) {
+		if normalized[shape] != (changed > len(keys)/20) {
 			t.Errorf("%s: normalising changes %d of %d keys", shape, changed, len(keys))
 		}
 	}
@@ -184,15 +184,15 @@ func TestFlood_Names(t *testing.T) {
 			}
 		}
 	}
-	for name, says := range map[string]string{
+	for name, want := range map[string]string{
 		"flood:":          "there are urls, sql",
 		"flood:steady":    "there are urls, sql",
 		"flood:urls:":     "write 1% to 100%",
 		"flood:urls:0%":   "write 1%",
 		"flood:urls:101%": "write 1%", "flood:urls:5": "write 1%", "flood": "nor flood: and one of urls",
 	} {
-		if _, err := New(name, 1); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%q: %v, want it to say %q", name, err, says)
+		if _, err := New(name, 1); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want it to say %q", name, err, want)
 		}
 	}
 	if !UsesNumbers("flood:numbered") || !UsesNumbers("flood:numbered:5%") || UsesNumbers("flood:urls") ||

@@ -52,7 +52,7 @@ func (r *reader) do(b *block, isUsed map[string]bool) {
 		}
 	case "text": // a picture
 	default:
-		r.t.Errorf("%s: nobody here reads %q; say what it is for, or give it a fence of text", b, b.language)
+		r.t.Errorf("%s: no check for a block of %q; add one, or mark the block as text", b, b.language)
 	}
 }
 

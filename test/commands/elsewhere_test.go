@@ -34,7 +34,7 @@ var elsewhere = []exception{
 	},
 	{
 		`^go get github.com/spanstatsd/spanstatsd/clients/otel-go$`,
-		"needs a release; test/release runs it with one of its own", nil,
+		"needs a release; test/release runs it with its own release", nil,
 	},
 	{
 		`^pip install \./clients/python |^OTEL_PYTHON_CONFIGURATOR=spanstatsd `,
@@ -79,7 +79,7 @@ func extensionJar(t *testing.T) string {
 			return module + "/target/" + plugin.Names[0] + ".jar"
 		}
 	}
-	t.Fatal("the module of the extension does not say which jar it makes")
+	t.Fatal("the module of the extension does not name its jar")
 	return ""
 }
 
@@ -91,7 +91,7 @@ func makesJar(t *testing.T, _ string) {
 	}
 }
 
-// namesJar checks that the JVM is given the jar at the path where Maven builds it.
+// namesJar checks that the JVM loads the jar from the path where Maven builds it.
 func namesJar(t *testing.T, command string) {
 	t.Helper()
 	named := regexp.MustCompile(` -Dotel\.javaagent\.extensions=(\S+) `).FindStringSubmatch(command)

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 		if err == nil {
 			os.Exit(code)
 		}
-		fmt.Fprintf(os.Stderr, "\n*** NOT RUN: a network of this test's own, because %v ***\n\n", err)
+		fmt.Fprintf(os.Stderr, "\n*** NOT RUN: a separate network namespace, because %v ***\n\n", err)
 	}
 	os.Exit(testsInClone(m))
 }
@@ -50,7 +50,7 @@ func inMachineOfItsOwn() (code int, err error) {
 func testsInClone(m *testing.M) int {
 	if os.Getenv(alone) != "" {
 		if err := furnish(); err != nil {
-			fmt.Fprintln(os.Stderr, "make a machine of its own:", err)
+			fmt.Fprintln(os.Stderr, "create namespaces:", err)
 			return 1
 		}
 	}

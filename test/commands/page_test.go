@@ -112,7 +112,7 @@ func TestTargets(t *testing.T) {
 		for _, made := range regexp.MustCompile("(?m)(?:`|^    )make ([a-z][a-z-]*)").FindAllStringSubmatch(
 			readFile(t, path), -1) {
 			if !regexp.MustCompile(`(?m)^` + made[1] + `:`).MatchString(makefile) {
-				t.Errorf("%s says make %s, which the Makefile does not have", path, made[1])
+				t.Errorf("%s mentions make %s, which is not a target of the Makefile", path, made[1])
 			}
 		}
 	}

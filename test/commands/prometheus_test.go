@@ -67,7 +67,7 @@ func (r *reader) scrape(b *block) {
 		shown.Configs[0].Path}
 	program := programOf("prometheus")
 	if program == "" {
-		r.t.Log("NOT RUN: a Prometheus, which is not here; what it would scrape is looked at")
+		r.t.Log("NOT RUN: Prometheus is not installed; only its configuration is checked")
 		return
 	}
 	r.server.process = r.begin(program + " --config.file=" + config + " --storage.tsdb.path=" +

@@ -91,13 +91,13 @@ func (r *reader) shell(ctx context.Context, command string) *exec.Cmd {
 // caches returns the module and build caches of the go command.
 var caches = sync.OnceValue(func() []string {
 	names := []string{"GOCACHE", "GOMODCACHE", "GOFLAGS", "GOTOOLCHAIN", "GOPROXY"}
-	said, err := exec.Command("go", append([]string{"env"}, names...)...).Output()
+	values, err := exec.Command("go", append([]string{"env"}, names...)...).Output()
 	if err != nil {
 		panic(err)
 	}
-	values := strings.Split(string(said), "\n")
+	lines := strings.Split(string(values), "\n")
 	for i, name := range names {
-		names[i] = name + "=" + values[i]
+		names[i] = name + "=" + lines[i]
 	}
 	return names
 })
@@ -107,11 +107,11 @@ func (r *reader) run(command string) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), longest)
 	defer cancel()
-	begun := time.Now()
+	start := time.Now()
 	if out, err := r.shell(ctx, command).CombinedOutput(); err != nil {
 		r.t.Fatalf("%s: %v (%v)\n%s", command, err, context.Cause(ctx), out)
 	}
-	r.t.Logf("%s: %.1f s", command, time.Since(begun).Seconds())
+	r.t.Logf("%s: %.1f s", command, time.Since(start).Seconds())
 }
 
 // process is a running command with its output so far.
@@ -119,20 +119,20 @@ type process struct {
 	*exec.Cmd
 	ended chan error
 
-	mutex sync.Mutex
-	said  bytes.Buffer
+	mutex  sync.Mutex
+	buffer bytes.Buffer
 }
 
 func (p *process) Write(b []byte) (int, error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	return p.said.Write(b)
+	return p.buffer.Write(b)
 }
 
 func (p *process) output() string {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	return p.said.String()
+	return p.buffer.String()
 }
 
 // begin starts a command that keeps running.
@@ -177,7 +177,7 @@ func (r *reader) await(p *process, what string, most time.Duration, isThere func
 		default:
 		}
 		if time.Now().After(deadline) {
-			r.t.Fatalf("waited for %s in vain: %s, by %s\n%s", most, what, p.Args[2], p.output())
+			r.t.Fatalf("%s passed without %s, from %s\n%s", most, what, p.Args[2], p.output())
 		}
 	}
 }
@@ -209,7 +209,7 @@ func (r *reader) serve(command string) {
 func (r *reader) look(command string) {
 	r.t.Helper()
 	p := r.begin(command)
-	r.await(p, "what it shows", soon, func() bool { return strings.Contains(p.output(), "received") })
+	r.await(p, "its output", soon, func() bool { return strings.Contains(p.output(), "received") })
 	r.end(p, syscall.SIGINT)
 }
 
@@ -227,8 +227,8 @@ func (r *reader) stop() {
 			return r.received() == r.expected
 		})
 		r.end(r.daemon, syscall.SIGTERM)
-		if said := r.daemon.output(); !regexp.MustCompile(`balanced"?[=:]true`).MatchString(said) {
-			r.t.Errorf("the books of %s do not balance\n%s", r.daemon.Args[2], said)
+		if output := r.daemon.output(); !regexp.MustCompile(`balanced"?[=:]true`).MatchString(output) {
+			r.t.Errorf("the accounting of %s is not balanced\n%s", r.daemon.Args[2], output)
 		}
 	}
 	if r.agent != nil {

@@ -18,8 +18,8 @@ const none = -1
 // never is above every randomness value, which has 56 bits.
 const never = 1 << 56
 
-// said is the sampling context that a span receives and passes to its children.
-type said struct {
+// samplingContext is the sampling context that a span receives and passes to its children.
+type samplingContext struct {
 	id         [16]byte
 	isRoot     bool // no context received
 	isSampled  bool
@@ -28,13 +28,13 @@ type said struct {
 }
 
 // root is the context of the n-th root span, with the trace ID that apps/chain assigns.
-func root(n int) said {
+func root(n int) samplingContext {
 	sum := sha256.Sum256([]byte(strconv.Itoa(n)))
-	return said{id: [16]byte(sum[:16]), isRoot: true, threshold: none, randomness: none}
+	return samplingContext{id: [16]byte(sum[:16]), isRoot: true, threshold: none, randomness: none}
 }
 
 // random returns the randomness of the trace: the explicit value, or else the last 56 bits of its ID.
-func (s said) random() int64 {
+func (s samplingContext) random() int64 {
 	if s.randomness != none {
 		return s.randomness
 	}
@@ -54,7 +54,7 @@ func (s sampler) String() string {
 }
 
 // child returns the context of a child span after this sampler has decided.
-func (s sampler) child(parent said) said {
+func (s sampler) child(parent samplingContext) samplingContext {
 	child := parent
 	child.isRoot = false
 	if parent.isRoot || !s.isParent {
@@ -93,19 +93,19 @@ func weightOf(threshold int64) float64 {
 
 // sampled applies another sampling step with the given threshold. The stricter of both thresholds
 // applies.
-func (s said) sampled(threshold int64) (left said, goesOn bool) {
+func (s samplingContext) sampled(threshold int64) (resampled samplingContext, isForwarded bool) {
 	if s.threshold >= threshold {
 		return s, true
 	}
-	left, goesOn = s, s.random() >= threshold
+	resampled, isForwarded = s, s.random() >= threshold
 	if threshold > 0 { // a share of 1 leaves the spans unchanged
-		left.threshold = threshold
+		resampled.threshold = threshold
 	}
-	return left, goesOn
+	return resampled, isForwarded
 }
 
 // entry returns the OpenTelemetry tracestate entry.
-func (s said) entry() string {
+func (s samplingContext) entry() string {
 	var pairs []string
 	if s.threshold != none {
 		digits := strings.TrimRight(fmt.Sprintf("%014x", s.threshold), "0")

@@ -3,7 +3,7 @@
 //
 // A duration histogram must have the same scale and the same buckets as the SDK's base-2 exponential
 // histogram of the same durations. Durations are truncated to ten significant bits before they are
-// counted, as in the agent, so the SDK is given the truncated durations, in seconds.
+// counted, as in the agent, so the SDK receives the truncated durations, in seconds.
 //
 // A request must be identical, byte for byte, to the encoding by the OTLP library of what the library
 // decodes from it. It must contain each series of random spans once, with the right counts.

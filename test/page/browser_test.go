@@ -26,7 +26,7 @@ type browser struct {
 	complaints []string
 }
 
-// testDeadline limits a whole test. No test asserts a duration.
+// testDeadline limits a complete test. No test asserts a duration.
 const testDeadline = 4 * time.Minute
 
 func openBrowser(t *testing.T) *browser {
@@ -121,7 +121,7 @@ func (b *browser) dress(width int64, scheme, motion string) {
 	)
 }
 
-// picture saves a screenshot of the whole page to the directory SCREENSHOTS, if set.
+// picture saves a screenshot of the complete page to the directory SCREENSHOTS, if set.
 func (b *browser) picture(name string) {
 	b.t.Helper()
 	dir := os.Getenv("SCREENSHOTS")

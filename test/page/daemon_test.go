@@ -47,7 +47,7 @@ func startDaemonIn(t *testing.T, dir string, fault func(*http.Request) standin.F
 	t.Helper()
 	binary := filepath.Join(dir, "spanstatsd")
 	build := exec.Command("go", "build", "-o", binary, "./cmd/spanstatsd")
-	build.Dir = "../.." // what it needs is the daemon's module's affair
+	build.Dir = "../.." // uses the dependencies of the daemon's module
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the daemon: %v\n%s", err, out)
 	}
@@ -89,7 +89,7 @@ func startDaemonIn(t *testing.T, dir string, fault func(*http.Request) standin.F
 		}
 		t.Log(lines.Text())
 	}
-	t.Fatal("the daemon did not say where it answers")
+	t.Fatal("the daemon did not log its address")
 	return "", ""
 }
 

@@ -25,7 +25,7 @@ type shown struct {
 	Figures [][2]string // path of each figure in /status, and its text
 }
 
-// readFigures reads the whole page at once: no other script runs in between.
+// readFigures reads the complete page at once: no other script runs in between.
 const readFigures = `({
 	At: document.documentElement.dataset.at,
 	Figures: [...document.querySelectorAll("[data-figure]")].map((e) => [e.dataset.figure, e.textContent]),
@@ -47,7 +47,7 @@ func TestFigures_SameAsStatus(t *testing.T) {
 		now := ask[shown](b, readFigures)
 		answer := p.answer(now.At)
 		if answer == nil {
-			t.Fatalf("the page says that it shows /status of %q, which nobody answered", now.At)
+			t.Fatalf("the page shows /status of %q, which is no response of the daemon", now.At)
 		}
 		for _, figure := range now.Figures {
 			want := figureIn(t, answer, figure[0])
@@ -191,7 +191,7 @@ func TestControlCharacters_AreShown(t *testing.T) {
 		.flatMap((e) => [e.textContent, ...[...e.attributes].map((a) => a.value)])
 		.filter((text) => /[\p{Cc}\p{Cf}]/u.test(text.replaceAll("\n", "")))`)
 	if len(hidden) > 0 {
-		t.Errorf("%d texts of the page hold what nobody sees, such as %q", len(hidden), hidden[0])
+		t.Errorf("%d texts of the page contain control or format characters, such as %q", len(hidden), hidden[0])
 	}
 }
 
@@ -260,7 +260,7 @@ func TestSummary_FailingAgent(t *testing.T) {
 	} {
 		if text := ask[string](b, fmt.Sprintf(`document.getElementById(%q).textContent`,
 			id)); !strings.Contains(text, want) {
-			t.Errorf("%s says %q, not %q", id, text, want)
+			t.Errorf("%s shows %q, want %q", id, text, want)
 		}
 	}
 	well.Store(true)
@@ -275,7 +275,7 @@ func TestSummary_FailingOTLPDestination(t *testing.T) {
 	address, socket := startDaemon(t, nil)
 	load(t, socket, false)
 	p := newProxy(t, address)
-	say := func(state, lastError string) {
+	respondWith := func(state, lastError string) {
 		p.adds.Store(&map[string]any{"receivers": map[string]any{"otlp": map[string]any{
 			"data": "OTLP", "requests": map[string]int{"counted": 9},
 			"forwarded":   map[string]int{"accepted": 2, "refused": 7},
@@ -283,7 +283,7 @@ func TestSummary_FailingOTLPDestination(t *testing.T) {
 			"forward": map[string]string{"url": "http://collector:4318", "state": state, "last_error": lastError},
 		}}})
 	}
-	say("rejecting", "the destination answered 401 Unauthorized")
+	respondWith("rejecting", "the destination answered 401 Unauthorized")
 	b := openBrowser(t)
 	b.dress(1280, "light", "no-preference")
 	b.open(p)
@@ -294,10 +294,10 @@ func TestSummary_FailingOTLPDestination(t *testing.T) {
 	} {
 		if text := ask[string](b, fmt.Sprintf(`document.getElementById(%q).textContent`,
 			id)); !strings.Contains(text, want) {
-			t.Errorf("%s says %q, not %q", id, text, want)
+			t.Errorf("%s shows %q, want %q", id, text, want)
 		}
 	}
-	say("accepting", "")
+	respondWith("accepting", "")
 	b.await(`document.body.dataset.accounting === "good"`)
 	b.expectNoComplaints()
 }
@@ -338,7 +338,7 @@ func TestPage_OutOfDate(t *testing.T) {
 	if text := ask[string](b,
 		`document.getElementById("stale").checkVisibility() &&
 			document.getElementById("stale").textContent`); !strings.Contains(text, "does not respond") {
-		t.Errorf("the banner says %q", text)
+		t.Errorf("the banner shows %q", text)
 	}
 	b.picture("stale")
 	p.away.Store(false)
@@ -406,7 +406,7 @@ func TestPage_FitsAndIsAccessible(t *testing.T) {
 		"a column without its scope": `document.querySelectorAll("th:not([scope])").length`,
 		"an anchor that leads nowhere": `[...document.querySelectorAll('a[href^="#"]')]
 			.filter((e) => !document.querySelector(e.getAttribute("href"))).length`,
-		"more than one thing read out aloud": `+(document.querySelectorAll("[aria-live]").length !== 1)`,
+		"not exactly one live region": `+(document.querySelectorAll("[aria-live]").length !== 1)`,
 	} {
 		if n := ask[int](b, expression); n != 0 {
 			t.Errorf("%s, %d times", what, n)
@@ -461,13 +461,13 @@ func TestSummary_LostSpans(t *testing.T) {
 	b.dress(1280, "light", "no-preference")
 	b.open(p)
 	b.await(`document.body.dataset.accounting === "lossy"`)
-	for id, says := range map[string]string{
+	for id, want := range map[string]string{
 		"headline": "are lost", "loss-rows": "rejected", "flush-rows": "403 Forbidden",
 		"agent-state": "does not accept", "announce": "are lost",
 	} {
 		if text := ask[string](b, fmt.Sprintf(`document.getElementById(%q).textContent`,
-			id)); !strings.Contains(text, says) {
-			t.Errorf("%s says %q, not %q", id, text, says)
+			id)); !strings.Contains(text, want) {
+			t.Errorf("%s shows %q, want %q", id, text, want)
 		}
 	}
 	b.picture("lossy")

@@ -37,7 +37,7 @@ func newProxy(t *testing.T, daemon string) *proxy {
 	t.Helper()
 	target := &url.URL{Scheme: "http", Host: daemon}
 	p := &proxy{answers: map[string]map[string]any{}}
-	behind := &httputil.ReverseProxy{
+	upstream := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
 			r.Out.URL.Path = "/" + strings.TrimPrefix(r.In.URL.Path, prefix)
@@ -52,7 +52,7 @@ func newProxy(t *testing.T, daemon string) *proxy {
 			t.Errorf("the page asked for %s, which is not below its own address", r.URL.Path)
 			http.NotFound(w, r)
 		default:
-			behind.ServeHTTP(w, r)
+			upstream.ServeHTTP(w, r)
 		}
 	}))
 	t.Cleanup(p.Close)

@@ -61,7 +61,7 @@ func startOTLP(t *testing.T, flags ...string) (d otlpDaemon) {
 		}
 	}
 	if d.otlp == "" || d.http == "" {
-		t.Fatal("the daemon does not say where it listens")
+		t.Fatal("the daemon does not log its address")
 	}
 	go func() {
 		for lines.Scan() { // so that the daemon never blocks on its log
@@ -115,33 +115,33 @@ func (b *browser) resolved(expression string) (result string) {
 // is overloaded at first; that a script can read a refusal and its retry time; and that the browser
 // blocks a page whose origin is not allowed.
 func TestSDK_InBrowser(t *testing.T) {
-	var came atomic.Int64
-	behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	var received atomic.Int64
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
-			t.Errorf("%s went on", r.Method)
+			t.Errorf("%s was forwarded", r.Method)
 		}
-		if came.Add(1) <= 2 {
+		if received.Add(1) <= 2 {
 			w.Header().Set("Retry-After", "1")
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 	}))
-	defer behind.Close()
+	defer upstream.Close()
 	shop, other := servePage(t), servePage(t)
-	d := startOTLP(t, "--otlp-cors-origin", "https://*.example.com,"+shop, "--otlp-forward", behind.URL,
+	d := startOTLP(t, "--otlp-cors-origin", "https://*.example.com,"+shop, "--otlp-forward", upstream.URL,
 		"--otlp-max-body", "256KiB")
 	b := openBrowser(t)
 
 	b.run(chromedp.Navigate(shop))
 	const spans = 300
 	for _, protocol := range []string{"protobuf", "json"} {
-		said := b.resolved(`exportSpans("` + d.otlp + `", "` + protocol + `", ` + strconv.Itoa(spans) + `)`)
-		if said != "exported" {
-			t.Errorf("%s: %s", protocol, said)
+		result := b.resolved(`exportSpans("` + d.otlp + `", "` + protocol + `", ` + strconv.Itoa(spans) + `)`)
+		if result != "exported" {
+			t.Errorf("%s: %s", protocol, result)
 		}
 	}
 	if s := d.status(t); s.Accounting.Received != 2*spans || s.Accounting.DroppedTotal() != 0 ||
 		s.Receivers["otlp"].Requests["duplicate"] != 2 || s.Receivers["otlp"].Forwarded["retryable"] != 2 {
-		t.Errorf("of %d spans: books %+v, OTLP %+v", 2*spans, s.Accounting, s.Receivers["otlp"])
+		t.Errorf("of %d spans: accounting %+v, OTLP %+v", 2*spans, s.Accounting, s.Receivers["otlp"])
 	}
 	b.takeComplaints() // of the two overload responses
 	for _, c := range []struct{ path, media, body, want string }{
@@ -150,28 +150,28 @@ func TestSDK_InBrowser(t *testing.T) {
 		{"/v1/traces", "text/plain", `"x"`, "415 "},
 		{"/v1/nothing", "text/plain", `"x"`, "404 "},
 	} {
-		if said := b.resolved(`answerTo("` + d.otlp + c.path + `", "` + c.media + `", ` + c.body +
-			`)`); said != c.want {
-			t.Errorf("%s %s: a script reads %q, want %q", c.path, c.media, said, c.want)
+		if result := b.resolved(`answerTo("` + d.otlp + c.path + `", "` + c.media + `", ` + c.body +
+			`)`); result != c.want {
+			t.Errorf("%s %s: a script reads %q, want %q", c.path, c.media, result, c.want)
 		}
 	}
-	came.Store(0)
-	if said := b.resolved(`answerTo("` + d.otlp + `/v1/logs", "application/json", "{}")`); said != "503 1" {
-		t.Errorf("of a destination that is busy a script reads %q", said)
+	received.Store(0)
+	if result := b.resolved(`answerTo("` + d.otlp + `/v1/logs", "application/json", "{}")`); result != "503 1" {
+		t.Errorf("a script reads %q from an overloaded upstream", result)
 	}
 	b.takeComplaints()
 
 	before := d.status(t)
 	b.run(chromedp.Navigate(other))
-	said := b.resolved(`answerTo("` + d.otlp + `/v1/traces", "application/json", "{}").catch(String)`)
+	result := b.resolved(`answerTo("` + d.otlp + `/v1/traces", "application/json", "{}").catch(String)`)
 	complaints := strings.Join(b.takeComplaints(), "\n")
-	if !strings.Contains(said, "Failed to fetch") || !strings.Contains(complaints, "CORS policy") {
-		t.Errorf("a page that is not named reads %q, and its browser says %q", said, complaints)
+	if !strings.Contains(result, "Failed to fetch") || !strings.Contains(complaints, "CORS policy") {
+		t.Errorf("a page of another origin reads %q, and its browser reports %q", result, complaints)
 	}
 	after := d.status(t)
 	if after.Receivers["otlp"].Requests["refused"] != before.Receivers["otlp"].Requests["refused"]+1 ||
 		after.Accounting.Received != before.Accounting.Received ||
 		after.Receivers["otlp"].Requests["counted"] != before.Receivers["otlp"].Requests["counted"] {
-		t.Errorf("behind it: %+v, before %+v", after.Receivers["otlp"], before.Receivers["otlp"])
+		t.Errorf("after it: %+v, before %+v", after.Receivers["otlp"], before.Receivers["otlp"])
 	}
 }

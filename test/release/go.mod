@@ -1,4 +1,4 @@
-// What a release carries, checked by others' own libraries.
+// Tests of the files of a release with third-party libraries.
 module github.com/spanstatsd/spanstatsd/test/release
 
 go 1.26.0

@@ -14,16 +14,16 @@ import (
 // version.
 func TestPublish_IsComplete(t *testing.T) {
 	dir := t.TempDir()
-	programs, told := filepath.Join(dir, "programs"), filepath.Join(dir, "told")
+	programs, calls := filepath.Join(dir, "programs"), filepath.Join(dir, "calls")
 	for _, path := range []string{programs, filepath.Join(dir, "dist")} {
 		if err := os.Mkdir(path, 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, program := range []string{"skopeo", "helm", "gh"} {
-		script := "#!/bin/sh\necho " + program + " \"$@\" >>" + told +
+		script := "#!/bin/sh\necho " + program + " \"$@\" >>" + calls +
 			"\ncase \"$*\" in *--password-stdin*|*--notes-file*)" +
-			" sed 's/^/input: /' >>" + told + "; echo >>" + told + "; esac\n"
+			" sed 's/^/input: /' >>" + calls + "; echo >>" + calls + "; esac\n"
 		if err := os.WriteFile(filepath.Join(programs, program), []byte(script), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +58,7 @@ func TestPublish_IsComplete(t *testing.T) {
 	if text, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	text, err := os.ReadFile(told)
+	text, err := os.ReadFile(calls)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -101,10 +101,10 @@ func checkProvenance(t *testing.T, file string, public *ecdsa.PublicKey, files [
 	if err != nil {
 		t.Fatalf("%s: %v", file, err)
 	}
-	said := result.Statement
-	if said.GetPredicateType() != "https://slsa.dev/provenance/v1" || len(said.GetSubject()) != len(files) {
-		t.Fatalf("%s has %d subjects, want %d, and is %s", file, len(said.GetSubject()), len(files),
-			said.GetPredicateType())
+	statement := result.Statement
+	if statement.GetPredicateType() != "https://slsa.dev/provenance/v1" || len(statement.GetSubject()) != len(files) {
+		t.Fatalf("%s has %d subjects, want %d, and is %s", file, len(statement.GetSubject()), len(files),
+			statement.GetPredicateType())
 	}
 	for i, of := range files {
 		content, err := os.ReadFile(of)
@@ -112,14 +112,14 @@ func checkProvenance(t *testing.T, file string, public *ecdsa.PublicKey, files [
 			t.Fatal(err)
 		}
 		sum := sha256.Sum256(content)
-		if got := said.GetSubject()[i]; got.GetName() != filepath.Base(of) ||
+		if got := statement.GetSubject()[i]; got.GetName() != filepath.Base(of) ||
 			got.GetDigest()["sha256"] != hex.EncodeToString(sum[:]) {
 			t.Errorf("%s: a subject is %s %s", of, got.GetName(), got.GetDigest())
 		}
 	}
-	text, err := json.Marshal(said.GetPredicate().AsMap())
+	text, err := json.Marshal(statement.GetPredicate().AsMap())
 	if err != nil || !strings.Contains(string(text), `"gitCommit":"`+commit+`"`) {
-		t.Errorf("%s does not say the commit %s: %s, %v", file, commit, text, err)
+		t.Errorf("%s does not contain the commit %s: %s, %v", file, commit, text, err)
 	}
 }
 
@@ -138,18 +138,18 @@ func TestSign_FilesVerify(t *testing.T) {
 				}
 			}
 			provenance := filepath.Join(dir, "provenance.json")
-			say := func(args ...string) {
+			signWith := func(args ...string) {
 				cmd := exec.Command(sign, args...)
 				cmd.Env = append(os.Environ(), "SIGN_KEY="+key, "COSIGN_PASSWORD="+password)
 				if text, err := cmd.CombinedOutput(); err != nil {
 					t.Fatalf("sign %q: %v\n%s", args, err, text)
 				}
 			}
-			say(append([]string{
+			signWith(append([]string{
 				"-version", "1.2.3", "-commit", "c0ffee", "-go", "go1.26", "-provenance",
 				provenance,
 			}, files...)...)
-			say(append([]string{provenance}, files...)...)
+			signWith(append([]string{provenance}, files...)...)
 			for _, file := range files {
 				if _, err := check(t, file, public); err != nil {
 					t.Errorf("%s: %v", file, err)

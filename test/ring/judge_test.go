@@ -32,13 +32,13 @@ func TestJudge_RejectsImpossibleHistories(t *testing.T) {
 			do(claim, 1), do(publish, 1), do(take, 1), do(claim, 2),
 			do(claim, 3),
 		}, false},
-		{"taken before it was published", []step{do(claim, 1), do(take, 1), do(publish, 1)}, false},
-		{"taken out of order", []step{
+		{"read before it was published", []step{do(claim, 1), do(take, 1), do(publish, 1)}, false},
+		{"read out of order", []step{
 			do(claim, 1), do(claim, 2), do(publish, 1), do(publish, 2), do(take, 2),
 			do(take, 1),
 		}, false},
-		{"taken twice", []step{do(claim, 1), do(publish, 1), do(take, 1), do(take, 1)}, false},
-		{"skipped and taken", []step{do(claim, 1), do(skip, 1), do(take, 1)}, false},
+		{"read twice", []step{do(claim, 1), do(publish, 1), do(take, 1), do(take, 1)}, false},
+		{"skipped and read", []step{do(claim, 1), do(skip, 1), do(take, 1)}, false},
 		{"a report too early", []step{do(claim, 1), do(publish, 1), do(send, 9), do(deliver, 9)}, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestJudge_RejectsImpossibleHistories(t *testing.T) {
 				h.add(0, s.operation, s.result, h.tick(), h.tick())
 			}
 			if got := porcupine.CheckOperations(modelOf(2), h.operations); got != test.want {
-				t.Errorf("the judge says %t, want %t", got, test.want)
+				t.Errorf("the judge returns %t, want %t", got, test.want)
 			}
 		})
 	}

@@ -25,9 +25,9 @@ type scenario struct {
 }
 
 var scenarios = []scenario{
-	{"one run a turn", 4, 3, 1, 3, 8, false},
+	{"one run per turn", 4, 3, 1, 3, 8, false},
 	{"singles", 2, 1, 1, 3, 8, false},
-	{"whole ring", 8, 8, 8, 2, 10, false},
+	{"full ring", 8, 8, 8, 2, 10, false},
 	{"merged turns", 8, 3, 8, 3, 7, false},
 	{"skips", 4, 2, 4, 2, 8, true},
 }

@@ -34,7 +34,7 @@ type stage uint8
 const (
 	claimed stage = iota
 	published
-	taken
+	read
 	skipped
 )
 
@@ -76,7 +76,7 @@ func (l list) with(i int, s stage) list {
 	return l
 }
 
-// next returns the index of the first run that is neither taken nor skipped.
+// next returns the index of the first run that is neither read nor skipped.
 func (l list) next() int {
 	return slices.IndexFunc(l.runs, func(r run) bool { return r.stage == claimed || r.stage == published })
 }
@@ -101,9 +101,9 @@ func (l list) step(size int, o operation, result ring.Result) (bool, list) {
 		if i < 0 || i != l.next() || l.runs[i].stage != published {
 			return false, l
 		}
-		return true, l.with(i, taken)
+		return true, l.with(i, read)
 	case free:
-		if i != 0 || l.runs[0].stage != taken && l.runs[0].stage != skipped {
+		if i != 0 || l.runs[0].stage != read && l.runs[0].stage != skipped {
 			return false, l
 		}
 		l.runs = slices.Clone(l.runs[1:])

@@ -24,8 +24,8 @@ func circumstances() string {
 var modelName = regexp.MustCompile(`(?m)^model name\s*:\s*(.*)$`)
 
 func processor() string {
-	if said, err := os.ReadFile("/proc/cpuinfo"); err == nil {
-		if found := modelName.FindSubmatch(said); found != nil {
+	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		if found := modelName.FindSubmatch(text); found != nil {
 			return string(found[1])
 		}
 	}
@@ -34,10 +34,10 @@ func processor() string {
 
 // load returns the machine's load average over the last minute.
 func load() string {
-	said, err := os.ReadFile("/proc/loadavg")
+	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
 		return "unknown"
 	}
-	first, _, _ := strings.Cut(string(said), " ")
+	first, _, _ := strings.Cut(string(text), " ")
 	return first
 }

@@ -32,7 +32,7 @@ import (
 func main() {
 	file := flag.String("file", "docs/benchmarks.md", "the document")
 	only := flag.String("only", "", "targets, separated by commas (default: all that the document names)")
-	stale := flag.Bool("stale", false, "measure nothing, and name the tables whose rooms have changed since")
+	stale := flag.Bool("stale", false, "measure nothing, and name the tables whose packages have changed since")
 	flag.Parse()
 	if *stale {
 		if err := tellStale(*file); err != nil {
@@ -69,9 +69,9 @@ func renew(file, only string) error {
 	}
 	var failed []error
 	for _, target := range targets {
-		begun := time.Now()
+		start := time.Now()
 		err := measure(file, target)
-		fmt.Printf("%-18s %s", target, time.Since(begun).Round(time.Second))
+		fmt.Printf("%-18s %s", target, time.Since(start).Round(time.Second))
 		if err != nil {
 			failed = append(failed, err)
 			fmt.Print(", failed")

@@ -34,7 +34,7 @@ func TestReplace(t *testing.T) {
 	}
 	if again, err := replace(got, "bench-one", []string{"| old |\n", "older\n"}, "then"); err != nil ||
 		strings.Contains(again, "| a |") {
-		t.Errorf("what was written can't be written over: %v\n%s", err, again)
+		t.Errorf("the written tables can't be replaced: %v\n%s", err, again)
 	}
 	for _, tables := range [][]string{nil, {"| a |\n"}, {"| a |\n", "| b |\n", "| c |\n"}} {
 		if _, err := replace(document, "bench-one", tables, "then"); err == nil {

@@ -113,7 +113,7 @@ func (t table) changes() (string, error) {
 	if t.commit == "" || exec.Command("git", "cat-file", "-e", t.commit+"^{commit}").Run() != nil {
 		return "that commit is not in this repository", nil
 	}
-	said, err := exec.Command("git", "diff", "--name-only", t.commit).Output()
+	output, err := exec.Command("git", "diff", "--name-only", t.commit).Output()
 	if err != nil {
 		return "", fmt.Errorf("compare with %s: %w", t.commit, err)
 	}
@@ -122,7 +122,7 @@ func (t table) changes() (string, error) {
 		return "", err
 	}
 	var rooms []string
-	for file := range strings.Lines(string(said)) {
+	for file := range strings.Lines(string(output)) {
 		room := path.Dir(strings.TrimSpace(file))
 		if isCode(strings.TrimSpace(file)) && isOf(room) && !slices.Contains(rooms, room) {
 			rooms = append(rooms, room)
@@ -135,14 +135,14 @@ func (t table) changes() (string, error) {
 func (m measured) rooms() (isOf func(folder string) bool, err error) {
 	var needed []string
 	if len(m.packages) > 0 {
-		said, err := exec.Command("go", append([]string{
+		output, err := exec.Command("go", append([]string{
 			"list", "-deps", "-f",
 			"{{if .Module}}{{if .Module.Main}}{{.ImportPath}}{{end}}{{end}}",
 		}, m.packages...)...).Output()
 		if err != nil {
 			return nil, fmt.Errorf("list what %s need: %w", strings.Join(m.packages, " "), err)
 		}
-		for line := range strings.Lines(string(said)) {
+		for line := range strings.Lines(string(output)) {
 			needed = append(needed, strings.TrimPrefix(strings.TrimSpace(line),
 				"github.com/spanstatsd/spanstatsd/"))
 		}

@@ -43,7 +43,7 @@ func TestTables_MeasuredPackagesExist(t *testing.T) {
 	for _, target := range targets {
 		of, known := measures[target]
 		if !known {
-			t.Errorf("nobody has said what make %s measures", target)
+			t.Errorf("no packages are listed for make %s", target)
 		}
 		for _, folder := range append(slices.Clone(of.packages), of.folders...) {
 			if info, err := os.Stat(folder); err != nil || !info.IsDir() {
@@ -108,6 +108,6 @@ func TestTables_StaleAfterChange(t *testing.T) {
 		t.Errorf("of an unknown commit: %q, %v", why, err)
 	}
 	if _, err := (table{"bench-unheard-of", of.commit}).changes(); err == nil {
-		t.Error("a target that nobody has described passes")
+		t.Error("an unlisted target passes")
 	}
 }

@@ -39,7 +39,7 @@ func TestValues_AreDescribed(t *testing.T) {
 	}
 	if _, err := renew(dir, []byte(begin+end)); err == nil ||
 		!strings.Contains(err.Error(), "b.c has no description") {
-		t.Errorf("said %v", err)
+		t.Errorf("got %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "values.schema.json"),
 		[]byte(`{"properties": {"a": {"description": "one"}, "b": {"properties": {"c": {"description": "of b"}}}}}`), 0o600); err != nil {

@@ -24,7 +24,7 @@ func TestList_MatchesTests(t *testing.T) {
 	seen := map[string]bool{}
 	for _, f := range faults {
 		if seen[f.key()+f.what] {
-			t.Errorf("%s is there twice", f.what)
+			t.Errorf("%s is listed twice", f.what)
 		}
 		seen[f.key()+f.what] = true
 		name, _, _ := strings.Cut(f.test, "/")
@@ -83,7 +83,7 @@ const goodRow = "| a fault | a promise | `room TestGood/a_b` |\n"
 // The command succeeds only if all tests passed.
 func TestVerdicts(t *testing.T) {
 	for what, c := range map[string]struct {
-		rows, says string
+		rows, want string
 		broken     bool
 	}{
 		"held":      {goodRow, "1 of 1 promises held", false},
@@ -93,10 +93,10 @@ func TestVerdicts(t *testing.T) {
 		var out strings.Builder
 		err := run(repository(t, c.rows), "", &out)
 		if errors.Is(err, errBroken) != c.broken || !c.broken && err != nil ||
-			!strings.Contains(out.String(), c.says) {
+			!strings.Contains(out.String(), c.want) {
 			t.Errorf("%s: %v\n%s", what, err, out.String())
 		}
-		if c.says == "BROKEN: TestBad" && !strings.Contains(out.String(), "it broke") {
+		if c.want == "BROKEN: TestBad" && !strings.Contains(out.String(), "it broke") {
 			t.Errorf("%s: what the test printed is missing:\n%s", what, out.String())
 		}
 	}

@@ -43,8 +43,8 @@ func readFaults(root, only string) (faults []fault, err error) {
 			return nil, fmt.Errorf("read %s: want `folder Test` in the third cell of %q", document, line)
 		}
 		if strings.Contains(line, only) {
-			said, promised := strings.TrimSpace(cells[0]), strings.TrimSpace(cells[1])
-			faults = append(faults, fault{said, promised, folder, test})
+			row, promise := strings.TrimSpace(cells[0]), strings.TrimSpace(cells[1])
+			faults = append(faults, fault{row, promise, folder, test})
 		}
 	}
 	if len(faults) == 0 {

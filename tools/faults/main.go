@@ -36,7 +36,7 @@ var errBroken = errors.New("a promise did not hold")
 
 func run(root, only string, out io.Writer) error {
 	if root == "" {
-		return errors.New("want the repository's root as the one argument")
+		return errors.New("want the repository's root as the only argument")
 	}
 	faults, err := readFaults(root, only)
 	if err != nil {

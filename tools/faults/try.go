@@ -17,12 +17,12 @@ func try(root string, faults []fault, out io.Writer) (map[string]string, error) 
 	tests := map[string][]string{}
 	var folders []string
 	for _, f := range faults {
-		whole, _, _ := strings.Cut(f.test, "/")
+		name, _, _ := strings.Cut(f.test, "/")
 		if !slices.Contains(folders, f.folder) {
 			folders = append(folders, f.folder)
 		}
-		if !slices.Contains(tests[f.folder], whole) {
-			tests[f.folder] = append(tests[f.folder], whole)
+		if !slices.Contains(tests[f.folder], name) {
+			tests[f.folder] = append(tests[f.folder], name)
 		}
 	}
 	results := map[string]string{}

@@ -82,7 +82,7 @@ func TestLayout(t *testing.T) {
 	follow = func(d descriptor, architecture string) {
 		blob := blobs["blobs/sha256/"+strings.TrimPrefix(d.Digest, "sha256:")]
 		if digest(blob) != d.Digest || len(blob) != d.Size {
-			t.Fatalf("%s: the blob is not what its digest says", d.Digest)
+			t.Fatalf("%s: the blob does not match its digest", d.Digest)
 		}
 		switch d.MediaType {
 		case mediaIndex, mediaManifest:

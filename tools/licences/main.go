@@ -99,11 +99,11 @@ func ask(in, architecture string, arguments ...string) (string, error) {
 	command := exec.Command("go", arguments...)
 	command.Dir, command.Stderr = in, os.Stderr
 	command.Env = append(os.Environ(), "GOOS=linux", "GOARCH="+architecture, "CGO_ENABLED=0", "GOFLAGS=")
-	said, err := command.Output()
+	output, err := command.Output()
 	if err != nil {
 		return "", fmt.Errorf("run go %s: %w", arguments[0], err)
 	}
-	return string(said), nil
+	return string(output), nil
 }
 
 // termsFile matches the names of files that contain a licence, or a notice that belongs to it.
@@ -128,7 +128,7 @@ func terms(directory string) (files []file, err error) {
 		files = append(files, file{entry.Name(), string(bytes.TrimSpace(text))})
 	}
 	if len(files) == 0 {
-		return nil, errors.New("it states none: find out under which it may be given on")
+		return nil, errors.New("the module has no license file; find the license under which it can be redistributed")
 	}
 	return files, nil
 }

@@ -13,11 +13,11 @@ func readGraph(graph io.Reader, references map[string]string) (map[string]map[st
 	edges := map[string]map[string]bool{}
 	lines := bufio.NewScanner(graph)
 	for lines.Scan() {
-		who, whom, ok := strings.Cut(lines.Text(), " ")
+		module, dependency, ok := strings.Cut(lines.Text(), " ")
 		if !ok {
 			return nil, fmt.Errorf("read module graph: %q is not two modules", lines.Text())
 		}
-		from, to := references[path(who)], references[path(whom)]
+		from, to := references[path(module)], references[path(dependency)]
 		if from == "" || to == "" {
 			continue
 		}

@@ -68,7 +68,7 @@ func TestSBOM_OfDaemon(t *testing.T) {
 		if c.Name == "stdlib" {
 			name = "stdlib"
 		} else if !required[c.BOMRef] {
-			t.Errorf("nobody requires %s", c.BOMRef)
+			t.Errorf("no module requires %s", c.BOMRef)
 		}
 		if !want[name] {
 			t.Errorf("%s is in the bill and not in the binary, or twice", name)

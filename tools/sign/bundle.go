@@ -52,10 +52,10 @@ type signature struct {
 func (k *key) sign(content []byte) ([]byte, error) {
 	b := bundle{MediaType: bundleType}
 	b.Material.PublicKey.Hint = k.hint
-	var said struct {
+	var statement struct {
 		Type string `json:"_type"`
 	}
-	if json.Unmarshal(content, &said) == nil && said.Type == statementType {
+	if json.Unmarshal(content, &statement) == nil && statement.Type == statementType {
 		sig, _, err := k.signature(dsse.PAE(statementPayload, content))
 		if err != nil {
 			return nil, err

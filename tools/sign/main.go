@@ -20,7 +20,7 @@ func main() {
 	flag.StringVar(&o.commit, "commit", "", "commit that it was built from")
 	flag.StringVar(&o.compiler, "go", "", "version of Go that built it")
 	flag.StringVar(&o.builder, "builder", "https://github.com/spanstatsd/spanstatsd/Makefile#dist",
-		"who built it")
+		"builder of the files")
 	out := flag.String("provenance", "", "write the provenance of the files there, instead of signing them")
 	flag.Parse()
 	if err := run(o, *out, flag.Args()); err != nil {

@@ -3,7 +3,7 @@
 // function in this process, and the median of samples.
 //
 // It keeps no state between calls, so any goroutine may measure. But the cost is that of the
-// whole process, so only one function can be measured at a time.
+// complete process, so only one function can be measured at a time.
 package measure
 
 import (
@@ -27,11 +27,11 @@ func Of(work func() error) (Cost, error) {
 	if err != nil {
 		return Cost{}, err
 	}
-	begun := time.Now()
+	start := time.Now()
 	if err := work(); err != nil {
 		return Cost{}, err
 	}
-	wall := time.Since(begun)
+	wall := time.Since(start)
 	now, err := OwnCPU()
 	runtime.ReadMemStats(&after)
 	return Cost{CPU: now - spent, Wall: wall, Allocs: after.Mallocs - before.Mallocs}, err

@@ -65,7 +65,7 @@ func MemoryOf(pid int) (Memory, error) {
 	}
 	status, err := process.NewStatus()
 	if err == nil && status.VmHWM == 0 {
-		err = errors.New("its status says nothing of it")
+		err = errors.New("its status has no such field")
 	}
 	if err != nil {
 		return Memory{}, fmt.Errorf("read memory of process %d: %w", pid, err)

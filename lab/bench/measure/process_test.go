@@ -15,15 +15,15 @@ func TestProcess_CPUAndMemoryGrow(t *testing.T) {
 	}
 	defer cmd.Wait()
 	defer cmd.Process.Kill()
-	for begun := time.Now(); ; time.Sleep(time.Millisecond) {
+	for start := time.Now(); ; time.Sleep(time.Millisecond) {
 		spent, err := CPUOf(cmd.Process.Pid)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if spent.All > 20*time.Millisecond {
-			if spent.All > time.Since(begun)+time.Second || spent.System > spent.All {
+			if spent.All > time.Since(start)+time.Second || spent.System > spent.All {
 				t.Errorf("one busy thread had %s, %s of it in the kernel, within %s", spent.All, spent.System,
-					time.Since(begun))
+					time.Since(start))
 			}
 			break
 		}

@@ -45,7 +45,7 @@ func Run(in io.Reader, out io.Writer) error {
 	}
 	defer listener.Close()
 	if err := json.NewEncoder(out).Encode(Ready{listener.Addr().String()}); err != nil {
-		return fmt.Errorf("say ready: %w", err)
+		return fmt.Errorf("report ready: %w", err)
 	}
 	go func() {
 		for {

@@ -125,9 +125,9 @@ func (p *path) measure(b *testing.B) {
 			p.prepare()
 			m.start()
 		}
-		begun := time.Now()
+		start := time.Now()
 		p.round()
-		wall += time.Since(begun)
+		wall += time.Since(start)
 		p.settle()
 		rounds++
 	}

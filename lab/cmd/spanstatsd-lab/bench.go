@@ -61,7 +61,7 @@ func newBenchCommand() *cobra.Command {
 		Short: "Measure what a span costs",
 		Long: `Start a daemon, a stand-in agent and tracers, each a process of its own, send
 spans, and report what they cost: throughput, CPU time by the kernel's accounting,
-allocations, memory, latency, drops, and the books. What follows -- goes to the
+allocations, memory, latency, drops, and the accounting. Arguments after -- go to the
 daemon: spanstatsd-lab bench --workload pool -- --max-aggregates=2048
 
 A flood is of keys that come once: --workload flood:urls. With a share, flood:urls:5%,
@@ -69,7 +69,7 @@ the other spans are of ` + strconv.Itoa(workload.HonestKeys) + ` keys that come 
 ` + strings.Join(workload.Shapes()[:8], ", ") + `,
 ` + strings.Join(workload.Shapes()[8:], ", ") + `.
 
-Exits 0 only if the books balance and the agent counted exactly what was accepted.`,
+Exits 0 only if the accounting is balanced and the agent counted exactly what was accepted.`,
 		Args: daemonArguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.config.Flags = args
@@ -192,7 +192,7 @@ them carry. Prints a table.`,
 		},
 	}
 	f := cmd.Flags()
-	f.DurationVar(&c.For, "for", c.For, "length of each measurement, behind a warm-up; 10s is one cycle "+
+	f.DurationVar(&c.For, "for", c.For, "length of each measurement, after a warm-up; 10s is one cycle "+
 		"with its flush")
 	f.Float64Var(&c.Rate, "rate", c.Rate, "spans a second, except for cores")
 	f.StringSliceVar(&only, "only", nil, "what to measure: connections, origins, keys, cores (default: all)")

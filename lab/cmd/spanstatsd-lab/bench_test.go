@@ -72,9 +72,9 @@ func checkReport(t *testing.T, r *bench.Report, wanted uint64) {
 	}
 	switch {
 	case !b.Balanced || b.Received != b.Aggregated+b.Dropped || b.Aggregated != b.Flushed+b.Unsent+b.Pending:
-		t.Errorf("the books do not balance: %+v", *b)
+		t.Errorf("the accounting is not balanced: %+v", *b)
 	case b.Dropped != dropped || r.SpansAccepted != b.Aggregated || b.Pending != 0:
-		t.Errorf("the figures contradict the books %+v: %d dropped, %d accepted", *b, dropped,
+		t.Errorf("the figures contradict the accounting %+v: %d dropped, %d accepted", *b, dropped,
 			r.SpansAccepted)
 	case r.AgentHits == nil || *r.AgentHits != r.SpansAccepted || !*r.HitsEqualAccepted:
 		t.Errorf("the agent counted %v hits of %d accepted spans", r.AgentHits, r.SpansAccepted)
@@ -126,7 +126,7 @@ func TestBench(t *testing.T) {
 			}
 			checkReport(t, &report, wanted)
 			if name == "daemon's flags" && report.Collapsed["whole_key"] == 0 {
-				t.Error("no key collapsed where the daemon was told to take ten")
+				t.Error("no key collapsed although the daemon is limited to ten")
 			}
 			if name == "mixed, numbered" && report.Keys != bench.Numbered {
 				t.Errorf("keys of a flood of numbers were sent %s", report.Keys)
@@ -163,7 +163,7 @@ func TestBench_KeysAreDocumented(t *testing.T) {
 	maps.Copy(names, more)
 	for name := range names {
 		if !documented[name] {
-			t.Errorf("docs/benchmarks.md does not say what %s is", name)
+			t.Errorf("docs/benchmarks.md does not describe %s", name)
 		}
 	}
 	for name := range documented {
@@ -194,7 +194,7 @@ func TestBench_Traces(t *testing.T) {
 			requests := traces.Counted.Requests
 			if r.SpansAttempted != requests*uint64(traces.SpansPerRequest) || requests < 6 ||
 				traces.Proxied.Requests < 6 {
-				t.Errorf("%d spans were attempted in %d requests, and %d requests handed on",
+				t.Errorf("%d spans were attempted in %d requests, and %d requests forwarded",
 					r.SpansAttempted, requests, traces.Proxied.Requests)
 			}
 			if *r.AgentHits+traces.LeftToAgent != requests*uint64(traces.CountedPerRequest) ||
@@ -209,7 +209,7 @@ func TestBench_Traces(t *testing.T) {
 			case name != "left" &&
 				(b.Received != b.Aggregated+r.Dropped["left_to_agent"] || r.DaemonCPU <= 0 &&
 					b.Aggregated > 0):
-				t.Errorf("the books do not agree: %+v", b)
+				t.Errorf("the accounting does not agree: %+v", b)
 			}
 			if traces.Rounds != 5 || traces.Counting.CPU <= 0 || traces.Counting.WholeCPU <= 0 ||
 				traces.Proxied.CPU <= 0 || traces.Counted.CPU <= 0 || traces.Counted.TracerCPU <= 0 ||
@@ -321,9 +321,9 @@ func TestBench_Interrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	var text bytes.Buffer
-	told := make(chan struct{})
+	read := make(chan struct{})
 	go func() {
-		defer close(told)
+		defer close(read)
 		signalled, piece := false, make([]byte, 4096)
 		for {
 			n, err := lines.Read(piece)
@@ -339,7 +339,7 @@ func TestBench_Interrupted(t *testing.T) {
 	}()
 	err := cmd.Wait()
 	out.Close()
-	<-told
+	<-read
 	if err != nil || !strings.Contains(text.String(), "equal to accepted: true") ||
 		!strings.Contains(text.String(), "accepted/s") {
 		t.Errorf("%v\n%s", err, text.String())
@@ -369,11 +369,11 @@ func TestBench_Tables(t *testing.T) {
 
 func TestBench_Invalid(t *testing.T) {
 	t.Parallel()
-	nobody := filepath.Join(t.TempDir(), "nobody")
+	missing := filepath.Join(t.TempDir(), "missing")
 	for _, test := range []struct {
 		args string
 		code int
-		says string
+		want string
 	}{
 		{"--workload=steady", 2, "stable, pool"},
 		{"--keys=some", 2, "--keys"},
@@ -387,15 +387,15 @@ func TestBench_Invalid(t *testing.T) {
 		{"--warm-up=10s", 2, "--warm-up"},
 		{"--for=1s --profile=cpu", 2, "--for"},
 		{"--cpus=100000", 2, "--cpus"},
-		{"stable", 2, "behind --"},
+		{"stable", 2, "after --"},
 		{"-- --socket=/x", 2, "set by bench"},
-		{"-- --ring-slots=3", 1, "its log says why"},
-		{"--daemon=http://127.0.0.1:1 --socket=" + nobody, 1, "find daemon"},
+		{"-- --ring-slots=3", 1, "see its log"},
+		{"--daemon=http://127.0.0.1:1 --socket=" + missing, 1, "find daemon"},
 		{"--daemon=http://127.0.0.1:1 -- --drainers=cpu:1", 2, "runs already"},
 		{"--workload=traces --format=v0.7", 2, "v0.4, v0.5, v1.0"},
 		{"--workload=traces --batch=3", 2, "leave out"},
 		{"-- --apm-socket=/x", 2, "set by bench"},
-		{"all stable", 2, "behind --"},
+		{"all stable", 2, "after --"},
 		{"all --for=-1s", 2, "--for"},
 		{"scale --only=pods", 2, "connections, origins, keys, cores"},
 		{"scale --for=0s", 2, "--for"},
@@ -408,9 +408,9 @@ func TestBench_Invalid(t *testing.T) {
 		cmd := program(t, append([]string{"bench"}, strings.Fields(test.args)...)...)
 		out, _ := cmd.CombinedOutput() // the exit code is checked below
 		if code := cmd.ProcessState.ExitCode(); code != test.code ||
-			!strings.Contains(string(out), test.says) {
-			t.Errorf("bench %s: code %d, said %s; want code %d and %q", test.args, code, out, test.code,
-				test.says)
+			!strings.Contains(string(out), test.want) {
+			t.Errorf("bench %s: code %d, output %s; want code %d and %q", test.args, code, out, test.code,
+				test.want)
 		}
 	}
 }

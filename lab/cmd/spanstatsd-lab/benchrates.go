@@ -29,9 +29,9 @@ daemon.`,
 		},
 	}
 	f := cmd.Flags()
-	f.DurationVar(&c.For, "for", c.For, "length of each turn, behind a warm-up; 10s is one interval of the "+
+	f.DurationVar(&c.For, "for", c.For, "length of each turn, after a warm-up; 10s is one interval of the "+
 		"daemon")
-	f.DurationVar(&c.WarmUp, "warm-up", c.WarmUp, "how long a turn has begun when its costs begin to count")
+	f.DurationVar(&c.WarmUp, "warm-up", c.WarmUp, "warm-up of a turn, not measured")
 	f.IntVar(&c.Rounds, "rounds", c.Rounds, "turns of each")
 	f.Float64SliceVar(&c.Rates, "rates", c.Rates, "spans a second; 0: connected, and nothing is published")
 	return cmd

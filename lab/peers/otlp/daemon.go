@@ -51,7 +51,7 @@ func startDaemon(o options, socket, agent, forward string, flags ...string) (*pr
 		}
 	}
 	if p.http == "" || p.address == "" {
-		return nil, errors.Join(errors.New("start daemon: it says nowhere that it listens"), p.end())
+		return nil, errors.Join(errors.New("start daemon: it does not log its address"), p.end())
 	}
 	go func() {
 		for lines.Scan() { // so that the daemon does not block on its log

@@ -65,9 +65,9 @@ func (s *sender) speakHTTP(address string) {
 		if err != nil {
 			return err
 		}
-		said, err := io.ReadAll(answer.Body)
+		body, err := io.ReadAll(answer.Body)
 		if err = errors.Join(err, answer.Body.Close()); err == nil && answer.StatusCode != http.StatusOK {
-			err = fmt.Errorf("the answer was %s: %s", answer.Status, said)
+			err = fmt.Errorf("the answer was %s: %s", answer.Status, body)
 		}
 		return err
 	}

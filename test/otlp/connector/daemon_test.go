@@ -88,7 +88,7 @@ func startDaemon(t *testing.T, args ...string) *daemon {
 		}
 	}
 	if d.address == "" {
-		t.Fatal("the daemon does not say where it takes OTLP")
+		t.Fatal("the daemon does not log the address of its OTLP receiver")
 	}
 	go func() {
 		last := map[string]any{}
@@ -121,10 +121,10 @@ func (d *daemon) stop(spans int) allSeries {
 	if err := d.command.Process.Signal(syscall.SIGTERM); err != nil {
 		d.t.Fatal(err)
 	}
-	books := <-d.ended
-	if err := d.command.Wait(); err != nil || books["balanced"] != true ||
-		books["flushed"] != float64(spans) || books["received"] != float64(spans) {
-		d.t.Errorf("the daemon ended with %v; its books of %d spans: %v", err, spans, books)
+	accounting := <-d.ended
+	if err := d.command.Wait(); err != nil || accounting["balanced"] != true ||
+		accounting["flushed"] != float64(spans) || accounting["received"] != float64(spans) {
+		d.t.Errorf("the daemon ended with %v; its accounting of %d spans: %v", err, spans, accounting)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -187,9 +187,9 @@ func (s *sender) send(traces ptrace.Traces, by way) {
 		s.t.Fatal(err)
 	}
 	defer answer.Body.Close()
-	said, err := io.ReadAll(answer.Body)
+	text, err := io.ReadAll(answer.Body)
 	if err != nil || answer.StatusCode != http.StatusOK ||
 		by == byGRPC && answer.Trailer.Get("Grpc-Status") != "0" {
-		s.t.Fatalf("a request is answered %s, %v: %q, %v", answer.Status, answer.Trailer, said, err)
+		s.t.Fatalf("the response to a request is %s, %v: %q, %v", answer.Status, answer.Trailer, text, err)
 	}
 }

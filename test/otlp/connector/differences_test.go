@@ -112,7 +112,7 @@ var differences = []difference{
 		`http.response.status_code="OK"`, "",
 	},
 	{
-		"a gRPC status given by name", attributed("rpc.grpc.status_code", "NOT_FOUND"),
+		"a gRPC status by name", attributed("rpc.grpc.status_code", "NOT_FOUND"),
 		`rpc.grpc.status_code="NOT_FOUND"`, `rpc.grpc.status_code="5"`,
 	},
 	{"a gRPC status under its present name", func(_ pcommon.Map, s ptrace.Span) {
@@ -153,7 +153,7 @@ func (all allSeries) seen(number int) string {
 		if !strings.Contains(resource, fmt.Sprintf("service.instance.id=%q ", fmt.Sprint(number))) {
 			continue
 		}
-		var said []string
+		var parts []string
 		for _, as := range []string{
 			`service.name="shop" `, `span.kind="SPAN_KIND_SERVER" `,
 			`span.name="GET /" `, `status.code="STATUS_CODE_UNSET" `,
@@ -161,15 +161,15 @@ func (all allSeries) seen(number int) string {
 			attributes = strings.Replace(attributes, as, "", 1)
 		}
 		if attributes = strings.TrimSpace(attributes); attributes != "" {
-			said = append(said, attributes)
+			parts = append(parts, attributes)
 		}
 		if s.at(0)[0] > 0 {
-			said = append(said, "above 1 s")
+			parts = append(parts, "above 1 s")
 		}
 		if s.calls != 1 || s.spans != 1 || s.seconds != 1 {
-			said = append(said, fmt.Sprintf("%d calls, %d spans of %v s", s.calls, s.spans, s.seconds))
+			parts = append(parts, fmt.Sprintf("%d calls, %d spans of %v s", s.calls, s.spans, s.seconds))
 		}
-		return strings.Join(said, ", ")
+		return strings.Join(parts, ", ")
 	}
 	return "nothing"
 }

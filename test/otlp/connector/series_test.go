@@ -100,7 +100,7 @@ func (s *series) addPoint(p pmetric.ExponentialHistogramDataPoint) {
 	}
 }
 
-// at returns the buckets at a coarser or equal scale. Each of them consists of whole buckets of s.
+// at returns the buckets at a coarser or equal scale. Each of them consists of complete buckets of s.
 func (s *series) at(scale int) map[int]uint64 {
 	coarse := map[int]uint64{}
 	for i, n := range s.buckets {

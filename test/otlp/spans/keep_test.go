@@ -110,21 +110,21 @@ func (k *keeper) keep(request *trace.TracesData) (kept, gone sampling.Tally) {
 		r.ScopeSpans = slices.DeleteFunc(r.ScopeSpans, func(scope *trace.ScopeSpans) bool {
 			spans := len(scope.Spans)
 			scope.Spans = slices.DeleteFunc(scope.Spans, func(s *trace.Span) bool {
-				goes := k.goesOn(s, wanted)
-				traces[idOf(s)] = traces[idOf(s)] || goes
-				if goes {
+				isKept := k.goesOn(s, wanted)
+				traces[idOf(s)] = traces[idOf(s)] || isKept
+				if isKept {
 					kept.Spans++
 				} else {
 					gone.Spans++
 				}
-				return !goes
+				return !isKept
 			})
 			return spans > 0 && len(scope.Spans) == 0
 		})
 		return scopes > 0 && len(r.ScopeSpans) == 0
 	})
-	for _, goes := range traces {
-		if goes {
+	for _, isKept := range traces {
+		if isKept {
 			kept.Traces++
 		} else {
 			gone.Traces++
@@ -133,20 +133,20 @@ func (k *keeper) keep(request *trace.TracesData) (kept, gone sampling.Tally) {
 	return kept, gone
 }
 
-// leftOf returns the forwarded part of a counted body.
-func leftOf(t testing.TB, c *otel.Counter, body []byte, k *sampling.Policy) (left []byte, kept,
+// forwardedPart returns the forwarded part of a counted body.
+func forwardedPart(t testing.TB, c *otel.Counter, body []byte, k *sampling.Policy) (forwarded []byte, kept,
 	gone sampling.Tally,
 ) {
 	t.Helper()
 	var sample sampling.Sample
 	found := sample.Select(c.Request(), k, false)
-	if left = body; !found.IsUnchanged {
-		left = sample.AppendSelected(nil)
+	if forwarded = body; !found.IsUnchanged {
+		forwarded = sample.AppendSelected(nil)
 	}
-	if len(left) != found.Size {
-		t.Fatalf("%d bytes were measured, %d written", found.Size, len(left))
+	if len(forwarded) != found.Size {
+		t.Fatalf("%d bytes were measured, %d written", found.Size, len(forwarded))
 	}
-	return left, found.Sampled, found.SampledOut
+	return forwarded, found.Sampled, found.SampledOut
 }
 
 // checkKeep compares the forwarded part of a body with the result of the simple sampler.
@@ -156,31 +156,31 @@ func checkKeep(t testing.TB, c *otel.Counter, body []byte, k keeper) {
 		return
 	}
 	before := bytes.Clone(body)
-	left, kept, gone := leftOf(t, c, body, &k.Policy)
+	forwarded, kept, gone := forwardedPart(t, c, body, &k.Policy)
 	if !bytes.Equal(body, before) {
 		t.Fatal("the body was written to")
 	}
-	if len(left) > sampling.SelectionBytes(len(body)) {
-		t.Fatalf("%d bytes of %d", len(left), len(body))
+	if len(forwarded) > sampling.SelectionBytes(len(body)) {
+		t.Fatalf("%d bytes forwarded of %d, above the limit", len(forwarded), len(body))
 	}
-	got, isRequest := decode(left)
+	got, isRequest := decode(forwarded)
 	want, _ := decode(body)
 	if !isRequest || (got == nil) && want != nil {
-		t.Fatalf("what goes on is no request: %q of %q", left, body)
+		t.Fatalf("the forwarded part is not a request: %q of %q", forwarded, body)
 	}
 	if want == nil {
 		return
 	}
-	whole := proto.Clone(want)
+	original := proto.Clone(want)
 	wantKept, wantGone := k.keep(want)
 	if kept != wantKept || gone != wantGone {
-		t.Fatalf("%+v: %+v go on and not %+v, want %+v and %+v", k, kept, gone, wantKept, wantGone)
+		t.Fatalf("%+v: forwarded %+v, sampled out %+v, want %+v and %+v", k, kept, gone, wantKept, wantGone)
 	}
 	if !proto.Equal(got, want) {
-		t.Fatalf("%+v: goes on\n%v\nwant\n%v", k, got, want)
+		t.Fatalf("%+v: forwarded\n%v\nwant\n%v", k, got, want)
 	}
-	if proto.Equal(want, whole) && !bytes.Equal(left, body) {
-		t.Fatalf("all goes on, but not as it was:\n%q\n%q", left, body)
+	if proto.Equal(want, original) && !bytes.Equal(forwarded, body) {
+		t.Fatalf("everything is forwarded, but not unchanged:\n%q\n%q", forwarded, body)
 	}
 }
 
@@ -219,8 +219,8 @@ func TestSampling_TwiceIsSmallerShare(t *testing.T) {
 			if err := c.Count(body, policy); err != nil {
 				t.Fatal(err)
 			}
-			left, _, _ := leftOf(t, c, body, &sampling.Policy{Share: share})
-			return left
+			forwarded, _, _ := forwardedPart(t, c, body, &sampling.Policy{Share: share})
+			return forwarded
 		}
 		direct, _ := decode(keep(once, body, 0.25))
 		twice, _ := decode(keep(then, keep(once, body, 0.5), 0.25))

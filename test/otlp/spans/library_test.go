@@ -98,10 +98,10 @@ func isOdd(body []byte) (is bool) {
 		})
 	}
 	inParts := func(b []byte) {
-		said := 0
+		nonEmpty := 0
 		within(b, 1, func(b []byte) {
-			if is = is || said > 0; len(b) > 0 {
-				said++
+			if is = is || nonEmpty > 0; len(b) > 0 {
+				nonEmpty++
 			}
 		})
 	}

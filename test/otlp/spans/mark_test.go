@@ -15,8 +15,8 @@ import (
 
 const statsComputed = "_dd.stats_computed"
 
-// saying adds the counted marker attribute to some resources of a request.
-func saying(rnd *rand.Rand, request *trace.TracesData) *trace.TracesData {
+// withMarkers adds the counted marker attribute to some resources of a request.
+func withMarkers(rnd *rand.Rand, request *trace.TracesData) *trace.TracesData {
 	for _, r := range request.ResourceSpans {
 		for range rnd.IntN(3) {
 			if r.Resource == nil {
@@ -24,16 +24,16 @@ func saying(rnd *rand.Rand, request *trace.TracesData) *trace.TracesData {
 			}
 			text := &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: oneOf(rnd, "true",
 				"false", "")}}
-			said := &common.KeyValue{Key: statsComputed, Value: oneOf(rnd, text, text, randomValue(rnd, 0))}
+			marker := &common.KeyValue{Key: statsComputed, Value: oneOf(rnd, text, text, randomValue(rnd, 0))}
 			r.Resource.Attributes = slices.Insert(r.Resource.Attributes,
-				rnd.IntN(len(r.Resource.Attributes)+1), said)
+				rnd.IntN(len(r.Resource.Attributes)+1), marker)
 		}
 	}
 	return request
 }
 
-// said removes the counted marker attribute from a resource and returns its values in order.
-func said(r *trace.ResourceSpans) (all []*common.AnyValue) {
+// takeMarkers removes the counted marker attribute from a resource and returns its values in order.
+func takeMarkers(r *trace.ResourceSpans) (all []*common.AnyValue) {
 	if r.Resource == nil {
 		r.Resource = &resource.Resource{}
 	}
@@ -62,17 +62,17 @@ func checkMark(t testing.TB, c *otel.Counter, body []byte, k *keeper) {
 		keeping = &k.Policy
 	}
 	var sample sampling.Sample
-	found, left := sample.Select(c.Request(), keeping, true), body
+	found, forwarded := sample.Select(c.Request(), keeping, true), body
 	if !found.IsUnchanged {
-		left = sample.AppendSelected(nil)
+		forwarded = sample.AppendSelected(nil)
 	}
-	if len(left) != found.Size {
-		t.Fatalf("%d bytes were measured, %d written", found.Size, len(left))
+	if len(forwarded) != found.Size {
+		t.Fatalf("%d bytes were measured, %d written", found.Size, len(forwarded))
 	}
-	got, isRequest := decode(left)
+	got, isRequest := decode(forwarded)
 	want, _ := decode(body)
 	if !isRequest || (got == nil) && want != nil {
-		t.Fatalf("what goes on is no request: %q of %q", left, body)
+		t.Fatalf("the forwarded part is not a request: %q of %q", forwarded, body)
 	}
 	if want == nil {
 		return
@@ -85,28 +85,28 @@ func checkMark(t testing.TB, c *otel.Counter, body []byte, k *keeper) {
 		k.keep(want)
 	}
 	if len(got.ResourceSpans) != len(want.ResourceSpans) {
-		t.Fatalf("%d resources go on, want %d", len(got.ResourceSpans), len(want.ResourceSpans))
+		t.Fatalf("%d resources were forwarded, want %d", len(got.ResourceSpans), len(want.ResourceSpans))
 	}
 	for i, r := range want.ResourceSpans {
-		before, after := said(r), said(got.ResourceSpans[i])
+		before, after := takeMarkers(r), takeMarkers(got.ResourceSpans[i])
 		isMarked := len(after) == 1 && after[0].GetStringValue() == "true"
 		if counted[r] && !isMarked ||
 			!counted[r] && !slices.EqualFunc(before, after, func(a, b *common.AnyValue) bool {
 				return proto.Equal(a, b)
 			}) {
-			t.Fatalf("resource %d, with spans %v, says %v, and said %v: %q of %q", i, counted[r], after,
-				before, left, body)
+			t.Fatalf("resource %d, with spans %v, has markers %v, had %v: %q of %q", i, counted[r], after,
+				before, forwarded, body)
 		}
 	}
 	if !proto.Equal(got, want) {
-		t.Fatalf("goes on\n%v\nwant\n%v", got, want)
+		t.Fatalf("forwarded\n%v\nwant\n%v", got, want)
 	}
 	again := otel.NewCounter()
-	if err := again.Count(left, policy); err != nil {
-		t.Fatalf("what goes on can't be counted: %v", err)
+	if err := again.Count(forwarded, policy); err != nil {
+		t.Fatalf("the forwarded part can't be counted: %v", err)
 	}
 	if !sample.Select(again.Request(), nil, true).IsUnchanged {
-		t.Fatal("what says that it is counted says so once more")
+		t.Fatal("a request with the marker gets another marker")
 	}
 }
 
@@ -114,7 +114,7 @@ func TestMark_CountedRequests(t *testing.T) {
 	c := otel.NewCounter()
 	for seed := range uint64(500) {
 		rnd := rand.New(rand.NewPCG(seed, 8))
-		body, keeper := encode(t, saying(rnd, randomRequest(rnd))), randomKeeper(rnd)
+		body, keeper := encode(t, withMarkers(rnd, randomRequest(rnd))), randomKeeper(rnd)
 		checkMark(t, c, body, nil)
 		checkMark(t, c, body, &keeper)
 	}
@@ -124,7 +124,7 @@ func TestMark_CountedRequests(t *testing.T) {
 func FuzzMark(f *testing.F) {
 	for seed := range uint64(20) {
 		rnd := rand.New(rand.NewPCG(seed, 9))
-		f.Add(encode(f, saying(rnd, randomRequest(rnd))), seed)
+		f.Add(encode(f, withMarkers(rnd, randomRequest(rnd))), seed)
 	}
 	c := otel.NewCounter()
 	f.Fuzz(func(t *testing.T, body []byte, seed uint64) {

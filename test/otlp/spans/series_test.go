@@ -198,15 +198,15 @@ func (s *sealing) exported(t *testing.T) map[string]*total {
 			t.Fatal(err)
 		}
 		for _, r := range data.ResourceMetrics {
-			said := r.Resource.Attributes
-			if written(said, "telemetry.sdk.name") != "opentelemetry" ||
-				written(said, "telemetry.sdk.version") != "1.52.0" ||
-				written(said, "telemetry.sdk.language") != "java" {
-				t.Errorf("the resource is %v", said)
+			attributes := r.Resource.Attributes
+			if written(attributes, "telemetry.sdk.name") != "opentelemetry" ||
+				written(attributes, "telemetry.sdk.version") != "1.52.0" ||
+				written(attributes, "telemetry.sdk.language") != "java" {
+				t.Errorf("the resource is %v", attributes)
 			}
 			of := func(attributes []*common.KeyValue) *total {
-				name := []string{"resource " + written(said, "service.name") + " " +
-					written(said, "service.instance.id")}
+				name := []string{"resource " + written(attributes, "service.name") + " " +
+					written(attributes, "service.instance.id")}
 				for _, a := range attributes {
 					name = append(name, a.Key+"="+written(attributes, a.Key))
 				}

@@ -124,12 +124,12 @@ func tagsOf(s *trace.Span) (tags []string) {
 
 // modelOf returns the expected counted span. Operation and type are tested elsewhere.
 func modelOf(r *trace.ResourceSpans, s *trace.Span) counted {
-	said := r.GetResource().GetAttributes()
+	attributes := r.GetResource().GetAttributes()
 	m := counted{
-		service: cmp.Or(span.Text(written(said, "service.name"), span.MaxOriginField), "unknown_service"),
-		version: "otlp-" + span.Text(written(said, "telemetry.sdk.version"), span.MaxOriginField),
-		env: cmp.Or(span.Text(written(said, "deployment.environment.name"), span.MaxOriginField),
-			span.Text(written(said, "deployment.environment"), span.MaxOriginField)),
+		service: cmp.Or(span.Text(written(attributes, "service.name"), span.MaxOriginField), "unknown_service"),
+		version: "otlp-" + span.Text(written(attributes, "telemetry.sdk.version"), span.MaxOriginField),
+		env: cmp.Or(span.Text(written(attributes, "deployment.environment.name"), span.MaxOriginField),
+			span.Text(written(attributes, "deployment.environment"), span.MaxOriginField)),
 		end:    int64(min(max(s.StartTimeUnixNano, s.EndTimeUnixNano), math.MaxInt64)),
 		weight: weightOf(s.TraceState),
 	}
