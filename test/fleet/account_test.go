@@ -22,8 +22,8 @@ type account struct {
 }
 
 func (a account) String() string {
-	return fmt.Sprintf("of %d spans in %d series Prometheus has %d; a killed gateway had %d accepted and "+
-		"held, %d forwarded and not acknowledged; %d duplicate points were discarded",
+	return fmt.Sprintf("of %d spans in %d series Prometheus has %d; %d a killed gateway had accepted and "+
+		"held, %d it had handed on and not answered; %d points came twice and were left out",
 		a.counted, a.series, a.kept, a.held, a.doubled, a.repeated)
 }
 
@@ -93,13 +93,13 @@ func compare(t *testing.T, metric string, accepted, want map[string]*distributio
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		switch got := accepted[name]; {
 		case got == nil:
-			t.Errorf("%s: no gateway received %s", metric, name)
+			t.Errorf("%s: no gateway was given %s", metric, name)
 		case metric == calls && got.count != want[name].count:
-			t.Errorf("%s of %s: the gateways received %d, the oracle counted %d", metric, name, got.count,
+			t.Errorf("%s of %s: the gateways were given %d, the oracle counted %d", metric, name, got.count,
 				want[name].count)
 		case metric == durations:
 			if differs := got.differs(want[name]); differs != "" {
-				t.Errorf("%s of %s: the gateways received, and the oracle counted: %s", metric, name,
+				t.Errorf("%s of %s: the gateways were given, and the oracle counted: %s", metric, name,
 					differs)
 			}
 			if fits := want[name].fitting(mostBuckets); got.scale < fits {
@@ -108,7 +108,7 @@ func compare(t *testing.T, metric string, accepted, want map[string]*distributio
 		}
 	}
 	if len(accepted) != len(want) {
-		t.Errorf("%s: the gateways received %d series, the oracle counted %d", metric, len(accepted),
+		t.Errorf("%s: the gateways were given %d series, the oracle counted %d", metric, len(accepted),
 			len(want))
 	}
 }

@@ -66,7 +66,7 @@ func direct(t *testing.T, p *prometheus, before func(round int), args ...string)
 		}
 		d.hands(t)
 		eventually.True(t, "the daemon has delivered every span",
-			func() bool { return d.accounting().Flushed == rounds*spansOfRound })
+			func() bool { return d.books().Flushed == rounds*spansOfRound })
 		d.mustBalance(rounds * spansOfRound)
 		d.stop()
 	}
@@ -111,7 +111,7 @@ func (p *prometheus) mustSayQuantiles(exact []float64, spanName string) {
 		got := p.ask(fmt.Sprintf("histogram_quantile(%g, sum(%s))", q, selector))[0].value
 		want := exact[max(0, int(math.Ceil(q*float64(len(exact))))-1)]
 		if got/want > factor || want/got > factor {
-			p.t.Errorf("Prometheus returns %g for the quantile %g, exact is %g: more than a bucket of scale "+
+			p.t.Errorf("Prometheus says %g for the quantile %g, exact is %g: more than a bucket of scale "+
 				"%d apart", got, q, want, scale)
 		}
 		p.t.Logf("quantile %g: %.6g, exact %.6g, a bucket is a factor of %.4f", q, got, want, factor)

@@ -28,11 +28,11 @@ func newDistribution() *distribution {
 	return &distribution{scale: finest, buckets: map[int]uint64{}}
 }
 
-// at returns the distribution at a coarser or equal scale. Each of its buckets consists of complete
+// at returns the distribution at a coarser or equal scale. Each of its buckets consists of whole
 // buckets of d.
 func (d *distribution) at(scale int) *distribution {
 	if scale > d.scale {
-		panic(fmt.Sprintf("BUG: buckets of scale %d have no values at scale %d", d.scale, scale))
+		panic(fmt.Sprintf("BUG: buckets of scale %d say nothing of scale %d", d.scale, scale))
 	}
 	coarse := &distribution{
 		scale: scale, count: d.count, zeros: d.zeros, sum: d.sum,

@@ -15,7 +15,7 @@
 //
 // Three parts belong to the test. The oracle counts the spans themselves with the OpenTelemetry SDK,
 // into the buckets that must result in the end. A tap in front of each gateway records the gateway's
-// requests and responses. A fake Kubernetes API with two calls gives the load balancer the addresses of
+// requests and responses. A fake Kubernetes API with two calls tells the load balancer the addresses of
 // the gateways, like the real one.
 //
 // Every test starts its own processes, which end with the test, and uses loopback addresses only. Waits

@@ -53,17 +53,17 @@ func (b *backend) take(r *http.Request) error {
 	if r.Header.Get("Content-Encoding") == "gzip" {
 		unzipped, err := gzip.NewReader(r.Body)
 		if err != nil {
-			return fmt.Errorf("read forwarded request: %w", err)
+			return fmt.Errorf("read what was handed on: %w", err)
 		}
 		body = unzipped
 	}
 	text, err := io.ReadAll(body)
 	if err != nil {
-		return fmt.Errorf("read forwarded request: %w", err)
+		return fmt.Errorf("read what was handed on: %w", err)
 	}
 	request := ptraceotlp.NewExportRequest()
 	if err := request.UnmarshalProto(text); err != nil {
-		return fmt.Errorf("read forwarded request: %w", err)
+		return fmt.Errorf("read what was handed on: %w", err)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -34,7 +34,7 @@ func TestTiers(t *testing.T) {
 	if a := f.account(t, l.oracle.counted(t)); a.held != 0 {
 		t.Errorf("%d spans went with a gateway that holds none", a.held)
 	}
-	t.Logf("requests that were not accepted at once: %d", s.refused)
+	t.Logf("requests that were not taken at once: %d", s.refused)
 }
 
 // TestFleet runs 215 pods on four nodes, with a daemon per node. Under load, a gateway is killed,
@@ -65,7 +65,7 @@ func TestFleet(t *testing.T) {
 	for _, d := range daemons {
 		d.hands(t)
 		eventually.True(t, d.host+" has delivered all",
-			func() bool { return d.accounting().Flushed == d.published })
+			func() bool { return d.books().Flushed == d.published })
 		d.mustBalance(d.published)
 		d.stop()
 	}

@@ -18,7 +18,7 @@ func program(t *testing.T, name string) string {
 	t.Helper()
 	path := filepath.Join(os.Getenv("FLEET_DIR"), name)
 	if _, err := os.Stat(path); err != nil || os.Getenv("FLEET_DIR") == "" {
-		t.Fatalf("find %s: %v; run `make test-fleet`, which builds it and sets FLEET_DIR", name, err)
+		t.Fatalf("find %s: %v; run `make test-fleet`, which builds it and says where in FLEET_DIR", name, err)
 	}
 	return path
 }
@@ -40,13 +40,13 @@ func start(t *testing.T, name string, env []string, command ...string) *process 
 		ended: make(chan struct{}),
 	}
 	p.log = filepath.Join(t.TempDir(), name+".log")
-	output, err := os.Create(p.log)
+	said, err := os.Create(p.log)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer output.Close() // inherited by the process
+	defer said.Close() // inherited by the process
 	p.command.Env = append(os.Environ(), env...)
-	p.command.Stdout, p.command.Stderr = output, output
+	p.command.Stdout, p.command.Stderr = said, said
 	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := p.command.Start(); err != nil {
 		t.Fatal(err)
@@ -58,7 +58,7 @@ func start(t *testing.T, name string, env []string, command ...string) *process 
 	t.Cleanup(func() {
 		p.kill()
 		if t.Failed() {
-			t.Logf("last output of %s:\n%s", name, p.lastLines())
+			t.Logf("%s said last:\n%s", name, p.lastLines())
 		}
 	})
 	return p
@@ -66,11 +66,11 @@ func start(t *testing.T, name string, env []string, command ...string) *process 
 
 func (p *process) lastLines() []byte {
 	const most = 4000
-	output, err := os.ReadFile(p.log)
+	said, err := os.ReadFile(p.log)
 	if err != nil {
 		return []byte(err.Error())
 	}
-	return bytes.TrimSpace(output[max(0, len(output)-most):])
+	return bytes.TrimSpace(said[max(0, len(said)-most):])
 }
 
 // listens waits until the process listens at the address.

@@ -22,7 +22,7 @@ import (
 type receiver struct {
 	t         *testing.T
 	address   string
-	onRequest func(w http.ResponseWriter) outcome // decides the outcome of a metrics request; nil for none
+	onRequest func(w http.ResponseWriter) fate // decides the outcome of a metrics request; nil for none
 
 	mu     sync.Mutex
 	points map[string]*distribution // by metric and attributes
@@ -70,25 +70,25 @@ func (r *receiver) take(w http.ResponseWriter, request *http.Request) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	rejected := 0
+	left := 0
 	if r.onRequest != nil && asked.Metrics().DataPointCount() > 0 { // a request without points is a probe
 		switch r.onRequest(w) {
 		case answered:
 			return
-		case partial:
-			rejected = 1
-		case accepted:
+		case leavesOut:
+			left = 1
+		case taken:
 		}
 	}
 	r.bytes += length
 	for _, resource := range asked.Metrics().ResourceMetrics().All() {
 		for _, scope := range resource.ScopeMetrics().All() {
 			for _, m := range scope.Metrics().All() {
-				if rejected > 0 && m.Type() == pmetric.MetricTypeExponentialHistogram {
+				if left > 0 && m.Type() == pmetric.MetricTypeExponentialHistogram {
 					points := m.ExponentialHistogram().DataPoints()
 					points.RemoveIf(func(pmetric.ExponentialHistogramDataPoint) bool {
-						rejected--
-						return rejected >= 0
+						left--
+						return left >= 0
 					})
 				}
 				r.add(resource.Resource().Attributes(), m)
@@ -157,7 +157,7 @@ func attributesText(attributes pcommon.Map) string {
 }
 
 // taken returns the number of received spans.
-func (r *receiver) accepted() uint64 {
+func (r *receiver) taken() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.spans

@@ -110,7 +110,7 @@ func (p *prometheus) scrapes(t *testing.T, d *daemon, n names, native bool, r *r
 	}
 	d.hands(t)
 	eventually.True(t, "the daemon has counted every span into its totals",
-		func() bool { return d.accounting().Flushed == uint64(spans) })
+		func() bool { return d.books().Flushed == uint64(spans) })
 	d.mustBalance(uint64(spans))
 	p.mustReach("sum("+n.calls+")", float64(spans))
 	p.mustCount(n, exact)
@@ -130,14 +130,14 @@ func (p *prometheus) mustReach(promql string, number float64) {
 			p.t.Logf("the last answer to %s was %v; %s", promql, answer, p.targets())
 		}
 	}()
-	eventually.True(p.t, fmt.Sprintf("Prometheus returns %g for %s", number, promql), func() bool {
+	eventually.True(p.t, fmt.Sprintf("Prometheus says %g to %s", number, promql), func() bool {
 		answer = p.ask(promql)
 		return len(answer) == 1 && answer[0].value == number
 	})
 }
 
 // targets returns the state of Prometheus' scrape targets.
-func (p *prometheus) targets() (states string) {
+func (p *prometheus) targets() (said string) {
 	p.t.Helper()
 	var answer struct {
 		ActiveTargets []struct{ ScrapeURL, Health, LastError string }
@@ -233,5 +233,5 @@ func (p *prometheus) mustIncrease(n names, spans int) {
 	if most := 1.2 * total; increase > most || increase < total/1.2 {
 		p.t.Errorf("increase is %g of %g calls", increase, total)
 	}
-	p.t.Logf("%g calls of both daemons, increase returns %.0f", total, increase)
+	p.t.Logf("%g calls of both daemons, increase says %.0f", total, increase)
 }

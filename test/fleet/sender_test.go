@@ -79,13 +79,13 @@ func (s *sender) post(body []byte) {
 	for {
 		response, err := http.Post(s.url+"/v1/metrics", "application/x-protobuf", bytes.NewReader(body))
 		if err == nil {
-			body, _ := io.ReadAll(response.Body)
+			said, _ := io.ReadAll(response.Body)
 			response.Body.Close()
 			if response.StatusCode == http.StatusOK {
 				return
 			}
 			if response.StatusCode != http.StatusServiceUnavailable {
-				s.t.Fatalf("the load balancer returns %s: %q", response.Status, body)
+				s.t.Fatalf("the load balancer answers %s: %q", response.Status, said)
 			}
 		}
 		s.refused++

@@ -29,7 +29,7 @@ func TestSizes(t *testing.T) {
 	programs := []*process{f.loadBalancer, f.gateways[0].process, f.gateways[1].process, f.prometheus.process}
 	empty := bills(programs)
 	send(3) // until every stream exists
-	started := bills(programs)
+	begun := bills(programs)
 	send(rounds)
 	ended := bills(programs)
 	streams := 2 * pods * len(shapes)
@@ -39,7 +39,7 @@ func TestSizes(t *testing.T) {
 			share = float64(f.gateways[i-1].streamCount())
 		}
 		t.Logf("%-10s %7.2f µs a point, %6.2f KiB a stream, %4.0f MiB without any", p.name,
-			float64((ended[i].cpu-started[i].cpu).Nanoseconds())/1e3/rounds/share,
+			float64((ended[i].cpu-begun[i].cpu).Nanoseconds())/1e3/rounds/share,
 			(ended[i].memory-empty[i].memory)*1024/share, empty[i].memory)
 	}
 	t.Logf("%d streams, %.0f bytes a point from the sender", streams, float64(s.sent)/float64(s.points))
@@ -68,8 +68,8 @@ func TestSizes_OfPoint(t *testing.T) {
 			}
 			d.hands(t)
 			d.stop() // delivers everything
-			if r.accepted() != l.published {
-				t.Errorf("%d of %d spans arrived", r.accepted(), l.published)
+			if r.taken() != l.published {
+				t.Errorf("%d of %d spans arrived", r.taken(), l.published)
 			}
 			t.Logf("%4d spans a series, compression %s: %4.0f bytes a point", spans, compression,
 				float64(r.bytes)/float64(r.many))

@@ -51,8 +51,8 @@ func TestConnector_SameCounts(t *testing.T) {
 				connector.post(t, batch)
 			}
 			d.hands(t)
-			eventually.True(t, "the daemon has delivered", func() bool { return ours.accepted() == spans })
-			eventually.True(t, "the connector has delivered", func() bool { return theirs.accepted() == spans })
+			eventually.True(t, "the daemon has delivered", func() bool { return ours.taken() == spans })
+			eventually.True(t, "the connector has delivered", func() bool { return theirs.taken() == spans })
 			mustBeSame(t, theirs.points, ours.points)
 			t.Logf("%d spans in %d series of two metrics", spans, len(ours.points)/2)
 		})

@@ -51,12 +51,12 @@ func (f *tiers) addGateway() *gateway {
 	f.t.Helper()
 	n := len(f.gateways) + 1
 	g := &gateway{name: fmt.Sprint("gateway-", n), address: fmt.Sprint("127.0.0.", 10+n)}
-	upstream := net.JoinHostPort(g.address, freePort(f.t))
-	g.process = f.collector(g.name, "gateway.yaml", "LISTEN="+upstream, "POD_NAME="+g.name,
+	behind := net.JoinHostPort(g.address, freePort(f.t))
+	g.process = f.collector(g.name, "gateway.yaml", "LISTEN="+behind, "POD_NAME="+g.name,
 		"PROMETHEUS_URL="+f.prometheus.url,
 		fmt.Sprint("WAIT_FOR_RESULT=", !f.isHolding))
-	g.listens(upstream)
-	g.tap = startTap(f.t, net.JoinHostPort(g.address, f.port), upstream)
+	g.listens(behind)
+	g.tap = startTap(f.t, net.JoinHostPort(g.address, f.port), behind)
 	f.gateways = append(f.gateways, g)
 	return g
 }
@@ -95,9 +95,9 @@ func (f *tiers) lose(g *gateway, meanwhile func()) {
 	g.kill()
 	g.server.Stop()
 	g.isKilled = true
-	remaining := f.addresses()
+	left := f.addresses()
 	const notice = 2 * time.Second // until the cluster notices the failure
-	time.AfterFunc(notice, func() { f.kubernetes.endpoints(remaining...) })
+	time.AfterFunc(notice, func() { f.kubernetes.endpoints(left...) })
 	meanwhile()
 }
 

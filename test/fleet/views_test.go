@@ -67,7 +67,7 @@ func (a *ask) promql(window int) string {
 		return fmt.Sprintf("group by (%s) (%s{%s})", strings.Join(a.By, ", "), a.Of,
 			strings.Join(matchers, ", "))
 	}
-	panic("BUG: unknown kind of query: " + a.Kind)
+	panic("BUG: a kind of query that nobody knows: " + a.Kind)
 }
 
 // want returns the expected result by group. second is the rate of a span that the traffic contains
@@ -151,20 +151,20 @@ func showTraffic(t *testing.T, flags ...string) *shown {
 	}
 	spans := publishRounds(t, s.daemon, firstTimes)
 	s.prometheus.mustReach("sum("+calls+")", float64(spans))
-	started := time.Now()
+	begun := time.Now()
 	// the window begins within a second and must have a sample then
-	s.prometheus.mustPass(calls, started.Add(time.Second))
+	s.prometheus.mustPass(calls, begun.Add(time.Second))
 	for range laterTimes {
 		spans += publishRounds(t, s.daemon, 1)
 		time.Sleep(time.Second)
 	}
 	s.prometheus.mustReach("sum("+calls+")", float64(spans))
-	eventually.True(t, "a second has started", func() bool { // queries have a resolution of one second
+	eventually.True(t, "a second has begun", func() bool { // queries are asked by whole seconds
 		s.at = time.Now().Truncate(time.Second)
-		return s.at.Sub(started) > laterTimes*time.Second && s.prometheus.has(calls, s.at, spans)
+		return s.at.Sub(begun) > laterTimes*time.Second && s.prometheus.has(calls, s.at, spans)
 	})
 	s.prometheus.mustPass(calls, s.at) // all samples of the window have arrived
-	s.window = int(s.at.Sub(started) / time.Second)
+	s.window = int(s.at.Sub(begun) / time.Second)
 	increase := s.prometheus.askAt(fmt.Sprintf("sum(increase(%s[%ds]))", calls, s.window), s.at)
 	published := float64(spans) * laterTimes / (firstTimes + laterTimes)
 	if len(increase) != 1 || increase[0].value < published || increase[0].value > 2*published {

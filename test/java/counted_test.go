@@ -16,10 +16,10 @@ import (
 // exported traces matches the sampling rate.
 func TestExtension_CountsEverySpan(t *testing.T) {
 	eachJava(t, func(t *testing.T, java string) {
-		upstream, ours, oracle := newReceiver(t), newLedger(t), newLedger(t)
+		behind, ours, oracle := newReceiver(t), newLedger(t), newLedger(t)
 		socket := filepath.Join(t.TempDir(), "s")
 		d, o := start(t, ours, socket), start(t, oracle, filepath.Join(t.TempDir(), "o"))
-		s := startShop(t, java, upstream, []string{extensions(true)}, "SPANSTATSD_SOCKET="+socket,
+		s := startShop(t, java, behind, []string{extensions(true)}, "SPANSTATSD_SOCKET="+socket,
 			"ORACLE_ENDPOINT=http://"+o.otlp+"/v1/traces")
 		const orders, spun = 8000, 1000
 		s.order(t, orders)
@@ -36,11 +36,11 @@ func TestExtension_CountsEverySpan(t *testing.T) {
 			t.Errorf("%d spans are counted that the application made itself, want %d", got, spun)
 		}
 		if b := status.Accounting; b.DroppedTotal() != 0 || sum(status.ClientLost) != 0 {
-			t.Errorf("accounting %+v, lost %v", b, status.ClientLost)
+			t.Errorf("books %+v, lost %v", b, status.ClientLost)
 		}
-		upstream.holdsTheShare(t, ours.hits(isRequest))
-		if upstream.unmarked != 0 {
-			t.Errorf("%d requests or resources of the exporter have no mark", upstream.unmarked)
+		behind.holdsTheShare(t, ours.hits(isRequest))
+		if behind.unmarked != 0 {
+			t.Errorf("%d requests or resources of the exporter have no mark", behind.unmarked)
 		}
 		t.Logf("%d spans of %d rows are counted, as by the oracle", ours.hits(anyKey), len(ours.rows))
 	})
@@ -62,20 +62,20 @@ func TestExtension_CountsOnceWithExport(t *testing.T) {
 		t.Errorf("%d requests are counted, %d were answered", got, orders)
 	}
 	if r := status.Receivers["otlp"].Requests; r["computed_by_client"] == 0 || r["counted"] != 0 {
-		t.Errorf("the outcomes of the exporter's requests: %v", r)
+		t.Errorf("what became of the exporter's requests: %v", r)
 	}
 }
 
 // TestLibrary_CountsEverySpan checks the same for a library instead of an extension.
 func TestLibrary_CountsEverySpan(t *testing.T) {
 	eachJava(t, func(t *testing.T, java string) {
-		upstream, ours := newReceiver(t), newLedger(t)
+		behind, ours := newReceiver(t), newLedger(t)
 		socket := filepath.Join(t.TempDir(), "s")
 		d := start(t, ours, socket)
 		const spans = 40000
 		jars := []string{installed + "/library", installed + "/clients/*", installed + "/oracle/lib/*"}
 		program := exec.Command(java, "-Xmx64m", "-cp", strings.Join(jars, ":"), "Library", fmt.Sprint(spans),
-			upstream.url+"/v1/traces")
+			behind.url+"/v1/traces")
 		program.Env = append(program.Environ(), "SPANSTATSD_SOCKET="+socket)
 		var output bytes.Buffer
 		program.Stdout, program.Stderr = &output, &output
@@ -92,6 +92,6 @@ func TestLibrary_CountsEverySpan(t *testing.T) {
 			counted["postgresql.query SELECT carts"] != spans/2 || sum(lost) != 0 {
 			t.Errorf("%d spans were made, counted are %v, lost %v: %s", spans, counted, lost, output.String())
 		}
-		upstream.holdsTheShare(t, spans/2)
+		behind.holdsTheShare(t, spans/2)
 	})
 }

@@ -71,7 +71,7 @@ func start(t *testing.T, l *ledger, socket string) *daemon {
 		}
 	}
 	if d.otlp == "" || d.http == "" {
-		t.Fatal("the daemon does not log its address")
+		t.Fatal("the daemon says nowhere that it listens")
 	}
 	go func() {
 		for lines.Scan() { // read everything, so that the daemon never blocks on its log

@@ -14,16 +14,16 @@ import (
 // works. The counted spans and the spans known to be lost must add up to all spans.
 func TestDaemon_Restarts(t *testing.T) {
 	eachJava(t, func(t *testing.T, java string) {
-		upstream, ours, oracle := newReceiver(t), newLedger(t), newLedger(t)
+		behind, ours, oracle := newReceiver(t), newLedger(t), newLedger(t)
 		socket := filepath.Join(t.TempDir(), "s")
 		o := start(t, oracle, filepath.Join(t.TempDir(), "o"))
 		d := start(t, ours, socket)
-		s := startShop(t, java, upstream, []string{extensions(true)}, "SPANSTATSD_SOCKET="+socket,
+		s := startShop(t, java, behind, []string{extensions(true)}, "SPANSTATSD_SOCKET="+socket,
 			"ORACLE_ENDPOINT=http://"+o.otlp+"/v1/traces")
 		const orders = 300
 		s.order(t, orders)
 		if lost := d.status(t).ClientLost; sum(lost) != 0 {
-			t.Errorf("%v was lost while the daemon ran", lost)
+			t.Errorf("with a daemon there, %v was lost", lost)
 		}
 		d.stop(t)
 		s.order(t, orders)
@@ -34,7 +34,7 @@ func TestDaemon_Restarts(t *testing.T) {
 		d.signal(t, syscall.SIGCONT)
 		s.order(t, orders)
 		if lost := d.status(t).ClientLost; sum(lost) != 0 {
-			t.Errorf("%v was lost over a graceful stop", lost)
+			t.Errorf("over a stop in order, %v was lost", lost)
 		}
 		d.kill(t)
 		s.order(t, orders)
@@ -49,13 +49,13 @@ func TestDaemon_Restarts(t *testing.T) {
 		delete(lost, "daemon_died")
 		counted, all := ours.hits(anyKey), oracle.hits(anyKey)
 		if missing := all - counted; sum(lost) != 0 || counted > all || missing > died {
-			t.Errorf("of %d spans %d are counted; the killed daemon had %d at most, and %v was lost otherwise", all,
+			t.Errorf("of %d spans %d are counted; the dead daemon had %d at most, and %v was lost else", all,
 				counted, died, lost)
 		}
 		if requests := oracle.hits(isRequest); requests != 7*orders {
 			t.Errorf("the oracle has %d requests of %d", requests, 7*orders)
 		}
-		t.Logf("of %d spans %d are counted, the killed daemon had %d of the others at most", all, counted, died)
+		t.Logf("of %d spans %d are counted, the dead daemon had %d of the others at most", all, counted, died)
 	})
 }
 
@@ -66,15 +66,15 @@ func TestDaemon_Missing(t *testing.T) {
 		s := startShop(t, java, newReceiver(t), []string{extensions(false)},
 			"SPANSTATSD_SOCKET="+filepath.Join(t.TempDir(), "s"))
 		s.order(t, 200)
-		lines := 0
+		said := 0
 		for line := range strings.Lines(s.end(t)) {
 			if strings.Contains(line, "spanstatsd") {
-				lines++
+				said++
 				t.Log(strings.TrimSpace(line))
 			}
 		}
-		if lines != 1 {
-			t.Errorf("%d lines mention the daemon: %s", lines, s.output)
+		if said != 1 {
+			t.Errorf("%d lines are about it: %s", said, s.output)
 		}
 	})
 }

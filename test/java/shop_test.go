@@ -22,11 +22,11 @@ var installed = os.Getenv("JAVA_DIR") // by install.sh
 // javas returns the machine's default java and the newer ones, by version.
 func javas(t *testing.T) map[string]string {
 	t.Helper()
-	systemJava, err := exec.LookPath("java")
+	own, err := exec.LookPath("java")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if systemJava, err = filepath.EvalSymlinks(systemJava); err != nil {
+	if own, err = filepath.EvalSymlinks(own); err != nil {
 		t.Fatal(err)
 	}
 	others, err := filepath.Glob("/usr/lib/jvm/*/bin/java")
@@ -34,7 +34,7 @@ func javas(t *testing.T) map[string]string {
 		t.Fatal(err)
 	}
 	all, least := map[string]string{}, ""
-	for _, java := range append([]string{systemJava}, others...) {
+	for _, java := range append([]string{own}, others...) {
 		release, err := os.ReadFile(filepath.Join(filepath.Dir(java), "..", "release"))
 		if err != nil {
 			continue
@@ -45,14 +45,14 @@ func javas(t *testing.T) map[string]string {
 			(least == "" || len(version) >= len(least) && version > least) {
 			all[version] = java
 		}
-		if java == systemJava {
+		if java == own {
 			least = version
 		}
 	}
 	return all
 }
 
-// eachJava runs a test with each installed java.
+// eachJava runs a test with each of them.
 func eachJava(t *testing.T, test func(t *testing.T, java string)) {
 	t.Helper()
 	for version, java := range javas(t) {
@@ -60,7 +60,7 @@ func eachJava(t *testing.T, test func(t *testing.T, java string)) {
 	}
 }
 
-// extension is the only file that the Java agent loads.
+// extension is the only file that the Java agent is given.
 const extension = "spanstatsd.jar"
 
 // extensions returns the agent setting that loads the extension and, optionally, the oracle.
@@ -81,7 +81,7 @@ type shop struct {
 
 // startShop starts the application with the Java agent, with additional Java settings and environment
 // variables.
-func startShop(t *testing.T, java string, upstream *receiver, settings []string, env ...string) *shop {
+func startShop(t *testing.T, java string, behind *receiver, settings []string, env ...string) *shop {
 	t.Helper()
 	arguments := slices.Concat([]string{
 		"-Xmx64m", "-XX:+UseG1GC",
@@ -97,7 +97,7 @@ func startShop(t *testing.T, java string, upstream *receiver, settings []string,
 		"PATH=" + os.Getenv("PATH"), "OTEL_SERVICE_NAME=shop",
 		"OTEL_RESOURCE_ATTRIBUTES=deployment.environment.name=test,service.version=1.2",
 		"OTEL_TRACES_SAMPLER=parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG=" + fmt.Sprint(share),
-		"OTEL_EXPORTER_OTLP_ENDPOINT=" + upstream.url, "OTEL_METRICS_EXPORTER=none", "OTEL_LOGS_EXPORTER=none",
+		"OTEL_EXPORTER_OTLP_ENDPOINT=" + behind.url, "OTEL_METRICS_EXPORTER=none", "OTEL_LOGS_EXPORTER=none",
 	}, env...)
 	stdin, err := command.StdinPipe()
 	if err != nil {
@@ -113,13 +113,13 @@ func startShop(t *testing.T, java string, upstream *receiver, settings []string,
 		ended <- command.Wait()
 		write.Close()
 	}()
-	lines := bufio.NewReader(read)
+	said := bufio.NewReader(read)
 	s := &shop{}
 	var before string
-	s.url, before = listening(t, lines)
+	s.url, before = listening(t, said)
 	output := make(chan string, 1)
 	go func() {
-		rest, _ := io.ReadAll(lines)
+		rest, _ := io.ReadAll(said)
 		output <- before + string(rest)
 	}()
 	s.end = func(t *testing.T) string {
@@ -135,11 +135,11 @@ func startShop(t *testing.T, java string, upstream *receiver, settings []string,
 }
 
 // listening reads an application's output until the application prints its URL.
-func listening(t *testing.T, output *bufio.Reader) (url, before string) {
+func listening(t *testing.T, said *bufio.Reader) (url, before string) {
 	t.Helper()
 	var lines strings.Builder
 	for {
-		line, err := output.ReadString('\n')
+		line, err := said.ReadString('\n')
 		if port, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on "); ok {
 			return "http://127.0.0.1:" + port, lines.String()
 		}

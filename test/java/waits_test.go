@@ -17,27 +17,27 @@ import (
 // are reported, together with those of an uninstrumented application that gets requests in turns.
 func TestApplication_NeverWaits(t *testing.T) {
 	eachJava(t, func(t *testing.T, java string) {
-		upstream, ours := newReceiver(t), newLedger(t)
+		behind, ours := newReceiver(t), newLedger(t)
 		socket := filepath.Join(t.TempDir(), "s")
 		d := start(t, ours, socket)
-		with := startShop(t, java, upstream, []string{extensions(false)}, "SPANSTATSD_SOCKET="+socket)
-		without := startShop(t, java, upstream, nil)
+		with := startShop(t, java, behind, []string{extensions(false)}, "SPANSTATSD_SOCKET="+socket)
+		without := startShop(t, java, behind, nil)
 		turns(t, with, without) // warm-up
 		rows := []string{""}
 		report := func(daemon string) {
 			mine, theirs := turns(t, with, without)
-			rows = append(rows, fmt.Sprintf("%-7s with us %s, without %s", daemon, mine, theirs))
+			rows = append(rows, fmt.Sprintf("%-6s with us %s, without %s", daemon, mine, theirs))
 		}
-		report("running")
+		report("there")
 
 		d.signal(t, syscall.SIGSTOP)
 		const spun = 400_000
 		with.get(t, fmt.Sprint("/spin/", spun))
-		report("stopped")
+		report("hangs")
 		d.signal(t, syscall.SIGCONT)
 
 		d.kill(t)
-		report("killed")
+		report("away")
 		d = start(t, ours, socket)
 		with.get(t, "/orders/0")
 		with.end(t)
@@ -45,7 +45,7 @@ func TestApplication_NeverWaits(t *testing.T) {
 		lost := d.status(t).ClientLost
 		d.stop(t)
 		if lost["buffer_full"] == 0 || lost["buffer_full"] > spun {
-			t.Errorf("the buffers were not full while the daemon was suspended; lost is %v", lost)
+			t.Errorf("the buffers were to be full while the daemon hung; lost is %v", lost)
 		}
 		t.Log(strings.Join(rows, "\n"))
 		t.Logf("lost %v", lost)
@@ -67,9 +67,9 @@ func quantilesOf(took []time.Duration) quantiles {
 
 // turns sends requests to two applications in alternating order, so that other load on the machine
 // affects both equally.
-func turns(t *testing.T, first, second *shop) (ofFirst, ofSecond quantiles) {
+func turns(t *testing.T, one, other *shop) (ofOne, ofOther quantiles) {
 	t.Helper()
-	shops, took := [...]*shop{first, second}, [2][]time.Duration{}
+	shops, took := [...]*shop{one, other}, [2][]time.Duration{}
 	for turn := range 20 {
 		at := (turn/2 + turn) % 2
 		took[at] = append(took[at], shops[at].order(t, 100)...)

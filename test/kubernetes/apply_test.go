@@ -154,7 +154,7 @@ spec:
 // policies.
 func (c *cluster) webhook(t *testing.T) {
 	t.Helper()
-	s := httptest.NewUnstartedServer(http.HandlerFunc(addLast))
+	s := httptest.NewUnstartedServer(http.HandlerFunc(addLate))
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.StartTLS()
 	t.Cleanup(s.Close)
@@ -174,7 +174,7 @@ webhooks:
 `, s.URL, base64.StdEncoding.EncodeToString(authority)))
 }
 
-func addLast(w http.ResponseWriter, r *http.Request) {
+func addLate(w http.ResponseWriter, r *http.Request) {
 	var review struct {
 		APIVersion string `json:"apiVersion"`
 		Kind       string `json:"kind"`

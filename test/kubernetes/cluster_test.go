@@ -149,19 +149,19 @@ func freePort(t *testing.T) string {
 
 func freeURL(t *testing.T) string { return "http://127.0.0.1:" + freePort(t) }
 
-// eventually waits up to five minutes until check succeeds.
-func eventually(t *testing.T, what string, check func() error) {
+// eventually waits up to five minutes until try succeeds.
+func eventually(t *testing.T, what string, try func() error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	for {
-		err := check()
+		err := try()
 		if err == nil {
 			return
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("condition not met within five minutes: %s: %v", what, err)
+			t.Fatalf("not so after five minutes: %s: %v", what, err)
 		case <-time.After(100 * time.Millisecond):
 		}
 	}

@@ -31,7 +31,7 @@ func TestInjection(t *testing.T) {
 	c := start(t)
 	c.namespace(t, "shop", map[string]string{"spanstatsd": "sidecar"}, nil)
 	c.namespace(t, "without", nil, nil)
-	c.namespace(t, "receivers", map[string]string{"spanstatsd": "sidecar"},
+	c.namespace(t, "doors", map[string]string{"spanstatsd": "sidecar"},
 		map[string]string{"spanstatsd.io/receivers": "socket,datadog,otlp"})
 	c.namespace(t, "override", map[string]string{"spanstatsd": "sidecar"}, map[string]string{
 		"spanstatsd.io/receivers": "socket,datadog,otlp", "spanstatsd.io/env-from": "override",
@@ -53,16 +53,16 @@ func TestInjection(t *testing.T) {
 	c.awaitPolicy(t, "shop")
 	held := 0
 	for _, s := range shapes {
-		if t.Run(s.name, func(t *testing.T) { c.checkShape(t, s) }) {
+		if t.Run(s.name, func(t *testing.T) { c.try(t, s) }) {
 			held++
 		}
 	}
 	for name, make := range owners {
-		if t.Run(name, func(t *testing.T) { c.checkOwner(t, name, make) }) {
+		if t.Run(name, func(t *testing.T) { c.tryOwner(t, name, make) }) {
 			held++
 		}
 	}
-	t.Logf("%d of %d shapes passed", held, len(shapes)+len(owners))
+	t.Logf("shapes %d of %d held", held, len(shapes)+len(owners))
 }
 
 // awaitPolicy waits until a pod of the namespace is admitted with the daemon.
@@ -72,7 +72,7 @@ func (c *cluster) awaitPolicy(t *testing.T, namespace string) {
 		p, err := c.CoreV1().Pods(namespace).Create(t.Context(), pod("probe"),
 			meta.CreateOptions{DryRun: []string{"All"}})
 		if err == nil && !isInjected(&p.Spec) {
-			err = fmt.Errorf("a pod is admitted unmodified")
+			err = fmt.Errorf("a pod is admitted as it is")
 		}
 		return err
 	})
@@ -85,9 +85,9 @@ func pod(name string) *core.Pod {
 	}
 }
 
-// checkShape creates a pod, and one of the same shape in a namespace without the label, and then admits the
+// try creates a pod, and one of the same shape in a namespace without the label, and then admits the
 // injected pod a second time.
-func (c *cluster) checkShape(t *testing.T, s shape) {
+func (c *cluster) try(t *testing.T, s shape) {
 	namespace := s.namespace
 	if namespace == "" {
 		namespace = "shop"
@@ -114,7 +114,7 @@ func (c *cluster) checkShape(t *testing.T, s shape) {
 	}
 	same(t, "a dry run", &dry.Spec, &admitted.Spec)
 	s.check(t, &admitted.Spec, &plain.Spec)
-	if s.isUnmodified {
+	if s.isAlone {
 		return
 	}
 	if label := admitted.Labels["spanstatsd"]; label != cmp.Or(p.Labels["spanstatsd"], "sidecar") {
@@ -145,7 +145,7 @@ func isInjected(spec *core.PodSpec) bool {
 // check compares the injected pod with the pod of the same shape that was not injected.
 func (s *shape) check(t *testing.T, got, plain *core.PodSpec) {
 	t.Helper()
-	if s.isUnmodified {
+	if s.isAlone {
 		same(t, "left alone", got, plain)
 		return
 	}
@@ -192,9 +192,9 @@ func pointers(all []core.Container) (list []*core.Container) {
 // container.
 func (s *shape) checkDaemon(t *testing.T, d *core.Container) {
 	t.Helper()
-	for receiver, variable := range map[string]string{"d": "SPANSTATSD_APM_SOCKET", "o": "SPANSTATSD_OTLP_ADDR"} {
+	for door, variable := range map[string]string{"d": "SPANSTATSD_APM_SOCKET", "o": "SPANSTATSD_OTLP_ADDR"} {
 		has := slices.ContainsFunc(d.Env, func(e core.EnvVar) bool { return e.Name == variable })
-		if has != strings.Contains(s.receivers, receiver) {
+		if has != strings.Contains(s.doors, door) {
 			t.Errorf("%s is set: %t", variable, has)
 		}
 	}
@@ -218,9 +218,9 @@ func (s *shape) checkApplication(t *testing.T, c *core.Container) {
 	} else if m.Name != "spanstatsd" {
 		return // has its own mount, so the policy leaves it unchanged
 	}
-	for receiver, want := range variablesOf {
+	for door, want := range variablesOf {
 		at := slices.IndexFunc(c.Env, func(e core.EnvVar) bool { return e.Name == want.Name })
-		isSet := strings.Contains(s.receivers, receiver) && !slices.Contains(s.unset, want.Name)
+		isSet := strings.Contains(s.doors, door) && !slices.Contains(s.unset, want.Name)
 		if has := at >= 0; has != isSet && !strings.HasPrefix(s.name, "own-") {
 			t.Errorf("%s has %s: %t", c.Name, want.Name, has)
 		}
@@ -231,7 +231,7 @@ func (s *shape) checkApplication(t *testing.T, c *core.Container) {
 func same(t *testing.T, what string, got, want *core.PodSpec) {
 	t.Helper()
 	if a, b := text(got), text(want); a != b {
-		t.Errorf("%s: got\n%s\nwant\n%s", what, a, b)
+		t.Errorf("%s it is\n%s\nand should be\n%s", what, a, b)
 	}
 }
 
@@ -299,8 +299,8 @@ var owners = map[string]func(core.PodTemplateSpec, *meta.LabelSelector) any{
 	},
 }
 
-// checkOwner makes a controller create a pod.
-func (c *cluster) checkOwner(t *testing.T, name string,
+// tryOwner makes a controller create a pod.
+func (c *cluster) tryOwner(t *testing.T, name string,
 	make func(core.PodTemplateSpec, *meta.LabelSelector) any,
 ) {
 	labels := map[string]string{"app": name}

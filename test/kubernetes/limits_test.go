@@ -37,7 +37,7 @@ func TestLimitRange_AdmitsDocumentedResources(t *testing.T) {
 			if _, err := c.tryLimits(t, name, core.ResourceRequirements{
 				Requests: list("1m", "1Mi"), Limits: list("1", "1Gi"),
 			}); !errors.IsForbidden(err) {
-				return fmt.Errorf("a pod is not rejected: %v", err)
+				return fmt.Errorf("a pod is not refused: %v", err)
 			}
 			return nil
 		})
@@ -67,7 +67,7 @@ func TestLimitRange_AdmitsDocumentedResources(t *testing.T) {
 		eventually(t, "the limits of "+name+" admit a pod", func() error {
 			p, err := c.tryLimits(t, name, fits)
 			if err == nil && !isInjected(&p.Spec) {
-				err = fmt.Errorf("a pod is admitted unmodified")
+				err = fmt.Errorf("a pod is admitted as it is")
 			}
 			return err
 		})

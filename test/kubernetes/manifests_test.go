@@ -24,7 +24,7 @@ func TestManifests(t *testing.T) {
 	c := start(t)
 	all := map[string]string{
 		"chart-node": chart(t, map[string]any{}),
-		"chart-receivers": chart(t,
+		"chart-doors": chart(t,
 			map[string]any{
 				"apm":    map[string]any{"enabled": true},
 				"otlpIn": map[string]any{"enabled": true},
@@ -93,6 +93,6 @@ func (c *cluster) admitTemplates(t *testing.T, namespace, manifests string) {
 		pods++
 	}
 	if pods == 0 {
-		t.Error("no pod template")
+		t.Error("there is no template of a pod")
 	}
 }

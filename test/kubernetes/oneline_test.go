@@ -54,14 +54,14 @@ func TestInstallPage_TwoCommands(t *testing.T) {
 				t.Fatal(err)
 			}
 		default:
-			t.Fatalf("unsupported command %q", line)
+			t.Fatalf("this test does not know how to do %q", line)
 		}
 	}
 	eventually(t, "a pod has the daemon", func() error {
 		p, err := c.CoreV1().Pods("shop").Create(t.Context(), pod("probe"),
 			meta.CreateOptions{DryRun: []string{"All"}})
 		if err == nil && !isInjected(&p.Spec) {
-			return fmt.Errorf("a pod is admitted unmodified")
+			return fmt.Errorf("a pod is admitted as it is")
 		}
 		if err == nil && !strings.HasPrefix(p.Spec.InitContainers[0].Image, address+"/spanstatsd:") {
 			t.Errorf("the daemon's image is %s, where the registry is %s", p.Spec.InitContainers[0].Image,
@@ -90,7 +90,7 @@ func TestInstallPage_TwoCommands(t *testing.T) {
 		p, err := c.CoreV1().Pods("shop").Create(t.Context(), pod("probe"),
 			meta.CreateOptions{DryRun: []string{"All"}})
 		if err == nil && isInjected(&p.Spec) {
-			return fmt.Errorf("a pod has the daemon although the release was uninstalled")
+			return fmt.Errorf("a pod has the daemon, though the release is gone")
 		}
 		return err
 	})

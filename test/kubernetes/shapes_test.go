@@ -8,13 +8,13 @@ import (
 
 // shape is a kind of pod with the expected result of its injection.
 type shape struct {
-	name         string
-	change       func(*core.Pod)            // applied to a pod with one ordinary container
-	isUnmodified bool                       // the pod is not injected
-	receivers    string                     // receivers besides the native socket: d (Datadog), o (OTLP)
-	unset        []string                   // receivers whose variables containers do not get
-	resources    *core.ResourceRequirements // expected pod-level resources; nil for unchanged ones
-	namespace    string                     // default: the namespace with only the injection label
+	name      string
+	change    func(*core.Pod)            // applied to a pod with one ordinary container
+	isAlone   bool                       // the pod is not injected
+	doors     string                     // receivers besides the native socket: d (Datadog), o (OTLP)
+	unset     []string                   // receivers whose variables containers do not get
+	resources *core.ResourceRequirements // expected pod-level resources; nil for unchanged ones
+	namespace string                     // default: the namespace with only the injection label
 }
 
 // shapes lists kinds of pods that users have.
@@ -41,41 +41,41 @@ var shapes = []shape{
 	{name: "own-empty-socket", change: env(core.EnvVar{Name: "SPANSTATSD_SOCKET"})},
 	{name: "variables-by-reference", change: env(core.EnvVar{Name: "NAME", ValueFrom: nameOfPod})},
 	{
-		name: "variables-from-a-map", change: both(allReceivers, envFrom("")), receivers: "do",
+		name: "variables-from-a-map", change: both(allDoors, envFrom("")), doors: "do",
 		unset: []string{"SPANSTATSD_SOCKET", "DD_TRACE_AGENT_URL", "OTEL_EXPORTER_OTLP_ENDPOINT"},
 	},
 	{
-		name: "variables-of-opentelemetry-from-a-map", change: both(allReceivers, envFrom("OTEL_")), receivers: "do",
+		name: "variables-of-opentelemetry-from-a-map", change: both(allDoors, envFrom("OTEL_")), doors: "do",
 		unset: []string{"OTEL_EXPORTER_OTLP_ENDPOINT"},
 	},
-	{name: "other-variables-from-a-map", change: both(allReceivers, envFrom("DB_")), receivers: "do"},
+	{name: "other-variables-from-a-map", change: both(allDoors, envFrom("DB_")), doors: "do"},
 	{
-		name: "variables-from-a-map-overridden", receivers: "do",
-		change: both(allReceivers, both(envFrom(""), annotate("spanstatsd.io/env-from", "override"))),
+		name: "variables-from-a-map-overridden", doors: "do",
+		change: both(allDoors, both(envFrom(""), annotate("spanstatsd.io/env-from", "override"))),
 	},
 	{
-		name: "variables-from-a-map-overridden-by-the-namespace", namespace: "override", receivers: "do",
+		name: "variables-from-a-map-overridden-by-the-namespace", namespace: "override", doors: "do",
 		change: envFrom(""),
 	},
 	{
-		name: "variables-from-a-map-kept-by-the-pod", namespace: "override", receivers: "do",
+		name: "variables-from-a-map-kept-by-the-pod", namespace: "override", doors: "do",
 		change: both(envFrom(""), annotate("spanstatsd.io/env-from", "keep")),
 		unset:  []string{"SPANSTATSD_SOCKET", "DD_TRACE_AGENT_URL", "OTEL_EXPORTER_OTLP_ENDPOINT"},
 	},
-	{name: "all-receivers", change: allReceivers, receivers: "do"},
-	{name: "receivers-with-spaces", change: annotate("spanstatsd.io/receivers", "socket, otlp"), receivers: "o"},
-	{name: "datadog", change: annotate("spanstatsd.io/receivers", "socket,datadog"), receivers: "d"},
-	{name: "old-annotation", change: annotate("spanstatsd.io/doors", "socket,datadog"), receivers: "d"},
-	{name: "otlp", change: annotate("spanstatsd.io/receivers", "socket,otlp"), receivers: "o"},
-	{name: "unknown-receiver", change: annotate("spanstatsd.io/receivers", "socket,carrier-pigeon")},
-	{name: "own-agent", receivers: "d", change: both(annotate("spanstatsd.io/receivers", "datadog"),
+	{name: "all-doors", change: allDoors, doors: "do"},
+	{name: "doors-with-spaces", change: annotate("spanstatsd.io/receivers", "socket, otlp"), doors: "o"},
+	{name: "datadog", change: annotate("spanstatsd.io/receivers", "socket,datadog"), doors: "d"},
+	{name: "old-annotation", change: annotate("spanstatsd.io/doors", "socket,datadog"), doors: "d"},
+	{name: "otlp", change: annotate("spanstatsd.io/receivers", "socket,otlp"), doors: "o"},
+	{name: "unknown-door", change: annotate("spanstatsd.io/receivers", "socket,carrier-pigeon")},
+	{name: "own-agent", doors: "d", change: both(annotate("spanstatsd.io/receivers", "datadog"),
 		env(core.EnvVar{Name: "DD_TRACE_AGENT_URL", Value: "http://agent:8126"}))},
-	{name: "own-collector", receivers: "o", change: both(annotate("spanstatsd.io/receivers", "otlp"),
+	{name: "own-collector", doors: "o", change: both(annotate("spanstatsd.io/receivers", "otlp"),
 		env(core.EnvVar{Name: "OTEL_EXPORTER_OTLP_ENDPOINT", Value: "http://collector:4318"}))},
-	{name: "own-agent-by-reference", receivers: "d", change: both(annotate("spanstatsd.io/receivers", "datadog"),
+	{name: "own-agent-by-reference", doors: "d", change: both(annotate("spanstatsd.io/receivers", "datadog"),
 		env(core.EnvVar{Name: "DD_TRACE_AGENT_URL", ValueFrom: nameOfPod}))},
-	{name: "receivers-of-the-namespace", namespace: "receivers", receivers: "do"},
-	{name: "receivers-of-the-pod", namespace: "receivers", change: annotate("spanstatsd.io/receivers", "socket")},
+	{name: "doors-of-the-namespace", namespace: "doors", doors: "do"},
+	{name: "doors-of-its-own", namespace: "doors", change: annotate("spanstatsd.io/receivers", "socket")},
 	{name: "volumes", change: mount("data", "/data")},
 	{name: "own-mount-there", change: mount("mine", "/var/run/spanstatsd")},
 	{name: "mount-beside", change: mount("mine", "/var/run")},
@@ -141,7 +141,7 @@ var shapes = []shape{
 	}},
 	{name: "restricted", namespace: "strict", change: restricted},
 	{
-		name: "restricted-with-receivers", namespace: "strict", receivers: "do",
+		name: "restricted-with-doors", namespace: "strict", doors: "do",
 		change: both(restricted, annotate("spanstatsd.io/receivers", "datadog,otlp")),
 	},
 	{name: "privileged", namespace: "loose", change: func(p *core.Pod) {
@@ -153,31 +153,31 @@ var shapes = []shape{
 	{name: "a-container-comes-later", namespace: "zz-late"},
 	{name: "a-webhook-comes-after", namespace: "webhook"},
 
-	{name: "switched-off-by-annotation", isUnmodified: true, change: annotate("spanstatsd", "none")},
-	{name: "switched-off-by-label", isUnmodified: true, change: func(p *core.Pod) {
+	{name: "switched-off-by-annotation", isAlone: true, change: annotate("spanstatsd", "none")},
+	{name: "switched-off-by-label", isAlone: true, change: func(p *core.Pod) {
 		p.Labels = map[string]string{"spanstatsd": "none"}
 	}},
-	{name: "another-namespace", isUnmodified: true, namespace: "without"},
-	{name: "network-of-the-host", isUnmodified: true, namespace: "loose", change: func(p *core.Pod) {
+	{name: "another-namespace", isAlone: true, namespace: "without"},
+	{name: "network-of-the-host", isAlone: true, namespace: "loose", change: func(p *core.Pod) {
 		p.Spec.HostNetwork = true
 	}},
-	{name: "windows", isUnmodified: true, change: func(p *core.Pod) {
+	{name: "windows", isAlone: true, change: func(p *core.Pod) {
 		p.Spec.OS = &core.PodOS{Name: core.Windows}
 	}},
-	{name: "windows-by-selector", isUnmodified: true, change: selectOS("windows")},
-	{name: "windows-by-affinity", isUnmodified: true, change: requireOS(core.NodeSelectorOpIn, "windows")},
-	{name: "not-linux-by-affinity", isUnmodified: true, change: requireOS(core.NodeSelectorOpNotIn, "linux")},
-	{name: "own-volume-of-our-name", isUnmodified: true, change: mount("spanstatsd", "/data")},
-	{name: "own-volume-there", isUnmodified: true, change: mount("spanstatsd", directory)},
-	{name: "own-volume-of-our-other-name", isUnmodified: true, change: mount("spanstatsd-no-token", "/data")},
-	{name: "component-sidecar", isUnmodified: true, change: both(allReceivers, func(p *core.Pod) {
+	{name: "windows-by-selector", isAlone: true, change: selectOS("windows")},
+	{name: "windows-by-affinity", isAlone: true, change: requireOS(core.NodeSelectorOpIn, "windows")},
+	{name: "not-linux-by-affinity", isAlone: true, change: requireOS(core.NodeSelectorOpNotIn, "linux")},
+	{name: "own-volume-of-our-name", isAlone: true, change: mount("spanstatsd", "/data")},
+	{name: "own-volume-there", isAlone: true, change: mount("spanstatsd", directory)},
+	{name: "own-volume-of-our-other-name", isAlone: true, change: mount("spanstatsd-no-token", "/data")},
+	{name: "component-sidecar", isAlone: true, change: both(allDoors, func(p *core.Pod) {
 		addComponent(p)
 		p.Spec.InitContainers = []core.Container{always(p.Spec.Containers[0])}
 		p.Spec.Containers = p.Spec.Containers[1:]
 	})},
-	{name: "component-sidecar-classic", isUnmodified: true, change: addComponent},
-	{name: "own-daemon", isUnmodified: true, change: add(container("spanstatsd"))},
-	{name: "own-daemon-as-a-sidecar", isUnmodified: true, change: addInit(always(container("spanstatsd")))},
+	{name: "component-sidecar-classic", isAlone: true, change: addComponent},
+	{name: "own-daemon", isAlone: true, change: add(container("spanstatsd"))},
+	{name: "own-daemon-as-a-sidecar", isAlone: true, change: addInit(always(container("spanstatsd")))},
 }
 
 func container(name string) core.Container { return core.Container{Name: name, Image: name + ":1"} }
@@ -202,7 +202,7 @@ func env(more ...core.EnvVar) func(*core.Pod) {
 	return func(p *core.Pod) { p.Spec.Containers[0].Env = append(p.Spec.Containers[0].Env, more...) }
 }
 
-var allReceivers = annotate("spanstatsd.io/receivers", "socket,datadog,otlp")
+var allDoors = annotate("spanstatsd.io/receivers", "socket,datadog,otlp")
 
 // envFrom gives the container the variables of a ConfigMap, with a prefix for their names.
 func envFrom(prefix string) func(*core.Pod) {

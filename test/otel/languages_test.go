@@ -20,9 +20,9 @@ func TestPython(t *testing.T) {
 			"PATH=" + sdks + "/python/bin:" + os.Getenv("PATH"), "OTEL_METRICS_EXPORTER=otlp",
 			"OTEL_PYTHON_SDK_INTERNAL_METRICS_ENABLED=true",
 		},
-		isReported: true,
-		protocols:  []string{"http/protobuf", "grpc"},
-		also:       "console", made: regexp.MustCompile(`(?m)^        "trace_id": "0x([0-9a-f]{32})"`),
+		isHeard:   true,
+		protocols: []string{"http/protobuf", "grpc"},
+		also:      "console", made: regexp.MustCompile(`(?m)^        "trace_id": "0x([0-9a-f]{32})"`),
 		order: "/orders/<int:number>", stock: "/stock/<int:number>",
 	}.test(t)
 }
@@ -48,12 +48,12 @@ func TestJava(t *testing.T) {
 			"java", "-javaagent:" + sdks + "/java/opentelemetry-javaagent.jar", "-cp",
 			sdks + "/java/classes", "Shop",
 		},
-		env:        []string{"OTEL_METRICS_EXPORTER=otlp"},
-		isReported: true,
-		protocols:  []string{"http/protobuf", "grpc"},
-		also:       "console",
-		made:       regexp.MustCompile(`LoggingSpanExporter - '.*' : ([0-9a-f]{32}) [0-9a-f]{16} `),
-		order:      "/orders/", stock: "/stock/",
+		env:       []string{"OTEL_METRICS_EXPORTER=otlp"},
+		isHeard:   true,
+		protocols: []string{"http/protobuf", "grpc"},
+		also:      "console",
+		made:      regexp.MustCompile(`LoggingSpanExporter - '.*' : ([0-9a-f]{32}) [0-9a-f]{16} `),
+		order:     "/orders/", stock: "/stock/",
 	}.test(t)
 }
 

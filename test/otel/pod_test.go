@@ -16,12 +16,12 @@ import (
 
 // pod is an application with its SDK and its own daemon.
 type pod struct {
-	service    string
-	url        string // application URL
-	daemon     *daemon
-	accounting status.Accounting // accounting of the stopped daemon
-	sdks       *sdkmetrics.Sums
-	stop       func(*testing.T) (wrote string)
+	service string
+	url     string // application URL
+	daemon  *daemon
+	books   status.Accounting // accounting of the stopped daemon
+	sdks    *sdkmetrics.Sums
+	stop    func(*testing.T) (wrote string)
 }
 
 // start starts an application. The SDK is configured with the daemon's address and the protocol, and
@@ -48,11 +48,11 @@ func (l language) start(t *testing.T, d *daemon, service, protocol string, more 
 		ended <- command.Wait()
 		write.Close()
 	}()
-	lines := bufio.NewReader(read)
-	p := &pod{service: service, daemon: d, url: listening(t, lines)}
+	said := bufio.NewReader(read)
+	p := &pod{service: service, daemon: d, url: listening(t, said)}
 	output := make(chan string, 1)
 	go func() {
-		rest, _ := io.ReadAll(lines)
+		rest, _ := io.ReadAll(said)
 		output <- string(rest)
 	}()
 	p.stop = func(t *testing.T) string {
@@ -62,7 +62,7 @@ func (l language) start(t *testing.T, d *daemon, service, protocol string, more 
 			t.Errorf("the application ended with %v: %s", err, rest)
 		}
 		status := d.status(t)
-		p.accounting, p.sdks = status.Accounting, status.SDKs
+		p.books, p.sdks = status.Accounting, status.SDKs
 		d.stop()
 		return rest
 	}
@@ -70,11 +70,11 @@ func (l language) start(t *testing.T, d *daemon, service, protocol string, more 
 }
 
 // listening reads an application's output until the application prints its URL.
-func listening(t *testing.T, lines *bufio.Reader) (url string) {
+func listening(t *testing.T, said *bufio.Reader) (url string) {
 	t.Helper()
 	var before strings.Builder
 	for {
-		line, err := lines.ReadString('\n')
+		line, err := said.ReadString('\n')
 		if port, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on "); ok {
 			return "http://127.0.0.1:" + port
 		}

@@ -40,8 +40,8 @@ type chain struct {
 
 // TestSamplers tests services with the Go SDK.
 func TestSamplers(t *testing.T) {
-	service := caller{language: language{command: []string{buildChain(t)}}, digits: 4}
-	all := [3]caller{service, service, service}
+	one := caller{language: language{command: []string{buildChain(t)}}, digits: 4}
+	all := [3]caller{one, one, one}
 	for _, rates := range [][3]float64{
 		{0.01, 0.01, 0.01},
 		{0.1, 0.1, 0.1},
@@ -83,8 +83,8 @@ func chainOf(callers [3]caller, isParent bool, rates [3]float64, keep float64) c
 	return c
 }
 
-// spanID identifies a span: a service has at most one span of a kind per trace.
-type spanID struct {
+// one identifies a span: a service has at most one span of a kind per trace.
+type one struct {
 	service, id string
 	isServer    bool
 }
@@ -92,34 +92,34 @@ type spanID struct {
 func (c chain) test(t *testing.T) {
 	t.Helper()
 	t.Run(fmt.Sprintf("%v keep %v upstream %v", c.samplers, c.keep, c.isUpstream), func(t *testing.T) {
-		sent := make([]samplingContext, chained)
-		for n := range sent {
-			sent[n] = root(n)
+		asked := make([]said, chained)
+		for n := range asked {
+			asked[n] = root(n)
 			if c.isUpstream {
-				sent[n] = decided(n)
+				asked[n] = decided(n)
 			}
 		}
-		upstream := startReceiver(t)
-		pods := c.start(t, upstream)
-		ask(t, pods[0].url+"/orders/0", sent)
+		behind := startReceiver(t)
+		pods := c.start(t, behind)
+		ask(t, pods[0].url+"/orders/0", asked)
 		for _, p := range pods {
 			p.stop(t)
 		}
-		exported := c.model(sent)
-		want := map[spanID]samplingContext{}
-		for s, of := range exported {
-			if resampled, isForwarded := of.sampled(thresholdOf(c.keep, 4)); isForwarded {
-				want[s] = resampled
+		came := c.model(asked)
+		want := map[one]said{}
+		for s, of := range came {
+			if left, goesOn := of.sampled(thresholdOf(c.keep, 4)); goesOn {
+				want[s] = left
 			}
 		}
-		upstream.mu.Lock()
-		defer upstream.mu.Unlock()
-		got := arrived(t, upstream.received)
+		behind.mu.Lock()
+		defer behind.mu.Unlock()
+		got := arrived(t, behind.taken)
 		compareSpans(t, got, want)
-		c.compareTraces(t, got, sent)
+		c.compareTraces(t, got, asked)
 		for i, p := range pods {
-			counted := p.compareWeights(t, exported)
-			compareEstimate(t, p.service, counted, got, exported, thresholdOf(c.keep, 4))
+			counted := p.compareWeights(t, came)
+			compareEstimate(t, p.service, counted, got, came, thresholdOf(c.keep, 4))
 			if !c.isUpstream {
 				compareTruth(t, p.service, counted, c.samplers[i], i < len(pods)-1)
 			}
@@ -128,11 +128,11 @@ func (c chain) test(t *testing.T) {
 }
 
 // start starts a chain, the last service first.
-func (c chain) start(t *testing.T, upstream *receiver) (pods [3]*pod) {
+func (c chain) start(t *testing.T, behind *receiver) (pods [3]*pod) {
 	t.Helper()
 	var next []string
 	for i := len(pods) - 1; i >= 0; i-- {
-		flags := []string{"--otlp-forward", upstream.url, "--otlp-keep", fmt.Sprint(c.keep)}
+		flags := []string{"--otlp-forward", behind.url, "--otlp-keep", fmt.Sprint(c.keep)}
 		env := append(next, "SAMPLER="+c.samplers[i].String())
 		pods[i] = c.callers[i].start(t, start(t, flags...), names[i], "http/protobuf", env...)
 		next = []string{"NEXT_URL=" + pods[i].url + "/orders/0"}
@@ -143,9 +143,9 @@ func (c chain) start(t *testing.T, upstream *receiver) (pods [3]*pod) {
 // decided returns the trace context of the n-th request as sent by an upstream service that makes
 // sampling decisions. For half of the requests that service samples a tenth and sends the threshold,
 // with explicit randomness or that of the trace ID. For the other half it sends only the sampled flag.
-func decided(n int) samplingContext {
+func decided(n int) said {
 	sum := sha256.Sum256([]byte("upstream" + strconv.Itoa(n)))
-	s := samplingContext{id: [16]byte(sum[:16]), isSampled: true, threshold: none, randomness: none}
+	s := said{id: [16]byte(sum[:16]), isSampled: true, threshold: none, randomness: none}
 	if n%2 == 0 {
 		s.randomness, _ = strconv.ParseInt(fmt.Sprintf("%x", sum[16:23]), 16, 64)
 	}
@@ -160,7 +160,7 @@ func decided(n int) samplingContext {
 }
 
 // ask sends the requests, a few concurrently.
-func ask(t *testing.T, url string, sent []samplingContext) {
+func ask(t *testing.T, url string, asked []said) {
 	t.Helper()
 	const users = 8
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: users}}
@@ -168,13 +168,13 @@ func ask(t *testing.T, url string, sent []samplingContext) {
 	var asking sync.WaitGroup
 	for user := range users {
 		asking.Go(func() {
-			for n := user; n < len(sent); n += users {
+			for n := user; n < len(asked); n += users {
 				request, err := http.NewRequest(http.MethodGet, url, nil)
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				if s := sent[n]; !s.isRoot {
+				if s := asked[n]; !s.isRoot {
 					flags := map[bool]string{true: "01", false: "00"}[s.isSampled]
 					request.Header.Set("Traceparent", fmt.Sprintf("00-%x-%016x-%s", s.id, n+1, flags))
 					if entry := s.entry(); entry != "" {
@@ -198,28 +198,28 @@ func ask(t *testing.T, url string, sent []samplingContext) {
 }
 
 // model returns the spans that the SDKs export according to the specification.
-func (c chain) model(sent []samplingContext) map[spanID]samplingContext {
-	exported := map[spanID]samplingContext{}
-	for _, s := range sent {
+func (c chain) model(asked []said) map[one]said {
+	came := map[one]said{}
+	for _, s := range asked {
 		for i, sampler := range c.samplers {
 			for _, isServer := range []bool{true, false} {
 				if isLast := i == len(c.samplers)-1; isLast && !isServer {
 					continue
 				}
 				if s = sampler.child(s); s.isSampled {
-					exported[spanID{names[i], fmt.Sprintf("%x", s.id), isServer}] = s
+					came[one{names[i], fmt.Sprintf("%x", s.id), isServer}] = s
 				}
 			}
 		}
 	}
-	return exported
+	return came
 }
 
 // arrived returns the forwarded spans with their OpenTelemetry tracestate entry.
-func arrived(t *testing.T, received []*traces.ResourceSpans) map[spanID]string {
+func arrived(t *testing.T, taken []*traces.ResourceSpans) map[one]string {
 	t.Helper()
-	got := map[spanID]string{}
-	for _, resource := range received {
+	got := map[one]string{}
+	for _, resource := range taken {
 		service := ""
 		for _, a := range resource.Resource.Attributes {
 			if a.Key == "service.name" {
@@ -228,9 +228,9 @@ func arrived(t *testing.T, received []*traces.ResourceSpans) map[spanID]string {
 		}
 		for _, scope := range resource.ScopeSpans {
 			for _, s := range scope.Spans {
-				of := spanID{service, fmt.Sprintf("%x", s.TraceId), s.Kind == traces.Span_SPAN_KIND_SERVER}
+				of := one{service, fmt.Sprintf("%x", s.TraceId), s.Kind == traces.Span_SPAN_KIND_SERVER}
 				if _, isTwice := got[of]; isTwice {
-					t.Errorf("%v was forwarded twice", of)
+					t.Errorf("%v went on twice", of)
 				}
 				got[of] = entryOf(s.TraceState)
 			}
@@ -253,33 +253,33 @@ func entryOf(state string) string {
 }
 
 // compareSpans compares the forwarded spans with the model, span by span, including the threshold.
-func compareSpans(t *testing.T, got map[spanID]string, want map[spanID]samplingContext) {
+func compareSpans(t *testing.T, got map[one]string, want map[one]said) {
 	t.Helper()
 	wrong := 0
-	for s, resampled := range want {
-		if entry, isForwarded := got[s]; !isForwarded || entry != resampled.entry() {
+	for s, left := range want {
+		if entry, goesOn := got[s]; !goesOn || entry != left.entry() {
 			if wrong++; wrong <= 5 {
-				t.Errorf("%+v: forwarded %v with %q, want %q", s, isForwarded, entry, resampled.entry())
+				t.Errorf("%+v: went on %v with %q, want %q", s, goesOn, entry, left.entry())
 			}
 		}
 	}
 	for s, entry := range got {
-		if _, isForwarded := want[s]; !isForwarded {
+		if _, goesOn := want[s]; !goesOn {
 			if wrong++; wrong <= 5 {
-				t.Errorf("%+v was forwarded with %q", s, entry)
+				t.Errorf("%+v went on with %q", s, entry)
 			}
 		}
 	}
 	if wrong > 0 {
-		t.Errorf("%d spans are wrong; %d were forwarded, want %d", wrong, len(got), len(want))
+		t.Errorf("%d spans are wrong; %d went on, want %d", wrong, len(got), len(want))
 	}
 }
 
 // compareTraces checks that a trace is forwarded completely or not at all if all samplers have the same
 // threshold or follow the first one, and in any case if its randomness passes every threshold.
-func (c chain) compareTraces(t *testing.T, got map[spanID]string, sent []samplingContext) {
+func (c chain) compareTraces(t *testing.T, got map[one]string, asked []said) {
 	t.Helper()
-	const complete = 5 // spans
+	const whole = 5 // spans
 	spans := map[string]int{}
 	for s := range got {
 		spans[s.id]++
@@ -290,25 +290,25 @@ func (c chain) compareTraces(t *testing.T, got map[spanID]string, sent []samplin
 		isSame = isSame && (s.isParent || s.rate == c.samplers[0].rate)
 	}
 	kept := 0
-	for _, s := range sent {
+	for _, s := range asked {
 		n := spans[fmt.Sprintf("%x", s.id)]
 		if n > 0 {
 			kept++
 		}
 		isKept := s.random() >= strictest && (s.isRoot || s.isSampled)
-		if isKept && n != complete || isSame && n > 0 && n != complete {
-			t.Errorf("trace %x: %d spans were forwarded, want %d", s.id, n, complete)
+		if isKept && n != whole || isSame && n > 0 && n != whole {
+			t.Errorf("of trace %x %d spans went on, want %d", s.id, n, whole)
 		}
 	}
-	t.Logf("spans of %d of %d traces were forwarded", kept, len(sent))
+	t.Logf("of %d of %d traces something went on", kept, len(asked))
 }
 
 // compareWeights checks that each span is counted with its adjusted count. It returns the agent's
 // total. The agent receives whole numbers, so each group can be off by a rounding error.
-func (p *pod) compareWeights(t *testing.T, exported map[spanID]samplingContext) (counted float64) {
+func (p *pod) compareWeights(t *testing.T, came map[one]said) (counted float64) {
 	t.Helper()
 	spans, want := 0, 0.0
-	for s, of := range exported {
+	for s, of := range came {
 		if s.service == p.service {
 			spans++
 			want += weightOf(of.threshold)
@@ -317,13 +317,13 @@ func (p *pod) compareWeights(t *testing.T, exported map[spanID]samplingContext) 
 	for _, g := range p.daemon.groups {
 		counted += float64(g.Hits)
 	}
-	if int(p.accounting.Received) != spans || p.accounting.DroppedTotal() != 0 || spans == 0 {
-		t.Errorf("%s: %d spans received, want %d; accounting %+v", p.service, p.accounting.Received, spans, p.accounting)
+	if int(p.books.Received) != spans || p.books.DroppedTotal() != 0 || spans == 0 {
+		t.Errorf("%s: %d spans came, want %d; books %+v", p.service, p.books.Received, spans, p.books)
 	}
 	if math.Abs(counted-want) > float64(len(p.daemon.groups)) {
 		t.Errorf("%s: the agent has %v in %d groups, want %v", p.service, counted, len(p.daemon.groups), want)
 	}
-	t.Logf("%s: %d spans received, counted as %v", p.service, spans, counted)
+	t.Logf("%s: %d spans came, counted for %v", p.service, spans, counted)
 	return counted
 }
 
@@ -332,9 +332,9 @@ func (p *pod) compareWeights(t *testing.T, exported map[spanID]samplingContext) 
 const deviations = 5
 
 // compareEstimate checks that the adjusted counts of a service's forwarded spans add up to the counted
-// spans, within the error of sampling complete traces.
-func compareEstimate(t *testing.T, service string, counted float64, got map[spanID]string,
-	exported map[spanID]samplingContext, threshold int64,
+// spans, within the error of sampling whole traces.
+func compareEstimate(t *testing.T, service string, counted float64, got map[one]string, came map[one]said,
+	threshold int64,
 ) {
 	t.Helper()
 	estimate, variance := 0.0, 0.0
@@ -344,7 +344,7 @@ func compareEstimate(t *testing.T, service string, counted float64, got map[span
 		}
 	}
 	ofTrace := map[string]float64{}
-	for s, of := range exported {
+	for s, of := range came {
 		if s.service != service {
 			continue
 		}
@@ -354,11 +354,11 @@ func compareEstimate(t *testing.T, service string, counted float64, got map[span
 		variance += (n*n - (n-1)*(n-1)) * after * after * share * (1 - share)
 	}
 	if off := math.Abs(estimate - counted); off > deviations*math.Sqrt(variance)+2 {
-		t.Errorf("%s: the forwarded spans represent %v, %v were counted; the standard error is %v", service, estimate,
+		t.Errorf("%s: what went on stands for %v, %v was counted; its error is %v", service, estimate,
 			counted,
 			math.Sqrt(variance))
 	}
-	t.Logf("%s: the forwarded spans represent %.0f of %v, with a standard error of %.0f", service, estimate, counted,
+	t.Logf("%s: what went on stands for %.0f of %v, of which the error is %.0f", service, estimate, counted,
 		math.Sqrt(variance))
 }
 
@@ -386,6 +386,6 @@ func compareTruth(t *testing.T, service string, counted float64, s sampler, hasN
 	}
 	truth, deviation := spans*chained, spans*math.Sqrt(chained*(weightOf(thresholdOf(s.rate, s.digits))-1))
 	if math.Abs(counted-truth) > deviations*deviation+2 {
-		t.Errorf("%s: %v of %v were counted; the standard error is %v", service, counted, truth, deviation)
+		t.Errorf("%s: %v was counted of %v; the error is %v", service, counted, truth, deviation)
 	}
 }

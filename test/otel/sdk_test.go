@@ -113,7 +113,7 @@ func start(t *testing.T, flags ...string) *daemon {
 		}
 	}
 	if d.otlp == "" || d.http == "" {
-		t.Fatal("the daemon does not log its address")
+		t.Fatal("the daemon says nowhere that it listens")
 	}
 	go func() {
 		for lines.Scan() { // read everything, so that the daemon never blocks on its log
@@ -194,7 +194,7 @@ func TestSDK_EverySpanIsCounted(t *testing.T) {
 			}
 			s := d.status(t)
 			if s.Accounting.Received != 2*traces || s.Accounting.DroppedTotal() != 0 {
-				t.Errorf("accounting %+v, requests %v", s.Accounting, s.Receivers["otlp"].Requests)
+				t.Errorf("books %+v, requests %v", s.Accounting, s.Receivers["otlp"].Requests)
 			}
 			d.stop()
 			got := map[string]int{}
@@ -214,11 +214,11 @@ func TestSDK_EverySpanIsCounted(t *testing.T) {
 // receiver is a gRPC receiver based on the OpenTelemetry library. It discards metrics.
 type receiver struct {
 	collector.UnimplementedTraceServiceServer
-	url      string // value for --otlp-forward
-	mu       sync.Mutex
-	spans    map[string]int // by trace ID
-	state    map[string]int
-	received []*traces.ResourceSpans
+	url   string // value for --otlp-forward
+	mu    sync.Mutex
+	spans map[string]int // by trace ID
+	state map[string]int
+	taken []*traces.ResourceSpans
 }
 
 func startReceiver(t *testing.T) *receiver {
@@ -244,7 +244,7 @@ func (r *receiver) Export(_ context.Context,
 ) (*collector.ExportTraceServiceResponse, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.received = append(r.received, request.ResourceSpans...)
+	r.taken = append(r.taken, request.ResourceSpans...)
 	for _, resource := range request.ResourceSpans {
 		for _, scope := range resource.ScopeSpans {
 			for _, s := range scope.Spans {
@@ -266,12 +266,12 @@ func (taker) Export(context.Context, *metrics.ExportMetricsServiceRequest,
 	return &metrics.ExportMetricsServiceResponse{}, nil
 }
 
-// TestSampling_ForwardsShare checks that a share of complete traces is forwarded with the threshold
+// TestSampling_ForwardsShare checks that a share of whole traces is forwarded with the threshold
 // of that share, and that all spans are counted. Half of 2000 random IDs is within six standard
 // deviations of half.
 func TestSampling_ForwardsShare(t *testing.T) {
-	upstream := startReceiver(t)
-	d := start(t, "--otlp-forward", upstream.url, "--otlp-keep", "0.5")
+	behind := startReceiver(t)
+	d := start(t, "--otlp-forward", behind.url, "--otlp-keep", "0.5")
 	const traces = 2000
 	for _, isGRPC := range []bool{false, true} {
 		provider := sdk.NewTracerProvider(sdk.WithBatcher(newExporter(t, d, isGRPC, true),
@@ -282,21 +282,21 @@ func TestSampling_ForwardsShare(t *testing.T) {
 		}
 	}
 	if s := d.status(t); s.Accounting.Received != 2*traces {
-		t.Errorf("accounting %+v", s.Accounting)
+		t.Errorf("books %+v", s.Accounting)
 	}
 	d.stop()
-	upstream.mu.Lock()
-	defer upstream.mu.Unlock()
-	if kept := len(upstream.spans); kept < traces/2-6*23 || kept > traces/2+6*23 {
+	behind.mu.Lock()
+	defer behind.mu.Unlock()
+	if kept := len(behind.spans); kept < traces/2-6*23 || kept > traces/2+6*23 {
 		t.Errorf("%d of %d traces went on", kept, traces)
 	}
-	for id, spans := range upstream.spans {
+	for id, spans := range behind.spans {
 		if spans != 2 {
 			t.Errorf("of trace %x %d spans went on", id, spans)
 		}
 	}
-	if len(upstream.state) != 1 || upstream.state["ot=th:8"] == 0 {
-		t.Errorf("tracestates %v", upstream.state)
+	if len(behind.state) != 1 || behind.state["ot=th:8"] == 0 {
+		t.Errorf("tracestates %v", behind.state)
 	}
 }
 
@@ -337,6 +337,6 @@ func TestSDK_Retries(t *testing.T) {
 	s := d.status(t)
 	if s.Accounting.Received != 200 || s.Accounting.DroppedTotal() != 0 || s.Receivers["otlp"].Requests["duplicate"] != 2 ||
 		s.Receivers["otlp"].Forwarded["retryable"] != 2 {
-		t.Errorf("accounting %+v, %+v", s.Accounting, s.Receivers["otlp"])
+		t.Errorf("books %+v, %+v", s.Accounting, s.Receivers["otlp"])
 	}
 }

@@ -35,15 +35,15 @@ func TestSDK_SelfMetrics(t *testing.T) {
 	}
 	s := d.status(t)
 	if s.SDKs == nil {
-		t.Fatal("no SDK metrics received")
+		t.Fatal("nothing is heard")
 	}
-	reported := *s.SDKs
-	if reported.Started != 2*traces || reported.Dropped == 0 || reported.Failed != 0 ||
-		reported.Sampled != reported.Exported+reported.Dropped || reported.Exported != s.Accounting.Received {
-		t.Errorf("SDKs report %+v; accounting %+v", reported, s.Accounting)
+	said := *s.SDKs
+	if said.Started != 2*traces || said.Dropped == 0 || said.Failed != 0 ||
+		said.Sampled != said.Exported+said.Dropped || said.Exported != s.Accounting.Received {
+		t.Errorf("SDKs say %+v; books %+v", said, s.Accounting)
 	}
-	if off := int64(reported.Sampled) - traces; off < -5*100 || off > 5*100 { // seven standard deviations
-		t.Errorf("%d of %d spans are sampled", reported.Sampled, 2*traces)
+	if off := int64(said.Sampled) - traces; off < -5*100 || off > 5*100 { // seven standard deviations
+		t.Errorf("%d of %d spans are sampled", said.Sampled, 2*traces)
 	}
-	t.Logf("%+v", reported)
+	t.Logf("%+v", said)
 }

@@ -11,14 +11,14 @@ import (
 
 // language is the shop application in one language, with its SDK.
 type language struct {
-	command    []string
-	env        []string
-	protocols  []string
-	also       string         // exporter that writes spans to standard output
-	isReported bool           // the SDK reports the outcome of its spans in metrics
-	made       *regexp.Regexp // matches once per written span, with its trace ID
-	order      string         // the routes
-	stock      string
+	command   []string
+	env       []string
+	protocols []string
+	also      string         // exporter that writes spans to standard output
+	isHeard   bool           // the SDK reports the outcome of its spans in metrics
+	made      *regexp.Regexp // matches once per written span, with its trace ID
+	order     string         // the routes
+	stock     string
 }
 
 // requests is large enough for a meaningful twentieth: 50, with a standard deviation of 6.9.
@@ -33,8 +33,8 @@ var statuses = [5]uint32{200, 200, 201, 404, 500}
 func (l language) test(t *testing.T) {
 	for _, protocol := range l.protocols {
 		t.Run(protocol, func(t *testing.T) {
-			upstream := startReceiver(t)
-			forward := []string{"--otlp-forward", upstream.url, "--otlp-keep", share}
+			behind := startReceiver(t)
+			forward := []string{"--otlp-forward", behind.url, "--otlp-keep", share}
 			stock := l.start(t, start(t, forward...), "stock", protocol)
 			orders := l.start(t, start(t, forward...), "orders", protocol, "STOCK_URL="+stock.url)
 			orders.request(t, requests)
@@ -42,13 +42,13 @@ func (l language) test(t *testing.T) {
 			for _, p := range []*pod{orders, stock} {
 				wrote := l.traceIDs(p.stop(t))
 				p.compareCount(t, wrote, made)
-				p.compareReported(t, l.isReported, len(wrote))
+				p.compareSaid(t, l.isHeard, len(wrote))
 			}
 			each := requests / len(statuses)
 			orders.compareLabels(t, "server", l.order, each)
 			orders.compareLabels(t, "client", "", each)
 			stock.compareLabels(t, "server", l.stock, each)
-			compareForwarded(t, upstream, made)
+			compareForwarded(t, behind, made)
 		})
 	}
 }
@@ -64,27 +64,27 @@ func (p *pod) compareCount(t *testing.T, wrote []string, made map[string]int) {
 	for _, g := range p.daemon.groups {
 		hits += int(g.Hits)
 	}
-	b := p.accounting
+	b := p.books
 	if len(wrote) < requests || int(b.Received) != len(wrote) || hits != len(wrote) || b.DroppedTotal() != 0 {
-		t.Errorf("%s: the SDK made %d spans, the agent has %d; accounting %+v", p.service, len(wrote), hits, b)
+		t.Errorf("%s: the SDK made %d spans, the agent has %d; books %+v", p.service, len(wrote), hits, b)
 	}
 	t.Logf("%s: %d spans made and counted", p.service, len(wrote))
 }
 
-// compareReported checks the SDK's own metrics against the number of spans. The SDK's last metrics can be
+// compareSaid checks the SDK's own metrics against the number of spans. The SDK's last metrics can be
 // older than its last spans, and the Java SDK does not report started spans.
-func (p *pod) compareReported(t *testing.T, isReported bool, spans int) {
+func (p *pod) compareSaid(t *testing.T, isHeard bool, spans int) {
 	t.Helper()
-	reported := p.sdks
-	if reported == nil {
-		if isReported {
-			t.Errorf("%s: its SDK reports no metrics", p.service)
+	said := p.sdks
+	if said == nil {
+		if isHeard {
+			t.Errorf("%s: nothing is heard of its SDK", p.service)
 		}
 		return
 	}
-	if reported.Started != 0 && int(reported.Started) != spans || reported.Sampled != reported.Started ||
-		reported.Exported == 0 || int(reported.Exported) > spans || reported.Failed+reported.Dropped != 0 {
-		t.Errorf("%s: of %d spans its SDK reports %+v", p.service, spans, *reported)
+	if said.Started != 0 && int(said.Started) != spans || said.Sampled != said.Started ||
+		said.Exported == 0 || int(said.Exported) > spans || said.Failed+said.Dropped != 0 {
+		t.Errorf("%s: of %d spans its SDK says %+v", p.service, spans, *said)
 	}
 }
 
@@ -119,15 +119,15 @@ func (p *pod) compareLabels(t *testing.T, kind, route string, each int) {
 // compareForwarded checks that a trace is forwarded with all spans of both pods or not at all,
 // depending on its ID, and that the number of forwarded traces is within five standard deviations of
 // the share.
-func compareForwarded(t *testing.T, upstream *receiver, made map[string]int) {
+func compareForwarded(t *testing.T, behind *receiver, made map[string]int) {
 	t.Helper()
-	upstream.mu.Lock()
-	defer upstream.mu.Unlock()
+	behind.mu.Lock()
+	defer behind.mu.Unlock()
 	if len(made) != requests {
 		t.Errorf("%d traces were made", len(made))
 	}
-	if len(upstream.state) != 1 || upstream.state[state] == 0 {
-		t.Fatalf("tracestates %v", upstream.state)
+	if len(behind.state) != 1 || behind.state[state] == 0 {
+		t.Fatalf("tracestates %v", behind.state)
 	}
 	want := map[string]int{}
 	for id, spans := range made {
@@ -140,7 +140,7 @@ func compareForwarded(t *testing.T, upstream *receiver, made map[string]int) {
 		}
 	}
 	got := map[string]int{}
-	for id, spans := range upstream.spans {
+	for id, spans := range behind.spans {
 		got[fmt.Sprintf("%x", id)] = spans
 	}
 	if !maps.Equal(got, want) {

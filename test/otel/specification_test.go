@@ -18,8 +18,8 @@ const none = -1
 // never is above every randomness value, which has 56 bits.
 const never = 1 << 56
 
-// samplingContext is the sampling context that a span receives and passes to its children.
-type samplingContext struct {
+// said is the sampling context that a span receives and passes to its children.
+type said struct {
 	id         [16]byte
 	isRoot     bool // no context received
 	isSampled  bool
@@ -28,13 +28,13 @@ type samplingContext struct {
 }
 
 // root is the context of the n-th root span, with the trace ID that apps/chain assigns.
-func root(n int) samplingContext {
+func root(n int) said {
 	sum := sha256.Sum256([]byte(strconv.Itoa(n)))
-	return samplingContext{id: [16]byte(sum[:16]), isRoot: true, threshold: none, randomness: none}
+	return said{id: [16]byte(sum[:16]), isRoot: true, threshold: none, randomness: none}
 }
 
 // random returns the randomness of the trace: the explicit value, or else the last 56 bits of its ID.
-func (s samplingContext) random() int64 {
+func (s said) random() int64 {
 	if s.randomness != none {
 		return s.randomness
 	}
@@ -54,7 +54,7 @@ func (s sampler) String() string {
 }
 
 // child returns the context of a child span after this sampler has decided.
-func (s sampler) child(parent samplingContext) samplingContext {
+func (s sampler) child(parent said) said {
 	child := parent
 	child.isRoot = false
 	if parent.isRoot || !s.isParent {
@@ -93,19 +93,19 @@ func weightOf(threshold int64) float64 {
 
 // sampled applies another sampling step with the given threshold. The stricter of both thresholds
 // applies.
-func (s samplingContext) sampled(threshold int64) (resampled samplingContext, isForwarded bool) {
+func (s said) sampled(threshold int64) (left said, goesOn bool) {
 	if s.threshold >= threshold {
 		return s, true
 	}
-	resampled, isForwarded = s, s.random() >= threshold
+	left, goesOn = s, s.random() >= threshold
 	if threshold > 0 { // a share of 1 leaves the spans unchanged
-		resampled.threshold = threshold
+		left.threshold = threshold
 	}
-	return resampled, isForwarded
+	return left, goesOn
 }
 
 // entry returns the OpenTelemetry tracestate entry.
-func (s samplingContext) entry() string {
+func (s said) entry() string {
 	var pairs []string
 	if s.threshold != none {
 		digits := strings.TrimRight(fmt.Sprintf("%014x", s.threshold), "0")

@@ -75,17 +75,17 @@ func start(t *testing.T) *daemon {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { agent.Close() })
-	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		d.mu.Lock()
 		d.requests, d.bytes = d.requests+1, d.bytes+len(body)
 		d.mu.Unlock()
 		w.WriteHeader(http.StatusAccepted)
 	}))
-	t.Cleanup(upstream.Close)
+	t.Cleanup(behind.Close)
 	cmd := exec.Command(program, "run", "--socket", filepath.Join(t.TempDir(), "s"), "--agent-url",
 		agent.URL(),
-		"--http-addr", "127.0.0.1:0", "--zipkin-addr", "127.0.0.1:0", "--zipkin-forward", upstream.URL,
+		"--http-addr", "127.0.0.1:0", "--zipkin-addr", "127.0.0.1:0", "--zipkin-forward", behind.URL,
 		"--log-format", "json", "--shutdown-grace", "30s")
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
 	log, err := cmd.StderrPipe()
@@ -111,7 +111,7 @@ func start(t *testing.T) *daemon {
 		}
 	}
 	if d.url == "" {
-		t.Fatal("the daemon does not log the address of its Zipkin receiver")
+		t.Fatal("the daemon does not say where it takes Zipkin")
 	}
 	go func() {
 		for lines.Scan() { // read everything, so that the daemon never blocks on its log
@@ -146,13 +146,13 @@ func TestReporters(t *testing.T) {
 				defer deadline.Stop()
 				report := exec.Command(command[0],
 					append(command[1:], d.url, encoding, fmt.Sprint(requests))...)
-				var output bytes.Buffer
-				report.Stdout, report.Stderr = &output, &output
+				var said bytes.Buffer
+				report.Stdout, report.Stderr = &said, &said
 				if err := report.Run(); err != nil {
-					t.Fatalf("%v\n%s", err, output.Bytes())
+					t.Fatalf("%v\n%s", err, said.Bytes())
 				}
 				if got := d.stop(); !maps.Equal(got, want) {
-					t.Errorf("counted %v, want %v\n%s", got, want, output.Bytes())
+					t.Errorf("counted %v, want %v\n%s", got, want, said.Bytes())
 				}
 				t.Logf("%d requests of %d bytes have gone on", d.requests, d.bytes)
 				if d.requests == 0 {

@@ -75,7 +75,7 @@ func (f *fork) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	f.paths[r.URL.Path]++
 	f.mu.Unlock()
-	responded := false
+	answered := false
 	for i, client := range f.clients {
 		hides := f.asOff && i == 0
 		if hides && r.URL.Path == "/v0.6/stats" {
@@ -92,19 +92,19 @@ func (f *fork) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		resp, err := client.Do(req)
 		if err != nil {
-			f.t.Errorf("forward a request to %s: %v", r.URL.Path, err)
+			f.t.Errorf("hand on a request to %s: %v", r.URL.Path, err)
 			w.WriteHeader(http.StatusBadGateway)
 			return
 		}
-		if !responded {
-			responded = true
+		if !answered {
+			answered = true
 			for name, values := range resp.Header {
 				w.Header()[name] = values
 			}
 			w.WriteHeader(resp.StatusCode)
 			io.Copy(w, resp.Body)
 		} else if strings.HasSuffix(r.URL.Path, "/traces") && resp.StatusCode != http.StatusOK {
-			f.t.Errorf("response to %s: status %d", r.URL.Path, resp.StatusCode)
+			f.t.Errorf("%s was answered with %d", r.URL.Path, resp.StatusCode)
 		}
 		io.Copy(io.Discard, resp.Body)
 		resp.Body.Close()

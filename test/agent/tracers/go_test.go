@@ -76,13 +76,13 @@ func load(t *testing.T, url string) {
 	load.Wait()
 }
 
-// errorLog collects the errors that the tracer logs.
-type errorLog struct {
+// complaints collects the errors that the tracer logs.
+type complaints struct {
 	mu    sync.Mutex
 	lines []string
 }
 
-func (c *errorLog) Log(line string) {
+func (c *complaints) Log(line string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if strings.Contains(line, "ERROR") {
@@ -119,17 +119,17 @@ func testGo(t *testing.T, s setting) {
 	if s.computes {
 		o.counted = o.byTracer
 	}
-	if o.counted != requests*spansEach || o.uncounted != 0 || !s.drop && o.spans != requests*(spansEach+1) {
+	if o.counted != requests*spansEach || o.left != 0 || !s.drop && o.spans != requests*(spansEach+1) {
 		t.Errorf("%+v", o)
 	}
 }
 
 // runGoShop runs the application once, with its tracer in front of the pair.
 func runGoShop(t *testing.T, p *pair, s setting) {
-	var logged errorLog
+	var said complaints
 	if err := tracer.Start(tracer.WithUDS(p.fork.socket), tracer.WithService("shop"), tracer.WithEnv("test"),
 		tracer.WithServiceVersion("1.2"),
-		tracer.WithStatsComputation(s.computes), tracer.WithLogger(&logged),
+		tracer.WithStatsComputation(s.computes), tracer.WithLogger(&said),
 		tracer.WithLogStartup(false)); err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func runGoShop(t *testing.T, p *pair, s setting) {
 	}
 	tracer.Flush()
 	tracer.Stop()
-	if len(logged.lines) > 0 {
-		t.Errorf("error messages of the tracer: %q", logged.lines)
+	if len(said.lines) > 0 {
+		t.Errorf("the tracer complains: %q", said.lines)
 	}
 }

@@ -17,10 +17,10 @@ import (
 
 // fact is a fact by which spans are counted.
 type fact struct {
-	name, how  string
-	sent       func(sentSpan) string // value from which the agent counts
-	seen       func(seen) string     // value that the interface exposes
-	isComplete bool                  // exposed for every span that has it
+	name, how string
+	sent      func(sentSpan) string // value from which the agent counts
+	seen      func(seen) string     // value that the interface exposes
+	whole     bool                  // exposed for every span that has it
 }
 
 func tag(name string) func(seen) string { return func(s seen) string { return s.Tags[name] } }
@@ -104,11 +104,11 @@ type measured struct{ equal, have, wrong int }
 
 func (f fact) measure(r run) (m measured) {
 	for _, s := range r.seen {
-		remaining, is := r.sent.spans[s.Row]
+		left, is := r.sent.spans[s.Row]
 		if !is {
 			continue
 		}
-		want, got := f.sent(remaining), f.seen(s)
+		want, got := f.sent(left), f.seen(s)
 		switch {
 		case want == "" && got != "":
 			m.wrong++
@@ -123,11 +123,11 @@ func (f fact) measure(r run) (m measured) {
 }
 
 func (m measured) String() string {
-	ratio := of(m.equal, m.have)
+	said := of(m.equal, m.have)
 	if m.wrong > 0 {
-		ratio += fmt.Sprintf(", and of %d that don't have it", m.wrong)
+		said += fmt.Sprintf(", and of %d that don't have it", m.wrong)
 	}
-	return ratio
+	return said
 }
 
 func TestJavaInterceptor(t *testing.T) {
@@ -151,13 +151,13 @@ func shown(t *testing.T, r run) {
 	for _, f := range facts {
 		m := f.measure(r)
 		fmt.Printf("| %s | %s | %s |\n", f.name, f.how, m)
-		if m.have == 0 || (m.equal == m.have && m.wrong == 0) != f.isComplete {
+		if m.have == 0 || (m.equal == m.have && m.wrong == 0) != f.whole {
 			t.Errorf("%s: %s", f.name, m)
 		}
 	}
 	parts, threads := map[int]bool{}, map[string]bool{}
 	for _, s := range r.seen {
-		if !s.IsComplete {
+		if !s.Whole {
 			parts[s.Call] = true
 		}
 		threads[digits.ReplaceAllString(s.Thread, "N")] = true
@@ -167,16 +167,16 @@ func shown(t *testing.T, r run) {
 	fmt.Printf("| whose thread it is | `Thread.currentThread` | %s |\n\n",
 		strings.Join(slices.Sorted(maps.Keys(threads)), ", "))
 	if len(r.sent.spans) != len(r.seen) || len(parts) == 0 {
-		t.Errorf("%d spans at the interceptor, %d sent by the tracer, %d parts", len(r.seen), len(r.sent.spans), len(parts))
+		t.Errorf("%d spans shown, %d left the tracer, %d parts", len(r.seen), len(r.sent.spans), len(parts))
 	}
 }
 
 var digits = regexp.MustCompile(`[0-9]+`)
 
-// action is the interceptor's action on every second trace.
-type action struct{ does, name string }
+// answer is the interceptor's action on every second trace.
+type answer struct{ does, name string }
 
-var answers = []action{
+var answers = []answer{
 	{"", "nothing"},
 	{"empty", "an empty collection is returned"},
 	{"drop", "its spans are tagged `manual.drop`"},
@@ -184,25 +184,25 @@ var answers = []action{
 
 // check determines the effect of the action: whether traces dropped by an interceptor can be counted as
 // dropped, like those that the tracer drops.
-func (a action) check(t *testing.T, r run, computes bool) {
-	spans, remaining := [2]int{}, [2]int{} // of unaffected and of affected traces
+func (a answer) check(t *testing.T, r run, computes bool) {
+	spans, left := [2]int{}, [2]int{} // of unaffected and of affected traces
 	for _, s := range r.seen {
 		done := (s.Call + 1) % 2
 		spans[done]++
 		if _, is := r.sent.spans[s.Row]; is {
-			remaining[done]++
+			left[done]++
 		}
 	}
 	fmt.Printf("| %s | %s | %s | %s | %d | %d | %s |\n", a.name,
 		map[bool]string{true: "on", false: "off"}[computes],
-		of(remaining[1], spans[1]), of(remaining[0], spans[0]), r.sent.statistics, r.sent.dropped,
+		of(left[1], spans[1]), of(left[0], spans[0]), r.sent.statistics, r.sent.dropped,
 		strings.Join(slices.Sorted(maps.Keys(r.sent.marks)), ", "))
-	missing := spans[0] + spans[1] - remaining[0] - remaining[1]
+	missing := spans[0] + spans[1] - left[0] - left[1]
 	switch {
 	case computes != (r.sent.statistics > 0), computes != (r.sent.marks["true"] > 0):
 		t.Errorf("%s: statistics %v, marks %v", a.name, computes, r.sent.marks)
-	case a.does == "empty" && (remaining[1] != 0 || missing <= r.sent.dropped):
-		t.Errorf("%s: %d spans sent, %d missing, of which headers say %d", a.name, remaining[1], missing,
+	case a.does == "empty" && (left[1] != 0 || missing <= r.sent.dropped):
+		t.Errorf("%s: %d spans sent, %d missing, of which headers say %d", a.name, left[1], missing,
 			r.sent.dropped)
 	}
 }

@@ -15,11 +15,11 @@ import (
 
 // app is an application with its expected counts.
 type app struct {
-	command   []string
-	env       []string
-	spans     int64   // in its traces
-	counted   float64 // counted spans; 0 if that depends on the tracer or the agent
-	uncounted bool    // the daemon leaves some of them to the agent
+	command []string
+	env     []string
+	spans   int64   // in its traces
+	counted float64 // counted spans; 0 if that depends on the tracer or the agent
+	left    bool    // the daemon leaves some of them to the agent
 }
 
 var tracers = os.Getenv("TRACERS_DIR")
@@ -74,9 +74,9 @@ func TestJava_Measured(t *testing.T) {
 	shop := javaShop("measured")
 	shop.counted += 800
 	t.Run("0.4", func(t *testing.T) { shop.test(t, setting{protocol: "0.4"}) })
-	shop.uncounted = true
+	shop.left = true
 	t.Run("0.5", func(t *testing.T) { shop.test(t, setting{protocol: "0.5"}) })
-	shop.counted, shop.uncounted = 0, false
+	shop.counted, shop.left = 0, false
 	t.Run("1.0", func(t *testing.T) { shop.test(t, setting{protocol: "1.0"}) })
 }
 
@@ -109,8 +109,8 @@ func (a app) testLabels(t *testing.T, s setting) {
 		command.Env = append(command.Env, labelVariables(t, s)...)
 		command.Env = append(command.Env,
 			"DD_TRACE_EXPERIMENTAL_FEATURES_ENABLED=DD_TRACE_STATS_ADDITIONAL_TAGS")
-		if output, err := command.CombinedOutput(); err != nil || hasErrors(string(output)) {
-			t.Errorf("the application exited with %v: %s", err, output)
+		if said, err := command.CombinedOutput(); err != nil || complains(string(said)) {
+			t.Errorf("the application ended with %v: %s", err, said)
 		}
 	})
 }
@@ -124,9 +124,9 @@ func settings(protocols ...string) (all []setting) {
 	return all
 }
 
-// hasErrors reports whether the log contains an error. The Java tracer logs "no error" at info level.
-func hasErrors(output string) bool {
-	for line := range strings.Lines(output) {
+// complains reports whether the log contains an error. The Java tracer logs "no error" at info level.
+func complains(said string) bool {
+	for line := range strings.Lines(said) {
 		if !strings.Contains(line, " INFO ") && strings.Contains(strings.ToLower(line), "error") {
 			return true
 		}
@@ -138,15 +138,15 @@ func hasErrors(output string) bool {
 func (a app) test(t *testing.T, s setting) {
 	p := startPair(t, s)
 	command := a.start(t, s, p.fork.socket)
-	output, err := command.CombinedOutput()
-	if err != nil || hasErrors(string(output)) {
-		t.Errorf("the application exited with %v: %s", err, output)
+	said, err := command.CombinedOutput()
+	if err != nil || complains(string(said)) {
+		t.Errorf("the application ended with %v: %s", err, said)
 	}
 	o := p.compare(t, s)
 	if s.computes {
 		o.counted = o.byTracer
 	}
-	if !s.drop && o.spans != a.spans || a.counted != 0 && o.counted != a.counted || a.uncounted != (o.uncounted != 0) {
+	if !s.drop && o.spans != a.spans || a.counted != 0 && o.counted != a.counted || a.left != (o.left != 0) {
 		t.Errorf("%+v", o)
 	}
 }

@@ -68,17 +68,17 @@ func startPair(t *testing.T, s setting) *pair {
 
 // outcome is the result of a run, which is equal for both agents.
 type outcome struct {
-	counted   float64 // spans in statistics
-	byTracer  float64 // of these, in client-computed statistics
-	uncounted float64 // of these, left to the agent by the daemon
-	spans     int64   // spans in traces
+	counted  float64 // spans in statistics
+	byTracer float64 // of these, in client-computed statistics
+	left     float64 // of these, left to the agent by the daemon
+	spans    int64   // spans in traces
 }
 
 // compare stops everything and compares the output of the two agents.
 func (p *pair) compare(t *testing.T, s setting) outcome {
 	t.Helper()
 	p.fork.wait()
-	accounting, counters := p.daemon.stop(t)
+	books, counters := p.daemon.stop(t)
 	p.through.Stop()
 	p.direct.Stop()
 	t.Logf("the tracer's requests: %s; the daemon's: %v", p.fork, counters)
@@ -100,17 +100,17 @@ func (p *pair) compare(t *testing.T, s setting) outcome {
 	ours, spans := groupsOf(t, &p.through.Received, &p.through.Computed)
 	theirs, counted := groupsOf(t, &p.direct.Received, &p.direct.Computed)
 	_, byTracer := groupsOf(t, &p.direct.Received)
-	_, uncounted := groupsOf(t, &p.through.Computed)
+	_, left := groupsOf(t, &p.through.Computed)
 	if spans != counted || !maps.EqualFunc(ours, theirs, group.equals) {
 		t.Errorf("%v spans through the daemon, %v without it\n%s", spans, counted, difference(ours, theirs))
 	}
-	if !accounting.Balanced || accounting.Flushed != accounting.Aggregated ||
-		!s.computes && float64(accounting.Flushed) != spans-uncounted {
-		t.Errorf("accounting: %+v", accounting)
+	if !books.Balanced || books.Flushed != books.Aggregated ||
+		!s.computes && float64(books.Flushed) != spans-left {
+		t.Errorf("the books: %+v", books)
 	}
 	t.Logf("%d spans in traces; %v in the statistics' %d groups, %v of them left to the agent, %d through "+
-		"the books", got, spans, len(ours), uncounted, accounting.Flushed)
-	return outcome{spans, byTracer, uncounted, got}
+		"the books", got, spans, len(ours), left, books.Flushed)
+	return outcome{spans, byTracer, left, got}
 }
 
 // difference describes the difference between two agents.

@@ -47,12 +47,12 @@ func costOf(b *testing.B, a app, each int, computes bool) (us float64) {
 	defer daemon.Stop()
 	command := a.start(b, setting{protocol: "0.4", computes: computes}, daemon.socket)
 	command.Env = append(command.Env, fmt.Sprint("SHOP_MEASURE=", each))
-	output, err := command.Output()
+	said, err := command.Output()
 	if err != nil {
 		b.Fatal(err)
 	}
-	if _, err := fmt.Sscanf(string(output), "cpu us a request: %f", &us); err != nil {
-		b.Fatalf("%v: %s", err, output)
+	if _, err := fmt.Sscanf(string(said), "cpu us a request: %f", &us); err != nil {
+		b.Fatalf("%v: %s", err, said)
 	}
 	return us
 }

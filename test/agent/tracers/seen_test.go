@@ -14,7 +14,7 @@ import (
 // seen is the view of a TraceInterceptor on one span, as written by apps/java/Seen.java.
 type seen struct {
 	Row, Call       int
-	IsComplete      bool `json:"whole"`      // its trace was shown with its local root
+	Whole           bool `json:"whole"`      // its trace was shown with its local root
 	LocalRoot       bool `json:"local_root"` // the span is that one
 	Start, Duration int64
 	Error           bool
@@ -43,8 +43,8 @@ func interceptorRun(t *testing.T, does string, computes bool) run {
 	command := shop.start(t, setting{protocol: "0.4", computes: computes, drop: true}, tap.socket)
 	command.Env = append(command.Env, "SEEN="+file, "SEEN_DOES="+does,
 		"DD_TRACE_PEER_SERVICE_DEFAULTS_ENABLED=true")
-	if output, err := command.CombinedOutput(); err != nil || hasErrors(string(output)) {
-		t.Errorf("the application exited with %v: %s", err, output)
+	if said, err := command.CombinedOutput(); err != nil || complains(string(said)) {
+		t.Errorf("the application ended with %v: %s", err, said)
 	}
 	r := run{sent: tap.stop(t)}
 	from, err := os.Open(file)
@@ -60,7 +60,7 @@ func interceptorRun(t *testing.T, does string, computes bool) run {
 		r.seen = append(r.seen, s)
 	}
 	if len(r.seen) == 0 {
-		t.Fatal("the interceptor received no traces")
+		t.Fatal("the interceptor was shown nothing")
 	}
 	return r
 }

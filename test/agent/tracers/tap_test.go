@@ -73,18 +73,18 @@ func forwardRequest(w http.ResponseWriter, r *http.Request, body []byte, client 
 		return
 	}
 	request.Header = r.Header.Clone()
-	response, err := client.Do(request)
+	answer, err := client.Do(request)
 	if err != nil {
 		fail(err)
 		w.WriteHeader(http.StatusBadGateway)
 		return
 	}
-	defer response.Body.Close()
-	for name, values := range response.Header {
+	defer answer.Body.Close()
+	for name, values := range answer.Header {
 		w.Header()[name] = values
 	}
-	w.WriteHeader(response.StatusCode)
-	_, _ = io.Copy(w, response.Body)
+	w.WriteHeader(answer.StatusCode)
+	_, _ = io.Copy(w, answer.Body)
 }
 
 // look reads the content of a request.
@@ -122,8 +122,8 @@ func (s *sent) add(trace pb.Trace) {
 	s.traces++
 	priority := 0.0
 	for _, span := range trace {
-		if value, is := span.Metrics["_sampling_priority_v1"]; is {
-			priority = value
+		if says, is := span.Metrics["_sampling_priority_v1"]; is {
+			priority = says
 		}
 	}
 	for _, span := range trace {

@@ -42,14 +42,14 @@ func startTestAgent(t *testing.T) *testAgent {
 // get queries the test agent, which responds with an error if it could not decode a request.
 func (a *testAgent) get(t *testing.T, path string, into any) {
 	t.Helper()
-	response, err := http.Get(a.url + path)
+	answer, err := http.Get(a.url + path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != http.StatusOK {
-		t.Fatalf("GET %s: %s %s, %v", path, response.Status, text, err)
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatalf("GET %s: %s %s, %v", path, answer.Status, text, err)
 	}
 	if err := json.Unmarshal(text, into); err != nil {
 		t.Fatalf("GET %s: %v", path, err)
@@ -134,8 +134,8 @@ func againstTestAgent(t *testing.T, daemon string, s setting) {
 	await(t, "http://"+http+"/readyz")
 	f := startFork(t, apm, direct.socket, false)
 	shop := pythonShop()
-	if output, err := shop.start(t, s, f.socket).CombinedOutput(); err != nil || hasErrors(string(output)) {
-		t.Errorf("the application exited with %v: %s", err, output)
+	if said, err := shop.start(t, s, f.socket).CombinedOutput(); err != nil || complains(string(said)) {
+		t.Errorf("the application ended with %v: %s", err, said)
 	}
 	f.wait()
 	stop()
@@ -176,8 +176,8 @@ func lines[V any](groups map[string]V) string {
 func launch(t *testing.T, command *exec.Cmd, env ...string) (stop func()) {
 	t.Helper()
 	command.Env = append(os.Environ(), env...)
-	var output strings.Builder
-	command.Stdout, command.Stderr = &output, &output
+	var said strings.Builder
+	command.Stdout, command.Stderr = &said, &said
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func launch(t *testing.T, command *exec.Cmd, env ...string) (stop func()) {
 		isOver = true
 		_ = command.Process.Signal(syscall.SIGTERM)
 		if err := command.Wait(); err != nil {
-			t.Errorf("%s exited with %v: %s", command.Path, err, &output)
+			t.Errorf("%s ended with %v: %s", command.Path, err, &said)
 		}
 	}
 	t.Cleanup(func() {
@@ -195,7 +195,7 @@ func launch(t *testing.T, command *exec.Cmd, env ...string) (stop func()) {
 			_ = command.Wait()
 		}
 		if t.Failed() {
-			t.Logf("%s wrote %s", command.Path, &output)
+			t.Logf("%s wrote %s", command.Path, &said)
 		}
 	})
 	return stop
@@ -205,13 +205,13 @@ func launch(t *testing.T, command *exec.Cmd, env ...string) (stop func()) {
 func await(t *testing.T, url string) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		response, err := http.Get(url)
+		answer, err := http.Get(url)
 		if err == nil {
-			response.Body.Close()
-			if response.StatusCode == http.StatusOK {
+			answer.Body.Close()
+			if answer.StatusCode == http.StatusOK {
 				return
 			}
-			err = fmt.Errorf("response %s", response.Status)
+			err = fmt.Errorf("it answers %s", answer.Status)
 		}
 		if time.Now().After(deadline) {
 			t.Fatalf("GET %s: %v", url, err)

@@ -11,9 +11,9 @@ const { TracerProvider, BatchSpanProcessor } = require('@opentelemetry/sdk-trace
 const sampling = require('@opentelemetry/sampler-composite')
 
 // The n-th trace started here has the first 16 bytes of the SHA-256 of n (in decimal) as its ID.
-let started = 0
+let begun = 0
 const idGenerator = {
-  generateTraceId: () => createHash('sha256').update(String(started++)).digest('hex').slice(0, 32),
+  generateTraceId: () => createHash('sha256').update(String(begun++)).digest('hex').slice(0, 32),
   generateSpanId: () => randomBytes(8).toString('hex'),
 }
 

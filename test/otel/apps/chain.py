@@ -25,10 +25,10 @@ class Ids(IdGenerator):
     """The n-th trace that begins here has the first 16 bytes of SHA-256 of n in decimal as its id."""
 
     def __init__(self):
-        self.started = itertools.count()
+        self.begun = itertools.count()
 
     def generate_trace_id(self):
-        return int.from_bytes(hashlib.sha256(b"%d" % next(self.started)).digest()[:16], "big")
+        return int.from_bytes(hashlib.sha256(b"%d" % next(self.begun)).digest()[:16], "big")
 
     def generate_span_id(self):
         return random.getrandbits(63) + 1

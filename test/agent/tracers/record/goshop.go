@@ -78,12 +78,12 @@ func get(ctx context.Context, client *http.Client, url string) error {
 	if err != nil {
 		return fmt.Errorf("get %s: %w", url, err)
 	}
-	response, err := client.Do(request)
+	answer, err := client.Do(request)
 	if err != nil {
 		return fmt.Errorf("get %s: %w", url, err)
 	}
-	defer response.Body.Close()
-	_, err = io.Copy(io.Discard, response.Body)
+	defer answer.Body.Close()
+	_, err = io.Copy(io.Discard, answer.Body)
 	return err
 }
 

@@ -72,8 +72,8 @@ func pythonShop(ctx context.Context, socket, python string) error {
 	app := exec.CommandContext(ctx, python, "record/shop_flask.py")
 	app.Env = append(os.Environ(), settings(socket)...)
 	app.Env = append(app.Env, "DD_TRACE_API_VERSION=v0.5", "DD_TRACE_WRITER_INTERVAL_SECONDS=30")
-	if output, err := app.CombinedOutput(); err != nil {
-		return fmt.Errorf("run application: %w: %s", err, output)
+	if said, err := app.CombinedOutput(); err != nil {
+		return fmt.Errorf("run application: %w: %s", err, said)
 	}
 	return nil
 }

@@ -82,10 +82,10 @@ func answer(next string) http.Handler {
 }
 
 // ids generates predictable trace IDs and random span IDs.
-type ids struct{ started atomic.Int64 }
+type ids struct{ begun atomic.Int64 }
 
 func (i *ids) NewIDs(ctx context.Context) (id trace.TraceID, span trace.SpanID) {
-	sum := sha256.Sum256([]byte(strconv.FormatInt(i.started.Add(1)-1, 10)))
+	sum := sha256.Sum256([]byte(strconv.FormatInt(i.begun.Add(1)-1, 10)))
 	copy(id[:], sum[:])
 	return id, i.NewSpanID(ctx, id)
 }

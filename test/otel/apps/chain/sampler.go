@@ -16,11 +16,11 @@ import (
 type probability struct{ threshold uint64 }
 
 // samplerOf returns the sampler that SAMPLER describes. Parent-based sampling is that of the SDK.
-func samplerOf(setting string) (sdk.Sampler, error) {
-	kind, text, _ := strings.Cut(setting, ":")
+func samplerOf(said string) (sdk.Sampler, error) {
+	kind, text, _ := strings.Cut(said, ":")
 	rate, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		return nil, fmt.Errorf("read SAMPLER %q: %w", setting, err)
+		return nil, fmt.Errorf("read SAMPLER %q: %w", said, err)
 	}
 	// According to the specification, 4 digits after the leading f digits are enough for rates of a
 	// hundredth and more, which need only the upper 16 of the 56 bits.

@@ -92,9 +92,9 @@ public class Chain {
         .build();
   }
 
-  private static Sampler sampler(String[] setting) {
-    ComposableSampler sampler = ComposableSampler.probability(Double.parseDouble(setting[1]));
-    return CompositeSampler.wrap(setting[0].equals("parent") ? ComposableSampler.parentThreshold(sampler) : sampler);
+  private static Sampler sampler(String[] said) {
+    ComposableSampler own = ComposableSampler.probability(Double.parseDouble(said[1]));
+    return CompositeSampler.wrap(said[0].equals("parent") ? ComposableSampler.parentThreshold(own) : own);
   }
 
   private void order(HttpExchange exchange) throws IOException {
@@ -123,11 +123,11 @@ public class Chain {
 
   /** The n-th trace started here has the first 16 bytes of the SHA-256 of n (in decimal) as its ID. */
   private static final class Ids implements IdGenerator {
-    private final AtomicInteger started = new AtomicInteger();
+    private final AtomicInteger begun = new AtomicInteger();
 
     @Override
     public String generateTraceId() {
-      byte[] n = Integer.toString(started.getAndIncrement()).getBytes(StandardCharsets.UTF_8);
+      byte[] n = Integer.toString(begun.getAndIncrement()).getBytes(StandardCharsets.UTF_8);
       try {
         byte[] sum = MessageDigest.getInstance("SHA-256").digest(n);
         return HexFormat.of().formatHex(Arrays.copyOf(sum, 16));

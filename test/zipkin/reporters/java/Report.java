@@ -23,7 +23,7 @@ public class Report {
           server.error(new IllegalStateException("no \"cart\"\n"));
         }
         if (encoding == Encoding.PROTO3) {
-          for (long start = System.nanoTime(); System.nanoTime() - start < 3000;) {
+          for (long begun = System.nanoTime(); System.nanoTime() - begun < 3000;) {
             // in protobuf, a span shorter than a microsecond has no duration, like an unfinished span
           }
         }

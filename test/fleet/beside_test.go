@@ -11,37 +11,37 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
 )
 
-// fault is a fault of a collector.
-type fault struct {
-	away      time.Duration                       // unavailable at first for this time; negative means always
-	onRequest func(w http.ResponseWriter) outcome // decides the outcome of a request; nil for none
-	args      []string                            // flags of the daemon
-	unsent    string                              // reason of the spans that the collector does not receive
+// trouble is a fault of a collector.
+type trouble struct {
+	away      time.Duration                    // unavailable at first for this time; negative means always
+	onRequest func(w http.ResponseWriter) fate // decides the outcome of a request; nil for none
+	args      []string                         // flags of the daemon
+	unsent    string                           // reason of the spans that the collector does not receive
 }
 
-// outcome is the outcome of a request.
-type outcome int
+// fate is the outcome of a request.
+type fate int
 
 const (
-	accepted outcome = iota
-	answered         // onRequest has responded with an error
-	partial          // one data point is rejected
+	taken     fate = iota
+	answered       // onRequest has responded with an error
+	leavesOut      // one data point is rejected
 )
 
-var faults = map[string]fault{
-	"unavailable, then recovers": {away: 3 * time.Second},
-	"unavailable for too long":   {away: -1, args: []string{"--retry-age=3s"}, unsent: "expired"},
-	"overloaded for a while":     {onRequest: overloaded(3)},
-	"rejects one point":          {onRequest: rejectingOne, unsent: "rejected"},
-	"rejects everything":         {onRequest: refusing, unsent: "rejected"},
-	"healthy":                    {},
+var troubles = map[string]trouble{
+	"it is away, and comes back":        {away: 3 * time.Second},
+	"it is away for too long":           {away: -1, args: []string{"--retry-age=3s"}, unsent: "expired"},
+	"it has too much to do for a while": {onRequest: overloaded(3)},
+	"it leaves out a part":              {onRequest: leavingOut, unsent: "rejected"},
+	"it refuses everything":             {onRequest: refusing, unsent: "rejected"},
+	"it is well":                        {},
 }
 
 // If a collector fails and an agent does not, the agent still gets every span, and the daemon's
 // accounting shows the outcome of each span for the collector.
 func TestAgent_UnaffectedByFailingCollector(t *testing.T) {
 	const spans = 400
-	for name, row := range faults {
+	for name, row := range troubles {
 		t.Run(name, func(t *testing.T) {
 			agent, err := standin.Start(standin.Config{Network: "tcp", Address: "127.0.0.1:0"})
 			if err != nil {
@@ -72,12 +72,12 @@ func TestAgent_UnaffectedByFailingCollector(t *testing.T) {
 			})
 			flushed, unsent := d.counted("spans_flushed_total", "otlp", ""),
 				d.counted("spans_unsent_total", "otlp", row.unsent)
-			switch has := r.accepted(); {
+			switch has := r.taken(); {
 			case flushed+unsent != spans || (unsent > 0) != (row.unsent != ""):
-				t.Errorf("flushed %d, unsent with reason %q %d", flushed, row.unsent, unsent)
+				t.Errorf("flushed are %d, unsent as %q %d", flushed, row.unsent, unsent)
 			case flushed > has, row.onRequest == nil && flushed != has:
 				// The accounting can report too many rejected points, but never too few.
-				t.Errorf("flushed %d, the collector has %d", flushed, has)
+				t.Errorf("flushed are %d, the collector has %d", flushed, has)
 			}
 			d.stop()
 		})
@@ -85,10 +85,10 @@ func TestAgent_UnaffectedByFailingCollector(t *testing.T) {
 }
 
 // overloaded rejects the given number of requests for a second each.
-func overloaded(requests int) func(http.ResponseWriter) outcome {
-	return func(w http.ResponseWriter) outcome {
+func overloaded(requests int) func(http.ResponseWriter) fate {
+	return func(w http.ResponseWriter) fate {
 		if requests--; requests < 0 {
-			return accepted
+			return taken
 		}
 		w.Header().Set("Retry-After", "1")
 		w.WriteHeader(http.StatusServiceUnavailable)
@@ -96,12 +96,12 @@ func overloaded(requests int) func(http.ResponseWriter) outcome {
 	}
 }
 
-func refusing(w http.ResponseWriter) outcome {
+func refusing(w http.ResponseWriter) fate {
 	w.WriteHeader(http.StatusBadRequest)
 	return answered
 }
 
-func rejectingOne(w http.ResponseWriter) outcome {
+func leavingOut(w http.ResponseWriter) fate {
 	response := pmetricotlp.NewExportResponse()
 	response.PartialSuccess().SetRejectedDataPoints(1)
 	response.PartialSuccess().SetErrorMessage("one point too many")
@@ -111,7 +111,7 @@ func rejectingOne(w http.ResponseWriter) outcome {
 	}
 	w.Header().Set("Content-Type", "application/x-protobuf")
 	_, _ = w.Write(body) // if the daemon has disconnected, its accounting shows it
-	return partial
+	return leavesOut
 }
 
 func snapshots(n int) []client.Snapshot {
