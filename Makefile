@@ -194,7 +194,7 @@ test-python-client: ## test the client for OpenTelemetry's Python SDK: its libra
 test-node-client: ## test the client for OpenTelemetry's JavaScript SDK: its library, and its tarball in servers with four workers, while the daemon is stopped and killed; installs dependencies into bin/ (5 minutes)
 	sh test/clients/node/install.sh $(CURDIR)/bin/node-client
 	cd bin/node-client/clients/node && npm run --silent lint && node --test tests/
-	cd test/clients && NODE_DIR=$(CURDIR)/bin/node-client $(GO) test -tags languages -timeout 10m -count=1 -v -run Node ./...
+	cd test/clients && NODE_DIR=$(CURDIR)/bin/node-client $(GO) test -tags languages -timeout 10m -count=1 -v -run '$(or $(ONLY),Node)' ./...
 
 test-fuzz:
 	@GO=$(GO) FUZZ=$(FUZZ) sh .ci/fuzz
@@ -223,16 +223,19 @@ lint: ## check formatting, prose, vet and staticcheck in every module, and the w
 ci-lives:
 	@$(MAKE) --no-print-directory test-lives TIME=2m
 
+ci-node-client:
+	@$(MAKE) --no-print-directory test-node-client ONLY='Node_(CheckClient|EqualsOTLP|DocumentedSetUp)'
+
 # Targets that need missing programs are skipped, and .ci/where-possible prints them.
 ci: test lint build test-modules test-deploy test-faults test-fuzz ci-lives ## run all required checks: make test first, then lint, the real agent, deployment files, fuzzing (50 minutes without a build cache)
 	@sh .ci/where-possible test-prometheus command -v prometheus
 	@sh .ci/where-possible test-python-client sh test/clients/python/install.sh $(CURDIR)/bin/python-client
-	@sh .ci/where-possible test-node-client sh test/clients/node/install.sh $(CURDIR)/bin/node-client
+	@sh .ci/where-possible ci-node-client sh test/clients/node/install.sh $(CURDIR)/bin/node-client
 	@sh .ci/where-possible test-java-client sh -c 'command -v javac && command -v mvn'
 	@sh .ci/where-possible test-container unshare --mount true
 	@sh .ci/where-possible test-page sh -c 'command -v "$${CHROMIUM:-chromium}"'
 
-release-tests: ci test-agent test-tracers test-otel test-zipkin test-java test-web test-fleet test-kubernetes test-hostile test-kills test-lives model ## before a release, on an idle machine: make ci, and all tests with published tracers, SDKs and servers (4 hours)
+release-tests: ci test-node-client test-agent test-tracers test-otel test-zipkin test-java test-web test-fleet test-kubernetes test-hostile test-kills test-lives model ## before a release, on an idle machine: make ci, and all tests with published tracers, SDKs and servers (4 hours)
 
 bench-ring: ## compare the ring with channels and another queue, in one run
 	cd lab && $(GO) run ./bench/ring
