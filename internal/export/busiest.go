@@ -259,7 +259,8 @@ func latencyCurve(bins []bin) []uint64 {
 	}
 	columns := make([]uint64, curveColumns)
 	for _, b := range bins {
-		columns[curveColumn(b.seconds*1e9)] += uint64(b.count)
+		nanoseconds := b.seconds * 1e9
+		columns[curveColumn(nanoseconds)] += uint64(b.count)
 	}
 	return columns
 }

@@ -65,7 +65,7 @@ func (d *pullDestination) publish(c *Cycle) Encoded {
 func (d *pullDestination) rejectCycle(c *Cycle, flush *Flush) {
 	d.stats.recordUnsent(Shutdown, c.spans)
 	d.stats.changeFlush(flush, func(f *Flush) {
-		f.Outcomes[Shutdown.result()] = 1
+		f.Outcomes[Shutdown.result()] = 1 // the cycle counts as one payload
 		f.LastError = errClosed.Error()
 	})
 	c.state.recordError(errClosed)

@@ -131,13 +131,13 @@ func (d *pushDestination) removeGraph() {
 	}
 }
 
-// rejectCycle counts the spans of a cycle that the destination does not accept as unsent, for the given reason. It
-// records err in flush, the entry for the cycle in the history, and reports it to the clients that wait for the
-// delivery of the cycle.
+// rejectCycle counts the spans of a cycle, one export interval, as unsent for the given reason. It records err in
+// flush, the entry for the cycle in the history, and reports it to the clients that wait for the delivery of the
+// cycle.
 func (d *pushDestination) rejectCycle(c *Cycle, flush *Flush, reason Reason, err error) {
 	d.stats.recordUnsent(reason, c.spans)
 	d.stats.changeFlush(flush, func(f *Flush) {
-		f.Outcomes[reason.result()] = 1
+		f.Outcomes[reason.result()] = 1 // the cycle counts as one payload
 		f.LastError = err.Error()
 	})
 	c.state.recordError(d.wrapError(err))
