@@ -176,11 +176,11 @@ func (s *Scrapes) FirstUnscraped() uint64 { return s.open.firstOpen(math.MaxUint
 func (s *Scrapes) Begin(cycle uint64) (end func(isComplete bool)) {
 	states := s.open.statesUpTo(cycle)
 	for _, c := range states {
-		c.beginSend()
+		c.recordSendStart()
 	}
 	return func(isComplete bool) {
 		for _, c := range states {
-			c.endSend(isComplete)
+			c.recordSendEnd(isComplete)
 		}
 		if isComplete {
 			raise(&s.scraped, cycle+1)
