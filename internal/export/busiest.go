@@ -243,7 +243,8 @@ func (r *busiestReader) moveBins(bins []bin, s *sketch.Sketch, mapping sketch.Ma
 	r.runs = s.AppendRuns(r.runs[:0], mapping)
 	for _, run := range r.runs {
 		for i, count := range s.Counts(run) {
-			nanoseconds := r.mappings[mapping].Value(int(run.First) + i)
+			index := int(run.First) + i
+			nanoseconds := r.mappings[mapping].Value(index)
 			bins = append(bins, bin{seconds: nanoseconds / 1e9, count: float64(count)})
 		}
 	}
@@ -259,7 +260,8 @@ func latencyCurve(bins []bin) []uint64 {
 	}
 	columns := make([]uint64, curveColumns)
 	for _, b := range bins {
-		columns[curveColumn(b.seconds*1e9)] += uint64(b.count)
+		nanoseconds := b.seconds * 1e9
+		columns[curveColumn(nanoseconds)] += uint64(b.count)
 	}
 	return columns
 }

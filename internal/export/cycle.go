@@ -15,9 +15,9 @@ import (
 //
 //	spans      unsettledParts > 0 ── last outcome ───> settled; final
 //
-//	recovery   clear ──── beginSend ───> in doubt ──── endSend, maybe delivered ───> in doubt, final
-//	             ^                          |
-//	             └── endSend, not delivered ┘
+//	recovery   clear ──── recordSendStart ───> in doubt ──── recordSendEnd, maybe delivered ───> in doubt, final
+//	             ^                               |
+//	             └─ recordSendEnd, not delivered ┘
 //
 // A cycle is in doubt while a payload or scrape with its spans is being sent. It stays in doubt once
 // a destination has, or may have, some of its spans. After a crash, the next daemon counts the spans
@@ -91,12 +91,12 @@ func (c *cycleState) settlePart() {
 	}
 }
 
-// beginSend records that a payload or scrape with spans of the cycle is about to be sent.
-func (c *cycleState) beginSend() { c.updateSend(1, false) }
+// recordSendStart records that a payload or scrape with spans of the cycle is about to be sent.
+func (c *cycleState) recordSendStart() { c.updateSend(1, false) }
 
-// endSend records that a payload or scrape that beginSend has recorded is no longer in flight. maybeDelivered is
+// recordSendEnd records that a payload or scrape that recordSendStart has recorded is no longer in flight. maybeDelivered is
 // false only if it certainly did not arrive.
-func (c *cycleState) endSend(maybeDelivered bool) { c.updateSend(-1, maybeDelivered) }
+func (c *cycleState) recordSendEnd(maybeDelivered bool) { c.updateSend(-1, maybeDelivered) }
 
 // updateSend adds change, 1 or -1, to the number of requests in flight that contain spans of the cycle.
 // maybeDelivered is true if a request that has ended may have delivered them. If this changes the result of
@@ -168,7 +168,7 @@ func (o *openCycles) add(c openCycle) {
 func (o *openCycles) removeUpTo(snapshot uint64) []openCycle {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	count := len(o.upTo(snapshot))
+	count := len(o.cyclesUpTo(snapshot))
 	removed := slices.Clone(o.cycles[:count])
 	o.cycles = slices.Delete(o.cycles, 0, count)
 	return removed
@@ -180,7 +180,7 @@ func (o *openCycles) removeUpTo(snapshot uint64) []openCycle {
 func (o *openCycles) subtractDelivered(snapshot, missing uint64) (delivered uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	cycles := o.upTo(snapshot)
+	cycles := o.cyclesUpTo(snapshot)
 	for i := range cycles {
 		missingInCycle := min(missing, cycles[i].spans)
 		delivered += cycles[i].spans - missingInCycle
@@ -190,10 +190,10 @@ func (o *openCycles) subtractDelivered(snapshot, missing uint64) (delivered uint
 	return delivered
 }
 
-// upTo returns the open cycles, the export intervals with undelivered spans, whose number is at most snapshot,
+// cyclesUpTo returns the open cycles, the export intervals with undelivered spans, whose number is at most snapshot,
 // oldest first. The snapshot of the running totals with this number contains their spans. The result shares memory
 // with o.cycles. The caller holds the lock.
-func (o *openCycles) upTo(snapshot uint64) []openCycle {
+func (o *openCycles) cyclesUpTo(snapshot uint64) []openCycle {
 	for i := range o.cycles {
 		if o.cycles[i].number > snapshot {
 			return o.cycles[:i]
@@ -206,7 +206,7 @@ func (o *openCycles) upTo(snapshot uint64) []openCycle {
 func (o *openCycles) statesUpTo(snapshot uint64) (states []*cycleState) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, c := range o.upTo(snapshot) {
+	for _, c := range o.cyclesUpTo(snapshot) {
 		states = append(states, c.state)
 	}
 	return states
@@ -217,7 +217,7 @@ func (o *openCycles) statesUpTo(snapshot uint64) (states []*cycleState) {
 func (o *openCycles) answerUpTo(snapshot uint64, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	cycles := o.upTo(snapshot)
+	cycles := o.cyclesUpTo(snapshot)
 	for i := range cycles {
 		cycles[i].answer(err)
 	}
@@ -257,7 +257,7 @@ func (o *openCycles) mergeOldest(limit int) (removed []openCycle) {
 func (o *openCycles) subtractLost(snapshot, lost uint64) (subtracted uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	cycles := o.upTo(snapshot)
+	cycles := o.cyclesUpTo(snapshot)
 	for i := range cycles {
 		lostInCycle := min(lost-subtracted, cycles[i].spans)
 		cycles[i].spans -= lostInCycle
@@ -272,7 +272,7 @@ func (o *openCycles) subtractLost(snapshot, lost uint64) (subtracted uint64) {
 func (o *openCycles) settleUpTo(snapshot uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	cycles := o.upTo(snapshot)
+	cycles := o.cyclesUpTo(snapshot)
 	for i := range cycles {
 		cycles[i].settle()
 	}

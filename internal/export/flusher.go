@@ -213,8 +213,7 @@ type part struct {
 }
 
 // compareParts compares two parts by origin, bucket, mapping, type and key, in this order. It returns 0 if all are
-// equal, so that both parts must be merged into one row. The type precedes the key because payloads for the Datadog
-// agent need adjacent rows of the same type.
+// equal. The type precedes the key because payloads for the Datadog agent need adjacent rows of the same type.
 func compareParts(a, b part) int {
 	if a.origin != b.origin {
 		return cmp.Compare(a.origin, b.origin)

@@ -65,7 +65,7 @@ func (d *pullDestination) publish(c *Cycle) Encoded {
 func (d *pullDestination) rejectCycle(c *Cycle, flush *Flush) {
 	d.stats.recordUnsent(Shutdown, c.spans)
 	d.stats.changeFlush(flush, func(f *Flush) {
-		f.Outcomes[Shutdown.result()] = 1
+		f.Outcomes[Shutdown.result()] = 1 // the cycle counts as one payload
 		f.LastError = errClosed.Error()
 	})
 	c.state.recordError(errClosed)
@@ -176,11 +176,11 @@ func (s *Scrapes) FirstUnscraped() uint64 { return s.open.firstOpen(math.MaxUint
 func (s *Scrapes) Begin(cycle uint64) (end func(isComplete bool)) {
 	states := s.open.statesUpTo(cycle)
 	for _, c := range states {
-		c.beginSend()
+		c.recordSendStart()
 	}
 	return func(isComplete bool) {
 		for _, c := range states {
-			c.endSend(isComplete)
+			c.recordSendEnd(isComplete)
 		}
 		if isComplete {
 			raise(&s.scraped, cycle+1)

@@ -131,19 +131,19 @@ func (d *pushDestination) removeGraph() {
 	}
 }
 
-// rejectCycle counts the spans of a cycle that the destination does not accept as unsent, for the given reason. It
-// records err in flush, the entry for the cycle in the history, and reports it to the clients that wait for the
-// delivery of the cycle.
+// rejectCycle counts the spans of a cycle, one export interval, as unsent for the given reason. It records err in
+// flush, the entry for the cycle in the history, and reports it to the clients that wait for the delivery of the
+// cycle.
 func (d *pushDestination) rejectCycle(c *Cycle, flush *Flush, reason Reason, err error) {
 	d.stats.recordUnsent(reason, c.spans)
 	d.stats.changeFlush(flush, func(f *Flush) {
-		f.Outcomes[reason.result()] = 1
+		f.Outcomes[reason.result()] = 1 // the cycle counts as one payload
 		f.LastError = err.Error()
 	})
 	c.state.recordError(d.wrapError(err))
 }
 
-// beginSnapshot begins a snapshot: the payloads with all running totals after the cycle (export interval) c. It
+// beginSnapshot returns a new snapshot, the payloads with all running totals after the cycle (export interval) c. It
 // sets c.Number and c.FirstUnsettled. Until the snapshot is delivered, the spans of the cycle are open, that is
 // undelivered. It removes the payloads of earlier snapshots from the queue, because the new ones contain their
 // spans.
@@ -157,7 +157,7 @@ func (d *pushDestination) beginSnapshot(c *Cycle, now time.Time) *snapshot {
 	}
 	replaced := d.queue.drain()
 	d.recordReplaced(replaced...)
-	return &snapshot{number: number, pending: 1}
+	return &snapshot{number: number, pending: 1} // pending is not 0 before all payloads are encoded
 }
 
 // addOpenCycle adds a cycle to the open cycles, the export intervals with undelivered spans. If there are more than
@@ -269,7 +269,7 @@ func (d *pushDestination) recordLost(reason Reason, payloads ...*Payload) {
 }
 
 // recordLostDeltas counts the spans of a payload as unsent, and reports err to the clients that wait for their
-// delivery. It settles the payload's part of its cycle (export interval), except at shutdown: if the daemon is
+// delivery. Except at shutdown, it marks the payload's part of its cycle (export interval) as finished: if the daemon is
 // killed before it has reported the loss, the next daemon reports it instead.
 func (d *pushDestination) recordLostDeltas(p *Payload, reason Reason, err error) {
 	d.stats.recordUnsent(reason, p.Spans)

@@ -157,7 +157,7 @@ func (q *queue) oldestWaiting() (created time.Time, isAny bool) {
 	if len(q.waiting) == 0 {
 		return time.Time{}, false
 	}
-	return q.waiting[0].created, true
+	return q.waiting[0].created, true // the payloads are in the order of creation
 }
 
 // oldest returns the creation time of the oldest payload, waiting or in flight. It returns false if

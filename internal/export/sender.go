@@ -83,7 +83,7 @@ func (d *pushDestination) startDelivery(p *Payload) {
 		next.cycles = d.open.statesUpTo(p.snapshot.number)
 	}
 	for _, c := range next.cycles {
-		c.beginSend()
+		c.recordSendStart()
 	}
 	d.running.Go(func() { d.deliver(next) })
 }
@@ -182,7 +182,7 @@ func (d *pushDestination) handleResult(del delivery, a Attempt) {
 	p := del.payload
 	maybeDelivered := a.Outcome == OutcomeAccepted || a.Outcome == OutcomeUnknown
 	for _, c := range del.cycles {
-		c.endSend(maybeDelivered)
+		c.recordSendEnd(maybeDelivered)
 	}
 	isRunningTotals := p.snapshot != nil || p.IsGraph
 	if isRunningTotals && a.Outcome == OutcomeUnknown {

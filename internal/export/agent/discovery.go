@@ -45,11 +45,11 @@ type discovery struct {
 	client client
 	url    URL
 
-	isDestination atomic.Bool // statistics are sent to the agent: it is configured, or was found
-	features      *featureStore
-	lastInfo      atomic.Pointer[agentInfo] // last response of /info
-	lastState     atomic.Pointer[string]    // Datadog-Agent-State header of the last response to a payload
-	readRequests  chan struct{}             // holds a token when /info must be read
+	isAgentKnown atomic.Bool // the agent is configured, or was found; no statistics are sent before
+	features     *featureStore
+	lastInfo     atomic.Pointer[agentInfo] // last response of /info
+	lastState    atomic.Pointer[string]    // Datadog-Agent-State header of the last response to a payload
+	readRequests chan struct{}             // holds a token when /info must be read
 
 	// Used only by the goroutine of watch.
 	failures    int  // consecutive failures to read /info
@@ -57,8 +57,8 @@ type discovery struct {
 }
 
 // newDiscovery returns a discovery, which reads the features of the agent at url. Until the agent answers, its
-// features are assumed to be DefaultFeatures. If isAutoDiscovered is true, no statistics are sent until the agent
-// has answered that it accepts them. Otherwise they are sent from the start.
+// features are assumed to be DefaultFeatures. If isAutoDiscovered is true, the agent is unknown, and receives no
+// statistics, until it has answered that it accepts them.
 func newDiscovery(log *slog.Logger, c client, url URL, isAutoDiscovered bool) *discovery {
 	d := &discovery{
 		log:          log,
@@ -67,7 +67,7 @@ func newDiscovery(log *slog.Logger, c client, url URL, isAutoDiscovered bool) *d
 		features:     newFeatureStore(DefaultFeatures()),
 		readRequests: make(chan struct{}, 1),
 	}
-	d.isDestination.Store(!isAutoDiscovered)
+	d.isAgentKnown.Store(!isAutoDiscovered)
 	d.lastInfo.Store(&agentInfo{})
 	d.lastState.Store(new(string))
 	return d
@@ -133,7 +133,7 @@ func (d *discovery) readInfo(ctx context.Context, link *export.Link) bool {
 	}
 	d.lastInfo.Store(&info)
 	d.updateFeatures(func(Features) Features { return info.features })
-	d.isDestination.Store(true)
+	d.isAgentKnown.Store(true)
 	return true
 }
 
@@ -146,7 +146,7 @@ func (d *discovery) requestInfo(ctx context.Context) (agentInfo, error) {
 	if err != nil {
 		return agentInfo{}, err
 	}
-	if !info.features.Stats && !d.isDestination.Load() {
+	if !info.features.Stats && !d.isAgentKnown.Load() {
 		return agentInfo{}, errNoStatistics
 	}
 	return info, nil
@@ -155,7 +155,7 @@ func (d *discovery) requestInfo(ctx context.Context) (agentInfo, error) {
 // logFirstAnswer logs that the agent has answered for the first time.
 func (d *discovery) logFirstAnswer(info *agentInfo) {
 	message := "the agent responds"
-	if !d.isDestination.Load() {
+	if !d.isAgentKnown.Load() {
 		message = "found an agent; sending statistics to it"
 	}
 	d.log.Info(message, "agent", d.url.String(),
@@ -171,7 +171,7 @@ const failuresToWarn = 2
 // logs all other failures at debug level.
 func (d *discovery) recordFailure(err error) {
 	d.failures++
-	isConfigured := d.isDestination.Load()
+	isConfigured := d.isAgentKnown.Load()
 	if d.failures == failuresToWarn && isConfigured && !d.hasAnswered {
 		d.log.Warn("the agent does not respond; check that it is running, and --agent-url. Payloads are queued "+
 			"for --retry-age", "agent", d.url.String(), "error", err)

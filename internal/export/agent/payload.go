@@ -38,7 +38,7 @@ func newEncoder() *encoder {
 // payload contains the counts of only one origin, the process that sends the spans. The result contains the number
 // of spans that do not fit in any payload.
 func (e *encoder) encode(c *export.Cycle, emit func(*export.Payload)) export.Encoded {
-	e.groupWriter.sketches.begin(c.Sealed)
+	e.groupWriter.sketches.encodeMappings(c.Sealed)
 	var encoded export.Encoded
 	remaining := c.Rows
 	for len(remaining) > 0 {

@@ -39,8 +39,8 @@ type sketchEncoder struct {
 	encoded  []byte       // the whole sketch, encoded
 }
 
-// begin encodes the mappings that the sketches of a sealed cycle have. Call it before encode.
-func (e *sketchEncoder) begin(sealed *aggregate.Sealed) {
+// encodeMappings encodes the mappings that the sketches of a sealed cycle have. Call it before encode.
+func (e *sketchEncoder) encodeMappings(sealed *aggregate.Sealed) {
 	e.mappings = e.mappings[:0]
 	for _, m := range sealed.Mappings() {
 		e.mappings = append(e.mappings, appendMapping(nil, m))
@@ -119,16 +119,20 @@ func appendSparse(b []byte, s *sketch.Sketch, runs []sketch.Run) []byte {
 		entryTag = fieldSparse<<3 | byte(protowire.BytesType)
 		indexTag = fieldIndex<<3 | byte(protowire.VarintType)
 		countTag = fieldCount<<3 | byte(protowire.Fixed64Type)
+
+		// bytes of an entry after its tag and its length
+		shortLength = shortEntryBytes - entryHeadBytes
+		longLength  = longEntryBytes - entryHeadBytes
 	)
 	for _, run := range runs {
 		for i, count := range s.Counts(run) {
 			index := uint(run.First) + uint(i)
 			zigzag := 2 * index // zigzag encoding of a positive integer
 			if index < twoByteIndex {
-				b = append(b, entryTag, shortEntryBytes-entryHeadBytes, indexTag, byte(zigzag), countTag)
+				b = append(b, entryTag, shortLength, indexTag, byte(zigzag), countTag)
 			} else {
 				lowBits, highBits := byte(zigzag)|0x80, byte(zigzag>>7)
-				b = append(b, entryTag, longEntryBytes-entryHeadBytes, indexTag, lowBits, highBits, countTag)
+				b = append(b, entryTag, longLength, indexTag, lowBits, highBits, countTag)
 			}
 			b = protowire.AppendFixed64(b, math.Float64bits(float64(count)))
 		}

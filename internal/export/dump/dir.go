@@ -55,8 +55,8 @@ func Open(path string) (*Dir, error) {
 	return &Dir{path: path}, nil
 }
 
-// Keep writes a refused payload to a new file, and returns the path of the file. It writes nothing and returns "" if the
-// previous dump was less than Pause ago, or if MaxFiles have been written.
+// Keep writes a refused payload to a new file, and returns the path of the file. It writes nothing and returns "" if
+// it last tried to write a file less than Pause ago, or if MaxFiles have been written.
 func (d *Dir) Keep(r *Refusal) (file string, err error) {
 	isFirst := d.lastAttempt.IsZero()
 	isTooSoon := !isFirst && r.Time.Sub(d.lastAttempt) < Pause

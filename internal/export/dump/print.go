@@ -104,11 +104,12 @@ func roundToMicros(nanoseconds float64) time.Duration {
 func printFields(b *bytes.Buffer, namesAndValues ...string) {
 	for pair := range slices.Chunk(namesAndValues, 2) {
 		name, value := pair[0], pair[1]
-		switch {
-		case value == "":
-		case strings.Contains(value, " "):
+		if value == "" {
+			continue
+		}
+		if strings.Contains(value, " ") {
 			fmt.Fprintf(b, " %s=%q", name, value)
-		default:
+		} else {
 			fmt.Fprintf(b, " %s=%s", name, quoteIfNeeded(value))
 		}
 	}

@@ -77,8 +77,8 @@ func maxRejectedSpans(p *export.Payload, rejectedPoints uint64, isCompressed boo
 	return min(spans, p.Spans)
 }
 
-// maxSpansInPoints returns the number of spans in the n data points of a request that have the most spans. It uses only
-// the points of histograms, because the points of the calls metric count the same spans.
+// maxSpansInPoints returns the largest number of spans that n data points of a request contain together. It reads only
+// histograms, because the points of the calls metric count the same spans.
 func maxSpansInPoints(request []byte, n uint64) uint64 {
 	var counts []uint64
 	for _, kind := range [...]protolite.Number{fieldMetricHistogram, fieldMetricExplicit} {

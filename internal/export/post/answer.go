@@ -65,6 +65,7 @@ func (a Answers) readAnswer(name string, resp *http.Response, limit int64, now t
 	answer := Answer{Code: resp.StatusCode, Status: resp.Status, Header: resp.Header, Body: body}
 	answer.Clock = export.ClockOf(resp.Header.Get("Date"), now)
 	if isSuccess := answer.Code/100 == 2; isSuccess {
+		answer.Outcome = export.OutcomeAccepted
 		return answer
 	}
 	message, retryDelay := readError(resp.Header, body)

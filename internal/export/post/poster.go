@@ -90,8 +90,8 @@ func New(c Config) *Poster {
 }
 
 // transport returns a transport that opens a new connection for each request. If it reused a connection that the
-// destination closes at the same moment, it would be unknown whether the request has arrived. A body that the
-// destination has not requested is sent after continueTimeout.
+// destination closes at the same moment, it would be unknown whether the request has arrived. A request with the
+// header "Expect: 100-continue" waits for the response 100 for up to continueTimeout before it sends its body.
 func (c *Config) transport(continueTimeout time.Duration) *http.Transport {
 	t := &http.Transport{
 		DialContext:            c.dial,
@@ -220,12 +220,12 @@ func (p *Poster) send(ctx context.Context, header http.Header, bytes []byte, mod
 
 // answerWithoutResponse returns the result of a request that failed with err before a response. The outcome is
 // OutcomeUnknown if the destination may have received the whole body, and otherwise OutcomeNotYet. If the request
-// had a connection, the next request is sent only after a probe.
+// had a connection, a probe, a request that tests the destination, is sent before the next payload.
 func (p *Poster) answerWithoutResponse(b *body, err error, mode expectMode) Answer {
 	if b.hasConnection() {
 		p.changeMode(mode, probeFirst)
 	}
-	if wasWithdrawn := b.state.Load() == withdrawn; wasWithdrawn {
+	if isBodyUnsent := b.state.Load() == withdrawn; isBodyUnsent {
 		return failed(export.OutcomeNotYet, p.noResponse("send payload to", errNotRequested))
 	}
 	if b.mayHaveArrived() {

@@ -32,7 +32,7 @@ type encoder struct {
 }
 
 // newEncoder returns an encoder for the metrics of spans, which are named calls and durations, and for the metrics
-// of the service graph. It converts each series to a protobuf metric in m.
+// of the service graph. The encoder uses m as a buffer for the protobuf metric of one series.
 func newEncoder(m *message, calls, durations string) *encoder {
 	counter := func(name, help string, toMetric func(*record) *dto.Metric) *family {
 		return &family{dto.MetricFamily{Name: &name, Type: dto.MetricType_COUNTER.Enum(), Help: &help}, toMetric}
