@@ -41,7 +41,7 @@ var elsewhere = []exception{
 		"needs packages of Python; make test-python-client installs them, and runs applications with these variables", nil,
 	},
 	{
-		`^npm install spanstatsd-opentelemetry|^npm pack |^(OTEL_\S+ )*node --import @spanstatsd/|^sh test/clients/node/install.sh `,
+		`^npm install spanstatsd-opentelemetry|^npm pack |^(OTEL_\S+ +)*node --import @spanstatsd/|^sh test/clients/node/install.sh `,
 		"needs packages of npm; make test-node-client installs them, and runs applications with these flags", nil,
 	},
 	{`^(systemctl restart spanstatsd|kubectl (rollout|exec|port-forward) )`, "needs systemd or a cluster", nil},
