@@ -198,15 +198,15 @@ func (s *sealing) exported(t *testing.T) map[string]*total {
 			t.Fatal(err)
 		}
 		for _, r := range data.ResourceMetrics {
-			attributes := r.Resource.Attributes
-			if written(attributes, "telemetry.sdk.name") != "opentelemetry" ||
-				written(attributes, "telemetry.sdk.version") != "1.52.0" ||
-				written(attributes, "telemetry.sdk.language") != "java" {
-				t.Errorf("the resource is %v", attributes)
+			resource := r.Resource.Attributes
+			if written(resource, "telemetry.sdk.name") != "opentelemetry" ||
+				written(resource, "telemetry.sdk.version") != "1.52.0" ||
+				written(resource, "telemetry.sdk.language") != "java" {
+				t.Errorf("the resource is %v", resource)
 			}
 			of := func(attributes []*common.KeyValue) *total {
-				name := []string{"resource " + written(attributes, "service.name") + " " +
-					written(attributes, "service.instance.id")}
+				name := []string{"resource " + written(resource, "service.name") + " " +
+					written(resource, "service.instance.id")}
 				for _, a := range attributes {
 					name = append(name, a.Key+"="+written(attributes, a.Key))
 				}
