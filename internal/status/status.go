@@ -100,7 +100,7 @@ type Interval struct {
 	Partitions routing.Stats  `json:"partitions"`
 	Busiest    export.Busiest `json:"busiest"` // busiest aggregates of the last interval with spans
 
-	ServiceGraph *prometheus.Graph `json:"service_graph,omitempty"` // nil without --service-graph
+	ServiceGraph *prometheus.Graph `json:"service_graph,omitempty"` // nil without --service-graph or Prometheus
 }
 
 // Cycle is the state of the cycles.
