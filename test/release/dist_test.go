@@ -39,10 +39,12 @@ func TestDist_IsSigned(t *testing.T) {
 		files = append(files, file)
 		for _, kind := range []string{
 			"_amd64.tar.gz", "_arm64.tar.gz", "_chart.tgz", "_deploy.tar.gz", "_image.tar",
-			"_THIRD_PARTY_LICENSES", "-py3-none-any.whl", "-opentelemetry-0.1.0.tgz",
+			"_THIRD_PARTY_LICENSES", "-py3-none-any.whl", "-opentelemetry-*.tgz",
 			".sbom.cdx.json", ".sbom-lab.cdx.json",
 		} {
-			if strings.HasSuffix(file, kind) {
+			if isOfKind, err := filepath.Match("*"+kind, filepath.Base(file)); err != nil {
+				t.Fatal(err)
+			} else if isOfKind {
 				kinds[kind]++
 			}
 		}
