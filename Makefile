@@ -193,8 +193,12 @@ test-python-client: ## test the client for OpenTelemetry's Python SDK: its libra
 
 test-node-client: ## test the client for OpenTelemetry's JavaScript SDK: its library, and its tarball in servers with four workers, while the daemon is stopped and killed; installs dependencies into bin/ (5 minutes)
 	sh test/clients/node/install.sh $(CURDIR)/bin/node-client
-	cd bin/node-client/clients/node && npm run --silent lint && node --test tests/
+	cd bin/node-client/clients/node && npm run --silent lint && node --test tests/*.test.mjs
 	cd test/clients && NODE_DIR=$(CURDIR)/bin/node-client $(GO) test -tags languages -timeout 10m -count=1 -v -run '$(or $(ONLY),Node)' ./...
+
+test-node-versions: ## test the library of the client for OpenTelemetry's JavaScript SDK with Node.js 18 and 22; installs both into bin/ (5 minutes)
+	sh test/clients/node/install.sh $(CURDIR)/bin/node-client
+	sh test/clients/node/versions.sh $(CURDIR)/bin/node-client 18 22
 
 test-fuzz:
 	@GO=$(GO) FUZZ=$(FUZZ) sh .ci/fuzz
@@ -235,7 +239,7 @@ ci: test lint build test-modules test-deploy test-faults test-fuzz ci-lives ## r
 	@sh .ci/where-possible test-container unshare --mount true
 	@sh .ci/where-possible test-page sh -c 'command -v "$${CHROMIUM:-chromium}"'
 
-release-tests: ci test-node-client test-agent test-tracers test-otel test-zipkin test-java test-web test-fleet test-kubernetes test-hostile test-kills test-lives model ## before a release, on an idle machine: make ci, and all tests with published tracers, SDKs and servers (4 hours)
+release-tests: ci test-node-client test-node-versions test-agent test-tracers test-otel test-zipkin test-java test-web test-fleet test-kubernetes test-hostile test-kills test-lives model ## before a release, on an idle machine: make ci, and all tests with published tracers, SDKs and servers (4 hours)
 
 bench-ring: ## compare the ring with channels and another queue, in one run
 	cd lab && $(GO) run ./bench/ring
