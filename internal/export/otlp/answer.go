@@ -47,9 +47,9 @@ func hint(e endpoint.URL) string {
 	return ""
 }
 
-// readPartialSuccess reads the body of the response to an accepted payload. If the receiver has rejected data
-// points, it sets a.Err, and sets a.Rejected to the maximum number of spans in these points. If the response only
-// contains a warning, it only sets a.Err.
+// readPartialSuccess reads the body of the response to an accepted payload. If the receiver has rejected some data
+// points, it sets a.Err, and sets a.Rejected to an upper bound of the number of spans that these points count. If
+// the response only contains a warning, it sets a.Err to the warning.
 func readPartialSuccess(a *post.Answer, p *export.Payload, isCompressed bool) {
 	partial := otlpanswer.ReadPartial(a.Body)
 	switch {
