@@ -26,8 +26,8 @@ const resourceDimension = "dd.span.Resource"
 // AllDimensions stands for all dimensions except the resource.
 const AllDimensions = "all"
 
-// always are the attributes that every series has.
-var always = []string{"service.name", "span.name", "span.kind", statusName}
+// attributesOfAllSeries are the attributes that every series has.
+var attributesOfAllSeries = []string{"service.name", "span.name", "span.kind", statusName}
 
 // ParseDimensions parses a comma-separated list of dimensions. "all" includes all known dimensions, "-name"
 // excludes one of these, and "none" must be the only entry. "name=200" includes a dimension and limits it to 200
@@ -104,7 +104,7 @@ func (d *Dimensions) checkExclusions(text string) error {
 		case !d.all:
 			return fmt.Errorf("parse dimensions %q: -%s removes an attribute from all, which is not in the "+
 				"list; give all,-%[2]s, or the names to add", text, name)
-		case slices.Contains(always, name):
+		case slices.Contains(attributesOfAllSeries, name):
 			return fmt.Errorf("parse dimensions %q: each series has %s; remove -%[2]s", text, name)
 		case slices.Contains(d.names, name):
 			return fmt.Errorf("parse dimensions %q: %s is both added and removed; give only one of them", text, name)
