@@ -156,12 +156,13 @@ func (f *Flusher) Durations() Histogram {
 	return f.durations.clone()
 }
 
-// Busiest returns the busiest aggregates of the last sealed cycle with spans. The caller must not
+// Busiest returns the label sets with the most spans in the last export interval that had spans. The caller must not
 // modify them.
 func (f *Flusher) Busiest() Busiest { return *f.busiest.Load() }
 
-// Row has the counts of one key, a set of labels, in one bucket and mapping. It is the sum of its parts. Usually
-// there is one; a key that several drainers have counted, or also a tracer, has more.
+// Row contains the counts of the spans with the same labels in the same period of time. It is the sum of its parts.
+// Several goroutines count spans, and tracers send spans that they have counted themselves; each of these counts is a
+// part.
 type Row struct {
 	aggregate.Counts
 	parts []part
