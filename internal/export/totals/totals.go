@@ -233,13 +233,12 @@ func (t *Totals) leastRecent() *Series {
 	return nil
 }
 
-// makeRoom removes the least recently counted series until the limits permit a new series with the given resource
-// and attributes. It returns false if the next series to remove was counted in the current export interval or within
-// Limits.MinIdle, or has undelivered spans.
+// makeRoom removes series, those without spans for the longest time first, until the limits permit a new series with
+// the given resource and attributes. It returns false if the next series is not removable.
 func (t *Totals) makeRoom(resource, attributes []byte) bool {
 	for !t.hasRoom(resource, attributes) {
 		s := t.leastRecent()
-		if s == nil || t.IsCounted(s) || t.isProtected(s) || t.Undelivered(s) > 0 {
+		if s == nil || !t.isRemovable(s) {
 			return false
 		}
 		t.remove(s)
@@ -247,8 +246,12 @@ func (t *Totals) makeRoom(resource, attributes []byte) bool {
 	return true
 }
 
-// isProtected reports whether a series was counted within Limits.MinIdle before the current cycle.
-func (t *Totals) isProtected(s *Series) bool { return t.windowStart-s.end < int64(t.limits.MinIdle) }
+// isRemovable reports whether a series can be removed for a new one. It can't be if it has spans in the current cycle
+// (export interval), had spans within the time Limits.MinIdle before the cycle, or has undelivered spans.
+func (t *Totals) isRemovable(s *Series) bool {
+	hadRecentSpans := t.windowStart-s.end < int64(t.limits.MinIdle)
+	return !t.IsCounted(s) && !hadRecentSpans && t.Undelivered(s) == 0
+}
 
 // hasRoom reports whether the limits permit a new series with the given resource and attributes.
 func (t *Totals) hasRoom(resource, attributes []byte) bool {
