@@ -62,20 +62,26 @@ type dimension struct {
 // parseDimension parses one entry of a list of dimensions: name, name=budget or -name. isValid is false if the
 // entry has another form.
 func parseDimension(entry string) (d dimension, isValid bool) {
-	name, budget, hasBudget := strings.Cut(entry, "=")
+	name, budgetText, hasBudget := strings.Cut(entry, "=")
 	d.name, d.isExcluded = strings.CutPrefix(name, "-")
-	if d.name == "" || d.name == "none" || strings.ContainsAny(d.name, " \t:") {
+	if !isDimensionName(d.name) {
 		return d, false
 	}
 	if d.isExcluded {
-		return d, !hasBudget && d.name != AllDimensions
+		isSingle := d.name != AllDimensions
+		return d, isSingle && !hasBudget
 	}
-	if !hasBudget {
-		return d, true
+	if hasBudget {
+		budget, err := strconv.Atoi(budgetText)
+		d.budget = budget
+		return d, err == nil && budget >= 1
 	}
-	limit, err := strconv.Atoi(budget)
-	d.budget = limit
-	return d, err == nil && limit >= 1
+	return d, true
+}
+
+// isDimensionName reports whether name can be the name of a dimension, or "all".
+func isDimensionName(name string) bool {
+	return name != "" && name != "none" && !strings.ContainsAny(name, " \t:")
 }
 
 // add adds an entry to the dimensions.
@@ -163,8 +169,8 @@ func (t tagList) add(tags []string, dimensions *Dimensions) tagList {
 	return t
 }
 
-// write writes the tags as attributes, sorted by name and value. Without the order, two label sets with the same
-// tags in different order would become two series.
+// write writes the tags as attributes, sorted by name and value. The order matters: two lists with the same
+// attributes are the same series only if their bytes are equal.
 func (t tagList) write(to *attributes) {
 	for i := range t {
 		t[i].name = to.format.nameOf(t[i].name)

@@ -125,10 +125,11 @@ func (g *grouper) identifySeries(resource int32, origin *span.Origin, k *span.Ke
 	return id
 }
 
-// addRow adds a row to the group of the series with the given ID, and creates the group if there is none. row is
-// the index of the row; calls must be in the order of the indexes.
+// addRow adds the row with the index row to the series with the given ID. It creates a group for the series if there
+// is none. The rows of a group are a linked list: g.nextRow[i] is the row after row i. Rows must be added in the
+// order of their indexes.
 func (g *grouper) addRow(row int32, id seriesID) {
-	g.nextRow = append(g.nextRow, noRow)
+	g.nextRow = append(g.nextRow, noRow) // the row is the last of its group
 	index, isKnown := g.groupIndexes[id]
 	if !isKnown {
 		g.groupIndexes[id] = int32(len(g.groups))
@@ -210,8 +211,8 @@ func (r *Reader) BeginCycle(e exemplars.Sealed, start, end int64) {
 	r.end = end
 }
 
-// MetricNames returns the names of the metrics for calls and durations. calls is "" if the dialect has no metric
-// for calls, because the count of the durations is the number of calls.
+// MetricNames returns the names of the metrics for calls and durations. calls is "" if the dialect has only the
+// histogram of durations, which contains the number of calls.
 func (r *Reader) MetricNames() (calls, durations string) { return r.dialect.metricNames() }
 
 // Counts contains the sums of a series.
