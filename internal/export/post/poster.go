@@ -139,9 +139,9 @@ func (p *Poster) Post(ctx context.Context, header http.Header, content []byte) A
 	return answer
 }
 
-// postOnce sends a body in one request. The current mode determines whether it waits until the destination requests
-// the body. If the destination does not support the mode, isModeUnsupported is true, and postOnce has changed the
-// mode, so that another request can succeed.
+// postOnce sends a body in one request. It waits until the destination requests the body, unless the current mode is
+// immediate. isModeUnsupported is true if the destination does not support this mode. The body has then certainly
+// not arrived, and can be sent again.
 func (p *Poster) postOnce(
 	ctx context.Context, header http.Header, content []byte,
 ) (answer Answer, isModeUnsupported bool) {
@@ -150,8 +150,11 @@ func (p *Poster) postOnce(
 		return failed(export.OutcomeNotYet, err), false
 	}
 	answer = p.send(ctx, header, content, mode)
+	if mode == immediate {
+		return answer, false
+	}
 	wasNotRequested := errors.Is(answer.Err, errNotRequested)
-	wasExpectRejected := answer.Code == http.StatusExpectationFailed && mode != immediate
+	wasExpectRejected := answer.Code == http.StatusExpectationFailed
 	return answer, wasNotRequested || wasExpectRejected
 }
 
