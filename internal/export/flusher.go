@@ -80,29 +80,34 @@ func (f *Flusher) Accept(sealed *aggregate.Sealed) {
 	f.accepting.Lock()
 	defer f.accepting.Unlock()
 	began := time.Now()
-	spans := sealed.Spans()
 	delivery := sealed.Delivery
-	participants := f.joinDestinations(sealed.Cleared, spans)
-	if len(participants) == 0 && spans == 0 {
+	participants := f.joinDestinations(sealed.Cleared, sealed.Spans())
+	if len(participants) == 0 && sealed.Spans() == 0 { // there is nothing to do
 		sealed.Release()
 		delivery.Resolve(nil)
 		return
 	}
-	c := &Cycle{
-		Sealed: sealed, Rows: f.merger.Merge(sealed), spans: spans, state: &cycleState{delivery: delivery},
-	}
-	c.state.addPart() // resolved below, so that the cycle is not settled before all payloads are encoded
-	if spans > 0 {
+	state := &cycleState{delivery: delivery}
+	state.addPart() // counts as undelivered until all destinations have encoded the rows
+	f.passOn(sealed, state, participants)
+	sealed.Release()
+	f.recordDuration(time.Since(began))
+	state.resolvePart(nil)
+}
+
+// passOn merges the counts of an export interval into rows, and passes the rows to destinations. It also updates
+// f.busiest.
+func (f *Flusher) passOn(sealed *aggregate.Sealed, state *cycleState, destinations []Destination) {
+	began := time.Now()
+	c := &Cycle{Sealed: sealed, Rows: f.merger.Merge(sealed), spans: sealed.Spans(), state: state}
+	if c.spans > 0 {
 		f.busiest.Store(f.busiestReader.findBusiest(sealed, c.Rows))
 	}
 	c.merging = time.Since(began)
-	for _, d := range participants {
+	for _, d := range destinations {
 		d.accept(c)
 	}
 	f.merger.Forget()
-	sealed.Release()
-	f.recordDuration(time.Since(began))
-	c.state.resolvePart(nil)
 }
 
 // joinDestinations counts the spans of a cycle, one export interval, as pending at each destination. It returns the
@@ -213,8 +218,9 @@ type part struct {
 	key    *span.Key
 }
 
-// compareParts compares two parts by origin, bucket, mapping, type and key, in this order. It returns 0 if all are
-// equal. The type precedes the key because payloads for the Datadog agent need adjacent rows of the same type.
+// compareParts compares two parts by the fields that determine their row: the process that sent the spans, the
+// period of time, the sketch mapping, the span type and the labels (key). It returns 0 if all are equal. The type
+// precedes the key because payloads for the Datadog agent need adjacent rows of the same type.
 func compareParts(a, b part) int {
 	if a.origin != b.origin {
 		return cmp.Compare(a.origin, b.origin)
