@@ -163,12 +163,12 @@ func (o *openCycles) add(c openCycle) {
 	o.cycles = append(o.cycles, c)
 }
 
-// removeUpTo removes the open cycles, the export intervals with undelivered spans, whose number is at most
-// snapshot. It returns the removed cycles. The caller must call settle for each of them.
-func (o *openCycles) removeUpTo(snapshot uint64) []openCycle {
+// removeUpTo removes the open cycles (export intervals with undelivered spans) up to the number last, and returns
+// them. The caller must call settle for each of them.
+func (o *openCycles) removeUpTo(last uint64) []openCycle {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	count := len(o.cyclesUpTo(snapshot))
+	count := len(o.cyclesUpTo(last))
 	removed := slices.Clone(o.cycles[:count])
 	o.cycles = slices.Delete(o.cycles, 0, count)
 	return removed
@@ -190,34 +190,33 @@ func (o *openCycles) subtractDelivered(snapshot, missing uint64) (delivered uint
 	return delivered
 }
 
-// cyclesUpTo returns the open cycles, the export intervals with undelivered spans, whose number is at most snapshot,
-// oldest first. The snapshot of the running totals with this number contains their spans. The result shares memory
-// with o.cycles. The caller holds the lock.
-func (o *openCycles) cyclesUpTo(snapshot uint64) []openCycle {
+// cyclesUpTo returns the open cycles (export intervals with undelivered spans) up to the number last, oldest first.
+// The result shares memory with o.cycles. The caller holds the lock.
+func (o *openCycles) cyclesUpTo(last uint64) []openCycle {
 	for i := range o.cycles {
-		if o.cycles[i].number > snapshot {
+		if o.cycles[i].number > last {
 			return o.cycles[:i]
 		}
 	}
 	return o.cycles
 }
 
-// statesUpTo returns the states of the open cycles up to the snapshot with the given number.
-func (o *openCycles) statesUpTo(snapshot uint64) (states []*cycleState) {
+// statesUpTo returns the states of the open cycles (export intervals with undelivered spans) up to the number last.
+func (o *openCycles) statesUpTo(last uint64) (states []*cycleState) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, c := range o.cyclesUpTo(snapshot) {
+	for _, c := range o.cyclesUpTo(last) {
 		states = append(states, c.state)
 	}
 	return states
 }
 
-// answerUpTo sends err to the clients that wait for the delivery of open cycles, the export intervals with
-// undelivered spans. It does so for each open cycle whose number is at most snapshot.
-func (o *openCycles) answerUpTo(snapshot uint64, err error) {
+// answerUpTo sends err to the clients that wait for the delivery of an open cycle (export interval with undelivered
+// spans) with the number last or a lower one.
+func (o *openCycles) answerUpTo(last uint64, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	cycles := o.cyclesUpTo(snapshot)
+	cycles := o.cyclesUpTo(last)
 	for i := range cycles {
 		cycles[i].answer(err)
 	}
@@ -266,13 +265,13 @@ func (o *openCycles) subtractLost(snapshot, lost uint64) (subtracted uint64) {
 	return subtracted
 }
 
-// settleUpTo marks the open cycles (export intervals with undelivered spans) whose number is at most snapshot as
-// settled. If the daemon crashes later, the next daemon then does not report their spans as lost by the crash. The
-// cycles remain open, because this daemon can still deliver the spans.
-func (o *openCycles) settleUpTo(snapshot uint64) {
+// settleUpTo marks the open cycles (export intervals with undelivered spans) up to the number last as settled: if
+// the daemon crashes later, the next daemon does not report their spans as lost. The cycles remain open, because
+// this daemon can still deliver the spans.
+func (o *openCycles) settleUpTo(last uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	cycles := o.cyclesUpTo(snapshot)
+	cycles := o.cyclesUpTo(last)
 	for i := range cycles {
 		cycles[i].settle()
 	}
@@ -296,8 +295,8 @@ func (o *openCycles) firstOpen(fallback uint64) uint64 {
 	return o.cycles[0].first
 }
 
-// oldest returns the time at which the oldest open cycle, an export interval with undelivered spans, has ended. It
-// returns false if no cycle is open.
+// oldest returns the end of the oldest open cycle, an export interval with undelivered spans. It returns false if no
+// cycle is open.
 func (o *openCycles) oldest() (sealed time.Time, isAnyOpen bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

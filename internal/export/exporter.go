@@ -127,6 +127,16 @@ type Payload struct {
 	lastErr  error // error of the last attempt
 }
 
+// expectOutcome records that the outcome of a new payload is not known yet: in its snapshot if it contains running
+// totals, and otherwise in its cycle, the export interval whose spans it contains.
+func (p *Payload) expectOutcome() {
+	if p.snapshot != nil {
+		p.snapshot.add()
+		return
+	}
+	p.cycle.addPart()
+}
+
 // Outcome is the result of one attempt to deliver a payload.
 type Outcome int
 

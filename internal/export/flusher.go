@@ -80,29 +80,34 @@ func (f *Flusher) Accept(sealed *aggregate.Sealed) {
 	f.accepting.Lock()
 	defer f.accepting.Unlock()
 	began := time.Now()
-	spans := sealed.Spans()
 	delivery := sealed.Delivery
-	participants := f.joinDestinations(sealed.Cleared, spans)
-	if len(participants) == 0 && spans == 0 {
+	participants := f.joinDestinations(sealed.Cleared, sealed.Spans())
+	if len(participants) == 0 && sealed.Spans() == 0 { // there is nothing to do
 		sealed.Release()
 		delivery.Resolve(nil)
 		return
 	}
-	c := &Cycle{
-		Sealed: sealed, Rows: f.merger.Merge(sealed), spans: spans, state: &cycleState{delivery: delivery},
-	}
-	c.state.addPart() // resolved below, so that the cycle is not settled before all payloads are encoded
-	if spans > 0 {
+	state := &cycleState{delivery: delivery}
+	state.addPart() // counts as undelivered until all destinations have encoded the rows
+	f.passOn(sealed, state, participants)
+	sealed.Release()
+	f.recordDuration(time.Since(began))
+	state.resolvePart(nil)
+}
+
+// passOn merges the counts of an export interval into rows, and passes the rows to destinations. It also updates
+// f.busiest.
+func (f *Flusher) passOn(sealed *aggregate.Sealed, state *cycleState, destinations []Destination) {
+	began := time.Now()
+	c := &Cycle{Sealed: sealed, Rows: f.merger.Merge(sealed), spans: sealed.Spans(), state: state}
+	if c.spans > 0 {
 		f.busiest.Store(f.busiestReader.findBusiest(sealed, c.Rows))
 	}
 	c.merging = time.Since(began)
-	for _, d := range participants {
+	for _, d := range destinations {
 		d.accept(c)
 	}
 	f.merger.Forget()
-	sealed.Release()
-	f.recordDuration(time.Since(began))
-	c.state.resolvePart(nil)
 }
 
 // joinDestinations counts the spans of a cycle, one export interval, as pending at each destination. It returns the
@@ -156,12 +161,13 @@ func (f *Flusher) Durations() Histogram {
 	return f.durations.clone()
 }
 
-// Busiest returns the busiest aggregates of the last sealed cycle with spans. The caller must not
+// Busiest returns the label sets with the most spans in the last export interval that had spans. The caller must not
 // modify them.
 func (f *Flusher) Busiest() Busiest { return *f.busiest.Load() }
 
-// Row has the counts of one key, a set of labels, in one bucket and mapping. It is the sum of its parts. Usually
-// there is one; a key that several drainers have counted, or also a tracer, has more.
+// Row contains the counts of the spans with the same labels in the same period of time. It is the sum of its parts.
+// Several goroutines count spans, and tracers send spans that they have counted themselves; each of these counts is a
+// part.
 type Row struct {
 	aggregate.Counts
 	parts []part
@@ -212,8 +218,9 @@ type part struct {
 	key    *span.Key
 }
 
-// compareParts compares two parts by origin, bucket, mapping, type and key, in this order. It returns 0 if all are
-// equal. The type precedes the key because payloads for the Datadog agent need adjacent rows of the same type.
+// compareParts compares two parts by the fields that determine their row: the process that sent the spans, the
+// period of time, the sketch mapping, the span type and the labels (key). It returns 0 if all are equal. The type
+// precedes the key because payloads for the Datadog agent need adjacent rows of the same type.
 func compareParts(a, b part) int {
 	if a.origin != b.origin {
 		return cmp.Compare(a.origin, b.origin)

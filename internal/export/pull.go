@@ -147,10 +147,10 @@ const (
 // stay pending until they are scraped. The exporter of a pull destination owns it; the zero value is
 // ready to use. It is safe for concurrent use.
 type Scrapes struct {
-	open      openCycles         // the totals after each cycle are a snapshot with the cycle's number
-	onScraped func(spans uint64) // counts the spans of settled cycles; set by newPull
-	settled   chan struct{}      // holds a token after cycles were settled
-	scraped   atomic.Uint64      // 1 + number of the last cycle in a complete scrape; 0 before the first scrape
+	open            openCycles         // the totals after each cycle are a snapshot with the cycle's number
+	onScraped       func(spans uint64) // counts the spans of settled cycles; set by newPull
+	settled         chan struct{}      // holds a token after cycles were settled
+	nextAfterScrape atomic.Uint64      // number after the last cycle in a complete scrape; 0 before the first scrape
 }
 
 // add adds a cycle, an export interval whose spans are about to be published for scrapes. It reports success to the
@@ -183,7 +183,7 @@ func (s *Scrapes) Begin(cycle uint64) (end func(isComplete bool)) {
 			c.recordSendEnd(isComplete)
 		}
 		if isComplete {
-			raise(&s.scraped, cycle+1)
+			raise(&s.nextAfterScrape, cycle+1)
 			time.AfterFunc(settleDelay, func() { s.settleUpTo(cycle) })
 		}
 	}
@@ -192,11 +192,11 @@ func (s *Scrapes) Begin(cycle uint64) (end func(isComplete bool)) {
 // lastScraped returns the number of the last export interval whose spans are in a complete scrape. It returns false
 // if there has not been a complete scrape.
 func (s *Scrapes) lastScraped() (cycle uint64, hasScraped bool) {
-	scraped := s.scraped.Load()
-	if scraped == 0 {
+	next := s.nextAfterScrape.Load()
+	if next == 0 {
 		return 0, false
 	}
-	return scraped - 1, true
+	return next - 1, true
 }
 
 // raise sets a to value, unless a is greater already.
@@ -209,9 +209,8 @@ func raise(a *atomic.Uint64, value uint64) {
 	}
 }
 
-// settleUpTo counts the spans of all published export intervals up to the number cycle as delivered, and settles
-// these intervals. If the daemon crashes later, the next daemon then does not report the spans as lost by the
-// crash.
+// settleUpTo counts the spans of all published export intervals up to the number cycle as delivered. It also settles
+// these intervals: if the daemon crashes later, the next daemon does not report their spans as lost.
 func (s *Scrapes) settleUpTo(cycle uint64) {
 	for _, c := range s.open.removeUpTo(cycle) {
 		s.onScraped(c.spans)

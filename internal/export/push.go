@@ -221,11 +221,7 @@ func (d *pushDestination) wrapError(err error) error {
 // enqueue adds a new payload to the queue, and notifies the sender. If the queue then exceeds its limits, enqueue
 // removes the oldest payloads, and records them as lost.
 func (d *pushDestination) enqueue(p *Payload) {
-	if p.snapshot != nil {
-		p.snapshot.add()
-	} else {
-		p.cycle.addPart()
-	}
+	p.expectOutcome()
 	p.sequence = d.sequence
 	d.sequence++
 	d.stats.recordPayload(p)
@@ -234,24 +230,31 @@ func (d *pushDestination) enqueue(p *Payload) {
 	notify(d.queued)
 }
 
-// recordAccepted records that the destination has accepted a payload. rejectedSpans is the number of its spans that
-// were rejected nevertheless; the clients that wait for their delivery get an error. Spans of running totals are
-// counted as delivered only after the last payload of their snapshot.
+// recordAccepted records that the destination has accepted a payload. rejectedSpans is the number of spans in the
+// payload that it has rejected nevertheless. If there are any, the clients that wait for the delivery of the payload
+// get an error.
 func (d *pushDestination) recordAccepted(p *Payload, rejectedSpans uint64) {
 	d.stats.recordResult(p, ResultAccepted)
 	var err error
 	if rejectedSpans > 0 {
 		err = d.payloadError(Rejected, p)
 	}
-	if hasDeltas := p.snapshot == nil; hasDeltas {
-		d.stats.recordDelivered(p.Spans, rejectedSpans)
-		p.cycle.resolvePart(err)
+	if p.snapshot != nil {
+		d.recordSnapshotAccepted(p.snapshot, rejectedSpans, err)
 		return
 	}
+	d.stats.recordDelivered(p.Spans, rejectedSpans)
+	p.cycle.resolvePart(err)
+}
+
+// recordSnapshotAccepted records that the destination has accepted one payload of a snapshot, the payloads with all
+// running totals after an export interval. The spans count as delivered after the last of these payloads. err is
+// the error for clients that wait for the delivery, or nil.
+func (d *pushDestination) recordSnapshotAccepted(s *snapshot, rejectedSpans uint64, err error) {
 	if err != nil {
-		d.open.answerUpTo(p.snapshot.number, err)
+		d.open.answerUpTo(s.number, err)
 	}
-	d.recordSnapshotOutcome(p.snapshot, payloadOutcome{rejected: rejectedSpans})
+	d.recordSnapshotOutcome(s, payloadOutcome{rejected: rejectedSpans})
 }
 
 // recordLost records that payloads of deltas or of running totals will not be delivered, for the given reason.
@@ -336,21 +339,26 @@ func (d *pushDestination) payloadError(reason Reason, p *Payload) error {
 		d.exporter.Name, reason, p.tries, p.lastErr)
 }
 
-// join implements Destination: it counts the spans of a cycle, one export interval, as pending, and cleared spans,
-// which were discarded because no destination wanted them, as unsent. Before the destination is discovered, it only
-// adds both to Stats.BeforeDiscovery. It returns true if the destination must accept the cycle: if there are spans
-// or, until it is closed, if it gets running totals.
+// join implements Destination. It counts the spans of a cycle, one export interval, as pending. It counts cleared
+// spans, which were discarded because no destination wanted them, as unsent. It returns true if the destination must
+// accept the cycle. An auto-discovered destination that is not found yet takes part in no cycles, and only counts
+// the spans in Stats.BeforeDiscovery.
 func (d *pushDestination) join(cleared, spans uint64) (participates bool) {
-	if d.isDiscovering() { // nothing is pending for a destination that may never be found
+	if d.isDiscovering() { // spans must not be pending for a destination that may never be found
 		d.stats.change(func(s *Stats) { s.BeforeDiscovery += cleared + spans })
 		return false
 	}
 	d.stats.addPending(cleared + spans)
 	d.stats.recordUnsent(NotWanted, cleared)
+	return spans > 0 || d.acceptsEmptyCycles()
+}
+
+// acceptsEmptyCycles reports whether the destination also gets the export intervals without spans. Running totals
+// are sent in each interval, because receivers forget series that are not sent.
+func (d *pushDestination) acceptsEmptyCycles() bool {
 	isClosed := d.acceptCtx.Err() != nil
 	hasRunningTotals := d.exporter.Cumulative || d.exporter.GraphMemory != nil
-	acceptsEmptyCycles := hasRunningTotals && !isClosed
-	return spans > 0 || acceptsEmptyCycles
+	return hasRunningTotals && !isClosed
 }
 
 // isDiscovering reports whether the destination is auto-discovered and has not been found yet.

@@ -67,20 +67,25 @@ func (q *queue) take() *Payload {
 }
 
 // nextIndex returns the index in q.waiting of the payload to send next, or -1 if none can be sent now. If q.inOrder
-// is true, this is the oldest payload, or -1 while another payload is in flight. Otherwise it is the one with the
-// fewest tries, without those whose origin (the process that sends the spans) has a payload in flight. The caller
-// holds the lock.
+// is true, payloads are sent one at a time, oldest first. The caller holds the lock.
 func (q *queue) nextIndex() int {
-	if q.inOrder {
-		if len(q.waiting) == 0 || len(q.inFlight) > 0 {
-			return -1
-		}
-		return 0
+	if !q.inOrder {
+		return q.indexOfFewestTries()
 	}
+	if len(q.waiting) > 0 && len(q.inFlight) == 0 {
+		return 0 // the oldest payload
+	}
+	return -1
+}
+
+// indexOfFewestTries returns the index in q.waiting of the payload with the fewest tries. It ignores payloads from
+// processes (origins) with a payload in flight, because the payloads of a process must arrive in order. It returns
+// -1 if there is no other payload. The caller holds the lock.
+func (q *queue) indexOfFewestTries() int {
 	best := -1
 	for i, p := range q.waiting {
 		hasFewerTries := best < 0 || p.tries < q.waiting[best].tries
-		if hasFewerTries && !q.isOriginInFlight(p.Origin) { // payloads of one origin must arrive in order
+		if hasFewerTries && !q.isOriginInFlight(p.Origin) {
 			best = i
 		}
 	}

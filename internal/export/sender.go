@@ -129,11 +129,11 @@ func (d *pushDestination) isFinished(current phase) bool {
 	return true
 }
 
-// handleNextEvent waits until the sender may have something to do: a delivery has finished, a payload was queued or
-// has expired, a pause or the phase has ended, or the destination has recovered. It handles the result of a
-// finished delivery, and ends the pause after a recovery.
+// handleNextEvent waits for the next event: a delivery has finished, a payload was queued or has expired, the pause
+// after a failure or the phase has ended, or the destination has recovered. It handles the result of a finished
+// delivery, and ends the pause after a recovery. The caller handles other events.
 func (d *pushDestination) handleNextEvent(now time.Time, current phase) {
-	var timer <-chan time.Time // nil, and never ready, after close: then there are neither pauses nor expiry
+	var timer <-chan time.Time // stays nil, which never receives, after close
 	if current == accepting {
 		timer = d.newTimer(now)
 	}
@@ -258,21 +258,27 @@ type backoff struct {
 // hasEnded reports whether the pause has ended.
 func (b *backoff) hasEnded(now time.Time) bool { return !now.Before(b.until) }
 
-// recordFailure begins a pause of at least requestedDelay after a failed delivery. pausesAtStart is the value of
-// b.pauses when the delivery started. If another pause has begun since then, that was for a delivery that ran at
-// the same time: recordFailure begins no second pause, and only extends the current one to requestedDelay.
+// recordFailure begins a pause after a failed delivery. It begins none if another pause has begun since the delivery
+// started, because deliveries that run at the same time fail together. pausesAtStart is the value of b.pauses when
+// the delivery started. In both cases, the pause lasts at least requestedDelay, the delay that the destination has
+// requested.
 func (b *backoff) recordFailure(now time.Time, requestedDelay time.Duration, pausesAtStart int) {
-	earliestRetry := now.Add(requestedDelay)
-	if hasPauseBegun := pausesAtStart != b.pauses; hasPauseBegun {
-		if requestedDelay > 0 && earliestRetry.After(b.until) {
-			b.until = earliestRetry
-		}
-		return
+	isFirstFailure := pausesAtStart == b.pauses
+	if isFirstFailure {
+		b.until = now.Add(b.nextPause())
+		b.failures++
+		b.pauses++
 	}
-	pause := b.nextPause()
-	b.failures++
-	b.pauses++
-	b.until = now.Add(max(pause, requestedDelay))
+	if requestedDelay > 0 {
+		b.extend(now.Add(requestedDelay))
+	}
+}
+
+// extend extends the pause to the given time, unless it is longer already.
+func (b *backoff) extend(until time.Time) {
+	if until.After(b.until) {
+		b.until = until
+	}
 }
 
 // nextPause returns the length of the pause if another delivery fails now. It doubles with each consecutive

@@ -325,10 +325,10 @@ func (l *Link) SetRecovered() {
 // was answered, but the last payload was not.
 func (l *Link) Lost() <-chan struct{} { return l.lost }
 
-// recordAttempt records whether the destination has answered and accepted a payload. If it did not answer, but was
-// reachable before, recordAttempt sends to the channel that Lost returns.
+// recordAttempt records whether the destination answered an attempt to deliver a payload, and whether it accepted
+// the payload. If it has stopped answering, recordAttempt also sends to the channel that Lost returns.
 func (l *Link) recordAttempt(a Attempt) {
-	if wantsStatistics := a.Outcome != OutcomeNotWanted; wantsStatistics {
+	if a.Outcome != OutcomeNotWanted { // which Exporter.Wants reports
 		l.isRefusing.Store(a.Outcome != OutcomeAccepted)
 	}
 	isReachable := !a.Silent
@@ -359,8 +359,8 @@ type outcomeLog struct {
 	name          string // name of the destination
 	isCumulative  bool   // payloads that are not accepted are repeated by the next
 
-	last     outcomeKind // used only by the sender
-	isLosing atomic.Bool // a line about lost spans was logged since the last success
+	last          outcomeKind // used only by the sender
+	hasLoggedLoss atomic.Bool // a line about a dropped payload was logged since the last success
 }
 
 // outcomeKind is the part of an outcome whose changes are logged.
@@ -392,7 +392,7 @@ func (l *outcomeLog) logAttempt(p *Payload, a Attempt, queued int, pending uint6
 	l.last = kind
 	switch {
 	case isAccepted:
-		l.isLosing.Store(false)
+		l.hasLoggedLoss.Store(false)
 		l.log.Info(l.name+" accepts payloads again", "queued_payloads", queued, "pending_spans", pending)
 	case a.Outcome != OutcomeNotWanted: // which the exporter logs
 		isRepeated := l.isCumulative || p.IsGraph
@@ -419,15 +419,15 @@ func (l *outcomeLog) logFailure(a Attempt, isRepeated bool) {
 	}
 }
 
-// logLost logs that a payload was dropped because it could not be delivered in time. After that, it logs nothing
-// until a payload was accepted. It ignores payloads that were dropped for another reason, and those of the service
-// graph, whose edges the next payload repeats.
+// logLost logs that a payload was dropped because it could not be delivered in time. It logs only the first such
+// payload after a success. It ignores payloads of the service graph, because the next one contains the same edges.
 func (l *outcomeLog) logLost(reason Reason, p *Payload) {
-	if reason.result() != ResultGivenUp || p.IsGraph {
+	isGivenUp := reason.result() == ResultGivenUp
+	if !isGivenUp || p.IsGraph {
 		return
 	}
-	wasLosing := l.isLosing.Swap(true)
-	if !wasLosing {
+	isFirst := l.hasLoggedLoss.CompareAndSwap(false, true)
+	if isFirst {
 		l.log.Warn("dropping payloads until the "+l.name+" accepts them again",
 			"reason", string(reason), "spans", p.Spans, "tries", p.tries, "error", p.lastErr)
 	}

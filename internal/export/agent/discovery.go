@@ -45,6 +45,8 @@ type discovery struct {
 	client client
 	url    URL
 
+	isAutoDiscovered bool // the operator has not configured the agent
+
 	isAgentKnown atomic.Bool // the agent is configured, or was found; no statistics are sent before
 	features     *featureStore
 	lastInfo     atomic.Pointer[agentInfo] // last response of /info
@@ -61,11 +63,12 @@ type discovery struct {
 // statistics, until it has answered that it accepts them.
 func newDiscovery(log *slog.Logger, c client, url URL, isAutoDiscovered bool) *discovery {
 	d := &discovery{
-		log:          log,
-		client:       c,
-		url:          url,
-		features:     newFeatureStore(DefaultFeatures()),
-		readRequests: make(chan struct{}, 1),
+		log:              log,
+		client:           c,
+		url:              url,
+		isAutoDiscovered: isAutoDiscovered,
+		features:         newFeatureStore(DefaultFeatures()),
+		readRequests:     make(chan struct{}, 1),
 	}
 	d.isAgentKnown.Store(!isAutoDiscovered)
 	d.lastInfo.Store(&agentInfo{})
@@ -166,13 +169,13 @@ func (d *discovery) logFirstAnswer(info *agentInfo) {
 // because daemon and agent often start together.
 const failuresToWarn = 2
 
-// recordFailure counts and logs a failed read of the agent's /info. If an agent that the operator has configured
-// has never answered, it logs one warning after failuresToWarn failures, because the address is probably wrong. It
-// logs all other failures at debug level.
+// recordFailure counts and logs a failed read of the agent's /info. It logs one warning after failuresToWarn
+// failures if the operator has configured the agent and it has never answered, because the address is probably
+// wrong. It logs all other failures at debug level.
 func (d *discovery) recordFailure(err error) {
 	d.failures++
-	isConfigured := d.isAgentKnown.Load()
-	if d.failures == failuresToWarn && isConfigured && !d.hasAnswered {
+	isAddressDoubtful := !d.isAutoDiscovered && !d.hasAnswered
+	if isAddressDoubtful && d.failures == failuresToWarn {
 		d.log.Warn("the agent does not respond; check that it is running, and --agent-url. Payloads are queued "+
 			"for --retry-age", "agent", d.url.String(), "error", err)
 		return

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate/sketch"
 	"github.com/spanstatsd/spanstatsd/internal/export"
 	"github.com/spanstatsd/spanstatsd/internal/span"
@@ -64,6 +65,9 @@ type groupEncoder struct {
 	sketches sketchEncoder
 	sketch   sketch.Sketch // scratch; empty between uses
 }
+
+// beginCycle prepares for the rows of a cycle.
+func (e *groupEncoder) beginCycle(sealed *aggregate.Sealed) { e.sketches.encodeMappings(sealed) }
 
 // writeGroup writes a row, the counters of one label set, as a map with the fields of Datadog's message
 // ClientGroupedStats. It omits empty optional labels. It writes all other fields even if they are zero, because

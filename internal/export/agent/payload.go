@@ -38,7 +38,7 @@ func newEncoder() *encoder {
 // payload contains the counts of only one origin, the process that sends the spans. The result contains the number
 // of spans that do not fit in any payload.
 func (e *encoder) encode(c *export.Cycle, emit func(*export.Payload)) export.Encoded {
-	e.groupWriter.sketches.encodeMappings(c.Sealed)
+	e.groupWriter.beginCycle(c.Sealed)
 	var encoded export.Encoded
 	remaining := c.Rows
 	for len(remaining) > 0 {
@@ -186,9 +186,9 @@ func (e *encoder) addBucket(groups []group, width uint64) {
 	e.parts = append(e.parts, head, e.groupWriter.Bytes()[firstByte:endByte])
 }
 
-// writeHead writes the beginning of a payload: a map with the properties of the process that sends the spans, up
-// to the length of the list of buckets, the last field. It omits ContainerID and other fields that the agent sets
-// itself.
+// writeHead writes a payload without its buckets: a MessagePack map that describes the process that sends the spans.
+// The last field is an array of the given number of buckets; the caller must write these after it. The agent sets
+// the remaining fields, such as ContainerID, itself.
 func (e *encoder) writeHead(origin *span.Origin, sequence uint64, buckets int) {
 	const fieldCount = 11
 	e.heads.mapping(fieldCount)

@@ -93,46 +93,46 @@ func denseRange(runs []sketch.Run) (first, last int) {
 	return first, last
 }
 
-// The length of the entry of a single bin: tag and length of the entry, tag and index, tag and count. An index of
-// twoByteIndex or more takes two bytes, because zigzag encoding doubles it.
+// The length of the entry of a single bin: tag and length of the entry, tag and index, tag and count. An index from
+// firstTwoByteIndex on takes two bytes, because zigzag encoding doubles it.
 const (
-	entryHeadBytes  = 2
-	shortEntryBytes = entryHeadBytes + 1 + 1 + 1 + 8
-	longEntryBytes  = entryHeadBytes + 1 + 2 + 1 + 8
-	twoByteIndex    = 64
+	entryHeadBytes    = 2
+	shortEntryBytes   = entryHeadBytes + 1 + 1 + 1 + 8
+	longEntryBytes    = entryHeadBytes + 1 + 2 + 1 + 8
+	firstTwoByteIndex = 64
 )
 
 // entryBytes returns the length of all bins of a run if each is written as an entry of its own.
 func entryBytes(run sketch.Run) int {
 	longEntries := 0
-	if run.End > twoByteIndex {
-		longEntries = int(run.End - max(run.First, twoByteIndex))
+	if run.End > firstTwoByteIndex {
+		longEntries = int(run.End - max(run.First, firstTwoByteIndex))
 	}
 	shortEntries := run.Len() - longEntries
 	return shortEntries*shortEntryBytes + longEntries*longEntryBytes
 }
 
-// appendSparse appends one entry, an index and a count, for each bin of the runs. It writes the protobuf tags as
-// constant bytes instead of calling protowire, because a sketch can have hundreds of entries.
+// appendSparse appends one protobuf entry, an index and a count, for each bin in runs, which are sequences of
+// adjacent bins of the sketch. It writes the tags as constant bytes instead of calling protowire, because a sketch
+// can have hundreds of bins.
 func appendSparse(b []byte, s *sketch.Sketch, runs []sketch.Run) []byte {
 	const (
 		entryTag = fieldSparse<<3 | byte(protowire.BytesType)
 		indexTag = fieldIndex<<3 | byte(protowire.VarintType)
 		countTag = fieldCount<<3 | byte(protowire.Fixed64Type)
 
-		// bytes of an entry after its tag and its length
-		shortLength = shortEntryBytes - entryHeadBytes
-		longLength  = longEntryBytes - entryHeadBytes
+		shortContentBytes = shortEntryBytes - entryHeadBytes
+		longContentBytes  = longEntryBytes - entryHeadBytes
 	)
 	for _, run := range runs {
 		for i, count := range s.Counts(run) {
 			index := uint(run.First) + uint(i)
-			zigzag := 2 * index // zigzag encoding of a positive integer
-			if index < twoByteIndex {
-				b = append(b, entryTag, shortLength, indexTag, byte(zigzag), countTag)
+			zigzag := 2 * index // the zigzag encoding of a positive number
+			if index < firstTwoByteIndex {
+				b = append(b, entryTag, shortContentBytes, indexTag, byte(zigzag), countTag)
 			} else {
 				lowBits, highBits := byte(zigzag)|0x80, byte(zigzag>>7)
-				b = append(b, entryTag, longLength, indexTag, lowBits, highBits, countTag)
+				b = append(b, entryTag, longContentBytes, indexTag, lowBits, highBits, countTag)
 			}
 			b = protowire.AppendFixed64(b, math.Float64bits(float64(count)))
 		}

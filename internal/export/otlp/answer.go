@@ -47,9 +47,9 @@ func hint(e endpoint.URL) string {
 	return ""
 }
 
-// readPartialSuccess reads the body of the response to an accepted payload. If the receiver has rejected data
-// points, it sets a.Err, and sets a.Rejected to the maximum number of spans in these points. If the response only
-// contains a warning, it only sets a.Err.
+// readPartialSuccess reads the body of the response to an accepted payload. If the receiver has rejected some data
+// points, it sets a.Err, and sets a.Rejected to an upper bound of the number of spans that these points count. If
+// the response only contains a warning, it sets a.Err to the warning.
 func readPartialSuccess(a *post.Answer, p *export.Payload, isCompressed bool) {
 	partial := otlpanswer.ReadPartial(a.Body)
 	switch {
@@ -62,8 +62,9 @@ func readPartialSuccess(a *post.Answer, p *export.Payload, isCompressed bool) {
 	}
 }
 
-// maxRejectedSpans returns the maximum number of spans in rejected data points of a payload. The response contains
-// only the number of these points, so they are assumed to be the ones with the most spans.
+// maxRejectedSpans returns an upper bound of the number of spans in the rejected data points of a payload. The
+// response only contains the number of these points, so it assumes that the points with the most spans were
+// rejected.
 func maxRejectedSpans(p *export.Payload, rejectedPoints uint64, isCompressed bool) uint64 {
 	if isRunningTotals := p.Spans == 0; isRunningTotals {
 		return sumOfLargest(slices.Clone(p.Undelivered), rejectedPoints)
@@ -72,8 +73,8 @@ func maxRejectedSpans(p *export.Payload, rejectedPoints uint64, isCompressed boo
 	if isCompressed {
 		request = decompress(request)
 	}
-	spans := maxSpansInPoints(request, rejectedPoints)
-	spans = max(spans, 1) // a point without a histogram, or a request that can't be read
+	const atLeast = 1 // even if the rejected points have no histogram, whose spans could be counted
+	spans := max(maxSpansInPoints(request, rejectedPoints), atLeast)
 	return min(spans, p.Spans)
 }
 
@@ -114,8 +115,8 @@ func compress(w *gzip.Writer, request []byte) []byte {
 	return b.Bytes()
 }
 
-// decompress returns the uncompressed form of body, which must be from compress. It does not limit the length of
-// the result, so it must not be used for data from other processes.
+// decompress returns the uncompressed form of a body that compress has returned. It must not be used for data from
+// other processes, because it does not limit the length of the result, and ignores errors.
 func decompress(body []byte) []byte {
 	r, err := gzip.NewReader(bytes.NewReader(body))
 	if err != nil {

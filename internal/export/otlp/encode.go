@@ -63,7 +63,7 @@ func (e *deltaEncoder) encode(c *export.Cycle, emit func(*request)) export.Encod
 		}
 		encoded.Unencodable += e.encodeSeries(c, group)
 	}
-	e.writer.end()
+	e.writer.endRequest()
 	return encoded
 }
 
@@ -102,7 +102,7 @@ func (e *totalsEncoder) encode(c *export.Cycle, emit func(*request)) export.Enco
 			unencodable += e.encodeSeries(series)
 		}
 	}
-	w.end()
+	w.endRequest()
 	counts := e.totals.Counts()
 	return export.Encoded{
 		Unencodable: unencodable,

@@ -108,21 +108,26 @@ func (x *Exporter) graphMemory(l totals.Limits) int {
 	return edges.Memory()
 }
 
-// Encode implements export.Push: it encodes the counts of one export interval as payloads, and passes each payload
-// to emit. A payload can contain the spans of several processes. Before compression, no payload is longer than
-// c.Limit. The payloads of the service graph follow those of the spans, so they are not sent before these.
+// Encode implements export.Push. It encodes the counts of one export interval as payloads, followed by the service
+// graph, if there is one, and passes each payload to emit. Before compression, no payload is longer than c.Limit.
 func (x *Exporter) Encode(c *export.Cycle, emit func(*export.Payload)) export.Encoded {
 	encoded := x.encoder.encode(c, func(r *request) {
 		emit(&export.Payload{Body: x.bodyOf(r), Spans: r.spans, Undelivered: r.undelivered})
 	})
 	if x.graph != nil {
-		x.graph.encode(c, func(r *request) {
-			emit(&export.Payload{Body: x.bodyOf(r), IsGraph: true})
-		})
-		counts := x.graph.counts()
-		encoded.Totals.Edges, encoded.Totals.EdgesOverflowed = counts.Series, counts.Overflowed
+		edges := x.encodeGraph(c, emit)
+		encoded.Totals.Edges = edges.Series
+		encoded.Totals.EdgesOverflowed = edges.Overflowed
 	}
 	return encoded
+}
+
+// encodeGraph encodes the service graph as payloads, passes each payload to emit, and returns the counts of edges.
+func (x *Exporter) encodeGraph(c *export.Cycle, emit func(*export.Payload)) totals.Counts {
+	x.graph.encode(c, func(r *request) {
+		emit(&export.Payload{Body: x.bodyOf(r), IsGraph: true})
+	})
+	return x.graph.counts()
 }
 
 // bodyOf returns a copy of the body of r, compressed if that is configured.

@@ -51,8 +51,8 @@ func (g *graphEncoder) encode(c *export.Cycle, emit func(*request)) {
 			g.encodeEdge(edge)
 		}
 	}
-	g.requests.end()
-	g.failures.end()
+	g.requests.endRequest()
+	g.failures.endRequest()
 }
 
 // addCycle adds the requests of a cycle to the edges.

@@ -152,12 +152,11 @@ const (
 	exemplarSize = 2*(tagSize+fixed64Size) + (tagSize + 1 + spanIDSize) + (tagSize + 1 + traceIDSize)
 )
 
-// appendExemplar appends x to b as a field of a data point. It does nothing if x.Span is 0.
-//
-// The value is the duration with the precision of the histogram, not the exact one. Otherwise it could be outside
+// appendExemplar appends the exemplar x to a data point. It does nothing if x.Span is 0, which means that there is
+// no exemplar. The value is the duration as the histogram counts it, truncated to fewer digits, so that it is within
 // the bounds of the bucket that counts the span.
 func (w *writer) appendExemplar(b []byte, field protolite.Number, x exemplars.Exemplar) []byte {
-	if isMissing := x.Span == 0; isMissing {
+	if x.Span == 0 { // there is no exemplar
 		return b
 	}
 	value := sketch.Truncate(x.Duration) / w.nanosPerUnit

@@ -20,7 +20,7 @@ type request struct {
 
 // writer writes the points of series into requests, none longer than limit. For each resource, the caller calls
 // beginResource, and then for each series of the resource, writePoint for each point, and endSeries. After the last
-// series, it calls end. A series whose points do not fit in a request begins the next request.
+// series, it calls endRequest. A series whose points do not fit in a request begins the next request.
 type writer struct {
 	limit        int
 	emit         func(*request)
@@ -39,12 +39,12 @@ type writer struct {
 
 // metric is one of the two metrics of a resource.
 type metric struct {
-	name   string
-	head   []byte           // name and unit, encoded
-	field  protolite.Number // of its data
-	tail   []byte           // fields of the data that follow the points
-	points []byte           // encoded points of complete series
-	series []byte           // encoded points of the current series
+	name          string
+	head          []byte           // name and unit, encoded
+	field         protolite.Number // of its data
+	tail          []byte           // fields of the data that follow the points
+	points        []byte           // encoded points of complete series
+	currentSeries []byte           // encoded points of the current series
 
 	includesZero bool // a counter of 0 is written
 }
@@ -126,7 +126,7 @@ func (w *writer) writePoint(p *points.Point, start uint64) {
 	hasCalls := p.Calls > 0 || w.calls.includesZero
 	if w.calls.name != "" && hasCalls {
 		w.scratch = appendCalls(w.scratch[:0], p, period)
-		w.calls.series = protolite.AppendBytes(w.calls.series, fieldPoints, w.scratch)
+		w.calls.currentSeries = protolite.AppendBytes(w.calls.currentSeries, fieldPoints, w.scratch)
 	}
 	if p.Durations.Spans == 0 {
 		return
@@ -136,29 +136,29 @@ func (w *writer) writePoint(p *points.Point, start uint64) {
 	} else {
 		w.scratch = w.appendExplicit(w.scratch[:0], p, period)
 	}
-	w.durations.series = protolite.AppendBytes(w.durations.series, fieldPoints, w.scratch)
+	w.durations.currentSeries = protolite.AppendBytes(w.durations.currentSeries, fieldPoints, w.scratch)
 }
 
-// endSeries adds the points written since the last call to the request. If the request would then exceed w.limit,
-// it ends the request, and adds the points to a new one. If even the new one would exceed the limit, it discards
-// the points and returns false.
+// endSeries adds the points of the current series, which writePoint has encoded, to the current request. If the
+// request has too little space left, it completes the request, and adds the points to a new one. It returns false,
+// and discards the points, if they do not fit in an empty request.
 func (w *writer) endSeries() (fits bool) {
 	fits = w.addSeries()
 	if !fits && w.hasPoints {
-		w.end()
+		w.endRequest()
 		fits = w.addSeries()
 	}
-	w.calls.series = w.calls.series[:0]
-	w.durations.series = w.durations.series[:0]
+	w.calls.currentSeries = w.calls.currentSeries[:0]
+	w.durations.currentSeries = w.durations.currentSeries[:0]
 	return fits
 }
 
-// addSeries adds the points written since the last endSeries to the request. If the request would then exceed
-// w.limit, it does not add them and returns false.
+// addSeries adds the points of the current series to the current request. It returns false, and adds nothing, if the
+// request would then exceed w.limit.
 func (w *writer) addSeries() (fits bool) {
 	callsBytes, durationsBytes := len(w.calls.points), len(w.durations.points)
-	w.calls.points = append(w.calls.points, w.calls.series...)
-	w.durations.points = append(w.durations.points, w.durations.series...)
+	w.calls.points = append(w.calls.points, w.calls.currentSeries...)
+	w.durations.points = append(w.durations.points, w.durations.currentSeries...)
 	if w.size() > w.limit {
 		w.calls.points = w.calls.points[:callsBytes]
 		w.durations.points = w.durations.points[:durationsBytes]
@@ -168,8 +168,8 @@ func (w *writer) addSeries() (fits bool) {
 	return true
 }
 
-// end passes the request to emit, unless it is empty, and begins the next one.
-func (w *writer) end() {
+// endRequest passes the request to emit, unless it is empty, and begins the next one.
+func (w *writer) endRequest() {
 	w.endResource()
 	if w.hasPoints {
 		w.emit(&w.request)

@@ -39,10 +39,12 @@ type format interface {
 	hasResources() bool
 }
 
-// begin starts a new list after the existing bytes. Attributes with the reserved names cannot be added to it.
-func (a *attributes) begin(reserved ...string) {
-	a.names = a.names[:0]
-	for _, name := range reserved {
+// begin starts a new list after the existing bytes.
+func (a *attributes) begin() { a.names = a.names[:0] }
+
+// reserve prevents attributes with the given names from being added to the list.
+func (a *attributes) reserve(names ...string) {
+	for _, name := range names {
 		a.names = append(a.names, a.format.nameOf(name))
 	}
 }

@@ -10,7 +10,8 @@ import (
 
 func TestAttributes_OnceAndReadable(t *testing.T) {
 	a := attributes{format: &keyValues{}}
-	a.begin("reserved")
+	a.begin()
+	a.reserve("reserved")
 	a.text("text", "first")
 	a.text("text", "second")
 	a.text("absent", "")

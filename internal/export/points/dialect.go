@@ -87,8 +87,11 @@ type dialect interface {
 	writeResource(to *attributes, origin *span.Origin, service string)
 
 	// writeKey writes the attributes that all spans of a key, a set of labels, have. It omits the attributes that
-	// writeStatus writes. It reports whether spans without an error have the status OK.
-	writeKey(to *attributes, origin *span.Origin, key *span.Key) (isOK bool)
+	// writeStatus writes.
+	writeKey(to *attributes, origin *span.Origin, key *span.Key)
+
+	// isOK reports whether the spans of a key that have no error have the status OK.
+	isOK(origin *span.Origin, key *span.Key) bool
 
 	// writeStatus writes the attributes that differ between spans of a key.
 	writeStatus(to *attributes, s status)
@@ -123,10 +126,13 @@ func (datadog) writeResource(to *attributes, o *span.Origin, service string) {
 
 func (d datadog) writeOverflow(to *attributes) { to.overflow(d.instance) }
 
-// writeKey writes all fields of k, the labels of some spans, as attributes. The result is always true: spans
-// without an error have the status OK.
-func (datadog) writeKey(to *attributes, _ *span.Origin, k *span.Key) (isOK bool) {
-	to.begin(statusName, topLevelName)
+// isOK implements dialect.
+func (datadog) isOK(*span.Origin, *span.Key) bool { return true }
+
+// writeKey writes all fields of k, the labels of some spans, as attributes.
+func (datadog) writeKey(to *attributes, _ *span.Origin, k *span.Key) {
+	to.begin()
+	to.reserve(statusName, topLevelName)
 	to.text("service.name", k.Service)
 	to.text("span.kind", kindName(k.Kind, spanKinds["internal"]))
 	to.text("span.name", k.Resource)
@@ -151,7 +157,6 @@ func (datadog) writeKey(to *attributes, _ *span.Origin, k *span.Key) (isOK bool)
 			to.text(name, value)
 		}
 	}
-	return true
 }
 
 // writeStatus writes the status code, and whether the spans are top-level.
@@ -184,12 +189,18 @@ func (*spanmetrics) writeResource(to *attributes, o *span.Origin, service string
 
 func (d *spanmetrics) writeOverflow(to *attributes) { to.overflow(d.instance) }
 
-// writeKey writes the labels in k as attributes: first those that every series has, such as the name and the kind
-// of the spans, and then the configured dimensions. isOK is true if the spans have the explicit status OK, which
-// only spans received over OTLP can have.
-func (d *spanmetrics) writeKey(to *attributes, origin *span.Origin, k *span.Key) (isOK bool) {
+// isOK implements dialect. Only spans that were received over OTLP can have the status OK.
+func (*spanmetrics) isOK(origin *span.Origin, k *span.Key) bool {
 	_, isOTLP := origin.OTLP()
-	to.begin(statusName)
+	return isOTLP && slices.Contains(k.AdditionalTags, span.StatusOK)
+}
+
+// writeKey writes the labels in k as attributes: first those that every series has, such as the name and the kind
+// of the spans, and then the configured dimensions.
+func (d *spanmetrics) writeKey(to *attributes, origin *span.Origin, k *span.Key) {
+	_, isOTLP := origin.OTLP()
+	to.begin()
+	to.reserve(statusName) // writeStatus writes it
 	to.text("service.name", serviceName(origin, k))
 	if isOTLP {
 		to.text("span.name", k.Resource)
@@ -199,11 +210,9 @@ func (d *spanmetrics) writeKey(to *attributes, origin *span.Origin, k *span.Key)
 		to.text("span.kind", spanKind(k))
 	}
 	to.text(instanceName, d.instance)
-	isOK = isOTLP && slices.Contains(k.AdditionalTags, span.StatusOK)
 	d.writeFields(to, k)
-	d.writeTags(to, k, isOK)
+	d.writeTags(to, k, d.isOK(origin, k))
 	d.writeNamedDimensions(to, origin, k)
-	return isOK
 }
 
 // writeFields writes those fields of a key that are configured as dimensions.
@@ -221,8 +230,8 @@ func (d *spanmetrics) writeFields(to *attributes, k *span.Key) {
 	d.text(to, resourceDimension, k.Resource)
 }
 
-// writeTags writes the tags of k that the operator has configured as dimensions. If isOK is true, it omits the tag
-// for the status OK, because writeStatus writes the status as an attribute.
+// writeTags writes the tags of k that the operator has configured as dimensions, as attributes. If isOK is true, it
+// omits the tag that stands for the status OK, because writeStatus writes the same status.
 func (d *spanmetrics) writeTags(to *attributes, k *span.Key, isOK bool) {
 	d.tags = d.tags[:0].add(k.PeerTags, &d.dimensions)
 	d.tags = d.tags.add(k.AdditionalTags, &d.dimensions)

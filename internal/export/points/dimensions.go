@@ -26,8 +26,8 @@ const resourceDimension = "dd.span.Resource"
 // AllDimensions stands for all dimensions except the resource.
 const AllDimensions = "all"
 
-// always are the attributes that every series has.
-var always = []string{"service.name", "span.name", "span.kind", statusName}
+// attributesOfAllSeries are the attributes that every series has.
+var attributesOfAllSeries = []string{"service.name", "span.name", "span.kind", statusName}
 
 // ParseDimensions parses a comma-separated list of dimensions. "all" includes all known dimensions, "-name"
 // excludes one of these, and "none" must be the only entry. "name=200" includes a dimension and limits it to 200
@@ -62,20 +62,26 @@ type dimension struct {
 // parseDimension parses one entry of a list of dimensions: name, name=budget or -name. isValid is false if the
 // entry has another form.
 func parseDimension(entry string) (d dimension, isValid bool) {
-	name, budget, hasBudget := strings.Cut(entry, "=")
+	name, budgetText, hasBudget := strings.Cut(entry, "=")
 	d.name, d.isExcluded = strings.CutPrefix(name, "-")
-	if d.name == "" || d.name == "none" || strings.ContainsAny(d.name, " \t:") {
+	if !isDimensionName(d.name) {
 		return d, false
 	}
 	if d.isExcluded {
-		return d, !hasBudget && d.name != AllDimensions
+		isSingle := d.name != AllDimensions
+		return d, isSingle && !hasBudget
 	}
-	if !hasBudget {
-		return d, true
+	if hasBudget {
+		budget, err := strconv.Atoi(budgetText)
+		d.budget = budget
+		return d, err == nil && budget >= 1
 	}
-	limit, err := strconv.Atoi(budget)
-	d.budget = limit
-	return d, err == nil && limit >= 1
+	return d, true
+}
+
+// isDimensionName reports whether name can be the name of a dimension, or "all".
+func isDimensionName(name string) bool {
+	return name != "" && name != "none" && !strings.ContainsAny(name, " \t:")
 }
 
 // add adds an entry to the dimensions.
@@ -104,7 +110,7 @@ func (d *Dimensions) checkExclusions(text string) error {
 		case !d.all:
 			return fmt.Errorf("parse dimensions %q: -%s removes an attribute from all, which is not in the "+
 				"list; give all,-%[2]s, or the names to add", text, name)
-		case slices.Contains(always, name):
+		case slices.Contains(attributesOfAllSeries, name):
 			return fmt.Errorf("parse dimensions %q: each series has %s; remove -%[2]s", text, name)
 		case slices.Contains(d.names, name):
 			return fmt.Errorf("parse dimensions %q: %s is both added and removed; give only one of them", text, name)
@@ -163,8 +169,8 @@ func (t tagList) add(tags []string, dimensions *Dimensions) tagList {
 	return t
 }
 
-// write writes the tags as attributes, sorted by name and value. Without the order, two label sets with the same
-// tags in different order would become two series.
+// write writes the tags as attributes, sorted by name and value. The order matters: two lists with the same
+// attributes are the same series only if their bytes are equal.
 func (t tagList) write(to *attributes) {
 	for i := range t {
 		t[i].name = to.format.nameOf(t[i].name)

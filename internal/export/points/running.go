@@ -39,11 +39,11 @@ func NewRunning(r *Reader, limits totals.Limits) *Running {
 	}
 }
 
-// AddCycle adds the counts of a cycle, one export interval, to the running totals, and replaces r.Slowest by the
-// exemplars of the cycle. start and end are the period of the cycle in nanoseconds since the Unix epoch. AddCycle
-// returns the number of spans that are in no series; it should be 0.
+// AddCycle adds the counts of a cycle, one export interval, to the running totals. It also replaces r.Slowest by the
+// exemplars of the cycle. start and end are the period of the cycle in nanoseconds since the Unix epoch. The result
+// is the number of spans that it could not add.
 func (r *Running) AddCycle(c *export.Cycle, start, end int64) (lost uint64) {
-	r.BeginCycle(c.Number, c.FirstUnsettled, start, end)
+	r.Totals.BeginCycle(c.Number, c.FirstUnsettled, start, end)
 	clear(r.Slowest)
 	for _, group := range r.reader.GroupRows(c.Sealed, c.Rows) {
 		lost += r.addSeries(c, group)

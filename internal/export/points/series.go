@@ -115,9 +115,9 @@ func (g *grouper) addResource(o *span.Origin, service string) int32 {
 // two label sets can differ only in it.
 func (g *grouper) identifySeries(resource int32, origin *span.Origin, k *span.Key) seriesID {
 	g.scratch.bytes = g.scratch.bytes[:0]
-	isOK := g.dialect.writeKey(&g.scratch, origin, k)
+	g.dialect.writeKey(&g.scratch, origin, k)
 	g.scratch.begin()
-	g.dialect.writeStatus(&g.scratch, status{isOK: isOK})
+	g.dialect.writeStatus(&g.scratch, status{isOK: g.dialect.isOK(origin, k)})
 	id := seriesID{resource: resource}
 	for i, seed := range g.seeds {
 		id.hashes[i] = maphash.Bytes(seed, g.scratch.bytes)
@@ -125,10 +125,11 @@ func (g *grouper) identifySeries(resource int32, origin *span.Origin, k *span.Ke
 	return id
 }
 
-// addRow adds a row to the group of the series with the given ID, and creates the group if there is none. row is
-// the index of the row; calls must be in the order of the indexes.
+// addRow adds the row with the index row to the series with the given ID. It creates a group for the series if there
+// is none. The rows of a group are a linked list: g.nextRow[i] is the row after row i. Rows must be added in the
+// order of their indexes.
 func (g *grouper) addRow(row int32, id seriesID) {
-	g.nextRow = append(g.nextRow, noRow)
+	g.nextRow = append(g.nextRow, noRow) // the row is the last of its group
 	index, isKnown := g.groupIndexes[id]
 	if !isKnown {
 		g.groupIndexes[id] = int32(len(g.groups))
@@ -162,9 +163,10 @@ type Point struct {
 	Exemplar   exemplars.Exemplar // missing if its Span is 0
 }
 
-// setCounts sets p.Calls, p.Durations and p.Seconds. hits is the sum of the spans' weights, where a span of weight
-// 10 stands for 10 spans. nanoseconds is the sum of their durations, each multiplied by the weight. Since the
-// histogram counts each span once, p.Seconds is this sum divided by the average weight.
+// setCounts sets p.Calls, p.Durations and p.Seconds. hits is the sum of the weights of the spans: a sampled span of
+// weight 10 stands for 10 calls. nanoseconds is the sum of the durations, each multiplied by its weight. The
+// histogram counts each span once, so p.Seconds must also be a sum without weights: setCounts divides by the average
+// weight.
 func (p *Point) setCounts(h *sketch.Histogram, hits, nanoseconds float64) {
 	p.Calls = export.RoundRandomly(hits, math.MaxInt64)
 	p.Durations = h.Buckets(sketch.DefaultMaxBuckets)
@@ -172,11 +174,11 @@ func (p *Point) setCounts(h *sketch.Histogram, hits, nanoseconds float64) {
 	if spans == 0 {
 		return
 	}
-	unweightedNanoseconds := nanoseconds
-	if hasWeights := hits > 0 && hits != spans; hasWeights {
-		unweightedNanoseconds *= spans / hits
+	if hits > 0 {
+		averageWeight := hits / spans
+		nanoseconds /= averageWeight
 	}
-	p.Seconds = max(0, unweightedNanoseconds) / 1e9
+	p.Seconds = max(0, nanoseconds) / 1e9
 }
 
 // isEmpty reports whether the point has no spans.
@@ -189,18 +191,15 @@ type Reader struct {
 	start, end int64            // window of the cycle, nanoseconds since the Unix epoch
 	attributes attributes       // attributes of the current point
 	point      Point            // current point
-	histogram  sketch.Histogram // sum of the rows of the current point
-	classic    *sketch.Classic  // the same with classic buckets; nil without bounds
-	histograms []sketch.Sum     // &histogram, and classic if not nil
+	histogram  sketch.Histogram // durations of the current point
+	classic    *sketch.Classic  // the same durations in classic buckets; nil without bounds
 }
 
 // NewReader returns a Reader.
 func NewReader(c Config) *Reader {
 	r := &Reader{grouper: newGrouper(&c), attributes: attributes{format: c.format()}}
-	r.histograms = []sketch.Sum{&r.histogram}
 	if len(c.Bounds) > 0 {
 		r.classic = sketch.NewClassic(c.Bounds)
-		r.histograms = append(r.histograms, r.classic)
 	}
 	return r
 }
@@ -212,8 +211,8 @@ func (r *Reader) BeginCycle(e exemplars.Sealed, start, end int64) {
 	r.end = end
 }
 
-// MetricNames returns the names of the metrics for calls and durations. calls is "" if the dialect has no metric
-// for calls, because the count of the durations is the number of calls.
+// MetricNames returns the names of the metrics for calls and durations. calls is "" if the dialect has only the
+// histogram of durations, which contains the number of calls.
 func (r *Reader) MetricNames() (calls, durations string) { return r.dialect.metricNames() }
 
 // Counts contains the sums of a series.
@@ -238,8 +237,10 @@ func (r *Reader) VisitPoints(
 	sealed *aggregate.Sealed, rows []export.Row, g Group, sum *Counts, visit func(*Point),
 ) {
 	firstRow := &rows[g.firstRow]
+	origin, key := &sealed.Origins[firstRow.Origin()], firstRow.Key()
+	isOK := r.dialect.isOK(origin, key)
 	r.attributes.bytes = r.attributes.bytes[:0]
-	isOK := r.dialect.writeKey(&r.attributes, &sealed.Origins[firstRow.Origin()], firstRow.Key())
+	r.dialect.writeKey(&r.attributes, origin, key)
 	keyBytes := len(r.attributes.bytes)
 	isTopLevel := sum.Hits > 0 && sum.TopLevel >= sum.Hits
 	for _, isError := range [...]bool{false, true} {
@@ -264,32 +265,29 @@ func (r *Reader) readPoint(rows []export.Row, g Group, sum *Counts, isError bool
 		hits = sum.Errors
 		nanoseconds = sum.errorDuration
 	}
-	r.readHistograms(rows, g, isError)
+	r.histogram.Reset()
+	r.addDurations(&r.histogram, rows, g, isError)
 	r.point = Point{Exemplar: r.slowestExemplar(rows, g, isError)}
 	r.point.setCounts(&r.histogram, hits, nanoseconds)
 	if isError {
 		r.point.Errors = r.point.Calls
 	}
 	if r.classic != nil {
+		r.classic.Reset()
+		r.addDurations(r.classic, rows, g, isError)
 		r.point.Classic = r.classic.Counts()
 	}
 	return &r.point
 }
 
-// readHistograms sets r.histograms to the durations of spans in the series g. They are r.histogram, and r.classic if
-// bounds are configured. They count the spans with an error if isError is true, and otherwise the spans without one.
-func (r *Reader) readHistograms(rows []export.Row, g Group, isError bool) {
-	r.histogram.Reset()
-	if r.classic != nil {
-		r.classic.Reset()
-	}
+// addDurations adds the durations of the spans in the series g to a histogram: those of the spans with an error if
+// isError is true, and otherwise those of the spans without one.
+func (r *Reader) addDurations(histogram sketch.Sum, rows []export.Row, g Group, isError bool) {
 	for row := range r.rowsOf(g, rows) {
-		for _, histogram := range r.histograms {
-			if isError {
-				row.ReadErrors(histogram)
-			} else {
-				row.ReadOK(histogram)
-			}
+		if isError {
+			row.ReadErrors(histogram)
+		} else {
+			row.ReadOK(histogram)
 		}
 	}
 }

@@ -120,14 +120,16 @@ func (g *ServiceGraph) writeResource(to *attributes, _ *span.Origin, _ string) {
 }
 
 // writeKey implements dialect.
-func (g *ServiceGraph) writeKey(to *attributes, origin *span.Origin, k *span.Key) (isOK bool) {
+func (g *ServiceGraph) writeKey(to *attributes, origin *span.Origin, k *span.Key) {
 	e := g.edge(serviceName(origin, k), k)
 	to.begin()
 	to.text("client", e.client)
 	to.text("server", e.server)
 	to.text("connection_type", e.connection)
-	return false
 }
+
+// isOK implements dialect. The edges have no status.
+func (*ServiceGraph) isOK(*span.Origin, *span.Key) bool { return false }
 
 // writeStatus implements dialect. Spans with and without an error belong to the same series.
 func (*ServiceGraph) writeStatus(*attributes, status) {}

@@ -11,16 +11,23 @@ import (
 
 // body is a request body. It records whether the destination can have received the whole request.
 type body struct {
-	bytes       bytes.Reader
-	state       atomic.Int32 // unread, beingRead or withdrawn
+	unread      bytes.Reader // the part that net/http has not read yet
+	state       atomic.Int32 // waiting, beingRead or withdrawn
 	isRequested atomic.Bool  // the destination requested the body
 	isRead      atomic.Bool  // net/http has read all of the body
 	conn        atomic.Pointer[watchedConn]
 }
 
+// newBody returns a body with the given content.
+func newBody(content []byte) *body {
+	b := &body{}
+	b.unread.Reset(content)
+	return b
+}
+
 // The states of a body.
 const (
-	unread int32 = iota
+	waiting int32 = iota
 	beingRead
 	withdrawn // must not be read any more
 )
@@ -28,10 +35,10 @@ const (
 // errWithdrawn is returned to net/http if it reads a body that was withdrawn.
 var errWithdrawn = errors.New("the body was withdrawn")
 
-// trace returns a copy of ctx for the request with this body. It makes net/http store the connection of the
+// withTrace returns a copy of ctx for the request with this body. It makes net/http store the connection of the
 // request in b.conn. It also makes net/http set b.isRequested when the destination requests the body with
 // status 100.
-func (b *body) trace(ctx context.Context) context.Context {
+func (b *body) withTrace(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(info httptrace.GotConnInfo) {
 			conn := unwrapConn(info.Conn)
@@ -43,7 +50,7 @@ func (b *body) trace(ctx context.Context) context.Context {
 }
 
 // withdraw prevents the body from being sent. It returns false if net/http has begun to read it.
-func (b *body) withdraw() bool { return b.state.CompareAndSwap(unread, withdrawn) }
+func (b *body) withdraw() bool { return b.state.CompareAndSwap(waiting, withdrawn) }
 
 // hasConnection reports whether the request got a connection.
 func (b *body) hasConnection() bool { return b.conn.Load() != nil }
@@ -61,12 +68,12 @@ func (b *body) mayHaveArrived() bool {
 // Read implements io.Reader. It fails if the body was withdrawn. After the first call, the body cannot
 // be withdrawn any more.
 func (b *body) Read(p []byte) (int, error) {
-	b.state.CompareAndSwap(unread, beingRead)
+	b.state.CompareAndSwap(waiting, beingRead)
 	if b.state.Load() == withdrawn {
 		return 0, errWithdrawn
 	}
-	n, err := b.bytes.Read(p)
-	if b.bytes.Len() == 0 {
+	n, err := b.unread.Read(p)
+	if b.unread.Len() == 0 {
 		b.isRead.Store(true)
 	}
 	return n, err

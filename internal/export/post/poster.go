@@ -131,27 +131,30 @@ var (
 // Post sends a body to the destination in one request, and returns the result. The destination can reject the way
 // in which the body is sent, for example because it does not support Expect. The body has then certainly not
 // arrived, and Post sends it once more, in the way that the destination supports.
-func (p *Poster) Post(ctx context.Context, header http.Header, bytes []byte) Answer {
-	answer, isModeUnsupported := p.postOnce(ctx, header, bytes)
+func (p *Poster) Post(ctx context.Context, header http.Header, content []byte) Answer {
+	answer, isModeUnsupported := p.postOnce(ctx, header, content)
 	if isModeUnsupported {
-		answer, _ = p.postOnce(ctx, header, bytes)
+		answer, _ = p.postOnce(ctx, header, content)
 	}
 	return answer
 }
 
-// postOnce sends a body in one request. The current mode determines whether it waits until the destination requests
-// the body. If the destination does not support the mode, isModeUnsupported is true, and postOnce has changed the
-// mode, so that another request can succeed.
+// postOnce sends a body in one request. It waits until the destination requests the body, unless the current mode is
+// immediate. isModeUnsupported is true if the destination does not support this mode. The body has then certainly
+// not arrived, and can be sent again.
 func (p *Poster) postOnce(
-	ctx context.Context, header http.Header, bytes []byte,
+	ctx context.Context, header http.Header, content []byte,
 ) (answer Answer, isModeUnsupported bool) {
 	mode, err := p.waitForMode(ctx)
 	if err != nil {
 		return failed(export.OutcomeNotYet, err), false
 	}
-	answer = p.send(ctx, header, bytes, mode)
+	answer = p.send(ctx, header, content, mode)
+	if mode == immediate {
+		return answer, false
+	}
 	wasNotRequested := errors.Is(answer.Err, errNotRequested)
-	wasExpectRejected := answer.Code == http.StatusExpectationFailed && mode != immediate
+	wasExpectRejected := answer.Code == http.StatusExpectationFailed
 	return answer, wasNotRequested || wasExpectRejected
 }
 
@@ -185,11 +188,11 @@ func (p *Poster) changeMode(from, to expectMode) { p.mode.CompareAndSwap(int32(f
 // send makes one request with a body, and changes the mode according to the result. Unless the mode is
 // immediate, the request has the header Expect: 100-continue, and is canceled if the destination does not
 // request the body in time.
-func (p *Poster) send(ctx context.Context, header http.Header, bytes []byte, mode expectMode) Answer {
+func (p *Poster) send(ctx context.Context, header http.Header, content []byte, mode expectMode) Answer {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	expectsContinue := mode != immediate
-	req, body, err := p.newPost(ctx, header, bytes, expectsContinue)
+	req, body, err := p.newPost(ctx, header, content, expectsContinue)
 	if err != nil {
 		return Answer{Attempt: export.Attempt{Outcome: export.OutcomeRefused, Err: err}}
 	}
@@ -282,19 +285,18 @@ func (p *Poster) Get(ctx context.Context, path string, limit int64) Answer {
 	return p.cfg.Answers.readAnswer(p.cfg.Name, resp, limit, time.Now())
 }
 
-// newPost returns a POST request with the given headers and content, and the body of the request, which records how
-// much of it was sent. If expectsContinue is true, the request has the header Expect: 100-continue.
+// newPost returns a POST request with the given headers and content. It also returns the body of the request, which
+// records how much of it was sent. If expectsContinue is true, the request has the header Expect: 100-continue.
 func (p *Poster) newPost(
-	ctx context.Context, header http.Header, bytes []byte, expectsContinue bool,
+	ctx context.Context, header http.Header, content []byte, expectsContinue bool,
 ) (*http.Request, *body, error) {
-	b := &body{}
-	req, err := p.newRequest(b.trace(ctx), http.MethodPost, p.cfg.Path)
+	b := newBody(content)
+	req, err := p.newRequest(b.withTrace(ctx), http.MethodPost, p.cfg.Path)
 	if err != nil {
 		return nil, nil, err
 	}
-	b.bytes.Reset(bytes)
-	req.Body = b // without GetBody, which http.NewRequest would set: net/http could send the body twice
-	req.ContentLength = int64(len(bytes))
+	req.Body = b // GetBody stays nil, so that net/http cannot send the body a second time
+	req.ContentLength = int64(len(content))
 	for name, values := range header {
 		req.Header[name] = values
 	}

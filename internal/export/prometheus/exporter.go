@@ -94,13 +94,15 @@ func (x *Exporter) GraphMemory(l totals.Limits) int {
 // seriesMemory returns the maximum number of bytes of series with the given limits. It is the sum for the running
 // totals, for the last snapshot of them, and for one older snapshot per concurrent scrape.
 func seriesMemory(l totals.Limits) int {
+	const pointerBytes = 8
 	overflowSeries := l.Resources + 1
 	series := l.Series + overflowSeries
-	listElements := l.Buckets + l.Classic + 1 // in the lists of a record, and in snapshot.series
-	seriesBytes := recordBytes + listElements*elementBytes
-	snapshotBytes := series*seriesBytes + l.Bytes + overflowSeries*l.ResourceBytes
-	orderBytes := series * elementBytes
-	return l.Memory() + orderBytes + (1+maxScrapes)*snapshotBytes
+	labelBytes := l.Bytes + overflowSeries*l.ResourceBytes
+	histogramBytes := (l.Buckets + l.Classic) * bucketBytes
+
+	totalsBytes := l.Memory() + series*pointerBytes // with the sorted list of series
+	snapshotBytes := series*(recordBytes+histogramBytes+pointerBytes) + labelBytes
+	return totalsBytes + (1+maxScrapes)*snapshotBytes
 }
 
 // Describe returns the destination for package export.

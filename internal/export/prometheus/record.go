@@ -82,10 +82,10 @@ func cumulativeCounts(counts []uint64) []uint64 {
 	return sums
 }
 
-// The memory of a record without its lists, and of an element of a list.
+// The memory of a record without its buckets, and of a bucket.
 const (
-	recordBytes  = int(unsafe.Sizeof(record{})) + 32
-	elementBytes = 8
+	recordBytes = int(unsafe.Sizeof(record{})) + 32
+	bucketBytes = 8
 )
 
 // message is the protobuf message of one series, reused for the next. It points into the record.
@@ -196,9 +196,9 @@ func (m *message) setNativeBuckets(r *record) {
 	}
 }
 
-// setExemplar adds x to the native histogram, and to the classic bucket that counts its span. The value of the
-// exemplar is the duration with the precision of the histogram, not the exact one, so that it is within the bounds
-// of the bucket.
+// setExemplar adds the exemplar x to the histogram. Exemplars of native buckets belong to the whole histogram, and
+// one of classic buckets to the bucket that counts the span. Its value is the duration as the histogram counts it,
+// truncated to fewer digits, so that it is within the bounds of the bucket.
 func (m *message) setExemplar(x *exemplars.Exemplar) {
 	traceID := fmt.Sprintf("%016x%016x", x.TraceHigh, x.TraceLow)
 	spanID := fmt.Sprintf("%016x", x.Span)

@@ -199,12 +199,11 @@ func (f *family) writeDelimited(w *bufio.Writer, series []*record) {
 	}
 	_, _ = w.Write(protowire.AppendVarint(nil, uint64(length)))
 	_, _ = w.Write(head)
-	var b []byte
+	var metric, field []byte
 	for _, r := range series {
-		metric := f.toMetric(r)
-		b = protowire.AppendTag(b[:0], fieldMetric, protowire.BytesType)
-		b = protowire.AppendVarint(b, uint64(proto.Size(metric)))
-		b, _ = proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(b, metric)
-		_, _ = w.Write(b)
+		metric, _ = proto.MarshalOptions{}.MarshalAppend(metric[:0], f.toMetric(r))
+		field = protowire.AppendTag(field[:0], fieldMetric, protowire.BytesType)
+		field = protowire.AppendBytes(field, metric)
+		_, _ = w.Write(field)
 	}
 }

@@ -54,9 +54,10 @@ type Resource struct {
 
 // Totals contains the running totals of a destination. See the package comment.
 type Totals struct {
-	limits    Limits
-	overflow  string      // attributes of overflow series
-	common    string      // resource of the common overflow series
+	limits             Limits
+	overflowAttributes string // attributes of overflow series
+	commonResource     string // resource of the spans whose own resource exceeds the limits
+
 	resources []*Resource // resources with at least one series, unordered
 	byEncoded map[string]*Resource
 	recent    list.List // of *Series; most recently counted first
@@ -65,7 +66,7 @@ type Totals struct {
 	cycle                  uint64
 	firstUnsettled         uint64 // first cycle with spans that are neither delivered nor lost
 	windowStart, windowEnd int64  // window of the cycle
-	overflows              int    // current number of overflow series
+	overflowCount          int    // current number of overflow series
 	counts                 Counts
 }
 
@@ -76,11 +77,15 @@ type Counts struct {
 	Overflowed uint64 // spans counted in an overflow series
 }
 
-// New returns empty totals. A series that exceeds the limits is counted in an overflow series with the attributes
-// overflow. common is the resource of the overflow series for spans whose resource also exceeds the limits.
-func New(limits Limits, overflow, common []byte) *Totals {
+// New returns empty totals. A series that exceeds the limits is counted in an overflow series, which has the
+// attributes overflowAttributes. The overflow series has the resource of the spans or, if that also exceeds the
+// limits, commonResource.
+func New(limits Limits, overflowAttributes, commonResource []byte) *Totals {
 	return &Totals{
-		limits: limits, overflow: string(overflow), common: string(common), byEncoded: map[string]*Resource{},
+		limits:             limits,
+		overflowAttributes: string(overflowAttributes),
+		commonResource:     string(commonResource),
+		byEncoded:          map[string]*Resource{},
 	}
 }
 
@@ -174,22 +179,26 @@ func (t *Totals) IsCounted(s *Series) bool { return s.cycle == t.cycle }
 // valid until the next call.
 func (t *Totals) Resources() []*Resource { return t.resources }
 
-// overflowSeries returns the overflow series of a resource, which counts the spans of all series beyond the limits. It
-// adds the series if it does not exist. If the resource is too long, or there are too many overflow series, it returns
-// the overflow series of the common resource instead.
+// overflowSeries returns the overflow series of a resource, which counts the spans of all series of the resource
+// that exceed the limits. It adds the series if it does not exist. If the limits do not permit that, it returns the
+// overflow series of t.commonResource instead.
 func (t *Totals) overflowSeries(resource []byte) *Series {
-	attributes := []byte(t.overflow)
+	attributes := []byte(t.overflowAttributes)
 	if s := t.find(resource, attributes); s != nil {
 		return s
 	}
-	isTooLong := len(resource)+len(attributes) > t.limits.ResourceBytes
-	isFull := t.overflows >= t.limits.Resources
-	isCommon := string(resource) == t.common // has an overflow series in addition to the limits
-	if (isTooLong || isFull) && !isCommon {
-		return t.overflowSeries([]byte(t.common))
+	isCommon := string(resource) == t.commonResource // which the limits do not apply to
+	if !isCommon && !t.hasRoomForOverflow(resource) {
+		return t.overflowSeries([]byte(t.commonResource))
 	}
-	t.overflows++
+	t.overflowCount++
 	return t.addSeries(resource, attributes)
+}
+
+// hasRoomForOverflow reports whether the limits permit an overflow series for a resource that has none.
+func (t *Totals) hasRoomForOverflow(resource []byte) bool {
+	bytes := len(resource) + len(t.overflowAttributes)
+	return bytes <= t.limits.ResourceBytes && t.overflowCount < t.limits.Resources
 }
 
 // Undelivered returns the number of spans of a series that are neither delivered nor lost. It returns 0 if all
@@ -224,13 +233,12 @@ func (t *Totals) leastRecent() *Series {
 	return nil
 }
 
-// makeRoom removes the least recently counted series until the limits permit a new series with the given resource
-// and attributes. It returns false if the next series to remove was counted in the current export interval or within
-// Limits.MinIdle, or has undelivered spans.
+// makeRoom removes series, those without spans for the longest time first, until the limits permit a new series with
+// the given resource and attributes. It returns false if the next series is not removable.
 func (t *Totals) makeRoom(resource, attributes []byte) bool {
 	for !t.hasRoom(resource, attributes) {
 		s := t.leastRecent()
-		if s == nil || t.IsCounted(s) || t.isProtected(s) || t.Undelivered(s) > 0 {
+		if s == nil || !t.isRemovable(s) {
 			return false
 		}
 		t.remove(s)
@@ -238,8 +246,12 @@ func (t *Totals) makeRoom(resource, attributes []byte) bool {
 	return true
 }
 
-// isProtected reports whether a series was counted within Limits.MinIdle before the current cycle.
-func (t *Totals) isProtected(s *Series) bool { return t.windowStart-s.end < int64(t.limits.MinIdle) }
+// isRemovable reports whether a series can be removed for a new one. It can't be if it has spans in the current cycle
+// (export interval), had spans within the time Limits.MinIdle before the cycle, or has undelivered spans.
+func (t *Totals) isRemovable(s *Series) bool {
+	hadRecentSpans := t.windowStart-s.end < int64(t.limits.MinIdle)
+	return !t.IsCounted(s) && !hadRecentSpans && t.Undelivered(s) == 0
+}
 
 // hasRoom reports whether the limits permit a new series with the given resource and attributes.
 func (t *Totals) hasRoom(resource, attributes []byte) bool {
@@ -283,8 +295,8 @@ func (t *Totals) addResource(encoded []byte) *Resource {
 // remove removes a series, and its resource if the resource has no other series.
 func (t *Totals) remove(s *Series) {
 	t.counts.Ended++
-	if isOverflow := s.Attributes == t.overflow; isOverflow {
-		t.overflows--
+	if isOverflow := s.Attributes == t.overflowAttributes; isOverflow {
+		t.overflowCount--
 	}
 	t.recent.Remove(s.recent)
 	t.bytes -= len(s.Attributes)
