@@ -63,7 +63,7 @@ func (s *sender) run() {
 }
 
 // connect tries to connect to the daemon until it succeeds. After Close was called, it returns nil if there is
-// nothing to send, or if an attempt fails with an error that should not be retried.
+// nothing to send, or if an attempt fails, unless the daemon has asked the client to try again later.
 func (s *sender) connect() *connection {
 	for {
 		isClosing := s.client.isClosing.Load()
@@ -82,7 +82,7 @@ func (s *sender) connect() *connection {
 		if isClosing && !s.shouldRetryOnClose(err) {
 			return nil
 		}
-		s.refuseIfUnavailableTooLong()
+		s.refuseSpansIfAwayTooLong()
 		s.pause(isClosing)
 	}
 }
@@ -126,9 +126,9 @@ func (s *sender) pause(isClosing bool) {
 	}
 }
 
-// refuseIfUnavailableTooLong makes Publish refuse spans once the daemon has been unavailable for Config.MaxAway, and
+// refuseSpansIfAwayTooLong makes Publish refuse spans once the daemon has been unavailable for Config.MaxAway, and
 // logs that. Spans that were published before remain buffered, and are sent when a daemon is available again.
-func (s *sender) refuseIfUnavailableTooLong() {
+func (s *sender) refuseSpansIfAwayTooLong() {
 	unavailableFor := time.Since(s.disconnectedAt)
 	if s.hasGivenUp || unavailableFor < s.client.config.MaxAway {
 		return
