@@ -108,16 +108,15 @@ func (l *labels) addTracerLabels(id rulebookID, config Labels) bool {
 	if config.RenamesResources || !book.needsRenamedResources {
 		ruleLabels.endpoints = book.endpoints
 	}
-	if !l.addAdditional(book, ruleLabels, config.AdditionalTags) {
+	if !l.addAdditionalTags(book, ruleLabels, config.AdditionalTags) {
 		return false
 	}
 	return l.addAliases(book, ruleLabels)
 }
 
-// addAdditional assigns labels, numbers that stand for names, to the tags that the operator wants in
-// the statistics, and stores them in ruleLabels. It ignores tags beyond book.maxAdditional, the maximum
-// of the tracer. It returns false if all labels are used.
-func (l *labels) addAdditional(book *rulebook, ruleLabels *rulebookLabels, names []string) bool {
+// addAdditionalTags adds the tags with the given names, which the operator has configured, to ruleLabels.
+// It ignores names beyond the maximum of the tracer. It returns false if there are too many different tags.
+func (l *labels) addAdditionalTags(book *rulebook, ruleLabels *rulebookLabels, names []string) bool {
 	names = slices.Clone(names)
 	if book.sortsTags {
 		slices.Sort(names)

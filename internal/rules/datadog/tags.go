@@ -59,9 +59,9 @@ func (r *tags) textValue(l label) string {
 	return ""
 }
 
-// formatValue returns the value of a tag of the current span as text, or "" if there is no such tag. It
-// formats numbers and booleans like the Datadog agent. If the value is a list or a map, which only the
-// agent can format, it records an error in the table.
+// formatValue returns the value of a tag of the current span as text, or "" if there is no such tag. The
+// result is valid until the next span is read. If the value is a list or a map, which only the Datadog
+// agent can format, formatValue records an error in the table.
 func (r *tags) formatValue(l label) string {
 	t := r.findTag(l)
 	if t == nil {
@@ -75,7 +75,7 @@ func (r *tags) formatValue(l label) string {
 	case spantable.TypeNumber, spantable.TypeInteger, spantable.TypeBool:
 		start := len(r.scratch)
 		r.scratch = appendNumber(r.scratch, t)
-		return spantable.View(r.scratch[start:])
+		return spantable.View(r.scratch[start:]) // not a copy
 	}
 	r.table.Fail(decode.ErrUnparsable)
 	return ""
