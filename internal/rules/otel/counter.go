@@ -199,10 +199,9 @@ func flagsOf(s *spantable.Span) (flags span.Flags) {
 	return flags
 }
 
-// ReadSpan decodes body, which must contain one span, and returns the fingerprint and the flags of the
-// span. Spans with equal fingerprints have equal labels, which Label(0) returns. service is the name of
-// the span's service. The fingerprint is valid until the next call. Unlike Count, ReadSpan does not
-// allocate.
+// ReadSpan decodes body, which must contain one span. It returns the flags of the span and a fingerprint,
+// bytes that are equal only for spans with equal labels. Label(0) returns the labels. service is the name
+// of the span's service. The fingerprint is valid until the next call. ReadSpan does not allocate.
 func (c *Counter) ReadSpan(body []byte, service string, policy *Policy) (fingerprint []byte, flags span.Flags, err error) {
 	c.keys.policy = policy
 	r := &c.keys.request
@@ -210,7 +209,8 @@ func (c *Counter) ReadSpan(body []byte, service string, policy *Policy) (fingerp
 		return nil, 0, err //nolint:wrapcheck // the decoder's error is complete
 	}
 	s := &r.Spans[0]
-	c.resources = append(c.resources[:0], c.readResource(&r.Resources[0], service))
+	res := c.readResource(&r.Resources[0], service)
+	c.resources = append(c.resources[:0], res) // for Label
 	fingerprint, _ = c.keys.fingerprintOf(s, &c.resources[0])
 	return fingerprint, flagsOf(s), r.Err()
 }
