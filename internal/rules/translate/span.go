@@ -16,22 +16,20 @@ type spanBuilder struct {
 	naming
 	tags collectedTags // tags of the span that is being built
 	// Tags that the current resource and scope add to each of their spans; each label occurs once.
-	resourceTags, scopeTags []spantable.Tag
-	defaultTags             traceTags // environment and version of the current resource
+	resourceTags, scopeTags      []spantable.Tag
+	resourceVersion, resourceEnv spantable.Text // of the current resource
 }
 
 // readResource converts the attributes of the current resource to Datadog tags and stores them in
 // resourceTags, for all spans of the resource. If several attributes become the same tag, the first one
-// that is not empty counts. readResource also stores the environment and the version in defaultTags.
+// that is not empty counts. readResource also sets resourceVersion and resourceEnv.
 func (t *spanBuilder) readResource(attributes []spantable.Tag) {
 	t.tags.reset()
 	const keepsNumbers = false
 	t.collectAttributes(attributes, keepsNumbers)
 	t.resourceTags = t.tags.appendTexts(t.resourceTags[:0])
-	t.defaultTags = traceTags{
-		version: t.normalizeTagValue(t.textOf(attrVersion)),
-		env:     t.normalizeTagValue(t.textOfEither(attrEnvironment, attrOldEnvironment)),
-	}
+	t.resourceVersion = t.normalizeTagValue(t.textOf(attrVersion))
+	t.resourceEnv = t.normalizeTagValue(t.textOfEither(attrEnvironment, attrOldEnvironment))
 }
 
 // readScope converts the attributes of an instrumentation scope to Datadog tags and stores them in
@@ -87,14 +85,15 @@ func (t *spanBuilder) build(dst, src *spantable.Span, traceState []byte) {
 	t.tags.appendTo(t.output, dst, &t.rules)
 }
 
-// collectVersionAndEnv adds the version and the environment of the current span to t.tags. They are those of
-// its resource if the span does not have the attributes.
+// collectVersionAndEnv adds the version and the environment of the current span to t.tags, unless t.tags
+// already contains them. It takes each from the attributes of the span, or otherwise from its resource.
 func (t *spanBuilder) collectVersionAndEnv() {
-	version, env := t.defaultTags.version, t.defaultTags.env
+	version := t.resourceVersion
 	hasVersion := t.spanAttrs.Set.Has(attrVersion)
 	if hasVersion {
 		version = t.normalizeTagValue(t.textOf(attrVersion))
 	}
+	env := t.resourceEnv
 	hasEnv := t.spanAttrs.Set.Has(attrEnvironment) || t.spanAttrs.Set.Has(attrOldEnvironment)
 	if hasEnv {
 		env = t.normalizeTagValue(t.textOfEither(attrEnvironment, attrOldEnvironment))
