@@ -335,7 +335,7 @@ func (w *DefineWalker) Err() error { return w.err }
 // Left returns the number of bytes that have not been read.
 func (w *DefineWalker) Left() int { return len(w.unread) }
 
-// Next decodes the next pair of a message that assigns numbers to keys: the number, and the encoded key. key shares
+// Next returns the next definition of the message: an encoded key and the number that stands for it. key refers to
 // the memory of the message. ok is false at the end of the message or after an error, which Err returns.
 func (w *DefineWalker) Next() (number uint32, key []byte, ok bool) {
 	if w.unreadCount == 0 {
