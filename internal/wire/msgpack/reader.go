@@ -151,17 +151,18 @@ func (r *Reader) Str() Text {
 // Bin reads a byte string.
 func (r *Reader) Bin() Text { return r.longText(Bin8) }
 
-// longText reads a value that consists of a lead byte, a length and that many bytes. The length has one byte after
-// lead8, two bytes after lead8+1, and four bytes after lead8+2. For any other or incomplete value, r.Failed returns
-// true.
+// longText reads a value that consists of a lead byte, a length and that many bytes. lead8 is the lead byte before a
+// length of one byte. The next two lead bytes precede a length of two and four bytes. For any other or incomplete
+// value, r.Failed returns true.
 func (r *Reader) longText(lead8 byte) Text {
+	lead16, lead32 := lead8+1, lead8+2
 	headerLen, length := 0, 0
 	switch rest := r.body[r.at:]; {
 	case len(rest) >= 2 && rest[0] == lead8:
 		headerLen, length = 2, int(rest[1])
-	case len(rest) >= 3 && rest[0] == lead8+1:
+	case len(rest) >= 3 && rest[0] == lead16:
 		headerLen, length = 3, int(binary.BigEndian.Uint16(rest[1:]))
-	case len(rest) >= 5 && rest[0] == lead8+2:
+	case len(rest) >= 5 && rest[0] == lead32:
 		headerLen, length = 5, int(binary.BigEndian.Uint32(rest[1:]))
 	default:
 		r.Fail()
