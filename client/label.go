@@ -118,9 +118,9 @@ type keyLabels struct {
 // isPaused reports whether the table is not used for the current buffer.
 func (t *labelTable) isPaused() bool { return t.buffersToSkip > 0 }
 
-// find returns the number that the current buffer has assigned to the labels k. ok is false if the table does not
-// contain k or is paused. It first tries the labels that followed the previous ones last time, because a tracer
-// often publishes the same sequence of spans again.
+// find returns the number of the labels k in the current buffer. ok is false if the table does not contain k, or is
+// not used for this buffer. A tracer often publishes the same sequence of spans again. So find first tries the labels
+// that followed last time after the labels that were found before.
 func (t *labelTable) find(k *Key) (number uint8, ok bool) {
 	if t.isPaused() {
 		return 0, false
