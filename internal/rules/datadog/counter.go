@@ -330,14 +330,16 @@ func (c *Counter) findRoot(spans []spantable.Span) *spantable.Span {
 }
 
 // indexSpans fills c.spanIndex, which finds the parent of each span by its ID. If the tracer has not
-// marked top-level spans, the index also contains the services, because a span is top-level if its
+// marked top-level spans, the index also contains the service of each span: a span is top-level if its
 // service differs from that of its parent.
 func (c *Counter) indexSpans(spans []spantable.Span) {
+	needsServices := !c.hasTopLevelMarks
 	c.links = c.links[:0]
 	for i := range spans {
 		s := &spans[i]
 		link := agent.Link{Span: s.ID, Parent: s.Parent}
-		if !c.hasTopLevelMarks && c.table.Err() == nil {
+		hasFailed := c.table.Err() != nil // the services already need too much memory
+		if needsServices && !hasFailed {
 			link.Service = c.services.normalize(c.validText(s.Service))
 		}
 		c.links = append(c.links, link)
@@ -472,8 +474,8 @@ func (c *Counter) IDs(s SampledSpan) (traceHigh, traceLow, spanID uint64) {
 // ID in v0.4 to v0.7.
 const highDigits = 16
 
-// readTraceHigh returns the upper half of the ID of the trace g. It reads it from the first span with a
-// valid tag, which contains the half in hexadecimal digits. It returns 0 if there is no such tag.
+// readTraceHigh returns the upper half of the ID of the trace g. It reads the first valid tag that contains
+// this half among the tags of all spans of the trace. It returns 0 if there is none.
 func (c *Counter) readTraceHigh(g *spantable.Group) uint64 {
 	spans := c.table.SpansOf(g)
 	for i := range spans {

@@ -127,9 +127,9 @@ func equalFoldASCII(text []byte, lower string) bool {
 	return true
 }
 
-// mainService returns the service that is configured for the process that sent a trace. root must be
-// the root span of the trace and the span whose tags r currently reads. The result is empty if the
-// service is unknown, or if the rules of the tracer do not use it.
+// mainService returns the service that is configured for the process that sent a trace. It returns "" if the
+// service is unknown, or if the tracer's rules do not use it. root must be the root of the trace and the
+// current span.
 func (r *labeller) mainService(root *spantable.Span) string {
 	switch {
 	case r.rulebook.followsAgent:
@@ -277,8 +277,8 @@ func (r *labeller) peerValue(l label, kind spantable.Kind) string {
 	if r.rulebook.followsAgent && isServiceName(l, t) {
 		return r.services.normalizePeer(r.validText(t.Text()))
 	}
-	sentAs := r.resolveAlias(l, kind)
-	return r.labelValue(sentAs)
+	sentLabel := r.resolveAlias(l, kind) // of the tag in which the tracer has sent the value
+	return r.labelValue(sentLabel)
 }
 
 // isServiceName reports whether t, the tag with label l or nil, contains the name of a service.
@@ -291,8 +291,8 @@ func isServiceName(l label, t *spantable.Tag) bool {
 // to dst, each as "name:value". It omits tags that are missing or empty. kind is the kind of the span.
 func (r *labeller) appendAdditionalTags(dst []string, kind spantable.Kind) []string {
 	for _, l := range r.ruleLabels.additional {
-		sentAs := r.resolveAlias(l, kind)
-		if value := r.labelValue(sentAs); value != "" {
+		sentLabel := r.resolveAlias(l, kind) // of the tag in which the tracer has sent the value
+		if value := r.labelValue(sentLabel); value != "" {
 			dst = append(dst, r.joinTag(r.policy.labels.names[l], value))
 		}
 	}

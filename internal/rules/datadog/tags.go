@@ -110,8 +110,8 @@ func (r *tags) numberValue(l label) (n float64, ok bool) {
 	return parseNumber(r.table.String(t.Text()))
 }
 
-// parseNumber is like strconv.ParseFloat, but does not allocate an error for a text that begins like a
-// word.
+// parseNumber parses a number like strconv.ParseFloat. ok is false if text is not a number. Unlike
+// ParseFloat, it allocates no error for most texts that are not numbers.
 func parseNumber(text string) (n float64, ok bool) {
 	const firstBytes = "+-.0123456789iInN" // of all valid numbers, such as -1, .5, inf or NaN
 	if text == "" || strings.IndexByte(firstBytes, text[0]) < 0 {
