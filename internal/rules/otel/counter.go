@@ -108,7 +108,8 @@ func hasUncountedSpans(r *otlp.Request, res *otlp.Resource) bool {
 // counted them.
 func (c *Counter) Skipped() int { return c.skipped }
 
-// resourceOrigins iterates over the origins of the resources of the request that have spans to count.
+// resourceOrigins yields an origin, the description of a process, for each resource of the request. It skips
+// resources without spans, and those whose spans the client has counted itself.
 func (c *Counter) resourceOrigins(yield func(span.Origin) bool) {
 	r := &c.keys.request
 	for i := range r.Resources {
@@ -147,22 +148,23 @@ func (c *Counter) countResource(res *otlp.Resource, place rules.Place) {
 	}
 }
 
-// countSpan adds a snapshot of a span, the data that statistics need, to the batch of the resource res.
-// index is the index of the span in the request. The snapshot gets the given flags in addition to its
-// own. countSpan records an error in the request if the batches are too large.
+// countSpan adds the span with the given index in the request to the batch of its resource, res. flags are
+// those that all spans of the resource have. countSpan records an error in the request if the batches are
+// too large.
 func (c *Counter) countSpan(index int, res *resource, flags span.Flags) {
 	r := &c.keys.request
 	s := &r.Spans[index]
 	flags |= flagsOf(s)
 	var fingerprint []byte
-	if c.keys.isIgnored(s, res) {
+	isRenamed := false
+	isIgnored := c.keys.isIgnored(s, res)
+	if isIgnored {
 		flags |= span.Ignored
 	} else {
-		var isRenamed bool
 		fingerprint, isRenamed = c.keys.fingerprintOf(s, res)
-		if isRenamed {
-			flags |= span.Renamed
-		}
+	}
+	if isRenamed {
+		flags |= span.Renamed
 	}
 	end := min(s.Start+s.Duration, math.MaxInt64)
 	c.batches.AddSnapshot(res.batch, fingerprint, span.Snapshot{
