@@ -105,19 +105,20 @@ func (r *Reader) Map() int {
 	return r.longHeader(Map16)
 }
 
-// longHeader reads the header of an array or a map and returns the number of elements. This number has two bytes if
-// the lead byte is lead16, and four bytes if it is lead16+1. Otherwise, longHeader returns 0 and r.Failed returns
-// true.
+// longHeader reads the header of an array or a map and returns the number of elements. lead16 is the lead byte before a
+// number of two bytes, and the next lead byte precedes a number of four bytes. For any other or incomplete header,
+// longHeader returns 0 and r.Failed returns true.
 func (r *Reader) longHeader(lead16 byte) int {
 	const (
 		headerLen16 = 1 + 2
 		headerLen32 = 1 + 4
 	)
+	lead32 := lead16 + 1
 	header := r.body[r.at:]
 	switch {
 	case len(header) >= headerLen16 && header[0] == lead16:
 		return r.skipHeader(headerLen16, int(binary.BigEndian.Uint16(header[1:])))
-	case len(header) >= headerLen32 && header[0] == lead16+1:
+	case len(header) >= headerLen32 && header[0] == lead32:
 		return r.skipHeader(headerLen32, int(binary.BigEndian.Uint32(header[1:])))
 	}
 	r.Fail()
@@ -319,8 +320,8 @@ func (r *Reader) skipElements(count, depth int) {
 	}
 }
 
-// skipExt skips an extension, which is an application-defined value. It consists of a header, a byte for its type, and
-// data. The header is the lead byte, followed by the length of the data unless the lead byte implies the length.
+// skipExt skips an extension, an application-defined value. It consists of a lead byte, the length of the data unless
+// the lead byte implies it, a byte for the type, and the data.
 func (r *Reader) skipExt(lead byte) {
 	const typeLen = 1
 	switch {
@@ -328,8 +329,8 @@ func (r *Reader) skipExt(lead byte) {
 		dataLen := 1 << (lead - FixExt1)
 		r.skipBytes(1 + typeLen + dataLen)
 	case lead >= Ext8 && lead <= Ext32:
-		r.longText(Ext8)
-		r.skipBytes(typeLen) // the length does not include the type
+		r.longText(Ext8)     // skips one byte too few, because the length does not include the type
+		r.skipBytes(typeLen) // the last byte of the data
 	default:
 		r.Fail()
 	}
