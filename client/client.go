@@ -107,13 +107,14 @@ func (c *Client) Publish(batch []Snapshot) bool {
 	return accepted
 }
 
-// notifySender wakes the goroutine that sends spans, so that it sends the published spans and reports losses. It
-// does nothing if senderNotified is already set.
+// notifySender wakes the goroutine that sends spans, so that it sends the published spans and reports losses. It does
+// nothing if that goroutine has been notified and has not yet collected the spans.
 func (c *Client) notifySender() {
-	if c.senderNotified.Load() {
+	if c.senderNotified.Load() { // the common case, and cheaper than Swap
 		return
 	}
-	if wasNotified := c.senderNotified.Swap(true); !wasNotified {
+	wasNotified := c.senderNotified.Swap(true)
+	if !wasNotified {
 		c.wakeSender()
 	}
 }
@@ -187,15 +188,12 @@ func (c *Client) Flush(ctx context.Context) error {
 	}
 }
 
-// Close stops accepting spans and sends the buffered ones. Then it waits a few seconds at most until the daemon reports
-// that all spans are settled, that is, delivered to a destination or counted as lost. At last it waits until the daemon
-// has closed the connection. It waits neither for an unavailable destination nor for an unavailable daemon.
+// Close makes Publish refuse spans, and sends all buffered spans. It waits a few seconds at most until the daemon has
+// delivered the spans, and then until the daemon has closed the connection. It does not wait for a daemon or a
+// destination that is unavailable. When ctx is done, spans that are not sent count as lost.
 //
-// When ctx is done earlier, Close counts spans that are not sent as lost. Stats.Unsettled is then the number of sent
-// spans that are not settled.
-//
-// Close returns an error if spans were lost, or if the daemon received all spans and did not close the connection. A
-// second call waits for the first one and returns the same error.
+// Close returns an error if spans were lost, or if the daemon did not close the connection. A second call waits for the
+// first one and returns the same error.
 func (c *Client) Close(ctx context.Context) error {
 	c.gate.refuse(closed)
 	if c.isClosing.CompareAndSwap(false, true) {
@@ -231,12 +229,12 @@ type Stats struct {
 	Buffered  uint64            // accepted by Publish, and neither sent nor lost yet
 	Lost      map[string]uint64 // accepted by Publish and lost, by reason
 
-	// Unsettled is the part of Sent that the daemon has reported neither as delivered nor as lost. If the
-	// daemon has ended, the client can ask the next one about them. After Close, it is the number of
-	// spans for which Close did not wait. It is 0 if the daemon does not send such reports.
+	// Unsettled is the part of Sent that the daemon has reported neither as delivered nor as lost. After
+	// Close, it is the number of spans for which Close did not wait. It is 0 if the daemon does not send
+	// such reports.
 	Unsettled uint64
-	// Unconfirmed is the part of Sent that may have been lost when a daemon was killed: the client no
-	// longer had these spans, or the next daemon did not know whether they were delivered.
+	// Unconfirmed is the part of Sent that may have been lost when a daemon was killed: the client did not
+	// store these spans any more, or the next daemon did not know whether they were delivered.
 	Unconfirmed uint64
 	// Ambiguous is the part of Sent that the daemon was sending to a destination when it was killed. These
 	// spans may have arrived, so they are not resent.
@@ -373,7 +371,7 @@ func (l *losses) addTo(total *[reasons]uint64) {
 }
 
 // countsByName returns counts as a map from the name of the reason to the count, including counts of 0. It leaves
-// out the reasons from daemonDied on, which apply to spans that were sent.
+// out daemonDied and ambiguous, the reasons that apply to spans that were sent.
 func countsByName(counts [reasons]uint64) map[string]uint64 {
 	byName := make(map[string]uint64, daemonDied)
 	for i := noReason + 1; i < daemonDied; i++ {

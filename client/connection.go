@@ -88,7 +88,7 @@ func dial(c *Client, endedConn *connection) (*connection, error) {
 		socket.Close()
 		return nil, fmt.Errorf("greet daemon: %w", err)
 	}
-	c.features.set(conn.welcome.Features, &c.gate)
+	c.applyFeatures(conn.welcome.Features)
 	return conn, nil
 }
 
@@ -273,7 +273,7 @@ func (conn *connection) handle(c *Client, kind wire.Type, body []byte) error {
 			return err
 		}
 		conn.recordSettled(announcement.Settled) // number of spans that are delivered or counted as lost
-		c.features.set(announcement.Features, &c.gate)
+		c.applyFeatures(announcement.Features)
 		return nil
 	case wire.TypeFlush:
 		response, err := wire.DecodeFlush(body)
@@ -368,15 +368,20 @@ func newFeatures() *features {
 	return f
 }
 
-// set stores the features that the daemon has announced, and signals on the channel f.changes if they differ from
-// the stored ones. It also closes the gate g, which makes Publish refuse spans, if the daemon wants no statistics,
-// and opens it otherwise. It must not be called concurrently.
-func (f *features) set(newFeatures Features, g *gate) {
-	if newFeatures.Stats {
-		g.open()
+// applyFeatures applies the features that the daemon has announced: Publish accepts spans if the daemon wants
+// statistics, and refuses them otherwise. It must not be called concurrently.
+func (c *Client) applyFeatures(announced Features) {
+	if announced.Stats {
+		c.gate.open()
 	} else {
-		g.refuse(notWanted)
+		c.gate.refuse(notWanted)
 	}
+	c.features.set(announced)
+}
+
+// set stores newFeatures. If they differ from the stored features, it sends a signal on the channel f.changes. It must
+// not be called concurrently.
+func (f *features) set(newFeatures Features) {
 	if reflect.DeepEqual(newFeatures, *f.current.Load()) {
 		return
 	}

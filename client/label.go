@@ -118,9 +118,9 @@ type keyLabels struct {
 // isPaused reports whether the table is not used for the current buffer.
 func (t *labelTable) isPaused() bool { return t.buffersToSkip > 0 }
 
-// find returns the number that the current buffer has assigned to the labels k. ok is false if the table does not
-// contain k or is paused. It first tries the labels that followed the previous ones last time, because a tracer
-// often publishes the same sequence of spans again.
+// find returns the number of the labels k in the current buffer. ok is false if the table does not contain k, or is
+// not used for this buffer. A tracer often publishes the same sequence of spans again. So find first tries the labels
+// that followed last time after the labels that were found before.
 func (t *labelTable) find(k *Key) (number uint8, ok bool) {
 	if t.isPaused() {
 		return 0, false
@@ -146,19 +146,18 @@ func (t *labelTable) countHit(number uint8) {
 	t.hits++
 }
 
-// add stores the labels k and the number that the current buffer has assigned to them. It does nothing if k has too
-// many tags, if the number is too large, or if the table is paused.
-func (t *labelTable) add(k *Key, keyNumber uint32) {
+// add stores the labels k and their number in the current buffer, so that find returns the number. It does nothing if
+// k has too many tags, if the number is too large, or if the table is not used for this buffer.
+func (t *labelTable) add(k *Key, number uint32) {
 	hasTooManyTags := len(k.PeerTags)+len(k.AdditionalTags) > maxKnownTags
-	if hasTooManyTags || keyNumber >= maxKnownKeys || t.isPaused() {
+	if hasTooManyTags || number >= maxKnownKeys || t.isPaused() {
 		return
 	}
-	number := uint8(keyNumber)
 	t.keys[number].set(k)
 	t.usedKeys = max(t.usedKeys, int(number)+1)
-	t.numbersByHash[hashLabels(k)] = number
-	t.successors[t.lastNumber] = number
-	t.lastNumber = number
+	t.numbersByHash[hashLabels(k)] = uint8(number)
+	t.successors[t.lastNumber] = uint8(number)
+	t.lastNumber = uint8(number)
 }
 
 // removeAll removes all keys, so that the garbage collector can free the caller's strings.

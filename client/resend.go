@@ -34,7 +34,12 @@ type sentBuffers struct {
 // buffers is stored, add releases the oldest one, whose spans can no longer be resent.
 func (s *sentBuffers) add(b *buffer, lastSpan uint64) {
 	b.lastSpan = lastSpan
-	if s.maxBuffers == 0 || s.appendToLast(b) {
+	if s.maxBuffers == 0 {
+		s.pool.release(b)
+		return
+	}
+	wasCopied := s.appendToLast(b)
+	if wasCopied {
 		s.pool.release(b)
 		return
 	}
@@ -104,8 +109,8 @@ func (o *spanOutcomes) find(number uint64) (outcome wire.Outcome, lastSpan uint6
 // countsByOutcome contains numbers of spans, with the outcome as the index.
 type countsByOutcome [wire.Resend + 1]uint64
 
-// countFirst counts the spans with the numbers from 1 to last by their outcome.
-func (o *spanOutcomes) countFirst(last uint64) (counts countsByOutcome) {
+// countUpTo counts the spans with the numbers from 1 to last by their outcome.
+func (o *spanOutcomes) countUpTo(last uint64) (counts countsByOutcome) {
 	counted := uint64(0)
 	for counted < last {
 		outcome, lastOfOutcome := o.find(counted + 1)
@@ -119,15 +124,15 @@ func (o *spanOutcomes) countFirst(last uint64) (counts countsByOutcome) {
 // outcomeCounts contains the numbers of spans of an ended connection that the daemon has not settled.
 type outcomeCounts struct{ resend, ambiguous, lost uint64 }
 
-// keepUndelivered keeps in s only spans that were not sent, and sent spans that no destination has received. It
-// returns the number of sent spans that must be resent, that might have reached a destination (ambiguous), and that
-// are lost because s no longer stores them.
+// keepUndelivered removes all spans from s that must not be sent again. It keeps spans that were not sent, and sent
+// spans that reached no destination. It returns how many sent spans must be resent, may have reached a destination
+// (ambiguous), or are lost because s does not store them.
 func (s *sentBuffers) keepUndelivered(outcomes spanOutcomes) outcomeCounts {
-	freed := outcomes.countFirst(s.lastFreedSpan(outcomes.sent))
-	var kept countsByOutcome
+	freed := outcomes.countUpTo(s.lastFreedSpan(outcomes.sent)) // spans of buffers that s has freed
+	var stored countsByOutcome                                  // sent spans of the other buffers
 	remaining := s.buffers[:0]
 	for _, b := range s.buffers {
-		removeDelivered(b, &outcomes, &kept)
+		removeDelivered(b, &outcomes, &stored)
 		if b.spanCount == 0 {
 			s.pool.release(b)
 		} else {
@@ -136,8 +141,8 @@ func (s *sentBuffers) keepUndelivered(outcomes spanOutcomes) outcomeCounts {
 	}
 	s.buffers = remaining
 	return outcomeCounts{
-		resend:    kept[wire.Resend],
-		ambiguous: kept[wire.Doubtful] + freed[wire.Doubtful],
+		resend:    stored[wire.Resend],
+		ambiguous: stored[wire.Doubtful] + freed[wire.Doubtful],
 		lost:      freed[wire.Resend],
 	}
 }
@@ -154,9 +159,9 @@ func (s *sentBuffers) lastFreedSpan(sent uint64) uint64 {
 // spansBefore returns the number of spans that were sent on the same connection before the first span of b.
 func (b *buffer) spansBefore() uint64 { return b.lastSpan - uint64(b.spanCount) }
 
-// removeDelivered removes the sent messages of a buffer that the daemon has delivered, might have delivered, or has
-// counted as lost. It decides that by the outcome of the last span in each message. It adds the number of spans in
-// each sent message to counts.
+// removeDelivered removes the messages from b that must not be sent again. It decides that by the outcome of the last
+// span in each message. It keeps messages that were not sent completely. It adds the number of spans in each sent
+// message to counts.
 func removeDelivered(b *buffer, outcomes *spanOutcomes, counts *countsByOutcome) {
 	lastSpan := b.spansBefore()
 	b.filterMessages(func(spanCount int) (shouldKeep bool) {

@@ -63,7 +63,7 @@ func (s *sender) run() {
 }
 
 // connect tries to connect to the daemon until it succeeds. After Close was called, it returns nil if there is
-// nothing to send, or if an attempt fails with an error that should not be retried.
+// nothing to send, or if an attempt fails, unless the daemon has asked the client to try again later.
 func (s *sender) connect() *connection {
 	for {
 		isClosing := s.client.isClosing.Load()
@@ -82,7 +82,7 @@ func (s *sender) connect() *connection {
 		if isClosing && !s.shouldRetryOnClose(err) {
 			return nil
 		}
-		s.refuseIfUnavailableTooLong()
+		s.refuseSpansIfAwayTooLong()
 		s.pause(isClosing)
 	}
 }
@@ -113,8 +113,8 @@ func (s *sender) shouldRetryOnClose(err error) bool {
 	return isPending && s.client.ctx.Err() == nil
 }
 
-// pause waits before the next attempt to connect. It returns early when Close is called. If Close was called before
-// (isClosing is true), it returns early when the context of Close is done.
+// pause waits before the next attempt to connect. A call of Close ends the wait. If isClosing is true, which means that
+// Close was called before, the end of the context of Close ends it.
 func (s *sender) pause(isClosing bool) {
 	var wakeUp <-chan struct{} = s.client.closing
 	if isClosing {
@@ -126,9 +126,9 @@ func (s *sender) pause(isClosing bool) {
 	}
 }
 
-// refuseIfUnavailableTooLong makes Publish refuse spans once the daemon has been unavailable for Config.MaxAway, and
+// refuseSpansIfAwayTooLong makes Publish refuse spans once the daemon has been unavailable for Config.MaxAway, and
 // logs that. Spans that were published before remain buffered, and are sent when a daemon is available again.
-func (s *sender) refuseIfUnavailableTooLong() {
+func (s *sender) refuseSpansIfAwayTooLong() {
 	unavailableFor := time.Since(s.disconnectedAt)
 	if s.hasGivenUp || unavailableFor < s.client.config.MaxAway {
 		return
@@ -341,9 +341,9 @@ func (s *sender) closeGracefully(conn *connection) (isFinished bool) {
 	return true
 }
 
-// awaitClosed waits until the daemon has closed the connection. If hasTimedOut is true, because the daemon has already
-// failed to respond in time, it waits for unsettledByeTimeout at most. If the connection ends with an error, it sets
-// s.closeErr.
+// awaitClosed waits until the daemon has closed the connection. It waits for unsettledByeTimeout at most if hasTimedOut
+// is true, which means that the daemon has not responded to the last request. If the connection ends with an error,
+// awaitClosed sets s.closeErr.
 func (s *sender) awaitClosed(conn *connection, hasTimedOut bool) {
 	var timeout <-chan time.Time
 	if hasTimedOut {
@@ -358,12 +358,12 @@ func (s *sender) awaitClosed(conn *connection, hasTimedOut bool) {
 	}
 }
 
-// awaitOutcomes asks the daemon to export all spans now, and waits for the response. It does not ask if the daemon
-// has already reported which spans it delivered, or does not support such reports. hasTimedOut is true if there is no
-// response within settleTimeout. awaitOutcomes returns an error if the request can't be sent, or if the context of
-// Close is done.
+// awaitOutcomes asks the daemon to export all spans now, and waits for the response. It does nothing if the client
+// knows which spans were delivered, or could not resend a span. hasTimedOut is true if there is no response within
+// settleTimeout. awaitOutcomes returns an error if it can't send the request, or if the context of Close is done.
 func (s *sender) awaitOutcomes(conn *connection) (hasTimedOut bool, err error) {
-	if s.sentBuffers.maxBuffers == 0 || conn.unsettled() == 0 {
+	canResend := s.sentBuffers.maxBuffers > 0
+	if !canResend || conn.unsettled() == 0 {
 		return false, nil
 	}
 	ctx, cancel := context.WithTimeout(s.client.ctx, settleTimeout)
@@ -444,9 +444,9 @@ type schedule struct {
 	lead     time.Duration // time before the end of an interval at which everything is sent
 }
 
-// newSchedule returns a schedule for sending published spans to the daemon. interval is the time between two
-// exports of the daemon in nanoseconds; an implausible value such as 0 is ignored. No span waits longer than maxWait.
-// The lead, the time between sending and the export, has a random part, so that clients do not all send at once.
+// newSchedule returns a schedule that sends spans shortly before each export of the daemon, and after maxWait at the
+// latest. interval is the time between two exports in nanoseconds; an implausible value such as 0 is ignored. The
+// time between sending and the export is partly random, so that clients do not all send at once.
 func newSchedule(maxWait time.Duration, interval uint64) schedule {
 	s := schedule{maxWait: maxWait, lead: minLead + rand.N(randomLead)}
 	isPlausible := interval >= uint64(minInterval) && interval <= uint64(maxInterval)

@@ -70,19 +70,19 @@ func (s *shard) encodeBatch(batch []Snapshot) (refusal reason, hasFullBuffer boo
 		return bufferFull, false
 	}
 	firstBuffer := s.buffer
-	var before bufferState
+	var stateBefore bufferState
 	if firstBuffer != nil {
-		before = firstBuffer.state()
+		stateBefore = firstBuffer.state()
 	}
-	if refusal := s.appendBatch(batch); refusal != noReason {
-		if refusal == bufferFull {
-			s.rejectedSize = len(batch)
-		}
-		return refusal, s.rollBack(firstBuffer, before)
+	refusal = s.appendBatch(batch)
+	if refusal == noReason {
+		s.published.Add(uint64(len(batch))) // before the sender can send the spans, so that Published >= Sent
+		return noReason, s.submitFilled()
 	}
-	// Published must be counted before the sender can see the buffers, so that it is never less than Sent.
-	s.published.Add(uint64(len(batch)))
-	return noReason, s.submitFilled()
+	if refusal == bufferFull {
+		s.rejectedSize = len(batch)
+	}
+	return refusal, s.rollBack(firstBuffer, stateBefore)
 }
 
 // wouldRejectAgain reports whether a batch of this size was rejected before and there is still no free buffer, so that
@@ -92,24 +92,25 @@ func (s *shard) wouldRejectAgain(size int) bool {
 }
 
 // appendBatch appends the spans of a batch to the current buffer, and continues in an empty buffer each time one is
-// full. It returns noReason, or the reason why no empty buffer is available; a part of the batch is appended then.
+// full. It returns noReason, or the reason why no empty buffer is available. It may then have appended a part of the
+// batch.
 func (s *shard) appendBatch(batch []Snapshot) reason {
 	for len(batch) > 0 {
 		group := batch[:min(len(batch), messageSpans)]
 		appended := s.appendGroup(group)
-		batch = batch[appended:]
-		if appended == 0 {
-			if refusal := s.startBuffer(); refusal != noReason {
-				return refusal
-			}
+		if appended > 0 {
+			batch = batch[appended:]
+			continue
+		}
+		if refusal := s.startBuffer(); refusal != noReason {
+			return refusal
 		}
 	}
 	return noReason
 }
 
-// appendGroup appends a group of spans to the current buffer, as a part of one message, and returns the number of
-// appended spans. If they do not all fit, it appends none and returns 0, so that the caller tries an empty buffer.
-// To an empty buffer it appends as many as fit.
+// appendGroup appends a group of spans to the current buffer, in one message, and returns the number of appended
+// spans. To an empty buffer, it appends as many as fit. To any other buffer, it appends all of them or none.
 func (s *shard) appendGroup(group []Snapshot) (appended int) {
 	b := s.buffer
 	if b == nil || !b.fits(headerRoom) { // no space for the header of a message
@@ -120,7 +121,10 @@ func (s *shard) appendGroup(group []Snapshot) (appended int) {
 	if !b.canExtendMessage(len(group)) {
 		b.beginMessage()
 	}
-	for appended < len(group) && s.appendSnapshot(&group[appended]) {
+	for i := range group {
+		if !s.appendSnapshot(&group[i]) {
+			break
+		}
 		appended++
 	}
 	fitsGroup := appended == len(group)
@@ -165,9 +169,9 @@ func (s *shard) appendPreEncoded(snapshot *Snapshot, key *EncodedKey) bool {
 	return true
 }
 
-// encodeAndAppend encodes the labels of a span and appends the span to the current buffer. If the buffer has
-// a number for the labels then, it adds both to s.labels, so that the next span with equal labels need not encode
-// them again. It returns false if the span does not fit.
+// encodeAndAppend encodes the labels of a span and appends the span to the current buffer. If the buffer assigns a
+// number to the labels, encodeAndAppend stores it in s.labels, so that the next span with equal labels need not encode
+// them. It returns false if the span does not fit.
 func (s *shard) encodeAndAppend(snapshot *Snapshot) bool {
 	key := &snapshot.Key
 	maxKeyLength := maxEncodedLength(key)
@@ -196,9 +200,9 @@ func (s *shard) appendTruncated(snapshot *Snapshot) bool {
 	return fits
 }
 
-// appendWithEncodedKey appends a span to the current buffer, with a number in place of its labels. encodedKey is the
-// encoding of the labels. If the buffer has no space to define a number for encodedKey, appendWithEncodedKey appends
-// the span with encodedKey itself, and returns false. The caller must have checked that the span fits.
+// appendWithEncodedKey appends a span to the current buffer, and returns the number that stands for its labels.
+// encodedKey is the encoding of the labels. If the buffer has no space to define another number, the appended span
+// contains encodedKey, and hasNumber is false. The caller must have checked that the span fits.
 func (s *shard) appendWithEncodedKey(snapshot *Snapshot, encodedKey []byte) (keyNumber uint32, hasNumber bool) {
 	keyNumber, hasNumber = s.findOrDefineKey(encodedKey)
 	if hasNumber {
@@ -265,14 +269,15 @@ func (s *shard) submitFilled() bool {
 	return true
 }
 
-// rollBack removes the spans of a batch that can't be encoded completely. firstBuffer was the current buffer before
-// the batch, or nil, and before is its state at that time. The other buffers of the batch are released. rollBack
-// returns true if it has passed firstBuffer to the sender; the shard then has no buffer.
-func (s *shard) rollBack(firstBuffer *buffer, before bufferState) (hasFullBuffer bool) {
+// rollBack removes the spans of a batch that does not fit completely. firstBuffer is the buffer to which spans were
+// appended before the batch, or nil, and stateBefore is its state at that time. All buffers that the batch has taken
+// are released. rollBack returns true if it passes firstBuffer to the sender.
+func (s *shard) rollBack(firstBuffer *buffer, stateBefore bufferState) (hasFullBuffer bool) {
 	if firstBuffer != nil {
-		firstBuffer.restore(before)
+		firstBuffer.restore(stateBefore)
 	}
-	if s.buffer == firstBuffer {
+	hasTakenBuffers := s.buffer != firstBuffer
+	if !hasTakenBuffers {
 		return false
 	}
 	s.pool.release(s.buffer)

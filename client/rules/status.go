@@ -90,8 +90,7 @@ const (
 func GRPCStatus(t Tags) string {
 	names := GRPCStatusTags[:]
 	if !CallsGRPC(t.Text(TagRPCSystemName), t.Text(TagRPCSystem)) {
-		lastTag := len(GRPCStatusTags) - 1
-		names = GRPCStatusTags[:lastTag] // the last tag can contain the status of another RPC system
+		names = names[:len(names)-1] // the last tag can contain the status of another RPC system
 	}
 	for _, name := range names {
 		if text := t.Text(name); text != "" {

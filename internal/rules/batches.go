@@ -38,8 +38,8 @@ type batch struct {
 	service []byte // copy of id.Service, because the caller may reuse the memory of its string
 }
 
-// Reset removes all batches, but keeps their memory for the next body. labeller makes the keys of the
-// spans in that body, the label sets under which they are counted.
+// Reset removes all batches, but keeps their memory for the next body. labeller returns the labels under
+// which the spans of that body are counted.
 func (b *Batches) Reset(labeller span.Labeller) {
 	for i := range b.all {
 		batch := &b.all[i]
@@ -52,8 +52,8 @@ func (b *Batches) Reset(labeller span.Labeller) {
 }
 
 // FindOrAdd returns the number of the batch with the given ID, and adds an empty batch if there is none.
-// ok is false if there are already MaxOrigins other batches. The batch of the common origin, whose number
-// is Common, can be added nevertheless. FindOrAdd copies id.Service.
+// ok is false if there are already MaxOrigins batches. But a batch of the common origin, which is for the
+// spans of all other processes, is always added.
 func (b *Batches) FindOrAdd(id BatchID) (number int, ok bool) {
 	for i := range b.all {
 		if b.all[i].id == id {
@@ -61,7 +61,8 @@ func (b *Batches) FindOrAdd(id BatchID) (number int, ok bool) {
 		}
 	}
 	number = len(b.all)
-	if number >= MaxOrigins && id.Origin != Common {
+	isFull := number >= MaxOrigins
+	if isFull && id.Origin != Common {
 		return 0, false
 	}
 	b.addBatch(id)

@@ -24,7 +24,8 @@ func AppendTagValue(dst []byte, text string) []byte {
 		r, width := utf8.DecodeRuneInString(text[offset:])
 		offset += width
 		lower := unicode.ToLower(r)
-		if unicode.IsUpper(r) && utf8.RuneLen(lower) == width {
+		hasSameWidth := utf8.RuneLen(lower) == width // the agent keeps the few other capitals
+		if unicode.IsUpper(r) && hasSameWidth {
 			r = lower
 		}
 		isInvalidUTF8 := r == utf8.RuneError && width == 1

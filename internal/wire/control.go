@@ -216,14 +216,17 @@ func AppendOutcome(dst []uint64, lastSpan uint64, outcome Outcome) []uint64 {
 	return append(dst, lastSpan, uint64(outcome))
 }
 
-// Outcomes decodes list, the value of Welcome.Earlier, and iterates over its pairs of a span number and an outcome.
-// The outcome applies to that span and to the spans before it, back to the previous pair. An unknown outcome
-// becomes Resend. The client must also resend all spans after the last pair.
+// Outcomes decodes list, the value of Welcome.Earlier. Each pair that it yields gives the outcome of all spans after the
+// last span of the previous pair, up to and including lastSpan. An unknown outcome becomes Resend. The client must also
+// resend the spans after the last pair.
 func Outcomes(list []uint64) iter.Seq2[uint64, Outcome] {
 	return func(yield func(lastSpan uint64, outcome Outcome) bool) {
 		for pair := range slices.Chunk(list, 2) {
 			isComplete := len(pair) == 2
-			if !isComplete || !yield(pair[0], min(Outcome(pair[1]), Resend)) {
+			if !isComplete {
+				return
+			}
+			if !yield(pair[0], min(Outcome(pair[1]), Resend)) {
 				return
 			}
 		}

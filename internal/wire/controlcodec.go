@@ -181,8 +181,7 @@ func readMap(t Type, body []byte, readValue func(r *controlReader, name string))
 	}
 	r := &controlReader{Reader: msgpack.NewReader(body), operation: operation, body: body}
 	if r.Lead() == msgpack.Nil { // only the value of a field can be nil
-		r.Fail()
-		r.checkRead("a map")
+		r.reject("expected a map, found %s", describeByte(body, 0))
 	}
 	r.readEntries(readValue)
 	return r.err

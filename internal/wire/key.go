@@ -128,21 +128,25 @@ func ReadKey(k *span.Key, raw []byte) error {
 // readKey decodes r.raw into k. It returns an error unless r.raw is exactly one valid key. After an error, the
 // content of k is undefined.
 func (r *keyReader) readKey(k *span.Key) error {
-	const operation = "decode key"
 	r.elements = r.Array()
 	if r.elements < minKeyElements || r.elements > maxKeyElements {
-		return malformed(operation, len(r.raw), "expected an array of %d to %d, found %s", minKeyElements,
-			maxKeyElements, describeByte(r.raw, 0))
+		return r.malformedAt(0, "expected an array of %d to %d, found %s", minKeyElements, maxKeyElements,
+			describeByte(r.raw, 0))
 	}
 	r.readLabels(k)
 	if r.Failed() {
-		return malformed(operation, len(r.raw)-r.At(), "element %d: expected %s, found %s", r.elementsRead,
+		return r.malformedAt(r.At(), "element %d: expected %s, found %s", r.elementsRead,
 			keyLabels[r.elementsRead], describeByte(r.raw, r.At()))
 	}
 	if r.Left() != 0 {
-		return malformed(operation, r.Left(), "%d bytes follow the last label", r.Left())
+		return r.malformedAt(r.At(), "%d bytes follow the last label", r.Left())
 	}
 	return nil
+}
+
+// malformedAt returns an error for the element that starts at r.raw[at].
+func (r *keyReader) malformedAt(at int, format string, args ...any) error {
+	return malformed("decode key", len(r.raw)-at, format, args...)
 }
 
 // keyLabels describes each element of a key, for error messages.
@@ -188,20 +192,31 @@ func (r *keyReader) readLabels(k *span.Key) {
 	k.AdditionalTags = r.appendTags(k.AdditionalTags[:0])
 }
 
-// readTextLabels reads the next elements of an encoded key into the string labels of k from first up to, but not
-// including, end. The strings share the memory of r.raw.
+// readTextLabels reads one string for each label of k from first to end, without end. The strings refer to the memory
+// of r.raw.
 func (r *keyReader) readTextLabels(k *span.Key, first, end span.Label) {
 	for label := first; label < end; label++ {
-		text, next := msgpack.CommonStr(r.raw, r.At())
-		isShortText := next != 0 && r.elementsRead < r.elements && !r.Failed()
-		if !isShortText {
-			*k.Text(label) = r.text()
-			continue
+		text, isShort := r.shortText()
+		if !isShort {
+			text = r.text()
 		}
-		*k.Text(label) = stringOf(text.Bytes(r.raw))
-		r.Seek(next)
-		r.elementsRead++
+		*k.Text(label) = text
 	}
+}
+
+// shortText reads the next label if it is a short string, which most labels are. Otherwise, it returns false and reads
+// nothing.
+func (r *keyReader) shortText() (text string, ok bool) {
+	if r.Failed() || r.elementsRead == r.elements {
+		return "", false
+	}
+	position, next := msgpack.CommonStr(r.raw, r.At())
+	if next == 0 {
+		return "", false
+	}
+	r.Seek(next)
+	r.elementsRead++
+	return stringOf(position.Bytes(r.raw)), true
 }
 
 // skipAbsent reports whether the next label is absent: it is encoded as nil, or the encoded key has ended before.
@@ -335,7 +350,7 @@ func (w *DefineWalker) Err() error { return w.err }
 // Left returns the number of bytes that have not been read.
 func (w *DefineWalker) Left() int { return len(w.unread) }
 
-// Next decodes the next pair of a message that assigns numbers to keys: the number, and the encoded key. key shares
+// Next returns the next definition of the message: an encoded key and the number that stands for it. key refers to
 // the memory of the message. ok is false at the end of the message or after an error, which Err returns.
 func (w *DefineWalker) Next() (number uint32, key []byte, ok bool) {
 	if w.unreadCount == 0 {

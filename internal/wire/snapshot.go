@@ -66,17 +66,19 @@ const endAndFlagsLen = 9 + 1
 // key, the duration, the end time and the flags.
 const maxCommonLen = 1 + 5 + 9 + endAndFlagsLen
 
-// putCommonSnapshot writes the encoding of a span with weight 1 to the start of b, and returns its length. number
-// stands for the labels of the span, and end must be greater than math.MaxUint32. Numbers below 128 and durations
-// of 17 to 32 bits are written without a function call.
+// putCommonSnapshot writes a span with weight 1 to the start of b, and returns the encoded length. number stands for
+// the labels of the span. end must be greater than math.MaxUint32. The most common numbers and durations are written
+// without a function call.
 func putCommonSnapshot(b *[maxCommonLen]byte, number uint32, duration uint64, end int64, flags span.Flags) int {
 	b[0] = msgpack.FixArray | 4
 	b[1] = byte(number)
 	size := 2
-	if number >= msgpack.FixMap {
+	isLongNumber := number >= msgpack.FixMap
+	if isLongNumber {
 		size = 1 + putUint((*[9]byte)(b[1:]), uint64(number))
 	}
-	if duration > math.MaxUint16 && duration <= math.MaxUint32 {
+	has32Bits := duration > math.MaxUint16 && duration <= math.MaxUint32
+	if has32Bits {
 		b[size] = msgpack.Uint32
 		binary.BigEndian.PutUint32(b[size+1:], uint32(duration))
 		size += 5
@@ -193,11 +195,12 @@ func CountSpans(head []byte, following int) uint64 {
 }
 
 // readArrayHeader reads the array header at the start of body, and returns the number of elements and the bytes after
-// the header. It returns an error if body is too short for so many elements of at least minElementLen bytes.
+// the header. Each element has at least minElementLen bytes. It returns an error if body is too short for the elements.
 func readArrayHeader(operation string, body []byte, minElementLen int) (count int, rest []byte, err error) {
 	r := msgpack.NewReader(body)
 	count = r.Array()
-	if r.Failed() || count > r.Left()/minElementLen {
+	maxCount := r.Left() / minElementLen
+	if r.Failed() || count > maxCount {
 		return 0, nil, malformed(operation, len(body), "expected an array of no more elements than fit, each "+
 			"of at least %d bytes, found %s", minElementLen, describeByte(body, 0))
 	}
@@ -220,13 +223,15 @@ func (w *SpansWalker) Next(s *Snapshot) bool {
 		w.checkEnd()
 		return false
 	}
-	if size := readCommonSnapshot(w.body[w.at:], s); size != 0 {
+	size := readCommonSnapshot(w.body[w.at:], s)
+	isCommon := size != 0
+	if isCommon {
 		w.at += size
 		w.unreadCount--
 		return true
 	}
 	r := msgpack.NewReaderAt(w.body, w.at)
-	expected := readSnapshot(&r, w.body, s)
+	expected := readSnapshot(&r, w.body, s) // what the walker expected, if the next bytes are something else
 	w.at = r.At()
 	if r.Failed() {
 		w.fail(expected)

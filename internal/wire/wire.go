@@ -140,15 +140,17 @@ func Split(message []byte) (t Type, body []byte, err error) {
 		return 0, nil, malformed(operation, len(message)-bodyAt, "expected an array of two, a number as the "+
 			"type and the body, found %s", describeByte(message, bodyAt))
 	}
-	isKnown := !isNegative && number <= uint64(TypeBye) && Type(number).isKnown()
+	isKnown := !isNegative && number >= uint64(TypeHello) && number <= uint64(TypeBye)
 	if !isKnown {
 		return 0, nil, malformed(operation, len(message)-typeAt, "unknown message type %d, version %d has 1 to %d",
 			int64(number), Version, TypeBye)
 	}
-	if bodyAt == len(message) {
-		return 0, nil, malformed(operation, 0, "%s has no body", Type(number))
+	t = Type(number)
+	body = message[bodyAt:]
+	if len(body) == 0 {
+		return 0, nil, malformed(operation, 0, "%s has no body", t)
 	}
-	return Type(number), message[bodyAt:], nil
+	return t, body, nil
 }
 
 // beginFrame appends the header of a frame, whose length endFrame writes, and the start of the message.

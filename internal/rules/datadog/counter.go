@@ -64,11 +64,11 @@ func NewCounter() *Counter { return &Counter{Now: time.Now} }
 // top-level spans. If Count returns an error, the batches are incomplete: the caller must ignore them
 // and leave the whole body to the Datadog agent.
 func (c *Counter) Count(format decode.Format, body []byte, lang string, hasTopLevelMarks bool, policy *Policy) error {
-	source := fromTags
+	source := sourceV04
 	if format == decode.FormatV1 {
-		source = fromFields
+		source = sourceV1
 	}
-	c.begin(&c.decoded, source, lang, hasTopLevelMarks, policy)
+	c.prepare(&c.decoded, source, lang, hasTopLevelMarks, policy)
 	if err := c.decoder.Decode(format, body, policy.Names(), c.table); err != nil {
 		return err //nolint:wrapcheck // the decoder's error is complete
 	}
@@ -79,15 +79,16 @@ func (c *Counter) Count(format decode.Format, body []byte, lang string, hasTopLe
 // with one group per trace. It modifies t. If it returns an error, the batches are incomplete, and the
 // caller must ignore them.
 func (c *Counter) CountIngested(t *spantable.Table, policy *Policy) error {
-	c.begin(t, fromOTLP, "", false, policy)
+	c.prepare(t, sourceOTLP, "", false, policy)
 	c.senders = c.origins.AssignOrigins(c.senders, c.eachSenderOrigin)
 	return c.countTraces()
 }
 
-// begin prepares the counter for a body. lang is the language of the tracer, or "" for an OTLP request.
-func (c *Counter) begin(t *spantable.Table, from source, lang string, hasTopLevelMarks bool, policy *Policy) {
+// prepare prepares the counter for the spans in t. lang is the language of the tracer, or "" for an OTLP
+// request.
+func (c *Counter) prepare(t *spantable.Table, s source, lang string, hasTopLevelMarks bool, policy *Policy) {
 	c.table = t
-	c.source = from
+	c.source = s
 	c.policy = policy
 	c.selectRulebook(lang)
 	c.hasTopLevelMarks = hasTopLevelMarks || !c.rulebook.followsAgent // tracers' rules use only the marks
@@ -270,9 +271,10 @@ func (c *Counter) setWeight() {
 	c.weight = weight
 }
 
-// selectBatch sets c.batchNumber and c.originFlags for the spans of the trace g. Spans of the same sender
-// and base service share a batch. If there are too many batches, selectBatch records an error in the table.
-// But in an OTLP request, all further senders share the batch of the common origin.
+// selectBatch sets c.batchNumber, the batch for the spans of the trace g, and c.originFlags, which is
+// SharedOrigin if the batch also contains spans of other processes. There is a batch for each sender, the
+// process that sent the spans, and base service. If there are too many, selectBatch selects the common
+// batch for an OTLP request, and records an error in the table for other requests.
 func (c *Counter) selectBatch(g *spantable.Group, baseService string) {
 	var place rules.Place
 	if len(c.senders) > 0 {
@@ -283,17 +285,30 @@ func (c *Counter) selectBatch(g *spantable.Group, baseService string) {
 		id.Service = ""
 	}
 	number, hasBatch := c.batches.FindOrAdd(id)
-	if !hasBatch && c.source != fromOTLP {
+	if hasBatch {
+		c.batchNumber = number
+		c.setSharedOrigin(place.IsShared)
+		return
+	}
+	if c.source != sourceOTLP {
 		c.table.Fail(spantable.ErrTooMuch)
 		return
 	}
-	if !hasBatch {
-		common := c.origins.MergeIntoCommon(c.origins.Get(id.Origin))
-		number, _ = c.batches.FindOrAdd(rules.BatchID{Origin: common})
-	}
-	c.batchNumber = number
+	c.batchNumber = c.findCommonBatch(id.Origin)
+	c.setSharedOrigin(true)
+}
+
+// findCommonBatch returns the number of the batch for processes without a batch of their own. It adds the
+// origin with the given number, the description of such a process, to the description of the batch.
+func (c *Counter) findCommonBatch(originNumber int) int {
+	common := c.origins.MergeIntoCommon(c.origins.Get(originNumber))
+	number, _ := c.batches.FindOrAdd(rules.BatchID{Origin: common})
+	return number
+}
+
+// setSharedOrigin sets c.originFlags. isShared is true if spans of several processes are in the batch.
+func (c *Counter) setSharedOrigin(isShared bool) {
 	c.originFlags = 0
-	isShared := place.IsShared || !hasBatch
 	if isShared {
 		c.originFlags = span.SharedOrigin
 	}
@@ -315,14 +330,16 @@ func (c *Counter) findRoot(spans []spantable.Span) *spantable.Span {
 }
 
 // indexSpans fills c.spanIndex, which finds the parent of each span by its ID. If the tracer has not
-// marked top-level spans, the index also contains the services, because a span is top-level if its
+// marked top-level spans, the index also contains the service of each span: a span is top-level if its
 // service differs from that of its parent.
 func (c *Counter) indexSpans(spans []spantable.Span) {
+	needsServices := !c.hasTopLevelMarks
 	c.links = c.links[:0]
 	for i := range spans {
 		s := &spans[i]
 		link := agent.Link{Span: s.ID, Parent: s.Parent}
-		if !c.hasTopLevelMarks && c.table.Err() == nil {
+		hasFailed := c.table.Err() != nil // the services already need too much memory
+		if needsServices && !hasFailed {
 			link.Service = c.services.normalize(c.validText(s.Service))
 		}
 		c.links = append(c.links, link)
@@ -371,9 +388,9 @@ func (c *Counter) isIgnoredTrace(root *spantable.Span) bool {
 	return c.policy.ignoresResource(resource)
 }
 
-// addSnapshot adds a snapshot of the current span, the data that statistics need, to the batch with the
-// number c.batchNumber. index is the index of the span in the table. addSnapshot records an error in
-// the table if the batches are too large, or if only the Datadog agent can count the span.
+// addSnapshot adds the current span, which has the given index in the table, to the batch c.batchNumber.
+// It records an error in the table if the batches are too large, or if a value of the span can be read
+// only by the Datadog agent.
 func (c *Counter) addSnapshot(index uint32, isTopLevel bool) {
 	s := &c.table.Spans[index]
 	if s.HasUnknownType {
@@ -386,7 +403,7 @@ func (c *Counter) addSnapshot(index uint32, isTopLevel bool) {
 	if !isIgnored {
 		fingerprint = c.makeFingerprint(s)
 		if fingerprint == nil {
-			c.makeKey(s) // a tag may be a list or a map: making the key records it as an error
+			c.checkKey(s)
 		}
 	}
 	c.batches.AddSnapshot(c.batchNumber, fingerprint, span.Snapshot{
@@ -457,8 +474,8 @@ func (c *Counter) IDs(s SampledSpan) (traceHigh, traceLow, spanID uint64) {
 // ID in v0.4 to v0.7.
 const highDigits = 16
 
-// readTraceHigh returns the upper half of the ID of the trace g. It reads it from the first span with a
-// valid tag, which contains the half in hexadecimal digits. It returns 0 if there is no such tag.
+// readTraceHigh returns the upper half of the ID of the trace g. It reads the first valid tag that contains
+// this half among the tags of all spans of the trace. It returns 0 if there is none.
 func (c *Counter) readTraceHigh(g *spantable.Group) uint64 {
 	spans := c.table.SpansOf(g)
 	for i := range spans {

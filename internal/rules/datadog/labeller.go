@@ -28,9 +28,9 @@ type labeller struct {
 type source uint8
 
 const (
-	fromTags   source = iota // a body of v0.4 to v0.7: the span kind and the trace's origin are tags
-	fromFields               // a body of v1.0: the span kind and the trace's origin are fields
-	fromOTLP                 // an OTLP request, translated like the agent's OTLP ingest
+	sourceV04  source = iota // a body of v0.4 to v0.7: the span kind and the trace's origin are tags
+	sourceV1                 // a body of v1.0: the span kind and the trace's origin are fields
+	sourceOTLP               // an OTLP request, translated like the agent's OTLP ingest
 )
 
 // traceRoot returns whether s is the root of its trace, which is a span without a parent. By the rules
@@ -52,7 +52,7 @@ func (r *labeller) kindName(s *spantable.Span) string {
 	if r.rulebook.followsAgent {
 		return s.Kind.String()
 	}
-	isTag := r.source != fromFields
+	isTag := r.source != sourceV1
 	if isTag {
 		return r.textValue(decode.LabelKind)
 	}
@@ -81,7 +81,7 @@ func (r *labeller) endpoint() string {
 // setKindAndSynthetic sets the kind of s, the current span, and whether it is part of a synthetic test. It
 // reads them from tags. In the format v1.0, these are fields instead, which the decoder has already read.
 func (r *labeller) setKindAndSynthetic(s *spantable.Span) {
-	if r.source == fromFields {
+	if r.source == sourceV1 {
 		return
 	}
 	s.Kind = spantable.KindUnknown
@@ -127,9 +127,9 @@ func equalFoldASCII(text []byte, lower string) bool {
 	return true
 }
 
-// mainService returns the service that is configured for the process that sent a trace. root must be
-// the root span of the trace and the span whose tags r currently reads. The result is empty if the
-// service is unknown, or if the rules of the tracer do not use it.
+// mainService returns the service that is configured for the process that sent a trace. It returns "" if the
+// service is unknown, or if the tracer's rules do not use it. root must be the root of the trace and the
+// current span.
 func (r *labeller) mainService(root *spantable.Span) string {
 	switch {
 	case r.rulebook.followsAgent:
@@ -198,6 +198,10 @@ func (r *labeller) makeFingerprint(s *spantable.Span) []byte {
 	}
 	return f.Bytes()
 }
+
+// checkKey records an error in the table if the key of s, the current span, contains a list or a map,
+// which only the Datadog agent can format.
+func (r *labeller) checkKey(s *spantable.Span) { r.makeKey(s) }
 
 // makeKey returns the key of s, the current span. The key is valid until the next call.
 func (r *labeller) makeKey(s *spantable.Span) *span.Key {
@@ -273,8 +277,8 @@ func (r *labeller) peerValue(l label, kind spantable.Kind) string {
 	if r.rulebook.followsAgent && isServiceName(l, t) {
 		return r.services.normalizePeer(r.validText(t.Text()))
 	}
-	sentAs := r.resolveAlias(l, kind)
-	return r.labelValue(sentAs)
+	sentLabel := r.resolveAlias(l, kind) // of the tag in which the tracer has sent the value
+	return r.labelValue(sentLabel)
 }
 
 // isServiceName reports whether t, the tag with label l or nil, contains the name of a service.
@@ -287,8 +291,8 @@ func isServiceName(l label, t *spantable.Tag) bool {
 // to dst, each as "name:value". It omits tags that are missing or empty. kind is the kind of the span.
 func (r *labeller) appendAdditionalTags(dst []string, kind spantable.Kind) []string {
 	for _, l := range r.ruleLabels.additional {
-		sentAs := r.resolveAlias(l, kind)
-		if value := r.labelValue(sentAs); value != "" {
+		sentLabel := r.resolveAlias(l, kind) // of the tag in which the tracer has sent the value
+		if value := r.labelValue(sentLabel); value != "" {
 			dst = append(dst, r.joinTag(r.policy.labels.names[l], value))
 		}
 	}
@@ -324,46 +328,54 @@ func (r *labeller) resolveAlias(l label, kind spantable.Kind) label {
 	return l
 }
 
-// httpStatus returns the HTTP status of the current span, or 0 if it has no valid status. It reads
-// Datadog's tag first, and then OpenTelemetry's attribute, which the rules of some tracers ignore.
+// httpStatus returns the HTTP status of the current span, or 0 if the span has none. It prefers the tag
+// http.status_code to http.response.status_code.
 func (r *labeller) httpStatus() uint32 {
-	if code, ok := r.datadogHTTPStatus(); ok {
-		return agent.StatusOf(code)
+	code, ok := r.datadogHTTPStatus()
+	if !ok {
+		code, ok = r.otelHTTPStatus()
 	}
-	t := r.findTag(labelOTelHTTPStatus)
-	if t == nil || !r.rulebook.status.otel {
-		return 0
-	}
-	code, ok := r.statusCode(t)
 	if !ok {
 		return 0
 	}
 	return agent.StatusOf(code)
 }
 
-// datadogHTTPStatus returns the HTTP status in Datadog's tag of the current span. ok is false if there is no
-// such tag, or if its value is not a status.
+// datadogHTTPStatus returns the HTTP status in the tag http.status_code of the current span. ok is false
+// if the span does not have the tag, or if the value is not a status.
 func (r *labeller) datadogHTTPStatus() (code int64, ok bool) {
 	t := r.findTag(labelHTTPStatus)
 	if t == nil {
 		return 0, false
 	}
-	if r.validatesStatus(t) && !agent.ValidHTTPStatus(r.formatValue(labelHTTPStatus)) {
+	isIgnored := r.ignoresInvalidStatus(t) && !agent.ValidHTTPStatus(r.formatValue(labelHTTPStatus))
+	if isIgnored {
 		return 0, false
 	}
-	return r.statusCode(t)
+	return r.parseStatus(t)
 }
 
-// validatesStatus reports whether the HTTP status in the tag t is ignored if it is invalid. By the
+// otelHTTPStatus returns the HTTP status in the tag http.response.status_code of the current span. ok is
+// false if the span does not have the tag, if the value is not a status, or if the tracer does not read
+// the tag.
+func (r *labeller) otelHTTPStatus() (code int64, ok bool) {
+	t := r.findTag(labelOTelHTTPStatus)
+	if t == nil || !r.rulebook.status.readsOTelTag {
+		return 0, false
+	}
+	return r.parseStatus(t)
+}
+
+// ignoresInvalidStatus reports whether the HTTP status in the tag t is ignored if it is invalid. By the
 // Datadog agent's rules it is, except for a number in an OTLP request.
-func (r *labeller) validatesStatus(t *spantable.Tag) bool {
-	return r.rulebook.followsAgent && (r.source != fromOTLP || t.Type == spantable.TypeText)
+func (r *labeller) ignoresInvalidStatus(t *spantable.Tag) bool {
+	return r.rulebook.followsAgent && (r.source != sourceOTLP || t.Type == spantable.TypeText)
 }
 
-// statusCode returns the value of a status tag, which can be an integer or a text such as "200". ok is
+// parseStatus returns the value of a status tag, which can be an integer or a text such as "200". ok is
 // false for any other value. By the rules of some tracers, a text can contain only digits. By the
 // Datadog agent's rules, it can also be "200.0".
-func (r *labeller) statusCode(t *spantable.Tag) (code int64, ok bool) {
+func (r *labeller) parseStatus(t *spantable.Tag) (code int64, ok bool) {
 	if t.Type != spantable.TypeText {
 		return integerValue(t)
 	}

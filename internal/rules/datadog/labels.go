@@ -86,13 +86,13 @@ func newLabels(peerTags []string, config Labels) (*labels, bool) {
 	return l, true
 }
 
-// findOrAdd returns the label of a tag, the number that stands for its name. If the tag has none yet,
-// findOrAdd assigns the next one. ok is false if all labels are used.
+// findOrAdd returns the label of the tag with the given name, the number that stands for the name. If the
+// tag has none yet, findOrAdd assigns the next number. ok is false if all numbers are used.
 func (l *labels) findOrAdd(name string) (tag label, ok bool) {
-	i := slices.Index(l.names, name)
-	hasLabel := i > int(spantable.Other) // Other stands for all names without a label
+	existing := slices.Index(l.names, name)
+	hasLabel := existing > int(spantable.Other) // Other stands for all names without a label
 	if hasLabel {
-		return label(i), true
+		return label(existing), true
 	}
 	if len(l.names) == spantable.MaxLabels {
 		return spantable.Other, false
@@ -108,16 +108,15 @@ func (l *labels) addTracerLabels(id rulebookID, config Labels) bool {
 	if config.RenamesResources || !book.needsRenamedResources {
 		ruleLabels.endpoints = book.endpoints
 	}
-	if !l.addAdditional(book, ruleLabels, config.AdditionalTags) {
+	if !l.addAdditionalTags(book, ruleLabels, config.AdditionalTags) {
 		return false
 	}
 	return l.addAliases(book, ruleLabels)
 }
 
-// addAdditional assigns labels, numbers that stand for names, to the tags that the operator wants in
-// the statistics, and stores them in ruleLabels. It ignores tags beyond book.maxAdditional, the maximum
-// of the tracer. It returns false if all labels are used.
-func (l *labels) addAdditional(book *rulebook, ruleLabels *rulebookLabels, names []string) bool {
+// addAdditionalTags adds the tags with the given names, which the operator has configured, to ruleLabels.
+// It ignores names beyond the maximum of the tracer. It returns false if there are too many different tags.
+func (l *labels) addAdditionalTags(book *rulebook, ruleLabels *rulebookLabels, names []string) bool {
 	names = slices.Clone(names)
 	if book.sortsTags {
 		slices.Sort(names)
@@ -133,20 +132,20 @@ func (l *labels) addAdditional(book *rulebook, ruleLabels *rulebookLabels, names
 	return true
 }
 
-// addAliases adds the aliases of book, tags that a tracer sends instead of others, such as db.type instead
-// of db.system, to ruleLabels. It assigns a label, a number that stands for the name, to each. It returns
-// false if all labels are used.
+// addAliases adds the aliases of book to ruleLabels: tags that a tracer sends in place of others, such as
+// db.type in place of db.system. It skips those in place of tags that no rule reads. It returns false if
+// there are too many different tags.
 func (l *labels) addAliases(book *rulebook, ruleLabels *rulebookLabels) bool {
 	for _, a := range book.peers.aliases {
-		tag := slices.Index(l.names, a.name)
-		if tag < 0 {
-			continue // no rule reads the tag
+		original := slices.Index(l.names, a.name)
+		if original < 0 {
+			continue
 		}
 		sentAs, ok := l.findOrAdd(a.sentAs)
 		if !ok {
 			return false
 		}
-		ruleLabels.aliases = append(ruleLabels.aliases, labelAlias{label(tag), sentAs, a.kinds})
+		ruleLabels.aliases = append(ruleLabels.aliases, labelAlias{label(original), sentAs, a.kinds})
 	}
 	return true
 }

@@ -15,7 +15,7 @@ import (
 func (c *Counter) Origin(headers span.Origin) span.Origin {
 	sender := &c.table.Senders[0] // the body of a tracer has only one
 	origin := headers
-	origin.Env = c.env(sender.Env)
+	origin.Env = c.cloneEnv(sender.Env)
 	origin.Version = c.cloneText(sender.Version)
 	origin.Host = c.cloneText(sender.Host)
 	origin.GitCommitSHA = c.cloneText(sender.Commit)
@@ -31,9 +31,8 @@ func (c *Counter) Origin(headers span.Origin) span.Origin {
 	return origin
 }
 
-// setTracerFields copies the language, its version, the tracer's version and the container of sender to
-// origin. It copies an empty language, but no other empty field. If it sets the container, it removes
-// the entity ID.
+// setTracerFields copies the language, its version, the tracer's version and the container ID from sender
+// to origin. Except for the language, it copies no empty field. A container ID replaces the entity ID.
 func (c *Counter) setTracerFields(origin *span.Origin, sender *spantable.Sender) {
 	origin.Lang = c.cloneText(sender.Lang)
 	if sender.LangVersion.Len > 0 {
@@ -48,12 +47,15 @@ func (c *Counter) setTracerFields(origin *span.Origin, sender *spantable.Sender)
 	}
 }
 
-// env returns a copy of the name of an environment. It returns "" if the name contains no character
-// that is valid in a tag value. In that case, the Datadog agent uses its own environment.
-func (c *Counter) env(text spantable.Text) string {
+// cloneEnv returns a copy of text, the name of an environment. It returns "" if nothing of the name remains
+// when the Datadog agent normalizes it. The agent then uses its own environment.
+func (c *Counter) cloneEnv(text spantable.Text) string {
 	env := c.cloneText(text)
-	isTagValue := rules.IsTagValue([]byte(env))
-	if !isTagValue && len(rules.AppendTagValue(nil, env)) == 0 {
+	isNormalized := rules.IsTagValue([]byte(env))
+	if isNormalized {
+		return env
+	}
+	if normalized := rules.AppendTagValue(nil, env); len(normalized) == 0 {
 		return ""
 	}
 	return env
@@ -84,7 +86,7 @@ func (c *Counter) eachSenderOrigin(yield func(span.Origin) bool) {
 	for i := range c.table.Senders {
 		s := &c.table.Senders[i]
 		o := span.Origin{
-			Env:           c.env(s.Env),
+			Env:           c.cloneEnv(s.Env),
 			Version:       c.cloneText(s.Version),
 			Host:          c.cloneText(s.Host),
 			Lang:          c.cloneText(s.Lang),

@@ -61,7 +61,7 @@ type statusRules struct {
 	prefersText       bool    // texts take precedence over numbers
 	anySystem         bool    // rpc.response.status_code counts even if no tag says that the call is a gRPC call
 	keepsRawGRPC      bool    // the gRPC status is not parsed, and is read only from spans of type "rpc"
-	otel              bool    // OpenTelemetry's attribute of the HTTP status is read too
+	readsOTelTag      bool    // the HTTP status is also read from http.response.status_code
 	acceptsOnlyDigits bool    // an HTTP status in text may contain only digits
 }
 
@@ -102,14 +102,14 @@ var rulebooks = [rulebookCount]rulebook{
 		},
 		labelling: labelling{followsAgent: true},
 		peers:     peerRules{allTagsKinds: peerKinds, baseOnlyKinds: internal},
-		status:    statusRules{grpc: grpcLabels, otel: true},
+		status:    statusRules{grpc: grpcLabels, readsOTelTag: true},
 	},
 	goRules: {
 		lang:      "go",
 		counting:  counting{countableKinds: everyKind, honorsIgnoredResources: true, isSynthetic: agent.Synthetics},
 		labelling: labelling{ignoresKindCase: true, endpoints: []label{labelHTTPEndpoint}, maxAdditional: 6},
 		peers:     peerRules{allTagsKinds: peerKinds, baseOnlyKinds: internal | unknown, ignoresNumbers: true},
-		status:    statusRules{grpc: grpcLabels, otel: true},
+		status:    statusRules{grpc: grpcLabels, readsOTelTag: true},
 	},
 	pythonRules: {
 		lang:     "python",

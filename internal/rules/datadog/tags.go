@@ -59,9 +59,9 @@ func (r *tags) textValue(l label) string {
 	return ""
 }
 
-// formatValue returns the value of a tag of the current span as text, or "" if there is no such tag. It
-// formats numbers and booleans like the Datadog agent. If the value is a list or a map, which only the
-// agent can format, it records an error in the table.
+// formatValue returns the value of a tag of the current span as text, or "" if there is no such tag. The
+// result is valid until the next span is read. If the value is a list or a map, which only the Datadog
+// agent can format, formatValue records an error in the table.
 func (r *tags) formatValue(l label) string {
 	t := r.findTag(l)
 	if t == nil {
@@ -75,7 +75,7 @@ func (r *tags) formatValue(l label) string {
 	case spantable.TypeNumber, spantable.TypeInteger, spantable.TypeBool:
 		start := len(r.scratch)
 		r.scratch = appendNumber(r.scratch, t)
-		return spantable.View(r.scratch[start:])
+		return spantable.View(r.scratch[start:]) // not a copy
 	}
 	r.table.Fail(decode.ErrUnparsable)
 	return ""
@@ -110,8 +110,8 @@ func (r *tags) numberValue(l label) (n float64, ok bool) {
 	return parseNumber(r.table.String(t.Text()))
 }
 
-// parseNumber is like strconv.ParseFloat, but does not allocate an error for a text that begins like a
-// word.
+// parseNumber parses a number like strconv.ParseFloat. ok is false if text is not a number. Unlike
+// ParseFloat, it allocates no error for most texts that are not numbers.
 func parseNumber(text string) (n float64, ok bool) {
 	const firstBytes = "+-.0123456789iInN" // of all valid numbers, such as -1, .5, inf or NaN
 	if text == "" || strings.IndexByte(firstBytes, text[0]) < 0 {

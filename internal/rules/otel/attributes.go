@@ -16,8 +16,8 @@ type attributes struct {
 	scratch  []byte // texts of values that are not text in the body
 }
 
-// tag returns the tag of the selected span with the first of the given labels, numbers that stand for names
-// of tags. It tries the next label if the span has no such tag, and returns nil if it has none of them.
+// tag returns a tag of the selected span: the first of the given ones that the span has, or nil if it has
+// none of them. A label is a number that stands for the name of a tag.
 func (a *attributes) tag(labels ...spantable.Label) *spantable.Tag {
 	for _, l := range labels {
 		if a.selected.Set.Has(l) {

@@ -108,7 +108,8 @@ func hasUncountedSpans(r *otlp.Request, res *otlp.Resource) bool {
 // counted them.
 func (c *Counter) Skipped() int { return c.skipped }
 
-// resourceOrigins iterates over the origins of the resources of the request that have spans to count.
+// resourceOrigins yields an origin, the description of a process, for each resource of the request. It skips
+// resources without spans, and those whose spans the client has counted itself.
 func (c *Counter) resourceOrigins(yield func(span.Origin) bool) {
 	r := &c.keys.request
 	for i := range r.Resources {
@@ -147,22 +148,23 @@ func (c *Counter) countResource(res *otlp.Resource, place rules.Place) {
 	}
 }
 
-// countSpan adds a snapshot of a span, the data that statistics need, to the batch of the resource res.
-// index is the index of the span in the request. The snapshot gets the given flags in addition to its
-// own. countSpan records an error in the request if the batches are too large.
+// countSpan adds the span with the given index in the request to the batch of its resource, res. flags are
+// those that all spans of the resource have. countSpan records an error in the request if the batches are
+// too large.
 func (c *Counter) countSpan(index int, res *resource, flags span.Flags) {
 	r := &c.keys.request
 	s := &r.Spans[index]
 	flags |= flagsOf(s)
 	var fingerprint []byte
-	if c.keys.isIgnored(s, res) {
+	isRenamed := false
+	isIgnored := c.keys.isIgnored(s, res)
+	if isIgnored {
 		flags |= span.Ignored
 	} else {
-		var isRenamed bool
 		fingerprint, isRenamed = c.keys.fingerprintOf(s, res)
-		if isRenamed {
-			flags |= span.Renamed
-		}
+	}
+	if isRenamed {
+		flags |= span.Renamed
 	}
 	end := min(s.Start+s.Duration, math.MaxInt64)
 	c.batches.AddSnapshot(res.batch, fingerprint, span.Snapshot{
@@ -199,10 +201,9 @@ func flagsOf(s *spantable.Span) (flags span.Flags) {
 	return flags
 }
 
-// ReadSpan decodes body, which must contain one span, and returns the fingerprint and the flags of the
-// span. Spans with equal fingerprints have equal labels, which Label(0) returns. service is the name of
-// the span's service. The fingerprint is valid until the next call. Unlike Count, ReadSpan does not
-// allocate.
+// ReadSpan decodes body, which must contain one span. It returns the flags of the span and a fingerprint,
+// bytes that are equal only for spans with equal labels. Label(0) returns the labels. service is the name
+// of the span's service. The fingerprint is valid until the next call. ReadSpan does not allocate.
 func (c *Counter) ReadSpan(body []byte, service string, policy *Policy) (fingerprint []byte, flags span.Flags, err error) {
 	c.keys.policy = policy
 	r := &c.keys.request
@@ -210,7 +211,8 @@ func (c *Counter) ReadSpan(body []byte, service string, policy *Policy) (fingerp
 		return nil, 0, err //nolint:wrapcheck // the decoder's error is complete
 	}
 	s := &r.Spans[0]
-	c.resources = append(c.resources[:0], c.readResource(&r.Resources[0], service))
+	res := c.readResource(&r.Resources[0], service)
+	c.resources = append(c.resources[:0], res) // for Label
 	fingerprint, _ = c.keys.fingerprintOf(s, &c.resources[0])
 	return fingerprint, flagsOf(s), r.Err()
 }

@@ -143,10 +143,10 @@ func (k *keys) peerTagValue(label spantable.Label, kind spantable.Kind) string {
 	if label == labelServerAddress {
 		return k.serverAddress(kind)
 	}
-	olderName := label + 1
-	hasOlderName := oldLabels.Has(olderName)
-	if hasOlderName {
-		return k.text(label, olderName)
+	next := label + 1 // if the attribute has an older name, that has the next label
+	isOlderName := oldLabels.Has(next)
+	if isOlderName {
+		return k.text(label, next)
 	}
 	return k.text(label)
 }

@@ -71,11 +71,11 @@ const noRule = uint8(math.MaxUint8)
 // httpRules is the number of the first rule for HTTP. All rules after it are for HTTP as well.
 const httpRules = uint8(len(nameRules) - 2)
 
-// nameReader defines what the tags of spans mean for their names, by kind and label.
-type nameReader [spantable.Kinds][spantable.MaxLabels]nameMeaning
+// tagMeanings defines what the tags of spans mean for their names, by kind and label.
+type tagMeanings [spantable.Kinds][spantable.MaxLabels]tagMeaning
 
-// nameMeaning is what a tag means for the name of its span.
-type nameMeaning struct {
+// tagMeaning is what a tag means for the name of its span.
+type tagMeaning struct {
 	rule     uint8    // number of the first rule that applies to spans with the tag
 	httpPart httpPart // part of HTTP names that the tag is, or noPart
 }
@@ -93,11 +93,11 @@ const (
 	httpParts // number of parts
 )
 
-// newNameReader returns a nameReader for all rules of nameRules.
-func newNameReader() *nameReader {
-	reader := &nameReader{}
-	for kind := range reader {
-		meanings := &reader[kind]
+// newTagMeanings returns what tags mean by the rules in nameRules.
+func newTagMeanings() *tagMeanings {
+	table := &tagMeanings{}
+	for kind := range table {
+		meanings := &table[kind]
 		for label := range meanings {
 			meanings[label].rule = firstRule(spantable.Kind(kind), spantable.Label(label))
 		}
@@ -105,9 +105,9 @@ func newNameReader() *nameReader {
 		meanings[labelOldHTTPMethod].httpPart = partOldMethod
 		meanings[labelURLPath].httpPart = partPath
 	}
-	reader[spantable.KindServer][labelHTTPRoute].httpPart = partTarget
-	reader[spantable.KindClient][labelURLTemplate].httpPart = partTarget
-	return reader
+	table[spantable.KindServer][labelHTTPRoute].httpPart = partTarget
+	table[spantable.KindClient][labelURLTemplate].httpPart = partTarget
+	return table
 }
 
 // firstRule returns the index in nameRules of the first rule that applies to spans of the given kind
@@ -129,17 +129,13 @@ type spanName struct {
 	isRenamed bool
 }
 
-// nameOf returns the name under which a span is counted. This is the name that OpenTelemetry's semantic
-// conventions define for its attributes. It is the name that was sent if they define none, or if the
-// operator has configured that. res is the resource of s. The result is valid until the next call.
+// nameOf returns the name under which a span is counted: the one that OpenTelemetry's semantic conventions
+// define for its attributes, or the one that was sent if there is none or if the operator wants that. res
+// is the resource of s. The result is valid until the next call.
 func (k *keys) nameOf(s *spantable.Span, res *resource) spanName {
 	sentName := k.request.String(s.Name)
 	k.isGo = res.isGo // the naming rules of HTTP read it
 	k.route = ""      // the naming rule of HTTP servers can set it
-	keepsNames := k.policy.nameReader == nil
-	if keepsNames {
-		return spanName{text: sentName}
-	}
 	rule := k.findNameRule(s)
 	if rule == noRule {
 		return spanName{text: sentName}
@@ -149,8 +145,8 @@ func (k *keys) nameOf(s *spantable.Span, res *resource) spanName {
 		return spanName{text: sentName}
 	}
 	parts := nameRules[rule].name(k, s, sentName)
-	isEmpty := parts.first == ""
-	if isEmpty || parts.equal(sentName) {
+	isRenamed := parts.first != "" && !parts.equal(sentName)
+	if !isRenamed {
 		return spanName{text: sentName, route: k.route}
 	}
 	k.name = parts.appendTo(k.name[:0])
@@ -158,10 +154,14 @@ func (k *keys) nameOf(s *spantable.Span, res *resource) spanName {
 }
 
 // findNameRule returns the index in nameRules of the rule that defines the name of a span, or noRule if
-// there is none. It also stores in k.httpTags which tags of the span are parts of the name if it is an
-// HTTP span.
+// there is none or if all spans keep their names. It also stores in k.httpTags the numbers of the tags that
+// the name of an HTTP span consists of. The number of a tag is its index in the request plus 1.
 func (k *keys) findNameRule(s *spantable.Span) uint8 {
-	meanings := &k.policy.nameReader[s.Kind]
+	keepsNames := k.policy.tagMeanings == nil
+	if keepsNames {
+		return noRule
+	}
+	meanings := &k.policy.tagMeanings[s.Kind]
 	tags := k.request.TagsOf(s)
 	rule := noRule
 	k.httpTags = [httpParts]uint32{}
@@ -169,9 +169,8 @@ func (k *keys) findNameRule(s *spantable.Span) uint8 {
 	for i := len(tags) - 1; i >= 0; i-- {
 		meaning := &meanings[tags[i].Label]
 		rule = min(rule, meaning.rule)
-		tagNumber := s.First + uint32(i) + 1 // 0 means that the span has no such tag
-		// Also for noPart: a condition would be a branch that the CPU cannot predict.
-		k.httpTags[meaning.httpPart] = tagNumber
+		// Most tags are no part of the name: httpPart is noPart, and storing the number has no effect.
+		k.httpTags[meaning.httpPart] = s.First + uint32(i) + 1
 	}
 	return rule
 }

@@ -48,7 +48,7 @@ func copyAttribute(r *otlp.Request, res *otlp.Resource, label spantable.Label) s
 	} else {
 		value = r.AppendValue(nil, t)
 	}
-	// span.Text cuts the text between two characters, so it needs all bytes of the character at the limit.
+	// span.Text truncates the copy. It needs all bytes of the last character, to not truncate within it.
 	const maxCopy = span.MaxOriginField + utf8.UTFMax
 	copied := string(value[:min(len(value), maxCopy)])
 	return span.Text(copied, span.MaxOriginField)

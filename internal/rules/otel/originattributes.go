@@ -68,9 +68,8 @@ func checkResource(names []string) (err error) {
 	return err
 }
 
-// assignLabels returns the resource attributes with the given names, sorted and without duplicates,
-// each with its label. The label of a name is its index in labelNames. assignLabels returns labelNames
-// with the missing names appended.
+// assignLabels returns an attribute for each different name, sorted by name. Its label is the index of the
+// name in allLabelNames, which is labelNames with the missing names appended.
 func assignLabels(names, labelNames []string) (attributes []originAttribute, allLabelNames []string) {
 	sortedNames := slices.Compact(slices.Sorted(slices.Values(names)))
 	for _, name := range sortedNames {

@@ -25,7 +25,7 @@ type Policy struct {
 	ignoreLabels  []spantable.Label // attributes that the rules of ignore match
 	ofOrigin      []originAttribute // resource attributes that become part of the origin, sorted by name
 	computed      spantable.Label   // the resource attribute otlp.StatsComputed
-	nameReader    *nameReader       // nil if spans keep their names
+	tagMeanings   *tagMeanings      // nil if spans keep their names
 }
 
 // Labels configures the labels of spans.
@@ -94,7 +94,7 @@ func NewPolicy(l Labels) *Policy {
 		id: rules.NewPolicyID(), tags: slices.Clone(tagLabels[:]), ignore: l.Ignore,
 	}
 	if !l.KeepNames {
-		p.nameReader = newNameReader()
+		p.tagMeanings = newTagMeanings()
 	}
 	for _, name := range l.Attributes {
 		label := labelOf(name)

@@ -47,8 +47,8 @@ func (a *spanAttributes) textOf(l spantable.Label) spantable.Text {
 	return a.findText(l)
 }
 
-// findText is the slow part of textOf. It is a function of its own, so that the compiler can inline
-// textOf.
+// findText returns the text of an attribute of the current span. If the span has no such text, or an empty
+// one, it returns that of the current resource. It is not a part of textOf, so that textOf can be inlined.
 func (a *spanAttributes) findText(l spantable.Label) spantable.Text {
 	for _, attributes := range [...]*spantable.Selected{&a.spanAttrs, &a.resourceAttrs} {
 		t := attributes.Tag(&a.request.Table, l)

@@ -16,22 +16,20 @@ type spanBuilder struct {
 	naming
 	tags collectedTags // tags of the span that is being built
 	// Tags that the current resource and scope add to each of their spans; each label occurs once.
-	resourceTags, scopeTags []spantable.Tag
-	defaultTags             traceTags // environment and version of the current resource
+	resourceTags, scopeTags      []spantable.Tag
+	resourceVersion, resourceEnv spantable.Text // of the current resource
 }
 
 // readResource converts the attributes of the current resource to Datadog tags and stores them in
 // resourceTags, for all spans of the resource. If several attributes become the same tag, the first one
-// that is not empty counts. readResource also stores the environment and the version in defaultTags.
+// that is not empty counts. readResource also sets resourceVersion and resourceEnv.
 func (t *spanBuilder) readResource(attributes []spantable.Tag) {
 	t.tags.reset()
 	const keepsNumbers = false
 	t.collectAttributes(attributes, keepsNumbers)
 	t.resourceTags = t.tags.appendTexts(t.resourceTags[:0])
-	t.defaultTags = traceTags{
-		version: t.normalizeTagValue(t.textOf(attrVersion)),
-		env:     t.normalizeTagValue(t.textOfEither(attrEnvironment, attrOldEnvironment)),
-	}
+	t.resourceVersion = t.normalizeTagValue(t.textOf(attrVersion))
+	t.resourceEnv = t.normalizeTagValue(t.textOfEither(attrEnvironment, attrOldEnvironment))
 }
 
 // readScope converts the attributes of an instrumentation scope to Datadog tags and stores them in
@@ -57,44 +55,58 @@ func (t *spanBuilder) readScope(attributes []spantable.Tag) {
 // build fills dst with the Datadog span for the OTLP span src. traceState is the tracestate of src. The
 // caller must have called readResource and readScope for the resource and the scope of src.
 func (t *spanBuilder) build(dst, src *spantable.Span, traceState []byte) {
+	copyFields(dst, src)
+	t.selectSpan(src)
+	t.setNames(dst)
+	t.tags.reset()
+	t.collectDerived(traceState)
+	const keepsNumbers = true
+	t.collectAttributes(t.request.TagsOf(src), keepsNumbers)
+	t.collectVersionAndEnv()
+	t.collectResourceTags()
+	t.replaceWithScopeTags(dst)
+	t.tags.setDerivedText(t.labels.dbName, t.textOf(attrNamespace))
+	t.tags.appendTo(t.output, dst, &t.rules)
+}
+
+// copyFields copies the fields of src that OTLP and Datadog have in common to dst.
+func copyFields(dst, src *spantable.Span) {
 	dst.ID, dst.Parent = src.ID, src.Parent
 	dst.Start, dst.Duration = src.Start, src.Duration
 	dst.Name, dst.Kind = src.Name, src.Kind
 	if src.Status == spantable.StatusError {
 		dst.Status = spantable.StatusError
 	}
-	t.selectSpan(src)
-	t.setNames(dst)
-	// If a tag has several sources, the first one that is not empty counts: values that the agent
-	// derives, attributes of the span, then attributes of the resource. Attributes of the scope
-	// replace all of them.
-	t.tags.reset()
-	t.collectDerived(traceState)
-	const keepsNumbers = true
-	t.collectAttributes(t.request.TagsOf(src), keepsNumbers)
-	t.collectVersionAndEnv()
+}
+
+// collectResourceTags adds the tags of the current resource to t.tags, except those that already have a text.
+func (t *spanBuilder) collectResourceTags() {
 	for i := range t.resourceTags {
 		t.tags.setText(t.resourceTags[i].Label, t.resourceTags[i].Text())
 	}
+}
+
+// replaceWithScopeTags adds the tags of the current scope to t.tags, and replaces tags that already have a
+// text. If one of them is the span kind, it also becomes the kind of s.
+func (t *spanBuilder) replaceWithScopeTags(s *spantable.Span) {
 	for i := range t.scopeTags {
 		l, text := t.scopeTags[i].Label, t.scopeTags[i].Text()
 		t.tags.replaceText(l, text)
 		if l == t.labels.kind {
-			dst.Kind = kindNamed(t.output.String(text))
+			s.Kind = kindNamed(t.output.String(text))
 		}
 	}
-	t.tags.setDerivedText(t.labels.dbName, t.textOf(attrNamespace))
-	t.tags.appendTo(t.output, dst, &t.rules)
 }
 
-// collectVersionAndEnv adds the version and the environment of the current span to t.tags. They are those of
-// its resource if the span does not have the attributes.
+// collectVersionAndEnv adds the version and the environment of the current span to t.tags, unless t.tags
+// already contains them. It takes each from the attributes of the span, or otherwise from its resource.
 func (t *spanBuilder) collectVersionAndEnv() {
-	version, env := t.defaultTags.version, t.defaultTags.env
+	version := t.resourceVersion
 	hasVersion := t.spanAttrs.Set.Has(attrVersion)
 	if hasVersion {
 		version = t.normalizeTagValue(t.textOf(attrVersion))
 	}
+	env := t.resourceEnv
 	hasEnv := t.spanAttrs.Set.Has(attrEnvironment) || t.spanAttrs.Set.Has(attrOldEnvironment)
 	if hasEnv {
 		env = t.normalizeTagValue(t.textOfEither(attrEnvironment, attrOldEnvironment))

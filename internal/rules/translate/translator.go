@@ -64,9 +64,9 @@ func Bytes(bodyLen, perSpan int) int {
 func (t *Translator) Names() (ofSpans, ofResources *spantable.Names) { return t.ofSpans, t.ofResources }
 
 // Translate converts the spans of an OTLP request to Datadog spans and stores them in output. It leaves
-// out spans that the client has already counted: those of resources that say so, and if isRequestCounted
-// is true, also those of resources that say nothing. If Translate returns an error, output is empty, and
-// r.Err returns the same error.
+// out spans that the client has counted itself, according to an attribute of their resource, or to
+// isRequestCounted if the resource does not have the attribute. If Translate returns an error, output is
+// empty, and r.Err returns the same error.
 func (t *Translator) Translate(r *otlp.Request, isRequestCounted bool, output *spantable.Table) error {
 	t.request = r
 	t.output = output
@@ -135,8 +135,8 @@ func (t *Translator) addResource(resource *otlp.Resource) {
 }
 
 // buildSpans converts the OTLP spans of a scope to Datadog spans, and sets the IDs of their traces. spans
-// and groups are the spans and the traces of the resource in the output, which addTraces has added.
-// firstOfResource is the index in the request of the first span of the resource.
+// and groups are the Datadog spans and the traces of the resource of the scope. firstOfResource is the
+// index in the request of the first OTLP span of the resource.
 func (t *Translator) buildSpans(scope *otlp.Scope, firstOfResource int, spans []spantable.Span, groups []spantable.Group) {
 	if scope.First == scope.Last {
 		return
@@ -150,7 +150,7 @@ func (t *Translator) buildSpans(scope *otlp.Scope, firstOfResource int, spans []
 		extra := &r.Extras[i]
 		traceState := r.Bytes(extra.State)
 		indexInResource := i - firstOfResource
-		position := t.traces.positions[indexInResource]
+		position := t.traces.positions[indexInResource] // in spans, which are ordered by trace
 		t.build(&spans[position], &r.Spans[i], traceState)
 
 		trace := t.traces.traceNumbers[indexInResource]
@@ -172,7 +172,7 @@ func (t *Translator) traceTagsOfSpan() traceTags {
 // addTraces adds a group to the output for each trace of the given OTLP spans, and an empty span for each
 // of its spans. It returns the added spans, ordered by trace, and the added groups.
 func (t *Translator) addTraces(extras []otlp.SpanExtra) ([]spantable.Span, []spantable.Group) {
-	t.traces.group(extras)
+	t.traces.orderByTrace(extras)
 	output := t.output
 	firstSpan := len(output.Spans)
 	firstGroup := len(output.Groups)
@@ -213,30 +213,31 @@ func (t *traces) senderTags() traceTags {
 // traceBytes is the memory per span of traces.
 const traceBytes = spantable.TraceNumberBytes + 2*(3*4+int(unsafe.Sizeof(traceTags{})))
 
-// group numbers the traces of the given spans. It then calculates the position of each span in a list
-// in which the spans of each trace are adjacent. Positions follow the order of the trace numbers.
-func (t *traces) group(spans []otlp.SpanExtra) {
+// orderByTrace numbers the traces of the given spans, and calculates the position of each span in a list
+// that is ordered by trace number.
+func (t *traces) orderByTrace(spans []otlp.SpanExtra) {
 	t.numbers.Reset(len(spans))
 	t.traceNumbers = t.traceNumbers[:0]
+	const ignoredHigh = 0 // Datadog identifies a trace by the lower half of its ID
 	for i := range spans {
-		number := t.numbers.NumberOf(0, spans[i].TraceLow)
+		number := t.numbers.NumberOf(ignoredHigh, spans[i].TraceLow)
 		t.traceNumbers = append(t.traceNumbers, uint32(number))
 	}
 	traceCount := t.numbers.Len()
-	t.tags = zeroed(t.tags, traceCount)
-	t.ends = zeroed(t.ends, traceCount)
-	t.sortSpans()
+	t.tags = resizeAndClear(t.tags, traceCount)
+	t.ends = resizeAndClear(t.ends, traceCount)
+	t.setPositions()
 }
 
-// zeroed returns a slice of n zero values. It reuses the memory of s if it is large enough.
-func zeroed[T any](s []T, n int) []T {
+// resizeAndClear returns a slice of n zero values. It reuses the memory of s if it is large enough.
+func resizeAndClear[T any](s []T, n int) []T {
 	s = slices.Grow(s[:0], n)[:n]
 	clear(s)
 	return s
 }
 
-// sortSpans sets positions and ends from traceNumbers. All elements of ends must be 0.
-func (t *traces) sortSpans() {
+// setPositions sets positions and ends from traceNumbers. All elements of ends must be 0.
+func (t *traces) setPositions() {
 	spanCounts := t.ends // while spans are counted
 	for _, trace := range t.traceNumbers {
 		spanCounts[trace]++

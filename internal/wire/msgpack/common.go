@@ -22,10 +22,11 @@ func CommonStr(b []byte, at int) (t Text, next int) {
 	if at < 0 || at > len(b)-Lookahead { // fewer than Lookahead bytes are left
 		return t, 0
 	}
-	length := int(b[at] - FixStr)
+	lead := b[at]
+	length := int(lead - FixStr) // larger than maxFixStr for any other lead byte
 	start := at + 1
 	if length > maxFixStr {
-		if b[at] != Str8 {
+		if lead != Str8 {
 			return t, 0
 		}
 		length = int(b[start])
@@ -44,16 +45,16 @@ func CommonUint(b []byte, at int) (v uint64, next int) {
 	if at < 0 || at > len(b)-Lookahead { // fewer than Lookahead bytes are left
 		return 0, 0
 	}
-	if b[at] < FixMap {
-		return uint64(b[at]), at + 1
+	lead := b[at]
+	if lead < FixMap {
+		return uint64(lead), at + 1
 	}
-	log2 := b[at] - Uint8 // logarithm of the number of bytes
-	if log2 > 3 {
+	if lead < Uint8 || lead > Uint64 {
 		return 0, 0
 	}
-	bits := 8 << log2
+	width := 1 << (lead - Uint8) // in bytes
 	eightBytes := binary.BigEndian.Uint64(b[at+1 : at+Lookahead])
-	return eightBytes >> (64 - bits), at + 1 + bits/8
+	return eightBytes >> (64 - 8*width), at + 1 + width
 }
 
 // CommonInt reads an integer of 0 or more, with a signed or unsigned encoding, at b[at]. next is the position after
@@ -72,9 +73,8 @@ func CommonInt(b []byte, at int) (v uint64, next int) {
 	if !isInteger || isNegative {
 		return 0, 0
 	}
-	log2 := lead & 3 // logarithm of the number of bytes
-	bits := 8 << log2
-	return eightBytes >> (64 - bits), at + 1 + bits/8
+	width := 1 << (lead & 3) // in bytes: the low two bits of the lead byte are its logarithm
+	return eightBytes >> (64 - 8*width), at + 1 + width
 }
 
 // CommonNumber reads a float64, or an integer from 0 to 127, at b[at]. bits is the number as the bits of a float64,

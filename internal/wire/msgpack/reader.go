@@ -105,19 +105,20 @@ func (r *Reader) Map() int {
 	return r.longHeader(Map16)
 }
 
-// longHeader reads the header of an array or a map and returns the number of elements. This number has two bytes if
-// the lead byte is lead16, and four bytes if it is lead16+1. Otherwise, longHeader returns 0 and r.Failed returns
-// true.
+// longHeader reads the header of an array or a map and returns the number of elements. lead16 is the lead byte before a
+// number of two bytes, and the next lead byte precedes a number of four bytes. For any other or incomplete header,
+// longHeader returns 0 and r.Failed returns true.
 func (r *Reader) longHeader(lead16 byte) int {
 	const (
 		headerLen16 = 1 + 2
 		headerLen32 = 1 + 4
 	)
+	lead32 := lead16 + 1
 	header := r.body[r.at:]
 	switch {
 	case len(header) >= headerLen16 && header[0] == lead16:
 		return r.skipHeader(headerLen16, int(binary.BigEndian.Uint16(header[1:])))
-	case len(header) >= headerLen32 && header[0] == lead16+1:
+	case len(header) >= headerLen32 && header[0] == lead32:
 		return r.skipHeader(headerLen32, int(binary.BigEndian.Uint32(header[1:])))
 	}
 	r.Fail()
@@ -151,17 +152,18 @@ func (r *Reader) Str() Text {
 // Bin reads a byte string.
 func (r *Reader) Bin() Text { return r.longText(Bin8) }
 
-// longText reads a value that consists of a lead byte, a length and that many bytes. The length has one byte after
-// lead8, two bytes after lead8+1, and four bytes after lead8+2. For any other or incomplete value, r.Failed returns
-// true.
+// longText reads a value that consists of a lead byte, a length and that many bytes. lead8 is the lead byte before a
+// length of one byte. The next two lead bytes precede a length of two and four bytes. For any other or incomplete
+// value, r.Failed returns true.
 func (r *Reader) longText(lead8 byte) Text {
+	lead16, lead32 := lead8+1, lead8+2
 	headerLen, length := 0, 0
 	switch rest := r.body[r.at:]; {
 	case len(rest) >= 2 && rest[0] == lead8:
 		headerLen, length = 2, int(rest[1])
-	case len(rest) >= 3 && rest[0] == lead8+1:
+	case len(rest) >= 3 && rest[0] == lead16:
 		headerLen, length = 3, int(binary.BigEndian.Uint16(rest[1:]))
-	case len(rest) >= 5 && rest[0] == lead8+2:
+	case len(rest) >= 5 && rest[0] == lead32:
 		headerLen, length = 5, int(binary.BigEndian.Uint32(rest[1:]))
 	default:
 		r.Fail()
@@ -318,8 +320,8 @@ func (r *Reader) skipElements(count, depth int) {
 	}
 }
 
-// skipExt skips an extension, which is an application-defined value. It consists of a header, a byte for its type, and
-// data. The header is the lead byte, followed by the length of the data unless the lead byte implies the length.
+// skipExt skips an extension, an application-defined value. It consists of a lead byte, the length of the data unless
+// the lead byte implies it, a byte for the type, and the data.
 func (r *Reader) skipExt(lead byte) {
 	const typeLen = 1
 	switch {
@@ -327,8 +329,8 @@ func (r *Reader) skipExt(lead byte) {
 		dataLen := 1 << (lead - FixExt1)
 		r.skipBytes(1 + typeLen + dataLen)
 	case lead >= Ext8 && lead <= Ext32:
-		r.longText(Ext8)
-		r.skipBytes(typeLen) // the length does not include the type
+		r.longText(Ext8)     // skips one byte too few, because the length does not include the type
+		r.skipBytes(typeLen) // the last byte of the data
 	default:
 		r.Fail()
 	}

@@ -86,10 +86,11 @@ func mustJSON(v any) []byte {
 // ReadStatus decodes a google.rpc.Status message. It takes the retry delay from a google.rpc.RetryInfo in the
 // details, if there is one. It ignores malformed fields.
 func ReadStatus(status []byte) (s Status) {
+	const undefinedCode = uint64(Unauthenticated) + 1 // in place of all codes that gRPC does not define
 	for f := range protolite.Fields(status) {
 		switch f.Number {
 		case fieldCode:
-			s.Code = Code(min(f.Value, uint64(Unauthenticated)+1))
+			s.Code = Code(min(f.Value, undefinedCode))
 		case fieldMessage:
 			s.Message = string(f.Bytes)
 		case fieldDetails:
