@@ -43,8 +43,8 @@ func (c *Config) listenAddresses() []address {
 }
 
 // destinationAddresses returns the addresses to which the daemon sends statistics or forwards
-// requests. It omits the address of an auto-discovered agent, because another process may listen
-// there.
+// requests. It omits the address of an auto-discovered agent, which is only a default: a conflict there
+// is no mistake of the operator.
 func (c *Config) destinationAddresses() (all []address) {
 	if !c.Agent.AutoDiscovered {
 		agentURL := c.Agent.URL
@@ -95,8 +95,8 @@ func (c *Config) checkAddresses() (err error) {
 	return err
 }
 
-// variableHint returns a sentence to append to an error about the address, or "". Only the address for
-// metrics has one, because it can be from an environment variable that was meant for applications.
+// variableHint returns a sentence to append to an error about the address. It explains a common mistake:
+// OTEL_EXPORTER_OTLP_ENDPOINT was set for applications. It returns "" for other addresses.
 func (a address) variableHint() string {
 	isMetricsAddress := a.flag == metricsFlag
 	if !isMetricsAddress {
@@ -121,8 +121,8 @@ func (a address) conflictsWith(other address) bool {
 	return a.hasSameHostPort(other)
 }
 
-// hasSameHostPort reports whether two TCP addresses have the same port, and certainly the same host.
-// It returns false for port 0, because the kernel then selects a free port.
+// hasSameHostPort reports whether it is certain that two TCP addresses have the same host and port. It
+// returns false for port 0, because the kernel then selects a free port.
 func (a address) hasSameHostPort(other address) bool {
 	host, port, err := net.SplitHostPort(a.location)
 	otherHost, otherPort, otherErr := net.SplitHostPort(other.location)
@@ -132,11 +132,11 @@ func (a address) hasSameHostPort(other address) bool {
 	if port != otherPort || port == "0" {
 		return false
 	}
-	switch {
-	case isUnspecified(host):
-		return other.isLocal(otherHost)
-	case isUnspecified(otherHost):
-		return a.isLocal(host)
+	if isUnspecified(host) { // for example 0.0.0.0, all addresses of this machine
+		return other.isOnThisMachine()
+	}
+	if isUnspecified(otherHost) {
+		return a.isOnThisMachine()
 	}
 	return resolveLocalhost(host) == resolveLocalhost(otherHost)
 }
@@ -156,10 +156,14 @@ func isUnspecified(host string) bool {
 	return host == "" || ip != nil && ip.IsUnspecified()
 }
 
-// isLocal reports whether an address is on this machine. host is the host of the address. The result is
-// true for listen addresses, and for destinations with an unspecified or loopback host. It is false
-// for other hosts, even if they resolve to this machine.
-func (a address) isLocal(host string) bool {
+// isOnThisMachine reports whether it is certain that a TCP address is on this machine. The result is true
+// for addresses on which the daemon listens, and for destinations with an unspecified or loopback host.
+// It is false for other hosts, even if they resolve to this machine.
+func (a address) isOnThisMachine() bool {
+	host, _, err := net.SplitHostPort(a.location)
+	if err != nil {
+		return false
+	}
 	if a.isListen || isUnspecified(host) {
 		return true
 	}

@@ -124,18 +124,21 @@ const (
 // Descriptors returns the maximum number of file descriptors that the daemon needs with the
 // configuration, for example if all connection limits are reached.
 func (c *Config) Descriptors() int {
-	total := processDescriptors + c.pushDestinations()*destinationDescriptors
-	total += c.Ingest.MaxConnections + rejectedConnection
-	statusConnections := status.MaxConnections + rejectedConnection
+	const statusConnections = status.MaxConnections + rejectedConnection
+	total := processDescriptors
+	total += c.pushDestinations() * destinationDescriptors
+	total += c.Ingest.MaxConnections + rejectedConnection // of native clients
 	total += statusConnections
 	hasScrapeServer := c.PrometheusAddr != ""
 	if hasScrapeServer {
 		total += statusConnections
 	}
 	for _, kind := range receiverKinds {
-		config := kind.config(c)
-		if config.Enabled() {
-			total += receiverListeners + kind.common(c).MaxConnections + rejectedConnection + config.Forwards()
+		receiver := kind.config(c)
+		if receiver.Enabled() {
+			connections := kind.common(c).MaxConnections + rejectedConnection
+			upstreamConnections := receiver.Forwards()
+			total += receiverListeners + connections + upstreamConnections
 		}
 	}
 	return total
@@ -157,15 +160,14 @@ func (c *Config) connectionLimits() []string {
 const minConnections = 16
 
 // FitDescriptors lowers connection limits until the daemon needs at most descriptors file
-// descriptors, or until no limit can be lowered. It keeps limits for which isSet returns true,
-// because the operator has set them. It returns the flags of the lowered limits.
-func FitDescriptors(c *Config, descriptors uint64, isSet func(flag string) bool) (changed []string) {
+// descriptors, or until no limit can be lowered. It does not change limits that the operator has set. It returns the flags of the lowered limits.
+func FitDescriptors(c *Config, descriptors uint64, isSetByOperator func(flag string) bool) (changed []string) {
 	c.DescriptorLimit = descriptors
 	isKnown := descriptors > 0
 	if !isKnown {
 		return nil
 	}
-	flags := slices.DeleteFunc(c.connectionLimits(), isSet)
+	flags := slices.DeleteFunc(c.connectionLimits(), isSetByOperator)
 	for uint64(c.Descriptors()) > descriptors {
 		flag, limit := c.largestLimit(flags)
 		if limit == nil || *limit <= minConnections {
@@ -179,32 +181,29 @@ func FitDescriptors(c *Config, descriptors uint64, isSet func(flag string) bool)
 	return changed
 }
 
-// largestLimit returns the flag in flags with the largest limit, and a pointer to the limit in the
-// configuration. If flags is empty, the pointer is nil.
-func (c *Config) largestLimit(flags []string) (flag string, limit *int) {
+// largestLimit returns the flag with the largest limit, and a pointer to that limit. It returns a nil
+// pointer if flags is empty.
+func (c *Config) largestLimit(flags []string) (largestFlag string, largest *int) {
 	limits := c.limits()
-	for _, candidate := range flags {
-		if limit == nil || *limits[candidate] > *limit {
-			flag, limit = candidate, limits[candidate]
+	for _, flag := range flags {
+		limit := limits[flag]
+		if largest == nil || *limit > *largest {
+			largestFlag, largest = flag, limit
 		}
 	}
-	return flag, limit
+	return largestFlag, largest
 }
 
 // checkDescriptors returns an error if the daemon may need more file descriptors than the process
 // may open. It returns nil if either number is unknown.
 func (c *Config) checkDescriptors() error {
-	if c.DescriptorLimit == 0 {
-		return nil // the limit is unknown
-	}
-	need := c.Descriptors()
-	if need < 0 {
-		return nil // the sum overflows, because of a connection limit that checkComponents rejects
-	}
-	if uint64(need) <= c.DescriptorLimit {
+	needed := c.Descriptors()
+	isOverflow := needed < 0 // because of a connection limit that checkComponents rejects
+	isKnown := c.DescriptorLimit > 0
+	if isOverflow || !isKnown || uint64(needed) <= c.DescriptorLimit {
 		return nil
 	}
 	return fmt.Errorf("check file descriptors: connections, deliveries and probes may need %d, and the process "+
 		"may open %d; raise the limit (ulimit -n, LimitNOFILE) or lower "+
-		"--%s", need, c.DescriptorLimit, strings.Join(c.connectionLimits(), " or --"))
+		"--%s", needed, c.DescriptorLimit, strings.Join(c.connectionLimits(), " or --"))
 }

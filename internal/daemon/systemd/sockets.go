@@ -44,8 +44,11 @@ func (s *Sockets) Unix(path string) *net.UnixListener {
 // TCP returns the inherited listener on a TCP address, or nil if there is none. An address without a host,
 // such as ":4318", matches a listener on all addresses of the machine.
 func (s *Sockets) TCP(addr string) net.Listener {
+	if addr == "" { // ResolveTCPAddr would accept it
+		return nil
+	}
 	wanted, err := net.ResolveTCPAddr("tcp", addr)
-	if addr == "" || err != nil {
+	if err != nil {
 		return nil
 	}
 	isWanted := func(address net.Addr) bool {
@@ -91,8 +94,8 @@ func (s *Sockets) CheckTaken() (err error) {
 	return err
 }
 
-// isSamePath reports whether two paths refer to the same file. Different paths can do so, for example if
-// /var/run is a symbolic link to /run. The result is false if a path is empty.
+// isSamePath reports whether two paths refer to the same file, even if they differ because of a symbolic
+// link to a directory, such as /var/run to /run. It returns false if a path is empty.
 func isSamePath(a, b string) bool {
 	if a == "" || b == "" {
 		return false
