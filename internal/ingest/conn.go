@@ -176,14 +176,14 @@ const (
 var errEarlierPending = errors.New("handle hello: the daemon of the earlier connection is still shutting down; " +
 	"retry later")
 
-// awaitOutcomes returns what happened to spans that a reconnecting client sent to a previous daemon, such as
-// delivered or lost. token identifies the client's previous connection. If the previous daemon is still shutting
-// down, awaitOutcomes waits for up to outcomesTimeout and then returns errEarlierPending.
+// awaitOutcomes returns what happened to the spans of the client's previous connection: which were delivered, and
+// which were lost. token identifies that connection. If the daemon that accepted it is still shutting down,
+// awaitOutcomes waits for up to outcomesTimeout, and then returns errEarlierPending.
 func (c *conn) awaitOutcomes(token string) (outcomes []uint64, err error) {
 	deadline := time.Now().Add(outcomesTimeout)
 	for {
-		outcomes, isPending := c.config.Recovery.Earlier(token)
-		if !isPending {
+		outcomes, isRunning := c.config.Recovery.OutcomesOf(token)
+		if !isRunning {
 			return outcomes, nil
 		}
 		if c.isDraining() {

@@ -133,17 +133,17 @@ func (f *File) write(offset int64, words []byte) {
 
 // mapFile maps the file into memory, so that store needs no system call. It opens the file a second
 // time, because a mapping of f.file would keep the lock of the file after f.file is closed.
-func (f *File) mapFile(bytes int) error {
+func (f *File) mapFile(size int) error {
 	file, err := os.OpenFile(f.file.Name(), os.O_RDWR, 0)
 	if err != nil {
 		return fmt.Errorf("map recovery file: %w", err)
 	}
 	defer file.Close()
-	f.mapped, err = unix.Mmap(int(file.Fd()), 0, bytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	f.mapped, err = unix.Mmap(int(file.Fd()), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		return fmt.Errorf("map recovery file: %w", err)
 	}
-	// The memory is unmapped only with f, because store can be called after Remove.
+	// Remove can't unmap the memory, because store can still be called afterwards.
 	runtime.AddCleanup(f, func(mapped []byte) { _ = unix.Munmap(mapped) }, f.mapped)
 	return nil
 }
@@ -176,41 +176,43 @@ func (f *File) fail(err error) {
 	}
 }
 
-// ReportCrashes logs the losses of daemons that crashed before this one. It omits losses that an earlier
-// daemon has reported.
+// ReportCrashes logs how many spans were lost when earlier daemons crashed. It omits losses that another
+// daemon has already logged.
 func (f *File) ReportCrashes() { f.predecessors.report() }
 
-// FollowPredecessors looks for more losses of earlier daemons until stop is closed, and reports them. An
-// earlier daemon can be killed while it shuts down, and its clients may not reconnect in time.
+// FollowPredecessors logs further losses of earlier daemons until stop is closed. For example, an earlier
+// daemon can be killed while it shuts down, or its clients do not reconnect in time.
 func (f *File) FollowPredecessors(stop <-chan struct{}) { f.predecessors.follow(stop) }
 
 // Crashes returns the number of crashed daemons that this one has reported.
 func (f *File) Crashes() int { return f.predecessors.crashes() }
 
 // Losses returns the spans lost by the crashes that this daemon has reported. The numbers never decrease.
-// All are 0 for a daemon without a recovery file, for which f is nil.
+// All are 0 if f is nil, because the daemon has no recovery file.
 func (f *File) Losses() Losses {
 	if f == nil {
-		var noPredecessors predecessors
-		return noPredecessors.losses()
+		return (&predecessors{}).losses() // all 0
 	}
 	return f.predecessors.losses()
 }
 
-// Earlier returns the outcomes of the spans of an earlier connection: delivered, lost or in doubt, in
-// the encoding of wire.Outcomes. token identifies the connection, which can be to an earlier daemon.
-// outcomes is nil if they are unknown. isPending is true if that daemon is still shutting down.
-func (f *File) Earlier(token string) (outcomes []uint64, isPending bool) {
+// OutcomesOf returns which spans of an earlier connection were delivered, lost or in doubt, in the
+// encoding of wire.Outcomes. token identifies the connection, which can be to an earlier daemon. outcomes
+// is nil if that is unknown. isRunning is true if the earlier daemon is still shutting down.
+func (f *File) OutcomesOf(token string) (outcomes []uint64, isRunning bool) {
 	name, id, isValid := parseToken(token)
 	if f == nil || !isValid {
 		return nil, false
 	}
 	isThisDaemon := name == f.name
 	if isThisDaemon { // then it has counted all spans of the connection
-		return wire.AppendOutcome(nil, math.MaxInt64, wire.Settled), false
+		return wire.AppendOutcome(nil, allSpans, wire.Settled), false
 	}
 	return f.predecessors.outcomesOf(name, id)
 }
+
+// allSpans is more than the number of any span of a connection.
+const allSpans = math.MaxInt64
 
 // parseToken parses the token of a connection, such as "4711-123456789-1f": the name of the daemon, and
 // the ID of the connection in hexadecimal. It returns false if the token is invalid.

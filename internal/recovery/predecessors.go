@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -378,22 +377,39 @@ func (p *predecessors) recordReports() (removed int) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.crashed = slices.DeleteFunc(p.crashed, func(d *predecessor) (isForgotten bool) {
+	for _, d := range p.crashed {
 		d.recordReport()
-		isExpired := d.isSurplus || time.Since(d.firstReportTime) > keepFor
-		isRemoved := d.file == nil
+		if d.file == nil || d.isFileNeeded() {
+			continue
+		}
+		isRemoved := p.removeFile(d)
 		if isRemoved {
-			return isExpired && !d.isStuck
+			removed++
 		}
-		hasClients := d.readErr == nil && d.records > 0
-		isNeeded := d.reportedStage < allReported || hasClients && !isExpired
-		if isNeeded || !p.removeFile(d) {
-			return false
-		}
-		removed++
-		return isExpired || d.readErr == nil // outcomesOf still answers the clients of an unreadable file
-	})
+	}
+	p.crashed = slices.DeleteFunc(p.crashed, (*predecessor).canBeForgotten)
 	return removed
+}
+
+// isFileNeeded reports whether some losses of the daemon are not reported yet, or whether its clients can
+// still ask for the outcomes of their spans.
+func (d *predecessor) isFileNeeded() bool {
+	hasUnreported := d.reportedStage < allReported
+	hasClients := d.readErr == nil && d.records > 0
+	return hasUnreported || hasClients && !d.isExpired()
+}
+
+// canBeForgotten reports whether the file of the daemon is deleted, and no client needs an answer. Clients
+// of a daemon whose file was unreadable get one until isExpired.
+func (d *predecessor) canBeForgotten() bool {
+	isDeleted := d.file == nil && !d.isStuck
+	wasReadable := d.readErr == nil
+	return isDeleted && (wasReadable || d.isExpired())
+}
+
+// isExpired reports whether it is too late for clients to ask for the outcomes of their spans.
+func (d *predecessor) isExpired() bool {
+	return d.isSurplus || time.Since(d.firstReportTime) > keepFor
 }
 
 // hasNewReports reports whether losses were reported that are not recorded in a recovery file yet.
@@ -474,7 +490,7 @@ func (p *predecessors) outcomesOf(name string, id uint64) (outcomes []uint64, is
 	}
 	if d.readErr != nil {
 		noneSettled := wire.AppendOutcome(nil, 0, wire.Settled)
-		return wire.AppendOutcome(noneSettled, math.MaxInt64, wire.Doubtful), false
+		return wire.AppendOutcome(noneSettled, allSpans, wire.Doubtful), false
 	}
 	outcomes, err := d.reconnect(id)
 	if err != nil {

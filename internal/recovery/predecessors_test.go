@@ -127,7 +127,7 @@ func TestOutcomes_OfCrashedDaemon(t *testing.T) {
 			next = start(t, path, 1)
 		}
 		for c := range m.conns {
-			outcomes, _ := next.Earlier(c.token)
+			outcomes, _ := next.OutcomesOf(c.token)
 			for span, cycle := range c.cycles {
 				got, want := of(outcomes, uint64(span)+1), outcomeOf[m.states[cycle]]
 				if all++; got == want {
@@ -216,7 +216,7 @@ func TestLosses_CountedOnce(t *testing.T) {
 
 // outcomesOf returns the outcomes of a connection as text.
 func outcomesOf(f *File, token string) string {
-	outcomes, isPending := f.Earlier(token)
+	outcomes, isPending := f.OutcomesOf(token)
 	if isPending {
 		return "pending"
 	}
@@ -255,7 +255,7 @@ func TestFile_UnreadableCountsAsCrash(t *testing.T) {
 			if got := next.Losses(); got.Unknown != 1 || got.Sum() != (Loss{}) || got.Awaited != 0 {
 				t.Errorf("lost %+v", got)
 			}
-			if outcomes, _ := next.Earlier(token); of(outcomes, 1) != wire.Doubtful || of(outcomes, 1<<40) != wire.Doubtful {
+			if outcomes, _ := next.OutcomesOf(token); of(outcomes, 1) != wire.Doubtful || of(outcomes, 1<<40) != wire.Doubtful {
 				t.Errorf("an unknown connection has the outcomes %d", outcomes)
 			}
 			if err := next.Remove(); err != nil {
@@ -335,7 +335,7 @@ func TestOutcomes_OfTokens(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	f := start(t, path, 0)
 	s := NewSettlementTracker(f)
-	live, _ := f.Earlier(s.Token())
+	live, _ := f.OutcomesOf(s.Token())
 	if got := of(live, 1<<40); got != wire.Settled {
 		t.Errorf("a connection of a running daemon has the outcome %d", got)
 	}
@@ -346,12 +346,12 @@ func TestOutcomes_OfTokens(t *testing.T) {
 		"", "-", "a", f.name, f.name + "-", f.name + "-0", "-1", "x-1", "../s-1", "/../s-1",
 		f.name + "-zz",
 	} {
-		if got, isPending := f.Earlier(token); got != nil || isPending {
+		if got, isPending := f.OutcomesOf(token); got != nil || isPending {
 			t.Errorf("%q has the outcomes %d, pending %t", token, got, isPending)
 		}
 	}
 	var noFile *File
-	if outcomes, isPending := noFile.Earlier(s.Token()); outcomes != nil || isPending || NewSettlementTracker(noFile).Token() != "" {
+	if outcomes, isPending := noFile.OutcomesOf(s.Token()); outcomes != nil || isPending || NewSettlementTracker(noFile).Token() != "" {
 		t.Error("a daemon without a file has a token")
 	}
 	all := []*SettlementTracker{s}
@@ -388,8 +388,8 @@ func TestFile_RemovedAfterReport(t *testing.T) {
 		if files := filesOf(t, path); len(files) != maxKeptFiles+1 {
 			t.Errorf("%q are kept", files)
 		}
-		newest, _ := last.Earlier(tokens[len(tokens)-1])
-		oldest, _ := last.Earlier(tokens[0])
+		newest, _ := last.OutcomesOf(tokens[len(tokens)-1])
+		oldest, _ := last.OutcomesOf(tokens[0])
 		if newest == nil || oldest != nil {
 			t.Error("the newest is not known, or the oldest is")
 		}
@@ -468,7 +468,7 @@ func TestLosses_CycleWhoseSlotIsReused(t *testing.T) {
 	if lost := next.Losses().Receivers["otlp"]; lost != (Loss{Lost: 1}) {
 		t.Errorf("lost %+v, want the one of the first cycle", lost)
 	}
-	outcomes, _ := next.Earlier(token)
+	outcomes, _ := next.OutcomesOf(token)
 	if got := of(outcomes, 5); got != wire.Doubtful {
 		t.Errorf("a span of it is %d", got)
 	}
@@ -501,14 +501,14 @@ func TestRecords_StayAfterBye(t *testing.T) {
 	if want := (Loss{Lost: 5, Ambiguous: 5}); all.Receivers["socket"] != want || all.Awaited != 14 {
 		t.Errorf("before any client has reconnected: %+v", all)
 	}
-	if outcomes, _ := next.Earlier(tokens[0]); outcomes != nil {
+	if outcomes, _ := next.OutcomesOf(tokens[0]); outcomes != nil {
 		t.Errorf("the disconnected client has the outcomes %d", outcomes)
 	}
 	want := []uint64{
 		0, uint64(wire.Settled), 7, uint64(wire.Settled), 14, uint64(wire.Doubtful), 21,
 		uint64(wire.Resend),
 	}
-	if outcomes, _ := next.Earlier(tokens[1]); !slices.Equal(outcomes, want) {
+	if outcomes, _ := next.OutcomesOf(tokens[1]); !slices.Equal(outcomes, want) {
 		t.Errorf("the client that got the bye has the outcomes %d, want %d", outcomes, want)
 	}
 	if awaited := next.Losses().Awaited; awaited != 0 {

@@ -57,21 +57,21 @@ func NewSettlementTracker(f *File) *SettlementTracker {
 	return s
 }
 
-// save writes the state of the tracker to its record in the recovery file, if it has one. If the
-// tracker has more ranges of spans than the record, the last range of the record covers all remaining
+// save writes the state of the tracker to the recovery file, if the tracker has a record there. A record
+// has room for rangesPerRecord ranges of spans. If there are more, its last range covers the remaining
 // ones.
 func (s *SettlementTracker) save() {
 	if s.file == nil {
 		return
 	}
 	r := record{id: s.id, received: s.received.Load(), settled: s.settled, current: s.cyclePlusOne.Load()}
-	r.count = uint64(copy(r.ranges[:], s.openRanges))
-	hasMore := len(s.openRanges) > rangesPerRecord
-	if hasMore {
+	copied := copy(r.ranges[:], s.openRanges)
+	r.count = uint64(copied)
+	if copied < len(s.openRanges) {
 		newest := s.openRanges[len(s.openRanges)-1]
-		last := &r.ranges[rangesPerRecord-1]
-		last.lastCycle = newest.lastCycle
-		last.lastSpan = newest.lastSpan
+		extended := &r.ranges[copied-1]
+		extended.lastCycle = newest.lastCycle
+		extended.lastSpan = newest.lastSpan
 	}
 	var encoded [recordBytes]byte
 	s.file.write(recordOffset(s.slot), r.appendTo(encoded[:0]))

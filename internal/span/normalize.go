@@ -87,8 +87,8 @@ func (l Label) normalizeText(value, lang string) string {
 	return truncate(value, labels[l].maxBytes)
 }
 
-// NormalizeTag returns a tag, such as "region:eu", as valid UTF-8 of limited length. It truncates a tag
-// that is too long. Only in an additional tag, it replaces a value that is too long by Blocked instead.
+// NormalizeTag returns a tag, such as "region:eu", as valid UTF-8 of limited length. It truncates a longer
+// tag. If l is LabelAdditionalTag, it replaces a value that is too long by Blocked instead.
 func (l Label) NormalizeTag(tag string) string {
 	spec := &labels[l]
 	if !spec.blocksLongValues {
@@ -96,12 +96,10 @@ func (l Label) NormalizeTag(tag string) string {
 	}
 	tag = truncate(tag, maxAdditionalTag)
 	key, value, hasValue := strings.Cut(tag, ":")
-	hasLongKey := len(key) > spec.maxBytes
-	if !hasValue || hasLongKey {
+	switch {
+	case !hasValue || len(key) > spec.maxBytes:
 		return truncate(tag, spec.maxBytes)
-	}
-	hasLongValue := len(value) > spec.maxBytes
-	if hasLongValue {
+	case len(value) > spec.maxBytes:
 		return key + ":" + Blocked
 	}
 	return tag

@@ -18,9 +18,9 @@ import (
 // it, and forwarded requests have it so that a Datadog agent does not count the spans again.
 const headerComputedStats = "Datadog-Client-Computed-Stats"
 
-// Count counts the spans of the request. It returns nil if the caller must forward the request to the upstream, and
-// otherwise the response. readErr is the error of reading the body, or nil. Invalid spans are not counted, but they
-// are forwarded.
+// Count counts the spans of the request. It returns nil if the request is to be forwarded to the upstream, and
+// otherwise the response to the sender. readErr is the error of reading the body, or nil. Spans that the daemon
+// can't read are not counted, but they are forwarded.
 func (c *call) Count(readErr error) receiver.Response {
 	hasUpstream := c.server.config.Forward.IsSet()
 	if !hasUpstream && c.signal != signalTraces {
@@ -32,17 +32,21 @@ func (c *call) Count(readErr error) receiver.Response {
 	result, refusal := c.processMessage()
 	c.Result = int(result)
 	if result == ResultUnparsable {
-		c.server.Log.Write(slog.LevelWarn, "spans of an SDK can't be read",
-			append(c.senderAttributes(), "error", refusal.Message)...)
+		c.logUnparsable(refusal)
 	}
-	isForwarded := hasUpstream && !result.preventsForwarding()
-	if isForwarded {
+	mustForward := hasUpstream && !result.preventsForwarding()
+	switch {
+	case mustForward:
 		return c.prepareForwarding()
-	}
-	if refusal != nil {
+	case refusal != nil:
 		return c.respondError(refusal)
 	}
 	return c.respond(successReply())
+}
+
+func (c *call) logUnparsable(refusal *reply) {
+	c.server.Log.Write(slog.LevelWarn, "spans of an SDK can't be read",
+		append(c.senderAttributes(), "error", refusal.Message)...)
 }
 
 // prepareForwarding sets c.forwarded to the message to forward, and returns nil. It returns a response instead if all
@@ -51,8 +55,8 @@ func (c *call) prepareForwarding() receiver.Response {
 	if c.sampled.isEmpty {
 		return c.respond(successReply())
 	}
-	found := c.chooseForwarded()
-	if !found {
+	isReadable := c.chooseForwarded()
+	if !isReadable {
 		return c.refuseUnforwardable()
 	}
 	return nil
@@ -80,15 +84,13 @@ func (c *call) processMessage() (result Result, refusal *reply) {
 	return ResultOther, nil
 }
 
-// countSpans counts the spans of a trace request. It returns an error reply if that fails or panics. After a panic,
-// no sampled message is forwarded.
+// countSpans counts the spans of a trace request. It returns an error reply if that fails or panics.
 func (c *call) countSpans() (result Result, refusal *reply) {
 	panicked := c.server.CatchPanic(func() { result, refusal = c.server.count(c) })
 	if panicked {
-		c.sampled = sampled{}
+		c.sampled = sampled{} // it may be incomplete
 		refusal = newRefusal(ResultBug, otlpanswer.Internal, "internal error; see the log of spanstatsd")
 		refusal.httpStatus = http.StatusInternalServerError
-		return ResultBug, refusal
 	}
 	if refusal != nil {
 		return refusal.result, refusal
@@ -240,9 +242,9 @@ func (s *Server) convertJSON(c *call, json []byte) (protobuf []byte, refusal *re
 // dropResult returns the result for a request whose spans were dropped for the given reason. It returns an error
 // reply instead if the sender should retry the request later, or should send smaller requests.
 func dropResult(reason admit.DropReason) (Result, *reply) {
-	canRetry := reason.IsPassing()
+	isTemporary := reason.IsPassing()
 	switch {
-	case canRetry:
+	case isTemporary:
 		return 0, retryableRefusal(ResultNoRoom, "the daemon can't count these spans at the moment; retry later: "+
 			reason.String())
 	case reason == admit.DropNotWanted:
@@ -251,7 +253,7 @@ func dropResult(reason admit.DropReason) (Result, *reply) {
 		return 0, newRefusal(ResultTooMany, otlpanswer.ResourceExhausted, "the request has more spans than "+
 			"--ring-slots; configure smaller batches in the SDK, or raise it")
 	}
-	panic(fmt.Sprint("BUG: a batch that was made here is ", reason))
+	panic(fmt.Sprint("BUG: unexpected reason for dropping spans: ", reason))
 }
 
 // readSDKMetrics reads the numbers of spans that SDKs report about themselves in a metrics request. A panic is logged

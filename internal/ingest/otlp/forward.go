@@ -38,7 +38,7 @@ func (c *call) canForwardReceived() bool {
 
 // chooseForwarded sets c.forwarded to the message for the upstream: the one with only the sampled spans, the received
 // one, or its conversion to protobuf. It returns false if the upstream can't read any of them.
-func (c *call) chooseForwarded() (found bool) {
+func (c *call) chooseForwarded() (isReadable bool) {
 	protobufEncoding := encodingProtobuf
 	if c.server.config.Forward.IsGRPC() {
 		protobufEncoding = encodingGRPC

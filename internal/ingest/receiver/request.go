@@ -152,9 +152,9 @@ func (r *BufferedRequest) addUnacked(parts []admit.BatchPart) {
 	}
 }
 
-// Merge adds statistics that a sender has computed from its own spans to those of the daemon. width is the length
-// of the sender's time buckets in nanoseconds. If an equal body was merged before, Merge does nothing and
-// isDuplicate is true.
+// Merge adds groups, which contain statistics that a sender has computed, to the statistics of the daemon. width is
+// the length of the sender's time buckets in nanoseconds. If an equal body was merged before, Merge adds nothing,
+// and isDuplicate is true.
 func (r *BufferedRequest) Merge(
 	origin span.Origin, groups []aggregate.Group, width uint64,
 ) (isDuplicate bool, err error) {
@@ -164,8 +164,9 @@ func (r *BufferedRequest) Merge(
 	hash := p.countedBodies.Hash(body)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.countedBodies.Has(hash, now) {
-		r.IsCounted = true
+	isDuplicate = p.countedBodies.Has(hash, now)
+	if isDuplicate {
+		r.IsCounted = true // in an earlier attempt of the sender
 		return true, nil
 	}
 	if p.isClosed {

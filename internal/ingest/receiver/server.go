@@ -91,7 +91,7 @@ func New(config *Config, setup Setup, maxBatches int) (*Server, error) {
 	}
 	s.listeners = conns.Listeners{
 		Limiter: s.limiter, AllowUIDs: config.AllowUIDs, WriteTimeout: setup.WriteTimeout,
-		LimitsLines: true, OnReject: s.logRejected,
+		LimitsHeaderLines: true, OnReject: s.logRejected,
 	}
 	if err := s.listen(); err != nil {
 		s.Abandon()

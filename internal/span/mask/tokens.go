@@ -196,29 +196,37 @@ func wordAt(text string, from int) word {
 	return word{text[from:lettersEnd], capitals, lowers, digits, isLast}
 }
 
-// canFollow reports whether w can follow the word previous in a name that a programmer has written, rather than
-// in random text. At the start of the text and after a separator, previous is the zero value.
+// canFollow reports whether w can follow the word previous in a name that a programmer has chosen, unlike in
+// random text. At the start of the text and after a separator, previous is the zero value.
 func (w *word) canFollow(previous word) bool {
 	if w.letters == "" || w.capitals > 5 || w.digits > 4 {
 		return false
 	}
-	isSingleLetter := len(w.letters) == 1 && w.digits == 0
-	isAfterNumber := previous.digits > 0
-	isAfterLetterAndNumber := isAfterNumber && len(previous.letters) == 1 // like i18 and B2
-	if isAfterLetterAndNumber && isSingleLetter {
-		isLowerCase := w.capitals == 0
-		return isLowerCase || w.isLast // the end of i18n or B2B
+	if previous.digits > 0 {
+		return w.canFollowNumber(previous.letters)
 	}
+	return !w.isSingleLetter() && w.isPlausible()
+}
+
+// canFollowNumber reports whether w can follow a number in the name of a program element. prefix is the word before
+// the number, for example "i" in i18n, or "log" in log4j.
+func (w *word) canFollowNumber(prefix string) bool {
+	isLowerCase := w.capitals == 0
+	isLikeB2B := len(prefix) == 1
 	switch {
-	case isAfterNumber && w.capitals == 0:
+	case isLikeB2B && w.isSingleLetter():
+		return isLowerCase || w.isLast // the n of i18n, or the last B of B2B
+	case isLowerCase:
 		return continuesNumber(w.letters)
-	case isSingleLetter:
+	case w.isSingleLetter():
 		return false
-	case isAfterLetterAndNumber && w.capitals == 2:
-		return true // the end of B2B, then a word
+	case isLikeB2B && w.capitals == 2:
+		return true // like BClient in B2BClient
 	}
 	return w.isPlausible()
 }
+
+func (w *word) isSingleLetter() bool { return len(w.letters) == 1 && w.digits == 0 }
 
 // isPlausible reports whether w, which has at least two letters or digits, looks like a word or acronym,
 // such as Open, UTF8 or URLs. It returns false for text like XYz and Xz, which is random.

@@ -310,29 +310,29 @@ func (l Limits) Bytes(perSpan int) int {
 	return int(GrowthFactor * float64(l.Spans*spanBytes+l.Tags*tagBytes+l.DerivedBytes))
 }
 
-// Selected finds the tags of one span by label.
+// Selected is the set of a span's tags, at most one for each label.
 type Selected struct {
-	Set LabelSet          // labels of the selected tags
-	at  [MaxLabels]uint32 // by label in Set: index of the tag in Table.Tags
+	Set     LabelSet          // labels of the selected tags
+	indexes [MaxLabels]uint32 // by label in Set: index of the tag in Table.Tags
 }
 
-// Select makes t.Tags[first:last] the tags that s finds, instead of the previous ones. If several of them
-// have the same label, s finds the last one, as in Datadog's formats.
+// Select selects t.Tags[first:last] instead of the previous tags. If several of them have the same label,
+// it selects the last one, as in Datadog's formats.
 func (s *Selected) Select(t *Table, first, last uint32) {
 	s.Set = LabelSet{}
 	for i := first; i < last; i++ {
 		l := t.Tags[i].Label
-		s.at[l] = i
+		s.indexes[l] = i
 		s.Set.Add(l)
 	}
 }
 
-// AddMissing adds t.Tags[first:last] to the tags that s finds, except for those with a label that s finds
-// already. If several of them have the same label, s finds the first one, as in OTLP.
+// AddMissing also selects t.Tags[first:last], except for tags whose label another selected tag has. If
+// several of them have the same label, it selects the first one, as in OTLP.
 func (s *Selected) AddMissing(t *Table, first, last uint32) {
 	for i := first; i < last; i++ {
 		if l := t.Tags[i].Label; !s.Set.Has(l) {
-			s.at[l] = i
+			s.indexes[l] = i
 			s.Set.Add(l)
 		}
 	}
@@ -341,10 +341,10 @@ func (s *Selected) AddMissing(t *Table, first, last uint32) {
 // Tag returns the selected tag with a label, or nil.
 func (s *Selected) Tag(t *Table, l Label) *Tag {
 	if s.Set.Has(l) {
-		return &t.Tags[s.at[l]]
+		return &t.Tags[s.indexes[l]]
 	}
 	return nil
 }
 
 // At returns the index in Table.Tags of the selected tag with a label, which must be in Set.
-func (s *Selected) At(l Label) uint32 { return s.at[l] }
+func (s *Selected) At(l Label) uint32 { return s.indexes[l] }

@@ -21,16 +21,16 @@ type Conn struct {
 	// unknown.
 	BodyBytes *atomic.Int64
 
-	pid          int32 // process id of the peer; 0 if unknown
-	limiter      *Limiter
-	writeTimeout time.Duration // timeout of one write; 0 if http.Server sets it
-	limitsLines  bool          // whether header limits the lines of request headers
-	header       headerLimit
+	pid               int32 // process id of the peer; 0 if unknown
+	limiter           *Limiter
+	writeTimeout      time.Duration // timeout of one write; 0 if http.Server sets it
+	limitsHeaderLines bool          // whether Read limits the number of lines of a request header
+	header            headerLimit
 
 	// The limiter's lock guards the fields below.
 	hasSentRequest bool
 	isBusy         bool      // whether a request is in flight
-	stateSince     time.Time // time when the connection became busy or idle, or was accepted
+	stateStart     time.Time // time when the connection became busy or idle, or was accepted
 	isClosed       bool
 	isDone         bool // whether the last request of the connection has ended
 }
@@ -65,7 +65,7 @@ func (c *Conn) identifyPeer(allowUIDs []uint32) (isAllowed bool) {
 // Read reads from the sender. It returns an error if the header of a request has more than MaxHeaderLines lines.
 func (c *Conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	if c.limitsLines {
+	if c.limitsHeaderLines {
 		isAllowed := c.header.count(p[:n])
 		if !isAllowed {
 			return 0, errManyLines

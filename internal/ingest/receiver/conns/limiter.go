@@ -47,7 +47,7 @@ func (c *Conn) activity() activity {
 		return activityBusy
 	case c.hasSentRequest:
 		return activityIdle
-	case time.Since(c.stateSince) < firstRequestGrace:
+	case time.Since(c.stateStart) < firstRequestGrace:
 		return activityNew
 	}
 	return activitySilent
@@ -86,7 +86,7 @@ func (l *Limiter) add(c *Conn) bool {
 			return false
 		}
 	}
-	c.stateSince = time.Now()
+	c.stateStart = time.Now()
 	l.conns[c] = struct{}{}
 	return true
 }
@@ -134,7 +134,7 @@ func (c *Conn) isLessActive(other *Conn) bool {
 	if c.activity() != other.activity() {
 		return c.activity() < other.activity()
 	}
-	return c.stateSince.Before(other.stateSince)
+	return c.stateStart.Before(other.stateStart)
 }
 
 // drainGrace is the time for which a stopping server waits for the first request of a connection. It is longer than
@@ -147,8 +147,11 @@ func (l *Limiter) AwaitsFirstRequest() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for c := range l.conns {
-		isYoung := time.Since(c.stateSince) < drainGrace
-		if isYoung && !c.hasSentRequest {
+		if c.hasSentRequest {
+			continue
+		}
+		acceptTime := c.stateStart // the state has not changed since
+		if time.Since(acceptTime) < drainGrace {
 			return true
 		}
 	}
@@ -186,7 +189,7 @@ func (l *Limiter) setBusy(c *Conn) {
 	defer l.mu.Unlock()
 	c.isBusy = true
 	c.hasSentRequest = true
-	c.stateSince = time.Now()
+	c.stateStart = time.Now()
 }
 
 // setIdle marks a connection as waiting for its next request.
@@ -223,8 +226,8 @@ func (l *Limiter) release(c *Conn) bool {
 // markIdle marks a connection as idle from now on. The limiter's lock must be held.
 func (l *Limiter) markIdle(c *Conn) {
 	c.isBusy = false
-	c.stateSince = time.Now()
-	l.lastActive = c.stateSince
+	c.stateStart = time.Now()
+	l.lastActive = c.stateStart
 }
 
 // Count returns the number of open connections, and the time when a request or a connection last ended.
@@ -243,7 +246,7 @@ func (l *Limiter) Evicted() uint64 { return l.evicted.Load() }
 // admit adds an accepted connection to the limiter, and returns it as a Conn. If the user of the peer is not
 // allowed, or if a limit is reached, it closes the connection and returns nil.
 func (l *Limiter) admit(accepted net.Conn, config *Listeners) *Conn {
-	c := &Conn{Conn: accepted, writeTimeout: config.WriteTimeout, limitsLines: config.LimitsLines}
+	c := &Conn{Conn: accepted, writeTimeout: config.WriteTimeout, limitsHeaderLines: config.LimitsHeaderLines}
 	isAllowed := c.identifyPeer(config.AllowUIDs)
 	if !isAllowed {
 		accepted.Close()

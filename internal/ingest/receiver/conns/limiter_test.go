@@ -65,7 +65,7 @@ func TestLimiter_IdleConnectionIsEvicted(t *testing.T) {
 }
 
 // age makes a connection older than firstRequestGrace and drainGrace.
-func age(c *Conn) { c.stateSince = c.stateSince.Add(-2 * drainGrace) }
+func age(c *Conn) { c.stateStart = c.stateStart.Add(-2 * drainGrace) }
 
 // TestLimiter_NewConnectionIsNotEvicted checks a connection whose first request may be in the socket's buffer.
 func TestLimiter_NewConnectionIsNotEvicted(t *testing.T) {

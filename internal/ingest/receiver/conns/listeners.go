@@ -15,10 +15,10 @@ import (
 // Listeners are the Unix socket and the TCP address on which a server accepts connections. Both are optional. The methods
 // are not safe for concurrent use.
 type Listeners struct {
-	Limiter      *Limiter
-	AllowUIDs    []uint32      // users that may connect to the Unix socket; nil allows all
-	WriteTimeout time.Duration // timeout of one write; 0 means unlimited
-	LimitsLines  bool          // whether to limit the lines of request headers; must be false with TLS
+	Limiter           *Limiter
+	AllowUIDs         []uint32      // users that may connect to the Unix socket; nil allows all
+	WriteTimeout      time.Duration // timeout of one write; 0 means unlimited
+	LimitsHeaderLines bool          // whether to limit the lines of request headers; must be false with TLS
 	// OnReject is called for each rejected connection, with the peer's process id, or 0 if it is unknown.
 	OnReject func(process int32)
 
