@@ -110,14 +110,17 @@ func (t *Totals) BeginCycle(cycle, firstUnsettled uint64, start, end int64) {
 // removeIdle removes the series that were not counted for Limits.Idle, least recently counted first. It stops at
 // the first series that is not idle or has undelivered spans.
 func (t *Totals) removeIdle() {
-	for s := t.leastRecent(); s != nil; s = t.leastRecent() {
-		isIdle := t.windowStart-s.end >= int64(t.limits.Idle)
-		if !isIdle || t.Undelivered(s) > 0 {
+	for {
+		s := t.leastRecent()
+		if s == nil || !t.isIdle(s) || t.Undelivered(s) > 0 {
 			return
 		}
 		t.remove(s)
 	}
 }
+
+// isIdle reports whether a series had no spans in the time Limits.Idle before the current cycle.
+func (t *Totals) isIdle(s *Series) bool { return t.windowStart-s.end >= int64(t.limits.Idle) }
 
 // Counted is the part of a series that one cycle has counted.
 type Counted struct {
