@@ -251,12 +251,15 @@ func (d *spanmetrics) writeNamedDimensions(to *attributes, origin *span.Origin, 
 	}
 }
 
-// writeByOldName writes an attribute under an old name, such as http.method, if k has a value for the current name,
-// http.request.method. It does nothing if oldName is not an old name.
+// writeByOldName writes an attribute with an old name of OpenTelemetry's conventions, such as http.method. Its value
+// is the one that k has for the current name, here http.request.method. It does nothing if k has no such value, or
+// if oldName is not an old name.
 func writeByOldName(to *attributes, oldName string, k *span.Key) {
-	switch currentName := currentNames[oldName]; currentName {
-	case "":
+	currentName, isOld := currentNames[oldName]
+	if !isOld {
 		return
+	}
+	switch currentName {
 	case "http.request.method":
 		to.text(oldName, k.HTTPMethod)
 	case "http.response.status_code":
