@@ -294,23 +294,25 @@ func (d *spanmetrics) writeStatus(to *attributes, s status) {
 	to.text(statusName, code)
 }
 
-// spanName returns the name that the Collector's receiver for Datadog traces gives a span: the operation or, for
-// some operations of HTTP and RPC libraries, the method and the route, the resource, or the RPC method.
+// spanName returns the name that the Collector's receiver for Datadog traces gives a span. For most spans this is
+// the operation. Spans of some HTTP libraries are named by their method and route, and others by their resource or
+// RPC method.
 func spanName(k *span.Key) string {
 	switch k.Operation {
 	case "servlet.request", "http.request", "web.request":
 		if k.HTTPMethod != "" {
 			return strings.TrimSuffix(k.HTTPMethod+" "+k.HTTPEndpoint, " ")
 		}
-		// The receiver takes the method and the route from tags that are not in the key. The resource is the same.
-		if firstWord, _, _ := strings.Cut(k.Resource, " "); isHTTPMethod(firstWord) {
-			return k.Resource
+		firstWord, _, _ := strings.Cut(k.Resource, " ")
+		if isHTTPMethod(firstWord) {
+			return k.Resource // a method and a route
 		}
 	case "spring.handler":
 		return k.Resource
 	case "grpc.server", "grpc.client":
 		method := strings.TrimPrefix(k.Resource, "/")
-		if hasService := strings.Contains(method, "/"); hasService {
+		hasService := strings.Contains(method, "/") // as in service/method
+		if hasService {
 			return method
 		}
 	}

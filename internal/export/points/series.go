@@ -121,9 +121,9 @@ func (g *grouper) addResource(o *span.Origin, service string) int32 {
 	return index
 }
 
-// identifySeries returns an ID for the series that spans with the labels in k belong to. It hashes the attributes
-// that the dialect writes for k, and the status attribute of spans without an error. The status is needed because
-// two label sets can differ only in it.
+// identifySeries returns an ID for the series that spans with the labels in k belong to: the index of its resource,
+// and hashes of its attributes. The attributes include the status of spans without an error, because two label sets
+// can differ only in this status.
 func (g *grouper) identifySeries(resource int32, origin *span.Origin, k *span.Key) seriesID {
 	g.scratch.bytes = g.scratch.bytes[:0]
 	g.dialect.writeKey(&g.scratch, origin, k)
