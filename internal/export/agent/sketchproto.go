@@ -74,15 +74,15 @@ const denseBinBytes = 8
 // minimal. A run is a sequence of adjacent non-empty bins. The array saves an entry for each bin, but costs
 // denseBinBytes per bin, including the empty bins between its runs. Kadane's algorithm finds the best range.
 func denseRange(runs []sketch.Run) (first, end int) {
-	bestSavings, savings, start := 0, 0, 0
+	bestSavings := 0
+	start, savings := 0, 0 // the best range that ends with the current run
 	for i, run := range runs {
 		if i > 0 {
 			emptyBins := int(run.First - runs[i-1].End)
 			savings -= denseBinBytes * emptyBins
 		}
-		if savings <= 0 { // a range that begins with this run saves at least as much
-			savings = 0
-			start = i
+		if savings <= 0 { // the runs before this one are not worth the empty bins
+			start, savings = i, 0
 		}
 		savings += entryBytes(run) - denseBinBytes*run.Len()
 		if savings >= bestSavings {
