@@ -234,17 +234,17 @@ func percentile(bins []bin, fraction float64) float64 {
 	return 0
 }
 
-// moveBins appends the non-empty bins of the sketch s to bins, with durations in seconds, and returns the result.
-// It then empties the sketch. mapping determines the duration of each bin.
+// moveBins appends the non-empty bins of the sketch s to bins, and returns the result. mapping determines which
+// duration a bin stands for. It also empties the sketch. A run is a sequence of adjacent bins.
 func (r *busiestReader) moveBins(bins []bin, s *sketch.Sketch, mapping sketch.MappingID) []bin {
 	if zeros := s.Zeros(); zeros > 0 {
 		bins = append(bins, bin{seconds: 0, count: zeros})
 	}
+	binDurations := r.mappings[mapping]
 	r.runs = s.AppendRuns(r.runs[:0], mapping)
 	for _, run := range r.runs {
 		for i, count := range s.Counts(run) {
-			index := int(run.First) + i
-			nanoseconds := r.mappings[mapping].Value(index)
+			nanoseconds := binDurations.Value(int(run.First) + i)
 			bins = append(bins, bin{seconds: nanoseconds / 1e9, count: float64(count)})
 		}
 	}

@@ -120,13 +120,13 @@ func (c *cycleState) isInDoubt() bool { return c.inFlight > 0 || c.maybeDelivere
 
 // openCycle is an export interval with spans that are neither delivered nor lost yet, at one destination.
 type openCycle struct {
-	state      *cycleState
-	first      uint64    // number of the first cycle whose spans it contains
-	number     uint64    // number of the first snapshot that contains the spans
-	spans      uint64    // spans that are neither delivered nor lost
-	sealed     time.Time // when the cycle was sealed
-	isAnswered bool      // answer was called
-	isSettled  bool      // settle was called
+	state       *cycleState
+	firstMerged uint64    // number of the first cycle that was merged into this one; its own without merges
+	number      uint64    // number of the first snapshot that contains the spans
+	spans       uint64    // spans that are neither delivered nor lost
+	sealed      time.Time // when the cycle was sealed
+	isAnswered  bool      // answer was called
+	isSettled   bool      // settle was called
 }
 
 // settle settles the part of the cycle for this destination. Further calls do nothing.
@@ -174,13 +174,13 @@ func (o *openCycles) removeUpTo(last uint64) []openCycle {
 	return removed
 }
 
-// subtractDelivered records that a snapshot of the running totals was delivered, except for at most missing spans.
-// It assumes that the missing spans are from the oldest open cycles (export intervals with undelivered spans). It
-// subtracts all other spans from the cycles up to snapshot, and returns their number.
-func (o *openCycles) subtractDelivered(snapshot, missing uint64) (delivered uint64) {
+// subtractDelivered subtracts delivered spans from the open cycles (export intervals with undelivered spans) up to
+// the number last, and returns the number of these spans. missing is the maximum number of spans in these cycles
+// that were not delivered. It assumes that these are in the oldest cycles.
+func (o *openCycles) subtractDelivered(last, missing uint64) (delivered uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	cycles := o.cyclesUpTo(snapshot)
+	cycles := o.cyclesUpTo(last)
 	for i := range cycles {
 		missingInCycle := min(missing, cycles[i].spans)
 		delivered += cycles[i].spans - missingInCycle
@@ -242,7 +242,7 @@ func (o *openCycles) mergeOldest(limit int) (removed []openCycle) {
 	for len(o.cycles) > limit {
 		oldest := o.cycles[0]
 		secondOldest := &o.cycles[1]
-		secondOldest.first = oldest.first
+		secondOldest.firstMerged = oldest.firstMerged
 		secondOldest.spans += oldest.spans
 		removed = append(removed, oldest)
 		o.cycles = slices.Delete(o.cycles, 0, 1)
@@ -251,12 +251,12 @@ func (o *openCycles) mergeOldest(limit int) (removed []openCycle) {
 }
 
 // subtractLost subtracts lost spans, which will never be delivered, from the open cycles (export intervals with
-// undelivered spans) whose number is at most snapshot, oldest first. It returns the number of subtracted spans,
-// which is less than lost if the cycles have fewer spans.
-func (o *openCycles) subtractLost(snapshot, lost uint64) (subtracted uint64) {
+// undelivered spans) up to the number last, oldest first. It returns the number of subtracted spans, which is less
+// than lost if the cycles have fewer spans.
+func (o *openCycles) subtractLost(last, lost uint64) (subtracted uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	cycles := o.cyclesUpTo(snapshot)
+	cycles := o.cyclesUpTo(last)
 	for i := range cycles {
 		lostInCycle := min(lost-subtracted, cycles[i].spans)
 		cycles[i].spans -= lostInCycle
@@ -292,7 +292,7 @@ func (o *openCycles) firstOpen(fallback uint64) uint64 {
 	if len(o.cycles) == 0 {
 		return fallback
 	}
-	return o.cycles[0].first
+	return o.cycles[0].firstMerged
 }
 
 // oldest returns the end of the oldest open cycle, an export interval with undelivered spans. It returns false if no

@@ -157,7 +157,7 @@ type Scrapes struct {
 // clients that wait for the cycle, because they do not wait for a scrape. After retryAge it settles the cycle even
 // without a scrape, so that a daemon that starts after a crash does not report the spans as lost.
 func (s *Scrapes) add(c *Cycle, retryAge time.Duration) {
-	added := openCycle{state: c.state, first: c.Cycle, number: c.Cycle, spans: c.spans, isAnswered: true}
+	added := openCycle{state: c.state, firstMerged: c.Cycle, number: c.Cycle, spans: c.spans, isAnswered: true}
 	s.open.add(added)
 	c.state.answerPart(nil)
 	for _, merged := range s.open.mergeOldest(maxUnscraped) {
@@ -170,9 +170,9 @@ func (s *Scrapes) add(c *Cycle, retryAge time.Duration) {
 // math.MaxUint64 if there is no such cycle.
 func (s *Scrapes) FirstUnscraped() uint64 { return s.open.firstOpen(math.MaxUint64) }
 
-// Begin records that a response to a scrape is about to be written, with the spans of all export intervals up to
-// the number cycle. The caller must call end once after the last write, with isComplete true if all writes have
-// succeeded.
+// Begin records that a response to a scrape is about to be written. The response contains the spans of all export
+// intervals up to the number cycle. The caller must call end after the last write, with isComplete true if all
+// writes have succeeded.
 func (s *Scrapes) Begin(cycle uint64) (end func(isComplete bool)) {
 	states := s.open.statesUpTo(cycle)
 	for _, c := range states {
@@ -183,10 +183,16 @@ func (s *Scrapes) Begin(cycle uint64) (end func(isComplete bool)) {
 			c.recordSendEnd(isComplete)
 		}
 		if isComplete {
-			raise(&s.nextAfterScrape, cycle+1)
-			time.AfterFunc(settleDelay, func() { s.settleUpTo(cycle) })
+			s.recordComplete(cycle)
 		}
 	}
+}
+
+// recordComplete records that a complete scrape contains the spans of all export intervals up to the number cycle.
+// It settles them after settleDelay.
+func (s *Scrapes) recordComplete(cycle uint64) {
+	raise(&s.nextAfterScrape, cycle+1)
+	time.AfterFunc(settleDelay, func() { s.settleUpTo(cycle) })
 }
 
 // lastScraped returns the number of the last export interval whose spans are in a complete scrape. It returns false

@@ -143,21 +143,21 @@ func (d *pushDestination) rejectCycle(c *Cycle, flush *Flush, reason Reason, err
 	c.state.recordError(d.wrapError(err))
 }
 
-// beginSnapshot returns a new snapshot, the payloads with all running totals after the cycle (export interval) c. It
-// sets c.Number and c.FirstUnsettled. Until the snapshot is delivered, the spans of the cycle are open, that is
-// undelivered. It removes the payloads of earlier snapshots from the queue, because the new ones contain their
-// spans.
+// beginSnapshot prepares for the payloads with all running totals after the cycle (export interval) c, and returns a
+// snapshot, which tracks them. It numbers the cycle. It removes the payloads of earlier cycles from the queue,
+// because the new ones contain their spans. Clients that have waited for their delivery for longer than
+// Config.RetryAge get an error.
 func (d *pushDestination) beginSnapshot(c *Cycle, now time.Time) *snapshot {
 	number := d.snapshots.Add(1)
-	d.open.answerOlderThan(now.Add(-d.cfg.RetryAge), errNotYet)
 	c.Number = number
 	c.FirstUnsettled = d.open.firstOpen(number)
+	d.open.answerOlderThan(now.Add(-d.cfg.RetryAge), errNotYet)
 	if c.spans > 0 {
-		d.addOpenCycle(openCycle{state: c.state, first: number, number: number, spans: c.spans, sealed: now})
+		d.addOpenCycle(openCycle{state: c.state, firstMerged: number, number: number, spans: c.spans, sealed: now})
 	}
 	replaced := d.queue.drain()
 	d.recordReplaced(replaced...)
-	return &snapshot{number: number, pending: 1} // pending is not 0 before all payloads are encoded
+	return &snapshot{number: number, pending: 1} // the caller subtracts 1 after the last payload
 }
 
 // addOpenCycle adds a cycle to the open cycles, the export intervals with undelivered spans. If there are more than

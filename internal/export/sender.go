@@ -58,9 +58,8 @@ func (d *pushDestination) runSender() {
 	d.recordLost(Shutdown, unsent...)
 }
 
-// startDeliveries starts deliveries of queued payloads until no other delivery can start now, or no queued payload
-// can be sent now. In the phase accepting, it first removes the payloads that are older than Config.RetryAge, and
-// records them as lost.
+// startDeliveries starts deliveries of queued payloads, as many as can run now. In the phase accepting, it first
+// removes the payloads that are older than Config.RetryAge, and records them as lost.
 func (d *pushDestination) startDeliveries(now time.Time, current phase) {
 	if current == accepting {
 		expired := d.queue.expire(now.Add(-d.cfg.RetryAge))

@@ -84,15 +84,15 @@ func (d *discovery) watch(ctx context.Context, link *export.Link) {
 	}
 }
 
-// waitForNextRead returns when the agent's /info should be read again, or when ctx ends. If the last read failed
-// (lastReadOK is false) or the agent accepts no statistics, it waits for discoveryPause at most. If the agent
-// accepts statistics, it also returns when a payload gets no response, or when a read is requested.
+// waitForNextRead returns when the agent's /info should be read again, or when ctx ends. While the agent accepts no
+// statistics, /info is read every discoveryPause. Otherwise it is read when a payload gets no response, when
+// requestRead is called and, if the last read failed (lastReadOK is false), after discoveryPause.
 func (d *discovery) waitForNextRead(ctx context.Context, link *export.Link, lastReadOK bool) {
-	var pauseEnd <-chan time.Time // nil if there is no pause
-	if !lastReadOK || !d.acceptsStatistics() {
-		pauseEnd = time.After(discoveryPause)
-	}
-	for {
+	if d.acceptsStatistics() {
+		var pauseEnd <-chan time.Time // nil, which never receives, if no pause is needed
+		if !lastReadOK {
+			pauseEnd = time.After(discoveryPause)
+		}
 		select {
 		case <-ctx.Done():
 			return
@@ -101,14 +101,14 @@ func (d *discovery) waitForNextRead(ctx context.Context, link *export.Link, last
 		case <-link.Lost():
 		case <-d.readRequests:
 		}
-		if d.acceptsStatistics() {
-			return
-		}
-		// The agent has just rejected a payload, because it does not accept statistics. Reading /info
-		// immediately would only confirm this.
-		if pauseEnd == nil {
-			pauseEnd = time.After(discoveryPause)
-		}
+	}
+	if d.acceptsStatistics() {
+		return
+	}
+	// The agent accepts no statistics, or has just rejected them. Reading /info immediately would only confirm this.
+	select {
+	case <-ctx.Done():
+	case <-time.After(discoveryPause):
 	}
 }
 

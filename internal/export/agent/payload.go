@@ -68,11 +68,11 @@ func (e *encoder) encodeOrigin(
 	origin := &c.Origins[rows[0].Origin()]
 	maxBytes := c.Limit - e.maxHeadBytes(origin)
 	for len(rows) > 0 {
-		done, skippedSpans := e.encodeGroups(rows, maxBytes)
-		if len(e.groups) > 0 {
+		consumedRows, skippedSpans := e.encodeGroups(rows, maxBytes)
+		if len(e.groups) > 0 { // not all rows were skipped
 			emit(e.joinPayload(origin, uint64(c.Width)))
 		}
-		rows = rows[done:]
+		rows = rows[consumedRows:]
 		unencodable += skippedSpans
 	}
 	return unencodable
@@ -81,11 +81,10 @@ func (e *encoder) encodeOrigin(
 // maxBucketHeadBytes is the maximum length of a bucket without its groups.
 const maxBucketHeadBytes = 64
 
-// encodeGroups encodes rows, the counters of one label set each, until the next one would exceed maxBytes. It sets
-// e.groups to the content of one payload: a list of buckets, each with the rows of one period. It skips rows that
-// exceed maxBytes alone. done is the number of rows that were encoded or skipped, and skippedSpans the number of
-// spans in skipped rows.
-func (e *encoder) encodeGroups(rows []export.Row, maxBytes int) (done int, skippedSpans uint64) {
+// encodeGroups encodes rows, the counters of one label set each, until one payload of maxBytes is full. It sets
+// e.groups to the encoded rows. It skips each row that exceeds maxBytes alone. consumedRows is the number of rows
+// that it has encoded or skipped, and skippedSpans the number of spans in skipped rows.
+func (e *encoder) encodeGroups(rows []export.Row, maxBytes int) (consumedRows int, skippedSpans uint64) {
 	e.groupWriter.Reset()
 	e.groups = e.groups[:0]
 	freeBytes := maxBytes
@@ -95,19 +94,20 @@ func (e *encoder) encodeGroups(rows []export.Row, maxBytes int) (done int, skipp
 		e.groupWriter.writeGroup(row)
 		end := e.groupWriter.Len()
 
-		addedBytes := end - start
-		if addedBytes+maxBucketHeadBytes > maxBytes {
+		groupBytes := end - start
+		if groupBytes+maxBucketHeadBytes > maxBytes { // too large for any payload
 			e.groupWriter.Truncate(start)
 			skippedSpans += row.Spans
 			continue
 		}
+		neededBytes := groupBytes
 		if e.needsNewBucket(row) {
-			addedBytes += maxBucketHeadBytes
+			neededBytes += maxBucketHeadBytes
 		}
-		if addedBytes > freeBytes {
+		if neededBytes > freeBytes {
 			return i, skippedSpans // the next payload begins with this row
 		}
-		freeBytes -= addedBytes
+		freeBytes -= neededBytes
 		e.groups = append(e.groups, group{row, start, end})
 	}
 	return len(rows), skippedSpans

@@ -47,14 +47,15 @@ func (e *sketchEncoder) encodeMappings(sealed *aggregate.Sealed) {
 	}
 }
 
-// encode returns the sketch in the protobuf format of Datadog's sketches. The result is valid until the next call.
-// It contains an empty store of negative values, because the agent's own code writes one, too.
+// encode returns the sketch in the protobuf format of Datadog's sketches. It writes the bins in the middle as one
+// array of counts (dense), and the others as pairs of an index and a count (sparse). It writes an empty store of
+// negative values, because the agent's own code writes one, too. The result is valid until the next call.
 func (e *sketchEncoder) encode(s *sketch.Sketch, mapping sketch.MappingID) []byte {
 	e.runs = s.AppendRuns(e.runs[:0], mapping)
-	first, last := denseRange(e.runs)
+	first, end := denseRange(e.runs)
 	e.store = appendSparse(e.store[:0], s, e.runs[:first])
-	e.store = appendSparse(e.store, s, e.runs[last:])
-	e.store = appendDense(e.store, s, e.runs[first:last])
+	e.store = appendSparse(e.store, s, e.runs[end:])
+	e.store = appendDense(e.store, s, e.runs[first:end])
 
 	b := append(e.encoded[:0], e.mappings[mapping]...)
 	b = protolite.AppendBytes(b, fieldPositive, e.store)
@@ -69,28 +70,28 @@ func (e *sketchEncoder) encode(s *sketch.Sketch, mapping sketch.MappingID) []byt
 // denseBinBytes is the length of one bin in a contiguous range: a fixed64.
 const denseBinBytes = 8
 
-// denseRange returns the range runs[first:last] to encode as one array of counts, so that the total length is
+// denseRange returns the range runs[first:end] to encode as one array of counts, so that the total length is
 // minimal. A run is a sequence of adjacent non-empty bins. The array saves an entry for each bin, but costs
 // denseBinBytes per bin, including the empty bins between its runs. Kadane's algorithm finds the best range.
-func denseRange(runs []sketch.Run) (first, last int) {
-	bestSavings, savings, start := 0, 0, 0
+func denseRange(runs []sketch.Run) (first, end int) {
+	bestSavings := 0
+	start, savings := 0, 0 // the best range that ends with the current run
 	for i, run := range runs {
 		if i > 0 {
 			emptyBins := int(run.First - runs[i-1].End)
 			savings -= denseBinBytes * emptyBins
 		}
-		if savings <= 0 { // a range that begins with this run saves at least as much
-			savings = 0
-			start = i
+		if savings <= 0 { // the runs before this one are not worth the empty bins
+			start, savings = i, 0
 		}
 		savings += entryBytes(run) - denseBinBytes*run.Len()
 		if savings >= bestSavings {
 			bestSavings = savings
 			first = start
-			last = i + 1
+			end = i + 1
 		}
 	}
-	return first, last
+	return first, end
 }
 
 // The length of the entry of a single bin: tag and length of the entry, tag and index, tag and count. An index from

@@ -71,11 +71,11 @@ func (e *deltaEncoder) encode(c *export.Cycle, emit func(*request)) export.Encod
 // If the points do not even fit in an empty request, it adds none, and returns the number of their spans.
 func (e *deltaEncoder) encodeSeries(c *export.Cycle, g points.Group) (unencodable uint64) {
 	w := e.writer
+	start := w.window.start
 	sum := e.reader.AddRows(c.Rows, g)
-	e.reader.VisitPoints(c.Sealed, c.Rows, g, &sum, func(p *points.Point) {
-		w.writePoint(p, w.window.start)
-	})
-	if fits := w.endSeries(); !fits {
+	e.reader.VisitPoints(c.Sealed, c.Rows, g, &sum, func(p *points.Point) { w.writePoint(p, start) })
+	fits := w.endSeries()
+	if !fits {
 		return sum.Spans
 	}
 	w.request.spans += sum.Spans
@@ -90,8 +90,7 @@ type totalsEncoder struct {
 
 // encode adds the counts of a cycle, one export interval, to the running totals. It then writes the totals of all
 // series as OTLP requests, including series without new spans, because receivers forget a series that is not sent.
-// It begins with a random series, so that a queue that is too short for all requests does not always drop the same
-// series.
+// It begins with a random series: if the queue of payloads is full, other series are dropped each time.
 func (e *totalsEncoder) encode(c *export.Cycle, emit func(*request)) export.Encoded {
 	e.begin(c, emit)
 	w := e.writer
@@ -110,9 +109,9 @@ func (e *totalsEncoder) encode(c *export.Cycle, emit func(*request)) export.Enco
 	}
 }
 
-// encodeSeries adds the totals of one series to the current request, or to a new one if the current one is full. If
-// the totals do not even fit in an empty request, it adds none. It then returns the number of spans in the totals
-// that were not delivered before, which are lost.
+// encodeSeries adds the running totals of a series to the current request, or to a new one if the current one is
+// full. If they do not even fit in an empty request, the spans that no earlier request has delivered are lost, and
+// encodeSeries returns their number. Otherwise it returns 0.
 func (e *totalsEncoder) encodeSeries(s *totals.Series) (lost uint64) {
 	w := e.writer
 	point := points.Point{
@@ -120,11 +119,13 @@ func (e *totalsEncoder) encodeSeries(s *totals.Series) (lost uint64) {
 		Durations: s.Buckets, Classic: s.Classic, Exemplar: e.totals.Slowest[s],
 	}
 	w.writePoint(&point, uint64(s.Start))
-	if fits := w.endSeries(); !fits {
+	fits := w.endSeries()
+	if !fits {
 		return e.totals.Abandon(s)
 	}
-	if spans := e.totals.Undelivered(s); spans > 0 {
-		w.request.undelivered = append(w.request.undelivered, spans)
+	undelivered := e.totals.Undelivered(s)
+	if undelivered > 0 {
+		w.request.undelivered = append(w.request.undelivered, undelivered)
 	}
 	return 0
 }

@@ -8,11 +8,11 @@ import (
 )
 
 // graphEncoder encodes the service graph. Its metrics are cumulative, as those of the Collector's servicegraph
-// connector, even if the metrics of spans are deltas. So a payload that is not delivered loses no request: the next
-// one contains all of them.
+// connector, even if the metrics of spans are deltas. So a payload that is not delivered loses no call: the next one
+// contains all of them.
 type graphEncoder struct {
-	requests  *writer // number of requests, and durations as the client measured them
-	failures  *writer // number of failed requests, and the same durations under the name that Grafana queries
+	calls     *writer // number of calls, and durations as the client measured them
+	failures  *writer // number of failed calls, and the same durations under the name that Grafana queries
 	reader    *points.Reader
 	edges     *points.Running
 	exemplars *exemplars.Table // nil disables them
@@ -23,7 +23,7 @@ type graphEncoder struct {
 func newGraphEncoder(c *Config, limits totals.Limits) *graphEncoder {
 	reader := points.NewReader(points.Config{Graph: c.Graph, Bounds: c.Bounds})
 	g := &graphEncoder{
-		requests: newWriter(points.GraphRequests, points.GraphClientDurations, c.Version, cumulative),
+		calls:    newWriter(points.GraphRequests, points.GraphClientDurations, c.Version, cumulative),
 		failures: newWriter(points.GraphFailures, points.GraphServerDurations, c.Version, cumulative),
 		reader:   reader,
 		edges:    points.NewRunning(reader, limits),
@@ -32,51 +32,54 @@ func newGraphEncoder(c *Config, limits totals.Limits) *graphEncoder {
 	}
 	g.failures.calls.includesZero = true // so that the rate of an edge's first failure is not missing
 	if c.Bounds != nil {
-		g.requests.useExplicitBuckets(c.Bounds)
+		g.calls.useExplicitBuckets(c.Bounds)
 		g.failures.useExplicitBuckets(c.Bounds)
 	}
 	return g
 }
 
-// encode adds the requests of a cycle, one export interval, to the edges. It then encodes all edges as requests, and
-// passes each request to emit.
+// encode adds the calls between services in a cycle, one export interval, to the running totals of the edges. It
+// then encodes the totals of all edges as OTLP requests, and passes each request to emit.
 func (g *graphEncoder) encode(c *export.Cycle, emit func(*request)) {
-	g.requests.begin(c, emit)
+	g.calls.begin(c, emit)
 	g.failures.begin(c, emit)
 	g.addCycle(c)
 	for _, resource := range g.edges.Resources() {
-		g.requests.beginResource([]byte(resource.Encoded))
+		g.calls.beginResource([]byte(resource.Encoded))
 		g.failures.beginResource([]byte(resource.Encoded))
 		for _, edge := range resource.Series {
 			g.encodeEdge(edge)
 		}
 	}
-	g.requests.endRequest()
+	g.calls.endRequest()
 	g.failures.endRequest()
 }
 
-// addCycle adds the requests of a cycle to the edges.
+// addCycle adds the calls of a cycle to the edges.
 func (g *graphEncoder) addCycle(c *export.Cycle) {
 	g.cycles++
 	cycle := *c
 	// The edges need no accounting of delivered spans, so all earlier cycles count as delivered.
 	cycle.Number, cycle.FirstUnsettled = g.cycles, g.cycles
-	start, end := int64(g.requests.window.start), int64(g.requests.window.end)
+	start, end := int64(g.calls.window.start), int64(g.calls.window.end)
 	g.reader.BeginCycle(g.exemplars.Seal(c.Cycle), start, end)
 	g.edges.AddCycle(&cycle, start, end)
 }
 
-// encodeEdge adds the totals of an edge to the requests. An edge is much shorter than the lowest limit of a payload,
-// export.MinPayloadBytes, so it always fits.
+// encodeEdge writes the totals of an edge as two series: the number of all calls, and the number of failed calls,
+// each with the durations. Both always fit in a request, because an edge is much shorter than
+// export.MinPayloadBytes.
 func (g *graphEncoder) encodeEdge(edge *totals.Series) {
 	point := points.Point{
 		Attributes: []byte(edge.Attributes), Calls: edge.Calls, Seconds: edge.Seconds,
 		Durations: edge.Buckets, Classic: edge.Classic, Exemplar: g.edges.Slowest[edge],
 	}
-	g.requests.writePoint(&point, uint64(edge.Start))
-	g.requests.endSeries()
+	start := uint64(edge.Start)
+	g.calls.writePoint(&point, start)
+	g.calls.endSeries()
+
 	point.Calls = edge.Errors
-	g.failures.writePoint(&point, uint64(edge.Start))
+	g.failures.writePoint(&point, start)
 	g.failures.endSeries()
 }
 

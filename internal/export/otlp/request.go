@@ -118,25 +118,36 @@ func (w *writer) beginResource(resource []byte) {
 	w.resource = resource
 }
 
-// writePoint adds p to the current series of the calls metric and of the durations metric. Both points cover the
-// period from start to the end of w.window. It omits the calls if their metric has no name, or if p.Calls is 0 and the
-// metric does not include zeros, and the durations if p contains none.
+// writePoint adds the number of calls in p to the current series of the calls metric, and the durations in p to that
+// of the durations metric. Both data points cover the period from start to the end of w.window. It adds no durations
+// if p contains none.
 func (w *writer) writePoint(p *points.Point, start uint64) {
 	period := window{start, w.window.end}
-	hasCalls := p.Calls > 0 || w.calls.includesZero
-	if w.calls.name != "" && hasCalls {
+	if w.includesCalls(p) {
 		w.scratch = appendCalls(w.scratch[:0], p, period)
 		w.calls.currentSeries = protolite.AppendBytes(w.calls.currentSeries, fieldPoints, w.scratch)
 	}
-	if p.Durations.Spans == 0 {
-		return
+	if p.Durations.Spans > 0 {
+		w.scratch = w.appendHistogram(w.scratch[:0], p, period)
+		w.durations.currentSeries = protolite.AppendBytes(w.durations.currentSeries, fieldPoints, w.scratch)
 	}
+}
+
+// includesCalls reports whether the number of calls in p is written. The calls metric can be disabled, and it can
+// omit points with the value 0.
+func (w *writer) includesCalls(p *points.Point) bool {
+	if w.calls.name == "" {
+		return false
+	}
+	return p.Calls > 0 || w.calls.includesZero
+}
+
+// appendHistogram appends p to b as the body of a data point of the durations metric.
+func (w *writer) appendHistogram(b []byte, p *points.Point, period window) []byte {
 	if w.bounds == nil {
-		w.scratch = w.appendExponential(w.scratch[:0], p, period)
-	} else {
-		w.scratch = w.appendExplicit(w.scratch[:0], p, period)
+		return w.appendExponential(b, p, period)
 	}
-	w.durations.currentSeries = protolite.AppendBytes(w.durations.currentSeries, fieldPoints, w.scratch)
+	return w.appendExplicit(b, p, period)
 }
 
 // endSeries adds the points of the current series, which writePoint has encoded, to the current request. If the
@@ -159,13 +170,13 @@ func (w *writer) addSeries() (fits bool) {
 	callsBytes, durationsBytes := len(w.calls.points), len(w.durations.points)
 	w.calls.points = append(w.calls.points, w.calls.currentSeries...)
 	w.durations.points = append(w.durations.points, w.durations.currentSeries...)
-	if w.size() > w.limit {
-		w.calls.points = w.calls.points[:callsBytes]
-		w.durations.points = w.durations.points[:durationsBytes]
-		return false
+	if w.size() <= w.limit {
+		w.hasPoints = true
+		return true
 	}
-	w.hasPoints = true
-	return true
+	w.calls.points = w.calls.points[:callsBytes] // remove the points again
+	w.durations.points = w.durations.points[:durationsBytes]
+	return false
 }
 
 // endRequest passes the request to emit, unless it is empty, and begins the next one.

@@ -75,9 +75,9 @@ func (e *environment) lookup(variables ...string) (variable, value string) {
 	return "", ""
 }
 
-// readSetting parses the first of the given environment variables that is set, stores the value in *to, and returns
-// the name of the variable. If none is set, it returns "" and leaves *to unchanged. It adds an error of parse to
-// e.errs.
+// readSetting looks up the first of the given environment variables that is set. It parses the value, stores the
+// result in *to, and returns the name of the variable. It adds an error of parse to e.errs. If no variable is set,
+// it returns "" and leaves *to unchanged.
 func readSetting[T any](
 	e *environment, to *T, variables []string, parse func(variable, text string) (T, error),
 ) (variable string) {
@@ -89,7 +89,7 @@ func readSetting[T any](
 	if err != nil {
 		e.errs = errors.Join(e.errs, fmt.Errorf("read %s: %w", variable, err))
 	}
-	*to = value
+	*to = value // the zero value after an error
 	return variable
 }
 
@@ -111,11 +111,16 @@ func ReadVariables(getenv func(string) string) (Variables, error) {
 	protocolVariable, protocol := e.lookup(variablesFor("PROTOCOL")...)
 	isSupported := protocol == "" || protocol == ownProtocol
 	if v.From != "" && !isSupported {
-		v.Ignored = fmt.Sprintf("%s is ignored because %s is %s", v.From, protocolVariable, protocol)
-		v.Endpoint = endpoint.URL{}
-		v.From = ""
+		v.ignoreEndpoint(fmt.Sprintf("%s is %s", protocolVariable, protocol))
 	}
 	return v, e.errs
+}
+
+// ignoreEndpoint removes the endpoint, and records the reason.
+func (v *Variables) ignoreEndpoint(reason string) {
+	v.Ignored = fmt.Sprintf("%s is ignored because %s", v.From, reason)
+	v.Endpoint = endpoint.URL{}
+	v.From = ""
 }
 
 var endpoints = endpoint.Form{

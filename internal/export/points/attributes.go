@@ -323,7 +323,7 @@ func originAttributes(o *span.Origin) [12]tag {
 // resourceAttribute returns the value of a resource attribute of a process that sends spans, or "" if there is
 // none. It accepts the old name deployment.environment for deployment.environment.name.
 func resourceAttribute(o *span.Origin, name string) string {
-	if isOldName := name == "deployment.environment"; isOldName {
+	if name == "deployment.environment" { // the old name
 		name = "deployment.environment.name"
 	}
 	for attribute, value := range resourceAttributes(o) {

@@ -251,12 +251,15 @@ func (d *spanmetrics) writeNamedDimensions(to *attributes, origin *span.Origin, 
 	}
 }
 
-// writeByOldName writes an attribute under an old name, such as http.method, if k has a value for the current name,
-// http.request.method. It does nothing if oldName is not an old name.
+// writeByOldName writes an attribute with an old name of OpenTelemetry's conventions, such as http.method. Its value
+// is the one that k has for the current name, here http.request.method. It does nothing if k has no such value, or
+// if oldName is not an old name.
 func writeByOldName(to *attributes, oldName string, k *span.Key) {
-	switch currentName := currentNames[oldName]; currentName {
-	case "":
+	currentName, isOld := currentNames[oldName]
+	if !isOld {
 		return
+	}
+	switch currentName {
 	case "http.request.method":
 		to.text(oldName, k.HTTPMethod)
 	case "http.response.status_code":
@@ -291,23 +294,25 @@ func (d *spanmetrics) writeStatus(to *attributes, s status) {
 	to.text(statusName, code)
 }
 
-// spanName returns the name that the Collector's receiver for Datadog traces gives a span: the operation or, for
-// some operations of HTTP and RPC libraries, the method and the route, the resource, or the RPC method.
+// spanName returns the name that the Collector's receiver for Datadog traces gives a span. For most spans this is
+// the operation. Spans of some HTTP libraries are named by their method and route, and others by their resource or
+// RPC method.
 func spanName(k *span.Key) string {
 	switch k.Operation {
 	case "servlet.request", "http.request", "web.request":
 		if k.HTTPMethod != "" {
 			return strings.TrimSuffix(k.HTTPMethod+" "+k.HTTPEndpoint, " ")
 		}
-		// The receiver takes the method and the route from tags that are not in the key. The resource is the same.
-		if firstWord, _, _ := strings.Cut(k.Resource, " "); isHTTPMethod(firstWord) {
-			return k.Resource
+		firstWord, _, _ := strings.Cut(k.Resource, " ")
+		if isHTTPMethod(firstWord) {
+			return k.Resource // a method and a route
 		}
 	case "spring.handler":
 		return k.Resource
 	case "grpc.server", "grpc.client":
 		method := strings.TrimPrefix(k.Resource, "/")
-		if hasService := strings.Contains(method, "/"); hasService {
+		hasService := strings.Contains(method, "/") // as in service/method
+		if hasService {
 			return method
 		}
 	}

@@ -51,27 +51,34 @@ func (r *Running) AddCycle(c *export.Cycle, start, end int64) (lost uint64) {
 	return lost
 }
 
-// addSeries adds the counts of the series g in a cycle to the running totals. If the series has no data points, its
-// spans are lost, and addSeries returns their number. Otherwise it returns 0.
+// addSeries adds the counts of the rows in g, which are of one series, to the running totals. It returns the number
+// of spans that it could not add, because the rows result in no data point.
 func (r *Running) addSeries(c *export.Cycle, g Group) (lost uint64) {
 	resource := []byte(r.reader.Resource(g))
 	counts := r.reader.AddRows(c.Rows, g)
-	remainingSpans := counts.Spans
+	remainingSpans := counts.Spans // spans of the rows that are not in a series yet
 	var lastSeries *totals.Series
 	r.reader.VisitPoints(c.Sealed, c.Rows, g, &counts, func(p *Point) {
 		spans := min(p.Durations.Spans, remainingSpans)
 		remainingSpans -= spans
-		series := r.Add(resource, p.Attributes, totals.Counted{
-			Spans: spans, Calls: p.Calls, Errors: p.Errors, Seconds: p.Seconds, Buckets: &p.Durations, Classic: p.Classic,
-		})
-		if hasExemplar := p.Exemplar.Span != 0; hasExemplar {
-			r.Slowest[series] = slower(r.Slowest[series], p.Exemplar)
-		}
-		lastSeries = series
+		lastSeries = r.addPoint(resource, p, spans)
 	})
-	if lastSeries == nil {
+	if lastSeries == nil { // there are no data points
 		return remainingSpans
 	}
 	lastSeries.Spans += remainingSpans // a tracer can send more spans than its histograms contain
 	return 0
+}
+
+// addPoint adds a data point, which accounts for the given number of spans, to the running totals, and returns the
+// series that counts it. It also updates r.Slowest.
+func (r *Running) addPoint(resource []byte, p *Point, spans uint64) *totals.Series {
+	series := r.Add(resource, p.Attributes, totals.Counted{
+		Spans: spans, Calls: p.Calls, Errors: p.Errors, Seconds: p.Seconds, Buckets: &p.Durations, Classic: p.Classic,
+	})
+	hasExemplar := p.Exemplar.Span != 0
+	if hasExemplar {
+		r.Slowest[series] = slower(r.Slowest[series], p.Exemplar)
+	}
+	return series
 }

@@ -39,6 +39,8 @@ type grouper struct {
 	scratch         attributes         // attributes of the resource or series that is being identified
 	resources       []string           // encoded
 	resourceIndexes map[string]int32   // indexes in resources
+	lastOrigin      *span.Origin       // argument of the last call of resourceOf
+	lastResource    int32              // result of that call
 	groupIndexes    map[seriesID]int32 // indexes in groups
 	groups          []Group
 	nextRow         []int32 // by row, the index of the next row in the same group, or noRow
@@ -60,27 +62,34 @@ func newGrouper(c *Config) grouper {
 func serviceName(o *span.Origin, k *span.Key) string { return cmp.Or(o.Service, k.Service) }
 
 // GroupRows groups rows, the counts of one label set each, by the metric series that they belong to. It omits rows
-// that the dialect does not include. Groups with the same resource are adjacent. The result is valid until the next
-// call.
+// that the dialect does not include. It returns groups with the same resource one after the other. The result is
+// valid until the next call.
 func (g *grouper) GroupRows(sealed *aggregate.Sealed, rows []export.Row) []Group {
 	g.reset()
-	resource := int32(0)
-	var lastOrigin *span.Origin // origin of the resource
 	for i := range rows {
-		row := &rows[i]
-		if !g.dialect.includes(row.Key()) {
+		key := rows[i].Key()
+		if !g.dialect.includes(key) {
 			g.nextRow = append(g.nextRow, noRow)
 			continue
 		}
-		origin := &sealed.Origins[row.Origin()]
-		if origin != lastOrigin || origin.Service == "" { // without a service, the resource depends on the key
-			resource = g.addResource(origin, serviceName(origin, row.Key()))
-			lastOrigin = origin
-		}
-		g.addRow(int32(i), g.identifySeries(resource, origin, row.Key()))
+		origin := &sealed.Origins[rows[i].Origin()]
+		resource := g.resourceOf(origin, key)
+		g.addRow(int32(i), g.identifySeries(resource, origin, key))
 	}
 	slices.SortStableFunc(g.groups, func(a, b Group) int { return cmp.Compare(a.Resource, b.Resource) })
 	return g.groups
+}
+
+// resourceOf returns the index in g.resources of the resource of spans with the labels in k. Most calls have the
+// same origin, the process that sends the spans, as the previous one, and reuse its result.
+func (g *grouper) resourceOf(o *span.Origin, k *span.Key) int32 {
+	dependsOnKey := o.Service == ""
+	if o == g.lastOrigin && !dependsOnKey {
+		return g.lastResource
+	}
+	g.lastOrigin = o
+	g.lastResource = g.addResource(o, serviceName(o, k))
+	return g.lastResource
 }
 
 // reset removes the groups of the previous cycle, but keeps their memory.
@@ -90,6 +99,7 @@ func (g *grouper) reset() {
 	g.resources = g.resources[:0]
 	clear(g.resourceIndexes)
 	clear(g.groupIndexes)
+	g.lastOrigin = nil
 }
 
 // Resource returns the encoded resource of a group.
@@ -100,19 +110,20 @@ func (g *grouper) Resource(group Group) string { return g.resources[group.Resour
 func (g *grouper) addResource(o *span.Origin, service string) int32 {
 	g.scratch.bytes = g.scratch.bytes[:0]
 	g.dialect.writeResource(&g.scratch, o, service)
-	if index, isKnown := g.resourceIndexes[string(g.scratch.bytes)]; isKnown {
+	encoded := g.scratch.bytes
+	if index, isKnown := g.resourceIndexes[string(encoded)]; isKnown {
 		return index
 	}
 	index := int32(len(g.resources))
-	resource := string(g.scratch.bytes)
+	resource := string(encoded)
 	g.resources = append(g.resources, resource)
 	g.resourceIndexes[resource] = index
 	return index
 }
 
-// identifySeries returns an ID for the series that spans with the labels in k belong to. It hashes the attributes
-// that the dialect writes for k, and the status attribute of spans without an error. The status is needed because
-// two label sets can differ only in it.
+// identifySeries returns an ID for the series that spans with the labels in k belong to: the index of its resource,
+// and hashes of its attributes. The attributes include the status of spans without an error, because two label sets
+// can differ only in this status.
 func (g *grouper) identifySeries(resource int32, origin *span.Origin, k *span.Key) seriesID {
 	g.scratch.bytes = g.scratch.bytes[:0]
 	g.dialect.writeKey(&g.scratch, origin, k)
@@ -230,9 +241,9 @@ func (r *Reader) AddRows(rows []export.Row, g Group) (sum Counts) {
 	return sum
 }
 
-// VisitPoints calls visit for the data points of the series g: one for the spans without an error, and one for
-// those with an error. It omits a point without spans. sum must be the result of AddRows for g. A point is valid
-// until visit returns.
+// VisitPoints calls visit for each data point of the series g: one for the spans without an error, and one for those
+// with an error. Their attributes differ only in the status. It omits a point without spans. sum must be the result
+// of AddRows for g. A point is valid until visit returns.
 func (r *Reader) VisitPoints(
 	sealed *aggregate.Sealed, rows []export.Row, g Group, sum *Counts, visit func(*Point),
 ) {
@@ -241,14 +252,14 @@ func (r *Reader) VisitPoints(
 	isOK := r.dialect.isOK(origin, key)
 	r.attributes.bytes = r.attributes.bytes[:0]
 	r.dialect.writeKey(&r.attributes, origin, key)
-	keyBytes := len(r.attributes.bytes)
-	isTopLevel := sum.Hits > 0 && sum.TopLevel >= sum.Hits
+	lengthWithoutStatus := len(r.attributes.bytes)
+	isTopLevel := sum.Hits > 0 && sum.TopLevel >= sum.Hits // all spans of the series are top-level
 	for _, isError := range [...]bool{false, true} {
 		p := r.readPoint(rows, g, sum, isError)
 		if p.isEmpty() {
 			continue
 		}
-		r.attributes.bytes = r.attributes.bytes[:keyBytes] // without the status of the previous point
+		r.attributes.bytes = r.attributes.bytes[:lengthWithoutStatus]
 		r.attributes.begin()
 		r.dialect.writeStatus(&r.attributes, status{isError, isOK, isTopLevel})
 		p.Attributes = r.attributes.bytes
@@ -256,21 +267,18 @@ func (r *Reader) VisitPoints(
 	}
 }
 
-// readPoint returns a data point of the series g, without attributes. The point counts the spans with an error if
-// isError is true, and otherwise the spans without one. It is valid until the next call.
+// readPoint returns a data point of the series g, without attributes: that of the spans with an error if isError is
+// true, and otherwise that of the spans without one. sum contains the counts of all spans of the series. The point
+// is valid until the next call.
 func (r *Reader) readPoint(rows []export.Row, g Group, sum *Counts, isError bool) *Point {
-	hits := sum.Hits - sum.Errors
-	nanoseconds := sum.Duration - sum.errorDuration
-	if isError {
-		hits = sum.Errors
-		nanoseconds = sum.errorDuration
-	}
 	r.histogram.Reset()
 	r.addDurations(&r.histogram, rows, g, isError)
 	r.point = Point{Exemplar: r.slowestExemplar(rows, g, isError)}
-	r.point.setCounts(&r.histogram, hits, nanoseconds)
 	if isError {
+		r.point.setCounts(&r.histogram, sum.Errors, sum.errorDuration)
 		r.point.Errors = r.point.Calls
+	} else {
+		r.point.setCounts(&r.histogram, sum.Hits-sum.Errors, sum.Duration-sum.errorDuration)
 	}
 	if r.classic != nil {
 		r.classic.Reset()

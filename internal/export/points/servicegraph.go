@@ -201,8 +201,8 @@ func (g *ServiceGraph) server(k *span.Key) string {
 	return cmp.Or(peer, tagOf(k, rpcTags...), unknownNode)
 }
 
-// peer returns the name of the service graph's node for the peer that a span names: a service, or a
-// host without its port and Kubernetes domain. A configured name replaces that of the host. It returns "" if the span does not name its peer.
+// peer returns the name of the service or host that a span calls. It returns a host without its port and Kubernetes
+// domain, or the name that the operator has configured for it. It returns "" if the labels in k name neither.
 func (g *ServiceGraph) peer(k *span.Key) string {
 	if name := tagOf(k, "peer.service"); name != "" {
 		return name
@@ -268,13 +268,11 @@ func withoutPort(address string) string {
 // names as they are, without a final dot.
 func withoutKubernetesDomain(host string) string {
 	host = strings.TrimSuffix(host, ".")
-	name, _, isService := strings.Cut(host+".", ".svc.")
-	if !isService {
+	beforeSvc, _, isKubernetes := strings.Cut(host+".", ".svc.")
+	labels := strings.Split(beforeSvc, ".") // [pod], service, namespace
+	if !isKubernetes || len(labels) < 2 {
 		return host
 	}
-	labels := strings.Split(name, ".")
-	if len(labels) < 2 {
-		return host
-	}
-	return labels[len(labels)-2]
+	service := labels[len(labels)-2]
+	return service
 }

@@ -57,9 +57,9 @@ func failed(outcome export.Outcome, err error) Answer {
 	return Answer{Attempt: export.Attempt{Outcome: outcome, Silent: true, Err: err}}
 }
 
-// readAnswer reads a response, with at most limit bytes of its body, and returns the outcome for its status code.
-// If the code is not 2xx, the result has an error with the message in the body. name is the name of the destination
-// in errors.
+// readAnswer reads a response, with at most limit bytes of its body, and returns the outcome for its status code. If
+// the code is not 2xx, the result has an error with the message in the body, and the delay before a retry, if the
+// response contains one. name is the name of the destination in errors.
 func (a Answers) readAnswer(name string, resp *http.Response, limit int64, now time.Time) Answer {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, limit))
 	answer := Answer{Code: resp.StatusCode, Status: resp.Status, Header: resp.Header, Body: body}

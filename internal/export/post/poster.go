@@ -158,21 +158,22 @@ func (p *Poster) postOnce(
 	return answer, wasNotRequested || wasExpectRejected
 }
 
-// waitForMode returns the mode in which to send a body, which determines whether the destination must request the
-// body first. If the mode is unknown (probeFirst), it probes the destination, or waits for the probe of a
-// concurrent call. It returns an error if the probe fails or ctx ends.
+// waitForMode returns whether the destination must request a body before it is sent (whenRequested), or not
+// (immediate). If that is unknown (probeFirst), it probes the destination, or waits until a concurrent call has done
+// so. It returns an error if the probe fails or ctx ends.
 func (p *Poster) waitForMode(ctx context.Context) (expectMode, error) {
 	if mode := p.currentMode(); mode != probeFirst {
 		return mode, nil
 	}
 	select {
-	case p.probing <- struct{}{}: // only one call probes at a time
+	case p.probing <- struct{}{}: // a lock: only one call probes at a time
 		defer func() { <-p.probing }()
 	case <-ctx.Done():
 		return probeFirst, p.noResponse("probe", errNotRequested)
 	}
-	if mode := p.currentMode(); mode != probeFirst { // a concurrent call has probed
-		return mode, nil
+	wasProbed := p.currentMode() != probeFirst // by a call that held the lock before
+	if wasProbed {
+		return p.currentMode(), nil
 	}
 	err := p.Probe(ctx)
 	return p.currentMode(), err

@@ -70,22 +70,28 @@ func newEdge(r *record, cycle uint64) Edge {
 	return e
 }
 
-// quantile returns the duration in seconds that the given fraction of the spans does not exceed. The
-// result is the upper bound of a native bucket, so it can be too long by the width of this bucket. It
-// returns 0 if there are no spans.
+// quantile returns the duration in seconds that the given fraction of the spans does not exceed. It returns the
+// upper bound of the native bucket that contains this duration. It returns 0 if there are no spans.
 func (r *record) quantile(fraction float64) float64 {
-	rank, cumulative := fraction*float64(r.spans), float64(r.zeros)
+	rank := fraction * float64(r.spans)
+	cumulative := float64(r.zeros)
 	if cumulative >= rank {
 		return 0
 	}
-	spans, last := int64(0), int32(0)
-	for i, delta := range r.deltas {
-		spans += delta
-		cumulative += float64(spans)
-		last = r.offset + int32(i)
+	spansInBucket := int64(0)
+	bucket := r.offset
+	for _, delta := range r.deltas {
+		spansInBucket += delta
+		cumulative += float64(spansInBucket)
 		if cumulative >= rank {
 			break
 		}
+		bucket++
 	}
-	return math.Exp2(math.Ldexp(float64(last), -int(r.scale)))
+	return upperBound(bucket, r.scale)
+}
+
+// upperBound returns the upper bound of a native bucket in seconds: 2 to the power of bucket / 2^scale.
+func upperBound(bucket, scale int32) float64 {
+	return math.Exp2(math.Ldexp(float64(bucket), -int(scale)))
 }

@@ -32,8 +32,9 @@ type scrape struct {
 	lastWrite time.Time     // time of the last write, or of the start; guarded by queue.mu
 }
 
-// begin waits until the scrape with the request r can run, and returns it. The caller must call end after the
-// response. It returns nil if the client disconnects before; then there is nothing to end.
+// begin waits until the scrape with the request r can run, and returns it. While it waits, it aborts running scrapes
+// whose clients do not read. The caller must call end after the response. begin returns nil if the client
+// disconnects; then there is nothing to end.
 func (q *scrapeQueue) begin(w http.ResponseWriter, r *http.Request) *scrape {
 	client, _, _ := net.SplitHostPort(r.RemoteAddr)
 	s := &scrape{ResponseWriter: w, queue: q, client: client, started: make(chan struct{})}

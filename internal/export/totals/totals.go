@@ -97,8 +97,8 @@ func (t *Totals) Counts() Counts {
 }
 
 // BeginCycle begins the cycle, or export interval, with the given number, and removes series that were idle for too
-// long. start and end are its period, in nanoseconds since the Unix epoch. Numbers must ascend, and periods must
-// not overlap. All spans of cycles before firstUnsettled must be delivered or lost.
+// long. start and end are its period, in nanoseconds since the Unix epoch. Numbers must ascend, and periods must not
+// overlap. firstUnsettled is the number of the first cycle with spans that are neither delivered nor lost.
 func (t *Totals) BeginCycle(cycle, firstUnsettled uint64, start, end int64) {
 	t.cycle = cycle
 	t.firstUnsettled = firstUnsettled
@@ -110,14 +110,17 @@ func (t *Totals) BeginCycle(cycle, firstUnsettled uint64, start, end int64) {
 // removeIdle removes the series that were not counted for Limits.Idle, least recently counted first. It stops at
 // the first series that is not idle or has undelivered spans.
 func (t *Totals) removeIdle() {
-	for s := t.leastRecent(); s != nil; s = t.leastRecent() {
-		isIdle := t.windowStart-s.end >= int64(t.limits.Idle)
-		if !isIdle || t.Undelivered(s) > 0 {
+	for {
+		s := t.leastRecent()
+		if s == nil || !t.isIdle(s) || t.Undelivered(s) > 0 {
 			return
 		}
 		t.remove(s)
 	}
 }
+
+// isIdle reports whether a series had no spans in the time Limits.Idle before the current cycle.
+func (t *Totals) isIdle(s *Series) bool { return t.windowStart-s.end >= int64(t.limits.Idle) }
 
 // Counted is the part of a series that one cycle has counted.
 type Counted struct {
@@ -187,12 +190,12 @@ func (t *Totals) overflowSeries(resource []byte) *Series {
 	if s := t.find(resource, attributes); s != nil {
 		return s
 	}
-	isCommon := string(resource) == t.commonResource // which the limits do not apply to
-	if !isCommon && !t.hasRoomForOverflow(resource) {
-		return t.overflowSeries([]byte(t.commonResource))
+	isCommon := string(resource) == t.commonResource
+	if isCommon || t.hasRoomForOverflow(resource) {
+		t.overflowCount++
+		return t.addSeries(resource, attributes)
 	}
-	t.overflowCount++
-	return t.addSeries(resource, attributes)
+	return t.overflowSeries([]byte(t.commonResource)) // which has no limit
 }
 
 // hasRoomForOverflow reports whether the limits permit an overflow series for a resource that has none.
