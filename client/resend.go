@@ -91,8 +91,8 @@ type spanOutcomes struct {
 	later   []uint64 // outcomes of the spans from settled+1 to sent, see wire.Welcome.Earlier
 }
 
-// find returns the outcome of the span with the given number: the first span of a connection has number 1. All
-// spans from there to lastSpan have the same outcome. A span that the daemon has not received has the outcome
+// find returns the outcome of the span with the given number. All spans from this one to lastSpan have the same
+// outcome. The first span of a connection has number 1. A span that the daemon has not received has the outcome
 // wire.Resend.
 func (o *spanOutcomes) find(number uint64) (outcome wire.Outcome, lastSpan uint64) {
 	if number <= o.settled {
@@ -182,10 +182,9 @@ func (conn *connection) supportsRecovery() bool {
 	return conn.welcome.Settled && token != "" && len(token) <= wire.MaxToken
 }
 
-// handleUnsettled handles the unsettled spans of an ended connection: the client has sent them, and the daemon has
-// reported them neither as delivered nor as lost. If the daemon can report their outcome after a restart, the
-// connection is stored in s.unresolvedConn. Otherwise, they count as lost if the daemon has crashed, and as delivered
-// if it has shut down gracefully.
+// handleUnsettled handles the sent spans of an ended connection that the daemon has reported neither as delivered nor
+// as lost. If the next daemon can report their outcome, handleUnsettled stores the connection in s.unresolvedConn.
+// Otherwise, they count as lost if the daemon has crashed, and as delivered if it has shut down gracefully.
 func (s *sender) handleUnsettled(conn *connection) {
 	sent := conn.sent.Load()
 	hasClientClosed := s.sentByeOn == conn
@@ -194,9 +193,7 @@ func (s *sender) handleUnsettled(conn *connection) {
 		return
 	}
 	unsettled := conn.unsettled()
-	hasDaemonEnded := conn.hasCrashed() || conn.saidBye()
-	canReportLater := hasDaemonEnded && conn.supportsRecovery()
-	if unsettled > 0 && canReportLater {
+	if unsettled > 0 && conn.isKnownToNextDaemon() {
 		s.unresolvedConn = conn
 		return
 	}
@@ -208,6 +205,13 @@ func (s *sender) handleUnsettled(conn *connection) {
 	if conn.hasCrashed() {
 		s.countOutcomes(outcomeCounts{lost: unsettled})
 	}
+}
+
+// isKnownToNextDaemon reports whether the next daemon can tell which spans of an ended connection were delivered: the
+// daemon has crashed or shut down, and supports recovery.
+func (conn *connection) isKnownToNextDaemon() bool {
+	hasDaemonEnded := conn.hasCrashed() || conn.saidBye()
+	return hasDaemonEnded && conn.supportsRecovery()
 }
 
 // applyOutcomes moves those spans of the ended connection s.unresolvedConn that reached no destination back to the
@@ -249,12 +253,11 @@ func (s *sender) requeueUnsent(sent uint64) {
 	s.requeue(spanOutcomes{sent: sent, settled: sent})
 }
 
-// requeue moves the unsent spans and the spans that must be resent from s.sentBuffers to the front of s.pending,
-// and drops all others. It no longer counts spans to be resent as sent. It returns the number of sent spans for
-// each outcome.
+// requeue moves the spans that were not sent or must be resent from s.sentBuffers to the front of s.pending, and drops
+// all others. It returns the number of sent spans for each outcome.
 func (s *sender) requeue(outcomes spanOutcomes) outcomeCounts {
 	counts := s.sentBuffers.keepUndelivered(outcomes)
-	s.client.sent.Add(-counts.resend)
+	s.client.sent.Add(-counts.resend) // they are counted when they are sent again
 	s.pending = slices.Insert(s.pending, 0, s.sentBuffers.buffers...)
 	s.sentBuffers.buffers = s.sentBuffers.buffers[:0]
 	return counts
