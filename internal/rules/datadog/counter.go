@@ -163,8 +163,9 @@ func (c *Counter) Release() {
 	clear(c.links[:cap(c.links)])
 	c.sampledSpans = c.sampledSpans[:0]
 	wasLarge := c.decoded.Release()
-	largestBuffer := max(cap(c.scratch), cap(c.sampledSpans)*sampledSpanBytes)
-	if wasLarge || largestBuffer > maxReusedBytes {
+	sampledBytes := cap(c.sampledSpans) * sampledSpanBytes
+	hasLargeBuffer := cap(c.scratch) > maxReusedBytes || sampledBytes > maxReusedBytes
+	if wasLarge || hasLargeBuffer {
 		c.links = nil
 		c.scratch = nil
 		c.sampledSpans = nil
@@ -255,9 +256,9 @@ func (c *Counter) normalizeTime(s *spantable.Span) {
 	}
 }
 
-// setWeight sets c.weight, the number of spans that each span of a trace represents if the trace was
-// sampled. It reads the sample rate from a tag of the current span, which must be the root of the trace.
-// It records an error in the table if the weight is invalid.
+// setWeight sets c.weight, the number of spans that each span of a sampled trace represents. The Datadog
+// agent's rules derive it from a tag of the root of the trace, which must be the current span. By other
+// rules, it is 1. An invalid weight is recorded as an error in the table.
 func (c *Counter) setWeight() {
 	c.weight = 1
 	if !c.rulebook.usesSampleRate {

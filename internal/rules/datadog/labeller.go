@@ -52,8 +52,8 @@ func (r *labeller) kindName(s *spantable.Span) string {
 	if r.rulebook.followsAgent {
 		return s.Kind.String()
 	}
-	isTag := r.source != sourceV1
-	if isTag {
+	isKindInTag := r.source != sourceV1
+	if isKindInTag {
 		return r.textValue(decode.LabelKind)
 	}
 	if s.Kind == spantable.KindUnknown {
@@ -418,9 +418,9 @@ func (r *labeller) textGRPCStatus() string {
 	return ""
 }
 
-// firstGRPCStatus returns the gRPC status of the current span in decimal digits. It reads only the first
-// status tag with an integer or, if acceptsText is true, a text that is not empty. The result is "" if
-// there is no such tag, or if its value is not a gRPC status.
+// firstGRPCStatus returns the gRPC status of the current span in decimal digits. It reads the first status
+// tag that contains an integer, or a text if acceptsText is true. It returns "" if there is no such tag, or
+// if its value is not a gRPC status.
 func (r *labeller) firstGRPCStatus(acceptsText bool) string {
 	for _, l := range r.rulebook.status.grpc {
 		t := r.findTag(l)
@@ -432,9 +432,7 @@ func (r *labeller) firstGRPCStatus(acceptsText bool) string {
 			return agent.ParseGRPCStatus(r.viewText(t.Text()))
 		}
 		if code, isInteger := integerValue(t); isInteger {
-			start := len(r.scratch)
-			r.scratch = strconv.AppendInt(r.scratch, code, 10)
-			return agent.ParseGRPCStatus(spantable.View(r.scratch[start:]))
+			return agent.ParseGRPCStatus(r.formatInteger(code))
 		}
 	}
 	return ""
