@@ -214,9 +214,9 @@ func (conn *connection) isKnownToNextDaemon() bool {
 	return hasDaemonEnded && conn.supportsRecovery()
 }
 
-// applyOutcomes moves those spans of the ended connection s.unresolvedConn that reached no destination back to the
-// queue. outcomes is the new daemon's report about the spans of this connection. If it is empty, no span is resent:
-// all count as lost after a crash of the previous daemon, and as delivered after a graceful shutdown.
+// applyOutcomes applies the new daemon's report about the spans of the ended connection s.unresolvedConn. Spans that
+// reached no destination are moved back to the queue. If the report is empty, all spans count as lost after a crash of
+// the previous daemon, and as delivered after a graceful shutdown.
 func (s *sender) applyOutcomes(outcomes []uint64) {
 	conn := s.unresolvedConn
 	if conn == nil {
@@ -226,16 +226,16 @@ func (s *sender) applyOutcomes(outcomes []uint64) {
 	sent := conn.sent.Load()
 	unsettled := conn.unsettled()
 	conn.recordSettled(sent) // Stats.Unsettled must not include these spans any more
-	if len(outcomes) == 0 {
-		s.requeueUnsent(sent)
-		if !conn.saidBye() { // the previous daemon has crashed
-			s.countOutcomes(outcomeCounts{lost: unsettled})
-		}
+	if len(outcomes) > 0 {
+		counts := s.requeue(spanOutcomes{sent: sent, settled: sent - unsettled, later: outcomes})
+		s.countOutcomes(counts)
 		return
 	}
-	allOutcomes := spanOutcomes{sent: sent, settled: sent - unsettled, later: outcomes}
-	counts := s.requeue(allOutcomes)
-	s.countOutcomes(counts)
+	s.requeueUnsent(sent)
+	hasCrashed := !conn.saidBye()
+	if hasCrashed {
+		s.countOutcomes(outcomeCounts{lost: unsettled})
+	}
 }
 
 // limitSentBuffers sets the maximum number of sent buffers that are kept for resending. It is 0 if the next daemon
