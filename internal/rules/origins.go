@@ -61,19 +61,21 @@ func countServices(senders iter.Seq[span.Origin]) int {
 	return len(services)
 }
 
-// assign appends one Place to places for each sender. The first maxOwned different senders get an
-// origin of their own. The other senders share the origin of their service, or the common origin if
-// there are already MaxOrigins origins. isAnyShared reports whether any sender shares an origin.
+// assign appends the number of an origin to places for each sender. The first maxOwned different senders
+// get an origin of their own. The others share the origin of their service, or the common origin if there
+// are already MaxOrigins origins. isAnyShared reports whether any sender shares an origin.
 func (o *Origins) assign(places []Place, senders iter.Seq[span.Origin], maxOwned int) (assigned []Place, isAnyShared bool) {
 	assigned = places
-	owned := 0
+	ownedCount := 0
 	for sender := range senders {
 		number := slices.Index(o.list, sender)
 		isNew := number < 0
-		if isNew && owned < maxOwned {
+		switch {
+		case !isNew:
+		case ownedCount < maxOwned:
 			number = o.add(sender)
-			owned++
-		} else if isNew {
+			ownedCount++
+		default:
 			number = o.addService(sender)
 			isAnyShared = true
 		}
