@@ -323,8 +323,7 @@ func (c *Counter) findRoot(spans []spantable.Span) *spantable.Span {
 			return &spans[i]
 		}
 	}
-	isIndexed := !c.hasTopLevelMarks // countTrace has indexed the spans to find top-level ones
-	if !isIndexed {
+	if c.hasTopLevelMarks { // otherwise, countTrace has already called indexSpans to find top-level spans
 		c.indexSpans(spans)
 	}
 	return &spans[c.spanIndex.Root()]
@@ -373,20 +372,26 @@ func (c *Counter) isCounted(s *spantable.Span, isTopLevel bool) bool {
 	return !isUnfinished
 }
 
-// isIgnoredTrace reports whether the Datadog agent is configured to ignore a trace because of the
-// resource of root, its root span. If root has no resource, isIgnoredTrace uses its normalized
-// operation, like the agent.
+// isIgnoredTrace reports whether the Datadog agent is configured to ignore a trace because of the resource
+// of root, its root span. If root has no resource, its operation counts as the resource, like in the agent.
 func (c *Counter) isIgnoredTrace(root *spantable.Span) bool {
 	if len(c.policy.ignoredResources) == 0 {
 		return false
 	}
 	resource := c.validText(root.Resource)
 	if len(resource) == 0 {
-		key := span.Key{Operation: c.cloneText(root.Name)}
-		key.Normalize("")
-		resource = []byte(key.Operation)
+		operation := normalizeOperation(c.cloneText(root.Name))
+		resource = []byte(operation)
 	}
 	return c.policy.ignoresResource(resource)
+}
+
+// normalizeOperation returns the name of an operation as the Datadog agent normalizes it.
+func normalizeOperation(name string) string {
+	const unknownLang = "" // only the normalization of the service depends on it
+	key := span.Key{Operation: name}
+	key.Normalize(unknownLang)
+	return key.Operation
 }
 
 // addSnapshot adds the current span, which has the given index in the table, to the batch c.batchNumber.

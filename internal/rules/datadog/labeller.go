@@ -387,24 +387,31 @@ func (r *labeller) parseStatus(t *spantable.Tag) (code int64, ok bool) {
 	return agent.ParseStatus(text)
 }
 
-// grpcStatus returns the gRPC status of s, the current span, as text, or "" if it has none. By the rules
-// of one tracer, only spans of the type "rpc" have a status, which is the value of a tag as it was sent.
+// grpcStatus returns the gRPC status of s, the current span, as text, or "" if it has none. The rules of the
+// tracer decide which tags contain the status, and in which form.
 func (r *labeller) grpcStatus(s *spantable.Span) string {
 	rule := &r.rulebook.status
-	if rule.keepsRawGRPC {
-		isRPC := r.table.String(s.Type) == "rpc"
-		if !isRPC {
-			return ""
-		}
-		return r.formatValue(rule.grpc[0])
-	}
-	if rule.prefersText {
+	switch {
+	case rule.keepsRawGRPC:
+		return r.rawGRPCStatus(s)
+	case rule.prefersText:
 		if code := r.textGRPCStatus(); code != "" {
 			return code
 		}
+		const acceptsText = false // no text is a valid status
+		return r.firstGRPCStatus(acceptsText)
 	}
-	acceptsText := !rule.prefersText // otherwise, no text is a valid status
+	const acceptsText = true
 	return r.firstGRPCStatus(acceptsText)
+}
+
+// rawGRPCStatus returns the gRPC status of s, the current span, as it was sent. It returns "" if the type of
+// s is not "rpc".
+func (r *labeller) rawGRPCStatus(s *spantable.Span) string {
+	if r.table.String(s.Type) != "rpc" {
+		return ""
+	}
+	return r.formatValue(r.rulebook.status.grpc[0])
 }
 
 // textGRPCStatus returns the first gRPC status of the current span that is a text, in decimal digits, or ""

@@ -101,8 +101,8 @@ func (l *labels) findOrAdd(name string) (tag label, ok bool) {
 	return label(len(l.names) - 1), true
 }
 
-// addTracerLabels assigns labels, numbers that stand for names, to the tags that only the rules of a
-// tracer read. id identifies the rules. It returns false if all labels are used.
+// addTracerLabels adds the tags that only the rules of one tracer read to the labels of these rules. id
+// identifies the rules. It returns false if there are too many different tags.
 func (l *labels) addTracerLabels(id rulebookID, config Labels) bool {
 	book, ruleLabels := &rulebooks[id], &l.byRulebook[id]
 	if config.RenamesResources || !book.needsRenamedResources {
