@@ -208,15 +208,16 @@ func (b *buffer) countWrittenSpans(bytesWritten int) (spans int) {
 	return spans
 }
 
-// filterMessages removes messages from b, which must be sealed (complete). It calls shouldKeep with the number of
-// spans of each message that contains spans, in order, and removes the message if shouldKeep returns false. A
-// message that only defines keys is kept if a message with spans after it is kept.
+// filterMessages removes the messages with spans for which shouldKeep returns false. It calls shouldKeep once for each
+// of them, in order, with its number of spans. A message that only defines keys is kept if a message after it is kept.
+// b must be complete (sealed).
 func (b *buffer) filterMessages(shouldKeep func(spanCount int) bool) {
 	var definitions []byte   // message that defines keys and is not copied yet
 	keptEnd := b.sealedStart // end of the kept messages, which move to the front
 	keptSpans := 0
 	for message, spanCount := range b.messages() {
-		if spanCount == 0 { // the message defines keys
+		definesKeys := spanCount == 0
+		if definesKeys {
 			definitions = message
 			continue
 		}

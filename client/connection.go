@@ -400,11 +400,13 @@ type gate struct{ reason atomic.Uint32 }
 func (g *gate) closedReason() reason { return reason(g.reason.Load()) }
 
 // open makes Publish accept spans, unless the client is closed.
-func (g *gate) open() { g.refuse(noReason) }
+func (g *gate) open() { g.setReason(noReason) }
 
-// refuse makes Publish refuse spans with the given reason, or accept spans if the reason is noReason. It does
-// nothing if the current reason is closed, because a closed client is never reopened.
-func (g *gate) refuse(newReason reason) {
+// refuse makes Publish refuse spans for the given reason, unless the client is closed.
+func (g *gate) refuse(newReason reason) { g.setReason(newReason) }
+
+// setReason replaces the reason, but not the reason closed: a closed client is never reopened.
+func (g *gate) setReason(newReason reason) {
 	for {
 		current := g.reason.Load()
 		if reason(current) == closed {

@@ -217,12 +217,12 @@ func (l *keyLabels) set(k *Key) {
 // keys differ in it.
 func (l *keyLabels) equal(k *Key) bool {
 	return l.isSet &&
-		same(l.resource, k.Resource) && same(l.service, k.Service) && same(l.operation, k.Operation) &&
-		same(l.kind, k.Kind) && same(l.typ, k.Type) &&
+		equalText(l.resource, k.Resource) && equalText(l.service, k.Service) && equalText(l.operation, k.Operation) &&
+		equalText(l.kind, k.Kind) && equalText(l.typ, k.Type) &&
 		l.httpStatus == k.HTTPStatus && l.traceRoot == k.TraceRoot && l.synthetics == k.Synthetics &&
-		same(l.httpMethod, k.HTTPMethod) && same(l.httpEndpoint, k.HTTPEndpoint) &&
-		same(l.grpcStatus, k.GRPCStatus) && same(l.serviceSource, k.ServiceSource) &&
-		sameTags(l.peerTags(), k.PeerTags) && sameTags(l.additionalTags(), k.AdditionalTags)
+		equalText(l.httpMethod, k.HTTPMethod) && equalText(l.httpEndpoint, k.HTTPEndpoint) &&
+		equalText(l.grpcStatus, k.GRPCStatus) && equalText(l.serviceSource, k.ServiceSource) &&
+		equalTags(l.peerTags(), k.PeerTags) && equalTags(l.additionalTags(), k.AdditionalTags)
 }
 
 func (l *keyLabels) peerTags() []string { return l.tags[:l.peerTagCount] }
@@ -231,21 +231,21 @@ func (l *keyLabels) additionalTags() []string {
 	return l.tags[l.peerTagCount:][:l.additionalTagCount]
 }
 
-// sameTags reports whether both lists contain the same tags in the same order.
-func sameTags(stored, tags []string) bool {
+// equalTags reports whether both lists contain the same tags in the same order.
+func equalTags(stored, tags []string) bool {
 	if len(stored) != len(tags) {
 		return false
 	}
 	for i, tag := range tags {
-		if !same(stored[i], tag) {
+		if !equalText(stored[i], tag) {
 			return false
 		}
 	}
 	return true
 }
 
-// same returns a == b. It is faster for two references to the same string, which most labels are, because
+// equalText returns a == b. It is faster for two references to the same string, which most labels are, because
 // they are constants of the tracer. It is called about ten times per snapshot.
-func same(a, b string) bool {
+func equalText(a, b string) bool {
 	return len(a) == len(b) && (unsafe.StringData(a) == unsafe.StringData(b) || a == b)
 }

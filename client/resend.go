@@ -91,8 +91,8 @@ type spanOutcomes struct {
 	later   []uint64 // outcomes of the spans from settled+1 to sent, see wire.Welcome.Earlier
 }
 
-// find returns the outcome of the span with the given number: the first span of a connection has number 1. All
-// spans from there to lastSpan have the same outcome. A span that the daemon has not received has the outcome
+// find returns the outcome of the span with the given number. All spans from this one to lastSpan have the same
+// outcome. The first span of a connection has number 1. A span that the daemon has not received has the outcome
 // wire.Resend.
 func (o *spanOutcomes) find(number uint64) (outcome wire.Outcome, lastSpan uint64) {
 	if number <= o.settled {
@@ -182,10 +182,9 @@ func (conn *connection) supportsRecovery() bool {
 	return conn.welcome.Settled && token != "" && len(token) <= wire.MaxToken
 }
 
-// handleUnsettled handles the unsettled spans of an ended connection: the client has sent them, and the daemon has
-// reported them neither as delivered nor as lost. If the daemon can report their outcome after a restart, the
-// connection is stored in s.unresolvedConn. Otherwise, they count as lost if the daemon has crashed, and as delivered
-// if it has shut down gracefully.
+// handleUnsettled handles the sent spans of an ended connection that the daemon has reported neither as delivered nor
+// as lost. If the next daemon can report their outcome, handleUnsettled stores the connection in s.unresolvedConn.
+// Otherwise, they count as lost if the daemon has crashed, and as delivered if it has shut down gracefully.
 func (s *sender) handleUnsettled(conn *connection) {
 	sent := conn.sent.Load()
 	hasClientClosed := s.sentByeOn == conn
@@ -194,9 +193,7 @@ func (s *sender) handleUnsettled(conn *connection) {
 		return
 	}
 	unsettled := conn.unsettled()
-	hasDaemonEnded := conn.hasCrashed() || conn.saidBye()
-	canReportLater := hasDaemonEnded && conn.supportsRecovery()
-	if unsettled > 0 && canReportLater {
+	if unsettled > 0 && conn.isKnownToNextDaemon() {
 		s.unresolvedConn = conn
 		return
 	}
@@ -210,9 +207,16 @@ func (s *sender) handleUnsettled(conn *connection) {
 	}
 }
 
-// applyOutcomes moves those spans of the ended connection s.unresolvedConn that reached no destination back to the
-// queue. outcomes is the new daemon's report about the spans of this connection. If it is empty, no span is resent:
-// all count as lost after a crash of the previous daemon, and as delivered after a graceful shutdown.
+// isKnownToNextDaemon reports whether the next daemon can tell which spans of an ended connection were delivered: the
+// daemon has crashed or shut down, and supports recovery.
+func (conn *connection) isKnownToNextDaemon() bool {
+	hasDaemonEnded := conn.hasCrashed() || conn.saidBye()
+	return hasDaemonEnded && conn.supportsRecovery()
+}
+
+// applyOutcomes applies the new daemon's report about the spans of the ended connection s.unresolvedConn. Spans that
+// reached no destination are moved back to the queue. If the report is empty, all spans count as lost after a crash of
+// the previous daemon, and as delivered after a graceful shutdown.
 func (s *sender) applyOutcomes(outcomes []uint64) {
 	conn := s.unresolvedConn
 	if conn == nil {
@@ -222,16 +226,16 @@ func (s *sender) applyOutcomes(outcomes []uint64) {
 	sent := conn.sent.Load()
 	unsettled := conn.unsettled()
 	conn.recordSettled(sent) // Stats.Unsettled must not include these spans any more
-	if len(outcomes) == 0 {
-		s.requeueUnsent(sent)
-		if !conn.saidBye() { // the previous daemon has crashed
-			s.countOutcomes(outcomeCounts{lost: unsettled})
-		}
+	if len(outcomes) > 0 {
+		counts := s.requeue(spanOutcomes{sent: sent, settled: sent - unsettled, later: outcomes})
+		s.countOutcomes(counts)
 		return
 	}
-	allOutcomes := spanOutcomes{sent: sent, settled: sent - unsettled, later: outcomes}
-	counts := s.requeue(allOutcomes)
-	s.countOutcomes(counts)
+	s.requeueUnsent(sent)
+	hasCrashed := !conn.saidBye()
+	if hasCrashed {
+		s.countOutcomes(outcomeCounts{lost: unsettled})
+	}
 }
 
 // limitSentBuffers sets the maximum number of sent buffers that are kept for resending. It is 0 if the next daemon
@@ -249,12 +253,11 @@ func (s *sender) requeueUnsent(sent uint64) {
 	s.requeue(spanOutcomes{sent: sent, settled: sent})
 }
 
-// requeue moves the unsent spans and the spans that must be resent from s.sentBuffers to the front of s.pending,
-// and drops all others. It no longer counts spans to be resent as sent. It returns the number of sent spans for
-// each outcome.
+// requeue moves the spans that were not sent or must be resent from s.sentBuffers to the front of s.pending, and drops
+// all others. It returns the number of sent spans for each outcome.
 func (s *sender) requeue(outcomes spanOutcomes) outcomeCounts {
 	counts := s.sentBuffers.keepUndelivered(outcomes)
-	s.client.sent.Add(-counts.resend)
+	s.client.sent.Add(-counts.resend) // they are counted when they are sent again
 	s.pending = slices.Insert(s.pending, 0, s.sentBuffers.buffers...)
 	s.sentBuffers.buffers = s.sentBuffers.buffers[:0]
 	return counts

@@ -30,17 +30,14 @@ func (s *Snapshot) wireFields() (duration uint64, end int64, flags span.Flags, w
 	return duration, end, flags, validWeight(s.Weight)
 }
 
-// validWeight returns weight, the number of spans that a sampled span represents, if it is valid. It returns
-// wire.MaxWeight if weight is larger than that. It returns 1 for all other values, such as 0, which means that none
-// was set.
+// validWeight returns weight, the number of spans that a sampled span represents, but wire.MaxWeight at most. It
+// returns 1 for an invalid weight, and for 0, which means that the weight is not set.
 func validWeight(weight float64) float64 {
-	switch {
-	case weight == 0:
-		return 1
-	case wire.ValidWeight(weight):
-		return weight
-	case weight > wire.MaxWeight:
+	if weight > wire.MaxWeight {
 		return wire.MaxWeight
+	}
+	if wire.ValidWeight(weight) {
+		return weight
 	}
 	return 1
 }

@@ -28,9 +28,9 @@ func QuantizePeer(value string) string {
 	return strings.Join(unique, ",")
 }
 
-// quantizeHost replaces the IP address at the start of a host with "blocked-ip-address". For example,
-// http://10.0.0.1:80 becomes http://blocked-ip-address:80. It returns the host unchanged if it has no IP address,
-// or a well-known one such as 127.0.0.1.
+// quantizeHost replaces the IP address in an address with "blocked-ip-address". For example, http://10.0.0.1:80
+// becomes http://blocked-ip-address:80. It returns the address unchanged if the host does not begin with an IP
+// address, or begins with a well-known one such as 127.0.0.1.
 func quantizeHost(address string) string {
 	prefix, hostAndPort := splitPrefix(address)
 	host, port := splitHostPort(hostAndPort)

@@ -74,9 +74,8 @@ type Spans struct {
 	mask  uint64
 }
 
-// Reset replaces the spans in s, an index of spans by their ID, with those of a trace. s refers to the slice, so
-// the caller must not modify it before the next Reset. If two spans have the same ID, s finds the later one, as the
-// Datadog agent does.
+// Reset replaces the spans in s with those of a trace. s refers to the slice, so the caller must not modify it before
+// the next Reset. If several spans have the same ID, s finds the last one, as the Datadog agent does.
 func (s *Spans) Reset(trace []Link) {
 	s.trace = trace
 	s.clearSlots(len(trace))

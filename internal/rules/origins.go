@@ -26,10 +26,10 @@ type Origins struct {
 	hasCommon bool
 }
 
-// AssignOrigins assigns an origin to each sender, a process that sent spans. It appends the place of each
-// sender, the number of its origin, to places. Up to MaxOrigins different senders get an origin of their
-// own. If there are more, some share an origin that describes only what they have in common. AssignOrigins
-// can iterate over senders up to three times.
+// AssignOrigins assigns an origin to each sender, a process that sent spans, and appends the number of the
+// origin to places. Up to MaxOrigins different senders get an origin of their own. If there are more, some
+// share an origin that describes only what they have in common. AssignOrigins iterates over senders up to
+// three times.
 func (o *Origins) AssignOrigins(places []Place, senders iter.Seq[span.Origin]) []Place {
 	o.Reset()
 	assigned, isAnyShared := o.assign(places, senders, MaxOrigins)
@@ -61,19 +61,21 @@ func countServices(senders iter.Seq[span.Origin]) int {
 	return len(services)
 }
 
-// assign appends one Place to places for each sender. The first maxOwned different senders get an
-// origin of their own. The other senders share the origin of their service, or the common origin if
-// there are already MaxOrigins origins. isAnyShared reports whether any sender shares an origin.
+// assign appends the number of an origin to places for each sender. The first maxOwned different senders
+// get an origin of their own. The others share the origin of their service, or the common origin if there
+// are already MaxOrigins origins. isAnyShared reports whether any sender shares an origin.
 func (o *Origins) assign(places []Place, senders iter.Seq[span.Origin], maxOwned int) (assigned []Place, isAnyShared bool) {
 	assigned = places
-	owned := 0
+	ownedCount := 0
 	for sender := range senders {
 		number := slices.Index(o.list, sender)
 		isNew := number < 0
-		if isNew && owned < maxOwned {
+		switch {
+		case !isNew:
+		case ownedCount < maxOwned:
 			number = o.add(sender)
-			owned++
-		} else if isNew {
+			ownedCount++
+		default:
 			number = o.addService(sender)
 			isAnyShared = true
 		}
@@ -83,9 +85,9 @@ func (o *Origins) assign(places []Place, senders iter.Seq[span.Origin], maxOwned
 	return assigned, isAnyShared
 }
 
-// addService returns the number of the origin that all senders of one service share, which describes only
-// the service. It adds this origin if necessary. If there are already MaxOrigins origins, it merges the
-// service into the common origin and returns Common.
+// addService returns the number of an origin that describes only the service of a sender, for all senders
+// of the service. It adds this origin if there is none. If there are already MaxOrigins origins, it returns
+// the number of the common origin instead.
 func (o *Origins) addService(sender span.Origin) int {
 	service := sender.ServiceOnly()
 	if number := slices.Index(o.list, service); number >= 0 {
@@ -103,17 +105,18 @@ func (o *Origins) add(origin span.Origin) int {
 	return len(o.list) - 1
 }
 
-// MergeIntoCommon makes the common origin describe a process, too. It returns Common, the number of the
-// common origin. The environment and language of the common origin are those of the merged processes, as
-// far as they are equal, and it has no service.
+// MergeIntoCommon adds a process to those that the common origin describes, and returns the number of the
+// common origin. This origin has no service. It has an environment or a language only if it is the same
+// for all its processes.
 func (o *Origins) MergeIntoCommon(process span.Origin) int {
-	shared := process.ServiceOnly()
-	shared.Service = ""
-	if o.hasCommon {
-		shared = o.common.Common(shared)
+	description := process.ServiceOnly()
+	description.Service = ""
+	if !o.hasCommon {
+		o.common = description
+		o.hasCommon = true
+		return Common
 	}
-	o.common = shared
-	o.hasCommon = true
+	o.common = o.common.Common(description) // keeps only equal fields
 	return Common
 }
 

@@ -182,14 +182,22 @@ func (r *keyReader) readLabels(k *span.Key) {
 	k.PeerTags = r.appendTags(k.PeerTags[:0])
 	endsWithPeerTags := r.elements <= elementsToPeerTags
 	if endsWithPeerTags {
-		k.HTTPMethod, k.HTTPEndpoint, k.GRPCStatus, k.ServiceSource = "", "", "", ""
-		k.Synthetics = false
-		k.AdditionalTags = k.AdditionalTags[:0]
+		clearLabelsAfterPeerTags(k)
 		return
 	}
 	r.readTextLabels(k, span.LabelHTTPMethod, span.FirstList)
 	k.Synthetics = r.flag()
 	k.AdditionalTags = r.appendTags(k.AdditionalTags[:0])
+}
+
+// clearLabelsAfterPeerTags clears the labels whose elements follow those of the peer tags in an encoded key.
+func clearLabelsAfterPeerTags(k *span.Key) {
+	k.HTTPMethod = ""
+	k.HTTPEndpoint = ""
+	k.GRPCStatus = ""
+	k.ServiceSource = ""
+	k.Synthetics = false
+	k.AdditionalTags = k.AdditionalTags[:0]
 }
 
 // readTextLabels reads one string for each label of k from first to end, without end. The strings refer to the memory

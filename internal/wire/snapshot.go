@@ -41,9 +41,8 @@ func AppendWhole(dst, key []byte, duration uint64, end int64, flags span.Flags, 
 	return appendMeasurements(dst, duration, end, flags, weight)
 }
 
-// AppendNumbered appends the encoding of a finished span. It contains number instead of the span's labels: an
-// earlier message must have assigned the number to these labels. If dst has maxCommonLen bytes of free capacity, a
-// faster path is used for most spans.
+// AppendNumbered appends a finished span. In place of the labels it contains number, which an earlier message must have
+// assigned to the labels. Encoding most spans is faster if dst has maxCommonLen bytes of free capacity.
 func AppendNumbered(
 	dst []byte, number uint32, duration uint64, end int64, flags span.Flags, weight float64,
 ) []byte {
@@ -174,10 +173,10 @@ func WalkSpans(body []byte) (SpansWalker, error) {
 	return SpansWalker{body: rest, unreadCount: count, count: count}, err
 }
 
-// CountSpans returns the number of spans in a message according to the array header at the start of its body. head
-// is the first part of the body, and following is the number of bytes after head. CountSpans returns 0 if the
-// header is invalid, or if the body is too short for that number of spans.
-func CountSpans(head []byte, following int) uint64 {
+// CountSpans returns the number of spans in a message, which is stated at the start of its body. head is the first part
+// of the body, and restLen is the length of the rest. CountSpans returns 0 if the start of the body is malformed, or if
+// the body is too short for the spans.
+func CountSpans(head []byte, restLen int) uint64 {
 	count := 0
 	switch {
 	case len(head) >= 1 && head[0]&0xf0 == msgpack.FixArray:
@@ -187,7 +186,7 @@ func CountSpans(head []byte, following int) uint64 {
 	case len(head) >= 5 && head[0] == msgpack.Array32:
 		count = int(binary.BigEndian.Uint32(head[1:]))
 	}
-	bodyLen := len(head) + following
+	bodyLen := len(head) + restLen
 	if count > bodyLen/minSnapshotLen {
 		return 0
 	}

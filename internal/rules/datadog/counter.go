@@ -163,8 +163,9 @@ func (c *Counter) Release() {
 	clear(c.links[:cap(c.links)])
 	c.sampledSpans = c.sampledSpans[:0]
 	wasLarge := c.decoded.Release()
-	largestBuffer := max(cap(c.scratch), cap(c.sampledSpans)*sampledSpanBytes)
-	if wasLarge || largestBuffer > maxReusedBytes {
+	sampledBytes := cap(c.sampledSpans) * sampledSpanBytes
+	hasLargeBuffer := cap(c.scratch) > maxReusedBytes || sampledBytes > maxReusedBytes
+	if wasLarge || hasLargeBuffer {
 		c.links = nil
 		c.scratch = nil
 		c.sampledSpans = nil
@@ -255,9 +256,9 @@ func (c *Counter) normalizeTime(s *spantable.Span) {
 	}
 }
 
-// setWeight sets c.weight, the number of spans that each span of a trace represents if the trace was
-// sampled. It reads the sample rate from a tag of the current span, which must be the root of the trace.
-// It records an error in the table if the weight is invalid.
+// setWeight sets c.weight, the number of spans that each span of a sampled trace represents. The Datadog
+// agent's rules derive it from a tag of the root of the trace, which must be the current span. By other
+// rules, it is 1. An invalid weight is recorded as an error in the table.
 func (c *Counter) setWeight() {
 	c.weight = 1
 	if !c.rulebook.usesSampleRate {
@@ -322,8 +323,7 @@ func (c *Counter) findRoot(spans []spantable.Span) *spantable.Span {
 			return &spans[i]
 		}
 	}
-	isIndexed := !c.hasTopLevelMarks // countTrace has indexed the spans to find top-level ones
-	if !isIndexed {
+	if c.hasTopLevelMarks { // otherwise, countTrace has already called indexSpans to find top-level spans
 		c.indexSpans(spans)
 	}
 	return &spans[c.spanIndex.Root()]
@@ -372,20 +372,26 @@ func (c *Counter) isCounted(s *spantable.Span, isTopLevel bool) bool {
 	return !isUnfinished
 }
 
-// isIgnoredTrace reports whether the Datadog agent is configured to ignore a trace because of the
-// resource of root, its root span. If root has no resource, isIgnoredTrace uses its normalized
-// operation, like the agent.
+// isIgnoredTrace reports whether the Datadog agent is configured to ignore a trace because of the resource
+// of root, its root span. If root has no resource, its operation counts as the resource, like in the agent.
 func (c *Counter) isIgnoredTrace(root *spantable.Span) bool {
 	if len(c.policy.ignoredResources) == 0 {
 		return false
 	}
 	resource := c.validText(root.Resource)
 	if len(resource) == 0 {
-		key := span.Key{Operation: c.cloneText(root.Name)}
-		key.Normalize("")
-		resource = []byte(key.Operation)
+		operation := normalizeOperation(c.cloneText(root.Name))
+		resource = []byte(operation)
 	}
 	return c.policy.ignoresResource(resource)
+}
+
+// normalizeOperation returns the name of an operation as the Datadog agent normalizes it.
+func normalizeOperation(name string) string {
+	const unknownLang = "" // only the normalization of the service depends on it
+	key := span.Key{Operation: name}
+	key.Normalize(unknownLang)
+	return key.Operation
 }
 
 // addSnapshot adds the current span, which has the given index in the table, to the batch c.batchNumber.

@@ -52,8 +52,8 @@ func (r *labeller) kindName(s *spantable.Span) string {
 	if r.rulebook.followsAgent {
 		return s.Kind.String()
 	}
-	isTag := r.source != sourceV1
-	if isTag {
+	isKindInTag := r.source != sourceV1
+	if isKindInTag {
 		return r.textValue(decode.LabelKind)
 	}
 	if s.Kind == spantable.KindUnknown {
@@ -387,24 +387,31 @@ func (r *labeller) parseStatus(t *spantable.Tag) (code int64, ok bool) {
 	return agent.ParseStatus(text)
 }
 
-// grpcStatus returns the gRPC status of s, the current span, as text, or "" if it has none. By the rules
-// of one tracer, only spans of the type "rpc" have a status, which is the value of a tag as it was sent.
+// grpcStatus returns the gRPC status of s, the current span, as text, or "" if it has none. The rules of the
+// tracer decide which tags contain the status, and in which form.
 func (r *labeller) grpcStatus(s *spantable.Span) string {
 	rule := &r.rulebook.status
-	if rule.keepsRawGRPC {
-		isRPC := r.table.String(s.Type) == "rpc"
-		if !isRPC {
-			return ""
-		}
-		return r.formatValue(rule.grpc[0])
-	}
-	if rule.prefersText {
+	switch {
+	case rule.keepsRawGRPC:
+		return r.rawGRPCStatus(s)
+	case rule.prefersText:
 		if code := r.textGRPCStatus(); code != "" {
 			return code
 		}
+		const acceptsText = false // no text is a valid status
+		return r.firstGRPCStatus(acceptsText)
 	}
-	acceptsText := !rule.prefersText // otherwise, no text is a valid status
+	const acceptsText = true
 	return r.firstGRPCStatus(acceptsText)
+}
+
+// rawGRPCStatus returns the gRPC status of s, the current span, as it was sent. It returns "" if the type of
+// s is not "rpc".
+func (r *labeller) rawGRPCStatus(s *spantable.Span) string {
+	if r.table.String(s.Type) != "rpc" {
+		return ""
+	}
+	return r.formatValue(r.rulebook.status.grpc[0])
 }
 
 // textGRPCStatus returns the first gRPC status of the current span that is a text, in decimal digits, or ""
@@ -418,9 +425,9 @@ func (r *labeller) textGRPCStatus() string {
 	return ""
 }
 
-// firstGRPCStatus returns the gRPC status of the current span in decimal digits. It reads only the first
-// status tag with an integer or, if acceptsText is true, a text that is not empty. The result is "" if
-// there is no such tag, or if its value is not a gRPC status.
+// firstGRPCStatus returns the gRPC status of the current span in decimal digits. It reads the first status
+// tag that contains an integer, or a text if acceptsText is true. It returns "" if there is no such tag, or
+// if its value is not a gRPC status.
 func (r *labeller) firstGRPCStatus(acceptsText bool) string {
 	for _, l := range r.rulebook.status.grpc {
 		t := r.findTag(l)
@@ -432,9 +439,7 @@ func (r *labeller) firstGRPCStatus(acceptsText bool) string {
 			return agent.ParseGRPCStatus(r.viewText(t.Text()))
 		}
 		if code, isInteger := integerValue(t); isInteger {
-			start := len(r.scratch)
-			r.scratch = strconv.AppendInt(r.scratch, code, 10)
-			return agent.ParseGRPCStatus(spantable.View(r.scratch[start:]))
+			return agent.ParseGRPCStatus(r.formatInteger(code))
 		}
 	}
 	return ""

@@ -101,8 +101,8 @@ func (l *labels) findOrAdd(name string) (tag label, ok bool) {
 	return label(len(l.names) - 1), true
 }
 
-// addTracerLabels assigns labels, numbers that stand for names, to the tags that only the rules of a
-// tracer read. id identifies the rules. It returns false if all labels are used.
+// addTracerLabels adds the tags that only the rules of one tracer read to the labels of these rules. id
+// identifies the rules. It returns false if there are too many different tags.
 func (l *labels) addTracerLabels(id rulebookID, config Labels) bool {
 	book, ruleLabels := &rulebooks[id], &l.byRulebook[id]
 	if config.RenamesResources || !book.needsRenamedResources {
@@ -260,33 +260,51 @@ type Policy struct {
 	traceIDs         bool // Counter.SampledSpans is enabled
 }
 
-// NewPolicy returns the policy for counting spans like a Datadog agent with the given configuration:
-// its peer tags, the span kinds that it counts, and the regular expressions for resources of traces
-// that it ignores. ok is false if spans cannot be counted exactly like that, for example because there
-// are too many tags. The caller must then leave all spans to the agent.
+// NewPolicy returns the policy for counting spans like a Datadog agent with the given configuration: its
+// peer tags, the span kinds that it counts, and regular expressions. The agent ignores a trace if one of
+// them matches the resource of its root. ok is false if spans can't be counted like that, for example
+// because there are too many tags. The caller must then leave all spans to the agent.
 func NewPolicy(peerTags, spanKinds, ignoreResources []string, config Labels) (p *Policy, ok bool) {
 	l, ok := newLabels(peerTags, config)
 	if !ok {
 		return nil, false
 	}
-	p = &Policy{
-		id: rules.NewPolicyID(), labels: l, ignoreRules: config.Ignore,
-		ofTracer: config.OfTracer, traceIDs: config.TraceIDs,
+	ignoredResources, ok := compileAll(ignoreResources)
+	if !ok {
+		return nil, false
 	}
+	return &Policy{
+		id:               rules.NewPolicyID(),
+		labels:           l,
+		ignoreRules:      config.Ignore,
+		countedKinds:     kindsNamed(spanKinds),
+		ignoredResources: ignoredResources,
+		ofTracer:         config.OfTracer,
+		traceIDs:         config.TraceIDs,
+	}, true
+}
+
+// kindsNamed returns the span kinds with the given names. It ignores unknown names.
+func kindsNamed(names []string) (kinds spantable.KindSet) {
 	for k := range spantable.Kinds {
-		isNamed := k != spantable.KindOther // which is all kinds without a name of their own
-		if isNamed && slices.Contains(spanKinds, k.String()) {
-			p.countedKinds |= spantable.KindsOf(k)
+		hasName := k != spantable.KindOther
+		if hasName && slices.Contains(names, k.String()) {
+			kinds |= spantable.KindsOf(k)
 		}
 	}
-	for _, text := range ignoreResources {
-		r, err := regexp.Compile(text)
+	return kinds
+}
+
+// compileAll compiles regular expressions. It returns false if one is invalid.
+func compileAll(expressions []string) (compiled []*regexp.Regexp, ok bool) {
+	for _, expression := range expressions {
+		r, err := regexp.Compile(expression)
 		if err != nil {
 			return nil, false
 		}
-		p.ignoredResources = append(p.ignoredResources, r)
+		compiled = append(compiled, r)
 	}
-	return p, true
+	return compiled, true
 }
 
 // Tags returns the names of all tags that can affect how a span is counted, in the order of their

@@ -9,9 +9,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
-// Origin returns a description of the tracer that sent the last body, and of its process. headers is a
-// description from the headers of the request; the content of the body takes precedence. Origin does not
-// set the service, because each batch of the body can have another one.
+// Origin returns a description of the process that sent the last body, and of its tracer. headers is the
+// description in the headers of the request; fields of the body take precedence. Origin does not set the
+// service, because each batch of the body can have another one.
 func (c *Counter) Origin(headers span.Origin) span.Origin {
 	sender := &c.table.Senders[0] // the body of a tracer has only one
 	origin := headers

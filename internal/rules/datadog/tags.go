@@ -81,6 +81,13 @@ func (r *tags) formatValue(l label) string {
 	return ""
 }
 
+// formatInteger returns n in decimal digits. The result is valid until the next span is read.
+func (r *tags) formatInteger(n int64) string {
+	start := len(r.scratch)
+	r.scratch = strconv.AppendInt(r.scratch, n, 10)
+	return spantable.View(r.scratch[start:])
+}
+
 // appendNumber appends the value of a tag, a number, an integer or a bool, to dst as text.
 func appendNumber(dst []byte, t *spantable.Tag) []byte {
 	switch t.Type {

@@ -84,8 +84,8 @@ func (c *Counter) CountBy(decode Decode, body []byte, policy *Policy) error {
 	return nil
 }
 
-// skipCounted finds the resources whose spans the client has already counted, sets IsCounted of them, and sets
-// c.skipped to the number of their spans.
+// skipCounted marks the resources whose spans the client has already counted, so that they are not counted again. It
+// sets c.skipped to the number of these spans.
 func (c *Counter) skipCounted() {
 	r := &c.keys.request
 	c.skipped = 0

@@ -396,55 +396,36 @@ func (k *keys) serverAndPort() string {
 	return k.join(address, ":", port)
 }
 
-// routeIn returns the route in the name of an HTTP span, such as /users/{id} in "GET /users/{id}", or
-// "" if there is none. method is the HTTP method of the span. A path in the name can also be the path of
-// the request, such as /users/17, which is not a route.
+// routeIn returns the route in the name of an HTTP span, such as /users/{id} in "GET /users/{id}". It
+// returns "" if there is no path in the name, or if the path can be that of the request, such as /users/17.
+// method is the HTTP method of the span.
 func (k *keys) routeIn(s *spantable.Span, name, method string) string {
 	path := pathIn(name, method)
-	meanings := meaningsInRoute(path)
-	if path == "" || meanings&notInRoute != 0 {
-		return ""
-	}
-	requestPath, isZipkin := k.requestPath(s)
-	isRequestPath := requestPath != "" && endsIn(requestPath, path)
-	hasPlaceholder := meanings&inPlaceholder != 0
-	// Servers with Go's otelhttp and Zipkin name spans after routes, also those without a placeholder.
-	namesRoutes := s.Kind == spantable.KindServer && (k.isGo || isZipkin)
-	isRoute := false
-	switch {
-	case hasPlaceholder:
-		isRoute = !isRequestPath
-	case namesRoutes && isRequestPath: // such as "GET /health"
-		isRoute = !hasIdentifier(path) && !k.isNotFound(s)
-	case namesRoutes:
-		isRoute = true
-	}
-	if !isRoute {
+	hasValidBytes := !strings.ContainsAny(path, "? ")
+	if path == "" || !hasValidBytes || !k.isRoute(s, path) {
 		return ""
 	}
 	return path
 }
 
-// meaningsInRoute returns the meanings of all bytes of text.
-func meaningsInRoute(text string) (meanings byteMeaning) {
-	for i := range len(text) {
-		meanings |= meaningInRoute[text[i]]
+// isRoute reports whether path, a path in the name of the HTTP span s, is a route rather than the path of
+// the request.
+func (k *keys) isRoute(s *spantable.Span, path string) bool {
+	requestPath, isZipkin := k.requestPath(s)
+	isRequestPath := requestPath != "" && endsIn(requestPath, path)
+	hasPlaceholder := strings.ContainsAny(path, "{<[(:*")
+	if hasPlaceholder {
+		return !isRequestPath
 	}
-	return meanings
-}
-
-// byteMeaning is a set of the meanings of a byte in a text that might be a route.
-type byteMeaning uint8
-
-const (
-	inPlaceholder byteMeaning = 1 << iota
-	notInRoute
-)
-
-// meaningInRoute contains the meanings of all bytes.
-var meaningInRoute = [256]byteMeaning{
-	'{': inPlaceholder, '<': inPlaceholder, '[': inPlaceholder, '(': inPlaceholder, ':': inPlaceholder,
-	'*': inPlaceholder, '?': notInRoute, ' ': notInRoute,
+	// Only servers with Go's otelhttp and Zipkin name spans after routes without a placeholder.
+	namesRoutes := s.Kind == spantable.KindServer && (k.isGo || isZipkin)
+	if !namesRoutes {
+		return false
+	}
+	if !isRequestPath {
+		return true
+	}
+	return !hasIdentifier(path) && !k.isNotFound(s) // true for /health, for example
 }
 
 // isNotFound reports whether an HTTP span has the status 404.

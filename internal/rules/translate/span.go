@@ -193,10 +193,15 @@ func (t *spanBuilder) httpCode() (code int64, ok bool) {
 	return 0, false
 }
 
+// grpcStatusAttributes contains the attributes of the gRPC status, in the order in which the agent reads them.
+var grpcStatusAttributes = [...]spantable.Label{
+	attrGRPCStatus, attrGRPCStatus + 1, attrGRPCStatus + 2, attrGRPCStatus + 3, attrRPCStatus,
+}
+
 // grpcCode returns the gRPC status of the current span as text: an integer in decimal digits, or a text
 // as it was sent. It returns an empty text if the span has no gRPC status.
 func (t *spanBuilder) grpcCode() spantable.Text {
-	for l := attrGRPCStatus; l <= attrRPCStatus; l++ { // five attributes, in the order in which the agent reads them
+	for _, l := range grpcStatusAttributes {
 		if !t.spanOrResource.Has(l) {
 			continue
 		}
@@ -317,14 +322,14 @@ func (c *collectedTags) appendTexts(dst []spantable.Tag) []spantable.Tag {
 	return dst
 }
 
-// appendTo appends the collected tags to output as the tags of s. rules contains the rule of each label: it
-// decides whether the value of the tag is its text or its number. A tag without a value is left out.
-// appendTo records an error in output if it has too many tags.
-func (c *collectedTags) appendTo(output *spantable.Table, s *spantable.Span, rules *[spantable.MaxLabels]numberRule) {
+// appendTo appends the collected tags to output as the tags of s. A tag can have a number, a text or both:
+// numberRules, by label, decides which of them the value is. A tag without a value is left out. appendTo
+// records an error in output if it has too many tags.
+func (c *collectedTags) appendTo(output *spantable.Table, s *spantable.Span, numberRules *[spantable.MaxLabels]numberRule) {
 	s.First = uint32(len(output.Tags))
 	for _, l := range c.used {
 		v := &c.values[l]
-		rule := rules[l]
+		rule := numberRules[l]
 		tag := spantable.Tag{Label: l}
 		switch {
 		case v.hasNumber && rule.prefersNumber(v):

@@ -169,22 +169,22 @@ func (t *Translator) traceTagsOfSpan() traceTags {
 	}
 }
 
-// addTraces adds a group to the output for each trace of the given OTLP spans, and an empty span for each
-// of its spans. It returns the added spans, ordered by trace, and the added groups.
-func (t *Translator) addTraces(extras []otlp.SpanExtra) ([]spantable.Span, []spantable.Group) {
-	t.traces.orderByTrace(extras)
+// addTraces adds the traces of the given OTLP spans to the output, each with as many empty spans as it has
+// OTLP spans. It returns the added spans, ordered by trace, and the added traces.
+func (t *Translator) addTraces(otlpSpans []otlp.SpanExtra) (spans []spantable.Span, traces []spantable.Group) {
+	t.traces.orderByTrace(otlpSpans)
 	output := t.output
-	firstSpan := len(output.Spans)
-	firstGroup := len(output.Groups)
-	previousEnd := uint32(0)
+	oldSpans := len(output.Spans)
+	oldTraces := len(output.Groups)
+	start := uint32(0)
 	for _, end := range t.traces.ends {
-		g := spantable.Group{First: uint32(len(output.Spans)), Priority: defaultPriority, HasPriority: true}
-		spanCount := end - previousEnd
-		previousEnd = end
+		trace := spantable.Group{First: uint32(len(output.Spans)), Priority: defaultPriority, HasPriority: true}
+		spanCount := end - start
 		output.Spans = append(output.Spans, make([]spantable.Span, spanCount)...)
-		output.AddGroup(g)
+		output.AddGroup(trace)
+		start = end
 	}
-	return output.Spans[firstSpan:], output.Groups[firstGroup:]
+	return output.Spans[oldSpans:], output.Groups[oldTraces:]
 }
 
 // traces groups the spans of one resource by trace. Datadog identifies a trace by the lower half of
@@ -199,13 +199,12 @@ type traces struct {
 	tags []traceTags
 }
 
-// senderTags returns the tags that describe the sender of the traces. If several traces have a tag, the last
-// one counts.
+// senderTags returns the tags that describe the sender of the traces. Each is taken from the last trace that
+// has the tag.
 func (t *traces) senderTags() traceTags {
 	var combined traceTags
-	for _, tags := range t.tags {
-		tags.setEmptyFields(combined)
-		combined = tags
+	for _, tags := range slices.Backward(t.tags) {
+		combined.setEmptyFields(tags)
 	}
 	return combined
 }

@@ -202,7 +202,7 @@ const (
 	attrSDKVersion
 	attrHTTPStatus
 	attrNewHTTPStatus
-	attrGRPCStatus // the first of five, in the order in which the agent reads them
+	attrGRPCStatus // the first of five, see grpcStatusAttributes
 	_
 	_
 	_
