@@ -121,8 +121,8 @@ func (a address) conflictsWith(other address) bool {
 	return a.hasSameHostPort(other)
 }
 
-// hasSameHostPort reports whether two TCP addresses have the same port, and certainly the same host.
-// It returns false for port 0, because the kernel then selects a free port.
+// hasSameHostPort reports whether it is certain that two TCP addresses have the same host and port. It
+// returns false for port 0, because the kernel then selects a free port.
 func (a address) hasSameHostPort(other address) bool {
 	host, port, err := net.SplitHostPort(a.location)
 	otherHost, otherPort, otherErr := net.SplitHostPort(other.location)
@@ -132,11 +132,11 @@ func (a address) hasSameHostPort(other address) bool {
 	if port != otherPort || port == "0" {
 		return false
 	}
-	switch {
-	case isUnspecified(host):
-		return other.isLocal(otherHost)
-	case isUnspecified(otherHost):
-		return a.isLocal(host)
+	if isUnspecified(host) { // for example 0.0.0.0, all addresses of this machine
+		return other.isOnThisMachine()
+	}
+	if isUnspecified(otherHost) {
+		return a.isOnThisMachine()
 	}
 	return resolveLocalhost(host) == resolveLocalhost(otherHost)
 }
@@ -156,10 +156,14 @@ func isUnspecified(host string) bool {
 	return host == "" || ip != nil && ip.IsUnspecified()
 }
 
-// isLocal reports whether an address is on this machine. host is the host of the address. The result is
-// true for listen addresses, and for destinations with an unspecified or loopback host. It is false
-// for other hosts, even if they resolve to this machine.
-func (a address) isLocal(host string) bool {
+// isOnThisMachine reports whether it is certain that a TCP address is on this machine. The result is true
+// for addresses on which the daemon listens, and for destinations with an unspecified or loopback host.
+// It is false for other hosts, even if they resolve to this machine.
+func (a address) isOnThisMachine() bool {
+	host, _, err := net.SplitHostPort(a.location)
+	if err != nil {
+		return false
+	}
 	if a.isListen || isUnspecified(host) {
 		return true
 	}

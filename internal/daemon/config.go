@@ -157,15 +157,14 @@ func (c *Config) connectionLimits() []string {
 const minConnections = 16
 
 // FitDescriptors lowers connection limits until the daemon needs at most descriptors file
-// descriptors, or until no limit can be lowered. It keeps limits for which isSet returns true,
-// because the operator has set them. It returns the flags of the lowered limits.
-func FitDescriptors(c *Config, descriptors uint64, isSet func(flag string) bool) (changed []string) {
+// descriptors, or until no limit can be lowered. It does not change limits that the operator has set. It returns the flags of the lowered limits.
+func FitDescriptors(c *Config, descriptors uint64, isSetByOperator func(flag string) bool) (changed []string) {
 	c.DescriptorLimit = descriptors
 	isKnown := descriptors > 0
 	if !isKnown {
 		return nil
 	}
-	flags := slices.DeleteFunc(c.connectionLimits(), isSet)
+	flags := slices.DeleteFunc(c.connectionLimits(), isSetByOperator)
 	for uint64(c.Descriptors()) > descriptors {
 		flag, limit := c.largestLimit(flags)
 		if limit == nil || *limit <= minConnections {
@@ -179,16 +178,17 @@ func FitDescriptors(c *Config, descriptors uint64, isSet func(flag string) bool)
 	return changed
 }
 
-// largestLimit returns the flag in flags with the largest limit, and a pointer to the limit in the
-// configuration. If flags is empty, the pointer is nil.
-func (c *Config) largestLimit(flags []string) (flag string, limit *int) {
+// largestLimit returns the flag with the largest limit, and a pointer to that limit. It returns a nil
+// pointer if flags is empty.
+func (c *Config) largestLimit(flags []string) (largestFlag string, largest *int) {
 	limits := c.limits()
-	for _, candidate := range flags {
-		if limit == nil || *limits[candidate] > *limit {
-			flag, limit = candidate, limits[candidate]
+	for _, flag := range flags {
+		limit := limits[flag]
+		if largest == nil || *limit > *largest {
+			largestFlag, largest = flag, limit
 		}
 	}
-	return flag, limit
+	return largestFlag, largest
 }
 
 // checkDescriptors returns an error if the daemon may need more file descriptors than the process

@@ -45,9 +45,9 @@ func (c *Config) limits() map[string]*int {
 
 // presets are sets of defaults, the largest first. Large contains the defaults of the command line.
 var presets = []struct {
-	name          string
-	minAggregates int
-	sketchBytes   int // per aggregate
+	name                    string
+	minAggregates           int
+	sketchBytesPerAggregate int
 }{
 	{"large", 3072, 2 << 10},
 	{"medium", 3072, 1 << 10},
@@ -100,16 +100,15 @@ const (
 )
 
 // FitMemory lowers or raises default limits so that the maximum memory of the daemon is within limit,
-// or as low as possible. It keeps limits for which isSet returns true, because the operator has set
-// them. It returns the sorted flags of the changed limits.
-func FitMemory(c *Config, limit memory.Limit, isSet func(flag string) bool) (changed []string) {
+// or as low as possible. It does not change limits that the operator has set. It returns the sorted flags of the changed limits.
+func FitMemory(c *Config, limit memory.Limit, isSetByOperator func(flag string) bool) (changed []string) {
 	c.MemoryLimit = limit
 	c.Preset = presets[0].name
 	if !limit.Known() {
 		return nil
 	}
 	defaults := *c
-	c.fitPreset(isSet)
+	c.fitPreset(isSetByOperator)
 	defaultLimits := defaults.limits()
 	for flag, value := range c.limits() {
 		if *value != *defaultLimits[flag] {
@@ -123,56 +122,57 @@ func FitMemory(c *Config, limit memory.Limit, isSet func(flag string) bool) (cha
 // fitPreset applies the largest preset, a set of limits, that fits in the memory limit, or the
 // smallest one if none fits. It then uses the remaining memory for more aggregates, the label sets
 // that are counted.
-func (c *Config) fitPreset(isSet func(flag string) bool) {
+func (c *Config) fitPreset(isSetByOperator func(flag string) bool) {
 	affordable := int(min(c.MemoryLimit.Bytes/bytesPerAggregate, maxFitted))
 	// Users notice missing label sets first, so a smaller preset is better than few aggregates.
-	preset := c.applyFittingPreset(affordable/2, isSet)
-	c.addAggregates(preset, affordable, isSet)
+	index := c.applyFittingPreset(affordable/2, isSetByOperator)
+	c.addAggregates(affordable, presets[index].sketchBytesPerAggregate, isSetByOperator)
 }
 
-// applyFittingPreset applies the largest preset that fits in the memory limit with at least the given
-// number of aggregates. If none fits, it applies the smallest one, with its own minimum of aggregates.
-// It returns the index of the preset.
-func (c *Config) applyFittingPreset(aggregates int, isSet func(flag string) bool) int {
+// applyFittingPreset applies the largest preset with which the given number of aggregates fits in the
+// memory limit, and returns its index. If none fits, it applies the smallest preset with its minimum
+// number of aggregates.
+func (c *Config) applyFittingPreset(aggregates int, isSetByOperator func(flag string) bool) (index int) {
 	defaults := *c
 	smallest := len(presets) - 1
-	for preset := range smallest {
+	for i, preset := range presets[:smallest] { // the largest preset is the first
 		*c = defaults
-		c.applyPreset(preset, max(presets[preset].minAggregates, aggregates), isSet)
+		c.applyPreset(i, max(preset.minAggregates, aggregates), isSetByOperator)
 		if c.fits() {
-			return preset
+			return i
 		}
 	}
 	*c = defaults
-	c.applyPreset(smallest, presets[smallest].minAggregates, isSet)
+	c.applyPreset(smallest, presets[smallest].minAggregates, isSetByOperator)
 	return smallest
 }
 
 // fits reports whether the maximum memory of the configuration is within the memory limit.
 func (c *Config) fits() bool { return memory.Total(c.memoryParts()) <= c.MemoryLimit.Bytes }
 
-// applyPreset sets the number of aggregates (label sets), and lowers all other limits to those of a
-// preset. It keeps limits for which isSet returns true. preset is an index in presets.
-func (c *Config) applyPreset(preset, aggregates int, isSet func(flag string) bool) {
-	c.Preset = presets[preset].name
-	isLargest := preset == 0
+// applyPreset sets the number of aggregates (label sets), and lowers the other limits to those of the
+// preset with the given index. It does not change limits that the operator has set.
+func (c *Config) applyPreset(index, aggregates int, isSetByOperator func(flag string) bool) {
+	preset := &presets[index]
+	c.Preset = preset.name
+	isLargest := index == 0
 	if !isLargest { // the largest preset keeps all defaults
-		c.lowerLimits(preset, isSet)
+		c.lowerLimits(index, isSetByOperator)
 	}
-	c.setAggregates(preset, aggregates, isSet)
+	c.setAggregates(aggregates, preset.sketchBytesPerAggregate, isSetByOperator)
 }
 
-// lowerLimits lowers each limit to its value in a preset other than the largest. It does not change
-// limits for which isSet returns true, or that are lower already.
-func (c *Config) lowerLimits(preset int, isSet func(flag string) bool) {
+// lowerLimits lowers each limit to its value in the preset with the given index, which must not be that
+// of the largest preset. It does not change limits that the operator has set, or that are lower already.
+func (c *Config) lowerLimits(index int, isSetByOperator func(flag string) bool) {
 	limits := c.limits()
 	for _, p := range presetLimits {
-		if isSet(p.limit) {
+		if isSetByOperator(p.limit) {
 			continue
 		}
-		presetValue := p.values[preset-1] // without a value for the largest preset
-		value := max(presetValue, c.minLimit(p.limit))
-		*limits[p.limit] = min(*limits[p.limit], value)
+		presetValue := p.values[index-1] // the largest preset has no values
+		limit := limits[p.limit]
+		*limit = min(*limit, max(presetValue, c.minLimit(p.limit)))
 	}
 }
 
@@ -190,30 +190,32 @@ func (c *Config) minLimit(flag string) int {
 	return 0
 }
 
-// setAggregates sets the maximum number of aggregates (label sets), and the memory of labels and
-// sketches in proportion to it. It keeps limits for which isSet returns true.
-func (c *Config) setAggregates(preset, aggregates int, isSet func(flag string) bool) {
-	if !isSet(maxAggregatesFlag) {
-		c.Aggregate.MaxAggregates = aggregates
+// setAggregates sets the maximum number of aggregates (label sets), and the memory of their labels and
+// sketches (histograms) in proportion to it. It does not change limits that the operator has set.
+func (c *Config) setAggregates(aggregates, sketchBytesPerAggregate int, isSetByOperator func(flag string) bool) {
+	limits := &c.Aggregate
+	if !isSetByOperator(maxAggregatesFlag) {
+		limits.MaxAggregates = aggregates
 	}
-	if !isSet("label-bytes") {
-		c.Aggregate.LabelBytes = max(minTableBytes, c.Aggregate.MaxAggregates*labelBytesPerAggregate)
+	if !isSetByOperator("label-bytes") {
+		limits.LabelBytes = max(minTableBytes, limits.MaxAggregates*labelBytesPerAggregate)
 	}
-	if !isSet("sketch-bytes") {
-		c.Aggregate.SketchBytes = max(minTableBytes, c.Aggregate.MaxAggregates*presets[preset].sketchBytes)
+	if !isSetByOperator("sketch-bytes") {
+		limits.SketchBytes = max(minTableBytes, limits.MaxAggregates*sketchBytesPerAggregate)
 	}
 }
 
-// addAggregates raises the maximum number of aggregates (label sets) as far as the memory limit
-// permits, but not above maximum. It uses binary search over the number of steps of aggregateStep to
-// add.
-func (c *Config) addAggregates(preset, maximum int, isSet func(flag string) bool) {
+// addAggregates raises the maximum number of aggregates (label sets) in steps as far as the memory limit
+// permits, but not above maximum. It finds the number of steps by binary search.
+func (c *Config) addAggregates(maximum, sketchBytesPerAggregate int, isSetByOperator func(flag string) bool) {
 	initial := c.Aggregate.MaxAggregates
-	addSteps := func(steps int) { c.setAggregates(preset, initial+steps*aggregateStep, isSet) }
+	addSteps := func(steps int) {
+		c.setAggregates(initial+steps*aggregateStep, sketchBytesPerAggregate, isSetByOperator)
+	}
 	maxSteps := max(0, maximum-initial) / aggregateStep
-	steps := sort.Search(maxSteps, func(steps int) bool {
+	stepsThatFit := sort.Search(maxSteps, func(steps int) bool {
 		addSteps(steps + 1)
 		return !c.fits()
 	})
-	addSteps(steps)
+	addSteps(stepsThatFit)
 }

@@ -70,8 +70,9 @@ func (c *Config) Receivers() map[string]*receiver.Config {
 // exemplars useful, because an exemplar refers to a trace that a user can look up there.
 func ForwardsTraces(c *Config) bool {
 	for _, kind := range receiverKinds {
-		config := kind.config(c)
-		if config.Enabled() && config.Forwards() > 0 {
+		receiver := kind.config(c)
+		maxUpstreamConnections := receiver.Forwards()
+		if receiver.Enabled() && maxUpstreamConnections > 0 {
 			return true
 		}
 	}

@@ -91,8 +91,8 @@ func (s *Sockets) CheckTaken() (err error) {
 	return err
 }
 
-// isSamePath reports whether two paths refer to the same file. Different paths can do so, for example if
-// /var/run is a symbolic link to /run. The result is false if a path is empty.
+// isSamePath reports whether two paths refer to the same file, even if they differ because of a symbolic
+// link to a directory, such as /var/run to /run. It returns false if a path is empty.
 func isSamePath(a, b string) bool {
 	if a == "" || b == "" {
 		return false
