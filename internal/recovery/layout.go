@@ -314,7 +314,7 @@ func (c *contents) stateOf(number uint64) cycleState {
 }
 
 // commonState returns the state of the cycles, or export intervals, from firstCycle to lastCycle if all
-// have the same state. Otherwise, or if there are too many for the file, it returns inDoubt.
+// have the same state. Otherwise it returns inDoubt, also if the file has no room for so many cycles.
 func (c *contents) commonState(firstCycle, lastCycle uint64) cycleState {
 	exceedsFile := lastCycle-firstCycle >= maxCycles
 	if exceedsFile {
