@@ -235,13 +235,15 @@ func (l *lexer) quoteEnd(at int) int {
 	}
 	quote := l.text[at]
 	for i := at + 1; i < len(l.text); i++ {
-		isQuote := l.text[i] == quote
-		isDoubled := isQuote && i+1 < len(l.text) && l.text[i+1] == quote
-		isBackslash := l.text[i] == '\\'
-		if isDoubled || isBackslash {
+		switch l.text[i] {
+		case '\\':
 			i++ // skip the escaped byte
-		} else if isQuote {
-			return i + 1
+		case quote:
+			isDoubled := i+1 < len(l.text) && l.text[i+1] == quote
+			if !isDoubled {
+				return i + 1
+			}
+			i++ // skip the second quote
 		}
 	}
 	l.hasOpenQuote = true
