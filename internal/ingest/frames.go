@@ -225,25 +225,40 @@ func (f *frameReader) unread(message []byte) { f.start -= wire.HeaderLen + len(m
 // large buffer is needed.
 func (f *frameReader) eachRemaining(fn func(head []byte, length int)) {
 	f.shrink()
-	for f.drainUntil(wire.HeaderLen) {
-		length := int(wire.FrameLength(f.buf[f.start:f.end]))
-		if length == 0 {
-			return // invalid, so the rest of the stream can't be read
-		}
-		frameSize := wire.HeaderLen + length
-		maxHeadSize := len(f.base) / 2 // the other half is for reading the rest
-		headSize := min(frameSize, maxHeadSize)
-		if !f.drainUntil(headSize) {
+	for {
+		head, length := f.drainFrame()
+		if head == nil {
 			return
 		}
-		bufferedSize, isComplete := f.readTail(headSize, frameSize)
-		if !isComplete {
-			return
-		}
-		head := f.buf[f.start+wire.HeaderLen : f.start+headSize]
 		fn(head, length)
-		f.start += bufferedSize
 	}
+}
+
+// drainFrame reads the next frame, and returns the length of its message and the first part of it, which is valid
+// until the next read. head is nil if the connection ends before that, or if the frame is invalid.
+func (f *frameReader) drainFrame() (head []byte, length int) {
+	isOpen := f.drainUntil(wire.HeaderLen)
+	if !isOpen {
+		return nil, 0
+	}
+	length = int(wire.FrameLength(f.buf[f.start:f.end]))
+	if length == 0 {
+		return nil, 0
+	}
+	frameSize := wire.HeaderLen + length
+	maxHeadSize := len(f.base) / 2 // the other half is for reading the rest
+	headSize := min(frameSize, maxHeadSize)
+	isOpen = f.drainUntil(headSize)
+	if !isOpen {
+		return nil, 0
+	}
+	bufferedSize, isComplete := f.readTail(headSize, frameSize)
+	if !isComplete {
+		return nil, 0
+	}
+	head = f.buf[f.start+wire.HeaderLen : f.start+headSize]
+	f.start += bufferedSize
+	return head, length
 }
 
 // readTail reads the rest of a frame of frameSize bytes, of which it keeps only the first headSize bytes and those

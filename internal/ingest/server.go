@@ -299,7 +299,7 @@ func (s *Server) rejectNewData() {
 	s.isStopping = true // connections that are accepted later can't write either
 	s.mu.Unlock()
 	close(s.draining)
-	s.listener.Shut() // rejects new connections
+	s.listener.RejectNew() // rejects new connections
 	for _, c := range s.connections() {
 		_ = c.socket.CloseRead() // fails only if the client has closed the connection
 	}

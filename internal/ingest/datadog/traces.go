@@ -141,7 +141,8 @@ func (t *traceRequest) count() Result {
 	header := t.Header()
 	s.ParsedBytes.Add(uint64(len(body)))
 	hasTopLevelMarks := receiver.IsTrue(header.Get(headerComputedTop))
-	if err := counter.Count(t.format, body, header.Get(headerLang), hasTopLevelMarks, policy); err != nil {
+	err := counter.Count(t.format, body, header.Get(headerLang), hasTopLevelMarks, policy)
+	if err != nil {
 		s.Log.Write(slog.LevelWarn, "traces are left to the agent to count", "error", err, "format",
 			t.format.String())
 		return ResultUnread

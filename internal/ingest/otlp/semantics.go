@@ -180,15 +180,15 @@ func (ws *workspace) forwardedSpans(yield func(receiver.ForwardedSpan) bool) {
 	request := ws.reader.Request()
 	for counted := range ws.reader.Counted {
 		spanID := request.Spans[counted.SpanIndex].ID
-		extra := &request.Extras[counted.SpanIndex]
-		hasTraceID := extra.TraceHigh != 0 || extra.TraceLow != 0
+		trace := &request.Extras[counted.SpanIndex]
+		hasTraceID := trace.TraceHigh != 0 || trace.TraceLow != 0
 		isForwarded := ws.sample.IsSelected(counted.SpanIndex)
 		if !isForwarded || spanID == 0 || !hasTraceID {
 			continue
 		}
 		forwarded := receiver.ForwardedSpan{
 			Batch: counted.Batch, Index: counted.IndexInBatch,
-			TraceHigh: extra.TraceHigh, TraceLow: extra.TraceLow, Span: spanID,
+			TraceHigh: trace.TraceHigh, TraceLow: trace.TraceLow, Span: spanID,
 		}
 		if !yield(forwarded) {
 			return

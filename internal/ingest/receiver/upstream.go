@@ -214,9 +214,8 @@ func RemoveConnectionOptions(h http.Header) {
 func CopyResponse(upstream *http.Response) Response {
 	return func(w http.ResponseWriter) error {
 		for name, values := range upstream.Header {
-			isLength := name == "Content-Length" // in hopByHop only because net/http sets it in requests
-			isHopByHop := slices.Contains(hopByHop, name) && !isLength
-			if !isHopByHop {
+			isLength := name == "Content-Length" // hopByHop contains it only for requests
+			if isLength || !slices.Contains(hopByHop, name) {
 				w.Header()[name] = values
 			}
 		}

@@ -143,7 +143,7 @@ func (r *report) publish(message []byte, worker *worker) receiver.Response {
 }
 
 // forwardedSpans iterates over the counted spans, with their trace and span IDs, so that metrics can refer to them
-// as exemplars. If the receiver has an upstream, it forwards all of them; otherwise, exemplars are disabled.
+// as exemplars. All counted spans are forwarded, because exemplars are disabled without an upstream.
 func (w *worker) forwardedSpans(yield func(receiver.ForwardedSpan) bool) {
 	request := w.counter.Request()
 	for counted := range w.counter.Counted {
