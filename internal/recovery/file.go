@@ -100,7 +100,7 @@ func (f *File) writeHeader(connections int) {
 		f.fail(errors.Join(err, f.file.Truncate(0))) // other files may need the space
 		return
 	}
-	h := header{magic: magic, records: uint64(connections), began: uint64(time.Now().UnixNano())}
+	h := header{magic: magic, records: uint64(connections), startTime: uint64(time.Now().UnixNano())}
 	f.write(0, appendWords(nil, h.words()...))
 }
 
@@ -171,15 +171,20 @@ func (f *File) store(offset int64, word uint64) {
 	}
 	wasPanicOnFault := debug.SetPanicOnFault(true)
 	defer debug.SetPanicOnFault(wasPanicOnFault)
-	defer func() {
-		if fault := recover(); fault != nil {
-			storeErr := fmt.Errorf("store to recovery file: %v", fault)
-			truncateErr := f.file.Truncate(0) // the next daemon must not read a part of the file
-			f.fail(errors.Join(storeErr, truncateErr))
-		}
-	}()
+	defer f.recoverFault()
 	atomic.StoreUint64((*uint64)(unsafe.Pointer(&f.mapped[offset])), word)
 	killPoint() // does nothing, except in a test that kills the daemon here
+}
+
+// recoverFault, which store defers, logs a failed access to the mapped memory, and ends all further writes.
+func (f *File) recoverFault() {
+	fault := recover()
+	if fault == nil {
+		return
+	}
+	storeErr := fmt.Errorf("store to recovery file: %v", fault)
+	truncateErr := f.file.Truncate(0) // the next daemon must not read a part of the file
+	f.fail(errors.Join(storeErr, truncateErr))
 }
 
 // fail ends all further writes after a failed one, and logs the error.
@@ -344,9 +349,9 @@ func (f *File) setState(number uint64, state cycleState) {
 	f.write(cycleOffset(slot), appendWords(nil, c.state))
 }
 
-// Count adds spans to those that would be lost if this daemon crashed before it exports the given
-// cycle, because their sender does not keep them. For example, a sender does not keep the spans of an
-// acknowledged request. Count does nothing if a later cycle has overwritten this one in the file.
+// Count records spans of the given cycle (one export interval) that would be lost if this daemon crashed
+// before it exports the cycle, because their sender keeps no copy. For example, a sender deletes the spans
+// of an acknowledged request. Count does nothing if a later cycle has overwritten this one in the file.
 func (f *File) Count(number uint64, receiver Receiver, spans uint64) {
 	if f == nil || spans == 0 {
 		return
@@ -360,6 +365,5 @@ func (f *File) Count(number uint64, receiver Receiver, spans uint64) {
 		return
 	}
 	c.spans[receiver] += spans
-	countOffset := cycleOffset(slot) + int64(1+receiver)*wordBytes
-	f.write(countOffset, appendWords(nil, c.spans[receiver]))
+	f.write(spansOffset(slot, int(receiver)), appendWords(nil, c.spans[receiver]))
 }

@@ -265,7 +265,7 @@ func (d *predecessor) read() error {
 	if err := c.read(d.file, d.size); err != nil {
 		return err
 	}
-	d.startTime = c.began
+	d.startTime = c.startTime
 	d.reportedStage = stage(c.reported)
 	d.recordedStage = d.reportedStage
 	if c.reportedAt > 0 {
@@ -297,11 +297,13 @@ func (c *contents) lossAt(receiver int) Loss {
 // Newer daemons precede older ones.
 func (p *predecessors) markSurplus() {
 	slices.SortStableFunc(p.crashed, func(a, b *predecessor) int {
-		hasConnectionsA := min(a.records, 1) // 0 or 1
-		hasConnectionsB := min(b.records, 1)
-		byConnections := cmp.Compare(hasConnectionsB, hasConnectionsA)
-		byAge := cmp.Compare(b.startTime, a.startTime)
-		return cmp.Or(byConnections, byAge)
+		switch {
+		case a.records > 0 && b.records == 0:
+			return -1
+		case a.records == 0 && b.records > 0:
+			return 1
+		}
+		return cmp.Compare(b.startTime, a.startTime)
 	})
 	for i, d := range p.crashed {
 		d.isSurplus = i >= maxKeptFiles
