@@ -119,8 +119,7 @@ func (s *stats) addPair(first, second byte) {
 }
 
 // isHex reports whether a text of this length is a hexadecimal number, like a hash. s counts the
-// characters of the text. Words that are followed by a number, like cafe2024, are not hexadecimal
-// unless they are long.
+// characters of the text. A word before a number, like cafe2024, is hexadecimal only if it is long.
 func (s *stats) isHex(length int) bool {
 	hasOtherBytes := s.digits+s.hexLetters < length
 	hasMixedCase := s.uppers > 0 && s.lowers > 0
@@ -128,8 +127,7 @@ func (s *stats) isHex(length int) bool {
 		return false
 	}
 	isLong := length >= 16
-	isWordAndNumber := s.boundaries < 2
-	isMixed := length >= 6 && s.digits >= 2 && !isWordAndNumber
+	isMixed := length >= 6 && s.digits >= 2 && s.boundaries >= 2 // unlike a word before a number
 	return isLong || isMixed
 }
 
@@ -151,10 +149,11 @@ func isVersion(text string) bool { return text[0]|0x20 == 'v' && isDigit(text[1]
 
 // isWords reports whether text consists of words and short numbers, like the names
 // createOAuth2ClientV1, UTF8ToUTF16 and i18nToL10n. A word begins with a capital letter, or after a
-// dash. Most words must contain a vowel, unlike in random text: isWords compares the numbers of letters in
-// words with and without one, except for acronyms and words with a number.
+// dash. At least half of the letters must be in words with a vowel, unlike in random text. Acronyms and
+// words with a number are not considered in this comparison.
 func isWords(text string) bool {
-	lettersWithVowel, lettersWithoutVowel := 0, 0
+	lettersWithVowel := 0 // letters of words that contain a vowel
+	lettersWithoutVowel := 0
 	var previous word
 	for at := 0; at < len(text); {
 		w := wordAt(text, at)
