@@ -330,7 +330,7 @@ func (c *conn) handleFlush(body []byte) error {
 func (c *conn) deliverAndReply(flushID uint64) {
 	err := c.config.Deliver(c.flushContext)
 	isCanceled := c.flushContext.Err() != nil
-	c.pendingFlushes.Add(-1) // after the check: without a pending flush, serve cancels the context
+	c.pendingFlushes.Add(-1) // not before the check, because at 0 serve cancels the context
 	if isCanceled {
 		return
 	}
@@ -513,7 +513,7 @@ func (c *conn) waitForFlushReplies() {
 	c.cancelFlushReplies()
 	past := time.Unix(1, 0)
 	_ = c.socket.SetReadDeadline(past) // ends waitForClose
-	<-clientClosed
+	<-clientClosed                     // so that no goroutine uses the socket any more
 }
 
 // waitForClose waits until the client has closed its socket completely, or until the read deadline. It polls the

@@ -177,9 +177,13 @@ func (s *Server) publishCounted(c *call, ws *workspace, message []byte) (Result,
 	if !isPublished {
 		return dropResult(dropReason)
 	}
-	s.writeSelected(c, ws, selection, isDuplicate)
+	savedBytes := s.writeSelected(c, ws, selection)
 	if isDuplicate {
 		return ResultDuplicate, nil
+	}
+	isSampling := s.config.Keep != nil
+	if isSampling {
+		s.sampling.add(selection.Sampled, selection.SampledOut, savedBytes)
 	}
 	return ResultCounted, nil
 }

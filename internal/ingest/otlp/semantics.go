@@ -72,8 +72,9 @@ func (r *otelReader) read(message []byte, isCounted bool) (Result, error) {
 	if err := r.Count(message, r.policy); err != nil {
 		return ResultUnparsable, err
 	}
-	isAllCounted := r.Skipped() > 0 && r.Skipped() == len(r.Request().Spans)
-	if isAllCounted {
+	spans := len(r.Request().Spans)
+	hasSenderCounted := spans > 0 && r.Skipped() == spans // Count skips spans that the sender has marked as counted
+	if hasSenderCounted {
 		return ResultComputedByClient, nil
 	}
 	return ResultCounted, nil

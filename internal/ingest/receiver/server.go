@@ -247,8 +247,8 @@ func (s *Server) serveBuffered(w http.ResponseWriter, req *BufferedRequest, exch
 	}
 	s.respond(w, req, response)
 	isOverLimit := errors.Is(readErr, bodies.ErrNoRoom)
-	canStream := s.setup.Stream != nil // then the response has read the rest of the body
-	if isOverLimit && !canStream {
+	hasStreamed := s.setup.Stream != nil // the response has then read the rest of the body
+	if isOverLimit && !hasStreamed {
 		discardBody(control, req.HTTP)
 	}
 }

@@ -120,7 +120,8 @@ func metrics(request []byte) iter.Seq2[[]byte, []byte] {
 func (p *point) visitSum(sum []byte, visit func(*point)) {
 	p.isCumulative = hasCumulativePoints(sum)
 	for encodedPoint := range submessages(sum, sumPointField) {
-		if p.decode(encodedPoint) {
+		isValid := p.decode(encodedPoint)
+		if isValid {
 			visit(p)
 		}
 	}
