@@ -71,8 +71,8 @@ func (c *conn) logAttributes() []any {
 }
 
 // serve handles the client's messages until the client or the daemon ends the connection, and then closes it. It
-// counts spans in messages that it could not handle as dropped. If the connection ends without an error, serve first
-// waits for replies to flush messages, in which the client asks for delivery of its spans.
+// counts spans in messages that it could not handle as dropped. Unless there was an error, it first waits until the
+// client has the replies to its flush messages.
 func (c *conn) serve() {
 	defer c.socket.Close()
 	defer c.cancelFlushReplies()
@@ -93,15 +93,12 @@ func isNormalEnd(err error) bool { return err == nil || errors.Is(err, io.EOF) }
 // sendEndReason sends a bye message with the reason if the daemon, and not the client, ends the connection. err is
 // the result of handleMessages. If it is a fault of the client, sendEndReason also counts and logs it.
 func (c *conn) sendEndReason(err error) {
-	isDraining := c.isDraining()
 	isNormal := isNormalEnd(err)
-	isIncomplete := FaultOf(err) == FaultIncompleteFrame
-	isShutdown := isDraining && (isNormal || isIncomplete) // a shutdown can interrupt the client's last write
-	mustRetryLater := errors.Is(err, errEarlierPending)
+	isInterrupted := FaultOf(err) == FaultIncompleteFrame // also if a shutdown interrupts the client's last write
 	switch {
-	case isShutdown:
+	case c.isDraining() && (isNormal || isInterrupted):
 		c.sendBye(byeShutdown)
-	case mustRetryLater:
+	case errors.Is(err, errEarlierPending):
 		c.sendBye(wire.Bye{Reason: "earlier_pending", Detail: err.Error()})
 	case !isNormal:
 		c.fail(err)
@@ -135,8 +132,9 @@ const helloTimeout = 5 * time.Second
 // reconnects also learns what happened to its earlier spans. handleHello creates c.publisher, which later passes the
 // client's spans to the aggregation.
 func (c *conn) handleHello() error {
-	hello, firstMessage, err := readHello(c.frames)
-	if firstMessage != nil { // also if it is not a valid hello
+	hello, message, err := readHello(c.frames)
+	hasRead := message != nil // perhaps not a valid hello
+	if hasRead {
 		c.counters.frames.Add(1)
 	}
 	if err != nil {
@@ -332,7 +330,7 @@ func (c *conn) handleFlush(body []byte) error {
 func (c *conn) deliverAndReply(flushID uint64) {
 	err := c.config.Deliver(c.flushContext)
 	isCanceled := c.flushContext.Err() != nil
-	c.pendingFlushes.Add(-1) // after the check: without a pending flush, serve cancels the context
+	c.pendingFlushes.Add(-1) // not before the check, because at 0 serve cancels the context
 	if isCanceled {
 		return
 	}
@@ -515,7 +513,7 @@ func (c *conn) waitForFlushReplies() {
 	c.cancelFlushReplies()
 	past := time.Unix(1, 0)
 	_ = c.socket.SetReadDeadline(past) // ends waitForClose
-	<-clientClosed
+	<-clientClosed                     // so that no goroutine uses the socket any more
 }
 
 // waitForClose waits until the client has closed its socket completely, or until the read deadline. It polls the

@@ -90,21 +90,16 @@ func (f *frameReader) readUntil(size int) error {
 // buffered returns the number of unread bytes in the buffer.
 func (f *frameReader) buffered() int { return f.end - f.start }
 
-// read reads from the connection into the buffer once. If the buffer is full, it first makes room for a frame of
-// size bytes. If the buffer contains a part of a frame that has no deadline yet, it sets the deadline for the rest.
+// read reads once from the connection into the buffer. If the buffer is full, it first makes room for a frame of
+// size bytes. If the buffer already contains a part of the frame, the rest must arrive within f.timeout.
 func (f *frameReader) read(size int) error {
-	isPartial := f.buffered() > 0 // a part of the frame has already been read
-	isFull := f.end == len(f.buf)
-	switch {
-	case !isPartial:
-		f.start, f.end = 0, 0
-	case isFull:
-		if err := f.makeRoom(size); err != nil {
+	isPartial := f.buffered() > 0
+	if isPartial {
+		if err := f.prepareRest(size); err != nil {
 			return err
 		}
-	}
-	if isPartial && f.deadline.IsZero() {
-		f.deadline = time.Now().Add(f.timeout)
+	} else {
+		f.start, f.end = 0, 0
 	}
 	if err := f.conn.SetReadDeadline(f.deadline); err != nil {
 		return io.EOF // closed by a shutdown of the daemon
@@ -116,6 +111,20 @@ func (f *frameReader) read(size int) error {
 		return nil
 	}
 	return f.handleReadError(err, isPartial)
+}
+
+// prepareRest makes room for the rest of a frame of size bytes, and sets its deadline if it has none.
+func (f *frameReader) prepareRest(size int) error {
+	isFull := f.end == len(f.buf)
+	if isFull {
+		if err := f.makeRoom(size); err != nil {
+			return err
+		}
+	}
+	if f.deadline.IsZero() {
+		f.deadline = time.Now().Add(f.timeout)
+	}
+	return nil
 }
 
 // handleReadError returns the reason why the connection ends after a read that returned err and no data. isPartial
@@ -188,9 +197,8 @@ func (f *frameReader) grow(size int) error {
 	}
 	f.extendDeadline(time.Since(waitStart))
 	f.large = large
-	maxSize := size + baseBuffer // so that the bytes after the frame fit the base buffer later
-	bufferSize := min(len(large.Bytes()), maxSize)
-	f.moveTo(large.Bytes()[:bufferSize])
+	usedSize := min(len(large.Bytes()), size+baseBuffer) // the bytes after the frame must later fit the base buffer
+	f.moveTo(large.Bytes()[:usedSize])
 	return nil
 }
 
@@ -225,25 +233,40 @@ func (f *frameReader) unread(message []byte) { f.start -= wire.HeaderLen + len(m
 // large buffer is needed.
 func (f *frameReader) eachRemaining(fn func(head []byte, length int)) {
 	f.shrink()
-	for f.drainUntil(wire.HeaderLen) {
-		length := int(wire.FrameLength(f.buf[f.start:f.end]))
-		if length == 0 {
-			return // invalid, so the rest of the stream can't be read
-		}
-		frameSize := wire.HeaderLen + length
-		maxHeadSize := len(f.base) / 2 // the other half is for reading the rest
-		headSize := min(frameSize, maxHeadSize)
-		if !f.drainUntil(headSize) {
+	for {
+		head, length := f.drainFrame()
+		if head == nil {
 			return
 		}
-		bufferedSize, isComplete := f.readTail(headSize, frameSize)
-		if !isComplete {
-			return
-		}
-		head := f.buf[f.start+wire.HeaderLen : f.start+headSize]
 		fn(head, length)
-		f.start += bufferedSize
 	}
+}
+
+// drainFrame reads the next frame, and returns the length of its message and the first part of it, which is valid
+// until the next read. head is nil if the connection ends before that, or if the frame is invalid.
+func (f *frameReader) drainFrame() (head []byte, length int) {
+	isOpen := f.drainUntil(wire.HeaderLen)
+	if !isOpen {
+		return nil, 0
+	}
+	length = int(wire.FrameLength(f.buf[f.start:f.end]))
+	if length == 0 {
+		return nil, 0
+	}
+	frameSize := wire.HeaderLen + length
+	maxHeadSize := len(f.base) / 2 // the other half is for reading the rest
+	headSize := min(frameSize, maxHeadSize)
+	isOpen = f.drainUntil(headSize)
+	if !isOpen {
+		return nil, 0
+	}
+	bufferedSize, isComplete := f.readTail(headSize, frameSize)
+	if !isComplete {
+		return nil, 0
+	}
+	head = f.buf[f.start+wire.HeaderLen : f.start+headSize]
+	f.start += bufferedSize
+	return head, length
 }
 
 // readTail reads the rest of a frame of frameSize bytes, of which it keeps only the first headSize bytes and those
@@ -332,13 +355,13 @@ func newLargeBuffers(maxBytes int64, stopped <-chan struct{}) *largeBuffers {
 // acquire returns a buffer of at least size bytes. It prefers a larger one of up to maxSize bytes, which may also
 // fit the next frames. If no buffer is available, it waits for one, and returns nil after timeout.
 func (b *largeBuffers) acquire(size, maxSize int, timeout time.Duration) *memory.Buffer {
-	blocks := (size + baseBuffer - 1) / baseBuffer // rounded up
-	roundedSize := blocks * baseBuffer
+	roundedSize := (size + baseBuffer - 1) / baseBuffer * baseBuffer // up to a multiple of baseBuffer
 	preferredSize := max(size, min(roundedSize, maxSize))
-	if buffer := b.pool.Take(preferredSize); buffer != nil {
-		return buffer
+	buffer := b.pool.Take(preferredSize)
+	if buffer == nil {
+		buffer = b.pool.Take(size)
 	}
-	if buffer := b.pool.Take(size); buffer != nil {
+	if buffer != nil {
 		return buffer
 	}
 	b.waits.Add(1)

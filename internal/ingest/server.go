@@ -45,8 +45,8 @@ import (
 // Server accepts and serves clients on a Unix socket.
 type Server struct {
 	shared
-	listener      *socket.Listener
-	refusedReader frameReader // reader of the connection that refuse handles; used by the accept loop only
+	listener     *socket.Listener
+	refuseBuffer []byte // read buffer of refuse; used by the accept loop only
 
 	mu             sync.Mutex
 	conns          map[*conn]struct{}
@@ -82,7 +82,7 @@ func New(config Config) (*Server, error) {
 		connsOfProcess: map[int32]int{},
 		stopped:        make(chan struct{}),
 	}
-	s.refusedReader.base = make([]byte, baseBuffer)
+	s.refuseBuffer = make([]byte, baseBuffer)
 	s.buffers = newLargeBuffers(int64(config.MaxBufferBytes), s.stopped)
 	s.closing, s.close = context.WithCancel(context.Background())
 	return s, nil
@@ -194,12 +194,10 @@ func (s *Server) checkLimits(pid int32) error {
 }
 
 // refuse sends err to the client of a new connection and closes the connection. Spans that the client has already
-// written are counted as dropped. Only the accept loop may call refuse, because all calls share one read buffer.
+// written are counted as dropped. Only the accept loop may call refuse, because all calls use s.refuseBuffer.
 func (s *Server) refuse(c *conn, err error) {
 	defer c.socket.Close()
-	sharedBuffer := s.refusedReader.base
-	s.refusedReader = frameReader{conn: c.socket, base: sharedBuffer, buf: sharedBuffer}
-	c.frames = &s.refusedReader
+	c.frames = &frameReader{conn: c.socket, base: s.refuseBuffer, buf: s.refuseBuffer}
 	c.fail(err)
 	c.dropRemaining()
 }
@@ -299,7 +297,7 @@ func (s *Server) rejectNewData() {
 	s.isStopping = true // connections that are accepted later can't write either
 	s.mu.Unlock()
 	close(s.draining)
-	s.listener.Shut() // rejects new connections
+	s.listener.RejectNew() // rejects new connections
 	for _, c := range s.connections() {
 		_ = c.socket.CloseRead() // fails only if the client has closed the connection
 	}

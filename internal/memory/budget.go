@@ -50,15 +50,15 @@ func (b Budget) Check(limit Limit, setFlags []string, canBeLower func(flag strin
 		Text(limit.Bytes), advice)
 }
 
-// flagsToLower returns descriptions of up to maxAdvised flags for which canBeLower returns true. The flags in
-// setFlags are first, followed by those that limit the parts of the budget, in the order of b.Parts.
+// flagsToLower returns descriptions of up to maxAdvised flags for which canBeLower returns true. It prefers the flags
+// in setFlags to the other flags that limit a part of the budget.
 func (b Budget) flagsToLower(setFlags []string, canBeLower func(flag string) bool) []string {
 	candidates := slices.Clone(setFlags)
 	for _, part := range b.Parts {
 		candidates = append(candidates, part.Flag)
 	}
 	var flags []string
-	seen := map[string]bool{"": true}
+	seen := map[string]bool{"": true} // some parts have no flag
 	for _, flag := range candidates {
 		if seen[flag] || !canBeLower(flag) {
 			continue

@@ -53,11 +53,9 @@ func lowestCgroupLimit(root fs.FS) Limit {
 	return lowest
 }
 
-// Groups iterates over the directories of the cgroups of the process and of all their parents. Each pair is a directory
-// relative to root and its cgroup version, 1 or 2. controller is the name of the controller in cgroup v1, such as memory.
-//
-// Some directories do not exist: in a container, /proc/self/cgroup can contain paths on the host. The directory of the
-// container's own cgroup is always among the parents.
+// Groups iterates over the cgroups of the process and all their parents. It yields the directory of each cgroup,
+// relative to root, and its cgroup version, 1 or 2. controller is the name of the controller in cgroup v1, such as
+// memory. In a container some of the directories do not exist, because /proc/self/cgroup can contain paths on the host.
 func Groups(root fs.FS, controller string) iter.Seq2[string, int] {
 	memberships, _ := fs.ReadFile(root, "proc/self/cgroup") // empty without Linux or /proc
 	return func(yield func(string, int) bool) {

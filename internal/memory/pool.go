@@ -45,7 +45,8 @@ func (p *Pool) Take(size int) *Buffer {
 	if spare := p.takeSpare(size); spare != nil {
 		return &Buffer{pool: p, bytes: spare}
 	}
-	if !p.reserve(int64(size)) {
+	isReserved := p.reserve(int64(size))
+	if !isReserved {
 		return nil
 	}
 	return &Buffer{pool: p, bytes: make([]byte, size)}
@@ -73,7 +74,8 @@ func (b *Buffer) Grow(size, keep int) bool {
 	if additional <= 0 {
 		return true
 	}
-	if !b.pool.reserve(int64(additional)) {
+	isReserved := b.pool.reserve(int64(additional))
+	if !isReserved {
 		return false
 	}
 	grown := make([]byte, size)

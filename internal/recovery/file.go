@@ -49,44 +49,58 @@ type File struct {
 }
 
 // Create creates the recovery file of this daemon, from which the next daemon learns what was lost in a
-// crash. If there are too many files of earlier crashed daemons, it first reports and removes the
-// oldest. It returns an error if it cannot create the file. If it cannot write to the file, it only
-// logs that.
+// crash. If there are too many files of crashed daemons, it first reports and removes the oldest ones. It
+// returns an error if it cannot create the file, but only logs an error of writing to it.
 func Create(c Config) (*File, error) {
-	pathPrefix := prefixOf(c.Path)
 	f := &File{log: c.Log, inUse: make([]bool, c.Connections)}
 	f.predecessors = predecessors{
-		prefix: pathPrefix, log: c.Log, flushLog: c.FlushLog, warned: map[string]bool{},
+		prefix: prefixOf(c.Path), log: c.Log, flushLog: c.FlushLog, warned: map[string]bool{},
 	}
 	f.predecessors.makeRoom()
-	namePrefix := filepath.Base(pathPrefix)
-	file, err := os.CreateTemp(filepath.Dir(pathPrefix), fmt.Sprintf("%s%d-*%s", namePrefix, os.Getpid(), unfinished))
-	if err != nil {
-		return nil, fmt.Errorf("create recovery file: %w; check that the directory of --socket is writable", err)
-	}
-	f.file = file
-	f.name = strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file.Name()), namePrefix), unfinished)
-	if err := tryLock(file); err != nil {
-		return nil, errors.Join(fmt.Errorf("lock recovery file: %w", err), os.Remove(file.Name()), file.Close())
+	if err := f.createUnfinished(); err != nil {
+		return nil, err
 	}
 	f.writeHeader(c.Connections)
-	// The name is final only now, so that no other daemon takes an empty file for that of a killed one.
-	if err := os.Rename(file.Name(), pathPrefix+f.name); err != nil {
-		return nil, errors.Join(fmt.Errorf("rename recovery file: %w", err), os.Remove(file.Name()), file.Close())
+	if err := os.Rename(f.file.Name(), f.predecessors.prefix+f.name); err != nil {
+		return nil, f.abandon(fmt.Errorf("rename recovery file: %w", err))
 	}
-	f.predecessors.own = f.name
 	return f, nil
 }
 
+// createUnfinished creates and locks the file, and sets f.file and f.name. The file has a temporary name, so
+// that no other daemon takes it for that of a killed one while it is empty.
+func (f *File) createUnfinished() error {
+	directory := filepath.Dir(f.predecessors.prefix)
+	namePrefix := filepath.Base(f.predecessors.prefix)
+	file, err := os.CreateTemp(directory, fmt.Sprintf("%s%d-*%s", namePrefix, os.Getpid(), unfinished))
+	if err != nil {
+		return fmt.Errorf("create recovery file: %w; check that the directory of --socket is writable", err)
+	}
+	f.file = file
+	temporaryName := strings.TrimPrefix(filepath.Base(file.Name()), namePrefix)
+	f.name = strings.TrimSuffix(temporaryName, unfinished)
+	f.predecessors.own = f.name
+	if err := tryLock(file); err != nil {
+		return f.abandon(fmt.Errorf("lock recovery file: %w", err))
+	}
+	return nil
+}
+
+// abandon deletes and closes an unfinished file because of err. It returns err and the errors of doing so.
+func (f *File) abandon(err error) error {
+	return errors.Join(err, os.Remove(f.file.Name()), f.file.Close())
+}
+
 // writeHeader allocates the file with records for a number of connections, and writes its header. If
-// that fails, it logs the error, and nothing is written to the file later.
+// that fails, it logs the error, and later writes to the file do nothing.
 func (f *File) writeHeader(connections int) {
 	size := Bytes(connections)
 	err := errors.Join(allocate(f.file, size), f.mapFile(size))
 	if err != nil {
 		f.fail(errors.Join(err, f.file.Truncate(0))) // other files may need the space
+		return
 	}
-	h := header{magic: magic, records: uint64(connections), began: uint64(time.Now().UnixNano())}
+	h := header{magic: magic, records: uint64(connections), startTime: uint64(time.Now().UnixNano())}
 	f.write(0, appendWords(nil, h.words()...))
 }
 
@@ -157,15 +171,20 @@ func (f *File) store(offset int64, word uint64) {
 	}
 	wasPanicOnFault := debug.SetPanicOnFault(true)
 	defer debug.SetPanicOnFault(wasPanicOnFault)
-	defer func() {
-		if fault := recover(); fault != nil {
-			storeErr := fmt.Errorf("store to recovery file: %v", fault)
-			truncateErr := f.file.Truncate(0) // the next daemon must not read a part of the file
-			f.fail(errors.Join(storeErr, truncateErr))
-		}
-	}()
+	defer f.recoverFault()
 	atomic.StoreUint64((*uint64)(unsafe.Pointer(&f.mapped[offset])), word)
 	killPoint() // does nothing, except in a test that kills the daemon here
+}
+
+// recoverFault, which store defers, logs a failed access to the mapped memory, and ends all further writes.
+func (f *File) recoverFault() {
+	fault := recover()
+	if fault == nil {
+		return
+	}
+	storeErr := fmt.Errorf("store to recovery file: %v", fault)
+	truncateErr := f.file.Truncate(0) // the next daemon must not read a part of the file
+	f.fail(errors.Join(storeErr, truncateErr))
 }
 
 // fail ends all further writes after a failed one, and logs the error.
@@ -330,9 +349,9 @@ func (f *File) setState(number uint64, state cycleState) {
 	f.write(cycleOffset(slot), appendWords(nil, c.state))
 }
 
-// Count adds spans to those that would be lost if this daemon crashed before it exports the given
-// cycle, because their sender does not keep them. For example, a sender does not keep the spans of an
-// acknowledged request. Count does nothing if a later cycle has overwritten this one in the file.
+// Count records spans of the given cycle (one export interval) that would be lost if this daemon crashed
+// before it exports the cycle, because their sender keeps no copy. For example, a sender deletes the spans
+// of an acknowledged request. Count does nothing if a later cycle has overwritten this one in the file.
 func (f *File) Count(number uint64, receiver Receiver, spans uint64) {
 	if f == nil || spans == 0 {
 		return
@@ -346,6 +365,5 @@ func (f *File) Count(number uint64, receiver Receiver, spans uint64) {
 		return
 	}
 	c.spans[receiver] += spans
-	countOffset := cycleOffset(slot) + int64(1+receiver)*wordBytes
-	f.write(countOffset, appendWords(nil, c.spans[receiver]))
+	f.write(spansOffset(slot, int(receiver)), appendWords(nil, c.spans[receiver]))
 }

@@ -230,7 +230,7 @@ func TestFile_TruncatedWhileItsDaemonRuns(t *testing.T) {
 			}
 			f.Settle(0)
 			f.Settle(1)
-			if count := s.SettledUpTo(2); count != 14 {
+			if count := s.SettleBefore(2); count != 14 {
 				t.Errorf("%d spans are settled, want 14", count)
 			}
 			kill(t, f)
@@ -266,7 +266,7 @@ func TestFile_ThatDoesNotFit(t *testing.T) {
 	s.EnterCycle(0)
 	s.Receive(7)
 	f.Settle(0)
-	if count := s.SettledUpTo(1); count != 7 || s.Token() != "" {
+	if count := s.SettleBefore(1); count != 7 || s.Token() != "" {
 		t.Errorf("%d spans are settled, and the token is %q", count, s.Token())
 	}
 	if info, err := os.Stat(pathOf(f)); err != nil || info.Size() > 0 {

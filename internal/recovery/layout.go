@@ -35,15 +35,17 @@ const (
 // Bytes returns the length of a file for the given number of connections.
 func Bytes(connections int) int { return recordsOffset + connections*recordBytes }
 
-// DirectoryBytes returns the maximum length of all recovery files together: the kept files of crashed
-// daemons, and those of the last crashed daemon, of the running daemon and of the next one.
-func DirectoryBytes(connections int) int { return (maxKeptFiles + 3) * Bytes(connections) }
+// DirectoryBytes returns the maximum length of all recovery files together.
+func DirectoryBytes(connections int) int {
+	const otherFiles = 3 // of the last crashed daemon, of the running daemon and of the next one
+	return (maxKeptFiles + otherFiles) * Bytes(connections)
+}
 
 // header is the first part of the file. After a crash, later daemons change reported and reportedAt.
 type header struct {
 	magic, records uint64
-	began          uint64            // when the daemon started, in nanoseconds since the epoch
-	reported       uint64            // which losses later daemons have reported: a stage
+	startTime      uint64            // when the daemon started, in nanoseconds since the epoch
+	reported       uint64            // stage: which losses later daemons have reported
 	reportedAt     uint64            // time of the first report, in nanoseconds since the epoch
 	older          [receivers]uint64 // by receiver: spans of overwritten cycles that were not delivered or given up
 }
@@ -55,7 +57,7 @@ const (
 )
 
 func (h *header) words() []uint64 {
-	return append([]uint64{h.magic, h.records, h.began, h.reported, h.reportedAt}, h.older[:]...)
+	return append([]uint64{h.magic, h.records, h.startTime, h.reported, h.reportedAt}, h.older[:]...)
 }
 
 // cycle is the entry of a cycle (an export interval, or a part of one) in the file. The file has
@@ -67,6 +69,12 @@ type cycle struct {
 
 // cycleOffset returns the position of a cycle slot in the file, in bytes.
 func cycleOffset(slot uint64) int64 { return headerBytes + int64(slot)*cycleBytes }
+
+// spansOffset returns the position of the number of spans of a receiver within a cycle slot.
+func spansOffset(slot uint64, receiver int) int64 {
+	const stateBytes = wordBytes
+	return cycleOffset(slot) + stateBytes + int64(receiver)*wordBytes
+}
 
 // record contains, for one connection, which spans were counted in which cycles (export intervals).
 type record struct {
@@ -108,9 +116,9 @@ func appendWords(to []byte, words ...uint64) []byte {
 	return to
 }
 
-// unsettledRanges iterates over ranges of spans that a connection has sent, oldest first: those that
-// were neither delivered nor given up when the record was written. The last range contains the spans
-// that were received in the last cycle, or export interval, of the connection.
+// unsettledRanges iterates over the spans of a connection that were neither delivered nor given up when
+// the record was written. Each range contains the spans of one or more cycles, or export intervals; the
+// oldest range is first.
 func (r *record) unsettledRanges(yield func(spanRange) bool) {
 	for _, spans := range r.ranges[:r.count] {
 		if !yield(spans) {
@@ -186,17 +194,17 @@ func (c *contents) read(file io.ReaderAt, size int64) error {
 	}
 	word := func(at int64) uint64 { return binary.NativeEndian.Uint64(encoded[at:]) }
 	c.header = header{
-		magic: word(0), records: word(wordBytes), began: word(2 * wordBytes), reported: word(reportedOffset),
-		reportedAt: word(reportedOffset + wordBytes),
+		magic: word(0), records: word(1 * wordBytes), startTime: word(2 * wordBytes),
+		reported: word(reportedOffset), reportedAt: word(reportedOffset + wordBytes),
 	}
 	for receiver := range c.older {
 		c.older[receiver] = word(olderOffset + int64(receiver)*wordBytes)
 	}
 	for slot := range c.cycles {
-		offset := cycleOffset(uint64(slot))
-		c.cycles[slot].state = word(offset)
-		for receiver := range c.cycles[slot].spans {
-			c.cycles[slot].spans[receiver] = word(offset + int64(1+receiver)*wordBytes)
+		entry := &c.cycles[slot]
+		entry.state = word(cycleOffset(uint64(slot)))
+		for receiver := range entry.spans {
+			entry.spans[receiver] = word(spansOffset(uint64(slot), receiver))
 		}
 	}
 	return c.check(size)
@@ -314,7 +322,7 @@ func (c *contents) stateOf(number uint64) cycleState {
 }
 
 // commonState returns the state of the cycles, or export intervals, from firstCycle to lastCycle if all
-// have the same state. Otherwise, or if there are too many for the file, it returns inDoubt.
+// have the same state. Otherwise it returns inDoubt, also if the file has no room for so many cycles.
 func (c *contents) commonState(firstCycle, lastCycle uint64) cycleState {
 	exceedsFile := lastCycle-firstCycle >= maxCycles
 	if exceedsFile {

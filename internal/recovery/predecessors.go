@@ -145,24 +145,23 @@ func (p *predecessors) lockCrashed() (hasMore bool) {
 	defer dir.Close()
 	p.hasRunning = false
 	locked := 0
-	for {
-		entries, err := dir.ReadDir(maxFilesPerScan)
+	for err == nil && locked < maxFilesPerScan {
+		var entries []os.DirEntry
+		entries, err = dir.ReadDir(maxFilesPerScan) // err is io.EOF after the last entry
 		for _, entry := range entries {
-			if p.lockEntry(entry) {
+			isLocked := p.lockEntry(entry)
+			if isLocked {
 				locked++
 			}
 		}
-		hasMore = locked >= maxFilesPerScan
-		if hasMore || err != nil {
-			p.markSurplus()
-			return hasMore
-		}
 	}
+	p.markSurplus()
+	return locked >= maxFilesPerScan
 }
 
-// lockEntry locks and reads the recovery file of a crashed daemon, and returns true. It returns false
-// for all other directory entries, and if p.crashed contains the file already or the daemon is still
-// running. It removes a file that has nothing to report.
+// lockEntry locks and reads the recovery file of a crashed daemon, and adds it to p.crashed. It returns
+// false if it has not added the entry, for example because the daemon is still running. It removes a file
+// that has nothing to report.
 func (p *predecessors) lockEntry(entry os.DirEntry) bool {
 	path := filepath.Join(filepath.Dir(p.prefix), entry.Name())
 	name, isRecoveryFile := strings.CutPrefix(path, p.prefix)
@@ -266,7 +265,7 @@ func (d *predecessor) read() error {
 	if err := c.read(d.file, d.size); err != nil {
 		return err
 	}
-	d.startTime = c.began
+	d.startTime = c.startTime
 	d.reportedStage = stage(c.reported)
 	d.recordedStage = d.reportedStage
 	if c.reportedAt > 0 {
@@ -298,20 +297,22 @@ func (c *contents) lossAt(receiver int) Loss {
 // Newer daemons precede older ones.
 func (p *predecessors) markSurplus() {
 	slices.SortStableFunc(p.crashed, func(a, b *predecessor) int {
-		hasConnectionsA := min(a.records, 1) // 0 or 1
-		hasConnectionsB := min(b.records, 1)
-		byConnections := cmp.Compare(hasConnectionsB, hasConnectionsA)
-		byAge := cmp.Compare(b.startTime, a.startTime)
-		return cmp.Or(byConnections, byAge)
+		switch {
+		case a.records > 0 && b.records == 0:
+			return -1
+		case a.records == 0 && b.records > 0:
+			return 1
+		}
+		return cmp.Compare(b.startTime, a.startTime)
 	})
 	for i, d := range p.crashed {
 		d.isSurplus = i >= maxKeptFiles
 	}
 }
 
-// reportMatching logs and counts the losses of each crashed daemon for which matches returns true,
-// unless they have been reported. If clients can still resend some of the spans, it does not report
-// these before a timeout, except for a surplus file.
+// reportMatching logs and counts the losses of each crashed daemon for which matches returns true, unless
+// they have been reported. While clients can still resend some spans, it does not report those, unless
+// there are too many recovery files.
 func (p *predecessors) reportMatching(matches func(*predecessor) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -319,29 +320,34 @@ func (p *predecessors) reportMatching(matches func(*predecessor) bool) {
 		if !matches(d) {
 			continue
 		}
-		hasTimedOut := time.Now().After(d.awaitUntil)
-		isFinal := d.clients == Loss{} || d.isSurplus || hasTimedOut
-		if d.reportedStage == nothingReported {
+		awaitsClients := d.awaitsClients()
+		if d.reportedStage < crashReported {
 			d.reportedStage = crashReported
-			p.reportCrash(d, isFinal)
+			p.reportCrash(d, awaitsClients)
 		}
-		if d.reportedStage == crashReported && isFinal {
+		if d.reportedStage < allReported && !awaitsClients {
 			d.reportedStage = allReported
 			p.reportClients(d)
 		}
 	}
 }
 
+// awaitsClients reports whether clients of the crashed daemon can still reconnect and resend spans.
+func (d *predecessor) awaitsClients() bool {
+	hasClients := d.clients != Loss{}
+	hasTimedOut := time.Now().After(d.awaitUntil)
+	return hasClients && !d.isSurplus && !hasTimedOut
+}
+
 // reportCrash logs that a daemon has crashed, and how many spans were lost because only this daemon had
-// them. isFinal is false if clients can still reconnect; then it also logs how many spans they may
-// resend.
-func (p *predecessors) reportCrash(d *predecessor, isFinal bool) {
+// them. If awaitsClients is true, it also logs how many spans clients may resend after they reconnect.
+func (p *predecessors) reportCrash(d *predecessor, awaitsClients bool) {
 	p.crashCount++
 	attributes := []any{"daemons", 1, "names", []string{d.name}}
 	if d.readErr != nil {
 		p.unknown++
 		attributes = append(attributes, "unreadable_files", 1, "error", d.readErr)
-	} else if !isFinal {
+	} else if awaitsClients {
 		attributes = append(attributes, "awaiting_replay", d.clients.Lost+d.clients.Ambiguous)
 	}
 	for receiver, loss := range d.lost {
@@ -505,7 +511,7 @@ func isFileName(name string) bool {
 }
 
 // reconnect returns the outcomes of the spans that a client sent to the crashed daemon. id identifies
-// the connection. It also records that the client has connected again, so that its spans do not count
+// the connection. It also records that the client has connected again, so that its spans are not reported
 // as lost. It returns nil if the file has no record of the connection.
 func (d *predecessor) reconnect(id uint64) ([]uint64, error) {
 	var c contents
@@ -516,15 +522,16 @@ func (d *predecessor) reconnect(id uint64) ([]uint64, error) {
 	if err != nil || r == nil {
 		return nil, err
 	}
-	isFirstTime := r.isReconnected == 0
-	if isFirstTime && d.reportedStage == allReported {
-		// Too late: the spans were reported as lost, so the client must not resend them.
+	wasReconnected := r.isReconnected == 1
+	if wasReconnected {
+		return c.outcomes(r), nil
+	}
+	isTooLate := d.reportedStage == allReported
+	if isTooLate { // the spans were reported as lost, so the client must not resend them
 		return wire.AppendOutcome(nil, r.received, wire.Settled), nil
 	}
-	if isFirstTime {
-		d.clients.subtract(c.lossOf(r))
-		d.write(recordOffset(slot)+isReconnectedOffset, 1)
-	}
+	d.clients.subtract(c.lossOf(r))
+	d.write(recordOffset(slot)+isReconnectedOffset, 1)
 	return c.outcomes(r), nil
 }
 

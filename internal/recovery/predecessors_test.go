@@ -71,7 +71,7 @@ func (m *model) step(t *testing.T) {
 				m.through++
 			}
 			for c := range m.conns {
-				if count := c.SettledUpTo(m.through); m.rnd.IntN(2) == 0 {
+				if count := c.SettleBefore(m.through); m.rnd.IntN(2) == 0 {
 					m.check(t, c, count)
 				}
 			}
@@ -365,7 +365,7 @@ func TestOutcomes_OfTokens(t *testing.T) {
 	all[2].Receive(7)
 	all[2].Close()
 	if again := NewSettlementTracker(f); again.Token() == "" || again.Token() == before || again.Received() != 0 ||
-		all[2].Received() != 7 || all[2].SettledUpTo(1<<50) != 0 {
+		all[2].Received() != 7 || all[2].SettleBefore(1<<50) != 0 {
 		t.Errorf("the reused record has the token %q and %d spans", again.Token(), again.Received())
 	}
 	if err := f.Remove(); err != nil {

@@ -33,9 +33,9 @@ const maxOpenRanges = 64
 // TrackerBytes is the maximum memory of a tracker beyond its own size.
 const TrackerBytes = maxOpenRanges * int(unsafe.Sizeof(spanRange{}))
 
-// NewSettlementTracker returns a tracker of the spans of a new publisher: which of them are settled,
-// that is delivered or given up. If f has a free record, the tracker is also stored there for the next
-// daemon. f can be nil.
+// NewSettlementTracker returns a tracker for a new publisher, which records how many of its spans were
+// delivered or given up. If f has a free record, the tracker is also stored there for the next daemon. f
+// can be nil.
 func NewSettlementTracker(f *File) *SettlementTracker {
 	s := &SettlementTracker{}
 	if f == nil || f.isUnwritable.Load() {
@@ -108,9 +108,9 @@ func (s *SettlementTracker) EnterCycle(cycle uint64) {
 	s.save()
 }
 
-// addRange records that the spans up to the number lastSpan, which are in no range yet, belong to the
-// given cycle. They are neither delivered nor given up. If there are too many ranges, it extends the
-// last one.
+// addRange appends a range with the spans of the given cycle to s.openRanges. It contains the spans after
+// the previous range, up to the number lastSpan. If there are too many ranges, it extends the last one
+// instead.
 func (s *SettlementTracker) addRange(cycle, lastSpan uint64) {
 	maxRanges := maxOpenRanges
 	if s.file == nil {
@@ -119,9 +119,9 @@ func (s *SettlementTracker) addRange(cycle, lastSpan uint64) {
 	if len(s.openRanges) < maxRanges {
 		s.openRanges = append(s.openRanges, spanRange{firstCycle: cycle})
 	}
-	last := &s.openRanges[len(s.openRanges)-1]
-	last.lastCycle = cycle
-	last.lastSpan = lastSpan
+	newest := &s.openRanges[len(s.openRanges)-1]
+	newest.lastCycle = cycle
+	newest.lastSpan = lastSpan
 }
 
 // spansBeforeCycle returns the number of spans received before the current cycle.
@@ -148,26 +148,21 @@ func (s *SettlementTracker) Receive(spans uint64) {
 // Received returns the number of spans that the publisher has received. Any goroutine can call it.
 func (s *SettlementTracker) Received() uint64 { return s.received.Load() }
 
-// SettledUpTo records that all spans in cycles before the given one are settled, that is delivered or
-// given up. It returns the number of spans that are settled: the first ones in the order of reception.
-func (s *SettlementTracker) SettledUpTo(cycle uint64) uint64 {
+// SettleBefore records that all spans in cycles (export intervals) before the given one are delivered or
+// given up. It returns the total number of such spans. They are the first ones that were received.
+func (s *SettlementTracker) SettleBefore(cycle uint64) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.isClosed {
 		return s.settled
 	}
 	previous := s.settled
-	settledRanges := 0
-	for _, r := range s.openRanges {
-		if r.lastCycle >= cycle {
-			break
-		}
-		s.settled = r.lastSpan
-		settledRanges++
+	for len(s.openRanges) > 0 && s.openRanges[0].lastCycle < cycle {
+		s.settled = s.openRanges[0].lastSpan
+		s.openRanges = slices.Delete(s.openRanges, 0, 1)
 	}
-	s.openRanges = slices.Delete(s.openRanges, 0, settledRanges)
-	isCurrentSettled := s.cyclePlusOne.Load() <= cycle
-	if isCurrentSettled {
+	isLastCycleSettled := s.cyclePlusOne.Load() <= cycle
+	if isLastCycleSettled {
 		s.settled = s.received.Load()
 	}
 	if s.settled != previous {

@@ -32,7 +32,7 @@ func TestSettled_NeverMoreThanOutcomes(t *testing.T) {
 			for _, spans := range byCycle[:through] {
 				most += spans
 			}
-			now := s.SettledUpTo(through)
+			now := s.SettleBefore(through)
 			if now > most || now < settled {
 				t.Fatalf("%d of %d spans are settled, after %d, where %d have had their outcome", now, given,
 					settled, most)
@@ -44,7 +44,7 @@ func TestSettled_NeverMoreThanOutcomes(t *testing.T) {
 			}
 			settled = now
 		}
-		if all := s.SettledUpTo(uint64(len(byCycle))); all != given {
+		if all := s.SettleBefore(uint64(len(byCycle))); all != given {
 			t.Fatalf("%d of %d spans are settled in the end", all, given)
 		}
 	}

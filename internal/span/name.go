@@ -20,7 +20,7 @@ func unnamedService(lang string) string {
 	return "unnamed-" + lang + "-service"
 }
 
-// byteClasses contains, for each byte, the positions in a name where it is allowed.
+// byteClasses contains, for each byte, the classes of characters to which it belongs.
 var byteClasses = func() (classes [256]uint8) {
 	for c := range classes {
 		switch c := byte(c); {
@@ -31,9 +31,7 @@ var byteClasses = func() (classes [256]uint8) {
 		case c >= '0' && c <= '9':
 			classes[c] = alphanumeric | inService
 		case c == '.':
-			classes[c] = separator | inService
-		case c == '_':
-			classes[c] = separator
+			classes[c] = inService
 		case c == '-' || c == '/' || c == ':':
 			classes[c] = inService
 		}
@@ -45,30 +43,30 @@ const (
 	inService    = 1 << iota // allowed anywhere in the name of a service
 	letter                   // ASCII letter
 	alphanumeric             // ASCII letter or digit
-	separator                // allowed in the name of an operation, but not after '_'
 )
+
+func isIn(c byte, class uint8) bool { return byteClasses[c]&class != 0 }
 
 // isOperationName reports whether name is a valid operation name, which operationName would not change.
 func isOperationName(name string) bool {
 	if name == "" || len(name) > MaxOperation {
 		return false
 	}
-	beginsWithLetter := byteClasses[name[0]]&letter != 0
+	beginsWithLetter := isIn(name[0], letter)
 	endsWithUnderscore := name[len(name)-1] == '_'
 	return beginsWithLetter && !endsWithUnderscore && hasOperationBytes(name)
 }
 
 // hasOperationBytes reports whether all bytes of name after the first are valid in an operation name:
-// ASCII letters, digits, dots, and single underscores. As in the Datadog agent, an underscore may
-// follow a dot.
+// ASCII letters, digits, dots and underscores. As in the Datadog agent, neither a dot nor an underscore may
+// follow an underscore.
 func hasOperationBytes(name string) bool {
 	for i := 1; i < len(name); i++ {
-		class := byteClasses[name[i]]
-		if class&alphanumeric != 0 {
-			continue
+		isSeparator := name[i] == '.' || name[i] == '_'
+		if !isSeparator && !isIn(name[i], alphanumeric) {
+			return false
 		}
-		isSeparator := class&separator != 0
-		if !isSeparator || name[i-1] == '_' {
+		if isSeparator && name[i-1] == '_' {
 			return false
 		}
 	}
@@ -80,7 +78,7 @@ func hasOperationBytes(name string) bool {
 // letter, the result is "unnamed_operation".
 func operationName(name string) string {
 	name = Text(name, MaxOperation)
-	for name != "" && byteClasses[name[0]]&letter == 0 {
+	for name != "" && !isIn(name[0], letter) {
 		name = name[1:]
 	}
 	if name == "" {
@@ -99,7 +97,7 @@ func rewriteOperation(name string) string {
 	result := make([]byte, 0, len(name))
 	for i := range len(name) {
 		c := name[i]
-		if byteClasses[c]&alphanumeric != 0 {
+		if isIn(c, alphanumeric) {
 			result = append(result, c)
 			continue
 		}
@@ -152,7 +150,7 @@ func IsServiceName(name string) bool {
 		return false
 	}
 	for i := range len(name) {
-		if byteClasses[name[i]]&inService == 0 {
+		if !isIn(name[i], inService) {
 			return false
 		}
 	}

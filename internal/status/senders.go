@@ -100,10 +100,10 @@ func (r *ReceiverSource) upstream(stats *receiver.Status) *Forward {
 	switch {
 	case failure == nil:
 		return &Forward{URL: r.Forward, State: export.StateAccepting}
-	case failure.Answered:
-		return &Forward{URL: r.Forward, State: export.StateRejecting, LastError: failure.Said}
+	case failure.HasResponded:
+		return &Forward{URL: r.Forward, State: export.StateRejecting, LastError: failure.Message}
 	}
-	return &Forward{URL: r.Forward, State: export.StateUnreachable, LastError: failure.Said}
+	return &Forward{URL: r.Forward, State: export.StateUnreachable, LastError: failure.Message}
 }
 
 // maxClients is the maximum number of connections in the list.

@@ -19,19 +19,22 @@ type statsRequest struct {
 }
 
 // Count adds the statistics in the request to those of the daemon, and returns the response that the agent would
-// send. If they can't be added, it returns nil, and the caller must forward the request to the agent. If readErr,
-// the error of reading the body, is not nil, Count adds nothing and returns another response.
+// send. If they can't be added, it returns nil, and the caller forwards the request to the agent. readErr is the error
+// of reading the body, or nil. After such an error, Count adds nothing.
 func (r *statsRequest) Count(readErr error) receiver.Response {
 	if readErr != nil {
 		return r.server.refuseUnreadable(
 			r.BufferedRequest, readErr, StatsTooLarge.index(), StatsIncomplete.index(),
 		)
 	}
-	result := StatsBug // if merge panics
-	r.server.CatchPanic(func() { result = r.merge() })
+	var result StatsResult
+	hasPanicked := r.server.CatchPanic(func() { result = r.merge() })
+	if hasPanicked {
+		result = StatsBug
+	}
 	r.Result = result.index()
-	// merge sets r.IsCounted when it adds statistics. Even if it panics afterwards, the agent must not count them too.
-	if !r.IsCounted {
+	mustForward := !r.IsCounted // merge sets IsCounted when it adds the statistics, even if it panics afterwards
+	if mustForward {
 		return nil
 	}
 	return func(w http.ResponseWriter) error {

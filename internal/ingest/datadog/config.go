@@ -81,8 +81,8 @@ func (c *Config) Memory(publisherBytes int) []memory.Part {
 	statistics := memory.Part{
 		Name: "statistics that are read", Bytes: int64(clientstats.Bytes(c.MaxBody)), Flag: "apm-max-body",
 	}
-	const bodyParts = 2 // bodies and their hashes, which come first
-	return slices.Insert(parts, bodyParts, statistics)
+	const position = 2 // after the bodies and their hashes
+	return slices.Insert(parts, position, statistics)
 }
 
 // connectionBytes is the approximate memory of a connection during a request, including the connection to the agent: six

@@ -135,9 +135,8 @@ func (s *Server) newPolicy(features *receiver.Features) *rules.Policy {
 		return nil
 	}
 	labels := s.config.Labels
-	// Exemplars must be sampled traces. An agent without client_drop_p0s chooses these itself.
-	hasExemplars := s.config.Exemplars != nil && features.DropsP0s
-	labels.TraceIDs = hasExemplars
+	// An exemplar must be a sampled trace. If DropsP0s is not set, the agent decides later which traces are sampled.
+	labels.TraceIDs = s.config.Exemplars != nil && features.DropsP0s
 	policy, isValid := rules.NewPolicy(features.PeerTags, features.SpanKinds, features.IgnoreResources, labels)
 	if !isValid {
 		s.config.Log.Warn("the agent is configured with tags that only it can evaluate; it counts traces itself")

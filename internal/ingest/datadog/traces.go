@@ -53,8 +53,8 @@ func (s *Server) resultIfUncounted(format decode.Format, header http.Header) (re
 	return 0, false
 }
 
-// isReadable reports whether the daemon reads the body of a trace request. It does not read a body that is
-// compressed, that a web page of another site has sent, or that is JSON, which only some formats permit.
+// isReadable reports whether the daemon reads the body of a trace request. It reads no compressed body, no body from
+// a web page of another site, and no JSON, which FormatV04 permits.
 func isReadable(format decode.Format, header http.Header) bool {
 	isCompressed := header.Get(headerEncoding) != ""
 	isFromOtherSite := header.Get(headerFetchSite) == crossSite
@@ -141,7 +141,8 @@ func (t *traceRequest) count() Result {
 	header := t.Header()
 	s.ParsedBytes.Add(uint64(len(body)))
 	hasTopLevelMarks := receiver.IsTrue(header.Get(headerComputedTop))
-	if err := counter.Count(t.format, body, header.Get(headerLang), hasTopLevelMarks, policy); err != nil {
+	err := counter.Count(t.format, body, header.Get(headerLang), hasTopLevelMarks, policy)
+	if err != nil {
 		s.Log.Write(slog.LevelWarn, "traces are left to the agent to count", "error", err, "format",
 			t.format.String())
 		return ResultUnread
@@ -204,8 +205,7 @@ func batchesOf(counter *rules.Counter, origin span.Origin) iter.Seq2[span.Origin
 }
 
 // removeUnsampled removes unsampled traces from the body to forward, and tells the agent their number in the
-// header. If isDuplicate is true, the request is a retry, whose unsampled traces and spans are already in the
-// daemon's counters.
+// header. It also counts the removed traces and spans, unless the request is a duplicate.
 func (t *traceRequest) removeUnsampled(counter *rules.Counter, isDuplicate bool) {
 	remaining, removedTraces, removedSpans := unsampled.Cut(counter.Decoded())
 	if removedTraces == 0 {

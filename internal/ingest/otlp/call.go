@@ -246,7 +246,7 @@ func (c *call) removeGRPCPrefix() (refusal *reply) {
 }
 
 // refuseUnreadable returns the error reply to a request that can't be read, decompressed or parsed because of err.
-// result is the metric label of the request if no size or memory limit was exceeded.
+// The request is counted under ResultTooLarge or ResultBusy if err is a size or memory limit, and otherwise under result.
 func (s *Server) refuseUnreadable(err error, result Result) (refusal *reply) {
 	switch {
 	case errors.Is(err, bodies.ErrTooLarge):

@@ -81,9 +81,7 @@ func (c *Config) LeastBodyBytes() int {
 	}
 	receivedBytes, decompressedBytes := c.MaxBody, c.MaxBody
 	bodyBytes := receivedBytes + decompressedBytes + sampling.SelectionBytes(c.MaxBody)
-	const step = 64 << 10 // rounded up to a multiple, so that the number is readable
-	steps := (bodyBytes + step - 1) / step
-	return steps * step
+	return roundUp(bodyBytes, 64<<10) // so that a message with the number is readable
 }
 
 // Memory returns the maximum memory of the OTLP receiver, one part for each purpose, or nil if the receiver is
@@ -125,11 +123,13 @@ const (
 
 // connectionBytes returns the approximate maximum memory of a connection.
 func (c *Config) connectionBytes() int {
-	extraWindowBytes := c.windowBytes() - minWindow
-	waitingBytes := waitingHeaders * headerBytes
-	bytesPerStream := streamBytes + waitingBytes
-	return plainBytes + extraWindowBytes + c.MaxStreams*bytesPerStream
+	bytesPerStream := streamBytes + waitingHeaders*headerBytes
+	windowBytes := c.windowBytes() - minWindow // streamBytes contains the rest
+	return plainBytes + windowBytes + c.MaxStreams*bytesPerStream
 }
+
+// roundUp returns the smallest multiple of unit that is not less than n.
+func roundUp(n, unit int) int { return (n + unit - 1) / unit * unit }
 
 // Forwards returns the maximum number of connections to the upstream.
 func (c *Config) Forwards() int { return c.Forward.Forwards() }

@@ -29,7 +29,7 @@ func (c *call) Count(readErr error) receiver.Response {
 	if refusal := c.setMessage(readErr); refusal != nil {
 		return c.respondError(refusal)
 	}
-	result, refusal := c.processMessage()
+	result, refusal := c.countIfTraces()
 	c.Result = int(result)
 	if result == ResultUnparsable {
 		c.logUnparsable(refusal)
@@ -72,9 +72,9 @@ func (r Result) preventsForwarding() bool {
 	return false
 }
 
-// processMessage counts the spans of a trace request. In a metrics request, it only reads the numbers of spans that
-// SDKs report about themselves. It returns an error reply if the spans of a trace request can't be counted.
-func (c *call) processMessage() (result Result, refusal *reply) {
+// countIfTraces counts the spans of a trace request, and returns an error reply if that fails. In a metrics request,
+// it only reads the numbers of spans that SDKs report about themselves.
+func (c *call) countIfTraces() (result Result, refusal *reply) {
 	if c.signal == signalTraces {
 		return c.countSpans()
 	}
@@ -132,13 +132,13 @@ func (c *call) noteDiscarded() {
 	}
 }
 
-// count counts the spans of a trace request with an idle workspace, for which it waits. It returns an error reply
-// instead of a result if the spans can't be counted.
+// count counts the spans of a trace request. It waits for an idle workspace, which contains the memory for decoding.
+// It returns an error reply instead of a result if the spans can't be counted.
 func (s *Server) count(c *call) (result Result, refusal *reply) {
 	isCountedBySender := receiver.IsTrue(c.Header().Get(headerComputedStats))
-	needsNoDecoding := isCountedBySender && c.canForwardReceived() && s.config.Semantics == SemanticsOTel
-	if needsNoDecoding {
-		return ResultComputedByClient, nil
+	hasOTelRules := s.config.Semantics == SemanticsOTel
+	if isCountedBySender && hasOTelRules && c.canForwardReceived() {
+		return ResultComputedByClient, nil // without decoding the message
 	}
 	ws := <-s.workspaces
 	defer func() { s.workspaces <- ws }()
@@ -177,9 +177,13 @@ func (s *Server) publishCounted(c *call, ws *workspace, message []byte) (Result,
 	if !isPublished {
 		return dropResult(dropReason)
 	}
-	s.writeSelected(c, ws, selection, isDuplicate)
+	savedBytes := s.writeSelected(c, ws, selection)
 	if isDuplicate {
 		return ResultDuplicate, nil
+	}
+	isSampling := s.config.Keep != nil
+	if isSampling {
+		s.sampling.add(selection.Sampled, selection.SampledOut, savedBytes)
 	}
 	return ResultCounted, nil
 }

@@ -152,7 +152,7 @@ func TestUpstream_Faults(t *testing.T) {
 					t.Errorf("to gRPC %v: %v", isGRPC, h.Stats().Forwarded)
 				}
 				last := h.Stats().Refusal
-				if last == nil || last.Answered != (fault.outcome == receiver.OutcomeRetryable) || last.Said == "" {
+				if last == nil || last.HasResponded != (fault.outcome == receiver.OutcomeRetryable) || last.Message == "" {
 					t.Errorf("to gRPC %v: the last request is reported as %+v", isGRPC, last)
 				}
 				to.isHealed.Store(true)

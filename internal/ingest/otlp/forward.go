@@ -192,33 +192,36 @@ func field(response *http.Response, name string) string {
 	return cmp.Or(response.Trailer.Get(name), response.Header.Get(name))
 }
 
-// replyFromHTTP converts the response of an OTLP/HTTP upstream to a reply. A sender that uses the encoding of the
-// forwarded request gets the body unchanged. A web page with a success status is an error. If isTruncated is true,
-// body is incomplete and not used.
+// replyFromHTTP converts the response of an OTLP/HTTP upstream to a reply. If the sender uses the same encoding as
+// the forwarded request, it gets body unchanged. A web page with a success status becomes an error. If isTruncated
+// is true, body is incomplete and not used.
 func (c *call) replyFromHTTP(response *http.Response, body []byte, isTruncated bool) *reply {
 	mediaType := response.Header.Get("Content-Type")
 	translated := &reply{Status: statusFromHTTP(response), httpStatus: response.StatusCode}
-	isPage := translated.Code == otlpanswer.OK && strings.HasPrefix(mediaType, mediaPage)
-	if isPage {
+	isWebPage := translated.Code == otlpanswer.OK && strings.HasPrefix(mediaType, mediaPage)
+	if isWebPage {
 		translated.Code = otlpanswer.Unknown
 		translated.Message = "forward request: the destination responded with a web page; check --otlp-forward"
-	}
-	if isTruncated {
-		return translated
 	}
 	isSameEncoding := c.forwarded.encoding == c.encoding
 	isProtobuf := c.forwarded.encoding == encodingProtobuf && strings.HasPrefix(mediaType, mediaProtobuf)
 	switch {
+	case isTruncated: // body is of no use
 	case isSameEncoding:
-		translated.isBodyCopied = true
-		translated.copiedBody = body
-		translated.copiedType = mediaType
-	case isPage:
-		translated.httpStatus = 0 // that of the page is a success
+		translated.copyBody(body, mediaType)
+	case isWebPage:
+		translated.httpStatus = 0 // the success status of the page would contradict the code
 	case isProtobuf:
 		translated.readProtobuf(body)
 	}
 	return translated
+}
+
+// copyBody makes body, the body of the upstream's response, the body of an OTLP/HTTP response to the sender.
+func (r *reply) copyBody(body []byte, mediaType string) {
+	r.isBodyCopied = true
+	r.copiedBody = body
+	r.copiedType = mediaType
 }
 
 // readProtobuf adds the body of a protobuf response to r. If r is a success, body is the Export...Response message.

@@ -70,8 +70,8 @@ func compressionFromGRPC(name string) (compression bodies.Compression, isKnown b
 	compression, isKnown = bodies.CompressionOf(name)
 	switch compression {
 	case bodies.Snappy:
-		return bodies.SnappyFramed, isKnown
-	case bodies.SnappyFramed: // gRPC does not know this name of the framing format
+		return bodies.SnappyFramed, true
+	case bodies.SnappyFramed: // its name in HTTP is unknown in gRPC
 		return bodies.Plain, false
 	}
 	return compression, isKnown

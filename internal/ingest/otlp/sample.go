@@ -62,24 +62,20 @@ func (s *Server) selectsNothing(selection sampling.Selection) bool {
 }
 
 // writeSelected prepares the message to forward: the received one if all spans are selected, or a new one with only
-// the selected spans. A received message that is not forwarded is released at once, because the upstream can take
-// long to respond. The sampling statistics are updated unless isDuplicate is true.
-func (s *Server) writeSelected(c *call, ws *workspace, selection sampling.Selection, isDuplicate bool) {
+// the selected spans. It releases a received message that is not forwarded, because the upstream can take long to
+// respond. It returns by how many bytes the message to forward is shorter than the received one.
+func (s *Server) writeSelected(c *call, ws *workspace, selection sampling.Selection) (savedBytes int) {
 	receivedBytes := len(c.message)
-	savedBytes := 0
 	switch {
-	case selection.IsUnchanged: // the received message is forwarded
+	case selection.IsUnchanged:
+		return 0
 	case s.selectsNothing(selection):
-		savedBytes = receivedBytes
 		c.sampled.isEmpty = true
 		c.Release()
+		return receivedBytes
 	default:
 		s.writeSampled(c, ws)
-		savedBytes = receivedBytes - len(c.sampled.body.Bytes)
-	}
-	isSampling := s.config.Keep != nil
-	if isSampling && !isDuplicate {
-		s.sampling.add(selection.Sampled, selection.SampledOut, savedBytes)
+		return receivedBytes - len(c.sampled.body.Bytes)
 	}
 }
 

@@ -72,8 +72,9 @@ func (r *otelReader) read(message []byte, isCounted bool) (Result, error) {
 	if err := r.Count(message, r.policy); err != nil {
 		return ResultUnparsable, err
 	}
-	isAllCounted := r.Skipped() > 0 && r.Skipped() == len(r.Request().Spans)
-	if isAllCounted {
+	spans := len(r.Request().Spans)
+	hasSenderCounted := spans > 0 && r.Skipped() == spans // Count skips spans that the sender has marked as counted
+	if hasSenderCounted {
 		return ResultComputedByClient, nil
 	}
 	return ResultCounted, nil
@@ -180,15 +181,15 @@ func (ws *workspace) forwardedSpans(yield func(receiver.ForwardedSpan) bool) {
 	request := ws.reader.Request()
 	for counted := range ws.reader.Counted {
 		spanID := request.Spans[counted.SpanIndex].ID
-		extra := &request.Extras[counted.SpanIndex]
-		hasTraceID := extra.TraceHigh != 0 || extra.TraceLow != 0
+		trace := &request.Extras[counted.SpanIndex]
+		hasTraceID := trace.TraceHigh != 0 || trace.TraceLow != 0
 		isForwarded := ws.sample.IsSelected(counted.SpanIndex)
 		if !isForwarded || spanID == 0 || !hasTraceID {
 			continue
 		}
 		forwarded := receiver.ForwardedSpan{
 			Batch: counted.Batch, Index: counted.IndexInBatch,
-			TraceHigh: extra.TraceHigh, TraceLow: extra.TraceLow, Span: spanID,
+			TraceHigh: trace.TraceHigh, TraceLow: trace.TraceLow, Span: spanID,
 		}
 		if !yield(forwarded) {
 			return

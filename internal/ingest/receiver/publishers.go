@@ -65,8 +65,8 @@ func (p *Publishers) Publish(batches Batches, now time.Time) (reason admit.DropR
 	if !isOpen {
 		return admit.DropShutdown, false
 	}
-	defer clear(p.parts) // they refer to the memory of the body
-	onPublish := func() {}
+	defer clear(p.parts)   // they refer to the memory of the body
+	onPublish := func() {} // nothing to record
 	return p.admit.PublishTogether(onPublish, p.parts...)
 }
 

@@ -108,9 +108,9 @@ type ForwardedSpan struct {
 	TraceHigh, TraceLow, Span uint64
 }
 
-// Publish publishes all batches of a message, or none of them. If an equal message was published before, it does
-// nothing, and isDuplicate is true. If isCounted is false, the spans are not counted, and reason says why. Metrics
-// can refer to the spans in forwarded as exemplars.
+// Publish publishes all batches of a message, or none of them. If an equal message was published before, it publishes
+// nothing, and both isDuplicate and isCounted are true. If isCounted is false, reason says why. Metrics can refer to
+// the spans in forwarded as exemplars.
 func (r *BufferedRequest) Publish(
 	message []byte, batches Batches, forwarded iter.Seq[ForwardedSpan],
 ) (isDuplicate bool, reason admit.DropReason, isCounted bool) {
@@ -119,8 +119,9 @@ func (r *BufferedRequest) Publish(
 	hash := p.countedBodies.Hash(message)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.countedBodies.Has(hash, now) {
-		r.IsCounted = true
+	isDuplicate = p.countedBodies.Has(hash, now)
+	if isDuplicate {
+		r.IsCounted = true // in an earlier attempt of the sender
 		return true, 0, true
 	}
 	isOpen := p.setParts(batches, now)
@@ -130,8 +131,8 @@ func (r *BufferedRequest) Publish(
 	defer clear(p.parts)
 	onPublish := func() { // called only if all batches are published
 		r.IsCounted = true
-		isEmpty := !slices.ContainsFunc(p.parts, hasSpans)
-		if !isEmpty { // senders repeat empty bodies as probes, not as retries
+		containsSpans := slices.ContainsFunc(p.parts, hasSpans)
+		if containsSpans { // an equal message without spans can be a probe instead of a retry
 			p.countedBodies.Add(hash, len(message), now)
 			r.offerExemplars(forwarded)
 		}
@@ -198,17 +199,17 @@ func (r *BufferedRequest) offerExemplars(forwarded iter.Seq[ForwardedSpan]) {
 	})
 }
 
-// candidate returns the span as a candidate for an exemplar. f contains only its IDs and its position in the
-// published batches, from which candidate takes its label set (key), its duration and its end.
+// candidate returns the span as a candidate for an exemplar, with its label set (key), duration and end. It finds
+// these by f.Batch and f.Index in the published batches.
 func (f ForwardedSpan) candidate(published []admit.BatchPart) exemplars.Span {
 	publisher := published[f.Batch].Publisher
-	cycle, slot := publisher.Counted(f.Index)
-	isError := slot.Flags&span.Error != 0
+	cycle, counted := publisher.Counted(f.Index)
+	isError := counted.Flags&span.Error != 0
 	return exemplars.Span{
-		Cycle: cycle, Key: uint32(slot.Key), IsError: isError,
+		Cycle: cycle, Key: uint32(counted.Key), IsError: isError,
 		Exemplar: exemplars.Exemplar{
 			TraceHigh: f.TraceHigh, TraceLow: f.TraceLow, Span: f.Span,
-			Duration: slot.Duration, End: slot.End,
+			Duration: counted.Duration, End: counted.End,
 		},
 	}
 }

@@ -216,25 +216,29 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	req := s.NewRequest(r)
 	defer req.Release()
 	exchange, refusal := s.setup.Classify(req)
-	isStreamed := exchange == nil && refusal == nil
-	if isStreamed {
-		s.setup.Stream.ServeHTTP(w, r)
-		return
-	}
-	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(s.setup.BodyTimeout)) // tests have connections without deadlines
-	if refusal != nil {
+	switch {
+	case refusal != nil:
+		control := s.limitReadTime(w)
 		s.respond(w, req, refusal)
 		discardBody(control, r)
-		return
+	case exchange != nil:
+		s.serveBuffered(w, req, exchange)
+	default:
+		s.setup.Stream.ServeHTTP(w, r)
 	}
-	s.serveBuffered(w, req, exchange)
+}
+
+// limitReadTime sets the deadline for reading the body of a request.
+func (s *Server) limitReadTime(w http.ResponseWriter) *http.ResponseController {
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(s.setup.BodyTimeout)) // tests have connections without deadlines
+	return control
 }
 
 // serveBuffered reads the body of a request into memory and calls exchange.Count. If that returns a response,
 // serveBuffered writes it. Otherwise, it forwards the request to the upstream.
 func (s *Server) serveBuffered(w http.ResponseWriter, req *BufferedRequest, exchange Exchange) {
-	control := http.NewResponseController(w)
+	control := s.limitReadTime(w)
 	readErr := req.readBody(control)
 	response := exchange.Count(readErr)
 	if response == nil {
@@ -243,8 +247,8 @@ func (s *Server) serveBuffered(w http.ResponseWriter, req *BufferedRequest, exch
 	}
 	s.respond(w, req, response)
 	isOverLimit := errors.Is(readErr, bodies.ErrNoRoom)
-	canStream := s.setup.Stream != nil // then the response has read the rest of the body
-	if isOverLimit && !canStream {
+	hasStreamed := s.setup.Stream != nil // the response has then read the rest of the body
+	if isOverLimit && !hasStreamed {
 		discardBody(control, req.HTTP)
 	}
 }
@@ -348,6 +352,12 @@ func (s *Server) Drain(ctx context.Context) error {
 	}
 	hasNoRequests := func() bool { return s.inFlight.Load() == 0 }
 	waitUntil(ctx, hasNoRequests) // net/http does not wait for HTTP/2 handlers whose connection is closed
+	s.closeResources()
+	return err
+}
+
+// closeResources stops the background goroutines, and closes everything that the requests have used.
+func (s *Server) closeResources() {
 	s.publishers.Close()
 	close(s.drained)
 	s.listeners.Wait()
@@ -356,7 +366,6 @@ func (s *Server) Drain(ctx context.Context) error {
 		s.transport.CloseIdleConnections()
 	}
 	s.listeners.Close()
-	return err
 }
 
 // shutdownHTTP returns when all connections are closed, or ctx is done. It first waits for requests on new

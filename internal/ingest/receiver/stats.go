@@ -105,11 +105,11 @@ type ForwardStats struct {
 
 // UpstreamError is the reason why the upstream did not accept a request.
 type UpstreamError struct {
-	Answered bool   // whether the upstream has responded
-	Said     string // message of the upstream's response, or the error of the request
+	HasResponded bool   // whether the upstream has responded
+	Message      string // message of the upstream's response, or the error of the request
 }
 
-// maxMessage is the maximum length of UpstreamError.Said in bytes.
+// maxMessage is the maximum length of UpstreamError.Message in bytes.
 const maxMessage = 1 << 10
 
 // Record counts a forwarded request by its outcome. If the upstream has refused the request or not responded, it
@@ -121,8 +121,8 @@ func (f *ForwardStats) Record(outcome ForwardOutcome, message string) {
 		f.lastError.Store(nil)
 	case OutcomeRefused, OutcomeRetryable, OutcomeUnreachable:
 		f.lastError.Store(&UpstreamError{
-			Answered: outcome != OutcomeUnreachable,
-			Said:     span.Text(message, maxMessage),
+			HasResponded: outcome != OutcomeUnreachable,
+			Message:      span.Text(message, maxMessage),
 		})
 	}
 }

@@ -214,9 +214,8 @@ func RemoveConnectionOptions(h http.Header) {
 func CopyResponse(upstream *http.Response) Response {
 	return func(w http.ResponseWriter) error {
 		for name, values := range upstream.Header {
-			isLength := name == "Content-Length" // in hopByHop only because net/http sets it in requests
-			isHopByHop := slices.Contains(hopByHop, name) && !isLength
-			if !isHopByHop {
+			isLength := name == "Content-Length" // hopByHop contains it only for requests
+			if isLength || !slices.Contains(hopByHop, name) {
 				w.Header()[name] = values
 			}
 		}
@@ -265,9 +264,9 @@ const (
 	maxRetryDelay = 500 * time.Millisecond
 )
 
-// Dial calls dial, and repeats that after an error, until it succeeds or MaxWait has passed. It also stops when ctx
-// is done, when Stopping is closed, or if maxWaiting other calls already wait. It then returns the error of the
-// last attempt.
+// Dial calls dial, and repeats that after an error, until it succeeds or MaxWait has passed. It stops earlier when
+// ctx is done, when Stopping is closed, or if maxWaiting other calls are waiting. It returns the error of the last
+// attempt.
 func (d *DialRetrier) Dial(ctx context.Context, dial func(context.Context) (net.Conn, error)) (net.Conn, error) {
 	conn, err := dial(ctx)
 	canRetry := d.MaxWait > 0
@@ -280,10 +279,16 @@ func (d *DialRetrier) Dial(ctx context.Context, dial func(context.Context) (net.
 		return nil, err
 	}
 	d.waited.Add(1)
+	return d.redial(ctx, dial, err)
+}
+
+// redial calls dial with growing delays until it succeeds or must stop. err is the error of the first attempt.
+func (d *DialRetrier) redial(
+	ctx context.Context, dial func(context.Context) (net.Conn, error), err error,
+) (net.Conn, error) {
 	timeout := time.NewTimer(d.MaxWait)
 	defer timeout.Stop()
-	delay := minRetryDelay
-	for err != nil {
+	for delay := minRetryDelay; ; delay = min(2*delay, maxRetryDelay) {
 		select {
 		case <-time.After(delay):
 		case <-timeout.C:
@@ -293,8 +298,10 @@ func (d *DialRetrier) Dial(ctx context.Context, dial func(context.Context) (net.
 		case <-ctx.Done():
 			return nil, err
 		}
+		var conn net.Conn
 		conn, err = dial(ctx)
-		delay = min(2*delay, maxRetryDelay)
+		if err == nil {
+			return conn, nil
+		}
 	}
-	return conn, nil
 }

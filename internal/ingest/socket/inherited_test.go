@@ -21,7 +21,7 @@ func duplicate(t *testing.T, kept *os.File) *net.UnixListener {
 	return listener.(*net.UnixListener)
 }
 
-// After Shut, the first daemon accepts no connection and does not remove the socket. The next daemon
+// After RejectNew, the first daemon accepts no connection and does not remove the socket. The next daemon
 // accepts the pending connections with the data that their clients have written.
 func TestInheritedSocket_PendingGoToNextDaemon(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
@@ -55,7 +55,7 @@ func TestInheritedSocket_PendingGoToNextDaemon(t *testing.T) {
 			_, err := l.AcceptUnix()
 			waiting <- err
 		}()
-		l.Shut()
+		l.RejectNew()
 		if err := <-waiting; !errors.Is(err, net.ErrClosed) {
 			t.Errorf("an accept that waits ends with %v", err)
 		}

@@ -20,11 +20,11 @@ type Listener struct {
 
 	mu sync.Mutex
 	// the last one is at config.Path; the others have been replaced and still have pending connections
-	sockets    []*net.UnixListener
-	file       fs.FileInfo // file of the last socket, to distinguish it from that of another daemon
-	lock       *os.File
-	isShut     bool
-	restoreErr error // why Watch could not create the socket again; nil if it exists
+	sockets     []*net.UnixListener
+	file        fs.FileInfo // file of the last socket, to distinguish it from that of another daemon
+	lock        *os.File
+	isRejecting bool
+	restoreErr  error // why Watch could not create the socket again; nil if it exists
 }
 
 // Listen opens the Unix socket at config.Path. If the service manager has passed a socket to this process, it uses
@@ -83,14 +83,14 @@ func (l *Listener) bind() error {
 // Accept is like AcceptUnix, for net.Listener.
 func (l *Listener) Accept() (net.Conn, error) { return l.AcceptUnix() }
 
-// AcceptUnix waits for the next connection and returns it. After Shut, it returns the connections that are already
+// AcceptUnix waits for the next connection and returns it. After RejectNew, it returns the connections that are already
 // pending, and then net.ErrClosed. If the socket comes from the service manager, it returns net.ErrClosed at once,
 // and the next daemon accepts the pending connections.
 func (l *Listener) AcceptUnix() (*net.UnixConn, error) {
 	for {
 		socket := l.oldest()
 		conn, err := socket.AcceptUnix()
-		isShutDown := errors.Is(err, os.ErrDeadlineExceeded) // Shut sets a deadline in the past
+		isShutDown := errors.Is(err, os.ErrDeadlineExceeded) // RejectNew sets a deadline in the past
 		isDrained := errors.Is(err, unix.EINVAL) || errors.Is(err, net.ErrClosed)
 		switch {
 		case isShutDown && l.isInherited():
@@ -135,12 +135,12 @@ func (l *Listener) newest() *net.UnixListener { return l.sockets[len(l.sockets)-
 // Addr returns the address of the socket.
 func (l *Listener) Addr() net.Addr { return &net.UnixAddr{Name: l.config.Path, Net: "unix"} }
 
-// Shut rejects new connections. Connections that are already pending can still be accepted. A socket from the
-// service manager stays open for the next daemon: Shut then only makes AcceptUnix return net.ErrClosed.
-func (l *Listener) Shut() {
+// RejectNew rejects new connections. Connections that are already pending can still be accepted. A socket from the
+// service manager stays open for the next daemon: RejectNew then only makes AcceptUnix return net.ErrClosed.
+func (l *Listener) RejectNew() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.isShut = true
+	l.isRejecting = true
 	if l.isInherited() {
 		_ = l.config.Inherited.SetDeadline(time.Unix(1, 0)) // fails only if it is closed
 		return
@@ -172,7 +172,7 @@ func shutdown(socket *net.UnixListener) {
 func (l *Listener) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.isShut = true
+	l.isRejecting = true
 	if l.isInherited() {
 		return l.config.Inherited.Close() // closes this process's descriptor only
 	}
@@ -197,8 +197,8 @@ func isSameFile(path string, file fs.FileInfo) bool {
 func (l *Listener) restore() (isRestored bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	hasFile := isSameFile(l.config.Path, l.file)
-	if l.isShut || hasFile {
+	isInPlace := isSameFile(l.config.Path, l.file)
+	if isInPlace || l.isRejecting {
 		return false, nil
 	}
 	if l.isInherited() {
@@ -215,7 +215,7 @@ func (l *Listener) restore() (isRestored bool, err error) {
 	if err := l.bind(); err != nil {
 		return false, err
 	}
-	shutdown(previous) // AcceptUnix accepts its pending connections first
+	shutdown(previous) // AcceptUnix still returns its pending connections
 	return true, nil
 }
 

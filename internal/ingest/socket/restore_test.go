@@ -136,7 +136,7 @@ func TestRemovedSocket_EarlierClientsAreAccepted(t *testing.T) {
 		t.Fatal(restored, err)
 	}
 	write("third")
-	l.Shut()
+	l.RejectNew()
 	if conn, err := net.Dial("unix", path); err == nil {
 		conn.Close()
 		t.Error("a socket that was shut can be connected to")

@@ -34,16 +34,16 @@ func userPaths() (paths []string) {
 	return append(paths, filepath.Join(os.TempDir(), "spanstatsd-"+strconv.Itoa(os.Getuid()), name))
 }
 
-// ForDaemon returns the path at which a daemon should create its socket. It prefers Default. If the user can't create
-// files there, it returns a path in a private directory of the user, which the daemon has to create, and isOwn is
-// true. If that is not possible either, it returns Default.
-func ForDaemon() (path string, isOwn bool) {
+// ForDaemon returns the path at which a daemon should create its socket: Default if the user can create files in that
+// directory. Otherwise it returns a path in a private directory, which the daemon has to create, and isPrivate is true.
+// If the user can't create that directory either, it returns Default.
+func ForDaemon() (path string, isPrivate bool) {
 	if canCreateIn(filepath.Dir(Default)) {
 		return Default, false
 	}
 	for _, path := range userPaths() {
-		privateDirectory := filepath.Dir(path)
-		canCreateDirectory := canCreateIn(filepath.Dir(privateDirectory))
+		directory := filepath.Dir(path)
+		canCreateDirectory := canCreateIn(filepath.Dir(directory))
 		if canCreateDirectory && len(path) <= maxLength {
 			return path, true
 		}

@@ -115,9 +115,9 @@ func (r *report) countMessage(message []byte, worker *worker) receiver.Response 
 	return r.publish(message, worker)
 }
 
-// publish publishes the spans of message, which worker has decoded, and sets r.Result. It does nothing else if an
-// equal message was published before, or if the daemon needs no spans. It returns an error response if the spans
-// can't be published, and nil otherwise.
+// publish publishes the spans of message, which worker has decoded, and sets r.Result. It returns an error response
+// if the spans can't be published. It returns nil if they are published now, were published before in an equal
+// message, or are not needed.
 func (r *report) publish(message []byte, worker *worker) receiver.Response {
 	isDuplicate, reason, isCounted := r.Publish(message, worker.counter.Batches, worker.forwardedSpans)
 	switch {
@@ -143,7 +143,7 @@ func (r *report) publish(message []byte, worker *worker) receiver.Response {
 }
 
 // forwardedSpans iterates over the counted spans, with their trace and span IDs, so that metrics can refer to them
-// as exemplars. If the receiver has an upstream, it forwards all of them; otherwise, exemplars are disabled.
+// as exemplars. All counted spans are forwarded, because exemplars are disabled without an upstream.
 func (w *worker) forwardedSpans(yield func(receiver.ForwardedSpan) bool) {
 	request := w.counter.Request()
 	for counted := range w.counter.Counted {

@@ -255,7 +255,7 @@ func TestForward_UpstreamResponseReturned(t *testing.T) {
 		}
 		got := h.Status()
 		if got.Forwarded[outcome] != 1 || (got.Refusal == nil) != (outcome == "accepted") ||
-			got.Refusal != nil && !strings.Contains(got.Refusal.Said, "refusal") {
+			got.Refusal != nil && !strings.Contains(got.Refusal.Message, "refusal") {
 			t.Errorf("%d: %+v", status, got)
 		}
 		if outcome != "accepted" {
@@ -282,7 +282,7 @@ func TestUpstream_Unavailable(t *testing.T) {
 			!strings.Contains(a.body, "does not respond") {
 			t.Errorf("answered %+v", a)
 		}
-		if got := h.Status(); got.Forwarded["unreachable"] != 1 || got.Refusal == nil || got.Refusal.Answered {
+		if got := h.Status(); got.Forwarded["unreachable"] != 1 || got.Refusal == nil || got.Refusal.HasResponded {
 			t.Errorf("%+v", got)
 		}
 		h.stop()

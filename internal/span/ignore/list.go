@@ -47,8 +47,8 @@ func (l *List) MatchesKey(k *span.Key) bool {
 	return slices.ContainsFunc(l.rules, func(r rule) bool { return r.matchesKey(k) })
 }
 
-// matchesKey reports whether the rule matches a label of the key. If the rule names an attribute that
-// is not a label, it is compared with the peer tags and the additional tags of the same name.
+// matchesKey reports whether the rule matches a label of the key. A rule for an attribute that is not a
+// label matches if a peer tag or an additional tag has that name and a matching value.
 func (r *rule) matchesKey(k *span.Key) bool {
 	isTextLabel := r.label < span.FirstList
 	switch {

@@ -32,17 +32,17 @@ import "strings"
 // maxText is the maximum length of a resource in the statistics. Longer texts are not masked.
 const maxText = 5000
 
-// Append appends the mask of text to dst: text with placeholders instead of identifiers, such as GET
-// /users/{id}. If text contains no identifier, or a placeholder already, it appends nothing and returns
-// false.
-func Append(dst []byte, text string) (masked []byte, ok bool) {
+// Append appends text to dst with placeholders instead of identifiers, such as GET /users/{id} for GET
+// /users/17. It appends nothing and returns false if text contains no identifier, or contains a placeholder
+// already.
+func Append(dst []byte, text string) (masked []byte, isMasked bool) {
 	if len(text) < 2 || len(text) > maxText {
 		return dst, false
 	}
 	keyword := requiredKeyword(text)
 	if keyword != "" {
-		masked, ok = appendStatement(dst, text, keyword)
-		if ok {
+		masked, isMasked = appendStatement(dst, text, keyword)
+		if isMasked {
 			return masked, true
 		}
 		isStatement := hasKeyword(withoutComment(text), keyword)
@@ -211,10 +211,10 @@ func typePrefixLength(text string) (length int) {
 	return length
 }
 
-// maskableLength returns how many bytes of a file name may be masked. These are the bytes before the
-// extension if they are an identifier or begin with a long one, as in 1234567-small.jpg. If the part after
-// the last dot is a long identifier, it is not an extension, and the whole name may be masked. The result
-// is 0 for all other names, because a name like main.3f2a9c1b.js is that of a static file.
+// maskableLength returns the length of the part of a file name in which identifiers are masked: the part
+// before the extension if it is an identifier or begins with a long one, as in 1234567-small.jpg. If the
+// name ends with a long identifier instead of an extension, the part is the whole name. The result is 0 for
+// other names, such as main.3f2a9c1b.js, which are those of static files.
 func maskableLength(name string) int {
 	const longIdentifier = 12
 	lastPart := name[strings.LastIndexByte(name, '.')+1:]

@@ -101,8 +101,8 @@ func (l *lexer) nextLiteral(from int) (start, end int) {
 		var isLiteral bool
 		end, isLiteral = l.next(start)
 		if isLiteral {
-			end += runLength(l.text, end, isDigit) // digits after a question mark would look like a numbered parameter
-			return start, end
+			adjacentDigits := runLength(l.text, end, isDigit) // in the mask they would look like a parameter, such as ?1
+			return start, end + adjacentDigits
 		}
 	}
 	return len(l.text), len(l.text)
@@ -235,13 +235,15 @@ func (l *lexer) quoteEnd(at int) int {
 	}
 	quote := l.text[at]
 	for i := at + 1; i < len(l.text); i++ {
-		isQuote := l.text[i] == quote
-		isDoubled := isQuote && i+1 < len(l.text) && l.text[i+1] == quote
-		isBackslash := l.text[i] == '\\'
-		if isDoubled || isBackslash {
+		switch l.text[i] {
+		case '\\':
 			i++ // skip the escaped byte
-		} else if isQuote {
-			return i + 1
+		case quote:
+			isDoubled := i+1 < len(l.text) && l.text[i+1] == quote
+			if !isDoubled {
+				return i + 1
+			}
+			i++ // skip the second quote
 		}
 	}
 	l.hasOpenQuote = true
@@ -315,23 +317,18 @@ func exponentEnd(text string, at int) int {
 	return digitsStart + digits
 }
 
+// continuesName reports whether a dollar sign after c is a part of a name or parameter.
+func continuesName(c byte) bool { return isNameByte(c) || c == '$' || c == '?' }
+
 // dollarQuoteEnd returns the end of a literal like $$text$$ or $tag$text$tag$ that starts at text[at]. If there is
 // none, it returns at. A parameter like $1 is not a literal, nor is a part of a name like Oracle's DR$I$K.
 func dollarQuoteEnd(text string, at int) int {
-	if at > 0 {
-		previous := text[at-1]
-		isWithinName := isNameByte(previous) || previous == '$' || previous == '?'
-		if isWithinName {
-			return at
-		}
+	if at > 0 && continuesName(text[at-1]) {
+		return at
 	}
 	tagEnd := nameEnd(text, at+1)
 	hasSecondDollar := tagEnd < len(text) && text[tagEnd] == '$'
-	if !hasSecondDollar {
-		return at
-	}
-	isParameter := isDigit(text[at+1])
-	if isParameter {
+	if !hasSecondDollar || isDigit(text[at+1]) {
 		return at
 	}
 	quote := text[at : tagEnd+1]

@@ -19,24 +19,25 @@ func identifierKind(text string) kind {
 	return noIdentifier
 }
 
-// isBase64URL reports whether text is at least 20 random characters of the URL-safe base64 alphabet, which contains
-// dashes.
+// isBase64URL reports whether text looks like random bytes in URL-safe base64: at least 20 letters, digits, dashes
+// and underscores. At most every tenth character may be a dash or an underscore.
 func isBase64URL(text string) bool {
 	const minLength = 20
 	if len(text) < minLength {
 		return false
 	}
 	s := statsOf(text)
-	hasAllClasses := s.digits > 0 && s.uppers > 1 && s.lowers > 1
-	const bytesPerDash = 10
-	hasFewDashes := s.dashes > 0 && len(text) >= s.dashes*bytesPerDash
-	changesOften := s.changesOften(len(text))
-	return s.others == 0 && hasAllClasses && hasFewDashes && changesOften && !isWords(text)
+	if s.others > 0 {
+		return false
+	}
+	hasFewDashes := s.dashes > 0 && s.dashes <= len(text)/10
+	hasOtherClasses := s.digits > 0 && s.uppers > 1 && s.lowers > 1
+	return hasFewDashes && hasOtherClasses && s.changesOften(len(text)) && !isWords(text)
 }
 
-// wordKind returns the kind of identifier that a word of ASCII letters and digits is, or noIdentifier.
-// If the word consists of letters and a long number, like R123456789, only the number is the
-// identifier, and nameLength is the number of letters. Otherwise nameLength is 0.
+// wordKind returns which kind of identifier a word is, for example a number or a hash, or noIdentifier. If
+// only the digits at its end are the identifier, as in R123456789, nameLength is the number of letters
+// before them. Otherwise nameLength is 0.
 func wordKind(text string) (k kind, nameLength int) {
 	if !hasDigit(text) {
 		return noIdentifier, 0
@@ -44,7 +45,7 @@ func wordKind(text string) (k kind, nameLength int) {
 	s := statsOf(text)
 	isAlphanumeric := s.others == 0 && s.dashes == 0
 	isLettersThenDigits := s.boundaries == 1 && isDigit(text[len(text)-1])
-	const longNumber = 5 // digits
+	const minDigits = 5 // of a number after letters
 	switch {
 	case !isAlphanumeric:
 		return noIdentifier, 0
@@ -54,7 +55,7 @@ func wordKind(text string) (k kind, nameLength int) {
 		return hexadecimal, 0
 	case s.isToken(len(text)) && !isVersion(text) && !isWords(text):
 		return token, 0
-	case isLettersThenDigits && s.digits >= longNumber:
+	case isLettersThenDigits && s.digits >= minDigits:
 		return number, len(text) - s.digits
 	}
 	return noIdentifier, 0
@@ -118,8 +119,7 @@ func (s *stats) addPair(first, second byte) {
 }
 
 // isHex reports whether a text of this length is a hexadecimal number, like a hash. s counts the
-// characters of the text. Words that are followed by a number, like cafe2024, are not hexadecimal
-// unless they are long.
+// characters of the text. A word before a number, like cafe2024, is hexadecimal only if it is long.
 func (s *stats) isHex(length int) bool {
 	hasOtherBytes := s.digits+s.hexLetters < length
 	hasMixedCase := s.uppers > 0 && s.lowers > 0
@@ -127,8 +127,7 @@ func (s *stats) isHex(length int) bool {
 		return false
 	}
 	isLong := length >= 16
-	isWordAndNumber := s.boundaries < 2
-	isMixed := length >= 6 && s.digits >= 2 && !isWordAndNumber
+	isMixed := length >= 6 && s.digits >= 2 && s.boundaries >= 2 // unlike a word before a number
 	return isLong || isMixed
 }
 
@@ -150,10 +149,11 @@ func isVersion(text string) bool { return text[0]|0x20 == 'v' && isDigit(text[1]
 
 // isWords reports whether text consists of words and short numbers, like the names
 // createOAuth2ClientV1, UTF8ToUTF16 and i18nToL10n. A word begins with a capital letter, or after a
-// dash. Most words must contain a vowel, unlike in random text: isWords compares the numbers of letters in
-// words with and without one, except for acronyms and words with a number.
+// dash. At least half of the letters must be in words with a vowel, unlike in random text. Acronyms and
+// words with a number are not considered in this comparison.
 func isWords(text string) bool {
-	lettersWithVowel, lettersWithoutVowel := 0, 0
+	lettersWithVowel := 0 // letters of words that contain a vowel
+	lettersWithoutVowel := 0
 	var previous word
 	for at := 0; at < len(text); {
 		w := wordAt(text, at)
@@ -229,15 +229,14 @@ func (w *word) canFollowNumber(prefix string) bool {
 func (w *word) isSingleLetter() bool { return len(w.letters) == 1 && w.digits == 0 }
 
 // isPlausible reports whether w, which has at least two letters or digits, looks like a word or acronym,
-// such as Open, UTF8 or URLs. It returns false for text like XYz and Xz, which is random.
+// such as Open, UTF8 or URLs. It returns false for random text like XYz and Xz.
 func (w *word) isPlausible() bool {
-	switch {
-	case w.capitals > 1 && w.lowers > 0 && w.lowers < 3:
+	looksLikeAcronym := w.capitals > 1 && (w.lowers == 1 || w.lowers == 2)
+	if looksLikeAcronym {
 		return isAcronym(w.letters)
-	case w.digits == 0 && w.capitals == 1 && w.lowers == 1:
-		return hasVowel(w.letters)
 	}
-	return true
+	isTwoLetters := w.capitals == 1 && w.lowers == 1 && w.digits == 0
+	return !isTwoLetters || hasVowel(w.letters)
 }
 
 // continuesNumber reports whether lower-case letters after a number belong to it, as in v1beta1 and log4j.

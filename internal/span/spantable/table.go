@@ -277,22 +277,21 @@ const (
 	maxDerived = 12 << 20
 )
 
-// LimitsOf returns how many spans and tags a body of bodyLen bytes can contain, so that decoding it
-// takes limited memory. It allows one tag per tagBytes bytes. Each limit has a constant part, so that a
-// small body is never rejected.
+// LimitsOf returns the limits for a body of bodyLen bytes, so that decoding it takes limited memory. It
+// allows one tag per tagBytes bytes. Each limit has a constant part, so that no small body is rejected.
 func LimitsOf(bodyLen, tagBytes int) Limits {
 	const (
-		minTags        = 1 << 12
-		minStrings     = 1 << 12
-		bytesPerString = 16
-		minDerived     = 1 << 18
-		derivedPerByte = 4
+		constantTags    = 1 << 12
+		constantStrings = 1 << 12
+		bytesPerString  = 16
+		constantDerived = 1 << 18
+		derivedPerByte  = 4
 	)
 	return Limits{
 		Spans:        MaxSpans(bodyLen),
-		Tags:         min(maxTags, minTags+bodyLen/tagBytes),
-		Strings:      min(maxStrings, minStrings+bodyLen/bytesPerString),
-		DerivedBytes: min(maxDerived, minDerived+derivedPerByte*bodyLen),
+		Tags:         min(maxTags, constantTags+bodyLen/tagBytes),
+		Strings:      min(maxStrings, constantStrings+bodyLen/bytesPerString),
+		DerivedBytes: min(maxDerived, constantDerived+derivedPerByte*bodyLen),
 	}
 }
 

@@ -89,13 +89,26 @@ func lastField(message []byte, number protolite.Number) (last []byte) {
 // an encoded OTLP metrics request. The point is valid only during the call of visit.
 func visitPoints(request []byte, visit func(*point)) {
 	p := &point{}
-	for resourceMetrics := range submessages(request, resourceMetricsField) {
-		p.resource = lastField(resourceMetrics, resourceField)
-		for scopeMetrics := range submessages(resourceMetrics, scopeMetricsField) {
-			for metric := range submessages(scopeMetrics, metricField) {
-				p.name = lastField(metric, metricNameField)
-				if isSDKMetric(p.name) {
-					p.visitSum(lastField(metric, metricSumField), visit)
+	for resource, metric := range metrics(request) {
+		p.resource = resource
+		p.name = lastField(metric, metricNameField)
+		if isSDKMetric(p.name) {
+			sum := lastField(metric, metricSumField)
+			p.visitSum(sum, visit)
+		}
+	}
+}
+
+// metrics iterates over the encoded metrics in an OTLP request, each with its encoded resource.
+func metrics(request []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func(resource, metric []byte) bool) {
+		for resourceMetrics := range submessages(request, resourceMetricsField) {
+			resource := lastField(resourceMetrics, resourceField)
+			for scopeMetrics := range submessages(resourceMetrics, scopeMetricsField) {
+				for metric := range submessages(scopeMetrics, metricField) {
+					if !yield(resource, metric) {
+						return
+					}
 				}
 			}
 		}
@@ -107,7 +120,8 @@ func visitPoints(request []byte, visit func(*point)) {
 func (p *point) visitSum(sum []byte, visit func(*point)) {
 	p.isCumulative = hasCumulativePoints(sum)
 	for encodedPoint := range submessages(sum, sumPointField) {
-		if p.decode(encodedPoint) {
+		isValid := p.decode(encodedPoint)
+		if isValid {
 			visit(p)
 		}
 	}

@@ -50,8 +50,8 @@ var (
 )
 
 // Read reads a body from source until io.EOF. contentLength is -1 if it is unknown. senderBytes counts the memory
-// of all bodies of one sender; nil disables the limit per sender. The caller must release the returned body even
-// after an error; it then contains the bytes that were read.
+// of all bodies of one sender; nil disables the limit per sender. After an error, the body contains the bytes that
+// were read, and the caller must release it too.
 func (p *Pool) Read(source io.Reader, contentLength int64, senderBytes *atomic.Int64) (*Body, error) {
 	body := &Body{senderBytes: senderBytes}
 	if contentLength > p.maxBody {
@@ -63,7 +63,7 @@ func (p *Pool) Read(source io.Reader, contentLength int64, senderBytes *atomic.I
 	}
 	maxCapacity := maxLength + 1 // the last Read needs one free byte, even if it only returns io.EOF
 	err := p.fill(body, source, maxCapacity)
-	body.unread = body.Bytes
+	body.unread = body.Bytes // for NewReader
 	return body, err
 }
 
@@ -117,8 +117,11 @@ func (p *Pool) grow(body *Body, maxCapacity int64) error {
 	capacity := min(max(FirstBuffer, 2*length), maxCapacity)
 	addedBytes := capacity - length
 	bytesOfSender := body.chargeSender(addedBytes)
-	isAllowed := bytesOfSender <= p.maxPerSender
-	isResized := isAllowed && p.resize(body, int(capacity))
+	if bytesOfSender > p.maxPerSender {
+		body.chargeSender(-addedBytes)
+		return ErrNoRoom
+	}
+	isResized := p.resize(body, int(capacity))
 	if !isResized {
 		body.chargeSender(-addedBytes)
 		return ErrNoRoom

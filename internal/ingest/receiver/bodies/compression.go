@@ -177,16 +177,17 @@ func (d *Decompressor) decompressZstd(message []byte, pool *Pool) (*Body, error)
 	for {
 		plain, err := d.decompressZstdWithin(capacity, message, pool)
 		isTooSmall := errors.Is(err, errZstdCapacity)
-		if isTooSmall && capacity < maxCapacity {
-			plain.Release()
-			capacity = min(2*capacity, maxCapacity)
-			continue
+		if !isTooSmall {
+			if int64(len(plain.Bytes)) > pool.maxBody {
+				return plain, ErrTooLarge
+			}
+			return plain, err
 		}
-		isTooLong := int64(len(plain.Bytes)) > pool.maxBody
-		if isTooSmall || isTooLong {
+		if capacity == maxCapacity {
 			return plain, ErrTooLarge
 		}
-		return plain, err
+		plain.Release()
+		capacity = min(2*capacity, maxCapacity)
 	}
 }
 

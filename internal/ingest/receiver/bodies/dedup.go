@@ -102,10 +102,9 @@ func (d *DedupCache) Add(hash uint64, length int, now time.Time) {
 	if isRingFull {
 		d.growRing()
 	}
-	number := d.next
+	*d.entry(d.next) = dedupEntry{hash: hash, countedAt: now.Sub(d.start), length: uint32(length)}
+	d.newest[hash] = d.next
 	d.next++
-	*d.entry(number) = dedupEntry{hash: hash, countedAt: now.Sub(d.start), length: uint32(length)}
-	d.newest[hash] = number
 }
 
 // Evicted returns the number of entries that were removed before MaxAge. A retry of such a body is counted twice.

@@ -113,9 +113,9 @@ func (c *Conn) IsClosed() bool {
 	return c.isClosed
 }
 
-// ConnState is the http.Server.ConnState hook for servers that accept from Listeners. It tells the connection's
-// limiter whether the connection is busy, idle or closed, and the limit of header lines when a header ends or the
-// next one can begin. It ignores connections without a limiter.
+// ConnState is the http.Server.ConnState hook for servers that accept from Listeners. It passes the new state of a
+// connection to the Limiter, and to the limit on the lines of a request header. It ignores connections without a
+// limiter.
 func ConnState(conn net.Conn, state http.ConnState) {
 	if tlsConn, isTLS := conn.(*tls.Conn); isTLS {
 		conn = tlsConn.NetConn()

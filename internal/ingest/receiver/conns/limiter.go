@@ -62,25 +62,16 @@ func NewLimiter(maxConns int) *Limiter { return &Limiter{max: maxConns, conns: m
 func (l *Limiter) add(c *Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	isSameProcess := func(other *Conn) bool { return c.pid != 0 && other.pid == c.pid }
 	c.limiter = l
-	c.BodyBytes = &atomic.Int64{}
-	connsOfProcess := 0
-	for other := range l.conns {
-		if isSameProcess(other) {
-			connsOfProcess++
-			c.BodyBytes = other.BodyBytes // all connections of a process share one counter
-		}
-	}
-	isProcessFull := connsOfProcess >= max(1, l.max/2)
-	if isProcessFull {
-		isEvicted := l.evictForNew(isSameProcess)
+	others := l.shareBodyBytes(c)
+	maxPerProcess := max(1, l.max/2)
+	if others >= maxPerProcess {
+		isEvicted := l.evictForNew(c.isSameProcess)
 		if !isEvicted {
 			return false
 		}
 	}
-	isFull := len(l.conns) >= l.max
-	if isFull {
+	if len(l.conns) >= l.max {
 		isEvicted := l.evictForNew(isAny)
 		if !isEvicted {
 			return false
@@ -90,6 +81,22 @@ func (l *Limiter) add(c *Conn) bool {
 	l.conns[c] = struct{}{}
 	return true
 }
+
+// shareBodyBytes sets c.BodyBytes to the counter that all connections of the peer's process share. It returns the
+// number of other connections of the process.
+func (l *Limiter) shareBodyBytes(c *Conn) (others int) {
+	c.BodyBytes = &atomic.Int64{}
+	for other := range l.conns {
+		if c.isSameProcess(other) {
+			others++
+			c.BodyBytes = other.BodyBytes
+		}
+	}
+	return others
+}
+
+// isSameProcess reports whether both connections are from the same process. It returns false if that is unknown.
+func (c *Conn) isSameProcess(other *Conn) bool { return c.pid != 0 && other.pid == c.pid }
 
 func isAny(*Conn) bool { return true }
 

@@ -116,7 +116,7 @@ func (l *Listeners) Addr() string {
 // service manager are left to the next daemon.
 func (l *Listeners) Stop(ctx context.Context) {
 	if l.unix != nil {
-		l.unix.Shut()
+		l.unix.RejectNew()
 	}
 	if l.tcp != nil {
 		_ = l.tcp.Close()
