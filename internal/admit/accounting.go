@@ -104,7 +104,7 @@ func (t *totals) stats() Stats {
 		Dropped:   make(map[string]uint64, drops),
 		Collapsed: make(map[string]uint64, span.WholeKey+2),
 	}
-	for d := admitted + 1; int(d) < drops; d++ {
+	for d := notDropped + 1; int(d) < drops; d++ {
 		stats.Dropped[d.String()] = t.dropped[d].Load()
 	}
 	for f := range span.WholeKey + 1 {
@@ -119,7 +119,7 @@ func (t *totals) stats() Stats {
 type DropReason uint8
 
 const (
-	admitted          DropReason = iota // not a drop: the batch is published
+	notDropped        DropReason = iota // the batch is published
 	DropRingFull                        // a ring is full: the drainers can't keep up
 	DropOverShare                       // the publisher holds its share of a ring that others need too
 	DropRingContended                   // too many publishers claimed slots at the same time

@@ -17,7 +17,7 @@ type batch struct {
 	slots        []aggregate.Slot
 	hashes       []uint32                  // hashes of the keys of all spans that are not ignored, in order
 	drainers     []uint16                  // drainer of each slot; noDrainer for an ignored span
-	runs         []run                     // one per drainer
+	perDrainer   []drainerBatch            // one per drainer
 	isResolved   bool                      // slots, hashes, drainers and runs are filled for the current batch
 	cycle        uint64                    // cycle in which the batch was resolved
 	ignored      int                       // number of ignored spans
@@ -27,8 +27,8 @@ type batch struct {
 	hasCollapsed bool
 }
 
-// run is the part of a batch that goes to one drainer.
-type run struct {
+// drainerBatch is the part of a batch that goes to one drainer.
+type drainerBatch struct {
 	spans  int // number of spans; each needs a slot of the drainer's ring
 	filled int // number of slots that are copied to claim
 	claim  ring.Claim[aggregate.Slot]
@@ -45,7 +45,7 @@ func (b *batch) reset(n int) {
 	b.slots = b.slots[:n]
 	b.hashes = b.hashes[:n]
 	b.drainers = b.drainers[:n]
-	clear(b.runs)
+	clear(b.perDrainer)
 	b.ignored, b.shared, b.renamed = 0, 0, 0
 	if b.hasCollapsed {
 		b.collapsed = [span.WholeKey + 1]uint64{}

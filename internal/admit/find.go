@@ -180,11 +180,14 @@ func (f *finder) define(number uint32, encoded []byte) error {
 			return err //nolint:wrapcheck // the decoder's error is complete
 		}
 	}
-	if f.keys.assign(number, encoded, index, hash) || f.assignAfterSweep(number, encoded) {
-		return nil
+	isAssigned := f.keys.assign(number, encoded, index, hash)
+	if !isAssigned {
+		isAssigned = f.assignAfterSweep(number, encoded)
 	}
-	f.keys.markUnlabelled(number)
-	f.shared.totals.unnumbered.Add(1)
+	if !isAssigned {
+		f.keys.markUnlabelled(number)
+		f.shared.totals.unnumbered.Add(1)
+	}
 	return nil
 }
 

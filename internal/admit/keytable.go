@@ -68,9 +68,13 @@ func costOf(keyBytes int) int {
 
 // keySlot is a slot of the hash table.
 type keySlot struct {
-	tag uint32 // upper half of the hash, so that most misses compare no keys
-	key uint32 // index into known plus one; 0 if the slot is empty
+	upperHash    uint32 // upper half of the hash, so that most misses compare no keys
+	indexPlusOne uint32 // index of the key in keyTable.known, plus one; 0 if the slot is empty
 }
+
+func (s keySlot) isEmpty() bool { return s.indexPlusOne == 0 }
+
+func (s keySlot) index() int { return int(s.indexPlusOne) - 1 }
 
 // keyTable is the key cache of one publisher. It maps cache keys, and the numbers of the native
 // protocol, to aggregates. It is a hash table with open addressing and linear probing, at most half
@@ -81,17 +85,17 @@ type keySlot struct {
 // sweep reduces a full table to the keys that the last interval used, and returns their memory to
 // the other publishers. A high-cardinality burst does not fill the table, see finder.findNew.
 type keyTable struct {
-	seed          maphash.Seed
-	slots         []keySlot
-	known         []knownKey
-	last          uint32   // index of the last key that was found by its bytes
-	numbers       []uint32 // for each number, index into known plus one; 0 if undefined, or unlabelled
-	maxKeys       int      // limit on numbers, and on keys without a number
-	maxBytes      int
-	share         keyShare // memory that is charged for the known keys and the numbers
-	numberedBytes int      // part of share that is charged for numbers and numbered keys
-	full          bool     // a key or number did not fit since the last sweep
-	lostNumber    bool     // a number beyond the list of numbers was defined, but did not fit
+	seed                maphash.Seed
+	slots               []keySlot
+	known               []knownKey
+	last                uint32   // index of the last key that was found by its bytes
+	numbers             []uint32 // for each number, index into known plus one; 0 if undefined, or unlabelled
+	maxKeys             int      // limit on numbers, and on keys without a number
+	maxBytes            int
+	share               keyShare // memory that is charged for the known keys and the numbers
+	numberedBytes       int      // part of share that is charged for numbers and numbered keys
+	full                bool     // a key or number did not fit since the last sweep
+	hasUnrecordedNumber bool     // a client has defined a number for which the list of numbers had no space
 }
 
 // newKeyTable returns an empty table whose memory is charged to share.
@@ -118,19 +122,17 @@ const unlabelled = math.MaxUint32
 // the hash of the key, which add needs. cacheKey contains the bytes of the key.
 func (k *keyTable) find(cacheKey []byte) (index int, hash uint64) {
 	hash = maphash.Bytes(k.seed, cacheKey)
-	tag := uint32(hash >> 32)
+	upperHash := uint32(hash >> 32)
 	mask := uint32(len(k.slots) - 1)
-	for i := uint32(hash) & mask; k.slots[i].key != 0; i = (i + 1) & mask { // until an empty slot
-		slot := &k.slots[i]
-		if slot.tag != tag { // most keys differ in this part of the hash
-			continue
+	for i := uint32(hash) & mask; ; i = (i + 1) & mask {
+		slot := k.slots[i]
+		if slot.isEmpty() {
+			return none, hash
 		}
-		knownIndex := int(slot.key - 1)
-		if bytes.Equal(k.known[knownIndex].cacheKey, cacheKey) {
-			return knownIndex, hash
+		if slot.upperHash == upperHash && bytes.Equal(k.known[slot.index()].cacheKey, cacheKey) {
+			return slot.index(), hash
 		}
 	}
-	return none, hash
 }
 
 // predict guesses that keys repeat in the same order. It compares cacheKey with the key that came next
@@ -271,10 +273,10 @@ func (k *keyTable) insert(index int) {
 	hash := k.known[index].hash
 	mask := uint32(len(k.slots) - 1)
 	i := uint32(hash) & mask
-	for k.slots[i].key != 0 {
+	for !k.slots[i].isEmpty() {
 		i = (i + 1) & mask
 	}
-	k.slots[i] = keySlot{tag: uint32(hash >> 32), key: uint32(index) + 1}
+	k.slots[i] = keySlot{upperHash: uint32(hash >> 32), indexPlusOne: uint32(index) + 1}
 }
 
 // numbered returns the index of the key that a number is assigned to, or none.
@@ -290,7 +292,7 @@ func (k *keyTable) numbered(number uint32) int {
 // list.
 func (k *keyTable) isUnlabelled(number uint32) bool {
 	if uint64(number) >= uint64(len(k.numbers)) {
-		return k.lostNumber
+		return k.hasUnrecordedNumber
 	}
 	return k.numbers[number] == unlabelled
 }
@@ -298,8 +300,9 @@ func (k *keyTable) isUnlabelled(number uint32) bool {
 // markUnlabelled records that a client defined a number for a key, but there was no memory for the key.
 // Spans with the number are counted without labels.
 func (k *keyTable) markUnlabelled(number uint32) {
-	if !k.growTo(number) {
-		k.lostNumber = true
+	hasSpace := k.growTo(number)
+	if !hasSpace {
+		k.hasUnrecordedNumber = true
 		return
 	}
 	k.releaseNumber(number)
@@ -310,8 +313,10 @@ func (k *keyTable) markUnlabelled(number uint32) {
 // be the result of find for the key. assign returns false if there is no memory for the key or the
 // number.
 func (k *keyTable) assign(number uint32, cacheKey []byte, index int, hash uint64) bool {
-	if index == none {
-		if k.overwriteKeyOf(number, cacheKey, hash) {
+	isNew := index == none
+	if isNew {
+		hasReplaced := k.replaceKeyOf(number, cacheKey, hash) // the key that has had the number so far
+		if hasReplaced {
 			return true
 		}
 		index = k.add(cacheKey, hash, keyNumbered)
@@ -326,10 +331,10 @@ func (k *keyTable) assign(number uint32, cacheKey []byte, index int, hash uint64
 	return true
 }
 
-// overwriteKeyOf assigns a number to a key that is not in the table, and overwrites the key that had the
+// replaceKeyOf assigns a number to a key that is not in the table, and overwrites the key that had the
 // number. So a client that redefines one number for each of its spans needs no more memory. It returns
 // false if no key has the number, if that key has another number, too, or if its memory is too small.
-func (k *keyTable) overwriteKeyOf(number uint32, cacheKey []byte, hash uint64) bool {
+func (k *keyTable) replaceKeyOf(number uint32, cacheKey []byte, hash uint64) bool {
 	index := k.numbered(number)
 	if index == none {
 		return false
@@ -350,11 +355,12 @@ func (k *keyTable) overwriteKeyOf(number uint32, cacheKey []byte, hash uint64) b
 func (k *keyTable) remove(index int) {
 	mask := uint32(len(k.slots) - 1)
 	hole := uint32(k.known[index].hash) & mask
-	for k.slots[hole].key != uint32(index)+1 {
+	for k.slots[hole].index() != index {
 		hole = (hole + 1) & mask
 	}
-	for i := (hole + 1) & mask; k.slots[i].key != 0; i = (i + 1) & mask {
-		firstSlot := uint32(k.known[k.slots[i].key-1].hash) & mask // where find begins
+	for i := (hole + 1) & mask; !k.slots[i].isEmpty(); i = (i + 1) & mask {
+		moved := &k.known[k.slots[i].index()]
+		firstSlot := uint32(moved.hash) & mask // where find begins
 		findPassesHole := (i-firstSlot)&mask >= (i-hole)&mask
 		if findPassesHole {
 			k.slots[hole] = k.slots[i]
@@ -365,26 +371,30 @@ func (k *keyTable) remove(index int) {
 }
 
 // growTo extends the list of numbers so that it contains the given number. It returns false if there is
-// no memory. If the definition of a number was lost for lack of memory before, it can be any of the
-// added numbers, so all of them are marked as unlabelled.
+// no memory. If a client has defined a number that the list had no space for, this can be any of the added
+// numbers. Then all of them are marked as unlabelled: their spans are counted without labels.
 func (k *keyTable) growTo(number uint32) bool {
 	length := len(k.numbers)
 	if int64(number) < int64(length) {
 		return true
 	}
-	newLength := max(int(number)+1, min(max(leastKeys, 2*length), k.maxKeys))
+	neededLength := int(number) + 1
+	doubledLength := max(leastKeys, 2*length)
+	newLength := max(neededLength, min(doubledLength, k.maxKeys))
 	cost := numberBytes * (newLength - length)
 	if !k.charge(cost, keyNumbered) {
 		k.full = true
 		return false
 	}
 	k.numberedBytes += cost
-	k.numbers = append(make([]uint32, 0, newLength), k.numbers...)[:newLength]
-	if k.lostNumber {
+	numbers := make([]uint32, newLength)
+	copy(numbers, k.numbers)
+	if k.hasUnrecordedNumber {
 		for i := length; i < newLength; i++ {
-			k.numbers[i] = unlabelled
+			numbers[i] = unlabelled
 		}
 	}
+	k.numbers = numbers
 	return true
 }
 

@@ -25,12 +25,12 @@ func panics(f func()) (did bool) {
 func TestPanic_DropsBatchAsBug(t *testing.T) {
 	h := newHarness(t, nil)
 	p := h.NewConnection(span.Origin{Service: "a"}, 0)
-	runs := p.batch.runs
-	p.batch.runs = nil
+	perDrainer := p.batch.perDrainer
+	p.batch.perDrainer = nil
 	if !panics(func() { _ = p.Publish(body(3)) }) {
 		t.Error("a publisher without runs did not panic")
 	}
-	p.batch.runs = runs
+	p.batch.perDrainer = perDrainer
 	if err := p.Publish(body(2)); err != nil {
 		t.Error(err)
 	}

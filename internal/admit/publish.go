@@ -33,8 +33,8 @@ func (p *Publisher) Publish(body []byte) error {
 		reason, err = p.try(source{walker: walker}, &entry)
 		reason, retry = p.waitForRoom(reason)
 	}
-	if reason != admitted {
-		p.settling.Receive(spans) // not earlier: try enters the cycle that Settled assigns the spans to
+	if reason != notDropped {
+		p.settlement.Receive(spans) // not earlier: try enters the cycle that Settled assigns the spans to
 		entry.reason = reason
 		p.dropped.Store(p.dropped.Load() + spans)
 	}
@@ -76,11 +76,11 @@ func (p *Publisher) waitForRoom(reason DropReason) (final DropReason, retry bool
 func (p *Publisher) try(from source, entry *entry) (DropReason, error) {
 	defer p.leaveCycle()
 	reason, err := p.resolveAndClaim(from)
-	if reason == admitted {
+	if reason == notDropped {
 		p.copySlots()
 		p.countHeldSlots()
 		p.publish(entry)
-		p.settling.Receive(entry.spans) // before leaveCycle, so that the cycle is not sealed yet
+		p.settlement.Receive(entry.spans) // before leaveCycle, so that the cycle is not sealed yet
 	}
 	return reason, err
 }
@@ -92,7 +92,7 @@ func (s *Publishers) Refuse(spans uint64) {
 }
 
 // resolveAndClaim finds the row in which each span of a batch is counted, and claims ring slots for the
-// spans. It returns admitted, or the reason why the batch is dropped, and an error if the message is
+// spans. It returns notDropped, or the reason why the batch is dropped, and an error if the message is
 // malformed. The caller must call leaveCycle afterwards in all cases.
 func (p *Publisher) resolveAndClaim(from source) (DropReason, error) {
 	if p.shared.isStopped() {
@@ -119,46 +119,44 @@ func (p *Publisher) resolveAndClaim(from source) (DropReason, error) {
 	return p.claimAll(), nil
 }
 
-// claimAll reserves ring slots for all spans of the batch. It returns admitted, or the reason why the
-// batch is dropped.
+// claimAll claims slots for the spans of the batch in the ring of each drainer. It returns notDropped, or
+// the reason why the batch is dropped.
 func (p *Publisher) claimAll() DropReason {
-	for drainer := range p.batch.runs {
+	for drainer := range p.batch.perDrainer {
 		reason := p.claim(drainer)
-		if reason != admitted {
+		if reason != notDropped {
 			return reason
 		}
 	}
-	return admitted
+	return notDropped
 }
 
 // joinCycle prepares the publisher for the given cycle, one export interval or a part of it. In a new
 // interval, it first gets an ID for the publisher's origin, the process that sends the spans. It
 // returns false if there are too many origins, so that the agent has to count the spans.
 func (p *Publisher) joinCycle(cycle *aggregate.Cycle) bool {
-	p.settling.EnterCycle(cycle.Number())
+	p.settlement.EnterCycle(cycle.Number())
 	intervalPlusOne := cycle.Interval() + 1 // 0 stands for no interval
 	isSameInterval := p.finder.interval == intervalPlusOne
 	if isSameInterval {
 		return true
 	}
-	origin, ok := p.joinOrigin(cycle)
+	origin, ok := p.admitOrigin(cycle)
 	if ok {
 		p.finder.begin(intervalPlusOne, origin)
 	}
 	return ok
 }
 
-// joinOrigin returns the ID of the publisher's origin, the process that sends the spans, in the
-// interval of the cycle. If there are too many origins, it returns false, so that an agent counts the
-// spans. Without an agent, it returns an ID that several origins share, and sets p.isShared.
-func (p *Publisher) joinOrigin(cycle *aggregate.Cycle) (id registry.OriginID, ok bool) {
-	hasAgent := !p.isLast
-	if hasAgent {
-		return cycle.AdmitOrigin(p.origin)
+// admitOrigin returns the ID of the publisher's origin, the process that sends the spans. If there are too
+// many origins, it returns false, and an agent has to count the spans. If the publisher has no agent,
+// it returns the ID of an origin that stands for several processes instead, and sets p.isShared.
+func (p *Publisher) admitOrigin(cycle *aggregate.Cycle) (id registry.OriginID, ok bool) {
+	if p.withoutAgent {
+		id, p.isShared = cycle.AdmitOriginOrShared(p.origin, p.process)
+		return id, true
 	}
-	id, isShared := cycle.JoinOrigin(p.origin, p.process)
-	p.isShared = isShared
-	return id, true
+	return cycle.AdmitOrigin(p.origin)
 }
 
 // resolve fills the batch with the slot of each snapshot. It is the hot path.
@@ -186,7 +184,7 @@ func (p *Publisher) resolve(cycle *aggregate.Cycle, from *source) error {
 		}
 		drainer := p.route.Drainer(key.hash)
 		b.hashes[i-b.ignored], b.drainers[i] = key.hash, uint16(drainer)
-		b.runs[drainer].spans++
+		b.perDrainer[drainer].spans++
 		slot := &b.slots[i]
 		slot.Duration, slot.End, slot.Weight, slot.Flags = s.Duration, s.End, s.Weight, s.Flags
 		slot.Key, slot.Place = key.id, window.Place(s.End)
@@ -204,32 +202,32 @@ func (p *Publisher) resolve(cycle *aggregate.Cycle, from *source) error {
 const claimTries = 8
 
 // claim reserves ring slots for the spans of the batch that go to one drainer, a goroutine that counts the
-// spans of one ring. It returns admitted, or the reason why the whole batch is dropped. In
+// spans of one ring. It returns notDropped, or the reason why the whole batch is dropped. In
 // either case, leaveCycle must be called afterwards.
 func (p *Publisher) claim(drainer int) DropReason {
-	run := &p.batch.runs[drainer]
+	part := &p.batch.perDrainer[drainer]
 	aggregator := p.shared.config.Aggregator
-	if run.spans == 0 {
-		return admitted
+	if part.spans == 0 {
+		return notDropped
 	}
-	if run.spans > aggregator.RingSlots() {
+	if part.spans > aggregator.RingSlots() {
 		return DropBatchTooLarge
 	}
 	spanRing := aggregator.Ring(drainer)
 	isAlone := p.shared.isAlone()
-	if !p.shares[drainer].allows(spanRing, run.spans, isAlone) {
+	if !p.shares[drainer].allows(spanRing, part.spans, isAlone) {
 		if isAlone {
 			return DropRingFull // the free slots are kept for the next publisher
 		}
 		return DropOverShare
 	}
-	claim, reason := claimSlots(spanRing, run.spans)
-	run.claim = claim
+	claim, reason := claimSlots(spanRing, part.spans)
+	part.claim = claim
 	return reason
 }
 
 // claimSlots claims n slots of a ring. If other publishers claim slots at the same time, it makes up to
-// claimTries attempts. It returns the claim and admitted, or the reason why it has claimed nothing.
+// claimTries attempts. It returns the claim and notDropped, or the reason why it has claimed nothing.
 func claimSlots(
 	spanRing *ring.Ring[aggregate.Slot], n int,
 ) (claim ring.Claim[aggregate.Slot], reason DropReason) {
@@ -244,7 +242,7 @@ func claimSlots(
 	case ring.Contended:
 		return claim, DropRingContended
 	}
-	return claim, admitted
+	return claim, notDropped
 }
 
 // copySlots copies the spans of the batch to the claimed ring slots.
@@ -254,9 +252,9 @@ func (p *Publisher) copySlots() {
 		if drainer == noDrainer {
 			continue
 		}
-		run := &b.runs[drainer]
-		*run.claim.Slot(run.filled) = b.slots[i]
-		run.filled++
+		part := &b.perDrainer[drainer]
+		*part.claim.Slot(part.filled) = b.slots[i]
+		part.filled++
 	}
 }
 
@@ -265,8 +263,8 @@ func (p *Publisher) copySlots() {
 func (p *Publisher) countHeldSlots() {
 	b := &p.batch
 	ringSlots := p.shared.config.Aggregator.RingSlots()
-	for drainer := range b.runs {
-		claim := &b.runs[drainer].claim
+	for drainer := range b.perDrainer {
+		claim := &b.perDrainer[drainer].claim
 		if claim.Len() > 0 {
 			p.shares[drainer].addMark(claim.End(), claim.Len(), ringSlots)
 		}
@@ -276,8 +274,8 @@ func (p *Publisher) countHeldSlots() {
 // publish passes the filled ring slots to the drainers. It counts the spans in entry and in the totals.
 func (p *Publisher) publish(entry *entry) {
 	b := &p.batch
-	for i := range b.runs {
-		claim := &b.runs[i].claim
+	for i := range b.perDrainer {
+		claim := &b.perDrainer[i].claim
 		slots := claim.Len()
 		if slots > 0 {
 			claim.Publish()
@@ -304,8 +302,8 @@ func (p *Publisher) publish(entry *entry) {
 // message. It abandons claimed ring slots that were not published, because their ring would be blocked
 // otherwise.
 func (p *Publisher) leaveCycle() {
-	for i := range p.batch.runs {
-		p.batch.runs[i].claim.Abandon()
+	for i := range p.batch.perDrainer {
+		p.batch.perDrainer[i].claim.Abandon()
 	}
 	p.snapshot = snapshot{} // it refers to the message
 	p.guard.Exit()
@@ -378,7 +376,7 @@ func (s *Publishers) PublishTogether(commit func(), parts ...BatchPart) (reason 
 	}
 	entry := s.totals.begin(spans, DropLeftToAgent)
 	defer entry.end()
-	noAgent := parts[0].Publisher.isLast
+	noAgent := parts[0].Publisher.withoutAgent
 	if noAgent {
 		entry.reason = DropBug
 	}
@@ -387,10 +385,10 @@ func (s *Publishers) PublishTogether(commit func(), parts ...BatchPart) (reason 
 	if spans > uint64(aggregator.Drainers()*aggregator.RingSlots()) {
 		reason = DropBatchTooLarge
 	}
-	for i := 0; i < len(parts) && reason == admitted; i++ {
+	for i := 0; i < len(parts) && reason == notDropped; i++ {
 		reason, _ = parts[i].Publisher.resolveAndClaim(source{batch: parts[i].Batch})
 	}
-	if reason != admitted {
+	if reason != notDropped {
 		if noAgent {
 			entry.refuse(reason)
 		}

@@ -14,20 +14,20 @@ import (
 // Publisher admits the batches of one origin. Only one goroutine may use it at a time, except for
 // the methods that say otherwise.
 type Publisher struct {
-	shared   *Publishers
-	origin   span.Origin
-	process  int32 // process ID of the connection's peer; 0 if unknown
-	isLast   bool  // no agent upstream counts spans that are not admitted
-	isShared bool  // the spans are counted in the common origin, because their own did not fit
-	guard    *aggregate.Guard
-	route    *routing.Route
-	finder   finder
-	snapshot snapshot // scratch; cleared after each batch, so that it does not retain the message
-	batch    batch
-	shares   []ringShare // one per drainer
-	wait     waitBudget
-	settling *recovery.SettlementTracker
-	dropped  atomic.Uint64 // number of dropped spans
+	shared       *Publishers
+	origin       span.Origin
+	process      int32 // process ID of the connection's peer; 0 if unknown
+	withoutAgent bool  // no agent upstream counts spans that are not admitted
+	isShared     bool  // the spans are counted in the common origin, because their own did not fit
+	guard        *aggregate.Guard
+	route        *routing.Route
+	finder       finder
+	snapshot     snapshot // scratch; cleared after each batch, so that it does not retain the message
+	batch        batch
+	shares       []ringShare // one per drainer
+	wait         waitBudget
+	settlement   *recovery.SettlementTracker
+	dropped      atomic.Uint64 // number of dropped spans
 }
 
 // NewPublisher returns a publisher for the spans of one origin, the process that sends them. An empty
@@ -44,8 +44,8 @@ func (s *Publishers) NewPublisher(origin span.Origin) *Publisher {
 func (s *Publishers) NewConnection(origin span.Origin, process int32) *Publisher {
 	p := s.newPublisher(origin, keyShare{memory: &s.keyMemory, own: s.keyMemory.share})
 	p.process = process
-	p.isLast = true
-	p.settling = recovery.NewSettlementTracker(s.config.Running)
+	p.withoutAgent = true
+	p.settlement = recovery.NewSettlementTracker(s.config.Running)
 	return p
 }
 
@@ -54,7 +54,7 @@ func (s *Publishers) NewConnection(origin span.Origin, process int32) *Publisher
 // share.
 func (s *Publishers) NewLastPublisher(origin span.Origin) *Publisher {
 	p := s.NewPublisher(origin)
-	p.isLast = true
+	p.withoutAgent = true
 	return p
 }
 
@@ -70,12 +70,12 @@ func (s *Publishers) newPublisher(origin span.Origin, share keyShare) *Publisher
 	s.open.Add(1)
 	aggregator := s.config.Aggregator
 	return &Publisher{
-		shared: s, origin: origin, settling: recovery.NewSettlementTracker(nil),
+		shared: s, origin: origin, settlement: recovery.NewSettlementTracker(nil),
 		guard: aggregator.NewGuard(), route: aggregator.NewRoute(),
 		finder: finder{
 			shared: s, lang: origin.Lang, keys: newKeyTable(s.config.MaxKeys, s.config.MaxKeyBytes, share),
 		},
-		batch:  batch{runs: make([]run, aggregator.Drainers())},
+		batch:  batch{perDrainer: make([]drainerBatch, aggregator.Drainers())},
 		shares: make([]ringShare, aggregator.Drainers()),
 	}
 }
@@ -87,7 +87,7 @@ func (p *Publisher) Define(number uint32, raw []byte) error { return p.finder.de
 func (p *Publisher) Close() {
 	p.finder.keys.release()
 	p.guard.Close()
-	p.settling.Close()
+	p.settlement.Close()
 	p.shared.open.Add(-1)
 }
 
@@ -95,17 +95,17 @@ func (p *Publisher) Close() {
 func (p *Publisher) Origin() *span.Origin { return &p.origin }
 
 // Received returns the number of spans that the publisher was given. It is safe for concurrent use.
-func (p *Publisher) Received() uint64 { return p.settling.Received() }
+func (p *Publisher) Received() uint64 { return p.settlement.Received() }
 
 // Token returns an identifier by which the next daemon finds the publisher in the recovery file. It is
 // empty if the file has no record of the publisher.
-func (p *Publisher) Token() string { return p.settling.Token() }
+func (p *Publisher) Token() string { return p.settlement.Token() }
 
 // Settled returns how many of the received spans are settled: delivered, or finally dropped. The caller
 // states that all spans of the cycles, or export intervals, before firstUnsettled are settled. Settled
 // is safe for concurrent use.
 func (p *Publisher) Settled(firstUnsettled uint64) uint64 {
-	return p.settling.SettleBefore(firstUnsettled)
+	return p.settlement.SettledUpTo(firstUnsettled)
 }
 
 // Dropped returns the number of spans that were not admitted. It is safe for concurrent use.
@@ -115,32 +115,25 @@ func (p *Publisher) Dropped() uint64 { return p.dropped.Load() }
 // counts the span. The record of an ignored span has no valid key. Counted may only be called by the
 // commit function that is passed to PublishTogether.
 func (p *Publisher) Counted(i int) (cycle uint64, slot *aggregate.Slot) {
-	return p.settling.Cycle(), &p.batch.slots[i]
+	return p.settlement.Cycle(), &p.batch.slots[i]
 }
 
 // Counting returns how many spans of the current batch are counted: all except for ignored ones. Only
 // the function commit of PublishTogether may call it.
 func (p *Publisher) Counting() int { return len(p.batch.slots) - p.batch.ignored }
 
-// Cycle returns the number of the cycle (one export interval) in which the current batch is counted.
-// Only the function commit of PublishTogether may call it.
-func (p *Publisher) Cycle() uint64 { return p.settling.Cycle() }
+// Cycle returns the number of the export interval in which the current batch is counted. It may only be
+// called by the callback commit of PublishTogether.
+func (p *Publisher) Cycle() uint64 { return p.settlement.Cycle() }
 
-// ringShare limits the slots of one publisher in one ring, so that a publisher that sends too much
-// cannot fill a ring that others need. A publisher may hold at most as many slots as it leaves free, so
-// one publisher stops at half of the ring. n publishers leave 1/(n+1) if they grow together, and 1/2^n
-// if they grow one after the other. The only open publisher leaves an eighth for the next one. A
-// publisher without slots may claim any free ones for one batch, so that no batch is refused for its
-// size alone.
-//
-// marks records the parts of the ring that contain slots of the publisher, until the drainer has passed
-// them. The first exactMarks marks cover one batch each. Later marks cover several batches, so that
-// their number is bounded. held then exceeds the true number by at most the slots of one mark.
+// ringShare counts the slots of one ring that one publisher uses, and limits their number, so that a
+// publisher that sends too much leaves free slots for others. A used slot becomes free when the consumer of
+// the ring has read it. The marks say at which positions that happens.
 type ringShare struct {
 	marks     [shareMarks]mark // a circular buffer
 	firstMark int              // index of the oldest mark
 	markCount int
-	held      int // number of slots in all marks
+	held      int // number of used slots: those of all marks
 }
 
 // mark is a stretch of a ring that contains slots of one publisher.
@@ -159,8 +152,8 @@ const (
 )
 
 // shareOfFree is how many slots a publisher may hold per slot that it leaves free, and
-// shareOfFreeAlone is the same for the only publisher. With a shareOfFree of 2, one publisher could
-// hold two thirds of a ring, but three that grow one after the other would leave only 1/27.
+// shareOfFreeAlone is the same for the only publisher. So one publisher stops at half of the ring, the next
+// at half of the rest, and so on. With a shareOfFree of 2, three publishers would leave only 1/27.
 const (
 	shareOfFree      = 1
 	shareOfFreeAlone = 7

@@ -265,6 +265,12 @@ type flushRequest struct {
 	deliveries Deliveries
 }
 
+// complete ends the waiting of the clients for the seal.
+func (r *flushRequest) complete(deliveries Deliveries) {
+	r.deliveries = deliveries
+	close(r.sealed)
+}
+
 func newFlushRequests() flushRequests { return flushRequests{wake: make(chan struct{}, 1)} }
 
 // request returns the request that the next seal, the start of an export, will complete. All callers

@@ -45,10 +45,10 @@ func (c *Cycle) AdmitOrigin(o span.Origin) (registry.OriginID, bool) {
 	return c.registry.AdmitOrigin(o)
 }
 
-// JoinOrigin returns the ID of an origin, the description of a process that sends spans, in this
+// AdmitOriginOrShared returns the ID of an origin, the description of a process that sends spans, in this
 // interval. If there are too many origins, isShared is true, and several origins have the same ID.
-func (c *Cycle) JoinOrigin(o span.Origin, process int32) (id registry.OriginID, isShared bool) {
-	return c.registry.JoinOrigin(o, process)
+func (c *Cycle) AdmitOriginOrShared(o span.Origin, process int32) (id registry.OriginID, isShared bool) {
+	return c.registry.AdmitOriginOrShared(o, process)
 }
 
 // Admit returns the ID of a key in this interval. Labels with too many different values are replaced.

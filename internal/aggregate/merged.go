@@ -41,7 +41,7 @@ type mergedKey struct {
 type mergedRow struct {
 	mergedKey
 	Counts
-	ok, errors distribution
+	okDurations, errorDurations distribution
 }
 
 const (
@@ -97,7 +97,7 @@ func (r *mergedRow) errorDuration(mapping sketch.Mapping) float64 {
 	if r.Errors >= r.Hits {
 		return r.Duration
 	}
-	return min(r.Errors*r.errors.mean(mapping), r.Duration)
+	return min(r.Errors*r.errorDurations.mean(mapping), r.Duration)
 }
 
 // clear discards all groups and returns the number of their spans.
@@ -208,25 +208,22 @@ func (c *Cycle) LockGroups() GroupWriter {
 func (m GroupWriter) End() { m.mu.Unlock() }
 
 // Reserve reserves memory for groups, statistics that a tracer has aggregated in time buckets of the
-// given width. It returns ErrOtherTime if the daemon's buckets have another width, or if the bucket of a
-// group is in the future or too old, and ErrMappings or ErrNoMergedRoom if a limit is exceeded. After an
-// error, nothing is reserved.
+// given width. After an error, nothing is reserved.
 func (m GroupWriter) Reserve(groups []Group, width uint64, now time.Time) error {
-	if width != uint64(m.width) {
+	if width != uint64(m.width) || !m.acceptsStarts(groups, now) {
 		return ErrOtherTime
 	}
 	mappings := m.mappings
 	totalBins := m.binCount
 	for i := range groups {
 		g := &groups[i]
-		if !m.acceptsStart(g.Bucket, now.UnixNano()) {
-			return ErrOtherTime
+		totalBins += len(g.OK.List) + len(g.Errors.List)
+		if !slices.Contains(mappings, g.Mapping) {
+			mappings = append(mappings, g.Mapping)
 		}
-		mappings = withMapping(mappings, g.Mapping)
 		if len(mappings) > sketch.MaxMappings {
 			return ErrMappings
 		}
-		totalBins += len(g.OK.List) + len(g.Errors.List)
 	}
 	totalRows := len(m.rows) + len(groups)
 	if !m.reserveMemory(totalRows, totalBins) {
@@ -236,12 +233,14 @@ func (m GroupWriter) Reserve(groups []Group, width uint64, now time.Time) error 
 	return nil
 }
 
-// withMapping returns mappings with the given mapping, which is appended if it is missing.
-func withMapping(mappings []sketch.Mapping, mapping sketch.Mapping) []sketch.Mapping {
-	if slices.Contains(mappings, mapping) {
-		return mappings
+// acceptsStarts reports whether spans of the time buckets of all groups can still be counted.
+func (m *mergedBuckets) acceptsStarts(groups []Group, now time.Time) bool {
+	for i := range groups {
+		if !m.acceptsStart(groups[i].Bucket, now.UnixNano()) {
+			return false
+		}
 	}
-	return append(mappings, mapping)
+	return true
 }
 
 // Add adds the counts of a group, the statistics that a tracer has aggregated for one key. The caller
@@ -257,7 +256,7 @@ func (m GroupWriter) Add(origin registry.OriginID, g *Group) registry.LabelSet {
 		key: admission.ID, mapping: sketch.MappingID(mapping), bucket: m.rounded(g.Bucket),
 	})
 	row.Add(&g.Counts)
-	newBins := row.ok.add(&g.OK) + row.errors.add(&g.Errors)
+	newBins := row.okDurations.add(&g.OK) + row.errorDurations.add(&g.Errors)
 	m.binCount += newBins
 	m.pending.Add(g.Spans)
 	m.spans.Add(g.Spans)

@@ -33,7 +33,7 @@ type sealer struct {
 	intervalEnd time.Time  // end of this interval
 	lastFlush   time.Time  // last requested flush
 	flushes     int        // requested flushes in this interval
-	unresolved  Deliveries // deliveries without an outcome, oldest first; exporters limit their number
+	unfinished  Deliveries // deliveries without an outcome, oldest first; exporters limit their number
 }
 
 // run seals cycles until stop is closed. It computes each boundary from the wall clock, so that
@@ -110,24 +110,28 @@ func (a *Aggregator) nextCycle(newInterval bool) (ended uint64) {
 	return ended
 }
 
-// seal passes the counts of an ended cycle to the exporters. It first waits until all spans of the
-// cycle are counted. If request is not nil, seal completes it with all deliveries that are not finished
-// yet, including the new one.
+// seal passes the counts of an ended cycle, a set of spans that are exported together, to the exporters. It
+// first waits until all spans of the cycle are counted. If the cycle has ended because clients requested a
+// flush, request is not nil, and gets the deliveries that the clients have to wait for.
 func (s *sealer) seal(number uint64, request *flushRequest) {
 	a := s.aggregator
 	a.awaitCounts(number)
 	c := a.cycles.at(number)
 	sealed := a.sealedCycle(c)
 	c.clearPending() // from now on the exporters account for the spans
-	s.unresolved = slices.DeleteFunc(s.unresolved, (*Delivery).isResolved)
-	s.unresolved = append(s.unresolved, sealed.Delivery)
 	a.sealed.Inc()
 	a.lastSeal.Store(time.Now())
+	s.addUnfinished(sealed.Delivery)
 	a.config.Deliver(sealed)
 	if request != nil {
-		request.deliveries = slices.Clone(s.unresolved)
-		close(request.sealed)
+		request.complete(slices.Clone(s.unfinished))
 	}
+}
+
+// addUnfinished adds a delivery to the unfinished ones, and removes those that have finished meanwhile.
+func (s *sealer) addUnfinished(added *Delivery) {
+	s.unfinished = slices.DeleteFunc(s.unfinished, (*Delivery).isFinished)
+	s.unfinished = append(s.unfinished, added)
 }
 
 // awaitCounts waits until all spans of an ended cycle are counted: first until no publisher is inside
@@ -345,8 +349,8 @@ func (d *Delivery) Wait(ctx context.Context) error {
 	}
 }
 
-// isResolved reports whether the outcome is known.
-func (d *Delivery) isResolved() bool {
+// isFinished reports whether the outcome is known.
+func (d *Delivery) isFinished() bool {
 	select {
 	case <-d.done:
 		return true

@@ -29,10 +29,10 @@ type Table struct {
 // row is one key in one bucket. It has no pointers.
 type row struct {
 	Counts
-	key    registry.KeyID
-	bucket uint32       // index in the window
-	errors uint32       // index in Table.errors plus one; 0 until the first error
-	ok     sketch.Store // durations of spans without an error
+	key         registry.KeyID
+	bucket      uint32       // index in the window
+	errorIndex  uint32       // index in Table.errors plus one; 0 until the first error
+	okDurations sketch.Store // durations of spans without an error
 }
 
 // errorPart is the part of a row for spans with an error.
@@ -60,7 +60,7 @@ func (t *Table) Add(s *Slot) {
 		*index = uint32(len(t.rows))
 	}
 	r := &t.rows[*index-1]
-	store := &r.ok
+	store := &r.okDurations
 	r.Spans++
 	r.Hits += s.Weight
 	r.Duration += float64(s.Duration) * s.Weight
@@ -78,11 +78,11 @@ func (t *Table) Add(s *Slot) {
 
 // errorsOf returns the counts of a row's spans with an error, and creates them for the first such span.
 func (t *Table) errorsOf(r *row) *errorPart {
-	if r.errors == 0 {
+	if r.errorIndex == 0 {
 		t.errors = extend(t.errors, errorPart{}, len(t.index))
-		r.errors = uint32(len(t.errors))
+		r.errorIndex = uint32(len(t.errors))
 	}
-	return &t.errors[r.errors-1]
+	return &t.errors[r.errorIndex-1]
 }
 
 // extend appends an element to s and returns the new slice, like append. The capacity of the new slice
@@ -202,23 +202,24 @@ func (p *Part) mergedRow() (*mergedRow, sketch.Mapping) {
 	return &p.merged.rows[p.row], p.merged.mappings[p.Mapping]
 }
 
-// ReadOK adds the durations of all spans without an error to sum. All parts that are added to one
-// sketch.Sketch must have the same Mapping.
+// ReadOK adds the durations of all spans without an error to sum. A caller that adds several parts to one
+// sketch must select parts with the same Mapping.
 func (p *Part) ReadOK(sum sketch.Sum) {
 	if p.countedByTracer() {
 		row, mapping := p.mergedRow()
-		row.ok.read(sum, mapping)
+		row.okDurations.read(sum, mapping)
 		return
 	}
-	p.table.rows[p.row].ok.Read(&p.table.pages, sum)
+	row := &p.table.rows[p.row]
+	row.okDurations.Read(&p.table.pages, sum)
 }
 
-// ReadErrors adds the durations of all spans with an error to sum. All parts that are added to one
-// sketch.Sketch must have the same Mapping.
+// ReadErrors adds the durations of all spans with an error to sum. A caller that adds several parts to one
+// sketch must select parts with the same Mapping.
 func (p *Part) ReadErrors(sum sketch.Sum) {
 	if p.countedByTracer() {
 		row, mapping := p.mergedRow()
-		row.errors.read(sum, mapping)
+		row.errorDurations.read(sum, mapping)
 		return
 	}
 	errorPart := p.table.findErrorPart(p.row)
@@ -247,7 +248,7 @@ func (p *Part) ErrorDuration() float64 {
 // findErrorPart returns the counts of the spans with an error in a row, or nil if there are none. row is
 // the index of the row in the table.
 func (t *Table) findErrorPart(row int32) *errorPart {
-	indexPlusOne := t.rows[row].errors
+	indexPlusOne := t.rows[row].errorIndex
 	if indexPlusOne == 0 {
 		return nil
 	}

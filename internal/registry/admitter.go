@@ -31,8 +31,8 @@ type admitter struct {
 	rejected       []uint64       // identities of the key and its labels, as far as they got no row
 	admission      Admission      // result so far
 	scratch        []byte         // texts built for the key; overwritten by the next one
-	tagKeys        []*tagKey      // memory for pending tag keys, reused by the next key
-	newTagKeys     int            // number of tagKeys in use
+	tagValues      []*tagValues   // memory for pending tag keys, reused by the next key
+	tagValuesInUse int            // number of tagValues in use
 }
 
 // pendingLabel is a label of the current key that is new in this interval. If the key is admitted,
@@ -46,30 +46,38 @@ type pendingLabel struct {
 // isCharged reports whether the label is counted in a budget, a limit on distinct values.
 func (p *pendingLabel) isCharged() bool { return p.budget != nil }
 
-// admit returns the ID of the row, a set of counters, in which the spans of a key are counted. A key
-// that is new in this interval gets a row of its own if the limits allow it. Otherwise its spans are
-// counted in the overflow row, which has no labels, of the process that sent them.
+// admit returns the row, a set of counters, in which the spans of a key are counted. A key that is new in
+// this interval gets a row of its own if the limits allow it. Otherwise its spans are counted in a row
+// without labels.
 func (a *admitter) admit(id OriginID, key *span.Key) Admission {
 	a.reset(id)
 	a.encodeKey(key)
 	identity := a.rowIdentity()
-	if row, isKnown := a.rows.find(a.encodedKey, identity); isKnown {
+	row, isKnown := a.rows.find(a.encodedKey, identity)
+	if isKnown {
 		a.rows.byID[row].recurred = true
-		return a.countInRow(row)
+		return a.admitToRow(row)
 	}
 	class := a.classOf(identity)
 	source, hasFreeRow := a.rowBudget.find(a.origin, class)
 	if !hasFreeRow {
-		return a.countInOverflowRow(identity)
+		return a.admitToOverflowRow(identity)
 	}
+	row = a.addRow(identity, class, source)
+	return a.admitToRow(row)
+}
+
+// addRow adds a row for the current key, and the labels of the key that are new in this interval. identity
+// is the hash of the key. The row is charged to source.
+func (a *admitter) addRow(identity uint64, class class, source rowSource) KeyID {
 	labelBytes := a.addPendingLabels()
 	a.rowBudget.take(a.origin, source, labelBytes+rowBytes(a.encodedKey))
 	history := a.newHistory(class)
 	if source.fromReserve {
 		history.nextClass = classStable // the row is kept, so an origin can grow up to its fair share
 	}
-	row := a.rows.add(a.encodedKey, identity, history, KeyEntry{id, a.labels.keyOf(a.encodedKey)})
-	return a.countInRow(row)
+	entry := KeyEntry{Origin: a.originID, Key: a.labels.keyOf(a.encodedKey)}
+	return a.rows.add(a.encodedKey, identity, history, entry)
 }
 
 // reset prepares the admitter for a key of the given origin.
@@ -83,13 +91,13 @@ func (a *admitter) reset(id OriginID) {
 	a.rejected = a.rejected[:0]
 	a.admission = Admission{}
 	a.scratch = a.scratch[:0]
-	a.newTagKeys = 0
+	a.tagValuesInUse = 0
 }
 
-// countInRow returns the admission of the current key to the given row. It counts the labels that were
+// admitToRow returns the admission of the current key to the given row. It counts the labels that were
 // replaced by a mask. A filter records the values that got no row, so that they precede unknown values
 // in the next interval if they recur.
-func (a *admitter) countInRow(row KeyID) Admission {
+func (a *admitter) admitToRow(row KeyID) Admission {
 	a.admission.ID = row
 	a.admission.Hash = partitionHash(a.rows.byID[row].identity)
 	a.rejectSentKeyIfReplaced()
@@ -114,10 +122,10 @@ func (a *admitter) rejectSentKeyIfReplaced() {
 // belongs to. Like the identity of the row, it is the same in every interval.
 func partitionHash(identity uint64) uint32 { return uint32(identity>>32 ^ identity) }
 
-// countInOverflowRow returns the admission of a key for which there is no free row, a set of counters:
+// admitToOverflowRow returns the admission of a key for which there is no free row, a set of counters:
 // its spans are counted in a row without labels. New labels of the key are counted as lost. The filter
 // records them and the key, so that they take precedence in the next interval if they recur.
-func (a *admitter) countInOverflowRow(identity uint64) Admission {
+func (a *admitter) admitToOverflowRow(identity uint64) Admission {
 	a.rejected = append(a.rejected, identity)
 	a.rejectSentKeyIfReplaced()
 	for i := range a.pending {
@@ -136,7 +144,7 @@ func (a *admitter) countInOverflowRow(identity uint64) Admission {
 // values. There is one counter for each kind of label, and for tags one for each tag key.
 func (a *admitter) lostCounter(l *label) *uint64 {
 	if l.isTag() {
-		return &a.tagKeyOf(l.tagKey).lost
+		return &a.tagValuesOf(l.tagKey).lost
 	}
 	return &a.lost[l.scope.kind]
 }
@@ -275,7 +283,7 @@ func (a *admitter) newLabel(kind int32, text string) label {
 // values, is not used up, idOf appends the label to a.pending and returns a preliminary ID. If the
 // budget is used up, it appends the hash of the label to a.rejected and returns false.
 func (a *admitter) idOf(budget *budget, l label) (id labelID, ok bool) {
-	id, isKnown := a.findAndMarkRecurring(&l)
+	id, isKnown := a.findAndRecordUse(&l)
 	if isKnown {
 		if !l.isMask {
 			a.markAsName(budget, id) // a client sent the text itself, so it is no longer only a mask
@@ -320,10 +328,10 @@ func (a *admitter) pendingIn(b *budget, share class) int {
 	return count
 }
 
-// findAndMarkRecurring returns the ID of a label, or false if the label is new in this interval. It marks
+// findAndRecordUse returns the ID of a label, or false if the label is new in this interval. It marks
 // the label as recurring if an earlier key has used it. If only the current key has used it, the ID is
 // preliminary.
-func (a *admitter) findAndMarkRecurring(l *label) (id labelID, ok bool) {
+func (a *admitter) findAndRecordUse(l *label) (id labelID, ok bool) {
 	id, ok = a.labels.find(l.labelName, l.identity)
 	if ok {
 		a.labels.byID[id].recurred = true
@@ -399,7 +407,7 @@ func (a *admitter) resolveTag(list span.Label, tag string) labelID {
 	}
 	if value != span.Blocked {
 		sent.tagKey = keyID
-		values := a.tagKeyOf(keyID)
+		values := a.tagValuesOf(keyID)
 		if id, ok := a.idOf(&values.budget, sent); ok {
 			return id
 		}
@@ -410,51 +418,56 @@ func (a *admitter) resolveTag(list span.Label, tag string) labelID {
 }
 
 // resolveTagKey returns the ID of a tag key, such as "region" in the tag "region:eu". It returns false
-// if there are too many tag keys. For a tag key that is new in this interval, it sets the limit on
-// different values.
+// if there are too many tag keys. For a tag key that is new in this interval, it sets the limit on the
+// number of values.
 func (a *admitter) resolveTagKey(list span.Label, text string) (id labelID, ok bool) {
 	kind := tagKeyKind(list)
-	pendingBefore := len(a.pending)
-	id, ok = a.idOf(&a.origin.budgets[kind], a.newLabel(kind, text))
-	isNew := len(a.pending) > pendingBefore // idOf appends a new label
+	tagKey := a.newLabel(kind, text)
+	id, ok = a.idOf(&a.origin.budgets[kind], tagKey)
+	if !ok {
+		return absentID, false
+	}
+	isNew := a.tagValuesOf(id) == nil
 	if isNew {
-		newKey := &a.pending[pendingBefore]
 		limit := a.config.tagBudget(list, text)
-		keptTags := a.previous.tagKeys[newKey.identity]
-		newKey.tags = a.unusedTagKey()
-		*newKey.tags = tagKey{budget: newBudget(limit, keptTags), limit: limit}
+		kept := a.previous.keptTags[tagKey.identity]
+		a.pending[id-pendingID].values = a.newTagValues(limit, kept)
 	}
-	return id, ok
+	return id, true
 }
 
-// unusedTagKey returns memory for the budget of a new tag key. Later keys reuse the memory.
-func (a *admitter) unusedTagKey() *tagKey {
-	if a.newTagKeys == len(a.tagKeys) {
-		a.tagKeys = append(a.tagKeys, new(tagKey))
+// newTagValues returns the budget for a new tag key. It is valid until the next key is admitted. limit is
+// the maximum number of values, and kept is the number of values that keep their rows.
+func (a *admitter) newTagValues(limit int, kept keptRows) *tagValues {
+	if a.tagValuesInUse == len(a.tagValues) {
+		a.tagValues = append(a.tagValues, new(tagValues))
 	}
-	unused := a.tagKeys[a.newTagKeys]
-	a.newTagKeys++
-	return unused
+	values := a.tagValues[a.tagValuesInUse]
+	a.tagValuesInUse++
+	*values = tagValues{budget: newBudget(limit, kept), limit: limit}
+	return values
 }
 
-// tagKeyOf returns the budget for the values of a tag key, given the ID of the tag key.
-func (a *admitter) tagKeyOf(id labelID) *tagKey {
+// tagValuesOf returns the budget for the values of a tag key, given the ID of the tag key. It returns nil
+// if the tag key has no budget yet.
+func (a *admitter) tagValuesOf(id labelID) *tagValues {
 	if id >= pendingID {
-		return a.pending[id-pendingID].tags
+		return a.pending[id-pendingID].values
 	}
-	return a.labels.byID[id].tags
+	return a.labels.byID[id].values
 }
 
-// resolveBlockedTag returns the ID of the tag "key:tracer_blocked_value", which replaces tags of a tag
-// key with too many different values. This tag counts against no limit. keyID and keyText are the ID
-// and the text of the tag key.
+// resolveBlockedTag returns the ID of the tag "key:tracer_blocked_value", which replaces the tags of a tag
+// key that has too many values. keyID and keyText are the ID and the text of the tag key. The replacement
+// itself is not counted as a value.
 func (a *admitter) resolveBlockedTag(list span.Label, keyID labelID, keyText string) labelID {
-	from := len(a.scratch)
+	textStart := len(a.scratch)
 	a.scratch = append(a.scratch, keyText...)
 	a.scratch = append(a.scratch, ':')
 	a.scratch = append(a.scratch, span.Blocked...)
-	blocked := a.newLabel(int32(list), stringOf(a.scratch[from:]))
-	id, isKnown := a.findAndMarkRecurring(&blocked)
+	text := stringOf(a.scratch[textStart:])
+	blocked := a.newLabel(int32(list), text)
+	id, isKnown := a.findAndRecordUse(&blocked)
 	if isKnown {
 		return id
 	}
@@ -484,9 +497,9 @@ func (a *admitter) addPendingLabels() (bytes int) {
 		added := pending.label
 		added.text = strings.Clone(added.text)
 		added.tagKey = finalID(added.tagKey)
-		if added.tags != nil {
-			tags := *added.tags
-			added.tags = &tags
+		if added.values != nil {
+			values := *added.values
+			added.values = &values
 		}
 		if pending.isCharged() {
 			a.finalBudget(pending.budget, &added).take(pending.share, added.isMask)
@@ -505,7 +518,7 @@ func (a *admitter) addPendingLabels() (bytes int) {
 // the budget.
 func (a *admitter) finalBudget(b *budget, added *label) *budget {
 	if added.isTag() {
-		return &a.labels.byID[added.tagKey].tags.budget
+		return &a.labels.byID[added.tagKey].values.budget
 	}
 	return b
 }

@@ -241,7 +241,7 @@ func TestOverflow_LaterKeyIDsStayValid(t *testing.T) {
 func TestCommonOrigin_HasFieldsOfAllMembers(t *testing.T) {
 	r, shop := one(t, func(c *registry.Config) { c.MaxOrigins = 1 })
 	join := func(o span.Origin) registry.OriginID {
-		id, isCommon := r.JoinOrigin(o, 0)
+		id, isCommon := r.AdmitOriginOrShared(o, 0)
 		if !isCommon || id == shop {
 			t.Fatalf("%+v has origin %d", o, id)
 		}
@@ -270,7 +270,7 @@ func TestCommonOrigin_HasFieldsOfAllMembers(t *testing.T) {
 	if before[common] != first {
 		t.Errorf("a sealed cycle's is %+v", before[common])
 	}
-	if id, isCommon := r.JoinOrigin(span.Origin{Service: "shop"}, 0); isCommon || id != shop {
+	if id, isCommon := r.AdmitOriginOrShared(span.Origin{Service: "shop"}, 0); isCommon || id != shop {
 		t.Error("an origin that is known has lost its place")
 	}
 }

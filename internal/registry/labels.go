@@ -67,19 +67,19 @@ type labelName struct {
 // label is a text with its scope.
 type label struct {
 	labelName
-	identity uint64  // hash of text and scope, the same in every interval
-	tagKey   labelID // ID of the tag key, if this is a tag
-	tags     *tagKey // budget for tags with this key, if this is a tag key
+	identity uint64     // hash of text and scope, the same in every interval
+	tagKey   labelID    // ID of the tag key, if this is a tag
+	values   *tagValues // budget for the values of this tag key, if this is a tag key
 	history
 	isBlocked bool // span.Blocked, or a tag with that value: it takes no row of a budget
 	isMask    bool // only seen as the mask of other values so far
 }
 
-// tagKey is the budget for the tags with one tag key.
-type tagKey struct {
+// tagValues is the budget for the values of one tag key.
+type tagValues struct {
 	budget
 	limit int
-	lost  uint64 // keys that lost such a tag
+	lost  uint64 // keys that lost a tag with this tag key
 }
 
 func newLabelTable() labelTable {
@@ -125,8 +125,8 @@ const mapSlot = (8 + 8 + 1) * 16 / 7
 // map entry, and the data that is kept for the next interval.
 func labelBytes(l *label) int {
 	bytes := len(l.text) + int(unsafe.Sizeof(label{}))*5/4 + 2*mapSlot
-	if l.tags != nil {
-		bytes += int(unsafe.Sizeof(tagKey{}))
+	if l.values != nil {
+		bytes += int(unsafe.Sizeof(tagValues{}))
 	}
 	return bytes
 }

@@ -172,26 +172,32 @@ func (t *tables) joinCommon(o span.Origin) OriginID {
 	return table.common
 }
 
-// addOrigin gives the next ID to an origin, the description of a process that sends spans. It sets the
-// limits on different values of the origin's labels. Values that recurred in the previous interval keep
-// their places within these limits.
+// addOrigin gives the next ID to an origin, the description of a process that sends spans. identity is its
+// hash.
 func (t *tables) addOrigin(name span.Origin, identity uint64) OriginID {
-	record, wasPresent := t.previous.origins[identity]
+	previous, wasPresent := t.previous.origins[identity]
 	if !wasPresent {
-		record = &previousOrigin{}
+		previous = &previousOrigin{}
 	}
 	added := origin{identity: identity, isNew: !wasPresent}
 	for kind := range int32(kinds) {
-		limit := t.limitOf(kind)
-		added.budgets[kind] = newBudget(limit, record.labels[kind])
-		if t.config.Masking == MaskOverBudget && isMaskable(span.Label(kind)) {
-			added.budgets[kind].reserveForMasks(limit)
-		}
+		added.budgets[kind] = t.newLabelBudget(kind, previous.labels[kind])
 	}
 	t.origins.names = append(t.origins.names, name)
 	t.origins.byID = append(t.origins.byID, added)
-	t.rowBudget.join(record)
+	t.rowBudget.countOrigin(previous)
 	return OriginID(len(t.origins.byID) - 1)
+}
+
+// newLabelBudget returns the limit on distinct values of a label, or on the tag keys of a list of tags.
+// kept is the number of values of the previous interval that keep their rows.
+func (t *tables) newLabelBudget(kind int32, kept keptRows) budget {
+	limit := t.limitOf(kind)
+	b := newBudget(limit, kept)
+	if t.config.Masking == MaskOverBudget && isMaskable(span.Label(kind)) {
+		b.reserveForMasks(limit)
+	}
+	return b
 }
 
 // limitOf returns the maximum number of distinct values of a label. kind is the number of the label.

@@ -44,7 +44,7 @@ func TestOrigins_ShortLivedPodsEvictNone(t *testing.T) {
 		shared := map[span.Origin]bool{}
 		ids := map[registry.OriginID]bool{}
 		for _, o := range all {
-			id, isShared := r.JoinOrigin(o, 0)
+			id, isShared := r.AdmitOriginOrShared(o, 0)
 			shared[o], ids[id] = isShared, true
 			if names, _ := r.Contents(); names[id].Service != o.Service {
 				t.Fatalf("round %d: %+v is counted as %+v", round, o, names[id])
@@ -73,15 +73,15 @@ func TestOrigins_LastingPodsKeepTheirs(t *testing.T) {
 		r := intervals.Registry()
 		for i := range 200 {
 			if round > 2 {
-				r.JoinOrigin(pod("job", fmt.Sprint("job-", 100*round+i)), 0)
+				r.AdmitOriginOrShared(pod("job", fmt.Sprint("job-", 100*round+i)), 0)
 			}
 		}
 		for i := range 20 {
-			if _, isShared := r.JoinOrigin(pod("shop", fmt.Sprint("shop-", i)), 0); isShared {
+			if _, isShared := r.AdmitOriginOrShared(pod("shop", fmt.Sprint("shop-", i)), 0); isShared {
 				t.Errorf("round %d: pod %d has lost its place", round, i)
 			}
 		}
-		if _, isShared := r.JoinOrigin(span.Origin{Service: fmt.Sprint("service ", round)}, 0); isShared {
+		if _, isShared := r.AdmitOriginOrShared(span.Origin{Service: fmt.Sprint("service ", round)}, 0); isShared {
 			t.Errorf("round %d: there is no place for a service", round)
 		}
 		if names, _ := r.Contents(); len(names) > config.MaxOrigins {
@@ -99,14 +99,14 @@ func TestOrigins_ProcessLeavesRoomForServices(t *testing.T) {
 	for round := range 4 {
 		r, separate := intervals.Registry(), 0
 		for i := range 100 {
-			if _, isShared := r.JoinOrigin(pod("job", fmt.Sprint(i)), 7); !isShared {
+			if _, isShared := r.AdmitOriginOrShared(pod("job", fmt.Sprint(i)), 7); !isShared {
 				separate++
 			}
 		}
 		if separate != 12 { // three quarters of the half that a process may have
 			t.Errorf("round %d: %d pods have separate origins", round, separate)
 		}
-		if _, isShared := r.JoinOrigin(span.Origin{Service: "shop"}, 7); isShared {
+		if _, isShared := r.AdmitOriginOrShared(span.Origin{Service: "shop"}, 7); isShared {
 			t.Errorf("round %d: a service of the same process has none", round)
 		}
 		intervals.Begin()

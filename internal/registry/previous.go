@@ -11,7 +11,7 @@ import (
 type previous struct {
 	classes   map[uint64]class           // classes of values, tag keys and keys that had a row and recurred, by identity
 	origins   map[uint64]*previousOrigin // by identity
-	tagKeys   map[uint64]keptRows        // tags that keep a row, by the identity of their tag key
+	keptTags  map[uint64]keptRows        // tags that keep a row, by the identity of their tag key
 	keptRows  keptRows                   // keys that keep a row
 	keptBytes keptRows                   // memory of these keys, and of all labels that keep a row
 }
@@ -30,9 +30,9 @@ type previousOrigin struct {
 // These are not included.
 func (t *tables) snapshot() *previous {
 	prev := &previous{
-		classes: make(map[uint64]class, len(t.labels.byID)+len(t.rows.byID)),
-		origins: make(map[uint64]*previousOrigin, len(t.origins.byID)),
-		tagKeys: map[uint64]keptRows{},
+		classes:  make(map[uint64]class, len(t.labels.byID)+len(t.rows.byID)),
+		origins:  make(map[uint64]*previousOrigin, len(t.origins.byID)),
+		keptTags: map[uint64]keptRows{},
 	}
 	for i := range t.origins.byID {
 		o := &t.origins.byID[i]
@@ -80,8 +80,8 @@ func (p *previous) hasSpaceFor(t *tables, o *previousOrigin, l *label) bool {
 	limit := t.limitOf(kind)
 	if l.isTag() {
 		tagKey := &t.labels.byID[l.tagKey]
-		kept = p.tagKeys[tagKey.identity]
-		limit = tagKey.tags.limit
+		kept = p.keptTags[tagKey.identity]
+		limit = tagKey.values.limit
 	}
 	isFull := kept.total() >= maxKept(limit)
 	isExcessMask := l.isMask && o.masks[kind] >= limit/4
@@ -92,9 +92,9 @@ func (p *previous) hasSpaceFor(t *tables, o *previousOrigin, l *label) bool {
 func (p *previous) countKept(t *tables, o *previousOrigin, l *label) {
 	if l.isTag() {
 		tagKey := &t.labels.byID[l.tagKey]
-		kept := p.tagKeys[tagKey.identity]
+		kept := p.keptTags[tagKey.identity]
 		kept.add(l.nextClass, 1)
-		p.tagKeys[tagKey.identity] = kept
+		p.keptTags[tagKey.identity] = kept
 	} else {
 		o.labels[l.scope.kind].add(l.nextClass, 1)
 	}
@@ -110,7 +110,7 @@ func (p *previous) addRows(t *tables) {
 	for i := range t.rows.byID {
 		row := &t.rows.byID[i]
 		if row.recurred {
-			p.originOf(t, row).recurred.add(rowBytes(row.words))
+			p.originOf(t, row).recurred.add(rowBytes(row.encoded))
 		}
 	}
 	limitPerOrigin := p.limitPerOrigin(t.config)
@@ -130,7 +130,7 @@ func (p *previous) addRow(row *row, o *previousOrigin, limit usage) {
 		p.classes[row.identity] = classSeen
 		return
 	}
-	bytes := rowBytes(row.words)
+	bytes := rowBytes(row.encoded)
 	p.classes[row.identity] = row.nextClass
 	o.kept.add(bytes)
 	p.keptRows.add(row.nextClass, 1)
@@ -139,7 +139,7 @@ func (p *previous) addRow(row *row, o *previousOrigin, limit usage) {
 
 // originOf returns the record of the origin of a row.
 func (p *previous) originOf(t *tables, row *row) *previousOrigin {
-	return p.origins[t.origins.byID[row.words[wordOrigin]].identity]
+	return p.origins[t.origins.byID[row.encoded[wordOrigin]].identity]
 }
 
 // limitPerOrigin returns the most rows and bytes that one origin can keep in the next interval.

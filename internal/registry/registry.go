@@ -86,11 +86,11 @@ func (r *Registry) AdmitOrigin(o span.Origin) (OriginID, bool) {
 	return r.tables.admitOrigin(r.conflated(o), unlimitedProcess)
 }
 
-// JoinOrigin returns the ID under which the spans of an origin are counted. process is the process ID of
+// AdmitOriginOrShared returns the ID under which the spans of an origin are counted. process is the process ID of
 // the client, or 0 if it is unknown. If there are too many origins, the ID is that of the service, the
 // origin without the fields of an instance. If there are too many services, it is that of one origin
 // common to all services. isShared is true in both cases.
-func (r *Registry) JoinOrigin(o span.Origin, process int32) (id OriginID, isShared bool) {
+func (r *Registry) AdmitOriginOrShared(o span.Origin, process int32) (id OriginID, isShared bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	o = r.conflated(o)
@@ -272,11 +272,11 @@ func (c collapses) moveFrom(t *tables) {
 	t.lost = [kinds]uint64{}
 	for i := range t.labels.byID {
 		l := &t.labels.byID[i]
-		isTagKey := l.tags != nil
+		isTagKey := l.values != nil
 		if isTagKey {
 			list := labelOfKind(int(l.scope.kind)).String()
-			c.add(list+" "+l.text, list, l.tags.lost)
-			l.tags.lost = 0
+			c.add(list+" "+l.text, list, l.values.lost)
+			l.values.lost = 0
 		}
 	}
 }

@@ -27,7 +27,7 @@ type rowTable struct {
 }
 
 type row struct {
-	words    []uint32 // encoded key; nil for an unlabelled row
+	encoded  []uint32 // encoded key; nil for an unlabelled row
 	identity uint64   // hash of the key, the same in every interval
 	history
 }
@@ -35,37 +35,35 @@ type row struct {
 func newRowTable() rowTable { return rowTable{ids: map[uint64]KeyID{}} }
 
 // find returns the ID of an encoded key, or false if the table has no such key. identity is the hash of
-// the key. Of several keys with one hash, the first is in t.ids under the hash, the second under the hash
-// plus one, and so on.
-func (t *rowTable) find(words []uint32, identity uint64) (KeyID, bool) {
-	slot := identity
-	id, isUsed := t.ids[slot]
-	for isUsed {
-		if slices.Equal(t.byID[id].words, words) {
+// the key. A key whose hash was taken when it was added is in the map under the next free number.
+func (t *rowTable) find(encoded []uint32, identity uint64) (KeyID, bool) {
+	for mapKey := identity; ; mapKey++ {
+		id, isUsed := t.ids[mapKey]
+		if !isUsed {
+			return 0, false
+		}
+		if slices.Equal(t.byID[id].encoded, encoded) {
 			return id, true
 		}
-		slot++
-		id, isUsed = t.ids[slot]
 	}
-	return 0, false
 }
 
 // add gives the next ID to a key that is not in the table yet, and returns the ID. identity is the hash
 // of the key. If the table has another key with the same hash, the new key is stored under the next
 // free number, where find looks for it.
-func (t *rowTable) add(words []uint32, identity uint64, history history, entry KeyEntry) KeyID {
+func (t *rowTable) add(encoded []uint32, identity uint64, history history, entry KeyEntry) KeyID {
 	id := t.addUnlabelled(entry)
-	t.byID[id] = row{words: slices.Clone(words), identity: identity, history: history}
-	slot := identity
-	for t.hasID(slot) {
-		slot++
+	t.byID[id] = row{encoded: slices.Clone(encoded), identity: identity, history: history}
+	mapKey := identity
+	for t.isUsed(mapKey) {
+		mapKey++
 	}
-	t.ids[slot] = id
+	t.ids[mapKey] = id
 	return id
 }
 
-func (t *rowTable) hasID(slot uint64) bool {
-	_, ok := t.ids[slot]
+func (t *rowTable) isUsed(mapKey uint64) bool {
+	_, ok := t.ids[mapKey]
 	return ok
 }
 
@@ -78,11 +76,11 @@ func (t *rowTable) addUnlabelled(entry KeyEntry) KeyID {
 
 // orderTags sorts the IDs in each list of tags of an encoded key, and returns the encoding. Several
 // tags with one tag key can collapse into the same tag, which must occur only once. So orderTags
-// removes duplicates from the lists for which mayRepeat is true. It overwrites words.
-func orderTags(words []uint32, mayRepeat *[lists]bool) []uint32 {
-	ordered := words[:wordTags]
+// removes duplicates from the lists for which mayRepeat is true. It overwrites encoded.
+func orderTags(encoded []uint32, mayRepeat *[lists]bool) []uint32 {
+	ordered := encoded[:wordTags]
 	list := 0
-	for ids := range tagLists(words) {
+	for ids := range tagLists(encoded) {
 		slices.Sort(ids)
 		if mayRepeat[list] {
 			ids = slices.Compact(ids)
@@ -96,16 +94,16 @@ func orderTags(words []uint32, mayRepeat *[lists]bool) []uint32 {
 
 // keyOf decodes a key. It takes the strings of the key from the label table, because strings of a received
 // message would keep the whole message in memory.
-func (t *labelTable) keyOf(words []uint32) (k span.Key) {
-	statusText := t.byID[words[wordStatus]].text
+func (t *labelTable) keyOf(encoded []uint32) (k span.Key) {
+	statusText := t.byID[encoded[wordStatus]].text
 	status, _ := strconv.ParseUint(statusText, 10, 32) // 0 if the text is empty
 	k.HTTPStatus = uint32(status)
-	k.SetFacts(byte(words[wordFacts]))
+	k.SetFacts(byte(encoded[wordFacts]))
 	for l := range span.FirstList { // labels before FirstList are single texts
-		*k.Text(l) = t.byID[words[wordTexts+int(l)]].text
+		*k.Text(l) = t.byID[encoded[wordTexts+int(l)]].text
 	}
 	list := span.FirstList
-	for ids := range tagLists(words) {
+	for ids := range tagLists(encoded) {
 		*k.Tags(list) = t.sortedTexts(ids)
 		list++
 	}
@@ -126,10 +124,10 @@ func (t *labelTable) sortedTexts(ids []labelID) []string {
 }
 
 // tagLists iterates over the lists of tags of an encoded key, in which each list follows its length.
-// The lists share memory with words.
-func tagLists(words []uint32) iter.Seq[[]uint32] {
+// The lists share memory with encoded.
+func tagLists(encoded []uint32) iter.Seq[[]uint32] {
 	return func(yield func(ids []uint32) bool) {
-		rest := words[wordTags:]
+		rest := encoded[wordTags:]
 		for len(rest) > 0 {
 			length := int(rest[0])
 			ids := rest[1 : 1+length]
@@ -142,14 +140,14 @@ func tagLists(words []uint32) iter.Seq[[]uint32] {
 }
 
 // rowBytes returns the approximate memory of one key: its encoding, its strings without their texts, and
-// its entries in lists and maps. words is the encoded key.
-func rowBytes(words []uint32) int {
+// its entries in lists and maps. encoded is the encoded key.
+func rowBytes(encoded []uint32) int {
 	const wordBytes, stringHeaderBytes = int(unsafe.Sizeof(uint32(0))), int(unsafe.Sizeof(""))
 	listBytes := int(unsafe.Sizeof(row{})) + int(unsafe.Sizeof(KeyEntry{}))
 	listBytes += listBytes / 4 // spare capacity of the lists
-	encodedBytes := wordBytes * len(words)
-	encodedBytes += encodedBytes / 8  // the allocator rounds sizes up
-	tagWords := len(words) - wordTags // at least the number of tags
+	encodedBytes := wordBytes * len(encoded)
+	encodedBytes += encodedBytes / 8    // the allocator rounds sizes up
+	tagWords := len(encoded) - wordTags // at least the number of tags
 	tagBytes := stringHeaderBytes * tagWords
 	mapBytes := 2 * mapSlot // one entry in this interval, one in the next
 	return listBytes + encodedBytes + tagBytes + mapBytes
@@ -201,9 +199,11 @@ func newRowBudget(total usage, prev *previous) rowBudget {
 	return b
 }
 
-// join registers an origin, given its record of the previous interval.
-func (b *rowBudget) join(record *previousOrigin) {
-	if record.kept.rows == 0 {
+// countOrigin counts an origin that is new in this interval. Origins that kept rows of the previous
+// interval are counted from the start.
+func (b *rowBudget) countOrigin(previous *previousOrigin) {
+	wasCounted := previous.kept.rows > 0
+	if !wasCounted {
 		b.origins++
 	}
 }

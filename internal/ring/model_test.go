@@ -96,7 +96,7 @@ func script(t *testing.T, slots int, steps func() (byte, bool)) {
 		case step >= 200:
 			limit := 1 + int(step-200)
 			var got []uint64
-			at = r.consumeRuns(at, uint64(limit), func(slots [][2]uint64) {
+			at = r.consumePublished(at, uint64(limit), func(slots [][2]uint64) {
 				for _, s := range slots {
 					if s[1] != ^s[0] {
 						t.Fatalf("a torn slot: %x", s)

@@ -164,9 +164,9 @@ func (s *sequence) publish(start, n uint64, skip bool) {
 // passed a Stop signal; slots published after Stop stay in the ring. It panics if another call is
 // running.
 //
-// Consume frees the slots after it has passed at most limit of them, or a single longer claim. Producers
-// then overwrite them, so onSlots must not retain them. If a callback panics, the slots that it got are
-// not freed.
+// onSlots must not retain the slots. After at most limit slots, or one claim if that has more, Consume frees
+// the slots that it has passed, and producers overwrite them. If a callback panics, the slots that it got
+// are not freed.
 func (r *Ring[T]) Consume(limit int, onSlots func([]T), onSignal func(Signal)) {
 	if limit < 1 {
 		panic("BUG: a ring's consumer was given no room for a turn")
@@ -187,7 +187,7 @@ func (r *Ring[T]) Consume(limit int, onSlots func([]T), onSignal func(Signal)) {
 				return
 			}
 		}
-		next := r.consumeRuns(position, uint64(limit), onSlots)
+		next := r.consumePublished(position, uint64(limit), onSlots)
 		hasSlots := next != position
 		if hasSlots || hasSignal {
 			idle.recordWork()
@@ -198,10 +198,10 @@ func (r *Ring[T]) Consume(limit int, onSlots func([]T), onSignal func(Signal)) {
 	}
 }
 
-// consumeRuns passes published slots to onSlots, beginning at position start, and frees them. It returns
+// consumePublished passes published slots to onSlots, beginning at position start, and frees them. It returns
 // the position after them. It consumes whole runs, each of them the slots of one claim, and at most
 // limit slots, unless the first run is longer.
-func (r *Ring[T]) consumeRuns(start, limit uint64, onSlots func([]T)) uint64 {
+func (r *Ring[T]) consumePublished(start, limit uint64, onSlots func([]T)) uint64 {
 	position := start
 	undelivered := start // position of the first slot that was not passed to onSlots
 	skipped := uint64(0)
@@ -279,8 +279,8 @@ func aligned[E any](n int) []E {
 	size := uintptr(n) * unsafe.Sizeof(zero)
 	raw := make([]byte, size+line)
 	start := unsafe.Pointer(unsafe.SliceData(raw))
-	padding := -uintptr(start) & (line - 1) // bytes up to the next cache line
-	return unsafe.Slice((*E)(unsafe.Add(start, padding)), n)
+	untilNextLine := line - uintptr(start)%line
+	return unsafe.Slice((*E)(unsafe.Add(start, untilNextLine)), n)
 }
 
 // checkFlat returns an error if the size of a slot type is 0, or if the type contains pointers.

@@ -66,7 +66,7 @@ func TestRing_Allocations(t *testing.T) {
 			c.Slot(2)[0] = 7
 			c.Publish()
 		}()
-		at = r.consumeRuns(at, 1000, take)
+		at = r.consumePublished(at, 1000, take)
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
@@ -83,7 +83,7 @@ func TestRing_Stats(t *testing.T) {
 	}
 	at := r.head.Load()
 	turn := func(limit uint64) func() {
-		return func() { at = r.consumeRuns(at, limit, func([]uint64) {}) }
+		return func() { at = r.consumePublished(at, limit, func([]uint64) {}) }
 	}
 	skip := func(end func(*Claim[uint64])) func() {
 		return func() { c, _ := r.Claim(2); end(&c) }
@@ -125,13 +125,13 @@ func TestProducers_CacheHead(t *testing.T) {
 	}
 	at := r.head.Load()
 	publish(t, r, 3)
-	at = r.consumeRuns(at, 4, func([]uint64) {})
+	at = r.consumePublished(at, 4, func([]uint64) {})
 	publish(t, r, 1)
-	if r.freed.Load() == at {
+	if r.headCopy.Load() == at {
 		t.Error("the cursor was read for a claim that the copy allowed")
 	}
 	publish(t, r, 1)
-	if r.freed.Load() != at {
+	if r.headCopy.Load() != at {
 		t.Error("the cursor was not remembered")
 	}
 }

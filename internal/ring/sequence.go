@@ -41,8 +41,8 @@ type fixed struct {
 
 // producers is written by producers. A claim needs both fields, so they share a cache line.
 type producers struct {
-	tail  atomic.Uint64 // end of the claimed positions
-	freed atomic.Uint64 // copy of consumer.head, possibly outdated
+	tail     atomic.Uint64 // end of the claimed positions
+	headCopy atomic.Uint64 // copy of consumer.head, possibly outdated
 }
 
 // consumer is written by the consumer.
@@ -71,7 +71,7 @@ func (s *sequence) init(shift uint) {
 	s.words = aligned[atomic.Uint64](int(s.size))
 	firstPosition := s.size
 	s.tail.Store(firstPosition)
-	s.freed.Store(firstPosition)
+	s.headCopy.Store(firstPosition)
 	s.head.Store(firstPosition)
 	s.parking.init()
 	s.mailbox.init()
@@ -109,17 +109,17 @@ func (s *sequence) claim(n uint64) (start uint64, result Result) {
 	return 0, Contended
 }
 
-// fits reports whether the ring has space for all slots before the position end that are not freed. It
-// first compares end with s.freed, an older copy of s.head, because reading s.head slows down the
-// consumer.
+// fits reports whether the ring has space for all slots from s.head, the first one that the consumer has not
+// freed, up to the position end. It reads s.head only if an older copy says that there is no space, because
+// reading it slows down the consumer.
 func (s *sequence) fits(end uint64) bool {
-	freed := s.freed.Load()
-	if s.isWithinSize(freed, end) {
+	oldHead := s.headCopy.Load()
+	if s.isWithinSize(oldHead, end) {
 		return true
 	}
 	head := s.head.Load()
-	if head != freed {
-		s.freed.Store(head)
+	if head != oldHead {
+		s.headCopy.Store(head)
 	}
 	return s.isWithinSize(head, end)
 }

@@ -42,6 +42,9 @@ type mailbox struct {
 	pending []pendingSignal
 }
 
+// immediately is the position of a signal that is delivered at any position of the consumer.
+const immediately = 0
+
 // never is the value of lowest when no signal is pending. No position reaches it.
 const never = math.MaxUint64
 
@@ -53,18 +56,17 @@ func (m *mailbox) init() {
 // due reports whether a signal is to be delivered to a consumer at the given position.
 func (m *mailbox) due(position uint64) bool { return position >= m.lowest.Load() }
 
-// addSignal adds a signal for the consumer, and returns false if signalDepth signals are pending. Clear is
-// delivered immediately, any other signal after all slots that are claimed so far. addSignal reads tail, the
-// end of the claimed slots, under the lock, so that a later signal never has a lower position.
+// addSignal adds a signal for the consumer. It returns false if there are too many. The consumer gets a Clear
+// signal immediately, and other signals after all slots that are claimed so far. tail is the end of these.
 func (m *mailbox) addSignal(signal Signal, tail *atomic.Uint64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.pending) == signalDepth {
 		return false
 	}
-	added := pendingSignal{Signal: signal}
+	added := pendingSignal{Signal: signal, position: immediately}
 	if signal.Kind != Clear {
-		added.position = tail.Load()
+		added.position = tail.Load() // under the lock, so that a later signal has no lower position
 	}
 	m.pending = append(m.pending, added)
 	m.lowest.Store(min(m.lowest.Load(), added.position))

@@ -46,18 +46,20 @@ type Balancer struct {
 }
 
 // NewBalancer returns a balancer that initially gives about the same number of partitions, parts of the
-// key space, to each drainer. Its goroutine is not running before Start is called.
+// key space, to each drainer. Start must be called to run it.
 func NewBalancer(config Config) *Balancer {
 	b := &Balancer{
 		config: config, grow: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
 	}
-	b.SetRouting(newRouting(partitionsFor(config.Drainers, 0), config.Drainers))
-	b.publishFirstStats()
+	const initialKeys = 0
+	partitions := partitionsFor(config.Drainers, initialKeys)
+	b.SetRouting(newRouting(partitions, config.Drainers))
+	b.publishInitialStats()
 	return b
 }
 
-// publishFirstStats publishes the statistics before the first interval: no loads and no plan.
-func (b *Balancer) publishFirstStats() {
+// publishInitialStats publishes the statistics before the first interval: no loads and no plan.
+func (b *Balancer) publishInitialStats() {
 	const evenRatio = 1
 	noPlan := unchanged(evenRatio, "no interval has ended yet")
 	noLoads := make([]uint64, b.Routing().Partitions())
@@ -233,7 +235,7 @@ type PartitionLoad struct {
 // addPlan stores a plan as the last one, and adds its moves, splits and merges to the totals. If the
 // plan changes the owner of a partition, addPlan also stores it as the last change.
 func (s *Stats) addPlan(p *Plan) {
-	s.LoadRatio = p.Before
+	s.LoadRatio = p.OldLoadRatio
 	s.Moves += uint64(p.Moves)
 	s.Splits += uint64(p.Splits)
 	s.Merges += uint64(p.Merges)

@@ -70,7 +70,7 @@ func TestBalancer_SplitsAndMerges(t *testing.T) {
 		b.ask(hot)
 		b.rebalance()
 		s := b.Stats()
-		if !b.Routing().isSplit(17) || s.Split != 1 || s.Splits == 0 || s.LastPlan.After >= rebalanceAt {
+		if !b.Routing().isSplit(17) || s.Split != 1 || s.Splits == 0 || s.LastPlan.NewLoadRatio >= rebalanceAt {
 			t.Fatalf("not split: %+v", s)
 		}
 		for range 2 { // the first interval moves the other partitions back
@@ -78,7 +78,7 @@ func TestBalancer_SplitsAndMerges(t *testing.T) {
 			b.rebalance()
 		}
 		if s := b.Stats(); b.Routing().isSplit(17) || s.Split != 0 || s.Merges == 0 ||
-			s.LastPlan.After >= rebalanceAt {
+			s.LastPlan.NewLoadRatio >= rebalanceAt {
 			t.Errorf("not merged: %+v", s)
 		}
 		checkWhole(t, b.Routing())
@@ -100,7 +100,7 @@ func TestBalancer_IgnoresSlightUnevenness(t *testing.T) {
 	loads[0] = 31_000
 	b.ask(loads)
 	b.rebalance()
-	if s := b.Stats(); s.Epoch != 2 || s.Moves == 0 || s.LastPlan.After > balanced {
+	if s := b.Stats(); s.Epoch != 2 || s.Moves == 0 || s.LastPlan.NewLoadRatio > balanced {
 		t.Errorf("%+v", s)
 	}
 }
@@ -270,7 +270,7 @@ func TestBalancer_MergesThousands(t *testing.T) {
 	b.SetRouting(newRouting(1, drainers).WithOwners([][]uint16{{0, 1}}).Subdivide(partitions))
 	b.ask(slices.Repeat([]uint64{10}, partitions))
 	b.rebalance()
-	if s := b.Stats(); s.Split != 0 || s.Merges != partitions || s.LastPlan.After > balanced {
+	if s := b.Stats(); s.Split != 0 || s.Merges != partitions || s.LastPlan.NewLoadRatio > balanced {
 		t.Errorf("%+v", s)
 	}
 }

@@ -39,13 +39,13 @@ type Plan struct {
 
 // PlanStats describes a plan and its reason.
 type PlanStats struct {
-	At     time.Time `json:"at"`
-	Before float64   `json:"load_ratio_before"` // load of the busiest drainer over that of the idlest
-	After  float64   `json:"load_ratio_after"`  // as planned
-	Moves  int       `json:"moves"`             // partitions that change their owners
-	Splits int       `json:"splits"`            // partitions that get more owners
-	Merges int       `json:"merges"`            // split partitions that go back to one owner
-	Why    string    `json:"reason"`            // also if nothing changes
+	At           time.Time `json:"at"`
+	OldLoadRatio float64   `json:"load_ratio_before"` // load of the busiest drainer over that of the idlest
+	NewLoadRatio float64   `json:"load_ratio_after"`  // as planned
+	Moves        int       `json:"moves"`             // partitions that change their owners
+	Splits       int       `json:"splits"`            // partitions that get more owners
+	Merges       int       `json:"merges"`            // split partitions that go back to one owner
+	Why          string    `json:"reason"`            // also if nothing changes
 }
 
 // changesOwners reports whether the plan moves, splits or merges a partition.
@@ -54,7 +54,7 @@ func (p *Plan) changesOwners() bool { return p.owners != nil }
 // unchanged returns a plan that changes nothing. ratio is the load of the busiest drainer over that of
 // the idlest, and why is the reason that the status shows.
 func unchanged(ratio float64, why string) Plan {
-	return Plan{PlanStats: PlanStats{Before: ratio, After: ratio, Why: why}}
+	return Plan{PlanStats: PlanStats{OldLoadRatio: ratio, NewLoadRatio: ratio, Why: why}}
 }
 
 // plan assigns the partitions, parts of the key space, to drainers for the next interval. loads
@@ -98,23 +98,23 @@ func (a *assignment) splitHeavy() {
 	fair := a.fairLoad()
 	for p, load := range a.loads {
 		if float64(load) > fair {
-			drainers := int(math.Ceil(float64(load) / fair))
-			a.splitOver(drainers, p)
+			wantedOwners := int(math.Ceil(float64(load) / fair))
+			a.splitOver(p, wantedOwners)
 		}
 	}
 }
 
 // splitUntilBalanced makes all drainers owners of the heaviest partition, a part of the key space, then
-// moves other partitions to compensate for that. It repeats this until the loads are balanced, no
+// moves other partitions to even out the loads. It repeats this until the loads are balanced, no
 // partition is left to split, or maxSplits partitions per drainer have been split.
 func (a *assignment) splitUntilBalanced() {
-	drainers := len(a.drainerLoads)
-	for range maxSplits * drainers {
+	allDrainers := len(a.drainerLoads)
+	for range maxSplits * allDrainers {
 		heaviest := a.heaviest()
 		if a.loadRatio() <= balanced || heaviest < 0 {
 			return
 		}
-		a.splitOver(drainers, heaviest)
+		a.splitOver(heaviest, allDrainers)
 		a.moveToIdlest()
 	}
 }
@@ -135,7 +135,7 @@ func merge(current *assignment, r *Routing) Plan {
 	}
 	next.moveToIdlest() // makes up for the merged partitions
 	merged := next.planFrom(r, ratio, whyMerged)
-	isBalanced := merged.After <= balanced
+	isBalanced := merged.NewLoadRatio <= balanced
 	if merged.Merges == 0 || !isBalanced {
 		return unchanged(ratio, whyBalanced)
 	}
@@ -170,7 +170,7 @@ func (a *assignment) clone() *assignment {
 // counts the partitions that get more owners as splits, those that get fewer as merges, and other
 // changes as moves. ratio is the load ratio with r, and why is the reason shown in the statistics.
 func (a *assignment) planFrom(r *Routing, ratio float64, why string) Plan {
-	p := Plan{owners: a.owners, PlanStats: PlanStats{Before: ratio, After: a.loadRatio(), Why: why}}
+	p := Plan{owners: a.owners, PlanStats: PlanStats{OldLoadRatio: ratio, NewLoadRatio: a.loadRatio(), Why: why}}
 	for partition, owners := range a.owners {
 		oldOwners := r.Owners(partition)
 		switch {
@@ -250,13 +250,12 @@ func (a *assignment) heaviest() int {
 	return heaviest
 }
 
-// splitOver adds owners to a partition, the idlest drainers first, until it has n owners or all
-// drainers own it. It does not remove owners.
-func (a *assignment) splitOver(n, partition int) {
-	drainers := len(a.drainerLoads)
-	wanted := min(n, drainers)
+// splitOver adds owners to a partition, the idlest drainers first, until it has the wanted number of
+// owners, or all drainers own it. It does not remove owners.
+func (a *assignment) splitOver(partition, wantedOwners int) {
+	allDrainers := len(a.drainerLoads)
 	owners := slices.Clone(a.owners[partition])
-	for len(owners) < wanted {
+	for len(owners) < min(wantedOwners, allDrainers) {
 		owners = append(owners, a.idlest(owners...))
 	}
 	a.assign(partition, owners...)

@@ -108,8 +108,8 @@ func TestPlan_Properties(t *testing.T) {
 			t.Fatalf("worse: ratio %.3f -> %.3f, most %.0f -> %.0f", was.loadRatio(), is.loadRatio(), was.highestLoad(),
 				is.highestLoad())
 		}
-		if math.Abs(is.loadRatio()-p.After) > 1e-9 || math.Abs(was.loadRatio()-p.Before) > 1e-9 {
-			t.Fatalf("planned %.3f -> %.3f, is %.3f -> %.3f", p.Before, p.After, was.loadRatio(), is.loadRatio())
+		if math.Abs(is.loadRatio()-p.NewLoadRatio) > 1e-9 || math.Abs(was.loadRatio()-p.OldLoadRatio) > 1e-9 {
+			t.Fatalf("planned %.3f -> %.3f, is %.3f -> %.3f", p.OldLoadRatio, p.NewLoadRatio, was.loadRatio(), is.loadRatio())
 		}
 		loaded, changed := 0, 0
 		for partition, load := range loads {
@@ -153,7 +153,7 @@ func TestPlan_EvensLoads(t *testing.T) {
 		routing := after(r, p)
 		layout := newAssignment(loads, routing)
 		if layout.loadRatio() >= rebalanceAt {
-			t.Fatalf("%d drainers, ratio %.3f -> %.3f, because %s", drainers, p.Before, layout.loadRatio(), p.Why)
+			t.Fatalf("%d drainers, ratio %.3f -> %.3f, because %s", drainers, p.OldLoadRatio, layout.loadRatio(), p.Why)
 		}
 		for partition, load := range loads {
 			if float64(load) > layout.fairLoad()*rebalanceAt && !routing.isSplit(partition) {
@@ -177,7 +177,7 @@ func TestPlan_MovesLittle(t *testing.T) {
 			total += load
 		}
 		loads[rnd.IntN(256)] += total / 10
-		if p := plan(loads, r); p.owners == nil || p.After > 1.1 || p.Moves > 40 {
+		if p := plan(loads, r); p.owners == nil || p.NewLoadRatio > 1.1 || p.Moves > 40 {
 			t.Fatalf("seed %d: %+v", seed, p)
 		}
 	}
@@ -243,7 +243,7 @@ func TestPlan_MergesCooledPartition(t *testing.T) {
 	}
 	loads[3] = 12_000
 	cooler := plan(loads, r)
-	if merged := after(r, cooler); merged.isSplit(3) || cooler.Merges != 1 || cooler.After > balanced ||
+	if merged := after(r, cooler); merged.isSplit(3) || cooler.Merges != 1 || cooler.NewLoadRatio > balanced ||
 		len(merged.splitOwners) != 0 {
 		t.Errorf("not merged: %+v", cooler)
 	}

@@ -62,7 +62,7 @@ func (s *Sample) scopeSize(scope *otlp.Scope) int {
 	for span := scope.First; span < scope.Last; span++ {
 		oldFieldSize := int(s.request.Extras[span].End - s.request.Extras[span].At)
 		size += s.spanFieldSize(span) - oldFieldSize
-		if s.decisions[span] != dropped {
+		if s.decisions[span] != drop {
 			hasForwarded = true
 		}
 	}
@@ -88,7 +88,7 @@ func (s *Sample) resourceSize(resource *otlp.Resource, result *resourceResult) i
 		}
 	}
 	if result.isMarked {
-		size += fieldSize(result.markedSize) - attributesFieldSize(resource)
+		size += fieldSize(result.markedSize) - resourceFieldSize(resource)
 	}
 	if isEmpty || hasForwarded {
 		return size
@@ -96,28 +96,29 @@ func (s *Sample) resourceSize(resource *otlp.Resource, result *resourceResult) i
 	return droppedSize
 }
 
-// attributesFieldSize returns the encoded length of the field "resource" of a ResourceSpans message,
+// resourceFieldSize returns the encoded length of the field "resource" in a received ResourceSpans message,
 // including tag and length. It returns 0 if the message has no such field.
-func attributesFieldSize(resource *otlp.Resource) int {
-	hasField := resource.MessageField != 0
-	if !hasField {
+func resourceFieldSize(received *otlp.Resource) int {
+	fieldStart := received.MessageField // position in the request; 0 without such a field
+	if fieldStart == 0 {
 		return 0
 	}
-	fieldEnd := int(resource.Message.At + resource.Message.Len)
-	return fieldEnd - resource.MessageField
+	fieldEnd := int(received.Message.At + received.Message.Len)
+	return fieldEnd - fieldStart
 }
 
 // spanFieldSize returns the encoded length of a span in the forwarded request, including the tag and
 // the length of its protobuf field. It returns 0 if the span is dropped.
 func (s *Sample) spanFieldSize(span int) int {
-	extra := &s.request.Extras[span]
+	received := &s.request.Extras[span]
 	switch s.decisions[span] {
-	case dropped:
+	case drop:
 		return 0
-	case raised:
-		return fieldSize(s.sizeWithThreshold(extra))
+	case forwardWithThreshold:
+		return fieldSize(s.sizeWithThreshold(received))
+	default:
+		return int(received.End - received.At)
 	}
-	return int(extra.End - extra.At)
 }
 
 // sizeWithThreshold returns the length of a span's message after its tracestate is replaced by one with the
@@ -197,7 +198,7 @@ func (s *Sample) appendBetweenScopes(
 	if !containsField || !result.isMarked {
 		return append(dst, body[from:to]...)
 	}
-	fieldEnd := fieldStart + attributesFieldSize(resource)
+	fieldEnd := fieldStart + resourceFieldSize(resource)
 	dst = append(dst, body[from:fieldStart]...)
 	dst = s.appendAttributes(dst, resource, result)
 	return append(dst, body[fieldEnd:to]...)
@@ -210,8 +211,7 @@ func (s *Sample) appendAttributes(dst []byte, resource *otlp.Resource, result *r
 }
 
 // appendScope appends the ScopeSpans field with the given index in the request, without its dropped
-// spans. It appends nothing if all of them are dropped. A span whose sampling threshold was raised gets
-// a new tracestate.
+// spans. It appends nothing if all of them are dropped. Spans that were sampled here get a new tracestate.
 func (s *Sample) appendScope(dst []byte, index int) []byte {
 	newSize := s.scopeSizes[index]
 	if newSize == droppedSize {
@@ -220,19 +220,20 @@ func (s *Sample) appendScope(dst []byte, index int) []byte {
 	dst = protolite.AppendHead(dst, fieldScopeSpans, newSize)
 	body := s.request.Body
 	scope := &s.request.Scopes[index]
-	from := scope.Body // start of the bytes that are neither copied nor dropped
+	next := scope.Body // first byte of the body that is not yet copied or dropped
 	for span := scope.First; span < scope.Last; span++ {
-		if s.decisions[span] == forwarded {
-			continue // copied together with the bytes around it
+		decision := s.decisions[span]
+		if decision == forwardUnchanged {
+			continue // copied later, together with the bytes around it
 		}
-		spanField := &s.request.Extras[span]
-		dst = append(dst, body[from:spanField.At]...)
-		if s.decisions[span] == raised {
-			dst = s.appendWithThreshold(dst, spanField)
+		received := &s.request.Extras[span]
+		dst = append(dst, body[next:received.At]...)
+		if decision == forwardWithThreshold {
+			dst = s.appendWithThreshold(dst, received)
 		}
-		from = int(spanField.End)
+		next = int(received.End)
 	}
-	return append(dst, body[from:scope.End]...)
+	return append(dst, body[next:scope.End]...)
 }
 
 // appendWithThreshold appends a span whose tracestate is replaced by one with the threshold s.threshold.

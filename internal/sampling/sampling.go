@@ -62,12 +62,12 @@ type Sample struct {
 type decision uint8
 
 const (
-	forwarded decision = iota // forwarded unchanged
-	raised                    // forwarded with the configured threshold
-	dropped                   // dropped
+	forwardUnchanged     decision = iota
+	forwardWithThreshold          // with the configured threshold
+	drop
 )
 
-const decisionBytes = int(unsafe.Sizeof(forwarded))
+const decisionBytes = int(unsafe.Sizeof(forwardUnchanged))
 
 // traces assigns a state to each trace of one request.
 type traces struct {
@@ -105,7 +105,7 @@ func Bytes(requestBytes int) int {
 
 // IsSelected reports whether a span is forwarded. If Select made no decisions, all spans are.
 func (s *Sample) IsSelected(span int) bool {
-	return len(s.decisions) == 0 || s.decisions[span] != dropped
+	return len(s.decisions) == 0 || s.decisions[span] != drop
 }
 
 // Release removes the references to the request.
@@ -151,17 +151,17 @@ func (s *Sample) decideSpans() (isUnchanged bool) {
 	for i := range s.request.Spans {
 		extra := &s.request.Extras[i]
 		t := s.traces.traceOf(extra)
-		decision := forwarded
+		decision := forwardUnchanged
 		mustSample := s.threshold > 0 && !t.isExempt
 		if mustSample {
 			state := s.states.Read(s.request.Bytes(extra.State))
 			decision = decideSpan(state, extra.TraceLow, s.threshold)
 		}
 		s.decisions[i] = decision
-		if decision != forwarded {
+		if decision != forwardUnchanged {
 			isUnchanged = false
 		}
-		if decision != dropped {
+		if decision != drop {
 			t.isForwarded = true
 		}
 	}
@@ -179,18 +179,18 @@ func decideSpan(state *tracestate.State, traceIDLow, threshold uint64) decision 
 	}
 	switch {
 	case state.HasAtLeast(threshold):
-		return forwarded
+		return forwardUnchanged
 	case randomness >= threshold:
-		return raised
+		return forwardWithThreshold
 	}
-	return dropped
+	return drop
 }
 
 // countDecisions returns the numbers of sampled spans and traces of the request, which are forwarded, and
 // of sampled out ones, which are dropped. A trace counts as sampled if at least one of its spans is.
 func (s *Sample) countDecisions() (sampled, sampledOut Tally) {
 	for _, decision := range s.decisions {
-		if decision == dropped {
+		if decision == drop {
 			sampledOut.Spans++
 		} else {
 			sampled.Spans++
@@ -275,7 +275,7 @@ func (s *Sample) Select(r *otlp.Request, policy *Policy, addMarks bool) (selecti
 		return selection
 	}
 	for range r.Spans {
-		s.decisions = append(s.decisions, forwarded)
+		s.decisions = append(s.decisions, forwardUnchanged)
 	}
 	if policy != nil {
 		s.threshold = tracestate.ThresholdOf(policy.Share)

@@ -49,8 +49,7 @@ func New(limit int) *Table {
 }
 
 // Offer stores spans as exemplars. The table keeps the slowest span with an error and the slowest span
-// without an error per key. If the table is full, Offer counts a span of a key without an exemplar as
-// NoRoom.
+// without an error per key. If the table is full, spans of further keys are not stored.
 func (t *Table) Offer(spans iter.Seq[Span]) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

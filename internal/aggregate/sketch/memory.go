@@ -68,9 +68,8 @@ func (m *Memory) putBack(chunks []chunk) {
 	m.free = append(m.free, chunks...)
 }
 
-// Reserve subtracts a number of chunks from the memory limit, for a caller that allocates memory for
-// bins itself. If fewer chunks are free, it returns false and subtracts nothing. The caller gives the
-// chunks back with Release.
+// Reserve lowers the memory limit by a number of chunks, for memory that the caller allocates itself. If
+// fewer chunks are free, it returns false and does nothing. The caller must call Release afterwards.
 func (m *Memory) Reserve(chunks int) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -78,14 +77,21 @@ func (m *Memory) Reserve(chunks int) bool {
 		return false
 	}
 	m.reserved += chunks
-	excess := m.allocated + m.reserved - m.limit // free chunks that are left to the garbage collector
-	if excess > 0 {
-		remaining := len(m.free) - excess
-		clear(m.free[remaining:])
-		m.free = m.free[:remaining]
-		m.allocated -= excess
-	}
+	m.discardExcess()
 	return true
+}
+
+// discardExcess leaves free chunks to the garbage collector if more memory is allocated and reserved than
+// the limit permits.
+func (m *Memory) discardExcess() {
+	excess := m.allocated + m.reserved - m.limit
+	if excess <= 0 {
+		return
+	}
+	remaining := len(m.free) - excess
+	clear(m.free[remaining:]) // removes the references
+	m.free = m.free[:remaining]
+	m.allocated -= excess
 }
 
 // Release returns reserved chunks.

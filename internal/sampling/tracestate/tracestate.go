@@ -25,7 +25,7 @@ type State struct {
 	Threshold     uint64
 	Randomness    uint64
 
-	entry []byte // OpenTelemetry's entry
+	otValue []byte // value of the member with the key "ot"
 }
 
 // Read parses a tracestate. If it is malformed, no other field is set.
@@ -40,7 +40,8 @@ func Read(text []byte) (s State) {
 // OpenTelemetry's key "ot" in s. It ignores this member if its value is invalid. It returns false if
 // the tracestate violates W3C's syntax, or has two members with this key.
 func (s *State) readMembers(text []byte) bool {
-	members, hasEntry := 0, false
+	members := 0
+	hasOT := false
 	for member := range bytes.SplitSeq(text, []byte{','}) {
 		member = bytes.Trim(member, " \t")
 		if len(member) == 0 {
@@ -55,23 +56,24 @@ func (s *State) readMembers(text []byte) bool {
 		if string(key) != "ot" {
 			continue
 		}
-		if hasEntry {
+		if hasOT {
 			return false
 		}
-		hasEntry = true
-		if !s.readEntry(value) {
-			*s = State{}
+		hasOT = true
+		isOTValue := s.readOTValue(value)
+		if !isOTValue {
+			*s = State{} // removes what was read before the error
 		}
 	}
 	return true
 }
 
-// readEntry parses the value of the tracestate key "ot", such as "th:8;rv:0123456789abcd", and stores
+// readOTValue parses the value of the tracestate key "ot", such as "th:8;rv:0123456789abcd", and stores
 // threshold and randomness in s. It returns false if the value is invalid; then s can contain a part of
 // it.
-func (s *State) readEntry(entry []byte) bool {
-	s.entry = entry
-	for pair := range bytes.SplitSeq(entry, []byte{';'}) {
+func (s *State) readOTValue(otValue []byte) bool {
+	s.otValue = otValue
+	for pair := range bytes.SplitSeq(otValue, []byte{';'}) {
 		key, value, isPair := bytes.Cut(pair, []byte{':'})
 		if !isPair || !isSubkey(key) || !isSubvalue(value) {
 			return false
@@ -121,7 +123,7 @@ func (s *State) Rate() (rate float64, ok bool) {
 	if s.HasThreshold {
 		return float64(Never-s.Threshold) / Never, true
 	}
-	for pair := range bytes.SplitSeq(s.entry, []byte{';'}) {
+	for pair := range bytes.SplitSeq(s.otValue, []byte{';'}) {
 		exponent, isPower := bytes.CutPrefix(pair, []byte("p:"))
 		if !isPower {
 			continue
@@ -173,7 +175,7 @@ func (s *State) AppendWith(dst, text []byte, threshold uint64) []byte {
 func (s *State) appendOtherPairs(dst []byte) []byte {
 	const maxPairBytes = maxValue - len("th:") - digits
 	start := len(dst)
-	for pair := range bytes.SplitSeq(s.entry, []byte{';'}) {
+	for pair := range bytes.SplitSeq(s.otValue, []byte{';'}) {
 		size := len(dst) - start + len(pair) + len(";")
 		if len(pair) == 0 || size > maxPairBytes || bytes.HasPrefix(pair, []byte("th:")) {
 			continue

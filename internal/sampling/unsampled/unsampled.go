@@ -26,13 +26,13 @@ import (
 // be the result of decoding the body with d.
 func Cut(t *spantable.Table, d *decode.Decoder) (remaining []byte, traces, spans int) {
 	list := d.TraceList()
-	hasList := list.End != 0
+	isEmpty := list.End == 0
 	hasUnsampled := slices.ContainsFunc(t.Groups, func(g spantable.Group) bool { return isUnsampled(t, &g) })
-	if !hasList || !hasUnsampled {
+	if isEmpty || !hasUnsampled {
 		return t.Body, 0, 0
 	}
-	isV1 := list.FieldCount > 0 // other formats are lists, not maps
-	if isV1 {
+	isMap := list.FieldCount > 0 // as in format v1; the other formats are lists
+	if isMap {
 		return cutV1(t, list, d.Strings())
 	}
 	return cutList(t, list)
