@@ -105,7 +105,7 @@ func (p *Publisher) Token() string { return p.settlement.Token() }
 // states that all spans of the cycles, or export intervals, before firstUnsettled are settled. Settled
 // is safe for concurrent use.
 func (p *Publisher) Settled(firstUnsettled uint64) uint64 {
-	return p.settling.SettleBefore(firstUnsettled)
+	return p.settlement.SettleBefore(firstUnsettled)
 }
 
 // Dropped returns the number of spans that were not admitted. It is safe for concurrent use.
