@@ -55,5 +55,5 @@ func newLogger(w io.Writer, level, format string) *slog.Logger {
 	if format == "text" || format == "auto" && isTerminal(os.Stderr) {
 		return slog.New(slog.NewTextHandler(w, options))
 	}
-	return slog.New(slog.NewJSONHandler(sanitize.JSONLines(w), options))
+	return slog.New(slog.NewJSONHandler(sanitize.NewJSONWriter(w), options))
 }

@@ -82,13 +82,13 @@ func writeJSONEscape(b *bytes.Buffer, char rune) {
 	fmt.Fprintf(b, `\u%04x\u%04x`, high, low)
 }
 
-// JSONLines returns a writer that escapes invisible characters like JSON, and writes the result to w.
-// Each call of Write must contain a complete document.
-func JSONLines(w io.Writer) io.Writer { return jsonLines{w} }
+// NewJSONWriter returns a writer of JSON documents. It replaces the invisible characters in a document as
+// function JSON does, and writes the result to target. Each call of Write must contain a complete document.
+func NewJSONWriter(target io.Writer) io.Writer { return jsonWriter{target} }
 
-type jsonLines struct{ target io.Writer }
+type jsonWriter struct{ target io.Writer }
 
-func (w jsonLines) Write(document []byte) (int, error) {
+func (w jsonWriter) Write(document []byte) (int, error) {
 	if _, err := w.target.Write(JSON(document)); err != nil {
 		return 0, err
 	}

@@ -32,7 +32,7 @@ func TestEscape_InvisibleCharacters(t *testing.T) {
 func TestJSON_MeaningIsUnchanged(t *testing.T) {
 	texts := map[string]string{"resource": "a" + hidden + "b", "plain": "naïve ✓ \"quoted\" \\u202e \ufffd"}
 	var document bytes.Buffer
-	if err := json.NewEncoder(sanitize.JSONLines(&document)).Encode(texts); err != nil {
+	if err := json.NewEncoder(sanitize.NewJSONWriter(&document)).Encode(texts); err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range hidden {
