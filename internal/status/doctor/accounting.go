@@ -10,65 +10,70 @@ func sum(counts map[string]uint64) (total uint64) {
 	return total
 }
 
-// accounting adds findings about whether the numbers of spans balance, and about spans that were dropped,
+// checkAccounting adds findings about whether the numbers of spans balance, and about spans that were dropped,
 // were lost in clients, have a replaced label, or end in the future.
-func (f *Findings) accounting(s *status.Status) {
+func (f *Findings) checkAccounting(s *status.Status) {
 	const subject = "accounting"
-	f.balances(subject, s)
-	f.droppedSpans(subject, s.Accounting.Dropped)
-	f.reasons(Wrong, subject, s.ClientLost, lostFixes, "%d spans were lost in native clients, as they report: %s")
-	f.collapsed(subject, s)
+	f.checkBalances(subject, s)
+	f.checkDroppedSpans(subject, s.Accounting.Dropped)
+	f.addReasons(Wrong, subject, s.ClientLost, lostFixes, "%d spans were lost in native clients, as they report: %s")
+	f.checkReplacedLabels(subject, s)
 	if s.Early > 0 {
 		f.add(Notice, subject, "synchronize the clocks of the senders, for example with NTP",
 			"%d received spans end in the future", s.Early)
 	}
 }
 
-// balances adds a finding about whether every received span was counted or dropped, and one about whether
+// checkBalances adds a finding about whether every received span was counted or dropped, and one about whether
 // each destination accounts for all counted spans.
-func (f *Findings) balances(subject string, s *status.Status) {
+func (f *Findings) checkBalances(subject string, s *status.Status) {
 	spans := &s.Accounting
-	f.balance(subject, s, spans.Received, spans.Aggregated+sum(spans.Dropped),
+	f.checkBalance(subject, s, spans.Received, spans.Aggregated+sum(spans.Dropped),
 		"%d spans received = %d counted + %d dropped (%d of them ignored by --ignore)",
 		spans.Received, spans.Aggregated, sum(spans.Dropped), spans.Dropped["ignored"])
 	for i := range s.Destinations {
 		d := &s.Destinations[i].Accounting
 		unsent := sum(d.UnsentBy)
-		f.balance(subject, s, spans.Aggregated, d.Flushed+unsent+d.Pending+d.BeforeDiscovery,
+		f.checkBalance(subject, s, spans.Aggregated, d.Flushed+unsent+d.Pending+d.BeforeDiscovery,
 			"of %d counted spans, the destination %s accepted %d; %d could not be sent, and %d are pending",
 			spans.Aggregated, s.Destinations[i].Name, d.Flushed, unsent, d.Pending)
 	}
 }
 
-// droppedSpans adds a finding for each reason for which received spans were not counted.
-func (f *Findings) droppedSpans(subject string, dropped map[string]uint64) {
-	f.reasons(Wrong, subject, dropped, droppedFixes, "%d received spans were dropped: %s")
+// checkDroppedSpans adds a finding for each reason for which received spans were not counted.
+func (f *Findings) checkDroppedSpans(subject string, dropped map[string]uint64) {
+	f.addReasons(Wrong, subject, dropped, droppedFixes, "%d received spans were dropped: %s")
 	if spans := dropped["left_to_agent"]; spans > 0 {
 		f.add(Notice, subject, "no fix is needed for the totals; the findings about the receiver apm have the reasons",
 			"%d received spans were forwarded without being counted, so that the agent counts them", spans)
 	}
 }
 
-// collapsed adds a finding for each label whose value was replaced by a common one in some spans,
-// because the label has too many distinct values.
-func (f *Findings) collapsed(subject string, s *status.Status) {
-	for _, name := range sortedNonZero(s.Collapsed) {
-		fix := "shorten the values in the application, or raise --cardinality-limit " + name + "=N"
-		switch name {
-		case "whole_key":
-			fix = "raise --max-aggregates and --label-bytes"
-		case "origin":
-			fix = "raise --max-origins, or list fewer attributes in --otlp-resource-attributes"
-		}
-		f.add(Notice, subject, fix, "%d spans are counted with a replaced %s, because it has too many distinct values",
-			s.Collapsed[name], name)
+// checkReplacedLabels adds a finding for each label with too many distinct values. Some spans are counted
+// with a common value instead of their own.
+func (f *Findings) checkReplacedLabels(subject string, s *status.Status) {
+	for _, label := range sortedNonZero(s.Collapsed) {
+		f.add(Notice, subject, cardinalityFix(label),
+			"%d spans are counted with a replaced %s, because it has too many distinct values", s.Collapsed[label], label)
 	}
 }
 
-// balance adds a finding about whether total is equal to accounted, the sum of its parts. The finding is
+// cardinalityFix returns the fix for a label with too many distinct values. The name "whole_key" stands for
+// all labels together, and "origin" for the attributes of the sender.
+func cardinalityFix(label string) string {
+	switch label {
+	case "whole_key":
+		return "raise --max-aggregates and --label-bytes"
+	case "origin":
+		return "raise --max-origins, or list fewer attributes in --otlp-resource-attributes"
+	}
+	return "shorten the values in the application, or raise --cardinality-limit " + label + "=N"
+}
+
+// checkBalance adds a finding about whether total is equal to accounted, the sum of its parts. The finding is
 // only a notice if the missing spans can be in rings, the queues in front of the aggregation. format and
 // args describe the equation.
-func (f *Findings) balance(subject string, s *status.Status, total, accounted uint64, format string, args ...any) {
+func (f *Findings) checkBalance(subject string, s *status.Status, total, accounted uint64, format string, args ...any) {
 	ringSlots := uint64(max(s.Partitions.Slots, 0))
 	if total == accounted {
 		f.ok(subject, format, args...)

@@ -17,8 +17,8 @@ const (
 	staleAfter = 5 * time.Minute
 )
 
-// destinations checks each destination: its state, unsent spans, retry queue and clock.
-func (f *Findings) destinations(s *status.Status) {
+// checkDestinations checks each destination: its state, unsent spans, retry queue and clock.
+func (f *Findings) checkDestinations(s *status.Status) {
 	if len(s.Destinations) == 0 {
 		f.add(Wrong, "destinations", "set --prometheus, --otlp-metrics-endpoint or --agent-url",
 			"the daemon exports to no destination")
@@ -27,24 +27,24 @@ func (f *Findings) destinations(s *status.Status) {
 		d := &s.Destinations[i]
 		subject := "destination " + d.Name
 		if d.Scraped == nil {
-			f.state(subject, d.URL, d.State, lastError(d.Flushes))
+			f.checkState(subject, d.URL, d.State, lastError(d.Flushes))
 		} else {
-			f.scraped(subject, s, d)
+			f.checkScrape(subject, s, d)
 		}
-		f.reasons(Wrong, subject, d.Accounting.UnsentBy, unsentFixes, "%d counted spans could not be sent: %s")
+		f.addReasons(Wrong, subject, d.Accounting.UnsentBy, unsentFixes, "%d counted spans could not be sent: %s")
 		hasQueue := d.Retry.MaxBytes > 0
 		if hasQueue && d.Retry.Bytes > d.Retry.MaxBytes/2 {
 			f.add(Wrong, subject, "make the destination accept payloads, or raise --retry-bytes",
 				"%d payloads are queued and use more than half of --retry-bytes, the oldest for %.0f s",
 				d.Retry.Payloads, d.Retry.OldestSeconds)
 		}
-		f.clock(subject, d.Clock)
+		f.checkClock(subject, d.Clock)
 	}
 }
 
-// state adds a finding about the state of a server to which the daemon sends statistics or forwards
+// checkState adds a finding about the state of a server to which the daemon sends statistics or forwards
 // requests. lastErr is the error of the last request, or "" if there was none.
-func (f *Findings) state(subject, url string, state export.State, lastErr string) {
+func (f *Findings) checkState(subject, url string, state export.State, lastErr string) {
 	errSuffix := ""
 	if lastErr != "" {
 		errSuffix = ": " + lastErr
@@ -74,9 +74,9 @@ func lastError(flushes []export.Flush) string {
 	return ""
 }
 
-// scraped adds a finding about the time since the last scrape. A long time is wrong, because
+// checkScrape adds a finding about the time since the last scrape. A long time is wrong, because
 // Prometheus drops series that it has not scraped for staleAfter.
-func (f *Findings) scraped(subject string, s *status.Status, d *status.DestinationStatus) {
+func (f *Findings) checkScrape(subject string, s *status.Status, d *status.DestinationStatus) {
 	age, message := s.At.Sub(d.Scraped.Last), "the last scrape was %.0f s ago"
 	wasScraped := !d.Scraped.Last.IsZero()
 	if !wasScraped {
@@ -90,9 +90,9 @@ func (f *Findings) scraped(subject string, s *status.Status, d *status.Destinati
 	f.ok(subject, message, age.Seconds())
 }
 
-// clock adds a finding about the difference between the clocks of a destination and of the daemon.
+// checkClock adds a finding about the difference between the clocks of a destination and of the daemon.
 // It does nothing if c is nil, which means that the difference has not been measured.
-func (f *Findings) clock(subject string, c *status.Clock) {
+func (f *Findings) checkClock(subject string, c *status.Clock) {
 	if c == nil {
 		return
 	}

@@ -48,9 +48,9 @@ func (f *Findings) Add(v Verdict, subject, fix, message string) {
 	})
 }
 
-// reasons adds a finding for each reason with a count above 0, if fixes contains a fix for the
+// addReasons adds a finding for each reason with a count above 0, if fixes contains a fix for the
 // reason. format is the format of the message; its arguments are the count and the reason.
-func (f *Findings) reasons(v Verdict, subject string, counts map[string]uint64, fixes map[string]string,
+func (f *Findings) addReasons(v Verdict, subject string, counts map[string]uint64, fixes map[string]string,
 	format string,
 ) {
 	for _, reason := range sortedNonZero(counts) {
@@ -94,19 +94,19 @@ func sortedNonZero(counts map[string]uint64) (names []string) {
 // program, differs from the version of the daemon, one of the findings says so.
 func Look(s *status.Status, version string) Findings {
 	var f Findings
-	f.program(s, version)
-	f.receivers(s)
-	f.sdks(s)
-	f.sampling(s)
-	f.doubleCounting(s)
-	f.destinations(s)
-	f.accounting(s)
-	f.limits(s)
+	f.checkProgram(s, version)
+	f.checkReceivers(s)
+	f.checkSDKs(s)
+	f.checkSampling(s)
+	f.checkDoubleCounting(s)
+	f.checkDestinations(s)
+	f.checkAccounting(s)
+	f.checkLimits(s)
 	return f
 }
 
-// program checks readiness and the version of the daemon, and whether daemons before it crashed.
-func (f *Findings) program(s *status.Status, version string) {
+// checkProgram checks readiness and the version of the daemon, and whether daemons before it crashed.
+func (f *Findings) checkProgram(s *status.Status, version string) {
 	const subject = "program"
 	switch {
 	case !s.Ready:

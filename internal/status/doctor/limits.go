@@ -13,22 +13,22 @@ const nearLimit = 0.9
 // maxThrottled is the share of the time above which throttling is a problem.
 const maxThrottled = 0.01
 
-// limits checks the usage of memory, CPU and open files.
-func (f *Findings) limits(s *status.Status) {
+// checkLimits checks the usage of memory, CPU and open files.
+func (f *Findings) checkLimits(s *status.Status) {
 	const subject = "limits"
-	f.memory(subject, s)
+	f.checkMemory(subject, s)
 	hasMachine := s.Machine.Processors > 0
 	if hasMachine {
-		f.cpu(subject, s)
-		f.openFiles(subject, s)
+		f.checkCPU(subject, s)
+		f.checkOpenFiles(subject, s)
 	}
 }
 
 // mebibytes formats a number of bytes in MiB.
 func mebibytes(n int64) string { return fmt.Sprintf("%.0f MiB", float64(n)/(1<<20)) }
 
-// memory checks the used memory, and the memory that the configuration permits, against the limit.
-func (f *Findings) memory(subject string, s *status.Status) {
+// checkMemory checks the used memory, and the memory that the configuration permits, against the limit.
+func (f *Findings) checkMemory(subject string, s *status.Status) {
 	m, budget := &s.Machine, &s.Memory
 	switch {
 	case budget.LimitBytes == 0:
@@ -48,8 +48,8 @@ func (f *Findings) memory(subject string, s *status.Status) {
 	}
 }
 
-// cpu checks whether the CPU limit has throttled the daemon, and whether GOMAXPROCS fits the limit.
-func (f *Findings) cpu(subject string, s *status.Status) {
+// checkCPU checks whether the CPU limit has throttled the daemon, and whether GOMAXPROCS fits the limit.
+func (f *Findings) checkCPU(subject string, s *status.Status) {
 	m := &s.Machine
 	hasLimit := m.CPULimit > 0
 	throttledShare := m.ThrottledSeconds / max(s.UptimeSeconds, 1)
@@ -65,9 +65,9 @@ func (f *Findings) cpu(subject string, s *status.Status) {
 	}
 }
 
-// openFiles adds a finding about whether the number of open files is near the limit of the process.
+// checkOpenFiles adds a finding about whether the number of open files is near the limit of the process.
 // It adds another one for each connection limit that the daemon has lowered because of this limit.
-func (f *Findings) openFiles(subject string, s *status.Status) {
+func (f *Findings) checkOpenFiles(subject string, s *status.Status) {
 	m := &s.Machine
 	hasLimit := m.MaxFiles > 0
 	if hasLimit && float64(m.OpenFiles) > nearLimit*float64(m.MaxFiles) {

@@ -9,16 +9,16 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// receivers checks the native socket and all enabled HTTP receivers.
-func (f *Findings) receivers(s *status.Status) {
-	f.socket(s)
+// checkReceivers checks the native socket and all enabled HTTP receivers.
+func (f *Findings) checkReceivers(s *status.Status) {
+	f.checkSocket(s)
 	for _, name := range slices.Sorted(maps.Keys(s.Receivers)) {
-		f.receiver(name, s.Receivers[name], s.At)
+		f.checkReceiver(name, s.Receivers[name], s.At)
 	}
 }
 
-// socket checks the Unix socket of the native protocol.
-func (f *Findings) socket(s *status.Status) {
+// checkSocket checks the Unix socket of the native protocol.
+func (f *Findings) checkSocket(s *status.Status) {
 	const subject = "receiver socket"
 	switch c := &s.Connections; {
 	case c.Total > 0:
@@ -30,7 +30,7 @@ func (f *Findings) socket(s *status.Status) {
 			"for Datadog tracers, set --apm-socket; for OpenTelemetry SDKs, set --otlp-addr",
 			"no native client has connected, and no other receiver is enabled")
 	}
-	f.reasons(Wrong, subject, s.Connections.Faults, map[string]string{
+	f.addReasons(Wrong, subject, s.Connections.Faults, map[string]string{
 		"too_many_connections": "raise --max-connections",
 		"not_allowed":          "add the user of the client to --allow-uid",
 		"bad_frame":            clientFix,
@@ -44,8 +44,8 @@ func (f *Findings) socket(s *status.Status) {
 	}, "%d connections of native clients were closed: %s")
 }
 
-// receiver checks an HTTP receiver: its connections, uncounted requests, and its upstream.
-func (f *Findings) receiver(name string, receiver *status.Receiver, now time.Time) {
+// checkReceiver checks an HTTP receiver: its connections, uncounted requests, and its upstream.
+func (f *Findings) checkReceiver(name string, receiver *status.Receiver, now time.Time) {
 	subject := "receiver " + name
 	wasUsed := !receiver.LastResponse.IsZero() || receiver.Connections.Live > 0
 	if wasUsed {
@@ -59,27 +59,27 @@ func (f *Findings) receiver(name string, receiver *status.Receiver, now time.Tim
 		f.add(Wrong, subject, "raise --"+name+"-max-connections", "%d connections over the limit were rejected",
 			receiver.Refused)
 	}
-	f.discardedSignals(subject, receiver)
-	f.uncountedRequests(name, subject, receiver)
+	f.checkDiscardedSignals(subject, receiver)
+	f.checkUncountedRequests(name, subject, receiver)
 	if upstream := receiver.Forward; upstream != nil {
-		f.state("upstream of "+name, upstream.URL, upstream.State, upstream.LastError)
+		f.checkState("upstream of "+name, upstream.URL, upstream.State, upstream.LastError)
 	}
 }
 
-// uncountedRequests adds a finding for each reason for which a receiver has not counted requests. For
+// checkUncountedRequests adds a finding for each reason for which a receiver has not counted requests. For
 // the Datadog receiver, the verdict is only a notice, because the agent counts these requests.
-func (f *Findings) uncountedRequests(name, subject string, receiver *status.Receiver) {
+func (f *Findings) checkUncountedRequests(name, subject string, receiver *status.Receiver) {
 	if name == "apm" {
-		f.reasons(Notice, subject, receiver.Requests, requestFixes,
+		f.addReasons(Notice, subject, receiver.Requests, requestFixes,
 			"%d requests were not counted here, but left to the agent: %s")
 		return
 	}
-	f.reasons(Wrong, subject, receiver.Requests, requestFixes, "%d requests were not counted: %s")
+	f.addReasons(Wrong, subject, receiver.Requests, requestFixes, "%d requests were not counted: %s")
 }
 
-// discardedSignals adds a finding for metrics and one for logs, if a receiver has received and
+// checkDiscardedSignals adds a finding for metrics and one for logs, if a receiver has received and
 // discarded requests with them. The verdict is only a notice, because these requests contain no spans.
-func (f *Findings) discardedSignals(subject string, receiver *status.Receiver) {
+func (f *Findings) checkDiscardedSignals(subject string, receiver *status.Receiver) {
 	for _, signal := range sortedNonZero(receiver.DiscardedSignals) {
 		f.add(Notice, subject, "set OTEL_"+strings.ToUpper(signal)+"_EXPORTER=none for the application, or set "+
 			"--otlp-forward for the daemon", "%d requests with %s were accepted and discarded, because there is no "+
@@ -87,9 +87,9 @@ func (f *Findings) discardedSignals(subject string, receiver *status.Receiver) {
 	}
 }
 
-// sdks adds findings about the numbers of spans that OpenTelemetry SDKs have exported and lost. It
+// checkSDKs adds findings about the numbers of spans that OpenTelemetry SDKs have exported and lost. It
 // knows them from the metrics that SDKs send about themselves, and does nothing if no SDK has sent any.
-func (f *Findings) sdks(s *status.Status) {
+func (f *Findings) checkSDKs(s *status.Status) {
 	sdks := s.SDKs
 	if sdks == nil {
 		return
@@ -120,9 +120,9 @@ func (f *Findings) sdks(s *status.Status) {
 const countEverySpan = "to count every span, set OTEL_TRACES_SAMPLER=parentbased_always_on for the application, and sample " +
 	"the forwarded traces with --otlp-keep"
 
-// sampling adds findings about whether samplers discard spans before they reach the daemon. It derives
+// checkSampling adds findings about whether samplers discard spans before they reach the daemon. It derives
 // this from the sampling rates in received spans, and from the metrics that SDKs send about themselves.
-func (f *Findings) sampling(s *status.Status) {
+func (f *Findings) checkSampling(s *status.Status) {
 	const subject = "sampling"
 	b, sdks := &s.Accounting, s.SDKs
 	findings := len(*f)
@@ -155,22 +155,22 @@ func countsAllExported(s *status.Status) bool {
 // computedByClient is the result of requests whose sender has computed statistics.
 const computedByClient = "computed_by_client"
 
-// doubleCounting reports components before or after the daemon that count the same spans.
-func (f *Findings) doubleCounting(s *status.Status) {
+// checkDoubleCounting reports components before or after the daemon that count the same spans.
+func (f *Findings) checkDoubleCounting(s *status.Status) {
 	const subject = "counted twice"
 	findings := len(*f)
 	for _, name := range slices.Sorted(maps.Keys(s.Receivers)) {
-		f.countingSenders(subject, name, s.Receivers[name])
+		f.checkCountingSenders(subject, name, s.Receivers[name])
 	}
-	f.markedByHeader(subject, s)
+	f.checkMark(subject, s)
 	hasFinding := len(*f) > findings
 	if !hasFinding {
 		f.ok(subject, "no sender reports that it counts itself, and no forwarded span could be counted again by its marker")
 	}
 }
 
-// countingSenders adds findings about senders that compute statistics themselves.
-func (f *Findings) countingSenders(subject, name string, receiver *status.Receiver) {
+// checkCountingSenders adds findings about senders that compute statistics themselves.
+func (f *Findings) checkCountingSenders(subject, name string, receiver *status.Receiver) {
 	if uncounted := receiver.Requests[computedByClient]; uncounted > 0 {
 		f.add(Notice, subject, "to count them here, set DD_TRACE_STATS_COMPUTATION_ENABLED=false for the application",
 			"%d requests to the receiver %s were not counted, because their sender counts itself "+
@@ -182,13 +182,13 @@ func (f *Findings) countingSenders(subject, name string, receiver *status.Receiv
 	}
 }
 
-// markedByHeader adds a finding if only a header tells the upstream of the OTLP receiver that the daemon has
-// counted the forwarded spans. An upstream that ignores the header counts them again.
-func (f *Findings) markedByHeader(subject string, s *status.Status) {
+// checkMark adds a finding if the OTLP receiver marks forwarded requests only in a header, which says that
+// their spans are counted already. An upstream that ignores the header counts them again.
+func (f *Findings) checkMark(subject string, s *status.Status) {
 	receiver := s.Receivers["otlp"]
-	forwards := receiver != nil && receiver.Forward != nil
-	marksByHeader := setting(s, "otlp-mark") == "header"
-	if !forwards || !marksByHeader {
+	hasUpstream := receiver != nil && receiver.Forward != nil
+	usesHeader := setting(s, "otlp-mark") == "header"
+	if !hasUpstream || !usesHeader {
 		return
 	}
 	f.add(Notice, subject, "if the upstream is a Collector, set --otlp-mark=attribute, and have the components that count "+
