@@ -33,6 +33,10 @@ type statusText struct {
 
 func (t *statusText) line(format string, args ...any) { fmt.Fprintf(t, format+"\n", args...) }
 
+func (t *statusText) warning(format string, args ...any) {
+	t.line("%s", t.warn(fmt.Sprintf(format, args...)))
+}
+
 func (t *statusText) section(name, note string) { t.line("\n%s  %s", t.bold(name), t.dim(note)) }
 
 // table writes rows of aligned cells. Cells must not contain color codes, because these would count as
@@ -70,29 +74,30 @@ func (t *statusText) writeHead() {
 	}
 	t.line("%s  up %s  %s  %s", t.bold("spanstatsd "+sanitize.Text(s.Version)),
 		ago(seconds(s.UptimeSeconds)), ready, t.dim(s.At.Local().Format(time.DateTime)))
-	t.crashes()
+	t.writeCrashes()
 	t.line("%s", t.summary())
 	if text := t.samplingNote(); text != "" {
 		t.line("%s", text)
 	}
 }
 
-// crashes writes how many spans were lost because previous daemons crashed or were killed. It writes
+// writeCrashes writes how many spans were lost because previous daemons crashed or were killed. It writes
 // nothing if there were no such daemons.
-func (t *statusText) crashes() {
-	s := t.now
-	if s.Crashed == 0 {
+func (t *statusText) writeCrashes() {
+	crashed := t.now.Crashed
+	if crashed == 0 {
 		return
 	}
-	losses := s.LostToCrashes.Sum()
+	losses := &t.now.LostToCrashes
+	spans := losses.Sum()
 	subject := "The previous daemon crashed or was killed"
-	if s.Crashed > 1 {
-		subject = count(s.Crashed) + " previous daemons crashed or were killed"
+	if crashed > 1 {
+		subject = count(crashed) + " previous daemons crashed or were killed"
 	}
-	t.line("%s", t.warn(fmt.Sprintf("%s: %s spans are lost, %s more may be lost, and clients are expected to resend %s.",
-		subject, count(losses.Lost), count(losses.Ambiguous), count(s.LostToCrashes.Awaited))))
-	if unknown := s.LostToCrashes.Unknown; unknown > 0 {
-		t.line("%s", t.warn("The losses of "+count(unknown)+" of them are unknown, because their recovery files are unreadable."))
+	t.warning("%s: %s spans are lost, %s more may be lost, and clients are expected to resend %s.",
+		subject, count(spans.Lost), count(spans.Ambiguous), count(losses.Awaited))
+	if losses.Unknown > 0 {
+		t.warning("The losses of %s of them are unknown, because their recovery files are unreadable.", count(losses.Unknown))
 	}
 }
 
@@ -173,7 +178,10 @@ func usedBuckets(rows []export.BusyKey) (first, end int) {
 			}
 		}
 	}
-	return min(first, end), end
+	if end == 0 { // all counts are 0
+		return 0, 0
+	}
+	return first, end
 }
 
 // writeSenders writes the requests of each HTTP receiver, and a table of the native clients. It omits the
@@ -191,12 +199,12 @@ func (t *statusText) writeSenders() {
 	}
 	isUsed := t.now.Connections.Total > 0
 	if isUsed || len(t.now.Receivers) == 0 {
-		t.clients()
+		t.writeClients()
 	}
 }
 
-// clients writes the number of native clients, and a table of the first ones.
-func (t *statusText) clients() {
+// writeClients writes the number of native clients, and a table of the first ones.
+func (t *statusText) writeClients() {
 	s := t.now
 	t.line("  native clients: %s of %s connections", count(s.Connections.Live), count(s.Connections.Max))
 	rows := [][]string{{"SERVICE", "ENV", "LANG", "PID", "UID", "SPANS", "DROPPED", "CONNECTED"}}
@@ -227,8 +235,8 @@ func (t *statusText) writeLimits() {
 	}
 }
 
-// writeDrainers writes the number of spans that each drainer, a goroutine, has aggregated. It also writes
-// the usage of the ring from which the drainer reads spans.
+// writeDrainers writes a line for each drainer, a goroutine that reads spans from a ring buffer and
+// aggregates them: how full its ring is, and how many spans it has aggregated.
 func (t *statusText) writeDrainers() {
 	t.section("Drainers", fmt.Sprintf("%d partitions", t.now.Partitions.Partitions))
 	for i, d := range t.now.Drainers {
