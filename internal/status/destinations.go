@@ -11,9 +11,10 @@ import (
 
 // Delivery is the state of the destinations.
 type Delivery struct {
-	Agent        Agent               `json:"agent"`
-	Retry        Retry               `json:"retry"`   // queue of the first destination
-	Flushes      []export.Flush      `json:"flushes"` // last flushes to the first destination
+	Agent   Agent          `json:"agent"`
+	Retry   Retry          `json:"retry"`   // queue of the first destination
+	Flushes []export.Flush `json:"flushes"` // last flushes to the first destination
+	// Destinations has the Datadog agent first if its address is configured, and last if it is auto-discovered.
 	Destinations []DestinationStatus `json:"destinations"`
 }
 
@@ -56,22 +57,25 @@ type Retry struct {
 	MaxSeconds    float64 `json:"max_seconds"`
 }
 
-// destinationStatuses returns the state of all destinations. The Datadog agent is the first one if
-// its address is configured, and the last one if it is auto-discovered.
+// destinationStatuses returns the state of all destinations.
 func (s *snapshot) destinationStatuses() (all []DestinationStatus) {
 	for i := range s.destinations {
 		d := &s.destinations[i]
 		all = append(all, DestinationStatus{
 			Name: d.Name(), URL: d.URL(), State: d.State(), Reachable: d.Reachable, IsAccepting: d.IsAccepting,
-			Accounting: s.deliveryAccounting(i),
-			Retry: Retry{
-				Payloads: d.QueuePayloads, Bytes: d.QueueBytes, MaxBytes: d.QueueMaxBytes,
-				OldestSeconds: d.OldestAge.Seconds(), MaxSeconds: d.MaxAge.Seconds(),
-			},
+			Accounting: s.deliveryAccounting(i), Retry: retryOf(&d.Stats),
 			Flushes: d.Flushes(), Scraped: d.scraped, Clock: clockOf(d.Clock),
 		})
 	}
 	return all
+}
+
+// retryOf returns the state of a destination's queue.
+func retryOf(s *export.Stats) Retry {
+	return Retry{
+		Payloads: s.QueuePayloads, Bytes: s.QueueBytes, MaxBytes: s.QueueMaxBytes,
+		OldestSeconds: s.OldestAge.Seconds(), MaxSeconds: s.MaxAge.Seconds(),
+	}
 }
 
 // AdditionalDestinations returns the state of all destinations except the first. Accounting contains

@@ -124,14 +124,14 @@ func perKnownDestination(name, help string, isTrue func(*export.Stats) bool) met
 	}}
 }
 
-// byReason returns a counter with one value for each destination and each key of the map that values
-// returns. label is the name of the Prometheus label for the key, for example "reason".
+// byReason returns a counter with two labels: the destination, and one with the given name, for example
+// "reason". values returns the counts of a destination by the value of that label.
 func byReason[K ~string](name, help, label string, values func(*export.Stats) map[K]uint64) metric {
 	return metric{describe(name, help, "destination", label), func(s *scrape, emit emitter) {
 		for i := range s.destinations {
 			d := &s.destinations[i]
-			for key, value := range values(&d.Stats) {
-				emit.value(prometheus.CounterValue, float64(value), d.Name(), string(key))
+			for labelValue, count := range values(&d.Stats) {
+				emit.value(prometheus.CounterValue, float64(count), d.Name(), string(labelValue))
 			}
 		}
 	}}

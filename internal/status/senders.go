@@ -109,17 +109,19 @@ func (r *ReceiverSource) upstream(stats *receiver.Status) *Forward {
 // maxClients is the maximum number of connections in the list.
 const maxClients = 50
 
-// shownClients returns the maxClients clients from which most spans were received, or all if there
-// are fewer, and the number of omitted clients. If clients are omitted, the others are sorted by the
-// time of their connection, so that their order does not change while their counts grow.
+// shownClients returns the maxClients clients that have sent most spans, and the number of omitted
+// clients. It sorts them by the time of their connection, so that their order does not change while
+// their counts grow. If there are not more than maxClients, it returns all clients as they are.
 func shownClients(clients []ingest.Tracer) (shown []ingest.Tracer, omitted int) {
 	if len(clients) <= maxClients {
 		return clients, 0
 	}
-	bySpans := slices.Clone(clients)
-	slices.SortStableFunc(bySpans, func(a, b ingest.Tracer) int { return cmp.Compare(b.Received, a.Received) })
-	shown = bySpans[:maxClients]
-	slices.SortStableFunc(shown, func(a, b ingest.Tracer) int { return a.Since.Compare(b.Since) })
+	mostSpansFirst := func(a, b ingest.Tracer) int { return cmp.Compare(b.Received, a.Received) }
+	oldestFirst := func(a, b ingest.Tracer) int { return a.Since.Compare(b.Since) }
+	sorted := slices.Clone(clients)
+	slices.SortStableFunc(sorted, mostSpansFirst)
+	shown = sorted[:maxClients]
+	slices.SortStableFunc(shown, oldestFirst)
 	return shown, len(clients) - maxClients
 }
 

@@ -83,32 +83,44 @@ func exemptProbes(unauthenticated, authenticated http.Handler) http.Handler {
 	})
 }
 
-// startProbeServer starts the server that answers only probes while the web configuration file is
-// invalid. It does nothing if TLS is not configured, because the main server can answer probes
-// then.
+// startProbeServer starts a second server, which handles connections while the web configuration file is
+// invalid. It does nothing if TLS is not configured, because the main server can answer probes then.
 func (l *guardedListener) startProbeServer() {
 	hasTLS := l.server.TLSConfig != nil && l.server.TLSConfig.GetCertificate != nil
 	if !hasTLS {
 		return
 	}
-	config := l.server.TLSConfig.Clone()
-	config.GetConfigForClient = nil
-	config.GetCertificate = keepLastCertificate(config.GetCertificate)
-	config.NextProtos = nil
+	l.probeConns = make(chan net.Conn)
+	l.probeServer = newProbeServer(l.server, l.unauthenticated)
+	listener := &chanListener{addr: l.Addr(), conns: l.probeConns, closed: make(chan struct{})}
+	go l.probeServer.ServeTLS(listener, "", "")
+}
+
+// newProbeServer returns a server that passes probes to the handler probes, and rejects all other
+// requests. It has the timeouts of the main server and its last valid certificate.
+func newProbeServer(main *http.Server, probes http.Handler) *http.Server {
 	reject := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "the file of --web-config-file is invalid; see the daemon's log",
 			http.StatusInternalServerError)
 	})
-	l.probeConns = make(chan net.Conn)
-	l.probeServer = &http.Server{
-		Handler: exemptProbes(l.unauthenticated, reject), TLSConfig: config,
-		ReadHeaderTimeout: l.server.ReadHeaderTimeout, ReadTimeout: l.server.ReadTimeout,
-		WriteTimeout: l.server.WriteTimeout, MaxHeaderBytes: l.server.MaxHeaderBytes,
-		ErrorLog: l.server.ErrorLog, ConnState: l.server.ConnState,
+	server := &http.Server{
+		Handler: exemptProbes(probes, reject), TLSConfig: probeTLSConfig(main.TLSConfig),
+		ReadHeaderTimeout: main.ReadHeaderTimeout, ReadTimeout: main.ReadTimeout,
+		WriteTimeout: main.WriteTimeout, MaxHeaderBytes: main.MaxHeaderBytes,
+		ErrorLog: main.ErrorLog, ConnState: main.ConnState,
 	}
-	l.probeServer.SetKeepAlivesEnabled(false) // the file may be valid for the next connection
-	listener := &chanListener{addr: l.Addr(), conns: l.probeConns, closed: make(chan struct{})}
-	go l.probeServer.ServeTLS(listener, "", "")
+	server.SetKeepAlivesEnabled(false) // the file may be valid for the next connection
+	return server
+}
+
+// probeTLSConfig returns a copy of the TLS configuration of the main server that works while the web
+// configuration file is invalid. It keeps the last valid certificate.
+func probeTLSConfig(main *tls.Config) *tls.Config {
+	config := main.Clone()
+	config.GetConfigForClient = nil // it reads the file
+	config.GetCertificate = keepLastCertificate(config.GetCertificate)
+	config.NextProtos = nil // ServeTLS adds the protocols that the server supports
+	return config
 }
 
 // getCertificate is the type of tls.Config.GetCertificate.
