@@ -96,8 +96,9 @@ func AddGroups(cmd *cobra.Command, commonFlags []string, groups ...Group) {
 	showAll := cmd.Flags().Bool(AllFlag, false, "with --help: show every flag")
 	cmd.SetUsageFunc(func(cmd *cobra.Command) error {
 		isShown := func(name string) bool { return *showAll || slices.Contains(commonFlags, name) }
-		hidden := hideFlags(cmd, groups, isShown)
-		writeUsage(cmd, append(slices.Clip(groups), otherFlags(cmd, groups)), hidden)
+		hiddenFlags := hideFlags(cmd, groups, isShown)
+		shownGroups := slices.Concat(groups, []Group{otherFlags(cmd, groups)})
+		writeUsage(cmd, shownGroups, hiddenFlags)
 		return nil
 	})
 }
