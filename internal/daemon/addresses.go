@@ -43,8 +43,8 @@ func (c *Config) listenAddresses() []address {
 }
 
 // destinationAddresses returns the addresses to which the daemon sends statistics or forwards
-// requests. It omits the address of an auto-discovered agent, because another process may listen
-// there.
+// requests. It omits the address of an auto-discovered agent, which is only a default: a conflict there
+// is no mistake of the operator.
 func (c *Config) destinationAddresses() (all []address) {
 	if !c.Agent.AutoDiscovered {
 		agentURL := c.Agent.URL
@@ -95,8 +95,8 @@ func (c *Config) checkAddresses() (err error) {
 	return err
 }
 
-// variableHint returns a sentence to append to an error about the address, or "". Only the address for
-// metrics has one, because it can be from an environment variable that was meant for applications.
+// variableHint returns a sentence to append to an error about the address. It explains a common mistake:
+// OTEL_EXPORTER_OTLP_ENDPOINT was set for applications. It returns "" for other addresses.
 func (a address) variableHint() string {
 	isMetricsAddress := a.flag == metricsFlag
 	if !isMetricsAddress {

@@ -28,8 +28,9 @@ func (c Config) Check() error {
 	)
 }
 
-// CheckDirectories returns an error for each Unix socket whose directory does not exist on this
-// machine. It skips private sockets, because the daemon creates their directory at its start.
+// CheckDirectories returns an error for each Unix socket whose directory does not exist on this machine,
+// and which the daemon is not configured to create. It skips private sockets, because the daemon always
+// creates their directory.
 func CheckDirectories(c *Config) (err error) {
 	sockets := []socket.Config{c.Ingest.Socket}
 	for _, kind := range receiverKinds {
@@ -38,7 +39,7 @@ func CheckDirectories(c *Config) (err error) {
 	for _, s := range sockets {
 		isEnabled := s.Path != ""
 		if isEnabled && !s.Private {
-			err = errors.Join(err, s.PrepareDirectory())
+			err = errors.Join(err, s.PrepareDirectory()) // returns an error if there is no directory
 		}
 	}
 	return err
@@ -230,13 +231,13 @@ func (c *Config) scrapedMemory() []memory.Part {
 	return parts
 }
 
-// admitConfig returns the configuration of package admit, which passes spans to rings, the queues of
-// the aggregator. It lowers the maximum size of a batch to the size of a ring, in which a batch must
-// fit. It raises the maximum number of keys per connection to that of all label sets, because each
-// set needs a key.
+// admitConfig returns the configuration of package admit, which writes spans to the ring buffers of the
+// aggregator. A batch is limited to the size of a ring, because it must fit in one. A connection can have
+// as many keys as there are label sets, because each label set needs a key.
 func (c *Config) admitConfig() admit.Config {
 	config := c.Admit
-	config.MaxBatch = min(c.Admit.MaxBatch, max(c.Aggregate.RingSlots, wire.MinMaxBatch))
+	ringSlots := max(c.Aggregate.RingSlots, wire.MinMaxBatch)
+	config.MaxBatch = min(c.Admit.MaxBatch, ringSlots)
 	config.MaxKeys = max(c.Admit.MaxKeys, c.Aggregate.MaxAggregates)
 	config.Connections = c.Ingest.MaxConnections
 	return config

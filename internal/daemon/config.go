@@ -124,18 +124,21 @@ const (
 // Descriptors returns the maximum number of file descriptors that the daemon needs with the
 // configuration, for example if all connection limits are reached.
 func (c *Config) Descriptors() int {
-	total := processDescriptors + c.pushDestinations()*destinationDescriptors
-	total += c.Ingest.MaxConnections + rejectedConnection
-	statusConnections := status.MaxConnections + rejectedConnection
+	const statusConnections = status.MaxConnections + rejectedConnection
+	total := processDescriptors
+	total += c.pushDestinations() * destinationDescriptors
+	total += c.Ingest.MaxConnections + rejectedConnection // of native clients
 	total += statusConnections
 	hasScrapeServer := c.PrometheusAddr != ""
 	if hasScrapeServer {
 		total += statusConnections
 	}
 	for _, kind := range receiverKinds {
-		config := kind.config(c)
-		if config.Enabled() {
-			total += receiverListeners + kind.common(c).MaxConnections + rejectedConnection + config.Forwards()
+		receiver := kind.config(c)
+		if receiver.Enabled() {
+			connections := kind.common(c).MaxConnections + rejectedConnection
+			upstreamConnections := receiver.Forwards()
+			total += receiverListeners + connections + upstreamConnections
 		}
 	}
 	return total
@@ -194,17 +197,13 @@ func (c *Config) largestLimit(flags []string) (largestFlag string, largest *int)
 // checkDescriptors returns an error if the daemon may need more file descriptors than the process
 // may open. It returns nil if either number is unknown.
 func (c *Config) checkDescriptors() error {
-	if c.DescriptorLimit == 0 {
-		return nil // the limit is unknown
-	}
-	need := c.Descriptors()
-	if need < 0 {
-		return nil // the sum overflows, because of a connection limit that checkComponents rejects
-	}
-	if uint64(need) <= c.DescriptorLimit {
+	needed := c.Descriptors()
+	isOverflow := needed < 0 // because of a connection limit that checkComponents rejects
+	isKnown := c.DescriptorLimit > 0
+	if isOverflow || !isKnown || uint64(needed) <= c.DescriptorLimit {
 		return nil
 	}
 	return fmt.Errorf("check file descriptors: connections, deliveries and probes may need %d, and the process "+
 		"may open %d; raise the limit (ulimit -n, LimitNOFILE) or lower "+
-		"--%s", need, c.DescriptorLimit, strings.Join(c.connectionLimits(), " or --"))
+		"--%s", needed, c.DescriptorLimit, strings.Join(c.connectionLimits(), " or --"))
 }

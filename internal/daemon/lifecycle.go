@@ -13,7 +13,7 @@ import (
 // start the flusher, which sends statistics to destinations, because New has already started it.
 func (d *Daemon) Start() {
 	d.aggregator.Start()
-	features, _ := d.wantedFeatures()
+	features, _ := d.wantedFeatures() // followFeatures applies later changes
 	d.admit.SetStatsWanted(features.Stats)
 	d.ingest.Start()
 	for _, server := range d.receivers {
@@ -155,10 +155,10 @@ func (d *Daemon) drainSocket(ctx context.Context) {
 // drainHTTP waits until all HTTP receivers have answered the requests in flight, but at most a
 // quarter of the grace period. It logs a warning for each receiver with unanswered requests.
 func (d *Daemon) drainHTTP(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, d.config.ShutdownGrace/4)
+	maxWait := d.config.ShutdownGrace / 4
+	ctx, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
 	var draining sync.WaitGroup
-	defer draining.Wait()
 	for _, server := range d.receivers {
 		draining.Go(func() {
 			if err := server.Drain(ctx); err != nil {
@@ -166,4 +166,5 @@ func (d *Daemon) drainHTTP(ctx context.Context) {
 			}
 		})
 	}
+	draining.Wait()
 }

@@ -121,20 +121,21 @@ func (d *Daemon) newComponents(config Config) error {
 }
 
 // newAggregator creates the aggregator, which counts spans and passes the counts of each interval to
-// the flusher. It stores the complete configuration of the aggregator in config.
-func (d *Daemon) newAggregator(config *Config) (err error) {
-	config.Aggregate = config.aggregateConfig()
-	config.Aggregate.Deliver = d.flusher.Accept
-	config.Aggregate.Grid, err = gridFor(config.exporters())
+// the flusher. It also completes config.Aggregate, which other components use.
+func (d *Daemon) newAggregator(config *Config) error {
+	grid, err := gridFor(config.exporters())
 	if err != nil {
 		return err
 	}
+	config.Aggregate = config.aggregateConfig()
+	config.Aggregate.Deliver = d.flusher.Accept
+	config.Aggregate.Grid = grid
 	d.aggregator, err = aggregate.New(config.Aggregate)
 	return err
 }
 
-// newPublishers creates the publishers, through which receivers pass spans to the aggregator. It
-// stores the complete configuration of the publishers in config.
+// newPublishers creates the publishers, through which receivers pass spans to the aggregator. It also
+// completes config.Admit, which other components use.
 func (d *Daemon) newPublishers(config *Config) (err error) {
 	config.Admit = config.admitConfig()
 	config.Admit.Aggregator = d.aggregator
@@ -246,14 +247,15 @@ func receiverFeatures(f agent.Features) receiver.Features {
 	}
 }
 
-// nativeFeatures returns the features of the Datadog agent, such as the span tags that it wants as
-// labels, in the type that is sent to native clients. The channel is closed when the features change.
-func (d *Daemon) nativeFeatures() (wire.Features, <-chan struct{}) {
-	features, changed := d.wantedFeatures()
-	return wire.Features{
-		Stats: features.Stats, PeerTags: features.PeerTags, SpanKinds: features.SpanKinds,
-		IgnoreResources: features.IgnoreResources, ObfuscationVersion: features.ObfuscationVersion,
-	}, changed
+// nativeFeatures returns the features of the Datadog agent, for example which span tags it expects as
+// labels, in the type that is sent to native clients. changed is closed when the features change.
+func (d *Daemon) nativeFeatures() (features wire.Features, changed <-chan struct{}) {
+	f, changed := d.wantedFeatures()
+	features = wire.Features{
+		Stats: f.Stats, PeerTags: f.PeerTags, SpanKinds: f.SpanKinds,
+		IgnoreResources: f.IgnoreResources, ObfuscationVersion: f.ObfuscationVersion,
+	}
+	return features, changed
 }
 
 // followFeatures makes receivers reject spans while no destination accepts statistics. When the last

@@ -176,8 +176,8 @@ func (c *Config) lowerLimits(index int, isSetByOperator func(flag string) bool) 
 	}
 }
 
-// minLimit returns the minimum of a limit if the minimum is the value of another limit, and otherwise
-// 0. For example, the memory for all requests must be enough for one request of the maximum size.
+// minLimit returns the lowest valid value of a limit that depends on another limit. For example, the memory
+// for all requests must be enough for one request of the maximum size. It returns 0 for other limits.
 func (c *Config) minLimit(flag string) int {
 	if flag == "max-key-bytes-total" {
 		return c.Admit.MaxKeyBytes

@@ -144,15 +144,15 @@ func openZipkin(d *Daemon, config *Config) (receiverServer, error) {
 }
 
 // applyCommon completes the configuration c of an HTTP receiver with settings of the daemon. The Unix
-// socket of the receiver gets the same permissions and allowed users as the socket for native
-// clients. Spans that the receiver acknowledges are counted in the recovery file under id.
+// socket of the receiver gets the permissions and the allowed users of the socket for native clients.
+// Spans for which the receiver has sent a response are counted in the recovery file under id.
 func (d *Daemon) applyCommon(daemonConfig *Config, c *receiver.Config, id recovery.Receiver) {
-	socket := daemonConfig.Ingest.Socket
-	socket.Path = c.Socket.Path
-	socket.Inherited = c.Socket.Inherited
-	socket.Private = c.Socket.Private
-	c.Socket = socket
-	c.AllowUIDs = daemonConfig.Ingest.AllowUIDs
+	native := &daemonConfig.Ingest
+	c.AllowUIDs = native.AllowUIDs
+	c.Socket.Mode = native.Socket.Mode
+	c.Socket.Owner = native.Socket.Owner
+	c.Socket.DirectoryMode = native.Socket.DirectoryMode
+	c.Socket.DirectoryOwner = native.Socket.DirectoryOwner
 	c.Admit = d.admit
 	c.Log = daemonConfig.Log
 	c.OnAck = func(cycle, spans uint64) { d.recoveryFile.Count(cycle, id, spans) }
@@ -160,25 +160,31 @@ func (d *Daemon) applyCommon(daemonConfig *Config, c *receiver.Config, id recove
 
 // openReceivers opens the enabled receivers, and adds all receivers, also disabled ones, to the
 // status and the metrics. It returns the joined errors of the receivers that can't be opened.
-func (d *Daemon) openReceivers(config *Config) (err error) {
+func (d *Daemon) openReceivers(config *Config) (joined error) {
 	for _, kind := range receiverKinds {
-		common := kind.common(config)
-		source := status.ReceiverSource{
-			Name: kind.name, Receives: kind.receives, IsEnabled: common.Enabled(),
-			MaxConnections: common.MaxConnections, Server: kind.disabled,
-		}
-		if kind.forward != nil {
-			source.Forward = kind.forward(config).String()
-		}
+		source := kind.source(config)
 		if source.IsEnabled {
-			server, openErr := kind.open(d, config)
-			if openErr == nil {
+			server, err := kind.open(d, config)
+			if err == nil {
 				d.receivers = append(d.receivers, server)
 				source.Server = server
 			}
-			err = errors.Join(err, openErr)
+			joined = errors.Join(joined, err)
 		}
 		d.sources.Receivers = append(d.sources.Receivers, source)
 	}
-	return err
+	return joined
+}
+
+// source describes a receiver, which is not open yet, for the status and the metrics.
+func (kind *receiverKind) source(config *Config) status.ReceiverSource {
+	common := kind.common(config)
+	source := status.ReceiverSource{
+		Name: kind.name, Receives: kind.receives, IsEnabled: common.Enabled(),
+		MaxConnections: common.MaxConnections, Server: kind.disabled,
+	}
+	if kind.forward != nil {
+		source.Forward = kind.forward(config).String()
+	}
+	return source
 }

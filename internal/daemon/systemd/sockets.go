@@ -44,8 +44,11 @@ func (s *Sockets) Unix(path string) *net.UnixListener {
 // TCP returns the inherited listener on a TCP address, or nil if there is none. An address without a host,
 // such as ":4318", matches a listener on all addresses of the machine.
 func (s *Sockets) TCP(addr string) net.Listener {
+	if addr == "" { // ResolveTCPAddr would accept it
+		return nil
+	}
 	wanted, err := net.ResolveTCPAddr("tcp", addr)
-	if addr == "" || err != nil {
+	if err != nil {
 		return nil
 	}
 	isWanted := func(address net.Addr) bool {

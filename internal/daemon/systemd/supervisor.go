@@ -71,8 +71,8 @@ func send(message string) error {
 }
 
 // Ready reports to the service manager that clients can connect. It starts a goroutine that calls check
-// periodically and sends the returned status line. If check returns an error, the goroutine does not notify
-// the watchdog, so that the service manager restarts the daemon.
+// periodically, and sends the status and a watchdog notification to the service manager. If check returns an
+// error, the goroutine sends no notification, so that the service manager restarts the daemon.
 func (s *Supervisor) Ready(check func() (status string, err error)) {
 	if s == nil {
 		return
@@ -118,7 +118,8 @@ func (s *Supervisor) watch(check func() (status string, err error)) {
 		case <-s.stop:
 			return
 		case <-ticker.C:
-			s.logChange(s.report(check))
+			err := s.report(check)
+			s.logFailure(err)
 		}
 	}
 }
@@ -140,17 +141,17 @@ func (s *Supervisor) report(check func() (status string, err error)) error {
 	return checkErr
 }
 
-// logChange logs err, the result of the last report. It logs nothing if err is nil, or if the previous report
-// had an error with the same text.
-func (s *Supervisor) logChange(err error) {
-	text := ""
-	if err != nil {
-		text = err.Error()
+// logFailure logs err, the reason why the watchdog was not notified. It logs nothing if err is nil, or if the
+// previous call had an error with the same text.
+func (s *Supervisor) logFailure(err error) {
+	if err == nil {
+		s.lastError = ""
+		return
 	}
-	if text != "" && text != s.lastError {
+	if err.Error() != s.lastError {
 		s.log.Error("skipped a watchdog notification; the service manager will restart the daemon", "error", err)
 	}
-	s.lastError = text
+	s.lastError = err.Error()
 }
 
 // oneLine replaces line breaks by spaces. In a message, each line would be another assignment.
