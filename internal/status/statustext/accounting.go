@@ -15,13 +15,13 @@ func (t *statusText) writeAccounting() {
 		note += "; flushed, pending and unsent at the first destination"
 	}
 	t.section("Accounting", note)
-	t.accountingRow("", "received", receivedSpans, t.inRings())
-	t.accountingRow("├ ", "aggregated", aggregatedSpans, "")
-	t.accountingRow("│ ├ ", "flushed", flushedSpans, "")
-	t.accountingRow("│ ├ ", "pending", pendingSpans,
+	t.writeAccountingRow("", "received", receivedSpans, t.ringNote())
+	t.writeAccountingRow("├ ", "aggregated", aggregatedSpans, "")
+	t.writeAccountingRow("│ ├ ", "flushed", flushedSpans, "")
+	t.writeAccountingRow("│ ├ ", "pending", pendingSpans,
 		t.dim(fmt.Sprintf("%s in tables, %s in payloads", count(b.PendingInTables), count(b.PendingInPayloads))))
-	t.accountingRow("│ └ ", "unsent", unsentSpans, t.warn(nonZeroCounts(b.UnsentBy)))
-	t.accountingRow("└ ", "dropped", droppedSpans, t.warn(nonZeroCounts(b.Dropped)))
+	t.writeAccountingRow("│ └ ", "unsent", unsentSpans, t.warn(nonZeroCounts(b.UnsentBy)))
+	t.writeAccountingRow("└ ", "dropped", droppedSpans, t.warn(nonZeroCounts(b.Dropped)))
 	if lost := nonZeroCounts(t.now.ClientLost); lost != "" {
 		t.line("  %-16s  %s", "lost in clients", t.warn(lost))
 	}
@@ -35,9 +35,9 @@ func pendingSpans(s *status.Status) uint64    { return s.Accounting.Pending }
 func unsentSpans(s *status.Status) uint64     { return s.Accounting.Unsent }
 func droppedSpans(s *status.Status) uint64    { return s.Accounting.DroppedTotal() }
 
-// accountingRow writes one line of a tree of counts: name, the value of the current status, its rate,
+// writeAccountingRow writes one line of a tree of counts: name, the value of the current status, its rate,
 // and a note. branch contains the lines of the tree to the left of the name.
-func (t *statusText) accountingRow(branch, name string, value func(*status.Status) uint64, note string) {
+func (t *statusText) writeAccountingRow(branch, name string, value func(*status.Status) uint64, note string) {
 	const nameWidth = 16 // with the branch
 	rate := ""
 	if perSecond, isKnown := rateSince(t.last, t.now, value); isKnown {
@@ -89,9 +89,9 @@ func (t *statusText) samplingNote() string {
 	return ""
 }
 
-// inRings returns a note with the number of received spans that are neither aggregated nor dropped
+// ringNote returns a note with the number of received spans that are neither aggregated nor dropped
 // yet. They wait in rings, the queues in front of the aggregation. It returns "" if there are none.
-func (t *statusText) inRings() string {
+func (t *statusText) ringNote() string {
 	inTransit := t.now.Accounting.InTransit
 	if inTransit <= 0 {
 		return ""

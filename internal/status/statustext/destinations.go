@@ -17,19 +17,28 @@ func (t *statusText) writeDestinations() {
 	for i := range t.now.Destinations {
 		d := &t.now.Destinations[i]
 		state, isGood := t.destinationState(d)
-		t.header("Destination "+sanitize.Text(d.Name), t.location(d), state, isGood)
+		t.writeHeader("Destination "+sanitize.Text(d.Name), t.location(d), state, isGood)
 		isFirst := i == 0
-		isDiscovered := d.State != export.StateDiscovering
-		if !isFirst && isDiscovered {
-			t.line("  %s flushed, %s pending, %s unsent  %s", count(d.Accounting.Flushed), count(d.Accounting.Pending),
-				count(d.Accounting.Unsent), t.warn(nonZeroCounts(d.Accounting.UnsentBy)))
+		if !isFirst {
+			t.writeSpanCounts(d)
 		}
 		if d.Accounting.BeforeDiscovery > 0 {
 			t.line("  %s spans were counted before it was discovered, and only for the other destinations",
 				count(d.Accounting.BeforeDiscovery))
 		}
-		t.queue(&d.Retry)
+		t.writeQueue(&d.Retry)
 	}
+}
+
+// writeSpanCounts writes how many spans a destination has received, and how many are pending or could not
+// be sent. It writes nothing if the destination has not been discovered yet.
+func (t *statusText) writeSpanCounts(d *status.DestinationStatus) {
+	if d.State == export.StateDiscovering {
+		return
+	}
+	spans := &d.Accounting
+	t.line("  %s flushed, %s pending, %s unsent  %s", count(spans.Flushed), count(spans.Pending),
+		count(spans.Unsent), t.warn(nonZeroCounts(spans.UnsentBy)))
 }
 
 // location returns the URL of a destination. For the Datadog agent, it also returns the version.
@@ -52,7 +61,7 @@ func (t *statusText) writeUpstreams() {
 			continue
 		}
 		state, isGood := upstreamState(upstream)
-		t.header("Upstream of "+sanitize.Text(receiver.Data), sanitize.Text(upstream.URL), state, isGood)
+		t.writeHeader("Upstream of "+sanitize.Text(receiver.Data), sanitize.Text(upstream.URL), state, isGood)
 		if requests := nonZeroCounts(receiver.Forwarded); requests != "" {
 			t.line("  forwarded requests: %s", requests)
 		}
@@ -90,9 +99,9 @@ func (t *statusText) upstreamProblem() string {
 	return ""
 }
 
-// header writes the title line of a server: its name, its URL and its state. The state has a color
+// writeHeader writes the title line of a server: its name, its URL and its state. The state has a color
 // that depends on isGood.
-func (t *statusText) header(name, url, state string, isGood bool) {
+func (t *statusText) writeHeader(name, url, state string, isGood bool) {
 	if isGood {
 		state = t.good(state)
 	} else {
@@ -101,9 +110,9 @@ func (t *statusText) header(name, url, state string, isGood bool) {
 	t.line("\n%s  %s  %s", t.bold(name), strings.TrimSpace(url), state)
 }
 
-// queue writes the number and the size of queued payloads, and the age of the oldest one. It writes
+// writeQueue writes the number and the size of queued payloads, and the age of the oldest one. It writes
 // nothing if no payload is queued.
-func (t *statusText) queue(queue *status.Retry) {
+func (t *statusText) writeQueue(queue *status.Retry) {
 	if queue.Payloads == 0 {
 		return
 	}

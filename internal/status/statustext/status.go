@@ -39,14 +39,14 @@ func (t *statusText) warning(format string, args ...any) {
 
 func (t *statusText) section(name, note string) { t.line("\n%s  %s", t.bold(name), t.dim(note)) }
 
-// table writes rows of aligned cells. Cells must not contain color codes, because these would count as
-// visible characters.
-func (t *statusText) table(rows [][]string) {
-	table := tabwriter.NewWriter(t, 0, 0, 2, ' ', 0)
+// writeTable writes rows of aligned cells. Cells must not contain color codes, because these would count
+// as visible characters.
+func (t *statusText) writeTable(rows [][]string) {
+	aligned := tabwriter.NewWriter(&t.Builder, 0, 0, 2, ' ', 0)
 	for _, cells := range rows {
-		fmt.Fprintln(table, "  "+strings.Join(cells, "\t"))
+		fmt.Fprintln(aligned, "  "+strings.Join(cells, "\t"))
 	}
-	table.Flush() // writing to a strings.Builder never fails
+	aligned.Flush() // writing to a strings.Builder never fails
 }
 
 // Render returns the text of a status, optionally with terminal colors. last is an earlier status of
@@ -114,7 +114,7 @@ func (t *statusText) writeFlushes() {
 			outcome(&f), clip(sanitize.Text(f.LastError), 2*shownLabel),
 		})
 	}
-	t.table(rows)
+	t.writeTable(rows)
 }
 
 // outcome describes the results of a flush's payloads, for example "2 accepted, 1 pending".
@@ -153,7 +153,7 @@ func (t *statusText) writeRequests() {
 			clip(sanitize.Text(r.Resource), shownLabel),
 		})
 	}
-	t.table(table)
+	t.writeTable(table)
 }
 
 // errorShare formats the share of requests with an error, for example "2.5%". It returns "-" if no
@@ -216,7 +216,7 @@ func (t *statusText) writeClients() {
 		})
 	}
 	if len(s.Clients) > 0 {
-		t.table(rows)
+		t.writeTable(rows)
 	}
 	omitted := max(len(s.Clients)-shownClients, 0) + s.ClientsNotShown
 	if omitted > 0 {
