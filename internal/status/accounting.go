@@ -61,16 +61,16 @@ func (s *Sources) snapshot() (stats snapshot) {
 	}
 	stats.flushSeconds = s.Flush.Durations()
 	stats.aggregate = s.Aggregate.Stats()
-	for _, drainer := range stats.aggregate.Drainers {
-		stats.lateSpans += drainer.Late
-		stats.earlySpans += drainer.Early
-	}
 	stats.admit = s.Admit.Stats()
 	stats.ingest = s.Ingest.Stats()
 	stats.apm = s.APM.Stats()
 	stats.otlp = s.OTLP.Stats()
 	for _, receiver := range s.Receivers {
 		stats.receivers = append(stats.receivers, receiver.Server.Status())
+	}
+	for _, drainer := range stats.aggregate.Drainers {
+		stats.lateSpans += drainer.Late
+		stats.earlySpans += drainer.Early
 	}
 	return stats
 }

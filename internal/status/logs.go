@@ -146,19 +146,18 @@ func clientAttrs(client *ingest.Tracer) slog.Value {
 
 // mostDropped returns the connected client with the most spans that were dropped since the last call,
 // and the number of these spans. The number is 0 if no span of a connected client was dropped.
-func (l *LossLog) mostDropped() (client ingest.Tracer, spans uint64) {
-	previous := l.droppedByConn
-	l.droppedByConn = map[connectionID]uint64{}
-	for _, tracer := range l.Tracers() {
-		id := connectionID{pid: tracer.PID, since: tracer.Since}
-		l.droppedByConn[id] = tracer.Dropped
-		increase := tracer.Dropped - previous[id]
+func (l *LossLog) mostDropped() (mostDropped ingest.Tracer, spans uint64) {
+	totals := map[connectionID]uint64{}
+	for _, client := range l.Tracers() {
+		id := connectionID{pid: client.PID, since: client.Since}
+		totals[id] = client.Dropped
+		increase := client.Dropped - l.droppedByConn[id]
 		if increase > spans {
-			client = tracer
-			spans = increase
+			mostDropped, spans = client, increase
 		}
 	}
-	return client, spans
+	l.droppedByConn = totals // for the next call
+	return mostDropped, spans
 }
 
 // logMasks logs the number of label sets in which a mask has replaced a name since the last line.

@@ -31,8 +31,8 @@ type scrape struct {
 
 // metric is a metric with the function that emits its values.
 type metric struct {
-	desc *prometheus.Desc
-	emit func(s *scrape, emit emitter)
+	desc       *prometheus.Desc
+	emitValues func(s *scrape, emit emitter)
 }
 
 // emitter emits values of one metric.
@@ -77,12 +77,12 @@ func gauge[N number](name, help string, value func(*scrape) N) metric {
 	}}
 }
 
-// counters returns a counter metric with one value per key of the map that values returns. label is
-// the name of the Prometheus label for the key.
+// counters returns a counter with one label, for example "reason". values returns the counts by the value
+// of that label.
 func counters[K ~string](name, help, label string, values func(*scrape) map[K]uint64) metric {
 	return metric{describe(name, help, label), func(s *scrape, emit emitter) {
-		for key, value := range values(s) {
-			emit.value(prometheus.CounterValue, float64(value), string(key))
+		for labelValue, count := range values(s) {
+			emit.value(prometheus.CounterValue, float64(count), string(labelValue))
 		}
 	}}
 }
@@ -119,7 +119,7 @@ func perKnownDestination(name, help string, isTrue func(*export.Stats) bool) met
 			if d.IsDiscovering {
 				continue
 			}
-			emit.value(prometheus.GaugeValue, float64(oneIf(isTrue(&d.Stats))), d.Name())
+			emit.value(prometheus.GaugeValue, oneIf(isTrue(&d.Stats)), d.Name())
 		}
 	}}
 }
@@ -138,7 +138,7 @@ func byReason[K ~string](name, help, label string, values func(*export.Stats) ma
 }
 
 // oneIf returns 1 for true and 0 for false.
-func oneIf(condition bool) int {
+func oneIf(condition bool) float64 {
 	if condition {
 		return 1
 	}

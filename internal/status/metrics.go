@@ -99,7 +99,7 @@ var daemonMetrics = []metric{
 	counter("apm_failed_requests_total", "Requests of Datadog tracers without a response from the agent.",
 		func(s *scrape) uint64 { return s.apm.Failed }),
 	gauge("apm_drops_unsampled", "1 if unsampled traces are currently not forwarded to the agent, otherwise 0.",
-		func(s *scrape) int { return oneIf(s.apm.DropsUnsampled) }),
+		func(s *scrape) float64 { return oneIf(s.apm.DropsUnsampled) }),
 	counter("apm_unsampled_traces_total", "Unsampled traces that were counted and not forwarded.",
 		func(s *scrape) uint64 { return s.apm.UnsampledTraces }),
 	counter("apm_unsampled_spans_total", "Spans of unsampled traces that were counted and not forwarded.",
@@ -248,6 +248,6 @@ func (*collector) Describe(chan<- *prometheus.Desc) {}
 func (c *collector) Collect(target chan<- prometheus.Metric) {
 	s := &scrape{snapshot: c.sources.snapshot(), collector: c}
 	for _, m := range c.allMetrics(&s.snapshot) {
-		m.emit(s, emitter{desc: m.desc, target: target})
+		m.emitValues(s, emitter{desc: m.desc, target: target})
 	}
 }

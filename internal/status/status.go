@@ -4,6 +4,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/export"
 	"github.com/spanstatsd/spanstatsd/internal/export/prometheus"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
@@ -129,22 +130,16 @@ type Ring struct {
 	HighWater int `json:"high_water"`
 }
 
-// interval returns the state of the current export interval. This includes the drainers, the
-// goroutines that aggregate spans, and the usage of their rings, the queues from which they read.
+// interval returns the state of the current export interval.
 func interval(c *Config, s *snapshot) Interval {
+	a := &s.aggregate
 	state := Interval{
-		Cycle: Cycle{
-			Sealed: s.aggregate.Sealed, LastSeal: s.aggregate.LastSeal, IntervalSeconds: c.FlushInterval.Seconds(),
-		},
-		Aggregates: Bounded{Live: s.aggregate.Aggregates, Max: c.Limits.Aggregates},
-		Origins:    Bounded{Live: s.aggregate.Origins, Max: c.Limits.Origins},
-		Partitions: s.aggregate.Partitions, Busiest: c.Sources.Flush.Busiest(),
-	}
-	for _, d := range s.aggregate.Drainers {
-		state.Drainers = append(state.Drainers, Drainer{
-			Aggregated: d.Aggregated,
-			Ring:       Ring{Slots: d.Ring.Slots, Used: d.Ring.Used, HighWater: d.Ring.HighWater},
-		})
+		Cycle:      Cycle{Sealed: a.Sealed, LastSeal: a.LastSeal, IntervalSeconds: c.FlushInterval.Seconds()},
+		Aggregates: Bounded{Live: a.Aggregates, Max: c.Limits.Aggregates},
+		Origins:    Bounded{Live: a.Origins, Max: c.Limits.Origins},
+		Partitions: a.Partitions,
+		Drainers:   drainerStates(a.Drainers),
+		Busiest:    c.Sources.Flush.Busiest(),
 	}
 	// Lists in JSON are never null.
 	state.Partitions.Drainers = nonNil(state.Partitions.Drainers)
@@ -153,6 +148,19 @@ func interval(c *Config, s *snapshot) Interval {
 		state.ServiceGraph = c.Sources.Prometheus.Graph()
 	}
 	return state
+}
+
+// drainerStates returns the states of drainers, the goroutines that aggregate spans, with the usage of
+// their rings, the queues from which they read.
+func drainerStates(stats []aggregate.DrainerStats) (states []Drainer) {
+	for i := range stats {
+		ring := &stats[i].Ring
+		states = append(states, Drainer{
+			Aggregated: stats[i].Aggregated,
+			Ring:       Ring{Slots: ring.Slots, Used: ring.Used, HighWater: ring.HighWater},
+		})
+	}
+	return states
 }
 
 // nonNil returns items, or an empty slice if items is nil. encoding/json writes nil as null.
