@@ -43,14 +43,14 @@ func AsUsage(mistakes ...error) error {
 // because args are invalid or the PersistentPreRunE of root fails. Otherwise it returns the error of the command.
 func Run(root *cobra.Command, args []string) error {
 	isStarted := false
-	prepare := root.PersistentPreRunE
+	preRun := root.PersistentPreRunE
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
-		if prepare != nil {
-			if err := prepare(cmd, args); err != nil {
+		if preRun != nil {
+			if err := preRun(cmd, args); err != nil {
 				return err
 			}
 		}
-		isStarted = true
+		isStarted = true // cobra runs the command next
 		return nil
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
@@ -199,12 +199,28 @@ func manualPage(cmd *cobra.Command, name string) string {
 		_ = all.Value.Set("true") // the flag is a boolean, so this can't fail
 	}
 	cmd.InitDefaultHelpFlag()
-	return fmt.Sprintf(".TH \"%s\" \"1\" \"\" \"spanstatsd %s\" \"spanstatsd\"\n.SH NAME\n%s \\- %s\n"+
-		".SH DESCRIPTION\n.nf\n%s\n.fi\n.SH OPTIONS\n.nf\n%s.fi\n.SH EXIT STATUS\n"+
-		"0 for success, 2 for an invalid command line or environment variable, 3 if no daemon answers, 1 for "+
-		"any other failure.\n", strings.ToUpper(name), escape(cmd.Root().Version), escape(name),
-		escape(cmd.Short), escape(cmp.Or(cmd.Long, cmd.Short+".")), escape(cmd.UsageString()))
+	title := strings.ToUpper(name)
+	version := escape(cmd.Root().Version)
+	description := cmp.Or(cmd.Long, cmd.Short+".")
+	return fmt.Sprintf(pageFormat, title, version, escape(name), escape(cmd.Short), escape(description),
+		escape(cmd.UsageString()))
 }
+
+// pageFormat is a manual page with placeholders for the title, the version, the name, a summary, a description and
+// the usage.
+const pageFormat = `.TH "%s" "1" "" "spanstatsd %s" "spanstatsd"
+.SH NAME
+%s \- %s
+.SH DESCRIPTION
+.nf
+%s
+.fi
+.SH OPTIONS
+.nf
+%s.fi
+.SH EXIT STATUS
+0 for success, 2 for an invalid command line or environment variable, 3 if no daemon answers, 1 for any other failure.
+`
 
 // escape escapes text for roff. The first line of a text must not begin with a dot or an
 // apostrophe, which would be a roff request.

@@ -76,9 +76,10 @@ func ApplyEnvironment(cmd *cobra.Command) (used map[string]string, mistakes erro
 // programVariables returns the names of all environment variables with the prefix SPANSTATSD_. It omits variables
 // that Kubernetes sets for a Service named spanstatsd, such as SPANSTATSD_SERVICE_HOST.
 func programVariables() (names []string) {
-	for _, variable := range os.Environ() {
-		name, _, _ := strings.Cut(variable, "=")
-		if strings.HasPrefix(name, variablePrefix) && !kubernetesVariable.MatchString(variable) {
+	for _, assignment := range os.Environ() {
+		name, _, _ := strings.Cut(assignment, "=")
+		isFromKubernetes := kubernetesAssignment.MatchString(assignment)
+		if strings.HasPrefix(name, variablePrefix) && !isFromKubernetes {
 			names = append(names, name)
 		}
 	}
@@ -100,8 +101,7 @@ func checkVariables(root *cobra.Command) (mistakes error) {
 	return mistakes
 }
 
-// kubernetesVariable matches variables that Kubernetes sets in every container for a Service whose name
-// begins with spanstatsd. It matches the name, or the value if the variable could also belong to a
-// flag.
-var kubernetesVariable = regexp.MustCompile(`^[^=]+(_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|` +
+// kubernetesAssignment matches a variable with its value, in the form NAME=VALUE, that Kubernetes sets in every
+// container for a Service. It recognizes the name, or the value if the variable could also belong to a flag.
+var kubernetesAssignment = regexp.MustCompile(`^[^=]+(_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|` +
 	`PORT_[0-9]+_(TCP|UDP|SCTP)_(PROTO|PORT|ADDR))=|=(tcp|udp|sctp)://)`)

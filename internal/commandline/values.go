@@ -1,6 +1,7 @@
 package commandline
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,13 +19,13 @@ const (
 // value implements pflag.Value with functions. Help shows kind as the placeholder for the flag's
 // value.
 type value struct {
-	set  func(given string) error
+	set  func(text string) error
 	text func() string
 	kind string
 }
 
-func (v value) Set(given string) error { return v.set(given) }
-func (v value) Type() string           { return v.kind }
+func (v value) Set(text string) error { return v.set(text) }
+func (v value) Type() string          { return v.kind }
 
 func (v value) String() string {
 	if v.text == nil { // pflag calls String on the zero value
@@ -33,8 +34,8 @@ func (v value) String() string {
 	return v.text()
 }
 
-// Text returns a flag value that accepts any text and stores it in target. kind is the placeholder of the value
-// in help. If it is Path or Directory, shells also complete files or directories.
+// Text returns a flag value that accepts any text and stores it in target. Help shows kind as the placeholder of the
+// value. A shell completes file names if kind is Path, and directories if kind is Directory.
 func Text(target *string, kind string) pflag.Value {
 	set := func(text string) error {
 		*target = text
@@ -43,12 +44,11 @@ func Text(target *string, kind string) pflag.Value {
 	return value{set: set, text: func() string { return *target }, kind: kind}
 }
 
-// switchWords maps the booleans, which flags with the values on and off accept too, to those
-// values.
-var switchWords = map[string]string{"true": "on", "1": "on", "false": "off", "0": "off"}
+// synonyms maps the other words for on and off to on and off.
+var synonyms = map[string]string{"true": "on", "1": "on", "false": "off", "0": "off"}
 
 // Choice returns a flag value that accepts defaultWord and the words in choices, ignoring case, and stores the word
-// in target. It sets target to defaultWord immediately. It also accepts the synonyms of on and off in switchWords.
+// in target. It stores defaultWord immediately. For on and off, it also accepts true, 1, false and 0.
 func Choice[T ~string](target *T, defaultWord T, choices ...T) pflag.Value {
 	*target = defaultWord
 	words := make([]string, len(choices))
@@ -57,9 +57,7 @@ func Choice[T ~string](target *T, defaultWord T, choices ...T) pflag.Value {
 	}
 	set := func(text string) error {
 		word := strings.ToLower(text)
-		if onOrOff, isBoolean := switchWords[word]; isBoolean {
-			word = onOrOff
-		}
+		word = cmp.Or(synonyms[word], word)
 		isValid := slices.Contains(words, word) || word == string(defaultWord)
 		if !isValid {
 			return fmt.Errorf("%q is not one of %s", text, strings.Join(words, ", "))
