@@ -151,8 +151,9 @@ func (c *Config) memoryParts() []memory.Part {
 // sends. One part is for payloads that are being encoded, the other for payloads that are queued for
 // a retry.
 func (c *Config) payloadMemory() []memory.Part {
-	encodeBytes := min(maxEncodeBytes,
-		payloadBytesPerSketchByte*c.Aggregate.SketchBytes+payloadBytesPerLabelByte*c.Aggregate.LabelBytes)
+	sketches := payloadBytesPerSketchByte * c.Aggregate.SketchBytes
+	labels := payloadBytesPerLabelByte * c.Aggregate.LabelBytes
+	encodeBytes := min(sketches+labels, maxEncodeBytes)
 	destinations := c.pushDestinations()
 	return []memory.Part{
 		{Name: "payloads being made", Bytes: int64(encodeBytes * destinations), Flag: "sketch-bytes"},
@@ -168,8 +169,8 @@ const (
 )
 
 // totalsLimits returns the limits of the running totals that an exporter keeps since the start of the
-// daemon. They permit as many series as an export interval can have label sets, with the same memory
-// for labels.
+// daemon. The number of series, and the memory of their labels, are limited like those of the label sets
+// of one export interval.
 func (c *Config) totalsLimits(exporter export.Exporter) totals.Limits {
 	limits := totals.Limits{
 		Series: c.Aggregate.MaxAggregates, Bytes: c.Aggregate.LabelBytes, Idle: idleTotalTimeout,
@@ -180,7 +181,7 @@ func (c *Config) totalsLimits(exporter export.Exporter) totals.Limits {
 		limits.Buckets = c.NativeBuckets
 	}
 	if len(exporter.Bounds) > 0 {
-		limits.Classic = len(exporter.Bounds) + 1 // the additional bucket ends at +Inf
+		limits.Classic = len(exporter.Bounds) + 1 // the buckets of a classic histogram, the last up to +Inf
 	}
 	return limits
 }
@@ -275,13 +276,13 @@ func chosenLimits(c *Config) (flags []string) {
 // canBeLower reports whether a lower value of a limit is valid and reduces the maximum memory. It
 // tries a half of the value, a quarter, and so on. It changes only its own copy of the configuration.
 func (c Config) canBeLower(flag string) bool {
-	allErrors := func() string { return fmt.Sprint(c.checkComponents()) }
+	componentErrors := func() string { return fmt.Sprint(c.checkComponents()) }
+	originalErrors := componentErrors()
 	originalBytes := c.Memory().Total
-	originalErrors := allErrors()
 	limit := c.limits()[flag]
 	for *limit > 1 {
 		*limit /= 2
-		isInvalid := allErrors() != originalErrors
+		isInvalid := componentErrors() != originalErrors
 		if isInvalid {
 			return false
 		}

@@ -225,9 +225,9 @@ func (d *Daemon) flushNow(ctx context.Context) error {
 	return deliveries.Wait(ctx)
 }
 
-// wantedFeatures returns the features of the Datadog agent, such as the span tags that it wants as
-// labels, and a channel that is closed when they change. features.Stats is true if any destination
-// accepts statistics. Without an agent, it returns the features of an agent with the default
+// wantedFeatures returns the features of the Datadog agent, for example which span tags it expects as
+// labels. changed is closed when they change. If there is another destination, features.Stats is always
+// true, so that clients send spans. Without an agent, the features are those of an agent with the default
 // configuration.
 func (d *Daemon) wantedFeatures() (features agent.Features, changed <-chan struct{}) {
 	if d.agent == nil {
@@ -235,7 +235,9 @@ func (d *Daemon) wantedFeatures() (features agent.Features, changed <-chan struc
 	}
 	features, changed = d.agent.WatchFeatures()
 	hasOtherDestination := len(d.config.exporters()) > 0
-	features.Stats = features.Stats || hasOtherDestination
+	if hasOtherDestination {
+		features.Stats = true
+	}
 	return features, changed
 }
 

@@ -37,10 +37,7 @@ func Open(log *slog.Logger) (*Supervisor, error) {
 	if os.Getenv("NOTIFY_SOCKET") == "" {
 		return nil, nil
 	}
-	watchdog, err := daemon.SdWatchdogEnabled(false)
-	if err == nil && watchdog < 0 {
-		err = errors.New("the interval is longer than 292 years")
-	}
+	watchdog, err := watchdogInterval()
 	if err != nil {
 		return nil, fmt.Errorf("read WATCHDOG_USEC: %w; unset it to run without a watchdog", err)
 	}
@@ -48,6 +45,18 @@ func Open(log *slog.Logger) (*Supervisor, error) {
 		return nil, fmt.Errorf("write to NOTIFY_SOCKET: %w; unset it to run without a service manager", err)
 	}
 	return newSupervisor(send, watchdog, log), nil
+}
+
+// watchdogInterval returns the interval of the watchdog, or 0 if there is no watchdog.
+func watchdogInterval() (time.Duration, error) {
+	interval, err := daemon.SdWatchdogEnabled(false)
+	if err != nil {
+		return 0, err
+	}
+	if interval < 0 { // the conversion to nanoseconds has overflowed
+		return 0, errors.New("the interval is longer than 292 years")
+	}
+	return interval, nil
 }
 
 func newSupervisor(send func(string) error, watchdog time.Duration, log *slog.Logger) *Supervisor {
@@ -109,8 +118,9 @@ func (s *Supervisor) watch(check func() (status string, err error)) {
 	defer close(s.done)
 	interval := statusEvery
 	if s.watchdog > 0 {
-		interval = max(min(interval, s.watchdog/2), time.Millisecond)
+		interval = min(interval, s.watchdog/2)
 	}
+	interval = max(interval, time.Millisecond) // NewTicker panics for 0
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
