@@ -7,10 +7,11 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status"
 )
 
-// writeAccounting writes the numbers of spans by what happened to them, as a tree with rates. It also
-// writes the number of spans that were lost in clients.
+// writeAccounting writes how many spans were received, and how many of them were aggregated, dropped and
+// delivered, as a tree with rates. It also writes the number of spans that were lost in clients.
 func (t *statusText) writeAccounting() {
-	b, note := &t.now.Accounting, "spans since the start"
+	spans := &t.now.Accounting
+	note := "spans since the start"
 	if len(t.now.Destinations) > 1 {
 		note += "; flushed, pending and unsent at the first destination"
 	}
@@ -18,10 +19,10 @@ func (t *statusText) writeAccounting() {
 	t.writeAccountingRow("", "received", receivedSpans, t.ringNote())
 	t.writeAccountingRow("├ ", "aggregated", aggregatedSpans, "")
 	t.writeAccountingRow("│ ├ ", "flushed", flushedSpans, "")
-	t.writeAccountingRow("│ ├ ", "pending", pendingSpans,
-		t.dim(fmt.Sprintf("%s in tables, %s in payloads", count(b.PendingInTables), count(b.PendingInPayloads))))
-	t.writeAccountingRow("│ └ ", "unsent", unsentSpans, t.warn(nonZeroCounts(b.UnsentBy)))
-	t.writeAccountingRow("└ ", "dropped", droppedSpans, t.warn(nonZeroCounts(b.Dropped)))
+	t.writeAccountingRow("│ ├ ", "pending", pendingSpans, t.dim(fmt.Sprintf("%s in tables, %s in payloads",
+		count(spans.PendingInTables), count(spans.PendingInPayloads))))
+	t.writeAccountingRow("│ └ ", "unsent", unsentSpans, t.warn(nonZeroCounts(spans.UnsentBy)))
+	t.writeAccountingRow("└ ", "dropped", droppedSpans, t.warn(nonZeroCounts(spans.Dropped)))
 	if lost := nonZeroCounts(t.now.ClientLost); lost != "" {
 		t.line("  %-16s  %s", "lost in clients", t.warn(lost))
 	}
@@ -36,7 +37,7 @@ func unsentSpans(s *status.Status) uint64     { return s.Accounting.Unsent }
 func droppedSpans(s *status.Status) uint64    { return s.Accounting.DroppedTotal() }
 
 // writeAccountingRow writes one line of a tree of counts: name, the value of the current status, its rate,
-// and a note. branch contains the lines of the tree to the left of the name.
+// and a note. branch draws the tree to the left of the name, for example "├ ".
 func (t *statusText) writeAccountingRow(branch, name string, value func(*status.Status) uint64, note string) {
 	const nameWidth = 16 // with the branch
 	rate := ""

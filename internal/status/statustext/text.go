@@ -101,16 +101,21 @@ func ago(d time.Duration) string {
 // shares from 0 to 1. For example, bar(.5, 1, 4) is "██·▏".
 func bar(current, highest float64, width int) string {
 	cells := []rune(strings.Repeat("·", width))
-	cellsFor := func(share float64) int { return int(math.Ceil(min(max(share, 0), 1) * float64(width))) }
-	filled := cellsFor(current)
+	filled := cellsFor(current, width)
 	for i := range filled {
 		cells[i] = '█'
 	}
-	mark := cellsFor(highest)
+	mark := cellsFor(highest, width)
 	if mark > filled {
 		cells[mark-1] = '▏'
 	}
 	return string(cells)
+}
+
+// cellsFor returns how many cells of a bar represent a share from 0 to 1, rounded up.
+func cellsFor(share float64, width int) int {
+	share = min(max(share, 0), 1)
+	return int(math.Ceil(share * float64(width)))
 }
 
 var levels = []rune("▁▂▃▄▅▆▇█")
