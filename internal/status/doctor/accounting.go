@@ -28,13 +28,15 @@ func (f *Findings) checkAccounting(s *status.Status) {
 // each destination accounts for all counted spans.
 func (f *Findings) checkBalances(subject string, s *status.Status) {
 	spans := &s.Accounting
-	f.checkBalance(subject, s, spans.Received, spans.Aggregated+sum(spans.Dropped),
+	dropped := sum(spans.Dropped)
+	f.checkBalance(subject, s, spans.Received, spans.Aggregated+dropped,
 		"%d spans received = %d counted + %d dropped (%d of them ignored by --ignore)",
-		spans.Received, spans.Aggregated, sum(spans.Dropped), spans.Dropped["ignored"])
+		spans.Received, spans.Aggregated, dropped, spans.Dropped["ignored"])
 	for i := range s.Destinations {
 		d := &s.Destinations[i].Accounting
 		unsent := sum(d.UnsentBy)
-		f.checkBalance(subject, s, spans.Aggregated, d.Flushed+unsent+d.Pending+d.BeforeDiscovery,
+		accounted := d.Flushed + unsent + d.Pending + d.BeforeDiscovery
+		f.checkBalance(subject, s, spans.Aggregated, accounted,
 			"of %d counted spans, the destination %s accepted %d; %d could not be sent, and %d are pending",
 			spans.Aggregated, s.Destinations[i].Name, d.Flushed, unsent, d.Pending)
 	}
@@ -70,17 +72,16 @@ func cardinalityFix(label string) string {
 	return "shorten the values in the application, or raise --cardinality-limit " + label + "=N"
 }
 
-// checkBalance adds a finding about whether total is equal to accounted, the sum of its parts. The finding is
-// only a notice if the missing spans can be in rings, the queues in front of the aggregation. format and
-// args describe the equation.
+// checkBalance adds a finding about whether total is equal to accounted, the sum of its parts. format and
+// args describe the sum in words. If spans are missing, the finding is only a notice if they can still be
+// in rings, the queues in front of the aggregation.
 func (f *Findings) checkBalance(subject string, s *status.Status, total, accounted uint64, format string, args ...any) {
-	ringSlots := uint64(max(s.Partitions.Slots, 0))
 	if total == accounted {
 		f.ok(subject, format, args...)
 		return
 	}
-	missing := total - accounted
-	canBeInRings := accounted < total && missing <= ringSlots
+	missing := int64(total) - int64(accounted)
+	canBeInRings := missing > 0 && missing <= int64(s.Partitions.Slots)
 	if canBeInRings {
 		f.add(Notice, subject, "nothing, while spans arrive; if the number stays without traffic, report a bug",
 			format+", and %d are in transit", append(args, missing)...)

@@ -74,13 +74,15 @@ func lastError(flushes []export.Flush) string {
 	return ""
 }
 
-// checkScrape adds a finding about the time since the last scrape. A long time is wrong, because
-// Prometheus drops series that it has not scraped for staleAfter.
+// checkScrape adds a finding about the time since the last scrape, or since the start of the daemon if there
+// was none. A long time is wrong, because Prometheus drops series that it has not scraped for staleAfter.
 func (f *Findings) checkScrape(subject string, s *status.Status, d *status.DestinationStatus) {
-	age, message := s.At.Sub(d.Scraped.Last), "the last scrape was %.0f s ago"
+	message := "the last scrape was %.0f s ago"
+	age := s.At.Sub(d.Scraped.Last)
 	wasScraped := !d.Scraped.Last.IsZero()
 	if !wasScraped {
-		age, message = s.At.Sub(s.Started), "no scrape since the start, %.0f s ago"
+		message = "no scrape since the start, %.0f s ago"
+		age = s.At.Sub(s.Started)
 	}
 	if age > staleAfter {
 		f.add(Wrong, subject, "add a scrape job to Prometheus for "+d.URL+" at the address of --prometheus-addr or --http-addr",

@@ -98,15 +98,16 @@ func (f *Findings) Arrived(s *status.Status, arrival Arrival) {
 	}
 }
 
-// exportedToPrometheus returns the number of spans that the daemon has exported to a destination from
-// which Prometheus can get calls. These are the destination that Prometheus scrapes, and the OTLP
-// exporter if its metrics have the names of CallsQuery.
+// exportedToPrometheus returns the number of exported spans that Prometheus can have as calls. It is that
+// of the destination that Prometheus scrapes or, if larger, that of the OTLP exporter. The OTLP exporter
+// counts only if its metrics have the names of CallsQuery.
 func exportedToPrometheus(s *status.Status) (spans uint64) {
 	hasCallNames := setting(s, "otlp-dialect") == "spanmetrics"
 	for i := range s.Destinations {
 		d := &s.Destinations[i]
 		isScraped := d.Scraped != nil
-		if isScraped || d.Name == "otlp" && hasCallNames {
+		sendsCalls := d.Name == "otlp" && hasCallNames
+		if isScraped || sendsCalls {
 			spans = max(spans, d.Accounting.Flushed)
 		}
 	}

@@ -124,18 +124,19 @@ const countEverySpan = "to count every span, set OTEL_TRACES_SAMPLER=parentbased
 // this from the sampling rates in received spans, and from the metrics that SDKs send about themselves.
 func (f *Findings) checkSampling(s *status.Status) {
 	const subject = "sampling"
-	b, sdks := &s.Accounting, s.SDKs
-	findings := len(*f)
-	if b.AdjustedCount > b.Aggregated {
+	sdks := s.SDKs
+	counted, estimated := s.Accounting.Aggregated, s.Accounting.AdjustedCount
+	previousFindings := len(*f)
+	if estimated > counted {
 		f.add(Notice, subject, countEverySpan, "%d counted spans stand for about %d, by the sampling rate that they contain: "+
-			"samplers discarded the others before the daemon", b.Aggregated, b.AdjustedCount)
+			"samplers discarded the others before the daemon", counted, estimated)
 	}
 	if sdks != nil && sdks.Sampled < sdks.Started {
 		f.add(Notice, subject, countEverySpan, "SDKs report that they sampled %d of %d started spans; the other %d are "+
 			"counted only if the sampled spans contain a threshold (ot=th)", sdks.Sampled, sdks.Started,
 			sdks.Started-sdks.Sampled)
 	}
-	hasFinding := len(*f) > findings
+	hasFinding := len(*f) > previousFindings
 	if !hasFinding && s.Receivers["otlp"] != nil {
 		f.ok(subject, "no received span contains a sampling rate; spans that an SDK discards without one are not visible here")
 	}
@@ -158,12 +159,12 @@ const computedByClient = "computed_by_client"
 // checkDoubleCounting reports components before or after the daemon that count the same spans.
 func (f *Findings) checkDoubleCounting(s *status.Status) {
 	const subject = "counted twice"
-	findings := len(*f)
+	previousFindings := len(*f)
 	for _, name := range slices.Sorted(maps.Keys(s.Receivers)) {
 		f.checkCountingSenders(subject, name, s.Receivers[name])
 	}
 	f.checkMark(subject, s)
-	hasFinding := len(*f) > findings
+	hasFinding := len(*f) > previousFindings
 	if !hasFinding {
 		f.ok(subject, "no sender reports that it counts itself, and no forwarded span could be counted again by its marker")
 	}
