@@ -119,7 +119,8 @@ func (s *snapshot) accounting() Accounting {
 		DeliveryAccounting: s.deliveryAccounting(0), // of the first destination
 		PendingInTables:    s.aggregate.Pending, AdjustedCount: s.aggregate.AdjustedCount(),
 	}
-	a.InTransit = int64(a.Received) - int64(a.Aggregated+a.DroppedTotal())
+	counted := a.Aggregated + a.DroppedTotal()
+	a.InTransit = int64(a.Received) - int64(counted)
 	a.Balanced = a.InTransit == 0
 	for i := range s.destinations {
 		delivery := s.deliveryAccounting(i)

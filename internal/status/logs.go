@@ -99,20 +99,26 @@ func (l *LossLog) Run(stop <-chan struct{}) {
 	for tick := 1; ; tick++ {
 		select {
 		case <-ticker.C:
-			l.ticksSinceDropLine++
-			if l.ticksSinceDropLine >= ticksPerDropLine {
-				l.logDrops()
-			}
-			if tick%ticksPerLabelLine == 0 {
-				l.logMasks()
-				l.logCollapses()
-			}
+			l.logDue(tick)
 		case <-stop:
 			l.logDrops()
 			l.logMasks()
 			l.logCollapses()
 			return
 		}
+	}
+}
+
+// logDue logs what is due at a tick. Dropped spans can be logged at every tick, but only some time after
+// the last line about them. Replaced labels are logged every few minutes.
+func (l *LossLog) logDue(tick int) {
+	l.ticksSinceDropLine++
+	if l.ticksSinceDropLine >= ticksPerDropLine {
+		l.logDrops()
+	}
+	if tick%ticksPerLabelLine == 0 {
+		l.logMasks()
+		l.logCollapses()
 	}
 }
 

@@ -70,22 +70,26 @@ func residentBytes(root fs.FS) int64 {
 // cpuLimit returns the number of processors that a cgroup permits, or 0 if the cgroup has no limit.
 // version is the version of the cgroup, 1 or 2.
 func cpuLimit(root fs.FS, group string, version int) float64 {
-	var quotaAndPeriod []float64
+	var quota, period float64
 	if version == 1 {
-		quota := readNumbers(root, path.Join(group, "cpu.cfs_quota_us"))
-		period := readNumbers(root, path.Join(group, "cpu.cfs_period_us"))
-		quotaAndPeriod = append(quota, period...)
-	} else {
-		quotaAndPeriod = readNumbers(root, path.Join(group, "cpu.max"))
+		quota = readNumber(root, path.Join(group, "cpu.cfs_quota_us"))
+		period = readNumber(root, path.Join(group, "cpu.cfs_period_us"))
+	} else if numbers := readNumbers(root, path.Join(group, "cpu.max")); len(numbers) == 2 {
+		quota, period = numbers[0], numbers[1]
 	}
-	if len(quotaAndPeriod) != 2 {
-		return 0
-	}
-	quota, period := quotaAndPeriod[0], quotaAndPeriod[1]
 	if quota <= 0 || period <= 0 {
 		return 0
 	}
 	return quota / period
+}
+
+// readNumber returns the number at the beginning of a file, or 0 if there is none.
+func readNumber(root fs.FS, name string) float64 {
+	numbers := readNumbers(root, name)
+	if len(numbers) == 0 {
+		return 0
+	}
+	return numbers[0]
 }
 
 // throttledSeconds returns the time for which the CPU limit of a cgroup has throttled the process.

@@ -96,15 +96,16 @@ func ringGauge(name, help string, value func(*aggregate.DrainerStats) int) metri
 	}}
 }
 
-// perDestination returns a metric with one value for each destination, in a label destination. The
-// function value computes the value from the statistics of one destination.
+// perDestination returns a metric with one value for each destination, and the label "destination". value
+// returns the value for a destination.
 func perDestination[N number](kind prometheus.ValueType, name, help string,
 	value func(*scrape, *export.Stats) N,
 ) metric {
 	return metric{describe(name, help, "destination"), func(s *scrape, emit emitter) {
 		for i := range s.destinations {
 			d := &s.destinations[i]
-			emit.value(kind, float64(value(s, &d.Stats)), d.Name())
+			number := float64(value(s, &d.Stats))
+			emit.value(kind, number, d.Name())
 		}
 	}}
 }
@@ -188,19 +189,20 @@ var receiverMetrics = []struct {
 // metrics returns the metrics of an HTTP receiver with the values in stats. The names of the metrics
 // begin with the name of the receiver, for example otlp_requests_total.
 func (r *ReceiverSource) metrics(stats *receiver.Status) (all []metric) {
+	prefix := r.Name + "_"
 	addCounters := func(name, help string, byResult map[string]uint64) {
-		all = append(all,
-			counters(r.Name+name, help, "result", func(*scrape) map[string]uint64 { return byResult }))
+		byResultOf := func(*scrape) map[string]uint64 { return byResult }
+		all = append(all, counters(prefix+name, help, "result", byResultOf))
 	}
-	addCounters("_requests_total", "Requests received over "+r.Receives+", by the result of counting.",
+	addCounters("requests_total", "Requests received over "+r.Receives+", by the result of counting.",
 		stats.Requests)
 	hasUpstream := stats.Forwarded != nil
 	if hasUpstream {
-		addCounters("_forwarded_total", "Requests received over "+r.Receives+" to forward, by result.",
+		addCounters("forwarded_total", "Requests received over "+r.Receives+" to forward, by result.",
 			stats.Forwarded)
 	}
 	for _, m := range receiverMetrics {
-		all = append(all, metric{describe(r.Name+"_"+m.name, m.help), func(_ *scrape, emit emitter) {
+		all = append(all, metric{describe(prefix+m.name, m.help), func(_ *scrape, emit emitter) {
 			emit.value(m.kind, m.value(stats))
 		}})
 	}

@@ -228,8 +228,8 @@ func emitAggregated(s *scrape, emit emitter) {
 	emit.value(prometheus.CounterValue, float64(s.aggregate.Merged), "merged")
 }
 
-// allMetrics returns all metrics, including those of each receiver. Metrics of receivers have the
-// values in s; other metrics read their values when they are emitted.
+// allMetrics returns the metrics of the daemon and of each receiver. The values of the receivers' metrics
+// are from s.
 func (c *collector) allMetrics(s *snapshot) []metric {
 	all := slices.Clone(daemonMetrics)
 	for i := range c.sources.Receivers {

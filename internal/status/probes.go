@@ -8,9 +8,9 @@ import (
 	"go.uber.org/atomic"
 )
 
-// missedSeals is the number of flush intervals without a seal after which the daemon counts as
+// missedIntervals is the number of flush intervals without a seal after which the daemon counts as
 // stuck.
-const missedSeals = 6
+const missedIntervals = 6
 
 // probes answers liveness and readiness probes.
 type probes struct {
@@ -31,10 +31,11 @@ func (p *probes) SetReady(ready bool) {
 // Alive returns an error if no export interval has ended for a long time, so that only a restart can
 // help. An unreachable destination is no such error, because a restart would lose the queued spans.
 func (p *probes) Alive() error {
-	lastSeal := p.sources.Aggregate.Stats().LastSeal // the end of the last flush interval
-	sinceSeal := time.Since(lastSeal)
-	if sinceSeal > missedSeals*p.interval {
-		return fmt.Errorf("aggregation is stuck: no interval has ended for %s", sinceSeal.Round(time.Second))
+	lastEnd := p.sources.Aggregate.Stats().LastSeal
+	sinceEnd := time.Since(lastEnd)
+	maxTime := missedIntervals * p.interval
+	if sinceEnd > maxTime {
+		return fmt.Errorf("aggregation is stuck: no interval has ended for %s", sinceEnd.Round(time.Second))
 	}
 	return nil
 }

@@ -136,16 +136,16 @@ func (s *Server) routes() *http.ServeMux {
 	mux.HandleFunc("GET /livez", s.livez)
 	mux.HandleFunc("GET /readyz", s.readyz)
 	knownHosts := newHosts(s.config.Hosts)
-	guarded := func(pattern string, handler http.HandlerFunc) { mux.Handle(pattern, knownHosts.guard(handler)) }
-	guarded("GET /status", s.status)
-	addPage(guarded)
+	handleGuarded := func(pattern string, handler http.HandlerFunc) { mux.Handle(pattern, knownHosts.guard(handler)) }
+	handleGuarded("GET /status", s.status)
+	addPage(handleGuarded)
 	if s.config.Debug {
 		// Profiles need CPU time, and reveal the content of memory.
-		guarded("GET /debug/pprof/", pprof.Index)
-		guarded("GET /debug/pprof/cmdline", pprof.Cmdline)
-		guarded("GET /debug/pprof/profile", pprof.Profile)
-		guarded("GET /debug/pprof/symbol", pprof.Symbol)
-		guarded("GET /debug/pprof/trace", pprof.Trace)
+		handleGuarded("GET /debug/pprof/", pprof.Index)
+		handleGuarded("GET /debug/pprof/cmdline", pprof.Cmdline)
+		handleGuarded("GET /debug/pprof/profile", pprof.Profile)
+		handleGuarded("GET /debug/pprof/symbol", pprof.Symbol)
+		handleGuarded("GET /debug/pprof/trace", pprof.Trace)
 	}
 	return mux
 }
@@ -200,12 +200,12 @@ func (s *Server) serve() error {
 	if s.config.WebConfigFile == "" {
 		return s.http.Serve(s.listener)
 	}
-	guarded := &guardedListener{
+	handleGuarded := &guardedListener{
 		Listener: s.listener, server: s.http, log: s.config.Log, file: s.config.WebConfigFile,
 		unauthenticated: s.http.Handler,
 	}
-	defer guarded.closeProbeServer()
-	return web.Serve(guarded, s.http, &web.FlagConfig{WebConfigFile: &s.config.WebConfigFile}, s.config.Log)
+	defer handleGuarded.closeProbeServer()
+	return web.Serve(handleGuarded, s.http, &web.FlagConfig{WebConfigFile: &s.config.WebConfigFile}, s.config.Log)
 }
 
 // Status returns the content of /status.

@@ -52,7 +52,7 @@ func (l *guardedListener) Accept() (net.Conn, error) {
 		if l.isMainServerUsable() {
 			return conn, nil
 		}
-		l.probeConns <- conn
+		l.probeConns <- conn // the listener of the probe server accepts it
 	}
 }
 
@@ -126,8 +126,8 @@ func probeTLSConfig(main *tls.Config) *tls.Config {
 // getCertificate is the type of tls.Config.GetCertificate.
 type getCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 
-// keepLastCertificate returns a function that calls read. If read fails, the function returns the
-// last certificate that a call of read has returned, or the error if there is none.
+// keepLastCertificate wraps a function that reads a certificate from a file. The returned function returns
+// the last certificate that was read if the file is invalid.
 func keepLastCertificate(read getCertificate) getCertificate {
 	var mu sync.Mutex
 	last, _ := read(nil)
