@@ -3,8 +3,7 @@ package commandline
 import "github.com/spf13/pflag"
 
 // AcceptOldNames makes flags accept old names, too. newNames maps each old name to the current name of the flag.
-// The returned map is empty until flags are parsed. It then contains the entries of newNames for the old names that
-// were used.
+// Parsing the flags adds each old name that is used to the returned map, with its current name.
 func AcceptOldNames(flags *pflag.FlagSet, newNames map[string]string) (used map[string]string) {
 	used = map[string]string{}
 	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {

@@ -69,8 +69,8 @@ func Choice[T ~string](target *T, defaultWord T, choices ...T) pflag.Value {
 }
 
 // Parsed returns a flag value that accepts the texts that parse accepts, and stores the results of parse in target.
-// It parses and stores defaultText immediately, and panics if this fails, unless defaultText is empty. kind is the
-// text in help that describes the value.
+// It immediately stores the result for defaultText, which must be valid, or empty if there is no default. Help shows
+// kind as the placeholder of the value.
 func Parsed[T any](target *T, defaultText, kind string, parse func(string) (T, error)) pflag.Value {
 	acceptedText := ""
 	set := func(text string) error {
@@ -82,7 +82,9 @@ func Parsed[T any](target *T, defaultText, kind string, parse func(string) (T, e
 		acceptedText = text
 		return nil
 	}
-	if err := set(defaultText); err != nil && defaultText != "" {
+	err := set(defaultText)
+	hasDefault := defaultText != ""
+	if err != nil && hasDefault {
 		panic("BUG: a default is invalid: " + err.Error())
 	}
 	return value{set: set, text: func() string { return acceptedText }, kind: kind}
