@@ -29,15 +29,15 @@ const Limit = 256 << 10
 type Queue struct {
 	log io.Writer
 
-	mu       sync.Mutex
-	queued   []byte // whole lines
-	writing  bool   // lines that were queued are being written
-	closed   bool
-	lost     uint64
-	reported uint64 // part of lost that was passed to onLost
-	onLost   func(lines uint64)
-	changed  *sync.Cond    // queued or closed has changed
-	done     chan struct{} // closed after Close, when all lines are written
+	mu        sync.Mutex
+	queued    []byte // whole lines
+	isWriting bool   // lines that were queued are being written
+	closed    bool
+	lost      uint64
+	reported  uint64 // part of lost that was passed to onLost
+	onLost    func(lines uint64)
+	changed   *sync.Cond    // queued or closed has changed
+	done      chan struct{} // closed after Close, when all lines are written
 }
 
 // New returns a Queue that writes to log.
@@ -89,7 +89,7 @@ func (q *Queue) Flush(timeout time.Duration) {
 func (q *Queue) isEmpty() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.queued) == 0 && !q.writing
+	return len(q.queued) == 0 && !q.isWriting
 }
 
 // Close makes the queue drop all further lines. It waits until all queued lines are written, but at most for the
@@ -110,38 +110,40 @@ func (q *Queue) run() {
 	defer close(q.done)
 	var lines []byte
 	for {
-		lines = q.takeLines(lines[:0])
+		buffer := lines[:0]
+		lines = q.takeLines(buffer)
 		if len(lines) == 0 {
 			return
 		}
 		written, _ := q.log.Write(lines)
-		q.afterWrite(countLines(lines[written:]))
+		rejected := countLines(lines[written:])
+		q.countResult(rejected)
 	}
 }
 
-// takeLines waits until lines are queued, and returns all of them. The queue collects further lines in buffer,
-// which the caller must not use any more. takeLines returns no lines if the queue is closed and empty.
+// takeLines waits until lines are queued, and returns all of them. Further lines are appended to buffer. takeLines
+// returns no lines if the queue is closed and empty.
 func (q *Queue) takeLines(buffer []byte) []byte {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.writing = false
+	q.isWriting = false
 	for len(q.queued) == 0 && !q.closed {
 		q.changed.Wait()
 	}
 	lines := q.queued
 	q.queued = buffer
-	q.writing = len(lines) > 0
+	q.isWriting = len(lines) > 0 // until the next call
 	return lines
 }
 
-// afterWrite counts rejected lines, which could not be written to the log, as lost. If rejected is 0, the log is
-// writable: afterWrite then calls onLost with the number of lost lines that have not been reported yet, if there
-// are any.
-func (q *Queue) afterWrite(rejected uint64) {
+// countResult adds the lines that the log did not accept to the lost lines. If it accepted all lines, countResult
+// calls onLost with the number of lost lines that have not been reported yet, unless there are none.
+func (q *Queue) countResult(rejected uint64) {
 	q.mu.Lock()
 	q.lost += rejected
 	unreported := q.lost - q.reported
-	mustReport := rejected == 0 && unreported > 0
+	isWritable := rejected == 0
+	mustReport := isWritable && unreported > 0
 	if mustReport {
 		q.reported = q.lost
 	}

@@ -76,23 +76,23 @@ func (h *Handler) kindOf(r slog.Record) kind {
 	return k
 }
 
-// allow reports whether a record of the kind k may be written now: none was written before, or the last one at
-// least interval ago. If so, suppressed is the number of records of this kind that were not written in between.
+// allow reports whether a record of the kind k may be written now. It returns false if the last one was written
+// less than interval ago. suppressed is the number of records of this kind for which it has returned false since.
 func (ks *kinds) allow(k kind, now time.Time, interval time.Duration) (suppressed int, mayWrite bool) {
 	ks.mu.Lock()
 	defer ks.mu.Unlock()
-	e, isKnown := ks.byKind[k]
+	last, isKnown := ks.byKind[k]
 	if !isKnown {
 		ks.byKind[k] = &entry{written: now}
 		return 0, true
 	}
-	if now.Sub(e.written) < interval {
-		e.suppressed++
+	if now.Sub(last.written) < interval {
+		last.suppressed++
 		return 0, false
 	}
-	suppressed = e.suppressed
-	e.written = now
-	e.suppressed = 0
+	suppressed = last.suppressed
+	last.written = now
+	last.suppressed = 0
 	return suppressed, true
 }
 
