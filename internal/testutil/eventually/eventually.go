@@ -15,13 +15,15 @@ const (
 	pause    = time.Millisecond
 )
 
-// True returns when the condition is true, and fails the test if it does not become true before the deadline. what
-// describes the condition. True must be called from the test's own goroutine, like t.Fatalf.
-func True(t testing.TB, what string, condition func() bool) {
+// True waits until the condition is true, and fails the test if this takes longer than a minute. The failure contains
+// description. True must be called from the test's own goroutine, like t.Fatalf.
+func True(t testing.TB, description string, condition func() bool) {
 	t.Helper()
-	for end := time.Now().Add(deadline); !condition(); time.Sleep(pause) {
+	end := time.Now().Add(deadline)
+	for !condition() {
 		if time.Now().After(end) {
-			t.Fatalf("waited for a minute in vain: %s", what)
+			t.Fatalf("waited for a minute in vain: %s", description)
 		}
+		time.Sleep(pause)
 	}
 }

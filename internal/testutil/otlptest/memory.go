@@ -17,23 +17,27 @@ func MemoryInUse() int {
 	return int(m.HeapAlloc + m.StackInuse)
 }
 
-// CostlyBodies returns request bodies of about the given length. Each consists of one element that needs
-// much memory per byte when it is decoded.
+// CostlyBodies returns request bodies of about the given length, by the element that each of them repeats or
+// contains. These elements need much memory per byte when they are decoded.
 func CostlyBodies(length int) map[string][]byte {
-	fill := func(element []byte) []byte { return bytes.Repeat(element, length/len(element)) }
-	inScope := func(spans []byte) []byte { return Field(nil, 1, Field(nil, 2, spans)) }
+	// Each function returns a message as the field of the message that contains it.
+	resourceSpans := func(fields []byte) []byte { return Field(nil, 1, fields) }
+	resource := func(a Attribute) []byte { return Field(nil, 1, Field(nil, 1, a.Encode())) }
+	scopeSpans := func(spans []byte) []byte { return Field(nil, 2, spans) }
+	span := func(fields []byte) []byte { return Field(nil, 2, fields) }
 	tag := Field(nil, 9, Attribute{"db.name", ""}.Encode())
-	long := Span{Name: strings.Repeat("x", 600), Trace: 1, State: "ot=rv:ffffffffffffff"}
-	named := Field(nil, 2, long.Encode())
+
+	inScope := func(spans []byte) []byte { return resourceSpans(scopeSpans(spans)) }
+	fill := func(element []byte) []byte { return bytes.Repeat(element, length/len(element)) }
+	longName := Span{Name: strings.Repeat("x", 600), Trace: 1, State: "ot=rv:ffffffffffffff"}
+	longService := resource(Attribute{"service.name", strings.Repeat("s", length/4)})
+	manySpans := scopeSpans(bytes.Repeat(span(nil), spantable.MaxSpans(length/4)))
 	return map[string][]byte{
-		"spans":     inScope(fill(Field(nil, 2, nil))),
-		"tags":      inScope(Field(nil, 2, fill(tag))),
-		"resources": fill(Field(nil, 1, nil)),
-		"scopes":    Field(nil, 1, fill(Field(nil, 2, nil))),
-		"names":     inScope(fill(named)),
-		"service": append(Field(nil, 1, bytes.Join([][]byte{
-			Field(nil, 1, Field(nil, 1, Attribute{"service.name", strings.Repeat("s", length/4)}.Encode())),
-			Field(nil, 2, bytes.Repeat(Field(nil, 2, nil), spantable.MaxSpans(length/4))),
-		}, nil)), Field(nil, 1, nil)...),
+		"spans":     inScope(fill(span(nil))),
+		"tags":      inScope(span(fill(tag))),
+		"resources": fill(resourceSpans(nil)),
+		"scopes":    resourceSpans(fill(scopeSpans(nil))),
+		"names":     inScope(fill(span(longName.Encode()))),
+		"service":   append(resourceSpans(append(longService, manySpans...)), resourceSpans(nil)...),
 	}
 }
