@@ -120,18 +120,18 @@ func (d *Decoder) beginSpan(kind spantable.Kind) *spantable.Span {
 	return s
 }
 
-// endTrace completes g, the group of spans of one trace, and appends it to the table. It sets the
-// origin, the sampling priority and the trace ID from the spans that were read since beginTrace. The
-// decoder must be at the end of the trace.
+// endTrace completes g, the group of spans of one trace, and appends it to the table. It stores the origin,
+// the sampling priority and the trace ID of the spans in g, if they have them. The decoder must be at the
+// end of the trace.
 func (d *Decoder) endTrace(g spantable.Group) {
-	tags := &d.trace
+	tags := &d.trace // of the spans that were read since beginTrace
 	replaceNonEmpty(&g.Origin, tags.origin)
 	if tags.hasPriority {
 		g.Priority = tags.priority
 		g.HasPriority = true
 	}
-	isIDRead := g.IsHighRead // in v1, where the trace ID is not a field of the spans
-	if !isIDRead {
+	hasTraceID := g.IsHighRead // in v1, where the trace ID is not a field of the spans
+	if !hasTraceID {
 		g.TraceLow = tags.idLow
 	}
 	g.End = uint32(d.At())

@@ -84,8 +84,8 @@ func (d *Decoder) readSpanMap() {
 	for ; unread > 0 && !d.Failed(); unread-- {
 		predicted := &d.nextField[current]
 		name := &encodedNames[*predicted]
-		canReadFingerprint := pos >= 8 && pos <= len(body)-16
-		isPredicted := canReadFingerprint && spantable.FingerprintAt(body, pos, name.Len()) == *name
+		isFarFromEnds := pos >= 8 && pos <= len(body)-16 // as FingerprintAt requires
+		isPredicted := isFarFromEnds && spantable.FingerprintAt(body, pos, name.Len()) == *name
 		if isPredicted {
 			pos += name.Len()
 		} else {
@@ -95,7 +95,7 @@ func (d *Decoder) readSpanMap() {
 		pos = d.readField(span, current, pos)
 	}
 	d.Seek(pos)
-	d.trace.restoreRootPriority(span.Parent)
+	d.trace.keepRootPriority(span.Parent)
 }
 
 // readFieldName reads the name of a span field at pos. It returns the field, or fieldOther if the name is
@@ -148,8 +148,8 @@ func (d *Decoder) readField(s *spantable.Span, f field, pos int) (next int) {
 	return next
 }
 
-// readRareField reads the value of the field f, a map or list of tags or the span kind, into the span s.
-// It skips all other fields.
+// readRareField reads the field f of the span s, which is not one of those that readField reads itself. It
+// stores tags and the span kind, and skips all other values.
 func (d *Decoder) readRareField(s *spantable.Span, f field) {
 	switch f {
 	case fieldMeta:
@@ -203,19 +203,27 @@ func kindFromNumber(n uint64) spantable.Kind {
 }
 
 // readTagCount reads the header of a map of tags and returns the number of tags. f is the field with
-// the map: meta, metrics or meta_struct. In v0.7, it rejects a span that has these fields twice or in
-// another order, because the Datadog agent might use another value of a tag than the daemon.
+// the map: meta, metrics or meta_struct.
 func (d *Decoder) readTagCount(f field) int {
+	if d.format == FormatV07 {
+		d.checkTagMapOrder(f)
+	}
+	acceptsNil := d.format != FormatV05 && f != fieldMetaStruct
+	if acceptsNil {
+		isNil := d.SkipNil()
+		if isNil {
+			return 0
+		}
+	}
+	return d.Map()
+}
+
+// checkTagMapOrder rejects a span that has two fields with tags in another order than meta, metrics and
+// meta_struct, or one of them twice. The Datadog agent might use another value of a tag than the daemon.
+func (d *Decoder) checkTagMapOrder(f field) {
 	isInOrder := f > d.lastTagMap
-	if d.format == FormatV07 && !isInOrder {
+	if !isInOrder {
 		d.Fail()
 	}
 	d.lastTagMap = f
-	acceptsNil := d.format != FormatV05 && f != fieldMetaStruct
-	isNil := d.Lead() == msgpack.Nil
-	if acceptsNil && isNil {
-		d.SkipNil()
-		return 0
-	}
-	return d.Map()
 }

@@ -62,8 +62,9 @@ func (s *stringTable) growSlots(body []byte) {
 
 func bytesOf(body []byte, t spantable.Text) []byte { return msgpack.Text(t).Bytes(body) }
 
-// addString appends a string to the string table of the payload. label is the label of the tag with this
-// name, or spantable.Other. If the table is full, addString stops the decoder with ErrTooMuch.
+// addString appends a string to the string table of the payload. label identifies the tag with this name, or
+// is spantable.Other if such tags are not stored. If the table is full, addString stops the decoder with
+// ErrTooMuch.
 func (d *Decoder) addString(t spantable.Text, label spantable.Label) {
 	s := &d.strings
 	isFull := len(s.texts) >= d.table.Limits.Strings

@@ -18,8 +18,7 @@ const maxTagText = 16 << 10
 func (d *Decoder) readTags(s *spantable.Span, count int, kind spantable.ValueType) {
 	t := d.table
 	firstNew := len(t.Tags)
-	maxNew := max(0, min(count, t.Limits.Tags-firstNew))
-	t.Tags = slices.Grow(t.Tags, maxNew+1) // one more, to exceed the limit
+	d.reserveTags(count)
 	pos := d.At()
 	unread := count
 	for unread > 0 && !d.Failed() {
@@ -42,6 +41,15 @@ func (d *Decoder) readTags(s *spantable.Span, count int, kind spantable.ValueTyp
 	}
 }
 
+// reserveTags allocates memory for count more tags in the table, but for at most one tag more than the
+// limit of the table.
+func (d *Decoder) reserveTags(count int) {
+	t := d.table
+	untilLimit := t.Limits.Tags - len(t.Tags)
+	reserved := max(0, min(count, untilLimit)) + 1
+	t.Tags = slices.Grow(t.Tags, reserved)
+}
+
 // readCommonTags is a fast path that reads up to n tags, starting at pos. It stops at the first tag
 // that is not in the most common encoding. It returns the number of tags that are left and the position
 // of the next one.
@@ -55,13 +63,13 @@ func (d *Decoder) readCommonTags(kind spantable.ValueType, n, pos int) (unread, 
 	return d.readCommonInlineTags(kind, n, pos)
 }
 
-// applyTags adds the lengths of tag values to a total that is limited. In formats before v1, it also stores
-// the tags that describe the span s or its trace, such as the span kind or the sampling priority.
+// applyTags counts the lengths of tag values towards the limit of the table. In formats before v1, it also
+// stores the tags that describe the span s or its trace, such as the span kind or the sampling priority.
 func (d *Decoder) applyTags(s *spantable.Span, tags []spantable.Tag) {
 	for i := range tags {
 		tag := &tags[i]
 		if tag.HasText() {
-			d.chargeText(tag.Text().Len)
+			d.countText(tag.Text().Len)
 		}
 		isTraceTag := tag.Label < TraceLabels // one of TraceTags
 		if isTraceTag && d.format != FormatV1 {
@@ -71,9 +79,9 @@ func (d *Decoder) applyTags(s *spantable.Span, tags []spantable.Tag) {
 	d.checkLimits()
 }
 
-// chargeText adds the length of a tag value to the total that the table limits. It rejects the payload
-// if the value is longer than maxTagText.
-func (d *Decoder) chargeText(length uint32) {
+// countText counts the length of a tag value towards the limit of the table. It rejects the payload if
+// the value is longer than maxTagText.
+func (d *Decoder) countText(length uint32) {
 	d.table.AddReadBytes(length)
 	if length > maxTagText {
 		d.Fail()
@@ -192,8 +200,7 @@ func (d *Decoder) readCommonIndexedTags(kind spantable.ValueType, n, pos int) (u
 }
 
 // readAnyTag reads the name and the value of a tag, and appends the tag to the table if its name is in
-// d.names. kind is the type of the value. If it is typedValue, the payload contains the type before the
-// value.
+// d.names. kind is the type of the value, or typedValue if the type precedes the value in the payload.
 func (d *Decoder) readAnyTag(kind spantable.ValueType) {
 	label := d.readLabel()
 	tag := spantable.Tag{Type: kind}
@@ -266,17 +273,16 @@ func (t *traceTags) setPriority(tag *spantable.Tag) {
 	t.hasPriority = true
 }
 
-// restoreRootPriority replaces the sampling priority that the last span has set by that of the root span,
-// if the root span has one. It must be called after each span of the trace. parentID is the ID of the
-// parent of the last span, or 0 if the last span is the root span.
-func (t *traceTags) restoreRootPriority(parentID uint64) {
+// keepRootPriority makes the sampling priority of the root span apply to the whole trace. It must be called
+// after each span, because a span that is read later overwrites t.priority. parentID is the ID of the parent
+// of the last span, or 0 if the last span is the root span.
+func (t *traceTags) keepRootPriority(parentID uint64) {
 	isRoot := parentID == 0
-	if isRoot && t.hasPriority {
+	switch {
+	case isRoot && t.hasPriority:
 		t.rootPriority = t.priority
 		t.hasRootPriority = true
-		return
-	}
-	if t.hasRootPriority {
+	case t.hasRootPriority:
 		t.priority = t.rootPriority
 	}
 }

@@ -34,7 +34,8 @@ func (d v05) readDictionary() {
 		}
 		seen.Add(label)
 		isFirst := len(d.strings.texts) == 0
-		if text.Len == 0 && !isFirst {
+		isMisplacedEmpty := text.Len == 0 && !isFirst // the empty string should be the first one
+		if isMisplacedEmpty {
 			d.noteMisplacedEmpty()
 			label = labelMisplacedEmpty
 		}
@@ -45,8 +46,8 @@ func (d v05) readDictionary() {
 // noteMisplacedEmpty records that the dictionary has an empty string after its first string. It rejects
 // the payload if an earlier string is empty, too.
 func (d v05) noteMisplacedEmpty() {
-	isSecondEmpty := d.strings.hasMisplacedEmpty || d.strings.texts[0].Len == 0
-	if isSecondEmpty {
+	isFirstEmpty := d.strings.texts[0].Len == 0
+	if isFirstEmpty || d.strings.hasMisplacedEmpty {
 		d.Fail()
 	}
 	d.strings.hasMisplacedEmpty = true
@@ -62,25 +63,23 @@ func (d v05) readSpan() {
 		pos = d.readField(s, f, pos)
 	}
 	d.Seek(pos)
-	d.trace.restoreRootPriority(s.Parent)
+	d.trace.keepRootPriority(s.Parent)
 	if d.strings.hasMisplacedEmpty {
 		d.checkEmptyStrings(s)
 	}
 }
 
 // checkEmptyStrings rejects the payload if the service, name, resource or a stored tag of the span s is
-// empty. It is called if the dictionary has an empty string after its first string, because versions of
-// the Datadog agent read that differently. An empty type only sets s.HasUnknownType.
+// empty. It is called only if the empty string is not the first one of the dictionary, because versions of
+// the Datadog agent read such an empty string differently. An empty type only sets s.HasUnknownType.
 func (d v05) checkEmptyStrings(s *spantable.Span) {
-	usesEmpty := s.Service.Len == 0 || s.Name.Len == 0 || s.Resource.Len == 0
+	hasEmpty := s.Service.Len == 0 || s.Name.Len == 0 || s.Resource.Len == 0
 	for _, tag := range d.table.TagsOf(s) {
-		hasEmptyName := tag.Label == labelMisplacedEmpty
-		hasEmptyValue := tag.Type == spantable.TypeText && tag.Text().Len == 0
-		if hasEmptyName || hasEmptyValue {
-			usesEmpty = true
-		}
+		isNameEmpty := tag.Label == labelMisplacedEmpty
+		isValueEmpty := tag.Type == spantable.TypeText && tag.Text().Len == 0
+		hasEmpty = hasEmpty || isNameEmpty || isValueEmpty
 	}
-	if usesEmpty {
+	if hasEmpty {
 		d.Fail()
 	}
 	s.HasUnknownType = s.Type.Len == 0

@@ -93,7 +93,7 @@ func (d v07) readChunk() {
 			d.Skip()
 		}
 	}
-	d.payloadTags.overrideWith(&d.trace.processTags)
+	d.payloadTags.overrideWith(&d.trace.processTags) // the last chunk takes precedence
 	hasSpans := len(d.table.Spans) > int(group.First)
 	if hasSpans {
 		d.endTrace(group)
@@ -108,15 +108,14 @@ func (d v07) skipStringMap() {
 	}
 }
 
-// readSpan reads a span of a chunk, or skips nil. For tags that describe the process, such as env, it
-// keeps the values from the first span of the chunk that has them.
+// readSpan reads a span of a chunk, or skips nil. For tags that describe the process, such as env, the
+// first span of the chunk that has the tag takes precedence.
 func (d v07) readSpan() {
 	if d.SkipNil() {
 		return
 	}
-	tags := &d.trace.processTags
-	tagsOfEarlierSpans := *tags
-	*tags = processTags{}
+	earlier := d.trace.processTags
+	d.trace.processTags = processTags{}
 	d.readSpanMap()
-	tags.overrideWith(&tagsOfEarlierSpans)
+	d.trace.processTags.overrideWith(&earlier)
 }
