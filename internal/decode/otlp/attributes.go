@@ -66,12 +66,14 @@ func (r *Request) readCommonAttributes(b []byte, pos int, tag byte, names *spant
 // message of at least two bytes, which ends at position bodyEnd of the request body. The result is a
 // tag with the value. isCommon is false if the message must be read with readValue.
 func readCommonValue(b []byte, bodyEnd int) (t spantable.Tag, isCommon bool) {
+	const headerLen = 2 // protobuf tag and length of a text, one byte each
+	const doubleLen = 1 + 8
 	switch uint32(b[0]) {
 	case valueText:
-		const headerLen = 2 // tag and length of the text, one byte each
 		textLen := len(b) - headerLen
 		isCommon = int(b[1]) == textLen
-		return textTag(textBetween(bodyEnd-textLen, bodyEnd)), isCommon
+		text := textBetween(bodyEnd-textLen, bodyEnd)
+		return textTag(text), isCommon
 	case valueInt:
 		n, next := readVarint(b, 1)
 		isCommon = next == len(b)
@@ -80,9 +82,9 @@ func readCommonValue(b []byte, bodyEnd int) (t spantable.Tag, isCommon bool) {
 		isCommon = len(b) == 2 && b[1] <= 1
 		return spantable.Tag{Type: spantable.TypeBool, Bits: uint64(b[1])}, isCommon
 	case valueDouble:
-		const messageLen = 1 + 8 // tag and float64
-		if len(b) == messageLen {
-			return spantable.Tag{Type: spantable.TypeNumber, Bits: binary.LittleEndian.Uint64(b[1:])}, true
+		if len(b) == doubleLen {
+			bits := binary.LittleEndian.Uint64(b[1:])
+			return spantable.Tag{Type: spantable.TypeNumber, Bits: bits}, true
 		}
 	}
 	return t, false
@@ -162,9 +164,9 @@ func readValue(t *spantable.Tag, b []byte, pos int) (isValid bool) {
 const noField = 0
 
 // readAttributes reads a Resource or InstrumentationScope message, and appends the attributes in names
-// to r.Tags. attributeTag is the protobuf tag of the fields with attributes. Fields with the tag
-// entityTag must contain a valid Entity message, which is not stored. readAttributes records an error in
-// r if the message is invalid.
+// to r.Tags. attributeTag is the protobuf tag (field number and wire type) of attributes, and entityTag
+// that of entities, which are validated but not stored. readAttributes records an error in r if the
+// message is invalid.
 func (r *Request) readAttributes(message spantable.Text, attributeTag, entityTag uint32, names *spantable.Names) {
 	b := r.Body[:message.At+message.Len]
 	pos := int(message.At)
@@ -200,13 +202,15 @@ func (r *Request) AppendValue(dst []byte, t *spantable.Tag) []byte {
 	return dst
 }
 
-// appendNumber appends n in the format of JSON numbers, which OpenTelemetry specifies for attributes
-// that are converted to text. It appends NaN and infinities, which JSON does not have, in the format of
-// package strconv.
+// appendNumber appends n in the format of JSON numbers, which OpenTelemetry specifies for attributes that
+// are converted to text. JSON has no NaN and no infinities; they become NaN, +Inf and -Inf.
 func appendNumber(dst []byte, n float64) []byte {
 	abs := math.Abs(n)
-	hasNoExponent := abs == 0 || abs >= 1e-6 && abs < 1e21
-	if hasNoExponent || math.IsNaN(n) || math.IsInf(n, 0) {
+	isFinite := !math.IsNaN(n) && !math.IsInf(n, 0)
+	isVerySmall := abs > 0 && abs < 1e-6
+	isVeryLarge := abs >= 1e21
+	hasExponent := isFinite && (isVerySmall || isVeryLarge)
+	if !hasExponent {
 		return strconv.AppendFloat(dst, n, 'f', -1, 64)
 	}
 	dst = strconv.AppendFloat(dst, n, 'e', -1, 64)

@@ -33,8 +33,8 @@ func number(tag uint32) uint32 { return tag >> 3 }
 func wireTypeOf(tag uint32) uint32 { return tag & 7 }
 
 // readField reads the field at b[pos:] of a protobuf message that ends at the end of b. It returns the
-// field and the position of the next one, or 0 as the position if the field is invalid. It reads the most
-// common fields itself, those with a tag and a length of one byte, and calls readAnyField for the others.
+// field and the position of the next one, or 0 as the position if the field is invalid. It has a fast path
+// for the most common fields, whose tag and length have one byte each.
 func readField(b []byte, pos int) (f field, next int) {
 	if len(b)-pos < 2 {
 		return readAnyField(b, pos)
@@ -198,11 +198,11 @@ func isValidMessage(b []byte, pos int, m message) bool {
 	}
 	depth, end := 0, len(b)
 	for {
-		for pos == end {
+		for pos == end { // the message is complete
 			if depth == 0 {
 				return true
 			}
-			depth--
+			depth-- // continue with the message that contains it
 			end, m = parents[depth].end, parents[depth].message
 		}
 		f, next := readField(b[:end], pos)
