@@ -90,8 +90,9 @@ func (d *Decoder) completeSpan() {
 	s.Last = uint32(len(d.table.Tags))
 }
 
-// parentID returns the ID of the parent of the current span, or 0 for a root span. The parent of the server
-// side of a shared span is the client side, which has the same ID.
+// parentID returns the ID of the parent of the current span, or 0 for a root span. A client and a server can
+// share one span in Zipkin: both report it with the same ID. The parent of the server's span is then the
+// client's span.
 func (d *Decoder) parentID() uint64 {
 	hasParent := d.span.Parent != 0 && d.span.Parent != d.span.ID
 	if hasParent {

@@ -40,8 +40,10 @@ const (
 func (d *Decoder) Protobuf(r *otlp.Request, body []byte, spanNames, resourceNames *spantable.Names) error {
 	d.begin(r, body, spanNames, resourceNames)
 	isValid := otlp.EachField(body, 0, func(f otlp.Field) bool {
-		isSpan := f.Tag == listSpans
-		return !isSpan || d.readSpanMessage(f)
+		if f.Tag != listSpans { // an unknown field
+			return true
+		}
+		return d.readSpanMessage(f)
 	})
 	if !isValid {
 		r.Fail(ErrUnparsable)
