@@ -116,19 +116,18 @@ func (p *Payload) addGroup(decoded *payload.Group) error {
 	return nil
 }
 
-// readSketch decodes a sketch, a histogram of span durations. It stores the counts in dst, which refers
-// to the memory of p.bins, and returns the mapping from durations to histogram bins. It returns an
-// error if the sketch is invalid or unsupported, or if all sketches of the payload together have too
-// many bins.
+// readSketch decodes a sketch, a histogram of span durations. It appends its bins to p.bins, sets dst to
+// them, and returns the mapping from durations to bins. It returns an error if the sketch is invalid or
+// unsupported, or if all sketches of the payload together have too many bins.
 func (p *Payload) readSketch(dst *sketch.Bins, encoded []byte) (sketch.Mapping, error) {
-	earlierBins := len(p.bins)
+	firstBin := len(p.bins)
 	r := sketchReader{bins: p.bins}
 	err := r.read(encoded)
 	p.bins = r.bins
 	if err == nil && len(p.bins) > p.limits.bins {
 		err = ErrIncompatible
 	}
-	*dst = sketch.Bins{Zeros: r.zeros, List: slices.Clip(p.bins[earlierBins:])}
+	*dst = sketch.Bins{Zeros: r.zeros, List: slices.Clip(p.bins[firstBin:])}
 	return r.mapping, err
 }
 
