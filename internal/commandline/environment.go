@@ -39,38 +39,52 @@ func flagOf(variable string) string {
 	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(variable, variablePrefix), "_", "-"))
 }
 
-// ApplyEnvironment sets those flags of a command from environment variables that the command line has not set. used
+// ApplyEnvironment sets flags of a command from environment variables, unless the command line has set them. used
 // maps the name of each flag that was set to its variable. mistakes joins an error for each invalid value, and one
 // for each variable with the prefix SPANSTATSD_ that belongs to no flag of the program.
 func ApplyEnvironment(cmd *cobra.Command) (used map[string]string, mistakes error) {
 	used = map[string]string{}
-	setFlag := func(f *pflag.Flag, variable string) {
-		value := os.Getenv(variable)
-		if f.Changed || value == "" {
-			return
-		}
-		if err := cmd.Flags().Set(f.Name, value); err != nil {
-			mistakes = errors.Join(mistakes, fmt.Errorf("read environment variable %s: %w", variable, err))
-		}
-		used[f.Name] = variable
+	settings := settingsOf(cmd)
+	for _, f := range settings {
+		err := applyVariable(cmd, f, Variable(f.Name), used)
+		mistakes = errors.Join(mistakes, err)
 	}
-	hasSettings := false
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if isSetting(f) {
-			hasSettings = true
-			setFlag(f, Variable(f.Name))
-		}
-	})
 	for _, variable := range programVariables() {
-		f := cmd.Flags().Lookup(flagOf(variable)) // accepts old names of flags too
-		if f != nil && Variable(f.Name) != variable {
-			setFlag(f, variable)
+		f := cmd.Flags().Lookup(flagOf(variable)) // finds flags by their old names, too
+		hasOldName := f != nil && Variable(f.Name) != variable
+		if hasOldName {
+			err := applyVariable(cmd, f, variable, used)
+			mistakes = errors.Join(mistakes, err)
 		}
 	}
-	if hasSettings {
+	if len(settings) > 0 {
 		mistakes = errors.Join(mistakes, checkVariables(cmd.Root()))
 	}
 	return used, AsUsage(mistakes)
+}
+
+// settingsOf returns the flags of a command that environment variables can set.
+func settingsOf(cmd *cobra.Command) (settings []*pflag.Flag) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if isSetting(f) {
+			settings = append(settings, f)
+		}
+	})
+	return settings
+}
+
+// applyVariable sets a flag to the value of an environment variable, and adds the variable to used. It does
+// nothing if the flag is already set, or if the variable is empty.
+func applyVariable(cmd *cobra.Command, f *pflag.Flag, variable string, used map[string]string) error {
+	value := os.Getenv(variable)
+	if f.Changed || value == "" {
+		return nil
+	}
+	used[f.Name] = variable
+	if err := cmd.Flags().Set(f.Name, value); err != nil {
+		return fmt.Errorf("read environment variable %s: %w", variable, err)
+	}
+	return nil
 }
 
 // programVariables returns the names of all environment variables with the prefix SPANSTATSD_. It omits variables
