@@ -117,13 +117,12 @@ func (d *decoder) decodeBytes() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	unread := d.reader.Len()
-	if length > unread {
+	if length > d.reader.Len() { // the number of unread bytes
 		return nil, io.ErrUnexpectedEOF
 	}
-	start := len(d.body) - unread
-	end := start + length
-	content := d.body[start:end:end]
+	pos := len(d.body) - d.reader.Len()
+	end := pos + length
+	content := d.body[pos:end:end]
 	if !d.isVisitor() {
 		content = bytes.Clone(content)
 	}
