@@ -110,7 +110,7 @@ func readTag(b []byte, pos int) (tag uint32, next int) {
 // MaxDepth levels, it checks that the start and the end tag of a group have the same field number.
 func skipGroup(b []byte, pos int, fieldNumber uint32) (end int) {
 	openGroups := [MaxDepth]uint32{fieldNumber} // field numbers of the open groups, the outermost first
-	depth := 1
+	depth := 1                                  // number of open groups
 	for depth > 0 {
 		tag, next := readTag(b, pos)
 		if next == 0 {
