@@ -53,7 +53,7 @@ func (d *Daemon) Stop() status.Accounting {
 	ctx, cancel := context.WithTimeout(context.Background(), d.config.ShutdownGrace)
 	defer cancel()
 	d.statusServer.SetReady(false)
-	baseline := d.takeBaseline()
+	baseline := d.takeBaseline() // to log the losses during the shutdown
 	close(d.stopping)
 	d.background.Wait()
 	d.config.Supervisor.Stopping(d.config.ShutdownGrace)

@@ -103,8 +103,8 @@ func (d *Daemon) newRecoveryFile(config *Config) error {
 	return nil
 }
 
-// newComponents creates the aggregator, and then the components that need it: the receivers, and the
-// status server.
+// newComponents creates the aggregator, and then the components that need it: the publishers, the
+// receivers and the status server. The steps complete config, a copy of the daemon's configuration.
 func (d *Daemon) newComponents(config Config) error {
 	if err := d.newAggregator(&config); err != nil {
 		return err

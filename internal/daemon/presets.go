@@ -24,22 +24,34 @@ const maxAggregatesFlag = "max-aggregates" // label and sketch memory depend on 
 // the name of a flag or, for a limit without a flag, a description.
 func (c *Config) limits() map[string]*int {
 	return map[string]*int{
-		maxAggregatesFlag: &c.Aggregate.MaxAggregates, "label-bytes": &c.Aggregate.LabelBytes,
-		"sketch-bytes": &c.Aggregate.SketchBytes, "max-origins": &c.Aggregate.MaxOrigins,
-		"drainers": &c.Aggregate.Drainers, "ring-slots": &c.Aggregate.RingSlots,
-		"max-key-bytes": &c.Admit.MaxKeyBytes, "max-key-bytes-total": &c.Admit.MaxKeyBytesInAll,
-		"retry-bytes": &c.Flush.RetryBytes, "max-connections": &c.Ingest.MaxConnections,
-		frameBuffers: &c.Ingest.MaxBufferBytes, nativeBuckets: &c.NativeBuckets,
+		maxAggregatesFlag:     &c.Aggregate.MaxAggregates,
+		"label-bytes":         &c.Aggregate.LabelBytes,
+		"sketch-bytes":        &c.Aggregate.SketchBytes,
+		"max-origins":         &c.Aggregate.MaxOrigins,
+		"drainers":            &c.Aggregate.Drainers,
+		"ring-slots":          &c.Aggregate.RingSlots,
+		"max-key-bytes":       &c.Admit.MaxKeyBytes,
+		"max-key-bytes-total": &c.Admit.MaxKeyBytesInAll,
+		"retry-bytes":         &c.Flush.RetryBytes,
+		"max-connections":     &c.Ingest.MaxConnections,
+		frameBuffers:          &c.Ingest.MaxBufferBytes,
+		nativeBuckets:         &c.NativeBuckets,
 
-		"apm-max-connections": &c.APM.MaxConnections, "apm-max-body": &c.APM.MaxBody,
-		"apm-max-body-bytes": &c.APM.MaxBodyBytes, apmCounters: &c.APM.Counters,
+		"apm-max-connections": &c.APM.MaxConnections,
+		"apm-max-body":        &c.APM.MaxBody,
+		"apm-max-body-bytes":  &c.APM.MaxBodyBytes,
+		apmCounters:           &c.APM.Counters,
 
-		"otlp-max-connections": &c.OTLP.MaxConnections, "otlp-max-body": &c.OTLP.MaxBody,
-		"otlp-max-body-bytes": &c.OTLP.MaxBodyBytes, otlpCounters: &c.OTLP.Counters,
-		otlpStreams: &c.OTLP.MaxStreams,
+		"otlp-max-connections": &c.OTLP.MaxConnections,
+		"otlp-max-body":        &c.OTLP.MaxBody,
+		"otlp-max-body-bytes":  &c.OTLP.MaxBodyBytes,
+		otlpCounters:           &c.OTLP.Counters,
+		otlpStreams:            &c.OTLP.MaxStreams,
 
-		"zipkin-max-connections": &c.Zipkin.MaxConnections, "zipkin-max-body": &c.Zipkin.MaxBody,
-		"zipkin-max-body-bytes": &c.Zipkin.MaxBodyBytes, zipkinCounters: &c.Zipkin.Counters,
+		"zipkin-max-connections": &c.Zipkin.MaxConnections,
+		"zipkin-max-body":        &c.Zipkin.MaxBody,
+		"zipkin-max-body-bytes":  &c.Zipkin.MaxBodyBytes,
+		zipkinCounters:           &c.Zipkin.Counters,
 	}
 }
 
