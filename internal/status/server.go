@@ -95,12 +95,14 @@ func New(config Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for http: %w; choose another --%s", err, flag)
 	}
+	limiter := conns.NewLimiter(MaxConnections)
+	limiter.NeverRejects = true // so that probes get through even if other clients fill all connections
 	s := &Server{
 		config: config, started: time.Now(), served: make(chan struct{}),
-		failures: newFailureLog(config.Log), connections: conns.NewLimiter(MaxConnections),
+		failures: newFailureLog(config.Log), connections: limiter,
 	}
-	s.connections.NeverRejects = true // so that probes get through even if other clients fill all connections
-	s.listener = (&conns.Listeners{Limiter: s.connections}).Limit(listener)
+	listeners := &conns.Listeners{Limiter: limiter}
+	s.listener = listeners.Limit(listener)
 	s.probes.sources = &s.config.Sources
 	s.probes.interval = config.FlushInterval
 	s.http = s.newHTTPServer()
