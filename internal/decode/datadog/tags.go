@@ -41,8 +41,8 @@ func (d *Decoder) readTags(s *spantable.Span, count int, kind spantable.ValueTyp
 	}
 }
 
-// reserveTags allocates memory for count more tags in the table, but for at most one tag more than the
-// limit of the table.
+// reserveTags allocates memory for count more tags in the table. It stops one tag after the limit of the
+// table, so that the decoder can notice that there are too many.
 func (d *Decoder) reserveTags(count int) {
 	t := d.table
 	untilLimit := t.Limits.Tags - len(t.Tags)
