@@ -207,6 +207,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	if isClosed {
 		panic(http.ErrAbortHandler) // without a response, the sender sends the request again
 	}
+	if conn != nil && r.ProtoMajor == 2 {
+		conn.SetHTTP2()
+	}
 	isUnsupported := r.ProtoMajor != 1 && s.setup.HTTP2 == nil
 	if isUnsupported {
 		w.Header().Set("Connection", "close")

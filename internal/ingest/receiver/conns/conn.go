@@ -26,6 +26,8 @@ type Conn struct {
 	writeTimeout      time.Duration // timeout of one write; 0 if http.Server sets it
 	limitsHeaderLines bool          // whether Read limits the number of lines of a request header
 	header            headerLimit
+	isHTTP2           atomic.Bool
+	isUnflushed       atomic.Bool // whether net/http may hold the end of the last response in its buffer
 
 	// The limiter's lock guards the fields below.
 	hasSentRequest bool
@@ -80,8 +82,14 @@ func (c *Conn) Write(p []byte) (int, error) {
 	if c.writeTimeout > 0 {
 		_ = c.SetWriteDeadline(time.Now().Add(c.writeTimeout)) // if it fails, so does the write
 	}
-	return c.Conn.Write(p) //nolint:wrapcheck // net/http's own
+	n, err := c.Conn.Write(p)
+	c.isUnflushed.Store(false)
+	return n, err //nolint:wrapcheck // net/http's own
 }
+
+// SetHTTP2 tells the limiter that the requests of the connection use HTTP/2. net/http reports such a connection as idle
+// before it has written the end of the last response.
+func (c *Conn) SetHTTP2() { c.isHTTP2.Store(true) }
 
 // CloseWrite closes the writing side. net/http calls it before it closes a connection with unread input, so
 // that the sender reads the response before a reset.
@@ -130,6 +138,7 @@ func ConnState(conn net.Conn, state http.ConnState) {
 		c.limiter.setBusy(c)
 	case http.StateIdle:
 		c.header.reset()
+		c.isUnflushed.Store(c.isHTTP2.Load())
 		c.limiter.setIdle(c)
 	case http.StateHijacked: // the handler closes the connection
 		c.limiter.setDone(c)

@@ -32,18 +32,22 @@ const (
 	activitySilent activity = iota // without a first request after firstRequestGrace
 	activityIdle                   // between two requests
 	activityNew                    // without a first request so far; it may be in the socket's buffer
-	activityBusy                   // with a request in flight
+	activityBusy                   // with a request in flight, or a response that is not written completely
 )
 
 // firstRequestGrace is the time for which a connection counts as new. It is short, because connections that never
 // send a request must not keep their slots.
 const firstRequestGrace = 250 * time.Millisecond
 
+// flushTimeout is the time after which the last response of an idle connection counts as written, even if no write has
+// followed it.
+const flushTimeout = time.Second
+
 // activity returns the state of the connection: busy during a request, or idle after one. A connection that has not
 // sent a request is new for firstRequestGrace, and then silent. The caller must hold the lock of the limiter.
 func (c *Conn) activity() activity {
 	switch {
-	case c.isBusy:
+	case c.isBusy, c.isFlushing():
 		return activityBusy
 	case c.hasSentRequest:
 		return activityIdle
@@ -51,6 +55,12 @@ func (c *Conn) activity() activity {
 		return activityNew
 	}
 	return activitySilent
+}
+
+// isFlushing reports whether the end of the last response may not be written yet. If the connection were closed now, the
+// sender would send a counted request again. The caller must hold the lock of the limiter.
+func (c *Conn) isFlushing() bool {
+	return c.isUnflushed.Load() && time.Since(c.stateStart) < flushTimeout
 }
 
 // NewLimiter returns a Limiter that admits at most maxConns connections at a time.
@@ -214,11 +224,11 @@ func (l *Limiter) setDone(c *Conn) {
 }
 
 // release removes c from the limiter before the caller closes c. It returns false if the caller must not close c,
-// because the server is shutting down and a request of c is in flight.
+// because the server is shutting down and a request or a response of c is in flight.
 func (l *Limiter) release(c *Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	isInFlight := c.isBusy && !c.isDone
+	isInFlight := c.activity() == activityBusy && !c.isDone
 	if l.isDraining && isInFlight {
 		return false
 	}
