@@ -124,7 +124,7 @@ func (o *spanOutcomes) countUpTo(last uint64) (counts countsByOutcome) {
 // outcomeCounts contains the numbers of spans of an ended connection that the daemon has not settled.
 type outcomeCounts struct{ resend, ambiguous, lost uint64 }
 
-// keepUndelivered removes all spans from s that must not be sent again. It keeps spans that were not sent, and sent
+// keepUndelivered removes all spans from s that must not be resent. It keeps spans that were not sent, and sent
 // spans that reached no destination. It returns how many sent spans must be resent, may have reached a destination
 // (ambiguous), or are lost because s does not store them.
 func (s *sentBuffers) keepUndelivered(outcomes spanOutcomes) outcomeCounts {
@@ -159,7 +159,7 @@ func (s *sentBuffers) lastFreedSpan(sent uint64) uint64 {
 // spansBefore returns the number of spans that were sent on the same connection before the first span of b.
 func (b *buffer) spansBefore() uint64 { return b.lastSpan - uint64(b.spanCount) }
 
-// removeDelivered removes the messages from b that must not be sent again. It decides that by the outcome of the last
+// removeDelivered removes the messages from b that must not be resent. It decides that by the outcome of the last
 // span in each message. It keeps messages that were not sent completely. It adds the number of spans in each sent
 // message to counts.
 func removeDelivered(b *buffer, outcomes *spanOutcomes, counts *countsByOutcome) {
@@ -257,7 +257,7 @@ func (s *sender) requeueUnsent(sent uint64) {
 // all others. It returns the number of sent spans for each outcome.
 func (s *sender) requeue(outcomes spanOutcomes) outcomeCounts {
 	counts := s.sentBuffers.keepUndelivered(outcomes)
-	s.client.sent.Add(-counts.resend) // they are counted when they are sent again
+	s.client.sent.Add(-counts.resend) // they are counted when they are resent
 	s.pending = slices.Insert(s.pending, 0, s.sentBuffers.buffers...)
 	s.sentBuffers.buffers = s.sentBuffers.buffers[:0]
 	return counts

@@ -168,8 +168,8 @@ func (s *sender) disconnect(conn *connection) {
 	s.client.config.Logger.Info("disconnected from spanstatsd", slog.Any("reason", conn.endReason))
 }
 
-// awaitLastMessage waits after a failed write until the client has read the last message of the daemon, but for
-// byeTimeout at most. The last message shows whether the daemon has shut down gracefully: it is then a bye.
+// awaitLastMessage waits after a failed write until the client has read the last message of the daemon, and at most
+// for byeTimeout. The last message shows whether the daemon has shut down gracefully: it is then a bye.
 func (s *sender) awaitLastMessage(conn *connection) {
 	select {
 	case <-conn.ended:

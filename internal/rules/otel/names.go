@@ -169,7 +169,7 @@ func (k *keys) findNameRule(s *spantable.Span) uint8 {
 	for i := len(tags) - 1; i >= 0; i-- {
 		meaning := &meanings[tags[i].Label]
 		rule = min(rule, meaning.rule)
-		// Most tags are no part of the name: httpPart is noPart, and storing the number has no effect.
+		// For most tags, httpPart is noPart: the name does not contain them, and this has no effect.
 		k.httpTags[meaning.httpPart] = s.First + uint32(i) + 1
 	}
 	return rule
