@@ -175,17 +175,15 @@ func (d *pushDestination) newTimer(now time.Time) <-chan time.Time {
 }
 
 // handleResult handles the result of a finished delivery. It records that the payload was accepted or is lost, or
-// queues it for a retry. After a success or a failure that can be retried, it also updates the pause between
-// deliveries.
+// queues it for a retry. A success ends the pause between deliveries, and a failure that can be retried begins one.
 func (d *pushDestination) handleResult(del delivery, a Attempt) {
 	p := del.payload
 	maybeDelivered := a.Outcome == OutcomeAccepted || a.Outcome == OutcomeUnknown
 	for _, c := range del.cycles {
 		c.recordSendEnd(maybeDelivered)
 	}
-	isRunningTotals := p.snapshot != nil || p.IsGraph
-	if isRunningTotals && a.Outcome == OutcomeUnknown {
-		a.Outcome = OutcomeNotYet // they can safely be sent twice
+	if a.Outcome == OutcomeUnknown && p.canBeSentTwice() {
+		a.Outcome = OutcomeNotYet
 	}
 	d.recordAttempt(p, a)
 	switch a.Outcome {
