@@ -140,7 +140,7 @@ func (p *Poster) Post(ctx context.Context, header http.Header, content []byte) A
 
 // postOnce sends a body in one request. It waits until the destination requests the body, unless the current mode is
 // immediate. isModeUnsupported is true if the destination does not support this mode. The body has then certainly
-// not arrived, and can be sent again.
+// not arrived, so the caller can retry.
 func (p *Poster) postOnce(
 	ctx context.Context, header http.Header, content []byte,
 ) (answer Answer, isModeUnsupported bool) {
@@ -325,7 +325,7 @@ func (p *Poster) newRequest(ctx context.Context, method, path string) (*http.Req
 	return req, nil
 }
 
-// userAgent returns the User-Agent header, with the version of the daemon if that is known.
+// userAgent returns the User-Agent header, with the version of the daemon if there is one.
 func (c *Config) userAgent() string {
 	if c.Version == "" {
 		return "spanstatsd"
