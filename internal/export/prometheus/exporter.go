@@ -175,8 +175,8 @@ func (x *Exporter) withoutIdle(series []*record, now int64) []*record {
 // 0 if never.
 func (x *Exporter) LastScrape() int64 { return x.lastScrape.Load() }
 
-// totalsKeeper maintains the running totals, and the records of all series. Scrapes read the records while the totals
-// change.
+// totalsKeeper maintains the running totals of all series. It also maintains records, immutable copies of the totals
+// that scrapes can read while the totals change.
 type totalsKeeper struct {
 	*points.Running
 	reader       *points.Reader
