@@ -280,8 +280,8 @@ func (d *pushDestination) recordLost(reason Reason, payloads ...*Payload) {
 }
 
 // recordLostDeltas counts the spans of a payload as unsent, and reports err to the clients that wait for their
-// delivery. Except at shutdown, it marks the payload's part of its cycle (export interval) as finished: if the daemon is
-// killed before it has reported the loss, the next daemon reports it instead.
+// delivery. It also settles the spans, except at shutdown: if the daemon is killed before it has reported the loss,
+// the next daemon reports it instead.
 func (d *pushDestination) recordLostDeltas(p *Payload, reason Reason, err error) {
 	d.stats.recordUnsent(reason, p.Spans)
 	d.log.logLost(reason, p)

@@ -74,17 +74,23 @@ func (d *pushDestination) startDeliveries(now time.Time, current phase) {
 	}
 }
 
-// startDelivery starts a goroutine that delivers a payload. Before that, it records for each export interval with
-// spans in the payload that they are being sent.
+// startDelivery starts a goroutine that delivers a payload. Before that, it records in the state of each export
+// interval whose spans the payload contains that a request with them begins.
 func (d *pushDestination) startDelivery(p *Payload) {
-	next := delivery{payload: p, pauses: d.backoff.pauses, cycles: []*cycleState{p.cycle}}
-	if isRunningTotals := p.snapshot != nil; isRunningTotals {
-		next.cycles = d.open.statesUpTo(p.snapshot.number)
-	}
+	next := delivery{payload: p, pauses: d.backoff.pauses, cycles: d.cyclesOf(p)}
 	for _, c := range next.cycles {
 		c.recordSendStart()
 	}
 	d.running.Go(func() { d.deliver(next) })
+}
+
+// cyclesOf returns the states of the cycles, or export intervals, whose spans a payload contains: one cycle, or for
+// running totals all cycles with undelivered spans.
+func (d *pushDestination) cyclesOf(p *Payload) []*cycleState {
+	if p.snapshot != nil {
+		return d.open.statesUpTo(p.snapshot.number)
+	}
+	return []*cycleState{p.cycle}
 }
 
 // canStartDelivery reports whether another delivery can start now. In the phase accepting, no delivery starts

@@ -254,7 +254,8 @@ func (r *statsRecorder) recordAttempt(p *Payload, a Attempt) {
 	if a.Err != nil {
 		p.flush.LastError = a.Err.Error()
 	}
-	if hasTime := !a.Clock.At.IsZero(); hasTime {
+	hasTime := !a.Clock.At.IsZero()
+	if hasTime {
 		r.stats.Clock = a.Clock
 	}
 }
