@@ -98,16 +98,18 @@ func (c *cycleState) recordSendStart() { c.updateSend(1, false) }
 // false only if it certainly did not arrive.
 func (c *cycleState) recordSendEnd(maybeDelivered bool) { c.updateSend(-1, maybeDelivered) }
 
-// updateSend adds change, 1 or -1, to the number of requests in flight that contain spans of the cycle.
-// maybeDelivered is true if a request that has ended may have delivered them. If this changes the result of
-// isInDoubt, and the cycle is not settled, it calls Delivery.SetInDoubt. It holds the lock during the call, so that
-// concurrent calls are in order.
+// updateSend records that a request with spans of the cycle begins (change is 1) or has ended (-1). maybeDelivered
+// is true if a request that has ended may have delivered them. If the cycle becomes in doubt, or is not in doubt any
+// more, updateSend calls Delivery.SetInDoubt, unless the cycle is settled. It holds the lock during the call, so
+// that concurrent calls are in order.
 func (c *cycleState) updateSend(change int, maybeDelivered bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	wasInDoubt := c.isInDoubt()
 	c.inFlight += change
-	c.maybeDelivered = c.maybeDelivered || maybeDelivered
+	if maybeDelivered {
+		c.maybeDelivered = true
+	}
 	isInDoubt := c.isInDoubt()
 	isSettled := c.unsettledParts == 0
 	if isInDoubt != wasInDoubt && !isSettled {
@@ -233,17 +235,16 @@ func (o *openCycles) answerOlderThan(t time.Time, err error) {
 	}
 }
 
-// mergeOldest merges the oldest open cycles, the export intervals with undelivered spans, until there are at most
-// limit, which must be at least 1. Each merge adds the spans of the oldest cycle to the second oldest one. It
-// returns the removed cycles. The caller must call settle for each of them.
+// mergeOldest reduces the number of open cycles (export intervals with undelivered spans) to limit, which must be at
+// least 1. It repeatedly removes the oldest cycle and adds its spans to the next one. It returns the removed cycles.
+// The caller must call settle for each of them.
 func (o *openCycles) mergeOldest(limit int) (removed []openCycle) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for len(o.cycles) > limit {
-		oldest := o.cycles[0]
-		secondOldest := &o.cycles[1]
-		secondOldest.firstMerged = oldest.firstMerged
-		secondOldest.spans += oldest.spans
+		oldest, next := o.cycles[0], &o.cycles[1]
+		next.firstMerged = oldest.firstMerged
+		next.spans += oldest.spans
 		removed = append(removed, oldest)
 		o.cycles = slices.Delete(o.cycles, 0, 1)
 	}
@@ -334,8 +335,9 @@ type payloadOutcome struct {
 	rejected     uint64   // spans of an accepted payload that the destination rejected
 }
 
-// recordOutcome records whether one payload of the snapshot was delivered, and which of its spans were not. It
-// returns true if no outcome of a payload of the snapshot is missing any more.
+// recordOutcome records the outcome of one payload of the snapshot: whether the destination accepted it, and how
+// many of its spans are missing or were rejected. It returns true if the payload was the last one without an
+// outcome.
 func (s *snapshot) recordOutcome(o payloadOutcome) (isLast bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

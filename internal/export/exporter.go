@@ -137,6 +137,10 @@ func (p *Payload) expectOutcome() {
 	p.cycle.addPart()
 }
 
+// canBeSentTwice reports whether receivers count no span twice if the payload arrives twice, because it contains
+// running totals.
+func (p *Payload) canBeSentTwice() bool { return p.snapshot != nil || p.IsGraph }
+
 // Outcome is the result of one attempt to deliver a payload.
 type Outcome int
 

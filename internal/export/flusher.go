@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -245,9 +246,8 @@ type Merger struct {
 	rows  []Row
 }
 
-// Merge returns one row for each combination of labels, time bucket and sketch mapping in sealed, with the sums of
-// its counts. The rows are sorted by origin, bucket, mapping, type and key. They refer to sealed, and are valid
-// until Forget.
+// Merge adds the counts of spans up that have the same labels and were in the same period of time. It returns one
+// row for each of these sums, in the order of compareParts. The rows refer to sealed, and are valid until Forget.
 func (m *Merger) Merge(sealed *aggregate.Sealed) []Row {
 	for p := range sealed.Parts {
 		entry := &sealed.Keys[p.Key]
@@ -291,7 +291,7 @@ func (m *Merger) Forget() {
 // is exact.
 func RoundRandomly(count float64, limit uint64) uint64 {
 	switch {
-	case !(count > 0): // also NaN
+	case count <= 0 || math.IsNaN(count):
 		return 0
 	case count >= float64(limit):
 		return limit

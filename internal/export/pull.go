@@ -153,13 +153,12 @@ type Scrapes struct {
 	nextAfterScrape atomic.Uint64      // number after the last cycle in a complete scrape; 0 before the first scrape
 }
 
-// add adds a cycle, an export interval whose spans are about to be published for scrapes. It reports success to the
-// clients that wait for the cycle, because they do not wait for a scrape. After retryAge it settles the cycle even
-// without a scrape, so that a daemon that starts after a crash does not report the spans as lost.
+// add adds a cycle, an export interval whose spans are about to be published for scrapes. Clients that wait for the
+// delivery of the cycle get success now, because they do not wait for scrapes. After retryAge, add settles the cycle
+// even without a scrape: if the daemon crashes later, the next daemon does not report its spans as lost.
 func (s *Scrapes) add(c *Cycle, retryAge time.Duration) {
-	added := openCycle{state: c.state, firstMerged: c.Cycle, number: c.Cycle, spans: c.spans, isAnswered: true}
-	s.open.add(added)
-	c.state.answerPart(nil)
+	s.open.add(openCycle{state: c.state, firstMerged: c.Cycle, number: c.Cycle, spans: c.spans})
+	s.open.answerUpTo(c.Cycle, nil) // success
 	for _, merged := range s.open.mergeOldest(maxUnscraped) {
 		merged.settle()
 	}

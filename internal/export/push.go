@@ -96,26 +96,30 @@ func (d *pushDestination) accept(c *Cycle) {
 // encode encodes a cycle, the counts of one export interval, and queues the payloads, which are created at now. It
 // counts spans that could not be encoded as unsent. flush is the entry for the cycle in the history.
 func (d *pushDestination) encode(c *Cycle, flush *Flush, now time.Time) Encoded {
-	cycle := *c // other destinations have other limits and numbers
+	cycle := *c // a copy, because other destinations have other limits and numbers
 	cycle.Limit = d.payloadLimit()
 	d.removeGraph()
-	var snap *snapshot
 	if d.exporter.Cumulative {
-		snap = d.beginSnapshot(&cycle, now)
-		defer d.recordSnapshotOutcome(snap, payloadOutcome{}) // pending includes one until all payloads are encoded
+		return d.encodeSnapshot(&cycle, flush, now)
 	}
 	encoded := d.exporter.Push.Encode(&cycle, func(p *Payload) {
-		p.created = now
-		p.cycle = c.state
-		p.snapshot = snap
-		p.flush = flush
-		d.enqueue(p)
+		d.enqueue(p, &cycle, flush, now)
 	})
-	lost := encoded.Unencodable
-	if snap != nil { // spans of a running total can belong to any open cycle
-		lost = d.open.subtractLost(snap.number, lost)
-	}
+	recordUnencodable(d.cfg.Log, d.stats, &d.exporter, &cycle, encoded.Unencodable)
+	return encoded
+}
+
+// encodeSnapshot encodes all running totals after a cycle, one export interval, and queues the payloads, which are
+// created at now. It counts spans that could not be encoded as unsent.
+func (d *pushDestination) encodeSnapshot(c *Cycle, flush *Flush, now time.Time) Encoded {
+	snap := d.beginSnapshot(c, now)
+	encoded := d.exporter.Push.Encode(c, func(p *Payload) {
+		p.snapshot = snap
+		d.enqueue(p, c, flush, now)
+	})
+	lost := d.open.subtractLost(snap.number, encoded.Unencodable)
 	recordUnencodable(d.cfg.Log, d.stats, &d.exporter, c, lost)
+	d.recordSnapshotOutcome(snap, payloadOutcome{}) // beginSnapshot has counted it
 	return encoded
 }
 
@@ -157,7 +161,7 @@ func (d *pushDestination) beginSnapshot(c *Cycle, now time.Time) *snapshot {
 	}
 	replaced := d.queue.drain()
 	d.recordReplaced(replaced...)
-	return &snapshot{number: number, pending: 1} // the caller subtracts 1 after the last payload
+	return &snapshot{number: number, pending: 1} // encodeSnapshot records this outcome after the last payload
 }
 
 // addOpenCycle adds a cycle to the open cycles, the export intervals with undelivered spans. If there are more than
@@ -218,9 +222,13 @@ func (d *pushDestination) wrapError(err error) error {
 	return fmt.Errorf("send to %s: %w", d.exporter.Name, err)
 }
 
-// enqueue adds a new payload to the queue, and notifies the sender. If the queue then exceeds its limits, enqueue
-// removes the oldest payloads, and records them as lost.
-func (d *pushDestination) enqueue(p *Payload) {
+// enqueue adds a payload with spans of the cycle c, which was created at now, to the queue, and notifies the sender.
+// If the queue then exceeds its limits, enqueue removes the oldest payloads, and records them as lost. flush is the
+// entry for the cycle in the history.
+func (d *pushDestination) enqueue(p *Payload, c *Cycle, flush *Flush, now time.Time) {
+	p.cycle = c.state
+	p.flush = flush
+	p.created = now
 	p.expectOutcome()
 	p.sequence = d.sequence
 	d.sequence++
@@ -272,8 +280,8 @@ func (d *pushDestination) recordLost(reason Reason, payloads ...*Payload) {
 }
 
 // recordLostDeltas counts the spans of a payload as unsent, and reports err to the clients that wait for their
-// delivery. Except at shutdown, it marks the payload's part of its cycle (export interval) as finished: if the daemon is
-// killed before it has reported the loss, the next daemon reports it instead.
+// delivery. It also settles the spans, except at shutdown: if the daemon is killed before it has reported the loss,
+// the next daemon reports it instead.
 func (d *pushDestination) recordLostDeltas(p *Payload, reason Reason, err error) {
 	d.stats.recordUnsent(reason, p.Spans)
 	d.log.logLost(reason, p)
@@ -301,16 +309,16 @@ func (d *pushDestination) recordUnaccepted(p *Payload) {
 // export interval, was delivered. After the last payload, it counts the spans that were delivered.
 func (d *pushDestination) recordSnapshotOutcome(s *snapshot, o payloadOutcome) {
 	isLast := s.recordOutcome(o)
-	switch {
-	case !isLast:
+	if !isLast {
 		return
-	case s.isIncomplete:
-		// The cycles stay open: the next snapshot contains their spans again.
-		deliveredSpans := d.open.subtractDelivered(s.number, s.missingSpans)
-		d.stats.recordDelivered(deliveredSpans, s.rejected)
-	default:
-		d.recordSnapshotDelivered(s)
 	}
+	if !s.isIncomplete {
+		d.recordSnapshotDelivered(s)
+		return
+	}
+	// The cycles stay open: the next snapshot contains their spans again.
+	deliveredSpans := d.open.subtractDelivered(s.number, s.missingSpans)
+	d.stats.recordDelivered(deliveredSpans, s.rejected)
 }
 
 // recordSnapshotDelivered records that a snapshot of the running totals was delivered. It counts the spans of all

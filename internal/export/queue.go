@@ -1,7 +1,6 @@
 package export
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"sync"
@@ -37,9 +36,10 @@ type queue struct {
 func (q *queue) put(p *Payload) (evicted []*Payload) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	index, _ := slices.BinarySearchFunc(q.waiting, p.sequence, func(w *Payload, sequence uint64) int {
-		return cmp.Compare(w.sequence, sequence)
-	})
+	index := len(q.waiting)
+	for index > 0 && q.waiting[index-1].sequence > p.sequence { // skip the newer payloads
+		index--
+	}
 	q.waiting = slices.Insert(q.waiting, index, p)
 	q.bytes += len(p.Body)
 	for q.bytes > q.maxBytes || len(q.waiting) > maxWaiting {

@@ -74,17 +74,23 @@ func (d *pushDestination) startDeliveries(now time.Time, current phase) {
 	}
 }
 
-// startDelivery starts a goroutine that delivers a payload. Before that, it records for each export interval with
-// spans in the payload that they are being sent.
+// startDelivery starts a goroutine that delivers a payload. Before that, it records in the state of each export
+// interval whose spans the payload contains that a request with them begins.
 func (d *pushDestination) startDelivery(p *Payload) {
-	next := delivery{payload: p, pauses: d.backoff.pauses, cycles: []*cycleState{p.cycle}}
-	if isRunningTotals := p.snapshot != nil; isRunningTotals {
-		next.cycles = d.open.statesUpTo(p.snapshot.number)
-	}
+	next := delivery{payload: p, pauses: d.backoff.pauses, cycles: d.cyclesOf(p)}
 	for _, c := range next.cycles {
 		c.recordSendStart()
 	}
 	d.running.Go(func() { d.deliver(next) })
+}
+
+// cyclesOf returns the states of the cycles, or export intervals, whose spans a payload contains: one cycle, or for
+// running totals all cycles with undelivered spans.
+func (d *pushDestination) cyclesOf(p *Payload) []*cycleState {
+	if p.snapshot != nil {
+		return d.open.statesUpTo(p.snapshot.number)
+	}
+	return []*cycleState{p.cycle}
 }
 
 // canStartDelivery reports whether another delivery can start now. In the phase accepting, no delivery starts
@@ -175,17 +181,15 @@ func (d *pushDestination) newTimer(now time.Time) <-chan time.Time {
 }
 
 // handleResult handles the result of a finished delivery. It records that the payload was accepted or is lost, or
-// queues it for a retry. After a success or a failure that can be retried, it also updates the pause between
-// deliveries.
+// queues it for a retry. A success ends the pause between deliveries, and a failure that can be retried begins one.
 func (d *pushDestination) handleResult(del delivery, a Attempt) {
 	p := del.payload
 	maybeDelivered := a.Outcome == OutcomeAccepted || a.Outcome == OutcomeUnknown
 	for _, c := range del.cycles {
 		c.recordSendEnd(maybeDelivered)
 	}
-	isRunningTotals := p.snapshot != nil || p.IsGraph
-	if isRunningTotals && a.Outcome == OutcomeUnknown {
-		a.Outcome = OutcomeNotYet // they can safely be sent twice
+	if a.Outcome == OutcomeUnknown && p.canBeSentTwice() {
+		a.Outcome = OutcomeNotYet
 	}
 	d.recordAttempt(p, a)
 	switch a.Outcome {

@@ -254,7 +254,8 @@ func (r *statsRecorder) recordAttempt(p *Payload, a Attempt) {
 	if a.Err != nil {
 		p.flush.LastError = a.Err.Error()
 	}
-	if hasTime := !a.Clock.At.IsZero(); hasTime {
+	hasTime := !a.Clock.At.IsZero()
+	if hasTime {
 		r.stats.Clock = a.Clock
 	}
 }
@@ -381,20 +382,19 @@ func newOutcomeLog(log *slog.Logger, x Exporter) *outcomeLog {
 // warning about an accepted payload. queued is the number of waiting payloads, and pending the number of spans that
 // are not delivered yet.
 func (l *outcomeLog) logAttempt(p *Payload, a Attempt, queued int, pending uint64) {
-	kind := outcomeKind{a.Outcome, a.Silent, a.Rejected > 0}
 	isAccepted := a.Outcome == OutcomeAccepted && a.Rejected == 0
 	if isAccepted && a.Err != nil {
 		l.warnings.Warn(l.name+" accepts payloads with a warning", "warning", a.Err)
 	}
-	if kind == l.last {
-		return
-	}
-	l.last = kind
+	previous := l.last
+	l.last = outcomeKind{a.Outcome, a.Silent, a.Rejected > 0}
 	switch {
+	case l.last == previous || a.Outcome == OutcomeNotWanted: // the exporter logs the latter
+		return
 	case isAccepted:
 		l.hasLoggedLoss.Store(false)
 		l.log.Info(l.name+" accepts payloads again", "queued_payloads", queued, "pending_spans", pending)
-	case a.Outcome != OutcomeNotWanted: // which the exporter logs
+	default:
 		isRepeated := l.isCumulative || p.IsGraph
 		l.logFailure(a, isRepeated)
 	}

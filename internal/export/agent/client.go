@@ -101,7 +101,8 @@ func (c *httpClient) readInfo(ctx context.Context) (agentInfo, error) {
 func headerText(s string) string {
 	const deleteRune = -1
 	printable := strings.Map(func(r rune) rune {
-		if isControl := r < ' ' || r == 0x7f; isControl {
+		isControl := r < ' ' || r == 0x7f
+		if isControl {
 			return deleteRune
 		}
 		return r

@@ -112,9 +112,9 @@ func (d *discovery) waitForNextRead(ctx context.Context, link *export.Link, last
 	}
 }
 
-// readInfo requests the agent's /info once. If the agent responds, it stores the agent's features and marks link
-// as reachable. It returns false if the request fails. Until an auto-discovered agent is found, it also returns
-// false if the server that responds does not accept statistics.
+// readInfo requests the agent's /info once, and stores the response. It records in link whether the agent has
+// responded. It returns false if the request fails or if, before an auto-discovered agent is found, the server that
+// responds does not accept statistics.
 func (d *discovery) readInfo(ctx context.Context, link *export.Link) bool {
 	info, err := d.requestInfo(ctx)
 	if err != nil {
@@ -130,14 +130,20 @@ func (d *discovery) readInfo(ctx context.Context, link *export.Link) bool {
 		link.SetReachable()
 	}
 	d.failures = 0
+	d.storeInfo(&info)
+	return true
+}
+
+// storeInfo stores a response of /info and the features in it, and logs the first one. The agent is known from then
+// on.
+func (d *discovery) storeInfo(info *agentInfo) {
 	if !d.hasAnswered {
 		d.hasAnswered = true
-		d.logFirstAnswer(&info)
+		d.logFirstAnswer(info)
 	}
-	d.lastInfo.Store(&info)
+	d.lastInfo.Store(info)
 	d.updateFeatures(func(Features) Features { return info.features })
 	d.isAgentKnown.Store(true)
-	return true
 }
 
 // requestInfo requests the agent's /info once, with a timeout. Until an auto-discovered agent is found, it returns

@@ -18,16 +18,16 @@ func FromEnvironment(getenv func(string) string) (url, variables string) {
 		return url, urlVariable
 	}
 	host, port := getenv(hostVariable), getenv(portVariable)
-	switch {
-	case host == "" && port == "":
+	var used []string
+	if host != "" {
+		used = append(used, hostVariable)
+	}
+	if port != "" {
+		used = append(used, portVariable)
+	}
+	if len(used) == 0 {
 		return "", ""
-	case port == "":
-		variables = hostVariable
-	case host == "":
-		variables = portVariable
-	default:
-		variables = hostVariable + ", " + portVariable
 	}
 	host = strings.Trim(cmp.Or(host, "127.0.0.1"), "[]") // an IPv6 address may have brackets already
-	return "http://" + net.JoinHostPort(host, cmp.Or(port, "8126")), variables
+	return "http://" + net.JoinHostPort(host, cmp.Or(port, "8126")), strings.Join(used, ", ")
 }

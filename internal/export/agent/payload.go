@@ -171,8 +171,9 @@ func groupsOfFirstBucket(groups []group) []group {
 	return groups
 }
 
-// addBucket appends a bucket, the counters of one period, to e.parts: its head, and the encoded groups. The groups
-// must be adjacent in e.groupWriter. width is the length of the period in nanoseconds.
+// addBucket appends a bucket, the counters of one period, to e.parts: a head with the start and the length of the
+// period, and the groups, which e.groupWriter has encoded one after the other. width is the length of the period in
+// nanoseconds.
 func (e *encoder) addBucket(groups []group, width uint64) {
 	start := groups[0].row.Bucket()
 	headStart := e.heads.Len()
@@ -182,8 +183,9 @@ func (e *encoder) addBucket(groups []group, width uint64) {
 	e.heads.array("Stats", len(groups))
 	head := e.heads.Bytes()[headStart:]
 
-	firstByte, endByte := groups[0].start, groups[len(groups)-1].end
-	e.parts = append(e.parts, head, e.groupWriter.Bytes()[firstByte:endByte])
+	first, last := groups[0], groups[len(groups)-1]
+	encodedGroups := e.groupWriter.Bytes()[first.start:last.end]
+	e.parts = append(e.parts, head, encodedGroups)
 }
 
 // writeHead writes a payload without its buckets: a MessagePack map that describes the process that sends the spans.

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -127,10 +126,8 @@ func (r *Refusal) moveAddedHeaders() (err error) {
 	if err != nil {
 		return err
 	}
-	for name := range r.Sent {
-		if strings.HasPrefix(name, "Spanstatsd-") || name == "Content-Length" {
-			r.Sent.Del(name)
-		}
+	for _, name := range [...]string{timeHeader, agentHeader, spansHeader, "Content-Length"} {
+		r.Sent.Del(name)
 	}
 	return nil
 }

@@ -78,22 +78,28 @@ func maxRejectedSpans(p *export.Payload, rejectedPoints uint64, isCompressed boo
 	return min(spans, p.Spans)
 }
 
-// maxSpansInPoints returns the largest number of spans that n data points of a request contain together. It reads only
-// histograms, because the points of the calls metric count the same spans.
+// maxSpansInPoints returns how many spans n data points of a request count at most: those of the n points with the
+// most spans. It reads only histograms, because the points of the calls metric count the same spans.
 func maxSpansInPoints(request []byte, n uint64) uint64 {
 	var counts []uint64
 	for _, kind := range [...]protolite.Number{fieldMetricHistogram, fieldMetricExplicit} {
 		encodedPoints := protolite.Messages(
 			request, fieldResourceMetrics, fieldScopeMetrics, fieldMetrics, kind, fieldPoints)
 		for point := range encodedPoints {
-			for f := range protolite.Fields(point) {
-				if f.Number == fieldPointCount {
-					counts = append(counts, f.Value)
-				}
-			}
+			counts = append(counts, spansInPoint(point))
 		}
 	}
 	return sumOfLargest(counts, n)
+}
+
+// spansInPoint returns the number of spans that an encoded data point of a histogram counts.
+func spansInPoint(point []byte) uint64 {
+	for f := range protolite.Fields(point) {
+		if f.Number == fieldPointCount {
+			return f.Value
+		}
+	}
+	return 0
 }
 
 // sumOfLargest returns the sum of the n largest counts. It changes the order of counts.

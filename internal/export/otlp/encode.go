@@ -55,10 +55,10 @@ type deltaEncoder struct{ encoding }
 func (e *deltaEncoder) encode(c *export.Cycle, emit func(*request)) export.Encoded {
 	e.begin(c, emit)
 	var encoded export.Encoded
-	resource := int32(-1)                                        // no resource yet
-	for _, group := range e.reader.GroupRows(c.Sealed, c.Rows) { // the groups of one resource are adjacent
-		if group.Resource != resource {
-			resource = group.Resource
+	currentResource := int32(-1) // none yet
+	for _, group := range e.reader.GroupRows(c.Sealed, c.Rows) {
+		if group.Resource != currentResource { // the groups of one resource are adjacent
+			currentResource = group.Resource
 			e.writer.beginResource([]byte(e.reader.Resource(group)))
 		}
 		encoded.Unencodable += e.encodeSeries(c, group)
@@ -164,7 +164,7 @@ type window struct{ start, end uint64 }
 // reject a point that does not end later than the last one.
 func (w window) next(cycleStart, cycleEnd time.Time) window {
 	start := w.end
-	if isFirst := w == (window{}); isFirst {
+	if start == 0 { // w is zero
 		start = uint64(max(0, cycleStart.UnixNano()))
 	}
 	end := uint64(max(0, cycleEnd.UnixNano()))

@@ -161,7 +161,7 @@ func (x *Exporter) Deliver(ctx context.Context, p *export.Payload) export.Attemp
 // It probes at the start, and when a payload gets no response. If the receiver does not answer a probe, it repeats
 // the probe every x.probeInterval.
 func (x *Exporter) watch(ctx context.Context, link *export.Link) {
-	isFirst := true
+	isFirstProbe := true
 	for {
 		isReachable := x.isReachable(ctx)
 		if ctx.Err() != nil {
@@ -170,12 +170,12 @@ func (x *Exporter) watch(ctx context.Context, link *export.Link) {
 		switch {
 		case !isReachable:
 			link.SetSilent()
-		case isFirst:
+		case isFirstProbe:
 			link.SetReachable()
 		default:
 			link.SetRecovered()
 		}
-		isFirst = false
+		isFirstProbe = false
 		x.waitForNextProbe(ctx, link, isReachable)
 	}
 }

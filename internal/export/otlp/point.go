@@ -120,8 +120,9 @@ func (w *writer) appendExplicit(b []byte, p *points.Point, period window) []byte
 	return appendAttributes(b, fieldExplicitAttributes, p.Attributes)
 }
 
-// appendBuckets appends the positive buckets of an exponential histogram: their offset, and their counts as packed
-// varints. It computes the lengths first, because they precede the content.
+// appendBuckets appends the positive buckets of an exponential histogram as a protobuf message: their offset, unless
+// it is 0, and their counts as a list of varints. It computes the lengths of both first, because the length of a
+// message precedes its content.
 func appendBuckets(b []byte, h *sketch.Buckets) []byte {
 	countsSize := 0
 	for _, spans := range h.Counts {

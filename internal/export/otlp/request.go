@@ -40,18 +40,18 @@ type writer struct {
 // metric is one of the two metrics of a resource.
 type metric struct {
 	name          string
-	head          []byte           // name and unit, encoded
-	field         protolite.Number // of its data
-	tail          []byte           // fields of the data that follow the points
+	head          []byte           // encoded name and unit
+	dataField     protolite.Number // number of the field with the points, which depends on the type of the metric
+	dataTail      []byte           // encoded fields that follow the points
 	points        []byte           // encoded points of complete series
 	currentSeries []byte           // encoded points of the current series
 
 	includesZero bool // a counter of 0 is written
 }
 
-// newWriter returns a writer of requests with two metrics: a counter named calls, and exponential histograms of
-// durations in seconds, named durations. Both have the given temporality. version is the version of the
-// instrumentation scope; it is omitted if it is empty.
+// newWriter returns a writer of requests with two metrics: a counter with the name calls, and exponential histograms
+// of durations in seconds with the name durations. Both have the given temporality. The instrumentation scope has
+// the given version, unless it is empty.
 func newWriter(calls, durations, version string, temporality uint64) *writer {
 	scope := protolite.AppendBytes(nil, fieldScopeName, "spanstatsd")
 	if version != "" {
@@ -63,16 +63,16 @@ func newWriter(calls, durations, version string, temporality uint64) *writer {
 	}
 	temporalityField := protolite.AppendVarint(nil, fieldTemporality, temporality)
 	w.calls = metric{
-		name:  calls,
-		head:  protolite.AppendBytes(nil, fieldMetricName, calls),
-		field: fieldMetricSum,
-		tail:  protolite.AppendVarint(slices.Clone(temporalityField), fieldIsMonotonic, 1),
+		name:      calls,
+		head:      protolite.AppendBytes(nil, fieldMetricName, calls),
+		dataField: fieldMetricSum,
+		dataTail:  protolite.AppendVarint(slices.Clone(temporalityField), fieldIsMonotonic, 1),
 	}
 	w.durations = metric{
-		name:  durations,
-		head:  metricHead(durations, "s"),
-		field: fieldMetricHistogram,
-		tail:  temporalityField,
+		name:      durations,
+		head:      metricHead(durations, "s"),
+		dataField: fieldMetricHistogram,
+		dataTail:  temporalityField,
 	}
 	return w
 }
@@ -81,7 +81,7 @@ func newWriter(calls, durations, version string, temporality uint64) *writer {
 // buckets in seconds.
 func (w *writer) useExplicitBuckets(bounds []float64) {
 	w.bounds = bounds
-	w.durations.field = fieldMetricExplicit
+	w.durations.dataField = fieldMetricExplicit
 }
 
 // useMilliseconds changes the unit of explicit buckets, sums and exemplars from seconds to milliseconds. It
@@ -234,7 +234,7 @@ func (w *writer) scopeMetricsSize() (size int) {
 }
 
 // size returns the length of the Metric message.
-func (m *metric) size() int { return len(m.head) + protolite.Size(len(m.points)+len(m.tail)) }
+func (m *metric) size() int { return len(m.head) + protolite.Size(len(m.points)+len(m.dataTail)) }
 
 // movePoints appends the metric and its points to body, and removes the points from m. It returns the extended
 // body, or the same body if m has no points.
@@ -244,9 +244,9 @@ func (m *metric) movePoints(body []byte) []byte {
 	}
 	body = protolite.AppendHead(body, fieldMetrics, m.size())
 	body = append(body, m.head...)
-	body = protolite.AppendHead(body, m.field, len(m.points)+len(m.tail))
+	body = protolite.AppendHead(body, m.dataField, len(m.points)+len(m.dataTail))
 	body = append(body, m.points...)
-	body = append(body, m.tail...)
+	body = append(body, m.dataTail...)
 	m.points = m.points[:0]
 	return body
 }

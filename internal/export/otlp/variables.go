@@ -140,19 +140,19 @@ func ParseEndpoint(text string) (endpoint.URL, error) {
 	return e, err
 }
 
-// endpointOf returns the URL for metrics according to an endpoint variable of OpenTelemetry. The variable for
-// metrics contains the URL itself. The general variable contains a base URL, to which /v1/metrics is added. Unix
-// sockets get this path in both cases, because their URL has no path for requests.
+// endpointOf parses the value of an OpenTelemetry variable for an endpoint, and returns the URL for metrics. The
+// variable for metrics contains this URL. The general variable contains a base URL, to which endpointOf adds
+// /v1/metrics. It also adds this path to a Unix socket, whose URL contains only the path of the socket.
 func endpointOf(variable, text string) (endpoint.URL, error) {
 	e, err := endpoints.Parse(text)
 	if err != nil {
 		return endpoint.URL{}, err
 	}
-	isExact := strings.HasPrefix(variable, metricsPrefix) && e.Network != "unix"
-	if !isExact {
+	isBase := !strings.HasPrefix(variable, metricsPrefix)
+	switch {
+	case isBase || e.Network == "unix":
 		return e.Below(metricsPath), nil
-	}
-	if e.Path() == "" {
+	case e.Path() == "":
 		return e.Below("/"), nil
 	}
 	return e, nil

@@ -149,21 +149,22 @@ func (t tag) isStatusOK() bool { return t.name+":"+t.value == span.StatusOK }
 // tagList contains the tags of a key, as attributes.
 type tagList []tag
 
-// add appends those tags that are dimensions, and returns the extended list. tags are texts such as
-// db.type:postgres. Each tag gets the name that OpenTelemetry has for it. If the operator has included the original
-// name, the tag is also added under that name.
+// add appends the tags that are dimensions to the list, and returns the extended list. tags are texts such as
+// db.type:postgres. Each tag gets OpenTelemetry's name for it, here db.system.name. If the operator has included the
+// original name, add also appends the tag with that name.
 func (t tagList) add(tags []string, dimensions *Dimensions) tagList {
 	for _, text := range tags {
-		ownName, value, isTag := strings.Cut(text, ":")
+		originalName, value, isTag := strings.Cut(text, ":")
 		if !isTag {
 			continue
 		}
-		name := attributeName(ownName)
+		name := attributeName(originalName)
 		if dimensions.has(name) {
 			t = append(t, tag{name, value})
 		}
-		if ownName != name && slices.Contains(dimensions.names, ownName) {
-			t = append(t, tag{ownName, value})
+		isRenamed := name != originalName
+		if isRenamed && slices.Contains(dimensions.names, originalName) {
+			t = append(t, tag{originalName, value})
 		}
 	}
 	return t

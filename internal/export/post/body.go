@@ -98,10 +98,10 @@ type watchedConn struct {
 // a write fails before that.
 func (c *watchedConn) Write(p []byte) (int, error) {
 	b := c.body.Load()
-	containsEnd := b != nil && b.isRead.Load() // p contains the last byte of the body, or follows it
+	isBodyRead := b != nil && b.isRead.Load() // after this write, nothing of the body is left to write
 	n, err := c.Conn.Write(p)
 	switch {
-	case err == nil && containsEnd:
+	case err == nil && isBodyRead:
 		c.isSent.Store(true)
 	case err != nil && !c.isSent.Load():
 		c.hasFailed.Store(true)

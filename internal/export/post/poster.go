@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -89,9 +88,9 @@ func New(c Config) *Poster {
 	}
 }
 
-// transport returns a transport that opens a new connection for each request. If it reused a connection that the
-// destination closes at the same moment, it would be unknown whether the request has arrived. A request with the
-// header "Expect: 100-continue" waits for the response 100 for up to continueTimeout before it sends its body.
+// transport returns a transport that sends a body with the header "Expect: 100-continue" when the destination
+// requests it, or after continueTimeout. It opens a new connection for each request. A connection that is used again
+// could be closed by the destination at the same moment, and it would be unknown whether the request has arrived.
 func (c *Config) transport(continueTimeout time.Duration) *http.Transport {
 	t := &http.Transport{
 		DialContext:            c.dial,
@@ -141,7 +140,7 @@ func (p *Poster) Post(ctx context.Context, header http.Header, content []byte) A
 
 // postOnce sends a body in one request. It waits until the destination requests the body, unless the current mode is
 // immediate. isModeUnsupported is true if the destination does not support this mode. The body has then certainly
-// not arrived, and can be sent again.
+// not arrived, so the caller can retry.
 func (p *Poster) postOnce(
 	ctx context.Context, header http.Header, content []byte,
 ) (answer Answer, isModeUnsupported bool) {
@@ -224,7 +223,7 @@ func (p *Poster) send(ctx context.Context, header http.Header, content []byte, m
 
 // answerWithoutResponse returns the result of a request that failed with err before a response. The outcome is
 // OutcomeUnknown if the destination may have received the whole body, and otherwise OutcomeNotYet. If the request
-// had a connection, a probe, a request that tests the destination, is sent before the next payload.
+// had a connection, the mode becomes probeFirst: the destination is tested before the next payload is sent.
 func (p *Poster) answerWithoutResponse(b *body, err error, mode expectMode) Answer {
 	if b.hasConnection() {
 		p.changeMode(mode, probeFirst)
@@ -315,7 +314,7 @@ func (p *Poster) newRequest(ctx context.Context, method, path string) (*http.Req
 	if err != nil {
 		return nil, fmt.Errorf("make request: %w", err)
 	}
-	req.Header.Set("User-Agent", strings.TrimSuffix("spanstatsd/"+p.cfg.Version, "/"))
+	req.Header.Set("User-Agent", p.cfg.userAgent())
 	for name, values := range p.cfg.Header {
 		req.Header[name] = values
 	}
@@ -324,6 +323,14 @@ func (p *Poster) newRequest(ctx context.Context, method, path string) (*http.Req
 		req.Header.Del("Host")
 	}
 	return req, nil
+}
+
+// userAgent returns the User-Agent header, with the version of the daemon if there is one.
+func (c *Config) userAgent() string {
+	if c.Version == "" {
+		return "spanstatsd"
+	}
+	return "spanstatsd/" + c.Version
 }
 
 // noResponse returns the error for a request without a response.

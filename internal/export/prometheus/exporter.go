@@ -155,7 +155,8 @@ func (x *Exporter) writeSnapshot(s *scrape, r *http.Request) error {
 	now := time.Now().UnixNano()
 	err := s.encoder.writeResponse(s, r, x.withoutIdle(last.series, now), x.withoutIdle(last.edges, now))
 	hasBody := r.Method != http.MethodHead
-	endScrape(err == nil && hasBody)
+	isComplete := err == nil && hasBody
+	endScrape(isComplete)
 	return err
 }
 
@@ -174,8 +175,8 @@ func (x *Exporter) withoutIdle(series []*record, now int64) []*record {
 // 0 if never.
 func (x *Exporter) LastScrape() int64 { return x.lastScrape.Load() }
 
-// totalsKeeper maintains the running totals, and the records of all series. Scrapes read the records while the totals
-// change.
+// totalsKeeper maintains the running totals of all series. It also maintains records, immutable copies of the totals
+// that scrapes can read while the totals change.
 type totalsKeeper struct {
 	*points.Running
 	reader       *points.Reader
@@ -189,29 +190,34 @@ func newTotalsKeeper(r *points.Reader, limits totals.Limits) *totalsKeeper {
 }
 
 // addCycle adds the counts of a cycle, one export interval, to the running totals. It returns the records of all
-// series, sorted by labels, and the number of spans that are in no series. slowSpans are the exemplars of the
-// cycle.
+// series, sorted by labels, and the number of spans that it could not add. slowSpans are the exemplars of the cycle.
 func (k *totalsKeeper) addCycle(c *export.Cycle, slowSpans exemplars.Sealed) (records []*record, lost uint64) {
 	start := max(c.Start.UnixNano(), k.end) // not before the previous cycle, even if the clock was set back
 	k.end = max(c.End.UnixNano(), start+1)
 	k.reader.BeginCycle(slowSpans, start, k.end)
 	lost = k.AddCycle(c, start, k.end)
-	if k.hasOtherSeries() {
+	if k.haveSeriesChanged() {
 		k.sortSeries()
 	}
 	k.lastCounts = k.Counts()
-	records = make([]*record, len(k.sortedSeries))
+	return k.updateRecords(c.Number), lost
+}
+
+// updateRecords replaces the records of all series that were counted in the cycle (export interval) with the given
+// number. It returns the records of all series, sorted by labels.
+func (k *totalsKeeper) updateRecords(cycle uint64) []*record {
+	records := make([]*record, len(k.sortedSeries))
 	for i, series := range k.sortedSeries {
 		if k.IsCounted(series) {
-			k.updateRecord(series, c.Number)
+			k.updateRecord(series, cycle)
 		}
 		records[i] = recordOf(series)
 	}
-	return records, lost
+	return records
 }
 
-// hasOtherSeries reports whether a series has begun or ended since the previous cycle.
-func (k *totalsKeeper) hasOtherSeries() bool {
+// haveSeriesChanged reports whether a series has begun or ended since the previous cycle.
+func (k *totalsKeeper) haveSeriesChanged() bool {
 	counts := k.Counts()
 	return counts.Series != k.lastCounts.Series || counts.Ended != k.lastCounts.Ended
 }
@@ -221,12 +227,13 @@ func (k *totalsKeeper) hasOtherSeries() bool {
 // intervals.
 func (k *totalsKeeper) updateRecord(s *totals.Series, cycle uint64) {
 	previous := recordOf(s)
-	exemplar := k.Slowest[s]
-	if isMissing := exemplar.Span == 0; isMissing {
+	exemplar, hasExemplar := k.Slowest[s]
+	if !hasExemplar {
 		exemplar = previous.exemplar
 	}
 	next := newRecord(previous.labels, s, cycle, k.end, exemplar)
-	next.newCalls, next.newErrors = next.calls-previous.calls, next.errors-previous.errors
+	next.newCalls = next.calls - previous.calls
+	next.newErrors = next.errors - previous.errors
 	s.Note = next
 }
 

@@ -180,8 +180,8 @@ func (m *message) reset(r *record) {
 	}
 }
 
-// setNativeBuckets sets the native buckets of the histogram. They are contiguous, so there is at most one span of
-// buckets.
+// setNativeBuckets sets the native buckets of the histogram. Protobuf divides them into ranges without gaps, each a
+// BucketSpan. The buckets in r have no gaps, so there is at most one range.
 func (m *message) setNativeBuckets(r *record) {
 	h := &m.histogram
 	h.Schema = &r.scale
