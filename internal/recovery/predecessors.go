@@ -285,7 +285,7 @@ func (d *predecessor) read() error {
 
 // lossAt returns the lost spans of a receiver that only the crashed daemon had.
 func (c *contents) lossAt(receiver int) Loss {
-	loss := Loss{Lost: c.older[receiver]}
+	loss := Loss{Lost: c.overwritten[receiver]}
 	for i := range c.cycles {
 		loss.add(lossIn(stateIn(c.cycles[i].state), c.cycles[i].spans[receiver]))
 	}
@@ -483,16 +483,16 @@ func (p *predecessors) crashes() int {
 
 // outcomesOf returns the outcomes of the spans that a client sent to an earlier daemon: delivered, lost
 // or in doubt, in the encoding of wire.Outcomes. name identifies the daemon, and id the connection.
-// outcomes is nil if they are unknown. isPending is true if the daemon is still running.
-func (p *predecessors) outcomesOf(name string, id uint64) (outcomes []uint64, isPending bool) {
+// outcomes is nil if they are unknown. isRunning is true if the daemon is still running.
+func (p *predecessors) outcomesOf(name string, id uint64) (outcomes []uint64, isRunning bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	d := p.findByName(name)
 	if d == nil && isFileName(name) {
-		d, isPending = p.lockFile(name)
+		d, isRunning = p.lockFile(name)
 	}
 	if d == nil {
-		return nil, isPending
+		return nil, isRunning
 	}
 	if d.readErr != nil {
 		noneSettled := wire.AppendOutcome(nil, 0, wire.Settled)
