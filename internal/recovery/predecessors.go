@@ -539,12 +539,12 @@ func (d *predecessor) reconnect(id uint64) ([]uint64, error) {
 func (c *contents) outcomes(r *record) []uint64 {
 	lastSpan := r.settled
 	outcomes := wire.AppendOutcome(nil, lastSpan, wire.Settled)
-	for spans := range r.unsettledRanges {
-		if spans.lastSpan <= lastSpan {
+	for unsettled := range r.unsettledRanges {
+		if unsettled.lastSpan <= lastSpan {
 			continue // settled since
 		}
-		lastSpan = spans.lastSpan
-		state := c.commonState(spans.firstCycle, spans.lastCycle)
+		lastSpan = unsettled.lastSpan
+		state := c.commonState(unsettled.firstCycle, unsettled.lastCycle)
 		outcomes = wire.AppendOutcome(outcomes, lastSpan, outcomeOf[state])
 	}
 	return outcomes
@@ -557,13 +557,14 @@ var outcomeOf = [...]wire.Outcome{open: wire.Resend, inDoubt: wire.Doubtful, set
 // them. Spans that were delivered or given up are not included.
 func (c *contents) lossOf(r *record) (loss Loss) {
 	lastSpan := r.settled
-	for spans := range r.unsettledRanges {
-		if spans.lastSpan <= lastSpan {
+	for unsettled := range r.unsettledRanges {
+		if unsettled.lastSpan <= lastSpan {
 			continue // settled since
 		}
-		state := c.commonState(spans.firstCycle, spans.lastCycle)
-		loss.add(lossIn(state, spans.lastSpan-lastSpan))
-		lastSpan = spans.lastSpan
+		state := c.commonState(unsettled.firstCycle, unsettled.lastCycle)
+		spans := unsettled.lastSpan - lastSpan
+		loss.add(lossIn(state, spans))
+		lastSpan = unsettled.lastSpan
 	}
 	return loss
 }
