@@ -421,7 +421,7 @@ func (c *conn) sendSettled(firstUnsettled uint64, features *wire.Features) {
 	if !c.isWelcomed {
 		return
 	}
-	settledCount := c.publisher.Settled(firstUnsettled) // also frees memory, so it is called for all clients
+	settledCount := c.publisher.Settled(firstUnsettled) // called for all clients, because it also frees memory
 	hasGrown := settledCount > c.sentSettledCount
 	if !c.wantsSettledCount || !hasGrown {
 		return

@@ -128,8 +128,8 @@ func (f *frameReader) prepareRest(size int) error {
 }
 
 // handleReadError returns the reason why the connection ends after a read that returned err and no data. isPartial
-// reports whether a part of a frame was read before. If err is an exceeded deadline, it reads once more, because
-// the daemon itself may have been paused, and returns nil if there is data.
+// reports whether a part of a frame was read before. After the deadline, it reads data that has arrived while the
+// daemon itself was paused, and returns nil if there is any.
 func (f *frameReader) handleReadError(err error, isPartial bool) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		hasData := f.readAvailable()
@@ -138,8 +138,8 @@ func (f *frameReader) handleReadError(err error, isPartial bool) error {
 		}
 		return faultf(FaultTooSlow, "read frame: not complete within %s", f.timeout)
 	}
-	isClosedByClient := !errors.Is(err, net.ErrClosed)
-	if isPartial && isClosedByClient {
+	isClosedByDaemon := errors.Is(err, net.ErrClosed)
+	if isPartial && !isClosedByDaemon {
 		return faultf(FaultIncompleteFrame, "read frame: the client closed the connection after %d bytes of the "+
 			"frame", f.buffered())
 	}
@@ -157,14 +157,14 @@ func (f *frameReader) readAvailable() bool {
 	if err != nil {
 		return false
 	}
-	n := 0 // -1 after an error of unix.Read
-	readOnce := func(fd uintptr) { n, _ = unix.Read(int(fd), f.buf[f.end:]) }
-	_ = rawConn.Control(readOnce) // fails only if the socket is closed
-	if n <= 0 {
-		return false
+	n := 0
+	readOnce := func(fd uintptr) { n, _ = unix.Read(int(fd), f.buf[f.end:]) } // n is -1 after an error
+	_ = rawConn.Control(readOnce)                                             // fails only if the socket is closed
+	hasRead := n > 0
+	if hasRead {
+		f.end += n
 	}
-	f.end += n
-	return true
+	return hasRead
 }
 
 // extendDeadline moves the deadline of the current frame, if it has one, by a delay for which the daemon is
@@ -269,43 +269,44 @@ func (f *frameReader) drainFrame() (head []byte, length int) {
 	return head, length
 }
 
-// readTail reads the rest of a frame of frameSize bytes, of which it keeps only the first headSize bytes and those
-// that it reads last. bufferedSize is the number of bytes of the frame that are in the buffer at the end. isComplete
+// readTail reads the rest of a frame of frameSize bytes. To make room for that, it discards bytes of the frame after
+// the first headSize ones. bufferedSize is the number of bytes of the frame that are still in the buffer. isComplete
 // is false if the connection ends within the frame.
 func (f *frameReader) readTail(headSize, frameSize int) (bufferedSize int, isComplete bool) {
-	bufferedSize = frameSize
-	for f.buffered() < bufferedSize {
-		tailSize := f.buffered() - headSize
-		f.end -= tailSize // discards the bytes after the head
-		bufferedSize -= tailSize
-		isOpen := f.drainOnce()
-		if !isOpen {
+	missing := frameSize - f.buffered()
+	for missing > 0 {
+		f.end = f.start + headSize // discards the bytes after the head
+		n := f.drainOnce()
+		if n == 0 {
 			return 0, false
 		}
+		missing -= n
 	}
-	return bufferedSize, true
+	bytesOfNextFrame := -missing
+	return f.buffered() - bytesOfNextFrame, true
 }
 
 // drainUntil reads until the buffer contains at least size unread bytes. It returns false if the connection ends
 // before that.
 func (f *frameReader) drainUntil(size int) bool {
 	for f.buffered() < size {
-		isOpen := f.drainOnce()
-		if !isOpen {
+		n := f.drainOnce()
+		if n == 0 {
 			return false
 		}
 	}
 	return true
 }
 
-// drainOnce reads once into the free space of the buffer. It returns false at the end of the stream.
-func (f *frameReader) drainOnce() bool {
+// drainOnce reads once into the free space of the buffer. It returns the number of bytes, which is 0 at the end of the
+// stream.
+func (f *frameReader) drainOnce() (n int) {
 	if f.end == len(f.buf) {
 		f.moveTo(f.buf)
 	}
-	n, _ := f.conn.Read(f.buf[f.end:])
+	n, _ = f.conn.Read(f.buf[f.end:])
 	f.end += n
-	return n > 0
+	return n
 }
 
 // Reader reads the messages of a client with the same code as a Server, for programs that inspect
@@ -419,10 +420,9 @@ func (t *throttle) spend(n int) (waited time.Duration) {
 		return 0
 	}
 	now := time.Now()
-	earned := now.Sub(t.lastRead).Seconds() * t.rate
+	newCredit := now.Sub(t.lastRead).Seconds() * t.rate
 	maxCredit := t.rate // bytes of one second
-	t.credit = min(maxCredit, t.credit+earned)
-	t.credit -= float64(n)
+	t.credit = min(maxCredit, t.credit+newCredit) - float64(n)
 	t.lastRead = now
 	if t.credit >= 0 {
 		return 0

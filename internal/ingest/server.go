@@ -274,10 +274,10 @@ func (s *Server) Drain(ctx context.Context) error {
 	s.rejectNewData()
 	drained := make(chan struct{})
 	go func() {
+		defer close(drained)
 		s.accepting.Wait()
 		s.listener.Close() // also removes the socket file, so that another daemon can start
 		s.serving.Wait()
-		close(drained)
 	}()
 	var err error
 	select {
@@ -285,7 +285,7 @@ func (s *Server) Drain(ctx context.Context) error {
 	case <-ctx.Done():
 		err = fmt.Errorf("drain connections: %w; raise --shutdown-grace", ctx.Err())
 	}
-	s.dropLaterSpans() // so that drained is closed soon
+	s.dropLaterSpans() // ends the remaining connections soon, which closes drained
 	<-drained
 	return err
 }

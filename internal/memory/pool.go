@@ -127,24 +127,32 @@ func (p *Pool) reserve(size int64) bool {
 	return true
 }
 
-// takeSpare takes the smallest spare buffer with at least size bytes, whose bytes then count as in use. It returns
-// nil if there is none with at most 2*size bytes, because a larger one would waste memory.
+// takeSpare returns the smallest spare buffer with at least size bytes, whose bytes then count as in use. It returns
+// nil if that buffer has more than 2*size bytes, because it would waste memory, or if there is none.
 func (p *Pool) takeSpare(size int) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	smallest := -1
-	for i, spare := range p.spares {
-		fits := len(spare) >= size && len(spare) <= 2*size
-		if fits && (smallest < 0 || len(spare) < len(p.spares[smallest])) {
-			smallest = i
-		}
-	}
-	if smallest < 0 {
+	smallest := p.smallestSpare(size)
+	if smallest < 0 || len(p.spares[smallest]) > 2*size {
 		return nil
 	}
 	spare := p.removeSpare(smallest)
 	p.used += int64(len(spare))
 	return spare
+}
+
+// smallestSpare returns the index of the smallest spare buffer with at least size bytes, or -1 if there is none.
+func (p *Pool) smallestSpare(size int) int {
+	smallest := -1
+	for i, spare := range p.spares {
+		if len(spare) < size {
+			continue
+		}
+		if smallest < 0 || len(spare) < len(p.spares[smallest]) {
+			smallest = i
+		}
+	}
+	return smallest
 }
 
 // removeSpare removes a spare buffer from the pool and returns it.

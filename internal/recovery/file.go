@@ -41,11 +41,11 @@ type File struct {
 	isUnwritable atomic.Bool // a write has failed, so the next daemon gets no information
 	stopping     atomic.Bool // see SetStopping
 
-	mu     sync.Mutex // guards the rest
-	cycles [maxCycles]cycle
-	older  [receivers]uint64
-	inUse  []bool // by record
-	ids    uint64 // last assigned ID
+	mu          sync.Mutex // guards the rest
+	cycles      [maxCycles]cycle
+	overwritten [receivers]uint64
+	inUse       []bool // by record
+	ids         uint64 // last assigned ID
 }
 
 // Create creates the recovery file of this daemon, from which the next daemon learns what was lost in a
@@ -282,10 +282,9 @@ var receiverNames = [receivers]string{"socket", "apm", "otlp", "zipkin"}
 // String returns the name of the receiver in metrics.
 func (d Receiver) String() string { return receiverNames[d] }
 
-// Begin records that the cycle (an export interval, or a part of one) with the given number begins. The
-// caller must call it before spans are counted in the cycle. The record of the cycle overwrites the
-// oldest one in the file. If spans of the oldest cycle are neither delivered nor given up, their number
-// is added to a total first.
+// Begin records that the cycle (an export interval, or a part of one) with the given number begins. It
+// must be called before spans are counted in the cycle. The cycle overwrites the oldest one in the file.
+// Unless the spans of the oldest one were delivered or given up, they are first added to f.overwritten.
 func (f *File) Begin(number uint64) {
 	if f == nil {
 		return
@@ -293,26 +292,26 @@ func (f *File) Begin(number uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	slot := number % maxCycles
-	record := &f.cycles[slot]
-	wasSettled := stateIn(record.state) == settled
+	oldest := f.cycles[slot]
+	wasSettled := stateIn(oldest.state) == settled
 	if !wasSettled {
-		f.addToOlder(record.spans) // written first, so that a crash between the two writes loses no counts
+		f.addOverwritten(oldest.spans) // written first, so that a crash between the two writes loses no counts
 	}
-	*record = cycle{state: packState(number, open)}
-	f.write(cycleOffset(slot), appendWords(nil, record.words()...))
+	begun := cycle{state: packState(number, open)}
+	f.cycles[slot] = begun
+	f.write(cycleOffset(slot), appendWords(nil, begun.words()...))
 }
 
-// addToOlder adds the spans of a cycle, by receiver, to the total f.older. It is called for a cycle that
-// is about to be overwritten in the file, although some of its spans are neither delivered nor given
-// up.
-func (f *File) addToOlder(spans [receivers]uint64) {
+// addOverwritten adds the spans of a cycle, by receiver, to f.overwritten: the spans of cycles that
+// were overwritten in the file before they were delivered or given up.
+func (f *File) addOverwritten(spans [receivers]uint64) {
 	if spans == [receivers]uint64{} {
 		return
 	}
 	for receiver := range spans {
-		f.older[receiver] += spans[receiver]
+		f.overwritten[receiver] += spans[receiver]
 	}
-	f.write(olderOffset, appendWords(nil, f.older[:]...))
+	f.write(overwrittenOffset, appendWords(nil, f.overwritten[:]...))
 }
 
 // words returns the words of the cycle in the file.

@@ -47,17 +47,17 @@ type header struct {
 	startTime      uint64            // when the daemon started, in nanoseconds since the epoch
 	reported       uint64            // stage: which losses later daemons have reported
 	reportedAt     uint64            // time of the first report, in nanoseconds since the epoch
-	older          [receivers]uint64 // by receiver: spans of overwritten cycles that were not delivered or given up
+	overwritten    [receivers]uint64 // by receiver: spans of overwritten cycles that were not delivered or given up
 }
 
 // The places of words that are written alone.
 const (
-	reportedOffset = 3 * wordBytes // followed by reportedAt
-	olderOffset    = 5 * wordBytes
+	reportedOffset    = 3 * wordBytes // followed by reportedAt
+	overwrittenOffset = 5 * wordBytes
 )
 
 func (h *header) words() []uint64 {
-	return append([]uint64{h.magic, h.records, h.startTime, h.reported, h.reportedAt}, h.older[:]...)
+	return append([]uint64{h.magic, h.records, h.startTime, h.reported, h.reportedAt}, h.overwritten[:]...)
 }
 
 // cycle is the entry of a cycle (an export interval, or a part of one) in the file. The file has
@@ -135,8 +135,8 @@ func (r *record) unsettledRanges(yield func(spanRange) bool) {
 // check returns an error if the fields of the record contradict each other, for example if more spans
 // are settled than received. The file is damaged in this case.
 func (r *record) check() error {
-	isValid := r.isReconnected <= 1 && r.settled <= r.received && r.received-r.settled <= maxSpans &&
-		r.count <= rangesPerRecord && r.areRangesValid()
+	areSpansValid := r.settled <= r.received && r.received-r.settled <= maxSpans
+	isValid := r.isReconnected <= 1 && areSpansValid && r.count <= rangesPerRecord && r.areRangesValid()
 	if !isValid {
 		return fmt.Errorf("read record: %+v is invalid", *r)
 	}
@@ -197,8 +197,8 @@ func (c *contents) read(file io.ReaderAt, size int64) error {
 		magic: word(0), records: word(1 * wordBytes), startTime: word(2 * wordBytes),
 		reported: word(reportedOffset), reportedAt: word(reportedOffset + wordBytes),
 	}
-	for receiver := range c.older {
-		c.older[receiver] = word(olderOffset + int64(receiver)*wordBytes)
+	for receiver := range c.overwritten {
+		c.overwritten[receiver] = word(overwrittenOffset + int64(receiver)*wordBytes)
 	}
 	for slot := range c.cycles {
 		entry := &c.cycles[slot]
@@ -217,7 +217,7 @@ func (c *contents) check(size int64) error {
 	if !isThisVersion || !isComplete {
 		return errors.New("check recovery file: its layout or length is not that of this version")
 	}
-	if !arePossible(c.older) {
+	if !arePossible(c.overwritten) {
 		return errors.New("check recovery file: a cycle is invalid")
 	}
 	for slot := range c.cycles {

@@ -285,7 +285,7 @@ func (d *predecessor) read() error {
 
 // lossAt returns the lost spans of a receiver that only the crashed daemon had.
 func (c *contents) lossAt(receiver int) Loss {
-	loss := Loss{Lost: c.older[receiver]}
+	loss := Loss{Lost: c.overwritten[receiver]}
 	for i := range c.cycles {
 		loss.add(lossIn(stateIn(c.cycles[i].state), c.cycles[i].spans[receiver]))
 	}
@@ -483,16 +483,16 @@ func (p *predecessors) crashes() int {
 
 // outcomesOf returns the outcomes of the spans that a client sent to an earlier daemon: delivered, lost
 // or in doubt, in the encoding of wire.Outcomes. name identifies the daemon, and id the connection.
-// outcomes is nil if they are unknown. isPending is true if the daemon is still running.
-func (p *predecessors) outcomesOf(name string, id uint64) (outcomes []uint64, isPending bool) {
+// outcomes is nil if they are unknown. isRunning is true if the daemon is still running.
+func (p *predecessors) outcomesOf(name string, id uint64) (outcomes []uint64, isRunning bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	d := p.findByName(name)
 	if d == nil && isFileName(name) {
-		d, isPending = p.lockFile(name)
+		d, isRunning = p.lockFile(name)
 	}
 	if d == nil {
-		return nil, isPending
+		return nil, isRunning
 	}
 	if d.readErr != nil {
 		noneSettled := wire.AppendOutcome(nil, 0, wire.Settled)
@@ -539,12 +539,12 @@ func (d *predecessor) reconnect(id uint64) ([]uint64, error) {
 func (c *contents) outcomes(r *record) []uint64 {
 	lastSpan := r.settled
 	outcomes := wire.AppendOutcome(nil, lastSpan, wire.Settled)
-	for spans := range r.unsettledRanges {
-		if spans.lastSpan <= lastSpan {
+	for unsettled := range r.unsettledRanges {
+		if unsettled.lastSpan <= lastSpan {
 			continue // settled since
 		}
-		lastSpan = spans.lastSpan
-		state := c.commonState(spans.firstCycle, spans.lastCycle)
+		lastSpan = unsettled.lastSpan
+		state := c.commonState(unsettled.firstCycle, unsettled.lastCycle)
 		outcomes = wire.AppendOutcome(outcomes, lastSpan, outcomeOf[state])
 	}
 	return outcomes
@@ -557,13 +557,14 @@ var outcomeOf = [...]wire.Outcome{open: wire.Resend, inDoubt: wire.Doubtful, set
 // them. Spans that were delivered or given up are not included.
 func (c *contents) lossOf(r *record) (loss Loss) {
 	lastSpan := r.settled
-	for spans := range r.unsettledRanges {
-		if spans.lastSpan <= lastSpan {
+	for unsettled := range r.unsettledRanges {
+		if unsettled.lastSpan <= lastSpan {
 			continue // settled since
 		}
-		state := c.commonState(spans.firstCycle, spans.lastCycle)
-		loss.add(lossIn(state, spans.lastSpan-lastSpan))
-		lastSpan = spans.lastSpan
+		state := c.commonState(unsettled.firstCycle, unsettled.lastCycle)
+		spans := unsettled.lastSpan - lastSpan
+		loss.add(lossIn(state, spans))
+		lastSpan = unsettled.lastSpan
 	}
 	return loss
 }

@@ -142,7 +142,8 @@ func (s *SettlementTracker) Receive(spans uint64) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.file.store(recordOffset(s.slot)+receivedOffset, s.received.Add(spans))
+	total := s.received.Add(spans)
+	s.file.store(recordOffset(s.slot)+receivedOffset, total)
 }
 
 // Received returns the number of spans that the publisher has received. Any goroutine can call it.

@@ -49,11 +49,13 @@ func (k *Key) NormalizeLabels(lang string) (changed bool) {
 // the last tags. It reports whether it changed the list.
 func (k *Key) normalizeTags(l Label) (changed bool) {
 	list := k.Tags(l)
-	if maxTags := labels[l].maxTags; len(*list) > maxTags {
-		*list = (*list)[:maxTags]
+	tags := *list
+	maxTags := labels[l].maxTags
+	if len(tags) > maxTags {
+		tags = tags[:maxTags]
+		*list = tags
 		changed = true
 	}
-	tags := *list
 	for i, tag := range tags {
 		if l.IsNormal(tag) {
 			continue

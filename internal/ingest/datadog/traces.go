@@ -65,18 +65,12 @@ func isReadable(format decode.Format, header http.Header) bool {
 	return !canBeJSON || isMsgpack(header.Get(headerContentType))
 }
 
-// Count counts the spans of the request. It returns nil, and the caller must forward the request to the agent, even
-// if the spans could not be counted. If readErr, the error of reading the body, is not nil, Count returns a
-// response instead.
+// Count counts the spans of the request, unless isUncounted is set. It returns nil, because the caller forwards the
+// request to the agent even if the spans could not be counted. readErr is the error of reading the body, or nil. After
+// such an error, Count returns a response.
 func (t *traceRequest) Count(readErr error) receiver.Response {
 	if readErr != nil {
-		resultIfTooLarge := ResultTooLarge
-		if t.isUncounted {
-			resultIfTooLarge = t.traceResult // a smaller request would not be counted either
-		}
-		return t.server.refuseUnreadable(
-			t.BufferedRequest, readErr, int(resultIfTooLarge), int(ResultIncomplete),
-		)
+		return t.refuseUnreadable(readErr)
 	}
 	if !t.isUncounted {
 		hasPanicked := t.server.CatchPanic(func() { t.traceResult = t.count() })
@@ -86,6 +80,15 @@ func (t *traceRequest) Count(readErr error) receiver.Response {
 	}
 	t.Result = int(t.traceResult)
 	return nil
+}
+
+// refuseUnreadable returns the response to the request, whose body can't be read into memory because of readErr.
+func (t *traceRequest) refuseUnreadable(readErr error) receiver.Response {
+	resultIfTooLarge := ResultTooLarge
+	if t.isUncounted {
+		resultIfTooLarge = t.traceResult // a smaller request would not be counted either
+	}
+	return t.server.refuseUnreadable(t.BufferedRequest, readErr, int(resultIfTooLarge), int(ResultIncomplete))
 }
 
 // refuseUnreadable returns the response to a request whose body can't be read into memory because of readErr. It

@@ -146,9 +146,9 @@ func (c *call) readHead() (refusal *reply) {
 	requestSignal, isGRPC, found := signalOf(c.HTTP.URL.Path)
 	c.signal = requestSignal
 	isGRPCType := c.encoding == encodingGRPC
-	isOtherProtocol := found && isGRPC != isGRPCType
-	isWrongType := isOtherProtocol || c.encoding == unknownEncoding
-	if isWrongType {
+	fitsPath := !found || isGRPC == isGRPCType
+	isSupportedType := fitsPath && c.encoding != unknownEncoding
+	if !isSupportedType {
 		c.encoding = c.refusalEncoding(isGRPC)
 	}
 	switch {
@@ -156,7 +156,7 @@ func (c *call) readHead() (refusal *reply) {
 		return unsupported(http.StatusNotFound, "unknown path; send OTLP to /v1/traces, /v1/metrics or /v1/logs")
 	case c.HTTP.Method != http.MethodPost:
 		return unsupported(http.StatusMethodNotAllowed, "only POST is supported")
-	case isWrongType:
+	case !isSupportedType:
 		return unsupported(http.StatusUnsupportedMediaType, "unsupported Content-Type; /v1/... accepts "+
 			"application/x-protobuf and application/json, a gRPC method application/grpc")
 	}

@@ -39,21 +39,20 @@ func (c *call) canForwardReceived() bool {
 // chooseForwarded sets c.forwarded to the message for the upstream: the one with only the sampled spans, the received
 // one, or its conversion to protobuf. It returns false if the upstream can't read any of them.
 func (c *call) chooseForwarded() (isReadable bool) {
-	protobufEncoding := encodingProtobuf
+	upstreamEncoding := encodingProtobuf
 	if c.server.config.Forward.IsGRPC() {
-		protobufEncoding = encodingGRPC
+		upstreamEncoding = encodingGRPC
 	}
-	receivedEncoding := protobufEncoding
-	if c.encoding == encodingJSON {
-		receivedEncoding = encodingJSON
-	}
+	isJSON := c.encoding == encodingJSON
 	switch {
 	case c.sampled.body != nil:
-		c.forwarded = encodedMessage{c.sampled.body.Bytes, c.sampled.compression, protobufEncoding}
+		c.forwarded = encodedMessage{c.sampled.body.Bytes, c.sampled.compression, upstreamEncoding}
+	case c.canForwardReceived() && isJSON:
+		c.forwarded = encodedMessage{c.message, c.compression, encodingJSON}
 	case c.canForwardReceived():
-		c.forwarded = encodedMessage{c.message, c.compression, receivedEncoding}
+		c.forwarded = encodedMessage{c.message, c.compression, upstreamEncoding}
 	case c.protobuf != nil:
-		c.forwarded = encodedMessage{c.protobuf, bodies.Plain, protobufEncoding}
+		c.forwarded = encodedMessage{c.protobuf, bodies.Plain, upstreamEncoding}
 	default:
 		return false
 	}

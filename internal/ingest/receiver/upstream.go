@@ -237,8 +237,8 @@ func ReadResponse(response *http.Response, maxBytes int) ([]byte, error) {
 		return nil, fmt.Errorf("read response: %w", cause)
 	}
 	if len(body) > maxBytes {
-		maxDiscarded := 16 * int64(maxBytes) // net/http sets the trailers at the end of the body
-		_, _ = io.CopyN(io.Discard, response.Body, maxDiscarded)
+		maxDiscarded := 16 * int64(maxBytes)
+		_, _ = io.CopyN(io.Discard, response.Body, maxDiscarded) // at the end of the body, net/http sets the trailers
 		return nil, ErrLongResponse
 	}
 	return body, nil

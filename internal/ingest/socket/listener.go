@@ -265,9 +265,9 @@ func (l *Listener) checkFile(log *slog.Logger) {
 	previousErr := l.restoreErr
 	l.restoreErr = err
 	l.mu.Unlock()
-	isNewError := err != nil && (previousErr == nil || previousErr.Error() != err.Error())
+	isSameError := fmt.Sprint(err) == fmt.Sprint(previousErr)
 	switch {
-	case isNewError:
+	case err != nil && !isSameError:
 		log.Error("the socket was removed and can't be created again, so clients can't connect; retrying every "+
 			"second",
 			"socket", l.config.Path, "error", err)

@@ -57,9 +57,9 @@ func (s *Server) classify(request *receiver.BufferedRequest) (receiver.Exchange,
 	return r, nil
 }
 
-// Count counts the spans of the request. It returns nil if the caller must forward the request to the upstream, and
-// otherwise the response. If there is an upstream, it returns nil even if the spans can't be counted, unless the
-// body is incomplete or too large. readErr is the error of reading the body, or nil.
+// Count counts the spans of the request. It returns nil if the request is to be forwarded to the upstream, and
+// otherwise the response. A request is forwarded even if its spans can't be counted, unless the body is incomplete or
+// too large. readErr is the error of reading the body, or nil.
 func (r *report) Count(readErr error) receiver.Response {
 	if readErr != nil {
 		return r.refuseUnreadable(readErr, resultIncomplete)

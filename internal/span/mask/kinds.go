@@ -202,13 +202,11 @@ func hasLayout(text, layout string, isAllowed func(byte) bool) bool {
 		return false
 	}
 	for i := range len(layout) {
-		if layout[i] == '-' {
-			if text[i] != '-' {
-				return false
-			}
-			continue
+		isDashExpected := layout[i] == '-'
+		if isDashExpected && text[i] != '-' {
+			return false
 		}
-		if !isAllowed(text[i]) {
+		if !isDashExpected && !isAllowed(text[i]) {
 			return false
 		}
 	}

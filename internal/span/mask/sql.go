@@ -37,10 +37,10 @@ var statements = []struct{ verb, keyword string }{
 func hasKeyword(text, keyword string) bool {
 	word := strings.Trim(keyword, " ")
 	for start := 0; start+len(keyword) <= len(text); start++ {
-		candidate := text[start : start+len(keyword)]
-		last := len(candidate) - 1
-		isBetweenSpaces := isSpace(candidate[0]) && isSpace(candidate[last])
-		if isBetweenSpaces && strings.EqualFold(candidate[1:last], word) {
+		wordStart := start + 1
+		wordEnd := wordStart + len(word)
+		isBetweenSpaces := isSpace(text[start]) && isSpace(text[wordEnd])
+		if isBetweenSpaces && strings.EqualFold(text[wordStart:wordEnd], word) {
 			return true
 		}
 	}
@@ -56,14 +56,14 @@ func withoutComment(text string) string {
 }
 
 // appendStatement appends an SQL statement to dst, with a question mark instead of each literal and
-// each list of literals. It returns dst and false if there are no literals, or if keyword is only in
-// literals. It does the same if a quote is not closed and text contains a backslash, which escapes a
-// quote only in some databases.
-func appendStatement(dst []byte, text, keyword string) (masked []byte, ok bool) {
+// each list of literals. It appends nothing and returns false if there are no literals, or if keyword is
+// only in literals. The same applies if it is unclear where literals end: a quote is not closed, and text
+// contains a backslash, which escapes a quote only in some databases.
+func appendStatement(dst []byte, text, keyword string) (masked []byte, isMasked bool) {
 	masked = dst
 	l := lexer{text: text}
-	isStatement := false
-	copied := 0 // length of the part of text that masked already represents
+	isStatement := false // whether keyword was found
+	copied := 0          // length of the part of text that masked already represents
 	for {
 		start, end := l.nextLiteral(copied)
 		beforeLiteral := text[copied:start]

@@ -110,14 +110,14 @@ func (t *Names) Find(name []byte) Label {
 	return l
 }
 
-// FindFingerprint returns the label of the name with this fingerprint, or Other if there is none. It
-// compares only one name of the table. If isSure is false, the table has another candidate, or names that
-// differ in bytes that are not in the fingerprint: the caller must then call Find with the complete name.
+// FindFingerprint returns the label of the name with this fingerprint, or Other if there is none. If isSure
+// is false, the result may be wrong, and the caller must call Find with the complete name: several names are
+// in the same slot of the hash table, or the name is longer than the fingerprint.
 func (t *Names) FindFingerprint(f Fingerprint) (label Label, isSure bool) {
 	found := uint(t.slots[f.slot()])
 	entry := &t.entries[found]
 	candidate := &entry.fingerprint
-	// One condition on the combined differences compiles to a conditional move rather than to branches.
+	// A single condition on the combined differences is compiled without a branch, which is faster.
 	difference := (candidate.first ^ f.first) | (candidate.last ^ f.last) | uint64(candidate.length^f.length)
 	if difference != 0 {
 		found = uint(Other)

@@ -106,8 +106,8 @@ func (t *Table) AddSpan(kind Kind) *Span {
 	return &t.Spans[len(t.Spans)-1]
 }
 
-// AddGroup appends a group with all spans from g.First to the last span of the table. Its sender is the
-// one that the caller appends to t.Senders next. If there are too many groups, AddGroup appends nothing
+// AddGroup appends g as the group of all spans from g.First to the last span of the table. The caller must
+// then append the sender of the group to t.Senders. If there are too many groups, AddGroup appends nothing
 // and calls t.Fail, so that the body is not counted.
 func (t *Table) AddGroup(g Group) {
 	maxGroups := t.Limits.Spans

@@ -100,14 +100,15 @@ func (a *Accumulator) storeReport(series uint64, p *point) (newSpans float64) {
 		return 0
 	}
 	a.lastReports[series] = report{time: p.time, value: p.value}
-	includesEarlierSpans := p.start < a.periodStart
-	switch {
-	case !p.isCumulative:
+	if !p.isCumulative {
 		return p.value
-	case hasPrevious:
+	}
+	if hasPrevious {
 		return p.value - previous.value
-	case includesEarlierSpans:
-		return 0 // the next report adds the difference to p.value
+	}
+	startedBeforePeriod := p.start < a.periodStart // so p.value can include spans of removed reports
+	if startedBeforePeriod {
+		return 0
 	}
 	return p.value
 }

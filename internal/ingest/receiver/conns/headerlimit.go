@@ -61,22 +61,30 @@ func (h *headerLimit) count(received []byte) bool {
 		switch c {
 		case '\r': // belongs to the line end
 		case '\n':
-			isHeaderEnd := h.isLineEmpty && h.hasText
-			if isHeaderEnd {
-				h.isComplete = true
-				return true
-			}
-			h.isLineEmpty = true
-			h.lines++
-			if h.lines > MaxHeaderLines {
-				return false
-			}
+			h.endLine()
 		default:
 			h.hasText = true
 			h.isLineEmpty = false
 		}
+		if h.isComplete {
+			return true
+		}
+		if h.lines > MaxHeaderLines {
+			return false
+		}
 	}
 	return true
+}
+
+// endLine counts a line, or ends the header if the line is empty.
+func (h *headerLimit) endLine() {
+	isHeaderEnd := h.isLineEmpty && h.hasText
+	if isHeaderEnd {
+		h.isComplete = true
+		return
+	}
+	h.isLineEmpty = true
+	h.lines++
 }
 
 // detectHTTP2 compares the first bytes of the connection with the HTTP/2 preface, and sets isHTTP1 or isHTTP2. It
