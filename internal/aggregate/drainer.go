@@ -69,9 +69,9 @@ func (d *drainer) count(slots []Slot) {
 	}
 }
 
-// handleSignal handles a signal that the ring delivers. Clear discards the spans of the cycle
-// signal.Arg that are counted so far, and stores their number in d.discarded. Clear and Report are
-// confirmed by a token in d.handled. Stop is not confirmed, because the goroutine ends after it.
+// handleSignal handles a signal that the ring delivers. Clear discards the spans of the cycle signal.Arg
+// that are counted so far. The sender of Clear or Report waits for a token in d.handled. The sender of Stop
+// waits for the end of the goroutine instead.
 func (d *drainer) handleSignal(signal ring.Signal) {
 	switch signal.Kind {
 	case ring.Clear:

@@ -168,9 +168,9 @@ func (s *Store) lowestPage() int {
 	return -1
 }
 
-// replaceLowestPage reuses the memory of the page of counters with the number lowest for the page with
-// the higher number page. The spans of the old page are moved to the lowest cell of the remaining
-// pages, which becomes the floor, and count as coarsened.
+// replaceLowestPage gives the memory of the page of counters with the number lowest to the page with the
+// higher number page. It adds the counts of the old page to the lowest cell that remains, as if these spans
+// were longer, and counts them in coarsened. From then on, the store counts shorter spans in this cell, too.
 func (s *Store) replaceLowestPage(a *Arena, lowest, page int) {
 	index := s.words[lowest]
 	counters := a.page(index)
