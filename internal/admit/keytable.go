@@ -167,7 +167,10 @@ func (k *keyTable) train(index int) {
 func (k *keyTable) add(cacheKey []byte, hash uint64, use keyUse) int {
 	capacity := keyCapacity(cacheKey)
 	maxKnown := 2 * k.maxKeys // as many keys with a number as without
-	hasSpace := len(k.known) < maxKnown && k.charge(costOf(capacity), use)
+	hasSpace := false
+	if len(k.known) < maxKnown {
+		hasSpace = k.charge(costOf(capacity), use)
+	}
 	if !hasSpace {
 		k.full = true // the next sweep removes unused keys
 		return none
@@ -242,20 +245,21 @@ func slotsFor(keys int) int {
 	return slots
 }
 
-// moveKeys removes keys and moves the others to new indexes. newIndex contains, by old index, the new
-// index plus one, or 0 if the key is removed. count is the number of remaining keys. The caller must
-// call rehash afterwards.
+// moveKeys removes the keys whose element in newIndex is 0, and moves each other key to the index given
+// there, less one. count is the number of remaining keys. The caller must call rehash afterwards.
 func (k *keyTable) moveKeys(newIndex []uint32, count int) {
 	remaining := make([]knownKey, 0, max(leastKeys, count))
-	for i, index := range newIndex {
-		if index != 0 {
+	for i := range k.known {
+		isRemoved := newIndex[i] == 0
+		if !isRemoved {
 			remaining = append(remaining, k.known[i])
 		}
 	}
 	k.known = remaining
-	for number, old := range k.numbers {
-		if old != 0 && old != unlabelled {
-			k.numbers[number] = newIndex[old-1]
+	for number := range k.numbers {
+		oldIndex := k.numbered(uint32(number))
+		if oldIndex != none {
+			k.numbers[number] = newIndex[oldIndex]
 		}
 	}
 }
@@ -331,9 +335,9 @@ func (k *keyTable) assign(number uint32, cacheKey []byte, index int, hash uint64
 	return true
 }
 
-// replaceKeyOf assigns a number to a key that is not in the table, and overwrites the key that had the
-// number. So a client that redefines one number for each of its spans needs no more memory. It returns
-// false if no key has the number, if that key has another number, too, or if its memory is too small.
+// replaceKeyOf replaces the key that has a number by another one, in the same memory, so that a client can
+// redefine a number any number of times. It returns false if no key has the number, if the key has another
+// number, too, or if the memory is too small for the new key.
 func (k *keyTable) replaceKeyOf(number uint32, cacheKey []byte, hash uint64) bool {
 	index := k.numbered(number)
 	if index == none {

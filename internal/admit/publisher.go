@@ -101,9 +101,8 @@ func (p *Publisher) Received() uint64 { return p.settlement.Received() }
 // empty if the file has no record of the publisher.
 func (p *Publisher) Token() string { return p.settlement.Token() }
 
-// Settled returns how many of the received spans are settled: delivered, or finally dropped. The caller
-// states that all spans of the cycles, or export intervals, before firstUnsettled are settled. Settled
-// is safe for concurrent use.
+// Settled returns how many of the received spans are settled: delivered, or finally dropped. firstUnsettled is
+// the first cycle, or export interval, with spans that are not settled. Settled is safe for concurrent use.
 func (p *Publisher) Settled(firstUnsettled uint64) uint64 {
 	return p.settlement.SettledUpTo(firstUnsettled)
 }
@@ -171,8 +170,8 @@ func (s *ringShare) allows(r *ring.Ring[aggregate.Slot], n int, isAlone bool) bo
 	return s.held == 0 || s.held+n <= heldPerFree*(r.Free()-n)
 }
 
-// removeDrained subtracts the slots that the consumer of the ring has freed from those that the
-// publisher uses. drained is the ring position up to which slots are free.
+// removeDrained subtracts the slots that the consumer of the ring has freed from those that the publisher
+// uses. The consumer has freed all slots before the position drained.
 func (s *ringShare) removeDrained(drained uint64) {
 	for s.markCount > 0 && s.marks[s.firstMark].end <= drained {
 		s.held -= s.marks[s.firstMark].slots
@@ -182,15 +181,15 @@ func (s *ringShare) removeDrained(drained uint64) {
 }
 
 // addMark records that the publisher uses n more slots of a ring with ringSize slots, until the consumer
-// has passed the position end. If there are many marks, addMark extends the last one instead of adding
-// another, so some slots are counted longer than necessary.
+// has passed the position end. If there are many marks, it extends the last one instead of adding another.
+// Then some slots are counted as used longer than they are.
 func (s *ringShare) addMark(end uint64, n, ringSize int) {
 	s.held += n
 	if s.markCount > exactMarks {
 		last := s.markAt(s.markCount - 1)
-		isSmall := last.slots < ringSize/markPart
-		isFull := s.markCount == shareMarks
-		if isSmall || isFull {
+		mayGrow := last.slots < ringSize/markPart
+		mustGrow := s.markCount == shareMarks
+		if mayGrow || mustGrow {
 			last.end = end
 			last.slots += n
 			return
