@@ -185,9 +185,9 @@ func (s *Sample) appendResource(dst []byte, resource *otlp.Resource, result *res
 	return s.appendBetweenScopes(dst, next, resource.End, resource, result)
 }
 
-// appendBetweenScopes appends body[from:to], a part of a ResourceSpans message without scopes. If this
-// part contains the field "resource", and result.isMarked, it adds the attribute otlp.StatsComputed to
-// the field.
+// appendBetweenScopes appends the bytes of a ResourceSpans message before, between or after its scopes, which
+// are from:to of the request. If they contain the field "resource", and result.isMarked is set, it adds the
+// attribute otlp.StatsComputed to the field.
 func (s *Sample) appendBetweenScopes(
 	dst []byte, from, to int, resource *otlp.Resource, result *resourceResult,
 ) []byte {

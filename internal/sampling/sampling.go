@@ -170,10 +170,10 @@ func (s *Sample) decideSpans() (isUnchanged bool) {
 
 // decideSpan decides whether a span is forwarded. It is forwarded unchanged if it was sampled with at
 // least this threshold before, and with the new threshold if its randomness is at least the threshold.
-// The randomness is in the tracestate, or else the lowest 56 bits of the trace ID, of which traceIDLow
-// is the lower half.
+// The randomness is in the tracestate or, if it is not, in the lower half of the trace ID.
 func decideSpan(state *tracestate.State, traceIDLow, threshold uint64) decision {
-	randomness := traceIDLow & (tracestate.Never - 1)
+	const lowest56Bits = tracestate.Never - 1
+	randomness := traceIDLow & lowest56Bits
 	if state.HasRandomness {
 		randomness = state.Randomness
 	}
