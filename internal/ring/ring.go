@@ -201,9 +201,9 @@ func (r *Ring[T]) Consume(limit int, onSlots func([]T), onSignal func(Signal)) {
 	}
 }
 
-// consumePublished passes published slots to onSlots, beginning at position start, and frees them. It returns
-// the position after them. It consumes whole runs, each of them the slots of one claim, and at most
-// limit slots, unless the first run is longer.
+// consumePublished passes published slots to onSlots, from position start on, and frees them. It returns the
+// position after them. It ends between two runs (slots that were claimed together), after at most limit slots,
+// but always consumes the first run.
 func (r *Ring[T]) consumePublished(start, limit uint64, onSlots func([]T)) uint64 {
 	position := start
 	undelivered := start // position of the first slot that was not passed to onSlots
