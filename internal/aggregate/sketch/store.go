@@ -104,8 +104,8 @@ func (s *Store) convertToPages(a *Arena) {
 func (s *Store) entry(i uint) uint { return uint(uint16(s.words[i/2] >> (i % 2 * 16))) }
 
 // addToNewPage counts one span in a cell, a small range of durations, that belongs to a page of counters
-// that is not allocated yet. It allocates the page, if there is memory. If the cell is below s.floor, the
-// lowest cell that is counted exactly, the span is counted as one of that cell.
+// that is not allocated yet. It allocates the page, if there is memory. Cells below s.floor have no counters,
+// because memory was used up before. A span in one of them is counted in the cell s.floor instead.
 func (s *Store) addToNewPage(a *Arena, cell uint) {
 	isBelowFloor := a.grid.rank(cell) < uint(s.floor)
 	if isBelowFloor {
