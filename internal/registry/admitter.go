@@ -177,9 +177,10 @@ func (a *admitter) resolveStatus(status uint32) labelID {
 	if status == 0 {
 		return a.resolveText(span.LabelHTTPStatus, "")
 	}
-	from := len(a.scratch)
+	textStart := len(a.scratch)
 	a.scratch = strconv.AppendUint(a.scratch, uint64(status), 10)
-	id := a.resolveText(span.LabelHTTPStatus, stringOf(a.scratch[from:]))
+	text := stringOf(a.scratch[textStart:])
+	id := a.resolveText(span.LabelHTTPStatus, text)
 	if id == blockedID {
 		return absentID
 	}
@@ -367,9 +368,9 @@ func (a *admitter) findPending(name labelName) (id labelID, ok bool) {
 	return absentID, false
 }
 
-// classOf returns the priority with which a label, or a whole key, gets a row. identity is its hash. The
-// priority is higher if the label or key was used at least twice in the previous interval. If its origin
-// is new and has no previous interval, a second use in this interval raises the priority instead.
+// classOf returns the class of a label, or of a whole key: whether it was used at least twice in the previous
+// interval. identity is its hash. If the origin has no previous interval, a second use in this interval counts
+// instead.
 func (a *admitter) classOf(identity uint64) class {
 	class, isKnown := a.previous.classes[identity]
 	if isKnown {
@@ -383,18 +384,16 @@ func (a *admitter) classOf(identity uint64) class {
 	return classNew
 }
 
-// newHistory returns the history of a label, or of a whole key, when it gets a row. Its nextClass is
-// classStable if it recurred in the previous interval, and classRecent otherwise. An origin that is new
-// has no previous interval; for its labels, classSeen means a second use in this interval.
+// newHistory returns the history of a label, or of a whole key, that gets a row. If it recurs in this
+// interval, its class in the next one is classStable if it recurred in the previous interval, too, and
+// classRecent otherwise.
 func (a *admitter) newHistory(class class) history {
-	if a.origin.isNew {
-		// The origin has no previous interval: classSeen means a use in the current one.
-		return history{nextClass: classRecent, recurred: class == classSeen}
+	recurredBefore := !a.origin.isNew && class != classNew
+	if recurredBefore {
+		return history{nextClass: classStable}
 	}
-	if class == classNew {
-		return history{nextClass: classRecent}
-	}
-	return history{nextClass: classStable}
+	recurs := a.origin.isNew && class == classSeen // a new origin has no previous interval: this is the second use
+	return history{nextClass: classRecent, recurred: recurs}
 }
 
 // countLost records that the key has lost a label, and counts the key in the given counter.
@@ -421,10 +420,12 @@ func (a *admitter) resolveTag(list span.Label, tag string) labelID {
 		a.setTagsMayRepeat(list)
 		return blockedID
 	}
-	if value != span.Blocked {
+	isBlockedByClient := value == span.Blocked
+	if !isBlockedByClient {
 		sent.tagKey = keyID
 		values := a.tagValuesOf(keyID)
-		if id, ok := a.idOf(&values.budget, sent); ok {
+		id, ok := a.idOf(&values.budget, sent)
+		if ok {
 			return id
 		}
 		a.countLost(list, &values.lost)

@@ -39,7 +39,7 @@ func (t *tables) snapshot() *previous {
 		isStable := !o.isNew && o.identity != commonIdentity
 		prev.origins[o.identity] = &previousOrigin{isStable: isStable}
 	}
-	prev.addLabels(t, classStable) // first, because not all labels may fit
+	prev.addLabels(t, classStable) // before the others, which may find no space
 	prev.addLabels(t, classRecent)
 	prev.addRows(t)
 	return prev

@@ -205,12 +205,13 @@ func NewIntervals(config *Config) *Intervals {
 func (i *Intervals) Begin() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	previous := i.Registry().tables.snapshot()
+	last := i.Registry()
+	previous := last.tables.snapshot()
 	i.filter.next()
 	i.number++
-	reused := &i.Registry().tables
-	i.collapses.moveFrom(reused)
-	reused.begin(previous)
+	current := i.Registry() // still contains the interval before the last
+	i.collapses.moveFrom(&current.tables)
+	current.tables.begin(previous)
 }
 
 // Number returns the number of the current interval. Only the sealer calls it.
