@@ -158,16 +158,20 @@ const (
 	shareOfFreeAlone = 7
 )
 
-// allows reports whether the publisher may claim n more slots of a ring. If other publishers are open,
-// it may have as many slots in use as are free. If isAlone is true, it may have seven times as many. A
-// publisher with no slots in use may always claim free ones.
+// allows reports whether the publisher may claim n more slots of a ring. Together with these, it may hold at
+// most as many slots as remain free, or seven times as many if isAlone is true. A publisher that holds no
+// slots may claim any number.
 func (s *ringShare) allows(r *ring.Ring[aggregate.Slot], n int, isAlone bool) bool {
 	s.removeDrained(r.Drained())
 	heldPerFree := shareOfFree
 	if isAlone {
 		heldPerFree = shareOfFreeAlone
 	}
-	return s.held == 0 || s.held+n <= heldPerFree*(r.Free()-n)
+	if s.held == 0 {
+		return true
+	}
+	remaining := r.Free() - n
+	return s.held+n <= heldPerFree*remaining
 }
 
 // removeDrained subtracts the slots that the consumer of the ring has freed from those that the publisher
