@@ -40,8 +40,8 @@ func (p *Publisher) Publish(body []byte) error {
 	return err
 }
 
-// tryRepeatedly publishes a complete batch, or drops it and returns the reason. While a ring is full, it tries
-// again as long as the publisher may wait.
+// tryRepeatedly publishes a complete batch, or drops it and returns the reason. While a ring is full, it
+// retries as long as the publisher may wait.
 func (p *Publisher) tryRepeatedly(from source, entry *entry) (DropReason, error) {
 	for {
 		reason, err := p.try(from, entry)
