@@ -216,7 +216,7 @@ type rowSource struct {
 
 // find returns where an origin can take a new row from: the rows that all origins share or, if these are
 // used up, the reserve for origins with few rows. It returns false if neither has a row for the origin. Some
-// shared rows are only for keys that recurred in the previous interval. class says whether the new key did.
+// shared rows are only for keys that recurred in the previous interval. class tells if the new key did.
 func (b *rowBudget) find(o *origin, class class) (source rowSource, ok bool) {
 	rows, hasRows := b.rows.findFree(class)
 	bytes, hasBytes := b.bytes.findFree(class)
