@@ -71,8 +71,8 @@ func (t *totals) addCollapsed(spans *[span.WholeKey + 1]uint64) {
 	}
 }
 
-// fieldOrigin is the key in Stats.Collapsed for spans whose origin did not fit in the interval.
-const fieldOrigin = "origin"
+// collapsedOrigin is the key in Stats.Collapsed for spans whose origin did not fit in the interval.
+const collapsedOrigin = "origin"
 
 // Stats is a copy of the totals. Dropped contains every reason, also those at 0.
 type Stats struct {
@@ -104,13 +104,13 @@ func (t *totals) stats() Stats {
 		Dropped:   make(map[string]uint64, drops),
 		Collapsed: make(map[string]uint64, span.WholeKey+2),
 	}
-	for d := notDropped + 1; int(d) < drops; d++ {
-		stats.Dropped[d.String()] = t.dropped[d].Load()
+	for reason := notDropped + 1; int(reason) < drops; reason++ {
+		stats.Dropped[reason.String()] = t.dropped[reason].Load()
 	}
-	for f := range span.WholeKey + 1 {
-		stats.Collapsed[span.Label(f).String()] = t.collapsed[f].Load()
+	for label := range t.collapsed {
+		stats.Collapsed[span.Label(label).String()] = t.collapsed[label].Load()
 	}
-	stats.Collapsed[fieldOrigin] = t.common.Load()
+	stats.Collapsed[collapsedOrigin] = t.common.Load()
 	stats.Received = t.received.Load()
 	return stats
 }

@@ -103,8 +103,8 @@ func (f *finder) findNew(cycle *aggregate.Cycle, s *snapshot, hash uint64) (*res
 	return &known.resolved, nil
 }
 
-// findUnlabelled returns where the spans of a number are counted whose key was not stored for lack of
-// memory: without labels. It returns an error if the client has not defined the number.
+// findUnlabelled returns the row without labels. It counts the spans with a number whose key was not stored
+// for lack of memory. findUnlabelled returns an error if the client has not defined the number.
 func (f *finder) findUnlabelled(cycle *aggregate.Cycle, number uint32) (*resolved, error) {
 	if !f.keys.isUnlabelled(number) {
 		return nil, fmt.Errorf("resolve key: number %d is not defined on this connection", number)
@@ -122,7 +122,7 @@ func (f *finder) admitKnown(cycle *aggregate.Cycle, s *snapshot, known *knownKey
 	if err != nil {
 		return err
 	}
-	known.resolved = f.resolved(admission)
+	known.resolved = f.resolved(admission) // as the first use in the interval
 	if wasUsedInInterval {
 		known.used = known.used.asSecondUse()
 	}
@@ -134,22 +134,30 @@ func (f *finder) admitKnown(cycle *aggregate.Cycle, s *snapshot, known *knownKey
 
 // admit decodes and normalizes the key of a span, and admits it to the registry, which returns the row
 // in which the span is counted. If a configured rule ignores the key, the ID is ignoredKey instead.
-// native is the key as sent in the native protocol, and unused if s has a labeller. wasNormalized
-// reports whether a label was changed.
+// wasNormalized reports whether a label was changed.
 func (f *finder) admit(
 	cycle *aggregate.Cycle, s *snapshot, native []byte,
 ) (a registry.Admission, wasNormalized bool, err error) {
-	key := &f.key
-	if s.labeller != nil {
-		key = s.labeller.Label(s.span)
-	} else if err = wire.ReadKey(key, native); err != nil {
-		return a, false, err //nolint:wrapcheck // the decoder's error is complete
+	key, err := f.decode(s, native)
+	if err != nil {
+		return a, false, err
 	}
 	wasNormalized = f.normalize(key)
 	if f.shared.config.Ignore.MatchesKey(key) {
 		return registry.Admission{ID: ignoredKey}, wasNormalized, nil
 	}
 	return cycle.Admit(f.originID, key), wasNormalized, nil
+}
+
+// decode returns the key of a span from a request body, or decodes native, a key of the native protocol. The
+// result is valid until the next call.
+func (f *finder) decode(s *snapshot, native []byte) (*span.Key, error) {
+	isFromRequest := s.labeller != nil
+	if isFromRequest {
+		return s.labeller.Label(s.span), nil
+	}
+	err := wire.ReadKey(&f.key, native)
+	return &f.key, err //nolint:wrapcheck // the decoder's error is complete
 }
 
 // resolved returns the table's entry for a key that was admitted in the current interval.

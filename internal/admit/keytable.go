@@ -139,23 +139,24 @@ func (k *keyTable) find(cacheKey []byte) (index int, hash uint64) {
 // when the last key was used before. If they are equal, it returns the index of that key, and none
 // otherwise. Most keys are found by this single comparison, without a hash lookup.
 func (k *keyTable) predict(cacheKey []byte) int {
-	hasLast := uint(k.last) < uint(len(k.known))
-	if !hasLast {
+	if !k.isInTable(k.last) {
 		return none
 	}
 	successor := k.known[k.last].successor
-	hasSuccessor := uint(successor) < uint(len(k.known))
-	if !hasSuccessor || !bytes.Equal(k.known[successor].cacheKey, cacheKey) {
+	if !k.isInTable(successor) || !bytes.Equal(k.known[successor].cacheKey, cacheKey) {
 		return none
 	}
 	k.last = successor
 	return int(successor)
 }
 
+// isInTable reports whether a key has the given index. sweep can have removed the key that had it.
+func (k *keyTable) isInTable(index uint32) bool { return uint(index) < uint(len(k.known)) }
+
 // train records that the key with the given index followed the last key. The next time, predict finds
 // it without a hash lookup.
 func (k *keyTable) train(index int) {
-	if uint(k.last) < uint(len(k.known)) {
+	if k.isInTable(k.last) {
 		k.known[k.last].successor = uint32(index)
 	}
 	k.last = uint32(index)
@@ -167,7 +168,10 @@ func (k *keyTable) train(index int) {
 func (k *keyTable) add(cacheKey []byte, hash uint64, use keyUse) int {
 	capacity := keyCapacity(cacheKey)
 	maxKnown := 2 * k.maxKeys // as many keys with a number as without
-	hasSpace := len(k.known) < maxKnown && k.charge(costOf(capacity), use)
+	hasSpace := false
+	if len(k.known) < maxKnown {
+		hasSpace = k.charge(costOf(capacity), use)
+	}
 	if !hasSpace {
 		k.full = true // the next sweep removes unused keys
 		return none
@@ -242,20 +246,21 @@ func slotsFor(keys int) int {
 	return slots
 }
 
-// moveKeys removes keys and moves the others to new indexes. newIndex contains, by old index, the new
-// index plus one, or 0 if the key is removed. count is the number of remaining keys. The caller must
-// call rehash afterwards.
+// moveKeys removes the keys whose element in newIndex is 0, and moves each other key to the index given
+// there, less one. count is the number of remaining keys. The caller must call rehash afterwards.
 func (k *keyTable) moveKeys(newIndex []uint32, count int) {
 	remaining := make([]knownKey, 0, max(leastKeys, count))
-	for i, index := range newIndex {
-		if index != 0 {
+	for i := range k.known {
+		isRemoved := newIndex[i] == 0
+		if !isRemoved {
 			remaining = append(remaining, k.known[i])
 		}
 	}
 	k.known = remaining
-	for number, old := range k.numbers {
-		if old != 0 && old != unlabelled {
-			k.numbers[number] = newIndex[old-1]
+	for number := range k.numbers {
+		oldIndex := k.numbered(uint32(number))
+		if oldIndex != none {
+			k.numbers[number] = newIndex[oldIndex]
 		}
 	}
 }
@@ -331,9 +336,9 @@ func (k *keyTable) assign(number uint32, cacheKey []byte, index int, hash uint64
 	return true
 }
 
-// replaceKeyOf assigns a number to a key that is not in the table, and overwrites the key that had the
-// number. So a client that redefines one number for each of its spans needs no more memory. It returns
-// false if no key has the number, if that key has another number, too, or if its memory is too small.
+// replaceKeyOf replaces the key that has a number by another one, in the same memory, so that a client can
+// redefine a number any number of times. It returns false if no key has the number, if the key has another
+// number, too, or if the memory is too small for the new key.
 func (k *keyTable) replaceKeyOf(number uint32, cacheKey []byte, hash uint64) bool {
 	index := k.numbered(number)
 	if index == none {
@@ -350,24 +355,25 @@ func (k *keyTable) replaceKeyOf(number uint32, cacheKey []byte, hash uint64) boo
 	return true
 }
 
-// remove removes a key from the hash table in k.slots. Other keys that are in a later slot, because
-// their own slot was taken, are moved forward into the gap, so that find still reaches them.
+// remove removes a key from the hash table in k.slots. find ends at an empty slot, so remove moves other keys
+// into the gap that find would not reach any more.
 func (k *keyTable) remove(index int) {
 	mask := uint32(len(k.slots) - 1)
-	hole := uint32(k.known[index].hash) & mask
-	for k.slots[hole].index() != index {
-		hole = (hole + 1) & mask
+	gap := uint32(k.known[index].hash) & mask
+	for k.slots[gap].index() != index {
+		gap = (gap + 1) & mask
 	}
-	for i := (hole + 1) & mask; !k.slots[i].isEmpty(); i = (i + 1) & mask {
-		moved := &k.known[k.slots[i].index()]
-		firstSlot := uint32(moved.hash) & mask // where find begins
-		findPassesHole := (i-firstSlot)&mask >= (i-hole)&mask
-		if findPassesHole {
-			k.slots[hole] = k.slots[i]
-			hole = i
+	for i := (gap + 1) & mask; !k.slots[i].isEmpty(); i = (i + 1) & mask {
+		key := &k.known[k.slots[i].index()]
+		firstSlot := uint32(key.hash) & mask // where find begins
+		slotsSinceFirst := (i - firstSlot) & mask
+		slotsSinceGap := (i - gap) & mask
+		if slotsSinceFirst >= slotsSinceGap { // find passes the gap before the key
+			k.slots[gap] = k.slots[i]
+			gap = i
 		}
 	}
-	k.slots[hole] = keySlot{}
+	k.slots[gap] = keySlot{}
 }
 
 // growTo extends the list of numbers so that it contains the given number. It returns false if there is

@@ -29,9 +29,8 @@ func (p *Publisher) Publish(body []byte) error {
 	maxBatch := p.shared.config.MaxBatch
 	defer p.finish(maxBatch)
 	reason := DropBatchTooLarge
-	for retry := walker.Len() <= maxBatch; retry; {
-		reason, err = p.try(source{walker: walker}, &entry)
-		reason, retry = p.waitForRoom(reason)
+	if walker.Len() <= maxBatch {
+		reason, err = p.tryRepeatedly(source{walker: walker}, &entry)
 	}
 	if reason != notDropped {
 		p.settlement.Receive(spans) // not earlier: try enters the cycle that Settled assigns the spans to
@@ -39,6 +38,18 @@ func (p *Publisher) Publish(body []byte) error {
 		p.dropped.Store(p.dropped.Load() + spans)
 	}
 	return err
+}
+
+// tryRepeatedly publishes a complete batch, or drops it and returns the reason. While a ring is full, it
+// retries as long as the publisher may wait.
+func (p *Publisher) tryRepeatedly(from source, entry *entry) (DropReason, error) {
+	for {
+		reason, err := p.try(from, entry)
+		final, retry := p.waitForRoom(reason)
+		if !retry {
+			return final, err
+		}
+	}
 }
 
 // roomPause is the delay between two attempts to publish a batch while a ring is full.
@@ -51,11 +62,7 @@ func (p *Publisher) waitForRoom(reason DropReason) (final DropReason, retry bool
 	if !reason.isTransient() {
 		return reason, false
 	}
-	mayWait := p.shared.config.Block
-	if !mayWait {
-		mayWait = p.wait.refill(time.Now(), p.shared.config.WaitBudget)
-	}
-	if !mayWait {
+	if !p.mayWait() {
 		// Only the drainers free ring slots. Without this call, a burst that only drops would keep
 		// the CPU from them for up to ten milliseconds.
 		runtime.Gosched()
@@ -68,8 +75,17 @@ func (p *Publisher) waitForRoom(reason DropReason) (final DropReason, retry bool
 	case <-p.shared.stopped:
 		return DropShutdown, false
 	}
-	p.wait.spend(time.Now())
+	p.wait.spend(time.Now()) // the time since mayWait
 	return reason, true
+}
+
+// mayWait reports whether the publisher may wait for free ring slots: always if Config.Block is set, otherwise
+// until it has used up its budget for waiting.
+func (p *Publisher) mayWait() bool {
+	if p.shared.config.Block {
+		return true
+	}
+	return p.wait.refill(time.Now(), p.shared.config.WaitBudget)
 }
 
 // try admits the complete batch within one cycle, or drops it and returns the reason.
@@ -108,15 +124,21 @@ func (p *Publisher) resolveAndClaim(from source) (DropReason, error) {
 	if !p.joinCycle(cycle) {
 		return DropLeftToAgent, nil
 	}
-	wasResolved := p.batch.isResolvedIn(cycle.Number())
-	if !wasResolved { // a retry must not count as another use of the keys
-		err := p.resolve(cycle, &from)
-		p.finder.countMisses()
-		if err != nil {
-			return DropMalformed, err
-		}
+	err := p.resolveOnce(cycle, &from)
+	if err != nil {
+		return DropMalformed, err
 	}
 	return p.claimAll(), nil
+}
+
+// resolveOnce finds the row in which each span of the batch is counted. It does nothing if an earlier attempt
+// to publish the batch did this in the same cycle: a retry must not count as another use of the keys.
+func (p *Publisher) resolveOnce(cycle *aggregate.Cycle, from *source) error {
+	if p.batch.isResolvedIn(cycle.Number()) {
+		return nil
+	}
+	defer p.finder.countMisses()
+	return p.resolve(cycle, from)
 }
 
 // claimAll claims slots for the spans of the batch in the ring of each drainer. It returns notDropped, or
@@ -131,9 +153,9 @@ func (p *Publisher) claimAll() DropReason {
 	return notDropped
 }
 
-// joinCycle prepares the publisher for the given cycle, one export interval or a part of it. In a new
-// interval, it first gets an ID for the publisher's origin, the process that sends the spans. It
-// returns false if there are too many origins, so that the agent has to count the spans.
+// joinCycle prepares the publisher for a cycle, a set of spans that are exported together. In a new export
+// interval, it first gets an ID for the publisher's origin, the process that sends the spans. It returns
+// false if there are too many origins, so that the agent has to count the spans.
 func (p *Publisher) joinCycle(cycle *aggregate.Cycle) bool {
 	p.settlement.EnterCycle(cycle.Number())
 	intervalPlusOne := cycle.Interval() + 1 // 0 stands for no interval

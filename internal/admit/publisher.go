@@ -101,9 +101,8 @@ func (p *Publisher) Received() uint64 { return p.settlement.Received() }
 // empty if the file has no record of the publisher.
 func (p *Publisher) Token() string { return p.settlement.Token() }
 
-// Settled returns how many of the received spans are settled: delivered, or finally dropped. The caller
-// states that all spans of the cycles, or export intervals, before firstUnsettled are settled. Settled
-// is safe for concurrent use.
+// Settled returns how many of the received spans are settled: delivered, or finally dropped. firstUnsettled is
+// the first cycle, or export interval, with spans that are not settled. Settled is safe for concurrent use.
 func (p *Publisher) Settled(firstUnsettled uint64) uint64 {
 	return p.settlement.SettleBefore(firstUnsettled)
 }
@@ -159,20 +158,24 @@ const (
 	shareOfFreeAlone = 7
 )
 
-// allows reports whether the publisher may claim n more slots of a ring. If other publishers are open,
-// it may have as many slots in use as are free. If isAlone is true, it may have seven times as many. A
-// publisher with no slots in use may always claim free ones.
+// allows reports whether the publisher may claim n more slots of a ring. Together with these, it may hold at
+// most as many slots as remain free, or seven times as many if isAlone is true. A publisher that holds no
+// slots may claim any number.
 func (s *ringShare) allows(r *ring.Ring[aggregate.Slot], n int, isAlone bool) bool {
 	s.removeDrained(r.Drained())
 	heldPerFree := shareOfFree
 	if isAlone {
 		heldPerFree = shareOfFreeAlone
 	}
-	return s.held == 0 || s.held+n <= heldPerFree*(r.Free()-n)
+	if s.held == 0 {
+		return true
+	}
+	remaining := r.Free() - n
+	return s.held+n <= heldPerFree*remaining
 }
 
-// removeDrained subtracts the slots that the consumer of the ring has freed from those that the
-// publisher uses. drained is the ring position up to which slots are free.
+// removeDrained subtracts the slots that the consumer of the ring has freed from those that the publisher
+// uses. The consumer has freed all slots before the position drained.
 func (s *ringShare) removeDrained(drained uint64) {
 	for s.markCount > 0 && s.marks[s.firstMark].end <= drained {
 		s.held -= s.marks[s.firstMark].slots
@@ -182,15 +185,15 @@ func (s *ringShare) removeDrained(drained uint64) {
 }
 
 // addMark records that the publisher uses n more slots of a ring with ringSize slots, until the consumer
-// has passed the position end. If there are many marks, addMark extends the last one instead of adding
-// another, so some slots are counted longer than necessary.
+// has passed the position end. If there are many marks, it extends the last one instead of adding another.
+// Then some slots are counted as used longer than they are.
 func (s *ringShare) addMark(end uint64, n, ringSize int) {
 	s.held += n
 	if s.markCount > exactMarks {
 		last := s.markAt(s.markCount - 1)
-		isSmall := last.slots < ringSize/markPart
-		isFull := s.markCount == shareMarks
-		if isSmall || isFull {
+		mayGrow := last.slots < ringSize/markPart
+		mustGrow := s.markCount == shareMarks
+		if mayGrow || mustGrow {
 			last.end = end
 			last.slots += n
 			return

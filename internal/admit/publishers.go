@@ -46,7 +46,7 @@ func DefaultConfig() Config {
 // numbers: seven eighths of MaxKeyBytes. The rest is for keys without a number, which can always be removed.
 func (c *Config) MaxNumberedBytes() int { return c.MaxKeyBytes - c.MaxKeyBytes/8 }
 
-// minKeyBytes is the lowest MaxKeyBytes for which MaxNumberedBytes is at least wire.MinMaxKeyBytes,
+// minKeyBytes is the lowest valid MaxKeyBytes. With it, MaxNumberedBytes is more than wire.MinMaxKeyBytes,
 // the key memory that the protocol guarantees to every client.
 const minKeyBytes = wire.MinMaxKeyBytes * 5 / 4
 

@@ -84,9 +84,9 @@ func (a *Aggregator) newCycle() *Cycle {
 	return c
 }
 
-// newDrainer returns a drainer, which aggregates spans, with a new ring from which it reads them. The
-// caller must start it. index is the position of the drainer's tables in those of each cycle. newDrainer
-// returns an error if config.RingSlots is invalid.
+// newDrainer returns the drainer, a goroutine that aggregates spans, with the given index, and a new ring from
+// which it reads the spans. The caller must start it. newDrainer returns an error if config.RingSlots is
+// invalid.
 func (a *Aggregator) newDrainer(index int) (*drainer, error) {
 	slots, err := ring.New[Slot](a.config.RingSlots)
 	if err != nil {

@@ -39,9 +39,7 @@ func (d *drainer) run() {
 	d.ring.Consume(drainLimit, d.count, d.handleSignal)
 }
 
-// count adds each slot, the data of one span, to the table of its cycle, and updates the counters. Only
-// this goroutine writes the counters, so it adds with a load and a store instead of an atomic
-// operation.
+// count adds each slot, the data of one span, to the table of its cycle, and updates the counters.
 func (d *drainer) count(slots []Slot) {
 	d.ages.sample(slots)
 	var taken [2]uint64   // by table
@@ -56,22 +54,25 @@ func (d *drainer) count(slots []Slot) {
 	}
 	for i, n := range taken {
 		if n > 0 { // a table that takes no slot may be sealed, and must not be written
-			d.tables[i].pending.Store(d.tables[i].pending.Load() + n)
+			increase(&d.tables[i].pending, n)
 		}
 	}
-	d.aggregated.Store(d.aggregated.Load() + taken[0] + taken[1])
+	increase(&d.aggregated, taken[0]+taken[1])
 	if excess != 0 {
 		d.excess.Store(math.Float64bits(math.Float64frombits(d.excess.Load()) + excess))
 	}
 	if clamped[late]+clamped[early] > 0 {
-		d.late.Store(d.late.Load() + clamped[late])
-		d.early.Store(d.early.Load() + clamped[early])
+		increase(&d.late, clamped[late])
+		increase(&d.early, clamped[early])
 	}
 }
 
-// handleSignal handles a signal that the ring delivers. Clear discards the spans of the cycle
-// signal.Arg that are counted so far, and stores their number in d.discarded. Clear and Report are
-// confirmed by a token in d.handled. Stop is not confirmed, because the goroutine ends after it.
+// increase adds n to a counter that only one goroutine writes.
+func increase(counter *atomic.Uint64, n uint64) { counter.Store(counter.Load() + n) }
+
+// handleSignal handles a signal that the ring delivers. Clear discards the spans of the cycle signal.Arg
+// that are counted so far. The sender of Clear or Report waits for a token in d.handled. The sender of Stop
+// waits for the end of the goroutine instead.
 func (d *drainer) handleSignal(signal ring.Signal) {
 	switch signal.Kind {
 	case ring.Clear:
@@ -131,8 +132,7 @@ func ageAt(now, end int64) uint64 {
 // updates the counters with a load and a store, which is cheaper than an atomic addition.
 func (a *ages) observe(age uint64) {
 	bucket, _ := slices.BinarySearch(ageBounds[:], age)
-	count := &a.counts[bucket]
-	count.Store(count.Load() + 1)
+	increase(&a.counts[bucket], 1)
 	seconds := math.Float64frombits(a.sum.Load()) + float64(age)/1e9
 	a.sum.Store(math.Float64bits(seconds))
 	if age > a.highest.Load() {

@@ -72,11 +72,14 @@ func (m *Merged) reserveMemory(rows, bins int) bool {
 	if missing <= 0 {
 		return true
 	}
-	if chunks > m.maxChunks || !m.memory.Reserve(missing) {
+	if chunks > m.maxChunks {
 		return false
 	}
-	m.chunks = chunks
-	return true
+	isReserved := m.memory.Reserve(missing)
+	if isReserved {
+		m.chunks = chunks
+	}
+	return isReserved
 }
 
 // row returns the row of a key, and adds it if necessary.

@@ -146,8 +146,8 @@ func (a *Aggregator) awaitCounts(number uint64) {
 // the spans, and when all spans are delivered or given up.
 func (a *Aggregator) sealedCycle(c *Cycle) *Sealed {
 	number := c.number
-	recordDoubt := func(isInDoubt bool) { a.config.Running.SetInDoubt(number, isInDoubt) }
-	recordSettled := func() {
+	onDoubt := func(isInDoubt bool) { a.config.Running.SetInDoubt(number, isInDoubt) }
+	onSettled := func() {
 		a.config.Running.Settle(number) // before clients are notified
 		a.settled.add(number)
 	}
@@ -155,7 +155,7 @@ func (a *Aggregator) sealedCycle(c *Cycle) *Sealed {
 	sealed := NewSealed(number, c.started, time.Now(), c.width, origins, keys, c.tables...)
 	sealed.merged = c.merged
 	sealed.release = c.release
-	sealed.Delivery = NewWatchedDelivery(recordDoubt, recordSettled)
+	sealed.Delivery = NewWatchedDelivery(onDoubt, onSettled)
 	return sealed
 }
 
@@ -390,8 +390,8 @@ func newSettledCycles() settledCycles {
 }
 
 // add records that a cycle (a set of spans that are exported together) is settled: all of its spans are
-// delivered or given up. If all earlier cycles are settled, too, add sets firstUnsettled to the next
-// one that is not, and closes the channel changed to wake its receivers.
+// delivered or given up. If the cycle is firstUnsettled, add increases firstUnsettled to the next cycle that
+// is not settled, and closes s.changed.
 func (s *settledCycles) add(cycle uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -122,9 +122,9 @@ func (a *admitter) rejectSentKeyIfReplaced() {
 // belongs to. Like the identity of the row, it is the same in every interval.
 func partitionHash(identity uint64) uint32 { return uint32(identity>>32 ^ identity) }
 
-// admitToOverflowRow returns the admission of a key for which there is no free row, a set of counters:
-// its spans are counted in a row without labels. New labels of the key are counted as lost. The filter
-// records them and the key, so that they take precedence in the next interval if they recur.
+// admitToOverflowRow returns the row, a set of counters, for a key that gets no row of its own: one without
+// labels. It counts the new labels of the key as lost. It records them and the key in the filter, so that
+// they take precedence in the next interval if they recur.
 func (a *admitter) admitToOverflowRow(identity uint64) Admission {
 	a.rejected = append(a.rejected, identity)
 	a.rejectSentKeyIfReplaced()
@@ -132,7 +132,8 @@ func (a *admitter) admitToOverflowRow(identity uint64) Admission {
 		newLabel := &a.pending[i]
 		if newLabel.isCharged() {
 			a.rejected = append(a.rejected, newLabel.identity)
-			*a.lostCounter(&newLabel.label)++
+			lost := a.lostCounter(&newLabel.label)
+			*lost++
 		}
 	}
 	admission := a.overflowRow(a.originID)
@@ -154,7 +155,8 @@ func (a *admitter) lostCounter(l *label) *uint64 {
 // tags. The tags are sorted, so keys that differ only in the order of their tags are equal.
 func (a *admitter) encodeKey(k *span.Key) {
 	status := a.resolveStatus(k.HTTPStatus)
-	a.encodedKey = append(a.encodedKey, uint32(a.originID), status, uint32(k.Facts()))
+	flags := uint32(k.Facts()) // whether the spans are trace roots, and synthetic
+	a.encodedKey = append(a.encodedKey, uint32(a.originID), status, flags)
 	for l := range span.FirstList {
 		a.encodedKey = append(a.encodedKey, a.resolveText(l, *k.Text(l)))
 	}
@@ -175,9 +177,10 @@ func (a *admitter) resolveStatus(status uint32) labelID {
 	if status == 0 {
 		return a.resolveText(span.LabelHTTPStatus, "")
 	}
-	from := len(a.scratch)
+	textStart := len(a.scratch)
 	a.scratch = strconv.AppendUint(a.scratch, uint64(status), 10)
-	id := a.resolveText(span.LabelHTTPStatus, stringOf(a.scratch[from:]))
+	text := stringOf(a.scratch[textStart:])
+	id := a.resolveText(span.LabelHTTPStatus, text)
 	if id == blockedID {
 		return absentID
 	}
@@ -190,10 +193,10 @@ func (a *admitter) resolveStatus(status uint32) labelID {
 func (a *admitter) resolveText(l span.Label, text string) labelID {
 	switch text {
 	case "":
-		a.recordSentLabel(uint64(absentID))
+		a.recordSentID(absentID)
 		return absentID
-	case span.Blocked: // collapsed by the client, which has budgets as well
-		a.recordSentLabel(uint64(blockedID))
+	case span.Blocked: // replaced by the client, which has limits as well
+		a.recordSentID(blockedID)
 		return blockedID
 	}
 	sent := a.newLabel(int32(l), text)
@@ -211,17 +214,31 @@ func (a *admitter) recordSentLabel(identity uint64) {
 	a.sentIdentities = append(a.sentIdentities, identity)
 }
 
+// recordSentID is recordSentLabel for a label without a hash, which has the same ID in every interval.
+func (a *admitter) recordSentID(id labelID) { a.recordSentLabel(uint64(id)) }
+
 // idOfTextOrMask returns the ID of a label that a client sent. Depending on Config.Masking, the ID can be
 // that of the label's mask, a text with placeholders such as "GET /users/{id}". It returns false if the
 // origin can have no more distinct values of the label.
 func (a *admitter) idOfTextOrMask(l span.Label, sent label) (id labelID, ok bool) {
 	budget := &a.origin.budgets[l]
-	if a.config.Masking == MaskAlways {
+	switch a.config.Masking {
+	case MaskAlways:
 		return a.idOfMask(budget, l, sent)
+	case MaskNever:
+		return a.idOf(budget, sent)
+	default:
+		return a.idOfTextElseMask(budget, l, sent)
 	}
+}
+
+// idOfTextElseMask returns the ID of a label that a client sent. If the budget, a limit on the number of
+// distinct values, is used up, it returns the ID of the label's mask. It returns false if the label has no
+// mask, or if there are too many masks.
+func (a *admitter) idOfTextElseMask(budget *budget, l span.Label, sent label) (id labelID, ok bool) {
 	id, ok = a.idOf(budget, sent)
-	if ok || a.config.Masking == MaskNever {
-		return id, ok
+	if ok {
+		return id, true
 	}
 	masked, hasMask := a.maskOf(l, sent.text)
 	if !hasMask {
@@ -279,20 +296,20 @@ func (a *admitter) newLabel(kind int32, text string) label {
 	return label{labelName: name, identity: a.origin.identityOf(name)}
 }
 
-// idOf returns the ID of a label. If the label is new in this interval and the budget, a limit on distinct
-// values, is not used up, idOf appends the label to a.pending and returns a preliminary ID. If the
-// budget is used up, it appends the hash of the label to a.rejected and returns false.
+// idOf returns the ID of a label. It adds a label that is new in this interval to a.pending, and returns a
+// temporary ID for it. If the budget, a limit on distinct values, is used up, idOf adds the label to
+// a.rejected instead, and returns false.
 func (a *admitter) idOf(budget *budget, l label) (id labelID, ok bool) {
 	id, isKnown := a.findAndRecordUse(&l)
 	if isKnown {
 		if !l.isMask {
-			a.markAsName(budget, id) // a client sent the text itself, so it is no longer only a mask
+			a.countAsText(budget, id) // a client sent the text itself, so it is not only a mask
 		}
 		return id, true
 	}
 	class := a.classOf(l.identity)
-	share, hasFreeRow := budget.find(class, l.isMask, a.pendingIn)
-	if !hasFreeRow {
+	share, isWithinBudget := budget.find(class, l.isMask, a.pendingIn)
+	if !isWithinBudget {
 		a.rejected = append(a.rejected, l.identity)
 		return absentID, false
 	}
@@ -301,9 +318,9 @@ func (a *admitter) idOf(budget *budget, l label) (id labelID, ok bool) {
 	return a.lastPendingID(), true
 }
 
-// markAsName records that a client has sent the text of a label itself. If the text was only used as a
+// countAsText records that a client has sent the text of a label itself. If the text was only used as a
 // mask before, to replace several similar texts, it no longer counts against the limit for masks.
-func (a *admitter) markAsName(budget *budget, id labelID) {
+func (a *admitter) countAsText(budget *budget, id labelID) {
 	isPending := id >= pendingID
 	if isPending || !a.labels.byID[id].isMask {
 		return
@@ -328,9 +345,9 @@ func (a *admitter) pendingIn(b *budget, share class) int {
 	return count
 }
 
-// findAndRecordUse returns the ID of a label, or false if the label is new in this interval. It marks
-// the label as recurring if an earlier key has used it. If only the current key has used it, the ID is
-// preliminary.
+// findAndRecordUse returns the ID of a label, or false if the label is new in this interval. If an earlier
+// key of this interval has the label, too, it marks the label as recurring. If only the current key has it,
+// the ID is temporary.
 func (a *admitter) findAndRecordUse(l *label) (id labelID, ok bool) {
 	id, ok = a.labels.find(l.labelName, l.identity)
 	if ok {
@@ -351,9 +368,9 @@ func (a *admitter) findPending(name labelName) (id labelID, ok bool) {
 	return absentID, false
 }
 
-// classOf returns the priority with which a label, or a whole key, gets a row. identity is its hash. The
-// priority is higher if the label or key was used at least twice in the previous interval. If its origin
-// is new and has no previous interval, a second use in this interval raises the priority instead.
+// classOf returns the class of a label, or of a whole key: whether it was used at least twice in the previous
+// interval. identity is its hash. If the origin has no previous interval, a second use in this interval counts
+// instead.
 func (a *admitter) classOf(identity uint64) class {
 	class, isKnown := a.previous.classes[identity]
 	if isKnown {
@@ -367,18 +384,16 @@ func (a *admitter) classOf(identity uint64) class {
 	return classNew
 }
 
-// newHistory returns the history of a label, or of a whole key, when it gets a row. Its nextClass is
-// classStable if it recurred in the previous interval, and classRecent otherwise. An origin that is new
-// has no previous interval; for its labels, classSeen means a second use in this interval.
+// newHistory returns the history of a label, or of a whole key, that gets a row. If it recurs in this
+// interval, its class in the next one is classStable if it recurred in the previous interval, too, and
+// classRecent otherwise.
 func (a *admitter) newHistory(class class) history {
-	if a.origin.isNew {
-		// The origin has no previous interval: classSeen means a use in the current one.
-		return history{nextClass: classRecent, recurred: class == classSeen}
+	recurredBefore := !a.origin.isNew && class != classNew
+	if recurredBefore {
+		return history{nextClass: classStable}
 	}
-	if class == classNew {
-		return history{nextClass: classRecent}
-	}
-	return history{nextClass: classStable}
+	recurs := a.origin.isNew && class == classSeen // a new origin has no previous interval: this is the second use
+	return history{nextClass: classRecent, recurred: recurs}
 }
 
 // countLost records that the key has lost a label, and counts the key in the given counter.
@@ -392,7 +407,7 @@ func (a *admitter) countLost(l span.Label, counter *uint64) {
 // "tracer_blocked_value". Either replacement is counted.
 func (a *admitter) resolveTag(list span.Label, tag string) labelID {
 	if tag == span.Blocked { // replaced by the client
-		a.recordSentLabel(uint64(blockedID))
+		a.recordSentID(blockedID)
 		a.setTagsMayRepeat(list)
 		return blockedID
 	}
@@ -405,10 +420,12 @@ func (a *admitter) resolveTag(list span.Label, tag string) labelID {
 		a.setTagsMayRepeat(list)
 		return blockedID
 	}
-	if value != span.Blocked {
+	isBlockedByClient := value == span.Blocked
+	if !isBlockedByClient {
 		sent.tagKey = keyID
 		values := a.tagValuesOf(keyID)
-		if id, ok := a.idOf(&values.budget, sent); ok {
+		id, ok := a.idOf(&values.budget, sent)
+		if ok {
 			return id
 		}
 		a.countLost(list, &values.lost)
@@ -527,7 +544,8 @@ func (a *admitter) finalBudget(b *budget, added *label) *budget {
 // hashes of the labels, because their IDs differ between intervals. The hashes of tags are added up, so
 // the order of the tags does not matter.
 func (a *admitter) rowIdentity() uint64 {
-	hash := mix(a.origin.identity^uint64(a.encodedKey[wordFacts]), a.identityOf(a.encodedKey[wordStatus]))
+	hash := a.origin.identity ^ uint64(a.encodedKey[wordFacts])
+	hash = mix(hash, a.identityOf(a.encodedKey[wordStatus]))
 	for _, id := range a.encodedKey[wordTexts:wordTags] {
 		hash = mix(hash, a.identityOf(id))
 	}
@@ -546,13 +564,13 @@ func tagHash(identity uint64) uint64 { return mix(0, identity) }
 
 // identityAsSent returns the hash that rowIdentity would return if no label had been replaced.
 func (a *admitter) identityAsSent() uint64 {
-	const texts = 1 + int(span.FirstList) // the status and the texts
+	const firstTag = 1 + int(span.FirstList) // after the status and the labels that are single texts
 	hash := a.origin.identity ^ uint64(a.encodedKey[wordFacts])
-	for _, identity := range a.sentIdentities[:texts] {
+	for _, identity := range a.sentIdentities[:firstTag] {
 		hash = mix(hash, identity)
 	}
 	sumOfTags := uint64(0)
-	for _, identity := range a.sentIdentities[texts:] {
+	for _, identity := range a.sentIdentities[firstTag:] {
 		sumOfTags += tagHash(identity)
 	}
 	return mix(hash, sumOfTags)

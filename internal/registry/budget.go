@@ -84,14 +84,13 @@ func (r *keptRows) add(class class, n int) {
 // maxKept returns how much of a budget can be kept for recurring values: fifteen sixteenths.
 func maxKept(limit int) int { return limit - (limit+15)/16 }
 
-// newBudget divides a number of rows, limit, into shares for values with different histories. kept
-// counts the values of the previous interval that keep their rows. The comment of the type budget
-// describes the shares. No rows are reserved for masks.
+// newBudget divides a number of rows, limit, into one share for each class of values. kept is the number of
+// values of the previous interval that keep their rows.
 func newBudget(limit int, kept keptRows) (b budget) {
-	sixteenth := limit - maxKept(limit)
 	stable := min(kept.stable, maxKept(limit))
 	remaining := limit - stable
 	half := (remaining + 1) / 2
+	sixteenth := limit - maxKept(limit) // for new values
 	recent := min(kept.recent, max(0, half-sixteenth))
 	b.shares[classStable].limit = stable
 	b.shares[classSeen].limit = remaining - half
@@ -101,21 +100,22 @@ func newBudget(limit int, kept keptRows) (b budget) {
 }
 
 // reserveForMasks lets masks, texts that replace several similar values, take up to a quarter of the
-// limit. It reserves some of these rows for masks: an eighth of the rows that were free for any value.
+// limit. An eighth of the rows that any new value could take is from now on for masks only.
 func (b *budget) reserveForMasks(limit int) {
 	b.maxMasks = limit / 4
-	anyValue := &b.shares[classNew]
-	reserved := min((anyValue.limit+7)/8, b.maxMasks)
+	newValues := &b.shares[classNew]
+	eighth := (newValues.limit + 7) / 8 // rounded up
+	reserved := min(eighth, b.maxMasks)
 	b.shares[classMask].limit = reserved
-	anyValue.limit -= reserved
+	newValues.limit -= reserved
 }
 
 // notMask is the isMask argument for a value that is not a mask.
 const notMask = false
 
-// find returns the share, a part of the rows of b, from which a value of the class own can take a row:
-// the first one with a free row, from its own class on. It returns false if no row is free, or if there
-// are too many masks. pendingIn returns the number of rows in a share that are about to be taken.
+// find returns the share (a part of the rows) from which a value of the class own can take a row: the share
+// of its own class or, if that has no free row, of a later class. It returns false if none of them has, or
+// if there are too many masks. pendingIn returns how many rows of a share are about to be taken.
 func (b *budget) find(own class, isMask bool, pendingIn func(*budget, class) int) (share class, ok bool) {
 	last := classNew
 	if isMask {
@@ -124,10 +124,10 @@ func (b *budget) find(own class, isMask bool, pendingIn func(*budget, class) int
 		}
 		last = classMask
 	}
-	for class := own; class <= last; class++ {
-		s := &b.shares[class]
-		if s.hasFree() && s.taken+pendingIn(b, class) < s.limit {
-			return class, true
+	for share = own; share <= last; share++ {
+		rows := b.shares[share]
+		if rows.hasFree() && rows.taken+pendingIn(b, share) < rows.limit {
+			return share, true
 		}
 	}
 	return 0, false

@@ -124,7 +124,9 @@ const mapSlot = (8 + 8 + 1) * 16 / 7
 // labelBytes returns the memory of a label in bytes: its text, its list entry with spare capacity, its
 // map entry, and the data that is kept for the next interval.
 func labelBytes(l *label) int {
-	bytes := len(l.text) + int(unsafe.Sizeof(label{}))*5/4 + 2*mapSlot
+	const listBytes = int(unsafe.Sizeof(label{})) * 5 / 4 // the list can have a quarter of spare capacity
+	const mapBytes = 2 * mapSlot                          // one entry in this interval, one in the next
+	bytes := len(l.text) + listBytes + mapBytes
 	if l.values != nil {
 		bytes += int(unsafe.Sizeof(tagValues{}))
 	}

@@ -38,12 +38,12 @@ type originTable struct {
 
 // origin is the state of one origin: its budgets, and what it has used of the shared ones.
 type origin struct {
-	identity uint64        // hash, the same in every interval
-	isNew    bool          // not present in the previous interval
-	budgets  [kinds]budget // by kind of scope; budgets for tags belong to their tag keys
-	overflow Admission     // row for spans that lost all labels; zero until it is needed
-	rows     usage         // rows taken
-	extra    usage         // rows taken from the reserve, see rowBudget
+	identity    uint64        // hash, the same in every interval
+	isNew       bool          // not present in the previous interval
+	budgets     [kinds]budget // by kind of scope; budgets for tags belong to their tag keys
+	overflow    Admission     // row for spans that lost all labels; zero until it is needed
+	rows        usage         // rows taken
+	fromReserve usage         // rows taken from the reserve, see rowBudget
 }
 
 // identityOf returns a hash of a label of the origin. It is the same in every interval.
@@ -78,7 +78,7 @@ func threeQuarters(n int) int { return n - n/4 }
 // attributes can take at most three quarters of the places.
 func (t *originTable) takePlace(o span.Origin, class class) bool {
 	if class == classStable {
-		return true // t.stablePlaces includes its place
+		return true // newOriginTable has reserved its place
 	}
 	isFull := t.stablePlaces+t.otherPlaces >= t.limit
 	if isFull {
@@ -91,9 +91,8 @@ func (t *originTable) takePlace(o span.Origin, class class) bool {
 	return hasPlace
 }
 
-// takeShare charges a new origin to the part of the places that is for origins of its kind. It returns
-// false if this part is used up. An origin without resource attributes, a service, can then have any
-// free place, so takeShare returns true for it.
+// takeShare counts a new origin in the part of the places that is for origins of its kind. It returns false
+// if this part is used up. An origin without resource attributes, a service, may take any free place.
 func (t *originTable) takeShare(o span.Origin, class class) bool {
 	isService := o.Attributes == ""
 	if isService && t.servicePlaces < t.limit/4 {
@@ -103,8 +102,9 @@ func (t *originTable) takeShare(o span.Origin, class class) bool {
 	share, hasFree := t.slots.findFree(class)
 	if hasFree {
 		t.slots.take(share, notMask)
+		return true
 	}
-	return hasFree || isService
+	return isService
 }
 
 // mayAddFor reports whether a process may add an origin. One process may add at most half of all

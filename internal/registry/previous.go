@@ -39,7 +39,7 @@ func (t *tables) snapshot() *previous {
 		isStable := !o.isNew && o.identity != commonIdentity
 		prev.origins[o.identity] = &previousOrigin{isStable: isStable}
 	}
-	prev.addLabels(t, classStable) // first, because not all labels may fit
+	prev.addLabels(t, classStable) // before the others, which may find no space
 	prev.addLabels(t, classRecent)
 	prev.addRows(t)
 	return prev
@@ -107,12 +107,7 @@ func (p *previous) countKept(t *tables, o *previousOrigin, l *label) {
 // the next one. If there is not enough space for all, the origins keep equal shares, and an origin that
 // needs less leaves the rest to the others.
 func (p *previous) addRows(t *tables) {
-	for i := range t.rows.byID {
-		row := &t.rows.byID[i]
-		if row.recurred {
-			p.originOf(t, row).recurred.add(rowBytes(row.encoded))
-		}
-	}
+	p.countRecurred(t)
 	limitPerOrigin := p.limitPerOrigin(t.config)
 	for _, class := range [...]class{classStable, classRecent} {
 		for i := range t.rows.byID {
@@ -120,6 +115,16 @@ func (p *previous) addRows(t *tables) {
 			if row.recurred && row.nextClass == class {
 				p.addRow(row, p.originOf(t, row), limitPerOrigin)
 			}
+		}
+	}
+}
+
+// countRecurred counts the keys of each origin that were used at least twice in the interval.
+func (p *previous) countRecurred(t *tables) {
+	for i := range t.rows.byID {
+		row := &t.rows.byID[i]
+		if row.recurred {
+			p.originOf(t, row).recurred.add(rowBytes(row.encoded))
 		}
 	}
 }

@@ -98,12 +98,9 @@ func (r *Registry) AdmitOriginOrShared(o span.Origin, process int32) (id OriginI
 	if ok {
 		return id, false
 	}
-	service := o.WithoutInstance()
-	if service != o {
-		id, ok = r.tables.admitOrigin(service, process)
-		if ok {
-			return id, true
-		}
+	id, ok = r.tables.admitOrigin(o.WithoutInstance(), process)
+	if ok {
+		return id, true
 	}
 	return r.tables.joinCommon(o), true
 }
@@ -119,7 +116,7 @@ func (r *Registry) conflated(o span.Origin) span.Origin {
 
 // Admit returns the ID of a normalized key. Labels with too many different values are replaced. Admit
 // neither retains nor changes the key. A publisher must call it for the first two uses of a key in an
-// interval. It can reuse the second result for further uses.
+// interval, so that the registry knows that the key recurs. For later uses, the second result remains valid.
 func (r *Registry) Admit(origin OriginID, key *span.Key) Admission {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -140,7 +137,7 @@ func (r *Registry) AdmitUnlabelled(origin OriginID) Admission {
 // the spans whose keys got no row of their own. The first call for an origin creates the row.
 func (t *tables) overflowRow(id OriginID) Admission {
 	o := &t.origins.byID[id]
-	hasRow := o.overflow.Collapsed != 0
+	hasRow := o.overflow != Admission{}
 	if !hasRow {
 		row := t.rows.addUnlabelled(KeyEntry{Origin: id, Key: overflowKey})
 		o.overflow = Admission{ID: row, Hash: uint32(o.identity), Collapsed: setOf(span.WholeKey)}
@@ -208,12 +205,13 @@ func NewIntervals(config *Config) *Intervals {
 func (i *Intervals) Begin() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	previous := i.Registry().tables.snapshot()
+	last := i.Registry()
+	previous := last.tables.snapshot()
 	i.filter.next()
 	i.number++
-	reused := &i.Registry().tables
-	i.collapses.moveFrom(reused)
-	reused.begin(previous)
+	current := i.Registry() // still contains the interval before the last
+	i.collapses.moveFrom(&current.tables)
+	current.tables.begin(previous)
 }
 
 // Number returns the number of the current interval. Only the sealer calls it.

@@ -174,21 +174,21 @@ func (u usage) dividedBy(divisor int) usage {
 // have no row left, an origin below its fair share can take up to a quarter of its fair share from
 // a reserve. The reserve is a quarter of the total, and exists in addition to it.
 type rowBudget struct {
-	total   usage // total, without the reserve
-	rows    budget
-	bytes   budget
-	reserve usage // taken from the reserve
-	origins int   // origins of this interval, and those that keep rows of the previous one
+	limit       usage // for all origins, without the reserve
+	rows        budget
+	bytes       budget
+	fromReserve usage // taken from the reserve
+	origins     int   // origins of this interval, and those that keep rows of the previous one
 }
 
-// newRowBudget returns the limits on the rows of a new interval and on their memory. It reserves rows for
+// newRowBudget divides the limit on the rows of a new interval and on their memory. It reserves rows for
 // keys that recurred in the previous interval. The origins of these keys, the processes that sent them,
 // count as present from the start.
-func newRowBudget(total usage, prev *previous) rowBudget {
+func newRowBudget(limit usage, prev *previous) rowBudget {
 	b := rowBudget{
-		total: total,
-		rows:  newBudget(total.rows, prev.keptRows),
-		bytes: newBudget(total.bytes, prev.keptBytes),
+		limit: limit,
+		rows:  newBudget(limit.rows, prev.keptRows),
+		bytes: newBudget(limit.bytes, prev.keptBytes),
 	}
 	for _, o := range prev.origins {
 		keepsRows := o.kept.rows > 0
@@ -214,9 +214,9 @@ type rowSource struct {
 	fromReserve bool
 }
 
-// find returns where an origin can take a new row from: the budgets that all origins share or, if these
-// are used up, the reserve for origins with few rows. class is the priority of the new key. It returns
-// false if neither has a row for the origin.
+// find returns where an origin can take a new row from: the rows that all origins share or, if these are
+// used up, the reserve for origins with few rows. It returns false if neither has a row for the origin. Some
+// shared rows are only for keys that recurred in the previous interval. class tells if the new key did.
 func (b *rowBudget) find(o *origin, class class) (source rowSource, ok bool) {
 	rows, hasRows := b.rows.findFree(class)
 	bytes, hasBytes := b.bytes.findFree(class)
@@ -234,20 +234,20 @@ func (b *rowBudget) find(o *origin, class class) (source rowSource, ok bool) {
 // reserve, and nothing if it is the only origin.
 func (b *rowBudget) mayUseReserve(o *origin) bool {
 	hasOtherOrigins := b.origins > 1
-	equalShare := b.total.dividedBy(b.origins)
-	isBelowShare := o.rows.isBelow(equalShare)
-	isBelowExtra := o.extra.isBelow(equalShare.dividedBy(4))
-	hasReserve := b.reserve.isBelow(b.total.dividedBy(4))
-	return hasOtherOrigins && isBelowShare && isBelowExtra && hasReserve
+	equalShare := b.limit.dividedBy(b.origins)
+	hasFewRows := o.rows.isBelow(equalShare)
+	mayTakeMore := o.fromReserve.isBelow(equalShare.dividedBy(4))
+	isReserveLeft := b.fromReserve.isBelow(b.limit.dividedBy(4))
+	return hasOtherOrigins && hasFewRows && mayTakeMore && isReserveLeft
 }
 
 // take counts a new row of an origin, and the bytes of its key and labels, as taken from the given
-// source. The last row can exceed the limit on bytes.
+// source. The bytes can exceed the limit, because find only checks that some are left.
 func (b *rowBudget) take(o *origin, source rowSource, bytes int) {
 	o.rows.add(bytes)
 	if source.fromReserve {
-		o.extra.add(bytes)
-		b.reserve.add(bytes)
+		o.fromReserve.add(bytes)
+		b.fromReserve.add(bytes)
 		return
 	}
 	b.rows.take(source.rows, notMask)

@@ -125,10 +125,13 @@ func (c *Claim[T]) Slot(i int) *T {
 func (c *Claim[T]) Segments() (first, second []T) { return c.ring.segments(c.start, c.length) }
 
 // Publish passes the claimed slots to the consumer. The caller must not use them afterwards.
-func (c *Claim[T]) Publish() { c.end(false) }
+func (c *Claim[T]) Publish() { c.end(toPublish) }
 
 // Skip gives the claimed slots back. The consumer frees them without reading them.
-func (c *Claim[T]) Skip() { c.end(true) }
+func (c *Claim[T]) Skip() { c.end(toSkip) }
+
+// The values of the parameter skip of Claim.end.
+const toPublish, toSkip = false, true
 
 // Abandon skips the claimed slots if neither Publish nor Skip was called: the consumer frees them
 // without reading them. They are counted as abandoned. Callers defer it, in case the code that fills
@@ -139,7 +142,7 @@ func (c *Claim[T]) Abandon() {
 		return
 	}
 	c.ring.abandoned.Add(c.length)
-	c.end(true)
+	c.end(toSkip)
 }
 
 // end passes the claimed slots to the consumer. If skip is true, the consumer frees them without
@@ -198,9 +201,9 @@ func (r *Ring[T]) Consume(limit int, onSlots func([]T), onSignal func(Signal)) {
 	}
 }
 
-// consumePublished passes published slots to onSlots, beginning at position start, and frees them. It returns
-// the position after them. It consumes whole runs, each of them the slots of one claim, and at most
-// limit slots, unless the first run is longer.
+// consumePublished passes published slots to onSlots, from position start on, and frees them. It returns the
+// position after them. It ends between two runs (slots that were claimed together), after at most limit slots,
+// but always consumes the first run.
 func (r *Ring[T]) consumePublished(start, limit uint64, onSlots func([]T)) uint64 {
 	position := start
 	undelivered := start // position of the first slot that was not passed to onSlots
@@ -243,11 +246,21 @@ func (r *Ring[T]) deliver(start, end uint64, onSlots func([]T)) {
 	}
 }
 
-// free returns the slots from position start up to position end to the producers, and updates the
-// counters. skipped is how many of them the producers skipped. Before that, when the ring is fullest,
-// free determines how many slots are in use. It reads s.tail, which producers change often, only if the
-// slot at end is published.
+// free returns the slots from position start up to position end to the producers, and counts them. skipped
+// is how many of them the producers skipped.
 func (s *sequence) free(start, end, skipped uint64) {
+	s.updateHighWater(start, end) // before slots become free
+	s.published.Store(s.published.Load() + end - start - skipped)
+	if skipped != 0 {
+		s.skipped.Store(s.skipped.Load() + skipped)
+	}
+	s.head.Store(end)
+}
+
+// updateHighWater records how many slots are in use, if there were never more. These are at least the slots
+// from position start up to position end. It reads s.tail, which producers change often, only if the slot at
+// end is published, too.
+func (s *sequence) updateHighWater(start, end uint64) {
 	used := end - start
 	_, hasMore := s.read(end)
 	if hasMore {
@@ -256,11 +269,6 @@ func (s *sequence) free(start, end, skipped uint64) {
 	if used > s.highWater.Load() {
 		s.highWater.Store(used)
 	}
-	s.published.Store(s.published.Load() + end - start - skipped)
-	if skipped != 0 {
-		s.skipped.Store(s.skipped.Load() + skipped)
-	}
-	s.head.Store(end)
 }
 
 const (

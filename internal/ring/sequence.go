@@ -149,8 +149,8 @@ func (s *sequence) read(at uint64) (word, bool) {
 // years. Words are never cleared. Positions start in lap 1, so zeroed memory contains no published run.
 type word uint64
 
-// wordOf returns the word that publishes n slots at the given position. If skip is true, the consumer
-// frees the slots without reading them. The ring has 1<<shift slots.
+// wordOf returns the word that marks n slots, the first of which is at the given position, as published. If
+// skip is true, the consumer frees the slots without reading them. The ring has 1<<shift slots.
 func wordOf(position, n uint64, skip bool, shift uint) word {
 	lap := position >> shift
 	w := word(lap<<shift | (n - 1))

@@ -31,8 +31,7 @@ func (s *sequence) hasWork(position uint64) bool {
 }
 
 // await lets the consumer sleep until a producer wakes it. A nap also ends after a short time. await
-// returns at once if there is work at the given position, where the consumer reads next. It sets
-// sleepState before this check, so a producer that publishes after the check wakes the consumer.
+// returns at once if there is work at the given position, where the consumer reads next.
 func (s *sequence) await(position uint64, idle *idlePolicy) {
 	isNap := idle.mayNap()
 	if isNap {
@@ -40,6 +39,7 @@ func (s *sequence) await(position uint64, idle *idlePolicy) {
 	} else {
 		s.sleepState.Store(parked)
 	}
+	// A producer that publishes after this check sees sleepState, and wakes the consumer.
 	if s.hasWakingWork(position, isNap) {
 		s.endSleep()
 		return
@@ -103,22 +103,31 @@ func (i *idlePolicy) recordWork() { i.worked = true }
 func (i *idlePolicy) mayNap() bool { return i.worked && i.skip == 0 }
 
 // begin records that the consumer begins to sleep. If isNap is true, it starts the timer that ends the
-// sleep. If the last sleep was a nap after which there was no work, the next naps are skipped, more of
-// them each time.
+// sleep.
 func (i *idlePolicy) begin(isNap bool) {
-	if i.napped && i.worked {
-		i.skip, i.backoff = 0, 1
-	} else if i.napped {
-		i.skip = i.backoff
-		i.backoff = min(2*i.backoff+1, maxSkippedNaps)
+	if i.napped {
+		i.judgeLastNap()
+	}
+	isSkippedNap := !isNap && i.worked && i.skip > 0
+	if isSkippedNap {
+		i.skip--
 	}
 	if isNap {
 		i.timer.Reset(napTime)
-	} else if i.worked && i.skip > 0 {
-		i.skip--
 	}
 	i.napped = isNap
 	i.worked = false
+}
+
+// judgeLastNap decides how many of the next naps are skipped: none if there was work after the last nap,
+// otherwise more than the last time.
+func (i *idlePolicy) judgeLastNap() {
+	if i.worked {
+		i.skip, i.backoff = 0, 1
+		return
+	}
+	i.skip = i.backoff
+	i.backoff = min(2*i.backoff+1, maxSkippedNaps)
 }
 
 // parking lets the consumer sleep until it is woken. The consumer sets sleepState before its last check

@@ -256,19 +256,25 @@ func (s *Stats) setLoads(loads []uint64, r *Routing) {
 		s.Drainers[drainer].Offered = uint64(load * sampleEvery)
 		s.Drainers[drainer].Share = load / total
 	}
-	var partitions []PartitionLoad
-	for p, load := range loads {
-		for _, drainer := range assigned.owners[p] {
+	for _, owners := range assigned.owners {
+		for _, drainer := range owners {
 			s.Drainers[drainer].Partitions++
 		}
+	}
+	s.Busiest = busiest(assigned.partitionLoads(total))
+}
+
+// partitionLoads returns the loads of all partitions that have any. total is the sum of all loads.
+func (a *assignment) partitionLoads(total float64) (partitions []PartitionLoad) {
+	for p, load := range a.loads {
 		if load > 0 {
 			partitions = append(partitions, PartitionLoad{
 				Partition: p, Offered: load * sampleEvery, Share: float64(load) / total,
-				Owners: assigned.owners[p],
+				Owners: a.owners[p],
 			})
 		}
 	}
-	s.Busiest = busiest(partitions)
+	return partitions
 }
 
 // busiest returns the partitions with the highest loads, at most busiestShown. The result is not nil.

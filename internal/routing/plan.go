@@ -265,12 +265,7 @@ func (a *assignment) splitOver(partition, wantedOwners int) {
 // a time. It ends when the loads of the drainers are balanced, or if no move makes them more even. It
 // does not move partitions with several owners.
 func (a *assignment) moveToIdlest() {
-	movable := make([][]int, len(a.drainerLoads)) // by drainer: partitions with load that it alone owns
-	for p, owners := range a.owners {
-		if len(owners) == 1 && a.loads[p] > 0 {
-			movable[owners[0]] = append(movable[owners[0]], p)
-		}
-	}
+	movable := a.movablePartitions()
 	for range a.loads {
 		if a.loadRatio() <= balanced {
 			return
@@ -287,6 +282,18 @@ func (a *assignment) moveToIdlest() {
 		movable[idlest] = append(movable[idlest], p)
 		a.assign(p, idlest)
 	}
+}
+
+// movablePartitions returns, by drainer, the partitions with load that only this drainer owns.
+func (a *assignment) movablePartitions() [][]int {
+	movable := make([][]int, len(a.drainerLoads))
+	for p, owners := range a.owners {
+		hasOneOwner := len(owners) == 1
+		if hasOneOwner && a.loads[p] > 0 {
+			movable[owners[0]] = append(movable[owners[0]], p)
+		}
+	}
+	return movable
 }
 
 // nearestLoad returns the index in partitions of the partition whose load is nearest to wanted. It

@@ -90,8 +90,8 @@ func (r *Routing) isSplit(partition int) bool { return int(r.owner[partition]) >
 func (r *Routing) Subdivide(partitions int) *Routing {
 	owners := make([][]uint16, partitions)
 	for p := range owners {
-		divided := p & int(r.mask) // partition of r of which p is a part: both are low bits of a key's hash
-		owners[p] = r.Owners(divided)
+		oldPartition := p & int(r.mask) // both are the low bits of a key's hash
+		owners[p] = r.Owners(oldPartition)
 	}
 	return r.WithOwners(owners)
 }
@@ -102,16 +102,21 @@ func (r *Routing) WithOwners(owners [][]uint16) *Routing {
 	next := newRouting(len(owners), r.drainers)
 	next.epoch = r.epoch + 1
 	for partition, drainers := range owners {
-		isSplit := len(drainers) > 1
-		if !isSplit {
-			next.owner[partition] = drainers[0]
-			continue
-		}
-		index := len(next.splitOwners)
-		next.owner[partition] = uint16(next.drainers + index)
-		next.splitOwners = append(next.splitOwners, slices.Clone(drainers))
+		next.setOwners(partition, drainers)
 	}
 	return next
+}
+
+// setOwners sets the owners of a partition. The routing must not be in use yet.
+func (r *Routing) setOwners(partition int, owners []uint16) {
+	isSplit := len(owners) > 1
+	if !isSplit {
+		r.owner[partition] = owners[0]
+		return
+	}
+	index := len(r.splitOwners)
+	r.owner[partition] = uint16(r.drainers + index) // refers to r.splitOwners[index]
+	r.splitOwners = append(r.splitOwners, slices.Clone(owners))
 }
 
 // MaxPartitions is the maximum number of partitions: enough to distribute thousands of aggregates

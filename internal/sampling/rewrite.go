@@ -72,10 +72,9 @@ func (s *Sample) scopeSize(scope *otlp.Scope) int {
 	return droppedSize
 }
 
-// resourceSize returns the length of a ResourceSpans message without its dropped scopes, or droppedSize
-// if all its scopes are dropped. A message that never had scopes is kept. If result.isMarked, the
-// length includes the attribute that is added to the resource. s.scopeSizes must contain the new lengths of
-// the scopes.
+// resourceSize returns the new length of a ResourceSpans message, or droppedSize if all its scopes are
+// dropped. A message that never had scopes is kept. s.scopeSizes must contain the new lengths of the scopes,
+// and result whether an attribute is added to the resource.
 func (s *Sample) resourceSize(resource *otlp.Resource, result *resourceResult) int {
 	size := resource.End - resource.Body
 	isEmpty := resource.First == resource.Last
@@ -155,14 +154,14 @@ func stateField(extra *otlp.SpanExtra) (begin, end uint32) {
 // after Select. If Selection.IsUnchanged is set, the caller must forward the original request instead.
 func (s *Sample) AppendSelected(dst []byte) []byte {
 	body := s.request.Body
-	from := 0 // start of the bytes that are neither copied nor dropped
+	next := 0 // first byte of the request that is not yet copied or dropped
 	for i := range s.request.Resources {
 		resource := &s.request.Resources[i]
-		dst = append(dst, body[from:resource.At]...)
+		dst = append(dst, body[next:resource.At]...)
 		dst = s.appendResource(dst, resource, &s.resources[i])
-		from = resource.End
+		next = resource.End
 	}
-	return append(dst, body[from:]...)
+	return append(dst, body[next:]...)
 }
 
 // appendResource appends a ResourceSpans field without its dropped scopes, or nothing if all of them
@@ -174,21 +173,21 @@ func (s *Sample) appendResource(dst []byte, resource *otlp.Resource, result *res
 	dst = protolite.AppendHead(dst, fieldResourceSpans, result.size)
 	hasAttributes := resource.MessageField != 0
 	if result.isMarked && !hasAttributes {
-		dst = s.appendAttributes(dst, resource, result)
+		dst = s.appendAttributes(dst, resource, result) // otherwise appendBetweenScopes adds the attribute
 	}
-	from := resource.Body
+	next := resource.Body // first byte of the request that is not yet copied or dropped
 	for i := resource.First; i < resource.Last; i++ {
 		scope := &s.request.Scopes[i]
-		dst = s.appendBetweenScopes(dst, from, scope.At, resource, result)
+		dst = s.appendBetweenScopes(dst, next, scope.At, resource, result)
 		dst = s.appendScope(dst, i)
-		from = scope.End
+		next = scope.End
 	}
-	return s.appendBetweenScopes(dst, from, resource.End, resource, result)
+	return s.appendBetweenScopes(dst, next, resource.End, resource, result)
 }
 
-// appendBetweenScopes appends body[from:to], a part of a ResourceSpans message without scopes. If this
-// part contains the field "resource", and result.isMarked, it adds the attribute otlp.StatsComputed to
-// the field.
+// appendBetweenScopes appends the bytes of a ResourceSpans message before, between or after its scopes, which
+// are from:to of the request. If they contain the field "resource", and result.isMarked is set, it adds the
+// attribute otlp.StatsComputed to the field.
 func (s *Sample) appendBetweenScopes(
 	dst []byte, from, to int, resource *otlp.Resource, result *resourceResult,
 ) []byte {
@@ -271,19 +270,25 @@ var mark = func() []byte {
 func resourceFields(resource []byte) iter.Seq2[[]byte, bool] {
 	return func(yield func(field []byte, isMark bool) bool) {
 		for len(resource) > 0 {
-			number, wireType, size := protowire.ConsumeField(resource)
-			isMark := false
-			if number == fieldAttributes && wireType == protowire.BytesType {
-				_, _, tagSize := protowire.ConsumeTag(resource)
-				attribute, _ := protowire.ConsumeBytes(resource[tagSize:])
-				isMark = string(attributeKey(attribute)) == otlp.StatsComputed
-			}
-			if !yield(resource[:size], isMark) {
+			_, _, size := protowire.ConsumeField(resource)
+			field := resource[:size]
+			if !yield(field, containsMark(field)) {
 				return
 			}
 			resource = resource[size:]
 		}
 	}
+}
+
+// containsMark reports whether a field of a resource message contains the attribute otlp.StatsComputed.
+func containsMark(field []byte) bool {
+	number, wireType, tagSize := protowire.ConsumeTag(field)
+	isAttribute := number == fieldAttributes && wireType == protowire.BytesType
+	if !isAttribute {
+		return false
+	}
+	attribute, _ := protowire.ConsumeBytes(field[tagSize:])
+	return string(attributeKey(attribute)) == otlp.StatsComputed
 }
 
 // attributeKey returns the key of a resource attribute, an encoded KeyValue message, or nil if it has

@@ -100,7 +100,7 @@ func Bytes(requestBytes int) int {
 	const scopeBytes = int(unsafe.Sizeof(0)) // element of Sample.scopeSizes
 	const spanBytes = spantable.TraceNumberBytes + traceBytes + decisionBytes + resourceBytes + scopeBytes
 	maxSpans := spantable.MaxSpans(requestBytes)
-	return int(spantable.GrowthFactor * float64(maxSpans*spanBytes))
+	return int(spantable.GrowthFactor * float64(maxSpans*spanBytes)) // including spare capacity of slices
 }
 
 // IsSelected reports whether a span is forwarded. If Select made no decisions, all spans are.
@@ -149,13 +149,13 @@ func (s *Sample) markExemptTraces(policy *Policy) {
 func (s *Sample) decideSpans() (isUnchanged bool) {
 	isUnchanged = true
 	for i := range s.request.Spans {
-		extra := &s.request.Extras[i]
-		t := s.traces.traceOf(extra)
+		span := &s.request.Extras[i]
+		t := s.traces.traceOf(span)
 		decision := forwardUnchanged
 		mustSample := s.threshold > 0 && !t.isExempt
 		if mustSample {
-			state := s.states.Read(s.request.Bytes(extra.State))
-			decision = decideSpan(state, extra.TraceLow, s.threshold)
+			state := s.states.Read(s.request.Bytes(span.State))
+			decision = decideSpan(state, span.TraceLow, s.threshold)
 		}
 		s.decisions[i] = decision
 		if decision != forwardUnchanged {
@@ -170,10 +170,10 @@ func (s *Sample) decideSpans() (isUnchanged bool) {
 
 // decideSpan decides whether a span is forwarded. It is forwarded unchanged if it was sampled with at
 // least this threshold before, and with the new threshold if its randomness is at least the threshold.
-// The randomness is in the tracestate, or else the lowest 56 bits of the trace ID, of which traceIDLow
-// is the lower half.
+// The randomness is in the tracestate or, if it is not, in the lower half of the trace ID.
 func decideSpan(state *tracestate.State, traceIDLow, threshold uint64) decision {
-	randomness := traceIDLow & (tracestate.Never - 1)
+	const lowest56Bits = tracestate.Never - 1
+	randomness := traceIDLow & lowest56Bits
 	if state.HasRandomness {
 		randomness = state.Randomness
 	}
@@ -217,7 +217,7 @@ type Policy struct {
 // to forward. The optional conditions select traces that are always forwarded: with an error, or with a
 // root span of at least this duration.
 func ParsePolicy(text string) (Policy, error) {
-	share, conditions, _ := strings.Cut(text, ",")
+	share, conditions, hasConditions := strings.Cut(text, ",")
 	fraction, err := strconv.ParseFloat(share, 64)
 	isFraction := err == nil && fraction >= 0 && fraction <= 1 // false for NaN
 	if !isFraction {
@@ -225,7 +225,7 @@ func ParsePolicy(text string) (Policy, error) {
 			"0.05, or 0.05,errors,slow:500ms", text)
 	}
 	policy := Policy{Share: fraction}
-	if len(share) == len(text) {
+	if !hasConditions {
 		return policy, nil
 	}
 	for condition := range strings.SplitSeq(conditions, ",") {

@@ -26,7 +26,7 @@ type Span struct {
 // Table holds the exemplars of the open cycles. See the package comment. A nil Table has none.
 type Table struct {
 	mu     sync.Mutex
-	cycles [2]cycle // see slotOf
+	cycles [2]cycle // see memoryFor
 	counts Counts
 }
 
@@ -70,7 +70,7 @@ func (t *Table) Offer(spans iter.Seq[Span]) {
 // cycleOf returns the exemplars of the cycle, one export interval, with the given number. If the memory
 // still contains the exemplars of an earlier cycle, cycleOf discards them.
 func (t *Table) cycleOf(number uint64) *cycle {
-	c := t.slotOf(number)
+	c := t.memoryFor(number)
 	if !c.belongsTo(number) {
 		c.numberPlusOne = number + 1
 		c.rows = c.rows[:0]
@@ -79,9 +79,9 @@ func (t *Table) cycleOf(number uint64) *cycle {
 	return c
 }
 
-// slotOf returns the memory for the exemplars of a cycle, one export interval. There is one memory for
-// cycles with even numbers, and one for those with odd numbers.
-func (t *Table) slotOf(number uint64) *cycle { return &t.cycles[number%2] }
+// memoryFor returns the memory for the exemplars of a cycle, one export interval. It can still contain those
+// of an earlier cycle, because all cycles with even numbers use the same memory, and so do those with odd ones.
+func (t *Table) memoryFor(number uint64) *cycle { return &t.cycles[number%2] }
 
 // Seal returns the exemplars of a cycle, one export interval. The caller must not offer more spans of
 // this cycle. The result is valid until a span of the cycle number+2 is offered, because that cycle
@@ -92,9 +92,10 @@ func (t *Table) Seal(number uint64) Sealed {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c := t.slotOf(number)
-	if !c.belongsTo(number) {
-		return Sealed{} // no span was offered
+	c := t.memoryFor(number)
+	hasExemplars := c.belongsTo(number)
+	if !hasExemplars {
+		return Sealed{}
 	}
 	return Sealed{c}
 }

@@ -54,8 +54,8 @@ var AgentGrid = sync.OnceValue(func() *Grid {
 var CommonGrid = sync.OnceValue(func() *Grid { return newGrid(nil) })
 
 // GridWith returns a grid like CommonGrid whose cells, the ranges in which durations are counted, also
-// end at the given bounds. It returns an error if CheckBounds rejects the bounds. The counts take up to
-// twice the memory of those in a CommonGrid if more than three bounds are within a factor of 3.6.
+// end at the given bounds. It returns an error if CheckBounds rejects the bounds. If many bounds are close
+// together, the counts take up to twice as much memory as in a CommonGrid.
 func GridWith(bounds []float64) (*Grid, error) {
 	if len(bounds) == 0 {
 		return CommonGrid(), nil

@@ -75,7 +75,7 @@ func (h *Histogram) Buckets(limit int) Buckets {
 	lowest := h.first + lowestBucket
 	highest := h.end - 1 + lowestBucket
 	inUse := bucketRange{MaxScale, lowest, highest}
-	inUse.fit(limit)
+	inUse.limitLength(limit)
 	b.Scale = int32(inUse.scale)
 	b.Offset = int32(inUse.lowest)
 	b.Counts = append(b.Counts, make([]uint64, inUse.length())...)
@@ -111,7 +111,7 @@ func (b *Buckets) Add(other *Buckets, limit int) {
 		return
 	}
 	needed := b.bucketRange().union(other.bucketRange())
-	needed.fit(limit)
+	needed.limitLength(limit)
 	if needed != b.bucketRange() {
 		b.changeRange(needed)
 	}
@@ -149,9 +149,9 @@ type bucketRange struct{ scale, lowest, highest int }
 
 func (s bucketRange) length() int { return s.highest - s.lowest + 1 }
 
-// fit lowers the scale to the finest one at which the range has at most limit buckets. As in the
+// limitLength lowers the scale to the finest one at which the range has at most limit buckets. As in the
 // SDK, each step merges pairs of neighbors.
-func (s *bucketRange) fit(limit int) {
+func (s *bucketRange) limitLength(limit int) {
 	for s.length() > max(limit, 2) {
 		s.halve()
 	}

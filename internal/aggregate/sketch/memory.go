@@ -138,8 +138,11 @@ func (a *Arena) newPage() uint32 {
 		a.chunks = append(a.chunks, c)
 	}
 	counters := uint32(a.grid.cellsPerPage)
-	index := max(a.next, counters)
-	a.next = index + counters
+	if a.next == 0 {
+		a.next = counters // no page has the index 0
+	}
+	index := a.next
+	a.next += counters
 	clear(a.page(index))
 	return index
 }

@@ -107,35 +107,34 @@ func (s *Sketch) AppendRuns(runs []Run, mapping MappingID) []Run {
 	if mapping == ownMappingID {
 		s.collapse()
 	}
-	oldRuns := len(runs)
-	for i, used := range s.used[:s.words] {
+	firstNew := len(runs)
+	for i, used := range s.used[:s.words] { // one bit per bin
+		firstBin := int32(64 * i)
 		for used != 0 {
-			run := lowestOnes(used)
-			used &^= ones(run)
-			firstBin := int32(64 * i)
-			run.First += firstBin
-			run.End += firstBin
-			runs = appendRun(runs, oldRuns, run)
+			bitRun := lowestRun(used)
+			used &^= bitsOf(bitRun)
+			bins := Run{First: firstBin + bitRun.First, End: firstBin + bitRun.End}
+			runs = appendRun(runs, firstNew, bins)
 		}
 	}
 	return runs
 }
 
-// lowestOnes returns the lowest run of neighboring ones in the bits of word. word must not be 0.
-func lowestOnes(word uint64) Run {
+// lowestRun returns the lowest run of neighboring ones in the bits of word. word must not be 0.
+func lowestRun(word uint64) Run {
 	first := bits.TrailingZeros64(word)
 	length := bits.TrailingZeros64(^(word >> first))
 	return Run{First: int32(first), End: int32(first + length)}
 }
 
 // ones returns a word in which the bits of a run are set.
-func ones(r Run) uint64 { return (1<<r.Len() - 1) << r.First }
+func bitsOf(r Run) uint64 { return (1<<r.Len() - 1) << r.First }
 
 // appendRun appends a run of bins to runs. If the run begins where the last element of runs ends, it
-// extends that element instead. But it never changes the first oldRuns elements.
-func appendRun(runs []Run, oldRuns int, run Run) []Run {
+// extends that element instead. But it never changes the elements before firstNew.
+func appendRun(runs []Run, firstNew int, run Run) []Run {
 	last := len(runs) - 1
-	isOld := last < oldRuns
+	isOld := last < firstNew
 	if !isOld && runs[last].End == run.First {
 		runs[last].End = run.End
 		return runs

@@ -104,8 +104,8 @@ func (s *Store) convertToPages(a *Arena) {
 func (s *Store) entry(i uint) uint { return uint(uint16(s.words[i/2] >> (i % 2 * 16))) }
 
 // addToNewPage counts one span in a cell, a small range of durations, that belongs to a page of counters
-// that is not allocated yet. It allocates the page, if there is memory. If the cell is below s.floor, the
-// lowest cell that is counted exactly, the span is counted as one of that cell.
+// that is not allocated yet. It allocates the page, if there is memory. Cells below s.floor have no counters,
+// because memory was used up before. A span in one of them is counted in the cell s.floor instead.
 func (s *Store) addToNewPage(a *Arena, cell uint) {
 	isBelowFloor := a.grid.rank(cell) < uint(s.floor)
 	if isBelowFloor {
@@ -168,9 +168,9 @@ func (s *Store) lowestPage() int {
 	return -1
 }
 
-// replaceLowestPage reuses the memory of the page of counters with the number lowest for the page with
-// the higher number page. The spans of the old page are moved to the lowest cell of the remaining
-// pages, which becomes the floor, and count as coarsened.
+// replaceLowestPage gives the memory of the page of counters with the number lowest to the page with the
+// higher number page. It adds the counts of the old page to the lowest cell that remains, as if these spans
+// were longer, and counts them in coarsened. From then on, the store counts shorter spans in this cell, too.
 func (s *Store) replaceLowestPage(a *Arena, lowest, page int) {
 	index := s.words[lowest]
 	counters := a.page(index)

@@ -124,15 +124,15 @@ func (s *State) Rate() (rate float64, ok bool) {
 		return float64(Never-s.Threshold) / Never, true
 	}
 	for pair := range bytes.SplitSeq(s.otValue, []byte{';'}) {
-		exponent, isPower := bytes.CutPrefix(pair, []byte("p:"))
-		if !isPower {
+		decimal, isExponent := bytes.CutPrefix(pair, []byte("p:"))
+		if !isExponent {
 			continue
 		}
-		p, err := strconv.ParseUint(string(exponent), 10, 64)
-		if err != nil || p >= notSampled {
+		exponent, err := strconv.ParseUint(string(decimal), 10, 64)
+		if err != nil || exponent >= notSampled {
 			return 0, false
 		}
-		return math.Ldexp(1, -int(p)), true
+		return math.Ldexp(1, -int(exponent)), true
 	}
 	return 0, false
 }
@@ -317,9 +317,11 @@ func thresholdOf(share float64, precision int) uint64 {
 // appendThreshold appends a threshold in hexadecimal, without trailing zeros, as in a tracestate. It
 // appends "0" for the threshold 0. The threshold must be less than Never.
 func appendThreshold(dst []byte, threshold uint64) []byte {
-	remaining := threshold << (64 - randomBits) // the highest four bits are the next digit
+	const hexDigits = "0123456789abcdef"
+	remaining := threshold << (64 - randomBits)
 	for {
-		dst = append(dst, "0123456789abcdef"[remaining>>60])
+		highestFourBits := remaining >> 60
+		dst = append(dst, hexDigits[highestFourBits])
 		remaining <<= 4
 		if remaining == 0 {
 			return dst

@@ -62,9 +62,9 @@ func cutList(t *spantable.Table, list decode.TraceList) (remaining []byte, trace
 // makes the decision then.
 const noPriority = math.MinInt8
 
-// isUnsampled reports whether a trace can be removed before the request is forwarded to the agent: its
-// sampling priority is 0 or less, and mustForward is false for all of its spans. A trace without spans,
-// or without a priority, cannot be removed.
+// isUnsampled reports whether the agent does not need a trace: its sampling priority is 0 or less, and it
+// has no span that the agent needs in any case, such as one with an error. isUnsampled returns false for a
+// trace without spans, or without a priority.
 func isUnsampled(t *spantable.Table, trace *spantable.Group) bool {
 	hasPriority := trace.HasPriority && trace.Priority != noPriority
 	isRejected := hasPriority && trace.Priority <= 0
