@@ -17,26 +17,47 @@ import (
 //
 // The result is rounded, and at least 1. An invalid value is an error.
 func ParseDrainers(policy string) (int, error) {
-	invalid := fmt.Errorf("%q is not a number of drainers; give one such as cpu:1, cpu+1:0.25 or fixed:4", policy)
 	kind, number, _ := strings.Cut(policy, ":")
-	if kind == "fixed" {
-		n, err := strconv.Atoi(number)
-		if err != nil || n < 1 {
-			return 0, invalid
+	base, isBasedOnCPU := strings.CutPrefix(kind, "cpu")
+	drainers, isValid := 0, false
+	switch {
+	case kind == "fixed":
+		drainers, isValid = parsePositive(number)
+	case isBasedOnCPU:
+		drainers, isValid = parsePerCore(base, number)
+	}
+	if !isValid {
+		return 0, fmt.Errorf("%q is not a number of drainers; give one such as cpu:1, cpu+1:0.25 or fixed:4", policy)
+	}
+	return drainers, nil
+}
+
+// parsePositive parses a positive integer.
+func parsePositive(text string) (n int, isValid bool) {
+	n, err := strconv.Atoi(text)
+	return n, err == nil && n >= 1
+}
+
+// maxPerCore is the maximum number of drainers per core.
+const maxPerCore = 16
+
+// parsePerCore returns the number of drainers for perCore drainers per core, in addition to base. base is "" or a
+// number such as "+1". The result is rounded, and at least 1.
+func parsePerCore(base, perCore string) (drainers int, isValid bool) {
+	additional := uint64(0)
+	if base != "" {
+		digits, hasPlus := strings.CutPrefix(base, "+")
+		n, err := strconv.ParseUint(digits, 10, 10)
+		if !hasPlus || err != nil {
+			return 0, false
 		}
-		return n, nil
+		additional = n
 	}
-	base, hasBase := strings.CutPrefix(kind, "cpu+")
-	if !hasBase && kind == "cpu" {
-		base = "0"
+	factor, err := strconv.ParseFloat(perCore, 64)
+	isInRange := factor >= 0 && factor <= maxPerCore // false for NaN, too
+	if err != nil || !isInRange {
+		return 0, false
 	}
-	baseDrainers, baseErr := strconv.ParseUint(base, 10, 10)
-	perCore, perCoreErr := strconv.ParseFloat(number, 64)
-	isInRange := perCore >= 0 && perCore <= 16 // false for NaN, too
-	if baseErr != nil || perCoreErr != nil || !isInRange {
-		return 0, invalid
-	}
-	cores := runtime.GOMAXPROCS(0)
-	drainers := int(baseDrainers) + int(math.Round(perCore*float64(cores)))
-	return max(1, drainers), nil
+	cores := float64(runtime.GOMAXPROCS(0))
+	return max(1, int(additional)+int(math.Round(factor*cores))), true
 }

@@ -21,7 +21,7 @@ func TestParseDrainers(t *testing.T) {
 	}
 	for _, text := range []string{
 		"", "4", "cpu", "cpu:", "cpu:-1", "cpu:NaN", "cpu:Inf", "cpu:17", "cpu+:1", "cpu+x:1", "cpu+-1:1",
-		"cpu+1025:1",
+		"cpu+1025:1", "3:1", ":1", "cpux:1",
 		"fixed:", "fixed:0", "fixed:x", "gpu:1", "cpu:1e9", "fixed:-2", "fixed:1.5", "cores:1",
 	} {
 		if n, err := aggregate.ParseDrainers(text); err == nil {
