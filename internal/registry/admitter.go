@@ -28,7 +28,10 @@ type admitter struct {
 	tagsMayRepeat  [lists]bool    // by list of tags, whether it contains a collapsed tag
 	pending        []pendingLabel // labels of the key that are new in this interval
 	sentIdentities []uint64       // identities of the key's labels as the client sent them
+	masks          []sentMask     // masks of the key's labels, whether used or not
 	rejected       []uint64       // identities of the key and its labels, as far as they got no row
+	lastRejected   rejectedLabel  // last label of the key that got no row
+	spans          uint64         // number of spans with the key that the call stands for
 	admission      Admission      // result so far
 	scratch        []byte         // texts built for the key; overwritten by the next one
 	tagKeys        []*tagKey      // memory for pending tag keys, reused by the next key
@@ -80,10 +83,17 @@ func (a *admitter) reset(id OriginID) {
 	a.tagsMayRepeat = [lists]bool{}
 	a.pending = a.pending[:0]
 	a.sentIdentities = a.sentIdentities[:0]
+	a.masks = a.masks[:0]
 	a.rejected = a.rejected[:0]
 	a.admission = Admission{}
 	a.scratch = a.scratch[:0]
 	a.newTagKeys = 0
+}
+
+// forgetTexts drops all references to the texts of the last key, which are in the memory of a message.
+func (a *admitter) forgetTexts() {
+	clear(a.pending)
+	a.lastRejected = rejectedLabel{}
 }
 
 // countInRow returns the admission of the current key to the given row. It counts the labels that were
@@ -93,6 +103,9 @@ func (a *admitter) countInRow(row KeyID) Admission {
 	a.admission.ID = row
 	a.admission.Hash = partitionHash(a.rows.byID[row].identity)
 	a.rejectSentKeyIfReplaced()
+	if a.admission.Collapsed != 0 {
+		a.measureLostKey()
+	}
 	a.admission.AllRecur = a.filter.recordUses(a.rejected)
 	for _, l := range maskedLabels {
 		if a.admission.Masked.Has(l) {
@@ -127,6 +140,7 @@ func (a *admitter) countInOverflowRow(identity uint64) Admission {
 			*a.lostCounter(&newLabel.label)++
 		}
 	}
+	a.measureLostKey()
 	admission := a.overflowRow(a.originID)
 	admission.AllRecur = a.filter.recordUses(a.rejected)
 	return admission
@@ -193,6 +207,7 @@ func (a *admitter) resolveText(l span.Label, text string) labelID {
 	id, ok := a.idOfTextOrMask(l, sent)
 	if !ok {
 		a.countLost(l, &a.lost[l])
+		a.measureLostText(l)
 		return blockedID
 	}
 	return id
@@ -262,7 +277,9 @@ func (a *admitter) maskOf(l span.Label, text string) (masked label, ok bool) {
 	if isTooLongForLabel || isTooLongForText {
 		return label{}, false
 	}
-	return a.newLabel(int32(l), maskText), true
+	masked = a.newLabel(int32(l), maskText)
+	a.masks = append(a.masks, sentMask{position: len(a.sentIdentities) - 1, identity: masked.identity})
+	return masked, true
 }
 
 // newLabel returns a label of the current origin. The label has no ID yet.
@@ -286,6 +303,7 @@ func (a *admitter) idOf(budget *budget, l label) (id labelID, ok bool) {
 	share, hasFreeRow := budget.find(class, l.isMask, a.pendingIn)
 	if !hasFreeRow {
 		a.rejected = append(a.rejected, l.identity)
+		a.lastRejected = rejectedLabel{l.identity, l.text}
 		return absentID, false
 	}
 	l.history = a.newHistory(class)
@@ -404,6 +422,7 @@ func (a *admitter) resolveTag(list span.Label, tag string) labelID {
 			return id
 		}
 		a.countLost(list, &values.lost)
+		a.measureLostTag(values, keyText, value)
 	}
 	a.setTagsMayRepeat(list)
 	return a.resolveBlockedTag(list, keyID, keyText)

@@ -38,4 +38,8 @@
 // Config.Bytes is the maximum memory of the registries, known before the first key: rows and label
 // bytes for all origins, a reserve for those below their fair share, and the filter. A key without a row
 // takes no memory. A false positive of the filter takes one of the rows for values that recurred.
+//
+// A label with more values than its budget allows is measured until the interval ends (overflow.go): its
+// number of values is estimated, and its most frequent replaced values are found. At most 16 labels are
+// measured at a time. A label within its budget takes neither memory nor time for this.
 package registry
