@@ -104,7 +104,7 @@ func (a *admitter) countInRow(row KeyID) Admission {
 	a.admission.Hash = partitionHash(a.rows.byID[row].identity)
 	a.rejectSentKeyIfReplaced()
 	if a.admission.Collapsed != 0 {
-		a.measureLostKey()
+		a.measureLostKey(a.rejected[len(a.rejected)-1])
 	}
 	a.admission.AllRecur = a.filter.recordUses(a.rejected)
 	for _, l := range maskedLabels {
@@ -133,6 +133,7 @@ func partitionHash(identity uint64) uint32 { return uint32(identity>>32 ^ identi
 func (a *admitter) countInOverflowRow(identity uint64) Admission {
 	a.rejected = append(a.rejected, identity)
 	a.rejectSentKeyIfReplaced()
+	a.measureLostKey(a.rejected[len(a.rejected)-1])
 	for i := range a.pending {
 		newLabel := &a.pending[i]
 		if newLabel.isCharged() {
@@ -140,7 +141,6 @@ func (a *admitter) countInOverflowRow(identity uint64) Admission {
 			*a.lostCounter(&newLabel.label)++
 		}
 	}
-	a.measureLostKey()
 	admission := a.overflowRow(a.originID)
 	admission.AllRecur = a.filter.recordUses(a.rejected)
 	return admission

@@ -46,16 +46,17 @@ type LabelOverflow struct {
 // CollapsedValue is a value of a label that was replaced, because the budget of the label was exhausted.
 type CollapsedValue struct {
 	Value string `json:"value"` // the first 100 bytes
-	Spans uint64 `json:"spans"` // estimated number of spans, a lower limit
+	Spans uint64 `json:"spans"` // estimated number of spans
 }
 
 // overflows measures the labels of one interval that have more values than their budget allows. It uses
-// no memory before the first value is lost.
+// no memory before the first value is lost, and after its interval has ended.
 type overflows struct {
 	labels      []*labelDemand
 	notMeasured int
 	ignored     *labelDemand     // takes the place of the labels that are not measured; nil before the first
 	keys        *demand.Distinct // keys with a lost label, or without a row; nil before the first
+	hasEnded    bool             // the interval has ended, so nothing is measured
 }
 
 // labelDemand measures how many values one label of an origin has, or one tag key. The admission of a
@@ -64,9 +65,10 @@ type labelDemand struct {
 	origin    OriginID
 	label     string // as in --cardinality-limit
 	budget    int
-	isIgnored bool // too many labels are measured already
-	values    demand.Distinct
-	lost      demand.Frequent // values that got no row
+	isIgnored bool // too many labels are measured already, or the interval has ended
+	values    *demand.Distinct
+	lost      demand.Frequent // sample of the values that got no row
+	unsampled uint64          // spans with a lost value since the last sample
 }
 
 // overflowBytes is the maximum memory of one overflows.
@@ -83,8 +85,11 @@ func (o *overflows) begin(origin OriginID, label string, budget int) *labelDeman
 			return d
 		}
 	}
-	if len(o.labels) < maxMeasured {
-		d := &labelDemand{origin: origin, label: strings.Clone(label), budget: budget}
+	if len(o.labels) < maxMeasured && !o.hasEnded {
+		d := &labelDemand{
+			origin: origin, label: strings.Clone(label), budget: budget, values: new(demand.Distinct),
+			unsampled: lostPerSample - 1, // so that the first lost value is a sample
+		}
 		o.labels = append(o.labels, d)
 		return d
 	}
@@ -95,17 +100,29 @@ func (o *overflows) begin(origin OriginID, label string, budget int) *labelDeman
 	return o.ignored
 }
 
+// lostPerSample is the number of spans with a lost value of which one is a sample, so that a flood of
+// values costs little. It is a prime number, so that a sender that repeats the same values does not always
+// hit the same one.
+const lostPerSample = 17
+
 // addLost adds a value that got no row, given its hash and the number of its spans.
 func (d *labelDemand) addLost(identity uint64, value string, spans uint64) {
 	if d.isIgnored {
 		return
 	}
 	d.values.Add(identity)
-	d.lost.Add(identity, value, spans)
+	d.unsampled += spans
+	if d.unsampled >= lostPerSample {
+		d.lost.Add(identity, value, d.unsampled) // the sample stands for the spans before it
+		d.unsampled = 0
+	}
 }
 
 // addKey adds a key that lost a label or got no row, given the hash that it would have without budgets.
 func (o *overflows) addKey(identity uint64) {
+	if o.hasEnded {
+		return
+	}
 	if o.keys == nil {
 		o.keys = new(demand.Distinct)
 	}
@@ -131,9 +148,14 @@ func (a *admitter) measureLostTag(values *tagKey, key, value string) {
 	values.demand.addLost(a.lastRejected.identity, value, a.spans)
 }
 
-// measureLostKey records that the current key has lost a label, or that it got no row.
-func (a *admitter) measureLostKey() {
-	for _, mask := range a.masks { // masks stay: a key with a mask is one key for all masked values
+// measureLostKey records that the current key has lost a label, or that it got no row. sentIdentity is the
+// hash of the key as the client sent it.
+func (a *admitter) measureLostKey(sentIdentity uint64) {
+	if len(a.masks) == 0 {
+		a.overflows.addKey(sentIdentity)
+		return
+	}
+	for _, mask := range a.masks { // a key with a mask is one key for all masked values
 		a.sentIdentities[mask.position] = mask.identity
 	}
 	a.overflows.addKey(a.identityAsSent())
@@ -169,6 +191,15 @@ func (t *tables) overflow(ended time.Time) *Overflow {
 	}
 	report.Labels = largestPerService(report.Labels)
 	return report
+}
+
+// end releases the memory of all measurements. Batches that are still in the interval can lose more
+// values, which are not measured.
+func (o *overflows) end() {
+	for _, d := range o.labels {
+		*d = labelDemand{isIgnored: true}
+	}
+	*o = overflows{hasEnded: true}
 }
 
 // addKeptLabels adds the values that have a row to the measurements of their labels.
@@ -268,6 +299,7 @@ func (i *Intervals) Overflow() *Overflow {
 // updateOverflow stores which labels of an interval that has just ended exceeded their budgets.
 func (i *Intervals) updateOverflow(ended *tables) {
 	latest := ended.overflow(time.Now())
+	ended.overflows.end()
 	switch {
 	case latest != nil:
 		i.overflow = latest

@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	candidateCount = 32 // values that Frequent observes at the same time
+	candidateCount = 16 // values that Frequent observes at the same time
 
 	candidateBytes = 8 + 40 + 12 // hash, candidate, and rounding by the allocator
 
@@ -15,8 +15,8 @@ const (
 	MaxValueBytes = 100
 )
 
-// Frequent finds the most frequent of many values with the Space-Saving algorithm. It observes 32 values
-// at a time. A value with more than a 32nd of all uses is always one of them. The zero value is empty.
+// Frequent finds the most frequent of many values with the Space-Saving algorithm. It observes 16 values
+// at a time. A value with more than a 16th of all uses is always one of them. The zero value is empty.
 type Frequent struct {
 	hashes     []uint64    // of the candidates, in the same order
 	candidates []candidate // at most candidateCount

@@ -55,7 +55,7 @@ func TestFrequent_UsesAreLowerLimit(t *testing.T) {
 		exact[value] += uses
 	}
 	top := frequent.Top(100)
-	if len(top) != 32 {
+	if len(top) != 16 {
 		t.Errorf("Top returns %d values", len(top))
 	}
 	for _, value := range top {
