@@ -27,6 +27,8 @@ type finder struct {
 	keys     *keyTable
 	misses   misses
 
+	reusedCollapsed uint64 // spans of known keys that lost a label
+
 	key      span.Key // scratch; cleared after each batch, so that it does not retain the message
 	uncached resolved // result of find for a key that is not in the table
 }
@@ -70,8 +72,28 @@ func (f *finder) find(cycle *aggregate.Cycle, s *snapshot) (*resolved, error) {
 		if err != nil {
 			return nil, err
 		}
+	} else if known.collapsed != 0 {
+		f.sampleCollapsed(cycle, s, known)
 	}
 	return &known.resolved, nil
+}
+
+// collapsedPerSample is the number of spans of collapsed keys from which one is reported to the registry. It
+// is a prime number, so that a sender that repeats the same keys does not always hit the same one.
+const collapsedPerSample = 61
+
+// sampleCollapsed reports one in collapsedPerSample spans of known keys that lost a label to the registry,
+// which finds the most frequent values of labels over their budget.
+func (f *finder) sampleCollapsed(cycle *aggregate.Cycle, s *snapshot, known *knownKey) {
+	f.reusedCollapsed++
+	if f.reusedCollapsed%collapsedPerSample != 0 {
+		return
+	}
+	key, _, err := f.decode(s, known.cacheKey)
+	if err != nil {
+		return // unlikely: the key was decoded before
+	}
+	cycle.CountSpans(f.originID, key, collapsedPerSample)
 }
 
 // findNew returns the row for a key that is not in the key table, and adds the key to the table if
@@ -139,17 +161,27 @@ func (f *finder) admitKnown(cycle *aggregate.Cycle, s *snapshot, known *knownKey
 func (f *finder) admit(
 	cycle *aggregate.Cycle, s *snapshot, native []byte,
 ) (a registry.Admission, wasNormalized bool, err error) {
-	key := &f.key
-	if s.labeller != nil {
-		key = s.labeller.Label(s.span)
-	} else if err = wire.ReadKey(key, native); err != nil {
-		return a, false, err //nolint:wrapcheck // the decoder's error is complete
+	key, wasNormalized, err := f.decode(s, native)
+	if err != nil {
+		return a, false, err
 	}
-	wasNormalized = f.normalize(key)
 	if f.shared.config.Ignore.MatchesKey(key) {
 		return registry.Admission{ID: ignoredKey}, wasNormalized, nil
 	}
 	return cycle.Admit(f.originID, key), wasNormalized, nil
+}
+
+// decode decodes and normalizes the key of a span. native is the key as sent in the native protocol, and
+// unused if s has a labeller. changed reports whether a label was normalized. The key is valid until the
+// next call.
+func (f *finder) decode(s *snapshot, native []byte) (key *span.Key, changed bool, err error) {
+	key = &f.key
+	if s.labeller != nil {
+		key = s.labeller.Label(s.span)
+	} else if err = wire.ReadKey(key, native); err != nil {
+		return nil, false, err //nolint:wrapcheck // the decoder's error is complete
+	}
+	return key, f.normalize(key), nil
 }
 
 // resolved returns the table's entry for a key that was admitted in the current interval.
