@@ -8,6 +8,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/export/prometheus"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/recovery"
+	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/routing"
 )
 
@@ -100,6 +101,9 @@ type Interval struct {
 	Partitions routing.Stats  `json:"partitions"`
 	Busiest    export.Busiest `json:"busiest"` // busiest aggregates of the last interval with spans
 
+	// Overflow is the last interval in which a label had more values than its budget allows; nil if there was none.
+	Overflow *registry.Overflow `json:"overflow,omitempty"`
+
 	ServiceGraph *prometheus.Graph `json:"service_graph,omitempty"` // nil without --service-graph or Prometheus
 }
 
@@ -139,6 +143,7 @@ func interval(c *Config, s *snapshot) Interval {
 		Aggregates: Bounded{Live: s.aggregate.Aggregates, Max: c.Limits.Aggregates},
 		Origins:    Bounded{Live: s.aggregate.Origins, Max: c.Limits.Origins},
 		Partitions: s.aggregate.Partitions, Busiest: c.Sources.Flush.Busiest(),
+		Overflow: s.aggregate.Overflow,
 	}
 	for _, d := range s.aggregate.Drainers {
 		state.Drainers = append(state.Drainers, Drainer{
