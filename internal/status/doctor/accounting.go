@@ -52,6 +52,7 @@ func (f *Findings) droppedSpans(subject string, dropped map[string]uint64) {
 // collapsed adds a finding for each label whose value was replaced by a common one in some spans,
 // because the label has too many distinct values.
 func (f *Findings) collapsed(subject string, s *status.Status) {
+	f.labelsOverBudget(subject, s)
 	for _, name := range sortedNonZero(s.Collapsed) {
 		fix := "shorten the values in the application, or raise --cardinality-limit " + name + "=N"
 		switch name {
