@@ -27,6 +27,8 @@ type finder struct {
 	keys     *keyTable
 	misses   misses
 
+	reusedCollapsed uint64 // spans of known keys that lost a label
+
 	key      span.Key // scratch; cleared after each batch, so that it does not retain the message
 	uncached resolved // result of find for a key that is not in the table
 }
@@ -70,8 +72,29 @@ func (f *finder) find(cycle *aggregate.Cycle, s *snapshot) (*resolved, error) {
 		if err != nil {
 			return nil, err
 		}
+	} else if known.collapsed != 0 {
+		f.sampleCollapsed(cycle, s, known)
 	}
 	return &known.resolved, nil
+}
+
+// collapsedPerSample is the number of spans of collapsed keys from which one is reported to the registry. It
+// is a prime number, so that a sender that repeats the same keys does not always hit the same one.
+const collapsedPerSample = 61
+
+// sampleCollapsed reports one in collapsedPerSample spans of known keys that lost a label to the registry,
+// which finds the most frequent values of labels over their budget.
+func (f *finder) sampleCollapsed(cycle *aggregate.Cycle, s *snapshot, known *knownKey) {
+	f.reusedCollapsed++
+	if f.reusedCollapsed%collapsedPerSample != 0 {
+		return
+	}
+	key, err := f.decode(s, known.cacheKey)
+	if err != nil {
+		return // unlikely: the key was decoded before
+	}
+	f.normalize(key)
+	cycle.CountSpans(f.originID, key, collapsedPerSample)
 }
 
 // findNew returns the row for a key that is not in the key table, and adds the key to the table if

@@ -313,11 +313,12 @@ var ErrStopped = errors.New("the daemon is stopping, and has already begun its l
 type Stats struct {
 	Drainers    []DrainerStats
 	Ages        Ages
-	Merged      uint64            // spans of groups that tracers have counted
-	Pending     uint64            // snapshots in tables that are not sealed
-	Origins     int               // in the current interval
-	Aggregates  int               // keys in the current interval
-	Masked      map[string]uint64 // keys with a mask instead of a label, by label
+	Merged      uint64             // spans of groups that tracers have counted
+	Pending     uint64             // snapshots in tables that are not sealed
+	Origins     int                // in the current interval
+	Aggregates  int                // keys in the current interval
+	Masked      map[string]uint64  // keys with a mask instead of a label, by label
+	Overflow    *registry.Overflow // last interval in which a label exceeded its budget; nil if there was none
 	Partitions  routing.Stats
 	SketchBytes int       // memory in use for the bins of sketches
 	Coarsened   uint64    // spans counted in a higher bin than their own, see sketch.Memory
@@ -363,6 +364,7 @@ func (a *Aggregator) Stats() Stats {
 		SketchBytes: a.sketches.Taken(),
 		Coarsened:   a.sketches.Coarsened(),
 		Masked:      a.Masked(),
+		Overflow:    a.intervals.Overflow(),
 	}
 	for _, c := range a.cycles.memory {
 		if c.merged != nil {

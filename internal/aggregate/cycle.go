@@ -67,6 +67,13 @@ func (c *Cycle) AdmitUnlabelled(origin registry.OriginID) registry.Admission {
 	return admission
 }
 
+// CountSpans counts further spans of a key that lost a label, so that the most frequent values of labels over
+// their budget can be found.
+func (c *Cycle) CountSpans(origin registry.OriginID, key *span.Key, spans uint64) {
+	admission := c.registry.CountSpans(origin, key, spans)
+	c.setKeyCount(int(admission.ID) + 1)
+}
+
 // begin reuses c for a new cycle, a set of spans that are exported together. The caller must first
 // receive from c.released, because exporters can still be reading the previous contents.
 func (c *Cycle) begin(number uint64, now time.Time, intervals *registry.Intervals) {

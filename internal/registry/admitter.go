@@ -28,7 +28,10 @@ type admitter struct {
 	tagsMayRepeat  [lists]bool    // by list of tags, whether it contains a collapsed tag
 	pending        []pendingLabel // labels of the key that are new in this interval
 	sentIdentities []uint64       // identities of the key's labels as the client sent them
+	masks          []sentMask     // masks of the key's labels, whether used or not
 	rejected       []uint64       // identities of the key and its labels, as far as they got no row
+	lastRejected   rejectedLabel  // last label of the key that got no row
+	spans          uint64         // number of spans with the key that the call stands for
 	admission      Admission      // result so far
 	scratch        []byte         // texts built for the key; overwritten by the next one
 	tagValues      []*tagValues   // memory for pending tag keys, reused by the next key
@@ -88,10 +91,17 @@ func (a *admitter) reset(id OriginID) {
 	a.tagsMayRepeat = [lists]bool{}
 	a.pending = a.pending[:0]
 	a.sentIdentities = a.sentIdentities[:0]
+	a.masks = a.masks[:0]
 	a.rejected = a.rejected[:0]
 	a.admission = Admission{}
 	a.scratch = a.scratch[:0]
 	a.tagValuesInUse = 0
+}
+
+// forgetTexts drops all references to the texts of the last key, which are in the memory of a message.
+func (a *admitter) forgetTexts() {
+	clear(a.pending)
+	a.lastRejected = rejectedLabel{}
 }
 
 // admitToRow returns the admission of the current key to the given row. It counts the labels that were
@@ -101,6 +111,9 @@ func (a *admitter) admitToRow(row KeyID) Admission {
 	a.admission.ID = row
 	a.admission.Hash = partitionHash(a.rows.byID[row].identity)
 	a.rejectSentKeyIfReplaced()
+	if a.admission.Collapsed != 0 {
+		a.measureLostKey(a.rejected[len(a.rejected)-1])
+	}
 	a.admission.AllRecur = a.filter.recordUses(a.rejected)
 	for _, l := range maskedLabels {
 		if a.admission.Masked.Has(l) {
@@ -128,6 +141,7 @@ func partitionHash(identity uint64) uint32 { return uint32(identity>>32 ^ identi
 func (a *admitter) admitToOverflowRow(identity uint64) Admission {
 	a.rejected = append(a.rejected, identity)
 	a.rejectSentKeyIfReplaced()
+	a.measureLostKey(a.rejected[len(a.rejected)-1])
 	for i := range a.pending {
 		newLabel := &a.pending[i]
 		if newLabel.isCharged() {
@@ -204,6 +218,7 @@ func (a *admitter) resolveText(l span.Label, text string) labelID {
 	id, ok := a.idOfTextOrMask(l, sent)
 	if !ok {
 		a.countLost(l, &a.lost[l])
+		a.measureLostText(l)
 		return blockedID
 	}
 	return id
@@ -287,7 +302,9 @@ func (a *admitter) maskOf(l span.Label, text string) (masked label, ok bool) {
 	if isTooLongForLabel || isTooLongForText {
 		return label{}, false
 	}
-	return a.newLabel(int32(l), maskText), true
+	masked = a.newLabel(int32(l), maskText)
+	a.masks = append(a.masks, sentMask{position: len(a.sentIdentities) - 1, identity: masked.identity})
+	return masked, true
 }
 
 // newLabel returns a label of the current origin. The label has no ID yet.
@@ -311,6 +328,7 @@ func (a *admitter) idOf(budget *budget, l label) (id labelID, ok bool) {
 	share, isWithinBudget := budget.find(class, l.isMask, a.pendingIn)
 	if !isWithinBudget {
 		a.rejected = append(a.rejected, l.identity)
+		a.lastRejected = rejectedLabel{l.identity, l.text}
 		return absentID, false
 	}
 	l.history = a.newHistory(class)
@@ -429,6 +447,7 @@ func (a *admitter) resolveTag(list span.Label, tag string) labelID {
 			return id
 		}
 		a.countLost(list, &values.lost)
+		a.measureLostTag(values, keyText, value)
 	}
 	a.setTagsMayRepeat(list)
 	return a.resolveBlockedTag(list, keyID, keyText)

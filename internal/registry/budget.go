@@ -60,6 +60,7 @@ type budget struct {
 	shares   [classes]share
 	masks    int // rows taken by masks
 	maxMasks int
+	demand   *labelDemand // number of values that the label has; nil if none was lost
 }
 
 // share is the part of a budget that belongs to one class.

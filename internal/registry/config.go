@@ -100,7 +100,7 @@ func (c *Config) MaxKeys() int { return c.MaxAggregates + c.reserve().rows + c.M
 func (c *Config) Bytes() int {
 	maxOrigins := c.MaxOrigins + 1 // including the common origin
 	registryBytes := c.LabelBytes + c.reserve().bytes + maxOrigins*c.originBytes()
-	return 2*registryBytes + 2*filterBytes(c.LabelBytes)
+	return 2*registryBytes + overflowBytes + 2*filterBytes(c.LabelBytes)
 }
 
 func (c *Config) all() usage { return usage{rows: c.MaxAggregates, bytes: c.LabelBytes} }

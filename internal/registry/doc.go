@@ -25,7 +25,8 @@
 // # Concurrency
 //
 // One lock, held by Intervals, guards all state. Publishers take it at the first two uses of each key in
-// an interval, and at each use of a key without a row that has not recurred. Only the sealer begins an
+// an interval, at each use of a key without a row that has not recurred, and for one in 61 further spans of
+// keys that lost a label. Only the sealer begins an
 // interval, and only when no publisher is inside a cycle of the interval before the last. Exporters read
 // the slices that Contents returned, which are immutable, without the lock.
 //
@@ -36,6 +37,11 @@
 // and has the budgets of a single origin.
 //
 // Config.Bytes is the maximum memory of the registries, known before the first key: rows and label
-// bytes for all origins, a reserve for those below their fair share, and the filter. A key without a row
+// bytes for all origins, a reserve for those below their fair share, the filter, and the measurement of
+// labels over their budgets. A key without a row
 // takes no memory. A false positive of the filter takes one of the rows for values that recurred.
+//
+// A label with more values than its budget allows is measured until the interval ends (overflow.go): its
+// number of values is estimated, and its most frequent replaced values are found. At most 16 labels are
+// measured at a time. A label within its budget takes neither memory nor time for this.
 package registry

@@ -54,6 +54,7 @@ type tables struct {
 	labels    labelTable
 	rows      rowTable
 	rowBudget rowBudget
+	overflows overflows
 	lost      [kinds]uint64            // keys that lost a label, by kind of scope; tags are counted per tag key
 	masked    *[span.LabelCount]uint64 // keys with a masked label, in all intervals
 }
@@ -63,6 +64,7 @@ type tables struct {
 func newRegistry(mu *sync.Mutex, empty tables) *Registry {
 	r := &Registry{mu: mu, tables: empty}
 	r.admitter.tables = &r.tables
+	r.admitter.spans = 1
 	r.tables.begin(&previous{})
 	return r
 }
@@ -71,6 +73,7 @@ func newRegistry(mu *sync.Mutex, empty tables) *Registry {
 func (t *tables) begin(p *previous) {
 	t.previous = p
 	t.lost = [kinds]uint64{}
+	t.overflows = overflows{}
 	t.origins = newOriginTable(t.config.MaxOrigins, p)
 	t.labels = newLabelTable()
 	t.rows = newRowTable()
@@ -121,7 +124,7 @@ func (r *Registry) Admit(origin OriginID, key *span.Key) Admission {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	admission := r.admitter.admit(origin, key)
-	clear(r.admitter.pending) // the labels refer to the memory of a message
+	r.admitter.forgetTexts()
 	return admission
 }
 
@@ -187,6 +190,7 @@ type Intervals struct {
 	registries [2]*Registry
 	filter     *filter
 	collapses  collapses
+	overflow   *Overflow               // of the last interval with one; immutable
 	masked     [span.LabelCount]uint64 // keys with a masked label
 }
 
@@ -207,6 +211,7 @@ func (i *Intervals) Begin() {
 	defer i.mu.Unlock()
 	last := i.Registry()
 	previous := last.tables.snapshot()
+	i.updateOverflow(&last.tables)
 	i.filter.next()
 	i.number++
 	current := i.Registry() // still contains the interval before the last

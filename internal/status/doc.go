@@ -12,6 +12,7 @@
 // # Limits
 //
 // The size of a status is bounded regardless of what clients send: numbers of connections, flushes and
-// aggregates, and lengths of labels. Metrics have no label values chosen by clients. Every reason and field is
-// present as 0 from the start, so that a rate over it exists before the first loss.
+// aggregates, and lengths of labels. Metrics have no label values chosen by clients, except for the at most 16
+// labels that exceeded their budgets in the last interval. Every reason and field is present as 0 from the
+// start, so that a rate over it exists before the first loss.
 package status

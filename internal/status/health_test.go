@@ -26,6 +26,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/ingest/zipkin"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/recovery"
+	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
@@ -93,14 +94,55 @@ func TestMetricNames(t *testing.T) {
 	}
 }
 
-// TestDocs_ListEveryMetric checks that docs/metrics.md lists exactly the exported metrics, with their labels.
-func TestDocs_ListEveryMetric(t *testing.T) {
-	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(&collector{
+// overflowing is a collector whose statistics contain a label over its budget, because some metrics are
+// absent without one.
+type overflowing struct{ *collector }
+
+func (o overflowing) Collect(target chan<- prometheus.Metric) {
+	statistics := o.sources.snapshot()
+	statistics.aggregate.Overflow = &registry.Overflow{
+		IsLast: true, Labels: []registry.LabelOverflow{{Service: "shop", Label: "resource", Budget: 2, Wanted: 7}},
+	}
+	o.emitAll(statistics, target)
+}
+
+// TestMetrics_LabelOverBudget checks the values of the metrics about a label over its budget.
+func TestMetrics_LabelOverBudget(t *testing.T) {
+	c := &collector{
 		rooms(t), "test", 1, memory.None, none, none, func() int { return 0 },
 		(*recovery.File)(nil).Losses,
-	})
-	families, err := registry.Gather()
+	}
+	want := map[string]float64{"spanstatsd_label_values_wanted": 7, "spanstatsd_label_budget": 2}
+	for _, test := range []struct {
+		collector prometheus.Collector
+		want      map[string]float64
+	}{{overflowing{c}, want}, {c, map[string]float64{}}} {
+		metrics := prometheus.NewPedanticRegistry()
+		metrics.MustRegister(test.collector)
+		families, err := metrics.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]float64{}
+		for _, family := range families {
+			if _, isWanted := want[family.GetName()]; isWanted {
+				got[family.GetName()] = family.GetMetric()[0].GetGauge().GetValue()
+			}
+		}
+		if !maps.Equal(got, test.want) {
+			t.Errorf("the metrics are %v, want %v", got, test.want)
+		}
+	}
+}
+
+// TestDocs_ListEveryMetric checks that docs/metrics.md lists exactly the exported metrics, with their labels.
+func TestDocs_ListEveryMetric(t *testing.T) {
+	metrics := prometheus.NewPedanticRegistry()
+	metrics.MustRegister(overflowing{&collector{
+		rooms(t), "test", 1, memory.None, none, none, func() int { return 0 },
+		(*recovery.File)(nil).Losses,
+	}})
+	families, err := metrics.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/export"
+	"github.com/spanstatsd/spanstatsd/internal/registry"
 )
 
 // metrics are all metrics except those of receivers. docs/metrics.md explains each.
@@ -65,6 +66,25 @@ var daemonMetrics = []metric{
 	gauge("origins", "Origins in the current interval.", func(s *scrape) int { return s.aggregate.Origins }),
 	counters("keys_masked_total", "Keys counted with a mask instead of a value, by field.",
 		"field", func(s *scrape) map[string]uint64 { return s.aggregate.Masked }),
+	{
+		describe("label_values_wanted",
+			"Estimated distinct values of a label that exceeded its budget in the last interval, by service; absent otherwise.",
+			"service", "label"),
+		perLabelOverBudget(func(l *registry.LabelOverflow) int { return l.Wanted }),
+	},
+	{
+		describe("label_budget",
+			"Maximum number of distinct values of a label that exceeded it in the last interval, by service; absent otherwise.",
+			"service", "label"),
+		perLabelOverBudget(func(l *registry.LabelOverflow) int { return l.Budget }),
+	},
+	gauge("aggregates_wanted", "Estimated keys that the last interval would have had without budgets, 0 if none was exceeded.",
+		func(s *scrape) int {
+			if overflow := s.lastOverflow(); overflow != nil {
+				return overflow.Keys
+			}
+			return 0
+		}),
 	gauge("sketch_bytes", "Memory used for sketch bins.",
 		func(s *scrape) int64 { return int64(s.aggregate.SketchBytes) }),
 	counter("spans_coarsened_total", "Spans counted in a higher bin because the memory for sketch bins is used up.",
@@ -228,6 +248,30 @@ func emitAggregated(s *scrape, emit emitter) {
 	emit.value(prometheus.CounterValue, float64(s.aggregate.Merged), "merged")
 }
 
+// lastOverflow returns the last interval if a label exceeded its budget in it, and nil otherwise.
+func (s *scrape) lastOverflow() *registry.Overflow {
+	overflow := s.aggregate.Overflow
+	if overflow == nil || !overflow.IsLast {
+		return nil
+	}
+	return overflow
+}
+
+// perLabelOverBudget returns a function that emits a gauge with the labels service and label for each label
+// that exceeded its budget in the last interval. value computes the value of the gauge.
+func perLabelOverBudget(value func(*registry.LabelOverflow) int) func(*scrape, emitter) {
+	return func(s *scrape, emit emitter) {
+		overflow := s.lastOverflow()
+		if overflow == nil {
+			return
+		}
+		for i := range overflow.Labels {
+			l := &overflow.Labels[i]
+			emit.value(prometheus.GaugeValue, float64(value(l)), l.Service, l.Label)
+		}
+	}
+}
+
 // allMetrics returns the metrics of the daemon and of each receiver. The values of the receivers' metrics
 // are from s.
 func (c *collector) allMetrics(s *snapshot) []metric {
@@ -246,7 +290,12 @@ func (*collector) Describe(chan<- *prometheus.Desc) {}
 // Collect implements prometheus.Collector. It reads the statistics of all components once, and sends
 // all metrics.
 func (c *collector) Collect(target chan<- prometheus.Metric) {
-	s := &scrape{snapshot: c.sources.snapshot(), collector: c}
+	c.emitAll(c.sources.snapshot(), target)
+}
+
+// emitAll sends all metrics with the given statistics.
+func (c *collector) emitAll(statistics snapshot, target chan<- prometheus.Metric) {
+	s := &scrape{snapshot: statistics, collector: c}
 	for _, m := range c.allMetrics(&s.snapshot) {
 		m.emitValues(s, emitter{desc: m.desc, target: target})
 	}

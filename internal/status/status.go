@@ -9,6 +9,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/export/prometheus"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/recovery"
+	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/routing"
 )
 
@@ -101,6 +102,9 @@ type Interval struct {
 	Partitions routing.Stats  `json:"partitions"`
 	Busiest    export.Busiest `json:"busiest"` // busiest aggregates of the last interval with spans
 
+	// Overflow is the last interval in which a label had more values than its budget allows; nil if there was none.
+	Overflow *registry.Overflow `json:"overflow,omitempty"`
+
 	ServiceGraph *prometheus.Graph `json:"service_graph,omitempty"` // nil without --service-graph or Prometheus
 }
 
@@ -140,6 +144,7 @@ func interval(c *Config, s *snapshot) Interval {
 		Partitions: a.Partitions,
 		Drainers:   drainerStates(a.Drainers),
 		Busiest:    c.Sources.Flush.Busiest(),
+		Overflow:   a.Overflow,
 	}
 	// Lists in JSON are never null.
 	state.Partitions.Drainers = nonNil(state.Partitions.Drainers)

@@ -54,6 +54,7 @@ func (f *Findings) checkDroppedSpans(subject string, dropped map[string]uint64) 
 // checkReplacedLabels adds a finding for each label with too many distinct values. Some spans are counted
 // with a common value instead of their own.
 func (f *Findings) checkReplacedLabels(subject string, s *status.Status) {
+	f.labelsOverBudget(subject, s)
 	for _, label := range sortedNonZero(s.Collapsed) {
 		f.add(Notice, subject, cardinalityFix(label),
 			"%d spans are counted with a replaced %s, because it has too many distinct values", s.Collapsed[label], label)

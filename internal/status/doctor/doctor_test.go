@@ -9,6 +9,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/export"
 	"github.com/spanstatsd/spanstatsd/internal/ingest/otlp/sdkmetrics"
 	"github.com/spanstatsd/spanstatsd/internal/recovery"
+	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/status"
 	"github.com/spanstatsd/spanstatsd/internal/status/doctor"
 )
@@ -84,6 +85,14 @@ func TestLook_EachFinding(t *testing.T) {
 		{doctor.Wrong, "program: the daemon is not ready: a socket", func(s *status.Status) {
 			s.Ready, s.NotReady = false, "a socket"
 		}},
+		{
+			doctor.Notice, "accounting: `tenant.id` of service `shop` wanted about 4,100 values, its budget is 200",
+			func(s *status.Status) { s.Overflow = overflow(4104) },
+		},
+		{
+			doctor.Notice, "accounting: 3 more labels exceeded their budgets",
+			func(s *status.Status) { s.Overflow = &registry.Overflow{LabelsNotMeasured: 3} },
+		},
 		{
 			doctor.Notice, "sampling: SDKs report that they sampled 3 of 7 started spans",
 			func(s *status.Status) { s.SDKs.Sampled = 3 },

@@ -7,7 +7,7 @@ import { drawHistory } from "./curve.js";
 import { drawServiceGraph } from "./graph.js";
 import { clock, count, span } from "./format.js";
 import { drawPartitions } from "./partitions.js";
-import { drawAgent, drawConfig, drawDestinations, drawFlushes, drawLimits, drawOrigins, drawRequests, drawRings, drawSenders } from "./sections.js";
+import { drawAgent, drawConfig, drawDestinations, drawFlushes, drawLimits, drawOrigins, drawOverflow, drawRequests, drawRings, drawSenders } from "./sections.js";
 
 // Milliseconds between requests: usually, of a hidden page, and at most after failures. Timeout of a request.
 const INTERVAL = 1500, HIDDEN = 30000, SLOWEST = 15000, TIMEOUT = 8000;
@@ -58,6 +58,7 @@ function draw() {
   drawOrigins(status);
   drawLimits(status);
   drawCollapsed(status, since);
+  drawOverflow(status);
   drawRings(status, since);
   drawPartitions(status);
   drawConfig(status);

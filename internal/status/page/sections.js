@@ -27,6 +27,25 @@ export function drawLimits(status) {
     + (m.limit_bytes > 0 ? `, of ${bytes(m.limit_bytes)} allowed by ${m.limit_source}` : "") + (m.preset ? ` (preset ${m.preset})` : "") + (largest ? `; the largest parts are ${largest}.` : "."));
 }
 
+/** Draws the labels that exceeded their budgets, in the last interval with such labels. */
+export function drawOverflow({ overflow }) {
+  byId("overflow").hidden = !overflow;
+  if (!overflow) return;
+  const more = overflow.labels_not_measured, labels = overflow.labels;
+  write(byId("overflow-lead"), `The interval until ${clock(overflow.ended)} would have had about ${count(overflow.keys)} aggregates without budgets`
+    + (more > 0 ? `; ${count(more)} more labels exceeded their budgets and were not measured` : "") + ". spanstatsd plan proposes flags.");
+  byId("overflow-rows").parentElement.hidden = labels.length === 0;
+  rows(byId("overflow-rows"), labels,
+    () => [cell("", "head first"), cell("Label", "mono"), cell("Budget", "n"), cell("Wanted", "n"), cell("Collapsed", "wide")],
+    (l, cells, i) => {
+      labelled(cells[0], l.service);
+      labelled(cells[1], l.label);
+      figure(cells[2], `overflow.labels.${i}.budget`, count(l.budget));
+      figure(cells[3], `overflow.labels.${i}.wanted`, count(l.wanted));
+      labelled(cells[4], l.collapsed.map(({ value }) => value).join(", "));
+    });
+}
+
 export function drawRings(status, since) {
   const rates = status.drainers.map((_, i) => since((s) => s.drainers[i]?.aggregated ?? 0));
   const all = rates.reduce((a, b) => a + (b ?? 0), 0);

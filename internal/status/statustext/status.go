@@ -233,6 +233,37 @@ func (t *statusText) writeLimits() {
 	if text := nonZeroCounts(s.Collapsed); text != "" {
 		t.line("  %s", t.warn("spans counted with a replaced label, because it has too many values: "+text))
 	}
+	t.writeOverflow()
+}
+
+// writeOverflow writes a table of the labels that had more values than their budgets allow, in the last
+// interval with such labels.
+func (t *statusText) writeOverflow() {
+	overflow := t.now.Overflow
+	if overflow == nil {
+		return
+	}
+	t.line("  labels over their budgets in the interval until %s, without budgets about %s aggregates:",
+		overflow.Ended.Local().Format(time.TimeOnly), count(overflow.Keys))
+	rows := [][]string{{"SERVICE", "LABEL", "BUDGET", "WANTED", "MOSTLY COLLAPSED"}}
+	for i := range overflow.Labels {
+		l := &overflow.Labels[i]
+		mostly := ""
+		if len(l.Collapsed) > 0 {
+			mostly = l.Collapsed[0].Value
+		}
+		rows = append(rows, []string{
+			clip(sanitize.Text(l.Service), shownLabel), clip(sanitize.Text(l.Label), shownLabel),
+			count(l.Budget), "~" + count(l.Wanted), clip(sanitize.Text(mostly), shownLabel),
+		})
+	}
+	if len(overflow.Labels) > 0 {
+		t.writeTable(rows)
+	}
+	if overflow.LabelsNotMeasured > 0 {
+		t.line("  %s", t.dim("and "+count(overflow.LabelsNotMeasured)+" more labels, which were not measured"))
+	}
+	t.line("  %s", t.dim("spanstatsd plan proposes flags"))
 }
 
 // writeDrainers writes a line for each drainer, a goroutine that reads spans from a ring buffer and

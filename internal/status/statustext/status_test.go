@@ -10,6 +10,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
 	"github.com/spanstatsd/spanstatsd/internal/ingest/otlp/sdkmetrics"
 	"github.com/spanstatsd/spanstatsd/internal/recovery"
+	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/status"
 	"github.com/spanstatsd/spanstatsd/internal/status/statustext"
 )
@@ -37,6 +38,9 @@ func TestRender_EscapesControlCharacters(t *testing.T) {
 			}},
 		},
 		Interval: status.Interval{
+			Overflow: &registry.Overflow{Labels: []registry.LabelOverflow{{
+				Service: hostile, Label: hostile, Collapsed: []registry.CollapsedValue{{Value: hostile}},
+			}}},
 			Drainers: []status.Drainer{{Ring: status.Ring{Slots: 8, Used: 9, HighWater: 12}}},
 			Busiest: export.Busiest{
 				Rows: []export.BusyKey{

@@ -32,11 +32,11 @@ var packages = map[string]imports{
 	"internal/status": {"internal/admit internal/aggregate internal/ingest/receiver internal/ingest/receiver/conns internal/ingest/datadog internal/ingest/otlp " +
 		"internal/aggregate/exemplars internal/export internal/export/agent internal/export/prometheus internal/ingest " +
 		"internal/memory " +
-		"internal/logging/ratelog internal/routing internal/recovery internal/ingest/otlp/sdkmetrics internal/status/sanitize", "reads the statistics of all other packages"},
+		"internal/logging/ratelog internal/registry internal/routing internal/recovery internal/ingest/otlp/sdkmetrics internal/status/sanitize", "reads the statistics of all other packages"},
 
 	"internal/commandline":       {"internal/memory", "defines flags and help that all commands share"},
 	"internal/status/statustext": {"internal/export internal/status internal/status/sanitize", "formats a status as text"},
-	"internal/status/doctor":     {"internal/export internal/status internal/status/sanitize", "diagnoses a status"},
+	"internal/status/doctor":     {"internal/export internal/memory internal/registry internal/status internal/status/sanitize", "diagnoses a status"},
 
 	"client": {
 		"internal/ingest/socketpath internal/span internal/wire",
@@ -131,9 +131,10 @@ var packages = map[string]imports{
 	},
 	"internal/recovery": {"internal/wire", "stores the state that the next daemon reads after a crash"},
 	"internal/registry": {
-		"internal/check internal/span/mask internal/span",
+		"internal/check internal/registry/demand internal/span/mask internal/span",
 		"assigns IDs to keys and enforces cardinality budgets",
 	},
+	"internal/registry/demand":        {"", "estimates the number of distinct values, and finds the most frequent ones"},
 	"internal/ingest/otlp/sdkmetrics": {"internal/wire/protolite", "reads the metrics that SDKs report about their spans"},
 	"internal/span/ignore":            {"internal/span", "implements ignore rules"},
 	"internal/span/mask":              {"", "masks identifiers, independent of the label"},

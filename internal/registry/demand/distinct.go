@@ -1,0 +1,71 @@
+// Package demand measures, in bounded memory, how many distinct values a label has and which of them are
+// the most frequent. The registry uses it for labels that have more values than their budget allows.
+//
+// Distinct estimates the number of different values with a HyperLogLog sketch. Frequent finds the most
+// frequent values with the Space-Saving algorithm. Neither is safe for concurrent use.
+package demand
+
+import (
+	"math"
+	"math/bits"
+)
+
+const (
+	registerBits  = 12 // bits of a hash that select a register
+	registerCount = 1 << registerBits
+)
+
+// Distinct estimates how many different hashes were added to it. It is a HyperLogLog sketch of 4 KiB
+// with a standard error of 1.04/sqrt(4096), or 1.6 %: the error is below 5 % in 99.8 % of all cases.
+// Hashes must be uniformly distributed. The zero value is an empty sketch.
+type Distinct struct {
+	// Each register has the largest number of leading zeros, plus one, of the hashes that it is selected by.
+	registers [registerCount]uint8
+}
+
+// Add adds the hash of a value. Adding a hash again changes nothing.
+func (d *Distinct) Add(hash uint64) {
+	register := &d.registers[hash>>(64-registerBits)]
+	rest := hash<<registerBits | 1<<(registerBits-1) // the additional bit limits the number of zeros
+	rank := uint8(bits.LeadingZeros64(rest) + 1)
+	if rank > *register {
+		*register = rank
+	}
+}
+
+// Estimate returns the estimated number of different hashes. It uses the estimator of Otmar Ertl, "New
+// cardinality estimation algorithms for HyperLogLog sketches" (2017), which needs no correction for
+// small numbers.
+func (d *Distinct) Estimate() int {
+	const maxRank = 64 - registerBits + 1
+	var counts [maxRank + 1]float64 // number of registers, by their value
+	for _, rank := range d.registers {
+		counts[rank]++
+	}
+	sum := 0.0
+	for rank := maxRank; rank >= 1; rank-- {
+		sum = (sum + counts[rank]) / 2
+	}
+	sum += registerCount * sigma(counts[0]/registerCount)
+	const alpha = 1 / (2 * math.Ln2)
+	return int(math.Round(alpha * registerCount * registerCount / sum))
+}
+
+// sigma returns the contribution of empty registers to the sum in Estimate, given their share of all
+// registers. It is the limit of the series x + 1*x^2 + 2*x^4 + 4*x^8 + ..., and infinite if all registers
+// are empty.
+func sigma(share float64) float64 {
+	if share == 1 {
+		return math.Inf(1)
+	}
+	power, factor, sum := share, 1.0, share
+	for {
+		power *= power
+		previous := sum
+		sum += power * factor
+		if sum == previous {
+			return sum
+		}
+		factor *= 2
+	}
+}

@@ -1,0 +1,311 @@
+package registry
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+	"unsafe"
+
+	"github.com/spanstatsd/spanstatsd/internal/registry/demand"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+const (
+	// maxMeasured is the maximum number of labels per interval whose demand is measured.
+	maxMeasured = 16
+
+	// maxExamples is the maximum number of collapsed values in the report about a label.
+	maxExamples = 5
+)
+
+// Overflow describes one interval in which labels had more values than their budgets allow. It shows how
+// large the budgets would have to be.
+type Overflow struct {
+	Ended  time.Time       `json:"ended"`   // end of the interval
+	IsLast bool            `json:"is_last"` // no later interval has ended
+	Labels []LabelOverflow `json:"labels"`  // by number of values, the largest first
+	// LabelsNotMeasured is the number of labels that exceeded their budget and are not in Labels.
+	LabelsNotMeasured int `json:"labels_not_measured"`
+	// Keys is the estimated number of label sets that the interval would have had without budgets.
+	Keys int `json:"keys"`
+}
+
+// LabelOverflow describes a label of a service that had more values than its budget allows.
+type LabelOverflow struct {
+	Service string `json:"service"`
+	Label   string `json:"label"`  // as in --cardinality-limit, for example "resource" or "tag:tenant.id"
+	Budget  int    `json:"budget"` // maximum number of distinct values
+	// Wanted is the estimated number of distinct values that the label had. The standard error is 1.6 %. If several
+	// processes of the service have exceeded the budget, it is the number of the one with the most values.
+	Wanted int `json:"wanted"`
+	// Collapsed contains the most frequent values that were replaced.
+	Collapsed []CollapsedValue `json:"collapsed"`
+}
+
+// CollapsedValue is a value of a label that was replaced, because the budget of the label was exhausted.
+type CollapsedValue struct {
+	Value string `json:"value"` // the first 100 bytes
+	Spans uint64 `json:"spans"` // estimated number of spans
+}
+
+// overflows measures the labels of one interval that have more values than their budget allows. It uses
+// no memory before the first value is lost, and after its interval has ended.
+type overflows struct {
+	labels      []*labelDemand
+	notMeasured int
+	ignored     *labelDemand     // takes the place of the labels that are not measured; nil before the first
+	keys        *demand.Distinct // keys with a lost label, or without a row; nil before the first
+	hasEnded    bool             // the interval has ended, so nothing is measured
+}
+
+// labelDemand measures how many values one label of an origin has, or one tag key. The admission of a
+// key adds the values that get no row. The others are added when the interval ends.
+type labelDemand struct {
+	origin    OriginID
+	label     string // as in --cardinality-limit
+	budget    int
+	isIgnored bool // too many labels are measured already, or the interval has ended
+	values    *demand.Distinct
+	lost      demand.Frequent // sample of the values that got no row
+	unsampled uint64          // spans with a lost value since the last sample
+}
+
+// overflowBytes is the maximum memory of one overflows.
+const overflowBytes = maxMeasured*(demand.Bytes+labelDemandBytes) + int(unsafe.Sizeof(demand.Distinct{}))
+
+// labelDemandBytes is the maximum memory of a labelDemand except for its measurements.
+const labelDemandBytes = span.MaxLabel + 128
+
+// begin returns the measurement of a label of an origin, and creates it if it is new. If too many labels
+// are measured already, it returns one that ignores all values.
+func (o *overflows) begin(origin OriginID, label string, budget int) *labelDemand {
+	for _, d := range o.labels {
+		if d.origin == origin && d.label == label && d.budget == budget {
+			return d
+		}
+	}
+	if len(o.labels) < maxMeasured && !o.hasEnded {
+		d := &labelDemand{
+			origin: origin, label: strings.Clone(label), budget: budget, values: new(demand.Distinct),
+			unsampled: lostPerSample - 1, // so that the first lost value is a sample
+		}
+		o.labels = append(o.labels, d)
+		return d
+	}
+	o.notMeasured++
+	if o.ignored == nil {
+		o.ignored = &labelDemand{isIgnored: true}
+	}
+	return o.ignored
+}
+
+// lostPerSample is the number of spans with a lost value of which one is a sample, so that a flood of
+// values costs little. It is a prime number, so that a sender that repeats the same values does not always
+// hit the same one.
+const lostPerSample = 17
+
+// addLost adds a value that got no row, given its hash and the number of its spans.
+func (d *labelDemand) addLost(identity uint64, value string, spans uint64) {
+	if d.isIgnored {
+		return
+	}
+	d.values.Add(identity)
+	d.unsampled += spans
+	if d.unsampled >= lostPerSample {
+		d.lost.Add(identity, value, d.unsampled) // the sample stands for the spans before it
+		d.unsampled = 0
+	}
+}
+
+// addKey adds a key that lost a label or got no row, given the hash that it would have without budgets.
+func (o *overflows) addKey(identity uint64) {
+	if o.hasEnded {
+		return
+	}
+	if o.keys == nil {
+		o.keys = new(demand.Distinct)
+	}
+	o.keys.Add(identity)
+}
+
+// measureLostText records that the current key has lost a text, for example its resource, because the
+// budget of the label l has no row for it. The last label that was rejected is the text or its mask.
+func (a *admitter) measureLostText(l span.Label) {
+	budget := &a.origin.budgets[l]
+	if budget.demand == nil {
+		budget.demand = a.overflows.begin(a.originID, l.String(), a.config.Budgets[l])
+	}
+	budget.demand.addLost(a.lastRejected.identity, a.lastRejected.text, a.spans)
+}
+
+// measureLostTag records that the current key has lost the value of a tag, because the budget of the tag
+// key has no row for it.
+func (a *admitter) measureLostTag(values *tagValues, key, value string) {
+	if values.demand == nil {
+		values.demand = a.overflows.begin(a.originID, "tag:"+key, values.limit)
+	}
+	values.demand.addLost(a.lastRejected.identity, value, a.spans)
+}
+
+// measureLostKey records that the current key has lost a label, or that it got no row. sentIdentity is the
+// hash of the key as the client sent it.
+func (a *admitter) measureLostKey(sentIdentity uint64) {
+	if len(a.masks) == 0 {
+		a.overflows.addKey(sentIdentity)
+		return
+	}
+	for _, mask := range a.masks { // a key with a mask is one key for all masked values
+		a.sentIdentities[mask.position] = mask.identity
+	}
+	a.overflows.addKey(a.identityAsSent())
+}
+
+// sentMask is the mask of a label of the current key.
+type sentMask struct {
+	position int // of the label in admitter.sentIdentities
+	identity uint64
+}
+
+// rejectedLabel is a label that got no row.
+type rejectedLabel struct {
+	identity uint64
+	text     string
+}
+
+// overflow returns which labels had more values than their budgets allowed, or nil if none had. It must
+// be called at most once, at the end of the interval.
+func (t *tables) overflow(ended time.Time) *Overflow {
+	o := &t.overflows
+	if o.keys == nil {
+		return nil
+	}
+	t.addKeptLabels()
+	t.addKeptKeys()
+	report := &Overflow{
+		Ended: ended, IsLast: true, Labels: []LabelOverflow{},
+		LabelsNotMeasured: o.notMeasured, Keys: o.keys.Estimate(),
+	}
+	for _, d := range o.labels {
+		report.Labels = append(report.Labels, t.describe(d))
+	}
+	report.Labels = largestPerService(report.Labels)
+	return report
+}
+
+// end releases the memory of all measurements. Batches that are still in the interval can lose more
+// values, which are not measured.
+func (o *overflows) end() {
+	for _, d := range o.labels {
+		*d = labelDemand{isIgnored: true}
+	}
+	*o = overflows{hasEnded: true}
+}
+
+// addKeptLabels adds the values that have a row to the measurements of their labels.
+func (t *tables) addKeptLabels() {
+	for i := int(firstID); i < len(t.labels.byID); i++ {
+		l := &t.labels.byID[i]
+		if l.isBlocked {
+			continue
+		}
+		measured := t.budgetOf(l).demand
+		if measured != nil && !measured.isIgnored {
+			measured.values.Add(l.identity)
+		}
+	}
+}
+
+// budgetOf returns the budget from which a label of the interval has taken its row.
+func (t *tables) budgetOf(l *label) *budget {
+	if l.isTag() {
+		return &t.labels.byID[l.tagKey].values.budget
+	}
+	return &t.origins.byID[l.scope.origin].budgets[l.scope.kind]
+}
+
+// addKeptKeys adds the keys that have a row and all of their labels to the measurement of keys.
+func (t *tables) addKeptKeys() {
+	for i := range t.rows.byID {
+		row := &t.rows.byID[i]
+		isUnlabelled := row.encoded == nil
+		if !isUnlabelled && !t.hasLostLabel(row.encoded) {
+			t.overflows.keys.Add(row.identity)
+		}
+	}
+}
+
+// hasLostLabel reports whether an encoded key has a label that was replaced by tracer_blocked_value.
+func (t *tables) hasLostLabel(encoded []uint32) bool {
+	isBlocked := func(id labelID) bool { return t.labels.byID[id].isBlocked }
+	if slices.ContainsFunc(encoded[wordTexts:wordTags], isBlocked) {
+		return true
+	}
+	for tags := range tagLists(encoded) {
+		if slices.ContainsFunc(tags, isBlocked) {
+			return true
+		}
+	}
+	return false
+}
+
+// describe returns the result of a measurement.
+func (t *tables) describe(d *labelDemand) LabelOverflow {
+	described := LabelOverflow{
+		Service: t.origins.names[d.origin].Service, Label: d.label,
+		Budget: d.budget, Wanted: d.values.Estimate(),
+	}
+	for _, value := range d.lost.Top(maxExamples) {
+		described.Collapsed = append(described.Collapsed, CollapsedValue{Value: value.Text, Spans: value.Uses})
+	}
+	return described
+}
+
+// largestPerService sorts the labels by their number of values, the largest first. If several origins
+// of a service have exceeded the budget of the same label, it keeps only the largest number.
+func largestPerService(labels []LabelOverflow) []LabelOverflow {
+	slices.SortStableFunc(labels, func(a, b LabelOverflow) int { return cmp.Compare(b.Wanted, a.Wanted) })
+	type name struct{ service, label string }
+	seen := map[name]bool{}
+	return slices.DeleteFunc(labels, func(l LabelOverflow) bool {
+		key := name{l.Service, l.Label}
+		isDuplicate := seen[key]
+		seen[key] = true
+		return isDuplicate
+	})
+}
+
+// CountSpans counts further spans of a key that lost a label, so that the most frequent values of labels
+// over their budget can be found. Publishers call it with a sample of the spans for which they reuse the
+// result of Admit. The result is the same as that of Admit.
+func (r *Registry) CountSpans(origin OriginID, key *span.Key, spans uint64) Admission {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.admitter.spans = spans
+	defer func() { r.admitter.spans = 1 }()
+	admission := r.admitter.admit(origin, key)
+	r.admitter.forgetTexts()
+	return admission
+}
+
+// Overflow returns the last interval in which a label had more values than its budget allows, or nil if
+// there was none. The caller must not change the result.
+func (i *Intervals) Overflow() *Overflow {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.overflow
+}
+
+// updateOverflow stores which labels of an interval that has just ended exceeded their budgets.
+func (i *Intervals) updateOverflow(ended *tables) {
+	latest := ended.overflow(time.Now())
+	ended.overflows.end()
+	switch {
+	case latest != nil:
+		i.overflow = latest
+	case i.overflow != nil && i.overflow.IsLast:
+		earlier := *i.overflow // readers have the old one
+		earlier.IsLast = false
+		i.overflow = &earlier
+	}
+}

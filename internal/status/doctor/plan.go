@@ -1,0 +1,202 @@
+package doctor
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/memory"
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+	"github.com/spanstatsd/spanstatsd/internal/status"
+	"github.com/spanstatsd/spanstatsd/internal/status/sanitize"
+)
+
+// headroom is the size of a proposed budget relative to the number of values. A new value can take only one
+// half of a budget, and the number of values is an estimate with an error of up to 5 %.
+const headroom = 2 * 1.05
+
+// proposedBudget returns a budget that holds a number of values from the first interval on, rounded up to two
+// digits. It returns false if the budget would be larger than the maximum.
+func proposedBudget(values int) (budget int, ok bool) {
+	budget = roundUp(int(math.Ceil(headroom * float64(values))))
+	return budget, budget <= registry.MaxBudget
+}
+
+// roundUp rounds a number up to two digits, for example 8,610 to 8,700.
+func roundUp(n int) int {
+	unit := 1
+	for n/unit >= 100 {
+		unit *= 10
+	}
+	return (n + unit - 1) / unit * unit
+}
+
+// about formats an estimate with two digits and thousands separators, for example "about 4,100".
+func about(n int) string {
+	unit := 1
+	for n/unit >= 100 {
+		unit *= 10
+	}
+	text := strconv.Itoa((n + unit/2) / unit * unit)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return "about " + text
+}
+
+// tagName returns the tag key of a label such as "tag:tenant.id", or false if the label is not a tag.
+func tagName(label string) (name string, isTag bool) { return strings.CutPrefix(label, "tag:") }
+
+// demandText describes how many values a label had, compared with its budget.
+func demandText(l *registry.LabelOverflow) string {
+	name, _ := tagName(l.Label)
+	return fmt.Sprintf("`%s` of service `%s` wanted %s values, its budget is %d", name, l.Service, about(l.Wanted), l.Budget)
+}
+
+// labelsOverBudget adds a finding for each label that had more values than its budget allows, in the last
+// interval with such labels. The fix has the flag that raises the budget.
+func (f *Findings) labelsOverBudget(subject string, s *status.Status) {
+	if s.Overflow == nil {
+		return
+	}
+	for i := range s.Overflow.Labels {
+		l := &s.Overflow.Labels[i]
+		fix := "drop the dimension, or shorten its values in the application"
+		if budget, ok := proposedBudget(l.Wanted); ok {
+			fix = fmt.Sprintf("raise it with --cardinality-limit %s=%d, or drop the dimension; `spanstatsd plan` proposes "+
+				"all flags together", l.Label, budget)
+		}
+		f.add(Notice, subject, fix, "%s in the interval until %s, for example %s", demandText(l),
+			s.Overflow.Ended.UTC().Format(time.RFC3339), examples(l))
+	}
+	if n := s.Overflow.LabelsNotMeasured; n > 0 {
+		f.add(Notice, subject, "raise the budgets of the other labels first, and look again",
+			"%d more labels exceeded their budgets, and their values were not counted", n)
+	}
+}
+
+// examples lists the most frequent values of a label that were replaced.
+func examples(l *registry.LabelOverflow) string {
+	var values []string
+	for _, collapsed := range l.Collapsed {
+		values = append(values, strconv.Quote(collapsed.Value))
+	}
+	return strings.Join(values, ", ")
+}
+
+// Plan is a proposal of larger budgets, for the labels that exceeded theirs.
+type Plan struct {
+	Demand     []string // one line per label: how many values it had, and its proposed budget
+	Flags      []string // flags with larger budgets
+	TotalBytes int64    // maximum memory of the daemon with the flags
+	LimitBytes int64    // memory limit; 0 if it is unknown
+}
+
+// Fits reports whether the daemon can start with the proposed flags.
+func (p *Plan) Fits() bool { return p.LimitBytes == 0 || p.TotalBytes <= p.LimitBytes }
+
+// bytesPerAggregate is the memory for labels per aggregate in a plan, the same as in the defaults.
+const bytesPerAggregate = 1 << 10
+
+// NewPlan returns the plan for a daemon with the given status. Its texts contain no control characters.
+func NewPlan(s *status.Status) Plan {
+	plan := Plan{TotalBytes: s.Memory.TotalBytes, LimitBytes: s.Memory.LimitBytes}
+	if s.Overflow == nil {
+		return plan
+	}
+	isHeld := plan.raiseLabels(s)
+	if isHeld { // otherwise the number of keys depends on the dimensions that the operator drops
+		plan.raiseAggregates(s)
+	}
+	return plan
+}
+
+// raiseLabels proposes a budget for each label. It returns false if no budget can hold the values of a label.
+func (p *Plan) raiseLabels(s *status.Status) (isHeld bool) {
+	isHeld = true
+	budgets := map[string]int{}
+	var names []string // of the labels in budgets
+	for i := range s.Overflow.Labels {
+		l := &s.Overflow.Labels[i]
+		budget, ok := proposedBudget(l.Wanted)
+		advice := fmt.Sprintf("raise it to %d, or drop the dimension", budget)
+		if !ok {
+			isHeld = false
+			advice = fmt.Sprintf("drop the dimension, because the maximum is %d", registry.MaxBudget)
+		}
+		if strings.ContainsAny(l.Label, `,="`) {
+			ok = false
+			advice = "drop the dimension, or rename it, because --cardinality-limit cannot contain its name"
+		}
+		p.Demand = append(p.Demand, sanitize.Text(demandText(l)+": "+advice))
+		if !ok {
+			continue
+		}
+		if budgets[l.Label] == 0 {
+			names = append(names, l.Label)
+		}
+		budgets[l.Label] = max(budgets[l.Label], budget)
+	}
+	if len(names) == 0 {
+		return isHeld
+	}
+	limits := keptLimits(s, budgets)
+	for _, name := range names {
+		limits = append(limits, fmt.Sprintf("%s=%d", name, budgets[name]))
+	}
+	p.Flags = append(p.Flags, sanitize.Text("--cardinality-limit="+strings.Join(limits, ",")))
+	return isHeld
+}
+
+// keptLimits returns the budgets that --cardinality-limit of the daemon sets for labels that are not in
+// replaced.
+func keptLimits(s *status.Status, replaced map[string]int) (kept []string) {
+	current := strings.Trim(setting(s, "cardinality-limit"), "[]")
+	for limit := range strings.SplitSeq(current, ",") {
+		label, _, isLimit := strings.Cut(limit, "=")
+		if isLimit && replaced[label] == 0 {
+			kept = append(kept, limit)
+		}
+	}
+	return kept
+}
+
+// raiseAggregates proposes larger limits for all label sets and their memory, if the label sets of the
+// interval need them.
+func (p *Plan) raiseAggregates(s *status.Status) {
+	aggregates, ok := proposedBudget(s.Overflow.Keys)
+	if aggregates <= s.Aggregates.Max {
+		return
+	}
+	if !ok {
+		p.Demand = append(p.Demand, fmt.Sprintf("the labels together had %s combinations, more than the maximum of "+
+			"--max-aggregates allows: drop a dimension", about(s.Overflow.Keys)))
+		return
+	}
+	p.Demand = append(p.Demand, fmt.Sprintf("the labels together had %s combinations, and --max-aggregates is %d: "+
+		"raise it to %d", about(s.Overflow.Keys), s.Aggregates.Max, aggregates))
+	p.Flags = append(p.Flags, fmt.Sprintf("--max-aggregates=%d", aggregates))
+	for _, part := range s.Memory.Parts {
+		switch part.Flag {
+		case "max-aggregates":
+			p.TotalBytes += part.Bytes*int64(aggregates)/int64(max(s.Aggregates.Max, 1)) - part.Bytes
+		case "label-bytes":
+			p.raiseLabelBytes(part, aggregates)
+		}
+	}
+}
+
+// raiseLabelBytes proposes memory for the labels of a number of aggregates, if it is more than the daemon's
+// current memory for labels.
+func (p *Plan) raiseLabelBytes(current memory.Part, aggregates int) {
+	const mebibyte = 1 << 20
+	labelBytes := (int64(aggregates)*bytesPerAggregate + mebibyte - 1) / mebibyte * mebibyte
+	raised := labelBytes * 5 / 2 // two intervals, each with a reserve of a quarter
+	if raised <= current.Bytes {
+		return
+	}
+	p.Flags = append(p.Flags, fmt.Sprintf("--label-bytes=%dMiB", labelBytes/mebibyte))
+	p.TotalBytes += raised - current.Bytes
+}
