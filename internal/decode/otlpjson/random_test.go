@@ -255,6 +255,13 @@ func TestGrammar_AgainstModel(t *testing.T) {
 				[]byte(`{"resourceSpans":[{"resource":{"attributes":[{"value":`+open+inner+shut+`}]}}]}`))
 			isReadAsTheModelReadsIt(t,
 				[]byte(`{"resourceSpans":[{"resource":{"attributes":{"later":1,"value":`+open+inner+shut+`}}}]}`))
+			pairs := strings.Repeat(`{"kvlistValue":{"values":[{"key":"a","value":`, depth/3-1) +
+				`{"kvlistValue":{"values":[{"key":"k","value":{"stringValue":"v"}}]}}` +
+				strings.Repeat(`}]}}`, depth/3-1)
+			for _, value := range []string{pairs, `{"arrayValue":{"values":[` + pairs + `]}}`} {
+				isReadAsTheModelReadsIt(t,
+					[]byte(`{"resourceSpans":[{"resource":{"attributes":[{"value":`+value+`}]}}]}`))
+			}
 		}
 	}
 }
