@@ -155,6 +155,11 @@ func (c *converter) convertValue(f *field, firstByte byte, depth int) {
 // a message. depth is the number of messages that contain the field. If it is MaxDepth, the content of
 // the object is skipped, and the message is empty.
 func (c *converter) convertSubmessage(f *field, depth int) {
+	isAttribute := f.fields == &attributeFields
+	isValueConverted := depth+1 < MaxDepth // the value of an attribute is one level deeper
+	if isAttribute && isValueConverted && c.convertCommonAttribute(f) {
+		return
+	}
 	start := c.beginLengthPrefixed(f)
 	if depth == MaxDepth {
 		c.out = c.SkipValue(c.out)
@@ -162,6 +167,53 @@ func (c *converter) convertSubmessage(f *field, depth int) {
 		c.convertMessage(*f.fields, depth+1)
 	}
 	c.endLengthPrefixed(start)
+}
+
+// convertCommonAttribute is a fast path of convertSubmessage for attributes as most SDKs write them, such
+// as {"key":"http.route","value":{"stringValue":"/users"}}. The key comes first, the value is an ASCII
+// text or an integer, and the protobuf has less than 128 bytes, so that each length takes one byte. For
+// any other attribute, convertCommonAttribute does nothing and returns false.
+func (c *converter) convertCommonAttribute(f *field) (isCommon bool) {
+	const (
+		keyTag   = 1<<3 | byte(protowire.BytesType)
+		valueTag = 2<<3 | byte(protowire.BytesType)
+		textTag  = 1<<3 | byte(protowire.BytesType)
+		intTag   = 3<<3 | byte(protowire.VarintType)
+	)
+	// The converter stays unchanged until the end of the attribute is found.
+	in := jsonscan.Scanner{Body: c.Body, Pos: c.Pos}
+	out := c.out
+	if !in.Accept(`{"key":`) {
+		return false
+	}
+	key, isPlain := in.AcceptPlainString()
+	if !isPlain || !in.Accept(`,"value":{`) {
+		return false
+	}
+	out = append(out, byte(f.number)<<3|byte(protowire.BytesType), 0)
+	start := len(out)
+	out = append(out, keyTag, byte(len(key)))
+	out = append(out, key...)
+	out = append(out, valueTag, 0)
+	valueStart := len(out)
+	if in.Accept(`"stringValue":`) {
+		var text []byte
+		text, isCommon = in.AcceptPlainString()
+		out = append(out, textTag, byte(len(text)))
+		out = append(out, text...)
+	} else if in.Accept(`"intValue":`) {
+		var n uint64
+		n, isCommon = in.AcceptInteger()
+		out = protowire.AppendVarint(append(out, intTag), n)
+	}
+	length := len(out) - start
+	if !isCommon || length > 0x7f || !in.Accept("}}") {
+		return false
+	}
+	out[start-1] = byte(length)
+	out[valueStart-1] = byte(len(out) - valueStart)
+	c.Pos, c.out = in.Pos, out
+	return true
 }
 
 // convertString reads a JSON string and appends it to c.out as the protobuf field f.
