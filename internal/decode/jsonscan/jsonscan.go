@@ -3,14 +3,24 @@
 // It accepts exactly the grammar of RFC 8259. It does not allocate and does not recurse: strings and
 // numbers are slices of the input, and SkipValue keeps its stack, one byte per nesting level, in a
 // buffer of the caller. A Scanner is used by one goroutine at a time.
+//
+// No method returns an error. The first error ends the input, so that all loops over elements end, and
+// Err returns it:
+//
+//	s.Enter() // if s.Peek() is '['
+//	for s.NextElement(']') {
+//		text := s.ReadString()
+//	}
+//	return s.Err()
 package jsonscan
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"math"
+	"math/bits"
 	"strconv"
-	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -23,91 +33,105 @@ var ErrSyntax = errors.New("invalid or truncated JSON")
 type Scanner struct {
 	Body []byte
 	Pos  int
+
+	err     error
+	isFirst bool // whether an opening bracket was read last
+}
+
+// Err returns the first error, or nil.
+func (s *Scanner) Err() error { return s.err }
+
+// Fail records err, unless there is an earlier error, and discards the unread input.
+func (s *Scanner) Fail(err error) {
+	if s.err == nil {
+		s.err = err
+	}
+	s.Body = s.Body[:s.Pos]
 }
 
 // Peek skips white space and returns the next byte, without reading it. It returns 0 at the end.
 func (s *Scanner) Peek() byte {
 	for ; s.Pos < len(s.Body); s.Pos++ {
-		switch c := s.Body[s.Pos]; c {
-		case ' ', '\t', '\n', '\r':
-		default:
+		c := s.Body[s.Pos]
+		isSpace := c <= ' ' && (c == ' ' || c == '\t' || c == '\n' || c == '\r')
+		if !isSpace {
 			return c
 		}
 	}
 	return 0
 }
 
-// EachElement reads an array or object, and calls readElement to read each of its elements: a value, or
-// in an object a name and a value. The next byte must be the opening bracket. closer is the closing
-// bracket, ']' or '}'. EachElement stops at the first error and returns it.
-func (s *Scanner) EachElement(closer byte, readElement func() error) error {
+// Enter reads the opening bracket of an array or object, which must be the next byte. The caller then
+// reads each element after a call of NextElement.
+func (s *Scanner) Enter() {
 	s.Pos++
-	isEmpty := s.Peek() == closer
-	if isEmpty {
+	s.isFirst = true
+}
+
+// NextElement moves to the next element of an array or object, and reads the comma before it. It returns
+// false after the last element, when it has read the closing bracket closer, and after an error.
+func (s *Scanner) NextElement(closer byte) bool {
+	isFirst := s.isFirst
+	s.isFirst = false
+	switch c := s.Peek(); {
+	case c == closer:
 		s.Pos++
-		return nil
+		return false
+	case isFirst && c != 0:
+		return true
+	case c == ',':
+		s.Pos++
+		return true // after a trailing comma, reading the element fails
 	}
-	for {
-		// After a trailing comma, readElement finds the closing bracket and returns an error.
-		if err := readElement(); err != nil {
-			return err
-		}
-		switch s.Peek() {
-		case closer:
-			s.Pos++
-			return nil
-		case ',':
-			s.Pos++
-		default:
-			return ErrSyntax
-		}
+	s.Fail(ErrSyntax)
+	return false
+}
+
+// Accept reads the given text if it comes next. It returns false if it has read nothing.
+func (s *Scanner) Accept(text string) bool {
+	isNext := bytes.HasPrefix(s.Body[s.Pos:], []byte(text))
+	if isNext {
+		s.Pos += len(text)
+	}
+	return isNext
+}
+
+// ReadLiteral reads the given literal: true, false or null.
+func (s *Scanner) ReadLiteral(literal string) {
+	if !s.Accept(literal) {
+		s.Fail(ErrSyntax)
 	}
 }
 
 // ReadNumber reads a number and returns its text.
-func (s *Scanner) ReadNumber() ([]byte, error) {
+func (s *Scanner) ReadNumber() []byte {
 	begin := s.Pos
-	s.accept("-")
-	isNumber := s.accept("0") || s.acceptDigits()
-	if isNumber && s.accept(".") {
+	s.Accept("-")
+	isNumber := s.Accept("0") || s.acceptDigits()
+	if isNumber && s.Accept(".") {
 		isNumber = s.acceptDigits()
 	}
-	if isNumber && s.accept("eE") {
-		s.accept("+-")
+	if isNumber && (s.Accept("e") || s.Accept("E")) {
+		_ = s.Accept("+") || s.Accept("-")
 		isNumber = s.acceptDigits()
 	}
 	if !isNumber {
-		return nil, ErrSyntax
+		s.Fail(ErrSyntax)
+		return nil
 	}
-	return s.Body[begin:s.Pos], nil
-}
-
-// accept reads the next byte if it is one of chars. It returns false if it has read nothing.
-func (s *Scanner) accept(chars string) bool {
-	if s.Pos == len(s.Body) || strings.IndexByte(chars, s.Body[s.Pos]) < 0 {
-		return false
-	}
-	s.Pos++
-	return true
+	return s.Body[begin:s.Pos]
 }
 
 // acceptDigits reads consecutive decimal digits. It returns false if the next byte is not a digit.
 func (s *Scanner) acceptDigits() bool {
 	begin := s.Pos
-	for s.Pos < len(s.Body) && '0' <= s.Body[s.Pos] && s.Body[s.Pos] <= '9' {
+	for s.Pos < len(s.Body) && isDigit(s.Body[s.Pos]) {
 		s.Pos++
 	}
 	return s.Pos > begin
 }
 
-// ReadLiteral reads the given literal: true, false or null.
-func (s *Scanner) ReadLiteral(literal string) error {
-	if !bytes.HasPrefix(s.Body[s.Pos:], []byte(literal)) {
-		return ErrSyntax
-	}
-	s.Pos += len(literal)
-	return nil
-}
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 // ParseInteger parses a signed or unsigned 64-bit integer. It returns the two's complement of a negative
 // integer. It also accepts an integer with a fraction or an exponent, such as 1.0 or 1e3, if its absolute
@@ -131,75 +155,46 @@ func ParseInteger(text []byte) (n uint64, ok bool) {
 // SkipValue skips a value of any nesting depth. It stores temporary data in the free capacity of buf,
 // after its content. It returns buf with its content unchanged, but in new memory if the capacity was
 // too small.
-func (s *Scanner) SkipValue(buf []byte) ([]byte, error) {
+func (s *Scanner) SkipValue(buf []byte) []byte {
 	bufLen := len(buf)
 	closers := buf // after bufLen, the closing brackets of the open arrays and objects
 	for {
 		c := s.Peek()
 		isOpening := c == '{' || c == '['
 		if isOpening {
-			s.Pos++
+			s.Enter()
 			closers = append(closers, c+2) // in ASCII, '}' is '{' + 2, and ']' is '[' + 2
-		} else if err := s.skipScalar(c); err != nil {
-			return closers[:bufLen], err
+		} else {
+			s.skipScalar(c)
 		}
-		skipped := s.skipClosers(closers[bufLen:])
-		closers = closers[:len(closers)-skipped]
+		for len(closers) > bufLen && !s.NextElement(closers[len(closers)-1]) {
+			closers = closers[:len(closers)-1]
+		}
 		isComplete := len(closers) == bufLen
 		if isComplete {
-			return closers, nil
+			return closers
 		}
-		isFirst := isOpening && skipped == 0
-		if err := s.skipSeparator(closers[len(closers)-1], isFirst); err != nil {
-			return closers[:bufLen], err
+		isMember := closers[len(closers)-1] == '}'
+		if isMember {
+			s.ReadName()
 		}
 	}
-}
-
-// skipClosers skips consecutive closing brackets. expected contains the closing bracket of each open array
-// or object, the innermost last. skipClosers stops at any other byte, and returns the number of skipped
-// brackets.
-func (s *Scanner) skipClosers(expected []byte) (skipped int) {
-	for len(expected) > 0 && s.Peek() == expected[len(expected)-1] {
-		s.Pos++
-		expected = expected[:len(expected)-1]
-		skipped++
-	}
-	return skipped
-}
-
-// skipSeparator skips the text before the next value of an array or object: the comma, and in an object
-// the name of the value. closer is the closing bracket, ']' or '}'. If isFirst is true, the value is the
-// first one, which has no comma.
-func (s *Scanner) skipSeparator(closer byte, isFirst bool) error {
-	if !isFirst {
-		if s.Peek() != ',' {
-			return ErrSyntax
-		}
-		s.Pos++
-	}
-	if closer == '}' {
-		_, err := s.ReadName()
-		return err
-	}
-	return nil
 }
 
 // skipScalar skips a string, number or literal that begins with c.
-func (s *Scanner) skipScalar(c byte) (err error) {
+func (s *Scanner) skipScalar(c byte) {
 	switch c {
 	case '"':
-		_, err = s.ReadString()
+		s.ReadString()
 	case 't':
-		err = s.ReadLiteral("true")
+		s.ReadLiteral("true")
 	case 'f':
-		err = s.ReadLiteral("false")
+		s.ReadLiteral("false")
 	case 'n':
-		err = s.ReadLiteral("null")
+		s.ReadLiteral("null")
 	default:
-		_, err = s.ReadNumber()
+		s.ReadNumber()
 	}
-	return err
 }
 
 // String is a JSON string.
@@ -209,55 +204,145 @@ type String struct {
 	IsPlain bool   // Raw is ASCII without escapes, and therefore the value
 }
 
-// isPlainByte contains the bytes that represent themselves in a string.
-var isPlainByte = func() (is [256]bool) {
-	for c := byte(' '); c < utf8.RuneSelf; c++ {
-		is[c] = c != '"' && c != '\\'
-	}
-	return is
-}()
-
 // ReadString reads a string with its quotes. It checks escape sequences, but does not replace them.
-func (s *Scanner) ReadString() (String, error) {
+func (s *Scanner) ReadString() String {
+	s.Peek() // skips white space
+	start := s.Pos + 1
+	if value, ok := s.AcceptPlainString(); ok {
+		return String{Raw: value, Start: start, IsPlain: true}
+	}
+	return s.readSpecialString()
+}
+
+// readSpecialString reads a string that has escape sequences, or characters that are not ASCII.
+func (s *Scanner) readSpecialString() String {
 	if s.Peek() != '"' {
-		return String{}, ErrSyntax
+		s.Fail(ErrSyntax)
+		return String{}
 	}
 	start := s.Pos + 1
-	b := s.Body[start:]
-	isPlain := true
-	i := 0
-	for i < len(b) {
-		switch c := b[i]; {
-		case isPlainByte[c]:
-			i++
+	charLen := 1
+	for end := start; end < len(s.Body) && charLen > 0; end += charLen {
+		charLen = 1
+		switch c := s.Body[end]; {
 		case c == '"':
-			s.Pos = start + i + 1
-			return String{b[:i], start, isPlain}, nil
+			s.Pos = end + 1
+			return String{Raw: s.Body[start:end], Start: start}
 		case c == '\\':
-			length := escapeLen(b[i:])
-			if length == 0 {
-				return String{}, ErrSyntax
-			}
-			i += length
-			isPlain = false
+			charLen = escapeLen(s.Body[end:])
 		case c < ' ':
-			return String{}, ErrSyntax
-		default:
-			i++
-			isPlain = false
+			charLen = 0
 		}
 	}
-	return String{}, ErrSyntax
+	s.Fail(ErrSyntax)
+	return String{}
 }
 
 // ReadName reads the name of an object member, and the colon after it.
-func (s *Scanner) ReadName() (String, error) {
-	name, err := s.ReadString()
-	if err == nil && s.Peek() != ':' {
-		err = ErrSyntax
+func (s *Scanner) ReadName() String {
+	name := s.ReadString()
+	if s.Peek() != ':' {
+		s.Fail(ErrSyntax)
+		return String{}
 	}
 	s.Pos++
-	return name, err
+	return name
+}
+
+// The following methods are faster than those that begin with Read, but they read the most common
+// notation only. They return false, and read nothing, if there is anything else at Pos.
+
+// AcceptName reads the name of an object member, and the colon after it, if the name is the given one.
+func (s *Scanner) AcceptName(name string) bool {
+	const openingQuote, quoteAndColon = 1, 2
+	b := s.Body[s.Pos:]
+	end := openingQuote + len(name)
+	isLongEnough := len(b) >= end+quoteAndColon
+	if !isLongEnough || b[end] != '"' || b[end+1] != ':' || b[0] != '"' {
+		return false
+	}
+	isEqual := string(b[openingQuote:end]) == name
+	if isEqual {
+		s.Pos += end + quoteAndColon
+	}
+	return isEqual
+}
+
+// AcceptPlainString reads a string of ASCII characters without escape sequences, and returns its value.
+func (s *Scanner) AcceptPlainString() (value []byte, ok bool) {
+	start := s.Pos + 1
+	isString := start < len(s.Body) && s.Body[s.Pos] == '"'
+	if !isString {
+		return nil, false
+	}
+	end := start + plainLen(s.Body[start:])
+	isComplete := end < len(s.Body) && s.Body[end] == '"'
+	if !isComplete {
+		return nil, false
+	}
+	s.Pos = end + 1
+	return s.Body[start:end], true
+}
+
+// plainLen returns the number of bytes at the start of b, a part of a string, that represent themselves:
+// ASCII characters except for quotes, backslashes and control characters. It compares eight bytes at a
+// time, because it reads most of a request.
+func plainLen(b []byte) int {
+	const eachByte = 0x0101010101010101 // a factor that repeats a byte eight times
+	length := 0
+	for ; len(b)-length >= 8; length += 8 {
+		word := binary.LittleEndian.Uint64(b[length:])
+		// A subtraction sets the high bit of the first byte that is too small for it.
+		quotes := (word ^ '"'*eachByte) - eachByte
+		backslashes := (word ^ '\\'*eachByte) - eachByte
+		controls := word - ' '*eachByte
+		notASCII := word
+		highBits := (quotes | backslashes | controls | notASCII) & (0x80 * eachByte)
+		if highBits != 0 {
+			return length + bits.TrailingZeros64(highBits)/8
+		}
+	}
+	for length < len(b) && isPlainByte(b[length]) {
+		length++
+	}
+	return length
+}
+
+// isPlainByte reports whether a byte of a string is an ASCII character that represents itself.
+func isPlainByte(c byte) bool {
+	return ' ' <= c && c < utf8.RuneSelf && c != '"' && c != '\\'
+}
+
+// AcceptInteger reads an integer without a sign and with at most 19 digits, with or without quotes, if it
+// is followed by a comma or a closing brace, and returns its value.
+func (s *Scanner) AcceptInteger() (n uint64, ok bool) {
+	const maxDigits = 19 // n could overflow with 20 digits
+	b := s.Body[s.Pos:]
+	start := 0
+	isQuoted := len(b) > 0 && b[0] == '"'
+	if isQuoted {
+		start = 1
+	}
+	end := start
+	for end < len(b) && isDigit(b[end]) {
+		n = 10*n + uint64(b[end]-'0')
+		end++
+	}
+	digits := end - start
+	hasLeadingZero := digits > 1 && b[start] == '0'
+	if digits == 0 || digits > maxDigits || hasLeadingZero || end == len(b) {
+		return 0, false
+	}
+	next := b[end]
+	switch {
+	case isQuoted && next == '"':
+		s.Pos += end + 1
+	case !isQuoted && (next == ',' || next == '}'):
+		s.Pos += end
+	default:
+		return 0, false
+	}
+	return n, true
 }
 
 // escapeLen returns the length of the escape sequence at the start of b, or 0 if it is invalid.

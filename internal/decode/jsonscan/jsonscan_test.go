@@ -24,15 +24,16 @@ var seeds = []string{
 func isScannedAsTheModelDoes(t *testing.T, body []byte) {
 	t.Helper()
 	s := jsonscan.Scanner{Body: body}
-	written, err := s.SkipValue([]byte("before"))
+	written := s.SkipValue([]byte("before"))
 	s.Peek()
+	err := s.Err()
 	isTaken := err == nil && s.Pos == len(body)
 	if isTaken != json.Valid(body) || string(written) != "before" {
 		t.Errorf("%q: %v, up to %d of %d, %q", body, err, s.Pos, len(body), written)
 	}
 	s = jsonscan.Scanner{Body: body}
-	text, err := s.ReadString()
-	if err != nil {
+	text := s.ReadString()
+	if s.Err() != nil {
 		return
 	}
 	var want string
@@ -58,33 +59,69 @@ func TestSkipValue_DeepNesting(t *testing.T) {
 	body := strings.Repeat(`{"a":[`, depth) + strings.Repeat("]}", depth)
 	s := jsonscan.Scanner{Body: []byte(body)}
 	room := make([]byte, 0, 2*depth)
-	if written, err := s.SkipValue(room); err != nil || len(written) != 0 || cap(written) != cap(room) {
-		t.Errorf("%v, %d bytes of %d", err, len(written), cap(written))
+	written := s.SkipValue(room)
+	if s.Err() != nil || len(written) != 0 || cap(written) != cap(room) {
+		t.Errorf("%v, %d bytes of %d", s.Err(), len(written), cap(written))
 	}
 }
 
-// TestEachElement_VisitsAll checks EachElement, with white space and with missing commas.
-func TestEachElement_VisitsAll(t *testing.T) {
+// TestNextElement_VisitsAll checks NextElement, with white space and with missing commas.
+func TestNextElement_VisitsAll(t *testing.T) {
 	for body, want := range map[string]string{
 		` [ "a" , "b" ]x`: "ab 14",
 		`[]`:              " 2",
 		`["a" "b"]`:       "a " + jsonscan.ErrSyntax.Error(),
 		`["a";"b"]`:       "a " + jsonscan.ErrSyntax.Error(),
 		`["a"`:            "a " + jsonscan.ErrSyntax.Error(),
+		`["a",]`:          "a " + jsonscan.ErrSyntax.Error(),
+		`[`:               " " + jsonscan.ErrSyntax.Error(),
 	} {
 		s := jsonscan.Scanner{Body: []byte(body)}
 		s.Peek()
+		s.Enter()
 		got := ""
-		err := s.EachElement(']', func() error {
-			text, err := s.ReadString()
-			got += string(text.Raw)
-			return err
-		})
-		if got += fmt.Sprint(" ", s.Pos); err != nil {
-			got = strings.Fields(got)[0] + " " + err.Error()
+		for s.NextElement(']') {
+			got += string(s.ReadString().Raw)
+		}
+		if s.Err() != nil {
+			got += " " + s.Err().Error()
+		} else {
+			got += fmt.Sprint(" ", s.Pos)
 		}
 		if got != want {
 			t.Errorf("%s: %q, want %q", body, got, want)
+		}
+	}
+}
+
+// TestAccept_OnlyCommonNotations checks that AcceptName and AcceptInteger read the notations that they
+// document, and nothing of any other text.
+func TestAccept_OnlyCommonNotations(t *testing.T) {
+	for body, want := range map[string]int{
+		`"key":5`: 6, `"key" :5`: 0, `"kex":5`: 0, `"keyy":5`: 0, ` "key":5`: 0, `xkey":`: 0, `"key"`: 0, ``: 0,
+	} {
+		s := jsonscan.Scanner{Body: []byte(body)}
+		if ok := s.AcceptName("key"); ok != (want > 0) || s.Pos != want {
+			t.Errorf("name %s: %v, at %d, want %d", body, ok, s.Pos, want)
+		}
+	}
+	for body, want := range map[string]uint64{
+		`0,`: 0, `7}`: 7, `"12"`: 12, `9999999999999999999,`: 9999999999999999999,
+		`"0"x`: 0,
+	} {
+		s := jsonscan.Scanner{Body: []byte(body)}
+		end := strings.LastIndexAny(body, `"0123456789`) + 1
+		if n, ok := s.AcceptInteger(); !ok || n != want || s.Pos != end {
+			t.Errorf("integer %s: %d, %v, at %d, want %d", body, n, ok, s.Pos, want)
+		}
+	}
+	for _, body := range []string{
+		``, `"`, `""`, `x`, `-1,`, `1`, `1.0,`, `1e3,`, `01,`, `"01"`, `"1`, `"1,`, `"1}`, `1"`, `1 ,`, `"1 "`,
+		`10000000000000000000,`,
+	} {
+		s := jsonscan.Scanner{Body: []byte(body)}
+		if n, ok := s.AcceptInteger(); ok || s.Pos != 0 {
+			t.Errorf("integer %s: %d, %v, at %d", body, n, ok, s.Pos)
 		}
 	}
 }

@@ -56,8 +56,8 @@ func (r *tokenReader) message(dst []byte, fields messageFields, depth int) ([]by
 		if err != nil {
 			return dst, err
 		}
-		if f := fields.find([]byte(text)); f != nil {
-			dst, err = r.field(dst, *f, value, depth)
+		if i := fields.find([]byte(text)); i >= 0 {
+			dst, err = r.field(dst, fields[i], value, depth)
 		} else {
 			err = r.skip(value)
 		}

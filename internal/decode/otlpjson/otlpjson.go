@@ -48,204 +48,240 @@ var (
 // FromJSON appends the protobuf of a JSON request to dst. If it returns an error, dst is unchanged.
 func FromJSON(dst, body []byte) ([]byte, error) {
 	c := converter{Scanner: jsonscan.Scanner{Body: body}, out: dst}
-	if err := c.convertRequest(); err != nil {
+	c.convertRequest()
+	if err := c.Err(); err != nil {
 		return dst, fmt.Errorf("read spans in JSON at byte %d: %w", c.Pos, err)
 	}
 	return c.out, nil
 }
 
-// converter reads JSON from a Scanner and appends protobuf to out.
+// converter reads JSON from a Scanner and appends protobuf to out. The Scanner keeps the first error.
 type converter struct {
 	jsonscan.Scanner
 	out []byte
 }
 
-func (c *converter) convertRequest() error {
+func (c *converter) convertRequest() {
 	if c.Peek() != '{' {
-		return errType
+		c.Fail(errType)
+		return
 	}
-	if err := c.convertMessage(requestFields, 0); err != nil {
-		return err
+	c.convertMessage(requestFields, 0)
+	c.Peek() // skips white space
+	hasTrailingData := c.Pos < len(c.Body)
+	if hasTrailingData {
+		c.Fail(errTrailing)
 	}
-	if c.Peek(); c.Pos < len(c.Body) {
-		return errTrailing
-	}
-	return nil
 }
 
 // convertMessage reads a JSON object and appends it to c.out as a protobuf message with the given
 // fields. The next byte must be the opening bracket. Values with names that are not in fields are
 // skipped. depth is the number of messages that contain this one.
-func (c *converter) convertMessage(fields messageFields, depth int) error {
-	return c.EachElement('}', func() error {
-		name, err := c.ReadName()
-		if err != nil {
-			return err
+func (c *converter) convertMessage(fields messageFields, depth int) {
+	c.Enter()
+	expected := 0 // SDKs write most fields in the order of the tables
+	for c.NextElement('}') {
+		index := c.readFieldName(fields, expected)
+		isUnknown := index < 0
+		if isUnknown {
+			c.out = c.SkipValue(c.out)
+			continue
 		}
-		f := fields.find(c.unescape(name))
-		if f == nil {
-			return c.discardValue()
-		}
-		return c.convertField(f, depth)
-	})
+		c.convertField(&fields[index], depth)
+		expected = index + 1
+	}
 }
 
-// discardValue reads a JSON value of any type and writes nothing. The scanner stores temporary data in the
-// free capacity of c.out.
-func (c *converter) discardValue() (err error) {
-	c.out, err = c.SkipValue(c.out)
-	return err
+// readFieldName reads the name of an object member. It returns the index of the field with this name, or
+// -1 if there is no such field. It is fastest if the name is the one of fields[expected].
+func (c *converter) readFieldName(fields messageFields, expected int) (index int) {
+	index = expected
+	for range fields {
+		if index == len(fields) {
+			index = 0
+		}
+		if c.AcceptName(fields[index].name) {
+			return index
+		}
+		index++
+	}
+	name := c.unescape(c.ReadName())
+	return fields.find(name)
 }
 
 // convertField reads the JSON value of the field f and appends the field to c.out, encoded as protobuf.
 // It appends one field for each element of an array, and nothing for null. depth is the number of
 // messages that contain the field.
-func (c *converter) convertField(f *field, depth int) error {
+func (c *converter) convertField(f *field, depth int) {
 	firstByte := c.Peek()
-	isNull := firstByte == 'n'
-	if isNull {
-		return c.ReadLiteral("null")
-	}
-	isArray := firstByte == '['
-	if !isArray {
-		return c.convertValue(f, depth)
-	}
 	canBeRepeated := f.encoding == asMessage || f.encoding == asString
-	if !canBeRepeated {
-		return errType
+	switch {
+	case firstByte == 'n':
+		c.ReadLiteral("null")
+	case firstByte == '[' && canBeRepeated:
+		c.Enter()
+		for c.NextElement(']') {
+			c.convertValue(f, c.Peek(), depth)
+		}
+	default:
+		c.convertValue(f, firstByte, depth)
 	}
-	return c.EachElement(']', func() error { return c.convertValue(f, depth) })
 }
 
-// convertValue reads one value of a field, and writes the tag of the field and the value.
-func (c *converter) convertValue(f *field, depth int) error {
-	switch f.encoding {
-	case asBool:
-		return c.convertBool(f)
-	case asVarint64, asVarint32, asFixed64, asFixed32, asDouble:
-		return c.convertNumber(f)
-	case asMessage:
-		return c.convertSubmessage(f, depth)
+// convertValue reads one value of the field f, which starts with firstByte, and appends the field to
+// c.out. It is an error if the value has another JSON type than the field. depth is the number of messages
+// that contain the field.
+func (c *converter) convertValue(f *field, firstByte byte, depth int) {
+	isString := firstByte == '"'
+	isNumber := firstByte == '-' || '0' <= firstByte && firstByte <= '9'
+	isBool := firstByte == 't' || firstByte == 'f'
+	switch {
+	case f.encoding == asMessage && firstByte == '{':
+		c.convertSubmessage(f, depth)
+	case f.encoding == asString && isString:
+		c.convertString(f)
+	case f.encoding.isBytes() && isString:
+		c.convertBytes(f)
+	case f.encoding.isNumber() && (isNumber || isString):
+		c.convertNumber(f)
+	case f.encoding == asBool && isBool:
+		c.convertBool(f)
 	default:
-		return c.convertString(f)
+		c.Fail(errType)
 	}
 }
 
 // convertSubmessage reads a JSON object and appends it to c.out as the protobuf field f, which contains
 // a message. depth is the number of messages that contain the field. If it is MaxDepth, the content of
 // the object is skipped, and the message is empty.
-func (c *converter) convertSubmessage(f *field, depth int) error {
-	if c.Peek() != '{' {
-		return errType
+func (c *converter) convertSubmessage(f *field, depth int) {
+	isAttribute := f.fields == &attributeFields
+	isValueConverted := depth+1 < MaxDepth // the value of an attribute is one level deeper
+	if isAttribute && isValueConverted && c.convertCommonAttribute(f) {
+		return
 	}
 	start := c.beginLengthPrefixed(f)
-	var err error
 	if depth == MaxDepth {
-		err = c.discardValue()
+		c.out = c.SkipValue(c.out)
 	} else {
-		err = c.convertMessage(*f.fields, depth+1)
-	}
-	if err != nil {
-		return err
+		c.convertMessage(*f.fields, depth+1)
 	}
 	c.endLengthPrefixed(start)
-	return nil
 }
 
-// convertString reads a JSON string and appends it to c.out as the protobuf field f. If the field
-// contains bytes, the string is their hexadecimal or base64 encoding, which convertString decodes.
-func (c *converter) convertString(f *field) error {
-	if c.Peek() != '"' {
-		return errType
+// convertCommonAttribute is a fast path of convertSubmessage for attributes as most SDKs write them, such
+// as {"key":"http.route","value":{"stringValue":"/users"}}. The key comes first, the value is an ASCII
+// text or an integer, and the protobuf has less than 128 bytes, so that each length takes one byte. For
+// any other attribute, convertCommonAttribute does nothing and returns false.
+func (c *converter) convertCommonAttribute(f *field) (isCommon bool) {
+	const (
+		keyTag   = 1<<3 | byte(protowire.BytesType)
+		valueTag = 2<<3 | byte(protowire.BytesType)
+		textTag  = 1<<3 | byte(protowire.BytesType)
+		intTag   = 3<<3 | byte(protowire.VarintType)
+	)
+	// The converter stays unchanged until the end of the attribute is found.
+	in := jsonscan.Scanner{Body: c.Body, Pos: c.Pos}
+	out := c.out
+	if !in.Accept(`{"key":`) {
+		return false
 	}
-	text, err := c.ReadString()
-	if err != nil {
-		return err
+	key, isPlain := in.AcceptPlainString()
+	if !isPlain || !in.Accept(`,"value":{`) {
+		return false
 	}
+	out = append(out, byte(f.number)<<3|byte(protowire.BytesType), 0)
+	start := len(out)
+	out = append(out, keyTag, byte(len(key)))
+	out = append(out, key...)
+	out = append(out, valueTag, 0)
+	valueStart := len(out)
+	if in.Accept(`"stringValue":`) {
+		var text []byte
+		text, isCommon = in.AcceptPlainString()
+		out = append(out, textTag, byte(len(text)))
+		out = append(out, text...)
+	} else if in.Accept(`"intValue":`) {
+		var n uint64
+		n, isCommon = in.AcceptInteger()
+		out = protowire.AppendVarint(append(out, intTag), n)
+	}
+	length := len(out) - start
+	if !isCommon || length > 0x7f || !in.Accept("}}") {
+		return false
+	}
+	out[start-1] = byte(length)
+	out[valueStart-1] = byte(len(out) - valueStart)
+	c.Pos, c.out = in.Pos, out
+	return true
+}
+
+// convertString reads a JSON string and appends it to c.out as the protobuf field f.
+func (c *converter) convertString(f *field) {
+	text := c.ReadString()
 	start := c.beginLengthPrefixed(f)
-	switch f.encoding {
-	case asHex:
-		c.out, err = hex.AppendDecode(c.out, c.unescape(text))
-	case asBase64:
-		err = c.appendBase64(text)
-	default:
-		c.out = text.AppendTo(c.out)
+	c.out = text.AppendTo(c.out)
+	c.endLengthPrefixed(start)
+}
+
+// convertBytes reads a JSON string, the hexadecimal or base64 encoding of bytes, and appends the bytes to
+// c.out as the protobuf field f.
+func (c *converter) convertBytes(f *field) {
+	text := c.ReadString()
+	start := c.beginLengthPrefixed(f)
+	encoded := c.unescape(text)
+	var err error
+	if f.encoding == asHex {
+		c.out, err = hex.AppendDecode(c.out, encoded)
+	} else {
+		if !text.IsPlain {
+			encoded = slices.Clone(encoded) // base64 does not guarantee that it can decode in place
+		}
+		c.out, err = base64.StdEncoding.AppendDecode(c.out, encoded)
+	}
+	if err != nil {
+		c.Fail(err)
 	}
 	c.endLengthPrefixed(start)
-	return err
 }
 
-// appendBase64 decodes a base64 string and appends the bytes to c.out.
-func (c *converter) appendBase64(text jsonscan.String) (err error) {
-	encoded := c.unescape(text)
-	if !text.IsPlain {
-		encoded = slices.Clone(encoded) // base64 does not guarantee that it can decode in place
+// convertBool reads true or false and appends it to c.out as the protobuf field f.
+func (c *converter) convertBool(f *field) {
+	if c.Accept("true") {
+		c.writeInteger(f, 1)
+		return
 	}
-	c.out, err = base64.StdEncoding.AppendDecode(c.out, encoded)
-	return err
+	c.ReadLiteral("false")
+	c.writeInteger(f, 0)
 }
 
-func (c *converter) convertBool(f *field) error {
-	literal, value := "false", c.Peek() == 't'
-	if value {
-		literal = "true"
-	} else if c.Peek() != 'f' {
-		return errType
-	}
-	c.writeTag(f, protowire.VarintType)
-	c.out = protowire.AppendVarint(c.out, protowire.EncodeBool(value))
-	return c.ReadLiteral(literal)
-}
-
-func (c *converter) convertNumber(f *field) error {
-	text, err := c.readNumberText()
-	if err != nil {
-		return err
-	}
-	parse := jsonscan.ParseInteger
+// convertNumber reads a number, or a string that contains one, and appends it to c.out as the protobuf
+// field f.
+func (c *converter) convertNumber(f *field) {
 	if f.encoding == asDouble {
-		parse = parseDouble
+		n, err := strconv.ParseFloat(string(c.readNumberText()), 64)
+		if err != nil {
+			c.Fail(errType)
+		}
+		c.writeInteger(f, math.Float64bits(n))
+		return
 	}
-	n, ok := parse(text)
+	n, ok := c.AcceptInteger()
 	if !ok {
-		return errType
+		n, ok = jsonscan.ParseInteger(c.readNumberText())
 	}
-	switch f.encoding {
-	case asVarint64:
-		c.writeTag(f, protowire.VarintType)
-		c.out = protowire.AppendVarint(c.out, n)
-	case asVarint32: // sign extension would make negative numbers longer than their JSON
-		c.writeTag(f, protowire.VarintType)
-		c.out = protowire.AppendVarint(c.out, uint64(uint32(n)))
-	case asFixed32:
-		c.writeTag(f, protowire.Fixed32Type)
-		c.out = protowire.AppendFixed32(c.out, uint32(n))
-	default:
-		c.writeTag(f, protowire.Fixed64Type)
-		c.out = protowire.AppendFixed64(c.out, n)
+	if !ok {
+		c.Fail(errType)
 	}
-	return nil
+	c.writeInteger(f, n)
 }
 
 // readNumberText reads a number, or a string that contains one, and returns its text.
-func (c *converter) readNumberText() ([]byte, error) {
-	firstByte := c.Peek()
-	isString := firstByte == '"'
-	isNumber := firstByte == '-' || '0' <= firstByte && firstByte <= '9'
-	switch {
-	case isString:
-		text, err := c.ReadString()
-		return c.unescape(text), err
-	case isNumber:
-		return c.ReadNumber()
+func (c *converter) readNumberText() []byte {
+	if c.Peek() == '"' {
+		return c.unescape(c.ReadString())
 	}
-	return nil, errType
-}
-
-// parseDouble parses a number, NaN or an infinity, and returns its bits.
-func parseDouble(text []byte) (bits uint64, ok bool) {
-	n, err := strconv.ParseFloat(string(text), 64)
-	return math.Float64bits(n), err == nil
+	return c.ReadNumber()
 }
 
 // unescape returns the value of a JSON string, with escape sequences decoded. The value is valid until
@@ -261,15 +297,41 @@ func (c *converter) unescape(text jsonscan.String) []byte {
 	return value
 }
 
-func (c *converter) writeTag(f *field, wireType protowire.Type) {
-	c.out = protowire.AppendTag(c.out, f.number, wireType)
+// writeInteger appends the protobuf field f with the bits of a number.
+func (c *converter) writeInteger(f *field, bits uint64) {
+	c.writeTag(f)
+	switch f.encoding {
+	case asVarint32: // sign extension would make negative numbers longer than their JSON
+		c.writeVarint(uint64(uint32(bits)))
+	case asFixed32:
+		c.out = protowire.AppendFixed32(c.out, uint32(bits))
+	case asFixed64, asDouble:
+		c.out = protowire.AppendFixed64(c.out, bits)
+	default:
+		c.writeVarint(bits)
+	}
+}
+
+func (c *converter) writeTag(f *field) {
+	c.writeVarint(protowire.EncodeTag(f.number, wireTypes[f.encoding]))
+}
+
+// writeVarint appends v as a varint. Most numbers and tags take one byte, for which append is faster than
+// AppendVarint.
+func (c *converter) writeVarint(v uint64) {
+	isOneByte := v < 0x80
+	if isOneByte {
+		c.out = append(c.out, byte(v))
+		return
+	}
+	c.out = protowire.AppendVarint(c.out, v)
 }
 
 // beginLengthPrefixed starts a string, bytes or message field: it writes the tag and reserves one byte
 // for the length of the content. It returns the position of the content. After the content, the caller
 // must call endLengthPrefixed with this position.
 func (c *converter) beginLengthPrefixed(f *field) (start int) {
-	c.writeTag(f, protowire.BytesType)
+	c.writeTag(f)
 	c.out = append(c.out, 0)
 	return len(c.out)
 }
@@ -278,14 +340,17 @@ func (c *converter) beginLengthPrefixed(f *field) (start int) {
 // front of it. One byte is reserved for the length; if it needs more, endLengthPrefixed moves the
 // content.
 func (c *converter) endLengthPrefixed(start int) {
-	var buf [binary.MaxVarintLen64]byte
 	contentLen := len(c.out) - start
-	encodedLen := protowire.AppendVarint(buf[:0], uint64(contentLen))
 	reserved := start - 1
-	c.out[reserved] = encodedLen[0]
-	if len(encodedLen) > 1 {
-		c.out = slices.Insert(c.out, start, encodedLen[1:]...)
+	isOneByte := contentLen < 0x80
+	if isOneByte {
+		c.out[reserved] = byte(contentLen)
+		return
 	}
+	var buf [binary.MaxVarintLen64]byte
+	encodedLen := protowire.AppendVarint(buf[:0], uint64(contentLen))
+	c.out[reserved] = encodedLen[0]
+	c.out = slices.Insert(c.out, start, encodedLen[1:]...)
 }
 
 // encoding is the type of a field in JSON and in protobuf.
@@ -295,14 +360,28 @@ const (
 	asString encoding = iota
 	asHex             // ID: hexadecimal string in JSON, bytes in protobuf
 	asBase64          // other bytes
+	asMessage
 	asBool
 	asVarint64 // 64-bit integer
 	asVarint32 // enum or count
 	asFixed64  // 64-bit integer
 	asFixed32  // 32-bit integer
 	asDouble
-	asMessage
 )
+
+// isBytes reports whether a field contains bytes, which are a string in JSON.
+func (e encoding) isBytes() bool { return e == asHex || e == asBase64 }
+
+// isNumber reports whether a field is a number, which can be a string in JSON.
+func (e encoding) isNumber() bool { return e >= asVarint64 }
+
+// wireTypes are the wire types of the encodings in protobuf.
+var wireTypes = [...]protowire.Type{
+	asString: protowire.BytesType, asHex: protowire.BytesType, asBase64: protowire.BytesType,
+	asMessage: protowire.BytesType,
+	asBool:    protowire.VarintType, asVarint64: protowire.VarintType, asVarint32: protowire.VarintType,
+	asFixed64: protowire.Fixed64Type, asDouble: protowire.Fixed64Type, asFixed32: protowire.Fixed32Type,
+}
 
 // field is a field of a message. Its JSON value shows whether it is repeated.
 type field struct {
@@ -315,14 +394,14 @@ type field struct {
 // messageFields are the fields of a message.
 type messageFields []field
 
-// find returns the field with the given name, or nil if the message has no such field.
-func (fields messageFields) find(name []byte) *field {
+// find returns the index of the field with the given name, or -1 if the message has no such field.
+func (fields messageFields) find(name []byte) (index int) {
 	for i := range fields {
 		if string(name) == fields[i].name {
-			return &fields[i]
+			return i
 		}
 	}
-	return nil
+	return -1
 }
 
 // Fields of the messages in a trace request. valueFields is set by init, because it refers to itself.
@@ -359,9 +438,9 @@ var (
 		{"droppedAttributesCount", 10, asVarint32, nil},
 		{"events", 11, asMessage, &eventFields},
 		{"droppedEventsCount", 12, asVarint32, nil},
+		{"status", 15, asMessage, &statusFields},
 		{"links", 13, asMessage, &linkFields},
 		{"droppedLinksCount", 14, asVarint32, nil},
-		{"status", 15, asMessage, &statusFields},
 		{"flags", 16, asFixed32, nil},
 	}
 	scopeFields = messageFields{

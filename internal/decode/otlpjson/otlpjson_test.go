@@ -200,7 +200,7 @@ func TestProtobufBytes_EachField(t *testing.T) {
 				body := []byte("{" + strings.Repeat(`"`+f.name+`":`+value+",", n-1) + `"` + f.name + `":` +
 					value + "}")
 				c := converter{Scanner: jsonscan.Scanner{Body: body}}
-				if c.Peek(); c.convertMessage(fields, 0) != nil || len(c.out) > len(body) {
+				if c.convertMessage(fields, 0); c.Err() != nil || len(c.out) > len(body) {
 					t.Errorf("%d bytes of %s: %s become %d", len(body), f.name, value, len(c.out))
 				}
 			}
@@ -211,6 +211,7 @@ func TestProtobufBytes_EachField(t *testing.T) {
 // FuzzFromJSON compares FromJSON with the model, and checks the length of its result.
 func FuzzFromJSON(f *testing.F) {
 	f.Add([]byte(exampleJSON))
+	f.Add([]byte(`{"resourceSpans":[{"resource":{"attributes":[{"key":"k","value":{"stringValue":"v"}},{"key":"n","value":{"intValue":"7"}}]}}]}`))
 	f.Add([]byte(`{"resourceSpans":[{"resource":{},"scopeSpans":[{"spans":[{"name":null,"kind":"3","attributes":{"key":"x"}}]}]}]}`))
 	f.Add([]byte(`{"resourceSpans":{"schemaUrl":"\ud83d\ude00\ud83d\/\n","r\u0065source":{"entityRefs":[{"idKeys":["a","\"",""]}]}}}`))
 	f.Fuzz(func(t *testing.T, body []byte) { isReadAsTheModelReadsIt(t, body) })

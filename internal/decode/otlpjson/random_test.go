@@ -255,6 +255,46 @@ func TestGrammar_AgainstModel(t *testing.T) {
 				[]byte(`{"resourceSpans":[{"resource":{"attributes":[{"value":`+open+inner+shut+`}]}}]}`))
 			isReadAsTheModelReadsIt(t,
 				[]byte(`{"resourceSpans":[{"resource":{"attributes":{"later":1,"value":`+open+inner+shut+`}}}]}`))
+			pairs := strings.Repeat(`{"kvlistValue":{"values":[{"key":"a","value":`, depth/3-1) +
+				`{"kvlistValue":{"values":[{"key":"k","value":{"stringValue":"v"}}]}}` +
+				strings.Repeat(`}]}}`, depth/3-1)
+			for _, value := range []string{pairs, `{"arrayValue":{"values":[` + pairs + `]}}`} {
+				isReadAsTheModelReadsIt(t,
+					[]byte(`{"resourceSpans":[{"resource":{"attributes":[{"value":`+value+`}]}}]}`))
+			}
+		}
+	}
+}
+
+// TestAttributes_AgainstModel compares FromJSON with the model for attributes like those of SDKs, with
+// lengths around the limit of the fast path, and for attributes that differ from them in one byte.
+func TestAttributes_AgainstModel(t *testing.T) {
+	around := func(attribute string) []byte {
+		return []byte(`{"resourceSpans":[{"resource":{"attributes":[` + attribute + `,{"key":"z"}]}}]}`)
+	}
+	for length := range 140 {
+		text := strings.Repeat("x", length)
+		for _, attribute := range []string{
+			`{"key":"","value":{"stringValue":"` + text + `"}}`,
+			`{"key":"` + text + `","value":{"stringValue":"http"}}`,
+			`{"key":"` + text + `","value":{"intValue":18014398509481984}}`,
+			`{"key":"k","value":{"intValue":"` + strings.Repeat("9", length%24) + `"}}`,
+		} {
+			isReadAsTheModelReadsIt(t, around(attribute))
+		}
+	}
+	for _, attribute := range []string{
+		`{"key":"k","value":{"stringValue":"text"}}`, `{"key":"k","value":{"intValue":"200"}}`,
+		`{"key":"k","value":{"intValue":200}}`, `{"key":"k","value":{"boolValue":true}}`,
+	} {
+		if !isReadAsTheModelReadsIt(t, around(attribute)) {
+			t.Errorf("%s is refused", attribute)
+		}
+		for at := range attribute {
+			for _, piece := range []string{"", " ", `"`, `\`, ",", "}", "0", "\x01", "\xc3\xa9"} {
+				isReadAsTheModelReadsIt(t, around(attribute[:at]+piece+attribute[at+1:]))
+				isReadAsTheModelReadsIt(t, around(attribute[:at]+piece+attribute[at:]))
+			}
 		}
 	}
 }

@@ -18,122 +18,132 @@ var errValue = errors.New("a value has the wrong type for its field, or data fol
 // exceeds a limit.
 func (d *Decoder) JSON(r *otlp.Request, body []byte, spanNames, resourceNames *spantable.Names) error {
 	d.begin(r, body, spanNames, resourceNames)
-	if err := d.readSpans(); err != nil {
+	d.readSpans()
+	if err := d.Err(); err != nil {
 		r.Fail(fmt.Errorf("%w; at byte %d: %w", ErrUnparsable, d.Pos, err))
 	}
 	return r.Err() //nolint:wrapcheck // contains the fix
 }
 
-// readSpans reads an array of spans. It returns an error if anything but white space follows.
-func (d *Decoder) readSpans() error {
-	err := d.readElements('[', ']', d.readSpan)
+// readSpans reads an array of spans. It is an error if anything but white space follows.
+func (d *Decoder) readSpans() {
+	d.enter('[')
+	for d.NextElement(']') {
+		d.readSpan()
+	}
 	d.Peek() // skips white space
 	hasTrailingData := d.Pos < len(d.Body)
-	if err == nil && hasTrailingData {
-		return errValue
+	if hasTrailingData {
+		d.Fail(errValue)
 	}
-	return err
 }
 
-func (d *Decoder) readSpan() error {
+func (d *Decoder) readSpan() {
 	d.beginSpan()
-	if err := d.readObject(d.readSpanField); err != nil {
-		return err
+	d.enter('{')
+	for d.NextElement('}') {
+		name, isNull := d.readName()
+		if !isNull {
+			d.readSpanField(name)
+		}
 	}
-	return d.endSpan()
+	if d.Err() != nil {
+		return
+	}
+	if err := d.endSpan(); err != nil {
+		d.Fail(err)
+	}
 }
 
-// readElements reads an array or an object with the given brackets, and calls readElement to read each
-// of its elements. It returns an error if the next byte is not opener, or if readElement returns an
-// error.
-func (d *Decoder) readElements(opener, closer byte, readElement func() error) error {
+// enter reads the opening bracket of an array or object. It is an error if the next byte is not opener.
+func (d *Decoder) enter(opener byte) {
 	if d.Peek() != opener {
-		return errValue
+		d.Fail(errValue)
+		return
 	}
-	return d.EachElement(closer, readElement) //nolint:wrapcheck // JSON wraps it
+	d.Enter()
 }
 
-// readObject reads a JSON object. For each value except null, it calls readValue with the name of the
-// value. readValue must read the value.
-func (d *Decoder) readObject(readValue func(name []byte) error) error {
-	return d.readElements('{', '}', func() error {
-		name, err := d.ReadName()
-		if err != nil {
-			return err //nolint:wrapcheck // JSON wraps it
-		}
-		isNull := d.Peek() == 'n'
-		if isNull {
-			return d.ReadLiteral("null") //nolint:wrapcheck // JSON wraps it
-		}
-		nameText := d.storeString(name)
-		return readValue(d.table.Bytes(nameText))
-	})
+// readName reads the name of an object member. If the value is null, it also reads the value.
+func (d *Decoder) readName() (name []byte, isNull bool) {
+	name = d.table.Bytes(d.storeString(d.ReadName()))
+	isNull = d.Peek() == 'n'
+	if isNull {
+		d.ReadLiteral("null")
+	}
+	return name, isNull
 }
 
 // readSpanField reads the value of a field of a Zipkin span into the current span. name is the name of
 // the field. It skips the value if the field is unknown.
-func (d *Decoder) readSpanField(name []byte) (err error) {
+func (d *Decoder) readSpanField(name []byte) {
 	s := &d.span
 	switch string(name) {
 	case "traceId":
-		d.extra.TraceHigh, d.extra.TraceLow, err = d.readID(32)
+		d.extra.TraceHigh, d.extra.TraceLow = d.readID(32)
 	case "id":
-		_, s.ID, err = d.readID(16)
+		_, s.ID = d.readID(16)
 	case "parentId":
-		_, s.Parent, err = d.readID(16)
+		_, s.Parent = d.readID(16)
 	case "name":
-		s.Name, err = d.readText()
+		s.Name = d.readText()
 	case "kind":
-		s.Kind, err = d.readKind()
+		s.Kind = d.readKind()
 	case "timestamp":
-		s.Start, err = d.readMicroseconds()
+		s.Start = d.readMicroseconds()
 	case "duration":
 		d.hasDuration = true
-		s.Duration, err = d.readMicroseconds()
+		s.Duration = d.readMicroseconds()
 	case "localEndpoint":
-		err = d.readEndpoint(&d.service)
+		d.readEndpoint(&d.service)
 	case "remoteEndpoint":
-		err = d.readEndpoint(&d.peer)
+		d.readEndpoint(&d.peer)
 	case "shared":
 		d.isShared = d.isShared || d.Peek() == 't'
-		err = d.skip()
+		d.skip()
 	case "tags":
-		err = d.readObject(func(name []byte) error {
-			value, err := d.readText()
-			d.applyTag(name, value)
-			return err
-		})
+		d.readTags()
 	default:
-		err = d.skip()
+		d.skip()
 	}
-	return err
+}
+
+// readTags reads an object whose members are the tags of the current span.
+func (d *Decoder) readTags() {
+	d.enter('{')
+	for d.NextElement('}') {
+		name, isNull := d.readName()
+		if !isNull {
+			d.applyTag(name, d.readText())
+		}
+	}
 }
 
 // readEndpoint reads an endpoint object, and stores the service name in service if there is one.
-func (d *Decoder) readEndpoint(service *spantable.Text) error {
-	return d.readObject(func(name []byte) (err error) {
-		if string(name) == "serviceName" {
-			*service, err = d.readText()
-			return err
+func (d *Decoder) readEndpoint(service *spantable.Text) {
+	d.enter('{')
+	for d.NextElement('}') {
+		name, isNull := d.readName()
+		switch {
+		case isNull:
+		case string(name) == "serviceName":
+			*service = d.readText()
+		default:
+			d.skip()
 		}
-		return d.skip()
-	})
+	}
 }
 
-func (d *Decoder) skip() (err error) {
-	d.table.Derived, err = d.SkipValue(d.table.Derived)
-	return err //nolint:wrapcheck // JSON wraps it
-}
+func (d *Decoder) skip() { d.table.Derived = d.SkipValue(d.table.Derived) }
 
 // readText reads a string or a number, and returns its text.
-func (d *Decoder) readText() (spantable.Text, error) {
+func (d *Decoder) readText() spantable.Text {
 	if d.Peek() == '"' {
-		text, err := d.ReadString()
-		return d.storeString(text), err //nolint:wrapcheck // JSON wraps it
+		return d.storeString(d.ReadString())
 	}
 	start := uint32(d.Pos)
-	number, err := d.ReadNumber()
-	return spantable.Text{At: start, Len: uint32(len(number))}, err //nolint:wrapcheck // JSON wraps it
+	number := d.ReadNumber()
+	return spantable.Text{At: start, Len: uint32(len(number))}
 }
 
 // storeString returns the value of a JSON string as a text, a position in the body. If the string has escape
@@ -148,41 +158,41 @@ func (d *Decoder) storeString(s jsonscan.String) spantable.Text {
 }
 
 // readID reads an ID of at most maxDigits hexadecimal digits, and returns its upper and its lower 64 bits.
-func (d *Decoder) readID(maxDigits int) (high, low uint64, err error) {
+func (d *Decoder) readID(maxDigits int) (high, low uint64) {
 	const lowDigits = 16
-	text, err := d.readText()
-	digits := d.table.Bytes(text)
-	if err != nil || len(digits) > maxDigits {
-		return 0, 0, errors.Join(err, errValue)
+	digits := d.table.Bytes(d.readText())
+	if len(digits) > maxDigits {
+		d.Fail(errValue)
+		return 0, 0
 	}
 	highDigits := max(0, len(digits)-lowDigits)
-	low, err = strconv.ParseUint(string(digits[highDigits:]), 16, 64)
+	low, err := strconv.ParseUint(string(digits[highDigits:]), 16, 64)
 	if err == nil && highDigits > 0 {
 		high, err = strconv.ParseUint(string(digits[:highDigits]), 16, 64)
 	}
-	return high, low, err //nolint:wrapcheck // contains the invalid ID
+	if err != nil {
+		d.Fail(err) // contains the invalid ID
+	}
+	return high, low
 }
 
 // readMicroseconds reads a time in microseconds and returns it in nanoseconds.
-func (d *Decoder) readMicroseconds() (uint64, error) {
-	text, err := d.readText()
-	if err != nil {
-		return 0, err
-	}
-	micros, isInteger := jsonscan.ParseInteger(d.table.Bytes(text))
+func (d *Decoder) readMicroseconds() uint64 {
+	micros, isInteger := jsonscan.ParseInteger(d.table.Bytes(d.readText()))
 	if !isInteger {
-		return 0, errValue
+		d.Fail(errValue)
 	}
-	return nanoseconds(micros), nil
+	return nanoseconds(micros)
 }
 
-// readKind reads the name of a span kind. It returns an error if there is no such kind.
-func (d *Decoder) readKind() (spantable.Kind, error) {
-	name, err := d.readText()
-	i := slices.Index(kindNames[:], d.table.String(name))
+// readKind reads the name of a span kind. It is an error if there is no such kind.
+func (d *Decoder) readKind() spantable.Kind {
+	name := d.table.String(d.readText())
+	i := slices.Index(kindNames[:], name)
 	isKnown := i > 0 // the first name is empty
 	if !isKnown {
-		return spantable.KindInternal, errors.Join(err, errValue)
+		d.Fail(errValue)
+		return spantable.KindInternal
 	}
-	return kinds[i], nil
+	return kinds[i]
 }
