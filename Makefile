@@ -54,7 +54,7 @@ image: binaries release-tools ## build the container image for each architecture
 # other code.
 RELEASE := $(shell echo '$(VERSION)' | grep -xE 'v?[0-9]+(\.[0-9]+)*')
 
-dist: binaries release-tools ## build everything that a release contains into dist/, sign it (SIGN_KEY=file of cosign, or SIGN=keyless), set the image in the chart to REGISTRY, and mark tables of docs/benchmarks.md that were measured with other code
+dist: binaries release-tools ## build everything that a release contains into dist/, sign it (SIGN_KEY=file of cosign, or SIGN=keyless), set the image in the chart to REGISTRY, and mark tables of docs/benchmarks.md that were measured with other code, or with peers over 90 days old
 	@dist/parts/benchdocs -stale$(if $(RELEASE),, || echo 'A release would stop here.' >&2)
 	@VERSION=$(VERSION) EPOCH=$(EPOCH) COMMIT=$(COMMIT) GO=$(GO) SIGN_KEY='$(SIGN_KEY)' SIGN='$(SIGN)' BUILDER='$(BUILDER)' REGISTRY='$(REGISTRY)' sh deploy/dist.sh
 	@cat dist/SHA256SUMS

@@ -6,7 +6,7 @@
 // its tags through the interface Tags; Maps implements it for tracers that keep two maps, as in the agent's
 // protocol.
 //
-// The rules are tested against the agent's own code (v0.85.1) with tables and random spans in
+// The rules are tested against the agent's own code (v0.85.4) with tables and random spans in
 // test/agent/traces. Texts that the agent normalizes after these rules, such as names of services and
 // operations, are normalized by the daemon; a tracer sends them unchanged.
 package rules

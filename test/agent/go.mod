@@ -5,12 +5,12 @@ go 1.26.0
 replace github.com/spanstatsd/spanstatsd => ../..
 
 require (
-	github.com/DataDog/datadog-agent/comp/trace/compression/impl-gzip v0.85.1
-	github.com/DataDog/datadog-agent/pkg/obfuscate v0.85.1
-	github.com/DataDog/datadog-agent/pkg/proto v0.85.1
-	github.com/DataDog/datadog-agent/pkg/trace v0.85.1
-	github.com/DataDog/datadog-agent/pkg/trace/stats v0.85.1
-	github.com/DataDog/datadog-agent/pkg/trace/traceutil v0.85.1
+	github.com/DataDog/datadog-agent/comp/trace/compression/impl-gzip v0.85.4
+	github.com/DataDog/datadog-agent/pkg/obfuscate v0.85.4
+	github.com/DataDog/datadog-agent/pkg/proto v0.85.4
+	github.com/DataDog/datadog-agent/pkg/trace v0.85.4
+	github.com/DataDog/datadog-agent/pkg/trace/stats v0.85.4
+	github.com/DataDog/datadog-agent/pkg/trace/traceutil v0.85.4
 	github.com/DataDog/datadog-go/v5 v5.9.1
 	github.com/DataDog/dd-trace-go/contrib/net/http/v2 v2.12.0
 	github.com/DataDog/dd-trace-go/v2 v2.12.0
@@ -22,24 +22,24 @@ require (
 )
 
 require (
-	github.com/DataDog/datadog-agent/comp/core/tagger/origindetection v0.85.1 // indirect
-	github.com/DataDog/datadog-agent/comp/core/telemetry v0.85.1 // indirect
-	github.com/DataDog/datadog-agent/comp/trace/compression/def v0.85.1 // indirect
-	github.com/DataDog/datadog-agent/pkg/api v0.85.1 // indirect
-	github.com/DataDog/datadog-agent/pkg/config/env v0.85.1 // indirect
-	github.com/DataDog/datadog-agent/pkg/config/model v0.85.1 // indirect
-	github.com/DataDog/datadog-agent/pkg/opentelemetry-mapping-go/otlp/attributes v0.85.1 // indirect
-	github.com/DataDog/datadog-agent/pkg/remoteconfig/state v0.85.1 // indirect
-	github.com/DataDog/datadog-agent/pkg/template v0.85.1 // indirect
-	github.com/DataDog/datadog-agent/pkg/trace/log v0.85.1 // indirect
-	github.com/DataDog/datadog-agent/pkg/util/cgroups v0.85.1 // indirect
-	github.com/DataDog/datadog-agent/pkg/util/filesystem v0.85.1 // indirect
-	github.com/DataDog/datadog-agent/pkg/util/log v0.85.1 // indirect
-	github.com/DataDog/datadog-agent/pkg/util/pointer v0.85.1 // indirect
-	github.com/DataDog/datadog-agent/pkg/util/scrubber v0.85.1 // indirect
-	github.com/DataDog/datadog-agent/pkg/util/system v0.85.1 // indirect
-	github.com/DataDog/datadog-agent/pkg/util/winutil v0.85.1 // indirect
-	github.com/DataDog/datadog-agent/pkg/version v0.85.1 // indirect
+	github.com/DataDog/datadog-agent/comp/core/tagger/origindetection v0.85.4 // indirect
+	github.com/DataDog/datadog-agent/comp/core/telemetry v0.85.4 // indirect
+	github.com/DataDog/datadog-agent/comp/trace/compression/def v0.85.4 // indirect
+	github.com/DataDog/datadog-agent/pkg/api v0.85.4 // indirect
+	github.com/DataDog/datadog-agent/pkg/config/env v0.85.4 // indirect
+	github.com/DataDog/datadog-agent/pkg/config/model v0.85.4 // indirect
+	github.com/DataDog/datadog-agent/pkg/opentelemetry-mapping-go/otlp/attributes v0.85.4
+	github.com/DataDog/datadog-agent/pkg/remoteconfig/state v0.85.4 // indirect
+	github.com/DataDog/datadog-agent/pkg/template v0.85.4 // indirect
+	github.com/DataDog/datadog-agent/pkg/trace/log v0.85.4 // indirect
+	github.com/DataDog/datadog-agent/pkg/util/cgroups v0.85.4 // indirect
+	github.com/DataDog/datadog-agent/pkg/util/filesystem v0.85.4 // indirect
+	github.com/DataDog/datadog-agent/pkg/util/log v0.85.4 // indirect
+	github.com/DataDog/datadog-agent/pkg/util/pointer v0.85.4 // indirect
+	github.com/DataDog/datadog-agent/pkg/util/scrubber v0.85.4 // indirect
+	github.com/DataDog/datadog-agent/pkg/util/system v0.85.4 // indirect
+	github.com/DataDog/datadog-agent/pkg/util/winutil v0.85.4 // indirect
+	github.com/DataDog/datadog-agent/pkg/version v0.85.4 // indirect
 	github.com/DataDog/go-acl v1.0.1 // indirect
 	github.com/DataDog/go-libddwaf/v5 v5.0.0 // indirect
 	github.com/DataDog/go-runtime-metrics-internal v0.0.4-0.20260217080614-b0f4edc38a6d // indirect
@@ -93,12 +93,12 @@ require (
 	github.com/trailofbits/go-mutexasserts v0.0.0-20250514102930-c1f3d2e37561 // indirect
 	github.com/vmihailenco/tagparser/v2 v2.0.0 // indirect
 	github.com/yusufpapurcu/wmi v1.2.4 // indirect
-	go.opentelemetry.io/collector/component v1.65.0 // indirect
+	go.opentelemetry.io/collector/component v1.65.0
 	go.opentelemetry.io/collector/featuregate v1.65.0 // indirect
-	go.opentelemetry.io/collector/pdata v1.65.0 // indirect
+	go.opentelemetry.io/collector/pdata v1.65.0
 	go.opentelemetry.io/collector/pdata/pprofile v0.159.0 // indirect
 	go.opentelemetry.io/otel v1.46.0 // indirect
-	go.opentelemetry.io/otel/metric v1.46.0 // indirect
+	go.opentelemetry.io/otel/metric v1.46.0
 	go.opentelemetry.io/otel/trace v1.46.0 // indirect
 	go.opentelemetry.io/proto/otlp v1.11.0 // indirect
 	go.uber.org/atomic v1.12.0 // indirect
@@ -113,12 +113,12 @@ require (
 	golang.org/x/net v0.62.0 // indirect
 	golang.org/x/oauth2 v0.37.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
-	golang.org/x/sys v0.49.0 // indirect
+	golang.org/x/sys v0.49.0
 	golang.org/x/text v0.43.0 // indirect
 	golang.org/x/time v0.15.0 // indirect
 	golang.org/x/xerrors v0.0.0-20240903120638-7835f813f4da // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260819154853-08b0e4226688 // indirect
-	google.golang.org/grpc v1.84.0 // indirect
+	google.golang.org/grpc v1.84.0
 )
 
 replace github.com/spanstatsd/spanstatsd/lab => ../../lab

@@ -3,7 +3,7 @@
 //	make bench-docs                        # everything, in the order of the document
 //	make bench-docs ONLY=bench,bench-peers # some targets
 //	make bench-docs FILE=docs/pod.md       # another document
-//	benchdocs -stale                       # lists tables of outdated code, measures nothing
+//	benchdocs -stale                       # lists tables of outdated code and old peers, measures nothing
 //
 // The document marks its tables. The lines
 //
@@ -32,10 +32,11 @@ import (
 func main() {
 	file := flag.String("file", "docs/benchmarks.md", "the document")
 	only := flag.String("only", "", "targets, separated by commas (default: all that the document names)")
-	stale := flag.Bool("stale", false, "measure nothing, and name the tables whose packages have changed since")
+	stale := flag.Bool("stale", false, "measure nothing, and name the tables whose packages have changed since, "+
+		"and peers of old versions")
 	flag.Parse()
 	if *stale {
-		if err := tellStale(*file); err != nil {
+		if err := errors.Join(tellOldPeers(*file, time.Now()), tellStale(*file)); err != nil {
 			fmt.Fprintln(os.Stderr, "bench docs:", err)
 			os.Exit(1)
 		}

@@ -15,9 +15,9 @@
 // # Limits
 //
 // Lengths and counts are checked against the remaining bytes: a string must be within the body, and an
-// array must not have more elements than bytes follow its header. Skip accepts values that are nested up to
-// MaxDepth levels. So reading takes time linear in the length of the body, allocates nothing and never
-// panics, whatever the bytes are.
+// array must not have more elements than bytes follow its header. An array or a map has at most MaxElements
+// elements. Skip accepts values that are nested up to MaxDepth levels. So reading takes time linear in the
+// length of the body, allocates nothing and never panics, whatever the bytes are.
 //
 // # Concurrency
 //
@@ -89,6 +89,10 @@ func (r *Reader) Bool() bool {
 	return lead == True
 }
 
+// MaxElements is the maximum number of elements of an array, and of pairs of a map. The Datadog agent refuses a
+// request for traces that exceeds it.
+const MaxElements = 500_000
+
 // Array reads the header of an array and returns the number of elements.
 func (r *Reader) Array() int {
 	if lead := r.Lead(); lead&0xf0 == FixArray {
@@ -119,7 +123,10 @@ func (r *Reader) longHeader(lead16 byte) int {
 	case len(header) >= headerLen16 && header[0] == lead16:
 		return r.skipHeader(headerLen16, int(binary.BigEndian.Uint16(header[1:])))
 	case len(header) >= headerLen32 && header[0] == lead32:
-		return r.skipHeader(headerLen32, int(binary.BigEndian.Uint32(header[1:])))
+		count := binary.BigEndian.Uint32(header[1:])
+		if count <= MaxElements {
+			return r.skipHeader(headerLen32, int(count))
+		}
 	}
 	r.Fail()
 	return 0

@@ -269,6 +269,31 @@ func TestReader_NestingIsBounded(t *testing.T) {
 	}
 }
 
+// An array or a map with more elements than the agent accepts is a failure, wherever it is read.
+func TestReader_ElementsAreBounded(t *testing.T) {
+	for _, test := range []struct {
+		lead     byte
+		perCount int // values of an element
+		read     func(*msgpack.Reader) int
+	}{
+		{msgpack.Array16 + 1, 1, (*msgpack.Reader).Array},
+		{msgpack.Map16 + 1, 2, (*msgpack.Reader).Map},
+	} {
+		for _, count := range []int{msgpack.MaxElements, msgpack.MaxElements + 1} {
+			body := binary.BigEndian.AppendUint32([]byte{test.lead}, uint32(count))
+			body = append(body, bytes.Repeat([]byte{msgpack.Nil}, count*test.perCount)...)
+			isAccepted := count <= msgpack.MaxElements
+			read, skipped := msgpack.NewReader(body), msgpack.NewReader(body)
+			if n := test.read(&read); read.Failed() == isAccepted || isAccepted && n != count {
+				t.Errorf("%x with %d elements: read as %d, failed %v", test.lead, count, n, read.Failed())
+			}
+			if skipped.Skip(); skipped.Failed() == isAccepted {
+				t.Errorf("%x with %d elements: skipped, failed %v", test.lead, count, skipped.Failed())
+			}
+		}
+	}
+}
+
 func TestReader_AllocatesNothing(t *testing.T) {
 	body := random(rand.New(rand.NewPCG(8, 9)), []byte{msgpack.FixArray | 2, 1}, 3)
 	if n := testing.AllocsPerRun(100, func() {

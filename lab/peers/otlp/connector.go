@@ -17,37 +17,47 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 )
 
+// ourLabels are the attributes from which our labels are derived, under their current names and those used
+// before 2023.
+var ourLabels = []string{
+	"deployment.environment.name", "service.version", "host.name", "container.id", "service.instance.id",
+	"http.request.method", "http.method", "http.route", "http.response.status_code", "http.status_code",
+	"rpc.grpc.status_code", "rpc.response.status_code", "rpc.system", "rpc.service", "rpc.method",
+	"db.system.name", "db.system", "db.namespace", "db.name", "db.collection.name", "db.operation.name",
+	"messaging.system", "messaging.destination.name", "messaging.operation.name", "peer.service",
+	"server.address",
+}
+
 // asItComes leaves the connector's default configuration: keyed by service, span name, kind and
 // status, with fixed histogram buckets.
 func asItComes(*spanmetricsconnector.Config) {}
 
-// withOurLabels makes the connector count by the attributes from which our labels are derived,
-// under their current names and those used before 2023, with buckets that grow like those of a
+// withOurLabels makes the connector count by ourLabels, too, with buckets that grow like those of a
 // sketch.
 func withOurLabels(c *spanmetricsconnector.Config) {
-	for _, name := range []string{
-		"deployment.environment.name", "service.version", "host.name", "container.id", "service.instance.id",
-		"http.request.method", "http.method", "http.route", "http.response.status_code", "http.status_code",
-		"rpc.grpc.status_code", "rpc.response.status_code", "rpc.system", "rpc.service", "rpc.method",
-		"db.system.name", "db.system", "db.namespace", "db.name", "db.collection.name", "db.operation.name",
-		"messaging.system", "messaging.destination.name", "messaging.operation.name", "peer.service",
-		"server.address",
-	} {
+	for _, name := range ourLabels {
 		c.Dimensions = append(c.Dimensions, spanmetricsconnector.Dimension{Name: name})
 	}
 	exponential := spanmetricsconnector.ExponentialHistogramConfig{MaxSize: 160}
 	c.Histogram.Exponential = configoptional.Some(exponential)
 }
 
-// newConnector returns a function that decodes a request and counts it, as the Collector does.
-func newConnector(change func(*spanmetricsconnector.Config)) (count func(*recorded.Request) error,
+// newSpanMetrics returns a function that counts a request with the connector span_metrics.
+func newSpanMetrics(change func(*spanmetricsconnector.Config)) (count func(*recorded.Request) error,
 	err error,
 ) {
 	factory := spanmetricsconnector.NewFactory()
 	config := factory.CreateDefaultConfig().(*spanmetricsconnector.Config)
 	change(config)
+	return newConnector(factory, config)
+}
+
+// newConnector returns a function that decodes a request and counts it, as the Collector does.
+func newConnector(factory connector.Factory, config interface{ Validate() error }) (
+	count func(*recorded.Request) error, err error,
+) {
 	if err := config.Validate(); err != nil {
-		return nil, fmt.Errorf("configure spanmetrics: %w", err)
+		return nil, fmt.Errorf("configure %s: %w", factory.Type(), err)
 	}
 	settings := connector.Settings{
 		ID:                component.NewID(factory.Type()),
@@ -55,7 +65,7 @@ func newConnector(change func(*spanmetricsconnector.Config)) (count func(*record
 	}
 	sink, err := factory.CreateTracesToMetrics(context.Background(), settings, config, consumertest.NewNop())
 	if err != nil {
-		return nil, fmt.Errorf("make spanmetrics: %w", err)
+		return nil, fmt.Errorf("make %s: %w", factory.Type(), err)
 	}
 	return func(r *recorded.Request) error {
 		request, err := decoded(r)

@@ -36,16 +36,21 @@ func newSystems() (all []system, err error) {
 		all = append(all, system{"spanstatsd, `" + r.name + "`", o.count, o.end})
 	}
 	nothing := func() error { return nil }
-	plain, err := newConnector(asItComes)
+	plain, err := newSpanMetrics(asItComes)
 	if err != nil {
 		return nil, err
 	}
-	labels, err := newConnector(withOurLabels)
+	labels, err := newSpanMetrics(withOurLabels)
+	if err != nil {
+		return nil, err
+	}
+	signals, err := newSignalToMetrics()
 	if err != nil {
 		return nil, err
 	}
 	return append(all, system{"spanmetrics connector, as it comes", plain, nothing},
-		system{"spanmetrics connector, our labels", labels, nothing}), nil
+		system{"spanmetrics connector, our labels", labels, nothing},
+		system{"signal_to_metrics connector, our labels without name, kind, status", signals, nothing}), nil
 }
 
 // compareCounting prints one row per request and system.

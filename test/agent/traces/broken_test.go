@@ -8,7 +8,9 @@ import (
 	"testing"
 	"time"
 
+	datadog "github.com/spanstatsd/spanstatsd/internal/decode/datadog"
 	dd "github.com/spanstatsd/spanstatsd/internal/rules/datadog"
+	"github.com/spanstatsd/spanstatsd/internal/wire/msgpack"
 )
 
 // TestBody_MalformedIsLeftToAgent flips, removes and repeats bytes of bodies. The counter must not
@@ -81,4 +83,42 @@ func broken(rnd *rand.Rand, body []byte) []byte {
 		return slices.Delete(body, at, at+1)
 	}
 	return body
+}
+
+// TestBody_TagsAreBoundedLikeAgent counts a span that has as many tags as the agent accepts, and one that
+// has one more, which both sides must reject.
+func TestBody_TagsAreBoundedLikeAgent(t *testing.T) {
+	o := makeOracle()
+	policy := agentPolicy(t, o.conf)
+	for format, write := range formats {
+		t.Run(fmt.Sprint(format), func(t *testing.T) {
+			rnd := rand.New(rand.NewPCG(13, uint64(format)))
+			c := dd.NewCounter()
+			now := time.Now()
+			since := now.Add(-2 * time.Hour)
+			most := msgpack.MaxElements
+			if format == datadog.FormatV1 {
+				most /= 3 // a name, a type and a value are three elements of one array
+			}
+			for _, tags := range []int{most, most + 1} {
+				s := &fakeSpan{
+					service: "shop", name: "web.request", resource: "GET /", typ: "web", id: 1,
+					start: now.Add(-time.Hour).UnixNano(), duration: 1e6,
+					meta: slices.Repeat([][2]string{{"a", "b"}}, tags),
+				}
+				body := write(&fakePayload{traces: [][]*fakeSpan{{s}}, origins: []string{""}}, rnd)
+				err := c.Count(format, body, "go", false, policy)
+				expected, refused := o.count(t, format, slices.Clone(body), "go", false, since)
+				if isTooMany := tags > most; (refused != nil) != isTooMany || (err != nil) != isTooMany {
+					t.Fatalf("%d tags: the error is %v, and that of the agent %v", tags, err, refused)
+				}
+				if err != nil {
+					continue
+				}
+				if actual := ours(t, c.Batches, "go", since); len(actual) == 0 || !maps.Equal(actual, expected) {
+					t.Errorf("%d tags:\n ours %v\nagent %v", tags, actual, expected)
+				}
+			}
+		})
+	}
 }
