@@ -188,8 +188,8 @@ func (s *shard) encodeAndAppend(snapshot *Snapshot) bool {
 	return true
 }
 
-// appendTruncated appends a span with truncated labels to the current buffer. It returns false if the span does not
-// fit even so.
+// appendTruncated appends a span with truncated labels to the current buffer. It returns false if not even the
+// truncated labels fit.
 func (s *shard) appendTruncated(snapshot *Snapshot) bool {
 	key := s.truncator.truncate(&snapshot.Key)
 	fits := s.buffer.fits(maxBytesWithoutKey + maxEncodedLength(key))

@@ -376,9 +376,9 @@ func (k *keyTable) remove(index int) {
 	k.slots[gap] = keySlot{}
 }
 
-// growTo extends the list of numbers so that it contains the given number. It returns false if there is
-// no memory. If a client has defined a number that the list had no space for, this can be any of the added
-// numbers. Then all of them are marked as unlabelled: their spans are counted without labels.
+// growTo extends k.numbers, the list of the numbers that the client has given to keys, up to the given
+// number. It returns false if there is no memory. If an earlier extension has failed, the key of any added
+// number may be lost, so spans with these numbers are counted without labels.
 func (k *keyTable) growTo(number uint32) bool {
 	length := len(k.numbers)
 	if int64(number) < int64(length) {
@@ -416,9 +416,8 @@ func (k *keyTable) setNumber(number uint32, index int) {
 	k.numbers[number] = uint32(index) + 1
 }
 
-// releaseNumber records that a key no longer has the given number. A key without any number can be
-// removed from the table. releaseNumber does nothing if no key has the number. The caller must then
-// overwrite k.numbers[number].
+// releaseNumber separates a number from its key, if there is one. A key without a number can be removed from
+// the table. The caller must then overwrite k.numbers[number].
 func (k *keyTable) releaseNumber(number uint32) {
 	index := k.numbered(number)
 	if index == none {

@@ -171,8 +171,8 @@ func (p *Publisher) joinCycle(cycle *aggregate.Cycle) bool {
 }
 
 // admitOrigin returns the ID of the publisher's origin, the process that sends the spans. If there are too
-// many origins, it returns false, and an agent has to count the spans. If the publisher has no agent,
-// it returns the ID of an origin that stands for several processes instead, and sets p.isShared.
+// many origins, it returns false, and the agent has to count the spans. If there is no agent, several
+// processes share an ID: admitOrigin returns this ID and true, and sets p.isShared.
 func (p *Publisher) admitOrigin(cycle *aggregate.Cycle) (id registry.OriginID, ok bool) {
 	if p.withoutAgent {
 		id, p.isShared = cycle.AdmitOriginOrShared(p.origin, p.process)

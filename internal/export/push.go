@@ -136,8 +136,7 @@ func (d *pushDestination) removeGraph() {
 }
 
 // rejectCycle counts the spans of a cycle, one export interval, as unsent for the given reason. It records err in
-// flush, the entry for the cycle in the history, and reports it to the clients that wait for the delivery of the
-// cycle.
+// flush, which /status shows, and reports err to the clients that wait for the delivery of the cycle.
 func (d *pushDestination) rejectCycle(c *Cycle, flush *Flush, reason Reason, err error) {
 	d.stats.recordUnsent(reason, c.spans)
 	d.stats.changeFlush(flush, func(f *Flush) {

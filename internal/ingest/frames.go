@@ -370,8 +370,8 @@ func (b *largeBuffers) acquire(size, maxSize int, timeout time.Duration) *memory
 }
 
 // waitForBuffer waits until a buffer of at least size bytes is available, and returns nil after timeout. Once
-// b.stopped is closed, it allocates a buffer even beyond the memory limit. Little data is left then, because clients
-// can no longer write.
+// b.stopped is closed, it allocates a buffer even beyond the memory limit: clients can no longer send, so few buffers
+// are needed.
 func (b *largeBuffers) waitForBuffer(size int, timeout time.Duration) *memory.Buffer {
 	deadline := time.Now().Add(timeout)
 	for time.Now().Before(deadline) {

@@ -85,8 +85,8 @@ func (r *keptRows) add(class class, n int) {
 // maxKept returns how much of a budget can be kept for recurring values: fifteen sixteenths.
 func maxKept(limit int) int { return limit - (limit+15)/16 }
 
-// newBudget divides a number of rows, limit, into one share for each class of values. kept is the number of
-// values of the previous interval that keep their rows.
+// newBudget divides limit, a number of rows, between values that keep a row of the previous interval, values
+// that were seen in it without a row, and values that are new. kept is the number of rows to keep.
 func newBudget(limit int, kept keptRows) (b budget) {
 	stable := min(kept.stable, maxKept(limit))
 	remaining := limit - stable

@@ -71,9 +71,9 @@ func (p *previous) addLabel(t *tables, l *label) {
 	o.kept.bytes += bytes
 }
 
-// hasSpaceFor reports whether another label like l, a label of the origin o, can keep its row in the next
-// interval. The limit applies to the values of one label, or to the tags with one tag key. Masks, texts
-// with placeholders, can keep at most a quarter of the limit.
+// hasSpaceFor reports whether the label l of the origin o can keep its row in the next interval. All values
+// of a label, or of a tag key, together can keep maxKept rows. Masks, which are texts such as /users/{id},
+// can keep at most a quarter of the limit.
 func (p *previous) hasSpaceFor(t *tables, o *previousOrigin, l *label) bool {
 	kind := l.scope.kind
 	kept := o.labels[kind]

@@ -292,8 +292,8 @@ func labelOfKind(kind int) span.Label {
 	return span.Label(kind)
 }
 
-// add adds keys to the count of name. If name is new and there are maxCollapses names already, it adds
-// them to the count of fallback instead.
+// add adds a number of keys to the count for name. If name is new and there are maxCollapses names
+// already, it adds the number to the count for fallback.
 func (c collapses) add(name, fallback string, keys uint64) {
 	if keys == 0 {
 		return

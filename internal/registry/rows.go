@@ -182,8 +182,8 @@ type rowBudget struct {
 }
 
 // newRowBudget divides the limit on the rows of a new interval and on their memory. It reserves rows for
-// keys that recurred in the previous interval. The origins of these keys, the processes that sent them,
-// count as present from the start.
+// keys that recurred in the previous interval. It counts the processes with such keys as origins of the new
+// interval.
 func newRowBudget(limit usage, prev *previous) rowBudget {
 	b := rowBudget{
 		limit: limit,

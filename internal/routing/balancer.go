@@ -246,8 +246,9 @@ func (s *Stats) addPlan(p *Plan) {
 	}
 }
 
-// setLoads sets the loads of all drainers, and of the busiest partitions. loads contains the number of
-// sampled spans of each partition, a part of the key space, while r was the current routing.
+// setLoads sets the loads of the drainers, the goroutines that aggregate spans, and of the busiest partitions,
+// the parts of the key space. loads has the number of sampled spans per partition, as counted under the
+// routing r.
 func (s *Stats) setLoads(loads []uint64, r *Routing) {
 	assigned := newAssignment(loads, r)
 	total := max(1, assigned.fairLoad()*float64(r.drainers))

@@ -52,8 +52,8 @@ func (b *Batches) Reset(labeller span.Labeller) {
 }
 
 // FindOrAdd returns the number of the batch with the given ID, and adds an empty batch if there is none.
-// ok is false if there are already MaxOrigins batches. But a batch of the common origin, which is for the
-// spans of all other processes, is always added.
+// ok is false if there are already MaxOrigins batches. The batch for the spans of all further processes,
+// whose ID has the origin Common, can always be added.
 func (b *Batches) FindOrAdd(id BatchID) (number int, ok bool) {
 	for i := range b.all {
 		if b.all[i].id == id {

@@ -230,8 +230,8 @@ func (d *spanmetrics) writeFields(to *attributes, k *span.Key) {
 	d.text(to, resourceDimension, k.Resource)
 }
 
-// writeTags writes the tags of k that the operator has configured as dimensions, as attributes. If isOK is true, it
-// omits the tag that stands for the status OK, because writeStatus writes the same status.
+// writeTags writes those tags of k as attributes that are configured as dimensions. If isOK is true, it omits the tag
+// for the status OK, which writeStatus writes.
 func (d *spanmetrics) writeTags(to *attributes, k *span.Key, isOK bool) {
 	d.tags = d.tags[:0].add(k.PeerTags, &d.dimensions)
 	d.tags = d.tags.add(k.AdditionalTags, &d.dimensions)

@@ -203,8 +203,8 @@ func (k *totalsKeeper) addCycle(c *export.Cycle, slowSpans exemplars.Sealed) (re
 	return k.updateRecords(c.Number), lost
 }
 
-// updateRecords replaces the records of all series that were counted in the cycle (export interval) with the given
-// number. It returns the records of all series, sorted by labels.
+// updateRecords updates the records of the series that have new spans in the given export interval. It returns the
+// records of all series, sorted by labels.
 func (k *totalsKeeper) updateRecords(cycle uint64) []*record {
 	records := make([]*record, len(k.sortedSeries))
 	for i, series := range k.sortedSeries {

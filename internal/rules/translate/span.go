@@ -300,7 +300,7 @@ func (c *collectedTags) setDerivedText(l spantable.Label, text spantable.Text) {
 	}
 }
 
-// setNumber sets the number of the tag with label l, unless the tag already has a number. It does
+// setNumber sets the numeric value of the tag that l identifies, unless it already has one. It does
 // nothing if l is Other, the label of all tags that do not affect the statistics.
 func (c *collectedTags) setNumber(l spantable.Label, n float64) {
 	if l == spantable.Other {

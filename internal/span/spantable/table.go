@@ -315,8 +315,8 @@ type Selected struct {
 	indexes [MaxLabels]uint32 // by label in Set: index of the tag in Table.Tags
 }
 
-// Select selects t.Tags[first:last] instead of the previous tags. If several of them have the same label,
-// it selects the last one, as in Datadog's formats.
+// Select replaces the set by t.Tags[first:last]. Of several tags with the same label, it contains the last
+// one, as in Datadog's formats.
 func (s *Selected) Select(t *Table, first, last uint32) {
 	s.Set = LabelSet{}
 	for i := first; i < last; i++ {
