@@ -18,7 +18,7 @@ type batch struct {
 	hashes       []uint32                  // hashes of the keys of all spans that are not ignored, in order
 	drainers     []uint16                  // drainer of each slot; noDrainer for an ignored span
 	perDrainer   []drainerBatch            // one per drainer
-	isResolved   bool                      // slots, hashes, drainers and runs are filled for the current batch
+	isResolved   bool                      // slots, hashes, drainers and perDrainer are filled for the current batch
 	cycle        uint64                    // cycle in which the batch was resolved
 	ignored      int                       // number of ignored spans
 	shared       int                       // number of counted spans that are marked as span.SharedOrigin

@@ -18,8 +18,8 @@ const typicalMemory = "28 MiB at 1,000 spans per second"
 // and no environment variable, it also logs the first steps of a new user.
 func (d *Daemon) announce() {
 	d.logConfig()
-	hasChosenSetting := slices.ContainsFunc(d.config.Settings, isChosen)
-	if !hasChosenSetting {
+	hasSettings := len(d.config.Settings) > 0
+	if hasSettings && !slices.ContainsFunc(d.config.Settings, isChosen) {
 		d.logFirstSteps()
 	}
 }

@@ -202,12 +202,12 @@ func (s *Server) serve() error {
 	if s.config.WebConfigFile == "" {
 		return s.http.Serve(s.listener)
 	}
-	handleGuarded := &guardedListener{
+	guarded := &guardedListener{
 		Listener: s.listener, server: s.http, log: s.config.Log, file: s.config.WebConfigFile,
 		unauthenticated: s.http.Handler,
 	}
-	defer handleGuarded.closeProbeServer()
-	return web.Serve(handleGuarded, s.http, &web.FlagConfig{WebConfigFile: &s.config.WebConfigFile}, s.config.Log)
+	defer guarded.closeProbeServer()
+	return web.Serve(guarded, s.http, &web.FlagConfig{WebConfigFile: &s.config.WebConfigFile}, s.config.Log)
 }
 
 // Status returns the content of /status.

@@ -127,7 +127,7 @@ func lowestRun(word uint64) Run {
 	return Run{First: int32(first), End: int32(first + length)}
 }
 
-// ones returns a word in which the bits of a run are set.
+// bitsOf returns a word in which the bits of a run are set.
 func bitsOf(r Run) uint64 { return (1<<r.Len() - 1) << r.First }
 
 // appendRun appends a run of bins to runs. If the run begins where the last element of runs ends, it

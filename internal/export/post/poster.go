@@ -170,9 +170,8 @@ func (p *Poster) waitForMode(ctx context.Context) (expectMode, error) {
 	case <-ctx.Done():
 		return probeFirst, p.noResponse("probe", errNotRequested)
 	}
-	wasProbed := p.currentMode() != probeFirst // by a call that held the lock before
-	if wasProbed {
-		return p.currentMode(), nil
+	if mode := p.currentMode(); mode != probeFirst { // a call that held the lock before has probed
+		return mode, nil
 	}
 	err := p.Probe(ctx)
 	return p.currentMode(), err
