@@ -48,6 +48,8 @@ export class Connection {
   settled = 0
   /** Why the connection has ended. */
   ending: Error | undefined
+  /** Whether a write has failed. Node.js then drops what the daemon has sent last, perhaps its bye. */
+  mayHaveMissedBye = false
   /** Whether the client has said bye. */
   hasSaidBye = false
   /** Whether bytes are left that the socket has not accepted yet. */
@@ -63,7 +65,10 @@ export class Connection {
     this.features = welcome.features
     socket.on('data', (data) => this.read(data))
     socket.on('end', () => this.end(new EndedError('the daemon has closed the connection')))
-    socket.on('error', (error) => this.end(new EndedError(error.message)))
+    socket.on('error', (error) => {
+      this.mayHaveMissedBye = true
+      this.end(new EndedError(error.message))
+    })
     socket.on('close', () => this.end(new EndedError('the connection is closed')))
   }
 

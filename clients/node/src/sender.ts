@@ -418,7 +418,7 @@ export class Sender implements Listener {
 
   /**
    * If a daemon has ended, the next one knows the outcome of the unsettled spans. Without recovery, they count as
-   * delivered after a bye, and as lost if the daemon died.
+   * delivered after a bye, as lost if the daemon died, and as ambiguous if the client can't tell.
    */
   private askNextOrForget(connection: Connection): void {
     const { hasSaidBye, daemonDied, daemonSaidBye, unsettled } = connection
@@ -430,7 +430,7 @@ export class Sender implements Listener {
     this.kept.clear()
     if (hasSaidBye || this.isDone) return
     connection.settle(connection.sent)
-    if (daemonDied) this.countEnded(0, 0, unsettled)
+    if (daemonDied) this.countForgotten(connection, unsettled)
   }
 
   /** Decides about the unsettled spans of an earlier connection by the outcomes in a welcome. */
@@ -448,7 +448,13 @@ export class Sender implements Listener {
       return
     }
     this.kept.clear()
-    if (!earlier.daemonSaidBye) this.countEnded(0, 0, unsettled)
+    if (!earlier.daemonSaidBye) this.countForgotten(earlier, unsettled)
+  }
+
+  /** Counts unsettled spans of a connection that ended without a bye, and whose outcome no daemon knows. */
+  private countForgotten(connection: Connection, unsettled: number): void {
+    if (connection.mayHaveMissedBye) this.countEnded(0, unsettled, 0)
+    else this.countEnded(0, 0, unsettled)
   }
 
   private countEnded(resent: number, ambiguous: number, lost: number): void {

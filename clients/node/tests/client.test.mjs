@@ -217,6 +217,20 @@ for (const saysBye of [false, true]) {
   })
 }
 
+testWithDaemon('a bye that a failed write hides', async (daemon) => {
+  const client = clientOf(daemon.path)
+  publish(client, 100)
+  await eventually(() => daemon.spans.length === 100)
+  daemon.peers[0].send(messages.BYE, { reason: 'shutdown' })
+  daemon.peers[0].die()
+  client.sender.connection.write(Buffer.from('cut off'), () => {}) // before the client can read the bye
+  await eventually(() => client.stats().connects === 2 && client.stats().unsettled === 0)
+  assert(await client.close())
+  const stats = client.stats()
+  assert.deepEqual([stats.ambiguous, stats.unconfirmed, stats.sent], [100, 0, 100])
+  assert.deepEqual(daemon.peers[1].lost, { ambiguous: 100 })
+})
+
 testWithDaemon('while the predecessor shuts down, the client asks again with the same token', async (daemon) => {
   const client = clientOf(daemon.path)
   publish(client, 10)
