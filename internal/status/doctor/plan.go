@@ -64,7 +64,7 @@ func (f *Findings) labelsOverBudget(subject string, s *status.Status) {
 	for i := range s.Overflow.Labels {
 		l := &s.Overflow.Labels[i]
 		fix := "drop the dimension, or shorten its values in the application"
-		if budget, ok := proposedBudget(l.Wanted); ok {
+		if budget, ok := proposedBudget(max(l.Wanted, l.Budget)); ok {
 			fix = fmt.Sprintf("raise it with --cardinality-limit %s=%d, or drop the dimension; `spanstatsd plan` proposes "+
 				"all flags together", l.Label, budget)
 		}
@@ -107,6 +107,13 @@ func NewPlan(s *status.Status) Plan {
 		return plan
 	}
 	isHeld := plan.raiseLabels(s)
+	if n := s.Overflow.LabelsNotMeasured; n > 0 {
+		plan.Demand = append(plan.Demand, fmt.Sprintf("%d more labels exceeded their budgets, and were not measured", n))
+	}
+	if len(plan.Demand) == 0 {
+		plan.Demand = append(plan.Demand, "labels were lost although no budget was exceeded: raise --label-bytes, or send "+
+			"fewer tag keys")
+	}
 	if isHeld { // otherwise the number of keys depends on the dimensions that the operator drops
 		plan.raiseAggregates(s)
 	}
@@ -120,7 +127,7 @@ func (p *Plan) raiseLabels(s *status.Status) (isHeld bool) {
 	var names []string // of the labels in budgets
 	for i := range s.Overflow.Labels {
 		l := &s.Overflow.Labels[i]
-		budget, ok := proposedBudget(l.Wanted)
+		budget, ok := proposedBudget(max(l.Wanted, l.Budget)) // never less than now
 		advice := fmt.Sprintf("raise it to %d, or drop the dimension", budget)
 		if !ok {
 			isHeld = false
