@@ -117,7 +117,7 @@ func (a *admitter) admitToRow(row KeyID) Admission {
 	a.admission.AllRecur = a.filter.recordUses(a.rejected)
 	for _, l := range maskedLabels {
 		if a.admission.Masked.Has(l) {
-			a.masked[l]++
+			a.countKey(&a.masked[l])
 		}
 	}
 	return a.admission
@@ -146,8 +146,7 @@ func (a *admitter) admitToOverflowRow(identity uint64) Admission {
 		newLabel := &a.pending[i]
 		if newLabel.isCharged() {
 			a.rejected = append(a.rejected, newLabel.identity)
-			lost := a.lostCounter(&newLabel.label)
-			*lost++
+			a.countKey(a.lostCounter(&newLabel.label))
 		}
 	}
 	admission := a.overflowRow(a.originID)
@@ -417,7 +416,16 @@ func (a *admitter) newHistory(class class) history {
 // countLost records that the key has lost a label, and counts the key in the given counter.
 func (a *admitter) countLost(l span.Label, counter *uint64) {
 	a.admission.Collapsed |= setOf(l)
-	*counter++
+	a.countKey(counter)
+}
+
+// countKey adds the current key to a counter of keys, unless the call of CountSpans is for a key that Admit has
+// counted already.
+func (a *admitter) countKey(counter *uint64) {
+	isSample := a.spans > 1
+	if !isSample {
+		*counter++
+	}
 }
 
 // resolveTag returns the ID of a tag "key:value". If the tag key has too many values in this interval, the
