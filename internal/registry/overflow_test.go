@@ -166,22 +166,3 @@ func TestOverflow_LargestOriginOfService(t *testing.T) {
 		t.Errorf("the labels are %+v", labels)
 	}
 }
-
-// TestCountSpans_CountsNoKeyAgain checks that the counters of keys count a known key once, however many of its spans
-// are samples.
-func TestCountSpans_CountsNoKeyAgain(t *testing.T) {
-	config := testConfig()
-	config.Budgets[span.LabelResource] = 40
-	i := registry.NewIntervals(&config)
-	shop := origin(t, i, "shop")
-	for n := range 300 {
-		i.Registry().Admit(shop, resource(fmt.Sprintf("GET /users/%d", n)))
-	}
-	masked := i.Masked()["resource"]
-	for range 100 {
-		i.Registry().CountSpans(shop, resource("GET /users/299"), 61)
-	}
-	if got := i.Masked()["resource"]; masked == 0 || got != masked {
-		t.Errorf("%d keys are masked, and %d after samples", masked, got)
-	}
-}
