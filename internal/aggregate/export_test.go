@@ -1,6 +1,9 @@
 package aggregate
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+	"time"
+)
 
 // Reroute gives partitions other owners at random, splits some, and now and then
 // makes more of them. The balancer must not be at work.
@@ -23,6 +26,9 @@ func anyOwners(rnd *rand.Rand, partitions, drainers int) [][]uint16 {
 	}
 	return owners
 }
+
+// Started returns the time at which the cycle began.
+func (c *Cycle) Started() time.Time { return c.started }
 
 // Seal waits for the seal that a report gets.
 func (a *Aggregator) Seal() { <-a.sealer.requests.request().sealed }

@@ -39,6 +39,12 @@ type place struct {
 	resource string
 }
 
+// bucketWidth is the width of a time bucket in nanoseconds.
+const bucketWidth = 10e9
+
+// bucketOf returns the start of the time bucket that contains the given time.
+func bucketOf(nanoseconds int64) int64 { return nanoseconds - nanoseconds%bucketWidth }
+
 type counted struct {
 	hits, errors, duration uint64
 	ok, err                map[int]float64 // by bin
@@ -202,6 +208,7 @@ func (c *chain) batch(rnd *rand.Rand, guard *aggregate.Guard, route *routing.Rou
 	route.Begin()
 	origin, _ := cycle.AdmitOrigin(span.Origin{Service: "shop"})
 	window := cycle.Window()
+	lastBucket := bucketOf(cycle.Started().UnixNano()) + bucketWidth // of a cycle that takes longer, too
 	byDrainer := make([][]aggregate.Slot, c.Drainers())
 	type noted struct {
 		at       place
@@ -221,7 +228,7 @@ func (c *chain) batch(rnd *rand.Rand, guard *aggregate.Guard, route *routing.Rou
 			s.Flags = span.Error
 		}
 		notes[i] = noted{
-			place{cycle.Number(), s.End - s.End%10e9, key.Resource},
+			place{cycle.Number(), min(bucketOf(s.End), lastBucket), key.Resource},
 			s.Duration,
 			s.Flags == span.Error,
 		}

@@ -65,23 +65,36 @@ func (s *sealer) run() {
 		switch now := time.Now(); {
 		case !stripMonotonic(now).Before(s.intervalEnd): // the interval has ended
 			s.flushes = 0
-			request := s.requests.take()
-			s.seal(s.aggregator.nextCycle(true), request)
+			s.endCycle(true)
 		case s.mayFlush() && now.Sub(s.lastFlush) >= minFlushSpacing:
 			s.flushes++
 			s.lastFlush = now
-			request := s.requests.take()
-			s.seal(s.aggregator.nextCycle(false), request)
+			s.endCycle(false)
+		default: // the wall clock was set back
+			s.intervalEnd = nextBoundary(now, interval)
 		}
-		s.intervalEnd = nextBoundary(time.Now(), interval)
 	}
+}
+
+// endCycle ends the current cycle, the set of spans that are exported together, begins the next one, and
+// passes the ended one to the exporters. If isIntervalEnd is true, the export interval ends too.
+func (s *sealer) endCycle(isIntervalEnd bool) {
+	a := s.aggregator
+	request := s.requests.take()
+	ended := a.nextCycle(isIntervalEnd)
+	// The interval ends at the first boundary after the start of the new cycle, even if that boundary passes
+	// while the ended cycle is being sealed.
+	newCycle := a.cycles.at(ended + 1)
+	s.intervalEnd = nextBoundary(newCycle.started, a.config.FlushInterval)
+	s.seal(ended, request)
 }
 
 // timeUntilSeal returns the time until the next export is due; it is negative if the export is overdue.
 // An export is due at the end of the interval. If a client has requested a flush, one is also due when
-// minFlushSpacing has passed since the last flush.
+// minFlushSpacing has passed since the last flush. If the wall clock was set back, the end of the interval
+// can be far away; timeUntilSeal returns at most the length of an interval.
 func (s *sealer) timeUntilSeal() time.Duration {
-	untilIntervalEnd := time.Until(s.intervalEnd)
+	untilIntervalEnd := min(time.Until(s.intervalEnd), s.aggregator.config.FlushInterval)
 	if s.mayFlush() {
 		untilFlush := time.Until(s.lastFlush.Add(minFlushSpacing))
 		return min(untilIntervalEnd, untilFlush)

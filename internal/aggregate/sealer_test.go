@@ -100,6 +100,38 @@ func TestReport_Spacing(t *testing.T) {
 	})
 }
 
+// TestReport_SealedAcrossBoundary requests a flush just before the end of an interval, and lets the exporters
+// take so long that the interval ends meanwhile. The spans after the flush are exported at the end of
+// that interval, instead of the next one.
+func TestReport_SealedAcrossBoundary(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var seals []time.Time
+		a, err := New(testConfig(func(s *Sealed) {
+			seals = append(seals, s.End)
+			if len(seals) == 1 {
+				time.Sleep(20 * time.Millisecond)
+			}
+			s.Delivery.Resolve(nil)
+			s.Release()
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Start()
+		boundary := time.Now().Truncate(10 * time.Second).Add(10 * time.Second)
+		time.Sleep(time.Until(boundary.Add(-10 * time.Millisecond)))
+		if _, err := a.RequestFlush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		if len(seals) != 2 || seals[1].Before(boundary) {
+			t.Errorf("sealed at %v, want the second seal right after %v", seals, boundary)
+		}
+		a.Stop()
+	})
+}
+
 // TestReport_CoversPublishedSpans publishes and reports, and finds the span in
 // the seal that the report's promise stands for.
 func TestReport_CoversPublishedSpans(t *testing.T) {
