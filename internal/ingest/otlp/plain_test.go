@@ -150,10 +150,11 @@ func TestUpstream_ClosedConnectionIsSkipped(t *testing.T) {
 		conn := h.dial()
 		from := bufio.NewReader(conn)
 		for i := range 5 {
+			request := text("/v1/traces", mediaProtobuf, exported("shop", 100*i, 5, 1))
 			// The transport may not have noticed yet that the connection has ended. Then the SDK retries.
 			got := 0
 			for got = http.StatusServiceUnavailable; got == http.StatusServiceUnavailable; {
-				_, _ = io.WriteString(conn, text("/v1/traces", mediaProtobuf, exported("shop", 100*i, 5, 1)))
+				_, _ = io.WriteString(conn, request)
 				got = statusOf(t, from)
 			}
 			if got != http.StatusOK {
