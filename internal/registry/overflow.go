@@ -12,8 +12,12 @@ import (
 )
 
 const (
-	// maxMeasured is the maximum number of labels per interval whose demand is measured.
+	// maxMeasured is the maximum number of measurements per interval.
 	maxMeasured = 16
+
+	// maxProcesses is the maximum number of processes of a service in which the same label is measured, so
+	// that many versions of a service leave room for other services.
+	maxProcesses = 4
 
 	// maxExamples is the maximum number of collapsed values in the report about a label.
 	maxExamples = 5
@@ -37,7 +41,7 @@ type LabelOverflow struct {
 	Label   string `json:"label"`  // as in --cardinality-limit, for example "resource" or "tag:tenant.id"
 	Budget  int    `json:"budget"` // maximum number of distinct values
 	// Wanted is the estimated number of distinct values that the label had. The standard error is 1.6 %. If several
-	// processes of the service have exceeded the budget, it is the number of the one with the most values.
+	// processes of the service have exceeded the budget, it is the largest number among the first four of them.
 	Wanted int `json:"wanted"`
 	// Collapsed contains the most frequent values that were replaced.
 	Collapsed []CollapsedValue `json:"collapsed"`
@@ -59,15 +63,16 @@ type overflows struct {
 	hasEnded    bool             // the interval has ended, so nothing is measured
 }
 
-// labelDemand measures how many values one label of an origin has, or one tag key. The admission of a
+// labelDemand measures how many values one label of one process has, or one tag key. The admission of a
 // key adds the values that get no row. The others are added when the interval ends.
 type labelDemand struct {
-	origin    OriginID
+	service   string
 	label     string // as in --cardinality-limit
 	budget    int
 	isIgnored bool // too many labels are measured already, or the interval has ended
 	values    *demand.Distinct
 	lost      demand.Frequent // sample of the values that got no row
+	hasSample bool            // lost is not empty
 	unsampled uint64          // spans with a lost value since the last sample
 }
 
@@ -77,23 +82,26 @@ const overflowBytes = maxMeasured*(demand.Bytes+labelDemandBytes) + int(unsafe.S
 // labelDemandBytes is the maximum memory of a labelDemand except for its measurements.
 const labelDemandBytes = span.MaxLabel + 128
 
-// begin returns the measurement of a label of an origin, and creates it if it is new. If too many labels
-// are measured already, it returns one that ignores all values.
-func (o *overflows) begin(origin OriginID, label string, budget int) *labelDemand {
+// begin returns a new measurement of a label in one process of a service. If too many labels are measured
+// already, or the label in too many processes, it returns a measurement that ignores all values.
+func (o *overflows) begin(service, label string, budget int) *labelDemand {
+	processes := 0 // of the service, in which the label is measured
 	for _, d := range o.labels {
-		if d.origin == origin && d.label == label && d.budget == budget {
-			return d
+		if d.service == service && d.label == label {
+			processes++
 		}
 	}
-	if len(o.labels) < maxMeasured && !o.hasEnded {
+	if processes < maxProcesses && len(o.labels) < maxMeasured && !o.hasEnded {
 		d := &labelDemand{
-			origin: origin, label: strings.Clone(label), budget: budget, values: new(demand.Distinct),
-			unsampled: lostPerSample - 1, // so that the first lost value is a sample
+			service: service, label: strings.Clone(label), budget: budget, values: new(demand.Distinct),
 		}
 		o.labels = append(o.labels, d)
 		return d
 	}
-	o.notMeasured++
+	isMeasured := processes > 0
+	if !isMeasured {
+		o.notMeasured++
+	}
 	if o.ignored == nil {
 		o.ignored = &labelDemand{isIgnored: true}
 	}
@@ -112,8 +120,9 @@ func (d *labelDemand) addLost(identity uint64, value string, spans uint64) {
 	}
 	d.values.Add(identity)
 	d.unsampled += spans
-	if d.unsampled >= lostPerSample {
+	if !d.hasSample || d.unsampled >= lostPerSample {
 		d.lost.Add(identity, value, d.unsampled) // the sample stands for the spans before it
+		d.hasSample = true
 		d.unsampled = 0
 	}
 }
@@ -134,7 +143,7 @@ func (o *overflows) addKey(identity uint64) {
 func (a *admitter) measureLostText(l span.Label) {
 	budget := &a.origin.budgets[l]
 	if budget.demand == nil {
-		budget.demand = a.overflows.begin(a.originID, l.String(), a.config.Budgets[l])
+		budget.demand = a.overflows.begin(a.serviceName(), l.String(), a.config.Budgets[l])
 	}
 	budget.demand.addLost(a.lastRejected.identity, a.lastRejected.text, a.spans)
 }
@@ -143,10 +152,13 @@ func (a *admitter) measureLostText(l span.Label) {
 // key has no row for it.
 func (a *admitter) measureLostTag(values *tagValues, key, value string) {
 	if values.demand == nil {
-		values.demand = a.overflows.begin(a.originID, "tag:"+key, values.limit)
+		values.demand = a.overflows.begin(a.serviceName(), "tag:"+key, values.limit)
 	}
 	values.demand.addLost(a.lastRejected.identity, value, a.spans)
 }
+
+// serviceName returns the name of the service that has sent the current key.
+func (a *admitter) serviceName() string { return a.origins.names[a.originID].Service }
 
 // measureLostKey records that the current key has lost a label, or that it got no row. sentIdentity is the
 // hash of the key as the client sent it.
@@ -187,7 +199,7 @@ func (t *tables) overflow(ended time.Time) *Overflow {
 		LabelsNotMeasured: o.notMeasured, Keys: o.keys.Estimate(),
 	}
 	for _, d := range o.labels {
-		report.Labels = append(report.Labels, t.describe(d))
+		report.Labels = append(report.Labels, d.describe())
 	}
 	report.Labels = largestPerService(report.Labels)
 	return report
@@ -250,10 +262,9 @@ func (t *tables) hasLostLabel(encoded []uint32) bool {
 }
 
 // describe returns the result of a measurement.
-func (t *tables) describe(d *labelDemand) LabelOverflow {
+func (d *labelDemand) describe() LabelOverflow {
 	described := LabelOverflow{
-		Service: t.origins.names[d.origin].Service, Label: d.label,
-		Budget: d.budget, Wanted: d.values.Estimate(),
+		Service: d.service, Label: d.label, Budget: d.budget, Wanted: d.values.Estimate(),
 	}
 	for _, value := range d.lost.Top(maxExamples) {
 		described.Collapsed = append(described.Collapsed, CollapsedValue{Value: value.Text, Spans: value.Uses})
@@ -261,8 +272,8 @@ func (t *tables) describe(d *labelDemand) LabelOverflow {
 	return described
 }
 
-// largestPerService sorts the labels by their number of values, the largest first. If several origins
-// of a service have exceeded the budget of the same label, it keeps only the largest number.
+// largestPerService sorts the labels by their number of values, the largest first. If a label of a service was
+// measured more than once, in several processes or lists of tags, it keeps only the largest number.
 func largestPerService(labels []LabelOverflow) []LabelOverflow {
 	slices.SortStableFunc(labels, func(a, b LabelOverflow) int { return cmp.Compare(b.Wanted, a.Wanted) })
 	type name struct{ service, label string }

@@ -166,3 +166,96 @@ func TestOverflow_LargestOriginOfService(t *testing.T) {
 		t.Errorf("the labels are %+v", labels)
 	}
 }
+
+// TestOverflow_ManyProcessesHideNoService floods the labels of seven versions of a service, and then a label of
+// another service.
+func TestOverflow_ManyProcessesHideNoService(t *testing.T) {
+	config := testConfig()
+	i := registry.NewIntervals(&config)
+	cart := origin(t, i, "cart")
+	for version := range 7 {
+		id, _ := i.Registry().AdmitOrigin(span.Origin{Service: "shop", Version: fmt.Sprint(version)})
+		for list := range 3 { // without a limit for processes these would be 21 measurements
+			for _, key := range tenants(300) {
+				key.AdditionalTags[0] = fmt.Sprint(list, key.AdditionalTags[0])
+				i.Registry().Admit(id, key)
+			}
+		}
+	}
+	admitAll(i.Registry(), cart, tenants(500))
+	i.Begin()
+	report := i.Overflow()
+	if len(report.Labels) != 4 || report.Labels[0].Service != "cart" || report.LabelsNotMeasured != 0 {
+		t.Errorf("the report is %+v", report)
+	}
+}
+
+// TestOverflow_KeyInBothLists checks that a tag key in both lists of tags, each with a budget of its own, wants as many
+// values as one list has.
+func TestOverflow_KeyInBothLists(t *testing.T) {
+	config := testConfig()
+	i := registry.NewIntervals(&config)
+	shop := origin(t, i, "shop")
+	for n := range 1000 {
+		tags := []string{fmt.Sprint("tenant.id:t", n)}
+		i.Registry().Admit(shop, &span.Key{Service: "shop", PeerTags: tags, AdditionalTags: tags})
+	}
+	i.Begin()
+	labels := i.Overflow().Labels
+	if len(labels) != 1 || !isWithin(labels[0].Wanted, 1000, 0.07) {
+		t.Errorf("the labels are %+v", labels)
+	}
+}
+
+// TestOverflow_ValueLostOnce checks that the first lost value does not stand for spans that were not lost.
+func TestOverflow_ValueLostOnce(t *testing.T) {
+	config := testConfig()
+	config.LimitTag("tenant.id", 200)
+	i := registry.NewIntervals(&config)
+	shop := origin(t, i, "shop")
+	for lost := false; !lost; {
+		for _, key := range tenants(300) {
+			if admission := i.Registry().Admit(shop, key); admission.Collapsed != 0 {
+				lost = true
+				break
+			}
+		}
+	}
+	i.Begin()
+	if collapsed := i.Overflow().Labels[0].Collapsed; len(collapsed) != 1 || collapsed[0].Spans != 1 {
+		t.Errorf("the values are %+v", collapsed)
+	}
+}
+
+// TestCountSpans_CountsNoKeyAgain checks that samples of the spans of a key change no counter of keys.
+func TestCountSpans_CountsNoKeyAgain(t *testing.T) {
+	keys := func(samples int) (masked uint64, label string, collapsed uint64) {
+		config := testConfig()
+		config.Budgets[span.LabelResource] = 40
+		i := registry.NewIntervals(&config)
+		shop := origin(t, i, "shop")
+		var all []*span.Key
+		for n := range 300 {
+			all = append(all, &span.Key{
+				Service: "shop", Resource: fmt.Sprintf("GET /users/%d", n), AdditionalTags: []string{fmt.Sprint("tenant.id:t", n)},
+			})
+		}
+		admitAll(i.Registry(), shop, all) // the first keys that recur take all rows
+		last := all[len(all)-1]
+		for range samples {
+			i.Registry().CountSpans(shop, last, 61)
+		}
+		i.Begin()
+		label, collapsed = i.MostCollapsed()
+		return i.Masked()["resource"], label, collapsed
+	}
+	masked, label, collapsed := keys(0)
+	maskedAfter, labelAfter, collapsedAfter := keys(100)
+	if masked == 0 || collapsed == 0 {
+		t.Fatalf("%d keys are masked, and %d have lost %q: the test covers nothing", masked, collapsed, label)
+	}
+	if maskedAfter != masked || labelAfter != label || collapsedAfter != collapsed {
+		t.Errorf("%d keys are masked, and %d have lost %q; after samples %d, %d, %q",
+			masked, collapsed, label, maskedAfter, collapsedAfter, labelAfter)
+	}
+}
