@@ -13,15 +13,30 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/status/sanitize"
 )
 
-// headroom is the size of a proposed budget relative to the number of values. A new value can take only one
-// half of a budget, and the number of values is an estimate with an error of up to 5 %.
-const headroom = 2 * 1.05
+// Sizes of proposed limits, relative to the estimated number of values. New values can take only one half of a
+// limit, and seven sixteenths of a budget that is shared with masks, which no tag has. The estimate has an error of
+// up to 5 %.
+const (
+	headroom         = 2 * 1.05
+	headroomForMasks = 16.0 / 7 * 1.05
+)
 
-// proposedBudget returns a budget that holds a number of values from the first interval on, rounded up to two
-// digits. It returns false if the budget would be larger than the maximum.
-func proposedBudget(values int) (budget int, ok bool) {
-	budget = roundUp(int(math.Ceil(headroom * float64(values))))
-	return budget, budget <= registry.MaxBudget
+// proposedBudget returns a budget that holds all values of a label from the first interval on. It is never less than
+// the present budget. It returns false if it would be larger than the maximum.
+func proposedBudget(l *registry.LabelOverflow) (budget int, ok bool) {
+	_, isTag := tagName(l.Label)
+	factor := headroomForMasks
+	if isTag {
+		factor = headroom
+	}
+	return proposedLimit(max(l.Wanted, l.Budget), factor)
+}
+
+// proposedLimit multiplies a number of values by a factor, and rounds the product up to two digits. It returns false
+// if the result is larger than the maximum of a budget.
+func proposedLimit(values int, factor float64) (limit int, ok bool) {
+	limit = roundUp(int(math.Ceil(factor * float64(values))))
+	return limit, limit <= registry.MaxBudget
 }
 
 // roundUp rounds a number up to two digits, for example 8,610 to 8,700.
@@ -64,7 +79,7 @@ func (f *Findings) labelsOverBudget(subject string, s *status.Status) {
 	for i := range s.Overflow.Labels {
 		l := &s.Overflow.Labels[i]
 		fix := "drop the dimension, or shorten its values in the application"
-		if budget, ok := proposedBudget(max(l.Wanted, l.Budget)); ok {
+		if budget, ok := proposedBudget(l); ok {
 			fix = fmt.Sprintf("raise it with --cardinality-limit %s=%d, or drop the dimension; `spanstatsd plan` proposes "+
 				"all flags together", l.Label, budget)
 		}
@@ -127,7 +142,7 @@ func (p *Plan) raiseLabels(s *status.Status) (isHeld bool) {
 	var names []string // of the labels in budgets
 	for i := range s.Overflow.Labels {
 		l := &s.Overflow.Labels[i]
-		budget, ok := proposedBudget(max(l.Wanted, l.Budget)) // never less than now
+		budget, ok := proposedBudget(l)
 		advice := fmt.Sprintf("raise it to %d, or drop the dimension", budget)
 		if !ok {
 			isHeld = false
@@ -173,7 +188,7 @@ func keptLimits(s *status.Status, replaced map[string]int) (kept []string) {
 // raiseAggregates proposes larger limits for all label sets and their memory, if the label sets of the
 // interval need them.
 func (p *Plan) raiseAggregates(s *status.Status) {
-	aggregates, ok := proposedBudget(s.Overflow.Keys)
+	aggregates, ok := proposedLimit(s.Overflow.Keys, headroom)
 	if aggregates <= s.Aggregates.Max {
 		return
 	}
