@@ -200,7 +200,7 @@ func (*spanmetrics) isOK(origin *span.Origin, k *span.Key) bool {
 func (d *spanmetrics) writeKey(to *attributes, origin *span.Origin, k *span.Key) {
 	_, isOTLP := origin.OTLP()
 	to.begin()
-	to.reserve(statusName) // writeStatus writes it
+	to.reserve(statusName) // no dimension can have this name, because writeStatus uses it
 	to.text("service.name", serviceName(origin, k))
 	if isOTLP {
 		to.text("span.name", k.Resource)
@@ -210,13 +210,13 @@ func (d *spanmetrics) writeKey(to *attributes, origin *span.Origin, k *span.Key)
 		to.text("span.kind", spanKind(k))
 	}
 	to.text(instanceName, d.instance)
-	d.writeFields(to, k)
-	d.writeTags(to, k, d.isOK(origin, k))
+	d.writeFieldDimensions(to, k) // such as http.route
+	d.writeTagDimensions(to, k, d.isOK(origin, k))
 	d.writeNamedDimensions(to, origin, k)
 }
 
-// writeFields writes those fields of a key that are configured as dimensions.
-func (d *spanmetrics) writeFields(to *attributes, k *span.Key) {
+// writeFieldDimensions writes those fields of a key that are configured as dimensions.
+func (d *spanmetrics) writeFieldDimensions(to *attributes, k *span.Key) {
 	d.text(to, "http.request.method", k.HTTPMethod)
 	d.text(to, "http.route", k.HTTPEndpoint)
 	if k.HTTPStatus != 0 && d.dimensions.has("http.response.status_code") {
@@ -230,9 +230,9 @@ func (d *spanmetrics) writeFields(to *attributes, k *span.Key) {
 	d.text(to, resourceDimension, k.Resource)
 }
 
-// writeTags writes those tags of k as attributes that are configured as dimensions. If isOK is true, it omits the tag
+// writeTagDimensions writes those tags of k as attributes that are configured as dimensions. If isOK is true, it omits the tag
 // for the status OK, which writeStatus writes.
-func (d *spanmetrics) writeTags(to *attributes, k *span.Key, isOK bool) {
+func (d *spanmetrics) writeTagDimensions(to *attributes, k *span.Key, isOK bool) {
 	d.tags = d.tags[:0].add(k.PeerTags, &d.dimensions)
 	d.tags = d.tags.add(k.AdditionalTags, &d.dimensions)
 	if isOK {
@@ -251,9 +251,9 @@ func (d *spanmetrics) writeNamedDimensions(to *attributes, origin *span.Origin, 
 	}
 }
 
-// writeByOldName writes an attribute with an old name of OpenTelemetry's conventions, such as http.method. Its value
-// is the one that k has for the current name, here http.request.method. It does nothing if k has no such value, or
-// if oldName is not an old name.
+// writeByOldName writes an attribute with an old name of OpenTelemetry's conventions, for example http.method, with
+// the value that k has for its current name, http.request.method. It does nothing if k has no such value, or if
+// oldName is not an old name.
 func writeByOldName(to *attributes, oldName string, k *span.Key) {
 	currentName, isOld := currentNames[oldName]
 	if !isOld {
