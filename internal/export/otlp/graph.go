@@ -78,7 +78,7 @@ func (g *graphEncoder) encodeEdge(edge *totals.Series) {
 	g.calls.writePoint(&point, start)
 	g.calls.endSeries()
 
-	point.Calls = edge.Errors
+	point.Calls = edge.Errors // the durations remain those of all calls; see graphEncoder.failures
 	g.failures.writePoint(&point, start)
 	g.failures.endSeries()
 }
