@@ -67,7 +67,7 @@ type Poster struct {
 	hasRequestedBody atomic.Bool     // the destination has requested a body at least once
 	probing          chan struct{}   // holds a token while a probe is in flight
 	strict           *http.Transport // never sends a body that was not requested, if the request has Expect
-	lenient          *http.Transport // sends a body that was not requested after Config.ContinueTimeout
+	lenient          *http.Transport // sends a body after Config.ContinueTimeout even if it was not requested
 }
 
 const (
@@ -88,9 +88,10 @@ func New(c Config) *Poster {
 	}
 }
 
-// transport returns a transport that sends a body with the header "Expect: 100-continue" when the destination
-// requests it, or after continueTimeout. It opens a new connection for each request. A connection that is used again
-// could be closed by the destination at the same moment, and it would be unknown whether the request has arrived.
+// transport returns a transport that waits for the status 100 Continue, but at most for continueTimeout, before it
+// sends a body with the header "Expect: 100-continue". It opens a new connection for each request. A connection that
+// is used again could be closed by the destination at the same moment, and it would be unknown whether the request
+// has arrived.
 func (c *Config) transport(continueTimeout time.Duration) *http.Transport {
 	t := &http.Transport{
 		DialContext:            c.dial,
@@ -157,9 +158,9 @@ func (p *Poster) postOnce(
 	return answer, wasNotRequested || wasExpectRejected
 }
 
-// waitForMode returns whether the destination must request a body before it is sent (whenRequested), or not
-// (immediate). If that is unknown (probeFirst), it probes the destination, or waits until a concurrent call has done
-// so. It returns an error if the probe fails or ctx ends.
+// waitForMode returns how to send a body: only when the destination requests it after the header Expect: 100-continue
+// (whenRequested), or immediately. If that is unknown (probeFirst), it probes the destination, or waits until a
+// concurrent call has done so. It returns an error if the probe fails or ctx ends.
 func (p *Poster) waitForMode(ctx context.Context) (expectMode, error) {
 	if mode := p.currentMode(); mode != probeFirst {
 		return mode, nil
@@ -167,7 +168,7 @@ func (p *Poster) waitForMode(ctx context.Context) (expectMode, error) {
 	select {
 	case p.probing <- struct{}{}: // a lock: only one call probes at a time
 		defer func() { <-p.probing }()
-	case <-ctx.Done():
+	case <-ctx.Done(): // the concurrent probe has not been answered
 		return probeFirst, p.noResponse("probe", errNotRequested)
 	}
 	if mode := p.currentMode(); mode != probeFirst { // a call that held the lock before has probed
@@ -220,17 +221,16 @@ func (p *Poster) send(ctx context.Context, header http.Header, content []byte, m
 	return answer
 }
 
-// answerWithoutResponse returns the result of a request that failed with err before a response. The outcome is
-// OutcomeUnknown if the destination may have received the whole body, and otherwise OutcomeNotYet. If the request
-// had a connection, the mode becomes probeFirst: the destination is tested before the next payload is sent.
+// answerWithoutResponse returns the result of a request that failed with err before a response. If the request had a
+// connection, the mode becomes probeFirst: the destination is tested before the next payload is sent.
 func (p *Poster) answerWithoutResponse(b *body, err error, mode expectMode) Answer {
 	if b.hasConnection() {
 		p.changeMode(mode, probeFirst)
 	}
-	if isBodyUnsent := b.state.Load() == withdrawn; isBodyUnsent {
+	switch {
+	case b.wasWithdrawn(): // the destination did not request the body in time
 		return failed(export.OutcomeNotYet, p.noResponse("send payload to", errNotRequested))
-	}
-	if b.mayHaveArrived() {
+	case b.mayHaveArrived():
 		return failed(export.OutcomeUnknown, fmt.Errorf("%w: %w", errNoResponse, err))
 	}
 	return failed(export.OutcomeNotYet, p.noResponse("send payload to", err))
@@ -276,7 +276,7 @@ func (p *Poster) Get(ctx context.Context, path string, limit int64) Answer {
 	if err != nil {
 		return failed(export.OutcomeRefused, err)
 	}
-	resp, err := p.lenient.RoundTrip(req)
+	resp, err := p.lenient.RoundTrip(req) // without a body, p.strict would do the same
 	if err != nil {
 		return failed(export.OutcomeNotYet, err)
 	}
