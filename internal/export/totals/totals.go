@@ -107,8 +107,8 @@ func (t *Totals) BeginCycle(cycle, firstUnsettled uint64, start, end int64) {
 	t.removeIdle()
 }
 
-// removeIdle removes the series that were not counted for Limits.Idle, least recently counted first. It stops at
-// the first series that is not idle or has undelivered spans.
+// removeIdle removes the series that got no spans for at least Limits.Idle, least recently counted first. It stops
+// at the first series that is not idle or has undelivered spans.
 func (t *Totals) removeIdle() {
 	for {
 		s := t.leastRecent()
