@@ -309,9 +309,9 @@ func (o *openCycles) firstUndelivered(fallback uint64) uint64 {
 	return o.cycles[0].firstNumber // the first of the intervals that this open cycle covers
 }
 
-// oldest returns the end of the oldest open cycle, an export interval with undelivered spans. It returns false if no
-// cycle is open.
-func (o *openCycles) oldest() (sealed time.Time, isAnyOpen bool) {
+// oldestSealed returns when the oldest open cycle was sealed, an export interval with undelivered spans. It returns
+// false if no cycle is open.
+func (o *openCycles) oldestSealed() (sealed time.Time, isAnyOpen bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.cycles) == 0 {

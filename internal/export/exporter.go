@@ -149,8 +149,8 @@ func (p *Payload) undeliveredSpans() (sum uint64) {
 	return sum
 }
 
-// canBeSentTwice reports whether receivers count no span twice if the payload arrives twice, because it contains
-// running totals.
+// canBeSentTwice reports whether the payload contains running totals: if these arrive twice, receivers count no span
+// twice.
 func (p *Payload) canBeSentTwice() bool { return p.snapshot != nil || p.IsGraph }
 
 // Outcome is the result of one attempt to deliver a payload.

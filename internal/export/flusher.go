@@ -89,11 +89,11 @@ func (f *Flusher) Accept(sealed *aggregate.Sealed) {
 		return
 	}
 	state := &cycleState{delivery: delivery}
-	state.addPendingPart() // counts as undelivered until all destinations have encoded the rows
+	state.addPendingPart() // stands for the payloads that are not encoded yet
 	f.mergeAndDeliver(sealed, state, participants)
 	sealed.Release()
 	f.recordDuration(time.Since(began))
-	state.resolvePart(nil)
+	state.resolvePart(nil) // all payloads are encoded
 }
 
 // mergeAndDeliver merges the counts of an export interval into rows, the sums of equal label sets, and passes the rows

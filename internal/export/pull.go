@@ -153,12 +153,12 @@ type Scrapes struct {
 }
 
 // add adds a cycle, an export interval whose spans are about to be published for scrapes. Clients that wait for the
-// delivery of the cycle get success now, because they do not wait for scrapes. After retryAge, add settles the cycle
-// even without a scrape: if the daemon crashes later, the next daemon does not report its spans as lost.
+// delivery of the cycle get success now, because they do not wait for scrapes. If the daemon crashes later than
+// retryAge, the next daemon does not report the spans as lost, even if they have not been scraped.
 func (s *Scrapes) add(c *Cycle, retryAge time.Duration) {
 	s.open.add(newOpenCycle(c, c.Cycle, c.End))
-	s.open.answerUpTo(c.Cycle, nil) // success
-	for _, merged := range s.open.mergeOldest(maxUnscraped) {
+	s.open.answerUpTo(c.Cycle, nil)                           // success
+	for _, merged := range s.open.mergeOldest(maxUnscraped) { // limits the memory
 		merged.settle()
 	}
 	time.AfterFunc(retryAge, func() { s.open.settleUpTo(c.Cycle) })
@@ -168,8 +168,8 @@ func (s *Scrapes) add(c *Cycle, retryAge time.Duration) {
 // It returns math.MaxUint64 if there is no such cycle.
 func (s *Scrapes) FirstUnscraped() uint64 { return s.open.firstUndelivered(math.MaxUint64) }
 
-// Begin records that a response to a scrape is about to be written. The response contains the spans of all
-// cycles, or export intervals, up to lastCycle. The caller must call end after the last write, with isComplete true if all
+// Begin records that a response to a scrape is about to be written. The response contains the spans of all cycles,
+// or export intervals, up to lastCycle. The caller must call end after the last write, with isComplete true if all
 // writes have succeeded.
 func (s *Scrapes) Begin(lastCycle uint64) (end func(isComplete bool)) {
 	states := s.open.statesUpTo(lastCycle)

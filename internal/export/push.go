@@ -149,7 +149,7 @@ func (d *pushDestination) rejectCycle(c *Cycle, entry *Flush, reason Reason, err
 func (d *pushDestination) beginSnapshot(c *Cycle, now time.Time) *snapshot {
 	c.Number = d.snapshots.Add(1)
 	c.FirstUnsettled = d.open.firstUndelivered(c.Number)
-	d.open.answerOlderThan(now.Add(-d.cfg.RetryAge), errNotYet)
+	d.open.answerOlderThan(now.Add(-d.cfg.RetryAge), errNotYet) // clients wait for Config.RetryAge at most
 	if c.spans > 0 {
 		d.addOpenCycle(newOpenCycle(c, c.Number, now))
 	}
@@ -187,26 +187,37 @@ func (d *pushDestination) checkAccepting() (Reason, error) {
 	if isClosed := d.acceptCtx.Err() != nil; isClosed {
 		return Shutdown, errClosed
 	}
-	if wantsStatistics, _ := d.wants(); !wantsStatistics {
+	if !d.wantsStatistics() {
 		return NotWanted, errNotWanted
 	}
 	return "", nil
 }
 
-// wants returns Exporter.Wants, or its default.
-func (d *pushDestination) wants() (statistics bool, payloadBytes int) {
+// wantsStatistics reports whether the destination currently accepts statistics.
+func (d *pushDestination) wantsStatistics() bool {
 	if d.exporter.Wants == nil {
-		return true, 0
+		return true
 	}
-	return d.exporter.Wants()
+	statistics, _ := d.exporter.Wants()
+	return statistics
+}
+
+// reportedLimit returns the maximum length of a payload that the destination has reported, or 0 if it has not reported
+// any.
+func (d *pushDestination) reportedLimit() int {
+	if d.exporter.Wants == nil {
+		return 0
+	}
+	_, payloadBytes := d.exporter.Wants()
+	return payloadBytes
 }
 
 // payloadLimit returns the maximum length of a payload: Config.MaxPayloadBytes, or the limit that the destination
 // reports if that is smaller. The reported limit is raised to MinPayloadBytes, because the counts of one label set,
 // which cannot be split, may need that much.
 func (d *pushDestination) payloadLimit() int {
-	_, reportedLimit := d.wants()
-	if reportedLimit == 0 {
+	reportedLimit := d.reportedLimit()
+	if reportedLimit == 0 { // it has reported none
 		return d.cfg.MaxPayloadBytes
 	}
 	return min(d.cfg.MaxPayloadBytes, max(reportedLimit, MinPayloadBytes))
@@ -216,9 +227,9 @@ func (d *pushDestination) wrapError(err error) error {
 	return fmt.Errorf("send to %s: %w", d.exporter.Name, err)
 }
 
-// enqueue adds a payload with spans of the cycle c, which was created at now, to the queue, and notifies the sender.
-// If the queue then exceeds its limits, enqueue removes the oldest payloads, and records them as lost. entry is the
-// entry for the cycle in the history.
+// enqueue adds the payload p to the queue, and notifies the sender. p was created at now, and contains spans of the
+// cycle c. If the queue then exceeds its limits, enqueue removes the oldest payloads, and records them as lost.
+// entry is the entry for the cycle in the history.
 func (d *pushDestination) enqueue(p *Payload, c *Cycle, entry *Flush, now time.Time) {
 	p.cycle = c.state
 	p.flush = entry
@@ -273,15 +284,16 @@ func (d *pushDestination) recordLost(reason Reason, payloads ...*Payload) {
 }
 
 // recordLostDeltas counts the spans of a payload as unsent, and reports err to the clients that wait for their
-// delivery. It also settles the spans, except at shutdown: if the daemon is killed before it has reported the loss,
-// the next daemon reports it instead.
+// delivery.
 func (d *pushDestination) recordLostDeltas(p *Payload, reason Reason, err error) {
 	d.stats.recordUnsent(reason, p.Spans)
 	d.log.logLost(reason, p)
 	p.cycle.answerPart(err)
 	if reason != Shutdown {
-		p.cycle.settlePart()
+		p.cycle.settlePart() // from now on, the recovery file can omit these spans
 	}
+	// At shutdown, the spans stay in the recovery file: if the daemon is killed before it has reported the loss, the
+	// next daemon reports it instead.
 }
 
 // recordReplaced records that payloads of running totals are not sent, because newer payloads contain their spans.
@@ -405,13 +417,12 @@ func (d *pushDestination) Stats() Stats {
 	if created, isAny := d.queue.oldest(); isAny {
 		s.OldestAge = time.Since(created)
 	}
-	if sealed, isAny := d.open.oldest(); isAny {
+	if sealed, isAny := d.open.oldestSealed(); isAny {
 		s.OldestAge = max(s.OldestAge, time.Since(sealed))
 	}
 	s.IsDiscovering = d.isDiscovering()
 	s.Reachable = d.link.isReachable.Load()
-	wantsStatistics, _ := d.wants()
-	s.IsAccepting = wantsStatistics && !d.link.isRefusing.Load()
+	s.IsAccepting = d.wantsStatistics() && !d.link.isRefusing.Load()
 	return s
 }
 

@@ -338,8 +338,8 @@ func (l *Link) SetRecovered() {
 	notify(l.recovered)
 }
 
-// Lost returns a channel that receives when the destination stops responding: the previous request
-// was answered, but the last payload was not.
+// Lost returns a channel that receives when the destination stops responding: at the first payload without an answer
+// after a request with one.
 func (l *Link) Lost() <-chan struct{} { return l.lost }
 
 // recordAttempt records whether the destination answered an attempt to deliver a payload, and whether it accepted
