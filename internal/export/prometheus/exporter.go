@@ -227,22 +227,19 @@ func (k *totalsKeeper) updateRecord(s *totals.Series, cycle uint64) {
 	if !hasExemplar {
 		exemplar = previous.exemplar
 	}
-	next := newRecord(previous.labels, s, cycle, k.end, exemplar)
-	next.newCalls = next.calls - previous.calls
-	next.newErrors = next.errors - previous.errors
-	s.Note = next // recordOf returns it
+	s.UserData = newRecord(previous, s, cycle, k.end, exemplar)
 }
 
 // recordOf returns the last record of a series.
-func recordOf(s *totals.Series) *record { return s.Note.(*record) }
+func recordOf(s *totals.Series) *record { return s.UserData.(*record) }
 
 // sortSeries sets k.sortedSeries to all series, sorted by labels. It creates records for new series, only with their labels.
 func (k *totalsKeeper) sortSeries() {
 	k.sortedSeries = make([]*totals.Series, 0, k.running.Counts().Series)
 	for _, resource := range k.running.Resources() {
 		for _, series := range resource.Series {
-			if isNew := series.Note == nil; isNew {
-				series.Note = &record{labels: seriesLabels(resource, series)}
+			if isNew := series.UserData == nil; isNew {
+				series.UserData = &record{labels: seriesLabels(resource, series)}
 			}
 			k.sortedSeries = append(k.sortedSeries, series)
 		}

@@ -37,17 +37,21 @@ type record struct {
 	exemplar   exemplars.Exemplar // missing if its Span is 0
 }
 
-// newRecord returns a record of the running totals of the series s after a cycle, one export interval. cycle is its
-// number, and end its end in nanoseconds since the Unix epoch.
-func newRecord(labels string, s *totals.Series, cycle uint64, end int64, e exemplars.Exemplar) *record {
+// newRecord returns a record of the running totals of the series s after a cycle, one export interval. previous is
+// the last record of the series, cycle the number of the interval, and end its end in nanoseconds since the Unix
+// epoch.
+func newRecord(previous *record, s *totals.Series, cycle uint64, end int64, e exemplars.Exemplar) *record {
 	buckets := &s.Buckets
+	calls, errors := float64(s.Calls), float64(s.Errors)
 	return &record{
-		labels:     labels,
+		labels:     previous.labels,
 		cycle:      cycle,
 		start:      s.Start,
 		end:        end,
-		calls:      float64(s.Calls),
-		errors:     float64(s.Errors),
+		calls:      calls,
+		errors:     errors,
+		newCalls:   calls - previous.calls,
+		newErrors:  errors - previous.errors,
 		spans:      buckets.Spans,
 		seconds:    s.Seconds,
 		scale:      buckets.Scale,
