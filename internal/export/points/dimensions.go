@@ -183,6 +183,6 @@ func (t tagList) write(to *attributes) {
 		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.value, b.value))
 	})
 	for _, tag := range t {
-		to.text(tag.name, tag.value)
+		to.addText(tag.name, tag.value)
 	}
 }

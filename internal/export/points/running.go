@@ -9,7 +9,7 @@ import (
 // overflowAttributes returns the attributes of overflow series.
 func overflowAttributes(g *grouper) []byte {
 	list := attributes{format: g.scratch.format}
-	list.begin()
+	list.beginList()
 	g.dialect.writeOverflow(&list)
 	return list.bytes
 }
@@ -18,8 +18,8 @@ func overflowAttributes(g *grouper) []byte {
 // totals. All these spans are counted in one overflow series with this resource.
 func commonResource(g *grouper) []byte {
 	list := attributes{format: g.scratch.format}
-	list.begin()
-	list.text("service.name", "tracer_blocked_value")
+	list.beginList()
+	list.addText("service.name", "tracer_blocked_value")
 	return list.bytes
 }
 
@@ -44,7 +44,7 @@ func NewRunning(r *Reader, limits totals.Limits) *Running {
 // is the number of spans that it could not add.
 func (r *Running) AddCycle(c *export.Cycle, start, end int64) (lost uint64) {
 	r.Totals.BeginCycle(c.Number, c.FirstUnsettled, start, end)
-	clear(r.Slowest)
+	clear(r.Slowest) // addSeries fills it again
 	for _, group := range r.reader.GroupRows(c.Sealed, c.Rows) {
 		lost += r.addSeries(c, group)
 	}

@@ -140,7 +140,7 @@ func (g *grouper) identifySeries(resource int32, origin *span.Origin, k *span.Ke
 
 // appendStatus appends the attributes for a status to a list, after those that writeKey has written.
 func (g *grouper) appendStatus(list *attributes, s status) {
-	list.begin() // permits the names of these attributes, which writeKey has reserved
+	list.beginList() // permits the names of these attributes, which writeKey has reserved
 	g.dialect.writeStatus(list, s)
 }
 
@@ -182,9 +182,7 @@ type Point struct {
 }
 
 // setCounts sets p.Calls, p.Durations and p.Seconds. hits is the sum of the weights of the spans: a sampled span of
-// weight 10 stands for 10 calls. nanoseconds is the sum of the durations, each multiplied by its weight. The
-// histogram counts each span once, so p.Seconds must also be a sum without weights: setCounts divides by the average
-// weight.
+// weight 10 stands for 10 calls. nanoseconds is the sum of the durations, each multiplied by its weight.
 func (p *Point) setCounts(h *sketch.Histogram, hits, nanoseconds float64) {
 	p.Calls = export.RoundRandomly(hits, math.MaxInt64)
 	p.Durations = h.Buckets(sketch.DefaultMaxBuckets)
@@ -192,7 +190,7 @@ func (p *Point) setCounts(h *sketch.Histogram, hits, nanoseconds float64) {
 	if spans == 0 {
 		return
 	}
-	if hits > 0 {
+	if hits > 0 { // remove the weights from the sum, because p.Durations counts each span once
 		averageWeight := hits / spans
 		nanoseconds /= averageWeight
 	}
