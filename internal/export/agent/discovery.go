@@ -58,8 +58,8 @@ type discovery struct {
 	hasAnswered bool // a read of /info has succeeded
 }
 
-// newDiscovery returns a discovery, which reads the features of the agent at url, for example which statistics it
-// accepts. Until the agent answers, they are assumed to be DefaultFeatures. If isAutoDiscovered is true, no
+// newDiscovery returns a discovery, which reads the features of the agent at url, for example whether it
+// accepts statistics. Until the agent answers, they are assumed to be DefaultFeatures. If isAutoDiscovered is true, no
 // statistics are sent before the agent has answered that it accepts them.
 func newDiscovery(log *slog.Logger, c client, url URL, isAutoDiscovered bool) *discovery {
 	d := &discovery{
@@ -84,8 +84,9 @@ func (d *discovery) watch(ctx context.Context, link *export.Link) {
 	}
 }
 
-// waitForNextRead returns when the agent's /info should be read again, or when ctx ends. While the agent accepts no
-// statistics, that is after discoveryPause, because reading /info immediately would only confirm this.
+// waitForNextRead returns when the agent's /info should be read again, or when ctx ends. If the agent accepts
+// statistics, waitForReason determines when that is. Otherwise it is after discoveryPause, because reading /info
+// immediately would only confirm this.
 func (d *discovery) waitForNextRead(ctx context.Context, link *export.Link, lastReadOK bool) {
 	if d.acceptsStatistics() {
 		d.waitForReason(ctx, link, lastReadOK)

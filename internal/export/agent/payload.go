@@ -178,10 +178,11 @@ func (e *encoder) appendBucket(body []byte, groups []group, width uint64) []byte
 	first, last := groups[0], groups[len(groups)-1]
 	start := first.row.Bucket()
 	e.head.Reset()
-	e.head.mapping(3)
+	const fieldCount = 3
+	e.head.beginMap(fieldCount)
 	e.head.number("Start", uint64(max(0, start)))
 	e.head.number("Duration", width)
-	e.head.array("Stats", len(groups))
+	e.head.beginArray("Stats", len(groups)) // the groups are its elements
 	body = append(body, e.head.Bytes()...)
 
 	encodedGroups := e.groupWriter.Bytes()[first.start:last.end]
@@ -193,7 +194,7 @@ func (e *encoder) appendBucket(body []byte, groups []group, width uint64) []byte
 // the remaining fields, such as ContainerID, itself.
 func (e *encoder) writeHead(origin *span.Origin, sequence uint64, buckets int) {
 	const fieldCount = 11
-	e.head.mapping(fieldCount)
+	e.head.beginMap(fieldCount)
 	e.head.text("Hostname", origin.Host)
 	e.head.text("Env", origin.Env)
 	e.head.text("Version", origin.Version)
@@ -204,7 +205,7 @@ func (e *encoder) writeHead(origin *span.Origin, sequence uint64, buckets int) {
 	e.head.text("Service", origin.Service)
 	e.head.text("GitCommitSha", origin.GitCommitSHA)
 	e.head.text("ProcessTags", origin.ProcessTags)
-	e.head.array("Stats", buckets)
+	e.head.beginArray("Stats", buckets)
 }
 
 // maxHeadBytes returns the maximum length of the output of writeHead for an origin. It overwrites e.head.
