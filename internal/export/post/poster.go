@@ -66,8 +66,8 @@ type Poster struct {
 	mode             atomic.Int32    // an expectMode
 	hasRequestedBody atomic.Bool     // the destination has requested a body at least once
 	probing          chan struct{}   // holds a token while a probe is in flight
-	strict           *http.Transport // never sends a body that was not requested, if the request has Expect
-	lenient          *http.Transport // sends a body after Config.ContinueTimeout even if it was not requested
+	strictTransport  *http.Transport // never sends a body that was not requested, if the request has Expect
+	lenientTransport *http.Transport // sends a body after Config.ContinueTimeout even if it was not requested
 }
 
 const (
@@ -81,10 +81,10 @@ func New(c Config) *Poster {
 		c.ContinueTimeout = defaultContinueTimeout
 	}
 	return &Poster{
-		cfg:     c,
-		probing: make(chan struct{}, 1),
-		strict:  c.transport(forever),
-		lenient: c.transport(c.ContinueTimeout),
+		cfg:              c,
+		probing:          make(chan struct{}, 1),
+		strictTransport:  c.transport(forever),
+		lenientTransport: c.transport(c.ContinueTimeout),
 	}
 }
 
@@ -139,9 +139,9 @@ func (p *Poster) Post(ctx context.Context, header http.Header, content []byte) A
 	return answer
 }
 
-// postOnce sends a body in one request. It waits until the destination requests the body, unless the current mode is
-// immediate. isModeUnsupported is true if the destination does not support this mode. The body has then certainly
-// not arrived, so the caller can retry.
+// postOnce sends a body in one request. The current mode determines whether the body is sent immediately, or only
+// when the destination requests it. isModeUnsupported is true if the destination does not support this mode. The
+// body has then certainly not arrived, so the caller can retry.
 func (p *Poster) postOnce(
 	ctx context.Context, header http.Header, content []byte,
 ) (answer Answer, isModeUnsupported bool) {
@@ -204,7 +204,7 @@ func (p *Poster) send(ctx context.Context, header http.Header, content []byte, m
 		})
 		defer timer.Stop()
 	}
-	resp, err := p.strict.RoundTrip(req)
+	resp, err := p.strictTransport.RoundTrip(req)
 	if body.isRequested.Load() {
 		p.hasRequestedBody.Store(true)
 	}
@@ -255,17 +255,17 @@ func (p *Poster) Probe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	resp, err := p.lenient.RoundTrip(req)
+	resp, err := p.lenientTransport.RoundTrip(req) // sends the body after a while even if it is not requested
 	if err != nil {
 		return p.noResponse("probe", err)
 	}
 	_ = resp.Body.Close()
+	mode := immediate
 	if body.isRequested.Load() {
 		p.hasRequestedBody.Store(true)
-		p.mode.Store(int32(whenRequested))
-	} else {
-		p.mode.Store(int32(immediate))
+		mode = whenRequested
 	}
+	p.mode.Store(int32(mode))
 	return nil
 }
 
@@ -276,7 +276,7 @@ func (p *Poster) Get(ctx context.Context, path string, limit int64) Answer {
 	if err != nil {
 		return failed(export.OutcomeRefused, err)
 	}
-	resp, err := p.lenient.RoundTrip(req) // without a body, p.strict would do the same
+	resp, err := p.lenientTransport.RoundTrip(req) // without a body, p.strictTransport would do the same
 	if err != nil {
 		return failed(export.OutcomeNotYet, err)
 	}
