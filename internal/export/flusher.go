@@ -148,7 +148,7 @@ func (f *Flusher) Close(ctx context.Context) {
 	}
 	sending.Wait()
 
-	// Count the remaining spans as unsent.
+	// Count the remaining spans as delivered or lost.
 	f.accepting.Lock()
 	defer f.accepting.Unlock()
 	for _, d := range f.destinations {

@@ -289,11 +289,11 @@ func (d *pushDestination) recordLostDeltas(p *Payload, reason Reason, err error)
 	d.stats.recordUnsent(reason, p.Spans)
 	d.log.logLost(reason, p)
 	p.cycle.answerPart(err)
-	if reason != Shutdown {
-		p.cycle.settlePart() // from now on, the recovery file can omit these spans
-	}
 	// At shutdown, the spans stay in the recovery file: if the daemon is killed before it has reported the loss, the
 	// next daemon reports it instead.
+	if reason != Shutdown {
+		p.cycle.settlePart()
+	}
 }
 
 // recordReplaced records that payloads of running totals are not sent, because newer payloads contain their spans.
@@ -394,8 +394,8 @@ func (d *pushDestination) end(ctx context.Context) {
 // running totals. It counts these spans as unsent, and reports an error to the clients that wait for their delivery.
 // end must have returned before, so that no payload is in flight.
 func (d *pushDestination) settle() {
-	openCycles := d.open.removeUpTo(math.MaxUint64)
-	for _, c := range openCycles {
+	cycles := d.open.removeUpTo(math.MaxUint64) // all
+	for _, c := range cycles {
 		d.stats.recordUnsent(Shutdown, c.spans)
 		c.answer(d.wrapError(errClosed))
 		c.settle()
