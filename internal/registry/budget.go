@@ -101,7 +101,7 @@ func newBudget(limit int, kept keptRows) (b budget) {
 }
 
 // reserveForMasks lets masks, texts that replace several similar values, take up to a quarter of the
-// limit. An eighth of the rows that any new value could take is from now on for masks only.
+// limit. An eighth of the limit for new values is from now on for masks only.
 func (b *budget) reserveForMasks(limit int) {
 	b.maxMasks = limit / 4
 	newValues := &b.shares[classNew]
@@ -114,29 +114,41 @@ func (b *budget) reserveForMasks(limit int) {
 // notMask is the isMask argument for a value that is not a mask.
 const notMask = false
 
-// find returns the share (a part of the rows) from which a value of the class own can take a row: the share
-// of its own class or, if that has no free row, of a later class. It returns false if none of them has, or
-// if there are too many masks. pendingIn returns how many rows of a share are about to be taken.
-func (b *budget) find(own class, isMask bool, pendingIn func(*budget, class) int) (share class, ok bool) {
-	last := classNew
+// find returns which share, a part of the budget, has a free row for a value: the share of the value's class or
+// of a later class. It returns false if none of them has, or if there are too many masks. pending contains
+// the labels of the current key that are new: their rows are not counted as taken yet.
+func (b *budget) find(valueClass class, isMask bool, pending []pendingLabel) (share class, ok bool) {
+	lastShare := classNew
 	if isMask {
 		if b.masks >= b.maxMasks {
 			return 0, false
 		}
-		last = classMask
+		lastShare = classMask
 	}
-	for share = own; share <= last; share++ {
+	for share = valueClass; share <= lastShare; share++ {
 		rows := b.shares[share]
-		if rows.hasFree() && rows.taken+pendingIn(b, share) < rows.limit {
+		if rows.hasFree() && rows.taken+b.countPending(pending, share) < rows.limit {
 			return share, true
 		}
 	}
 	return 0, false
 }
 
+// countPending returns how many of the pending labels, the new labels of the current key, will take a row of
+// a share of the budget.
+func (b *budget) countPending(pending []pendingLabel, share class) int {
+	count := 0
+	for i := range pending {
+		if pending[i].budget == b && pending[i].share == share {
+			count++
+		}
+	}
+	return count
+}
+
 // findFree is find for a value that is not a mask, in a budget that no pending label uses.
-func (b *budget) findFree(own class) (share class, ok bool) {
-	return b.find(own, notMask, func(*budget, class) int { return 0 })
+func (b *budget) findFree(valueClass class) (share class, ok bool) {
+	return b.find(valueClass, notMask, nil)
 }
 
 // take takes a row from the share that find returned.

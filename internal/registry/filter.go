@@ -30,17 +30,17 @@ func newFilter(bytes int) *filter {
 // recordUses records one use of each value of a key, given the hashes of the values. Values that were
 // used before in this interval are recorded as recurring. It returns true if that applies to all of
 // them.
-func (f *filter) recordUses(identities []uint64) (allRecur bool) {
+func (f *filter) recordUses(hashes []uint64) (allRecur bool) {
 	allRecur = true
-	for _, identity := range identities {
-		if f.usedOnce.has(identity) {
-			f.recurred.add(identity)
+	for _, hash := range hashes {
+		if f.usedOnce.has(hash) {
+			f.recurred.add(hash)
 		} else {
 			allRecur = false
 		}
 	}
-	for _, identity := range identities {
-		f.usedOnce.add(identity)
+	for _, hash := range hashes {
+		f.usedOnce.add(hash)
 	}
 	return allRecur
 }
