@@ -62,12 +62,12 @@ func (a *admitter) admit(id OriginID, key *span.Key, spans uint64) Admission {
 		a.rows.byID[row].recurred = true
 		return a.admitToRow(row)
 	}
-	class := a.classOf(hash)
-	source, hasFreeRow := a.rowBudget.find(a.origin, class)
+	class := a.classOf(hash) // some rows are reserved for keys that were used in the previous interval
+	budgetSource, hasFreeRow := a.rowBudget.find(a.origin, class)
 	if !hasFreeRow {
 		return a.admitToOverflowRow(hash)
 	}
-	row = a.addRow(hash, class, source)
+	row = a.addRow(hash, class, budgetSource)
 	return a.admitToRow(row)
 }
 
@@ -181,14 +181,14 @@ func (a *admitter) lostCounter(l *labelValue) *uint64 {
 	return &a.lostCounts[l.scope.kind]
 }
 
-// encodeKey encodes a key as a list of numbers in a.encodedKey: the ID of the origin, the process that
-// sent the key; one number for each label; and for each list of tags, its length and the IDs of the
-// tags. The tags are sorted, so keys that differ only in the order of their tags are equal.
+// encodeKey encodes a key as a list of numbers in a.encodedKey: the IDs of the origin and of the HTTP status,
+// flags, the ID of each text, and for each list of tags, its length and the IDs of the tags. The tags are
+// sorted, so keys that differ only in the order of their tags are equal.
 func (a *admitter) encodeKey(k *span.Key) {
 	status := a.resolveStatus(k.HTTPStatus)
 	flags := uint32(k.Facts()) // whether the spans are trace roots, and synthetic
 	a.encodedKey = append(a.encodedKey, uint32(a.originID), status, flags)
-	for l := range span.FirstList {
+	for l := range span.FirstList { // the labels before FirstList are single texts
 		a.encodedKey = append(a.encodedKey, a.resolveText(l, *k.Text(l)))
 	}
 	for list := span.FirstList; list < span.EndOfLists; list++ {
@@ -208,9 +208,9 @@ func (a *admitter) resolveStatus(status uint32) labelID {
 	if status == 0 {
 		return a.resolveText(span.LabelHTTPStatus, "")
 	}
-	textStart := len(a.scratch)
+	start := len(a.scratch)
 	a.scratch = strconv.AppendUint(a.scratch, uint64(status), 10)
-	text := stringOf(a.scratch[textStart:])
+	text := stringOf(a.scratch[start:])
 	id := a.resolveText(span.LabelHTTPStatus, text)
 	if id == blockedID { // tracer_blocked_value is not a number
 		return absentID
@@ -387,8 +387,8 @@ func (a *admitter) findAndRecordUse(l *labelValue) (id labelID, ok bool) {
 	return a.findPending(l.labelName)
 }
 
-// findPending returns the preliminary ID of a label that only the current key has used, or false if the
-// current key has not used it.
+// findPending returns the temporary ID of a label that the current key has used first in this interval. It
+// returns false if the current key has no such label.
 func (a *admitter) findPending(name labelName) (id labelID, ok bool) {
 	for i := range a.pending {
 		if a.pending[i].labelName == name {
@@ -525,16 +525,20 @@ func (a *admitter) tagValuesOf(id labelID) *tagValues {
 	return a.labels.byID[id].values
 }
 
-// resolveBlockedTag returns the ID of the tag "key:tracer_blocked_value", which replaces the tags of a tag
-// key that has too many values. keyID and keyText are the ID and the text of the tag key. The replacement
-// itself is not counted as a value.
-func (a *admitter) resolveBlockedTag(list span.Label, keyID labelID, keyText string) labelID {
-	textStart := len(a.scratch)
-	a.scratch = append(a.scratch, keyText...)
+// blockedTag returns the text "key:tracer_blocked_value". It is valid until the next key is admitted.
+func (a *admitter) blockedTag(key string) string {
+	start := len(a.scratch)
+	a.scratch = append(a.scratch, key...)
 	a.scratch = append(a.scratch, ':')
 	a.scratch = append(a.scratch, span.Blocked...)
-	text := stringOf(a.scratch[textStart:])
-	blocked := a.newLabel(scopeKind(list), text)
+	return stringOf(a.scratch[start:])
+}
+
+// resolveBlockedTag returns the ID of the tag "key:tracer_blocked_value", which replaces a tag if its tag key has
+// too many values. keyID and keyText are the ID and the text of the tag key. The replacement does not count
+// as a value.
+func (a *admitter) resolveBlockedTag(list span.Label, keyID labelID, keyText string) labelID {
+	blocked := a.newLabel(scopeKind(list), a.blockedTag(keyText))
 	id, isKnown := a.findAndRecordUse(&blocked)
 	if isKnown {
 		return id

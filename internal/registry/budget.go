@@ -85,18 +85,20 @@ func (r *keptRows) add(class class, n int) {
 // maxKept returns how much of a budget can be kept for recurring values: fifteen sixteenths.
 func maxKept(limit int) int { return limit - (limit+15)/16 }
 
-// newBudget divides limit, a number of rows, between values that keep a row of the previous interval, values
-// that were seen in it without a row, and values that are new. kept is the number of rows to keep.
+// newBudget divides limit, a number of rows, into one share per class. classStable gets the rows that were kept
+// for two intervals. Half of the rest goes to classSeen. The other half goes to classRecent, for the rows kept
+// for one interval, and to classNew, which gets at least a sixteenth of limit if there is that much.
 func newBudget(limit int, kept keptRows) (b budget) {
 	stable := min(kept.stable, maxKept(limit))
 	remaining := limit - stable
-	half := (remaining + 1) / 2
-	sixteenth := limit - maxKept(limit) // for new values
-	recent := min(kept.recent, max(0, half-sixteenth))
+	seen := remaining / 2
+	recentAndNew := remaining - seen
+	leastNew := limit - maxKept(limit) // a sixteenth
+	recent := min(kept.recent, max(0, recentAndNew-leastNew))
 	b.shares[classStable].limit = stable
-	b.shares[classSeen].limit = remaining - half
+	b.shares[classSeen].limit = seen
 	b.shares[classRecent].limit = recent
-	b.shares[classNew].limit = half - recent
+	b.shares[classNew].limit = recentAndNew - recent
 	return b
 }
 
@@ -110,9 +112,6 @@ func (b *budget) reserveForMasks(limit int) {
 	b.shares[classMask].limit = reserved
 	newValues.limit -= reserved
 }
-
-// notMask is the isMask argument for a value that is not a mask.
-const notMask = false
 
 // find returns which share, a part of the budget, has a free row for a value: the share of the value's class or
 // of a later class. It returns false if none of them has, or if there are too many masks. pending contains
@@ -148,7 +147,8 @@ func (b *budget) countPending(pending []pendingLabel, share class) int {
 
 // findFree is find for a value that is not a mask, in a budget that no pending label uses.
 func (b *budget) findFree(valueClass class) (share class, ok bool) {
-	return b.find(valueClass, notMask, nil)
+	const isMask = false
+	return b.find(valueClass, isMask, nil)
 }
 
 // take takes a row from the share that find returned.

@@ -39,7 +39,7 @@ func (f *filter) recordUses(hashes []uint64) (allRecur bool) {
 			allRecur = false
 		}
 	}
-	for _, hash := range hashes {
+	for _, hash := range hashes { // in a second loop, because hashes can contain a value twice
 		f.usedOnce.add(hash)
 	}
 	return allRecur

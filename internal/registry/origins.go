@@ -99,15 +99,15 @@ func (t *originTable) takeSlotOfKind(o span.Origin, class class) bool {
 	}
 	share, hasFree := t.sharedSlots.findFree(class)
 	if hasFree {
-		t.sharedSlots.take(share, notMask)
+		t.sharedSlots.shares[share].taken++
 		return true
 	}
 	return isService
 }
 
-// mayAddFor reports whether a process may add an origin. One process may add at most half of all
-// origins, so that it cannot displace other processes. At most three quarters of that half can be
-// origins with resource attributes.
+// mayAddFor reports whether a process may send spans for one more origin, a service or an instance of one. One
+// process may add at most half of all origins, to leave room for other processes. At most three quarters of
+// that half can be origins with resource attributes.
 func (t *originTable) mayAddFor(process int32, o span.Origin) bool {
 	limit := max(1, t.limit/2)
 	if o.Attributes != "" {

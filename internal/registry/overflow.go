@@ -145,8 +145,8 @@ func (o *overflows) addKey(hash uint64) {
 	o.keys.Add(hash)
 }
 
-// measureLostText records that the current key has lost a text, for example its resource, because the
-// budget of the label l has no row for it. a.lastLost is the text or its mask.
+// measureLostText records that a value of the label l was replaced, because the label has too many different
+// values. The value, or its mask such as "GET /users/{id}", is in a.lastLost.
 func (a *admitter) measureLostText(l span.Label) {
 	budget := &a.origin.budgets[l]
 	if budget.demand == nil {
@@ -170,14 +170,20 @@ func (a *admitter) serviceName() string { return a.origins.descriptions[a.origin
 // measureLostKey records that the current key has lost a label, or that it got no row. sentKeyHash is the
 // hash of the key as the client sent it.
 func (a *admitter) measureLostKey(sentKeyHash uint64) {
-	if len(a.masks) == 0 {
-		a.overflows.addKey(sentKeyHash)
-		return
+	hash := sentKeyHash
+	if len(a.masks) > 0 {
+		hash = a.maskedKeyHash()
 	}
-	for _, mask := range a.masks { // a key with a mask is one key for all masked values
+	a.overflows.addKey(hash)
+}
+
+// maskedKeyHash returns the hash of the current key with masks, such as "GET /users/{id}", instead of all texts
+// that have one. It overwrites the hashes of these texts in a.sentTexts.
+func (a *admitter) maskedKeyHash() uint64 {
+	for _, mask := range a.masks {
 		a.sentTexts[mask.position] = mask.hash
 	}
-	a.overflows.addKey(a.sentKeyHash())
+	return a.sentKeyHash()
 }
 
 // sentMask is the mask of a label of the current key.

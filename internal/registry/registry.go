@@ -147,9 +147,9 @@ func (t *tables) overflowRow(id OriginID) Admission {
 	o := &t.origins.byID[id]
 	hasRow := o.overflow != Admission{}
 	if !hasRow {
-		row := t.rows.addUnlabelled(KeyEntry{Origin: id, Key: overflowKey})
+		rowID := t.rows.appendRow(row{}, KeyEntry{Origin: id, Key: overflowKey})
 		allLabels := setOf(span.WholeKey)
-		o.overflow = Admission{ID: row, Hash: uint32(o.hash), Collapsed: allLabels}
+		o.overflow = Admission{ID: rowID, Hash: uint32(o.hash), Collapsed: allLabels}
 	}
 	return o.overflow
 }
@@ -215,14 +215,14 @@ func NewIntervals(config *Config) *Intervals {
 func (i *Intervals) Begin() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	last := i.Registry()
-	previous := last.tables.snapshot()
-	i.updateOverflow(&last.tables)
+	ended := &i.Registry().tables
+	endedState := ended.snapshot()
+	i.updateOverflow(ended)
 	i.filter.next()
 	i.number++
-	current := i.Registry() // still contains the interval before the last
-	i.lostLabels.moveFrom(&current.tables)
-	current.tables.begin(previous)
+	reused := &i.Registry().tables // of the interval before the one that ended
+	i.lostLabels.moveFrom(reused)
+	reused.begin(endedState)
 }
 
 // Number returns the number of the current interval. Only the sealer calls it.

@@ -60,8 +60,7 @@ func (t *rowTable) find(encoded encodedKey, hash uint64) (KeyID, bool) {
 // key. If the table has another key with the same hash, the new key is stored under the next free number,
 // where find looks for it.
 func (t *rowTable) add(encoded encodedKey, hash uint64, history history, entry KeyEntry) KeyID {
-	id := t.addUnlabelled(entry)
-	t.byID[id] = row{encoded: slices.Clone(encoded), hash: hash, history: history}
+	id := t.appendRow(row{encoded: slices.Clone(encoded), hash: hash, history: history}, entry)
 	mapKey := hash
 	for t.isUsed(mapKey) {
 		mapKey++
@@ -75,9 +74,9 @@ func (t *rowTable) isUsed(mapKey uint64) bool {
 	return ok
 }
 
-// addUnlabelled assigns an ID to a row that find never returns.
-func (t *rowTable) addUnlabelled(entry KeyEntry) KeyID {
-	t.byID = append(t.byID, row{})
+// appendRow gives the next ID to a row. find does not return the row yet.
+func (t *rowTable) appendRow(added row, entry KeyEntry) KeyID {
+	t.byID = append(t.byID, added)
 	t.entries = append(t.entries, entry)
 	return KeyID(len(t.byID) - 1)
 }
