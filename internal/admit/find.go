@@ -127,7 +127,7 @@ func (f *finder) findNew(cycle *aggregate.Cycle, s *snapshot, hash uint64) (*res
 // original values must have been used before, so that a burst of new values does not fill the table. An empty
 // key is never added.
 func mayCache(key []byte, admission *registry.Admission) bool {
-	isBurst := !admission.IsUnchanged() && !admission.AllRecur
+	isBurst := !admission.IsUnchanged() && !admission.ReplacedValuesRecur
 	return len(key) > 0 && !isBurst
 }
 

@@ -115,7 +115,7 @@ func (a *admitter) admitToRow(row KeyID) Admission {
 	a.admission.ID = row
 	a.admission.Hash = partitionHash(a.rows.byID[row].hash)
 	if a.admission.IsUnchanged() {
-		a.admission.AllRecur = true // there are no replaced values
+		a.admission.ReplacedValuesRecur = true // there are no replaced values
 		return a.admission
 	}
 	sentKeyHash := a.sentKeyHash()
@@ -124,7 +124,7 @@ func (a *admitter) admitToRow(row KeyID) Admission {
 	}
 	a.countMaskedLabels()
 	a.hashesWithoutRow = append(a.hashesWithoutRow, sentKeyHash)
-	a.admission.AllRecur = a.filter.recordUses(a.hashesWithoutRow)
+	a.admission.ReplacedValuesRecur = a.filter.recordUses(a.hashesWithoutRow)
 	return a.admission
 }
 
@@ -157,7 +157,7 @@ func (a *admitter) admitToOverflowRow(hash uint64) Admission {
 	a.hashesWithoutRow = append(a.hashesWithoutRow, hash, sentKeyHash)
 	a.loseNewLabels()
 	admission := a.overflowRow(a.originID)
-	admission.AllRecur = a.filter.recordUses(a.hashesWithoutRow)
+	admission.ReplacedValuesRecur = a.filter.recordUses(a.hashesWithoutRow)
 	return admission
 }
 

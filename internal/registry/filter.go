@@ -1,9 +1,9 @@
 package registry
 
-// filter remembers the hashes of labels and keys that were used and got no row. It has a Bloom filter for the values used
-// once in this interval, one for those used at least twice, and one for those used at least twice
-// in the previous interval. Its memory is fixed: after half a million values, the largest Bloom
-// filter mistakes one new value in a thousand for one that it has seen.
+// filter remembers the hashes of labels and keys that were used and got no row. It has a Bloom filter for the
+// values used once in this interval, one for those used at least twice, and one for those used at least twice
+// in the previous interval. Its memory is fixed: after half a million values, the largest Bloom filter
+// mistakes one new value in a thousand for one that it has seen.
 type filter struct {
 	usedOnce, recurred, recurredBefore bloom
 }

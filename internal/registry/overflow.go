@@ -155,8 +155,8 @@ func (a *admitter) measureLostText(l span.Label) {
 	budget.demand.addLost(a.lastLost.hash, a.lastLost.text, a.spans)
 }
 
-// measureLostTag records that the current key has lost the value of a tag, because the budget of the tag
-// key has no row for it.
+// measureLostTag records that a value of a tag key was replaced, because the tag key has too many different
+// values. values contains the limit on them.
 func (a *admitter) measureLostTag(values *tagValues, key, value string) {
 	if values.demand == nil {
 		values.demand = a.overflows.begin(a.serviceName(), "tag:"+key, values.limit)

@@ -18,11 +18,11 @@ type KeyEntry struct {
 
 // Admission is the result of admitting a key in one interval.
 type Admission struct {
-	ID        KeyID
-	Hash      uint32   // determines the key's partition; the same in every interval
-	Collapsed LabelSet // labels whose values were replaced by tracer_blocked_value; span.WholeKey if all were
-	Masked    LabelSet // labels whose values were replaced by a mask
-	AllRecur  bool     // each value that was replaced has been used at least twice in this interval
+	ID                  KeyID
+	Hash                uint32   // determines the key's partition; the same in every interval
+	Collapsed           LabelSet // labels whose values were replaced by tracer_blocked_value; span.WholeKey if all were
+	Masked              LabelSet // labels whose values were replaced by a mask
+	ReplacedValuesRecur bool     // each value that was replaced has been used at least twice in this interval
 }
 
 // IsUnchanged reports whether the key has all of its labels as the client sent them.
