@@ -197,13 +197,9 @@ func (f *finder) resolved(a registry.Admission) resolved {
 // normalize makes the labels of a key valid UTF-8 of limited length. It writes names of services and
 // operations as the Datadog agent does. It reports whether it changed any label.
 func (f *finder) normalize(k *span.Key) (changed bool) {
-	changed = k.NormalizeLabels(f.lang)
-	limit := f.shared.config.MaxResource
-	if len(k.Resource) > limit {
-		k.Resource = span.Shorten(k.Resource, limit)
-		changed = true
-	}
-	return changed
+	isNormalized := k.NormalizeLabels(f.lang)
+	isShortened := k.ShortenResource(f.shared.config.MaxResource)
+	return isNormalized || isShortened
 }
 
 // define assigns a number to an encoded key, so that spans can refer to the key by the number. The number
