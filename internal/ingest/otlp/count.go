@@ -246,7 +246,7 @@ func (s *Server) convertJSON(c *call, json []byte) (protobuf []byte, refusal *re
 // dropResult returns the result for a request whose spans were dropped for the given reason. It returns an error
 // reply instead if the sender should retry the request later, or should send smaller requests.
 func dropResult(reason admit.DropReason) (Result, *reply) {
-	isTemporary := reason.IsPassing()
+	isTemporary := reason.IsRetryable()
 	switch {
 	case isTemporary:
 		return 0, retryableRefusal(ResultNoRoom, "the daemon can't count these spans at the moment; retry later: "+
