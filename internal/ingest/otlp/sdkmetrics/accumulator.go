@@ -38,12 +38,12 @@ func NewAccumulator() *Accumulator { return newAccumulator(time.Now) }
 
 func newAccumulator(now func() time.Time) *Accumulator {
 	a := &Accumulator{now: now, hashSeed: maphash.MakeSeed()}
-	a.startPeriod()
+	a.removeReports()
 	return a
 }
 
-// startPeriod removes all stored reports. The sums stay.
-func (a *Accumulator) startPeriod() {
+// removeReports removes all stored reports, and starts a new period. The sums stay.
+func (a *Accumulator) removeReports() {
 	a.periodStart = uint64(a.now().UnixNano())
 	a.lastReports = map[uint64]report{}
 }
@@ -94,7 +94,7 @@ func (a *Accumulator) storeReport(series uint64, p *point) (newSpans float64) {
 	previous, hasPrevious := a.lastReports[series]
 	isFull := len(a.lastReports) >= MaxSeries
 	if isFull && !hasPrevious {
-		a.startPeriod()
+		a.removeReports()
 	}
 	if hasPrevious && p.isOutdated(previous) {
 		return 0
