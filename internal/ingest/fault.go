@@ -54,8 +54,8 @@ func faultf(reason Fault, format string, args ...any) error {
 // NewFault returns an error that closes a connection for the given reason.
 func NewFault(reason Fault, err error) error { return &fault{reason, err} }
 
-// badMessage returns err with the reason FaultBadMessage, or nil if err is nil.
-func badMessage(err error) error {
+// asBadMessage returns err with the reason FaultBadMessage, or nil if err is nil.
+func asBadMessage(err error) error {
 	if err == nil {
 		return nil
 	}
