@@ -332,7 +332,7 @@ func (c *conn) handleFlush(body []byte) error {
 func (c *conn) deliverAndReply(flushID uint64) {
 	err := c.config.Deliver(c.flushContext)
 	isCanceled := c.flushContext.Err() != nil
-	c.pendingFlushes.Add(-1) // not before the check, because at 0 serve cancels the context
+	c.pendingFlushes.Add(-1) // after the check, because serve cancels the context when this is 0
 	if isCanceled {
 		return
 	}

@@ -72,7 +72,7 @@ func FaultOf(err error) Fault {
 	return FaultBug
 }
 
-// ByeOf returns the message that tells a client why the daemon closes the connection because of err. canBeSent is
+// ByeOf returns the message that tells a client that the daemon closes the connection because of err. canBeSent is
 // false if the client has closed the connection itself, in the middle of a frame.
 func ByeOf(err error) (bye wire.Bye, canBeSent bool) {
 	reason := FaultOf(err)

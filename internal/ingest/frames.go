@@ -408,8 +408,8 @@ type throttle struct {
 }
 
 // newThrottle returns a throttle that limits reads to rate bytes per second. It returns nil, which means no limit,
-// if rate is 0. After disabled is closed, reads no longer wait. The throttle adds the number of reads that had to
-// wait to delays.
+// if rate is 0. After disabled is closed, reads no longer wait. The throttle counts in delays the reads that had to
+// wait.
 func newThrottle(rate int, disabled <-chan struct{}, delays *atomic.Uint64) *throttle {
 	if rate == 0 {
 		return nil

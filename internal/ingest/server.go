@@ -291,7 +291,7 @@ func (s *Server) Drain(ctx context.Context) error {
 	case <-ctx.Done():
 		err = fmt.Errorf("drain connections: %w; raise --shutdown-grace", ctx.Err())
 	}
-	s.dropLaterSpans() // ends the remaining connections soon, which closes drained
+	s.endWaits() // so that the remaining connections end, and drained is closed
 	<-drained
 	return err
 }
@@ -309,9 +309,9 @@ func (s *Server) rejectNewData() {
 	}
 }
 
-// dropLaterSpans ends all waits for memory or for free space in rings. From then on, all spans are read
+// endWaits ends all waits for memory or for free space in rings. From then on, all spans are read
 // and counted as dropped.
-func (s *Server) dropLaterSpans() {
+func (s *Server) endWaits() {
 	close(s.stopped)
 	s.config.Admit.Stop()
 }

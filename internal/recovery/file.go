@@ -55,7 +55,7 @@ type File struct {
 func Create(c Config) (*File, error) {
 	f := &File{log: c.Log, inUse: make([]bool, c.Connections)}
 	f.predecessors = predecessors{
-		prefix: prefixOf(c.Path), log: c.Log, flushLog: c.FlushLog, warned: map[string]bool{},
+		filePrefix: prefixOf(c.Path), log: c.Log, flushLog: c.FlushLog, warned: map[string]bool{},
 	}
 	f.predecessors.makeRoom()
 	if err := f.createTemporary(); err != nil {
@@ -69,11 +69,11 @@ func Create(c Config) (*File, error) {
 	return f, nil
 }
 
-// createTemporary creates and locks the file, and sets f.file, f.name and f.path. The file has a temporary name,
-// so that no other daemon takes it for that of a killed one while it is empty.
+// createTemporary creates and locks the file, and sets f.file, f.name and f.path. The file has a temporary name.
+// Otherwise another daemon could read the empty file as that of a crashed daemon.
 func (f *File) createTemporary() error {
-	directory := filepath.Dir(f.predecessors.prefix)
-	namePrefix := filepath.Base(f.predecessors.prefix)
+	directory := filepath.Dir(f.predecessors.filePrefix)
+	namePrefix := filepath.Base(f.predecessors.filePrefix)
 	file, err := os.CreateTemp(directory, fmt.Sprintf("%s%d-*%s", namePrefix, os.Getpid(), unfinished))
 	if err != nil {
 		return fmt.Errorf("create recovery file: %w; check that the directory of --socket is writable", err)
@@ -81,7 +81,7 @@ func (f *File) createTemporary() error {
 	f.file = file
 	temporaryName := strings.TrimPrefix(filepath.Base(file.Name()), namePrefix)
 	f.name = strings.TrimSuffix(temporaryName, unfinished)
-	f.path = f.predecessors.prefix + f.name
+	f.path = f.predecessors.filePrefix + f.name
 	f.predecessors.own = f.name
 	if err := tryLock(file); err != nil {
 		return f.deleteTemporary(fmt.Errorf("lock recovery file: %w", err))

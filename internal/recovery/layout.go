@@ -195,8 +195,8 @@ func (c *contents) read(file io.ReaderAt, size int64) error {
 	}
 	c.header = decodeHeader(encoded)
 	for slot := range c.cycles {
-		cycleBytes := encoded[cycleOffset(uint64(slot)):]
-		c.cycles[slot] = decodeCycle(cycleBytes)
+		encodedCycle := encoded[cycleOffset(uint64(slot)):]
+		c.cycles[slot] = decodeCycle(encodedCycle)
 	}
 	return c.check(size)
 }

@@ -64,10 +64,10 @@ type predecessor struct {
 
 // predecessors are the daemons with the same socket path that crashed or were killed.
 type predecessors struct {
-	prefix   string // prefix of all recovery files of the socket
-	own      string // name of this daemon's file
-	log      *slog.Logger
-	flushLog func()
+	filePrefix string // prefix of the paths of all recovery files of the socket
+	own        string // name of this daemon's file
+	log        *slog.Logger
+	flushLog   func()
 
 	mu              sync.Mutex // guards the rest, and the files
 	crashed         []*predecessor
@@ -137,9 +137,9 @@ func (p *predecessors) mustRescan() bool {
 func (p *predecessors) lockCrashed() (hasMore bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	dir, err := os.Open(filepath.Dir(p.prefix))
+	dir, err := os.Open(filepath.Dir(p.filePrefix))
 	if err != nil {
-		p.warnOnce(p.prefix, fmt.Errorf("look for recovery files: %w", err))
+		p.warnOnce(p.filePrefix, fmt.Errorf("look for recovery files: %w", err))
 		return false
 	}
 	defer dir.Close()
@@ -163,8 +163,8 @@ func (p *predecessors) lockCrashed() (hasMore bool) {
 // daemon that is not known yet. It removes a file that has nothing to report. If the daemon is still running,
 // it sets p.hasRunning.
 func (p *predecessors) addEntry(entry os.DirEntry) (isAdded bool) {
-	path := filepath.Join(filepath.Dir(p.prefix), entry.Name())
-	name, isRecoveryFile := strings.CutPrefix(path, p.prefix)
+	path := filepath.Join(filepath.Dir(p.filePrefix), entry.Name())
+	name, isRecoveryFile := strings.CutPrefix(path, p.filePrefix)
 	if !isRecoveryFile || !entry.Type().IsRegular() {
 		return false
 	}
@@ -225,7 +225,7 @@ func (p *predecessors) findByName(name string) *predecessor {
 // addCrashed locks and reads the recovery file of a crashed daemon, and adds the daemon to p.crashed. It
 // returns nil if the file does not exist or cannot be opened, or if the daemon is still running.
 func (p *predecessors) addCrashed(name string) (d *predecessor, isRunning bool) {
-	path := p.prefix + name
+	path := p.filePrefix + name
 	fd, err := unix.Open(path, unix.O_RDWR|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -457,7 +457,7 @@ func (d *predecessor) recordReport() {
 // removeFile deletes and closes the recovery file of a crashed daemon. If it cannot delete the file, it
 // logs an error, sets d.isStuck, and returns false.
 func (p *predecessors) removeFile(d *predecessor) bool {
-	err := os.Remove(p.prefix + d.name)
+	err := os.Remove(p.filePrefix + d.name)
 	d.close()
 	d.isStuck = err != nil && !errors.Is(err, fs.ErrNotExist)
 	if d.isStuck {
@@ -615,7 +615,7 @@ func (l *Losses) Sum() (sum Loss) {
 }
 
 // losses returns the spans that were reported as lost in crashes, by receiver. Losses.Awaited is the
-// number of spans that clients may still resend after they reconnect.
+// number of spans that clients may still resend, so that they are not reported as lost yet.
 func (p *predecessors) losses() Losses {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -623,9 +623,10 @@ func (p *predecessors) losses() Losses {
 	for receiver, loss := range p.total {
 		all.Receivers[Receiver(receiver).String()] = loss
 	}
-	for _, d := range p.crashed {
-		if d.reportedStage < allReported {
-			all.Awaited += d.clients.Lost + d.clients.Ambiguous
+	for _, crashed := range p.crashed {
+		isFullyReported := crashed.reportedStage == allReported
+		if !isFullyReported {
+			all.Awaited += crashed.clients.Lost + crashed.clients.Ambiguous
 		}
 	}
 	return all

@@ -87,8 +87,8 @@ func (c *Config) Memory(publisherBytes int) []memory.Part {
 	statistics := memory.Part{
 		Name: "statistics that are read", Bytes: int64(clientstats.Bytes(c.MaxBody)), Flag: "apm-max-body",
 	}
-	const position = 2 // after the bodies and their hashes
-	return slices.Insert(parts, position, statistics)
+	const bodyParts = 2 // parts begins with the bodies and their hashes
+	return slices.Insert(parts, bodyParts, statistics)
 }
 
 // connectionBytes is the approximate memory of a connection during a request, including the connection to the agent: six

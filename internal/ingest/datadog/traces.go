@@ -65,9 +65,9 @@ func isReadable(format decode.Format, header http.Header) bool {
 	return !canBeJSON || isMsgpack(header.Get(headerContentType))
 }
 
-// Handle counts the spans of the request, unless isUncounted is set. It returns nil, because the caller forwards the
-// request to the agent even if the spans could not be counted. readErr is the error of reading the body, or nil. After
-// such an error, Handle returns a response.
+// Handle counts the spans of the request, unless isUncounted is set. It returns nil: the caller then forwards the
+// request to the agent, even if the spans could not be counted. If readErr, the error of reading the body, is not nil,
+// Handle returns a response instead.
 func (t *traceRequest) Handle(readErr error) receiver.Response {
 	if readErr != nil {
 		return t.refuseUnreadable(readErr)

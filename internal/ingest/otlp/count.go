@@ -167,9 +167,9 @@ func (s *Server) countMessage(c *call, ws *workspace, isCountedBySender bool) (r
 	return s.publishCounted(c, ws, message)
 }
 
-// publishCounted publishes the counted spans of a request, all or none, and sets c.sampled, the message to forward. If
-// an equal message was published before, it does not publish the spans again. If the sender should retry, or should
-// send smaller requests, it returns an error reply instead of a result.
+// publishCounted publishes the counted spans of a request, all or none. Then it replaces the received message by the
+// message to forward, which can have fewer spans. If an equal message was published before, it does not publish the
+// spans again. If the sender should retry, or should send smaller requests, it returns an error reply instead.
 func (s *Server) publishCounted(c *call, ws *workspace, message []byte) (result Result, refusal *reply) {
 	selection, refusal := s.selectSpans(c, ws) // before publishing: after an error, the sender sends the spans again
 	if refusal != nil {
@@ -179,7 +179,7 @@ func (s *Server) publishCounted(c *call, ws *workspace, message []byte) (result 
 	if outcome == receiver.NotPublished {
 		return respondToDrop(dropReason)
 	}
-	savedBytes := s.writeSelected(c, ws, selection)
+	savedBytes := s.replaceReceived(c, ws, selection)
 	if outcome == receiver.PublishedBefore {
 		return ResultDuplicate, nil
 	}

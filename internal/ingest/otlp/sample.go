@@ -63,26 +63,25 @@ func (s *Server) isNothingSelected(selection sampling.Selection) bool {
 	return isSampling && !selection.IsUnchanged && selection.Sampled.Spans == 0
 }
 
-// writeSelected prepares the message to forward: the received one if all spans are selected, or a new one with only
-// the selected spans. It releases a received message that is not forwarded, because the upstream can take long to
-// respond. It returns by how many bytes the message to forward is shorter than the received one.
-func (s *Server) writeSelected(c *call, ws *workspace, selection sampling.Selection) (savedBytes int) {
-	receivedBytes := len(c.message)
-	switch {
-	case selection.IsUnchanged:
+// replaceReceived replaces the received message by one with only the selected spans, unless all are selected. It
+// releases the memory of the received message. It returns by how many bytes the message to forward is shorter.
+func (s *Server) replaceReceived(c *call, ws *workspace, selection sampling.Selection) (savedBytes int) {
+	if selection.IsUnchanged {
 		return 0
-	case s.isNothingSelected(selection):
+	}
+	receivedBytes := len(c.message)
+	if s.isNothingSelected(selection) {
 		c.sampled.isEmpty = true
 		c.Release()
 		return receivedBytes
-	default:
-		s.writeSampled(c, ws)
-		return receivedBytes - len(c.sampled.body.Bytes)
 	}
+	s.writeAndRelease(c, ws)
+	return receivedBytes - len(c.sampled.body.Bytes)
 }
 
-// writeSampled writes the message with the sampled spans into the reserved memory, and releases the received message.
-func (s *Server) writeSampled(c *call, ws *workspace) {
+// writeAndRelease writes the message with the sampled spans into the reserved memory, and releases the received
+// message.
+func (s *Server) writeAndRelease(c *call, ws *workspace) {
 	body := c.sampled.reserved
 	c.sampled.reserved = nil
 	body.Bytes = ws.sample.AppendSelected(body.Bytes)

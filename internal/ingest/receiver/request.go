@@ -108,7 +108,7 @@ type ForwardedSpan struct {
 	TraceHigh, TraceLow, Span uint64
 }
 
-// PublishOutcome says whether BufferedRequest.Publish has published the spans of a message.
+// PublishOutcome is the outcome of BufferedRequest.Publish for the spans of a message.
 type PublishOutcome int
 
 const (

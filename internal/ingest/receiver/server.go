@@ -250,8 +250,8 @@ func (s *Server) serveBuffered(w http.ResponseWriter, req *BufferedRequest, exch
 	}
 	s.respond(w, req, response)
 	isOverLimit := errors.Is(readErr, bodies.ErrNoRoom)
-	hasStreamed := s.setup.Stream != nil // the response has then read the rest of the body
-	if isOverLimit && !hasStreamed {
+	responseReadsBody := s.setup.Stream != nil // it has streamed the rest of the body to the upstream
+	if isOverLimit && !responseReadsBody {
 		discardBody(control, req.HTTP)
 	}
 }
