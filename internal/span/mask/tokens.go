@@ -44,7 +44,7 @@ func wordKind(text string) (k kind, nameLength int) {
 	}
 	s := statsOf(text)
 	isAlphanumeric := s.others == 0 && s.dashes == 0
-	isLettersThenDigits := s.boundaries == 1 && isDigit(text[len(text)-1])
+	isLettersThenDigits := s.digitBoundaries == 1 && isDigit(text[len(text)-1])
 	const minDigits = 5 // of a number after letters
 	switch {
 	case !isAlphanumeric:
@@ -74,7 +74,7 @@ func hasDigit(text string) bool {
 type stats struct {
 	digits, uppers, lowers, dashes, others int
 	hexLetters                             int // letters that are hexadecimal digits
-	boundaries                             int // neighboring pairs of a digit and another byte
+	digitBoundaries                        int // neighboring pairs of a digit and another byte
 	changes                                int // pairs that differ in class: digit, upper case, lower case, other
 	upperPairs                             int // pairs of upper-case letters
 }
@@ -105,11 +105,11 @@ func statsOf(text string) (s stats) {
 
 // addPair counts a pair of neighboring bytes.
 func (s *stats) addPair(first, second byte) {
-	isBoundary := isDigit(first) != isDigit(second)
+	isDigitBoundary := isDigit(first) != isDigit(second)
 	changesCase := isUpper(first) != isUpper(second) || isLower(first) != isLower(second)
 	switch {
-	case isBoundary:
-		s.boundaries++
+	case isDigitBoundary:
+		s.digitBoundaries++
 		s.changes++
 	case changesCase:
 		s.changes++
@@ -118,8 +118,8 @@ func (s *stats) addPair(first, second byte) {
 	}
 }
 
-// isHex reports whether a text of this length is a hexadecimal number, like a hash. s counts the
-// characters of the text. A word before a number, like cafe2024, is hexadecimal only if it is long.
+// isHex reports whether a text of this length looks like a hexadecimal number, for example a hash. s counts the
+// characters of the text.
 func (s *stats) isHex(length int) bool {
 	hasOtherBytes := s.digits+s.hexLetters < length
 	hasMixedCase := s.uppers > 0 && s.lowers > 0
@@ -127,16 +127,17 @@ func (s *stats) isHex(length int) bool {
 		return false
 	}
 	isLong := length >= 16
-	isMixed := length >= 6 && s.digits >= 2 && s.boundaries >= 2 // unlike a word before a number
+	// A shorter text must not be a word before a number, like cafe2024, in which digits begin only once.
+	isMixed := length >= 6 && s.digits >= 2 && s.digitBoundaries >= 2
 	return isLong || isMixed
 }
 
 // isToken reports whether a text of this length mixes letters and digits as random text does.
 func (s *stats) isToken(length int) bool {
-	isLongMix := length >= 20 && s.digits > 1 && s.boundaries > 1
+	isLongMix := length >= 20 && s.digits > 1 && s.digitBoundaries > 1
 	isMixOfCases := length >= 8 && s.uppers > 0 && s.lowers > 0 && s.changesOften(length)
-	isMixOfCapitals := length >= 8 && s.lowers == 0 && s.boundaries > 1
-	isShortMix := length >= 6 && s.digits > 1 && s.boundaries >= 3
+	isMixOfCapitals := length >= 8 && s.lowers == 0 && s.digitBoundaries > 1
+	isShortMix := length >= 6 && s.digits > 1 && s.digitBoundaries >= 3
 	return isLongMix || isMixOfCases || isMixOfCapitals || isShortMix
 }
 
@@ -168,9 +169,9 @@ func isWords(text string) bool {
 		default:
 			lettersWithoutVowel += len(w.letters)
 		}
-		previous = w
 		at += len(w.letters) + w.digits
-		if w.isLast {
+		previous = w
+		if w.isBeforeSeparator {
 			at++ // skip the separator
 			previous = word{}
 		}
@@ -183,7 +184,9 @@ type word struct {
 	letters          string
 	capitals, lowers int // letters of each case
 	digits           int
-	isLast           bool // followed by a separator or the end of the text
+
+	// a dash, an underscore or the end of the text follows
+	isBeforeSeparator bool
 }
 
 func wordAt(text string, from int) word {
@@ -192,14 +195,18 @@ func wordAt(text string, from int) word {
 	lettersEnd := from + capitals + lowers
 	digits := runLength(text, lettersEnd, isDigit)
 	end := lettersEnd + digits
-	isLast := end == len(text) || text[end] == '-' || text[end] == '_'
-	return word{text[from:lettersEnd], capitals, lowers, digits, isLast}
+	isBeforeSeparator := end == len(text) || text[end] == '-' || text[end] == '_'
+	return word{text[from:lettersEnd], capitals, lowers, digits, isBeforeSeparator}
 }
 
-// canFollow reports whether w can follow the word previous in a name that a programmer has chosen, unlike in
-// random text. At the start of the text and after a separator, previous is the zero value.
+// canFollow reports whether w can follow the word previous in a name like UTF8ToUTF16, unlike in random text. At
+// the start of the text and after a separator, previous is the zero value.
 func (w *word) canFollow(previous word) bool {
-	if w.letters == "" || w.capitals > 5 || w.digits > 4 {
+	const (
+		maxCapitals = 5 // as in HTTPS
+		maxDigits   = 4 // as in a year
+	)
+	if w.letters == "" || w.capitals > maxCapitals || w.digits > maxDigits {
 		return false
 	}
 	if previous.digits > 0 {
@@ -208,22 +215,28 @@ func (w *word) canFollow(previous word) bool {
 	return !w.isSingleLetter() && w.isPlausible()
 }
 
-// canFollowNumber reports whether w can follow a number in the name of a program element. prefix is the word before
-// the number, for example "i" in i18n, or "log" in log4j.
+// canFollowNumber reports whether w can follow a number in a name that a programmer has chosen. prefix is the word
+// before the number, for example "i" in i18n, or "log" in log4j.
 func (w *word) canFollowNumber(prefix string) bool {
-	isLowerCase := w.capitals == 0
-	isLikeB2B := len(prefix) == 1
-	switch {
-	case isLikeB2B && w.isSingleLetter():
-		return isLowerCase || w.isLast // the n of i18n, or the last B of B2B
-	case isLowerCase:
-		return continuesNumber(w.letters)
-	case w.isSingleLetter():
-		return false
-	case isLikeB2B && w.capitals == 2:
-		return true // like BClient in B2BClient
+	isAfterSingleLetter := len(prefix) == 1
+	if isAfterSingleLetter && w.canFollowLetterAndNumber() {
+		return true
 	}
-	return w.isPlausible()
+	isLowerCase := w.capitals == 0
+	if isLowerCase {
+		return continuesNumber(w.letters) // like beta in v1beta1
+	}
+	return !w.isSingleLetter() && w.isPlausible() // like Client in OAuth2Client
+}
+
+// canFollowLetterAndNumber reports whether w can follow a single letter and a number, like n in i18n, the last B in
+// B2B, and BClient in B2BClient.
+func (w *word) canFollowLetterAndNumber() bool {
+	if w.isSingleLetter() {
+		isLowerCase := w.capitals == 0
+		return isLowerCase || w.isBeforeSeparator
+	}
+	return w.capitals == 2
 }
 
 func (w *word) isSingleLetter() bool { return len(w.letters) == 1 && w.digits == 0 }

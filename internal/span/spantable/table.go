@@ -284,7 +284,7 @@ func LimitsOf(bodyLen, tagBytes int) Limits {
 		constantTags    = 1 << 12
 		constantStrings = 1 << 12
 		bytesPerString  = 16
-		constantDerived = 1 << 18
+		constantDerived = 1 << 18 // bytes of texts that are not in the body, but built from it
 		derivedPerByte  = 4
 	)
 	return Limits{
