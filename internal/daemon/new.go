@@ -237,8 +237,8 @@ func (d *Daemon) flushNow(ctx context.Context) error {
 }
 
 // wantedFeatures returns the features of the Datadog agent, for example which span tags it expects as labels.
-// Without an agent, they are those of an agent with the default configuration. features.Stats says whether
-// clients should send spans, also for the sake of another destination. changed is closed when the features
+// Without an agent, they are those of an agent with the default configuration. features.Stats is true if
+// clients should send spans, to the agent or to another destination. changed is closed when the features
 // change.
 func (d *Daemon) wantedFeatures() (features agent.Features, changed <-chan struct{}) {
 	if d.agent == nil {
