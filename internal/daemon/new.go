@@ -237,9 +237,8 @@ func (d *Daemon) flushNow(ctx context.Context) error {
 }
 
 // wantedFeatures returns the features of the Datadog agent, for example which span tags it expects as labels.
-// Without an agent, they are those of an agent with the default configuration. features.Stats is true if
-// clients should send spans, to the agent or to another destination. changed is closed when the features
-// change.
+// Without an agent, they are those of an agent with the default configuration. features.Stats is true if the
+// agent or another destination accepts statistics. changed is closed when the features change.
 func (d *Daemon) wantedFeatures() (features agent.Features, changed <-chan struct{}) {
 	if d.agent == nil {
 		return agent.DefaultFeatures(), nil

@@ -26,9 +26,9 @@ const (
 	forwardTimeout = 30 * time.Second
 )
 
-// Forwards returns the maximum number of connections to the agent: one for each connection of a tracer, and the idle
-// connections of two transports. A connection of a tracer has at most one request in flight.
-func (c *Config) Forwards() int { return c.MaxConnections + 2*receiver.MaxIdle }
+// UpstreamConnections returns the maximum number of connections to the agent: one for each connection of a tracer, and
+// the idle connections of two transports. A connection of a tracer has at most one request in flight.
+func (c *Config) UpstreamConnections() int { return c.MaxConnections + 2*receiver.MaxIdle }
 
 // Config is the configuration of the receiver.
 type Config struct {

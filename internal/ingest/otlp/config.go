@@ -131,8 +131,8 @@ func (c *Config) connectionBytes() int {
 // roundUp returns the smallest multiple of unit that is not less than n.
 func roundUp(n, unit int) int { return (n + unit - 1) / unit * unit }
 
-// Forwards returns the maximum number of connections to the upstream.
-func (c *Config) Forwards() int { return c.Forward.Forwards() }
+// UpstreamConnections returns the maximum number of connections to the upstream.
+func (c *Config) UpstreamConnections() int { return c.Forward.UpstreamConnections() }
 
 // Collector is the URL of the upstream, an OTLP server. The zero value disables forwarding.
 type Collector struct{ destination.URL }

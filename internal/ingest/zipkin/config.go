@@ -37,8 +37,8 @@ func DefaultConfig() Config {
 // Check returns the joined errors of all invalid settings.
 func (c *Config) Check() error { return c.Config.Check("zipkin") }
 
-// Forwards returns the maximum number of connections to the upstream.
-func (c *Config) Forwards() int { return c.Forward.Forwards() }
+// UpstreamConnections returns the maximum number of connections to the upstream.
+func (c *Config) UpstreamConnections() int { return c.Forward.UpstreamConnections() }
 
 // Memory returns the maximum memory of the Zipkin receiver, one part for each purpose, or nil if the receiver is
 // disabled. publisherBytes is the size of one admit.Publisher.
