@@ -8,9 +8,9 @@ func identifierKind(text string) kind {
 	if isUUID(text) {
 		return uuid
 	}
-	k, nameLength := wordKind(text)
-	isWholeText := nameLength == 0
-	if k != noIdentifier && isWholeText {
+	k, prefixLength := wordKind(text)
+	hasPrefix := prefixLength > 0 // only the rest of text is an identifier
+	if k != noIdentifier && !hasPrefix {
 		return k
 	}
 	if isBase64URL(text) {
@@ -20,7 +20,7 @@ func identifierKind(text string) kind {
 }
 
 // isBase64URL reports whether text looks like random bytes in URL-safe base64: at least 20 letters, digits, dashes
-// and underscores. At most every tenth character may be a dash or an underscore.
+// and underscores. There must be a dash or an underscore, but at most one per ten characters.
 func isBase64URL(text string) bool {
 	const minLength = 20
 	if len(text) < minLength {
@@ -30,33 +30,35 @@ func isBase64URL(text string) bool {
 	if s.others > 0 {
 		return false
 	}
-	hasFewDashes := s.dashes > 0 && s.dashes <= len(text)/10
+	maxDashes := s.length / 10
+	hasFewDashes := s.dashes >= 1 && s.dashes <= maxDashes
 	hasOtherClasses := s.digits > 0 && s.uppers > 1 && s.lowers > 1
-	return hasFewDashes && hasOtherClasses && s.changesOften(len(text)) && !isWords(text)
+	return hasFewDashes && hasOtherClasses && s.changesOften() && !isWords(text)
 }
 
 // wordKind returns which kind of identifier a word is, for example a number or a hash, or noIdentifier. If
-// only the digits at its end are the identifier, as in R123456789, nameLength is the number of letters
-// before them. Otherwise nameLength is 0.
-func wordKind(text string) (k kind, nameLength int) {
+// only the digits at its end are the identifier, as in R123456789, prefixLength is the number of letters
+// before them. If the whole word is the identifier, prefixLength is 0.
+func wordKind(text string) (k kind, prefixLength int) {
 	if !hasDigit(text) {
 		return noIdentifier, 0
 	}
 	s := statsOf(text)
 	isAlphanumeric := s.others == 0 && s.dashes == 0
-	isLettersThenDigits := s.digitBoundaries == 1 && isDigit(text[len(text)-1])
-	const minDigits = 5 // of a number after letters
-	switch {
-	case !isAlphanumeric:
+	if !isAlphanumeric {
 		return noIdentifier, 0
-	case s.digits == len(text):
+	}
+	const minDigits = 5 // of a number after letters
+	isLettersThenDigits := isDigit(text[len(text)-1]) && s.digitBoundaries == 1
+	switch {
+	case s.digits == s.length:
 		return number, 0
-	case s.isHex(len(text)):
+	case s.isHex():
 		return hexadecimal, 0
-	case s.isToken(len(text)) && !isVersion(text) && !isWords(text):
+	case s.isToken() && !isVersion(text) && !isWords(text):
 		return token, 0
 	case isLettersThenDigits && s.digits >= minDigits:
-		return number, len(text) - s.digits
+		return number, s.length - s.digits
 	}
 	return noIdentifier, 0
 }
@@ -72,6 +74,7 @@ func hasDigit(text string) bool {
 
 // stats counts the bytes of a text, and pairs of neighboring bytes, by character class.
 type stats struct {
+	length                                 int
 	digits, uppers, lowers, dashes, others int
 	hexLetters                             int // letters that are hexadecimal digits
 	digitBoundaries                        int // neighboring pairs of a digit and another byte
@@ -80,6 +83,7 @@ type stats struct {
 }
 
 func statsOf(text string) (s stats) {
+	s.length = len(text)
 	for i := range len(text) {
 		switch c := text[i]; {
 		case isDigit(c):
@@ -118,32 +122,31 @@ func (s *stats) addPair(first, second byte) {
 	}
 }
 
-// isHex reports whether a text of this length looks like a hexadecimal number, for example a hash. s counts the
-// characters of the text.
-func (s *stats) isHex(length int) bool {
-	hasOtherBytes := s.digits+s.hexLetters < length
+// isHex reports whether the text looks like a hexadecimal number, for example a hash.
+func (s *stats) isHex() bool {
+	hasOtherBytes := s.digits+s.hexLetters < s.length
 	hasMixedCase := s.uppers > 0 && s.lowers > 0
 	if hasOtherBytes || hasMixedCase {
 		return false
 	}
-	isLong := length >= 16
+	isLong := s.length >= 16
 	// A shorter text must not be a word before a number, like cafe2024, in which digits begin only once.
-	isMixed := length >= 6 && s.digits >= 2 && s.digitBoundaries >= 2
+	isMixed := s.length >= 6 && s.digits >= 2 && s.digitBoundaries >= 2
 	return isLong || isMixed
 }
 
-// isToken reports whether a text of this length mixes letters and digits as random text does.
-func (s *stats) isToken(length int) bool {
-	isLongMix := length >= 20 && s.digits > 1 && s.digitBoundaries > 1
-	isMixOfCases := length >= 8 && s.uppers > 0 && s.lowers > 0 && s.changesOften(length)
-	isMixOfCapitals := length >= 8 && s.lowers == 0 && s.digitBoundaries > 1
-	isShortMix := length >= 6 && s.digits > 1 && s.digitBoundaries >= 3
+// isToken reports whether the text mixes letters and digits as random text does.
+func (s *stats) isToken() bool {
+	isLongMix := s.length >= 20 && s.digits > 1 && s.digitBoundaries > 1
+	isMixOfCases := s.length >= 8 && s.uppers > 0 && s.lowers > 0 && s.changesOften()
+	isMixOfCapitals := s.length >= 8 && s.lowers == 0 && s.digitBoundaries > 1
+	isShortMix := s.length >= 6 && s.digits > 1 && s.digitBoundaries >= 3
 	return isLongMix || isMixOfCases || isMixOfCapitals || isShortMix
 }
 
-// changesOften reports whether at least 40 % of the bytes of a text of this length differ in class from their
-// predecessor, as in random text.
-func (s *stats) changesOften(length int) bool { return s.changes*5 >= 2*length }
+// changesOften reports whether at least 40 % of the bytes of the text differ in class from their predecessor, as in
+// random text.
+func (s *stats) changesOften() bool { return s.changes*5 >= 2*s.length }
 
 // isVersion reports whether text is a version like v2beta1.
 func isVersion(text string) bool { return text[0]|0x20 == 'v' && isDigit(text[1]) && len(text) < 10 }
@@ -244,8 +247,8 @@ func (w *word) isSingleLetter() bool { return len(w.letters) == 1 && w.digits ==
 // isPlausible reports whether w, which has at least two letters or digits, looks like a word or acronym,
 // such as Open, UTF8 or URLs. It returns false for random text like XYz and Xz.
 func (w *word) isPlausible() bool {
-	looksLikeAcronym := w.capitals > 1 && (w.lowers == 1 || w.lowers == 2)
-	if looksLikeAcronym {
+	isShort := w.lowers == 1 || w.lowers == 2
+	if w.capitals > 1 && isShort { // URLs, IPv and XMLTo, but not XYz
 		return isAcronym(w.letters)
 	}
 	isTwoLetters := w.capitals == 1 && w.lowers == 1 && w.digits == 0
