@@ -212,9 +212,9 @@ func kindFromNumber(n uint64) spantable.Kind {
 // the map: meta, metrics or meta_struct.
 func (d *Decoder) readTagCount(f field) int {
 	if d.format == FormatV07 {
-		d.checkTagMapOrder(f)
+		d.checkTagMapOrder(f) // rejects a second map of the same field, too
 	}
-	acceptsNil := d.format != FormatV05 && f != fieldMetaStruct
+	acceptsNil := d.format != FormatV05 && f != fieldMetaStruct // like the Datadog agent
 	if acceptsNil {
 		isNil := d.SkipNil()
 		if isNil {

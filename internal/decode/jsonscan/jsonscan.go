@@ -68,8 +68,8 @@ func (s *Scanner) Enter() {
 	s.isFirst = true
 }
 
-// NextElement moves to the next element of an array or object, and reads the comma before it. It returns
-// false after the last element, when it has read the closing bracket closer, and after an error.
+// NextElement moves to the next element of an array or object, and reads the comma before it. After the last
+// element, it reads the closing bracket, closer, and returns false. It also returns false after an error.
 func (s *Scanner) NextElement(closer byte) bool {
 	isFirst := s.isFirst
 	s.isFirst = false

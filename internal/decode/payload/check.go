@@ -24,9 +24,9 @@ func (g *Group) aggregationKey() string {
 type reportFunc = func(format string, args ...any)
 
 // Check calls report for each part of the payload that the Datadog agent would accept but display
-// wrongly. It calls visit for each group with the sketches of its successful and of its failed spans,
-// nil if invalid. If weighted is true, a span can count as several hits, so the hits of a group are not
-// compared with its sketches.
+// wrongly. It calls visit for each group with the sketches of its successful and of its failed spans. An
+// invalid sketch is nil. If weighted is true, a span can count as several hits, so the hits of a group are
+// not compared with its sketches.
 func (p *Payload) Check(weighted bool, report reportFunc, visit func(*Group, ...*ddsketch.DDSketch)) {
 	for i := range p.Stats {
 		p.Stats[i].check(report)
