@@ -44,7 +44,7 @@ func (s *Publishers) NewConnection(origin span.Origin, process int32) *Publisher
 	p := s.newPublisher(origin, keyShare{memory: &s.keyMemory, own: s.keyMemory.share})
 	p.process = process
 	p.withoutAgent = true
-	p.settlement = recovery.NewSettlementTracker(s.config.Running)
+	p.settlement = recovery.NewSettlementTracker(s.config.Recovery)
 	return p
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// Config holds the limits and defaults of all publishers. Every field except Ignore and Running
+// Config holds the limits and defaults of all publishers. Every field except Ignore and Recovery
 // must be set.
 type Config struct {
 	MaxBatch         int // limit on snapshots per batch of a connection
@@ -31,7 +31,7 @@ type Config struct {
 	DefaultEnv       string        // environment of origins that name none
 	Ignore           *ignore.List  // rules for spans that are not counted; nil counts every span
 	Aggregator       *aggregate.Aggregator
-	Running          *recovery.File // recovery file for the next daemon; nil disables it
+	Recovery         *recovery.File // recovery file for the next daemon; nil disables it
 }
 
 // DefaultConfig returns the defaults of the command line.

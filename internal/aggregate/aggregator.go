@@ -67,7 +67,7 @@ func New(config Config) (*Aggregator, error) {
 	}
 	a.intervals = registry.NewIntervals(&a.config.Config)
 	a.cycles.memory[0].begin(0, time.Now(), a.intervals)
-	a.config.Running.Begin(0)
+	a.config.Recovery.Begin(0)
 	a.cycles.memory[1].released <- struct{}{} // cycle 1 can begin
 	return a, nil
 }
@@ -176,7 +176,7 @@ func (a *Aggregator) Clear() {
 	}
 }
 
-// Config configures an Aggregator. Every field except RebalanceTicks and Running must be set.
+// Config configures an Aggregator. Every field except RebalanceTicks and Recovery must be set.
 type Config struct {
 	Drainers          int              // goroutines that count; each has a ring
 	RebalanceInterval time.Duration    // how often keys are rebalanced between drainers; 0 disables it
@@ -189,7 +189,7 @@ type Config struct {
 	BucketWidth       time.Duration    // width of a bucket of end times
 	Merge             bool             // accept groups counted by tracers, see Merged
 	Deliver           func(*Sealed)    // receives sealed cycles; must not wait for the network
-	Running           *recovery.File   // recovery file for the next daemon; nil disables it
+	Recovery          *recovery.File   // recovery file for the next daemon; nil disables it
 }
 
 // Limits of Config.SketchBytes. The lower one is a chunk for every table of a few drainers; the upper

@@ -118,7 +118,7 @@ func (a *Aggregator) nextCycle(newInterval bool) (ended uint64) {
 		a.intervals.Begin()
 	}
 	next.begin(nextNumber, time.Now(), a.intervals)
-	a.config.Running.Begin(nextNumber) // in the recovery file, before a publisher can use the cycle
+	a.config.Recovery.Begin(nextNumber) // in the recovery file, before a publisher can use the cycle
 	a.cycles.current.Store(nextNumber)
 	return ended
 }
@@ -159,9 +159,9 @@ func (a *Aggregator) awaitCounts(number uint64) {
 // the spans, and when all spans are delivered or given up.
 func (a *Aggregator) sealedCycle(c *Cycle) *Sealed {
 	number := c.number
-	onDoubt := func(isInDoubt bool) { a.config.Running.SetInDoubt(number, isInDoubt) }
+	onDoubt := func(isInDoubt bool) { a.config.Recovery.SetInDoubt(number, isInDoubt) }
 	onSettled := func() {
-		a.config.Running.Settle(number) // before clients are notified
+		a.config.Recovery.Settle(number) // before clients are notified
 		a.settled.add(number)
 	}
 	origins, keys := c.registry.Contents()

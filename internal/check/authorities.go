@@ -6,9 +6,9 @@ import (
 	"os"
 )
 
-// Authorities reads the certificates of certificate authorities from a PEM file. It returns an error if the file
-// can't be read or contains no certificate. setting is the name in the error of the setting that contains the file
-// name.
+// Authorities reads the certificates of certificate authorities from a PEM file. It returns an error if the
+// file can't be read or contains no certificate. setting is the flag or variable that names the file, for
+// error messages.
 func Authorities(setting, file string) (*x509.CertPool, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

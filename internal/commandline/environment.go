@@ -40,8 +40,8 @@ func flagOf(variable string) string {
 }
 
 // ApplyEnvironment sets flags of a command from environment variables, unless the command line has set them. used
-// maps the name of each flag that was set to its variable. mistakes joins an error for each invalid value, and one
-// for each variable with the prefix SPANSTATSD_ that belongs to no flag of the program.
+// maps the name of each flag that was set to its variable. mistakes joins an error for each invalid value and for
+// each misspelled variable: one that begins with SPANSTATSD_ and belongs to no flag.
 func ApplyEnvironment(cmd *cobra.Command) (used map[string]string, mistakes error) {
 	used = map[string]string{}
 	settings := settingsOf(cmd)
@@ -49,6 +49,16 @@ func ApplyEnvironment(cmd *cobra.Command) (used map[string]string, mistakes erro
 		err := applyVariable(cmd, f, Variable(f.Name), used)
 		mistakes = errors.Join(mistakes, err)
 	}
+	mistakes = errors.Join(mistakes, applyOldVariables(cmd, used))
+	if len(settings) > 0 {
+		mistakes = errors.Join(mistakes, checkVariables(cmd.Root()))
+	}
+	return used, AsUsage(mistakes)
+}
+
+// applyOldVariables sets flags of a command from environment variables that are named after a flag's old name. It
+// adds the variables to used. mistakes joins an error for each invalid value.
+func applyOldVariables(cmd *cobra.Command, used map[string]string) (mistakes error) {
 	for _, variable := range programVariables() {
 		f := cmd.Flags().Lookup(flagOf(variable)) // finds flags by their old names, too
 		hasOldName := f != nil && Variable(f.Name) != variable
@@ -57,10 +67,7 @@ func ApplyEnvironment(cmd *cobra.Command) (used map[string]string, mistakes erro
 			mistakes = errors.Join(mistakes, err)
 		}
 	}
-	if len(settings) > 0 {
-		mistakes = errors.Join(mistakes, checkVariables(cmd.Root()))
-	}
-	return used, AsUsage(mistakes)
+	return mistakes
 }
 
 // settingsOf returns the flags of a command that environment variables can set.

@@ -68,9 +68,9 @@ func Choice[T ~string](target *T, defaultWord T, choices ...T) pflag.Value {
 	return value{set: set, text: func() string { return string(*target) }, kind: strings.Join(words, "|")}
 }
 
-// Parsed returns a flag value that accepts the texts that parse accepts, and stores the results of parse in target.
-// It immediately stores the result for defaultText, which must be valid, or empty if there is no default. Help shows
-// kind as the placeholder of the value.
+// Parsed returns a flag value that accepts the texts that parse accepts, and stores the results of parse in
+// target. It immediately stores the result for defaultText. An empty defaultText means that there is no
+// default. Help shows kind as the placeholder of the value.
 func Parsed[T any](target *T, defaultText, kind string, parse func(string) (T, error)) pflag.Value {
 	acceptedText := ""
 	set := func(text string) error {

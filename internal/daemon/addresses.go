@@ -95,8 +95,9 @@ func (c *Config) checkAddresses() (err error) {
 	return err
 }
 
-// variableHint returns a sentence to append to an error about the address. It explains a common mistake:
-// OTEL_EXPORTER_OTLP_ENDPOINT was set for applications. It returns "" for other addresses.
+// variableHint returns a sentence to append to an error about the address of the metrics flag. It explains a
+// common mistake: OTEL_EXPORTER_OTLP_ENDPOINT was set for applications. For the address of another flag, it
+// returns "".
 func (a address) variableHint() string {
 	isMetricsAddress := a.flag == metricsFlag
 	if !isMetricsAddress {

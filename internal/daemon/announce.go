@@ -18,8 +18,9 @@ const typicalMemory = "28 MiB at 1,000 spans per second"
 // and no environment variable, it also logs the first steps of a new user.
 func (d *Daemon) announce() {
 	d.logConfig()
-	hasSettings := len(d.config.Settings) > 0
-	if hasSettings && !slices.ContainsFunc(d.config.Settings, isChosen) {
+	settings := d.config.Settings // empty in a daemon without a command line, for example in a test
+	hasDefaultsOnly := len(settings) > 0 && !slices.ContainsFunc(settings, isChosen)
+	if hasDefaultsOnly {
 		d.logFirstSteps()
 	}
 }
@@ -74,8 +75,8 @@ func isChosen(s status.Setting) bool {
 	return s.Origin == status.FromFlag || s.Origin == status.FromEnvironment
 }
 
-// maxAggregatesOrigin describes in the log where the value of --max-aggregates is from, for example
-// "flag", "default", or the memory limit from which it was computed.
+// maxAggregatesOrigin returns a text for the log that says where the value of --max-aggregates comes from, for
+// example "flag", "default", or the memory limit from which it was computed.
 func (c *Config) maxAggregatesOrigin() string {
 	i := slices.IndexFunc(c.Settings, func(s status.Setting) bool { return s.Name == maxAggregatesFlag })
 	if i < 0 {

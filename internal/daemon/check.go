@@ -39,7 +39,7 @@ func CheckDirectories(c *Config) (err error) {
 	for _, s := range sockets {
 		isEnabled := s.Path != ""
 		if isEnabled && !s.Private {
-			err = errors.Join(err, s.PrepareDirectory()) // returns an error if there is no directory
+			err = errors.Join(err, s.PrepareDirectory()) // only creates the directory if s says so
 		}
 	}
 	return err
@@ -180,8 +180,9 @@ func (c *Config) totalsLimits(exporter export.Exporter) totals.Limits {
 	if isScraped {
 		limits.Buckets = c.NativeBuckets
 	}
-	if len(exporter.Bounds) > 0 {
-		limits.Classic = len(exporter.Bounds) + 1 // the buckets of a classic histogram, the last up to +Inf
+	hasClassicHistograms := len(exporter.Bounds) > 0
+	if hasClassicHistograms {
+		limits.Classic = len(exporter.Bounds) + 1 // one bucket per upper bound, and one up to +Inf
 	}
 	return limits
 }
@@ -232,11 +233,12 @@ func (c *Config) scrapedMemory() []memory.Part {
 	return parts
 }
 
-// admitConfig returns the configuration of package admit, which writes spans to the ring buffers of the
-// aggregator. A batch is limited to the size of a ring, because it must fit in one. A connection can have
-// as many keys as there are label sets, because each label set needs a key.
+// admitConfig returns the configuration of package admit, through which receivers pass spans to the ring
+// buffers of the aggregator. A batch of spans must fit in one ring buffer. A connection can have as many
+// keys as there are label sets, because each label set needs a key.
 func (c *Config) admitConfig() admit.Config {
 	config := c.Admit
+	// Smaller ring buffers are rejected elsewhere. A lower maximum here would only cause a second error.
 	ringSlots := max(c.Aggregate.RingSlots, wire.MinMaxBatch)
 	config.MaxBatch = min(c.Admit.MaxBatch, ringSlots)
 	config.MaxKeys = max(c.Admit.MaxKeys, c.Aggregate.MaxAggregates)
@@ -279,7 +281,7 @@ func (c Config) canBeLower(flag string) bool {
 	componentErrors := func() string { return fmt.Sprint(c.checkComponents()) }
 	originalErrors := componentErrors()
 	originalBytes := c.Memory().Total
-	limit := c.limits()[flag]
+	limit := c.limits()[flag] // a pointer to a field of c
 	for *limit > 1 {
 		*limit /= 2
 		isInvalid := componentErrors() != originalErrors

@@ -48,13 +48,13 @@ func runForADay(t *testing.T, seed uint64, path string) {
 		t.Fatal(err)
 	}
 	counting := aggregate.DefaultConfig()
-	counting.Deliver, counting.Running, counting.RingSlots = flusher.Accept, file, 1024
+	counting.Deliver, counting.Recovery, counting.RingSlots = flusher.Accept, file, 1024
 	aggregator, err := aggregate.New(counting)
 	if err != nil {
 		t.Fatal(err)
 	}
 	admitting := admit.DefaultConfig()
-	admitting.Aggregator, admitting.Running = aggregator, file
+	admitting.Aggregator, admitting.Recovery = aggregator, file
 	publishers, err := admit.New(admitting)
 	if err != nil {
 		t.Fatal(err)

@@ -41,14 +41,14 @@ func (d *Daemon) logLosses() {
 	log.Run(d.stopping)
 }
 
-// Settled returns a channel that Stop closes when every received span is delivered or counted as
-// lost. Ending the process after that loses no spans, although Stop can still be waiting for HTTP
-// requests to the status server.
+// Settled returns a channel that is closed during Stop, when every received span is delivered or counted as
+// lost. Ending the process after that loses no spans, although Stop can still be waiting for requests to the
+// status server.
 func (d *Daemon) Settled() <-chan struct{} { return d.settled }
 
-// Stop stops all components in the order in which spans pass them: receivers, aggregator,
-// destinations. It takes little longer than the grace period at most. It returns the final numbers
-// of spans that were received, delivered and lost.
+// Stop stops all components in the order in which spans pass them: receivers, aggregator, destinations. It
+// waits for them for the grace period at most. It returns the final numbers of spans that were received,
+// delivered and lost.
 func (d *Daemon) Stop() status.Accounting {
 	ctx, cancel := context.WithTimeout(context.Background(), d.config.ShutdownGrace)
 	defer cancel()

@@ -97,14 +97,15 @@ func (d *Daemon) newRecoveryFile(config *Config) error {
 		return err
 	}
 	d.recoveryFile = file
-	config.Aggregate.Running = file
-	config.Admit.Running = file
+	config.Aggregate.Recovery = file
+	config.Admit.Recovery = file
 	config.Ingest.Recovery = file
 	return nil
 }
 
-// newComponents creates the aggregator, and then the components that need it: the publishers, the
-// receivers and the status server. The steps complete config, a copy of the daemon's configuration.
+// newComponents creates the aggregator, and then the components that need it: the publishers, the receivers
+// and the status server. Each step can set fields of config, a copy of the daemon's configuration, for later
+// steps.
 func (d *Daemon) newComponents(config Config) error {
 	if err := d.newAggregator(&config); err != nil {
 		return err
@@ -176,6 +177,14 @@ func (d *Daemon) closeListeners() {
 // newStatusServer opens the server for the status, metrics and probes. If a separate address for
 // scrapes of span statistics is configured, it opens the server for this address as well.
 func (d *Daemon) newStatusServer(config Config) (err error) {
+	scrapeErr := d.newScrapeServer(&config)
+	d.setSources(&config)
+	d.statusServer, err = status.New(d.statusConfig(&config))
+	return errors.Join(scrapeErr, err)
+}
+
+// setSources stores the components from which the status is read in d.sources.
+func (d *Daemon) setSources(config *Config) {
 	d.sources.Ingest = d.ingest
 	d.sources.Admit = d.admit
 	d.sources.Aggregate = d.aggregator
@@ -183,8 +192,11 @@ func (d *Daemon) newStatusServer(config Config) (err error) {
 	d.sources.Agent = d.agent
 	d.sources.Exemplars = config.Exemplars
 	d.sources.Prometheus = config.Prometheus
-	scrapeErr := d.newScrapeServer(&config)
-	d.statusServer, err = status.New(status.Config{
+}
+
+// statusConfig returns the configuration of the status server.
+func (d *Daemon) statusConfig(config *Config) status.Config {
+	return status.Config{
 		Addr: config.HTTPAddr, Hosts: config.HTTPHosts, WebConfigFile: config.WebConfigFile,
 		Debug:   config.Debug,
 		Version: config.Version, FlushInterval: config.Aggregate.FlushInterval,
@@ -197,8 +209,7 @@ func (d *Daemon) newStatusServer(config Config) (err error) {
 		Sources: d.sources, ServesScrapes: config.PrometheusAddr == "",
 		Log: config.Log, LogLinesLost: config.LogLinesLost,
 		Crashes: d.recoveryFile.Crashes, CrashLosses: d.recoveryFile.Losses,
-	})
-	return errors.Join(scrapeErr, err)
+	}
 }
 
 // newScrapeServer opens the separate server for scrapes of span statistics. It does nothing if
@@ -225,10 +236,9 @@ func (d *Daemon) flushNow(ctx context.Context) error {
 	return deliveries.Wait(ctx)
 }
 
-// wantedFeatures returns the features of the Datadog agent, for example which span tags it expects as
-// labels. changed is closed when they change. If there is another destination, features.Stats is always
-// true, so that clients send spans. Without an agent, the features are those of an agent with the default
-// configuration.
+// wantedFeatures returns the features of the Datadog agent, for example which span tags it expects as labels.
+// Without an agent, they are those of an agent with the default configuration. features.Stats is true if the
+// agent or another destination accepts statistics. changed is closed when the features change.
 func (d *Daemon) wantedFeatures() (features agent.Features, changed <-chan struct{}) {
 	if d.agent == nil {
 		return agent.DefaultFeatures(), nil

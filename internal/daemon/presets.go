@@ -115,15 +115,15 @@ const (
 // or as low as possible. It does not change limits that the operator has set. It returns the sorted flags of the changed limits.
 func FitMemory(c *Config, limit memory.Limit, isSetByOperator func(flag string) bool) (changed []string) {
 	c.MemoryLimit = limit
-	c.Preset = presets[0].name
+	c.Preset = presets[0].name // contains the defaults; fitPreset can choose another one
 	if !limit.Known() {
 		return nil
 	}
 	defaults := *c
 	c.fitPreset(isSetByOperator)
-	defaultLimits := defaults.limits()
-	for flag, value := range c.limits() {
-		if *value != *defaultLimits[flag] {
+	limitsBefore, limitsAfter := defaults.limits(), c.limits()
+	for flag := range limitsAfter {
+		if *limitsAfter[flag] != *limitsBefore[flag] {
 			changed = append(changed, flag)
 		}
 	}
@@ -174,15 +174,16 @@ func (c *Config) applyPreset(index, aggregates int, isSetByOperator func(flag st
 	c.setAggregates(aggregates, preset.sketchBytesPerAggregate, isSetByOperator)
 }
 
-// lowerLimits lowers each limit to its value in the preset with the given index, which must not be that
-// of the largest preset. It does not change limits that the operator has set, or that are lower already.
+// lowerLimits lowers each limit to its value in presets[index]. index must not be 0, the largest preset,
+// which lowers nothing. lowerLimits does not change limits that the operator has set, or that are lower
+// already.
 func (c *Config) lowerLimits(index int, isSetByOperator func(flag string) bool) {
 	limits := c.limits()
 	for _, p := range presetLimits {
 		if isSetByOperator(p.limit) {
 			continue
 		}
-		presetValue := p.values[index-1] // the largest preset has no values
+		presetValue := p.values[index-1] // there is no value for presets[0]
 		limit := limits[p.limit]
 		*limit = min(*limit, max(presetValue, c.minLimit(p.limit)))
 	}
@@ -202,8 +203,9 @@ func (c *Config) minLimit(flag string) int {
 	return 0
 }
 
-// setAggregates sets the maximum number of aggregates (label sets), and the memory of their labels and
-// sketches (histograms) in proportion to it. It does not change limits that the operator has set.
+// setAggregates sets the maximum number of aggregates (label sets). The memory limits of their labels and
+// their sketches (histograms) become proportional to this number. It does not change limits that the operator
+// has set.
 func (c *Config) setAggregates(aggregates, sketchBytesPerAggregate int, isSetByOperator func(flag string) bool) {
 	limits := &c.Aggregate
 	if !isSetByOperator(maxAggregatesFlag) {
@@ -221,13 +223,14 @@ func (c *Config) setAggregates(aggregates, sketchBytesPerAggregate int, isSetByO
 // permits, but not above maximum. It finds the number of steps by binary search.
 func (c *Config) addAggregates(maximum, sketchBytesPerAggregate int, isSetByOperator func(flag string) bool) {
 	initial := c.Aggregate.MaxAggregates
-	addSteps := func(steps int) {
+	setSteps := func(steps int) {
 		c.setAggregates(initial+steps*aggregateStep, sketchBytesPerAggregate, isSetByOperator)
 	}
-	maxSteps := max(0, maximum-initial) / aggregateStep
-	stepsThatFit := sort.Search(maxSteps, func(steps int) bool {
-		addSteps(steps + 1)
+	exceedsLimit := func(steps int) bool {
+		setSteps(steps)
 		return !c.fits()
-	})
-	addSteps(stepsThatFit)
+	}
+	maxSteps := max(0, maximum-initial) / aggregateStep
+	stepsThatFit := sort.Search(maxSteps, func(steps int) bool { return exceedsLimit(steps + 1) })
+	setSteps(stepsThatFit)
 }

@@ -143,9 +143,9 @@ func openZipkin(d *Daemon, config *Config) (receiverServer, error) {
 	return zipkin.New(*c)
 }
 
-// applyCommon completes the configuration c of an HTTP receiver with settings of the daemon. The Unix
-// socket of the receiver gets the permissions and the allowed users of the socket for native clients.
-// Spans for which the receiver has sent a response are counted in the recovery file under id.
+// applyCommon completes the configuration c of an HTTP receiver with settings of the daemon. The receiver's
+// Unix socket has the same permissions and allowed users as the socket of clients that send spans in the
+// native protocol. The recovery file counts, under id, the spans for which the receiver has sent a response.
 func (d *Daemon) applyCommon(daemonConfig *Config, c *receiver.Config, id recovery.Receiver) {
 	native := &daemonConfig.Ingest
 	c.AllowUIDs = native.AllowUIDs

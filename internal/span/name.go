@@ -90,9 +90,9 @@ func operationName(name string) string {
 	return strings.TrimSuffix(name, "_")
 }
 
-// rewriteOperation replaces each run of invalid bytes and underscores by one underscore, or removes it
-// if it is next to a dot: "a--b" becomes "a_b", and "a-.b" becomes "a.b". The first byte of name must
-// be a letter.
+// rewriteOperation replaces each run of bytes that are not ASCII letters, digits or dots by one underscore, or
+// removes it if it is next to a dot: "a--b" becomes "a_b", and "a-.b" becomes "a.b". The first byte of name
+// must be a letter.
 func rewriteOperation(name string) string {
 	result := make([]byte, 0, len(name))
 	for i := range len(name) {

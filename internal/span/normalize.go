@@ -99,18 +99,18 @@ func (l Label) normalizeText(value, lang string) string {
 }
 
 // NormalizeTag returns a tag, such as "region:eu", as valid UTF-8 of limited length. It truncates a longer
-// tag. If l is LabelAdditionalTag, it replaces a value that is too long by Blocked instead.
+// tag. If l is LabelAdditionalTag, it instead replaces a value that is too long by a placeholder, Blocked.
 func (l Label) NormalizeTag(tag string) string {
-	spec := &labels[l]
-	if !spec.blocksLongValues {
-		return truncate(tag, spec.maxBytes)
+	maxBytes := labels[l].maxBytes
+	if !labels[l].blocksLongValues {
+		return truncate(tag, maxBytes)
 	}
-	tag = truncate(tag, maxAdditionalTag)
+	tag = truncate(tag, maxAdditionalTag) // long enough to contain a value of more than maxBytes
 	key, value, hasValue := strings.Cut(tag, ":")
 	switch {
-	case !hasValue || len(key) > spec.maxBytes:
-		return truncate(tag, spec.maxBytes)
-	case len(value) > spec.maxBytes:
+	case !hasValue || len(key) > maxBytes:
+		return truncate(tag, maxBytes)
+	case len(value) > maxBytes:
 		return key + ":" + Blocked
 	}
 	return tag

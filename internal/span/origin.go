@@ -28,9 +28,9 @@ type Origin struct {
 	Attributes string `wire:"-"`
 }
 
-// Common returns an origin with those fields that are equal in o and other. A field that differs
-// becomes empty. But Env, Version and Service become Blocked if they differ, because statistics are
-// grouped by them.
+// Common returns an origin with those fields that are equal in o and other. A field that differs becomes
+// empty. But Env, Version and Service, by which statistics are grouped, become the placeholder Blocked if they
+// differ.
 func (o Origin) Common(other Origin) Origin {
 	common := func(a, b, fallback string) string {
 		if a == b {
@@ -75,8 +75,9 @@ func (o Origin) WithoutInstance() Origin {
 	return o
 }
 
-// ServiceOnly returns the origin with only its service, environment and language. They are the same for all processes
-// and versions of a service. If the process has an OpenTelemetry SDK, the result still says so, without the version.
+// ServiceOnly returns an origin with only the service, environment and language of o, which are the same for
+// all processes and versions of a service. It also keeps the fact that spans are from an OpenTelemetry SDK,
+// but not the version of the SDK.
 func (o Origin) ServiceOnly() Origin {
 	service := Origin{Service: o.Service, Env: o.Env, Lang: o.Lang}
 	if _, isOTLP := o.OTLP(); isOTLP {

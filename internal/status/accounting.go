@@ -116,11 +116,11 @@ func (s *Sources) Accounting() Accounting {
 func (s *snapshot) accounting() Accounting {
 	a := Accounting{
 		Received: s.admit.Received, Aggregated: s.aggregate.Aggregated(), Dropped: s.admit.Dropped,
-		DeliveryAccounting: s.deliveryAccounting(0), // of the first destination
+		DeliveryAccounting: s.deliveryAccounting(0), // of the first destination; Status lists all of them
 		PendingInTables:    s.aggregate.Pending, AdjustedCount: s.aggregate.AdjustedCount(),
 	}
 	counted := a.Aggregated + a.DroppedTotal()
-	a.InTransit = int64(a.Received) - int64(counted)
+	a.InTransit = int64(a.Received) - int64(counted) // still in a queue, or moved while this was read
 	a.Balanced = a.InTransit == 0
 	for i := range s.destinations {
 		delivery := s.deliveryAccounting(i)

@@ -89,8 +89,8 @@ const (
 	spansGroup        = "spans_since_last_line"
 )
 
-// Run logs lost spans and replaced labels periodically until stop is closed. Before it returns, it
-// logs those that it has not logged yet.
+// Run logs dropped spans, masked names and replaced labels periodically until stop is closed. Before it
+// returns, it logs those that it has not logged yet.
 func (l *LossLog) Run(stop <-chan struct{}) {
 	l.loggedDrops = l.Dropped()
 	l.ticksSinceDropLine = ticksPerDropLine // the first drop is logged at the next tick
@@ -102,23 +102,23 @@ func (l *LossLog) Run(stop <-chan struct{}) {
 			l.logDue(tick)
 		case <-stop:
 			l.logDrops()
-			l.logMasks()
-			l.logCollapses()
+			l.logMaskedNames()
+			l.logReplacedLabels()
 			return
 		}
 	}
 }
 
-// logDue logs what is due at a tick. Dropped spans can be logged at every tick, but only some time after
-// the last line about them. Replaced labels are logged every few minutes.
+// logDue is called at every tick. It logs dropped spans, unless the last line about them is less than
+// ticksPerDropLine ticks old. It logs masked names and replaced labels every ticksPerLabelLine ticks.
 func (l *LossLog) logDue(tick int) {
 	l.ticksSinceDropLine++
 	if l.ticksSinceDropLine >= ticksPerDropLine {
 		l.logDrops()
 	}
 	if tick%ticksPerLabelLine == 0 {
-		l.logMasks()
-		l.logCollapses()
+		l.logMaskedNames()
+		l.logReplacedLabels()
 	}
 }
 
@@ -166,8 +166,8 @@ func (l *LossLog) mostDropped() (mostDropped ingest.Tracer, spans uint64) {
 	return mostDropped, spans
 }
 
-// logMasks logs the number of label sets in which a mask has replaced a name since the last line.
-func (l *LossLog) logMasks() {
+// logMaskedNames logs the number of label sets in which a mask has replaced a name since the last line.
+func (l *LossLog) logMaskedNames() {
 	masked := l.Masked()
 	attrs := increases(l.loggedMasks, masked)
 	l.loggedMasks = masked
@@ -179,9 +179,9 @@ func (l *LossLog) logMasks() {
 		slog.Group("keys_since_last_line", attrs...))
 }
 
-// logCollapses logs for how many spans each label was replaced since the last line, because the label
-// had too many values. It also logs the label that was replaced most often.
-func (l *LossLog) logCollapses() {
+// logReplacedLabels logs, for each label, the number of spans since the last line whose value was replaced,
+// because the label had too many values. It also logs the label that was replaced most often.
+func (l *LossLog) logReplacedLabels() {
 	label, keys := l.MostCollapsed()
 	collapsed := l.Collapsed()
 	attrs := increases(l.loggedCollapses, collapsed)

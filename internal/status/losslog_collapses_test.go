@@ -93,7 +93,7 @@ func TestLog_Masks(t *testing.T) {
 		`"keys_since_last_line":{"resource":5}`, "",
 		`"keys_since_last_line":{"resource":7}`,
 	} {
-		if log.logMasks(); !strings.Contains(out.String(), want) || (out.Len() == 0) != (want == "") {
+		if log.logMaskedNames(); !strings.Contains(out.String(), want) || (out.Len() == 0) != (want == "") {
 			t.Errorf("the line is %s, want %s", out.String(), want)
 		}
 		out.Reset()

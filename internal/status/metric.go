@@ -77,9 +77,9 @@ func gauge[N number](name, help string, value func(*scrape) N) metric {
 	}}
 }
 
-// counters returns a counter with one label, for example "reason". values returns the counts by the value
-// of that label.
-func counters[K ~string](name, help, label string, values func(*scrape) map[K]uint64) metric {
+// labeledCounter returns a counter with one label, for example "reason". values returns the count for each
+// value of the label.
+func labeledCounter[K ~string](name, help, label string, values func(*scrape) map[K]uint64) metric {
 	return metric{describe(name, help, label), func(s *scrape, emit emitter) {
 		for labelValue, count := range values(s) {
 			emit.value(prometheus.CounterValue, float64(count), string(labelValue))
@@ -189,22 +189,24 @@ var receiverMetrics = []struct {
 // metrics returns the metrics of an HTTP receiver with the values in stats. The names of the metrics
 // begin with the name of the receiver, for example otlp_requests_total.
 func (r *ReceiverSource) metrics(stats *receiver.Status) (all []metric) {
-	prefix := r.Name + "_"
-	addCounters := func(name, help string, byResult map[string]uint64) {
-		byResultOf := func(*scrape) map[string]uint64 { return byResult }
-		all = append(all, counters(prefix+name, help, "result", byResultOf))
-	}
-	addCounters("requests_total", "Requests received over "+r.Receives+", by the result of counting.",
-		stats.Requests)
+	received := r.requestCounter("requests_total",
+		"Requests received over "+r.Receives+", by the result of counting.", stats.Requests)
+	all = append(all, received)
 	hasUpstream := stats.Forwarded != nil
 	if hasUpstream {
-		addCounters("forwarded_total", "Requests received over "+r.Receives+" to forward, by result.",
-			stats.Forwarded)
+		forwarded := r.requestCounter("forwarded_total",
+			"Requests received over "+r.Receives+" to forward, by result.", stats.Forwarded)
+		all = append(all, forwarded)
 	}
 	for _, m := range receiverMetrics {
-		all = append(all, metric{describe(prefix+m.name, m.help), func(_ *scrape, emit emitter) {
+		all = append(all, metric{describe(r.Name+"_"+m.name, m.help), func(_ *scrape, emit emitter) {
 			emit.value(m.kind, m.value(stats))
 		}})
 	}
 	return all
+}
+
+// requestCounter returns a counter of requests with the given counts, by the value of its label "result".
+func (r *ReceiverSource) requestCounter(name, help string, byResult map[string]uint64) metric {
+	return labeledCounter(r.Name+"_"+name, help, "result", func(*scrape) map[string]uint64 { return byResult })
 }

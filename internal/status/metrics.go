@@ -17,9 +17,9 @@ var daemonMetrics = []metric{
 		func(s *scrape) uint64 { return s.admit.Received }),
 	{describe("spans_aggregated_total",
 		"Spans counted, by drainer; merged for statistics that tracers computed.", "drainer"), emitAggregated},
-	counters("spans_dropped_total", "Spans received but not counted, by reason.", "reason",
+	labeledCounter("spans_dropped_total", "Spans received but not counted, by reason.", "reason",
 		func(s *scrape) map[string]uint64 { return s.admit.Dropped }),
-	counters("spans_collapsed_total",
+	labeledCounter("spans_collapsed_total",
 		"Spans counted with a label replaced because its budget is exhausted, by field.",
 		"field", func(s *scrape) map[string]uint64 { return s.admit.Collapsed }),
 	counter("spans_renamed_total", "Spans counted under a name by OpenTelemetry's conventions instead of the sent one.",
@@ -39,7 +39,7 @@ var daemonMetrics = []metric{
 	perDestination(prometheus.CounterValue, "spans_before_discovery_total",
 		"Spans of intervals that ended before the agent was auto-discovered.",
 		func(_ *scrape, d *export.Stats) uint64 { return d.BeforeDiscovery }),
-	counters("client_lost_spans_total", "Spans that native clients report as lost, by reason.", "reason",
+	labeledCounter("client_lost_spans_total", "Spans that native clients report as lost, by reason.", "reason",
 		func(s *scrape) map[string]uint64 { return s.ingest.ClientLost }),
 
 	ringGauge("ring_slots", "Size of a ring in slots.",
@@ -64,7 +64,7 @@ var daemonMetrics = []metric{
 
 	gauge("aggregates", "Keys in the current interval.", func(s *scrape) int { return s.aggregate.Aggregates }),
 	gauge("origins", "Origins in the current interval.", func(s *scrape) int { return s.aggregate.Origins }),
-	counters("keys_masked_total", "Keys counted with a mask instead of a value, by field.",
+	labeledCounter("keys_masked_total", "Keys counted with a mask instead of a value, by field.",
 		"field", func(s *scrape) map[string]uint64 { return s.aggregate.Masked }),
 	{
 		describe("label_values_wanted",
@@ -108,11 +108,11 @@ var daemonMetrics = []metric{
 		func(s *scrape) uint64 { return s.ingest.FramesWaited }),
 	counter("frames_total", "Frames read from native clients.",
 		func(s *scrape) uint64 { return s.ingest.Frames }),
-	counters("protocol_errors_total",
+	labeledCounter("protocol_errors_total",
 		"Connections of native clients closed by the daemon, by reason.", "reason",
 		func(s *scrape) map[string]uint64 { return s.ingest.Faults }),
 
-	counters("apm_stats_requests_total", "Requests with statistics that Datadog tracers computed, by result.", "result",
+	labeledCounter("apm_stats_requests_total", "Requests with statistics that Datadog tracers computed, by result.", "result",
 		func(s *scrape) map[string]uint64 { return s.apm.Merges }),
 	counter("apm_other_requests_total", "Requests of Datadog tracers without traces or statistics.",
 		func(s *scrape) uint64 { return s.apm.Other }),
@@ -178,7 +178,7 @@ var daemonMetrics = []metric{
 	gauge("prometheus_last_scrape_timestamp_seconds",
 		"Unix time of the last complete scrape of request metrics, 0 before the first.",
 		func(s *scrape) int64 { return lastScrape(s.sources.Prometheus) }),
-	counters("exemplar_candidates_total",
+	labeledCounter("exemplar_candidates_total",
 		"Forwarded spans slower than the exemplar of their series, by result.", "result",
 		func(s *scrape) map[string]uint64 { return s.sources.Exemplars.Counts().ByResult() }),
 

@@ -30,7 +30,7 @@ type Connections struct {
 
 // Receiver is the state of an HTTP receiver.
 type Receiver struct {
-	Data          string            `json:"data"`     // human-readable name of the received data
+	Protocol      string            `json:"data"`     // human-readable name of the received data
 	Requests      map[string]uint64 `json:"requests"` // number of requests by result of counting
 	Origins       int               `json:"origins"`
 	BufferedBytes int64             `json:"buffered_bytes"`
@@ -84,7 +84,7 @@ func senders(c *Config, s *snapshot) (all Senders) {
 // status returns the state of an enabled receiver with the given statistics.
 func (r *ReceiverSource) status(stats *receiver.Status) *Receiver {
 	return &Receiver{
-		Data: r.Receives, Requests: stats.Requests, Origins: stats.Origins, BufferedBytes: stats.BufferedBytes,
+		Protocol: r.Receives, Requests: stats.Requests, Origins: stats.Origins, BufferedBytes: stats.BufferedBytes,
 		Connections: Bounded{Live: stats.Connections, Max: r.MaxConnections}, Refused: stats.Refused,
 		LastResponse: stats.LastHeard, Forwarded: stats.Forwarded, DiscardedSignals: stats.DiscardedSignals,
 		Forward: r.upstream(stats),

@@ -80,33 +80,41 @@ type Server struct {
 // needs some tens of KiB.
 const MaxConnections = 256
 
-// New returns a server that listens at config.Addr. Requests are served only after Start, so the
-// statistics in Config.Sources are not read before.
+// New returns a server that listens at config.Addr. The server handles requests only after Start.
 func New(config Config) (*Server, error) {
 	config.setDefaults()
 	if err := web.Validate(config.WebConfigFile); err != nil {
 		return nil, fmt.Errorf("read web config file: %w; fix the file of --web-config-file, or remove the flag", err)
 	}
-	flag := "http-addr"
-	if config.OnlyScrapes {
-		flag = "prometheus-addr"
-	}
-	listener, err := net.Listen("tcp", config.Addr)
+	listener, err := config.listen()
 	if err != nil {
-		return nil, fmt.Errorf("listen for http: %w; choose another --%s", err, flag)
+		return nil, err
 	}
 	limiter := conns.NewLimiter(MaxConnections)
 	limiter.NeverRejects = true // so that probes get through even if other clients fill all connections
+	limitedListeners := &conns.Listeners{Limiter: limiter}
 	s := &Server{
 		config: config, started: time.Now(), served: make(chan struct{}),
 		failures: newFailureLog(config.Log), connections: limiter,
+		listener: limitedListeners.Limit(listener),
 	}
-	listeners := &conns.Listeners{Limiter: limiter}
-	s.listener = listeners.Limit(listener)
 	s.probes.sources = &s.config.Sources
 	s.probes.interval = config.FlushInterval
 	s.http = s.newHTTPServer()
 	return s, nil
+}
+
+// listen opens a listener at c.Addr. An error names the flag for the address.
+func (c *Config) listen() (net.Listener, error) {
+	flag := "http-addr"
+	if c.OnlyScrapes {
+		flag = "prometheus-addr"
+	}
+	listener, err := net.Listen("tcp", c.Addr)
+	if err != nil {
+		return nil, fmt.Errorf("listen for http: %w; choose another --%s", err, flag)
+	}
+	return listener, nil
 }
 
 // newHTTPServer returns the HTTP server for all paths, with timeouts.
@@ -123,13 +131,14 @@ func (s *Server) newHTTPServer() *http.Server {
 	return server
 }
 
-// routes returns a handler with the paths that the configuration enables. It protects the status,
-// the page and profiles against requests of browsers through an unknown host name. Probes and
-// scrapes are not restricted.
+// routes returns a handler with the paths that the configuration enables. It serves the status, the
+// page and profiles only for known host names, which protects them against DNS rebinding by a web
+// page in a browser. Probes and scrapes are not restricted.
 func (s *Server) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	if s.config.ServesScrapes && s.config.Sources.Prometheus != nil {
-		mux.Handle("GET "+exit.Path, s.config.Sources.Prometheus)
+		const scrapePath = exit.Path
+		mux.Handle("GET "+scrapePath, s.config.Sources.Prometheus)
 	}
 	if s.config.OnlyScrapes {
 		return mux

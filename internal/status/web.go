@@ -27,21 +27,22 @@ import (
 // it answers only probes, with the last valid certificate.
 type guardedListener struct {
 	net.Listener
-	server           *http.Server
-	log              *slog.Logger
-	file             string
-	unauthenticated  http.Handler // handler without authentication
-	isHandlerWrapped bool         // whether the server's handler exempts probes
-	isFileInvalid    bool         // result of the last check
-	probeServer      *http.Server // handles connections while the file is invalid; nil without TLS
-	probeConns       chan net.Conn
+	server          *http.Server
+	log             *slog.Logger
+	file            string
+	unauthenticated http.Handler // handler without authentication
+	exemptsProbes   bool         // whether the server's handler exempts probes
+	isFileInvalid   bool         // result of the last check
+	probeServer     *http.Server // handles connections while the file is invalid; nil without TLS
+	probeConns      chan net.Conn
 }
 
 // Accept returns the next connection for the main server. While that server can't handle connections,
 // Accept passes them to the probe server, which answers only health checks.
 func (l *guardedListener) Accept() (net.Conn, error) {
-	if !l.isHandlerWrapped {
-		l.wrapHandler()
+	// Not earlier: only now has the toolkit added authentication to the handler of the main server.
+	if !l.exemptsProbes {
+		l.exemptProbes()
 		l.startProbeServer()
 	}
 	for {
@@ -56,10 +57,10 @@ func (l *guardedListener) Accept() (net.Conn, error) {
 	}
 }
 
-// wrapHandler exempts probes from the authentication of the main server.
-func (l *guardedListener) wrapHandler() {
-	l.server.Handler = exemptProbes(l.unauthenticated, l.server.Handler)
-	l.isHandlerWrapped = true
+// exemptProbes exempts probes from the authentication of the main server.
+func (l *guardedListener) exemptProbes() {
+	l.server.Handler = splitProbes(l.unauthenticated, l.server.Handler)
+	l.exemptsProbes = true
 }
 
 // isMainServerUsable reports whether the main server can handle a connection. It returns false if TLS
@@ -71,20 +72,20 @@ func (l *guardedListener) isMainServerUsable() bool {
 	return l.validateFile() == nil
 }
 
-// exemptProbes returns a handler that passes requests for /livez and /readyz to the handler
-// unauthenticated, and all other requests to the handler authenticated.
-func exemptProbes(unauthenticated, authenticated http.Handler) http.Handler {
+// splitProbes returns a handler that passes probes, requests for /livez and /readyz, to the handler
+// probes, and all other requests to the handler others.
+func splitProbes(probes, others http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/livez" || r.URL.Path == "/readyz" {
-			unauthenticated.ServeHTTP(w, r)
+			probes.ServeHTTP(w, r)
 			return
 		}
-		authenticated.ServeHTTP(w, r)
+		others.ServeHTTP(w, r)
 	})
 }
 
 // startProbeServer starts a second server, which handles connections while the web configuration file is
-// invalid. It does nothing if TLS is not configured, because the main server can answer probes then.
+// invalid. It does nothing without TLS, because the main server then answers probes without reading the file.
 func (l *guardedListener) startProbeServer() {
 	hasTLS := l.server.TLSConfig != nil && l.server.TLSConfig.GetCertificate != nil
 	if !hasTLS {
@@ -96,15 +97,15 @@ func (l *guardedListener) startProbeServer() {
 	go l.probeServer.ServeTLS(listener, "", "")
 }
 
-// newProbeServer returns a server that passes probes to the handler probes, and rejects all other
-// requests. It has the timeouts of the main server and its last valid certificate.
+// newProbeServer returns a server that answers probes (health checks) with the handler probes, and rejects all
+// other requests. It has the timeouts of the main server and its last valid certificate.
 func newProbeServer(main *http.Server, probes http.Handler) *http.Server {
 	reject := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "the file of --web-config-file is invalid; see the daemon's log",
 			http.StatusInternalServerError)
 	})
 	server := &http.Server{
-		Handler: exemptProbes(probes, reject), TLSConfig: probeTLSConfig(main.TLSConfig),
+		Handler: splitProbes(probes, reject), TLSConfig: probeTLSConfig(main.TLSConfig),
 		ReadHeaderTimeout: main.ReadHeaderTimeout, ReadTimeout: main.ReadTimeout,
 		WriteTimeout: main.WriteTimeout, MaxHeaderBytes: main.MaxHeaderBytes,
 		ErrorLog: main.ErrorLog, ConnState: main.ConnState,
@@ -113,8 +114,8 @@ func newProbeServer(main *http.Server, probes http.Handler) *http.Server {
 	return server
 }
 
-// probeTLSConfig returns a copy of the TLS configuration of the main server that works while the web
-// configuration file is invalid. It keeps the last valid certificate.
+// probeTLSConfig returns the TLS configuration of the server that answers probes (health checks) while the web
+// configuration file is invalid: a copy of that of the main server, with the last valid certificate.
 func probeTLSConfig(main *tls.Config) *tls.Config {
 	config := main.Clone()
 	config.GetConfigForClient = nil // it reads the file

@@ -81,8 +81,8 @@ func (s *Sockets) take(matches func(net.Addr) bool) net.Listener {
 	return nil
 }
 
-// CheckTaken returns an error for each inherited socket that was not taken with Unix or TCP. Clients
-// that connect to such a socket would wait forever.
+// CheckTaken returns an error for each inherited socket that neither the method Unix nor TCP has returned.
+// Clients that connect to such a socket would wait forever.
 func (s *Sockets) CheckTaken() (err error) {
 	for _, listener := range s.inherited {
 		if listener != nil {

@@ -130,8 +130,7 @@ func (d *Decoder) endTrace(g spantable.Group) {
 		g.Priority = tags.priority
 		g.HasPriority = true
 	}
-	hasTraceID := g.IsHighRead // in v1, where the trace ID is not a field of the spans
-	if !hasTraceID {
+	if d.format != FormatV1 { // in v1, the trace ID is not a field of the spans, and g has it already
 		g.TraceLow = tags.idLow
 	}
 	g.End = uint32(d.At())
@@ -206,11 +205,11 @@ const (
 	LabelOrigin
 	LabelPriority
 	LabelProcessTags
-	LabelTraceHigh      // upper half of a 128-bit trace ID
-	LabelSpanSampling   // set on spans kept by single-span sampling
-	LabelEventRate      // set on spans that are App Analytics events
-	labelMisplacedEmpty // stands for an empty string that is not the first of a v0.5 dictionary
-	TraceLabels         // number of these labels, including spantable.Other
+	LabelTraceHigh    // upper half of a 128-bit trace ID
+	LabelSpanSampling // set on spans kept by single-span sampling
+	LabelEventRate    // set on spans that are App Analytics events
+	labelEmptyName    // name of a tag is an empty string that is not the first of a v0.5 dictionary
+	TraceLabels       // number of these labels, including spantable.Other
 )
 
 // TraceTags are the names of these tags, by label.

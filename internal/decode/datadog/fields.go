@@ -78,24 +78,30 @@ var encodedNames = func() (all [fieldTableSize]spantable.Fingerprint) {
 // looks up a field by its name only if the prediction is wrong.
 func (d *Decoder) readSpanMap() {
 	span := d.beginSpan(spantable.KindInternal)
-	body, current := d.body, fieldOther
+	body := d.body
+	current := fieldOther
 	unread := d.Map()
 	pos := d.At()
 	for ; unread > 0 && !d.Failed(); unread-- {
 		predicted := &d.nextField[current]
 		name := &encodedNames[*predicted]
-		isFarFromEnds := pos >= 8 && pos <= len(body)-16 // as FingerprintAt requires
-		isPredicted := isFarFromEnds && spantable.FingerprintAt(body, pos, name.Len()) == *name
-		if isPredicted {
+		if isFieldName(body, pos, name) {
 			pos += name.Len()
 		} else {
-			*predicted, pos = d.readFieldName(pos)
+			*predicted, pos = d.readFieldName(pos) // correct the prediction for the next span
 		}
 		current = *predicted
 		pos = d.readField(span, current, pos)
 	}
 	d.Seek(pos)
 	d.trace.keepRootPriority(span.Parent)
+}
+
+// isFieldName reports whether the given name, one of encodedNames, starts at body[pos]. It can return false for a
+// name at the very end of body.
+func isFieldName(body []byte, pos int, name *spantable.Fingerprint) bool {
+	isFarFromEnds := pos >= 8 && pos <= len(body)-16 // as FingerprintAt requires
+	return isFarFromEnds && spantable.FingerprintAt(body, pos, name.Len()) == *name
 }
 
 // readFieldName reads the name of a span field at pos. It returns the field, or fieldOther if the name is
@@ -206,9 +212,9 @@ func kindFromNumber(n uint64) spantable.Kind {
 // the map: meta, metrics or meta_struct.
 func (d *Decoder) readTagCount(f field) int {
 	if d.format == FormatV07 {
-		d.checkTagMapOrder(f)
+		d.checkTagMapOrder(f) // rejects a second map of the same field, too
 	}
-	acceptsNil := d.format != FormatV05 && f != fieldMetaStruct
+	acceptsNil := d.format != FormatV05 && f != fieldMetaStruct // like the Datadog agent
 	if acceptsNil {
 		isNil := d.SkipNil()
 		if isNil {
@@ -218,9 +224,9 @@ func (d *Decoder) readTagCount(f field) int {
 	return d.Map()
 }
 
-// checkTagMapOrder rejects a span that has two fields with tags in another order than meta, metrics and
-// meta_struct, or one of them twice. The Datadog agent might use another value of a tag than the daemon.
-func (d *Decoder) checkTagMapOrder(f field) {
+// checkTagMapOrder rejects a span unless its fields with tags occur once each, in the order meta, metrics,
+// meta_struct. In another order, the Datadog agent might use another value of a tag than the daemon.
+func (d *Decoder) checkTagMapOrder(f field) { // constants of type field have the same order
 	isInOrder := f > d.lastTagMap
 	if !isInOrder {
 		d.Fail()

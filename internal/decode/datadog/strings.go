@@ -62,8 +62,8 @@ func (s *stringTable) growSlots(body []byte) {
 
 func bytesOf(body []byte, t spantable.Text) []byte { return msgpack.Text(t).Bytes(body) }
 
-// addString appends a string to the string table of the payload. label identifies the tag with this name, or
-// is spantable.Other if such tags are not stored. If the table is full, addString stops the decoder with
+// addString appends a string to the string table of the payload. label is the label for tags with this name,
+// or spantable.Other if they are not stored. If the table is full, addString stops the decoder with
 // ErrTooMuch.
 func (d *Decoder) addString(t spantable.Text, label spantable.Label) {
 	s := &d.strings

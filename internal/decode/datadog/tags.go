@@ -13,28 +13,24 @@ import (
 const maxTagText = 16 << 10
 
 // readTags reads the given number of tags with values of one type, and appends those whose names are in
-// d.names to the tags of s. The tags of s must be the last ones in the table, because the tags of each
-// span are contiguous.
+// d.names to the tags of the span s. s must be the last span with tags, because the tags of each span are
+// contiguous in the table.
 func (d *Decoder) readTags(s *spantable.Span, count int, kind spantable.ValueType) {
 	t := d.table
 	firstNew := len(t.Tags)
 	d.reserveTags(count)
-	pos := d.At()
 	unread := count
 	for unread > 0 && !d.Failed() {
-		unread, pos = d.readCommonTags(kind, unread, pos)
+		unread = d.readCommonTags(kind, unread)
 		if unread > 0 { // the next tag is not in the most common encoding
-			d.Seek(pos)
 			d.readAnyTag(kind)
 			unread--
-			pos = d.At()
 		}
 		if len(t.Tags) > t.Limits.Tags {
 			t.Fail(spantable.ErrTooMuch)
 			d.Fail()
 		}
 	}
-	d.Seek(pos)
 	s.Last = uint32(len(t.Tags))
 	if !d.Failed() {
 		d.applyTags(s, t.Tags[firstNew:])
@@ -50,28 +46,31 @@ func (d *Decoder) reserveTags(count int) {
 	t.Tags = slices.Grow(t.Tags, reserved)
 }
 
-// readCommonTags is a fast path that reads up to n tags, starting at pos. It stops at the first tag
-// that is not in the most common encoding. It returns the number of tags that are left and the position
-// of the next one.
-func (d *Decoder) readCommonTags(kind spantable.ValueType, n, pos int) (unread, next int) {
-	if !d.format.hasInlineStrings() {
-		return d.readCommonIndexedTags(kind, n, pos)
+// readCommonTags is a fast path that reads up to n tags. It stops at the first tag that is not in the
+// most common encoding, and returns the number of tags that are left.
+func (d *Decoder) readCommonTags(kind spantable.ValueType, n int) (unread int) {
+	pos := d.At()
+	switch {
+	case !d.format.hasInlineStrings():
+		unread, pos = d.readCommonIndexedTags(kind, n, pos)
+	case kind == spantable.TypeBytes: // binary tags have no fast path
+		return n
+	default:
+		unread, pos = d.readCommonInlineTags(kind, n, pos)
 	}
-	if kind == spantable.TypeBytes { // binary tags have no fast path
-		return n, pos
-	}
-	return d.readCommonInlineTags(kind, n, pos)
+	d.Seek(pos)
+	return unread
 }
 
 // applyTags counts the lengths of tag values towards the limit of the table. In formats before v1, it also
-// stores the tags that describe the span s or its trace, such as the span kind or the sampling priority.
+// stores the values of tags that describe the trace or the kind of the span s.
 func (d *Decoder) applyTags(s *spantable.Span, tags []spantable.Tag) {
 	for i := range tags {
 		tag := &tags[i]
 		if tag.HasText() {
 			d.countText(tag.Text().Len)
 		}
-		isTraceTag := tag.Label < TraceLabels // one of TraceTags
+		isTraceTag := tag.Label < TraceLabels // such as the sampling priority or the span kind
 		if isTraceTag && d.format != FormatV1 {
 			d.applyTraceTag(s, tag)
 		}
@@ -212,7 +211,8 @@ func (d *Decoder) readAnyTag(kind spantable.ValueType) {
 	case spantable.TypeBytes:
 		tag.Bits = spantable.TextBits(spantable.Text(d.Bin()))
 	case typedValue:
-		tag = d.readTypedValue(0)
+		const depth = 0 // the value is not in a list
+		tag = d.readTypedValue(depth)
 	}
 	isStored := label != spantable.Other
 	if isStored {

@@ -34,10 +34,9 @@ func (d v05) readDictionary() {
 		}
 		seen.Add(label)
 		isFirst := len(d.strings.texts) == 0
-		isMisplacedEmpty := text.Len == 0 && !isFirst // the empty string should be the first one
-		if isMisplacedEmpty {
-			d.noteMisplacedEmpty()
-			label = labelMisplacedEmpty
+		if text.Len == 0 && !isFirst {
+			d.noteMisplacedEmpty() // rejects a second empty string
+			label = labelEmptyName
 		}
 		d.addString(text, label)
 	}
@@ -69,13 +68,14 @@ func (d v05) readSpan() {
 	}
 }
 
-// checkEmptyStrings rejects the payload if the service, name, resource or a stored tag of the span s is
-// empty. It is called only if the empty string is not the first one of the dictionary, because versions of
-// the Datadog agent read such an empty string differently. An empty type only sets s.HasUnknownType.
+// checkEmptyStrings rejects the payload if the service, name or resource of the span s, or the name or value
+// of a stored tag, is empty. It is called only if the dictionary contains an empty string that is not its
+// first string: versions of the Datadog agent differ in how they read that. If the type is empty,
+// checkEmptyStrings only sets s.HasUnknownType.
 func (d v05) checkEmptyStrings(s *spantable.Span) {
 	hasEmpty := s.Service.Len == 0 || s.Name.Len == 0 || s.Resource.Len == 0
 	for _, tag := range d.table.TagsOf(s) {
-		isNameEmpty := tag.Label == labelMisplacedEmpty
+		isNameEmpty := tag.Label == labelEmptyName
 		isValueEmpty := tag.Type == spantable.TypeText && tag.Text().Len == 0
 		hasEmpty = hasEmpty || isNameEmpty || isValueEmpty
 	}

@@ -93,7 +93,8 @@ func (d v07) readChunk() {
 			d.Skip()
 		}
 	}
-	d.payloadTags.overrideWith(&d.trace.processTags) // the last chunk takes precedence
+	// The tags that describe the process apply to the payload. Those of the last chunk take precedence.
+	d.payloadTags.overrideWith(&d.trace.processTags)
 	hasSpans := len(d.table.Spans) > int(group.First)
 	if hasSpans {
 		d.endTrace(group)

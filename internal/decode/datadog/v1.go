@@ -65,16 +65,16 @@ func (d v1) readPayloadAttributes() {
 	for _, attribute := range d.readAttributes() {
 		switch attribute.Label {
 		case LabelCommit:
-			d.sender.Commit = d.textOf(attribute)
+			d.sender.Commit = d.requireText(attribute)
 		case LabelProcessTags:
-			d.sender.ProcessTags = d.textOf(attribute)
+			d.sender.ProcessTags = d.requireText(attribute)
 			d.sender.HasProcessTags = true
 		}
 	}
 }
 
-// textOf returns the value of an attribute that must be a string. It rejects the payload if it is not.
-func (d v1) textOf(attribute spantable.Tag) spantable.Text {
+// requireText returns the value of an attribute. It rejects the payload if the value is not a string.
+func (d v1) requireText(attribute spantable.Tag) spantable.Text {
 	if attribute.Type != spantable.TypeText {
 		d.Fail()
 		return spantable.Text{}

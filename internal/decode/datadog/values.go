@@ -27,8 +27,10 @@ func (d *Decoder) readText(pos int) (t spantable.Text, next int) {
 			return d.strings.texts[index], end
 		}
 	}
+	// The encoding is less common, or invalid.
 	d.Seek(pos)
-	return d.readAnyText(), d.At()
+	t = d.readAnyText()
+	return t, d.At()
 }
 
 // readAnyText reads the string at the current position. In v0.5 and v1, this can be an index into the
@@ -123,10 +125,10 @@ func (d *Decoder) readStatus(pos int) (s spantable.Status, next int) {
 	return s, next
 }
 
-// readErrorCode reads the integer at pos, and returns whether it is not 0, and the position after it. It
-// rejects an integer that is negative or larger than math.MaxInt32.
+// readErrorCode reads the integer at pos, the error field of a span. It reports whether the integer is not 0,
+// and returns the position after it. It rejects an integer that is negative or larger than math.MaxInt32.
 func (d *Decoder) readErrorCode(pos int) (isError bool, next int) {
-	code, next := msgpack.CommonInt(d.body, pos)
+	code, next := msgpack.CommonInt(d.body, pos) // fast, but returns 0 for the position if the encoding is rare
 	isCommon := next != 0
 	if !isCommon {
 		d.Seek(pos)

@@ -68,8 +68,8 @@ func (s *Scanner) Enter() {
 	s.isFirst = true
 }
 
-// NextElement moves to the next element of an array or object, and reads the comma before it. It returns
-// false after the last element, when it has read the closing bracket closer, and after an error.
+// NextElement moves to the next element of an array or object, and reads the comma before it. After the last
+// element, it reads the closing bracket, closer, and returns false. It also returns false after an error.
 func (s *Scanner) NextElement(closer byte) bool {
 	isFirst := s.isFirst
 	s.isFirst = false
@@ -285,19 +285,15 @@ func (s *Scanner) AcceptPlainString() (value []byte, ok bool) {
 }
 
 // plainLen returns the number of bytes at the start of b, a part of a string, that represent themselves:
-// ASCII characters except for quotes, backslashes and control characters. It compares eight bytes at a
-// time, because it reads most of a request.
+// ASCII characters except for quotes, backslashes and control characters. Most of a request consists of
+// them, so plainLen compares eight bytes at a time.
 func plainLen(b []byte) int {
-	const eachByte = 0x0101010101010101 // a factor that repeats a byte eight times
 	length := 0
 	for ; len(b)-length >= 8; length += 8 {
 		word := binary.LittleEndian.Uint64(b[length:])
-		// A subtraction sets the high bit of the first byte that is too small for it.
-		quotes := (word ^ '"'*eachByte) - eachByte
-		backslashes := (word ^ '\\'*eachByte) - eachByte
-		controls := word - ' '*eachByte
 		notASCII := word
-		highBits := (quotes | backslashes | controls | notASCII) & (0x80 * eachByte)
+		marks := markBytes(word, '"') | markBytes(word, '\\') | markBytesBelow(word, ' ') | notASCII
+		highBits := marks & (0x80 * eachByte)
 		if highBits != 0 {
 			return length + bits.TrailingZeros64(highBits)/8
 		}
@@ -308,13 +304,25 @@ func plainLen(b []byte) int {
 	return length
 }
 
+// eachByte is a factor that repeats a byte eight times.
+const eachByte = 0x0101010101010101
+
+// markBytes sets the high bit of the first byte of word that equals c. If word contains only ASCII characters
+// other than c, no high bit is set.
+func markBytes(word uint64, c byte) uint64 { return markBytesBelow(word^uint64(c)*eachByte, 1) }
+
+// markBytesBelow sets the high bit of the first byte of word that is less than limit. If word contains only ASCII
+// characters that are not less, no high bit is set.
+func markBytesBelow(word uint64, limit byte) uint64 { return word - uint64(limit)*eachByte }
+
 // isPlainByte reports whether a byte of a string is an ASCII character that represents itself.
 func isPlainByte(c byte) bool {
 	return ' ' <= c && c < utf8.RuneSelf && c != '"' && c != '\\'
 }
 
-// AcceptInteger reads an integer without a sign and with at most 19 digits, with or without quotes, if it
-// is followed by a comma or a closing brace, and returns its value.
+// AcceptInteger reads an integer without a sign and with at most 19 digits, and returns its value. The
+// integer must be in quotes, or a comma or a closing brace must follow. Otherwise, AcceptInteger reads
+// nothing and returns false.
 func (s *Scanner) AcceptInteger() (n uint64, ok bool) {
 	const maxDigits = 19 // n could overflow with 20 digits
 	b := s.Body[s.Pos:]
@@ -336,7 +344,7 @@ func (s *Scanner) AcceptInteger() (n uint64, ok bool) {
 	next := b[end]
 	switch {
 	case isQuoted && next == '"':
-		s.Pos += end + 1
+		s.Pos += end + len(`"`)
 	case !isQuoted && (next == ',' || next == '}'):
 		s.Pos += end
 	default:

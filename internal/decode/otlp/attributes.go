@@ -71,9 +71,11 @@ func readCommonValue(b []byte, bodyEnd int) (t spantable.Tag, isCommon bool) {
 	switch uint32(b[0]) {
 	case valueText:
 		textLen := len(b) - headerLen
-		isCommon = int(b[1]) == textLen
+		if int(b[1]) != textLen { // the length has several bytes, or is invalid
+			return t, false
+		}
 		text := textBetween(bodyEnd-textLen, bodyEnd)
-		return textTag(text), isCommon
+		return textTag(text), true
 	case valueInt:
 		n, next := readVarint(b, 1)
 		isCommon = next == len(b)
@@ -163,13 +165,14 @@ func readValue(t *spantable.Tag, b []byte, pos int) (isValid bool) {
 // noField is a tag that no field has.
 const noField = 0
 
-// readAttributes reads a Resource or InstrumentationScope message, and appends the attributes in names
-// to r.Tags. attributeTag is the protobuf tag (field number and wire type) of attributes, and entityTag
-// that of entities, which are validated but not stored. readAttributes records an error in r if the
-// message is invalid.
+// readAttributes reads a Resource or InstrumentationScope message at the position message, and appends
+// those of its attributes that are in names to r.Tags. attributeTag is the protobuf tag (field number and
+// wire type) of attributes, and entityTag that of entities, which are validated but not stored.
+// readAttributes records an error in r if the message is invalid.
 func (r *Request) readAttributes(message spantable.Text, attributeTag, entityTag uint32, names *spantable.Names) {
-	b := r.Body[:message.At+message.Len]
 	pos := int(message.At)
+	end := message.At + message.Len
+	b := r.Body[:end]
 	for pos < len(b) && r.Err() == nil {
 		f, next := readField(b, pos)
 		isValid := next != 0

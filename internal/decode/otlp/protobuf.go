@@ -40,23 +40,31 @@ func readField(b []byte, pos int) (f field, next int) {
 		return readAnyField(b, pos)
 	}
 	const minTag, maxTag = 1 << 3, 1<<7 - 1 // tags of one byte: field numbers 1 to 15
-	const tagLen, fixed64Len, varintLen = 1, 8, 1
 	if b[pos] < minTag || b[pos] > maxTag {
 		return readAnyField(b, pos)
 	}
 	f.tag = uint32(b[pos])
-	valueOrLength := int(b[pos+1])
+	valueAt := pos + 1
+	valueOrLength := int(b[valueAt])
 	isOneByte := valueOrLength < 0x80
-	switch wireType := wireTypeOf(f.tag); {
-	case wireType == asFixed64 && len(b)-pos >= tagLen+fixed64Len:
-		f.value = binary.LittleEndian.Uint64(b[pos+tagLen:])
-		return f, pos + tagLen + fixed64Len
-	case wireType == asVarint && isOneByte:
-		f.value = uint64(valueOrLength)
-		return f, pos + tagLen + varintLen
-	case wireType == asBytes && isOneByte && valueOrLength <= len(b)-pos-(tagLen+varintLen):
-		f.start = pos + tagLen + varintLen
-		return f, f.start + valueOrLength
+	switch wireTypeOf(f.tag) {
+	case asFixed64:
+		if end := valueAt + 8; end <= len(b) {
+			f.value = binary.LittleEndian.Uint64(b[valueAt:])
+			return f, end
+		}
+	case asVarint:
+		if isOneByte {
+			f.value = uint64(valueOrLength)
+			return f, valueAt + 1
+		}
+	case asBytes:
+		start := valueAt + 1
+		end := start + valueOrLength
+		if isOneByte && end <= len(b) {
+			f.start = start
+			return f, end
+		}
 	}
 	return readAnyField(b, pos)
 }

@@ -333,11 +333,12 @@ func (r *Request) Begin(body []byte) {
 // caller adds spans to the scope with AddExtra. If r already has the maximum number of resources,
 // AddResource only records an error, which r.Err returns.
 func (r *Request) AddResource(attributes []spantable.Tag) {
-	if len(r.Resources) >= maxParts(len(r.Body)) {
+	maxResources := maxParts(len(r.Body))
+	if len(r.Resources) >= maxResources {
 		r.Fail(spantable.ErrTooMuch)
 		return
 	}
-	firstSpan := len(r.Extras)
+	firstSpan := len(r.Extras) // one element per span
 	scope := Scope{Part: Part{First: firstSpan, Last: firstSpan}}
 	scopeIndex := len(r.Scopes)
 	r.Scopes = append(r.Scopes, scope)
@@ -373,6 +374,8 @@ func Bytes(bodyLen, perSpan int) int {
 	const reservedBytes = reservedAttributes * int(unsafe.Sizeof(spantable.Tag{}))
 	const extraBytes = int(unsafe.Sizeof(SpanExtra{}))
 	limits := spantable.LimitsOf(bodyLen, minAttributeBytes)
-	growingBytes := maxParts(bodyLen)*partBytes + reservedBytes
-	return limits.Bytes(extraBytes+perSpan) + int(spantable.GrowthFactor*float64(growingBytes))
+	spanBytes := limits.Bytes(extraBytes + perSpan)
+	otherBytes := maxParts(bodyLen)*partBytes + reservedBytes
+	allocatedBytes := spantable.GrowthFactor * float64(otherBytes) // append allocates more than needed
+	return spanBytes + int(allocatedBytes)
 }

@@ -95,15 +95,14 @@ func (c *converter) convertMessage(fields messageFields, depth int) {
 // readFieldName reads the name of an object member. It returns the index of the field with this name, or
 // -1 if there is no such field. It is fastest if the name is the one of fields[expected].
 func (c *converter) readFieldName(fields messageFields, expected int) (index int) {
-	index = expected
-	for range fields {
-		if index == len(fields) {
-			index = 0
+	for i := range fields {
+		index = expected + i
+		if index >= len(fields) {
+			index -= len(fields) // continue with the first field
 		}
 		if c.AcceptName(fields[index].name) {
 			return index
 		}
-		index++
 	}
 	name := c.unescape(c.ReadName())
 	return fields.find(name)
@@ -157,8 +156,11 @@ func (c *converter) convertValue(f *field, firstByte byte, depth int) {
 func (c *converter) convertSubmessage(f *field, depth int) {
 	isAttribute := f.fields == &attributeFields
 	isValueConverted := depth+1 < MaxDepth // the value of an attribute is one level deeper
-	if isAttribute && isValueConverted && c.convertCommonAttribute(f) {
-		return
+	if isAttribute && isValueConverted {
+		isDone := c.convertCommonAttribute(f) // a fast path
+		if isDone {
+			return
+		}
 	}
 	start := c.beginLengthPrefixed(f)
 	if depth == MaxDepth {
@@ -229,13 +231,13 @@ func (c *converter) convertString(f *field) {
 func (c *converter) convertBytes(f *field) {
 	text := c.ReadString()
 	start := c.beginLengthPrefixed(f)
-	encoded := c.unescape(text)
+	encoded := c.unescape(text) // text with escape sequences is decoded into the free capacity of c.out
 	var err error
 	if f.encoding == asHex {
 		c.out, err = hex.AppendDecode(c.out, encoded)
 	} else {
 		if !text.IsPlain {
-			encoded = slices.Clone(encoded) // base64 does not guarantee that it can decode in place
+			encoded = slices.Clone(encoded) // base64, unlike hex, does not guarantee that it can decode in place
 		}
 		c.out, err = base64.StdEncoding.AppendDecode(c.out, encoded)
 	}

@@ -24,9 +24,9 @@ func (g *Group) aggregationKey() string {
 type reportFunc = func(format string, args ...any)
 
 // Check calls report for each part of the payload that the Datadog agent would accept but display
-// wrongly. It calls visit for each group with the sketches of its successful and of its failed spans,
-// nil if invalid. If weighted is true, a span can count as several hits, so the hits of a group are not
-// compared with its sketches.
+// wrongly. It calls visit for each group with the sketches of its successful and of its failed spans. An
+// invalid sketch is nil. If weighted is true, a span can count as several hits, so the hits of a group are
+// not compared with its sketches.
 func (p *Payload) Check(weighted bool, report reportFunc, visit func(*Group, ...*ddsketch.DDSketch)) {
 	for i := range p.Stats {
 		p.Stats[i].check(report)
@@ -66,7 +66,8 @@ func (g *Group) describe() string {
 
 // check calls reportProblem for each problem of a group, such as a missing service. It returns the
 // histograms of the durations of successful spans (ok) and of failed spans (errs), nil if invalid. If
-// weighted is true, a span can count as several hits, so the counts are not compared with each other.
+// weighted is true, a sampled span can count as several hits, so the number of hits is not compared with
+// the number of spans in the histograms.
 func (g *Group) check(weighted bool, reportProblem reportFunc) (ok, errs *ddsketch.DDSketch) {
 	report := func(format string, args ...any) {
 		reportProblem("%s: %s", g.describe(), fmt.Sprintf(format, args...))

@@ -45,9 +45,9 @@ type decoder struct {
 	body   []byte
 	reader *bytes.Reader // unread part of body
 
-	// visit is called for each element of a list, and returns whether to add the element to the list. If
+	// visit is called for each element of a list, and returns whether to store the element in the list. If
 	// it is set, strings are slices of body, and unknown fields are an error. It is nil for Decode.
-	visit func(element any) (isAdded bool, err error)
+	visit func(element any) (isStored bool, err error)
 }
 
 // isVisitor reports whether the decoder belongs to a Visitor, and not to the function Decode.
@@ -133,22 +133,22 @@ func (d *decoder) decodeBytes() ([]byte, error) {
 // decodeInteger decodes an integer of any width into dst. lead is the first byte of the encoded
 // integer, which is not read yet. decodeInteger returns an error if dst cannot represent the integer.
 func (d *decoder) decodeInteger(dst reflect.Value, lead byte) error {
-	n, err := d.DecodeUint64() // two's complement for negative integers
+	unsigned, err := d.DecodeUint64() // two's complement for negative integers
 	if err != nil {
 		return err
 	}
-	signed := int64(n)
-	exceedsInt64 := lead == msgpcode.Uint64 && n > math.MaxInt64
+	signed := int64(unsigned)
+	exceedsInt64 := lead == msgpcode.Uint64 && unsigned > math.MaxInt64
 	isNegative := signed < 0 && !exceedsInt64
-	switch {
-	case dst.CanUint() && !isNegative && !dst.OverflowUint(n):
-		dst.SetUint(n)
-	case dst.CanInt() && !exceedsInt64 && !dst.OverflowInt(signed):
-		dst.SetInt(signed)
-	default:
-		return fmt.Errorf("the integer %d where %s is expected", signed, dst.Type())
+	if dst.CanUint() && !isNegative && !dst.OverflowUint(unsigned) {
+		dst.SetUint(unsigned)
+		return nil
 	}
-	return nil
+	if dst.CanInt() && !exceedsInt64 && !dst.OverflowInt(signed) {
+		dst.SetInt(signed)
+		return nil
+	}
+	return fmt.Errorf("the integer %d where %s is expected", signed, dst.Type())
 }
 
 // decodeSlice decodes an array into dst, and replaces the previous content of dst.
@@ -179,19 +179,19 @@ func (d *decoder) decodeElement(slice reflect.Value) error {
 	if err != nil {
 		return err
 	}
-	isAdded := true
+	isStored := true
 	if d.isVisitor() {
-		isAdded, err = d.visit(element.Addr().Interface())
+		isStored, err = d.visit(element.Addr().Interface())
 	}
-	if isAdded && err == nil {
+	if isStored && err == nil {
 		slice.Set(reflect.Append(slice, element))
 	}
 	return err
 }
 
-// decodeStruct decodes a MessagePack map, whose keys are field names in any order, into the struct dst.
-// If d decodes for a Visitor, an unknown key is an error that wraps ErrLossy. Otherwise, its value is
-// skipped.
+// decodeStruct decodes a MessagePack map, whose keys are field names in any order, into the struct dst. It
+// skips the value of an unknown key. A decoder of a Visitor, which must not lose data, returns an error that
+// wraps ErrLossy instead.
 func (d *decoder) decodeStruct(dst reflect.Value) error {
 	n, err := checkLength(d.DecodeMapLen())
 	if err != nil {
@@ -211,7 +211,7 @@ func (d *decoder) decodeStruct(dst reflect.Value) error {
 }
 
 // decodeField decodes the value of the field with the given name into the struct dst. If dst has no such
-// field, it returns ErrLossy for a Visitor, and otherwise skips the value.
+// field, it skips the value. A decoder of a Visitor, which must not lose data, returns ErrLossy instead.
 func (d *decoder) decodeField(dst reflect.Value, name string) error {
 	index, isKnown := fieldsByType[dst.Type()][name]
 	if isKnown {

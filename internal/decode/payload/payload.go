@@ -79,7 +79,7 @@ func (v Visitor) Decode(body []byte) (*Payload, error) {
 	p := &Payload{}
 	d := newDecoder(body)
 	tagCount := 0
-	d.visit = func(element any) (isAdded bool, err error) {
+	d.visit = func(element any) (isStored bool, err error) { // whether to store the element in the payload
 		switch e := element.(type) {
 		case *Group:
 			return false, v.Group(e)
@@ -151,9 +151,9 @@ func (p *Payload) Problems() (problems []string) {
 			problems = append(problems, fmt.Sprintf(format, args...))
 		}
 	}
-	const weighted = true // sampled spans might count as several hits
-	ignoreGroup := func(*Group, ...*ddsketch.DDSketch) {}
-	p.Check(weighted, report, ignoreGroup)
+	const weighted = true // a sampled span can count as several hits, which is no problem
+	skipGroup := func(*Group, ...*ddsketch.DDSketch) {}
+	p.Check(weighted, report, skipGroup)
 	return problems
 }
 

@@ -119,7 +119,7 @@ func (d *Decoder) addSpan() {
 		t.AddResource(d.resourceTags)
 	}
 	if t.Err() == nil {
-		t.AddExtra(d.extra)
+		t.AddExtra(d.extra) // trace ID and trace state
 	}
 }
 

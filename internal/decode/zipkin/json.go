@@ -146,8 +146,8 @@ func (d *Decoder) readText() spantable.Text {
 	return spantable.Text{At: start, Len: uint32(len(number))}
 }
 
-// storeString returns the value of a JSON string as a text, a position in the body. If the string has escape
-// sequences, it appends the decoded value to d.table.Derived, and returns its position there.
+// storeString returns the position and the length of a JSON string in the body. A string with escape sequences
+// is decoded first, and the decoded text is stored in d.table.Derived.
 func (d *Decoder) storeString(s jsonscan.String) spantable.Text {
 	if s.IsPlain {
 		return spantable.Text{At: uint32(s.Start), Len: uint32(len(s.Raw))}

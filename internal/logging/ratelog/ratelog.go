@@ -76,8 +76,9 @@ func (h *Handler) kindOf(r slog.Record) kind {
 	return k
 }
 
-// allow reports whether a record of the kind k may be written now. It returns false if the last one was written
-// less than interval ago. suppressed is the number of records of this kind for which it has returned false since.
+// allow reports whether a record of the kind k may be written now. It returns false if the last one was
+// written less than interval ago. If it returns true, suppressed is the number of records refused since the
+// last one.
 func (ks *kinds) allow(k kind, now time.Time, interval time.Duration) (suppressed int, mayWrite bool) {
 	ks.mu.Lock()
 	defer ks.mu.Unlock()

@@ -47,21 +47,23 @@ func (l *List) MatchesKey(k *span.Key) bool {
 	return slices.ContainsFunc(l.rules, func(r rule) bool { return r.matchesKey(k) })
 }
 
-// matchesKey reports whether the rule matches a label of the key. A rule for an attribute that is not a
-// label matches if a peer tag or an additional tag has that name and a matching value.
+// matchesKey reports whether the rule matches the key: one of its labels or, if the rule is for an attribute
+// that is not a label, one of its tags.
 func (r *rule) matchesKey(k *span.Key) bool {
-	isTextLabel := r.label < span.FirstList
+	isForText := r.label < span.FirstList
 	switch {
 	case r.label == span.LabelHTTPStatus:
 		return r.matchesStatus(k.HTTPStatus)
-	case isTextLabel:
+	case isForText:
 		return r.matches(*k.Text(r.label))
 	}
-	matchesTag := func(tag string) bool {
-		name, value, _ := strings.Cut(tag, ":")
-		return name == r.attribute && r.matches(value)
-	}
-	return slices.ContainsFunc(k.PeerTags, matchesTag) || slices.ContainsFunc(k.AdditionalTags, matchesTag)
+	return slices.ContainsFunc(k.PeerTags, r.matchesTag) || slices.ContainsFunc(k.AdditionalTags, r.matchesTag)
+}
+
+// matchesTag reports whether tag, for example "region:eu", has the name of the rule's attribute and a matching value.
+func (r *rule) matchesTag(tag string) bool {
+	name, value, _ := strings.Cut(tag, ":")
+	return name == r.attribute && r.matches(value)
 }
 
 // matchesStatus reports whether the rule matches an HTTP status. It returns false for 0, which means that the

@@ -46,9 +46,9 @@ func parseRule(text string) (r rule, err error) {
 	return r, nil
 }
 
-// parseField sets the label or the attribute with which the rule is compared. It returns false if field
-// is neither the name of a label, nor attribute.NAME. The names of labels that are lists of tags are
-// not valid.
+// parseField parses the part of a rule before the operator, the name of a label or attribute.NAME. It stores
+// which label or attribute the rule tests. It returns false if field is neither, or is a label that is a list
+// of tags.
 func (r *rule) parseField(field string) (isValid bool) {
 	if name, isAttribute := strings.CutPrefix(field, attributePrefix); isAttribute {
 		r.attribute = name

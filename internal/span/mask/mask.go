@@ -40,15 +40,9 @@ func Append(dst []byte, text string) (masked []byte, isMasked bool) {
 		return dst, false
 	}
 	keyword := requiredKeyword(text)
-	if keyword != "" {
-		masked, isMasked = appendStatement(dst, text, keyword)
-		if isMasked {
-			return masked, true
-		}
-		isStatement := hasKeyword(withoutComment(text), keyword)
-		if isStatement {
-			return dst, false // it has no literals, or ambiguous quotes
-		}
+	isStatement := keyword != "" && hasKeyword(withoutComment(text), keyword)
+	if isStatement {
+		return appendMaskedStatement(dst, text, keyword)
 	}
 	if hasPlaceholder(text) {
 		return dst, false
@@ -211,10 +205,9 @@ func typePrefixLength(text string) (length int) {
 	return length
 }
 
-// maskableLength returns the length of the part of a file name in which identifiers are masked: the part
-// before the extension if it is an identifier or begins with a long one, as in 1234567-small.jpg. If the
-// name ends with a long identifier instead of an extension, the part is the whole name. The result is 0 for
-// other names, such as main.3f2a9c1b.js, which are those of static files.
+// maskableLength returns how many bytes of a file name can be masked: those before the extension for 17.jpg
+// and 1234567-small.jpg, but all of logs.3f2a9c1b5d7e, which ends with a long identifier. It returns 0 for
+// names of static files, such as main.3f2a9c1b.js.
 func maskableLength(name string) int {
 	const longIdentifier = 12
 	lastPart := name[strings.LastIndexByte(name, '.')+1:]

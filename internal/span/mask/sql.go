@@ -55,21 +55,21 @@ func withoutComment(text string) string {
 	return text[skipSpaces(text, 0):]
 }
 
-// appendStatement appends an SQL statement to dst, with a question mark instead of each literal and
-// each list of literals. It appends nothing and returns false if there are no literals, or if keyword is
-// only in literals. The same applies if it is unclear where literals end: a quote is not closed, and text
+// appendMaskedStatement appends an SQL statement to dst, with a question mark instead of each literal and each
+// list of literals. It appends nothing and returns false if there are no literals, if keyword occurs only
+// inside literals, or if the end of a literal is ambiguous. It is ambiguous if a quote is not closed and text
 // contains a backslash, which escapes a quote only in some databases.
-func appendStatement(dst []byte, text, keyword string) (masked []byte, isMasked bool) {
+func appendMaskedStatement(dst []byte, text, keyword string) (masked []byte, isMasked bool) {
 	masked = dst
 	l := lexer{text: text}
-	isStatement := false // whether keyword was found
-	copied := 0          // length of the part of text that masked already represents
+	foundKeyword := false
+	copied := 0 // length of the part of text that masked already represents
 	for {
 		start, end := l.nextLiteral(copied)
 		beforeLiteral := text[copied:start]
 		masked = append(masked, beforeLiteral...)
 		if hasKeyword(beforeLiteral, keyword) {
-			isStatement = true
+			foundKeyword = true
 		}
 		isLast := start == len(text)
 		if isLast {
@@ -80,7 +80,7 @@ func appendStatement(dst []byte, text, keyword string) (masked []byte, isMasked 
 	}
 	hasLiterals := copied > 0
 	isAmbiguous := l.hasOpenQuote && strings.IndexByte(text, '\\') >= 0
-	if !hasLiterals || !isStatement || isAmbiguous {
+	if !hasLiterals || !foundKeyword || isAmbiguous {
 		return dst, false
 	}
 	return masked, true
@@ -94,14 +94,14 @@ type lexer struct {
 	hasOpenQuote bool   // a quote is not closed
 }
 
-// nextLiteral returns the start and the end of the next literal or list of literals in text[from:]. If there
-// is none, both are len(text).
+// nextLiteral returns the start and the end of the next literal or list of literals in text[from:]. Digits
+// directly after a literal, as in 'a'1, belong to it. If there is no literal, start and end are len(text).
 func (l *lexer) nextLiteral(from int) (start, end int) {
 	for start = from; start < len(l.text); start = end {
 		var isLiteral bool
 		end, isLiteral = l.next(start)
 		if isLiteral {
-			adjacentDigits := runLength(l.text, end, isDigit) // in the mask they would look like a parameter, such as ?1
+			adjacentDigits := runLength(l.text, end, isDigit) // if 'a'1 became ?1, it would look like a parameter
 			return start, end + adjacentDigits
 		}
 	}
@@ -166,9 +166,9 @@ func (l *lexer) literalEnd(at int) int {
 	return at
 }
 
-// listsEnd returns the end of lists of literals in parentheses, as in (1, 2), (3, 4): the position of
-// the last closing parenthesis. from is the position after the first opening one. If the first list
-// contains other elements, listsEnd returns from.
+// listsEnd returns the position of the closing parenthesis after a list of literals, such as 1, 2), that
+// starts at text[from]. If more lists follow, as in 1, 2), (3, 4), it returns that of the last list. It
+// returns from if the first list contains anything else than literals.
 func (l *lexer) listsEnd(from int) int {
 	end := l.listEnd(from)
 	if end == from {
@@ -332,8 +332,12 @@ func dollarQuoteEnd(text string, at int) int {
 		return at
 	}
 	quote := text[at : tagEnd+1]
-	closingQuote := indexFrom(text, tagEnd+1, quote)
-	return min(closingQuote+len(quote), len(text))
+	textStart := tagEnd + 1
+	closingQuote := strings.Index(text[textStart:], quote)
+	if closingQuote < 0 {
+		return len(text) // an unclosed literal extends to the end
+	}
+	return textStart + closingQuote + len(quote)
 }
 
 // indexFrom returns the index of the first occurrence of substr in text[from:], relative to text, or len(text).

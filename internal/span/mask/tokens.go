@@ -8,9 +8,9 @@ func identifierKind(text string) kind {
 	if isUUID(text) {
 		return uuid
 	}
-	k, nameLength := wordKind(text)
-	isWholeText := nameLength == 0
-	if k != noIdentifier && isWholeText {
+	k, prefixLength := wordKind(text)
+	hasPrefix := prefixLength > 0 // only the rest of text is an identifier
+	if k != noIdentifier && !hasPrefix {
 		return k
 	}
 	if isBase64URL(text) {
@@ -20,7 +20,7 @@ func identifierKind(text string) kind {
 }
 
 // isBase64URL reports whether text looks like random bytes in URL-safe base64: at least 20 letters, digits, dashes
-// and underscores. At most every tenth character may be a dash or an underscore.
+// and underscores. There must be a dash or an underscore, but at most one per ten characters.
 func isBase64URL(text string) bool {
 	const minLength = 20
 	if len(text) < minLength {
@@ -30,33 +30,35 @@ func isBase64URL(text string) bool {
 	if s.others > 0 {
 		return false
 	}
-	hasFewDashes := s.dashes > 0 && s.dashes <= len(text)/10
+	maxDashes := s.length / 10
+	hasFewDashes := s.dashes >= 1 && s.dashes <= maxDashes
 	hasOtherClasses := s.digits > 0 && s.uppers > 1 && s.lowers > 1
-	return hasFewDashes && hasOtherClasses && s.changesOften(len(text)) && !isWords(text)
+	return hasFewDashes && hasOtherClasses && s.changesOften() && !isWords(text)
 }
 
 // wordKind returns which kind of identifier a word is, for example a number or a hash, or noIdentifier. If
-// only the digits at its end are the identifier, as in R123456789, nameLength is the number of letters
-// before them. Otherwise nameLength is 0.
-func wordKind(text string) (k kind, nameLength int) {
+// only the digits at its end are the identifier, as in R123456789, prefixLength is the number of letters
+// before them. If the whole word is the identifier, prefixLength is 0.
+func wordKind(text string) (k kind, prefixLength int) {
 	if !hasDigit(text) {
 		return noIdentifier, 0
 	}
 	s := statsOf(text)
 	isAlphanumeric := s.others == 0 && s.dashes == 0
-	isLettersThenDigits := s.boundaries == 1 && isDigit(text[len(text)-1])
-	const minDigits = 5 // of a number after letters
-	switch {
-	case !isAlphanumeric:
+	if !isAlphanumeric {
 		return noIdentifier, 0
-	case s.digits == len(text):
+	}
+	const minDigits = 5 // of a number after letters
+	isLettersThenDigits := isDigit(text[len(text)-1]) && s.digitBoundaries == 1
+	switch {
+	case s.digits == s.length:
 		return number, 0
-	case s.isHex(len(text)):
+	case s.isHex():
 		return hexadecimal, 0
-	case s.isToken(len(text)) && !isVersion(text) && !isWords(text):
+	case s.isToken() && !isVersion(text) && !isWords(text):
 		return token, 0
 	case isLettersThenDigits && s.digits >= minDigits:
-		return number, len(text) - s.digits
+		return number, s.length - s.digits
 	}
 	return noIdentifier, 0
 }
@@ -72,14 +74,16 @@ func hasDigit(text string) bool {
 
 // stats counts the bytes of a text, and pairs of neighboring bytes, by character class.
 type stats struct {
+	length                                 int
 	digits, uppers, lowers, dashes, others int
 	hexLetters                             int // letters that are hexadecimal digits
-	boundaries                             int // neighboring pairs of a digit and another byte
+	digitBoundaries                        int // neighboring pairs of a digit and another byte
 	changes                                int // pairs that differ in class: digit, upper case, lower case, other
 	upperPairs                             int // pairs of upper-case letters
 }
 
 func statsOf(text string) (s stats) {
+	s.length = len(text)
 	for i := range len(text) {
 		switch c := text[i]; {
 		case isDigit(c):
@@ -105,11 +109,11 @@ func statsOf(text string) (s stats) {
 
 // addPair counts a pair of neighboring bytes.
 func (s *stats) addPair(first, second byte) {
-	isBoundary := isDigit(first) != isDigit(second)
+	isDigitBoundary := isDigit(first) != isDigit(second)
 	changesCase := isUpper(first) != isUpper(second) || isLower(first) != isLower(second)
 	switch {
-	case isBoundary:
-		s.boundaries++
+	case isDigitBoundary:
+		s.digitBoundaries++
 		s.changes++
 	case changesCase:
 		s.changes++
@@ -118,31 +122,31 @@ func (s *stats) addPair(first, second byte) {
 	}
 }
 
-// isHex reports whether a text of this length is a hexadecimal number, like a hash. s counts the
-// characters of the text. A word before a number, like cafe2024, is hexadecimal only if it is long.
-func (s *stats) isHex(length int) bool {
-	hasOtherBytes := s.digits+s.hexLetters < length
+// isHex reports whether the text looks like a hexadecimal number, for example a hash.
+func (s *stats) isHex() bool {
+	hasOtherBytes := s.digits+s.hexLetters < s.length
 	hasMixedCase := s.uppers > 0 && s.lowers > 0
 	if hasOtherBytes || hasMixedCase {
 		return false
 	}
-	isLong := length >= 16
-	isMixed := length >= 6 && s.digits >= 2 && s.boundaries >= 2 // unlike a word before a number
+	isLong := s.length >= 16
+	// A shorter text must not be a word before a number, like cafe2024, in which digits begin only once.
+	isMixed := s.length >= 6 && s.digits >= 2 && s.digitBoundaries >= 2
 	return isLong || isMixed
 }
 
-// isToken reports whether a text of this length mixes letters and digits as random text does.
-func (s *stats) isToken(length int) bool {
-	isLongMix := length >= 20 && s.digits > 1 && s.boundaries > 1
-	isMixOfCases := length >= 8 && s.uppers > 0 && s.lowers > 0 && s.changesOften(length)
-	isMixOfCapitals := length >= 8 && s.lowers == 0 && s.boundaries > 1
-	isShortMix := length >= 6 && s.digits > 1 && s.boundaries >= 3
+// isToken reports whether the text mixes letters and digits as random text does.
+func (s *stats) isToken() bool {
+	isLongMix := s.length >= 20 && s.digits > 1 && s.digitBoundaries > 1
+	isMixOfCases := s.length >= 8 && s.uppers > 0 && s.lowers > 0 && s.changesOften()
+	isMixOfCapitals := s.length >= 8 && s.lowers == 0 && s.digitBoundaries > 1
+	isShortMix := s.length >= 6 && s.digits > 1 && s.digitBoundaries >= 3
 	return isLongMix || isMixOfCases || isMixOfCapitals || isShortMix
 }
 
-// changesOften reports whether at least 40 % of the bytes of a text of this length differ in class from their
-// predecessor, as in random text.
-func (s *stats) changesOften(length int) bool { return s.changes*5 >= 2*length }
+// changesOften reports whether at least 40 % of the bytes of the text differ in class from their predecessor, as in
+// random text.
+func (s *stats) changesOften() bool { return s.changes*5 >= 2*s.length }
 
 // isVersion reports whether text is a version like v2beta1.
 func isVersion(text string) bool { return text[0]|0x20 == 'v' && isDigit(text[1]) && len(text) < 10 }
@@ -168,9 +172,9 @@ func isWords(text string) bool {
 		default:
 			lettersWithoutVowel += len(w.letters)
 		}
-		previous = w
 		at += len(w.letters) + w.digits
-		if w.isLast {
+		previous = w
+		if w.isBeforeSeparator {
 			at++ // skip the separator
 			previous = word{}
 		}
@@ -183,7 +187,9 @@ type word struct {
 	letters          string
 	capitals, lowers int // letters of each case
 	digits           int
-	isLast           bool // followed by a separator or the end of the text
+
+	// a dash, an underscore or the end of the text follows
+	isBeforeSeparator bool
 }
 
 func wordAt(text string, from int) word {
@@ -192,14 +198,18 @@ func wordAt(text string, from int) word {
 	lettersEnd := from + capitals + lowers
 	digits := runLength(text, lettersEnd, isDigit)
 	end := lettersEnd + digits
-	isLast := end == len(text) || text[end] == '-' || text[end] == '_'
-	return word{text[from:lettersEnd], capitals, lowers, digits, isLast}
+	isBeforeSeparator := end == len(text) || text[end] == '-' || text[end] == '_'
+	return word{text[from:lettersEnd], capitals, lowers, digits, isBeforeSeparator}
 }
 
-// canFollow reports whether w can follow the word previous in a name that a programmer has chosen, unlike in
-// random text. At the start of the text and after a separator, previous is the zero value.
+// canFollow reports whether w can follow the word previous in a name like UTF8ToUTF16, unlike in random text. At
+// the start of the text and after a separator, previous is the zero value.
 func (w *word) canFollow(previous word) bool {
-	if w.letters == "" || w.capitals > 5 || w.digits > 4 {
+	const (
+		maxCapitals = 5 // as in HTTPS
+		maxDigits   = 4 // as in a year
+	)
+	if w.letters == "" || w.capitals > maxCapitals || w.digits > maxDigits {
 		return false
 	}
 	if previous.digits > 0 {
@@ -208,22 +218,28 @@ func (w *word) canFollow(previous word) bool {
 	return !w.isSingleLetter() && w.isPlausible()
 }
 
-// canFollowNumber reports whether w can follow a number in the name of a program element. prefix is the word before
-// the number, for example "i" in i18n, or "log" in log4j.
+// canFollowNumber reports whether w can follow a number in a name that a programmer has chosen. prefix is the word
+// before the number, for example "i" in i18n, or "log" in log4j.
 func (w *word) canFollowNumber(prefix string) bool {
-	isLowerCase := w.capitals == 0
-	isLikeB2B := len(prefix) == 1
-	switch {
-	case isLikeB2B && w.isSingleLetter():
-		return isLowerCase || w.isLast // the n of i18n, or the last B of B2B
-	case isLowerCase:
-		return continuesNumber(w.letters)
-	case w.isSingleLetter():
-		return false
-	case isLikeB2B && w.capitals == 2:
-		return true // like BClient in B2BClient
+	isAfterSingleLetter := len(prefix) == 1
+	if isAfterSingleLetter && w.canFollowLetterAndNumber() {
+		return true
 	}
-	return w.isPlausible()
+	isLowerCase := w.capitals == 0
+	if isLowerCase {
+		return continuesNumber(w.letters) // like beta in v1beta1
+	}
+	return !w.isSingleLetter() && w.isPlausible() // like Client in OAuth2Client
+}
+
+// canFollowLetterAndNumber reports whether w can follow a single letter and a number, like n in i18n, the last B in
+// B2B, and BClient in B2BClient.
+func (w *word) canFollowLetterAndNumber() bool {
+	if w.isSingleLetter() {
+		isLowerCase := w.capitals == 0
+		return isLowerCase || w.isBeforeSeparator
+	}
+	return w.capitals == 2
 }
 
 func (w *word) isSingleLetter() bool { return len(w.letters) == 1 && w.digits == 0 }
@@ -231,8 +247,8 @@ func (w *word) isSingleLetter() bool { return len(w.letters) == 1 && w.digits ==
 // isPlausible reports whether w, which has at least two letters or digits, looks like a word or acronym,
 // such as Open, UTF8 or URLs. It returns false for random text like XYz and Xz.
 func (w *word) isPlausible() bool {
-	looksLikeAcronym := w.capitals > 1 && (w.lowers == 1 || w.lowers == 2)
-	if looksLikeAcronym {
+	isShort := w.lowers == 1 || w.lowers == 2
+	if w.capitals > 1 && isShort { // URLs, IPv and XMLTo, but not XYz
 		return isAcronym(w.letters)
 	}
 	isTwoLetters := w.capitals == 1 && w.lowers == 1 && w.digits == 0

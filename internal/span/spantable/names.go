@@ -20,7 +20,7 @@ type nameEntry struct {
 	next        Label // previous label in the same slot, or Other
 	// a matching fingerprint does not prove that the name is equal: the slot contains other names, or the name
 	// has bytes that are not in the fingerprint
-	isAmbiguous bool
+	needsComparison bool
 }
 
 // slotBits makes the table sixteen times as large as MaxLabels, so that few names share a slot.
@@ -84,11 +84,11 @@ func NewNames(names []string) *Names {
 		slot := fingerprint.slot()
 		previous := t.slots[slot]
 		sharesSlot := previous != Other
-		isLongerThanFingerprint := len(name) > 2*endLen
+		isLongerThanFingerprint := len(name) > 2*endLen // it contains endLen bytes of each end of the name
 		t.entries[l] = nameEntry{
-			fingerprint: fingerprint,
-			next:        previous,
-			isAmbiguous: sharesSlot || isLongerThanFingerprint,
+			fingerprint:     fingerprint,
+			next:            previous,
+			needsComparison: sharesSlot || isLongerThanFingerprint,
 		}
 		t.slots[slot] = Label(l)
 	}
@@ -122,7 +122,7 @@ func (t *Names) FindFingerprint(f Fingerprint) (label Label, isSure bool) {
 	if difference != 0 {
 		found = uint(Other)
 	}
-	return Label(found), !entry.isAmbiguous
+	return Label(found), !entry.needsComparison
 }
 
 // Label identifies the name of a tag that a rule uses. Names assigns labels.

@@ -284,7 +284,7 @@ func LimitsOf(bodyLen, tagBytes int) Limits {
 		constantTags    = 1 << 12
 		constantStrings = 1 << 12
 		bytesPerString  = 16
-		constantDerived = 1 << 18
+		constantDerived = 1 << 18 // bytes of texts that are not in the body, but built from it
 		derivedPerByte  = 4
 	)
 	return Limits{
@@ -326,11 +326,12 @@ func (s *Selected) Select(t *Table, first, last uint32) {
 	}
 }
 
-// AddMissing also selects t.Tags[first:last], except for tags whose label another selected tag has. If
-// several of them have the same label, it selects the first one, as in OTLP.
+// AddMissing also selects those of t.Tags[first:last] whose label is not selected yet. If several of them
+// have the same label, it selects the first one, as in OTLP.
 func (s *Selected) AddMissing(t *Table, first, last uint32) {
 	for i := first; i < last; i++ {
-		if l := t.Tags[i].Label; !s.Set.Has(l) {
+		l := t.Tags[i].Label
+		if !s.Set.Has(l) {
 			s.indexes[l] = i
 			s.Set.Add(l)
 		}

@@ -1,6 +1,10 @@
 package doctor
 
-import "github.com/spanstatsd/spanstatsd/internal/status"
+import (
+	"fmt"
+
+	"github.com/spanstatsd/spanstatsd/internal/status"
+)
 
 // sum returns the sum of all counts.
 func sum(counts map[string]uint64) (total uint64) {
@@ -35,7 +39,8 @@ func (f *Findings) checkBalances(subject string, s *status.Status) {
 	for i := range s.Destinations {
 		d := &s.Destinations[i].Accounting
 		unsent := sum(d.UnsentBy)
-		accounted := d.Flushed + unsent + d.Pending + d.BeforeDiscovery
+		accounted := d.Flushed + unsent + d.Pending
+		accounted += d.BeforeDiscovery // 0 unless the destination is auto-discovered, so the text omits it
 		f.checkBalance(subject, s, spans.Aggregated, accounted,
 			"of %d counted spans, the destination %s accepted %d; %d could not be sent, and %d are pending",
 			spans.Aggregated, s.Destinations[i].Name, d.Flushed, unsent, d.Pending)
@@ -51,13 +56,14 @@ func (f *Findings) checkDroppedSpans(subject string, dropped map[string]uint64) 
 	}
 }
 
-// checkReplacedLabels adds a finding for each label with too many distinct values. Some spans are counted
-// with a common value instead of their own.
+// checkReplacedLabels adds a finding for each label with too many distinct values, for which a common value
+// replaces the other ones. It counts the spans with a replaced value.
 func (f *Findings) checkReplacedLabels(subject string, s *status.Status) {
 	f.labelsOverBudget(subject, s)
-	for _, label := range sortedNonZero(s.Collapsed) {
+	replacedSpans := s.Collapsed // by label
+	for _, label := range sortedNonZero(replacedSpans) {
 		f.add(Notice, subject, cardinalityFix(label),
-			"%d spans are counted with a replaced %s, because it has too many distinct values", s.Collapsed[label], label)
+			"%d spans are counted with a replaced %s, because it has too many distinct values", replacedSpans[label], label)
 	}
 }
 
@@ -73,22 +79,23 @@ func cardinalityFix(label string) string {
 	return "shorten the values in the application, or raise --cardinality-limit " + label + "=N"
 }
 
-// checkBalance adds a finding about whether total is equal to accounted, the sum of its parts. format and
-// args describe the sum in words. If spans are missing, the finding is only a notice if they can still be
+// checkBalance adds a finding about whether two numbers of spans are equal: total, and accounted, the sum of
+// its parts. sumFormat and sumArgs describe the sum in words. Missing spans are only a notice if they can be
 // in rings, the queues in front of the aggregation.
-func (f *Findings) checkBalance(subject string, s *status.Status, total, accounted uint64, format string, args ...any) {
+func (f *Findings) checkBalance(subject string, s *status.Status, total, accounted uint64, sumFormat string, sumArgs ...any) {
 	if total == accounted {
-		f.ok(subject, format, args...)
+		f.ok(subject, sumFormat, sumArgs...)
 		return
 	}
 	missing := int64(total) - int64(accounted)
 	canBeInRings := missing > 0 && missing <= int64(s.Partitions.Slots)
-	if canBeInRings {
-		f.add(Notice, subject, "nothing, while spans arrive; if the number stays without traffic, report a bug",
-			format+", and %d are in transit", append(args, missing)...)
+	if !canBeInRings {
+		f.add(Wrong, subject, reportBug, "the accounting does not balance: "+sumFormat, sumArgs...)
 		return
 	}
-	f.add(Wrong, subject, reportBug, "the accounting does not balance: "+format, args...)
+	const fix = "nothing, while spans arrive; if the number stays without traffic, report a bug"
+	sumText := fmt.Sprintf(sumFormat, sumArgs...)
+	f.add(Notice, subject, fix, "%s, and %d are in transit", sumText, missing)
 }
 
 const reportBug = "report a bug, with the log of the daemon"

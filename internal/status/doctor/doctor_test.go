@@ -33,7 +33,7 @@ func healthy() *status.Status {
 	s.Connections = status.Connections{Live: 1, Total: 2, Faults: map[string]uint64{"bad_frame": 0}}
 	s.Receivers = map[string]*status.Receiver{
 		"otlp": {
-			Data: "OTLP", Requests: map[string]uint64{"counted": 3}, LastResponse: at.Add(-time.Second),
+			Protocol: "OTLP", Requests: map[string]uint64{"counted": 3}, LastResponse: at.Add(-time.Second),
 			Forward: &status.Forward{URL: "http://collector:4318", State: export.StateAccepting},
 		},
 		"apm": {

@@ -72,9 +72,9 @@ func (r *queryResponse) arrival() Arrival {
 	return Arrival{HasCalls: err == nil, Calls: calls}
 }
 
-// Arrived adds findings about whether exported spans have arrived at Prometheus. It compares their
-// number with the calls in Prometheus. More calls are normal, because Prometheus stores the calls of
-// all daemons, and fewer calls are normal until the next scrape.
+// Arrived adds findings about whether exported spans have arrived at Prometheus. It compares their number with
+// arrival.Calls, the sum of the calls metric in Prometheus. A larger sum is normal, because it includes the
+// calls of all daemons. A smaller one is normal until the next scrape.
 func (f *Findings) Arrived(s *status.Status, arrival Arrival) {
 	const subject = PrometheusSubject
 	exported := exportedToPrometheus(s)
@@ -98,16 +98,16 @@ func (f *Findings) Arrived(s *status.Status, arrival Arrival) {
 	}
 }
 
-// exportedToPrometheus returns the number of exported spans that Prometheus can have as calls. It is that
-// of the destination that Prometheus scrapes or, if larger, that of the OTLP exporter. The OTLP exporter
-// counts only if its metrics have the names of CallsQuery.
+// exportedToPrometheus returns the number of exported spans that the calls metric in Prometheus should contain.
+// Prometheus can scrape the daemon, or get the metric over OTLP. If both are configured, the result is the larger
+// number of the two.
 func exportedToPrometheus(s *status.Status) (spans uint64) {
-	hasCallNames := setting(s, "otlp-dialect") == "spanmetrics"
+	hasCallsMetric := setting(s, "otlp-dialect") == "spanmetrics" // the name that CallsQuery contains
 	for i := range s.Destinations {
 		d := &s.Destinations[i]
 		isScraped := d.Scraped != nil
-		sendsCalls := d.Name == "otlp" && hasCallNames
-		if isScraped || sendsCalls {
+		sendsCallsMetric := d.Name == "otlp" && hasCallsMetric
+		if isScraped || sendsCallsMetric {
 			spans = max(spans, d.Accounting.Flushed)
 		}
 	}

@@ -67,9 +67,10 @@ func (f *Findings) checkReceiver(name string, receiver *status.Receiver, now tim
 }
 
 // checkUncountedRequests adds a finding for each reason for which a receiver has not counted requests. For
-// the Datadog receiver, the verdict is only a notice, because the agent counts these requests.
+// the Datadog receiver, it is only a notice, because the agent counts these requests.
 func (f *Findings) checkUncountedRequests(name, subject string, receiver *status.Receiver) {
-	if name == "apm" {
+	const datadogReceiver = "apm"
+	if name == datadogReceiver {
 		f.addReasons(Notice, subject, receiver.Requests, requestFixes,
 			"%d requests were not counted here, but left to the agent: %s")
 		return
@@ -77,8 +78,8 @@ func (f *Findings) checkUncountedRequests(name, subject string, receiver *status
 	f.addReasons(Wrong, subject, receiver.Requests, requestFixes, "%d requests were not counted: %s")
 }
 
-// checkDiscardedSignals adds a finding for metrics and one for logs, if a receiver has received and
-// discarded requests with them. The verdict is only a notice, because these requests contain no spans.
+// checkDiscardedSignals adds a notice for metrics and one for logs, if a receiver has received and discarded
+// requests with them. They are not errors, because these requests contain no spans.
 func (f *Findings) checkDiscardedSignals(subject string, receiver *status.Receiver) {
 	for _, signal := range sortedNonZero(receiver.DiscardedSignals) {
 		f.add(Notice, subject, "set OTEL_"+strings.ToUpper(signal)+"_EXPORTER=none for the application, or set "+
@@ -183,8 +184,8 @@ func (f *Findings) checkCountingSenders(subject, name string, receiver *status.R
 	}
 }
 
-// checkMark adds a finding if the OTLP receiver marks forwarded requests only in a header, which says that
-// their spans are counted already. An upstream that ignores the header counts them again.
+// checkMark adds a finding if the OTLP receiver marks forwarded requests with a header only. The header says
+// that the spans are counted already. An upstream that ignores the header counts them again.
 func (f *Findings) checkMark(subject string, s *status.Status) {
 	receiver := s.Receivers["otlp"]
 	hasUpstream := receiver != nil && receiver.Forward != nil

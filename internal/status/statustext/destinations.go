@@ -61,7 +61,7 @@ func (t *statusText) writeUpstreams() {
 			continue
 		}
 		state, isGood := upstreamState(upstream)
-		t.writeHeader("Upstream of "+sanitize.Text(receiver.Data), sanitize.Text(upstream.URL), state, isGood)
+		t.writeHeader("Upstream of "+sanitize.Text(receiver.Protocol), sanitize.Text(upstream.URL), state, isGood)
 		if requests := nonZeroCounts(receiver.Forwarded); requests != "" {
 			t.line("  forwarded requests: %s", requests)
 		}
@@ -93,7 +93,7 @@ func (t *statusText) upstreamProblem() string {
 		}
 		state, isGood := upstreamState(receiver.Forward)
 		if !isGood {
-			return "the upstream of " + sanitize.Text(receiver.Data) + " " + state
+			return "the upstream of " + sanitize.Text(receiver.Protocol) + " " + state
 		}
 	}
 	return ""

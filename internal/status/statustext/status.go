@@ -195,7 +195,7 @@ func (t *statusText) writeSenders() {
 			requests = "none yet"
 		}
 		connections := count(receiver.Connections.Live) + " of " + count(receiver.Connections.Max) + " connections"
-		t.line("  requests over %s: %s  %s", sanitize.Text(receiver.Data), requests, t.dim(connections))
+		t.line("  requests over %s: %s  %s", sanitize.Text(receiver.Protocol), requests, t.dim(connections))
 	}
 	isUsed := t.now.Connections.Total > 0
 	if isUsed || len(t.now.Receivers) == 0 {

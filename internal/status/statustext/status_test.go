@@ -59,7 +59,7 @@ func TestRender_EscapesControlCharacters(t *testing.T) {
 			Connections: status.Connections{Total: 1},
 			Clients:     []ingest.Tracer{{Service: hostile, Env: hostile, Lang: hostile}},
 			Receivers: map[string]*status.Receiver{hostile: {
-				Data: hostile, Requests: map[string]uint64{hostile: 1}, Forwarded: map[string]uint64{hostile: 1},
+				Protocol: hostile, Requests: map[string]uint64{hostile: 1}, Forwarded: map[string]uint64{hostile: 1},
 				Forward: &status.Forward{URL: hostile, State: export.StateRejecting, LastError: hostile},
 			}},
 		},
@@ -186,7 +186,7 @@ func TestRender_UpstreamState(t *testing.T) {
 		text := statustext.Render(&status.Status{
 			Spans: status.Spans{Accounting: status.Accounting{Received: 7, Balanced: true}},
 			Senders: status.Senders{Receivers: map[string]*status.Receiver{"apm": {}, "otlp": {
-				Data:      "OTLP",
+				Protocol:  "OTLP",
 				Forwarded: map[string]uint64{"accepted": 2, "refused": 5, "client_gone": 0},
 				Forward: &status.Forward{
 					URL: "http://collector:4318", State: state,
@@ -274,7 +274,7 @@ func TestRender_Order(t *testing.T) {
 			Drainers: []status.Drainer{{}},
 		},
 		Senders: status.Senders{Receivers: map[string]*status.Receiver{
-			"otlp": {Data: "OTLP", Requests: map[string]uint64{"counted": 3}},
+			"otlp": {Protocol: "OTLP", Requests: map[string]uint64{"counted": 3}},
 		}},
 		Delivery: status.Delivery{
 			Destinations: []status.DestinationStatus{{Name: "prometheus"}},
