@@ -38,7 +38,7 @@ func libraryContent(s *ddsketch.DDSketch) content {
 
 func contentOf(s *sketch.Sketch) content {
 	c := content{noBin: s.Zeros()}
-	for _, r := range s.AppendRuns(nil, 0) {
+	for _, r := range s.Runs(nil, 0) {
 		for i, count := range s.Counts(r) {
 			c[int(r.First)+i] += float64(count)
 		}

@@ -101,7 +101,7 @@ func contents(s *Sealed) map[rowOf]*counted {
 			added.Reset()
 			read(&part, &added)
 			bins[i].Zeros = uint64(added.Zeros())
-			for _, run := range added.AppendRuns(nil, part.Mapping) {
+			for _, run := range added.Runs(nil, part.Mapping) {
 				for n, spans := range added.Counts(run) {
 					bins[i].List = append(bins[i].List,
 						sketch.Bin{Index: uint16(int(run.First) + n), Spans: spans})

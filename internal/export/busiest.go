@@ -241,7 +241,7 @@ func (r *busiestReader) moveBins(bins []bin, s *sketch.Sketch, mapping sketch.Ma
 		bins = append(bins, bin{seconds: 0, count: zeros})
 	}
 	binDurations := r.mappings[mapping]
-	r.runs = s.AppendRuns(r.runs[:0], mapping)
+	r.runs = s.Runs(r.runs, mapping)
 	for _, run := range r.runs { // each a sequence of adjacent bins
 		for i, count := range s.Counts(run) {
 			nanoseconds := binDurations.Value(int(run.First) + i)

@@ -100,21 +100,20 @@ func (s *Sketch) Zeros() float64 { return float64(s.zeros) }
 // Counts returns the number of spans in each bin of a run. It is valid until the sketch changes.
 func (s *Sketch) Counts(r Run) []uint64 { return s.counts[r.First:r.End] }
 
-// AppendRuns appends one Run for each sequence of neighboring bins that are not empty, lowest first. If mapping is that of
-// the Datadog agent, it first reduces the sketch to the 2048 highest bins, as the agent does: it adds the counts of all
-// lower bins to the lowest of these.
-func (s *Sketch) AppendRuns(runs []Run, mapping MappingID) []Run {
+// Runs returns one Run for each sequence of neighboring bins that are not empty, lowest first. If mapping is that of the
+// Datadog agent, it first reduces the sketch to the 2048 highest bins, as the agent does: it adds the counts of all lower
+// bins to the lowest of these. Runs overwrites the elements of buffer.
+func (s *Sketch) Runs(buffer []Run, mapping MappingID) []Run {
 	if mapping == ownMappingID {
 		s.collapse()
 	}
-	firstNew := len(runs)                   // the runs before are of another sketch
+	runs := buffer[:0]
 	for i, used := range s.used[:s.words] { // one bit per bin
 		firstBin := int32(64 * i)
 		for used != 0 {
 			bitRun := lowestRun(used)
 			used &^= bitsOf(bitRun)
-			bins := Run{First: firstBin + bitRun.First, End: firstBin + bitRun.End}
-			runs = appendRun(runs, firstNew, bins)
+			runs = appendRun(runs, Run{First: firstBin + bitRun.First, End: firstBin + bitRun.End})
 		}
 	}
 	return runs
@@ -131,11 +130,10 @@ func lowestRun(word uint64) Run {
 func bitsOf(r Run) uint64 { return (1<<r.Len() - 1) << r.First }
 
 // appendRun appends a run of bins to runs. If the run begins where the last element of runs ends, it extends that element
-// instead, unless that is before firstNew and belongs to another sketch.
-func appendRun(runs []Run, firstNew int, run Run) []Run {
+// instead.
+func appendRun(runs []Run, run Run) []Run {
 	last := len(runs) - 1
-	isOld := last < firstNew
-	if !isOld && runs[last].End == run.First {
+	if last >= 0 && runs[last].End == run.First {
 		runs[last].End = run.End
 		return runs
 	}

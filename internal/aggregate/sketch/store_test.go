@@ -51,7 +51,7 @@ func (s *Sketch) add(nanoseconds uint64) {
 func (s *Sketch) content() content {
 	c := content{zeros: s.Zeros()}
 	end := int32(-1)
-	for _, r := range s.AppendRuns(nil, 0) {
+	for _, r := range s.Runs(nil, 0) {
 		if r.First == end {
 			panic("two runs are one")
 		}

@@ -51,7 +51,7 @@ func (e *sketchEncoder) encodeMappings(sealed *aggregate.Sealed) {
 // array of counts (dense), and the others as pairs of an index and a count (sparse). It writes an empty store of
 // negative values, because the agent's own code writes one, too. The result is valid until the next call.
 func (e *sketchEncoder) encode(s *sketch.Sketch, mapping sketch.MappingID) []byte {
-	e.runs = s.AppendRuns(e.runs[:0], mapping)
+	e.runs = s.Runs(e.runs, mapping)
 	first, end := denseRange(e.runs)
 	e.store = appendSparse(e.store[:0], s, e.runs[:first])
 	e.store = appendSparse(e.store, s, e.runs[end:])
