@@ -35,11 +35,11 @@ type buffer struct {
 	// Range of all messages in memory, after the buffer was sealed.
 	sealedStart, sealedEnd int
 
-	spanCount int
-	lastSpan  uint64        // number of the last span among all spans of the connection; set when the buffer is sent
-	next      *buffer       // next element of a bufferList
-	below     atomic.Uint32 // for a buffer in a stack: index plus 1 of the buffer below it
-	index     uint32        // index in pool.buffers
+	spanCount      int
+	lastSpanNumber uint64        // number of the last span among all spans of the connection; set when the buffer is sent
+	next           *buffer       // next element of a bufferList
+	below          atomic.Uint32 // for a buffer in a stack: index plus 1 of the buffer below it
+	index          uint32        // index in pool.buffers
 }
 
 // openMessage is the last message of buffer.spanMessages, to which snapshots can be appended.
@@ -243,6 +243,6 @@ func (b *buffer) appendMessages(other *buffer) bool {
 	copy(b.memory[b.sealedEnd:], messages)
 	b.sealedEnd += len(messages)
 	b.spanCount += other.spanCount
-	b.lastSpan = other.lastSpan
+	b.lastSpanNumber = other.lastSpanNumber
 	return true
 }

@@ -70,7 +70,7 @@ func Open(config Config) (*Client, error) {
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	for i := range c.shards {
 		c.shards[i].pool = c.pool
-		c.shards[i].gate = &c.gate
+		c.shards[i].gate = &c.gate // through it, Close makes all shards refuse spans
 	}
 	go newSender(c).run()
 	return c, nil
@@ -138,7 +138,7 @@ func (c *Client) publishToShard(batch []Snapshot) (accepted, hasFullBuffer bool)
 			return accepted, hasFullBuffer
 		}
 	}
-	c.contended.add(bufferFull, len(batch))
+	c.contended.add(bufferFull, len(batch)) // a locked shard counts as a full one
 	return false, false
 }
 
@@ -225,7 +225,7 @@ func (c *Client) FeatureChanges() <-chan struct{} { return c.features.changes }
 type Stats struct {
 	Published uint64            // accepted by Publish
 	Refused   map[string]uint64 // refused by Publish, by reason
-	Sent      uint64            // accepted by the socket completely, without those that have to be resent
+	Sent      uint64            // completely written to the socket, minus the spans that have to be resent
 	Buffered  uint64            // accepted by Publish, and neither sent nor lost yet
 	Lost      map[string]uint64 // accepted by Publish and lost, by reason
 
@@ -348,10 +348,13 @@ const (
 	tooLarge
 	notWanted
 	closed
-	daemonDied // this and the next reason apply to sent spans
+	daemonDied
 	ambiguous
 	reasons
 )
+
+// firstSentReason is the first of the reasons that apply to spans that were sent already. They follow all others.
+const firstSentReason = daemonDied
 
 var reasonNames = [reasons]string{
 	noReason: "", ReasonBufferFull, ReasonDisconnected, ReasonTooLarge,
@@ -373,9 +376,9 @@ func (l *losses) addTo(total *[reasons]uint64) {
 // countsByName returns counts as a map from the name of the reason to the count, including counts of 0. It leaves
 // out daemonDied and ambiguous, the reasons that apply to spans that were sent.
 func countsByName(counts [reasons]uint64) map[string]uint64 {
-	byName := make(map[string]uint64, daemonDied)
-	for i := noReason + 1; i < daemonDied; i++ {
-		byName[reasonNames[i]] = counts[i]
+	byName := make(map[string]uint64, firstSentReason)
+	for why := noReason + 1; why < firstSentReason; why++ {
+		byName[reasonNames[why]] = counts[why]
 	}
 	return byName
 }

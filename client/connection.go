@@ -79,9 +79,14 @@ func dial(c *Client, endedConn *connection) (*connection, error) {
 		return nil, err
 	}
 	conn := newConnection(c.ctx, socket)
-	hello := wire.Hello{Version: wire.Version, Client: c.config.Name, Origin: c.config.Origin, Settled: true}
+	hello := wire.Hello{
+		Version: wire.Version,
+		Client:  c.config.Name,
+		Origin:  c.config.Origin,
+		Settled: true, // the daemon shall report how many spans it has delivered or lost
+	}
 	if endedConn != nil {
-		hello.Earlier = endedConn.welcome.Token
+		hello.Earlier = endedConn.welcome.Token // identifies the earlier connection
 	}
 	if err := conn.greet(c.ctx, &hello); err != nil {
 		conn.stopInterrupt()

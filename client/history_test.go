@@ -120,15 +120,15 @@ func (l *connHistory) crash() {
 	for _, number := range l.numbers[:settled] {
 		l.owner.counted[number]++
 	}
-	at, outcome := settled, wire.Doubtful
+	at, outcome := settled, wire.Ambiguous
 	for _, end := range l.ends {
 		if end <= at {
 			continue
 		}
 		if l.owner.dice.IntN(4) == 0 {
-			outcome = wire.Doubtful + wire.Resend - outcome
+			outcome = wire.Ambiguous + wire.Resend - outcome
 		}
-		if outcome == wire.Doubtful {
+		if outcome == wire.Ambiguous {
 			for _, number := range l.numbers[at:end] {
 				l.owner.doubtful[number] = true
 			}

@@ -94,7 +94,7 @@ type labelTable struct {
 	keys          [maxKnownKeys]keyLabels // by key number
 	usedKeys      int                     // all elements of keys from this index on are empty
 	lastNumber    uint8                   // key number that was found or added last
-	successors    [maxKnownKeys]uint8     // by key number: key number that followed it the last time
+	predictedNext [maxKnownKeys]uint8     // by key number: key number that followed it the last time
 	numbersByHash [labelSlots]uint8       // key number that was added last with the hash
 
 	hits, misses  int // results of find for this buffer
@@ -115,39 +115,34 @@ type keyLabels struct {
 	isSet              bool
 }
 
-// isPaused reports whether the table is not used for the current buffer.
+// isPaused reports whether the table is not used for the current buffer, because it found few keys in earlier ones.
 func (t *labelTable) isPaused() bool { return t.buffersToSkip > 0 }
 
-// find returns the number of the labels k in the current buffer. ok is false if the table does not contain k, or is
-// not used for this buffer. A tracer often publishes the same sequence of spans again. So find first tries the labels
-// that followed last time after the labels that were found before.
+// find returns the number of the labels k in the current buffer. ok is false if the table does not contain k or is
+// paused. Tracers often publish the same sequence of spans again, so find first tries the labels that followed the
+// previous ones last time.
 func (t *labelTable) find(k *Key) (number uint8, ok bool) {
 	if t.isPaused() {
 		return 0, false
 	}
-	number = t.successors[t.lastNumber]
-	if t.keys[number].equal(k) {
-		t.countHit(number)
-		return number, true
+	previous := t.lastNumber
+	number = t.predictedNext[previous]
+	isPredicted := t.keys[number].equal(k)
+	if !isPredicted {
+		number = t.numbersByHash[hashLabels(k)] // can be the number of other labels
+		if !t.keys[number].equal(k) {
+			t.misses++
+			return 0, false
+		}
+		t.predictedNext[previous] = number
 	}
-	number = t.numbersByHash[hashLabels(k)] // can be the number of other labels
-	if t.keys[number].equal(k) {
-		t.successors[t.lastNumber] = number
-		t.countHit(number)
-		return number, true
-	}
-	t.misses++
-	return 0, false
-}
-
-// countHit counts that find has found the key with this number.
-func (t *labelTable) countHit(number uint8) {
 	t.lastNumber = number
 	t.hits++
+	return number, true
 }
 
 // add stores the labels k and their number in the current buffer, so that find returns the number. It does nothing if
-// k has too many tags, if the number is too large, or if the table is not used for this buffer.
+// k has too many tags, if the number is too large, or while the table is paused.
 func (t *labelTable) add(k *Key, number uint32) {
 	hasTooManyTags := len(k.PeerTags)+len(k.AdditionalTags) > maxKnownTags
 	if hasTooManyTags || number >= maxKnownKeys || t.isPaused() {
@@ -156,7 +151,7 @@ func (t *labelTable) add(k *Key, number uint32) {
 	t.keys[number].set(k)
 	t.usedKeys = max(t.usedKeys, int(number)+1)
 	t.numbersByHash[hashLabels(k)] = uint8(number)
-	t.successors[t.lastNumber] = uint8(number)
+	t.predictedNext[t.lastNumber] = uint8(number) // the next find after lastNumber tries these labels first
 	t.lastNumber = uint8(number)
 }
 

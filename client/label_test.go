@@ -147,7 +147,7 @@ func TestLabelTable_SameMessagesWithout(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(12, 13))
 	for round := range 12 {
 		quick, slow := shardOf(t), shardOf(t)
-		slow.labels.buffersToSkip = 1 << 30
+		slow.numbersByLabels.buffersToSkip = 1 << 30
 		keys := make([]Key, 1+rnd.IntN(3*maxKnownKeys))
 		for i := range keys {
 			if round%2 == 0 {
@@ -178,8 +178,8 @@ func TestLabelTable_SameMessagesWithout(t *testing.T) {
 				t.Fatal("only one of the two took the batch")
 			}
 		}
-		if slow.labels.usedKeys != 0 || quick.labels.usedKeys == 0 && quick.labels.buffersToSkip == 0 {
-			t.Fatalf("known are %d and %d keys", quick.labels.usedKeys, slow.labels.usedKeys)
+		if slow.numbersByLabels.usedKeys != 0 || quick.numbersByLabels.usedKeys == 0 && quick.numbersByLabels.buffersToSkip == 0 {
+			t.Fatalf("known are %d and %d keys", quick.numbersByLabels.usedKeys, slow.numbersByLabels.usedKeys)
 		}
 		got, want := &fakeDaemon{counts: map[string]tally{}}, &fakeDaemon{counts: map[string]tally{}}
 		replay(t, got, sealedBytes(quick))
@@ -207,11 +207,11 @@ func sealedBytes(s *shard) (all []byte) {
 // A shard keeps no label string of a buffer that it has sealed, of a batch that it has removed, or of a key
 // that it had to truncate.
 func TestLabelTable_KeepsNoOldStrings(t *testing.T) {
-	isEmpty := func(s *shard) bool { return s.labels.keys == [maxKnownKeys]keyLabels{} }
+	isEmpty := func(s *shard) bool { return s.numbersByLabels.keys == [maxKnownKeys]keyLabels{} }
 	s := shardOf(t)
 	s.encodeBatch(sampleBatch(40))
-	if s.labels.usedKeys != 32 {
-		t.Errorf("%d of 32 keys are known", s.labels.usedKeys)
+	if s.numbersByLabels.usedKeys != 32 {
+		t.Errorf("%d of 32 keys are known", s.numbersByLabels.usedKeys)
 	}
 	s.submitBuffer()
 	if !isEmpty(s) {
@@ -224,7 +224,7 @@ func TestLabelTable_KeepsNoOldStrings(t *testing.T) {
 	}
 	p := newPool(3)
 	s = &shard{pool: p, gate: new(gate)}
-	if why, _ := s.encodeBatch(sampleBatch(20_000)); why == noReason || s.labels.hits == 0 {
+	if why, _ := s.encodeBatch(sampleBatch(20_000)); why == noReason || s.numbersByLabels.hits == 0 {
 		t.Fatal("accepted more than all buffers hold, or knew no key of it")
 	}
 	if !isEmpty(s) {
@@ -252,18 +252,18 @@ func TestLabelTable_PausesWhenFewKeysMatch(t *testing.T) {
 	fill(uniqueBatch(200, 30))
 	for range skippedBuffers {
 		s.encodeBatch(sampleBatch(200))
-		if s.labels.usedKeys != 0 || s.labels.hits != 0 {
+		if s.numbersByLabels.usedKeys != 0 || s.numbersByLabels.hits != 0 {
 			t.Fatal("it does not rest")
 		}
 		s.submitBuffer()
 	}
 	s.encodeBatch(sampleBatch(200))
-	if s.labels.hits < 100 { // 168, except those that overwrite each other
-		t.Errorf("only %d of 200 were found after the rest", s.labels.hits)
+	if s.numbersByLabels.hits < 100 { // 168, except those that overwrite each other
+		t.Errorf("only %d of 200 were found after the rest", s.numbersByLabels.hits)
 	}
 	s.submitBuffer()
 	fill(sampleBatch(32))
-	if s.encodeBatch(sampleBatch(1)); s.labels.buffersToSkip != skippedBuffers {
-		t.Errorf("a buffer of misses is followed by %d of rest", s.labels.buffersToSkip)
+	if s.encodeBatch(sampleBatch(1)); s.numbersByLabels.buffersToSkip != skippedBuffers {
+		t.Errorf("a buffer of misses is followed by %d of rest", s.numbersByLabels.buffersToSkip)
 	}
 }

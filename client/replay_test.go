@@ -166,7 +166,7 @@ func TestReplay_EachSpanHasOneOutcome(t *testing.T) {
 		handed, messages := keepAtRandom(k, dice)
 		kept := uint64(0) // number of spans before the first one that is kept
 		if len(k.buffers) > 0 {
-			kept = k.buffers[0].lastSpan - uint64(k.buffers[0].spanCount)
+			kept = k.buffers[0].lastSpanNumber - uint64(k.buffers[0].spanCount)
 		}
 		settled := uint64(0)
 		var outcomes []uint64
@@ -206,7 +206,7 @@ func TestReplay_EachSpanHasOneOutcome(t *testing.T) {
 			}
 			at = last
 		}
-		if got := k.keepUndelivered(spanOutcomes{sent: handed, settled: settled, later: outcomes}); got != want {
+		if got := k.keepUndelivered(spanOutcomes{sent: handed, settled: settled, afterSettled: outcomes}); got != want {
 			t.Fatalf("handed %d, settled %d, outcomes %d of messages %d, kept from %d: %+v, want %+v", handed,
 				settled,
 				outcomes, messages, kept, got, want)
@@ -372,7 +372,7 @@ func TestReplay_LastSpanReleasesBuffer(t *testing.T) {
 // A client sends 90 spans in three messages to a daemon that crashes. The test checks each response that
 // the next daemon can give.
 func TestReplay_ResponsesOfNextDaemon(t *testing.T) {
-	const settled, doubtful, again = uint64(wire.Settled), uint64(wire.Doubtful), uint64(wire.Resend)
+	const settled, doubtful, again = uint64(wire.Settled), uint64(wire.Ambiguous), uint64(wire.Resend)
 	long := strings.Repeat("t", wire.MaxToken+1)
 	for name, test := range map[string]struct {
 		earlier                []uint64

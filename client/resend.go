@@ -30,10 +30,10 @@ type sentBuffers struct {
 }
 
 // add takes ownership of a buffer that was sent completely, and stores its spans so that they can be resent.
-// lastSpan is the number of spans that the connection has sent, including those of b. If the maximum number of
+// lastSpanNumber is the number of spans that the connection has sent, including those of b. If the maximum number of
 // buffers is stored, add releases the oldest one, whose spans can no longer be resent.
-func (s *sentBuffers) add(b *buffer, lastSpan uint64) {
-	b.lastSpan = lastSpan
+func (s *sentBuffers) add(b *buffer, lastSpanNumber uint64) {
+	b.lastSpanNumber = lastSpanNumber
 	if s.maxBuffers == 0 {
 		s.pool.release(b)
 		return
@@ -56,9 +56,9 @@ func (s *sentBuffers) appendToLast(b *buffer) bool {
 }
 
 // addPartlySent adds a buffer of which only a part was sent. It ignores the maximum number of buffers, because the
-// unsent spans must not be lost. lastSpan is the number that the last span of the buffer would have on the connection.
-func (s *sentBuffers) addPartlySent(b *buffer, lastSpan uint64) {
-	b.lastSpan = lastSpan
+// unsent spans must not be lost. lastSpanNumber is the number that the last span of the buffer would have on the connection.
+func (s *sentBuffers) addPartlySent(b *buffer, lastSpanNumber uint64) {
+	b.lastSpanNumber = lastSpanNumber
 	s.buffers = append(s.buffers, b)
 }
 
@@ -66,7 +66,7 @@ func (s *sentBuffers) addPartlySent(b *buffer, lastSpan uint64) {
 // number of such spans, counted from the first span of the connection.
 func (s *sentBuffers) freeSettled(settled uint64) {
 	count := 0
-	for count < len(s.buffers) && s.buffers[count].lastSpan <= settled {
+	for count < len(s.buffers) && s.buffers[count].lastSpanNumber <= settled {
 		count++
 	}
 	s.freeOldest(count)
@@ -86,21 +86,21 @@ func (s *sentBuffers) freeAll() { s.freeOldest(len(s.buffers)) }
 // spanOutcomes contains the outcomes of the spans of an ended connection. The spans are numbered from 1 in the order in
 // which they were sent. Spans with higher numbers than sent were not sent.
 type spanOutcomes struct {
-	sent    uint64   // number of spans that were sent
-	settled uint64   // number of the last span that the daemon has settled during the connection
-	later   []uint64 // outcomes of the spans from settled+1 to sent, see wire.Welcome.Earlier
+	sent         uint64   // number of spans that were sent
+	settled      uint64   // number of the last span that the daemon has settled during the connection
+	afterSettled []uint64 // outcomes of the spans from settled+1 to sent, see wire.Welcome.Earlier
 }
 
-// find returns the outcome of the span with the given number. All spans from this one to lastSpan have the same
+// find returns the outcome of the span with the given number. All spans from this one to lastSpanNumber have the same
 // outcome. The first span of a connection has number 1. A span that the daemon has not received has the outcome
 // wire.Resend.
-func (o *spanOutcomes) find(number uint64) (outcome wire.Outcome, lastSpan uint64) {
+func (o *spanOutcomes) find(number uint64) (outcome wire.Outcome, lastSpanNumber uint64) {
 	if number <= o.settled {
 		return wire.Settled, o.settled
 	}
-	for lastSpan, outcome := range wire.Outcomes(o.later) {
-		if number <= lastSpan {
-			return outcome, lastSpan
+	for lastSpanNumber, outcome := range wire.Outcomes(o.afterSettled) {
+		if number <= lastSpanNumber {
+			return outcome, lastSpanNumber
 		}
 	}
 	return wire.Resend, math.MaxUint64
@@ -126,7 +126,7 @@ type outcomeCounts struct{ resend, ambiguous, lost uint64 }
 
 // keepUndelivered removes all spans from s that must not be resent. It keeps spans that were not sent, and sent
 // spans that reached no destination. It returns how many sent spans must be resent, may have reached a destination
-// (ambiguous), or are lost because s does not store them.
+// (ambiguous), or are lost because their buffer was freed and they cannot be resent.
 func (s *sentBuffers) keepUndelivered(outcomes spanOutcomes) outcomeCounts {
 	freed := outcomes.countUpTo(s.lastFreedSpan(outcomes.sent)) // spans of buffers that s has freed
 	var stored countsByOutcome                                  // sent spans of the other buffers
@@ -142,8 +142,8 @@ func (s *sentBuffers) keepUndelivered(outcomes spanOutcomes) outcomeCounts {
 	s.buffers = remaining
 	return outcomeCounts{
 		resend:    stored[wire.Resend],
-		ambiguous: stored[wire.Doubtful] + freed[wire.Doubtful],
-		lost:      freed[wire.Resend],
+		ambiguous: stored[wire.Ambiguous] + freed[wire.Ambiguous],
+		lost:      freed[wire.Resend], // no longer stored
 	}
 }
 
@@ -157,19 +157,19 @@ func (s *sentBuffers) lastFreedSpan(sent uint64) uint64 {
 }
 
 // spansBefore returns the number of spans that were sent on the same connection before the first span of b.
-func (b *buffer) spansBefore() uint64 { return b.lastSpan - uint64(b.spanCount) }
+func (b *buffer) spansBefore() uint64 { return b.lastSpanNumber - uint64(b.spanCount) }
 
 // removeDelivered removes the messages from b that must not be resent. It decides that by the outcome of the last
 // span in each message. It keeps messages that were not sent completely. It adds the number of spans in each sent
 // message to counts.
 func removeDelivered(b *buffer, outcomes *spanOutcomes, counts *countsByOutcome) {
-	lastSpan := b.spansBefore()
+	lastSpanNumber := b.spansBefore()
 	b.filterMessages(func(spanCount int) (shouldKeep bool) {
-		lastSpan += uint64(spanCount)
-		if lastSpan > outcomes.sent { // the message was not sent completely
+		lastSpanNumber += uint64(spanCount)
+		if lastSpanNumber > outcomes.sent { // the message was not sent completely
 			return true
 		}
-		outcome, _ := outcomes.find(lastSpan)
+		outcome, _ := outcomes.find(lastSpanNumber)
 		counts[outcome] += uint64(spanCount)
 		return outcome == wire.Resend
 	})
@@ -183,22 +183,28 @@ func (conn *connection) supportsRecovery() bool {
 }
 
 // handleUnsettled handles the sent spans of an ended connection that the daemon has reported neither as delivered nor
-// as lost. If the next daemon can report their outcome, handleUnsettled stores the connection in s.unresolvedConn.
-// Otherwise, they count as lost if the daemon has crashed, and as delivered if it has shut down gracefully.
+// as lost. If the client has closed the connection, they remain unsettled. If the next daemon can report their outcome,
+// handleUnsettled stores the connection in s.unresolvedConn. Otherwise, it calls dropUnsettled.
 func (s *sender) handleUnsettled(conn *connection) {
 	sent := conn.sent.Load()
-	hasClientClosed := s.sentByeOn == conn
-	if hasClientClosed { // Stats.Unsettled remains the number of these spans
-		s.requeueUnsent(sent)
-		return
-	}
 	unsettled := conn.unsettled()
-	if unsettled > 0 && conn.isKnownToNextDaemon() {
+	hasClientClosed := s.sentByeOn == conn
+	switch {
+	case hasClientClosed:
+		s.requeueUnsent(sent)
+	case unsettled > 0 && conn.isKnownToNextDaemon():
 		s.unresolvedConn = conn
-		return
+	default:
+		s.dropUnsettled(conn, sent, unsettled)
 	}
+}
+
+// dropUnsettled removes the sent spans of an ended connection whose outcome will never be known. Unsettled spans count
+// as lost if the daemon has crashed, and as delivered if it has shut down gracefully. If the time of Close is over,
+// Stats.Unsettled remains the number of these spans.
+func (s *sender) dropUnsettled(conn *connection, sent, unsettled uint64) {
 	hasCloseTimedOut := s.client.ctx.Err() != nil
-	if !hasCloseTimedOut { // otherwise, Stats.Unsettled remains the number of these spans
+	if !hasCloseTimedOut {
 		conn.recordSettled(sent)
 	}
 	s.requeueUnsent(sent)
@@ -226,16 +232,16 @@ func (s *sender) applyOutcomes(outcomes []uint64) {
 	sent := conn.sent.Load()
 	unsettled := conn.unsettled()
 	conn.recordSettled(sent) // Stats.Unsettled must not include these spans any more
-	if len(outcomes) > 0 {
-		counts := s.requeue(spanOutcomes{sent: sent, settled: sent - unsettled, later: outcomes})
-		s.countOutcomes(counts)
+	if len(outcomes) == 0 {
+		s.requeueUnsent(sent)
+		hasCrashed := !conn.saidBye()
+		if hasCrashed {
+			s.countOutcomes(outcomeCounts{lost: unsettled})
+		}
 		return
 	}
-	s.requeueUnsent(sent)
-	hasCrashed := !conn.saidBye()
-	if hasCrashed {
-		s.countOutcomes(outcomeCounts{lost: unsettled})
-	}
+	counts := s.requeue(spanOutcomes{sent: sent, settled: sent - unsettled, afterSettled: outcomes})
+	s.countOutcomes(counts)
 }
 
 // limitSentBuffers sets the maximum number of sent buffers that are kept for resending. It is 0 if the next daemon

@@ -62,8 +62,8 @@ func (s *sender) run() {
 	s.finish()
 }
 
-// connect tries to connect to the daemon until it succeeds. After Close was called, it returns nil if there is
-// nothing to send, or if an attempt fails, unless the daemon has asked the client to try again later.
+// connect tries to connect to the daemon until it succeeds. After a call of Close, it returns nil if there is nothing
+// to send. It then also returns nil when an attempt fails, unless the daemon has asked the client to try again later.
 func (s *sender) connect() *connection {
 	for {
 		isClosing := s.client.isClosing.Load()
@@ -113,8 +113,8 @@ func (s *sender) shouldRetryOnClose(err error) bool {
 	return isPending && s.client.ctx.Err() == nil
 }
 
-// pause waits before the next attempt to connect. A call of Close ends the wait. If isClosing is true, which means that
-// Close was called before, the end of the context of Close ends it.
+// pause waits before the next attempt to connect. A call of Close ends the wait. If isClosing is true, Close was
+// called before, and only the end of its context ends the wait.
 func (s *sender) pause(isClosing bool) {
 	var wakeUp <-chan struct{} = s.client.closing
 	if isClosing {
@@ -169,7 +169,7 @@ func (s *sender) disconnect(conn *connection) {
 }
 
 // awaitLastMessage waits after a failed write until the client has read the last message of the daemon, and at most
-// for byeTimeout. The last message shows whether the daemon has shut down gracefully: it is then a bye.
+// for byeTimeout. The last message is a bye if the daemon has shut down gracefully.
 func (s *sender) awaitLastMessage(conn *connection) {
 	select {
 	case <-conn.ended:
@@ -259,15 +259,15 @@ func (s *sender) sendBuffer(conn *connection, b *buffer) error {
 		s.client.pool.release(b)
 		return nil
 	}
-	lastSpan := conn.sent.Load() + uint64(b.spanCount)
+	lastSpanNumber := conn.sent.Load() + uint64(b.spanCount)
 	bytesWritten, err := conn.socket.Write(b.bytes())
 	if err != nil {
 		s.countSent(conn, b.countWrittenSpans(bytesWritten))
-		s.sentBuffers.addPartlySent(b, lastSpan)
+		s.sentBuffers.addPartlySent(b, lastSpanNumber)
 		return fmt.Errorf("write spans: %w", err)
 	}
 	s.countSent(conn, b.spanCount)
-	s.sentBuffers.add(b, lastSpan)
+	s.sentBuffers.add(b, lastSpanNumber)
 	return nil
 }
 
@@ -314,10 +314,10 @@ func (s *sender) requestFlushes(conn *connection) error {
 // settleTimeout is how long Close waits until the daemon has reported the outcome of all sent spans.
 const settleTimeout = 3 * time.Second
 
-// unsettledByeTimeout is how long Close waits for the daemon to close the connection if the outcome of spans is
+// closeTimeout is how long Close waits for the daemon to close the connection if the outcome of spans is
 // unknown: the daemon responds to the client's flush request first, which takes as long as a destination is
 // unavailable.
-const unsettledByeTimeout = time.Second
+const closeTimeout = time.Second
 
 // closeGracefully sends all remaining spans and a bye, the last message, and waits until the daemon has closed the
 // connection. It returns false if sending fails, so that the caller can send the remaining spans on another
@@ -340,13 +340,13 @@ func (s *sender) closeGracefully(conn *connection) (isFinished bool) {
 	return true
 }
 
-// awaitClosed waits until the daemon has closed the connection. It waits for unsettledByeTimeout at most if hasTimedOut
+// awaitClosed waits until the daemon has closed the connection. It waits for closeTimeout at most if hasTimedOut
 // is true, which means that the daemon has not responded to the last request. If the connection ends with an error,
 // awaitClosed sets s.closeErr.
 func (s *sender) awaitClosed(conn *connection, hasTimedOut bool) {
 	var timeout <-chan time.Time
 	if hasTimedOut {
-		timeout = time.After(unsettledByeTimeout)
+		timeout = time.After(closeTimeout)
 	}
 	select {
 	case <-conn.ended:
@@ -357,9 +357,9 @@ func (s *sender) awaitClosed(conn *connection, hasTimedOut bool) {
 	}
 }
 
-// awaitOutcomes asks the daemon to export all spans now, and waits for the response. It does nothing if the client
-// knows which spans were delivered, or could not resend a span. hasTimedOut is true if there is no response within
-// settleTimeout. awaitOutcomes returns an error if it can't send the request, or if the context of Close is done.
+// awaitOutcomes asks the daemon to export all spans now, and waits for the response. It does nothing if the daemon has
+// already reported the outcome of all spans, or if resending is disabled. hasTimedOut is true if there is no response
+// within settleTimeout. awaitOutcomes returns an error if it can't send the request, or if the context of Close is done.
 func (s *sender) awaitOutcomes(conn *connection) (hasTimedOut bool, err error) {
 	canResend := s.sentBuffers.maxBuffers > 0
 	if !canResend || conn.unsettled() == 0 {
@@ -456,8 +456,8 @@ func newSchedule(maxWait time.Duration, interval uint64) schedule {
 }
 
 // wait returns how long a span that is published now waits for further spans before it is sent. It is sent shortly
-// before the daemon's next export, and after s.maxWait at the latest. An export interval of one minute, for example,
-// ends at each full minute.
+// before the daemon's next export, and after s.maxWait at the latest. Export intervals are aligned to the Unix epoch:
+// one of a minute ends at each full minute.
 func (s *schedule) wait(now time.Time) time.Duration {
 	if s.interval == 0 {
 		return s.maxWait

@@ -21,10 +21,10 @@ type shard struct {
 	filled       bufferList // buffers that the current batch has filled, oldest first
 	rejectedSize int        // size of the last batch that was rejected because no buffer was free, or 0
 
-	// Numbers of the keys that buffer defines, by encoded key, by ID of an EncodedKey, and by labels.
-	keys    keyTable
-	encoded encodedTable
-	labels  labelTable
+	// Numbers of the keys that buffer defines. Each table finds them by another property of the key.
+	numbersByBytes  keyTable
+	numbersByID     encodedTable // by ID of an EncodedKey
+	numbersByLabels labelTable
 
 	truncator keyTruncator
 
@@ -58,9 +58,9 @@ func (s *shard) publish(batch []Snapshot) (accepted, hasFullBuffer bool) {
 }
 
 // encodeBatch encodes all spans of the batch into the buffers of the shard and returns noReason. If it must refuse
-// the batch, it encodes nothing and returns the reason. hasFullBuffer reports whether it has passed a buffer to the
+// the batch, it encodes nothing and returns the reason. hasSubmitted reports whether it has passed a buffer to the
 // sender.
-func (s *shard) encodeBatch(batch []Snapshot) (refusal reason, hasFullBuffer bool) {
+func (s *shard) encodeBatch(batch []Snapshot) (refusal reason, hasSubmitted bool) {
 	// The gate is checked while the shard is locked, so that no snapshots are added after the sender has closed the
 	// gate and then taken the buffer of the shard.
 	if refusal := s.gate.closedReason(); refusal != noReason {
@@ -144,18 +144,20 @@ func (s *shard) appendSnapshot(snapshot *Snapshot) bool {
 	if snapshot.Encoded != nil {
 		return s.appendPreEncoded(snapshot, snapshot.Encoded)
 	}
-	if number, ok := s.labels.find(&snapshot.Key); ok {
+	if number, ok := s.numbersByLabels.find(&snapshot.Key); ok {
 		s.buffer.appendWithNumber(snapshot, uint32(number))
 		return true
 	}
 	return s.encodeAndAppend(snapshot)
 }
 
-// appendPreEncoded appends a span whose labels the caller of Publish has encoded in advance as key. It returns
-// false if the span does not fit in the current buffer.
+// appendPreEncoded appends a span whose labels the caller of Publish has encoded in advance as key. If the current
+// buffer contains the key already, the span only refers to its number. appendPreEncoded returns false if the span does
+// not fit.
 func (s *shard) appendPreEncoded(snapshot *Snapshot, key *EncodedKey) bool {
-	slot := &s.encoded[key.id%tableSlots] // can contain the number of another key
-	if slot.id == key.id {
+	slot := &s.numbersByID[key.id%tableSlots] // can contain the number of another key
+	isInBuffer := slot.id == key.id
+	if isInBuffer {
 		s.buffer.appendWithNumber(snapshot, slot.number)
 		return true
 	}
@@ -169,9 +171,9 @@ func (s *shard) appendPreEncoded(snapshot *Snapshot, key *EncodedKey) bool {
 	return true
 }
 
-// encodeAndAppend encodes the labels of a span and appends the span to the current buffer. If the buffer assigns a
-// number to the labels, encodeAndAppend stores it in s.labels, so that the next span with equal labels need not encode
-// them. It returns false if the span does not fit.
+// encodeAndAppend encodes the key of a span, its labels, and appends the span to the current buffer. If the buffer
+// assigns a number to the key, encodeAndAppend stores it, so that the next span with an equal key need not encode it. It
+// returns false if the span does not fit.
 func (s *shard) encodeAndAppend(snapshot *Snapshot) bool {
 	key := &snapshot.Key
 	maxKeyLength := maxEncodedLength(key)
@@ -183,7 +185,7 @@ func (s *shard) encodeAndAppend(snapshot *Snapshot) bool {
 	}
 	keyNumber, hasNumber := s.appendWithEncodedKey(snapshot, s.buffer.encodeKey(key))
 	if hasNumber {
-		s.labels.add(key, keyNumber)
+		s.numbersByLabels.add(key, keyNumber)
 	}
 	return true
 }
@@ -218,7 +220,7 @@ func (s *shard) appendWithEncodedKey(snapshot *Snapshot, encodedKey []byte) (key
 func (s *shard) findOrDefineKey(encodedKey []byte) (number uint32, hasNumber bool) {
 	b := s.buffer
 	hash := hashKey(encodedKey)
-	slot := s.keys.find(encodedKey, hash, b.definitions)
+	slot := s.numbersByBytes.find(encodedKey, hash, b.definitions)
 	if !slot.isEmpty() {
 		return uint32(slot.number), true
 	}
@@ -233,9 +235,9 @@ func (s *shard) findOrDefineKey(encodedKey []byte) (number uint32, hasNumber boo
 	return number, true
 }
 
-// startBuffer replaces the current buffer with an empty one. It appends the current buffer to s.filled, whose
-// buffers are sent only after the whole batch is encoded. It returns noReason, or the reason why there is no empty
-// buffer.
+// startBuffer replaces the current buffer with an empty one, and returns noReason. It appends the current buffer to
+// s.filled, whose buffers are sent after the whole batch is encoded. If there is no empty buffer, it changes nothing and
+// returns the reason.
 func (s *shard) startBuffer() reason {
 	usedBuffers := s.filled.length + 1
 	if usedBuffers == len(s.pool.buffers) {
@@ -249,13 +251,16 @@ func (s *shard) startBuffer() reason {
 		s.filled.append(s.buffer)
 	}
 	s.buffer = emptyBuffer
-	s.rejectedSize = 0
-
-	// An empty buffer has not assigned numbers to keys: empty all tables of numbers.
-	clear(s.keys[:])
-	clear(s.encoded[:])
-	s.labels.startBuffer()
+	s.rejectedSize = 0 // a buffer was free again
+	s.clearKeyNumbers()
 	return noReason
+}
+
+// clearKeyNumbers empties the tables of key numbers, because an empty buffer has not assigned any.
+func (s *shard) clearKeyNumbers() {
+	clear(s.numbersByBytes[:])
+	clear(s.numbersByID[:])
+	s.numbersByLabels.startBuffer()
 }
 
 // submitFilled passes the buffers in s.filled to the sender. It returns false if there are none.
@@ -269,17 +274,24 @@ func (s *shard) submitFilled() bool {
 	return true
 }
 
-// rollBack removes the spans of a batch that does not fit completely. firstBuffer is the buffer to which spans were
-// appended before the batch, or nil, and stateBefore is its state at that time. All buffers that the batch has taken
-// are released. rollBack returns true if it passes firstBuffer to the sender.
-func (s *shard) rollBack(firstBuffer *buffer, stateBefore bufferState) (hasFullBuffer bool) {
+// rollBack removes the spans of a batch that does not fit completely. firstBuffer is the buffer that the batch began
+// in, or nil, and stateBefore is its state before the batch. rollBack returns true if it passes firstBuffer to the
+// sender.
+func (s *shard) rollBack(firstBuffer *buffer, stateBefore bufferState) (hasSubmitted bool) {
 	if firstBuffer != nil {
 		firstBuffer.restore(stateBefore)
 	}
-	hasTakenBuffers := s.buffer != firstBuffer
-	if !hasTakenBuffers {
+	if s.buffer == firstBuffer { // the batch has taken no other buffers
 		return false
 	}
+	s.releaseBuffersExcept(firstBuffer)
+	// Nothing more can be appended to firstBuffer, because the tables with the numbers of its keys were cleared.
+	s.buffer = firstBuffer
+	return s.submitBuffer()
+}
+
+// releaseBuffersExcept releases the current buffer and the buffers that the batch has filled, without firstBuffer.
+func (s *shard) releaseBuffersExcept(firstBuffer *buffer) {
 	s.pool.release(s.buffer)
 	for s.filled.length > 0 {
 		b := s.filled.removeFirst()
@@ -287,14 +299,11 @@ func (s *shard) rollBack(firstBuffer *buffer, stateBefore bufferState) (hasFullB
 			s.pool.release(b)
 		}
 	}
-	// Nothing more can be appended to firstBuffer, because the tables with the numbers of its keys were cleared.
-	s.buffer = firstBuffer
-	return s.submitBuffer()
 }
 
 // submitBuffer passes the current buffer to the sender. It returns false if there is none.
 func (s *shard) submitBuffer() bool {
-	s.labels.removeAll() // so that the caller's strings can be freed
+	s.numbersByLabels.removeAll() // so that the caller's strings can be freed
 	if s.buffer == nil {
 		return false
 	}

@@ -61,25 +61,31 @@ var schemes = [...]string{"dnspoll", "ftp", "file", "http", "https"}
 // the Datadog agent, it finds a scheme at any position and drops the text before it. If there is no prefix, rest is
 // the whole address.
 func splitPrefix(address string) (prefix, rest string) {
-	if rest, ok := strings.CutPrefix(address, "ip-"); ok {
-		return "ip-", rest
+	if afterPrefix, ok := strings.CutPrefix(address, "ip-"); ok {
+		return "ip-", afterPrefix
 	}
 	if !strings.Contains(address, "://") {
 		return "", address
 	}
 	for _, scheme := range schemes {
-		_, afterScheme, ok := strings.Cut(address, scheme)
-		if !ok {
-			continue
-		}
-		for _, slashes := range [...]string{":///", "://"} {
-			rest, ok := strings.CutPrefix(afterScheme, slashes)
-			if ok && rest != "" {
-				return scheme + slashes, rest
-			}
+		if prefix, rest = cutScheme(address, scheme); rest != "" {
+			return prefix, rest
 		}
 	}
 	return "", address
+}
+
+// cutScheme splits an address after the first occurrence of a scheme and the slashes after it. rest is "" if the
+// scheme does not occur, or if no slashes or nothing else follows it.
+func cutScheme(address, scheme string) (prefix, rest string) {
+	_, afterScheme, _ := strings.Cut(address, scheme)
+	for _, slashes := range [...]string{":///", "://"} {
+		rest, hasSlashes := strings.CutPrefix(afterScheme, slashes)
+		if hasSlashes && rest != "" {
+			return scheme + slashes, rest
+		}
+	}
+	return "", ""
 }
 
 // splitHostPort splits an address like 10.0.0.1:80 or [::1]:443 into host and port. If the address has no port or is

@@ -524,7 +524,7 @@ func (p *predecessors) outcomesOf(daemon string, connection uint64) (outcomes []
 // allInDoubt returns, in the encoding of wire.Outcomes, that all spans of a connection are in doubt.
 func allInDoubt() []uint64 {
 	noneSettled := wire.AppendOutcome(nil, 0, wire.Settled)
-	return wire.AppendOutcome(noneSettled, allSpans, wire.Doubtful)
+	return wire.AppendOutcome(noneSettled, allSpans, wire.Ambiguous)
 }
 
 // isFileName reports whether a name from a client can be that of a recovery file in the directory.
@@ -573,7 +573,7 @@ func (c *contents) outcomes(connection *record) []uint64 {
 }
 
 // outcomeOf contains the outcome of spans by the state of their cycle.
-var outcomeOf = [...]wire.Outcome{stateOpen: wire.Resend, stateInDoubt: wire.Doubtful, stateSettled: wire.Settled}
+var outcomeOf = [...]wire.Outcome{stateOpen: wire.Resend, stateInDoubt: wire.Ambiguous, stateSettled: wire.Settled}
 
 // connectionLoss returns how many spans of a connection are lost if the client does not reconnect and resend
 // them. Settled spans, which were delivered or given up, are not included.

@@ -132,7 +132,7 @@ func TestOutcomes_OfCrashedDaemon(t *testing.T) {
 				got, want := of(outcomes, uint64(span)+1), outcomeOf[m.states[cycle]]
 				if all++; got == want {
 					exact++
-				} else if got != wire.Doubtful {
+				} else if got != wire.Ambiguous {
 					t.Fatalf("seed %d: span %d of cycle %d is %d, want %d: %d", seed, span, cycle, got, want,
 						outcomes)
 				}
@@ -255,7 +255,7 @@ func TestFile_UnreadableCountsAsCrash(t *testing.T) {
 			if got := next.Losses(); got.Unknown != 1 || got.Sum() != (Loss{}) || got.Awaited != 0 {
 				t.Errorf("lost %+v", got)
 			}
-			if outcomes, _ := next.OutcomesOf(token); of(outcomes, 1) != wire.Doubtful || of(outcomes, 1<<40) != wire.Doubtful {
+			if outcomes, _ := next.OutcomesOf(token); of(outcomes, 1) != wire.Ambiguous || of(outcomes, 1<<40) != wire.Ambiguous {
 				t.Errorf("an unknown connection has the outcomes %d", outcomes)
 			}
 			if err := next.Remove(); err != nil {
@@ -469,7 +469,7 @@ func TestLosses_CycleWhoseSlotIsReused(t *testing.T) {
 		t.Errorf("lost %+v, want the one of the first cycle", lost)
 	}
 	outcomes, _ := next.OutcomesOf(token)
-	if got := of(outcomes, 5); got != wire.Doubtful {
+	if got := of(outcomes, 5); got != wire.Ambiguous {
 		t.Errorf("a span of it is %d", got)
 	}
 }
@@ -505,7 +505,7 @@ func TestRecords_StayAfterBye(t *testing.T) {
 		t.Errorf("the disconnected client has the outcomes %d", outcomes)
 	}
 	want := []uint64{
-		0, uint64(wire.Settled), 7, uint64(wire.Settled), 14, uint64(wire.Doubtful), 21,
+		0, uint64(wire.Settled), 7, uint64(wire.Settled), 14, uint64(wire.Ambiguous), 21,
 		uint64(wire.Resend),
 	}
 	if outcomes, _ := next.OutcomesOf(tokens[1]); !slices.Equal(outcomes, want) {

@@ -204,9 +204,9 @@ const MaxToken = 64
 type Outcome uint64
 
 const (
-	Settled  Outcome = iota // delivered, or accounted for as undelivered
-	Doubtful                // a destination may have received it
-	Resend                  // no destination has received it, so the client must send it again
+	Settled   Outcome = iota // delivered, or accounted for as undelivered
+	Ambiguous                // a destination may have received it
+	Resend                   // no destination has received it, so the client must send it again
 )
 
 // AppendOutcome appends an outcome to a list for Welcome.Earlier. lastSpan is the number of the last span with this

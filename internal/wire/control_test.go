@@ -7,7 +7,7 @@ import (
 
 // Outcomes are read as they were written. An unknown outcome, or half a pair, never counts as delivered.
 func TestOutcomes_RoundTrip(t *testing.T) {
-	list := AppendOutcome(AppendOutcome(AppendOutcome(nil, 50, Settled), 80, Doubtful), 480, Resend)
+	list := AppendOutcome(AppendOutcome(AppendOutcome(nil, 50, Settled), 80, Ambiguous), 480, Resend)
 	for _, c := range []struct {
 		list []uint64
 		want string

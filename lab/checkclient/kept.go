@@ -40,7 +40,7 @@ func (s *session) ask(e *event, hello *wire.Hello, welcome *wire.Welcome) {
 	settled, doubtful := d.batches[0], d.batches[1]
 	end := uint64(len(settled) + len(doubtful))
 	welcome.Earlier = wire.AppendOutcome(nil, uint64(len(settled)), wire.Settled)
-	welcome.Earlier = wire.AppendOutcome(welcome.Earlier, end, wire.Doubtful)
+	welcome.Earlier = wire.AppendOutcome(welcome.Earlier, end, wire.Ambiguous)
 	s.after = aftermath{
 		slices.Concat(d.batches[2:]...), slices.Concat(settled, doubtful),
 		uint64(len(doubtful)),
