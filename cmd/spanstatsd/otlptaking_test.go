@@ -50,8 +50,8 @@ func TestOTLPReceiver_Flags(t *testing.T) {
 		if err := flags.Parse(append(c.args, forward)); err != nil {
 			t.Fatal(err)
 		}
-		if err := options.complete(&config, newSettings(flags, nil)); err != nil || config.OTLP.Marks != c.marks {
-			t.Errorf("%v: %v, marks %v", c.args, err, config.OTLP.Marks)
+		if err := options.complete(&config, newSettings(flags, nil)); err != nil || config.OTLP.MarksCounted != c.marks {
+			t.Errorf("%v: %v, marks %v", c.args, err, config.OTLP.MarksCounted)
 		}
 	}
 }

@@ -3,17 +3,20 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"regexp"
 	"strings"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/memory"
+	"github.com/spanstatsd/spanstatsd/internal/recording"
+	"github.com/spanstatsd/spanstatsd/internal/status"
 	"github.com/spanstatsd/spanstatsd/internal/status/doctor"
 	"github.com/spf13/cobra"
 )
 
 // newPlanCommand returns the command that proposes larger budgets.
-func newPlanCommand() *cobra.Command {
+func newPlanCommand(variables map[string]string) *cobra.Command {
 	var daemon daemonFlags
 	var timeout time.Duration
 	cmd := &cobra.Command{
@@ -36,19 +39,82 @@ no daemon responds.`,
 			if err != nil {
 				return err
 			}
-			plan := doctor.NewPlan(status)
-			writePlan(cmd.OutOrStdout(), &plan)
-			if !plan.Fits() {
-				return fmt.Errorf("plan budgets: %s of memory are needed, and the limit is %s; raise the memory limit, or drop "+
-					"a dimension", memory.Text(plan.TotalBytes), memory.Text(plan.LimitBytes))
-			}
-			return nil
+			return printPlan(cmd.OutOrStdout(), status)
 		},
 	}
 	f := cmd.Flags()
 	daemon.addTo(f)
 	f.DurationVar(&timeout, "timeout", 5*time.Second, "maximum time to wait for a response")
+	cmd.AddCommand(newPlanFileCommand(variables))
 	return cmd
+}
+
+// newPlanFileCommand returns the command that proposes larger budgets for the spans of a file. It has the flags
+// of run.
+func newPlanFileCommand(variables map[string]string) *cobra.Command {
+	o := &runOptions{variables: variables}
+	cmd := &cobra.Command{
+		Use:   "file FILE",
+		Short: "Propose flags for the spans of a recorded OTLP file",
+		Long: `Read a file with an OTLP trace request in JSON on each line, and print how many
+values the labels of its spans have, and flags of run with which the labels keep all
+of these values. No daemon is needed. Give the flags that run will have: dimensions,
+names, --ignore and limits count as in run. The Collector's file exporter writes such
+files. The numbers are the highest of any --flush-interval of the recording.
+
+The exit status is 1 if the flags need more memory than the limit allows.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.read(cmd); err != nil {
+				return err
+			}
+			status, err := o.readRecording(args[0])
+			if err != nil {
+				return err
+			}
+			return printPlan(cmd.OutOrStdout(), status)
+		},
+	}
+	o.addTo(cmd)
+	return cmd
+}
+
+// readRecording returns the status of a daemon that has received the spans of a file, as far as a plan needs it.
+func (o *runOptions) readRecording(name string) (*status.Status, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("read recording: %w", err)
+	}
+	defer file.Close()
+	c := &o.config
+	result, err := recording.Read(recording.Config{
+		Labels: c.OTLP.Labels, Ignore: c.Admit.Ignore, MaxResource: c.Admit.MaxResource,
+		Interval: c.Aggregate.FlushInterval, Registry: c.Aggregate.Config,
+	}, file)
+	if err != nil {
+		return nil, err
+	}
+	if result.Spans == 0 {
+		return nil, fmt.Errorf("read recording: %s has no spans; record traces with the file exporter of the OpenTelemetry "+
+			"Collector in the format json", name)
+	}
+	s := &status.Status{Config: c.Settings}
+	s.Overflow = result.Overflow
+	s.Aggregates.Max = c.Aggregate.MaxAggregates
+	s.Memory = status.MemoryOf(c.Memory(), c.MemoryLimit, c.Preset)
+	return s, nil
+}
+
+// printPlan prints the plan for a daemon with the given status. It returns an error if the proposed flags need more
+// memory than the limit allows.
+func printPlan(out io.Writer, s *status.Status) error {
+	plan := doctor.NewPlan(s)
+	writePlan(out, &plan)
+	if !plan.Fits() {
+		return fmt.Errorf("plan budgets: %s of memory are needed, and the limit is %s; raise the memory limit, or drop "+
+			"a dimension", memory.Text(plan.TotalBytes), memory.Text(plan.LimitBytes))
+	}
+	return nil
 }
 
 // plainArgument matches arguments that a shell leaves unchanged.

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -43,5 +46,45 @@ func TestPlan_ProposesFlags(t *testing.T) {
 		if code := cmd.ProcessState.ExitCode(); code != test.code {
 			t.Errorf("%s: exit code %d instead of %d", name, code, test.code)
 		}
+	}
+}
+
+// TestPlanFile_ProposesFlags checks the output of the command for a recording, and that with the proposed flags no label
+// exceeds its budget.
+func TestPlanFile_ProposesFlags(t *testing.T) {
+	var lines strings.Builder
+	for n := range 1000 {
+		fmt.Fprintf(&lines, `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"%032x","spanId":"%016x","name":"checkout",`+
+			`"kind":2,"endTimeUnixNano":"1795906580000000000","attributes":[{"key":"tenant.id","value":{"stringValue":"t%d"}}]}]}]}]}`+
+			"\n", n+1, n+1, n)
+	}
+	file := filepath.Join(t.TempDir(), "traces.jsonl")
+	if err := os.WriteFile(file, []byte(lines.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	plan := func(flags ...string) string {
+		t.Helper()
+		args := append([]string{"plan", "file", file, "--prometheus-dimensions", "tenant.id"}, flags...)
+		out, err := program(t, args...).Output()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return string(out)
+	}
+	out := plan("--cardinality-limit", "tag:tenant.id=200")
+	_, proposal, _ := strings.Cut(out, "\nspanstatsd run ")
+	proposed, _, _ := strings.Cut(proposal, "\n")
+	if !strings.Contains(out, "`tenant.id` of service `") || !strings.HasPrefix(proposed, "--cardinality-limit=tag:tenant.id=") {
+		t.Fatalf("the output is:\n%s", out)
+	}
+	if out := plan(strings.Fields(proposed)...); out != "no label has exceeded its budget\n" {
+		t.Errorf("the output with %s is:\n%s", proposed, out)
+	}
+	empty := filepath.Join(t.TempDir(), "empty")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := program(t, "plan", "file", empty).Run(); err == nil {
+		t.Error("a file without spans has a plan")
 	}
 }

@@ -173,7 +173,7 @@ func (o *receiverOptions) completeZipkin(c *zipkin.Config) error {
 func (o *receiverOptions) completeOTLP(c *otlp.Config) error {
 	forwardErr := o.completeForward(c)
 	origins, originsErr := otlp.ParseOrigins(o.corsOrigins)
-	c.Origins = origins
+	c.AllowedOrigins = origins
 	samplingErr := o.completeSampling(c)
 	var markErr error
 	if o.otlpMark != "" && forwardErr == nil && !c.Forward.IsSet() {
@@ -181,7 +181,7 @@ func (o *receiverOptions) completeOTLP(c *otlp.Config) error {
 			"--otlp-mark")
 	}
 	marksByDefault := o.otlpMark == "" && c.Semantics == otlp.SemanticsDatadog
-	c.Marks = c.Forward.IsSet() && (o.otlpMark == markAttribute || marksByDefault)
+	c.MarksCounted = c.Forward.IsSet() && (o.otlpMark == markAttribute || marksByDefault)
 	return errors.Join(forwardErr, originsErr, samplingErr, markErr)
 }
 

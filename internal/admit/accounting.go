@@ -10,17 +10,17 @@ import (
 // totals counts the spans of all publishers by outcome. Each publisher updates it at most once
 // per batch.
 type totals struct {
-	_          cpu.CacheLinePad
-	received   atomic.Uint64
-	_          cpu.CacheLinePad
-	dropped    [drops]atomic.Uint64
-	collapsed  [span.WholeKey + 1]atomic.Uint64
-	common     atomic.Uint64 // spans counted in an origin that several processes share
-	renamed    atomic.Uint64 // spans counted under another name than the client sent
-	decoded    atomic.Uint64 // keys that were decoded
-	uncached   atomic.Uint64 // decoded keys that did not fit in the key table
-	unnumbered atomic.Uint64 // key definitions that did not fit in the key table
-	normalised atomic.Uint64 // keys whose labels were normalized
+	_            cpu.CacheLinePad
+	received     atomic.Uint64
+	_            cpu.CacheLinePad
+	dropped      [drops]atomic.Uint64
+	collapsed    [span.WholeKey + 1]atomic.Uint64
+	sharedOrigin atomic.Uint64 // spans counted in an origin that several processes share
+	renamed      atomic.Uint64 // spans counted under another name than the client sent
+	decoded      atomic.Uint64 // keys that were decoded
+	uncached     atomic.Uint64 // decoded keys that did not fit in the key table
+	unnumbered   atomic.Uint64 // key definitions that did not fit in the key table
+	normalised   atomic.Uint64 // keys whose labels were normalized
 }
 
 // entry accounts for the spans of one batch, or of several that are admitted together. Its creator
@@ -47,7 +47,7 @@ func (e *entry) end() {
 	if dropped > 0 {
 		e.totals.dropped[e.reason].Add(dropped)
 	}
-	if e.ignored > 0 {
+	if e.ignored > 0 { // spans that a rule ignores are dropped, too
 		e.totals.dropped[DropIgnored].Add(e.ignored)
 	}
 	e.totals.received.Add(e.spans)
@@ -57,7 +57,7 @@ func (e *entry) end() {
 // reason, the entry counts no spans at all, because the request is refused.
 func (e *entry) refuse(reason DropReason) {
 	e.reason = reason
-	if reason.IsPassing() {
+	if reason.IsRetryable() {
 		e.spans = 0
 	}
 }
@@ -110,7 +110,7 @@ func (t *totals) stats() Stats {
 	for label := range t.collapsed {
 		stats.Collapsed[span.Label(label).String()] = t.collapsed[label].Load()
 	}
-	stats.Collapsed[collapsedOrigin] = t.common.Load()
+	stats.Collapsed[collapsedOrigin] = t.sharedOrigin.Load() // spans counted together with those of other processes
 	stats.Received = t.received.Load()
 	return stats
 }
@@ -143,12 +143,17 @@ var dropNames = [drops]string{
 // String returns the reason's name in metrics.
 func (d DropReason) String() string { return dropNames[d] }
 
-// IsPassing reports whether a client can retry with success: with this daemon later or, if it is
+// IsRetryable reports whether a client can retry with success: with this daemon later or, if it is
 // shutting down, with the next one.
-func (d DropReason) IsPassing() bool { return d.isTransient() || d == DropShutdown }
+func (d DropReason) IsRetryable() bool { return d.isTransient() || d == DropShutdown }
 
 // isTransient reports whether publishing the spans can succeed soon, after the drainers, which read the
 // rings, have freed slots.
 func (d DropReason) isTransient() bool {
-	return d == DropRingFull || d == DropOverShare || d == DropRingContended
+	switch d {
+	case DropRingFull, DropOverShare, DropRingContended:
+		return true
+	default:
+		return false
+	}
 }

@@ -17,7 +17,7 @@ func TestKey_EqualHashes(t *testing.T) {
 	_, hash := k.find(other)
 	first := k.add(one, hash, keyCached)
 	if index, _ := k.find(other); index != none {
-		t.Fatalf("%q is found as %q", other, k.known[index].cacheKey)
+		t.Fatalf("%q is found as %q", other, k.known[index].keyBytes)
 	}
 	if second := k.add(other, hash, keyCached); second == first {
 		t.Fatal("both keys have one place")
@@ -58,7 +58,7 @@ func TestSlot_HeldUntilDrained(t *testing.T) {
 	}
 	claim, _ := r.Claim(1)
 	var s ringShare
-	s.addMark(claim.End(), claim.Len(), 64)
+	s.addRange(claim.End(), claim.Len(), 64)
 	claim.Publish()
 	if s.allows(r, 32, false); s.held != 1 {
 		t.Errorf("%d slots are held of an undrained slot", s.held)

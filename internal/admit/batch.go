@@ -46,9 +46,11 @@ func (b *batch) reset(n int) {
 	b.hashes = b.hashes[:n]
 	b.drainers = b.drainers[:n]
 	clear(b.perDrainer)
-	b.ignored, b.shared, b.renamed = 0, 0, 0
+	b.ignored = 0
+	b.shared = 0
+	b.renamed = 0
 	if b.hasCollapsed {
-		b.collapsed = [span.WholeKey + 1]uint64{}
+		clear(b.collapsed[:])
 		b.hasCollapsed = false
 	}
 }
@@ -104,11 +106,11 @@ func (p *Publisher) Merge(
 	case p.shared.unwanted.Load():
 		return ErrNotWanted
 	}
-	cycle := p.guard.Enter()
+	cycle := p.cycleGuard.Enter()
 	if cycle == nil {
 		return ErrStopping
 	}
-	defer p.guard.Exit()
+	defer p.cycleGuard.Exit()
 	merging := cycle.LockGroups()
 	defer merging.End()
 	if err := merging.Reserve(groups, width, now); err != nil {

@@ -27,10 +27,10 @@ type finder struct {
 	keys     *keyTable
 	misses   misses
 
-	reusedCollapsed uint64 // spans of known keys that lost a label
+	reusedCollapsed uint64 // spans of known keys in which a label was replaced
 
-	key      span.Key // scratch; cleared after each batch, so that it does not retain the message
-	uncached resolved // result of find for a key that is not in the table
+	key            span.Key // scratch; cleared after each batch, so that it does not retain the message
+	uncachedResult resolved // result of find for a key that is not in the table
 }
 
 // begin starts an interval, in which the publisher's origin has the given ID.
@@ -45,12 +45,12 @@ func (f *finder) begin(interval uint64, origin registry.OriginID) {
 // until the next call.
 func (f *finder) find(cycle *aggregate.Cycle, s *snapshot) (*resolved, error) {
 	if s.Flags&span.Ignored != 0 {
-		f.uncached = resolved{id: ignoredKey}
-		return &f.uncached, nil
+		f.uncachedResult = resolved{id: ignoredKey}
+		return &f.uncachedResult, nil
 	}
 	var index int
 	if s.Numbered {
-		index = f.keys.numbered(s.Number)
+		index = f.keys.indexOfNumber(s.Number)
 		if index == none {
 			return f.findUnlabelled(cycle, s.Number)
 		}
@@ -82,14 +82,15 @@ func (f *finder) find(cycle *aggregate.Cycle, s *snapshot) (*resolved, error) {
 // is a prime number, so that a sender that repeats the same keys does not always hit the same one.
 const collapsedPerSample = 61
 
-// sampleCollapsed reports one in collapsedPerSample spans of known keys that lost a label to the registry,
-// which finds the most frequent values of labels over their budget.
+// sampleCollapsed must be called for each span of a known key in which a label was replaced, because the label
+// has too many values. For one in collapsedPerSample calls, it decodes the key again, so that the most frequent
+// values of such labels can be found.
 func (f *finder) sampleCollapsed(cycle *aggregate.Cycle, s *snapshot, known *knownKey) {
 	f.reusedCollapsed++
 	if f.reusedCollapsed%collapsedPerSample != 0 {
 		return
 	}
-	key, err := f.decode(s, known.cacheKey)
+	key, err := f.decode(s, known.keyBytes)
 	if err != nil {
 		return // unlikely: the key was decoded before
 	}
@@ -97,51 +98,56 @@ func (f *finder) sampleCollapsed(cycle *aggregate.Cycle, s *snapshot, known *kno
 	cycle.CountSpans(f.originID, key, collapsedPerSample)
 }
 
-// findNew returns the row for a key that is not in the key table, and adds the key to the table if
-// there is space. If the registry has replaced labels of the key, the key is only added if it recurs, so
-// that a burst of new values does not fill the table. An empty key is never added.
+// findNew returns where the spans of a key are counted that is not in the key table. It adds the key to the
+// table if mayCache allows that and there is space. hash is the hash of the key.
 func (f *finder) findNew(cycle *aggregate.Cycle, s *snapshot, hash uint64) (*resolved, error) {
 	admission, wasNormalized, err := f.admit(cycle, s, s.Key)
 	if err != nil {
 		return nil, err
 	}
 	f.misses.count(wasNormalized)
-	f.uncached = f.resolved(admission)
-	isUnchanged := admission.IsUnchanged()
-	isBurst := !isUnchanged && !admission.AllRecur
-	mayCache := len(s.Key) > 0 && !isBurst
-	if !mayCache {
-		return &f.uncached, nil
+	f.uncachedResult = f.resolved(admission)
+	if !mayCache(s.Key, &admission) {
+		return &f.uncachedResult, nil
 	}
 	index := f.keys.add(s.Key, hash, keyCached)
 	if index == none {
 		f.misses.uncached++
-		return &f.uncached, nil
+		return &f.uncachedResult, nil
 	}
 	known := &f.keys.known[index]
-	known.resolved = f.uncached
-	if !isUnchanged { // then the registry has recorded several uses
+	known.resolved = f.uncachedResult
+	if !admission.IsUnchanged() { // mayCache has checked that this is not the first use
 		known.used = known.used.asSecondUse()
 	}
 	return &known.resolved, nil
 }
 
-// findUnlabelled returns the row without labels. It counts the spans with a number whose key was not stored
-// for lack of memory. findUnlabelled returns an error if the client has not defined the number.
+// mayCache reports whether a new key may be added to the key table. If labels of the key were replaced, their
+// original values must have been used before, so that a burst of new values does not fill the table. An empty
+// key is never added.
+func mayCache(key []byte, admission *registry.Admission) bool {
+	isBurst := !admission.IsUnchanged() && !admission.ReplacedValuesRecur
+	return len(key) > 0 && !isBurst
+}
+
+// findUnlabelled returns where spans are counted whose key has the given number, but was not stored for lack of
+// memory: without labels. It returns an error if the client has not defined the number.
 func (f *finder) findUnlabelled(cycle *aggregate.Cycle, number uint32) (*resolved, error) {
 	if !f.keys.isUnlabelled(number) {
 		return nil, fmt.Errorf("resolve key: number %d is not defined on this connection", number)
 	}
-	f.uncached = f.resolved(cycle.AdmitUnlabelled(f.originID))
-	return &f.uncached, nil
+	f.uncachedResult = f.resolved(cycle.AdmitUnlabelled(f.originID))
+	return &f.uncachedResult, nil
 }
 
-// admitKnown admits a key of the key table. It must be called for the first two uses of the key in an
-// interval, so that the registry knows that the key recurs.
+// admitKnown finds out where the spans of a known key are counted in the current interval, and stores the result
+// in known. It must be called for the first two uses of the key in an interval, because keys that are used
+// twice are kept in the next one.
 func (f *finder) admitKnown(cycle *aggregate.Cycle, s *snapshot, known *knownKey) error {
-	isFirstEver := known.used == 0
+	isFirstEver := known.used == 0 // a client has defined a number for the key
 	wasUsedInInterval := known.used.isIn(f.interval)
-	admission, wasNormalized, err := f.admit(cycle, s, known.cacheKey)
+	admission, wasNormalized, err := f.admit(cycle, s, known.keyBytes)
 	if err != nil {
 		return err
 	}
@@ -149,19 +155,19 @@ func (f *finder) admitKnown(cycle *aggregate.Cycle, s *snapshot, known *knownKey
 	if wasUsedInInterval {
 		known.used = known.used.asSecondUse()
 	}
-	if isFirstEver {
+	if isFirstEver { // count each key once
 		f.misses.count(wasNormalized)
 	}
 	return nil
 }
 
-// admit decodes and normalizes the key of a span, and admits it to the registry, which returns the row
-// in which the span is counted. If a configured rule ignores the key, the ID is ignoredKey instead.
-// wasNormalized reports whether a label was changed.
+// admit decodes and normalizes the key of a span, and returns where the span is counted. If a configured rule
+// ignores the key, the ID in the result is ignoredKey. wasNormalized reports whether a label was changed.
+// encoded is the key in the native protocol; it is not used if the span is from a request body.
 func (f *finder) admit(
-	cycle *aggregate.Cycle, s *snapshot, native []byte,
+	cycle *aggregate.Cycle, s *snapshot, encoded []byte,
 ) (a registry.Admission, wasNormalized bool, err error) {
-	key, err := f.decode(s, native)
+	key, err := f.decode(s, encoded)
 	if err != nil {
 		return a, false, err
 	}
@@ -172,14 +178,14 @@ func (f *finder) admit(
 	return cycle.Admit(f.originID, key), wasNormalized, nil
 }
 
-// decode returns the key of a span from a request body, or decodes native, a key of the native protocol. The
-// result is valid until the next call.
-func (f *finder) decode(s *snapshot, native []byte) (*span.Key, error) {
+// decode returns the key of a span. encoded is the key in the native protocol; it is not used if the span is
+// from a request body. The result is valid until the next call.
+func (f *finder) decode(s *snapshot, encoded []byte) (*span.Key, error) {
 	isFromRequest := s.labeller != nil
 	if isFromRequest {
 		return s.labeller.Label(s.span), nil
 	}
-	err := wire.ReadKey(&f.key, native)
+	err := wire.ReadKey(&f.key, encoded)
 	return &f.key, err //nolint:wrapcheck // the decoder's error is complete
 }
 
@@ -191,13 +197,9 @@ func (f *finder) resolved(a registry.Admission) resolved {
 // normalize makes the labels of a key valid UTF-8 of limited length. It writes names of services and
 // operations as the Datadog agent does. It reports whether it changed any label.
 func (f *finder) normalize(k *span.Key) (changed bool) {
-	changed = k.NormalizeLabels(f.lang)
-	limit := f.shared.config.MaxResource
-	if len(k.Resource) > limit {
-		k.Resource = span.Shorten(k.Resource, limit)
-		changed = true
-	}
-	return changed
+	isNormalized := k.NormalizeLabels(f.lang)
+	isShortened := k.ShortenResource(f.shared.config.MaxResource)
+	return isNormalized || isShortened
 }
 
 // define assigns a number to an encoded key, so that spans can refer to the key by the number. The number
@@ -205,16 +207,18 @@ func (f *finder) normalize(k *span.Key) (changed bool) {
 // without labels. define returns an error if the key is malformed.
 func (f *finder) define(number uint32, encoded []byte) error {
 	index, hash := f.keys.find(encoded)
-	if index == none {
-		defer f.key.Clear() // so that it does not retain the message's buffer
-		if err := wire.ReadKey(&f.key, encoded); err != nil {
-			return err //nolint:wrapcheck // the decoder's error is complete
+	isNew := index == none
+	if isNew {
+		err := f.checkKey(encoded)
+		if err != nil {
+			return err
 		}
 	}
 	isAssigned := f.keys.assign(number, encoded, index, hash)
-	if !isAssigned {
-		isAssigned = f.assignAfterSweep(number, encoded)
+	if isAssigned {
+		return nil
 	}
+	isAssigned = f.assignAfterSweep(number, encoded)
 	if !isAssigned {
 		f.keys.markUnlabelled(number)
 		f.shared.totals.unnumbered.Add(1)
@@ -222,13 +226,20 @@ func (f *finder) define(number uint32, encoded []byte) error {
 	return nil
 }
 
-// assignAfterSweep removes all keys without a number from the key table, and then assigns a number to an
-// encoded key. It returns false if there is no memory for the key, or too little would become free.
+// checkKey returns an error if an encoded key is malformed.
+func (f *finder) checkKey(encoded []byte) error {
+	defer f.key.Clear()                  // so that it does not retain the message's buffer
+	return wire.ReadKey(&f.key, encoded) //nolint:wrapcheck // the decoder's error is complete
+}
+
+// assignAfterSweep removes all keys to which the client has not assigned a number from the key table, and then
+// assigns a number to an encoded key. It does nothing and returns false if that would free too little memory.
+// It also returns false if the memory is still not enough.
 func (f *finder) assignAfterSweep(number uint32, encoded []byte) bool {
 	if !f.keys.isSweepWorthwhile() {
 		return false
 	}
-	nextInterval := f.interval + 1 // no key was used in it
+	nextInterval := f.interval + 1 // sweep keeps keys used since then: none
 	f.keys.sweep(nextInterval)
 	index, hash := f.keys.find(encoded)
 	return f.keys.assign(number, encoded, index, hash)

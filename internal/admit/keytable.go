@@ -36,34 +36,34 @@ func (u use) asSecondUse() use { return u | 1 }
 // isIn reports whether u is in an interval, given the interval's number plus one.
 func (u use) isIn(interval uint64) bool { return uint64(u>>1) == interval }
 
-// knownKey is a key that the publisher has used. It is found by its cache key: the fingerprint of
-// its spans, or its bytes in the native protocol. Its labels are not cached, since they would take
+// knownKey is a key that the publisher has used. It is found by its bytes: the fingerprint of its
+// spans, or the encoded key in the native protocol. Its labels are not cached, since they would take
 // three times the memory and be work for the garbage collector. They are made again at the first
 // two uses in an interval, when the key is admitted.
 type knownKey struct {
 	resolved
-	cacheKey    []byte
-	hash        uint64 // hash of cacheKey
+	keyBytes    []byte
+	hash        uint64 // hash of keyBytes
 	numberCount int32  // how many numbers are assigned to the key
 	successor   uint32 // index of the key that followed this one the last time
 }
 
 // cost returns the memory that a known key is charged for, see costOf.
-func (k *knownKey) cost() int { return costOf(cap(k.cacheKey)) }
+func (k *knownKey) cost() int { return costOf(cap(k.keyBytes)) }
 
 // keyCapacity returns the number of bytes allocated for a key. It is the length of the key, rounded up,
 // so that the memory can be reused for a key of similar length.
-func keyCapacity(cacheKey []byte) int { return (len(cacheKey) + keyUnit - 1) / keyUnit * keyUnit }
+func keyCapacity(keyBytes []byte) int { return (len(keyBytes) + keyUnit - 1) / keyUnit * keyUnit }
 
 const keyUnit = 32
 
-// costOf returns the number of bytes that are charged for one key: keyBytes, which are allocated for the
-// key itself, and its share of the list of keys and of the hash table. The list can have a quarter of
-// spare capacity. A hash table that was just enlarged has four slots per key.
-func costOf(keyBytes int) int {
+// costOf returns the number of bytes that are charged for one key: allocatedBytes, for the key itself, and
+// its share of the list of keys and of the hash table. The list can have a quarter of spare capacity. A
+// hash table that was just enlarged has four slots per key.
+func costOf(allocatedBytes int) int {
 	listBytes := int(unsafe.Sizeof(knownKey{})) * 5 / 4
 	slotBytes := 4 * int(unsafe.Sizeof(keySlot{}))
-	return keyBytes + listBytes + slotBytes
+	return allocatedBytes + listBytes + slotBytes
 }
 
 // keySlot is a slot of the hash table.
@@ -76,7 +76,7 @@ func (s keySlot) isEmpty() bool { return s.indexPlusOne == 0 }
 
 func (s keySlot) index() int { return int(s.indexPlusOne) - 1 }
 
-// keyTable is the key cache of one publisher. It maps cache keys, and the numbers of the native
+// keyTable is the key cache of one publisher. It maps the bytes of keys, and the numbers of the native
 // protocol, to aggregates. It is a hash table with open addressing and linear probing, at most half
 // full.
 //
@@ -118,10 +118,10 @@ const numberBytes = 4
 // counted without labels: the client has sent the key, and is not asked to send it again.
 const unlabelled = math.MaxUint32
 
-// find returns the index of a key in the table, or none if the table has no such key. It also returns
-// the hash of the key, which add needs. cacheKey contains the bytes of the key.
-func (k *keyTable) find(cacheKey []byte) (index int, hash uint64) {
-	hash = maphash.Bytes(k.seed, cacheKey)
+// find returns the index of the key with the given bytes, or none if the table has no such key. It also
+// returns the hash of the key, which add needs.
+func (k *keyTable) find(keyBytes []byte) (index int, hash uint64) {
+	hash = maphash.Bytes(k.seed, keyBytes)
 	upperHash := uint32(hash >> 32)
 	mask := uint32(len(k.slots) - 1)
 	for i := uint32(hash) & mask; ; i = (i + 1) & mask {
@@ -129,21 +129,21 @@ func (k *keyTable) find(cacheKey []byte) (index int, hash uint64) {
 		if slot.isEmpty() {
 			return none, hash
 		}
-		if slot.upperHash == upperHash && bytes.Equal(k.known[slot.index()].cacheKey, cacheKey) {
+		if slot.upperHash == upperHash && bytes.Equal(k.known[slot.index()].keyBytes, keyBytes) {
 			return slot.index(), hash
 		}
 	}
 }
 
-// predict guesses that keys repeat in the same order. It compares cacheKey with the key that came next
-// when the last key was used before. If they are equal, it returns the index of that key, and none
-// otherwise. Most keys are found by this single comparison, without a hash lookup.
-func (k *keyTable) predict(cacheKey []byte) int {
+// predict guesses that keys repeat in the same order: the key that has followed the last key before is likely
+// to follow it again. It returns the index of that key if it has the given bytes, and none otherwise. So most
+// keys are found without a hash lookup.
+func (k *keyTable) predict(keyBytes []byte) int {
 	if !k.isInTable(k.last) {
 		return none
 	}
 	successor := k.known[k.last].successor
-	if !k.isInTable(successor) || !bytes.Equal(k.known[successor].cacheKey, cacheKey) {
+	if !k.isInTable(successor) || !bytes.Equal(k.known[successor].keyBytes, keyBytes) {
 		return none
 	}
 	k.last = successor
@@ -162,12 +162,12 @@ func (k *keyTable) train(index int) {
 	k.last = uint32(index)
 }
 
-// add adds a key that is not in the table, and returns its index. hash is the hash of cacheKey. It returns
+// add adds a key that is not in the table, and returns its index. hash is the hash of the key. It returns
 // none if the table has the maximum number of keys, or if the memory for keys is used up. The limit on
 // the memory depends on use.
-func (k *keyTable) add(cacheKey []byte, hash uint64, use keyUse) int {
-	capacity := keyCapacity(cacheKey)
-	maxKnown := 2 * k.maxKeys // as many keys with a number as without
+func (k *keyTable) add(keyBytes []byte, hash uint64, use keyUse) int {
+	capacity := keyCapacity(keyBytes)
+	maxKnown := 2 * k.maxKeys // maxKeys with a number, and as many without
 	hasSpace := false
 	if len(k.known) < maxKnown {
 		hasSpace = k.charge(costOf(capacity), use)
@@ -177,22 +177,23 @@ func (k *keyTable) add(cacheKey []byte, hash uint64, use keyUse) int {
 		return none
 	}
 	index := len(k.known)
-	copied := append(make([]byte, 0, capacity), cacheKey...)
-	k.growFor(index + 1)
-	k.known = append(k.known, knownKey{cacheKey: copied, hash: hash})
+	copied := append(make([]byte, 0, capacity), keyBytes...)
+	k.growForOneKey()
+	k.known = append(k.known, knownKey{keyBytes: copied, hash: hash})
 	k.insert(index)
 	return index
 }
 
-// growFor enlarges the hash table and the list of keys, if necessary, so that they have space for the
-// given number of keys.
-func (k *keyTable) growFor(keys int) {
+// growForOneKey enlarges the hash table and the list of keys, if necessary, so that they have space for one more
+// key.
+func (k *keyTable) growForOneKey() {
+	keys := len(k.known) + 1
 	isOverHalfFull := 2*keys > len(k.slots)
 	if isOverHalfFull {
 		k.rehash(2 * len(k.slots))
 	}
 	if keys > cap(k.known) {
-		newCapacity := max(leastKeys, len(k.known)*5/4)
+		newCapacity := max(leastKeys, len(k.known)*5/4) // append would double a short list
 		k.known = append(make([]knownKey, 0, newCapacity), k.known...)
 	}
 }
@@ -218,22 +219,18 @@ func (k *keyTable) sweep(interval uint64) {
 		return
 	}
 	k.full = false
-	newIndex := make([]uint32, len(k.known)) // by old index: the new index plus one; 0 if removed
-	remaining := uint32(0)
-	remainingBytes := numberBytes * len(k.numbers) // sweep keeps the list of numbers
-	for i := range k.known {
-		known := &k.known[i]
-		hasNumber := known.numberCount > 0
-		isRecent := known.used >= firstUseIn(interval)
-		if hasNumber || isRecent {
-			remaining++
-			newIndex[i] = remaining
-			remainingBytes += known.cost()
-		}
-	}
-	k.moveKeys(newIndex, int(remaining))
-	k.share.shrink(remainingBytes)
+	k.removeUnused(firstUseIn(interval))
+	k.share.shrink(k.usedBytes())
 	k.rehash(slotsFor(len(k.known)))
+}
+
+// usedBytes returns the memory that is charged for the keys and for the list of numbers.
+func (k *keyTable) usedBytes() int {
+	bytes := numberBytes * len(k.numbers)
+	for i := range k.known {
+		bytes += k.known[i].cost()
+	}
+	return bytes
 }
 
 // slotsFor returns the size of a hash table, a power of two, that is at most half full with the given
@@ -246,21 +243,34 @@ func slotsFor(keys int) int {
 	return slots
 }
 
-// moveKeys removes the keys whose element in newIndex is 0, and moves each other key to the index given
-// there, less one. count is the number of remaining keys. The caller must call rehash afterwards.
-func (k *keyTable) moveKeys(newIndex []uint32, count int) {
-	remaining := make([]knownKey, 0, max(leastKeys, count))
+// removeUnused removes the keys that have no number and were last used before oldest. The caller must call rehash
+// afterwards, because the indexes of the remaining keys change.
+func (k *keyTable) removeUnused(oldest use) {
+	isUsed := func(key *knownKey) bool { return key.numberCount > 0 || key.used >= oldest }
+	count := 0
 	for i := range k.known {
-		isRemoved := newIndex[i] == 0
-		if !isRemoved {
+		if isUsed(&k.known[i]) {
+			count++
+		}
+	}
+	remaining := make([]knownKey, 0, max(leastKeys, count))
+	newIndexes := make([]int32, len(k.known)) // by old index; unused for removed keys
+	for i := range k.known {
+		if isUsed(&k.known[i]) {
+			newIndexes[i] = int32(len(remaining))
 			remaining = append(remaining, k.known[i])
 		}
 	}
+	k.updateNumbers(newIndexes)
 	k.known = remaining
+}
+
+// updateNumbers makes the numbers refer to the new indexes of their keys. newIndexes contains these by old index.
+func (k *keyTable) updateNumbers(newIndexes []int32) {
 	for number := range k.numbers {
-		oldIndex := k.numbered(uint32(number))
+		oldIndex := k.indexOfNumber(uint32(number))
 		if oldIndex != none {
-			k.numbers[number] = newIndex[oldIndex]
+			k.numbers[number] = numberEntry(int(newIndexes[oldIndex]))
 		}
 	}
 }
@@ -284,8 +294,8 @@ func (k *keyTable) insert(index int) {
 	k.slots[i] = keySlot{upperHash: uint32(hash >> 32), indexPlusOne: uint32(index) + 1}
 }
 
-// numbered returns the index of the key that a number is assigned to, or none.
-func (k *keyTable) numbered(number uint32) int {
+// indexOfNumber returns the index of the key that a number is assigned to, or none.
+func (k *keyTable) indexOfNumber(number uint32) int {
 	if uint64(number) >= uint64(len(k.numbers)) || k.numbers[number] == unlabelled {
 		return none
 	}
@@ -307,24 +317,24 @@ func (k *keyTable) isUnlabelled(number uint32) bool {
 func (k *keyTable) markUnlabelled(number uint32) {
 	hasSpace := k.growTo(number)
 	if !hasSpace {
-		k.hasUnrecordedNumber = true
+		k.hasUnrecordedNumber = true // from now on, any number beyond the list counts as defined
 		return
 	}
 	k.releaseNumber(number)
 	k.numbers[number] = unlabelled
 }
 
-// assign assigns a number to a key, and adds the key if it is not in the table yet. index and hash must
-// be the result of find for the key. assign returns false if there is no memory for the key or the
-// number.
-func (k *keyTable) assign(number uint32, cacheKey []byte, index int, hash uint64) bool {
+// assign assigns a number to the key with the given bytes, and adds the key if it is not in the table yet. index
+// and hash must be the result of find for the key. assign returns false if there is no memory for the key or
+// the number.
+func (k *keyTable) assign(number uint32, keyBytes []byte, index int, hash uint64) bool {
 	isNew := index == none
 	if isNew {
-		hasReplaced := k.replaceKeyOf(number, cacheKey, hash) // the key that has had the number so far
-		if hasReplaced {
+		hasReplaced := k.replaceKeyOf(number, keyBytes, hash)
+		if hasReplaced { // the new key has taken the number and the memory of the old one
 			return true
 		}
-		index = k.add(cacheKey, hash, keyNumbered)
+		index = k.add(keyBytes, hash, keyNumbered)
 		if index == none {
 			return false
 		}
@@ -339,24 +349,24 @@ func (k *keyTable) assign(number uint32, cacheKey []byte, index int, hash uint64
 // replaceKeyOf replaces the key that has a number by another one, in the same memory, so that a client can
 // redefine a number any number of times. It returns false if no key has the number, if the key has another
 // number, too, or if the memory is too small for the new key.
-func (k *keyTable) replaceKeyOf(number uint32, cacheKey []byte, hash uint64) bool {
-	index := k.numbered(number)
+func (k *keyTable) replaceKeyOf(number uint32, keyBytes []byte, hash uint64) bool {
+	index := k.indexOfNumber(number)
 	if index == none {
 		return false
 	}
 	replaced := &k.known[index]
-	if replaced.numberCount > 1 || len(cacheKey) > cap(replaced.cacheKey) {
+	if replaced.numberCount > 1 || len(keyBytes) > cap(replaced.keyBytes) {
 		return false
 	}
 	k.remove(index)
-	copied := append(replaced.cacheKey[:0], cacheKey...)
-	*replaced = knownKey{cacheKey: copied, hash: hash, numberCount: 1}
+	copied := append(replaced.keyBytes[:0], keyBytes...)
+	*replaced = knownKey{keyBytes: copied, hash: hash, numberCount: 1}
 	k.insert(index)
 	return true
 }
 
-// remove removes a key from the hash table in k.slots. find ends at an empty slot, so remove moves other keys
-// into the gap that find would not reach any more.
+// remove removes a key from the hash table in k.slots. find ends at an empty slot, so remove fills the gap with
+// keys that find would otherwise miss.
 func (k *keyTable) remove(index int) {
 	mask := uint32(len(k.slots) - 1)
 	gap := uint32(k.known[index].hash) & mask
@@ -377,8 +387,8 @@ func (k *keyTable) remove(index int) {
 }
 
 // growTo extends k.numbers, the list of the numbers that the client has given to keys, up to the given
-// number. It returns false if there is no memory. If an earlier extension has failed, the key of any added
-// number may be lost, so spans with these numbers are counted without labels.
+// number. It returns false if there is no memory. If that has happened before, a number that it adds later can
+// be one whose key was not stored, so spans with the number are counted without labels.
 func (k *keyTable) growTo(number uint32) bool {
 	length := len(k.numbers)
 	if int64(number) < int64(length) {
@@ -396,16 +406,21 @@ func (k *keyTable) growTo(number uint32) bool {
 	numbers := make([]uint32, newLength)
 	copy(numbers, k.numbers)
 	if k.hasUnrecordedNumber {
-		for i := length; i < newLength; i++ {
-			numbers[i] = unlabelled
+		added := numbers[length:]
+		for i := range added {
+			added[i] = unlabelled
 		}
 	}
 	k.numbers = numbers
 	return true
 }
 
-// setNumber assigns a number to a key of the table, so that sweep does not remove the key. If the number
-// belongs to another key, it no longer does. The caller has extended k.numbers to contain the number.
+// numberEntry returns the element of keyTable.numbers for the key with the given index. It is never 0, which
+// stands for an undefined number.
+func numberEntry(index int) uint32 { return uint32(index) + 1 }
+
+// setNumber assigns a number to a key of the table. If another key has the number, it loses it. Keys with a
+// number stay in the table even if they are not used. k.numbers must be long enough to contain the number.
 func (k *keyTable) setNumber(number uint32, index int) {
 	known := &k.known[index]
 	if known.numberCount == 0 {
@@ -413,19 +428,19 @@ func (k *keyTable) setNumber(number uint32, index int) {
 	}
 	known.numberCount++
 	k.releaseNumber(number) // from the key that it belonged to
-	k.numbers[number] = uint32(index) + 1
+	k.numbers[number] = numberEntry(index)
 }
 
 // releaseNumber separates a number from its key, if there is one. A key without a number can be removed from
 // the table. The caller must then overwrite k.numbers[number].
 func (k *keyTable) releaseNumber(number uint32) {
-	index := k.numbered(number)
+	index := k.indexOfNumber(number)
 	if index == none {
 		return
 	}
 	known := &k.known[index]
 	known.numberCount--
-	if known.numberCount == 0 {
+	if known.numberCount == 0 { // numberedBytes is the memory of all keys with a number
 		k.numberedBytes -= known.cost()
 	}
 }
@@ -473,17 +488,17 @@ type keyShare struct {
 }
 
 // charge adds cost to the number of bytes that the publisher uses. Bytes in excess of the publisher's own
-// share are taken from the memory that all publishers have in common. If too little of that is free,
-// charge changes nothing and returns false.
+// share are taken from the memory that all publishers have in common. If too little of that is free for the
+// given use, charge changes nothing and returns false.
 func (s *keyShare) charge(cost int, use keyUse) bool {
 	newHeld := s.held + cost
-	commonBytes := s.commonPart(newHeld) - s.commonPart(s.held)
+	addedCommon := s.commonPart(newHeld) - s.commonPart(s.held)
 	limit := s.memory.common
 	if use == keyCached {
 		limit -= limit / 4 // the last quarter is reserved for keys with a number
 	}
-	if commonBytes > 0 && s.memory.taken.Add(commonBytes) > limit {
-		s.memory.taken.Add(-commonBytes)
+	if addedCommon > 0 && s.memory.taken.Add(addedCommon) > limit {
+		s.memory.taken.Add(-addedCommon)
 		return false
 	}
 	s.held = newHeld

@@ -25,7 +25,7 @@ func (k *keyTable) held() int {
 	held := cap(k.known)*int(unsafe.Sizeof(knownKey{})) + len(k.slots)*int(unsafe.Sizeof(keySlot{})) +
 		cap(k.numbers)*numberBytes
 	for i := range k.known {
-		held += cap(k.known[i].cacheKey)
+		held += cap(k.known[i].keyBytes)
 	}
 	return held
 }
@@ -75,7 +75,7 @@ func TestKeyTable_HighNumberIsCharged(t *testing.T) {
 	if other.defined(8191, "key") {
 		t.Error("there is room for another")
 	}
-	if !other.defined(0, "key") || string(other.known[other.numbered(0)].cacheKey) != "key" {
+	if !other.defined(0, "key") || string(other.known[other.indexOfNumber(0)].keyBytes) != "key" {
 		t.Error("there is no room for a first one")
 	}
 }
@@ -128,15 +128,15 @@ func TestKeyTable_AgainstMap(t *testing.T) {
 			}
 			if index != none {
 				k.known[index].used, used[raw] = firstUseIn(interval), interval
-				if got := string(k.known[index].cacheKey); got != raw {
+				if got := string(k.known[index].keyBytes); got != raw {
 					t.Fatalf("step %d: %q stands for %q", step, raw, got)
 				}
 			}
 		}
 		number := uint32(rnd.IntN(40))
-		index := k.numbered(number)
+		index := k.indexOfNumber(number)
 		if want := numbers[number]; (index != none) != (want != "") || index != none &&
-			string(k.known[index].cacheKey) != want {
+			string(k.known[index].keyBytes) != want {
 			t.Fatalf("step %d: number %d is at %d, want %q", step, number, index, want)
 		}
 		pinned := numberBytes * len(k.numbers)
@@ -201,12 +201,12 @@ func TestKeyTable_RedefinitionInFullTable(t *testing.T) {
 	if k.isSweepWorthwhile() {
 		t.Errorf("a sweep that frees nothing, with %d of %d bytes pinned", k.numberedBytes, k.share.held)
 	}
-	k.setNumber(0, k.numbered(1))
+	k.setNumber(0, k.indexOfNumber(1))
 	if k.isSweepWorthwhile() {
 		t.Error("a sweep for one key")
 	}
 	for n := range number / 2 {
-		k.setNumber(n, k.numbered(number-1))
+		k.setNumber(n, k.indexOfNumber(number-1))
 	}
 	before := k.share.held
 	if !k.isSweepWorthwhile() {
@@ -242,13 +242,13 @@ func TestKeyTable_RedefinedKeysAgainstMap(t *testing.T) {
 		}
 		numbers[number] = raw
 		number = uint32(rnd.IntN(40))
-		index := k.numbered(number)
+		index := k.indexOfNumber(number)
 		if want := numbers[number]; (index != none) != (want != "") || index != none &&
-			string(k.known[index].cacheKey) != want {
+			string(k.known[index].keyBytes) != want {
 			t.Fatalf("step %d: number %d is at %d, want %q", step, number, index, want)
 		}
 		if index != none {
-			if found, _ := k.find(k.known[index].cacheKey); found != index {
+			if found, _ := k.find(k.known[index].keyBytes); found != index {
 				t.Fatalf("step %d: the key at %d is found at %d", step, index, found)
 			}
 		}
@@ -274,11 +274,11 @@ func TestKeyTable_DefinedWithoutRoom(t *testing.T) {
 	}
 	k.markUnlabelled(100)
 	other.shrink(0)
-	if !k.defined(200, "afterwards") || !k.isUnlabelled(100) || k.numbered(100) != none {
+	if !k.defined(200, "afterwards") || !k.isUnlabelled(100) || k.indexOfNumber(100) != none {
 		t.Error("a number that was defined is not, or there is no room")
 	}
 	for number, want := range map[uint32]string{3: "before", 200: "afterwards"} {
-		if index := k.numbered(number); index == none || string(k.known[index].cacheKey) != want {
+		if index := k.indexOfNumber(number); index == none || string(k.known[index].keyBytes) != want {
 			t.Errorf("number %d does not stand for the key of %s", number, want)
 		}
 	}

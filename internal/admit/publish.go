@@ -24,59 +24,69 @@ func (p *Publisher) Publish(body []byte) error {
 		walker.Next(&p.snapshot.Snapshot) // finds bytes after the end
 		return walker.Err()               //nolint:wrapcheck // the decoder's error is complete
 	}
-	entry := p.shared.totals.begin(spans, DropBug)
+	entry := p.shared.totals.begin(spans, DropBug) // the reason if this function panics
 	defer entry.end()
-	maxBatch := p.shared.config.MaxBatch
-	defer p.finish(maxBatch)
-	reason := DropBatchTooLarge
-	if walker.Len() <= maxBatch {
-		reason, err = p.tryRepeatedly(source{walker: walker}, &entry)
-	}
+	defer p.finish(p.shared.config.MaxBatch)
+	reason, err := p.publishSpans(walker, &entry)
 	if reason != notDropped {
-		p.settlement.Receive(spans) // not earlier: try enters the cycle that Settled assigns the spans to
-		entry.reason = reason
-		p.dropped.Store(p.dropped.Load() + spans)
+		p.recordDrop(&entry, reason)
 	}
 	return err
 }
 
-// tryRepeatedly publishes a complete batch, or drops it and returns the reason. While a ring is full, it
-// retries as long as the publisher may wait.
+// publishSpans publishes all spans of a message, or drops them and returns the reason.
+func (p *Publisher) publishSpans(walker wire.SpansWalker, entry *entry) (DropReason, error) {
+	if walker.Len() > p.shared.config.MaxBatch {
+		return DropBatchTooLarge, nil
+	}
+	return p.tryRepeatedly(source{walker: walker}, entry)
+}
+
+// recordDrop records that all spans of a batch were received, but dropped for the given reason. It is called
+// after the last attempt to publish them, because attempts choose the cycle, or export interval, to which
+// received spans belong.
+func (p *Publisher) recordDrop(entry *entry, reason DropReason) {
+	p.settlement.Receive(entry.spans)
+	entry.reason = reason
+	p.dropped.Store(p.dropped.Load() + entry.spans)
+}
+
+// tryRepeatedly publishes a complete batch, or drops it and returns the reason. While the queue to a drainer,
+// a goroutine that counts spans, is full, it retries until the publisher has waited too long.
 func (p *Publisher) tryRepeatedly(from source, entry *entry) (DropReason, error) {
 	for {
 		reason, err := p.try(from, entry)
-		final, retry := p.waitForRoom(reason)
-		if !retry {
-			return final, err
+		if !reason.isTransient() {
+			return reason, err
+		}
+		if !p.mayWait() {
+			// Only the drainers free ring slots. Without this call, a burst that only drops would keep
+			// the CPU from them for up to ten milliseconds.
+			runtime.Gosched()
+			return reason, err
+		}
+		isStopped := p.pause()
+		if isStopped {
+			return DropShutdown, err
 		}
 	}
 }
 
-// roomPause is the delay between two attempts to publish a batch while a ring is full.
-const roomPause = 200 * time.Microsecond
+// retryPause is the delay between two attempts to publish a batch while a ring is full.
+const retryPause = 200 * time.Microsecond
 
-// waitForRoom decides whether a batch is published again after it was dropped for the given reason. If
-// a retry can succeed and the publisher may wait longer, it pauses for roomPause and returns true.
-// Otherwise it returns false and the reason to report.
-func (p *Publisher) waitForRoom(reason DropReason) (final DropReason, retry bool) {
-	if !reason.isTransient() {
-		return reason, false
-	}
-	if !p.mayWait() {
-		// Only the drainers free ring slots. Without this call, a burst that only drops would keep
-		// the CPU from them for up to ten milliseconds.
-		runtime.Gosched()
-		return reason, false
-	}
-	pause := time.NewTimer(roomPause)
-	defer pause.Stop()
+// pause waits for retryPause, and subtracts this from the time that the publisher may still wait. It returns true at
+// once if the daemon stops.
+func (p *Publisher) pause() (isStopped bool) {
+	timer := time.NewTimer(retryPause)
+	defer timer.Stop()
 	select {
-	case <-pause.C:
+	case <-timer.C:
 	case <-p.shared.stopped:
-		return DropShutdown, false
+		return true
 	}
-	p.wait.spend(time.Now()) // the time since mayWait
-	return reason, true
+	p.wait.spendUntil(time.Now())
+	return false
 }
 
 // mayWait reports whether the publisher may wait for free ring slots: always if Config.Block is set, otherwise
@@ -107,9 +117,9 @@ func (s *Publishers) Refuse(spans uint64) {
 	entry.end()
 }
 
-// resolveAndClaim finds the row in which each span of a batch is counted, and claims ring slots for the
-// spans. It returns notDropped, or the reason why the batch is dropped, and an error if the message is
-// malformed. The caller must call leaveCycle afterwards in all cases.
+// resolveAndClaim finds out where each span of a batch is counted, and reserves space for the spans in the
+// queues to the goroutines that count them. It returns notDropped, or the reason why the batch is dropped, and
+// an error if the message is malformed. The caller must call leaveCycle afterwards in all cases.
 func (p *Publisher) resolveAndClaim(from source) (DropReason, error) {
 	if p.shared.isStopped() {
 		return DropShutdown, nil
@@ -117,11 +127,12 @@ func (p *Publisher) resolveAndClaim(from source) (DropReason, error) {
 	if p.shared.unwanted.Load() {
 		return DropNotWanted, nil
 	}
-	cycle := p.guard.Enter()
+	cycle := p.cycleGuard.Enter() // the current export interval, which cannot end before leaveCycle
 	if cycle == nil {
 		return DropShutdown, nil
 	}
-	if !p.joinCycle(cycle) {
+	hasOrigin := p.joinCycle(cycle)
+	if !hasOrigin { // too many processes send spans in this interval
 		return DropLeftToAgent, nil
 	}
 	err := p.resolveOnce(cycle, &from)
@@ -131,18 +142,19 @@ func (p *Publisher) resolveAndClaim(from source) (DropReason, error) {
 	return p.claimAll(), nil
 }
 
-// resolveOnce finds the row in which each span of the batch is counted. It does nothing if an earlier attempt
-// to publish the batch did this in the same cycle: a retry must not count as another use of the keys.
+// resolveOnce finds out where each span of the batch is counted. It does nothing if an earlier attempt to publish
+// the batch did this in the same cycle, or export interval. Keys that are used often are preferred, and a retry
+// must not count as another use.
 func (p *Publisher) resolveOnce(cycle *aggregate.Cycle, from *source) error {
 	if p.batch.isResolvedIn(cycle.Number()) {
 		return nil
 	}
-	defer p.finder.countMisses()
+	defer p.finder.countMisses() // updates the statistics about decoded keys
 	return p.resolve(cycle, from)
 }
 
-// claimAll claims slots for the spans of the batch in the ring of each drainer. It returns notDropped, or
-// the reason why the batch is dropped.
+// claimAll reserves space for the spans of the batch in the ring, or queue, of each drainer, a goroutine that counts
+// spans. It returns notDropped, or the reason why the batch is dropped.
 func (p *Publisher) claimAll() DropReason {
 	for drainer := range p.batch.perDrainer {
 		reason := p.claim(drainer)
@@ -158,14 +170,14 @@ func (p *Publisher) claimAll() DropReason {
 // false if there are too many origins, so that the agent has to count the spans.
 func (p *Publisher) joinCycle(cycle *aggregate.Cycle) bool {
 	p.settlement.EnterCycle(cycle.Number())
-	intervalPlusOne := cycle.Interval() + 1 // 0 stands for no interval
-	isSameInterval := p.finder.interval == intervalPlusOne
+	interval := cycle.Interval() + 1 // from 1, because the finder's interval is 0 at first
+	isSameInterval := p.finder.interval == interval
 	if isSameInterval {
 		return true
 	}
 	origin, ok := p.admitOrigin(cycle)
 	if ok {
-		p.finder.begin(intervalPlusOne, origin)
+		p.finder.begin(interval, origin)
 	}
 	return ok
 }
@@ -223,11 +235,11 @@ func (p *Publisher) resolve(cycle *aggregate.Cycle, from *source) error {
 // the same time.
 const claimTries = 8
 
-// claim reserves ring slots for the spans of the batch that go to one drainer, a goroutine that counts the
-// spans of one ring. It returns notDropped, or the reason why the whole batch is dropped. In
-// either case, leaveCycle must be called afterwards.
-func (p *Publisher) claim(drainer int) DropReason {
-	part := &p.batch.perDrainer[drainer]
+// claim reserves slots for the spans of the batch in one ring, the queue to a drainer, which counts them. It
+// returns notDropped, or the reason why the whole batch is dropped. In either case, leaveCycle must be called
+// afterwards.
+func (p *Publisher) claim(drainerIndex int) DropReason {
+	part := &p.batch.perDrainer[drainerIndex]
 	aggregator := p.shared.config.Aggregator
 	if part.spans == 0 {
 		return notDropped
@@ -235,13 +247,14 @@ func (p *Publisher) claim(drainer int) DropReason {
 	if part.spans > aggregator.RingSlots() {
 		return DropBatchTooLarge
 	}
-	spanRing := aggregator.Ring(drainer)
+	spanRing := aggregator.Ring(drainerIndex)
 	isAlone := p.shared.isAlone()
-	if !p.shares[drainer].allows(spanRing, part.spans, isAlone) {
-		if isAlone {
-			return DropRingFull // the free slots are kept for the next publisher
-		}
-		return DropOverShare
+	isWithinShare := p.shares[drainerIndex].allows(spanRing, part.spans, isAlone)
+	if !isWithinShare && isAlone {
+		return DropRingFull // the free slots are kept for the next publisher
+	}
+	if !isWithinShare {
+		return DropOverShare // other publishers need the free slots
 	}
 	claim, reason := claimSlots(spanRing, part.spans)
 	part.claim = claim
@@ -280,15 +293,14 @@ func (p *Publisher) copySlots() {
 	}
 }
 
-// countHeldSlots adds the claimed slots of each ring to those that the publisher uses, so that its share
-// of the ring is limited.
+// countHeldSlots charges the claimed slots of each ring to the publisher, whose share of a ring is limited.
 func (p *Publisher) countHeldSlots() {
 	b := &p.batch
 	ringSlots := p.shared.config.Aggregator.RingSlots()
 	for drainer := range b.perDrainer {
 		claim := &b.perDrainer[drainer].claim
 		if claim.Len() > 0 {
-			p.shares[drainer].addMark(claim.End(), claim.Len(), ringSlots)
+			p.shares[drainer].addRange(claim.End(), claim.Len(), ringSlots)
 		}
 	}
 }
@@ -313,22 +325,22 @@ func (p *Publisher) publish(entry *entry) {
 		b.shared = len(b.slots) - b.ignored
 	}
 	if b.shared > 0 {
-		totals.common.Add(uint64(b.shared))
+		totals.sharedOrigin.Add(uint64(b.shared))
 	}
 	if b.renamed > 0 {
 		totals.renamed.Add(uint64(b.renamed))
 	}
 }
 
-// leaveCycle ends the use of the current cycle, so that it can be exported, and drops the reference to the
-// message. It abandons claimed ring slots that were not published, because their ring would be blocked
-// otherwise.
+// leaveCycle allows the current cycle, an export interval, to end. It gives up the slots that the publisher has
+// reserved in a ring, or queue, but not filled, because the ring would be blocked otherwise. It also drops the
+// reference to the message.
 func (p *Publisher) leaveCycle() {
 	for i := range p.batch.perDrainer {
-		p.batch.perDrainer[i].claim.Abandon()
+		p.batch.perDrainer[i].claim.Abandon() // no effect after Publish
 	}
 	p.snapshot = snapshot{} // it refers to the message
-	p.guard.Exit()
+	p.cycleGuard.Exit()
 }
 
 // finish resets the scratch after a batch. Retries of a batch need only one call.
@@ -355,18 +367,19 @@ func (src *source) len() int {
 // next reads the snapshot with the index i into s. It returns false after the last one, or if the
 // message is malformed. The first call must have the index 0, each other call the next index.
 func (src *source) next(s *snapshot, i int) bool {
-	if src.batch == nil {
+	isFromMessage := src.batch == nil
+	if isFromMessage {
 		return src.walker.Next(&s.Snapshot)
 	}
 	if i == len(src.batch.Snapshots) {
 		return false
 	}
-	counted := &src.batch.Snapshots[i]
+	record := &src.batch.Snapshots[i]
 	s.Snapshot = wire.Snapshot{
-		Key: src.batch.FingerprintOf(counted), Duration: counted.Duration, End: counted.End,
-		Flags: counted.Flags, Weight: counted.Weight,
+		Key:      src.batch.FingerprintOf(record), // the labeller can make the key itself
+		Duration: record.Duration, End: record.End, Flags: record.Flags, Weight: record.Weight,
 	}
-	s.labeller, s.span = src.batch.Labeller, counted.Span
+	s.labeller, s.span = src.batch.Labeller, record.Span
 	return true
 }
 
@@ -385,7 +398,7 @@ type BatchPart struct {
 // PublishTogether panics: spans that a panic leaves unpublished count as DropBug.
 //
 // If PublishTogether fails before commit, the spans count as DropLeftToAgent. The spans of last
-// publishers, which no agent counts, are dropped for the returned reason; if that IsPassing, they
+// publishers, which no agent counts, are dropped for the returned reason; if that IsRetryable, they
 // are not counted as received, because the caller refuses the request and its sender retries.
 func (s *Publishers) PublishTogether(commit func(), parts ...BatchPart) (reason DropReason, ok bool) {
 	spans := uint64(0)

@@ -19,7 +19,7 @@ type Publisher struct {
 	process      int32 // process ID of the connection's peer; 0 if unknown
 	withoutAgent bool  // no agent upstream counts spans that are not admitted
 	isShared     bool  // the spans are counted in the common origin, because their own did not fit
-	guard        *aggregate.Guard
+	cycleGuard   *aggregate.Guard
 	route        *routing.Route
 	finder       finder
 	snapshot     snapshot // scratch; cleared after each batch, so that it does not retain the message
@@ -37,10 +37,9 @@ func (s *Publishers) NewPublisher(origin span.Origin) *Publisher {
 	return s.newPublisher(origin, keyShare{memory: &s.keyMemory})
 }
 
-// NewConnection is like NewPublisher, for a connection of the native protocol. The publisher has
-// one of the Config.Connections shares of the memory for keys, and the recovery file tells the next
-// daemon what it has received. If its origin does not fit in an interval, or the process has used
-// up its share of origins, its spans are counted in the common origin.
+// NewConnection is like NewPublisher, for a connection of the native protocol. A part of the memory for keys is
+// reserved for it. A file tells the next daemon how many spans it has received. If there are too many origins,
+// its spans are counted together with those of other processes. process is the client's process ID, or 0.
 func (s *Publishers) NewConnection(origin span.Origin, process int32) *Publisher {
 	p := s.newPublisher(origin, keyShare{memory: &s.keyMemory, own: s.keyMemory.share})
 	p.process = process
@@ -71,7 +70,7 @@ func (s *Publishers) newPublisher(origin span.Origin, share keyShare) *Publisher
 	aggregator := s.config.Aggregator
 	return &Publisher{
 		shared: s, origin: origin, settlement: recovery.NewSettlementTracker(nil),
-		guard: aggregator.NewGuard(), route: aggregator.NewRoute(),
+		cycleGuard: aggregator.NewGuard(), route: aggregator.NewRoute(),
 		finder: finder{
 			shared: s, lang: origin.Lang, keys: newKeyTable(s.config.MaxKeys, s.config.MaxKeyBytes, share),
 		},
@@ -86,7 +85,7 @@ func (p *Publisher) Define(number uint32, raw []byte) error { return p.finder.de
 // Close releases the memory of the publisher. Published spans stay published.
 func (p *Publisher) Close() {
 	p.finder.keys.release()
-	p.guard.Close()
+	p.cycleGuard.Close()
 	p.settlement.Close()
 	p.shared.open.Add(-1)
 }
@@ -127,84 +126,89 @@ func (p *Publisher) Cycle() uint64 { return p.settlement.Cycle() }
 
 // ringShare counts the slots of one ring that one publisher uses, and limits their number, so that a
 // publisher that sends too much leaves free slots for others. A used slot becomes free when the consumer of
-// the ring has read it. The marks say at which positions that happens.
+// the ring has read it.
 type ringShare struct {
-	marks     [shareMarks]mark // a circular buffer
-	firstMark int              // index of the oldest mark
-	markCount int
-	held      int // number of used slots: those of all marks
+	ranges     [maxRanges]claimedRange // a circular buffer
+	firstRange int                     // index of the oldest range
+	rangeCount int
+	held       int // number of used slots: those of all ranges
 }
 
-// mark is a stretch of a ring that contains slots of one publisher.
-type mark struct {
+// claimedRange is a part of a ring that contains slots of one publisher.
+type claimedRange struct {
 	end   uint64 // ring position after the last of the slots
-	slots int    // number of slots of the publisher in the stretch
+	slots int    // number of slots of the publisher in the range
 }
 
-// shareMarks is the maximum number of marks. Beyond exactMarks, a closed mark covers at least
-// 1/markPart of the ring, so at most markPart of them fit in a ring. The 2 are the mark that is
-// still open and the one that is partly drained.
+// maxRanges is the maximum number of ranges. The first exactRanges contain one claim each. Each further
+// range contains several claims, together at least 1/rangePart of the ring, so at most rangePart of them fit
+// in a ring. The 2 are the range that is still extended and the one that is partly drained.
 const (
-	markPart   = 16
-	exactMarks = 16
-	shareMarks = exactMarks + markPart + 2
+	rangePart   = 16
+	exactRanges = 16
+	maxRanges   = exactRanges + rangePart + 2
 )
 
-// shareOfFree is how many slots a publisher may hold per slot that it leaves free, and
-// shareOfFreeAlone is the same for the only publisher. So one publisher stops at half of the ring, the next
-// at half of the rest, and so on. With a shareOfFree of 2, three publishers would leave only 1/27.
+// heldPerFree is how many slots a publisher may hold per slot that it leaves free, and
+// heldPerFreeAlone is the same for the only publisher. So one publisher stops at half of the ring, the next
+// at half of the rest, and so on. With a heldPerFree of 2, three publishers would leave only 1/27.
 const (
-	shareOfFree      = 1
-	shareOfFreeAlone = 7
+	heldPerFree      = 1
+	heldPerFreeAlone = 7
 )
 
-// allows reports whether the publisher may claim n more slots of a ring. Together with these, it may hold at
-// most as many slots as remain free, or seven times as many if isAlone is true. A publisher that holds no
-// slots may claim any number.
+// allows reports whether the publisher may claim n more slots of a ring. With them, it may hold as many slots as
+// are still free for others, or seven times as many if it is alone. A publisher that holds no slots may claim
+// any number.
 func (s *ringShare) allows(r *ring.Ring[aggregate.Slot], n int, isAlone bool) bool {
 	s.removeDrained(r.Drained())
-	heldPerFree := shareOfFree
-	if isAlone {
-		heldPerFree = shareOfFreeAlone
-	}
 	if s.held == 0 {
 		return true
 	}
-	remaining := r.Free() - n
-	return s.held+n <= heldPerFree*remaining
+	maxHeldPerFree := heldPerFree
+	if isAlone {
+		maxHeldPerFree = heldPerFreeAlone
+	}
+	freeForOthers := r.Free() - n
+	return s.held+n <= maxHeldPerFree*freeForOthers
 }
 
 // removeDrained subtracts the slots that the consumer of the ring has freed from those that the publisher
 // uses. The consumer has freed all slots before the position drained.
 func (s *ringShare) removeDrained(drained uint64) {
-	for s.markCount > 0 && s.marks[s.firstMark].end <= drained {
-		s.held -= s.marks[s.firstMark].slots
-		s.firstMark = (s.firstMark + 1) % shareMarks
-		s.markCount--
+	for s.rangeCount > 0 {
+		oldest := s.rangeAt(0)
+		if oldest.end > drained {
+			return
+		}
+		s.held -= oldest.slots
+		s.firstRange = (s.firstRange + 1) % maxRanges // in the circular buffer
+		s.rangeCount--
 	}
 }
 
-// addMark records that the publisher uses n more slots of a ring with ringSize slots, until the consumer
-// has passed the position end. If there are many marks, it extends the last one instead of adding another.
-// Then some slots are counted as used longer than they are.
-func (s *ringShare) addMark(end uint64, n, ringSize int) {
+// addRange records that the publisher uses n more slots of a ring with ringSize slots, until the consumer has
+// passed the position end. If there are many ranges already, it extends the last one, so that the slots of the
+// range only count as free when all of them are.
+func (s *ringShare) addRange(end uint64, n, ringSize int) {
 	s.held += n
-	if s.markCount > exactMarks {
-		last := s.markAt(s.markCount - 1)
-		mayGrow := last.slots < ringSize/markPart
-		mustGrow := s.markCount == shareMarks
-		if mayGrow || mustGrow {
+	if s.rangeCount > exactRanges {
+		last := s.rangeAt(s.rangeCount - 1)
+		isShort := last.slots < ringSize/rangePart
+		isFull := s.rangeCount == maxRanges // unlikely, see maxRanges
+		if isShort || isFull {
 			last.end = end
 			last.slots += n
 			return
 		}
 	}
-	*s.markAt(s.markCount) = mark{end, n}
-	s.markCount++
+	next := s.rangeAt(s.rangeCount)
+	*next = claimedRange{end: end, slots: n}
+	s.rangeCount++
 }
 
-// markAt returns the mark at the given index, counted from the oldest one, in the circular buffer.
-func (s *ringShare) markAt(i int) *mark { return &s.marks[(s.firstMark+i)%shareMarks] }
+// rangeAt returns the range at the given index, counted from the oldest one, in the circular buffer.
+func (s *ringShare) rangeAt(i int) *claimedRange { return &s.ranges[(s.firstRange+i)%maxRanges] }
 
 // waitBudget is the time that a publisher may still wait for ring slots before it drops batches.
 // Its maximum is Config.WaitBudget. Waiting bridges the few milliseconds in which a drainer waits
@@ -227,8 +231,8 @@ func (w *waitBudget) refill(now time.Time, limit time.Duration) bool {
 	return w.left > 0
 }
 
-// spend subtracts the time since refill was called: the publisher has waited.
-func (w *waitBudget) spend(now time.Time) {
+// spendUntil subtracts the time from the last call of refill to now: the publisher has waited.
+func (w *waitBudget) spendUntil(now time.Time) {
 	w.left -= now.Sub(w.last)
 	w.last = now
 }

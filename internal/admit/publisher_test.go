@@ -39,8 +39,8 @@ func TestFlood_LeavesRoom(t *testing.T) {
 				}
 			}
 			slots := h.config.Aggregator.RingSlots()
-			if left := slots - accepted; left < slots/(1+shareOfFree*floods)-100 ||
-				left > slots/(1+shareOfFree*floods)+100*floods {
+			if left := slots - accepted; left < slots/(1+heldPerFree*floods)-100 ||
+				left > slots/(1+heldPerFree*floods)+100*floods {
 				t.Errorf("%d floods left %d of %d slots", floods, left, slots)
 			}
 			if reason, ok := h.offer(modest, body(1024)); !ok {
@@ -116,7 +116,7 @@ func TestRingShare_AgainstList(t *testing.T) {
 			t.Fatal(err)
 		}
 		var s ringShare
-		var runs []mark
+		var runs []claimedRange
 		drained := make(chan struct{})
 		permits := make(chan struct{}, 4096)
 		go func() {
@@ -148,12 +148,12 @@ func TestRingShare_AgainstList(t *testing.T) {
 						least += run.slots
 					}
 				}
-				if s.held < least || s.held > most+slots/markPart+slots/8 {
+				if s.held < least || s.held > most+slots/rangePart+slots/8 {
 					t.Fatalf("seed %d: %d slots are held, by the list %d to %d", seed, s.held, least, most)
 				}
 				if claim, result := r.Claim(n); result == ring.Claimed {
-					runs = append(runs, mark{claim.End(), n})
-					s.addMark(claim.End(), n, slots)
+					runs = append(runs, claimedRange{claim.End(), n})
+					s.addRange(claim.End(), n, slots)
 					claim.Publish()
 				}
 			}
@@ -244,7 +244,7 @@ func TestWaitBudget_RefillsSlowly(t *testing.T) {
 		for waited < d && w.refill(now, most) {
 			now = now.Add(time.Millisecond)
 			waited += time.Millisecond
-			w.spend(now)
+			w.spendUntil(now)
 		}
 		return waited
 	}
@@ -307,7 +307,7 @@ func TestWaitBudget_Zero(t *testing.T) {
 // TestRetry_CountedOnce: retries do not count spans or keys again.
 func TestRetry_CountedOnce(t *testing.T) {
 	h := newHarness(t, func(c *Config, a *aggregate.Config) {
-		c.WaitBudget, a.RingSlots, a.Budgets[span.LabelResource] = 5*roomPause, 1024, 1
+		c.WaitBudget, a.RingSlots, a.Budgets[span.LabelResource] = 5*retryPause, 1024, 1
 	})
 	p := h.NewConnection(span.Origin{Service: "shop"}, 0)
 	unique := func(name string, n int) []byte {

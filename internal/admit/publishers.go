@@ -132,9 +132,10 @@ const guardAndRouteBytes = 1 << 10
 // number of goroutines that aggregate spans: a publisher has some data for each of them.
 func (c *Config) PublisherBytes(drainers int) int {
 	const (
-		bytesPerDrainer = int(unsafe.Sizeof(ringShare{}) + unsafe.Sizeof(drainerBatch{}))
-		keyTableBytes   = int(leastKeys * (unsafe.Sizeof(knownKey{}) + 2*unsafe.Sizeof(keySlot{}))) // empty
-		fixedBytes      = int(unsafe.Sizeof(Publisher{})) + keyTableBytes + guardAndRouteBytes
+		bytesPerDrainer    = int(unsafe.Sizeof(ringShare{}) + unsafe.Sizeof(drainerBatch{}))
+		bytesPerKey        = int(unsafe.Sizeof(knownKey{}) + 2*unsafe.Sizeof(keySlot{})) // half of the slots stay empty
+		emptyKeyTableBytes = leastKeys * bytesPerKey
+		fixedBytes         = int(unsafe.Sizeof(Publisher{})) + emptyKeyTableBytes + guardAndRouteBytes
 	)
 	batchBytes := c.MaxBatch * SpanBytes
 	bytes := fixedBytes + drainers*bytesPerDrainer + batchBytes

@@ -84,9 +84,8 @@ func (a *Aggregator) newCycle() *Cycle {
 	return c
 }
 
-// newDrainer returns the drainer, a goroutine that aggregates spans, with the given index, and a new ring from
-// which it reads the spans. The caller must start it. newDrainer returns an error if config.RingSlots is
-// invalid.
+// newDrainer returns the drainer with the given index. A drainer is a goroutine that aggregates spans, which it reads from
+// a ring of its own. The caller must start it. newDrainer returns an error if config.RingSlots is invalid.
 func (a *Aggregator) newDrainer(index int) (*drainer, error) {
 	slots, err := ring.New[Slot](a.config.RingSlots)
 	if err != nil {
@@ -132,7 +131,7 @@ func (a *Aggregator) Settled() (firstUnsettled uint64, changed <-chan struct{}) 
 func (a *Aggregator) RequestFlush(ctx context.Context) (Deliveries, error) {
 	request := a.sealer.requests.request()
 	select {
-	case <-request.sealed:
+	case <-request.sealed: // the exporters have the spans
 		return request.deliveries, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -150,8 +149,7 @@ func (a *Aggregator) RequestFlush(ctx context.Context) (Deliveries, error) {
 // keys. Keys lose a label that has too many different values. If keys is 0, no key has lost a label.
 func (a *Aggregator) MostCollapsed() (label string, keys uint64) { return a.intervals.MostCollapsed() }
 
-// Masked returns, by label, the number of keys in which identifiers in the label are replaced by
-// placeholders.
+// Masked returns how many keys had identifiers in a label that were replaced by placeholders, for each label.
 func (a *Aggregator) Masked() map[string]uint64 { return a.intervals.Masked() }
 
 // NewRoute returns a publisher's view of the assignment of keys to rings.
@@ -296,8 +294,8 @@ func (r *flushRequests) isPending() bool {
 	return r.next != nil
 }
 
-// take removes and returns the pending request, or returns nil. The sealer must call it before it
-// begins the next cycle (one export interval), because later requests can be for spans in that cycle.
+// take removes and returns the pending request, or returns nil. It must be called before the next cycle begins, the set of
+// spans that are exported after this one: later requests can be for spans in that cycle.
 func (r *flushRequests) take() *flushRequest {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -346,7 +344,7 @@ func (s *Stats) Aggregated() (total uint64) {
 // AdjustedCount returns the estimated number of spans before sampling: the sum of the weights of all
 // aggregated spans, rounded. A span that a sampler kept with the probability 1/n has the weight n.
 func (s *Stats) AdjustedCount() uint64 {
-	excess := 0.0
+	excess := 0.0 // each span adds its weight - 1
 	for i := range s.Drainers {
 		excess += s.Drainers[i].Excess
 	}

@@ -29,8 +29,8 @@ type Cycle struct {
 // Number returns the number of the cycle.
 func (c *Cycle) Number() uint64 { return c.number }
 
-// Interval returns the number of the export interval that contains the cycle. The IDs of keys and
-// origins are valid in this interval only.
+// Interval returns the number of the export interval that contains the cycle. An interval has several cycles if flushes
+// were requested. The IDs of keys and origins are valid in this interval only.
 func (c *Cycle) Interval() uint64 { return c.interval }
 
 // Registry returns the registry of the cycle's interval.
@@ -162,9 +162,9 @@ func (g *Guard) Enter() *Cycle {
 // tryEnter keeps the cycle with the given number from being exported until Exit. If another cycle has
 // become current, tryEnter changes nothing and returns false.
 func (g *Guard) tryEnter(number uint64) bool {
-	// The sealer does this in reverse: it changes current, and then reads inside. So either the sealer
-	// waits for this guard, or the guard sees that the cycle is not current.
-	g.inside.Store(number + 1)
+	// awaitExits does this in reverse: its caller changes current, and then it reads inside. So either it waits for this
+	// guard, or the guard sees that the cycle is not current.
+	g.inside.Store(number + 1) // 0 means outside
 	isCurrent := g.cycles.current.Load() == number
 	if !isCurrent {
 		g.Exit()
@@ -183,15 +183,18 @@ func (g *Guard) Exit() {
 	}
 }
 
-// awaitExits waits until no guard is inside the cycle with the given number. The caller must first make
-// another cycle current, so that no guard enters the given cycle again.
+// isInside reports whether the publisher of the guard can still publish in the cycle with the given number.
+func (g *Guard) isInside(number uint64) bool { return g.inside.Load() == number+1 }
+
+// awaitExits waits until no publisher can publish in the cycle with the given number. The caller must first make another
+// cycle current, so that no guard enters the given cycle again.
 func (c *cycles) awaitExits(number uint64) {
 	c.waiting.Store(true)
 	defer c.waiting.Store(false)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for guard := range c.guards {
-		for guard.inside.Load() == number+1 {
+		for guard.isInside(number) {
 			<-c.exited
 		}
 	}
@@ -225,18 +228,19 @@ type Window struct {
 	now      int64  // nanoseconds since the Unix epoch; 0 until the clock is read
 }
 
-// NewWindow returns the time buckets of the cycle (one export interval) that has the given number and
-// began at started. width is the width of a bucket.
+// NewWindow returns the time buckets in which the cycle (one export interval) with the given number counts spans. The
+// bucket that contains started, the start of the cycle, is its own; width is the width of a bucket.
 func NewWindow(number uint64, started time.Time, width time.Duration) Window {
-	ownStart := oldestBucket(started, int64(width)) + int64(width)
+	sinceOwnStart := started.UnixNano() % int64(width)
+	isOdd := number % 2 // at most two cycles are in use, so this identifies the cycle
 	return Window{
-		ownStart: ownStart, width: uint64(width),
-		ownPlace: Place{cycle: uint8(number & 1), bucket: ownBucket},
+		ownStart: started.UnixNano() - sinceOwnStart, width: uint64(width),
+		ownPlace: Place{cycle: uint8(isOdd), bucket: ownBucket},
 	}
 }
 
-// Place returns the bucket of time in which a span is counted. end is the end time of the span, in
-// nanoseconds since the Unix epoch.
+// Place returns the bucket of time in which a span is counted. end is the end time of the span, in nanoseconds since the
+// Unix epoch. Most spans end in the cycle's own bucket, the one in which it began.
 func (w *Window) Place(end int64) Place {
 	sinceStart := uint64(end - w.ownStart) // wraps around to a high number if end is before the start
 	if sinceStart < w.width {
@@ -254,22 +258,21 @@ func (w *Window) placeOutsideOwn(end int64) Place {
 	return w.placeAfter(end)
 }
 
-// placeBefore returns the time bucket for a span that ended before the window's own bucket begins. This
-// is always the previous bucket. The result is marked as late if the span ended before the previous
-// bucket, too.
+// placeBefore returns the time bucket for a span that ended before the bucket in which the cycle began. This is always the
+// previous bucket. If the span ended even before that bucket, the place is marked as late.
 func (w *Window) placeBefore(end int64) Place {
 	place := w.ownPlace
 	place.bucket = previousBucket
 	previousStart := w.ownStart - int64(w.width)
 	if end < previousStart {
-		place.clamp = late
+		place.clamp = late // counted in a later bucket than that of its end
 	}
 	return place
 }
 
-// placeAfter returns the time bucket for a span that ended after the window's own bucket. A span that
-// ended in a future bucket is counted in the current one, and marked as early. No span is counted in a
-// bucket after nextBucket.
+// placeAfter returns the time bucket for a span that ended after the bucket in which the cycle began. A span that ends in
+// the future is counted in the bucket of the current time, and its place is marked as early. No span is counted in a bucket
+// after nextBucket.
 func (w *Window) placeAfter(end int64) Place {
 	if w.now == 0 {
 		w.now = time.Now().UnixNano()
@@ -279,7 +282,7 @@ func (w *Window) placeAfter(end int64) Place {
 	bucket, currentBucket := w.bucketAt(end), w.bucketAt(now)
 	if bucket > currentBucket {
 		bucket = currentBucket
-		place.clamp = early
+		place.clamp = early // counted in an earlier bucket than that of its end
 	}
 	place.bucket = uint8(min(bucket, nextBucket))
 	return place

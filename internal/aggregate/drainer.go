@@ -70,13 +70,13 @@ func (d *drainer) count(slots []Slot) {
 // increase adds n to a counter that only one goroutine writes.
 func increase(counter *atomic.Uint64, n uint64) { counter.Store(counter.Load() + n) }
 
-// handleSignal handles a signal that the ring delivers. Clear discards the spans of the cycle signal.Arg
-// that are counted so far. The sender of Clear or Report waits for a token in d.handled. The sender of Stop
-// waits for the end of the goroutine instead.
+// handleSignal handles a signal that the ring delivers. Clear discards the spans of the cycle signal.Arg that are counted
+// so far. The sealer, which sends Clear and Report, waits until handleSignal has sent to d.handled. Stop needs no reply,
+// because the sealer waits for the end of the goroutine.
 func (d *drainer) handleSignal(signal ring.Signal) {
 	switch signal.Kind {
 	case ring.Clear:
-		table := d.tables[signal.Arg%2]
+		table := d.tables[signal.Arg%2] // cycles use the two tables in turn
 		d.discarded = table.pending.Load()
 		table.Reset()
 		d.handled <- struct{}{}

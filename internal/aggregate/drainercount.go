@@ -41,8 +41,7 @@ func parsePositive(text string) (n int, isValid bool) {
 // maxPerCore is the maximum number of drainers per core.
 const maxPerCore = 16
 
-// parsePerCore returns the number of drainers for perCore drainers per core, in addition to base. base is "" or a
-// number such as "+1". The result is rounded, and at least 1.
+// parsePerCore returns base + perCore * cores, rounded, and at least 1. base is "" or a number such as "+1".
 func parsePerCore(base, perCore string) (drainers int, isValid bool) {
 	additional := uint64(0)
 	if base != "" {

@@ -160,10 +160,10 @@ func (m *mergedBuckets) acceptsStart(start, now int64) bool {
 	if isInFuture {
 		return false
 	}
-	if m.isAligned(start) {
+	if m.isAligned(start) { // the spans are counted in this bucket of the daemon
 		return start >= m.oldest
 	}
-	return now-start <= mergedMaxAge
+	return now-start <= mergedMaxAge // they are counted in a bucket of their own, see rounded
 }
 
 // rounded returns the start of the time bucket in which a bucket of a tracer is counted. This is start
@@ -232,7 +232,7 @@ func (m GroupWriter) Reserve(groups []Group, width uint64, now time.Time) error 
 	if !m.reserveMemory(totalRows, totalBins) {
 		return ErrNoMergedRoom
 	}
-	m.mappings = mappings
+	m.mappings = mappings // of m.Merged, a pointer
 	return nil
 }
 
@@ -261,8 +261,8 @@ func (m GroupWriter) Add(origin registry.OriginID, g *Group) registry.LabelSet {
 	row.Add(&g.Counts)
 	newBins := row.okDurations.add(&g.OK) + row.errorDurations.add(&g.Errors)
 	m.binCount += newBins
-	m.pending.Add(g.Spans)
-	m.spans.Add(g.Spans)
+	m.pending.Add(g.Spans) // until the cycle is sealed
+	m.spans.Add(g.Spans)   // in total
 	return admission.Collapsed
 }
 

@@ -76,23 +76,22 @@ func (s *sealer) run() {
 	}
 }
 
-// endCycle ends the current cycle, the set of spans that are exported together, begins the next one, and
-// passes the ended one to the exporters. If isIntervalEnd is true, the export interval ends too.
+// endCycle ends the current cycle, the set of spans that are exported together, begins the next one, and passes the ended
+// one to the exporters. A cycle ends with its export interval (isIntervalEnd), or before that on request.
 func (s *sealer) endCycle(isIntervalEnd bool) {
 	a := s.aggregator
 	request := s.requests.take()
 	ended := a.nextCycle(isIntervalEnd)
-	// The interval ends at the first boundary after the start of the new cycle, even if that boundary passes
-	// while the ended cycle is being sealed.
+	// Computed now, because the end of the interval can pass while the ended cycle is being sealed.
 	newCycle := a.cycles.at(ended + 1)
 	s.intervalEnd = nextBoundary(newCycle.started, a.config.FlushInterval)
 	s.seal(ended, request)
 }
 
-// timeUntilSeal returns the time until the next export is due; it is negative if the export is overdue.
-// An export is due at the end of the interval. If a client has requested a flush, one is also due when
-// minFlushSpacing has passed since the last flush. If the wall clock was set back, the end of the interval
-// can be far away; timeUntilSeal returns at most the length of an interval.
+// timeUntilSeal returns the time until the current cycle, the spans that are exported next, must end. It is negative if
+// that time has passed. The cycle ends with the interval, or earlier if a client has requested a flush and
+// minFlushSpacing has passed since the last one. If the wall clock was set back, the end of the interval can be far away;
+// timeUntilSeal returns at most the length of an interval.
 func (s *sealer) timeUntilSeal() time.Duration {
 	untilIntervalEnd := min(time.Until(s.intervalEnd), s.aggregator.config.FlushInterval)
 	if s.mayFlush() {
@@ -107,8 +106,8 @@ func (s *sealer) mayFlush() bool { return s.flushes < maxFlushes && s.requests.i
 
 // nextCycle ends the current cycle, the set of spans that are exported together, and begins the next
 // one. It returns the number of the ended cycle. It first waits until the exporters have released the
-// memory that the next cycle reuses. If newInterval is true, the next cycle begins without registered
-// keys.
+// memory that the next cycle reuses. If newInterval is true, the next cycle begins without keys: the registry forgets
+// all of the last interval.
 func (a *Aggregator) nextCycle(newInterval bool) (ended uint64) {
 	ended = a.cycles.current.Load()
 	nextNumber := ended + 1
@@ -123,9 +122,9 @@ func (a *Aggregator) nextCycle(newInterval bool) (ended uint64) {
 	return ended
 }
 
-// seal passes the counts of an ended cycle, a set of spans that are exported together, to the exporters. It
-// first waits until all spans of the cycle are counted. If the cycle has ended because clients requested a
-// flush, request is not nil, and gets the deliveries that the clients have to wait for.
+// seal passes the counts of an ended cycle, a set of spans that are exported together, to the exporters. It first waits
+// until all spans of the cycle are counted. If clients have requested a flush, request is not nil. It then gets the
+// unfinished deliveries, on whose outcomes these clients wait.
 func (s *sealer) seal(number uint64, request *flushRequest) {
 	a := s.aggregator
 	a.awaitCounts(number)
@@ -154,9 +153,9 @@ func (a *Aggregator) awaitCounts(number uint64) {
 	a.signalAll(ring.Signal{Kind: ring.Report, Arg: number})
 }
 
-// sealedCycle returns the counts of an ended cycle in the form that exporters read. The Delivery of the
-// result updates the recovery file for the next daemon: when a destination may have received a part of
-// the spans, and when all spans are delivered or given up.
+// sealedCycle returns the counts of an ended cycle in the form that exporters read. The Delivery of the result records two
+// facts in the recovery file, from which the next daemon learns the fate of the spans: whether a destination may have
+// received a part of them, and that all are delivered or given up.
 func (a *Aggregator) sealedCycle(c *Cycle) *Sealed {
 	number := c.number
 	onDoubt := func(isInDoubt bool) { a.config.Recovery.SetInDoubt(number, isInDoubt) }
@@ -182,8 +181,8 @@ func (c *Cycle) clearPending() {
 	}
 }
 
-// clear discards the spans that are counted in the current cycle so far. Registered keys remain. The
-// exporters get a Sealed that contains only the number of discarded spans.
+// clear discards the spans that are counted in the current cycle so far. Their keys remain registered. The exporters get
+// the number of discarded spans, in a Sealed without other content.
 func (a *Aggregator) clear() {
 	number := a.cycles.current.Load()
 	a.signalAll(ring.Signal{Kind: ring.Clear, Arg: number})
@@ -233,8 +232,8 @@ type Sealed struct {
 	Origins []span.Origin       // by OriginID
 	Keys    []registry.KeyEntry // by KeyID
 
-	// Cleared is the number of snapshots that a clear discarded. If it is not 0, there is no
-	// other content.
+	// Cleared is the number of spans that were discarded, because no destination accepts statistics. If it is not 0, there
+	// is no other content.
 	Cleared uint64
 
 	// Delivery is resolved when every payload of the cycle is delivered or given up.

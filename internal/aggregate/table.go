@@ -202,10 +202,10 @@ func (p *Part) mergedRow() (*mergedRow, sketch.Mapping) {
 	return &p.merged.rows[p.row], p.merged.mappings[p.Mapping]
 }
 
-// ReadOK adds the durations of all spans without an error to sum. A caller that adds several parts to one
-// sketch must select parts with the same Mapping.
+// ReadOK adds the durations of all spans without an error to sum. A sum that is a Sketch must get only parts with the same
+// Mapping, the assignment of durations to its bins.
 func (p *Part) ReadOK(sum sketch.Sum) {
-	if p.countedByTracer() {
+	if p.countedByTracer() { // then the counts are in bins of the tracer's mapping
 		row, mapping := p.mergedRow()
 		row.okDurations.read(sum, mapping)
 		return
@@ -214,10 +214,10 @@ func (p *Part) ReadOK(sum sketch.Sum) {
 	row.okDurations.Read(&p.table.pages, sum)
 }
 
-// ReadErrors adds the durations of all spans with an error to sum. A caller that adds several parts to one
-// sketch must select parts with the same Mapping.
+// ReadErrors adds the durations of all spans with an error to sum. A sum that is a Sketch must get only parts with the same
+// Mapping, the assignment of durations to its bins.
 func (p *Part) ReadErrors(sum sketch.Sum) {
-	if p.countedByTracer() {
+	if p.countedByTracer() { // then the counts are in bins of the tracer's mapping
 		row, mapping := p.mergedRow()
 		row.errorDurations.read(sum, mapping)
 		return

@@ -137,7 +137,7 @@ func (c *Config) Descriptors() int {
 		receiver := kind.config(c)
 		if receiver.Enabled() {
 			connections := kind.common(c).MaxConnections + rejectedConnection
-			upstreamConnections := receiver.UpstreamConnections()
+			upstreamConnections := receiver.MaxUpstreamConnections()
 			total += receiverListeners + connections + upstreamConnections
 		}
 	}

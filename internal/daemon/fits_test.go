@@ -62,7 +62,7 @@ func combinations(t *testing.T) map[string]Config {
 			{"forwarded OTLP and Zipkin ", func(c *Config) { forwards(c); reports(c) }},
 		},
 		{none, {"with Datadog semantics ", func(c *Config) {
-			c.OTLP.Semantics, c.OTLP.Marks = receiverotlp.SemanticsDatadog, c.OTLP.Forward.IsSet()
+			c.OTLP.Semantics, c.OTLP.MarksCounted = receiverotlp.SemanticsDatadog, c.OTLP.Forward.IsSet()
 		}}},
 		{
 			none,

@@ -255,7 +255,7 @@ func (d *Daemon) wantedFeatures() (features agent.Features, changed <-chan struc
 func receiverFeatures(f agent.Features) receiver.Features {
 	return receiver.Features{
 		Stats: f.Stats, PeerTags: f.PeerTags, SpanKinds: f.SpanKinds,
-		IgnoreResources: f.IgnoreResources, FiltersTags: f.FiltersTags, DropsP0s: f.DropsP0s,
+		IgnoreResources: f.IgnoreResources, FiltersByTags: f.FiltersTags, AllowsDropUnsampled: f.DropsP0s,
 	}
 }
 

@@ -32,8 +32,8 @@ type receiverConfig interface {
 	Enabled() bool
 	Check() error
 	Memory(publisher int) []memory.Part
-	LeastBodyBytes() int      // minimum of --...-max-body-bytes
-	UpstreamConnections() int // maximum number of connections to the upstream
+	LeastBodyBytes() int         // minimum of --...-max-body-bytes
+	MaxUpstreamConnections() int // maximum number of connections to the upstream
 }
 
 // receiverKinds are all receivers, in the order in which they are opened.
@@ -71,8 +71,8 @@ func (c *Config) Receivers() map[string]*receiver.Config {
 func ForwardsTraces(c *Config) bool {
 	for _, kind := range receiverKinds {
 		receiver := kind.config(c)
-		hasUpstream := receiver.UpstreamConnections() > 0
-		if receiver.Enabled() && hasUpstream {
+		maxUpstreamConnections := receiver.MaxUpstreamConnections()
+		if receiver.Enabled() && maxUpstreamConnections > 0 {
 			return true
 		}
 	}

@@ -235,14 +235,14 @@ func percentile(bins []bin, fraction float64) float64 {
 }
 
 // moveBins appends the non-empty bins of the sketch s to bins, and returns the result. mapping determines which
-// duration a bin stands for. It also empties the sketch. A run is a sequence of adjacent bins.
+// duration a bin stands for. It also empties the sketch.
 func (r *busiestReader) moveBins(bins []bin, s *sketch.Sketch, mapping sketch.MappingID) []bin {
 	if zeros := s.Zeros(); zeros > 0 {
 		bins = append(bins, bin{seconds: 0, count: zeros})
 	}
 	binDurations := r.mappings[mapping]
 	r.runs = s.AppendRuns(r.runs[:0], mapping)
-	for _, run := range r.runs {
+	for _, run := range r.runs { // each a sequence of adjacent bins
 		for i, count := range s.Counts(run) {
 			nanoseconds := binDurations.Value(int(run.First) + i)
 			bins = append(bins, bin{seconds: nanoseconds / 1e9, count: float64(count)})

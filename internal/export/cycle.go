@@ -38,8 +38,8 @@ type cycleState struct {
 	err             error // first error, for waiting clients
 }
 
-// addPart adds one part, without a result yet.
-func (c *cycleState) addPart() {
+// addPendingPart adds one part, without a result yet.
+func (c *cycleState) addPendingPart() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.unansweredParts++
@@ -79,8 +79,8 @@ func (c *cycleState) answerPart(err error) {
 }
 
 // settlePart records that all spans in one part of a cycle (export interval), for example a payload, were delivered
-// or lost. After the last part, it calls Settle of the cycle's delivery. If the daemon crashes later, the next
-// daemon then does not report these spans as lost by the crash.
+// or lost. After the last part, it marks the cycle as settled in the recovery file. After a crash, the next daemon
+// then does not report these spans as lost.
 func (c *cycleState) settlePart() {
 	c.mu.Lock()
 	c.unsettledParts--
@@ -91,25 +91,32 @@ func (c *cycleState) settlePart() {
 	}
 }
 
-// recordSendStart records that a payload or scrape with spans of the cycle is about to be sent.
-func (c *cycleState) recordSendStart() { c.updateSend(1, false) }
-
-// recordSendEnd records that a payload or scrape that recordSendStart has recorded is no longer in flight. maybeDelivered is
-// false only if it certainly did not arrive.
-func (c *cycleState) recordSendEnd(maybeDelivered bool) { c.updateSend(-1, maybeDelivered) }
-
-// updateSend records that a request with spans of the cycle begins (change is 1) or has ended (-1). maybeDelivered
-// is true if a request that has ended may have delivered them. If the cycle becomes in doubt, or is not in doubt any
-// more, updateSend calls Delivery.SetInDoubt, unless the cycle is settled. It holds the lock during the call, so
-// that concurrent calls are in order.
-func (c *cycleState) updateSend(change int, maybeDelivered bool) {
+// recordSendStart records that a request with spans of the cycle, an export interval, is about to be sent. If the
+// daemon crashes from now on, the next daemon does not count these spans again, because they may have arrived.
+func (c *cycleState) recordSendStart() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	wasInDoubt := c.isInDoubt()
-	c.inFlight += change
+	c.inFlight++
+	c.reportDoubt(wasInDoubt)
+}
+
+// recordSendEnd records that a request with spans of the cycle, an export interval, has ended. maybeDelivered is false
+// only if the spans have certainly not arrived.
+func (c *cycleState) recordSendEnd(maybeDelivered bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	wasInDoubt := c.isInDoubt()
+	c.inFlight--
 	if maybeDelivered {
 		c.maybeDelivered = true
 	}
+	c.reportDoubt(wasInDoubt)
+}
+
+// reportDoubt calls Delivery.SetInDoubt if c.isInDoubt differs from wasInDoubt. It does nothing if all spans of the
+// cycle are delivered or lost. The caller holds the lock, so that concurrent calls of SetInDoubt are in order.
+func (c *cycleState) reportDoubt(wasInDoubt bool) {
 	isInDoubt := c.isInDoubt()
 	isSettled := c.unsettledParts == 0
 	if isInDoubt != wasInDoubt && !isSettled {
@@ -120,15 +127,21 @@ func (c *cycleState) updateSend(change int, maybeDelivered bool) {
 // isInDoubt reports whether a destination may have spans of the cycle. The caller holds the lock.
 func (c *cycleState) isInDoubt() bool { return c.inFlight > 0 || c.maybeDelivered }
 
-// openCycle is an export interval with spans that are neither delivered nor lost yet, at one destination.
+// openCycle is an export interval with spans that are neither delivered nor lost yet, at one destination. It can also
+// cover several successive intervals, which mergeOldest has merged.
 type openCycle struct {
-	state       *cycleState
-	firstMerged uint64    // number of the first cycle that was merged into this one; its own without merges
-	number      uint64    // number of the first snapshot that contains the spans
-	spans       uint64    // spans that are neither delivered nor lost
-	sealed      time.Time // when the cycle was sealed
-	isAnswered  bool      // answer was called
-	isSettled   bool      // settle was called
+	state       *cycleState // of the last interval
+	firstNumber uint64      // number of the first interval
+	lastNumber  uint64      // number of the last interval, and of the first snapshot that contains all spans
+	spans       uint64      // spans that are neither delivered nor lost
+	sealed      time.Time   // when the last interval was sealed
+	isAnswered  bool        // answer was called
+	isSettled   bool        // settle was called
+}
+
+// newOpenCycle returns an open cycle for c, which has the given number.
+func newOpenCycle(c *Cycle, number uint64, sealed time.Time) openCycle {
+	return openCycle{state: c.state, firstNumber: number, lastNumber: number, spans: c.spans, sealed: sealed}
 }
 
 // settle settles the part of the cycle for this destination. Further calls do nothing.
@@ -159,66 +172,66 @@ type openCycles struct {
 
 // add adds a cycle that is newer than all others.
 func (o *openCycles) add(c openCycle) {
-	c.state.addPart()
+	c.state.addPendingPart()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.cycles = append(o.cycles, c)
 }
 
-// removeUpTo removes the open cycles (export intervals with undelivered spans) up to the number last, and returns
-// them. The caller must call settle for each of them.
-func (o *openCycles) removeUpTo(last uint64) []openCycle {
+// removeUpTo removes the open cycles (export intervals with undelivered spans) up to lastNumber, and returns them.
+// The caller must call settle for each of them.
+func (o *openCycles) removeUpTo(lastNumber uint64) []openCycle {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	count := len(o.cyclesUpTo(last))
+	count := len(o.cyclesUpTo(lastNumber))
 	removed := slices.Clone(o.cycles[:count])
 	o.cycles = slices.Delete(o.cycles, 0, count)
 	return removed
 }
 
-// subtractDelivered subtracts delivered spans from the open cycles (export intervals with undelivered spans) up to
-// the number last, and returns the number of these spans. missing is the maximum number of spans in these cycles
-// that were not delivered. It assumes that these are in the oldest cycles.
-func (o *openCycles) subtractDelivered(last, missing uint64) (delivered uint64) {
+// subtractDelivered removes delivered spans from the open cycles (export intervals with undelivered spans) up to
+// lastNumber, and returns their number. undelivered is the number of spans that remain in these cycles. They are
+// assumed to be in the oldest ones.
+func (o *openCycles) subtractDelivered(lastNumber, undelivered uint64) (delivered uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	cycles := o.cyclesUpTo(last)
+	cycles := o.cyclesUpTo(lastNumber)
 	for i := range cycles {
-		missingInCycle := min(missing, cycles[i].spans)
-		delivered += cycles[i].spans - missingInCycle
-		missing -= missingInCycle
-		cycles[i].spans = missingInCycle
+		undeliveredInCycle := min(undelivered, cycles[i].spans)
+		delivered += cycles[i].spans - undeliveredInCycle
+		undelivered -= undeliveredInCycle
+		cycles[i].spans = undeliveredInCycle
 	}
 	return delivered
 }
 
-// cyclesUpTo returns the open cycles (export intervals with undelivered spans) up to the number last, oldest first.
-// The result shares memory with o.cycles. The caller holds the lock.
-func (o *openCycles) cyclesUpTo(last uint64) []openCycle {
+// cyclesUpTo returns the open cycles (export intervals with undelivered spans) up to lastNumber, oldest first. The
+// result shares memory with o.cycles. The caller holds the lock.
+func (o *openCycles) cyclesUpTo(lastNumber uint64) []openCycle {
 	for i := range o.cycles {
-		if o.cycles[i].number > last {
+		if o.cycles[i].lastNumber > lastNumber {
 			return o.cycles[:i]
 		}
 	}
 	return o.cycles
 }
 
-// statesUpTo returns the states of the open cycles (export intervals with undelivered spans) up to the number last.
-func (o *openCycles) statesUpTo(last uint64) (states []*cycleState) {
+// statesUpTo returns the states of the open cycles (export intervals with undelivered spans) up to lastNumber.
+func (o *openCycles) statesUpTo(lastNumber uint64) (states []*cycleState) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, c := range o.cyclesUpTo(last) {
+	for _, c := range o.cyclesUpTo(lastNumber) {
 		states = append(states, c.state)
 	}
 	return states
 }
 
-// answerUpTo sends err to the clients that wait for the delivery of an open cycle (export interval with undelivered
-// spans) with the number last or a lower one.
-func (o *openCycles) answerUpTo(last uint64, err error) {
+// answerUpTo sends err to the clients that wait for the delivery of the open cycles up to lastNumber. Open cycles
+// are export intervals with undelivered spans.
+func (o *openCycles) answerUpTo(lastNumber uint64, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	cycles := o.cyclesUpTo(last)
+	cycles := o.cyclesUpTo(lastNumber)
 	for i := range cycles {
 		cycles[i].answer(err)
 	}
@@ -243,7 +256,7 @@ func (o *openCycles) mergeOldest(limit int) (removed []openCycle) {
 	defer o.mu.Unlock()
 	for len(o.cycles) > limit {
 		oldest, next := o.cycles[0], &o.cycles[1]
-		next.firstMerged = oldest.firstMerged
+		next.firstNumber = oldest.firstNumber // next covers both cycles from now on
 		next.spans += oldest.spans
 		removed = append(removed, oldest)
 		o.cycles = slices.Delete(o.cycles, 0, 1)
@@ -252,12 +265,12 @@ func (o *openCycles) mergeOldest(limit int) (removed []openCycle) {
 }
 
 // subtractLost subtracts lost spans, which will never be delivered, from the open cycles (export intervals with
-// undelivered spans) up to the number last, oldest first. It returns the number of subtracted spans, which is less
-// than lost if the cycles have fewer spans.
-func (o *openCycles) subtractLost(last, lost uint64) (subtracted uint64) {
+// undelivered spans) up to lastNumber, oldest first. It returns the number of subtracted spans, which is less than
+// lost if the cycles have fewer spans.
+func (o *openCycles) subtractLost(lastNumber, lost uint64) (subtracted uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	cycles := o.cyclesUpTo(last)
+	cycles := o.cyclesUpTo(lastNumber)
 	for i := range cycles {
 		lostInCycle := min(lost-subtracted, cycles[i].spans)
 		cycles[i].spans -= lostInCycle
@@ -266,13 +279,13 @@ func (o *openCycles) subtractLost(last, lost uint64) (subtracted uint64) {
 	return subtracted
 }
 
-// settleUpTo marks the open cycles (export intervals with undelivered spans) up to the number last as settled: if
-// the daemon crashes later, the next daemon does not report their spans as lost. The cycles remain open, because
-// this daemon can still deliver the spans.
-func (o *openCycles) settleUpTo(last uint64) {
+// settleUpTo marks the open cycles (export intervals with undelivered spans) up to lastNumber as settled: if the
+// daemon crashes later, the next daemon does not report their spans as lost. The cycles remain open, because this
+// daemon can still deliver the spans.
+func (o *openCycles) settleUpTo(lastNumber uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	cycles := o.cyclesUpTo(last)
+	cycles := o.cyclesUpTo(lastNumber)
 	for i := range cycles {
 		cycles[i].settle()
 	}
@@ -285,20 +298,20 @@ func (o *openCycles) hasAny() bool {
 	return len(o.cycles) > 0
 }
 
-// firstOpen returns the number of the oldest cycle (export interval) with spans that are neither delivered nor
+// firstUndelivered returns the number of the oldest cycle (export interval) with spans that are neither delivered nor
 // lost. It returns fallback if there is no such cycle.
-func (o *openCycles) firstOpen(fallback uint64) uint64 {
+func (o *openCycles) firstUndelivered(fallback uint64) uint64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.cycles) == 0 {
 		return fallback
 	}
-	return o.cycles[0].firstMerged
+	return o.cycles[0].firstNumber // the first of the intervals that this open cycle covers
 }
 
-// oldest returns the end of the oldest open cycle, an export interval with undelivered spans. It returns false if no
-// cycle is open.
-func (o *openCycles) oldest() (sealed time.Time, isAnyOpen bool) {
+// oldestSealed returns when the oldest open cycle was sealed, an export interval with undelivered spans. It returns
+// false if no cycle is open.
+func (o *openCycles) oldestSealed() (sealed time.Time, isAnyOpen bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.cycles) == 0 {
@@ -314,40 +327,37 @@ func (o *openCycles) oldest() (sealed time.Time, isAnyOpen bool) {
 type snapshot struct {
 	number uint64
 
-	mu           sync.Mutex
-	pending      int    // payloads without an outcome, plus one until all payloads are encoded
-	isIncomplete bool   // a payload was not accepted
-	missingSpans uint64 // maximum number of spans in the payloads that were not accepted
-	rejected     uint64 // spans of accepted payloads that the destination rejected
+	mu               sync.Mutex
+	pendingPayloads  int    // payloads without an outcome, plus one until all payloads are encoded
+	hasFailed        bool   // a payload was not accepted
+	undeliveredSpans uint64 // maximum number of spans in the payloads that were not accepted
+	rejectedSpans    uint64 // spans of accepted payloads that the destination rejected
 }
 
-// add adds a payload to pending.
-func (s *snapshot) add() {
+// addPendingPayload adds one to s.pendingPayloads.
+func (s *snapshot) addPendingPayload() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.pending++
+	s.pendingPayloads++
 }
 
 // payloadOutcome is the outcome of one payload of a snapshot. The zero value means accepted.
 type payloadOutcome struct {
-	isUnaccepted bool
-	undelivered  []uint64 // Payload.Undelivered of a payload that was not accepted
-	rejected     uint64   // spans of an accepted payload that the destination rejected
+	hasFailed        bool   // the payload has spans, and was not accepted
+	undeliveredSpans uint64 // maximum number of spans in a payload that was not accepted
+	rejectedSpans    uint64 // spans of an accepted payload that the destination rejected
 }
 
-// recordOutcome records the outcome of one payload of the snapshot: whether the destination accepted it, and how
-// many of its spans are missing or were rejected. It returns true if the payload was the last one without an
-// outcome.
+// recordOutcome records the outcome of one payload of the snapshot: whether it has failed, and how many of its spans
+// were not delivered or were rejected. It returns true if the payload was the last one without an outcome.
 func (s *snapshot) recordOutcome(o payloadOutcome) (isLast bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.pending--
-	if o.isUnaccepted {
-		s.isIncomplete = true
+	if o.hasFailed {
+		s.hasFailed = true
 	}
-	for _, spans := range o.undelivered {
-		s.missingSpans += spans
-	}
-	s.rejected += o.rejected
-	return s.pending == 0
+	s.undeliveredSpans += o.undeliveredSpans
+	s.rejectedSpans += o.rejectedSpans
+	s.pendingPayloads--
+	return s.pendingPayloads == 0
 }

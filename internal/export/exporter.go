@@ -127,18 +127,30 @@ type Payload struct {
 	lastErr  error // error of the last attempt
 }
 
-// expectOutcome records that the outcome of a new payload is not known yet: in its snapshot if it contains running
-// totals, and otherwise in its cycle, the export interval whose spans it contains.
+// HasRunningTotals reports whether the payload contains running totals, whose spans are accounted per cycle.
+func (p *Payload) HasRunningTotals() bool { return p.Spans == 0 }
+
+// expectOutcome counts a new payload as pending: in its snapshot, the set of payloads with all running totals, if it
+// belongs to one, and otherwise in its cycle, the export interval whose spans it contains.
 func (p *Payload) expectOutcome() {
 	if p.snapshot != nil {
-		p.snapshot.add()
+		p.snapshot.addPendingPayload()
 		return
 	}
-	p.cycle.addPart()
+	p.cycle.addPendingPart()
 }
 
-// canBeSentTwice reports whether receivers count no span twice if the payload arrives twice, because it contains
+// undeliveredSpans returns the maximum number of spans in the payload that the destination may lack, for a payload of
 // running totals.
+func (p *Payload) undeliveredSpans() (sum uint64) {
+	for _, spans := range p.Undelivered {
+		sum += spans
+	}
+	return sum
+}
+
+// canBeSentTwice reports whether the payload contains running totals: if these arrive twice, receivers count no span
+// twice.
 func (p *Payload) canBeSentTwice() bool { return p.snapshot != nil || p.IsGraph }
 
 // Outcome is the result of one attempt to deliver a payload.

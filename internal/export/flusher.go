@@ -89,16 +89,16 @@ func (f *Flusher) Accept(sealed *aggregate.Sealed) {
 		return
 	}
 	state := &cycleState{delivery: delivery}
-	state.addPart() // counts as undelivered until all destinations have encoded the rows
-	f.passOn(sealed, state, participants)
+	state.addPendingPart() // stands for the payloads that are not encoded yet
+	f.mergeAndDeliver(sealed, state, participants)
 	sealed.Release()
 	f.recordDuration(time.Since(began))
-	state.resolvePart(nil)
+	state.resolvePart(nil) // all payloads are encoded
 }
 
-// passOn merges the counts of an export interval into rows, and passes the rows to destinations. It also updates
-// f.busiest.
-func (f *Flusher) passOn(sealed *aggregate.Sealed, state *cycleState, destinations []Destination) {
+// mergeAndDeliver merges the counts of an export interval into rows, the sums of equal label sets, and passes the rows
+// to destinations. It also sets f.busiest to the label sets with the most spans.
+func (f *Flusher) mergeAndDeliver(sealed *aggregate.Sealed, state *cycleState, destinations []Destination) {
 	began := time.Now()
 	c := &Cycle{Sealed: sealed, Rows: f.merger.Merge(sealed), spans: sealed.Spans(), state: state}
 	if c.spans > 0 {
@@ -108,7 +108,7 @@ func (f *Flusher) passOn(sealed *aggregate.Sealed, state *cycleState, destinatio
 	for _, d := range destinations {
 		d.accept(c)
 	}
-	f.merger.Forget()
+	f.merger.Forget() // sealed, which the caller releases
 }
 
 // joinDestinations counts the spans of a cycle, one export interval, as pending at each destination. It returns the
@@ -134,16 +134,21 @@ func (f *Flusher) recordDuration(duration time.Duration) {
 // not delivered then are counted as unsent, with the reason Shutdown. When Close returns, every payload is counted
 // as delivered or lost, and no goroutine of a destination is running.
 func (f *Flusher) Close(ctx context.Context) {
+	// Stop accepting counts. The lock waits for a concurrent call of Accept.
 	f.accepting.Lock()
 	for _, d := range f.destinations {
 		d.close()
 	}
 	f.accepting.Unlock()
-	var wg sync.WaitGroup
+
+	// Send the queued payloads to all destinations at the same time.
+	var sending sync.WaitGroup
 	for _, d := range f.destinations {
-		wg.Go(func() { d.end(ctx) })
+		sending.Go(func() { d.end(ctx) })
 	}
-	wg.Wait()
+	sending.Wait()
+
+	// Count the remaining spans as delivered or lost.
 	f.accepting.Lock()
 	defer f.accepting.Unlock()
 	for _, d := range f.destinations {
@@ -175,7 +180,7 @@ type Row struct {
 }
 
 // Key returns the key.
-func (r *Row) Key() *span.Key { return r.parts[0].key }
+func (r *Row) Key() *span.Key { return r.parts[0].labels }
 
 // KeyID returns the ID of the key in the cycle.
 func (r *Row) KeyID() registry.KeyID { return r.parts[0].Key }
@@ -216,12 +221,12 @@ func (r *Row) ErrorDuration() (nanoseconds float64) {
 type part struct {
 	aggregate.Part
 	origin registry.OriginID
-	key    *span.Key
+	labels *span.Key
 }
 
 // compareParts compares two parts by the fields that determine their row: the process that sent the spans, the
-// period of time, the sketch mapping, the span type and the labels (key). It returns 0 if all are equal. The type
-// precedes the key because payloads for the Datadog agent need adjacent rows of the same type.
+// period of time, the sketch mapping, the span type and the labels. It returns 0 if all are equal. The type precedes
+// the other labels because payloads for the Datadog agent need adjacent rows of the same type.
 func compareParts(a, b part) int {
 	if a.origin != b.origin {
 		return cmp.Compare(a.origin, b.origin)
@@ -232,10 +237,10 @@ func compareParts(a, b part) int {
 	if a.Mapping != b.Mapping {
 		return cmp.Compare(a.Mapping, b.Mapping)
 	}
-	if a.key.Type != b.key.Type {
-		return strings.Compare(a.key.Type, b.key.Type)
+	if a.labels.Type != b.labels.Type {
+		return strings.Compare(a.labels.Type, b.labels.Type)
 	}
-	return cmp.Compare(a.Key, b.Key)
+	return cmp.Compare(a.Key, b.Key) // the IDs of the labels
 }
 
 // Merger merges the aggregates of a sealed cycle into rows. It only reads the tables: counts are
@@ -246,12 +251,12 @@ type Merger struct {
 	rows  []Row
 }
 
-// Merge adds the counts of spans up that have the same labels and were in the same period of time. It returns one
-// row for each of these sums, in the order of compareParts. The rows refer to sealed, and are valid until Forget.
+// Merge sums the counts of spans with equal labels in the same period of time. It returns one row for each of these
+// sums, in the order of compareParts. The rows refer to sealed, and are valid until Forget.
 func (m *Merger) Merge(sealed *aggregate.Sealed) []Row {
 	for p := range sealed.Parts {
 		entry := &sealed.Keys[p.Key]
-		m.parts = append(m.parts, part{Part: p, origin: entry.Origin, key: &entry.Key})
+		m.parts = append(m.parts, part{Part: p, origin: entry.Origin, labels: &entry.Key})
 	}
 	slices.SortFunc(m.parts, compareParts)
 	remaining := m.parts

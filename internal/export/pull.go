@@ -26,15 +26,15 @@ func newPull(cfg Config, x Exporter) *pullDestination {
 
 // accept implements Destination. It publishes a cycle to be scraped, unless the destination is closed.
 func (d *pullDestination) accept(c *Cycle) {
-	flush := d.stats.beginFlush(c)
+	entry := d.stats.addToHistory(c)
 	if d.isClosed.Load() {
-		d.rejectCycle(c, flush)
+		d.rejectCycle(c, entry)
 		return
 	}
 	began := time.Now()
 	encoded := d.publish(c)
 	encodeTime := c.merging + time.Since(began)
-	d.stats.changeFlush(flush, func(f *Flush) {
+	d.stats.changeEntry(entry, func(f *Flush) {
 		f.Unencodable = encoded.Unencodable
 		f.EncodeSeconds = encodeTime.Seconds()
 		f.Payloads = 1
@@ -51,7 +51,7 @@ func (d *pullDestination) accept(c *Cycle) {
 func (d *pullDestination) publish(c *Cycle) Encoded {
 	cycle := *c // other destinations have other numbers
 	cycle.Number = c.Cycle
-	cycle.FirstUnsettled = d.scrapes.open.firstOpen(c.Cycle)
+	cycle.FirstUnsettled = d.scrapes.open.firstUndelivered(c.Cycle)
 	d.scrapes.add(c, d.cfg.RetryAge) // before Publish, because then a scrape can contain the cycle
 	encoded := d.exporter.Pull.Publish(&cycle)
 	lost := d.scrapes.open.subtractLost(c.Cycle, encoded.Unencodable)
@@ -62,9 +62,9 @@ func (d *pullDestination) publish(c *Cycle) Encoded {
 // rejectCycle counts the spans of a cycle, one export interval, as unsent, because the destination is closed. It
 // records the error in flush, the entry for the cycle in the history, and reports it to the clients that wait for
 // the delivery of the cycle.
-func (d *pullDestination) rejectCycle(c *Cycle, flush *Flush) {
+func (d *pullDestination) rejectCycle(c *Cycle, entry *Flush) {
 	d.stats.recordUnsent(Shutdown, c.spans)
-	d.stats.changeFlush(flush, func(f *Flush) {
+	d.stats.changeEntry(entry, func(f *Flush) {
 		f.Outcomes[Shutdown.result()] = 1 // the cycle counts as one payload
 		f.LastError = errClosed.Error()
 	})
@@ -74,8 +74,7 @@ func (d *pullDestination) rejectCycle(c *Cycle, flush *Flush) {
 // join implements Destination: it counts the spans of a cycle, one export interval, as pending. It counts cleared
 // spans, which were discarded because no destination wanted them, as unsent. It returns true if there are spans.
 func (d *pullDestination) join(cleared, spans uint64) (participates bool) {
-	d.stats.addPending(cleared + spans)
-	d.stats.recordUnsent(NotWanted, cleared)
+	d.stats.recordSealed(cleared, spans)
 	return spans > 0
 }
 
@@ -154,26 +153,26 @@ type Scrapes struct {
 }
 
 // add adds a cycle, an export interval whose spans are about to be published for scrapes. Clients that wait for the
-// delivery of the cycle get success now, because they do not wait for scrapes. After retryAge, add settles the cycle
-// even without a scrape: if the daemon crashes later, the next daemon does not report its spans as lost.
+// delivery of the cycle get success now, because they do not wait for scrapes. If the daemon crashes later than
+// retryAge, the next daemon does not report the spans as lost, even if they have not been scraped.
 func (s *Scrapes) add(c *Cycle, retryAge time.Duration) {
-	s.open.add(openCycle{state: c.state, firstMerged: c.Cycle, number: c.Cycle, spans: c.spans})
-	s.open.answerUpTo(c.Cycle, nil) // success
-	for _, merged := range s.open.mergeOldest(maxUnscraped) {
+	s.open.add(newOpenCycle(c, c.Cycle, c.End))
+	s.open.answerUpTo(c.Cycle, nil)                           // success
+	for _, merged := range s.open.mergeOldest(maxUnscraped) { // limits the memory
 		merged.settle()
 	}
 	time.AfterFunc(retryAge, func() { s.open.settleUpTo(c.Cycle) })
 }
 
-// FirstUnscraped returns the number of the first cycle that no complete scrape contains. It returns
-// math.MaxUint64 if there is no such cycle.
-func (s *Scrapes) FirstUnscraped() uint64 { return s.open.firstOpen(math.MaxUint64) }
+// FirstUnscraped returns the number of the first cycle, or export interval, whose spans no complete scrape contains.
+// It returns math.MaxUint64 if there is no such cycle.
+func (s *Scrapes) FirstUnscraped() uint64 { return s.open.firstUndelivered(math.MaxUint64) }
 
-// Begin records that a response to a scrape is about to be written. The response contains the spans of all export
-// intervals up to the number cycle. The caller must call end after the last write, with isComplete true if all
+// Begin records that a response to a scrape is about to be written. The response contains the spans of all cycles,
+// or export intervals, up to lastCycle. The caller must call end after the last write, with isComplete true if all
 // writes have succeeded.
-func (s *Scrapes) Begin(cycle uint64) (end func(isComplete bool)) {
-	states := s.open.statesUpTo(cycle)
+func (s *Scrapes) Begin(lastCycle uint64) (end func(isComplete bool)) {
+	states := s.open.statesUpTo(lastCycle)
 	for _, c := range states {
 		c.recordSendStart()
 	}
@@ -182,16 +181,16 @@ func (s *Scrapes) Begin(cycle uint64) (end func(isComplete bool)) {
 			c.recordSendEnd(isComplete)
 		}
 		if isComplete {
-			s.recordComplete(cycle)
+			s.recordComplete(lastCycle)
 		}
 	}
 }
 
-// recordComplete records that a complete scrape contains the spans of all export intervals up to the number cycle.
-// It settles them after settleDelay.
-func (s *Scrapes) recordComplete(cycle uint64) {
-	raise(&s.nextAfterScrape, cycle+1)
-	time.AfterFunc(settleDelay, func() { s.settleUpTo(cycle) })
+// recordComplete records that a complete scrape contains the spans of all cycles, or export intervals, up to lastCycle.
+// It counts these spans as delivered after settleDelay.
+func (s *Scrapes) recordComplete(lastCycle uint64) {
+	raise(&s.nextAfterScrape, lastCycle+1)
+	time.AfterFunc(settleDelay, func() { s.settleUpTo(lastCycle) })
 }
 
 // lastScraped returns the number of the last export interval whose spans are in a complete scrape. It returns false
@@ -214,12 +213,12 @@ func raise(a *atomic.Uint64, value uint64) {
 	}
 }
 
-// settleUpTo counts the spans of all published export intervals up to the number cycle as delivered. It also settles
-// these intervals: if the daemon crashes later, the next daemon does not report their spans as lost.
-func (s *Scrapes) settleUpTo(cycle uint64) {
-	for _, c := range s.open.removeUpTo(cycle) {
+// settleUpTo counts the spans of all published cycles, or export intervals, up to lastCycle as delivered. If the daemon
+// crashes later, the next daemon does not report these spans as lost.
+func (s *Scrapes) settleUpTo(lastCycle uint64) {
+	for _, c := range s.open.removeUpTo(lastCycle) {
 		s.onScraped(c.spans)
 		c.settle()
 	}
-	notify(s.settled)
+	notify(s.settled) // pullDestination.end waits for this
 }

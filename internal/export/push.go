@@ -75,56 +75,53 @@ var (
 )
 
 // accept implements Destination. It encodes a cycle, the counts of one export interval, and queues the payloads. It
-// does not wait until they are delivered. join must have been called for the cycle before, to count its spans as
-// pending.
+// does not wait until they are delivered. If the destination accepts no counts now, the spans are lost.
 func (d *pushDestination) accept(c *Cycle) {
-	flush := d.stats.beginFlush(c)
+	entry := d.stats.addToHistory(c)
 	if reason, err := d.checkAccepting(); err != nil {
-		d.rejectCycle(c, flush, reason, err)
+		d.rejectCycle(c, entry, reason, err)
 		return
 	}
 	began := time.Now()
-	encoded := d.encode(c, flush, began)
+	encoded := d.encode(c, entry, began)
 	encodeTime := c.merging + time.Since(began)
-	d.stats.changeFlush(flush, func(f *Flush) {
-		f.Unencodable = encoded.Unencodable
-		f.EncodeSeconds = encodeTime.Seconds()
-	})
-	d.stats.change(func(s *Stats) { s.Totals = encoded.Totals })
+	d.stats.recordEncoded(entry, encoded, encodeTime)
 }
 
-// encode encodes a cycle, the counts of one export interval, and queues the payloads, which are created at now. It
-// counts spans that could not be encoded as unsent. flush is the entry for the cycle in the history.
-func (d *pushDestination) encode(c *Cycle, flush *Flush, now time.Time) Encoded {
+// encode encodes a cycle, the counts of one export interval, and queues the payloads with the creation time now. It
+// counts spans that could not be encoded as unsent. entry describes the cycle in the history.
+func (d *pushDestination) encode(c *Cycle, entry *Flush, now time.Time) Encoded {
 	cycle := *c // a copy, because other destinations have other limits and numbers
 	cycle.Limit = d.payloadLimit()
-	d.removeGraph()
+	d.removeQueuedGraph() // the new payloads contain a newer service graph
 	if d.exporter.Cumulative {
-		return d.encodeSnapshot(&cycle, flush, now)
+		return d.encodeSnapshot(&cycle, entry, now)
 	}
 	encoded := d.exporter.Push.Encode(&cycle, func(p *Payload) {
-		d.enqueue(p, &cycle, flush, now)
+		d.enqueue(p, &cycle, entry, now)
 	})
 	recordUnencodable(d.cfg.Log, d.stats, &d.exporter, &cycle, encoded.Unencodable)
 	return encoded
 }
 
-// encodeSnapshot encodes all running totals after a cycle, one export interval, and queues the payloads, which are
-// created at now. It counts spans that could not be encoded as unsent.
-func (d *pushDestination) encodeSnapshot(c *Cycle, flush *Flush, now time.Time) Encoded {
+// encodeSnapshot encodes all running totals after a cycle, one export interval, and queues the payloads with the
+// creation time now. It counts spans that could not be encoded as unsent.
+func (d *pushDestination) encodeSnapshot(c *Cycle, entry *Flush, now time.Time) Encoded {
 	snap := d.beginSnapshot(c, now)
+	snap.addPendingPayload() // stands for the payloads that are not encoded yet
 	encoded := d.exporter.Push.Encode(c, func(p *Payload) {
 		p.snapshot = snap
-		d.enqueue(p, c, flush, now)
+		d.enqueue(p, c, entry, now)
 	})
 	lost := d.open.subtractLost(snap.number, encoded.Unencodable)
 	recordUnencodable(d.cfg.Log, d.stats, &d.exporter, c, lost)
-	d.recordSnapshotOutcome(snap, payloadOutcome{}) // beginSnapshot has counted it
+	d.recordSnapshotOutcome(snap, payloadOutcome{}) // all payloads are encoded
 	return encoded
 }
 
-// removeGraph removes the payloads of the service graph from the queue, because those of the next cycle replace them.
-func (d *pushDestination) removeGraph() {
+// removeQueuedGraph removes the payloads of the service graph from the queue, because those of the next cycle replace
+// them.
+func (d *pushDestination) removeQueuedGraph() {
 	for _, p := range d.queue.removeGraph() {
 		d.stats.recordResult(p, ResultSuperseded)
 		if p.snapshot != nil {
@@ -136,31 +133,29 @@ func (d *pushDestination) removeGraph() {
 }
 
 // rejectCycle counts the spans of a cycle, one export interval, as unsent for the given reason. It records err in
-// flush, which /status shows, and reports err to the clients that wait for the delivery of the cycle.
-func (d *pushDestination) rejectCycle(c *Cycle, flush *Flush, reason Reason, err error) {
+// entry, which /status shows, and reports err to the clients that wait for the delivery of the cycle.
+func (d *pushDestination) rejectCycle(c *Cycle, entry *Flush, reason Reason, err error) {
 	d.stats.recordUnsent(reason, c.spans)
-	d.stats.changeFlush(flush, func(f *Flush) {
+	d.stats.changeEntry(entry, func(f *Flush) {
 		f.Outcomes[reason.result()] = 1 // the cycle counts as one payload
 		f.LastError = err.Error()
 	})
 	c.state.recordError(d.wrapError(err))
 }
 
-// beginSnapshot prepares for the payloads with all running totals after the cycle (export interval) c, and returns a
-// snapshot, which tracks them. It numbers the cycle. It removes the payloads of earlier cycles from the queue,
-// because the new ones contain their spans. Clients that have waited for their delivery for longer than
-// Config.RetryAge get an error.
+// beginSnapshot prepares for the payloads with all running totals after the cycle (export interval) c. It numbers c,
+// adds it to the open cycles, those with undelivered spans, and removes the payloads of earlier cycles from the queue,
+// because the new ones contain their spans. The result tracks the new payloads.
 func (d *pushDestination) beginSnapshot(c *Cycle, now time.Time) *snapshot {
-	number := d.snapshots.Add(1)
-	c.Number = number
-	c.FirstUnsettled = d.open.firstOpen(number)
-	d.open.answerOlderThan(now.Add(-d.cfg.RetryAge), errNotYet)
+	c.Number = d.snapshots.Add(1)
+	c.FirstUnsettled = d.open.firstUndelivered(c.Number)
+	d.open.answerOlderThan(now.Add(-d.cfg.RetryAge), errNotYet) // clients wait for Config.RetryAge at most
 	if c.spans > 0 {
-		d.addOpenCycle(openCycle{state: c.state, firstMerged: number, number: number, spans: c.spans, sealed: now})
+		d.addOpenCycle(newOpenCycle(c, c.Number, now))
 	}
 	replaced := d.queue.drain()
 	d.recordReplaced(replaced...)
-	return &snapshot{number: number, pending: 1} // encodeSnapshot records this outcome after the last payload
+	return &snapshot{number: c.Number}
 }
 
 // addOpenCycle adds a cycle to the open cycles, the export intervals with undelivered spans. If there are more than
@@ -192,26 +187,37 @@ func (d *pushDestination) checkAccepting() (Reason, error) {
 	if isClosed := d.acceptCtx.Err() != nil; isClosed {
 		return Shutdown, errClosed
 	}
-	if wantsStatistics, _ := d.wants(); !wantsStatistics {
+	if !d.wantsStatistics() {
 		return NotWanted, errNotWanted
 	}
 	return "", nil
 }
 
-// wants returns Exporter.Wants, or its default.
-func (d *pushDestination) wants() (statistics bool, payloadBytes int) {
+// wantsStatistics reports whether the destination currently accepts statistics.
+func (d *pushDestination) wantsStatistics() bool {
 	if d.exporter.Wants == nil {
-		return true, 0
+		return true
 	}
-	return d.exporter.Wants()
+	statistics, _ := d.exporter.Wants()
+	return statistics
+}
+
+// reportedLimit returns the maximum length of a payload that the destination has reported, or 0 if it has not reported
+// any.
+func (d *pushDestination) reportedLimit() int {
+	if d.exporter.Wants == nil {
+		return 0
+	}
+	_, payloadBytes := d.exporter.Wants()
+	return payloadBytes
 }
 
 // payloadLimit returns the maximum length of a payload: Config.MaxPayloadBytes, or the limit that the destination
 // reports if that is smaller. The reported limit is raised to MinPayloadBytes, because the counts of one label set,
 // which cannot be split, may need that much.
 func (d *pushDestination) payloadLimit() int {
-	_, reportedLimit := d.wants()
-	if reportedLimit == 0 {
+	reportedLimit := d.reportedLimit()
+	if reportedLimit == 0 { // it has reported none
 		return d.cfg.MaxPayloadBytes
 	}
 	return min(d.cfg.MaxPayloadBytes, max(reportedLimit, MinPayloadBytes))
@@ -221,12 +227,12 @@ func (d *pushDestination) wrapError(err error) error {
 	return fmt.Errorf("send to %s: %w", d.exporter.Name, err)
 }
 
-// enqueue adds a payload with spans of the cycle c, which was created at now, to the queue, and notifies the sender.
-// If the queue then exceeds its limits, enqueue removes the oldest payloads, and records them as lost. flush is the
-// entry for the cycle in the history.
-func (d *pushDestination) enqueue(p *Payload, c *Cycle, flush *Flush, now time.Time) {
+// enqueue adds the payload p to the queue, and notifies the sender. p was created at now, and contains spans of the
+// cycle c. If the queue then exceeds its limits, enqueue removes the oldest payloads, and records them as lost.
+// entry is the entry for the cycle in the history.
+func (d *pushDestination) enqueue(p *Payload, c *Cycle, entry *Flush, now time.Time) {
 	p.cycle = c.state
-	p.flush = flush
+	p.flush = entry
 	p.created = now
 	p.expectOutcome()
 	p.sequence = d.sequence
@@ -237,17 +243,16 @@ func (d *pushDestination) enqueue(p *Payload, c *Cycle, flush *Flush, now time.T
 	notify(d.queued)
 }
 
-// recordAccepted records that the destination has accepted a payload. rejectedSpans is the number of spans in the
-// payload that it has rejected nevertheless. If there are any, the clients that wait for the delivery of the payload
-// get an error.
+// recordAccepted records that the destination has accepted a payload, but may have rejected some of its spans. If
+// rejectedSpans is not 0, the clients that wait for the delivery of the payload get an error.
 func (d *pushDestination) recordAccepted(p *Payload, rejectedSpans uint64) {
 	d.stats.recordResult(p, ResultAccepted)
 	var err error
 	if rejectedSpans > 0 {
 		err = d.payloadError(Rejected, p)
 	}
-	if p.snapshot != nil {
-		d.recordSnapshotAccepted(p.snapshot, rejectedSpans, err)
+	if isRunningTotals := p.snapshot != nil; isRunningTotals {
+		d.recordSnapshotAccepted(p.snapshot, rejectedSpans, err) // its spans are delivered with the last payload
 		return
 	}
 	d.stats.recordDelivered(p.Spans, rejectedSpans)
@@ -261,7 +266,7 @@ func (d *pushDestination) recordSnapshotAccepted(s *snapshot, rejectedSpans uint
 	if err != nil {
 		d.open.answerUpTo(s.number, err)
 	}
-	d.recordSnapshotOutcome(s, payloadOutcome{rejected: rejectedSpans})
+	d.recordSnapshotOutcome(s, payloadOutcome{rejectedSpans: rejectedSpans})
 }
 
 // recordLost records that payloads of deltas or of running totals will not be delivered, for the given reason.
@@ -279,12 +284,13 @@ func (d *pushDestination) recordLost(reason Reason, payloads ...*Payload) {
 }
 
 // recordLostDeltas counts the spans of a payload as unsent, and reports err to the clients that wait for their
-// delivery. It also settles the spans, except at shutdown: if the daemon is killed before it has reported the loss,
-// the next daemon reports it instead.
+// delivery.
 func (d *pushDestination) recordLostDeltas(p *Payload, reason Reason, err error) {
 	d.stats.recordUnsent(reason, p.Spans)
 	d.log.logLost(reason, p)
 	p.cycle.answerPart(err)
+	// At shutdown, the spans stay in the recovery file: if the daemon is killed before it has reported the loss, the
+	// next daemon reports it instead.
 	if reason != Shutdown {
 		p.cycle.settlePart()
 	}
@@ -301,23 +307,24 @@ func (d *pushDestination) recordReplaced(payloads ...*Payload) {
 // recordUnaccepted records that the destination has not accepted a payload of running totals. Its spans stay pending,
 // because the payloads of the next cycle contain them again.
 func (d *pushDestination) recordUnaccepted(p *Payload) {
-	d.recordSnapshotOutcome(p.snapshot, payloadOutcome{isUnaccepted: !p.IsGraph, undelivered: p.Undelivered})
+	hasSpans := !p.IsGraph // the service graph only counts spans again that other payloads contain
+	d.recordSnapshotOutcome(p.snapshot, payloadOutcome{hasFailed: hasSpans, undeliveredSpans: p.undeliveredSpans()})
 }
 
-// recordSnapshotOutcome records whether one payload of a snapshot, the payloads with all running totals after an
-// export interval, was delivered. After the last payload, it counts the spans that were delivered.
+// recordSnapshotOutcome records whether one payload of a snapshot was delivered. A snapshot is the set of payloads with
+// all running totals after an export interval. After its last payload, the spans that were delivered are counted.
 func (d *pushDestination) recordSnapshotOutcome(s *snapshot, o payloadOutcome) {
 	isLast := s.recordOutcome(o)
 	if !isLast {
 		return
 	}
-	if !s.isIncomplete {
-		d.recordSnapshotDelivered(s)
+	if s.hasFailed {
+		// The undelivered spans stay in the open cycles, because the next snapshot contains them again.
+		deliveredSpans := d.open.subtractDelivered(s.number, s.undeliveredSpans)
+		d.stats.recordDelivered(deliveredSpans, s.rejectedSpans)
 		return
 	}
-	// The cycles stay open: the next snapshot contains their spans again.
-	deliveredSpans := d.open.subtractDelivered(s.number, s.missingSpans)
-	d.stats.recordDelivered(deliveredSpans, s.rejected)
+	d.recordSnapshotDelivered(s)
 }
 
 // recordSnapshotDelivered records that a snapshot of the running totals was delivered. It counts the spans of all
@@ -329,7 +336,7 @@ func (d *pushDestination) recordSnapshotDelivered(s *snapshot) {
 	for _, c := range cycles {
 		deliveredSpans += c.spans
 	}
-	d.stats.recordDelivered(deliveredSpans, s.rejected)
+	d.stats.recordDelivered(deliveredSpans, s.rejectedSpans)
 	for _, c := range cycles {
 		c.settle()
 		c.answer(nil)
@@ -346,17 +353,15 @@ func (d *pushDestination) payloadError(reason Reason, p *Payload) error {
 		d.exporter.Name, reason, p.tries, p.lastErr)
 }
 
-// join implements Destination. It counts the spans of a cycle, one export interval, as pending. It counts cleared
-// spans, which were discarded because no destination wanted them, as unsent. It returns true if the destination must
-// accept the cycle. An auto-discovered destination that is not found yet takes part in no cycles, and only counts
-// the spans in Stats.BeforeDiscovery.
+// join implements Destination. It counts spans, those of a new cycle (export interval), as pending. It counts cleared,
+// the spans that were discarded because no destination wanted them, as unsent. It returns true if the destination must
+// accept the cycle.
 func (d *pushDestination) join(cleared, spans uint64) (participates bool) {
-	if d.isDiscovering() { // spans must not be pending for a destination that may never be found
+	if d.isDiscovering() { // the spans must not be pending for a destination that may never be found
 		d.stats.change(func(s *Stats) { s.BeforeDiscovery += cleared + spans })
 		return false
 	}
-	d.stats.addPending(cleared + spans)
-	d.stats.recordUnsent(NotWanted, cleared)
+	d.stats.recordSealed(cleared, spans)
 	return spans > 0 || d.acceptsEmptyCycles()
 }
 
@@ -385,12 +390,12 @@ func (d *pushDestination) end(ctx context.Context) {
 	d.abort()
 }
 
-// settle implements Destination. At shutdown, it counts the undelivered spans of running totals as unsent, and
-// reports an error to the clients that wait for their delivery. It is called after end, when no payload is in
-// flight.
+// settle implements Destination. At shutdown, it removes the open cycles, export intervals with undelivered spans of
+// running totals. It counts these spans as unsent, and reports an error to the clients that wait for their delivery.
+// end must have returned before, so that no payload is in flight.
 func (d *pushDestination) settle() {
-	unsettled := d.open.removeUpTo(math.MaxUint64)
-	for _, c := range unsettled {
+	cycles := d.open.removeUpTo(math.MaxUint64) // all
+	for _, c := range cycles {
 		d.stats.recordUnsent(Shutdown, c.spans)
 		c.answer(d.wrapError(errClosed))
 		c.settle()
@@ -412,13 +417,12 @@ func (d *pushDestination) Stats() Stats {
 	if created, isAny := d.queue.oldest(); isAny {
 		s.OldestAge = time.Since(created)
 	}
-	if sealed, isAny := d.open.oldest(); isAny {
+	if sealed, isAny := d.open.oldestSealed(); isAny {
 		s.OldestAge = max(s.OldestAge, time.Since(sealed))
 	}
 	s.IsDiscovering = d.isDiscovering()
 	s.Reachable = d.link.isReachable.Load()
-	wantsStatistics, _ := d.wants()
-	s.IsAccepting = wantsStatistics && !d.link.isRefusing.Load()
+	s.IsAccepting = d.wantsStatistics() && !d.link.isRefusing.Load()
 	return s
 }
 

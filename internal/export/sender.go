@@ -8,9 +8,9 @@ import (
 
 // delivery is an attempt to deliver a payload.
 type delivery struct {
-	payload *Payload
-	cycles  []*cycleState // cycles whose spans the payload contains
-	pauses  int           // backoff.pauses when the delivery started
+	payload       *Payload
+	cycles        []*cycleState // cycles whose spans the payload contains
+	pausesAtStart int           // backoff.pauses when the delivery started
 }
 
 // finishedDelivery is a delivery with its result.
@@ -74,10 +74,10 @@ func (d *pushDestination) startDeliveries(now time.Time, current phase) {
 	}
 }
 
-// startDelivery starts a goroutine that delivers a payload. Before that, it records in the state of each export
-// interval whose spans the payload contains that a request with them begins.
+// startDelivery starts a goroutine that delivers a payload. Before that, it calls recordSendStart for each cycle, or
+// export interval, whose spans the payload contains.
 func (d *pushDestination) startDelivery(p *Payload) {
-	next := delivery{payload: p, pauses: d.backoff.pauses, cycles: d.cyclesOf(p)}
+	next := delivery{payload: p, pausesAtStart: d.backoff.pauses, cycles: d.cyclesOf(p)}
 	for _, c := range next.cycles {
 		c.recordSendStart()
 	}
@@ -134,9 +134,8 @@ func (d *pushDestination) isFinished(current phase) bool {
 	return true
 }
 
-// handleNextEvent waits for the next event: a delivery has finished, a payload was queued or has expired, the pause
-// after a failure or the phase has ended, or the destination has recovered. It handles the result of a finished
-// delivery, and ends the pause after a recovery. The caller handles other events.
+// handleNextEvent waits for the next event. It handles the result of a finished delivery, and ends the pause after a
+// failure if the destination has recovered. The caller handles all other events.
 func (d *pushDestination) handleNextEvent(now time.Time, current phase) {
 	var timer <-chan time.Time // stays nil, which never receives, after close
 	if current == accepting {
@@ -146,8 +145,8 @@ func (d *pushDestination) handleNextEvent(now time.Time, current phase) {
 	case f := <-d.finished:
 		d.queue.endDelivery(f.payload)
 		d.handleResult(f.delivery, f.Attempt)
-	case <-timer:
-	case <-d.queued:
+	case <-timer: // a payload has expired, or the pause has ended
+	case <-d.queued: // a payload was queued
 	case <-d.link.recovered:
 		d.backoff.end()
 	case <-d.phaseEnd(current):
@@ -183,21 +182,18 @@ func (d *pushDestination) newTimer(now time.Time) <-chan time.Time {
 // handleResult handles the result of a finished delivery. It records that the payload was accepted or is lost, or
 // queues it for a retry. A success ends the pause between deliveries, and a failure that can be retried begins one.
 func (d *pushDestination) handleResult(del delivery, a Attempt) {
+	del.recordSendEnd(a.Outcome)
 	p := del.payload
-	maybeDelivered := a.Outcome == OutcomeAccepted || a.Outcome == OutcomeUnknown
-	for _, c := range del.cycles {
-		c.recordSendEnd(maybeDelivered)
-	}
 	if a.Outcome == OutcomeUnknown && p.canBeSentTwice() {
-		a.Outcome = OutcomeNotYet
+		a.Outcome = OutcomeNotYet // a retry counts no span twice
 	}
 	d.recordAttempt(p, a)
 	switch a.Outcome {
 	case OutcomeAccepted:
-		d.backoff.recordSuccess(del.pauses)
+		d.backoff.recordSuccess(del.pausesAtStart)
 		d.recordAccepted(p, a.Rejected)
 	case OutcomeNotYet:
-		d.backoff.recordFailure(time.Now(), a.After, del.pauses)
+		d.backoff.recordFailure(time.Now(), a.After, del.pausesAtStart)
 		d.retry(p)
 	case OutcomeRefused:
 		d.recordLost(Rejected, p)
@@ -205,6 +201,15 @@ func (d *pushDestination) handleResult(del delivery, a Attempt) {
 		d.recordLost(NotWanted, p)
 	case OutcomeUnknown:
 		d.recordLost(Ambiguous, p)
+	}
+}
+
+// recordSendEnd records in each cycle, or export interval, whose spans the payload contains that the delivery has
+// ended with the given outcome.
+func (d *delivery) recordSendEnd(outcome Outcome) {
+	maybeDelivered := outcome == OutcomeAccepted || outcome == OutcomeUnknown
+	for _, c := range d.cycles {
+		c.recordSendEnd(maybeDelivered)
 	}
 }
 
@@ -261,10 +266,9 @@ type backoff struct {
 // hasEnded reports whether the pause has ended.
 func (b *backoff) hasEnded(now time.Time) bool { return !now.Before(b.until) }
 
-// recordFailure begins a pause after a failed delivery. It begins none if another pause has begun since the delivery
-// started, because deliveries that run at the same time fail together. pausesAtStart is the value of b.pauses when
-// the delivery started. In both cases, the pause lasts at least requestedDelay, the delay that the destination has
-// requested.
+// recordFailure begins a pause after a failed delivery. pausesAtStart is the value of b.pauses when the delivery
+// started. If another pause has begun since then, recordFailure begins none, because deliveries that run at the same
+// time fail together. In any case, the pause lasts at least requestedDelay, which the destination has requested.
 func (b *backoff) recordFailure(now time.Time, requestedDelay time.Duration, pausesAtStart int) {
 	isFirstFailure := pausesAtStart == b.pauses
 	if isFirstFailure {

@@ -193,8 +193,14 @@ func (r *statsRecorder) change(edit func(*Stats)) {
 	edit(&r.stats)
 }
 
-// addPending adds spans that are not delivered yet.
-func (r *statsRecorder) addPending(spans uint64) { r.change(func(s *Stats) { s.Pending += spans }) }
+// recordSealed counts the spans of a new export interval as pending. It counts cleared, the spans that were discarded
+// because no destination wanted them, as unsent.
+func (r *statsRecorder) recordSealed(cleared, spans uint64) {
+	r.change(func(s *Stats) {
+		s.Pending += spans
+		s.Unsent[NotWanted] += cleared
+	})
+}
 
 // recordUnsent counts pending spans as unsent for the given reason: they will never be delivered.
 func (r *statsRecorder) recordUnsent(reason Reason, spans uint64) {
@@ -215,9 +221,9 @@ func (r *statsRecorder) recordDelivered(spans, rejected uint64) {
 	})
 }
 
-// beginFlush adds an entry for a cycle, one export interval, to the history, and returns the entry. It removes the
+// addToHistory adds an entry for a cycle, one export interval, to the history, and returns the entry. It removes the
 // oldest entry if the history has its maximum length.
-func (r *statsRecorder) beginFlush(c *Cycle) *Flush {
+func (r *statsRecorder) addToHistory(c *Cycle) *Flush {
 	f := &Flush{Cycle: c.Cycle, Start: c.Start, Sealed: c.End, Spans: c.spans, Outcomes: map[Result]int{}}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -228,8 +234,18 @@ func (r *statsRecorder) beginFlush(c *Cycle) *Flush {
 	return f
 }
 
-// changeFlush changes an entry of the history with edit, under the lock that also guards the stats.
-func (r *statsRecorder) changeFlush(f *Flush, edit func(*Flush)) {
+// recordEncoded records the result of encoding an export interval in its history entry and in the stats. encodeTime
+// is how long that took.
+func (r *statsRecorder) recordEncoded(entry *Flush, result Encoded, encodeTime time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	entry.Unencodable = result.Unencodable
+	entry.EncodeSeconds = encodeTime.Seconds()
+	r.stats.Totals = result.Totals
+}
+
+// changeEntry changes an entry of the history with edit, under the lock that also guards the stats.
+func (r *statsRecorder) changeEntry(f *Flush, edit func(*Flush)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	edit(f)
@@ -322,14 +338,14 @@ func (l *Link) SetRecovered() {
 	notify(l.recovered)
 }
 
-// Lost returns a channel that receives when the destination stops responding: the previous request
-// was answered, but the last payload was not.
+// Lost returns a channel that receives when the destination stops responding: at the first payload without an answer
+// after a request with one.
 func (l *Link) Lost() <-chan struct{} { return l.lost }
 
 // recordAttempt records whether the destination answered an attempt to deliver a payload, and whether it accepted
 // the payload. If it has stopped answering, recordAttempt also sends to the channel that Lost returns.
 func (l *Link) recordAttempt(a Attempt) {
-	if a.Outcome != OutcomeNotWanted { // which Exporter.Wants reports
+	if a.Outcome != OutcomeNotWanted { // then Exporter.Wants reports that the destination accepts nothing
 		l.isRefusing.Store(a.Outcome != OutcomeAccepted)
 	}
 	isReachable := !a.Silent
@@ -386,23 +402,24 @@ func (l *outcomeLog) logAttempt(p *Payload, a Attempt, queued int, pending uint6
 	if isAccepted && a.Err != nil {
 		l.warnings.Warn(l.name+" accepts payloads with a warning", "warning", a.Err)
 	}
-	previous := l.last
-	l.last = outcomeKind{a.Outcome, a.Silent, a.Rejected > 0}
-	switch {
-	case l.last == previous || a.Outcome == OutcomeNotWanted: // the exporter logs the latter
+	current := outcomeKind{outcome: a.Outcome, isSilent: a.Silent, isPartiallyRejected: a.Rejected > 0}
+	hasChanged := current != l.last
+	l.last = current
+	if !hasChanged || a.Outcome == OutcomeNotWanted { // the exporter logs OutcomeNotWanted itself
 		return
-	case isAccepted:
+	}
+	if isAccepted {
 		l.hasLoggedLoss.Store(false)
 		l.log.Info(l.name+" accepts payloads again", "queued_payloads", queued, "pending_spans", pending)
-	default:
-		isRepeated := l.isCumulative || p.IsGraph
-		l.logFailure(a, isRepeated)
+		return
 	}
+	isRunningTotals := l.isCumulative || p.IsGraph // the next payload includes the spans of this one
+	l.logFailure(a, isRunningTotals)
 }
 
 // logFailure logs an attempt whose payload was not accepted, or of which the destination has rejected a part.
-// isRepeated is true if the next payload includes the spans of this one.
-func (l *outcomeLog) logFailure(a Attempt, isRepeated bool) {
+// isRunningTotals is true if the next payload includes the spans of this one.
+func (l *outcomeLog) logFailure(a Attempt, isRunningTotals bool) {
 	switch {
 	case a.Outcome == OutcomeAccepted:
 		l.log.Error(l.name+" rejects a part of the payloads; its spans are lost", "error", a.Err)
@@ -410,7 +427,7 @@ func (l *outcomeLog) logFailure(a Attempt, isRepeated bool) {
 		l.log.Warn(l.name+" is unreachable; payloads are queued and retried", "error", a.Err)
 	case a.Outcome == OutcomeNotYet:
 		l.log.Warn(l.name+" responds but rejects payloads for now; they are queued and retried", "error", a.Err)
-	case a.Outcome == OutcomeRefused && isRepeated:
+	case a.Outcome == OutcomeRefused && isRunningTotals:
 		l.log.Error(l.name+" rejects payloads; the next payload includes their spans", "error", a.Err)
 	case a.Outcome == OutcomeRefused:
 		l.log.Error(l.name+" rejects payloads; their spans are lost", "error", a.Err)

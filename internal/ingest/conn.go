@@ -28,9 +28,9 @@ type conn struct {
 	peer      socket.Peer
 	publisher *admit.Publisher // nil before the hello
 
-	since  time.Time
-	lost   atomic.Uint64          // spans that the client reports as lost
-	tracer atomic.Pointer[Tracer] // description for the status page; nil before the hello
+	since      time.Time
+	lost       atomic.Uint64          // spans that the client reports as lost
+	clientInfo atomic.Pointer[Tracer] // description for the status page; nil before the hello
 
 	pendingFlushes atomic.Int32    // flush requests without a reply
 	flushReplies   sync.WaitGroup  // goroutines that wait to send a reply
@@ -64,8 +64,8 @@ func (c *conn) authenticate() error {
 // service and the language, if the client has sent its first message.
 func (c *conn) logAttributes() []any {
 	attributes := []any{"uid", c.peer.UID, "pid", c.peer.PID, "container", c.peer.Container}
-	if tracer := c.tracer.Load(); tracer != nil {
-		attributes = append(attributes, "service", tracer.Service, "lang", tracer.Lang)
+	if info := c.clientInfo.Load(); info != nil {
+		attributes = append(attributes, "service", info.Service, "lang", info.Lang)
 	}
 	return attributes
 }
@@ -94,9 +94,10 @@ func isNormalEnd(err error) bool { return err == nil || errors.Is(err, io.EOF) }
 // the result of handleMessages. If it is a fault of the client, sendEndReason also counts and logs it.
 func (c *conn) sendEndReason(err error) {
 	isNormal := isNormalEnd(err)
-	isInterrupted := FaultOf(err) == FaultIncompleteFrame // also if a shutdown interrupts the client's last write
+	endsWithinFrame := FaultOf(err) == FaultIncompleteFrame // the shutdown may have interrupted the client's last write
+	isShutdown := c.isDraining() && (isNormal || endsWithinFrame)
 	switch {
-	case c.isDraining() && (isNormal || isInterrupted):
+	case isShutdown:
 		c.sendBye(byeShutdown)
 	case errors.Is(err, errEarlierPending):
 		c.sendBye(wire.Bye{Reason: "earlier_pending", Detail: err.Error()})
@@ -146,8 +147,8 @@ func (c *conn) handleHello() error {
 		return err
 	}
 	c.publisher = c.config.Admit.NewConnection(c.originOf(hello), c.peer.PID)
-	c.wantsSettledCount = hello.Settled
-	c.tracer.Store(c.describe(hello))
+	c.wantsSettledCount = hello.Settled // whether to report how many spans are delivered
+	c.clientInfo.Store(c.describe(hello))
 	c.config.Log.Debug("client connected", c.logAttributes()...)
 	c.sendWelcome(outcomes)
 	return nil
@@ -247,11 +248,12 @@ func (c *conn) originOf(hello *wire.Hello) span.Origin {
 func (c *conn) handleMessage(message []byte) (isBye bool, err error) {
 	kind, body, err := wire.Split(message)
 	if err != nil {
-		return false, badMessage(err)
+		return false, asBadMessage(err)
 	}
 	switch kind {
 	case wire.TypeSpans:
-		return false, badMessage(c.publisher.Publish(body))
+		err = c.publisher.Publish(body)
+		return false, asBadMessage(err)
 	case wire.TypeDefine:
 		return false, c.defineKeys(body)
 	case wire.TypeLost:
@@ -260,7 +262,7 @@ func (c *conn) handleMessage(message []byte) (isBye bool, err error) {
 		return false, c.handleFlush(body)
 	case wire.TypeBye:
 		_, err = wire.DecodeBye(body)
-		return true, badMessage(err)
+		return true, asBadMessage(err)
 	default:
 		return false, faultf(FaultBadMessage, "handle message: unexpected %s", kind)
 	}
@@ -271,20 +273,20 @@ func (c *conn) handleMessage(message []byte) (isBye bool, err error) {
 func (c *conn) defineKeys(body []byte) error {
 	definitions, err := wire.WalkDefine(body)
 	if err != nil {
-		return badMessage(err)
+		return asBadMessage(err)
 	}
 	maxKeys := c.config.Admit.MaxKeys()
 	for {
 		number, key, ok := definitions.Next()
 		if !ok {
-			return badMessage(definitions.Err())
+			return asBadMessage(definitions.Err())
 		}
 		if int64(number) >= int64(maxKeys) {
 			return faultf(FaultBadMessage, "define key: number %d is not below %d, the maximum in the welcome "+
 				"message", number, maxKeys)
 		}
 		if err := c.publisher.Define(number, key); err != nil {
-			return badMessage(err)
+			return asBadMessage(err)
 		}
 	}
 }
@@ -294,7 +296,7 @@ func (c *conn) defineKeys(body []byte) error {
 func (c *conn) countLost(body []byte) error {
 	spansByReason, err := wire.DecodeLost(body)
 	if err != nil {
-		return badMessage(err)
+		return asBadMessage(err)
 	}
 	for reason, spans := range spansByReason {
 		c.counters.countLost(reason, spans)
@@ -312,7 +314,7 @@ const maxPendingFlushes = 8
 func (c *conn) handleFlush(body []byte) error {
 	request, err := wire.DecodeFlush(body)
 	if err != nil {
-		return badMessage(err)
+		return asBadMessage(err)
 	}
 	pendingFlushes := c.pendingFlushes.Add(1)
 	if pendingFlushes > maxPendingFlushes {
@@ -330,7 +332,7 @@ func (c *conn) handleFlush(body []byte) error {
 func (c *conn) deliverAndReply(flushID uint64) {
 	err := c.config.Deliver(c.flushContext)
 	isCanceled := c.flushContext.Err() != nil
-	c.pendingFlushes.Add(-1) // not before the check, because at 0 serve cancels the context
+	c.pendingFlushes.Add(-1) // after the check, because serve cancels the context when this is 0
 	if isCanceled {
 		return
 	}
@@ -390,7 +392,9 @@ func (c *conn) sendWelcome(outcomes []uint64) {
 		Version: wire.Version, Daemon: config.Version, Interval: uint64(config.Interval),
 		MaxFrame: config.MaxFrame, MaxBatch: config.Admit.MaxBatch(),
 		MaxKeys: config.Admit.MaxKeys(), MaxKeyBytes: config.Admit.MaxKeyBytes(),
-		Features: *c.features.Load(), Settled: c.wantsSettledCount, Earlier: outcomes,
+		Features: *c.features.Load(),
+		Settled:  c.wantsSettledCount, // whether later messages contain the number of settled spans
+		Earlier:  outcomes,
 	}
 	if c.wantsSettledCount {
 		// After a reconnect, the client asks with this token for the outcomes of its earlier spans.
@@ -408,7 +412,8 @@ func (c *conn) sendFeatures(features *wire.Features) {
 	if !c.isWelcomed {
 		return
 	}
-	announcement := wire.Announcement{Features: *features, Settled: c.sentSettledCount}
+	settledCount := c.sentSettledCount // the message has to repeat the number of settled spans
+	announcement := wire.Announcement{Features: *features, Settled: settledCount}
 	_ = c.writeLocked(wire.AppendFeatures(nil, &announcement))
 }
 

@@ -54,8 +54,8 @@ func faultf(reason Fault, format string, args ...any) error {
 // NewFault returns an error that closes a connection for the given reason.
 func NewFault(reason Fault, err error) error { return &fault{reason, err} }
 
-// badMessage returns err with the reason FaultBadMessage, or nil if err is nil.
-func badMessage(err error) error {
+// asBadMessage returns err with the reason FaultBadMessage, or nil if err is nil.
+func asBadMessage(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -72,7 +72,7 @@ func FaultOf(err error) Fault {
 	return FaultBug
 }
 
-// ByeOf returns the message that tells a client why the daemon closes the connection because of err. canBeSent is
+// ByeOf returns the message that tells a client that the daemon closes the connection because of err. canBeSent is
 // false if the client has closed the connection itself, in the middle of a frame.
 func ByeOf(err error) (bye wire.Bye, canBeSent bool) {
 	reason := FaultOf(err)

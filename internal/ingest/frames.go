@@ -55,7 +55,7 @@ func (f *frameReader) next() ([]byte, error) { return f.readFrame(f.maxFrame) }
 // content is empty or longer than maxLength bytes. It returns io.EOF if the client has closed the connection after
 // a whole frame.
 func (f *frameReader) readFrame(maxLength int) ([]byte, error) {
-	f.shrink()
+	f.shrink() // the previous frame is not used any more
 	if err := f.readUntil(wire.HeaderLen); err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (f *frameReader) readFrame(maxLength int) ([]byte, error) {
 	}
 	content := f.buf[f.start+wire.HeaderLen : f.start+frameSize]
 	f.start += frameSize
-	f.deadline = time.Time{}
+	f.deadline = time.Time{} // the next frame may begin at any time
 	return content, nil
 }
 
@@ -106,7 +106,8 @@ func (f *frameReader) read(size int) error {
 	}
 	n, err := f.conn.Read(f.buf[f.end:])
 	f.end += n
-	f.extendDeadline(f.rate.spend(n))
+	waited := f.rate.spend(n)
+	f.extendDeadline(waited) // the client is not slow, the daemon limits its rate
 	if n > 0 || err == nil {
 		return nil
 	}
@@ -175,14 +176,14 @@ func (f *frameReader) extendDeadline(delay time.Duration) {
 	}
 }
 
-// makeRoom makes room at the end of a full buffer that contains a part of a frame. It moves the part to the start of
-// the buffer. If the part is there already, makeRoom moves it to a larger buffer for size bytes.
+// makeRoom makes room at the end of a full buffer that contains a part of a frame of size bytes. It moves the part to
+// the start of the buffer, or to a larger buffer if the part is already at the start.
 func (f *frameReader) makeRoom(size int) error {
 	isAtStart := f.start == 0
 	if isAtStart {
 		return f.grow(size)
 	}
-	f.moveTo(f.buf)
+	f.compact()
 	return nil
 }
 
@@ -197,10 +198,14 @@ func (f *frameReader) grow(size int) error {
 	}
 	f.extendDeadline(time.Since(waitStart))
 	f.large = large
-	usedSize := min(len(large.Bytes()), size+baseBuffer) // the bytes after the frame must later fit the base buffer
+	const maxNextBytes = baseBuffer // bytes of the next frames, which shrink later moves back to the base buffer
+	usedSize := min(len(large.Bytes()), size+maxNextBytes)
 	f.moveTo(large.Bytes()[:usedSize])
 	return nil
 }
+
+// compact moves the unread bytes to the start of the current buffer.
+func (f *frameReader) compact() { f.moveTo(f.buf) }
 
 // moveTo makes buf the current buffer, and copies the unread bytes to its start.
 func (f *frameReader) moveTo(buf []byte) {
@@ -242,55 +247,55 @@ func (f *frameReader) eachRemaining(fn func(head []byte, length int)) {
 	}
 }
 
-// drainFrame reads the next frame, and returns the length of its message and the first part of it, which is valid
-// until the next read. head is nil if the connection ends before that, or if the frame is invalid.
-func (f *frameReader) drainFrame() (head []byte, length int) {
-	isOpen := f.drainUntil(wire.HeaderLen)
-	if !isOpen {
+// drainFrame reads the next frame to its end. It returns the length of its message, and the first part of the message,
+// which is valid until the next read. messageStart is nil if the connection ends within the frame, or if the frame is
+// invalid.
+func (f *frameReader) drainFrame() (messageStart []byte, messageLength int) {
+	hasHeader := f.fillUntil(wire.HeaderLen)
+	if !hasHeader {
 		return nil, 0
 	}
-	length = int(wire.FrameLength(f.buf[f.start:f.end]))
-	if length == 0 {
+	messageLength = int(wire.FrameLength(f.buf[f.start:f.end]))
+	if messageLength == 0 {
 		return nil, 0
 	}
-	frameSize := wire.HeaderLen + length
-	maxHeadSize := len(f.base) / 2 // the other half is for reading the rest
-	headSize := min(frameSize, maxHeadSize)
-	isOpen = f.drainUntil(headSize)
-	if !isOpen {
+	frameSize := wire.HeaderLen + messageLength
+	maxStartSize := len(f.base) / 2 // the other half of the buffer is for reading the rest
+	startSize := min(frameSize, maxStartSize)
+	hasStart := f.fillUntil(startSize)
+	if !hasStart {
 		return nil, 0
 	}
-	bufferedSize, isComplete := f.readTail(headSize, frameSize)
+	bytesOfNextFrame, isComplete := f.readRest(startSize, frameSize)
 	if !isComplete {
 		return nil, 0
 	}
-	head = f.buf[f.start+wire.HeaderLen : f.start+headSize]
-	f.start += bufferedSize
-	return head, length
+	messageStart = f.buf[f.start+wire.HeaderLen : f.start+startSize]
+	f.start = f.end - bytesOfNextFrame
+	return messageStart, messageLength
 }
 
-// readTail reads the rest of a frame of frameSize bytes. To make room for that, it discards bytes of the frame after
-// the first headSize ones. bufferedSize is the number of bytes of the frame that are still in the buffer. isComplete
-// is false if the connection ends within the frame.
-func (f *frameReader) readTail(headSize, frameSize int) (bufferedSize int, isComplete bool) {
+// readRest reads a frame of frameSize bytes to its end, after the first startSize bytes are in the buffer. It keeps
+// only these and the last bytes that it reads. The last bytesOfNextFrame bytes in the buffer follow the frame.
+// isComplete is false if the connection ends within the frame.
+func (f *frameReader) readRest(startSize, frameSize int) (bytesOfNextFrame int, isComplete bool) {
 	missing := frameSize - f.buffered()
 	for missing > 0 {
-		f.end = f.start + headSize // discards the bytes after the head
-		n := f.drainOnce()
+		f.end = f.start + startSize // discards the bytes of the previous read
+		n := f.fillOnce()
 		if n == 0 {
 			return 0, false
 		}
 		missing -= n
 	}
-	bytesOfNextFrame := -missing
-	return f.buffered() - bytesOfNextFrame, true
+	return -missing, true // missing is negative if the last read included bytes of the next frame
 }
 
-// drainUntil reads until the buffer contains at least size unread bytes. It returns false if the connection ends
+// fillUntil reads until the buffer contains at least size unread bytes. It returns false if the connection ends
 // before that.
-func (f *frameReader) drainUntil(size int) bool {
+func (f *frameReader) fillUntil(size int) bool {
 	for f.buffered() < size {
-		n := f.drainOnce()
+		n := f.fillOnce()
 		if n == 0 {
 			return false
 		}
@@ -298,11 +303,11 @@ func (f *frameReader) drainUntil(size int) bool {
 	return true
 }
 
-// drainOnce reads once into the free space of the buffer. It returns the number of bytes, which is 0 at the end of the
+// fillOnce reads once into the free space of the buffer. It returns the number of bytes, which is 0 at the end of the
 // stream.
-func (f *frameReader) drainOnce() (n int) {
+func (f *frameReader) fillOnce() (n int) {
 	if f.end == len(f.buf) {
-		f.moveTo(f.buf)
+		f.compact()
 	}
 	n, _ = f.conn.Read(f.buf[f.end:])
 	f.end += n
@@ -356,8 +361,10 @@ func newLargeBuffers(maxBytes int64, stopped <-chan struct{}) *largeBuffers {
 // acquire returns a buffer of at least size bytes. It prefers a larger one of up to maxSize bytes, which may also
 // fit the next frames. If no buffer is available, it waits for one, and returns nil after timeout.
 func (b *largeBuffers) acquire(size, maxSize int, timeout time.Duration) *memory.Buffer {
-	roundedSize := (size + baseBuffer - 1) / baseBuffer * baseBuffer // up to a multiple of baseBuffer
-	preferredSize := max(size, min(roundedSize, maxSize))
+	preferredSize := roundUp(size, baseBuffer)
+	if preferredSize > maxSize {
+		preferredSize = max(size, maxSize)
+	}
 	buffer := b.pool.Take(preferredSize)
 	if buffer == nil {
 		buffer = b.pool.Take(size)
@@ -368,6 +375,9 @@ func (b *largeBuffers) acquire(size, maxSize int, timeout time.Duration) *memory
 	b.waits.Add(1)
 	return b.waitForBuffer(size, timeout)
 }
+
+// roundUp returns the smallest multiple of unit that is not less than n.
+func roundUp(n, unit int) int { return (n + unit - 1) / unit * unit }
 
 // waitForBuffer waits until a buffer of at least size bytes is available, and returns nil after timeout. Once
 // b.stopped is closed, it allocates a buffer even beyond the memory limit: clients can no longer send, so few buffers
@@ -398,8 +408,8 @@ type throttle struct {
 }
 
 // newThrottle returns a throttle that limits reads to rate bytes per second. It returns nil, which means no limit,
-// if rate is 0. After disabled is closed, reads no longer wait. The throttle adds the number of reads that had to
-// wait to delays.
+// if rate is 0. After disabled is closed, reads no longer wait. The throttle counts in delays the reads that had to
+// wait.
 func newThrottle(rate int, disabled <-chan struct{}, delays *atomic.Uint64) *throttle {
 	if rate == 0 {
 		return nil

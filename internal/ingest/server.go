@@ -150,13 +150,19 @@ func (s *Server) add(socket *net.UnixConn) {
 		s.refuse(c, err)
 		return
 	}
-	rate := newThrottle(s.config.MaxByteRate, s.draining, &s.counters.throttled)
 	c.flushContext, c.cancelFlushes = context.WithCancel(s.closing)
-	c.frames = newFrameReader(socket, s.config.MaxFrame, s.config.ReadTimeout, rate, s.buffers)
+	c.frames = s.newFrameReader(socket)
 	go func() {
 		defer s.remove(c)
 		c.serve()
 	}()
+}
+
+// newFrameReader returns a reader for the messages of a client. It limits the number of bytes per second until
+// s.draining is closed.
+func (s *Server) newFrameReader(socket *net.UnixConn) *frameReader {
+	rate := newThrottle(s.config.MaxByteRate, s.draining, &s.counters.throttled)
+	return newFrameReader(socket, s.config.MaxFrame, s.config.ReadTimeout, rate, s.buffers)
 }
 
 // register adds c to the open connections of the server. It returns an error if the maximum number of connections
@@ -285,7 +291,7 @@ func (s *Server) Drain(ctx context.Context) error {
 	case <-ctx.Done():
 		err = fmt.Errorf("drain connections: %w; raise --shutdown-grace", ctx.Err())
 	}
-	s.dropLaterSpans() // ends the remaining connections soon, which closes drained
+	s.endWaits() // so that the remaining connections end, and drained is closed
 	<-drained
 	return err
 }
@@ -303,9 +309,9 @@ func (s *Server) rejectNewData() {
 	}
 }
 
-// dropLaterSpans ends all waits for memory or for free space in rings. From then on, all spans are read
+// endWaits ends all waits for memory or for free space in rings. From then on, all spans are read
 // and counted as dropped.
-func (s *Server) dropLaterSpans() {
+func (s *Server) endWaits() {
 	close(s.stopped)
 	s.config.Admit.Stop()
 }
@@ -371,7 +377,7 @@ type Tracer struct {
 func (s *Server) Tracers() []Tracer {
 	tracers := []Tracer{}
 	for _, c := range s.connections() {
-		description := c.tracer.Load()
+		description := c.clientInfo.Load()
 		if description == nil {
 			continue
 		}

@@ -72,7 +72,7 @@ func Groups(root fs.FS, controller string) iter.Seq2[string, int] {
 
 // parseMembership parses a line of /proc/self/cgroup, for example "5:cpu,memory:/group". mounts contains the
 // directories where the cgroup file system can be mounted, group is the path of the cgroup in them, and version is
-// 1 or 2. mounts is empty if the line is for another controller of cgroup v1.
+// 1 or 2. mounts is empty if the line does not list the controller.
 func parseMembership(line, controller string) (mounts []string, group string, version int) {
 	id, rest, _ := strings.Cut(line, ":")
 	controllers, group, isValid := strings.Cut(rest, ":")

@@ -36,6 +36,7 @@ type File struct {
 	file         *os.File
 	mapped       []byte // the file in memory, for store; nil if it can't be written
 	name         string // identifies the file among those of its socket; begins with the process ID
+	path         string
 	predecessors predecessors
 
 	isUnwritable atomic.Bool // a write has failed, so the next daemon gets no information
@@ -54,24 +55,25 @@ type File struct {
 func Create(c Config) (*File, error) {
 	f := &File{log: c.Log, inUse: make([]bool, c.Connections)}
 	f.predecessors = predecessors{
-		prefix: prefixOf(c.Path), log: c.Log, flushLog: c.FlushLog, warned: map[string]bool{},
+		filePrefix: prefixOf(c.Path), log: c.Log, flushLog: c.FlushLog, warned: map[string]bool{},
 	}
 	f.predecessors.makeRoom()
-	if err := f.createUnfinished(); err != nil {
+	if err := f.createTemporary(); err != nil {
 		return nil, err
 	}
 	f.writeHeader(c.Connections)
-	if err := os.Rename(f.file.Name(), f.predecessors.prefix+f.name); err != nil {
-		return nil, f.abandon(fmt.Errorf("rename recovery file: %w", err))
+	temporaryPath := f.file.Name()
+	if err := os.Rename(temporaryPath, f.path); err != nil {
+		return nil, f.deleteTemporary(fmt.Errorf("rename recovery file: %w", err))
 	}
 	return f, nil
 }
 
-// createUnfinished creates and locks the file, and sets f.file and f.name. The file has a temporary name, so
-// that no other daemon takes it for that of a killed one while it is empty.
-func (f *File) createUnfinished() error {
-	directory := filepath.Dir(f.predecessors.prefix)
-	namePrefix := filepath.Base(f.predecessors.prefix)
+// createTemporary creates and locks the file, and sets f.file, f.name and f.path. The file has a temporary name.
+// Otherwise another daemon could read the empty file as that of a crashed daemon.
+func (f *File) createTemporary() error {
+	directory := filepath.Dir(f.predecessors.filePrefix)
+	namePrefix := filepath.Base(f.predecessors.filePrefix)
 	file, err := os.CreateTemp(directory, fmt.Sprintf("%s%d-*%s", namePrefix, os.Getpid(), unfinished))
 	if err != nil {
 		return fmt.Errorf("create recovery file: %w; check that the directory of --socket is writable", err)
@@ -79,15 +81,16 @@ func (f *File) createUnfinished() error {
 	f.file = file
 	temporaryName := strings.TrimPrefix(filepath.Base(file.Name()), namePrefix)
 	f.name = strings.TrimSuffix(temporaryName, unfinished)
+	f.path = f.predecessors.filePrefix + f.name
 	f.predecessors.own = f.name
 	if err := tryLock(file); err != nil {
-		return f.abandon(fmt.Errorf("lock recovery file: %w", err))
+		return f.deleteTemporary(fmt.Errorf("lock recovery file: %w", err))
 	}
 	return nil
 }
 
-// abandon deletes and closes an unfinished file because of err. It returns err and the errors of doing so.
-func (f *File) abandon(err error) error {
+// deleteTemporary deletes and closes an unfinished file because of err. It returns err and the errors of doing so.
+func (f *File) deleteTemporary(err error) error {
 	return errors.Join(err, os.Remove(f.file.Name()), f.file.Close())
 }
 
@@ -95,9 +98,13 @@ func (f *File) abandon(err error) error {
 // that fails, it logs the error, and later writes to the file do nothing.
 func (f *File) writeHeader(connections int) {
 	size := Bytes(connections)
-	err := errors.Join(allocate(f.file, size), f.mapFile(size))
+	err := allocate(f.file, size)
+	if err == nil {
+		err = f.mapFile(size)
+	}
 	if err != nil {
-		f.fail(errors.Join(err, f.file.Truncate(0))) // other files may need the space
+		truncateErr := f.file.Truncate(0) // other files may need the space
+		f.fail(errors.Join(err, truncateErr))
 		return
 	}
 	h := header{magic: magic, records: uint64(connections), startTime: uint64(time.Now().UnixNano())}
@@ -142,7 +149,7 @@ func (f *File) write(offset int64, words []byte) {
 	if err != nil {
 		f.fail(errors.Join(err, f.file.Truncate(0)))
 	}
-	killPoint()
+	killPoint() // does nothing, except in a test that kills the daemon here
 }
 
 // mapFile maps the file into memory, so that store needs no system call. It opens the file a second
@@ -215,19 +222,19 @@ func (f *File) Losses() Losses {
 	return f.predecessors.losses()
 }
 
-// OutcomesOf returns which spans of an earlier connection were delivered, lost or in doubt, in the
-// encoding of wire.Outcomes. token identifies the connection, which can be to an earlier daemon. outcomes
-// is nil if that is unknown. isRunning is true if the earlier daemon is still shutting down.
+// OutcomesOf returns which spans of a client's previous connection were delivered, lost or in doubt, in the
+// encoding of wire.Outcomes. outcomes is nil if that is unknown, for example because f is nil. isRunning is
+// true if the daemon of the connection is still shutting down. token identifies the connection.
 func (f *File) OutcomesOf(token string) (outcomes []uint64, isRunning bool) {
-	name, id, isValid := parseToken(token)
+	daemon, connection, isValid := parseToken(token)
 	if f == nil || !isValid {
 		return nil, false
 	}
-	isThisDaemon := name == f.name
-	if isThisDaemon { // then it has counted all spans of the connection
+	isThisDaemon := daemon == f.name
+	if isThisDaemon { // it has counted all spans of the connection
 		return wire.AppendOutcome(nil, allSpans, wire.Settled), false
 	}
-	return f.predecessors.outcomesOf(name, id)
+	return f.predecessors.outcomesOf(daemon, connection)
 }
 
 // allSpans is more than the number of any span of a connection.
@@ -235,16 +242,16 @@ const allSpans = math.MaxInt64
 
 // parseToken parses the token of a connection, such as "4711-123456789-1f": the name of the daemon, and
 // the ID of the connection in hexadecimal. It returns false if the token is invalid.
-func parseToken(token string) (daemon string, id uint64, isValid bool) {
+func parseToken(token string) (daemon string, connection uint64, isValid bool) {
 	separator := strings.LastIndexByte(token, '-')
 	if separator < 0 {
 		return "", 0, false
 	}
-	id, err := strconv.ParseUint(token[separator+1:], 16, 64)
-	if err != nil || id == 0 {
+	connection, err := strconv.ParseUint(token[separator+1:], 16, 64)
+	if err != nil || connection == 0 {
 		return "", 0, false
 	}
-	return token[:separator], id, true
+	return token[:separator], connection, true
 }
 
 // SetStopping records that the daemon is shutting down. From now on, the file keeps the records of
@@ -255,7 +262,7 @@ func (f *File) SetStopping() { f.stopping.Store(true) }
 // delivered. It also closes the files of crashed daemons, but does not delete them: the next daemon
 // reads them. A file that does not exist is not an error.
 func (f *File) Remove() error {
-	err := os.Remove(f.predecessors.prefix + f.name)
+	err := os.Remove(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
@@ -283,8 +290,8 @@ var receiverNames = [receivers]string{"socket", "apm", "otlp", "zipkin"}
 func (d Receiver) String() string { return receiverNames[d] }
 
 // Begin records that the cycle (an export interval, or a part of one) with the given number begins. It
-// must be called before spans are counted in the cycle. The cycle overwrites the oldest one in the file.
-// Unless the spans of the oldest one were delivered or given up, they are first added to f.overwritten.
+// must be called before spans are counted in the cycle. The cycle overwrites the oldest one in the file. If
+// the oldest one still has undelivered spans, Begin first counts them as overwritten.
 func (f *File) Begin(number uint64) {
 	if f == nil {
 		return
@@ -293,17 +300,17 @@ func (f *File) Begin(number uint64) {
 	defer f.mu.Unlock()
 	slot := number % maxCycles
 	oldest := f.cycles[slot]
-	wasSettled := stateIn(oldest.state) == settled
+	wasSettled := stateIn(oldest.state) == stateSettled
 	if !wasSettled {
 		f.addOverwritten(oldest.spans) // written first, so that a crash between the two writes loses no counts
 	}
-	begun := cycle{state: packState(number, open)}
+	begun := cycle{state: packState(number, stateOpen)}
 	f.cycles[slot] = begun
 	f.write(cycleOffset(slot), appendWords(nil, begun.words()...))
 }
 
-// addOverwritten adds the spans of a cycle, by receiver, to f.overwritten: the spans of cycles that
-// were overwritten in the file before they were delivered or given up.
+// addOverwritten adds the spans of a cycle, by receiver, to the number of overwritten spans in the file. These
+// are the spans whose cycle was overwritten in the file before they were delivered or given up.
 func (f *File) addOverwritten(spans [receivers]uint64) {
 	if spans == [receivers]uint64{} {
 		return
@@ -321,14 +328,14 @@ func (c *cycle) words() []uint64 { return append([]uint64{c.state}, c.spans[:]..
 // interval) with the given number. Calls for one cycle must not be concurrent.
 func (f *File) SetInDoubt(number uint64, mayBeReceived bool) {
 	if mayBeReceived {
-		f.setState(number, inDoubt)
+		f.setState(number, stateInDoubt)
 	} else {
-		f.setState(number, open)
+		f.setState(number, stateOpen)
 	}
 }
 
 // Settle records that a cycle is settled. Clients must not be notified before.
-func (f *File) Settle(number uint64) { f.setState(number, settled) }
+func (f *File) Settle(number uint64) { f.setState(number, stateSettled) }
 
 // setState records the state of the cycle (an export interval, or a part of one) with the given number.
 // It does nothing if a later cycle has overwritten this one in the file.

@@ -51,7 +51,7 @@ func kill(t *testing.T, f *File) {
 }
 
 // pathOf returns the path of a daemon's file.
-func pathOf(f *File) string { return f.predecessors.prefix + f.name }
+func pathOf(f *File) string { return f.predecessors.filePrefix + f.name }
 
 // If a daemon is killed before it has reported crashes, the next one reports these and its own.
 func TestCrash_UnreportedIsLeftToNext(t *testing.T) {
@@ -179,7 +179,7 @@ func reportUnprivileged(t *testing.T, path string) (died int, logged string) {
 		}
 		var log bytes.Buffer
 		p := predecessors{
-			prefix: prefixOf(path), log: slog.New(slog.NewTextHandler(&log, nil)), warned: map[string]bool{},
+			filePrefix: prefixOf(path), log: slog.New(slog.NewTextHandler(&log, nil)), warned: map[string]bool{},
 		}
 		p.report()
 		p.report()

@@ -82,7 +82,7 @@ type record struct {
 	isReconnected uint64 // 1 if a later daemon has sent the outcomes to the client
 	received      uint64 // number of received spans
 	settled       uint64 // number of spans that are settled, that is delivered or given up
-	current       uint64 // number of the connection's last cycle, plus one; 0 before the first
+	cyclePlusOne  uint64 // number of the connection's last cycle, plus one; 0 before the first
 	count         uint64 // number of used ranges
 	ranges        [rangesPerRecord]spanRange
 }
@@ -102,7 +102,7 @@ func recordOffset(slot int) int64 { return recordsOffset + int64(slot)*recordByt
 
 // appendTo appends the bytes of the record.
 func (r *record) appendTo(to []byte) []byte {
-	to = appendWords(to, r.id, r.isReconnected, r.received, r.settled, r.current, r.count)
+	to = appendWords(to, r.id, r.isReconnected, r.received, r.settled, r.cyclePlusOne, r.count)
 	for _, spans := range r.ranges {
 		to = appendWords(to, spans.firstCycle, spans.lastCycle, spans.lastSpan)
 	}
@@ -125,29 +125,30 @@ func (r *record) unsettledRanges(yield func(spanRange) bool) {
 			return
 		}
 	}
-	hasCycle := r.current > 0
+	hasCycle := r.cyclePlusOne > 0
 	if hasCycle {
-		cycle := r.current - 1
-		yield(spanRange{firstCycle: cycle, lastCycle: cycle, lastSpan: r.received})
+		lastCycle := r.cyclePlusOne - 1
+		yield(spanRange{firstCycle: lastCycle, lastCycle: lastCycle, lastSpan: r.received})
 	}
 }
 
 // check returns an error if the fields of the record contradict each other, for example if more spans
 // are settled than received. The file is damaged in this case.
 func (r *record) check() error {
+	isBool := r.isReconnected <= 1 // the file contains 0 or 1
 	areSpansValid := r.settled <= r.received && r.received-r.settled <= maxSpans
-	isValid := r.isReconnected <= 1 && areSpansValid && r.count <= rangesPerRecord && r.areRangesValid()
+	isValid := isBool && areSpansValid && r.count <= rangesPerRecord && r.areRangesValid()
 	if !isValid {
 		return fmt.Errorf("read record: %+v is invalid", *r)
 	}
 	return nil
 }
 
-// areRangesValid reports whether the ranges are in order, and end before the current cycle.
+// areRangesValid reports whether the ranges are in order, and end before the last cycle.
 func (r *record) areRangesValid() bool {
 	previousSpan := uint64(0)
 	for _, spans := range r.ranges[:r.count] {
-		areCyclesValid := spans.firstCycle <= spans.lastCycle && spans.lastCycle < r.current
+		areCyclesValid := spans.firstCycle <= spans.lastCycle && spans.lastCycle < r.cyclePlusOne
 		areSpansValid := previousSpan <= spans.lastSpan && spans.lastSpan <= r.received
 		if !areCyclesValid || !areSpansValid {
 			return false
@@ -161,9 +162,9 @@ func (r *record) areRangesValid() bool {
 type cycleState uint64
 
 const (
-	open    cycleState = iota // no destination has any of it
-	inDoubt                   // a destination may have some of it
-	settled                   // every span has its outcome
+	stateOpen    cycleState = iota // no destination has any of it
+	stateInDoubt                   // a destination may have some of it
+	stateSettled                   // every span has its outcome
 )
 
 // stateBits is the number of bits for the state in a state word. The other bits are the number of
@@ -192,22 +193,45 @@ func (c *contents) read(file io.ReaderAt, size int64) error {
 	if _, err := file.ReadAt(encoded, 0); err != nil {
 		return fmt.Errorf("read recovery file: %w", err)
 	}
-	word := func(at int64) uint64 { return binary.NativeEndian.Uint64(encoded[at:]) }
-	c.header = header{
-		magic: word(0), records: word(1 * wordBytes), startTime: word(2 * wordBytes),
-		reported: word(reportedOffset), reportedAt: word(reportedOffset + wordBytes),
-	}
-	for receiver := range c.overwritten {
-		c.overwritten[receiver] = word(overwrittenOffset + int64(receiver)*wordBytes)
-	}
+	c.header = decodeHeader(encoded)
 	for slot := range c.cycles {
-		entry := &c.cycles[slot]
-		entry.state = word(cycleOffset(uint64(slot)))
-		for receiver := range entry.spans {
-			entry.spans[receiver] = word(spansOffset(uint64(slot), receiver))
-		}
+		encodedCycle := encoded[cycleOffset(uint64(slot)):]
+		c.cycles[slot] = decodeCycle(encodedCycle)
 	}
 	return c.check(size)
+}
+
+// decodeHeader decodes the header at the start of encoded. It is the inverse of header.words.
+func decodeHeader(encoded []byte) (h header) {
+	words := wordReader{encoded}
+	h.magic = words.next()
+	h.records = words.next()
+	h.startTime = words.next()
+	h.reported = words.next()
+	h.reportedAt = words.next()
+	for receiver := range h.overwritten {
+		h.overwritten[receiver] = words.next()
+	}
+	return h
+}
+
+// decodeCycle decodes the cycle at the start of encoded. It is the inverse of cycle.words.
+func decodeCycle(encoded []byte) (c cycle) {
+	words := wordReader{encoded}
+	c.state = words.next()
+	for receiver := range c.spans {
+		c.spans[receiver] = words.next()
+	}
+	return c
+}
+
+// wordReader reads the words of the file, one after another.
+type wordReader struct{ unread []byte }
+
+func (r *wordReader) next() uint64 {
+	word := binary.NativeEndian.Uint64(r.unread)
+	r.unread = r.unread[wordBytes:]
+	return word
 }
 
 // check returns an error if the contents can't have been written by this version of the daemon.
@@ -233,7 +257,7 @@ func (c *contents) check(size int64) error {
 func (c *cycle) isValid(slot uint64) bool {
 	isUnused := *c == cycle{}
 	belongsToSlot := numberIn(c.state)%maxCycles == slot
-	return isUnused || belongsToSlot && stateIn(c.state) <= settled && arePossible(c.spans)
+	return isUnused || belongsToSlot && stateIn(c.state) <= stateSettled && arePossible(c.spans)
 }
 
 // arePossible reports whether numbers of spans are small enough to be added without an overflow.
@@ -241,8 +265,8 @@ func arePossible(spans [receivers]uint64) bool {
 	return slices.Max(spans[:]) <= maxSpans
 }
 
-// eachRecord calls visit for each record of the file that is in use, with the index of the record. It
-// stops at the first error of reading the file, checking a record, or visit, and returns this error.
+// eachRecord calls visit for each used record of the file, with the index of the record. It stops at the
+// first error of reading the file, checking a record, or visit, and returns this error.
 func (c *contents) eachRecord(file io.ReaderAt, visit func(slot int, r *record) error) error {
 	section := io.NewSectionReader(file, recordsOffset, int64(c.records)*recordBytes)
 	reader := bufio.NewReaderSize(section, 64<<10)
@@ -268,22 +292,17 @@ func (c *contents) eachRecord(file io.ReaderAt, visit func(slot int, r *record) 
 
 // decodeRecord decodes the bytes of a record. It is the inverse of record.appendTo.
 func decodeRecord(encoded *[recordBytes]byte) (r record) {
-	unread := encoded[:]
-	next := func() uint64 {
-		word := binary.NativeEndian.Uint64(unread)
-		unread = unread[wordBytes:]
-		return word
-	}
-	r.id = next()
-	r.isReconnected = next()
-	r.received = next()
-	r.settled = next()
-	r.current = next()
-	r.count = next()
+	words := wordReader{encoded[:]}
+	r.id = words.next()
+	r.isReconnected = words.next()
+	r.received = words.next()
+	r.settled = words.next()
+	r.cyclePlusOne = words.next()
+	r.count = words.next()
 	for i := range r.ranges {
-		r.ranges[i].firstCycle = next()
-		r.ranges[i].lastCycle = next()
-		r.ranges[i].lastSpan = next()
+		r.ranges[i].firstCycle = words.next()
+		r.ranges[i].lastCycle = words.next()
+		r.ranges[i].lastSpan = words.next()
 	}
 	return r
 }
@@ -307,31 +326,31 @@ func (c *contents) findRecord(file io.ReaderAt, id uint64) (slot int, found *rec
 }
 
 // stateOf returns whether the cycle (one export interval) with the given number was delivered, as far
-// as the file says. It returns open if the cycle never began. If a later cycle has overwritten it in
-// the file, it returns inDoubt.
+// as the file says. It returns stateOpen if the cycle never began. If a later cycle has overwritten it in
+// the file, it returns stateInDoubt.
 func (c *contents) stateOf(number uint64) cycleState {
 	stateWord := c.cycles[number%maxCycles].state
 	numberInSlot := numberIn(stateWord)
 	switch {
 	case numberInSlot > number:
-		return inDoubt
+		return stateInDoubt
 	case numberInSlot < number:
-		return open // the cycle had not begun, so no destination has any of its spans
+		return stateOpen // the cycle had not begun, so no destination has any of its spans
 	}
 	return stateIn(stateWord)
 }
 
-// commonState returns the state of the cycles, or export intervals, from firstCycle to lastCycle if all
-// have the same state. Otherwise it returns inDoubt, also if the file has no room for so many cycles.
+// commonState returns the state of the cycles, or export intervals, from firstCycle to lastCycle. It
+// returns stateInDoubt if they have different states, or if there are more than the file has room for.
 func (c *contents) commonState(firstCycle, lastCycle uint64) cycleState {
 	exceedsFile := lastCycle-firstCycle >= maxCycles
 	if exceedsFile {
-		return inDoubt
+		return stateInDoubt
 	}
 	state := c.stateOf(lastCycle)
 	for number := firstCycle; number < lastCycle; number++ {
 		if c.stateOf(number) != state {
-			return inDoubt
+			return stateInDoubt
 		}
 	}
 	return state

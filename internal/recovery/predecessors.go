@@ -64,18 +64,18 @@ type predecessor struct {
 
 // predecessors are the daemons with the same socket path that crashed or were killed.
 type predecessors struct {
-	prefix   string // prefix of all recovery files of the socket
-	own      string // name of this daemon's file
-	log      *slog.Logger
-	flushLog func()
+	filePrefix string // prefix of the paths of all recovery files of the socket
+	own        string // name of this daemon's file
+	log        *slog.Logger
+	flushLog   func()
 
-	mu         sync.Mutex // guards the rest, and the files
-	crashed    []*predecessor
-	warned     map[string]bool // paths that can't be opened
-	hasRunning bool            // another daemon of the socket is running; it can be killed later
-	total      [receivers]Loss
-	crashCount int
-	unknown    int
+	mu              sync.Mutex // guards the rest, and the files
+	crashed         []*predecessor
+	warned          map[string]bool // paths that can't be opened
+	hasRunning      bool            // another daemon of the socket is running; it can be killed later
+	total           [receivers]Loss
+	crashCount      int
+	unreadableFiles int
 }
 
 // makeRoom removes the files of daemons that were killed, until at most maxKeptFiles are left.
@@ -137,34 +137,34 @@ func (p *predecessors) mustRescan() bool {
 func (p *predecessors) lockCrashed() (hasMore bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	dir, err := os.Open(filepath.Dir(p.prefix))
+	dir, err := os.Open(filepath.Dir(p.filePrefix))
 	if err != nil {
-		p.warnOnce(p.prefix, fmt.Errorf("look for recovery files: %w", err))
+		p.warnOnce(p.filePrefix, fmt.Errorf("look for recovery files: %w", err))
 		return false
 	}
 	defer dir.Close()
-	p.hasRunning = false
-	locked := 0
-	for err == nil && locked < maxFilesPerScan {
+	p.hasRunning = false // addEntry sets it if there is a running daemon
+	added := 0
+	for err == nil && added < maxFilesPerScan {
 		var entries []os.DirEntry
 		entries, err = dir.ReadDir(maxFilesPerScan) // err is io.EOF after the last entry
 		for _, entry := range entries {
-			isLocked := p.lockEntry(entry)
-			if isLocked {
-				locked++
+			isAdded := p.addEntry(entry)
+			if isAdded {
+				added++
 			}
 		}
 	}
 	p.markSurplus()
-	return locked >= maxFilesPerScan
+	return added >= maxFilesPerScan
 }
 
-// lockEntry locks and reads the recovery file of a crashed daemon, and adds it to p.crashed. It returns
-// false if it has not added the entry, for example because the daemon is still running. It removes a file
-// that has nothing to report.
-func (p *predecessors) lockEntry(entry os.DirEntry) bool {
-	path := filepath.Join(filepath.Dir(p.prefix), entry.Name())
-	name, isRecoveryFile := strings.CutPrefix(path, p.prefix)
+// addEntry adds the daemon of a directory entry to p.crashed, if the entry is the recovery file of a crashed
+// daemon that is not known yet. It removes a file that has nothing to report. If the daemon is still running,
+// it sets p.hasRunning.
+func (p *predecessors) addEntry(entry os.DirEntry) (isAdded bool) {
+	path := filepath.Join(filepath.Dir(p.filePrefix), entry.Name())
+	name, isRecoveryFile := strings.CutPrefix(path, p.filePrefix)
 	if !isRecoveryFile || !entry.Type().IsRegular() {
 		return false
 	}
@@ -176,11 +176,11 @@ func (p *predecessors) lockEntry(entry os.DirEntry) bool {
 		removeDisposable(path, entry)
 		return false
 	}
-	d, isRunning := p.lockFile(name)
+	added, isRunning := p.addCrashed(name)
 	if isRunning {
 		p.hasRunning = true
 	}
-	return d != nil
+	return added != nil
 }
 
 // warnOnce logs an error about a file, unless it has logged an error about this file before. It logs
@@ -198,8 +198,8 @@ func isDisposable(name string) bool {
 	return strings.HasSuffix(name, ".read") || strings.HasSuffix(name, unfinished)
 }
 
-// removeDisposable deletes a recovery file that contains nothing to report. It does not delete an
-// unfinished file that was changed in the last minute, because a daemon can still be creating it.
+// removeDisposable deletes a file for which isDisposable is true. It does not delete an unfinished file that
+// was changed in the last minute, because a daemon can still be creating it.
 func removeDisposable(path string, entry os.DirEntry) {
 	info, err := entry.Info()
 	if err != nil {
@@ -222,10 +222,10 @@ func (p *predecessors) findByName(name string) *predecessor {
 	return nil
 }
 
-// lockFile locks and reads the recovery file of a crashed daemon, and adds the daemon to p.crashed. It
+// addCrashed locks and reads the recovery file of a crashed daemon, and adds the daemon to p.crashed. It
 // returns nil if the file does not exist or cannot be opened, or if the daemon is still running.
-func (p *predecessors) lockFile(name string) (d *predecessor, isRunning bool) {
-	path := p.prefix + name
+func (p *predecessors) addCrashed(name string) (d *predecessor, isRunning bool) {
+	path := p.filePrefix + name
 	fd, err := unix.Open(path, unix.O_RDWR|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -257,34 +257,35 @@ func (p *predecessors) lockFile(name string) (d *predecessor, isRunning bool) {
 	return d, false
 }
 
-// read reads the recovery file of a crashed daemon and computes which spans were lost in the crash:
-// d.lost counts spans that only this daemon had, and d.clients those that are lost unless a client
-// reconnects and resends them.
+// read reads the recovery file of a crashed daemon, and computes how many spans were lost in the crash.
+// d.lost counts the spans that only the crashed daemon had. d.clients counts the spans that are lost unless a
+// client reconnects and resends them.
 func (d *predecessor) read() error {
 	var c contents
 	if err := c.read(d.file, d.size); err != nil {
 		return err
 	}
 	d.startTime = c.startTime
-	d.reportedStage = stage(c.reported)
-	d.recordedStage = d.reportedStage
+	reported := stage(c.reported) // which losses other daemons have reported
+	d.reportedStage = reported
+	d.recordedStage = reported
 	if c.reportedAt > 0 {
 		d.firstReportTime = time.Unix(0, int64(c.reportedAt))
 	}
 	for receiver := range d.lost {
-		d.lost[receiver] = c.lossAt(receiver)
+		d.lost[receiver] = c.receiverLoss(receiver)
 	}
-	return c.eachRecord(d.file, func(_ int, r *record) error {
+	return c.eachRecord(d.file, func(_ int, connection *record) error {
 		d.records++
-		if r.isReconnected == 0 {
-			d.clients.add(c.lossOf(r))
+		if connection.isReconnected == 0 {
+			d.clients.add(c.connectionLoss(connection))
 		}
 		return nil
 	})
 }
 
-// lossAt returns the lost spans of a receiver that only the crashed daemon had.
-func (c *contents) lossAt(receiver int) Loss {
+// receiverLoss returns the lost spans of a receiver that only the crashed daemon had.
+func (c *contents) receiverLoss(receiver int) Loss {
 	loss := Loss{Lost: c.overwritten[receiver]}
 	for i := range c.cycles {
 		loss.add(lossIn(stateIn(c.cycles[i].state), c.cycles[i].spans[receiver]))
@@ -310,25 +311,30 @@ func (p *predecessors) markSurplus() {
 	}
 }
 
-// reportMatching logs and counts the losses of each crashed daemon for which matches returns true, unless
-// they have been reported. While clients can still resend some spans, it does not report those, unless
-// there are too many recovery files.
+// reportMatching logs and counts the losses of each crashed daemon for which matches returns true. It reports
+// the spans that only the daemon had at once, and those that clients may still resend in a later call. It
+// reports nothing twice.
 func (p *predecessors) reportMatching(matches func(*predecessor) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, d := range p.crashed {
-		if !matches(d) {
-			continue
+		if matches(d) {
+			p.reportLosses(d)
 		}
-		awaitsClients := d.awaitsClients()
-		if d.reportedStage < crashReported {
-			d.reportedStage = crashReported
-			p.reportCrash(d, awaitsClients)
-		}
-		if d.reportedStage < allReported && !awaitsClients {
-			d.reportedStage = allReported
-			p.reportClients(d)
-		}
+	}
+}
+
+// reportLosses reports the losses of a crashed daemon in two stages: the crash, and later the spans of clients
+// that have not reconnected. It skips a stage that was reported before.
+func (p *predecessors) reportLosses(d *predecessor) {
+	awaitsClients := d.awaitsClients()
+	if d.reportedStage < crashReported {
+		d.reportedStage = crashReported
+		p.reportCrash(d, awaitsClients)
+	}
+	if d.reportedStage < allReported && !awaitsClients {
+		d.reportedStage = allReported
+		p.reportClients(d)
 	}
 }
 
@@ -339,19 +345,29 @@ func (d *predecessor) awaitsClients() bool {
 	return hasClients && !d.isSurplus && !hasTimedOut
 }
 
-// reportCrash logs that a daemon has crashed, and how many spans were lost because only this daemon had
+// reportCrash logs and counts the crash of a daemon, and the spans that were lost because only this daemon had
 // them. If awaitsClients is true, it also logs how many spans clients may resend after they reconnect.
 func (p *predecessors) reportCrash(d *predecessor, awaitsClients bool) {
 	p.crashCount++
-	attributes := []any{"daemons", 1, "names", []string{d.name}}
 	if d.readErr != nil {
-		p.unknown++
-		attributes = append(attributes, "unreadable_files", 1, "error", d.readErr)
-	} else if awaitsClients {
-		attributes = append(attributes, "awaiting_replay", d.clients.Lost+d.clients.Ambiguous)
+		p.unreadableFiles++
 	}
 	for receiver, loss := range d.lost {
 		p.total[receiver].add(loss)
+	}
+	p.logCrash(d, awaitsClients)
+}
+
+// logCrash writes the log line of reportCrash.
+func (p *predecessors) logCrash(d *predecessor, awaitsClients bool) {
+	attributes := []any{"daemons", 1, "names", []string{d.name}}
+	if d.readErr != nil {
+		attributes = append(attributes, "unreadable_files", 1, "error", d.readErr)
+	} else if awaitsClients {
+		mayBeResent := d.clients.Lost + d.clients.Ambiguous
+		attributes = append(attributes, "awaiting_replay", mayBeResent)
+	}
+	for receiver, loss := range d.lost {
 		attributes = appendLoss(attributes, Receiver(receiver), loss)
 	}
 	p.log.Warn("the previous daemon crashed or was killed: clients resend the spans that they keep, others "+
@@ -376,7 +392,8 @@ func appendLoss(attributes []any, receiver Receiver, loss Loss) []any {
 }
 
 // recordReports records in the recovery files which losses have been reported, so that no later daemon
-// reports them again. It deletes the files that are no longer needed, and returns their number.
+// reports them again. It deletes a file when all its losses are reported and no client can ask about its spans
+// any more. It returns the number of deleted files.
 func (p *predecessors) recordReports() (removed int) {
 	if p.flushLog != nil && p.hasNewReports() {
 		p.flushLog() // a report that is recorded must not get lost with the log
@@ -440,7 +457,7 @@ func (d *predecessor) recordReport() {
 // removeFile deletes and closes the recovery file of a crashed daemon. If it cannot delete the file, it
 // logs an error, sets d.isStuck, and returns false.
 func (p *predecessors) removeFile(d *predecessor) bool {
-	err := os.Remove(p.prefix + d.name)
+	err := os.Remove(p.filePrefix + d.name)
 	d.close()
 	d.isStuck = err != nil && !errors.Is(err, fs.ErrNotExist)
 	if d.isStuck {
@@ -482,27 +499,32 @@ func (p *predecessors) crashes() int {
 }
 
 // outcomesOf returns the outcomes of the spans that a client sent to an earlier daemon: delivered, lost
-// or in doubt, in the encoding of wire.Outcomes. name identifies the daemon, and id the connection.
+// or in doubt, in the encoding of wire.Outcomes. If the daemon's file is unreadable, all spans are in doubt.
 // outcomes is nil if they are unknown. isRunning is true if the daemon is still running.
-func (p *predecessors) outcomesOf(name string, id uint64) (outcomes []uint64, isRunning bool) {
+func (p *predecessors) outcomesOf(daemon string, connection uint64) (outcomes []uint64, isRunning bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	d := p.findByName(name)
-	if d == nil && isFileName(name) {
-		d, isRunning = p.lockFile(name)
+	crashed := p.findByName(daemon)
+	if crashed == nil && isFileName(daemon) {
+		crashed, isRunning = p.addCrashed(daemon)
 	}
-	if d == nil {
+	if crashed == nil {
 		return nil, isRunning
 	}
-	if d.readErr != nil {
-		noneSettled := wire.AppendOutcome(nil, 0, wire.Settled)
-		return wire.AppendOutcome(noneSettled, allSpans, wire.Doubtful), false
+	if crashed.readErr != nil {
+		return allInDoubt(), false
 	}
-	outcomes, err := d.reconnect(id)
+	outcomes, err := crashed.reconnect(connection)
 	if err != nil {
 		p.log.Warn("can't read a recovery file: the outcome of spans of an earlier connection is unknown", "error", err)
 	}
 	return outcomes, false
+}
+
+// allInDoubt returns, in the encoding of wire.Outcomes, that all spans of a connection are in doubt.
+func allInDoubt() []uint64 {
+	noneSettled := wire.AppendOutcome(nil, 0, wire.Settled)
+	return wire.AppendOutcome(noneSettled, allSpans, wire.Doubtful)
 }
 
 // isFileName reports whether a name from a client can be that of a recovery file in the directory.
@@ -510,61 +532,61 @@ func isFileName(name string) bool {
 	return !isDisposable(name) && !strings.ContainsRune(name, filepath.Separator)
 }
 
-// reconnect returns the outcomes of the spans that a client sent to the crashed daemon. id identifies
-// the connection. It also records that the client has connected again, so that its spans are not reported
-// as lost. It returns nil if the file has no record of the connection.
-func (d *predecessor) reconnect(id uint64) ([]uint64, error) {
+// reconnect returns which spans of a connection to the crashed daemon the client must resend, in the encoding
+// of wire.Outcomes. It records that the client has reconnected, so that the spans are not reported as lost. If
+// they were reported already, the client must not resend any. reconnect returns nil for an unknown connection.
+func (d *predecessor) reconnect(connection uint64) (outcomes []uint64, err error) {
 	var c contents
 	if err := c.read(d.file, d.size); err != nil {
 		return nil, err
 	}
-	slot, r, err := c.findRecord(d.file, id)
-	if err != nil || r == nil {
+	slot, found, err := c.findRecord(d.file, connection)
+	if err != nil || found == nil {
 		return nil, err
 	}
-	wasReconnected := r.isReconnected == 1
+	wasReconnected := found.isReconnected == 1
 	if wasReconnected {
-		return c.outcomes(r), nil
+		return c.outcomes(found), nil
 	}
-	isTooLate := d.reportedStage == allReported
-	if isTooLate { // the spans were reported as lost, so the client must not resend them
-		return wire.AppendOutcome(nil, r.received, wire.Settled), nil
+	wereReported := d.reportedStage == allReported
+	if wereReported {
+		return wire.AppendOutcome(nil, found.received, wire.Settled), nil
 	}
-	d.clients.subtract(c.lossOf(r))
+	d.clients.subtract(c.connectionLoss(found))
 	d.write(recordOffset(slot)+isReconnectedOffset, 1)
-	return c.outcomes(r), nil
+	return c.outcomes(found), nil
 }
 
 // outcomes returns the outcomes of the spans of a connection, in the encoding of wire.Outcomes.
-func (c *contents) outcomes(r *record) []uint64 {
-	lastSpan := r.settled
-	outcomes := wire.AppendOutcome(nil, lastSpan, wire.Settled)
-	for unsettled := range r.unsettledRanges {
-		if unsettled.lastSpan <= lastSpan {
+func (c *contents) outcomes(connection *record) []uint64 {
+	countedUpTo := connection.settled
+	outcomes := wire.AppendOutcome(nil, countedUpTo, wire.Settled)
+	for unsettled := range connection.unsettledRanges {
+		if unsettled.lastSpan <= countedUpTo {
 			continue // settled since
 		}
-		lastSpan = unsettled.lastSpan
+		countedUpTo = unsettled.lastSpan
 		state := c.commonState(unsettled.firstCycle, unsettled.lastCycle)
-		outcomes = wire.AppendOutcome(outcomes, lastSpan, outcomeOf[state])
+		outcomes = wire.AppendOutcome(outcomes, countedUpTo, outcomeOf[state])
 	}
 	return outcomes
 }
 
 // outcomeOf contains the outcome of spans by the state of their cycle.
-var outcomeOf = [...]wire.Outcome{open: wire.Resend, inDoubt: wire.Doubtful, settled: wire.Settled}
+var outcomeOf = [...]wire.Outcome{stateOpen: wire.Resend, stateInDoubt: wire.Doubtful, stateSettled: wire.Settled}
 
-// lossOf returns how many spans of a connection are lost if the client does not reconnect and resend
-// them. Spans that were delivered or given up are not included.
-func (c *contents) lossOf(r *record) (loss Loss) {
-	lastSpan := r.settled
-	for unsettled := range r.unsettledRanges {
-		if unsettled.lastSpan <= lastSpan {
+// connectionLoss returns how many spans of a connection are lost if the client does not reconnect and resend
+// them. Settled spans, which were delivered or given up, are not included.
+func (c *contents) connectionLoss(connection *record) (loss Loss) {
+	countedUpTo := connection.settled
+	for unsettled := range connection.unsettledRanges {
+		if unsettled.lastSpan <= countedUpTo {
 			continue // settled since
 		}
 		state := c.commonState(unsettled.firstCycle, unsettled.lastCycle)
-		spans := unsettled.lastSpan - lastSpan
+		spans := unsettled.lastSpan - countedUpTo
 		loss.add(lossIn(state, spans))
-		lastSpan = unsettled.lastSpan
+		countedUpTo = unsettled.lastSpan
 	}
 	return loss
 }
@@ -593,17 +615,18 @@ func (l *Losses) Sum() (sum Loss) {
 }
 
 // losses returns the spans that were reported as lost in crashes, by receiver. Losses.Awaited is the
-// number of spans that clients may still resend after they reconnect.
+// number of spans that clients may still resend, so that they are not reported as lost yet.
 func (p *predecessors) losses() Losses {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	all := Losses{Receivers: map[string]Loss{}, Unknown: p.unknown}
+	all := Losses{Receivers: map[string]Loss{}, Unknown: p.unreadableFiles}
 	for receiver, loss := range p.total {
 		all.Receivers[Receiver(receiver).String()] = loss
 	}
-	for _, d := range p.crashed {
-		if d.reportedStage < allReported {
-			all.Awaited += d.clients.Lost + d.clients.Ambiguous
+	for _, crashed := range p.crashed {
+		isFullyReported := crashed.reportedStage == allReported
+		if !isFullyReported {
+			all.Awaited += crashed.clients.Lost + crashed.clients.Ambiguous
 		}
 	}
 	return all
@@ -622,9 +645,9 @@ func (l *Loss) subtract(other Loss) {
 // lossIn returns the loss of spans in cycles with the given state.
 func lossIn(s cycleState, spans uint64) Loss {
 	switch s {
-	case settled:
+	case stateSettled:
 		return Loss{}
-	case open:
+	case stateOpen:
 		return Loss{Lost: spans}
 	}
 	return Loss{Ambiguous: spans}

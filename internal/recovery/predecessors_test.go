@@ -38,7 +38,7 @@ func (m *model) step(t *testing.T) {
 	now := uint64(len(m.states) - 1)
 	switch m.rnd.IntN(9) {
 	case 0:
-		m.states = append(m.states, open)
+		m.states = append(m.states, stateOpen)
 		m.file.Begin(now + 1)
 	case 1:
 		if len(m.conns) < 4 {
@@ -59,15 +59,15 @@ func (m *model) step(t *testing.T) {
 		m.file.Count(now, receiver, spans)
 		m.left[receiver][now] += spans
 	case 6: // a payload of a sealed cycle is sent, or certainly did not arrive
-		if number := m.sealed(); m.states[number] < settled && number < now {
-			m.states[number] ^= inDoubt
-			m.file.SetInDoubt(number, m.states[number] == inDoubt)
+		if number := m.sealed(); m.states[number] < stateSettled && number < now {
+			m.states[number] ^= stateInDoubt
+			m.file.SetInDoubt(number, m.states[number] == stateInDoubt)
 		}
 	case 7:
 		if number := m.sealed(); number < now {
-			m.states[number] = settled
+			m.states[number] = stateSettled
 			m.file.Settle(number)
-			for m.states[m.through] == settled {
+			for m.states[m.through] == stateSettled {
 				m.through++
 			}
 			for c := range m.conns {
@@ -96,7 +96,7 @@ func (m *model) sealed() uint64 { return m.rnd.Uint64N(uint64(len(m.states))) }
 func (m *model) check(t *testing.T, c *client, count uint64) {
 	t.Helper()
 	for _, cycle := range c.cycles[:count] {
-		if m.states[cycle] != settled {
+		if m.states[cycle] != stateSettled {
 			t.Fatalf("%d of %d spans are settled, but one is in unsettled cycle %d", count, len(c.cycles), cycle)
 		}
 	}
@@ -110,7 +110,7 @@ func TestOutcomes_OfCrashedDaemon(t *testing.T) {
 	for seed := range uint64(100) {
 		path := filepath.Join(t.TempDir(), "s")
 		m := &model{
-			rnd: rand.New(rand.NewPCG(seed, 34)), file: start(t, path, 0), states: []cycleState{open},
+			rnd: rand.New(rand.NewPCG(seed, 34)), file: start(t, path, 0), states: []cycleState{stateOpen},
 			conns: map[*client]struct{}{},
 		}
 		for receiver := range m.left {
@@ -289,7 +289,7 @@ func FuzzDamagedFile(f *testing.F) {
 		copy(words, appendWords(nil, magic, 2))
 		for slot := range 2 {
 			r := record{
-				id: 1, received: 9, settled: 2, current: 3, count: 1, ranges: [rangesPerRecord]spanRange{{firstCycle: 1, lastCycle: 1, lastSpan: 5}},
+				id: 1, received: 9, settled: 2, cyclePlusOne: 3, count: 1, ranges: [rangesPerRecord]spanRange{{firstCycle: 1, lastCycle: 1, lastSpan: 5}},
 			}
 			copy(words[recordOffset(slot):], r.appendTo(nil))
 		}

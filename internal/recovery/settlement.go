@@ -17,7 +17,7 @@ type SettlementTracker struct {
 	id   uint64
 
 	received     atomic.Uint64 // number of received spans
-	cyclePlusOne atomic.Uint64 // number of the publisher's last cycle, plus one; 0 before the first
+	cyclePlusOne atomic.Uint64 // number of the publisher's last cycle, plus one; 0 without a cycle
 
 	mu         sync.Mutex  // guards the rest, and writing the record
 	settled    uint64      // number of spans that are delivered or given up
@@ -34,8 +34,8 @@ const maxOpenRanges = 64
 const TrackerBytes = maxOpenRanges * int(unsafe.Sizeof(spanRange{}))
 
 // NewSettlementTracker returns a tracker for a new publisher, which records how many of its spans were
-// delivered or given up. If f has a free record, the tracker is also stored there for the next daemon. f
-// can be nil.
+// delivered or given up. If f is not nil and has a free record, the tracker saves its numbers there, so that
+// the next daemon can read them.
 func NewSettlementTracker(f *File) *SettlementTracker {
 	s := &SettlementTracker{}
 	if f == nil || f.isUnwritable.Load() {
@@ -57,21 +57,24 @@ func NewSettlementTracker(f *File) *SettlementTracker {
 	return s
 }
 
-// save writes the state of the tracker to the recovery file, if the tracker has a record there. A record
-// has room for rangesPerRecord ranges of spans. If there are more, its last range covers the remaining
-// ones.
+// save writes the tracker to its record in the recovery file, if it has one. A record has room for
+// rangesPerRecord ranges, that is, groups of spans by export interval. The last range of the record also
+// covers the ranges for which there is no room.
 func (s *SettlementTracker) save() {
 	if s.file == nil {
 		return
 	}
-	r := record{id: s.id, received: s.received.Load(), settled: s.settled, current: s.cyclePlusOne.Load()}
+	r := record{
+		id: s.id, received: s.received.Load(), settled: s.settled, cyclePlusOne: s.cyclePlusOne.Load(),
+	}
 	copied := copy(r.ranges[:], s.openRanges)
 	r.count = uint64(copied)
-	if copied < len(s.openRanges) {
+	hasRoomForAll := copied == len(s.openRanges)
+	if !hasRoomForAll {
 		newest := s.openRanges[len(s.openRanges)-1]
-		extended := &r.ranges[copied-1]
-		extended.lastCycle = newest.lastCycle
-		extended.lastSpan = newest.lastSpan
+		last := &r.ranges[copied-1]
+		last.lastCycle = newest.lastCycle
+		last.lastSpan = newest.lastSpan
 	}
 	var encoded [recordBytes]byte
 	s.file.write(recordOffset(s.slot), r.appendTo(encoded[:0]))
@@ -93,28 +96,33 @@ func (s *SettlementTracker) Cycle() uint64 { return s.cyclePlusOne.Load() - 1 }
 // part of one). Spans received before belong to the cycle of the previous call. If both cycles are the
 // same, EnterCycle does nothing.
 func (s *SettlementTracker) EnterCycle(cycle uint64) {
-	isSameCycle := s.cyclePlusOne.Load() == cycle+1
+	cyclePlusOne := cycle + 1 // 0 would mean that there is no cycle
+	isSameCycle := s.cyclePlusOne.Load() == cyclePlusOne
 	if isSameCycle {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.endCycle()
+	s.cyclePlusOne.Store(cyclePlusOne)
+	s.save()
+}
+
+// endCycle adds a range with the spans that were received in the last cycle, if there are any.
+func (s *SettlementTracker) endCycle() {
 	received := s.received.Load()
 	hasNewSpans := received > s.spansBeforeCycle()
 	if hasNewSpans {
 		s.addRange(s.Cycle(), received)
 	}
-	s.cyclePlusOne.Store(cycle + 1)
-	s.save()
 }
 
-// addRange appends a range with the spans of the given cycle to s.openRanges. It contains the spans after
-// the previous range, up to the number lastSpan. If there are too many ranges, it extends the last one
-// instead.
+// addRange appends a range to s.openRanges: the spans of the given cycle, which end with number lastSpan. If
+// there are too many ranges, addRange extends the last one instead.
 func (s *SettlementTracker) addRange(cycle, lastSpan uint64) {
-	maxRanges := maxOpenRanges
-	if s.file == nil {
-		maxRanges = rangesPerRecord
+	maxRanges := rangesPerRecord
+	if s.file != nil {
+		maxRanges = maxOpenRanges // a client must learn of each cycle when it is delivered
 	}
 	if len(s.openRanges) < maxRanges {
 		s.openRanges = append(s.openRanges, spanRange{firstCycle: cycle})
@@ -132,9 +140,8 @@ func (s *SettlementTracker) spansBeforeCycle() uint64 {
 	return s.openRanges[len(s.openRanges)-1].lastSpan
 }
 
-// Receive adds spans to the number of received spans, also in the recovery file. The publisher must
-// call it before it leaves the cycle in which the spans are counted, because the cycle can be exported
-// afterwards.
+// Receive adds spans to the number of received spans, also in the recovery file. It must be called before the
+// export interval in which the spans are counted can end, and thus before they can be exported.
 func (s *SettlementTracker) Receive(spans uint64) {
 	if s.file == nil {
 		s.received.Add(spans)
@@ -150,7 +157,7 @@ func (s *SettlementTracker) Receive(spans uint64) {
 func (s *SettlementTracker) Received() uint64 { return s.received.Load() }
 
 // SettleBefore records that all spans in cycles (export intervals) before the given one are delivered or
-// given up. It returns the total number of such spans. They are the first ones that were received.
+// given up. It returns the total number of such spans of the publisher.
 func (s *SettlementTracker) SettleBefore(cycle uint64) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,8 +169,9 @@ func (s *SettlementTracker) SettleBefore(cycle uint64) uint64 {
 		s.settled = s.openRanges[0].lastSpan
 		s.openRanges = slices.Delete(s.openRanges, 0, 1)
 	}
-	isLastCycleSettled := s.cyclePlusOne.Load() <= cycle
-	if isLastCycleSettled {
+	cyclePlusOne := s.cyclePlusOne.Load()
+	areAllSettled := cyclePlusOne <= cycle // the last cycle is before the given one
+	if areAllSettled {
 		s.settled = s.received.Load()
 	}
 	if s.settled != previous {

@@ -22,77 +22,81 @@ import (
 // memory.
 type admitter struct {
 	*tables
-	originID       OriginID
-	origin         *origin
-	encodedKey     []uint32       // see wordOrigin
-	tagsMayRepeat  [lists]bool    // by list of tags, whether it contains a collapsed tag
-	pending        []pendingLabel // labels of the key that are new in this interval
-	sentIdentities []uint64       // identities of the key's labels as the client sent them
-	masks          []sentMask     // masks of the key's labels, whether used or not
-	rejected       []uint64       // identities of the key and its labels, as far as they got no row
-	lastRejected   rejectedLabel  // last label of the key that got no row
-	spans          uint64         // number of spans with the key that the call stands for
-	admission      Admission      // result so far
-	scratch        []byte         // texts built for the key; overwritten by the next one
-	tagValues      []*tagValues   // memory for pending tag keys, reused by the next key
-	tagValuesInUse int            // number of tagValues in use
+	originID         OriginID
+	origin           *origin
+	spans            uint64 // number of spans with the key that the call stands for
+	encodedKey       encodedKey
+	tagsMayRepeat    [lists]bool    // by list of tags, whether it contains a collapsed tag
+	pending          []pendingLabel // labels of the key that are new in this interval
+	sentTexts        []uint64       // hashes of the key's status and texts as the client sent them
+	sentTags         []uint64       // hashes of the key's tags as the client sent them
+	masks            []sentMask     // masks of the key's labels, whether used or not
+	hashesWithoutRow []uint64       // of the key and its labels, as far as they got no row
+	lastLost         lostLabel      // last label of the key that got no row
+	admission        Admission      // result so far
+	scratch          []byte         // texts built for the key; overwritten by the next one
+	tagValues        []*tagValues   // memory for pending tag keys, reused by the next key
+	tagValuesInUse   int            // number of tagValues in use
 }
 
 // pendingLabel is a label of the current key that is new in this interval. If the key is admitted,
 // the label gets an ID and takes a row of its budget.
 type pendingLabel struct {
-	label
+	labelValue
 	budget *budget // nil for a collapsed tag, which takes no row
 	share  class   // share of the budget that the row is taken from
 }
 
-// isCharged reports whether the label is counted in a budget, a limit on distinct values.
-func (p *pendingLabel) isCharged() bool { return p.budget != nil }
+// takesRow reports whether the label is counted in a budget, a limit on distinct values.
+func (p *pendingLabel) takesRow() bool { return p.budget != nil }
 
 // admit returns the row, a set of counters, in which the spans of a key are counted. A key that is new in
 // this interval gets a row of its own if the limits allow it. Otherwise its spans are counted in a row
-// without labels.
-func (a *admitter) admit(id OriginID, key *span.Key) Admission {
-	a.reset(id)
+// without labels. spans is the number of spans for which admit is called.
+func (a *admitter) admit(id OriginID, key *span.Key, spans uint64) Admission {
+	a.reset(id, spans)
 	a.encodeKey(key)
-	identity := a.rowIdentity()
-	row, isKnown := a.rows.find(a.encodedKey, identity)
+	hash := a.keyHash()
+	row, isKnown := a.rows.find(a.encodedKey, hash)
 	if isKnown {
 		a.rows.byID[row].recurred = true
 		return a.admitToRow(row)
 	}
-	class := a.classOf(identity)
-	source, hasFreeRow := a.rowBudget.find(a.origin, class)
+	class := a.classOf(hash) // some rows are reserved for keys that were used in the previous interval
+	budgetSource, hasFreeRow := a.rowBudget.find(a.origin, class)
 	if !hasFreeRow {
-		return a.admitToOverflowRow(identity)
+		return a.admitToOverflowRow(hash)
 	}
-	row = a.addRow(identity, class, source)
+	row = a.addRow(hash, class, budgetSource)
 	return a.admitToRow(row)
 }
 
-// addRow adds a row for the current key, and the labels of the key that are new in this interval. identity
-// is the hash of the key. The row is charged to source.
-func (a *admitter) addRow(identity uint64, class class, source rowSource) KeyID {
+// addRow adds a row, a set of counters, for the current key, and returns the ID of the row. It also adds the
+// labels of the key that are new in this interval. hash is the hash of the key, and source the limit that
+// the row counts against.
+func (a *admitter) addRow(hash uint64, class class, source rowSource) KeyID {
 	labelBytes := a.addPendingLabels()
 	a.rowBudget.take(a.origin, source, labelBytes+rowBytes(a.encodedKey))
 	history := a.newHistory(class)
-	if source.fromReserve {
-		history.nextClass = classStable // the row is kept, so an origin can grow up to its fair share
+	if source.fromReserve { // the reserve lets a small origin grow, so its rows are kept first
+		history.nextClass = classStable
 	}
 	entry := KeyEntry{Origin: a.originID, Key: a.labels.keyOf(a.encodedKey)}
-	return a.rows.add(a.encodedKey, identity, history, entry)
+	return a.rows.add(a.encodedKey, hash, history, entry)
 }
 
 // reset prepares the admitter for a key of the given origin.
-func (a *admitter) reset(id OriginID) {
+func (a *admitter) reset(id OriginID, spans uint64) {
 	a.originID = id
 	a.origin = &a.origins.byID[id]
+	a.spans = spans
 	a.encodedKey = a.encodedKey[:0]
 	a.tagsMayRepeat = [lists]bool{}
 	a.pending = a.pending[:0]
-	a.sentIdentities = a.sentIdentities[:0]
+	a.sentTexts = a.sentTexts[:0]
+	a.sentTags = a.sentTags[:0]
 	a.masks = a.masks[:0]
-	a.rejected = a.rejected[:0]
+	a.hashesWithoutRow = a.hashesWithoutRow[:0]
 	a.admission = Admission{}
 	a.scratch = a.scratch[:0]
 	a.tagValuesInUse = 0
@@ -101,76 +105,90 @@ func (a *admitter) reset(id OriginID) {
 // forgetTexts drops all references to the texts of the last key, which are in the memory of a message.
 func (a *admitter) forgetTexts() {
 	clear(a.pending)
-	a.lastRejected = rejectedLabel{}
+	a.lastLost = lostLabel{}
 }
 
-// admitToRow returns the admission of the current key to the given row. It counts the labels that were
-// replaced by a mask. A filter records the values that got no row, so that they precede unknown values
-// in the next interval if they recur.
+// admitToRow returns the result for the current key: its spans are counted in the given row. If labels of
+// the key were replaced, admitToRow also records this use of the original values, because values that are
+// used again get rows first in the next interval.
 func (a *admitter) admitToRow(row KeyID) Admission {
 	a.admission.ID = row
-	a.admission.Hash = partitionHash(a.rows.byID[row].identity)
-	a.rejectSentKeyIfReplaced()
-	if a.admission.Collapsed != 0 {
-		a.measureLostKey(a.rejected[len(a.rejected)-1])
+	a.admission.Hash = partitionHash(a.rows.byID[row].hash)
+	if a.admission.IsUnchanged() {
+		a.admission.ReplacedValuesRecur = true // there are no replaced values
+		return a.admission
 	}
-	a.admission.AllRecur = a.filter.recordUses(a.rejected)
+	sentKeyHash := a.sentKeyHash()
+	if a.admission.Collapsed != 0 {
+		a.measureLostKey(sentKeyHash)
+	}
+	a.countMaskedLabels()
+	a.hashesWithoutRow = append(a.hashesWithoutRow, sentKeyHash)
+	a.admission.ReplacedValuesRecur = a.filter.recordUses(a.hashesWithoutRow)
+	return a.admission
+}
+
+// countMaskedLabels counts the key for each of its labels that was replaced by a mask, a text with
+// placeholders.
+func (a *admitter) countMaskedLabels() {
 	for _, l := range maskedLabels {
 		if a.admission.Masked.Has(l) {
 			a.countKey(&a.masked[l])
 		}
 	}
-	return a.admission
 }
 
-// rejectSentKeyIfReplaced appends the hash of the key, as the client sent it, to a.rejected, if at least
-// one of its labels was replaced.
-func (a *admitter) rejectSentKeyIfReplaced() {
+// partitionHash returns the hash that selects the partition of a key, a part of the key space. It is the same
+// in every interval. hash is the 64-bit hash of the key.
+func partitionHash(hash uint64) uint32 {
+	upper, lower := uint32(hash>>32), uint32(hash)
+	return upper ^ lower
+}
+
+// admitToOverflowRow returns the result for a key that gets no counters of its own: its spans are counted
+// without labels. It also records this use of the key and of its new labels, because values that are used
+// again get counters first in the next interval. hash is the hash of the key.
+func (a *admitter) admitToOverflowRow(hash uint64) Admission {
+	sentKeyHash := hash
 	if !a.admission.IsUnchanged() {
-		a.rejected = append(a.rejected, a.identityAsSent())
+		sentKeyHash = a.sentKeyHash()
 	}
+	a.measureLostKey(sentKeyHash)
+	a.hashesWithoutRow = append(a.hashesWithoutRow, hash, sentKeyHash)
+	a.loseNewLabels()
+	admission := a.overflowRow(a.originID)
+	admission.ReplacedValuesRecur = a.filter.recordUses(a.hashesWithoutRow)
+	return admission
 }
 
-// partitionHash returns the hash that decides which partition, a group of rows, a row
-// belongs to. Like the identity of the row, it is the same in every interval.
-func partitionHash(identity uint64) uint32 { return uint32(identity>>32 ^ identity) }
-
-// admitToOverflowRow returns the row, a set of counters, for a key that gets no row of its own: one without
-// labels. It counts the new labels of the key as lost. It records them and the key in the filter, so that
-// they take precedence in the next interval if they recur.
-func (a *admitter) admitToOverflowRow(identity uint64) Admission {
-	a.rejected = append(a.rejected, identity)
-	a.rejectSentKeyIfReplaced()
-	a.measureLostKey(a.rejected[len(a.rejected)-1])
+// loseNewLabels records that the labels that are new in this interval get no rows, because their key got none.
+func (a *admitter) loseNewLabels() {
 	for i := range a.pending {
 		newLabel := &a.pending[i]
-		if newLabel.isCharged() {
-			a.rejected = append(a.rejected, newLabel.identity)
-			a.countKey(a.lostCounter(&newLabel.label))
+		if newLabel.takesRow() {
+			a.hashesWithoutRow = append(a.hashesWithoutRow, newLabel.hash)
+			a.countKey(a.lostCounter(&newLabel.labelValue))
 		}
 	}
-	admission := a.overflowRow(a.originID)
-	admission.AllRecur = a.filter.recordUses(a.rejected)
-	return admission
 }
 
 // lostCounter returns the counter of keys that have lost the label l, because it has too many different
 // values. There is one counter for each kind of label, and for tags one for each tag key.
-func (a *admitter) lostCounter(l *label) *uint64 {
+func (a *admitter) lostCounter(l *labelValue) *uint64 {
 	if l.isTag() {
-		return &a.tagValuesOf(l.tagKey).lost
+		return &a.tagValuesOf(l.tagKey).lostCount
 	}
-	return &a.lost[l.scope.kind]
+	return &a.lostCounts[l.scope.kind]
 }
 
-// encodeKey encodes a key as a list of numbers in a.encodedKey: the ID of the origin, the process that
-// sent the key; one number for each label; and for each list of tags, its length and the IDs of the
-// tags. The tags are sorted, so keys that differ only in the order of their tags are equal.
+// encodeKey encodes a key as a list of numbers in a.encodedKey: the IDs of the origin and of the HTTP status,
+// flags, the ID of each text, and for each list of tags, its length and the IDs of the tags. The tags are
+// sorted, so keys that differ only in the order of their tags are equal.
 func (a *admitter) encodeKey(k *span.Key) {
 	status := a.resolveStatus(k.HTTPStatus)
 	flags := uint32(k.Facts()) // whether the spans are trace roots, and synthetic
 	a.encodedKey = append(a.encodedKey, uint32(a.originID), status, flags)
-	for l := range span.FirstList {
+	for l := range span.FirstList { // the labels before FirstList are single texts
 		a.encodedKey = append(a.encodedKey, a.resolveText(l, *k.Text(l)))
 	}
 	for list := span.FirstList; list < span.EndOfLists; list++ {
@@ -190,51 +208,43 @@ func (a *admitter) resolveStatus(status uint32) labelID {
 	if status == 0 {
 		return a.resolveText(span.LabelHTTPStatus, "")
 	}
-	textStart := len(a.scratch)
+	start := len(a.scratch)
 	a.scratch = strconv.AppendUint(a.scratch, uint64(status), 10)
-	text := stringOf(a.scratch[textStart:])
+	text := stringOf(a.scratch[start:])
 	id := a.resolveText(span.LabelHTTPStatus, text)
-	if id == blockedID {
+	if id == blockedID { // tracer_blocked_value is not a number
 		return absentID
 	}
 	return id
 }
 
-// resolveText returns the ID of the text of a label, or of the mask that replaces the text. It returns
-// absentID if the text is empty. It returns blockedID if the origin can have no more distinct values of
-// the label, or if the client has replaced the text for such a reason.
+// resolveText returns the ID of the text of a label, or of a mask such as "GET /users/{id}" that replaces
+// the text. It returns absentID if the text is empty. It returns blockedID, the ID of
+// "tracer_blocked_value", if the client sent that, or if the label has too many different values.
 func (a *admitter) resolveText(l span.Label, text string) labelID {
 	switch text {
 	case "":
-		a.recordSentID(absentID)
+		a.sentTexts = append(a.sentTexts, hashOfAbsent)
 		return absentID
 	case span.Blocked: // replaced by the client, which has limits as well
-		a.recordSentID(blockedID)
+		a.sentTexts = append(a.sentTexts, hashOfBlocked)
 		return blockedID
 	}
-	sent := a.newLabel(int32(l), text)
-	a.recordSentLabel(sent.identity)
+	sent := a.newLabel(scopeKind(l), text)
+	a.sentTexts = append(a.sentTexts, sent.hash)
 	id, ok := a.idOfTextOrMask(l, sent)
 	if !ok {
-		a.countLost(l, &a.lost[l])
+		a.countLost(l, &a.lostCounts[l])
 		a.measureLostText(l)
 		return blockedID
 	}
 	return id
 }
 
-// recordSentLabel records the hash of a label as the client sent it, before anything is replaced.
-func (a *admitter) recordSentLabel(identity uint64) {
-	a.sentIdentities = append(a.sentIdentities, identity)
-}
-
-// recordSentID is recordSentLabel for a label without a hash, which has the same ID in every interval.
-func (a *admitter) recordSentID(id labelID) { a.recordSentLabel(uint64(id)) }
-
-// idOfTextOrMask returns the ID of a label that a client sent. Depending on Config.Masking, the ID can be
-// that of the label's mask, a text with placeholders such as "GET /users/{id}". It returns false if the
-// origin can have no more distinct values of the label.
-func (a *admitter) idOfTextOrMask(l span.Label, sent label) (id labelID, ok bool) {
+// idOfTextOrMask returns the ID of a value of the label l. If Config.Masking requires it, the ID is that of
+// the value's mask, a text with placeholders such as "GET /users/{id}". It returns false if the label has
+// too many different values.
+func (a *admitter) idOfTextOrMask(l span.Label, sent labelValue) (id labelID, ok bool) {
 	budget := &a.origin.budgets[l]
 	switch a.config.Masking {
 	case MaskAlways:
@@ -246,10 +256,10 @@ func (a *admitter) idOfTextOrMask(l span.Label, sent label) (id labelID, ok bool
 	}
 }
 
-// idOfTextElseMask returns the ID of a label that a client sent. If the budget, a limit on the number of
-// distinct values, is used up, it returns the ID of the label's mask. It returns false if the label has no
-// mask, or if there are too many masks.
-func (a *admitter) idOfTextElseMask(budget *budget, l span.Label, sent label) (id labelID, ok bool) {
+// idOfTextElseMask returns the ID of a value of the label l. If the budget, a limit on different values, is
+// used up, it returns the ID of the value's mask, a text with placeholders such as "GET /users/{id}". It
+// returns false if the value has no mask, or if there are too many masks.
+func (a *admitter) idOfTextElseMask(budget *budget, l span.Label, sent labelValue) (id labelID, ok bool) {
 	id, ok = a.idOf(budget, sent)
 	if ok {
 		return id, true
@@ -258,6 +268,7 @@ func (a *admitter) idOfTextElseMask(budget *budget, l span.Label, sent label) (i
 	if !hasMask {
 		return absentID, false
 	}
+	a.recordMask(masked.hash)
 	masked.isMask = true
 	id, ok = a.idOf(budget, masked)
 	if ok {
@@ -266,107 +277,109 @@ func (a *admitter) idOfTextElseMask(budget *budget, l span.Label, sent label) (i
 	return id, ok
 }
 
-// idOfMask returns the ID of the mask of a label, a text with placeholders such as "GET /users/{id}". If
-// the label has no mask, it returns the ID of the label itself. It returns false if the budget, a limit
-// on the number of distinct values, is used up.
-func (a *admitter) idOfMask(budget *budget, l span.Label, sent label) (id labelID, ok bool) {
+// idOfMask returns the ID of the text that replaces a value of the label l: "GET /users/{id}" replaces
+// "GET /users/17". If there is nothing to replace, it returns the ID of the value itself. It returns false
+// if the budget, a limit on different values, is used up.
+func (a *admitter) idOfMask(budget *budget, l span.Label, sent labelValue) (id labelID, ok bool) {
 	masked, hasMask := a.maskOf(l, sent.text)
 	if !hasMask {
 		return a.idOf(budget, sent)
 	}
-	a.rejected = append(a.rejected, sent.identity) // the text as sent is not counted
+	a.recordMask(masked.hash)
 	a.admission.Masked |= setOf(l)
+	a.hashesWithoutRow = append(a.hashesWithoutRow, sent.hash) // the mask gets the row instead
 	return a.idOf(budget, masked)
 }
 
 // maxMaskBytes is the maximum length of a mask that is longer than its text.
 const maxMaskBytes = 100
 
-// maskOf returns a label whose text is a mask: the mask of "GET /users/17" is "GET /users/{id}". It returns
-// false if labels of this kind are never masked, if there is nothing to replace in the text, or if the
-// mask is too long.
-func (a *admitter) maskOf(l span.Label, text string) (masked label, ok bool) {
+// maskOf returns the value of the label l that replaces a text: "GET /users/{id}" replaces "GET /users/17".
+// It returns false if values of the label are never replaced, if the text contains nothing to replace, or if
+// the result is too long.
+func (a *admitter) maskOf(l span.Label, text string) (masked labelValue, ok bool) {
 	if !isMaskable(l) {
-		return label{}, false
+		return labelValue{}, false
 	}
 	maskStart := len(a.scratch)
 	scratch, hasMask := mask.Append(a.scratch, text)
 	a.scratch = scratch
 	if !hasMask {
-		return label{}, false
+		return labelValue{}, false
 	}
 	maskText := stringOf(a.scratch[maskStart:])
 	isTooLongForLabel := len(maskText) > l.MaxBytes()
 	isTooLongForText := len(maskText) > len(text) && len(maskText) > maxMaskBytes
 	if isTooLongForLabel || isTooLongForText {
-		return label{}, false
+		return labelValue{}, false
 	}
-	masked = a.newLabel(int32(l), maskText)
-	a.masks = append(a.masks, sentMask{position: len(a.sentIdentities) - 1, identity: masked.identity})
-	return masked, true
+	return a.newLabel(scopeKind(l), maskText), true
+}
+
+// recordMask records the hash of the mask of the label value that was recorded last.
+func (a *admitter) recordMask(hash uint64) {
+	a.masks = append(a.masks, sentMask{position: len(a.sentTexts) - 1, hash: hash})
 }
 
 // newLabel returns a label of the current origin. The label has no ID yet.
-func (a *admitter) newLabel(kind int32, text string) label {
+func (a *admitter) newLabel(kind scopeKind, text string) labelValue {
 	name := labelName{scope{a.originID, kind}, text}
-	return label{labelName: name, identity: a.origin.identityOf(name)}
+	return labelValue{labelName: name, hash: a.origin.hashOf(name)}
 }
 
-// idOf returns the ID of a label. It adds a label that is new in this interval to a.pending, and returns a
-// temporary ID for it. If the budget, a limit on distinct values, is used up, idOf adds the label to
-// a.rejected instead, and returns false.
-func (a *admitter) idOf(budget *budget, l label) (id labelID, ok bool) {
-	id, isKnown := a.findAndRecordUse(&l)
-	if isKnown {
-		if !l.isMask {
-			a.countAsText(budget, id) // a client sent the text itself, so it is not only a mask
-		}
-		return id, true
+// idOf returns the ID of a label value. For a value that is new in this interval, the ID is temporary until
+// the current key is admitted. It returns false if the value is new and the budget, a limit on different
+// values, is used up.
+func (a *admitter) idOf(budget *budget, value labelValue) (id labelID, ok bool) {
+	id, isKnown := a.findAndRecordUse(&value)
+	if !isKnown {
+		return a.addPending(budget, value)
 	}
-	class := a.classOf(l.identity)
-	share, isWithinBudget := budget.find(class, l.isMask, a.pendingIn)
-	if !isWithinBudget {
-		a.rejected = append(a.rejected, l.identity)
-		a.lastRejected = rejectedLabel{l.identity, l.text}
+	if !value.isMask {
+		a.countAsText(budget, id)
+	}
+	return id, true
+}
+
+// addPending adds a label value that is new in this interval to a.pending, the new values of the current key.
+// It returns a temporary ID, or false if the budget, a limit on different values, is used up.
+func (a *admitter) addPending(budget *budget, value labelValue) (id labelID, ok bool) {
+	class := a.classOf(value.hash)
+	share, hasFreeRow := budget.find(class, value.isMask, a.pending)
+	if !hasFreeRow {
+		a.hashesWithoutRow = append(a.hashesWithoutRow, value.hash)
+		a.lastLost = lostLabel{value.hash, value.text}
 		return absentID, false
 	}
-	l.history = a.newHistory(class)
-	a.pending = append(a.pending, pendingLabel{label: l, budget: budget, share: share})
+	value.history = a.newHistory(class)
+	a.pending = append(a.pending, pendingLabel{labelValue: value, budget: budget, share: share})
 	return a.lastPendingID(), true
 }
 
-// countAsText records that a client has sent the text of a label itself. If the text was only used as a
-// mask before, to replace several similar texts, it no longer counts against the limit for masks.
+// countAsText records that a client has sent the text with the given ID. If the text was only used to replace
+// similar texts so far, as "GET /users/{id}" does, it no longer counts against the limit on such texts.
 func (a *admitter) countAsText(budget *budget, id labelID) {
-	isPending := id >= pendingID
-	if isPending || !a.labels.byID[id].isMask {
+	if isPending(id) {
 		return
 	}
-	a.labels.byID[id].isMask = false
-	budget.masks--
+	value := &a.labels.byID[id]
+	if value.isMask {
+		value.isMask = false
+		budget.masks--
+	}
 }
 
 // lastPendingID returns the ID of the last pending label.
 func (a *admitter) lastPendingID() labelID { return pendingID + labelID(len(a.pending)-1) }
 
-// pendingIn returns how many new values of the current key will be charged to a share, one part of a
-// budget. A budget limits the number of distinct values. It does not include the new values of a key
-// before the whole key is admitted.
-func (a *admitter) pendingIn(b *budget, share class) int {
-	count := 0
-	for i := range a.pending {
-		if a.pending[i].budget == b && a.pending[i].share == share {
-			count++
-		}
-	}
-	return count
-}
+// pendingLabel returns the label of the current key that has the given temporary ID.
+func (a *admitter) pendingLabel(id labelID) *pendingLabel { return &a.pending[id-pendingID] }
 
-// findAndRecordUse returns the ID of a label, or false if the label is new in this interval. If an earlier
-// key of this interval has the label, too, it marks the label as recurring. If only the current key has it,
-// the ID is temporary.
-func (a *admitter) findAndRecordUse(l *label) (id labelID, ok bool) {
-	id, ok = a.labels.find(l.labelName, l.identity)
+// findAndRecordUse returns the ID of a label value, or false if the value is new in this interval. If an
+// earlier key has the value, it records that the value was used again. If only the current key has it, the
+// ID is temporary until the key is admitted.
+func (a *admitter) findAndRecordUse(l *labelValue) (id labelID, ok bool) {
+	id, ok = a.labels.find(l.labelName, l.hash)
 	if ok {
 		a.labels.byID[id].recurred = true
 		return id, true
@@ -374,8 +387,8 @@ func (a *admitter) findAndRecordUse(l *label) (id labelID, ok bool) {
 	return a.findPending(l.labelName)
 }
 
-// findPending returns the preliminary ID of a label that only the current key has used, or false if the
-// current key has not used it.
+// findPending returns the temporary ID of a label that the current key has used first in this interval. It
+// returns false if the current key has no such label.
 func (a *admitter) findPending(name labelName) (id labelID, ok bool) {
 	for i := range a.pending {
 		if a.pending[i].labelName == name {
@@ -385,32 +398,33 @@ func (a *admitter) findPending(name labelName) (id labelID, ok bool) {
 	return absentID, false
 }
 
-// classOf returns the class of a label, or of a whole key: whether it was used at least twice in the previous
-// interval. identity is its hash. If the origin has no previous interval, a second use in this interval counts
-// instead.
-func (a *admitter) classOf(identity uint64) class {
-	class, isKnown := a.previous.classes[identity]
+// classOf returns the class of the label value or key with the given hash: classStable or classRecent if it
+// kept its row from the previous interval, classSeen if it was only used twice in that interval, and classNew
+// otherwise. For an origin without a previous interval, a second use in this interval counts instead.
+func (a *admitter) classOf(hash uint64) class {
+	class, isKnown := a.previous.classes[hash]
 	if isKnown {
 		return class
 	}
-	recurredBefore := a.filter.recurredBefore.has(identity)
-	recursNow := a.origin.isNew && a.filter.usedOnce.has(identity)
+	recurredBefore := a.filter.recurredBefore.has(hash)
+	recursNow := a.origin.isNew && a.filter.usedOnce.has(hash)
 	if recurredBefore || recursNow {
 		return classSeen
 	}
 	return classNew
 }
 
-// newHistory returns the history of a label, or of a whole key, that gets a row. If it recurs in this
-// interval, its class in the next one is classStable if it recurred in the previous interval, too, and
-// classRecent otherwise.
+// newHistory returns the history of a label value or key that gets a row now. class is its class in this
+// interval, and nextClass in the result is its class in the next one, provided that it is used again.
 func (a *admitter) newHistory(class class) history {
-	recurredBefore := !a.origin.isNew && class != classNew
-	if recurredBefore {
-		return history{nextClass: classStable}
+	if a.origin.isNew { // it has no previous interval
+		isSecondUse := class == classSeen
+		return history{nextClass: classRecent, recurred: isSecondUse}
 	}
-	recurs := a.origin.isNew && class == classSeen // a new origin has no previous interval: this is the second use
-	return history{nextClass: classRecent, recurred: recurs}
+	if class == classNew {
+		return history{nextClass: classRecent}
+	}
+	return history{nextClass: classStable} // it was used in both intervals
 }
 
 // countLost records that the key has lost a label, and counts the key in the given counter.
@@ -433,37 +447,46 @@ func (a *admitter) countKey(counter *uint64) {
 // "tracer_blocked_value". Either replacement is counted.
 func (a *admitter) resolveTag(list span.Label, tag string) labelID {
 	if tag == span.Blocked { // replaced by the client
-		a.recordSentID(blockedID)
+		a.sentTags = append(a.sentTags, hashOfBlocked)
 		a.setTagsMayRepeat(list)
 		return blockedID
 	}
-	sent := a.newLabel(int32(list), tag)
-	a.recordSentLabel(sent.identity)
+	sent := a.newLabel(scopeKind(list), tag)
+	a.sentTags = append(a.sentTags, sent.hash)
 	keyText, value, _ := strings.Cut(tag, ":")
 	keyID, hasKey := a.resolveTagKey(list, keyText)
 	if !hasKey {
-		a.countLost(list, &a.lost[list])
+		a.countLost(list, &a.lostCounts[list])
 		a.setTagsMayRepeat(list)
 		return blockedID
 	}
-	isBlockedByClient := value == span.Blocked
-	if !isBlockedByClient {
-		sent.tagKey = keyID
-		values := a.tagValuesOf(keyID)
-		id, ok := a.idOf(&values.budget, sent)
-		if ok {
-			return id
-		}
-		a.countLost(list, &values.lost)
-		a.measureLostTag(values, keyText, value)
+	sent.tagKey = keyID
+	id, ok := a.idOfTag(list, sent, keyText, value)
+	if !ok {
+		a.setTagsMayRepeat(list)
+		return a.resolveBlockedTag(list, keyID, keyText)
 	}
-	a.setTagsMayRepeat(list)
-	return a.resolveBlockedTag(list, keyID, keyText)
+	return id
+}
+
+// idOfTag returns the ID of a tag with the given key and value. It returns false if the tag key has too many
+// different values, or if the client has replaced the value because of its own limit.
+func (a *admitter) idOfTag(list span.Label, tag labelValue, key, value string) (id labelID, ok bool) {
+	if value == span.Blocked {
+		return absentID, false
+	}
+	values := a.tagValuesOf(tag.tagKey)
+	id, ok = a.idOf(&values.budget, tag)
+	if !ok {
+		a.countLost(list, &values.lostCount)
+		a.measureLostTag(values, key, value)
+	}
+	return id, ok
 }
 
 // resolveTagKey returns the ID of a tag key, such as "region" in the tag "region:eu". It returns false
-// if there are too many tag keys. For a tag key that is new in this interval, it sets the limit on the
-// number of values.
+// if there are too many tag keys. A tag key that is new in this interval gets a budget, a limit on its
+// different values.
 func (a *admitter) resolveTagKey(list span.Label, text string) (id labelID, ok bool) {
 	kind := tagKeyKind(list)
 	tagKey := a.newLabel(kind, text)
@@ -474,14 +497,15 @@ func (a *admitter) resolveTagKey(list span.Label, text string) (id labelID, ok b
 	isNew := a.tagValuesOf(id) == nil
 	if isNew {
 		limit := a.config.tagBudget(list, text)
-		kept := a.previous.keptTags[tagKey.identity]
-		a.pending[id-pendingID].values = a.newTagValues(limit, kept)
+		kept := a.previous.keptTags[tagKey.hash]
+		a.pendingLabel(id).values = a.newTagValues(limit, kept)
 	}
 	return id, true
 }
 
-// newTagValues returns the budget for a new tag key. It is valid until the next key is admitted. limit is
-// the maximum number of values, and kept is the number of values that keep their rows.
+// newTagValues returns the budget, a limit on different values, for a new tag key. The result is reused when
+// the next key is admitted. limit is the maximum number of values, and kept is the number of values that keep
+// their counters from the previous interval.
 func (a *admitter) newTagValues(limit int, kept keptRows) *tagValues {
 	if a.tagValuesInUse == len(a.tagValues) {
 		a.tagValues = append(a.tagValues, new(tagValues))
@@ -495,29 +519,33 @@ func (a *admitter) newTagValues(limit int, kept keptRows) *tagValues {
 // tagValuesOf returns the budget for the values of a tag key, given the ID of the tag key. It returns nil
 // if the tag key has no budget yet.
 func (a *admitter) tagValuesOf(id labelID) *tagValues {
-	if id >= pendingID {
-		return a.pending[id-pendingID].values
+	if isPending(id) {
+		return a.pendingLabel(id).values
 	}
 	return a.labels.byID[id].values
 }
 
-// resolveBlockedTag returns the ID of the tag "key:tracer_blocked_value", which replaces the tags of a tag
-// key that has too many values. keyID and keyText are the ID and the text of the tag key. The replacement
-// itself is not counted as a value.
-func (a *admitter) resolveBlockedTag(list span.Label, keyID labelID, keyText string) labelID {
-	textStart := len(a.scratch)
-	a.scratch = append(a.scratch, keyText...)
+// blockedTag returns the text "key:tracer_blocked_value". It is valid until the next key is admitted.
+func (a *admitter) blockedTag(key string) string {
+	start := len(a.scratch)
+	a.scratch = append(a.scratch, key...)
 	a.scratch = append(a.scratch, ':')
 	a.scratch = append(a.scratch, span.Blocked...)
-	text := stringOf(a.scratch[textStart:])
-	blocked := a.newLabel(int32(list), text)
+	return stringOf(a.scratch[start:])
+}
+
+// resolveBlockedTag returns the ID of the tag "key:tracer_blocked_value", which replaces a tag if its tag key has
+// too many values. keyID and keyText are the ID and the text of the tag key. The replacement does not count
+// as a value.
+func (a *admitter) resolveBlockedTag(list span.Label, keyID labelID, keyText string) labelID {
+	blocked := a.newLabel(scopeKind(list), a.blockedTag(keyText))
 	id, isKnown := a.findAndRecordUse(&blocked)
 	if isKnown {
 		return id
 	}
 	blocked.tagKey = keyID
 	blocked.isBlocked = true
-	a.pending = append(a.pending, pendingLabel{label: blocked})
+	a.pending = append(a.pending, pendingLabel{labelValue: blocked})
 	return a.lastPendingID()
 }
 
@@ -525,61 +553,60 @@ func (a *admitter) resolveBlockedTag(list span.Label, keyID labelID, keyText str
 // replaced the value of a tag.
 func (a *admitter) setTagsMayRepeat(list span.Label) { a.tagsMayRepeat[list-span.FirstList] = true }
 
-// addPendingLabels registers the labels in a.pending, which are new in this interval, and returns their
+// addPendingLabels registers the labels of the current key that are new in this interval, and returns their
 // memory in bytes. It replaces their temporary IDs in a.encodedKey by final ones. The final IDs have the
 // same order, so sorted tags stay sorted.
 func (a *admitter) addPendingLabels() (bytes int) {
 	firstNewID := labelID(len(a.labels.byID))
-	finalID := func(id labelID) labelID {
-		if id < pendingID {
-			return id
-		}
-		return firstNewID + (id - pendingID)
-	}
 	for i := range a.pending {
 		pending := &a.pending[i]
-		added := pending.label
-		added.text = strings.Clone(added.text)
-		added.tagKey = finalID(added.tagKey)
-		if added.values != nil {
-			values := *added.values
-			added.values = &values
-		}
-		if pending.isCharged() {
-			a.finalBudget(pending.budget, &added).take(pending.share, added.isMask)
+		added := pending.labelValue.clone()
+		added.tagKey = finalID(added.tagKey, firstNewID)
+		if pending.takesRow() {
+			budget := a.finalBudget(pending.budget, &added)
+			budget.take(pending.share, added.isMask)
 		}
 		a.labels.add(added)
 		bytes += labelBytes(&added)
 	}
 	for i, id := range a.encodedKey {
-		a.encodedKey[i] = finalID(id)
+		a.encodedKey[i] = finalID(id, firstNewID)
 	}
 	return bytes
 }
 
-// finalBudget returns the budget, a limit on different values, from which a new label takes a row. The
-// budget for a tag belongs to its tag key. For a tag key that is new, too, addPendingLabels has copied
-// the budget.
-func (a *admitter) finalBudget(b *budget, added *label) *budget {
+// finalID returns the ID that replaces a temporary ID of a new label. Other IDs, and the other numbers of an
+// encoded key, stay as they are. firstNewID is the ID of the first new label.
+func finalID(id, firstNewID labelID) labelID {
+	if isPending(id) {
+		return firstNewID + (id - pendingID)
+	}
+	return id
+}
+
+// finalBudget returns the budget, a limit on different values, that a new label counts against. A tag counts
+// against the budget of its tag key. That budget is not b if the tag key was new, too, because
+// addPendingLabels has copied it.
+func (a *admitter) finalBudget(b *budget, added *labelValue) *budget {
 	if added.isTag() {
 		return &a.labels.byID[added.tagKey].values.budget
 	}
 	return b
 }
 
-// rowIdentity returns a hash of the current key that is the same in every interval. It is made of the
+// keyHash returns a hash of the current key that is the same in every interval. It is made of the
 // hashes of the labels, because their IDs differ between intervals. The hashes of tags are added up, so
 // the order of the tags does not matter.
-func (a *admitter) rowIdentity() uint64 {
-	hash := a.origin.identity ^ uint64(a.encodedKey[wordFacts])
-	hash = mix(hash, a.identityOf(a.encodedKey[wordStatus]))
-	for _, id := range a.encodedKey[wordTexts:wordTags] {
-		hash = mix(hash, a.identityOf(id))
+func (a *admitter) keyHash() uint64 {
+	hash := a.origin.hash ^ uint64(a.encodedKey.facts())
+	hash = mix(hash, a.hashOf(a.encodedKey.status()))
+	for _, id := range a.encodedKey.texts() {
+		hash = mix(hash, a.hashOf(id))
 	}
 	sumOfTags := uint64(0)
-	for tags := range tagLists(a.encodedKey) {
+	for tags := range a.encodedKey.tagLists() {
 		for _, id := range tags {
-			sumOfTags += tagHash(a.identityOf(id))
+			sumOfTags += tagHash(a.hashOf(id))
 		}
 	}
 	return mix(hash, sumOfTags)
@@ -587,31 +614,30 @@ func (a *admitter) rowIdentity() uint64 {
 
 // tagHash returns the number that a tag adds to the hash of a key, given the hash of the tag. The hash is
 // mixed first, so that different sets of tags are unlikely to have the same sum.
-func tagHash(identity uint64) uint64 { return mix(0, identity) }
+func tagHash(hash uint64) uint64 { return mix(0, hash) }
 
-// identityAsSent returns the hash that rowIdentity would return if no label had been replaced.
-func (a *admitter) identityAsSent() uint64 {
-	const firstTag = 1 + int(span.FirstList) // after the status and the labels that are single texts
-	hash := a.origin.identity ^ uint64(a.encodedKey[wordFacts])
-	for _, identity := range a.sentIdentities[:firstTag] {
-		hash = mix(hash, identity)
+// sentKeyHash returns the hash of the current key as the client sent it, before any label was replaced.
+func (a *admitter) sentKeyHash() uint64 {
+	hash := a.origin.hash ^ uint64(a.encodedKey.facts())
+	for _, textHash := range a.sentTexts {
+		hash = mix(hash, textHash)
 	}
 	sumOfTags := uint64(0)
-	for _, identity := range a.sentIdentities[firstTag:] {
-		sumOfTags += tagHash(identity)
+	for _, sentHash := range a.sentTags {
+		sumOfTags += tagHash(sentHash)
 	}
 	return mix(hash, sumOfTags)
 }
 
-// identityOf returns the identity of a label, given its ID. The label can be one of a.pending.
-func (a *admitter) identityOf(id labelID) uint64 {
+// hashOf returns the hash of a label, given its ID. The label can be one of a.pending.
+func (a *admitter) hashOf(id labelID) uint64 {
 	switch {
-	case id < firstID:
+	case id < firstID: // absentID or blockedID
 		return uint64(id)
-	case id < pendingID:
-		return a.labels.byID[id].identity
+	case isPending(id):
+		return a.pendingLabel(id).hash
 	default:
-		return a.pending[id-pendingID].identity
+		return a.labels.byID[id].hash
 	}
 }
 

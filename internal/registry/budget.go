@@ -85,23 +85,25 @@ func (r *keptRows) add(class class, n int) {
 // maxKept returns how much of a budget can be kept for recurring values: fifteen sixteenths.
 func maxKept(limit int) int { return limit - (limit+15)/16 }
 
-// newBudget divides limit, a number of rows, between values that keep a row of the previous interval, values
-// that were seen in it without a row, and values that are new. kept is the number of rows to keep.
+// newBudget divides limit, a number of rows, into one share per class. classStable gets the rows that were kept
+// for two intervals. Half of the rest goes to classSeen. The other half goes to classRecent, for the rows kept
+// for one interval, and to classNew, which gets at least a sixteenth of limit if there is that much.
 func newBudget(limit int, kept keptRows) (b budget) {
 	stable := min(kept.stable, maxKept(limit))
 	remaining := limit - stable
-	half := (remaining + 1) / 2
-	sixteenth := limit - maxKept(limit) // for new values
-	recent := min(kept.recent, max(0, half-sixteenth))
+	seen := remaining / 2
+	recentAndNew := remaining - seen
+	leastNew := limit - maxKept(limit) // a sixteenth
+	recent := min(kept.recent, max(0, recentAndNew-leastNew))
 	b.shares[classStable].limit = stable
-	b.shares[classSeen].limit = remaining - half
+	b.shares[classSeen].limit = seen
 	b.shares[classRecent].limit = recent
-	b.shares[classNew].limit = half - recent
+	b.shares[classNew].limit = recentAndNew - recent
 	return b
 }
 
 // reserveForMasks lets masks, texts that replace several similar values, take up to a quarter of the
-// limit. An eighth of the rows that any new value could take is from now on for masks only.
+// limit. An eighth of the limit for new values is from now on for masks only.
 func (b *budget) reserveForMasks(limit int) {
 	b.maxMasks = limit / 4
 	newValues := &b.shares[classNew]
@@ -111,32 +113,42 @@ func (b *budget) reserveForMasks(limit int) {
 	newValues.limit -= reserved
 }
 
-// notMask is the isMask argument for a value that is not a mask.
-const notMask = false
-
-// find returns the share (a part of the rows) from which a value of the class own can take a row: the share
-// of its own class or, if that has no free row, of a later class. It returns false if none of them has, or
-// if there are too many masks. pendingIn returns how many rows of a share are about to be taken.
-func (b *budget) find(own class, isMask bool, pendingIn func(*budget, class) int) (share class, ok bool) {
-	last := classNew
+// find returns which share, a part of the budget, has a free row for a value: the share of the value's class or
+// of a later class. It returns false if none of them has, or if there are too many masks. pending contains
+// the labels of the current key that are new: their rows are not counted as taken yet.
+func (b *budget) find(valueClass class, isMask bool, pending []pendingLabel) (share class, ok bool) {
+	lastShare := classNew
 	if isMask {
 		if b.masks >= b.maxMasks {
 			return 0, false
 		}
-		last = classMask
+		lastShare = classMask
 	}
-	for share = own; share <= last; share++ {
+	for share = valueClass; share <= lastShare; share++ {
 		rows := b.shares[share]
-		if rows.hasFree() && rows.taken+pendingIn(b, share) < rows.limit {
+		if rows.hasFree() && rows.taken+b.countPending(pending, share) < rows.limit {
 			return share, true
 		}
 	}
 	return 0, false
 }
 
+// countPending returns how many of the pending labels, the new labels of the current key, will take a row of
+// a share of the budget.
+func (b *budget) countPending(pending []pendingLabel, share class) int {
+	count := 0
+	for i := range pending {
+		if pending[i].budget == b && pending[i].share == share {
+			count++
+		}
+	}
+	return count
+}
+
 // findFree is find for a value that is not a mask, in a budget that no pending label uses.
-func (b *budget) findFree(own class) (share class, ok bool) {
-	return b.find(own, notMask, func(*budget, class) int { return 0 })
+func (b *budget) findFree(valueClass class) (share class, ok bool) {
+	const isMask = false
+	return b.find(valueClass, isMask, nil)
 }
 
 // take takes a row from the share that find returned.

@@ -79,9 +79,9 @@ func (c *Config) tagBudget(list span.Label, key string) int {
 	return c.Budgets[list]
 }
 
-// originBytes returns an upper estimate of the memory of one origin, a process that sends spans. It
-// includes the texts of its fields, its row for spans without labels, and the data kept for the next
-// interval. It excludes its keys.
+// originBytes returns an upper estimate of the memory of one origin, a process that sends spans: the texts of
+// the origin's fields, its row for spans without labels, and the data kept for the next interval. It excludes
+// the origin's keys.
 func (c *Config) originBytes() int {
 	const overflowRowBytes = 1 << 10 // row for spans without labels
 	const fieldCount = 14            // of span.Origin, without process tags and attributes
@@ -92,11 +92,15 @@ func (c *Config) originBytes() int {
 	return textBytes + overflowRowBytes + int(unsafe.Sizeof(origin{})+unsafe.Sizeof(previousOrigin{}))
 }
 
-// MaxKeys returns the maximum number of keys per interval. It includes the reserve for origins with few
-// keys, and one key without labels for each origin and for the common origin.
-func (c *Config) MaxKeys() int { return c.MaxAggregates + c.reserve().rows + c.MaxOrigins + 1 }
+// MaxKeys returns the maximum number of keys per interval: MaxAggregates, a quarter more for origins with few
+// keys, and one key without labels for each origin and for the origin that all others share.
+func (c *Config) MaxKeys() int {
+	unlabelledKeys := c.MaxOrigins + 1
+	return c.MaxAggregates + c.reserve().rows + unlabelledKeys
+}
 
-// Bytes returns the maximum memory of both registries of Intervals.
+// Bytes returns the maximum memory for the keys of two intervals, of which one is exported while the other is
+// current.
 func (c *Config) Bytes() int {
 	maxOrigins := c.MaxOrigins + 1 // including the common origin
 	registryBytes := c.LabelBytes + c.reserve().bytes + maxOrigins*c.originBytes()

@@ -1,9 +1,9 @@
 package registry
 
-// filter remembers the hashes of labels and keys that were used and got no row. It has a Bloom filter for the values used
-// once in this interval, one for those used at least twice, and one for those used at least twice
-// in the previous interval. Its memory is fixed: after half a million values, the largest Bloom
-// filter mistakes one new value in a thousand for one that it has seen.
+// filter remembers the hashes of labels and keys that were used and got no row. It has a Bloom filter for the
+// values used once in this interval, one for those used at least twice, and one for those used at least twice
+// in the previous interval. Its memory is fixed: after half a million values, the largest Bloom filter
+// mistakes one new value in a thousand for one that it has seen.
 type filter struct {
 	usedOnce, recurred, recurredBefore bloom
 }
@@ -30,17 +30,17 @@ func newFilter(bytes int) *filter {
 // recordUses records one use of each value of a key, given the hashes of the values. Values that were
 // used before in this interval are recorded as recurring. It returns true if that applies to all of
 // them.
-func (f *filter) recordUses(identities []uint64) (allRecur bool) {
+func (f *filter) recordUses(hashes []uint64) (allRecur bool) {
 	allRecur = true
-	for _, identity := range identities {
-		if f.usedOnce.has(identity) {
-			f.recurred.add(identity)
+	for _, hash := range hashes {
+		if f.usedOnce.has(hash) {
+			f.recurred.add(hash)
 		} else {
 			allRecur = false
 		}
 	}
-	for _, identity := range identities {
-		f.usedOnce.add(identity)
+	for _, hash := range hashes { // in a second loop, because hashes can contain a value twice
+		f.usedOnce.add(hash)
 	}
 	return allRecur
 }

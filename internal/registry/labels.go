@@ -4,6 +4,7 @@ import (
 	"hash/maphash"
 	"math/bits"
 	"math/rand/v2"
+	"strings"
 	"unsafe"
 
 	"github.com/spanstatsd/spanstatsd/internal/span"
@@ -36,6 +37,12 @@ const (
 	pendingID labelID = 1 << 31 // pendingID+i stands for admitter.pending[i], which has no ID yet
 )
 
+// Labels without an own hash are hashed as their IDs, which are the same in every interval.
+const hashOfAbsent, hashOfBlocked = uint64(absentID), uint64(blockedID)
+
+// isPending reports whether an ID is temporary, until the key with the new label is admitted.
+func isPending(id labelID) bool { return id >= pendingID }
+
 // lists is the number of labels that are lists of tags.
 const lists = int(span.EndOfLists - span.FirstList)
 
@@ -46,17 +53,31 @@ const kinds = span.LabelCount + lists
 // of its lists of tags.
 type scope struct {
 	origin OriginID
-	kind   int32 // label, or LabelCount plus the index of the list whose tag keys these are
+	kind   scopeKind
 }
 
-func isList(l span.Label) bool { return l >= span.FirstList && l < span.EndOfLists }
+// scopeKind is the number of a label, or span.LabelCount plus the index of a list of tags. The latter stands
+// for the tag keys of the list.
+type scopeKind int32
 
-func tagKeyKind(list span.Label) int32 { return int32(span.LabelCount) + int32(list-span.FirstList) }
+func tagKeyKind(list span.Label) scopeKind {
+	return scopeKind(span.LabelCount) + scopeKind(list-span.FirstList)
+}
+
+func (k scopeKind) isTagKeys() bool { return int(k) >= span.LabelCount }
+
+// label returns the label of the scope. For the tag keys of a list of tags it returns the list.
+func (k scopeKind) label() span.Label {
+	if k.isTagKeys() {
+		return span.FirstList + span.Label(int(k)-span.LabelCount)
+	}
+	return span.Label(k)
+}
 
 // labelTable assigns IDs to the distinct texts of the keys of one interval.
 type labelTable struct {
-	byID []label            // index is a labelID
-	ids  map[uint64]labelID // by identity; after a collision, by the next free number
+	byID []labelValue       // index is a labelID
+	ids  map[uint64]labelID // by hash; after a collision, by the next free number
 }
 
 type labelName struct {
@@ -65,11 +86,11 @@ type labelName struct {
 }
 
 // label is a text with its scope.
-type label struct {
+type labelValue struct {
 	labelName
-	identity uint64     // hash of text and scope, the same in every interval
-	tagKey   labelID    // ID of the tag key, if this is a tag
-	values   *tagValues // budget for the values of this tag key, if this is a tag key
+	hash   uint64     // hash of text and scope, the same in every interval
+	tagKey labelID    // ID of the tag key, if this is a tag
+	values *tagValues // budget for the values of this tag key, if this is a tag key
 	history
 	isBlocked bool // span.Blocked, or a tag with that value: it takes no row of a budget
 	isMask    bool // only seen as the mask of other values so far
@@ -78,35 +99,35 @@ type label struct {
 // tagValues is the budget for the values of one tag key.
 type tagValues struct {
 	budget
-	limit int
-	lost  uint64 // keys that lost a tag with this tag key
+	limit     int
+	lostCount uint64 // keys that lost a tag with this tag key
 }
 
 func newLabelTable() labelTable {
-	blocked := label{labelName: labelName{text: span.Blocked}, isBlocked: true}
-	return labelTable{byID: []label{{}, blocked}, ids: map[uint64]labelID{}}
+	blocked := labelValue{labelName: labelName{text: span.Blocked}, isBlocked: true}
+	return labelTable{byID: []labelValue{{}, blocked}, ids: map[uint64]labelID{}}
 }
 
-// find returns the ID of the label with the given name, or false if the table has no such label.
-// identity is the hash of the label. If several labels have the same hash, all but one are stored under
-// the next free numbers.
-func (t *labelTable) find(name labelName, identity uint64) (labelID, bool) {
+// find returns the ID of the label with the given name, or false if the table has no such label. hash is the
+// hash of the label. If several labels have the same hash, they are stored under hash, hash+1, hash+2 and so
+// on.
+func (t *labelTable) find(name labelName, hash uint64) (labelID, bool) {
 	for {
-		id, ok := t.ids[identity]
+		id, ok := t.ids[hash]
 		if !ok {
 			return absentID, false
 		}
 		if t.byID[id].labelName == name {
 			return id, true
 		}
-		identity++
+		hash++
 	}
 }
 
 // add gives the next ID to a label that is not in the table yet. If the table has another label with
 // the same hash, the new label is stored under the next free number, where find looks for it.
-func (t *labelTable) add(l label) {
-	mapKey := l.identity
+func (t *labelTable) add(l labelValue) {
+	mapKey := l.hash
 	for t.ids[mapKey] != absentID {
 		mapKey++
 	}
@@ -115,7 +136,20 @@ func (t *labelTable) add(l label) {
 }
 
 // isTag reports whether the label is a tag, as opposed to a tag key or another text.
-func (l *label) isTag() bool { return isList(span.Label(l.scope.kind)) }
+func (l *labelValue) isTag() bool {
+	kind := span.Label(l.scope.kind)
+	return kind >= span.FirstList && kind < span.EndOfLists
+}
+
+// clone returns a copy that shares no memory with l.
+func (l labelValue) clone() labelValue {
+	l.text = strings.Clone(l.text)
+	if l.values != nil {
+		values := *l.values
+		l.values = &values
+	}
+	return l
+}
 
 // mapSlot is the maximum cost in bytes of a map entry from hash to ID. A map that has just grown is
 // seven sixteenths full, and has one control byte per slot.
@@ -123,9 +157,9 @@ const mapSlot = (8 + 8 + 1) * 16 / 7
 
 // labelBytes returns the memory of a label in bytes: its text, its list entry with spare capacity, its
 // map entry, and the data that is kept for the next interval.
-func labelBytes(l *label) int {
-	const listBytes = int(unsafe.Sizeof(label{})) * 5 / 4 // the list can have a quarter of spare capacity
-	const mapBytes = 2 * mapSlot                          // one entry in this interval, one in the next
+func labelBytes(l *labelValue) int {
+	const listBytes = int(unsafe.Sizeof(labelValue{})) * 5 / 4 // the list can have a quarter of spare capacity
+	const mapBytes = 2 * mapSlot                               // one entry in this interval, one in the next
 	bytes := len(l.text) + listBytes + mapBytes
 	if l.values != nil {
 		bytes += int(unsafe.Sizeof(tagValues{}))

@@ -10,18 +10,18 @@ import (
 // TestLabels_EqualHashes: labels with equal hashes are distinguished by text and scope.
 func TestLabels_EqualHashes(t *testing.T) {
 	table, ids := newLabelTable(), map[labelName]labelID{}
-	for kind := range int32(3) {
+	for kind := range scopeKind(3) {
 		for i := range 100 {
 			name := labelName{scope{0, kind}, fmt.Sprint("text", i)}
 			if id, ok := table.find(name, 42); ok {
 				t.Fatalf("%v is label %d before it was added", name, id)
 			}
-			table.add(label{labelName: name, identity: 42})
+			table.add(labelValue{labelName: name, hash: 42})
 			ids[name] = labelID(len(table.byID) - 1)
 		}
 	}
 	for name, want := range ids {
-		if id, ok := table.find(name, 42); !ok || id != want || table.byID[id].identity != 42 {
+		if id, ok := table.find(name, 42); !ok || id != want || table.byID[id].hash != 42 {
 			t.Errorf("%v is %d, %t; want %d", name, id, ok, want)
 		}
 	}
@@ -48,17 +48,17 @@ func TestKeys_EqualHashes(t *testing.T) {
 // TestCollapses_NamesAreBounded checks that only a limited number of names of collapsed labels is
 // counted, because clients choose these names.
 func TestCollapses_NamesAreBounded(t *testing.T) {
-	c := collapses{}
-	for i := range 10 * maxCollapses {
+	c := lostLabels{}
+	for i := range 10 * maxLostLabels {
 		c.add(fmt.Sprint("peer_tag ", i), "peer_tag", 1)
 	}
-	if label, keys := c.takeHighest(); len(c) != 0 || label != "peer_tag" || keys != 9*maxCollapses {
+	if label, keys := c.takeHighest(); len(c) != 0 || label != "peer_tag" || keys != 9*maxLostLabels {
 		t.Errorf("%d keys of %q, of %d names", keys, label, len(c))
 	}
-	for i := range 10 * maxCollapses {
+	for i := range 10 * maxLostLabels {
 		c.add(fmt.Sprint("peer_tag ", i), "peer_tag", 1)
 	}
-	if len(c) > maxCollapses+span.LabelCount {
+	if len(c) > maxLostLabels+span.LabelCount {
 		t.Errorf("%d names are counted", len(c))
 	}
 }

@@ -13,8 +13,8 @@ type OriginID uint32
 // noOrigin is not the ID of any origin.
 const noOrigin OriginID = mostOrigins + 1
 
-// commonIdentity is the identity of the common origin, instead of a hash.
-const commonIdentity = 0
+// commonHash is the hash of the common origin.
+const commonHash = 0
 
 // originTable assigns IDs to the origins of one interval, and limits their number.
 //
@@ -24,21 +24,21 @@ const commonIdentity = 0
 // other half is for origins that were seen in the previous interval. The last quarter is for
 // services. So short-lived pods displace neither long-lived pods nor services.
 type originTable struct {
-	limit         int
-	stablePlaces  int           // places kept for origins of the last two intervals
-	otherPlaces   int           // places taken by other origins
-	servicePlaces int           // part of otherPlaces that only services can take
-	slots         budget        // budget for the other origins, without the quarter for services
-	names         []span.Origin // by OriginID; replaced, not changed, once it was returned
-	byID          []origin      // index is an OriginID
-	ids           map[span.Origin]OriginID
-	perProcess    map[int32]int // origins admitted for each process
-	common        OriginID      // ID of the common origin; noOrigin until it is needed
+	limit          int           // number of slots
+	stableSlots    int           // slots reserved for origins of the last two intervals
+	otherSlots     int           // slots taken by other origins
+	serviceSlots   int           // part of otherSlots in the quarter for services
+	sharedSlots    budget        // slots for the other origins, without the quarter for services
+	descriptions   []span.Origin // by OriginID; replaced, not changed, once it was returned
+	byID           []origin      // index is an OriginID
+	ids            map[span.Origin]OriginID
+	countByProcess map[int32]int // number of origins that each process has added
+	commonID       OriginID      // ID of the common origin; noOrigin until it is needed
 }
 
 // origin is the state of one origin: its budgets, and what it has used of the shared ones.
 type origin struct {
-	identity    uint64        // hash, the same in every interval
+	hash        uint64        // hash, the same in every interval
 	isNew       bool          // not present in the previous interval
 	budgets     [kinds]budget // by kind of scope; budgets for tags belong to their tag keys
 	overflow    Admission     // row for spans that lost all labels; zero until it is needed
@@ -46,13 +46,13 @@ type origin struct {
 	fromReserve usage         // rows taken from the reserve, see rowBudget
 }
 
-// identityOf returns a hash of a label of the origin. It is the same in every interval.
-func (o *origin) identityOf(name labelName) uint64 {
-	return maphash.String(seed, name.text) ^ (o.identity+uint64(name.scope.kind))*hashMultiplier
+// hashOf returns a hash of a label of the origin. It is the same in every interval.
+func (o *origin) hashOf(name labelName) uint64 {
+	return maphash.String(seed, name.text) ^ (o.hash+uint64(name.scope.kind))*hashMultiplier
 }
 
-// newOriginTable returns an empty table for at most limit origins. It reserves a place in the table for
-// each stable origin, one that was present in both of the last two intervals.
+// newOriginTable returns an empty table with slots for limit origins. It reserves a slot for each stable
+// origin, one that was present in both of the last two intervals.
 func newOriginTable(limit int, p *previous) originTable {
 	stable := 0
 	for _, o := range p.origins {
@@ -60,95 +60,94 @@ func newOriginTable(limit int, p *previous) originTable {
 			stable++
 		}
 	}
-	slots := threeQuarters(limit) // the last quarter is for origins without resource attributes
+	shared := threeQuarters(limit) // the last quarter is for origins without resource attributes
 	return originTable{
-		limit:        limit,
-		stablePlaces: stable,
-		slots:        newBudget(slots, keptRows{stable: stable}),
-		ids:          map[span.Origin]OriginID{},
-		perProcess:   map[int32]int{},
-		common:       noOrigin,
+		limit:          limit,
+		stableSlots:    stable,
+		sharedSlots:    newBudget(shared, keptRows{stable: stable}),
+		ids:            map[span.Origin]OriginID{},
+		countByProcess: map[int32]int{},
+		commonID:       noOrigin,
 	}
 }
 
 func threeQuarters(n int) int { return n - n/4 }
 
-// takePlace takes one of the limited places for an origin that is new in this interval. It returns false
-// if none is free. A place is always reserved for an origin of classStable. Origins with resource
-// attributes can take at most three quarters of the places.
-func (t *originTable) takePlace(o span.Origin, class class) bool {
+// takeSlot takes one of the slots, a limited number, for an origin that is new in this interval. It returns
+// false if none is free. class is the use of the origin in the previous intervals: an origin of classStable,
+// which was present in two of them, always gets a slot.
+func (t *originTable) takeSlot(o span.Origin, class class) bool {
 	if class == classStable {
-		return true // newOriginTable has reserved its place
+		return true // newOriginTable has reserved its slot
 	}
-	isFull := t.stablePlaces+t.otherPlaces >= t.limit
-	if isFull {
+	isFull := t.stableSlots+t.otherSlots >= t.limit
+	if isFull || !t.takeSlotOfKind(o, class) {
 		return false
 	}
-	hasPlace := t.takeShare(o, class)
-	if hasPlace {
-		t.otherPlaces++
-	}
-	return hasPlace
+	t.otherSlots++
+	return true
 }
 
-// takeShare counts a new origin in the part of the places that is for origins of its kind. It returns false
-// if this part is used up. An origin without resource attributes, a service, may take any free place.
-func (t *originTable) takeShare(o span.Origin, class class) bool {
+// takeSlotOfKind takes a slot from the quarter for services, origins without resource attributes, or from the
+// three quarters for all origins. It returns false if the origin has resource attributes and these three
+// quarters are used up. The caller has checked that a slot is free.
+func (t *originTable) takeSlotOfKind(o span.Origin, class class) bool {
 	isService := o.Attributes == ""
-	if isService && t.servicePlaces < t.limit/4 {
-		t.servicePlaces++
+	if isService && t.serviceSlots < t.limit/4 {
+		t.serviceSlots++
 		return true
 	}
-	share, hasFree := t.slots.findFree(class)
+	share, hasFree := t.sharedSlots.findFree(class)
 	if hasFree {
-		t.slots.take(share, notMask)
+		t.sharedSlots.shares[share].taken++
 		return true
 	}
 	return isService
 }
 
-// mayAddFor reports whether a process may add an origin. One process may add at most half of all
-// origins, so that it cannot displace other processes. At most three quarters of that half can be
-// origins with resource attributes.
+// mayAddFor reports whether a process may send spans for one more origin, a service or an instance of one. One
+// process may add at most half of all origins, to leave room for other processes. At most three quarters of
+// that half can be origins with resource attributes.
 func (t *originTable) mayAddFor(process int32, o span.Origin) bool {
 	limit := max(1, t.limit/2)
 	if o.Attributes != "" {
 		limit = threeQuarters(limit)
 	}
-	return t.perProcess[process] < limit
+	return t.countByProcess[process] < limit
 }
 
 // admitOrigin returns the ID of an origin, the description of a process that sends spans. It adds the
 // origin if it is new in this interval. It returns false if there are too many origins, or too many of
-// the given process. process is 0 if it is unknown; then only the first limit applies.
+// the process with the given process ID. If process is 0, the number of origins per process is not limited.
 func (t *tables) admitOrigin(o span.Origin, process int32) (OriginID, bool) {
 	id, isKnown := t.origins.ids[o]
 	if isKnown {
 		return id, true
 	}
-	identity := maphash.Comparable(seed, o)
+	hash := maphash.Comparable(seed, o)
 	isOverLimit := process != 0 && !t.origins.mayAddFor(process, o)
-	if isOverLimit || !t.origins.takePlace(o, t.classOfOrigin(identity)) {
-		t.filter.recurred.add(identity) // in the next interval, the origin precedes unknown ones
+	if isOverLimit || !t.origins.takeSlot(o, t.classOfOrigin(hash)) {
+		t.filter.recurred.add(hash) // in the next interval, its class is classSeen
 		return 0, false
 	}
 	if process != 0 {
-		t.origins.perProcess[process]++
+		t.origins.countByProcess[process]++
 	}
-	id = t.addOrigin(o, identity)
+	id = t.addOrigin(o, hash)
 	t.origins.ids[o] = id
 	return id, true
 }
 
-// classOfOrigin returns the priority of an origin that is new in this interval. identity is its hash.
-// The result is classStable if the origin was present in both of the last two intervals, classSeen if
-// it was seen in the last one, and classNew otherwise.
-func (t *tables) classOfOrigin(identity uint64) class {
-	record := t.previous.origins[identity]
+// classOfOrigin returns the class of an origin that is new in this interval, given the hash of the origin. The
+// class is classStable if the origin was present in both of the last two intervals, classSeen if it was
+// seen in the last one, and classNew otherwise.
+func (t *tables) classOfOrigin(hash uint64) class {
+	record := t.previous.origins[hash]
 	if record != nil && record.isStable {
 		return classStable
 	}
-	if record != nil || t.filter.recurredBefore.has(identity) {
+	gotNoSlot := t.filter.recurredBefore.has(hash) // in the previous interval
+	if record != nil || gotNoSlot {
 		return classSeen
 	}
 	return classNew
@@ -156,55 +155,55 @@ func (t *tables) classOfOrigin(identity uint64) class {
 
 // joinCommon returns the ID of the common origin, which counts the spans of all processes that have no
 // origin of their own. Its fields are those that are equal in all of these processes. Exporters can
-// read the names without the lock, so joinCommon replaces the slice instead of changing it.
+// read the descriptions without the lock, so joinCommon replaces the slice instead of changing it.
 func (t *tables) joinCommon(o span.Origin) OriginID {
 	table := &t.origins
-	if table.common == noOrigin {
-		table.common = t.addOrigin(o, commonIdentity)
-		return table.common
+	if table.commonID == noOrigin {
+		table.commonID = t.addOrigin(o, commonHash)
+		return table.commonID
 	}
-	current := table.names[table.common]
+	current := table.descriptions[table.commonID]
 	if current != o {
-		names := slices.Clone(table.names)
-		names[table.common] = current.Common(o) // without the fields that differ
-		table.names = names
+		descriptions := slices.Clone(table.descriptions)
+		descriptions[table.commonID] = current.Common(o) // without the fields that differ
+		table.descriptions = descriptions
 	}
-	return table.common
+	return table.commonID
 }
 
-// addOrigin gives the next ID to an origin, the description of a process that sends spans. identity is its
-// hash.
-func (t *tables) addOrigin(name span.Origin, identity uint64) OriginID {
-	previous, wasPresent := t.previous.origins[identity]
+// addOrigin gives the next ID to an origin, the description of a process that sends spans. Its limits depend
+// on the labels that it had in the previous interval. hash is the hash of the origin.
+func (t *tables) addOrigin(description span.Origin, hash uint64) OriginID {
+	previous, wasPresent := t.previous.origins[hash]
 	if !wasPresent {
 		previous = &previousOrigin{}
 	}
-	added := origin{identity: identity, isNew: !wasPresent}
-	for kind := range int32(kinds) {
+	added := origin{hash: hash, isNew: !wasPresent}
+	for kind := range scopeKind(kinds) {
 		added.budgets[kind] = t.newLabelBudget(kind, previous.labels[kind])
 	}
-	t.origins.names = append(t.origins.names, name)
+	t.origins.descriptions = append(t.origins.descriptions, description)
 	t.origins.byID = append(t.origins.byID, added)
 	t.rowBudget.countOrigin(previous)
 	return OriginID(len(t.origins.byID) - 1)
 }
 
-// newLabelBudget returns the limit on distinct values of a label, or on the tag keys of a list of tags.
-// kept is the number of values of the previous interval that keep their rows.
-func (t *tables) newLabelBudget(kind int32, kept keptRows) budget {
+// newLabelBudget returns the limit on different values of a label, or on the tag keys of a list of tags.
+// kind says which. kept is the number of values of the previous interval that keep their counters.
+func (t *tables) newLabelBudget(kind scopeKind, kept keptRows) budget {
 	limit := t.limitOf(kind)
 	b := newBudget(limit, kept)
-	if t.config.Masking == MaskOverBudget && isMaskable(span.Label(kind)) {
+	mayMask := !kind.isTagKeys() && isMaskable(kind.label())
+	if mayMask && t.config.Masking == MaskOverBudget {
 		b.reserveForMasks(limit)
 	}
 	return b
 }
 
-// limitOf returns the maximum number of distinct values of a label. kind is the number of the label.
-// Numbers from span.LabelCount on stand for the tag keys of a list of tags.
-func (t *tables) limitOf(kind int32) int {
-	isTagKeys := kind >= int32(span.LabelCount)
-	if isTagKeys {
+// limitOf returns the maximum number of different values of a label, or of the tag keys of a list of tags.
+// kind says which.
+func (t *tables) limitOf(kind scopeKind) int {
+	if kind.isTagKeys() {
 		return MaxTagKeys
 	}
 	return t.config.Budgets[kind]

@@ -63,7 +63,7 @@ type overflows struct {
 	hasEnded    bool             // the interval has ended, so nothing is measured
 }
 
-// labelDemand measures how many values one label of one process has, or one tag key. The admission of a
+// labelDemand measures how many values one label, or one tag key, of one process has. The admission of a
 // key adds the values that get no row. The others are added when the interval ends.
 type labelDemand struct {
 	service   string
@@ -82,26 +82,33 @@ const overflowBytes = maxMeasured*(demand.Bytes+labelDemandBytes) + int(unsafe.S
 // labelDemandBytes is the maximum memory of a labelDemand except for its measurements.
 const labelDemandBytes = span.MaxLabel + 128
 
-// begin returns a new measurement of a label in one process of a service. If too many labels are measured
-// already, or the label in too many processes, it returns a measurement that ignores all values.
-func (o *overflows) begin(service, label string, budget int) *labelDemand {
+// begin begins to measure how many values a label has in one process of a service. limit is the number of
+// values that the label may have. If too many labels are measured already, or the label in too many
+// processes, the result ignores all values.
+func (o *overflows) begin(service, label string, limit int) *labelDemand {
 	processes := 0 // of the service, in which the label is measured
 	for _, d := range o.labels {
 		if d.service == service && d.label == label {
 			processes++
 		}
 	}
-	if processes < maxProcesses && len(o.labels) < maxMeasured && !o.hasEnded {
-		d := &labelDemand{
-			service: service, label: strings.Clone(label), budget: budget, values: new(demand.Distinct),
+	mayMeasure := processes < maxProcesses && len(o.labels) < maxMeasured && !o.hasEnded
+	if !mayMeasure {
+		isMeasured := processes > 0
+		if !isMeasured {
+			o.notMeasured++
 		}
-		o.labels = append(o.labels, d)
-		return d
+		return o.ignoredDemand()
 	}
-	isMeasured := processes > 0
-	if !isMeasured {
-		o.notMeasured++
+	d := &labelDemand{
+		service: service, label: strings.Clone(label), budget: limit, values: new(demand.Distinct),
 	}
+	o.labels = append(o.labels, d)
+	return d
+}
+
+// ignoredDemand returns the measurement that ignores all values.
+func (o *overflows) ignoredDemand() *labelDemand {
 	if o.ignored == nil {
 		o.ignored = &labelDemand{isIgnored: true}
 	}
@@ -114,85 +121,91 @@ func (o *overflows) begin(service, label string, budget int) *labelDemand {
 const lostPerSample = 17
 
 // addLost adds a value that got no row, given its hash and the number of its spans.
-func (d *labelDemand) addLost(identity uint64, value string, spans uint64) {
+func (d *labelDemand) addLost(hash uint64, value string, spans uint64) {
 	if d.isIgnored {
 		return
 	}
-	d.values.Add(identity)
+	d.values.Add(hash)
 	d.unsampled += spans
 	if !d.hasSample || d.unsampled >= lostPerSample {
-		d.lost.Add(identity, value, d.unsampled) // the sample stands for the spans before it
+		d.lost.Add(hash, value, d.unsampled) // the sample stands for the spans before it
 		d.hasSample = true
 		d.unsampled = 0
 	}
 }
 
 // addKey adds a key that lost a label or got no row, given the hash that it would have without budgets.
-func (o *overflows) addKey(identity uint64) {
+func (o *overflows) addKey(hash uint64) {
 	if o.hasEnded {
 		return
 	}
 	if o.keys == nil {
 		o.keys = new(demand.Distinct)
 	}
-	o.keys.Add(identity)
+	o.keys.Add(hash)
 }
 
-// measureLostText records that the current key has lost a text, for example its resource, because the
-// budget of the label l has no row for it. The last label that was rejected is the text or its mask.
+// measureLostText records that a value of the label l was replaced, because the label has too many different
+// values. The value, or its mask such as "GET /users/{id}", is in a.lastLost.
 func (a *admitter) measureLostText(l span.Label) {
 	budget := &a.origin.budgets[l]
 	if budget.demand == nil {
 		budget.demand = a.overflows.begin(a.serviceName(), l.String(), a.config.Budgets[l])
 	}
-	budget.demand.addLost(a.lastRejected.identity, a.lastRejected.text, a.spans)
+	budget.demand.addLost(a.lastLost.hash, a.lastLost.text, a.spans)
 }
 
-// measureLostTag records that the current key has lost the value of a tag, because the budget of the tag
-// key has no row for it.
+// measureLostTag records that a value of a tag key was replaced, because the tag key has too many different
+// values. values contains the limit on them.
 func (a *admitter) measureLostTag(values *tagValues, key, value string) {
 	if values.demand == nil {
 		values.demand = a.overflows.begin(a.serviceName(), "tag:"+key, values.limit)
 	}
-	values.demand.addLost(a.lastRejected.identity, value, a.spans)
+	values.demand.addLost(a.lastLost.hash, value, a.spans)
 }
 
 // serviceName returns the name of the service that has sent the current key.
-func (a *admitter) serviceName() string { return a.origins.names[a.originID].Service }
+func (a *admitter) serviceName() string { return a.origins.descriptions[a.originID].Service }
 
-// measureLostKey records that the current key has lost a label, or that it got no row. sentIdentity is the
+// measureLostKey records that the current key has lost a label, or that it got no row. sentKeyHash is the
 // hash of the key as the client sent it.
-func (a *admitter) measureLostKey(sentIdentity uint64) {
-	if len(a.masks) == 0 {
-		a.overflows.addKey(sentIdentity)
-		return
+func (a *admitter) measureLostKey(sentKeyHash uint64) {
+	hash := sentKeyHash
+	if len(a.masks) > 0 {
+		hash = a.maskedKeyHash()
 	}
-	for _, mask := range a.masks { // a key with a mask is one key for all masked values
-		a.sentIdentities[mask.position] = mask.identity
+	a.overflows.addKey(hash)
+}
+
+// maskedKeyHash returns the hash of the current key with masks, such as "GET /users/{id}", instead of all texts
+// that have one. It overwrites the hashes of these texts in a.sentTexts.
+func (a *admitter) maskedKeyHash() uint64 {
+	for _, mask := range a.masks {
+		a.sentTexts[mask.position] = mask.hash
 	}
-	a.overflows.addKey(a.identityAsSent())
+	return a.sentKeyHash()
 }
 
 // sentMask is the mask of a label of the current key.
 type sentMask struct {
-	position int // of the label in admitter.sentIdentities
-	identity uint64
+	position int // of the label in admitter.sentTexts
+	hash     uint64
 }
 
-// rejectedLabel is a label that got no row.
-type rejectedLabel struct {
-	identity uint64
-	text     string
+// lostLabel is a label that got no row.
+type lostLabel struct {
+	hash uint64
+	text string
 }
 
-// overflow returns which labels had more values than their budgets allowed, or nil if none had. It must
+// reportOverflow returns which labels had more values than their budgets allowed, or nil if none had. It must
 // be called at most once, at the end of the interval.
-func (t *tables) overflow(ended time.Time) *Overflow {
+func (t *tables) reportOverflow(ended time.Time) *Overflow {
 	o := &t.overflows
 	if o.keys == nil {
 		return nil
 	}
-	t.addKeptLabels()
+	t.addKeptLabels() // so far, only the values and keys that got no row are measured
 	t.addKeptKeys()
 	report := &Overflow{
 		Ended: ended, IsLast: true, Labels: []LabelOverflow{},
@@ -223,13 +236,13 @@ func (t *tables) addKeptLabels() {
 		}
 		measured := t.budgetOf(l).demand
 		if measured != nil && !measured.isIgnored {
-			measured.values.Add(l.identity)
+			measured.values.Add(l.hash)
 		}
 	}
 }
 
 // budgetOf returns the budget from which a label of the interval has taken its row.
-func (t *tables) budgetOf(l *label) *budget {
+func (t *tables) budgetOf(l *labelValue) *budget {
 	if l.isTag() {
 		return &t.labels.byID[l.tagKey].values.budget
 	}
@@ -242,18 +255,18 @@ func (t *tables) addKeptKeys() {
 		row := &t.rows.byID[i]
 		isUnlabelled := row.encoded == nil
 		if !isUnlabelled && !t.hasLostLabel(row.encoded) {
-			t.overflows.keys.Add(row.identity)
+			t.overflows.keys.Add(row.hash)
 		}
 	}
 }
 
 // hasLostLabel reports whether an encoded key has a label that was replaced by tracer_blocked_value.
-func (t *tables) hasLostLabel(encoded []uint32) bool {
+func (t *tables) hasLostLabel(encoded encodedKey) bool {
 	isBlocked := func(id labelID) bool { return t.labels.byID[id].isBlocked }
-	if slices.ContainsFunc(encoded[wordTexts:wordTags], isBlocked) {
+	if slices.ContainsFunc(encoded.texts(), isBlocked) {
 		return true
 	}
-	for tags := range tagLists(encoded) {
+	for tags := range encoded.tagLists() {
 		if slices.ContainsFunc(tags, isBlocked) {
 			return true
 		}
@@ -286,17 +299,11 @@ func largestPerService(labels []LabelOverflow) []LabelOverflow {
 	})
 }
 
-// CountSpans counts further spans of a key that lost a label, so that the most frequent values of labels
-// over their budget can be found. Publishers call it with a sample of the spans for which they reuse the
-// result of Admit. The result is the same as that of Admit.
+// CountSpans counts more spans of a key in which Admit has replaced a label, so that the most frequent values
+// of labels with too many values can be found. It is called for a sample of the spans for which a caller
+// reuses the result of Admit. The result is the same as that of Admit.
 func (r *Registry) CountSpans(origin OriginID, key *span.Key, spans uint64) Admission {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.admitter.spans = spans
-	defer func() { r.admitter.spans = 1 }()
-	admission := r.admitter.admit(origin, key)
-	r.admitter.forgetTexts()
-	return admission
+	return r.admit(origin, key, spans)
 }
 
 // Overflow returns the last interval in which a label had more values than its budget allows, or nil if
@@ -309,7 +316,7 @@ func (i *Intervals) Overflow() *Overflow {
 
 // updateOverflow stores which labels of an interval that has just ended exceeded their budgets.
 func (i *Intervals) updateOverflow(ended *tables) {
-	latest := ended.overflow(time.Now())
+	latest := ended.reportOverflow(time.Now())
 	ended.overflows.end()
 	switch {
 	case latest != nil:

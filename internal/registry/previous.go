@@ -9,9 +9,9 @@ import (
 // contains hashes with a secret seed instead of texts, so it retains no memory of the interval's
 // registry.
 type previous struct {
-	classes   map[uint64]class           // classes of values, tag keys and keys that had a row and recurred, by identity
-	origins   map[uint64]*previousOrigin // by identity
-	keptTags  map[uint64]keptRows        // tags that keep a row, by the identity of their tag key
+	classes   map[uint64]class           // classes of values, tag keys and keys that had a row and recurred, by hash
+	origins   map[uint64]*previousOrigin // by hash
+	keptTags  map[uint64]keptRows        // tags that keep a row, by the hash of their tag key
 	keptRows  keptRows                   // keys that keep a row
 	keptBytes keptRows                   // memory of these keys, and of all labels that keep a row
 }
@@ -25,9 +25,9 @@ type previousOrigin struct {
 	kept     usage           // part of recurred that keeps its rows
 }
 
-// snapshot returns the data of this interval that the next interval uses: its origins, and the labels
-// and keys that recurred. Batches that are still in this interval can admit more keys after the call.
-// These are not included.
+// snapshot returns the data of this interval that the next interval uses: its origins, and the labels and
+// keys that were used at least twice. Batches that are still in this interval can admit more keys after
+// the call. These are not included.
 func (t *tables) snapshot() *previous {
 	prev := &previous{
 		classes:  make(map[uint64]class, len(t.labels.byID)+len(t.rows.byID)),
@@ -36,11 +36,11 @@ func (t *tables) snapshot() *previous {
 	}
 	for i := range t.origins.byID {
 		o := &t.origins.byID[i]
-		isStable := !o.isNew && o.identity != commonIdentity
-		prev.origins[o.identity] = &previousOrigin{isStable: isStable}
+		isStable := !o.isNew && o.hash != commonHash
+		prev.origins[o.hash] = &previousOrigin{isStable: isStable}
 	}
-	prev.addLabels(t, classStable) // before the others, which may find no space
-	prev.addLabels(t, classRecent)
+	prev.addLabels(t, classStable) // used twice in each of two intervals: these keep their rows first
+	prev.addLabels(t, classRecent) // as long as the limits allow it
 	prev.addRows(t)
 	return prev
 }
@@ -55,46 +55,46 @@ func (p *previous) addLabels(t *tables, class class) {
 	}
 }
 
-// addLabel adds a label that was used at least twice in the interval. The label keeps its row in the
-// next interval, as long as not too many labels of the same kind do. Otherwise its class is classSeen.
-func (p *previous) addLabel(t *tables, l *label) {
-	o := p.origins[t.origins.byID[l.scope.origin].identity]
-	if !p.hasSpaceFor(t, o, l) {
-		p.classes[l.identity] = classSeen
+// addLabel adds a label value that was used at least twice in the interval. The value keeps its row, a place
+// within the limit on different values, if not too many values do. Otherwise it only precedes values that
+// were not used twice.
+func (p *previous) addLabel(t *tables, l *labelValue) {
+	o := p.recordOf(t, l.scope.origin)
+	if !p.mayKeep(t, o, l) {
+		p.classes[l.hash] = classSeen
 		return
 	}
-	p.classes[l.identity] = l.nextClass
+	p.classes[l.hash] = l.nextClass
 	p.countKept(t, o, l)
 	bytes := labelBytes(l)
 	p.keptBytes.add(l.nextClass, bytes)
-	o.recurred.bytes += bytes
 	o.kept.bytes += bytes
+	o.recurred.bytes += bytes
 }
 
-// hasSpaceFor reports whether the label l of the origin o can keep its row in the next interval. All values
-// of a label, or of a tag key, together can keep maxKept rows. Masks, which are texts such as /users/{id},
-// can keep at most a quarter of the limit.
-func (p *previous) hasSpaceFor(t *tables, o *previousOrigin, l *label) bool {
-	kind := l.scope.kind
-	kept := o.labels[kind]
-	limit := t.limitOf(kind)
+// mayKeep reports whether a label value of the origin o can keep its row, a place within the limit on
+// different values, in the next interval. All values of a label can keep maxKept rows, and masks, texts
+// such as /users/{id}, at most a quarter of the limit. Tags have one limit per tag key.
+func (p *previous) mayKeep(t *tables, o *previousOrigin, l *labelValue) bool {
 	if l.isTag() {
 		tagKey := &t.labels.byID[l.tagKey]
-		kept = p.keptTags[tagKey.identity]
-		limit = tagKey.values.limit
+		keptTags := p.keptTags[tagKey.hash]
+		return keptTags.total() < maxKept(tagKey.values.limit)
 	}
-	isFull := kept.total() >= maxKept(limit)
+	kind := l.scope.kind
+	limit := t.limitOf(kind)
+	isFull := o.labels[kind].total() >= maxKept(limit)
 	isExcessMask := l.isMask && o.masks[kind] >= limit/4
 	return !isFull && !isExcessMask
 }
 
 // countKept counts a label of the origin o as one that keeps its row in the next interval.
-func (p *previous) countKept(t *tables, o *previousOrigin, l *label) {
+func (p *previous) countKept(t *tables, o *previousOrigin, l *labelValue) {
 	if l.isTag() {
 		tagKey := &t.labels.byID[l.tagKey]
-		kept := p.keptTags[tagKey.identity]
+		kept := p.keptTags[tagKey.hash]
 		kept.add(l.nextClass, 1)
-		p.keptTags[tagKey.identity] = kept
+		p.keptTags[tagKey.hash] = kept
 	} else {
 		o.labels[l.scope.kind].add(l.nextClass, 1)
 	}
@@ -103,9 +103,10 @@ func (p *previous) countKept(t *tables, o *previousOrigin, l *label) {
 	}
 }
 
-// addRows adds the keys that were used at least twice in the interval, so that their rows are kept in
-// the next one. If there is not enough space for all, the origins keep equal shares, and an origin that
-// needs less leaves the rest to the others.
+// addRows adds the keys that were used at least twice in the interval, so that their rows, or counters, are
+// kept in the next one. If there is not enough space for all, each origin can keep the same number, and an
+// origin that needs less leaves the rest to the others. Keys that were used in the previous interval, too, come
+// first.
 func (p *previous) addRows(t *tables) {
 	p.countRecurred(t)
 	limitPerOrigin := p.limitPerOrigin(t.config)
@@ -113,7 +114,7 @@ func (p *previous) addRows(t *tables) {
 		for i := range t.rows.byID {
 			row := &t.rows.byID[i]
 			if row.recurred && row.nextClass == class {
-				p.addRow(row, p.originOf(t, row), limitPerOrigin)
+				p.addRow(row, p.recordOf(t, row.encoded.origin()), limitPerOrigin)
 			}
 		}
 	}
@@ -124,7 +125,8 @@ func (p *previous) countRecurred(t *tables) {
 	for i := range t.rows.byID {
 		row := &t.rows.byID[i]
 		if row.recurred {
-			p.originOf(t, row).recurred.add(rowBytes(row.encoded))
+			o := p.recordOf(t, row.encoded.origin())
+			o.recurred.add(rowBytes(row.encoded))
 		}
 	}
 }
@@ -132,19 +134,20 @@ func (p *previous) countRecurred(t *tables) {
 // addRow adds a key that recurred. The key keeps its row if its origin keeps less than the limit.
 func (p *previous) addRow(row *row, o *previousOrigin, limit usage) {
 	if !o.kept.isBelow(limit) {
-		p.classes[row.identity] = classSeen
+		p.classes[row.hash] = classSeen
 		return
 	}
 	bytes := rowBytes(row.encoded)
-	p.classes[row.identity] = row.nextClass
+	p.classes[row.hash] = row.nextClass
 	o.kept.add(bytes)
 	p.keptRows.add(row.nextClass, 1)
 	p.keptBytes.add(row.nextClass, bytes)
 }
 
-// originOf returns the record of the origin of a row.
-func (p *previous) originOf(t *tables, row *row) *previousOrigin {
-	return p.origins[t.origins.byID[row.encoded[wordOrigin]].identity]
+// recordOf returns the record of an origin, given the ID of the origin in the interval that ends.
+func (p *previous) recordOf(t *tables, id OriginID) *previousOrigin {
+	hash := t.origins.byID[id].hash
+	return p.origins[hash]
 }
 
 // limitPerOrigin returns the most rows and bytes that one origin can keep in the next interval.

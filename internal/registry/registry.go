@@ -18,11 +18,11 @@ type KeyEntry struct {
 
 // Admission is the result of admitting a key in one interval.
 type Admission struct {
-	ID        KeyID
-	Hash      uint32   // determines the key's partition; the same in every interval
-	Collapsed LabelSet // labels whose values were replaced by tracer_blocked_value; span.WholeKey if all were
-	Masked    LabelSet // labels whose values were replaced by a mask
-	AllRecur  bool     // each value that was replaced has been used at least twice in this interval
+	ID                  KeyID
+	Hash                uint32   // determines the key's partition; the same in every interval
+	Collapsed           LabelSet // labels whose values were replaced by tracer_blocked_value; span.WholeKey if all were
+	Masked              LabelSet // labels whose values were replaced by a mask
+	ReplacedValuesRecur bool     // each value that was replaced has been used at least twice in this interval
 }
 
 // IsUnchanged reports whether the key has all of its labels as the client sent them.
@@ -47,24 +47,25 @@ type Registry struct {
 
 // tables is the state of one interval.
 type tables struct {
-	config    *Config
-	previous  *previous
-	filter    *filter // shared by all intervals
-	origins   originTable
-	labels    labelTable
-	rows      rowTable
-	rowBudget rowBudget
-	overflows overflows
-	lost      [kinds]uint64            // keys that lost a label, by kind of scope; tags are counted per tag key
-	masked    *[span.LabelCount]uint64 // keys with a masked label, in all intervals
+	config     *Config
+	previous   *previous
+	filter     *filter // shared by all intervals
+	origins    originTable
+	labels     labelTable
+	rows       rowTable
+	rowBudget  rowBudget
+	overflows  overflows
+	lostCounts [kinds]uint64            // keys that lost a label, by kind of scope; tags are counted per tag key
+	masked     *[span.LabelCount]uint64 // keys with a masked label, in all intervals
 }
 
-// newRegistry returns an empty registry for the first interval. The fields config, filter and masked of
-// empty must be set.
-func newRegistry(mu *sync.Mutex, empty tables) *Registry {
-	r := &Registry{mu: mu, tables: empty}
+// newRegistry returns an empty registry, whose state i guards and shares with other registries.
+func (i *Intervals) newRegistry(config *Config) *Registry {
+	r := &Registry{
+		mu:     &i.mu,
+		tables: tables{config: config, filter: i.filter, masked: &i.masked},
+	}
 	r.admitter.tables = &r.tables
-	r.admitter.spans = 1
 	r.tables.begin(&previous{})
 	return r
 }
@@ -72,7 +73,7 @@ func newRegistry(mu *sync.Mutex, empty tables) *Registry {
 // begin clears the tables for a new interval, given the state of the previous one.
 func (t *tables) begin(p *previous) {
 	t.previous = p
-	t.lost = [kinds]uint64{}
+	t.lostCounts = [kinds]uint64{}
 	t.overflows = overflows{}
 	t.origins = newOriginTable(t.config.MaxOrigins, p)
 	t.labels = newLabelTable()
@@ -89,14 +90,13 @@ func (r *Registry) AdmitOrigin(o span.Origin) (OriginID, bool) {
 	return r.tables.admitOrigin(r.conflated(o), unlimitedProcess)
 }
 
-// AdmitOriginOrShared returns the ID under which the spans of an origin are counted. process is the process ID of
-// the client, or 0 if it is unknown. If there are too many origins, the ID is that of the service, the
-// origin without the fields of an instance. If there are too many services, it is that of one origin
-// common to all services. isShared is true in both cases.
+// AdmitOriginOrShared returns the ID under which the spans of an origin, a process, are counted. If there are too
+// many origins, all instances of the service share an ID. If there are too many services, all of them share
+// one. isShared is true in both cases. process is the process ID of the client, or 0 if it is unknown.
 func (r *Registry) AdmitOriginOrShared(o span.Origin, process int32) (id OriginID, isShared bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	o = r.conflated(o)
+	o = r.conflated(o) // without the runtime ID, if so configured
 	id, ok := r.tables.admitOrigin(o, process)
 	if ok {
 		return id, false
@@ -119,11 +119,16 @@ func (r *Registry) conflated(o span.Origin) span.Origin {
 
 // Admit returns the ID of a normalized key. Labels with too many different values are replaced. Admit
 // neither retains nor changes the key. A publisher must call it for the first two uses of a key in an
-// interval, so that the registry knows that the key recurs. For later uses, the second result remains valid.
+// interval, so that the registry knows that the key recurs. It can reuse the result of the second call.
 func (r *Registry) Admit(origin OriginID, key *span.Key) Admission {
+	return r.admit(origin, key, 1)
+}
+
+// admit is Admit for the given number of spans with the key.
+func (r *Registry) admit(origin OriginID, key *span.Key, spans uint64) Admission {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	admission := r.admitter.admit(origin, key)
+	admission := r.admitter.admit(origin, key, spans)
 	r.admitter.forgetTexts()
 	return admission
 }
@@ -136,14 +141,15 @@ func (r *Registry) AdmitUnlabelled(origin OriginID) Admission {
 	return r.tables.overflowRow(origin)
 }
 
-// overflowRow returns the admission to the overflow row of an origin. That row counts, without labels,
-// the spans whose keys got no row of their own. The first call for an origin creates the row.
+// overflowRow returns the result of admission for the keys of an origin that get no counters of their own.
+// Their spans are counted together, without labels. The first call for an origin creates these counters.
 func (t *tables) overflowRow(id OriginID) Admission {
 	o := &t.origins.byID[id]
 	hasRow := o.overflow != Admission{}
 	if !hasRow {
-		row := t.rows.addUnlabelled(KeyEntry{Origin: id, Key: overflowKey})
-		o.overflow = Admission{ID: row, Hash: uint32(o.identity), Collapsed: setOf(span.WholeKey)}
+		rowID := t.rows.appendRow(row{}, KeyEntry{Origin: id, Key: overflowKey})
+		allLabels := setOf(span.WholeKey)
+		o.overflow = Admission{ID: rowID, Hash: uint32(o.hash), Collapsed: allLabels}
 	}
 	return o.overflow
 }
@@ -172,7 +178,7 @@ func (r *Registry) Size() (origins, keys int) {
 func (r *Registry) Contents() ([]span.Origin, []KeyEntry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clip(r.tables.origins.names), slices.Clip(r.tables.rows.entries)
+	return slices.Clip(r.tables.origins.descriptions), slices.Clip(r.tables.rows.entries)
 }
 
 // Intervals owns the registries: one per interval, two in alternation. A flush request seals a
@@ -189,16 +195,16 @@ type Intervals struct {
 	number     uint64     // of the current interval
 	registries [2]*Registry
 	filter     *filter
-	collapses  collapses
+	lostLabels lostLabels
 	overflow   *Overflow               // of the last interval with one; immutable
 	masked     [span.LabelCount]uint64 // keys with a masked label
 }
 
 // NewIntervals returns Intervals whose first interval has begun.
 func NewIntervals(config *Config) *Intervals {
-	i := &Intervals{collapses: collapses{}, filter: newFilter(filterBytes(config.LabelBytes))}
+	i := &Intervals{lostLabels: lostLabels{}, filter: newFilter(filterBytes(config.LabelBytes))}
 	for n := range i.registries {
-		i.registries[n] = newRegistry(&i.mu, tables{config: config, filter: i.filter, masked: &i.masked})
+		i.registries[n] = i.newRegistry(config)
 	}
 	return i
 }
@@ -209,14 +215,14 @@ func NewIntervals(config *Config) *Intervals {
 func (i *Intervals) Begin() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	last := i.Registry()
-	previous := last.tables.snapshot()
-	i.updateOverflow(&last.tables)
+	ended := &i.Registry().tables
+	endedState := ended.snapshot()
+	i.updateOverflow(ended)
 	i.filter.next()
 	i.number++
-	current := i.Registry() // still contains the interval before the last
-	i.collapses.moveFrom(&current.tables)
-	current.tables.begin(previous)
+	reused := &i.Registry().tables // of the interval before the one that ended
+	i.lostLabels.moveFrom(reused)
+	reused.begin(endedState)
 }
 
 // Number returns the number of the current interval. Only the sealer calls it.
@@ -233,8 +239,8 @@ func (i *Intervals) Size() (origins, keys int) {
 	return current.Size()
 }
 
-// Masked returns the number of keys in which placeholders have replaced identifiers in a label, by the
-// name of the label. The map contains every label that can be masked.
+// Masked returns, by the name of a label, the number of keys in which placeholders have replaced identifiers in
+// the label. The map contains every label that can be masked.
 func (i *Intervals) Masked() map[string]uint64 {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -245,61 +251,53 @@ func (i *Intervals) Masked() map[string]uint64 {
 	return masked
 }
 
-// MostCollapsed returns the label that most keys have lost since the last call, and the number of these
-// keys. Keys lose a label that has too many different values. For a tag, label consists of the name of
-// the list and the tag key. keys is 0 if no label was lost.
+// MostCollapsed returns the label whose values were replaced in the most keys since the last call, because it
+// has too many, and the number of these keys. For a tag, label consists of the name of the list and the tag
+// key. keys is 0 if no value was replaced.
 func (i *Intervals) MostCollapsed() (label string, keys uint64) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for _, r := range i.registries {
-		i.collapses.moveFrom(&r.tables)
+		i.lostLabels.moveFrom(&r.tables)
 	}
-	return i.collapses.takeHighest()
+	return i.lostLabels.takeHighest()
 }
 
-// collapses counts the keys that lost a label, by name, over all intervals. A label is lost if it
+// lostLabels counts the keys that lost a label, by name, over all intervals. A label is lost if it
 // exceeds its budget, or if it is new and its key gets no row. The counts are approximate: keys
-// that a connection finds in its own cache are not counted again, and beyond maxCollapses names, tag
+// that a connection finds in its own cache are not counted again, and beyond maxLostLabels names, tag
 // keys are counted under their list.
-type collapses map[string]uint64 // by name of the label, or name of the list and tag key
+type lostLabels map[string]uint64 // by name of the label, or name of the list and tag key
 
-// maxCollapses limits the number of names, because clients choose them.
-const maxCollapses = 256
+// maxLostLabels limits the number of names, because clients choose them.
+const maxLostLabels = 256
 
 // moveFrom adds the counts of an interval to c, and resets them in the interval.
-func (c collapses) moveFrom(t *tables) {
-	for kind, keys := range t.lost {
-		name := labelOfKind(kind).String()
+func (c lostLabels) moveFrom(t *tables) {
+	for kind, keys := range t.lostCounts {
+		name := scopeKind(kind).label().String()
 		c.add(name, name, keys)
 	}
-	t.lost = [kinds]uint64{}
+	t.lostCounts = [kinds]uint64{}
 	for i := range t.labels.byID {
 		l := &t.labels.byID[i]
 		isTagKey := l.values != nil
 		if isTagKey {
-			list := labelOfKind(int(l.scope.kind)).String()
-			c.add(list+" "+l.text, list, l.values.lost)
-			l.values.lost = 0
+			list := l.scope.kind.label().String()
+			c.add(list+" "+l.text, list, l.values.lostCount)
+			l.values.lostCount = 0
 		}
 	}
 }
 
-// labelOfKind returns the label of a kind of scope. For the tag keys of a list it returns the list.
-func labelOfKind(kind int) span.Label {
-	if kind >= span.LabelCount {
-		return span.FirstList + span.Label(kind-span.LabelCount)
-	}
-	return span.Label(kind)
-}
-
-// add adds a number of keys to the count for name. If name is new and there are maxCollapses names
+// add adds a number of keys to the count for name. If name is new and there are maxLostLabels names
 // already, it adds the number to the count for fallback.
-func (c collapses) add(name, fallback string, keys uint64) {
+func (c lostLabels) add(name, fallback string, keys uint64) {
 	if keys == 0 {
 		return
 	}
 	_, isKnown := c[name]
-	if !isKnown && len(c) >= maxCollapses {
+	if !isKnown && len(c) >= maxLostLabels {
 		name = fallback
 	}
 	c[name] += keys
@@ -308,7 +306,7 @@ func (c collapses) add(name, fallback string, keys uint64) {
 // takeHighest returns the name with the highest count, and this count, and resets all counts. If several
 // names have this count, it returns the first in alphabetical order. It returns "" and 0 if there are no
 // counts.
-func (c collapses) takeHighest() (topName string, topCount uint64) {
+func (c lostLabels) takeHighest() (topName string, topCount uint64) {
 	for name, count := range c {
 		isFirstOfEqual := count == topCount && name < topName
 		if count > topCount || isFirstOfEqual {

@@ -19,25 +19,33 @@ const (
 	wordTags = wordTexts + int(span.FirstList)
 )
 
+// encodedKey is a key as a list of numbers, mostly IDs of labels.
+type encodedKey []uint32
+
+func (k encodedKey) origin() OriginID { return OriginID(k[wordOrigin]) }
+func (k encodedKey) status() labelID  { return k[wordStatus] }
+func (k encodedKey) facts() byte      { return byte(k[wordFacts]) } // see span.Key.Facts
+func (k encodedKey) texts() []labelID { return k[wordTexts:wordTags] }
+
 // rowTable assigns IDs to the keys of one interval and finds them by their encoding.
 type rowTable struct {
 	byID    []row // index is a KeyID
 	entries []KeyEntry
-	ids     map[uint64]KeyID // by identity; after a collision, by the next free number
+	ids     map[uint64]KeyID // by hash; after a collision, by the next free number
 }
 
 type row struct {
-	encoded  []uint32 // encoded key; nil for an unlabelled row
-	identity uint64   // hash of the key, the same in every interval
+	encoded encodedKey // nil for an unlabelled row
+	hash    uint64     // hash of the key, the same in every interval
 	history
 }
 
 func newRowTable() rowTable { return rowTable{ids: map[uint64]KeyID{}} }
 
-// find returns the ID of an encoded key, or false if the table has no such key. identity is the hash of
-// the key. A key whose hash was taken when it was added is in the map under the next free number.
-func (t *rowTable) find(encoded []uint32, identity uint64) (KeyID, bool) {
-	for mapKey := identity; ; mapKey++ {
+// find returns the ID of an encoded key, or false if the table has no such key. hash is the hash of the key.
+// If several keys have the same hash, they are stored under hash, hash+1, hash+2 and so on.
+func (t *rowTable) find(encoded encodedKey, hash uint64) (KeyID, bool) {
+	for mapKey := hash; ; mapKey++ {
 		id, isUsed := t.ids[mapKey]
 		if !isUsed {
 			return 0, false
@@ -48,13 +56,12 @@ func (t *rowTable) find(encoded []uint32, identity uint64) (KeyID, bool) {
 	}
 }
 
-// add gives the next ID to a key that is not in the table yet, and returns the ID. identity is the hash
-// of the key. If the table has another key with the same hash, the new key is stored under the next
-// free number, where find looks for it.
-func (t *rowTable) add(encoded []uint32, identity uint64, history history, entry KeyEntry) KeyID {
-	id := t.addUnlabelled(entry)
-	t.byID[id] = row{encoded: slices.Clone(encoded), identity: identity, history: history}
-	mapKey := identity
+// add gives the next ID to a key that is not in the table yet, and returns the ID. hash is the hash of the
+// key. If the table has another key with the same hash, the new key is stored under the next free number,
+// where find looks for it.
+func (t *rowTable) add(encoded encodedKey, hash uint64, history history, entry KeyEntry) KeyID {
+	id := t.appendRow(row{encoded: slices.Clone(encoded), hash: hash, history: history}, entry)
+	mapKey := hash
 	for t.isUsed(mapKey) {
 		mapKey++
 	}
@@ -67,9 +74,9 @@ func (t *rowTable) isUsed(mapKey uint64) bool {
 	return ok
 }
 
-// addUnlabelled assigns an ID to a row that find never returns.
-func (t *rowTable) addUnlabelled(entry KeyEntry) KeyID {
-	t.byID = append(t.byID, row{})
+// appendRow gives the next ID to a row. find does not return the row yet.
+func (t *rowTable) appendRow(added row, entry KeyEntry) KeyID {
+	t.byID = append(t.byID, added)
 	t.entries = append(t.entries, entry)
 	return KeyID(len(t.byID) - 1)
 }
@@ -77,10 +84,10 @@ func (t *rowTable) addUnlabelled(entry KeyEntry) KeyID {
 // orderTags sorts the IDs in each list of tags of an encoded key, and returns the encoding. Several
 // tags with one tag key can collapse into the same tag, which must occur only once. So orderTags
 // removes duplicates from the lists for which mayRepeat is true. It overwrites encoded.
-func orderTags(encoded []uint32, mayRepeat *[lists]bool) []uint32 {
-	ordered := encoded[:wordTags]
+func orderTags(encoded encodedKey, mayRepeat *[lists]bool) encodedKey {
+	ordered := encoded[:wordTags] // shares memory: a list is never longer than the one that it overwrites
 	list := 0
-	for ids := range tagLists(encoded) {
+	for ids := range encoded.tagLists() {
 		slices.Sort(ids)
 		if mayRepeat[list] {
 			ids = slices.Compact(ids)
@@ -94,18 +101,19 @@ func orderTags(encoded []uint32, mayRepeat *[lists]bool) []uint32 {
 
 // keyOf decodes a key. It takes the strings of the key from the label table, because strings of a received
 // message would keep the whole message in memory.
-func (t *labelTable) keyOf(encoded []uint32) (k span.Key) {
-	statusText := t.byID[encoded[wordStatus]].text
+func (t *labelTable) keyOf(encoded encodedKey) (k span.Key) {
+	statusText := t.byID[encoded.status()].text
 	status, _ := strconv.ParseUint(statusText, 10, 32) // 0 if the text is empty
 	k.HTTPStatus = uint32(status)
-	k.SetFacts(byte(encoded[wordFacts]))
-	for l := range span.FirstList { // labels before FirstList are single texts
-		*k.Text(l) = t.byID[encoded[wordTexts+int(l)]].text
+	k.SetFacts(encoded.facts())
+	for i, id := range encoded.texts() {
+		label := span.Label(i) // the first labels are single texts
+		*k.Text(label) = t.byID[id].text
 	}
-	list := span.FirstList
-	for ids := range tagLists(encoded) {
-		*k.Tags(list) = t.sortedTexts(ids)
-		list++
+	label := span.FirstList // the others are lists of tags
+	for ids := range encoded.tagLists() {
+		*k.Tags(label) = t.sortedTexts(ids)
+		label++
 	}
 	return k
 }
@@ -124,10 +132,10 @@ func (t *labelTable) sortedTexts(ids []labelID) []string {
 }
 
 // tagLists iterates over the lists of tags of an encoded key, in which each list follows its length.
-// The lists share memory with encoded.
-func tagLists(encoded []uint32) iter.Seq[[]uint32] {
-	return func(yield func(ids []uint32) bool) {
-		rest := encoded[wordTags:]
+// The lists share memory with k.
+func (k encodedKey) tagLists() iter.Seq[[]labelID] {
+	return func(yield func(ids []labelID) bool) {
+		rest := k[wordTags:]
 		for len(rest) > 0 {
 			length := int(rest[0])
 			ids := rest[1 : 1+length]
@@ -139,17 +147,19 @@ func tagLists(encoded []uint32) iter.Seq[[]uint32] {
 	}
 }
 
-// rowBytes returns the approximate memory of one key: its encoding, its strings without their texts, and
-// its entries in lists and maps. encoded is the encoded key.
-func rowBytes(encoded []uint32) int {
-	const wordBytes, stringHeaderBytes = int(unsafe.Sizeof(uint32(0))), int(unsafe.Sizeof(""))
-	listBytes := int(unsafe.Sizeof(row{})) + int(unsafe.Sizeof(KeyEntry{}))
-	listBytes += listBytes / 4 // spare capacity of the lists
-	encodedBytes := wordBytes * len(encoded)
-	encodedBytes += encodedBytes / 8    // the allocator rounds sizes up
-	tagWords := len(encoded) - wordTags // at least the number of tags
-	tagBytes := stringHeaderBytes * tagWords
-	mapBytes := 2 * mapSlot // one entry in this interval, one in the next
+// rowBytes returns the approximate memory of one key: the encoded key, the string headers of its tags, and its
+// entries in lists and maps.
+func rowBytes(encoded encodedKey) int {
+	const (
+		numberBytes       = int(unsafe.Sizeof(encoded[0]))
+		stringHeaderBytes = int(unsafe.Sizeof(""))
+		entryBytes        = int(unsafe.Sizeof(row{}) + unsafe.Sizeof(KeyEntry{}))
+		listBytes         = entryBytes * 5 / 4 // the lists can have a quarter of spare capacity
+		mapBytes          = 2 * mapSlot        // one entry in this interval, one in the next
+	)
+	maxTags := len(encoded) - wordTags // each tag is one number
+	tagBytes := maxTags * stringHeaderBytes
+	encodedBytes := len(encoded) * numberBytes * 9 / 8 // the allocator rounds sizes up
 	return listBytes + encodedBytes + tagBytes + mapBytes
 }
 
@@ -181,9 +191,9 @@ type rowBudget struct {
 	origins     int   // origins of this interval, and those that keep rows of the previous one
 }
 
-// newRowBudget divides the limit on the rows of a new interval and on their memory. It reserves rows for
-// keys that recurred in the previous interval. It counts the processes with such keys as origins of the new
-// interval.
+// newRowBudget returns the limits on the keys of a new interval and on their memory. A part of both is
+// reserved for the keys that the previous interval has kept. An origin with such keys is counted as an origin
+// of the new interval.
 func newRowBudget(limit usage, prev *previous) rowBudget {
 	b := rowBudget{
 		limit: limit,
@@ -214,14 +224,15 @@ type rowSource struct {
 	fromReserve bool
 }
 
-// find returns where an origin can take a new row from: the rows that all origins share or, if these are
-// used up, the reserve for origins with few rows. It returns false if neither has a row for the origin. Some
-// shared rows are only for keys that recurred in the previous interval. class tells if the new key did.
+// find returns where an origin can take the row, the counters, of a new key from: the rows and bytes that all
+// origins share or, if either is used up, the reserve for origins with few rows. It returns false if nothing
+// is left. Parts of the shared rows and bytes are reserved by the class of the key, its use in the previous
+// interval.
 func (b *rowBudget) find(o *origin, class class) (source rowSource, ok bool) {
-	rows, hasRows := b.rows.findFree(class)
-	bytes, hasBytes := b.bytes.findFree(class)
+	rowShare, hasRows := b.rows.findFree(class)
+	byteShare, hasBytes := b.bytes.findFree(class)
 	if hasRows && hasBytes {
-		return rowSource{rows: rows, bytes: bytes}, true
+		return rowSource{rows: rowShare, bytes: byteShare}, true
 	}
 	if b.mayUseReserve(o) {
 		return rowSource{fromReserve: true}, true
@@ -241,7 +252,7 @@ func (b *rowBudget) mayUseReserve(o *origin) bool {
 	return hasOtherOrigins && hasFewRows && mayTakeMore && isReserveLeft
 }
 
-// take counts a new row of an origin, and the bytes of its key and labels, as taken from the given
+// take counts a new row of an origin, and the memory of its key and labels in bytes, as taken from the given
 // source. The bytes can exceed the limit, because find only checks that some are left.
 func (b *rowBudget) take(o *origin, source rowSource, bytes int) {
 	o.rows.add(bytes)
@@ -250,7 +261,6 @@ func (b *rowBudget) take(o *origin, source rowSource, bytes int) {
 		b.fromReserve.add(bytes)
 		return
 	}
-	b.rows.take(source.rows, notMask)
-	byteShare := &b.bytes.shares[source.bytes]
-	byteShare.taken += bytes
+	b.rows.shares[source.rows].taken++
+	b.bytes.shares[source.bytes].taken += bytes
 }

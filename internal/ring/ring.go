@@ -167,12 +167,12 @@ func (s *sequence) publish(start, n uint64, skip bool) {
 // passed a Stop signal; slots published after Stop stay in the ring. It panics if another call is
 // running.
 //
-// onSlots must not retain the slots. After at most limit slots, or one claim if that has more, Consume frees
-// the slots that it has passed, and producers overwrite them. If a callback panics, the slots that it got
-// are not freed.
+// onSlots must not retain the slots. Consume frees the slots that it has passed, at the latest after limit slots or
+// after one claim (slots that a producer claimed together), if that has more. Producers then overwrite them. If a
+// callback panics, the slots that it got are not freed.
 func (r *Ring[T]) Consume(limit int, onSlots func([]T), onSignal func(Signal)) {
 	if limit < 1 {
-		panic("BUG: a ring's consumer was given no room for a turn")
+		panic("BUG: the limit of a ring's consumer must be at least 1")
 	}
 	isOnlyConsumer := r.consuming.CompareAndSwap(false, true)
 	if !isOnlyConsumer {
@@ -205,9 +205,9 @@ func (r *Ring[T]) Consume(limit int, onSlots func([]T), onSignal func(Signal)) {
 // position after them. It ends between two runs (slots that were claimed together), after at most limit slots,
 // but always consumes the first run.
 func (r *Ring[T]) consumePublished(start, limit uint64, onSlots func([]T)) uint64 {
-	position := start
-	undelivered := start // position of the first slot that was not passed to onSlots
-	skipped := uint64(0)
+	position := start         // of the next run
+	undelivered := start      // position of the first slot that is not passed to onSlots yet
+	skippedSlots := uint64(0) // of runs that the producer has skipped
 	for {
 		run, isPublished := r.read(position)
 		if !isPublished {
@@ -222,13 +222,13 @@ func (r *Ring[T]) consumePublished(start, limit uint64, onSlots func([]T)) uint6
 		if run.skipped() {
 			r.deliver(undelivered, position, onSlots) // the slots before this run
 			undelivered = end
-			skipped += end - position
+			skippedSlots += end - position
 		}
 		position = end
 	}
 	r.deliver(undelivered, position, onSlots)
 	if position != start {
-		r.free(start, position, skipped)
+		r.free(start, position, skippedSlots)
 	}
 	return position
 }
@@ -257,9 +257,9 @@ func (s *sequence) free(start, end, skipped uint64) {
 	s.head.Store(end)
 }
 
-// updateHighWater records how many slots are in use, if there were never more. These are at least the slots
-// from position start up to position end. It reads s.tail, which producers change often, only if the slot at
-// end is published, too.
+// updateHighWater raises the high-water mark to the number of slots in use, if that is higher. In use are at least the
+// slots from position start up to position end. To avoid contention with producers, updateHighWater reads s.tail only if
+// further slots are published.
 func (s *sequence) updateHighWater(start, end uint64) {
 	used := end - start
 	_, hasMore := s.read(end)
@@ -341,13 +341,13 @@ func (r *Ring[T]) Free() int { return int(r.size) - r.used() }
 
 // used returns the number of claimed slots that are not freed.
 func (r *Ring[T]) used() int {
-	head := r.head.Load() // read first, because a tail read before it could be less
+	head := r.head.Load() // before tail; otherwise tail - head could be negative
 	used := r.tail.Load() - head
 	return int(min(used, r.size)) // more than size if slots were freed and claimed again in between
 }
 
-// Drained returns the position of the first slot that the consumer has not freed. Frequent calls slow down
-// the consumer, because it writes to the same cache line.
+// Drained returns the position of the first slot that the consumer has not freed. Frequent calls slow down the consumer,
+// which writes to the cache line that they read.
 func (r *Ring[T]) Drained() uint64 { return r.head.Load() }
 
 // Stats returns the counters of the ring and the number of slots in use. Producers and the consumer

@@ -62,8 +62,8 @@ type counters struct {
 	wakes     atomic.Uint64
 }
 
-// init prepares an empty ring of 1<<shift slots. The first position is s.size instead of 0, because new
-// memory contains words that are 0, and a word of 0 would publish the slot at position 0.
+// init prepares an empty ring of 1<<shift slots. The first position is s.size instead of 0: the words of an unused ring
+// are 0, and that is the word of a published slot at position 0.
 func (s *sequence) init(shift uint) {
 	s.shift = shift
 	s.size = 1 << shift
@@ -153,8 +153,9 @@ type word uint64
 // skip is true, the consumer frees the slots without reading them. The ring has 1<<shift slots.
 func wordOf(position, n uint64, skip bool, shift uint) word {
 	lap := position >> shift
-	w := word(lap<<shift | (n - 1))
-	w <<= 1
+	lapAndLength := lap<<shift | (n - 1)
+	const flagBits = 1
+	w := word(lapAndLength << flagBits)
 	if skip {
 		w |= 1
 	}

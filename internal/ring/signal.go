@@ -57,7 +57,7 @@ func (m *mailbox) init() {
 func (m *mailbox) due(position uint64) bool { return position >= m.lowest.Load() }
 
 // addSignal adds a signal for the consumer. It returns false if there are too many. The consumer gets a Clear
-// signal immediately, and other signals after all slots that are claimed so far. tail is the end of these.
+// signal immediately, and other signals after all slots that are claimed so far. tail is the position after these slots.
 func (m *mailbox) addSignal(signal Signal, tail *atomic.Uint64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -73,9 +73,9 @@ func (m *mailbox) addSignal(signal Signal, tail *atomic.Uint64) bool {
 	return true
 }
 
-// takeSignal removes and returns the next signal for a consumer at the given position. It returns false
-// if no signal is due there. Signals with the same position are returned in the order in which they
-// were sent.
+// takeSignal removes and returns the next signal for a consumer at the given position. It returns false if all signals
+// are to be delivered at later positions. Signals with the same position are returned in the order in which they were
+// sent.
 func (m *mailbox) takeSignal(position uint64) (Signal, bool) {
 	if !m.due(position) {
 		return Signal{}, false

@@ -30,15 +30,12 @@ func (s *sequence) hasWork(position uint64) bool {
 	return isPublished || s.due(position)
 }
 
-// await lets the consumer sleep until a producer wakes it. A nap also ends after a short time. await
-// returns at once if there is work at the given position, where the consumer reads next.
+// await lets the consumer sleep until a producer wakes it. The sleep is a nap, which a timer ends after napTime, or a
+// park, which only a producer ends. await returns at once if there is work at the given position, where the consumer
+// reads next.
 func (s *sequence) await(position uint64, idle *idlePolicy) {
 	isNap := idle.mayNap()
-	if isNap {
-		s.sleepState.Store(napping)
-	} else {
-		s.sleepState.Store(parked)
-	}
+	s.sleepState.Store(sleepStateOf(isNap))
 	// A producer that publishes after this check sees sleepState, and wakes the consumer.
 	if s.hasWakingWork(position, isNap) {
 		s.endSleep()
@@ -53,6 +50,14 @@ func (s *sequence) await(position uint64, idle *idlePolicy) {
 		s.endSleep()
 	}
 	idle.timer.Stop()
+}
+
+// sleepStateOf returns the state of a consumer that naps, or that parks.
+func sleepStateOf(isNap bool) uint32 {
+	if isNap {
+		return napping
+	}
+	return parked
 }
 
 // hasWakingWork reports whether there is work that would end the sleep at once: urgent work in a nap, any
@@ -86,7 +91,7 @@ type idlePolicy struct {
 	timer   *time.Timer // ends a nap
 	worked  bool        // the consumer has had work since the last sleep
 	napped  bool        // the last sleep was a nap
-	skip    int         // number of naps still to skip
+	skip    int         // number of naps that are still replaced by parks
 	backoff int         // number of naps to skip after the next useless nap
 }
 
@@ -102,14 +107,14 @@ func (i *idlePolicy) recordWork() { i.worked = true }
 // mayNap reports whether the next sleep is a nap.
 func (i *idlePolicy) mayNap() bool { return i.worked && i.skip == 0 }
 
-// begin records that the consumer begins to sleep. If isNap is true, it starts the timer that ends the
-// sleep.
+// begin records that the consumer begins to sleep. If the sleep is a nap, it starts the timer that ends it. If the sleep
+// is a park in place of a nap, one nap less is still to be replaced.
 func (i *idlePolicy) begin(isNap bool) {
 	if i.napped {
 		i.judgeLastNap()
 	}
-	isSkippedNap := !isNap && i.worked && i.skip > 0
-	if isSkippedNap {
+	replacesNap := !isNap && i.worked // the consumer naps after work, unless naps are skipped
+	if replacesNap && i.skip > 0 {
 		i.skip--
 	}
 	if isNap {

@@ -45,15 +45,17 @@ type Balancer struct {
 	lastCounts [MaxPartitions]uint64 // counts of demand at the last rebalancing
 }
 
-// NewBalancer returns a balancer that initially gives about the same number of partitions, parts of the
-// key space, to each drainer. Start must be called to run it.
+// NewBalancer returns a balancer that divides keys between drainers, the goroutines that count spans. Initially
+// each drainer gets about the same number of partitions, parts of the key space. Start must be called to run
+// it.
 func NewBalancer(config Config) *Balancer {
 	b := &Balancer{
 		config: config, grow: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
 	}
 	const initialKeys = 0
 	partitions := partitionsFor(config.Drainers, initialKeys)
-	b.SetRouting(newRouting(partitions, config.Drainers))
+	evenRouting := newRouting(partitions, config.Drainers)
+	b.SetRouting(evenRouting)
 	b.publishInitialStats()
 	return b
 }
@@ -181,13 +183,14 @@ func (b *Balancer) publishStats(plan *Plan, loads []uint64, r *Routing) {
 // there were fewer than minSamples samples per drainer, or if rebalancing is switched off.
 func (b *Balancer) decide(loads []uint64, current *Routing) Plan {
 	assigned := newAssignment(loads, current)
-	if assigned.fairLoad() < minSamples {
+	samplesPerDrainer := assigned.fairLoad()
+	if samplesPerDrainer < minSamples {
 		return unchanged(assigned.loadRatio(), whyNoLoad)
 	}
 	if b.config.Interval == 0 {
 		return unchanged(assigned.loadRatio(), "rebalancing is switched off")
 	}
-	return plan(loads, current)
+	return planRebalancing(loads, current)
 }
 
 // busiestShown is the number of partitions in the statistics.
@@ -254,7 +257,8 @@ func (s *Stats) setLoads(loads []uint64, r *Routing) {
 	total := max(1, assigned.fairLoad()*float64(r.drainers))
 	s.Drainers = make([]DrainerLoad, r.drainers)
 	for drainer, load := range assigned.drainerLoads {
-		s.Drainers[drainer].Offered = uint64(load * sampleEvery)
+		estimatedSpans := load * sampleEvery // load is a number of samples
+		s.Drainers[drainer].Offered = uint64(estimatedSpans)
 		s.Drainers[drainer].Share = load / total
 	}
 	for _, owners := range assigned.owners {

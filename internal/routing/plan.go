@@ -57,11 +57,11 @@ func unchanged(ratio float64, why string) Plan {
 	return Plan{PlanStats: PlanStats{OldLoadRatio: ratio, NewLoadRatio: ratio, Why: why}}
 }
 
-// plan assigns the partitions, parts of the key space, to drainers for the next interval. loads
+// planRebalancing assigns the partitions, parts of the key space, to drainers for the next interval. loads
 // contains the load of each partition in the last interval, and r its owners, the drainers that count
 // its spans. A partition with several owners is called split.
 //
-// If the drainers have about the same load, plan only merges split partitions that no longer need
+// If the drainers have about the same load, planRebalancing only merges split partitions that no longer need
 // several owners. Otherwise it evens out the loads in three steps:
 //
 //  1. Split each partition whose load exceeds the fair load of a drainer.
@@ -69,7 +69,7 @@ func unchanged(ratio float64, why string) Plan {
 //  3. If that is not enough, split the heaviest partition over all drainers, and repeat step 2.
 //
 // The plan changes nothing if the result is not clearly better.
-func plan(loads []uint64, r *Routing) Plan {
+func planRebalancing(loads []uint64, r *Routing) Plan {
 	current := newAssignment(loads, r)
 	ratio := current.loadRatio()
 	if current.fairLoad() == 0 {
@@ -77,7 +77,7 @@ func plan(loads []uint64, r *Routing) Plan {
 	}
 	isEven := ratio < rebalanceAt
 	if isEven {
-		return merge(current, r)
+		return planMerges(current, r)
 	}
 	next := current.clone()
 	next.splitHeavy()
@@ -91,22 +91,21 @@ func plan(loads []uint64, r *Routing) Plan {
 	return next.planFrom(r, ratio, whyUneven)
 }
 
-// splitHeavy splits each partition, a part of the key space, whose load exceeds the mean load of the
-// drainers. The owners of the partition, the drainers that share its load, become so many that none of
-// them gets more than the mean load from it.
+// splitHeavy splits each partition, a part of the key space, whose load exceeds the mean load of the drainers.
+// The partition is shared by more drainers, so that each of them gets at most the mean load from it.
 func (a *assignment) splitHeavy() {
-	fair := a.fairLoad()
+	meanLoad := a.fairLoad()
 	for p, load := range a.loads {
-		if float64(load) > fair {
-			wantedOwners := int(math.Ceil(float64(load) / fair))
+		if float64(load) > meanLoad {
+			wantedOwners := int(math.Ceil(float64(load) / meanLoad))
 			a.splitOver(p, wantedOwners)
 		}
 	}
 }
 
-// splitUntilBalanced makes all drainers owners of the heaviest partition, a part of the key space, then
-// moves other partitions to even out the loads. It repeats this until the loads are balanced, no
-// partition is left to split, or maxSplits partitions per drainer have been split.
+// splitUntilBalanced splits the heaviest partition, a part of the key space, among all drainers, then moves
+// other partitions to even out the loads. It repeats this until the loads are balanced, no partition is left
+// to split, or maxSplits partitions per drainer have been split.
 func (a *assignment) splitUntilBalanced() {
 	allDrainers := len(a.drainerLoads)
 	for range maxSplits * allDrainers {
@@ -119,27 +118,32 @@ func (a *assignment) splitUntilBalanced() {
 	}
 }
 
-// merge returns a plan that leaves only the idlest owner to each partition that has several owners but
-// little load. The plan changes nothing if there is no such partition, or if the loads of the drainers
-// would not be balanced afterwards. merge does not modify current.
-func merge(current *assignment, r *Routing) Plan {
-	ratio := current.loadRatio()
-	littleLoad := mergeBelow * current.fairLoad()
+// planMerges returns a plan in which partitions, parts of the key space, are no longer shared by several drainers if
+// their load is low. The plan changes nothing if there is no such partition, or if the loads of the drainers
+// would not be balanced afterwards. planMerges does not modify current.
+func planMerges(current *assignment, r *Routing) Plan {
+	oldRatio := current.loadRatio()
 	next := current.clone()
-	for p, load := range current.loads {
-		owners := current.owners[p]
-		isSplit := len(owners) > 1
-		if isSplit && float64(load) < littleLoad {
-			next.assign(p, next.idlestOf(owners))
-		}
-	}
-	next.moveToIdlest() // makes up for the merged partitions
-	merged := next.planFrom(r, ratio, whyMerged)
+	next.mergeLight()
+	next.moveToIdlest() // the merged partitions may have made the loads uneven
+	merged := next.planFrom(r, oldRatio, whyMerged)
 	isBalanced := merged.NewLoadRatio <= balanced
 	if merged.Merges == 0 || !isBalanced {
-		return unchanged(ratio, whyBalanced)
+		return unchanged(oldRatio, whyBalanced)
 	}
 	return merged
+}
+
+// mergeLight gives each partition that has several owners, but a low load, to the idlest of them.
+func (a *assignment) mergeLight() {
+	lowLoad := mergeBelow * a.fairLoad()
+	for p, load := range a.loads {
+		owners := a.owners[p]
+		isSplit := len(owners) > 1
+		if isSplit && float64(load) < lowLoad {
+			a.assign(p, a.idlestOf(owners))
+		}
+	}
 }
 
 // assignment is an assignment under construction: the owners of each partition and the resulting loads.
@@ -168,9 +172,11 @@ func (a *assignment) clone() *assignment {
 
 // planFrom returns the plan that changes the owners of all partitions from those in r to those in a. It
 // counts the partitions that get more owners as splits, those that get fewer as merges, and other
-// changes as moves. ratio is the load ratio with r, and why is the reason shown in the statistics.
-func (a *assignment) planFrom(r *Routing, ratio float64, why string) Plan {
-	p := Plan{owners: a.owners, PlanStats: PlanStats{OldLoadRatio: ratio, NewLoadRatio: a.loadRatio(), Why: why}}
+// changes as moves. oldRatio is the highest load of a drainer over the lowest, as long as r is in use. why is
+// the reason shown in the statistics.
+func (a *assignment) planFrom(r *Routing, oldRatio float64, why string) Plan {
+	stats := PlanStats{OldLoadRatio: oldRatio, NewLoadRatio: a.loadRatio(), Why: why}
+	p := Plan{owners: a.owners, PlanStats: stats}
 	for partition, owners := range a.owners {
 		oldOwners := r.Owners(partition)
 		switch {
@@ -261,19 +267,20 @@ func (a *assignment) splitOver(partition, wantedOwners int) {
 	a.assign(partition, owners...)
 }
 
-// moveToIdlest moves partitions, parts of the key space, from the busiest drainer to the idlest, one at
-// a time. It ends when the loads of the drainers are balanced, or if no move makes them more even. It
-// does not move partitions with several owners.
+// moveToIdlest moves partitions, parts of the key space, from the drainer (a goroutine that counts spans) with
+// the highest load to the one with the lowest, one at a time. It ends when the loads are balanced, or if no
+// move makes them more even. It does not move partitions that several drainers share.
 func (a *assignment) moveToIdlest() {
-	movable := a.movablePartitions()
-	for range a.loads {
+	movable := a.movablePartitions() // by drainer
+	maxMoves := len(a.loads)
+	for range maxMoves {
 		if a.loadRatio() <= balanced {
 			return
 		}
 		busiest := slices.Index(a.drainerLoads, a.highestLoad())
 		idlest := a.idlest()
 		gap := a.drainerLoads[busiest] - a.drainerLoads[idlest]
-		index := a.nearestLoad(movable[busiest], gap/2)
+		index := a.nearestLoad(movable[busiest], gap/2) // a move of half the gap closes it
 		if index < 0 {
 			return
 		}
@@ -296,8 +303,8 @@ func (a *assignment) movablePartitions() [][]int {
 	return movable
 }
 
-// nearestLoad returns the index in partitions of the partition whose load is nearest to wanted. It
-// returns -1 if the load of each of them is 0, or at least twice as high as wanted.
+// nearestLoad returns the index i for which the load of partitions[i] is nearest to wanted. It returns -1 if
+// each load is 0, or at least twice as high as wanted.
 func (a *assignment) nearestLoad(partitions []int, wanted float64) int {
 	nearest := -1
 	shortestDistance := wanted // the distance of a load of 0, and of one twice as high as wanted

@@ -100,7 +100,7 @@ func forEachShape(t *testing.T, seeds uint64,
 func TestPlan_Properties(t *testing.T) {
 	forEachShape(t, 200, func(t *testing.T, rnd *rand.Rand, loads []uint64, drainers int) {
 		before := anyRouting(rnd, len(loads), drainers)
-		p := plan(loads, before)
+		p := planRebalancing(loads, before)
 		routing := after(before, p)
 		checkWhole(t, routing)
 		was, is := newAssignment(loads, before), newAssignment(loads, routing)
@@ -133,7 +133,7 @@ func TestPlan_Properties(t *testing.T) {
 			t.Fatalf("acted at %.3f", was.loadRatio())
 		}
 		for rounds := 1; p.owners != nil; rounds++ {
-			if p = plan(loads, routing); rounds == 3 && p.owners != nil {
+			if p = planRebalancing(loads, routing); rounds == 3 && p.owners != nil {
 				t.Fatalf("the same loads are planned for again and again: %+v", p)
 			}
 			routing = after(routing, p)
@@ -149,7 +149,7 @@ func TestPlan_EvensLoads(t *testing.T) {
 			return
 		}
 		r := newRouting(len(loads), drainers)
-		p := plan(loads, r)
+		p := planRebalancing(loads, r)
 		routing := after(r, p)
 		layout := newAssignment(loads, routing)
 		if layout.loadRatio() >= rebalanceAt {
@@ -171,13 +171,13 @@ func TestPlan_MovesLittle(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 3))
 		loads := loadsOf(rnd, 256, loadShapes["uniform"])
 		r := newRouting(256, 4)
-		r = after(r, plan(loads, r))
+		r = after(r, planRebalancing(loads, r))
 		total := uint64(0)
 		for _, load := range loads {
 			total += load
 		}
 		loads[rnd.IntN(256)] += total / 10
-		if p := plan(loads, r); p.owners == nil || p.NewLoadRatio > 1.1 || p.Moves > 40 {
+		if p := planRebalancing(loads, r); p.owners == nil || p.NewLoadRatio > 1.1 || p.Moves > 40 {
 			t.Fatalf("seed %d: %+v", seed, p)
 		}
 	}
@@ -223,7 +223,7 @@ func TestPlan_IsNearTheBest(t *testing.T) {
 		for p := range loads { // nothing is split
 			r.owner[p] = r.Owners(p)[0]
 		}
-		if planned := newAssignment(loads, after(r, plan(loads, r))); planned.highestLoad() > optimum*4/3 {
+		if planned := newAssignment(loads, after(r, planRebalancing(loads, r))); planned.highestLoad() > optimum*4/3 {
 			t.Fatalf("seed %d: planned %.0f, the best is %.0f of %v", seed, planned.highestLoad(), optimum, loads)
 		}
 	}
@@ -234,26 +234,26 @@ func TestPlan_MergesCooledPartition(t *testing.T) {
 	loads := slices.Repeat([]uint64{10_000}, 16)
 	loads[3] = 500_000
 	r := newRouting(16, 2)
-	r = after(r, plan(loads, r))
+	r = after(r, planRebalancing(loads, r))
 	if !r.isSplit(3) {
 		t.Fatalf("not split: %v", r.Owners(3))
 	}
-	if p := plan(loads, r); p.owners != nil {
+	if p := planRebalancing(loads, r); p.owners != nil {
 		t.Errorf("merged while it is hot: %+v", p)
 	}
 	loads[3] = 12_000
-	cooler := plan(loads, r)
+	cooler := planRebalancing(loads, r)
 	if merged := after(r, cooler); merged.isSplit(3) || cooler.Merges != 1 || cooler.NewLoadRatio > balanced ||
 		len(merged.splitOwners) != 0 {
 		t.Errorf("not merged: %+v", cooler)
 	}
 	few := []uint64{90_000, 90_000, 90_000, 0}
 	r = newRouting(4, 2)
-	r = after(r, plan(few, r))
+	r = after(r, planRebalancing(few, r))
 	if len(r.splitOwners) != 1 {
 		t.Fatalf("three heavy partitions on two drainers: %v", r.owner)
 	}
-	if p := plan(few, r); p.owners != nil {
+	if p := planRebalancing(few, r); p.owners != nil {
 		t.Errorf("merged, which leaves the drainers uneven: %+v", p)
 	}
 }
@@ -318,7 +318,7 @@ func TestSplit_NoWiderThanNeeded(t *testing.T) {
 		loads := slices.Repeat([]uint64{1000}, 256)
 		loads[9] = uint64(255_000*hot/(drainers-hot)) - 1000 // hot fair shares
 		r := newRouting(256, drainers)
-		r = after(r, plan(loads, r))
+		r = after(r, planRebalancing(loads, r))
 		if owners := r.Owners(9); len(owners) != hot {
 			t.Errorf("a partition of %d fair shares of %d went to %v", hot, drainers, owners)
 		}

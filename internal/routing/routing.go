@@ -3,7 +3,7 @@
 // The key space is divided into partitions by the low bits of a key's hash. A Routing maps each partition to
 // its owners, which are drainers. Most partitions have one owner. A split partition has several, one of which
 // is selected at random for each batch. Publishers read the Routing through a Route. The Balancer counts the
-// spans of each partition (demand), plans an assignment in which the drainers have even loads (plan, a pure
+// spans of each partition (demand), plans an assignment in which the drainers have even loads (planRebalancing, a pure
 // function), and makes it the current Routing. To split a partition is to give it more owners; to merge it
 // is to give it back to one owner.
 //
@@ -85,8 +85,8 @@ func (r *Routing) Owners(partition int) []uint16 {
 func (r *Routing) isSplit(partition int) bool { return int(r.owner[partition]) >= r.drainers }
 
 // Subdivide returns a routing in which each partition of r is divided into equal parts, so that there
-// are the given number of partitions, a power of two. The parts have the same owners, so every key
-// stays with its drainers.
+// are the given number of partitions, a power of two. The parts have the owners of the partition, so no
+// key changes its owners.
 func (r *Routing) Subdivide(partitions int) *Routing {
 	owners := make([][]uint16, partitions)
 	for p := range owners {
@@ -126,11 +126,11 @@ const MaxPartitions = 4096
 // policy describes in the status how the number of partitions is chosen.
 const policy = "adaptive"
 
-// partitionsFor returns the number of partitions into which a number of aggregates is divided: about
-// one per aggregate and at least one per drainer, but not more than MaxPartitions. The result is a
+// partitionsFor returns the number of partitions into which a number of keys is divided: about one per key and
+// at least one per drainer, a goroutine that counts spans, but not more than MaxPartitions. The result is a
 // power of two.
-func partitionsFor(drainers, aggregates int) int {
-	wanted := min(max(drainers, aggregates), MaxPartitions)
+func partitionsFor(drainers, keys int) int {
+	wanted := min(max(drainers, keys), MaxPartitions)
 	partitions := 1
 	for partitions < wanted {
 		partitions *= 2
@@ -138,8 +138,8 @@ func partitionsFor(drainers, aggregates int) int {
 	return partitions
 }
 
-// capacityOf returns the largest number of aggregates for which partitionsFor returns at most the given
-// number of partitions.
+// capacityOf returns the largest number of keys for which partitionsFor returns at most the given number of
+// partitions.
 func capacityOf(partitions int) int {
 	if partitions >= MaxPartitions {
 		return math.MaxInt

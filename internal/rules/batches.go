@@ -38,12 +38,12 @@ type batch struct {
 	service []byte // copy of id.Service, because the caller may reuse the memory of its string
 }
 
-// Reset removes all batches, but keeps their memory for the next body. labeller returns the labels under
-// which the spans of that body are counted.
+// Reset removes all batches, but keeps their memory for those of the next request body. labeller returns the labels
+// under which the spans of that body are counted.
 func (b *Batches) Reset(labeller span.Labeller) {
 	for i := range b.all {
 		batch := &b.all[i]
-		batch.Batch = span.Batch{Snapshots: batch.Snapshots} // drop all references but this memory
+		batch.Batch = span.Batch{Snapshots: batch.Snapshots} // keeps only the memory of the snapshots
 		batch.id = BatchID{}
 	}
 	b.all = b.all[:0]
@@ -69,8 +69,8 @@ func (b *Batches) FindOrAdd(id BatchID) (number int, ok bool) {
 	return number, true
 }
 
-// addBatch appends an empty batch with a copy of id. It reuses the memory of a batch of an earlier body, if there
-// is one.
+// addBatch appends an empty batch with a copy of id. It reuses the memory of a batch of an earlier request body, if
+// there is one.
 func (b *Batches) addBatch(id BatchID) {
 	number := len(b.all)
 	if number < cap(b.all) {
@@ -107,7 +107,8 @@ func (b *Batches) Count() int { return len(b.all) }
 func (b *Batches) All(yield func(BatchID, *span.Batch) bool) {
 	for i := range b.all {
 		batch := &b.all[i]
-		batch.Fingerprints, batch.Labeller = b.fingerprints, b.labeller
+		batch.Fingerprints = b.fingerprints // complete only now, because appending moves them
+		batch.Labeller = b.labeller
 		if !yield(batch.id, &batch.Batch) {
 			return
 		}

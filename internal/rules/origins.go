@@ -61,21 +61,19 @@ func countServices(senders iter.Seq[span.Origin]) int {
 	return len(services)
 }
 
-// assign appends the number of an origin to places for each sender. The first maxOwned different senders
-// get an origin of their own. The others share the origin of their service, or the common origin if there
-// are already MaxOrigins origins. isAnyShared reports whether any sender shares an origin.
+// assign appends a place with the number of an origin to places for each sender. The first maxOwned different senders
+// get an origin of their own. The others share the origin of their service, or the common origin if there are already
+// MaxOrigins origins. isAnyShared reports whether any sender shares an origin.
 func (o *Origins) assign(places []Place, senders iter.Seq[span.Origin], maxOwned int) (assigned []Place, isAnyShared bool) {
 	assigned = places
 	ownedCount := 0
 	for sender := range senders {
 		number := slices.Index(o.list, sender)
 		isNew := number < 0
-		switch {
-		case !isNew:
-		case ownedCount < maxOwned:
+		if isNew && ownedCount < maxOwned {
 			number = o.add(sender)
 			ownedCount++
-		default:
+		} else if isNew {
 			number = o.addService(sender)
 			isAnyShared = true
 		}
@@ -105,9 +103,9 @@ func (o *Origins) add(origin span.Origin) int {
 	return len(o.list) - 1
 }
 
-// MergeIntoCommon adds a process to those that the common origin describes, and returns the number of the
-// common origin. This origin has no service. It has an environment or a language only if it is the same
-// for all its processes.
+// MergeIntoCommon removes from the common origin whatever does not apply to process, and returns Common, the number
+// of that origin. The common origin has no service. It has an environment or a language only if it is the same for
+// all its processes.
 func (o *Origins) MergeIntoCommon(process span.Origin) int {
 	description := process.ServiceOnly()
 	description.Service = ""

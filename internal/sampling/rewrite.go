@@ -46,15 +46,15 @@ func (s *Sample) computeSizes() (requestSize int) {
 	for i := range s.request.Resources {
 		resource := &s.request.Resources[i]
 		newSize := s.resourceSize(resource, &s.resources[i])
-		s.resources[i].size = newSize
+		s.resources[i].size = newSize // AppendSelected reads it
 		oldFieldSize := resource.End - resource.At
 		requestSize += fieldSize(newSize) - oldFieldSize
 	}
 	return requestSize
 }
 
-// scopeSize returns the length of a ScopeSpans message without its dropped spans, or droppedSize if all
-// its spans are dropped. A message that never had spans keeps its length.
+// scopeSize returns the length of a ScopeSpans message without its dropped spans. It returns droppedSize if the
+// message is left out, because all its spans are dropped. A message that never had spans keeps its length.
 func (s *Sample) scopeSize(scope *otlp.Scope) int {
 	size := scope.End - scope.Body
 	isEmpty := scope.First == scope.Last
@@ -72,27 +72,27 @@ func (s *Sample) scopeSize(scope *otlp.Scope) int {
 	return droppedSize
 }
 
-// resourceSize returns the new length of a ResourceSpans message, or droppedSize if all its scopes are
-// dropped. A message that never had scopes is kept. s.scopeSizes must contain the new lengths of the scopes,
-// and result whether an attribute is added to the resource.
+// resourceSize returns the new length of a ResourceSpans message. It returns droppedSize if the message is left out,
+// because all its scopes are. A message that never had scopes is kept. s.scopeSizes must contain the new lengths of the
+// scopes. result.isMarked must be true if an attribute is added.
 func (s *Sample) resourceSize(resource *otlp.Resource, result *resourceResult) int {
 	size := resource.End - resource.Body
-	isEmpty := resource.First == resource.Last
-	hasForwarded := false
+	hasScopes := resource.First < resource.Last
+	hasKeptScope := false
 	for scope := resource.First; scope < resource.Last; scope++ {
 		oldFieldSize := s.request.Scopes[scope].End - s.request.Scopes[scope].At
 		size += fieldSize(s.scopeSizes[scope]) - oldFieldSize
 		if s.scopeSizes[scope] != droppedSize {
-			hasForwarded = true
+			hasKeptScope = true
 		}
+	}
+	if hasScopes && !hasKeptScope {
+		return droppedSize
 	}
 	if result.isMarked {
 		size += fieldSize(result.markedSize) - resourceFieldSize(resource)
 	}
-	if isEmpty || hasForwarded {
-		return size
-	}
-	return droppedSize
+	return size
 }
 
 // resourceFieldSize returns the encoded length of the field "resource" in a received ResourceSpans message,
@@ -106,8 +106,8 @@ func resourceFieldSize(received *otlp.Resource) int {
 	return fieldEnd - fieldStart
 }
 
-// spanFieldSize returns the encoded length of a span in the forwarded request, including the tag and
-// the length of its protobuf field. It returns 0 if the span is dropped.
+// spanFieldSize returns the encoded length of a span in the forwarded request, as a protobuf field with its tag and
+// length. It returns 0 if the span is dropped.
 func (s *Sample) spanFieldSize(span int) int {
 	received := &s.request.Extras[span]
 	switch s.decisions[span] {
@@ -171,9 +171,9 @@ func (s *Sample) appendResource(dst []byte, resource *otlp.Resource, result *res
 		return dst
 	}
 	dst = protolite.AppendHead(dst, fieldResourceSpans, result.size)
-	hasAttributes := resource.MessageField != 0
-	if result.isMarked && !hasAttributes {
-		dst = s.appendAttributes(dst, resource, result) // otherwise appendBetweenScopes adds the attribute
+	hasResourceField := resource.MessageField != 0 // then appendBetweenScopes adds the attribute to the field
+	if result.isMarked && !hasResourceField {
+		dst = s.appendAttributes(dst, resource, result)
 	}
 	next := resource.Body // first byte of the request that is not yet copied or dropped
 	for i := resource.First; i < resource.Last; i++ {
@@ -185,9 +185,8 @@ func (s *Sample) appendResource(dst []byte, resource *otlp.Resource, result *res
 	return s.appendBetweenScopes(dst, next, resource.End, resource, result)
 }
 
-// appendBetweenScopes appends the bytes of a ResourceSpans message before, between or after its scopes, which
-// are from:to of the request. If they contain the field "resource", and result.isMarked is set, it adds the
-// attribute otlp.StatsComputed to the field.
+// appendBetweenScopes appends request.Body[from:to], a part of a ResourceSpans message outside its scopes. If this part
+// contains the field "resource", and result.isMarked is set, it adds the attribute otlp.StatsComputed to the field.
 func (s *Sample) appendBetweenScopes(
 	dst []byte, from, to int, resource *otlp.Resource, result *resourceResult,
 ) []byte {
@@ -219,20 +218,20 @@ func (s *Sample) appendScope(dst []byte, index int) []byte {
 	dst = protolite.AppendHead(dst, fieldScopeSpans, newSize)
 	body := s.request.Body
 	scope := &s.request.Scopes[index]
-	next := scope.Body // first byte of the body that is not yet copied or dropped
+	copiedUntil := scope.Body // position in body; everything before is copied or dropped
 	for span := scope.First; span < scope.Last; span++ {
 		decision := s.decisions[span]
 		if decision == forwardUnchanged {
 			continue // copied later, together with the bytes around it
 		}
 		received := &s.request.Extras[span]
-		dst = append(dst, body[next:received.At]...)
+		dst = append(dst, body[copiedUntil:received.At]...) // everything before this span
 		if decision == forwardWithThreshold {
 			dst = s.appendWithThreshold(dst, received)
 		}
-		next = int(received.End)
+		copiedUntil = int(received.End) // a dropped span is not copied
 	}
-	return append(dst, body[next:scope.End]...)
+	return append(dst, body[copiedUntil:scope.End]...)
 }
 
 // appendWithThreshold appends a span whose tracestate is replaced by one with the threshold s.threshold.

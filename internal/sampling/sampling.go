@@ -98,9 +98,9 @@ type resourceResult struct {
 func Bytes(requestBytes int) int {
 	const resourceBytes = int(unsafe.Sizeof(resourceResult{}))
 	const scopeBytes = int(unsafe.Sizeof(0)) // element of Sample.scopeSizes
-	const spanBytes = spantable.TraceNumberBytes + traceBytes + decisionBytes + resourceBytes + scopeBytes
+	const bytesPerSpan = spantable.TraceNumberBytes + traceBytes + decisionBytes + resourceBytes + scopeBytes
 	maxSpans := spantable.MaxSpans(requestBytes)
-	return int(spantable.GrowthFactor * float64(maxSpans*spanBytes)) // including spare capacity of slices
+	return int(spantable.GrowthFactor * float64(maxSpans*bytesPerSpan)) // including spare capacity of slices
 }
 
 // IsSelected reports whether a span is forwarded. If Select made no decisions, all spans are.
@@ -112,6 +112,12 @@ func (s *Sample) IsSelected(span int) bool {
 func (s *Sample) Release() {
 	s.request, s.decisions = nil, s.decisions[:0]
 	s.states.Forget()
+}
+
+// reset removes all traces, and makes space for those of the given number of spans.
+func (t *traces) reset(spans int) {
+	t.numbers.Reset(spans)
+	t.all = t.all[:0]
 }
 
 // traceOf returns the trace to which a span belongs. It adds the trace if the span is the first one
@@ -129,8 +135,7 @@ func (t *traces) traceOf(extra *otlp.SpanExtra) *trace {
 // those with an error if policy.Errors is set, and those with a root span of at least policy.Slow if
 // that is not 0.
 func (s *Sample) markExemptTraces(policy *Policy) {
-	s.traces.numbers.Reset(len(s.request.Spans))
-	s.traces.all = s.traces.all[:0]
+	s.traces.reset(len(s.request.Spans))
 	for i := range s.request.Spans {
 		span := &s.request.Spans[i]
 		isSlow := policy.Slow > 0 && span.Duration >= uint64(policy.Slow)
@@ -154,8 +159,8 @@ func (s *Sample) decideSpans() (isUnchanged bool) {
 		decision := forwardUnchanged
 		mustSample := s.threshold > 0 && !t.isExempt
 		if mustSample {
-			state := s.states.Read(s.request.Bytes(span.State))
-			decision = decideSpan(state, span.TraceLow, s.threshold)
+			traceState := s.states.Read(s.request.Bytes(span.State))
+			decision = decideSpan(traceState, span.TraceLow, s.threshold)
 		}
 		s.decisions[i] = decision
 		if decision != forwardUnchanged {
@@ -168,9 +173,9 @@ func (s *Sample) decideSpans() (isUnchanged bool) {
 	return isUnchanged
 }
 
-// decideSpan decides whether a span is forwarded. It is forwarded unchanged if it was sampled with at
-// least this threshold before, and with the new threshold if its randomness is at least the threshold.
-// The randomness is in the tracestate or, if it is not, in the lower half of the trace ID.
+// decideSpan decides whether a span is forwarded, given the threshold of the configured share. A span is forwarded
+// unchanged if it was already sampled with that or a higher threshold, and with the threshold if its randomness is at
+// least as high. The randomness is in the tracestate or, if it is not, in the lower half of the trace ID.
 func decideSpan(state *tracestate.State, traceIDLow, threshold uint64) decision {
 	const lowest56Bits = tracestate.Never - 1
 	randomness := traceIDLow & lowest56Bits
@@ -213,9 +218,9 @@ type Policy struct {
 	Slow   time.Duration // also traces whose root takes at least this long; 0 disables this
 }
 
-// ParsePolicy parses a policy such as "0.05,errors,slow:500ms". It begins with the fraction of traces
-// to forward. The optional conditions select traces that are always forwarded: with an error, or with a
-// root span of at least this duration.
+// ParsePolicy parses a policy such as "0.05,errors,slow:500ms": the fraction of traces to forward, and optional
+// conditions for traces that are always forwarded. In the example, these are traces with an error and traces with a root
+// span of 500ms or more.
 func ParsePolicy(text string) (Policy, error) {
 	share, conditions, hasConditions := strings.Cut(text, ",")
 	fraction, err := strconv.ParseFloat(share, 64)
@@ -293,9 +298,9 @@ func (s *Sample) Select(r *otlp.Request, policy *Policy, addMarks bool) (selecti
 	return selection
 }
 
-// selectMarks decides which resources get the attribute otlp.StatsComputed, which says that their spans
-// have been counted. If addMarks is true, these are the resources with spans that the client has not
-// counted itself. It returns true if this changes at least one resource.
+// selectMarks decides which resources get the attribute otlp.StatsComputed, which says that their spans have been
+// counted. If addMarks is true, these are the resources with spans that the client has not counted itself. hasMarks is
+// true if at least one resource is to be changed.
 func (s *Sample) selectMarks(addMarks bool) (hasMarks bool) {
 	s.resources = s.resources[:0]
 	for i := range s.request.Resources {

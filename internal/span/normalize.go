@@ -45,6 +45,15 @@ func (k *Key) NormalizeLabels(lang string) (changed bool) {
 	return changed
 }
 
+// ShortenResource truncates the resource to a number of bytes. It reports whether the resource was longer.
+func (k *Key) ShortenResource(maxBytes int) (changed bool) {
+	if len(k.Resource) <= maxBytes {
+		return false
+	}
+	k.Resource = Shorten(k.Resource, maxBytes)
+	return true
+}
+
 // normalizeTags normalizes each tag in the list l of the key. If the list is too long, it first removes
 // the last tags. It reports whether it changed the list.
 func (k *Key) normalizeTags(l Label) (changed bool) {

@@ -77,18 +77,19 @@ func readStatus(c *Config, p *probes, started time.Time) Status {
 			ClientLost: s.ingest.ClientLost, LostToCrashes: c.CrashLosses(),
 		},
 		Interval: interval(c, &s), Senders: senders(c, &s), Delivery: delivery(c, &s),
-		Memory:  memoryStatus(c),
+		Memory:  MemoryOf(c.Memory, c.MemoryLimit, c.Preset),
 		Machine: readMachine(os.DirFS("/")),
 		Config:  nonNil(c.Settings),
 	}
 }
 
-// memoryStatus returns the maximum memory of the configuration, and the memory limit if it is known.
-func memoryStatus(c *Config) Memory {
-	m := Memory{Parts: nonNil(c.Memory.Parts), TotalBytes: c.Memory.Total, Preset: c.Preset}
-	if c.MemoryLimit.Known() {
-		m.LimitBytes = c.MemoryLimit.Bytes
-		m.LimitSource = c.MemoryLimit.Source
+// MemoryOf returns the maximum memory of a configuration, and the memory limit if it is known. preset is the name of the
+// defaults that were chosen for the limit.
+func MemoryOf(maximum memory.Budget, limit memory.Limit, preset string) Memory {
+	m := Memory{Parts: nonNil(maximum.Parts), TotalBytes: maximum.Total, Preset: preset}
+	if limit.Known() {
+		m.LimitBytes = limit.Bytes
+		m.LimitSource = limit.Source
 	}
 	return m
 }

@@ -216,9 +216,9 @@ func AppendOutcome(dst []uint64, lastSpan uint64, outcome Outcome) []uint64 {
 	return append(dst, lastSpan, uint64(outcome))
 }
 
-// Outcomes decodes list, the value of Welcome.Earlier. Each pair that it yields gives the outcome of all spans after the
-// last span of the previous pair, up to and including lastSpan. An unknown outcome becomes Resend. The client must also
-// resend the spans after the last pair.
+// Outcomes decodes list, the value of Welcome.Earlier. It yields an outcome for each range of spans: a range begins after
+// the previous one, and ends with lastSpan. An unknown outcome becomes Resend. The client must also resend the spans after
+// the last range.
 func Outcomes(list []uint64) iter.Seq2[uint64, Outcome] {
 	return func(yield func(lastSpan uint64, outcome Outcome) bool) {
 		for pair := range slices.Chunk(list, 2) {

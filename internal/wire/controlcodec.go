@@ -180,8 +180,10 @@ func readMap(t Type, body []byte, readValue func(r *controlReader, name string))
 		return err
 	}
 	r := &controlReader{Reader: msgpack.NewReader(body), operation: operation, body: body}
-	if r.Lead() == msgpack.Nil { // only the value of a field can be nil
+	isNil := r.Lead() == msgpack.Nil
+	if isNil { // readEntries would accept it as an empty map, which is valid only for a field
 		r.reject("expected a map, found %s", describeByte(body, 0))
+		return r.err
 	}
 	r.readEntries(readValue)
 	return r.err
@@ -205,14 +207,14 @@ func validate(operation string, body []byte) error {
 // readEntries reads a map and calls readValue for each entry with the name of the entry. readValue must read the value
 // of the entry from r. readEntries stops at the first error.
 func (r *controlReader) readEntries(readValue func(r *controlReader, name string)) {
-	count := readOrZero(r, r.Map, "a map")
-	for range count {
-		name := r.Str().Bytes(r.body)
+	entries := readOrZero(r, r.Map, "a map") // 0 after an error
+	for range entries {
+		name := string(r.Str().Bytes(r.body))
 		r.checkRead("a string as a field's name")
 		if r.err != nil {
 			return
 		}
-		readValue(r, string(name))
+		readValue(r, name)
 	}
 }
 

@@ -39,7 +39,7 @@ func AppendKey(dst []byte, k *span.Key) []byte {
 		dst = append(dst, msgpack.Nil)
 	}
 	dst = appendTags(dst, k.AdditionalTags)
-	trailingNils := maxKeyElements - count // of one byte each
+	trailingNils := maxKeyElements - count // of one byte each; appended above, but not in the array
 	return dst[:len(dst)-trailingNils]
 }
 
@@ -212,14 +212,15 @@ func (r *keyReader) readTextLabels(k *span.Key, first, end span.Label) {
 	}
 }
 
-// shortText reads the next label if it is a short string, which most labels are. Otherwise, it returns false and reads
-// nothing.
+// shortText reads the next label if it is a string of less than 256 bytes, as most labels are. Otherwise, it returns
+// false and reads nothing.
 func (r *keyReader) shortText() (text string, ok bool) {
 	if r.Failed() || r.elementsRead == r.elements {
 		return "", false
 	}
 	position, next := msgpack.CommonStr(r.raw, r.At())
-	if next == 0 {
+	isShort := next != 0
+	if !isShort {
 		return "", false
 	}
 	r.Seek(next)
@@ -227,7 +228,7 @@ func (r *keyReader) shortText() (text string, ok bool) {
 	return stringOf(position.Bytes(r.raw)), true
 }
 
-// skipAbsent reports whether the next label is absent: it is encoded as nil, or the encoded key has ended before.
+// skipAbsent reports whether the next label is absent: it is encoded as nil, or the key has no more elements.
 // It moves past an absent label, and otherwise leaves the position unchanged.
 func (r *keyReader) skipAbsent() bool {
 	hasElement := r.elementsRead < r.elements

@@ -41,14 +41,14 @@ func AppendWhole(dst, key []byte, duration uint64, end int64, flags span.Flags, 
 	return appendMeasurements(dst, duration, end, flags, weight)
 }
 
-// AppendNumbered appends a finished span. In place of the labels it contains number, which an earlier message must have
-// assigned to the labels. Encoding most spans is faster if dst has maxCommonLen bytes of free capacity.
+// AppendNumbered appends a finished span. number stands for its labels, and must have been assigned to them by an earlier
+// message.
 func AppendNumbered(
 	dst []byte, number uint32, duration uint64, end int64, flags span.Flags, weight float64,
 ) []byte {
-	isCommon := weight == 1 && end > math.MaxUint32
+	needs64Bits := end > math.MaxUint32 // every time since 1970, except for its first seconds
 	hasSpace := cap(dst)-len(dst) >= maxCommonLen
-	if isCommon && hasSpace {
+	if weight == 1 && needs64Bits && hasSpace { // nearly all spans
 		unused := (*[maxCommonLen]byte)(dst[len(dst):cap(dst)])
 		size := putCommonSnapshot(unused, number, duration, end, flags)
 		return dst[:len(dst)+size]
@@ -65,15 +65,18 @@ const endAndFlagsLen = 9 + 1
 // key, the duration, the end time and the flags.
 const maxCommonLen = 1 + 5 + 9 + endAndFlagsLen
 
+// maxOneByteNumber is the largest integer that msgpack encodes in one byte.
+const maxOneByteNumber = 127
+
 // putCommonSnapshot writes a span with weight 1 to the start of b, and returns the encoded length. number stands for
-// the labels of the span. end must be greater than math.MaxUint32. The most common numbers and durations are written
-// without a function call.
+// the labels of the span. end must need 64 bits. The most common numbers and durations are written without a function
+// call.
 func putCommonSnapshot(b *[maxCommonLen]byte, number uint32, duration uint64, end int64, flags span.Flags) int {
 	b[0] = msgpack.FixArray | 4
 	b[1] = byte(number)
 	size := 2
-	isLongNumber := number >= msgpack.FixMap
-	if isLongNumber {
+	isOneByte := number <= maxOneByteNumber
+	if !isOneByte {
 		size = 1 + putUint((*[9]byte)(b[1:]), uint64(number))
 	}
 	has32Bits := duration > math.MaxUint16 && duration <= math.MaxUint32
@@ -230,10 +233,10 @@ func (w *SpansWalker) Next(s *Snapshot) bool {
 		return true
 	}
 	r := msgpack.NewReaderAt(w.body, w.at)
-	expected := readSnapshot(&r, w.body, s) // what the walker expected, if the next bytes are something else
+	expected := readSnapshot(&r, w.body, s)
 	w.at = r.At()
 	if r.Failed() {
-		w.fail(expected)
+		w.fail(expected) // names the encoding that was expected at this position
 		return false
 	}
 	w.unreadCount--

@@ -133,7 +133,7 @@ func Split(message []byte) (t Type, body []byte, err error) {
 	if r.Array() != 2 {
 		r.Fail()
 	}
-	typeAt := r.At()
+	typeAt := r.At() // position of the type in message
 	number, isNegative := r.Integer()
 	bodyAt := r.At()
 	if r.Failed() {

@@ -5,6 +5,7 @@ package java
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -63,6 +64,51 @@ func TestExtension_CountsOnceWithExport(t *testing.T) {
 	}
 	if r := status.Receivers["otlp"].Requests; r["computed_by_client"] == 0 || r["counted"] != 0 {
 		t.Errorf("what became of the exporter's requests: %v", r)
+	}
+}
+
+// documentedConfiguration returns the file of OpenTelemetry's declarative configuration in docs/java-agent.md.
+func documentedConfiguration(t *testing.T) string {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/java-agent.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, configuration, _ := strings.Cut(string(page), "```yaml\n")
+	configuration, _, isComplete := strings.Cut(configuration, "```")
+	if !isComplete {
+		t.Fatal("docs/java-agent.md has no configuration")
+	}
+	return configuration
+}
+
+// TestDeclarativeConfiguration_CountsEverySpan configures the agent by a file. The application exports every second
+// trace to the daemon, which must count each span once.
+func TestDeclarativeConfiguration_CountsEverySpan(t *testing.T) {
+	directory := t.TempDir()
+	ours, socket, file := newLedger(t), filepath.Join(directory, "s"), filepath.Join(directory, "otel.yaml")
+	configuration := strings.Replace(documentedConfiguration(t), "ratio: 0.01", "ratio: 0.5", 1)
+	if err := os.WriteFile(file, []byte(configuration), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := start(t, ours, socket)
+	s := startShop(t, "java", &receiver{url: "http://" + d.otlp}, []string{extensions(false)},
+		"SPANSTATSD_SOCKET="+socket, "OTEL_CONFIG_FILE="+file)
+	const orders = 500
+	s.order(t, orders)
+	output := s.end(t)
+	status := d.status(t)
+	d.stop(t)
+	if got := ours.hits(isRequest); got != orders {
+		t.Errorf("%d requests are counted, %d were answered: %s", got, orders, output)
+	}
+	if r := status.Receivers["otlp"].Requests; r["computed_by_client"] == 0 || r["counted"] != 0 {
+		t.Errorf("what became of the exporter's requests: %v", r)
+	}
+	for k := range ours.rows {
+		if k.service != "shop" {
+			t.Errorf("the service is %q", k.service)
+		}
 	}
 }
 

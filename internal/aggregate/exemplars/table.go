@@ -72,7 +72,7 @@ func (t *Table) Offer(spans iter.Seq[Span]) {
 func (t *Table) cycleOf(number uint64) *cycle {
 	c := t.memoryFor(number)
 	if !c.belongsTo(number) {
-		c.numberPlusOne = number + 1
+		c.numberPlusOne = number + 1 // 0 means that no cycle has used the memory yet
 		c.rows = c.rows[:0]
 		clear(c.heads)
 	}
@@ -83,9 +83,8 @@ func (t *Table) cycleOf(number uint64) *cycle {
 // of an earlier cycle, because all cycles with even numbers use the same memory, and so do those with odd ones.
 func (t *Table) memoryFor(number uint64) *cycle { return &t.cycles[number%2] }
 
-// Seal returns the exemplars of a cycle, one export interval. The caller must not offer more spans of
-// this cycle. The result is valid until a span of the cycle number+2 is offered, because that cycle
-// uses the same memory.
+// Seal returns the exemplars of a cycle, one export interval. The caller must not offer more spans of this cycle. Two
+// memories are used in turn, so the result is valid until a span of the cycle number+2 is offered.
 func (t *Table) Seal(number uint64) Sealed {
 	if t == nil {
 		return Sealed{}

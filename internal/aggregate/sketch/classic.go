@@ -37,8 +37,8 @@ func NewClassic(bounds []float64) *Classic {
 // Reset empties the histogram.
 func (c *Classic) Reset() { clear(c.counts) }
 
-// Counts returns the number of spans per bucket, one more than there are bounds. It is valid until
-// the histogram changes.
+// Counts returns the number of spans in each bucket. There is one bucket for each bound, and one for longer durations. The
+// result is valid until the histogram changes.
 func (c *Classic) Counts() []uint64 { return c.counts }
 
 // AddZeros counts spans with a duration of 0.
@@ -64,13 +64,13 @@ func (c *Classic) addCells(g *Grid, first uint, counters []uint32) {
 	}
 }
 
-// mapCells determines the histogram bucket in which the spans of each cell of g, a small range of
-// durations, are counted. This is the bucket of the longest duration in the cell. A cell without
-// durations gets the bucket of the next lower cell.
+// mapCells assigns a bucket of the histogram to each cell of g. A cell is the smallest range of durations that g
+// distinguishes; its bucket is that of its longest duration. A cell without durations gets the bucket of the next lower
+// cell.
 func (c *Classic) mapCells(g *Grid) {
 	c.grid = g
 	clear(c.buckets[:])
-	for step := range steps { // all durations in ascending order: the longest of a cell comes last
+	for step := range steps { // each step is a truncated duration; the longest one of a cell comes last
 		cell, nanoseconds := g.cells[step], stepValue(step)
 		c.buckets[cell] = uint8(boundOf(c.bounds, nanoseconds))
 	}

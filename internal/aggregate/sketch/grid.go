@@ -72,15 +72,15 @@ func GridWith(bounds []float64) (*Grid, error) {
 func newGrid(bounds []float64) *Grid {
 	g := &Grid{}
 	cell := 0
-	maxCells := commonCells // of all pages
+	maxCells := commonCells // cells of the largest page; at least those of a grid without bounds
 	previous := rangesOf(stepValue(0), bounds)
-	for step := range steps { // all durations in ascending order
+	for step := range steps { // each step is a truncated duration, in ascending order
 		current := rangesOf(stepValue(step), bounds)
 		pageStart := int(current.bin) / pageBins * pageCells
 		beginsPage := cell < pageStart
 		beginsCell := current != previous
 		if beginsPage {
-			g.setCells(cell+1, pageStart, previous) // the rest of the previous page contains no durations
+			g.setCells(cell+1, pageStart, previous) // unused cells at the end of the previous page
 			cell = pageStart
 		} else if beginsCell {
 			cell++
@@ -97,12 +97,12 @@ func newGrid(bounds []float64) *Grid {
 // ranges are the bin and the buckets in which the readers of a grid count a duration.
 type ranges struct {
 	bin     uint16 // bin of the agent
-	bucket  int16  // bucket of a Histogram
-	classic int    // bucket of a Classic
+	bucket  int16  // bucket of a Histogram, which is exponential
+	classic int    // bucket of a Classic, a classic histogram
 }
 
-// rangesOf returns the bin and the buckets in which a duration is counted. bounds are those of the
-// Classic.
+// rangesOf returns the ranges in which a duration is counted: its bin in the Datadog agent's sketches, its bucket in an
+// exponential histogram, and its bucket in a classic histogram with the given bounds.
 func rangesOf(nanoseconds float64, bounds []float64) ranges {
 	return ranges{
 		bin:     uint16(logarithmic.Index(nanoseconds)),

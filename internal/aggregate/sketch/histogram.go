@@ -72,10 +72,10 @@ func (h *Histogram) Buckets(limit int) Buckets {
 	if isEmpty {
 		return b
 	}
-	lowest := h.first + lowestBucket
+	lowest := h.first + lowestBucket // h.counts begins with lowestBucket
 	highest := h.end - 1 + lowestBucket
 	inUse := bucketRange{MaxScale, lowest, highest}
-	inUse.limitLength(limit)
+	inUse.limitLength(limit) // lowers the scale if necessary
 	b.Scale = int32(inUse.scale)
 	b.Offset = int32(inUse.lowest)
 	b.Counts = append(b.Counts, make([]uint64, inUse.length())...)
@@ -111,7 +111,7 @@ func (b *Buckets) Add(other *Buckets, limit int) {
 		return
 	}
 	needed := b.bucketRange().union(other.bucketRange())
-	needed.limitLength(limit)
+	needed.limitLength(limit) // lowers the scale if necessary
 	if needed != b.bucketRange() {
 		b.changeRange(needed)
 	}

@@ -80,20 +80,21 @@ func (c *mappingCache) indexMappingOf(m Mapping) mapping.IndexMapping {
 	return c.indexMapping
 }
 
-// Range returns the lowest and the highest index of a bin that the daemon accepts in the sketches of
-// tracers. Negative indexes, durations above 2^64 ns, and indexes for which a Sketch has no memory are
-// outside the range. Range returns an error if the mapping is invalid.
+// Range returns the lowest and the highest index of a bin that the daemon accepts in the sketches of tracers. The range
+// excludes negative indexes, durations above 2^64 ns, and indexes from sketchBins on, the size of a Sketch. Range returns
+// an error if the mapping is invalid.
 func (m Mapping) Range() (first, last int64, err error) {
 	if m == OwnMapping {
 		return 0, maxBins - 1, nil
 	}
-	index, err := m.Library()
+	indexMapping, err := m.Library()
 	if err != nil {
 		return 0, 0, err
 	}
-	longest := min(math.MaxUint64, index.MaxIndexableValue()) // duration
-	first = int64(index.Index(index.MinIndexableValue()))
-	last = int64(index.Index(longest))
+	shortest := indexMapping.MinIndexableValue()
+	longest := min(math.MaxUint64, indexMapping.MaxIndexableValue())
+	first = int64(indexMapping.Index(shortest))
+	last = int64(indexMapping.Index(longest))
 	return max(0, first), min(last, sketchBins-1), nil
 }
 

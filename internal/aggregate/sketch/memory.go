@@ -28,8 +28,8 @@ type Memory struct {
 	reserved  int // chunks charged by Reserve
 }
 
-// NewMemory returns a Memory for counters of durations that allocates at most the given number of bytes
-// later. The durations are counted in the cells of grid.
+// NewMemory returns a Memory that will allocate at most the given number of bytes for counters. A counter belongs to a cell
+// of grid, the smallest range of durations that is counted.
 func NewMemory(bytes int, grid *Grid) *Memory { return &Memory{grid: grid, limit: bytes / ChunkBytes} }
 
 // Taken returns the number of bytes in use.
@@ -77,7 +77,7 @@ func (m *Memory) Reserve(chunks int) bool {
 		return false
 	}
 	m.reserved += chunks
-	m.discardExcess()
+	m.discardExcess() // free chunks, which are allocated, can be over the lower limit
 	return true
 }
 
@@ -88,8 +88,8 @@ func (m *Memory) discardExcess() {
 	if excess <= 0 {
 		return
 	}
-	remaining := len(m.free) - excess
-	clear(m.free[remaining:]) // removes the references
+	remaining := len(m.free) - excess // not negative, because Reserve checks the chunks in use
+	clear(m.free[remaining:])         // removes the references
 	m.free = m.free[:remaining]
 	m.allocated -= excess
 }
@@ -137,12 +137,13 @@ func (a *Arena) newPage() uint32 {
 		}
 		a.chunks = append(a.chunks, c)
 	}
-	counters := uint32(a.grid.cellsPerPage)
-	if a.next == 0 {
-		a.next = counters // no page has the index 0
+	pageSize := uint32(a.grid.cellsPerPage)
+	isFirst := a.next == 0
+	if isFirst {
+		a.next = pageSize // the index 0 means no page, so the first page of the memory is not used
 	}
 	index := a.next
-	a.next += counters
+	a.next += pageSize
 	clear(a.page(index))
 	return index
 }

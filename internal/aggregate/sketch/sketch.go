@@ -100,14 +100,14 @@ func (s *Sketch) Zeros() float64 { return float64(s.zeros) }
 // Counts returns the number of spans in each bin of a run. It is valid until the sketch changes.
 func (s *Sketch) Counts(r Run) []uint64 { return s.counts[r.First:r.End] }
 
-// AppendRuns appends one Run for each sequence of neighboring bins that are not empty, lowest first. If
-// mapping is the agent's, it first reduces the sketch to the 2048 highest bins, as the agent does: it
-// adds the counts of all lower bins to the lowest of these.
+// AppendRuns appends one Run for each sequence of neighboring bins that are not empty, lowest first. If mapping is that of
+// the Datadog agent, it first reduces the sketch to the 2048 highest bins, as the agent does: it adds the counts of all
+// lower bins to the lowest of these.
 func (s *Sketch) AppendRuns(runs []Run, mapping MappingID) []Run {
 	if mapping == ownMappingID {
 		s.collapse()
 	}
-	firstNew := len(runs)
+	firstNew := len(runs)                   // the runs before are of another sketch
 	for i, used := range s.used[:s.words] { // one bit per bin
 		firstBin := int32(64 * i)
 		for used != 0 {
@@ -130,8 +130,8 @@ func lowestRun(word uint64) Run {
 // bitsOf returns a word in which the bits of a run are set.
 func bitsOf(r Run) uint64 { return (1<<r.Len() - 1) << r.First }
 
-// appendRun appends a run of bins to runs. If the run begins where the last element of runs ends, it
-// extends that element instead. But it never changes the elements before firstNew.
+// appendRun appends a run of bins to runs. If the run begins where the last element of runs ends, it extends that element
+// instead, unless that is before firstNew and belongs to another sketch.
 func appendRun(runs []Run, firstNew int, run Run) []Run {
 	last := len(runs) - 1
 	isOld := last < firstNew

@@ -103,11 +103,11 @@ func (s *Store) convertToPages(a *Arena) {
 
 func (s *Store) entry(i uint) uint { return uint(uint16(s.words[i/2] >> (i % 2 * 16))) }
 
-// addToNewPage counts one span in a cell, a small range of durations, that belongs to a page of counters
-// that is not allocated yet. It allocates the page, if there is memory. Cells below s.floor have no counters,
-// because memory was used up before. A span in one of them is counted in the cell s.floor instead.
+// addToNewPage counts one span in a cell, a small range of durations, whose page of counters is not allocated yet. It
+// allocates the page, if there is memory. When memory was used up earlier, s.floor was set: spans in lower cells are
+// counted in the floor, the lowest cell that is kept.
 func (s *Store) addToNewPage(a *Arena, cell uint) {
-	isBelowFloor := a.grid.rank(cell) < uint(s.floor)
+	isBelowFloor := a.grid.rank(cell) < uint(s.floor) // ranks number the cells by duration
 	if isBelowFloor {
 		s.addToFloor(a)
 		return
@@ -120,9 +120,11 @@ func (s *Store) addToNewPage(a *Arena, cell uint) {
 	s.addWithoutMemory(a, cell)
 }
 
-// addWithoutMemory counts one span in a cell for which no page of counters can be allocated. If the
-// store has a page for shorter durations, its memory is reused. If all pages are for longer durations,
-// the span is counted in the lowest of their cells. A store without pages becomes an inline store.
+// addWithoutMemory counts one span in a cell, a small range of durations, for which no page of counters can be allocated.
+//
+//   - If the store has a page for shorter durations, the memory of that page is reused.
+//   - If all its pages are for longer durations, the span is counted in the lowest cell of these pages.
+//   - If it has no page, the page indexes themselves become counters.
 func (s *Store) addWithoutMemory(a *Arena, cell uint) {
 	page := int(cell / pageCells)
 	lowest := s.lowestPage()
@@ -168,11 +170,11 @@ func (s *Store) lowestPage() int {
 	return -1
 }
 
-// replaceLowestPage gives the memory of the page of counters with the number lowest to the page with the
-// higher number page. It adds the counts of the old page to the lowest cell that remains, as if these spans
-// were longer, and counts them in coarsened. From then on, the store counts shorter spans in this cell, too.
+// replaceLowestPage reuses the counters of a page, given its number lowest, for the page with the higher number page. It
+// adds the counts of the old page to the lowest cell that remains, as if these spans were longer, and counts them in
+// coarsened. From then on, the store counts shorter spans in this cell, too.
 func (s *Store) replaceLowestPage(a *Arena, lowest, page int) {
-	index := s.words[lowest]
+	index := s.words[lowest] // position of the counters in the arena
 	counters := a.page(index)
 	spans := sum(counters)
 	clear(counters)
@@ -184,9 +186,9 @@ func (s *Store) replaceLowestPage(a *Arena, lowest, page int) {
 	a.memory.coarsened.Add(uint64(spans))
 }
 
-// addInline counts one span in a store that has only inlineCells counters, for neighboring cells (small
-// ranges of durations) from s.floor on. A span below that range is counted in the lowest cell of the
-// range. For a span above it, the range is first moved up.
+// addInline counts one span in a store that has only inlineCells counters, for adjacent cells (small ranges of durations);
+// s.floor is the lowest. A span in a lower cell is counted in that one. For a span in a higher cell, the counters are first
+// moved up.
 func (s *Store) addInline(a *Arena, cell uint) {
 	rank := a.grid.rank(cell) // position of the cell among all cells
 	highestRank := uint(s.floor) + inlineCells - 1

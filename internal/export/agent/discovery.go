@@ -58,9 +58,9 @@ type discovery struct {
 	hasAnswered bool // a read of /info has succeeded
 }
 
-// newDiscovery returns a discovery, which reads the features of the agent at url. Until the agent answers, its
-// features are assumed to be DefaultFeatures. If isAutoDiscovered is true, the agent is unknown, and receives no
-// statistics, until it has answered that it accepts them.
+// newDiscovery returns a discovery, which reads the features of the agent at url, for example whether it
+// accepts statistics. Until the agent answers, they are assumed to be DefaultFeatures. If isAutoDiscovered is true, no
+// statistics are sent before the agent has answered that it accepts them.
 func newDiscovery(log *slog.Logger, c client, url URL, isAutoDiscovered bool) *discovery {
 	d := &discovery{
 		log:              log,
@@ -84,58 +84,64 @@ func (d *discovery) watch(ctx context.Context, link *export.Link) {
 	}
 }
 
-// waitForNextRead returns when the agent's /info should be read again, or when ctx ends. While the agent accepts no
-// statistics, /info is read every discoveryPause. Otherwise it is read when a payload gets no response, when
-// requestRead is called and, if the last read failed (lastReadOK is false), after discoveryPause.
+// waitForNextRead returns when the agent's /info should be read again, or when ctx ends. If the agent accepts
+// statistics, waitForReason determines when that is. Otherwise it is after discoveryPause, because reading /info
+// immediately would only confirm this.
 func (d *discovery) waitForNextRead(ctx context.Context, link *export.Link, lastReadOK bool) {
 	if d.acceptsStatistics() {
-		var pauseEnd <-chan time.Time // nil, which never receives, if no pause is needed
-		if !lastReadOK {
-			pauseEnd = time.After(discoveryPause)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-pauseEnd:
-			return
-		case <-link.Lost():
-		case <-d.readRequests:
-		}
+		d.waitForReason(ctx, link, lastReadOK)
 	}
-	if d.acceptsStatistics() {
-		return
+	if !d.acceptsStatistics() { // it may also have rejected statistics during waitForReason
+		sleep(ctx, discoveryPause)
 	}
-	// The agent accepts no statistics, or has just rejected them. Reading /info immediately would only confirm this.
+}
+
+// waitForReason returns when a payload gets no response, when requestRead is called, or when ctx ends. If the last
+// read of /info has failed (lastReadOK is false), it returns after discoveryPause at the latest.
+func (d *discovery) waitForReason(ctx context.Context, link *export.Link, lastReadOK bool) {
+	if !lastReadOK {
+		withTimeout, cancel := context.WithTimeout(ctx, discoveryPause)
+		defer cancel()
+		ctx = withTimeout
+	}
 	select {
 	case <-ctx.Done():
-	case <-time.After(discoveryPause):
+	case <-link.Lost():
+	case <-d.readRequests:
+	}
+}
+
+// sleep returns after pause, or earlier if ctx ends.
+func sleep(ctx context.Context, pause time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(pause):
 	}
 }
 
 // readInfo requests the agent's /info once, and stores the response. It records in link whether the agent has
-// responded. It returns false if the request fails or if, before an auto-discovered agent is found, the server that
-// responds does not accept statistics.
-func (d *discovery) readInfo(ctx context.Context, link *export.Link) bool {
+// responded. It returns false if requestInfo returns an error.
+func (d *discovery) readInfo(ctx context.Context, link *export.Link) (succeeded bool) {
 	info, err := d.requestInfo(ctx)
 	if err != nil {
-		if ctx.Err() == nil {
+		if isShutdown := ctx.Err() != nil; !isShutdown {
 			link.SetSilent()
 			d.recordFailure(err)
 		}
 		return false
 	}
 	if d.failures > 0 {
+		d.failures = 0
 		link.SetRecovered()
 	} else {
 		link.SetReachable()
 	}
-	d.failures = 0
 	d.storeInfo(&info)
 	return true
 }
 
-// storeInfo stores a response of /info and the features in it, and logs the first one. The agent is known from then
-// on.
+// storeInfo stores a response of /info and the features in it. If it is the first response, storeInfo logs it. An
+// auto-discovered agent gets statistics from then on.
 func (d *discovery) storeInfo(info *agentInfo) {
 	if !d.hasAnswered {
 		d.hasAnswered = true
@@ -175,8 +181,8 @@ func (d *discovery) logFirstAnswer(info *agentInfo) {
 // because daemon and agent often start together.
 const failuresToWarn = 2
 
-// recordFailure counts and logs a failed read of the agent's /info. It logs one warning after failuresToWarn
-// failures if the operator has configured the agent and it has never answered, because the address is probably
+// recordFailure counts and logs a failed read of the agent's /info. After failuresToWarn failures, it logs a warning
+// if the operator has configured the address of the agent, and the agent has never answered: the address is probably
 // wrong. It logs all other failures at debug level.
 func (d *discovery) recordFailure(err error) {
 	d.failures++
@@ -212,7 +218,7 @@ func (d *discovery) updateFeatures(edit func(Features) Features) {
 
 // noticeState requests a read of the agent's /info if state differs from the state in the last /info. state is the
 // Datadog-Agent-State header of a response, a hash of the agent's configuration. Each new state causes only one
-// read: with a proxy that rewrites /info, the states always differ.
+// read. Otherwise, a proxy that rewrites /info would cause endless reads.
 func (d *discovery) noticeState(state string) {
 	if state == "" {
 		return

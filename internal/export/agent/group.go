@@ -24,7 +24,7 @@ func newFields() *fields {
 	return f
 }
 
-func (f *fields) mapping(entries int) { _ = f.enc.EncodeMapLen(entries) }
+func (f *fields) beginMap(entries int) { _ = f.enc.EncodeMapLen(entries) }
 
 func (f *fields) text(name, value string) {
 	_ = f.enc.EncodeString(name)
@@ -47,13 +47,13 @@ func (f *fields) binary(name string, value []byte) {
 	_ = f.enc.EncodeBytes(value)
 }
 
-func (f *fields) array(name string, length int) {
+func (f *fields) beginArray(name string, length int) {
 	_ = f.enc.EncodeString(name)
 	_ = f.enc.EncodeArrayLen(length)
 }
 
 func (f *fields) texts(name string, values []string) {
-	f.array(name, len(values))
+	f.beginArray(name, len(values))
 	for _, value := range values {
 		_ = f.enc.EncodeString(value)
 	}
@@ -74,7 +74,7 @@ func (e *groupEncoder) beginCycle(sealed *aggregate.Sealed) { e.sketches.encodeM
 // Datadog's test agent requires them.
 func (e *groupEncoder) writeGroup(r *export.Row) {
 	key := r.Key()
-	e.mapping(requiredFields + countOptionalLabels(key))
+	e.beginMap(requiredFields + countOptionalLabels(key))
 	e.text("Service", key.Service)
 	e.text("Name", key.Operation)
 	e.text("Resource", key.Resource)

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"bytes"
 	"math"
 
 	"github.com/spanstatsd/spanstatsd/internal/export"
@@ -15,10 +14,9 @@ import (
 // group has the counters of one label set.
 type encoder struct {
 	groupWriter groupEncoder
-	groups      []group  // groups of the payload, encoded by groupWriter
-	heads       *fields  // the payload without its groups
-	parts       [][]byte // parts of the payload, in order, from heads and groupWriter
-	sequence    uint64   // number of the next payload of any origin
+	groups      []group // groups of the payload, encoded by groupWriter
+	head        *fields // head of the payload or of a bucket, while it is encoded
+	sequence    uint64  // number of the next payload of any origin
 }
 
 // group is an encoded row.
@@ -30,7 +28,7 @@ type group struct {
 func newEncoder() *encoder {
 	return &encoder{
 		groupWriter: groupEncoder{fields: newFields()},
-		heads:       newFields(),
+		head:        newFields(),
 	}
 }
 
@@ -70,7 +68,7 @@ func (e *encoder) encodeOrigin(
 	for len(rows) > 0 {
 		consumedRows, skippedSpans := e.encodeGroups(rows, maxBytes)
 		if len(e.groups) > 0 { // not all rows were skipped
-			emit(e.joinPayload(origin, uint64(c.Width)))
+			emit(e.newPayload(origin, uint64(c.Width)))
 		}
 		rows = rows[consumedRows:]
 		unencodable += skippedSpans
@@ -81,9 +79,10 @@ func (e *encoder) encodeOrigin(
 // maxBucketHeadBytes is the maximum length of a bucket without its groups.
 const maxBucketHeadBytes = 64
 
-// encodeGroups encodes rows, the counters of one label set each, until one payload of maxBytes is full. It sets
-// e.groups to the encoded rows. It skips each row that exceeds maxBytes alone. consumedRows is the number of rows
-// that it has encoded or skipped, and skippedSpans the number of spans in skipped rows.
+// encodeGroups encodes rows, the counters of one label set each, until one payload of maxBytes is full, and sets
+// e.groups to the encoded rows. The limit includes the heads of the buckets that contain the groups in the payload.
+// Rows that exceed the limit alone are skipped. consumedRows is the number of rows that were encoded or skipped, and
+// skippedSpans the number of spans in skipped rows.
 func (e *encoder) encodeGroups(rows []export.Row, maxBytes int) (consumedRows int, skippedSpans uint64) {
 	e.groupWriter.Reset()
 	e.groups = e.groups[:0]
@@ -129,25 +128,26 @@ func sameBucket(a, b *export.Row) bool {
 	return a.Bucket() == b.Bucket() && a.Mapping() == b.Mapping() && a.Key().Type == b.Key().Type
 }
 
-// joinPayload returns a payload with the groups in e.groups, the encoded counters of a process. It gives the
-// payload the next sequence number, and removes the references to rows from e.groups. width is the length of a
-// bucket, a period with its own counters, in nanoseconds.
-func (e *encoder) joinPayload(origin *span.Origin, width uint64) *export.Payload {
-	buckets, spans := e.countBuckets()
-	maxHeadBytes := e.maxHeadBytes(origin) + buckets*maxBucketHeadBytes
-	e.heads.Reset()
-	e.heads.Grow(maxHeadBytes) // e.parts refers to these bytes, so they must not move
-	e.writeHead(origin, e.sequence, buckets)
+// newPayload returns a payload with the groups in e.groups, the encoded counters of one label set each. It divides them
+// into buckets, periods of the length width in nanoseconds. It gives the payload the next sequence number, and removes
+// the references to rows from e.groups.
+func (e *encoder) newPayload(origin *span.Origin, width uint64) *export.Payload {
+	bucketCount, spans := e.countBuckets()
+	e.head.Reset()
+	e.writeHead(origin, e.sequence, bucketCount)
 	e.sequence++
-	e.parts = append(e.parts[:0], e.heads.Bytes())
+
+	groupBytes := e.groups[len(e.groups)-1].end
+	maxBytes := e.head.Len() + bucketCount*maxBucketHeadBytes + groupBytes
+	body := append(make([]byte, 0, maxBytes), e.head.Bytes()...)
 	remaining := e.groups
 	for len(remaining) > 0 {
 		bucket := groupsOfFirstBucket(remaining)
-		e.addBucket(bucket, width)
+		body = e.appendBucket(body, bucket, width)
 		remaining = remaining[len(bucket):]
 	}
 	clear(e.groups) // the rows are released with the cycle
-	return &export.Payload{Origin: *origin, Body: bytes.Join(e.parts, nil), Spans: spans}
+	return &export.Payload{Origin: *origin, Body: body, Spans: spans}
 }
 
 // countBuckets returns the numbers of buckets and of spans in the payload.
@@ -171,21 +171,22 @@ func groupsOfFirstBucket(groups []group) []group {
 	return groups
 }
 
-// addBucket appends a bucket, the counters of one period, to e.parts: a head with the start and the length of the
+// appendBucket appends a bucket, the counters of one period, to body: a head with the start and the length of the
 // period, and the groups, which e.groupWriter has encoded one after the other. width is the length of the period in
 // nanoseconds.
-func (e *encoder) addBucket(groups []group, width uint64) {
-	start := groups[0].row.Bucket()
-	headStart := e.heads.Len()
-	e.heads.mapping(3)
-	e.heads.number("Start", uint64(max(0, start)))
-	e.heads.number("Duration", width)
-	e.heads.array("Stats", len(groups))
-	head := e.heads.Bytes()[headStart:]
-
+func (e *encoder) appendBucket(body []byte, groups []group, width uint64) []byte {
 	first, last := groups[0], groups[len(groups)-1]
+	start := first.row.Bucket()
+	e.head.Reset()
+	const fieldCount = 3
+	e.head.beginMap(fieldCount)
+	e.head.number("Start", uint64(max(0, start)))
+	e.head.number("Duration", width)
+	e.head.beginArray("Stats", len(groups)) // the groups are its elements
+	body = append(body, e.head.Bytes()...)
+
 	encodedGroups := e.groupWriter.Bytes()[first.start:last.end]
-	e.parts = append(e.parts, head, encodedGroups)
+	return append(body, encodedGroups...)
 }
 
 // writeHead writes a payload without its buckets: a MessagePack map that describes the process that sends the spans.
@@ -193,23 +194,23 @@ func (e *encoder) addBucket(groups []group, width uint64) {
 // the remaining fields, such as ContainerID, itself.
 func (e *encoder) writeHead(origin *span.Origin, sequence uint64, buckets int) {
 	const fieldCount = 11
-	e.heads.mapping(fieldCount)
-	e.heads.text("Hostname", origin.Host)
-	e.heads.text("Env", origin.Env)
-	e.heads.text("Version", origin.Version)
-	e.heads.text("Lang", origin.Lang)
-	e.heads.text("TracerVersion", origin.TracerVersion)
-	e.heads.text("RuntimeID", origin.RuntimeID)
-	e.heads.number("Sequence", sequence)
-	e.heads.text("Service", origin.Service)
-	e.heads.text("GitCommitSha", origin.GitCommitSHA)
-	e.heads.text("ProcessTags", origin.ProcessTags)
-	e.heads.array("Stats", buckets)
+	e.head.beginMap(fieldCount)
+	e.head.text("Hostname", origin.Host)
+	e.head.text("Env", origin.Env)
+	e.head.text("Version", origin.Version)
+	e.head.text("Lang", origin.Lang)
+	e.head.text("TracerVersion", origin.TracerVersion)
+	e.head.text("RuntimeID", origin.RuntimeID)
+	e.head.number("Sequence", sequence)
+	e.head.text("Service", origin.Service)
+	e.head.text("GitCommitSha", origin.GitCommitSHA)
+	e.head.text("ProcessTags", origin.ProcessTags)
+	e.head.beginArray("Stats", buckets)
 }
 
-// maxHeadBytes returns the maximum length of the output of writeHead for an origin. It overwrites e.heads.
+// maxHeadBytes returns the maximum length of the output of writeHead for an origin. It overwrites e.head.
 func (e *encoder) maxHeadBytes(origin *span.Origin) int {
-	e.heads.Reset()
+	e.head.Reset()
 	e.writeHead(origin, math.MaxUint64, math.MaxInt32)
-	return e.heads.Len()
+	return e.head.Len()
 }

@@ -71,8 +71,9 @@ func (e *sketchEncoder) encode(s *sketch.Sketch, mapping sketch.MappingID) []byt
 const denseBinBytes = 8
 
 // denseRange returns the range runs[first:end] to encode as one array of counts, so that the total length is
-// minimal. A run is a sequence of adjacent non-empty bins. The array saves an entry for each bin, but costs
-// denseBinBytes per bin, including the empty bins between its runs. Kadane's algorithm finds the best range.
+// minimal. A run is a sequence of adjacent non-empty bins. A bin in the array takes denseBinBytes, and so do the
+// empty bins between its runs. A bin outside has an entry of its own, which is longer. Kadane's algorithm finds the
+// best range.
 func denseRange(runs []sketch.Run) (first, end int) {
 	bestSavings := 0
 	start, savings := 0, 0 // the best range that ends with the current run
@@ -122,8 +123,8 @@ func appendSparse(b []byte, s *sketch.Sketch, runs []sketch.Run) []byte {
 		indexTag = fieldIndex<<3 | byte(protowire.VarintType)
 		countTag = fieldCount<<3 | byte(protowire.Fixed64Type)
 
-		shortContentBytes = shortEntryBytes - entryHeadBytes
-		longContentBytes  = longEntryBytes - entryHeadBytes
+		shortContentBytes = shortEntryBytes - entryHeadBytes // with an index of one byte
+		longContentBytes  = longEntryBytes - entryHeadBytes  // with an index of two bytes
 	)
 	for _, run := range runs {
 		for i, count := range s.Counts(run) {

@@ -107,12 +107,16 @@ func printFields(b *bytes.Buffer, namesAndValues ...string) {
 		if value == "" {
 			continue
 		}
-		if strings.Contains(value, " ") {
-			fmt.Fprintf(b, " %s=%q", name, value)
-		} else {
-			fmt.Fprintf(b, " %s=%s", name, quoteIfNeeded(value))
-		}
+		fmt.Fprintf(b, " %s=%s", name, quoteFieldIfNeeded(value))
 	}
+}
+
+// quoteFieldIfNeeded is like quoteIfNeeded, but also quotes a text with spaces, because spaces separate fields.
+func quoteFieldIfNeeded(text string) string {
+	if strings.Contains(text, " ") {
+		return strconv.Quote(text)
+	}
+	return quoteIfNeeded(text)
 }
 
 // quoteIfNeeded returns a text in quotes if it is empty or contains a character that must be escaped.

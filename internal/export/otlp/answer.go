@@ -56,7 +56,7 @@ func readPartialSuccess(a *post.Answer, p *export.Payload, isCompressed bool) {
 	case partial.Rejected > 0:
 		a.Err = fmt.Errorf("receiver rejected %d data points of a payload%s", partial.Rejected,
 			post.Quoted(partial.Message))
-		a.Rejected = maxRejectedSpans(p, partial.Rejected, isCompressed)
+		a.Rejected = maxRejectedSpans(p, partial.Rejected, isCompressed) // reads the points in p.Body
 	case partial.Message != "":
 		a.Err = fmt.Errorf("receiver accepted a payload with a warning%s", post.Quoted(partial.Message))
 	}
@@ -66,20 +66,20 @@ func readPartialSuccess(a *post.Answer, p *export.Payload, isCompressed bool) {
 // response only contains the number of these points, so it assumes that the points with the most spans were
 // rejected.
 func maxRejectedSpans(p *export.Payload, rejectedPoints uint64, isCompressed bool) uint64 {
-	if isRunningTotals := p.Spans == 0; isRunningTotals {
+	if p.HasRunningTotals() {
 		return sumOfLargest(slices.Clone(p.Undelivered), rejectedPoints)
 	}
 	request := p.Body
 	if isCompressed {
 		request = decompress(request)
 	}
-	const atLeast = 1 // even if the rejected points have no histogram, whose spans could be counted
+	const atLeast = 1 // because maxSpansInPoints returns 0 for points without a histogram
 	spans := max(maxSpansInPoints(request, rejectedPoints), atLeast)
 	return min(spans, p.Spans)
 }
 
-// maxSpansInPoints returns how many spans n data points of a request count at most: those of the n points with the
-// most spans. It reads only histograms, because the points of the calls metric count the same spans.
+// maxSpansInPoints returns the number of spans in the n data points of a request with the most spans. It reads only
+// histograms, because the points of the calls metric count the same spans.
 func maxSpansInPoints(request []byte, n uint64) uint64 {
 	var counts []uint64
 	for _, kind := range [...]protolite.Number{fieldMetricHistogram, fieldMetricExplicit} {

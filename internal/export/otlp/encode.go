@@ -67,18 +67,19 @@ func (e *deltaEncoder) encode(c *export.Cycle, emit func(*request)) export.Encod
 	return encoded
 }
 
-// encodeSeries adds the points of the series g to the current request, or to a new one if the current one is full.
+// encodeSeries adds the points of a series to the current request, or to a new one if the current one is full.
 // If the points do not even fit in an empty request, it adds none, and returns the number of their spans.
-func (e *deltaEncoder) encodeSeries(c *export.Cycle, g points.Group) (unencodable uint64) {
+func (e *deltaEncoder) encodeSeries(c *export.Cycle, series points.Group) (unencodable uint64) {
 	w := e.writer
 	start := w.window.start
-	sum := e.reader.AddRows(c.Rows, g)
-	e.reader.VisitPoints(c.Sealed, c.Rows, g, &sum, func(p *points.Point) { w.writePoint(p, start) })
+	counts := e.reader.SumRows(c.Rows, series)
+	writePoint := func(p *points.Point) { w.writePoint(p, start) }
+	e.reader.VisitPoints(c.Sealed, c.Rows, series, &counts, writePoint)
 	fits := w.endSeries()
 	if !fits {
-		return sum.Spans
+		return counts.Spans
 	}
-	w.request.spans += sum.Spans
+	w.request.spans += counts.Spans
 	return 0
 }
 
@@ -90,7 +91,7 @@ type totalsEncoder struct {
 
 // encode adds the counts of a cycle, one export interval, to the running totals. It then writes the totals of all
 // series as OTLP requests, including series without new spans, because receivers forget a series that is not sent.
-// It begins with a random series: if the queue of payloads is full, other series are dropped each time.
+// It begins with a random series: if the queue of payloads is full, not always the same series are dropped.
 func (e *totalsEncoder) encode(c *export.Cycle, emit func(*request)) export.Encoded {
 	e.begin(c, emit)
 	w := e.writer

@@ -121,19 +121,15 @@ func (w *writer) appendExplicit(b []byte, p *points.Point, period window) []byte
 }
 
 // appendBuckets appends the positive buckets of an exponential histogram as a protobuf message: their offset, unless
-// it is 0, and their counts as a list of varints. It computes the lengths of both first, because the length of a
-// message precedes its content.
+// it is 0, and their counts as a list of varints.
 func appendBuckets(b []byte, h *sketch.Buckets) []byte {
-	countsSize := 0
-	for _, spans := range h.Counts {
-		countsSize += protowire.SizeVarint(spans)
-	}
 	offset := protowire.EncodeZigZag(int64(h.Offset))
-	offsetSize := 0
+	countsSize := varintsSize(h.Counts)
+	messageSize := protolite.Size(countsSize)
 	if offset != 0 {
-		offsetSize = tagSize + protowire.SizeVarint(offset)
+		messageSize += tagSize + protowire.SizeVarint(offset)
 	}
-	b = protolite.AppendHead(b, fieldPointPositive, offsetSize+protolite.Size(countsSize))
+	b = protolite.AppendHead(b, fieldPointPositive, messageSize)
 	if offset != 0 {
 		b = protolite.AppendVarint(b, fieldBucketOffset, offset)
 	}
@@ -142,6 +138,14 @@ func appendBuckets(b []byte, h *sketch.Buckets) []byte {
 		b = protowire.AppendVarint(b, spans)
 	}
 	return b
+}
+
+// varintsSize returns the length of a list of numbers, each encoded as a varint.
+func varintsSize(numbers []uint64) (size int) {
+	for _, n := range numbers {
+		size += protowire.SizeVarint(n)
+	}
+	return size
 }
 
 // The lengths of parts of messages, and of an Exemplar: its time, duration, span ID and trace ID.

@@ -118,9 +118,9 @@ func (w *writer) beginResource(resource []byte) {
 	w.resource = resource
 }
 
-// writePoint adds the number of calls in p to the current series of the calls metric, and the durations in p to that
-// of the durations metric. Both data points cover the period from start to the end of w.window. It adds no durations
-// if p contains none.
+// writePoint appends p to the current series of the calls metric and of the durations metric, as data points for the
+// period from start to the end of w.window. It omits the durations if p contains none, and the number of calls if
+// includesCalls returns false.
 func (w *writer) writePoint(p *points.Point, start uint64) {
 	period := window{start, w.window.end}
 	if w.includesCalls(p) {

@@ -153,7 +153,7 @@ func endpointOf(variable, text string) (endpoint.URL, error) {
 	case isBase || e.Network == "unix":
 		return e.Below(metricsPath), nil
 	case e.Path() == "":
-		return e.Below("/"), nil
+		return e.Below("/"), nil // an empty path means the root
 	}
 	return e, nil
 }

@@ -39,19 +39,19 @@ type format interface {
 	hasResources() bool
 }
 
-// begin starts a new list after the existing bytes.
-func (a *attributes) begin() { a.names = a.names[:0] }
+// beginList starts a new list after the existing bytes.
+func (a *attributes) beginList() { a.names = a.names[:0] }
 
-// reserve prevents attributes with the given names from being added to the list.
-func (a *attributes) reserve(names ...string) {
+// reserveNames prevents attributes with the given names from being added to the list.
+func (a *attributes) reserveNames(names ...string) {
 	for _, name := range names {
 		a.names = append(a.names, a.format.nameOf(name))
 	}
 }
 
-// text adds an attribute with a text value to the list. It does nothing if value is empty, or if the list already
+// addText adds an attribute with a text value to the list. It does nothing if value is empty, or if the list already
 // contains an attribute with this name.
-func (a *attributes) text(name, value string) {
+func (a *attributes) addText(name, value string) {
 	if value == "" {
 		return
 	}
@@ -61,23 +61,23 @@ func (a *attributes) text(name, value string) {
 	}
 }
 
-func (a *attributes) number(name string, value int64) {
+func (a *attributes) addNumber(name string, value int64) {
 	encodedName, isNew := a.addName(name)
 	if isNew {
 		a.bytes = a.format.appendNumber(a.bytes, encodedName, value)
 	}
 }
 
-func (a *attributes) flag(name string, value bool) {
+func (a *attributes) addFlag(name string, value bool) {
 	encodedName, isNew := a.addName(name)
 	if isNew {
 		a.bytes = a.format.appendFlag(a.bytes, encodedName, value)
 	}
 }
 
-// texts adds an attribute whose value is a list of texts to the list. It does nothing if values is empty, or if the
+// addTexts adds an attribute whose value is a list of texts to the list. It does nothing if values is empty, or if the
 // list already contains an attribute with this name.
-func (a *attributes) texts(name string, values []string) {
+func (a *attributes) addTexts(name string, values []string) {
 	if len(values) == 0 {
 		return
 	}
@@ -255,22 +255,22 @@ func Labels(list string) iter.Seq2[string, string] {
 // process that sends the spans. These are the attributes that Datadog's tracers and OpenTelemetry's SDKs send about
 // themselves over OTLP.
 func (a *attributes) writeResource(o *span.Origin, service string) {
-	a.begin()
-	a.text("service.name", service)
+	a.beginList()
+	a.addText("service.name", service)
 	if !a.format.hasResources() {
 		return
 	}
 	for name, value := range resourceAttributes(o) {
-		a.text(name, value)
+		a.addText(name, value)
 	}
-	a.texts("datadog.process_tags", processTags(o.ProcessTags))
+	a.addTexts("datadog.process_tags", processTags(o.ProcessTags))
 }
 
-// overflow writes the attributes of overflow series: the daemon's instance ID, and otel.metric.overflow as in the
+// addOverflow writes the attributes of overflow series: the daemon's instance ID, and otel.metric.overflow as in the
 // OpenTelemetry SDKs.
-func (a *attributes) overflow(instance string) {
-	a.text(instanceName, instance)
-	a.flag("otel.metric.overflow", true)
+func (a *attributes) addOverflow(instance string) {
+	a.addText(instanceName, instance)
+	a.addFlag("otel.metric.overflow", true)
 }
 
 // resourceAttributes iterates over the names and values of the resource attributes of a process that sends spans,

@@ -10,19 +10,19 @@ import (
 
 func TestAttributes_OnceAndReadable(t *testing.T) {
 	a := attributes{format: &keyValues{}}
-	a.begin()
-	a.reserve("reserved")
-	a.text("text", "first")
-	a.text("text", "second")
-	a.text("absent", "")
-	a.text("", "nameless")
-	a.text("reserved", "not here")
-	a.text("broken\xff", "val\xffue")
-	a.number("number", -3)
-	a.flag("yes", true)
-	a.flag("no", false)
-	a.texts("list", []string{"x", "y\xff"})
-	a.texts("empty", nil)
+	a.beginList()
+	a.reserveNames("reserved")
+	a.addText("text", "first")
+	a.addText("text", "second")
+	a.addText("absent", "")
+	a.addText("", "nameless")
+	a.addText("reserved", "not here")
+	a.addText("broken\xff", "val\xffue")
+	a.addNumber("number", -3)
+	a.addFlag("yes", true)
+	a.addFlag("no", false)
+	a.addTexts("list", []string{"x", "y\xff"})
+	a.addTexts("empty", nil)
 	want := map[string]any{
 		"text":         "first",
 		"broken\uFFFD": "val\uFFFDue",

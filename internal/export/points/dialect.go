@@ -124,37 +124,37 @@ func (datadog) writeResource(to *attributes, o *span.Origin, service string) {
 	to.writeResource(o, service)
 }
 
-func (d datadog) writeOverflow(to *attributes) { to.overflow(d.instance) }
+func (d datadog) writeOverflow(to *attributes) { to.addOverflow(d.instance) }
 
 // isOK implements dialect.
 func (datadog) isOK(*span.Origin, *span.Key) bool { return true }
 
 // writeKey writes all fields of k, the labels of some spans, as attributes.
 func (datadog) writeKey(to *attributes, _ *span.Origin, k *span.Key) {
-	to.begin()
-	to.reserve(statusName, topLevelName)
-	to.text("service.name", k.Service)
-	to.text("span.kind", kindName(k.Kind, spanKinds["internal"]))
-	to.text("span.name", k.Resource)
-	to.text("http.request.method", k.HTTPMethod)
-	to.text("http.route", k.HTTPEndpoint)
-	to.text("rpc.response.status_code", grpcStatus(k.GRPCStatus))
+	to.beginList()
+	to.reserveNames(statusName, topLevelName)
+	to.addText("service.name", k.Service)
+	to.addText("span.kind", kindName(k.Kind, spanKinds["internal"]))
+	to.addText("span.name", k.Resource)
+	to.addText("http.request.method", k.HTTPMethod)
+	to.addText("http.route", k.HTTPEndpoint)
+	to.addText("rpc.response.status_code", grpcStatus(k.GRPCStatus))
 	if k.HTTPStatus != 0 {
-		to.number("http.response.status_code", int64(k.HTTPStatus))
+		to.addNumber("http.response.status_code", int64(k.HTTPStatus))
 	}
-	to.text("datadog.operation.name", k.Operation)
-	to.text("datadog.span.type", k.Type)
-	to.text("datadog.svc_src", k.ServiceSource)
+	to.addText("datadog.operation.name", k.Operation)
+	to.addText("datadog.span.type", k.Type)
+	to.addText("datadog.svc_src", k.ServiceSource)
 	if k.Synthetics {
-		to.text("datadog.origin", "synthetics")
+		to.addText("datadog.origin", "synthetics")
 	}
 	if k.TraceRoot != span.TraceRootNotSet {
-		to.flag("datadog.is_trace_root", k.TraceRoot == span.TraceRootTrue)
+		to.addFlag("datadog.is_trace_root", k.TraceRoot == span.TraceRootTrue)
 	}
-	to.texts("datadog.peer_tags", k.PeerTags)
+	to.addTexts("datadog.peer_tags", k.PeerTags)
 	for _, text := range k.AdditionalTags {
 		if name, value, isTag := strings.Cut(text, ":"); isTag {
-			to.text(name, value)
+			to.addText(name, value)
 		}
 	}
 }
@@ -165,8 +165,8 @@ func (datadog) writeStatus(to *attributes, s status) {
 	if s.isError {
 		code = statusError
 	}
-	to.text(statusName, code)
-	to.flag(topLevelName, s.isTopLevel)
+	to.addText(statusName, code)
+	to.addFlag(topLevelName, s.isTopLevel)
 }
 
 // spanmetrics is the dialect of the Collector's spanmetrics connector, for spans converted by its
@@ -187,7 +187,7 @@ func (*spanmetrics) writeResource(to *attributes, o *span.Origin, service string
 	to.writeResource(o, service)
 }
 
-func (d *spanmetrics) writeOverflow(to *attributes) { to.overflow(d.instance) }
+func (d *spanmetrics) writeOverflow(to *attributes) { to.addOverflow(d.instance) }
 
 // isOK implements dialect. Only spans that were received over OTLP can have the status OK.
 func (*spanmetrics) isOK(origin *span.Origin, k *span.Key) bool {
@@ -199,40 +199,40 @@ func (*spanmetrics) isOK(origin *span.Origin, k *span.Key) bool {
 // of the spans, and then the configured dimensions.
 func (d *spanmetrics) writeKey(to *attributes, origin *span.Origin, k *span.Key) {
 	_, isOTLP := origin.OTLP()
-	to.begin()
-	to.reserve(statusName) // writeStatus writes it
-	to.text("service.name", serviceName(origin, k))
+	to.beginList()
+	to.reserveNames(statusName) // no dimension can have this name, because writeStatus uses it
+	to.addText("service.name", serviceName(origin, k))
 	if isOTLP {
-		to.text("span.name", k.Resource)
-		to.text("span.kind", kindName(k.Kind, kindUnspecified))
+		to.addText("span.name", k.Resource)
+		to.addText("span.kind", kindName(k.Kind, kindUnspecified))
 	} else {
-		to.text("span.name", spanName(k))
-		to.text("span.kind", spanKind(k))
+		to.addText("span.name", spanName(k))
+		to.addText("span.kind", spanKind(k))
 	}
-	to.text(instanceName, d.instance)
-	d.writeFields(to, k)
-	d.writeTags(to, k, d.isOK(origin, k))
+	to.addText(instanceName, d.instance)
+	d.writeFieldDimensions(to, k) // such as http.route
+	d.writeTagDimensions(to, k, d.isOK(origin, k))
 	d.writeNamedDimensions(to, origin, k)
 }
 
-// writeFields writes those fields of a key that are configured as dimensions.
-func (d *spanmetrics) writeFields(to *attributes, k *span.Key) {
-	d.text(to, "http.request.method", k.HTTPMethod)
-	d.text(to, "http.route", k.HTTPEndpoint)
+// writeFieldDimensions writes those fields of a key that are configured as dimensions.
+func (d *spanmetrics) writeFieldDimensions(to *attributes, k *span.Key) {
+	d.addText(to, "http.request.method", k.HTTPMethod)
+	d.addText(to, "http.route", k.HTTPEndpoint)
 	if k.HTTPStatus != 0 && d.dimensions.has("http.response.status_code") {
-		to.number("http.response.status_code", int64(k.HTTPStatus))
+		to.addNumber("http.response.status_code", int64(k.HTTPStatus))
 	}
 	if k.GRPCStatus != "" && d.dimensions.has("rpc.grpc.status_code") {
 		if code, err := strconv.ParseInt(k.GRPCStatus, 10, 64); err == nil {
-			to.number("rpc.grpc.status_code", code)
+			to.addNumber("rpc.grpc.status_code", code)
 		}
 	}
-	d.text(to, resourceDimension, k.Resource)
+	d.addText(to, resourceDimension, k.Resource)
 }
 
-// writeTags writes those tags of k as attributes that are configured as dimensions. If isOK is true, it omits the tag
-// for the status OK, which writeStatus writes.
-func (d *spanmetrics) writeTags(to *attributes, k *span.Key, isOK bool) {
+// writeTagDimensions writes those tags of k that are configured as dimensions. If isOK is true, it omits the tag for
+// the status OK, which writeStatus writes.
+func (d *spanmetrics) writeTagDimensions(to *attributes, k *span.Key, isOK bool) {
 	d.tags = d.tags[:0].add(k.PeerTags, &d.dimensions)
 	d.tags = d.tags.add(k.AdditionalTags, &d.dimensions)
 	if isOK {
@@ -247,13 +247,13 @@ func (d *spanmetrics) writeTags(to *attributes, k *span.Key, isOK bool) {
 func (d *spanmetrics) writeNamedDimensions(to *attributes, origin *span.Origin, k *span.Key) {
 	for _, name := range d.dimensions.names {
 		writeByOldName(to, name, k)
-		to.text(name, resourceAttribute(origin, name))
+		to.addText(name, resourceAttribute(origin, name))
 	}
 }
 
-// writeByOldName writes an attribute with an old name of OpenTelemetry's conventions, such as http.method. Its value
-// is the one that k has for the current name, here http.request.method. It does nothing if k has no such value, or
-// if oldName is not an old name.
+// writeByOldName writes an attribute with an old name of OpenTelemetry's conventions, for example http.method, with
+// the value that k has for its current name, http.request.method. It does nothing if k has no such value, or if
+// oldName is not an old name.
 func writeByOldName(to *attributes, oldName string, k *span.Key) {
 	currentName, isOld := currentNames[oldName]
 	if !isOld {
@@ -261,24 +261,24 @@ func writeByOldName(to *attributes, oldName string, k *span.Key) {
 	}
 	switch currentName {
 	case "http.request.method":
-		to.text(oldName, k.HTTPMethod)
+		to.addText(oldName, k.HTTPMethod)
 	case "http.response.status_code":
 		if k.HTTPStatus != 0 {
-			to.number(oldName, int64(k.HTTPStatus))
+			to.addNumber(oldName, int64(k.HTTPStatus))
 		}
 	default:
 		for _, text := range k.PeerTags {
 			if name, value, _ := strings.Cut(text, ":"); name == currentName {
-				to.text(oldName, value)
+				to.addText(oldName, value)
 			}
 		}
 	}
 }
 
-// text writes an attribute with a text, if it is configured as a dimension.
-func (d *spanmetrics) text(to *attributes, name, value string) {
+// addText adds an attribute with a text, if it is configured as a dimension.
+func (d *spanmetrics) addText(to *attributes, name, value string) {
 	if d.dimensions.has(name) {
-		to.text(name, value)
+		to.addText(name, value)
 	}
 }
 
@@ -291,7 +291,7 @@ func (d *spanmetrics) writeStatus(to *attributes, s status) {
 	case s.isOK:
 		code = statusOK
 	}
-	to.text(statusName, code)
+	to.addText(statusName, code)
 }
 
 // spanName returns the name that the Collector's receiver for Datadog traces gives a span. For most spans this is

@@ -68,8 +68,8 @@ func parseDimension(entry string) (d dimension, isValid bool) {
 		return d, false
 	}
 	if d.isExcluded {
-		isSingle := d.name != AllDimensions
-		return d, isSingle && !hasBudget
+		excludesAll := d.name == AllDimensions
+		return d, !excludesAll && !hasBudget
 	}
 	if hasBudget {
 		budget, err := strconv.Atoi(budgetText)
@@ -133,12 +133,15 @@ func (d *Dimensions) Named(yield func(name string, budget int) bool) {
 // excluding it. "all" does not include resourceDimension and names that begin with "_dd.", which tracers use
 // internally.
 func (d *Dimensions) has(name string) bool {
-	if slices.Contains(d.names, name) {
+	if d.includesByName(name) {
 		return true
 	}
 	isOnlyByName := name == resourceDimension || strings.HasPrefix(name, "_dd.")
 	return d.all && !isOnlyByName && !slices.Contains(d.excluded, name)
 }
+
+// includesByName reports whether the operator has included an attribute by its name, not only by "all".
+func (d *Dimensions) includesByName(name string) bool { return slices.Contains(d.names, name) }
 
 // tag is an attribute with a text.
 type tag struct{ name, value string }
@@ -163,7 +166,7 @@ func (t tagList) add(tags []string, dimensions *Dimensions) tagList {
 			t = append(t, tag{name, value})
 		}
 		isRenamed := name != originalName
-		if isRenamed && slices.Contains(dimensions.names, originalName) {
+		if isRenamed && dimensions.includesByName(originalName) {
 			t = append(t, tag{originalName, value})
 		}
 	}
@@ -180,6 +183,6 @@ func (t tagList) write(to *attributes) {
 		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.value, b.value))
 	})
 	for _, tag := range t {
-		to.text(tag.name, tag.value)
+		to.addText(tag.name, tag.value)
 	}
 }

@@ -32,9 +32,9 @@ var namedBounds = map[string][]float64{
 	"sdk":           {.005, .01, .025, .05, .075, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10},
 }
 
-// ParseHistogram parses a kind of histogram: exponential, explicit, or explicit-ms for milliseconds. The upper
-// bounds of explicit buckets can follow after a colon, as in explicit:0.01,0.1,1. The default bounds are those of
-// ConnectorBounds.
+// ParseHistogram parses a kind of histogram: exponential, explicit, or explicit-ms, whose buckets are reported in
+// milliseconds. The upper bounds of explicit buckets, in seconds, can follow after a colon, as in
+// explicit:0.01,0.1,1. The default is ConnectorBounds.
 func ParseHistogram(text string) (Histogram, error) {
 	if text == Exponential {
 		return Histogram{}, nil

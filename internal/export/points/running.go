@@ -9,7 +9,7 @@ import (
 // overflowAttributes returns the attributes of overflow series.
 func overflowAttributes(g *grouper) []byte {
 	list := attributes{format: g.scratch.format}
-	list.begin()
+	list.beginList()
 	g.dialect.writeOverflow(&list)
 	return list.bytes
 }
@@ -18,8 +18,8 @@ func overflowAttributes(g *grouper) []byte {
 // totals. All these spans are counted in one overflow series with this resource.
 func commonResource(g *grouper) []byte {
 	list := attributes{format: g.scratch.format}
-	list.begin()
-	list.text("service.name", "tracer_blocked_value")
+	list.beginList()
+	list.addText("service.name", "tracer_blocked_value")
 	return list.bytes
 }
 
@@ -44,34 +44,35 @@ func NewRunning(r *Reader, limits totals.Limits) *Running {
 // is the number of spans that it could not add.
 func (r *Running) AddCycle(c *export.Cycle, start, end int64) (lost uint64) {
 	r.Totals.BeginCycle(c.Number, c.FirstUnsettled, start, end)
-	clear(r.Slowest)
+	clear(r.Slowest) // addSeries fills it again
 	for _, group := range r.reader.GroupRows(c.Sealed, c.Rows) {
 		lost += r.addSeries(c, group)
 	}
 	return lost
 }
 
-// addSeries adds the counts of the rows in g, which are of one series, to the running totals. It returns the number
-// of spans that it could not add, because the rows result in no data point.
+// addSeries adds the counts of the rows in g, which are of one series, to the running totals. It counts spans that are
+// in no data point in the series of the last point. If there is no data point, it returns their number as lost.
 func (r *Running) addSeries(c *export.Cycle, g Group) (lost uint64) {
 	resource := []byte(r.reader.Resource(g))
-	counts := r.reader.AddRows(c.Rows, g)
-	remainingSpans := counts.Spans // spans of the rows that are not in a series yet
+	counts := r.reader.SumRows(c.Rows, g)
+	uncountedSpans := counts.Spans
 	var lastSeries *totals.Series
 	r.reader.VisitPoints(c.Sealed, c.Rows, g, &counts, func(p *Point) {
-		spans := min(p.Durations.Spans, remainingSpans)
-		remainingSpans -= spans
+		spans := min(p.Durations.Spans, uncountedSpans)
+		uncountedSpans -= spans
 		lastSeries = r.addPoint(resource, p, spans)
 	})
 	if lastSeries == nil { // there are no data points
-		return remainingSpans
+		return uncountedSpans
 	}
-	lastSeries.Spans += remainingSpans // a tracer can send more spans than its histograms contain
+	lastSeries.Spans += uncountedSpans // a tracer can send more spans than its histograms contain
 	return 0
 }
 
-// addPoint adds a data point, which accounts for the given number of spans, to the running totals, and returns the
-// series that counts it. It also updates r.Slowest.
+// addPoint adds a data point to the running totals, and returns the series that counts it. spans is the number of
+// spans that count as delivered with this series. addPoint also stores the exemplar of p in r.Slowest if it is the
+// slowest one of the series in this cycle.
 func (r *Running) addPoint(resource []byte, p *Point, spans uint64) *totals.Series {
 	series := r.Add(resource, p.Attributes, totals.Counted{
 		Spans: spans, Calls: p.Calls, Errors: p.Errors, Seconds: p.Seconds, Buckets: &p.Durations, Classic: p.Classic,

@@ -65,11 +65,10 @@ func serviceName(o *span.Origin, k *span.Key) string { return cmp.Or(o.Service, 
 // that the dialect does not include. It returns groups with the same resource one after the other. The result is
 // valid until the next call.
 func (g *grouper) GroupRows(sealed *aggregate.Sealed, rows []export.Row) []Group {
-	g.reset()
+	g.reset(len(rows))
 	for i := range rows {
 		key := rows[i].Key()
 		if !g.dialect.includes(key) {
-			g.nextRow = append(g.nextRow, noRow)
 			continue
 		}
 		origin := &sealed.Origins[rows[i].Origin()]
@@ -80,11 +79,11 @@ func (g *grouper) GroupRows(sealed *aggregate.Sealed, rows []export.Row) []Group
 	return g.groups
 }
 
-// resourceOf returns the index in g.resources of the resource of spans with the labels in k. Most calls have the
-// same origin, the process that sends the spans, as the previous one, and reuse its result.
+// resourceOf returns the index in g.resources of the resource of spans from the process o with the labels in k. The
+// service of this resource is that of the process or, if the process has none, that of the spans.
 func (g *grouper) resourceOf(o *span.Origin, k *span.Key) int32 {
-	dependsOnKey := o.Service == ""
-	if o == g.lastOrigin && !dependsOnKey {
+	hasOwnService := o.Service != ""
+	if o == g.lastOrigin && hasOwnService { // the same resource as in the last call, without encoding it again
 		return g.lastResource
 	}
 	g.lastOrigin = o
@@ -92,10 +91,14 @@ func (g *grouper) resourceOf(o *span.Origin, k *span.Key) int32 {
 	return g.lastResource
 }
 
-// reset removes the groups of the previous cycle, but keeps their memory.
-func (g *grouper) reset() {
+// reset removes the groups of the previous cycle, but keeps their memory. The next cycle has the given number of rows,
+// which are in no group yet.
+func (g *grouper) reset(rowCount int) {
 	g.groups = g.groups[:0]
 	g.nextRow = g.nextRow[:0]
+	for range rowCount {
+		g.nextRow = append(g.nextRow, noRow)
+	}
 	g.resources = g.resources[:0]
 	clear(g.resourceIndexes)
 	clear(g.groupIndexes)
@@ -105,8 +108,8 @@ func (g *grouper) reset() {
 // Resource returns the encoded resource of a group.
 func (g *grouper) Resource(group Group) string { return g.resources[group.Resource] }
 
-// addResource returns the index in g.resources of the resource of a service in a process. It adds the resource if
-// g.resources does not contain it yet.
+// addResource returns the index in g.resources of the resource for a service in the process o. It adds the resource
+// if g.resources does not contain it yet.
 func (g *grouper) addResource(o *span.Origin, service string) int32 {
 	g.scratch.bytes = g.scratch.bytes[:0]
 	g.dialect.writeResource(&g.scratch, o, service)
@@ -122,13 +125,12 @@ func (g *grouper) addResource(o *span.Origin, service string) int32 {
 }
 
 // identifySeries returns an ID for the series that spans with the labels in k belong to: the index of its resource,
-// and hashes of its attributes. The attributes include the status of spans without an error, because two label sets
-// can differ only in this status.
+// and hashes of its attributes. Two label sets can differ only in the status of spans without an error, so the hashes
+// include this status.
 func (g *grouper) identifySeries(resource int32, origin *span.Origin, k *span.Key) seriesID {
 	g.scratch.bytes = g.scratch.bytes[:0]
 	g.dialect.writeKey(&g.scratch, origin, k)
-	g.scratch.begin()
-	g.dialect.writeStatus(&g.scratch, status{isOK: g.dialect.isOK(origin, k)})
+	g.appendStatus(&g.scratch, status{isOK: g.dialect.isOK(origin, k)})
 	id := seriesID{resource: resource}
 	for i, seed := range g.seeds {
 		id.hashes[i] = maphash.Bytes(seed, g.scratch.bytes)
@@ -136,11 +138,16 @@ func (g *grouper) identifySeries(resource int32, origin *span.Origin, k *span.Ke
 	return id
 }
 
+// appendStatus appends the attributes for a status to a list, after those that writeKey has written.
+func (g *grouper) appendStatus(list *attributes, s status) {
+	list.beginList() // permits the names of these attributes, which writeKey has reserved
+	g.dialect.writeStatus(list, s)
+}
+
 // addRow adds the row with the index row to the series with the given ID. It creates a group for the series if there
 // is none. The rows of a group are a linked list: g.nextRow[i] is the row after row i. Rows must be added in the
 // order of their indexes.
 func (g *grouper) addRow(row int32, id seriesID) {
-	g.nextRow = append(g.nextRow, noRow) // the row is the last of its group
 	index, isKnown := g.groupIndexes[id]
 	if !isKnown {
 		g.groupIndexes[id] = int32(len(g.groups))
@@ -175,9 +182,7 @@ type Point struct {
 }
 
 // setCounts sets p.Calls, p.Durations and p.Seconds. hits is the sum of the weights of the spans: a sampled span of
-// weight 10 stands for 10 calls. nanoseconds is the sum of the durations, each multiplied by its weight. The
-// histogram counts each span once, so p.Seconds must also be a sum without weights: setCounts divides by the average
-// weight.
+// weight 10 stands for 10 calls. nanoseconds is the sum of the durations, each multiplied by its weight.
 func (p *Point) setCounts(h *sketch.Histogram, hits, nanoseconds float64) {
 	p.Calls = export.RoundRandomly(hits, math.MaxInt64)
 	p.Durations = h.Buckets(sketch.DefaultMaxBuckets)
@@ -185,7 +190,7 @@ func (p *Point) setCounts(h *sketch.Histogram, hits, nanoseconds float64) {
 	if spans == 0 {
 		return
 	}
-	if hits > 0 {
+	if hits > 0 { // remove the weights from the sum, because p.Durations counts each span once
 		averageWeight := hits / spans
 		nanoseconds /= averageWeight
 	}
@@ -226,14 +231,14 @@ func (r *Reader) BeginCycle(e exemplars.Sealed, start, end int64) {
 // histogram of durations, which contains the number of calls.
 func (r *Reader) MetricNames() (calls, durations string) { return r.dialect.metricNames() }
 
-// Counts contains the sums of a series.
+// Counts contains the counters of a series, added up over its rows.
 type Counts struct {
 	aggregate.Counts
 	errorDuration float64 // part of Duration that spans with an error took
 }
 
-// AddRows returns the sums of the rows of a series.
-func (r *Reader) AddRows(rows []export.Row, g Group) (sum Counts) {
+// SumRows returns the counters of the series g, added up over its rows.
+func (r *Reader) SumRows(rows []export.Row, g Group) (sum Counts) {
 	for row := range r.rowsOf(g, rows) {
 		sum.Add(&row.Counts)
 		sum.errorDuration += row.ErrorDuration()
@@ -241,35 +246,37 @@ func (r *Reader) AddRows(rows []export.Row, g Group) (sum Counts) {
 	return sum
 }
 
+// areAllTopLevel reports whether all spans of the series are top-level.
+func (c *Counts) areAllTopLevel() bool { return c.Hits > 0 && c.TopLevel >= c.Hits }
+
 // VisitPoints calls visit for each data point of the series g: one for the spans without an error, and one for those
-// with an error. Their attributes differ only in the status. It omits a point without spans. sum must be the result
-// of AddRows for g. A point is valid until visit returns.
+// with an error. Their attributes differ only in the status. It omits a point without spans. sum contains the counts
+// of the series, which SumRows returns. A point is valid until visit returns.
 func (r *Reader) VisitPoints(
 	sealed *aggregate.Sealed, rows []export.Row, g Group, sum *Counts, visit func(*Point),
 ) {
-	firstRow := &rows[g.firstRow]
+	firstRow := &rows[g.firstRow] // all rows of the series have the same attributes
 	origin, key := &sealed.Origins[firstRow.Origin()], firstRow.Key()
-	isOK := r.dialect.isOK(origin, key)
 	r.attributes.bytes = r.attributes.bytes[:0]
 	r.dialect.writeKey(&r.attributes, origin, key)
-	lengthWithoutStatus := len(r.attributes.bytes)
-	isTopLevel := sum.Hits > 0 && sum.TopLevel >= sum.Hits // all spans of the series are top-level
+	keyAttributes := r.attributes.bytes
+	s := status{isOK: r.dialect.isOK(origin, key), isTopLevel: sum.areAllTopLevel()}
 	for _, isError := range [...]bool{false, true} {
 		p := r.readPoint(rows, g, sum, isError)
 		if p.isEmpty() {
 			continue
 		}
-		r.attributes.bytes = r.attributes.bytes[:lengthWithoutStatus]
-		r.attributes.begin()
-		r.dialect.writeStatus(&r.attributes, status{isError, isOK, isTopLevel})
+		s.isError = isError
+		r.attributes.bytes = keyAttributes // without the status of the previous point
+		r.appendStatus(&r.attributes, s)
 		p.Attributes = r.attributes.bytes
 		visit(p)
 	}
 }
 
-// readPoint returns a data point of the series g, without attributes: that of the spans with an error if isError is
-// true, and otherwise that of the spans without one. sum contains the counts of all spans of the series. The point
-// is valid until the next call.
+// readPoint returns the data point of the failed spans in the series g if isError is true, and otherwise that of the
+// successful ones. It does not set the attributes. sum contains the counts of all spans of the series. The point is
+// valid until the next call.
 func (r *Reader) readPoint(rows []export.Row, g Group, sum *Counts, isError bool) *Point {
 	r.histogram.Reset()
 	r.addDurations(&r.histogram, rows, g, isError)
@@ -302,19 +309,23 @@ func (r *Reader) addDurations(histogram sketch.Sum, rows []export.Row, g Group, 
 
 // slowestExemplar returns the exemplar with the longest duration in the series g, among the spans with an error if
 // isError is true, and otherwise among those without one. If there is no exemplar, the result has the Span 0.
-//
-// It moves the time of the exemplar into the window of the cycle. A late span, or one whose clock is ahead, can
-// have another time, and Prometheus rejects an exemplar that is older than the previous one of the series.
 func (r *Reader) slowestExemplar(rows []export.Row, g Group, isError bool) (slowest exemplars.Exemplar) {
 	for row := range r.rowsOf(g, rows) {
 		slowest = slower(slowest, r.exemplars.Of(uint32(row.KeyID()), isError))
 	}
 	if slowest.Span != 0 {
-		// The start belongs to the previous window. Prometheus has a resolution of one millisecond.
-		earliest := r.start + int64(time.Millisecond)
-		slowest.End = min(max(slowest.End, earliest), r.end)
+		slowest.End = r.clampTime(slowest.End)
 	}
 	return slowest
+}
+
+// clampTime returns the time in the current export interval that is closest to the end of a span. A late span, or one
+// whose clock is ahead, has not ended in this interval. Prometheus would reject its exemplar, or the next one of the
+// series, because the times of exemplars must ascend.
+func (r *Reader) clampTime(end int64) int64 {
+	// r.start belongs to the previous interval. Prometheus has a resolution of one millisecond.
+	earliest := r.start + int64(time.Millisecond)
+	return min(max(end, earliest), r.end)
 }
 
 // slower returns the slower one of two exemplars, either of which can be missing.

@@ -114,18 +114,18 @@ func (g *ServiceGraph) writeResource(to *attributes, _ *span.Origin, _ string) {
 	if g.Instance == "" {
 		return
 	}
-	to.begin()
-	to.text("service.name", "spanstatsd")
-	to.text("service.instance.id", g.Instance)
+	to.beginList()
+	to.addText("service.name", "spanstatsd")
+	to.addText("service.instance.id", g.Instance)
 }
 
 // writeKey implements dialect.
 func (g *ServiceGraph) writeKey(to *attributes, origin *span.Origin, k *span.Key) {
 	e := g.edge(serviceName(origin, k), k)
-	to.begin()
-	to.text("client", e.client)
-	to.text("server", e.server)
-	to.text("connection_type", e.connection)
+	to.beginList()
+	to.addText("client", e.client)
+	to.addText("server", e.server)
+	to.addText("connection_type", e.connection)
 }
 
 // isOK implements dialect. The edges have no status.
@@ -136,8 +136,8 @@ func (*ServiceGraph) writeStatus(*attributes, status) {}
 
 // writeOverflow implements dialect.
 func (*ServiceGraph) writeOverflow(to *attributes) {
-	to.text("client", span.Blocked)
-	to.text("server", span.Blocked)
+	to.addText("client", span.Blocked)
+	to.addText("server", span.Blocked)
 }
 
 // edge returns the edge of a span of the given service. The key must be one that includes accepts.

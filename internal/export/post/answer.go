@@ -66,17 +66,22 @@ func (a Answers) readAnswer(name string, resp *http.Response, limit int64, now t
 	answer.Clock = export.ClockOf(resp.Header.Get("Date"), now)
 	if isSuccess := answer.Code/100 == 2; isSuccess {
 		answer.Outcome = export.OutcomeAccepted
-		return answer
-	}
-	message, retryDelay := readError(resp.Header, body)
-	answer.Message = message[:min(len(message), maxMessage)]
-	meaning := a.meaningOf(answer.Code)
-	answer.Outcome = meaning.Outcome
-	answer.Err = fmt.Errorf("%s answered %s%s%s", name, answer.Status, Quoted(answer.Message), meaning.Advice)
-	if answer.Outcome == export.OutcomeNotYet {
-		answer.After = max(retryDelay, otlpanswer.RetryAfter(resp.Header.Get("Retry-After"), now))
+	} else {
+		answer.setFailure(a.meaningOf(answer.Code), name, now)
 	}
 	return answer
+}
+
+// setFailure sets the fields of a response with an error code: the outcome, the message in the body, an error with
+// this message, and the delay before a retry, if the response contains one. name is the name of the destination.
+func (a *Answer) setFailure(meaning Meaning, name string, now time.Time) {
+	message, retryDelay := readError(a.Header, a.Body)
+	a.Message = message[:min(len(message), maxMessage)]
+	a.Outcome = meaning.Outcome
+	a.Err = fmt.Errorf("%s answered %s%s%s", name, a.Status, Quoted(a.Message), meaning.Advice)
+	if a.Outcome == export.OutcomeNotYet {
+		a.After = max(retryDelay, otlpanswer.RetryAfter(a.Header.Get("Retry-After"), now))
+	}
 }
 
 // readError returns the error message in the body of a response. A body in protobuf is a google.rpc.Status, which can

@@ -14,7 +14,7 @@ type body struct {
 	unread      bytes.Reader // the part that net/http has not read yet
 	state       atomic.Int32 // waiting, beingRead or withdrawn
 	isRequested atomic.Bool  // the destination requested the body
-	isRead      atomic.Bool  // net/http has read all of the body
+	isFullyRead atomic.Bool  // net/http has read all of the body
 	conn        atomic.Pointer[watchedConn]
 }
 
@@ -59,11 +59,14 @@ func (b *body) hasConnection() bool { return b.conn.Load() != nil }
 // false, the destination certainly lacks the end of the body, so the request can be retried.
 func (b *body) mayHaveArrived() bool {
 	conn := b.conn.Load()
-	if conn == nil || !b.isRead.Load() {
+	if conn == nil || !b.isFullyRead.Load() {
 		return false
 	}
 	return !conn.hasFailed.Load()
 }
+
+// wasWithdrawn reports whether withdraw has prevented the body from being sent.
+func (b *body) wasWithdrawn() bool { return b.state.Load() == withdrawn }
 
 // Read implements io.Reader. It fails if the body was withdrawn. After the first call, the body cannot
 // be withdrawn any more.
@@ -74,7 +77,7 @@ func (b *body) Read(p []byte) (int, error) {
 	}
 	n, err := b.unread.Read(p)
 	if b.unread.Len() == 0 {
-		b.isRead.Store(true)
+		b.isFullyRead.Store(true)
 	}
 	return n, err
 }
@@ -98,10 +101,10 @@ type watchedConn struct {
 // a write fails before that.
 func (c *watchedConn) Write(p []byte) (int, error) {
 	b := c.body.Load()
-	isBodyRead := b != nil && b.isRead.Load() // after this write, nothing of the body is left to write
+	isLastWrite := b != nil && b.isFullyRead.Load() // net/http has read the whole body, and now writes its end
 	n, err := c.Conn.Write(p)
 	switch {
-	case err == nil && isBodyRead:
+	case err == nil && isLastWrite:
 		c.isSent.Store(true)
 	case err != nil && !c.isSent.Load():
 		c.hasFailed.Store(true)

@@ -20,9 +20,9 @@ func TestBody_LastWriteFails(t *testing.T) {
 	}))
 	defer s.Close()
 	p := New(Config{Endpoint: endpoint.URL{Network: "tcp", Address: s.Listener.Addr().String()}})
-	dial := p.strict.DialContext
+	dial := p.strictTransport.DialContext
 	for what, last := range map[string]int{"the header": 0, "the body": 1} {
-		p.strict.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		p.strictTransport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 			conn, err := dial(ctx, network, address)
 			if err != nil {
 				return nil, err

@@ -66,8 +66,8 @@ type Poster struct {
 	mode             atomic.Int32    // an expectMode
 	hasRequestedBody atomic.Bool     // the destination has requested a body at least once
 	probing          chan struct{}   // holds a token while a probe is in flight
-	strict           *http.Transport // never sends a body that was not requested, if the request has Expect
-	lenient          *http.Transport // sends a body that was not requested after Config.ContinueTimeout
+	strictTransport  *http.Transport // never sends a body that was not requested, if the request has Expect
+	lenientTransport *http.Transport // sends a body after Config.ContinueTimeout even if it was not requested
 }
 
 const (
@@ -81,16 +81,17 @@ func New(c Config) *Poster {
 		c.ContinueTimeout = defaultContinueTimeout
 	}
 	return &Poster{
-		cfg:     c,
-		probing: make(chan struct{}, 1),
-		strict:  c.transport(forever),
-		lenient: c.transport(c.ContinueTimeout),
+		cfg:              c,
+		probing:          make(chan struct{}, 1),
+		strictTransport:  c.transport(forever),
+		lenientTransport: c.transport(c.ContinueTimeout),
 	}
 }
 
-// transport returns a transport that sends a body with the header "Expect: 100-continue" when the destination
-// requests it, or after continueTimeout. It opens a new connection for each request. A connection that is used again
-// could be closed by the destination at the same moment, and it would be unknown whether the request has arrived.
+// transport returns a transport that waits for the status 100 Continue, but at most for continueTimeout, before it
+// sends a body with the header "Expect: 100-continue". It opens a new connection for each request. A connection that
+// is used again could be closed by the destination at the same moment, and it would be unknown whether the request
+// has arrived.
 func (c *Config) transport(continueTimeout time.Duration) *http.Transport {
 	t := &http.Transport{
 		DialContext:            c.dial,
@@ -138,9 +139,9 @@ func (p *Poster) Post(ctx context.Context, header http.Header, content []byte) A
 	return answer
 }
 
-// postOnce sends a body in one request. It waits until the destination requests the body, unless the current mode is
-// immediate. isModeUnsupported is true if the destination does not support this mode. The body has then certainly
-// not arrived, so the caller can retry.
+// postOnce sends a body in one request. The current mode determines whether the body is sent immediately, or only
+// when the destination requests it. isModeUnsupported is true if the destination does not support this mode. The
+// body has then certainly not arrived, so the caller can retry.
 func (p *Poster) postOnce(
 	ctx context.Context, header http.Header, content []byte,
 ) (answer Answer, isModeUnsupported bool) {
@@ -157,9 +158,9 @@ func (p *Poster) postOnce(
 	return answer, wasNotRequested || wasExpectRejected
 }
 
-// waitForMode returns whether the destination must request a body before it is sent (whenRequested), or not
-// (immediate). If that is unknown (probeFirst), it probes the destination, or waits until a concurrent call has done
-// so. It returns an error if the probe fails or ctx ends.
+// waitForMode returns how to send a body: only when the destination requests it after the header Expect: 100-continue
+// (whenRequested), or immediately. If that is unknown (probeFirst), it probes the destination, or waits until a
+// concurrent call has done so. It returns an error if the probe fails or ctx ends.
 func (p *Poster) waitForMode(ctx context.Context) (expectMode, error) {
 	if mode := p.currentMode(); mode != probeFirst {
 		return mode, nil
@@ -167,7 +168,7 @@ func (p *Poster) waitForMode(ctx context.Context) (expectMode, error) {
 	select {
 	case p.probing <- struct{}{}: // a lock: only one call probes at a time
 		defer func() { <-p.probing }()
-	case <-ctx.Done():
+	case <-ctx.Done(): // the concurrent probe has not been answered
 		return probeFirst, p.noResponse("probe", errNotRequested)
 	}
 	if mode := p.currentMode(); mode != probeFirst { // a call that held the lock before has probed
@@ -203,7 +204,7 @@ func (p *Poster) send(ctx context.Context, header http.Header, content []byte, m
 		})
 		defer timer.Stop()
 	}
-	resp, err := p.strict.RoundTrip(req)
+	resp, err := p.strictTransport.RoundTrip(req)
 	if body.isRequested.Load() {
 		p.hasRequestedBody.Store(true)
 	}
@@ -220,17 +221,16 @@ func (p *Poster) send(ctx context.Context, header http.Header, content []byte, m
 	return answer
 }
 
-// answerWithoutResponse returns the result of a request that failed with err before a response. The outcome is
-// OutcomeUnknown if the destination may have received the whole body, and otherwise OutcomeNotYet. If the request
-// had a connection, the mode becomes probeFirst: the destination is tested before the next payload is sent.
+// answerWithoutResponse returns the result of a request that failed with err before a response. If the request had a
+// connection, the mode becomes probeFirst: the destination is tested before the next payload is sent.
 func (p *Poster) answerWithoutResponse(b *body, err error, mode expectMode) Answer {
 	if b.hasConnection() {
 		p.changeMode(mode, probeFirst)
 	}
-	if isBodyUnsent := b.state.Load() == withdrawn; isBodyUnsent {
+	switch {
+	case b.wasWithdrawn(): // the destination did not request the body in time
 		return failed(export.OutcomeNotYet, p.noResponse("send payload to", errNotRequested))
-	}
-	if b.mayHaveArrived() {
+	case b.mayHaveArrived():
 		return failed(export.OutcomeUnknown, fmt.Errorf("%w: %w", errNoResponse, err))
 	}
 	return failed(export.OutcomeNotYet, p.noResponse("send payload to", err))
@@ -255,17 +255,17 @@ func (p *Poster) Probe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	resp, err := p.lenient.RoundTrip(req)
+	resp, err := p.lenientTransport.RoundTrip(req) // sends the body after a while even if it is not requested
 	if err != nil {
 		return p.noResponse("probe", err)
 	}
 	_ = resp.Body.Close()
+	mode := immediate
 	if body.isRequested.Load() {
 		p.hasRequestedBody.Store(true)
-		p.mode.Store(int32(whenRequested))
-	} else {
-		p.mode.Store(int32(immediate))
+		mode = whenRequested
 	}
+	p.mode.Store(int32(mode))
 	return nil
 }
 
@@ -276,7 +276,7 @@ func (p *Poster) Get(ctx context.Context, path string, limit int64) Answer {
 	if err != nil {
 		return failed(export.OutcomeRefused, err)
 	}
-	resp, err := p.lenient.RoundTrip(req)
+	resp, err := p.lenientTransport.RoundTrip(req) // without a body, p.strictTransport would do the same
 	if err != nil {
 		return failed(export.OutcomeNotYet, err)
 	}

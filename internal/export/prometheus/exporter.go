@@ -97,7 +97,7 @@ func seriesMemory(l totals.Limits) int {
 	const pointerBytes = 8
 	overflowSeries := l.Resources + 1
 	series := l.Series + overflowSeries
-	labelBytes := l.Bytes + overflowSeries*l.ResourceBytes
+	labelBytes := l.Bytes + overflowSeries*l.ResourceBytes // overflow series are added beyond l.Bytes
 	histogramBytes := (l.Buckets + l.Classic) * bucketBytes
 
 	totalsBytes := l.Memory() + series*pointerBytes // with the sorted list of series
@@ -160,7 +160,7 @@ func (x *Exporter) writeSnapshot(s *scrape, r *http.Request) error {
 	return err
 }
 
-// withoutIdle returns a copy of series without the idle ones. A series is idle if it was not counted for
+// withoutIdle returns a copy of series without the idle ones. A series is idle if it got no spans for at least
 // x.limits.Idle before now, and if a complete scrape contains all of its spans.
 func (x *Exporter) withoutIdle(series []*record, now int64) []*record {
 	firstUnscraped := x.scrapes.FirstUnscraped()
@@ -178,7 +178,7 @@ func (x *Exporter) LastScrape() int64 { return x.lastScrape.Load() }
 // totalsKeeper maintains the running totals of all series. It also maintains records, immutable copies of the totals
 // that scrapes can read while the totals change.
 type totalsKeeper struct {
-	*points.Running
+	running      *points.Running
 	reader       *points.Reader
 	end          int64            // end of the last cycle, nanoseconds since the Unix epoch
 	sortedSeries []*totals.Series // sorted by labels
@@ -186,7 +186,7 @@ type totalsKeeper struct {
 }
 
 func newTotalsKeeper(r *points.Reader, limits totals.Limits) *totalsKeeper {
-	return &totalsKeeper{Running: points.NewRunning(r, limits), reader: r}
+	return &totalsKeeper{running: points.NewRunning(r, limits), reader: r}
 }
 
 // addCycle adds the counts of a cycle, one export interval, to the running totals. It returns the records of all
@@ -195,11 +195,13 @@ func (k *totalsKeeper) addCycle(c *export.Cycle, slowSpans exemplars.Sealed) (re
 	start := max(c.Start.UnixNano(), k.end) // not before the previous cycle, even if the clock was set back
 	k.end = max(c.End.UnixNano(), start+1)
 	k.reader.BeginCycle(slowSpans, start, k.end)
-	lost = k.AddCycle(c, start, k.end)
-	if k.haveSeriesChanged() {
+	lost = k.running.AddCycle(c, start, k.end)
+	counts := k.running.Counts()
+	haveSeriesChanged := counts.Series != k.lastCounts.Series || counts.Ended != k.lastCounts.Ended
+	if haveSeriesChanged {
 		k.sortSeries()
 	}
-	k.lastCounts = k.Counts()
+	k.lastCounts = counts
 	return k.updateRecords(c.Number), lost
 }
 
@@ -208,7 +210,7 @@ func (k *totalsKeeper) addCycle(c *export.Cycle, slowSpans exemplars.Sealed) (re
 func (k *totalsKeeper) updateRecords(cycle uint64) []*record {
 	records := make([]*record, len(k.sortedSeries))
 	for i, series := range k.sortedSeries {
-		if k.IsCounted(series) {
+		if k.running.IsCounted(series) {
 			k.updateRecord(series, cycle)
 		}
 		records[i] = recordOf(series)
@@ -216,37 +218,28 @@ func (k *totalsKeeper) updateRecords(cycle uint64) []*record {
 	return records
 }
 
-// haveSeriesChanged reports whether a series has begun or ended since the previous cycle.
-func (k *totalsKeeper) haveSeriesChanged() bool {
-	counts := k.Counts()
-	return counts.Series != k.lastCounts.Series || counts.Ended != k.lastCounts.Ended
-}
-
 // updateRecord replaces the record of a series that was counted in the given export interval. If the interval has
 // no exemplar for the series, the new record keeps the previous exemplar, because scrapes can be less frequent than
 // intervals.
 func (k *totalsKeeper) updateRecord(s *totals.Series, cycle uint64) {
 	previous := recordOf(s)
-	exemplar, hasExemplar := k.Slowest[s]
+	exemplar, hasExemplar := k.running.Slowest[s]
 	if !hasExemplar {
 		exemplar = previous.exemplar
 	}
-	next := newRecord(previous.labels, s, cycle, k.end, exemplar)
-	next.newCalls = next.calls - previous.calls
-	next.newErrors = next.errors - previous.errors
-	s.Note = next
+	s.UserData = newRecord(previous, s, cycle, k.end, exemplar)
 }
 
 // recordOf returns the last record of a series.
-func recordOf(s *totals.Series) *record { return s.Note.(*record) }
+func recordOf(s *totals.Series) *record { return s.UserData.(*record) }
 
 // sortSeries sets k.sortedSeries to all series, sorted by labels. It creates records for new series, only with their labels.
 func (k *totalsKeeper) sortSeries() {
-	k.sortedSeries = make([]*totals.Series, 0, k.Counts().Series)
-	for _, resource := range k.Resources() {
+	k.sortedSeries = make([]*totals.Series, 0, k.running.Counts().Series)
+	for _, resource := range k.running.Resources() {
 		for _, series := range resource.Series {
-			if isNew := series.Note == nil; isNew {
-				series.Note = &record{labels: seriesLabels(resource, series)}
+			if isNew := series.UserData == nil; isNew {
+				series.UserData = &record{labels: seriesLabels(resource, series)}
 			}
 			k.sortedSeries = append(k.sortedSeries, series)
 		}

@@ -80,7 +80,7 @@ func (r *record) quantile(fraction float64) float64 {
 	}
 	spansInBucket := int64(0)
 	bucket := r.offset
-	for _, delta := range r.deltas {
+	for _, delta := range r.deltas { // differences between successive buckets
 		spansInBucket += delta
 		cumulative += float64(spansInBucket)
 		if cumulative >= rank {

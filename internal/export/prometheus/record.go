@@ -37,17 +37,21 @@ type record struct {
 	exemplar   exemplars.Exemplar // missing if its Span is 0
 }
 
-// newRecord returns a record with the running totals of a series and the given labels. s contains the totals after
-// the export interval with the number cycle, which has ended at end, in nanoseconds since the Unix epoch.
-func newRecord(labels string, s *totals.Series, cycle uint64, end int64, e exemplars.Exemplar) *record {
+// newRecord returns a record of the running totals of the series s after a cycle, one export interval. previous is
+// the last record of the series, cycle the number of the interval, and end its end in nanoseconds since the Unix
+// epoch.
+func newRecord(previous *record, s *totals.Series, cycle uint64, end int64, e exemplars.Exemplar) *record {
 	buckets := &s.Buckets
+	calls, errors := float64(s.Calls), float64(s.Errors)
 	return &record{
-		labels:     labels,
+		labels:     previous.labels,
 		cycle:      cycle,
 		start:      s.Start,
 		end:        end,
-		calls:      float64(s.Calls),
-		errors:     float64(s.Errors),
+		calls:      calls,
+		errors:     errors,
+		newCalls:   calls - previous.calls,
+		newErrors:  errors - previous.errors,
 		spans:      buckets.Spans,
 		seconds:    s.Seconds,
 		scale:      buckets.Scale,
@@ -196,26 +200,33 @@ func (m *message) setNativeBuckets(r *record) {
 	}
 }
 
-// setExemplar adds the exemplar x to the histogram. Exemplars of native buckets belong to the whole histogram, and
-// one of classic buckets to the bucket that counts the span. Its value is the duration as the histogram counts it,
-// truncated to fewer digits, so that it is within the bounds of the bucket.
+// setExemplar adds the exemplar x to the histogram: to the bucket that counts its span if there are classic buckets,
+// and to the whole histogram if there are native ones.
 func (m *message) setExemplar(x *exemplars.Exemplar) {
-	traceID := fmt.Sprintf("%016x%016x", x.TraceHigh, x.TraceLow)
-	spanID := fmt.Sprintf("%016x", x.Span)
-	seconds := sketch.Truncate(x.Duration) / 1e9
-	exemplar := &dto.Exemplar{
-		Label: []*dto.LabelPair{
-			{Name: proto.String("trace_id"), Value: &traceID},
-			{Name: proto.String("span_id"), Value: &spanID},
-		},
-		Value:     &seconds,
-		Timestamp: timestamppb.New(time.Unix(0, x.End)),
-	}
+	exemplar := newExemplar(x)
 	if len(m.buckets) > 0 {
-		bucket, _ := slices.BinarySearch(m.bounds, seconds)
+		bucket, _ := slices.BinarySearch(m.bounds, exemplar.GetValue())
 		m.buckets[bucket].Exemplar = exemplar
 	}
 	if m.isNative {
 		m.histogram.Exemplars = []*dto.Exemplar{exemplar}
 	}
+}
+
+// newExemplar returns x as a protobuf message. Its value is the duration in seconds. Like the histogram, newExemplar
+// truncates it to fewer digits, so that it is within the bounds of the bucket that counts the span.
+func newExemplar(x *exemplars.Exemplar) *dto.Exemplar {
+	seconds := sketch.Truncate(x.Duration) / 1e9
+	return &dto.Exemplar{
+		Label: []*dto.LabelPair{
+			newLabelPair("trace_id", fmt.Sprintf("%016x%016x", x.TraceHigh, x.TraceLow)),
+			newLabelPair("span_id", fmt.Sprintf("%016x", x.Span)),
+		},
+		Value:     &seconds,
+		Timestamp: timestamppb.New(time.Unix(0, x.End)),
+	}
+}
+
+func newLabelPair(name, value string) *dto.LabelPair {
+	return &dto.LabelPair{Name: &name, Value: &value}
 }

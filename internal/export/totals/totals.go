@@ -33,7 +33,7 @@ type Series struct {
 	Buckets    sketch.Buckets
 	Classic    []uint64 // by classic bucket
 
-	Note any // for use by the reader of the totals
+	UserData any // for use by the reader of the totals
 
 	resource     *Resource
 	index        int           // index in Resource.Series
@@ -107,8 +107,8 @@ func (t *Totals) BeginCycle(cycle, firstUnsettled uint64, start, end int64) {
 	t.removeIdle()
 }
 
-// removeIdle removes the series that were not counted for Limits.Idle, least recently counted first. It stops at
-// the first series that is not idle or has undelivered spans.
+// removeIdle removes the series that got no spans for at least Limits.Idle, least recently counted first. It stops
+// at the first series that is not idle or has undelivered spans.
 func (t *Totals) removeIdle() {
 	for {
 		s := t.leastRecent()
@@ -236,8 +236,8 @@ func (t *Totals) leastRecent() *Series {
 	return nil
 }
 
-// makeRoom removes series, those without spans for the longest time first, until the limits permit a new series with
-// the given resource and attributes. It returns false if the next series is not removable.
+// makeRoom removes the series without spans for the longest time until the limits permit a new series with the given
+// resource and attributes. It returns false if the next series is not removable.
 func (t *Totals) makeRoom(resource, attributes []byte) bool {
 	for !t.hasRoom(resource, attributes) {
 		s := t.leastRecent()

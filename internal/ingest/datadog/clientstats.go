@@ -18,23 +18,22 @@ type statsRequest struct {
 	server *Server
 }
 
-// Count adds the statistics in the request to those of the daemon, and returns the response that the agent would
+// Handle adds the statistics in the request to those of the daemon, and returns the response that the agent would
 // send. If they can't be added, it returns nil, and the caller forwards the request to the agent. readErr is the error
-// of reading the body, or nil. After such an error, Count adds nothing.
-func (r *statsRequest) Count(readErr error) receiver.Response {
+// of reading the body, or nil. After such an error, Handle adds nothing.
+func (r *statsRequest) Handle(readErr error) receiver.Response {
 	if readErr != nil {
-		return r.server.refuseUnreadable(
-			r.BufferedRequest, readErr, StatsTooLarge.index(), StatsIncomplete.index(),
-		)
+		tooLarge, incomplete := StatsTooLarge.resultIndex(), StatsIncomplete.resultIndex()
+		return r.server.refuseUnreadable(r.BufferedRequest, readErr, tooLarge, incomplete)
 	}
 	var result StatsResult
 	hasPanicked := r.server.CatchPanic(func() { result = r.merge() })
 	if hasPanicked {
 		result = StatsBug
 	}
-	r.Result = result.index()
-	mustForward := !r.IsCounted // merge sets IsCounted when it adds the statistics, even if it panics afterwards
-	if mustForward {
+	r.Result = result.resultIndex()
+	areAdded := r.IsCounted // true even if merge has panicked after adding them
+	if !areAdded {
 		return nil
 	}
 	return func(w http.ResponseWriter) error {
@@ -51,8 +50,8 @@ func (r *statsRequest) merge() StatsResult {
 		return StatsUnread // the agent supports no compression either
 	}
 	setContainer(containerOf(r.BufferedRequest), header)
-	payload := <-r.server.idlePayload
-	defer func() { r.server.idlePayload <- payload.Next() }() // Next returns an empty payload
+	payload := <-r.server.idlePayload                         // all requests share one Payload, one after another
+	defer func() { r.server.idlePayload <- payload.Next() }() // Next empties it
 	if err := payload.Read(r.Body.Bytes, statsOriginOf(header)); err != nil {
 		return mergeResult(err)
 	}
@@ -98,5 +97,5 @@ func (r *statsRequest) Outbound() receiver.OutboundRequest {
 }
 
 func (r *statsRequest) Translate(from *http.Response, err error) receiver.Response {
-	return r.server.translate(r.BufferedRequest, from, err)
+	return r.server.respondLikeAgent(r.BufferedRequest, from, err)
 }

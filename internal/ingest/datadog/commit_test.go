@@ -55,7 +55,7 @@ func (h *harness) request(t *testing.T, start int64) (r *traceRequest, count fun
 	r.BufferedRequest = h.NewRequest(httptest.NewRequest(http.MethodPut, "/v0.4/traces", nil))
 	r.Body = &bodies.Body{Bytes: bodyOf(t, 4, start)}
 	return r, func() {
-		if response := r.Count(nil); response != nil {
+		if response := r.Handle(nil); response != nil {
 			t.Error("a request is not forwarded")
 		}
 	}
@@ -108,7 +108,7 @@ func TestExemplars_AgentThatIgnoresPriorities(t *testing.T) {
 		h := newHarness(t, func(c *Config) {
 			c.Exemplars = table
 			c.Features = func() (receiver.Features, <-chan struct{}) {
-				return receiver.Features{Stats: true, SpanKinds: []string{"server"}, DropsP0s: heeds}, nil
+				return receiver.Features{Stats: true, SpanKinds: []string{"server"}, AllowsDropUnsampled: heeds}, nil
 			}
 		})
 		h.loadFeatures()

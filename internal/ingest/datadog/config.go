@@ -26,9 +26,12 @@ const (
 	forwardTimeout = 30 * time.Second
 )
 
-// UpstreamConnections returns the maximum number of connections to the agent: one for each connection of a tracer, and
-// the idle connections of two transports. A connection of a tracer has at most one request in flight.
-func (c *Config) UpstreamConnections() int { return c.MaxConnections + 2*receiver.MaxIdle }
+// MaxUpstreamConnections returns the maximum number of connections to the agent: one for each connection of a tracer,
+// which has at most one request in flight, and the idle ones.
+func (c *Config) MaxUpstreamConnections() int {
+	const transports = 2 // for buffered and for streamed requests
+	return c.MaxConnections + transports*receiver.MaxIdle
+}
 
 // Config is the configuration of the receiver.
 type Config struct {
@@ -76,13 +79,16 @@ func (c *Config) Memory(publisherBytes int) []memory.Part {
 	}
 	publishingBytes := spantable.MaxSpans(c.MaxBody) * admit.SpanBytes
 	counterBytes := rules.CounterBytes(c.MaxBody, c.Exemplars != nil) + publishingBytes
-	allPublisherBytes := c.Publishers(rules.MaxBaseServices) * publisherBytes
-	parts := c.Config.Memory(flagPrefix, data, counterBytes, connectionBytes, allPublisherBytes)
+	parts := c.Config.Memory(flagPrefix, data, receiver.MemorySizes{
+		Counting:   counterBytes,
+		Connection: connectionBytes,
+		Publishers: c.Publishers(rules.MaxBaseServices) * publisherBytes,
+	})
 	statistics := memory.Part{
 		Name: "statistics that are read", Bytes: int64(clientstats.Bytes(c.MaxBody)), Flag: "apm-max-body",
 	}
-	const position = 2 // after the bodies and their hashes
-	return slices.Insert(parts, position, statistics)
+	const bodyParts = 2 // parts begins with the bodies and their hashes
+	return slices.Insert(parts, bodyParts, statistics)
 }
 
 // connectionBytes is the approximate memory of a connection during a request, including the connection to the agent: six

@@ -112,7 +112,7 @@ func (s *Server) serveOther(w http.ResponseWriter, r *http.Request) {
 	case isTracePath:
 		s.CountResult(int(ResultUnread))
 	case isStatsPath:
-		s.CountResult(StatsNotWanted.index())
+		s.CountResult(StatsNotWanted.resultIndex())
 	default:
 		s.counters.other.Add(1)
 	}
@@ -122,21 +122,22 @@ func (s *Server) serveOther(w http.ResponseWriter, r *http.Request) {
 // loadFeatures applies the agent's current features, and returns a channel that is closed when they change.
 func (s *Server) loadFeatures() <-chan struct{} {
 	features, changed := s.config.Features()
-	s.dropsUnsampled.Store(s.config.DropUnsampled.drops(features.DropsP0s))
+	s.dropsUnsampled.Store(s.config.DropUnsampled.drops(features.AllowsDropUnsampled))
 	s.mergesStats.Store(features.Stats)
 	s.policy.Store(s.newPolicy(&features))
 	return changed
 }
 
 // newPolicy returns rules for counting the spans of traces like an agent with the given features. It returns nil if
-// the agent accepts no statistics, or if only the agent can apply its own rules.
+// the agent accepts no statistics, or has rules that only the agent can apply.
 func (s *Server) newPolicy(features *receiver.Features) *rules.Policy {
-	if !features.Stats || features.FiltersTags {
+	if !features.Stats || features.FiltersByTags {
 		return nil
 	}
 	labels := s.config.Labels
-	// An exemplar must be a sampled trace. If DropsP0s is not set, the agent decides later which traces are sampled.
-	labels.TraceIDs = s.config.Exemplars != nil && features.DropsP0s
+	// An exemplar must be a sampled trace. Unless the agent allows dropping unsampled traces, it decides later which
+	// traces are sampled.
+	labels.TraceIDs = s.config.Exemplars != nil && features.AllowsDropUnsampled
 	policy, isValid := rules.NewPolicy(features.PeerTags, features.SpanKinds, features.IgnoreResources, labels)
 	if !isValid {
 		s.config.Log.Warn("the agent is configured with tags that only it can evaluate; it counts traces itself")
@@ -153,10 +154,10 @@ func (s *Server) recordFailure(err error) {
 		"error", err)
 }
 
-// translate returns a response that copies the agent's response unchanged. If err is not nil, it returns a response
-// that closes the connection instead, because some tracers retry after a closed connection but not after status
-// 502.
-func (s *Server) translate(r *receiver.BufferedRequest, response *http.Response, err error) receiver.Response {
+// respondLikeAgent returns a response that copies the agent's response unchanged. If err is not nil, it returns a
+// response that closes the connection instead, because some tracers retry after a closed connection but not after
+// status 502.
+func (s *Server) respondLikeAgent(r *receiver.BufferedRequest, response *http.Response, err error) receiver.Response {
 	if err != nil {
 		if !r.IsCanceled() {
 			s.recordFailure(err)

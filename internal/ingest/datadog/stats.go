@@ -53,8 +53,8 @@ var statsResultNames = [statsResults]string{
 	"not_wanted", "incomplete", "bug",
 }
 
-// index returns the index of the result in receiver.Setup.Results, in which these results follow those of traces.
-func (r StatsResult) index() int { return results + int(r) }
+// resultIndex returns the index of the result in receiver.Setup.Results, in which these results follow those of traces.
+func (r StatsResult) resultIndex() int { return results + int(r) }
 
 // Stats are the counters of the receiver. Every result is present, also at 0.
 type Stats struct {
@@ -76,13 +76,13 @@ func (s *Server) Stats() Stats {
 		var disabled *receiver.Server
 		return Stats{
 			Requests: disabled.Results(resultNames[:], 0),
-			Merges:   disabled.Results(statsResultNames[:], StatsMerged.index()),
+			Merges:   disabled.Results(statsResultNames[:], StatsMerged.resultIndex()),
 		}
 	}
 	return Stats{
 		Stats:           s.Server.Stats(),
 		Requests:        s.Results(resultNames[:], 0),
-		Merges:          s.Results(statsResultNames[:], StatsMerged.index()),
+		Merges:          s.Results(statsResultNames[:], StatsMerged.resultIndex()),
 		Other:           s.counters.other.Load(),
 		Failed:          s.counters.failed.Load(),
 		DropsUnsampled:  s.dropsUnsampled.Load(),

@@ -38,8 +38,8 @@ func (s *Server) newProxy() *httputil.ReverseProxy {
 }
 
 // abortStream closes the tracer's connection after a streamed request has failed with err. It sends no response,
-// because some tracers retry only then. Unless the tracer has canceled the request, abortStream logs and counts the
-// error.
+// because some tracers do not retry after a response. Unless the tracer has canceled the request, abortStream logs
+// and counts the error.
 func (s *Server) abortStream(_ http.ResponseWriter, r *http.Request, err error) {
 	isTracerGone := r.Context().Err() != nil
 	if !isTracerGone {

@@ -65,10 +65,10 @@ func isReadable(format decode.Format, header http.Header) bool {
 	return !canBeJSON || isMsgpack(header.Get(headerContentType))
 }
 
-// Count counts the spans of the request, unless isUncounted is set. It returns nil, because the caller forwards the
-// request to the agent even if the spans could not be counted. readErr is the error of reading the body, or nil. After
-// such an error, Count returns a response.
-func (t *traceRequest) Count(readErr error) receiver.Response {
+// Handle counts the spans of the request, unless isUncounted is set. It returns nil: the caller then forwards the
+// request to the agent, even if the spans could not be counted. If readErr, the error of reading the body, is not nil,
+// Handle returns a response instead.
+func (t *traceRequest) Handle(readErr error) receiver.Response {
 	if readErr != nil {
 		return t.refuseUnreadable(readErr)
 	}
@@ -129,8 +129,8 @@ func (s *Server) streamOrClose(r *receiver.BufferedRequest, readErr error) recei
 	}
 }
 
-// count decodes the body, counts its spans, and returns the result. If they are counted and t.dropsUnsampled is
-// true, it also removes unsampled traces from the body to forward.
+// count decodes the body, counts its spans, and returns the result. If the body is not valid, it logs an error, and
+// the agent counts the spans.
 func (t *traceRequest) count() Result {
 	s := t.server
 	policy := s.policy.Load()
@@ -140,12 +140,7 @@ func (t *traceRequest) count() Result {
 	counter := <-s.idleCounters
 	defer func() { s.idleCounters <- counter }()
 	defer counter.Release()
-	body := t.Body.Bytes
-	header := t.Header()
-	s.ParsedBytes.Add(uint64(len(body)))
-	hasTopLevelMarks := receiver.IsTrue(header.Get(headerComputedTop))
-	err := counter.Count(t.format, body, header.Get(headerLang), hasTopLevelMarks, policy)
-	if err != nil {
+	if err := t.decode(counter, policy); err != nil {
 		s.Log.Write(slog.LevelWarn, "traces are left to the agent to count", "error", err, "format",
 			t.format.String())
 		return ResultUnread
@@ -153,24 +148,36 @@ func (t *traceRequest) count() Result {
 	return t.publish(counter)
 }
 
+// decode decodes the body into counter. policy contains the agent's rules for counting spans.
+func (t *traceRequest) decode(counter *rules.Counter, policy *rules.Policy) error {
+	body := t.Body.Bytes
+	t.server.ParsedBytes.Add(uint64(len(body)))
+	header := t.Header()
+	language := header.Get(headerLang)
+	hasTopLevelMarks := receiver.IsTrue(header.Get(headerComputedTop))
+	return counter.Count(t.format, body, language, hasTopLevelMarks, policy) //nolint:wrapcheck // its own words
+}
+
 // publish publishes the spans that counter has read from the body, unless an equal body was published before. If
 // t.dropsUnsampled is true, it also removes unsampled traces from the body to forward, but only if their spans are
 // counted.
 func (t *traceRequest) publish(counter *rules.Counter) Result {
 	origin := counter.Origin(originOf(t.Header()))
-	isDuplicate, reason, isCounted := t.Publish(t.Body.Bytes, batchesOf(counter, origin), sampledSpans(counter))
-	if isCounted && t.dropsUnsampled { // isCounted is true for duplicates too
+	outcome, dropReason := t.Publish(t.Body.Bytes, batchesOf(counter, origin), sampledSpans(counter))
+	if outcome == receiver.NotPublished {
+		if dropReason == admit.DropNotWanted {
+			return ResultNotWanted
+		}
+		return ResultNoRoom
+	}
+	isDuplicate := outcome == receiver.PublishedBefore
+	if t.dropsUnsampled {
 		t.removeUnsampled(counter, isDuplicate)
 	}
-	switch {
-	case isDuplicate:
+	if isDuplicate {
 		return ResultCountedBefore
-	case isCounted:
-		return ResultCounted
-	case reason == admit.DropNotWanted:
-		return ResultNotWanted
 	}
-	return ResultNoRoom
+	return ResultCounted
 }
 
 // sampledSpans iterates over the counted spans of sampled traces, with their trace and span IDs. Metrics can refer
@@ -248,11 +255,11 @@ func (t *traceRequest) Outbound() receiver.OutboundRequest {
 }
 
 func (t *traceRequest) Translate(from *http.Response, err error) receiver.Response {
-	return t.server.translate(t.BufferedRequest, from, err)
+	return t.server.respondLikeAgent(t.BufferedRequest, from, err)
 }
 
-// newOutbound returns a request to the agent with the method and the URL of r, and message as the body. It has the
-// header of r, without the fields that concern only the sender's connection.
+// newOutbound returns a request to the agent with the method, the URL and the header of r, and message as the body.
+// It adds the container ID of the sender, and removes the fields that concern only the sender's connection.
 func newOutbound(r *receiver.BufferedRequest, message []byte) receiver.OutboundRequest {
 	header := r.Header()
 	setContainer(containerOf(r), header)

@@ -125,13 +125,15 @@ func encodingOfMedia(mediaType string) encoding {
 // Response if the request is invalid or a CORS preflight request.
 func (s *Server) classify(r *receiver.BufferedRequest) (receiver.Exchange, receiver.Response) {
 	c := &call{BufferedRequest: r, server: s, encoding: encodingOf(r.Header().Get("Content-Type"))}
-	if s.config.Origins != nil {
-		c.origin = r.Header().Get("Origin")
+	permitsWebPages := s.config.AllowedOrigins != nil
+	if permitsWebPages {
+		c.origin = r.Header().Get("Origin") // the web page of a browser
 	}
 	if c.isPreflight() {
 		return nil, c.answerPreflight()
 	}
-	if refusal := c.readHead(); refusal != nil {
+	refusal := c.readHead()
+	if refusal != nil {
 		return nil, c.respondError(refusal)
 	}
 	if c.signal == signalHealth {
@@ -143,32 +145,31 @@ func (s *Server) classify(r *receiver.BufferedRequest) (receiver.Exchange, recei
 // readHead sets the signal, the encoding and the compression of the call from the path and the header of the
 // request. It returns an error reply if the request is not supported, and nil otherwise.
 func (c *call) readHead() (refusal *reply) {
-	requestSignal, isGRPC, found := signalOf(c.HTTP.URL.Path)
+	requestSignal, isGRPCPath, isKnownPath := signalOf(c.HTTP.URL.Path)
 	c.signal = requestSignal
 	isGRPCType := c.encoding == encodingGRPC
-	fitsPath := !found || isGRPC == isGRPCType
-	isSupportedType := fitsPath && c.encoding != unknownEncoding
+	contradictsPath := isKnownPath && isGRPCType != isGRPCPath
+	isSupportedType := c.encoding != unknownEncoding && !contradictsPath
 	if !isSupportedType {
-		c.encoding = c.refusalEncoding(isGRPC)
+		c.encoding = c.refusalEncoding(isGRPCPath)
 	}
 	switch {
-	case !found:
+	case !isKnownPath:
 		return unsupported(http.StatusNotFound, "unknown path; send OTLP to /v1/traces, /v1/metrics or /v1/logs")
 	case c.HTTP.Method != http.MethodPost:
 		return unsupported(http.StatusMethodNotAllowed, "only POST is supported")
 	case !isSupportedType:
 		return unsupported(http.StatusUnsupportedMediaType, "unsupported Content-Type; /v1/... accepts "+
 			"application/x-protobuf and application/json, a gRPC method application/grpc")
-	}
-	return c.readTransport(isGRPC)
-}
-
-// readTransport sets the compression of the call. It returns an error reply if the version of HTTP or the compression
-// is not supported, and nil otherwise.
-func (c *call) readTransport(isGRPC bool) (refusal *reply) {
-	if c.hasNoLength() {
+	case c.hasNoLength():
 		return newRefusal(ResultRefused, otlpanswer.InvalidArgument, "an HTTP/1.0 request must declare its length")
 	}
+	return c.readTransport(isGRPCPath)
+}
+
+// readTransport checks the version of HTTP, and sets the compression of the call. It returns an error reply if the
+// version or the compression is not supported, and nil otherwise.
+func (c *call) readTransport(isGRPC bool) (refusal *reply) {
 	if isGRPC && c.HTTP.ProtoMajor != 2 {
 		return unsupported(http.StatusHTTPVersionNotSupported, "gRPC needs HTTP/2")
 	}
@@ -292,7 +293,7 @@ func (c *call) respond(answer *reply) receiver.Response {
 		if c.encoding == encodingGRPC {
 			return answer.writeGRPC(w, method == http.MethodHead)
 		}
-		c.server.config.Origins.allow(c.origin, w.Header())
+		c.server.config.AllowedOrigins.allow(c.origin, w.Header())
 		return answer.writeHTTP(w, c.encoding, c.signal)
 	}
 }

@@ -18,13 +18,13 @@ import (
 // Config is the configuration of the receiver. MaxBody limits both the received and the decompressed body.
 type Config struct {
 	receiver.Config
-	MaxStreams int              // requests in flight per HTTP/2 connection
-	Forward    Collector        // the upstream
-	Keep       *sampling.Policy // selects the traces to forward; nil forwards all
-	Semantics  Semantics
-	Labels     otel.Labels // labels of SemanticsOTel; Labels.Ignore applies to SemanticsDatadog as well
-	Marks      bool        // whether forwarded resources get an attribute that marks them as counted
-	Origins    Origins     // origins of web pages whose scripts may send OTLP; nil disables CORS
+	MaxStreams     int              // requests in flight per HTTP/2 connection
+	Forward        Collector        // the upstream
+	Keep           *sampling.Policy // selects the traces to forward; nil forwards all
+	Semantics      Semantics
+	Labels         otel.Labels // labels of SemanticsOTel; Labels.Ignore applies to SemanticsDatadog as well
+	MarksCounted   bool        // whether forwarded resources get an attribute that marks them as counted
+	AllowedOrigins Origins     // origins of web pages whose scripts may send OTLP; nil disables CORS
 
 	headerTimeout, readTimeout time.Duration // maximum time to receive a header, and a body
 	forwardTimeout             time.Duration // maximum time to wait for the upstream's response
@@ -73,15 +73,15 @@ func (c *Config) checkKeep() error {
 	return errors.Join(forwardErr, memoryErr)
 }
 
-// LeastBodyBytes returns the smallest valid MaxBodyBytes: the memory that one request with a body of MaxBody bytes may
-// need. If Keep is set, that is the memory of three bodies: the received, the decompressed and the sampled one.
+// LeastBodyBytes returns the smallest valid MaxBodyBytes, the memory that one request of maximum length needs. If Keep
+// is set, that is the memory of three bodies: the received, the decompressed and the sampled one.
 func (c *Config) LeastBodyBytes() int {
 	if c.Keep == nil {
 		return c.MaxBody
 	}
 	receivedBytes, decompressedBytes := c.MaxBody, c.MaxBody
 	bodyBytes := receivedBytes + decompressedBytes + sampling.SelectionBytes(c.MaxBody)
-	return roundUp(bodyBytes, 64<<10) // so that a message with the number is readable
+	return roundUp(bodyBytes, 64<<10) // for a readable number in errors
 }
 
 // Memory returns the maximum memory of the OTLP receiver, one part for each purpose, or nil if the receiver is
@@ -90,10 +90,11 @@ func (c *Config) Memory(publisherBytes int) []memory.Part {
 	if !c.Enabled() {
 		return nil
 	}
-	countingBytes := c.Semantics.countingBytes(c.MaxBody)
-	connectionBytes := c.connectionBytes()
-	allPublisherBytes := c.Publishers(rules.MaxBatches) * publisherBytes
-	parts := c.Config.Memory("otlp", "OTLP", countingBytes, connectionBytes, allPublisherBytes)
+	parts := c.Config.Memory("otlp", "OTLP", receiver.MemorySizes{
+		Counting:   c.Semantics.countingBytes(c.MaxBody),
+		Connection: c.connectionBytes(),
+		Publishers: c.Publishers(rules.MaxBatches) * publisherBytes,
+	})
 	forwarding := c.Forward.Memory("OTLP")
 	sdkMetrics := memory.Part{Name: "span metrics of SDKs", Bytes: sdkmetrics.Bytes}
 	return append(parts, forwarding, sdkMetrics)
@@ -101,9 +102,9 @@ func (c *Config) Memory(publisherBytes int) []memory.Part {
 
 // Approximate memory of a connection.
 const (
-	// plainBytes is the memory without HTTP/2 streams: a header of maximum length with HTTP/1.1, or two goroutines
-	// with their buffers and header tables with HTTP/2.
-	plainBytes = 96 << 10
+	// connectionBaseBytes is the memory without HTTP/2 streams: a header of maximum length with HTTP/1.1, or two
+	// goroutines with their buffers and header tables with HTTP/2.
+	connectionBaseBytes = 96 << 10
 	// streamBytes is the memory of an HTTP/2 stream: a goroutine, a header of maximum length, and a share of minWindow.
 	streamBytes = 48 << 10
 	// headerBytes is the memory of a header that waits in net/http until the handler of a canceled stream returns.
@@ -113,26 +114,26 @@ const (
 )
 
 // windowBytes returns the HTTP/2 receive window of a stream, and of a connection. The sender of a longer body has to
-// wait for window updates. A request of the Java agent with 512 spans fits into maxWindow.
+// wait for window updates.
 func (c *Config) windowBytes() int { return min(c.MaxBody, maxWindow) }
 
 const (
 	minWindow = bodies.FirstBuffer // net/http's default window, plus one
-	maxWindow = 384 << 10
+	maxWindow = 384 << 10          // a request of the Java agent with 512 spans fits
 )
 
 // connectionBytes returns the approximate maximum memory of a connection.
 func (c *Config) connectionBytes() int {
 	bytesPerStream := streamBytes + waitingHeaders*headerBytes
-	windowBytes := c.windowBytes() - minWindow // streamBytes contains the rest
-	return plainBytes + windowBytes + c.MaxStreams*bytesPerStream
+	bytesOverMinWindow := c.windowBytes() - minWindow // streamBytes includes minWindow
+	return connectionBaseBytes + bytesOverMinWindow + c.MaxStreams*bytesPerStream
 }
 
 // roundUp returns the smallest multiple of unit that is not less than n.
 func roundUp(n, unit int) int { return (n + unit - 1) / unit * unit }
 
-// UpstreamConnections returns the maximum number of connections to the upstream.
-func (c *Config) UpstreamConnections() int { return c.Forward.UpstreamConnections() }
+// MaxUpstreamConnections returns the maximum number of connections to the upstream.
+func (c *Config) MaxUpstreamConnections() int { return c.Forward.MaxUpstreamConnections() }
 
 // Collector is the URL of the upstream, an OTLP server. The zero value disables forwarding.
 type Collector struct{ destination.URL }

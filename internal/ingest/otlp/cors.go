@@ -128,7 +128,7 @@ const (
 // header fields that the browser has asked for. It is an error if the origin of the web page is not allowed, or if
 // the list of header fields is too long.
 func (c *call) answerPreflight() receiver.Response {
-	origins := c.server.config.Origins
+	origins := c.server.config.AllowedOrigins
 	requestedHeaders := c.Header().Get("Access-Control-Request-Headers")
 	isAllowed := origins.match(c.origin) && len(requestedHeaders) <= maxRequestedHeaders
 	if !isAllowed {

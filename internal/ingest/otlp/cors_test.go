@@ -74,7 +74,7 @@ const shop = "https://shop.example"
 func withOrigins(t *testing.T, change func(*Config, *aggregate.Config)) *harness {
 	t.Helper()
 	return newHarness(t, func(c *Config, a *aggregate.Config) {
-		c.Origins, c.MaxBody = Origins{shop}, bodies.FirstBuffer
+		c.AllowedOrigins, c.MaxBody = Origins{shop}, bodies.FirstBuffer
 		if change != nil {
 			change(c, a)
 		}

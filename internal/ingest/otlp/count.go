@@ -18,12 +18,13 @@ import (
 // it, and forwarded requests have it so that a Datadog agent does not count the spans again.
 const headerComputedStats = "Datadog-Client-Computed-Stats"
 
-// Count counts the spans of the request. It returns nil if the request is to be forwarded to the upstream, and
+// Handle counts the spans of the request. It returns nil if the request is to be forwarded to the upstream, and
 // otherwise the response to the sender. readErr is the error of reading the body, or nil. Spans that the daemon
 // can't read are not counted, but they are forwarded.
-func (c *call) Count(readErr error) receiver.Response {
+func (c *call) Handle(readErr error) receiver.Response {
 	hasUpstream := c.server.config.Forward.IsSet()
-	if !hasUpstream && c.signal != signalTraces {
+	isUnused := !hasUpstream && c.signal != signalTraces // metrics or logs, which are only forwarded
+	if isUnused {
 		return c.discard(readErr)
 	}
 	if refusal := c.setMessage(readErr); refusal != nil {
@@ -55,8 +56,8 @@ func (c *call) prepareForwarding() receiver.Response {
 	if c.sampled.isEmpty {
 		return c.respond(successReply())
 	}
-	isReadable := c.chooseForwarded()
-	if !isReadable {
+	canForward := c.setForwarded()
+	if !canForward {
 		return c.refuseUnforwardable()
 	}
 	return nil
@@ -136,9 +137,10 @@ func (c *call) noteDiscarded() {
 // It returns an error reply instead of a result if the spans can't be counted.
 func (s *Server) count(c *call) (result Result, refusal *reply) {
 	isCountedBySender := receiver.IsTrue(c.Header().Get(headerComputedStats))
-	hasOTelRules := s.config.Semantics == SemanticsOTel
-	if isCountedBySender && hasOTelRules && c.canForwardReceived() {
-		return ResultComputedByClient, nil // without decoding the message
+	hasOTelRules := s.config.Semantics == SemanticsOTel // with Datadog's rules, a message can also have uncounted spans
+	needsNoDecoding := isCountedBySender && hasOTelRules && c.canForwardReceived()
+	if needsNoDecoding {
+		return ResultComputedByClient, nil
 	}
 	ws := <-s.workspaces
 	defer func() { s.workspaces <- ws }()
@@ -165,20 +167,20 @@ func (s *Server) countMessage(c *call, ws *workspace, isCountedBySender bool) (r
 	return s.publishCounted(c, ws, message)
 }
 
-// publishCounted publishes the counted spans of a request, all or none, and then prepares the message to forward. If
-// an equal message was published before, it does not publish the spans again. It returns an error reply if the sender
-// should retry, or should send smaller requests.
-func (s *Server) publishCounted(c *call, ws *workspace, message []byte) (Result, *reply) {
-	selection, refusal := s.selectSpans(c, ws)
+// publishCounted publishes the counted spans of a request, all or none. Then it replaces the received message by the
+// message to forward, which can have fewer spans. If an equal message was published before, it does not publish the
+// spans again. If the sender should retry, or should send smaller requests, it returns an error reply instead.
+func (s *Server) publishCounted(c *call, ws *workspace, message []byte) (result Result, refusal *reply) {
+	selection, refusal := s.selectSpans(c, ws) // before publishing: after an error, the sender sends the spans again
 	if refusal != nil {
 		return 0, refusal
 	}
-	isDuplicate, dropReason, isPublished := c.Publish(message, ws.reader.Batches, ws.forwardedSpans)
-	if !isPublished {
-		return dropResult(dropReason)
+	outcome, dropReason := c.Publish(message, ws.reader.Batches, ws.forwardedSpans)
+	if outcome == receiver.NotPublished {
+		return respondToDrop(dropReason)
 	}
-	savedBytes := s.writeSelected(c, ws, selection)
-	if isDuplicate {
+	savedBytes := s.replaceReceived(c, ws, selection)
+	if outcome == receiver.PublishedBefore {
 		return ResultDuplicate, nil
 	}
 	isSampling := s.config.Keep != nil
@@ -226,7 +228,7 @@ func (s *Server) decompress(c *call, ws *workspace) (message []byte, refusal *re
 // convertJSON converts a request from JSON to protobuf. It returns an error reply if the JSON is invalid, or if
 // there is not enough free memory for the result.
 func (s *Server) convertJSON(c *call, json []byte) (protobuf []byte, refusal *reply) {
-	if !utf8.Valid(json) { // the conversion replaces each invalid byte by three, which exceeds ProtobufBytes
+	if !utf8.Valid(json) { // each invalid byte would become three bytes, more than the buffer has room for
 		return nil, s.refuseUnreadable(errors.New("read spans in JSON: it is not UTF-8"), ResultUnparsable)
 	}
 	converted := s.Bodies.Take(otlpjson.ProtobufBytes(len(json)))
@@ -243,10 +245,10 @@ func (s *Server) convertJSON(c *call, json []byte) (protobuf []byte, refusal *re
 	return converted.Bytes, nil
 }
 
-// dropResult returns the result for a request whose spans were dropped for the given reason. It returns an error
+// respondToDrop returns the result for a request whose spans were dropped for the given reason. It returns an error
 // reply instead if the sender should retry the request later, or should send smaller requests.
-func dropResult(reason admit.DropReason) (Result, *reply) {
-	isTemporary := reason.IsPassing()
+func respondToDrop(reason admit.DropReason) (result Result, refusal *reply) {
+	isTemporary := reason.IsRetryable()
 	switch {
 	case isTemporary:
 		return 0, retryableRefusal(ResultNoRoom, "the daemon can't count these spans at the moment; retry later: "+
@@ -279,10 +281,9 @@ func (s *Server) addSDKMetrics(c *call) {
 	ws := <-s.workspaces // waits until one is idle
 	defer func() { s.workspaces <- ws }()
 	plain, err := ws.decompressor.Decompress(c.message, c.compression, &s.Bodies)
+	defer plain.Release() // also after an error
 	if err != nil {
-		plain.Release()
 		return
 	}
-	defer plain.Release()
 	s.sdkSums.Add(plain.Bytes)
 }

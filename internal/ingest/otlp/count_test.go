@@ -174,14 +174,14 @@ func TestAdmission_RetryableIfRetryHelps(t *testing.T) {
 		admit.DropRingFull, admit.DropOverShare, admit.DropRingContended,
 		admit.DropShutdown,
 	} {
-		if _, no := dropResult(reason); no.result != ResultNoRoom || no.Retry == 0 {
+		if _, no := respondToDrop(reason); no.result != ResultNoRoom || no.Retry == 0 {
 			t.Errorf("%s is answered %+v", reason, no)
 		}
 	}
-	if _, no := dropResult(admit.DropBatchTooLarge); no.result != ResultTooMany || no.Retry != 0 {
+	if _, no := respondToDrop(admit.DropBatchTooLarge); no.result != ResultTooMany || no.Retry != 0 {
 		t.Errorf("what no ring can hold is answered %+v", no)
 	}
-	if result, no := dropResult(admit.DropNotWanted); result != ResultNotWanted || no != nil {
+	if result, no := respondToDrop(admit.DropNotWanted); result != ResultNotWanted || no != nil {
 		t.Errorf("an unwanted request is %s, answered %+v", resultNames[result], no)
 	}
 }

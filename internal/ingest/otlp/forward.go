@@ -36,9 +36,9 @@ func (c *call) canForwardReceived() bool {
 	return c.encoding != encodingJSON && !isSnappyBlock
 }
 
-// chooseForwarded sets c.forwarded to the message for the upstream: the one with only the sampled spans, the received
+// setForwarded sets c.forwarded to the message for the upstream: the one with only the sampled spans, the received
 // one, or its conversion to protobuf. It returns false if the upstream can't read any of them.
-func (c *call) chooseForwarded() (isReadable bool) {
+func (c *call) setForwarded() (canForward bool) {
 	upstreamEncoding := encodingProtobuf
 	if c.server.config.Forward.IsGRPC() {
 		upstreamEncoding = encodingGRPC
@@ -138,14 +138,16 @@ func (c *call) readReply(response *http.Response) (*reply, error) {
 	if isIncomplete {
 		return nil, err
 	}
-	if c.forwarded.encoding != encodingGRPC {
+	upstreamEncoding := c.forwarded.encoding
+	senderEncoding := c.encoding
+	if upstreamEncoding != encodingGRPC {
 		return c.replyFromHTTP(response, body, isTooLong), nil
 	}
 	hasStatus := field(response, headerGRPCStatus) != ""
 	if isTooLong && !hasStatus { // the status is in the trailer, which follows the body
 		return nil, err
 	}
-	return replyFromGRPC(response, body, c.encoding), nil
+	return replyFromGRPC(response, body, senderEncoding), nil
 }
 
 // noteOutcome counts a forwarded request as accepted, retryable or refused by the upstream. It logs a refusal.
@@ -173,10 +175,10 @@ func (c *call) refuseUnanswered(err error) receiver.Response {
 		s.forwards.Record(receiver.OutcomeClientGone, "")
 		return receiver.CloseConnection
 	}
-	advice := s.config.Forward.Advise(err)
-	s.forwards.Record(receiver.OutcomeUnreachable, advice.Error())
+	errWithAdvice := s.config.Forward.Advise(err)
+	s.forwards.Record(receiver.OutcomeUnreachable, errWithAdvice.Error())
 	s.Log.Write(slog.LevelWarn, "the --otlp-forward destination did not respond; the senders are asked to retry",
-		"error", advice)
+		"error", errWithAdvice)
 	isTimeout := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded)
 	if isTimeout {
 		return c.respond(errorReply(otlpanswer.DeadlineExceeded, "forward request: the destination did not "+
@@ -191,9 +193,9 @@ func field(response *http.Response, name string) string {
 	return cmp.Or(response.Trailer.Get(name), response.Header.Get(name))
 }
 
-// replyFromHTTP converts the response of an OTLP/HTTP upstream to a reply. If the sender uses the same encoding as
-// the forwarded request, it gets body unchanged. A web page with a success status becomes an error. If isTruncated
-// is true, body is incomplete and not used.
+// replyFromHTTP converts the response of an OTLP/HTTP upstream to a reply. If the sender and the upstream use the same
+// encoding, the reply contains body unchanged. A web page with a success status becomes an error. If isTruncated is
+// true, the reply has no body.
 func (c *call) replyFromHTTP(response *http.Response, body []byte, isTruncated bool) *reply {
 	mediaType := response.Header.Get("Content-Type")
 	translated := &reply{Status: statusFromHTTP(response), httpStatus: response.StatusCode}
@@ -202,11 +204,14 @@ func (c *call) replyFromHTTP(response *http.Response, body []byte, isTruncated b
 		translated.Code = otlpanswer.Unknown
 		translated.Message = "forward request: the destination responded with a web page; check --otlp-forward"
 	}
-	isSameEncoding := c.forwarded.encoding == c.encoding
-	isProtobuf := c.forwarded.encoding == encodingProtobuf && strings.HasPrefix(mediaType, mediaProtobuf)
+	if isTruncated {
+		return translated
+	}
+	upstreamEncoding := c.forwarded.encoding
+	senderEncoding := c.encoding
+	isProtobuf := upstreamEncoding == encodingProtobuf && strings.HasPrefix(mediaType, mediaProtobuf)
 	switch {
-	case isTruncated: // body is of no use
-	case isSameEncoding:
+	case senderEncoding == upstreamEncoding:
 		translated.copyBody(body, mediaType)
 	case isWebPage:
 		translated.httpStatus = 0 // the success status of the page would contradict the code
@@ -227,7 +232,7 @@ func (r *reply) copyBody(body []byte, mediaType string) {
 // Otherwise, body is an encoded status, from which r gets the error message and the retry delay.
 func (r *reply) readProtobuf(body []byte) {
 	if r.Code == otlpanswer.OK {
-		r.exportResponse = body
+		r.responseBody = body
 		return
 	}
 	upstreamStatus := otlpanswer.ReadStatus(body)
@@ -281,7 +286,7 @@ func successFromGRPC(body []byte) *reply {
 	translated := successReply()
 	message, isCompressed, err := unframe(body)
 	if err == nil && !isCompressed {
-		translated.exportResponse = message
+		translated.responseBody = message
 	}
 	return translated
 }
@@ -313,8 +318,8 @@ type reply struct {
 	otlpanswer.Status
 	result     Result // result of a request that the receiver refuses
 	httpStatus int    // HTTP status if it differs from the one of the code; 0 otherwise
-	// exportResponse is the Export...Response message in protobuf, if the code is OK.
-	exportResponse []byte
+	// responseBody is the Export...Response or HealthCheckResponse message in protobuf, if the code is OK.
+	responseBody []byte
 
 	isBodyCopied bool // whether an OTLP/HTTP sender gets copiedBody, the body of the upstream's response
 	copiedBody   []byte
@@ -391,10 +396,10 @@ func (r *reply) encodeBody(requestEncoding encoding, requestSignal signal) []byt
 	isJSON := requestEncoding == encodingJSON
 	switch {
 	case isAccepted && isJSON:
-		partialSuccess := otlpanswer.ReadPartial(r.exportResponse)
+		partialSuccess := otlpanswer.ReadPartial(r.responseBody)
 		return partialSuccess.JSON(signals[requestSignal].rejectedName)
 	case isAccepted:
-		return r.exportResponse
+		return r.responseBody
 	case isJSON:
 		return r.Status.JSON()
 	default:

@@ -195,7 +195,7 @@ func TestForward_UpstreamResponseReturned(t *testing.T) {
 		isCounted bool   // whether the spans are counted again when the SDK retries
 	}{
 		"accepted":    {successReply(), 200, "0", "", "", true},
-		"in part":     {&reply{exportResponse: partial}, 200, "0", "", "", true},
+		"in part":     {&reply{responseBody: partial}, 200, "0", "", "", true},
 		"refused":     {errorReply(otlpanswer.InvalidArgument, "no"), 400, "3", "no", "", false},
 		"not allowed": {errorReply(otlpanswer.PermissionDenied, "no"), 403, "7", "no", "", false},
 		"busy": {&reply{Status: otlpanswer.Status{
@@ -215,13 +215,13 @@ func TestForward_UpstreamResponseReturned(t *testing.T) {
 			plain, streams := h.client(false), h.client(true)
 			a := post(t, plain, exported("shop", 0, 1, 1))
 			if a.status != c.http || a.header.Get("Retry-After") != c.retry || c.http == 200 &&
-				!bytes.Equal(a.body, c.answer.exportResponse) ||
+				!bytes.Equal(a.body, c.answer.responseBody) ||
 				c.http != 200 && statusIn(a) != c.answer.Code {
 				t.Errorf("%s, of gRPC %v: answered %+v", name, isGRPC, a)
 			}
 			a = postGRPC(t, streams, framed(exported("shop", 10, 1, 1), false))
 			if a.grpc != c.grpc || a.message != c.message || c.grpc == "0" &&
-				!bytes.Equal(a.body, framed(c.answer.exportResponse, false)) ||
+				!bytes.Equal(a.body, framed(c.answer.responseBody, false)) ||
 				c.retry != "" && retryIn(a.header.Get(headerGRPCDetails)) != c.answer.Retry {
 				t.Errorf("%s, of gRPC %v: gRPC answered %+v", name, isGRPC, a)
 			}

@@ -111,7 +111,7 @@ func (r *reply) writeGRPC(w http.ResponseWriter, isHead bool) error {
 	w.WriteHeader(http.StatusOK)
 	var writeErr error
 	if r.Code == otlpanswer.OK {
-		_, writeErr = w.Write(frame(r.exportResponse))
+		_, writeErr = w.Write(frame(r.responseBody))
 	}
 	flushErr := http.NewResponseController(w).Flush()
 	r.setGRPCStatus(header) // fields that are set after the body become trailers
@@ -148,17 +148,17 @@ const healthPath = "/grpc.health.v1.Health/Check"
 
 // Encoded HealthCheckResponse messages.
 const (
-	serving    = "\x08\x01"
-	notServing = "\x08\x02"
+	servingMessage    = "\x08\x01"
+	notServingMessage = "\x08\x02"
 )
 
 // healthCheck is a gRPC health check. It is never forwarded.
 type healthCheck struct{ *call }
 
-// Count returns the response to a gRPC health check: serving, or not serving while the daemon shuts down. If the
+// Handle returns the response to a gRPC health check: serving, or not serving while the daemon shuts down. If the
 // request contains the name of an unknown service, the response is an error. readErr is the error of reading the
 // body.
-func (c healthCheck) Count(readErr error) receiver.Response {
+func (c healthCheck) Handle(readErr error) receiver.Response {
 	if refusal := c.setMessage(readErr); refusal != nil {
 		return c.respondError(refusal)
 	}
@@ -171,11 +171,11 @@ func (c healthCheck) Count(readErr error) receiver.Response {
 		return c.respond(newRefusal(ResultOther, otlpanswer.NotFound, "unknown gRPC method; send OTLP to Export of "+
 			"the trace, metrics or logs service"))
 	}
-	status := serving
+	message := servingMessage
 	if c.server.IsStopping() {
-		status = notServing
+		message = notServingMessage
 	}
-	return c.respond(&reply{exportResponse: []byte(status)})
+	return c.respond(&reply{responseBody: []byte(message)})
 }
 
 // decompress decompresses the message of the health check. It returns a refusal if that fails.

@@ -79,7 +79,7 @@ func TestHealth_NotServingDuringShutdown(t *testing.T) {
 	h.stop()
 	w := httptest.NewRecorder()
 	c := healthCheck{&call{BufferedRequest: r, server: h.Server, signal: signalHealth, encoding: encodingGRPC}}
-	if err := c.Count(nil)(w); err != nil || !bytes.Equal(w.Body.Bytes(), framed([]byte{8, 2}, false)) {
+	if err := c.Handle(nil)(w); err != nil || !bytes.Equal(w.Body.Bytes(), framed([]byte{8, 2}, false)) {
 		t.Errorf("answered %x, %v", w.Body, err)
 	}
 }

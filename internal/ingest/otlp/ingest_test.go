@@ -109,7 +109,7 @@ func TestAgentRules_FollowAgentSettings(t *testing.T) {
 	h := newHarness(t, func(c *Config, a *aggregate.Config) {
 		byAgent(w)(c, a)
 		forward(c, a)
-		c.Marks = true
+		c.MarksCounted = true
 	})
 	client, first := h.client(false), 0
 	sendOne := func() received {
@@ -124,8 +124,8 @@ func TestAgentRules_FollowAgentSettings(t *testing.T) {
 		t.Errorf("%v, %q", got.header, got.body)
 	}
 	for _, change := range []func(*receiver.Features){
-		func(f *receiver.Features) { f.FiltersTags = true },
-		func(f *receiver.Features) { f.FiltersTags, f.PeerTags = false, []string{"span.kind"} },
+		func(f *receiver.Features) { f.FiltersByTags = true },
+		func(f *receiver.Features) { f.FiltersByTags, f.PeerTags = false, []string{"span.kind"} },
 		func(f *receiver.Features) { f.PeerTags, f.Stats = nil, false },
 	} {
 		before := h.agentPolicy.Load()
@@ -216,7 +216,7 @@ func TestMarker_OnCountedRequests(t *testing.T) {
 		h := newHarness(t, func(c *Config, a *aggregate.Config) {
 			byAgent(newWishes())(c, a)
 			forward(c, a)
-			c.Semantics, c.Marks = semantics, true
+			c.Semantics, c.MarksCounted = semantics, true
 		})
 		client := h.client(false)
 		says := func(what string, want bool) {
@@ -275,7 +275,7 @@ func TestMarker_MemoryReservedBeforeCounting(t *testing.T) {
 	forward := forwardTo(t, to.url())
 	h := newHarness(t, func(c *Config, a *aggregate.Config) {
 		forward(c, a)
-		c.MaxBody, c.MaxBodyBytes, c.Marks, c.Counters = 128<<10, 256<<10, true, 1
+		c.MaxBody, c.MaxBodyBytes, c.MarksCounted, c.Counters = 128<<10, 256<<10, true, 1
 	})
 	small := exported("shop", 0, 100, 1)
 	client := h.client(false)

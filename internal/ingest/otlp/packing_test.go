@@ -192,7 +192,7 @@ func TestCompression_SampledIsGzip(t *testing.T) {
 		forward := forwardTo(t, to.url())
 		h := newHarness(t, func(c *Config, a *aggregate.Config) {
 			forward(c, a)
-			c.Marks, c.Keep = true, &sampling.Policy{Share: 1}
+			c.MarksCounted, c.Keep = true, &sampling.Policy{Share: 1}
 		})
 		for n, c := range compressions {
 			a, got := c.send(t, h, signalTraces, c.pack(exported("shop", 1000*n, 5, 1))), to.last()

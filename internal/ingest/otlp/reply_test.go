@@ -12,7 +12,7 @@ import (
 
 // TestResponse_GoldenBytes compares every part of the responses with golden bytes.
 func TestResponse_GoldenBytes(t *testing.T) {
-	partial := &reply{exportResponse: nested(nil, 1, nested([]byte{8, 3}, 2, []byte("too old")))}
+	partial := &reply{responseBody: nested(nil, 1, nested([]byte{8, 3}, 2, []byte("too old")))}
 	busy := &reply{Status: otlpanswer.Status{
 		Code: otlpanswer.Unavailable, Message: "busy",
 		Retry: 1500 * time.Millisecond,

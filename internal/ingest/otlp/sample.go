@@ -26,25 +26,27 @@ func (m *sampled) releaseUnused() {
 	}
 }
 
-// selectSpans decides which spans of a request are forwarded. If the forwarded message differs from the received one,
-// it reserves memory for it, and returns an error reply if there is not enough. It must be called before the spans are
-// counted, because a sender that gets an error reply sends them again.
+// selectSpans decides which spans of a request are forwarded. If that needs a new message, it reserves the memory for
+// it, and returns an error reply if there is not enough.
 func (s *Server) selectSpans(c *call, ws *workspace) (selection sampling.Selection, refusal *reply) {
-	canDiffer := s.config.Keep != nil || s.config.Marks
-	if !canDiffer {
+	samplingPolicy := s.config.Keep
+	addMarks := s.config.MarksCounted // an attribute says that the spans are counted
+	if samplingPolicy == nil && !addMarks {
 		return sampling.Selection{IsUnchanged: true}, nil
 	}
-	selection = ws.sample.Select(ws.reader.Request(), s.config.Keep, s.config.Marks)
-	if selection.IsUnchanged || s.selectsNothing(selection) {
-		return selection, nil
+	selection = ws.sample.Select(ws.reader.Request(), samplingPolicy, addMarks)
+	needsNewMessage := !selection.IsUnchanged && !s.isNothingSelected(selection)
+	if needsNewMessage {
+		refusal = s.reserveSampled(c, selection.Size)
 	}
-	return selection, s.reserveSampled(c, selection.Size)
+	return selection, refusal
 }
 
 // reserveSampled reserves memory for a message with only the sampled spans. It returns an error reply if there is not
 // enough memory.
 func (s *Server) reserveSampled(c *call, messageBytes int) (refusal *reply) {
-	if c.Size()+messageBytes > s.config.MaxBodyBytes {
+	requestBytes := c.BodyBytes() + messageBytes
+	if requestBytes > s.config.MaxBodyBytes {
 		return newRefusal(ResultTooLarge, otlpanswer.ResourceExhausted, "the request and its sampled "+
 			"part together exceed --otlp-max-body-bytes; configure smaller batches in the SDK, or raise it")
 	}
@@ -55,32 +57,31 @@ func (s *Server) reserveSampled(c *call, messageBytes int) (refusal *reply) {
 	return nil
 }
 
-// selectsNothing reports whether a selection has no spans, so that nothing is forwarded.
-func (s *Server) selectsNothing(selection sampling.Selection) bool {
+// isNothingSelected reports whether a selection has no spans, so that nothing is forwarded.
+func (s *Server) isNothingSelected(selection sampling.Selection) bool {
 	isSampling := s.config.Keep != nil
 	return isSampling && !selection.IsUnchanged && selection.Sampled.Spans == 0
 }
 
-// writeSelected prepares the message to forward: the received one if all spans are selected, or a new one with only
-// the selected spans. It releases a received message that is not forwarded, because the upstream can take long to
-// respond. It returns by how many bytes the message to forward is shorter than the received one.
-func (s *Server) writeSelected(c *call, ws *workspace, selection sampling.Selection) (savedBytes int) {
-	receivedBytes := len(c.message)
-	switch {
-	case selection.IsUnchanged:
+// replaceReceived replaces the received message by one with only the selected spans, unless all are selected. It
+// releases the memory of the received message. It returns by how many bytes the message to forward is shorter.
+func (s *Server) replaceReceived(c *call, ws *workspace, selection sampling.Selection) (savedBytes int) {
+	if selection.IsUnchanged {
 		return 0
-	case s.selectsNothing(selection):
+	}
+	receivedBytes := len(c.message)
+	if s.isNothingSelected(selection) {
 		c.sampled.isEmpty = true
 		c.Release()
 		return receivedBytes
-	default:
-		s.writeSampled(c, ws)
-		return receivedBytes - len(c.sampled.body.Bytes)
 	}
+	s.writeAndRelease(c, ws)
+	return receivedBytes - len(c.sampled.body.Bytes)
 }
 
-// writeSampled writes the message with the sampled spans into the reserved memory, and releases the received message.
-func (s *Server) writeSampled(c *call, ws *workspace) {
+// writeAndRelease writes the message with the sampled spans into the reserved memory, and releases the received
+// message.
+func (s *Server) writeAndRelease(c *call, ws *workspace) {
 	body := c.sampled.reserved
 	c.sampled.reserved = nil
 	body.Bytes = ws.sample.AppendSelected(body.Bytes)

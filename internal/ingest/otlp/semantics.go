@@ -40,9 +40,9 @@ const jsonBytes = 3
 
 // reader decodes a message and makes batches of its counted spans. It is not safe for concurrent use.
 type reader interface {
-	// read decodes a message and counts its spans. isCounted reports whether the request has headerComputedStats.
+	// read decodes a message and counts its spans. isRequestCounted reports whether the request has headerComputedStats.
 	// The message has batches only if the result is ResultCounted.
-	read(message []byte, isCounted bool) (Result, error)
+	read(message []byte, isRequestCounted bool) (Result, error)
 	// Batches iterates over the batches of the last message, each with an origin of limited length.
 	Batches(yield func(span.Origin, *span.Batch) bool)
 	// Counted iterates over the spans of the last message that are in a batch.
@@ -64,9 +64,9 @@ func newOTelReader(policy *otel.Policy) *otelReader {
 }
 
 // read decodes a trace message and counts its spans according to the semantic conventions of OpenTelemetry. If
-// isCounted is true, the sender has counted the spans itself, and read does not decode the message.
-func (r *otelReader) read(message []byte, isCounted bool) (Result, error) {
-	if isCounted {
+// isRequestCounted is true, the sender has counted the spans itself, and read does not decode the message.
+func (r *otelReader) read(message []byte, isRequestCounted bool) (Result, error) {
+	if isRequestCounted {
 		return ResultComputedByClient, nil
 	}
 	if err := r.Count(message, r.policy); err != nil {
@@ -95,10 +95,10 @@ func newAgentReader(currentPolicy *atomic.Pointer[agent.Policy]) *agentReader {
 	return &agentReader{currentPolicy: currentPolicy, counter: agent.NewCounter()}
 }
 
-// read decodes a trace message and counts its spans by the rules of the Datadog agent. isCounted reports whether
-// the sender has counted the spans itself. If the daemon can't apply the agent's rules, read counts nothing, because
-// the agent counts the spans.
-func (r *agentReader) read(message []byte, isCounted bool) (Result, error) {
+// read decodes a trace message and counts its spans by the rules of the Datadog agent. isRequestCounted is true if the
+// sender has counted the spans itself; an attribute of a resource can overrule that for the resource's spans. If the
+// daemon can't apply the agent's rules, read counts nothing and returns ResultNotWanted.
+func (r *agentReader) read(message []byte, isRequestCounted bool) (Result, error) {
 	policy := r.currentPolicy.Load()
 	canApply := policy != nil
 	if !canApply {
@@ -107,7 +107,7 @@ func (r *agentReader) read(message []byte, isCounted bool) (Result, error) {
 	if err := r.setPolicy(policy); err != nil {
 		return ResultNotWanted, err
 	}
-	if err := r.decode(message, isCounted); err != nil {
+	if err := r.decode(message, isRequestCounted); err != nil {
 		return ResultUnparsable, err
 	}
 	spans := len(r.message.Spans)
@@ -138,12 +138,12 @@ func (r *agentReader) setPolicy(policy *agent.Policy) error {
 }
 
 // decode decodes a message and translates it to Datadog traces. Spans that the sender has already counted are left out.
-func (r *agentReader) decode(message []byte, isCounted bool) error {
+func (r *agentReader) decode(message []byte, isRequestCounted bool) error {
 	spanAttributes, resourceAttributes := r.translator.Names()
 	if err := r.message.Decode(message, spanAttributes, resourceAttributes); err != nil {
 		return err
 	}
-	return r.translator.Translate(&r.message, isCounted, &r.traces)
+	return r.translator.Translate(&r.message, isRequestCounted, &r.traces)
 }
 
 func (r *agentReader) Batches(yield func(span.Origin, *span.Batch) bool) {

@@ -41,12 +41,12 @@ type Config struct {
 
 // Features are the agent's features, for the receivers that follow its rules.
 type Features struct {
-	Stats           bool // whether the agent accepts statistics
-	PeerTags        []string
-	SpanKinds       []string
-	IgnoreResources []string
-	FiltersTags     bool // whether the agent filters traces by tags of their root spans, which only the agent can do
-	DropsP0s        bool // feature client_drop_p0s: unsampled traces need not be forwarded
+	Stats               bool // whether the agent accepts statistics
+	PeerTags            []string
+	SpanKinds           []string
+	IgnoreResources     []string
+	FiltersByTags       bool // whether the agent filters traces by tags of their root spans, which only the agent can do
+	AllowsDropUnsampled bool // feature client_drop_p0s: unsampled traces need not be forwarded
 }
 
 // DefaultConfig returns the defaults that all receivers share, without a listener.
@@ -97,10 +97,16 @@ func (c *Config) Publishers(maxBatches int) int {
 	return max(maxBatches, min(MaxPublishers, c.MaxOrigins))
 }
 
-// Memory returns the maximum memory of a receiver, one part for each purpose, with the flag that limits it.
-// counterBytes is the memory to count the spans of one body, connectionBytes that of one connection, and
-// publisherBytes that of all admit.Publishers together. data names the kind of received data.
-func (c *Config) Memory(flagPrefix, data string, counterBytes, connectionBytes, publisherBytes int) []memory.Part {
+// MemorySizes are the sizes in bytes that Config.Memory needs.
+type MemorySizes struct {
+	Counting   int // memory to count the spans of one body
+	Connection int // memory of one connection
+	Publishers int // memory of all admit.Publishers together, one per origin
+}
+
+// Memory returns the maximum memory of a receiver, one part for each purpose, with the flag that limits it. data is
+// the name of the received data in the parts, for example traces.
+func (c *Config) Memory(flagPrefix, data string, sizes MemorySizes) []memory.Part {
 	part := func(name string, bytes int, flag string) memory.Part {
 		return memory.Part{Name: name + data, Bytes: int64(bytes), Flag: flag}
 	}
@@ -108,8 +114,8 @@ func (c *Config) Memory(flagPrefix, data string, counterBytes, connectionBytes, 
 	return []memory.Part{
 		part("bodies of ", c.MaxBodyBytes, flagPrefix+"-max-body-bytes"),
 		part("hashes of bodies of ", hashes, flagPrefix+"-max-body-bytes"),
-		part("counting of ", c.Counters*counterBytes, flagPrefix+"-max-body"),
-		part("connections with ", c.MaxConnections*connectionBytes, flagPrefix+"-max-connections"),
-		part("origins of ", publisherBytes, "max-origins"),
+		part("counting of ", c.Counters*sizes.Counting, flagPrefix+"-max-body"),
+		part("connections with ", c.MaxConnections*sizes.Connection, flagPrefix+"-max-connections"),
+		part("origins of ", sizes.Publishers, "max-origins"),
 	}
 }

@@ -41,11 +41,11 @@ type cachedPublisher struct {
 }
 
 // NewPublishers returns a cache of at most maxPublishers admit.Publishers, which also remembers at most maxBodies
-// counted bodies. upstreamCounts is true if the upstream counts spans that the daemon forwards without counting them.
+// counted bodies. upstreamCounts is true if the upstream counts the spans that the daemon does not count.
 func NewPublishers(admission *admit.Publishers, maxPublishers, maxBodies int, upstreamCounts bool) *Publishers {
-	newPublisher := admission.NewLastPublisher
-	if upstreamCounts {
-		newPublisher = admission.NewPublisher
+	newPublisher := admission.NewPublisher
+	if !upstreamCounts {
+		newPublisher = admission.NewLastPublisher // it reports uncounted spans as dropped
 	}
 	return &Publishers{
 		admit: admission, newPublisher: newPublisher, max: maxPublishers,
@@ -61,26 +61,22 @@ type Batches = iter.Seq2[span.Origin, *span.Batch]
 func (p *Publishers) Publish(batches Batches, now time.Time) (reason admit.DropReason, isPublished bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	isOpen := p.setParts(batches, now)
-	if !isOpen {
+	if p.isClosed {
 		return admit.DropShutdown, false
 	}
+	p.setParts(batches, now)
 	defer clear(p.parts)   // they refer to the memory of the body
 	onPublish := func() {} // nothing to record
 	return p.admit.PublishTogether(onPublish, p.parts...)
 }
 
-// setParts fills p.parts with the batches of a request body and the publisher for each batch. If p is closed, it
-// does nothing and returns false. The caller must hold p.mu.
-func (p *Publishers) setParts(batches Batches, now time.Time) (isOpen bool) {
-	if p.isClosed {
-		return false
-	}
+// setParts fills p.parts with the batches of a request body and the publisher for each batch. The caller must hold
+// p.mu, and p must not be closed.
+func (p *Publishers) setParts(batches Batches, now time.Time) {
 	p.parts = p.parts[:0]
 	for origin, batch := range batches {
 		p.parts = append(p.parts, admit.BatchPart{Publisher: p.getOrCreate(origin, now), Batch: batch})
 	}
-	return true
 }
 
 // getOrCreate returns the publisher for spans of the given origin, the process that sends them. If there is none,

@@ -34,9 +34,9 @@ type unackedSpans struct{ cycle, spans uint64 }
 
 // Exchange handles one buffered request in the protocol of a receiver. Its methods are called in the order below.
 type Exchange interface {
-	// Count counts the spans of the body. It returns nil if the request is to be forwarded, and the response otherwise.
+	// Handle counts the spans of the body. It returns nil if the request is to be forwarded, and the response otherwise.
 	// readErr is the error of reading the body; with an error, the body is incomplete and must not be counted.
-	Count(readErr error) Response
+	Handle(readErr error) Response
 	// Outbound returns the request to forward.
 	Outbound() OutboundRequest
 	// Translate returns the response to the sender, for the upstream's response or for the error of forwarding.
@@ -69,8 +69,8 @@ func (r *BufferedRequest) Own(body *bodies.Body) *bodies.Body {
 	return body
 }
 
-// Size returns the memory of all bodies of the request.
-func (r *BufferedRequest) Size() (bytes int) {
+// BodyBytes returns the memory of all bodies of the request.
+func (r *BufferedRequest) BodyBytes() (bytes int) {
 	bytes = cap(r.Body.Bytes)
 	for _, body := range r.owned {
 		bytes += cap(body.Bytes)
@@ -108,27 +108,35 @@ type ForwardedSpan struct {
 	TraceHigh, TraceLow, Span uint64
 }
 
+// PublishOutcome is the outcome of BufferedRequest.Publish for the spans of a message.
+type PublishOutcome int
+
+const (
+	Published       PublishOutcome = iota
+	PublishedBefore                // in an equal message, so that they were not published again
+	NotPublished
+)
+
 // Publish publishes all batches of a message, or none of them. If an equal message was published before, it publishes
-// nothing, and both isDuplicate and isCounted are true. If isCounted is false, reason says why. Metrics can refer to
-// the spans in forwarded as exemplars.
+// nothing. reason says why the outcome is NotPublished. Metrics can refer to the spans in forwarded as exemplars.
 func (r *BufferedRequest) Publish(
 	message []byte, batches Batches, forwarded iter.Seq[ForwardedSpan],
-) (isDuplicate bool, reason admit.DropReason, isCounted bool) {
+) (outcome PublishOutcome, reason admit.DropReason) {
 	now := time.Now()
 	p := r.server.publishers
 	hash := p.countedBodies.Hash(message)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	isDuplicate = p.countedBodies.Has(hash, now)
+	isDuplicate := p.countedBodies.Has(hash, now)
 	if isDuplicate {
 		r.IsCounted = true // in an earlier attempt of the sender
-		return true, 0, true
+		return PublishedBefore, 0
 	}
-	isOpen := p.setParts(batches, now)
-	if !isOpen {
-		return false, admit.DropShutdown, false
+	if p.isClosed {
+		return NotPublished, admit.DropShutdown
 	}
-	defer clear(p.parts)
+	p.setParts(batches, now)
+	defer clear(p.parts)  // they refer to the memory of the message
 	onPublish := func() { // called only if all batches are published
 		r.IsCounted = true
 		containsSpans := slices.ContainsFunc(p.parts, hasSpans)
@@ -138,8 +146,11 @@ func (r *BufferedRequest) Publish(
 		}
 		r.addUnacked(p.parts)
 	}
-	reason, isCounted = p.admit.PublishTogether(onPublish, p.parts...)
-	return false, reason, isCounted
+	reason, isPublished := p.admit.PublishTogether(onPublish, p.parts...)
+	if !isPublished {
+		return NotPublished, reason
+	}
+	return Published, 0
 }
 
 func hasSpans(part admit.BatchPart) bool { return len(part.Batch.Snapshots) > 0 }
@@ -199,8 +210,8 @@ func (r *BufferedRequest) offerExemplars(forwarded iter.Seq[ForwardedSpan]) {
 	})
 }
 
-// candidate returns the span as a candidate for an exemplar, with its label set (key), duration and end. It finds
-// these by f.Batch and f.Index in the published batches.
+// candidate returns the span as a candidate for an exemplar. The label set (key), the duration and the end come from
+// span f.Index of published[f.Batch].
 func (f ForwardedSpan) candidate(published []admit.BatchPart) exemplars.Span {
 	publisher := published[f.Batch].Publisher
 	cycle, counted := publisher.Counted(f.Index)

@@ -238,26 +238,26 @@ func (s *Server) limitReadTime(w http.ResponseWriter) *http.ResponseController {
 	return control
 }
 
-// serveBuffered reads the body of a request into memory and calls exchange.Count. If that returns a response,
+// serveBuffered reads the body of a request into memory and calls exchange.Handle. If that returns a response,
 // serveBuffered writes it. Otherwise, it forwards the request to the upstream.
 func (s *Server) serveBuffered(w http.ResponseWriter, req *BufferedRequest, exchange Exchange) {
 	control := s.limitReadTime(w)
 	readErr := req.readBody(control)
-	response := exchange.Count(readErr)
+	response := exchange.Handle(readErr)
 	if response == nil {
 		s.forward(w, req, exchange)
 		return
 	}
 	s.respond(w, req, response)
 	isOverLimit := errors.Is(readErr, bodies.ErrNoRoom)
-	hasStreamed := s.setup.Stream != nil // the response has then read the rest of the body
-	if isOverLimit && !hasStreamed {
+	responseReadsBody := s.setup.Stream != nil // it has streamed the rest of the body to the upstream
+	if isOverLimit && !responseReadsBody {
 		discardBody(control, req.HTTP)
 	}
 }
 
-// forward sends the request exchange.Outbound to the upstream. It then responds to the sender with the result of
-// exchange.Translate, for the response of the upstream or the error.
+// forward sends the request exchange.Outbound to the upstream. It then responds to the sender: exchange.Translate
+// turns the response of the upstream, or the error, into this response.
 func (s *Server) forward(w http.ResponseWriter, req *BufferedRequest, exchange Exchange) {
 	ctx := req.HTTP.Context()
 	timeout := s.setup.Upstream.ResponseTimeout
@@ -286,7 +286,7 @@ func (r *BufferedRequest) readBody(control *http.ResponseController) error {
 	body, err := r.server.Bodies.Read(r.HTTP.Body, r.HTTP.ContentLength, senderBytes)
 	r.Body = body // after an error, the part that was read
 	if err != nil {
-		return err //nolint:wrapcheck // Exchange.Count checks its type
+		return err //nolint:wrapcheck // Exchange.Handle checks its type
 	}
 	_ = control.SetReadDeadline(time.Time{})
 	return nil
@@ -300,7 +300,7 @@ func (s *Server) respond(w http.ResponseWriter, r *BufferedRequest, response Res
 	if s.IsStopping() && r.HTTP.ProtoMajor == 1 {
 		w.Header().Set("Connection", "close")
 	}
-	// This deadline is for HTTP/2, whose streams share a connection. Conn.Write sets that of the connection.
+	// The deadline is needed for HTTP/2, whose streams share a connection. For HTTP/1, Conn.Write sets a deadline.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.setup.WriteTimeout))
 	if err := response(w); err != nil {
 		panic(http.ErrAbortHandler) // a part of the response may have been written
@@ -371,9 +371,9 @@ func (s *Server) closeResources() {
 	s.listeners.Close()
 }
 
-// shutdownHTTP returns when all connections are closed, or ctx is done. It first waits for requests on new
-// connections, because http.Server.Shutdown drops requests that it has not read. Then it calls Shutdown, and after
-// goAwayGrace closes idle connections.
+// shutdownHTTP closes the connections as they become idle. It returns when all are closed, or ctx is done. It first
+// waits until each new connection has sent a request, because http.Server.Shutdown drops requests that it has not
+// read.
 func (s *Server) shutdownHTTP(ctx context.Context) error {
 	haveAllSentRequests := func() bool { return !s.limiter.AwaitsFirstRequest() }
 	waitUntil(ctx, haveAllSentRequests)

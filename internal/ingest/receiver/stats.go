@@ -48,11 +48,12 @@ type Status struct {
 	DiscardedSignals map[string]uint64
 }
 
-// Status returns the current counters of the receiver. results are the names of all request results. s is nil if the
-// receiver is disabled; the counters are then 0.
-func (s *Server) Status(results []string, forwards *ForwardStats) Status {
+// Status returns the current counters of the receiver. resultNames are the names of the results that a request can
+// have. s is nil if the receiver is disabled; the counters are then 0.
+func (s *Server) Status(resultNames []string, forwards *ForwardStats) Status {
+	const firstResult = 0 // index in s.results
 	status := Status{
-		Requests:  s.Results(results, 0), // also if s is nil
+		Requests:  s.Results(resultNames, firstResult),
 		Forwarded: forwards.Counts(),
 		Refusal:   forwards.lastError.Load(),
 	}

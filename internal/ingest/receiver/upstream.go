@@ -127,8 +127,8 @@ type outboundReader struct {
 	unread net.Buffers
 }
 
-// Read reads from the prefix and then from the message of a forwarded request. One call can return bytes of both,
-// because net/http sends one HTTP/2 frame per call. After the outboundBody is closed, Read returns an error.
+// Read reads the body of a forwarded request: the prefix that gRPC requires, if there is one, and the message. One call
+// can return bytes of both, because net/http sends one HTTP/2 frame per call. Read fails after the body is closed.
 func (r *outboundReader) Read(p []byte) (int, error) {
 	r.body.mu.Lock()
 	defer r.body.mu.Unlock()
@@ -228,8 +228,8 @@ func CopyResponse(upstream *http.Response) Response {
 // ErrLongResponse is the error of a response body over the limit.
 var ErrLongResponse = errors.New("read response: the body is too long")
 
-// ReadResponse reads the body of a response. If the body is longer than maxBytes, it returns ErrLongResponse. The
-// trailers of the response are set even then, unless the body is many times longer.
+// ReadResponse reads the body of a response, and sets the trailers of the response. If the body is longer than
+// maxBytes, it returns ErrLongResponse. If the body is longer than 17 times maxBytes, the trailers are not set.
 func ReadResponse(response *http.Response, maxBytes int) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(response.Body, int64(maxBytes)+1))
 	if err != nil {
@@ -237,8 +237,8 @@ func ReadResponse(response *http.Response, maxBytes int) ([]byte, error) {
 		return nil, fmt.Errorf("read response: %w", cause)
 	}
 	if len(body) > maxBytes {
-		maxDiscarded := 16 * int64(maxBytes)
-		_, _ = io.CopyN(io.Discard, response.Body, maxDiscarded) // at the end of the body, net/http sets the trailers
+		maxDiscardedBytes := 16 * int64(maxBytes)
+		_, _ = io.CopyN(io.Discard, response.Body, maxDiscardedBytes) // at the end of the body, net/http sets the trailers
 		return nil, ErrLongResponse
 	}
 	return body, nil

@@ -88,16 +88,16 @@ func (l *Listener) Accept() (net.Conn, error) { return l.AcceptUnix() }
 // and the next daemon accepts the pending connections.
 func (l *Listener) AcceptUnix() (*net.UnixConn, error) {
 	for {
-		socket := l.oldest()
+		socket := l.oldest() // there are two while one whose file was removed has pending connections
 		conn, err := socket.AcceptUnix()
-		isShutDown := errors.Is(err, os.ErrDeadlineExceeded) // RejectNew sets a deadline in the past
-		isDrained := errors.Is(err, unix.EINVAL) || errors.Is(err, net.ErrClosed)
+		isShutDown := errors.Is(err, os.ErrDeadlineExceeded) // shutdown sets a deadline in the past
+		hasNoPending := errors.Is(err, unix.EINVAL) || errors.Is(err, net.ErrClosed)
 		switch {
 		case isShutDown && l.isInherited():
 			return nil, net.ErrClosed
 		case isShutDown:
 			_ = socket.SetDeadline(time.Time{}) // to accept the pending connections
-		case isDrained: // no pending connections are left
+		case hasNoPending:
 			isRemoved := l.removeOldest()
 			if !isRemoved {
 				return nil, net.ErrClosed
@@ -145,12 +145,11 @@ func (l *Listener) RejectNew() {
 		_ = l.config.Inherited.SetDeadline(time.Unix(1, 0)) // fails only if it is closed
 		return
 	}
-	shutdown(l.newest())
+	shutdown(l.newest()) // the older ones are shut down already
 }
 
 // shutdown makes a socket reject new connections. From then on, accept(2) returns the pending connections and then
-// EINVAL. Linux returns EINVAL only for a blocking socket, so shutdown makes it blocking. It also makes a pending
-// call of AcceptUnix return.
+// EINVAL. Linux returns EINVAL only for a blocking socket, so shutdown makes it blocking.
 func shutdown(socket *net.UnixListener) {
 	rawConn, err := socket.SyscallConn()
 	if err != nil {
@@ -163,7 +162,7 @@ func shutdown(socket *net.UnixListener) {
 		}
 	})
 	past := time.Unix(1, 0)
-	_ = socket.SetDeadline(past)
+	_ = socket.SetDeadline(past) // ends a pending call of AcceptUnix
 }
 
 // Close closes the socket and removes its file, unless another process has replaced the file. It releases the lock
@@ -192,8 +191,9 @@ func isSameFile(path string, file fs.FileInfo) bool {
 	return err == nil && os.SameFile(current, file)
 }
 
-// restore creates the socket again if its file was removed or replaced. isRestored is false if that is not needed.
-// restore can't create a socket that came from the service manager, and returns an error instead.
+// restore creates the socket again if its file was removed or replaced. isRestored is false if that is not needed, or
+// if the Listener accepts no more connections. restore can't create a socket that came from the service manager, and
+// returns an error instead.
 func (l *Listener) restore() (isRestored bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -34,9 +34,9 @@ func userPaths() (paths []string) {
 	return append(paths, filepath.Join(os.TempDir(), "spanstatsd-"+strconv.Itoa(os.Getuid()), name))
 }
 
-// ForDaemon returns the path at which a daemon should create its socket: Default if the user can create files in that
+// ForDaemon returns the path at which a daemon should create its socket: Default if the user can create files in its
 // directory. Otherwise it returns a path in a private directory, which the daemon has to create, and isPrivate is true.
-// If the user can't create that directory either, it returns Default.
+// If the user can't create the private directory either, it returns Default.
 func ForDaemon() (path string, isPrivate bool) {
 	if canCreateIn(filepath.Dir(Default)) {
 		return Default, false

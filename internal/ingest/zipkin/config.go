@@ -37,8 +37,8 @@ func DefaultConfig() Config {
 // Check returns the joined errors of all invalid settings.
 func (c *Config) Check() error { return c.Config.Check("zipkin") }
 
-// UpstreamConnections returns the maximum number of connections to the upstream.
-func (c *Config) UpstreamConnections() int { return c.Forward.UpstreamConnections() }
+// MaxUpstreamConnections returns the maximum number of connections to the upstream.
+func (c *Config) MaxUpstreamConnections() int { return c.Forward.MaxUpstreamConnections() }
 
 // Memory returns the maximum memory of the Zipkin receiver, one part for each purpose, or nil if the receiver is
 // disabled. publisherBytes is the size of one admit.Publisher.
@@ -48,8 +48,11 @@ func (c *Config) Memory(publisherBytes int) []memory.Part {
 	}
 	publishingBytes := spantable.MaxSpans(c.MaxBody) * admit.SpanBytes
 	counterBytes := otel.CounterBytes(c.MaxBody) + publishingBytes + bodies.DecompressorBytes
-	allPublisherBytes := c.Publishers(rules.MaxBatches) * publisherBytes
-	parts := c.Config.Memory("zipkin", "Zipkin", counterBytes, connectionBytes, allPublisherBytes)
+	parts := c.Config.Memory("zipkin", "Zipkin", receiver.MemorySizes{
+		Counting:   counterBytes,
+		Connection: connectionBytes,
+		Publishers: c.Publishers(rules.MaxBatches) * publisherBytes,
+	})
 	return append(parts, c.Forward.Memory("Zipkin"))
 }
 

@@ -57,10 +57,10 @@ func (s *Server) classify(request *receiver.BufferedRequest) (receiver.Exchange,
 	return r, nil
 }
 
-// Count counts the spans of the request. It returns nil if the request is to be forwarded to the upstream, and
+// Handle counts the spans of the request. It returns nil if the request is to be forwarded to the upstream, and
 // otherwise the response. A request is forwarded even if its spans can't be counted, unless the body is incomplete or
 // too large. readErr is the error of reading the body, or nil.
-func (r *report) Count(readErr error) receiver.Response {
+func (r *report) Handle(readErr error) receiver.Response {
 	if readErr != nil {
 		return r.refuseUnreadable(readErr, resultIncomplete)
 	}
@@ -119,31 +119,38 @@ func (r *report) countMessage(message []byte, worker *worker) receiver.Response 
 // if the spans can't be published. It returns nil if they are published now, were published before in an equal
 // message, or are not needed.
 func (r *report) publish(message []byte, worker *worker) receiver.Response {
-	isDuplicate, reason, isCounted := r.Publish(message, worker.counter.Batches, worker.forwardedSpans)
-	switch {
-	case isDuplicate:
-		r.Result = resultCountedBefore
-		return nil
-	case isCounted:
+	outcome, dropReason := r.Publish(message, worker.counter.Batches, worker.forwardedSpans)
+	switch outcome {
+	case receiver.Published:
 		r.Result = resultCounted
 		return nil
-	case reason == admit.DropNotWanted:
+	case receiver.PublishedBefore:
+		r.Result = resultCountedBefore
+		return nil
+	}
+	switch dropReason {
+	case admit.DropNotWanted:
 		r.Result = resultNotWanted
 		return nil
-	case reason == admit.DropBatchTooLarge:
+	case admit.DropBatchTooLarge:
 		return r.refuse(resultTooMany, http.StatusRequestEntityTooLarge, "the request has more spans than "+
 			"--ring-slots; configure smaller batches in the reporter, or raise it")
 	}
-	// Publish has not counted these spans as dropped, because most senders retry. Zipkin reporters do not.
+	r.countDropped(worker)
+	return r.refuse(resultNoRoom, http.StatusServiceUnavailable,
+		"the daemon can't count these spans at the moment: "+dropReason.String())
+}
+
+// countDropped counts the spans that worker has decoded as dropped. Publish leaves that to its caller for a temporary
+// error, because most senders retry. Zipkin reporters do not.
+func (r *report) countDropped(worker *worker) {
 	for _, batch := range worker.counter.Batches {
 		r.server.config.Admit.Refuse(uint64(len(batch.Snapshots)))
 	}
-	return r.refuse(resultNoRoom, http.StatusServiceUnavailable,
-		"the daemon can't count these spans at the moment: "+reason.String())
 }
 
 // forwardedSpans iterates over the counted spans, with their trace and span IDs, so that metrics can refer to them
-// as exemplars. All counted spans are forwarded, because exemplars are disabled without an upstream.
+// as exemplars. It is used only with an upstream, which gets every counted span.
 func (w *worker) forwardedSpans(yield func(receiver.ForwardedSpan) bool) {
 	request := w.counter.Request()
 	for counted := range w.counter.Counted {
@@ -160,8 +167,8 @@ func (w *worker) forwardedSpans(yield func(receiver.ForwardedSpan) bool) {
 }
 
 // refuseUnreadable returns the error response to a request that can't be read or decompressed because of err. It
-// sets r.Result to result, unless err means that a size or memory limit was exceeded.
-func (r *report) refuseUnreadable(err error, result int) receiver.Response {
+// sets r.Result, to otherResult unless err means that a size or memory limit was exceeded.
+func (r *report) refuseUnreadable(err error, otherResult int) receiver.Response {
 	switch {
 	case errors.Is(err, bodies.ErrTooLarge):
 		return r.refuse(resultTooLarge, http.StatusRequestEntityTooLarge, fmt.Sprintf("the request has more "+
@@ -171,9 +178,9 @@ func (r *report) refuseUnreadable(err error, result int) receiver.Response {
 		return r.refuse(resultBusy, http.StatusServiceUnavailable, "all memory for requests is in use; raise "+
 			"--zipkin-max-body-bytes if this persists")
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return r.refuse(result, http.StatusRequestTimeout, "the request did not arrive completely in time")
+		return r.refuse(otherResult, http.StatusRequestTimeout, "the request did not arrive completely in time")
 	}
-	return r.refuse(result, http.StatusBadRequest, err.Error())
+	return r.refuse(otherResult, http.StatusBadRequest, err.Error())
 }
 
 // refuse sets the result of the report, and returns a response with an HTTP status and a message.

@@ -308,7 +308,7 @@ func TestExemplars_OfForwardedSpans(t *testing.T) {
 
 func TestConfig_ValidAndInvalid(t *testing.T) {
 	c := DefaultConfig()
-	if err := c.Check(); err != nil || c.Memory(1) != nil || c.UpstreamConnections() != 0 {
+	if err := c.Check(); err != nil || c.Memory(1) != nil || c.MaxUpstreamConnections() != 0 {
 		t.Errorf("%v, %v", err, c.Memory(1))
 	}
 	c.MaxBody = c.MaxBodyBytes + 1

@@ -42,13 +42,15 @@ func (d *Distinct) Estimate() int {
 	for _, rank := range d.registers {
 		counts[rank]++
 	}
-	sum := 0.0
+	sum := 0.0 // the sum of counts[rank] / 2^rank
 	for rank := maxRank; rank >= 1; rank-- {
 		sum = (sum + counts[rank]) / 2
 	}
-	sum += registerCount * sigma(counts[0]/registerCount)
-	const alpha = 1 / (2 * math.Ln2)
-	return int(math.Round(alpha * registerCount * registerCount / sum))
+	emptyShare := counts[0] / registerCount
+	sum += registerCount * sigma(emptyShare)
+	const alpha = 1 / (2 * math.Ln2) // the paper's limit for many registers
+	estimate := alpha * registerCount * registerCount / sum
+	return int(math.Round(estimate))
 }
 
 // sigma returns the contribution of empty registers to the sum in Estimate, given their share of all

@@ -84,14 +84,16 @@ func (c *Counter) CountIngested(t *spantable.Table, policy *Policy) error {
 	return c.countTraces()
 }
 
-// prepare prepares the counter for the spans in t. lang is the language of the tracer, or "" for an OTLP
-// request.
+// prepare prepares the counter for the spans in t, which come from source s. lang is the language of the tracer, or ""
+// for an OTLP request. hasTopLevelMarks reports whether the tracer has marked top-level spans. policy has the
+// configured labels and rules.
 func (c *Counter) prepare(t *spantable.Table, s source, lang string, hasTopLevelMarks bool, policy *Policy) {
 	c.table = t
 	c.source = s
 	c.policy = policy
 	c.selectRulebook(lang)
-	c.hasTopLevelMarks = hasTopLevelMarks || !c.rulebook.followsAgent // tracers' rules use only the marks
+	// Only the agent's rules find top-level spans without marks.
+	c.hasTopLevelMarks = hasTopLevelMarks || !c.rulebook.followsAgent
 	c.services.reset(lang)
 	c.batches.Reset(c)
 	c.origins.Reset()
@@ -104,7 +106,7 @@ func (c *Counter) prepare(t *spantable.Table, s source, lang string, hasTopLevel
 // asks for a tracer's rules, those of the tracer for the language lang.
 func (c *Counter) selectRulebook(lang string) {
 	c.rulebookID = agentRules
-	if c.policy.ofTracer {
+	if c.policy.usesTracerRules {
 		c.rulebookID = rulebookOf(lang)
 	}
 	c.rulebook = &rulebooks[c.rulebookID]
@@ -125,9 +127,8 @@ func (c *Counter) countTraces() error {
 	return c.table.Err() //nolint:wrapcheck // the decoder's error is complete
 }
 
-// Batches iterates over the batches of the last body. It yields each batch with its base service, the
-// service that is configured for the process of the spans. A batch is valid until the next body is
-// counted.
+// Batches iterates over the batches of the last body that was counted. It yields each batch with its base service, the
+// service that is configured for the process. A batch is valid until the next body is counted.
 func (c *Counter) Batches(yield func(baseService string, batch *span.Batch) bool) {
 	for id, batch := range c.batches.All {
 		if !yield(id.Service, batch) {
@@ -159,8 +160,8 @@ func (c *Counter) Release() {
 	c.batches.Release()
 	c.key.Clear()
 	c.origins.Reset()
-	c.table = &c.decoded // instead of the table of an OTLP request
-	clear(c.links[:cap(c.links)])
+	c.table = &c.decoded          // instead of the table of an OTLP request
+	clear(c.links[:cap(c.links)]) // also those of earlier, longer bodies
 	c.sampledSpans = c.sampledSpans[:0]
 	wasLarge := c.decoded.Release()
 	sampledBytes := cap(c.sampledSpans) * sampledSpanBytes
@@ -242,7 +243,7 @@ func (c *Counter) normalizeSpans(spans []spantable.Span) bool {
 }
 
 // normalizeTime sets the duration of s to 0 if its end would overflow. If s starts before 2000, it sets the
-// start so that the span ends now.
+// start so that the span ends now, or starts now if its duration is longer than the time since 1970.
 func (c *Counter) normalizeTime(s *spantable.Span) {
 	if s.Duration > math.MaxInt64-s.Start {
 		s.Duration = 0
@@ -272,12 +273,12 @@ func (c *Counter) setWeight() {
 	c.weight = weight
 }
 
-// selectBatch sets c.batchNumber, the batch for the spans of the trace g, and c.originFlags, which is
-// SharedOrigin if the batch also contains spans of other processes. There is a batch for each sender, the
-// process that sent the spans, and base service. If there are too many, selectBatch selects the common
-// batch for an OTLP request, and records an error in the table for other requests.
+// selectBatch sets c.batchNumber, the batch for the spans of the trace g, and c.originFlags, which is SharedOrigin if
+// the batch also contains spans of other processes. Spans are in the same batch if the same process sent them and they
+// have the same base service. If there are too many batches, selectBatch selects the common batch for an OTLP request,
+// and records an error in the table for other requests.
 func (c *Counter) selectBatch(g *spantable.Group, baseService string) {
-	var place rules.Place
+	var place rules.Place // the only one, unless this is an OTLP request
 	if len(c.senders) > 0 {
 		place = c.senders[g.Sender]
 	}
@@ -323,7 +324,8 @@ func (c *Counter) findRoot(spans []spantable.Span) *spantable.Span {
 			return &spans[i]
 		}
 	}
-	if c.hasTopLevelMarks { // otherwise, countTrace has already called indexSpans to find top-level spans
+	isIndexed := !c.hasTopLevelMarks // countTrace has then needed the index to find top-level spans
+	if !isIndexed {
 		c.indexSpans(spans)
 	}
 	return &spans[c.spanIndex.Root()]
@@ -395,8 +397,8 @@ func normalizeOperation(name string) string {
 }
 
 // addSnapshot adds the current span, which has the given index in the table, to the batch c.batchNumber.
-// It records an error in the table if the batches are too large, or if a value of the span can be read
-// only by the Datadog agent.
+// It records an error in the table if the batches are too large, or if the span has a value of a type that
+// only the Datadog agent can read.
 func (c *Counter) addSnapshot(index uint32, isTopLevel bool) {
 	s := &c.table.Spans[index]
 	if s.HasUnknownType {
@@ -409,7 +411,7 @@ func (c *Counter) addSnapshot(index uint32, isTopLevel bool) {
 	if !isIgnored {
 		fingerprint = c.makeFingerprint(s)
 		if fingerprint == nil {
-			c.checkKey(s)
+			c.makeKey(s) // only to record an error if a label is a list or a map
 		}
 	}
 	c.batches.AddSnapshot(c.batchNumber, fingerprint, span.Snapshot{
@@ -448,14 +450,13 @@ func (c *Counter) Label(index uint32) *span.Key {
 	return c.makeKey(s)
 }
 
-// addSampled adds the current span to c.sampledSpans. The span must be the last one in its batch. index
-// is its index in the table.
-func (c *Counter) addSampled(index int) {
-	lastOfBatch := c.batches.Len(c.batchNumber) - 1
+// addSampled adds the span that was added to a batch last to c.sampledSpans. tableIndex is its index in the table.
+func (c *Counter) addSampled(tableIndex int) {
+	batchIndex := c.batches.Len(c.batchNumber) - 1
 	c.sampledSpans = append(c.sampledSpans, SampledSpan{
 		Batch: int32(c.batchNumber),
-		Index: int32(lastOfBatch),
-		span:  int32(index),
+		Index: int32(batchIndex),
+		span:  int32(tableIndex),
 		trace: int32(c.traceIndex),
 	})
 }

@@ -45,18 +45,17 @@ func (r *labeller) traceRoot(s *spantable.Span) span.TraceRoot {
 	return span.TraceRootFalse
 }
 
-// kindName returns the kind of the current span as a label, such as "server". By the Datadog agent's
-// rules, this is always a valid kind. By a tracer's rules, it is the text that the tracer sent, or ""
-// if it sent none.
+// kindName returns the kind of the current span as a label, such as "server". If spans are counted by the Datadog
+// agent's rules, this is always a valid kind. If they are counted by a tracer's rules, it is the text that the tracer
+// sent, or "" if it sent none.
 func (r *labeller) kindName(s *spantable.Span) string {
 	if r.rulebook.followsAgent {
 		return s.Kind.String()
 	}
-	isKindInTag := r.source != sourceV1
-	if isKindInTag {
+	switch {
+	case r.source != sourceV1: // in all other formats, the kind is a tag
 		return r.textValue(decode.LabelKind)
-	}
-	if s.Kind == spantable.KindUnknown {
+	case s.Kind == spantable.KindUnknown:
 		return ""
 	}
 	return s.Kind.String()
@@ -127,9 +126,8 @@ func equalFoldASCII(text []byte, lower string) bool {
 	return true
 }
 
-// mainService returns the service that is configured for the process that sent a trace. It returns "" if the
-// service is unknown, or if the tracer's rules do not use it. root must be the root of the trace and the
-// current span.
+// mainService returns the service that is configured for the process that sent a trace. It returns "" if the service is
+// unknown, or if the statistics of the tracer never contain it. root must be the root of the trace and the current span.
 func (r *labeller) mainService(root *spantable.Span) string {
 	switch {
 	case r.rulebook.followsAgent:
@@ -199,11 +197,8 @@ func (r *labeller) makeFingerprint(s *spantable.Span) []byte {
 	return f.Bytes()
 }
 
-// checkKey records an error in the table if the key of s, the current span, contains a list or a map,
-// which only the Datadog agent can format.
-func (r *labeller) checkKey(s *spantable.Span) { r.makeKey(s) }
-
-// makeKey returns the key of s, the current span. The key is valid until the next call.
+// makeKey returns the key of s, the current span. The key is valid until the next call. If a label is a list or a map,
+// which only the Datadog agent can format, makeKey records an error in the table.
 func (r *labeller) makeKey(s *spantable.Span) *span.Key {
 	k := &r.key
 	peerTags := k.PeerTags[:0] // their memory is reused
@@ -270,15 +265,14 @@ func (r *labeller) appendPeerTag(dst []string, l label, kind spantable.Kind) []s
 	return append(dst, r.joinTag(r.policy.labels.names[l], value))
 }
 
-// peerValue returns the value of a peer tag of the current span, or "" if it is missing. By the Datadog
-// agent's rules, it normalizes the name of a service. kind is the kind of the span.
+// peerValue returns the value of a peer tag of the current span, or "" if it is missing. If the tag contains the name
+// of a service, the Datadog agent's rules normalize it. kind is the kind of the span.
 func (r *labeller) peerValue(l label, kind spantable.Kind) string {
 	t := r.findTag(l)
 	if r.rulebook.followsAgent && isServiceName(l, t) {
 		return r.services.normalizePeer(r.validText(t.Text()))
 	}
-	sentLabel := r.resolveAlias(l, kind) // of the tag in which the tracer has sent the value
-	return r.labelValue(sentLabel)
+	return r.labelValue(r.resolveAlias(l, kind))
 }
 
 // isServiceName reports whether t, the tag with label l or nil, contains the name of a service.
@@ -291,16 +285,16 @@ func isServiceName(l label, t *spantable.Tag) bool {
 // to dst, each as "name:value". It omits tags that are missing or empty. kind is the kind of the span.
 func (r *labeller) appendAdditionalTags(dst []string, kind spantable.Kind) []string {
 	for _, l := range r.ruleLabels.additional {
-		sentLabel := r.resolveAlias(l, kind) // of the tag in which the tracer has sent the value
-		if value := r.labelValue(sentLabel); value != "" {
+		value := r.labelValue(r.resolveAlias(l, kind))
+		if value != "" {
 			dst = append(dst, r.joinTag(r.policy.labels.names[l], value))
 		}
 	}
 	return dst
 }
 
-// labelValue returns the value of a tag of the current span as text, for a label. It returns "" if the
-// span does not have the tag, or if the value is not a text and the tracer's rules accept only texts.
+// labelValue returns the value of a peer tag or additional tag of the current span as text. It returns "" if the span
+// does not have the tag, or if the value is not a text and the tracer's rules accept only texts.
 func (r *labeller) labelValue(l label) string {
 	t := r.findTag(l)
 	if t == nil {
@@ -348,9 +342,11 @@ func (r *labeller) datadogHTTPStatus() (code int64, ok bool) {
 	if t == nil {
 		return 0, false
 	}
-	isIgnored := r.ignoresInvalidStatus(t) && !agent.ValidHTTPStatus(r.formatValue(labelHTTPStatus))
-	if isIgnored {
-		return 0, false
+	if r.ignoresInvalidStatus(t) {
+		isValid := agent.ValidHTTPStatus(r.formatValue(labelHTTPStatus))
+		if !isValid {
+			return 0, false
+		}
 	}
 	return r.parseStatus(t)
 }
@@ -384,7 +380,7 @@ func (r *labeller) parseStatus(t *spantable.Tag) (code int64, ok bool) {
 		code, err := strconv.ParseUint(text, 10, 32)
 		return int64(code), err == nil
 	}
-	return agent.ParseStatus(text)
+	return agent.ParseInteger(text)
 }
 
 // grpcStatus returns the gRPC status of s, the current span, as text, or "" if it has none. The rules of the
@@ -398,11 +394,9 @@ func (r *labeller) grpcStatus(s *spantable.Span) string {
 		if code := r.textGRPCStatus(); code != "" {
 			return code
 		}
-		const acceptsText = false // no text is a valid status
-		return r.firstGRPCStatus(acceptsText)
+		return r.integerGRPCStatus()
 	}
-	const acceptsText = true
-	return r.firstGRPCStatus(acceptsText)
+	return r.firstGRPCStatus()
 }
 
 // rawGRPCStatus returns the gRPC status of s, the current span, as it was sent. It returns "" if the type of
@@ -425,17 +419,31 @@ func (r *labeller) textGRPCStatus() string {
 	return ""
 }
 
-// firstGRPCStatus returns the gRPC status of the current span in decimal digits. It reads the first status
-// tag that contains an integer, or a text if acceptsText is true. It returns "" if there is no such tag, or
-// if its value is not a gRPC status.
-func (r *labeller) firstGRPCStatus(acceptsText bool) string {
+// integerGRPCStatus returns the first gRPC status of the current span that is an integer, in decimal digits. It returns
+// "" if there is none, or if the integer is not a gRPC status.
+func (r *labeller) integerGRPCStatus() string {
+	for _, l := range r.rulebook.status.grpc {
+		t := r.findTag(l)
+		if t == nil || !r.isGRPCStatusTag(l) {
+			continue
+		}
+		if code, isInteger := integerValue(t); isInteger {
+			return agent.ParseGRPCStatus(r.formatInteger(code))
+		}
+	}
+	return ""
+}
+
+// firstGRPCStatus returns the first gRPC status of the current span that is an integer or a text, in decimal digits. It
+// returns "" if there is none, or if the first one is not a gRPC status.
+func (r *labeller) firstGRPCStatus() string {
 	for _, l := range r.rulebook.status.grpc {
 		t := r.findTag(l)
 		if t == nil || !r.isGRPCStatusTag(l) {
 			continue
 		}
 		isText := t.Type == spantable.TypeText && t.Text().Len > 0
-		if isText && acceptsText {
+		if isText {
 			return agent.ParseGRPCStatus(r.viewText(t.Text()))
 		}
 		if code, isInteger := integerValue(t); isInteger {

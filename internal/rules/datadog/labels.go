@@ -101,11 +101,12 @@ func (l *labels) findOrAdd(name string) (tag label, ok bool) {
 	return label(len(l.names) - 1), true
 }
 
-// addTracerLabels adds the tags that only the rules of one tracer read to the labels of these rules. id
-// identifies the rules. It returns false if there are too many different tags.
+// addTracerLabels assigns labels to the tags that are read only by the rulebook with the given ID, the rules of one
+// tracer. It returns false if there are too many different tags.
 func (l *labels) addTracerLabels(id rulebookID, config Labels) bool {
 	book, ruleLabels := &rulebooks[id], &l.byRulebook[id]
-	if config.RenamesResources || !book.needsRenamedResources {
+	readsEndpoints := config.RenamesResources || !book.needsRenamedResources
+	if readsEndpoints {
 		ruleLabels.endpoints = book.endpoints
 	}
 	if !l.addAdditionalTags(book, ruleLabels, config.AdditionalTags) {
@@ -150,8 +151,8 @@ func (l *labels) addAliases(book *rulebook, ruleLabels *rulebookLabels) bool {
 	return true
 }
 
-// labelsInKey returns the labels of all tags that can affect the key of a span of kind k, the label set
-// under which it is counted. id identifies the rules by which spans are counted.
+// labelsInKey returns all tags, by their numbers, that can affect the key under which a span of kind k is counted. id
+// identifies the rules by which spans are counted.
 func (l *labels) labelsInKey(id rulebookID, k spantable.Kind) spantable.LabelSet {
 	book, ruleLabels := &rulebooks[id], &l.byRulebook[id]
 	all := []label{
@@ -256,7 +257,7 @@ type Policy struct {
 	ignoreRules      *ignore.List      // rules for spans that are not counted because of their tags
 	countedKinds     spantable.KindSet // kinds of spans that are always counted
 	ignoredResources []*regexp.Regexp  // a trace is not counted if its root's resource matches
-	ofTracer         bool
+	usesTracerRules  bool
 	traceIDs         bool // Counter.SampledSpans is enabled
 }
 
@@ -279,7 +280,7 @@ func NewPolicy(peerTags, spanKinds, ignoreResources []string, config Labels) (p 
 		ignoreRules:      config.Ignore,
 		countedKinds:     kindsNamed(spanKinds),
 		ignoredResources: ignoredResources,
-		ofTracer:         config.OfTracer,
+		usesTracerRules:  config.OfTracer,
 		traceIDs:         config.TraceIDs,
 	}, true
 }

@@ -21,12 +21,12 @@ func (c *Counter) Origin(headers span.Origin) span.Origin {
 	origin.GitCommitSHA = c.cloneText(sender.Commit)
 	origin.ProcessTags = c.processTags(headers.ProcessTags)
 	format := c.decoder.Format()
-	hasTracerFields := format == decode.FormatV07 || format == decode.FormatV1
+	hasTracerFields := format == decode.FormatV07 || format == decode.FormatV1 // bodies of earlier formats do not
 	if hasTracerFields {
 		c.setTracerFields(&origin, sender)
 	}
 	if c.rulebook.statsLang != "" {
-		origin.Lang = c.rulebook.statsLang // the tracer's statistics use another name of the language
+		origin.Lang = c.rulebook.statsLang // the name of the language in statistics that the tracer computes
 	}
 	return origin
 }
@@ -47,15 +47,12 @@ func (c *Counter) setTracerFields(origin *span.Origin, sender *spantable.Sender)
 	}
 }
 
-// cloneEnv returns a copy of text, the name of an environment. It returns "" if nothing of the name remains
-// when the Datadog agent normalizes it. The agent then uses its own environment.
+// cloneEnv returns a copy of text, the name of an environment. It returns "" if the name has no valid character. The
+// Datadog agent then uses its own environment.
 func (c *Counter) cloneEnv(text spantable.Text) string {
 	env := c.cloneText(text)
-	isNormalized := rules.IsTagValue([]byte(env))
-	if isNormalized {
-		return env
-	}
-	if normalized := rules.AppendTagValue(nil, env); len(normalized) == 0 {
+	normalized := rules.AppendTagValue(nil, env)
+	if len(normalized) == 0 {
 		return ""
 	}
 	return env

@@ -30,12 +30,12 @@ func (r *tags) findTag(l label) *spantable.Tag { return r.Tag(r.table, l) }
 // span is read.
 func (r *tags) validText(t spantable.Text) []byte {
 	raw := r.table.Bytes(t)
-	r.table.AddReadBytes(t.Len)
+	r.table.AddReadBytes(t.Len) // fails the table if its spans refer to too much text
 	if utf8.Valid(raw) {
 		return raw
 	}
 	start := len(r.scratch)
-	for _, char := range spantable.View(raw) {
+	for _, char := range spantable.View(raw) { // an invalid byte is U+FFFD
 		r.scratch = utf8.AppendRune(r.scratch, char)
 	}
 	if len(r.scratch) > r.table.Limits.DerivedBytes {

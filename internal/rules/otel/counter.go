@@ -117,7 +117,7 @@ func (c *Counter) resourceOrigins(yield func(span.Origin) bool) {
 		if !hasUncountedSpans(r, res) {
 			continue
 		}
-		if !yield(originOf(r, res, c.keys.policy.ofOrigin)) {
+		if !yield(originOf(r, res, c.keys.policy.originAttributes)) {
 			return
 		}
 	}
@@ -153,7 +153,7 @@ func (c *Counter) countResource(res *otlp.Resource, place rules.Place) {
 // too large.
 func (c *Counter) countSpan(index int, res *resource, flags span.Flags) {
 	r := &c.keys.request
-	s := &r.Spans[index]
+	s, extra := &r.Spans[index], &r.Extras[index]
 	flags |= flagsOf(s)
 	var fingerprint []byte
 	isRenamed := false
@@ -170,7 +170,7 @@ func (c *Counter) countSpan(index int, res *resource, flags span.Flags) {
 	c.batches.AddSnapshot(res.batch, fingerprint, span.Snapshot{
 		Duration: s.Duration,
 		End:      int64(end),
-		Weight:   c.weightOf(r.Extras[index].State),
+		Weight:   c.weightOf(extra.State),
 		Span:     uint32(index),
 		Flags:    flags,
 	})
@@ -201,9 +201,9 @@ func flagsOf(s *spantable.Span) (flags span.Flags) {
 	return flags
 }
 
-// ReadSpan decodes body, which must contain one span. It returns the flags of the span and a fingerprint,
-// bytes that are equal only for spans with equal labels. Label(0) returns the labels. service is the name
-// of the span's service. The fingerprint is valid until the next call. ReadSpan does not allocate.
+// ReadSpan decodes body, which must contain one span of the given service. It returns the flags of the span and its
+// fingerprint: spans with the same fingerprint have the same labels. After ReadSpan, Label(0) returns the labels
+// of the span. The fingerprint is valid until the next call. ReadSpan does not allocate.
 func (c *Counter) ReadSpan(body []byte, service string, policy *Policy) (fingerprint []byte, flags span.Flags, err error) {
 	c.keys.policy = policy
 	r := &c.keys.request
@@ -212,8 +212,8 @@ func (c *Counter) ReadSpan(body []byte, service string, policy *Policy) (fingerp
 	}
 	s := &r.Spans[0]
 	res := c.readResource(&r.Resources[0], service)
-	c.resources = append(c.resources[:0], res) // for Label
-	fingerprint, _ = c.keys.fingerprintOf(s, &c.resources[0])
+	c.resources = append(c.resources[:0], res) // Label reads it
+	fingerprint, _ = c.keys.fingerprintOf(s, &res)
 	return fingerprint, flagsOf(s), r.Err()
 }
 

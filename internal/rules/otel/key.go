@@ -44,9 +44,9 @@ const (
 	fingerprintStatusOK = 1 << 9
 )
 
-// fingerprintOf returns the fingerprint of s: bytes that are equal only for spans with the same labels.
-// It is nil if it would be longer than rules.MaxFingerprint. res is the resource of s. isRenamed reports
-// whether s is counted under another name than it was sent with.
+// fingerprintOf returns the fingerprint of s, by which a cache finds the labels of s: spans with the same
+// fingerprint have the same labels. It is nil if it would be longer than rules.MaxFingerprint. res is the
+// resource of s. isRenamed reports whether s is not counted under the name that was sent.
 func (k *keys) fingerprintOf(s *spantable.Span, res *resource) (fingerprint []byte, isRenamed bool) {
 	facts := uint32(s.Kind)
 	if s.Parent == 0 {
@@ -64,7 +64,7 @@ func (k *keys) fingerprintOf(s *spantable.Span, res *resource) (fingerprint []by
 	if name.route != "" {
 		k.fingerprint.AppendText(name.route)
 	}
-	k.request.AddReadBytes(k.fingerprint.Size())
+	k.request.AddReadBytes(k.fingerprint.Size()) // fails the request if its spans refer to too much text
 	return k.fingerprint.Bytes(), name.isRenamed
 }
 
@@ -89,14 +89,15 @@ func (k *keys) isIgnored(s *spantable.Span, res *resource) bool {
 	}
 	k.selectSpan(s, res)
 	return slices.ContainsFunc(k.policy.ignoreLabels, func(l spantable.Label) bool {
-		return k.policy.ignore.MatchesAttribute(k.policy.names.Name(l), k.text(l))
+		name, valueOfSpan := k.policy.names.Name(l), k.text(l)
+		return k.policy.ignore.MatchesAttribute(name, valueOfSpan)
 	})
 }
 
 // keyOf returns the key of s, the labels under which it is counted. res is the resource of s. The key is
 // valid until the next call.
 func (k *keys) keyOf(s *spantable.Span, res *resource) *span.Key {
-	name := k.nameOf(s, res)
+	name := k.nameOf(s, res) // before selectSpan, because it selects the span without the resource
 	k.selectSpan(s, res)
 	k.operation = work.AppendOperation(k.operation[:0], k, s.Kind)
 	traceRoot := span.TraceRootFalse
@@ -143,10 +144,16 @@ func (k *keys) peerTagValue(label spantable.Label, kind spantable.Kind) string {
 	if label == labelServerAddress {
 		return k.serverAddress(kind)
 	}
-	next := label + 1 // if the attribute has an older name, that has the next label
-	isOlderName := oldLabels.Has(next)
-	if isOlderName {
-		return k.text(label, next)
+	oldLabel, hasOldName := olderName(label)
+	if hasOldName {
+		return k.text(label, oldLabel)
 	}
 	return k.text(label)
+}
+
+// olderName returns the label for the older name of an attribute, which follows that for its present name. It
+// returns false if the attribute has no older name.
+func olderName(label spantable.Label) (oldLabel spantable.Label, ok bool) {
+	oldLabel = label + 1
+	return oldLabel, oldLabels.Has(oldLabel)
 }

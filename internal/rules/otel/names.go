@@ -134,8 +134,8 @@ type spanName struct {
 // is the resource of s. The result is valid until the next call.
 func (k *keys) nameOf(s *spantable.Span, res *resource) spanName {
 	sentName := k.request.String(s.Name)
-	k.isGo = res.isGo // the naming rules of HTTP read it
-	k.route = ""      // the naming rule of HTTP servers can set it
+	k.isGo = res.isGo // input of the rules for HTTP
+	k.route = ""      // output of the rule for HTTP servers
 	rule := k.findNameRule(s)
 	if rule == noRule {
 		return spanName{text: sentName}
@@ -153,9 +153,10 @@ func (k *keys) nameOf(s *spantable.Span, res *resource) spanName {
 	return spanName{text: spantable.View(k.name), route: k.route, isRenamed: true}
 }
 
-// findNameRule returns the index in nameRules of the rule that defines the name of a span, or noRule if
-// there is none or if all spans keep their names. It also stores in k.httpTags the numbers of the tags that
-// the name of an HTTP span consists of. The number of a tag is its index in the request plus 1.
+// findNameRule returns the index in nameRules of the rule that defines the name of a span, or noRule if there is
+// none or if all spans keep their names. If the tags of the span belong to several rules, the first of these rules
+// defines the name. For HTTP spans, findNameRule also stores the positions of the tags in the name in k.httpTags,
+// as the index in the request plus 1.
 func (k *keys) findNameRule(s *spantable.Span) uint8 {
 	keepsNames := k.policy.tagMeanings == nil
 	if keepsNames {
@@ -408,14 +409,14 @@ func (k *keys) routeIn(s *spantable.Span, name, method string) string {
 	return path
 }
 
-// isRoute reports whether path, a path in the name of the HTTP span s, is a route rather than the path of
-// the request.
+// isRoute reports whether path, a path in the name of the HTTP span s, is a route such as /users/{id}, and not
+// the path of the request.
 func (k *keys) isRoute(s *spantable.Span, path string) bool {
 	requestPath, isZipkin := k.requestPath(s)
 	isRequestPath := requestPath != "" && endsIn(requestPath, path)
 	hasPlaceholder := strings.ContainsAny(path, "{<[(:*")
 	if hasPlaceholder {
-		return !isRequestPath
+		return !isRequestPath // a client can request a path with these characters, too
 	}
 	// Only servers with Go's otelhttp and Zipkin name spans after routes without a placeholder.
 	namesRoutes := s.Kind == spantable.KindServer && (k.isGo || isZipkin)
@@ -464,7 +465,7 @@ func (k *keys) requestPath(s *spantable.Span) (path string, isZipkin bool) {
 	if urlPath := k.httpText(partPath); urlPath != "" {
 		return urlPath, false
 	}
-	k.selectWithoutResource(s)
+	k.selectWithoutResource(s) // for k.text
 	if zipkinPath := k.text(labelZipkinPath); zipkinPath != "" {
 		return zipkinPath, true
 	}

@@ -15,17 +15,17 @@ import (
 
 // Policy defines which attributes of a span its labels are made of.
 type Policy struct {
-	id            rules.PolicyID
-	names         *spantable.Names                    // attributes that are read from spans
-	resourceNames *spantable.Names                    // attributes that are read from resources
-	tags          []spantable.Label                   // attributes that become peer tags
-	affectsKey    [spantable.Kinds]spantable.LabelSet // for each kind of spans, the labels that affect the key
-	onEveryKind   []spantable.Label                   // peer labels that are read from spans of every kind
-	ignore        *ignore.List
-	ignoreLabels  []spantable.Label // attributes that the rules of ignore match
-	ofOrigin      []originAttribute // resource attributes that become part of the origin, sorted by name
-	computed      spantable.Label   // the resource attribute otlp.StatsComputed
-	tagMeanings   *tagMeanings      // nil if spans keep their names
+	id               rules.PolicyID
+	names            *spantable.Names                    // attributes that are read from spans
+	resourceNames    *spantable.Names                    // attributes that are read from resources
+	tags             []spantable.Label                   // attributes that become peer tags
+	affectsKey       [spantable.Kinds]spantable.LabelSet // for each kind of spans, the labels that affect the key
+	onEveryKind      []spantable.Label                   // peer labels that are read from spans of every kind
+	ignore           *ignore.List
+	ignoreLabels     []spantable.Label // attributes that the rules of ignore match
+	originAttributes []originAttribute // resource attributes that become part of the origin, sorted by name
+	computed         spantable.Label   // the resource attribute otlp.StatsComputed
+	tagMeanings      *tagMeanings      // nil if spans keep their names
 }
 
 // Labels configures the labels of spans.
@@ -112,7 +112,7 @@ func NewPolicy(l Labels) *Policy {
 		p.affectsKey[kind] = p.labelsInKey(kind)
 	}
 	// After the labels of spans, so that spans do not inherit these attributes of their resource.
-	p.ofOrigin, inResource = assignLabels(l.Resource, inResource)
+	p.originAttributes, inResource = assignLabels(l.Resource, inResource)
 	computed, inResource := assignLabels([]string{otlp.StatsComputed}, inResource)
 	p.computed = computed[0].label
 	p.names, p.resourceNames = spantable.NewNames(names), spantable.NewNames(inResource)

@@ -98,7 +98,8 @@ func (a *spanAttributes) resourceTagValue(l spantable.Label) spantable.Text {
 // The result is valid until the next span is selected. Value implements work.Span.
 func (a *spanAttributes) Value(attribute work.Attribute) string {
 	names := workAttributes[attribute]
-	text := a.output.Bytes(a.textOfEither(names.current, names.deprecated))
+	value := a.textOfEither(names.current, names.deprecated)
+	text := a.output.Bytes(value)
 	if attribute == work.HTTPMethod || rules.IsTagValue(text) {
 		return spantable.View(text)
 	}
@@ -296,7 +297,7 @@ func (a *spanAttributes) hostAttribute() spantable.Text {
 		return a.hostOfGCP()
 	case provider == "azure":
 		return a.firstOfResource(attrHostID, attrHostName)
-	case has(attrNode):
+	case has(attrNode): // Kubernetes without a cloud provider
 		return a.hostOfKubernetes()
 	}
 	return a.firstOfResource(attrHostID, attrHostName)
@@ -309,7 +310,8 @@ func (a *spanAttributes) hostOfKubernetes() spantable.Text {
 	if !a.resourceAttrs.Set.Has(attrCluster) {
 		return node
 	}
-	return a.join(a.output.String(node), "-", a.output.String(a.textOf(attrCluster)))
+	cluster := a.textOf(attrCluster)
+	return a.join(a.output.String(node), "-", a.output.String(cluster))
 }
 
 // firstOfResource returns the text of the first of the given attributes that the current resource has.

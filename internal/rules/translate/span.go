@@ -25,8 +25,7 @@ type spanBuilder struct {
 // that is not empty counts. readResource also sets resourceVersion and resourceEnv.
 func (t *spanBuilder) readResource(attributes []spantable.Tag) {
 	t.tags.reset()
-	const keepsNumbers = false
-	t.collectAttributes(attributes, keepsNumbers)
+	t.collectAttributes(attributes, numbersAsTexts)
 	t.resourceTags = t.tags.appendTexts(t.resourceTags[:0])
 	t.resourceVersion = t.normalizeTagValue(t.textOf(attrVersion))
 	t.resourceEnv = t.normalizeTagValue(t.textOfEither(attrEnvironment, attrOldEnvironment))
@@ -59,9 +58,9 @@ func (t *spanBuilder) build(dst, src *spantable.Span, traceState []byte) {
 	t.selectSpan(src)
 	t.setNames(dst)
 	t.tags.reset()
+	// A tag keeps its first value, except that a tag of the scope replaces it.
 	t.collectDerived(traceState)
-	const keepsNumbers = true
-	t.collectAttributes(t.request.TagsOf(src), keepsNumbers)
+	t.collectAttributes(t.request.TagsOf(src), numbersAsNumbers)
 	t.collectVersionAndEnv()
 	t.collectResourceTags()
 	t.replaceWithScopeTags(dst)
@@ -115,10 +114,17 @@ func (t *spanBuilder) collectVersionAndEnv() {
 	t.tags.setDerivedText(t.labels.env, env)
 }
 
+// conversion determines what an attribute with a number becomes.
+type conversion bool
+
+const (
+	numbersAsNumbers conversion = false // of a span
+	numbersAsTexts   conversion = true  // of a resource
+)
+
 // collectAttributes converts attributes to Datadog tags and adds them to t.tags. It skips tags that do
-// not affect the statistics. If keepsNumbers is false, it converts numbers to texts, as the Datadog agent does for
-// a resource. A list or a map is recorded as an error in the output.
-func (t *spanBuilder) collectAttributes(attributes []spantable.Tag, keepsNumbers bool) {
+// not affect the statistics. A list or a map is recorded as an error in the output.
+func (t *spanBuilder) collectAttributes(attributes []spantable.Tag, numbers conversion) {
 	for i := range attributes {
 		attribute := &attributes[i]
 		tagLabel := t.tagOf[attribute.Label]
@@ -129,7 +135,7 @@ func (t *spanBuilder) collectAttributes(attributes []spantable.Tag, keepsNumbers
 			t.output.Fail(otlp.ErrUnparsable) // only the agent can convert a list or a map
 			return
 		}
-		if keepsNumbers && isNumber(attribute) {
+		if isNumber(attribute) && numbers == numbersAsNumbers {
 			n, _ := attribute.Float()
 			t.tags.setNumber(tagLabel, n)
 		} else {
@@ -186,7 +192,7 @@ func (t *spanBuilder) httpCode() (code int64, ok bool) {
 			return integer, true
 		}
 		text := t.output.String(t.textOf(l))
-		if parsed, isStatus := rules.ParseStatus(text); isStatus {
+		if parsed, isStatus := rules.ParseInteger(text); isStatus {
 			return parsed, true
 		}
 	}

@@ -134,8 +134,8 @@ func (t *Translator) addResource(resource *otlp.Resource) {
 	t.output.Senders = append(t.output.Senders, sender)
 }
 
-// buildSpans converts the OTLP spans of a scope to Datadog spans, and sets the IDs of their traces. spans
-// and groups are the Datadog spans and the traces of the resource of the scope. firstOfResource is the
+// buildSpans converts the OTLP spans of a scope to Datadog spans, and sets the IDs of their traces. It writes them
+// to spans and groups, which have the Datadog spans and the traces of the whole resource. firstOfResource is the
 // index in the request of the first OTLP span of the resource.
 func (t *Translator) buildSpans(scope *otlp.Scope, firstOfResource int, spans []spantable.Span, groups []spantable.Group) {
 	if scope.First == scope.Last {
@@ -172,7 +172,7 @@ func (t *Translator) traceTagsOfSpan() traceTags {
 // addTraces adds the traces of the given OTLP spans to the output, each with as many empty spans as it has
 // OTLP spans. It returns the added spans, ordered by trace, and the added traces.
 func (t *Translator) addTraces(otlpSpans []otlp.SpanExtra) (spans []spantable.Span, traces []spantable.Group) {
-	t.traces.orderByTrace(otlpSpans)
+	t.traces.assignPositions(otlpSpans)
 	output := t.output
 	oldSpans := len(output.Spans)
 	oldTraces := len(output.Groups)
@@ -212,9 +212,9 @@ func (t *traces) senderTags() traceTags {
 // traceBytes is the memory per span of traces.
 const traceBytes = spantable.TraceNumberBytes + 2*(3*4+int(unsafe.Sizeof(traceTags{})))
 
-// orderByTrace numbers the traces of the given spans, and calculates the position of each span in a list
-// that is ordered by trace number.
-func (t *traces) orderByTrace(spans []otlp.SpanExtra) {
+// assignPositions numbers the traces of the given spans, and assigns a position to each span, so that the spans of a
+// trace are consecutive.
+func (t *traces) assignPositions(spans []otlp.SpanExtra) {
 	t.numbers.Reset(len(spans))
 	t.traceNumbers = t.traceNumbers[:0]
 	const ignoredHigh = 0 // Datadog identifies a trace by the lower half of its ID

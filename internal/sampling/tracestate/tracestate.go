@@ -129,7 +129,7 @@ func (s *State) Rate() (rate float64, ok bool) {
 			continue
 		}
 		exponent, err := strconv.ParseUint(string(decimal), 10, 64)
-		if err != nil || exponent >= notSampled {
+		if err != nil || exponent >= exponentOfUnsampled {
 			return 0, false
 		}
 		return math.Ldexp(1, -int(exponent)), true
@@ -137,12 +137,12 @@ func (s *State) Rate() (rate float64, ok bool) {
 	return 0, false
 }
 
-// notSampled is the value of p for a span that was not sampled.
-const notSampled = 63
+// exponentOfUnsampled is the value of p for a span that was not sampled.
+const exponentOfUnsampled = 63
 
-// AppendWith appends the tracestate text, in which it replaces the threshold. s must be the result of
-// reading text. The member with the key "ot" comes first, as W3C requires for a modified one. Other
-// members are omitted from the end if there are too many, and all of them if text is malformed.
+// AppendWith appends the tracestate text with another threshold. s must be the result of reading text. The member with
+// the key "ot" comes first, because W3C requires this of the member that was changed last. The last of the other members
+// are omitted if there are too many, and all of them if text is malformed.
 func (s *State) AppendWith(dst, text []byte, threshold uint64) []byte {
 	start := len(dst)
 	dst = append(dst, "ot="...)
@@ -294,8 +294,9 @@ const precision = 4
 // ThresholdOf returns the threshold that samples the given share of all traces.
 func ThresholdOf(share float64) uint64 { return thresholdOf(share, precision) }
 
-// thresholdOf returns the threshold with which a sampler keeps the given share of all traces, from 0 to
-// 1. It is rounded to the given number of hexadecimal digits, not counting leading digits f.
+// thresholdOf returns the threshold with which a sampler keeps the given share of all traces, from 0 to 1: (1-share)*2^56.
+// The threshold has 14 hexadecimal digits. It is rounded to the given number of them, not counting leading digits f,
+// which a small share has.
 func thresholdOf(share float64, precision int) uint64 {
 	switch {
 	case share >= 1:
@@ -304,17 +305,17 @@ func thresholdOf(share float64, precision int) uint64 {
 		return Never
 	}
 	threshold := Never - uint64(math.Round(share*Never))
-	_, exponent := math.Frexp(share)
-	leadingDigits := -exponent / 4
-	roundedDigits := digits - leadingDigits - precision
-	if roundedDigits <= 0 {
+	_, exponent := math.Frexp(share) // share < 2^exponent
+	leadingFs := -exponent / 4       // a share below 1/16 has one, a share below 1/256 two
+	droppedDigits := digits - leadingFs - precision
+	if droppedDigits <= 0 {
 		return threshold
 	}
-	unit := uint64(1) << (4 * roundedDigits)
-	return (threshold + unit/2) / unit * unit
+	unit := uint64(1) << (4 * droppedDigits)
+	return (threshold + unit/2) / unit * unit // rounded to a multiple of unit
 }
 
-// appendThreshold appends a threshold in hexadecimal, without trailing zeros, as in a tracestate. It
+// appendThreshold appends a sampling threshold in the format of the tracestate, in hexadecimal without trailing zeros. It
 // appends "0" for the threshold 0. The threshold must be less than Never.
 func appendThreshold(dst []byte, threshold uint64) []byte {
 	const hexDigits = "0123456789abcdef"

@@ -33,17 +33,17 @@ func Cut(t *spantable.Table, d *decode.Decoder) (remaining []byte, traces, spans
 	}
 	isMap := list.FieldCount > 0 // as in format v1; the other formats are lists
 	if isMap {
-		return cutV1(t, list, d.Strings())
+		return removeFromV1(t, list, d.Strings())
 	}
-	return cutList(t, list)
+	return removeFromList(t, list)
 }
 
-// cutList removes the unsampled traces from a body in a format in which no trace refers to another. It
-// moves the remaining traces together, in place. Traces without spans are removed as well, because
-// t.Groups does not contain them.
-func cutList(t *spantable.Table, list decode.TraceList) (remaining []byte, traces, spans int) {
+// removeFromList removes the unsampled traces from a body in a format that is a list of independent traces, and returns
+// the numbers of removed traces and spans. It moves the remaining traces together, in place. Traces without spans are
+// removed as well, because t.Groups does not contain them.
+func removeFromList(t *spantable.Table, list decode.TraceList) (remaining []byte, traces, spans int) {
 	body := t.Body
-	length := list.First // of the remaining body so far
+	length := list.First // of the remaining body so far, which begins with everything before the first trace
 	for i := range t.Groups {
 		g := &t.Groups[i]
 		if isUnsampled(t, g) {
@@ -67,9 +67,9 @@ const noPriority = math.MinInt8
 // trace without spans, or without a priority.
 func isUnsampled(t *spantable.Table, trace *spantable.Group) bool {
 	hasPriority := trace.HasPriority && trace.Priority != noPriority
-	isRejected := hasPriority && trace.Priority <= 0
+	wasSampledOut := hasPriority && trace.Priority <= 0 // by the tracer
 	spans := t.SpansOf(trace)
-	if !isRejected || len(spans) == 0 {
+	if !wasSampledOut || len(spans) == 0 {
 		return false
 	}
 	for i := range spans {
@@ -116,15 +116,15 @@ func setCount(header []byte, count int) {
 // maxStartBytes limits the bytes that are written to the start of a body for moved strings. A request normally has much fewer.
 const maxStartBytes = 128 << 10
 
-// cutV1 removes the unsampled traces from a body in the v1 format, in place. Remaining traces can refer
-// to strings that first occur in removed ones, so these strings are moved to the start of the body. If
-// the body would not become shorter, or the strings exceed maxStartBytes, cutV1 removes nothing.
-func cutV1(t *spantable.Table, list decode.TraceList, texts []spantable.Text) (remaining []byte, traces, spans int) {
+// removeFromV1 removes the unsampled traces from a body in the v1 format, in place. Remaining traces can refer to strings
+// that first occur in removed ones, so these strings are moved to the start of the body. If the body would not become
+// shorter, or the strings exceed maxStartBytes, removeFromV1 removes nothing.
+func removeFromV1(t *spantable.Table, list decode.TraceList, texts []spantable.Text) (remaining []byte, traces, spans int) {
 	removed := countRemovedV1(t, list)
 	start := t.Body[:list.FieldsStart]
 	if removed.stringsEnd > 0 {
-		const emptyString = 1 // has number 0 in every body, so it is not listed
-		moved := texts[emptyString:removed.stringsEnd]
+		const firstListed = 1 // number 0 is the empty string in every body, and is not listed
+		moved := texts[firstListed:removed.stringsEnd]
 		var fits bool
 		start, fits = encodeStart(t, list.FieldCount, moved)
 		if !fits {
@@ -166,8 +166,9 @@ func countRemovedV1(t *spantable.Table, list decode.TraceList) (removed removedV
 }
 
 // writeV1 replaces a v1 body by one that begins with start and contains only the sampled traces, and
-// returns it. traceCount is the number of these traces. It writes the last part first, to the end of
-// the old body, so that no part overwrites one that is still to be copied.
+// returns it. traceCount is the number of these traces. It writes the last part first, to the end of the old body, so that
+// no part overwrites one that is still to be copied. The parts of the old body are: a start, fields before the traces,
+// the traces, and fields after them.
 func writeV1(t *spantable.Table, list decode.TraceList, start []byte, traceCount int) []byte {
 	body := t.Body
 	setCount(body[list.Header:list.First], traceCount)

@@ -134,6 +134,10 @@ var packages = map[string]imports{
 		"internal/check internal/registry/demand internal/span/mask internal/span",
 		"assigns IDs to keys and enforces cardinality budgets",
 	},
+	"internal/recording": {
+		"internal/decode/otlpjson internal/registry internal/rules/otel internal/span internal/span/ignore",
+		"measures the labels of recorded spans",
+	},
 	"internal/registry/demand":        {"", "estimates the number of distinct values, and finds the most frequent ones"},
 	"internal/ingest/otlp/sdkmetrics": {"internal/wire/protolite", "reads the metrics that SDKs report about their spans"},
 	"internal/span/ignore":            {"internal/span", "implements ignore rules"},

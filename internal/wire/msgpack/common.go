@@ -23,7 +23,7 @@ func CommonStr(b []byte, at int) (t Text, next int) {
 		return t, 0
 	}
 	lead := b[at]
-	length := int(lead - FixStr) // larger than maxFixStr for any other lead byte
+	length := int(lead - FixStr) // wraps around to more than maxFixStr if lead is smaller than FixStr
 	start := at + 1
 	if length > maxFixStr {
 		if lead != Str8 {
@@ -39,32 +39,32 @@ func CommonStr(b []byte, at int) (t Text, next int) {
 	return Text{uint32(start), uint32(length)}, next
 }
 
-// CommonUint reads an integer with an unsigned encoding at b[at]. next is the position after the integer. next is 0
-// if b[at] does not begin such an integer, or if fewer than Lookahead bytes are left.
+// CommonUint reads a MessagePack integer of one of the unsigned types at b[at]. next is the position after the integer.
+// next is 0 if b[at] does not begin such an integer, or if fewer than Lookahead bytes are left.
 func CommonUint(b []byte, at int) (v uint64, next int) {
 	if at < 0 || at > len(b)-Lookahead { // fewer than Lookahead bytes are left
 		return 0, 0
 	}
 	lead := b[at]
-	if lead < FixMap {
+	if lead < FixMap { // 0 to 127: the lead byte is the integer
 		return uint64(lead), at + 1
 	}
 	if lead < Uint8 || lead > Uint64 {
 		return 0, 0
 	}
-	width := 1 << (lead - Uint8) // in bytes
+	width := 1 << (lead - Uint8) // 1, 2, 4 or 8 bytes for Uint8, Uint16, Uint32 and Uint64
 	eightBytes := binary.BigEndian.Uint64(b[at+1 : at+Lookahead])
 	return eightBytes >> (64 - 8*width), at + 1 + width
 }
 
-// CommonInt reads an integer of 0 or more, with a signed or unsigned encoding, at b[at]. next is the position after
+// CommonInt reads a MessagePack integer of 0 or more, of a signed or unsigned type, at b[at]. next is the position after
 // the integer. next is 0 if b[at] does not begin such an integer, or if fewer than Lookahead bytes are left.
 func CommonInt(b []byte, at int) (v uint64, next int) {
 	if at < 0 || at > len(b)-Lookahead { // fewer than Lookahead bytes are left
 		return 0, 0
 	}
 	lead := b[at]
-	if lead < FixMap {
+	if lead < FixMap { // 0 to 127: the lead byte is the integer
 		return uint64(lead), at + 1
 	}
 	eightBytes := binary.BigEndian.Uint64(b[at+1 : at+Lookahead])
@@ -73,12 +73,12 @@ func CommonInt(b []byte, at int) (v uint64, next int) {
 	if !isInteger || isNegative {
 		return 0, 0
 	}
-	width := 1 << (lead & 3) // in bytes: the low two bits of the lead byte are its logarithm
+	width := 1 << (lead & 3) // 1, 2, 4 or 8 bytes: Uint8 and Int8 are multiples of 4
 	return eightBytes >> (64 - 8*width), at + 1 + width
 }
 
-// CommonNumber reads a float64, or an integer from 0 to 127, at b[at]. bits is the number as the bits of a float64,
-// and next is the position after it. next is 0 for any other value, or if fewer than Lookahead bytes are left.
+// CommonNumber reads a float64, or an integer from 0 to 127, at b[at]. bits is math.Float64bits of the number, and
+// next is the position after it. next is 0 for any other value, or if fewer than Lookahead bytes are left.
 func CommonNumber(b []byte, at int) (bits uint64, next int) {
 	if at < 0 || at > len(b)-Lookahead { // fewer than Lookahead bytes are left
 		return 0, 0
@@ -86,7 +86,7 @@ func CommonNumber(b []byte, at int) (bits uint64, next int) {
 	if b[at] == Float64 {
 		return binary.BigEndian.Uint64(b[at+1 : at+Lookahead]), at + Lookahead
 	}
-	if b[at] < FixMap {
+	if b[at] < FixMap { // 0 to 127: the lead byte is the integer
 		return math.Float64bits(float64(b[at])), at + 1
 	}
 	return 0, 0

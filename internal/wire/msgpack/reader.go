@@ -336,8 +336,8 @@ func (r *Reader) skipExt(lead byte) {
 		dataLen := 1 << (lead - FixExt1)
 		r.skipBytes(1 + typeLen + dataLen)
 	case lead >= Ext8 && lead <= Ext32:
-		r.longText(Ext8)     // skips one byte too few, because the length does not include the type
-		r.skipBytes(typeLen) // the last byte of the data
+		r.longText(Ext8) // a lead byte, a length, and that many bytes: the type and the data except for its last byte
+		r.skipBytes(typeLen)
 	default:
 		r.Fail()
 	}

@@ -23,7 +23,7 @@ type Accumulator struct {
 	mu          sync.Mutex
 	periodStart uint64            // time since which reports are stored, in nanoseconds since the Unix epoch
 	lastReports map[uint64]report // last report of each series, by hash of the series
-	found       bool              // whether any request had a metric of an SDK about its spans
+	hasReports  bool              // whether any request had a metric of an SDK about its spans
 	sums        Sums
 }
 
@@ -38,12 +38,12 @@ func NewAccumulator() *Accumulator { return newAccumulator(time.Now) }
 
 func newAccumulator(now func() time.Time) *Accumulator {
 	a := &Accumulator{now: now, hashSeed: maphash.MakeSeed()}
-	a.startPeriod()
+	a.removeReports()
 	return a
 }
 
-// startPeriod removes all stored reports. The sums stay.
-func (a *Accumulator) startPeriod() {
+// removeReports removes all stored reports, and starts a new period. The sums stay.
+func (a *Accumulator) removeReports() {
 	a.periodStart = uint64(a.now().UnixNano())
 	a.lastReports = map[uint64]report{}
 }
@@ -58,17 +58,17 @@ func (a *Accumulator) Add(request []byte) {
 func (a *Accumulator) Sums() (sums Sums, found bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.sums, a.found
+	return a.sums, a.hasReports
 }
 
-// addPoint adds the number of spans in a data point to the sums. It subtracts the spans that an earlier point of
-// the same series has already reported.
+// addPoint adds the number of spans in a data point to the sums, without the spans that an earlier point of the same
+// series has already reported.
 func (a *Accumulator) addPoint(p *point) {
 	series := a.hashSeries(p)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.found = true
-	newSpans := a.storeReport(series, p)
+	a.hasReports = true
+	newSpans := a.replaceReport(series, p) // those that the previous report did not include
 	a.sums.count(p, uint64(newSpans))
 }
 
@@ -88,13 +88,13 @@ func (a *Accumulator) hashSeries(p *point) uint64 {
 	return hash.Sum64()
 }
 
-// storeReport stores p as the last report of its series, and returns the number of spans that no earlier report of
+// replaceReport stores p as the last report of its series, and returns the number of spans that no earlier report of
 // the series included. If p begins a new series, but MaxSeries are stored, it first removes all stored reports.
-func (a *Accumulator) storeReport(series uint64, p *point) (newSpans float64) {
+func (a *Accumulator) replaceReport(series uint64, p *point) (newSpans float64) {
 	previous, hasPrevious := a.lastReports[series]
 	isFull := len(a.lastReports) >= MaxSeries
 	if isFull && !hasPrevious {
-		a.startPeriod()
+		a.removeReports()
 	}
 	if hasPrevious && p.isOutdated(previous) {
 		return 0

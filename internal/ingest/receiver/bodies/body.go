@@ -134,7 +134,7 @@ func (p *Pool) grow(body *Body, maxCapacity int64) error {
 func (p *Pool) resize(body *Body, capacity int) bool {
 	newBuffer := p.memory.Take(capacity) // usually a spare buffer
 	if newBuffer == nil {
-		return body.extendBuffer(capacity)
+		return body.extendBuffer(capacity) // needs free memory only for the added bytes
 	}
 	length := copy(newBuffer.Bytes(), body.Bytes)
 	if body.buffer != nil {

@@ -93,14 +93,14 @@ var errCompressed = errors.New("decompress message")
 // errZstdCapacity is the error of a zstd message that may need more memory than it was given.
 var errZstdCapacity = errors.New("the capacity may be too small")
 
-// Decompress decompresses a message into a new body from the pool, whose limits apply to it. c must not be Plain.
-// The caller must release the body even after an error.
-func (d *Decompressor) Decompress(message []byte, c Compression, pool *Pool) (*Body, error) {
-	compression := c.Detect(message)
-	plain, err := d.decompress(message, compression, pool)
+// Decompress decompresses a message into a new body from the pool, whose limits apply to it. declared is the compression
+// that the header names. It must not be Plain. The caller must release the body even after an error.
+func (d *Decompressor) Decompress(message []byte, declared Compression, pool *Pool) (*Body, error) {
+	actual := declared.Detect(message)
+	plain, err := d.decompress(message, actual, pool)
 	isInvalid := err != nil && !errors.Is(err, ErrNoRoom)
 	if isInvalid {
-		err = fmt.Errorf("%w: it is not valid %s: %w", errCompressed, compression, err)
+		err = fmt.Errorf("%w: it is not valid %s: %w", errCompressed, actual, err)
 	}
 	return plain, err
 }
@@ -178,9 +178,6 @@ func (d *Decompressor) decompressZstd(message []byte, pool *Pool) (*Body, error)
 		plain, err := d.decompressZstdWithin(capacity, message, pool)
 		isTooSmall := errors.Is(err, errZstdCapacity)
 		if !isTooSmall {
-			if int64(len(plain.Bytes)) > pool.maxBody {
-				return plain, ErrTooLarge
-			}
 			return plain, err
 		}
 		if capacity == maxCapacity {
@@ -192,7 +189,8 @@ func (d *Decompressor) decompressZstd(message []byte, pool *Pool) (*Body, error)
 }
 
 // decompressZstdWithin decompresses a zstd message into a body of the given capacity. It returns errZstdCapacity if
-// the capacity may be too small. The caller must release the body even after an error.
+// the capacity may be too small, and ErrTooLarge if the body exceeds its limit. The caller must release the body even
+// after an error.
 func (d *Decompressor) decompressZstdWithin(capacity int, message []byte, pool *Pool) (*Body, error) {
 	if d.zstd == nil {
 		d.zstd = newZstdDecoder()
@@ -204,6 +202,9 @@ func (d *Decompressor) decompressZstdWithin(capacity int, message []byte, pool *
 	decoded, err := d.zstd.DecodeAll(message, plain.Bytes[:0:capacity])
 	if err == nil {
 		plain.Bytes = decoded
+		if int64(len(decoded)) > pool.maxBody {
+			return plain, ErrTooLarge
+		}
 		return plain, nil
 	}
 	// The library reports a block that does not fit in the rest of the body like an invalid block.

@@ -87,8 +87,8 @@ func (c *Conn) Write(p []byte) (int, error) {
 	return n, err //nolint:wrapcheck // net/http's own
 }
 
-// SetHTTP2 tells the limiter that the requests of the connection use HTTP/2. net/http reports such a connection as idle
-// before it has written the end of the last response.
+// SetHTTP2 records that the requests of the connection use HTTP/2. The limiter then does not close the connection until
+// the end of a response is written, although net/http reports it as idle earlier.
 func (c *Conn) SetHTTP2() { c.isHTTP2.Store(true) }
 
 // CloseWrite closes the writing side. net/http calls it before it closes a connection with unread input, so
@@ -138,7 +138,7 @@ func ConnState(conn net.Conn, state http.ConnState) {
 		c.limiter.setBusy(c)
 	case http.StateIdle:
 		c.header.reset()
-		c.isUnflushed.Store(c.isHTTP2.Load())
+		c.isUnflushed.Store(c.isHTTP2.Load()) // net/http writes the end of an HTTP/2 response afterwards
 		c.limiter.setIdle(c)
 	case http.StateHijacked: // the handler closes the connection
 		c.limiter.setDone(c)

@@ -51,7 +51,7 @@ func (h *headerLimit) complete() {
 }
 
 // count counts the lines of an HTTP/1 header. received are the bytes that were read last. It returns false when the
-// header has more than MaxHeaderLines lines. The header ends with the first empty line after a line with text.
+// header has more than MaxHeaderLines lines. After the header, which ends with an empty line, it counts nothing.
 func (h *headerLimit) count(received []byte) bool {
 	h.detectHTTP2(received)
 	if h.isHTTP2.Load() || h.isComplete {
@@ -61,22 +61,23 @@ func (h *headerLimit) count(received []byte) bool {
 		switch c {
 		case '\r': // belongs to the line end
 		case '\n':
-			h.endLine()
+			h.endLine() // can set h.isComplete, or increment h.lines
+			if h.isComplete {
+				return true
+			}
+			if h.lines > MaxHeaderLines {
+				return false
+			}
 		default:
 			h.hasText = true
 			h.isLineEmpty = false
-		}
-		if h.isComplete {
-			return true
-		}
-		if h.lines > MaxHeaderLines {
-			return false
 		}
 	}
 	return true
 }
 
-// endLine counts a line, or ends the header if the line is empty.
+// endLine counts a line, or ends the header if the line is empty. Empty lines before the first line with text do not
+// end the header.
 func (h *headerLimit) endLine() {
 	isHeaderEnd := h.isLineEmpty && h.hasText
 	if isHeaderEnd {

@@ -66,43 +66,49 @@ func (c *Conn) isFlushing() bool {
 // NewLimiter returns a Limiter that admits at most maxConns connections at a time.
 func NewLimiter(maxConns int) *Limiter { return &Limiter{max: maxConns, conns: map[*Conn]struct{}{}} }
 
-// add adds an accepted connection to l. If the peer's process has half of the maximum number of connections, add
-// first closes another connection of this process. If the maximum is reached, it closes any other one. It returns
-// false, and does not add c, if no such connection may be closed.
+// add adds an accepted connection to l. If the maximum number of connections is reached, it first closes another
+// connection. If the peer's process has half of that number, it closes one of the process. It returns false, and does
+// not add c, if evictForNew finds none to close.
 func (l *Limiter) add(c *Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c.limiter = l
-	others := l.shareBodyBytes(c)
+	l.shareBodyBytes(c)
 	maxPerProcess := max(1, l.max/2)
-	if others >= maxPerProcess {
-		isEvicted := l.evictForNew(c.isSameProcess)
-		if !isEvicted {
-			return false
-		}
+	hasRoom := true
+	switch {
+	case l.count(c.isSameProcess) >= maxPerProcess:
+		hasRoom = l.evictForNew(c.isSameProcess)
+	case len(l.conns) >= l.max:
+		hasRoom = l.evictForNew(isAny)
 	}
-	if len(l.conns) >= l.max {
-		isEvicted := l.evictForNew(isAny)
-		if !isEvicted {
-			return false
-		}
+	if !hasRoom {
+		return false
 	}
 	c.stateStart = time.Now()
 	l.conns[c] = struct{}{}
 	return true
 }
 
-// shareBodyBytes sets c.BodyBytes to the counter that all connections of the peer's process share. It returns the
-// number of other connections of the process.
-func (l *Limiter) shareBodyBytes(c *Conn) (others int) {
-	c.BodyBytes = &atomic.Int64{}
+// shareBodyBytes sets c.BodyBytes to the counter that all connections of the peer's process share.
+func (l *Limiter) shareBodyBytes(c *Conn) {
 	for other := range l.conns {
 		if c.isSameProcess(other) {
-			others++
 			c.BodyBytes = other.BodyBytes
+			return
 		}
 	}
-	return others
+	c.BodyBytes = &atomic.Int64{} // the first connection of the process
+}
+
+// count returns the number of connections for which matches returns true.
+func (l *Limiter) count(matches func(*Conn) bool) (conns int) {
+	for c := range l.conns {
+		if matches(c) {
+			conns++
+		}
+	}
+	return conns
 }
 
 // isSameProcess reports whether both connections are from the same process. It returns false if that is unknown.
@@ -110,8 +116,8 @@ func (c *Conn) isSameProcess(other *Conn) bool { return c.pid != 0 && other.pid 
 
 func isAny(*Conn) bool { return true }
 
-// evictForNew closes one of the matching connections to make room for a new one, and counts that. It closes only
-// idle or silent connections, unless NeverRejects is set. It returns false if there is no such connection.
+// evictForNew closes one of the matching connections to make room for a new one, and counts that. It returns false if
+// each of them has a request in flight or may still send its first one. If NeverRejects is set, it closes even those.
 func (l *Limiter) evictForNew(matches func(*Conn) bool) bool {
 	maxActivity := activityIdle
 	if l.NeverRejects {

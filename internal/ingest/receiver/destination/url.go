@@ -143,8 +143,8 @@ const (
 	connectionBytes = MaxAnswer + receiver.MaxResponseHeader + 64<<10
 )
 
-// UpstreamConnections returns the maximum number of connections to the upstream.
-func (u *URL) UpstreamConnections() int {
+// MaxUpstreamConnections returns the maximum number of connections to the upstream.
+func (u *URL) MaxUpstreamConnections() int {
 	if !u.IsSet() {
 		return 0
 	}
@@ -154,6 +154,6 @@ func (u *URL) UpstreamConnections() int {
 // Memory returns the maximum memory of the connections to the upstream. data is the name of the forwarded data.
 func (u *URL) Memory(data string) memory.Part {
 	return memory.Part{
-		Name: "connections to the destination of " + data, Bytes: int64(u.UpstreamConnections()) * connectionBytes,
+		Name: "connections to the destination of " + data, Bytes: int64(u.MaxUpstreamConnections()) * connectionBytes,
 	}
 }

@@ -6,6 +6,7 @@ import io.opentelemetry.sdk.autoconfigure.spi.AutoConfigurationCustomizerProvide
 import io.opentelemetry.sdk.autoconfigure.spi.ConfigProperties;
 import io.opentelemetry.sdk.resources.Resource;
 import io.opentelemetry.sdk.trace.SdkTracerProviderBuilder;
+import io.opentelemetry.sdk.trace.SpanProcessor;
 import io.opentelemetry.sdk.trace.samplers.Sampler;
 import java.util.HashMap;
 import java.util.Map;
@@ -80,12 +81,27 @@ public final class SpanstatsExtension implements AutoConfigurationCustomizerProv
         if (config.getBoolean("otel.sdk.disabled", false)) {
             return false;
         }
+        processor = openProcessor();
+        return processor != null;
+    }
+
+    /** Returns a processor that has no origin yet, or logs why it can't work and returns null. */
+    private static SpanstatsSpanProcessor openProcessor() {
         try {
-            processor = SpanstatsSpanProcessor.open(Config.builder());
+            return SpanstatsSpanProcessor.open(Config.builder());
         } catch (RuntimeException | LinkageError | OutOfMemoryError e) { // also thrown without memory off the heap
             LOG.log(Level.WARNING, NOT_COUNTED, e.toString());
+            return null;
         }
-        return processor != null;
+    }
+
+    /**
+     * Returns a processor that takes its origin from the first span, or logs why it can't work and
+     * returns one that does nothing.
+     */
+    static SpanProcessor processorOrNone() {
+        SpanProcessor opened = canWork() ? openProcessor() : null;
+        return opened != null ? opened : SpanProcessor.composite();
     }
 
     /** Returns the configured headers, and the header that marks traces as counted. */

@@ -51,8 +51,8 @@ public final class SpanstatsSpanProcessor implements SpanProcessor {
     }
 
     /**
-     * Creates a processor and allocates its memory. It connects after {@link #begin} has set the
-     * origin of the spans.
+     * Creates a processor and allocates its memory. It connects after {@link #begin} or the first
+     * ended span has set the origin of the spans.
      */
     static SpanstatsSpanProcessor open(Config.Builder config) {
         boolean keepsNames = SpanNames.areKept(System.getenv(SpanNames.VARIABLE));
@@ -104,16 +104,24 @@ public final class SpanstatsSpanProcessor implements SpanProcessor {
 
     @Override
     public void onEnd(ReadableSpan ended) {
-        SpanReaders readers = this.readers;
-        int place = readers.take();
-        SpanReader reader = readers.at(place);
         try {
-            SpanData span = ended.toSpanData(); // only SpanData has a status and an end time
-            publish(span, reader.read(span));
+            count(ended.toSpanData()); // only SpanData has a status and an end time
         } catch (RuntimeException | LinkageError e) {
             if (isBroken.compareAndSet(false, true)) { // an internal error must not affect the application
                 LOG.log(Level.WARNING, "count a span: it is not counted, nor are others like it; please report this", e);
             }
+        }
+    }
+
+    private void count(SpanData span) {
+        if (!origin.isDone()) {
+            begin(span.getResource());
+        }
+        SpanReaders readers = this.readers;
+        int place = readers.take();
+        SpanReader reader = readers.at(place);
+        try {
+            publish(span, reader.read(span));
         } finally {
             reader.clear();
             readers.give(place);

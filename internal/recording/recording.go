@@ -1,0 +1,171 @@
+// Package recording finds out which labels of recorded spans would exceed their budgets, before a daemon runs.
+package recording
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/decode/otlpjson"
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/span/ignore"
+)
+
+// Config describes how a daemon would count the recorded spans.
+type Config struct {
+	Labels      otel.Labels
+	Ignore      *ignore.List    // rules for spans that are not counted; nil counts every span
+	MaxResource int             // maximum length of a resource
+	Interval    time.Duration   // time between two exports
+	Registry    registry.Config // limits and budgets
+}
+
+// maxLineBytes is the maximum length of a request in a file.
+const maxLineBytes = 64 << 20
+
+// Result describes a recording.
+type Result struct {
+	Spans uint64
+	// Overflow has the highest numbers of any interval; nil if no label exceeds its budget.
+	Overflow *registry.Overflow
+}
+
+// Read reads a file that has one OTLP trace request in JSON per line, like those of the Collector's file exporter, and
+// admits the spans to the limits of config. An interval ends when a request has a span that ended after it.
+func Read(config Config, file io.Reader) (Result, error) {
+	r := &reader{
+		config: config, policy: otel.NewPolicy(config.Labels), counter: otel.NewCounter(),
+		intervals: registry.NewIntervals(&config.Registry),
+	}
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, maxLineBytes)
+	number := 0
+	for lines.Scan() {
+		number++
+		line := bytes.TrimSpace(lines.Bytes())
+		if len(line) == 0 {
+			continue
+		}
+		if err := r.readRequest(line); err != nil {
+			return Result{}, fmt.Errorf("read recording: line %d: %w", number, err)
+		}
+	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		return Result{}, fmt.Errorf("read recording: line %d is longer than %d MiB; record smaller batches", number+1,
+			maxLineBytes>>20)
+	}
+	if lines.Err() != nil {
+		return Result{}, fmt.Errorf("read recording: %w", lines.Err())
+	}
+	r.endInterval()
+	return Result{r.spans, r.highest}, nil
+}
+
+// reader admits the spans of a recording.
+type reader struct {
+	config      Config
+	policy      *otel.Policy
+	counter     *otel.Counter
+	intervals   *registry.Intervals
+	intervalEnd int64 // nanoseconds since the Unix epoch; 0 before the first span
+	spans       uint64
+	highest     *registry.Overflow
+	protobuf    []byte // memory of the last request
+}
+
+// readRequest admits the spans of a request in JSON.
+func (r *reader) readRequest(json []byte) (err error) {
+	r.protobuf, err = otlpjson.FromJSON(r.protobuf[:0], json)
+	if err != nil {
+		return err //nolint:wrapcheck // Read does
+	}
+	if err := r.counter.Count(r.protobuf, r.policy); err != nil {
+		return err //nolint:wrapcheck // Read does
+	}
+	defer r.counter.Release()
+	r.beginInterval()
+	for origin, batch := range r.counter.Batches {
+		id, _ := r.intervals.Registry().AdmitOriginOrShared(origin, 0)
+		for i := range batch.Snapshots {
+			r.admit(id, origin.Lang, batch.Labeller, &batch.Snapshots[i])
+		}
+	}
+	return nil
+}
+
+// beginInterval begins a new interval if a span of the request has ended after the present one.
+func (r *reader) beginInterval() {
+	newest := int64(0)
+	for _, batch := range r.counter.Batches {
+		for i := range batch.Snapshots {
+			newest = max(newest, batch.Snapshots[i].End)
+		}
+	}
+	if newest < r.intervalEnd {
+		return
+	}
+	if r.intervalEnd > 0 {
+		r.endInterval()
+	}
+	width := int64(r.config.Interval)
+	r.intervalEnd = newest - newest%width + width
+}
+
+// admit admits the key of a span, as a publisher does. lang is the language of its process.
+func (r *reader) admit(origin registry.OriginID, lang string, labeller span.Labeller, s *span.Snapshot) {
+	r.spans++
+	if s.Flags&span.Ignored != 0 {
+		return
+	}
+	key := labeller.Label(s.Span)
+	key.NormalizeLabels(lang)
+	key.ShortenResource(r.config.MaxResource)
+	if !r.config.Ignore.MatchesKey(key) {
+		r.intervals.Registry().Admit(origin, key)
+	}
+}
+
+// endInterval ends the interval, and records the numbers of its labels as far as they are higher than those of earlier
+// intervals.
+func (r *reader) endInterval() {
+	r.intervals.Begin()
+	ended := r.intervals.Overflow()
+	hasOverflow := ended != nil && ended.IsLast
+	if !hasOverflow {
+		return
+	}
+	if r.highest == nil {
+		r.highest = ended
+		return
+	}
+	r.highest = highestOf(r.highest, ended)
+}
+
+// highestOf returns the higher numbers of two intervals, for each label.
+func highestOf(a, b *registry.Overflow) *registry.Overflow {
+	highest := &registry.Overflow{
+		Ended: b.Ended, IsLast: true,
+		LabelsNotMeasured: max(a.LabelsNotMeasured, b.LabelsNotMeasured), Keys: max(a.Keys, b.Keys),
+	}
+	type name struct{ service, label string }
+	position := map[name]int{} // in highest.Labels
+	for _, l := range slices.Concat(a.Labels, b.Labels) {
+		i, isKnown := position[name{l.Service, l.Label}]
+		switch {
+		case !isKnown:
+			position[name{l.Service, l.Label}] = len(highest.Labels)
+			highest.Labels = append(highest.Labels, l)
+		case l.Wanted > highest.Labels[i].Wanted:
+			highest.Labels[i] = l
+		}
+	}
+	slices.SortStableFunc(highest.Labels, func(a, b registry.LabelOverflow) int { return cmp.Compare(b.Wanted, a.Wanted) })
+	return highest
+}
