@@ -40,8 +40,7 @@ type guardedListener struct {
 // Accept returns the next connection for the main server. While that server can't handle connections,
 // Accept passes them to the probe server, which answers only health checks.
 func (l *guardedListener) Accept() (net.Conn, error) {
-	// Not earlier: only now has the toolkit added authentication to the handler of the main server.
-	if !l.exemptsProbes {
+	if !l.exemptsProbes { // first call: the toolkit has just added authentication to the main server's handler
 		l.exemptProbes()
 		l.startProbeServer()
 	}

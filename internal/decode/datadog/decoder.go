@@ -130,7 +130,7 @@ func (d *Decoder) endTrace(g spantable.Group) {
 		g.Priority = tags.priority
 		g.HasPriority = true
 	}
-	if d.format != FormatV1 { // in v1, the trace ID is not a field of the spans, and g has it already
+	if d.format != FormatV1 { // in v1, g has the trace ID already
 		g.TraceLow = tags.idLow
 	}
 	g.End = uint32(d.At())
@@ -230,9 +230,9 @@ func limitsOf(bodyLen int) spantable.Limits { return spantable.LimitsOf(bodyLen,
 // half-full hash table and in the smaller one that the table replaced.
 const stringBytes = int(unsafe.Sizeof(spantable.Text{})+unsafe.Sizeof(spantable.Label(0))) + 4*4
 
-// Bytes returns the maximum memory of a decoder and its table for payloads of bodyLen bytes. perSpan is
+// MaxMemory returns the maximum memory of a decoder and its table for payloads of bodyLen bytes. perSpan is
 // the memory that the caller needs for each span in addition.
-func Bytes(bodyLen, perSpan int) int {
+func MaxMemory(bodyLen, perSpan int) int {
 	l := limitsOf(bodyLen)
 	return l.Bytes(perSpan) + int(spantable.GrowthFactor*float64(l.Strings*stringBytes))
 }

@@ -34,7 +34,8 @@ func (d v05) readDictionary() {
 		}
 		seen.Add(label)
 		isFirst := len(d.strings.texts) == 0
-		if text.Len == 0 && !isFirst {
+		isMisplacedEmpty := text.Len == 0 && !isFirst // versions of the Datadog agent differ in how they read it
+		if isMisplacedEmpty {
 			d.noteMisplacedEmpty() // rejects a second empty string
 			label = labelEmptyName
 		}

@@ -294,7 +294,7 @@ func plainLen(b []byte) int {
 		notASCII := word
 		marks := markBytes(word, '"') | markBytes(word, '\\') | markBytesBelow(word, ' ') | notASCII
 		highBits := marks & (0x80 * eachByte)
-		if highBits != 0 {
+		if highBits != 0 { // the lowest one is in the first byte that does not represent itself
 			return length + bits.TrailingZeros64(highBits)/8
 		}
 	}

@@ -165,13 +165,13 @@ func readValue(t *spantable.Tag, b []byte, pos int) (isValid bool) {
 // noField is a tag that no field has.
 const noField = 0
 
-// readAttributes reads a Resource or InstrumentationScope message at the position message, and appends
-// those of its attributes that are in names to r.Tags. attributeTag is the protobuf tag (field number and
-// wire type) of attributes, and entityTag that of entities, which are validated but not stored.
-// readAttributes records an error in r if the message is invalid.
-func (r *Request) readAttributes(message spantable.Text, attributeTag, entityTag uint32, names *spantable.Names) {
-	pos := int(message.At)
-	end := message.At + message.Len
+// readAttributes reads the Resource or InstrumentationScope message at position, and appends those of its
+// attributes that are in names to r.Tags. attributeTag is the protobuf tag (field number and wire type) of
+// attributes, and entityTag that of entities, which are validated but not stored. readAttributes records an
+// error in r if the message is invalid.
+func (r *Request) readAttributes(position spantable.Text, attributeTag, entityTag uint32, names *spantable.Names) {
+	pos := int(position.At)
+	end := position.At + position.Len
 	b := r.Body[:end]
 	for pos < len(b) && r.Err() == nil {
 		f, next := readField(b, pos)

@@ -46,7 +46,7 @@ func readField(b []byte, pos int) (f field, next int) {
 	f.tag = uint32(b[pos])
 	valueAt := pos + 1
 	valueOrLength := int(b[valueAt])
-	isOneByte := valueOrLength < 0x80
+	isOneByte := valueOrLength < 0x80 // no further bytes belong to the value or length
 	switch wireTypeOf(f.tag) {
 	case asFixed64:
 		if end := valueAt + 8; end <= len(b) {

@@ -338,8 +338,8 @@ func (r *Request) AddResource(attributes []spantable.Tag) {
 		r.Fail(spantable.ErrTooMuch)
 		return
 	}
-	firstSpan := len(r.Extras) // one element per span
-	scope := Scope{Part: Part{First: firstSpan, Last: firstSpan}}
+	nextSpan := len(r.Extras)                                   // r.Extras has one element per span
+	scope := Scope{Part: Part{First: nextSpan, Last: nextSpan}} // no spans yet
 	scopeIndex := len(r.Scopes)
 	r.Scopes = append(r.Scopes, scope)
 
@@ -367,9 +367,9 @@ func maxParts(bodyLen int) int {
 	return min(few+bodyLen/bytesPerPart, many)
 }
 
-// Bytes returns the maximum memory of a Request for a body of bodyLen bytes. perSpan is the memory that
+// MaxMemory returns the maximum memory of a Request for a body of bodyLen bytes. perSpan is the memory that
 // the caller needs for each span in addition.
-func Bytes(bodyLen, perSpan int) int {
+func MaxMemory(bodyLen, perSpan int) int {
 	const partBytes = int(unsafe.Sizeof(Resource{}) + unsafe.Sizeof(Scope{}))
 	const reservedBytes = reservedAttributes * int(unsafe.Sizeof(spantable.Tag{}))
 	const extraBytes = int(unsafe.Sizeof(SpanExtra{}))

@@ -282,8 +282,8 @@ func TestRequest_WithinItsMemory(t *testing.T) {
 			err := r.Decode(body, names, names)
 			held := otlptest.MemoryInUse() - before
 			t.Logf("%d KiB of %s: %d KiB held, %d promised: %v", len(body)>>10, name, held>>10,
-				otlp.Bytes(len(body), 0)>>10, err)
-			if held > otlp.Bytes(len(body), 0) {
+				otlp.MaxMemory(len(body), 0)>>10, err)
+			if held > otlp.MaxMemory(len(body), 0) {
 				t.Errorf("%d bytes of %s made it hold %d", len(body), name, held)
 			}
 			if err != nil && !errors.Is(err, spantable.ErrTooMuch) {

@@ -529,7 +529,7 @@ func CounterBytes(bodyLen int, traceIDs bool) int {
 	if traceIDs {
 		perSpan += sampledSpanBytes
 	}
-	return decode.Bytes(bodyLen, perSpan) + AnyCounter
+	return decode.MaxMemory(bodyLen, perSpan) + AnyCounter
 }
 
 // IngestedBytes is the memory of CountIngested per span, in addition to the table. AnyCounter is the

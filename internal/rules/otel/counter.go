@@ -39,7 +39,7 @@ const noBatch = -1
 func NewCounter() *Counter { return &Counter{} }
 
 // CounterBytes returns the maximum memory of a counter for bodies of the given length.
-func CounterBytes(body int) int { return otlp.Bytes(body, rules.SnapshotBytes) + anyCounter }
+func CounterBytes(body int) int { return otlp.MaxMemory(body, rules.SnapshotBytes) + anyCounter }
 
 // anyCounter is the memory of a counter that does not depend on the body: a fingerprint, the
 // origins, and the labels of a span.

@@ -57,7 +57,7 @@ const tagBytes = 2
 // that the Translator makes from it. perSpan is the memory that the caller needs for each span in
 // addition.
 func Bytes(bodyLen, perSpan int) int {
-	return otlp.Bytes(bodyLen, perSpan+traceBytes) + spantable.LimitsOf(bodyLen, tagBytes).Bytes(0)
+	return otlp.MaxMemory(bodyLen, perSpan+traceBytes) + spantable.LimitsOf(bodyLen, tagBytes).Bytes(0)
 }
 
 // Names returns the names of the attributes that are read from spans and from resources.

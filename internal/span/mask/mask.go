@@ -39,7 +39,7 @@ func Append(dst []byte, text string) (masked []byte, isMasked bool) {
 	if len(text) < 2 || len(text) > maxText {
 		return dst, false
 	}
-	keyword := requiredKeyword(text)
+	keyword := requiredKeyword(text) // "" if text does not begin like an SQL statement
 	isStatement := keyword != "" && hasKeyword(withoutComment(text), keyword)
 	if isStatement {
 		return appendMaskedStatement(dst, text, keyword)
@@ -49,7 +49,8 @@ func Append(dst []byte, text string) (masked []byte, isMasked bool) {
 	}
 	m := masker{text: text, dst: dst, isPath: strings.IndexByte(text, '/') >= 0}
 	m.maskText()
-	if m.copied == 0 {
+	hasIdentifier := m.copied > 0
+	if !hasIdentifier {
 		return dst, false
 	}
 	return append(m.dst, text[m.copied:]...), true

@@ -56,8 +56,8 @@ func (f *Findings) checkDroppedSpans(subject string, dropped map[string]uint64) 
 	}
 }
 
-// checkReplacedLabels adds a finding for each label with too many distinct values, for which a common value
-// replaces the other ones. It counts the spans with a replaced value.
+// checkReplacedLabels adds a finding for each label with too many distinct values. A common value replaces
+// some of them in the counts.
 func (f *Findings) checkReplacedLabels(subject string, s *status.Status) {
 	f.labelsOverBudget(subject, s)
 	replacedSpans := s.Collapsed // by label

@@ -67,7 +67,7 @@ func (f *Findings) checkReceiver(name string, receiver *status.Receiver, now tim
 }
 
 // checkUncountedRequests adds a finding for each reason for which a receiver has not counted requests. For
-// the Datadog receiver, it is only a notice, because the agent counts these requests.
+// the Datadog receiver, each finding is only a notice, because the agent counts these requests.
 func (f *Findings) checkUncountedRequests(name, subject string, receiver *status.Receiver) {
 	const datadogReceiver = "apm"
 	if name == datadogReceiver {
