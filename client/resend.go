@@ -55,8 +55,8 @@ func (s *sentBuffers) appendToLast(b *buffer) bool {
 	return count > 0 && s.buffers[count-1].appendMessages(b)
 }
 
-// addPartlySent adds a buffer of which only a part was sent. It ignores the maximum number of buffers, because the
-// unsent spans must not be lost. lastSpanNumber is the number that the last span of the buffer would have on the connection.
+// addPartlySent adds a buffer of which only a part was sent. It ignores the maximum number of buffers, because the unsent
+// spans must not be lost. lastSpanNumber is the number that the last span of the buffer would have on the connection.
 func (s *sentBuffers) addPartlySent(b *buffer, lastSpanNumber uint64) {
 	b.lastSpanNumber = lastSpanNumber
 	s.buffers = append(s.buffers, b)

@@ -30,7 +30,7 @@ func integerTag(t Tags, key string) (int64, bool) {
 	if integer, isWhole := WholeNumber(number); isSet && isWhole {
 		return integer, true
 	}
-	return ParseInteger(t.Text(key))
+	return ParseStatus(t.Text(key))
 }
 
 // StatusOf converts a number to a status code. It returns 0 if the number is negative or has more than 32 bits.
@@ -41,8 +41,8 @@ func StatusOf(code int64) uint32 {
 	return uint32(code)
 }
 
-// ParseInteger parses an integer, which can also be written like "200.0". It returns false if text is not an integer.
-func ParseInteger(text string) (int64, bool) {
+// ParseStatus parses an integer, which can also be written like "200.0". It returns false if text is not an integer.
+func ParseStatus(text string) (int64, bool) {
 	if text == "" {
 		return 0, false
 	}

@@ -380,7 +380,7 @@ func (r *labeller) parseStatus(t *spantable.Tag) (code int64, ok bool) {
 		code, err := strconv.ParseUint(text, 10, 32)
 		return int64(code), err == nil
 	}
-	return agent.ParseInteger(text)
+	return agent.ParseStatus(text)
 }
 
 // grpcStatus returns the gRPC status of s, the current span, as text, or "" if it has none. The rules of the
