@@ -86,6 +86,9 @@ func (s *sealer) endCycle(isIntervalEnd bool) {
 	newCycle := a.cycles.at(ended + 1)
 	s.intervalEnd = nextBoundary(newCycle.started, a.config.FlushInterval)
 	s.seal(ended, request)
+	if isIntervalEnd {
+		a.intervals.ReportEnded() // seal has waited for the last batches of the interval
+	}
 }
 
 // timeUntilSeal returns the time until the current cycle, the spans that are exported next, must end. It is negative if

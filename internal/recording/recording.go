@@ -136,6 +136,7 @@ func (r *reader) admit(origin registry.OriginID, lang string, labeller span.Labe
 // intervals.
 func (r *reader) endInterval() {
 	r.intervals.Begin()
+	r.intervals.ReportEnded()
 	ended := r.intervals.Overflow()
 	hasOverflow := ended != nil && ended.IsLast
 	if !hasOverflow {

@@ -60,7 +60,6 @@ type overflows struct {
 	notMeasured int
 	ignored     *labelDemand     // takes the place of the labels that are not measured; nil before the first
 	keys        *demand.Distinct // keys with a lost label, or without a row; nil before the first
-	hasEnded    bool             // the interval has ended, so nothing is measured
 }
 
 // labelDemand measures how many values one label, or one tag key, of one process has. The admission of a
@@ -69,14 +68,14 @@ type labelDemand struct {
 	service   string
 	label     string // as in --cardinality-limit
 	budget    int
-	isIgnored bool // too many labels are measured already, or the interval has ended
+	isIgnored bool // too many labels are measured already, or the measurement has ended
 	values    *demand.Distinct
 	lost      demand.Frequent // sample of the values that got no row
 	hasSample bool            // lost is not empty
 	unsampled uint64          // spans with a lost value since the last sample
 }
 
-// overflowBytes is the maximum memory of one overflows.
+// overflowBytes is the maximum memory of one overflows. Two can exist for a moment, between Begin and ReportEnded.
 const overflowBytes = maxMeasured*(demand.Bytes+labelDemandBytes) + int(unsafe.Sizeof(demand.Distinct{}))
 
 // labelDemandBytes is the maximum memory of a labelDemand except for its measurements.
@@ -92,7 +91,7 @@ func (o *overflows) begin(service, label string, limit int) *labelDemand {
 			processes++
 		}
 	}
-	mayMeasure := processes < maxProcesses && len(o.labels) < maxMeasured && !o.hasEnded
+	mayMeasure := processes < maxProcesses && len(o.labels) < maxMeasured
 	if !mayMeasure {
 		isMeasured := processes > 0
 		if !isMeasured {
@@ -136,9 +135,6 @@ func (d *labelDemand) addLost(hash uint64, value string, spans uint64) {
 
 // addKey adds a key that lost a label or got no row, given the hash that it would have without budgets.
 func (o *overflows) addKey(hash uint64) {
-	if o.hasEnded {
-		return
-	}
 	if o.keys == nil {
 		o.keys = new(demand.Distinct)
 	}
@@ -218,13 +214,12 @@ func (t *tables) reportOverflow(ended time.Time) *Overflow {
 	return report
 }
 
-// end releases the memory of all measurements. Batches that are still in the interval can lose more
-// values, which are not measured.
+// end releases the memory of all measurements.
 func (o *overflows) end() {
 	for _, d := range o.labels {
 		*d = labelDemand{isIgnored: true}
 	}
-	*o = overflows{hasEnded: true}
+	*o = overflows{}
 }
 
 // addKeptLabels adds the values that have a row to the measurements of their labels.
@@ -314,10 +309,15 @@ func (i *Intervals) Overflow() *Overflow {
 	return i.overflow
 }
 
-// updateOverflow stores which labels of an interval that has just ended exceeded their budgets.
-func (i *Intervals) updateOverflow(ended *tables) {
+// ReportEnded determines which labels of the interval that ended last exceeded their budgets. It must be called once
+// after each call of Begin, when no batch is in the ended interval any more. It reads the interval without a lock, so it
+// does not delay the batches of the new one.
+func (i *Intervals) ReportEnded() {
+	ended := &i.registries[(i.number+1)%2].tables
 	latest := ended.reportOverflow(time.Now())
 	ended.overflows.end()
+	i.mu.Lock()
+	defer i.mu.Unlock()
 	switch {
 	case latest != nil:
 		i.overflow = latest

@@ -59,6 +59,7 @@ func TestOverflow_NamesLabelAndDemand(t *testing.T) {
 		busiest := tenants(wanted)[wanted-1]
 		i.Registry().CountSpans(shop, busiest, 10_000)
 		i.Begin()
+		i.ReportEnded()
 		report := i.Overflow()
 		if report == nil || len(report.Labels) != 1 || !report.IsLast || report.LabelsNotMeasured != 0 {
 			t.Fatalf("interval %d: the report is %+v", interval, report)
@@ -81,6 +82,7 @@ func TestOverflow_NamesLabelAndDemand(t *testing.T) {
 		}
 	}
 	i.Begin()
+	i.ReportEnded()
 	if report := i.Overflow(); report == nil || report.IsLast {
 		t.Errorf("after an interval without overflow, the report is %+v", report)
 	}
@@ -92,6 +94,7 @@ func TestOverflow_NothingWithinBudget(t *testing.T) {
 	i := registry.NewIntervals(&config)
 	admitAll(i.Registry(), origin(t, i, "shop"), tenants(40)) // of 100, half for new values
 	i.Begin()
+	i.ReportEnded()
 	if got := i.Overflow(); got != nil {
 		t.Errorf("the report is %+v", got)
 	}
@@ -108,6 +111,7 @@ func TestOverflow_MasksAreValues(t *testing.T) {
 		i.Registry().Admit(shop, resource(fmt.Sprintf("GET /page-%c%c/edit", 'a'+n%26, 'a'+n/26%20)))
 	}
 	i.Begin()
+	i.ReportEnded()
 	const wanted = 26*20 + 1
 	label := i.Overflow().Labels[0]
 	if label.Label != "resource" || label.Wanted < wanted*93/100 || label.Wanted > (wanted+40)*107/100 {
@@ -128,6 +132,7 @@ func TestOverflow_LimitsMeasuredLabels(t *testing.T) {
 		i.Registry().Admit(shop, key)
 	}
 	i.Begin()
+	i.ReportEnded()
 	report := i.Overflow()
 	if len(report.Labels) != 16 || report.LabelsNotMeasured != 4 {
 		t.Errorf("%d labels are measured, and %d are not", len(report.Labels), report.LabelsNotMeasured)
@@ -146,6 +151,7 @@ func TestOverflow_KeysWithoutRow(t *testing.T) {
 		})
 	}
 	i.Begin()
+	i.ReportEnded()
 	report := i.Overflow()
 	if len(report.Labels) != 0 || !isWithin(report.Keys, 2000, 0.07) {
 		t.Errorf("the report is %+v", report)
@@ -161,6 +167,7 @@ func TestOverflow_LargestOriginOfService(t *testing.T) {
 		admitAll(i.Registry(), id, tenants(wanted))
 	}
 	i.Begin()
+	i.ReportEnded()
 	labels := i.Overflow().Labels
 	if len(labels) != 1 || !isWithin(labels[0].Wanted, 900, 0.07) {
 		t.Errorf("the labels are %+v", labels)
@@ -184,6 +191,7 @@ func TestOverflow_ManyProcessesHideNoService(t *testing.T) {
 	}
 	admitAll(i.Registry(), cart, tenants(500))
 	i.Begin()
+	i.ReportEnded()
 	report := i.Overflow()
 	if len(report.Labels) != 4 || report.Labels[0].Service != "cart" || report.LabelsNotMeasured != 0 {
 		t.Errorf("the report is %+v", report)
@@ -201,6 +209,7 @@ func TestOverflow_KeyInBothLists(t *testing.T) {
 		i.Registry().Admit(shop, &span.Key{Service: "shop", PeerTags: tags, AdditionalTags: tags})
 	}
 	i.Begin()
+	i.ReportEnded()
 	labels := i.Overflow().Labels
 	if len(labels) != 1 || !isWithin(labels[0].Wanted, 1000, 0.07) {
 		t.Errorf("the labels are %+v", labels)
@@ -222,6 +231,7 @@ func TestOverflow_ValueLostOnce(t *testing.T) {
 		}
 	}
 	i.Begin()
+	i.ReportEnded()
 	if collapsed := i.Overflow().Labels[0].Collapsed; len(collapsed) != 1 || collapsed[0].Spans != 1 {
 		t.Errorf("the values are %+v", collapsed)
 	}
@@ -246,6 +256,7 @@ func TestCountSpans_CountsNoKeyAgain(t *testing.T) {
 			i.Registry().CountSpans(shop, last, 61)
 		}
 		i.Begin()
+		i.ReportEnded()
 		label, collapsed = i.MostCollapsed()
 		return i.Masked()["resource"], label, collapsed
 	}

@@ -211,13 +211,12 @@ func NewIntervals(config *Config) *Intervals {
 
 // Begin begins a new interval. It clears the registry of the interval before the last and reuses it.
 // Keys that were used at least twice in the last interval keep their rows in the new one, as far as the
-// limits allow. Only the goroutine that ends intervals may call Begin.
+// limits allow. Only the goroutine that ends intervals may call Begin. It must call ReportEnded afterwards.
 func (i *Intervals) Begin() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	ended := &i.Registry().tables
 	endedState := ended.snapshot()
-	i.updateOverflow(ended)
 	i.filter.next()
 	i.number++
 	reused := &i.Registry().tables // of the interval before the one that ended
