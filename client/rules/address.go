@@ -109,7 +109,7 @@ func leadingIPLength(host string) int {
 	if host == "" || !strings.Contains(firstBytes, host[:1]) {
 		return 0
 	}
-	delimiterIndex := strings.IndexAny(host, "._-:%")
+	delimiterIndex := strings.IndexAny(host, "._-:%") // no address has a % as the first of these
 	if delimiterIndex < 0 {
 		return 0
 	}

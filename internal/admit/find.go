@@ -131,8 +131,8 @@ func mayCache(key []byte, admission *registry.Admission) bool {
 	return len(key) > 0 && !isBurst
 }
 
-// findUnlabelled returns where spans are counted whose key has the given number, but was not stored for lack of
-// memory: without labels. It returns an error if the client has not defined the number.
+// findUnlabelled returns the row without labels, for a span whose key has the given number. It is called if there was no
+// memory to store the key. It returns an error if the client has not defined the number.
 func (f *finder) findUnlabelled(cycle *aggregate.Cycle, number uint32) (*resolved, error) {
 	if !f.keys.isUnlabelled(number) {
 		return nil, fmt.Errorf("resolve key: number %d is not defined on this connection", number)

@@ -294,8 +294,8 @@ func (r *flushRequests) isPending() bool {
 	return r.next != nil
 }
 
-// take removes and returns the pending request, or returns nil. It must be called before the next cycle begins, the set of
-// spans that are exported after this one: later requests can be for spans in that cycle.
+// take removes and returns the pending request, or returns nil. It must be called before the current cycle ends, the set of
+// spans that are exported next. A later request can be for spans that are exported after these.
 func (r *flushRequests) take() *flushRequest {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -114,8 +114,9 @@ func (c *cycleState) recordSendEnd(maybeDelivered bool) {
 	c.reportDoubt(wasInDoubt)
 }
 
-// reportDoubt calls Delivery.SetInDoubt if c.isInDoubt differs from wasInDoubt. It does nothing if all spans of the
-// cycle are delivered or lost. The caller holds the lock, so that concurrent calls of SetInDoubt are in order.
+// reportDoubt tells the delivery whether the cycle is in doubt, which means that a destination may have received a part of
+// its spans, if that has changed. It does nothing if all spans of the cycle are delivered or lost. The caller holds the
+// lock, so that concurrent calls of SetInDoubt are in order.
 func (c *cycleState) reportDoubt(wasInDoubt bool) {
 	isInDoubt := c.isInDoubt()
 	isSettled := c.unsettledParts == 0

@@ -394,8 +394,8 @@ func newOutcomeLog(log *slog.Logger, x Exporter) *outcomeLog {
 	}
 }
 
-// logAttempt logs the result of an attempt to deliver a payload if it differs from the previous one, and each
-// warning about an accepted payload. queued is the number of waiting payloads, and pending the number of spans that
+// logAttempt logs the result of an attempt to deliver a payload, if it differs from the result of the previous attempt. It
+// also logs the warnings of accepted payloads. queued is the number of waiting payloads, and pending the number of spans that
 // are not delivered yet.
 func (l *outcomeLog) logAttempt(p *Payload, a Attempt, queued int, pending uint64) {
 	isAccepted := a.Outcome == OutcomeAccepted && a.Rejected == 0

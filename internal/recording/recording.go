@@ -38,7 +38,7 @@ type Result struct {
 }
 
 // Read reads a file that has one OTLP trace request in JSON per line, like those of the Collector's file exporter, and
-// admits the spans to the limits of config. An interval ends when a request has a span that ended after it.
+// admits the spans to the limits of config. Intervals of config.Interval follow the end times of the spans.
 func Read(config Config, file io.Reader) (Result, error) {
 	r := &reader{
 		config: config, policy: otel.NewPolicy(config.Labels), counter: otel.NewCounter(),

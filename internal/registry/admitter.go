@@ -535,8 +535,8 @@ func (a *admitter) blockedTag(key string) string {
 }
 
 // resolveBlockedTag returns the ID of the tag "key:tracer_blocked_value", which replaces a tag if its tag key has
-// too many values. keyID and keyText are the ID and the text of the tag key. The replacement does not count
-// as a value.
+// too many values. keyID and keyText are the ID and the text of the tag key. The replacement takes no row of the
+// budget for the values of the key.
 func (a *admitter) resolveBlockedTag(list span.Label, keyID labelID, keyText string) labelID {
 	blocked := a.newLabel(scopeKind(list), a.blockedTag(keyText))
 	id, isKnown := a.findAndRecordUse(&blocked)
@@ -545,7 +545,7 @@ func (a *admitter) resolveBlockedTag(list span.Label, keyID labelID, keyText str
 	}
 	blocked.tagKey = keyID
 	blocked.isBlocked = true
-	a.pending = append(a.pending, pendingLabel{labelValue: blocked})
+	a.pending = append(a.pending, pendingLabel{labelValue: blocked}) // without a budget
 	return a.lastPendingID()
 }
 

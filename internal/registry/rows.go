@@ -191,9 +191,9 @@ type rowBudget struct {
 	origins     int   // origins of this interval, and those that keep rows of the previous one
 }
 
-// newRowBudget returns the limits on the keys of a new interval and on their memory. A part of both is
-// reserved for the keys that the previous interval has kept. An origin with such keys is counted as an origin
-// of the new interval.
+// newRowBudget returns the limits on the rows (one for each key) of a new interval and on their memory. A part of
+// both is reserved for keys that had a row in the previous interval and can keep it. Their origins are counted as
+// origins of the new interval from the start.
 func newRowBudget(limit usage, prev *previous) rowBudget {
 	b := rowBudget{
 		limit: limit,

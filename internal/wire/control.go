@@ -226,7 +226,8 @@ func Outcomes(list []uint64) iter.Seq2[uint64, Outcome] {
 			if !isComplete {
 				return
 			}
-			if !yield(pair[0], min(Outcome(pair[1]), Resend)) {
+			lastSpan, outcome := pair[0], min(Outcome(pair[1]), Resend) // Resend is the highest known outcome
+			if !yield(lastSpan, outcome) {
 				return
 			}
 		}

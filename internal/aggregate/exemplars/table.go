@@ -79,12 +79,12 @@ func (t *Table) cycleOf(number uint64) *cycle {
 	return c
 }
 
-// memoryFor returns the memory for the exemplars of a cycle, one export interval. It can still contain those
-// of an earlier cycle, because all cycles with even numbers use the same memory, and so do those with odd ones.
+// memoryFor returns the memory for the exemplars of a cycle, one export interval. Cycles use two memories in turn, so it can
+// still contain the exemplars of an earlier cycle.
 func (t *Table) memoryFor(number uint64) *cycle { return &t.cycles[number%2] }
 
-// Seal returns the exemplars of a cycle, one export interval. The caller must not offer more spans of this cycle. Two
-// memories are used in turn, so the result is valid until a span of the cycle number+2 is offered.
+// Seal returns the exemplars of a cycle, one export interval. The caller must not offer more spans of this cycle. The
+// result is valid until a span of the next cycle but one is offered, which uses the same memory.
 func (t *Table) Seal(number uint64) Sealed {
 	if t == nil {
 		return Sealed{}

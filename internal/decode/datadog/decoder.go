@@ -120,9 +120,8 @@ func (d *Decoder) beginSpan(kind spantable.Kind) *spantable.Span {
 	return s
 }
 
-// endTrace completes g, the group of spans of one trace, and appends it to the table. It stores the origin,
-// the sampling priority and the trace ID of the spans in g, if they have them. The decoder must be at the
-// end of the trace.
+// endTrace completes g, the group of spans of one trace, and appends it to the table. g gets the origin, the sampling
+// priority and the trace ID that the spans have in their tags. The decoder must be at the end of the trace.
 func (d *Decoder) endTrace(g spantable.Group) {
 	tags := &d.trace // of the spans that were read since beginTrace
 	replaceNonEmpty(&g.Origin, tags.origin)
@@ -134,7 +133,7 @@ func (d *Decoder) endTrace(g spantable.Group) {
 		g.TraceLow = tags.idLow
 	}
 	g.End = uint32(d.At())
-	g.Strings = uint32(len(d.strings.texts))
+	g.Strings = uint32(len(d.strings.texts)) // strings of the body up to the end of the trace
 	d.table.AddGroup(g)
 	d.checkLimits()
 }

@@ -152,9 +152,8 @@ func ParseInteger(text []byte) (n uint64, ok bool) {
 	return uint64(int64(float)), true
 }
 
-// SkipValue skips a value of any nesting depth. It stores temporary data in the free capacity of buf,
-// after its content. It returns buf with its content unchanged, but in new memory if the capacity was
-// too small.
+// SkipValue skips a value of any nesting depth. It stores temporary data after the content of buf. Like append, it
+// returns buf, in new memory if its capacity was too small; the content is unchanged.
 func (s *Scanner) SkipValue(buf []byte) []byte {
 	bufLen := len(buf)
 	closers := buf // after bufLen, the closing brackets of the open arrays and objects
@@ -167,7 +166,7 @@ func (s *Scanner) SkipValue(buf []byte) []byte {
 		} else {
 			s.skipScalar(c)
 		}
-		for len(closers) > bufLen && !s.NextElement(closers[len(closers)-1]) {
+		for len(closers) > bufLen && !s.NextElement(closers[len(closers)-1]) { // the innermost array or object has ended
 			closers = closers[:len(closers)-1]
 		}
 		isComplete := len(closers) == bufLen

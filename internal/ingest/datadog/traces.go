@@ -158,9 +158,9 @@ func (t *traceRequest) decode(counter *rules.Counter, policy *rules.Policy) erro
 	return counter.Count(t.format, body, language, hasTopLevelMarks, policy) //nolint:wrapcheck // its own words
 }
 
-// publish publishes the spans that counter has read from the body, unless an equal body was published before. If
-// t.dropsUnsampled is true, it also removes unsampled traces from the body to forward, but only if their spans are
-// counted.
+// publish publishes the spans that counter has read from the body, unless an equal body was published before. If the
+// spans are counted now or were counted before, and t.dropsUnsampled is true, it also removes unsampled traces from the
+// body to forward.
 func (t *traceRequest) publish(counter *rules.Counter) Result {
 	origin := counter.Origin(originOf(t.Header()))
 	outcome, dropReason := t.Publish(t.Body.Bytes, batchesOf(counter, origin), sampledSpans(counter))

@@ -47,10 +47,12 @@ func (c *call) setForwarded() (canForward bool) {
 	switch {
 	case c.sampled.body != nil:
 		c.forwarded = encodedMessage{c.sampled.body.Bytes, c.sampled.compression, upstreamEncoding}
-	case c.canForwardReceived() && isJSON:
-		c.forwarded = encodedMessage{c.message, c.compression, encodingJSON}
 	case c.canForwardReceived():
-		c.forwarded = encodedMessage{c.message, c.compression, upstreamEncoding}
+		receivedEncoding := upstreamEncoding
+		if isJSON {
+			receivedEncoding = encodingJSON
+		}
+		c.forwarded = encodedMessage{c.message, c.compression, receivedEncoding}
 	case c.protobuf != nil:
 		c.forwarded = encodedMessage{c.protobuf, bodies.Plain, upstreamEncoding}
 	default:

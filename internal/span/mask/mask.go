@@ -49,7 +49,7 @@ func Append(dst []byte, text string) (masked []byte, isMasked bool) {
 	}
 	m := masker{text: text, dst: dst, isPath: strings.IndexByte(text, '/') >= 0}
 	m.maskText()
-	hasIdentifier := m.copied > 0
+	hasIdentifier := m.copied > 0 // text is copied up to the end of the last identifier
 	if !hasIdentifier {
 		return dst, false
 	}
