@@ -113,8 +113,8 @@ func (s *sender) shouldRetryOnClose(err error) bool {
 	return isPending && s.client.ctx.Err() == nil
 }
 
-// pause waits before the next attempt to connect. A call of Close ends the wait. If isClosing is true, Close was
-// called before, and only the end of its context ends the wait.
+// pause waits before the next attempt to connect. A call of Close ends the wait early. If isClosing is true, Close was
+// called before, and only the end of its context does so.
 func (s *sender) pause(isClosing bool) {
 	var wakeUp <-chan struct{} = s.client.closing
 	if isClosing {

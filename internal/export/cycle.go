@@ -191,8 +191,8 @@ func (o *openCycles) removeUpTo(lastNumber uint64) []openCycle {
 }
 
 // subtractDelivered removes delivered spans from the open cycles (export intervals with undelivered spans) up to
-// lastNumber, and returns their number. undelivered is the number of spans that remain in these cycles. They are
-// assumed to be in the oldest ones.
+// lastNumber, and returns their number. undelivered is the maximum number of spans that remain in these cycles. They
+// are assumed to be in the oldest ones.
 func (o *openCycles) subtractDelivered(lastNumber, undelivered uint64) (delivered uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -60,7 +60,7 @@ func (d *pullDestination) publish(c *Cycle) Encoded {
 }
 
 // rejectCycle counts the spans of a cycle, one export interval, as unsent, because the destination is closed. It
-// records the error in flush, the entry for the cycle in the history, and reports it to the clients that wait for
+// records the error in entry, which describes the cycle in the history, and reports it to the clients that wait for
 // the delivery of the cycle.
 func (d *pullDestination) rejectCycle(c *Cycle, entry *Flush) {
 	d.stats.recordUnsent(Shutdown, c.spans)

@@ -235,7 +235,7 @@ func (r *statsRecorder) addToHistory(c *Cycle) *Flush {
 }
 
 // recordEncoded records the result of encoding an export interval in its history entry and in the stats. encodeTime
-// is how long that took.
+// is how long merging and encoding took.
 func (r *statsRecorder) recordEncoded(entry *Flush, result Encoded, encodeTime time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -345,7 +345,7 @@ func (l *Link) Lost() <-chan struct{} { return l.lost }
 // recordAttempt records whether the destination answered an attempt to deliver a payload, and whether it accepted
 // the payload. If it has stopped answering, recordAttempt also sends to the channel that Lost returns.
 func (l *Link) recordAttempt(a Attempt) {
-	if a.Outcome != OutcomeNotWanted { // then Exporter.Wants reports that the destination accepts nothing
+	if a.Outcome != OutcomeNotWanted { // Exporter.Wants covers OutcomeNotWanted
 		l.isRefusing.Store(a.Outcome != OutcomeAccepted)
 	}
 	isReachable := !a.Silent

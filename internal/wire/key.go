@@ -212,8 +212,8 @@ func (r *keyReader) readTextLabels(k *span.Key, first, end span.Label) {
 	}
 }
 
-// shortText reads the next label if it is a string of less than 256 bytes, as most labels are. Otherwise, it returns
-// false and reads nothing.
+// shortText reads the next label if it is a string of less than 256 bytes, as most labels are, and is not near the end of
+// the key. Otherwise, it returns false and reads nothing.
 func (r *keyReader) shortText() (text string, ok bool) {
 	if r.Failed() || r.elementsRead == r.elements {
 		return "", false

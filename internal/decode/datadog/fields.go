@@ -98,7 +98,7 @@ func (d *Decoder) readSpanMap() {
 }
 
 // isFieldName reports whether the given name, one of encodedNames, starts at body[pos]. It can return false for a
-// name at the very end of body.
+// name near the start or the end of body.
 func isFieldName(body []byte, pos int, name *spantable.Fingerprint) bool {
 	isFarFromEnds := pos >= 8 && pos <= len(body)-16 // as FingerprintAt requires
 	return isFarFromEnds && spantable.FingerprintAt(body, pos, name.Len()) == *name
@@ -224,7 +224,7 @@ func (d *Decoder) readTagCount(f field) int {
 	return d.Map()
 }
 
-// checkTagMapOrder rejects a span unless its fields with tags occur once each, in the order meta, metrics,
+// checkTagMapOrder rejects a span unless its fields with tags occur at most once each, in the order meta, metrics,
 // meta_struct. In another order, the Datadog agent might use another value of a tag than the daemon.
 func (d *Decoder) checkTagMapOrder(f field) { // constants of type field have the same order
 	isInOrder := f > d.lastTagMap

@@ -237,7 +237,7 @@ func (c *converter) convertBytes(f *field) {
 		c.out, err = hex.AppendDecode(c.out, encoded)
 	} else {
 		if !text.IsPlain {
-			encoded = slices.Clone(encoded) // base64, unlike hex, does not guarantee that it can decode in place
+			encoded = slices.Clone(encoded) // base64 does not guarantee that it can decode in place
 		}
 		c.out, err = base64.StdEncoding.AppendDecode(c.out, encoded)
 	}

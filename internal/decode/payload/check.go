@@ -66,8 +66,8 @@ func (g *Group) describe() string {
 
 // check calls reportProblem for each problem of a group, such as a missing service. It returns the
 // histograms of the durations of successful spans (ok) and of failed spans (errs), nil if invalid. If
-// weighted is true, a sampled span can count as several hits, so the number of hits is not compared with
-// the number of spans in the histograms.
+// weighted is true, a sampled span can count as several hits, so the numbers of hits and of spans
+// are not compared with each other.
 func (g *Group) check(weighted bool, reportProblem reportFunc) (ok, errs *ddsketch.DDSketch) {
 	report := func(format string, args ...any) {
 		reportProblem("%s: %s", g.describe(), fmt.Sprintf(format, args...))

@@ -56,7 +56,7 @@ func readPartialSuccess(a *post.Answer, p *export.Payload, isCompressed bool) {
 	case partial.Rejected > 0:
 		a.Err = fmt.Errorf("receiver rejected %d data points of a payload%s", partial.Rejected,
 			post.Quoted(partial.Message))
-		a.Rejected = maxRejectedSpans(p, partial.Rejected, isCompressed) // reads the points in p.Body
+		a.Rejected = maxRejectedSpans(p, partial.Rejected, isCompressed)
 	case partial.Message != "":
 		a.Err = fmt.Errorf("receiver accepted a payload with a warning%s", post.Quoted(partial.Message))
 	}

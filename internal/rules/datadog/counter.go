@@ -397,8 +397,8 @@ func normalizeOperation(name string) string {
 }
 
 // addSnapshot adds the current span, which has the given index in the table, to the batch c.batchNumber.
-// It records an error in the table if the batches are too large, or if the span has a value of a type that
-// only the Datadog agent can read.
+// It records an error in the table if the batches are too large, or if only the Datadog agent can tell the type
+// of the span or read one of its values.
 func (c *Counter) addSnapshot(index uint32, isTopLevel bool) {
 	s := &c.table.Spans[index]
 	if s.HasUnknownType {

@@ -51,6 +51,9 @@ func (c *Counter) setTracerFields(origin *span.Origin, sender *spantable.Sender)
 // Datadog agent then uses its own environment.
 func (c *Counter) cloneEnv(text spantable.Text) string {
 	env := c.cloneText(text)
+	if rules.IsTagValue([]byte(env)) { // nearly always; AppendTagValue would allocate
+		return env
+	}
 	normalized := rules.AppendTagValue(nil, env)
 	if len(normalized) == 0 {
 		return ""

@@ -58,7 +58,7 @@ func (t *spanBuilder) build(dst, src *spantable.Span, traceState []byte) {
 	t.selectSpan(src)
 	t.setNames(dst)
 	t.tags.reset()
-	// A tag keeps its first value, except that a tag of the scope replaces it.
+	// A tag keeps its first number or text that is not empty, except that a tag of the scope replaces it.
 	t.collectDerived(traceState)
 	t.collectAttributes(t.request.TagsOf(src), numbersAsNumbers)
 	t.collectVersionAndEnv()

@@ -166,9 +166,9 @@ func (l *lexer) literalEnd(at int) int {
 	return at
 }
 
-// listsEnd returns the position of the closing parenthesis after a list of literals, such as 1, 2), that
-// starts at text[from]. If more lists follow, as in 1, 2), (3, 4), it returns that of the last list. It
-// returns from if the first list contains anything else than literals.
+// listsEnd returns the position after the last literal of a list, such as 1, 2), that starts at text[from]. If
+// more lists follow, as in 1, 2), (3, 4), it returns that of the last list. It returns from if the first list
+// contains anything else than literals.
 func (l *lexer) listsEnd(from int) int {
 	end := l.listEnd(from)
 	if end == from {

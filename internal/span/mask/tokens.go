@@ -248,8 +248,8 @@ func (w *word) isSingleLetter() bool { return len(w.letters) == 1 && w.digits ==
 // such as Open, UTF8 or URLs. It returns false for random text like XYz and Xz.
 func (w *word) isPlausible() bool {
 	isShort := w.lowers == 1 || w.lowers == 2
-	if w.capitals > 1 && isShort { // URLs, IPv and XMLTo, but not XYz
-		return isAcronym(w.letters)
+	if w.capitals > 1 && isShort {
+		return isAcronym(w.letters) // true for URLs, IPv and XMLTo, false for XYz
 	}
 	isTwoLetters := w.capitals == 1 && w.lowers == 1 && w.digits == 0
 	return !isTwoLetters || hasVowel(w.letters)
