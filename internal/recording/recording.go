@@ -32,7 +32,8 @@ const maxLineBytes = 64 << 20
 
 // Result describes a recording.
 type Result struct {
-	Spans uint64
+	Spans            uint64
+	CountedByClients uint64 // further spans that are marked as counted, and are left out
 	// Overflow has the highest numbers of any interval; nil if no label exceeds its budget.
 	Overflow *registry.Overflow
 }
@@ -65,19 +66,20 @@ func Read(config Config, file io.Reader) (Result, error) {
 		return Result{}, fmt.Errorf("read recording: %w", lines.Err())
 	}
 	r.endInterval()
-	return Result{r.spans, r.highest}, nil
+	return Result{Spans: r.spans, CountedByClients: r.countedByClients, Overflow: r.highest}, nil
 }
 
 // reader admits the spans of a recording.
 type reader struct {
-	config      Config
-	policy      *otel.Policy
-	counter     *otel.Counter
-	intervals   *registry.Intervals
-	intervalEnd int64 // nanoseconds since the Unix epoch; 0 before the first span
-	spans       uint64
-	highest     *registry.Overflow
-	protobuf    []byte // memory of the last request
+	config           Config
+	policy           *otel.Policy
+	counter          *otel.Counter
+	intervals        *registry.Intervals
+	intervalEnd      int64 // nanoseconds since the Unix epoch; 0 before the first span
+	spans            uint64
+	countedByClients uint64
+	highest          *registry.Overflow
+	protobuf         []byte // memory of the last request
 }
 
 // readRequest admits the spans of a request in JSON.
@@ -90,6 +92,7 @@ func (r *reader) readRequest(json []byte) (err error) {
 		return err //nolint:wrapcheck // Read does
 	}
 	defer r.counter.Release()
+	r.countedByClients += uint64(r.counter.Skipped())
 	r.beginInterval()
 	for origin, batch := range r.counter.Batches {
 		id, _ := r.intervals.Registry().AdmitOriginOrShared(origin, 0)
@@ -100,7 +103,11 @@ func (r *reader) readRequest(json []byte) (err error) {
 	return nil
 }
 
-// beginInterval begins a new interval if a span of the request has ended after the present one.
+// maxDisorder is the maximum time by which a request can be earlier than the present interval and still belongs to it.
+const maxDisorder = time.Minute
+
+// beginInterval begins a new interval if a span of the request has ended after the present one. It also does so if all
+// spans have ended long before it: the file continues with an earlier recording, or the clock of a sender was ahead.
 func (r *reader) beginInterval() {
 	newest := int64(0)
 	for _, batch := range r.counter.Batches {
@@ -108,7 +115,10 @@ func (r *reader) beginInterval() {
 			newest = max(newest, batch.Snapshots[i].End)
 		}
 	}
-	if newest < r.intervalEnd {
+	hasSpans := newest > 0
+	isLater := newest >= r.intervalEnd
+	isMuchEarlier := newest < r.intervalEnd-int64(maxDisorder)
+	if !hasSpans || !isLater && !isMuchEarlier {
 		return
 	}
 	if r.intervalEnd > 0 {

@@ -97,3 +97,23 @@ func TestRead_NamesInvalidLine(t *testing.T) {
 		t.Errorf("metrics have %d spans", result.Spans)
 	}
 }
+
+// TestRead_ClockAhead checks that a span that ends in the future does not put the rest of the recording into one interval.
+func TestRead_ClockAhead(t *testing.T) {
+	ahead := []string{request(begun.Add(1000*time.Hour), 0, 1)}
+	for interval := range 10 {
+		ahead = append(ahead, request(begun.Add(time.Duration(interval)*time.Minute), 1000*(interval+1), 60))
+	}
+	if result := read(t, ahead...); result.Spans != 601 || result.Overflow != nil {
+		t.Errorf("the result is %+v", result)
+	}
+}
+
+// TestRead_CountedByClients checks that spans of clients that count themselves are left out.
+func TestRead_CountedByClients(t *testing.T) {
+	line := strings.Replace(request(begun, 0, 5), `"attributes":[`,
+		`"attributes":[{"key":"_dd.stats_computed","value":{"stringValue":"true"}},`, 1)
+	if result := read(t, line); result.Spans != 0 || result.CountedByClients != 5 {
+		t.Errorf("the result is %+v", result)
+	}
+}
