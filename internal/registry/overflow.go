@@ -65,7 +65,8 @@ type overflows struct {
 // labelDemand measures how many values one label, or one tag key, of one process has. The admission of a
 // key adds the values that get no row. The others are added when the interval ends.
 type labelDemand struct {
-	service   string
+	origin    OriginID
+	service   string // of the first process of the origin
 	label     string // as in --cardinality-limit
 	budget    int
 	isIgnored bool // too many labels are measured already, or the measurement has ended
@@ -84,7 +85,7 @@ const labelDemandBytes = span.MaxLabel + 128
 // begin begins to measure how many values a label has in one process of a service. limit is the number of
 // values that the label may have. If too many labels are measured already, or the label in too many
 // processes, the result ignores all values.
-func (o *overflows) begin(service, label string, limit int) *labelDemand {
+func (o *overflows) begin(origin OriginID, service, label string, limit int) *labelDemand {
 	processes := 0 // of the service, in which the label is measured
 	for _, d := range o.labels {
 		if d.service == service && d.label == label {
@@ -100,7 +101,7 @@ func (o *overflows) begin(service, label string, limit int) *labelDemand {
 		return o.ignoredDemand()
 	}
 	d := &labelDemand{
-		service: service, label: strings.Clone(label), budget: limit, values: new(demand.Distinct),
+		origin: origin, service: service, label: strings.Clone(label), budget: limit, values: new(demand.Distinct),
 	}
 	o.labels = append(o.labels, d)
 	return d
@@ -146,7 +147,7 @@ func (o *overflows) addKey(hash uint64) {
 func (a *admitter) measureLostText(l span.Label) {
 	budget := &a.origin.budgets[l]
 	if budget.demand == nil {
-		budget.demand = a.overflows.begin(a.serviceName(), l.String(), a.config.Budgets[l])
+		budget.demand = a.overflows.begin(a.originID, a.serviceName(), l.String(), a.config.Budgets[l])
 	}
 	budget.demand.addLost(a.lastLost.hash, a.lastLost.text, a.spans)
 }
@@ -155,7 +156,7 @@ func (a *admitter) measureLostText(l span.Label) {
 // values. values contains the limit on them.
 func (a *admitter) measureLostTag(values *tagValues, key, value string) {
 	if values.demand == nil {
-		values.demand = a.overflows.begin(a.serviceName(), "tag:"+key, values.limit)
+		values.demand = a.overflows.begin(a.originID, a.serviceName(), "tag:"+key, values.limit)
 	}
 	values.demand.addLost(a.lastLost.hash, value, a.spans)
 }
@@ -208,7 +209,8 @@ func (t *tables) reportOverflow(ended time.Time) *Overflow {
 		LabelsNotMeasured: o.notMeasured, Keys: o.keys.Estimate(),
 	}
 	for _, d := range o.labels {
-		report.Labels = append(report.Labels, d.describe())
+		service := t.origins.descriptions[d.origin].Service // span.Blocked if several services share the origin
+		report.Labels = append(report.Labels, d.describe(service))
 	}
 	report.Labels = largestPerService(report.Labels)
 	return report
@@ -270,9 +272,9 @@ func (t *tables) hasLostLabel(encoded encodedKey) bool {
 }
 
 // describe returns the result of a measurement.
-func (d *labelDemand) describe() LabelOverflow {
+func (d *labelDemand) describe(service string) LabelOverflow {
 	described := LabelOverflow{
-		Service: d.service, Label: d.label, Budget: d.budget, Wanted: d.values.Estimate(),
+		Service: service, Label: d.label, Budget: d.budget, Wanted: d.values.Estimate(),
 	}
 	for _, value := range d.lost.Top(maxExamples) {
 		described.Collapsed = append(described.Collapsed, CollapsedValue{Value: value.Text, Spans: value.Uses})

@@ -270,3 +270,33 @@ func TestCountSpans_CountsNoKeyAgain(t *testing.T) {
 			masked, collapsed, label, maskedAfter, collapsedAfter, labelAfter)
 	}
 }
+
+// TestOverflow_SharedOrigin checks that values of several services that share an origin are not reported under the name
+// of one of them.
+func TestOverflow_SharedOrigin(t *testing.T) {
+	config := testConfig()
+	config.MaxOrigins = 1
+	i := registry.NewIntervals(&config)
+	origin(t, i, "first") // takes the only place
+	for service := range 3 {
+		name := fmt.Sprint("service", service)
+		id, isShared := i.Registry().AdmitOriginOrShared(span.Origin{Service: name}, 0)
+		if !isShared {
+			t.Fatal("there is a place for ", name)
+		}
+		for _, key := range tenants(200) {
+			key.Service = name
+			i.Registry().Admit(id, key)
+		}
+	}
+	i.Begin()
+	i.ReportEnded()
+	for _, label := range i.Overflow().Labels {
+		if label.Service != span.Blocked {
+			t.Errorf("%+v", label)
+		}
+	}
+	if len(i.Overflow().Labels) == 0 {
+		t.Error("no label is reported: the test covers nothing")
+	}
+}
