@@ -54,7 +54,9 @@ func (s *sealer) run() {
 			continue
 		case <-s.stop:
 			request := s.requests.take()
-			s.seal(s.aggregator.cycles.current.Swap(closedCycle), request)
+			last := s.aggregator.cycles.current.Swap(closedCycle)
+			s.aggregator.awaitCounts(last)
+			s.seal(last, request)
 			for _, d := range s.aggregator.drainers {
 				d.ring.Send(ring.Signal{Kind: ring.Stop})
 				<-d.done
@@ -82,13 +84,15 @@ func (s *sealer) endCycle(isIntervalEnd bool) {
 	a := s.aggregator
 	request := s.requests.take()
 	ended := a.nextCycle(isIntervalEnd)
-	// Computed now, because the end of the interval can pass while the ended cycle is being sealed.
-	newCycle := a.cycles.at(ended + 1)
-	s.intervalEnd = nextBoundary(newCycle.started, a.config.FlushInterval)
-	s.seal(ended, request)
 	if isIntervalEnd {
-		a.intervals.ReportEnded() // seal has waited for the last batches of the interval
+		newCycle := a.cycles.at(ended + 1)
+		s.intervalEnd = nextBoundary(newCycle.started, a.config.FlushInterval)
 	}
+	a.awaitCounts(ended)
+	if isIntervalEnd {
+		a.intervals.ReportEnded()
+	}
+	s.seal(ended, request)
 }
 
 // timeUntilSeal returns the time until the current cycle, the spans that are exported next, must end. It is negative if
@@ -125,12 +129,11 @@ func (a *Aggregator) nextCycle(newInterval bool) (ended uint64) {
 	return ended
 }
 
-// seal passes the counts of an ended cycle, a set of spans that are exported together, to the exporters. It first waits
-// until all spans of the cycle are counted. If clients have requested a flush, request is not nil. It then gets the
+// seal passes the counts of an ended cycle, a set of spans that are exported together, to the exporters. awaitCounts must
+// have returned for the cycle. If clients have requested a flush, request is not nil. It then gets the
 // unfinished deliveries, on whose outcomes these clients wait.
 func (s *sealer) seal(number uint64, request *flushRequest) {
 	a := s.aggregator
-	a.awaitCounts(number)
 	c := a.cycles.at(number)
 	sealed := a.sealedCycle(c)
 	c.clearPending() // from now on the exporters account for the spans
