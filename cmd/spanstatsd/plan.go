@@ -8,6 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/check"
+	"github.com/spanstatsd/spanstatsd/internal/commandline"
+	"github.com/spanstatsd/spanstatsd/internal/daemon"
+	"github.com/spanstatsd/spanstatsd/internal/ingest/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/recording"
 	"github.com/spanstatsd/spanstatsd/internal/status"
@@ -59,8 +63,9 @@ func newPlanFileCommand(variables map[string]string) *cobra.Command {
 		Long: `Read a file with an OTLP trace request in JSON on each line, and print how many
 values the labels of its spans have, and flags of run with which the labels keep all
 of these values. No daemon is needed. Give the flags that run will have: dimensions,
-names, --ignore and limits count as in run. The Collector's file exporter writes such
-files. The numbers are the highest of any --flush-interval of the recording.
+names, --ignore and limits count as in run, and the memory limit is that of this
+machine. The Collector's file exporter writes such files. The numbers are the highest
+of any --flush-interval of the recording.
 
 The exit status is 1 if the flags need more memory than the limit allows.`,
 		Args: cobra.ExactArgs(1),
@@ -87,12 +92,19 @@ func (o *runOptions) readRecording(name string) (*status.Status, error) {
 	}
 	defer file.Close()
 	c := &o.config
+	if err := checkForRecording(c); err != nil {
+		return nil, err
+	}
 	result, err := recording.Read(recording.Config{
 		Labels: c.OTLP.Labels, Ignore: c.Admit.Ignore, MaxResource: c.Admit.MaxResource,
 		Interval: c.Aggregate.FlushInterval, Registry: c.Aggregate.Config,
 	}, file)
 	if err != nil {
 		return nil, err
+	}
+	if result.Spans == 0 && result.CountedByClients > 0 {
+		return nil, fmt.Errorf("read recording: all %d spans of %s are marked as counted by their clients; record traces of "+
+			"applications without a client of spanstatsd or Datadog", result.CountedByClients, name)
 	}
 	if result.Spans == 0 {
 		return nil, fmt.Errorf("read recording: %s has no spans; record traces with the file exporter of the OpenTelemetry "+
@@ -103,6 +115,16 @@ func (o *runOptions) readRecording(name string) (*status.Status, error) {
 	s.Aggregates.Max = c.Aggregate.MaxAggregates
 	s.Memory = status.MemoryOf(c.Memory(), c.MemoryLimit, c.Preset)
 	return s, nil
+}
+
+// checkForRecording returns an error for settings with which a recording can't be read.
+func checkForRecording(c *daemon.Config) error {
+	var semanticsErr error
+	if c.OTLP.Semantics != otlp.SemanticsOTel {
+		semanticsErr = commandline.Mistake("plan budgets: a recording can be read only with --otlp-semantics=otel")
+	}
+	intervalErr := check.Time("flush-interval", c.Aggregate.FlushInterval, time.Second, c.Aggregate.BucketWidth)
+	return commandline.AsUsage(semanticsErr, intervalErr, c.Aggregate.Config.Check())
 }
 
 // printPlan prints the plan for a daemon with the given status. It returns an error if the proposed flags need more

@@ -80,6 +80,14 @@ func TestPlanFile_ProposesFlags(t *testing.T) {
 	if out := plan(strings.Fields(proposed)...); out != "no label has exceeded its budget\n" {
 		t.Errorf("the output with %s is:\n%s", proposed, out)
 	}
+	for _, flags := range [][]string{
+		{"--otlp-semantics", "datadog"}, {"--flush-interval", "0"}, {"--max-aggregates", "0"}, {"--cardinality-limit", "resource=0"},
+	} {
+		cmd := program(t, append([]string{"plan", "file", file}, flags...)...)
+		if out, _ := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != exitUsage {
+			t.Errorf("%v: exit code %d: %s", flags, cmd.ProcessState.ExitCode(), out)
+		}
+	}
 	empty := filepath.Join(t.TempDir(), "empty")
 	if err := os.WriteFile(empty, nil, 0o600); err != nil {
 		t.Fatal(err)
