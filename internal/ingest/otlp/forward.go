@@ -207,6 +207,9 @@ func (c *call) replyFromHTTP(response *http.Response, body []byte, isTruncated b
 		translated.Message = "forward request: the destination responded with a web page; check --otlp-forward"
 	}
 	if isTruncated {
+		if isWebPage {
+			translated.httpStatus = 0
+		}
 		return translated
 	}
 	upstreamEncoding := c.forwarded.encoding

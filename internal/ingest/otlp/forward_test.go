@@ -525,6 +525,18 @@ func TestUpstream_WebPageIsNoSuccess(t *testing.T) {
 	}
 }
 
+// TestUpstream_LongWebPageIsNoSuccess checks that an SDK gets an error in place of a page that is too long to be passed on.
+func TestUpstream_LongWebPageIsNoSuccess(t *testing.T) {
+	to := newCollector(t, false, func(w http.ResponseWriter, _ int) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = w.Write([]byte(strings.Repeat("<p>log in</p>", 20_000)))
+	})
+	h := newHarness(t, forwardTo(t, to.url()))
+	if a := post(t, h.client(false), exported("shop", 0, 1, 1)); a.status < 400 {
+		t.Errorf("the SDK is answered %d", a.status)
+	}
+}
+
 // TestJSON_ForwardedOverGRPC checks that every valid JSON request is forwarded over gRPC.
 func TestJSON_ForwardedOverGRPC(t *testing.T) {
 	to := newCollector(t, true, nil)
