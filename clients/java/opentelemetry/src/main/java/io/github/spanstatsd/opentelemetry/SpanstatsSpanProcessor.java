@@ -148,6 +148,9 @@ public final class SpanstatsSpanProcessor implements SpanProcessor {
      */
     @Override
     public CompletableResultCode forceFlush() {
+        if (!origin.isDone()) { // no span has ended, so there is nothing to flush
+            return CompletableResultCode.ofSuccess();
+        }
         CompletableResultCode flushed = new CompletableResultCode();
         client.flush().whenComplete((nothing, failure) -> {
             if (failure == null) {
