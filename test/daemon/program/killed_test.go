@@ -21,6 +21,14 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/standin"
 )
 
+// awaitStartOfInterval waits until most of an export interval of ten seconds remains, so that the daemon is killed before
+// it exports anything.
+func awaitStartOfInterval() {
+	for time.Now().Unix()%10 > 2 {
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
 // TestKill_SuccessorKnowsOutcomes kills a daemon before a payload, while one is in flight,
 // after its response, and during a shutdown after the bye message, as at the end of a grace period. The
 // next daemon must report the outcome to a reconnecting client, the one after that must report the
@@ -54,6 +62,9 @@ func TestKill_SuccessorKnowsOutcomes(t *testing.T) {
 			socket, apm := filepath.Join(dir, "s"), filepath.Join(dir, "apm")
 			start := func() *process {
 				return daemonProcess(t, agent.URL(), socket, "--apm-socket", apm)
+			}
+			if !c.report && !c.stops {
+				awaitStartOfInterval()
 			}
 			first := start()
 			conn, welcome := greet(t, socket, "")
