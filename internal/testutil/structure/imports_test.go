@@ -134,7 +134,7 @@ var packages = map[string]imports{
 		"internal/check internal/registry/demand internal/span/mask internal/span",
 		"assigns IDs to keys and enforces cardinality budgets",
 	},
-	"internal/recording": {
+	"internal/ingest/otlp/recording": {
 		"internal/decode/otlpjson internal/registry internal/rules/otel internal/span internal/span/ignore",
 		"measures the labels of recorded spans",
 	},
