@@ -423,8 +423,8 @@ func (r *labeller) textGRPCStatus() string {
 // "" if there is none, or if the integer is not a gRPC status.
 func (r *labeller) integerGRPCStatus() string {
 	for _, l := range r.rulebook.status.grpc {
-		t := r.findTag(l)
-		if t == nil || !r.isGRPCStatusTag(l) {
+		t := r.grpcStatusTag(l)
+		if t == nil {
 			continue
 		}
 		if code, isInteger := integerValue(t); isInteger {
@@ -438,12 +438,11 @@ func (r *labeller) integerGRPCStatus() string {
 // returns "" if there is none, or if the first one is not a gRPC status.
 func (r *labeller) firstGRPCStatus() string {
 	for _, l := range r.rulebook.status.grpc {
-		t := r.findTag(l)
-		if t == nil || !r.isGRPCStatusTag(l) {
+		t := r.grpcStatusTag(l)
+		if t == nil {
 			continue
 		}
-		isText := t.Type == spantable.TypeText && t.Text().Len > 0
-		if isText {
+		if t.Type == spantable.TypeText && t.Text().Len > 0 {
 			return agent.ParseGRPCStatus(r.viewText(t.Text()))
 		}
 		if code, isInteger := integerValue(t); isInteger {
@@ -453,12 +452,17 @@ func (r *labeller) firstGRPCStatus() string {
 	return ""
 }
 
-// isGRPCStatusTag reports whether the tag l of the current span contains the status of a gRPC call. The
-// tag rpc.response.status_code does so only if another tag says that the span is a gRPC call, because
-// other RPC systems use it, too.
-func (r *labeller) isGRPCStatusTag(l label) bool {
-	if l != labelRPCResponseStatus || r.rulebook.status.anySystem {
-		return true
+// grpcStatusTag returns the tag l of the current span, if it contains the status of a gRPC call, and otherwise nil. The
+// tag rpc.response.status_code does so only if another tag says that the span is a gRPC call, because other RPC systems
+// use it, too.
+func (r *labeller) grpcStatusTag(l label) *spantable.Tag {
+	t := r.findTag(l)
+	isSpecific := l != labelRPCResponseStatus || r.rulebook.status.anySystem
+	if t == nil || isSpecific {
+		return t
 	}
-	return agent.CallsGRPC(r.textValue(labelRPCSystemName), r.textValue(labelRPCSystem))
+	if !agent.CallsGRPC(r.textValue(labelRPCSystemName), r.textValue(labelRPCSystem)) {
+		return nil
+	}
+	return t
 }
