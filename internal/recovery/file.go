@@ -49,8 +49,8 @@ type File struct {
 	ids         uint64 // last assigned ID
 }
 
-// Create creates the recovery file of this daemon, from which the next daemon learns what was lost in a
-// crash. If there are too many files of crashed daemons, it first reports and removes the oldest ones. It
+// Create creates the recovery file of this daemon, from which the next daemon reads how many spans a crash
+// has lost. If there are too many files of crashed daemons, it first reports and removes the oldest ones. It
 // returns an error if it cannot create the file, but only logs an error of writing to it.
 func Create(c Config) (*File, error) {
 	f := &File{log: c.Log, inUse: make([]bool, c.Connections)}
