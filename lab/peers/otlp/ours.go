@@ -2,12 +2,12 @@ package main
 
 import (
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
 
+	"github.com/klauspost/compress/gzip"
 	"github.com/spanstatsd/spanstatsd/internal/decode/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/decode/otlpjson"
 	"github.com/spanstatsd/spanstatsd/internal/rules/datadog"
