@@ -175,6 +175,7 @@ func (c *Config) totalsLimits(exporter export.Exporter) totals.Limits {
 	limits := totals.Limits{
 		Series: c.Aggregate.MaxAggregates, Bytes: c.Aggregate.LabelBytes, Idle: idleTotalTimeout,
 		Buckets: sketch.DefaultMaxBuckets, Resources: c.Aggregate.MaxOrigins, ResourceBytes: totalResourceBytes,
+		Metrics: exporter.Metrics,
 	}
 	isScraped := exporter.Pull != nil
 	if isScraped {

@@ -32,6 +32,9 @@ type Exporter struct {
 	// accepts them, and those of all destinations together.
 	Bounds []float64
 
+	// Metrics is the number of metrics whose series are kept as running totals; 0 is 1.
+	Metrics int
+
 	// GraphMemory returns the maximum memory of the service graph, given the limits of running totals. It is nil
 	// without one. The edges are running totals in any case, so cycles without spans are sent as well.
 	GraphMemory func(totals.Limits) int

@@ -24,16 +24,15 @@ type encoding struct {
 	exemplars *exemplars.Table // nil disables them
 }
 
+// pointsConfig returns the configuration of the names of metrics and attributes.
+func (c *Config) pointsConfig() points.Config {
+	return points.Config{Dialect: c.Dialect, Dimensions: c.Dimensions, Instance: c.Instance, Bounds: c.Bounds}
+}
+
 // newEncoding returns an encoding for points with the given temporality, a value of AggregationTemporality.
 func newEncoding(c *Config, temporality uint64) encoding {
-	reader := points.NewReader(points.Config{
-		Dialect: c.Dialect, Dimensions: c.Dimensions, Instance: c.Instance, Bounds: c.Bounds,
-	})
-	calls, durations := reader.MetricNames()
-	w := newWriter(calls, durations, c.Version, temporality)
-	if c.Bounds != nil {
-		w.useExplicitBuckets(c.Bounds)
-	}
+	reader := points.NewReader(c.pointsConfig())
+	w := newWriter(reader.Metrics(), c.Version, temporality)
 	if c.Millis {
 		w.useMilliseconds()
 	}
@@ -116,7 +115,7 @@ func (e *totalsEncoder) encode(c *export.Cycle, emit func(*request)) export.Enco
 func (e *totalsEncoder) encodeSeries(s *totals.Series) (lost uint64) {
 	w := e.writer
 	point := points.Point{
-		Attributes: []byte(s.Attributes), Calls: s.Calls, Seconds: s.Seconds,
+		Metric: s.Metric, Attributes: []byte(s.Attributes), Calls: s.Calls, Seconds: s.Seconds,
 		Durations: s.Buckets, Classic: s.Classic, Exemplar: e.totals.Slowest[s],
 	}
 	w.writePoint(&point, uint64(s.Start))

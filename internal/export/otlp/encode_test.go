@@ -185,7 +185,7 @@ func many(n int) *testcycle.Cycle {
 // request without a limit, and their numbers of spans add up.
 func TestRequests_WithinLimit(t *testing.T) {
 	for _, d := range []points.Config{withAll(), asDatadog} {
-		_, metric := points.NewReader(d).MetricNames()
+		metric := points.NewReader(d).Metrics()[0].Durations
 		unlimited := flatten(t, mustRead(t, encodeAll(t, d, many(200))), metric)
 		for limit := 1500; limit < 20_000; limit += 2111 {
 			requests, unencodable := encodeWith(testEncoder(d, "1.2.3", nil), many(200).Seal(), limit)

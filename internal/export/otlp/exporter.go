@@ -39,6 +39,8 @@ type Exporter struct {
 	config        Config
 	poster        *post.Poster
 	encoder       encoder
+	metrics       int           // number of metrics
+	bounds        []float64     // of the explicit buckets of all metrics
 	graph         *graphEncoder // nil without a service graph
 	probeInterval time.Duration // probe interval
 	compressor    *gzip.Writer  // nil if requests are not compressed
@@ -61,7 +63,9 @@ func New(c Config) (*Exporter, error) {
 		Answers: answers, Hint: hint(c.Endpoint), Header: c.Headers.all, Version: c.Version,
 		TLS: tlsConfig, UsesProxies: true,
 	})}
-	x.LimitTotals(totals.Limits{Classic: bucketCount(c.Bounds)})
+	reader := points.NewReader(c.pointsConfig())
+	x.metrics, x.bounds = len(reader.Metrics()), reader.Bounds()
+	x.LimitTotals(totals.Limits{})
 	if c.Compress {
 		x.compressor, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed)
 	}
@@ -77,21 +81,13 @@ func (x *Exporter) LimitTotals(limits totals.Limits) {
 	}
 }
 
-// bucketCount returns the number of buckets for the given bounds: one more, for values above the last bound.
-func bucketCount(bounds []float64) int {
-	if bounds == nil {
-		return 0
-	}
-	return len(bounds) + 1
-}
-
 // Describe returns the description of the destination for package export. Payloads are sent in
 // order, because receivers reject or ignore points that are older than the last ones.
 func (x *Exporter) Describe() export.Exporter {
 	d := export.Exporter{
 		Name: "otlp", URL: x.config.Endpoint.String(), Push: x,
 		InOrder: true, Cumulative: x.config.Temporality == Cumulative,
-		Bounds: x.config.Bounds, Watch: x.watch,
+		Bounds: x.bounds, Metrics: x.metrics, Watch: x.watch,
 	}
 	if x.config.Graph != nil {
 		d.GraphMemory = x.graphMemory

@@ -23,19 +23,21 @@ type graphEncoder struct {
 func newGraphEncoder(c *Config, limits totals.Limits) *graphEncoder {
 	reader := points.NewReader(points.Config{Graph: c.Graph, Bounds: c.Bounds})
 	g := &graphEncoder{
-		calls:    newWriter(points.GraphRequests, points.GraphClientDurations, c.Version, cumulative),
-		failures: newWriter(points.GraphFailures, points.GraphServerDurations, c.Version, cumulative),
+		calls:    newGraphWriter(c, points.GraphRequests, points.GraphClientDurations),
+		failures: newGraphWriter(c, points.GraphFailures, points.GraphServerDurations),
 		reader:   reader,
 		edges:    points.NewRunning(reader, limits),
 
 		exemplars: c.Exemplars,
 	}
-	g.failures.calls.includesZero = true // so that the rate of an edge's first failure is not missing
-	if c.Bounds != nil {
-		g.calls.useExplicitBuckets(c.Bounds)
-		g.failures.useExplicitBuckets(c.Bounds)
-	}
+	g.failures.metrics[0].calls.includesZero = true // so that the rate of an edge's first failure is not missing
 	return g
+}
+
+// newGraphWriter returns a writer of two metrics of the service graph, with the given names.
+func newGraphWriter(c *Config, calls, durations string) *writer {
+	metric := points.Metric{Calls: calls, Durations: durations, Bounds: c.Bounds}
+	return newWriter([]points.Metric{metric}, c.Version, cumulative)
 }
 
 // encode adds the calls between services in a cycle, one export interval, to the running totals of the edges. It

@@ -101,9 +101,9 @@ func (w *writer) appendExponential(b []byte, p *points.Point, period window) []b
 	return w.appendExemplar(b, fieldPointExemplars, p.Exemplar)
 }
 
-// appendExplicit appends p to b as the body of an OTLP HistogramDataPoint that covers the given period. The bounds
-// of its buckets are w.bounds, and its counts are p.Classic.
-func (w *writer) appendExplicit(b []byte, p *points.Point, period window) []byte {
+// appendExplicit appends p to b as the body of an OTLP HistogramDataPoint that covers the given period. Its buckets
+// have the given bounds, and the counts p.Classic.
+func (w *writer) appendExplicit(b []byte, p *points.Point, bounds []float64, period window) []byte {
 	b = protolite.AppendFixed64(b, fieldStart, period.start)
 	b = protolite.AppendFixed64(b, fieldTime, period.end)
 	b = protolite.AppendFixed64(b, fieldPointCount, p.Durations.Spans)
@@ -112,8 +112,8 @@ func (w *writer) appendExplicit(b []byte, p *points.Point, period window) []byte
 	for _, spans := range p.Classic {
 		b = protowire.AppendFixed64(b, spans)
 	}
-	b = protolite.AppendHead(b, fieldExplicitBounds, fixed64Size*len(w.bounds))
-	for _, bound := range w.bounds {
+	b = protolite.AppendHead(b, fieldExplicitBounds, fixed64Size*len(bounds))
+	for _, bound := range bounds {
 		b = protowire.AppendFixed64(b, math.Float64bits(bound))
 	}
 	b = w.appendExemplar(b, fieldExplicitExemplars, p.Exemplar)

@@ -24,12 +24,11 @@ type request struct {
 type writer struct {
 	limit        int
 	emit         func(*request)
-	window       window    // of the current cycle
-	bounds       []float64 // bounds of explicit buckets, as sent; nil for exponential buckets
-	nanosPerUnit float64   // nanoseconds per unit of durations
+	window       window  // of the current cycle
+	nanosPerUnit float64 // nanoseconds per unit of durations
 
-	scope            []byte // scope of all metrics, encoded as a field
-	calls, durations metric
+	scope   []byte // scope of all metrics, encoded as a field
+	metrics []metricPair
 
 	request   request // the body contains the resources before the current one
 	resource  []byte  // attributes of the current resource
@@ -37,22 +36,25 @@ type writer struct {
 	scratch   []byte  // the point that is being written
 }
 
-// metric is one of the two metrics of a resource.
+// metricPair contains the metrics of the series of one points.Metric.
+type metricPair struct{ calls, durations metric }
+
+// metric is a metric of a resource.
 type metric struct {
 	name          string
 	head          []byte           // encoded name and unit
 	dataField     protolite.Number // number of the field with the points, which depends on the type of the metric
 	dataTail      []byte           // encoded fields that follow the points
+	bounds        []float64        // of explicit buckets, as sent; nil for exponential buckets and counters
 	points        []byte           // encoded points of complete series
 	currentSeries []byte           // encoded points of the current series
 
 	includesZero bool // a counter of 0 is written
 }
 
-// newWriter returns a writer of requests with two metrics: a counter with the name calls, and exponential histograms
-// of durations in seconds with the name durations. Both have the given temporality. The instrumentation scope has
-// the given version, unless it is empty.
-func newWriter(calls, durations, version string, temporality uint64) *writer {
+// newWriter returns a writer of requests with the given metrics, whose durations are in seconds. All have the given
+// temporality. The instrumentation scope has the given version, unless it is empty.
+func newWriter(metrics []points.Metric, version string, temporality uint64) *writer {
 	scope := protolite.AppendBytes(nil, fieldScopeName, "spanstatsd")
 	if version != "" {
 		scope = protolite.AppendBytes(scope, fieldScopeVersion, strings.ToValidUTF8(version, "\uFFFD"))
@@ -61,40 +63,58 @@ func newWriter(calls, durations, version string, temporality uint64) *writer {
 		nanosPerUnit: 1e9,
 		scope:        protolite.AppendBytes(nil, fieldScope, scope),
 	}
-	temporalityField := protolite.AppendVarint(nil, fieldTemporality, temporality)
-	w.calls = metric{
-		name:      calls,
-		head:      protolite.AppendBytes(nil, fieldMetricName, calls),
-		dataField: fieldMetricSum,
-		dataTail:  protolite.AppendVarint(slices.Clone(temporalityField), fieldIsMonotonic, 1),
-	}
-	w.durations = metric{
-		name:      durations,
-		head:      metricHead(durations, "s"),
-		dataField: fieldMetricHistogram,
-		dataTail:  temporalityField,
+	for _, m := range metrics {
+		w.metrics = append(w.metrics, metricPair{newCounter(m.Calls, temporality), newHistogram(&m, temporality)})
 	}
 	return w
 }
 
-// useExplicitBuckets changes the durations to histograms with explicit buckets. bounds are the upper bounds of the
-// buckets in seconds.
-func (w *writer) useExplicitBuckets(bounds []float64) {
-	w.bounds = bounds
-	w.durations.dataField = fieldMetricExplicit
+// newCounter returns the metric for calls.
+func newCounter(name string, temporality uint64) metric {
+	tail := protolite.AppendVarint(nil, fieldTemporality, temporality)
+	return metric{
+		name:      name,
+		head:      protolite.AppendBytes(nil, fieldMetricName, name),
+		dataField: fieldMetricSum,
+		dataTail:  protolite.AppendVarint(tail, fieldIsMonotonic, 1),
+	}
 }
 
-// useMilliseconds changes the unit of explicit buckets, sums and exemplars from seconds to milliseconds. It
-// converts w.bounds, so these must be set before. It rounds bounds to picoseconds, so that 0.035 s become exactly
-// 35 ms.
-func (w *writer) useMilliseconds() {
-	const picosPerSecond, picosPerMilli = 1e12, 1e9
-	w.durations.head = metricHead(w.durations.name, "ms")
-	w.nanosPerUnit = 1e6
-	w.bounds = slices.Clone(w.bounds)
-	for i, seconds := range w.bounds {
-		w.bounds[i] = math.Round(seconds*picosPerSecond) / picosPerMilli
+// newHistogram returns the metric for the durations of m: a histogram with explicit buckets if m has bounds, and
+// otherwise an exponential one.
+func newHistogram(m *points.Metric, temporality uint64) metric {
+	dataField := protolite.Number(fieldMetricHistogram)
+	if m.Bounds != nil {
+		dataField = fieldMetricExplicit
 	}
+	return metric{
+		name:      m.Durations,
+		head:      metricHead(m.Durations, "s"),
+		dataField: dataField,
+		dataTail:  protolite.AppendVarint(nil, fieldTemporality, temporality),
+		bounds:    m.Bounds,
+	}
+}
+
+// useMilliseconds changes the unit of explicit buckets, sums and exemplars from seconds to milliseconds.
+func (w *writer) useMilliseconds() {
+	w.nanosPerUnit = 1e6
+	for i := range w.metrics {
+		durations := &w.metrics[i].durations
+		durations.head = metricHead(durations.name, "ms")
+		durations.bounds = inMilliseconds(durations.bounds)
+	}
+}
+
+// inMilliseconds converts bounds from seconds to milliseconds. It rounds them to picoseconds, so that 0.035 s become
+// exactly 35 ms.
+func inMilliseconds(bounds []float64) []float64 {
+	const picosPerSecond, picosPerMilli = 1e12, 1e9
+	converted := slices.Clone(bounds)
+	for i, seconds := range converted {
+		converted[i] = math.Round(seconds*picosPerSecond) / picosPerMilli
+	}
+	return converted
 }
 
 // unitsPerSecond returns the number of units of durations in a second.
@@ -118,36 +138,39 @@ func (w *writer) beginResource(resource []byte) {
 	w.resource = resource
 }
 
-// writePoint appends p to the current series of the calls metric and of the durations metric, as data points for the
-// period from start to the end of w.window. It omits the durations if p contains none, and the number of calls if
+// writePoint appends p to the current series of its metric for calls and of that for durations, as data points for
+// the period from start to the end of w.window. It omits the durations if p contains none, and the number of calls if
 // includesCalls returns false.
 func (w *writer) writePoint(p *points.Point, start uint64) {
 	period := window{start, w.window.end}
-	if w.includesCalls(p) {
+	pair := &w.metrics[p.Metric]
+	calls, durations := &pair.calls, &pair.durations
+	if calls.includesCalls(p) {
 		w.scratch = appendCalls(w.scratch[:0], p, period)
-		w.calls.currentSeries = protolite.AppendBytes(w.calls.currentSeries, fieldPoints, w.scratch)
+		calls.currentSeries = protolite.AppendBytes(calls.currentSeries, fieldPoints, w.scratch)
 	}
 	if p.Durations.Spans > 0 {
-		w.scratch = w.appendHistogram(w.scratch[:0], p, period)
-		w.durations.currentSeries = protolite.AppendBytes(w.durations.currentSeries, fieldPoints, w.scratch)
+		w.scratch = w.appendHistogram(w.scratch[:0], p, durations.bounds, period)
+		durations.currentSeries = protolite.AppendBytes(durations.currentSeries, fieldPoints, w.scratch)
 	}
 }
 
-// includesCalls reports whether the number of calls in p is written. The calls metric can be disabled, and it can
-// omit points with the value 0.
-func (w *writer) includesCalls(p *points.Point) bool {
-	if w.calls.name == "" {
+// includesCalls reports whether the number of calls in p is written. The metric can be disabled, and it can omit
+// points with the value 0.
+func (m *metric) includesCalls(p *points.Point) bool {
+	if m.name == "" {
 		return false
 	}
-	return p.Calls > 0 || w.calls.includesZero
+	return p.Calls > 0 || m.includesZero
 }
 
-// appendHistogram appends p to b as the body of a data point of the durations metric.
-func (w *writer) appendHistogram(b []byte, p *points.Point, period window) []byte {
-	if w.bounds == nil {
+// appendHistogram appends p to b as the body of a data point for durations. bounds are those of explicit buckets, or
+// nil for exponential ones.
+func (w *writer) appendHistogram(b []byte, p *points.Point, bounds []float64, period window) []byte {
+	if bounds == nil {
 		return w.appendExponential(b, p, period)
 	}
-	return w.appendExplicit(b, p, period)
+	return w.appendExplicit(b, p, bounds, period)
 }
 
 // endSeries adds the points of the current series, which writePoint has encoded, to the current request. If the
@@ -159,23 +182,35 @@ func (w *writer) endSeries() (fits bool) {
 		w.endRequest()
 		fits = w.addSeries()
 	}
-	w.calls.currentSeries = w.calls.currentSeries[:0]
-	w.durations.currentSeries = w.durations.currentSeries[:0]
+	for m := range w.allMetrics {
+		m.currentSeries = m.currentSeries[:0]
+	}
 	return fits
+}
+
+// allMetrics iterates over the metrics of a resource.
+func (w *writer) allMetrics(yield func(*metric) bool) {
+	for i := range w.metrics {
+		pair := &w.metrics[i]
+		if !yield(&pair.calls) || !yield(&pair.durations) {
+			return
+		}
+	}
 }
 
 // addSeries adds the points of the current series to the current request. It returns false, and adds nothing, if the
 // request would then exceed w.limit.
 func (w *writer) addSeries() (fits bool) {
-	callsBytes, durationsBytes := len(w.calls.points), len(w.durations.points)
-	w.calls.points = append(w.calls.points, w.calls.currentSeries...)
-	w.durations.points = append(w.durations.points, w.durations.currentSeries...)
+	for m := range w.allMetrics {
+		m.points = append(m.points, m.currentSeries...)
+	}
 	if w.size() <= w.limit {
 		w.hasPoints = true
 		return true
 	}
-	w.calls.points = w.calls.points[:callsBytes] // remove the points again
-	w.durations.points = w.durations.points[:durationsBytes]
+	for m := range w.allMetrics { // remove the points again
+		m.points = m.points[:len(m.points)-len(m.currentSeries)]
+	}
 	return false
 }
 
@@ -199,8 +234,9 @@ func (w *writer) endResource() {
 	b = protolite.AppendBytes(b, fieldResource, w.resource)
 	b = protolite.AppendHead(b, fieldScopeMetrics, scopeMetricsSize)
 	b = append(b, w.scope...)
-	b = w.calls.movePoints(b)
-	b = w.durations.movePoints(b)
+	for m := range w.allMetrics {
+		b = m.movePoints(b)
+	}
 	w.request.body = b
 }
 
@@ -222,7 +258,7 @@ func (w *writer) resourceMetricsSize(scopeMetricsSize int) int {
 // scopeMetricsSize returns the length of the ScopeMetrics message with the points of the current resource. If there
 // are no points, it returns 0, because the message is then omitted.
 func (w *writer) scopeMetricsSize() (size int) {
-	for _, m := range [...]*metric{&w.calls, &w.durations} {
+	for m := range w.allMetrics {
 		if len(m.points) > 0 {
 			size += protolite.Size(m.size())
 		}

@@ -24,7 +24,7 @@ func TestTags_WithNameOfOutcome(t *testing.T) {
 		})
 		c.Add(0, key, 0, 1, 0, 1)
 		c.Add(0, key, 0, 1, span.Error, 1)
-		_, metric := points.NewReader(d).MetricNames()
+		metric := points.NewReader(d).Metrics()[0].Durations
 		points := mustRead(t, encodeAll(t, d, c))[0].points(t, metric, "status.code")
 		if len(points) != 2 || points["x "].Count != nil {
 			t.Errorf("%s: points %v", d.Dialect, points)

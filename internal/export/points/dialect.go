@@ -18,7 +18,8 @@ type Config struct {
 	// a resource consists only of its service.
 	Labels bool
 	Graph  *ServiceGraph // series are the edges of this graph instead of spans; optional
-	Bounds []float64     // bounds of classic buckets; optional
+	// Bounds are the bounds of classic buckets; optional. Metrics with bounds of their own have those instead.
+	Bounds []float64
 }
 
 // dialect returns the configured dialect.
@@ -29,19 +30,21 @@ func (c *Config) dialect() dialect {
 	case c.Dialect == Datadog:
 		return datadog{c.Instance}
 	}
-	calls, durations := c.metricNames()
-	return &spanmetrics{dimensions: c.Dimensions, instance: c.Instance, calls: calls, durations: durations}
+	return &spanmetrics{dimensions: c.Dimensions, instance: c.Instance, metric: c.spanMetric()}
 }
 
-// metricNames returns the names of the metrics for calls and durations, in any dialect except Datadog.
-func (c *Config) metricNames() (calls, durations string) {
+// spanMetric returns the names of the metrics for calls and durations, in any dialect except Datadog.
+func (c *Config) spanMetric() Metric {
+	const help = "Durations of spans in seconds."
 	switch {
 	case !c.Labels:
-		return "traces.span.metrics.calls", "traces.span.metrics.duration"
+		return Metric{Calls: "traces.span.metrics.calls", Durations: "traces.span.metrics.duration"}
 	case c.Dialect == Tempo:
-		return "traces_spanmetrics_calls_total", "traces_spanmetrics_latency"
+		return Metric{Calls: "traces_spanmetrics_calls_total", Durations: "traces_spanmetrics_latency", Help: help}
 	}
-	return "traces_span_metrics_calls_total", "traces_span_metrics_duration_seconds"
+	return Metric{
+		Calls: "traces_span_metrics_calls_total", Durations: "traces_span_metrics_duration_seconds", Help: help,
+	}
 }
 
 // format returns a new format of attributes: Prometheus labels if c.Labels is true, and otherwise OTLP attributes.
@@ -74,14 +77,24 @@ const (
 // instanceName is the attribute that distinguishes daemons.
 const instanceName = "collector.instance.id"
 
-// dialect writes the attributes of a series. It is not safe for concurrent use.
-type dialect interface {
-	// metricNames returns the names of the metrics for calls and durations. calls is "" if there is no metric
-	// for calls.
-	metricNames() (calls, durations string)
+// Metric names the metrics of a series: the number of its calls, and a histogram of their durations.
+type Metric struct {
+	Calls     string    // name of the counter; "" without one
+	Durations string    // name of the histogram, in seconds
+	Help      string    // description of the histogram; optional
+	Bounds    []float64 // upper bounds of classic buckets in seconds; nil without them
+}
 
-	// includes reports whether the spans of a key belong to a series.
-	includes(key *span.Key) bool
+// noMetric is the metric of spans that belong to no series.
+const noMetric = -1
+
+// dialect selects the metric of spans, and writes the attributes of a series. It is not safe for concurrent use.
+type dialect interface {
+	// metrics returns all metrics of the dialect. Those without bounds of their own have the configured ones.
+	metrics() []Metric
+
+	// metricOf returns the index in metrics of the metric that counts the spans of a key, or noMetric.
+	metricOf(key *span.Key) int
 
 	// writeResource writes the attributes of a series' resource.
 	writeResource(to *attributes, origin *span.Origin, service string)
@@ -114,11 +127,9 @@ type datadog struct {
 	instance string // instance ID of the daemon, only on overflow series
 }
 
-func (datadog) metricNames() (calls, durations string) {
-	return "", "traces.span.sdk.metrics.duration"
-}
+func (datadog) metrics() []Metric { return []Metric{{Durations: "traces.span.sdk.metrics.duration"}} }
 
-func (datadog) includes(*span.Key) bool { return true }
+func (datadog) metricOf(*span.Key) int { return 0 }
 
 func (datadog) writeResource(to *attributes, o *span.Origin, service string) {
 	to.writeResource(o, service)
@@ -173,15 +184,15 @@ func (datadog) writeStatus(to *attributes, s status) {
 // receiver for Datadog traces: that derives a span's name, kind and service from operation,
 // resource, type and base service. Spans of OpenTelemetry's SDKs keep their names.
 type spanmetrics struct {
-	dimensions       Dimensions
-	instance         string // instance ID of the daemon; "" omits it
-	calls, durations string // names of the metrics
-	tags             tagList
+	dimensions Dimensions
+	instance   string // instance ID of the daemon; "" omits it
+	metric     Metric
+	tags       tagList
 }
 
-func (d *spanmetrics) metricNames() (calls, durations string) { return d.calls, d.durations }
+func (d *spanmetrics) metrics() []Metric { return []Metric{d.metric} }
 
-func (*spanmetrics) includes(*span.Key) bool { return true }
+func (*spanmetrics) metricOf(*span.Key) int { return 0 }
 
 func (*spanmetrics) writeResource(to *attributes, o *span.Origin, service string) {
 	to.writeResource(o, service)

@@ -74,7 +74,8 @@ func (r *Running) addSeries(c *export.Cycle, g Group) (lost uint64) {
 // spans that count as delivered with this series. addPoint also stores the exemplar of p in r.Slowest if it is the
 // slowest one of the series in this cycle.
 func (r *Running) addPoint(resource []byte, p *Point, spans uint64) *totals.Series {
-	series := r.Add(resource, p.Attributes, totals.Counted{
+	id := totals.SeriesID{Resource: resource, Metric: p.Metric, Attributes: p.Attributes}
+	series := r.Add(id, totals.Counted{
 		Spans: spans, Calls: p.Calls, Errors: p.Errors, Seconds: p.Seconds, Buckets: &p.Durations, Classic: p.Classic,
 	})
 	hasExemplar := p.Exemplar.Span != 0

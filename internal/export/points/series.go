@@ -15,11 +15,12 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// seriesID identifies a series of a cycle by the index of its resource and two hashes of its
+// seriesID identifies a series of a cycle by the indexes of its resource and its metric, and two hashes of its
 // attributes with secret seeds. For a million series, the probability that any two share both
 // hashes is 2^-89.
 type seriesID struct {
 	resource int32
+	metric   int32
 	hashes   [2]uint64
 }
 
@@ -27,6 +28,7 @@ type seriesID struct {
 // that differ only in fields that the dialect omits belong to one series, too.
 type Group struct {
 	Resource          int32 // index in grouper.resources
+	metric            int32 // index in Reader.Metrics
 	firstRow, lastRow int32 // indexes of rows; grouper.nextRow links the rows in between
 }
 
@@ -62,18 +64,20 @@ func newGrouper(c *Config) grouper {
 func serviceName(o *span.Origin, k *span.Key) string { return cmp.Or(o.Service, k.Service) }
 
 // GroupRows groups rows, the counts of one label set each, by the metric series that they belong to. It omits rows
-// that the dialect does not include. It returns groups with the same resource one after the other. The result is
+// that belong to no metric of the dialect. It returns groups with the same resource one after the other. The result is
 // valid until the next call.
 func (g *grouper) GroupRows(sealed *aggregate.Sealed, rows []export.Row) []Group {
 	g.reset(len(rows))
 	for i := range rows {
 		key := rows[i].Key()
-		if !g.dialect.includes(key) {
+		metric := g.dialect.metricOf(key)
+		if metric == noMetric {
 			continue
 		}
 		origin := &sealed.Origins[rows[i].Origin()]
-		resource := g.resourceOf(origin, key)
-		g.addRow(int32(i), g.identifySeries(resource, origin, key))
+		id := g.identifySeries(origin, key)
+		id.metric = int32(metric)
+		g.addRow(int32(i), id)
 	}
 	slices.SortStableFunc(g.groups, func(a, b Group) int { return cmp.Compare(a.Resource, b.Resource) })
 	return g.groups
@@ -124,10 +128,11 @@ func (g *grouper) addResource(o *span.Origin, service string) int32 {
 	return index
 }
 
-// identifySeries returns an ID for the series that spans with the labels in k belong to: the index of its resource,
-// and hashes of its attributes. Two label sets can differ only in the status of spans without an error, so the hashes
-// include this status.
-func (g *grouper) identifySeries(resource int32, origin *span.Origin, k *span.Key) seriesID {
+// identifySeries returns an ID for the series that spans with the labels in k belong to, without its metric: the index
+// of its resource, and hashes of its attributes. Two label sets can differ only in the status of spans without an
+// error, so the hashes include this status.
+func (g *grouper) identifySeries(origin *span.Origin, k *span.Key) seriesID {
+	resource := g.resourceOf(origin, k)
 	g.scratch.bytes = g.scratch.bytes[:0]
 	g.dialect.writeKey(&g.scratch, origin, k)
 	g.appendStatus(&g.scratch, status{isOK: g.dialect.isOK(origin, k)})
@@ -151,7 +156,7 @@ func (g *grouper) addRow(row int32, id seriesID) {
 	index, isKnown := g.groupIndexes[id]
 	if !isKnown {
 		g.groupIndexes[id] = int32(len(g.groups))
-		g.groups = append(g.groups, Group{Resource: id.resource, firstRow: row, lastRow: row})
+		g.groups = append(g.groups, Group{Resource: id.resource, metric: id.metric, firstRow: row, lastRow: row})
 		return
 	}
 	group := &g.groups[index]
@@ -172,6 +177,7 @@ func (g *grouper) rowsOf(group Group, rows []export.Row) iter.Seq[*export.Row] {
 
 // Point contains the spans of a series with the same status.
 type Point struct {
+	Metric     int    // index in Reader.Metrics
 	Attributes []byte // encoded
 	Calls      uint64
 	Errors     uint64 // part of Calls with an error
@@ -208,14 +214,26 @@ type Reader struct {
 	attributes attributes       // attributes of the current point
 	point      Point            // current point
 	histogram  sketch.Histogram // durations of the current point
-	classic    *sketch.Classic  // the same durations in classic buckets; nil without bounds
+	metrics    []Metric
+	classic    []*sketch.Classic // the same durations in the classic buckets of each metric; nil without bounds
 }
 
 // NewReader returns a Reader.
 func NewReader(c Config) *Reader {
 	r := &Reader{grouper: newGrouper(&c), attributes: attributes{format: c.format()}}
-	if len(c.Bounds) > 0 {
-		r.classic = sketch.NewClassic(c.Bounds)
+	for _, metric := range r.dialect.metrics() {
+		var classic *sketch.Classic
+		switch {
+		case len(c.Bounds) == 0:
+			metric.Bounds = nil
+		case metric.Bounds == nil:
+			metric.Bounds = c.Bounds
+		}
+		if metric.Bounds != nil {
+			classic = sketch.NewClassic(metric.Bounds)
+		}
+		r.metrics = append(r.metrics, metric)
+		r.classic = append(r.classic, classic)
 	}
 	return r
 }
@@ -227,9 +245,18 @@ func (r *Reader) BeginCycle(e exemplars.Sealed, start, end int64) {
 	r.end = end
 }
 
-// MetricNames returns the names of the metrics for calls and durations. calls is "" if the dialect has only the
-// histogram of durations, which contains the number of calls.
-func (r *Reader) MetricNames() (calls, durations string) { return r.dialect.metricNames() }
+// Metrics returns the metrics that points belong to.
+func (r *Reader) Metrics() []Metric { return r.metrics }
+
+// Bounds returns the bounds of the classic buckets of all metrics, sorted and without duplicates. It returns nil
+// without classic buckets.
+func (r *Reader) Bounds() (bounds []float64) {
+	for _, metric := range r.metrics {
+		bounds = append(bounds, metric.Bounds...)
+	}
+	slices.Sort(bounds)
+	return slices.Compact(bounds)
+}
 
 // Counts contains the counters of a series, added up over its rows.
 type Counts struct {
@@ -280,17 +307,17 @@ func (r *Reader) VisitPoints(
 func (r *Reader) readPoint(rows []export.Row, g Group, sum *Counts, isError bool) *Point {
 	r.histogram.Reset()
 	r.addDurations(&r.histogram, rows, g, isError)
-	r.point = Point{Exemplar: r.slowestExemplar(rows, g, isError)}
+	r.point = Point{Metric: int(g.metric), Exemplar: r.slowestExemplar(rows, g, isError)}
 	if isError {
 		r.point.setCounts(&r.histogram, sum.Errors, sum.errorDuration)
 		r.point.Errors = r.point.Calls
 	} else {
 		r.point.setCounts(&r.histogram, sum.Hits-sum.Errors, sum.Duration-sum.errorDuration)
 	}
-	if r.classic != nil {
-		r.classic.Reset()
-		r.addDurations(r.classic, rows, g, isError)
-		r.point.Classic = r.classic.Counts()
+	if classic := r.classic[g.metric]; classic != nil {
+		classic.Reset()
+		r.addDurations(classic, rows, g, isError)
+		r.point.Classic = classic.Counts()
 	}
 	return &r.point
 }

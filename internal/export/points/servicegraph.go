@@ -87,11 +87,19 @@ const maxEdgeBytes = 2*span.MaxLabel + 72
 // edge is a connection of the service graph.
 type edge struct{ client, server, connection string }
 
-// metricNames implements dialect. The names are empty, because an exporter names the metrics of edges.
-func (*ServiceGraph) metricNames() (calls, durations string) { return "", "" }
+// metrics implements dialect. The names are empty, because an exporter names the metrics of edges.
+func (*ServiceGraph) metrics() []Metric { return make([]Metric, 1) }
 
-// includes implements dialect.
-func (*ServiceGraph) includes(k *span.Key) bool {
+// metricOf implements dialect.
+func (*ServiceGraph) metricOf(k *span.Key) int {
+	if isEdge(k) {
+		return 0
+	}
+	return noMetric
+}
+
+// isEdge reports whether spans with the labels in k belong to an edge.
+func isEdge(k *span.Key) bool {
 	switch spanKind(k) {
 	case spanKinds["client"], spanKinds["producer"], spanKinds["consumer"]:
 		return !isReceive(k)
@@ -140,7 +148,7 @@ func (*ServiceGraph) writeOverflow(to *attributes) {
 	to.addText("server", span.Blocked)
 }
 
-// edge returns the edge of a span of the given service. The key must be one that includes accepts.
+// edge returns the edge of a span of the given service. The key must be one for which isEdge is true.
 func (g *ServiceGraph) edge(service string, k *span.Key) edge {
 	switch spanKind(k) {
 	case spanKinds["server"]:

@@ -58,9 +58,10 @@ func TestServiceGraph_EdgeOfSpan(t *testing.T) {
 		if test.isRoot {
 			k.TraceRoot = span.TraceRootTrue
 		}
-		if graph.includes(k) != (test.want != edge{}) {
-			t.Errorf("%s: has an edge: %t", name, graph.includes(k))
-		} else if got := graph.edge("shop", k); graph.includes(k) && got != test.want {
+		hasEdge := graph.metricOf(k) != noMetric
+		if hasEdge != (test.want != edge{}) {
+			t.Errorf("%s: has an edge: %t", name, hasEdge)
+		} else if got := graph.edge("shop", k); hasEdge && got != test.want {
 			t.Errorf("%s: %+v, want %+v", name, got, test.want)
 		}
 	}

@@ -1,6 +1,7 @@
 package prometheus
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -51,7 +52,7 @@ type Exporter struct {
 type snapshot struct {
 	cycle   uint64
 	seconds float64   // length of the cycle
-	series  []*record // sorted by labels
+	series  []*record // sorted by metric and labels
 	edges   []*record // edges of the service graph, sorted by labels
 }
 
@@ -61,10 +62,8 @@ func New(c Config) *Exporter {
 	x.reader = points.NewReader(points.Config{
 		Dialect: c.Dialect, Dimensions: c.Dimensions, Labels: true, Bounds: c.Bounds,
 	})
-	calls, durations := x.reader.MetricNames()
 	for range maxScrapes {
-		m := newMessage(c.Bounds, !c.NoNative)
-		x.queue.free = append(x.queue.free, newEncoder(m, calls, durations))
+		x.queue.free = append(x.queue.free, newEncoder(x.reader.Metrics(), c.Bounds, !c.NoNative))
 	}
 	return x
 }
@@ -95,7 +94,7 @@ func (x *Exporter) GraphMemory(l totals.Limits) int {
 // totals, for the last snapshot of them, and for one older snapshot per concurrent scrape.
 func seriesMemory(l totals.Limits) int {
 	const pointerBytes = 8
-	overflowSeries := l.Resources + 1
+	overflowSeries := l.OverflowSeries()
 	series := l.Series + overflowSeries
 	labelBytes := l.Bytes + overflowSeries*l.ResourceBytes // overflow series are added beyond l.Bytes
 	histogramBytes := (l.Buckets + l.Classic) * bucketBytes
@@ -108,7 +107,8 @@ func seriesMemory(l totals.Limits) int {
 // Describe returns the destination for package export.
 func (x *Exporter) Describe() export.Exporter {
 	return export.Exporter{
-		Name: "prometheus", URL: x.config.URL, Bounds: x.config.Bounds, LimitTotals: x.LimitTotals,
+		Name: "prometheus", URL: x.config.URL, Bounds: x.reader.Bounds(),
+		Metrics: len(x.reader.Metrics()), LimitTotals: x.LimitTotals,
 		Pull: &export.Pull{Publish: x.Publish, Scrapes: &x.scrapes},
 	}
 }
@@ -181,7 +181,7 @@ type totalsKeeper struct {
 	running      *points.Running
 	reader       *points.Reader
 	end          int64            // end of the last cycle, nanoseconds since the Unix epoch
-	sortedSeries []*totals.Series // sorted by labels
+	sortedSeries []*totals.Series // sorted by metric and labels
 	lastCounts   totals.Counts    // counts of the last cycle
 }
 
@@ -190,7 +190,7 @@ func newTotalsKeeper(r *points.Reader, limits totals.Limits) *totalsKeeper {
 }
 
 // addCycle adds the counts of a cycle, one export interval, to the running totals. It returns the records of all
-// series, sorted by labels, and the number of spans that it could not add. slowSpans are the exemplars of the cycle.
+// series, sorted by metric and labels, and the number of spans that it could not add. slowSpans are the exemplars of the cycle.
 func (k *totalsKeeper) addCycle(c *export.Cycle, slowSpans exemplars.Sealed) (records []*record, lost uint64) {
 	start := max(c.Start.UnixNano(), k.end) // not before the previous cycle, even if the clock was set back
 	k.end = max(c.End.UnixNano(), start+1)
@@ -206,7 +206,7 @@ func (k *totalsKeeper) addCycle(c *export.Cycle, slowSpans exemplars.Sealed) (re
 }
 
 // updateRecords updates the records of the series that have new spans in the given export interval. It returns the
-// records of all series, sorted by labels.
+// records of all series, sorted by metric and labels.
 func (k *totalsKeeper) updateRecords(cycle uint64) []*record {
 	records := make([]*record, len(k.sortedSeries))
 	for i, series := range k.sortedSeries {
@@ -233,19 +233,20 @@ func (k *totalsKeeper) updateRecord(s *totals.Series, cycle uint64) {
 // recordOf returns the last record of a series.
 func recordOf(s *totals.Series) *record { return s.UserData.(*record) }
 
-// sortSeries sets k.sortedSeries to all series, sorted by labels. It creates records for new series, only with their labels.
+// sortSeries sets k.sortedSeries to all series, sorted by metric and labels. It creates records for new series, only
+// with their metric and labels.
 func (k *totalsKeeper) sortSeries() {
 	k.sortedSeries = make([]*totals.Series, 0, k.running.Counts().Series)
 	for _, resource := range k.running.Resources() {
 		for _, series := range resource.Series {
 			if isNew := series.UserData == nil; isNew {
-				series.UserData = &record{labels: seriesLabels(resource, series)}
+				series.UserData = &record{metric: series.Metric, labels: seriesLabels(resource, series)}
 			}
 			k.sortedSeries = append(k.sortedSeries, series)
 		}
 	}
 	slices.SortFunc(k.sortedSeries, func(a, b *totals.Series) int {
-		return strings.Compare(recordOf(a).labels, recordOf(b).labels)
+		return cmp.Or(cmp.Compare(a.Metric, b.Metric), strings.Compare(recordOf(a).labels, recordOf(b).labels))
 	})
 }
 

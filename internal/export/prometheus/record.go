@@ -19,6 +19,7 @@ import (
 
 // record is the state of a series at the end of a cycle, as scrapes read it. It is immutable.
 type record struct {
+	metric     int    // index in points.Reader.Metrics
 	labels     string // encoded
 	cycle      uint64 // last cycle in which it was counted
 	start, end int64  // start and end of the counted period
@@ -44,6 +45,7 @@ func newRecord(previous *record, s *totals.Series, cycle uint64, end int64, e ex
 	buckets := &s.Buckets
 	calls, errors := float64(s.Calls), float64(s.Errors)
 	return &record{
+		metric:     previous.metric,
 		labels:     previous.labels,
 		cycle:      cycle,
 		start:      s.Start,

@@ -3,8 +3,10 @@ package prometheus
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,37 +28,49 @@ const encoderBytes = 1280 << 10
 
 // encoder writes responses to scrapes, one at a time. Its memory is reused for the next response.
 type encoder struct {
-	spanFamilies []*family
+	spanFamilies [][]*family  // by metric
 	edgeFamilies []*family    // metrics of the service graph
 	compressor   *gzip.Writer // nil until it is needed
 }
 
-// newEncoder returns an encoder for the metrics of spans, which are named calls and durations, and for the metrics
-// of the service graph. The encoder uses m as a buffer for the protobuf metric of one series.
-func newEncoder(m *message, calls, durations string) *encoder {
-	counter := func(name, help string, toMetric func(*record) *dto.Metric) *family {
-		return &family{dto.MetricFamily{Name: &name, Type: dto.MetricType_COUNTER.Enum(), Help: &help}, toMetric}
+// newEncoder returns an encoder for the given metrics of spans, and for the metrics of the service graph, which have
+// classic buckets with graphBounds, if there are any.
+func newEncoder(metrics []points.Metric, graphBounds []float64, isNative bool) *encoder {
+	e := &encoder{edgeFamilies: newEdgeFamilies(newMessage(graphBounds, isNative))}
+	for _, metric := range metrics {
+		m := newMessage(metric.Bounds, isNative)
+		var families []*family
+		if metric.Calls != "" {
+			families = append(families, newCounter(metric.Calls, "Spans that were counted.", m.toCalls))
+		}
+		families = append(families, newHistogram(metric.Durations, metric.Help, m))
+		e.spanFamilies = append(e.spanFamilies, families)
 	}
-	histogram := func(name, help string) *family {
-		return &family{dto.MetricFamily{Name: &name, Type: dto.MetricType_HISTOGRAM.Enum(), Help: &help}, m.toDurations}
+	return e
+}
+
+// newEdgeFamilies returns the metrics of the service graph, which use m for the protobuf metric of one edge.
+func newEdgeFamilies(m *message) []*family {
+	return []*family{
+		newCounter(points.GraphRequests, "Requests between two nodes of the service graph.", m.toCalls),
+		newCounter(points.GraphFailures,
+			"Requests between two nodes of the service graph that failed.", m.toErrors),
+		newHistogram(points.GraphClientDurations,
+			"Durations of requests between two nodes of the service graph, as measured by the client, or by the "+
+				"server if the client has no spans.", m),
+		newHistogram(points.GraphServerDurations,
+			"The same durations as traces_service_graph_request_client_seconds, under the name that Grafana's "+
+				"service graph queries.", m),
 	}
-	return &encoder{
-		spanFamilies: []*family{
-			counter(calls, "Spans that were counted.", m.toCalls),
-			histogram(durations, "Durations of spans in seconds."),
-		},
-		edgeFamilies: []*family{
-			counter(points.GraphRequests, "Requests between two nodes of the service graph.", m.toCalls),
-			counter(points.GraphFailures,
-				"Requests between two nodes of the service graph that failed.", m.toErrors),
-			histogram(points.GraphClientDurations,
-				"Durations of requests between two nodes of the service graph, as measured by the client, or by the "+
-					"server if the client has no spans."),
-			histogram(points.GraphServerDurations,
-				"The same durations as traces_service_graph_request_client_seconds, under the name that Grafana's "+
-					"service graph queries."),
-		},
-	}
+}
+
+func newCounter(name, help string, toMetric func(*record) *dto.Metric) *family {
+	return &family{dto.MetricFamily{Name: &name, Type: dto.MetricType_COUNTER.Enum(), Help: &help}, toMetric}
+}
+
+// newHistogram returns a metric for durations, which uses m for the protobuf metric of one series.
+func newHistogram(name, help string, m *message) *family {
+	return &family{dto.MetricFamily{Name: &name, Type: dto.MetricType_HISTOGRAM.Enum(), Help: &help}, m.toDurations}
 }
 
 // writeResponse writes the metrics of spans (series) and of the service graph (edges) in the format that the client
@@ -91,12 +105,22 @@ func (e *encoder) writeCompressed(w io.Writer, format expfmt.Format, series, edg
 // writeBody writes all metrics of series and edges in the given format.
 func (e *encoder) writeBody(w io.Writer, format expfmt.Format, series, edges []*record) error {
 	out := bufio.NewWriterSize(w, 32<<10)
-	writeFamilies(out, format, e.spanFamilies, series)
+	for metric, families := range e.spanFamilies {
+		writeFamilies(out, format, families, recordsOf(series, metric))
+	}
 	writeFamilies(out, format, e.edgeFamilies, edges)
 	if format.FormatType() == expfmt.TypeOpenMetrics {
 		_, _ = expfmt.FinalizeOpenMetrics(out)
 	}
 	return out.Flush() //nolint:wrapcheck // not shown to anyone
+}
+
+// recordsOf returns the series of a metric, given all series, which are sorted by metric.
+func recordsOf(series []*record, metric int) []*record {
+	compare := func(r *record, metric int) int { return cmp.Compare(r.metric, metric) }
+	first, _ := slices.BinarySearchFunc(series, metric, compare)
+	end, _ := slices.BinarySearchFunc(series, metric+1, compare)
+	return series[first:end]
 }
 
 // writeFamilies writes metrics of series, if there are any series.

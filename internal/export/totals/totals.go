@@ -15,15 +15,27 @@ type Limits struct {
 	Idle    time.Duration // how long a series exists without new spans
 	MinIdle time.Duration // part of Idle in which it is not removed for a new series; at least the current cycle
 	Buckets int           // buckets per exponential histogram
-	Classic int           // classic buckets per series; 0 disables them
+	Classic int           // maximum number of classic buckets per series
 
-	// Overflow series, in addition: one per resource, and one of the common resource.
-	Resources     int // maximum number of resources with an overflow series
+	// Overflow series, in addition: of resources, and one per metric of the common resource.
+	Resources     int // maximum number of overflow series of resources
 	ResourceBytes int // longest encoded resource, including the overflow attributes
+	Metrics       int // number of metrics; 0 is 1
+}
+
+// OverflowSeries returns the maximum number of overflow series.
+func (l *Limits) OverflowSeries() int { return l.Resources + max(l.Metrics, 1) }
+
+// SeriesID identifies a series. It need not be valid longer than the call that it is passed to.
+type SeriesID struct {
+	Resource   []byte // encoded
+	Metric     int    // number of the metric that the reader of the totals has given it
+	Attributes []byte // encoded
 }
 
 // Series contains the running totals of one series.
 type Series struct {
+	Metric     int
 	Attributes string // encoded
 	Start      int64  // start of the first window in which it was counted
 	Spans      uint64 // unit of the accounting
@@ -43,13 +55,22 @@ type Series struct {
 	recent       *list.Element // element of Totals.recent
 }
 
+// key returns the key of the series in the map of its resource.
+func (s *Series) key() seriesKey { return seriesKey{s.Metric, s.Attributes} }
+
 // Resource contains the series of one resource.
 type Resource struct {
 	Encoded string
 	Series  []*Series // unordered
 
-	index        int // index in Totals.resources
-	byAttributes map[string]*Series
+	index  int // index in Totals.resources
+	series map[seriesKey]*Series
+}
+
+// seriesKey identifies a series of a resource.
+type seriesKey struct {
+	metric     int
+	attributes string // encoded
 }
 
 // Totals contains the running totals of a destination. See the package comment.
@@ -129,32 +150,32 @@ type Counted struct {
 	Errors  uint64 // part of Calls with an error
 	Seconds float64
 	Buckets *sketch.Buckets
-	Classic []uint64 // not cumulative; Limits.Classic elements
+	Classic []uint64 // not cumulative; Limits.Classic elements at most
 }
 
-// Add adds the counts of one export interval to the series with the given resource and attributes, and returns the
-// series. If the series is new and would exceed the limits, Add uses an overflow series instead. Add retains none
-// of its arguments.
-func (t *Totals) Add(resource, attributes []byte, counted Counted) *Series {
-	s := t.findOrAdd(resource, attributes)
+// Add adds the counts of one export interval to the series with the given ID, and returns the series. If the series
+// is new and would exceed the limits, Add uses an overflow series of its metric instead. Add retains none of its
+// arguments.
+func (t *Totals) Add(id SeriesID, counted Counted) *Series {
+	s := t.findOrAdd(id)
 	if s == nil {
-		s = t.overflowSeries(resource)
+		s = t.overflowSeries(id.Resource, id.Metric)
 		t.counts.Overflowed += counted.Spans
 	}
 	t.count(s, counted)
 	return s
 }
 
-// findOrAdd returns the series with the given resource and attributes. If there is none, it adds the series. It
-// returns nil if the limits do not permit another series.
-func (t *Totals) findOrAdd(resource, attributes []byte) *Series {
-	if s := t.find(resource, attributes); s != nil {
+// findOrAdd returns the series with the given ID. If there is none, it adds the series. It returns nil if the limits
+// do not permit another series.
+func (t *Totals) findOrAdd(id SeriesID) *Series {
+	if s := t.find(id); s != nil {
 		return s
 	}
-	if hasRoom := t.makeRoom(resource, attributes); !hasRoom {
+	if hasRoom := t.makeRoom(id); !hasRoom {
 		return nil
 	}
-	return t.addSeries(resource, attributes)
+	return t.addSeries(id)
 }
 
 // count adds counts of the current cycle to a series.
@@ -167,6 +188,9 @@ func (t *Totals) count(s *Series, counted Counted) {
 	s.Errors += counted.Errors
 	s.Seconds += counted.Seconds
 	s.Buckets.Add(counted.Buckets, t.limits.Buckets)
+	if s.Classic == nil {
+		s.Classic = make([]uint64, len(counted.Classic)) // all counts of a metric have as many buckets
+	}
 	for bucket, spans := range counted.Classic {
 		s.Classic[bucket] += spans
 	}
@@ -182,20 +206,20 @@ func (t *Totals) IsCounted(s *Series) bool { return s.cycle == t.cycle }
 // valid until the next call.
 func (t *Totals) Resources() []*Resource { return t.resources }
 
-// overflowSeries returns the overflow series of a resource, which counts the spans of all series of the resource
+// overflowSeries returns the overflow series of a resource and a metric, which counts the spans of all series of both
 // that exceed the limits. It adds the series if it does not exist. If the limits do not permit that, it returns the
-// overflow series of t.commonResource instead.
-func (t *Totals) overflowSeries(resource []byte) *Series {
-	attributes := []byte(t.overflowAttributes)
-	if s := t.find(resource, attributes); s != nil {
+// overflow series of t.commonResource and the metric instead.
+func (t *Totals) overflowSeries(resource []byte, metric int) *Series {
+	id := SeriesID{resource, metric, []byte(t.overflowAttributes)}
+	if s := t.find(id); s != nil {
 		return s
 	}
 	isCommon := string(resource) == t.commonResource
 	if isCommon || t.hasRoomForOverflow(resource) {
 		t.overflowCount++
-		return t.addSeries(resource, attributes)
+		return t.addSeries(id)
 	}
-	return t.overflowSeries([]byte(t.commonResource)) // which has no limit
+	return t.overflowSeries([]byte(t.commonResource), metric) // which has no limit
 }
 
 // hasRoomForOverflow reports whether the limits permit an overflow series for a resource that has none.
@@ -220,10 +244,10 @@ func (t *Totals) Abandon(s *Series) (lost uint64) {
 	return lost
 }
 
-// find returns the series with the given resource and attributes, or nil.
-func (t *Totals) find(resource, attributes []byte) *Series {
-	if r := t.byEncoded[string(resource)]; r != nil {
-		return r.byAttributes[string(attributes)]
+// find returns the series with the given ID, or nil.
+func (t *Totals) find(id SeriesID) *Series {
+	if r := t.byEncoded[string(id.Resource)]; r != nil {
+		return r.series[seriesKey{id.Metric, string(id.Attributes)}]
 	}
 	return nil
 }
@@ -237,9 +261,9 @@ func (t *Totals) leastRecent() *Series {
 }
 
 // makeRoom removes the series without spans for the longest time until the limits permit a new series with the given
-// resource and attributes. It returns false if the next series is not removable.
-func (t *Totals) makeRoom(resource, attributes []byte) bool {
-	for !t.hasRoom(resource, attributes) {
+// ID. It returns false if the next series is not removable.
+func (t *Totals) makeRoom(id SeriesID) bool {
+	for !t.hasRoom(id) {
 		s := t.leastRecent()
 		if s == nil || !t.isRemovable(s) {
 			return false
@@ -256,31 +280,31 @@ func (t *Totals) isRemovable(s *Series) bool {
 	return !t.IsCounted(s) && !hadRecentSpans && t.Undelivered(s) == 0
 }
 
-// hasRoom reports whether the limits permit a new series with the given resource and attributes.
-func (t *Totals) hasRoom(resource, attributes []byte) bool {
-	bytesWithSeries := t.bytes + len(attributes)
-	if isNewResource := t.byEncoded[string(resource)] == nil; isNewResource {
-		bytesWithSeries += len(resource)
+// hasRoom reports whether the limits permit a new series with the given ID.
+func (t *Totals) hasRoom(id SeriesID) bool {
+	bytesWithSeries := t.bytes + len(id.Attributes)
+	if isNewResource := t.byEncoded[string(id.Resource)] == nil; isNewResource {
+		bytesWithSeries += len(id.Resource)
 	}
 	return t.recent.Len() < t.limits.Series && bytesWithSeries <= t.limits.Bytes
 }
 
 // addSeries adds a series, and its resource if that is new. It does not check the limits.
-func (t *Totals) addSeries(resource, attributes []byte) *Series {
-	r := t.byEncoded[string(resource)]
+func (t *Totals) addSeries(id SeriesID) *Series {
+	r := t.byEncoded[string(id.Resource)]
 	if r == nil {
-		r = t.addResource(resource)
+		r = t.addResource(id.Resource)
 	}
 	s := &Series{
-		Attributes: string(attributes),
+		Metric:     id.Metric,
+		Attributes: string(id.Attributes),
 		Start:      t.windowStart,
 		Buckets:    sketch.Buckets{Scale: sketch.MaxScale},
-		Classic:    make([]uint64, t.limits.Classic),
 		resource:   r,
 		index:      len(r.Series),
 	}
 	s.recent = t.recent.PushFront(s)
-	r.byAttributes[s.Attributes] = s
+	r.series[s.key()] = s
 	r.Series = append(r.Series, s)
 	t.bytes += len(s.Attributes)
 	return s
@@ -288,7 +312,7 @@ func (t *Totals) addSeries(resource, attributes []byte) *Series {
 
 // addResource adds a resource without series.
 func (t *Totals) addResource(encoded []byte) *Resource {
-	r := &Resource{Encoded: string(encoded), index: len(t.resources), byAttributes: map[string]*Series{}}
+	r := &Resource{Encoded: string(encoded), index: len(t.resources), series: map[seriesKey]*Series{}}
 	t.byEncoded[r.Encoded] = r
 	t.resources = append(t.resources, r)
 	t.bytes += len(r.Encoded)
@@ -312,7 +336,7 @@ func (t *Totals) remove(s *Series) {
 // remove removes a series from the resource. The list r.Series is unordered, so its last element moves to the index
 // of the removed one.
 func (r *Resource) remove(s *Series) {
-	delete(r.byAttributes, s.Attributes)
+	delete(r.series, s.key())
 	lastIndex := len(r.Series) - 1
 	last := r.Series[lastIndex]
 	r.Series[s.index] = last
@@ -351,7 +375,7 @@ const (
 
 // Memory returns the maximum memory of Totals with these limits. It assumes that each series has a resource of its own.
 func (l *Limits) Memory() int {
-	overflowSeries := l.Resources + 1 // one per resource, and that of the common resource
+	overflowSeries := l.OverflowSeries()
 	bytesPerSeries := seriesBytes + resourceBytes + (l.Buckets+l.Classic)*counterBytes
 	return (l.Series+overflowSeries)*bytesPerSeries + l.Bytes + overflowSeries*l.ResourceBytes
 }

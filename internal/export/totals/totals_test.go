@@ -25,6 +25,7 @@ type model struct {
 }
 
 type modelSeries struct {
+	metric               int
 	resource, attributes string
 	start, end           int64
 	cycle                int
@@ -61,9 +62,9 @@ func (m *model) begin(start, end int64, isSettled bool) {
 	}
 }
 
-func (m *model) find(resource, attributes string) *modelSeries {
+func (m *model) find(resource string, metric int, attributes string) *modelSeries {
 	for _, s := range m.series {
-		if s.resource == resource && s.attributes == attributes {
+		if s.resource == resource && s.metric == metric && s.attributes == attributes {
 			return s
 		}
 	}
@@ -83,8 +84,8 @@ func (m *model) fits(resource, attributes string) bool {
 	return len(m.series) < m.limits.Series && bytes <= m.limits.Bytes
 }
 
-func (m *model) add(resource, attributes string, counted Counted, bins []sketch.Bin) {
-	s := m.find(resource, attributes)
+func (m *model) add(resource string, metric int, attributes string, counted Counted, bins []sketch.Bin) {
+	s := m.find(resource, metric, attributes)
 	if s == nil {
 		for !m.fits(resource, attributes) && len(m.series) > 0 && m.series[0].cycle != m.cycle &&
 			m.start-m.series[0].end >= int64(m.limits.MinIdle) && !m.series[0].isWanted() {
@@ -95,16 +96,16 @@ func (m *model) add(resource, attributes string, counted Counted, bins []sketch.
 			m.overflowed += counted.Spans
 			attributes = overflow
 			isFull := m.overflows() >= m.limits.Resources || len(resource+overflow) > m.limits.ResourceBytes
-			if m.find(resource, overflow) == nil && isFull {
+			if m.find(resource, metric, overflow) == nil && isFull {
 				resource = common
 			}
 		}
-		s = m.find(resource, attributes)
+		s = m.find(resource, metric, attributes)
 	}
 	if s == nil {
 		s = &modelSeries{
-			resource: resource, attributes: attributes, start: m.start,
-			classic: make([]uint64, m.limits.Classic),
+			metric: metric, resource: resource, attributes: attributes, start: m.start,
+			classic: make([]uint64, len(counted.Classic)),
 		}
 	}
 	m.series = append(slices.DeleteFunc(m.series, func(other *modelSeries) bool { return other == s }), s)
@@ -128,10 +129,18 @@ type seen struct {
 	classic string
 }
 
+// nameOf returns a name for a series.
+func nameOf(resource string, metric int, attributes string) string {
+	if metric == 0 {
+		return resource + " " + attributes
+	}
+	return fmt.Sprint(resource, " ", attributes, " metric ", metric)
+}
+
 func (m *model) all() map[string]seen {
 	all := map[string]seen{}
 	for _, s := range m.series {
-		all[s.resource+" "+s.attributes] = seen{
+		all[nameOf(s.resource, s.metric, s.attributes)] = seen{
 			s.start, s.calls, s.seconds, s.spans,
 			fmt.Sprint(s.histogram.Buckets(m.limits.Buckets)), fmt.Sprint(s.classic),
 		}
@@ -143,7 +152,7 @@ func (t *Totals) all() map[string]seen {
 	all := map[string]seen{}
 	for _, r := range t.Resources() {
 		for _, s := range r.Series {
-			all[r.Encoded+" "+s.Attributes] = seen{
+			all[nameOf(r.Encoded, s.Metric, s.Attributes)] = seen{
 				s.Start, s.Calls, s.Seconds, s.Spans,
 				fmt.Sprint(s.Buckets), fmt.Sprint(s.Classic),
 			}
@@ -195,15 +204,16 @@ func TestTotals_AgainstModel(t *testing.T) {
 				h.AddBins(sketch.OwnMapping, bins)
 				b := h.Buckets(limits.Buckets)
 				counted := Counted{rnd.Uint64N(9), rnd.Uint64N(10), rnd.Uint64N(3), float64(rnd.IntN(1000)), &b, nil}
-				for range limits.Classic {
+				metric := rnd.IntN(1 + int(seed%3))
+				for range max(0, limits.Classic-metric) { // each metric has its own bounds
 					counted.Classic = append(counted.Classic, rnd.Uint64N(5))
 				}
-				totals.Add([]byte(resource), []byte(attributes), counted)
-				want.add(resource, attributes, counted, bins)
+				totals.Add(SeriesID{[]byte(resource), metric, []byte(attributes)}, counted)
+				want.add(resource, metric, attributes, counted, bins)
 			}
 			for _, r := range totals.Resources() {
 				for _, one := range r.Series {
-					is := want.find(r.Encoded, one.Attributes)
+					is := want.find(r.Encoded, one.Metric, one.Attributes)
 					lacks := is.spans - is.arrived
 					if got := totals.Undelivered(one); got != lacks {
 						t.Fatalf("seed %d: a reader lacks %d spans of a series, want %d", seed, got, lacks)
@@ -248,7 +258,7 @@ func TestTotals_RetainNoArgument(t *testing.T) {
 		[]byte(common))
 	totals.BeginCycle(1, 1, 1, 2)
 	resource, attributes, counts, classic := []byte("r"), []byte("a"), []uint64{7}, []uint64{3, 4}
-	totals.Add(resource, attributes,
+	totals.Add(SeriesID{resource, 0, attributes},
 		Counted{7, 1, 0, 1, &sketch.Buckets{Scale: 5, Counts: counts, Spans: 7}, classic})
 	resource[0], attributes[0], counts[0], classic[0] = 'x', 'x', 100, 100
 	want := map[string]seen{"r a": {
@@ -271,7 +281,7 @@ func TestTotals_SeriesStaysInItsCycle(t *testing.T) {
 	for cycle, attributes := range [][]string{{"a", "b", "c", "d"}, {"c"}, {"a", "c"}} {
 		totals.BeginCycle(uint64(cycle), uint64(cycle), int64(cycle), int64(cycle)+1)
 		for _, a := range attributes {
-			totals.Add([]byte("r"), []byte(a), Counted{1, 1, 0, 1, none, nil})
+			totals.Add(SeriesID{[]byte("r"), 0, []byte(a)}, Counted{1, 1, 0, 1, none, nil})
 		}
 		var names []string
 		for name := range totals.all() {
@@ -290,7 +300,7 @@ func TestTotals_SeriesEndsAtIdleLimit(t *testing.T) {
 	totals := New(Limits{Series: 2, Bytes: 100, Idle: time.Hour, Buckets: 160}, []byte(overflow),
 		[]byte(common))
 	totals.BeginCycle(1, 1, 0, 10)
-	totals.Add([]byte("r"), []byte("a"), Counted{1, 1, 0, 1, &sketch.Buckets{}, nil})
+	totals.Add(SeriesID{[]byte("r"), 0, []byte("a")}, Counted{1, 1, 0, 1, &sketch.Buckets{}, nil})
 	for i, step := range []struct {
 		start int64
 		there int
@@ -308,7 +318,7 @@ func TestTotals_UndeliveredSeriesStay(t *testing.T) {
 		Series: 2, Bytes: 100, Idle: time.Hour, Buckets: 160, Resources: 1, ResourceBytes: 100,
 	}, []byte(overflow), []byte(common))
 	add := func(attributes string) {
-		totals.Add([]byte("r"), []byte(attributes), Counted{1, 1, 0, 1, &sketch.Buckets{}, nil})
+		totals.Add(SeriesID{[]byte("r"), 0, []byte(attributes)}, Counted{1, 1, 0, 1, &sketch.Buckets{}, nil})
 	}
 	expect := func(when, want string) {
 		t.Helper()
