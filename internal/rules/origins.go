@@ -10,9 +10,9 @@ import (
 // Common is the number of the common origin, which describes the processes that have no other origin.
 const Common = MaxOrigins
 
-// Place is the origin under which the spans of a sender, the process that sent them, are counted.
-type Place struct {
-	Number   uint8 // argument of Origins.Get
+// AssignedOrigin is the origin under which the spans of a sender, the process that sent them, are counted.
+type AssignedOrigin struct {
+	Number   uint8 // number of the origin; see Origins.Get
 	IsShared bool  // the origin is less specific than the sender, because there were too many senders
 }
 
@@ -20,19 +20,18 @@ type Place struct {
 // there are more than MaxOrigins different ones, some processes share an origin of their service, and
 // the others share the common origin.
 type Origins struct {
-	list   []span.Origin // index is the origin's number; excludes the common origin
-	common span.Origin
-	// hasCommon is set if the common origin is in use.
-	hasCommon bool
+	list      []span.Origin // index is the origin's number; excludes the common origin
+	common    span.Origin
+	hasCommon bool // the common origin is in use
 }
 
-// AssignOrigins assigns an origin to each sender, a process that sent spans, and appends the number of the
-// origin to places. Up to MaxOrigins different senders get an origin of their own. If there are more, some
+// AssignOrigins assigns an origin to each sender, a process that sent spans, and appends the assigned origins
+// to dst. Up to MaxOrigins different senders get an origin of their own. If there are more, some
 // share an origin that describes only what they have in common. AssignOrigins iterates over senders up to
 // three times.
-func (o *Origins) AssignOrigins(places []Place, senders iter.Seq[span.Origin]) []Place {
+func (o *Origins) AssignOrigins(dst []AssignedOrigin, senders iter.Seq[span.Origin]) []AssignedOrigin {
 	o.Reset()
-	assigned, isAnyShared := o.assign(places, senders, MaxOrigins)
+	assigned, isAnyShared := o.assign(dst, senders, MaxOrigins)
 	if !isAnyShared {
 		return assigned
 	}
@@ -41,7 +40,7 @@ func (o *Origins) AssignOrigins(places []Place, senders iter.Seq[span.Origin]) [
 	services := countServices(senders)
 	maxOwned := max(MaxOrigins-services, MaxOrigins/2)
 	o.Reset()
-	assigned, _ = o.assign(places, senders, maxOwned)
+	assigned, _ = o.assign(dst, senders, maxOwned)
 	return assigned
 }
 
@@ -61,11 +60,11 @@ func countServices(senders iter.Seq[span.Origin]) int {
 	return len(services)
 }
 
-// assign appends a place with the number of an origin to places for each sender. The first maxOwned different senders
+// assign assigns an origin to each sender, and appends the assigned origins to dst. The first maxOwned different senders
 // get an origin of their own. The others share the origin of their service, or the common origin if there are already
 // MaxOrigins origins. isAnyShared reports whether any sender shares an origin.
-func (o *Origins) assign(places []Place, senders iter.Seq[span.Origin], maxOwned int) (assigned []Place, isAnyShared bool) {
-	assigned = places
+func (o *Origins) assign(dst []AssignedOrigin, senders iter.Seq[span.Origin], maxOwned int) (assigned []AssignedOrigin, isAnyShared bool) {
+	assigned = dst
 	ownedCount := 0
 	for sender := range senders {
 		number := slices.Index(o.list, sender)
@@ -78,7 +77,7 @@ func (o *Origins) assign(places []Place, senders iter.Seq[span.Origin], maxOwned
 			isAnyShared = true
 		}
 		isShared := o.Get(number) != sender
-		assigned = append(assigned, Place{Number: uint8(number), IsShared: isShared})
+		assigned = append(assigned, AssignedOrigin{Number: uint8(number), IsShared: isShared})
 	}
 	return assigned, isAnyShared
 }

@@ -60,7 +60,8 @@ func (s *Sample) scopeSize(scope *otlp.Scope) int {
 	isEmpty := scope.First == scope.Last
 	hasForwarded := false
 	for span := scope.First; span < scope.Last; span++ {
-		oldFieldSize := int(s.request.Extras[span].End - s.request.Extras[span].At)
+		received := &s.request.Extras[span]
+		oldFieldSize := int(received.End - received.At)
 		size += s.spanFieldSize(span) - oldFieldSize
 		if s.decisions[span] != drop {
 			hasForwarded = true
@@ -72,15 +73,16 @@ func (s *Sample) scopeSize(scope *otlp.Scope) int {
 	return droppedSize
 }
 
-// resourceSize returns the new length of a ResourceSpans message. It returns droppedSize if the message is left out,
-// because all its scopes are. A message that never had scopes is kept. s.scopeSizes must contain the new lengths of the
-// scopes. result.isMarked must be true if an attribute is added.
+// resourceSize returns the new length of a ResourceSpans message, given the new lengths of its scopes in s.scopeSizes.
+// It returns droppedSize if the message is left out, because all its scopes are. A message that never had scopes is
+// kept. result says whether an attribute is added.
 func (s *Sample) resourceSize(resource *otlp.Resource, result *resourceResult) int {
 	size := resource.End - resource.Body
 	hasScopes := resource.First < resource.Last
 	hasKeptScope := false
 	for scope := resource.First; scope < resource.Last; scope++ {
-		oldFieldSize := s.request.Scopes[scope].End - s.request.Scopes[scope].At
+		received := &s.request.Scopes[scope]
+		oldFieldSize := received.End - received.At
 		size += fieldSize(s.scopeSizes[scope]) - oldFieldSize
 		if s.scopeSizes[scope] != droppedSize {
 			hasKeptScope = true
@@ -171,9 +173,9 @@ func (s *Sample) appendResource(dst []byte, resource *otlp.Resource, result *res
 		return dst
 	}
 	dst = protolite.AppendHead(dst, fieldResourceSpans, result.size)
-	hasResourceField := resource.MessageField != 0 // then appendBetweenScopes adds the attribute to the field
+	hasResourceField := resource.MessageField != 0
 	if result.isMarked && !hasResourceField {
-		dst = s.appendAttributes(dst, resource, result)
+		dst = s.appendMarkedResource(dst, resource, result)
 	}
 	next := resource.Body // first byte of the request that is not yet copied or dropped
 	for i := resource.First; i < resource.Last; i++ {
@@ -185,25 +187,27 @@ func (s *Sample) appendResource(dst []byte, resource *otlp.Resource, result *res
 	return s.appendBetweenScopes(dst, next, resource.End, resource, result)
 }
 
-// appendBetweenScopes appends request.Body[from:to], a part of a ResourceSpans message outside its scopes. If this part
-// contains the field "resource", and result.isMarked is set, it adds the attribute otlp.StatsComputed to the field.
+// appendBetweenScopes appends a part of a ResourceSpans message outside its scopes: the bytes from start to end of the
+// received request. If result.isMarked, and the field "resource" is in this part, it adds the attribute
+// otlp.StatsComputed to the field.
 func (s *Sample) appendBetweenScopes(
-	dst []byte, from, to int, resource *otlp.Resource, result *resourceResult,
+	dst []byte, start, end int, resource *otlp.Resource, result *resourceResult,
 ) []byte {
 	body := s.request.Body
 	fieldStart := resource.MessageField
-	containsField := from <= fieldStart && fieldStart < to
-	if !containsField || !result.isMarked {
-		return append(dst, body[from:to]...)
+	containsField := start <= fieldStart && fieldStart < end
+	replacesField := containsField && result.isMarked
+	if !replacesField {
+		return append(dst, body[start:end]...)
 	}
 	fieldEnd := fieldStart + resourceFieldSize(resource)
-	dst = append(dst, body[from:fieldStart]...)
-	dst = s.appendAttributes(dst, resource, result)
-	return append(dst, body[fieldEnd:to]...)
+	dst = append(dst, body[start:fieldStart]...)
+	dst = s.appendMarkedResource(dst, resource, result)
+	return append(dst, body[fieldEnd:end]...)
 }
 
-// appendAttributes appends the field with a resource's attributes, including the attribute otlp.StatsComputed.
-func (s *Sample) appendAttributes(dst []byte, resource *otlp.Resource, result *resourceResult) []byte {
+// appendMarkedResource appends the field "resource" with the attribute otlp.StatsComputed.
+func (s *Sample) appendMarkedResource(dst []byte, resource *otlp.Resource, result *resourceResult) []byte {
 	dst = protolite.AppendHead(dst, fieldResource, result.markedSize)
 	return appendMarked(dst, s.request.Bytes(resource.Message))
 }
@@ -306,18 +310,19 @@ func attributeKey(attribute []byte) (key []byte) {
 // true.
 func markedSize(resource []byte) (size int, isChanged bool) {
 	size = len(resource) + len(mark)
-	marks, trueMarks := 0, 0
+	marks := 0
+	hasTrueMark := false
 	for field, isMark := range resourceFields(resource) {
 		if !isMark {
 			continue
 		}
-		size -= len(field)
+		size -= len(field) // appendMarked removes it
 		marks++
 		if bytes.Equal(field, mark) {
-			trueMarks++
+			hasTrueMark = true
 		}
 	}
-	isAlreadyMarked := marks == 1 && trueMarks == 1
+	isAlreadyMarked := hasTrueMark && marks == 1
 	return size, !isAlreadyMarked
 }
 

@@ -173,9 +173,9 @@ func (s *Sample) decideSpans() (isUnchanged bool) {
 	return isUnchanged
 }
 
-// decideSpan decides whether a span is forwarded, given the threshold of the configured share. A span is forwarded
-// unchanged if it was already sampled with that or a higher threshold, and with the threshold if its randomness is at
-// least as high. The randomness is in the tracestate or, if it is not, in the lower half of the trace ID.
+// decideSpan decides whether a span is forwarded, given the threshold of the configured share. If the span was already
+// sampled with the same or a higher threshold, it is forwarded unchanged. Otherwise, it is forwarded if its randomness is
+// at least the threshold. The randomness is in the tracestate or, if it is not, in the lower half of the trace ID.
 func decideSpan(state *tracestate.State, traceIDLow, threshold uint64) decision {
 	const lowest56Bits = tracestate.Never - 1
 	randomness := traceIDLow & lowest56Bits
@@ -224,8 +224,8 @@ type Policy struct {
 func ParsePolicy(text string) (Policy, error) {
 	share, conditions, hasConditions := strings.Cut(text, ",")
 	fraction, err := strconv.ParseFloat(share, 64)
-	isFraction := err == nil && fraction >= 0 && fraction <= 1 // false for NaN
-	if !isFraction {
+	isInRange := 0 <= fraction && fraction <= 1 // false for NaN
+	if err != nil || !isInRange {
 		return Policy{}, fmt.Errorf("parse otlp-keep: %q does not begin with a share of traces, from 0 to 1; give "+
 			"0.05, or 0.05,errors,slow:500ms", text)
 	}
@@ -234,18 +234,30 @@ func ParsePolicy(text string) (Policy, error) {
 		return policy, nil
 	}
 	for condition := range strings.SplitSeq(conditions, ",") {
-		if condition == "errors" {
-			policy.Errors = true
-			continue
-		}
-		duration, isSlow := strings.CutPrefix(condition, "slow:")
-		slow, err := time.ParseDuration(duration)
-		if !isSlow || err != nil || slow <= 0 {
+		if !policy.addCondition(condition) {
 			return Policy{}, fmt.Errorf("parse otlp-keep: %q is neither errors nor slow:500ms", condition)
 		}
-		policy.Slow = slow
 	}
 	return policy, nil
+}
+
+// addCondition adds a condition for traces that are always forwarded to p: "errors", or a minimum duration
+// like "slow:500ms". It returns false if the condition is invalid.
+func (p *Policy) addCondition(condition string) bool {
+	if condition == "errors" {
+		p.Errors = true
+		return true
+	}
+	duration, isSlow := strings.CutPrefix(condition, "slow:")
+	if !isSlow {
+		return false
+	}
+	slow, err := time.ParseDuration(duration)
+	if err != nil || slow <= 0 {
+		return false
+	}
+	p.Slow = slow
+	return true
 }
 
 // Tally is a number of traces and of their spans.

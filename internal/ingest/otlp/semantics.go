@@ -28,7 +28,7 @@ const (
 func (s Semantics) countingBytes(bodyBytes int) int {
 	counterBytes := otel.CounterBytes(bodyBytes)
 	if s == SemanticsDatadog {
-		counterBytes = translate.Bytes(bodyBytes, agent.IngestedBytes) + agent.AnyCounter
+		counterBytes = translate.Bytes(bodyBytes, agent.IngestedBytes) + agent.FixedCounterBytes
 	}
 	batchBytes := spantable.MaxSpans(bodyBytes) * admit.SpanBytes
 	conversionBytes := bodies.DecompressorBytes + jsonBytes*bodyBytes

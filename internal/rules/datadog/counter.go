@@ -25,9 +25,10 @@ type Counter struct {
 	// Links of the spans of the current trace to their parents, and an index of the spans by ID.
 	links     []agent.Link
 	spanIndex agent.Spans
+	isIndexed bool // spanIndex contains the spans of the current trace
 	batches   rules.Batches
-	origins   rules.Origins // origins of the senders of an OTLP request
-	senders   []rules.Place // place of each sender of an OTLP request
+	origins   rules.Origins          // origins of the senders of an OTLP request
+	senders   []rules.AssignedOrigin // by number of the sender of an OTLP request
 
 	// State of the current body.
 	countedKinds     spantable.KindSet // kinds of spans that are always counted
@@ -79,7 +80,8 @@ func (c *Counter) Count(format decode.Format, body []byte, lang string, hasTopLe
 // with one group per trace. It modifies t. If it returns an error, the batches are incomplete, and the
 // caller must ignore them.
 func (c *Counter) CountIngested(t *spantable.Table, policy *Policy) error {
-	c.prepare(t, sourceOTLP, "", false, policy)
+	const lang, hasTopLevelMarks = "", false // OTLP requests do not come from a Datadog tracer
+	c.prepare(t, sourceOTLP, lang, hasTopLevelMarks, policy)
 	c.senders = c.origins.AssignOrigins(c.senders, c.eachSenderOrigin)
 	return c.countTraces()
 }
@@ -163,14 +165,18 @@ func (c *Counter) Release() {
 	c.table = &c.decoded          // instead of the table of an OTLP request
 	clear(c.links[:cap(c.links)]) // also those of earlier, longer bodies
 	c.sampledSpans = c.sampledSpans[:0]
-	wasLarge := c.decoded.Release()
-	sampledBytes := cap(c.sampledSpans) * sampledSpanBytes
-	hasLargeBuffer := cap(c.scratch) > maxReusedBytes || sampledBytes > maxReusedBytes
-	if wasLarge || hasLargeBuffer {
+	wasLargeBody := c.decoded.Release()
+	if wasLargeBody || c.hasLargeBuffer() {
 		c.links = nil
 		c.scratch = nil
 		c.sampledSpans = nil
 	}
+}
+
+// hasLargeBuffer reports whether a buffer has more memory than a counter keeps for the next body.
+func (c *Counter) hasLargeBuffer() bool {
+	sampledBytes := cap(c.sampledSpans) * sampledSpanBytes
+	return cap(c.scratch) > maxReusedBytes || sampledBytes > maxReusedBytes
 }
 
 // countTrace counts the spans of the trace with the given index in the table. It counts none of them if
@@ -181,6 +187,7 @@ func (c *Counter) countTrace(index int) {
 	if len(spans) == 0 || !c.normalizeSpans(spans) {
 		return
 	}
+	c.isIndexed = false
 	if !c.hasTopLevelMarks {
 		c.indexSpans(spans)
 	}
@@ -265,7 +272,8 @@ func (c *Counter) setWeight() {
 	if !c.rulebook.usesSampleRate {
 		return
 	}
-	weight := agent.WeightOf(c.numberValue(labelSampleRate))
+	rate, hasRate := c.numberValue(labelSampleRate)
+	weight := agent.WeightOf(rate, hasRate)
 	if !wire.ValidWeight(weight) {
 		c.table.Fail(decode.ErrUnparsable)
 		return
@@ -278,18 +286,15 @@ func (c *Counter) setWeight() {
 // have the same base service. If there are too many batches, selectBatch selects the common batch for an OTLP request,
 // and records an error in the table for other requests.
 func (c *Counter) selectBatch(g *spantable.Group, baseService string) {
-	var place rules.Place // the only one, unless this is an OTLP request
-	if len(c.senders) > 0 {
-		place = c.senders[g.Sender]
-	}
-	id := rules.BatchID{Origin: int(place.Number), Service: baseService}
+	origin := c.originOf(g)
+	id := rules.BatchID{Origin: int(origin.Number), Service: baseService}
 	if id.Origin == rules.Common {
-		id.Service = ""
+		id.Service = "" // the common batch contains spans of all services
 	}
 	number, hasBatch := c.batches.FindOrAdd(id)
 	if hasBatch {
 		c.batchNumber = number
-		c.setSharedOrigin(place.IsShared)
+		c.setSharedOrigin(origin.IsShared)
 		return
 	}
 	if c.source != sourceOTLP {
@@ -298,6 +303,14 @@ func (c *Counter) selectBatch(g *spantable.Group, baseService string) {
 	}
 	c.batchNumber = c.findCommonBatch(id.Origin)
 	c.setSharedOrigin(true)
+}
+
+// originOf returns the origin of the process that sent the trace g. Only an OTLP request can have several.
+func (c *Counter) originOf(g *spantable.Group) rules.AssignedOrigin {
+	if c.source != sourceOTLP {
+		return rules.AssignedOrigin{Number: 0}
+	}
+	return c.senders[g.Sender]
 }
 
 // findCommonBatch returns the number of the batch for processes without a batch of their own. It adds the
@@ -324,8 +337,7 @@ func (c *Counter) findRoot(spans []spantable.Span) *spantable.Span {
 			return &spans[i]
 		}
 	}
-	isIndexed := !c.hasTopLevelMarks // countTrace has then needed the index to find top-level spans
-	if !isIndexed {
+	if !c.isIndexed {
 		c.indexSpans(spans)
 	}
 	return &spans[c.spanIndex.Root()]
@@ -347,6 +359,7 @@ func (c *Counter) indexSpans(spans []spantable.Span) {
 		c.links = append(c.links, link)
 	}
 	c.spanIndex.Reset(c.links)
+	c.isIndexed = true
 }
 
 // isTopLevel reports whether the current span, which has the given index in its trace, is top-level.
@@ -410,9 +423,9 @@ func (c *Counter) addSnapshot(index uint32, isTopLevel bool) {
 	isIgnored := c.matchesIgnoreRule()
 	if !isIgnored {
 		fingerprint = c.makeFingerprint(s)
-		if fingerprint == nil {
-			c.makeKey(s) // only to record an error if a label is a list or a map
-		}
+	}
+	if !isIgnored && fingerprint == nil {
+		c.makeKey(s) // records an error if a label is a list or a map
 	}
 	c.batches.AddSnapshot(c.batchNumber, fingerprint, span.Snapshot{
 		Duration: s.Duration,
@@ -529,12 +542,12 @@ func CounterBytes(bodyLen int, traceIDs bool) int {
 	if traceIDs {
 		perSpan += sampledSpanBytes
 	}
-	return decode.MaxMemory(bodyLen, perSpan) + AnyCounter
+	return decode.MaxMemory(bodyLen, perSpan) + FixedCounterBytes
 }
 
-// IngestedBytes is the memory of CountIngested per span, in addition to the table. AnyCounter is the
+// IngestedBytes is the memory of CountIngested per span, in addition to the table. FixedCounterBytes is the
 // memory of a counter that does not depend on the body.
 const (
-	IngestedBytes = countingBytes
-	AnyCounter    = rules.MaxFingerprint + 160<<10 // a fingerprint, the labels of a span, shared strings of the body
+	IngestedBytes     = countingBytes
+	FixedCounterBytes = rules.MaxFingerprint + 160<<10 // a fingerprint, the labels of a span, shared strings of the body
 )

@@ -49,11 +49,10 @@ func (r *labeller) traceRoot(s *spantable.Span) span.TraceRoot {
 // agent's rules, this is always a valid kind. If they are counted by a tracer's rules, it is the text that the tracer
 // sent, or "" if it sent none.
 func (r *labeller) kindName(s *spantable.Span) string {
-	if r.rulebook.followsAgent {
-		return s.Kind.String()
-	}
 	switch {
-	case r.source != sourceV1: // in all other formats, the kind is a tag
+	case r.rulebook.followsAgent:
+		return s.Kind.String()
+	case r.source != sourceV1: // the kind is a tag, except in the format v1.0
 		return r.textValue(decode.LabelKind)
 	case s.Kind == spantable.KindUnknown:
 		return ""
@@ -164,6 +163,23 @@ func (r *labeller) matchesIgnoreRule() bool {
 // with equal keys, the labels under which they are counted. It returns nil if there would be too many
 // bytes, or if a tag for the key is a list or a map, which only the Datadog agent can format.
 func (r *labeller) makeFingerprint(s *spantable.Span) []byte {
+	f, t := &r.fingerprint, r.table
+	f.Reset(r.policy.id, r.packFacts(s))
+	f.AppendText(t.String(s.Service))
+	f.AppendText(t.String(s.Name))
+	f.AppendText(t.String(s.Resource))
+	f.AppendText(t.String(s.Type))
+	f.AppendText(r.services.lang) // affects the name of a service without a name
+	hasNested := r.appendKeyTags(s.Kind)
+	t.AddReadBytes(f.Size())
+	if hasNested {
+		return nil
+	}
+	return f.Bytes()
+}
+
+// packFacts returns the properties of s that affect its key, other than texts and tags, in one number.
+func (r *labeller) packFacts(s *spantable.Span) uint32 {
 	const isRoot, isSynthetic = 1 << 24, 1 << 25
 	facts := uint32(s.Kind) | uint32(r.source)<<8 | uint32(r.rulebookID)<<16
 	if s.Parent == 0 {
@@ -172,29 +188,26 @@ func (r *labeller) makeFingerprint(s *spantable.Span) []byte {
 	if s.IsSynthetic {
 		facts |= isSynthetic
 	}
-	f, t := &r.fingerprint, r.table
-	f.Reset(r.policy.id, facts)
-	f.AppendText(t.String(s.Service))
-	f.AppendText(t.String(s.Name))
-	f.AppendText(t.String(s.Resource))
-	f.AppendText(t.String(s.Type))
-	f.AppendText(r.services.lang) // affects the name of a service without a name
-	hasNested := false
-	keyLabels := &r.ruleLabels.keyLabels[s.Kind]
+	return facts
+}
+
+// appendKeyTags appends those tags of the current span to the fingerprint that can affect the key of a span of
+// the given kind, in the order of their labels. hasNested is true if one of them is a list or a map.
+func (r *labeller) appendKeyTags(kind spantable.Kind) (hasNested bool) {
+	keyLabels := &r.ruleLabels.keyLabels[kind]
 	for i := range keyLabels {
-		// Iterate over the bits of a word of the set, from the lowest to the highest.
-		for word := r.Set[i] & keyLabels[i]; word != 0; word &= word - 1 {
-			l := label(64*i + bits.TrailingZeros64(word))
-			tag := &t.Tags[r.At(l)]
-			hasNested = hasNested || tag.Type == spantable.TypeNested
-			f.AppendTag(t, tag)
+		remaining := r.Set[i] & keyLabels[i] // 64 labels, one per bit
+		for remaining != 0 {
+			lowestBit := bits.TrailingZeros64(remaining)
+			remaining &^= 1 << lowestBit
+			tag := &r.table.Tags[r.At(label(64*i+lowestBit))]
+			if tag.Type == spantable.TypeNested {
+				hasNested = true
+			}
+			r.fingerprint.AppendTag(r.table, tag)
 		}
 	}
-	t.AddReadBytes(f.Size())
-	if hasNested {
-		return nil
-	}
-	return f.Bytes()
+	return hasNested
 }
 
 // makeKey returns the key of s, the current span. The key is valid until the next call. If a label is a list or a map,
@@ -245,10 +258,15 @@ func (r *labeller) appendPeerTags(dst []string, kind spantable.Kind) []string {
 // this requires that the Datadog agent is configured with at least one peer tag. By the agent's own
 // rules, the base service must also not be empty.
 func (r *labeller) hasBasePeerTag() bool {
-	if len(r.policy.labels.peers) == 0 && !r.rulebook.peers.alwaysHasBase {
+	hasConfiguredTag := len(r.policy.labels.peers) > 0
+	isAllowed := hasConfiguredTag || r.rulebook.peers.alwaysHasBase
+	if !isAllowed {
 		return false
 	}
-	return !r.rulebook.followsAgent || r.baseService() != ""
+	if r.rulebook.followsAgent {
+		return r.baseService() != ""
+	}
+	return true
 }
 
 // appendPeerTag appends the tag of the current span with label l to dst, as "name:value", or nothing if
@@ -365,7 +383,11 @@ func (r *labeller) otelHTTPStatus() (code int64, ok bool) {
 // ignoresInvalidStatus reports whether the HTTP status in the tag t is ignored if it is invalid. By the
 // Datadog agent's rules it is, except for a number in an OTLP request.
 func (r *labeller) ignoresInvalidStatus(t *spantable.Tag) bool {
-	return r.rulebook.followsAgent && (r.source != sourceOTLP || t.Type == spantable.TypeText)
+	if !r.rulebook.followsAgent {
+		return false
+	}
+	isOTLPNumber := r.source == sourceOTLP && t.Type != spantable.TypeText
+	return !isOTLPNumber
 }
 
 // parseStatus returns the value of a status tag, which can be an integer or a text such as "200". ok is
@@ -457,12 +479,17 @@ func (r *labeller) firstGRPCStatus() string {
 // use it, too.
 func (r *labeller) grpcStatusTag(l label) *spantable.Tag {
 	t := r.findTag(l)
-	isSpecific := l != labelRPCResponseStatus || r.rulebook.status.anySystem
-	if t == nil || isSpecific {
-		return t
+	if t == nil {
+		return nil
 	}
-	if !agent.CallsGRPC(r.textValue(labelRPCSystemName), r.textValue(labelRPCSystem)) {
+	mustCallGRPC := l == labelRPCResponseStatus && !r.rulebook.status.anySystem
+	if mustCallGRPC && !r.callsGRPC() {
 		return nil
 	}
 	return t
+}
+
+// callsGRPC reports whether a tag says that the RPC system of the current span is gRPC.
+func (r *labeller) callsGRPC() bool {
+	return agent.CallsGRPC(r.textValue(labelRPCSystemName), r.textValue(labelRPCSystem))
 }

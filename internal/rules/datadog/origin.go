@@ -54,8 +54,8 @@ func (c *Counter) cloneEnv(text spantable.Text) string {
 	if rules.IsTagValue([]byte(env)) { // nearly always; AppendTagValue would allocate
 		return env
 	}
-	normalized := rules.AppendTagValue(nil, env)
-	if len(normalized) == 0 {
+	hasValidCharacter := len(rules.AppendTagValue(nil, env)) > 0
+	if !hasValidCharacter {
 		return ""
 	}
 	return env

@@ -19,9 +19,9 @@ type Counter struct {
 	states    tracestate.Memo
 	batches   rules.Batches
 	origins   rules.Origins
-	places    []rules.Place // origins of the resources with spans, in their order
-	resources []resource    // one per resource
-	skipped   int           // spans that the client has already counted
+	places    []rules.AssignedOrigin // origins of the resources with spans, in their order
+	resources []resource             // one per resource
+	skipped   int                    // spans that the client has already counted
 }
 
 // resource is the state that the spans of a resource share.
@@ -124,7 +124,7 @@ func (c *Counter) resourceOrigins(yield func(span.Origin) bool) {
 }
 
 // countResource adds a snapshot of each span of a resource to the batch of an origin. place identifies the origin.
-func (c *Counter) countResource(res *otlp.Resource, place rules.Place) {
+func (c *Counter) countResource(res *otlp.Resource, place rules.AssignedOrigin) {
 	r := &c.keys.request
 	originNumber := int(place.Number)
 	batch, _ := c.batches.FindOrAdd(rules.BatchID{Origin: originNumber})

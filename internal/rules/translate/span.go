@@ -51,14 +51,14 @@ func (t *spanBuilder) readScope(attributes []spantable.Tag) {
 	t.scopeTags = t.tags.appendTexts(t.scopeTags[:0])
 }
 
-// build fills dst with the Datadog span for the OTLP span src. traceState is the tracestate of src. The
-// caller must have called readResource and readScope for the resource and the scope of src.
+// build fills dst with the Datadog span for the OTLP span src, which has the given tracestate. The caller
+// must have called readResource and readScope for the resource and the scope of src. A tag keeps its first
+// value that is not empty, except that a tag of the scope replaces it.
 func (t *spanBuilder) build(dst, src *spantable.Span, traceState []byte) {
 	copyFields(dst, src)
 	t.selectSpan(src)
 	t.setNames(dst)
 	t.tags.reset()
-	// A tag keeps its first number or text that is not empty, except that a tag of the scope replaces it.
 	t.collectDerived(traceState)
 	t.collectAttributes(t.request.TagsOf(src), numbersAsNumbers)
 	t.collectVersionAndEnv()
@@ -301,7 +301,10 @@ func (c *collectedTags) replaceText(l spantable.Label, text spantable.Text) {
 // setDerivedText sets the text of the tag with label l, unless the tag already has a text. It does
 // nothing if text is empty, or if l is Other, the label of all tags that do not affect the statistics.
 func (c *collectedTags) setDerivedText(l spantable.Label, text spantable.Text) {
-	if l != spantable.Other && !c.values[l].hasText && text.Len > 0 {
+	if l == spantable.Other || text.Len == 0 {
+		return
+	}
+	if !c.values[l].hasText {
 		c.setText(l, text)
 	}
 }

@@ -118,12 +118,12 @@ func (t *Translator) addResource(resource *otlp.Resource) {
 	}
 	sender := t.sender()
 	t.readResource(r.Tags[resource.FirstTag:resource.LastTag])
-	spans, groups := t.addTraces(r.Extras[first:last])
+	spans, traces := t.addTraces(r.Extras[first:last])
 	for i := resource.First; i < resource.Last; i++ {
-		t.buildSpans(&r.Scopes[i], first, spans, groups)
+		t.buildSpans(&r.Scopes[i], first, spans, traces)
 	}
 	for i, tags := range t.traces.tags {
-		groups[i].Origin = tags.origin
+		traces[i].Origin = tags.origin
 	}
 	senderTags := t.traces.senderTags()
 	sender.Version = senderTags.version
@@ -134,10 +134,10 @@ func (t *Translator) addResource(resource *otlp.Resource) {
 	t.output.Senders = append(t.output.Senders, sender)
 }
 
-// buildSpans converts the OTLP spans of a scope to Datadog spans, and sets the IDs of their traces. It writes them
-// to spans and groups, which have the Datadog spans and the traces of the whole resource. firstOfResource is the
-// index in the request of the first OTLP span of the resource.
-func (t *Translator) buildSpans(scope *otlp.Scope, firstOfResource int, spans []spantable.Span, groups []spantable.Group) {
+// buildSpans converts the OTLP spans of a scope to Datadog spans, and sets the IDs of their traces. spans and traces
+// are those of the whole resource in the output. firstOfResource is the index in the request of the first OTLP span
+// of the resource.
+func (t *Translator) buildSpans(scope *otlp.Scope, firstOfResource int, spans []spantable.Span, traces []spantable.Group) {
 	if scope.First == scope.Last {
 		return
 	}
@@ -147,15 +147,13 @@ func (t *Translator) buildSpans(scope *otlp.Scope, firstOfResource int, spans []
 		if t.output.Err() != nil {
 			return
 		}
-		extra := &r.Extras[i]
-		traceState := r.Bytes(extra.State)
 		indexInResource := i - firstOfResource
 		position := t.traces.positions[indexInResource] // in spans, which are ordered by trace
-		t.build(&spans[position], &r.Spans[i], traceState)
+		t.build(&spans[position], &r.Spans[i], r.Bytes(r.Extras[i].State))
 
-		trace := t.traces.traceNumbers[indexInResource]
-		groups[trace].TraceLow = extra.TraceLow
-		t.traces.tags[trace].setEmptyFields(t.traceTagsOfSpan())
+		traceNumber := t.traces.traceNumbers[indexInResource]
+		traces[traceNumber].TraceLow = r.Extras[i].TraceLow
+		t.traces.tags[traceNumber].setEmptyFields(t.traceTagsOfSpan())
 	}
 }
 
@@ -176,13 +174,13 @@ func (t *Translator) addTraces(otlpSpans []otlp.SpanExtra) (spans []spantable.Sp
 	output := t.output
 	oldSpans := len(output.Spans)
 	oldTraces := len(output.Groups)
-	start := uint32(0)
+	previousEnd := uint32(0)
 	for _, end := range t.traces.ends {
 		trace := spantable.Group{First: uint32(len(output.Spans)), Priority: defaultPriority, HasPriority: true}
-		spanCount := end - start
+		spanCount := end - previousEnd
 		output.Spans = append(output.Spans, make([]spantable.Span, spanCount)...)
 		output.AddGroup(trace)
-		start = end
+		previousEnd = end
 	}
 	return output.Spans[oldSpans:], output.Groups[oldTraces:]
 }
@@ -237,11 +235,12 @@ func resizeAndClear[T any](s []T, n int) []T {
 
 // setPositions sets positions and ends from traceNumbers. All elements of ends must be 0.
 func (t *traces) setPositions() {
-	spanCounts := t.ends // while spans are counted
+	// The elements of ends are in turn the number of spans of a trace, its next free position, and its end.
+	spanCounts := t.ends
 	for _, trace := range t.traceNumbers {
 		spanCounts[trace]++
 	}
-	nextPositions := t.ends // until all positions are assigned, the next free position of each trace
+	nextPositions := t.ends
 	start := uint32(0)
 	for trace, count := range spanCounts {
 		nextPositions[trace] = start

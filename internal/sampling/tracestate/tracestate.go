@@ -80,22 +80,40 @@ func (s *State) readOTValue(otValue []byte) bool {
 		}
 		switch string(key) {
 		case "th":
-			number, err := strconv.ParseUint(string(value), 16, 64)
-			if err != nil || len(value) > digits || s.HasThreshold {
+			if s.HasThreshold || !s.readThreshold(value) {
 				return false
 			}
-			omittedBits := 4 * (digits - len(value)) // trailing zeros are omitted
-			s.Threshold = number << omittedBits
-			s.HasThreshold = true
 		case "rv":
-			number, err := strconv.ParseUint(string(value), 16, 64)
-			if err != nil || len(value) != digits || s.HasRandomness {
+			if s.HasRandomness || !s.readRandomness(value) {
 				return false
 			}
-			s.Randomness = number
-			s.HasRandomness = true
 		}
 	}
+	return true
+}
+
+// readThreshold parses a threshold, 1 to 14 hexadecimal digits whose trailing zeros can be omitted, and
+// stores it in s. It returns false if it is invalid.
+func (s *State) readThreshold(hex []byte) bool {
+	number, err := strconv.ParseUint(string(hex), 16, 64)
+	if err != nil || len(hex) > maxDigits {
+		return false
+	}
+	omittedDigits := maxDigits - len(hex)
+	s.Threshold = number << (omittedDigits * bitsPerDigit)
+	s.HasThreshold = true
+	return true
+}
+
+// readRandomness parses a randomness, 14 hexadecimal digits, and stores it in s. It returns false if it is
+// invalid.
+func (s *State) readRandomness(hex []byte) bool {
+	number, err := strconv.ParseUint(string(hex), 16, 64)
+	if err != nil || len(hex) != maxDigits {
+		return false
+	}
+	s.Randomness = number
+	s.HasRandomness = true
 	return true
 }
 
@@ -109,7 +127,8 @@ func (s *State) Weight() float64 {
 
 // HasAtLeast reports whether the span was sampled with at least the given threshold.
 func (s *State) HasAtLeast(threshold uint64) bool {
-	return s.HasThreshold && s.Threshold >= threshold && !s.isInconsistent()
+	isValid := s.HasThreshold && !s.isInconsistent()
+	return isValid && s.Threshold >= threshold
 }
 
 // isInconsistent reports whether a span with this threshold and randomness would not have been
@@ -152,6 +171,13 @@ func (s *State) AppendWith(dst, text []byte, threshold uint64) []byte {
 	if s.IsMalformed {
 		return dst
 	}
+	return appendOtherMembers(dst, start, text)
+}
+
+// appendOtherMembers appends the members of the tracestate text, except for the one with the key "ot", to
+// dst. dst[start:] is the tracestate so far, with one member. The last members are omitted if there are too
+// many or if they are too long.
+func appendOtherMembers(dst []byte, start int, text []byte) []byte {
 	members := 1
 	for member := range bytes.SplitSeq(text, []byte{','}) {
 		member = bytes.Trim(member, " \t")
@@ -173,11 +199,15 @@ func (s *State) AppendWith(dst, text []byte, threshold uint64) []byte {
 // by a semicolon, such as "rv:0123456789abcd;". It omits pairs if there would be no space left for a
 // threshold.
 func (s *State) appendOtherPairs(dst []byte) []byte {
-	const maxPairBytes = maxValue - len("th:") - digits
+	const maxPairBytes = maxValue - len("th:") - maxDigits
 	start := len(dst)
 	for pair := range bytes.SplitSeq(s.otValue, []byte{';'}) {
+		isThreshold := bytes.HasPrefix(pair, []byte("th:"))
+		if isThreshold || len(pair) == 0 {
+			continue
+		}
 		size := len(dst) - start + len(pair) + len(";")
-		if len(pair) == 0 || size > maxPairBytes || bytes.HasPrefix(pair, []byte("th:")) {
+		if size > maxPairBytes {
 			continue
 		}
 		dst = append(dst, pair...)
@@ -207,14 +237,19 @@ func isKey(key []byte) bool {
 	if !hasSystem {
 		return isName(key, maxKey)
 	}
-	isTenant := len(tenant) > 0 && len(tenant) <= maxTenant && isLowerOrDigit(tenant[0]) && areAll(tenant, isKeyChar)
-	isSystem := isName(system, maxSystem)
-	return isTenant && isSystem
+	return isTenant(tenant) && isName(system, maxSystem)
+}
+
+// isTenant reports whether tenant is valid as the tenant part of a key.
+func isTenant(tenant []byte) bool {
+	hasValidLength := len(tenant) > 0 && len(tenant) <= maxTenant
+	return hasValidLength && isLowerOrDigit(tenant[0]) && areAll(tenant, isKeyChar)
 }
 
 // isName reports whether name is valid as a key, or as the system part of a key, with at most limit bytes.
 func isName(name []byte, limit int) bool {
-	return len(name) > 0 && len(name) <= limit && isLower(name[0]) && areAll(name, isKeyChar)
+	hasValidLength := len(name) > 0 && len(name) <= limit
+	return hasValidLength && isLower(name[0]) && areAll(name, isKeyChar)
 }
 
 // isValue reports whether the value of a member is valid according to W3C.
@@ -280,12 +315,13 @@ func (m *Memo) Forget() { *m = Memo{} }
 const Never = 1 << randomBits
 
 const (
-	randomBits = 56
-	digits     = randomBits / 4 // in hexadecimal
+	randomBits   = 56
+	bitsPerDigit = 4                         // of a hexadecimal digit
+	maxDigits    = randomBits / bitsPerDigit // of a threshold or randomness
 )
 
 // GrowthBytes is the maximum number of bytes by which another threshold lengthens a tracestate.
-const GrowthBytes = len("ot=th:,") + digits
+const GrowthBytes = len("ot=th:,") + maxDigits
 
 // precision is the number of significant digits of a threshold, after leading digits that are all
 // f. More digits would lengthen each tracestate without a noticeable effect.
@@ -295,8 +331,7 @@ const precision = 4
 func ThresholdOf(share float64) uint64 { return thresholdOf(share, precision) }
 
 // thresholdOf returns the threshold with which a sampler keeps the given share of all traces, from 0 to 1: (1-share)*2^56.
-// The threshold has 14 hexadecimal digits. It is rounded to the given number of them, not counting leading digits f,
-// which a small share has.
+// It is rounded to the given number of hexadecimal digits after its leading digits f.
 func thresholdOf(share float64, precision int) uint64 {
 	switch {
 	case share >= 1:
@@ -305,26 +340,34 @@ func thresholdOf(share float64, precision int) uint64 {
 		return Never
 	}
 	threshold := Never - uint64(math.Round(share*Never))
-	_, exponent := math.Frexp(share) // share < 2^exponent
-	leadingFs := -exponent / 4       // a share below 1/16 has one, a share below 1/256 two
-	droppedDigits := digits - leadingFs - precision
-	if droppedDigits <= 0 {
+	roundedDigits := maxDigits - leadingFs(share) - precision
+	if roundedDigits <= 0 {
 		return threshold
 	}
-	unit := uint64(1) << (4 * droppedDigits)
-	return (threshold + unit/2) / unit * unit // rounded to a multiple of unit
+	unit := uint64(1) << (roundedDigits * bitsPerDigit)
+	nearestMultiple := (threshold + unit/2) / unit
+	return nearestMultiple * unit
+}
+
+// leadingFs returns the number of hexadecimal digits f with which the threshold for a share begins: none for
+// a share of 1/16 or more, one for a share of 1/256 or more, and so on.
+func leadingFs(share float64) int {
+	_, exponent := math.Frexp(share) // share < 2^exponent
+	leadingOnes := -exponent         // bits of the threshold
+	return leadingOnes / bitsPerDigit
 }
 
 // appendThreshold appends a sampling threshold in the format of the tracestate, in hexadecimal without trailing zeros. It
 // appends "0" for the threshold 0. The threshold must be less than Never.
 func appendThreshold(dst []byte, threshold uint64) []byte {
 	const hexDigits = "0123456789abcdef"
-	remaining := threshold << (64 - randomBits)
+	const firstDigitShift = randomBits - bitsPerDigit
+	const allBits = Never - 1
 	for {
-		highestFourBits := remaining >> 60
-		dst = append(dst, hexDigits[highestFourBits])
-		remaining <<= 4
-		if remaining == 0 {
+		firstDigit := threshold >> firstDigitShift
+		dst = append(dst, hexDigits[firstDigit])
+		threshold = threshold << bitsPerDigit & allBits
+		if threshold == 0 {
 			return dst
 		}
 	}

@@ -52,7 +52,7 @@ func TestThreshold_RoundTrip(t *testing.T) {
 			t.Fatalf("%x is written as %s", want, text)
 		}
 		for _, text := range []string{
-			text, text + strings.Repeat("0", digits-len(text)),
+			text, text + strings.Repeat("0", maxDigits-len(text)),
 			strings.ToUpper(text),
 		} {
 			s := Read([]byte("ot=th:" + text))

@@ -26,7 +26,7 @@ import (
 // be the result of decoding the body with d.
 func Cut(t *spantable.Table, d *decode.Decoder) (remaining []byte, traces, spans int) {
 	list := d.TraceList()
-	isEmpty := list.End == 0
+	isEmpty := list.End == 0 // the body has no list of traces
 	hasUnsampled := slices.ContainsFunc(t.Groups, func(g spantable.Group) bool { return isUnsampled(t, &g) })
 	if isEmpty || !hasUnsampled {
 		return t.Body, 0, 0
@@ -125,18 +125,17 @@ func removeFromV1(t *spantable.Table, list decode.TraceList, texts []spantable.T
 	if removed.stringsEnd > 0 {
 		const firstListed = 1 // number 0 is the empty string in every body, and is not listed
 		moved := texts[firstListed:removed.stringsEnd]
-		var fits bool
-		start, fits = encodeStart(t, list.FieldCount, moved)
-		if !fits {
+		if startBytes(moved) > maxStartBytes {
 			return t.Body, 0, 0
 		}
+		start = encodeStart(t, list.FieldCount, moved)
 	}
 	addedBytes := len(start) - list.FieldsStart
-	isShorter := addedBytes < removed.bytes
-	if !isShorter {
+	if addedBytes >= removed.bytes {
 		return t.Body, 0, 0
 	}
-	return writeV1(t, list, start, len(t.Groups)-removed.traces), removed.traces, removed.spans
+	remainingTraces := len(t.Groups) - removed.traces
+	return writeV1(t, list, start, remainingTraces), removed.traces, removed.spans
 }
 
 // removedV1 describes the unsampled traces of a v1 body.
@@ -190,33 +189,40 @@ func writeV1(t *spantable.Table, list decode.TraceList, start []byte, traceCount
 	return body[newStart:]
 }
 
-// encodeStart returns the start of a v1 body, a msgpack map: the header of the map, and its first field, a
-// list of the given strings. The caller appends otherFields more fields. encodeStart returns false if
-// the start could exceed maxStartBytes. The result uses the memory of t.Derived.
-func encodeStart(t *spantable.Table, otherFields int, texts []spantable.Text) (start []byte, ok bool) {
+// startBytes returns the maximum length of a start that encodeStart encodes.
+func startBytes(texts []spantable.Text) int {
 	const maxHeader = 5 // bytes of the longest header of a map, a list or a string
 	maxBytes := 3 * maxHeader
 	for _, text := range texts {
 		maxBytes += maxHeader + int(text.Len)
 	}
-	if maxBytes > maxStartBytes {
-		return nil, false
-	}
+	return maxBytes
+}
+
+// encodeStart returns the start of a v1 body, a msgpack map: the header of the map, and its first field, a
+// list of the given strings. The caller appends otherFields more fields. The result uses the memory of
+// t.Derived.
+func encodeStart(t *spantable.Table, otherFields int, texts []spantable.Text) []byte {
 	const stringsField = 1 // number of the field with the list of strings
 	fieldCount := 1 + otherFields
-	start = append32(t.Derived[:0], msgpack.Map32, fieldCount)
+	start := append32(t.Derived[:0], msgpack.Map32, fieldCount)
 	start = append(start, stringsField)
 	start = append32(start, msgpack.Array32, len(texts))
 	for _, text := range texts {
-		if text.Len < 32 {
-			start = append(start, msgpack.FixStr|byte(text.Len))
-		} else {
-			start = append32(start, msgpack.Str32, int(text.Len))
-		}
+		start = appendStringHeader(start, int(text.Len))
 		start = append(start, t.Bytes(text)...)
 	}
 	t.Derived = start
-	return start, true
+	return start
+}
+
+// appendStringHeader appends the msgpack header of a string of the given length.
+func appendStringHeader(dst []byte, length int) []byte {
+	const maxFixStr = 31 // maximum length that fits into a header of one byte
+	if length <= maxFixStr {
+		return append(dst, msgpack.FixStr|byte(length))
+	}
+	return append32(dst, msgpack.Str32, length)
 }
 
 // append32 appends a msgpack header: its lead byte and a 32-bit length.
