@@ -72,7 +72,7 @@ func diagnose(ctx context.Context, source *statusSource, prometheus *url.URL, ti
 	if err != nil {
 		return nil, err
 	}
-	findings = doctor.Look(status, version)
+	findings = doctor.Diagnose(status, version)
 	if prometheus.Host == "" {
 		return findings, nil
 	}
@@ -84,7 +84,7 @@ func diagnose(ctx context.Context, source *statusSource, prometheus *url.URL, ti
 			err.Error())
 		return findings, nil
 	}
-	findings.Arrived(status, arrival)
+	findings.CheckArrival(status, arrival)
 	return findings, nil
 }
 

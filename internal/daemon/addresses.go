@@ -111,9 +111,10 @@ func (a address) variableHint() string {
 // address. It returns false if this is not certain, for example because two host names can have the
 // same IP address.
 func (a address) conflictsWith(other address) bool {
-	isConfigured := a.location != "" && other.location != ""
+	areConfigured := a.location != "" && other.location != ""
 	hasListener := a.isListen || other.isListen
-	if !isConfigured || !hasListener || a.network != other.network {
+	canConflict := areConfigured && hasListener && a.network == other.network
+	if !canConflict {
 		return false
 	}
 	if a.network == "unix" {

@@ -277,21 +277,21 @@ func chosenLimits(c *Config) (flags []string) {
 }
 
 // canBeLower reports whether a lower value of a limit is valid and reduces the maximum memory. It
-// tries a half of the value, a quarter, and so on. It changes only its own copy of the configuration.
-func (c Config) canBeLower(flag string) bool {
-	componentErrors := func() string { return fmt.Sprint(c.checkComponents()) }
-	originalErrors := componentErrors()
-	originalBytes := c.Memory().Total
-	limit := c.limits()[flag] // a pointer to a field of c
+// tries a half of the value, a quarter, and so on.
+func (c *Config) canBeLower(flag string) bool {
+	lowered := *c
+	limit := lowered.limits()[flag] // a pointer to a field of lowered
 	for *limit > 1 {
 		*limit /= 2
-		isInvalid := componentErrors() != originalErrors
-		if isInvalid {
+		if lowered.componentErrors() != c.componentErrors() {
 			return false
 		}
-		if c.Memory().Total < originalBytes {
+		if lowered.Memory().Total < c.Memory().Total {
 			return true
 		}
 	}
 	return false
 }
+
+// componentErrors returns the errors of checkComponents as text.
+func (c *Config) componentErrors() string { return fmt.Sprint(c.checkComponents()) }

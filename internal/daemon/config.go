@@ -159,8 +159,9 @@ func (c *Config) connectionLimits() []string {
 // minConnections is the lowest connection limit that FitDescriptors sets.
 const minConnections = 16
 
-// FitDescriptors lowers connection limits until the daemon needs at most descriptors file
-// descriptors, or until no limit can be lowered. It does not change limits that the operator has set. It returns the flags of the lowered limits.
+// FitDescriptors lowers connection limits until the daemon needs at most the given number of file descriptors,
+// or until no limit can be lowered. It does not change limits that the operator has set. It returns the flags
+// of the lowered limits.
 func FitDescriptors(c *Config, descriptors uint64, isSetByOperator func(flag string) bool) (changed []string) {
 	c.DescriptorLimit = descriptors
 	isKnown := descriptors > 0
@@ -199,8 +200,11 @@ func (c *Config) largestLimit(flags []string) (largestFlag string, largest *int)
 func (c *Config) checkDescriptors() error {
 	needed := c.Descriptors()
 	isOverflow := needed < 0 // because of a connection limit that checkComponents rejects
-	isKnown := c.DescriptorLimit > 0
-	if isOverflow || !isKnown || uint64(needed) <= c.DescriptorLimit {
+	isLimitKnown := c.DescriptorLimit > 0
+	if isOverflow || !isLimitKnown {
+		return nil
+	}
+	if uint64(needed) <= c.DescriptorLimit {
 		return nil
 	}
 	return fmt.Errorf("check file descriptors: connections, deliveries and probes may need %d, and the process "+

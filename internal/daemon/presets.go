@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"slices"
-	"sort"
 
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 )
@@ -112,7 +111,8 @@ const (
 )
 
 // FitMemory lowers or raises default limits so that the maximum memory of the daemon is within limit,
-// or as low as possible. It does not change limits that the operator has set. It returns the sorted flags of the changed limits.
+// or as low as possible. It does not change limits that the operator has set. It returns the sorted flags of
+// the changed limits.
 func FitMemory(c *Config, limit memory.Limit, isSetByOperator func(flag string) bool) (changed []string) {
 	c.MemoryLimit = limit
 	c.Preset = presets[0].name // contains the defaults; fitPreset can choose another one
@@ -184,8 +184,9 @@ func (c *Config) lowerLimits(index int, isSetByOperator func(flag string) bool) 
 			continue
 		}
 		presetValue := p.values[index-1] // there is no value for presets[0]
+		lowest := max(presetValue, c.minLimit(p.limit))
 		limit := limits[p.limit]
-		*limit = min(*limit, max(presetValue, c.minLimit(p.limit)))
+		*limit = min(*limit, lowest)
 	}
 }
 
@@ -220,17 +221,16 @@ func (c *Config) setAggregates(aggregates, sketchBytesPerAggregate int, isSetByO
 }
 
 // addAggregates raises the maximum number of aggregates (label sets) in steps as far as the memory limit
-// permits, but not above maximum. It finds the number of steps by binary search.
+// permits, but not above maximum.
 func (c *Config) addAggregates(maximum, sketchBytesPerAggregate int, isSetByOperator func(flag string) bool) {
-	initial := c.Aggregate.MaxAggregates
-	setSteps := func(steps int) {
-		c.setAggregates(initial+steps*aggregateStep, sketchBytesPerAggregate, isSetByOperator)
+	aggregates := c.Aggregate.MaxAggregates + aggregateStep
+	for aggregates <= maximum {
+		larger := *c
+		larger.setAggregates(aggregates, sketchBytesPerAggregate, isSetByOperator)
+		if !larger.fits() {
+			return
+		}
+		*c = larger
+		aggregates += aggregateStep
 	}
-	exceedsLimit := func(steps int) bool {
-		setSteps(steps)
-		return !c.fits()
-	}
-	maxSteps := max(0, maximum-initial) / aggregateStep
-	stepsThatFit := sort.Search(maxSteps, func(steps int) bool { return exceedsLimit(steps + 1) })
-	setSteps(stepsThatFit)
 }

@@ -152,18 +152,18 @@ func clientAttrs(client *ingest.Tracer) slog.Value {
 
 // mostDropped returns the connected client with the most spans that were dropped since the last call,
 // and the number of these spans. The number is 0 if no span of a connected client was dropped.
-func (l *LossLog) mostDropped() (mostDropped ingest.Tracer, spans uint64) {
-	totals := map[connectionID]uint64{}
-	for _, client := range l.Tracers() {
-		id := connectionID{pid: client.PID, since: client.Since}
-		totals[id] = client.Dropped
-		increase := client.Dropped - l.droppedByConn[id]
+func (l *LossLog) mostDropped() (client ingest.Tracer, spans uint64) {
+	droppedByConn := map[connectionID]uint64{}
+	for _, candidate := range l.Tracers() {
+		id := connectionID{pid: candidate.PID, since: candidate.Since}
+		droppedByConn[id] = candidate.Dropped
+		increase := candidate.Dropped - l.droppedByConn[id]
 		if increase > spans {
-			mostDropped, spans = client, increase
+			client, spans = candidate, increase
 		}
 	}
-	l.droppedByConn = totals // for the next call
-	return mostDropped, spans
+	l.droppedByConn = droppedByConn // for the next call
+	return client, spans
 }
 
 // logMaskedNames logs the number of label sets in which a mask has replaced a name since the last line.

@@ -70,17 +70,26 @@ func residentBytes(root fs.FS) int64 {
 // cpuLimit returns the number of processors that a cgroup permits, or 0 if the cgroup has no limit.
 // version is the version of the cgroup, 1 or 2.
 func cpuLimit(root fs.FS, group string, version int) float64 {
-	var quota, period float64
-	if version == 1 {
-		quota = readNumber(root, path.Join(group, "cpu.cfs_quota_us"))
-		period = readNumber(root, path.Join(group, "cpu.cfs_period_us"))
-	} else if numbers := readNumbers(root, path.Join(group, "cpu.max")); len(numbers) == 2 {
-		quota, period = numbers[0], numbers[1]
-	}
+	quota, period := cpuQuota(root, group, version)
 	if quota <= 0 || period <= 0 {
 		return 0
 	}
 	return quota / period
+}
+
+// cpuQuota returns the CPU time that a cgroup may use in each period, and the period, both in microseconds.
+// It returns 0 for values that are unknown or unlimited.
+func cpuQuota(root fs.FS, group string, version int) (quota, period float64) {
+	if version == 1 {
+		quota = readNumber(root, path.Join(group, "cpu.cfs_quota_us"))
+		period = readNumber(root, path.Join(group, "cpu.cfs_period_us"))
+		return quota, period
+	}
+	numbers := readNumbers(root, path.Join(group, "cpu.max"))
+	if len(numbers) != 2 { // without a limit, the file begins with "max"
+		return 0, 0
+	}
+	return numbers[0], numbers[1]
 }
 
 // readNumber returns the number at the beginning of a file, or 0 if there is none.

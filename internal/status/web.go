@@ -31,7 +31,7 @@ type guardedListener struct {
 	log             *slog.Logger
 	file            string
 	unauthenticated http.Handler // handler without authentication
-	exemptsProbes   bool         // whether the server's handler exempts probes
+	firstAccept     sync.Once    // exempts probes and starts the probe server
 	isFileInvalid   bool         // result of the last check
 	probeServer     *http.Server // handles connections while the file is invalid; nil without TLS
 	probeConns      chan net.Conn
@@ -40,10 +40,10 @@ type guardedListener struct {
 // Accept returns the next connection for the main server. While that server can't handle connections,
 // Accept passes them to the probe server, which answers only health checks.
 func (l *guardedListener) Accept() (net.Conn, error) {
-	if !l.exemptsProbes { // first call: the toolkit has just added authentication to the main server's handler
+	l.firstAccept.Do(func() {
 		l.exemptProbes()
 		l.startProbeServer()
-	}
+	})
 	for {
 		conn, err := l.Listener.Accept()
 		if err != nil {
@@ -56,10 +56,9 @@ func (l *guardedListener) Accept() (net.Conn, error) {
 	}
 }
 
-// exemptProbes exempts probes from the authentication of the main server.
+// exemptProbes exempts probes from the authentication that the toolkit has added to the main server.
 func (l *guardedListener) exemptProbes() {
 	l.server.Handler = splitProbes(l.unauthenticated, l.server.Handler)
-	l.exemptsProbes = true
 }
 
 // isMainServerUsable reports whether the main server can handle a connection. It returns false if TLS
@@ -130,7 +129,8 @@ type getCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 // the last certificate that was read if the file is invalid.
 func keepLastCertificate(read getCertificate) getCertificate {
 	var mu sync.Mutex
-	last, _ := read(nil)
+	var anyClient *tls.ClientHelloInfo // the file has one certificate for all clients
+	last, _ := read(anyClient)
 	return func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -229,18 +229,26 @@ func etcHosts() (names []string) {
 
 // allows reports whether a request with the given Host header is permitted. An empty host is
 // permitted, because it can't be from a browser: browsers always send a Host header.
-func (h hosts) allows(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	host = strings.ToLower(strings.Trim(host, "[]"))
-	host = strings.TrimSuffix(host, ".")
-	if host == "" || host == "localhost" {
+func (h hosts) allows(hostHeader string) bool {
+	name := hostName(hostHeader)
+	if name == "" || name == "localhost" {
 		return true
 	}
-	address, _, _ := strings.Cut(host, "%") // removes the zone of an IPv6 address
-	isIP := net.ParseIP(address) != nil
-	return isIP || slices.Contains(h, host)
+	withoutZone, _, _ := strings.Cut(name, "%") // the zone of an IPv6 address
+	isIP := net.ParseIP(withoutZone) != nil
+	return isIP || slices.Contains(h, name)
+}
+
+// hostName returns the host name or IP address in a Host header, in lower case, without brackets, port and
+// final period.
+func hostName(hostHeader string) string {
+	host, _, err := net.SplitHostPort(hostHeader)
+	if err != nil { // there is no port
+		host = hostHeader
+	}
+	host = strings.Trim(host, "[]")
+	host = strings.TrimSuffix(host, ".")
+	return strings.ToLower(host)
 }
 
 // guard returns a handler that rejects requests whose Host header is not permitted, and passes all

@@ -59,7 +59,7 @@ func (f *Findings) checkDroppedSpans(subject string, dropped map[string]uint64) 
 // checkReplacedLabels adds a finding for each label with too many distinct values. A common value replaces
 // some of them in the counts.
 func (f *Findings) checkReplacedLabels(subject string, s *status.Status) {
-	f.labelsOverBudget(subject, s)
+	f.checkLabelBudgets(subject, s)
 	replacedSpans := s.Collapsed // by label
 	for _, label := range sortedNonZero(replacedSpans) {
 		f.add(Notice, subject, cardinalityFix(label),

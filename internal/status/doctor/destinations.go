@@ -77,19 +77,18 @@ func lastError(flushes []export.Flush) string {
 // checkScrape adds a finding about the time since the last scrape, or since the start of the daemon if there
 // was none. A long time is wrong, because Prometheus drops series that it has not scraped for staleAfter.
 func (f *Findings) checkScrape(subject string, s *status.Status, d *status.DestinationStatus) {
-	message := "the last scrape was %.0f s ago"
-	age := s.At.Sub(d.Scraped.Last)
-	wasScraped := !d.Scraped.Last.IsZero()
-	if !wasScraped {
-		message = "no scrape since the start, %.0f s ago"
-		age = s.At.Sub(s.Started)
+	event, happened := "the last scrape was", d.Scraped.Last
+	if d.Scraped.Last.IsZero() {
+		event, happened = "no scrape since the start,", s.Started
 	}
+	const message = "%s %.0f s ago"
+	age := s.At.Sub(happened)
 	if age > staleAfter {
 		f.add(Wrong, subject, "add a scrape job to Prometheus for "+d.URL+" at the address of --prometheus-addr or --http-addr",
-			message, age.Seconds())
+			message, event, age.Seconds())
 		return
 	}
-	f.ok(subject, message, age.Seconds())
+	f.ok(subject, message, event, age.Seconds())
 }
 
 // checkClock adds a finding about the difference between the clocks of a destination and of the daemon.

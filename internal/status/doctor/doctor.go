@@ -90,9 +90,9 @@ func sortedNonZero(counts map[string]uint64) (names []string) {
 	return names
 }
 
-// Look returns findings about a daemon with the given status. If version, the version of the calling
+// Diagnose returns findings about a daemon with the given status. If version, the version of the calling
 // program, differs from the version of the daemon, one of the findings says so.
-func Look(s *status.Status, version string) Findings {
+func Diagnose(s *status.Status, version string) Findings {
 	var f Findings
 	f.checkProgram(s, version)
 	f.checkReceivers(s)

@@ -72,7 +72,7 @@ func healthy() *status.Status {
 
 // TestLook_EachFinding checks that each finding occurs for its status, and not for a healthy one.
 func TestLook_EachFinding(t *testing.T) {
-	for _, one := range doctor.Look(healthy(), version) {
+	for _, one := range doctor.Diagnose(healthy(), version) {
 		if one.Verdict != doctor.OK || one.Fix != "" {
 			t.Errorf("finding about a healthy daemon: %+v", one)
 		}
@@ -241,7 +241,7 @@ func TestLook_EachFinding(t *testing.T) {
 	} {
 		s := healthy()
 		c.change(s)
-		findings := doctor.Look(s, version)
+		findings := doctor.Diagnose(s, version)
 		if !has(findings, c.verdict, c.says) {
 			t.Errorf("no %s %q in %+v", c.verdict, c.says, findings)
 		}
@@ -271,7 +271,7 @@ func TestLook_NamesTheExporterToSwitchOff(t *testing.T) {
 	d.Forward, d.DiscardedSignals = nil, map[string]uint64{"metrics": 2, "logs": 3}
 	d.Requests["other"] = 5
 	fixes := map[string]string{}
-	for _, one := range doctor.Look(s, version) {
+	for _, one := range doctor.Diagnose(s, version) {
 		if one.Verdict != doctor.OK {
 			fixes[one.Message] = one.Fix
 		}
@@ -312,7 +312,7 @@ func TestArrived_Verdicts(t *testing.T) {
 	} {
 		s, f := healthy(), doctor.Findings{}
 		s.Destinations[1].Accounting.Flushed = c.flushed
-		f.Arrived(s, doctor.Arrival{HasCalls: c.has, Calls: c.calls, At: s.At.Add(c.ahead)})
+		f.CheckArrival(s, doctor.Arrival{HasCalls: c.has, Calls: c.calls, At: s.At.Add(c.ahead)})
 		if !has(f, c.verdict, c.says) {
 			t.Errorf("it does not say %q, but %+v", c.says, f)
 		}
@@ -326,11 +326,11 @@ func TestArrived_OtherNames(t *testing.T) {
 	s.Destinations = append(s.Destinations[:1],
 		status.DestinationStatus{Name: "otlp", Accounting: status.DeliveryAccounting{Flushed: 9}})
 	s.Config = append(s.Config, status.Setting{Name: "otlp-dialect", Value: "datadog"})
-	if f.Arrived(s, doctor.Arrival{}); f.Wrong() > 0 {
+	if f.CheckArrival(s, doctor.Arrival{}); f.Wrong() > 0 {
 		t.Errorf("%+v", f)
 	}
 	s.Config[len(s.Config)-1].Value = "spanmetrics"
-	if f.Arrived(s, doctor.Arrival{}); f.Wrong() == 0 {
+	if f.CheckArrival(s, doctor.Arrival{}); f.Wrong() == 0 {
 		t.Error("calls by the names that are asked for are not expected")
 	}
 }
@@ -339,7 +339,7 @@ func TestArrived_OtherNames(t *testing.T) {
 func TestLook_NoMachine(t *testing.T) {
 	s := healthy()
 	s.Machine = status.Machine{}
-	for _, one := range doctor.Look(s, version) {
+	for _, one := range doctor.Diagnose(s, version) {
 		if strings.Contains(one.Message, "files") || strings.Contains(one.Message, "processors") {
 			t.Errorf("%+v", one)
 		}
@@ -358,7 +358,7 @@ func TestLook_ExportedSpansNotReceived(t *testing.T) {
 		s := healthy()
 		s.SDKs.Exported = 20
 		change(s)
-		for _, one := range doctor.Look(s, version) {
+		for _, one := range doctor.Diagnose(s, version) {
 			if one.Subject == "sdks" && one.Verdict != doctor.OK {
 				t.Errorf("%s: it says %+v", name, one)
 			}
@@ -383,9 +383,9 @@ func TestLook_TextsCannotForgeFindings(t *testing.T) {
 	s.Collapsed = map[string]uint64{hostile: 1}
 	s.Memory.LimitSource, s.Memory.TotalBytes = hostile, 99<<20
 	s.Config = []status.Setting{{Name: hostile, Value: hostile, Origin: status.FromDescriptors}, {Name: "socket", Value: hostile}}
-	findings := doctor.Look(s, version)
+	findings := doctor.Diagnose(s, version)
 	s.Receivers, s.Connections.Total = nil, 0
-	findings = append(findings, doctor.Look(s, version)...)
+	findings = append(findings, doctor.Diagnose(s, version)...)
 	for _, one := range findings {
 		if text := one.Subject + one.Message + one.Fix; strings.ContainsFunc(text, unicode.IsControl) ||
 			strings.Contains(text, "\u202e") {
@@ -399,7 +399,7 @@ func TestLook_TextsCannotForgeFindings(t *testing.T) {
 
 // TestLook_EmptyStatus checks that a status without any facts is not healthy.
 func TestLook_EmptyStatus(t *testing.T) {
-	if f := doctor.Look(&status.Status{Schema: status.StatusSchema}, version); f.Wrong() < 2 {
+	if f := doctor.Diagnose(&status.Status{Schema: status.StatusSchema}, version); f.Wrong() < 2 {
 		t.Errorf("findings about an empty status: %+v", f)
 	}
 }

@@ -70,7 +70,8 @@ func (f *Findings) checkCPU(subject string, s *status.Status) {
 func (f *Findings) checkOpenFiles(subject string, s *status.Status) {
 	m := &s.Machine
 	hasLimit := m.MaxFiles > 0
-	if hasLimit && float64(m.OpenFiles) > nearLimit*float64(m.MaxFiles) {
+	isNearLimit := hasLimit && float64(m.OpenFiles) > nearLimit*float64(m.MaxFiles)
+	if isNearLimit {
 		f.add(Wrong, subject, "raise the limit of open files (LimitNOFILE, ulimit -n)",
 			"%d of %d files are open", m.OpenFiles, m.MaxFiles)
 	} else {

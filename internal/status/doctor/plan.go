@@ -41,19 +41,23 @@ func proposedLimit(values int, factor float64) (limit int, ok bool) {
 
 // roundUp rounds a number up to two digits, for example 8,610 to 8,700.
 func roundUp(n int) int {
+	unit := twoDigitUnit(n)
+	return (n + unit - 1) / unit * unit
+}
+
+// twoDigitUnit returns the power of ten that has the place of the second digit of n: 100 for 8,610, and 1
+// for numbers of one digit.
+func twoDigitUnit(n int) int {
 	unit := 1
 	for n/unit >= 100 {
 		unit *= 10
 	}
-	return (n + unit - 1) / unit * unit
+	return unit
 }
 
 // about formats an estimate with two digits and thousands separators, for example "about 4,100".
 func about(n int) string {
-	unit := 1
-	for n/unit >= 100 {
-		unit *= 10
-	}
+	unit := twoDigitUnit(n)
 	text := strconv.Itoa((n + unit/2) / unit * unit)
 	for i := len(text) - 3; i > 0; i -= 3 {
 		text = text[:i] + "," + text[i:]
@@ -70,9 +74,9 @@ func demandText(l *registry.LabelOverflow) string {
 	return fmt.Sprintf("`%s` of service `%s` wanted %s values, its budget is %d", name, l.Service, about(l.Wanted), l.Budget)
 }
 
-// labelsOverBudget adds a finding for each label that had more values than its budget allows, in the last
+// checkLabelBudgets adds a finding for each label that had more values than its budget allows, in the last
 // interval with such labels. The fix has the flag that raises the budget.
-func (f *Findings) labelsOverBudget(subject string, s *status.Status) {
+func (f *Findings) checkLabelBudgets(subject string, s *status.Status) {
 	if s.Overflow == nil {
 		return
 	}
@@ -200,10 +204,18 @@ func (p *Plan) raiseAggregates(s *status.Status) {
 	p.Demand = append(p.Demand, fmt.Sprintf("the labels together had %s combinations, and --max-aggregates is %d: "+
 		"raise it to %d", about(s.Overflow.Keys), s.Aggregates.Max, aggregates))
 	p.Flags = append(p.Flags, fmt.Sprintf("--max-aggregates=%d", aggregates))
+	p.addAggregateMemory(s, aggregates)
+}
+
+// addAggregateMemory adds the memory that a larger number of aggregates needs to p.TotalBytes, and proposes
+// memory for their labels.
+func (p *Plan) addAggregateMemory(s *status.Status, aggregates int) {
+	oldAggregates := int64(max(s.Aggregates.Max, 1))
 	for _, part := range s.Memory.Parts {
 		switch part.Flag {
 		case "max-aggregates":
-			p.TotalBytes += part.Bytes*int64(aggregates)/int64(max(s.Aggregates.Max, 1)) - part.Bytes
+			newBytes := part.Bytes * int64(aggregates) / oldAggregates
+			p.TotalBytes += newBytes - part.Bytes
 		case "label-bytes":
 			p.raiseLabelBytes(part, aggregates)
 		}
@@ -214,11 +226,14 @@ func (p *Plan) raiseAggregates(s *status.Status) {
 // current memory for labels.
 func (p *Plan) raiseLabelBytes(current memory.Part, aggregates int) {
 	const mebibyte = 1 << 20
-	labelBytes := (int64(aggregates)*bytesPerAggregate + mebibyte - 1) / mebibyte * mebibyte
-	raised := labelBytes * 5 / 2 // two intervals, each with a reserve of a quarter
-	if raised <= current.Bytes {
+	mebibytes := (int64(aggregates)*bytesPerAggregate + mebibyte - 1) / mebibyte // rounded up
+	labelBytes := mebibytes * mebibyte
+	const openIntervals = 2
+	reserveBytes := labelBytes / 4
+	neededBytes := openIntervals * (labelBytes + reserveBytes)
+	if neededBytes <= current.Bytes {
 		return
 	}
-	p.Flags = append(p.Flags, fmt.Sprintf("--label-bytes=%dMiB", labelBytes/mebibyte))
-	p.TotalBytes += raised - current.Bytes
+	p.Flags = append(p.Flags, fmt.Sprintf("--label-bytes=%dMiB", mebibytes))
+	p.TotalBytes += neededBytes - current.Bytes
 }

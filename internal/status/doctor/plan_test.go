@@ -78,7 +78,7 @@ func TestLook_FixNamesFlag(t *testing.T) {
 	s := healthy()
 	s.Overflow = overflow(4104)
 	s.Overflow.Labels[0].Service = "shop\x1b[31m"
-	for _, finding := range doctor.Look(s, version) {
+	for _, finding := range doctor.Diagnose(s, version) {
 		if finding.Verdict != doctor.Notice {
 			continue
 		}

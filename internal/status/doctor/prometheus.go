@@ -72,10 +72,10 @@ func (r *queryResponse) arrival() Arrival {
 	return Arrival{HasCalls: err == nil, Calls: calls}
 }
 
-// Arrived adds findings about whether exported spans have arrived at Prometheus. It compares their number with
+// CheckArrival adds findings about whether exported spans have arrived at Prometheus. It compares their number with
 // arrival.Calls, the sum of the calls metric in Prometheus. A larger sum is normal, because it includes the
 // calls of all daemons. A smaller one is normal until the next scrape.
-func (f *Findings) Arrived(s *status.Status, arrival Arrival) {
+func (f *Findings) CheckArrival(s *status.Status, arrival Arrival) {
 	const subject = PrometheusSubject
 	exported := exportedToPrometheus(s)
 	switch {

@@ -55,12 +55,12 @@ const seeDoctor = " Run `spanstatsd doctor` for the cause and a fix."
 // are more important than a destination with a problem, and this is more important than an upstream
 // with a problem.
 func (t *statusText) summary() string {
-	b := &t.now.Accounting
-	if b.Received == 0 {
+	spans := &t.now.Accounting
+	if spans.Received == 0 {
 		return t.dim("No span was received yet.")
 	}
-	if lost := b.Lost() + t.mostUnsent(); lost > 0 {
-		return t.warn(fmt.Sprintf("%s of %s received spans are lost.", count(lost), count(b.Received)) + seeDoctor)
+	if lost := spans.Lost() + t.mostUnsent(); lost > 0 {
+		return t.warn(fmt.Sprintf("%s of %s received spans are lost.", count(lost), count(spans.Received)) + seeDoctor)
 	}
 	if problem := t.destinationProblem(); problem != "" {
 		return t.warn("No received span is lost yet, but there is a problem: " + problem + "." + seeDoctor)
@@ -68,7 +68,7 @@ func (t *statusText) summary() string {
 	if problem := t.upstreamProblem(); problem != "" {
 		return t.warn("No received span is lost, but there is a problem: " + problem + "." + seeDoctor)
 	}
-	if b.Balanced {
+	if spans.Balanced {
 		return t.good("Every received span is accounted for, and none is lost.")
 	}
 	return t.good("No received span is lost.")
@@ -77,10 +77,10 @@ func (t *statusText) summary() string {
 // samplingNote returns a sentence about spans that a sampler has discarded before they reached the
 // daemon. It returns "" if neither received spans nor the metrics of SDKs indicate a sampler.
 func (t *statusText) samplingNote() string {
-	b := &t.now.Accounting
-	if b.AdjustedCount > b.Aggregated {
+	spans := &t.now.Accounting
+	if spans.AdjustedCount > spans.Aggregated {
 		return t.warn(fmt.Sprintf("The %s counted spans stand for about %s: samplers discarded the others before the "+
-			"daemon.", count(b.Aggregated), count(b.AdjustedCount)))
+			"daemon.", count(spans.Aggregated), count(spans.AdjustedCount)))
 	}
 	sdks := t.now.SDKs
 	if sdks != nil && sdks.Sampled < sdks.Started {

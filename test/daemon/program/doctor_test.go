@@ -158,7 +158,7 @@ func everyReasonHasAFix(t *testing.T, at string) {
 	check := func(what string, counts func(*status.Status) map[string]uint64) {
 		for reason := range counts(read()) {
 			s := read()
-			before := doctor.Look(s, s.Version).Wrong()
+			before := doctor.Diagnose(s, s.Version).Wrong()
 			counts(s)[reason]++
 			s.Accounting.Received += sum(s.Accounting.Dropped) - sum(read().Accounting.Dropped)
 			if more := sum(s.Destinations[0].Accounting.UnsentBy) - sum(read().Destinations[0].Accounting.UnsentBy); more > 0 {
@@ -171,7 +171,7 @@ func everyReasonHasAFix(t *testing.T, at string) {
 			for _, name := range right {
 				isRight = isRight || name == reason
 			}
-			if found := doctor.Look(s, s.Version).Wrong() > before; found == isRight &&
+			if found := doctor.Diagnose(s, s.Version).Wrong() > before; found == isRight &&
 				counts(read())[reason] == 0 {
 				t.Errorf("%s %s: reported as a problem: %t", what, reason, found)
 			}
