@@ -75,7 +75,7 @@ func (s *Sample) scopeSize(scope *otlp.Scope) int {
 
 // resourceSize returns the new length of a ResourceSpans message, given the new lengths of its scopes in s.scopeSizes.
 // It returns droppedSize if the message is left out, because all its scopes are. A message that never had scopes is
-// kept. result says whether an attribute is added.
+// kept. If result.isMarked, the length includes the added attribute.
 func (s *Sample) resourceSize(resource *otlp.Resource, result *resourceResult) int {
 	size := resource.End - resource.Body
 	hasScopes := resource.First < resource.Last
