@@ -118,9 +118,11 @@ func (c *cycleState) recordSendEnd(maybeDelivered bool) {
 // its spans, if that has changed. It does nothing if all spans of the cycle are delivered or lost. The caller holds the
 // lock, so that concurrent calls of SetInDoubt are in order.
 func (c *cycleState) reportDoubt(wasInDoubt bool) {
-	isInDoubt := c.isInDoubt()
 	isSettled := c.unsettledParts == 0
-	if isInDoubt != wasInDoubt && !isSettled {
+	if isSettled {
+		return
+	}
+	if isInDoubt := c.isInDoubt(); isInDoubt != wasInDoubt {
 		c.delivery.SetInDoubt(isInDoubt)
 	}
 }
@@ -198,10 +200,11 @@ func (o *openCycles) subtractDelivered(lastNumber, undelivered uint64) (delivere
 	defer o.mu.Unlock()
 	cycles := o.cyclesUpTo(lastNumber)
 	for i := range cycles {
-		undeliveredInCycle := min(undelivered, cycles[i].spans)
-		delivered += cycles[i].spans - undeliveredInCycle
-		undelivered -= undeliveredInCycle
-		cycles[i].spans = undeliveredInCycle
+		cycle := &cycles[i]
+		undeliveredInCycle := min(undelivered, cycle.spans)
+		undelivered -= undeliveredInCycle // the rest is in later cycles
+		delivered += cycle.spans - undeliveredInCycle
+		cycle.spans = undeliveredInCycle
 	}
 	return delivered
 }
@@ -273,8 +276,9 @@ func (o *openCycles) subtractLost(lastNumber, lost uint64) (subtracted uint64) {
 	defer o.mu.Unlock()
 	cycles := o.cyclesUpTo(lastNumber)
 	for i := range cycles {
-		lostInCycle := min(lost-subtracted, cycles[i].spans)
-		cycles[i].spans -= lostInCycle
+		cycle := &cycles[i]
+		lostInCycle := min(lost-subtracted, cycle.spans)
+		cycle.spans -= lostInCycle
 		subtracted += lostInCycle
 	}
 	return subtracted

@@ -29,16 +29,16 @@ type Destination interface {
 	Stats() Stats
 	Flushes() []Flush // the most recent ones, newest first
 
-	// join counts the spans of a sealed cycle as pending, and reports whether to call accept with the
+	// addPending counts the spans of a sealed cycle as pending, and reports whether to call accept with the
 	// cycle. cleared is the number of spans that were discarded because no destination wanted them.
-	join(cleared, spans uint64) (participates bool)
+	addPending(cleared, spans uint64) (mustAccept bool)
 	accept(c *Cycle)
 
-	// Shutdown calls these in order: close stops the acceptance of cycles, end waits until nothing is
-	// being sent, and settle gives the remaining cycles their outcome.
+	// Shutdown calls these in order: close stops the acceptance of cycles, finishSending waits until nothing
+	// is being sent, and settleRemaining gives the remaining cycles their outcome.
 	close()
-	end(ctx context.Context)
-	settle()
+	finishSending(ctx context.Context)
+	settleRemaining()
 }
 
 // Flusher passes the counts of each export interval to every destination. See the package comment.
@@ -82,15 +82,15 @@ func (f *Flusher) Accept(sealed *aggregate.Sealed) {
 	defer f.accepting.Unlock()
 	began := time.Now()
 	delivery := sealed.Delivery
-	participants := f.joinDestinations(sealed.Cleared, sealed.Spans())
-	if len(participants) == 0 && sealed.Spans() == 0 { // there is nothing to do
+	destinations := f.addPending(sealed.Cleared, sealed.Spans())
+	if len(destinations) == 0 && sealed.Spans() == 0 { // there is nothing to do
 		sealed.Release()
 		delivery.Resolve(nil)
 		return
 	}
 	state := &cycleState{delivery: delivery}
 	state.addPendingPart() // stands for the payloads that are not encoded yet
-	f.mergeAndDeliver(sealed, state, participants)
+	f.mergeAndDeliver(sealed, state, destinations)
 	sealed.Release()
 	f.recordDuration(time.Since(began))
 	state.resolvePart(nil) // all payloads are encoded
@@ -111,16 +111,17 @@ func (f *Flusher) mergeAndDeliver(sealed *aggregate.Sealed, state *cycleState, d
 	f.merger.Forget() // sealed, which the caller releases
 }
 
-// joinDestinations counts the spans of a cycle, one export interval, as pending at each destination. It returns the
+// addPending counts the spans of a cycle, one export interval, as pending at each destination. It returns the
 // destinations that must accept the cycle. cleared is the number of spans that were discarded because no
 // destination wanted them.
-func (f *Flusher) joinDestinations(cleared, spans uint64) (participants []Destination) {
+func (f *Flusher) addPending(cleared, spans uint64) (accepting []Destination) {
 	for _, d := range f.destinations {
-		if participates := d.join(cleared, spans); participates {
-			participants = append(participants, d)
+		mustAccept := d.addPending(cleared, spans)
+		if mustAccept {
+			accepting = append(accepting, d)
 		}
 	}
-	return participants
+	return accepting
 }
 
 // recordDuration adds the time to merge and encode a cycle to the histogram of durations.
@@ -144,7 +145,7 @@ func (f *Flusher) Close(ctx context.Context) {
 	// Send the queued payloads to all destinations at the same time.
 	var sending sync.WaitGroup
 	for _, d := range f.destinations {
-		sending.Go(func() { d.end(ctx) })
+		sending.Go(func() { d.finishSending(ctx) })
 	}
 	sending.Wait()
 
@@ -152,7 +153,7 @@ func (f *Flusher) Close(ctx context.Context) {
 	f.accepting.Lock()
 	defer f.accepting.Unlock()
 	for _, d := range f.destinations {
-		d.settle()
+		d.settleRemaining()
 	}
 }
 

@@ -73,7 +73,7 @@ func (d *pullDestination) rejectCycle(c *Cycle, entry *Flush) {
 
 // join implements Destination: it counts the spans of a cycle, one export interval, as pending. It counts cleared
 // spans, which were discarded because no destination wanted them, as unsent. It returns true if there are spans.
-func (d *pullDestination) join(cleared, spans uint64) (participates bool) {
+func (d *pullDestination) addPending(cleared, spans uint64) (mustAccept bool) {
 	d.stats.recordSealed(cleared, spans)
 	return spans > 0
 }
@@ -81,9 +81,9 @@ func (d *pullDestination) join(cleared, spans uint64) (participates bool) {
 // close implements Destination.
 func (d *pullDestination) close() { d.isClosed.Store(true) }
 
-// end implements Destination. It waits until complete scrapes contain the spans of every published export interval,
+// finishSending implements Destination. It waits until complete scrapes contain the spans of every published export interval,
 // or ctx ends. If there has never been a complete scrape, it returns immediately.
-func (d *pullDestination) end(ctx context.Context) {
+func (d *pullDestination) finishSending(ctx context.Context) {
 	if _, hasScraped := d.scrapes.lastScraped(); !hasScraped {
 		return
 	}
@@ -96,9 +96,9 @@ func (d *pullDestination) end(ctx context.Context) {
 	}
 }
 
-// settle implements Destination. At shutdown, it counts the spans of each published export interval as delivered if
+// settleRemaining implements Destination. At shutdown, it counts the spans of each published export interval as delivered if
 // a complete scrape contains them, and otherwise as unsent.
-func (d *pullDestination) settle() {
+func (d *pullDestination) settleRemaining() {
 	if lastCycle, hasScraped := d.scrapes.lastScraped(); hasScraped {
 		d.scrapes.settleUpTo(lastCycle)
 	}
@@ -220,5 +220,5 @@ func (s *Scrapes) settleUpTo(lastCycle uint64) {
 		s.onScraped(c.spans)
 		c.settle()
 	}
-	notify(s.settled) // pullDestination.end waits for this
+	notify(s.settled) // pullDestination.finishSending waits for this
 }

@@ -184,7 +184,7 @@ func recordUnencodable(log *slog.Logger, stats *statsRecorder, x *Exporter, c *C
 // checkAccepting returns an error if the destination is closed or does not want statistics at present. The first
 // result is then the reason to count spans as unsent.
 func (d *pushDestination) checkAccepting() (Reason, error) {
-	if isClosed := d.acceptCtx.Err() != nil; isClosed {
+	if d.isClosed() {
 		return Shutdown, errClosed
 	}
 	if !d.wantsStatistics() {
@@ -251,7 +251,8 @@ func (d *pushDestination) recordAccepted(p *Payload, rejectedSpans uint64) {
 	if rejectedSpans > 0 {
 		err = d.payloadError(Rejected, p)
 	}
-	if isRunningTotals := p.snapshot != nil; isRunningTotals {
+	isRunningTotals := p.snapshot != nil
+	if isRunningTotals {
 		d.recordSnapshotAccepted(p.snapshot, rejectedSpans, err) // its spans are delivered with the last payload
 		return
 	}
@@ -353,10 +354,10 @@ func (d *pushDestination) payloadError(reason Reason, p *Payload) error {
 		d.exporter.Name, reason, p.tries, p.lastErr)
 }
 
-// join implements Destination. It counts spans, those of a new cycle (export interval), as pending. It counts cleared,
+// addPending implements Destination. It counts spans, those of a new cycle (export interval), as pending. It counts cleared,
 // the spans that were discarded because no destination wanted them, as unsent. It returns true if the destination must
 // accept the cycle.
-func (d *pushDestination) join(cleared, spans uint64) (participates bool) {
+func (d *pushDestination) addPending(cleared, spans uint64) (mustAccept bool) {
 	if d.isDiscovering() { // the spans must not be pending for a destination that may never be found
 		d.stats.change(func(s *Stats) { s.BeforeDiscovery += cleared + spans })
 		return false
@@ -368,10 +369,12 @@ func (d *pushDestination) join(cleared, spans uint64) (participates bool) {
 // acceptsEmptyCycles reports whether the destination also gets the export intervals without spans. Running totals
 // are sent in each interval, because receivers forget series that are not sent.
 func (d *pushDestination) acceptsEmptyCycles() bool {
-	isClosed := d.acceptCtx.Err() != nil
 	hasRunningTotals := d.exporter.Cumulative || d.exporter.GraphMemory != nil
-	return hasRunningTotals && !isClosed
+	return hasRunningTotals && !d.isClosed()
 }
+
+// isClosed reports whether close was called.
+func (d *pushDestination) isClosed() bool { return d.acceptCtx.Err() != nil }
 
 // isDiscovering reports whether the destination is auto-discovered and has not been found yet.
 func (d *pushDestination) isDiscovering() bool {
@@ -381,19 +384,19 @@ func (d *pushDestination) isDiscovering() bool {
 // close implements Destination.
 func (d *pushDestination) close() { d.stopAccepting() }
 
-// end implements Destination. It waits until the sender has tried to send each queued payload once,
+// finishSending implements Destination. It waits until the sender has tried to send each queued payload once,
 // and all goroutines have returned. When ctx ends, it aborts sending.
-func (d *pushDestination) end(ctx context.Context) {
+func (d *pushDestination) finishSending(ctx context.Context) {
 	stopAbort := context.AfterFunc(ctx, d.abort)
 	defer stopAbort()
 	d.running.Wait()
 	d.abort()
 }
 
-// settle implements Destination. At shutdown, it removes the open cycles, export intervals with undelivered spans of
+// settleRemaining implements Destination. At shutdown, it removes the open cycles, export intervals with undelivered spans of
 // running totals. It counts these spans as unsent, and reports an error to the clients that wait for their delivery.
-// end must have returned before, so that no payload is in flight.
-func (d *pushDestination) settle() {
+// finishSending must have returned before, so that no payload is in flight.
+func (d *pushDestination) settleRemaining() {
 	cycles := d.open.removeUpTo(math.MaxUint64) // all
 	for _, c := range cycles {
 		d.stats.recordUnsent(Shutdown, c.spans)

@@ -37,7 +37,7 @@ func (q *queue) put(p *Payload) (evicted []*Payload) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	index := len(q.waiting)
-	for index > 0 && q.waiting[index-1].sequence > p.sequence { // skip the newer payloads
+	for index > 0 && q.waiting[index-1].isNewerThan(p) {
 		index--
 	}
 	q.waiting = slices.Insert(q.waiting, index, p)
@@ -47,6 +47,9 @@ func (q *queue) put(p *Payload) (evicted []*Payload) {
 	}
 	return evicted
 }
+
+// isNewerThan reports whether p was created after other.
+func (p *Payload) isNewerThan(other *Payload) bool { return p.sequence > other.sequence }
 
 // take moves the payload to send next from the waiting payloads to those in flight, and returns it. It returns nil
 // if no payload can be sent now.

@@ -32,10 +32,11 @@ const (
 // currentPhase returns the phase of the sender. It is accepting until the destination is closed, then draining
 // until sending is aborted, and then aborted.
 func (d *pushDestination) currentPhase() phase {
-	if isAborted := d.sendCtx.Err() != nil; isAborted {
+	isAborted := d.sendCtx.Err() != nil
+	if isAborted {
 		return aborted
 	}
-	if isClosed := d.acceptCtx.Err() != nil; isClosed {
+	if d.isClosed() {
 		return draining
 	}
 	return accepting
@@ -103,11 +104,13 @@ func (d *pushDestination) canStartDelivery(now time.Time, current phase) bool {
 	case draining:
 		return true
 	}
-	if isPaused := !d.backoff.hasEnded(now); isPaused {
+	if !d.backoff.hasEnded(now) {
 		return false
 	}
-	hasFailed := d.backoff.failures > 0
-	return !hasFailed || d.queue.deliveries() == 0
+	if d.backoff.failures > 0 {
+		return d.queue.deliveries() == 0 // one delivery tests the destination
+	}
+	return true
 }
 
 // deliver makes one attempt to deliver a payload, and passes the result to the sender.
@@ -173,7 +176,7 @@ func (d *pushDestination) newTimer(now time.Time) <-chan time.Time {
 	}
 	expiry := created.Add(d.cfg.RetryAge)
 	delay := expiry.Sub(now)
-	if isPaused := !d.backoff.hasEnded(now); isPaused {
+	if !d.backoff.hasEnded(now) {
 		delay = min(delay, d.backoff.until.Sub(now))
 	}
 	return time.After(delay)
@@ -226,11 +229,10 @@ func (d *pushDestination) recordAttempt(p *Payload, a Attempt) {
 // retry queues a payload again after a failed delivery. If a newer payload contains the same running totals, it
 // records the payload as replaced instead. If the destination is closed, it records the payload as lost.
 func (d *pushDestination) retry(p *Payload) {
-	isClosed := d.acceptCtx.Err() != nil
 	switch {
 	case d.isReplaced(p):
 		d.recordReplaced(p)
-	case isClosed:
+	case d.isClosed():
 		d.recordLost(Shutdown, p)
 	default:
 		d.stats.change(func(s *Stats) { s.Payloads[ResultRetried]++ })

@@ -398,8 +398,8 @@ func newOutcomeLog(log *slog.Logger, x Exporter) *outcomeLog {
 // also logs the warnings of accepted payloads. queued is the number of waiting payloads, and pending the number of spans that
 // are not delivered yet.
 func (l *outcomeLog) logAttempt(p *Payload, a Attempt, queued int, pending uint64) {
-	isAccepted := a.Outcome == OutcomeAccepted && a.Rejected == 0
-	if isAccepted && a.Err != nil {
+	isFullyAccepted := a.Outcome == OutcomeAccepted && a.Rejected == 0
+	if isFullyAccepted && a.Err != nil {
 		l.warnings.Warn(l.name+" accepts payloads with a warning", "warning", a.Err)
 	}
 	current := outcomeKind{outcome: a.Outcome, isSilent: a.Silent, isPartiallyRejected: a.Rejected > 0}
@@ -408,7 +408,7 @@ func (l *outcomeLog) logAttempt(p *Payload, a Attempt, queued int, pending uint6
 	if !hasChanged || a.Outcome == OutcomeNotWanted { // the exporter logs OutcomeNotWanted itself
 		return
 	}
-	if isAccepted {
+	if isFullyAccepted {
 		l.hasLoggedLoss.Store(false)
 		l.log.Info(l.name+" accepts payloads again", "queued_payloads", queued, "pending_spans", pending)
 		return

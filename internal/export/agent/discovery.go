@@ -124,7 +124,8 @@ func sleep(ctx context.Context, pause time.Duration) {
 func (d *discovery) readInfo(ctx context.Context, link *export.Link) (succeeded bool) {
 	info, err := d.requestInfo(ctx)
 	if err != nil {
-		if isShutdown := ctx.Err() != nil; !isShutdown {
+		isShutdown := ctx.Err() != nil
+		if !isShutdown {
 			link.SetSilent()
 			d.recordFailure(err)
 		}
@@ -223,9 +224,11 @@ func (d *discovery) noticeState(state string) {
 	if state == "" {
 		return
 	}
-	lastState := d.lastState.Swap(&state)
-	isNew := state != *lastState
-	if isNew && state != d.lastInfo.Load().state {
+	previous := d.lastState.Swap(&state)
+	if state == *previous {
+		return
+	}
+	if state != d.lastInfo.Load().state {
 		d.requestRead()
 	}
 }

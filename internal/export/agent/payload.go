@@ -94,15 +94,13 @@ func (e *encoder) encodeGroups(rows []export.Row, maxBytes int) (consumedRows in
 		end := e.groupWriter.Len()
 
 		groupBytes := end - start
-		if groupBytes+maxBucketHeadBytes > maxBytes { // too large for any payload
+		isTooLarge := groupBytes+maxBucketHeadBytes > maxBytes // for any payload
+		if isTooLarge {
 			e.groupWriter.Truncate(start)
 			skippedSpans += row.Spans
 			continue
 		}
-		neededBytes := groupBytes
-		if e.needsNewBucket(row) {
-			neededBytes += maxBucketHeadBytes
-		}
+		neededBytes := groupBytes + e.bucketHeadBytes(row)
 		if neededBytes > freeBytes {
 			return i, skippedSpans // the next payload begins with this row
 		}
@@ -112,13 +110,16 @@ func (e *encoder) encodeGroups(rows []export.Row, maxBytes int) (consumedRows in
 	return len(rows), skippedSpans
 }
 
-// needsNewBucket reports whether row, as the next group of the payload, needs a new bucket.
-func (e *encoder) needsNewBucket(row *export.Row) bool {
-	if len(e.groups) == 0 {
-		return true
+// bucketHeadBytes returns the bytes that the head of a new bucket needs, if the payload needs one for row as its
+// next group, and otherwise 0.
+func (e *encoder) bucketHeadBytes(row *export.Row) int {
+	if len(e.groups) > 0 {
+		last := e.groups[len(e.groups)-1]
+		if sameBucket(last.row, row) {
+			return 0
+		}
 	}
-	last := e.groups[len(e.groups)-1]
-	return !sameBucket(last.row, row)
+	return maxBucketHeadBytes
 }
 
 // sameBucket reports whether the groups of two rows can be in one bucket of a payload. They need the same start
@@ -137,8 +138,8 @@ func (e *encoder) newPayload(origin *span.Origin, width uint64) *export.Payload 
 	e.writeHead(origin, e.sequence, bucketCount)
 	e.sequence++
 
-	groupBytes := e.groups[len(e.groups)-1].end
-	maxBytes := e.head.Len() + bucketCount*maxBucketHeadBytes + groupBytes
+	lastGroup := e.groups[len(e.groups)-1]
+	maxBytes := e.head.Len() + bucketCount*maxBucketHeadBytes + lastGroup.end
 	body := append(make([]byte, 0, maxBytes), e.head.Bytes()...)
 	remaining := e.groups
 	for len(remaining) > 0 {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"encoding/binary"
 	"math"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
@@ -115,31 +116,32 @@ func entryBytes(run sketch.Run) int {
 }
 
 // appendSparse appends one protobuf entry, an index and a count, for each bin in runs, which are sequences of
-// adjacent bins of the sketch. It writes the tags as constant bytes instead of calling protowire, because a sketch
-// can have hundreds of bins.
+// adjacent bins of the sketch.
 func appendSparse(b []byte, s *sketch.Sketch, runs []sketch.Run) []byte {
+	for _, run := range runs {
+		for i, count := range s.Counts(run) {
+			b = appendEntry(b, int(run.First)+i, float64(count))
+		}
+	}
+	return b
+}
+
+// appendEntry appends the protobuf entry of one bin. It writes the tags as constant bytes instead of calling
+// protowire, because a sketch can have hundreds of bins.
+func appendEntry(b []byte, index int, count float64) []byte {
 	const (
 		entryTag = fieldSparse<<3 | byte(protowire.BytesType)
 		indexTag = fieldIndex<<3 | byte(protowire.VarintType)
 		countTag = fieldCount<<3 | byte(protowire.Fixed64Type)
-
-		shortContentBytes = shortEntryBytes - entryHeadBytes // with an index of one byte
-		longContentBytes  = longEntryBytes - entryHeadBytes  // with an index of two bytes
 	)
-	for _, run := range runs {
-		for i, count := range s.Counts(run) {
-			index := uint(run.First) + uint(i)
-			zigzag := 2 * index // the zigzag encoding of a positive number
-			if index < firstTwoByteIndex {
-				b = append(b, entryTag, shortContentBytes, indexTag, byte(zigzag), countTag)
-			} else {
-				lowBits, highBits := byte(zigzag)|0x80, byte(zigzag>>7)
-				b = append(b, entryTag, longContentBytes, indexTag, lowBits, highBits, countTag)
-			}
-			b = protowire.AppendFixed64(b, math.Float64bits(float64(count)))
-		}
+	contentBytes := byte(shortEntryBytes - entryHeadBytes)
+	if index >= firstTwoByteIndex {
+		contentBytes = longEntryBytes - entryHeadBytes
 	}
-	return b
+	b = append(b, entryTag, contentBytes, indexTag)
+	b = binary.AppendUvarint(b, protowire.EncodeZigZag(int64(index)))
+	b = append(b, countTag)
+	return protowire.AppendFixed64(b, math.Float64bits(count))
 }
 
 // appendDense appends the bins of all runs as one contiguous range. The empty bins between the runs are zeros.

@@ -60,7 +60,8 @@ func Open(path string) (*Dir, error) {
 func (d *Dir) Keep(r *Refusal) (file string, err error) {
 	isFirst := d.lastAttempt.IsZero()
 	isTooSoon := !isFirst && r.Time.Sub(d.lastAttempt) < Pause
-	if isTooSoon || d.files >= MaxFiles {
+	isFull := d.files >= MaxFiles
+	if isTooSoon || isFull {
 		return "", nil
 	}
 	d.lastAttempt = r.Time

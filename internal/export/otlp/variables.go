@@ -76,10 +76,10 @@ func (e *environment) lookup(variables ...string) (variable, value string) {
 }
 
 // readSetting looks up the first of the given environment variables that is set. It parses the value, stores the
-// result in *to, and returns the name of the variable. It adds an error of parse to e.errs. If no variable is set,
-// it returns "" and leaves *to unchanged.
+// result in *target, and returns the name of the variable. It adds an error of parse to e.errs. If no variable is
+// set, it returns "" and leaves *target unchanged.
 func readSetting[T any](
-	e *environment, to *T, variables []string, parse func(variable, text string) (T, error),
+	e *environment, target *T, variables []string, parse func(variable, text string) (T, error),
 ) (variable string) {
 	variable, text := e.lookup(variables...)
 	if variable == "" {
@@ -89,7 +89,7 @@ func readSetting[T any](
 	if err != nil {
 		e.errs = errors.Join(e.errs, fmt.Errorf("read %s: %w", variable, err))
 	}
-	*to = value // the zero value after an error
+	*target = value // the zero value after an error
 	return variable
 }
 

@@ -64,7 +64,8 @@ func (a Answers) readAnswer(name string, resp *http.Response, limit int64, now t
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, limit))
 	answer := Answer{Code: resp.StatusCode, Status: resp.Status, Header: resp.Header, Body: body}
 	answer.Clock = export.ClockOf(resp.Header.Get("Date"), now)
-	if isSuccess := answer.Code/100 == 2; isSuccess {
+	isSuccess := answer.Code/100 == 2
+	if isSuccess {
 		answer.Outcome = export.OutcomeAccepted
 	} else {
 		answer.setFailure(a.meaningOf(answer.Code), name, now)
@@ -76,7 +77,7 @@ func (a Answers) readAnswer(name string, resp *http.Response, limit int64, now t
 // this message, and the delay before a retry, if the response contains one. name is the name of the destination.
 func (a *Answer) setFailure(meaning Meaning, name string, now time.Time) {
 	message, retryDelay := readError(a.Header, a.Body)
-	a.Message = message[:min(len(message), maxMessage)]
+	a.Message = truncate(message)
 	a.Outcome = meaning.Outcome
 	a.Err = fmt.Errorf("%s answered %s%s%s", name, a.Status, Quoted(a.Message), meaning.Advice)
 	if a.Outcome == export.OutcomeNotYet {
@@ -105,5 +106,8 @@ func Quoted(message string) string {
 	if message == "" {
 		return ""
 	}
-	return fmt.Sprintf(": %q", message[:min(len(message), maxMessage)])
+	return fmt.Sprintf(": %q", truncate(message))
 }
+
+// truncate returns the first maxMessage bytes of a message.
+func truncate(message string) string { return message[:min(len(message), maxMessage)] }

@@ -58,11 +58,10 @@ func (b *body) hasConnection() bool { return b.conn.Load() != nil }
 // mayHaveArrived reports whether the destination may have received the whole request. If it returns
 // false, the destination certainly lacks the end of the body, so the request can be retried.
 func (b *body) mayHaveArrived() bool {
-	conn := b.conn.Load()
-	if conn == nil || !b.isFullyRead.Load() {
+	if !b.hasConnection() || !b.isFullyRead.Load() {
 		return false
 	}
-	return !conn.hasFailed.Load()
+	return !b.conn.Load().hasFailed.Load()
 }
 
 // wasWithdrawn reports whether withdraw has prevented the body from being sent.
@@ -72,7 +71,7 @@ func (b *body) wasWithdrawn() bool { return b.state.Load() == withdrawn }
 // be withdrawn any more.
 func (b *body) Read(p []byte) (int, error) {
 	b.state.CompareAndSwap(waiting, beingRead)
-	if b.state.Load() == withdrawn {
+	if b.wasWithdrawn() {
 		return 0, errWithdrawn
 	}
 	n, err := b.unread.Read(p)

@@ -251,7 +251,8 @@ func (p *Poster) continueTimeout(ctx context.Context) time.Duration {
 // 100-continue. It sets the mode to whenRequested if the destination requests the body, and to immediate if it
 // responds without doing so. It returns an error if there is no response.
 func (p *Poster) Probe(ctx context.Context) error {
-	req, body, err := p.newPost(ctx, nil, p.cfg.EmptyBody, true)
+	const expectsContinue = true
+	req, body, err := p.newPost(ctx, http.Header{}, p.cfg.EmptyBody, expectsContinue)
 	if err != nil {
 		return err
 	}
