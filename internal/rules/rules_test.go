@@ -24,7 +24,7 @@ func TestFingerprint_DiffersIfAnyPartDoes(t *testing.T) {
 	}
 	table := &spantable.Table{}
 	table.Reset([]byte("abc"), spantable.LimitsOf(3, 8))
-	text := func(at, n uint32) uint64 { return spantable.TextBits(spantable.Text{At: at, Len: n}) }
+	text := func(at, n uint32) uint64 { return spantable.TextBits(spantable.Text{Start: at, Len: n}) }
 	long := strings.Repeat("x", rules.MaxFingerprint-32)
 	tags := make([]spantable.Tag, rules.MaxFingerprint)
 	seen := map[string]int{}

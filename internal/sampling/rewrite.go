@@ -47,7 +47,7 @@ func (s *Sample) computeSizes() (requestSize int) {
 		resource := &s.request.Resources[i]
 		newSize := s.resourceSize(resource, &s.resources[i])
 		s.resources[i].size = newSize // AppendSelected reads it
-		oldFieldSize := resource.End - resource.At
+		oldFieldSize := resource.FieldEnd - resource.FieldStart
 		requestSize += fieldSize(newSize) - oldFieldSize
 	}
 	return requestSize
@@ -56,12 +56,12 @@ func (s *Sample) computeSizes() (requestSize int) {
 // scopeSize returns the length of a ScopeSpans message without its dropped spans. It returns droppedSize if the
 // message is left out, because all its spans are dropped. A message that never had spans keeps its length.
 func (s *Sample) scopeSize(scope *otlp.Scope) int {
-	size := scope.End - scope.Body
-	isEmpty := scope.First == scope.Last
+	size := scope.FieldEnd - scope.MessageStart
+	isEmpty := scope.ListStart == scope.ListEnd
 	hasForwarded := false
-	for span := scope.First; span < scope.Last; span++ {
+	for span := scope.ListStart; span < scope.ListEnd; span++ {
 		received := &s.request.Extras[span]
-		oldFieldSize := int(received.End - received.At)
+		oldFieldSize := int(received.FieldEnd - received.FieldStart)
 		size += s.spanFieldSize(span) - oldFieldSize
 		if s.decisions[span] != drop {
 			hasForwarded = true
@@ -77,12 +77,12 @@ func (s *Sample) scopeSize(scope *otlp.Scope) int {
 // It returns droppedSize if the message is left out, because all its scopes are. A message that never had scopes is
 // kept. If result.isMarked, the length includes the added attribute.
 func (s *Sample) resourceSize(resource *otlp.Resource, result *resourceResult) int {
-	size := resource.End - resource.Body
-	hasScopes := resource.First < resource.Last
+	size := resource.FieldEnd - resource.MessageStart
+	hasScopes := resource.ListStart < resource.ListEnd
 	hasKeptScope := false
-	for scope := resource.First; scope < resource.Last; scope++ {
+	for scope := resource.ListStart; scope < resource.ListEnd; scope++ {
 		received := &s.request.Scopes[scope]
-		oldFieldSize := received.End - received.At
+		oldFieldSize := received.FieldEnd - received.FieldStart
 		size += fieldSize(s.scopeSizes[scope]) - oldFieldSize
 		if s.scopeSizes[scope] != droppedSize {
 			hasKeptScope = true
@@ -104,7 +104,7 @@ func resourceFieldSize(received *otlp.Resource) int {
 	if fieldStart == 0 {
 		return 0
 	}
-	fieldEnd := int(received.Message.At + received.Message.Len)
+	fieldEnd := int(received.Message.Start + received.Message.Len)
 	return fieldEnd - fieldStart
 }
 
@@ -118,14 +118,14 @@ func (s *Sample) spanFieldSize(span int) int {
 	case forwardWithThreshold:
 		return fieldSize(s.sizeWithThreshold(received))
 	default:
-		return int(received.End - received.At)
+		return int(received.FieldEnd - received.FieldStart)
 	}
 }
 
 // sizeWithThreshold returns the length of a span's message after its tracestate is replaced by one with the
 // threshold s.threshold.
 func (s *Sample) sizeWithThreshold(extra *otlp.SpanExtra) int {
-	messageSize := int(extra.End - extra.Body)
+	messageSize := int(extra.FieldEnd - extra.MessageStart)
 	begin, end := stateField(extra)
 	oldFieldSize := int(end - begin)
 	newFieldSize := fieldSize(len(s.stateWithThreshold(extra)))
@@ -144,12 +144,12 @@ func (s *Sample) stateWithThreshold(extra *otlp.SpanExtra) []byte {
 // stateField returns the start and the end of a span's tracestate field in the request. If the span has no
 // such field, it returns the end of the span twice: an empty range at which a field can be inserted.
 func stateField(extra *otlp.SpanExtra) (begin, end uint32) {
-	hasField := extra.StateField != 0
+	hasField := extra.StateFieldStart != 0
 	if !hasField {
-		return extra.End, extra.End
+		return extra.FieldEnd, extra.FieldEnd
 	}
 	stateText := extra.State // the last part of the field
-	return extra.StateField, stateText.At + stateText.Len
+	return extra.StateFieldStart, stateText.Start + stateText.Len
 }
 
 // AppendSelected appends the forwarded request, without the dropped spans, to dst. It must be called
@@ -159,9 +159,9 @@ func (s *Sample) AppendSelected(dst []byte) []byte {
 	next := 0 // first byte of the request that is not yet copied or dropped
 	for i := range s.request.Resources {
 		resource := &s.request.Resources[i]
-		dst = append(dst, body[next:resource.At]...)
+		dst = append(dst, body[next:resource.FieldStart]...)
 		dst = s.appendResource(dst, resource, &s.resources[i])
-		next = resource.End
+		next = resource.FieldEnd
 	}
 	return append(dst, body[next:]...)
 }
@@ -177,14 +177,14 @@ func (s *Sample) appendResource(dst []byte, resource *otlp.Resource, result *res
 	if result.isMarked && !hasResourceField {
 		dst = s.appendMarkedResource(dst, resource, result)
 	}
-	next := resource.Body // first byte of the request that is not yet copied or dropped
-	for i := resource.First; i < resource.Last; i++ {
+	next := resource.MessageStart // first byte of the request that is not yet copied or dropped
+	for i := resource.ListStart; i < resource.ListEnd; i++ {
 		scope := &s.request.Scopes[i]
-		dst = s.appendBetweenScopes(dst, next, scope.At, resource, result)
+		dst = s.appendBetweenScopes(dst, next, scope.FieldStart, resource, result)
 		dst = s.appendScope(dst, i)
-		next = scope.End
+		next = scope.FieldEnd
 	}
-	return s.appendBetweenScopes(dst, next, resource.End, resource, result)
+	return s.appendBetweenScopes(dst, next, resource.FieldEnd, resource, result)
 }
 
 // appendBetweenScopes appends a part of a ResourceSpans message outside its scopes: the bytes from start to end of the
@@ -222,20 +222,20 @@ func (s *Sample) appendScope(dst []byte, index int) []byte {
 	dst = protolite.AppendHead(dst, fieldScopeSpans, newSize)
 	body := s.request.Body
 	scope := &s.request.Scopes[index]
-	copiedUntil := scope.Body // position in body; everything before is copied or dropped
-	for span := scope.First; span < scope.Last; span++ {
+	copiedUntil := scope.MessageStart // position in body; everything before is copied or dropped
+	for span := scope.ListStart; span < scope.ListEnd; span++ {
 		decision := s.decisions[span]
 		if decision == forwardUnchanged {
 			continue // copied later, together with the bytes around it
 		}
 		received := &s.request.Extras[span]
-		dst = append(dst, body[copiedUntil:received.At]...) // everything before this span
+		dst = append(dst, body[copiedUntil:received.FieldStart]...) // everything before this span
 		if decision == forwardWithThreshold {
 			dst = s.appendWithThreshold(dst, received)
 		}
-		copiedUntil = int(received.End) // a dropped span is not copied
+		copiedUntil = int(received.FieldEnd) // a dropped span is not copied
 	}
-	return append(dst, body[copiedUntil:scope.End]...)
+	return append(dst, body[copiedUntil:scope.FieldEnd]...)
 }
 
 // appendWithThreshold appends a span whose tracestate is replaced by one with the threshold s.threshold.
@@ -243,9 +243,9 @@ func (s *Sample) appendWithThreshold(dst []byte, extra *otlp.SpanExtra) []byte {
 	body := s.request.Body
 	begin, end := stateField(extra)
 	dst = protolite.AppendHead(dst, fieldSpans, s.sizeWithThreshold(extra))
-	dst = append(dst, body[extra.Body:begin]...)
+	dst = append(dst, body[extra.MessageStart:begin]...)
 	dst = protolite.AppendBytes(dst, fieldTraceState, s.stateWithThreshold(extra))
-	return append(dst, body[end:extra.End]...)
+	return append(dst, body[end:extra.FieldEnd]...)
 }
 
 // The mark is a resource attribute that tells the receiver that the spans of the resource have been

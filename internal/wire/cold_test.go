@@ -167,7 +167,7 @@ func checkValid(t *testing.T, body []byte) {
 	t.Helper()
 	err := validate("check", body)
 	deep := msgpack.NewReader(body)
-	if deep.SkipWithin(len(body)); err != nil && !deep.Failed() && deep.Left() == 0 {
+	if deep.SkipWithin(len(body)); err != nil && !deep.Failed() && deep.Unread() == 0 {
 		return // rejected only because of its nesting
 	}
 	reader := bytes.NewReader(body)

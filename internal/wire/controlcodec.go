@@ -180,7 +180,7 @@ func readMap(t Type, body []byte, readValue func(r *controlReader, name string))
 		return err
 	}
 	r := &controlReader{Reader: msgpack.NewReader(body), operation: operation, body: body}
-	isNil := r.Lead() == msgpack.Nil
+	isNil := r.Peek() == msgpack.Nil
 	if isNil { // readEntries would accept it as an empty map, which is valid only for a field
 		r.reject("expected a map, found %s", describeByte(body, 0))
 		return r.err
@@ -195,11 +195,11 @@ func validate(operation string, body []byte) error {
 	r := msgpack.NewReader(body)
 	r.SkipWithin(maxDepth)
 	if r.Failed() {
-		return malformed(operation, len(body)-r.At(), "expected a whole value, nested no deeper than %d, "+
-			"found %s", maxDepth, describeByte(body, r.At()))
+		return malformed(operation, len(body)-r.Pos(), "expected a whole value, nested no deeper than %d, "+
+			"found %s", maxDepth, describeByte(body, r.Pos()))
 	}
-	if r.Left() != 0 {
-		return malformed(operation, r.Left(), "%d bytes follow its one value", r.Left())
+	if r.Unread() != 0 {
+		return malformed(operation, r.Unread(), "%d bytes follow its one value", r.Unread())
 	}
 	return nil
 }
@@ -313,14 +313,14 @@ func (r *controlReader) readList(readElement func()) {
 // found.
 func (r *controlReader) checkRead(expected string) {
 	if r.Failed() {
-		r.reject("expected %s, found %s", expected, describeByte(r.body, r.At()))
+		r.reject("expected %s, found %s", expected, describeByte(r.body, r.Pos()))
 	}
 }
 
 // reject sets r.err to an error at the current position and makes the reader fail. It keeps an earlier error.
 func (r *controlReader) reject(format string, args ...any) {
 	if r.err == nil {
-		r.err = malformed(r.operation, len(r.body)-r.At(), format, args...)
+		r.err = malformed(r.operation, len(r.body)-r.Pos(), format, args...)
 		r.Fail()
 	}
 }

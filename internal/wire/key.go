@@ -135,18 +135,18 @@ func (r *keyReader) readKey(k *span.Key) error {
 	}
 	r.readLabels(k)
 	if r.Failed() {
-		return r.malformedAt(r.At(), "element %d: expected %s, found %s", r.elementsRead,
-			keyLabels[r.elementsRead], describeByte(r.raw, r.At()))
+		return r.malformedAt(r.Pos(), "element %d: expected %s, found %s", r.elementsRead,
+			keyLabels[r.elementsRead], describeByte(r.raw, r.Pos()))
 	}
-	if r.Left() != 0 {
-		return r.malformedAt(r.At(), "%d bytes follow the last label", r.Left())
+	if r.Unread() != 0 {
+		return r.malformedAt(r.Pos(), "%d bytes follow the last label", r.Unread())
 	}
 	return nil
 }
 
-// malformedAt returns an error for the element that starts at r.raw[at].
-func (r *keyReader) malformedAt(at int, format string, args ...any) error {
-	return malformed("decode key", len(r.raw)-at, format, args...)
+// malformedAt returns an error for the element that starts at r.raw[pos].
+func (r *keyReader) malformedAt(pos int, format string, args ...any) error {
+	return malformed("decode key", len(r.raw)-pos, format, args...)
 }
 
 // keyLabels describes each element of a key, for error messages.
@@ -218,7 +218,7 @@ func (r *keyReader) shortText() (text string, ok bool) {
 	if r.Failed() || r.elementsRead == r.elements {
 		return "", false
 	}
-	position, next := msgpack.CommonStr(r.raw, r.At())
+	position, next := msgpack.CommonStr(r.raw, r.Pos())
 	isShort := next != 0
 	if !isShort {
 		return "", false
@@ -309,7 +309,7 @@ func (r *keyReader) appendTags(dst []string) []string {
 
 // readTag reads one tag of a list. It returns "" for nil.
 func (r *keyReader) readTag() string {
-	text, next := msgpack.CommonStr(r.raw, r.At())
+	text, next := msgpack.CommonStr(r.raw, r.Pos())
 	isShortText := next != 0
 	if isShortText {
 		r.Seek(next)
@@ -356,8 +356,8 @@ func WalkDefine(body []byte) (DefineWalker, error) {
 // Err returns the error that ended the walk, or nil.
 func (w *DefineWalker) Err() error { return w.err }
 
-// Left returns the number of bytes that have not been read.
-func (w *DefineWalker) Left() int { return len(w.unread) }
+// Unread returns the number of bytes that have not been read.
+func (w *DefineWalker) Unread() int { return len(w.unread) }
 
 // Next returns the next definition of the message: an encoded key and the number that stands for it. key refers to
 // the memory of the message. ok is false at the end of the message or after an error, which Err returns.
@@ -373,10 +373,10 @@ func (w *DefineWalker) Next() (number uint32, key []byte, ok bool) {
 	number = uint32(r.Uint(math.MaxUint32))
 	key = r.Bin().Bytes(w.unread)
 	if r.Failed() {
-		w.fail(r.At())
+		w.fail(r.Pos())
 		return 0, nil, false
 	}
-	w.unread = w.unread[r.At():]
+	w.unread = w.unread[r.Pos():]
 	w.unreadCount--
 	return number, key, true
 }
@@ -389,9 +389,9 @@ func (w *DefineWalker) checkEnd() {
 	}
 }
 
-// fail ends the walk with an error at the byte w.unread[at].
-func (w *DefineWalker) fail(at int) {
-	w.err = malformed("walk define", len(w.unread)-at, "definition %d of %d: expected an array of a number below "+
-		"2^32 and a byte string, found %s", w.count-w.unreadCount, w.count, describeByte(w.unread, at))
+// fail ends the walk with an error at w.unread[pos].
+func (w *DefineWalker) fail(pos int) {
+	w.err = malformed("walk define", len(w.unread)-pos, "definition %d of %d: expected an array of a number below "+
+		"2^32 and a byte string, found %s", w.count-w.unreadCount, w.count, describeByte(w.unread, pos))
 	w.unread, w.unreadCount = nil, 0
 }

@@ -124,7 +124,7 @@ func readSnapshot(r *msgpack.Reader, body []byte, s *Snapshot) (expected string)
 		r.Fail()
 		return "an array of four or five"
 	}
-	s.Key, s.Number, s.Numbered = nil, 0, !msgpack.IsBin(r.Lead())
+	s.Key, s.Number, s.Numbered = nil, 0, !msgpack.IsBin(r.Peek())
 	if s.Numbered {
 		s.Number = uint32(r.Uint(math.MaxUint32))
 	} else {
@@ -164,7 +164,7 @@ func readSnapshot(r *msgpack.Reader, body []byte, s *Snapshot) (expected string)
 // SpansWalker decodes the snapshots of one spans message in place.
 type SpansWalker struct {
 	body        []byte
-	at          int // position of the next snapshot in body
+	pos         int // position of the next snapshot in body
 	unreadCount int // number of snapshots that have not been read
 	count       int // number of snapshots in the message
 	err         error
@@ -201,12 +201,12 @@ func CountSpans(head []byte, restLen int) uint64 {
 func readArrayHeader(operation string, body []byte, minElementLen int) (count int, rest []byte, err error) {
 	r := msgpack.NewReader(body)
 	count = r.Array()
-	maxCount := r.Left() / minElementLen
+	maxCount := r.Unread() / minElementLen
 	if r.Failed() || count > maxCount {
 		return 0, nil, malformed(operation, len(body), "expected an array of no more elements than fit, each "+
 			"of at least %d bytes, found %s", minElementLen, describeByte(body, 0))
 	}
-	return count, body[r.At():], nil
+	return count, body[r.Pos():], nil
 }
 
 // Len returns the number of snapshots according to the header of the message. Some of them can be malformed.
@@ -215,8 +215,8 @@ func (w *SpansWalker) Len() int { return w.count }
 // Err returns the error that ended the walk, or nil.
 func (w *SpansWalker) Err() error { return w.err }
 
-// Left returns the number of bytes that have not been read.
-func (w *SpansWalker) Left() int { return len(w.body) - w.at }
+// Unread returns the number of bytes that have not been read.
+func (w *SpansWalker) Unread() int { return len(w.body) - w.pos }
 
 // Next decodes the next span of the message into s, which then refers to the memory of the message. It returns
 // false at the end of the message or after an error, which Err returns.
@@ -225,16 +225,16 @@ func (w *SpansWalker) Next(s *Snapshot) bool {
 		w.checkEnd()
 		return false
 	}
-	size := readCommonSnapshot(w.body[w.at:], s)
+	size := readCommonSnapshot(w.body[w.pos:], s)
 	isCommon := size != 0
 	if isCommon {
-		w.at += size
+		w.pos += size
 		w.unreadCount--
 		return true
 	}
-	r := msgpack.NewReaderAt(w.body, w.at)
+	r := msgpack.NewReaderAt(w.body, w.pos)
 	expected := readSnapshot(&r, w.body, s)
-	w.at = r.At()
+	w.pos = r.Pos()
 	if r.Failed() {
 		w.fail(expected) // names the encoding that was expected at this position
 		return false
@@ -312,7 +312,7 @@ func readCommonSnapshot(b []byte, s *Snapshot) (size int) {
 
 // checkEnd sets the error of the walker if bytes follow the last snapshot.
 func (w *SpansWalker) checkEnd() {
-	if unreadBytes := w.Left(); unreadBytes != 0 && w.err == nil {
+	if unreadBytes := w.Unread(); unreadBytes != 0 && w.err == nil {
 		w.err = malformed("walk spans", unreadBytes, "%d bytes follow the last of %d snapshots", unreadBytes, w.count)
 	}
 }
@@ -320,7 +320,7 @@ func (w *SpansWalker) checkEnd() {
 // fail ends the walk with an error at the current position, which is within a snapshot. expected describes the value that
 // should have been found there.
 func (w *SpansWalker) fail(expected string) {
-	w.err = malformed("walk spans", w.Left(), "snapshot %d of %d: expected %s, found %s",
-		w.count-w.unreadCount, w.count, expected, describeByte(w.body, w.at))
-	w.at, w.unreadCount = len(w.body), 0
+	w.err = malformed("walk spans", w.Unread(), "snapshot %d of %d: expected %s, found %s",
+		w.count-w.unreadCount, w.count, expected, describeByte(w.body, w.pos))
+	w.pos, w.unreadCount = len(w.body), 0
 }

@@ -22,9 +22,9 @@ func walkLong(body []byte) ([]Snapshot, error) {
 			w.checkEnd()
 			return false
 		}
-		r := msgpack.NewReaderAt(w.body, w.at)
+		r := msgpack.NewReaderAt(w.body, w.pos)
 		expected := readSnapshot(&r, w.body, s)
-		if w.at = r.At(); r.Failed() {
+		if w.pos = r.Pos(); r.Failed() {
 			w.fail(expected)
 			return false
 		}

@@ -80,12 +80,12 @@ func (t Type) String() string {
 
 func (t Type) isKnown() bool { return TypeHello <= t && t <= TypeBye }
 
-// describeByte describes the byte b[at] for an error message.
-func describeByte(b []byte, at int) string {
-	if at >= len(b) {
+// describeByte describes the byte b[pos] for an error message.
+func describeByte(b []byte, pos int) string {
+	if pos >= len(b) {
 		return "the end of the message"
 	}
-	return fmt.Sprintf("lead byte 0x%02x with %d bytes after it", b[at], len(b)-at-1)
+	return fmt.Sprintf("lead byte 0x%02x with %d bytes after it", b[pos], len(b)-pos-1)
 }
 
 // malformedError is the type of all errors of decoders and walkers.
@@ -133,20 +133,20 @@ func Split(message []byte) (t Type, body []byte, err error) {
 	if r.Array() != 2 {
 		r.Fail()
 	}
-	typeAt := r.At() // position of the type in message
+	typeStart := r.Pos() // position of the type in message
 	number, isNegative := r.Integer()
-	bodyAt := r.At()
+	bodyStart := r.Pos()
 	if r.Failed() {
-		return 0, nil, malformed(operation, len(message)-bodyAt, "expected an array of two, a number as the "+
-			"type and the body, found %s", describeByte(message, bodyAt))
+		return 0, nil, malformed(operation, len(message)-bodyStart, "expected an array of two, a number as the "+
+			"type and the body, found %s", describeByte(message, bodyStart))
 	}
 	isKnown := !isNegative && number >= uint64(TypeHello) && number <= uint64(TypeBye)
 	if !isKnown {
-		return 0, nil, malformed(operation, len(message)-typeAt, "unknown message type %d, version %d has 1 to %d",
+		return 0, nil, malformed(operation, len(message)-typeStart, "unknown message type %d, version %d has 1 to %d",
 			int64(number), Version, TypeBye)
 	}
 	t = Type(number)
-	body = message[bodyAt:]
+	body = message[bodyStart:]
 	if len(body) == 0 {
 		return 0, nil, malformed(operation, 0, "%s has no body", t)
 	}

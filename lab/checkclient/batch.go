@@ -24,7 +24,7 @@ func (e *event) show(part *entry, index int) {
 func (s *session) define(e *event, message, body []byte) *ending {
 	walker, err := wire.WalkDefine(body)
 	for index := 0; err == nil; index++ {
-		at := len(message) - walker.Left()
+		at := len(message) - walker.Unread()
 		number, raw, ok := walker.Next()
 		if !ok {
 			e.add("definitions", index)
@@ -53,11 +53,11 @@ func (s *session) define(e *event, message, body []byte) *ending {
 func inKey(message []byte, at int, raw []byte, err error) *ending {
 	r := msgpack.NewReaderAt(message, at)
 	r.Array()
-	if !msgpack.IsBin(r.Lead()) {
+	if !msgpack.IsBin(r.Peek()) {
 		r.Integer()
 	}
 	left, _ := wire.UndecodedBytes(err)
-	return badMessage(message, int(r.Bin().At)+len(raw)-left, err)
+	return badMessage(message, int(r.Bin().Start)+len(raw)-left, err)
 }
 
 // spans reports a batch of spans. Like the daemon, it drops a batch that is too large without
@@ -85,7 +85,7 @@ func (s *session) spans(e *event, message, body []byte) *ending {
 	}
 	var snapshot wire.Snapshot
 	for index := 0; ; index++ {
-		at := len(message) - walker.Left()
+		at := len(message) - walker.Unread()
 		if !walker.Next(&snapshot) {
 			break
 		}

@@ -55,9 +55,9 @@ type Decoder struct {
 
 // TraceList is the position of the list of traces in a payload. It is used to remove traces.
 type TraceList struct {
-	Header int // start of the array header
-	First  int // start of the first trace
-	End    int // end of the list; 0 if the payload has none
+	HeaderStart int // start of the array header
+	TracesStart int // start of the first trace
+	TracesEnd   int // end of the list; 0 if the payload has none
 
 	// FieldsStart and FieldCount are the start and number of the fields of a v1 payload, which is a map.
 	// They exclude the field that contains only strings.
@@ -99,9 +99,9 @@ func (d *Decoder) Decode(format Format, body []byte, names *spantable.Names, t *
 
 // readTraceCount reads the header of the list of traces and returns their number.
 func (d *Decoder) readTraceCount() int {
-	d.list.Header = d.At()
+	d.list.HeaderStart = d.Pos()
 	count := d.Array()
-	d.list.First = d.At()
+	d.list.TracesStart = d.Pos()
 	return count
 }
 
@@ -109,7 +109,7 @@ func (d *Decoder) readTraceCount() int {
 // call endTrace after all spans of the trace, to add the group to the table.
 func (d *Decoder) beginTrace() spantable.Group {
 	d.trace = traceTags{}
-	return spantable.Group{First: uint32(len(d.table.Spans)), At: uint32(d.At())}
+	return spantable.Group{SpanStart: uint32(len(d.table.Spans)), BodyStart: uint32(d.Pos())}
 }
 
 // beginSpan appends a span to the table and returns it.
@@ -132,8 +132,8 @@ func (d *Decoder) endTrace(g spantable.Group) {
 	if d.format != FormatV1 { // in v1, g has the trace ID already
 		g.TraceLow = tags.idLow
 	}
-	g.End = uint32(d.At())
-	g.Strings = uint32(len(d.strings.texts)) // strings of the body up to the end of the trace
+	g.BodyEnd = uint32(d.Pos())
+	g.StringCount = uint32(len(d.strings.texts)) // strings of the body up to the end of the trace
 	d.table.AddGroup(g)
 	d.checkLimits()
 }

@@ -369,18 +369,18 @@ func TestTraces_Positions(t *testing.T) {
 		if err := d.Decode(format, b, names, table); err != nil {
 			t.Fatal(err)
 		}
-		list, at := d.TraceList(), d.TraceList().First
+		list, at := d.TraceList(), d.TraceList().TracesStart
 		for i := range table.Groups {
 			g := &table.Groups[i]
-			if int(g.At) != at {
-				t.Errorf("%s: trace %d begins at %d, not %d", format, i, g.At, at)
+			if int(g.BodyStart) != at {
+				t.Errorf("%s: trace %d begins at %d, not %d", format, i, g.BodyStart, at)
 			}
-			if at = int(g.End); format == datadog.FormatV04 &&
-				!bytes.Equal(b[g.At:g.End], encode(t, traces[i])) {
-				t.Errorf("trace %d is %x", i, b[g.At:g.End])
+			if at = int(g.BodyEnd); format == datadog.FormatV04 &&
+				!bytes.Equal(b[g.BodyStart:g.BodyEnd], encode(t, traces[i])) {
+				t.Errorf("trace %d is %x", i, b[g.BodyStart:g.BodyEnd])
 			}
 		}
-		if at != list.End || list.Header >= list.First {
+		if at != list.TracesEnd || list.HeaderStart >= list.TracesStart {
 			t.Errorf("%s: the list %+v ends at %d", format, list, at)
 		}
 	}

@@ -81,7 +81,7 @@ func (d *Decoder) readSpanMap() {
 	body := d.body
 	current := fieldOther
 	unread := d.Map()
-	pos := d.At()
+	pos := d.Pos()
 	for ; unread > 0 && !d.Failed(); unread-- {
 		predicted := &d.nextField[current]
 		name := &encodedNames[*predicted]
@@ -109,13 +109,13 @@ func isFieldName(body []byte, pos int, name *spantable.Fingerprint) bool {
 func (d *Decoder) readFieldName(pos int) (f field, next int) {
 	d.Seek(pos)
 	name := bytesOf(d.body, d.readKey())
-	return field(fieldTable.Find(name)), d.At()
+	return field(fieldTable.Find(name)), d.Pos()
 }
 
 // readKey reads the key of a map element. Like the Datadog agent, it accepts a string or binary data,
 // but not nil.
 func (d *Decoder) readKey() spantable.Text {
-	if d.Lead() == msgpack.Nil {
+	if d.Peek() == msgpack.Nil {
 		d.Fail()
 	}
 	return d.readInlineText()
@@ -149,7 +149,7 @@ func (d *Decoder) readField(s *spantable.Span, f field, pos int) (next int) {
 	default:
 		d.Seek(pos)
 		d.readRareField(s, f)
-		next = d.At()
+		next = d.Pos()
 	}
 	return next
 }
@@ -165,7 +165,7 @@ func (d *Decoder) readRareField(s *spantable.Span, f field) {
 	case fieldMetaStruct:
 		d.readTags(s, d.readTagCount(f), spantable.TypeBytes)
 	case fieldAttributes:
-		d.table.Tags = d.table.Tags[:s.First] // a second list replaces the first
+		d.table.Tags = d.table.Tags[:s.TagStart] // a second list replaces the first
 		d.readTags(s, d.readTupleCount(v1AttributeParts), typedValue)
 	case fieldKind:
 		s.Kind = kindFromNumber(d.readUint32())

@@ -102,7 +102,7 @@ func (d *Decoder) internString(t spantable.Text) (index int, isNew bool) {
 // string instead, readStringIndex adds it to the table, unless it is there already, and returns its
 // index. If the payload is invalid, it stops the decoder and returns 0.
 func (d *Decoder) readStringIndex() (index int) {
-	isString := d.format == FormatV1 && msgpack.IsStr(d.Lead())
+	isString := d.format == FormatV1 && msgpack.IsStr(d.Peek())
 	if isString {
 		return d.readNewString()
 	}

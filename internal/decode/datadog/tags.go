@@ -31,7 +31,7 @@ func (d *Decoder) readTags(s *spantable.Span, count int, kind spantable.ValueTyp
 			d.Fail()
 		}
 	}
-	s.Last = uint32(len(t.Tags))
+	s.TagEnd = uint32(len(t.Tags))
 	if !d.Failed() {
 		d.applyTags(s, t.Tags[firstNew:])
 	}
@@ -49,7 +49,7 @@ func (d *Decoder) reserveTags(count int) {
 // readCommonTags is a fast path that reads up to n tags. It stops at the first tag that is not in the
 // most common encoding, and returns the number of tags that are left.
 func (d *Decoder) readCommonTags(kind spantable.ValueType, n int) (unread int) {
-	pos := d.At()
+	pos := d.Pos()
 	switch {
 	case !d.format.hasInlineStrings():
 		unread, pos = d.readCommonIndexedTags(kind, n, pos)
@@ -143,11 +143,11 @@ func (d *Decoder) readCommonInlineTags(kind spantable.ValueType, n, pos int) (un
 		case kind == spantable.TypeNumber:
 			bits, end = msgpack.CommonNumber(body, pos+1+nameLen)
 		case lead-msgpack.FixStr < 32:
-			value := spantable.Text{At: uint32(pos + 2 + nameLen), Len: uint32(lead - msgpack.FixStr)}
-			bits, end = spantable.TextBits(value), int(value.At+value.Len)
+			value := spantable.Text{Start: uint32(pos + 2 + nameLen), Len: uint32(lead - msgpack.FixStr)}
+			bits, end = spantable.TextBits(value), int(value.Start+value.Len)
 		case lead == msgpack.Str8:
-			value := spantable.Text{At: uint32(pos + 3 + nameLen), Len: uint32(encoded[2+nameLen])}
-			bits, end = spantable.TextBits(value), int(value.At+value.Len)
+			value := spantable.Text{Start: uint32(pos + 3 + nameLen), Len: uint32(encoded[2+nameLen])}
+			bits, end = spantable.TextBits(value), int(value.Start+value.Len)
 		}
 		if end == 0 {
 			break

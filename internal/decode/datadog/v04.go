@@ -8,7 +8,7 @@ func (d v04) readPayload() {
 	for n := d.readTraceCount(); n > 0 && !d.Failed(); n-- {
 		d.readTrace()
 	}
-	d.list.End = d.At()
+	d.list.TracesEnd = d.Pos()
 	d.endPayload()
 }
 

@@ -17,7 +17,7 @@ func (d v05) readPayload() {
 		d.payloadTags.overrideWith(&d.trace.processTags)
 		d.endTrace(g)
 	}
-	d.list.End = d.At()
+	d.list.TracesEnd = d.Pos()
 	d.endPayload()
 }
 
@@ -58,7 +58,7 @@ func (d v05) readSpan() {
 	if d.Array() != int(v05FieldCount) {
 		d.Fail()
 	}
-	pos := d.At()
+	pos := d.Pos()
 	for f := fieldService; f <= v05FieldCount && !d.Failed(); f++ {
 		pos = d.readField(s, f, pos)
 	}

@@ -59,7 +59,7 @@ func (d v07) readPayloadTags() {
 }
 
 func (d v07) readChunks() {
-	if d.list.End != 0 {
+	if d.list.TracesEnd != 0 {
 		d.Fail() // a second list
 	}
 	for n := d.readTraceCount(); n > 0 && !d.Failed(); n-- {
@@ -67,7 +67,7 @@ func (d v07) readChunks() {
 			d.readChunk()
 		}
 	}
-	d.list.End = d.At()
+	d.list.TracesEnd = d.Pos()
 }
 
 // readChunk reads a chunk: spans of one trace, with their sampling priority and origin. It adds the spans
@@ -95,7 +95,7 @@ func (d v07) readChunk() {
 	}
 	// The tags that describe the process apply to the payload. Those of the last chunk take precedence.
 	d.payloadTags.overrideWith(&d.trace.processTags)
-	hasSpans := len(d.table.Spans) > int(group.First)
+	hasSpans := len(d.table.Spans) > int(group.SpanStart)
 	if hasSpans {
 		d.endTrace(group)
 	}

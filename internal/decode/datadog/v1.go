@@ -20,7 +20,7 @@ func (d v1) readPayload() {
 		2: &s.Container, 3: &s.Lang, 4: &s.LangVersion, 5: &s.TracerVersion,
 		7: &s.Env, 8: &s.Host, 9: &s.Version,
 	}
-	d.list.FieldCount, d.list.FieldsStart = count, d.At()
+	d.list.FieldCount, d.list.FieldsStart = count, d.Pos()
 	for i := 0; i < count && !d.Failed(); i++ {
 		switch key := d.readUint32(); {
 		case key < uint64(len(texts)) && texts[key] != nil:
@@ -30,7 +30,7 @@ func (d v1) readPayload() {
 				d.Fail() // all tracers write the strings first
 			}
 			d.readStrings()
-			d.list.FieldCount, d.list.FieldsStart = count-1, d.At()
+			d.list.FieldCount, d.list.FieldsStart = count-1, d.Pos()
 		case key == 6:
 			d.readStringIndex() // runtime ID
 		case key == 10:
@@ -94,13 +94,13 @@ func (d v1) readAttributes() []spantable.Tag {
 }
 
 func (d v1) readChunks() {
-	if d.list.End != 0 {
+	if d.list.TracesEnd != 0 {
 		d.Fail() // a second list
 	}
 	for n := d.readTraceCount(); n > 0 && !d.Failed(); n-- {
 		d.readChunk()
 	}
-	d.list.End = d.At()
+	d.list.TracesEnd = d.Pos()
 }
 
 func (d v1) readChunk() {
@@ -136,12 +136,12 @@ func (d v1) readChunk() {
 
 func (d v1) readSpan() {
 	s := d.beginSpan(spantable.KindUnknown)
-	n, pos := d.Map(), d.At()
+	n, pos := d.Map(), d.Pos()
 	for ; n > 0 && !d.Failed(); n-- {
 		key, next := msgpack.CommonUint(d.body, pos)
 		if next == 0 || key > math.MaxUint32 {
 			d.Seek(pos)
-			key, next = d.readUint32(), d.At()
+			key, next = d.readUint32(), d.Pos()
 		}
 		f := fieldOther
 		if key < uint64(len(v1Fields)) {
@@ -151,11 +151,11 @@ func (d v1) readSpan() {
 		case fieldLinks:
 			d.Seek(next)
 			d.discardLinks()
-			pos = d.At()
+			pos = d.Pos()
 		case fieldEvents:
 			d.Seek(next)
 			d.discardEvents()
-			pos = d.At()
+			pos = d.Pos()
 		default:
 			pos = d.readField(s, f, next)
 		}

@@ -30,7 +30,7 @@ func (d *Decoder) readText(pos int) (t spantable.Text, next int) {
 	// The encoding is less common, or invalid.
 	d.Seek(pos)
 	t = d.readAnyText()
-	return t, d.At()
+	return t, d.Pos()
 }
 
 // readAnyText reads the string at the current position. In v0.5 and v1, this can be an index into the
@@ -60,7 +60,7 @@ func (d *Decoder) readLabel() spantable.Label {
 
 // readInlineText reads a string. Like the agent, it also accepts binary data, and nil as an empty string.
 func (d *Decoder) readInlineText() spantable.Text {
-	if msgpack.IsStr(d.Lead()) {
+	if msgpack.IsStr(d.Peek()) {
 		return spantable.Text(d.Str())
 	}
 	isNil := d.SkipNil()
@@ -82,13 +82,13 @@ func (d *Decoder) readID(pos int) (id uint64, next int) {
 	d.Seek(pos)
 	if d.format == FormatV1 {
 		id = d.readUint64()
-		return id, d.At()
+		return id, d.Pos()
 	}
 	isNil := d.SkipNil()
 	if !isNil {
 		id, _ = d.Integer()
 	}
-	return id, d.At()
+	return id, d.Pos()
 }
 
 // readNanoseconds reads the start time or the duration at pos, and returns it and the position after it.
@@ -104,7 +104,7 @@ func (d *Decoder) readNanoseconds(pos int) (ns uint64, next int) {
 	} else {
 		ns = uint64(d.readInt64())
 	}
-	return ns, d.At()
+	return ns, d.Pos()
 }
 
 // readStatus reads the error field of a span at pos: a boolean in v1, and an integer in older formats.
@@ -115,7 +115,7 @@ func (d *Decoder) readStatus(pos int) (s spantable.Status, next int) {
 	if d.format == FormatV1 {
 		d.Seek(pos)
 		isError = d.Bool()
-		next = d.At()
+		next = d.Pos()
 	} else {
 		isError, next = d.readErrorCode(pos)
 	}
@@ -133,7 +133,7 @@ func (d *Decoder) readErrorCode(pos int) (isError bool, next int) {
 	if !isCommon {
 		d.Seek(pos)
 		code = uint64(d.readInt64())
-		next = d.At()
+		next = d.Pos()
 	}
 	isInvalid := code > math.MaxInt32 // includes negative integers in two's complement
 	if isInvalid {
@@ -145,7 +145,7 @@ func (d *Decoder) readErrorCode(pos int) (isError bool, next int) {
 // readFloatBits reads a float64, an integer, or nil, which stands for 0. It converts the value to a
 // float64 and returns its bits, as math.Float64bits does.
 func (d *Decoder) readFloatBits() uint64 {
-	switch d.Lead() {
+	switch d.Peek() {
 	case msgpack.Float64:
 		return math.Float64bits(d.Float())
 	case msgpack.Nil:
@@ -267,7 +267,7 @@ func (d *Decoder) readTupleCount(tupleLen int) int {
 // string table, because later values can refer to them by index. It rejects the payload if arrays and
 // maps in it are nested more than maxDepth levels deep.
 func (d *Decoder) skipV1Value(maxDepth int) {
-	firstByte := d.Lead()
+	firstByte := d.Peek()
 	elements := 0
 	switch {
 	case msgpack.IsStr(firstByte):

@@ -18,7 +18,7 @@ const minCommonAttribute = 8
 
 // textBetween returns the text in body[begin:end].
 func textBetween(begin, end int) spantable.Text {
-	return spantable.Text{At: uint32(begin), Len: uint32(end - begin)}
+	return spantable.Text{Start: uint32(begin), Len: uint32(end - begin)}
 }
 
 // readCommonAttributes is a fast path for consecutive attribute fields with the given protobuf tag,
@@ -170,8 +170,8 @@ const noField = 0
 // attributes, and entityTag that of entities, which are validated but not stored. readAttributes records an
 // error in r if the message is invalid.
 func (r *Request) readAttributes(position spantable.Text, attributeTag, entityTag uint32, names *spantable.Names) {
-	pos := int(position.At)
-	end := position.At + position.Len
+	pos := int(position.Start)
+	end := position.Start + position.Len
 	b := r.Body[:end]
 	for pos < len(b) && r.Err() == nil {
 		f, next := readField(b, pos)

@@ -55,36 +55,36 @@ type Request struct {
 
 // SpanExtra holds the position of a span in the request, and the fields that only OTLP has.
 type SpanExtra struct {
-	At, End             uint32 // field in the list of spans, including its tag
-	Body                uint32 // start of the span message
-	StateField          uint32 // start of the tracestate field; 0 if there is none
-	State               spantable.Text
-	TraceHigh, TraceLow uint64 // trace ID
-	Resource, Scope     uint32 // indexes in Request.Resources and Request.Scopes
+	FieldStart, FieldEnd uint32 // field in the list of spans, including its tag
+	MessageStart         uint32 // start of the span message
+	StateFieldStart      uint32 // start of the tracestate field; 0 if there is none
+	State                spantable.Text
+	TraceHigh, TraceLow  uint64 // trace ID
+	Resource, Scope      uint32 // indexes in Request.Resources and Request.Scopes
 }
 
 // Part is the position of a message that contains a list: a resource with its scopes, or a scope with
 // its spans.
 type Part struct {
-	At, End     int // field that contains the message, including its tag
-	Body        int // start of the message
-	First, Last int // range of indexes in Request.Scopes or Request.Spans; excludes Last
+	FieldStart, FieldEnd int // field that contains the message, including its tag
+	MessageStart         int // start of the message
+	ListStart, ListEnd   int // range of indexes in Request.Scopes or Request.Spans; excludes ListEnd
 }
 
 // Resource is a ResourceSpans message.
 type Resource struct {
 	Part
-	Message           spantable.Text // Resource message, which contains the attributes
-	MessageField      int            // start of the field that contains it; 0 if there is none
-	FirstTag, LastTag uint32         // range of attributes in Request.Tags; excludes LastTag
-	IsCounted         bool           // set by a rule if the client has already counted the spans
+	Message          spantable.Text // Resource message, which contains the attributes
+	MessageField     int            // start of the field that contains it; 0 if there is none
+	TagStart, TagEnd uint32         // range of attributes in Request.Tags; excludes TagEnd
+	IsCounted        bool           // set by a rule if the client has already counted the spans
 }
 
 // Scope is a ScopeSpans message.
 type Scope struct {
 	Part
-	FirstTag, LastTag uint32 // range of attributes in Request.Tags; excludes LastTag
-	TagBytes          int    // length of the message that contains the attributes
+	TagStart, TagEnd uint32 // range of attributes in Request.Tags; excludes TagEnd
+	TagBytes         int    // length of the message that contains the attributes
 }
 
 // Release drops the reference to the request body. If the request was unusually large, Release also
@@ -105,10 +105,10 @@ func (r *Request) HasSpans(resource *Resource) bool {
 
 // SpansOf returns the range r.Spans[first:last] of the spans of a resource.
 func (r *Request) SpansOf(resource *Resource) (first, last int) {
-	if resource.First == resource.Last {
+	if resource.ListStart == resource.ListEnd {
 		return 0, 0
 	}
-	return r.Scopes[resource.First].First, r.Scopes[resource.Last-1].Last
+	return r.Scopes[resource.ListStart].ListStart, r.Scopes[resource.ListEnd-1].ListEnd
 }
 
 // Decode decodes body, an OTLP request, into r. It keeps only the span attributes in spanNames and the
@@ -141,7 +141,7 @@ func (r *Request) readResourceSpans(fieldStart, begin, end int) {
 		r.Fail(spantable.ErrTooMuch)
 		return
 	}
-	resource := Resource{Part: Part{At: fieldStart, End: end, Body: begin, First: len(r.Scopes)}}
+	resource := Resource{Part: Part{FieldStart: fieldStart, FieldEnd: end, MessageStart: begin, ListStart: len(r.Scopes)}}
 	index := len(r.Resources)
 	r.Resources = append(r.Resources, resource) // reserves the index, to which spans refer
 	b := r.Body[:end]
@@ -161,11 +161,11 @@ func (r *Request) readResourceSpans(fieldStart, begin, end int) {
 		}
 		pos = next
 	}
-	resource.Last = len(r.Scopes)
+	resource.ListEnd = len(r.Scopes)
 	// The Resource message can follow the spans, so its attributes are read last.
-	resource.FirstTag = uint32(len(r.Tags))
+	resource.TagStart = uint32(len(r.Tags))
 	r.readAttributes(resource.Message, resourceAttributes, resourceEntities, r.resourceNames)
-	resource.LastTag = uint32(len(r.Tags))
+	resource.TagEnd = uint32(len(r.Tags))
 	r.Resources[index] = resource
 }
 
@@ -177,7 +177,7 @@ func (r *Request) readScopeSpans(fieldStart, begin, end int, resource uint32) {
 		r.Fail(spantable.ErrTooMuch)
 		return
 	}
-	scope := Scope{Part: Part{At: fieldStart, End: end, Body: begin, First: len(r.Spans)}}
+	scope := Scope{Part: Part{FieldStart: fieldStart, FieldEnd: end, MessageStart: begin, ListStart: len(r.Spans)}}
 	index := len(r.Scopes)
 	r.Scopes = append(r.Scopes, scope) // reserves the index, to which spans refer
 	var message spantable.Text
@@ -189,7 +189,7 @@ func (r *Request) readScopeSpans(fieldStart, begin, end int, resource uint32) {
 			r.Fail(ErrUnparsable)
 		case f.tag == scopeSpansSpans:
 			r.readSpan(SpanExtra{
-				At: uint32(pos), End: uint32(next), Body: uint32(f.start),
+				FieldStart: uint32(pos), FieldEnd: uint32(next), MessageStart: uint32(f.start),
 				Resource: resource, Scope: uint32(index),
 			})
 		case f.tag == scopeSpansScope:
@@ -200,19 +200,19 @@ func (r *Request) readScopeSpans(fieldStart, begin, end int, resource uint32) {
 		}
 		pos = next
 	}
-	scope.Last, scope.FirstTag, scope.TagBytes = len(r.Spans), uint32(len(r.Tags)), int(message.Len)
+	scope.ListEnd, scope.TagStart, scope.TagBytes = len(r.Spans), uint32(len(r.Tags)), int(message.Len)
 	r.readAttributes(message, scopeAttributes, noField, r.spanNames)
-	scope.LastTag = uint32(len(r.Tags))
+	scope.TagEnd = uint32(len(r.Tags))
 	r.Scopes[index] = scope
 }
 
 // readSpan reads the span at the position in extra, and completes extra.
 func (r *Request) readSpan(extra SpanExtra) {
 	r.Tags = slices.Grow(r.Tags, reservedAttributes)
-	b, end := r.Body[:extra.End], int(extra.End)
+	b, end := r.Body[:extra.FieldEnd], int(extra.FieldEnd)
 	s := r.AddSpan(spantable.KindUnspecified)
 	endTime := uint64(0)
-	for pos := int(extra.Body); pos < end; {
+	for pos := int(extra.MessageStart); pos < end; {
 		if b[pos] == byte(spanAttributes) {
 			if pos = r.readCommonAttributes(b, pos, byte(spanAttributes), r.spanNames); pos == end {
 				break
@@ -232,7 +232,7 @@ func (r *Request) readSpan(extra SpanExtra) {
 		case spanParentID:
 			s.Parent, isValid = readSpanID(b[f.start:next])
 		case spanTraceState:
-			extra.State, extra.StateField = textBetween(f.start, next), uint32(pos)
+			extra.State, extra.StateFieldStart = textBetween(f.start, next), uint32(pos)
 		case spanName:
 			s.Name = textBetween(f.start, next)
 		case spanKind:
@@ -259,7 +259,7 @@ func (r *Request) readSpan(extra SpanExtra) {
 	if endTime > s.Start {
 		s.Duration = endTime - s.Start
 	}
-	s.Last = uint32(len(r.Tags))
+	s.TagEnd = uint32(len(r.Tags))
 	if len(r.Tags) > r.Limits.Tags {
 		r.Fail(spantable.ErrTooMuch)
 	}
@@ -338,15 +338,15 @@ func (r *Request) AddResource(attributes []spantable.Tag) {
 		r.Fail(spantable.ErrTooMuch)
 		return
 	}
-	nextSpan := len(r.Extras)                                   // r.Extras has one element per span
-	scope := Scope{Part: Part{First: nextSpan, Last: nextSpan}} // no spans yet
+	nextSpan := len(r.Extras)                                          // r.Extras has one element per span
+	scope := Scope{Part: Part{ListStart: nextSpan, ListEnd: nextSpan}} // no spans yet
 	scopeIndex := len(r.Scopes)
 	r.Scopes = append(r.Scopes, scope)
 
-	resource := Resource{Part: Part{First: scopeIndex, Last: scopeIndex + 1}}
-	resource.FirstTag = uint32(len(r.Tags))
+	resource := Resource{Part: Part{ListStart: scopeIndex, ListEnd: scopeIndex + 1}}
+	resource.TagStart = uint32(len(r.Tags))
 	r.Tags = append(r.Tags, attributes...)
-	resource.LastTag = uint32(len(r.Tags))
+	resource.TagEnd = uint32(len(r.Tags))
 	r.Resources = append(r.Resources, resource)
 }
 
@@ -355,7 +355,7 @@ func (r *Request) AddResource(attributes []spantable.Tag) {
 func (r *Request) AddExtra(extra SpanExtra) {
 	extra.Resource, extra.Scope = uint32(len(r.Resources)-1), uint32(len(r.Scopes)-1)
 	r.Extras = append(r.Extras, extra)
-	r.Scopes[extra.Scope].Last = len(r.Extras)
+	r.Scopes[extra.Scope].ListEnd = len(r.Extras)
 }
 
 // minAttributeBytes is half of the typical length of an encoded attribute with a label.

@@ -265,7 +265,7 @@ func TestResource_AfterItsSpans(t *testing.T) {
 	} {
 		r := decoded(t, otlptest.Field(nil, 1, content))
 		of := &r.Resources[0]
-		if got := saidOf(r, r.Tags[of.FirstTag:of.LastTag]); !slices.Equal(got,
+		if got := saidOf(r, r.Tags[of.TagStart:of.TagEnd]); !slices.Equal(got,
 			[]string{fmt.Sprintf("%d:shop", serviceName)}) || len(r.Spans) != 1 {
 			t.Errorf("%q", got)
 		}
@@ -344,26 +344,26 @@ func TestPositions_OfMessages(t *testing.T) {
 	r := decoded(t, body)
 	for i, want := range [][]byte{first, second} {
 		p := &r.Extras[i]
-		if !bytes.Equal(body[p.Body:p.End], want) ||
-			!bytes.Equal(body[p.At:p.End], otlptest.Field(nil, 2, want)) {
+		if !bytes.Equal(body[p.MessageStart:p.FieldEnd], want) ||
+			!bytes.Equal(body[p.FieldStart:p.FieldEnd], otlptest.Field(nil, 2, want)) {
 			t.Errorf("span %d lies at %+v", i, p)
 		}
 	}
 	if p := &r.Extras[0]; r.String(p.State) != "a=b" ||
-		!bytes.HasPrefix(body[p.StateField:], otlptest.Field(nil, 3, []byte("a=b"))) {
+		!bytes.HasPrefix(body[p.StateFieldStart:], otlptest.Field(nil, 3, []byte("a=b"))) {
 		t.Errorf("its tracestate lies at %+v", p)
 	}
-	if p := &r.Extras[1]; p.StateField != 0 || p.TraceHigh != 0x0123456789abcdef || p.TraceLow != 4 ||
+	if p := &r.Extras[1]; p.StateFieldStart != 0 || p.TraceHigh != 0x0123456789abcdef || p.TraceLow != 4 ||
 		r.Spans[1].ID != 2 || r.Spans[1].Parent != 1 {
 		t.Errorf("%+v %+v", p, r.Spans[1])
 	}
 	of := &r.Resources[0]
 	first2, last := r.SpansOf(of)
-	if of.At != 0 || of.End != len(body) || of.MessageField != len(body)-2 || first2 != 0 || last != 2 ||
+	if of.FieldStart != 0 || of.FieldEnd != len(body) || of.MessageField != len(body)-2 || first2 != 0 || last != 2 ||
 		!r.HasSpans(of) {
 		t.Errorf("the resource lies at %+v", of)
 	}
-	if s := &r.Scopes[0]; !bytes.Equal(body[s.Body:s.End], scope) || s.First != 0 || s.Last != 2 {
+	if s := &r.Scopes[0]; !bytes.Equal(body[s.MessageStart:s.FieldEnd], scope) || s.ListStart != 0 || s.ListEnd != 2 {
 		t.Errorf("the scope lies at %+v", s)
 	}
 }
@@ -426,25 +426,25 @@ func FuzzDecode(f *testing.F) {
 		end := 0
 		for i := range r.Resources {
 			of := &r.Resources[i]
-			if of.At < end || of.Body < of.At || of.End < of.Body || of.End > len(body) {
+			if of.FieldStart < end || of.MessageStart < of.FieldStart || of.FieldEnd < of.MessageStart || of.FieldEnd > len(body) {
 				t.Fatalf("resource %d is at %+v after %d", i, of, end)
 			}
-			inner := of.Body
-			for _, s := range r.Scopes[of.First:of.Last] {
-				if s.At < inner || s.Body < s.At || s.End < s.Body || s.End > of.End {
+			inner := of.MessageStart
+			for _, s := range r.Scopes[of.ListStart:of.ListEnd] {
+				if s.FieldStart < inner || s.MessageStart < s.FieldStart || s.FieldEnd < s.MessageStart || s.FieldEnd > of.FieldEnd {
 					t.Fatalf("a scope of %d is at %+v after %d", i, s, inner)
 				}
-				at := uint32(s.Body)
-				for _, p := range r.Extras[s.First:s.Last] {
-					if p.At < at || p.Body < p.At || p.End < p.Body || p.End > uint32(s.End) ||
+				at := uint32(s.MessageStart)
+				for _, p := range r.Extras[s.ListStart:s.ListEnd] {
+					if p.FieldStart < at || p.MessageStart < p.FieldStart || p.FieldEnd < p.MessageStart || p.FieldEnd > uint32(s.FieldEnd) ||
 						int(p.Resource) != i {
 						t.Fatalf("a span of %d is at %+v after %d", i, p, at)
 					}
-					at = p.End
+					at = p.FieldEnd
 				}
-				inner = s.End
+				inner = s.FieldEnd
 			}
-			end = of.End
+			end = of.FieldEnd
 		}
 		for i := range r.Tags {
 			_ = r.AppendValue(nil, &r.Tags[i])

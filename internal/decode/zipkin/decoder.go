@@ -50,7 +50,7 @@ func (d *Decoder) begin(r *otlp.Request, body []byte, spanNames, resourceNames *
 }
 
 func (d *Decoder) beginSpan() {
-	d.span = spantable.Span{Kind: spantable.KindInternal, First: uint32(len(d.table.Tags))}
+	d.span = spantable.Span{Kind: spantable.KindInternal, TagStart: uint32(len(d.table.Tags))}
 	d.extra, d.resourceTags = otlp.SpanExtra{}, d.resourceTags[:0]
 	d.service, d.peer = spantable.Text{}, spantable.Text{}
 	d.isError, d.isShared, d.hasDuration = false, false, false
@@ -65,7 +65,7 @@ func (d *Decoder) endSpan() error {
 		return ErrUnparsable
 	}
 	if !d.hasDuration {
-		d.table.Tags = d.table.Tags[:d.span.First] // removes its tags
+		d.table.Tags = d.table.Tags[:d.span.TagStart] // removes its tags
 		return nil
 	}
 	d.completeSpan()
@@ -87,7 +87,7 @@ func (d *Decoder) completeSpan() {
 	s.Parent = d.parentID()
 	d.setSpanAttribute([]byte("peer.service"), d.peer)
 	d.setResourceAttribute([]byte("service.name"), d.service)
-	s.Last = uint32(len(d.table.Tags))
+	s.TagEnd = uint32(len(d.table.Tags))
 }
 
 // parentID returns the ID of the parent of the current span, or 0 for a root span. A client and a server can
@@ -131,7 +131,7 @@ func (d *Decoder) hasLastResource() bool {
 		return false
 	}
 	last := &table.Resources[len(table.Resources)-1]
-	lastTags := table.Tags[last.FirstTag:last.LastTag]
+	lastTags := table.Tags[last.TagStart:last.TagEnd]
 	return slices.EqualFunc(lastTags, d.resourceTags, func(a, b spantable.Tag) bool {
 		aText, bText := table.Bytes(a.Text()), table.Bytes(b.Text())
 		return a.Label == b.Label && bytes.Equal(aText, bText)
@@ -163,7 +163,7 @@ func (d *Decoder) applyTag(name []byte, value spantable.Text) {
 // setSpanAttribute sets an attribute of the current span, unless its name is not in d.spanAttributeNames.
 func (d *Decoder) setSpanAttribute(name []byte, value spantable.Text) {
 	label := d.spanAttributeNames.Find(name)
-	d.table.Tags = setTag(d.table.Tags, d.span.First, label, value)
+	d.table.Tags = setTag(d.table.Tags, d.span.TagStart, label, value)
 }
 
 // setResourceAttribute sets an attribute of the resource of the current span, unless its name is not in

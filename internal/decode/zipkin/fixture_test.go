@@ -141,7 +141,7 @@ func shown(r *otlp.Request) (all []string) {
 		for _, t := range r.TagsOf(s) {
 			attributes[spanNames[t.Label]] = r.String(t.Text())
 		}
-		for _, t := range r.Tags[of.FirstTag:of.LastTag] {
+		for _, t := range r.Tags[of.TagStart:of.TagEnd] {
 			attributes["sender "+resourceNames[t.Label]] = r.String(t.Text())
 		}
 		for _, name := range slices.Sorted(maps.Keys(attributes)) {

@@ -143,14 +143,14 @@ func (d *Decoder) readText() spantable.Text {
 	}
 	start := uint32(d.Pos)
 	number := d.ReadNumber()
-	return spantable.Text{At: start, Len: uint32(len(number))}
+	return spantable.Text{Start: start, Len: uint32(len(number))}
 }
 
 // storeString returns the position and the length of a JSON string in the body. A string with escape sequences
 // is decoded first, and the decoded text is stored in d.table.Derived.
 func (d *Decoder) storeString(s jsonscan.String) spantable.Text {
 	if s.IsPlain {
-		return spantable.Text{At: uint32(s.Start), Len: uint32(len(s.Raw))}
+		return spantable.Text{Start: uint32(s.Start), Len: uint32(len(s.Raw))}
 	}
 	start := len(d.table.Derived)
 	d.table.Derived = s.AppendTo(d.table.Derived)

@@ -83,7 +83,7 @@ func TestPanic_WhileCounting(t *testing.T) {
 	counter.Now = func() time.Time { // makes removeUnsampled panic: the groups end after the table
 		table, _ := counter.Decoded()
 		for i := range table.Groups {
-			table.Groups[i].End = math.MaxUint32
+			table.Groups[i].BodyEnd = math.MaxUint32
 		}
 		return time.Now()
 	}

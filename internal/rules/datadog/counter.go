@@ -216,7 +216,7 @@ func (c *Counter) countTrace(index int) {
 		if !c.isCounted(s, isTopLevel) {
 			continue
 		}
-		tableIndex := int(g.First) + i
+		tableIndex := int(g.SpanStart) + i
 		c.addSnapshot(uint32(tableIndex), isTopLevel)
 		if c.recordsSampled {
 			c.addSampled(tableIndex)

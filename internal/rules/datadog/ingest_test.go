@@ -34,7 +34,7 @@ func (in *ingested) text(s string) spantable.Text {
 
 // add adds a trace of one span with these tags, which are texts or numbers.
 func (in *ingested) add(kind spantable.Kind, tags map[string]any) {
-	g := spantable.Group{First: uint32(len(in.Spans)), Priority: 1, HasPriority: true}
+	g := spantable.Group{SpanStart: uint32(len(in.Spans)), Priority: 1, HasPriority: true}
 	s := in.AddSpan(kind)
 	s.ID, s.Start, s.Duration = 7, 1e18, 1
 	s.Service, s.Name, s.Resource, s.Type = in.text("shop"), in.text("op"), in.text("r"), in.text("custom")
@@ -47,7 +47,7 @@ func (in *ingested) add(kind spantable.Kind, tags map[string]any) {
 		}
 		in.Tags = append(in.Tags, tag)
 	}
-	s.Last = uint32(len(in.Tags))
+	s.TagEnd = uint32(len(in.Tags))
 	in.AddGroup(g)
 }
 

@@ -20,7 +20,7 @@ type tags struct {
 }
 
 // selectSpan makes s the current span, whose tags the other methods read.
-func (r *tags) selectSpan(s *spantable.Span) { r.Select(r.table, s.First, s.Last) }
+func (r *tags) selectSpan(s *spantable.Span) { r.Select(r.table, s.TagStart, s.TagEnd) }
 
 // findTag returns a tag of the current span, or nil.
 func (r *tags) findTag(l label) *spantable.Tag { return r.Tag(r.table, l) }

@@ -246,19 +246,19 @@ func inheritedTags(r *otlp.Request, res *otlp.Resource, labelCount int) (first, 
 
 // sortTags sorts the tags of a resource by label. It removes all except the first tag of each label.
 func sortTags(r *otlp.Request, res *otlp.Resource) {
-	tags := r.Tags[res.FirstTag:res.LastTag]
+	tags := r.Tags[res.TagStart:res.TagEnd]
 	slices.SortStableFunc(tags, func(a, b spantable.Tag) int { return cmp.Compare(a.Label, b.Label) })
 	tags = slices.CompactFunc(tags, func(a, b spantable.Tag) bool { return a.Label == b.Label })
-	res.LastTag = res.FirstTag + uint32(len(tags))
+	res.TagEnd = res.TagStart + uint32(len(tags))
 }
 
 // findLabel returns the index in r.Tags of the first tag of a resource with the given label or a higher
 // one. The tags of the resource must be sorted by label.
 func findLabel(r *otlp.Request, res *otlp.Resource, label int) uint32 {
-	tags := r.Tags[res.FirstTag:res.LastTag]
+	tags := r.Tags[res.TagStart:res.TagEnd]
 	compare := func(t spantable.Tag, label int) int { return int(t.Label) - label }
 	index, _ := slices.BinarySearchFunc(tags, label, compare)
-	return res.FirstTag + uint32(index)
+	return res.TagStart + uint32(index)
 }
 
 // Request returns the last body, decoded.

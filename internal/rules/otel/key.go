@@ -34,7 +34,7 @@ func (k *keys) selectSpan(s *spantable.Span, res *resource) {
 // read attributes of its resource.
 func (k *keys) selectWithoutResource(s *spantable.Span) {
 	k.selected.Set = spantable.LabelSet{}
-	k.selected.AddMissing(&k.request.Table, s.First, s.Last)
+	k.selected.AddMissing(&k.request.Table, s.TagStart, s.TagEnd)
 	k.scratch = k.scratch[:0]
 }
 
@@ -57,7 +57,7 @@ func (k *keys) fingerprintOf(s *spantable.Span, res *resource) (fingerprint []by
 	}
 	k.fingerprint.Reset(k.policy.id, facts)
 	k.fingerprint.AppendText(res.service)
-	k.fingerprintTags(s.Kind, s.First, s.Last)
+	k.fingerprintTags(s.Kind, s.TagStart, s.TagEnd)
 	k.fingerprintTags(s.Kind, res.firstTag, res.lastTag)
 	name := k.nameOf(s, res)
 	k.fingerprint.AppendText(name.text)

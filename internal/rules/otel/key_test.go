@@ -418,8 +418,8 @@ func TestResource_RepeatedAttribute(t *testing.T) {
 	if got := fmt.Sprint(counted[0].key.PeerTags); got != "[zone:zone-0 tenant:0]" {
 		t.Errorf("the tags are %s", got)
 	}
-	if res := c.Request().Resources[0]; res.LastTag-res.FirstTag != 3 {
-		t.Errorf("each span looks at %d attributes", res.LastTag-res.FirstTag)
+	if res := c.Request().Resources[0]; res.TagEnd-res.TagStart != 3 {
+		t.Errorf("each span looks at %d attributes", res.TagEnd-res.TagStart)
 	}
 }
 

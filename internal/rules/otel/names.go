@@ -171,7 +171,7 @@ func (k *keys) findNameRule(s *spantable.Span) uint8 {
 		meaning := &meanings[tags[i].Label]
 		rule = min(rule, meaning.rule)
 		// For most tags, httpPart is noPart: the name does not contain them, and this has no effect.
-		k.httpTags[meaning.httpPart] = s.First + uint32(i) + 1
+		k.httpTags[meaning.httpPart] = s.TagStart + uint32(i) + 1
 	}
 	return rule
 }

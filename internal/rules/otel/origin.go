@@ -27,7 +27,7 @@ func isCountedByClient(r *otlp.Request, res *otlp.Resource, computed spantable.L
 
 // findTag returns the first tag of a resource with the given label, or nil if there is none.
 func findTag(r *otlp.Request, res *otlp.Resource, label spantable.Label) *spantable.Tag {
-	for i := res.FirstTag; i < res.LastTag; i++ {
+	for i := res.TagStart; i < res.TagEnd; i++ {
 		if r.Tags[i].Label == label {
 			return &r.Tags[i]
 		}

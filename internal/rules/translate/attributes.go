@@ -25,7 +25,7 @@ type spanAttributes struct {
 // there is no current span until the next call of selectSpan.
 func (a *spanAttributes) selectResource(r *otlp.Resource) {
 	a.resourceAttrs.Set = spantable.LabelSet{}
-	a.resourceAttrs.AddMissing(&a.request.Table, r.FirstTag, r.LastTag)
+	a.resourceAttrs.AddMissing(&a.request.Table, r.TagStart, r.TagEnd)
 	a.spanAttrs.Set, a.spanOrResource = spantable.LabelSet{}, a.resourceAttrs.Set
 }
 
@@ -34,7 +34,7 @@ func (a *spanAttributes) selectResource(r *otlp.Resource) {
 func (a *spanAttributes) selectSpan(s *spantable.Span) {
 	a.scratch = a.scratch[:0]
 	a.spanAttrs.Set = spantable.LabelSet{}
-	a.spanAttrs.AddMissing(&a.request.Table, s.First, s.Last)
+	a.spanAttrs.AddMissing(&a.request.Table, s.TagStart, s.TagEnd)
 	a.spanOrResource = a.spanAttrs.Set.Union(&a.resourceAttrs.Set)
 }
 

@@ -335,7 +335,7 @@ func (c *collectedTags) appendTexts(dst []spantable.Tag) []spantable.Tag {
 // numberRules, by label, decides which of them the value is. A tag without a value is left out. appendTo
 // records an error in output if it has too many tags.
 func (c *collectedTags) appendTo(output *spantable.Table, s *spantable.Span, numberRules *[spantable.MaxLabels]numberRule) {
-	s.First = uint32(len(output.Tags))
+	s.TagStart = uint32(len(output.Tags))
 	for _, l := range c.used {
 		v := &c.values[l]
 		rule := numberRules[l]
@@ -352,7 +352,7 @@ func (c *collectedTags) appendTo(output *spantable.Table, s *spantable.Span, num
 		}
 		output.Tags = append(output.Tags, tag)
 	}
-	s.Last = uint32(len(output.Tags))
+	s.TagEnd = uint32(len(output.Tags))
 	if len(output.Tags) > output.Limits.Tags {
 		output.Fail(spantable.ErrTooMuch)
 	}

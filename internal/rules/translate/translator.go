@@ -117,9 +117,9 @@ func (t *Translator) addResource(resource *otlp.Resource) {
 		return
 	}
 	sender := t.sender()
-	t.readResource(r.Tags[resource.FirstTag:resource.LastTag])
+	t.readResource(r.Tags[resource.TagStart:resource.TagEnd])
 	spans, traces := t.addTraces(r.Extras[first:last])
-	for i := resource.First; i < resource.Last; i++ {
+	for i := resource.ListStart; i < resource.ListEnd; i++ {
 		t.buildSpans(&r.Scopes[i], first, spans, traces)
 	}
 	for i, tags := range t.traces.tags {
@@ -138,12 +138,12 @@ func (t *Translator) addResource(resource *otlp.Resource) {
 // are those of the whole resource in the output. firstOfResource is the index in the request of the first OTLP span
 // of the resource.
 func (t *Translator) buildSpans(scope *otlp.Scope, firstOfResource int, spans []spantable.Span, traces []spantable.Group) {
-	if scope.First == scope.Last {
+	if scope.ListStart == scope.ListEnd {
 		return
 	}
 	r := t.request
-	t.readScope(r.Tags[scope.FirstTag:scope.LastTag])
-	for i := scope.First; i < scope.Last; i++ {
+	t.readScope(r.Tags[scope.TagStart:scope.TagEnd])
+	for i := scope.ListStart; i < scope.ListEnd; i++ {
 		if t.output.Err() != nil {
 			return
 		}
@@ -176,7 +176,7 @@ func (t *Translator) addTraces(otlpSpans []otlp.SpanExtra) (spans []spantable.Sp
 	oldTraces := len(output.Groups)
 	previousEnd := uint32(0)
 	for _, end := range t.traces.ends {
-		trace := spantable.Group{First: uint32(len(output.Spans)), Priority: defaultPriority, HasPriority: true}
+		trace := spantable.Group{SpanStart: uint32(len(output.Spans)), Priority: defaultPriority, HasPriority: true}
 		spanCount := end - previousEnd
 		output.Spans = append(output.Spans, make([]spantable.Span, spanCount)...)
 		output.AddGroup(trace)

@@ -26,7 +26,7 @@ import (
 // be the result of decoding the body with d.
 func Cut(t *spantable.Table, d *decode.Decoder) (remaining []byte, traces, spans int) {
 	list := d.TraceList()
-	isEmpty := list.End == 0 // the body has no list of traces
+	isEmpty := list.TracesEnd == 0 // the body has no list of traces
 	hasUnsampled := slices.ContainsFunc(t.Groups, func(g spantable.Group) bool { return isUnsampled(t, &g) })
 	if isEmpty || !hasUnsampled {
 		return t.Body, 0, 0
@@ -43,7 +43,7 @@ func Cut(t *spantable.Table, d *decode.Decoder) (remaining []byte, traces, spans
 // removed as well, because t.Groups does not contain them.
 func removeFromList(t *spantable.Table, list decode.TraceList) (remaining []byte, traces, spans int) {
 	body := t.Body
-	length := list.First // of the remaining body so far, which begins with everything before the first trace
+	length := list.TracesStart // of the remaining body so far, which begins with everything before the first trace
 	for i := range t.Groups {
 		g := &t.Groups[i]
 		if isUnsampled(t, g) {
@@ -51,10 +51,10 @@ func removeFromList(t *spantable.Table, list decode.TraceList) (remaining []byte
 			spans += len(t.SpansOf(g))
 			continue
 		}
-		length += copy(body[length:], body[g.At:g.End])
+		length += copy(body[length:], body[g.BodyStart:g.BodyEnd])
 	}
-	setCount(body[list.Header:list.First], len(t.Groups)-traces)
-	length += copy(body[length:], body[list.End:])
+	setCount(body[list.HeaderStart:list.TracesStart], len(t.Groups)-traces)
+	length += copy(body[length:], body[list.TracesEnd:])
 	return body[:length], traces, spans
 }
 
@@ -147,7 +147,7 @@ type removedV1 struct {
 
 // countRemovedV1 adds up the unsampled traces of a v1 body.
 func countRemovedV1(t *spantable.Table, list decode.TraceList) (removed removedV1) {
-	hasSuccessor := list.End < len(t.Body) // bytes after the current trace remain in the body
+	hasSuccessor := list.TracesEnd < len(t.Body) // bytes after the current trace remain in the body
 	for i := len(t.Groups) - 1; i >= 0; i-- {
 		g := &t.Groups[i]
 		if !isUnsampled(t, g) {
@@ -156,9 +156,9 @@ func countRemovedV1(t *spantable.Table, list decode.TraceList) (removed removedV
 		}
 		removed.traces++
 		removed.spans += len(t.SpansOf(g))
-		removed.bytes += int(g.End - g.At)
+		removed.bytes += int(g.BodyEnd - g.BodyStart)
 		if hasSuccessor {
-			removed.stringsEnd = max(removed.stringsEnd, int(g.Strings)) // strings up to the end of this trace
+			removed.stringsEnd = max(removed.stringsEnd, int(g.StringCount)) // strings up to the end of this trace
 		}
 	}
 	return removed
@@ -170,18 +170,18 @@ func countRemovedV1(t *spantable.Table, list decode.TraceList) (removed removedV
 // the traces, and fields after them.
 func writeV1(t *spantable.Table, list decode.TraceList, start []byte, traceCount int) []byte {
 	body := t.Body
-	setCount(body[list.Header:list.First], traceCount)
+	setCount(body[list.HeaderStart:list.TracesStart], traceCount)
 	newStart := len(body)
 	prepend := func(part []byte) {
 		newStart -= len(part)
 		copy(body[newStart:], part)
 	}
-	afterTraces, beforeTraces := body[list.End:], body[list.FieldsStart:list.First]
+	afterTraces, beforeTraces := body[list.TracesEnd:], body[list.FieldsStart:list.TracesStart]
 	prepend(afterTraces)
 	for i := len(t.Groups) - 1; i >= 0; i-- {
 		trace := &t.Groups[i]
 		if !isUnsampled(t, trace) {
-			prepend(body[trace.At:trace.End])
+			prepend(body[trace.BodyStart:trace.BodyEnd])
 		}
 	}
 	prepend(beforeTraces)

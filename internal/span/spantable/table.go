@@ -102,11 +102,11 @@ func (t *Table) AddSpan(kind Kind) *Span {
 		t.Fail(ErrTooMuch)
 	}
 	first := uint32(len(t.Tags))
-	t.Spans = append(t.Spans, Span{First: first, Last: first, Kind: kind})
+	t.Spans = append(t.Spans, Span{TagStart: first, TagEnd: first, Kind: kind})
 	return &t.Spans[len(t.Spans)-1]
 }
 
-// AddGroup appends g as the group of all spans from g.First to the last span of the table. The caller must
+// AddGroup appends g as the group of all spans from g.SpanStart to the last span of the table. The caller must
 // then append the sender of the group to t.Senders. If there are too many groups, AddGroup appends nothing
 // and calls t.Fail, so that the body is not counted.
 func (t *Table) AddGroup(g Group) {
@@ -115,16 +115,16 @@ func (t *Table) AddGroup(g Group) {
 		t.Fail(ErrTooMuch)
 		return
 	}
-	g.Last = uint32(len(t.Spans))
+	g.SpanEnd = uint32(len(t.Spans))
 	g.Sender = uint32(len(t.Senders))
 	t.Groups = append(t.Groups, g)
 }
 
 // TagsOf returns the tags of a span.
-func (t *Table) TagsOf(s *Span) []Tag { return t.Tags[s.First:s.Last] }
+func (t *Table) TagsOf(s *Span) []Tag { return t.Tags[s.TagStart:s.TagEnd] }
 
 // SpansOf returns the spans of a group.
-func (t *Table) SpansOf(g *Group) []Span { return t.Spans[g.First:g.Last] }
+func (t *Table) SpansOf(g *Group) []Span { return t.Spans[g.SpanStart:g.SpanEnd] }
 
 // DerivedSince returns the text Derived[start:]. It fails the table if Derived exceeds its limit.
 func (t *Table) DerivedSince(start int) Text {
@@ -137,11 +137,11 @@ func (t *Table) DerivedSince(start int) Text {
 // Bytes returns the bytes of a text. They are valid until the next Reset.
 func (t *Table) Bytes(text Text) []byte {
 	source := t.Body
-	isDerived := text.At&inDerived != 0
+	isDerived := text.Start&inDerived != 0
 	if isDerived {
 		source = t.Derived
 	}
-	start := text.At &^ inDerived
+	start := text.Start &^ inDerived
 	end := start + text.Len
 	return source[start:end:end]
 }
@@ -149,17 +149,17 @@ func (t *Table) Bytes(text Text) []byte {
 // String returns a text as a string that shares the memory of Bytes.
 func (t *Table) String(text Text) string { return View(t.Bytes(text)) }
 
-// Span is one span. Its tags are Table.Tags[First:Last].
+// Span is one span. Its tags are Table.Tags[TagStart:TagEnd].
 type Span struct {
-	ID, Parent      uint64
-	Start, Duration uint64 // nanoseconds since the Unix epoch, and nanoseconds
-	Service         Text
-	Name            Text
-	Resource        Text
-	Type            Text // type of the span's work, such as web or sql
-	First, Last     uint32
-	Kind            Kind
-	Status          Status
+	ID, Parent       uint64
+	Start, Duration  uint64 // nanoseconds since the Unix epoch, and nanoseconds
+	Service          Text
+	Name             Text
+	Resource         Text
+	Type             Text // type of the span's work, such as web or sql
+	TagStart, TagEnd uint32
+	Kind             Kind
+	Status           Status
 	// HasUnknownType marks a span whose type only the Datadog agent can determine. A body with such a span
 	// is not counted here but by the agent.
 	HasUnknownType bool
@@ -178,12 +178,12 @@ const (
 )
 
 // Group is a run of spans with the same sender and common properties: a trace in Datadog's formats, or the spans of
-// a resource in OTLP. Its spans are Table.Spans[First:Last].
+// a resource in OTLP. Its spans are Table.Spans[SpanStart:SpanEnd].
 type Group struct {
-	First, Last uint32
-	At, End     uint32 // range of the group's bytes in the body
-	Strings     uint32 // for a format with numbered strings: how many strings the body defines up to End
-	Sender      uint32 // index of the sender in Table.Senders
+	SpanStart, SpanEnd uint32
+	BodyStart, BodyEnd uint32 // range of the group's bytes in the body
+	StringCount        uint32 // for a format with numbered strings: number of strings that the body defines up to BodyEnd
+	Sender             uint32 // index of the sender in Table.Senders
 
 	// Properties of a trace.
 	TraceHigh, TraceLow uint64
@@ -244,17 +244,17 @@ func (t *Tag) Float() (v float64, ok bool) {
 	return 0, false
 }
 
-// Text is a range of bytes in the body or, if the top bit of At is set, in Table.Derived. No body is long
+// Text is a range of bytes in the body or, if the top bit of Start is set, in Table.Derived. No body is long
 // enough to need this bit.
-type Text struct{ At, Len uint32 }
+type Text struct{ Start, Len uint32 }
 
 const inDerived = 1 << 31
 
 // TextBits encodes a Text as the Bits of a Tag.
-func TextBits(t Text) uint64 { return uint64(t.Len)<<32 | uint64(t.At) }
+func TextBits(t Text) uint64 { return uint64(t.Len)<<32 | uint64(t.Start) }
 
 // BitsText is the inverse of TextBits.
-func BitsText(bits uint64) Text { return Text{At: uint32(bits), Len: uint32(bits >> 32)} }
+func BitsText(bits uint64) Text { return Text{Start: uint32(bits), Len: uint32(bits >> 32)} }
 
 // View returns a string that shares the memory of b. It is valid as long as b does not change.
 func View(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

@@ -22,7 +22,7 @@ func TestTable_TextFromBodyOrDerived(t *testing.T) {
 	table.Derived = append(table.Derived, "of it"...)
 	made := table.DerivedSince(start)
 	for want, text := range map[string]spantable.Text{
-		"service": {At: 2, Len: 7}, "": {}, "of it": made,
+		"service": {Start: 2, Len: 7}, "": {}, "of it": made,
 	} {
 		tag := spantable.Tag{Type: spantable.TypeText, Bits: spantable.TextBits(text)}
 		if got := table.String(tag.Text()); got != want {
@@ -96,8 +96,8 @@ func TestGroup_SpansSinceLast(t *testing.T) {
 			s := table.AddSpan(spantable.KindClient)
 			s.ID = uint64(len(table.Spans))
 			table.Tags = append(table.Tags, spantable.Tag{Label: spantable.Label(s.ID)})
-			s.Last = uint32(len(table.Tags))
-			table.AddGroup(spantable.Group{First: first})
+			s.TagEnd = uint32(len(table.Tags))
+			table.AddGroup(spantable.Group{SpanStart: first})
 		}
 		table.Senders = append(table.Senders, spantable.Sender{})
 	}

@@ -23,28 +23,28 @@ func TestCommonForms_AsReader(t *testing.T) {
 		} {
 			if text, next := msgpack.CommonStr(body, 0); next != 0 {
 				r := msgpack.NewReader(body)
-				if r.Str() != text || r.Failed() || r.At() != next {
+				if r.Str() != text || r.Failed() || r.Pos() != next {
 					t.Fatalf("%x is read as the string %v, to %d", body, text, next)
 				}
 				met[0]++
 			}
 			if v, next := msgpack.CommonUint(body, 0); next != 0 {
 				r := msgpack.NewReader(body)
-				if r.Uint(math.MaxUint64) != v || r.Failed() || r.At() != next {
+				if r.Uint(math.MaxUint64) != v || r.Failed() || r.Pos() != next {
 					t.Fatalf("%x is read as %d, to %d", body, v, next)
 				}
 				met[1]++
 			}
 			if bits, next := msgpack.CommonNumber(body, 0); next != 0 {
 				r := msgpack.NewReader(body)
-				if math.Float64bits(r.Number()) != bits || r.Failed() || r.At() != next {
+				if math.Float64bits(r.Number()) != bits || r.Failed() || r.Pos() != next {
 					t.Fatalf("%x is read as %v, to %d", body, math.Float64frombits(bits), next)
 				}
 				met[2]++
 			}
 			if v, next := msgpack.CommonInt(body, 0); next != 0 {
 				r := msgpack.NewReader(body)
-				if got, isNegative := r.Integer(); got != v || isNegative || r.Failed() || r.At() != next {
+				if got, isNegative := r.Integer(); got != v || isNegative || r.Failed() || r.Pos() != next {
 					t.Fatalf("%x is read as %d, to %d", body, v, next)
 				}
 				met[3]++

@@ -31,61 +31,61 @@ import (
 )
 
 // Text is the position and the length of a string in the body. 32 bits suffice for the longest body.
-type Text struct{ At, Len uint32 }
+type Text struct{ Start, Len uint32 }
 
 // Bytes returns the bytes of the string, which are part of body.
-func (t Text) Bytes(body []byte) []byte { return body[t.At : t.At+t.Len : t.At+t.Len] }
+func (t Text) Bytes(body []byte) []byte { return body[t.Start : t.Start+t.Len : t.Start+t.Len] }
 
 // Reader reads the values of a body one after the other.
 type Reader struct {
 	body   []byte // up to the position of the failure, if there was one
-	at     int    // position of the next value
+	pos    int    // position of the next value
 	failed bool
 }
 
 // NewReader returns a Reader at the start of body.
 func NewReader(body []byte) Reader { return Reader{body: body} }
 
-// NewReaderAt returns a Reader at the value that starts at body[at].
-func NewReaderAt(body []byte, at int) Reader { return Reader{body: body, at: at} }
+// NewReaderAt returns a Reader at the value that starts at body[pos].
+func NewReaderAt(body []byte, pos int) Reader { return Reader{body: body, pos: pos} }
 
-// At returns the position of the next value, or of the value at which the Reader failed.
-func (r *Reader) At() int { return r.at }
+// Pos returns the position of the next value, or of the value at which the Reader failed.
+func (r *Reader) Pos() int { return r.pos }
 
-// Left returns the number of bytes that have not been read.
-func (r *Reader) Left() int { return len(r.body) - r.at }
+// Unread returns the number of bytes that have not been read.
+func (r *Reader) Unread() int { return len(r.body) - r.pos }
 
 // Failed reports whether the Reader has failed.
 func (r *Reader) Failed() bool { return r.failed }
 
 // Fail makes the Reader fail at the next value. Callers use it to reject a value. All further reads fail.
-func (r *Reader) Fail() { r.failed, r.body = true, r.body[:r.at] }
+func (r *Reader) Fail() { r.failed, r.body = true, r.body[:r.pos] }
 
-// Lead returns the first byte of the next value without skipping it. It returns Unused at the end of the body.
-func (r *Reader) Lead() byte {
-	if r.at < len(r.body) {
-		return r.body[r.at]
+// Peek returns the first byte of the next value without skipping it. It returns Unused at the end of the body.
+func (r *Reader) Peek() byte {
+	if r.pos < len(r.body) {
+		return r.body[r.pos]
 	}
 	return Unused
 }
 
 // SkipNil skips the next value if it is nil, and reports whether it has skipped the value.
 func (r *Reader) SkipNil() bool {
-	if r.Lead() != Nil {
+	if r.Peek() != Nil {
 		return false
 	}
-	r.at++
+	r.pos++
 	return true
 }
 
 // Bool reads a boolean.
 func (r *Reader) Bool() bool {
-	lead := r.Lead()
+	lead := r.Peek()
 	if !IsBool(lead) {
 		r.Fail()
 		return false
 	}
-	r.at++
+	r.pos++
 	return lead == True
 }
 
@@ -95,7 +95,7 @@ const MaxElements = 500_000
 
 // Array reads the header of an array and returns the number of elements.
 func (r *Reader) Array() int {
-	if lead := r.Lead(); lead&0xf0 == FixArray {
+	if lead := r.Peek(); lead&0xf0 == FixArray {
 		return r.skipHeader(1, int(lead&0x0f))
 	}
 	return r.longHeader(Array16)
@@ -103,7 +103,7 @@ func (r *Reader) Array() int {
 
 // Map reads the header of a map and returns the number of key-value pairs.
 func (r *Reader) Map() int {
-	if lead := r.Lead(); lead&0xf0 == FixMap {
+	if lead := r.Peek(); lead&0xf0 == FixMap {
 		return r.skipHeader(1, int(lead&0x0f))
 	}
 	return r.longHeader(Map16)
@@ -118,7 +118,7 @@ func (r *Reader) longHeader(lead16 byte) int {
 		headerLen32 = 1 + 4
 	)
 	lead32 := lead16 + 1
-	header := r.body[r.at:]
+	header := r.body[r.pos:]
 	switch {
 	case len(header) >= headerLen16 && header[0] == lead16:
 		return r.skipHeader(headerLen16, int(binary.BigEndian.Uint16(header[1:])))
@@ -135,22 +135,22 @@ func (r *Reader) longHeader(lead16 byte) int {
 // skipHeader skips the header of an array or a map, which has size bytes, and returns count. If fewer than count
 // bytes follow the header, it returns 0 and r.Failed returns true, because each element has at least one byte.
 func (r *Reader) skipHeader(size, count int) int {
-	following := r.Left() - size
+	following := r.Unread() - size
 	if count > following {
 		r.Fail()
 		return 0
 	}
-	r.at += size
+	r.pos += size
 	return count
 }
 
 // Str reads a string.
 func (r *Reader) Str() Text {
-	length := int(r.Lead() - FixStr)
+	length := int(r.Peek() - FixStr)
 	isShort := length <= maxFixStr
-	if isShort && length < r.Left() {
-		start := r.at + 1
-		r.at = start + length
+	if isShort && length < r.Unread() {
+		start := r.pos + 1
+		r.pos = start + length
 		return Text{uint32(start), uint32(length)}
 	}
 	return r.longText(Str8)
@@ -165,7 +165,7 @@ func (r *Reader) Bin() Text { return r.longText(Bin8) }
 func (r *Reader) longText(lead8 byte) Text {
 	lead16, lead32 := lead8+1, lead8+2
 	headerLen, length := 0, 0
-	switch rest := r.body[r.at:]; {
+	switch rest := r.body[r.pos:]; {
 	case len(rest) >= 2 && rest[0] == lead8:
 		headerLen, length = 2, int(rest[1])
 	case len(rest) >= 3 && rest[0] == lead16:
@@ -176,31 +176,31 @@ func (r *Reader) longText(lead8 byte) Text {
 		r.Fail()
 		return Text{}
 	}
-	if length > r.Left()-headerLen {
+	if length > r.Unread()-headerLen {
 		r.Fail()
 		return Text{}
 	}
-	start := r.at + headerLen
-	r.at = start + length
+	start := r.pos + headerLen
+	r.pos = start + length
 	return Text{uint32(start), uint32(length)}
 }
 
-// Seek moves to the value at body[at]. It does nothing if the Reader has failed.
-func (r *Reader) Seek(at int) {
+// Seek moves to the value at body[pos]. It does nothing if the Reader has failed.
+func (r *Reader) Seek(pos int) {
 	if !r.failed {
-		r.at = at
+		r.pos = pos
 	}
 }
 
 // Integer reads an integer of any width. If the integer is negative, v is its two's complement in 64 bits.
 func (r *Reader) Integer() (v uint64, isNegative bool) {
-	lead := r.Lead()
+	lead := r.Peek()
 	switch {
 	case lead < FixMap:
-		r.at++
+		r.pos++
 		return uint64(lead), false
 	case lead >= FixNegative:
-		r.at++
+		r.pos++
 		return uint64(int64(int8(lead))), true
 	case lead < Uint8 || lead > Int64:
 		r.Fail()
@@ -208,7 +208,7 @@ func (r *Reader) Integer() (v uint64, isNegative bool) {
 	}
 	// In the order Uint8 to Uint64, Int8 to Int64, the low two bits are the logarithm of the width.
 	width := 1 << (lead & 3)
-	rest := r.body[r.at+1:]
+	rest := r.body[r.pos+1:]
 	if len(rest) < width {
 		r.Fail()
 		return 0, false
@@ -218,7 +218,7 @@ func (r *Reader) Integer() (v uint64, isNegative bool) {
 		copy(padded[:], rest)
 		rest = padded[:]
 	}
-	r.at += 1 + width
+	r.pos += 1 + width
 	v = binary.BigEndian.Uint64(rest)
 	unused := 64 - 8*width
 	if lead >= Int8 {
@@ -230,18 +230,18 @@ func (r *Reader) Integer() (v uint64, isNegative bool) {
 
 // Uint reads an integer from 0 to limit. It fails if the integer is negative or larger than limit.
 func (r *Reader) Uint(limit uint64) uint64 {
-	if lead := r.Lead(); lead < FixMap && uint64(lead) <= limit {
-		r.at++
+	if lead := r.Peek(); lead < FixMap && uint64(lead) <= limit {
+		r.pos++
 		return uint64(lead)
 	}
 	return r.longUint(limit)
 }
 
 // longUint reads an integer from 0 to limit with any encoding. It is the slow path of Uint, in its own function so
-// that the compiler can inline Uint. If the integer is out of range, r.Failed returns true and r.At is the start of
+// that the compiler can inline Uint. If the integer is out of range, r.Failed returns true and r.Pos is the start of
 // the integer.
 func (r *Reader) longUint(limit uint64) uint64 {
-	start := r.at
+	start := r.pos
 	v, isNegative := r.Integer()
 	if isNegative || v > limit {
 		r.Seek(start) // fail at the integer, not after it
@@ -253,7 +253,7 @@ func (r *Reader) longUint(limit uint64) uint64 {
 
 // Int reads an integer. It fails if the integer does not fit into an int64.
 func (r *Reader) Int() int64 {
-	start := r.at
+	start := r.pos
 	v, isNegative := r.Integer()
 	if !isNegative && v > math.MaxInt64 {
 		r.Seek(start) // fail at the integer, not after it
@@ -265,12 +265,12 @@ func (r *Reader) Int() int64 {
 
 // Float reads a float32 or a float64.
 func (r *Reader) Float() float64 {
-	switch rest := r.body[r.at:]; {
+	switch rest := r.body[r.pos:]; {
 	case len(rest) >= 9 && rest[0] == Float64:
-		r.at += 1 + 8
+		r.pos += 1 + 8
 		return math.Float64frombits(binary.BigEndian.Uint64(rest[1:]))
 	case len(rest) >= 5 && rest[0] == Float32:
-		r.at += 1 + 4
+		r.pos += 1 + 4
 		return float64(math.Float32frombits(binary.BigEndian.Uint32(rest[1:])))
 	}
 	r.Fail()
@@ -279,7 +279,7 @@ func (r *Reader) Float() float64 {
 
 // Number reads an integer or a float, and returns it as a float64.
 func (r *Reader) Number() float64 {
-	if lead := r.Lead(); lead == Float64 || lead == Float32 {
+	if lead := r.Peek(); lead == Float64 || lead == Float32 {
 		return r.Float()
 	}
 	v, isNegative := r.Integer()
@@ -297,9 +297,9 @@ func (r *Reader) Skip() { r.SkipWithin(MaxDepth) }
 
 // SkipWithin skips a value of any type. It fails if more than depth maps and arrays are nested in the value.
 func (r *Reader) SkipWithin(depth int) {
-	switch lead := r.Lead(); {
+	switch lead := r.Peek(); {
 	case lead < FixMap || lead >= FixNegative || lead == Nil || IsBool(lead):
-		r.at++
+		r.pos++
 	case IsStr(lead):
 		r.Str()
 	case IsBin(lead):
@@ -345,11 +345,11 @@ func (r *Reader) skipExt(lead byte) {
 
 // skipBytes skips count bytes, or fails if fewer bytes are left.
 func (r *Reader) skipBytes(count int) {
-	if r.failed || count > r.Left() {
+	if r.failed || count > r.Unread() {
 		r.Fail()
 		return
 	}
-	r.at += count
+	r.pos += count
 }
 
 // maxFixStr is the maximum length of a string whose length is a part of the lead byte.

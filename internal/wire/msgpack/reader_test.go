@@ -21,7 +21,7 @@ func isInteger(lead byte) bool {
 
 // value reads the next value with a Reader, and returns it in the types that the library uses.
 func value(r *msgpack.Reader, body []byte, depth int) any {
-	switch lead := r.Lead(); {
+	switch lead := r.Peek(); {
 	case depth == 0:
 		r.Fail()
 	case lead == msgpack.Nil:
@@ -178,14 +178,14 @@ func agree(t *testing.T, body []byte) (ok bool) {
 	ours := value(&r, body, msgpack.MaxDepth)
 	skipping := msgpack.NewReader(body)
 	skipping.Skip()
-	if skipping.Failed() != r.Failed() || skipping.At() != r.At() && !r.Failed() {
-		t.Fatalf("%x: read to %d (fault: %v), skipped to %d (fault: %v)", body, r.At(), r.Failed(),
-			skipping.At(), skipping.Failed())
+	if skipping.Failed() != r.Failed() || skipping.Pos() != r.Pos() && !r.Failed() {
+		t.Fatalf("%x: read to %d (fault: %v), skipped to %d (fault: %v)", body, r.Pos(), r.Failed(),
+			skipping.Pos(), skipping.Failed())
 	}
 	if r.Failed() {
 		return false
 	}
-	from := bytes.NewReader(body[:r.At()])
+	from := bytes.NewReader(body[:r.Pos()])
 	want, err := theirs(reference.NewDecoder(from))
 	if err != nil || from.Len() > 0 {
 		t.Fatalf("%x: the library reads %v and leaves %d bytes: %v", body, want, from.Len(), err)
@@ -214,10 +214,10 @@ func TestReader_Truncated(t *testing.T) {
 		for cut := 0; cut < len(body); cut += 1 + len(body)/100 {
 			r := msgpack.NewReader(body[:cut])
 			r.Skip()
-			if !r.Failed() || r.At() > cut {
-				t.Fatalf("%x, cut at %d, was read to %d", body, cut, r.At())
+			if !r.Failed() || r.Pos() > cut {
+				t.Fatalf("%x, cut at %d, was read to %d", body, cut, r.Pos())
 			}
-			if r.Left() != 0 || r.Lead() != msgpack.Unused || r.Int() != 0 || r.Str() != (msgpack.Text{}) ||
+			if r.Unread() != 0 || r.Peek() != msgpack.Unused || r.Int() != 0 || r.Str() != (msgpack.Text{}) ||
 				r.Array() != 0 || r.Map() != 0 || r.Number() != 0 || r.Bool() || r.SkipNil() {
 				t.Fatalf("%x, cut at %d: something was read after the fault", body, cut)
 			}
@@ -244,8 +244,8 @@ func TestReader_ErrorPosition(t *testing.T) {
 	} {
 		r := msgpack.NewReader(test.body)
 		r.Uint(1)
-		if test.read(&r); !r.Failed() || r.At() != 1 {
-			t.Errorf("%s: the reader is at %d", name, r.At())
+		if test.read(&r); !r.Failed() || r.Pos() != 1 {
+			t.Errorf("%s: the reader is at %d", name, r.Pos())
 		}
 	}
 }
@@ -264,8 +264,8 @@ func TestReader_NestingIsBounded(t *testing.T) {
 		}
 	}
 	r := msgpack.NewReader(nested(1 << 20))
-	if r.Skip(); !r.Failed() || r.At() > msgpack.MaxDepth+1 {
-		t.Errorf("it was followed to %d", r.At())
+	if r.Skip(); !r.Failed() || r.Pos() > msgpack.MaxDepth+1 {
+		t.Errorf("it was followed to %d", r.Pos())
 	}
 }
 
