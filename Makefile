@@ -348,6 +348,10 @@ bench-docs: ## repeat the measurements of docs/benchmarks.md and update its tabl
 	cd tools && $(GO) build -o ../bin/ ./benchdocs
 	bin/benchdocs -file '$(or $(FILE),docs/benchmarks.md)' -only '$(ONLY)'
 
+charts: ## draw the charts of docs/performance.md again from the tables of docs/benchmarks.md
+	cd tools && $(GO) build -o ../bin/ ./benchdocs
+	bin/benchdocs -charts
+
 pgo: build ## update the daemon's profile for the compiler after a change of its hot paths
 	@GO=$(GO) PROFILE=$(PROFILE) sh .ci/pgo
 

@@ -3,6 +3,7 @@
 //	make bench-docs                        # everything, in the order of the document
 //	make bench-docs ONLY=bench,bench-peers # some targets
 //	make bench-docs FILE=docs/pod.md       # another document
+//	benchdocs -charts                      # draws the charts again, measures nothing
 //	benchdocs -stale                       # lists tables of outdated code and old peers, measures nothing
 //
 // The document marks its tables. The lines
@@ -14,7 +15,7 @@
 // its places in their order. A table consists of lines that begin with "|", or of Go benchmark
 // lines, which are converted to a table. The document is written after each target, so that an
 // interrupted run keeps finished measurements. A target that fails leaves its tables unchanged.
-// The text around the tables has to be updated by hand.
+// Charts of the tables are drawn again at the end. The text around the tables has to be updated by hand.
 package main
 
 import (
@@ -24,6 +25,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -34,9 +36,17 @@ func main() {
 	only := flag.String("only", "", "targets, separated by commas (default: all that the document names)")
 	stale := flag.Bool("stale", false, "measure nothing, and name the tables whose packages have changed since, "+
 		"and peers of old versions")
+	draw := flag.Bool("charts", false, "measure nothing, and draw the charts of docs/benchmarks.md")
 	flag.Parse()
 	if *stale {
 		if err := errors.Join(tellOldPeers(*file, time.Now()), tellStale(*file)); err != nil {
+			fmt.Fprintln(os.Stderr, "bench docs:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	if *draw {
+		if err := writeCharts(*file); err != nil {
 			fmt.Fprintln(os.Stderr, "bench docs:", err)
 			os.Exit(1)
 		}
@@ -78,6 +88,9 @@ func renew(file, only string) error {
 			fmt.Print(", failed")
 		}
 		fmt.Println()
+	}
+	if filepath.Base(file) == "benchmarks.md" {
+		failed = append(failed, writeCharts(file))
 	}
 	return errors.Join(failed...)
 }
