@@ -81,14 +81,14 @@ Exits 0 only if the accounting is balanced and the agent counted exactly what wa
 		"the daemon's program (default: the spanstatsd next to this one, or in PATH)")
 	all, _ := newBenchTable(program, bench.All, "all", "Measure every workload, in one table",
 		`Measure every workload as fast as it goes, keys by their bytes and by numbers, and
-the client library at a rate. What follows -- goes to the daemon; with
+the client library at a rate. Arguments after -- are passed to the daemon; with
 --buffer=block nothing is dropped, and the rate is what it carries.`)
 	traces, tracesConfig := newBenchTable(program, bench.AllTraces, "traces",
 		"Measure traces over the agent's API in every format, in one table",
-		`Measure the workload of traces with a recorded request of each format: what handing
-it on costs the daemon, and a bare relay; what counting its spans adds, and what counting
-alone costs. With a rate, what that is a second, as in a pod that sends no faster.
-What follows -- goes to the daemon.`)
+		`Measure the workload of traces with a recorded request of each format: the
+cost of forwarding it, in the daemon and in a bare relay, the cost that counting its
+spans adds, and the cost of counting alone. With a rate, also the cost per second, as in
+a pod that sends no faster. Arguments after -- are passed to the daemon.`)
 	traces.Flags().Float64Var(&tracesConfig.Rate, "rate", 0, "spans a second (default: as fast as it goes)")
 	cmd.AddCommand(all, traces, newBenchScaleCommand(program), newBenchRatesCommand(program),
 		newBenchTracerCommand(), newBenchRelayCommand())

@@ -15,7 +15,7 @@ func newBenchRatesCommand(program *string) *cobra.Command {
 		Short: "Measure what publishing costs at the rates that pods have",
 		Long: `Measure what publishing through the client costs a process that serves requests of ten
 spans, at each of some rates: its processor time with publishing and without, in turns,
-and that of the daemon meanwhile. Prints a table of medians. What follows -- goes to the
+and that of the daemon meanwhile. Prints a table of medians. Arguments after -- go to the
 daemon.`,
 		Args: daemonArguments,
 		RunE: func(cmd *cobra.Command, args []string) error {

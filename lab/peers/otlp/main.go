@@ -37,7 +37,7 @@ func main() {
 	flag.DurationVar(&o.least, "time", 300*time.Millisecond, "how long a turn lasts at least")
 	flag.StringVar(&only, "requests", strings.Join(recorded.Names, ","), "requests, separated by commas")
 	flag.StringVar(&o.program, "program", "../../bin/spanstatsd", "the daemon's program")
-	flag.StringVar(&o.table, "table", "", "only that table: counting, names, labels, handing-on")
+	flag.StringVar(&o.table, "table", "", "only that table: counting, names, labels, forwarding")
 	isRelay := flag.Bool("relay", false, "be the bare relay, which a run starts")
 	flag.Parse()
 	if *isRelay {
@@ -75,7 +75,7 @@ func run(out io.Writer, o options) error {
 		{"counting", func() error { return compareCounting(out, o, requests) }},
 		{"names", func() error { return compareNames(out, requests) }},
 		{"labels", func() error { return compareLabels(out, requests) }},
-		{"handing-on", func() error { return compareForwarding(out, o, requests) }},
+		{"forwarding", func() error { return compareForwarding(out, o, requests) }},
 	}
 	for _, t := range tables {
 		if o.table != "" && o.table != t.name {

@@ -53,8 +53,8 @@ type row struct {
 
 // compareForwarding prints one row per protobuf request and protocol.
 func compareForwarding(out io.Writer, o options, requests []*recorded.Request) error {
-	fmt.Fprintln(out, "| request | protocol | KB | a bare relay, CPU µs a request | handing on | times | "+
-		"allocations | and counting | a share of "+share+" goes on | times a bare relay |")
+	fmt.Fprintln(out, "| request | protocol | KB | a bare relay, CPU µs a request | forwarding | times | "+
+		"allocations | forwarding and counting | counting, forwarding a share of "+share+" | times a bare relay |")
 	fmt.Fprintln(out, "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
 	for _, isGRPC := range []bool{false, true} {
 		for _, r := range requests {
