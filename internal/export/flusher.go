@@ -89,11 +89,11 @@ func (f *Flusher) Accept(sealed *aggregate.Sealed) {
 		return
 	}
 	state := &cycleState{delivery: delivery}
-	state.addPendingPart() // stands for the payloads that are not encoded yet
+	state.addPendingPart() // keeps the cycle pending until all payloads are encoded
 	f.mergeAndDeliver(sealed, state, destinations)
 	sealed.Release()
 	f.recordDuration(time.Since(began))
-	state.resolvePart(nil) // all payloads are encoded
+	state.resolvePart(nil)
 }
 
 // mergeAndDeliver merges the counts of an export interval into rows, the sums of equal label sets, and passes the rows

@@ -108,7 +108,7 @@ func (d *pushDestination) encode(c *Cycle, entry *Flush, now time.Time) Encoded 
 // creation time now. It counts spans that could not be encoded as unsent.
 func (d *pushDestination) encodeSnapshot(c *Cycle, entry *Flush, now time.Time) Encoded {
 	snap := d.beginSnapshot(c, now)
-	snap.addPendingPayload() // stands for the payloads that are not encoded yet
+	snap.addPendingPayload() // keeps the snapshot pending until all payloads are encoded
 	encoded := d.exporter.Push.Encode(c, func(p *Payload) {
 		p.snapshot = snap
 		d.enqueue(p, c, entry, now)

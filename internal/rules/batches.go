@@ -53,7 +53,7 @@ func (b *Batches) Reset(labeller span.Labeller) {
 
 // FindOrAdd returns the number of the batch with the given ID, and adds an empty batch if there is none.
 // ok is false if there are already MaxOrigins batches. The batch for the spans of all further processes,
-// whose ID has the origin Common, can always be added.
+// whose ID has the origin CommonOrigin, can always be added.
 func (b *Batches) FindOrAdd(id BatchID) (number int, ok bool) {
 	for i := range b.all {
 		if b.all[i].id == id {
@@ -62,7 +62,7 @@ func (b *Batches) FindOrAdd(id BatchID) (number int, ok bool) {
 	}
 	number = len(b.all)
 	isFull := number >= MaxOrigins
-	if isFull && id.Origin != Common {
+	if isFull && id.Origin != CommonOrigin {
 		return 0, false
 	}
 	b.addBatch(id)

@@ -7,8 +7,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// Common is the number of the common origin, which describes the processes that have no other origin.
-const Common = MaxOrigins
+// CommonOrigin is the number of the common origin, which describes the processes that have no other origin.
+const CommonOrigin = MaxOrigins
 
 // AssignedOrigin is the origin under which the spans of a sender, the process that sent them, are counted.
 type AssignedOrigin struct {
@@ -69,14 +69,15 @@ func (o *Origins) assign(dst []AssignedOrigin, senders iter.Seq[span.Origin], ma
 	for sender := range senders {
 		number := slices.Index(o.list, sender)
 		isNew := number < 0
-		if isNew && ownedCount < maxOwned {
+		switch {
+		case isNew && ownedCount < maxOwned:
 			number = o.add(sender)
 			ownedCount++
-		} else if isNew {
+		case isNew:
 			number = o.addService(sender)
 			isAnyShared = true
 		}
-		isShared := o.Get(number) != sender
+		isShared := o.Get(number) != sender // the origin describes less than the sender
 		assigned = append(assigned, AssignedOrigin{Number: uint8(number), IsShared: isShared})
 	}
 	return assigned, isAnyShared
@@ -102,7 +103,7 @@ func (o *Origins) add(origin span.Origin) int {
 	return len(o.list) - 1
 }
 
-// MergeIntoCommon removes from the common origin whatever does not apply to process, and returns Common, the number
+// MergeIntoCommon removes from the common origin whatever does not apply to process, and returns CommonOrigin, the number
 // of that origin. The common origin has no service. It has an environment or a language only if it is the same for
 // all its processes.
 func (o *Origins) MergeIntoCommon(process span.Origin) int {
@@ -111,15 +112,15 @@ func (o *Origins) MergeIntoCommon(process span.Origin) int {
 	if !o.hasCommon {
 		o.common = description
 		o.hasCommon = true
-		return Common
+		return CommonOrigin
 	}
 	o.common = o.common.Common(description) // keeps only equal fields
-	return Common
+	return CommonOrigin
 }
 
 // Get returns the origin with the given number. The result remains valid after Reset.
 func (o *Origins) Get(number int) span.Origin {
-	if number == Common {
+	if number == CommonOrigin {
 		return o.common
 	}
 	return o.list[number]

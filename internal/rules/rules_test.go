@@ -122,7 +122,7 @@ func TestBatches_PerOriginAndService(t *testing.T) {
 			t.Errorf("there are %d batches", seen)
 		}
 		for range 2 {
-			if n, ok := b.FindOrAdd(rules.BatchID{Origin: rules.Common}); n != rules.MaxOrigins || !ok {
+			if n, ok := b.FindOrAdd(rules.BatchID{Origin: rules.CommonOrigin}); n != rules.MaxOrigins || !ok {
 				t.Errorf("the common batch is %d, %v", n, ok)
 			}
 		}

@@ -23,14 +23,9 @@ func AppendTagValue(dst []byte, text string) []byte {
 	for runes := 0; runes < maxTagRunes && offset < end; runes++ {
 		r, width := utf8.DecodeRuneInString(text[offset:])
 		offset += width
-		lower := unicode.ToLower(r)
-		hasSameWidth := utf8.RuneLen(lower) == width // the agent keeps the few other capitals
-		if unicode.IsUpper(r) && hasSameWidth {
-			r = lower
-		}
+		r = lowerCase(r, width)
 		isInvalidUTF8 := r == utf8.RuneError && width == 1
-		isAllowed := unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("./-:", r)
-		if !isAllowed || isInvalidUTF8 {
+		if isInvalidUTF8 || !isTagRune(r) {
 			needsUnderscore = true
 			continue
 		}
@@ -43,13 +38,30 @@ func AppendTagValue(dst []byte, text string) []byte {
 	return dst
 }
 
+// lowerCase returns the lower case of r, a character with the given number of bytes. Like the agent, it returns r itself
+// if its lower case has another number of bytes.
+func lowerCase(r rune, width int) rune {
+	lower := unicode.ToLower(r)
+	if unicode.IsUpper(r) && utf8.RuneLen(lower) == width {
+		return lower
+	}
+	return r
+}
+
+// isTagRune reports whether the agent keeps a character in the value of a tag.
+func isTagRune(r rune) bool {
+	return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("./-:", r)
+}
+
 // IsTagValue reports whether AppendTagValue would append text without a change. It returns false for
 // every text with a character that is not ASCII, even if AppendTagValue would keep it.
 func IsTagValue(text []byte) bool {
 	endsWithUnderscore := false
 	for _, b := range text {
+		isLetter := 'a' <= b && b <= 'z'
+		isDigitOrPunctuation := '-' <= b && b <= ':' // one of -./0123456789:
 		switch {
-		case 'a' <= b && b <= 'z', '-' <= b && b <= ':': // a letter, or one of -./0123456789:
+		case isLetter || isDigitOrPunctuation:
 			endsWithUnderscore = false
 		case b == '_' && !endsWithUnderscore:
 			endsWithUnderscore = true

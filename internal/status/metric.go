@@ -80,11 +80,12 @@ func gauge[N number](name, help string, value func(*scrape) N) metric {
 // labeledCounter returns a counter with one label, for example "reason". values returns the count for each
 // value of the label.
 func labeledCounter[K ~string](name, help, label string, values func(*scrape) map[K]uint64) metric {
-	return metric{describe(name, help, label), func(s *scrape, emit emitter) {
+	emitValues := func(s *scrape, emit emitter) {
 		for labelValue, count := range values(s) {
 			emit.value(prometheus.CounterValue, float64(count), string(labelValue))
 		}
-	}}
+	}
+	return metric{describe(name, help, label), emitValues}
 }
 
 // ringGauge returns a gauge with one value per ring.
@@ -101,20 +102,21 @@ func ringGauge(name, help string, value func(*aggregate.DrainerStats) int) metri
 func perDestination[N number](kind prometheus.ValueType, name, help string,
 	value func(*scrape, *export.Stats) N,
 ) metric {
-	return metric{describe(name, help, "destination"), func(s *scrape, emit emitter) {
+	emitValues := func(s *scrape, emit emitter) {
 		for i := range s.destinations {
 			d := &s.destinations[i]
 			number := float64(value(s, &d.Stats))
 			emit.value(kind, number, d.Name())
 		}
-	}}
+	}
+	return metric{describe(name, help, "destination"), emitValues}
 }
 
 // perKnownDestination returns a gauge with one value for each destination: 1 if isTrue returns true,
 // and otherwise 0. It omits an agent that has not been discovered yet, because its state is unknown
 // and must not cause an alert.
 func perKnownDestination(name, help string, isTrue func(*export.Stats) bool) metric {
-	return metric{describe(name, help, "destination"), func(s *scrape, emit emitter) {
+	emitValues := func(s *scrape, emit emitter) {
 		for i := range s.destinations {
 			d := &s.destinations[i]
 			if d.IsDiscovering {
@@ -122,20 +124,22 @@ func perKnownDestination(name, help string, isTrue func(*export.Stats) bool) met
 			}
 			emit.value(prometheus.GaugeValue, oneIf(isTrue(&d.Stats)), d.Name())
 		}
-	}}
+	}
+	return metric{describe(name, help, "destination"), emitValues}
 }
 
 // byReason returns a counter with two labels: the destination, and one with the given name, for example
 // "reason". values returns the counts of a destination by the value of that label.
 func byReason[K ~string](name, help, label string, values func(*export.Stats) map[K]uint64) metric {
-	return metric{describe(name, help, "destination", label), func(s *scrape, emit emitter) {
+	emitValues := func(s *scrape, emit emitter) {
 		for i := range s.destinations {
 			d := &s.destinations[i]
 			for labelValue, count := range values(&d.Stats) {
 				emit.value(prometheus.CounterValue, float64(count), d.Name(), string(labelValue))
 			}
 		}
-	}}
+	}
+	return metric{describe(name, help, "destination", label), emitValues}
 }
 
 // oneIf returns 1 for true and 0 for false.
@@ -199,9 +203,8 @@ func (r *ReceiverSource) metrics(stats *receiver.Status) (all []metric) {
 		all = append(all, forwarded)
 	}
 	for _, m := range receiverMetrics {
-		all = append(all, metric{describe(r.Name+"_"+m.name, m.help), func(_ *scrape, emit emitter) {
-			emit.value(m.kind, m.value(stats))
-		}})
+		emitValue := func(_ *scrape, emit emitter) { emit.value(m.kind, m.value(stats)) }
+		all = append(all, metric{describe(r.Name+"_"+m.name, m.help), emitValue})
 	}
 	return all
 }

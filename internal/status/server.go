@@ -151,14 +151,18 @@ func (s *Server) routes() *http.ServeMux {
 	handleGuarded("GET /status", s.status)
 	addPage(handleGuarded)
 	if s.config.Debug {
-		// Profiles need CPU time, and reveal the content of memory.
-		handleGuarded("GET /debug/pprof/", pprof.Index)
-		handleGuarded("GET /debug/pprof/cmdline", pprof.Cmdline)
-		handleGuarded("GET /debug/pprof/profile", pprof.Profile)
-		handleGuarded("GET /debug/pprof/symbol", pprof.Symbol)
-		handleGuarded("GET /debug/pprof/trace", pprof.Trace)
+		addProfiles(handleGuarded)
 	}
 	return mux
+}
+
+// addProfiles registers the handlers of profiles, which need CPU time, and reveal the content of memory.
+func addProfiles(handle func(pattern string, handler http.HandlerFunc)) {
+	handle("GET /debug/pprof/", pprof.Index)
+	handle("GET /debug/pprof/cmdline", pprof.Cmdline)
+	handle("GET /debug/pprof/profile", pprof.Profile)
+	handle("GET /debug/pprof/symbol", pprof.Symbol)
+	handle("GET /debug/pprof/trace", pprof.Trace)
 }
 
 // metricsHandler returns the handler of /metrics, with the metrics of the daemon, of the Go runtime

@@ -20,7 +20,8 @@ type Sockets struct {
 // TakeSockets returns the sockets that the process has inherited from the service manager, if any. The error
 // names each inherited file that is not a listening socket.
 func TakeSockets() (s Sockets, err error) {
-	for _, file := range activation.Files(true) {
+	const unsetsEnvironment = true // child processes do not inherit the sockets
+	for _, file := range activation.Files(unsetsEnvironment) {
 		listener, fileErr := net.FileListener(file) // duplicates the file descriptor
 		if fileErr != nil {
 			err = errors.Join(err, fmt.Errorf("use socket %s of the service manager: %w; configure it with "+
@@ -105,5 +106,8 @@ func isSamePath(a, b string) bool {
 	}
 	infoA, errA := os.Lstat(a)
 	infoB, errB := os.Lstat(b)
-	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
+	if errA != nil || errB != nil {
+		return false
+	}
+	return os.SameFile(infoA, infoB)
 }

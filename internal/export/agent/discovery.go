@@ -91,7 +91,8 @@ func (d *discovery) waitForNextRead(ctx context.Context, link *export.Link, last
 	if d.acceptsStatistics() {
 		d.waitForReason(ctx, link, lastReadOK)
 	}
-	if !d.acceptsStatistics() { // it may also have rejected statistics during waitForReason
+	hasRejected := !d.acceptsStatistics() // before the call, or during waitForReason
+	if hasRejected {
 		sleep(ctx, discoveryPause)
 	}
 }
@@ -162,7 +163,8 @@ func (d *discovery) requestInfo(ctx context.Context) (agentInfo, error) {
 	if err != nil {
 		return agentInfo{}, err
 	}
-	if !info.features.Stats && !d.isAgentKnown.Load() {
+	isKnownAgent := d.isAgentKnown.Load()
+	if !isKnownAgent && !info.features.Stats {
 		return agentInfo{}, errNoStatistics
 	}
 	return info, nil

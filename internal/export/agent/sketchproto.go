@@ -77,14 +77,15 @@ const denseBinBytes = 8
 // best range.
 func denseRange(runs []sketch.Run) (first, end int) {
 	bestSavings := 0
-	start, savings := 0, 0 // the best range that ends with the current run
+	start, savings := 0, 0 // the best range that ends with the current run, and the bytes that it saves
 	for i, run := range runs {
 		if i > 0 {
 			emptyBins := int(run.First - runs[i-1].End)
 			savings -= denseBinBytes * emptyBins
 		}
-		if savings <= 0 { // the runs before this one are not worth the empty bins
-			start, savings = i, 0
+		isGapTooLong := savings <= 0
+		if isGapTooLong {
+			start, savings = i, 0 // a range that begins with this run is better
 		}
 		savings += entryBytes(run) - denseBinBytes*run.Len()
 		if savings >= bestSavings {

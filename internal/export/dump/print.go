@@ -27,7 +27,8 @@ func (r *Refusal) Print(to io.Writer) error {
 	printHeaders(&b, r.Sent)
 	decoded, err := payload.Decode(r.Body)
 	if err != nil {
-		beginning := r.Body[:min(len(r.Body), 256)]
+		const maxPrintedBytes = 256
+		beginning := r.Body[:min(len(r.Body), maxPrintedBytes)]
 		fmt.Fprintf(&b, "\nThe payload can't be decoded: %s\nIt begins with\n%s",
 			sanitize.Text(err.Error()), hex.Dump(beginning))
 	} else {

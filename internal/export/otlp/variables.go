@@ -163,7 +163,8 @@ func endpointOf(variable, text string) (endpoint.URL, error) {
 func parseTimeout(_, text string) (time.Duration, error) {
 	limit := longestTimeout.Milliseconds()
 	milliseconds, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || milliseconds <= 0 || milliseconds > limit {
+	isInRange := 0 < milliseconds && milliseconds <= limit
+	if err != nil || !isInRange {
 		return 0, fmt.Errorf("%q is not a number of milliseconds from 1 to %d", text, limit)
 	}
 	return time.Duration(milliseconds) * time.Millisecond, nil

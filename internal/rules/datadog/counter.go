@@ -288,7 +288,7 @@ func (c *Counter) setWeight() {
 func (c *Counter) selectBatch(g *spantable.Group, baseService string) {
 	origin := c.originOf(g)
 	id := rules.BatchID{Origin: int(origin.Number), Service: baseService}
-	if id.Origin == rules.Common {
+	if id.Origin == rules.CommonOrigin {
 		id.Service = "" // the common batch contains spans of all services
 	}
 	number, hasBatch := c.batches.FindOrAdd(id)
@@ -422,10 +422,7 @@ func (c *Counter) addSnapshot(index uint32, isTopLevel bool) {
 	var fingerprint []byte
 	isIgnored := c.matchesIgnoreRule()
 	if !isIgnored {
-		fingerprint = c.makeFingerprint(s)
-	}
-	if !isIgnored && fingerprint == nil {
-		c.makeKey(s) // records an error if a label is a list or a map
+		fingerprint = c.checkedFingerprint(s)
 	}
 	c.batches.AddSnapshot(c.batchNumber, fingerprint, span.Snapshot{
 		Duration: s.Duration,
@@ -437,6 +434,16 @@ func (c *Counter) addSnapshot(index uint32, isTopLevel bool) {
 	if c.batches.FingerprintBytes() > c.table.Limits.DerivedBytes {
 		c.table.Fail(spantable.ErrTooMuch)
 	}
+}
+
+// checkedFingerprint returns the fingerprint of s, the current span, or nil if it has none. It records an error in
+// the table if a label of the span is a list or a map.
+func (c *Counter) checkedFingerprint(s *spantable.Span) []byte {
+	fingerprint := c.makeFingerprint(s)
+	if fingerprint == nil {
+		c.makeKey(s) // records the error
+	}
+	return fingerprint
 }
 
 // flagsOf returns the flags of a span in a batch: whether it failed, is top-level, or is ignored.

@@ -129,7 +129,7 @@ func (c *Counter) countResource(res *otlp.Resource, place rules.AssignedOrigin) 
 	originNumber := int(place.Number)
 	batch, _ := c.batches.FindOrAdd(rules.BatchID{Origin: originNumber})
 	service := c.origins.Get(originNumber).Service
-	if originNumber == rules.Common {
+	if originNumber == rules.CommonOrigin {
 		service = originOf(r, res, nil).Service // the common origin has no service
 	}
 	var flags span.Flags

@@ -329,7 +329,8 @@ func (a *spanAttributes) firstOfResource(labels ...spantable.Label) spantable.Te
 // does not have the attributes host.name and cloud.account.id.
 func (a *spanAttributes) hostOfGCP() spantable.Text {
 	has := a.resourceAttrs.Set.Has
-	if !has(attrHostName) || !has(attrAccount) {
+	identifiesHost := has(attrHostName) && has(attrAccount)
+	if !identifiesHost {
 		return spantable.Text{}
 	}
 	machine := a.output.String(a.textOf(attrHostName))

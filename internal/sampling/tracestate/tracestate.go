@@ -48,8 +48,7 @@ func (s *State) readMembers(text []byte) bool {
 			continue
 		}
 		members++
-		key, value, isPair := bytes.Cut(member, []byte{'='})
-		isValid := isPair && isKey(key) && isValue(value)
+		key, value, isValid := cutMember(member)
 		if !isValid || members > maxMembers {
 			return false
 		}
@@ -68,6 +67,13 @@ func (s *State) readMembers(text []byte) bool {
 	return true
 }
 
+// cutMember returns the key and the value of a member such as "vendor=value". isValid is false if the member
+// violates W3C's syntax.
+func cutMember(member []byte) (key, value []byte, isValid bool) {
+	key, value, isPair := bytes.Cut(member, []byte{'='})
+	return key, value, isPair && isKey(key) && isValue(value)
+}
+
 // readOTValue parses the value of the tracestate key "ot", such as "th:8;rv:0123456789abcd", and stores
 // threshold and randomness in s. It returns false if the value is invalid; then s can contain a part of
 // it.
@@ -75,7 +81,8 @@ func (s *State) readOTValue(otValue []byte) bool {
 	s.otValue = otValue
 	for pair := range bytes.SplitSeq(otValue, []byte{';'}) {
 		key, value, isPair := bytes.Cut(pair, []byte{':'})
-		if !isPair || !isSubkey(key) || !isSubvalue(value) {
+		isValid := isPair && isSubkey(key) && isSubvalue(value)
+		if !isValid {
 			return false
 		}
 		switch string(key) {

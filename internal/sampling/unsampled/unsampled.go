@@ -97,10 +97,11 @@ func mustForward(t *spantable.Table, s *spantable.Span) bool {
 // setCount writes the number of elements to header, the header of a msgpack array of 1, 3 or 5 bytes.
 // The header keeps its length, so count must not be larger than the number that the header contains.
 func setCount(header []byte, count int) {
+	const fixArrayBytes, array16Bytes = 1, 3 // lengths of the short headers
 	switch len(header) {
-	case 1:
+	case fixArrayBytes:
 		header[0] = msgpack.FixArray | byte(count)
-	case 3:
+	case array16Bytes:
 		binary.BigEndian.PutUint16(header[1:], uint16(count))
 	default:
 		binary.BigEndian.PutUint32(header[1:], uint32(count))

@@ -102,6 +102,17 @@ func (f *Findings) checkSDKs(s *status.Status) {
 		f.ok(subject, "SDKs report %d started, %d sampled and %d exported spans", sdks.Started, sdks.Sampled,
 			sdks.Exported)
 	}
+	f.checkSDKLosses(subject, s)
+	if countsAllExported(s) && s.Accounting.Received < sdks.Exported {
+		f.add(Notice, subject, "check OTEL_EXPORTER_OTLP_TRACES_ENDPOINT of each process, and whether a process has a "+
+			"second exporter", "SDKs report %d exported spans, but only %d were received here", sdks.Exported,
+			s.Accounting.Received)
+	}
+}
+
+// checkSDKLosses adds findings about spans that OpenTelemetry SDKs have lost before or during the export.
+func (f *Findings) checkSDKLosses(subject string, s *status.Status) {
+	sdks := s.SDKs
 	if sdks.Dropped > 0 {
 		f.add(Wrong, subject, "raise OTEL_BSP_MAX_QUEUE_SIZE, or lower OTEL_BSP_SCHEDULE_DELAY",
 			"SDKs report %d spans dropped before export, usually because the queue was full", sdks.Dropped)
@@ -109,11 +120,6 @@ func (f *Findings) checkSDKs(s *status.Status) {
 	if sdks.Failed > 0 {
 		f.add(Wrong, subject, "read the log of the application, and the findings about the upstream of otlp",
 			"SDKs report %d spans that their exporter failed to deliver", sdks.Failed)
-	}
-	if countsAllExported(s) && s.Accounting.Received < sdks.Exported {
-		f.add(Notice, subject, "check OTEL_EXPORTER_OTLP_TRACES_ENDPOINT of each process, and whether a process has a "+
-			"second exporter", "SDKs report %d exported spans, but only %d were received here", sdks.Exported,
-			s.Accounting.Received)
 	}
 }
 

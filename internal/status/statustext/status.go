@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/spanstatsd/spanstatsd/internal/export"
+	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/status"
 	"github.com/spanstatsd/spanstatsd/internal/status/sanitize"
 )
@@ -247,15 +248,7 @@ func (t *statusText) writeOverflow() {
 		overflow.Ended.Local().Format(time.TimeOnly), count(overflow.Keys))
 	rows := [][]string{{"SERVICE", "LABEL", "BUDGET", "WANTED", "MOSTLY COLLAPSED"}}
 	for i := range overflow.Labels {
-		l := &overflow.Labels[i]
-		mostly := ""
-		if len(l.Collapsed) > 0 {
-			mostly = l.Collapsed[0].Value
-		}
-		rows = append(rows, []string{
-			clip(sanitize.Text(l.Service), shownLabel), clip(sanitize.Text(l.Label), shownLabel),
-			count(l.Budget), "~" + count(l.Wanted), clip(sanitize.Text(mostly), shownLabel),
-		})
+		rows = append(rows, overflowCells(&overflow.Labels[i]))
 	}
 	if len(overflow.Labels) > 0 {
 		t.writeTable(rows)
@@ -264,6 +257,19 @@ func (t *statusText) writeOverflow() {
 		t.line("  %s", t.dim("and "+count(overflow.LabelsNotMeasured)+" more labels, which were not measured"))
 	}
 	t.line("  %s", t.dim("spanstatsd plan proposes flags"))
+}
+
+// overflowCells returns the cells of a table row about a label that had more values than its budget allows. The last
+// one is the value that was replaced most often.
+func overflowCells(l *registry.LabelOverflow) []string {
+	mostly := ""
+	if len(l.Collapsed) > 0 {
+		mostly = l.Collapsed[0].Value
+	}
+	return []string{
+		clip(sanitize.Text(l.Service), shownLabel), clip(sanitize.Text(l.Label), shownLabel),
+		count(l.Budget), "~" + count(l.Wanted), clip(sanitize.Text(mostly), shownLabel),
+	}
 }
 
 // writeDrainers writes a line for each drainer, a goroutine that reads spans from a ring buffer and

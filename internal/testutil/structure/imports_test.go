@@ -35,7 +35,7 @@ var packages = map[string]imports{
 		"internal/logging/ratelog internal/registry internal/routing internal/recovery internal/ingest/otlp/sdkmetrics internal/status/sanitize", "reads the statistics of all other packages"},
 
 	"internal/commandline":       {"internal/memory", "defines flags and help that all commands share"},
-	"internal/status/statustext": {"internal/export internal/status internal/status/sanitize", "formats a status as text"},
+	"internal/status/statustext": {"internal/export internal/registry internal/status internal/status/sanitize", "formats a status as text"},
 	"internal/status/doctor":     {"internal/export internal/memory internal/registry internal/status internal/status/sanitize", "diagnoses a status"},
 
 	"client": {
