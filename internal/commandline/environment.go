@@ -50,7 +50,8 @@ func ApplyEnvironment(cmd *cobra.Command) (used map[string]string, mistakes erro
 		mistakes = errors.Join(mistakes, err)
 	}
 	mistakes = errors.Join(mistakes, applyOldVariables(cmd, used))
-	if len(settings) > 0 {
+	readsVariables := len(settings) > 0 // a command without settings ignores all variables
+	if readsVariables {
 		mistakes = errors.Join(mistakes, checkVariables(cmd.Root()))
 	}
 	return used, AsUsage(mistakes)

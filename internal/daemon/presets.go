@@ -184,9 +184,9 @@ func (c *Config) lowerLimits(index int, isSetByOperator func(flag string) bool) 
 			continue
 		}
 		presetValue := p.values[index-1] // there is no value for presets[0]
-		lowest := max(presetValue, c.minLimit(p.limit))
+		newValue := max(presetValue, c.minLimit(p.limit))
 		limit := limits[p.limit]
-		*limit = min(*limit, lowest)
+		*limit = min(*limit, newValue)
 	}
 }
 

@@ -115,19 +115,19 @@ func (r *busiestReader) findBusiest(sealed *aggregate.Sealed, rows []Row) *Busie
 func busiestOrigins(sealed *aggregate.Sealed, spansByKey []uint64) []BusyOrigin {
 	spansByOrigin := make([]uint64, len(sealed.Origins))
 	keysByOrigin := make([]int, len(sealed.Origins))
-	for id, spans := range spansByKey {
+	for keyID, spans := range spansByKey {
 		if spans > 0 {
-			origin := sealed.Keys[id].Origin
+			origin := sealed.Keys[keyID].Origin
 			spansByOrigin[origin] += spans
 			keysByOrigin[origin]++
 		}
 	}
 	busiest := []BusyOrigin{} // an empty list is not null in JSON
-	for _, id := range indexesOfLargest(spansByOrigin, maxBusyOrigins) {
-		o := &sealed.Origins[id]
+	for _, index := range indexesOfLargest(spansByOrigin, maxBusyOrigins) {
+		o := &sealed.Origins[index]
 		busiest = append(busiest, BusyOrigin{
 			Service: o.Service, Env: o.Env, Version: o.Version, Lang: o.Lang, Host: o.Host,
-			Spans: spansByOrigin[id], Aggregates: keysByOrigin[id],
+			Spans: spansByOrigin[index], Aggregates: keysByOrigin[index],
 		})
 	}
 	return busiest

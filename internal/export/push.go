@@ -115,7 +115,7 @@ func (d *pushDestination) encodeSnapshot(c *Cycle, entry *Flush, now time.Time) 
 	})
 	lost := d.open.subtractLost(snap.number, encoded.Unencodable)
 	recordUnencodable(d.cfg.Log, d.stats, &d.exporter, c, lost)
-	d.recordSnapshotOutcome(snap, payloadOutcome{}) // all payloads are encoded
+	d.recordSnapshotOutcome(snap, payloadOutcome{}) // ends what addPendingPayload began
 	return encoded
 }
 

@@ -57,7 +57,7 @@ func (s *Sample) computeSizes() (requestSize int) {
 // message is left out, because all its spans are dropped. A message that never had spans keeps its length.
 func (s *Sample) scopeSize(scope *otlp.Scope) int {
 	size := scope.FieldEnd - scope.MessageStart
-	isEmpty := scope.ListStart == scope.ListEnd
+	hasSpans := scope.ListStart < scope.ListEnd
 	hasForwarded := false
 	for span := scope.ListStart; span < scope.ListEnd; span++ {
 		received := &s.request.Extras[span]
@@ -67,10 +67,10 @@ func (s *Sample) scopeSize(scope *otlp.Scope) int {
 			hasForwarded = true
 		}
 	}
-	if isEmpty || hasForwarded {
-		return size
+	if hasSpans && !hasForwarded {
+		return droppedSize
 	}
-	return droppedSize
+	return size
 }
 
 // resourceSize returns the new length of a ResourceSpans message, given the new lengths of its scopes in s.scopeSizes.

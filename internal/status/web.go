@@ -38,7 +38,8 @@ type guardedListener struct {
 }
 
 // Accept returns the next connection for the main server. While that server can't handle connections,
-// Accept passes them to the probe server, which answers only health checks.
+// Accept passes them to the probe server, which answers only health checks. It sets both servers up at its
+// first call, because the toolkit has then just added authentication to the main server.
 func (l *guardedListener) Accept() (net.Conn, error) {
 	l.firstAccept.Do(func() {
 		l.exemptProbes()

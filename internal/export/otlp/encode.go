@@ -90,7 +90,7 @@ type totalsEncoder struct {
 
 // encode adds the counts of a cycle, one export interval, to the running totals. It then writes the totals of all
 // series as OTLP requests, including series without new spans, because receivers forget a series that is not sent.
-// It begins with a random series: if the queue of payloads is full, not always the same series are dropped.
+// It begins with a random series, so that a full queue does not always drop the same series.
 func (e *totalsEncoder) encode(c *export.Cycle, emit func(*request)) export.Encoded {
 	e.begin(c, emit)
 	w := e.writer

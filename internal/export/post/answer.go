@@ -52,8 +52,8 @@ type Answer struct {
 	Sent    http.Header // header of the request
 }
 
-// failed returns the result of a request without a response.
-func failed(outcome export.Outcome, err error) Answer {
+// failedAnswer returns the result of a request without a response.
+func failedAnswer(outcome export.Outcome, err error) Answer {
 	return Answer{Attempt: export.Attempt{Outcome: outcome, Silent: true, Err: err}}
 }
 

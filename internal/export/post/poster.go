@@ -147,7 +147,7 @@ func (p *Poster) postOnce(
 ) (answer Answer, isModeUnsupported bool) {
 	mode, err := p.waitForMode(ctx)
 	if err != nil {
-		return failed(export.OutcomeNotYet, err), false
+		return failedAnswer(export.OutcomeNotYet, err), false
 	}
 	answer = p.send(ctx, header, content, mode)
 	if mode == immediate {
@@ -229,11 +229,11 @@ func (p *Poster) answerWithoutResponse(b *body, err error, mode expectMode) Answ
 	}
 	switch {
 	case b.wasWithdrawn(): // the destination did not request the body in time
-		return failed(export.OutcomeNotYet, p.noResponse("send payload to", errNotRequested))
+		return failedAnswer(export.OutcomeNotYet, p.noResponse("send payload to", errNotRequested))
 	case b.mayHaveArrived():
-		return failed(export.OutcomeUnknown, fmt.Errorf("%w: %w", errNoResponse, err))
+		return failedAnswer(export.OutcomeUnknown, fmt.Errorf("%w: %w", errNoResponse, err))
 	}
-	return failed(export.OutcomeNotYet, p.noResponse("send payload to", err))
+	return failedAnswer(export.OutcomeNotYet, p.noResponse("send payload to", err))
 }
 
 // continueTimeout returns how long to wait until the destination requests a body with status 100. If it has
@@ -275,11 +275,11 @@ func (p *Poster) Probe(ctx context.Context) error {
 func (p *Poster) Get(ctx context.Context, path string, limit int64) Answer {
 	req, err := p.newRequest(ctx, http.MethodGet, path)
 	if err != nil {
-		return failed(export.OutcomeRefused, err)
+		return failedAnswer(export.OutcomeRefused, err)
 	}
 	resp, err := p.lenientTransport.RoundTrip(req) // without a body, p.strictTransport would do the same
 	if err != nil {
-		return failed(export.OutcomeNotYet, err)
+		return failedAnswer(export.OutcomeNotYet, err)
 	}
 	defer resp.Body.Close()
 	return p.cfg.Answers.readAnswer(p.cfg.Name, resp, limit, time.Now())

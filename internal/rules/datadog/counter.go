@@ -302,7 +302,7 @@ func (c *Counter) selectBatch(g *spantable.Group, baseService string) {
 		return
 	}
 	c.batchNumber = c.findCommonBatch(id.Origin)
-	c.setSharedOrigin(true)
+	c.originFlags = span.SharedOrigin
 }
 
 // originOf returns the origin of the process that sent the trace g. Only an OTLP request can have several.

@@ -343,14 +343,13 @@ func (r *labeller) resolveAlias(l label, kind spantable.Kind) label {
 // httpStatus returns the HTTP status of the current span, or 0 if the span has none. It prefers the tag
 // http.status_code to http.response.status_code.
 func (r *labeller) httpStatus() uint32 {
-	code, ok := r.datadogHTTPStatus()
-	if !ok {
-		code, ok = r.otelHTTPStatus()
+	if code, ok := r.datadogHTTPStatus(); ok {
+		return agent.StatusOf(code)
 	}
-	if !ok {
-		return 0
+	if code, ok := r.otelHTTPStatus(); ok {
+		return agent.StatusOf(code)
 	}
-	return agent.StatusOf(code)
+	return 0
 }
 
 // datadogHTTPStatus returns the HTTP status in the tag http.status_code of the current span. ok is false

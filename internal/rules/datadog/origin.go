@@ -69,11 +69,13 @@ func (c *Counter) processTags(header string) string {
 	if sender.HasProcessTags {
 		return c.cloneText(sender.ProcessTags)
 	}
-	if len(c.table.Spans) > 0 {
-		for _, t := range c.table.TagsOf(&c.table.Spans[0]) {
-			if t.Label == decode.LabelProcessTags && t.Type == spantable.TypeText {
-				return c.cloneText(t.Text())
-			}
+	if len(c.table.Spans) == 0 {
+		return header
+	}
+	firstSpan := &c.table.Spans[0]
+	for _, t := range c.table.TagsOf(firstSpan) {
+		if t.Label == decode.LabelProcessTags && t.Type == spantable.TypeText {
+			return c.cloneText(t.Text())
 		}
 	}
 	return header

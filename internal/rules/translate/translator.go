@@ -77,8 +77,8 @@ func (t *Translator) Translate(r *otlp.Request, isRequestCounted bool, output *s
 		t.selectResource(resource)
 		resource.IsCounted = t.isResourceCounted(isRequestCounted)
 		if resource.IsCounted {
-			first, last := r.SpansOf(resource)
-			t.countedSpans += last - first
+			start, end := r.SpansOf(resource)
+			t.countedSpans += end - start
 			continue
 		}
 		t.addResource(resource)
@@ -112,15 +112,15 @@ const defaultPriority = 1
 // addResource adds the traces of the current resource to the table, and a sender for the resource.
 func (t *Translator) addResource(resource *otlp.Resource) {
 	r := t.request
-	first, last := r.SpansOf(resource)
-	if first == last {
+	start, end := r.SpansOf(resource)
+	if start == end {
 		return
 	}
 	sender := t.sender()
 	t.readResource(r.Tags[resource.TagStart:resource.TagEnd])
-	spans, traces := t.addTraces(r.Extras[first:last])
+	spans, traces := t.addTraces(r.Extras[start:end])
 	for i := resource.ListStart; i < resource.ListEnd; i++ {
-		t.buildSpans(&r.Scopes[i], first, spans, traces)
+		t.buildSpans(&r.Scopes[i], start, spans, traces)
 	}
 	for i, tags := range t.traces.tags {
 		traces[i].Origin = tags.origin

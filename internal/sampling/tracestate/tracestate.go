@@ -368,12 +368,11 @@ func leadingFs(share float64) int {
 // appends "0" for the threshold 0. The threshold must be less than Never.
 func appendThreshold(dst []byte, threshold uint64) []byte {
 	const hexDigits = "0123456789abcdef"
-	const firstDigitShift = randomBits - bitsPerDigit
-	const allBits = Never - 1
+	unit := uint64(Never) // of the last appended digit
 	for {
-		firstDigit := threshold >> firstDigitShift
-		dst = append(dst, hexDigits[firstDigit])
-		threshold = threshold << bitsPerDigit & allBits
+		unit >>= bitsPerDigit
+		dst = append(dst, hexDigits[threshold/unit])
+		threshold %= unit
 		if threshold == 0 {
 			return dst
 		}

@@ -198,8 +198,9 @@ func (t *statusText) writeSenders() {
 		connections := count(receiver.Connections.Live) + " of " + count(receiver.Connections.Max) + " connections"
 		t.line("  requests over %s: %s  %s", sanitize.Text(receiver.Protocol), requests, t.dim(connections))
 	}
-	isUsed := t.now.Connections.Total > 0
-	if isUsed || len(t.now.Receivers) == 0 {
+	wasNativeUsed := t.now.Connections.Total > 0
+	isNativeOnly := len(t.now.Receivers) == 0
+	if wasNativeUsed || isNativeOnly {
 		t.writeClients()
 	}
 }
@@ -262,13 +263,13 @@ func (t *statusText) writeOverflow() {
 // overflowCells returns the cells of a table row about a label that had more values than its budget allows. The last
 // one is the value that was replaced most often.
 func overflowCells(l *registry.LabelOverflow) []string {
-	mostly := ""
+	mostReplaced := ""
 	if len(l.Collapsed) > 0 {
-		mostly = l.Collapsed[0].Value
+		mostReplaced = l.Collapsed[0].Value
 	}
 	return []string{
 		clip(sanitize.Text(l.Service), shownLabel), clip(sanitize.Text(l.Label), shownLabel),
-		count(l.Budget), "~" + count(l.Wanted), clip(sanitize.Text(mostly), shownLabel),
+		count(l.Budget), "~" + count(l.Wanted), clip(sanitize.Text(mostReplaced), shownLabel),
 	}
 }
 
