@@ -32,13 +32,14 @@ import (
 // Payload contains the statistics of one request, which a tracer has computed from its spans.
 type Payload struct {
 	Groups []aggregate.Group // labels are slices of the body
-	Width  uint64            // width of all buckets, in nanoseconds
-	Origin span.Origin       // slices of the body, with unlimited length
+	// BucketDuration is the duration of each bucket, in nanoseconds.
+	BucketDuration uint64
+	Origin         span.Origin // slices of the body, with unlimited length
 
-	limits     limits
-	bins       []sketch.Bin // bins of all sketches
-	buckets    int          // number of complete buckets
-	firstGroup int          // index of the first group in the current bucket
+	limits      limits
+	bins        []sketch.Bin // bins of all sketches
+	bucketCount int          // number of complete buckets
+	bucketStart int          // index of the first group in the current bucket
 }
 
 // Read decodes body, a payload of statistics that a tracer has computed from its spans, into p.
@@ -48,7 +49,7 @@ type Payload struct {
 func (p *Payload) Read(body []byte, fromHeaders span.Origin) error {
 	p.reset()
 	p.limits = limitsOf(len(body))
-	visitor := payload.Visitor{MaxTags: p.limits.tags, Group: p.addGroup, Bucket: p.endBucket}
+	visitor := payload.Visitor{MaxTags: p.limits.tags, OnGroup: p.addGroup, OnBucket: p.endBucket}
 	decoded, err := visitor.Decode(body)
 	if err != nil {
 		return readError(err)
@@ -100,12 +101,12 @@ func (p *Payload) addGroup(decoded *payload.Group) error {
 		Spans: decoded.Hits, Hits: float64(decoded.Hits), Errors: float64(decoded.Errors),
 		TopLevel: float64(decoded.TopLevelHits), Duration: float64(decoded.Duration),
 	}}
-	mapping, err := p.readSketch(&g.OK, decoded.OkSummary)
-	if err != nil {
+	var mapping, errorMapping sketch.Mapping
+	var err error
+	if g.OK, mapping, err = p.readSketch(decoded.OkSummary); err != nil {
 		return err
 	}
-	errorMapping, err := p.readSketch(&g.Errors, decoded.ErrorSummary)
-	if err != nil {
+	if g.Errors, errorMapping, err = p.readSketch(decoded.ErrorSummary); err != nil {
 		return err
 	}
 	if errorMapping != mapping {
@@ -116,37 +117,40 @@ func (p *Payload) addGroup(decoded *payload.Group) error {
 	return nil
 }
 
-// readSketch decodes a sketch, a histogram of span durations. It appends its bins to p.bins, sets dst to
-// them, and returns the mapping from durations to bins. It returns an error if the sketch is invalid or
-// unsupported, or if all sketches of the payload together have too many bins.
-func (p *Payload) readSketch(dst *sketch.Bins, encoded []byte) (sketch.Mapping, error) {
-	firstBin := len(p.bins)
+// readSketch decodes a sketch, a histogram of span durations. It returns its bins, which it stores in p.bins, and the
+// mapping from durations to bins. It returns an error if the sketch is invalid or unsupported, or if all sketches of
+// the payload together have too many bins.
+func (p *Payload) readSketch(encoded []byte) (bins sketch.Bins, mapping sketch.Mapping, err error) {
+	oldBins := len(p.bins)
 	r := sketchReader{bins: p.bins}
-	err := r.read(encoded)
-	p.bins = r.bins
-	if err == nil && len(p.bins) > p.limits.bins {
-		err = ErrIncompatible
+	if err := r.read(encoded); err != nil {
+		return bins, mapping, err
 	}
-	*dst = sketch.Bins{Zeros: r.zeros, List: slices.Clip(p.bins[firstBin:])}
-	return r.mapping, err
+	p.bins = r.bins
+	if len(p.bins) > p.limits.bins {
+		return bins, mapping, ErrIncompatible
+	}
+	newBins := slices.Clip(p.bins[oldBins:]) // so that nothing can be appended over the bins of the next sketch
+	return sketch.Bins{Zeros: r.zeros, List: newBins}, r.mapping, nil
 }
 
 // endBucket completes a bucket, the statistics of one time interval, after its groups have been added. It
 // sets the start time of these groups. It returns ErrIncompatible if the bucket has a time shift, a start
 // time of 1<<62 ns or later, or another duration than the previous bucket.
 func (p *Payload) endBucket(bucket *payload.Bucket) error {
-	const maxStart = 1<<62 - 1
-	hasOtherWidth := p.buckets > 0 && bucket.Duration != p.Width
-	if bucket.AgentTimeShift != 0 || bucket.Start > maxStart || hasOtherWidth {
+	const maxStart = 1<<62 - 1 // in nanoseconds
+	isFirst := p.bucketCount == 0
+	hasOtherDuration := !isFirst && bucket.Duration != p.BucketDuration
+	if bucket.AgentTimeShift != 0 || bucket.Start > maxStart || hasOtherDuration {
 		return ErrIncompatible
 	}
-	p.buckets++
-	p.Width = bucket.Duration
-	groupsOfBucket := p.Groups[p.firstGroup:]
+	p.bucketCount++
+	p.BucketDuration = bucket.Duration
+	groupsOfBucket := p.Groups[p.bucketStart:]
 	for i := range groupsOfBucket {
 		groupsOfBucket[i].Bucket = int64(bucket.Start)
 	}
-	p.firstGroup = len(p.Groups)
+	p.bucketStart = len(p.Groups) // of the next bucket
 	return nil
 }
 
@@ -200,11 +204,11 @@ const (
 	maxBins   = 1 << 19
 )
 
-// Limits for the shortest body.
+// Limits for an empty body.
 const (
-	fewGroups = 64
-	fewTags   = 1 << 10
-	fewBins   = 1 << 12
+	minGroups = 64
+	minTags   = 1 << 10
+	minBins   = 1 << 12
 )
 
 // limitsOf returns the maximum numbers of groups, tags and histogram bins in a body of bodyLen bytes.
@@ -212,9 +216,9 @@ const (
 func limitsOf(bodyLen int) limits {
 	const bytesPerGroup, bytesPerTag, bytesPerBin = 128, 16, 8
 	return limits{
-		groups: min(maxGroups, fewGroups+bodyLen/bytesPerGroup),
-		tags:   min(maxTags, fewTags+bodyLen/bytesPerTag),
-		bins:   min(maxBins, fewBins+bodyLen/bytesPerBin),
+		groups: min(maxGroups, minGroups+bodyLen/bytesPerGroup),
+		tags:   min(maxTags, minTags+bodyLen/bytesPerTag),
+		bins:   min(maxBins, minBins+bodyLen/bytesPerBin),
 	}
 }
 

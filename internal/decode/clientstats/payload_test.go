@@ -114,7 +114,7 @@ func TestPayload_Groups(t *testing.T) {
 	var p clientstats.Payload
 	err := p.Read(statsOf(t, nil),
 		span.Origin{Lang: "go", TracerVersion: "2", ObfuscationVersion: "1", ContainerID: "c1"})
-	if err != nil || len(p.Groups) != 1 || p.Width != 10e9 {
+	if err != nil || len(p.Groups) != 1 || p.BucketDuration != 10e9 {
 		t.Fatalf("%v: %+v", err, p.Groups)
 	}
 	if want := (span.Origin{

@@ -78,20 +78,20 @@ var encodedNames = func() (all [fieldTableSize]spantable.Fingerprint) {
 // looks up a field by its name only if the prediction is wrong.
 func (d *Decoder) readSpanMap() {
 	span := d.beginSpan(spantable.KindInternal)
-	body := d.body
-	current := fieldOther
+	previous := fieldOther
 	unread := d.Map()
 	pos := d.Pos()
 	for ; unread > 0 && !d.Failed(); unread-- {
-		predicted := &d.nextField[current]
-		name := &encodedNames[*predicted]
-		if isFieldName(body, pos, name) {
+		f := d.nextField[previous] // the prediction
+		name := &encodedNames[f]
+		if isFieldName(d.body, pos, name) {
 			pos += name.Len()
 		} else {
-			*predicted, pos = d.readFieldName(pos) // correct the prediction for the next span
+			f, pos = d.readFieldName(pos)
+			d.nextField[previous] = f // predict f in the next span
 		}
-		current = *predicted
-		pos = d.readField(span, current, pos)
+		pos = d.readField(span, f, pos)
+		previous = f
 	}
 	d.Seek(pos)
 	d.trace.keepRootPriority(span.Parent)
@@ -215,11 +215,8 @@ func (d *Decoder) readTagCount(f field) int {
 		d.checkTagMapOrder(f) // rejects a second map of the same field, too
 	}
 	acceptsNil := d.format != FormatV05 && f != fieldMetaStruct // like the Datadog agent
-	if acceptsNil {
-		isNil := d.SkipNil()
-		if isNil {
-			return 0
-		}
+	if acceptsNil && d.SkipNil() {
+		return 0
 	}
 	return d.Map()
 }

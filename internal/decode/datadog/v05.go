@@ -27,30 +27,30 @@ func (d v05) readDictionary() {
 	var seen spantable.LabelSet
 	for n := d.Array(); n > 0 && !d.Failed(); n-- {
 		text := d.readInlineText()
+		isFirst := len(d.strings.texts) == 0
+		if text.Len == 0 && !isFirst {
+			d.addMisplacedEmpty(text)
+			continue
+		}
 		label := d.names.Find(bytesOf(d.body, text))
 		isTagName := label != spantable.Other
 		if isTagName && seen.Has(label) {
 			d.Fail()
 		}
 		seen.Add(label)
-		isFirst := len(d.strings.texts) == 0
-		isMisplacedEmpty := text.Len == 0 && !isFirst // versions of the Datadog agent differ in how they read it
-		if isMisplacedEmpty {
-			d.noteMisplacedEmpty() // rejects a second empty string
-			label = labelEmptyName
-		}
 		d.addString(text, label)
 	}
 }
 
-// noteMisplacedEmpty records that the dictionary has an empty string after its first string. It rejects
-// the payload if an earlier string is empty, too.
-func (d v05) noteMisplacedEmpty() {
+// addMisplacedEmpty adds an empty string that is not the first string of the dictionary. It rejects the payload if
+// the dictionary already has an empty string. Versions of the Datadog agent differ in how they read such a string.
+func (d v05) addMisplacedEmpty(empty spantable.Text) {
 	isFirstEmpty := d.strings.texts[0].Len == 0
 	if isFirstEmpty || d.strings.hasMisplacedEmpty {
 		d.Fail()
 	}
 	d.strings.hasMisplacedEmpty = true
+	d.addString(empty, labelEmptyName)
 }
 
 func (d v05) readSpan() {
@@ -71,17 +71,18 @@ func (d v05) readSpan() {
 
 // checkEmptyStrings rejects the payload if the service, name or resource of the span s, or the name or value
 // of a stored tag, is empty. It is called only if the dictionary contains an empty string that is not its
-// first string: versions of the Datadog agent differ in how they read that. If the type is empty,
-// checkEmptyStrings only sets s.HasUnknownType.
+// first string: versions of the Datadog agent differ in how they read that. An empty type is accepted, but marked
+// with s.HasUnknownType.
 func (d v05) checkEmptyStrings(s *spantable.Span) {
-	hasEmpty := s.Service.Len == 0 || s.Name.Len == 0 || s.Resource.Len == 0
+	if s.Service.Len == 0 || s.Name.Len == 0 || s.Resource.Len == 0 {
+		d.Fail()
+	}
 	for _, tag := range d.table.TagsOf(s) {
 		isNameEmpty := tag.Label == labelEmptyName
 		isValueEmpty := tag.Type == spantable.TypeText && tag.Text().Len == 0
-		hasEmpty = hasEmpty || isNameEmpty || isValueEmpty
-	}
-	if hasEmpty {
-		d.Fail()
+		if isNameEmpty || isValueEmpty {
+			d.Fail()
+		}
 	}
 	s.HasUnknownType = s.Type.Len == 0
 }

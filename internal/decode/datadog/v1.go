@@ -163,22 +163,31 @@ func (d v1) readSpan() {
 	d.Seek(pos)
 }
 
+// Fields of a span link, by their v1 keys.
+const (
+	linkTraceID = iota + 1
+	linkSpanID
+	linkAttributes
+	linkTraceState
+	linkFlags
+)
+
 // discardLinks reads the links of a span without storing them. It must decode every link, because a
 // string in it also becomes an entry of the string table, to which later values can refer by index.
 func (d v1) discardLinks() {
 	for links := d.Array(); links > 0 && !d.Failed(); links-- {
 		for fields := d.Map(); fields > 0 && !d.Failed(); fields-- {
 			switch d.readUint32() {
-			case 1:
-				d.Bin() // trace ID
-			case 2:
-				d.readUint64() // span ID
-			case 3:
+			case linkTraceID:
+				d.Bin()
+			case linkSpanID:
+				d.readUint64()
+			case linkAttributes:
 				d.readAttributes()
-			case 4:
-				d.readStringIndex() // tracestate
-			case 5:
-				d.readUint32() // flags
+			case linkTraceState:
+				d.readStringIndex()
+			case linkFlags:
+				d.readUint32()
 			default:
 				d.skipV1Value(msgpack.MaxDepth)
 			}
@@ -186,17 +195,24 @@ func (d v1) discardLinks() {
 	}
 }
 
+// Fields of a span event, by their v1 keys.
+const (
+	eventTime = iota + 1
+	eventName
+	eventAttributes
+)
+
 // discardEvents reads the events of a span without storing them. It must decode every event, because a
 // string in it also becomes an entry of the string table, to which later values can refer by index.
 func (d v1) discardEvents() {
 	for events := d.Array(); events > 0 && !d.Failed(); events-- {
 		for fields := d.Map(); fields > 0 && !d.Failed(); fields-- {
 			switch d.readUint32() {
-			case 1:
-				d.readUint64() // time
-			case 2:
-				d.readStringIndex() // name
-			case 3:
+			case eventTime:
+				d.readUint64()
+			case eventName:
+				d.readStringIndex()
+			case eventAttributes:
 				d.readAttributes()
 			default:
 				d.skipV1Value(msgpack.MaxDepth)

@@ -22,8 +22,8 @@ func (d *Decoder) readText(pos int) (t spantable.Text, next int) {
 		}
 	} else {
 		index, end := msgpack.CommonUint(d.body, pos)
-		isValid := end != 0 && index < uint64(len(d.strings.texts))
-		if isValid {
+		isCommon := end != 0
+		if isCommon && index < uint64(len(d.strings.texts)) {
 			return d.strings.texts[index], end
 		}
 	}
@@ -200,15 +200,16 @@ const typedValue = spantable.TypeNothing
 // readCommonType is a fast path that reads the type of the v1 attribute at body[pos]. If the type is
 // string or float64, it returns the type and the position of the value. Otherwise, next is 0.
 func readCommonType(body []byte, pos int) (kind spantable.ValueType, next int) {
-	value := pos + 1 // position of the value, after a type of one byte
-	hasValue := value < len(body)
-	switch {
-	case !hasValue:
+	valuePos := pos + 1 // the type has one byte
+	if valuePos >= len(body) {
 		return spantable.TypeNothing, 0
-	case body[pos] == v1String:
-		return spantable.TypeText, value
-	case body[pos] == v1Float && body[value] == msgpack.Float64:
-		return spantable.TypeNumber, value
+	}
+	encodedType, firstByte := body[pos], body[valuePos]
+	switch {
+	case encodedType == v1String:
+		return spantable.TypeText, valuePos
+	case encodedType == v1Float && firstByte == msgpack.Float64:
+		return spantable.TypeNumber, valuePos
 	}
 	return spantable.TypeNothing, 0
 }

@@ -73,18 +73,20 @@ func (s *Scanner) Enter() {
 func (s *Scanner) NextElement(closer byte) bool {
 	isFirst := s.isFirst
 	s.isFirst = false
-	switch c := s.Peek(); {
-	case c == closer:
+	next := s.Peek() // 0 at the end of the input
+	if next == closer {
 		s.Pos++
 		return false
-	case isFirst && c != 0:
-		return true
-	case c == ',':
-		s.Pos++
-		return true // after a trailing comma, reading the element fails
 	}
-	s.Fail(ErrSyntax)
-	return false
+	if isFirst && next != 0 {
+		return true
+	}
+	if next != ',' {
+		s.Fail(ErrSyntax)
+		return false
+	}
+	s.Pos++
+	return true // after a trailing comma, reading the element fails
 }
 
 // Accept reads the given text if it comes next. It returns false if it has read nothing.
@@ -144,9 +146,12 @@ func ParseInteger(text []byte) (n uint64, ok bool) {
 		return unsigned, true
 	}
 	float, err := strconv.ParseFloat(string(text), 64)
+	if err != nil {
+		return 0, false
+	}
 	isInteger := float == math.Trunc(float)
 	isInRange := math.Abs(float) < 1<<63
-	if err != nil || !isInteger || !isInRange {
+	if !isInteger || !isInRange {
 		return 0, false
 	}
 	return uint64(int64(float)), true
@@ -156,28 +161,36 @@ func ParseInteger(text []byte) (n uint64, ok bool) {
 // returns buf, in new memory if its capacity was too small; the content is unchanged.
 func (s *Scanner) SkipValue(buf []byte) []byte {
 	bufLen := len(buf)
-	closers := buf // after bufLen, the closing brackets of the open arrays and objects
+	closers := buf // after bufLen, the closing brackets of the open arrays and objects, the innermost last
 	for {
-		c := s.Peek()
-		isOpening := c == '{' || c == '['
-		if isOpening {
+		switch firstByte := s.Peek(); firstByte {
+		case '{':
 			s.Enter()
-			closers = append(closers, c+2) // in ASCII, '}' is '{' + 2, and ']' is '[' + 2
-		} else {
-			s.skipScalar(c)
+			closers = append(closers, '}')
+		case '[':
+			s.Enter()
+			closers = append(closers, ']')
+		default:
+			s.skipScalar(firstByte)
 		}
-		for len(closers) > bufLen && !s.NextElement(closers[len(closers)-1]) { // the innermost array or object has ended
-			closers = closers[:len(closers)-1]
+		for len(closers) > bufLen && !s.nextElementOrMember(closers[len(closers)-1]) {
+			closers = closers[:len(closers)-1] // the innermost array or object has ended
 		}
 		isComplete := len(closers) == bufLen
 		if isComplete {
 			return closers
 		}
-		isMember := closers[len(closers)-1] == '}'
-		if isMember {
-			s.ReadName()
-		}
 	}
+}
+
+// nextElementOrMember moves to the next value in an array or object, like NextElement. In an object, it also reads
+// the name of the member.
+func (s *Scanner) nextElementOrMember(closer byte) bool {
+	hasNext := s.NextElement(closer)
+	if hasNext && closer == '}' {
+		s.ReadName()
+	}
+	return hasNext
 }
 
 // skipScalar skips a string, number or literal that begins with c.
@@ -289,12 +302,10 @@ func (s *Scanner) AcceptPlainString() (value []byte, ok bool) {
 func plainLen(b []byte) int {
 	length := 0
 	for ; len(b)-length >= 8; length += 8 {
-		word := binary.LittleEndian.Uint64(b[length:])
-		notASCII := word
-		marks := markBytes(word, '"') | markBytes(word, '\\') | markBytesBelow(word, ' ') | notASCII
-		highBits := marks & (0x80 * eachByte)
-		if highBits != 0 { // the lowest one is in the first byte that does not represent itself
-			return length + bits.TrailingZeros64(highBits)/8
+		eightBytes := binary.LittleEndian.Uint64(b[length:])
+		marks := markSpecial(eightBytes)
+		if marks != 0 {
+			return length + bits.TrailingZeros64(marks)/8
 		}
 	}
 	for length < len(b) && isPlainByte(b[length]) {
@@ -305,6 +316,14 @@ func plainLen(b []byte) int {
 
 // eachByte is a factor that repeats a byte eight times.
 const eachByte = 0x0101010101010101
+
+// markSpecial sets the high bit of the first byte of word that does not represent itself in a string. It clears the
+// bits before it. The result is 0 if all eight bytes represent themselves.
+func markSpecial(word uint64) uint64 {
+	const highBits = 0x80 * eachByte
+	notASCII := word // bytes with a high bit
+	return (notASCII | markBytes(word, '"') | markBytes(word, '\\') | markBytesBelow(word, ' ')) & highBits
+}
 
 // markBytes sets the high bit of the first byte of word that equals c. If word contains only ASCII characters
 // other than c, no high bit is set.
@@ -323,21 +342,15 @@ func isPlainByte(c byte) bool {
 // integer must be in quotes, or a comma or a closing brace must follow. Otherwise, AcceptInteger reads
 // nothing and returns false.
 func (s *Scanner) AcceptInteger() (n uint64, ok bool) {
-	const maxDigits = 19 // n could overflow with 20 digits
 	b := s.Body[s.Pos:]
 	start := 0
 	isQuoted := len(b) > 0 && b[0] == '"'
 	if isQuoted {
 		start = 1
 	}
-	end := start
-	for end < len(b) && isDigit(b[end]) {
-		n = 10*n + uint64(b[end]-'0')
-		end++
-	}
-	digits := end - start
-	hasLeadingZero := digits > 1 && b[start] == '0'
-	if digits == 0 || digits > maxDigits || hasLeadingZero || end == len(b) {
+	n, digits := parseDigits(b[start:])
+	end := start + digits
+	if digits == 0 || end == len(b) {
 		return 0, false
 	}
 	next := b[end]
@@ -352,6 +365,24 @@ func (s *Scanner) AcceptInteger() (n uint64, ok bool) {
 	return n, true
 }
 
+// parseDigits parses the decimal number at the start of b, and returns it and the number of its digits. It returns 0
+// as the number of digits if b starts with no digit, with a leading zero, or with more than 19 digits.
+func parseDigits(b []byte) (n uint64, digits int) {
+	const maxDigits = 19 // n could overflow with 20 digits
+	for digits < len(b) && isDigit(b[digits]) {
+		n = 10*n + uint64(b[digits]-'0')
+		digits++
+	}
+	hasLeadingZero := digits > 1 && b[0] == '0'
+	if hasLeadingZero || digits > maxDigits {
+		return 0, 0
+	}
+	return n, digits
+}
+
+// unicodeEscapeLen is the length of the escape sequence \uXXXX.
+const unicodeEscapeLen = 6
+
 // escapeLen returns the length of the escape sequence at the start of b, or 0 if it is invalid.
 func escapeLen(b []byte) int {
 	if len(b) < 2 {
@@ -362,7 +393,7 @@ func escapeLen(b []byte) int {
 		return 2
 	case 'u':
 		if parseUnicodeEscape(b) >= 0 {
-			return 6
+			return unicodeEscapeLen
 		}
 	}
 	return 0
@@ -371,10 +402,11 @@ func escapeLen(b []byte) int {
 // parseUnicodeEscape returns the UTF-16 code unit for the escape sequence \uXXXX at the start of b. It
 // returns -1 if b does not start with such a sequence.
 func parseUnicodeEscape(b []byte) rune {
-	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
+	if len(b) < unicodeEscapeLen || b[0] != '\\' || b[1] != 'u' {
 		return -1
 	}
-	unit, err := strconv.ParseUint(string(b[2:6]), 16, 16)
+	hexDigits := string(b[2:unicodeEscapeLen])
+	unit, err := strconv.ParseUint(hexDigits, 16, 16)
 	if err != nil {
 		return -1
 	}
@@ -425,16 +457,15 @@ func decodeEscape(b []byte) (r rune, length int) {
 // decodeUnicodeEscape decodes the sequence \uXXXX at the start of b, or two such sequences that form a
 // surrogate pair. It returns the character and the length. An unpaired surrogate becomes U+FFFD.
 func decodeUnicodeEscape(b []byte) (r rune, length int) {
-	const escapeLength = 6
 	unit := parseUnicodeEscape(b)
 	if !utf16.IsSurrogate(unit) {
-		return unit, escapeLength
+		return unit, unicodeEscapeLen
 	}
-	nextUnit := parseUnicodeEscape(b[escapeLength:])
+	nextUnit := parseUnicodeEscape(b[unicodeEscapeLen:])
 	r = utf16.DecodeRune(unit, nextUnit)
 	isPair := r != utf8.RuneError
 	if isPair {
-		return r, 2 * escapeLength
+		return r, 2 * unicodeEscapeLen
 	}
-	return utf8.RuneError, escapeLength
+	return utf8.RuneError, unicodeEscapeLen
 }

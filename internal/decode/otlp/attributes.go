@@ -66,16 +66,16 @@ func (r *Request) readCommonAttributes(b []byte, pos int, tag byte, names *spant
 // message of at least two bytes, which ends at position bodyEnd of the request body. The result is a
 // tag with the value. isCommon is false if the message must be read with readValue.
 func readCommonValue(b []byte, bodyEnd int) (t spantable.Tag, isCommon bool) {
-	const headerLen = 2 // protobuf tag and length of a text, one byte each
-	const doubleLen = 1 + 8
+	const (
+		textHeaderLen = 2     // protobuf tag and length, one byte each
+		doubleLen     = 1 + 8 // protobuf tag and value
+	)
 	switch uint32(b[0]) {
 	case valueText:
-		textLen := len(b) - headerLen
-		if int(b[1]) != textLen { // the length has several bytes, or is invalid
-			return t, false
-		}
+		textLen := len(b) - textHeaderLen
 		text := textBetween(bodyEnd-textLen, bodyEnd)
-		return textTag(text), true
+		isCommon = int(b[1]) == textLen // otherwise, the length has several bytes, or is invalid
+		return textTag(text), isCommon
 	case valueInt:
 		n, next := readVarint(b, 1)
 		isCommon = next == len(b)
@@ -102,22 +102,10 @@ func TextTag(label spantable.Label, t spantable.Text) spantable.Tag {
 // readAttribute reads an attribute, the KeyValue message in b[pos:], and appends it to r.Tags if its
 // key is in names. It records an error in r if the message is invalid, or if r has too many tags.
 func (r *Request) readAttribute(b []byte, pos int, names *spantable.Names) {
-	var t spantable.Tag
-	var key []byte
-	for pos < len(b) {
-		f, next := readField(b, pos)
-		isValid := next != 0
-		if f.tag == keyValueValue && isValid {
-			isValid = readValue(&t, b[:next], f.start)
-		}
-		if !isValid {
-			r.Fail(ErrUnparsable)
-			return
-		}
-		if f.tag == keyValueKey {
-			key = b[f.start:next]
-		}
-		pos = next
+	key, t, isValid := readKeyValue(b, pos)
+	if !isValid {
+		r.Fail(ErrUnparsable)
+		return
 	}
 	t.Label = names.Find(key)
 	if t.Label == spantable.Other {
@@ -129,62 +117,82 @@ func (r *Request) readAttribute(b []byte, pos int, names *spantable.Names) {
 	}
 }
 
-// readValue reads the value of an attribute, the AnyValue message in b[pos:]. It stores the type of the
-// value in t.Type, and its content in t.Bits, except for bytes, lists and maps. If the message has
-// several values, the last one counts. readValue returns false if the message is invalid.
-func readValue(t *spantable.Tag, b []byte, pos int) (isValid bool) {
+// readKeyValue reads the KeyValue message in b[pos:], and returns its key, and its value in a tag without a label.
+func readKeyValue(b []byte, pos int) (key []byte, value spantable.Tag, isValid bool) {
 	for pos < len(b) {
 		f, next := readField(b, pos)
-		isValid = next != 0
-		switch f.tag {
-		case valueText:
-			*t = textTag(textBetween(f.start, next))
-		case valueInt:
-			t.Type, t.Bits = spantable.TypeInteger, f.value
-		case valueBool:
-			t.Type, t.Bits = spantable.TypeBool, min(f.value, 1)
-		case valueDouble:
-			t.Type, t.Bits = spantable.TypeNumber, f.value
-		case valueBytes, valueIndex: // valueIndex does not occur in traces
-			t.Type, t.Bits = spantable.TypeNested, 0
-		case valueArray:
-			t.Type, t.Bits = spantable.TypeNested, 0
-			isValid = isValidMessage(b[:next], f.start, messageArray)
-		case valueKeyValues:
-			t.Type, t.Bits = spantable.TypeNested, 0
-			isValid = isValidMessage(b[:next], f.start, messageKeyValues)
+		if next == 0 {
+			return nil, value, false
 		}
-		if !isValid {
-			return false
+		switch f.tag {
+		case keyValueKey:
+			key = b[f.start:next]
+		case keyValueValue:
+			value, isValid = readValue(value, b[:next], f.start)
+			if !isValid {
+				return nil, value, false
+			}
 		}
 		pos = next
 	}
-	return true
+	return key, value, true
+}
+
+// readValue reads the value of an attribute, the AnyValue message in b[pos:]. It returns the type and the content of
+// the value in a tag without a label; bytes, lists and maps have no content. If the message has several values, the
+// last one counts. If it has none, readValue returns previous. isValid is false if the message is invalid.
+func readValue(previous spantable.Tag, b []byte, pos int) (value spantable.Tag, isValid bool) {
+	value = previous
+	for pos < len(b) {
+		f, next := readField(b, pos)
+		if next == 0 {
+			return value, false
+		}
+		isValid = true
+		switch f.tag {
+		case valueText:
+			value = textTag(textBetween(f.start, next))
+		case valueInt:
+			value = spantable.Tag{Type: spantable.TypeInteger, Bits: f.value}
+		case valueBool:
+			value = spantable.Tag{Type: spantable.TypeBool, Bits: min(f.value, 1)}
+		case valueDouble:
+			value = spantable.Tag{Type: spantable.TypeNumber, Bits: f.value}
+		case valueBytes, valueIndex: // valueIndex does not occur in traces
+			value = spantable.Tag{Type: spantable.TypeNested}
+		case valueArray:
+			value = spantable.Tag{Type: spantable.TypeNested}
+			isValid = isValidMessage(b[:next], f.start, messageArray)
+		case valueKeyValues:
+			value = spantable.Tag{Type: spantable.TypeNested}
+			isValid = isValidMessage(b[:next], f.start, messageKeyValues)
+		}
+		if !isValid {
+			return value, false
+		}
+		pos = next
+	}
+	return value, true
 }
 
 // noField is a tag that no field has.
 const noField = 0
 
-// readAttributes reads the Resource or InstrumentationScope message at position, and appends those of its
-// attributes that are in names to r.Tags. attributeTag is the protobuf tag (field number and wire type) of
-// attributes, and entityTag that of entities, which are validated but not stored. readAttributes records an
-// error in r if the message is invalid.
-func (r *Request) readAttributes(position spantable.Text, attributeTag, entityTag uint32, names *spantable.Names) {
-	pos := int(position.Start)
-	end := position.Start + position.Len
+// readAttributes reads a Resource or InstrumentationScope message, and appends those of its attributes that are in
+// names to r.Tags. attributeTag is the protobuf tag (field number and wire type) of attributes, and entityTag that of
+// entities, which are validated but not stored. readAttributes records an error in r if the message is invalid.
+func (r *Request) readAttributes(message spantable.Text, attributeTag, entityTag uint32, names *spantable.Names) {
+	end := message.Start + message.Len
 	b := r.Body[:end]
-	for pos < len(b) && r.Err() == nil {
+	for pos := int(message.Start); pos < len(b) && r.Err() == nil; {
 		f, next := readField(b, pos)
-		isValid := next != 0
-		if f.tag == entityTag && isValid {
-			isValid = isValidMessage(b[:next], f.start, messageEntity)
-		}
-		if !isValid {
+		switch {
+		case next == 0:
 			r.Fail(ErrUnparsable)
-			return
-		}
-		if f.tag == attributeTag {
+		case f.tag == attributeTag:
 			r.readAttribute(b[:next], f.start, names)
+		case f.tag == entityTag && !isValidMessage(b[:next], f.start, messageEntity):
+			r.Fail(ErrUnparsable)
 		}
 		pos = next
 	}

@@ -26,8 +26,8 @@ type field struct {
 	start int    // start of a text or a message, which ends at the next field
 }
 
-// number returns the field number in a tag.
-func number(tag uint32) uint32 { return tag >> 3 }
+// fieldNumberOf returns the field number in a tag.
+func fieldNumberOf(tag uint32) uint32 { return tag >> 3 }
 
 // wireTypeOf returns the wire type in a tag.
 func wireTypeOf(tag uint32) uint32 { return tag & 7 }
@@ -100,7 +100,7 @@ func readAnyField(b []byte, pos int) (f field, next int) {
 			return f, pos + 4
 		}
 	case asGroup:
-		return f, skipGroup(b, pos, number(f.tag))
+		return f, skipGroup(b, pos, fieldNumberOf(f.tag))
 	}
 	return f, 0
 }
@@ -117,8 +117,8 @@ func readTag(b []byte, pos int) (tag uint32, next int) {
 // start tag. skipGroup returns the position after its end tag, or 0 if the group is invalid. Down to
 // MaxDepth levels, it checks that the start and the end tag of a group have the same field number.
 func skipGroup(b []byte, pos int, fieldNumber uint32) (end int) {
-	openGroups := [MaxDepth]uint32{fieldNumber} // field numbers of the open groups, the outermost first
-	depth := 1                                  // number of open groups
+	openNumbers := [MaxDepth]uint32{fieldNumber} // field numbers of the open groups, the outermost first
+	depth := 1                                   // number of open groups
 	for depth > 0 {
 		tag, next := readTag(b, pos)
 		if next == 0 {
@@ -127,12 +127,12 @@ func skipGroup(b []byte, pos int, fieldNumber uint32) (end int) {
 		switch wireTypeOf(tag) {
 		case asGroup:
 			if depth < MaxDepth {
-				openGroups[depth] = number(tag)
+				openNumbers[depth] = fieldNumberOf(tag)
 			}
 			depth++
 		case endGroup:
 			depth--
-			isMismatch := depth < MaxDepth && openGroups[depth] != number(tag)
+			isMismatch := depth < MaxDepth && openNumbers[depth] != fieldNumberOf(tag)
 			if isMismatch {
 				return 0
 			}
@@ -168,11 +168,11 @@ func readLongVarint(b []byte, pos int) (v uint64, next int) {
 // list in a list takes two levels. Deeper messages are skipped without validation.
 const MaxDepth = 64
 
-// message is a type of message that is validated but not decoded.
-type message uint8
+// messageType is a type of message that is validated but not decoded.
+type messageType uint8
 
 const (
-	noMessage message = iota // not a message, or an unknown field
+	noMessage messageType = iota // not a message, or an unknown field
 	messageEntity
 	messageKeyValue
 	messageAnyValue
@@ -187,7 +187,7 @@ const (
 const maxSubmessageNumber = 8
 
 // submessages are the types of the fields that contain a message, by message type and field number.
-var submessages = [messageCount][maxSubmessageNumber]message{
+var submessages = [messageCount][maxSubmessageNumber]messageType{
 	messageKeyValue:  {2: messageAnyValue},
 	messageAnyValue:  {5: messageArray, 6: messageKeyValues},
 	messageArray:     {1: messageAnyValue},
@@ -196,46 +196,49 @@ var submessages = [messageCount][maxSubmessageNumber]message{
 	messageLink:      {4: messageKeyValue},
 }
 
-// isValidMessage reports whether b[pos:] is a valid protobuf message of type m. It also validates the
+// isValidMessage reports whether b[pos:] is a valid protobuf message of type t. It also validates the
 // messages in it, down to MaxDepth levels. It is not recursive, so its use of memory does not depend on
 // the message.
-func isValidMessage(b []byte, pos int, m message) bool {
-	var parents [MaxDepth]struct {
-		end     int
-		message message
+func isValidMessage(b []byte, pos int, t messageType) bool {
+	type openMessage struct {
+		messageType messageType
+		end         int
 	}
-	depth, end := 0, len(b)
+	current := openMessage{t, len(b)}
+	var parents [MaxDepth]openMessage
+	depth := 0 // number of parents of current
 	for {
-		for pos == end { // the message is complete
+		for pos == current.end {
 			if depth == 0 {
 				return true
 			}
-			depth-- // continue with the message that contains it
-			end, m = parents[depth].end, parents[depth].message
+			depth-- // continue after the submessage
+			current = parents[depth]
 		}
-		f, next := readField(b[:end], pos)
+		f, next := readField(b[:current.end], pos)
 		if next == 0 {
 			return false
 		}
-		submessage := m.submessage(f.tag)
+		submessage := current.messageType.submessage(f.tag)
 		if submessage == noMessage || depth == MaxDepth {
 			pos = next
 			continue
 		}
-		parents[depth].end, parents[depth].message = end, m
+		parents[depth] = current
 		depth++
-		m = submessage
-		pos, end = f.start, next
+		current = openMessage{submessage, next}
+		pos = f.start
 	}
 }
 
 // submessage returns the type of the message in the field with the given tag, or noMessage if the field
 // contains no message.
-func (m message) submessage(tag uint32) message {
-	if wireTypeOf(tag) != asBytes || number(tag) >= maxSubmessageNumber {
+func (t messageType) submessage(tag uint32) messageType {
+	fieldNumber := fieldNumberOf(tag)
+	if wireTypeOf(tag) != asBytes || fieldNumber >= maxSubmessageNumber {
 		return noMessage
 	}
-	return submessages[m][number(tag)]
+	return submessages[t][fieldNumber]
 }
 
 // Field is a field of a message, for decoders of other protobuf formats.

@@ -155,12 +155,9 @@ func (c *converter) convertValue(f *field, firstByte byte, depth int) {
 // the object is skipped, and the message is empty.
 func (c *converter) convertSubmessage(f *field, depth int) {
 	isAttribute := f.fields == &attributeFields
-	isValueConverted := depth+1 < MaxDepth // the value of an attribute is one level deeper
-	if isAttribute && isValueConverted {
-		isDone := c.convertCommonAttribute(f) // a fast path
-		if isDone {
-			return
-		}
+	isValueTooDeep := depth+1 >= MaxDepth // the value of an attribute is one level deeper
+	if isAttribute && !isValueTooDeep && c.convertCommonAttribute(f) {
+		return
 	}
 	start := c.beginLengthPrefixed(f)
 	if depth == MaxDepth {
@@ -230,15 +227,15 @@ func (c *converter) convertString(f *field) {
 // c.out as the protobuf field f.
 func (c *converter) convertBytes(f *field) {
 	text := c.ReadString()
+	encoded := text.Raw
+	if !text.IsPlain { // it has escape sequences, which SDKs don't write in bytes
+		encoded = text.AppendTo(nil)
+	}
 	start := c.beginLengthPrefixed(f)
-	encoded := c.unescape(text) // text with escape sequences is decoded into the free capacity of c.out
 	var err error
 	if f.encoding == asHex {
 		c.out, err = hex.AppendDecode(c.out, encoded)
 	} else {
-		if !text.IsPlain {
-			encoded = slices.Clone(encoded) // base64 does not guarantee that it can decode in place
-		}
 		c.out, err = base64.StdEncoding.AppendDecode(c.out, encoded)
 	}
 	if err != nil {

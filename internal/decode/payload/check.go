@@ -32,8 +32,8 @@ func (p *Payload) Check(weighted bool, report reportFunc, visit func(*Group, ...
 		p.Stats[i].check(report)
 		for j := range p.Stats[i].Stats {
 			group := &p.Stats[i].Stats[j]
-			ok, errs := group.check(weighted, report)
-			visit(group, ok, errs)
+			ok, failed := group.check(weighted, report)
+			visit(group, ok, failed)
 		}
 	}
 }
@@ -65,10 +65,10 @@ func (g *Group) describe() string {
 }
 
 // check calls reportProblem for each problem of a group, such as a missing service. It returns the
-// histograms of the durations of successful spans (ok) and of failed spans (errs), nil if invalid. If
+// histograms of the durations of successful spans (ok) and of failed spans (failed), nil if invalid. If
 // weighted is true, a sampled span can count as several hits, so the numbers of hits and of spans
 // are not compared with each other.
-func (g *Group) check(weighted bool, reportProblem reportFunc) (ok, errs *ddsketch.DDSketch) {
+func (g *Group) check(weighted bool, reportProblem reportFunc) (ok, failed *ddsketch.DDSketch) {
 	report := func(format string, args ...any) {
 		reportProblem("%s: %s", g.describe(), fmt.Sprintf(format, args...))
 	}
@@ -77,14 +77,15 @@ func (g *Group) check(weighted bool, reportProblem reportFunc) (ok, errs *ddsket
 	if okErr != nil {
 		report("ok summary: %v", okErr)
 	}
-	errs, errsErr := decodeSketch(g.ErrorSummary)
-	if errsErr != nil {
-		report("error summary: %v", errsErr)
+	failed, failedErr := decodeSketch(g.ErrorSummary)
+	if failedErr != nil {
+		report("error summary: %v", failedErr)
 	}
-	if ok != nil && errs != nil && !weighted {
-		g.compareCounts(ok, errs, report)
+	areSketchesValid := ok != nil && failed != nil
+	if areSketchesValid && !weighted {
+		g.compareCounts(ok, failed, report)
 	}
-	return ok, errs
+	return ok, failed
 }
 
 // checkFields calls report for each problem of the labels and the counts of a group.
@@ -102,14 +103,14 @@ func (g *Group) checkFields(weighted bool, report reportFunc) {
 }
 
 // compareCounts calls report if the hits or the errors of a group differ from the number of spans in
-// its sketches. ok is the histogram of its successful spans, and errs that of its failed spans.
-func (g *Group) compareCounts(ok, errs *ddsketch.DDSketch, report reportFunc) {
-	failed := errs.GetCount()
-	spans := ok.GetCount() + failed
+// its sketches. ok is the histogram of its successful spans, and failed that of its failed spans.
+func (g *Group) compareCounts(ok, failed *ddsketch.DDSketch, report reportFunc) {
+	failedSpans := failed.GetCount()
+	spans := ok.GetCount() + failedSpans
 	if spans != float64(g.Hits) {
 		report("%d hits, but its sketches count %v", g.Hits, spans)
 	}
-	if failed != float64(g.Errors) {
-		report("%d errors, but its error sketch counts %v", g.Errors, failed)
+	if failedSpans != float64(g.Errors) {
+		report("%d errors, but its error sketch counts %v", g.Errors, failedSpans)
 	}
 }

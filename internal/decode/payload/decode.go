@@ -138,17 +138,18 @@ func (d *decoder) decodeInteger(dst reflect.Value, lead byte) error {
 		return err
 	}
 	signed := int64(unsigned)
-	exceedsInt64 := lead == msgpcode.Uint64 && unsigned > math.MaxInt64
-	isNegative := signed < 0 && !exceedsInt64
-	if dst.CanUint() && !isNegative && !dst.OverflowUint(unsigned) {
+	isHighBitSet := unsigned > math.MaxInt64
+	isNegative := isHighBitSet && lead != msgpcode.Uint64
+	exceedsInt64 := isHighBitSet && lead == msgpcode.Uint64
+	switch {
+	case dst.CanUint() && !isNegative && !dst.OverflowUint(unsigned):
 		dst.SetUint(unsigned)
-		return nil
-	}
-	if dst.CanInt() && !exceedsInt64 && !dst.OverflowInt(signed) {
+	case dst.CanInt() && !exceedsInt64 && !dst.OverflowInt(signed):
 		dst.SetInt(signed)
-		return nil
+	default:
+		return fmt.Errorf("the integer %d where %s is expected", signed, dst.Type())
 	}
-	return fmt.Errorf("the integer %d where %s is expected", signed, dst.Type())
+	return nil
 }
 
 // decodeSlice decodes an array into dst, and replaces the previous content of dst.

@@ -67,14 +67,14 @@ type Labels struct {
 // Other than Decode, it returns an error that wraps ErrLossy if a payload has unknown fields or too
 // many tags.
 type Visitor struct {
-	MaxTags int                 // maximum number of tags in all lists of a payload
-	Group   func(*Group) error  // called for each group; its strings and sketches are slices of the body
-	Bucket  func(*Bucket) error // called for each bucket after its groups, without the groups
+	MaxTags  int                 // maximum number of tags in all lists of a payload
+	OnGroup  func(*Group) error  // called for each group; its strings and sketches are slices of the body
+	OnBucket func(*Bucket) error // called for each bucket after its groups, without the groups
 }
 
-// Decode decodes a payload, and calls v.Group for each group and v.Bucket for each bucket. The returned
+// Decode decodes a payload, and calls v.OnGroup for each group and v.OnBucket for each bucket. The returned
 // payload has no buckets; its strings refer to body, which must not be modified. Decode returns an
-// error if body is invalid, if it has more than v.MaxTags tags, or if v.Group or v.Bucket returns one.
+// error if body is invalid, if it has more than v.MaxTags tags, or if v.OnGroup or v.OnBucket returns one.
 func (v Visitor) Decode(body []byte) (*Payload, error) {
 	p := &Payload{}
 	d := newDecoder(body)
@@ -82,9 +82,9 @@ func (v Visitor) Decode(body []byte) (*Payload, error) {
 	d.visit = func(element any) (isStored bool, err error) { // whether to store the element in the payload
 		switch e := element.(type) {
 		case *Group:
-			return false, v.Group(e)
+			return false, v.OnGroup(e)
 		case *Bucket:
-			return false, v.Bucket(e)
+			return false, v.OnBucket(e)
 		default: // a tag
 			tagCount++
 			return true, v.checkTagCount(tagCount)

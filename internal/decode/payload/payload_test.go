@@ -42,8 +42,8 @@ func gather(body []byte, maxTags int) (*payload.Payload, error) {
 	var groups []payload.Group
 	p, err := payload.Visitor{
 		MaxTags: maxTags,
-		Group:   func(g *payload.Group) error { groups = append(groups, *g); return nil },
-		Bucket: func(b *payload.Bucket) error {
+		OnGroup: func(g *payload.Group) error { groups = append(groups, *g); return nil },
+		OnBucket: func(b *payload.Bucket) error {
 			b.Stats, groups = groups, nil
 			all = append(all, *b)
 			return nil
@@ -90,9 +90,9 @@ func TestWalk_StopsAtError(t *testing.T) {
 		return nil
 	}
 	_, err := payload.Visitor{
-		MaxTags: 3, Group: func(*payload.Group) error {
+		MaxTags: 3, OnGroup: func(*payload.Group) error {
 			return visit()
-		}, Bucket: func(*payload.Bucket) error { return visit() },
+		}, OnBucket: func(*payload.Bucket) error { return visit() },
 	}.Decode(buckets(t, nil))
 	if !errors.Is(err, full) || visits != 3 {
 		t.Errorf("%v after %d visits", err, visits)

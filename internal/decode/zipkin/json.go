@@ -74,17 +74,23 @@ func (d *Decoder) readName() (name []byte, isNull bool) {
 	return name, isNull
 }
 
+// Maximum numbers of hexadecimal digits of IDs.
+const (
+	traceIDDigits = 32
+	spanIDDigits  = 16
+)
+
 // readSpanField reads the value of a field of a Zipkin span into the current span. name is the name of
 // the field. It skips the value if the field is unknown.
 func (d *Decoder) readSpanField(name []byte) {
 	s := &d.span
 	switch string(name) {
 	case "traceId":
-		d.extra.TraceHigh, d.extra.TraceLow = d.readID(32)
+		d.extra.TraceHigh, d.extra.TraceLow = d.readID(traceIDDigits)
 	case "id":
-		_, s.ID = d.readID(16)
+		_, s.ID = d.readID(spanIDDigits)
 	case "parentId":
-		_, s.Parent = d.readID(16)
+		_, s.Parent = d.readID(spanIDDigits)
 	case "name":
 		s.Name = d.readText()
 	case "kind":
@@ -99,7 +105,9 @@ func (d *Decoder) readSpanField(name []byte) {
 	case "remoteEndpoint":
 		d.readEndpoint(&d.peer)
 	case "shared":
-		d.isShared = d.isShared || d.Peek() == 't'
+		if d.Peek() == 't' {
+			d.isShared = true
+		}
 		d.skip()
 	case "tags":
 		d.readTags()
@@ -159,7 +167,7 @@ func (d *Decoder) storeString(s jsonscan.String) spantable.Text {
 
 // readID reads an ID of at most maxDigits hexadecimal digits, and returns its upper and its lower 64 bits.
 func (d *Decoder) readID(maxDigits int) (high, low uint64) {
-	const lowDigits = 16
+	const lowDigits = 16 // of 64 bits
 	digits := d.table.Bytes(d.readText())
 	if len(digits) > maxDigits {
 		d.Fail(errValue)

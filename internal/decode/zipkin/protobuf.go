@@ -1,6 +1,8 @@
 package zipkin
 
 import (
+	"encoding/binary"
+
 	"github.com/spanstatsd/spanstatsd/internal/decode/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
@@ -116,13 +118,12 @@ func (d *Decoder) firstTwoTexts(message otlp.Field) (first, second spantable.Tex
 // parseID parses an ID of up to 16 bytes in big-endian order, and returns its upper and lower 64 bits.
 // ok is false if the ID is longer.
 func parseID(id []byte) (high, low uint64, ok bool) {
-	const maxLength = 16
-	if len(id) > maxLength {
+	var padded [16]byte // id after leading zeros
+	if len(id) > len(padded) {
 		return 0, 0, false
 	}
-	for _, b := range id {
-		high = high<<8 | low>>56
-		low = low<<8 | uint64(b)
-	}
+	copy(padded[len(padded)-len(id):], id)
+	high = binary.BigEndian.Uint64(padded[:8])
+	low = binary.BigEndian.Uint64(padded[8:])
 	return high, low, true
 }

@@ -57,7 +57,7 @@ func (r *statsRequest) merge() StatsResult {
 	}
 	origin := payload.Origin
 	origin.Normalize()
-	isDuplicate, err := r.Merge(origin, payload.Groups, payload.Width)
+	isDuplicate, err := r.Merge(origin, payload.Groups, payload.BucketDuration)
 	if isDuplicate {
 		return StatsMergedBefore
 	}
