@@ -10,13 +10,16 @@ import (
 // The functions in this file append the shortest msgpack encoding of a value. So equal keys have equal bytes, and the
 // daemon can look up keys by their bytes.
 
+// maxUintLen is the maximum length of an encoded integer.
+const maxUintLen = 1 + 8
+
 func appendUint(dst []byte, v uint64) []byte {
-	var b [9]byte
+	var b [maxUintLen]byte
 	return append(dst, b[:putUint(&b, v)]...)
 }
 
 // putUint writes the shortest encoding of v to the start of b, and returns the length of the encoding.
-func putUint(b *[9]byte, v uint64) int {
+func putUint(b *[maxUintLen]byte, v uint64) int {
 	switch {
 	case v < msgpack.FixMap:
 		b[0] = byte(v)
@@ -35,7 +38,7 @@ func putUint(b *[9]byte, v uint64) int {
 	}
 	b[0] = msgpack.Uint64
 	binary.BigEndian.PutUint64(b[1:], v)
-	return 9
+	return maxUintLen
 }
 
 func appendInt(dst []byte, v int64) []byte {

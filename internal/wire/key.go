@@ -177,17 +177,17 @@ const elementsToPeerTags = 8
 // that are not encoded. After a malformed label, r.Failed returns true.
 func (r *keyReader) readLabels(k *span.Key) {
 	r.readTextLabels(k, span.LabelService, span.LabelHTTPMethod)
-	k.TraceRoot = r.traceRoot()
-	k.HTTPStatus = r.status()
-	k.PeerTags = r.appendTags(k.PeerTags[:0])
+	k.TraceRoot = r.readTraceRoot()
+	k.HTTPStatus = r.readStatus()
+	k.PeerTags = r.readTags(k.PeerTags[:0])
 	endsWithPeerTags := r.elements <= elementsToPeerTags
 	if endsWithPeerTags {
 		clearLabelsAfterPeerTags(k)
 		return
 	}
 	r.readTextLabels(k, span.LabelHTTPMethod, span.FirstList)
-	k.Synthetics = r.flag()
-	k.AdditionalTags = r.appendTags(k.AdditionalTags[:0])
+	k.Synthetics = r.readBool()
+	k.AdditionalTags = r.readTags(k.AdditionalTags[:0])
 }
 
 // clearLabelsAfterPeerTags clears the labels whose elements follow those of the peer tags in an encoded key.
@@ -204,17 +204,17 @@ func clearLabelsAfterPeerTags(k *span.Key) {
 // of r.raw.
 func (r *keyReader) readTextLabels(k *span.Key, first, end span.Label) {
 	for label := first; label < end; label++ {
-		text, isShort := r.shortText()
+		text, isShort := r.readShortText()
 		if !isShort {
-			text = r.text()
+			text = r.readText()
 		}
 		*k.Text(label) = text
 	}
 }
 
-// shortText reads the next label if it is a string of less than 256 bytes, as most labels are, and is not near the end of
+// readShortText reads the next label if it is a string of less than 256 bytes, as most labels are, and is not near the end of
 // the key. Otherwise, it returns false and reads nothing.
-func (r *keyReader) shortText() (text string, ok bool) {
+func (r *keyReader) readShortText() (text string, ok bool) {
 	if r.Failed() || r.elementsRead == r.elements {
 		return "", false
 	}
@@ -246,21 +246,21 @@ func (r *keyReader) countElement() {
 	}
 }
 
-func (r *keyReader) text() string {
+func (r *keyReader) readText() string {
 	if r.skipAbsent() {
 		return ""
 	}
-	s := r.string()
+	s := r.readString()
 	r.countElement()
 	return s
 }
 
-func (r *keyReader) string() string { return stringOf(r.Str().Bytes(r.raw)) }
+func (r *keyReader) readString() string { return stringOf(r.Str().Bytes(r.raw)) }
 
 // stringOf returns text as a string that shares its memory.
 func stringOf(text []byte) string { return unsafe.String(unsafe.SliceData(text), len(text)) }
 
-func (r *keyReader) status() uint32 {
+func (r *keyReader) readStatus() uint32 {
 	if r.skipAbsent() {
 		return 0
 	}
@@ -269,7 +269,7 @@ func (r *keyReader) status() uint32 {
 	return uint32(status)
 }
 
-func (r *keyReader) flag() bool {
+func (r *keyReader) readBool() bool {
 	if r.skipAbsent() {
 		return false
 	}
@@ -278,7 +278,7 @@ func (r *keyReader) flag() bool {
 	return isSet
 }
 
-func (r *keyReader) traceRoot() span.TraceRoot {
+func (r *keyReader) readTraceRoot() span.TraceRoot {
 	if r.skipAbsent() {
 		return span.TraceRootNotSet
 	}
@@ -290,9 +290,9 @@ func (r *keyReader) traceRoot() span.TraceRoot {
 	return span.TraceRootFalse
 }
 
-// appendTags reads a list of tags and appends them to dst. The appended strings share the memory of r.raw. If the
+// readTags reads a list of tags and appends them to dst. The appended strings share the memory of r.raw. If the
 // list is malformed or has more than maxKeyTags tags, r.Failed returns true afterwards.
-func (r *keyReader) appendTags(dst []string) []string {
+func (r *keyReader) readTags(dst []string) []string {
 	if r.skipAbsent() {
 		return dst
 	}
@@ -318,7 +318,7 @@ func (r *keyReader) readTag() string {
 	if r.SkipNil() {
 		return ""
 	}
-	return r.string()
+	return r.readString()
 }
 
 // minDefinitionLen is the minimum length of a definition: an array header, a number and an empty byte

@@ -73,19 +73,20 @@ const maxOneByteNumber = 127
 // call.
 func putCommonSnapshot(b *[maxCommonLen]byte, number uint32, duration uint64, end int64, flags span.Flags) int {
 	b[0] = msgpack.FixArray | 4
-	b[1] = byte(number)
-	size := 2
-	isOneByte := number <= maxOneByteNumber
-	if !isOneByte {
-		size = 1 + putUint((*[9]byte)(b[1:]), uint64(number))
+	size := 1 // bytes that are written
+	if number <= maxOneByteNumber {
+		b[1] = byte(number)
+		size++
+	} else {
+		size += putUint((*[maxUintLen]byte)(b[1:]), uint64(number))
 	}
-	has32Bits := duration > math.MaxUint16 && duration <= math.MaxUint32
-	if has32Bits {
+	needs32Bits := duration > math.MaxUint16 && duration <= math.MaxUint32
+	if needs32Bits {
 		b[size] = msgpack.Uint32
 		binary.BigEndian.PutUint32(b[size+1:], uint32(duration))
-		size += 5
+		size += 1 + 4
 	} else {
-		size += putUint((*[9]byte)(b[size:]), duration)
+		size += putUint((*[maxUintLen]byte)(b[size:]), duration)
 	}
 	endAndFlags := (*[endAndFlagsLen]byte)(b[size:])
 	endAndFlags[0] = msgpack.Uint64
@@ -180,17 +181,20 @@ func WalkSpans(body []byte) (SpansWalker, error) {
 // of the body, and restLen is the length of the rest. CountSpans returns 0 if the start of the body is malformed, or if
 // the body is too short for the spans.
 func CountSpans(head []byte, restLen int) uint64 {
+	const len16, len32 = 1 + 2, 1 + 4 // lengths of array headers with a count of 16 or 32 bits
 	count := 0
 	switch {
-	case len(head) >= 1 && head[0]&0xf0 == msgpack.FixArray:
-		count = int(head[0] & 0x0f)
-	case len(head) >= 3 && head[0] == msgpack.Array16:
+	case len(head) == 0:
+		return 0
+	case head[0]&0xf0 == msgpack.FixArray:
+		count = int(head[0] & 0x0f) // the low four bits
+	case head[0] == msgpack.Array16 && len(head) >= len16:
 		count = int(binary.BigEndian.Uint16(head[1:]))
-	case len(head) >= 5 && head[0] == msgpack.Array32:
+	case head[0] == msgpack.Array32 && len(head) >= len32:
 		count = int(binary.BigEndian.Uint32(head[1:]))
 	}
-	bodyLen := len(head) + restLen
-	if count > bodyLen/minSnapshotLen {
+	maxCount := (len(head) + restLen) / minSnapshotLen
+	if count > maxCount {
 		return 0
 	}
 	return uint64(count)

@@ -98,7 +98,7 @@ func (r *Reader) Array() int {
 	if lead := r.Peek(); lead&0xf0 == FixArray {
 		return r.skipHeader(1, int(lead&0x0f))
 	}
-	return r.longHeader(Array16)
+	return r.readLongHeader(Array16)
 }
 
 // Map reads the header of a map and returns the number of key-value pairs.
@@ -106,13 +106,13 @@ func (r *Reader) Map() int {
 	if lead := r.Peek(); lead&0xf0 == FixMap {
 		return r.skipHeader(1, int(lead&0x0f))
 	}
-	return r.longHeader(Map16)
+	return r.readLongHeader(Map16)
 }
 
-// longHeader reads the header of an array or a map and returns the number of elements. lead16 is the lead byte before a
+// readLongHeader reads the header of an array or a map and returns the number of elements. lead16 is the lead byte before a
 // number of two bytes, and the next lead byte precedes a number of four bytes. For any other or incomplete header,
-// longHeader returns 0 and r.Failed returns true.
-func (r *Reader) longHeader(lead16 byte) int {
+// readLongHeader returns 0 and r.Failed returns true.
+func (r *Reader) readLongHeader(lead16 byte) int {
 	const (
 		headerLen16 = 1 + 2
 		headerLen32 = 1 + 4
@@ -153,16 +153,16 @@ func (r *Reader) Str() Text {
 		r.pos = start + length
 		return Text{uint32(start), uint32(length)}
 	}
-	return r.longText(Str8)
+	return r.readLongText(Str8)
 }
 
 // Bin reads a byte string.
-func (r *Reader) Bin() Text { return r.longText(Bin8) }
+func (r *Reader) Bin() Text { return r.readLongText(Bin8) }
 
-// longText reads a value that consists of a lead byte, a length and that many bytes. lead8 is the lead byte before a
+// readLongText reads a value that consists of a lead byte, a length and that many bytes. lead8 is the lead byte before a
 // length of one byte. The next two lead bytes precede a length of two and four bytes. For any other or incomplete
 // value, r.Failed returns true.
-func (r *Reader) longText(lead8 byte) Text {
+func (r *Reader) readLongText(lead8 byte) Text {
 	lead16, lead32 := lead8+1, lead8+2
 	headerLen, length := 0, 0
 	switch rest := r.body[r.pos:]; {
@@ -234,13 +234,13 @@ func (r *Reader) Uint(limit uint64) uint64 {
 		r.pos++
 		return uint64(lead)
 	}
-	return r.longUint(limit)
+	return r.readLongUint(limit)
 }
 
-// longUint reads an integer from 0 to limit with any encoding. It is the slow path of Uint, in its own function so
+// readLongUint reads an integer from 0 to limit with any encoding. It is the slow path of Uint, in its own function so
 // that the compiler can inline Uint. If the integer is out of range, r.Failed returns true and r.Pos is the start of
 // the integer.
-func (r *Reader) longUint(limit uint64) uint64 {
+func (r *Reader) readLongUint(limit uint64) uint64 {
 	start := r.pos
 	v, isNegative := r.Integer()
 	if isNegative || v > limit {
@@ -336,7 +336,7 @@ func (r *Reader) skipExt(lead byte) {
 		dataLen := 1 << (lead - FixExt1)
 		r.skipBytes(1 + typeLen + dataLen)
 	case lead >= Ext8 && lead <= Ext32:
-		r.longText(Ext8) // a lead byte, a length, and that many bytes: the type and the data except for its last byte
+		r.readLongText(Ext8) // a lead byte, a length, and that many bytes: the type and the data except for its last byte
 		r.skipBytes(typeLen)
 	default:
 		r.Fail()
