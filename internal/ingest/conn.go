@@ -141,8 +141,7 @@ func (c *conn) handleHello() error {
 	if err != nil {
 		return err
 	}
-	previousConnection := hello.Earlier
-	outcomes, err := c.awaitOutcomes(previousConnection)
+	outcomes, err := c.awaitOutcomes(hello.Earlier)
 	if err != nil {
 		return err
 	}

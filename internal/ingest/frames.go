@@ -106,7 +106,7 @@ func (f *frameReader) read(size int) error {
 	}
 	n, err := f.conn.Read(f.buf[f.end:])
 	f.end += n
-	waited := f.rate.spend(n)
+	waited := f.rate.waitAfterRead(n)
 	f.extendDeadline(waited) // the client is not slow, the daemon limits its rate
 	if n > 0 || err == nil {
 		return nil
@@ -288,7 +288,8 @@ func (f *frameReader) readRest(startSize, frameSize int) (bytesOfNextFrame int, 
 		}
 		missing -= n
 	}
-	return -missing, true // missing is negative if the last read included bytes of the next frame
+	bytesOfNextFrame = -missing // negative if the buffer contains the start of the next frame
+	return bytesOfNextFrame, true
 }
 
 // fillUntil reads until the buffer contains at least size unread bytes. It returns false if the connection ends
@@ -361,10 +362,8 @@ func newLargeBuffers(maxBytes int64, stopped <-chan struct{}) *largeBuffers {
 // acquire returns a buffer of at least size bytes. It prefers a larger one of up to maxSize bytes, which may also
 // fit the next frames. If no buffer is available, it waits for one, and returns nil after timeout.
 func (b *largeBuffers) acquire(size, maxSize int, timeout time.Duration) *memory.Buffer {
-	preferredSize := roundUp(size, baseBuffer)
-	if preferredSize > maxSize {
-		preferredSize = max(size, maxSize)
-	}
+	roundedSize := min(roundUp(size, baseBuffer), maxSize)
+	preferredSize := max(size, roundedSize)
 	buffer := b.pool.Take(preferredSize)
 	if buffer == nil {
 		buffer = b.pool.Take(size)
@@ -400,45 +399,44 @@ func (b *largeBuffers) waitForBuffer(size int, timeout time.Duration) *memory.Bu
 // throttle limits the rate at which a connection is read, so that the client's socket buffer fills up. A
 // nil throttle does nothing.
 type throttle struct {
-	rate     float64 // bytes per second
-	credit   float64 // bytes that may be read; negative after reading too many
-	lastRead time.Time
-	disabled <-chan struct{} // if closed, there is no limit
-	delays   *atomic.Uint64
+	bytesPerSecond float64
+	credit         float64 // bytes that may be read; negative after reading too many
+	lastRead       time.Time
+	disabled       <-chan struct{} // if closed, there is no limit
+	delays         *atomic.Uint64
 }
 
-// newThrottle returns a throttle that limits reads to rate bytes per second. It returns nil, which means no limit,
-// if rate is 0. After disabled is closed, reads no longer wait. The throttle counts in delays the reads that had to
-// wait.
-func newThrottle(rate int, disabled <-chan struct{}, delays *atomic.Uint64) *throttle {
-	if rate == 0 {
+// newThrottle returns a throttle that limits reads to bytesPerSecond, or nil, which means no limit, if that is 0.
+// After disabled is closed, reads no longer wait. The throttle counts in delays the reads that had to wait.
+func newThrottle(bytesPerSecond int, disabled <-chan struct{}, delays *atomic.Uint64) *throttle {
+	if bytesPerSecond == 0 {
 		return nil
 	}
 	return &throttle{
-		rate:     float64(rate),
-		credit:   float64(rate), // one second
-		lastRead: time.Now(),
-		disabled: disabled,
-		delays:   delays,
+		bytesPerSecond: float64(bytesPerSecond),
+		credit:         float64(bytesPerSecond), // bytes of one second
+		lastRead:       time.Now(),
+		disabled:       disabled,
+		delays:         delays,
 	}
 }
 
-// spend records a read of n bytes, and waits until the rate allows the next read. It returns how long it has
+// waitAfterRead waits, after a read of n bytes, until the rate allows the next read. It returns how long it has
 // waited. A nil throttle never waits.
-func (t *throttle) spend(n int) (waited time.Duration) {
+func (t *throttle) waitAfterRead(n int) (waited time.Duration) {
 	if t == nil {
 		return 0
 	}
 	now := time.Now()
-	newCredit := now.Sub(t.lastRead).Seconds() * t.rate
-	maxCredit := t.rate // bytes of one second
+	newCredit := now.Sub(t.lastRead).Seconds() * t.bytesPerSecond
+	maxCredit := t.bytesPerSecond // bytes of one second
 	t.credit = min(maxCredit, t.credit+newCredit) - float64(n)
 	t.lastRead = now
 	if t.credit >= 0 {
 		return 0
 	}
 	t.delays.Add(1)
-	secondsToWait := -t.credit / t.rate
+	secondsToWait := -t.credit / t.bytesPerSecond
 	select {
 	case <-time.After(time.Duration(secondsToWait * float64(time.Second))):
 	case <-t.disabled:

@@ -83,7 +83,7 @@ func TestDeadline_CompleteFrameIsReadAfterPause(t *testing.T) {
 	}
 	defer accepted.Close()
 	f := newFrameReader(accepted, h.config.MaxFrame, time.Nanosecond, nil, ample())
-	f.rate = &throttle{credit: 1e9, rate: 1e9, delays: &h.counters.throttled}
+	f.rate = &throttle{credit: 1e9, bytesPerSecond: 1e9, delays: &h.counters.throttled}
 	eventually.True(t, "all of the frame is there", func() bool { return unread(t, accepted) > len(long) })
 	if message, err := f.next(); err != nil || len(message) != len(long) {
 		t.Errorf("read %d bytes of %d: %v", len(message), len(long), err)

@@ -24,11 +24,10 @@ type counters struct {
 // countLost adds a number of spans, which a client has lost for the given reason, to the counter of this reason. A
 // reason that is not in lostReasons is counted as "other".
 func (c *counters) countLost(reason string, spans uint64) {
-	isKnown := slices.Contains(lostReasons[:], reason)
-	if !isKnown {
-		reason = "other"
-	}
 	i := slices.Index(lostReasons[:], reason)
+	if i < 0 {
+		i = slices.Index(lostReasons[:], "other")
+	}
 	addLost(&c.lost[i], spans)
 }
 

@@ -148,8 +148,8 @@ func (c *call) readHead() (refusal *reply) {
 	requestSignal, isGRPCPath, isKnownPath := signalOf(c.HTTP.URL.Path)
 	c.signal = requestSignal
 	isGRPCType := c.encoding == encodingGRPC
-	contradictsPath := isKnownPath && isGRPCType != isGRPCPath
-	isSupportedType := c.encoding != unknownEncoding && !contradictsPath
+	matchesPath := !isKnownPath || isGRPCType == isGRPCPath
+	isSupportedType := c.encoding != unknownEncoding && matchesPath
 	if !isSupportedType {
 		c.encoding = c.refusalEncoding(isGRPCPath)
 	}

@@ -23,8 +23,8 @@ const headerComputedStats = "Datadog-Client-Computed-Stats"
 // can't read are not counted, but they are forwarded.
 func (c *call) Handle(readErr error) receiver.Response {
 	hasUpstream := c.server.config.Forward.IsSet()
-	isUnused := !hasUpstream && c.signal != signalTraces // metrics or logs, which are only forwarded
-	if isUnused {
+	isOnlyForwarded := c.signal != signalTraces // metrics or logs
+	if isOnlyForwarded && !hasUpstream {
 		return c.discard(readErr)
 	}
 	if refusal := c.setMessage(readErr); refusal != nil {
@@ -103,8 +103,8 @@ func (c *call) countSpans() (result Result, refusal *reply) {
 // error only if the body is incomplete or has an invalid gRPC prefix. Many SDKs send all signals to one endpoint, and
 // would log other errors at each export.
 func (c *call) discard(readErr error) receiver.Response {
-	isTooLarge := errors.Is(readErr, bodies.ErrTooLarge) || errors.Is(readErr, bodies.ErrNoRoom)
-	if isTooLarge {
+	exceedsLimit := errors.Is(readErr, bodies.ErrTooLarge) || errors.Is(readErr, bodies.ErrNoRoom)
+	if exceedsLimit {
 		return c.acceptDiscarded()
 	}
 	if refusal := c.setMessage(readErr); refusal != nil {

@@ -136,20 +136,17 @@ func (c *call) Translate(response *http.Response, forwardErr error) receiver.Res
 func (c *call) readReply(response *http.Response) (*reply, error) {
 	body, err := receiver.ReadResponse(response, destination.MaxAnswer)
 	isTooLong := errors.Is(err, receiver.ErrLongResponse)
-	isIncomplete := err != nil && !isTooLong
-	if isIncomplete {
+	if err != nil && !isTooLong {
 		return nil, err
 	}
-	upstreamEncoding := c.forwarded.encoding
-	senderEncoding := c.encoding
-	if upstreamEncoding != encodingGRPC {
+	if c.forwarded.encoding != encodingGRPC {
 		return c.replyFromHTTP(response, body, isTooLong), nil
 	}
-	hasStatus := field(response, headerGRPCStatus) != ""
-	if isTooLong && !hasStatus { // the status is in the trailer, which follows the body
+	isStatusMissing := field(response, headerGRPCStatus) == "" // it is in the trailer, after the body
+	if isTooLong && isStatusMissing {
 		return nil, err
 	}
-	return replyFromGRPC(response, body, senderEncoding), nil
+	return replyFromGRPC(response, body, c.encoding), nil
 }
 
 // noteOutcome counts a forwarded request as accepted, retryable or refused by the upstream. It logs a refusal.
@@ -206,21 +203,15 @@ func (c *call) replyFromHTTP(response *http.Response, body []byte, isTruncated b
 		translated.Code = otlpanswer.Unknown
 		translated.Message = "forward request: the destination responded with a web page; check --otlp-forward"
 	}
-	if isTruncated {
-		if isWebPage {
-			translated.httpStatus = 0
-		}
-		return translated
-	}
 	upstreamEncoding := c.forwarded.encoding
 	senderEncoding := c.encoding
 	isProtobuf := upstreamEncoding == encodingProtobuf && strings.HasPrefix(mediaType, mediaProtobuf)
 	switch {
-	case senderEncoding == upstreamEncoding:
+	case senderEncoding == upstreamEncoding && !isTruncated:
 		translated.copyBody(body, mediaType)
 	case isWebPage:
 		translated.httpStatus = 0 // the success status of the page would contradict the code
-	case isProtobuf:
+	case isProtobuf && !isTruncated:
 		translated.readProtobuf(body)
 	}
 	return translated

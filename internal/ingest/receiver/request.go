@@ -203,16 +203,16 @@ func (r *BufferedRequest) offerExemplars(forwarded iter.Seq[ForwardedSpan]) {
 	parts := r.server.publishers.parts
 	table.Offer(func(yield func(exemplars.Span) bool) {
 		for forwardedSpan := range forwarded {
-			if !yield(forwardedSpan.candidate(parts)) {
+			if !yield(forwardedSpan.toCandidate(parts)) {
 				return
 			}
 		}
 	})
 }
 
-// candidate returns the span as a candidate for an exemplar. The label set (key), the duration and the end come from
+// toCandidate returns the span as a toCandidate for an exemplar. The label set (key), the duration and the end come from
 // span f.Index of published[f.Batch].
-func (f ForwardedSpan) candidate(published []admit.BatchPart) exemplars.Span {
+func (f ForwardedSpan) toCandidate(published []admit.BatchPart) exemplars.Span {
 	publisher := published[f.Batch].Publisher
 	cycle, counted := publisher.Counted(f.Index)
 	isError := counted.Flags&span.Error != 0

@@ -118,7 +118,8 @@ func (r *reader) beginInterval() {
 	hasSpans := newest > 0
 	isLater := newest >= r.intervalEnd
 	isMuchEarlier := newest < r.intervalEnd-int64(maxDisorder)
-	if !hasSpans || !isLater && !isMuchEarlier {
+	needsNewInterval := isLater || isMuchEarlier
+	if !hasSpans || !needsNewInterval {
 		return
 	}
 	if r.intervalEnd > 0 {

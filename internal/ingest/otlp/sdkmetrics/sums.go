@@ -31,11 +31,13 @@ func (s *Sums) count(p *point, spans uint64) {
 		}
 	case spanExported:
 		if strings.HasPrefix(p.attribute("otel.component.type"), "otlp") {
-			s.countExported(p.attribute("error.type") == "", spans)
+			hasSucceeded := p.attribute("error.type") == ""
+			s.countExported(hasSucceeded, spans)
 		}
 	case javaExported:
 		if p.attribute("type") == "span" {
-			s.countExported(p.attribute("success") == "true", spans)
+			hasSucceeded := p.attribute("success") == "true"
+			s.countExported(hasSucceeded, spans)
 		}
 	}
 }

@@ -48,11 +48,11 @@ func (c *Conn) LogAttributes() []any {
 // identifyPeer sets c.pid and c.Container to the process and the container of the peer of a Unix socket. isAllowed
 // is false if allowUIDs is not empty and does not contain the user of the peer. A TCP peer is always allowed.
 func (c *Conn) identifyPeer(allowUIDs []uint32) (isAllowed bool) {
-	unix, isUnix := c.Conn.(*net.UnixConn)
+	unixConn, isUnix := c.Conn.(*net.UnixConn)
 	if !isUnix {
 		return true
 	}
-	peer, err := socket.PeerOf(unix)
+	peer, err := socket.PeerOf(unixConn)
 	isUserKnown := err == nil
 	if isUserKnown {
 		c.pid = peer.PID
@@ -138,7 +138,8 @@ func ConnState(conn net.Conn, state http.ConnState) {
 		c.limiter.setBusy(c)
 	case http.StateIdle:
 		c.header.reset()
-		c.isUnflushed.Store(c.isHTTP2.Load()) // net/http writes the end of an HTTP/2 response afterwards
+		isResponseUnwritten := c.isHTTP2.Load() // net/http writes the end of an HTTP/2 response afterwards
+		c.isUnflushed.Store(isResponseUnwritten)
 		c.limiter.setIdle(c)
 	case http.StateHijacked: // the handler closes the connection
 		c.limiter.setDone(c)
