@@ -106,7 +106,8 @@ var packages = map[string]imports{
 	"internal/testutil/otlptest": {"internal/span/spantable", "encodes OTLP requests for tests"},
 	"internal/rules/otel": {
 		"client/rules internal/decode/otlp internal/span/ignore internal/rules " +
-			"internal/rules/work internal/sampling/tracestate internal/span internal/span/spantable internal/wire",
+			"internal/rules/work internal/sampling/tracestate internal/span internal/span/semconv internal/span/spantable " +
+			"internal/wire",
 		"implements counting by the semantic conventions of OpenTelemetry",
 	},
 	"internal/rules/translate": {
@@ -142,6 +143,7 @@ var packages = map[string]imports{
 	"internal/ingest/otlp/sdkmetrics": {"internal/wire/protolite", "reads the metrics that SDKs report about their spans"},
 	"internal/span/ignore":            {"internal/span", "implements ignore rules"},
 	"internal/span/mask":              {"", "masks identifiers, independent of the label"},
+	"internal/span/semconv":           {"", "describes the metrics of OpenTelemetry's semantic conventions"},
 	"internal/routing":                {"", "assigns partitions to drainers, independent of their content"},
 	"internal/aggregate/sketch":       {"", "computes sketches, independent of spans"},
 	"internal/aggregate": {"internal/check internal/memory internal/registry internal/ring " +
@@ -164,7 +166,7 @@ var packages = map[string]imports{
 	},
 	"internal/export/points": {
 		"internal/aggregate internal/aggregate/exemplars internal/export internal/export/totals " +
-			"internal/wire/protolite internal/aggregate/sketch internal/span",
+			"internal/wire/protolite internal/aggregate/sketch internal/span internal/span/semconv",
 		"converts rows to data points, independent of the exporter",
 	},
 	"internal/export/post": {
