@@ -135,7 +135,7 @@ func (k *keys) appendPeerTags(dst []string, kind spantable.Kind) []string {
 			dst = append(dst, k.join(k.policy.names.Name(label), ":", value))
 		}
 	}
-	return dst
+	return k.appendMetricTags(dst, kind)
 }
 
 // peerTagValue returns the value of a peer tag of the selected span, which has the given kind, or "" if

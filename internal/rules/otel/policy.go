@@ -26,6 +26,11 @@ type Policy struct {
 	originAttributes []originAttribute // resource attributes that become part of the origin, sorted by name
 	computed         spantable.Label   // the resource attribute otlp.StatsComputed
 	tagMeanings      *tagMeanings      // nil if spans keep their names
+
+	// metricTags contains, for each metric in semconv.Metrics, the attributes that become peer tags in addition to tags.
+	// It is nil without these metrics.
+	metricTags [][]metricTag
+	labelsOf   map[string][]spantable.Label // labels of the attributes of these metrics
 }
 
 // Labels configures the labels of spans.
@@ -39,6 +44,8 @@ type Labels struct {
 	// Resource contains the names of resource attributes that become part of the origin, in
 	// addition to its fields.
 	Resource []string
+	// Metrics makes tags of the attributes of the metrics that the conventions define (see package semconv).
+	Metrics bool
 	// KeepNames counts spans under the names that they were sent with, instead of those that the
 	// conventions define (see nameRules).
 	KeepNames bool
@@ -108,6 +115,9 @@ func NewPolicy(l Labels) *Policy {
 	for _, name := range l.Ignore.AttributeNames() {
 		p.ignoreLabels = append(p.ignoreLabels, labelOf(name))
 	}
+	if l.Metrics {
+		names, inResource = p.addMetricTags(names, inResource)
+	}
 	for kind := range spantable.Kinds {
 		p.affectsKey[kind] = p.labelsInKey(kind)
 	}
@@ -133,6 +143,7 @@ func (p *Policy) labelsInKey(kind spantable.Kind) spantable.LabelSet {
 		labels.Remove(labelOldPeerName) // older names of the attribute
 		labels.Remove(labelOldHostName)
 	}
+	p.addMetricLabels(&labels, kind)
 	return labels
 }
 
