@@ -94,6 +94,13 @@ func withBounds(bounds ...float64) points.Config {
 	return c
 }
 
+// inDialect is like withBounds, in a dialect.
+func inDialect(dialect points.Dialect, bounds ...float64) points.Config {
+	c := withBounds(bounds...)
+	c.Dialect = dialect
+	return c
+}
+
 var asDatadog = points.Config{Dialect: points.Datadog}
 
 var testOrigin = span.Origin{Service: "web", Host: "h"}

@@ -81,6 +81,7 @@ func goldenExemplars() *exemplars.Table {
 func TestGoldenRequests(t *testing.T) {
 	for name, d := range map[string]points.Config{
 		"spanmetrics": ofInstance("i-1"), "datadog": asDatadog, "explicit": withBounds(.002, .01, 5),
+		"conventions": inDialect(points.Conventions, .002, .01, 5),
 	} {
 		e := testEncoder(d, "1.2.3", nil)
 		e.exemplars = goldenExemplars()

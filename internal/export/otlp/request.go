@@ -89,7 +89,7 @@ func newHistogram(m *points.Metric, temporality uint64) metric {
 	}
 	return metric{
 		name:      m.Durations,
-		head:      metricHead(m.Durations, "s"),
+		head:      histogramHead(m, "s"),
 		dataField: dataField,
 		dataTail:  protolite.AppendVarint(nil, fieldTemporality, temporality),
 		bounds:    m.Bounds,
@@ -101,7 +101,7 @@ func (w *writer) useMilliseconds() {
 	w.nanosPerUnit = 1e6
 	for i := range w.metrics {
 		durations := &w.metrics[i].durations
-		durations.head = metricHead(durations.name, "ms")
+		durations.head = histogramHead(&points.Metric{Durations: durations.name}, "ms")
 		durations.bounds = inMilliseconds(durations.bounds)
 	}
 }
@@ -120,8 +120,12 @@ func inMilliseconds(bounds []float64) []float64 {
 // unitsPerSecond returns the number of units of durations in a second.
 func (w *writer) unitsPerSecond() float64 { return 1e9 / w.nanosPerUnit }
 
-func metricHead(name, unit string) []byte {
-	head := protolite.AppendBytes(nil, fieldMetricName, name)
+// histogramHead returns the name, the description and the unit of the durations of m.
+func histogramHead(m *points.Metric, unit string) []byte {
+	head := protolite.AppendBytes(nil, fieldMetricName, m.Durations)
+	if m.Help != "" {
+		head = protolite.AppendBytes(head, fieldMetricDescription, m.Help)
+	}
 	return protolite.AppendBytes(head, fieldMetricUnit, unit)
 }
 

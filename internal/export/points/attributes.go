@@ -29,6 +29,10 @@ type format interface {
 	// nameOf returns the name of an attribute in this format.
 	nameOf(attribute string) string
 
+	// metricName returns the name of a metric in this format. It contains the unit if the format has no other
+	// place for it.
+	metricName(name, unit string) string
+
 	// The following append an attribute to a list. Names and texts are valid UTF-8.
 	appendText(b []byte, name, value string) []byte
 	appendNumber(b []byte, name string, value int64) []byte
@@ -126,8 +130,9 @@ type keyValues struct {
 	value []byte // encoded value of the attribute that is being written
 }
 
-func (*keyValues) nameOf(attribute string) string { return attribute }
-func (*keyValues) hasResources() bool             { return true }
+func (*keyValues) nameOf(attribute string) string   { return attribute }
+func (*keyValues) metricName(name, _ string) string { return name }
+func (*keyValues) hasResources() bool               { return true }
 
 func (f *keyValues) appendText(b []byte, name, value string) []byte {
 	f.value = protolite.AppendBytes(f.value[:0], fieldText, value)
@@ -183,6 +188,9 @@ func (f labels) nameOf(attribute string) string {
 	}
 	return label
 }
+
+// metricName returns a name such as http_server_request_duration_seconds.
+func (labels) metricName(name, unit string) string { return toLabelName(name) + "_" + unit }
 
 func (labels) hasResources() bool { return false }
 

@@ -11,8 +11,8 @@ import (
 // Config configures the names of metrics and attributes.
 type Config struct {
 	Dialect    Dialect    // default: Spanmetrics
-	Dimensions Dimensions // for Spanmetrics
-	Instance   string     // collector.instance.id for Spanmetrics; optional
+	Dimensions Dimensions // not for Datadog
+	Instance   string     // collector.instance.id, not for Datadog; optional
 
 	// Labels selects the format of Prometheus: attributes are labels, metrics are named by its rules, and
 	// a resource consists only of its service.
@@ -30,7 +30,11 @@ func (c *Config) dialect() dialect {
 	case c.Dialect == Datadog:
 		return datadog{c.Instance}
 	}
-	return &spanmetrics{dimensions: c.Dimensions, instance: c.Instance, metric: c.spanMetric()}
+	spans := spanmetrics{dimensions: c.Dimensions, instance: c.Instance, metric: c.spanMetric()}
+	if c.Dialect == Conventions {
+		return newConventions(spans, c.format())
+	}
+	return &spans
 }
 
 // spanMetric returns the names of the metrics for calls and durations, in any dialect except Datadog.
@@ -66,6 +70,7 @@ const (
 	Spanmetrics Dialect = "spanmetrics" // the Collector's spanmetrics connector
 	Datadog     Dialect = "datadog"     // Datadog's tracers; not with Labels
 	Tempo       Dialect = "tempo"       // the metrics generator of Grafana Tempo; only with Labels
+	Conventions Dialect = "conventions" // OpenTelemetry's semantic conventions for metrics of instrumentations
 )
 
 // The names of the attributes for the status of spans.
@@ -106,7 +111,7 @@ type dialect interface {
 	// isOK reports whether the spans of a key that have no error have the status OK.
 	isOK(origin *span.Origin, key *span.Key) bool
 
-	// writeStatus writes the attributes that differ between spans of a key.
+	// writeStatus writes the attributes that differ between spans of the key that writeKey has written last.
 	writeStatus(to *attributes, s status)
 
 	// writeOverflow writes the attributes of overflow series, which count the spans beyond the limit on the

@@ -1,6 +1,7 @@
 package points
 
 import (
+	"bytes"
 	"cmp"
 	"hash/maphash"
 	"iter"
@@ -277,7 +278,8 @@ func (r *Reader) SumRows(rows []export.Row, g Group) (sum Counts) {
 func (c *Counts) areAllTopLevel() bool { return c.Hits > 0 && c.TopLevel >= c.Hits }
 
 // VisitPoints calls visit for each data point of the series g: one for the spans without an error, and one for those
-// with an error. Their attributes differ only in the status. It omits a point without spans. sum contains the counts
+// with an error. Their attributes differ only in the status. If they do not differ, there is one point for all spans.
+// It omits a point without spans. sum contains the counts
 // of the series, which SumRows returns. A point is valid until visit returns.
 func (r *Reader) VisitPoints(
 	sealed *aggregate.Sealed, rows []export.Row, g Group, sum *Counts, visit func(*Point),
@@ -286,59 +288,99 @@ func (r *Reader) VisitPoints(
 	origin, key := &sealed.Origins[firstRow.Origin()], firstRow.Key()
 	r.attributes.bytes = r.attributes.bytes[:0]
 	r.dialect.writeKey(&r.attributes, origin, key)
-	keyAttributes := r.attributes.bytes
+	keyLength := len(r.attributes.bytes)
 	s := status{isOK: r.dialect.isOK(origin, key), isTopLevel: sum.areAllTopLevel()}
-	for _, isError := range [...]bool{false, true} {
-		p := r.readPoint(rows, g, sum, isError)
+	for _, which := range r.selectionsOf(s) {
+		p := r.readPoint(rows, g, sum, which)
 		if p.isEmpty() {
 			continue
 		}
-		s.isError = isError
-		r.attributes.bytes = keyAttributes // without the status of the previous point
+		s.isError = which == failed
+		r.attributes.bytes = r.attributes.bytes[:keyLength] // without the status of the previous point
 		r.appendStatus(&r.attributes, s)
 		p.Attributes = r.attributes.bytes
 		visit(p)
 	}
 }
 
-// readPoint returns the data point of the failed spans in the series g if isError is true, and otherwise that of the
-// successful ones. It does not set the attributes. sum contains the counts of all spans of the series. The point is
-// valid until the next call.
-func (r *Reader) readPoint(rows []export.Row, g Group, sum *Counts, isError bool) *Point {
+// selection selects spans of a series by their status.
+type selection uint8
+
+const (
+	succeeded selection = 1 << iota // spans without an error
+	failed
+	anyStatus = succeeded | failed
+)
+
+// The selections of spans that have a data point of their own.
+var (
+	byStatus = []selection{succeeded, failed}
+	together = []selection{anyStatus}
+)
+
+// selectionsOf returns the selections of spans of a series that have a data point of their own. s is the status of the
+// spans without an error. If the dialect has no attribute for the status, all spans have one point. The attributes of
+// the series must be in r.attributes; selectionsOf overwrites the memory after them.
+func (r *Reader) selectionsOf(s status) []selection {
+	keyLength := len(r.attributes.bytes)
+	r.appendStatus(&r.attributes, s)
+	okLength := len(r.attributes.bytes)
+	s.isError = true
+	r.appendStatus(&r.attributes, s)
+	statusOfOK, statusOfError := r.attributes.bytes[keyLength:okLength], r.attributes.bytes[okLength:]
+	if bytes.Equal(statusOfOK, statusOfError) {
+		return together
+	}
+	return byStatus
+}
+
+// readPoint returns the data point of the selected spans in the series g. It does not set the attributes. sum contains
+// the counts of all spans of the series. The point is valid until the next call.
+func (r *Reader) readPoint(rows []export.Row, g Group, sum *Counts, which selection) *Point {
 	r.histogram.Reset()
-	r.addDurations(&r.histogram, rows, g, isError)
-	r.point = Point{Metric: int(g.metric), Exemplar: r.slowestExemplar(rows, g, isError)}
-	if isError {
+	r.addDurations(&r.histogram, rows, g, which)
+	r.point = Point{Metric: int(g.metric), Exemplar: r.slowestExemplar(rows, g, which)}
+	switch which {
+	case succeeded:
+		r.point.setCounts(&r.histogram, sum.Hits-sum.Errors, sum.Duration-sum.errorDuration)
+	case failed:
 		r.point.setCounts(&r.histogram, sum.Errors, sum.errorDuration)
 		r.point.Errors = r.point.Calls
-	} else {
-		r.point.setCounts(&r.histogram, sum.Hits-sum.Errors, sum.Duration-sum.errorDuration)
+	default:
+		r.point.setCounts(&r.histogram, sum.Hits, sum.Duration)
+		r.point.Errors = min(export.RoundRandomly(sum.Errors, math.MaxInt64), r.point.Calls)
 	}
 	if classic := r.classic[g.metric]; classic != nil {
 		classic.Reset()
-		r.addDurations(classic, rows, g, isError)
+		r.addDurations(classic, rows, g, which)
 		r.point.Classic = classic.Counts()
 	}
 	return &r.point
 }
 
-// addDurations adds the durations of the spans in the series g to a histogram: those of the spans with an error if
-// isError is true, and otherwise those of the spans without one.
-func (r *Reader) addDurations(histogram sketch.Sum, rows []export.Row, g Group, isError bool) {
+// addDurations adds the durations of the selected spans in the series g to a histogram.
+func (r *Reader) addDurations(histogram sketch.Sum, rows []export.Row, g Group, which selection) {
 	for row := range r.rowsOf(g, rows) {
-		if isError {
-			row.ReadErrors(histogram)
-		} else {
+		if which&succeeded != 0 {
 			row.ReadOK(histogram)
+		}
+		if which&failed != 0 {
+			row.ReadErrors(histogram)
 		}
 	}
 }
 
-// slowestExemplar returns the exemplar with the longest duration in the series g, among the spans with an error if
-// isError is true, and otherwise among those without one. If there is no exemplar, the result has the Span 0.
-func (r *Reader) slowestExemplar(rows []export.Row, g Group, isError bool) (slowest exemplars.Exemplar) {
+// slowestExemplar returns the exemplar with the longest duration among the selected spans in the series g. If there is
+// no exemplar, the result has the Span 0.
+func (r *Reader) slowestExemplar(rows []export.Row, g Group, which selection) (slowest exemplars.Exemplar) {
 	for row := range r.rowsOf(g, rows) {
-		slowest = slower(slowest, r.exemplars.Of(uint32(row.KeyID()), isError))
+		id := uint32(row.KeyID())
+		if which&succeeded != 0 {
+			slowest = slower(slowest, r.exemplars.Of(id, false))
+		}
+		if which&failed != 0 {
+			slowest = slower(slowest, r.exemplars.Of(id, true))
+		}
 	}
 	if slowest.Span != 0 {
 		slowest.End = r.clampTime(slowest.End)

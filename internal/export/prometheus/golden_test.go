@@ -92,6 +92,7 @@ func TestScrape_Golden(t *testing.T) {
 		"spanmetrics": goldenExporter(t, points.Spanmetrics, nil),
 		"tempo":       goldenExporter(t, points.Tempo, nil),
 		"graph":       goldenExporter(t, points.Tempo, &points.ServiceGraph{}),
+		"conventions": goldenExporter(t, points.Conventions, nil),
 	} {
 		for name, accept := range map[string]string{
 			"txt":         "text/plain;version=0.0.4",

@@ -1,0 +1,229 @@
+package points
+
+import (
+	"cmp"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/span/semconv"
+)
+
+// conventions is the dialect of OpenTelemetry's semantic conventions: the metrics that instrumentations of SDKs record,
+// such as http.server.request.duration. Spans without such a metric are in the metrics of the dialect spanmetrics.
+type conventions struct {
+	spanmetrics
+	format  format
+	valueOf func(attribute string) string // returns an attribute of key, or ""
+
+	// The last key that was read, and its parts.
+	key        *span.Key
+	kind       string  // of its spans
+	attributes tagList // its tags, with OpenTelemetry's names
+	metric     int     // index in semconv.Metrics, or semconv.NoMetric
+
+	// The error type of failed spans with the last key that was written, or "" if it does not depend on the status.
+	typeOfFailed string
+}
+
+// newConventions returns a dialect that writes spans without a metric of their own as others does.
+func newConventions(others spanmetrics, f format) *conventions {
+	d := &conventions{spanmetrics: others, format: f}
+	d.valueOf = d.attributeOfKey
+	return d
+}
+
+const (
+	errorTypeName  = "error.type"
+	rpcStatusName  = "rpc.response.status_code"
+	otherErrorType = "_OTHER" // error type without further information
+	otherMethod    = "_OTHER" // HTTP method that the conventions do not know
+)
+
+// metrics implements dialect. The first one is for spans without a metric of their own.
+func (d *conventions) metrics() []Metric {
+	all := d.spanmetrics.metrics()
+	for i := range semconv.Metrics {
+		m := &semconv.Metrics[i]
+		all = append(all, Metric{Durations: d.format.metricName(m.Name, "seconds"), Help: m.Help, Bounds: m.Bounds})
+	}
+	return all
+}
+
+// metricOf implements dialect.
+func (d *conventions) metricOf(k *span.Key) int {
+	d.read(k)
+	return 1 + d.metric
+}
+
+// read reads the labels in k.
+func (d *conventions) read(k *span.Key) {
+	d.key = k
+	d.attributes = d.attributes[:0]
+	for _, tags := range [...][]string{k.PeerTags, k.AdditionalTags} {
+		for _, text := range tags {
+			name, value, _ := strings.Cut(text, ":")
+			d.attributes = append(d.attributes, tag{attributeName(name), value})
+		}
+	}
+	d.kind = strings.ToLower(strings.TrimPrefix(spanKind(k), "SPAN_KIND_"))
+	d.metric = semconv.MetricOf(d.kind, d.valueOf)
+}
+
+// writeKey implements dialect. The labels of Prometheus and the resource of OTLP contain the service already.
+func (d *conventions) writeKey(to *attributes, origin *span.Origin, k *span.Key) {
+	d.read(k)
+	if d.metric == semconv.NoMetric {
+		d.spanmetrics.writeKey(to, origin, k)
+		return
+	}
+	to.beginList()
+	to.reserveNames("service.name", errorTypeName)
+	responseStatus := ""
+	for _, name := range semconv.Metrics[d.metric].Attributes {
+		if !d.dimensions.has(name) {
+			continue
+		}
+		value := d.metricAttribute(name)
+		d.write(to, name, value)
+		if name == rpcStatusName || name == "db.response.status_code" {
+			responseStatus = value
+		}
+	}
+	for _, name := range d.dimensions.names { // in addition to those of the conventions
+		writeByOldName(to, name, k)
+		d.write(to, name, cmp.Or(d.valueOf(name), resourceAttribute(origin, name)))
+	}
+	to.addText(instanceName, d.instance)
+	d.writeErrorType(to, responseStatus)
+}
+
+// writeErrorType writes the error type if it does not depend on the status of the spans. Otherwise it sets
+// d.typeOfFailed: to the response status of the RPC or the database if the series has one, and to otherErrorType if not.
+func (d *conventions) writeErrorType(to *attributes, responseStatus string) {
+	d.typeOfFailed = ""
+	if !d.dimensions.has(errorTypeName) {
+		return
+	}
+	typeOfFailed := otherErrorType
+	if responseStatus != "" && responseStatus != "OK" {
+		typeOfFailed = responseStatus
+	}
+	errorType := d.errorType()
+	// An attribute that is equal to the type of failed spans counts as missing. Otherwise spans with and without the
+	// attribute would be in two series with equal attributes.
+	if errorType == "" || errorType == typeOfFailed {
+		d.typeOfFailed = typeOfFailed
+		return
+	}
+	to.beginList() // permits the name of the attribute
+	to.addText(errorTypeName, errorType)
+}
+
+// isOK implements dialect. The metrics of the conventions have no status.
+func (d *conventions) isOK(origin *span.Origin, k *span.Key) bool {
+	return d.metric == semconv.NoMetric && d.spanmetrics.isOK(origin, k)
+}
+
+// writeStatus implements dialect.
+func (d *conventions) writeStatus(to *attributes, s status) {
+	switch {
+	case d.metric == semconv.NoMetric:
+		d.spanmetrics.writeStatus(to, s)
+	case s.isError:
+		to.addText(errorTypeName, d.typeOfFailed)
+	}
+}
+
+// write adds an attribute to the list, with an integer if the conventions define one.
+func (*conventions) write(to *attributes, name, value string) {
+	switch name {
+	case "http.response.status_code", "server.port", "network.peer.port":
+		if number, err := strconv.ParseInt(value, 10, 64); err == nil {
+			to.addNumber(name, number)
+			return
+		}
+	}
+	to.addText(name, value)
+}
+
+// metricAttribute returns the value of an attribute in the metric of the current key, or "".
+func (d *conventions) metricAttribute(name string) string {
+	value := d.valueOf(name)
+	switch name {
+	case "http.request.method":
+		return knownMethod(value)
+	case "network.protocol.name":
+		if value == "http" { // the conventions leave out the default
+			return ""
+		}
+	case "rpc.method":
+		return d.rpcMethod(value)
+	case "messaging.operation.name":
+		return cmp.Or(value, semconv.MessagingOperation(d.valueOf))
+	}
+	return value
+}
+
+// rpcMethod returns the full name of a method, such as shop.Carts/Get. Instrumentations of older conventions have its
+// service in another attribute.
+func (d *conventions) rpcMethod(method string) string {
+	service := d.valueOf("rpc.service")
+	if method == "" || service == "" || strings.Contains(method, "/") {
+		return method
+	}
+	return service + "/" + method
+}
+
+// attributeOfKey returns the value of an attribute of the current key, or "".
+func (d *conventions) attributeOfKey(name string) string {
+	switch name {
+	case "http.request.method":
+		return d.key.HTTPMethod
+	case "http.route":
+		return d.key.HTTPEndpoint
+	case "http.response.status_code":
+		if d.key.HTTPStatus == 0 {
+			return ""
+		}
+		return strconv.FormatUint(uint64(d.key.HTTPStatus), 10)
+	case rpcStatusName:
+		if status := grpcStatus(d.key.GRPCStatus); status != "" {
+			return status
+		}
+	}
+	for _, attribute := range d.attributes {
+		if attribute.name == name {
+			return attribute.value
+		}
+	}
+	return ""
+}
+
+// errorType returns the error type of all spans with the current key, whatever their status: the attribute, or an HTTP
+// status that is an error. It is "" if the key has neither.
+func (d *conventions) errorType() string {
+	value := d.valueOf(errorTypeName)
+	hasOwnType := value != "" && value != otherErrorType
+	if hasOwnType {
+		return value
+	}
+	minErrorStatus := http.StatusBadRequest
+	if d.kind == "server" {
+		minErrorStatus = http.StatusInternalServerError
+	}
+	if int(d.key.HTTPStatus) >= minErrorStatus {
+		return d.valueOf("http.response.status_code")
+	}
+	return ""
+}
+
+// knownMethod returns an HTTP method in upper case, or otherMethod if the conventions do not know it.
+func knownMethod(method string) string {
+	method = strings.ToUpper(method)
+	if method == "" || isHTTPMethod(method) || method == "QUERY" {
+		return method
+	}
+	return otherMethod
+}
