@@ -24,6 +24,21 @@ func completed(t *testing.T, args ...string) *runOptions {
 	return o
 }
 
+// TestReceivers_ReadAttributesOfMetrics: receivers read the attributes of the conventions' metrics only if an exporter
+// has these metrics.
+func TestReceivers_ReadAttributesOfMetrics(t *testing.T) {
+	const endpoint = "--otlp-metrics-endpoint=http://127.0.0.1:4318/v1/metrics"
+	for args, want := range map[string]bool{
+		endpoint: false, endpoint + " --otlp-dialect=conventions": true,
+		"--prometheus --prometheus-dialect=conventions": true, endpoint + " --prometheus-dialect=conventions": false,
+	} {
+		c := &completed(t, strings.Fields(args)...).config
+		if c.OTLP.Labels.Metrics != want || c.Zipkin.Labels.Metrics != want {
+			t.Errorf("%s: receivers read them: %t and %t", args, c.OTLP.Labels.Metrics, c.Zipkin.Labels.Metrics)
+		}
+	}
+}
+
 // TestReceivers_ReadDimensionsOfExporters: receivers read the attributes that an exporter's dimensions name,
 // if the exporter is enabled. Each attribute has the largest of its budgets.
 func TestReceivers_ReadDimensionsOfExporters(t *testing.T) {

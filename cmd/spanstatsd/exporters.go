@@ -16,6 +16,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/export/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/export/points"
 	"github.com/spanstatsd/spanstatsd/internal/export/prometheus"
+	sdkotlp "github.com/spanstatsd/spanstatsd/internal/ingest/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
 )
 
@@ -82,14 +83,15 @@ func (o *exporterOptions) group(c *daemon.Config) commandline.Group {
 	f.Var(commandline.Choice(&o.temporality, "", otlp.Delta, otlp.Cumulative), "otlp-temporality",
 		"temporality of OTLP metrics: delta, or cumulative for totals since the start of a series "+
 			"(default: OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE, otherwise delta)")
-	f.Var(commandline.Choice(&o.dialect, points.Spanmetrics, points.Spanmetrics, points.Datadog),
-		"otlp-dialect", "names of OTLP metrics and attributes: spanmetrics as in the Collector's connector, datadog "+
-			"as in Datadog's tracers")
+	f.Var(commandline.Choice(&o.dialect, points.Spanmetrics, points.Spanmetrics, points.Conventions, points.Datadog),
+		"otlp-dialect", "names of OTLP metrics and attributes: spanmetrics as in the Collector's connector, conventions "+
+			"as in OpenTelemetry's SDKs (http.server.request.duration), datadog as in Datadog's tracers")
 	f.Var(commandline.Parsed(&o.histogram, points.Exponential, "kind[:bounds]", points.ParseHistogram),
-		"otlp-histogram", "histograms of OTLP metrics: exponential, explicit with optional bounds in seconds "+
-			"(explicit:sdk, explicit:0.01,0.1,1), or explicit-ms to export milliseconds")
+		histogramFlag, "histograms of OTLP metrics: exponential, explicit with optional bounds in seconds "+
+			"(explicit:sdk, explicit:0.01,0.1,1), or explicit-ms to export milliseconds "+
+			"(default: exponential, or explicit:sdk in the dialect conventions)")
 	f.Var(commandline.Text(&o.dimensions, "names"), "otlp-dimensions",
-		"optional attributes of OTLP metrics in the dialect spanmetrics: all, none, or a list such "+
+		"optional attributes of OTLP metrics, except in the dialect datadog: all, none, or a list such "+
 			"as http.route,peer.service or all,-peer.service; up to eight can be any span or resource "+
 			"attribute, with an optional budget: tenant.id=200")
 	f.Var(commandline.Parsed(&o.resource, "identifying", "names", otel.ParseResource), "otlp-resource-attributes",
@@ -99,7 +101,7 @@ func (o *exporterOptions) group(c *daemon.Config) commandline.Group {
 	f.IntVar(&o.exemplars, "otlp-exemplars", exemplars.DefaultLimit,
 		"maximum number of exemplars per interval, in OTLP metrics and for Prometheus; 0 for none")
 	f.Var(commandline.Text(&o.instance, "name"), "otlp-instance-id",
-		"attribute collector.instance.id in the dialect spanmetrics, different for each daemon; none "+
+		"attribute collector.instance.id, except in the dialect datadog, different for each daemon; none "+
 			"to leave the attribute out (default: random)")
 	f.Var(commandline.Text(&o.prometheusAddr, "address"), "prometheus-addr",
 		"separate listen address for Prometheus scrapes, such as :9127 (default: that of "+
@@ -109,9 +111,11 @@ func (o *exporterOptions) group(c *daemon.Config) commandline.Group {
 	f.Var(commandline.Parsed(&o.prometheusBounds, points.ConnectorBounds, "bounds", points.ParseBounds),
 		"prometheus-buckets", "upper bounds of classic buckets in seconds, separated by commas; connector for the "+
 			"Collector's spanmetrics connector, sdk for OpenTelemetry's HTTP conventions")
-	f.Var(commandline.Choice(&o.prometheusDialect, points.Spanmetrics, points.Spanmetrics, points.Tempo),
+	f.Var(commandline.Choice(&o.prometheusDialect, points.Spanmetrics, points.Spanmetrics, points.Conventions,
+		points.Tempo),
 		"prometheus-dialect", "names of metrics and labels for Prometheus: spanmetrics as in the Collector's connector, "+
-			"tempo as in Grafana Tempo's metrics-generator")
+			"conventions as in OpenTelemetry's SDKs (http_server_request_duration_seconds), tempo as in Grafana "+
+			"Tempo's metrics-generator")
 	f.Var(commandline.Text(&o.prometheusDimensions, "names"), "prometheus-dimensions",
 		"optional labels for Prometheus, as attribute names: all, none, or a list such as "+
 			"http.route,peer.service or all,-peer.service; up to eight can be any span or resource "+
@@ -213,6 +217,10 @@ func (o *exporterOptions) addOTLP(c *daemon.Config, s *settings, variables otlp.
 		s.recordVariables("otlp-temporality", otlp.TemporalityVariable)
 	}
 	o.temporality = cmp.Or(o.temporality, variables.Preference, otlp.Delta)
+	if o.dialect == points.Conventions && !s.isSet(histogramFlag) {
+		o.histogram, _ = points.ParseHistogram(histogramOfConventions)
+		s.setting(histogramFlag).Effective = histogramOfConventions
+	}
 	config := otlp.Config{
 		Version: version, Variables: variables, Dialect: o.dialect, Temporality: o.temporality,
 		Bounds: o.histogram.Bounds, Millis: o.histogram.Millis, Exemplars: c.Exemplars,
@@ -234,26 +242,44 @@ func (o *exporterOptions) addOTLP(c *daemon.Config, s *settings, variables otlp.
 	}
 	c.Exporters = append(c.Exporters, exporter.Describe())
 	c.OTLP.Labels.Resource = o.resource
-	if o.dialect == points.Spanmetrics {
+	if o.dialect != points.Datadog {
 		readDimensions(c, &config.Dimensions)
 	}
-	return nil
+	return readMetricAttributes(c, o.dialect)
 }
 
-// checkDialect returns an error for each flag that has no effect because --otlp-dialect is datadog.
+const (
+	histogramFlag = "otlp-histogram"
+	// histogramOfConventions is the default of --otlp-histogram for the dialect conventions.
+	histogramOfConventions = "explicit:sdk"
+)
+
+// checkDialect returns an error for each flag that has no effect with the value of --otlp-dialect.
 func (o *exporterOptions) checkDialect() (err error) {
-	if o.dialect != points.Datadog {
-		return nil
+	hasAttributes := o.dimensions != points.AllDimensions || o.instance != ""
+	if o.dialect == points.Datadog && hasAttributes {
+		err = fmt.Errorf("check --otlp-dimensions and --otlp-instance-id: the dialect %s has neither",
+			points.Datadog)
 	}
-	if o.dimensions != points.AllDimensions || o.instance != "" {
-		err = fmt.Errorf("check --otlp-dimensions and --otlp-instance-id: they are of the dialect %s only",
-			points.Spanmetrics)
-	}
-	if o.histogram.Millis {
+	if o.dialect != points.Spanmetrics && o.histogram.Millis {
 		err = errors.Join(err, fmt.Errorf("check --otlp-histogram: %s is of the dialect %s only; give %s",
 			points.ExplicitMillis, points.Spanmetrics, points.Explicit))
 	}
 	return err
+}
+
+// readMetricAttributes makes receivers read the attributes of the metrics of a dialect. It returns an error if a
+// receiver counts by rules that do not know them.
+func readMetricAttributes(c *daemon.Config, dialect points.Dialect) error {
+	if dialect != points.Conventions {
+		return nil
+	}
+	c.OTLP.Labels.Metrics, c.Zipkin.Labels.Metrics = true, true
+	if c.OTLP.Enabled() && c.OTLP.Semantics == sdkotlp.SemanticsDatadog {
+		return fmt.Errorf("check dialect %s: the labels of --otlp-semantics %s lack its attributes; give --otlp-semantics %s",
+			dialect, c.OTLP.Semantics, sdkotlp.SemanticsOTel)
+	}
+	return nil
 }
 
 // newInstance returns a random UUID (version 4).
@@ -286,7 +312,7 @@ func (o *exporterOptions) addPrometheus(c *daemon.Config) error {
 	c.Prometheus = prometheus.New(config)
 	c.PrometheusAddr = o.prometheusAddr
 	readDimensions(c, &config.Dimensions)
-	return err
+	return errors.Join(err, readMetricAttributes(c, o.prometheusDialect))
 }
 
 // readDimensions makes receivers read the span attributes that an exporter has as dimensions, and sets

@@ -16,6 +16,14 @@ func TestHistograms(t *testing.T) {
 	if got := completed(t, endpoint).config.Exporters[0].Bounds; got != nil {
 		t.Errorf("by default it has %v", got)
 	}
+	conventions := completed(t, endpoint, "--otlp-dialect=conventions").config.Exporters[0].Bounds
+	if !slices.Contains(conventions, .075) || !slices.Contains(conventions, 81.92) {
+		t.Errorf("the buckets of the dialect conventions are %v", conventions)
+	}
+	if got := completed(t, endpoint, "--otlp-dialect=conventions",
+		"--otlp-histogram=exponential").config.Exporters[0].Bounds; got != nil {
+		t.Errorf("exponential histograms of the dialect conventions have %v", got)
+	}
 	datadog := []string{"config", "--check", endpoint, "--otlp-dialect=datadog"} // this dialect has no milliseconds
 	if out, err := program(t, append(datadog, "--otlp-histogram=explicit")...).CombinedOutput(); err != nil {
 		t.Errorf("explicit buckets of the dialect datadog: %s", out)

@@ -171,6 +171,15 @@ func TestOTLPExporter_InvalidSettings(t *testing.T) {
 		},
 		{[]string{endpoint, "--otlp-dialect=datadog", "--otlp-dimensions=none"}, nil, "otlp-dimensions"},
 		{[]string{endpoint, "--otlp-dialect=datadog", "--otlp-instance-id=x"}, nil, "otlp-instance-id"},
+		{[]string{endpoint, "--otlp-dialect=conventions", "--otlp-histogram=explicit-ms"}, nil, "explicit-ms is of"},
+		{
+			[]string{endpoint, "--otlp-dialect=conventions", "--otlp-addr=127.0.0.1:4318", "--otlp-semantics=datadog"},
+			nil, "--otlp-semantics otel",
+		},
+		{
+			[]string{"--prometheus", "--prometheus-dialect=conventions", "--otlp-addr=127.0.0.1:4318", "--otlp-semantics=datadog"},
+			nil, "--otlp-semantics otel",
+		},
 		{[]string{endpoint}, []string{"OTEL_EXPORTER_OTLP_HEADERS=hunter2"}, "OTEL_EXPORTER_OTLP_HEADERS"},
 		{[]string{endpoint}, []string{"OTEL_EXPORTER_OTLP_CERTIFICATE=/none"}, "/none"},
 		{[]string{"--agent-url=off", "--prometheus=off"}, nil, "agent-url"},
