@@ -13,7 +13,17 @@ func OriginOf(res *resource.Resource) client.Origin { return originOf(encodeReso
 
 // KeyOf returns the labels of a span, whether it is an error, and whether it is a top-level span.
 func KeyOf(s sdktrace.ReadOnlySpan) (key client.Key, isError, isTopLevel bool) {
-	policy, err := policyFromEnv()
+	return keyOf(s, false)
+}
+
+// KeyForMetrics returns the labels of a span with the attributes of the conventions' metrics.
+func KeyForMetrics(s sdktrace.ReadOnlySpan) client.Key {
+	key, _, _ := keyOf(s, true)
+	return key
+}
+
+func keyOf(s sdktrace.ReadOnlySpan, metricAttributes bool) (key client.Key, isError, isTopLevel bool) {
+	policy, err := newPolicy(metricAttributes)
 	if err != nil {
 		panic(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -72,6 +73,21 @@ func TestLabels_EqualTheDaemons(t *testing.T) {
 		if isError != (v.Flags&1 != 0) || isTopLevel != (v.Flags&2 != 0) {
 			t.Errorf("%s: error %v, top level %v, flags of the daemon %d", v.Name, isError, isTopLevel, v.Flags)
 		}
+	}
+}
+
+// TestLabels_MetricAttributes checks that the attributes of the conventions' metrics are labels only if the program
+// wants them.
+func TestLabels_MetricAttributes(t *testing.T) {
+	v := vector{Service: "shop", Span: "GET /", Kind: "server", Attributes: [][3]string{
+		{"http.request.method", "string", "GET"}, {"url.scheme", "string", "http"}, {"server.port", "int", "80"},
+	}}
+	s := v.end(t)
+	if key, _, _ := spanstatsd.KeyOf(s); len(key.PeerTags) > 0 {
+		t.Errorf("by default the span has the tags %q", key.PeerTags)
+	}
+	if got := spanstatsd.KeyForMetrics(s).PeerTags; !slices.Equal(got, []string{"url.scheme:http"}) {
+		t.Errorf("with MetricAttributes the span has the tags %q", got)
 	}
 }
 

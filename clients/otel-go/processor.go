@@ -23,6 +23,9 @@ type Config struct {
 	// Client configures the connection to the daemon. The zero value is sufficient. Its Origin is derived from
 	// Resource, unless it has a service.
 	Client client.Config
+	// MetricAttributes publishes the attributes of the metrics that OpenTelemetry's conventions define, such as url.scheme,
+	// for a daemon with --prometheus-dialect=conventions or --otlp-dialect=conventions.
+	MetricAttributes bool
 	// MeterProvider receives the metric spanstatsd.client.spans, which counts the ended spans that are published,
 	// refused and lost. It is optional.
 	MeterProvider metric.MeterProvider
@@ -38,23 +41,21 @@ type SpanProcessor struct {
 
 var _ sdktrace.SpanProcessor = (*SpanProcessor)(nil)
 
-// The rules by which the daemon derives labels from spans, for the two values of SPANSTATSD_SPAN_NAMES.
-var (
-	namesByConvention = otel.NewPolicy(otel.Labels{Resource: otel.Identifying})
-	namesAsSent       = otel.NewPolicy(otel.Labels{Resource: otel.Identifying, KeepNames: true})
-)
+// byConvention are the daemon's default rules for labels.
+var byConvention = otel.NewPolicy(otel.Labels{Resource: otel.Identifying})
 
-// policyFromEnv returns the rules for span labels that the environment variable SPANSTATSD_SPAN_NAMES selects:
-// "convention", the default, or "as-sent". It returns an error for another value.
-func policyFromEnv() (*otel.Policy, error) {
+// newPolicy returns the daemon's rules for labels. The environment variable SPANSTATSD_SPAN_NAMES selects the rule for
+// names: "convention", the default, or "as-sent". newPolicy returns an error for another value.
+func newPolicy(metricAttributes bool) (*otel.Policy, error) {
+	labels := otel.Labels{Resource: otel.Identifying, Metrics: metricAttributes}
 	switch names := os.Getenv("SPANSTATSD_SPAN_NAMES"); names {
 	case "", "convention":
-		return namesByConvention, nil
 	case "as-sent":
-		return namesAsSent, nil
+		labels.KeepNames = true
 	default:
 		return nil, fmt.Errorf("read SPANSTATSD_SPAN_NAMES: %q is not a rule for names; set convention or as-sent", names)
 	}
+	return otel.NewPolicy(labels), nil
 }
 
 // NewSpanProcessor returns a processor that publishes spans to the daemon. It does not wait for the daemon: the
@@ -63,7 +64,7 @@ func NewSpanProcessor(config Config) (*SpanProcessor, error) {
 	if config.Resource == nil {
 		config.Resource = resource.Default()
 	}
-	policy, err := policyFromEnv()
+	policy, err := newPolicy(config.MetricAttributes)
 	if err != nil {
 		return nil, fmt.Errorf("create span processor: %w", err)
 	}

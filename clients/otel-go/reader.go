@@ -45,7 +45,7 @@ func originOf(encodedResource []byte) client.Origin {
 	rules := otel.NewCounter() // derives origins and labels from OTLP requests
 	encoder := spanEncoder{resource: encodedResource}
 	request := encoder.wrapSpan(nil)
-	if err := rules.Count(request, namesByConvention); err != nil {
+	if err := rules.Count(request, byConvention); err != nil {
 		panic("BUG: the daemon's rules reject a resource: " + err.Error())
 	}
 	var origin client.Origin
