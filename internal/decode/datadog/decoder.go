@@ -120,21 +120,23 @@ func (d *Decoder) beginSpan(kind spantable.Kind) *spantable.Span {
 	return s
 }
 
-// endTrace completes g, the group of spans of one trace, and appends it to the table. g gets the origin, the sampling
-// priority and the trace ID that the spans have in their tags. The decoder must be at the end of the trace.
-func (d *Decoder) endTrace(g spantable.Group) {
-	tags := &d.trace // of the spans that were read since beginTrace
-	replaceNonEmpty(&g.Origin, tags.origin)
-	if tags.hasPriority {
-		g.Priority = tags.priority
-		g.HasPriority = true
+// endTrace completes trace, the group of spans of one trace, and appends it to the table. The trace gets the origin,
+// the sampling priority and the trace ID that its spans have. The decoder must be at the end of the trace.
+func (d *Decoder) endTrace(trace spantable.Group) {
+	spanTags := &d.trace // from the spans that were read since beginTrace
+	if spanTags.origin.Len != 0 {
+		trace.Origin = spanTags.origin
 	}
-	if d.format != FormatV1 { // in v1, g has the trace ID already
-		g.TraceLow = tags.idLow
+	if spanTags.hasPriority {
+		trace.Priority = spanTags.priority
+		trace.HasPriority = true
 	}
-	g.BodyEnd = uint32(d.Pos())
-	g.StringCount = uint32(len(d.strings.texts)) // strings of the body up to the end of the trace
-	d.table.AddGroup(g)
+	if d.format != FormatV1 { // in v1, the trace has its ID already
+		trace.TraceLow = spanTags.idLow
+	}
+	trace.BodyEnd = uint32(d.Pos())
+	trace.StringCount = uint32(len(d.strings.texts)) // up to the end of the trace
+	d.table.AddGroup(trace)
 	d.checkLimits()
 }
 

@@ -29,7 +29,7 @@ func (d v05) readDictionary() {
 		text := d.readInlineText()
 		isFirst := len(d.strings.texts) == 0
 		if text.Len == 0 && !isFirst {
-			d.addMisplacedEmpty(text)
+			d.addLaterEmpty(text)
 			continue
 		}
 		label := d.names.Find(bytesOf(d.body, text))
@@ -42,14 +42,14 @@ func (d v05) readDictionary() {
 	}
 }
 
-// addMisplacedEmpty adds an empty string that is not the first string of the dictionary. It rejects the payload if
+// addLaterEmpty adds an empty string that is not the first string of the dictionary. It rejects the payload if
 // the dictionary already has an empty string. Versions of the Datadog agent differ in how they read such a string.
-func (d v05) addMisplacedEmpty(empty spantable.Text) {
+func (d v05) addLaterEmpty(empty spantable.Text) {
 	isFirstEmpty := d.strings.texts[0].Len == 0
-	if isFirstEmpty || d.strings.hasMisplacedEmpty {
+	if isFirstEmpty || d.strings.hasLaterEmpty {
 		d.Fail()
 	}
-	d.strings.hasMisplacedEmpty = true
+	d.strings.hasLaterEmpty = true
 	d.addString(empty, labelEmptyName)
 }
 
@@ -64,7 +64,7 @@ func (d v05) readSpan() {
 	}
 	d.Seek(pos)
 	d.trace.keepRootPriority(s.Parent)
-	if d.strings.hasMisplacedEmpty {
+	if d.strings.hasLaterEmpty {
 		d.checkEmptyStrings(s)
 	}
 }

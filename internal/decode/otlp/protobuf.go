@@ -197,38 +197,27 @@ var submessages = [messageCount][maxSubmessageNumber]messageType{
 }
 
 // isValidMessage reports whether b[pos:] is a valid protobuf message of type t. It also validates the
-// messages in it, down to MaxDepth levels. It is not recursive, so its use of memory does not depend on
-// the message.
+// messages in it, down to MaxDepth levels.
 func isValidMessage(b []byte, pos int, t messageType) bool {
-	type openMessage struct {
-		messageType messageType
-		end         int
-	}
-	current := openMessage{t, len(b)}
-	var parents [MaxDepth]openMessage
-	depth := 0 // number of parents of current
-	for {
-		for pos == current.end {
-			if depth == 0 {
-				return true
-			}
-			depth-- // continue after the submessage
-			current = parents[depth]
-		}
-		f, next := readField(b[:current.end], pos)
+	return areFieldsValid(b, pos, t, MaxDepth)
+}
+
+// areFieldsValid reports whether b[pos:] is a valid protobuf message of type t. It also validates the messages in it,
+// down to maxDepth levels, which limits the recursion.
+func areFieldsValid(b []byte, pos int, t messageType, maxDepth int) bool {
+	for pos < len(b) {
+		f, next := readField(b, pos)
 		if next == 0 {
 			return false
 		}
-		submessage := current.messageType.submessage(f.tag)
-		if submessage == noMessage || depth == MaxDepth {
-			pos = next
-			continue
+		submessage := t.submessage(f.tag)
+		mustValidate := submessage != noMessage && maxDepth > 0
+		if mustValidate && !areFieldsValid(b[:next], f.start, submessage, maxDepth-1) {
+			return false
 		}
-		parents[depth] = current
-		depth++
-		current = openMessage{submessage, next}
-		pos = f.start
+		pos = next
 	}
+	return true
 }
 
 // submessage returns the type of the message in the field with the given tag, or noMessage if the field

@@ -14,7 +14,7 @@
 // A request is decoded completely or not at all. Decode rejects IDs with a wrong length, and messages
 // with two Resource or InstrumentationScope messages, which protobuf decoders would merge. It does not
 // validate UTF-8. It skips protobuf groups, which OTLP does not use, and messages that are nested deeper
-// than MaxDepth, which no rule reads. Deep nesting does not increase its memory.
+// than MaxDepth, which no rule reads, so deep nesting does not increase its memory.
 //
 // # Concurrency
 //
