@@ -499,16 +499,8 @@ func (c *conn) releaseResources() {
 // waitForFlushReplies waits until the daemon has replied to all pending flush messages of the client. It returns early
 // if the client closes the connection, or if the daemon begins to shut down.
 func (c *conn) waitForFlushReplies() {
-	allReplied := make(chan struct{})
-	clientClosed := make(chan struct{})
-	go func() {
-		defer close(allReplied)
-		c.flushReplies.Wait()
-	}()
-	go func() {
-		defer close(clientClosed)
-		c.waitForClose()
-	}()
+	allReplied := doneAfter(c.flushReplies.Wait)
+	clientClosed := doneAfter(c.waitForClose)
 	select {
 	case <-allReplied:
 	case <-clientClosed:
@@ -518,6 +510,16 @@ func (c *conn) waitForFlushReplies() {
 	past := time.Unix(1, 0)
 	_ = c.socket.SetReadDeadline(past) // ends waitForClose
 	<-clientClosed                     // so that no goroutine uses the socket any more
+}
+
+// doneAfter calls fn in a new goroutine. The returned channel is closed when fn has returned.
+func doneAfter(fn func()) <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		fn()
+	}()
+	return done
 }
 
 // waitForClose waits until the client has closed its socket completely, or until the read deadline. It polls the

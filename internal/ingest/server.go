@@ -278,13 +278,11 @@ var byeShutdown = wire.Bye{Reason: "shutdown", Detail: "the daemon stops; what i
 // remaining spans as dropped, and returns an error.
 func (s *Server) Drain(ctx context.Context) error {
 	s.rejectNewData()
-	drained := make(chan struct{})
-	go func() {
-		defer close(drained)
+	drained := doneAfter(func() {
 		s.accepting.Wait()
 		s.listener.Close() // also removes the socket file, so that another daemon can start
 		s.serving.Wait()
-	}()
+	})
 	var err error
 	select {
 	case <-drained:
