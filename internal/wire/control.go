@@ -216,9 +216,9 @@ func AppendOutcome(dst []uint64, lastSpan uint64, outcome Outcome) []uint64 {
 	return append(dst, lastSpan, uint64(outcome))
 }
 
-// Outcomes decodes list, the value of Welcome.Earlier. It yields an outcome for each range of spans: a range begins after
-// the previous one, and ends with lastSpan. An unknown outcome becomes Resend. The client must also resend the spans after
-// the last range.
+// Outcomes decodes list, the value of Welcome.Earlier. It consists of pairs: the number of a range's last span, and the
+// outcome of all spans in the range, which begins after the previous one. An unknown outcome becomes Resend. The client
+// must also resend the spans after the last range.
 func Outcomes(list []uint64) iter.Seq2[uint64, Outcome] {
 	return func(yield func(lastSpan uint64, outcome Outcome) bool) {
 		for pair := range slices.Chunk(list, 2) {
@@ -226,7 +226,11 @@ func Outcomes(list []uint64) iter.Seq2[uint64, Outcome] {
 			if !isComplete {
 				return
 			}
-			lastSpan, outcome := pair[0], min(Outcome(pair[1]), Resend) // Resend is the highest known outcome
+			lastSpan, outcome := pair[0], Outcome(pair[1])
+			isUnknown := outcome > Resend
+			if isUnknown {
+				outcome = Resend
+			}
 			if !yield(lastSpan, outcome) {
 				return
 			}

@@ -20,24 +20,33 @@ func MemoryInUse() int {
 // CostlyBodies returns request bodies of about the given length, by the element that each of them repeats or
 // contains. These elements need much memory per byte when they are decoded.
 func CostlyBodies(length int) map[string][]byte {
-	// Each function returns a message as the field of the message that contains it.
-	resourceSpans := func(fields []byte) []byte { return Field(nil, 1, fields) }
-	resource := func(a Attribute) []byte { return Field(nil, 1, Field(nil, 1, a.Encode())) }
-	scopeSpans := func(spans []byte) []byte { return Field(nil, 2, spans) }
-	span := func(fields []byte) []byte { return Field(nil, 2, fields) }
-	tag := Field(nil, 9, Attribute{"db.name", ""}.Encode())
+	repeat := func(element []byte) []byte { return bytes.Repeat(element, length/len(element)) }
+	requestWith := func(spans []byte) []byte { return resourceSpansField(scopeSpansField(spans)) }
 
-	inScope := func(spans []byte) []byte { return resourceSpans(scopeSpans(spans)) }
-	fill := func(element []byte) []byte { return bytes.Repeat(element, length/len(element)) }
-	longName := Span{Name: strings.Repeat("x", 600), Trace: 1, State: "ot=rv:ffffffffffffff"}
-	longService := resource(Attribute{"service.name", strings.Repeat("s", length/4)})
-	manySpans := scopeSpans(bytes.Repeat(span(nil), spantable.MaxSpans(length/4)))
+	emptySpan := spanField(nil)
+	longSpan := spanField(Span{Name: strings.Repeat("x", 600), Trace: 1, State: "ot=rv:ffffffffffffff"}.Encode())
+	emptyAttribute := spanAttributeField(Attribute{"db.name", ""})
+	longService := resourceField(Attribute{"service.name", strings.Repeat("s", length/4)})
+	manySpans := scopeSpansField(bytes.Repeat(emptySpan, spantable.MaxSpans(length/4)))
+	manySpansOfLongService := resourceSpansField(append(longService, manySpans...))
 	return map[string][]byte{
-		"spans":     inScope(fill(span(nil))),
-		"tags":      inScope(span(fill(tag))),
-		"resources": fill(resourceSpans(nil)),
-		"scopes":    resourceSpans(fill(scopeSpans(nil))),
-		"names":     inScope(fill(span(longName.Encode()))),
-		"service":   append(resourceSpans(append(longService, manySpans...)), resourceSpans(nil)...),
+		"spans":     requestWith(repeat(emptySpan)),
+		"tags":      requestWith(spanField(repeat(emptyAttribute))),
+		"resources": repeat(resourceSpansField(nil)),
+		"scopes":    resourceSpansField(repeat(scopeSpansField(nil))),
+		"names":     requestWith(repeat(longSpan)),
+		"service":   append(manySpansOfLongService, resourceSpansField(nil)...),
 	}
 }
+
+// The following functions return a message as the field of the message that contains it.
+
+func resourceSpansField(content []byte) []byte { return Field(nil, 1, content) }
+
+func resourceField(a Attribute) []byte { return Field(nil, 1, Field(nil, 1, a.Encode())) }
+
+func scopeSpansField(content []byte) []byte { return Field(nil, 2, content) }
+
+func spanField(content []byte) []byte { return Field(nil, 2, content) }
+
+func spanAttributeField(a Attribute) []byte { return Field(nil, 9, a.Encode()) }
