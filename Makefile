@@ -335,6 +335,16 @@ bench-adversarial: build ## send new keys in every span for a minute: a line eve
 bench-peers: build ## compare the cost of a span with the agent's code and spanmetrics in one run, and check the budgets (6 minutes)
 	cd lab/peers && $(GO) run .
 
+# The programs that make judge compares, and the judge.
+judge-programs:
+	@mkdir -p bin/judge
+	CGO_ENABLED=0 $(GO) build -trimpath -pgo=$(PROFILE) -ldflags '$(LDFLAGS)' -o bin/judge/spanstatsd ./cmd/spanstatsd
+	cd lab/peers && CGO_ENABLED=0 $(GO) build -trimpath -o $(CURDIR)/bin/judge/ ./judge ./judge/collector ./judge/agent
+
+judge: judge-programs ## send known spans through this daemon, an OpenTelemetry Collector and the Datadog trace agent under faults; the last line has the spans that each has lost, doubled, misnamed, or lost without a counter; TOOLS=Collector, SCENARIOS='kill|flood' (30 minutes, or QUICK=1 8 minutes)
+	@cd lab/peers && $(GO) test ./judge >&2
+	@bin/judge/judge -programs bin/judge $(if $(QUICK),-quick) -tools '$(TOOLS)' -scenarios '$(SCENARIOS)'
+
 bench-floods: build ## compare the cost of floods of seventeen shapes with the agent's code, and count the regular keys that keep their rows (6 minutes)
 	cd lab/peers && $(GO) run ./floods
 

@@ -20,6 +20,7 @@ type exception struct {
 var elsewhere = []exception{
 	{`^make (test|test-faults|test-hostile)( |$)`, "takes minutes; make ci runs it", makes},
 	{`^make bench-(pod|docs)\b`, "takes most of an hour", makes},
+	{`^make judge\b`, "takes up to half an hour, and builds other programs", makes},
 	{
 		`^mvn -f clients/java package -DskipTests$`,
 		"needs Maven and what it downloads; make test-java-client " +

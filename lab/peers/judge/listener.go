@@ -1,0 +1,68 @@
+package main
+
+import (
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// listener is an HTTP server whose address stays the same while it is away.
+type listener struct {
+	mu      sync.Mutex
+	address string
+	handler http.Handler
+	server  *http.Server
+}
+
+func (l *listener) url() string { return "http://" + l.address }
+
+func (l *listener) restarted() {}
+
+func (l *listener) close() { _ = l.setAway(true) } // closing can't fail
+
+// listen starts the server at a free port.
+func (l *listener) listen(handler http.Handler) error {
+	l.address, l.handler = "127.0.0.1:0", handler
+	return l.setAway(false)
+}
+
+// setAway closes the listener and all connections, or listens again.
+func (l *listener) setAway(isAway bool) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if isAway {
+		_ = l.server.Close() // connections in use are closed, too
+		return nil
+	}
+	socket, err := net.Listen("tcp", l.address)
+	if err != nil {
+		return fmt.Errorf("listen for a tool's output: %w", err)
+	}
+	l.address = socket.Addr().String()
+	server := &http.Server{Handler: l.handler, ReadHeaderTimeout: 10 * time.Second}
+	l.server = server
+	go func() { _ = server.Serve(socket) }() // returns after Close
+	return nil
+}
+
+// decompressed returns the body of a request without its compression.
+func decompressed(r *http.Request) (io.Reader, error) {
+	if r.Header.Get("Content-Encoding") != "gzip" {
+		return r.Body, nil
+	}
+	return gzip.NewReader(r.Body)
+}
+
+// freePort returns a port at which nothing listens.
+func freePort() (int, error) {
+	socket, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("find a free port: %w", err)
+	}
+	defer socket.Close()
+	return socket.Addr().(*net.TCPAddr).Port, nil
+}
