@@ -31,6 +31,9 @@ import (
 	"time"
 )
 
+// comparison is the document whose tables compare with complete programs of peers.
+const comparison = "docs/comparison.md"
+
 func main() {
 	file := flag.String("file", "docs/benchmarks.md", "the document")
 	only := flag.String("only", "", "targets, separated by commas (default: all that the document names)")
@@ -39,7 +42,7 @@ func main() {
 	draw := flag.Bool("charts", false, "measure nothing, and draw the charts of docs/benchmarks.md")
 	flag.Parse()
 	if *stale {
-		if err := errors.Join(tellOldPeers(*file, time.Now()), tellStale(*file)); err != nil {
+		if err := errors.Join(tellOldPeers(*file, time.Now()), tellOldPeers(comparison, time.Now()), tellStale(*file)); err != nil {
 			fmt.Fprintln(os.Stderr, "bench docs:", err)
 			os.Exit(1)
 		}

@@ -28,6 +28,7 @@ var (
 		"bench-otlp":   {spanMetrics, signalToMetrics},
 		"bench-flush":  {agent, spanMetrics},
 		"bench-apm":    {{"test/agent", agentModule}},
+		"judge":        {agent, spanMetrics},
 	}
 )
 
