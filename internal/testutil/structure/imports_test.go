@@ -243,7 +243,10 @@ var packages = map[string]imports{
 		"internal/* lab/bench/measure lab/peers/agent lab/workload",
 		"compares floods of keys with the agent's code",
 	},
-	"lab/peers/flush": {"internal/* lab/bench/measure", "compares encoders with others"},
+	"lab/peers/flush":           {"internal/* lab/bench/measure", "compares encoders with others"},
+	"lab/peers/judge":           {"client lab/standin", "compares programs under faults, from the outside"},
+	"lab/peers/judge/agent":     {"", "is a program of another project"},
+	"lab/peers/judge/collector": {"", "is a program of another project"},
 	"lab/peers/otlp": {"internal/* lab/bench/measure lab/bench/recorded lab/bench/relay " +
 		"lab/bench/tables lab/standin", "compares OTLP ingestion with a collector"},
 	"lab/standin":           {"internal/decode/payload", "shares no code with the encoder that it checks"},
