@@ -2,6 +2,7 @@
  * Sends spans to the daemon. The event loop does all of it: nothing here waits, and timers and sockets do not keep the
  * process alive, except while the client is flushed or closed.
  */
+import { context, createContextKey, ROOT_CONTEXT } from '@opentelemetry/api'
 import { Accounting, type Reason } from './accounting'
 import { type Batch, Definitions, MAX_COST, MAX_KEYS, Packer } from './batches'
 import { type Connection, connect, type Listener, socketPaths } from './connection'
@@ -16,6 +17,9 @@ const SETTLE_TIMEOUT_MILLIS = 3000 // how long close waits until all spans are s
 const UNSETTLED_BYE_TIMEOUT_MILLIS = 1000 // and then until the daemon has closed the connection, if they are not
 const MIN_BACKOFF_MILLIS = 50
 const EARLIER_PENDING = 'earlier_pending'
+
+// The SDK ignores spans that are started in this context. The client's own connection must not make spans.
+const WITHOUT_SPANS = ROOT_CONTEXT.setValue(createContextKey('OpenTelemetry SDK Context Key SUPPRESS_TRACING'), true)
 
 /** Configures a client. The defaults suit most processes. */
 export interface Config {
@@ -227,7 +231,11 @@ export class Sender implements Listener {
 
   // Connecting.
 
-  private async connect(): Promise<void> {
+  private connect(): Promise<void> {
+    return context.with(WITHOUT_SPANS, () => this.tryToConnect())
+  }
+
+  private async tryToConnect(): Promise<void> {
     const attempt = new AbortController()
     this.attempt = attempt
     try {
