@@ -196,9 +196,9 @@ test-node-client: ## test the client for OpenTelemetry's JavaScript SDK: its lib
 	cd bin/node-client/clients/node && npm run --silent lint && node --test tests/*.test.mjs
 	cd test/clients && NODE_DIR=$(CURDIR)/bin/node-client $(GO) test -tags languages -timeout 10m -count=1 -v -run '$(or $(ONLY),Node)' ./...
 
-test-node-versions: ## test the library of the client for OpenTelemetry's JavaScript SDK with Node.js 18 and 22; installs both into bin/ (5 minutes)
+test-node-versions: ## test the library of the client for OpenTelemetry's JavaScript SDK with Node.js 18, 22 and 24; installs them into bin/ (5 minutes)
 	sh test/clients/node/install.sh $(CURDIR)/bin/node-client
-	sh test/clients/node/versions.sh $(CURDIR)/bin/node-client 18 22
+	sh test/clients/node/versions.sh $(CURDIR)/bin/node-client 18 22 24
 
 test-fuzz:
 	@GO=$(GO) FUZZ=$(FUZZ) sh .ci/fuzz

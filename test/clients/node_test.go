@@ -74,7 +74,9 @@ func TestNode_EqualsOTLP(t *testing.T) {
 // TestNode_Servers checks that every request to a server with four workers is counted once although the SDK exports one
 // trace in a hundred, to the same daemon, while that daemon is stopped and killed. The application has no code for it.
 func TestNode_Servers(t *testing.T) {
-	for name, program := range map[string]string{"Express": "shop_express.cjs", "Fastify": "shop_fastify.cjs"} {
+	for name, program := range map[string]string{
+		"Express": "shop_express.cjs", "Express_as_ES_module": "shop_express.mjs", "Fastify": "shop_fastify.cjs",
+	} {
 		t.Run(name, func(t *testing.T) {
 			p, exports := newPod(t), newRelay(t)
 			exports.set(p.otlp)

@@ -6,6 +6,7 @@
 import type { TracerProvider } from '@opentelemetry/api'
 import { closeBeforeSignals } from './exits'
 import { EXPORTER_HEADERS, install, removeProcessors } from './installation'
+import { registerLoaderHook } from './loader'
 import * as log from './log'
 import { keepNames } from './names'
 
@@ -32,6 +33,11 @@ if (!globals[REGISTERED]) {
     register()
   } catch (error) {
     log.warn(`the spans of this process are not counted: ${(error as Error).message}`)
+  }
+  try {
+    registerLoaderHook()
+  } catch (error) {
+    log.warn(`the modules that ES modules import are not instrumented: ${(error as Error).message}`)
   }
 }
 

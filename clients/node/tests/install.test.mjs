@@ -224,6 +224,68 @@ testWithDaemon('--require of this package before --import of the SDK', async (da
   await checkSpans(daemon, await run(daemon.path, 'order.cjs', source, { flags, env }), 1)
 })
 
+// A package of ES modules, and an instrumentation for it that makes a span of each call.
+const INSTRUMENTED_SDK = `
+import { trace } from '@opentelemetry/api'
+import { InstrumentationBase, InstrumentationNodeModuleDefinition } from '@opentelemetry/instrumentation'
+import { NodeSDK } from '@opentelemetry/sdk-node'
+class JobInstrumentation extends InstrumentationBase {
+  constructor() { super('job', '1.0.0', {}) }
+  init() {
+    return new InstrumentationNodeModuleDefinition('job', ['*'], (module) => {
+      this._wrap(module, 'work', () => () => trace.getTracer('job').startSpan('work').end())
+      return module
+    })
+  }
+}
+new NodeSDK({ instrumentations: [new JobInstrumentation()] }).start()`
+
+for (const [name, program, flags] of [
+  ['application.mjs', '', ['--import', './instrumented.mjs']],
+  ['module/application.js', '', ['--import', './instrumented.mjs']],
+  ['sdk-in-code.mjs', `import './instrumented.mjs'`, []],
+]) {
+  testWithDaemon(`${name}: modules that an ES module imports are instrumented`, async (daemon) => {
+    mkdirSync(join(folder, 'node_modules/job'), { recursive: true })
+    writeFileSync(join(folder, 'node_modules/job/package.json'), '{"version": "1.0.0", "exports": "./job.mjs"}')
+    writeFileSync(join(folder, 'node_modules/job/job.mjs'), 'export function work() {}')
+    mkdirSync(join(folder, 'module'), { recursive: true })
+    writeFileSync(join(folder, 'module/package.json'), '{"type": "module"}')
+    writeFileSync(join(folder, 'instrumented.mjs'), INSTRUMENTED_SDK)
+    const source = `${program}
+import { work } from 'job'
+for (let i = 0; i < 10; i++) work()`
+    const env = { OTEL_TRACES_EXPORTER: 'none' }
+    await checkSpans(daemon, await run(daemon.path, name, source, { flags: ['--import', REGISTER, ...flags], env }), 10)
+  })
+}
+
+testWithDaemon('the connection to the daemon makes no span', async (daemon) => {
+  const source = `${SDK_CJS}
+const { Socket } = require('node:net')
+const { connect } = Socket.prototype
+Socket.prototype.connect = function (...options) { // like OpenTelemetry's instrumentation of node:net
+  publish(1)
+  return connect.apply(this, options)
+}
+publish(10)`
+  const options = { flags: ['--import', REGISTER], env: { OTEL_TRACES_EXPORTER: 'none' } }
+  await checkSpans(daemon, await run(daemon.path, 'net.cjs', source, options), 10)
+})
+
+testWithDaemon('two copies of this package', async (daemon) => {
+  const copy = join(folder, 'second-copy')
+  for (const part of ['dist', 'package.json']) cpSync(join(PACKAGE, part), join(copy, part), { recursive: true })
+  symlinkSync(join(PACKAGE, 'node_modules'), join(copy, 'node_modules'))
+  const options = {
+    flags: ['--import', REGISTER, '--require', './second-copy/dist/register.js'],
+    env: { OTEL_TRACES_EXPORTER: 'none' },
+  }
+  const source = `${SDK_CJS}publish(10)
+if (process.env.OTEL_EXPORTER_OTLP_TRACES_HEADERS) throw new Error('children would mark their spans')`
+  await checkSpans(daemon, await run(daemon.path, 'twice.cjs', source, options), 10)
+})
+
 testWithDaemon('the exporter none: a provider is there, and exports nothing', async (daemon) => {
   const source = `${SDK_CJS}publish(10)
 const { length } = trace.getTracerProvider().getDelegate()._activeSpanProcessor._spanProcessors

@@ -30,4 +30,4 @@ unpacked=$dir/applications/node_modules/@spanstatsd/opentelemetry
 rm -rf "$unpacked"
 mkdir -p "$unpacked"
 tar -xzf "$dir"/spanstatsd-opentelemetry-*.tgz -C "$unpacked" --strip-components 1
-cp "$here"/*.cjs "$dir/applications"
+cp "$here"/*.cjs "$here"/*.mjs "$dir/applications"
