@@ -295,7 +295,9 @@ if (length !== 1 || process.env.OTEL_TRACES_EXPORTER !== 'none') throw new Error
 })
 
 testWithDaemon('a process without a signal handler that is terminated sends its spans', async (daemon) => {
-  const source = `${SDK_CJS}publish(10); setTimeout(() => process.kill(process.pid, 'SIGTERM'), 300); setInterval(() => {}, 1000)`
+  const source = `${SDK_CJS}publish(1) // connects
+setTimeout(() => { publish(9); process.kill(process.pid, 'SIGTERM') }, 500)
+setInterval(() => {}, 1000)`
   const options = { flags: ['--import', REGISTER], env: { OTEL_TRACES_EXPORTER: 'none' } }
   const { signal, output } = await run(daemon.path, 'term.cjs', source, options)
   assert.equal(signal, 'SIGTERM', output)
