@@ -2,12 +2,15 @@ package spanstatsd_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
@@ -90,6 +93,52 @@ func TestSpanProcessor_WithoutDaemon(t *testing.T) {
 	}
 	if left := observed(t, reader); len(left) != 0 {
 		t.Errorf("the metric is still there: %v", left)
+	}
+}
+
+// TestSpanProcessor_ContextEndsCalls checks that flush and shutdown end with their context while a daemon does not answer,
+// and that calls after the shutdown end at once.
+func TestSpanProcessor_ContextEndsCalls(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "s")
+	silent, err := net.Listen("unix", socket) // the kernel accepts connections, and nothing reads them
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	p, err := spanstatsd.NewSpanProcessor(spanstatsd.Config{Client: client.Config{Socket: socket}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.OnEnd(endedSpan(t, "GET /"))
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if err := p.ForceFlush(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("flush returns %v", err)
+	}
+	if err := p.Shutdown(ctx); err == nil {
+		t.Error("a shutdown that loses a span returns no error")
+	}
+	if stats := p.Stats(); stats.Published != 1 || sum(stats.Lost) != 1 {
+		t.Errorf("the span is not accounted for as lost: %+v", stats)
+	}
+	if err := p.ForceFlush(t.Context()); err == nil {
+		t.Error("a flush after the shutdown returns no error")
+	}
+	_ = p.Shutdown(t.Context()) // returns
+}
+
+// renamedSpan is a span as wrapped by processors and forks of the SDK that change what exporters read.
+type renamedSpan struct{ sdktrace.ReadOnlySpan }
+
+func (renamedSpan) Name() string { return "GET /orders" }
+
+// TestSpanProcessor_WrappedSpan checks that a span counts under what its methods return, whatever type implements them.
+func TestSpanProcessor_WrappedSpan(t *testing.T) {
+	ended, provider := providerOf("shop")
+	_, s := provider.Tracer("test").Start(t.Context(), "GET /carts")
+	s.End()
+	if key, _, _ := spanstatsd.KeyOf(renamedSpan{ended.last}); key.Resource != "GET /orders" {
+		t.Errorf("the span counts as %q", key.Resource)
 	}
 }
 
