@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import multiprocessing
 import os
 import signal
@@ -369,6 +371,48 @@ def test_multiprocessing(daemon: FakeDaemon) -> None:
     eventually(lambda: len(daemon.spans) == 110)
 
 
+_own_client: Client  # of a worker
+
+
+def _open(path: str) -> None:
+    global _own_client
+    _own_client = client_of(path, max_age=60)
+
+
+def _work_alone(_: int) -> None:
+    publish(_own_client, 10)
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_process_pool(daemon: FakeDaemon, method: str) -> None:
+    """Workers of concurrent.futures send their spans, however the pool starts them."""
+    with concurrent.futures.ProcessPoolExecutor(
+        2, mp_context=multiprocessing.get_context(method), initializer=_open, initargs=(daemon.path,)
+    ) as pool:
+        list(pool.map(_work_alone, range(10)))
+    eventually(lambda: len(daemon.spans) == 100)
+
+
+def test_asyncio(daemon: FakeDaemon) -> None:
+    """A program of asyncio publishes from tasks, and from threads of its executor, although the daemon does not read."""
+    stuck = threading.Event()
+    daemon.on_spans = lambda peer: stuck.wait(20) and None
+    client = client_of(daemon.path)
+
+    async def work() -> None:
+        publish(client, 10)
+        await asyncio.sleep(0)
+        await asyncio.get_running_loop().run_in_executor(None, publish, client, 10)
+
+    async def main() -> None:
+        await asyncio.gather(*(work() for _ in range(50)))
+        stuck.set()
+        assert await asyncio.get_running_loop().run_in_executor(None, client.close)
+
+    asyncio.run(main())
+    assert len(daemon.spans) == client.stats().sent == 1000
+
+
 def run_python(code: str, path: str) -> None:
     source = str(Path(__file__).parents[1] / "src")
     head = (
@@ -386,7 +430,14 @@ def run_python(code: str, path: str) -> None:
 
 def test_first_span_at_interpreter_shutdown(daemon: FakeDaemon) -> None:
     """At the end of the interpreter no thread can be started: close sends the spans itself."""
-    run_python("atexit.register(client.close)\natexit.register(client.publish, key, 1, 1)\n", daemon.path)
+    run_python(
+        "import threading\n"
+        "def refuse(thread): raise RuntimeError('can\\'t create new thread at interpreter shutdown')\n"
+        "threading.Thread.start = refuse  # as Python 3.12 and later do\n"
+        "atexit.register(client.close)\n"
+        "atexit.register(client.publish, key, 1, 1)\n",
+        daemon.path,
+    )
     eventually(lambda: len(daemon.spans) == 1)
 
 
