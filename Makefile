@@ -191,6 +191,9 @@ test-python-client: ## test the client for OpenTelemetry's Python SDK: its libra
 	cd clients/python && $(CURDIR)/bin/python-client/venv/bin/ruff check . && $(CURDIR)/bin/python-client/venv/bin/mypy && $(CURDIR)/bin/python-client/venv/bin/python -m pytest -q
 	cd test/clients && PYTHON_DIR=$(CURDIR)/bin/python-client $(GO) test -tags languages -timeout 10m -count=1 -v -run Python ./...
 
+test-python-versions: ## test the library of the client for OpenTelemetry's Python SDK with the installed ones of Python 3.9 to 3.13 and free-threaded 3.13, or PYTHONS="python3.12"; installs dependencies into bin/ (3 minutes)
+	sh test/clients/python/versions.sh $(CURDIR)/bin/python-versions $(or $(PYTHONS),python3.9 python3.10 python3.11 python3.12 python3.13 python3.13t)
+
 test-node-client: ## test the client for OpenTelemetry's JavaScript SDK: its library, and its tarball in servers with four workers, while the daemon is stopped and killed; installs dependencies into bin/ (5 minutes)
 	sh test/clients/node/install.sh $(CURDIR)/bin/node-client
 	cd bin/node-client/clients/node && npm run --silent lint && node --test tests/*.test.mjs
@@ -239,7 +242,7 @@ ci: test lint build test-modules test-deploy test-faults test-fuzz ci-lives ## r
 	@sh .ci/where-possible test-container unshare --mount true
 	@sh .ci/where-possible test-page sh -c 'command -v "$${CHROMIUM:-chromium}"'
 
-release-tests: ci test-node-client test-node-versions test-agent test-tracers test-otel test-zipkin test-java test-web test-fleet test-kubernetes test-hostile test-kills test-lives model ## before a release, on an idle machine: make ci, and all tests with published tracers, SDKs and servers (4 hours)
+release-tests: ci test-node-client test-node-versions test-python-versions test-agent test-tracers test-otel test-zipkin test-java test-web test-fleet test-kubernetes test-hostile test-kills test-lives model ## before a release, on an idle machine: make ci, and all tests with published tracers, SDKs and servers (4 hours)
 
 bench-ring: ## compare the ring with channels and another queue, in one run
 	cd lab && $(GO) run ./bench/ring
