@@ -55,3 +55,32 @@ func TestArchitecturePage_NamesExistingPaths(t *testing.T) {
 		}
 	}
 }
+
+func TestClientsPage_NamesExistingTests(t *testing.T) {
+	const page = "docs/design/opentelemetry-clients.md"
+	text, err := os.ReadFile(filepath.Join(root, page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := regexp.MustCompile("(?m)`([^` ]+) ([^`]+)` \\|$").FindAllSubmatch(text, -1)
+	if len(rows) < 40 {
+		t.Fatalf("only %d tests were found in %s", len(rows), page)
+	}
+	for _, row := range rows {
+		file, name := string(row[1]), string(row[2])
+		source, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			t.Errorf("%s names a file that does not exist: %v", page, err)
+			continue
+		}
+		names := []string{name}
+		if strings.HasPrefix(name, "Test") { // may be followed by a subtest
+			names = strings.Split(name, "/")
+		}
+		for _, part := range names {
+			if !strings.Contains(string(source), part) {
+				t.Errorf("%s names %q, which is not in %s", page, name, file)
+			}
+		}
+	}
+}
