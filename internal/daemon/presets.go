@@ -221,8 +221,11 @@ func (c *Config) setAggregates(aggregates, sketchBytesPerAggregate int, isSetByO
 }
 
 // addAggregates raises the maximum number of aggregates (label sets) in steps as far as the memory limit
-// permits, but not above maximum.
+// permits, but not above maximum. It does nothing if the operator has set the number.
 func (c *Config) addAggregates(maximum, sketchBytesPerAggregate int, isSetByOperator func(flag string) bool) {
+	if isSetByOperator(maxAggregatesFlag) {
+		return
+	}
 	aggregates := c.Aggregate.MaxAggregates + aggregateStep
 	for aggregates <= maximum {
 		larger := *c
