@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unsafe"
@@ -26,7 +27,6 @@ type admitter struct {
 	origin           *origin
 	spans            uint64 // number of spans with the key that the call stands for
 	encodedKey       encodedKey
-	tagsMayRepeat    [lists]bool    // by list of tags, whether it contains a collapsed tag
 	pending          []pendingLabel // labels of the key that are new in this interval
 	sentTexts        []uint64       // hashes of the key's status and texts as the client sent them
 	sentTags         []uint64       // hashes of the key's tags as the client sent them
@@ -43,8 +43,8 @@ type admitter struct {
 // the label gets an ID and takes a row of its budget.
 type pendingLabel struct {
 	labelValue
-	budget *budget // nil for a collapsed tag, which takes no row
-	share  class   // share of the budget that the row is taken from
+	budget *budget     // nil for a collapsed tag, which takes no row
+	share  rowPriority // share of the budget that the row is taken from
 }
 
 // takesRow reports whether the label is counted in a budget, a limit on distinct values.
@@ -62,24 +62,24 @@ func (a *admitter) admit(id OriginID, key *span.Key, spans uint64) Admission {
 		a.rows.byID[row].recurred = true
 		return a.admitToRow(row)
 	}
-	class := a.classOf(hash) // some rows are reserved for keys that were used in the previous interval
-	budgetSource, hasFreeRow := a.rowBudget.find(a.origin, class)
+	priority := a.priorityOf(hash) // some rows are reserved for keys that were used in the previous interval
+	budgetSource, hasFreeRow := a.rowBudget.find(a.origin, priority)
 	if !hasFreeRow {
 		return a.admitToOverflowRow(hash)
 	}
-	row = a.addRow(hash, class, budgetSource)
+	row = a.addRow(hash, priority, budgetSource)
 	return a.admitToRow(row)
 }
 
 // addRow adds a row, a set of counters, for the current key, and returns the ID of the row. It also adds the
 // labels of the key that are new in this interval. hash is the hash of the key, and source the limit that
 // the row counts against.
-func (a *admitter) addRow(hash uint64, class class, source rowSource) KeyID {
+func (a *admitter) addRow(hash uint64, priority rowPriority, source rowSource) KeyID {
 	labelBytes := a.addPendingLabels()
 	a.rowBudget.take(a.origin, source, labelBytes+rowBytes(a.encodedKey))
-	history := a.newHistory(class)
+	history := a.newHistory(priority)
 	if source.fromReserve { // the reserve lets a small origin grow, so its rows are kept first
-		history.nextClass = classStable
+		history.nextPriority = priorityStable
 	}
 	entry := KeyEntry{Origin: a.originID, Key: a.labels.keyOf(a.encodedKey)}
 	return a.rows.add(a.encodedKey, hash, history, entry)
@@ -91,7 +91,6 @@ func (a *admitter) reset(id OriginID, spans uint64) {
 	a.origin = &a.origins.byID[id]
 	a.spans = spans
 	a.encodedKey = a.encodedKey[:0]
-	a.tagsMayRepeat = [lists]bool{}
 	a.pending = a.pending[:0]
 	a.sentTexts = a.sentTexts[:0]
 	a.sentTags = a.sentTags[:0]
@@ -182,8 +181,7 @@ func (a *admitter) lostCounter(l *labelValue) *uint64 {
 }
 
 // encodeKey encodes a key as a list of numbers in a.encodedKey: the IDs of the origin and of the HTTP status,
-// flags, the ID of each text, and for each list of tags, its length and the IDs of the tags. The tags are
-// sorted, so keys that differ only in the order of their tags are equal.
+// flags, the ID of each text, and the lists of tags.
 func (a *admitter) encodeKey(k *span.Key) {
 	status := a.resolveStatus(k.HTTPStatus)
 	flags := uint32(k.Facts()) // whether the spans are trace roots, and synthetic
@@ -192,13 +190,29 @@ func (a *admitter) encodeKey(k *span.Key) {
 		a.encodedKey = append(a.encodedKey, a.resolveText(l, *k.Text(l)))
 	}
 	for list := span.FirstList; list < span.EndOfLists; list++ {
-		tags := *k.Tags(list)
-		a.encodedKey = append(a.encodedKey, uint32(len(tags)))
-		for _, tag := range tags {
-			a.encodedKey = append(a.encodedKey, a.resolveTag(list, tag))
-		}
+		a.encodeTags(list, *k.Tags(list))
 	}
-	a.encodedKey = orderTags(a.encodedKey, &a.tagsMayRepeat)
+}
+
+// encodeTags appends a list of tags to a.encodedKey: the number of tags, and their IDs. The IDs are sorted, so
+// keys that differ only in the order of their tags are equal. If several tags were replaced by the same tag, the
+// result contains it once.
+func (a *admitter) encodeTags(list span.Label, tags []string) {
+	lengthIndex := len(a.encodedKey)
+	a.encodedKey = append(a.encodedKey, 0) // the number of tags, which is set below
+	hasReplacedTag := false
+	for _, tag := range tags {
+		id, isReplaced := a.resolveTag(list, tag)
+		a.encodedKey = append(a.encodedKey, id)
+		hasReplacedTag = hasReplacedTag || isReplaced
+	}
+	ids := a.encodedKey[lengthIndex+1:]
+	slices.Sort(ids)
+	if hasReplacedTag {
+		ids = slices.Compact(ids)
+	}
+	a.encodedKey[lengthIndex] = uint32(len(ids))
+	a.encodedKey = a.encodedKey[:lengthIndex+1+len(ids)]
 }
 
 // resolveStatus returns the ID of an HTTP status code. The number of different status codes is limited,
@@ -344,14 +358,14 @@ func (a *admitter) idOf(budget *budget, value labelValue) (id labelID, ok bool) 
 // addPending adds a label value that is new in this interval to a.pending, the new values of the current key.
 // It returns a temporary ID, or false if the budget, a limit on different values, is used up.
 func (a *admitter) addPending(budget *budget, value labelValue) (id labelID, ok bool) {
-	class := a.classOf(value.hash)
-	share, hasFreeRow := budget.find(class, value.isMask, a.pending)
+	priority := a.priorityOf(value.hash)
+	share, hasFreeRow := budget.find(priority, value.isMask, a.pending)
 	if !hasFreeRow {
 		a.hashesWithoutRow = append(a.hashesWithoutRow, value.hash)
 		a.lastLost = lostLabel{value.hash, value.text}
 		return absentID, false
 	}
-	value.history = a.newHistory(class)
+	value.history = a.newHistory(priority)
 	a.pending = append(a.pending, pendingLabel{labelValue: value, budget: budget, share: share})
 	return a.lastPendingID(), true
 }
@@ -398,33 +412,33 @@ func (a *admitter) findPending(name labelName) (id labelID, ok bool) {
 	return absentID, false
 }
 
-// classOf returns the class of the label value or key with the given hash: classStable or classRecent if it
-// kept its row from the previous interval, classSeen if it was only used twice in that interval, and classNew
+// priorityOf returns the priority of the label value or key with the given hash: priorityStable or priorityRecent if it
+// kept its row from the previous interval, prioritySeen if it was only used twice in that interval, and priorityNew
 // otherwise. For an origin without a previous interval, a second use in this interval counts instead.
-func (a *admitter) classOf(hash uint64) class {
-	class, isKnown := a.previous.classes[hash]
+func (a *admitter) priorityOf(hash uint64) rowPriority {
+	priority, isKnown := a.previous.priorities[hash]
 	if isKnown {
-		return class
+		return priority
 	}
 	recurredBefore := a.filter.recurredBefore.has(hash)
 	recursNow := a.origin.isNew && a.filter.usedOnce.has(hash)
 	if recurredBefore || recursNow {
-		return classSeen
+		return prioritySeen
 	}
-	return classNew
+	return priorityNew
 }
 
-// newHistory returns the history of a label value or key that gets a row now. class is its class in this
-// interval, and nextClass in the result is its class in the next one, provided that it is used again.
-func (a *admitter) newHistory(class class) history {
-	if a.origin.isNew { // it has no previous interval
-		isSecondUse := class == classSeen
-		return history{nextClass: classRecent, recurred: isSecondUse}
+// newHistory returns the history of a label value or key that gets a row now. priority is its priority in this
+// interval, and nextPriority in the result is its priority in the next one, provided that it is used again.
+func (a *admitter) newHistory(priority rowPriority) history {
+	if a.origin.isNew { // it has no previous interval, so prioritySeen means that this is the second use
+		isSecondUse := priority == prioritySeen
+		return history{nextPriority: priorityRecent, recurred: isSecondUse}
 	}
-	if class == classNew {
-		return history{nextClass: classRecent}
+	if priority == priorityNew {
+		return history{nextPriority: priorityRecent}
 	}
-	return history{nextClass: classStable} // it was used in both intervals
+	return history{nextPriority: priorityStable} // it was used in both intervals
 }
 
 // countLost records that the key has lost a label, and counts the key in the given counter.
@@ -445,11 +459,10 @@ func (a *admitter) countKey(counter *uint64) {
 // resolveTag returns the ID of a tag "key:value". If the tag key has too many values in this interval, the
 // tag becomes "key:tracer_blocked_value". If the origin has too many tag keys, the whole tag becomes
 // "tracer_blocked_value". Either replacement is counted.
-func (a *admitter) resolveTag(list span.Label, tag string) labelID {
+func (a *admitter) resolveTag(list span.Label, tag string) (id labelID, isReplaced bool) {
 	if tag == span.Blocked { // replaced by the client
 		a.sentTags = append(a.sentTags, hashOfBlocked)
-		a.setTagsMayRepeat(list)
-		return blockedID
+		return blockedID, true
 	}
 	sent := a.newLabel(scopeKind(list), tag)
 	a.sentTags = append(a.sentTags, sent.hash)
@@ -457,16 +470,14 @@ func (a *admitter) resolveTag(list span.Label, tag string) labelID {
 	keyID, hasKey := a.resolveTagKey(list, keyText)
 	if !hasKey {
 		a.countLost(list, &a.lostCounts[list])
-		a.setTagsMayRepeat(list)
-		return blockedID
+		return blockedID, true
 	}
 	sent.tagKey = keyID
 	id, ok := a.idOfTag(list, sent, keyText, value)
 	if !ok {
-		a.setTagsMayRepeat(list)
-		return a.resolveBlockedTag(list, keyID, keyText)
+		return a.resolveBlockedTag(list, keyID, keyText), true
 	}
-	return id
+	return id, false
 }
 
 // idOfTag returns the ID of a tag with the given key and value. It returns false if the tag key has too many
@@ -548,10 +559,6 @@ func (a *admitter) resolveBlockedTag(list span.Label, keyID labelID, keyText str
 	a.pending = append(a.pending, pendingLabel{labelValue: blocked}) // without a budget
 	return a.lastPendingID()
 }
-
-// setTagsMayRepeat records that a list can contain the same tag twice, because the daemon or the client
-// replaced the value of a tag.
-func (a *admitter) setTagsMayRepeat(list span.Label) { a.tagsMayRepeat[list-span.FirstList] = true }
 
 // addPendingLabels registers the labels of the current key that are new in this interval, and returns their
 // memory in bytes. It replaces their temporary IDs in a.encodedKey by final ones. The final IDs have the

@@ -74,14 +74,14 @@ func newOriginTable(limit int, p *previous) originTable {
 func threeQuarters(n int) int { return n - n/4 }
 
 // takeSlot takes one of the slots, a limited number, for an origin that is new in this interval. It returns
-// false if none is free. class is the use of the origin in the previous intervals: an origin of classStable,
-// which was present in two of them, always gets a slot.
-func (t *originTable) takeSlot(o span.Origin, class class) bool {
-	if class == classStable {
+// false if none is free. An origin with priorityStable, which was present in the last two intervals, always gets
+// a slot.
+func (t *originTable) takeSlot(o span.Origin, priority rowPriority) bool {
+	if priority == priorityStable {
 		return true // newOriginTable has reserved its slot
 	}
 	isFull := t.stableSlots+t.otherSlots >= t.limit
-	if isFull || !t.takeSlotOfKind(o, class) {
+	if isFull || !t.takeSlotOfKind(o, priority) {
 		return false
 	}
 	t.otherSlots++
@@ -91,18 +91,18 @@ func (t *originTable) takeSlot(o span.Origin, class class) bool {
 // takeSlotOfKind takes a slot from the quarter for services, origins without resource attributes, or from the
 // three quarters for all origins. It returns false if the origin has resource attributes and these three
 // quarters are used up. The caller has checked that a slot is free.
-func (t *originTable) takeSlotOfKind(o span.Origin, class class) bool {
+func (t *originTable) takeSlotOfKind(o span.Origin, priority rowPriority) bool {
 	isService := o.Attributes == ""
 	if isService && t.serviceSlots < t.limit/4 {
 		t.serviceSlots++
 		return true
 	}
-	share, hasFree := t.sharedSlots.findFree(class)
+	share, hasFree := t.sharedSlots.findFree(priority)
 	if hasFree {
 		t.sharedSlots.shares[share].taken++
 		return true
 	}
-	return isService
+	return isService // a service can take any slot that is free
 }
 
 // mayAddFor reports whether a process may send spans for one more origin, a service or an instance of one. One
@@ -125,9 +125,10 @@ func (t *tables) admitOrigin(o span.Origin, process int32) (OriginID, bool) {
 		return id, true
 	}
 	hash := maphash.Comparable(seed, o)
-	isOverLimit := process != 0 && !t.origins.mayAddFor(process, o)
-	if isOverLimit || !t.origins.takeSlot(o, t.classOfOrigin(hash)) {
-		t.filter.recurred.add(hash) // in the next interval, its class is classSeen
+	mayAdd := process == 0 || t.origins.mayAddFor(process, o)
+	hasSlot := mayAdd && t.origins.takeSlot(o, t.priorityOfOrigin(hash))
+	if !hasSlot {
+		t.filter.recurred.add(hash) // in the next interval, its priority is prioritySeen
 		return 0, false
 	}
 	if process != 0 {
@@ -138,19 +139,19 @@ func (t *tables) admitOrigin(o span.Origin, process int32) (OriginID, bool) {
 	return id, true
 }
 
-// classOfOrigin returns the class of an origin that is new in this interval, given the hash of the origin. The
-// class is classStable if the origin was present in both of the last two intervals, classSeen if it was
-// seen in the last one, and classNew otherwise.
-func (t *tables) classOfOrigin(hash uint64) class {
+// priorityOfOrigin returns the priority of an origin that is new in this interval, given the hash of the origin. The
+// priority is priorityStable if the origin was present in both of the last two intervals, prioritySeen if it was
+// seen in the last one, and priorityNew otherwise.
+func (t *tables) priorityOfOrigin(hash uint64) rowPriority {
 	record := t.previous.origins[hash]
 	if record != nil && record.isStable {
-		return classStable
+		return priorityStable
 	}
 	gotNoSlot := t.filter.recurredBefore.has(hash) // in the previous interval
 	if record != nil || gotNoSlot {
-		return classSeen
+		return prioritySeen
 	}
-	return classNew
+	return priorityNew
 }
 
 // joinCommon returns the ID of the common origin, which counts the spans of all processes that have no

@@ -86,16 +86,10 @@ const labelDemandBytes = span.MaxLabel + 128
 // values that the label may have. If too many labels are measured already, or the label in too many
 // processes, the result ignores all values.
 func (o *overflows) begin(origin OriginID, service, label string, limit int) *labelDemand {
-	processes := 0 // of the service, in which the label is measured
-	for _, d := range o.labels {
-		if d.service == service && d.label == label {
-			processes++
-		}
-	}
+	processes := o.countProcesses(service, label)
 	mayMeasure := processes < maxProcesses && len(o.labels) < maxMeasured
 	if !mayMeasure {
-		isMeasured := processes > 0
-		if !isMeasured {
+		if processes == 0 {
 			o.notMeasured++
 		}
 		return o.ignoredDemand()
@@ -105,6 +99,17 @@ func (o *overflows) begin(origin OriginID, service, label string, limit int) *la
 	}
 	o.labels = append(o.labels, d)
 	return d
+}
+
+// countProcesses returns the number of processes of a service in which a label is measured.
+func (o *overflows) countProcesses(service, label string) int {
+	count := 0
+	for _, d := range o.labels {
+		if d.service == service && d.label == label {
+			count++
+		}
+	}
+	return count
 }
 
 // ignoredDemand returns the measurement that ignores all values.
@@ -164,8 +169,9 @@ func (a *admitter) measureLostTag(values *tagValues, key, value string) {
 // serviceName returns the name of the service that has sent the current key.
 func (a *admitter) serviceName() string { return a.origins.descriptions[a.originID].Service }
 
-// measureLostKey records that the current key has lost a label, or that it got no row. sentKeyHash is the
-// hash of the key as the client sent it.
+// measureLostKey records that the current key has lost a label, or that it got no row. Keys that differ only in
+// identifiers, as GET /users/1 and GET /users/2 do, count as one key. sentKeyHash is the hash of the key as the
+// client sent it.
 func (a *admitter) measureLostKey(sentKeyHash uint64) {
 	hash := sentKeyHash
 	if len(a.masks) > 0 {
@@ -315,16 +321,17 @@ func (i *Intervals) Overflow() *Overflow {
 // after each call of Begin, when no batch is in the ended interval any more. It reads the interval without a lock, so it
 // does not delay the batches of the new one.
 func (i *Intervals) ReportEnded() {
-	ended := &i.registries[(i.number+1)%2].tables
-	latest := ended.reportOverflow(time.Now())
-	ended.overflows.end()
+	ended := i.previousRegistry()
+	report := ended.tables.reportOverflow(time.Now())
+	ended.tables.overflows.end()
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	switch {
-	case latest != nil:
-		i.overflow = latest
-	case i.overflow != nil && i.overflow.IsLast:
-		earlier := *i.overflow // readers have the old one
+	if report != nil {
+		i.overflow = report
+		return
+	}
+	if i.overflow != nil {
+		earlier := *i.overflow // a copy, because readers use the original without a lock
 		earlier.IsLast = false
 		i.overflow = &earlier
 	}

@@ -9,11 +9,11 @@ import (
 // contains hashes with a secret seed instead of texts, so it retains no memory of the interval's
 // registry.
 type previous struct {
-	classes   map[uint64]class           // classes of values, tag keys and keys that had a row and recurred, by hash
-	origins   map[uint64]*previousOrigin // by hash
-	keptTags  map[uint64]keptRows        // tags that keep a row, by the hash of their tag key
-	keptRows  keptRows                   // keys that keep a row
-	keptBytes keptRows                   // memory of these keys, and of all labels that keep a row
+	priorities map[uint64]rowPriority     // priorities of values, tag keys and keys that had a row and recurred, by hash
+	origins    map[uint64]*previousOrigin // by hash
+	keptTags   map[uint64]keptRows        // tags that keep a row, by the hash of their tag key
+	keptRows   keptRows                   // keys that keep a row
+	keptBytes  keptRows                   // memory of these keys, and of all labels that keep a row
 }
 
 // previousOrigin is the part of an origin's state that the next interval uses.
@@ -30,26 +30,26 @@ type previousOrigin struct {
 // the call. These are not included.
 func (t *tables) snapshot() *previous {
 	prev := &previous{
-		classes:  make(map[uint64]class, len(t.labels.byID)+len(t.rows.byID)),
-		origins:  make(map[uint64]*previousOrigin, len(t.origins.byID)),
-		keptTags: map[uint64]keptRows{},
+		priorities: make(map[uint64]rowPriority, len(t.labels.byID)+len(t.rows.byID)),
+		origins:    make(map[uint64]*previousOrigin, len(t.origins.byID)),
+		keptTags:   map[uint64]keptRows{},
 	}
 	for i := range t.origins.byID {
 		o := &t.origins.byID[i]
 		isStable := !o.isNew && o.hash != commonHash
 		prev.origins[o.hash] = &previousOrigin{isStable: isStable}
 	}
-	prev.addLabels(t, classStable) // used twice in each of two intervals: these keep their rows first
-	prev.addLabels(t, classRecent) // as long as the limits allow it
+	prev.addLabels(t, priorityStable) // used twice in each of two intervals: these keep their rows first
+	prev.addLabels(t, priorityRecent) // as long as the limits allow it
 	prev.addRows(t)
 	return prev
 }
 
-// addLabels adds the labels that recurred and have the given class in the next interval.
-func (p *previous) addLabels(t *tables, class class) {
+// addLabels adds the labels that recurred and have the given priority in the next interval.
+func (p *previous) addLabels(t *tables, priority rowPriority) {
 	for i := range t.labels.byID {
 		l := &t.labels.byID[i]
-		if l.recurred && !l.isBlocked && l.nextClass == class {
+		if l.recurred && !l.isBlocked && l.nextPriority == priority {
 			p.addLabel(t, l)
 		}
 	}
@@ -59,17 +59,17 @@ func (p *previous) addLabels(t *tables, class class) {
 // within the limit on different values, if not too many values do. Otherwise it only precedes values that
 // were not used twice.
 func (p *previous) addLabel(t *tables, l *labelValue) {
-	o := p.recordOf(t, l.scope.origin)
-	if !p.mayKeep(t, o, l) {
-		p.classes[l.hash] = classSeen
+	origin := p.recordOf(t, l.scope.origin)
+	if !p.mayKeep(t, origin, l) {
+		p.priorities[l.hash] = prioritySeen
 		return
 	}
-	p.classes[l.hash] = l.nextClass
-	p.countKept(t, o, l)
+	p.priorities[l.hash] = l.nextPriority
+	p.countKept(t, origin, l)
 	bytes := labelBytes(l)
-	p.keptBytes.add(l.nextClass, bytes)
-	o.kept.bytes += bytes
-	o.recurred.bytes += bytes
+	p.keptBytes.add(l.nextPriority, bytes)
+	origin.kept.bytes += bytes
+	origin.recurred.bytes += bytes
 }
 
 // mayKeep reports whether a label value of the origin o can keep its row, a place within the limit on
@@ -78,14 +78,16 @@ func (p *previous) addLabel(t *tables, l *labelValue) {
 func (p *previous) mayKeep(t *tables, o *previousOrigin, l *labelValue) bool {
 	if l.isTag() {
 		tagKey := &t.labels.byID[l.tagKey]
-		keptTags := p.keptTags[tagKey.hash]
-		return keptTags.total() < maxKept(tagKey.values.limit)
+		keptTags := p.keptTags[tagKey.hash].total()
+		return keptTags < maxKept(tagKey.values.limit)
 	}
 	kind := l.scope.kind
 	limit := t.limitOf(kind)
-	isFull := o.labels[kind].total() >= maxKept(limit)
-	isExcessMask := l.isMask && o.masks[kind] >= limit/4
-	return !isFull && !isExcessMask
+	keptValues, keptMasks := o.labels[kind].total(), o.masks[kind]
+	if l.isMask && keptMasks >= limit/4 {
+		return false
+	}
+	return keptValues < maxKept(limit)
 }
 
 // countKept counts a label of the origin o as one that keeps its row in the next interval.
@@ -93,10 +95,10 @@ func (p *previous) countKept(t *tables, o *previousOrigin, l *labelValue) {
 	if l.isTag() {
 		tagKey := &t.labels.byID[l.tagKey]
 		kept := p.keptTags[tagKey.hash]
-		kept.add(l.nextClass, 1)
+		kept.add(l.nextPriority, 1)
 		p.keptTags[tagKey.hash] = kept
 	} else {
-		o.labels[l.scope.kind].add(l.nextClass, 1)
+		o.labels[l.scope.kind].add(l.nextPriority, 1)
 	}
 	if l.isMask {
 		o.masks[l.scope.kind]++
@@ -110,11 +112,12 @@ func (p *previous) countKept(t *tables, o *previousOrigin, l *labelValue) {
 func (p *previous) addRows(t *tables) {
 	p.countRecurred(t)
 	limitPerOrigin := p.limitPerOrigin(t.config)
-	for _, class := range [...]class{classStable, classRecent} {
+	for _, priority := range [...]rowPriority{priorityStable, priorityRecent} {
 		for i := range t.rows.byID {
 			row := &t.rows.byID[i]
-			if row.recurred && row.nextClass == class {
-				p.addRow(row, p.recordOf(t, row.encoded.origin()), limitPerOrigin)
+			if row.recurred && row.nextPriority == priority {
+				origin := p.recordOf(t, row.encoded.origin())
+				p.addRow(row, origin, limitPerOrigin)
 			}
 		}
 	}
@@ -134,14 +137,14 @@ func (p *previous) countRecurred(t *tables) {
 // addRow adds a key that recurred. The key keeps its row if its origin keeps less than the limit.
 func (p *previous) addRow(row *row, o *previousOrigin, limit usage) {
 	if !o.kept.isBelow(limit) {
-		p.classes[row.hash] = classSeen
+		p.priorities[row.hash] = prioritySeen
 		return
 	}
 	bytes := rowBytes(row.encoded)
-	p.classes[row.hash] = row.nextClass
+	p.priorities[row.hash] = row.nextPriority
 	o.kept.add(bytes)
-	p.keptRows.add(row.nextClass, 1)
-	p.keptBytes.add(row.nextClass, bytes)
+	p.keptRows.add(row.nextPriority, 1)
+	p.keptBytes.add(row.nextPriority, bytes)
 }
 
 // recordOf returns the record of an origin, given the ID of the origin in the interval that ends.
@@ -158,22 +161,24 @@ func (p *previous) limitPerOrigin(config *Config) usage {
 		bytes = append(bytes, o.recurred.bytes)
 	}
 	return usage{
-		rows:  fairLevel(rows, maxKept(config.MaxAggregates)),
-		bytes: fairLevel(bytes, maxKept(config.LabelBytes)),
+		rows:  fairCap(rows, maxKept(config.MaxAggregates)),
+		bytes: fairCap(bytes, maxKept(config.LabelBytes)),
 	}
 }
 
-// fairLevel returns the cap to which large amounts must be cut, so that the sum of all amounts is at most
+// fairCap returns the cap to which large amounts must be cut, so that the sum of all amounts is at most
 // limit (max-min fairness). For 1, 5 and 9 with the limit 9, the cap is 4: 1+4+4. It returns math.MaxInt
 // if no amount must be cut. It sorts amounts.
-func fairLevel(amounts []int, limit int) int {
+func fairCap(amounts []int, limit int) int {
 	slices.Sort(amounts)
+	available := limit
 	for i, amount := range amounts {
-		remaining := len(amounts) - i
-		if amount > limit/remaining {
-			return limit / remaining
+		remainingAmounts := len(amounts) - i
+		equalShare := available / remainingAmounts
+		if amount > equalShare {
+			return equalShare
 		}
-		limit -= amount
+		available -= amount
 	}
 	return math.MaxInt
 }

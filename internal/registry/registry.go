@@ -146,11 +146,11 @@ func (r *Registry) AdmitUnlabelled(origin OriginID) Admission {
 func (t *tables) overflowRow(id OriginID) Admission {
 	o := &t.origins.byID[id]
 	hasRow := o.overflow != Admission{}
-	if !hasRow {
-		rowID := t.rows.appendRow(row{}, KeyEntry{Origin: id, Key: overflowKey})
-		allLabels := setOf(span.WholeKey)
-		o.overflow = Admission{ID: rowID, Hash: uint32(o.hash), Collapsed: allLabels}
+	if hasRow {
+		return o.overflow
 	}
+	rowID := t.rows.appendRow(row{}, KeyEntry{Origin: id, Key: overflowKey})
+	o.overflow = Admission{ID: rowID, Hash: uint32(o.hash), Collapsed: setOf(span.WholeKey)}
 	return o.overflow
 }
 
@@ -215,13 +215,13 @@ func NewIntervals(config *Config) *Intervals {
 func (i *Intervals) Begin() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	ended := &i.Registry().tables
-	endedState := ended.snapshot()
+	ended := i.Registry()
+	endedState := ended.tables.snapshot()
 	i.filter.next()
 	i.number++
-	reused := &i.Registry().tables // of the interval before the one that ended
-	i.lostLabels.moveFrom(reused)
-	reused.begin(endedState)
+	reused := i.Registry() // the one of the interval before ended, because there are two in alternation
+	i.lostLabels.moveFrom(&reused.tables)
+	reused.tables.begin(endedState)
 }
 
 // Number returns the number of the current interval. Only the sealer calls it.
@@ -229,6 +229,9 @@ func (i *Intervals) Number() uint64 { return i.number }
 
 // Registry returns the registry of the current interval. Only the sealer calls it.
 func (i *Intervals) Registry() *Registry { return i.registries[i.number%2] }
+
+// previousRegistry returns the registry of the interval before the current one.
+func (i *Intervals) previousRegistry() *Registry { return i.registries[(i.number+1)%2] }
 
 // Size returns the number of origins, without the common one, and of keys in the current interval.
 func (i *Intervals) Size() (origins, keys int) {

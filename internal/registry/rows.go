@@ -81,24 +81,6 @@ func (t *rowTable) appendRow(added row, entry KeyEntry) KeyID {
 	return KeyID(len(t.byID) - 1)
 }
 
-// orderTags sorts the IDs in each list of tags of an encoded key, and returns the encoding. Several
-// tags with one tag key can collapse into the same tag, which must occur only once. So orderTags
-// removes duplicates from the lists for which mayRepeat is true. It overwrites encoded.
-func orderTags(encoded encodedKey, mayRepeat *[lists]bool) encodedKey {
-	ordered := encoded[:wordTags] // shares memory: a list is never longer than the one that it overwrites
-	list := 0
-	for ids := range encoded.tagLists() {
-		slices.Sort(ids)
-		if mayRepeat[list] {
-			ids = slices.Compact(ids)
-		}
-		ordered = append(ordered, uint32(len(ids)))
-		ordered = append(ordered, ids...)
-		list++
-	}
-	return ordered
-}
-
 // keyOf decodes a key. It takes the strings of the key from the label table, because strings of a received
 // message would keep the whole message in memory.
 func (t *labelTable) keyOf(encoded encodedKey) (k span.Key) {
@@ -220,17 +202,17 @@ func (b *rowBudget) countOrigin(previous *previousOrigin) {
 
 // rowSource is where a row comes from: a share of each shared budget, or the reserve.
 type rowSource struct {
-	rows, bytes class // shares of rowBudget.rows and rowBudget.bytes; unused with fromReserve
+	rows, bytes rowPriority // shares of rowBudget.rows and rowBudget.bytes; unused with fromReserve
 	fromReserve bool
 }
 
 // find returns where an origin can take the row, the counters, of a new key from: the rows and bytes that all
 // origins share or, if either is used up, the reserve for origins with few rows. It returns false if nothing
-// is left. Parts of the shared rows and bytes are reserved by the class of the key, its use in the previous
-// interval.
-func (b *rowBudget) find(o *origin, class class) (source rowSource, ok bool) {
-	rowShare, hasRows := b.rows.findFree(class)
-	byteShare, hasBytes := b.bytes.findFree(class)
+// is left. Parts of the shared rows and bytes are reserved for keys with a higher priority, which were used in
+// the previous interval.
+func (b *rowBudget) find(o *origin, priority rowPriority) (source rowSource, ok bool) {
+	rowShare, hasRows := b.rows.findFree(priority)
+	byteShare, hasBytes := b.bytes.findFree(priority)
 	if hasRows && hasBytes {
 		return rowSource{rows: rowShare, bytes: byteShare}, true
 	}
