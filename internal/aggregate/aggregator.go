@@ -67,7 +67,7 @@ func New(config Config) (*Aggregator, error) {
 	}
 	a.intervals = registry.NewIntervals(&a.config.Config)
 	a.cycles.memory[0].begin(0, time.Now(), a.intervals)
-	a.config.Recovery.Begin(0)
+	a.config.Recovery.BeginCycle(0)
 	a.cycles.memory[1].released <- struct{}{} // cycle 1 can begin
 	return a, nil
 }

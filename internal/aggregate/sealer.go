@@ -124,7 +124,7 @@ func (a *Aggregator) nextCycle(newInterval bool) (ended uint64) {
 		a.intervals.Begin()
 	}
 	next.begin(nextNumber, time.Now(), a.intervals)
-	a.config.Recovery.Begin(nextNumber) // in the recovery file, before a publisher can use the cycle
+	a.config.Recovery.BeginCycle(nextNumber) // in the recovery file, before a publisher can use the cycle
 	a.cycles.current.Store(nextNumber)
 	return ended
 }

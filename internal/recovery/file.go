@@ -42,22 +42,22 @@ type File struct {
 	isUnwritable atomic.Bool // a write has failed, so the next daemon gets no information
 	stopping     atomic.Bool // see SetStopping
 
-	mu          sync.Mutex // guards the rest
-	cycles      [maxCycles]cycle
-	overwritten [receivers]uint64
-	inUse       []bool // by record
-	ids         uint64 // last assigned ID
+	mu            sync.Mutex // guards the rest
+	cycles        [maxCycles]cycle
+	overwritten   [receivers]uint64
+	isRecordInUse []bool // by record
+	lastRecordID  uint64 // last assigned ID
 }
 
 // Create creates the recovery file of this daemon, from which the next daemon reads how many spans a crash
 // has lost. If there are too many files of crashed daemons, it first reports and removes the oldest ones. It
 // returns an error if it cannot create the file, but only logs an error of writing to it.
 func Create(c Config) (*File, error) {
-	f := &File{log: c.Log, inUse: make([]bool, c.Connections)}
+	f := &File{log: c.Log, isRecordInUse: make([]bool, c.Connections)}
 	f.predecessors = predecessors{
 		filePrefix: prefixOf(c.Path), log: c.Log, flushLog: c.FlushLog, warned: map[string]bool{},
 	}
-	f.predecessors.makeRoom()
+	f.predecessors.removeSurplusFiles()
 	if err := f.createTemporary(); err != nil {
 		return nil, err
 	}
@@ -74,15 +74,15 @@ func Create(c Config) (*File, error) {
 func (f *File) createTemporary() error {
 	directory := filepath.Dir(f.predecessors.filePrefix)
 	namePrefix := filepath.Base(f.predecessors.filePrefix)
-	file, err := os.CreateTemp(directory, fmt.Sprintf("%s%d-*%s", namePrefix, os.Getpid(), unfinished))
+	file, err := os.CreateTemp(directory, fmt.Sprintf("%s%d-*%s", namePrefix, os.Getpid(), unfinishedSuffix))
 	if err != nil {
 		return fmt.Errorf("create recovery file: %w; check that the directory of --socket is writable", err)
 	}
 	f.file = file
 	temporaryName := strings.TrimPrefix(filepath.Base(file.Name()), namePrefix)
-	f.name = strings.TrimSuffix(temporaryName, unfinished)
+	f.name = strings.TrimSuffix(temporaryName, unfinishedSuffix)
 	f.path = f.predecessors.filePrefix + f.name
-	f.predecessors.own = f.name
+	f.predecessors.ownName = f.name
 	if err := tryLock(file); err != nil {
 		return f.deleteTemporary(fmt.Errorf("lock recovery file: %w", err))
 	}
@@ -115,13 +115,13 @@ func (f *File) writeHeader(connections int) {
 // spellings of the path.
 func prefixOf(path string) string { return filepath.Clean(path) + ".running-" }
 
-// unfinished is appended to the name of a file that its daemon is still creating.
-const unfinished = ".new"
+// unfinishedSuffix is appended to the name of a file that its daemon is still creating.
+const unfinishedSuffix = ".new"
 
 // allocate sets the length of a file and allocates its disk space.
 func allocate(file *os.File, bytes int) error {
 	err := unix.Fallocate(int(file.Fd()), 0, 0, int64(bytes))
-	if errors.Is(err, unix.EOPNOTSUPP) {
+	if errors.Is(err, unix.EOPNOTSUPP) { // the file system allocates space only for written data
 		_, err = file.Write(make([]byte, bytes))
 	}
 	if err != nil {
@@ -176,10 +176,11 @@ func (f *File) store(offset int64, word uint64) {
 	if f.isUnwritable.Load() {
 		return
 	}
-	wasPanicOnFault := debug.SetPanicOnFault(true)
+	wasPanicOnFault := debug.SetPanicOnFault(true) // a failed access panics instead of ending the process
 	defer debug.SetPanicOnFault(wasPanicOnFault)
 	defer f.recoverFault()
-	atomic.StoreUint64((*uint64)(unsafe.Pointer(&f.mapped[offset])), word)
+	address := (*uint64)(unsafe.Pointer(&f.mapped[offset]))
+	atomic.StoreUint64(address, word)
 	killPoint() // does nothing, except in a test that kills the daemon here
 }
 
@@ -289,10 +290,10 @@ var receiverNames = [receivers]string{"socket", "apm", "otlp", "zipkin"}
 // String returns the name of the receiver in metrics.
 func (d Receiver) String() string { return receiverNames[d] }
 
-// Begin records that the cycle (an export interval, or a part of one) with the given number begins. It
+// BeginCycle records that the cycle (an export interval, or a part of one) with the given number begins. It
 // must be called before spans are counted in the cycle. The cycle overwrites the oldest one in the file. If
-// the oldest one still has undelivered spans, Begin first counts them as overwritten.
-func (f *File) Begin(number uint64) {
+// the oldest one still has undelivered spans, BeginCycle first counts them as overwritten.
+func (f *File) BeginCycle(number uint64) {
 	if f == nil {
 		return
 	}
@@ -345,14 +346,22 @@ func (f *File) setState(number uint64, state cycleState) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	slot := number % maxCycles
-	c := &f.cycles[slot]
-	isInFile := numberIn(c.state) == number
-	if !isInFile {
+	c, slot := f.findCycle(number)
+	if c == nil {
 		return
 	}
 	c.state = packState(number, state)
 	f.write(cycleOffset(slot), appendWords(nil, c.state))
+}
+
+// findCycle returns the cycle with the given number and its slot, or nil if a later cycle has overwritten it.
+func (f *File) findCycle(number uint64) (c *cycle, slot uint64) {
+	slot = number % maxCycles
+	c = &f.cycles[slot]
+	if numberIn(c.state) != number {
+		return nil, 0
+	}
+	return c, slot
 }
 
 // Count records spans of the given cycle (one export interval) that would be lost if this daemon crashed
@@ -364,10 +373,8 @@ func (f *File) Count(number uint64, receiver Receiver, spans uint64) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	slot := number % maxCycles
-	c := &f.cycles[slot]
-	isInFile := numberIn(c.state) == number
-	if !isInFile {
+	c, slot := f.findCycle(number)
+	if c == nil {
 		return
 	}
 	c.spans[receiver] += spans

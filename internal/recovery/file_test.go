@@ -57,7 +57,7 @@ func pathOf(f *File) string { return f.predecessors.filePrefix + f.name }
 func TestCrash_UnreportedIsLeftToNext(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	first := start(t, path, 0)
-	first.Begin(1)
+	first.BeginCycle(1)
 	first.Count(1, OTLP, 7)
 	kill(t, first)
 	kill(t, reports(t, path, 1))
@@ -220,7 +220,7 @@ func TestFile_TruncatedWhileItsDaemonRuns(t *testing.T) {
 				truncate()
 			}
 			for cycle := range uint64(3) {
-				f.Begin(cycle)
+				f.BeginCycle(cycle)
 				s.EnterCycle(cycle)
 				if at > 0 && cycle == at {
 					truncate() // the next store is to memory beyond the end of the file
@@ -262,7 +262,7 @@ func TestFile_ThatDoesNotFit(t *testing.T) {
 	path := filepath.Join(dir, "s")
 	f := start(t, path, 0)
 	s := NewSettlementTracker(f)
-	f.Begin(0)
+	f.BeginCycle(0)
 	s.EnterCycle(0)
 	s.Receive(7)
 	f.Settle(0)

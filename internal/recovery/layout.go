@@ -116,32 +116,26 @@ func appendWords(to []byte, words ...uint64) []byte {
 	return to
 }
 
-// unsettledRanges iterates over the spans of a connection that were neither delivered nor given up when
-// the record was written. Each range contains the spans of one or more cycles, or export intervals; the
-// oldest range is first.
-func (r *record) unsettledRanges(yield func(spanRange) bool) {
-	for _, spans := range r.ranges[:r.count] {
-		if !yield(spans) {
-			return
-		}
+// allRanges returns the ranges of the record and the range of the connection's last cycle, the oldest first.
+func (r *record) allRanges() []spanRange {
+	ranges := slices.Clone(r.ranges[:r.count])
+	if r.cyclePlusOne == 0 { // the connection has sent no spans
+		return ranges
 	}
-	hasCycle := r.cyclePlusOne > 0
-	if hasCycle {
-		lastCycle := r.cyclePlusOne - 1
-		yield(spanRange{firstCycle: lastCycle, lastCycle: lastCycle, lastSpan: r.received})
-	}
+	lastCycle := r.cyclePlusOne - 1
+	return append(ranges, spanRange{firstCycle: lastCycle, lastCycle: lastCycle, lastSpan: r.received})
 }
 
 // check returns an error if the fields of the record contradict each other, for example if more spans
 // are settled than received. The file is damaged in this case.
 func (r *record) check() error {
-	isBool := r.isReconnected <= 1 // the file contains 0 or 1
+	isFlagValid := r.isReconnected <= 1 // the file contains 0 or 1
 	areSpansValid := r.settled <= r.received && r.received-r.settled <= maxSpans
-	isValid := isBool && areSpansValid && r.count <= rangesPerRecord && r.areRangesValid()
-	if !isValid {
-		return fmt.Errorf("read record: %+v is invalid", *r)
+	areRangesValid := r.count <= rangesPerRecord && r.areRangesValid()
+	if isFlagValid && areSpansValid && areRangesValid {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("read record: %+v is invalid", *r)
 }
 
 // areRangesValid reports whether the ranges are in order, and end before the last cycle.
@@ -332,7 +326,7 @@ func (c *contents) stateOf(number uint64) cycleState {
 	stateWord := c.cycles[number%maxCycles].state
 	numberInSlot := numberIn(stateWord)
 	switch {
-	case numberInSlot > number:
+	case numberInSlot > number: // a later cycle has overwritten it
 		return stateInDoubt
 	case numberInSlot < number:
 		return stateOpen // the cycle had not begun, so no destination has any of its spans

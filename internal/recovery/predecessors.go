@@ -52,8 +52,8 @@ type predecessor struct {
 	readErr         error // why the contents are unknown; nil if they are known
 	startTime       uint64
 	records         int             // number of records in use
-	lost            [receivers]Loss // spans that no client kept
-	clients         Loss            // undelivered spans of clients that have not reconnected
+	receiverLosses  [receivers]Loss // spans that no client kept
+	clientLoss      Loss            // undelivered spans of clients that have not reconnected
 	awaitUntil      time.Time
 	isSurplus       bool      // there are too many files
 	isStuck         bool      // the file can't be removed
@@ -65,7 +65,7 @@ type predecessor struct {
 // predecessors are the daemons with the same socket path that crashed or were killed.
 type predecessors struct {
 	filePrefix string // prefix of the paths of all recovery files of the socket
-	own        string // name of this daemon's file
+	ownName    string // name of this daemon's file
 	log        *slog.Logger
 	flushLog   func()
 
@@ -78,10 +78,10 @@ type predecessors struct {
 	unreadableFiles int
 }
 
-// makeRoom removes the files of daemons that were killed, until at most maxKeptFiles are left.
-func (p *predecessors) makeRoom() {
+// removeSurplusFiles removes the files of daemons that were killed, until at most maxKeptFiles are left.
+func (p *predecessors) removeSurplusFiles() {
 	for {
-		hasMore := p.lockCrashed()
+		hasMore := p.findCrashed()
 		p.reportMatching(func(d *predecessor) bool { return d.isSurplus })
 		removed := p.recordReports()
 		if !hasMore || removed == 0 {
@@ -93,7 +93,7 @@ func (p *predecessors) makeRoom() {
 // report looks for the recovery files of crashed daemons, and reports their losses.
 func (p *predecessors) report() {
 	for {
-		hasMore := p.lockCrashed()
+		hasMore := p.findCrashed()
 		p.reportMatching(func(*predecessor) bool { return true })
 		if !hasMore {
 			return
@@ -132,9 +132,9 @@ func (p *predecessors) mustRescan() bool {
 	return p.hasRunning || len(p.crashed) > 0
 }
 
-// lockCrashed looks for recovery files of crashed daemons, locks and reads them, and adds them to
+// findCrashed looks for recovery files of crashed daemons, locks and reads them, and adds them to
 // p.crashed. It stops after about maxFilesPerScan files, and returns true if there can be more.
-func (p *predecessors) lockCrashed() (hasMore bool) {
+func (p *predecessors) findCrashed() (hasMore bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	dir, err := os.Open(filepath.Dir(p.filePrefix))
@@ -145,14 +145,16 @@ func (p *predecessors) lockCrashed() (hasMore bool) {
 	defer dir.Close()
 	p.hasRunning = false // addEntry sets it if there is a running daemon
 	added := 0
-	for err == nil && added < maxFilesPerScan {
-		var entries []os.DirEntry
-		entries, err = dir.ReadDir(maxFilesPerScan) // err is io.EOF after the last entry
+	for added < maxFilesPerScan {
+		entries, err := dir.ReadDir(maxFilesPerScan)
 		for _, entry := range entries {
 			isAdded := p.addEntry(entry)
 			if isAdded {
 				added++
 			}
+		}
+		if err != nil { // io.EOF after the last entry
+			break
 		}
 	}
 	p.markSurplus()
@@ -168,7 +170,7 @@ func (p *predecessors) addEntry(entry os.DirEntry) (isAdded bool) {
 	if !isRecoveryFile || !entry.Type().IsRegular() {
 		return false
 	}
-	isKnown := name == p.own || p.findByName(name) != nil
+	isKnown := name == p.ownName || p.findByName(name) != nil
 	if isKnown {
 		return false
 	}
@@ -195,7 +197,7 @@ func (p *predecessors) warnOnce(path string, err error) {
 // isDisposable reports whether a file has nothing to report, by its name. Either an earlier version has
 // reported it, or its daemon was killed while creating it.
 func isDisposable(name string) bool {
-	return strings.HasSuffix(name, ".read") || strings.HasSuffix(name, unfinished)
+	return strings.HasSuffix(name, ".read") || strings.HasSuffix(name, unfinishedSuffix)
 }
 
 // removeDisposable deletes a file for which isDisposable is true. It does not delete an unfinished file that
@@ -205,11 +207,12 @@ func removeDisposable(path string, entry os.DirEntry) {
 	if err != nil {
 		return
 	}
-	isUnfinished := strings.HasSuffix(path, unfinished)
-	isOld := time.Since(info.ModTime()) > time.Minute
-	if !isUnfinished || isOld {
-		_ = os.Remove(path) // if it fails, the file stays
+	isUnfinished := strings.HasSuffix(path, unfinishedSuffix)
+	isRecent := time.Since(info.ModTime()) <= time.Minute
+	if isUnfinished && isRecent {
+		return
 	}
+	_ = os.Remove(path) // if it fails, the file stays
 }
 
 // findByName returns the crashed daemon with the given name, or nil if it is not known.
@@ -258,7 +261,7 @@ func (p *predecessors) addCrashed(name string) (d *predecessor, isRunning bool) 
 }
 
 // read reads the recovery file of a crashed daemon, and computes how many spans were lost in the crash.
-// d.lost counts the spans that only the crashed daemon had. d.clients counts the spans that are lost unless a
+// d.receiverLosses counts the spans that only the crashed daemon had. d.clientLoss counts the spans that are lost unless a
 // client reconnects and resends them.
 func (d *predecessor) read() error {
 	var c contents
@@ -272,13 +275,13 @@ func (d *predecessor) read() error {
 	if c.reportedAt > 0 {
 		d.firstReportTime = time.Unix(0, int64(c.reportedAt))
 	}
-	for receiver := range d.lost {
-		d.lost[receiver] = c.receiverLoss(receiver)
+	for receiver := range d.receiverLosses {
+		d.receiverLosses[receiver] = c.receiverLoss(receiver)
 	}
 	return c.eachRecord(d.file, func(_ int, connection *record) error {
 		d.records++
 		if connection.isReconnected == 0 {
-			d.clients.add(c.connectionLoss(connection))
+			d.clientLoss.add(c.connectionLoss(connection))
 		}
 		return nil
 	})
@@ -340,7 +343,7 @@ func (p *predecessors) reportLosses(d *predecessor) {
 
 // awaitsClients reports whether clients of the crashed daemon can still reconnect and resend spans.
 func (d *predecessor) awaitsClients() bool {
-	hasClients := d.clients != Loss{}
+	hasClients := d.clientLoss != Loss{}
 	hasTimedOut := time.Now().After(d.awaitUntil)
 	return hasClients && !d.isSurplus && !hasTimedOut
 }
@@ -352,7 +355,7 @@ func (p *predecessors) reportCrash(d *predecessor, awaitsClients bool) {
 	if d.readErr != nil {
 		p.unreadableFiles++
 	}
-	for receiver, loss := range d.lost {
+	for receiver, loss := range d.receiverLosses {
 		p.total[receiver].add(loss)
 	}
 	p.logCrash(d, awaitsClients)
@@ -364,10 +367,10 @@ func (p *predecessors) logCrash(d *predecessor, awaitsClients bool) {
 	if d.readErr != nil {
 		attributes = append(attributes, "unreadable_files", 1, "error", d.readErr)
 	} else if awaitsClients {
-		mayBeResent := d.clients.Lost + d.clients.Ambiguous
+		mayBeResent := d.clientLoss.Lost + d.clientLoss.Ambiguous
 		attributes = append(attributes, "awaiting_replay", mayBeResent)
 	}
-	for receiver, loss := range d.lost {
+	for receiver, loss := range d.receiverLosses {
 		attributes = appendLoss(attributes, Receiver(receiver), loss)
 	}
 	p.log.Warn("the previous daemon crashed or was killed: clients resend the spans that they keep, others "+
@@ -376,12 +379,12 @@ func (p *predecessors) logCrash(d *predecessor, awaitsClients bool) {
 
 // reportClients logs the unsettled spans of clients that have not reconnected, if there are any.
 func (p *predecessors) reportClients(d *predecessor) {
-	if d.clients == (Loss{}) {
+	if d.clientLoss == (Loss{}) {
 		return
 	}
-	p.total[Socket].add(d.clients)
+	p.total[Socket].add(d.clientLoss)
 	p.log.Warn("clients of a crashed daemon have not reconnected: the spans that they kept are lost",
-		appendLoss([]any{"names", []string{d.name}}, Socket, d.clients)...)
+		appendLoss([]any{"names", []string{d.name}}, Socket, d.clientLoss)...)
 }
 
 func appendLoss(attributes []any, receiver Receiver, loss Loss) []any {
@@ -402,6 +405,15 @@ func (p *predecessors) recordReports() (removed int) {
 	defer p.mu.Unlock()
 	for _, d := range p.crashed {
 		d.recordReport()
+	}
+	removed = p.removeUnneededFiles()
+	p.crashed = slices.DeleteFunc(p.crashed, (*predecessor).canBeForgotten)
+	return removed
+}
+
+// removeUnneededFiles deletes the recovery files for which isFileNeeded is false, and returns their number.
+func (p *predecessors) removeUnneededFiles() (removed int) {
+	for _, d := range p.crashed {
 		if d.file == nil || d.isFileNeeded() {
 			continue
 		}
@@ -410,7 +422,6 @@ func (p *predecessors) recordReports() (removed int) {
 			removed++
 		}
 	}
-	p.crashed = slices.DeleteFunc(p.crashed, (*predecessor).canBeForgotten)
 	return removed
 }
 
@@ -552,22 +563,16 @@ func (d *predecessor) reconnect(connection uint64) (outcomes []uint64, err error
 	if wereReported {
 		return wire.AppendOutcome(nil, found.received, wire.Settled), nil
 	}
-	d.clients.subtract(c.connectionLoss(found))
+	d.clientLoss.subtract(c.connectionLoss(found))
 	d.write(recordOffset(slot)+isReconnectedOffset, 1)
 	return c.outcomes(found), nil
 }
 
 // outcomes returns the outcomes of the spans of a connection, in the encoding of wire.Outcomes.
 func (c *contents) outcomes(connection *record) []uint64 {
-	countedUpTo := connection.settled
-	outcomes := wire.AppendOutcome(nil, countedUpTo, wire.Settled)
-	for unsettled := range connection.unsettledRanges {
-		if unsettled.lastSpan <= countedUpTo {
-			continue // settled since
-		}
-		countedUpTo = unsettled.lastSpan
-		state := c.commonState(unsettled.firstCycle, unsettled.lastCycle)
-		outcomes = wire.AppendOutcome(outcomes, countedUpTo, outcomeOf[state])
+	outcomes := wire.AppendOutcome(nil, connection.settled, wire.Settled)
+	for _, group := range c.unsettledGroups(connection) {
+		outcomes = wire.AppendOutcome(outcomes, group.lastSpan, outcomeOf[group.state])
 	}
 	return outcomes
 }
@@ -578,17 +583,34 @@ var outcomeOf = [...]wire.Outcome{stateOpen: wire.Resend, stateInDoubt: wire.Amb
 // connectionLoss returns how many spans of a connection are lost if the client does not reconnect and resend
 // them. Settled spans, which were delivered or given up, are not included.
 func (c *contents) connectionLoss(connection *record) (loss Loss) {
-	countedUpTo := connection.settled
-	for unsettled := range connection.unsettledRanges {
-		if unsettled.lastSpan <= countedUpTo {
-			continue // settled since
-		}
-		state := c.commonState(unsettled.firstCycle, unsettled.lastCycle)
-		spans := unsettled.lastSpan - countedUpTo
-		loss.add(lossIn(state, spans))
-		countedUpTo = unsettled.lastSpan
+	for _, group := range c.unsettledGroups(connection) {
+		loss.add(lossIn(group.state, group.spans))
 	}
 	return loss
+}
+
+// spanGroup is a group of successive spans of a connection.
+type spanGroup struct {
+	spans    uint64     // number of spans in the group
+	lastSpan uint64     // number of the last span, counted from the first one of the connection
+	state    cycleState // common state of the cycles that contain the spans
+}
+
+// unsettledGroups returns the spans of a connection that were neither delivered nor given up when its record
+// was written, grouped by cycle (export interval) or by several cycles. The oldest group is first.
+func (c *contents) unsettledGroups(connection *record) (groups []spanGroup) {
+	groupedUpTo := connection.settled
+	for _, r := range connection.allRanges() {
+		areAllSettled := r.lastSpan <= groupedUpTo
+		if areAllSettled {
+			continue
+		}
+		groups = append(groups, spanGroup{
+			spans: r.lastSpan - groupedUpTo, lastSpan: r.lastSpan, state: c.commonState(r.firstCycle, r.lastCycle),
+		})
+		groupedUpTo = r.lastSpan
+	}
+	return groups
 }
 
 // Losses counts the spans lost by crashes.
@@ -626,7 +648,7 @@ func (p *predecessors) losses() Losses {
 	for _, crashed := range p.crashed {
 		isFullyReported := crashed.reportedStage == allReported
 		if !isFullyReported {
-			all.Awaited += crashed.clients.Lost + crashed.clients.Ambiguous
+			all.Awaited += crashed.clientLoss.Lost + crashed.clientLoss.Ambiguous
 		}
 	}
 	return all

@@ -39,7 +39,7 @@ func (m *model) step(t *testing.T) {
 	switch m.rnd.IntN(9) {
 	case 0:
 		m.states = append(m.states, stateOpen)
-		m.file.Begin(now + 1)
+		m.file.BeginCycle(now + 1)
 	case 1:
 		if len(m.conns) < 4 {
 			c := &client{SettlementTracker: NewSettlementTracker(m.file)}
@@ -116,7 +116,7 @@ func TestOutcomes_OfCrashedDaemon(t *testing.T) {
 		for receiver := range m.left {
 			m.left[receiver] = map[uint64]uint64{}
 		}
-		m.file.Begin(0)
+		m.file.BeginCycle(0)
 		for range m.rnd.IntN(400) {
 			m.step(t)
 		}
@@ -164,7 +164,7 @@ func TestLosses_CountedOnce(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "s")
 		f := start(t, path, 0)
 		begin := func(cycle, spans uint64, of ...*SettlementTracker) {
-			f.Begin(cycle)
+			f.BeginCycle(cycle)
 			for _, s := range of {
 				s.EnterCycle(cycle)
 				s.Receive(spans)
@@ -322,7 +322,7 @@ func FuzzDamagedFile(f *testing.F) {
 			t.Fatal(err)
 		}
 		const most = 2 * maxCycles * maxSpans
-		for _, loss := range append(d.lost[:], d.clients) {
+		for _, loss := range append(d.receiverLosses[:], d.clientLoss) {
 			if loss.Lost > most || loss.Ambiguous > most {
 				t.Fatalf("lost %+v", loss)
 			}
@@ -420,7 +420,7 @@ func TestAccounting_SpansOfDisconnectedClients(t *testing.T) {
 	s := NewSettlementTracker(f)
 	const cycles = 40
 	for cycle := range uint64(cycles) {
-		f.Begin(cycle)
+		f.BeginCycle(cycle)
 		s.EnterCycle(cycle)
 		s.Receive(1)
 	}
@@ -449,7 +449,7 @@ func TestLosses_CycleWhoseSlotIsReused(t *testing.T) {
 	f := start(t, path, 0)
 	s := NewSettlementTracker(f)
 	for cycle := range uint64(maxCycles + 2) {
-		f.Begin(cycle)
+		f.BeginCycle(cycle)
 		f.Count(cycle, OTLP, 1+cycle)
 		if s.EnterCycle(cycle); cycle == 0 {
 			s.Receive(5)
@@ -483,7 +483,7 @@ func TestRecords_StayAfterBye(t *testing.T) {
 	disconnected, connected := NewSettlementTracker(f), NewSettlementTracker(f)
 	tokens := [2]string{disconnected.Token(), connected.Token()}
 	for cycle := range uint64(3) {
-		f.Begin(cycle)
+		f.BeginCycle(cycle)
 		disconnected.EnterCycle(cycle)
 		disconnected.Receive(5)
 		connected.EnterCycle(cycle)
@@ -538,7 +538,7 @@ func TestPredecessor_KilledBesideSuccessor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "s")
 		stopping := start(t, path, 0)
-		stopping.Begin(0)
+		stopping.BeginCycle(0)
 		s := NewSettlementTracker(stopping)
 		s.EnterCycle(0)
 		s.Receive(7)
@@ -566,7 +566,7 @@ func TestPredecessor_KilledBesideSuccessor(t *testing.T) {
 func TestPredecessor_KilledBeforeSuccessorStops(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	stopping := start(t, path, 0)
-	stopping.Begin(0)
+	stopping.BeginCycle(0)
 	stopping.Count(0, Zipkin, 5)
 	next := start(t, path, 0)
 	stop := follow(t, next)
@@ -613,7 +613,7 @@ func TestCrashLoop_ReportsEachSpanOnce(t *testing.T) {
 				}
 				f := start(t, path, 0)
 				for range lives {
-					f.Begin(1)
+					f.BeginCycle(1)
 					f.Count(1, OTLP, 5)
 					s := NewSettlementTracker(f)
 					s.EnterCycle(1)
@@ -641,7 +641,7 @@ func TestCrashLoop_ClientThatReturned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "s")
 		first := start(t, path, 0)
-		first.Begin(1)
+		first.BeginCycle(1)
 		s := NewSettlementTracker(first)
 		s.EnterCycle(1)
 		s.Receive(7)
@@ -700,7 +700,7 @@ func TestDirectory_IsBounded(t *testing.T) {
 func TestDirectory_KeepsClients(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	f := start(t, path, 0)
-	f.Begin(0)
+	f.BeginCycle(0)
 	s := NewSettlementTracker(f)
 	s.EnterCycle(0)
 	s.Receive(7)
@@ -721,7 +721,7 @@ func TestDirectory_KeepsClients(t *testing.T) {
 func TestDirectory_OfThousandsOfFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	f := start(t, path, 0)
-	f.Begin(0)
+	f.BeginCycle(0)
 	f.Count(0, APM, 3)
 	NewSettlementTracker(f)
 	kill(t, f)

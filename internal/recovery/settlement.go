@@ -43,16 +43,16 @@ func NewSettlementTracker(f *File) *SettlementTracker {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	slot := slices.Index(f.inUse, false)
+	slot := slices.Index(f.isRecordInUse, false)
 	isFull := slot < 0
 	if isFull {
 		return s
 	}
-	f.inUse[slot] = true
-	f.ids++
+	f.isRecordInUse[slot] = true
+	f.lastRecordID++
 	s.file = f
 	s.slot = slot
-	s.id = f.ids
+	s.id = f.lastRecordID
 	s.save()
 	return s
 }
@@ -125,7 +125,8 @@ func (s *SettlementTracker) addRange(cycle, lastSpan uint64) {
 		maxRanges = maxOpenRanges // a client must learn of each cycle when it is delivered
 	}
 	if len(s.openRanges) < maxRanges {
-		s.openRanges = append(s.openRanges, spanRange{firstCycle: cycle})
+		s.openRanges = append(s.openRanges, spanRange{firstCycle: cycle, lastCycle: cycle, lastSpan: lastSpan})
+		return
 	}
 	newest := &s.openRanges[len(s.openRanges)-1]
 	newest.lastCycle = cycle
@@ -214,5 +215,5 @@ func (f *File) free(slot int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.write(recordOffset(slot), make([]byte, wordBytes))
-	f.inUse[slot] = false
+	f.isRecordInUse[slot] = false
 }
