@@ -125,20 +125,26 @@ func (t *labelTable) find(k *Key) (number uint8, ok bool) {
 	if t.isPaused() {
 		return 0, false
 	}
-	previous := t.lastNumber
-	number = t.predictedNext[previous]
-	isPredicted := t.keys[number].equal(k)
-	if !isPredicted {
-		number = t.numbersByHash[hashLabels(k)] // can be the number of other labels
-		if !t.keys[number].equal(k) {
-			t.misses++
-			return 0, false
-		}
-		t.predictedNext[previous] = number
+	number = t.predictedNext[t.lastNumber]
+	ok = t.keys[number].equal(k)
+	if !ok {
+		number = t.numbersByHash[hashLabels(k)]
+		ok = t.keys[number].equal(k) // other labels can have the same hash
 	}
-	t.lastNumber = number
+	if !ok {
+		t.misses++
+		return 0, false
+	}
 	t.hits++
+	t.recordUse(number)
 	return number, true
+}
+
+// recordUse records that the labels with this number were used last, and predicts that they follow the previous ones
+// the next time, too.
+func (t *labelTable) recordUse(number uint8) {
+	t.predictedNext[t.lastNumber] = number
+	t.lastNumber = number
 }
 
 // add stores the labels k and their number in the current buffer, so that find returns the number. It does nothing if
@@ -151,8 +157,7 @@ func (t *labelTable) add(k *Key, number uint32) {
 	t.keys[number].set(k)
 	t.usedKeys = max(t.usedKeys, int(number)+1)
 	t.numbersByHash[hashLabels(k)] = uint8(number)
-	t.predictedNext[t.lastNumber] = uint8(number) // the next find after lastNumber tries these labels first
-	t.lastNumber = uint8(number)
+	t.recordUse(uint8(number))
 }
 
 // removeAll removes all keys, so that the garbage collector can free the caller's strings.

@@ -98,9 +98,9 @@ func (o *spanOutcomes) find(number uint64) (outcome wire.Outcome, lastSpanNumber
 	if number <= o.settled {
 		return wire.Settled, o.settled
 	}
-	for lastSpanNumber, outcome := range wire.Outcomes(o.afterSettled) {
-		if number <= lastSpanNumber {
-			return outcome, lastSpanNumber
+	for lastOfGroup, groupOutcome := range wire.Outcomes(o.afterSettled) {
+		if number <= lastOfGroup {
+			return groupOutcome, lastOfGroup
 		}
 	}
 	return wire.Resend, math.MaxUint64
@@ -129,10 +129,20 @@ type outcomeCounts struct{ resend, ambiguous, lost uint64 }
 // (ambiguous), or are lost because their buffer was freed and they cannot be resent.
 func (s *sentBuffers) keepUndelivered(outcomes spanOutcomes) outcomeCounts {
 	freed := outcomes.countUpTo(s.lastFreedSpan(outcomes.sent)) // spans of buffers that s has freed
-	var stored countsByOutcome                                  // sent spans of the other buffers
+	stored := s.removeDelivered(&outcomes)                      // sent spans of the other buffers
+	return outcomeCounts{
+		resend:    stored[wire.Resend],
+		ambiguous: stored[wire.Ambiguous] + freed[wire.Ambiguous],
+		lost:      freed[wire.Resend], // no longer stored
+	}
+}
+
+// removeDelivered removes the messages that must not be resent from all buffers, and releases buffers that are empty
+// then. It returns the numbers of sent spans that the buffers contained, by outcome.
+func (s *sentBuffers) removeDelivered(outcomes *spanOutcomes) (counts countsByOutcome) {
 	remaining := s.buffers[:0]
 	for _, b := range s.buffers {
-		removeDelivered(b, &outcomes, &stored)
+		b.removeDelivered(outcomes, &counts)
 		if b.spanCount == 0 {
 			s.pool.release(b)
 		} else {
@@ -140,11 +150,7 @@ func (s *sentBuffers) keepUndelivered(outcomes spanOutcomes) outcomeCounts {
 		}
 	}
 	s.buffers = remaining
-	return outcomeCounts{
-		resend:    stored[wire.Resend],
-		ambiguous: stored[wire.Ambiguous] + freed[wire.Ambiguous],
-		lost:      freed[wire.Resend], // no longer stored
-	}
+	return counts
 }
 
 // lastFreedSpan returns the number of the last sent span whose buffer was freed, or 0. sent is the number of sent
@@ -162,7 +168,7 @@ func (b *buffer) spansBefore() uint64 { return b.lastSpanNumber - uint64(b.spanC
 // removeDelivered removes the messages from b that must not be resent. It decides that by the outcome of the last
 // span in each message. It keeps messages that were not sent completely. It adds the number of spans in each sent
 // message to counts.
-func removeDelivered(b *buffer, outcomes *spanOutcomes, counts *countsByOutcome) {
+func (b *buffer) removeDelivered(outcomes *spanOutcomes, counts *countsByOutcome) {
 	lastSpanNumber := b.spansBefore()
 	b.filterMessages(func(spanCount int) (shouldKeep bool) {
 		lastSpanNumber += uint64(spanCount)

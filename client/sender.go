@@ -344,7 +344,7 @@ func (s *sender) closeGracefully(conn *connection) (isFinished bool) {
 // is true, which means that the daemon has not responded to the last request. If the connection ends with an error,
 // awaitClosed sets s.closeErr.
 func (s *sender) awaitClosed(conn *connection, hasTimedOut bool) {
-	var timeout <-chan time.Time
+	var timeout <-chan time.Time // never ready while it is nil
 	if hasTimedOut {
 		timeout = time.After(closeTimeout)
 	}
@@ -373,11 +373,11 @@ func (s *sender) awaitOutcomes(conn *connection) (hasTimedOut bool, err error) {
 	}
 	select {
 	case <-f.result:
-	case <-ctx.Done():
-		return true, s.client.ctx.Err()
 	case <-conn.ended: // the next write fails
+	case <-ctx.Done():
+		hasTimedOut = true
 	}
-	return false, s.client.ctx.Err()
+	return hasTimedOut, s.client.ctx.Err()
 }
 
 // finish releases all buffers, and sets the result of Close. Spans that were not sent count as lost.

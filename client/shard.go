@@ -37,12 +37,13 @@ type shard struct {
 // lock locks the shard by polling, for the goroutine that sends buffers. It does not wait for the mutex: if it did,
 // a publisher that unlocks the mutex would have to make a system call to wake it up.
 func (s *shard) lock() {
-	const yields = 16
+	const attemptsBeforeSleep = 16
+	const pollInterval = 20 * time.Microsecond
 	for attempt := 0; !s.mu.TryLock(); attempt++ {
-		if attempt < yields {
+		if attempt < attemptsBeforeSleep {
 			runtime.Gosched()
 		} else {
-			time.Sleep(20 * time.Microsecond)
+			time.Sleep(pollInterval)
 		}
 	}
 }
@@ -228,7 +229,7 @@ func (s *shard) findOrDefineKey(encodedKey []byte) (number uint32, hasNumber boo
 		return 0, false
 	}
 	number = b.defineKey(encodedKey)
-	keyStart := len(b.definitions) - len(encodedKey)
+	keyStart := len(b.definitions) - len(encodedKey) // defineKey has appended the key
 	*slot = keySlot{
 		hash: hash, offset: uint16(keyStart), size: uint16(len(encodedKey)), number: uint16(number),
 	}

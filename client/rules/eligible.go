@@ -81,7 +81,7 @@ func (s *Spans) Reset(trace []Link) {
 	s.clearSlots(len(trace))
 	for i := range trace {
 		slot := s.slot(trace[i].Span)
-		s.slots[slot] = uint32(i) + 1
+		s.slots[slot] = uint32(i) + 1 // 0 would mean that the slot is empty
 	}
 }
 
