@@ -142,7 +142,8 @@ func isIPv6(text string) bool {
 	colons := 0
 	groupDigits := 0 // digits of the current group
 	for i := range len(text) {
-		switch c := text[i]; {
+		c := text[i]
+		switch {
 		case isHex(c) && groupDigits < maxGroupDigits:
 			groupDigits++
 		case c == ':':

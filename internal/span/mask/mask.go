@@ -36,7 +36,8 @@ const maxText = 5000
 // /users/17. It appends nothing and returns false if text contains no identifier, or contains a placeholder
 // already.
 func Append(dst []byte, text string) (masked []byte, isMasked bool) {
-	if len(text) < 2 || len(text) > maxText {
+	const minText = 2 // bytes
+	if len(text) < minText || len(text) > maxText {
 		return dst, false
 	}
 	keyword := requiredKeyword(text) // "" if text does not begin like an SQL statement
@@ -228,14 +229,16 @@ func maskableLength(name string) int {
 // beginsWithLongIdentifier reports whether the first word of text is an identifier of a length that is rare in
 // the names of static files.
 func beginsWithLongIdentifier(text string) bool {
+	const minNumberLength, minTokenLength = 6, 10
 	firstWord := text[:indexAny(text, 0, &wordSeparators)]
-	switch k, _ := wordKind(firstWord); k {
+	k, _ := wordKind(firstWord)
+	switch k {
 	case hexadecimal:
 		return true
 	case number:
-		return len(firstWord) >= 6
+		return len(firstWord) >= minNumberLength
 	case token:
-		return len(firstWord) >= 10
+		return len(firstWord) >= minTokenLength
 	}
 	return false
 }

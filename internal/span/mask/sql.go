@@ -94,93 +94,96 @@ type lexer struct {
 	hasOpenQuote bool   // a quote is not closed
 }
 
-// nextLiteral returns the start and the end of the next literal or list of literals in text[from:]. Digits
+// nextLiteral returns the start and the end of the next literal or list of literals in text[position:]. Digits
 // directly after a literal, as in 'a'1, belong to it. If there is no literal, start and end are len(text).
-func (l *lexer) nextLiteral(from int) (start, end int) {
-	for start = from; start < len(l.text); start = end {
-		var isLiteral bool
-		end, isLiteral = l.next(start)
+func (l *lexer) nextLiteral(position int) (start, end int) {
+	for position < len(l.text) {
+		tokenEnd, isLiteral := l.next(position)
 		if isLiteral {
-			adjacentDigits := runLength(l.text, end, isDigit) // if 'a'1 became ?1, it would look like a parameter
-			return start, end + adjacentDigits
+			adjacentDigits := runLength(l.text, tokenEnd, isDigit) // if 'a'1 became ?1, it would look like a parameter
+			return position, tokenEnd + adjacentDigits
 		}
+		position = tokenEnd
 	}
 	return len(l.text), len(l.text)
 }
 
-// next returns the end of the token that starts at text[at]. isLiteral is true if a question mark should replace the
-// token: a literal, a list of literals, or the text of a comment.
-func (l *lexer) next(at int) (end int, isLiteral bool) {
+// next returns the end of the token that starts at text[start]. isLiteral is true if a question mark should replace
+// the token: a literal, a list of literals, or the text of a comment.
+func (l *lexer) next(start int) (end int, isLiteral bool) {
 	if l.commentEnd != "" {
-		end = indexFrom(l.text, at, l.commentEnd)
+		end = indexFrom(l.text, start, l.commentEnd)
 		l.commentEnd = ""
-		if end > at {
+		if end > start {
 			return end, true
 		}
 	}
-	if at > 0 && l.text[at-1] == '(' {
-		if end = l.listsEnd(at); end > at {
+	if start > 0 && l.text[start-1] == '(' {
+		if end = l.listsEnd(start); end > start {
 			return end, true
 		}
 	}
-	if end = l.literalEnd(at); end > at {
+	if end = l.literalEnd(start); end > start {
 		return end, true
 	}
-	switch c := l.text[at]; {
+	c := l.text[start]
+	switch {
 	case isDigit(c): // not a number, because literalEnd has rejected it
-		return nameEnd(l.text, digitsEnd(l.text, at)), false
+		return nameEnd(l.text, digitsEnd(l.text, start)), false
 	case isNameByte(c), c == '$':
-		return nameEnd(l.text, at+1), false
+		return nameEnd(l.text, start+1), false
 	case c == '"', c == '`':
-		return l.quoteEnd(at), false
+		return l.quoteEnd(start), false
 	}
-	switch l.text[at:min(at+2, len(l.text))] {
+	switch l.text[start:min(start+2, len(l.text))] {
 	case "/*":
 		l.commentEnd = "*/"
-		return at + 2, false
+		return start + 2, false
 	case "--":
 		l.commentEnd = "\n"
-		return at + 2, false
+		return start + 2, false
 	case "*/":
-		return at + 2, false
+		return start + 2, false
 	}
-	return at + 1, false
+	return start + 1, false
 }
 
-// literalEnd returns the end of the number, string or parameter that starts at text[at]. If none starts
-// there, it returns at.
-func (l *lexer) literalEnd(at int) int {
-	if at == len(l.text) {
-		return at
+// literalEnd returns the end of the number, string or parameter that starts at text[start]. If none starts
+// there, it returns start.
+func (l *lexer) literalEnd(start int) int {
+	if start == len(l.text) {
+		return start
 	}
-	switch c := l.text[at]; {
+	c := l.text[start]
+	switch {
 	case c == '?': // a parameter, such as ? or ?1
-		return at + 1 + runLength(l.text, at+1, isDigit)
+		digits := runLength(l.text, start+1, isDigit)
+		return start + 1 + digits
 	case c == '\'':
-		return l.quoteEnd(at)
+		return l.quoteEnd(start)
 	case isDigit(c):
-		return numberEnd(l.text, at)
+		return numberEnd(l.text, start)
 	case c == '$':
-		return dollarQuoteEnd(l.text, at)
+		return dollarQuoteEnd(l.text, start)
 	}
-	return at
+	return start
 }
 
-// listsEnd returns the position after the last literal of a list, such as 1, 2), that starts at text[from]. If
-// more lists follow, as in 1, 2), (3, 4), it returns that of the last list. It returns from if the first list
+// listsEnd returns the position after the last literal of a list, such as 1, 2), that starts at text[start]. If
+// more lists follow, as in 1, 2), (3, 4), it returns that of the last list. It returns start if the first list
 // contains anything else than literals.
-func (l *lexer) listsEnd(from int) int {
-	end := l.listEnd(from)
-	if end == from {
-		return from
+func (l *lexer) listsEnd(start int) int {
+	end := l.listEnd(start)
+	if end == start {
+		return start
 	}
 	for {
-		start, isFound := l.nextListStart(end)
+		nextStart, isFound := l.nextListStart(end)
 		if !isFound {
 			return end
 		}
-		nextEnd := l.listEnd(start)
-		if nextEnd == start {
+		nextEnd := l.listEnd(nextStart)
+		if nextEnd == nextStart { // not a list of literals
 			return end
 		}
 		end = nextEnd
@@ -191,50 +194,50 @@ func (l *lexer) listsEnd(from int) int {
 // around them. It returns the position after them. It returns false if text[end:] does not begin with
 // these.
 func (l *lexer) nextListStart(end int) (start int, isFound bool) {
-	at := skipSpaces(l.text, end)
-	for _, c := range []byte("),(") {
-		if at == len(l.text) || l.text[at] != c {
+	position := skipSpaces(l.text, end)
+	for _, expected := range []byte("),(") {
+		if position == len(l.text) || l.text[position] != expected {
 			return end, false
 		}
-		at = skipSpaces(l.text, at+1)
+		position = skipSpaces(l.text, position+1)
 	}
-	return at, true
+	return position, true
 }
 
-// listEnd returns the end of a list of literals, like 1, 'a', that starts at text[from]. A closing
-// parenthesis must follow the list. If there is no such list, listEnd returns from.
-func (l *lexer) listEnd(from int) int {
-	at := from
+// listEnd returns the end of a list of literals, like 1, 'a', that starts at text[start]. A closing
+// parenthesis must follow the list. If there is no such list, listEnd returns start.
+func (l *lexer) listEnd(start int) int {
+	position := start
 	for {
-		start := skipSpaces(l.text, at)
-		end := l.literalEnd(start)
-		if end == start {
-			return from
+		literalStart := skipSpaces(l.text, position)
+		literalEnd := l.literalEnd(literalStart)
+		if literalEnd == literalStart { // not a literal
+			return start
 		}
-		at = skipSpaces(l.text, end)
-		if at == len(l.text) {
-			return from
+		position = skipSpaces(l.text, literalEnd)
+		if position == len(l.text) {
+			return start
 		}
-		switch l.text[at] {
+		switch l.text[position] {
 		case ')':
-			return end
+			return literalEnd
 		case ',':
-			at++
+			position++
 		default:
-			return from
+			return start
 		}
 	}
 }
 
-// quoteEnd returns the position after a quoted text, which starts with the quote at text[at]. A quote
+// quoteEnd returns the position after a quoted text, which starts with the quote at text[start]. A quote
 // within the text must be doubled or follow a backslash. If there is no closing quote, quoteEnd sets
 // hasOpenQuote and returns len(text).
-func (l *lexer) quoteEnd(at int) int {
-	if isEscapeClause(l.text, at) {
-		return at + len(backslashLiteral) // the backslash in ESCAPE '\' does not escape the quote
+func (l *lexer) quoteEnd(start int) int {
+	if isEscapeClause(l.text, start) {
+		return start + len(backslashLiteral) // the backslash in ESCAPE '\' does not escape the quote
 	}
-	quote := l.text[at]
-	for i := at + 1; i < len(l.text); i++ {
+	quote := l.text[start]
+	for i := start + 1; i < len(l.text); i++ {
 		switch l.text[i] {
 		case '\\':
 			i++ // skip the escaped byte
@@ -278,12 +281,12 @@ func digitsEnd(text string, from int) int {
 	return from + runLength(text, from, func(c byte) bool { return isDigit(c) || c == '.' })
 }
 
-// numberEnd returns the end of the number that starts at text[from], such as 17, 1.5e-3, 0x1f or 15ms.
-// If the digits belong to a name, like the table name 2024_orders, it returns from.
-func numberEnd(text string, from int) int {
-	end := digitsEnd(text, from)
-	isZero := text[from:end] == "0"
-	hasBasePrefix := isZero && end < len(text) && strings.IndexByte("xXbBoO", text[end]) >= 0
+// numberEnd returns the end of the number that starts at text[start], such as 17, 1.5e-3, 0x1f or 15ms.
+// If the digits belong to a name, like the table name 2024_orders, it returns start.
+func numberEnd(text string, start int) int {
+	end := digitsEnd(text, start)
+	isZero := text[start:end] == "0"
+	hasBasePrefix := isZero && hasByteAt(text, end, "xXbBoO") // as in 0x1f
 	if hasBasePrefix {
 		end++
 		end += runLength(text, end, isHex)
@@ -293,51 +296,51 @@ func numberEnd(text string, from int) int {
 	end += min(maxUnitLength, runLength(text, end, isLetter))
 	isName := end < len(text) && isNameByte(text[end])
 	if isName {
-		return from
+		return start
 	}
 	return end
 }
 
-// exponentEnd returns the end of the exponent of a number, like e-3, if one starts at text[at].
-// Otherwise it returns at.
-func exponentEnd(text string, at int) int {
-	hasExponent := at < len(text) && (text[at] == 'e' || text[at] == 'E')
-	if !hasExponent {
-		return at
+// exponentEnd returns the end of the exponent of a number, like e-3, if one starts at text[start].
+// Otherwise it returns start.
+func exponentEnd(text string, start int) int {
+	if !hasByteAt(text, start, "eE") {
+		return start
 	}
-	digitsStart := at + 1
-	hasSign := digitsStart < len(text) && (text[digitsStart] == '-' || text[digitsStart] == '+')
-	if hasSign {
+	digitsStart := start + 1
+	if hasByteAt(text, digitsStart, "+-") {
 		digitsStart++
 	}
 	digits := runLength(text, digitsStart, isDigit)
 	if digits == 0 {
-		return at
+		return start
 	}
 	return digitsStart + digits
+}
+
+// hasByteAt reports whether text has one of the given bytes at an index. The index can be len(text).
+func hasByteAt(text string, index int, bytes string) bool {
+	return index < len(text) && strings.IndexByte(bytes, text[index]) >= 0
 }
 
 // continuesName reports whether a dollar sign after c is a part of a name or parameter.
 func continuesName(c byte) bool { return isNameByte(c) || c == '$' || c == '?' }
 
-// dollarQuoteEnd returns the end of a literal like $$text$$ or $tag$text$tag$ that starts at text[at]. If there is
-// none, it returns at. A parameter like $1 is not a literal, nor is a part of a name like Oracle's DR$I$K.
-func dollarQuoteEnd(text string, at int) int {
-	if at > 0 && continuesName(text[at-1]) {
-		return at
+// dollarQuoteEnd returns the end of a literal like $$text$$ or $tag$text$tag$ that starts at text[start]. If there
+// is none, it returns start. A parameter like $1 is not a literal, nor is a part of a name like Oracle's DR$I$K.
+func dollarQuoteEnd(text string, start int) int {
+	if start > 0 && continuesName(text[start-1]) {
+		return start
 	}
-	tagEnd := nameEnd(text, at+1)
+	tagEnd := nameEnd(text, start+1)
 	hasSecondDollar := tagEnd < len(text) && text[tagEnd] == '$'
-	if !hasSecondDollar || isDigit(text[at+1]) {
-		return at
+	if !hasSecondDollar || isDigit(text[start+1]) {
+		return start
 	}
-	quote := text[at : tagEnd+1]
 	textStart := tagEnd + 1
-	closingQuote := strings.Index(text[textStart:], quote)
-	if closingQuote < 0 {
-		return len(text) // an unclosed literal extends to the end
-	}
-	return textStart + closingQuote + len(quote)
+	quote := text[start:textStart]
+	closingQuote := indexFrom(text, textStart, quote)
+	return min(closingQuote+len(quote), len(text)) // an unclosed literal extends to the end
 }
 
 // indexFrom returns the index of the first occurrence of substr in text[from:], relative to text, or len(text).

@@ -85,7 +85,8 @@ type stats struct {
 func statsOf(text string) (s stats) {
 	s.length = len(text)
 	for i := range len(text) {
-		switch c := text[i]; {
+		c := text[i]
+		switch {
 		case isDigit(c):
 			s.digits++
 		case isUpper(c):
@@ -159,8 +160,9 @@ func isWords(text string) bool {
 	lettersWithVowel := 0 // letters of words that contain a vowel
 	lettersWithoutVowel := 0
 	var previous word
-	for at := 0; at < len(text); {
-		w := wordAt(text, at)
+	position := 0
+	for position < len(text) {
+		w := wordAt(text, position)
 		if !w.canFollow(previous) {
 			return false
 		}
@@ -172,11 +174,11 @@ func isWords(text string) bool {
 		default:
 			lettersWithoutVowel += len(w.letters)
 		}
-		at += len(w.letters) + w.digits
 		previous = w
+		position += len(w.letters) + w.digits
 		if w.isBeforeSeparator {
-			at++ // skip the separator
 			previous = word{}
+			position++ // skip the separator
 		}
 	}
 	return lettersWithVowel > 0 && lettersWithVowel >= lettersWithoutVowel

@@ -75,9 +75,8 @@ func (f Fingerprint) slot() uint64 {
 // names.
 func NewNames(names []string) *Names {
 	t := &Names{names: names}
-	for l := 1; l < len(names); l++ {
-		name := names[l]
-		if name == "" {
+	for label, name := range names {
+		if label == int(Other) || name == "" {
 			continue
 		}
 		fingerprint := FingerprintOf(name)
@@ -85,12 +84,12 @@ func NewNames(names []string) *Names {
 		previous := t.slots[slot]
 		sharesSlot := previous != Other
 		isLongerThanFingerprint := len(name) > 2*endLen // it contains endLen bytes of each end of the name
-		t.entries[l] = nameEntry{
+		t.entries[label] = nameEntry{
 			fingerprint:     fingerprint,
 			next:            previous,
 			needsComparison: sharesSlot || isLongerThanFingerprint,
 		}
-		t.slots[slot] = Label(l)
+		t.slots[slot] = Label(label)
 	}
 	return t
 }

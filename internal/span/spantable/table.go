@@ -99,7 +99,7 @@ func (t *Table) AddReadBytes(n uint32) {
 // counted.
 func (t *Table) AddSpan(kind Kind) *Span {
 	if len(t.Spans) >= t.Limits.Spans {
-		t.Fail(ErrTooMuch)
+		t.Fail(ErrTooMuch) // the caller sees this after it has filled the span
 	}
 	first := uint32(len(t.Tags))
 	t.Spans = append(t.Spans, Span{TagStart: first, TagEnd: first, Kind: kind})
