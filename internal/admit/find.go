@@ -25,9 +25,10 @@ type finder struct {
 	originID registry.OriginID
 	interval uint64 // interval in which originID is valid: its number plus one, 0 before the first
 	keys     *keyTable
-	misses   misses
 
-	reusedCollapsed uint64 // spans of known keys in which a label was replaced
+	decodedKeys decodedKeys
+
+	collapsedSpans uint64 // spans of known keys in which a label was replaced
 
 	key            span.Key // scratch; cleared after each batch, so that it does not retain the message
 	uncachedResult resolved // result of find for a key that is not in the table
@@ -86,8 +87,8 @@ const collapsedPerSample = 61
 // has too many values. For one in collapsedPerSample calls, it decodes the key again, so that the most frequent
 // values of such labels can be found.
 func (f *finder) sampleCollapsed(cycle *aggregate.Cycle, s *snapshot, known *knownKey) {
-	f.reusedCollapsed++
-	if f.reusedCollapsed%collapsedPerSample != 0 {
+	f.collapsedSpans++
+	if f.collapsedSpans%collapsedPerSample != 0 {
 		return
 	}
 	key, err := f.decode(s, known.keyBytes)
@@ -105,19 +106,20 @@ func (f *finder) findNew(cycle *aggregate.Cycle, s *snapshot, hash uint64) (*res
 	if err != nil {
 		return nil, err
 	}
-	f.misses.count(wasNormalized)
+	f.decodedKeys.add(wasNormalized)
 	f.uncachedResult = f.resolved(admission)
 	if !mayCache(s.Key, &admission) {
 		return &f.uncachedResult, nil
 	}
-	index := f.keys.add(s.Key, hash, keyCached)
+	index := f.keys.add(s.Key, hash, forCachedKey)
 	if index == none {
-		f.misses.uncached++
+		f.decodedKeys.uncached++
 		return &f.uncachedResult, nil
 	}
 	known := &f.keys.known[index]
 	known.resolved = f.uncachedResult
-	if !admission.IsUnchanged() { // mayCache has checked that this is not the first use
+	hasReplacedLabels := !admission.IsUnchanged()
+	if hasReplacedLabels { // mayCache returns true for such a key at its second use, or later
 		known.used = known.used.asSecondUse()
 	}
 	return &known.resolved, nil
@@ -145,7 +147,7 @@ func (f *finder) findUnlabelled(cycle *aggregate.Cycle, number uint32) (*resolve
 // in known. It must be called for the first two uses of the key in an interval, because keys that are used
 // twice are kept in the next one.
 func (f *finder) admitKnown(cycle *aggregate.Cycle, s *snapshot, known *knownKey) error {
-	isFirstEver := known.used == 0 // a client has defined a number for the key
+	wasEverUsed := known.used != 0 // otherwise, the client has only defined a number for the key
 	wasUsedInInterval := known.used.isIn(f.interval)
 	admission, wasNormalized, err := f.admit(cycle, s, known.keyBytes)
 	if err != nil {
@@ -155,8 +157,8 @@ func (f *finder) admitKnown(cycle *aggregate.Cycle, s *snapshot, known *knownKey
 	if wasUsedInInterval {
 		known.used = known.used.asSecondUse()
 	}
-	if isFirstEver { // count each key once
-		f.misses.count(wasNormalized)
+	if !wasEverUsed {
+		f.decodedKeys.add(wasNormalized) // only at the first use, so that the key is counted once
 	}
 	return nil
 }
@@ -218,7 +220,7 @@ func (f *finder) define(number uint32, encoded []byte) error {
 	if isAssigned {
 		return nil
 	}
-	isAssigned = f.assignAfterSweep(number, encoded)
+	isAssigned = f.assignAfterRemoval(number, encoded)
 	if !isAssigned {
 		f.keys.markUnlabelled(number)
 		f.shared.totals.unnumbered.Add(1)
@@ -232,43 +234,42 @@ func (f *finder) checkKey(encoded []byte) error {
 	return wire.ReadKey(&f.key, encoded) //nolint:wrapcheck // the decoder's error is complete
 }
 
-// assignAfterSweep removes all keys to which the client has not assigned a number from the key table, and then
+// assignAfterRemoval removes all keys to which the client has not assigned a number from the key table, and then
 // assigns a number to an encoded key. It does nothing and returns false if that would free too little memory.
 // It also returns false if the memory is still not enough.
-func (f *finder) assignAfterSweep(number uint32, encoded []byte) bool {
+func (f *finder) assignAfterRemoval(number uint32, encoded []byte) bool {
 	if !f.keys.isSweepWorthwhile() {
 		return false
 	}
-	nextInterval := f.interval + 1 // sweep keeps keys used since then: none
-	f.keys.sweep(nextInterval)
-	index, hash := f.keys.find(encoded)
+	f.keys.removeUnnumbered()
+	index, hash := f.keys.find(encoded) // the indexes have changed
 	return f.keys.assign(number, encoded, index, hash)
 }
 
-// misses counts the keys of a batch that were decoded.
-type misses struct {
+// decodedKeys counts the keys of a batch that were decoded, because their row was unknown.
+type decodedKeys struct {
 	decoded    uint64
 	uncached   uint64
 	normalised uint64
 }
 
-// count counts a key that was decoded. changed reports whether its labels had to be normalized.
-func (m *misses) count(changed bool) {
-	m.decoded++
-	if changed {
-		m.normalised++
+// add counts a key that was decoded. wasNormalized reports whether its labels had to be normalized.
+func (d *decodedKeys) add(wasNormalized bool) {
+	d.decoded++
+	if wasNormalized {
+		d.normalised++
 	}
 }
 
-// countMisses adds the misses of a batch to the totals and resets them.
-func (f *finder) countMisses() {
-	if f.misses == (misses{}) {
+// countDecodedKeys adds the decoded keys of a batch to the totals and resets their counts.
+func (f *finder) countDecodedKeys() {
+	if f.decodedKeys == (decodedKeys{}) {
 		return
 	}
 	totals := &f.shared.totals
-	totals.decoded.Add(f.misses.decoded)
-	totals.uncached.Add(f.misses.uncached)
-	totals.normalised.Add(f.misses.normalised)
-	f.misses = misses{}
+	totals.decoded.Add(f.decodedKeys.decoded)
+	totals.uncached.Add(f.decodedKeys.uncached)
+	totals.normalised.Add(f.decodedKeys.normalised)
+	f.decodedKeys = decodedKeys{}
 	f.key.Clear() // so that it does not retain the message's buffer
 }

@@ -95,7 +95,7 @@ func TestReceiver_MayMarkASpanAsIgnored(t *testing.T) {
 		s.Flags, s.FingerprintEnd = s.Flags|span.Ignored, s.Fingerprint
 	}
 	counting := -1
-	if _, ok := h.PublishTogether(func() { counting = p.Counting() }, BatchPart{p, batch}); !ok || counting != 3 {
+	if _, ok := h.PublishTogether(func() { counting = p.CountedSpans() }, BatchPart{p, batch}); !ok || counting != 3 {
 		t.Errorf("it was not published, or %d of its spans are reported as counted", counting)
 	}
 	h.finish(p)

@@ -23,22 +23,22 @@ func TestKeyMemory_BoundedAndShared(t *testing.T) {
 	for i := range shares {
 		shares[i].memory = &memory
 		if i < connections {
-			shares[i].own = memory.share
+			shares[i].reserved = memory.share
 		}
 	}
 	refused := 0
 	for step := range 100_000 {
 		i := rnd.IntN(1 + rnd.IntN(len(shares))) // the first ones flood
 		if rnd.IntN(500) == 0 {
-			shares[i].shrink(rnd.IntN(shares[i].held + 1))
+			shares[i].shrink(rnd.IntN(shares[i].charged + 1))
 			continue
 		}
-		cost, use := 1+rnd.IntN(300), keyUse(rnd.IntN(2))
-		before := shares[i].held
+		cost, use := 1+rnd.IntN(300), chargeReason(rnd.IntN(2))
+		before := shares[i].charged
 		ok := shares[i].charge(cost, use)
 		switch {
-		case ok && shares[i].held != before+cost, !ok && shares[i].held != before:
-			t.Fatalf("step %d: %d bytes were asked for, and %d became %d", step, cost, before, shares[i].held)
+		case ok && shares[i].charged != before+cost, !ok && shares[i].charged != before:
+			t.Fatalf("step %d: %d bytes were asked for, and %d became %d", step, cost, before, shares[i].charged)
 		case ok:
 		case i < connections && int64(before+cost) <= memory.share:
 			t.Fatalf("step %d: connection %d was refused %d bytes more than its %d", step, i, cost, before)
@@ -47,7 +47,7 @@ func TestKeyMemory_BoundedAndShared(t *testing.T) {
 		}
 		sum := 0
 		for i := range shares {
-			sum += max(shares[i].held, int(shares[i].own))
+			sum += max(shares[i].charged, int(shares[i].reserved))
 		}
 		if sum > bytes {
 			t.Fatalf("step %d: %d bytes of %d are used or reserved", step, sum, bytes)

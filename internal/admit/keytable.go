@@ -30,6 +30,9 @@ type use uint64
 // firstUseIn returns the first use in an interval, given the interval's number plus one.
 func firstUseIn(interval uint64) use { return use(interval << 1) }
 
+// afterAllUses is later than any use.
+const afterAllUses use = math.MaxUint64
+
 // asSecondUse returns a use after the first one in the same interval.
 func (u use) asSecondUse() use { return u | 1 }
 
@@ -53,9 +56,11 @@ func (k *knownKey) cost() int { return costOf(cap(k.keyBytes)) }
 
 // keyCapacity returns the number of bytes allocated for a key. It is the length of the key, rounded up,
 // so that the memory can be reused for a key of similar length.
-func keyCapacity(keyBytes []byte) int { return (len(keyBytes) + keyUnit - 1) / keyUnit * keyUnit }
-
-const keyUnit = 32
+func keyCapacity(keyBytes []byte) int {
+	const unit = 32 // bytes
+	units := (len(keyBytes) + unit - 1) / unit
+	return units * unit
+}
 
 // costOf returns the number of bytes that are charged for one key: allocatedBytes, for the key itself, and
 // its share of the list of keys and of the hash table. The list can have a quarter of spare capacity. A
@@ -164,15 +169,12 @@ func (k *keyTable) train(index int) {
 
 // add adds a key that is not in the table, and returns its index. hash is the hash of the key. It returns
 // none if the table has the maximum number of keys, or if the memory for keys is used up. The limit on
-// the memory depends on use.
-func (k *keyTable) add(keyBytes []byte, hash uint64, use keyUse) int {
+// the memory depends on reason.
+func (k *keyTable) add(keyBytes []byte, hash uint64, reason chargeReason) int {
 	capacity := keyCapacity(keyBytes)
 	maxKnown := 2 * k.maxKeys // maxKeys with a number, and as many without
-	hasSpace := false
-	if len(k.known) < maxKnown {
-		hasSpace = k.charge(costOf(capacity), use)
-	}
-	if !hasSpace {
+	isFull := len(k.known) >= maxKnown
+	if isFull || !k.charge(costOf(capacity), reason) {
 		k.full = true // the next sweep removes unused keys
 		return none
 	}
@@ -200,8 +202,8 @@ func (k *keyTable) growForOneKey() {
 
 // charge adds cost to the memory of the table. It returns false, and adds nothing, if this would exceed
 // the limit of the publisher or that of all publishers.
-func (k *keyTable) charge(cost int, use keyUse) bool {
-	return k.share.held+cost <= k.maxBytes && k.share.charge(cost, use)
+func (k *keyTable) charge(cost int, reason chargeReason) bool {
+	return k.share.charged+cost <= k.maxBytes && k.share.charge(cost, reason)
 }
 
 // release releases all keys and the memory that is charged for them. The table must not be used
@@ -218,8 +220,18 @@ func (k *keyTable) sweep(interval uint64) {
 	if !k.full {
 		return
 	}
+	k.removeUsedBefore(firstUseIn(interval))
+}
+
+// removeUnnumbered removes all keys to which the client has not assigned a number. The indexes of the remaining
+// keys change.
+func (k *keyTable) removeUnnumbered() { k.removeUsedBefore(afterAllUses) }
+
+// removeUsedBefore removes the keys that have no number and were last used before oldest, and returns their memory
+// to the other publishers.
+func (k *keyTable) removeUsedBefore(oldest use) {
 	k.full = false
-	k.removeUnused(firstUseIn(interval))
+	k.removeFromList(oldest)
 	k.share.shrink(k.usedBytes())
 	k.rehash(slotsFor(len(k.known)))
 }
@@ -243,20 +255,20 @@ func slotsFor(keys int) int {
 	return slots
 }
 
-// removeUnused removes the keys that have no number and were last used before oldest. The caller must call rehash
-// afterwards, because the indexes of the remaining keys change.
-func (k *keyTable) removeUnused(oldest use) {
-	isUsed := func(key *knownKey) bool { return key.numberCount > 0 || key.used >= oldest }
+// removeFromList removes the keys that have no number and were last used before oldest from k.known. The caller must
+// call rehash afterwards, because the indexes of the remaining keys change.
+func (k *keyTable) removeFromList(oldest use) {
+	isKept := func(key *knownKey) bool { return key.numberCount > 0 || key.used >= oldest }
 	count := 0
 	for i := range k.known {
-		if isUsed(&k.known[i]) {
+		if isKept(&k.known[i]) {
 			count++
 		}
 	}
 	remaining := make([]knownKey, 0, max(leastKeys, count))
 	newIndexes := make([]int32, len(k.known)) // by old index; unused for removed keys
 	for i := range k.known {
-		if isUsed(&k.known[i]) {
+		if isKept(&k.known[i]) {
 			newIndexes[i] = int32(len(remaining))
 			remaining = append(remaining, k.known[i])
 		}
@@ -315,7 +327,7 @@ func (k *keyTable) isUnlabelled(number uint32) bool {
 // markUnlabelled records that a client defined a number for a key, but there was no memory for the key.
 // Spans with the number are counted without labels.
 func (k *keyTable) markUnlabelled(number uint32) {
-	hasSpace := k.growTo(number)
+	hasSpace := k.growNumbersTo(number)
 	if !hasSpace {
 		k.hasUnrecordedNumber = true // from now on, any number beyond the list counts as defined
 		return
@@ -334,12 +346,12 @@ func (k *keyTable) assign(number uint32, keyBytes []byte, index int, hash uint64
 		if hasReplaced { // the new key has taken the number and the memory of the old one
 			return true
 		}
-		index = k.add(keyBytes, hash, keyNumbered)
+		index = k.add(keyBytes, hash, forNumberedKey)
 		if index == none {
 			return false
 		}
 	}
-	if !k.growTo(number) {
+	if !k.growNumbersTo(number) {
 		return false
 	}
 	k.setNumber(number, index)
@@ -386,33 +398,37 @@ func (k *keyTable) remove(index int) {
 	k.slots[gap] = keySlot{}
 }
 
-// growTo extends k.numbers, the list of the numbers that the client has given to keys, up to the given
+// growNumbersTo extends k.numbers, the list of the numbers that the client has given to keys, up to the given
 // number. It returns false if there is no memory. If that has happened before, a number that it adds later can
 // be one whose key was not stored, so spans with the number are counted without labels.
-func (k *keyTable) growTo(number uint32) bool {
-	length := len(k.numbers)
-	if int64(number) < int64(length) {
+func (k *keyTable) growNumbersTo(number uint32) bool {
+	oldLength := len(k.numbers)
+	if int64(number) < int64(oldLength) {
 		return true
 	}
-	neededLength := int(number) + 1
-	doubledLength := max(leastKeys, 2*length)
-	newLength := max(neededLength, min(doubledLength, k.maxKeys))
-	cost := numberBytes * (newLength - length)
-	if !k.charge(cost, keyNumbered) {
+	newLength := k.lengthFor(int(number))
+	cost := numberBytes * (newLength - oldLength)
+	if !k.charge(cost, forNumberedKey) {
 		k.full = true
 		return false
 	}
 	k.numberedBytes += cost
-	numbers := make([]uint32, newLength)
-	copy(numbers, k.numbers)
+	grown := make([]uint32, newLength)
+	copy(grown, k.numbers)
 	if k.hasUnrecordedNumber {
-		added := numbers[length:]
-		for i := range added {
-			added[i] = unlabelled
+		for i := oldLength; i < newLength; i++ {
+			grown[i] = unlabelled
 		}
 	}
-	k.numbers = numbers
+	k.numbers = grown
 	return true
+}
+
+// lengthFor returns the length of a list of numbers that is extended up to the given number: twice the old length
+// if that is enough.
+func (k *keyTable) lengthFor(number int) int {
+	doubled := max(leastKeys, 2*len(k.numbers))
+	return max(number+1, min(doubled, k.maxKeys))
 }
 
 // numberEntry returns the element of keyTable.numbers for the key with the given index. It is never 0, which
@@ -450,8 +466,8 @@ func (k *keyTable) releaseNumber(number uint32) {
 // key that it defines.
 func (k *keyTable) isSweepWorthwhile() bool {
 	hasRoomForOthers := k.numberedBytes < k.maxBytes-k.maxBytes/8
-	removable := k.share.held - k.numberedBytes
-	return hasRoomForOthers && removable > k.share.held/8
+	removable := k.share.charged - k.numberedBytes
+	return hasRoomForOthers && removable > k.share.charged/8
 }
 
 // keyMemory is the memory that the key tables of all publishers may use together. Half of it is
@@ -472,44 +488,44 @@ func newKeyMemory(bytes, connections int) keyMemory {
 	return keyMemory{share: share, common: int64(bytes) - share*int64(connections)}
 }
 
-// keyUse is the reason why a key is added to a table.
-type keyUse uint8
+// chargeReason is the reason why a key is added to a table.
+type chargeReason uint8
 
 const (
-	keyCached   keyUse = iota // a span was sent with the key's bytes or fingerprint
-	keyNumbered               // the key is about to get a number
+	forCachedKey   chargeReason = iota // a span was sent with the key's bytes or fingerprint
+	forNumberedKey                     // the key is about to get a number
 )
 
 // keyShare is one publisher's account in the keyMemory.
 type keyShare struct {
-	memory *keyMemory
-	own    int64 // bytes reserved for the publisher; 0 unless it is a connection
-	held   int   // bytes charged to the publisher
+	memory   *keyMemory
+	reserved int64 // bytes reserved for the publisher; 0 unless it is a connection
+	charged  int   // bytes charged to the publisher
 }
 
-// charge adds cost to the number of bytes that the publisher uses. Bytes in excess of the publisher's own
-// share are taken from the memory that all publishers have in common. If too little of that is free for the
-// given use, charge changes nothing and returns false.
-func (s *keyShare) charge(cost int, use keyUse) bool {
-	newHeld := s.held + cost
-	addedCommon := s.commonPart(newHeld) - s.commonPart(s.held)
-	limit := s.memory.common
-	if use == keyCached {
-		limit -= limit / 4 // the last quarter is reserved for keys with a number
+// charge adds cost to the number of bytes that the publisher uses. Bytes in excess of those reserved for the
+// publisher are taken from the memory that all publishers have in common. If too little of that is free, charge
+// changes nothing and returns false. The last quarter is only for keys with a number.
+func (s *keyShare) charge(cost int, reason chargeReason) bool {
+	total := s.charged + cost
+	addedCommon := s.commonPart(total) - s.commonPart(s.charged)
+	commonLimit := s.memory.common
+	if reason == forCachedKey {
+		commonLimit -= commonLimit / 4
 	}
-	if addedCommon > 0 && s.memory.taken.Add(addedCommon) > limit {
+	if addedCommon > 0 && s.memory.taken.Add(addedCommon) > commonLimit {
 		s.memory.taken.Add(-addedCommon)
 		return false
 	}
-	s.held = newHeld
+	s.charged = total
 	return true
 }
 
 // shrink reduces the memory that is charged to the publisher to the given number of bytes.
 func (s *keyShare) shrink(bytes int) {
-	s.memory.taken.Add(s.commonPart(bytes) - s.commonPart(s.held))
-	s.held = bytes
+	s.memory.taken.Add(s.commonPart(bytes) - s.commonPart(s.charged))
+	s.charged = bytes
 }
 
-// commonPart returns how many of the given bytes exceed the publisher's own share.
-func (s *keyShare) commonPart(bytes int) int64 { return max(0, int64(bytes)-s.own) }
+// commonPart returns how many of the given bytes exceed those reserved for the publisher.
+func (s *keyShare) commonPart(bytes int) int64 { return max(0, int64(bytes)-s.reserved) }

@@ -47,16 +47,16 @@ func TestKeyTable_SweepFreesMemory(t *testing.T) {
 	for n := 0; ; n++ {
 		raw := fmt.Append(nil, n)
 		_, hash := k.find(raw)
-		if k.add(raw, hash, keyCached) == none {
+		if k.add(raw, hash, forCachedKey) == none {
 			break
 		}
 	}
-	if held := k.held(); held > k.share.held+leastHeld {
-		t.Errorf("a full table holds %d bytes, and costs %d", held, k.share.held)
+	if held := k.held(); held > k.share.charged+leastHeld {
+		t.Errorf("a full table holds %d bytes, and costs %d", held, k.share.charged)
 	}
 	k.sweep(1)
-	if held := k.held(); k.share.held != 0 || share.memory.taken.Load() != 0 || held > leastHeld {
-		t.Errorf("a swept table holds %d bytes, and costs %d", held, k.share.held)
+	if held := k.held(); k.share.charged != 0 || share.memory.taken.Load() != 0 || held > leastHeld {
+		t.Errorf("a swept table holds %d bytes, and costs %d", held, k.share.charged)
 	}
 }
 
@@ -67,8 +67,8 @@ func TestKeyTable_HighNumberIsCharged(t *testing.T) {
 	if !k.defined(8191, "key") {
 		t.Fatal("there is no room for one number")
 	}
-	if held := k.held(); held > k.share.held+leastHeld || int64(k.share.held) != share.memory.taken.Load() {
-		t.Errorf("the table holds %d bytes and costs %d, of %d used", held, k.share.held,
+	if held := k.held(); held > k.share.charged+leastHeld || int64(k.share.charged) != share.memory.taken.Load() {
+		t.Errorf("the table holds %d bytes and costs %d, of %d used", held, k.share.charged,
 			share.memory.taken.Load())
 	}
 	other := newKeyTable(8192, 8<<20, keyShare{memory: share.memory})
@@ -122,7 +122,7 @@ func TestKeyTable_AgainstMap(t *testing.T) {
 				t.Fatalf("step %d: %q is at %d, known: %q", step, raw, index, known[raw])
 			}
 			if index == none {
-				if index = k.add([]byte(raw), hash, keyCached); index != none {
+				if index = k.add([]byte(raw), hash, forCachedKey); index != none {
 					known[raw] = raw
 				}
 			}
@@ -145,12 +145,12 @@ func TestKeyTable_AgainstMap(t *testing.T) {
 				pinned += k.known[i].cost()
 			}
 		}
-		if len(k.known) > 128 || k.share.held > most*testKeyCost || k.numberedBytes != pinned ||
-			share.memory.taken.Load() != int64(k.share.held) {
-			t.Fatalf("step %d: %d keys of %d bytes", step, len(k.known), k.share.held)
+		if len(k.known) > 128 || k.share.charged > most*testKeyCost || k.numberedBytes != pinned ||
+			share.memory.taken.Load() != int64(k.share.charged) {
+			t.Fatalf("step %d: %d keys of %d bytes", step, len(k.known), k.share.charged)
 		}
-		if held := k.held(); held > k.share.held+leastHeld {
-			t.Fatalf("step %d: %d keys hold %d bytes, and cost %d", step, len(k.known), held, k.share.held)
+		if held := k.held(); held > k.share.charged+leastHeld {
+			t.Fatalf("step %d: %d keys hold %d bytes, and cost %d", step, len(k.known), held, k.share.charged)
 		}
 	}
 	if len(known) == 0 || len(numbers) == 0 {
@@ -166,7 +166,7 @@ func TestKeyTable_ScanKeepsHotKeys(t *testing.T) {
 		index, hash := k.find([]byte(raw))
 		if index == none {
 			misses++
-			if index = k.add([]byte(raw), hash, keyCached); index == none {
+			if index = k.add([]byte(raw), hash, forCachedKey); index == none {
 				return
 			}
 		}
@@ -199,7 +199,7 @@ func TestKeyTable_RedefinitionInFullTable(t *testing.T) {
 		}
 	}
 	if k.isSweepWorthwhile() {
-		t.Errorf("a sweep that frees nothing, with %d of %d bytes pinned", k.numberedBytes, k.share.held)
+		t.Errorf("a sweep that frees nothing, with %d of %d bytes pinned", k.numberedBytes, k.share.charged)
 	}
 	k.setNumber(0, k.indexOfNumber(1))
 	if k.isSweepWorthwhile() {
@@ -208,13 +208,13 @@ func TestKeyTable_RedefinitionInFullTable(t *testing.T) {
 	for n := range number / 2 {
 		k.setNumber(n, k.indexOfNumber(number-1))
 	}
-	before := k.share.held
+	before := k.share.charged
 	if !k.isSweepWorthwhile() {
 		t.Error("no sweep for half of the table")
 	}
 	k.sweep(^uint64(0))
-	if k.share.held > before*2/3 || share.memory.taken.Load() != int64(k.share.held) {
-		t.Errorf("%d bytes after a sweep of %d, %d in all", k.share.held, before, share.memory.taken.Load())
+	if k.share.charged > before*2/3 || share.memory.taken.Load() != int64(k.share.charged) {
+		t.Errorf("%d bytes after a sweep of %d, %d in all", k.share.charged, before, share.memory.taken.Load())
 	}
 	k.release()
 	if share.memory.taken.Load() != 0 {
@@ -252,8 +252,8 @@ func TestKeyTable_RedefinedKeysAgainstMap(t *testing.T) {
 				t.Fatalf("step %d: the key at %d is found at %d", step, index, found)
 			}
 		}
-		if held := k.held(); held > k.share.held+leastHeld {
-			t.Fatalf("step %d: %d keys hold %d bytes, and cost %d", step, len(k.known), held, k.share.held)
+		if held := k.held(); held > k.share.charged+leastHeld {
+			t.Fatalf("step %d: %d keys hold %d bytes, and cost %d", step, len(k.known), held, k.share.charged)
 		}
 	}
 }
@@ -267,7 +267,7 @@ func TestKeyTable_DefinedWithoutRoom(t *testing.T) {
 	if !k.defined(3, "before") || k.isUnlabelled(100) {
 		t.Fatal("the first number does not fit, or an undefined one counts as defined")
 	}
-	for other.charge(100, keyNumbered) {
+	for other.charge(100, forNumberedKey) {
 	}
 	if k.defined(100, "meanwhile") {
 		t.Fatal("there is room")

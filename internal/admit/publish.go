@@ -21,12 +21,12 @@ func (p *Publisher) Publish(body []byte) error {
 	}
 	spans := uint64(walker.Len())
 	if spans == 0 {
-		walker.Next(&p.snapshot.Snapshot) // finds bytes after the end
+		walker.Next(&p.snapshot.Snapshot) // bytes after the end of the message are an error
 		return walker.Err()               //nolint:wrapcheck // the decoder's error is complete
 	}
 	entry := p.shared.totals.begin(spans, DropBug) // the reason if this function panics
 	defer entry.end()
-	defer p.finish(p.shared.config.MaxBatch)
+	defer p.endBatch(p.shared.config.MaxBatch)
 	reason, err := p.publishSpans(walker, &entry)
 	if reason != notDropped {
 		p.recordDrop(&entry, reason)
@@ -53,9 +53,9 @@ func (p *Publisher) recordDrop(entry *entry, reason DropReason) {
 
 // tryRepeatedly publishes a complete batch, or drops it and returns the reason. While the queue to a drainer,
 // a goroutine that counts spans, is full, it retries until the publisher has waited too long.
-func (p *Publisher) tryRepeatedly(from source, entry *entry) (DropReason, error) {
+func (p *Publisher) tryRepeatedly(snapshots source, entry *entry) (DropReason, error) {
 	for {
-		reason, err := p.try(from, entry)
+		reason, err := p.tryOnce(snapshots, entry)
 		if !reason.isTransient() {
 			return reason, err
 		}
@@ -98,10 +98,10 @@ func (p *Publisher) mayWait() bool {
 	return p.wait.refill(time.Now(), p.shared.config.WaitBudget)
 }
 
-// try admits the complete batch within one cycle, or drops it and returns the reason.
-func (p *Publisher) try(from source, entry *entry) (DropReason, error) {
+// tryOnce admits the complete batch within one cycle, or drops it and returns the reason.
+func (p *Publisher) tryOnce(snapshots source, entry *entry) (DropReason, error) {
 	defer p.leaveCycle()
-	reason, err := p.resolveAndClaim(from)
+	reason, err := p.resolveAndClaim(snapshots)
 	if reason == notDropped {
 		p.copySlots()
 		p.countHeldSlots()
@@ -120,7 +120,7 @@ func (s *Publishers) Refuse(spans uint64) {
 // resolveAndClaim finds out where each span of a batch is counted, and reserves space for the spans in the
 // queues to the goroutines that count them. It returns notDropped, or the reason why the batch is dropped, and
 // an error if the message is malformed. The caller must call leaveCycle afterwards in all cases.
-func (p *Publisher) resolveAndClaim(from source) (DropReason, error) {
+func (p *Publisher) resolveAndClaim(snapshots source) (DropReason, error) {
 	if p.shared.isStopped() {
 		return DropShutdown, nil
 	}
@@ -135,7 +135,7 @@ func (p *Publisher) resolveAndClaim(from source) (DropReason, error) {
 	if !hasOrigin { // too many processes send spans in this interval
 		return DropLeftToAgent, nil
 	}
-	err := p.resolveOnce(cycle, &from)
+	err := p.resolveOnce(cycle, &snapshots)
 	if err != nil {
 		return DropMalformed, err
 	}
@@ -145,12 +145,12 @@ func (p *Publisher) resolveAndClaim(from source) (DropReason, error) {
 // resolveOnce finds out where each span of the batch is counted. It does nothing if an earlier attempt to publish
 // the batch did this in the same cycle, or export interval. Keys that are used often are preferred, and a retry
 // must not count as another use.
-func (p *Publisher) resolveOnce(cycle *aggregate.Cycle, from *source) error {
+func (p *Publisher) resolveOnce(cycle *aggregate.Cycle, snapshots *source) error {
 	if p.batch.isResolvedIn(cycle.Number()) {
 		return nil
 	}
-	defer p.finder.countMisses() // updates the statistics about decoded keys
-	return p.resolve(cycle, from)
+	defer p.finder.countDecodedKeys()
+	return p.resolve(cycle, snapshots)
 }
 
 // claimAll reserves space for the spans of the batch in the ring, or queue, of each drainer, a goroutine that counts
@@ -194,11 +194,11 @@ func (p *Publisher) admitOrigin(cycle *aggregate.Cycle) (id registry.OriginID, o
 }
 
 // resolve fills the batch with the slot of each snapshot. It is the hot path.
-func (p *Publisher) resolve(cycle *aggregate.Cycle, from *source) error {
+func (p *Publisher) resolve(cycle *aggregate.Cycle, snapshots *source) error {
 	b, s, window := &p.batch, &p.snapshot, cycle.Window()
-	b.reset(from.len())
+	b.reset(snapshots.len())
 	p.route.Begin()
-	for i := 0; from.next(s, i); i++ {
+	for i := 0; snapshots.next(s, i); i++ {
 		key, err := p.finder.find(cycle, s)
 		if err != nil {
 			return err
@@ -223,7 +223,7 @@ func (p *Publisher) resolve(cycle *aggregate.Cycle, from *source) error {
 		slot.Duration, slot.End, slot.Weight, slot.Flags = s.Duration, s.End, s.Weight, s.Flags
 		slot.Key, slot.Place = key.id, window.Place(s.End)
 	}
-	if err := from.walker.Err(); err != nil {
+	if err := snapshots.walker.Err(); err != nil {
 		return err //nolint:wrapcheck // the decoder's error is complete
 	}
 	p.route.CountLoad(b.hashes[:len(b.slots)-b.ignored])
@@ -249,16 +249,15 @@ func (p *Publisher) claim(drainerIndex int) DropReason {
 	}
 	spanRing := aggregator.Ring(drainerIndex)
 	isAlone := p.shared.isAlone()
-	isWithinShare := p.shares[drainerIndex].allows(spanRing, part.spans, isAlone)
-	if !isWithinShare && isAlone {
+	if p.shares[drainerIndex].allows(spanRing, part.spans, isAlone) {
+		claim, reason := claimSlots(spanRing, part.spans)
+		part.claim = claim
+		return reason
+	}
+	if isAlone {
 		return DropRingFull // the free slots are kept for the next publisher
 	}
-	if !isWithinShare {
-		return DropOverShare // other publishers need the free slots
-	}
-	claim, reason := claimSlots(spanRing, part.spans)
-	part.claim = claim
-	return reason
+	return DropOverShare // other publishers need the free slots
 }
 
 // claimSlots claims n slots of a ring. If other publishers claim slots at the same time, it makes up to
@@ -343,8 +342,8 @@ func (p *Publisher) leaveCycle() {
 	p.cycleGuard.Exit()
 }
 
-// finish resets the scratch after a batch. Retries of a batch need only one call.
-func (p *Publisher) finish(maxBatch int) {
+// endBatch resets the scratch after a batch. Retries of a batch need only one call.
+func (p *Publisher) endBatch(maxBatch int) {
 	p.batch.isResolved = false
 	p.batch.trim(maxBatch)
 }
@@ -441,10 +440,10 @@ func (s *Publishers) PublishTogether(commit func(), parts ...BatchPart) (reason 
 	return 0, true
 }
 
-// leaveAll calls leaveCycle and finish for the publisher of each part.
+// leaveAll calls leaveCycle and endBatch for the publisher of each part.
 func (s *Publishers) leaveAll(parts []BatchPart) {
 	for i := range parts {
 		parts[i].Publisher.leaveCycle()
-		parts[i].Publisher.finish(s.config.MaxBatch)
+		parts[i].Publisher.endBatch(s.config.MaxBatch)
 	}
 }

@@ -41,7 +41,7 @@ func (s *Publishers) NewPublisher(origin span.Origin) *Publisher {
 // reserved for it. A file tells the next daemon how many spans it has received. If there are too many origins,
 // its spans are counted together with those of other processes. process is the client's process ID, or 0.
 func (s *Publishers) NewConnection(origin span.Origin, process int32) *Publisher {
-	p := s.newPublisher(origin, keyShare{memory: &s.keyMemory, own: s.keyMemory.share})
+	p := s.newPublisher(origin, keyShare{memory: &s.keyMemory, reserved: s.keyMemory.share})
 	p.process = process
 	p.withoutAgent = true
 	p.settlement = recovery.NewSettlementTracker(s.config.Recovery)
@@ -116,9 +116,9 @@ func (p *Publisher) Counted(i int) (cycle uint64, slot *aggregate.Slot) {
 	return p.settlement.Cycle(), &p.batch.slots[i]
 }
 
-// Counting returns how many spans of the current batch are counted: all except for ignored ones. Only
+// CountedSpans returns how many spans of the current batch are counted: all except for ignored ones. Only
 // the function commit of PublishTogether may call it.
-func (p *Publisher) Counting() int { return len(p.batch.slots) - p.batch.ignored }
+func (p *Publisher) CountedSpans() int { return len(p.batch.slots) - p.batch.ignored }
 
 // Cycle returns the number of the export interval in which the current batch is counted. It may only be
 // called by the callback commit of PublishTogether.
@@ -131,7 +131,7 @@ type ringShare struct {
 	ranges     [maxRanges]claimedRange // a circular buffer
 	firstRange int                     // index of the oldest range
 	rangeCount int
-	held       int // number of used slots: those of all ranges
+	usedSlots  int // number of used slots: those of all ranges
 }
 
 // claimedRange is a part of a ring that contains slots of one publisher.
@@ -149,28 +149,28 @@ const (
 	maxRanges   = exactRanges + rangePart + 2
 )
 
-// heldPerFree is how many slots a publisher may hold per slot that it leaves free, and
-// heldPerFreeAlone is the same for the only publisher. So one publisher stops at half of the ring, the next
-// at half of the rest, and so on. With a heldPerFree of 2, three publishers would leave only 1/27.
+// usedPerFree is how many slots a publisher may use per slot that it leaves free, and
+// usedPerFreeAlone is the same for the only publisher. So one publisher stops at half of the ring, the next
+// at half of the rest, and so on. With a usedPerFree of 2, three publishers would leave only 1/27.
 const (
-	heldPerFree      = 1
-	heldPerFreeAlone = 7
+	usedPerFree      = 1
+	usedPerFreeAlone = 7
 )
 
-// allows reports whether the publisher may claim n more slots of a ring. With them, it may hold as many slots as
-// are still free for others, or seven times as many if it is alone. A publisher that holds no slots may claim
+// allows reports whether the publisher may claim n more slots of a ring. With them, it may use as many slots as
+// are still free for others, or seven times as many if it is alone. A publisher that uses no slots may claim
 // any number.
 func (s *ringShare) allows(r *ring.Ring[aggregate.Slot], n int, isAlone bool) bool {
 	s.removeDrained(r.Drained())
-	if s.held == 0 {
+	if s.usedSlots == 0 {
 		return true
 	}
-	maxHeldPerFree := heldPerFree
+	maxUsedPerFree := usedPerFree
 	if isAlone {
-		maxHeldPerFree = heldPerFreeAlone
+		maxUsedPerFree = usedPerFreeAlone
 	}
 	freeForOthers := r.Free() - n
-	return s.held+n <= maxHeldPerFree*freeForOthers
+	return s.usedSlots+n <= maxUsedPerFree*freeForOthers
 }
 
 // removeDrained subtracts the slots that the consumer of the ring has freed from those that the publisher
@@ -181,7 +181,7 @@ func (s *ringShare) removeDrained(drained uint64) {
 		if oldest.end > drained {
 			return
 		}
-		s.held -= oldest.slots
+		s.usedSlots -= oldest.slots
 		s.firstRange = (s.firstRange + 1) % maxRanges // in the circular buffer
 		s.rangeCount--
 	}
@@ -191,20 +191,27 @@ func (s *ringShare) removeDrained(drained uint64) {
 // passed the position end. If there are many ranges already, it extends the last one, so that the slots of the
 // range only count as free when all of them are.
 func (s *ringShare) addRange(end uint64, n, ringSize int) {
-	s.held += n
-	if s.rangeCount > exactRanges {
+	s.usedSlots += n
+	if s.mustExtendLast(ringSize) {
 		last := s.rangeAt(s.rangeCount - 1)
-		isShort := last.slots < ringSize/rangePart
-		isFull := s.rangeCount == maxRanges // unlikely, see maxRanges
-		if isShort || isFull {
-			last.end = end
-			last.slots += n
-			return
-		}
+		last.end = end
+		last.slots += n
+		return
 	}
 	next := s.rangeAt(s.rangeCount)
 	*next = claimedRange{end: end, slots: n}
 	s.rangeCount++
+}
+
+// mustExtendLast reports whether newly claimed slots are added to the last range, to limit the number of ranges.
+func (s *ringShare) mustExtendLast(ringSize int) bool {
+	if s.rangeCount <= exactRanges {
+		return false
+	}
+	last := s.rangeAt(s.rangeCount - 1)
+	isShort := last.slots < ringSize/rangePart
+	isFull := s.rangeCount == maxRanges // unlikely, see maxRanges
+	return isShort || isFull
 }
 
 // rangeAt returns the range at the given index, counted from the oldest one, in the circular buffer.

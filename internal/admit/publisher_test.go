@@ -39,8 +39,8 @@ func TestFlood_LeavesRoom(t *testing.T) {
 				}
 			}
 			slots := h.config.Aggregator.RingSlots()
-			if left := slots - accepted; left < slots/(1+heldPerFree*floods)-100 ||
-				left > slots/(1+heldPerFree*floods)+100*floods {
+			if left := slots - accepted; left < slots/(1+usedPerFree*floods)-100 ||
+				left > slots/(1+usedPerFree*floods)+100*floods {
 				t.Errorf("%d floods left %d of %d slots", floods, left, slots)
 			}
 			if reason, ok := h.offer(modest, body(1024)); !ok {
@@ -148,8 +148,8 @@ func TestRingShare_AgainstList(t *testing.T) {
 						least += run.slots
 					}
 				}
-				if s.held < least || s.held > most+slots/rangePart+slots/8 {
-					t.Fatalf("seed %d: %d slots are held, by the list %d to %d", seed, s.held, least, most)
+				if s.usedSlots < least || s.usedSlots > most+slots/rangePart+slots/8 {
+					t.Fatalf("seed %d: %d slots are held, by the list %d to %d", seed, s.usedSlots, least, most)
 				}
 				if claim, result := r.Claim(n); result == ring.Claimed {
 					runs = append(runs, claimedRange{claim.End(), n})

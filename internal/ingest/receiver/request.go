@@ -160,7 +160,7 @@ func hasSpans(part admit.BatchPart) bool { return len(part.Batch.Snapshots) > 0 
 func (r *BufferedRequest) addUnacked(parts []admit.BatchPart) {
 	for i := range parts {
 		publisher := parts[i].Publisher
-		r.unacked = append(r.unacked, unackedSpans{publisher.Cycle(), uint64(publisher.Counting())})
+		r.unacked = append(r.unacked, unackedSpans{publisher.Cycle(), uint64(publisher.CountedSpans())})
 	}
 }
 
