@@ -94,7 +94,7 @@ func appendLength(dst []byte, lead8 byte, length int) []byte {
 	case length <= math.MaxUint8:
 		return append(dst, lead8, byte(length))
 	case length <= math.MaxUint16:
-		return append(dst, lead8+1, byte(length>>8), byte(length))
+		return binary.BigEndian.AppendUint16(append(dst, lead8+1), uint16(length))
 	}
 	return binary.BigEndian.AppendUint32(append(dst, lead8+2), uint32(length))
 }

@@ -231,12 +231,12 @@ func (r *keyReader) readShortText() (text string, ok bool) {
 // skipAbsent reports whether the next label is absent: it is encoded as nil, or the key has no more elements.
 // It moves past an absent label, and otherwise leaves the position unchanged.
 func (r *keyReader) skipAbsent() bool {
-	hasElement := r.elementsRead < r.elements
-	if hasElement && !r.SkipNil() {
-		return false
+	isAfterEnd := r.elementsRead == r.elements
+	isAbsent := isAfterEnd || r.SkipNil()
+	if isAbsent {
+		r.countElement()
 	}
-	r.countElement()
-	return true
+	return isAbsent
 }
 
 // countElement counts an element, unless reading it has failed.

@@ -58,6 +58,12 @@ func AppendNumbered(
 	return appendMeasurements(dst, duration, end, flags, weight)
 }
 
+// Array headers of a snapshot. The weight, the last element, is omitted if it is 1.
+const (
+	headerWithoutWeight = msgpack.FixArray | 4
+	headerWithWeight    = msgpack.FixArray | 5
+)
+
 // endAndFlagsLen is the length of an end time that needs 64 bits, followed by flags.
 const endAndFlagsLen = 9 + 1
 
@@ -72,7 +78,7 @@ const maxOneByteNumber = 127
 // the labels of the span. end must need 64 bits. The most common numbers and durations are written without a function
 // call.
 func putCommonSnapshot(b *[maxCommonLen]byte, number uint32, duration uint64, end int64, flags span.Flags) int {
-	b[0] = msgpack.FixArray | 4
+	b[0] = headerWithoutWeight
 	size := 1 // bytes that are written
 	if number <= maxOneByteNumber {
 		b[1] = byte(number)
@@ -91,16 +97,16 @@ func putCommonSnapshot(b *[maxCommonLen]byte, number uint32, duration uint64, en
 	endAndFlags := (*[endAndFlagsLen]byte)(b[size:])
 	endAndFlags[0] = msgpack.Uint64
 	binary.BigEndian.PutUint64(endAndFlags[1:], uint64(end))
-	endAndFlags[9] = byte(flags & span.KnownFlags)
+	endAndFlags[endAndFlagsLen-1] = byte(flags & span.KnownFlags)
 	return size + endAndFlagsLen
 }
 
 // snapshotHeader returns the array header of a snapshot. The weight is omitted if it is 1.
 func snapshotHeader(weight float64) byte {
 	if weight == 1 {
-		return msgpack.FixArray | 4
+		return headerWithoutWeight
 	}
-	return msgpack.FixArray | 5
+	return headerWithWeight
 }
 
 // appendMeasurements appends the elements of a snapshot that follow the key. It omits a weight of 1.
@@ -258,7 +264,7 @@ const maxCommonRestLen = 5 + endAndFlagsLen
 // A common encoding has no weight, a key as a short byte string or a number of at most 16 bits, a duration of 16 or 32
 // bits, and an end time of 64 bits.
 func readCommonSnapshot(b []byte, s *Snapshot) (size int) {
-	if len(b) < 4 || b[0] != msgpack.FixArray|4 {
+	if len(b) < 4 || b[0] != headerWithoutWeight {
 		return 0
 	}
 	s.Key, s.Number, s.Numbered = nil, 0, true
@@ -304,7 +310,7 @@ func readCommonSnapshot(b []byte, s *Snapshot) (size int) {
 	}
 
 	end := binary.BigEndian.Uint64(endAndFlags[1:])
-	flags := span.Flags(endAndFlags[9])
+	flags := span.Flags(endAndFlags[endAndFlagsLen-1])
 	if endAndFlags[0] != msgpack.Uint64 || end > math.MaxInt64 || flags > span.KnownFlags {
 		return 0
 	}

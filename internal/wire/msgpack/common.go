@@ -69,12 +69,13 @@ func CommonInt(b []byte, pos int) (v uint64, next int) {
 	}
 	eightBytes := binary.BigEndian.Uint64(b[pos+1 : pos+Lookahead])
 	isInteger := lead >= Uint8 && lead <= Int64
-	isNegative := lead >= Int8 && eightBytes>>63 != 0
+	isNegative := lead >= Int8 && int64(eightBytes) < 0
 	if !isInteger || isNegative {
 		return 0, 0
 	}
 	width := 1 << (lead & 3) // 1, 2, 4 or 8 bytes: Uint8 and Int8 are multiples of 4
-	return eightBytes >> (64 - 8*width), pos + 1 + width
+	unusedBits := 64 - 8*width
+	return eightBytes >> unusedBits, pos + 1 + width
 }
 
 // CommonNumber reads a float64, or an integer from 0 to 127, at b[pos]. bits is math.Float64bits of the number, and

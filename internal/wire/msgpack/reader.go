@@ -163,15 +163,20 @@ func (r *Reader) Bin() Text { return r.readLongText(Bin8) }
 // length of one byte. The next two lead bytes precede a length of two and four bytes. For any other or incomplete
 // value, r.Failed returns true.
 func (r *Reader) readLongText(lead8 byte) Text {
+	const (
+		headerLen8  = 1 + 1
+		headerLen16 = 1 + 2
+		headerLen32 = 1 + 4
+	)
 	lead16, lead32 := lead8+1, lead8+2
 	headerLen, length := 0, 0
 	switch rest := r.body[r.pos:]; {
-	case len(rest) >= 2 && rest[0] == lead8:
-		headerLen, length = 2, int(rest[1])
-	case len(rest) >= 3 && rest[0] == lead16:
-		headerLen, length = 3, int(binary.BigEndian.Uint16(rest[1:]))
-	case len(rest) >= 5 && rest[0] == lead32:
-		headerLen, length = 5, int(binary.BigEndian.Uint32(rest[1:]))
+	case len(rest) >= headerLen8 && rest[0] == lead8:
+		headerLen, length = headerLen8, int(rest[1])
+	case len(rest) >= headerLen16 && rest[0] == lead16:
+		headerLen, length = headerLen16, int(binary.BigEndian.Uint16(rest[1:]))
+	case len(rest) >= headerLen32 && rest[0] == lead32:
+		headerLen, length = headerLen32, int(binary.BigEndian.Uint32(rest[1:]))
 	default:
 		r.Fail()
 		return Text{}
