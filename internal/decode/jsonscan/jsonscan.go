@@ -173,7 +173,11 @@ func (s *Scanner) SkipValue(buf []byte) []byte {
 		default:
 			s.skipScalar(firstByte)
 		}
-		for len(closers) > bufLen && !s.nextElementOrMember(closers[len(closers)-1]) {
+		for len(closers) > bufLen {
+			hasNext := s.nextElementOrMember(closers[len(closers)-1])
+			if hasNext {
+				break
+			}
 			closers = closers[:len(closers)-1] // the innermost array or object has ended
 		}
 		isComplete := len(closers) == bufLen
@@ -300,10 +304,11 @@ func (s *Scanner) AcceptPlainString() (value []byte, ok bool) {
 // ASCII characters except for quotes, backslashes and control characters. Most of a request consists of
 // them, so plainLen compares eight bytes at a time.
 func plainLen(b []byte) int {
+	const wordLen = 8 // bytes of a uint64
 	length := 0
-	for ; len(b)-length >= 8; length += 8 {
-		eightBytes := binary.LittleEndian.Uint64(b[length:])
-		marks := markSpecial(eightBytes)
+	for ; len(b)-length >= wordLen; length += wordLen {
+		word := binary.LittleEndian.Uint64(b[length:])
+		marks := markSpecial(word)
 		if marks != 0 {
 			return length + bits.TrailingZeros64(marks)/8
 		}
@@ -354,10 +359,11 @@ func (s *Scanner) AcceptInteger() (n uint64, ok bool) {
 		return 0, false
 	}
 	next := b[end]
+	endsElement := next == ',' || next == '}'
 	switch {
 	case isQuoted && next == '"':
 		s.Pos += end + len(`"`)
-	case !isQuoted && (next == ',' || next == '}'):
+	case !isQuoted && endsElement:
 		s.Pos += end
 	default:
 		return 0, false
@@ -402,10 +408,11 @@ func escapeLen(b []byte) int {
 // parseUnicodeEscape returns the UTF-16 code unit for the escape sequence \uXXXX at the start of b. It
 // returns -1 if b does not start with such a sequence.
 func parseUnicodeEscape(b []byte) rune {
-	if len(b) < unicodeEscapeLen || b[0] != '\\' || b[1] != 'u' {
+	const prefix = `\u`
+	if len(b) < unicodeEscapeLen || string(b[:len(prefix)]) != prefix {
 		return -1
 	}
-	hexDigits := string(b[2:unicodeEscapeLen])
+	hexDigits := string(b[len(prefix):unicodeEscapeLen])
 	unit, err := strconv.ParseUint(hexDigits, 16, 16)
 	if err != nil {
 		return -1

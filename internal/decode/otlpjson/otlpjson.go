@@ -132,7 +132,8 @@ func (c *converter) convertField(f *field, depth int) {
 // that contain the field.
 func (c *converter) convertValue(f *field, firstByte byte, depth int) {
 	isString := firstByte == '"'
-	isNumber := firstByte == '-' || '0' <= firstByte && firstByte <= '9'
+	isDigit := '0' <= firstByte && firstByte <= '9'
+	isNumber := isDigit || firstByte == '-'
 	isBool := firstByte == 't' || firstByte == 'f'
 	switch {
 	case f.encoding == asMessage && firstByte == '{':
@@ -155,8 +156,8 @@ func (c *converter) convertValue(f *field, firstByte byte, depth int) {
 // the object is skipped, and the message is empty.
 func (c *converter) convertSubmessage(f *field, depth int) {
 	isAttribute := f.fields == &attributeFields
-	isValueTooDeep := depth+1 >= MaxDepth // the value of an attribute is one level deeper
-	if isAttribute && !isValueTooDeep && c.convertCommonAttribute(f) {
+	canConvertValue := depth+1 < MaxDepth // the value of an attribute is one level deeper
+	if isAttribute && canConvertValue && c.convertCommonAttribute(f) {
 		return
 	}
 	start := c.beginLengthPrefixed(f)
@@ -206,7 +207,7 @@ func (c *converter) convertCommonAttribute(f *field) (isCommon bool) {
 		out = protowire.AppendVarint(append(out, intTag), n)
 	}
 	length := len(out) - start
-	if !isCommon || length > 0x7f || !in.Accept("}}") {
+	if !isCommon || length > maxOneByteVarint || !in.Accept("}}") {
 		return false
 	}
 	out[start-1] = byte(length)
@@ -315,11 +316,13 @@ func (c *converter) writeTag(f *field) {
 	c.writeVarint(protowire.EncodeTag(f.number, wireTypes[f.encoding]))
 }
 
+// maxOneByteVarint is the largest number whose varint has one byte.
+const maxOneByteVarint = 0x7f
+
 // writeVarint appends v as a varint. Most numbers and tags take one byte, for which append is faster than
 // AppendVarint.
 func (c *converter) writeVarint(v uint64) {
-	isOneByte := v < 0x80
-	if isOneByte {
+	if v <= maxOneByteVarint {
 		c.out = append(c.out, byte(v))
 		return
 	}
@@ -341,8 +344,7 @@ func (c *converter) beginLengthPrefixed(f *field) (start int) {
 func (c *converter) endLengthPrefixed(start int) {
 	contentLen := len(c.out) - start
 	reserved := start - 1
-	isOneByte := contentLen < 0x80
-	if isOneByte {
+	if contentLen <= maxOneByteVarint {
 		c.out[reserved] = byte(contentLen)
 		return
 	}

@@ -141,10 +141,12 @@ func (d *decoder) decodeInteger(dst reflect.Value, lead byte) error {
 	isHighBitSet := unsigned > math.MaxInt64
 	isNegative := isHighBitSet && lead != msgpcode.Uint64
 	exceedsInt64 := isHighBitSet && lead == msgpcode.Uint64
+	fitsUint := dst.CanUint() && !isNegative && !dst.OverflowUint(unsigned)
+	fitsInt := dst.CanInt() && !exceedsInt64 && !dst.OverflowInt(signed)
 	switch {
-	case dst.CanUint() && !isNegative && !dst.OverflowUint(unsigned):
+	case fitsUint:
 		dst.SetUint(unsigned)
-	case dst.CanInt() && !exceedsInt64 && !dst.OverflowInt(signed):
+	case fitsInt:
 		dst.SetInt(signed)
 	default:
 		return fmt.Errorf("the integer %d where %s is expected", signed, dst.Type())

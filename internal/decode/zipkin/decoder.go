@@ -79,7 +79,6 @@ func (d *Decoder) endSpan() error {
 func (d *Decoder) completeSpan() {
 	s := &d.span
 	// Zipkin requires reporters to round up to a microsecond, but Brave reports 0.
-	const microsecond = 1000 // in nanoseconds
 	s.Duration = max(s.Duration, microsecond)
 	if d.isError {
 		s.Status = spantable.StatusError
@@ -190,6 +189,9 @@ func setTag(tags []spantable.Tag, first uint32, label spantable.Label, value spa
 	return append(tags, tag)
 }
 
+// microsecond is one microsecond in nanoseconds.
+const microsecond = 1000
+
 // nanoseconds converts microseconds to nanoseconds. It returns 0 if micros is the two's complement of a
 // negative number, and a number near the maximum of an int64 if the result would be larger.
 func nanoseconds(micros uint64) uint64 {
@@ -197,5 +199,5 @@ func nanoseconds(micros uint64) uint64 {
 	if isNegative {
 		return 0
 	}
-	return min(micros, math.MaxInt64/1000) * 1000
+	return min(micros, math.MaxInt64/microsecond) * microsecond
 }
