@@ -427,12 +427,11 @@ func (c *conn) sendSettled(firstUnsettled uint64, features *wire.Features) {
 	}
 	settledCount := c.publisher.Settled(firstUnsettled) // called for all clients, because it also frees memory
 	hasGrown := settledCount > c.sentSettledCount
-	if !c.wantsSettledCount || !hasGrown {
-		return
+	if c.wantsSettledCount && hasGrown {
+		c.sentSettledCount = settledCount
+		announcement := wire.Announcement{Features: *features, Settled: settledCount}
+		_ = c.writeLocked(wire.AppendFeatures(nil, &announcement))
 	}
-	c.sentSettledCount = settledCount
-	announcement := wire.Announcement{Features: *features, Settled: settledCount}
-	_ = c.writeLocked(wire.AppendFeatures(nil, &announcement))
 }
 
 func (c *conn) sendFlushReply(reply wire.Flush) { c.write(wire.AppendFlushAnswer(nil, &reply)) }

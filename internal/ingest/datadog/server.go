@@ -131,7 +131,8 @@ func (s *Server) loadFeatures() <-chan struct{} {
 // newPolicy returns rules for counting the spans of traces like an agent with the given features. It returns nil if
 // the agent accepts no statistics, or has rules that only the agent can apply.
 func (s *Server) newPolicy(features *receiver.Features) *rules.Policy {
-	if !features.Stats || features.FiltersByTags {
+	canCount := features.Stats && !features.FiltersByTags
+	if !canCount {
 		return nil
 	}
 	labels := s.config.Labels

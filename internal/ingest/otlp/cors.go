@@ -112,8 +112,9 @@ func (c *call) isPreflight() bool {
 		return false
 	}
 	_, isGRPC, found := signalOf(c.HTTP.URL.Path)
+	isOTLPOverHTTP := found && !isGRPC
 	hasRequestMethod := c.Header().Get("Access-Control-Request-Method") != ""
-	return found && !isGRPC && hasRequestMethod
+	return isOTLPOverHTTP && hasRequestMethod
 }
 
 const (

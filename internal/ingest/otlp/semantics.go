@@ -184,7 +184,8 @@ func (ws *workspace) forwardedSpans(yield func(receiver.ForwardedSpan) bool) {
 		trace := &request.Extras[counted.SpanIndex]
 		hasTraceID := trace.TraceHigh != 0 || trace.TraceLow != 0
 		isForwarded := ws.sample.IsSelected(counted.SpanIndex)
-		if !isForwarded || spanID == 0 || !hasTraceID {
+		canBeExemplar := isForwarded && spanID != 0 && hasTraceID
+		if !canBeExemplar {
 			continue
 		}
 		forwarded := receiver.ForwardedSpan{

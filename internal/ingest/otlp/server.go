@@ -128,7 +128,8 @@ func (s *Server) loadFeatures() (changed <-chan struct{}) {
 // agentPolicyOf returns the rules for counting OTLP spans like a Datadog agent with the given features. It returns
 // nil if the agent accepts no statistics, or has rules that the daemon can't apply.
 func (s *Server) agentPolicyOf(features receiver.Features) *agent.Policy {
-	if !features.Stats || features.FiltersByTags {
+	canCount := features.Stats && !features.FiltersByTags
+	if !canCount {
 		return nil
 	}
 	ignored := agent.Labels{Ignore: s.config.Labels.Ignore}

@@ -71,7 +71,8 @@ func CheckOwn(dir string) error {
 		return fmt.Errorf("check directory: %w", err)
 	}
 	isClosedToOthers := info.Mode().Perm()&0o077 == 0
-	if !info.IsDir() || !isClosedToOthers || !isOwnedByUser(info) {
+	isOwn := info.IsDir() && isClosedToOthers && isOwnedByUser(info)
+	if !isOwn {
 		return fmt.Errorf("%s is not a directory that only this user can access", dir)
 	}
 	return nil

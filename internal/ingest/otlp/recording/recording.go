@@ -118,8 +118,8 @@ func (r *reader) beginInterval() {
 	hasSpans := newest > 0
 	isLater := newest >= r.intervalEnd
 	isMuchEarlier := newest < r.intervalEnd-int64(maxDisorder)
-	needsNewInterval := isLater || isMuchEarlier
-	if !hasSpans || !needsNewInterval {
+	needsNewInterval := hasSpans && (isLater || isMuchEarlier)
+	if !needsNewInterval {
 		return
 	}
 	if r.intervalEnd > 0 {

@@ -135,7 +135,8 @@ func (l *Limiter) evictForNew(matches func(*Conn) bool) bool {
 func (l *Limiter) evict(maxActivity activity, matches func(*Conn) bool) bool {
 	var victim *Conn
 	for c := range l.conns {
-		if !matches(c) || c.activity() > maxActivity {
+		canEvict := matches(c) && c.activity() <= maxActivity
+		if !canEvict {
 			continue
 		}
 		if victim == nil || c.isLessActive(victim) {
