@@ -70,10 +70,10 @@ func (r *metricsReceiver) ServeHTTP(w http.ResponseWriter, request *http.Request
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, resource := range decoded.ResourceMetrics {
-		service := valuesOf(resource.Resource.Attributes)["service.name"]
+		service := valuesOf(resource.GetResource().GetAttributes())["service.name"]
 		for _, scope := range resource.ScopeMetrics {
 			sender := r.sdk
-			if scope.Scope.Name == "spanstatsd" {
+			if scope.GetScope().GetName() == "spanstatsd" {
 				sender = r.daemon
 			}
 			for _, m := range scope.Metrics {
@@ -291,4 +291,19 @@ func callGRPC(t *testing.T, spans *sdk.TracerProvider, meters *metric.MeterProvi
 	expired, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, _ = client.Check(expired, &grpc_health_v1.HealthCheckRequest{})
+}
+
+// compareMetrics runs the shops, each with its own daemon, and compares the metrics that their SDKs record for HTTP
+// requests with those of the daemons.
+func (l language) compareMetrics(t *testing.T, known ...difference) {
+	r := startMetricsReceiver(t)
+	l.env = append(slices.Clone(l.env), "OTEL_METRICS_EXPORTER=otlp", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT="+r.url,
+		"OTEL_EXPORTER_OTLP_METRICS_PROTOCOL=http/protobuf", "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE=delta",
+		"OTEL_SEMCONV_STABILITY_OPT_IN=http")
+	stock := l.start(t, r.startForMetrics(t), "stock", l.protocols[0])
+	orders := l.start(t, r.startForMetrics(t), "orders", l.protocols[0], "STOCK_URL="+stock.url)
+	orders.request(t, 100)
+	orders.stop(t)
+	stock.stop(t)
+	r.compare(t, []string{serverDuration, clientDuration}, known)
 }
