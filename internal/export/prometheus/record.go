@@ -159,7 +159,8 @@ func (m *message) toDurations(r *record) *dto.Metric {
 	if m.isNative {
 		m.setNativeBuckets(r)
 	}
-	if hasExemplar := r.exemplar.Span != 0; hasExemplar {
+	hasExemplar := r.exemplar.Span != 0
+	if hasExemplar {
 		m.setExemplar(&r.exemplar)
 	}
 	m.metric.Histogram = h

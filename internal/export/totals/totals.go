@@ -133,7 +133,10 @@ func (t *Totals) BeginCycle(cycle, firstUnsettled uint64, start, end int64) {
 func (t *Totals) removeIdle() {
 	for {
 		s := t.leastRecent()
-		if s == nil || !t.isIdle(s) || t.Undelivered(s) > 0 {
+		if s == nil || !t.isIdle(s) {
+			return
+		}
+		if t.Undelivered(s) > 0 {
 			return
 		}
 		t.remove(s)
@@ -172,7 +175,8 @@ func (t *Totals) findOrAdd(id SeriesID) *Series {
 	if s := t.find(id); s != nil {
 		return s
 	}
-	if hasRoom := t.makeRoom(id); !hasRoom {
+	hasRoom := t.makeRoom(id)
+	if !hasRoom {
 		return nil
 	}
 	return t.addSeries(id)

@@ -16,11 +16,11 @@ type keys struct {
 	fingerprint rules.Fingerprint
 	policy      *Policy
 	key         span.Key
-	operation   []byte            // operation of key
-	name        []byte            // name of a span that was renamed
-	httpTags    [httpParts]uint32 // tags of the HTTP span that is being named: 1 plus the index, or 0
-	route       string            // route in the name of the span, see nameOf
-	isGo        bool              // the span that is being named is from Go's SDK
+	operation   []byte           // operation of key
+	name        []byte           // name of a span that was renamed
+	httpTags    [httpParts]int32 // indexes in the request of the tags of the HTTP span that is being named, or noTag
+	route       string           // route in the name of the span, see nameOf
+	isGo        bool             // the span that is being named is from Go's SDK
 }
 
 // selectSpan makes s the selected span, whose attributes the other methods read. Attributes that s does

@@ -141,6 +141,9 @@ func (k *keys) nameOf(s *spantable.Span, res *resource) spanName {
 		return spanName{text: sentName}
 	}
 	isHTTP := rule >= httpRules
+	if isHTTP {
+		k.findHTTPTags(s)
+	}
 	if isHTTP && k.isHTTPName(sentName) { // the most common case
 		return spanName{text: sentName}
 	}
@@ -155,8 +158,7 @@ func (k *keys) nameOf(s *spantable.Span, res *resource) spanName {
 
 // findNameRule returns the index in nameRules of the rule that defines the name of a span, or noRule if there is
 // none or if all spans keep their names. If the tags of the span belong to several rules, the first of these rules
-// defines the name. For HTTP spans, findNameRule also stores the positions of the tags in the name in k.httpTags,
-// as the index in the request plus 1.
+// defines the name.
 func (k *keys) findNameRule(s *spantable.Span) uint8 {
 	keepsNames := k.policy.tagMeanings == nil
 	if keepsNames {
@@ -165,24 +167,40 @@ func (k *keys) findNameRule(s *spantable.Span) uint8 {
 	meanings := &k.policy.tagMeanings[s.Kind]
 	tags := k.request.TagsOf(s)
 	rule := noRule
-	k.httpTags = [httpParts]uint32{}
-	// Backward, so that the first of several tags with the same label is stored last.
-	for i := len(tags) - 1; i >= 0; i-- {
-		meaning := &meanings[tags[i].Label]
-		rule = min(rule, meaning.rule)
-		// For most tags, httpPart is noPart: the name does not contain them, and this has no effect.
-		k.httpTags[meaning.httpPart] = s.TagStart + uint32(i) + 1
+	for i := range tags {
+		rule = min(rule, meanings[tags[i].Label].rule)
 	}
 	return rule
 }
 
+// findHTTPTags stores the indexes of those tags of the HTTP span s that its name can contain in k.httpTags. The first
+// of several tags with the same label counts.
+func (k *keys) findHTTPTags(s *spantable.Span) {
+	meanings := &k.policy.tagMeanings[s.Kind]
+	tags := k.request.Tags
+	k.httpTags = noHTTPTags
+	for i := s.TagStart; i < s.TagEnd; i++ {
+		part := meanings[tags[i].Label].httpPart // noPart for most tags
+		isFirst := k.httpTags[part] == noTag
+		if isFirst {
+			k.httpTags[part] = int32(i)
+		}
+	}
+}
+
+// noTag is the index of a tag that the span does not have.
+const noTag = -1
+
+// noHTTPTags contains an index for each part of a name.
+var noHTTPTags = [httpParts]int32{noTag, noTag, noTag, noTag, noTag}
+
 // httpText returns the value of an attribute of the HTTP span that is being named, or "" if the span does not have it.
 func (k *keys) httpText(part httpPart) string {
-	tag := k.httpTags[part]
-	if tag == 0 {
+	index := k.httpTags[part]
+	if index == noTag {
 		return ""
 	}
-	return k.textOfTag(&k.request.Tags[tag-1])
+	return k.textOfTag(&k.request.Tags[index])
 }
 
 // nameParts is a name in three parts. Most spans have the right name, and comparing the parts with it is
@@ -236,7 +254,7 @@ var httpMethods = []string{"GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPT
 // sentHTTPMethod returns the method of the HTTP span that is being named, as it was sent, or "" if the
 // span has none.
 func (k *keys) sentHTTPMethod() string {
-	if k.httpTags[partMethod] == 0 {
+	if k.httpTags[partMethod] == noTag {
 		return k.httpText(partOldMethod)
 	}
 	return k.httpText(partMethod)
@@ -402,31 +420,31 @@ func (k *keys) serverAndPort() string {
 // method is the HTTP method of the span.
 func (k *keys) routeIn(s *spantable.Span, name, method string) string {
 	path := pathIn(name, method)
-	hasValidBytes := !strings.ContainsAny(path, "? ")
-	if path == "" || !hasValidBytes || !k.isRoute(s, path) {
-		return ""
+	isPath := path != "" && !strings.ContainsAny(path, "? ")
+	if isPath && k.isRoute(s, path) {
+		return path
 	}
-	return path
+	return ""
 }
 
 // isRoute reports whether path, a path in the name of the HTTP span s, is a route such as /users/{id}, and not
 // the path of the request.
 func (k *keys) isRoute(s *spantable.Span, path string) bool {
 	requestPath, isZipkin := k.requestPath(s)
-	isRequestPath := requestPath != "" && endsIn(requestPath, path)
+	isRequestPath := requestPath != "" && hasEncodedSuffix(requestPath, path)
 	hasPlaceholder := strings.ContainsAny(path, "{<[(:*")
 	if hasPlaceholder {
 		return !isRequestPath // a client can request a path with these characters, too
 	}
-	// Only servers with Go's otelhttp and Zipkin name spans after routes without a placeholder.
-	namesRoutes := s.Kind == spantable.KindServer && (k.isGo || isZipkin)
+	isServer := s.Kind == spantable.KindServer
+	namesRoutes := isServer && (k.isGo || isZipkin) // others do not name spans after routes without a placeholder
 	if !namesRoutes {
 		return false
 	}
-	if !isRequestPath {
-		return true
+	if isRequestPath {
+		return !hasIdentifier(path) && !k.isNotFound(s) // true for /health, for example
 	}
-	return !hasIdentifier(path) && !k.isNotFound(s) // true for /health, for example
+	return true
 }
 
 // isNotFound reports whether an HTTP span has the status 404.
@@ -489,19 +507,20 @@ func pathOfURL(url string) string {
 	return path
 }
 
-// endsIn reports whether a path ends in a text. It decodes bytes of the path such as %2F, and ignores
+// hasEncodedSuffix reports whether a path ends in suffix. It decodes bytes of the path such as %2F, and ignores
 // the case of ASCII letters, because Zipkin sends names in lower case.
-func endsIn(path, text string) bool {
-	for text != "" {
+func hasEncodedSuffix(path, suffix string) bool {
+	for suffix != "" {
 		if path == "" {
 			return false
 		}
-		b, encodedLen := lastByte(path)
-		if lower(b) != lower(text[len(text)-1]) {
+		lastOfPath, encodedLen := lastByte(path)
+		lastOfSuffix := suffix[len(suffix)-1]
+		if lower(lastOfPath) != lower(lastOfSuffix) {
 			return false
 		}
 		path = path[:len(path)-encodedLen]
-		text = text[:len(text)-1]
+		suffix = suffix[:len(suffix)-1]
 	}
 	return true
 }
