@@ -231,7 +231,7 @@ func (r *keyReader) readShortText() (text string, ok bool) {
 // skipAbsent reports whether the next label is absent: it is encoded as nil, or the key has no more elements.
 // It moves past an absent label, and otherwise leaves the position unchanged.
 func (r *keyReader) skipAbsent() bool {
-	isAfterEnd := r.elementsRead == r.elements
+	isAfterEnd := r.elementsRead >= r.elements
 	isAbsent := isAfterEnd || r.SkipNil()
 	if isAbsent {
 		r.countElement()
