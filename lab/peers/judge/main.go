@@ -105,35 +105,42 @@ func (o options) judgeAll(scenarios []scenario, tools []tool) ([][]result, error
 	return results, errors.Join(failed...)
 }
 
-// judge runs all tools in one scenario, at the same time because each needs only a small part of a core.
+// judge runs all tools in one scenario. They run at the same time, because each needs only a small part of a core. In an overload,
+// the senders need the most, so there are two at a time.
 func (o options) judge(s scenario, tools []tool) ([]result, error) {
+	programs, err := filepath.Abs(o.programs)
+	if err != nil {
+		return nil, fmt.Errorf("find programs: %w", err)
+	}
+	atATime := len(tools)
+	if s.isOverload {
+		atATime = 2
+	}
+	results, failed := make([]result, len(tools)), make([]error, len(tools))
+	places := make(chan struct{}, atATime)
+	var running sync.WaitGroup
+	for i, one := range tools {
+		places <- struct{}{}
+		running.Go(func() {
+			results[i], failed[i] = o.try(s, one, programs)
+			<-places
+		})
+	}
+	running.Wait()
+	return results, errors.Join(failed...)
+}
+
+// try runs one tool in one scenario.
+func (o options) try(s scenario, one tool, programs string) (result, error) {
 	lasts := thorough
 	if o.isQuick {
 		lasts = quick
 	}
-	programs, err := filepath.Abs(o.programs)
+	dir, err := os.MkdirTemp("", "judge")
 	if err != nil {
-		return nil, err
+		return result{}, fmt.Errorf("create directory: %w", err)
 	}
-	results, failed := make([]result, len(tools)), make([]error, len(tools))
-	var running sync.WaitGroup
-	for i, one := range tools {
-		trying := func() {
-			dir, err := os.MkdirTemp("", "judge")
-			if err != nil {
-				failed[i] = err
-				return
-			}
-			defer os.RemoveAll(dir)
-			t := &trial{bench: bench{dir: dir, programs: programs}, tool: one, scenario: s, lasts: lasts}
-			results[i], failed[i] = t.run()
-		}
-		if s.isOverload {
-			trying()
-		} else {
-			running.Go(trying)
-		}
-	}
-	running.Wait()
-	return results, errors.Join(failed...)
+	defer os.RemoveAll(dir)
+	t := &trial{bench: bench{dir: dir, programs: programs}, tool: one, scenario: s, lasts: lasts}
+	return t.run()
 }

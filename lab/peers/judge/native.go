@@ -34,8 +34,10 @@ func (s *nativeSender) send(r request, _ bool) bool {
 	return true // refused spans are in the client's statistics
 }
 
-func (s *nativeSender) drain() {
-	for s.client.Stats().Buffered > 0 {
+// throttle waits until the client's buffer, which has 4 MiB, is nearly empty.
+func (s *nativeSender) throttle() {
+	const nearlyEmpty = 20_000 // spans
+	for s.client.Stats().Buffered > nearlyEmpty {
 		time.Sleep(time.Millisecond)
 	}
 }

@@ -14,7 +14,7 @@ func (t *trial) overload() {
 		sending.Go(func() {
 			for time.Now().Before(end) {
 				t.send(t.nextRequest(), false)
-				t.candidate.sender.drain()
+				t.candidate.sender.throttle()
 			}
 		})
 	}

@@ -13,8 +13,8 @@ type sender interface {
 	// send returns when the tool has accepted the request, or when the sender gives up. isAccepted is false if the tool has
 	// certainly told the sender that it lacks the spans.
 	send(r request, repeat bool) (isAccepted bool)
-	// drain waits until the tool has read everything that was sent.
-	drain()
+	// throttle waits while the tool reads more slowly than spans are sent.
+	throttle()
 	// finish sends buffered spans, and returns the number of spans that the sender itself reports as lost.
 	finish() (lost float64)
 }
@@ -60,8 +60,8 @@ func newClient() *http.Client {
 	return &http.Client{Transport: transport, Timeout: responseTime}
 }
 
-// drain does nothing, because send has waited for the response.
-func (s *httpSender) drain() {}
+// throttle does nothing, because send has waited for the response.
+func (s *httpSender) throttle() {}
 
 func (s *httpSender) finish() float64 {
 	s.client.CloseIdleConnections()

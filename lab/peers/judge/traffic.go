@@ -33,8 +33,21 @@ const (
 // generator generates the requests of a scenario. The result depends only on the scenario and the clock.
 type generator struct {
 	scenario scenario
+	services []string
+	routes   []string
 	requests int
 	spans    uint64
+}
+
+func newGenerator(s scenario) *generator {
+	g := &generator{scenario: s}
+	for i := range s.services {
+		g.services = append(g.services, fmt.Sprintf("shop-%d", i))
+	}
+	for i := range routesPerService {
+		g.routes = append(g.routes, fmt.Sprintf("GET /section-%c/{id}", 'a'+i))
+	}
+	return g
 }
 
 // next returns the next request. Its spans belong to one service, or to all in turn if the scenario mixes them.
@@ -54,7 +67,7 @@ func (g *generator) next(now time.Time) request {
 func (g *generator) span(service int, now time.Time) span {
 	g.spans++
 	s := span{
-		spanName: spanName{service: fmt.Sprintf("shop-%d", service)},
+		spanName: spanName{service: g.services[service]},
 		id:       g.spans,
 		end:      now.Add(g.scenario.clockOffset),
 		duration: spanDuration,
@@ -64,7 +77,6 @@ func (g *generator) span(service int, now time.Time) span {
 		s.spanName.span = fmt.Sprintf("load profile of user-%d", 1_000_000+g.spans)
 		return s
 	}
-	route := g.spans / 2 % routesPerService
-	s.spanName.span = fmt.Sprintf("GET /section-%c/{id}", 'a'+rune(route))
+	s.spanName.span = g.routes[g.spans/2%routesPerService]
 	return s
 }

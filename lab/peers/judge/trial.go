@@ -20,7 +20,7 @@ type durations struct {
 // The slowest output is that of the Collector with cumulative metrics: it exports a new series as 0, and its value after another
 // flush interval of 10 s. A scrape comes up to 5 s later.
 var (
-	thorough = durations{traffic: 30 * time.Second, away: 60 * time.Second, settle: 27 * time.Second, measure: 8 * time.Second}
+	thorough = durations{traffic: 60 * time.Second, away: 60 * time.Second, settle: 27 * time.Second, measure: 8 * time.Second}
 	quick    = durations{traffic: 12 * time.Second, away: 12 * time.Second, settle: 27 * time.Second, measure: 4 * time.Second}
 )
 
@@ -53,7 +53,7 @@ type trial struct {
 // run carries out the trial.
 func (t *trial) run() (r result, err error) {
 	t.oracle, t.ledger, t.over = newOracle(), newLedger(), make(chan struct{})
-	t.generator = &generator{scenario: t.scenario}
+	t.generator = newGenerator(t.scenario)
 	if t.group, err = newControlGroup(groupName(t.dir), t.scenario.limits); err != nil {
 		return r, err
 	}
@@ -75,7 +75,6 @@ func (t *trial) run() (r result, err error) {
 	} else {
 		t.traffic()
 	}
-	t.settle()
 	t.oracle.rejected(t.candidate.sender.finish())
 	t.settle()
 	t.end((*process).stop)
