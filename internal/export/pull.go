@@ -84,7 +84,7 @@ func (d *pullDestination) close() { d.isClosed.Store(true) }
 // finishSending implements Destination. It waits until complete scrapes contain the spans of every published export interval,
 // or ctx ends. If there has never been a complete scrape, it returns immediately.
 func (d *pullDestination) finishSending(ctx context.Context) {
-	if _, hasScraped := d.scrapes.lastScraped(); !hasScraped {
+	if !d.scrapes.isScraped.Load() {
 		return
 	}
 	for d.scrapes.open.hasAny() {
@@ -149,7 +149,8 @@ type Scrapes struct {
 	open            openCycles         // the totals after each cycle are a snapshot with the cycle's number
 	onScraped       func(spans uint64) // counts the spans of settled cycles; set by newPull
 	settled         chan struct{}      // holds a token after cycles were settled
-	nextAfterScrape atomic.Uint64      // number after the last cycle in a complete scrape; 0 before the first scrape
+	nextAfterScrape atomic.Uint64      // number after the last cycle in a complete scrape; 0 if there is none
+	isScraped       atomic.Bool        // whether there was a complete scrape, with or without a cycle
 }
 
 // add adds a cycle, an export interval whose spans are about to be published for scrapes. Clients that wait for the
@@ -186,15 +187,20 @@ func (s *Scrapes) Begin(lastCycle uint64) (end func(isComplete bool)) {
 	}
 }
 
+// RecordEmpty records a complete scrape before the first cycle. It contains no spans, but a shutdown now waits for
+// the next scrape.
+func (s *Scrapes) RecordEmpty() { s.isScraped.Store(true) }
+
 // recordComplete records that a complete scrape contains the spans of all cycles, or export intervals, up to lastCycle.
 // It counts these spans as delivered after settleDelay.
 func (s *Scrapes) recordComplete(lastCycle uint64) {
+	s.isScraped.Store(true)
 	raise(&s.nextAfterScrape, lastCycle+1)
 	time.AfterFunc(settleDelay, func() { s.settleUpTo(lastCycle) })
 }
 
 // lastScraped returns the number of the last export interval whose spans are in a complete scrape. It returns false
-// if there has not been a complete scrape.
+// if no complete scrape contains an interval.
 func (s *Scrapes) lastScraped() (cycle uint64, hasScraped bool) {
 	next := s.nextAfterScrape.Load()
 	if next == 0 {

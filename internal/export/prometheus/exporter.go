@@ -147,14 +147,18 @@ func (x *Exporter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // writeSnapshot writes the last snapshot of the series as the response to a scrape, and records in x.scrapes
 // whether it was written completely. Before the first snapshot, the response contains no series.
 func (x *Exporter) writeSnapshot(s *scrape, r *http.Request) error {
+	hasBody := r.Method != http.MethodHead
 	last := x.snapshot.Load()
 	if last == nil {
-		return s.encoder.writeResponse(s, r, nil, nil)
+		err := s.encoder.writeResponse(s, r, nil, nil)
+		if err == nil && hasBody {
+			x.scrapes.RecordEmpty()
+		}
+		return err
 	}
 	endScrape := x.scrapes.Begin(last.cycle)
 	now := time.Now().UnixNano()
 	err := s.encoder.writeResponse(s, r, x.withoutIdle(last.series, now), x.withoutIdle(last.edges, now))
-	hasBody := r.Method != http.MethodHead
 	isComplete := err == nil && hasBody
 	endScrape(isComplete)
 	return err

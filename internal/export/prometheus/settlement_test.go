@@ -97,6 +97,35 @@ func TestSettled_ByCompleteScrape(t *testing.T) {
 	})
 }
 
+// A shutdown waits for a scraper that has only scraped before the end of the first cycle. It does not wait if there
+// was only a HEAD request.
+func TestShutdown_WaitsAfterEmptyScrape(t *testing.T) {
+	for method, wantFlushed := range map[string]uint64{http.MethodGet: 7, http.MethodHead: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			x := exporterWith(t, nil)
+			f, err := export.New(export.Config{}, x.Describe())
+			if err != nil {
+				t.Fatal(err)
+			}
+			x.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(method, Path, nil))
+			f.Accept(recent(testcycle.Spans(7)))
+			go func() {
+				const untilNextScrape = 4 * time.Second
+				time.Sleep(untilNextScrape)
+				x.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, Path, nil))
+			}()
+			const grace = 10 * time.Second
+			ctx, cancel := context.WithTimeout(t.Context(), grace)
+			defer cancel()
+			f.Close(ctx)
+			if flushed := f.Destinations()[0].Stats().Flushed; flushed != wantFlushed {
+				t.Errorf("after an empty response to %s, %d spans are flushed, want %d", method, flushed, wantFlushed)
+			}
+			time.Sleep(grace)
+		})
+	}
+}
+
 // unfinished is a connection that fails when its buffer is flushed.
 type unfinished struct{ *httptest.ResponseRecorder }
 
