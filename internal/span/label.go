@@ -49,10 +49,11 @@ type labelRules struct {
 // labels describes all labels. The maximum lengths and the agent's names are copied from the agent,
 // including srv_src. The budgets are those of the Datadog tracers, so that moving statistics from a tracer
 // to this daemon keeps the same labels. Budgets of 64 or less are doubled, because a value that occurs only
-// once can use only half of a budget, and span kinds, for example, have more than half of eight values.
+// once can use only half of a budget, and span kinds, for example, have more than half of eight values. The budget
+// of services is doubled twice, so that each of 40 services keeps its first span.
 var labels = [LabelCount]labelSpec{
 	LabelService: {
-		name: "service", agentName: "Service", maxBytes: MaxService, budget: 64, required: true,
+		name: "service", agentName: "Service", maxBytes: MaxService, budget: 128, required: true,
 		rules: &labelRules{IsServiceName, ServiceName},
 	},
 	LabelOperation: {
