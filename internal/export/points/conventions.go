@@ -107,7 +107,8 @@ func (d *conventions) writeErrorType(to *attributes, responseStatus string) {
 		return
 	}
 	typeOfFailed := otherErrorType
-	if responseStatus != "" && responseStatus != "OK" {
+	hasErrorStatus := responseStatus != "" && responseStatus != "OK"
+	if hasErrorStatus {
 		typeOfFailed = responseStatus
 	}
 	errorType := d.errorType()
@@ -170,7 +171,8 @@ func (d *conventions) metricAttribute(name string) string {
 // service in another attribute.
 func (d *conventions) rpcMethod(method string) string {
 	service := d.valueOf("rpc.service")
-	if method == "" || service == "" || strings.Contains(method, "/") {
+	isFullName := strings.Contains(method, "/")
+	if isFullName || method == "" || service == "" {
 		return method
 	}
 	return service + "/" + method

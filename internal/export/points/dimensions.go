@@ -136,8 +136,12 @@ func (d *Dimensions) has(name string) bool {
 	if d.includesByName(name) {
 		return true
 	}
+	if !d.all {
+		return false
+	}
 	isOnlyByName := name == resourceDimension || strings.HasPrefix(name, "_dd.")
-	return d.all && !isOnlyByName && !slices.Contains(d.excluded, name)
+	isExcluded := isOnlyByName || slices.Contains(d.excluded, name)
+	return !isExcluded
 }
 
 // includesByName reports whether the operator has included an attribute by its name, not only by "all".

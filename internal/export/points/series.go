@@ -279,8 +279,8 @@ func (c *Counts) areAllTopLevel() bool { return c.Hits > 0 && c.TopLevel >= c.Hi
 
 // VisitPoints calls visit for each data point of the series g: one for the spans without an error, and one for those
 // with an error. Their attributes differ only in the status. If they do not differ, there is one point for all spans.
-// It omits a point without spans. sum contains the counts
-// of the series, which SumRows returns. A point is valid until visit returns.
+// It omits a point without spans. sum contains the counts of the series, which SumRows returns. A point is valid until
+// visit returns.
 func (r *Reader) VisitPoints(
 	sealed *aggregate.Sealed, rows []export.Row, g Group, sum *Counts, visit func(*Point),
 ) {
@@ -312,6 +312,9 @@ const (
 	anyStatus = succeeded | failed
 )
 
+// includes reports whether the spans in other, succeeded or failed, are selected.
+func (s selection) includes(other selection) bool { return s&other != 0 }
+
 // The selections of spans that have a data point of their own.
 var (
 	byStatus = []selection{succeeded, failed}
@@ -327,7 +330,8 @@ func (r *Reader) selectionsOf(s status) []selection {
 	okLength := len(r.attributes.bytes)
 	s.isError = true
 	r.appendStatus(&r.attributes, s)
-	statusOfOK, statusOfError := r.attributes.bytes[keyLength:okLength], r.attributes.bytes[okLength:]
+	statusOfOK := r.attributes.bytes[keyLength:okLength]
+	statusOfError := r.attributes.bytes[okLength:]
 	if bytes.Equal(statusOfOK, statusOfError) {
 		return together
 	}
@@ -361,10 +365,10 @@ func (r *Reader) readPoint(rows []export.Row, g Group, sum *Counts, which select
 // addDurations adds the durations of the selected spans in the series g to a histogram.
 func (r *Reader) addDurations(histogram sketch.Sum, rows []export.Row, g Group, which selection) {
 	for row := range r.rowsOf(g, rows) {
-		if which&succeeded != 0 {
+		if which.includes(succeeded) {
 			row.ReadOK(histogram)
 		}
-		if which&failed != 0 {
+		if which.includes(failed) {
 			row.ReadErrors(histogram)
 		}
 	}
@@ -373,13 +377,14 @@ func (r *Reader) addDurations(histogram sketch.Sum, rows []export.Row, g Group, 
 // slowestExemplar returns the exemplar with the longest duration among the selected spans in the series g. If there is
 // no exemplar, the result has the Span 0.
 func (r *Reader) slowestExemplar(rows []export.Row, g Group, which selection) (slowest exemplars.Exemplar) {
+	const isError = true
 	for row := range r.rowsOf(g, rows) {
 		id := uint32(row.KeyID())
-		if which&succeeded != 0 {
-			slowest = slower(slowest, r.exemplars.Of(id, false))
+		if which.includes(succeeded) {
+			slowest = slower(slowest, r.exemplars.Of(id, !isError))
 		}
-		if which&failed != 0 {
-			slowest = slower(slowest, r.exemplars.Of(id, true))
+		if which.includes(failed) {
+			slowest = slower(slowest, r.exemplars.Of(id, isError))
 		}
 	}
 	if slowest.Span != 0 {

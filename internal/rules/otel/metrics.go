@@ -47,24 +47,13 @@ var fieldAttributes = []string{"http.request.method", "http.route", "http.respon
 // addMetricTags sets p.metricTags and p.labelsOf. It returns the names of all labels in spans and in resources, to which
 // it has added the missing ones.
 func (p *Policy) addMetricTags(names, inResource []string) (allNames, allInResource []string) {
-	labelOf := func(name string) spantable.Label {
-		i := slices.Index(names, name)
-		if i < 0 {
-			i = len(names)
-			names, inResource = append(names, name), append(inResource, "") // spans do not inherit the attribute
-		}
-		return spantable.Label(i)
-	}
+	all := labelNames{names, inResource}
 	p.labelsOf = map[string][]spantable.Label{}
 	for i := range semconv.Metrics {
 		var tags []metricTag
 		for _, name := range semconv.Metrics[i].Attributes {
 			if p.labelsOf[name] == nil {
-				labels := []spantable.Label{labelOf(name)}
-				for _, older := range olderNames[name] {
-					labels = append(labels, labelOf(older))
-				}
-				p.labelsOf[name] = labels
+				p.labelsOf[name] = all.labelsOf(name)
 			}
 			if !slices.Contains(fieldAttributes, name) {
 				tags = append(tags, metricTag{name, p.labelsOf[name]})
@@ -72,7 +61,31 @@ func (p *Policy) addMetricTags(names, inResource []string) (allNames, allInResou
 		}
 		p.metricTags = append(p.metricTags, tags)
 	}
-	return names, inResource
+	return all.inSpans, all.inResources
+}
+
+// labelNames contains the attribute that each label stands for: in spans, and in resources if spans inherit it.
+type labelNames struct{ inSpans, inResources []string }
+
+// labelsOf returns the labels of an attribute and of its older names, and adds those that are missing.
+func (n *labelNames) labelsOf(attribute string) []spantable.Label {
+	labels := []spantable.Label{n.findOrAdd(attribute)}
+	for _, olderName := range olderNames[attribute] {
+		labels = append(labels, n.findOrAdd(olderName))
+	}
+	return labels
+}
+
+// findOrAdd returns the label of an attribute. It adds a label if there is none. Spans do not inherit its attribute from
+// their resource.
+func (n *labelNames) findOrAdd(attribute string) spantable.Label {
+	index := slices.Index(n.inSpans, attribute)
+	if index < 0 {
+		index = len(n.inSpans)
+		n.inSpans = append(n.inSpans, attribute)
+		n.inResources = append(n.inResources, "")
+	}
+	return spantable.Label(index)
 }
 
 // addMetricLabels adds the labels that become tags of spans of the given kind, because a metric has them.
@@ -100,13 +113,9 @@ func (k *keys) appendMetricTags(dst []string, kind spantable.Kind) []string {
 	if metric == semconv.NoMetric {
 		return dst
 	}
-	for _, t := range k.policy.metricTags[metric] {
-		isTag := slices.Contains(k.policy.tags, t.labels[0]) && k.policy.isTagOf(kind, t.labels[0])
-		if isTag {
-			continue
-		}
-		isField := t.name == rpcStatusName && k.grpcStatus() != ""
-		if isField {
+	for i := range k.policy.metricTags[metric] {
+		t := &k.policy.metricTags[metric][i]
+		if k.isInKey(t, kind) {
 			continue
 		}
 		if value := k.text(t.labels...); value != "" {
@@ -114,4 +123,13 @@ func (k *keys) appendMetricTags(dst []string, kind spantable.Kind) []string {
 		}
 	}
 	return dst
+}
+
+// isInKey reports whether the key of a span of the given kind contains the attribute t in any case: as a tag that the
+// operator has configured, or as the gRPC status of the selected span.
+func (k *keys) isInKey(t *metricTag, kind spantable.Kind) bool {
+	currentLabel := t.labels[0]
+	isTag := slices.Contains(k.policy.tags, currentLabel) && k.policy.isTagOf(kind, currentLabel)
+	isGRPCStatus := t.name == rpcStatusName && k.grpcStatus() != ""
+	return isTag || isGRPCStatus
 }
