@@ -34,7 +34,7 @@ type Conn struct {
 	isBusy         bool      // whether a request is in flight
 	stateStart     time.Time // time when the connection became busy or idle, or was accepted
 	isClosed       bool
-	isDone         bool // whether the last request of the connection has ended
+	hasFinished    bool // whether the last request of the connection has ended
 }
 
 // LogAttributes returns log attributes that identify the peer.

@@ -227,15 +227,15 @@ func (l *Limiter) setIdle(c *Conn) {
 func (l *Limiter) setDone(c *Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c.isDone = true
+	c.hasFinished = true
 }
 
-// release removes c from the limiter before the caller closes c. It returns false if the caller must not close c,
+// release removes c from the limiter before the caller closes c. canClose is false if the caller must not close c,
 // because the server is shutting down and a request or a response of c is in flight.
-func (l *Limiter) release(c *Conn) bool {
+func (l *Limiter) release(c *Conn) (canClose bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	isInFlight := c.activity() == activityBusy && !c.isDone
+	isInFlight := c.activity() == activityBusy && !c.hasFinished
 	if l.isDraining && isInFlight {
 		return false
 	}
