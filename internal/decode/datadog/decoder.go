@@ -132,7 +132,7 @@ func (d *Decoder) endTrace(trace spantable.Group) {
 		trace.HasPriority = true
 	}
 	if d.format != FormatV1 { // in v1, the trace has its ID already
-		trace.TraceLow = spanTags.idLow
+		trace.TraceLow = spanTags.traceIDLow
 	}
 	trace.BodyEnd = uint32(d.Pos())
 	trace.StringCount = uint32(len(d.strings.texts)) // up to the end of the trace

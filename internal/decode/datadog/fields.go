@@ -133,7 +133,7 @@ func (d *Decoder) readField(s *spantable.Span, f field, pos int) (next int) {
 	case fieldType:
 		s.Type, next = d.readText(pos)
 	case fieldTraceID:
-		d.trace.idLow, next = d.readID(pos)
+		d.trace.traceIDLow, next = d.readID(pos)
 	case fieldSpanID:
 		s.ID, next = d.readID(pos)
 	case fieldParentID:

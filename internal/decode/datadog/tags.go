@@ -243,7 +243,7 @@ func replaceNonEmpty(dst *spantable.Text, src spantable.Text) {
 // fields for these properties.
 type traceTags struct {
 	processTags
-	idLow           uint64 // lower half of the trace ID
+	traceIDLow      uint64 // lower half of the trace ID
 	priority        int32
 	hasPriority     bool
 	rootPriority    int32
