@@ -30,7 +30,7 @@ func (c *call) Handle(readErr error) receiver.Response {
 	if refusal := c.setMessage(readErr); refusal != nil {
 		return c.respondError(refusal)
 	}
-	result, refusal := c.countIfTraces()
+	result, refusal := c.processMessage()
 	c.Result = int(result)
 	if result == ResultUnparsable {
 		c.logUnparsable(refusal)
@@ -73,9 +73,9 @@ func (r Result) preventsForwarding() bool {
 	return false
 }
 
-// countIfTraces counts the spans of a trace request, and returns an error reply if that fails. In a metrics request,
+// processMessage counts the spans of a trace request, and returns an error reply if that fails. In a metrics request,
 // it only reads the numbers of spans that SDKs report about themselves.
-func (c *call) countIfTraces() (result Result, refusal *reply) {
+func (c *call) processMessage() (result Result, refusal *reply) {
 	if c.signal == signalTraces {
 		return c.countSpans()
 	}
