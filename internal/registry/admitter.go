@@ -65,7 +65,7 @@ func (a *admitter) admit(id OriginID, key *span.Key, spans uint64) Admission {
 	priority := a.priorityOf(hash) // some rows are reserved for keys that were used in the previous interval
 	budgetSource, hasFreeRow := a.rowBudget.find(a.origin, priority)
 	if !hasFreeRow {
-		return a.admitToOverflowRow(hash)
+		return a.admitToOverflowRow(hash, key.Measure)
 	}
 	row = a.addRow(hash, priority, budgetSource)
 	return a.admitToRow(row)
@@ -147,7 +147,7 @@ func partitionHash(hash uint64) uint32 {
 // admitToOverflowRow returns the result for a key that gets no counters of its own: its spans are counted
 // without labels. It also records this use of the key and of its new labels, because values that are used
 // again get counters first in the next interval. hash is the hash of the key.
-func (a *admitter) admitToOverflowRow(hash uint64) Admission {
+func (a *admitter) admitToOverflowRow(hash uint64, measure span.Measure) Admission {
 	sentKeyHash := hash
 	if !a.admission.IsUnchanged() {
 		sentKeyHash = a.sentKeyHash()
@@ -155,7 +155,7 @@ func (a *admitter) admitToOverflowRow(hash uint64) Admission {
 	a.measureLostKey(sentKeyHash)
 	a.hashesWithoutRow = append(a.hashesWithoutRow, hash, sentKeyHash)
 	a.loseNewLabels()
-	admission := a.overflowRow(a.originID)
+	admission := a.overflowRow(a.originID, measure)
 	admission.ReplacedValuesRecur = a.filter.recordUses(a.hashesWithoutRow)
 	return admission
 }
@@ -184,8 +184,8 @@ func (a *admitter) lostCounter(l *labelValue) *uint64 {
 // flags, the ID of each text, and the lists of tags.
 func (a *admitter) encodeKey(k *span.Key) {
 	status := a.resolveStatus(k.HTTPStatus)
-	flags := uint32(k.Facts()) // whether the spans are trace roots, and synthetic
-	a.encodedKey = append(a.encodedKey, uint32(a.originID), status, flags)
+	facts := k.Facts() // whether the spans are trace roots, whether they are synthetic, and the measure
+	a.encodedKey = append(a.encodedKey, uint32(a.originID), status, facts)
 	for l := range span.FirstList { // the labels before FirstList are single texts
 		a.encodedKey = append(a.encodedKey, a.resolveText(l, *k.Text(l)))
 	}

@@ -20,6 +20,7 @@ type Config struct {
 	ConflateRuntimes bool           // treat origins that differ only in runtime ID as one
 	Attributes       bool           // origins can have resource attributes
 	Masking          Masking        // which resources and endpoints are masked
+	Measures         int            // number of measures, whose values are counted under keys of their own
 }
 
 // DefaultConfig returns the defaults of the command line.
@@ -35,7 +36,7 @@ const (
 	mostOrigins    = 1 << 16
 
 	// MostKeys is an upper limit of MaxKeys for all valid configurations.
-	MostKeys = mostAggregates + mostAggregates/4 + mostOrigins + 1
+	MostKeys = mostAggregates + mostAggregates/4 + (mostOrigins+1)*(1+span.MaxMeasures)
 
 	// MaxBudget is the largest permitted number of distinct values per label.
 	MaxBudget = 1 << 20
@@ -80,7 +81,7 @@ func (c *Config) tagBudget(list span.Label, key string) int {
 }
 
 // originBytes returns an upper estimate of the memory of one origin, a process that sends spans: the texts of
-// the origin's fields, its row for spans without labels, and the data kept for the next interval. It excludes
+// the origin's fields, its rows for spans and values without labels, and the data kept for the next interval. It excludes
 // the origin's keys.
 func (c *Config) originBytes() int {
 	const overflowRowBytes = 1 << 10 // row for spans without labels
@@ -89,13 +90,14 @@ func (c *Config) originBytes() int {
 	if c.Attributes {
 		textBytes += span.MaxAttributes
 	}
-	return textBytes + overflowRowBytes + int(unsafe.Sizeof(origin{})+unsafe.Sizeof(previousOrigin{}))
+	return textBytes + overflowRowBytes*(1+c.Measures) + int(unsafe.Sizeof(origin{})+unsafe.Sizeof(previousOrigin{}))
 }
 
 // MaxKeys returns the maximum number of keys per interval: MaxAggregates, a quarter more for origins with few
-// keys, and one key without labels for each origin and for the origin that all others share.
+// keys, and keys without labels. For each origin, and for the origin that all others share, these are one for spans and
+// one for each measure.
 func (c *Config) MaxKeys() int {
-	unlabelledKeys := c.MaxOrigins + 1
+	unlabelledKeys := (c.MaxOrigins + 1) * (1 + c.Measures)
 	return c.MaxAggregates + c.reserve().rows + unlabelledKeys
 }
 

@@ -41,7 +41,6 @@ type origin struct {
 	hash        uint64        // hash, the same in every interval
 	isNew       bool          // not present in the previous interval
 	budgets     [kinds]budget // by kind of scope; budgets for tags belong to their tag keys
-	overflow    Admission     // row for spans that lost all labels; zero until it is needed
 	rows        usage         // rows taken
 	fromReserve usage         // rows taken from the reserve, see rowBudget
 }

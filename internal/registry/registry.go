@@ -47,16 +47,23 @@ type Registry struct {
 
 // tables is the state of one interval.
 type tables struct {
-	config     *Config
-	previous   *previous
-	filter     *filter // shared by all intervals
-	origins    originTable
-	labels     labelTable
-	rows       rowTable
-	rowBudget  rowBudget
-	overflows  overflows
-	lostCounts [kinds]uint64            // keys that lost a label, by kind of scope; tags are counted per tag key
-	masked     *[span.LabelCount]uint64 // keys with a masked label, in all intervals
+	config       *Config
+	previous     *previous
+	filter       *filter // shared by all intervals
+	origins      originTable
+	labels       labelTable
+	rows         rowTable
+	rowBudget    rowBudget
+	overflowRows map[overflowID]Admission // rows without labels
+	overflows    overflows
+	lostCounts   [kinds]uint64            // keys that lost a label, by kind of scope; tags are counted per tag key
+	masked       *[span.LabelCount]uint64 // keys with a masked label, in all intervals
+}
+
+// overflowID identifies a row without labels: it counts spans of an origin, or values of a measure.
+type overflowID struct {
+	origin  OriginID
+	measure span.Measure
 }
 
 // newRegistry returns an empty registry, whose state i guards and shares with other registries.
@@ -75,6 +82,7 @@ func (t *tables) begin(p *previous) {
 	t.previous = p
 	t.lostCounts = [kinds]uint64{}
 	t.overflows = overflows{}
+	t.overflowRows = map[overflowID]Admission{}
 	t.origins = newOriginTable(t.config.MaxOrigins, p)
 	t.labels = newLabelTable()
 	t.rows = newRowTable()
@@ -138,20 +146,27 @@ func (r *Registry) admit(origin OriginID, key *span.Key, spans uint64) Admission
 func (r *Registry) AdmitUnlabelled(origin OriginID) Admission {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.tables.overflowRow(origin)
+	return r.tables.overflowRow(origin, 0)
 }
 
 // overflowRow returns the result of admission for the keys of an origin that get no counters of their own.
-// Their spans are counted together, without labels. The first call for an origin creates these counters.
-func (t *tables) overflowRow(id OriginID) Admission {
-	o := &t.origins.byID[id]
-	hasRow := o.overflow != Admission{}
-	if hasRow {
-		return o.overflow
+// Their spans, or their values of a measure, are counted together, without labels. The first call for an origin
+// and a measure creates these counters.
+func (t *tables) overflowRow(id OriginID, measure span.Measure) Admission {
+	overflow := overflowID{id, measure}
+	if admission, hasRow := t.overflowRows[overflow]; hasRow {
+		return admission
 	}
-	rowID := t.rows.appendRow(row{}, KeyEntry{Origin: id, Key: overflowKey})
-	o.overflow = Admission{ID: rowID, Hash: uint32(o.hash), Collapsed: setOf(span.WholeKey)}
-	return o.overflow
+	key := overflowKey
+	key.Measure = measure
+	allLabels := setOf(span.WholeKey)
+	admission := Admission{
+		ID:        t.rows.appendRow(row{}, KeyEntry{Origin: id, Key: key}),
+		Hash:      uint32(t.origins.byID[id].hash),
+		Collapsed: allLabels,
+	}
+	t.overflowRows[overflow] = admission
+	return admission
 }
 
 // overflowKey has every label collapsed, as in the tracers. Its three-valued and boolean labels

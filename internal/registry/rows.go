@@ -24,7 +24,7 @@ type encodedKey []uint32
 
 func (k encodedKey) origin() OriginID { return OriginID(k[wordOrigin]) }
 func (k encodedKey) status() labelID  { return k[wordStatus] }
-func (k encodedKey) facts() byte      { return byte(k[wordFacts]) } // see span.Key.Facts
+func (k encodedKey) facts() uint32    { return k[wordFacts] } // see span.Key.Facts
 func (k encodedKey) texts() []labelID { return k[wordTexts:wordTags] }
 
 // rowTable assigns IDs to the keys of one interval and finds them by their encoding.

@@ -32,7 +32,15 @@ type Key struct {
 	ServiceSource  string
 	Synthetics     bool
 	AdditionalTags []string // "key:value", at most MaxAdditionalTags
+	Measure        Measure  // measure whose values are counted; 0 for the spans themselves
 }
+
+// Measure is the number of a measure, a configured attribute whose values are added up. No client can set it. 0
+// stands for no measure.
+type Measure uint8
+
+// MaxMeasures is the maximum number of measures.
+const MaxMeasures = 24
 
 // Clear empties the key but keeps the capacity of its tag lists, so that it can be filled again without
 // allocating. The old tags are zeroed, so that the garbage collector can free them.
@@ -43,25 +51,28 @@ func (k *Key) Clear() {
 	*k = Key{PeerTags: peers[:0], AdditionalTags: additional[:0]}
 }
 
-// Layout of the byte that Facts returns.
+// Layout of the number that Facts returns.
 const (
 	syntheticsBit  = 1
 	traceRootShift = 1
+	traceRootMask  = 3
+	measureShift   = 3
 )
 
-// Facts encodes TraceRoot and Synthetics in one byte. SetFacts decodes them.
-func (k *Key) Facts() byte {
-	facts := byte(k.TraceRoot) << traceRootShift
+// Facts encodes TraceRoot, Synthetics and Measure in one number. SetFacts decodes them.
+func (k *Key) Facts() uint32 {
+	facts := uint32(k.Measure)<<measureShift | uint32(k.TraceRoot)<<traceRootShift
 	if k.Synthetics {
 		facts |= syntheticsBit
 	}
 	return facts
 }
 
-// SetFacts sets TraceRoot and Synthetics from a byte that Facts returned.
-func (k *Key) SetFacts(facts byte) {
-	k.TraceRoot = TraceRoot(facts >> traceRootShift)
+// SetFacts sets TraceRoot, Synthetics and Measure from a number that Facts returned.
+func (k *Key) SetFacts(facts uint32) {
+	k.TraceRoot = TraceRoot(facts >> traceRootShift & traceRootMask)
 	k.Synthetics = facts&syntheticsBit != 0
+	k.Measure = Measure(facts >> measureShift)
 }
 
 // TraceRoot states whether a span is the root of its trace, or that this is unknown. The values are those
@@ -86,6 +97,8 @@ const (
 	// KnownFlags is the set of flags that the native protocol can transmit.
 	KnownFlags = Error | TopLevel
 
+	// IsValue marks a value of a span's attribute, which is not a span itself. It is used within the daemon only.
+	IsValue Flags = 1 << 4
 	// Renamed marks a span that is counted under another name than its own, which the conventions for
 	// names define. It is used within the daemon only.
 	Renamed Flags = 1 << 5
@@ -101,7 +114,8 @@ const (
 // the body.
 type Batch struct {
 	Snapshots    []Snapshot
-	Fingerprints []byte // of all snapshots
+	Values       []Value // in the order of their snapshots
+	Fingerprints []byte  // of all snapshots
 	Labeller     Labeller
 }
 
@@ -113,6 +127,15 @@ type Snapshot struct {
 	Weight                      float64 // number of spans that this span represents, if it was sampled
 	Span                        uint32  // argument of Batch.Labeller.Label
 	Flags                       Flags
+}
+
+// Value is an additional snapshot of a span in a batch: the value of one of its attributes. It is counted under the
+// labels of the span and the number of a measure, at the end of the span.
+type Value struct {
+	Snapshot uint32  // index in Batch.Snapshots of the span
+	Measure  Measure // not 0
+	Flags    Flags   // Error, or 0
+	Amount   uint64  // counted like a duration: a value of 1 has the amount of one second
 }
 
 // FingerprintOf returns the fingerprint of a snapshot: the parts of the span that its key is made of, as they
