@@ -10,10 +10,8 @@ import (
 // totals counts the spans of all publishers by outcome. Each publisher updates it at most once
 // per batch.
 type totals struct {
-	_            cpu.CacheLinePad
-	received     atomic.Uint64
-	_            cpu.CacheLinePad
-	dropped      [drops]atomic.Uint64
+	spans        flow
+	values       flow
 	collapsed    [span.WholeKey + 1]atomic.Uint64
 	sharedOrigin atomic.Uint64 // spans counted in an origin that several processes share
 	renamed      atomic.Uint64 // spans counted under another name than the client sent
@@ -23,34 +21,64 @@ type totals struct {
 	normalised   atomic.Uint64 // keys whose labels were normalized
 }
 
-// entry accounts for the spans of one batch, or of several that are admitted together. Its creator
-// must defer end, so that the totals balance even after a panic.
+// tally counts the spans of an entry, or their values, by outcome.
+type tally struct {
+	received  uint64
+	published uint64
+	ignored   uint64 // excluded by a rule of --ignore
+}
+
+// entry accounts for the spans of one batch, or of several that are admitted together, and for their values. Its
+// creator must defer end, so that the totals balance even after a panic.
 type entry struct {
-	totals    *totals
-	spans     uint64
-	published uint64     // number of spans that are published
-	ignored   uint64     // number of spans that a rule ignores
-	reason    DropReason // drop reason of all other spans
+	totals        *totals
+	spans, values tally
+	reason        DropReason // drop reason of all spans and values that are neither published nor ignored
 }
 
 // begin returns an entry that accounts for the given number of spans. When the entry ends, all spans
 // that were neither published nor ignored are counted as dropped for the given reason.
 func (t *totals) begin(spans uint64, reason DropReason) entry {
-	return entry{totals: t, spans: spans, reason: reason}
+	return entry{totals: t, spans: tally{received: spans}, reason: reason}
 }
 
-// end adds the spans of the entry to the totals. Spans that were neither published nor ignored are
-// counted as dropped. The total of received spans is updated last, so that no reader sees a span that
-// is received, but not yet counted as dropped or published.
+// end adds the spans and values of the entry to the totals.
 func (e *entry) end() {
-	dropped := e.spans - e.published - e.ignored
-	if dropped > 0 {
-		e.totals.dropped[e.reason].Add(dropped)
+	e.totals.spans.add(e.spans, e.reason)
+	e.totals.values.add(e.values, e.reason)
+}
+
+// flow counts spans, or values, by outcome.
+type flow struct {
+	_        cpu.CacheLinePad
+	received atomic.Uint64
+	_        cpu.CacheLinePad
+	dropped  [drops]atomic.Uint64
+}
+
+// add adds the tally of an entry. Spans or values that were neither published nor ignored are counted as dropped for
+// the given reason. The total of received ones is updated last, so that no reader sees one that is received, but not
+// yet counted as dropped or published.
+func (f *flow) add(t tally, reason DropReason) {
+	if t.received == 0 {
+		return
 	}
-	if e.ignored > 0 { // spans that a rule ignores are dropped, too
-		e.totals.dropped[DropIgnored].Add(e.ignored)
+	if dropped := t.received - t.published - t.ignored; dropped > 0 {
+		f.dropped[reason].Add(dropped)
 	}
-	e.totals.received.Add(e.spans)
+	if t.ignored > 0 { // what a rule ignores is dropped, too
+		f.dropped[DropIgnored].Add(t.ignored)
+	}
+	f.received.Add(t.received)
+}
+
+// droppedByReason returns a copy of the counters of dropped spans or values. It contains every reason, also those at 0.
+func (f *flow) droppedByReason() map[string]uint64 {
+	byReason := make(map[string]uint64, drops)
+	for reason := notDropped + 1; int(reason) < drops; reason++ {
+		byReason[reason.String()] = f.dropped[reason].Load()
+	}
+	return byReason
 }
 
 // refuse sets the reason why the spans of the entry are dropped. If a client can retry after this
@@ -58,7 +86,7 @@ func (e *entry) end() {
 func (e *entry) refuse(reason DropReason) {
 	e.reason = reason
 	if reason.IsRetryable() {
-		e.spans = 0
+		e.spans, e.values = tally{}, tally{}
 	}
 }
 
@@ -74,10 +102,12 @@ func (t *totals) addCollapsed(spans *[span.WholeKey + 1]uint64) {
 // collapsedOrigin is the key in Stats.Collapsed for spans whose origin did not fit in the interval.
 const collapsedOrigin = "origin"
 
-// Stats is a copy of the totals. Dropped contains every reason, also those at 0.
+// Stats is a copy of the totals. Dropped and ValuesDropped contain every reason, also those at 0.
 type Stats struct {
 	Received       uint64
 	Dropped        map[string]uint64 // spans by drop reason
+	ValuesReceived uint64            // values of measures
+	ValuesDropped  map[string]uint64 // values of measures by drop reason
 	Collapsed      map[string]uint64 // spans by lost label
 	Renamed        uint64            // spans counted under a name by convention
 	KeysDecoded    uint64
@@ -101,17 +131,14 @@ func (t *totals) stats() Stats {
 		Renamed:     t.renamed.Load(),
 		KeysDecoded: t.decoded.Load(), KeysUncached: t.uncached.Load(),
 		KeysUnnumbered: t.unnumbered.Load(), KeysNormalised: t.normalised.Load(),
-		Dropped:   make(map[string]uint64, drops),
+		Dropped: t.spans.droppedByReason(), ValuesDropped: t.values.droppedByReason(),
 		Collapsed: make(map[string]uint64, span.WholeKey+2),
-	}
-	for reason := notDropped + 1; int(reason) < drops; reason++ {
-		stats.Dropped[reason.String()] = t.dropped[reason].Load()
 	}
 	for label := range t.collapsed {
 		stats.Collapsed[span.Label(label).String()] = t.collapsed[label].Load()
 	}
 	stats.Collapsed[collapsedOrigin] = t.sharedOrigin.Load() // spans counted together with those of other processes
-	stats.Received = t.received.Load()
+	stats.Received, stats.ValuesReceived = t.spans.received.Load(), t.values.received.Load()
 	return stats
 }
 

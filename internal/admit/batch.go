@@ -14,39 +14,45 @@ import (
 
 // batch is the scratch of one publisher for its current batch.
 type batch struct {
-	slots        []aggregate.Slot
-	hashes       []uint32                  // hashes of the keys of all spans that are not ignored, in order
-	drainers     []uint16                  // drainer of each slot; noDrainer for an ignored span
-	perDrainer   []drainerBatch            // one per drainer
-	isResolved   bool                      // slots, hashes, drainers and perDrainer are filled for the current batch
-	cycle        uint64                    // cycle in which the batch was resolved
-	ignored      int                       // number of ignored spans
-	shared       int                       // number of counted spans that are marked as span.SharedOrigin
-	renamed      int                       // number of counted spans that are marked as span.Renamed
-	collapsed    [span.WholeKey + 1]uint64 // number of spans that lost each label
-	hasCollapsed bool
+	slots         []aggregate.Slot          // one per span, then one per value
+	spans         int                       // number of spans
+	hashes        []uint32                  // hashes of the keys of all slots that are not ignored, in order
+	drainers      []uint16                  // drainer of each slot; noDrainer for an ignored one
+	perDrainer    []drainerBatch            // one per drainer
+	isResolved    bool                      // slots, hashes, drainers and perDrainer are filled for the current batch
+	cycle         uint64                    // cycle in which the batch was resolved
+	ignored       int                       // number of ignored spans
+	ignoredValues int                       // number of values of ignored spans
+	shared        int                       // number of counted spans that are marked as span.SharedOrigin
+	renamed       int                       // number of counted spans that are marked as span.Renamed
+	collapsed     [span.WholeKey + 1]uint64 // number of spans that lost each label
+	hasCollapsed  bool
 }
 
 // drainerBatch is the part of a batch that goes to one drainer.
 type drainerBatch struct {
 	spans  int // number of spans; each needs a slot of the drainer's ring
+	values int // number of values of spans; each needs a slot, too
 	filled int // number of slots that are copied to claim
 	claim  ring.Claim[aggregate.Slot]
 }
 
-// reset prepares the batch for n spans. It resets the counts, but not the contents of slots, hashes and
-// drainers, which the caller must overwrite.
-func (b *batch) reset(n int) {
+// reset prepares the batch for the given numbers of spans and of their values. It resets the counts, but not the
+// contents of slots and drainers, which the caller must overwrite.
+func (b *batch) reset(spans, values int) {
+	n := spans + values
 	if cap(b.slots) < n {
 		b.slots = make([]aggregate.Slot, n)
-		b.hashes = make([]uint32, n)
+		b.hashes = make([]uint32, 0, n)
 		b.drainers = make([]uint16, n)
 	}
 	b.slots = b.slots[:n]
-	b.hashes = b.hashes[:n]
+	b.spans = spans
+	b.hashes = b.hashes[:0]
 	b.drainers = b.drainers[:n]
 	clear(b.perDrainer)
 	b.ignored = 0
+	b.ignoredValues = 0
 	b.shared = 0
 	b.renamed = 0
 	if b.hasCollapsed {
@@ -61,11 +67,10 @@ func (b *batch) isResolvedIn(cycle uint64) bool { return b.isResolved && b.cycle
 // noDrainer marks an ignored span in batch.drainers. It is larger than any drainer's number.
 const noDrainer = math.MaxUint16
 
-// ignore excludes the span at index i of the batch from publishing.
+// ignore excludes the slot at index i of the batch from publishing.
 func (b *batch) ignore(i int) {
 	b.slots[i] = aggregate.Slot{Key: ignoredKey}
 	b.drainers[i] = noDrainer
-	b.ignored++
 }
 
 // trim releases the scratch if it was grown for a batch of more than limit spans.
@@ -134,12 +139,12 @@ func (p *Publisher) Merge(
 	}
 	commit(spans)
 	entry := totals.begin(spans+ignored, DropBug)
-	entry.ignored = ignored
+	entry.spans.ignored = ignored
 	defer entry.end()
 	for i := range notIgnored {
 		g := &notIgnored[i]
 		lost := merging.Add(p.finder.originID, g)
-		entry.published += g.Spans
+		entry.spans.published += g.Spans
 		for f := range span.WholeKey + 1 {
 			if lost.Has(span.Label(f)) {
 				totals.collapsed[f].Add(g.Spans)

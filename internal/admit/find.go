@@ -25,6 +25,7 @@ type finder struct {
 	originID registry.OriginID
 	interval uint64 // interval in which originID is valid: its number plus one, 0 before the first
 	keys     *keyTable
+	found    int // index in keys of the last found key; none if it is not in the table
 
 	decodedKeys decodedKeys
 
@@ -66,6 +67,7 @@ func (f *finder) find(cycle *aggregate.Cycle, s *snapshot) (*resolved, error) {
 			f.keys.train(index) // so that predict finds the key the next time
 		}
 	}
+	f.found = index
 	known := &f.keys.known[index]
 	wasUsedTwice := known.used == firstUseIn(f.interval).asSecondUse()
 	if !wasUsedTwice {
@@ -102,6 +104,7 @@ func (f *finder) sampleCollapsed(cycle *aggregate.Cycle, s *snapshot, known *kno
 // findNew returns where the spans of a key are counted that is not in the key table. It adds the key to the
 // table if mayCache allows that and there is space. hash is the hash of the key.
 func (f *finder) findNew(cycle *aggregate.Cycle, s *snapshot, hash uint64) (*resolved, error) {
+	f.found = none
 	admission, wasNormalized, err := f.admit(cycle, s, s.Key)
 	if err != nil {
 		return nil, err
@@ -116,6 +119,7 @@ func (f *finder) findNew(cycle *aggregate.Cycle, s *snapshot, hash uint64) (*res
 		f.decodedKeys.uncached++
 		return &f.uncachedResult, nil
 	}
+	f.found = index
 	known := &f.keys.known[index]
 	known.resolved = f.uncachedResult
 	hasReplacedLabels := !admission.IsUnchanged()
@@ -123,6 +127,30 @@ func (f *finder) findNew(cycle *aggregate.Cycle, s *snapshot, hash uint64) (*res
 		known.used = known.used.asSecondUse()
 	}
 	return &known.resolved, nil
+}
+
+// findValue returns where values of a measure are counted, for the span s from a request body. Its key must be the last
+// one that find has found. The result is valid until the next call of find or findValue.
+func (f *finder) findValue(cycle *aggregate.Cycle, s *snapshot, measure span.Measure) *resolved {
+	value := &f.uncachedResult
+	if f.found == none {
+		*value = resolved{}
+	} else {
+		value = f.keys.valueOf(f.found, measure)
+	}
+	firstUse := firstUseIn(f.interval)
+	if value.used == firstUse.asSecondUse() {
+		return value
+	}
+	isSecondUse := value.used == firstUse
+	key := s.labeller.Label(s.span)
+	key.Measure = measure
+	f.normalize(key)
+	*value = f.resolved(cycle.Admit(f.originID, key))
+	if isSecondUse {
+		value.used = firstUse.asSecondUse()
+	}
+	return value
 }
 
 // mayCache reports whether a new key may be added to the key table. If labels of the key were replaced, their

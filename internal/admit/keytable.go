@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/spanstatsd/spanstatsd/internal/registry"
+	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
 // resolved is the row in which the spans of a key are counted, and the hash that selects a ring for
@@ -93,9 +94,11 @@ type keyTable struct {
 	seed                maphash.Seed
 	slots               []keySlot
 	known               []knownKey
-	last                uint32   // index of the last key that was found by its bytes
-	numbers             []uint32 // for each number, index into known plus one; 0 if undefined, or unlabelled
-	maxKeys             int      // limit on numbers, and on keys without a number
+	measures            int        // number of measures whose values can be counted under each key
+	values              []resolved // where these values are counted: one element per known key and measure, see valueOf
+	last                uint32     // index of the last key that was found by its bytes
+	numbers             []uint32   // for each number, index into known plus one; 0 if undefined, or unlabelled
+	maxKeys             int        // limit on numbers, and on keys without a number
 	maxBytes            int
 	share               keyShare // memory that is charged for the known keys and the numbers
 	numberedBytes       int      // part of share that is charged for numbers and numbered keys
@@ -174,7 +177,7 @@ func (k *keyTable) add(keyBytes []byte, hash uint64, reason chargeReason) int {
 	capacity := keyCapacity(keyBytes)
 	maxKnown := 2 * k.maxKeys // maxKeys with a number, and as many without
 	isFull := len(k.known) >= maxKnown
-	if isFull || !k.charge(costOf(capacity), reason) {
+	if isFull || !k.charge(costOf(capacity)+k.valueBytes(), reason) {
 		k.full = true // the next sweep removes unused keys
 		return none
 	}
@@ -182,9 +185,20 @@ func (k *keyTable) add(keyBytes []byte, hash uint64, reason chargeReason) int {
 	copied := append(make([]byte, 0, capacity), keyBytes...)
 	k.growForOneKey()
 	k.known = append(k.known, knownKey{keyBytes: copied, hash: hash})
+	k.values = append(k.values, make([]resolved, k.measures)...)
 	k.insert(index)
 	return index
 }
+
+// valueOf returns where values of a measure are counted that belong to spans of the known key with the given index.
+// The result is valid until the table changes.
+func (k *keyTable) valueOf(index int, measure span.Measure) *resolved {
+	firstMeasure := index * k.measures
+	return &k.values[firstMeasure+int(measure)-1]
+}
+
+// valueBytes returns the memory of the values of a known key. append can double the list.
+func (k *keyTable) valueBytes() int { return 2 * k.measures * int(unsafe.Sizeof(resolved{})) }
 
 // growForOneKey enlarges the hash table and the list of keys, if necessary, so that they have space for one more
 // key.
@@ -209,7 +223,7 @@ func (k *keyTable) charge(cost int, reason chargeReason) bool {
 // release releases all keys and the memory that is charged for them. The table must not be used
 // afterwards.
 func (k *keyTable) release() {
-	k.slots, k.known, k.numbers = nil, nil, nil
+	k.slots, k.known, k.values, k.numbers = nil, nil, nil, nil
 	k.share.shrink(0)
 }
 
@@ -236,9 +250,9 @@ func (k *keyTable) removeUsedBefore(oldest use) {
 	k.rehash(slotsFor(len(k.known)))
 }
 
-// usedBytes returns the memory that is charged for the keys and for the list of numbers.
+// usedBytes returns the memory that is charged for the keys, their values and the list of numbers.
 func (k *keyTable) usedBytes() int {
-	bytes := numberBytes * len(k.numbers)
+	bytes := numberBytes*len(k.numbers) + len(k.known)*k.valueBytes()
 	for i := range k.known {
 		bytes += k.known[i].cost()
 	}
@@ -266,15 +280,17 @@ func (k *keyTable) removeFromList(oldest use) {
 		}
 	}
 	remaining := make([]knownKey, 0, max(leastKeys, count))
+	remainingValues := make([]resolved, 0, cap(remaining)*k.measures)
 	newIndexes := make([]int32, len(k.known)) // by old index; unused for removed keys
 	for i := range k.known {
 		if isKept(&k.known[i]) {
 			newIndexes[i] = int32(len(remaining))
 			remaining = append(remaining, k.known[i])
+			remainingValues = append(remainingValues, k.values[i*k.measures:(i+1)*k.measures]...)
 		}
 	}
 	k.updateNumbers(newIndexes)
-	k.known = remaining
+	k.known, k.values = remaining, remainingValues
 }
 
 // updateNumbers makes the numbers refer to the new indexes of their keys. newIndexes contains these by old index.

@@ -46,9 +46,9 @@ func (p *Publisher) publishSpans(walker wire.SpansWalker, entry *entry) (DropRea
 // after the last attempt to publish them, because attempts choose the cycle, or export interval, to which
 // received spans belong.
 func (p *Publisher) recordDrop(entry *entry, reason DropReason) {
-	p.settlement.Receive(entry.spans)
+	p.settlement.Receive(entry.spans.received)
 	entry.reason = reason
-	p.dropped.Store(p.dropped.Load() + entry.spans)
+	p.dropped.Store(p.dropped.Load() + entry.spans.received)
 }
 
 // tryRepeatedly publishes a complete batch, or drops it and returns the reason. While the queue to a drainer,
@@ -106,7 +106,7 @@ func (p *Publisher) tryOnce(snapshots source, entry *entry) (DropReason, error) 
 		p.copySlots()
 		p.countHeldSlots()
 		p.publish(entry)
-		p.settlement.Receive(entry.spans) // before leaveCycle, so that the cycle is not sealed yet
+		p.settlement.Receive(entry.spans.received) // before leaveCycle, so that the cycle is not sealed yet
 	}
 	return reason, err
 }
@@ -193,11 +193,12 @@ func (p *Publisher) admitOrigin(cycle *aggregate.Cycle) (id registry.OriginID, o
 	return cycle.AdmitOrigin(p.origin)
 }
 
-// resolve fills the batch with the slot of each snapshot. It is the hot path.
+// resolve fills the batch with the slot of each snapshot, and then with those of their values. It is the hot path.
 func (p *Publisher) resolve(cycle *aggregate.Cycle, snapshots *source) error {
 	b, s, window := &p.batch, &p.snapshot, cycle.Window()
-	b.reset(snapshots.len())
+	b.reset(snapshots.len(), len(snapshots.values()))
 	p.route.Begin()
+	values := snapshots.values() // without those of earlier spans
 	for i := 0; snapshots.next(s, i); i++ {
 		key, err := p.finder.find(cycle, s)
 		if err != nil {
@@ -205,30 +206,66 @@ func (p *Publisher) resolve(cycle *aggregate.Cycle, snapshots *source) error {
 		}
 		if key.id == ignoredKey {
 			b.ignore(i)
-			continue
+			b.ignored++
+		} else {
+			p.fillSlot(i, key, s)
+			b.slots[i].Place = window.Place(s.End)
 		}
-		if key.collapsed != 0 {
-			b.countCollapsed(key.collapsed)
+		for len(values) > 0 && int(values[0].Snapshot) == i {
+			p.resolveValue(cycle, len(b.slots)-len(values), &values[0])
+			values = values[1:]
 		}
-		if s.Flags&span.SharedOrigin != 0 {
-			b.shared++
-		}
-		if s.Flags&span.Renamed != 0 {
-			b.renamed++
-		}
-		drainer := p.route.Drainer(key.hash)
-		b.hashes[i-b.ignored], b.drainers[i] = key.hash, uint16(drainer)
-		b.perDrainer[drainer].spans++
-		slot := &b.slots[i]
-		slot.Duration, slot.End, slot.Weight, slot.Flags = s.Duration, s.End, s.Weight, s.Flags
-		slot.Key, slot.Place = key.id, window.Place(s.End)
 	}
 	if err := snapshots.walker.Err(); err != nil {
 		return err //nolint:wrapcheck // the decoder's error is complete
 	}
-	p.route.CountLoad(b.hashes[:len(b.slots)-b.ignored])
+	p.route.CountLoad(b.hashes)
 	b.isResolved, b.cycle = true, cycle.Number()
 	return nil
+}
+
+// fillSlot fills the slot at index i, except for its place, with the span s. key is the result of finding its key.
+func (p *Publisher) fillSlot(i int, key *resolved, s *snapshot) {
+	b := &p.batch
+	if key.collapsed != 0 {
+		b.countCollapsed(key.collapsed)
+	}
+	if s.Flags&span.SharedOrigin != 0 {
+		b.shared++
+	}
+	if s.Flags&span.Renamed != 0 {
+		b.renamed++
+	}
+	drainer := p.assignDrainer(i, key)
+	drainer.spans++
+	slot := &b.slots[i]
+	slot.Duration, slot.End, slot.Weight, slot.Flags = s.Duration, s.End, s.Weight, s.Flags
+	slot.Key = key.id
+}
+
+// assignDrainer selects the drainer that counts the slot at index i, and returns its part of the batch.
+func (p *Publisher) assignDrainer(i int, key *resolved) *drainerBatch {
+	b := &p.batch
+	drainer := p.route.Drainer(key.hash)
+	b.hashes = append(b.hashes, key.hash)
+	b.drainers[i] = uint16(drainer)
+	return &b.perDrainer[drainer]
+}
+
+// resolveValue fills the slot at index i with a value of the span that was resolved last, p.snapshot.
+func (p *Publisher) resolveValue(cycle *aggregate.Cycle, i int, v *span.Value) {
+	b := &p.batch
+	ofSpan := &b.slots[v.Snapshot]
+	if ofSpan.Key == ignoredKey {
+		b.ignore(i)
+		b.ignoredValues++
+		return
+	}
+	key := p.finder.findValue(cycle, &p.snapshot, v.Measure)
+	p.assignDrainer(i, key).values++
+	b.slots[i] = aggregate.Slot{
+		Duration: v.Amount, End: ofSpan.End, Weight: 1, Key: key.id, Flags: v.Flags | span.IsValue, Place: ofSpan.Place,
+	}
 }
 
 // claimTries is the maximum number of attempts to claim ring slots while other publishers claim at
@@ -241,16 +278,17 @@ const claimTries = 8
 func (p *Publisher) claim(drainerIndex int) DropReason {
 	part := &p.batch.perDrainer[drainerIndex]
 	aggregator := p.shared.config.Aggregator
-	if part.spans == 0 {
+	slots := part.spans + part.values
+	if slots == 0 {
 		return notDropped
 	}
-	if part.spans > aggregator.RingSlots() {
+	if slots > aggregator.RingSlots() {
 		return DropBatchTooLarge
 	}
 	spanRing := aggregator.Ring(drainerIndex)
 	isAlone := p.shared.isAlone()
-	if p.shares[drainerIndex].allows(spanRing, part.spans, isAlone) {
-		claim, reason := claimSlots(spanRing, part.spans)
+	if p.shares[drainerIndex].allows(spanRing, slots, isAlone) {
+		claim, reason := claimSlots(spanRing, slots)
 		part.claim = claim
 		return reason
 	}
@@ -304,24 +342,25 @@ func (p *Publisher) countHeldSlots() {
 	}
 }
 
-// publish passes the filled ring slots to the drainers. It counts the spans in entry and in the totals.
+// publish passes the filled ring slots to the drainers. It counts the spans and values in entry and in the totals.
 func (p *Publisher) publish(entry *entry) {
 	b := &p.batch
 	for i := range b.perDrainer {
-		claim := &b.perDrainer[i].claim
-		slots := claim.Len()
-		if slots > 0 {
-			claim.Publish()
-			entry.published += uint64(slots)
+		part := &b.perDrainer[i]
+		if part.claim.Len() > 0 {
+			part.claim.Publish()
+			entry.spans.published += uint64(part.spans)
+			entry.values.published += uint64(part.values)
 		}
 	}
-	entry.ignored += uint64(b.ignored)
+	entry.spans.ignored += uint64(b.ignored)
+	entry.values.ignored += uint64(b.ignoredValues)
 	totals := &p.shared.totals
 	if b.hasCollapsed {
 		totals.addCollapsed(&b.collapsed)
 	}
 	if p.isShared {
-		b.shared = len(b.slots) - b.ignored
+		b.shared = b.spans - b.ignored
 	}
 	if b.shared > 0 {
 		totals.sharedOrigin.Add(uint64(b.shared))
@@ -363,6 +402,14 @@ func (src *source) len() int {
 	return src.walker.Len()
 }
 
+// values returns the values of the snapshots. Messages of the native protocol have none.
+func (src *source) values() []span.Value {
+	if src.batch == nil {
+		return nil
+	}
+	return src.batch.Values
+}
+
 // next reads the snapshot with the index i into s. It returns false after the last one, or if the
 // message is malformed. The first call must have the index 0, each other call the next index.
 func (src *source) next(s *snapshot, i int) bool {
@@ -400,15 +447,17 @@ type BatchPart struct {
 // publishers, which no agent counts, are dropped for the returned reason; if that IsRetryable, they
 // are not counted as received, because the caller refuses the request and its sender retries.
 func (s *Publishers) PublishTogether(commit func(), parts ...BatchPart) (reason DropReason, ok bool) {
-	spans := uint64(0)
+	spans, values := uint64(0), uint64(0)
 	for i := range parts {
 		spans += uint64(len(parts[i].Batch.Snapshots))
+		values += uint64(len(parts[i].Batch.Values))
 	}
 	if spans == 0 {
 		commit()
 		return 0, true
 	}
 	entry := s.totals.begin(spans, DropLeftToAgent)
+	entry.values.received = values
 	defer entry.end()
 	noAgent := parts[0].Publisher.withoutAgent
 	if noAgent {
@@ -416,7 +465,7 @@ func (s *Publishers) PublishTogether(commit func(), parts ...BatchPart) (reason 
 	}
 	defer s.leaveAll(parts)
 	aggregator := s.config.Aggregator
-	if spans > uint64(aggregator.Drainers()*aggregator.RingSlots()) {
+	if spans+values > uint64(aggregator.Drainers()*aggregator.RingSlots()) {
 		reason = DropBatchTooLarge
 	}
 	for i := 0; i < len(parts) && reason == notDropped; i++ {

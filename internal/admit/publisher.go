@@ -34,7 +34,9 @@ type Publisher struct {
 // host or environment is replaced by DefaultHost or DefaultEnv. The publisher must not be closed while
 // it publishes.
 func (s *Publishers) NewPublisher(origin span.Origin) *Publisher {
-	return s.newPublisher(origin, keyShare{memory: &s.keyMemory})
+	p := s.newPublisher(origin, keyShare{memory: &s.keyMemory})
+	p.finder.keys.measures = s.config.Measures
+	return p
 }
 
 // NewConnection is like NewPublisher, for a connection of the native protocol. A part of the memory for keys is
@@ -118,7 +120,7 @@ func (p *Publisher) Counted(i int) (cycle uint64, slot *aggregate.Slot) {
 
 // CountedSpans returns how many spans of the current batch are counted: all except for ignored ones. Only
 // the function commit of PublishTogether may call it.
-func (p *Publisher) CountedSpans() int { return len(p.batch.slots) - p.batch.ignored }
+func (p *Publisher) CountedSpans() int { return p.batch.spans - p.batch.ignored }
 
 // Cycle returns the number of the export interval in which the current batch is counted. It may only be
 // called by the callback commit of PublishTogether.

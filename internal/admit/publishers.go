@@ -29,6 +29,7 @@ type Config struct {
 	WaitBudget       time.Duration // how long a connection can wait for a full ring unless Block is set, see waitBudget
 	DefaultHost      string        // host of origins that name none
 	DefaultEnv       string        // environment of origins that name none
+	Measures         int           // number of measures, whose values are counted for spans from request bodies
 	Ignore           *ignore.List  // rules for spans that are not counted; nil counts every span
 	Aggregator       *aggregate.Aggregator
 	Recovery         *recovery.File // recovery file for the next daemon; nil disables it

@@ -309,24 +309,27 @@ var ErrStopped = errors.New("the daemon is stopping, and has already begun its l
 
 // Stats is a snapshot of the aggregator's counters.
 type Stats struct {
-	Drainers    []DrainerStats
-	Ages        Ages
-	Merged      uint64             // spans of groups that tracers have counted
-	Pending     uint64             // snapshots in tables that are not sealed
-	Origins     int                // in the current interval
-	Aggregates  int                // keys in the current interval
-	Masked      map[string]uint64  // keys with a mask instead of a label, by label
-	Overflow    *registry.Overflow // last interval in which a label exceeded its budget; nil if there was none
-	Partitions  routing.Stats
-	SketchBytes int       // memory in use for the bins of sketches
-	Coarsened   uint64    // spans counted in a higher bin than their own, see sketch.Memory
-	Sealed      uint64    // cycles so far
-	LastSeal    time.Time // the start time before the first seal
+	Drainers []DrainerStats
+	Ages     Ages
+	Merged   uint64 // spans of groups that tracers have counted
+	Pending  uint64 // snapshots in tables that are not sealed
+
+	PendingValues uint64             // values of measures in tables that are not sealed
+	Origins       int                // in the current interval
+	Aggregates    int                // keys in the current interval
+	Masked        map[string]uint64  // keys with a mask instead of a label, by label
+	Overflow      *registry.Overflow // last interval in which a label exceeded its budget; nil if there was none
+	Partitions    routing.Stats
+	SketchBytes   int       // memory in use for the bins of sketches
+	Coarsened     uint64    // spans counted in a higher bin than their own, see sketch.Memory
+	Sealed        uint64    // cycles so far
+	LastSeal      time.Time // the start time before the first seal
 }
 
 // DrainerStats has the counters of one drainer.
 type DrainerStats struct {
 	Aggregated  uint64
+	Values      uint64 // aggregated values of measures, which are not spans
 	Late, Early uint64
 	Excess      float64 // number of spans that the aggregated ones represent by their weights, minus Aggregated
 	Ring        ring.Stats
@@ -337,6 +340,14 @@ func (s *Stats) Aggregated() (total uint64) {
 	total = s.Merged
 	for i := range s.Drainers {
 		total += s.Drainers[i].Aggregated
+	}
+	return total
+}
+
+// Values returns the number of values of measures that all drainers have counted.
+func (s *Stats) Values() (total uint64) {
+	for i := range s.Drainers {
+		total += s.Drainers[i].Values
 	}
 	return total
 }
@@ -372,7 +383,7 @@ func (a *Aggregator) Stats() Stats {
 	s.Merged = a.merged.Load()
 	for i, d := range a.drainers {
 		s.Drainers = append(s.Drainers, DrainerStats{
-			Aggregated: d.aggregated.Load(), Late: d.late.Load(), Early: d.early.Load(),
+			Aggregated: d.aggregated.Load(), Values: d.values.Load(), Late: d.late.Load(), Early: d.early.Load(),
 			Excess: math.Float64frombits(d.excess.Load()), Ring: d.ring.Stats(),
 		})
 		ring, load := &s.Drainers[i].Ring, &s.Partitions.Drainers[i]
@@ -381,6 +392,7 @@ func (a *Aggregator) Stats() Stats {
 		s.Partitions.SlotsUsed += ring.Used
 		s.Ages.add(&d.ages)
 		s.Pending += d.tables[0].pending.Load() + d.tables[1].pending.Load()
+		s.PendingValues += d.tables[0].pendingValues.Load() + d.tables[1].pendingValues.Load()
 	}
 	if a.cycles.current.Load() != closedCycle {
 		s.Origins, s.Aggregates = a.intervals.Size()

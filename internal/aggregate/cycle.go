@@ -294,7 +294,7 @@ func (w *Window) bucketAt(nanoseconds int64) int64 {
 	return ownBucket + (nanoseconds-w.ownStart)/int64(w.width)
 }
 
-// Slot is a snapshot in a ring: the numbers that a drainer needs. It has no pointers, so that the
+// Slot is a snapshot in a ring, or a value of one: the numbers that a drainer needs. It has no pointers, so that the
 // garbage collector need not scan the rings, and publishing runs no write barrier.
 type Slot struct {
 	Duration uint64  // nanoseconds
@@ -303,6 +303,14 @@ type Slot struct {
 	Key      registry.KeyID
 	Flags    span.Flags
 	Place
+}
+
+// spans returns 1 for a span, and 0 for a value of a span.
+func (s *Slot) spans() uint64 {
+	if s.Flags&span.IsValue != 0 {
+		return 0
+	}
+	return 1
 }
 
 // Place identifies the cycle and bucket in which a snapshot is counted. Window.Place returns it.

@@ -22,13 +22,16 @@ type drainer struct {
 	tables    [2]*Table     // table of cycle n at index n%2
 	handled   chan struct{} // receives a token when a signal has been handled
 	discarded uint64        // snapshots discarded by the last Clear; the sealer reads it after handled
-	done      chan struct{}
-	ages      ages
+
+	discardedValues uint64 // the same for values of measures
+	done            chan struct{}
+	ages            ages
 
 	_          cpu.CacheLinePad
 	aggregated atomic.Uint64
 	late       atomic.Uint64
 	early      atomic.Uint64
+	values     atomic.Uint64 // aggregated values of measures
 	excess     atomic.Uint64 // sum of all weights minus aggregated, as bits of a float64
 	_          cpu.CacheLinePad
 }
@@ -39,22 +42,30 @@ func (d *drainer) run() {
 	d.ring.Consume(drainLimit, d.count, d.handleSignal)
 }
 
-// count adds each slot, the data of one span, to the table of its cycle, and updates the counters.
+// count adds each slot, the data of one span or value, to the table of its cycle, and updates the counters. All counters
+// except d.values count only spans.
 func (d *drainer) count(slots []Slot) {
 	d.ages.sample(slots)
 	var taken [2]uint64   // by table
+	var values [2]uint64  // by table
 	var clamped [3]uint64 // by clamp
 	var excess float64    // exact for integer weights, so it is 0 if no span was sampled
 	for i := range slots {
 		s := &slots[i]
 		d.tables[s.cycle].Add(s)
-		taken[s.cycle]++
-		clamped[s.clamp]++
+		spans := s.spans()
+		taken[s.cycle] += spans
+		values[s.cycle] += 1 - spans
+		clamped[s.clamp] += spans
 		excess += s.Weight - 1
 	}
 	for i, n := range taken {
 		if n > 0 { // a table that takes no slot may be sealed, and must not be written
 			increase(&d.tables[i].pending, n)
+		}
+		if values[i] > 0 {
+			increase(&d.tables[i].pendingValues, values[i])
+			increase(&d.values, values[i])
 		}
 	}
 	increase(&d.aggregated, taken[0]+taken[1])
@@ -78,6 +89,7 @@ func (d *drainer) handleSignal(signal ring.Signal) {
 	case ring.Clear:
 		table := d.tables[signal.Arg%2] // cycles use the two tables in turn
 		d.discarded = table.pending.Load()
+		d.discardedValues = table.pendingValues.Load()
 		table.Reset()
 		d.handled <- struct{}{}
 	case ring.Report:

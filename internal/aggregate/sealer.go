@@ -180,7 +180,7 @@ func (a *Aggregator) sealedCycle(c *Cycle) *Sealed {
 // clearPending resets the numbers of snapshots that Stats counts as pending.
 func (c *Cycle) clearPending() {
 	for _, table := range c.tables {
-		table.pending.Store(0)
+		table.clearPending()
 	}
 	if c.merged != nil {
 		c.merged.pending.Store(0)
@@ -192,9 +192,10 @@ func (c *Cycle) clearPending() {
 func (a *Aggregator) clear() {
 	number := a.cycles.current.Load()
 	a.signalAll(ring.Signal{Kind: ring.Clear, Arg: number})
-	discarded := uint64(0)
+	discarded, discardedValues := uint64(0), uint64(0)
 	for _, d := range a.drainers { // each of them has handled the signal, and set d.discarded
 		discarded += d.discarded
+		discardedValues += d.discardedValues
 	}
 	merged := a.cycles.at(number).merged
 	if merged != nil {
@@ -203,7 +204,7 @@ func (a *Aggregator) clear() {
 	now := time.Now()
 	a.config.Deliver(&Sealed{
 		Cycle: number, Start: now, End: now, Width: a.config.BucketWidth,
-		Cleared: discarded, Delivery: NewDelivery(),
+		Cleared: discarded, ClearedValues: discardedValues, Delivery: NewDelivery(),
 	})
 }
 
@@ -241,6 +242,8 @@ type Sealed struct {
 	// Cleared is the number of spans that were discarded, because no destination accepts statistics. If it is not 0, there
 	// is no other content.
 	Cleared uint64
+	// ClearedValues is the number of values of measures that were discarded with these spans.
+	ClearedValues uint64
 
 	// Delivery is resolved when every payload of the cycle is delivered or given up.
 	Delivery *Delivery
@@ -293,6 +296,16 @@ func (s *Sealed) Spans() (spans uint64) {
 		spans += part.Counts().Spans
 	}
 	return spans
+}
+
+// Values returns the number of values of measures in all tables, computed from their rows.
+func (s *Sealed) Values() (values uint64) {
+	for part := range s.Parts {
+		if s.Keys[part.Key].Key.Measure != 0 {
+			values += uint64(part.Counts().Hits) // each value has the weight 1
+		}
+	}
+	return values
 }
 
 // Release returns the memory of the counts to the aggregator, which reuses it for another cycle.

@@ -23,7 +23,8 @@ type Table struct {
 	errors []errorPart  // in the order of the rows' first errors
 	pages  sketch.Arena // of all stores
 
-	pending atomic.Uint64 // snapshots in the rows, for the accounting; one writer
+	pending       atomic.Uint64 // snapshots in the rows, for the accounting; one writer
+	pendingValues atomic.Uint64 // values of measures in the rows; one writer
 }
 
 // row is one key in one bucket. It has no pointers.
@@ -61,7 +62,7 @@ func (t *Table) Add(s *Slot) {
 	}
 	r := &t.rows[*index-1]
 	store := &r.okDurations
-	r.Spans++
+	r.Spans += s.spans()
 	r.Hits += s.Weight
 	r.Duration += float64(s.Duration) * s.Weight
 	if s.Flags&span.TopLevel != 0 {
@@ -104,7 +105,13 @@ func (t *Table) Reset() {
 	t.rows, t.errors = t.rows[:0], t.errors[:0]
 	clear(t.index)
 	t.pages.Reset()
+	t.clearPending()
+}
+
+// clearPending resets the numbers of snapshots and values that are pending.
+func (t *Table) clearPending() {
 	t.pending.Store(0)
+	t.pendingValues.Store(0)
 }
 
 // Counts are the counts of a key, except for the distribution of durations.
@@ -113,7 +120,7 @@ func (t *Table) Reset() {
 // weights are, and unable to wrap around. Exporters cap them to the largest value of the payload's
 // type.
 type Counts struct {
-	Spans    uint64  // snapshots, unweighted: the unit of the accounting
+	Spans    uint64  // snapshots, unweighted: the unit of the accounting; 0 for values of a measure
 	Hits     float64 // weighted, like the following three
 	Errors   float64
 	TopLevel float64

@@ -17,6 +17,9 @@ const (
 // SnapshotBytes is the memory for a snapshot without its fingerprint.
 const SnapshotBytes = int(unsafe.Sizeof(span.Snapshot{}))
 
+// ValueBytes is the memory for a value of a span.
+const ValueBytes = int(unsafe.Sizeof(span.Value{}))
+
 // Batches contains the snapshots of one body, the data of its spans that statistics need, grouped by
 // origin.
 type Batches struct {
@@ -43,7 +46,7 @@ type batch struct {
 func (b *Batches) Reset(labeller span.Labeller) {
 	for i := range b.all {
 		batch := &b.all[i]
-		batch.Batch = span.Batch{Snapshots: batch.Snapshots} // keeps only the memory of the snapshots
+		batch.Batch = span.Batch{Snapshots: batch.Snapshots, Values: batch.Values} // keeps only their memory
 		batch.id = BatchID{}
 	}
 	b.all = b.all[:0]
@@ -82,6 +85,7 @@ func (b *Batches) addBatch(id BatchID) {
 	added.service = append(added.service[:0], id.Service...)
 	added.id = BatchID{Origin: id.Origin, Service: spantable.View(added.service)}
 	added.Snapshots = added.Snapshots[:0]
+	added.Values = added.Values[:0]
 }
 
 // AddSnapshot appends a snapshot to the batch with the given number, and copies its fingerprint.
@@ -91,6 +95,13 @@ func (b *Batches) AddSnapshot(number int, fingerprint []byte, s span.Snapshot) {
 	s.FingerprintEnd = uint32(len(b.fingerprints))
 	batch := &b.all[number]
 	batch.Snapshots = append(batch.Snapshots, s)
+}
+
+// AddValue appends a value of the last snapshot in the batch with the given number.
+func (b *Batches) AddValue(number int, v span.Value) {
+	batch := &b.all[number]
+	v.Snapshot = uint32(len(batch.Snapshots) - 1)
+	batch.Values = append(batch.Values, v)
 }
 
 // FingerprintBytes returns the total length of all fingerprints.
@@ -122,7 +133,7 @@ const keptBytes = 4 << 20
 func (b *Batches) Release() {
 	bytes := cap(b.fingerprints)
 	for _, batch := range b.all[:cap(b.all)] {
-		bytes += cap(batch.Snapshots)*SnapshotBytes + cap(batch.service)
+		bytes += cap(batch.Snapshots)*SnapshotBytes + cap(batch.Values)*ValueBytes + cap(batch.service)
 	}
 	b.Reset(nil)
 	if bytes > keptBytes {
