@@ -136,7 +136,7 @@ type openCycle struct {
 	state       *cycleState // of the last interval
 	firstNumber uint64      // number of the first interval
 	lastNumber  uint64      // number of the last interval, and of the first snapshot that contains all spans
-	spans       uint64      // spans that are neither delivered nor lost
+	amount      Amount      // spans and values that are neither delivered nor lost
 	sealed      time.Time   // when the last interval was sealed
 	isAnswered  bool        // answer was called
 	isSettled   bool        // settle was called
@@ -144,7 +144,7 @@ type openCycle struct {
 
 // newOpenCycle returns an open cycle for c, which has the given number.
 func newOpenCycle(c *Cycle, number uint64, sealed time.Time) openCycle {
-	return openCycle{state: c.state, firstNumber: number, lastNumber: number, spans: c.spans, sealed: sealed}
+	return openCycle{state: c.state, firstNumber: number, lastNumber: number, amount: c.amount, sealed: sealed}
 }
 
 // settle settles the part of the cycle for this destination. Further calls do nothing.
@@ -201,10 +201,10 @@ func (o *openCycles) subtractDelivered(lastNumber, undelivered uint64) (delivere
 	cycles := o.cyclesUpTo(lastNumber)
 	for i := range cycles {
 		cycle := &cycles[i]
-		undeliveredInCycle := min(undelivered, cycle.spans)
+		undeliveredInCycle := min(undelivered, cycle.amount.Spans)
 		undelivered -= undeliveredInCycle // the rest is in later cycles
-		delivered += cycle.spans - undeliveredInCycle
-		cycle.spans = undeliveredInCycle
+		delivered += cycle.amount.Spans - undeliveredInCycle
+		cycle.amount.Spans = undeliveredInCycle
 	}
 	return delivered
 }
@@ -261,25 +261,25 @@ func (o *openCycles) mergeOldest(limit int) (removed []openCycle) {
 	for len(o.cycles) > limit {
 		oldest, next := o.cycles[0], &o.cycles[1]
 		next.firstNumber = oldest.firstNumber // next covers both cycles from now on
-		next.spans += oldest.spans
+		next.amount = next.amount.plus(oldest.amount)
 		removed = append(removed, oldest)
 		o.cycles = slices.Delete(o.cycles, 0, 1)
 	}
 	return removed
 }
 
-// subtractLost subtracts lost spans, which will never be delivered, from the open cycles (export intervals with
-// undelivered spans) up to lastNumber, oldest first. It returns the number of subtracted spans, which is less than
-// lost if the cycles have fewer spans.
-func (o *openCycles) subtractLost(lastNumber, lost uint64) (subtracted uint64) {
+// subtractLost subtracts lost spans and values, which will never be delivered, from the open cycles (export intervals
+// with undelivered spans) up to lastNumber, oldest first. It returns the subtracted amount, which is less than lost if
+// the cycles have fewer spans or values.
+func (o *openCycles) subtractLost(lastNumber uint64, lost Amount) (subtracted Amount) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	cycles := o.cyclesUpTo(lastNumber)
 	for i := range cycles {
 		cycle := &cycles[i]
-		lostInCycle := min(lost-subtracted, cycle.spans)
-		cycle.spans -= lostInCycle
-		subtracted += lostInCycle
+		lostInCycle := lost.minus(subtracted).atMost(cycle.amount)
+		cycle.amount = cycle.amount.minus(lostInCycle)
+		subtracted = subtracted.plus(lostInCycle)
 	}
 	return subtracted
 }

@@ -35,6 +35,9 @@ type Exporter struct {
 	// Metrics is the number of metrics whose series are kept as running totals; 0 is 1.
 	Metrics int
 
+	// HasValues reports whether the destination also gets the values of measures.
+	HasValues bool
+
 	// GraphMemory returns the maximum memory of the service graph, given the limits of running totals. It is nil
 	// without one. The edges are running totals in any case, so cycles without spans are sent as well.
 	GraphMemory func(totals.Limits) int
@@ -80,23 +83,27 @@ type Pull struct {
 // Cycle contains the counts of one export interval while they are encoded.
 type Cycle struct {
 	*aggregate.Sealed
-	Rows []Row
+	Rows []Row // those of spans first, then those of values of measures
 	// Limit is the maximum length of a payload.
 	Limit int
 	// Number numbers the running totals after the cycle. All spans of cycles with a number below
 	// FirstUnsettled have been delivered, or never will be. Only destinations of running totals have them.
 	Number, FirstUnsettled uint64
 
-	spans   uint64
+	amount  Amount
 	merging time.Duration // how long it took to merge the rows
 	state   *cycleState
 }
 
 // Encoded is the result of encoding one export interval, in addition to the payloads.
 type Encoded struct {
-	Unencodable uint64      // spans that could not be encoded
-	Totals      TotalsStats // only for exporters with running totals
+	Unencodable       uint64      // spans that could not be encoded
+	UnencodableValues uint64      // values of measures that could not be encoded
+	Totals            TotalsStats // only for exporters with running totals
 }
+
+// lost returns the amount that could not be encoded.
+func (e *Encoded) lost() Amount { return Amount{e.Unencodable, e.UnencodableValues} }
 
 // TotalsStats counts the running totals of an exporter.
 type TotalsStats struct {
@@ -108,11 +115,36 @@ type TotalsStats struct {
 	EdgesOverflowed uint64 // spans counted in the overflow edge
 }
 
+// SpanRows returns the rows of spans, without those of values.
+func (c *Cycle) SpanRows() []Row {
+	for i := range c.Rows {
+		if c.Rows[i].Key().Measure != 0 {
+			return c.Rows[:i]
+		}
+	}
+	return c.Rows
+}
+
+// Amount is a number of spans, and of values of measures, which are not spans.
+type Amount struct{ Spans, Values uint64 }
+
+// plus returns the sum of two amounts.
+func (a Amount) plus(b Amount) Amount { return Amount{a.Spans + b.Spans, a.Values + b.Values} }
+
+// minus returns a without b, which must not be larger.
+func (a Amount) minus(b Amount) Amount { return Amount{a.Spans - b.Spans, a.Values - b.Values} }
+
+// atMost returns the smaller number of spans, and the smaller number of values.
+func (a Amount) atMost(b Amount) Amount {
+	return Amount{min(a.Spans, b.Spans), min(a.Values, b.Values)}
+}
+
 // Payload is one encoded request.
 type Payload struct {
 	Origin span.Origin // origin of the spans; empty if there are several
 	Body   []byte
 	Spans  uint64 // 0 for running totals, whose spans are accounted per cycle
+	Values uint64 // values of measures; 0 for running totals, like Spans
 
 	// IsGraph is true if the payload contains only edges of the service graph. A newer one replaces it.
 	IsGraph bool
@@ -130,8 +162,10 @@ type Payload struct {
 	lastErr  error // error of the last attempt
 }
 
-// HasRunningTotals reports whether the payload contains running totals, whose spans are accounted per cycle.
-func (p *Payload) HasRunningTotals() bool { return p.Spans == 0 }
+// HasRunningTotals reports whether the payload contains running totals, whose spans and values are accounted per cycle.
+func (p *Payload) HasRunningTotals() bool { return p.amount() == (Amount{}) }
+
+func (p *Payload) amount() Amount { return Amount{p.Spans, p.Values} }
 
 // expectOutcome counts a new payload as pending: in its snapshot, the set of payloads with all running totals, if it
 // belongs to one, and otherwise in its cycle, the export interval whose spans it contains.

@@ -29,9 +29,9 @@ type Destination interface {
 	Stats() Stats
 	Flushes() []Flush // the most recent ones, newest first
 
-	// addPending counts the spans of a sealed cycle as pending, and reports whether to call accept with the
-	// cycle. cleared is the number of spans that were discarded because no destination wanted them.
-	addPending(cleared, spans uint64) (mustAccept bool)
+	// addPending counts the spans and values of a sealed cycle as pending, and reports whether to call accept with the
+	// cycle. cleared is the amount that was discarded because no destination wanted it.
+	addPending(cleared, sealed Amount) (mustAccept bool)
 	accept(c *Cycle)
 
 	// Shutdown calls these in order: close stops the acceptance of cycles, finishSending waits until nothing
@@ -82,8 +82,9 @@ func (f *Flusher) Accept(sealed *aggregate.Sealed) {
 	defer f.accepting.Unlock()
 	began := time.Now()
 	delivery := sealed.Delivery
-	destinations := f.addPending(sealed.Cleared, sealed.Spans())
-	if len(destinations) == 0 && sealed.Spans() == 0 { // there is nothing to do
+	amount := Amount{sealed.Spans(), sealed.Values()}
+	destinations := f.addPending(Amount{sealed.Cleared, sealed.ClearedValues}, amount)
+	if len(destinations) == 0 && amount.Spans == 0 { // there is nothing to do
 		sealed.Release()
 		delivery.Resolve(nil)
 		return
@@ -100,9 +101,9 @@ func (f *Flusher) Accept(sealed *aggregate.Sealed) {
 // to destinations. It also sets f.busiest to the label sets with the most spans.
 func (f *Flusher) mergeAndDeliver(sealed *aggregate.Sealed, state *cycleState, destinations []Destination) {
 	began := time.Now()
-	c := &Cycle{Sealed: sealed, Rows: f.merger.Merge(sealed), spans: sealed.Spans(), state: state}
-	if c.spans > 0 {
-		f.busiest.Store(f.busiestReader.findBusiest(sealed, c.Rows))
+	c := &Cycle{Sealed: sealed, Rows: f.merger.Merge(sealed), amount: Amount{sealed.Spans(), sealed.Values()}, state: state}
+	if c.amount.Spans > 0 {
+		f.busiest.Store(f.busiestReader.findBusiest(sealed, c.SpanRows()))
 	}
 	c.merging = time.Since(began)
 	for _, d := range destinations {
@@ -111,12 +112,12 @@ func (f *Flusher) mergeAndDeliver(sealed *aggregate.Sealed, state *cycleState, d
 	f.merger.Forget() // sealed, which the caller releases
 }
 
-// addPending counts the spans of a cycle, one export interval, as pending at each destination. It returns the
-// destinations that must accept the cycle. cleared is the number of spans that were discarded because no
-// destination wanted them.
-func (f *Flusher) addPending(cleared, spans uint64) (accepting []Destination) {
+// addPending counts the spans and values of a cycle, one export interval, as pending at each destination. It returns
+// the destinations that must accept the cycle. cleared is the amount that was discarded because no destination wanted
+// it.
+func (f *Flusher) addPending(cleared, sealed Amount) (accepting []Destination) {
 	for _, d := range f.destinations {
-		mustAccept := d.addPending(cleared, spans)
+		mustAccept := d.addPending(cleared, sealed)
 		if mustAccept {
 			accepting = append(accepting, d)
 		}
@@ -186,6 +187,14 @@ func (r *Row) Key() *span.Key { return r.parts[0].labels }
 // KeyID returns the ID of the key in the cycle.
 func (r *Row) KeyID() registry.KeyID { return r.parts[0].Key }
 
+// Values returns the number of values of a measure in the row. It is 0 for a row of spans.
+func (r *Row) Values() uint64 {
+	if r.Key().Measure == 0 {
+		return 0
+	}
+	return uint64(r.Hits) // each value has the weight 1
+}
+
 // Origin returns the index of the key's origin in Sealed.Origins.
 func (r *Row) Origin() registry.OriginID { return r.parts[0].origin }
 
@@ -229,6 +238,9 @@ type part struct {
 // period of time, the sketch mapping, the span type and the labels. It returns 0 if all are equal. The type precedes
 // the other labels because payloads for the Datadog agent need adjacent rows of the same type.
 func compareParts(a, b part) int {
+	if a.labels.Measure != b.labels.Measure {
+		return cmp.Compare(a.labels.Measure, b.labels.Measure)
+	}
 	if a.origin != b.origin {
 		return cmp.Compare(a.origin, b.origin)
 	}

@@ -18,8 +18,8 @@ type pullDestination struct {
 }
 
 func newPull(cfg Config, x Exporter) *pullDestination {
-	d := &pullDestination{exporter: x, cfg: cfg, stats: newStatsRecorder(), scrapes: x.Pull.Scrapes}
-	d.scrapes.onScraped = func(spans uint64) { d.stats.recordDelivered(spans, 0) }
+	d := &pullDestination{exporter: x, cfg: cfg, stats: newStatsRecorder(x.HasValues), scrapes: x.Pull.Scrapes}
+	d.scrapes.onScraped = func(delivered Amount) { d.stats.recordDelivered(delivered, 0) }
 	d.scrapes.settled = make(chan struct{}, 1)
 	return d
 }
@@ -54,7 +54,7 @@ func (d *pullDestination) publish(c *Cycle) Encoded {
 	cycle.FirstUnsettled = d.scrapes.open.firstUndelivered(c.Cycle)
 	d.scrapes.add(c, d.cfg.RetryAge) // before Publish, because then a scrape can contain the cycle
 	encoded := d.exporter.Pull.Publish(&cycle)
-	lost := d.scrapes.open.subtractLost(c.Cycle, encoded.Unencodable)
+	lost := d.scrapes.open.subtractLost(c.Cycle, encoded.lost())
 	recordUnencodable(d.cfg.Log, d.stats, &d.exporter, c, lost)
 	return encoded
 }
@@ -63,7 +63,7 @@ func (d *pullDestination) publish(c *Cycle) Encoded {
 // records the error in entry, which describes the cycle in the history, and reports it to the clients that wait for
 // the delivery of the cycle.
 func (d *pullDestination) rejectCycle(c *Cycle, entry *Flush) {
-	d.stats.recordUnsent(Shutdown, c.spans)
+	d.stats.recordUnsent(Shutdown, c.amount)
 	d.stats.changeEntry(entry, func(f *Flush) {
 		f.Outcomes[Shutdown.result()] = 1 // the cycle counts as one payload
 		f.LastError = errClosed.Error()
@@ -71,11 +71,12 @@ func (d *pullDestination) rejectCycle(c *Cycle, entry *Flush) {
 	c.state.recordError(errClosed)
 }
 
-// join implements Destination: it counts the spans of a cycle, one export interval, as pending. It counts cleared
-// spans, which were discarded because no destination wanted them, as unsent. It returns true if there are spans.
-func (d *pullDestination) addPending(cleared, spans uint64) (mustAccept bool) {
-	d.stats.recordSealed(cleared, spans)
-	return spans > 0
+// addPending implements Destination: it counts the spans and values of a cycle, one export interval, as pending. It
+// counts cleared ones, which were discarded because no destination wanted them, as unsent. It returns true if there are
+// spans.
+func (d *pullDestination) addPending(cleared, sealed Amount) (mustAccept bool) {
+	d.stats.recordSealed(cleared, sealed)
+	return sealed.Spans > 0
 }
 
 // close implements Destination.
@@ -104,7 +105,7 @@ func (d *pullDestination) settleRemaining() {
 	}
 	unscraped := d.scrapes.open.removeUpTo(math.MaxUint64)
 	for _, c := range unscraped {
-		d.stats.recordUnsent(Shutdown, c.spans)
+		d.stats.recordUnsent(Shutdown, c.amount)
 		c.settle()
 	}
 }
@@ -146,11 +147,11 @@ const (
 // stay pending until they are scraped. The exporter of a pull destination owns it; the zero value is
 // ready to use. It is safe for concurrent use.
 type Scrapes struct {
-	open            openCycles         // the totals after each cycle are a snapshot with the cycle's number
-	onScraped       func(spans uint64) // counts the spans of settled cycles; set by newPull
-	settled         chan struct{}      // holds a token after cycles were settled
-	nextAfterScrape atomic.Uint64      // number after the last cycle in a complete scrape; 0 if there is none
-	isScraped       atomic.Bool        // whether there was a complete scrape, with or without a cycle
+	open            openCycles    // the totals after each cycle are a snapshot with the cycle's number
+	onScraped       func(Amount)  // counts the spans and values of settled cycles; set by newPull
+	settled         chan struct{} // holds a token after cycles were settled
+	nextAfterScrape atomic.Uint64 // number after the last cycle in a complete scrape; 0 if there is none
+	isScraped       atomic.Bool   // whether there was a complete scrape, with or without a cycle
 }
 
 // add adds a cycle, an export interval whose spans are about to be published for scrapes. Clients that wait for the
@@ -223,7 +224,7 @@ func raise(a *atomic.Uint64, value uint64) {
 // crashes later, the next daemon does not report these spans as lost.
 func (s *Scrapes) settleUpTo(lastCycle uint64) {
 	for _, c := range s.open.removeUpTo(lastCycle) {
-		s.onScraped(c.spans)
+		s.onScraped(c.amount)
 		c.settle()
 	}
 	notify(s.settled) // pullDestination.finishSending waits for this

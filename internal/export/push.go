@@ -46,7 +46,7 @@ func newPush(cfg Config, x Exporter) *pushDestination {
 		exporter: x,
 		cfg:      cfg,
 		log:      newOutcomeLog(cfg.Log, x),
-		stats:    newStatsRecorder(),
+		stats:    newStatsRecorder(x.HasValues),
 		link:     newLink(),
 		queue:    queue{maxBytes: cfg.RetryBytes, maxInFlight: cfg.MaxPayloadBytes, inOrder: x.InOrder},
 		finished: make(chan finishedDelivery),
@@ -100,7 +100,7 @@ func (d *pushDestination) encode(c *Cycle, entry *Flush, now time.Time) Encoded 
 	encoded := d.exporter.Push.Encode(&cycle, func(p *Payload) {
 		d.enqueue(p, &cycle, entry, now)
 	})
-	recordUnencodable(d.cfg.Log, d.stats, &d.exporter, &cycle, encoded.Unencodable)
+	recordUnencodable(d.cfg.Log, d.stats, &d.exporter, &cycle, encoded.lost())
 	return encoded
 }
 
@@ -113,7 +113,7 @@ func (d *pushDestination) encodeSnapshot(c *Cycle, entry *Flush, now time.Time) 
 		p.snapshot = snap
 		d.enqueue(p, c, entry, now)
 	})
-	lost := d.open.subtractLost(snap.number, encoded.Unencodable)
+	lost := d.open.subtractLost(snap.number, encoded.lost())
 	recordUnencodable(d.cfg.Log, d.stats, &d.exporter, c, lost)
 	d.recordSnapshotOutcome(snap, payloadOutcome{}) // ends what addPendingPayload began
 	return encoded
@@ -135,7 +135,7 @@ func (d *pushDestination) removeQueuedGraph() {
 // rejectCycle counts the spans of a cycle, one export interval, as unsent for the given reason. It records err in
 // entry, which /status shows, and reports err to the clients that wait for the delivery of the cycle.
 func (d *pushDestination) rejectCycle(c *Cycle, entry *Flush, reason Reason, err error) {
-	d.stats.recordUnsent(reason, c.spans)
+	d.stats.recordUnsent(reason, c.amount)
 	d.stats.changeEntry(entry, func(f *Flush) {
 		f.Outcomes[reason.result()] = 1 // the cycle counts as one payload
 		f.LastError = err.Error()
@@ -150,7 +150,7 @@ func (d *pushDestination) beginSnapshot(c *Cycle, now time.Time) *snapshot {
 	c.Number = d.snapshots.Add(1)
 	c.FirstUnsettled = d.open.firstUndelivered(c.Number)
 	d.open.answerOlderThan(now.Add(-d.cfg.RetryAge), errNotYet) // clients wait for Config.RetryAge at most
-	if c.spans > 0 {
+	if c.amount.Spans > 0 {
 		d.addOpenCycle(newOpenCycle(c, c.Number, now))
 	}
 	replaced := d.queue.drain()
@@ -168,16 +168,16 @@ func (d *pushDestination) addOpenCycle(c openCycle) {
 	}
 }
 
-// recordUnencodable records that spans of an export interval could not be encoded and are lost. It counts them as
-// unsent, logs an error, and reports it to the clients that wait for the delivery of the interval. It does nothing
-// if spans is 0.
-func recordUnencodable(log *slog.Logger, stats *statsRecorder, x *Exporter, c *Cycle, spans uint64) {
-	if spans == 0 {
+// recordUnencodable records that spans or values of an export interval could not be encoded and are lost. It counts
+// them as unsent, logs an error, and reports it to the clients that wait for the delivery of the interval. It does
+// nothing if lost is 0.
+func recordUnencodable(log *slog.Logger, stats *statsRecorder, x *Exporter, c *Cycle, lost Amount) {
+	if lost == (Amount{}) {
 		return
 	}
-	stats.recordUnsent(Unencodable, spans)
+	stats.recordUnsent(Unencodable, lost)
 	log.Error("statistics can't be sent and are lost",
-		"destination", x.Name, "spans", spans, "error", errUnencodable)
+		"destination", x.Name, "spans", lost.Spans, "values", lost.Values, "error", errUnencodable)
 	c.state.recordError(fmt.Errorf("send to %s: %w", x.Name, errUnencodable))
 }
 
@@ -256,7 +256,7 @@ func (d *pushDestination) recordAccepted(p *Payload, rejectedSpans uint64) {
 		d.recordSnapshotAccepted(p.snapshot, rejectedSpans, err) // its spans are delivered with the last payload
 		return
 	}
-	d.stats.recordDelivered(p.Spans, rejectedSpans)
+	d.stats.recordDelivered(p.amount(), rejectedSpans)
 	p.cycle.resolvePart(err)
 }
 
@@ -287,7 +287,7 @@ func (d *pushDestination) recordLost(reason Reason, payloads ...*Payload) {
 // recordLostDeltas counts the spans of a payload as unsent, and reports err to the clients that wait for their
 // delivery.
 func (d *pushDestination) recordLostDeltas(p *Payload, reason Reason, err error) {
-	d.stats.recordUnsent(reason, p.Spans)
+	d.stats.recordUnsent(reason, p.amount())
 	d.log.logLost(reason, p)
 	p.cycle.answerPart(err)
 	// At shutdown, the spans stay in the recovery file: if the daemon is killed before it has reported the loss, the
@@ -322,7 +322,7 @@ func (d *pushDestination) recordSnapshotOutcome(s *snapshot, o payloadOutcome) {
 	if s.hasFailed {
 		// The undelivered spans stay in the open cycles, because the next snapshot contains them again.
 		deliveredSpans := d.open.subtractDelivered(s.number, s.undeliveredSpans)
-		d.stats.recordDelivered(deliveredSpans, s.rejectedSpans)
+		d.stats.recordDelivered(Amount{Spans: deliveredSpans}, s.rejectedSpans)
 		return
 	}
 	d.recordSnapshotDelivered(s)
@@ -333,11 +333,11 @@ func (d *pushDestination) recordSnapshotOutcome(s *snapshot, o payloadOutcome) {
 // so that their spans are not reported as lost after a crash, and answers the clients that wait for their delivery.
 func (d *pushDestination) recordSnapshotDelivered(s *snapshot) {
 	cycles := d.open.removeUpTo(s.number)
-	deliveredSpans := uint64(0)
+	var delivered Amount
 	for _, c := range cycles {
-		deliveredSpans += c.spans
+		delivered = delivered.plus(c.amount)
 	}
-	d.stats.recordDelivered(deliveredSpans, s.rejectedSpans)
+	d.stats.recordDelivered(delivered, s.rejectedSpans)
 	for _, c := range cycles {
 		c.settle()
 		c.answer(nil)
@@ -354,16 +354,16 @@ func (d *pushDestination) payloadError(reason Reason, p *Payload) error {
 		d.exporter.Name, reason, p.tries, p.lastErr)
 }
 
-// addPending implements Destination. It counts spans, those of a new cycle (export interval), as pending. It counts cleared,
-// the spans that were discarded because no destination wanted them, as unsent. It returns true if the destination must
+// addPending implements Destination. It counts the spans and values of a new cycle (export interval) as pending. It
+// counts cleared ones, which were discarded because no destination wanted them, as unsent. It returns true if the destination must
 // accept the cycle.
-func (d *pushDestination) addPending(cleared, spans uint64) (mustAccept bool) {
+func (d *pushDestination) addPending(cleared, sealed Amount) (mustAccept bool) {
 	if d.isDiscovering() { // the spans must not be pending for a destination that may never be found
-		d.stats.change(func(s *Stats) { s.BeforeDiscovery += cleared + spans })
+		d.stats.change(func(s *Stats) { s.BeforeDiscovery += cleared.Spans + sealed.Spans })
 		return false
 	}
-	d.stats.recordSealed(cleared, spans)
-	return spans > 0 || d.acceptsEmptyCycles()
+	d.stats.recordSealed(cleared, sealed)
+	return sealed.Spans > 0 || d.acceptsEmptyCycles()
 }
 
 // acceptsEmptyCycles reports whether the destination also gets the export intervals without spans. Running totals
@@ -399,7 +399,7 @@ func (d *pushDestination) finishSending(ctx context.Context) {
 func (d *pushDestination) settleRemaining() {
 	cycles := d.open.removeUpTo(math.MaxUint64) // all
 	for _, c := range cycles {
-		d.stats.recordUnsent(Shutdown, c.spans)
+		d.stats.recordUnsent(Shutdown, c.amount)
 		c.answer(d.wrapError(errClosed))
 		c.settle()
 	}

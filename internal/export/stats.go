@@ -67,6 +67,7 @@ type Stats struct {
 	Flushed  uint64            // spans in payloads that the destination accepted, or that it scraped
 	Unsent   map[Reason]uint64 // spans that will never be delivered
 	Pending  uint64            // spans in payloads without an outcome
+	Values   ValueStats
 	Payloads map[Result]uint64
 
 	IsDiscovering   bool   // auto-discovered, and not found yet
@@ -85,6 +86,16 @@ type Stats struct {
 
 	PayloadBytes Histogram // length of each payload
 	Totals       TotalsStats
+}
+
+// ValueStats is the accounting of the values of measures at a destination: each value that was aggregated and sealed is
+// in exactly one of its fields.
+type ValueStats struct {
+	Flushed uint64
+	Unsent  map[Reason]uint64
+	Pending uint64
+
+	Expected bool // the destination gets values; otherwise all fields stay 0
 }
 
 // State is the state of a destination, in one word.
@@ -164,6 +175,8 @@ type Flush struct {
 // statsRecorder maintains the stats and the history of a destination. One lock guards all of them:
 // there are few changes per payload, and a reader must never see a span twice or not at all.
 type statsRecorder struct {
+	hasValues bool // the destination gets the values of measures
+
 	mu      sync.Mutex
 	stats   Stats
 	history []*Flush // oldest first
@@ -171,14 +184,16 @@ type statsRecorder struct {
 
 // newStatsRecorder returns an empty recorder. All reasons and results are present with a count of 0,
 // so that their metrics exist from the start.
-func newStatsRecorder() *statsRecorder {
-	r := &statsRecorder{stats: Stats{
+func newStatsRecorder(hasValues bool) *statsRecorder {
+	r := &statsRecorder{hasValues: hasValues, stats: Stats{
+		Values:       ValueStats{Unsent: map[Reason]uint64{}, Expected: hasValues},
 		Unsent:       map[Reason]uint64{},
 		Payloads:     map[Result]uint64{},
 		PayloadBytes: newHistogram(1<<10, 4<<10, 16<<10, 64<<10, 256<<10, 1<<20, 4<<20, 16<<20),
 	}}
 	for _, reason := range Reasons {
 		r.stats.Unsent[reason] = 0
+		r.stats.Values.Unsent[reason] = 0
 	}
 	for _, result := range Results {
 		r.stats.Payloads[result] = 0
@@ -193,38 +208,52 @@ func (r *statsRecorder) change(edit func(*Stats)) {
 	edit(&r.stats)
 }
 
-// recordSealed counts the spans of a new export interval as pending. It counts cleared, the spans that were discarded
-// because no destination wanted them, as unsent.
-func (r *statsRecorder) recordSealed(cleared, spans uint64) {
+// recordSealed counts the spans and values of a new export interval as pending. It counts cleared ones, which were
+// discarded because no destination wanted them, as unsent.
+func (r *statsRecorder) recordSealed(cleared, sealed Amount) {
 	r.change(func(s *Stats) {
-		s.Pending += spans
-		s.Unsent[NotWanted] += cleared
+		s.Pending += sealed.Spans
+		s.Unsent[NotWanted] += cleared.Spans
+		if r.hasValues {
+			s.Values.Pending += sealed.Values
+			s.Values.Unsent[NotWanted] += cleared.Values
+		}
 	})
 }
 
-// recordUnsent counts pending spans as unsent for the given reason: they will never be delivered.
-func (r *statsRecorder) recordUnsent(reason Reason, spans uint64) {
+// recordUnsent counts pending spans and values as unsent for the given reason: they will never be delivered.
+func (r *statsRecorder) recordUnsent(reason Reason, unsent Amount) {
 	r.change(func(s *Stats) {
-		s.Pending -= spans
-		s.Unsent[reason] += spans
+		s.Pending -= unsent.Spans
+		s.Unsent[reason] += unsent.Spans
+		if r.hasValues {
+			s.Values.Pending -= unsent.Values
+			s.Values.Unsent[reason] += unsent.Values
+		}
 	})
 }
 
-// recordDelivered counts spans that were pending as flushed, except for rejected ones, which it counts as unsent
-// with the reason Rejected. If rejected exceeds spans, all spans are rejected.
-func (r *statsRecorder) recordDelivered(spans, rejected uint64) {
-	rejected = min(rejected, spans)
+// recordDelivered counts spans and values that were pending as flushed, except for rejected ones, which it counts as
+// unsent with the reason Rejected. rejected is an upper bound for both: if it exceeds the delivered spans or values, all
+// of them are rejected.
+func (r *statsRecorder) recordDelivered(delivered Amount, rejected uint64) {
+	rejectedSpans, rejectedValues := min(rejected, delivered.Spans), min(rejected, delivered.Values)
 	r.change(func(s *Stats) {
-		s.Pending -= spans
-		s.Flushed += spans - rejected
-		s.Unsent[Rejected] += rejected
+		s.Pending -= delivered.Spans
+		s.Flushed += delivered.Spans - rejectedSpans
+		s.Unsent[Rejected] += rejectedSpans
+		if r.hasValues {
+			s.Values.Pending -= delivered.Values
+			s.Values.Flushed += delivered.Values - rejectedValues
+			s.Values.Unsent[Rejected] += rejectedValues
+		}
 	})
 }
 
 // addToHistory adds an entry for a cycle, one export interval, to the history, and returns the entry. It removes the
 // oldest entry if the history has its maximum length.
 func (r *statsRecorder) addToHistory(c *Cycle) *Flush {
-	f := &Flush{Cycle: c.Cycle, Start: c.Start, Sealed: c.End, Spans: c.spans, Outcomes: map[Result]int{}}
+	f := &Flush{Cycle: c.Cycle, Start: c.Start, Sealed: c.End, Spans: c.amount.Spans, Outcomes: map[Result]int{}}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.history) == maxFlushes {
@@ -292,6 +321,7 @@ func (r *statsRecorder) read() Stats {
 	defer r.mu.Unlock()
 	stats := r.stats
 	stats.Unsent = maps.Clone(stats.Unsent)
+	stats.Values.Unsent = maps.Clone(stats.Values.Unsent)
 	stats.Payloads = maps.Clone(stats.Payloads)
 	stats.PayloadBytes = stats.PayloadBytes.clone()
 	return stats

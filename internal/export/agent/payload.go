@@ -38,7 +38,7 @@ func newEncoder() *encoder {
 func (e *encoder) encode(c *export.Cycle, emit func(*export.Payload)) export.Encoded {
 	e.groupWriter.beginCycle(c.Sealed)
 	var encoded export.Encoded
-	remaining := c.Rows
+	remaining := c.SpanRows()
 	for len(remaining) > 0 {
 		rows := rowsOfFirstOrigin(remaining)
 		encoded.Unencodable += e.encodeOrigin(c, rows, emit)
