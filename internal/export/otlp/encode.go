@@ -26,7 +26,9 @@ type encoding struct {
 
 // pointsConfig returns the configuration of the names of metrics and attributes.
 func (c *Config) pointsConfig() points.Config {
-	return points.Config{Dialect: c.Dialect, Dimensions: c.Dimensions, Instance: c.Instance, Bounds: c.Bounds}
+	return points.Config{
+		Dialect: c.Dialect, Dimensions: c.Dimensions, Instance: c.Instance, Bounds: c.Bounds, Measures: c.Measures,
+	}
 }
 
 // newEncoding returns an encoding for points with the given temporality, a value of AggregationTemporality.
@@ -60,15 +62,15 @@ func (e *deltaEncoder) encode(c *export.Cycle, emit func(*request)) export.Encod
 			currentResource = group.Resource
 			e.writer.beginResource([]byte(e.reader.Resource(group)))
 		}
-		encoded.Unencodable += e.encodeSeries(c, group)
+		e.encodeSeries(c, group, &encoded)
 	}
 	e.writer.endRequest()
 	return encoded
 }
 
 // encodeSeries adds the points of a series to the current request, or to a new one if the current one is full.
-// If the points do not even fit in an empty request, it adds none, and returns the number of their spans.
-func (e *deltaEncoder) encodeSeries(c *export.Cycle, series points.Group) (unencodable uint64) {
+// If the points do not even fit in an empty request, it adds none, and counts their spans and values in encoded.
+func (e *deltaEncoder) encodeSeries(c *export.Cycle, series points.Group, encoded *export.Encoded) {
 	w := e.writer
 	start := w.window.start
 	counts := e.reader.SumRows(c.Rows, series)
@@ -76,10 +78,12 @@ func (e *deltaEncoder) encodeSeries(c *export.Cycle, series points.Group) (unenc
 	e.reader.VisitPoints(c.Sealed, c.Rows, series, &counts, writePoint)
 	fits := w.endSeries()
 	if !fits {
-		return counts.Spans
+		encoded.Unencodable += counts.Spans
+		encoded.UnencodableValues += counts.Values
+		return
 	}
 	w.request.spans += counts.Spans
-	return 0
+	w.request.values += counts.Values
 }
 
 // totalsEncoder writes points of running totals.
@@ -94,25 +98,23 @@ type totalsEncoder struct {
 func (e *totalsEncoder) encode(c *export.Cycle, emit func(*request)) export.Encoded {
 	e.begin(c, emit)
 	w := e.writer
-	unencodable := e.totals.AddCycle(c, int64(w.window.start), int64(w.window.end))
+	encoded := export.Encoded{Unencodable: e.totals.AddCycle(c, int64(w.window.start), int64(w.window.end))}
 	for resource := range rotated(e.totals.Resources()) {
 		w.beginResource([]byte(resource.Encoded))
 		for series := range rotated(resource.Series) {
-			unencodable += e.encodeSeries(series)
+			e.encodeSeries(series, &encoded)
 		}
 	}
 	w.endRequest()
 	counts := e.totals.Counts()
-	return export.Encoded{
-		Unencodable: unencodable,
-		Totals:      export.TotalsStats{Series: counts.Series, Ended: counts.Ended, Overflowed: counts.Overflowed},
-	}
+	encoded.Totals = export.TotalsStats{Series: counts.Series, Ended: counts.Ended, Overflowed: counts.Overflowed}
+	return encoded
 }
 
 // encodeSeries adds the running totals of a series to the current request, or to a new one if the current one is
-// full. If they do not even fit in an empty request, the spans that no earlier request has delivered are lost, and
-// encodeSeries returns their number. Otherwise it returns 0.
-func (e *totalsEncoder) encodeSeries(s *totals.Series) (lost uint64) {
+// full. If they do not even fit in an empty request, the spans or values that no earlier request has delivered are lost,
+// and encodeSeries counts them in encoded.
+func (e *totalsEncoder) encodeSeries(s *totals.Series, encoded *export.Encoded) {
 	w := e.writer
 	point := points.Point{
 		Metric: s.Metric, Attributes: []byte(s.Attributes), Calls: s.Calls, Seconds: s.Seconds,
@@ -120,14 +122,17 @@ func (e *totalsEncoder) encodeSeries(s *totals.Series) (lost uint64) {
 	}
 	w.writePoint(&point, uint64(s.Start))
 	fits := w.endSeries()
-	if !fits {
-		return e.totals.Abandon(s)
+	isMeasure := e.reader.Metrics()[s.Metric].IsMeasure
+	switch {
+	case !fits && isMeasure:
+		encoded.UnencodableValues += e.totals.Abandon(s)
+	case !fits:
+		encoded.Unencodable += e.totals.Abandon(s)
+	case !isMeasure: // values count as delivered only together with all spans of their cycle
+		if undelivered := e.totals.Undelivered(s); undelivered > 0 {
+			w.request.undelivered = append(w.request.undelivered, undelivered)
+		}
 	}
-	undelivered := e.totals.Undelivered(s)
-	if undelivered > 0 {
-		w.request.undelivered = append(w.request.undelivered, undelivered)
-	}
-	return 0
 }
 
 // rotated iterates over a list from a random position, wrapping around at the end.

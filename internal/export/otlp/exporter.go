@@ -14,6 +14,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/export/points"
 	"github.com/spanstatsd/spanstatsd/internal/export/post"
 	"github.com/spanstatsd/spanstatsd/internal/export/totals"
+	"github.com/spanstatsd/spanstatsd/internal/span/measure"
 )
 
 // Config configures an Exporter.
@@ -28,7 +29,8 @@ type Config struct {
 	Bounds      []float64   // bounds of explicit buckets, in seconds; nil: exponential buckets
 	Millis      bool        // send explicit buckets in milliseconds
 
-	Exemplars *exemplars.Table // nil disables them
+	Exemplars *exemplars.Table  // nil disables them
+	Measures  []measure.Measure // attributes of spans whose values are counted; optional
 
 	Graph    *points.ServiceGraph // nil disables the service graph
 	MaxEdges int                  // maximum number of edges of the graph
@@ -87,7 +89,7 @@ func (x *Exporter) Describe() export.Exporter {
 	d := export.Exporter{
 		Name: "otlp", URL: x.config.Endpoint.String(), Push: x,
 		InOrder: true, Cumulative: x.config.Temporality == Cumulative,
-		Bounds: x.bounds, Metrics: x.metrics, Watch: x.watch,
+		Bounds: x.bounds, Metrics: x.metrics, HasValues: len(x.config.Measures) > 0, Watch: x.watch,
 	}
 	if x.config.Graph != nil {
 		d.GraphMemory = x.graphMemory
@@ -108,7 +110,7 @@ func (x *Exporter) graphMemory(l totals.Limits) int {
 // graph, if there is one, and passes each payload to emit. Before compression, no payload is longer than c.Limit.
 func (x *Exporter) Encode(c *export.Cycle, emit func(*export.Payload)) export.Encoded {
 	encoded := x.encoder.encode(c, func(r *request) {
-		emit(&export.Payload{Body: x.bodyOf(r), Spans: r.spans, Undelivered: r.undelivered})
+		emit(&export.Payload{Body: x.bodyOf(r), Spans: r.spans, Values: r.values, Undelivered: r.undelivered})
 	})
 	if x.graph != nil {
 		edges := x.encodeGraph(c, emit)

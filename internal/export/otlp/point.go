@@ -82,7 +82,7 @@ func appendCalls(b []byte, p *points.Point, period window) []byte {
 
 // appendExponential appends p to b as the body of an OTLP ExponentialHistogramDataPoint that covers the given
 // period. Like protobuf, it omits the scale and the count of zeros if they are 0.
-func (w *writer) appendExponential(b []byte, p *points.Point, period window) []byte {
+func (m *metric) appendExponential(b []byte, p *points.Point, period window) []byte {
 	h := &p.Durations
 	b = append(b, p.Attributes...)
 	b = protolite.AppendFixed64(b, fieldStart, period.start)
@@ -98,25 +98,25 @@ func (w *writer) appendExponential(b []byte, p *points.Point, period window) []b
 	if len(h.Counts) > 0 {
 		b = appendBuckets(b, h)
 	}
-	return w.appendExemplar(b, fieldPointExemplars, p.Exemplar)
+	return m.appendExemplar(b, fieldPointExemplars, p.Exemplar)
 }
 
 // appendExplicit appends p to b as the body of an OTLP HistogramDataPoint that covers the given period. Its buckets
-// have the given bounds, and the counts p.Classic.
-func (w *writer) appendExplicit(b []byte, p *points.Point, bounds []float64, period window) []byte {
+// have the bounds m.bounds, and the counts p.Classic.
+func (m *metric) appendExplicit(b []byte, p *points.Point, period window) []byte {
 	b = protolite.AppendFixed64(b, fieldStart, period.start)
 	b = protolite.AppendFixed64(b, fieldTime, period.end)
 	b = protolite.AppendFixed64(b, fieldPointCount, p.Durations.Spans)
-	b = protolite.AppendDouble(b, fieldPointSum, p.Seconds*w.unitsPerSecond())
+	b = protolite.AppendDouble(b, fieldPointSum, p.Seconds*m.unitsPerValue)
 	b = protolite.AppendHead(b, fieldExplicitCounts, fixed64Size*len(p.Classic))
 	for _, spans := range p.Classic {
 		b = protowire.AppendFixed64(b, spans)
 	}
-	b = protolite.AppendHead(b, fieldExplicitBounds, fixed64Size*len(bounds))
-	for _, bound := range bounds {
+	b = protolite.AppendHead(b, fieldExplicitBounds, fixed64Size*len(m.bounds))
+	for _, bound := range m.bounds {
 		b = protowire.AppendFixed64(b, math.Float64bits(bound))
 	}
-	b = w.appendExemplar(b, fieldExplicitExemplars, p.Exemplar)
+	b = m.appendExemplar(b, fieldExplicitExemplars, p.Exemplar)
 	return appendAttributes(b, fieldExplicitAttributes, p.Attributes)
 }
 
@@ -160,11 +160,11 @@ const (
 // appendExemplar appends the exemplar x to a data point. It does nothing if x.Span is 0, which means that there is
 // no exemplar. The value is the duration as the histogram counts it, truncated to fewer digits, so that it is within
 // the bounds of the bucket that counts the span.
-func (w *writer) appendExemplar(b []byte, field protolite.Number, x exemplars.Exemplar) []byte {
+func (m *metric) appendExemplar(b []byte, field protolite.Number, x exemplars.Exemplar) []byte {
 	if x.Span == 0 { // there is no exemplar
 		return b
 	}
-	value := sketch.Truncate(x.Duration) / w.nanosPerUnit
+	value := sketch.Truncate(x.Duration) / (1e9 / m.unitsPerValue)
 	b = protolite.AppendHead(b, field, exemplarSize)
 	b = protolite.AppendFixed64(b, fieldExemplarTime, uint64(x.End))
 	b = protolite.AppendHead(b, fieldExemplarSpanID, spanIDSize)

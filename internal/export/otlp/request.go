@@ -1,6 +1,7 @@
 package otlp
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 type request struct {
 	body        []byte
 	spans       uint64   // 0 for running totals
+	values      uint64   // values of measures; 0 for running totals
 	undelivered []uint64 // spans that the receiver may lack, per series of running totals
 }
 
@@ -22,10 +24,9 @@ type request struct {
 // beginResource, and then for each series of the resource, writePoint for each point, and endSeries. After the last
 // series, it calls endRequest. A series whose points do not fit in a request begins the next request.
 type writer struct {
-	limit        int
-	emit         func(*request)
-	window       window  // of the current cycle
-	nanosPerUnit float64 // nanoseconds per unit of durations
+	limit  int
+	emit   func(*request)
+	window window // of the current cycle
 
 	scope   []byte // scope of all metrics, encoded as a field
 	metrics []metricPair
@@ -46,6 +47,8 @@ type metric struct {
 	dataField     protolite.Number // number of the field with the points, which depends on the type of the metric
 	dataTail      []byte           // encoded fields that follow the points
 	bounds        []float64        // of explicit buckets, as sent; nil for exponential buckets and counters
+	isInSeconds   bool             // the values are durations
+	unitsPerValue float64          // 1000 for durations that are sent in milliseconds, otherwise 1
 	points        []byte           // encoded points of complete series
 	currentSeries []byte           // encoded points of the current series
 
@@ -60,8 +63,7 @@ func newWriter(metrics []points.Metric, version string, temporality uint64) *wri
 		scope = protolite.AppendBytes(scope, fieldScopeVersion, strings.ToValidUTF8(version, "\uFFFD"))
 	}
 	w := &writer{
-		nanosPerUnit: 1e9,
-		scope:        protolite.AppendBytes(nil, fieldScope, scope),
+		scope: protolite.AppendBytes(nil, fieldScope, scope),
 	}
 	for _, m := range metrics {
 		w.metrics = append(w.metrics, metricPair{newCounter(m.Calls, temporality), newHistogram(&m, temporality)})
@@ -87,20 +89,26 @@ func newHistogram(m *points.Metric, temporality uint64) metric {
 	if m.Bounds != nil {
 		dataField = fieldMetricExplicit
 	}
+	unit := cmp.Or(m.Unit, seconds)
 	return metric{
 		name:      m.Durations,
-		head:      histogramHead(m, "s"),
+		head:      histogramHead(m, unit),
 		dataField: dataField,
 		dataTail:  protolite.AppendVarint(nil, fieldTemporality, temporality),
 		bounds:    m.Bounds,
+
+		isInSeconds: unit == seconds, unitsPerValue: 1,
 	}
 }
 
 // useMilliseconds changes the unit of explicit buckets, sums and exemplars from seconds to milliseconds.
 func (w *writer) useMilliseconds() {
-	w.nanosPerUnit = 1e6
 	for i := range w.metrics {
 		durations := &w.metrics[i].durations
+		if !durations.isInSeconds {
+			continue
+		}
+		durations.unitsPerValue = 1000
 		durations.head = histogramHead(&points.Metric{Durations: durations.name}, "ms")
 		durations.bounds = inMilliseconds(durations.bounds)
 	}
@@ -117,8 +125,8 @@ func inMilliseconds(bounds []float64) []float64 {
 	return converted
 }
 
-// unitsPerSecond returns the number of units of durations in a second.
-func (w *writer) unitsPerSecond() float64 { return 1e9 / w.nanosPerUnit }
+// seconds is the unit of durations.
+const seconds = "s"
 
 // histogramHead returns the name, the description and the unit of the durations of m.
 func histogramHead(m *points.Metric, unit string) []byte {
@@ -154,7 +162,7 @@ func (w *writer) writePoint(p *points.Point, start uint64) {
 		calls.currentSeries = protolite.AppendBytes(calls.currentSeries, fieldPoints, w.scratch)
 	}
 	if p.Durations.Spans > 0 {
-		w.scratch = w.appendHistogram(w.scratch[:0], p, durations.bounds, period)
+		w.scratch = durations.appendHistogram(w.scratch[:0], p, period)
 		durations.currentSeries = protolite.AppendBytes(durations.currentSeries, fieldPoints, w.scratch)
 	}
 }
@@ -168,13 +176,12 @@ func (m *metric) includesCalls(p *points.Point) bool {
 	return p.Calls > 0 || m.includesZero
 }
 
-// appendHistogram appends p to b as the body of a data point for durations. bounds are those of explicit buckets, or
-// nil for exponential ones.
-func (w *writer) appendHistogram(b []byte, p *points.Point, bounds []float64, period window) []byte {
-	if bounds == nil {
-		return w.appendExponential(b, p, period)
+// appendHistogram appends p to b as the body of a data point of a histogram.
+func (m *metric) appendHistogram(b []byte, p *points.Point, period window) []byte {
+	if m.bounds == nil {
+		return m.appendExponential(b, p, period)
 	}
-	return w.appendExplicit(b, p, bounds, period)
+	return m.appendExplicit(b, p, period)
 }
 
 // endSeries adds the points of the current series, which writePoint has encoded, to the current request. If the

@@ -22,6 +22,8 @@ type attributes struct {
 	format format
 	bytes  []byte
 	names  []string // names that cannot be added any more: those in the list, and reserved ones
+
+	permitted []string // names that can be added; nil for all
 }
 
 // format defines how attributes are written. It is not safe for concurrent use.
@@ -92,10 +94,11 @@ func (a *attributes) addTexts(name string, values []string) {
 }
 
 // addName returns the name that a.format uses for an attribute, and adds this name to a.names. If the name is empty
-// or a.names contains it already, isNew is false, and the caller must not add the attribute.
+// or not permitted, or a.names contains it already, isNew is false, and the caller must not add the attribute.
 func (a *attributes) addName(attribute string) (name string, isNew bool) {
 	name = valid(a.format.nameOf(attribute))
-	if name == "" || slices.Contains(a.names, name) {
+	isPermitted := a.permitted == nil || slices.Contains(a.permitted, name)
+	if name == "" || !isPermitted || slices.Contains(a.names, name) {
 		return name, false
 	}
 	a.names = append(a.names, name)
@@ -189,8 +192,14 @@ func (f labels) nameOf(attribute string) string {
 	return label
 }
 
-// metricName returns a name such as http_server_request_duration_seconds.
-func (labels) metricName(name, unit string) string { return toLabelName(name) + "_" + unit }
+// metricName returns a name such as http_server_request_duration_seconds. It does not repeat a unit at the end of name.
+func (labels) metricName(name, unit string) string {
+	converted, suffix := toLabelName(name), toLabelName(unit)
+	if suffix == "" || strings.HasSuffix(converted, "_"+suffix) {
+		return converted
+	}
+	return converted + "_" + suffix
+}
 
 func (labels) hasResources() bool { return false }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/span/measure"
 )
 
 // Config configures the names of metrics and attributes.
@@ -20,10 +21,16 @@ type Config struct {
 	Graph  *ServiceGraph // series are the edges of this graph instead of spans; optional
 	// Bounds are the bounds of classic buckets; optional. Metrics with bounds of their own have those instead.
 	Bounds []float64
+	// Measures are the attributes of spans whose values have metrics, too. The index of a measure is its number minus
+	// one.
+	Measures []measure.Measure
 }
 
-// dialect returns the configured dialect.
-func (c *Config) dialect() dialect {
+// dialect returns the configured dialect, with the measures.
+func (c *Config) dialect() dialect { return c.withMeasuresOf(c.spanDialect()) }
+
+// spanDialect returns the configured dialect for spans.
+func (c *Config) spanDialect() dialect {
 	switch {
 	case c.Graph != nil:
 		return c.Graph
@@ -85,9 +92,11 @@ const instanceName = "collector.instance.id"
 // Metric names the metrics of a series: the number of its calls, and a histogram of their durations.
 type Metric struct {
 	Calls     string    // name of the counter; "" without one
-	Durations string    // name of the histogram, in seconds
+	Durations string    // name of the histogram
+	Unit      string    // unit of its values; "" for seconds
+	IsMeasure bool      // it counts values of a measure, not spans
 	Help      string    // description of the histogram; optional
-	Bounds    []float64 // upper bounds of classic buckets in seconds; nil without them
+	Bounds    []float64 // upper bounds of classic buckets in that unit; nil without them
 }
 
 // noMetric is the metric of spans that belong to no series.

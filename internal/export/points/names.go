@@ -76,6 +76,7 @@ var currentNames = map[string]string{
 	"db.system": "db.system.name", "db.name": "db.namespace", "db.sql.table": "db.collection.name",
 	"db.operation": "db.operation.name", "messaging.destination": "messaging.destination.name",
 	"messaging.operation": "messaging.operation.type", "rpc.system": "rpc.system.name",
+	"gen_ai.system": "gen_ai.provider.name",
 }
 
 // attributeName returns OpenTelemetry's name for a tag, or the tag itself if it has no attribute.

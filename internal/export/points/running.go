@@ -56,7 +56,7 @@ func (r *Running) AddCycle(c *export.Cycle, start, end int64) (lost uint64) {
 func (r *Running) addSeries(c *export.Cycle, g Group) (lost uint64) {
 	resource := []byte(r.reader.Resource(g))
 	counts := r.reader.SumRows(c.Rows, g)
-	uncountedSpans := counts.Spans
+	uncountedSpans := counts.Spans + counts.Values // a series has either spans or values
 	var lastSeries *totals.Series
 	r.reader.VisitPoints(c.Sealed, c.Rows, g, &counts, func(p *Point) {
 		spans := min(p.Durations.Spans, uncountedSpans)

@@ -263,6 +263,7 @@ func (r *Reader) Bounds() (bounds []float64) {
 type Counts struct {
 	aggregate.Counts
 	errorDuration float64 // part of Duration that spans with an error took
+	Values        uint64  // number of values, if the series is that of a measure
 }
 
 // SumRows returns the counters of the series g, added up over its rows.
@@ -270,6 +271,7 @@ func (r *Reader) SumRows(rows []export.Row, g Group) (sum Counts) {
 	for row := range r.rowsOf(g, rows) {
 		sum.Add(&row.Counts)
 		sum.errorDuration += row.ErrorDuration()
+		sum.Values += row.Values()
 	}
 	return sum
 }

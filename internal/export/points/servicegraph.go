@@ -92,7 +92,7 @@ func (*ServiceGraph) metrics() []Metric { return make([]Metric, 1) }
 
 // metricOf implements dialect.
 func (*ServiceGraph) metricOf(k *span.Key) int {
-	if isEdge(k) {
+	if k.Measure == 0 && isEdge(k) {
 		return 0
 	}
 	return noMetric

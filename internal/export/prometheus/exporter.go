@@ -12,6 +12,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/export"
 	"github.com/spanstatsd/spanstatsd/internal/export/points"
 	"github.com/spanstatsd/spanstatsd/internal/export/totals"
+	"github.com/spanstatsd/spanstatsd/internal/span/measure"
 )
 
 // Path is where the exporter is scraped.
@@ -22,9 +23,10 @@ type Config struct {
 	URL        string         // scrape URL, for operators
 	Dialect    points.Dialect // Spanmetrics or Tempo
 	Dimensions points.Dimensions
-	NoNative   bool             // disables native buckets, which text formats never contain
-	Bounds     []float64        // bounds of classic buckets; optional
-	Exemplars  *exemplars.Table // nil disables them
+	NoNative   bool              // disables native buckets, which text formats never contain
+	Bounds     []float64         // bounds of classic buckets; optional
+	Exemplars  *exemplars.Table  // nil disables them
+	Measures   []measure.Measure // attributes of spans whose values are counted; optional
 
 	Graph    *points.ServiceGraph // nil disables the service graph
 	MaxEdges int                  // maximum number of edges of the graph
@@ -60,7 +62,7 @@ type snapshot struct {
 func New(c Config) *Exporter {
 	x := &Exporter{config: c}
 	x.reader = points.NewReader(points.Config{
-		Dialect: c.Dialect, Dimensions: c.Dimensions, Labels: true, Bounds: c.Bounds,
+		Dialect: c.Dialect, Dimensions: c.Dimensions, Labels: true, Bounds: c.Bounds, Measures: c.Measures,
 	})
 	for range maxScrapes {
 		x.queue.free = append(x.queue.free, newEncoder(x.reader.Metrics(), c.Bounds, !c.NoNative))
@@ -108,7 +110,7 @@ func seriesMemory(l totals.Limits) int {
 func (x *Exporter) Describe() export.Exporter {
 	return export.Exporter{
 		Name: "prometheus", URL: x.config.URL, Bounds: x.reader.Bounds(),
-		Metrics: len(x.reader.Metrics()), LimitTotals: x.LimitTotals,
+		Metrics: len(x.reader.Metrics()), HasValues: len(x.config.Measures) > 0, LimitTotals: x.LimitTotals,
 		Pull: &export.Pull{Publish: x.Publish, Scrapes: &x.scrapes},
 	}
 }

@@ -1,0 +1,130 @@
+package points
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/span/measure"
+)
+
+// withMeasures is a dialect with the metrics of measures, in addition to those of spans. Each series of a measure is a
+// histogram of values. Its attributes are those of the spans, or those that the measure names.
+type withMeasures struct {
+	dialect                  // of spans, and of measures that name no labels
+	measures []measureSeries // by the number of the measure, minus one
+	last     *measureSeries  // measure of the last key; nil for a key of spans
+	all      []Metric        // metrics of spans, then those of measures
+}
+
+// measureSeries defines the series of one measure.
+type measureSeries struct {
+	metric      int           // index in withMeasures.all
+	dialect     dialect       // writes the attributes
+	names       []string      // permitted names of attributes, as encoded; nil for all
+	label       measure.Label // attribute that all series have
+	hasNoStatus bool
+}
+
+// withMeasuresOf returns d with the configured measures.
+func (c *Config) withMeasuresOf(d dialect) dialect {
+	if len(c.Measures) == 0 || c.Graph != nil {
+		return d
+	}
+	w := &withMeasures{dialect: d, all: slices.Clone(d.metrics())}
+	for i := range c.Measures {
+		m := &c.Measures[i]
+		series := measureSeries{metric: w.addMetric(c.metricOfMeasure(m)), dialect: d, label: m.Label}
+		if m.Labels != nil {
+			series.dialect = &spanmetrics{dimensions: Dimensions{names: m.Labels}, instance: c.Instance}
+			series.hasNoStatus = !m.HasLabel(statusName)
+			for _, name := range append([]string{"service.name", instanceName}, m.Labels...) {
+				series.names = append(series.names, c.format().nameOf(name))
+			}
+		}
+		w.measures = append(w.measures, series)
+	}
+	return w
+}
+
+// metricOfMeasure returns the metric of a measure, named by the rules of the format.
+func (c *Config) metricOfMeasure(m *measure.Measure) Metric {
+	return Metric{
+		Durations: c.format().metricName(m.Name, unitSuffix(m.Unit)),
+		Unit:      m.Unit, IsMeasure: true, Help: m.Help, Bounds: m.Bounds,
+	}
+}
+
+// addMetric returns the index of a metric, and adds it if no earlier measure has one with this name.
+func (w *withMeasures) addMetric(m Metric) int {
+	isSame := func(other Metric) bool { return other.Durations == m.Durations }
+	if index := slices.IndexFunc(w.all, isSame); index >= 0 {
+		return index
+	}
+	w.all = append(w.all, m)
+	return len(w.all) - 1
+}
+
+func (w *withMeasures) metrics() []Metric { return w.all }
+
+// metricOf implements dialect.
+func (w *withMeasures) metricOf(k *span.Key) int {
+	if k.Measure == 0 {
+		return w.dialect.metricOf(k)
+	}
+	return w.measures[k.Measure-1].metric
+}
+
+// writeKey implements dialect.
+func (w *withMeasures) writeKey(to *attributes, origin *span.Origin, k *span.Key) {
+	if k.Measure == 0 {
+		w.last = nil
+		w.dialect.writeKey(to, origin, k)
+		return
+	}
+	w.last = &w.measures[k.Measure-1]
+	to.permitted = w.last.names
+	w.last.dialect.writeKey(to, origin, k)
+	to.permitted = nil
+	to.addText(w.last.label.Name, w.last.label.Value)
+}
+
+// isOK implements dialect.
+func (w *withMeasures) isOK(origin *span.Origin, k *span.Key) bool {
+	if k.Measure == 0 {
+		return w.dialect.isOK(origin, k)
+	}
+	series := &w.measures[k.Measure-1]
+	return !series.hasNoStatus && series.dialect.isOK(origin, k)
+}
+
+// writeStatus implements dialect.
+func (w *withMeasures) writeStatus(to *attributes, s status) {
+	switch {
+	case w.last == nil:
+		w.dialect.writeStatus(to, s)
+	case !w.last.hasNoStatus:
+		w.last.dialect.writeStatus(to, s)
+	}
+}
+
+// unitWords are the words for UCUM units in names of Prometheus metrics.
+var unitWords = map[string]string{
+	"1": "", "%": "percent",
+	"d": "days", "h": "hours", "min": "minutes", "s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds",
+	"By": "bytes", "KiBy": "kibibytes", "MiBy": "mebibytes", "GiBy": "gibibytes", "TiBy": "tebibytes",
+	"kBy": "kilobytes", "MBy": "megabytes", "GBy": "gigabytes", "TBy": "terabytes",
+	"m": "meters", "V": "volts", "A": "amperes", "J": "joules", "W": "watts", "g": "grams", "Cel": "celsius", "Hz": "hertz",
+}
+
+// unitSuffix returns the word for a unit in names of metrics. Annotations such as {token}, and "1" for numbers without a
+// unit, have none. An unknown unit stands for itself.
+func unitSuffix(unit string) string {
+	if word, isKnown := unitWords[unit]; isKnown {
+		return word
+	}
+	if strings.HasPrefix(unit, "{") {
+		return ""
+	}
+	return unit
+}
