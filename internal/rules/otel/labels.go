@@ -1,6 +1,8 @@
 package otel
 
 import (
+	"slices"
+
 	"github.com/spanstatsd/spanstatsd/internal/rules/work"
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
@@ -42,6 +44,11 @@ const (
 	labelFaaSTrigger
 	labelGraphQLType
 	labelProtocol
+	labelGenAIOperation
+	labelGenAIProvider
+	labelOldGenAISystem
+	labelGenAIModel
+	labelGenAIResponseModel
 	fixedLabels
 )
 
@@ -81,13 +88,18 @@ var attributeNames = [fixedLabels]string{
 	labelFaaSTrigger:             "faas.trigger",
 	labelGraphQLType:             "graphql.operation.type",
 	labelProtocol:                "network.protocol.name",
+	labelGenAIOperation:          "gen_ai.operation.name",
+	labelGenAIProvider:           "gen_ai.provider.name",
+	labelOldGenAISystem:          "gen_ai.system",
+	labelGenAIModel:              "gen_ai.request.model",
+	labelGenAIResponseModel:      "gen_ai.response.model",
 }
 
 // oldLabels contains the labels that are the older name of the label before.
 var oldLabels = spantable.LabelsOf(
 	labelOldHTTPMethod, labelOldHTTPStatus, labelOldDBSystem, labelOldDBNamespace, labelOldDBCollection,
 	labelOldDBOperation,
-	labelOldMessagingDestination, labelOldMessagingOperation, labelOldRPCSystem,
+	labelOldMessagingDestination, labelOldMessagingOperation, labelOldRPCSystem, labelOldGenAISystem,
 )
 
 // keyLabels contains the labels that have a field of their own in a key.
@@ -98,8 +110,15 @@ var keyLabels = spantable.LabelsOf(
 // tagLabels contains the labels that become peer tags, sorted by name.
 var tagLabels = [...]spantable.Label{
 	labelDBCollection, labelDBNamespace, labelDBOperation, labelDBSystem,
+	labelGenAIOperation, labelGenAIProvider, labelGenAIModel, labelGenAIResponseModel,
 	labelMessagingDestination, labelMessagingOperation, labelMessagingOperationType, labelMessagingSystem,
 	labelPeerService, labelRPCMethod, labelRPCService, labelRPCSystem, labelServerAddress,
+}
+
+// IsDefaultLabel reports whether an attribute is a label of spans without any configuration.
+func IsDefaultLabel(attribute string) bool {
+	label := spantable.Label(max(0, slices.Index(attributeNames[:], attribute)))
+	return keyLabels.Has(label) || slices.Contains(tagLabels[:], label)
 }
 
 // peerLabels contains the tag labels that identify the peer of a call. By default they are not read
@@ -151,8 +170,6 @@ const (
 	labelOldMessagingTemporary
 	labelMessagingAnonymous
 	labelMCPMethod
-	labelGenAIOperation
-	labelGenAIModel
 	labelGenAITool
 	labelGenAIAgent
 	labelGenAIWorkflow
@@ -186,8 +203,7 @@ var nameAttributes = [ownLabels]string{
 	labelMessagingTemporary: "messaging.destination.temporary", labelOldMessagingTemporary: "messaging.temp_destination",
 	labelMessagingAnonymous: "messaging.destination.anonymous",
 	labelMCPMethod:          "mcp.method.name",
-	labelGenAIOperation:     "gen_ai.operation.name", labelGenAIModel: "gen_ai.request.model",
-	labelGenAITool: "gen_ai.tool.name", labelGenAIAgent: "gen_ai.agent.name",
+	labelGenAITool:          "gen_ai.tool.name", labelGenAIAgent: "gen_ai.agent.name",
 	labelGenAIWorkflow: "gen_ai.workflow.name", labelGenAIDataSource: "gen_ai.data_source.id",
 	labelGenAIPrompt: "gen_ai.prompt.name",
 }

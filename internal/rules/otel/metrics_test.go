@@ -63,7 +63,8 @@ func TestMetrics_AttributesBecomeTags(t *testing.T) {
 			[]otlptest.Attribute{
 				{"gen_ai.system", "vllm"}, {"gen_ai.operation.name", "chat"}, {"gen_ai.request.model", "small"},
 			},
-			"", "gen_ai.operation.name:chat gen_ai.provider.name:vllm gen_ai.request.model:small",
+			"gen_ai.operation.name:chat gen_ai.provider.name:vllm gen_ai.request.model:small",
+			"gen_ai.operation.name:chat gen_ai.provider.name:vllm gen_ai.request.model:small",
 		},
 		"work of the application": {
 			spantable.KindInternal, []otlptest.Attribute{{"url.scheme", "http"}, {"server.port", 80}}, "", "",

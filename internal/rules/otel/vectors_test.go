@@ -122,6 +122,20 @@ var vectorSpans = []struct {
 	name string
 	span otlptest.Span
 }{
+	{"call of a model", otlptest.Span{
+		Name: "chat gpt-4o", Kind: spantable.KindClient,
+		Attributes: []otlptest.Attribute{
+			{"gen_ai.operation.name", "chat"}, {"gen_ai.provider.name", "openai"}, {"gen_ai.system", "az.ai.openai"},
+			{"gen_ai.request.model", "gpt-4o"}, {"gen_ai.response.model", "gpt-4o-2024-08-06"},
+			{"gen_ai.usage.input_tokens", 12}, {"server.address", "api.openai.com"},
+		},
+	}},
+	{"call of a model of before 2025", otlptest.Span{
+		Name: "chat gpt-4o", Kind: spantable.KindClient,
+		Attributes: []otlptest.Attribute{
+			{"gen_ai.operation.name", "chat"}, {"gen_ai.system", "openai"}, {"gen_ai.request.model", "gpt-4o"},
+		},
+	}},
 	{"request", otlptest.Span{
 		Name: "GET /carts/{id}", Kind: spantable.KindServer,
 		Attributes: []otlptest.Attribute{

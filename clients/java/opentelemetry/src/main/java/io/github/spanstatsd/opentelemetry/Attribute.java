@@ -40,6 +40,11 @@ enum Attribute {
     FAAS_TRIGGER("faas.trigger"),
     GRAPHQL_TYPE("graphql.operation.type"),
     PROTOCOL("network.protocol.name"),
+    GEN_AI_OPERATION("gen_ai.operation.name"),
+    GEN_AI_PROVIDER("gen_ai.provider.name"),
+    OLD_GEN_AI_SYSTEM("gen_ai.system", true),
+    GEN_AI_MODEL("gen_ai.request.model"),
+    GEN_AI_RESPONSE_MODEL("gen_ai.response.model"),
 
     // The following attributes are only part of names.
     URL_TEMPLATE("url.template"),
@@ -61,8 +66,6 @@ enum Attribute {
     OLD_MESSAGING_TEMPORARY("messaging.temp_destination"),
     MESSAGING_ANONYMOUS("messaging.destination.anonymous"),
     MCP_METHOD("mcp.method.name"),
-    GEN_AI_OPERATION("gen_ai.operation.name"),
-    GEN_AI_MODEL("gen_ai.request.model"),
     GEN_AI_TOOL("gen_ai.tool.name"),
     GEN_AI_AGENT("gen_ai.agent.name"),
     GEN_AI_WORKFLOW("gen_ai.workflow.name"),

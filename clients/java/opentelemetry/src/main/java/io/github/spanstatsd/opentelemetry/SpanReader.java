@@ -18,6 +18,7 @@ final class SpanReader {
     /** Attributes that become peer tags, sorted by name, which is also the name of the tag. */
     private static final Attribute[] TAGS = {
         Attribute.DB_COLLECTION, Attribute.DB_NAMESPACE, Attribute.DB_OPERATION, Attribute.DB_SYSTEM,
+        Attribute.GEN_AI_OPERATION, Attribute.GEN_AI_PROVIDER, Attribute.GEN_AI_MODEL, Attribute.GEN_AI_RESPONSE_MODEL,
         Attribute.MESSAGING_DESTINATION, Attribute.MESSAGING_OPERATION, Attribute.MESSAGING_OPERATION_TYPE,
         Attribute.MESSAGING_SYSTEM, Attribute.PEER_SERVICE, Attribute.RPC_METHOD, Attribute.RPC_SERVICE,
         Attribute.RPC_SYSTEM, Attribute.SERVER_ADDRESS,
