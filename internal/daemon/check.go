@@ -244,6 +244,7 @@ func (c *Config) admitConfig() admit.Config {
 	config.MaxBatch = min(c.Admit.MaxBatch, ringSlots)
 	config.MaxKeys = max(c.Admit.MaxKeys, c.Aggregate.MaxAggregates)
 	config.Connections = c.Ingest.MaxConnections
+	config.Measures = len(c.OTLP.Labels.Measures)
 	return config
 }
 
@@ -253,6 +254,7 @@ func (c *Config) admitConfig() admit.Config {
 func (c *Config) aggregateConfig() aggregate.Config {
 	config := c.Aggregate
 	config.Merge = c.APM.Enabled()
+	config.Measures = len(c.OTLP.Labels.Measures)
 	return config
 }
 

@@ -91,7 +91,7 @@ func (c *Config) Memory(publisherBytes int) []memory.Part {
 		return nil
 	}
 	parts := c.Config.Memory("otlp", "OTLP", receiver.MemorySizes{
-		Counting:   c.Semantics.countingBytes(c.MaxBody),
+		Counting:   c.Semantics.countingBytes(c.MaxBody, len(c.Labels.Measures) > 0),
 		Connection: c.connectionBytes(),
 		Publishers: c.Publishers(rules.MaxBatches) * publisherBytes,
 	})

@@ -183,6 +183,7 @@ func (s *Server) publishCounted(c *call, ws *workspace, message []byte) (result 
 	if outcome == receiver.PublishedBefore {
 		return ResultDuplicate, nil
 	}
+	s.countRefusedValues(c, ws)
 	isSampling := s.config.Keep != nil
 	if isSampling {
 		s.sampling.add(selection.Sampled, selection.SampledOut, savedBytes)

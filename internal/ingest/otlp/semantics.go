@@ -13,6 +13,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/rules/translate"
 	"github.com/spanstatsd/spanstatsd/internal/sampling"
 	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/span/measure"
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
@@ -25,12 +26,17 @@ const (
 )
 
 // countingBytes returns the maximum memory that is needed to count a request with a body of bodyBytes bytes.
-func (s Semantics) countingBytes(bodyBytes int) int {
+// hasMeasures is true if values of attributes are counted, too.
+func (s Semantics) countingBytes(bodyBytes int, hasMeasures bool) int {
 	counterBytes := otel.CounterBytes(bodyBytes)
 	if s == SemanticsDatadog {
 		counterBytes = translate.Bytes(bodyBytes, agent.IngestedBytes) + agent.FixedCounterBytes
 	}
 	batchBytes := spantable.MaxSpans(bodyBytes) * admit.SpanBytes
+	if hasMeasures {
+		counterBytes += otel.ValueBytes(bodyBytes)
+		batchBytes *= 2 // a request has as many values as spans at most
+	}
 	conversionBytes := bodies.DecompressorBytes + jsonBytes*bodyBytes
 	return counterBytes + sampling.Bytes(bodyBytes) + batchBytes + conversionBytes
 }
@@ -49,6 +55,9 @@ type reader interface {
 	Counted(yield func(otel.Counted) bool)
 	// Request returns the last message, decoded.
 	Request() *otlp.Request
+	// RefusedValues returns the number of values in the last message that are not counted, by reason, and the name of an
+	// attribute that has one of them.
+	RefusedValues() (refused [measure.Refusals]uint64, attribute string)
 	// Release releases the memory of the last message.
 	Release()
 }
@@ -152,6 +161,11 @@ func (r *agentReader) Batches(yield func(span.Origin, *span.Batch) bool) {
 
 // Counted yields nothing: the agent's rules renumber the spans, so that they can't be found in the message.
 func (r *agentReader) Counted(func(otel.Counted) bool) {}
+
+// RefusedValues returns nothing: measures need OpenTelemetry's semantics.
+func (r *agentReader) RefusedValues() (refused [measure.Refusals]uint64, attribute string) {
+	return refused, ""
+}
 
 func (r *agentReader) Request() *otlp.Request { return &r.message }
 

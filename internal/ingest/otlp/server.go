@@ -17,12 +17,13 @@ import (
 // Server is the OTLP receiver.
 type Server struct {
 	*receiver.Server
-	config     Config
-	workspaces chan *workspace // idle workspaces
-	policy     *otel.Policy    // rules of SemanticsOTel
-	forwards   receiver.ForwardStats
-	sampling   samplingStats
-	sdkSums    *sdkmetrics.Accumulator // span counts that SDKs report in their metrics
+	config        Config
+	workspaces    chan *workspace // idle workspaces
+	policy        *otel.Policy    // rules of SemanticsOTel
+	forwards      receiver.ForwardStats
+	sampling      samplingStats
+	sdkSums       *sdkmetrics.Accumulator // span counts that SDKs report in their metrics
+	refusedValues refusedValues
 	// discarded has the number of discarded requests per signal, for metrics and logs without an upstream.
 	discarded [len(signals)]atomic.Uint64
 	// agentPolicy has the rules of SemanticsDatadog. It is nil while the spans are left to the agent to count.
@@ -150,6 +151,8 @@ type Stats struct {
 	receiver.Status
 	// Traces and spans that --otlp-keep sampled and sampled out, and bytes that need not be forwarded.
 	SampledTraces, SampledSpans, SampledOutTraces, SampledOutSpans, SavedBytes uint64
+
+	RefusedValues map[string]uint64 // values of measured attributes that can't be counted, by reason
 }
 
 // Stats returns the current counters. On a nil Server, which is a disabled receiver, all counters are 0.
@@ -167,6 +170,7 @@ func (s *Server) Stats() (stats Stats) {
 	stats.SampledOutTraces = s.sampling.sampledOutTraces.Load()
 	stats.SampledOutSpans = s.sampling.sampledOutSpans.Load()
 	stats.SavedBytes = s.sampling.savedBytes.Load()
+	stats.RefusedValues = s.refusedValues.byReason()
 	return stats
 }
 

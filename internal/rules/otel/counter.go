@@ -9,6 +9,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/rules"
 	"github.com/spanstatsd/spanstatsd/internal/sampling/tracestate"
 	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/span/measure"
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
@@ -22,6 +23,10 @@ type Counter struct {
 	places    []rules.AssignedOrigin // origins of the resources with spans, in their order
 	resources []resource             // one per resource
 	skipped   int                    // spans that the client has already counted
+
+	values       int                      // number of values of measures
+	refused      [measure.Refusals]uint64 // number of values that are not counted, by reason
+	refusedLabel spantable.Label          // attribute with one of them
 }
 
 // resource is the state that the spans of a resource share.
@@ -40,6 +45,11 @@ func NewCounter() *Counter { return &Counter{} }
 
 // CounterBytes returns the maximum memory of a counter for bodies of the given length.
 func CounterBytes(body int) int { return otlp.MaxMemory(body, rules.SnapshotBytes) + anyCounter }
+
+// ValueBytes returns the maximum memory of the values that a counter finds in a body of the given length.
+func ValueBytes(body int) int {
+	return int(spantable.GrowthFactor * float64(spantable.MaxSpans(body)*rules.ValueBytes))
+}
 
 // anyCounter is the memory of a counter that does not depend on the body: a fingerprint, the
 // origins, and the labels of a span.
@@ -61,6 +71,7 @@ func (c *Counter) CountBy(decode Decode, body []byte, policy *Policy) error {
 	c.batches.Reset(c)
 	c.states.Forget()
 	c.resources = c.resources[:0]
+	c.values, c.refused, c.refusedLabel = 0, [measure.Refusals]uint64{}, spantable.Other
 	r := &c.keys.request
 	if err := decode(r, body, policy.names, policy.resourceNames); err != nil {
 		return err //nolint:wrapcheck // the decoder's error is complete
@@ -174,6 +185,9 @@ func (c *Counter) countSpan(index int, res *resource, flags span.Flags) {
 		Span:     uint32(index),
 		Flags:    flags,
 	})
+	if len(c.keys.policy.measures) > 0 {
+		c.addValues(res.batch, s, flags&span.Error != 0)
+	}
 	if c.batches.FingerprintBytes() > r.Limits.DerivedBytes {
 		r.Fail(spantable.ErrTooMuch)
 	}

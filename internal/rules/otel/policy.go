@@ -10,6 +10,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/rules"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/span/ignore"
+	"github.com/spanstatsd/spanstatsd/internal/span/measure"
 	"github.com/spanstatsd/spanstatsd/internal/span/spantable"
 )
 
@@ -31,6 +32,10 @@ type Policy struct {
 	// It is nil without these metrics.
 	metricTags [][]metricTag
 	labelsOf   map[string][]spantable.Label // labels of the attributes of these metrics
+
+	measures    []measureRule      // one per measure
+	measured    spantable.LabelSet // attributes without which a span has no value, unless measuresAll is set
+	measuresAll bool               // a measure has values of spans without any particular attribute
 }
 
 // Labels configures the labels of spans.
@@ -49,6 +54,8 @@ type Labels struct {
 	// KeepNames counts spans under the names that they were sent with, instead of those that the
 	// conventions define (see nameRules).
 	KeepNames bool
+	// Measures are the attributes whose values are counted in addition to the spans.
+	Measures []measure.Measure
 }
 
 // MaxAttributes is the maximum of Labels.Attributes that are not labels by convention.
@@ -121,6 +128,7 @@ func NewPolicy(l Labels) *Policy {
 	for kind := range spantable.Kinds {
 		p.affectsKey[kind] = p.labelsInKey(kind)
 	}
+	names, inResource = p.addMeasures(l.Measures, names, inResource)
 	// After the labels of spans, so that spans do not inherit these attributes of their resource.
 	p.originAttributes, inResource = assignLabels(l.Resource, inResource)
 	computed, inResource := assignLabels([]string{otlp.StatsComputed}, inResource)

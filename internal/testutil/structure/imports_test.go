@@ -59,7 +59,7 @@ var packages = map[string]imports{
 			"internal/ingest/receiver/bodies internal/ingest/receiver/destination internal/memory internal/wire/otlpanswer " +
 			"internal/wire/protolite " +
 			"internal/rules internal/rules/datadog internal/rules/translate internal/rules/otel " +
-			"internal/sampling internal/ingest/otlp/sdkmetrics internal/span internal/span/spantable",
+			"internal/sampling internal/ingest/otlp/sdkmetrics internal/span internal/span/measure internal/span/spantable",
 		"receives OTLP requests, and counts their bodies",
 	},
 	"internal/ingest/zipkin": {
@@ -106,8 +106,8 @@ var packages = map[string]imports{
 	"internal/testutil/otlptest": {"internal/span/spantable", "encodes OTLP requests for tests"},
 	"internal/rules/otel": {
 		"client/rules internal/decode/otlp internal/span/ignore internal/rules " +
-			"internal/rules/work internal/sampling/tracestate internal/span internal/span/semconv internal/span/spantable " +
-			"internal/wire",
+			"internal/rules/work internal/sampling/tracestate internal/span internal/span/measure internal/span/semconv " +
+			"internal/span/spantable internal/wire",
 		"implements counting by the semantic conventions of OpenTelemetry",
 	},
 	"internal/rules/translate": {
@@ -143,6 +143,7 @@ var packages = map[string]imports{
 	"internal/ingest/otlp/sdkmetrics": {"internal/wire/protolite", "reads the metrics that SDKs report about their spans"},
 	"internal/span/ignore":            {"internal/span", "implements ignore rules"},
 	"internal/span/mask":              {"", "masks identifiers, independent of the label"},
+	"internal/span/measure":           {"internal/span internal/span/spantable", "defines measures and converts their values"},
 	"internal/span/semconv":           {"", "describes the metrics of OpenTelemetry's semantic conventions"},
 	"internal/routing":                {"", "assigns partitions to drainers, independent of their content"},
 	"internal/aggregate/sketch":       {"", "computes sketches, independent of spans"},
@@ -156,17 +157,18 @@ var packages = map[string]imports{
 		"internal/wire/protolite internal/aggregate/sketch internal/span", "encodes payloads for the agent and interprets its responses"},
 	"internal/export/otlp": {
 		"internal/check internal/check/endpoint internal/aggregate/exemplars internal/export internal/export/points " +
-			"internal/export/post internal/export/totals internal/wire/protolite internal/aggregate/sketch internal/wire/otlpanswer",
+			"internal/export/post internal/export/totals internal/wire/protolite internal/aggregate/sketch internal/wire/otlpanswer " +
+			"internal/span/measure",
 		"encodes OTLP metrics and interprets the responses of a backend",
 	},
 	"internal/export/prometheus": {
 		"internal/aggregate/exemplars internal/export internal/export/points internal/export/totals " +
-			"internal/aggregate/sketch",
+			"internal/aggregate/sketch internal/span/measure",
 		"renders metrics when they are scraped",
 	},
 	"internal/export/points": {
 		"internal/aggregate internal/aggregate/exemplars internal/export internal/export/totals " +
-			"internal/wire/protolite internal/aggregate/sketch internal/span internal/span/semconv",
+			"internal/wire/protolite internal/aggregate/sketch internal/span internal/span/measure internal/span/semconv",
 		"converts rows to data points, independent of the exporter",
 	},
 	"internal/export/post": {
