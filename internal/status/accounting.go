@@ -89,7 +89,17 @@ type Accounting struct {
 	InTransit int64 `json:"in_transit"`
 	// AdjustedCount is the number of spans that the aggregated ones represent by their sampling rates.
 	AdjustedCount uint64 `json:"adjusted_count"`
-	Balanced      bool   `json:"balanced"` // whether the accounting balances, at every destination
+	// Values is the accounting of the values of --measure, which are not spans.
+	Values   ValueAccounting `json:"values"`
+	Balanced bool            `json:"balanced"` // whether the accounting balances, also for values and at every destination
+}
+
+// ValueAccounting is the accounting of the values of measured attributes.
+type ValueAccounting struct {
+	Received   uint64 `json:"received"`
+	Aggregated uint64 `json:"aggregated"`
+	Dropped    uint64 `json:"dropped"` // with their spans
+	Refused    uint64 `json:"refused"` // not numbers, or out of range; not received
 }
 
 // DeliveryAccounting is the accounting of all aggregated spans at one destination.
@@ -122,13 +132,42 @@ func (s *snapshot) accounting() Accounting {
 	counted := a.Aggregated + a.DroppedTotal()
 	a.InTransit = int64(a.Received) - int64(counted) // still in a queue, or moved while this was read
 	a.Balanced = a.InTransit == 0
+	a.Values = s.valueAccounting()
+	if a.Values.Received != a.Values.Aggregated+a.Values.Dropped {
+		a.Balanced = false
+	}
 	for i := range s.destinations {
 		delivery := s.deliveryAccounting(i)
-		if delivery.total() != a.Aggregated {
+		if delivery.total() != a.Aggregated || !s.hasAllValues(i) {
 			a.Balanced = false
 		}
 	}
 	return a
+}
+
+// valueAccounting returns the accounting of values.
+func (s *snapshot) valueAccounting() ValueAccounting {
+	a := ValueAccounting{Received: s.admit.ValuesReceived, Aggregated: s.aggregate.Values()}
+	for _, values := range s.admit.ValuesDropped {
+		a.Dropped += values
+	}
+	for _, values := range s.otlp.RefusedValues {
+		a.Refused += values
+	}
+	return a
+}
+
+// hasAllValues reports whether the destination with the given index accounts for all aggregated values, if it gets any.
+func (s *snapshot) hasAllValues(index int) bool {
+	values := &s.destinations[index].Stats.Values
+	if !values.Expected {
+		return true
+	}
+	total := values.Flushed + values.Pending + s.aggregate.PendingValues
+	for _, unsent := range values.Unsent {
+		total += unsent
+	}
+	return total == s.aggregate.Values()
 }
 
 // deliveryAccounting returns the accounting of the destination with the given index.

@@ -39,6 +39,27 @@ var daemonMetrics = []metric{
 	perDestination(prometheus.CounterValue, "spans_before_discovery_total",
 		"Spans of intervals that ended before the agent was auto-discovered.",
 		func(_ *scrape, d *export.Stats) uint64 { return d.BeforeDiscovery }),
+	counter("values_received_total", "Values of measured attributes received with spans.",
+		func(s *scrape) uint64 { return s.admit.ValuesReceived }),
+	counter("values_aggregated_total", "Values of measured attributes counted.",
+		func(s *scrape) uint64 { return s.aggregate.Values() }),
+	labeledCounter("values_dropped_total", "Values of measured attributes dropped with their spans, by reason.", "reason",
+		func(s *scrape) map[string]uint64 { return s.admit.ValuesDropped }),
+	labeledCounter("values_refused_total", "Values of measured attributes that can't be counted, by reason.", "reason",
+		func(s *scrape) map[string]uint64 { return s.otlp.RefusedValues }),
+	perDestination(prometheus.CounterValue, "values_flushed_total",
+		"Values of measured attributes in payloads that the destination accepted.",
+		func(_ *scrape, d *export.Stats) uint64 { return d.Values.Flushed }),
+	byReason("values_unsent_total", "Values of measured attributes in abandoned payloads, by reason.", "reason",
+		func(d *export.Stats) map[export.Reason]uint64 { return d.Values.Unsent }),
+	perDestination(prometheus.GaugeValue, "values_pending",
+		"Values of measured attributes counted, without an outcome at the destination.",
+		func(s *scrape, d *export.Stats) uint64 {
+			if !d.Values.Expected {
+				return 0
+			}
+			return s.aggregate.PendingValues + d.Values.Pending
+		}),
 	labeledCounter("client_lost_spans_total", "Spans that native clients report as lost, by reason.", "reason",
 		func(s *scrape) map[string]uint64 { return s.ingest.ClientLost }),
 
