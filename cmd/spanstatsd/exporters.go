@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate/exemplars"
 	"github.com/spanstatsd/spanstatsd/internal/check"
@@ -18,6 +19,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/export/prometheus"
 	sdkotlp "github.com/spanstatsd/spanstatsd/internal/ingest/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
+	"github.com/spanstatsd/spanstatsd/internal/span/measure"
+	"github.com/spanstatsd/spanstatsd/internal/span/semconv"
 )
 
 // exporterOptions holds the flags of exporters.
@@ -43,6 +46,8 @@ type exporterOptions struct {
 	serviceGraph      bool
 	serviceGraphEdges int
 	serviceGraphNames map[string]string
+
+	measures []string
 }
 
 const (
@@ -128,6 +133,9 @@ func (o *exporterOptions) group(c *daemon.Config) commandline.Group {
 	f.Var(commandline.Parsed(&o.serviceGraphNames, "", "host=name", points.ParseNodeNames), "service-graph-names",
 		"names of nodes in the service graph for host names and addresses, such as "+
 			"10.0.0.7=payments,*.rds.amazonaws.com=orders-db")
+	f.StringArrayVar(&o.measures, "measure", nil,
+		"also add up the values of a span attribute in a histogram: NAME=ATTRIBUTE[,unit[,label...]], or a preset, "+
+			strings.Join(measure.PresetNames(), ", ")+"; repeatable (default: none)")
 	return g
 }
 
@@ -158,6 +166,7 @@ func (o *exporterOptions) complete(c *daemon.Config, s *settings) error {
 	if o.agentURL != off {
 		badAgent = o.addAgent(c, s, !hasAgent, agentVariables)
 	}
+	badMeasures := o.completeMeasures(c, hasPrometheus || hasOTLP)
 	badExemplars := check.Number("otlp-exemplars", o.exemplars, 0, exemplars.MaxLimit)
 	if badExemplars == nil && (hasOTLP || hasPrometheus) && daemon.ForwardsTraces(c) {
 		c.Exemplars = exemplars.New(o.exemplars)
@@ -171,7 +180,34 @@ func (o *exporterOptions) complete(c *daemon.Config, s *settings) error {
 	badGraph := o.checkGraph(hasPrometheus || hasOTLP)
 	c.Zipkin.Labels.Attributes, c.Zipkin.Labels.Resource = c.OTLP.Labels.Attributes, c.OTLP.Labels.Resource
 	c.Aggregate.Attributes = len(c.OTLP.Labels.Resource) > 0 && (c.OTLP.Enabled() || c.Zipkin.Enabled())
-	return errors.Join(badAgent, badExemplars, badOTLP, badPrometheus, badGraph, c.OTLP.Labels.Check())
+	return errors.Join(badAgent, badExemplars, badOTLP, badPrometheus, badGraph, badMeasures, c.OTLP.Labels.Check())
+}
+
+// completeMeasures sets the measures, and makes the OTLP receiver read their attributes and labels. hasDestination is
+// true if a destination accepts their metrics.
+func (o *exporterOptions) completeMeasures(c *daemon.Config, hasDestination bool) error {
+	measures, err := measure.Parse(strings.Join(o.measures, " "))
+	switch {
+	case err != nil || len(measures) == 0:
+		return err //nolint:wrapcheck // the error is complete
+	case !hasDestination:
+		return errors.New("check --measure: no destination accepts values; add --prometheus or --otlp-metrics-endpoint")
+	case !c.OTLP.Enabled():
+		return errors.New("check --measure: only spans received over OTLP have values; add --otlp-addr or --otlp-socket")
+	case c.OTLP.Semantics == sdkotlp.SemanticsDatadog:
+		return errors.New("check --measure: --otlp-semantics=datadog has no values; remove one of them")
+	}
+	if o.dialect == points.Conventions || o.prometheusDialect == points.Conventions {
+		measures = slices.DeleteFunc(measures, isMetricOfConventions) // the dialect has this metric
+	}
+	c.OTLP.Labels.Measures = measures
+	c.OTLP.Labels.Attributes = slices.DeleteFunc(measure.Labels(measures), otel.IsDefaultLabel) // exporters add others
+	return nil
+}
+
+// isMetricOfConventions reports whether the dialect conventions has the metric of a measure.
+func isMetricOfConventions(m measure.Measure) bool {
+	return slices.ContainsFunc(semconv.Metrics[:], func(metric semconv.Metric) bool { return metric.Name == m.Name })
 }
 
 // checkGraph checks the flags of the service graph. hasDestination is true if a destination accepts its metrics.
@@ -224,6 +260,7 @@ func (o *exporterOptions) addOTLP(c *daemon.Config, s *settings, variables otlp.
 	config := otlp.Config{
 		Version: version, Variables: variables, Dialect: o.dialect, Temporality: o.temporality,
 		Bounds: o.histogram.Bounds, Millis: o.histogram.Millis, Exemplars: c.Exemplars,
+		Measures: c.OTLP.Labels.Measures,
 	}
 	badDimensions := parseInto(&config.Dimensions, o.dimensions, points.ParseDimensions)
 	if err := errors.Join(badVariables, badEndpoint, badDimensions, o.checkDialect()); err != nil {
@@ -295,7 +332,7 @@ func newInstance() string {
 func (o *exporterOptions) addPrometheus(c *daemon.Config) error {
 	config := prometheus.Config{
 		URL: prometheus.Path, Dialect: o.prometheusDialect, NoNative: o.prometheusHistograms == onlyClassic,
-		Exemplars: c.Exemplars,
+		Exemplars: c.Exemplars, Measures: c.OTLP.Labels.Measures,
 	}
 	if o.prometheusHistograms != onlyNative {
 		config.Bounds = o.prometheusBounds
