@@ -125,9 +125,13 @@ var vectorSpans = []struct {
 	{"call of a model", otlptest.Span{
 		Name: "chat gpt-4o", Kind: spantable.KindClient,
 		Attributes: []otlptest.Attribute{
-			{"gen_ai.operation.name", "chat"}, {"gen_ai.provider.name", "openai"}, {"gen_ai.system", "az.ai.openai"},
-			{"gen_ai.request.model", "gpt-4o"}, {"gen_ai.response.model", "gpt-4o-2024-08-06"},
-			{"gen_ai.usage.input_tokens", 12}, {"server.address", "api.openai.com"},
+			{"gen_ai.operation.name", "chat"},
+			{"gen_ai.provider.name", "openai"},
+			{"gen_ai.system", "az.ai.openai"},
+			{"gen_ai.request.model", "gpt-4o"},
+			{"gen_ai.response.model", "gpt-4o-2024-08-06"},
+			{"gen_ai.usage.input_tokens", 12},
+			{"server.address", "api.openai.com"},
 		},
 	}},
 	{"call of a model of before 2025", otlptest.Span{
