@@ -245,7 +245,8 @@ func (k *totalsKeeper) sortSeries() {
 	k.sortedSeries = make([]*totals.Series, 0, k.running.Counts().Series)
 	for _, resource := range k.running.Resources() {
 		for _, series := range resource.Series {
-			if isNew := series.UserData == nil; isNew {
+			isNew := series.UserData == nil
+			if isNew {
 				series.UserData = &record{metric: series.Metric, labels: seriesLabels(resource, series)}
 			}
 			k.sortedSeries = append(k.sortedSeries, series)

@@ -182,7 +182,7 @@ func (f *family) writeText(
 	out := &lineSkipper{out: w}
 	for i, r := range series {
 		if i > 0 {
-			single.Help = nil // then encode writes no line HELP
+			single.Help = nil // so that encode writes no line HELP
 			out.skipsLine = true
 		}
 		single.Metric = append(single.Metric[:0], f.toMetric(r))

@@ -235,12 +235,11 @@ func resizeAndClear[T any](s []T, n int) []T {
 
 // setPositions sets positions and ends from traceNumbers. All elements of ends must be 0.
 func (t *traces) setPositions() {
-	// The elements of ends are in turn the number of spans of a trace, its next free position, and its end.
-	spanCounts := t.ends
+	// Each element of ends is first the number of spans of a trace, then the next free position, and at last the end.
+	spanCounts, nextPositions := t.ends, t.ends
 	for _, trace := range t.traceNumbers {
 		spanCounts[trace]++
 	}
-	nextPositions := t.ends
 	start := uint32(0)
 	for trace, count := range spanCounts {
 		nextPositions[trace] = start
