@@ -35,6 +35,7 @@ var (
 		"bench-scrape":        {packages: []string{"./internal/export/prometheus"}},
 		"bench-clients":       {packages: []string{"./client"}, folders: []string{"clients/otel-go"}},
 		"bench-python-client": {folders: []string{"clients/python/src"}},
+		"bench-node-client":   {folders: []string{"clients/node/src"}},
 		"bench-java": {folders: []string{
 			"clients/java/client/src/main",
 			"clients/java/opentelemetry/src/main",

@@ -27,7 +27,7 @@ import (
 
 const (
 	rounds = 9
-	spans  = 30_000
+	spans  = 100_000
 )
 
 var shop = resource.NewSchemaless(attribute.String("service.name", "shop"))
