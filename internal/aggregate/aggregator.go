@@ -129,7 +129,7 @@ func (a *Aggregator) Settled() (firstUnsettled uint64, changed <-chan struct{}) 
 // interval. It returns when the export has begun. The caller can wait for the returned deliveries. The
 // error is that of ctx if ctx ends first, or ErrStopped if the aggregator stops without another export.
 func (a *Aggregator) RequestFlush(ctx context.Context) (Deliveries, error) {
-	request := a.sealer.requests.request()
+	request := a.sealer.requests.pendingOrNew()
 	select {
 	case <-request.sealed: // the exporters have the spans
 		return request.deliveries, nil
@@ -137,12 +137,10 @@ func (a *Aggregator) RequestFlush(ctx context.Context) (Deliveries, error) {
 		return nil, ctx.Err()
 	case <-a.sealer.done:
 	}
-	select {
-	case <-request.sealed: // the last export before Stop included the spans
+	if request.isComplete() { // the last export before Stop included the spans
 		return request.deliveries, nil
-	default:
-		return nil, ErrStopped
 	}
+	return nil, ErrStopped
 }
 
 // MostCollapsed returns the label that most keys have lost since the last call, and the number of these
@@ -253,8 +251,8 @@ func (c *Config) TableBytes() int {
 type flushRequests struct {
 	wake chan struct{} // holds a token after a request
 
-	mu   sync.Mutex
-	next *flushRequest // nil if there is no request
+	mu      sync.Mutex
+	pending *flushRequest // nil if there is no request
 }
 
 // flushRequest is the result of one seal for all clients that requested it.
@@ -269,29 +267,39 @@ func (r *flushRequest) complete(deliveries Deliveries) {
 	close(r.sealed)
 }
 
+// isComplete reports whether complete was called.
+func (r *flushRequest) isComplete() bool {
+	select {
+	case <-r.sealed:
+		return true
+	default:
+		return false
+	}
+}
+
 func newFlushRequests() flushRequests { return flushRequests{wake: make(chan struct{}, 1)} }
 
-// request returns the request that the next seal, the start of an export, will complete. All callers
+// pendingOrNew returns the request that the next seal, the start of an export, will complete. All callers
 // until then get the same request. The first of them wakes the goroutine that seals.
-func (r *flushRequests) request() *flushRequest {
+func (r *flushRequests) pendingOrNew() *flushRequest {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.next != nil {
-		return r.next
+	if r.pending != nil {
+		return r.pending
 	}
-	r.next = &flushRequest{sealed: make(chan struct{})}
+	r.pending = &flushRequest{sealed: make(chan struct{})}
 	select {
 	case r.wake <- struct{}{}:
-	default: // a token is there already
+	default: // the goroutine will wake up in any case
 	}
-	return r.next
+	return r.pending
 }
 
 // isPending reports whether there is a request.
 func (r *flushRequests) isPending() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.next != nil
+	return r.pending != nil
 }
 
 // take removes and returns the pending request, or returns nil. It must be called before the current cycle ends, the set of
@@ -299,9 +307,9 @@ func (r *flushRequests) isPending() bool {
 func (r *flushRequests) take() *flushRequest {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	pending := r.next
-	r.next = nil
-	return pending
+	taken := r.pending
+	r.pending = nil
+	return taken
 }
 
 // ErrStopped is returned by requests after the last cycle.

@@ -118,15 +118,15 @@ type cycles struct {
 	guards map[*Guard]struct{}
 }
 
-func (c *cycles) at(number uint64) *Cycle { return c.memory[number%2] }
+func (c *cycles) byNumber(number uint64) *Cycle { return c.memory[number%2] }
 
 // Guard prevents the cycle that its publisher is inside from being sealed (epoch-based
 // reclamation). Each connection has one, and uses it from one goroutine.
 type Guard struct {
-	_      cpu.CacheLinePad
-	inside atomic.Uint64 // number of the entered cycle plus one; 0 when outside
-	_      cpu.CacheLinePad
-	cycles *cycles
+	_              cpu.CacheLinePad
+	enteredPlusOne atomic.Uint64 // number of the entered cycle plus one; 0 when outside
+	_              cpu.CacheLinePad
+	cycles         *cycles
 }
 
 func (c *cycles) newGuard() *Guard {
@@ -154,7 +154,7 @@ func (g *Guard) Enter() *Cycle {
 			return nil
 		}
 		if g.tryEnter(number) {
-			return g.cycles.at(number)
+			return g.cycles.byNumber(number)
 		}
 	}
 }
@@ -162,9 +162,9 @@ func (g *Guard) Enter() *Cycle {
 // tryEnter keeps the cycle with the given number from being exported until Exit. If another cycle has
 // become current, tryEnter changes nothing and returns false.
 func (g *Guard) tryEnter(number uint64) bool {
-	// awaitExits does this in reverse: its caller changes current, and then it reads inside. So either it waits for this
-	// guard, or the guard sees that the cycle is not current.
-	g.inside.Store(number + 1) // 0 means outside
+	// awaitExits does this in reverse: its caller changes current, and then it reads enteredPlusOne. So either it waits
+	// for this guard, or the guard sees that the cycle is not current.
+	g.enteredPlusOne.Store(number + 1) // 0 means outside
 	isCurrent := g.cycles.current.Load() == number
 	if !isCurrent {
 		g.Exit()
@@ -174,7 +174,7 @@ func (g *Guard) tryEnter(number uint64) bool {
 
 // Exit permits the sealer to seal the entered cycle. The caller must have published everything.
 func (g *Guard) Exit() {
-	g.inside.Store(0)
+	g.enteredPlusOne.Store(0)
 	if g.cycles.waiting.Load() {
 		select {
 		case g.cycles.exited <- struct{}{}:
@@ -184,7 +184,7 @@ func (g *Guard) Exit() {
 }
 
 // isInside reports whether the publisher of the guard can still publish in the cycle with the given number.
-func (g *Guard) isInside(number uint64) bool { return g.inside.Load() == number+1 }
+func (g *Guard) isInside(number uint64) bool { return g.enteredPlusOne.Load() == number+1 }
 
 // awaitExits waits until no publisher can publish in the cycle with the given number. The caller must first make another
 // cycle current, so that no guard enters the given cycle again.
@@ -222,28 +222,29 @@ func oldestBucket(started time.Time, width int64) int64 {
 // batch, after they have read the batch: so no span of the batch can have ended after the Window
 // first reads the clock.
 type Window struct {
-	ownStart int64  // start of the cycle's own bucket
-	width    uint64 // of a bucket
-	ownPlace Place  // place of spans that end in the cycle's own bucket
-	now      int64  // nanoseconds since the Unix epoch; 0 until the clock is read
+	ownStart int64 // start of the cycle's own bucket, in nanoseconds since the Unix epoch
+	ownEnd   int64 // start of the next bucket
+	ownPlace Place // place of spans that end in the cycle's own bucket
+	now      int64 // nanoseconds since the Unix epoch; 0 until the clock is read
 }
 
 // NewWindow returns the time buckets in which the cycle (one export interval) with the given number counts spans. The
 // bucket that contains started, the start of the cycle, is its own; width is the width of a bucket.
 func NewWindow(number uint64, started time.Time, width time.Duration) Window {
-	sinceOwnStart := started.UnixNano() % int64(width)
-	isOdd := number % 2 // at most two cycles are in use, so this identifies the cycle
+	now := started.UnixNano()
+	ownStart := now - now%int64(width)
+	cycleIndex := uint8(number % 2) // identifies the cycle, because at most two are in use
 	return Window{
-		ownStart: started.UnixNano() - sinceOwnStart, width: uint64(width),
-		ownPlace: Place{cycle: uint8(isOdd), bucket: ownBucket},
+		ownStart: ownStart, ownEnd: ownStart + int64(width),
+		ownPlace: Place{cycle: cycleIndex, bucket: ownBucket},
 	}
 }
 
 // Place returns the bucket of time in which a span is counted. end is the end time of the span, in nanoseconds since the
 // Unix epoch. Most spans end in the cycle's own bucket, the one in which it began.
 func (w *Window) Place(end int64) Place {
-	sinceStart := uint64(end - w.ownStart) // wraps around to a high number if end is before the start
-	if sinceStart < w.width {
+	isInOwnBucket := w.ownStart <= end && end < w.ownEnd
+	if isInOwnBucket {
 		return w.ownPlace
 	}
 	return w.placeOutsideOwn(end)
@@ -263,7 +264,7 @@ func (w *Window) placeOutsideOwn(end int64) Place {
 func (w *Window) placeBefore(end int64) Place {
 	place := w.ownPlace
 	place.bucket = previousBucket
-	previousStart := w.ownStart - int64(w.width)
+	previousStart := w.ownStart - w.width()
 	if end < previousStart {
 		place.clamp = late // counted in a later bucket than that of its end
 	}
@@ -291,8 +292,11 @@ func (w *Window) placeAfter(end int64) Place {
 // bucketAt returns the index of the bucket that contains the given time, which must not be before the
 // window's own bucket. The index can be higher than nextBucket.
 func (w *Window) bucketAt(nanoseconds int64) int64 {
-	return ownBucket + (nanoseconds-w.ownStart)/int64(w.width)
+	return ownBucket + (nanoseconds-w.ownStart)/w.width()
 }
+
+// width returns the width of a bucket, in nanoseconds.
+func (w *Window) width() int64 { return w.ownEnd - w.ownStart }
 
 // Slot is a snapshot in a ring, or a value of one: the numbers that a drainer needs. It has no pointers, so that the
 // garbage collector need not scan the rings, and publishing runs no write barrier.
@@ -315,7 +319,7 @@ func (s *Slot) spans() uint64 {
 
 // Place identifies the cycle and bucket in which a snapshot is counted. Window.Place returns it.
 type Place struct {
-	cycle  uint8 // low bit of the cycle number; at most two cycles are in use
+	cycle  uint8 // cycle number modulo 2; at most two cycles are in use
 	bucket uint8 // index in the cycle's window
 	clamp  clamp
 }

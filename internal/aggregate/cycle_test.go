@@ -20,7 +20,7 @@ func TestGuard_ChecksCycleAgain(t *testing.T) {
 	defer g.Close()
 	looked := a.cycles.current.Load()
 	a.Seal()
-	if g.tryEnter(looked) || g.inside.Load() != 0 {
+	if g.tryEnter(looked) || g.enteredPlusOne.Load() != 0 {
 		t.Error("a guard is inside a cycle that is sealed already")
 	}
 	if c := g.Enter(); c == nil || c.Number() == looked {
@@ -53,7 +53,7 @@ func TestCycle_ReadyBeforeEntered(t *testing.T) {
 	for range 500 { // what the sealer does, without its pauses
 		number := a.nextCycle(false)
 		a.cycles.awaitExits(number)
-		a.cycles.at(number).release()
+		a.cycles.byNumber(number).release()
 	}
 	ended.Store(true)
 	entering.Wait()

@@ -232,7 +232,7 @@ func (m GroupWriter) Reserve(groups []Group, width uint64, now time.Time) error 
 	if !m.reserveMemory(totalRows, totalBins) {
 		return ErrNoMergedRoom
 	}
-	m.mappings = mappings // of m.Merged, a pointer
+	m.Merged.mappings = mappings
 	return nil
 }
 
@@ -260,7 +260,7 @@ func (m GroupWriter) Add(origin registry.OriginID, g *Group) registry.LabelSet {
 	})
 	row.Add(&g.Counts)
 	newBins := row.okDurations.add(&g.OK) + row.errorDurations.add(&g.Errors)
-	m.binCount += newBins
+	m.Merged.binCount += newBins
 	m.pending.Add(g.Spans) // until the cycle is sealed
 	m.spans.Add(g.Spans)   // in total
 	return admission.Collapsed

@@ -302,7 +302,7 @@ func runModel(t *testing.T, rnd *rand.Rand, met *[span.WholeKey + 1]int) {
 				met[f]++
 			}
 		}
-		opened := a.cycles.at(a.cycles.current.Load()).started
+		opened := a.cycles.byNumber(a.cycles.current.Load()).started
 		bucket, isLate, isEarly := want.clamp(opened, time.Now(), time.Unix(0, end))
 		late, early = late+isLate, early+isEarly
 		want.add(t, modelKey{origin, string(wire.AppendKey(nil, &key)), bucket.UnixNano()}, s.Duration,
@@ -387,7 +387,7 @@ func TestBoundary_UnderLoad(t *testing.T) {
 			return
 		default:
 			a.Stats() // as a scrape would, at any moment
-			a.sealer.requests.request()
+			a.sealer.requests.pendingOrNew()
 		}
 	}
 }

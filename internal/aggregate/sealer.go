@@ -85,7 +85,7 @@ func (s *sealer) endCycle(isIntervalEnd bool) {
 	request := s.requests.take()
 	ended := a.nextCycle(isIntervalEnd)
 	if isIntervalEnd {
-		newCycle := a.cycles.at(ended + 1)
+		newCycle := a.cycles.byNumber(ended + 1)
 		s.intervalEnd = nextBoundary(newCycle.started, a.config.FlushInterval)
 	}
 	a.awaitCounts(ended)
@@ -118,7 +118,7 @@ func (s *sealer) mayFlush() bool { return s.flushes < maxFlushes && s.requests.i
 func (a *Aggregator) nextCycle(newInterval bool) (ended uint64) {
 	ended = a.cycles.current.Load()
 	nextNumber := ended + 1
-	next := a.cycles.at(nextNumber)
+	next := a.cycles.byNumber(nextNumber)
 	<-next.released
 	if newInterval {
 		a.intervals.Begin()
@@ -134,7 +134,7 @@ func (a *Aggregator) nextCycle(newInterval bool) (ended uint64) {
 // unfinished deliveries, on whose outcomes these clients wait.
 func (s *sealer) seal(number uint64, request *flushRequest) {
 	a := s.aggregator
-	c := a.cycles.at(number)
+	c := a.cycles.byNumber(number)
 	sealed := a.sealedCycle(c)
 	c.clearPending() // from now on the exporters account for the spans
 	a.sealed.Inc()
@@ -197,7 +197,7 @@ func (a *Aggregator) clear() {
 		discarded += d.discarded
 		discardedValues += d.discardedValues
 	}
-	merged := a.cycles.at(number).merged
+	merged := a.cycles.byNumber(number).merged
 	if merged != nil {
 		discarded += merged.clear()
 	}

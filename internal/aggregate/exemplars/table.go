@@ -54,7 +54,8 @@ func (t *Table) Offer(spans iter.Seq[Span]) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for s := range spans {
-		row := t.cycleOf(s.Cycle).findOrAdd(exemplarKey(s.Key, s.IsError))
+		key := exemplarKey(s.Key, s.IsError)
+		row := t.cycleOf(s.Cycle).findOrAdd(key)
 		if row == nil {
 			t.counts.NoRoom++
 			continue
@@ -199,9 +200,9 @@ func (c *cycle) findOrAdd(key uint64) *row {
 // Sealed is the exemplars of a sealed cycle. The zero Sealed has none.
 type Sealed struct{ cycle *cycle }
 
-// Of returns the exemplar of a key: its slowest span with an error if isError is true, its slowest span
+// Find returns the exemplar of a key: its slowest span with an error if isError is true, its slowest span
 // without an error otherwise. It returns the zero Exemplar if the table has no such span.
-func (s Sealed) Of(key uint32, isError bool) Exemplar {
+func (s Sealed) Find(key uint32, isError bool) Exemplar {
 	if s.cycle == nil {
 		return Exemplar{}
 	}

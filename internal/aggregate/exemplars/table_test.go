@@ -50,7 +50,7 @@ func TestOffer_SlowestSpanIsExemplar(t *testing.T) {
 			for key := range uint32(41) {
 				for _, isError := range []bool{false, true} {
 					s := series{cycle, key << apart, isError}
-					if got := sealed.Of(s.key, isError); got != slowest[s] {
+					if got := sealed.Find(s.key, isError); got != slowest[s] {
 						t.Fatalf("seed %d: %+v has %+v, want %+v", seed, s, got, slowest[s])
 					}
 				}
@@ -68,7 +68,7 @@ func TestOffer_FullTable(t *testing.T) {
 		}
 		sealed := table.Seal(cycle)
 		for key := range uint32(5) {
-			if got := sealed.Of(key, false); (got.Span != 0) != (key < 3) {
+			if got := sealed.Find(key, false); (got.Span != 0) != (key < 3) {
 				t.Errorf("key %d has %+v", key, got)
 			}
 		}
@@ -90,7 +90,7 @@ func TestSeal_CycleWithoutSpans(t *testing.T) {
 		key   uint32
 		want  uint64
 	}{{6, 2, 5}, {6, 1, 0}, {5, 1, 0}, {4, 1, 0}} {
-		if got := table.Seal(c.cycle).Of(c.key, false); got.Duration != c.want {
+		if got := table.Seal(c.cycle).Find(c.key, false); got.Duration != c.want {
 			t.Errorf("key %d of cycle %d has %+v", c.key, c.cycle, got)
 		}
 	}
@@ -98,7 +98,7 @@ func TestSeal_CycleWithoutSpans(t *testing.T) {
 
 func TestTable_Nil(t *testing.T) {
 	table := exemplars.New(0)
-	if table != nil || table.Bytes() != 0 || table.Seal(1).Of(1, false).Span != 0 ||
+	if table != nil || table.Bytes() != 0 || table.Seal(1).Find(1, false).Span != 0 ||
 		table.Counts() != (exemplars.Counts{}) {
 		t.Error("a limit of 0 makes a table")
 	}
@@ -149,7 +149,7 @@ func TestOffer_WhileSealing(t *testing.T) {
 		sealed := table.Seal(number)
 		for key := range uint32(keys) {
 			for _, isError := range []bool{false, true} {
-				e := sealed.Of(key, isError)
+				e := sealed.Find(key, isError)
 				if e.Span == 0 {
 					continue
 				}

@@ -76,7 +76,8 @@ func newGrid(bounds []float64) *Grid {
 	previous := rangesOf(stepValue(0), bounds)
 	for step := range steps { // each step is a truncated duration, in ascending order
 		current := rangesOf(stepValue(step), bounds)
-		pageStart := int(current.bin) / pageBins * pageCells
+		page := int(current.bin) / pageBins
+		pageStart := page * pageCells
 		beginsPage := cell < pageStart
 		beginsCell := current != previous
 		if beginsPage {
@@ -87,12 +88,16 @@ func newGrid(bounds []float64) *Grid {
 		}
 		g.cells[step] = uint16(cell)
 		g.setCells(cell, cell+1, current)
-		maxCells = max(maxCells, cell%pageCells+1)
+		cellsInPage := cell - pageStart + 1
+		maxCells = max(maxCells, cellsInPage)
 		previous = current
 	}
-	g.cellsPerPage = 1 << bits.Len(uint(maxCells-1)) // rounded up to a power of two, so that pages fill a chunk
+	g.cellsPerPage = nextPowerOfTwo(maxCells) // so that pages fill a chunk
 	return g
 }
+
+// nextPowerOfTwo returns the lowest power of two that is at least n.
+func nextPowerOfTwo(n int) uint { return 1 << bits.Len(uint(n-1)) }
 
 // ranges are the bin and the buckets in which the readers of a grid count a duration.
 type ranges struct {

@@ -130,20 +130,20 @@ func (a *Arena) page(index uint32) []uint32 {
 // newPage allocates a page of counters, all of which are 0, and returns its index. It returns 0 if the
 // memory limit is reached. 0 is never the index of a page.
 func (a *Arena) newPage() uint32 {
-	if int(a.next/chunkCounters) == len(a.chunks) {
+	pageSize := uint32(a.grid.cellsPerPage)
+	index := a.next
+	if index == 0 {
+		index = pageSize // the first page of the memory is not used, because the index 0 means no page
+	}
+	needsChunk := int(index/chunkCounters) == len(a.chunks)
+	if needsChunk {
 		c := a.memory.take()
 		if c == nil {
 			return 0
 		}
 		a.chunks = append(a.chunks, c)
 	}
-	pageSize := uint32(a.grid.cellsPerPage)
-	isFirst := a.next == 0
-	if isFirst {
-		a.next = pageSize // the index 0 means no page, so the first page of the memory is not used
-	}
-	index := a.next
-	a.next += pageSize
+	a.next = index + pageSize
 	clear(a.page(index))
 	return index
 }

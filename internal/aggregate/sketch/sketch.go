@@ -108,12 +108,12 @@ func (s *Sketch) Runs(buffer []Run, mapping MappingID) []Run {
 		s.collapse()
 	}
 	runs := buffer[:0]
-	for i, used := range s.used[:s.words] { // one bit per bin
+	for i, word := range s.used[:s.words] { // one bit per bin
 		firstBin := int32(64 * i)
-		for used != 0 {
-			bitRun := lowestRun(used)
-			used &^= bitsOf(bitRun)
+		for word != 0 {
+			bitRun := lowestRun(word)
 			runs = appendRun(runs, Run{First: firstBin + bitRun.First, End: firstBin + bitRun.End})
+			word &^= bitsOf(bitRun) // clears these bits
 		}
 	}
 	return runs

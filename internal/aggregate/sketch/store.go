@@ -170,19 +170,20 @@ func (s *Store) lowestPage() int {
 	return -1
 }
 
-// replaceLowestPage reuses the counters of a page, given its number lowest, for the page with the higher number page. It
-// adds the counts of the old page to the lowest cell that remains, as if these spans were longer, and counts them in
-// coarsened. From then on, the store counts shorter spans in this cell, too.
-func (s *Store) replaceLowestPage(a *Arena, lowest, page int) {
-	index := s.words[lowest] // position of the counters in the arena
+// replaceLowestPage reuses the counters of the lowest page for a page with a higher number. It adds the counts of the
+// old page to the lowest cell that remains, as if these spans were longer, and counts them in coarsened. From then on,
+// the store counts shorter spans in this cell, too.
+func (s *Store) replaceLowestPage(a *Arena, oldPage, newPage int) {
+	index := s.words[oldPage] // position of the counters in the arena
 	counters := a.page(index)
 	spans := sum(counters)
 	clear(counters)
-	s.words[lowest] = 0
-	s.words[page] = index
-	newLowest := s.lowestPage()
-	s.floor = uint16(uint(newLowest) * a.grid.cellsPerPage)
-	a.page(s.words[newLowest])[0] += spans
+	s.words[oldPage] = 0
+	s.words[newPage] = index
+	lowest := s.lowestPage()
+	s.floor = uint16(uint(lowest) * a.grid.cellsPerPage)
+	lowestCell := &a.page(s.words[lowest])[0]
+	*lowestCell += spans
 	a.memory.coarsened.Add(uint64(spans))
 }
 
@@ -195,11 +196,12 @@ func (s *Store) addInline(a *Arena, cell uint) {
 	if rank > highestRank {
 		s.raiseFloor(a, rank-highestRank)
 	}
-	if rank < uint(s.floor) {
-		rank = uint(s.floor)
+	floor := uint(s.floor)
+	if rank < floor {
+		rank = floor
 		a.memory.coarsened.Add(1)
 	}
-	s.words[rank-uint(s.floor)]++
+	s.words[rank-floor]++
 }
 
 // raiseFloor raises the lowest cell of an inline store by n cells. The spans in lower cells are moved to it.

@@ -383,10 +383,10 @@ func (r *Reader) slowestExemplar(rows []export.Row, g Group, which selection) (s
 	for row := range r.rowsOf(g, rows) {
 		id := uint32(row.KeyID())
 		if which.includes(succeeded) {
-			slowest = slower(slowest, r.exemplars.Of(id, !isError))
+			slowest = slower(slowest, r.exemplars.Find(id, !isError))
 		}
 		if which.includes(failed) {
-			slowest = slower(slowest, r.exemplars.Of(id, isError))
+			slowest = slower(slowest, r.exemplars.Find(id, isError))
 		}
 	}
 	if slowest.Span != 0 {

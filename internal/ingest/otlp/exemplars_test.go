@@ -52,7 +52,7 @@ func TestExemplars_SlowestForwardedSpan(t *testing.T) {
 	found := exemplars.Exemplar{}
 	for cycle := range uint64(8) { // the interval of a cycle is arbitrary
 		for key := range uint32(4) {
-			if e := table.Seal(cycle).Of(key, false); e.Span != 0 {
+			if e := table.Seal(cycle).Find(key, false); e.Span != 0 {
 				found = e
 			}
 		}
